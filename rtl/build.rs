@@ -45,48 +45,94 @@ struct Verilator {
 impl Verilator {
     /// The one of `VERILATOR_ROOT`, or Debian's.
     fn find() -> Option<Self> {
-        let root = PathBuf::from(env::var_os("VERILATOR_ROOT").unwrap_or_else(|| "/usr/share/verilator".into()));
+        let root = PathBuf::from(
+            env::var_os("VERILATOR_ROOT").unwrap_or_else(|| "/usr/share/verilator".into()),
+        );
         let programs = [root.join("bin/verilator_bin"), PathBuf::from("/usr/bin/verilator_bin")];
         let program = programs.into_iter().find(|path| path.exists())?;
-        let version = Command::new(&program).env("VERILATOR_ROOT", &root).arg("--version").output().ok()?.stdout;
+        let version = Command::new(&program)
+            .env("VERILATOR_ROOT", &root)
+            .arg("--version")
+            .output()
+            .ok()?
+            .stdout;
         root.join("include/verilated.cpp").exists().then_some(Self { program, root, version })
     }
 
     /// A C++ build of `files` into `out`, as every part of it is built.
-    fn library(&self, name: &str, files: impl IntoIterator<Item = PathBuf>, include: &Path, out: &Path) -> Result<(), String> {
+    fn library(
+        &self,
+        name: &str,
+        files: impl IntoIterator<Item = PathBuf>,
+        include: &Path,
+        out: &Path,
+    ) -> Result<(), String> {
         let mut build = cc::Build::new();
-        build.cpp(true).std("c++20").opt_level(1).warnings(false).debug(false).cargo_metadata(false);
-        build.define("VL_TIME_CONTEXT", None).define("VM_TRACE", "1").define("VM_COVERAGE", "0").define("VM_SC", "0");
-        build.include(include).include("shim").include(self.root.join("include")).include(self.root.join("include/vltstd"));
+        build
+            .cpp(true)
+            .std("c++20")
+            .opt_level(1)
+            .warnings(false)
+            .debug(false)
+            .cargo_metadata(false);
+        build
+            .define("VL_TIME_CONTEXT", None)
+            .define("VM_TRACE", "1")
+            .define("VM_COVERAGE", "0")
+            .define("VM_SC", "0");
+        build
+            .include(include)
+            .include("shim")
+            .include(self.root.join("include"))
+            .include(self.root.join("include/vltstd"));
         build.files(files).out_dir(out).try_compile(name).map_err(|error| error.to_string())
     }
 
     /// The C++ of `core`, in `folder`, and the warnings about inputs that nothing drives.
     fn translate(&self, core: &Core, folder: &Path) -> Result<Vec<String>, String> {
         let mut command = Command::new(&self.program);
-        command.env("VERILATOR_ROOT", &self.root).args(["--cc", "--trace", "--top-module", "top", "--output-split", SPLIT]);
+        command.env("VERILATOR_ROOT", &self.root).args([
+            "--cc",
+            "--trace",
+            "--top-module",
+            "top",
+            "--output-split",
+            SPLIT,
+        ]);
         command.args(["--x-assign", "unique", "--x-initial", "unique"]);
         // A later option overrules an earlier one. Not every bit of an address is for every core.
-        let lint: &[_] = if core.foreign { FOREIGN_LINT } else { &["-Wall", "-Wno-DECLFILENAME", "-Wno-UNUSEDSIGNAL"] };
+        let lint: &[_] = if core.foreign {
+            FOREIGN_LINT
+        } else {
+            &["-Wall", "-Wno-DECLFILENAME", "-Wno-UNUSEDSIGNAL"]
+        };
         command.args(lint);
         command.args(core.parameters.iter().map(|parameter| format!("-G{parameter}")));
         command.arg("--prefix").arg(format!("V{}", core.name)).arg("-Mdir").arg(folder);
         for file in core.files.iter().map(Path::new) {
             match (file.extension(), file.parent()) {
-                (Some(ending), Some(parent)) if ending == "vh" => command.arg(format!("-I{}", parent.display())),
+                (Some(ending), Some(parent)) if ending == "vh" => {
+                    command.arg(format!("-I{}", parent.display()))
+                }
                 _ => command.arg(file),
             };
         }
-        let done = command.output().map_err(|error| format!("{}: {error}", self.program.display()))?;
+        let done =
+            command.output().map_err(|error| format!("{}: {error}", self.program.display()))?;
         let text = String::from_utf8_lossy(&done.stderr);
         if !done.status.success() {
             return Err(text.into_owned());
         }
         // Of what it warns about in spite of -Wno-lint these alone change results.
-        let open = text.lines().filter_map(|line| UNDRIVEN.iter().find_map(|kind| line.strip_prefix(kind)));
+        let open = text
+            .lines()
+            .filter_map(|line| UNDRIVEN.iter().find_map(|kind| line.strip_prefix(kind)));
         let open: Vec<_> = open.collect();
-        let warning = |line: &&str| format!("core {}: an input that is not driven holds chance: {line}", core.name);
-        let more = (open.len() > MOST_WARNINGS).then(|| format!("core {}: and {} more", core.name, open.len() - MOST_WARNINGS));
+        let warning = |line: &&str| {
+            format!("core {}: an input that is not driven holds chance: {line}", core.name)
+        };
+        let more = (open.len() > MOST_WARNINGS)
+            .then(|| format!("core {}: and {} more", core.name, open.len() - MOST_WARNINGS));
         Ok(open.iter().take(MOST_WARNINGS).map(warning).chain(more).collect())
     }
 
@@ -98,7 +144,8 @@ impl Verilator {
         for file in core.files.iter().chain(&shim) {
             fs::read(file).map_err(|error| format!("{file}: {error}"))?.hash(&mut hash);
         }
-        (core.files, core.parameters, core.foreign, &self.program, &self.root, &self.version).hash(&mut hash);
+        (core.files, core.parameters, core.foreign, &self.program, &self.root, &self.version)
+            .hash(&mut hash);
         let kept = Kept::of(out, core.name, hash.finish());
         let said = |error: io::Error| error.to_string();
         let warnings = match kept.warnings() {
@@ -124,9 +171,14 @@ impl Verilator {
         let _ = fs::remove_dir_all(&folder);
         let warnings = self.translate(core, &folder)?;
         let name = core.name;
-        ports::check(&fs::read_to_string(folder.join(format!("V{name}.h"))).map_err(|error| error.to_string())?)?;
+        ports::check(
+            &fs::read_to_string(folder.join(format!("V{name}.h")))
+                .map_err(|error| error.to_string())?,
+        )?;
         let shim = folder.join(SHIM);
-        let text = format!("#include \"V{name}.h\"\n#define CORE {name}\n#define TOP V{name}\n#include \"shim.cpp\"\n");
+        let text = format!(
+            "#include \"V{name}.h\"\n#define CORE {name}\n#define TOP V{name}\n#include \"shim.cpp\"\n"
+        );
         fs::write(&shim, text).map_err(|error| error.to_string())?;
         let files = halves(&folder).map_err(|error| error.to_string())?;
         self.library(name, files, &folder, out)?;
@@ -141,7 +193,8 @@ impl Verilator {
         if kept.warnings().is_some() {
             return Ok(());
         }
-        let files = ["verilated.cpp", "verilated_threads.cpp", "verilated_vcd_c.cpp"].map(|file| self.root.join("include").join(file));
+        let files = ["verilated.cpp", "verilated_threads.cpp", "verilated_vcd_c.cpp"]
+            .map(|file| self.root.join("include").join(file));
         kept.begin().map_err(|error| error.to_string())?;
         self.library(OWN, files, out, out)?;
         kept.end(&[]).map_err(|error| error.to_string())
@@ -158,11 +211,13 @@ const SHIM: &str = "shim_of_core.inc";
 /// header takes the compiler longer than most of its files.
 fn halves(folder: &Path) -> io::Result<[PathBuf; 2]> {
     let files = fs::read_dir(folder)?.flatten().map(|entry| entry.path());
-    let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|ending| ending == "cpp")).collect();
+    let mut files: Vec<_> =
+        files.filter(|path| path.extension().is_some_and(|ending| ending == "cpp")).collect();
     files.sort_by_key(|path| fs::metadata(path).map_or(0, |file| file.len()));
     let half = |first: usize, name: &str| {
         let last = (first == 0).then_some(SHIM.as_ref());
-        let names = files.iter().skip(first).step_by(2).filter_map(|file| file.file_name()).chain(last);
+        let names =
+            files.iter().skip(first).step_by(2).filter_map(|file| file.file_name()).chain(last);
         let text: String = names.map(|name| format!("#include {name:?}\n")).collect();
         let path = folder.join(name);
         fs::write(&path, text).map(|()| path)
@@ -179,10 +234,14 @@ fn main() {
     println!("cargo::rerun-if-env-changed=VERILATOR_ROOT");
     println!("cargo::rerun-if-env-changed=CONTIGO_RTL_CORES");
     let asked = env::var("CONTIGO_RTL_CORES").ok();
-    let is_asked = |core: &Core| asked.as_ref().is_none_or(|names| names.split(',').any(|name| name.trim() == core.name));
+    let is_asked = |core: &Core| {
+        asked.as_ref().is_none_or(|names| names.split(',').any(|name| name.trim() == core.name))
+    };
     for name in asked.iter().flat_map(|names| names.split(',')).map(str::trim) {
         if !CORES.iter().any(|core| core.name == name) {
-            println!("cargo::error=CONTIGO_RTL_CORES has {name:?}, which is no core of build/cores.rs");
+            println!(
+                "cargo::error=CONTIGO_RTL_CORES has {name:?}, which is no core of build/cores.rs"
+            );
         }
     }
     let own = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
@@ -193,10 +252,14 @@ fn main() {
         println!("cargo::error={}: {error}", out.display());
     }
     let verilator = Verilator::find();
-    let missing = |core: &Core| core.files.iter().any(|file| !Path::new(file).exists()) && !core.made_by.is_empty();
+    let missing = |core: &Core| {
+        core.files.iter().any(|file| !Path::new(file).exists()) && !core.made_by.is_empty()
+    };
     let built = |core: &Core| match &verilator {
         _ if !is_asked(core) => Err("CONTIGO_RTL_CORES does not ask for it".to_owned()),
-        _ if missing(core) => Err(format!("its sources are not here ({} makes them)", core.made_by)),
+        _ if missing(core) => {
+            Err(format!("its sources are not here ({} makes them)", core.made_by))
+        }
         None => Err(match env::var_os("VERILATOR_ROOT") {
             Some(root) => format!("Verilator is not below {} (VERILATOR_ROOT)", root.display()),
             None => "Verilator is not here (Debian: apt-get install verilator)".to_owned(),
@@ -242,8 +305,10 @@ fn main() {
         println!("cargo::rustc-link-lib=static={OWN}");
         println!("cargo::rustc-link-lib=stdc++\ncargo::rustc-link-lib=pthread");
     }
-    let externs = if externs.is_empty() { externs } else { format!("unsafe extern \"C\" {{\n{externs}}}\n") };
-    let text = format!("{externs}static CORES: &[(&str, Result<Functions, &str>)] = &[\n{table}];\n");
+    let externs =
+        if externs.is_empty() { externs } else { format!("unsafe extern \"C\" {{\n{externs}}}\n") };
+    let text =
+        format!("{externs}static CORES: &[(&str, Result<Functions, &str>)] = &[\n{table}];\n");
     if let Err(error) = fs::write(own.join("cores.rs"), text) {
         println!("cargo::error=the table of cores: {error}");
     }

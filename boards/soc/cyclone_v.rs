@@ -14,8 +14,14 @@ use contigo::{Bus, Port};
 /// translation (HPS TRM, "System Interconnect Address Spaces", the table of address spaces; "SDRAM
 /// Controller Subsystem"). They cannot reach the ACP (AN 796, 2.1.2 "FPGA-to-HPS SDRAM Access"), so
 /// nothing through them is ever coherent.
-pub const F2SDRAM: Port =
-    Port { name: "cyclone-v-f2sdram", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, 0xFFFF_FFFF), coherent: false };
+pub const F2SDRAM: Port = Port {
+    name: "cyclone-v-f2sdram",
+    bus: Bus::Soc,
+    offset: 0,
+    addr_bits: 32,
+    window: (0, 0xFFFF_FFFF),
+    coherent: false,
+};
 
 /// The ACP through the FPGA-to-HPS bridge (`f2h_axi_slave`, 32 address bits).
 ///
@@ -28,8 +34,14 @@ pub const F2SDRAM: Port =
 /// It snoops only for requests that are cacheable (`AxCACHE[1] = 1`) and shared (`AxUSER[0] = 1`).
 /// The ID mapper sets `AxUSER` from the field `user` of the same registers, which is 0 after reset.
 /// Until the boot code has written 1 there, the port is not coherent, whatever the master drives.
-pub const ACP: Port =
-    Port { name: "cyclone-v-acp", bus: Bus::Soc, offset: 0x8000_0000, addr_bits: 32, window: (0x8000_0000, 0xBFFF_FFFF), coherent: true };
+pub const ACP: Port = Port {
+    name: "cyclone-v-acp",
+    bus: Bus::Soc,
+    offset: 0x8000_0000,
+    addr_bits: 32,
+    window: (0x8000_0000, 0xBFFF_FFFF),
+    coherent: true,
+};
 
 /// The hard processor system's own DMA controller, a DMA-330 with 8 channels at 0xFFE0_1000
 /// (`contigo::drivers::pl330`), on its way straight to the SDRAM, past the caches.
@@ -40,8 +52,14 @@ pub const ACP: Port =
 /// `arch/arm/boot/dts/intel/socfpga/socfpga.dtsi` has neither `dma-ranges` nor `dma-coherent`. The
 /// same node says that a reset (`DMA_RESET`) holds the controller until a driver releases it, which
 /// uio does not.
-pub const PDMA: Port =
-    Port { name: "cyclone-v-pdma", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0x0010_0000, 0x7FFF_FFFF), coherent: false };
+pub const PDMA: Port = Port {
+    name: "cyclone-v-pdma",
+    bus: Bus::Soc,
+    offset: 0,
+    addr_bits: 32,
+    window: (0x0010_0000, 0x7FFF_FFFF),
+    coherent: false,
+};
 
 /// Every Cyclone V SoC. The PL330's registers are at FFE0_1000 for secure accesses (HPS TRM, "DMA
 /// Controller Address Map": `dmasecure`); Linux uses these (`socfpga.dtsi`, `pdma`).

@@ -10,4 +10,11 @@ use contigo::{Bus, Port};
 /// Bus address = physical address only where no IOMMU translates for the card: with one, use memory
 /// that the kernel mapped for the device (VFIO). The window is all of the address space: which
 /// physical addresses are memory is the firmware's choice.
-pub const PCIE: Port = Port { name: "pc-pcie", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
+pub const PCIE: Port = Port {
+    name: "pc-pcie",
+    bus: Bus::Soc,
+    offset: 0,
+    addr_bits: 64,
+    window: (0, u64::MAX),
+    coherent: true,
+};

@@ -8,7 +8,14 @@ pub use crate::SIM;
 use contigo::{Bus, Port};
 
 /// The simulated board's port that does not snoop: as Zynq's HP0, but it reaches all of 32 bits.
-pub const HP0: Port = Port { name: "sim-hp0", bus: Bus::Sim(0), offset: 0, addr_bits: 32, window: (0, 0xFFFF_FFFF), coherent: false };
+pub const HP0: Port = Port {
+    name: "sim-hp0",
+    bus: Bus::Sim(0),
+    offset: 0,
+    addr_bits: 32,
+    window: (0, 0xFFFF_FFFF),
+    coherent: false,
+};
 /// The simulated board's port that snoops.
 pub const ACP: Port = Port { name: "sim-acp", coherent: true, ..HP0 };
 

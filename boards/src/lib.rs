@@ -82,20 +82,30 @@ mod tests {
             let (first, last) = port.window;
             assert!(first < last, "{}", port.name);
             assert!((1..=64).contains(&port.addr_bits), "{}", port.name);
-            assert!(last <= u64::MAX >> (64 - port.addr_bits), "{}: {last:#x} does not fit {} bits", port.name, port.addr_bits);
+            assert!(
+                last <= u64::MAX >> (64 - port.addr_bits),
+                "{}: {last:#x} does not fit {} bits",
+                port.name,
+                port.addr_bits
+            );
         }
     }
 
     #[test]
     fn the_offset_leads_from_an_address_of_the_cpu_into_the_window() {
         for port in ports() {
-            assert!(port.offset <= port.window.0, "{}: the window begins below physical address 0", port.name);
+            assert!(
+                port.offset <= port.window.0,
+                "{}: the window begins below physical address 0",
+                port.name
+            );
         }
     }
 
     #[test]
     fn names_are_unique_and_easy_to_type() {
-        let easy = |name: &str| name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+        let easy =
+            |name: &str| name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'));
         let boards: BTreeSet<_> = ALL.iter().map(|board| board.name).collect();
         assert_eq!(boards.len(), ALL.len());
         assert!(boards.into_iter().all(easy));
@@ -109,7 +119,11 @@ mod tests {
     #[test]
     fn a_port_name_means_the_same_port_everywhere() {
         for one in ports() {
-            assert!(ports().filter(|other| other.name == one.name).all(|other| other == one), "{}", one.name);
+            assert!(
+                ports().filter(|other| other.name == one.name).all(|other| other == one),
+                "{}",
+                one.name
+            );
         }
     }
 }

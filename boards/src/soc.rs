@@ -51,7 +51,8 @@ impl DmaKind {
 /// (`/proc/device-tree/compatible`, between NULs).
 #[must_use]
 pub fn by_compatible(root: &[u8]) -> Option<&'static Soc> {
-    SOCS.iter().find(|soc| root.split(|&byte| byte == 0).any(|entry| entry == soc.compatible.as_bytes()))
+    SOCS.iter()
+        .find(|soc| root.split(|&byte| byte == 0).any(|entry| entry == soc.compatible.as_bytes()))
 }
 
 #[cfg(test)]
@@ -62,9 +63,16 @@ mod tests {
     fn a_board_is_known_by_any_of_its_names() {
         let found = by_compatible(b"xlnx,zynq-zc702\0xlnx,zynq-7000\0");
         assert_eq!(found.map(|soc| soc.name), Some("Zynq-7000"));
-        assert_eq!(by_compatible(b"nvidia,p3450-0000\0nvidia,tegra210\0").map(|soc| soc.name), Some("Tegra X1"));
-        assert_eq!(by_compatible(b"xlnx,zynqmp-zcu102-rev1.0\0xlnx,zynqmp\0").map(|soc| soc.name), Some("Zynq UltraScale+"));
-        for none in [b"" as &[u8], b"linux,dummy-virt\0", b"xlnx,zynq-7000s\0", b"my,xlnx,zynqmp\0"] {
+        assert_eq!(
+            by_compatible(b"nvidia,p3450-0000\0nvidia,tegra210\0").map(|soc| soc.name),
+            Some("Tegra X1")
+        );
+        assert_eq!(
+            by_compatible(b"xlnx,zynqmp-zcu102-rev1.0\0xlnx,zynqmp\0").map(|soc| soc.name),
+            Some("Zynq UltraScale+")
+        );
+        for none in [b"" as &[u8], b"linux,dummy-virt\0", b"xlnx,zynq-7000s\0", b"my,xlnx,zynqmp\0"]
+        {
             assert_eq!(by_compatible(none), None);
         }
     }
@@ -73,7 +81,14 @@ mod tests {
     fn no_two_engines_of_a_soc_have_one_address() {
         for soc in SOCS {
             for (index, engine) in soc.engines.iter().enumerate() {
-                assert!(soc.engines.iter().skip(index + 1).all(|other| other.registers != engine.registers), "{}", soc.name);
+                assert!(
+                    soc.engines
+                        .iter()
+                        .skip(index + 1)
+                        .all(|other| other.registers != engine.registers),
+                    "{}",
+                    soc.name
+                );
             }
         }
     }

@@ -94,7 +94,9 @@ impl Board {
     /// Every board of a folder, by name.
     pub fn all(boards: &Path) -> Result<Vec<Self>> {
         let mut found = Vec::new();
-        for entry in fs::read_dir(boards).with_context(|| format!("cannot read {}", boards.display()))? {
+        for entry in
+            fs::read_dir(boards).with_context(|| format!("cannot read {}", boards.display()))?
+        {
             let folder = entry?.path();
             if folder.join(DESCRIPTION).is_file() {
                 found.push(Self::read(folder)?);
@@ -125,11 +127,15 @@ impl Board {
         if !self.folder.join("README.md").is_file() {
             bail!("there is no README.md beside it, which says where its facts come from");
         }
-        if let Some(overlay) = self.overlays.iter().find(|overlay| !self.folder.join(&overlay.file).is_file()) {
+        if let Some(overlay) =
+            self.overlays.iter().find(|overlay| !self.folder.join(&overlay.file).is_file())
+        {
             bail!("[[overlay]]: there is no {} beside it", overlay.file.display());
         }
         if self.overlays.iter().any(|overlay| overlay.trees.is_empty() || overlay.has.is_empty()) {
-            bail!("[[overlay]] wants `trees` that it is tried on, and something that they have then");
+            bail!(
+                "[[overlay]] wants `trees` that it is tried on, and something that they have then"
+            );
         }
         self.target()?;
         let Some(soc) = &self.soc else {
@@ -142,8 +148,13 @@ impl Board {
             bail!("`soc` wants `chip` and `manual`");
         }
         let file = self.folder.join("../soc").join(format!("{soc}.rs"));
-        let text = fs::read_to_string(&file).with_context(|| format!("`soc` is a file of boards/soc/: cannot read {}", file.display()))?;
-        let known: Vec<_> = text.lines().filter_map(|line| Some(line.strip_prefix("pub const ")?.split_once(": Port")?.0)).collect();
+        let text = fs::read_to_string(&file).with_context(|| {
+            format!("`soc` is a file of boards/soc/: cannot read {}", file.display())
+        })?;
+        let known: Vec<_> = text
+            .lines()
+            .filter_map(|line| Some(line.strip_prefix("pub const ")?.split_once(": Port")?.0))
+            .collect();
         match self.ports.iter().find(|port| !known.contains(&port.as_str())) {
             Some(port) => bail!("soc/{soc}.rs has no port {port}; it has {}", known.join(", ")),
             None => Ok(()),
@@ -162,7 +173,10 @@ impl Board {
             let Some(target) = board.target()? else { continue };
             for name in board.families.iter().chain([&board.name]) {
                 if table.insert(name.as_str(), target).is_some_and(|other| other != target) {
-                    bail!("board {}: {name} has another processor in another board's `families`", board.name);
+                    bail!(
+                        "board {}: {name} has another processor in another board's `families`",
+                        board.name
+                    );
                 }
             }
         }

@@ -58,14 +58,19 @@ impl CacheDir {
         let root = set("CONTIGO_CACHE")
             .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("contigo")))
             .or_else(|| set("HOME").map(|home| home.join(".cache/contigo")))
-            .ok_or_else(|| anyhow::anyhow!("no place for the cache: set CONTIGO_CACHE, XDG_CACHE_HOME or HOME"))?;
+            .ok_or_else(|| {
+                anyhow::anyhow!("no place for the cache: set CONTIGO_CACHE, XDG_CACHE_HOME or HOME")
+            })?;
         Self::at(&root)
     }
 
     /// A cache in this folder, which is made where it is missing.
     pub fn at(root: &Path) -> Result<Self> {
-        fs::create_dir_all(root).map_err(|error| Failure::of_io("making the cache", root, &error))?;
-        let root = root.canonicalize().map_err(|error| Failure::of_io("looking for the cache", root, &error))?;
+        fs::create_dir_all(root)
+            .map_err(|error| Failure::of_io("making the cache", root, &error))?;
+        let root = root
+            .canonicalize()
+            .map_err(|error| Failure::of_io("looking for the cache", root, &error))?;
         Ok(Self { root })
     }
 
@@ -78,7 +83,8 @@ impl CacheDir {
     pub fn place(&self, name: impl AsRef<Path>) -> Result<PathBuf> {
         let place = self.root.join(name);
         if let Some(parent) = place.parent() {
-            fs::create_dir_all(parent).map_err(|error| Failure::of_io("making a folder in the cache", parent, &error))?;
+            fs::create_dir_all(parent)
+                .map_err(|error| Failure::of_io("making a folder in the cache", parent, &error))?;
         }
         Ok(place)
     }
@@ -86,7 +92,8 @@ impl CacheDir {
     /// A folder in it.
     pub fn folder(&self, name: impl AsRef<Path>) -> Result<PathBuf> {
         let folder = self.root.join(name);
-        fs::create_dir_all(&folder).map_err(|error| Failure::of_io("making a folder in the cache", &folder, &error))?;
+        fs::create_dir_all(&folder)
+            .map_err(|error| Failure::of_io("making a folder in the cache", &folder, &error))?;
         Ok(folder)
     }
 
@@ -98,19 +105,27 @@ impl CacheDir {
     /// Waits until no other run makes `name`, with a bound, and shows that it waits.
     pub fn lock(&self, name: &str) -> Result<Lock> {
         let path = self.place(format!("locks/{}", name.replace('/', "-")))?;
-        let mut file = File::create(&path).map_err(|error| Failure::of_io("locking the cache", &path, &error))?;
+        let mut file = File::create(&path)
+            .map_err(|error| Failure::of_io("locking the cache", &path, &error))?;
         let mut waiting = None;
         for _ in 0..LOCK_TRIES {
             file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(locked) => return Ok(Lock { _file: locked }),
                 Err((file, Errno::EWOULDBLOCK)) => file,
-                Err((_, errno)) => return Err(Failure::of_io("locking the cache", &path, &errno.into())),
+                Err((_, errno)) => {
+                    return Err(Failure::of_io("locking the cache", &path, &errno.into()));
+                }
             };
-            waiting.get_or_insert_with(|| Step::begin(format!("waiting for another run that makes {name}"), None));
+            waiting.get_or_insert_with(|| {
+                Step::begin(format!("waiting for another run that makes {name}"), None)
+            });
             interrupt::check()?;
             thread::sleep(LOCK_STEP);
         }
-        Err(anyhow::anyhow!("another run has been making {name} for an hour; end it, or delete {} if it hangs", path.display()))
+        Err(anyhow::anyhow!(
+            "another run has been making {name} for an hour; end it, or delete {} if it hangs",
+            path.display()
+        ))
     }
 
     /// Begins to make the folder `name`. It appears there with [`Staging::commit`], whole, or not
@@ -125,7 +140,8 @@ impl CacheDir {
     pub fn scratch(&self) -> Result<TempDir> {
         let beside = self.folder("unfinished")?;
         sweep(&beside);
-        TempDir::new_in(&beside).map_err(|error| Failure::of_io("making a folder in the cache", &beside, &error))
+        TempDir::new_in(&beside)
+            .map_err(|error| Failure::of_io("making a folder in the cache", &beside, &error))
     }
 }
 
@@ -159,7 +175,8 @@ impl Staging {
 /// deleted now.
 fn sweep(unfinished: &Path) {
     for entry in fs::read_dir(unfinished).into_iter().flatten().flatten() {
-        let age = entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
+        let age =
+            entry.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
         if age.is_some_and(|age| age > ABANDONED) {
             let _ = fs::remove_dir_all(entry.path());
         }

@@ -65,7 +65,13 @@ impl Tool {
 
     /// The program in this file.
     pub fn at(program: &Path, what: impl Into<String>) -> Self {
-        Self { what: what.into(), command: Command::new(program), limit: LIMIT, writes: None, steps: None }
+        Self {
+            what: what.into(),
+            command: Command::new(program),
+            limit: LIMIT,
+            writes: None,
+            steps: None,
+        }
     }
 
     /// One argument more.
@@ -133,10 +139,16 @@ impl Tool {
     /// Its arguments, for tests and for `--verbose`.
     pub fn line(&self) -> String {
         let quoted = |arg: &OsStr| match arg.to_string_lossy() {
-            plain if !plain.is_empty() && !plain.contains([' ', '"', '\'', '$', '&', ';', '(']) => plain.into_owned(),
+            plain if !plain.is_empty() && !plain.contains([' ', '"', '\'', '$', '&', ';', '(']) => {
+                plain.into_owned()
+            }
             other => format!("'{}'", other.replace('\'', r"'\''")),
         };
-        std::iter::once(self.command.get_program()).chain(self.command.get_args()).map(quoted).collect::<Vec<_>>().join(" ")
+        std::iter::once(self.command.get_program())
+            .chain(self.command.get_args())
+            .map(quoted)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// Runs it to its end; its output goes into `log`. Answers with the number of lines.
@@ -163,7 +175,8 @@ impl Tool {
     /// Runs it and answers with what it printed on standard output; standard error goes into `log`.
     pub fn output(mut self, log: &Path) -> Result<String> {
         let failed = |error: io::Error| Failure::of_io("making a temporary file", log, &error);
-        let answer = NamedTempFile::new_in(log.parent().unwrap_or(Path::new("."))).map_err(failed)?;
+        let answer =
+            NamedTempFile::new_in(log.parent().unwrap_or(Path::new("."))).map_err(failed)?;
         let mut follow = self.log_into(log)?;
         self.command.stdout(answer.reopen().map_err(failed)?);
         let step = Step::begin(self.what.clone(), None);
@@ -188,7 +201,8 @@ impl Tool {
     pub fn interactive(mut self) -> Result<ExitStatus> {
         pdeathsig::end_with_this_thread(&mut self.command);
         let program = self.command.get_program().to_os_string();
-        let mut child = self.command.spawn().map_err(|error| not_started(&program, &self.what, &error))?;
+        let mut child =
+            self.command.spawn().map_err(|error| not_started(&program, &self.what, &error))?;
         loop {
             if let Some(status) = child.try_wait()? {
                 return Ok(status);
@@ -209,7 +223,11 @@ impl Tool {
     }
 
     /// Waits for its end, or for the limit: then the answer is `None`.
-    fn wait(&mut self, follow: &mut Follow, each: &mut dyn FnMut(&str)) -> Result<(Option<ExitStatus>, u64)> {
+    fn wait(
+        &mut self,
+        follow: &mut Follow,
+        each: &mut dyn FnMut(&str),
+    ) -> Result<(Option<ExitStatus>, u64)> {
         let deadline = Instant::now() + self.limit;
         let mut running = Running::start(&mut self.command, &self.what)?;
         let mut lines = 0;
@@ -233,14 +251,21 @@ impl Tool {
     fn failure(&self, ended: Option<ExitStatus>, log: &Path) -> anyhow::Error {
         let what = self.what.clone();
         let last = last_lines(log, LAST_LINES);
-        let said_so = last.iter().any(|line| line.contains("No space left on device") || line.contains("Disk quota exceeded"));
+        let said_so = last.iter().any(|line| {
+            line.contains("No space left on device") || line.contains("Disk quota exceeded")
+        });
         let place = self.writes.as_deref().unwrap_or(log);
         if said_so || room_bytes(place).is_some_and(|room| room < NO_ROOM_BYTES) {
             return Failure::DiskFull { what, place: place.into() }.into();
         }
         match ended {
-            None => Failure::TimedOut { what, seconds: self.limit.as_secs(), log: log.into(), last }.into(),
-            Some(status) => Failure::Failed { what, status: in_words(status), log: log.into(), last }.into(),
+            None => {
+                Failure::TimedOut { what, seconds: self.limit.as_secs(), log: log.into(), last }
+                    .into()
+            }
+            Some(status) => {
+                Failure::Failed { what, status: in_words(status), log: log.into(), last }.into()
+            }
         }
     }
 }
@@ -292,14 +317,20 @@ fn end_after(limit: Duration, child: &mut Child) -> Result<()> {
     if !ends_within(limit, || child.try_wait())? {
         let _ = child.kill();
         if !ends_within(KILLED_LIMIT, || child.try_wait())? {
-            anyhow::bail!("process {} was killed and does not end: the kernel holds it in a call, and it is left behind", child.id());
+            anyhow::bail!(
+                "process {} was killed and does not end: the kernel holds it in a call, and it is left behind",
+                child.id()
+            );
         }
     }
     Ok(())
 }
 
 /// Whether a program that `look` looks at ends in this time.
-fn ends_within(limit: Duration, mut look: impl FnMut() -> io::Result<Option<ExitStatus>>) -> io::Result<bool> {
+fn ends_within(
+    limit: Duration,
+    mut look: impl FnMut() -> io::Result<Option<ExitStatus>>,
+) -> io::Result<bool> {
     let until = Instant::now() + limit;
     loop {
         if look()?.is_some() {
@@ -329,8 +360,13 @@ pub fn in_words(status: ExitStatus) -> String {
 pub fn last_lines(path: &Path, count: usize) -> Vec<String> {
     let text = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let mut lines: Vec<String> =
-        text.lines().rev().map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()).take(count).collect();
+    let mut lines: Vec<String> = text
+        .lines()
+        .rev()
+        .map(|line| line.trim_end().to_owned())
+        .filter(|line| !line.is_empty())
+        .take(count)
+        .collect();
     lines.reverse();
     lines
 }
@@ -364,7 +400,11 @@ mod tests {
 
     #[test]
     fn a_program_that_ignores_sigterm_is_killed() {
-        let mut child = Command::new("sh").args(["-c", "trap '' TERM; echo ready; exec sleep 100"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = Command::new("sh")
+            .args(["-c", "trap '' TERM; echo ready; exec sleep 100"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut ready = [0; 5];
         io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
         end_after(Duration::from_millis(100), &mut child).unwrap();

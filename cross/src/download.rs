@@ -59,11 +59,15 @@ impl<'c> Packages<'c> {
     /// The names of all packages that begin with `prefix`: those that apt knows and those put into
     /// the cache by hand.
     pub fn names(&self, prefix: &str) -> Result<Vec<String>> {
-        let mut names: Vec<String> = self.by_hand(prefix)?.into_iter().map(|(name, _)| name).collect();
+        let mut names: Vec<String> =
+            self.by_hand(prefix)?.into_iter().map(|(name, _)| name).collect();
         if names.is_empty() {
             self.update(prefix)?;
             let log = self.log("names")?;
-            let answer = self.apt("apt-cache", format!("looking for {prefix}…"))?.args(["pkgnames", prefix]).output(&log)?;
+            let answer = self
+                .apt("apt-cache", format!("looking for {prefix}…"))?
+                .args(["pkgnames", prefix])
+                .output(&log)?;
             names.extend(answer.lines().map(|line| line.trim().to_owned()));
         }
         names.sort();
@@ -80,7 +84,9 @@ impl<'c> Packages<'c> {
             Some((_, file)) => file,
             None => {
                 let mut files = self.download(package, &[package.to_owned()], &folder)?;
-                files.pop().ok_or_else(|| self.cannot_be_had(package, "apt-get downloaded nothing".into()))?
+                files.pop().ok_or_else(|| {
+                    self.cannot_be_had(package, "apt-get downloaded nothing".into())
+                })?
             }
         };
         self.unpack_file(package, &file, into)
@@ -88,8 +94,13 @@ impl<'c> Packages<'c> {
 
     fn unpack_file(&self, package: &str, file: &Path, into: &Path) -> Result<Package> {
         let log = self.log(package)?;
-        let version = Tool::new("dpkg-deb", format!("reading {}", file.display()))?.arg("-f").arg(file).arg("Version").output(&log)?;
-        let unpack = Tool::new("dpkg-deb", format!("unpacking {package}"))?.arg("-x").arg(file).arg(into);
+        let version = Tool::new("dpkg-deb", format!("reading {}", file.display()))?
+            .arg("-f")
+            .arg(file)
+            .arg("Version")
+            .output(&log)?;
+        let unpack =
+            Tool::new("dpkg-deb", format!("unpacking {package}"))?.arg("-x").arg(file).arg(into);
         unpack.limit(DOWNLOAD_LIMIT).writes(into).run(&log)?;
         // A package's own folder has the date of its build, and what is that old among the
         // unfinished is swept away.
@@ -102,7 +113,10 @@ impl<'c> Packages<'c> {
     fn download(&self, package: &str, all: &[String], folder: &TempDir) -> Result<Vec<PathBuf>> {
         self.update(package)?;
         let log = self.log(package)?;
-        let get = self.apt("apt-get", format!("downloading {package} ({})", self.architecture))?.arg("download").args(all);
+        let get = self
+            .apt("apt-get", format!("downloading {package} ({})", self.architecture))?
+            .arg("download")
+            .args(all);
         get.current_dir(folder)
             .limit(DOWNLOAD_LIMIT)
             .writes(folder.path())
@@ -120,16 +134,27 @@ impl<'c> Packages<'c> {
         }
         let _lock = self.cache.lock(&format!("apt-{}", self.own()))?;
         let read = self.cache.place(format!("apt/{}/lists-read", self.own()))?;
-        let age = fs::metadata(&read).and_then(|file| file.modified()).ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+        let age = fs::metadata(&read)
+            .and_then(|file| file.modified())
+            .ok()
+            .and_then(|at| SystemTime::now().duration_since(at).ok());
         if age.is_some_and(|age| age < LISTS_LAST) {
             return Ok(());
         }
         self.choose_sources()?;
         let log = self.log("update")?;
-        let update = self.apt("apt-get", format!("reading Debian's package lists ({})", self.architecture))?.arg("update");
+        let update = self
+            .apt("apt-get", format!("reading Debian's package lists ({})", self.architecture))?
+            .arg("update");
         match update.limit(UPDATE_LIMIT).writes(self.cache.path()).run(&log) {
-            Ok(_) => fs::write(&read, "").map_err(|error| Failure::of_io("noting that the lists are read", &read, &error)),
-            Err(error) if matches!(error.downcast_ref(), Some(Failure::Failed { .. } | Failure::TimedOut { .. })) && self.has_lists() => {
+            Ok(_) => fs::write(&read, "")
+                .map_err(|error| Failure::of_io("noting that the lists are read", &read, &error)),
+            Err(error)
+                if matches!(
+                    error.downcast_ref(),
+                    Some(Failure::Failed { .. } | Failure::TimedOut { .. })
+                ) && self.has_lists() =>
+            {
                 Ok(())
             }
             Err(error) => Err(self.refused(package, &log, error)),
@@ -139,7 +164,9 @@ impl<'c> Packages<'c> {
     /// Whether there is any package list at all.
     fn has_lists(&self) -> bool {
         let lists = self.cache.path().join(format!("apt/{}/state/lists", self.own()));
-        fs::read_dir(lists).is_ok_and(|files| files.flatten().any(|file| file.file_name().to_string_lossy().contains("_Packages")))
+        fs::read_dir(lists).is_ok_and(|files| {
+            files.flatten().any(|file| file.file_name().to_string_lossy().contains("_Packages"))
+        })
     }
 
     /// One of apt's programs on the private state. Nothing that is installed here counts: the
@@ -165,7 +192,12 @@ impl<'c> Packages<'c> {
             // not.
             .args(option("APT::Sandbox::User", Path::new("root")))
             // Neither translations nor icons.
-            .args(["-o", "Acquire::Languages=none", "-o", "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false"])
+            .args([
+                "-o",
+                "Acquire::Languages=none",
+                "-o",
+                "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
+            ])
             .env("LC_ALL", "C.UTF-8"))
     }
 
@@ -176,7 +208,8 @@ impl<'c> Packages<'c> {
             let file = path.file_name()?.to_str()?.strip_suffix(".deb")?;
             let (name, rest) = file.split_once('_')?;
             let (_, architecture) = rest.rsplit_once('_')?;
-            let fits = name.starts_with(prefix) && (architecture == self.architecture || architecture == "all");
+            let fits = name.starts_with(prefix)
+                && (architecture == self.architecture || architecture == "all");
             fits.then(|| name.to_owned())
         };
         let files = debs(&self.cache.folder("packages")?)?;
@@ -189,7 +222,10 @@ impl<'c> Packages<'c> {
 
     /// The name of its state in the cache.
     fn own(&self) -> String {
-        self.release.as_ref().map_or_else(|| self.architecture.clone(), |release| format!("{release}-{}", self.architecture))
+        self.release.as_ref().map_or_else(
+            || self.architecture.clone(),
+            |release| format!("{release}-{}", self.architecture),
+        )
     }
 
     /// The line of apt's output that counts.
@@ -198,14 +234,23 @@ impl<'c> Packages<'c> {
             return error;
         }
         let said = last_lines(log, LOG_LINES);
-        let line = said.iter().rev().find_map(|line| line.strip_prefix("E: ")).unwrap_or("apt-get failed");
+        let line =
+            said.iter().rev().find_map(|line| line.strip_prefix("E: ")).unwrap_or("apt-get failed");
         self.cannot_be_had(package, format!("apt says \"{line}\" (the log is {})", log.display()))
     }
 
     fn cannot_be_had(&self, package: &str, why: String) -> anyhow::Error {
         let by_hand = self.cache.path().join("packages");
-        let reason = format!("{why}; Debian 12 or newer has it: put {package}_*.deb into {} by hand", by_hand.display());
-        Failure::NoPackage { package: package.into(), architecture: self.architecture.clone(), reason }.into()
+        let reason = format!(
+            "{why}; Debian 12 or newer has it: put {package}_*.deb into {} by hand",
+            by_hand.display()
+        );
+        Failure::NoPackage {
+            package: package.into(),
+            architecture: self.architecture.clone(),
+            reason,
+        }
+        .into()
     }
 }
 
@@ -216,7 +261,12 @@ fn debs(folder: &Path) -> Result<Vec<PathBuf>> {
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if path.extension().is_some_and(|extension| extension == "deb") {
-            files.push((fs::metadata(&path).and_then(|file| file.modified()).unwrap_or(SystemTime::UNIX_EPOCH), path));
+            files.push((
+                fs::metadata(&path)
+                    .and_then(|file| file.modified())
+                    .unwrap_or(SystemTime::UNIX_EPOCH),
+                path,
+            ));
         }
     }
     files.sort();

@@ -88,7 +88,9 @@ impl Failure {
     /// own words.
     pub fn of_io(what: &str, place: &std::path::Path, error: &io::Error) -> anyhow::Error {
         match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::DiskFull { what: what.into(), place: place.into() }.into(),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                Self::DiskFull { what: what.into(), place: place.into() }.into()
+            }
             _ => anyhow::anyhow!("{what} failed: {}: {error}", place.display()),
         }
     }

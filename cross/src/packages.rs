@@ -46,7 +46,11 @@ impl Need {
     /// Where it is, if it is.
     #[must_use]
     pub fn place(&self) -> Option<PathBuf> {
-        if self.name.contains('/') { Some(PathBuf::from(&self.name)).filter(|path| path.is_file()) } else { find(&self.name) }
+        if self.name.contains('/') {
+            Some(PathBuf::from(&self.name)).filter(|path| path.is_file())
+        } else {
+            find(&self.name)
+        }
     }
 }
 
@@ -60,7 +64,9 @@ pub fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|path| is_program(path));
     }
-    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(program)).find(|path| is_program(path))
+    env::split_paths(&env::var_os("PATH")?)
+        .map(|folder| folder.join(program))
+        .find(|path| is_program(path))
 }
 
 /// The same, or the error that names the package.
@@ -70,7 +76,10 @@ pub fn need(program: &str) -> Result<PathBuf> {
 
 /// The error for a program that is not there.
 pub fn missing(program: &str) -> Failure {
-    Failure::MissingTool { program: program.into(), remedy: format!("`apt install {}`, or `cargo lab setup` for all at once", of(program)) }
+    Failure::MissingTool {
+        program: program.into(),
+        remedy: format!("`apt install {}`, or `cargo lab setup` for all at once", of(program)),
+    }
 }
 
 fn is_program(path: &Path) -> bool {

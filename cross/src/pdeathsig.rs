@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "only code between fork and exec can ask the kernel to end a child with its parent")]
+#![allow(
+    unsafe_code,
+    reason = "only code between fork and exec can ask the kernel to end a child with its parent"
+)]
 //! A child that does not outlive this program, however this program ends.
 
 use nix::{sys::prctl, sys::signal::Signal};

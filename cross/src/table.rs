@@ -8,7 +8,10 @@ use console::Term;
 #[must_use]
 pub fn new(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
+    table
+        .load_style(UTF8_BORDERS_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(header);
     let terminal = Term::stdout();
     if let Some((_, columns)) = terminal.is_term().then(|| terminal.size_checked()).flatten() {
         table.set_width(columns);

@@ -42,8 +42,13 @@ pub const AARCH64: Target = Target {
 pub const ALL: [&Target; 2] = [&ARMV7, &AARCH64];
 
 /// A PC, where programs for boards are written: for packages alone.
-pub const X86_64: Target =
-    Target { triple: "x86_64-unknown-linux-gnu", debian: "amd64", gnu: "x86_64-linux-gnu", emulator: "qemu-x86_64-static", machine: 62 };
+pub const X86_64: Target = Target {
+    triple: "x86_64-unknown-linux-gnu",
+    debian: "amd64",
+    gnu: "x86_64-linux-gnu",
+    emulator: "qemu-x86_64-static",
+    machine: 62,
+};
 
 /// Those that packages are made for.
 pub const PACKAGED: [&Target; 3] = [&ARMV7, &AARCH64, &X86_64];
@@ -52,10 +57,9 @@ impl Target {
     /// The one with this triple, or the error that lists them.
     pub fn named(triple: &str) -> Result<&'static Self> {
         let known = || PACKAGED.map(|target| target.triple).join(", ");
-        PACKAGED
-            .into_iter()
-            .find(|target| target.triple == triple)
-            .ok_or_else(|| anyhow::anyhow!("no target \"{triple}\"; Contigo is built for {}", known()))
+        PACKAGED.into_iter().find(|target| target.triple == triple).ok_or_else(|| {
+            anyhow::anyhow!("no target \"{triple}\"; Contigo is built for {}", known())
+        })
     }
 
     /// The cross compiler, which links its programs.
@@ -88,7 +92,10 @@ impl Target {
     #[must_use]
     pub fn links_static(&self) -> [Need; 2] {
         let libc = self.static_libc().display().to_string();
-        [Need { name: self.linker(), package: self.linker_package() }, Need { name: libc, package: self.libc_package() }]
+        [
+            Need { name: self.linker(), package: self.linker_package() },
+            Need { name: libc, package: self.libc_package() },
+        ]
     }
 
     /// The variable that sets cargo's `key` for this target: `CARGO_TARGET_<TRIPLE>_LINKER`,

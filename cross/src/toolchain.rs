@@ -55,8 +55,13 @@ pub fn find(cache: &CacheDir, target: &Target) -> Result<Option<Rust>> {
 pub fn variables(cache: &CacheDir, target: &Target) -> Result<Variables> {
     match find(cache, target)? {
         Some(Rust::InUse(_)) => Ok(Vec::new()),
-        Some(Rust::Private(folder)) => Ok(["rustc", "rustdoc"].map(|tool| (tool.to_uppercase().into(), folder.join(tool).into())).into()),
-        None => Err(anyhow::anyhow!("no Rust standard library for {}: `cargo cross setup` gets it", target.triple)),
+        Some(Rust::Private(folder)) => Ok(["rustc", "rustdoc"]
+            .map(|tool| (tool.to_uppercase().into(), folder.join(tool).into()))
+            .into()),
+        None => Err(anyhow::anyhow!(
+            "no Rust standard library for {}: `cargo cross setup` gets it",
+            target.triple
+        )),
     }
 }
 
@@ -67,7 +72,9 @@ pub fn variables(cache: &CacheDir, target: &Target) -> Result<Variables> {
 /// would use those instead.
 pub fn static_build(cache: &CacheDir, target: &str) -> Result<Variables> {
     let target = Target::named(target)?;
-    if let Some(Need { name, package }) = target.links_static().into_iter().find(|need| need.place().is_none()) {
+    if let Some(Need { name, package }) =
+        target.links_static().into_iter().find(|need| need.place().is_none())
+    {
         return Err(Failure::MissingTool { program: name, remedy: remedy(&package) }.into());
     }
     let linker = need(&target.linker(), &target.linker_package())?;
@@ -79,7 +86,9 @@ pub fn static_build(cache: &CacheDir, target: &str) -> Result<Variables> {
 
 /// Where `program` is, or the error that names its package.
 pub fn need(program: &str, package: &str) -> Result<PathBuf> {
-    packages::find(program).ok_or_else(|| Failure::MissingTool { program: program.into(), remedy: remedy(package) }.into())
+    packages::find(program).ok_or_else(|| {
+        Failure::MissingTool { program: program.into(), remedy: remedy(package) }.into()
+    })
 }
 
 fn remedy(package: &str) -> String {
@@ -91,12 +100,19 @@ fn has_std(cache: &CacheDir, rustc: &Path, target: &Target) -> Result<bool> {
     if !rustc.is_file() {
         return Ok(false);
     }
-    let ask = Tool::at(rustc, "asking rustc for its libraries").args(["--print", "target-libdir", "--target", target.triple]);
+    let ask = Tool::at(rustc, "asking rustc for its libraries").args([
+        "--print",
+        "target-libdir",
+        "--target",
+        target.triple,
+    ]);
     // A compiler that does not even know the target has no library for it.
     Ok(ask.output(&cache.log("rustc")?).is_ok_and(|folder| has_libstd(Path::new(folder.trim()))))
 }
 
 fn has_libstd(folder: &Path) -> bool {
     let is_std = |name: &str| name.starts_with("libstd-") && name.ends_with(".rlib");
-    fs::read_dir(folder).is_ok_and(|files| files.flatten().any(|file| file.file_name().to_str().is_some_and(is_std)))
+    fs::read_dir(folder).is_ok_and(|files| {
+        files.flatten().any(|file| file.file_name().to_str().is_some_and(is_std))
+    })
 }

@@ -2,7 +2,11 @@
 //! `cross/src/bin/cross/boards/table.rs` for `cargo cross`.
 //!
 //! `CONTIGO_WRITE_BOARDS=1 cargo test -p contigo-cross --test boards` writes them anew.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use contigo_cross::boards::Board;
 use std::{
@@ -13,7 +17,8 @@ use std::{
 };
 use tempfile::TempDir;
 
-const HEAD: &str = "Made from the folders of boards/, and never written by hand: see boards/README.md.";
+const HEAD: &str =
+    "Made from the folders of boards/, and never written by hand: see boards/README.md.";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -24,7 +29,10 @@ fn socs(boards: &Path) -> Vec<(String, bool)> {
     let files = fs::read_dir(boards.join("soc")).unwrap().map(|entry| entry.unwrap().path());
     let mut socs: Vec<_> = files
         .map(|file| {
-            (file.file_stem().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(file).unwrap().contains("pub const SOC: Soc"))
+            (
+                file.file_stem().unwrap().to_str().unwrap().to_owned(),
+                fs::read_to_string(file).unwrap().contains("pub const SOC: Soc"),
+            )
         })
         .collect();
     socs.sort();
@@ -40,17 +48,22 @@ fn grouped(number: u64) -> String {
 
 /// The table for programs.
 fn programs(folder: &Path, boards: &[Board]) -> String {
-    let mut text =
-        format!("//! {HEAD}\n\n#![allow(clippy::doc_markdown, reason = \"names of products\")]\n\nuse crate::{{Board, Soc}};\n\n");
+    let mut text = format!(
+        "//! {HEAD}\n\n#![allow(clippy::doc_markdown, reason = \"names of products\")]\n\nuse crate::{{Board, Soc}};\n\n"
+    );
     let socs = socs(folder);
     for (soc, _) in &socs {
         writeln!(text, "#[path = \"../soc/{soc}.rs\"]\npub mod {soc};").unwrap();
     }
-    let known: Vec<_> = boards.iter().filter_map(|board| Some((board, board.soc.as_ref()?))).collect();
+    let known: Vec<_> =
+        boards.iter().filter_map(|board| Some((board, board.soc.as_ref()?))).collect();
     for (board, soc) in &known {
         let ports: Vec<_> = board.ports.iter().map(|port| format!("{soc}::{port}")).collect();
         writeln!(text, "\n/// {}.\n///\n/// - Processor: {}", board.about, board.chip).unwrap();
-        for (what, said) in [("Memory", board.memory.clone().unwrap_or_default()), ("Images", board.images.join(", "))] {
+        for (what, said) in [
+            ("Memory", board.memory.clone().unwrap_or_default()),
+            ("Images", board.images.join(", ")),
+        ] {
             if !said.is_empty() {
                 writeln!(text, "/// - {what}: {said}").unwrap();
             }
@@ -70,8 +83,13 @@ fn programs(folder: &Path, boards: &[Board]) -> String {
         )
         .unwrap();
     }
-    let all: String = known.iter().map(|(board, _)| format!("    {},\n", constant(&board.name))).collect();
-    let socs: String = socs.iter().filter(|(_, whole)| *whole).map(|(soc, _)| format!("    {soc}::SOC,\n")).collect();
+    let all: String =
+        known.iter().map(|(board, _)| format!("    {},\n", constant(&board.name))).collect();
+    let socs: String = socs
+        .iter()
+        .filter(|(_, whole)| *whole)
+        .map(|(soc, _)| format!("    {soc}::SOC,\n"))
+        .collect();
     text + &format!(
         "\n/// Every board here, by name.\n#[rustfmt::skip]\npub const ALL: &[Board] = &[\n{all}];\n\n/// Every system on chip here.\n#[rustfmt::skip]\npub const SOCS: &[Soc] = &[\n{socs}];\n"
     )
@@ -79,8 +97,11 @@ fn programs(folder: &Path, boards: &[Board]) -> String {
 
 /// The table for `cargo cross`.
 fn processors(boards: &[Board]) -> String {
-    let rows: String =
-        Board::targets(boards).unwrap().iter().map(|(name, target)| format!("    ({name:?}, &{}),\n", target.constant())).collect();
+    let rows: String = Board::targets(boards)
+        .unwrap()
+        .iter()
+        .map(|(name, target)| format!("    ({name:?}, &{}),\n", target.constant()))
+        .collect();
     format!(
         "//! {HEAD}\n\nuse contigo_cross::targets::{{AARCH64, ARMV7, Target}};\n\n\
          /// Every board, and every family of boards, by name.\n#[rustfmt::skip]\npub(super) const BOARDS: &[(&str, &Target)] = &[\n{rows}];\n"
@@ -96,23 +117,26 @@ fn constant(name: &str) -> String {
 fn the_tables_are_what_the_folders_say() {
     let folder = root().join("boards");
     let boards = Board::all(&folder).unwrap_or_else(|error| panic!("{error:#}"));
-    for (file, new) in
-        [("boards/src/generated.rs", programs(&folder, &boards)), ("cross/src/bin/cross/boards/table.rs", processors(&boards))]
-    {
+    for (file, new) in [
+        ("boards/src/generated.rs", programs(&folder, &boards)),
+        ("cross/src/bin/cross/boards/table.rs", processors(&boards)),
+    ] {
         let path = root().join(file);
         if env::var_os("CONTIGO_WRITE_BOARDS").is_some() {
             fs::write(&path, &new).unwrap();
         }
         let old = fs::read_to_string(&path).unwrap();
-        assert!(old == new, "{file} is not what the folders of boards/ say: CONTIGO_WRITE_BOARDS=1 writes it anew");
+        assert!(
+            old == new,
+            "{file} is not what the folders of boards/ say: CONTIGO_WRITE_BOARDS=1 writes it anew"
+        );
     }
 }
 
 /// Each mistake in a folder is a sentence that names it.
 #[test]
 fn a_wrong_folder_is_refused_by_name() {
-    const RIGHT: &str =
-        "about = \"x\"\nsoc = \"one\"\nchip = \"1\"\nmanual = \"m\"\nports = [\"A\"]\ntarget = \"aarch64-unknown-linux-gnu\"\n";
+    const RIGHT: &str = "about = \"x\"\nsoc = \"one\"\nchip = \"1\"\nmanual = \"m\"\nports = [\"A\"]\ntarget = \"aarch64-unknown-linux-gnu\"\n";
     let world = TempDir::new().unwrap();
     let write = |file: &str, text: &str| {
         let path = world.path().join(file);
@@ -123,7 +147,9 @@ fn a_wrong_folder_is_refused_by_name() {
         write("board/board.toml", text);
         Board::all(world.path()).map_or_else(
             |error| format!("{error:#}"),
-            |boards| Board::targets(&boards).map_or_else(|error| format!("{error:#}"), |_| String::new()),
+            |boards| {
+                Board::targets(&boards).map_or_else(|error| format!("{error:#}"), |_| String::new())
+            },
         )
     };
     write("soc/one.rs", "/// A port.\npub const A: Port = plain(\"a\");\n");
@@ -139,12 +165,27 @@ fn a_wrong_folder_is_refused_by_name() {
         ("manual = \"m\"\n", "", "wants `chip` and `manual`"),
     ] {
         let said_of = refused(&RIGHT.replace(right, wrong));
-        assert!(said_of.contains(said) && said_of.starts_with("board board: "), "{wrong}: {said_of}");
+        assert!(
+            said_of.contains(said) && said_of.starts_with("board board: "),
+            "{wrong}: {said_of}"
+        );
     }
-    assert!(refused(&format!("{RIGHT}[[overlay]]\ntrees = []\nhas = []\n")).contains("there is no overlay.dtso"));
+    assert!(
+        refused(&format!("{RIGHT}[[overlay]]\ntrees = []\nhas = []\n"))
+            .contains("there is no overlay.dtso")
+    );
     write("board/overlay.dtso", "");
-    assert!(refused(&format!("{RIGHT}[[overlay]]\ntrees = [\"t\"]\nhas = []\n")).contains("wants `trees`"));
+    assert!(
+        refused(&format!("{RIGHT}[[overlay]]\ntrees = [\"t\"]\nhas = []\n"))
+            .contains("wants `trees`")
+    );
     write("other/README.md", "");
-    write("other/board.toml", &RIGHT.replace("aarch64-unknown-linux-gnu\"", "armv7-unknown-linux-gnueabihf\"\nfamilies = [\"board\"]"));
+    write(
+        "other/board.toml",
+        &RIGHT.replace(
+            "aarch64-unknown-linux-gnu\"",
+            "armv7-unknown-linux-gnueabihf\"\nfamilies = [\"board\"]",
+        ),
+    );
     assert!(refused(RIGHT).contains("board has another processor"), "{}", refused(RIGHT));
 }

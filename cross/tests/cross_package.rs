@@ -1,6 +1,9 @@
 //! `cargo cross package`: the same sources give the same bytes, and the manifest tells the truth
 //! about them.
-#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then fails")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "a JSON value answers an absent key with null, and an assertion then fails"
+)]
 
 mod cross_machine;
 
@@ -23,7 +26,10 @@ fn machine(test: &str) -> Result<Option<Machine>, Box<dyn Error>> {
     if machine.with_sources()? {
         return Ok(Some(machine));
     }
-    emulated::skipped(&format!("cross_package::{test}"), "make, dtc, readelf or python3 is not installed");
+    emulated::skipped(
+        &format!("cross_package::{test}"),
+        "make, dtc, readelf or python3 is not installed",
+    );
     Ok(None)
 }
 
@@ -35,7 +41,11 @@ fn packages(machine: &Machine, args: &[&str]) -> Result<BTreeMap<String, Vec<u8>
     for entry in run.json()?.as_array().ok_or("no list")? {
         let file = entry["package"].as_str().ok_or("no path")?;
         let bytes = fs::read(file)?;
-        assert_eq!((&entry["size_bytes"], &entry["sha256"]), (&bytes.len().into(), &sum(&bytes).into()), "{file}");
+        assert_eq!(
+            (&entry["size_bytes"], &entry["sha256"]),
+            (&bytes.len().into(), &sum(&bytes).into()),
+            "{file}"
+        );
         packages.insert(file.rsplit('/').next().unwrap_or_default().to_owned(), bytes);
     }
     Ok(packages)
@@ -79,12 +89,20 @@ fn the_manifest_has_every_file_with_its_sum() -> Outcome {
         let mut order = Vec::new();
         for member in Archive::new(GzDecoder::new(bytes.as_slice())).entries()? {
             let mut member = member?;
-            let path = member.path()?.to_str().and_then(|path| path.strip_prefix(folder)?.strip_prefix('/')).ok_or("outside")?.to_owned();
+            let path = member
+                .path()?
+                .to_str()
+                .and_then(|path| path.strip_prefix(folder)?.strip_prefix('/'))
+                .ok_or("outside")?
+                .to_owned();
             let header = member.header();
             assert_eq!((header.uid()?, header.gid()?, header.mtime()?), (0, 0, 1), "{path}");
             order.push(path.clone());
             if header.entry_type() == EntryType::Symlink {
-                links.insert(path, member.link_name()?.ok_or("a link to nothing")?.display().to_string());
+                links.insert(
+                    path,
+                    member.link_name()?.ok_or("a link to nothing")?.display().to_string(),
+                );
                 continue;
             }
             let is_program = path.starts_with("usr/bin/") || path.contains("/libcontigo.so.");
@@ -94,7 +112,8 @@ fn the_manifest_has_every_file_with_its_sum() -> Outcome {
             files.insert(path, content);
         }
         assert!(order.iter().filter(|path| *path != "MANIFEST.json").is_sorted(), "{order:?}");
-        let manifest: Value = serde_json::from_slice(&files.remove("MANIFEST.json").ok_or("no manifest")?)?;
+        let manifest: Value =
+            serde_json::from_slice(&files.remove("MANIFEST.json").ok_or("no manifest")?)?;
         assert_eq!((&manifest["version"], &manifest["glibc"]), (&"9.8.7".into(), &"2.25".into()));
         let mut listed = BTreeMap::new();
         let mut listed_links = BTreeMap::new();
@@ -106,11 +125,16 @@ fn the_manifest_has_every_file_with_its_sum() -> Outcome {
                 _ => return Err(format!("neither a file nor a link: {file}").into()),
             }
         }
-        let there: BTreeMap<_, _> = files.iter().map(|(path, content)| (path.clone(), (content.len() as u64, sum(content)))).collect();
+        let there: BTreeMap<_, _> = files
+            .iter()
+            .map(|(path, content)| (path.clone(), (content.len() as u64, sum(content))))
+            .collect();
         assert_eq!((listed, &listed_links), (there, &links));
         let gnu = match name.contains("armv7") {
             true => "arm-linux-gnueabihf".to_owned(),
-            false => format!("{}-linux-gnu", if name.contains("aarch64") { "aarch64" } else { "x86_64" }),
+            false => {
+                format!("{}-linux-gnu", if name.contains("aarch64") { "aarch64" } else { "x86_64" })
+            }
         };
         assert_eq!(links[&format!("usr/lib/{gnu}/libcontigo.so")], "libcontigo.so.2");
         for path in [
@@ -135,7 +159,12 @@ fn the_manifest_has_every_file_with_its_sum() -> Outcome {
             assert!(files.contains_key(path), "{path} is not in {:?}", files.keys());
         }
         let pc = String::from_utf8_lossy(&files[&format!("usr/lib/{gnu}/pkgconfig/contigo.pc")]);
-        assert!(pc.contains("prefix=/usr\n") && pc.contains(&format!("/lib/{gnu}\n")) && pc.contains("Version: 9.8.7"), "{pc}");
+        assert!(
+            pc.contains("prefix=/usr\n")
+                && pc.contains(&format!("/lib/{gnu}\n"))
+                && pc.contains("Version: 9.8.7"),
+            "{pc}"
+        );
         // pip leaves alone what has no list of its files.
         assert!(!files.keys().any(|path| path.ends_with("/RECORD")));
     }
@@ -144,7 +173,9 @@ fn the_manifest_has_every_file_with_its_sum() -> Outcome {
 
 #[test]
 fn a_paper_that_is_missing_is_named_and_no_package_is_left() -> Outcome {
-    let Some(machine) = machine("a_paper_that_is_missing_is_named_and_no_package_is_left")? else { return Ok(()) };
+    let Some(machine) = machine("a_paper_that_is_missing_is_named_and_no_package_is_left")? else {
+        return Ok(());
+    };
     fs::remove_file(machine.path("sources/LICENSE-MIT"))?;
     let run = machine.cross(&["package"])?;
     assert!(run.status == Some(1) && run.stderr.contains("LICENSE-MIT"), "{run:?}");
@@ -154,14 +185,19 @@ fn a_paper_that_is_missing_is_named_and_no_package_is_left() -> Outcome {
 
 #[test]
 fn a_tool_that_is_missing_is_named_before_anything_is_built() -> Outcome {
-    let Some(machine) = machine("a_tool_that_is_missing_is_named_before_anything_is_built")? else { return Ok(()) };
+    let Some(machine) = machine("a_tool_that_is_missing_is_named_before_anything_is_built")? else {
+        return Ok(());
+    };
     let refused = |args: &[&str], said: &str| -> Outcome {
         let run = machine.cross_with(args, &[("SOURCE_DATE_EPOCH", "1")])?;
         assert!(run.status == Some(1) && run.stderr.contains(said), "{said}: {run:?}");
         assert!(!machine.path("sources/target").exists(), "{args:?}");
         Ok(())
     };
-    refused(&["package", "--deb"], "dh is not installed: `apt install debhelper`, or `cargo cross setup --packages` for all at once")?;
+    refused(
+        &["package", "--deb"],
+        "dh is not installed: `apt install debhelper`, or `cargo cross setup --packages` for all at once",
+    )?;
     fs::remove_file(machine.path("bin/dtc"))?;
     refused(&["package"], "dtc is not installed: `apt install device-tree-compiler`")?;
     machine.program("bin/dtc", "")?;

@@ -1,6 +1,9 @@
 //! `cargo cross setup` on machines that lack something: what can be had is got, and the rest is
 //! said in one line.
-#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then fails")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "a JSON value answers an absent key with null, and an assertion then fails"
+)]
 
 mod cross_machine;
 
@@ -13,7 +16,12 @@ use std::{error::Error, fs, os::unix::fs::PermissionsExt, process::Command};
 /// The state of one part in `--json`.
 fn state(run: &Run, part: &str) -> Result<String, Box<dyn Error>> {
     let report = run.json()?;
-    let entry = report.as_array().ok_or("no list")?.iter().find(|entry| entry["part"] == part).ok_or("no such part")?;
+    let entry = report
+        .as_array()
+        .ok_or("no list")?
+        .iter()
+        .find(|entry| entry["part"] == part)
+        .ok_or("no such part")?;
     Ok(entry["state"].as_str().unwrap_or_default().to_owned())
 }
 
@@ -32,7 +40,11 @@ fn a_missing_tool_names_its_package() -> Outcome {
     }
     assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
     assert_eq!(
-        (state(&run, LINKERS)?.as_str(), state(&run, STD)?.as_str(), state(&run, "cargo-zigbuild")?.as_str()),
+        (
+            state(&run, LINKERS)?.as_str(),
+            state(&run, STD)?.as_str(),
+            state(&run, "cargo-zigbuild")?.as_str()
+        ),
         ("missing", "ready", "ready")
     );
     // Only looking is no failure, and changes nothing.
@@ -47,21 +59,33 @@ fn root_has_it_installed_also_where_the_lists_are_old() -> Outcome {
     machine.with_zigbuild()?;
     machine.with_std(&[ARMV7.0, AARCH64.0])?;
     let bin = machine.path("bin").display().to_string();
-    let tools: Vec<_> = targets::ALL.into_iter().flat_map(|target| [target.linker(), target.emulator.to_owned()]).collect();
+    let tools: Vec<_> = targets::ALL
+        .into_iter()
+        .flat_map(|target| [target.linker(), target.emulator.to_owned()])
+        .collect();
     // Without lists it installs nothing; `update` gets them.
-    let installs =
-        tools.iter().map(|tool| format!("echo '#!/bin/sh' > {bin}/{tool}; /bin/chmod +x {bin}/{tool}")).collect::<Vec<_>>().join("\n");
+    let installs = tools
+        .iter()
+        .map(|tool| format!("echo '#!/bin/sh' > {bin}/{tool}; /bin/chmod +x {bin}/{tool}"))
+        .collect::<Vec<_>>()
+        .join("\n");
     let apt = format!(
         "echo \"$@\" >> {bin}/asked\ncase $1 in update) : > {bin}/lists;; install) [ -e {bin}/lists ] || exit 100\n{installs};; esac"
     );
     machine.program("bin/apt-get", &apt)?;
     let run = machine.cross(&["setup", "--json"])?;
     if !Uid::effective().is_root() {
-        assert!(run.status == Some(1) && run.stderr.contains("; as root: `apt install "), "{run:?}");
+        assert!(
+            run.status == Some(1) && run.stderr.contains("; as root: `apt install "),
+            "{run:?}"
+        );
         return Ok(());
     }
     if targets::ALL.iter().any(|target| !target.static_libc().is_file()) {
-        assert!(run.status == Some(1) && run.stderr.contains("and there is still no /usr/"), "{run:?}");
+        assert!(
+            run.status == Some(1) && run.stderr.contains("and there is still no /usr/"),
+            "{run:?}"
+        );
         return Ok(());
     }
     assert_eq!((run.status, state(&run, LINKERS)?.as_str()), (Some(0), "installed"), "{run:?}");
@@ -87,7 +111,8 @@ fn neither_rustup_nor_debian_is_one_clear_line() -> Outcome {
     let machine = without_std()?;
     let run = machine.cross(&["setup", "--json"])?;
     assert_eq!((run.status, state(&run, STD)?.as_str()), (Some(1), "missing"), "{run:?}");
-    let line = run.stderr.lines().find(|line| line.contains("standard library")).ok_or("no such line")?;
+    let line =
+        run.stderr.lines().find(|line| line.contains("standard library")).ok_or("no such line")?;
     for part in [ARMV7.0, AARCH64.0, "rustup is not installed", "there is no dpkg here"] {
         assert!(line.contains(part), "{part} is not in {line}");
     }
@@ -99,10 +124,14 @@ fn rustup_is_asked_first_and_quoted_where_it_fails() -> Outcome {
     let machine = without_std()?;
     machine.program("bin/rustup", "echo \"error: could not download $3\" >&2; exit 1")?;
     let run = machine.cross(&["setup", "--json"])?;
-    assert!(run.stderr.contains("rustup says \"could not download armv7-unknown-linux-gnueabihf\""), "{run:?}");
+    assert!(
+        run.stderr.contains("rustup says \"could not download armv7-unknown-linux-gnueabihf\""),
+        "{run:?}"
+    );
     let std = machine.path("std").display().to_string();
-    let adds =
-        format!("[ \"$1 $2\" = 'target add' ] || exit 1; shift 2; for t; do /bin/mkdir -p {std}/$t; : > {std}/$t/libstd-1.rlib; done");
+    let adds = format!(
+        "[ \"$1 $2\" = 'target add' ] || exit 1; shift 2; for t; do /bin/mkdir -p {std}/$t; : > {std}/$t/libstd-1.rlib; done"
+    );
     machine.program("bin/rustup", &adds)?;
     let run = machine.cross(&["setup", "--json"])?;
     assert_eq!(state(&run, STD)?, "installed", "{run:?}");
@@ -117,9 +146,17 @@ fn debs(machine: &Machine, host: &str, foreign_version: &str) -> Outcome {
     let rustc = "sysroot=none; for word; do case $last in --sysroot) sysroot=$word;; --target) target=$word;; esac; last=$word; done\n\
                  case \" $* \" in *' -vV '*) echo 'rustc 1.96.0 (a test)';; *) echo $sysroot/lib/rustlib/$target/lib;; esac";
     let std = |triple: &str| format!("usr/lib/rustlib/{triple}/lib/libstd-7.rlib");
-    let host_files = [("usr/bin/rustc", rustc), ("usr/bin/rustdoc", ""), ("usr/lib/any-linux-gnu/librustc_driver-7.so", "")];
+    let host_files = [
+        ("usr/bin/rustc", rustc),
+        ("usr/bin/rustdoc", ""),
+        ("usr/lib/any-linux-gnu/librustc_driver-7.so", ""),
+    ];
     deb(machine, ("rustc-web", "1.96.0+dfsg1-1", host), &host_files)?;
-    deb(machine, ("libstd-rust-web-dev", "1.96.0+dfsg1-1", host), &[(&std("x86_64-unknown-linux-gnu"), "")])?;
+    deb(
+        machine,
+        ("libstd-rust-web-dev", "1.96.0+dfsg1-1", host),
+        &[(&std("x86_64-unknown-linux-gnu"), "")],
+    )?;
     for (architecture, triple) in [("armhf", ARMV7.0), ("arm64", AARCH64.0)] {
         if architecture != host {
             let version = if architecture == "armhf" { foreign_version } else { "1.96.0+dfsg1-1" };
@@ -129,10 +166,16 @@ fn debs(machine: &Machine, host: &str, foreign_version: &str) -> Outcome {
     Ok(())
 }
 
-fn deb(machine: &Machine, (name, version, architecture): (&str, &str, &str), files: &[(&str, &str)]) -> Outcome {
+fn deb(
+    machine: &Machine,
+    (name, version, architecture): (&str, &str, &str),
+    files: &[(&str, &str)],
+) -> Outcome {
     let folder = machine.path("deb").join(format!("{name}-{architecture}"));
     fs::create_dir_all(folder.join("DEBIAN"))?;
-    let control = format!("Package: {name}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: a test\nDescription: a test\n");
+    let control = format!(
+        "Package: {name}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: a test\nDescription: a test\n"
+    );
     fs::write(folder.join("DEBIAN/control"), control)?;
     for (file, text) in files {
         let file = folder.join(file);
@@ -142,7 +185,11 @@ fn deb(machine: &Machine, (name, version, architecture): (&str, &str, &str), fil
     }
     let packages = machine.path("cache/packages");
     fs::create_dir_all(&packages)?;
-    let made = Command::new("dpkg-deb").args(["--root-owner-group", "--build"]).arg(&folder).arg(&packages).output()?;
+    let made = Command::new("dpkg-deb")
+        .args(["--root-owner-group", "--build"])
+        .arg(&folder)
+        .arg(&packages)
+        .output()?;
     assert!(made.status.success(), "{made:?}");
     Ok(())
 }
@@ -152,14 +199,21 @@ fn architecture(machine: &Machine) -> Result<Option<String>, Box<dyn Error>> {
     if !machine.link(&["dpkg", "dpkg-deb", "tar", "rm", "sh"])? {
         return Ok(None);
     }
-    Ok(Some(String::from_utf8(Command::new("dpkg").arg("--print-architecture").output()?.stdout)?.trim().to_owned()))
+    Ok(Some(
+        String::from_utf8(Command::new("dpkg").arg("--print-architecture").output()?.stdout)?
+            .trim()
+            .to_owned(),
+    ))
 }
 
 #[test]
 fn debians_libraries_are_put_behind_a_wrapper() -> Outcome {
     let machine = without_std()?;
     let Some(host) = architecture(&machine)? else {
-        emulated::skipped("cross_setup::debians_libraries_are_put_behind_a_wrapper", "no dpkg here");
+        emulated::skipped(
+            "cross_setup::debians_libraries_are_put_behind_a_wrapper",
+            "no dpkg here",
+        );
         return Ok(());
     };
     debs(&machine, &host, "1.96.0+dfsg1-1")?;
@@ -169,10 +223,20 @@ fn debians_libraries_are_put_behind_a_wrapper() -> Outcome {
     let rustc = wrapper.to_str().ok_or("a path that is no text")?;
     assert!(run.stdout.contains(&format!("RUSTC={rustc} ")), "{}", run.stdout);
     for triple in [ARMV7.0, AARCH64.0] {
-        let folder = String::from_utf8(Command::new(rustc).args(["--print", "target-libdir", "--target", triple]).output()?.stdout)?;
+        let folder = String::from_utf8(
+            Command::new(rustc)
+                .args(["--print", "target-libdir", "--target", triple])
+                .output()?
+                .stdout,
+        )?;
         assert!(fs::metadata(format!("{}/libstd-7.rlib", folder.trim()))?.is_file(), "{folder}");
     }
-    assert!(machine.path("cache/rust/sysroot/lib/rustlib/x86_64-unknown-linux-gnu/lib/libstd-7.rlib").is_file(), "the host's own");
+    assert!(
+        machine
+            .path("cache/rust/sysroot/lib/rustlib/x86_64-unknown-linux-gnu/lib/libstd-7.rlib")
+            .is_file(),
+        "the host's own"
+    );
     // It is there from now on, for other commands as well, until the compiler behind it is another.
     assert_eq!(state(&machine.cross(&["setup", "--json"])?, STD)?, "ready");
     fs::write(machine.path("cache/rust/sysroot/version"), "rustc 1.95.0\n")?;
@@ -184,18 +248,26 @@ fn debians_libraries_are_put_behind_a_wrapper() -> Outcome {
 fn a_library_of_another_version_is_refused_by_name() -> Outcome {
     let machine = without_std()?;
     let Some(host) = architecture(&machine)? else {
-        emulated::skipped("cross_setup::a_library_of_another_version_is_refused_by_name", "no dpkg here");
+        emulated::skipped(
+            "cross_setup::a_library_of_another_version_is_refused_by_name",
+            "no dpkg here",
+        );
         return Ok(());
     };
     debs(&machine, &host, "1.95.0+dfsg1-1")?;
     let run = machine.cross(&["setup", "--json"])?;
     assert_eq!(run.status, Some(1), "{run:?}");
-    let line = run.stderr.lines().find(|line| line.contains("standard library")).ok_or("no such line")?;
-    for part in ["libstd-rust-web-dev (armhf)", "1.95.0+dfsg1-1", "1.96.0+dfsg1-1", "cache/packages"] {
+    let line =
+        run.stderr.lines().find(|line| line.contains("standard library")).ok_or("no such line")?;
+    for part in
+        ["libstd-rust-web-dev (armhf)", "1.95.0+dfsg1-1", "1.96.0+dfsg1-1", "cache/packages"]
+    {
         assert!(line.contains(part), "{part} is not in {line}");
     }
     // The other one could be had, and is of use.
-    assert!(machine.path("cache/rust/sysroot/lib/rustlib").join(AARCH64.0).exists() || host == "arm64");
+    assert!(
+        machine.path("cache/rust/sysroot/lib/rustlib").join(AARCH64.0).exists() || host == "arm64"
+    );
     assert!(!machine.path("cache/rust/sysroot/lib/rustlib").join(ARMV7.0).exists());
     Ok(())
 }
@@ -208,9 +280,15 @@ fn what_packages_need_is_got_where_it_is_asked_for() -> Outcome {
     let run = machine.cross(&["setup", "--print", "--json"])?;
     assert!(state(&run, "packaging tools").is_err(), "{run:?}");
     let run = machine.cross(&["setup", "--packages", "--print", "--json"])?;
-    assert_eq!((run.status, state(&run, "packaging tools")?.as_str(), state(&run, "maturin")?.as_str()), (Some(0), "todo", "todo"));
+    assert_eq!(
+        (run.status, state(&run, "packaging tools")?.as_str(), state(&run, "maturin")?.as_str()),
+        (Some(0), "todo", "todo")
+    );
     assert_eq!(state(&run, STD)?, "todo", "a PC's library: {run:?}");
-    for part in ["apt install binutils debhelper device-tree-compiler dpkg-dev lintian make", "pip install maturin"] {
+    for part in [
+        "apt install binutils debhelper device-tree-compiler dpkg-dev lintian make",
+        "pip install maturin",
+    ] {
         assert!(run.stdout.contains(part), "{part} is not in {}", run.stdout);
     }
     Ok(())
@@ -220,9 +298,19 @@ fn what_packages_need_is_got_where_it_is_asked_for() -> Outcome {
 fn pip_that_is_missing_is_named() -> Outcome {
     let machine = Machine::new()?;
     let run = machine.cross(&["setup"])?;
-    assert!(run.stderr.contains("python3 is not installed: `apt install python3-pip`"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("python3 is not installed: `apt install python3-pip`"),
+        "{}",
+        run.stderr
+    );
     machine.program("bin/python3", "echo 'No module named pip' >&2; exit 1")?;
     let run = machine.cross(&["setup"])?;
-    assert!(run.stderr.contains("pip, Python's package installer, is not installed: `apt install python3-pip`"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains(
+            "pip, Python's package installer, is not installed: `apt install python3-pip`"
+        ),
+        "{}",
+        run.stderr
+    );
     Ok(())
 }

@@ -9,6 +9,8 @@ use std::path::Path;
 #[test]
 fn commands_have_its_options() {
     let root = markdown::root(env!("CARGO_MANIFEST_DIR"), 1);
-    let tried = markdown::try_commands(&root, "cross", Path::new(env!("CARGO_BIN_EXE_contigo-cross"))).unwrap();
+    let tried =
+        markdown::try_commands(&root, "cross", Path::new(env!("CARGO_BIN_EXE_contigo-cross")))
+            .unwrap();
     assert!(tried > 3, "{tried} commands");
 }

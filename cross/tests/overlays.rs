@@ -52,7 +52,8 @@ impl<'a> Layer<'a> {
     /// Those of a board.
     fn of_board(board: &'a Board) -> Outcome<Vec<(&'a [String], Self)>> {
         let layer = |overlay: &'a Overlay| -> Outcome<_> {
-            let has = overlay.has.iter().map(|promise| promise.each_ref().map(String::as_str)).collect();
+            let has =
+                overlay.has.iter().map(|promise| promise.each_ref().map(String::as_str)).collect();
             let not_coherent = overlay.not_coherent.iter().map(String::as_str).collect();
             let text = fs::read_to_string(board.folder.join(&overlay.file))?;
             Ok((overlay.trees.as_slice(), Self { name: &board.name, text, has, not_coherent }))
@@ -79,7 +80,10 @@ fn boards() -> Outcome<Vec<Board>> {
 /// The missing tools, if any.
 fn missing() -> Option<String> {
     let lacks = |tool: &&&str| Command::new(tool).arg("--version").output().is_err();
-    TOOLS.iter().find(lacks).map(|tool| format!("{tool} is not installed (Debian: device-tree-compiler, cpp)"))
+    TOOLS
+        .iter()
+        .find(lacks)
+        .map(|tool| format!("{tool} is not installed (Debian: device-tree-compiler, cpp)"))
 }
 
 /// The kernel sources in the lab's cache, by their series.
@@ -88,7 +92,10 @@ fn sources() -> Outcome<BTreeMap<String, PathBuf>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(&sources).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(series) = name.strip_prefix("linux-source-").filter(|_| entry.path().is_file()) else { continue };
+        let Some(series) = name.strip_prefix("linux-source-").filter(|_| entry.path().is_file())
+        else {
+            continue;
+        };
         let version = fs::read_to_string(entry.path())?;
         let source = sources.join(format!("{name}_{}", version.trim()));
         if source.join("Makefile").is_file() {
@@ -101,10 +108,18 @@ fn sources() -> Outcome<BTreeMap<String, PathBuf>> {
 /// The folders that a kernel tree's includes are in; with vendors' since 6.5.
 fn includes(source: &Path, architecture: &str) -> Vec<PathBuf> {
     let trees = source.join(format!("arch/{architecture}/boot/dts"));
-    let mut folders = vec![source.join("include"), source.join("scripts/dtc/include-prefixes"), trees.clone()];
+    let mut folders =
+        vec![source.join("include"), source.join("scripts/dtc/include-prefixes"), trees.clone()];
     let mut at = 2;
     while let Some(folder) = folders.get(at).cloned() {
-        folders.extend(fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).filter(|path| path.is_dir()));
+        folders.extend(
+            fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path())
+                .filter(|path| path.is_dir()),
+        );
         at += 1;
     }
     folders
@@ -120,15 +135,20 @@ fn compile_kernels(source: &Path, architecture: &str, tree: &Path, into: &Path) 
         cpp.arg("-I").arg(folder);
     }
     run(cpp.arg(tree).arg("-o").arg(&plain))?;
-    run(Command::new("dtc").args(["-@", "-q", "-I", "dts", "-O", "dtb", "-o"]).arg(into).arg(&plain))?;
+    run(Command::new("dtc")
+        .args(["-@", "-q", "-I", "dts", "-O", "dtb", "-o"])
+        .arg(into)
+        .arg(&plain))?;
     Ok(())
 }
 
 /// The file of this name in the kernel's trees.
 fn find(source: &Path, architecture: &str, name: &str) -> Option<PathBuf> {
     let names = ["dts", "dtso"].map(|ending| format!("{name}.{ending}"));
-    let mut candidates =
-        includes(source, architecture).into_iter().skip(2).flat_map(|folder| names.clone().into_iter().map(move |name| folder.join(name)));
+    let mut candidates = includes(source, architecture)
+        .into_iter()
+        .skip(2)
+        .flat_map(|folder| names.clone().into_iter().map(move |name| folder.join(name)));
     candidates.find(|path| path.is_file())
 }
 
@@ -142,7 +162,8 @@ fn compile(text: &Path, into: &Path) -> Outcome {
 
 fn apply(base: &Path, overlays: &[PathBuf], into: &Path) -> Outcome {
     // It prints an error and removes nothing of an older output.
-    let said = run(Command::new("fdtoverlay").arg("-i").arg(base).arg("-o").arg(into).args(overlays))?;
+    let said =
+        run(Command::new("fdtoverlay").arg("-i").arg(base).arg("-o").arg(into).args(overlays))?;
     if into.is_file() { Ok(()) } else { Err(said.into()) }
 }
 
@@ -179,7 +200,10 @@ fn check(base: &Path, layers: &[Layer<'_>], scratch: &Path) -> Outcome {
         for engine in not_coherent.iter().map(|engine| named(&tree, engine)) {
             property(&tree, engine, "compatible")?;
             if coherent(&tree, engine) {
-                return Err(format!("{name}: {engine} does not snoop, and its tree says that it does").into());
+                return Err(format!(
+                    "{name}: {engine} does not snoop, and its tree says that it does"
+                )
+                .into());
             }
         }
     }
@@ -193,13 +217,16 @@ fn base(board: &Board, tree: &str, source: &Path, scratch: &Path) -> Outcome<Opt
     let (mut whole, mut parts) = (None, Vec::new());
     for (number, name) in tree.split(" + ").enumerate() {
         let own = board.folder.join(format!("{name}.dts"));
-        let text = if name.starts_with("lab/") { Some(own) } else { find(source, architecture, name) };
+        let text =
+            if name.starts_with("lab/") { Some(own) } else { find(source, architecture, name) };
         let Some(text) = text else { return Ok(None) };
         let blob = scratch.join(format!("base-{number}.dtb"));
         compile_kernels(source, architecture, &text, &blob)?;
         if whole.is_none() { whole = Some(blob) } else { parts.push(blob) }
     }
-    let Some(base) = whole.filter(|_| !parts.is_empty()) else { return Ok(Some(scratch.join("base-0.dtb"))) };
+    let Some(base) = whole.filter(|_| !parts.is_empty()) else {
+        return Ok(Some(scratch.join("base-0.dtb")));
+    };
     let both = scratch.join("base.dtb");
     apply(&base, &parts, &both)?;
     Ok(Some(both))
@@ -218,7 +245,9 @@ fn every_overlay_compiles_without_a_warning_and_is_in_a_case() -> Outcome {
         folders.extend([board.folder.clone(), board.folder.join("lab")]);
         tried.extend(board.overlays.iter().map(|overlay| board.folder.join(&overlay.file)));
     }
-    tried.extend(EXAMPLES.iter().map(|example| examples().join(format!("{}.dtso", example.overlay))));
+    tried.extend(
+        EXAMPLES.iter().map(|example| examples().join(format!("{}.dtso", example.overlay))),
+    );
     for entry in folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten() {
         let path = entry?.path();
         if path.extension().is_some_and(|ending| ending == "dtso") {
@@ -233,12 +262,15 @@ fn every_overlay_compiles_without_a_warning_and_is_in_a_case() -> Outcome {
 #[test]
 fn every_overlay_applies_to_the_kernels_trees() -> Outcome {
     let sources = sources()?;
-    let why = missing().or_else(|| sources.is_empty().then(|| "no kernel source in the cache: cargo lab kernel".to_owned()));
+    let why = missing().or_else(|| {
+        sources.is_empty().then(|| "no kernel source in the cache: cargo lab kernel".to_owned())
+    });
     if let Some(why) = why {
         emulated::skipped("overlays::every_overlay_applies", &why);
         return Ok(());
     }
-    let lacking: Vec<_> = ["6.1", "6.12"].into_iter().filter(|series| !sources.contains_key(*series)).collect();
+    let lacking: Vec<_> =
+        ["6.1", "6.12"].into_iter().filter(|series| !sources.contains_key(*series)).collect();
     let boards = boards()?;
     for board in &boards {
         for tree in board.overlays.iter().flat_map(|overlay| &overlay.trees) {
@@ -249,15 +281,26 @@ fn every_overlay_applies_to_the_kernels_trees() -> Outcome {
                 tried += 1;
                 for layers in stacks(board, tree)? {
                     let names: Vec<_> = layers.iter().map(|layer| layer.name).collect();
-                    check(&base, &layers, scratch.path()).map_err(|error| format!("Linux {series}, {names:?} on {tree}: {error}"))?;
+                    check(&base, &layers, scratch.path())
+                        .map_err(|error| format!("Linux {series}, {names:?} on {tree}: {error}"))?;
                 }
             }
-            assert!(tried > 0 || !lacking.is_empty(), "board {}: no kernel source has a tree {tree}", board.name);
+            assert!(
+                tried > 0 || !lacking.is_empty(),
+                "board {}: no kernel source has a tree {tree}",
+                board.name
+            );
         }
     }
-    assert!(EXAMPLES.iter().all(|example| boards.iter().any(|board| board.name == example.board)), "an example of no board");
+    assert!(
+        EXAMPLES.iter().all(|example| boards.iter().any(|board| board.name == example.board)),
+        "an example of no board"
+    );
     for series in lacking {
-        emulated::skipped("overlays::every_overlay_applies", &format!("linux-source-{series} is not in the cache"));
+        emulated::skipped(
+            "overlays::every_overlay_applies",
+            &format!("linux-source-{series} is not in the cache"),
+        );
     }
     Ok(())
 }
@@ -266,7 +309,9 @@ fn every_overlay_applies_to_the_kernels_trees() -> Outcome {
 /// example.
 fn stacks<'a>(board: &'a Board, tree: &str) -> Outcome<Vec<Vec<Layer<'a>>>> {
     let own = || -> Outcome<Vec<Layer<'a>>> {
-        let layers = Layer::of_board(board)?.into_iter().filter(|(trees, _)| trees.iter().any(|own| own == tree));
+        let layers = Layer::of_board(board)?
+            .into_iter()
+            .filter(|(trees, _)| trees.iter().any(|own| own == tree));
         Ok(layers.map(|(_, layer)| layer).collect())
     };
     let mut stacks = vec![own()?];
@@ -285,15 +330,24 @@ fn every_engine_fits_the_binding() -> Outcome {
     let sources = sources()?;
     let bin = CacheDir::open()?.path().join("dtschema-2026.9/bin");
     let why = missing()
-        .or_else(|| sources.is_empty().then(|| "no kernel source in the cache: cargo lab kernel".to_owned()))
-        .or_else(|| (!bin.with_file_name("whole").is_file()).then(|| "no dtschema in the cache: kernel-helpers/bindings/check".to_owned()));
+        .or_else(|| {
+            sources.is_empty().then(|| "no kernel source in the cache: cargo lab kernel".to_owned())
+        })
+        .or_else(|| {
+            (!bin.with_file_name("whole").is_file())
+                .then(|| "no dtschema in the cache: kernel-helpers/bindings/check".to_owned())
+        });
     let Some((_, source)) = sources.iter().next_back().filter(|_| why.is_none()) else {
         emulated::skipped("overlays::every_engine_fits_the_binding", &why.unwrap_or_default());
         return Ok(());
     };
     let (scratch, mut trees) = (TempDir::new()?, Vec::new());
     let schema = scratch.path().join("schema.json");
-    run(Command::new(bin.join("dt-mk-schema")).arg("-j").arg("-o").arg(&schema).arg(root().join("kernel-helpers/bindings")))?;
+    run(Command::new(bin.join("dt-mk-schema"))
+        .arg("-j")
+        .arg("-o")
+        .arg(&schema)
+        .arg(root().join("kernel-helpers/bindings")))?;
     for board in &boards()? {
         for tree in board.overlays.iter().flat_map(|overlay| &overlay.trees) {
             for layers in stacks(board, tree)? {
@@ -304,13 +358,20 @@ fn every_engine_fits_the_binding() -> Outcome {
             }
         }
     }
-    let validate =
-        |trees: &[PathBuf]| run(Command::new(bin.join("dt-validate")).args(["-l", "contigo,engine", "-s"]).arg(&schema).args(trees));
+    let validate = |trees: &[PathBuf]| {
+        run(Command::new(bin.join("dt-validate"))
+            .args(["-l", "contigo,engine", "-s"])
+            .arg(&schema)
+            .args(trees))
+    };
     let said = validate(&trees)?;
     assert!(said.is_empty() && trees.len() > EXAMPLES.len(), "{} trees: {said}", trees.len());
     // It is quiet about a tree without an engine, too: so it has looked.
     let (text, broken) = (scratch.path().join("broken.dts"), scratch.path().join("broken.dtb"));
-    fs::write(&text, "/dts-v1/; / { #address-cells = <1>; #size-cells = <1>; engine@0 { compatible = \"contigo,engine\"; }; };")?;
+    fs::write(
+        &text,
+        "/dts-v1/; / { #address-cells = <1>; #size-cells = <1>; engine@0 { compatible = \"contigo,engine\"; }; };",
+    )?;
     run(Command::new("dtc").args(["-q", "-o"]).arg(&broken).arg(&text))?;
     let said = validate(&[broken])?;
     assert!(said.contains("'reg' is a required property"), "{said}");
@@ -321,7 +382,9 @@ fn every_engine_fits_the_binding() -> Outcome {
 #[test]
 fn a_broken_overlay_is_refused() -> Outcome {
     let sources = sources()?;
-    let why = missing().or_else(|| sources.is_empty().then(|| "no kernel source in the cache: cargo lab kernel".to_owned()));
+    let why = missing().or_else(|| {
+        sources.is_empty().then(|| "no kernel source in the cache: cargo lab kernel".to_owned())
+    });
     let Some((_, source)) = sources.iter().next_back().filter(|_| why.is_none()) else {
         emulated::skipped("overlays::a_broken_overlay_is_refused", &why.unwrap_or_default());
         return Ok(());
@@ -333,9 +396,12 @@ fn a_broken_overlay_is_refused() -> Outcome {
         let tree = &board.overlays[0].trees[0];
         let scratch = TempDir::new()?;
         let base = base(board, tree, source, scratch.path())?.ok_or("no tree")?;
-        let mut layers =
-            stacks(board, tree)?.into_iter().find(|stack| stack.iter().any(|layer| layer.name == example.overlay)).ok_or("none")?;
-        let layer = layers.iter_mut().find(|layer| layer.name == *broken).ok_or("no such overlay")?;
+        let mut layers = stacks(board, tree)?
+            .into_iter()
+            .find(|stack| stack.iter().any(|layer| layer.name == example.overlay))
+            .ok_or("none")?;
+        let layer =
+            layers.iter_mut().find(|layer| layer.name == *broken).ok_or("no such overlay")?;
         let text = layer.text.replacen(right, wrong, 1);
         assert!(text != layer.text, "{broken} has no {right}");
         layer.text = text;
@@ -344,7 +410,10 @@ fn a_broken_overlay_is_refused() -> Outcome {
             Ok(()) => assert!(said.is_empty(), "{broken} with {wrong} for {right} passed"),
             Err(error) => {
                 let error = error.to_string();
-                assert!(!said.is_empty() && said.split('|').any(|said| error.contains(said)), "{broken}, {wrong}: {error}");
+                assert!(
+                    !said.is_empty() && said.split('|').any(|said| error.contains(said)),
+                    "{broken}, {wrong}: {error}"
+                );
             }
         }
     }
@@ -354,7 +423,10 @@ fn a_broken_overlay_is_refused() -> Outcome {
 /// Where there is an udevadm that can (systemd 254 and newer).
 #[test]
 fn the_udev_rules_are_rules() -> Outcome {
-    let able = Command::new("udevadm").args(["verify", "--help"]).output().is_ok_and(|output| output.status.success());
+    let able = Command::new("udevadm")
+        .args(["verify", "--help"])
+        .output()
+        .is_ok_and(|output| output.status.success());
     if !able {
         emulated::skipped("overlays::the_udev_rules_are_rules", "no udevadm verify here");
         return Ok(());

@@ -1,6 +1,11 @@
 //! The crates that a registry gets have their page and their licences, every file says the
 //! workspace's version, and the release script stops before it makes anything that is wrong.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use std::{
     collections::BTreeMap,
@@ -26,8 +31,13 @@ fn published() -> BTreeMap<String, (PathBuf, Table)> {
     let members = manifest(&root())["workspace"]["members"].as_array().unwrap().clone();
     let crates = members.iter().map(|member| root().join(member.as_str().unwrap()));
     let crates = crates.map(|folder| (manifest(&folder), folder));
-    let kept = crates.filter(|(manifest, _)| manifest["package"].get("publish").is_none_or(|publish| publish.as_bool() != Some(false)));
-    kept.map(|(manifest, folder)| (manifest["package"]["name"].as_str().unwrap().to_owned(), (folder, manifest))).collect()
+    let kept = crates.filter(|(manifest, _)| {
+        manifest["package"].get("publish").is_none_or(|publish| publish.as_bool() != Some(false))
+    });
+    kept.map(|(manifest, folder)| {
+        (manifest["package"]["name"].as_str().unwrap().to_owned(), (folder, manifest))
+    })
+    .collect()
 }
 
 #[test]
@@ -46,7 +56,10 @@ fn each_published_crate_has_its_page_its_licences_and_its_words() {
             assert_eq!(own.unwrap(), whole.unwrap(), "{name}: {licence}");
         }
         let words = |key: &str| package[key].as_array().unwrap().len();
-        assert!((1..=5).contains(&words("keywords")) && (1..=5).contains(&words("categories")), "{name}: the registry takes 1 to 5");
+        assert!(
+            (1..=5).contains(&words("keywords")) && (1..=5).contains(&words("categories")),
+            "{name}: the registry takes 1 to 5"
+        );
         assert!(words("include") > 2 && package["description"].as_str().is_some(), "{name}");
     }
 }
@@ -57,7 +70,10 @@ fn a_published_crate_is_made_of_published_ones() {
     for (name, (_, manifest)) in &crates {
         let Some(Value::Table(dependencies)) = manifest.get("dependencies") else { continue };
         for dependency in dependencies.keys().filter(|name| name.starts_with("contigo")) {
-            assert!(crates.contains_key(dependency), "{name} is published, and needs {dependency}, which is not");
+            assert!(
+                crates.contains_key(dependency),
+                "{name} is published, and needs {dependency}, which is not"
+            );
         }
     }
 }
@@ -78,9 +94,14 @@ fn copy(below: &str, to: &Path) {
 /// A tree with the files that say a version.
 fn versioned() -> TempDir {
     let tree = TempDir::new().unwrap();
-    for file in
-        ["Cargo.toml", "CHANGELOG.md", "tests/fuzz/Cargo.toml", "bindings/python/Cargo.toml", "kernel-helpers/README.md", "docs/pynq-z2.md"]
-    {
+    for file in [
+        "Cargo.toml",
+        "CHANGELOG.md",
+        "tests/fuzz/Cargo.toml",
+        "bindings/python/Cargo.toml",
+        "kernel-helpers/README.md",
+        "docs/pynq-z2.md",
+    ] {
         copy(file, tree.path());
     }
     copy("kernel-helpers/module/dkms.conf", tree.path());
@@ -113,7 +134,11 @@ fn a_version_that_differs_is_named() {
         ("kernel-helpers/module/dkms.conf", "PACKAGE_VERSION=\"", "\""),
         ("kernel-helpers/README.md", "/usr/src/contigo-", ""),
         ("docs/pynq-z2.md", "dkms install contigo/", ""),
-        ("cross/packaging/buildroot/package/contigo-module/contigo-module.mk", "CONTIGO_MODULE_VERSION = ", "\n"),
+        (
+            "cross/packaging/buildroot/package/contigo-module/contigo-module.mk",
+            "CONTIGO_MODULE_VERSION = ",
+            "\n",
+        ),
         ("Cargo.toml", "contigo-log = { path = \"tools/log\", version = \"", "\""),
     ];
     for (file, before, after) in places {
@@ -124,37 +149,59 @@ fn a_version_that_differs_is_named() {
         fs::write(&path, text.replace(&place, &format!("{before}9.9.9{after}"))).unwrap();
         let output = script(tree.path(), "cross/packaging/versions", &[]);
         assert_eq!(output.status.code(), Some(1), "{file}");
-        assert_eq!(said(&output), format!("versions: {file} says 9.9.9, and Cargo.toml {version}\n"));
+        assert_eq!(
+            said(&output),
+            format!("versions: {file} says 9.9.9, and Cargo.toml {version}\n")
+        );
         fs::write(&path, text).unwrap();
     }
     let recipes = tree.path().join("cross/packaging/yocto/meta-contigo/recipes-contigo/contigo");
-    let (old, new) = (recipes.join(format!("contigo_{version}.bb")), recipes.join("contigo_9.9.9.bb"));
+    let (old, new) =
+        (recipes.join(format!("contigo_{version}.bb")), recipes.join("contigo_9.9.9.bb"));
     fs::rename(&old, &new).unwrap();
-    assert!(said(&script(tree.path(), "cross/packaging/versions", &[])).contains("contigo_9.9.9.bb says 9.9.9"));
+    assert!(
+        said(&script(tree.path(), "cross/packaging/versions", &[]))
+            .contains("contigo_9.9.9.bb says 9.9.9")
+    );
     fs::rename(new, old).unwrap();
     // The changelog's heading is asked for at a release alone.
     assert!(script(tree.path(), "cross/packaging/versions", &[]).status.success());
-    fs::write(tree.path().join("CHANGELOG.md"), "# Changelog\n\n## Unreleased\n\n- A change.\n").unwrap();
+    fs::write(tree.path().join("CHANGELOG.md"), "# Changelog\n\n## Unreleased\n\n- A change.\n")
+        .unwrap();
     let output = script(tree.path(), "cross/packaging/versions", &["--release"]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(said(&output).lines().count(), 2, "no heading, and a line left: {}", said(&output));
-    fs::write(tree.path().join("CHANGELOG.md"), format!("# Changelog\n\n## Unreleased\n\n## {version} (2026-12-01)\n\n- A change.\n"))
-        .unwrap();
+    fs::write(
+        tree.path().join("CHANGELOG.md"),
+        format!("# Changelog\n\n## Unreleased\n\n## {version} (2026-12-01)\n\n- A change.\n"),
+    )
+    .unwrap();
     assert!(script(tree.path(), "cross/packaging/versions", &["--release"]).status.success());
 }
 
 /// Runs git in `tree`. False where there is no git.
 fn git(tree: &Path, args: &[&str]) -> bool {
     let who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"];
-    Command::new("git").args(who).args(args).current_dir(tree).output().is_ok_and(|output| output.status.success())
+    Command::new("git")
+        .args(who)
+        .args(args)
+        .current_dir(tree)
+        .output()
+        .is_ok_and(|output| output.status.success())
 }
 
 #[test]
 fn a_release_of_a_wrong_tree_ends_with_what_to_do() {
     let tree = versioned();
-    let committed = git(tree.path(), &["init", "-q"]) && git(tree.path(), &["add", "-A"]) && git(tree.path(), &["commit", "-qm", "All"]);
+    let committed = git(tree.path(), &["init", "-q"])
+        && git(tree.path(), &["add", "-A"])
+        && git(tree.path(), &["commit", "-qm", "All"]);
     if !committed {
-        writeln!(std::io::stderr(), "SKIPPED: a_release_of_a_wrong_tree_ends_with_what_to_do: git is not here").unwrap();
+        writeln!(
+            std::io::stderr(),
+            "SKIPPED: a_release_of_a_wrong_tree_ends_with_what_to_do: git is not here"
+        )
+        .unwrap();
         return;
     }
     let ends = |args: &[&str], code: i32, text: &str| {
@@ -181,7 +228,11 @@ fn a_release_of_a_wrong_tree_ends_with_what_to_do() {
     // The part that needs no tool is made twice, with equal bytes, and never over another.
     let made = |name: &str| {
         let out = tree.path().join("target").join(name);
-        let output = script(tree.path(), "cross/packaging/release", &["--make", "--only", "source", "--out", out.to_str().unwrap()]);
+        let output = script(
+            tree.path(),
+            "cross/packaging/release",
+            &["--make", "--only", "source", "--out", out.to_str().unwrap()],
+        );
         assert!(output.status.success(), "{}", said(&output));
         assert!(String::from_utf8_lossy(&output.stdout).contains("Nothing was uploaded"));
         fs::read(out.join("SHA256SUMS")).unwrap()
@@ -196,11 +247,21 @@ fn a_release_of_a_wrong_tree_ends_with_what_to_do() {
     // A step that fails takes all of it away.
     let tools = tree.path().join("target/bin");
     fs::create_dir(&tools).unwrap();
-    fs::write(tools.join("gzip"), "#!/bin/sh\necho 'gzip: write: No space left on device' >&2\nexit 1\n").unwrap();
+    fs::write(
+        tools.join("gzip"),
+        "#!/bin/sh\necho 'gzip: write: No space left on device' >&2\nexit 1\n",
+    )
+    .unwrap();
     fs::set_permissions(tools.join("gzip"), fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("bash");
-    command.arg("cross/packaging/release").args(["--make", "--only", "source", "--out", "target/full"]);
+    command.arg("cross/packaging/release").args([
+        "--make",
+        "--only",
+        "source",
+        "--out",
+        "target/full",
+    ]);
     let output = command.current_dir(tree.path()).env("PATH", path).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(said(&output).contains("nothing was kept; free on the disk"), "{}", said(&output));

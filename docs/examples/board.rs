@@ -11,7 +11,8 @@ use contigo_boards::zynq7000::HP0;
 use core::time::Duration;
 
 const HEADER: &[u8] = include_bytes!("xcopy_hw.h");
-const NOT_GUARDED: Error = Error::Unsupported { what: "this device has no guard", fix: "open it as guard:NAME" };
+const NOT_GUARDED: Error =
+    Error::Unsupported { what: "this device has no guard", fix: "open it as guard:NAME" };
 
 pub(crate) fn on_hp0() -> Result<()> {
     use contigo::Direction::{FromDevice, ToDevice};
@@ -54,7 +55,8 @@ pub(crate) fn a_block_of_u_dma_buf() -> Result<()> {
     // SAFETY: in this bitstream the kernel's master is wired to HP0.
     let attached = unsafe { device.attach_wired(HP0, Attach::default())? };
     // SAFETY: the node is this kernel's, and no other code drives it.
-    let copy = Queue::new(unsafe { ApCtrl::open(attached, kernel::any(HEADER, "")?.build()?)? }, 8)?;
+    let copy =
+        Queue::new(unsafe { ApCtrl::open(attached, kernel::any(HEADER, "")?.build()?)? }, 8)?;
     // SAFETY: the guard is this queue's device, and window 0 its registers.
     unsafe { copy.arm(guard, 0)? };
     drop((region, copy));

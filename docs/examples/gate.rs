@@ -10,7 +10,11 @@ use contigo::{
 };
 
 /// A kernel with two pointers, whose devices the program has opened.
-pub(crate) fn open<K: Device, G: Mmio + Wait>(kernel: K, gate: G, map: KernelMap) -> Result<Queue<Gated<ApCtrl<K>, G>>> {
+pub(crate) fn open<K: Device, G: Mmio + Wait>(
+    kernel: K,
+    gate: G,
+    map: KernelMap,
+) -> Result<Queue<Gated<ApCtrl<K>, G>>> {
     // SAFETY: no other code writes its registers.
     let gate = unsafe { AxiGate::open(gate)? }; // first: a dead program may have left a reset
     // SAFETY: the kernel's only master passes this gate, whose core_aresetn is the kernel's reset.

@@ -44,8 +44,12 @@ impl<T: Copy> Objects<T> {
     /// [`Error::TooMany`]: contexts in the life of a program.
     pub(crate) fn new() -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(1);
-        let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| last.checked_add(1));
-        let bus = next.map_err(|_| Error::TooMany { what: "GPUs opened in the life of a program", most: u32::MAX.into() })?;
+        let next =
+            NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| last.checked_add(1));
+        let bus = next.map_err(|_| Error::TooMany {
+            what: "GPUs opened in the life of a program",
+            most: u32::MAX.into(),
+        })?;
         Ok(Self { bus, table: Mutex::new(Table { next: 1, slots: [None; MOST] }) })
     }
 
@@ -56,7 +60,14 @@ impl<T: Copy> Objects<T> {
 
     /// The GPU's way to them.
     pub(crate) const fn port(&self, name: &'static str) -> Port {
-        Port { name, bus: self.bus(), offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true }
+        Port {
+            name,
+            bus: self.bus(),
+            offset: 0,
+            addr_bits: 64,
+            window: (0, u64::MAX),
+            coherent: true,
+        }
     }
 
     /// Gives an object of `len_bytes` its addresses.
@@ -88,7 +99,11 @@ impl<T: Copy> Objects<T> {
     pub(crate) fn remove(&self, base: DevAddr) -> Result<()> {
         let mut table = acquire(&self.table)?;
         let number = base.0 >> OFFSET_BITS;
-        if let Some(slot) = table.slots.get_mut(slot(number)).filter(|slot| slot.is_some_and(|(its, ..)| its == number)) {
+        if let Some(slot) = table
+            .slots
+            .get_mut(slot(number))
+            .filter(|slot| slot.is_some_and(|(its, ..)| its == number))
+        {
             *slot = None;
         }
         Ok(())
@@ -102,8 +117,14 @@ impl<T: Copy> Objects<T> {
         let offset = usize::try_from(slice.addr.0 & ((1 << OFFSET_BITS) - 1)).unwrap_or(usize::MAX);
         let end = offset.saturating_add(slice.len_bytes);
         let number = slice.addr.0 >> OFFSET_BITS;
-        let known = acquire(&self.table)?.slots.get(slot(number)).copied().flatten().filter(|(its, ..)| *its == number);
-        let (_, object, len_bytes) = known.ok_or(Error::OutOfRange { start: offset, end, len_bytes: 0 })?;
+        let known = acquire(&self.table)?
+            .slots
+            .get(slot(number))
+            .copied()
+            .flatten()
+            .filter(|(its, ..)| *its == number);
+        let (_, object, len_bytes) =
+            known.ok_or(Error::OutOfRange { start: offset, end, len_bytes: 0 })?;
         if end > len_bytes {
             return Err(Error::OutOfRange { start: offset, end, len_bytes });
         }
@@ -147,11 +168,25 @@ mod tests {
     #[test]
     fn an_address_is_an_object_and_an_offset() {
         let objects = Objects::new().unwrap();
-        let [one, two] = [('a', 4096), ('b', 8192)].map(|(object, len)| objects.add(object, len).unwrap());
-        let at = |base: DevAddr, offset: u64, len_bytes| DevSlice { addr: DevAddr(base.0 + offset), offset_bytes: 0, len_bytes };
-        assert_eq!((objects.find(&at(one, 0, 4096)), objects.find(&at(two, 4096, 4096))), (Ok(('a', 0)), Ok(('b', 4096))));
-        assert_eq!(objects.find(&at(one, 1, 4096)), Err(Error::OutOfRange { start: 1, end: 4097, len_bytes: 4096 }));
-        assert_eq!(objects.find(&at(DevAddr(0), 5, 1)), Err(Error::OutOfRange { start: 5, end: 6, len_bytes: 0 }));
+        let [one, two] =
+            [('a', 4096), ('b', 8192)].map(|(object, len)| objects.add(object, len).unwrap());
+        let at = |base: DevAddr, offset: u64, len_bytes| DevSlice {
+            addr: DevAddr(base.0 + offset),
+            offset_bytes: 0,
+            len_bytes,
+        };
+        assert_eq!(
+            (objects.find(&at(one, 0, 4096)), objects.find(&at(two, 4096, 4096))),
+            (Ok(('a', 0)), Ok(('b', 4096)))
+        );
+        assert_eq!(
+            objects.find(&at(one, 1, 4096)),
+            Err(Error::OutOfRange { start: 1, end: 4097, len_bytes: 4096 })
+        );
+        assert_eq!(
+            objects.find(&at(DevAddr(0), 5, 1)),
+            Err(Error::OutOfRange { start: 5, end: 6, len_bytes: 0 })
+        );
         objects.remove(one).unwrap();
         assert!(objects.find(&at(one, 0, 1)).is_err() && objects.find(&at(two, 0, 1)).is_ok());
         assert_ne!(objects.bus(), Objects::<()>::new().unwrap().bus());
@@ -193,7 +228,9 @@ mod tests {
     fn a_lock_that_is_kept_is_given_up_in_time() {
         let (mutex, since) = (Mutex::new(()), Instant::now());
         let _kept = mutex.lock();
-        assert!(matches!(acquire(&mutex), Err(Error::Contended { tries }) if tries > TRIES_AT_ONCE));
+        assert!(
+            matches!(acquire(&mutex), Err(Error::Contended { tries }) if tries > TRIES_AT_ONCE)
+        );
         assert!(since.elapsed() >= LIMIT && since.elapsed() < 10 * LIMIT);
     }
 }

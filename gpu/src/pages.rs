@@ -36,12 +36,27 @@ impl Pages {
     #[allow(clippy::disallowed_methods, reason = "the child of a fork is kept from it below")]
     pub fn new(len_bytes: usize) -> Result<Self> {
         let max = isize::MAX as usize - 2 * Self::GRANULE_BYTES;
-        let bound = Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max: max as u64, multiple_of: 1 };
-        let whole = len_bytes.checked_next_multiple_of(Self::GRANULE_BYTES).filter(|whole| (1..=max).contains(whole)).ok_or(bound)?;
-        let os = |call, error: std::io::Error| Error::Os { call, errno: error.raw_os_error().unwrap_or(0) };
+        let bound = Error::Argument {
+            name: "len_bytes",
+            value: len_bytes as u64,
+            min: 1,
+            max: max as u64,
+            multiple_of: 1,
+        };
+        let whole = len_bytes
+            .checked_next_multiple_of(Self::GRANULE_BYTES)
+            .filter(|whole| (1..=max).contains(whole))
+            .ok_or(bound)?;
+        let os = |call, error: std::io::Error| Error::Os {
+            call,
+            errno: error.raw_os_error().unwrap_or(0),
+        };
         // The kernel gives a multiple of its own page. So there is one granule more, of which the
         // bytes that are not used are never touched, and take no memory.
-        let mut map = MmapOptions::new().len(whole + Self::GRANULE_BYTES).map_anon().map_err(|error| os("mmap", error))?;
+        let mut map = MmapOptions::new()
+            .len(whole + Self::GRANULE_BYTES)
+            .map_anon()
+            .map_err(|error| os("mmap", error))?;
         map.advise(Advice::DontFork).map_err(|error| os("madvise(MADV_DONTFORK)", error))?;
         let skip = map.as_ptr().align_offset(Self::GRANULE_BYTES).min(Self::GRANULE_BYTES);
         let first = map.get_mut(skip..).and_then(|bytes| NonNull::new(bytes.as_mut_ptr()));
@@ -90,10 +105,14 @@ mod tests {
 
     #[test]
     fn every_block_begins_and_ends_at_a_granule() {
-        let blocks: Vec<_> = (1..20_usize).map(|at| (at, Pages::new(at * 5_000).unwrap())).collect();
+        let blocks: Vec<_> =
+            (1..20_usize).map(|at| (at, Pages::new(at * 5_000).unwrap())).collect();
         for (at, block) in &blocks {
             let Mapping { cpu, len_bytes, .. } = block.mapping();
-            assert_eq!((cpu.addr().get() % Pages::GRANULE_BYTES, len_bytes % Pages::GRANULE_BYTES), (0, 0));
+            assert_eq!(
+                (cpu.addr().get() % Pages::GRANULE_BYTES, len_bytes % Pages::GRANULE_BYTES),
+                (0, 0)
+            );
             assert!(len_bytes >= at * 5_000 && len_bytes < at * 5_000 + Pages::GRANULE_BYTES);
             // SAFETY: both are bytes of the block, which only this test has.
             unsafe {

@@ -20,7 +20,10 @@ fn a_job_takes_nothing_of_the_heap() {
     let gpu = match OpenClGpu::open(0) {
         Ok(gpu) => gpu,
         Err(error @ (Error::NoLibrary { .. } | Error::NotFound { .. })) => {
-            contigo_testkit::emulated::skipped("opencl_heap::a_job_takes_nothing_of_the_heap", &error.to_string());
+            contigo_testkit::emulated::skipped(
+                "opencl_heap::a_job_takes_nothing_of_the_heap",
+                &error.to_string(),
+            );
             return;
         }
         Err(error) => panic!("{error}"),
@@ -30,7 +33,8 @@ fn a_job_takes_nothing_of_the_heap() {
     let module = unsafe { OpenClModule::build(gpu, source, c"", &mut Log::new()) }.unwrap();
     let signature = Signature::new("flip", &[Operand(OperandSpec::in_out())]).unwrap();
     // SAFETY: it is launched with as many items as there are bytes.
-    let mut queue = Queue::new(unsafe { OpenClKernel::new(&module, c"flip", signature) }.unwrap(), 1).unwrap();
+    let mut queue =
+        Queue::new(unsafe { OpenClKernel::new(&module, c"flip", signature) }.unwrap(), 1).unwrap();
     let region = Region::new(OpenClMemory::allocate(gpu, 1 << 16).unwrap()).unwrap();
     let mut buf = region.alloc(4096, gpu.align()).unwrap();
     let words = Launch::of(64, 64).with(&[]);

@@ -22,7 +22,10 @@ fn a_job_takes_nothing_of_the_heap() {
     const TEST: &str = "vulkan_heap::a_job_takes_nothing_of_the_heap";
     let gpu = match VulkanGpu::open(0) {
         Ok(gpu) => gpu,
-        Err(error @ (Error::NoLibrary { .. } | Error::NotFound { .. } | Error::Gpu { code: -9, .. })) => {
+        Err(
+            error
+            @ (Error::NoLibrary { .. } | Error::NotFound { .. } | Error::Gpu { code: -9, .. }),
+        ) => {
             return skipped(TEST, &error.to_string());
         }
         Err(error) => panic!("{error}"),
@@ -34,7 +37,8 @@ fn a_job_takes_nothing_of_the_heap() {
     // SAFETY: glslangValidator made it.
     let module = unsafe { VulkanModule::load(gpu, &spirv) }.unwrap();
     // SAFETY: a thread touches the elements that the signature sizes.
-    let kernel = unsafe { VulkanKernel::new(&module, c"main", shaders::scale(), [64, 1, 1]) }.unwrap();
+    let kernel =
+        unsafe { VulkanKernel::new(&module, c"main", shaders::scale(), [64, 1, 1]) }.unwrap();
     let mut queue = Queue::new(kernel, 1).unwrap();
     let region = Region::new(VulkanMemory::allocate(gpu, 1 << 16).unwrap()).unwrap();
     let mut buf = region.alloc(4096, gpu.align()).unwrap();

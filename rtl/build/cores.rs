@@ -36,24 +36,42 @@ const GEMM8: &[&str] = &[
     "gate/axi_gate_registers.v",
 ];
 
-const GATE: &[&str] = &["cores/gated/top.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"];
+const GATE: &[&str] =
+    &["cores/gated/top.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"];
 
 const MADE: Core = Core { foreign: true, made_by: "rtl/cores/get", ..OWN };
 
 const NNGEN: Core = Core {
-    files: &["cores/nngen/top.v", "cores/nngen/made/mlp.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"],
+    files: &[
+        "cores/nngen/top.v",
+        "cores/nngen/made/mlp.v",
+        "gate/axi_gate.v",
+        "gate/axi_gate_owed.v",
+        "gate/axi_gate_registers.v",
+    ],
     ..MADE
 };
 
 const LITEX: Core = Core {
-    files: &["cores/litex/top.v", "cores/litex/made/dma.v", "gate/axi_gate.v", "gate/axi_gate_owed.v", "gate/axi_gate_registers.v"],
+    files: &[
+        "cores/litex/top.v",
+        "cores/litex/made/dma.v",
+        "gate/axi_gate.v",
+        "gate/axi_gate_owed.v",
+        "gate/axi_gate_registers.v",
+    ],
     ..MADE
 };
 
 pub(crate) const CORES: &[Core] = &[
     Core { name: "scratch", files: &["cores/scratch/top.v"], ..OWN },
     Core { name: "broken32", files: &["cores/broken/top.v"], parameters: &["DATA_BITS=32"], ..OWN },
-    Core { name: "broken512", files: &["cores/broken/top.v"], parameters: &["DATA_BITS=512"], ..OWN },
+    Core {
+        name: "broken512",
+        files: &["cores/broken/top.v"],
+        parameters: &["DATA_BITS=512"],
+        ..OWN
+    },
     Core { name: "gated", files: GATE, parameters: &["GATED=1"], ..OWN },
     Core { name: "ungated", files: GATE, parameters: &["GATED=0"], ..OWN },
     Core { name: "gemm8", files: GEMM8, parameters: &["GATED=0"], ..OWN },

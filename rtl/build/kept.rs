@@ -17,7 +17,11 @@ pub(crate) struct Kept {
 impl Kept {
     /// The library `name` in the folder `out`, from what has this hash.
     pub(crate) fn of(out: &Path, name: &str, hash: u64) -> Self {
-        Self { stamp: out.join(format!("{name}.stamp")), library: out.join(format!("lib{name}.a")), hash: hash.to_string() }
+        Self {
+            stamp: out.join(format!("{name}.stamp")),
+            library: out.join(format!("lib{name}.a")),
+            hash: hash.to_string(),
+        }
     }
 
     /// The warnings of the build that made it; `None` where it is not there, or not whole.

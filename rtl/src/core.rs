@@ -89,7 +89,8 @@ impl Core {
     /// # Errors
     /// [`NoCore`].
     pub fn open(name: &str, power_on: PowerOn) -> Result<Self, NoCore> {
-        let &(name, functions) = CORES.iter().find(|(known, _)| *known == name).ok_or(NoCore::Unknown)?;
+        let &(name, functions) =
+            CORES.iter().find(|(known, _)| *known == name).ok_or(NoCore::Unknown)?;
         let functions = functions.map_err(|why| NoCore::NotBuilt { name, why })?;
         let fill = match power_on {
             PowerOn::Zeros => 0,
@@ -97,7 +98,8 @@ impl Core {
             PowerOn::Random(seed) => 2 + u32::from(seed),
         };
         // SAFETY: it takes any number.
-        let sim = NonNull::new(unsafe { (functions.new)(fill) }).ok_or(NoCore::NotBuilt { name, why: "no memory" })?;
+        let sim = NonNull::new(unsafe { (functions.new)(fill) })
+            .ok_or(NoCore::NotBuilt { name, why: "no memory" })?;
         let mut shape = Shape::default();
         // SAFETY: `sim` is what this core's `new` gave, and `shape` has the layout of ports.h.
         unsafe { (functions.shape)(sim.as_ptr(), &raw mut shape) };
@@ -161,6 +163,9 @@ impl Drop for Core {
 
 impl fmt::Debug for Core {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Core").field("name", &self.name).field("shape", &self.shape).finish_non_exhaustive()
+        f.debug_struct("Core")
+            .field("name", &self.name)
+            .field("shape", &self.shape)
+            .finish_non_exhaustive()
     }
 }

@@ -23,7 +23,11 @@ impl IrqLine {
         } else if *self == Self::Low {
             let faults = *bus.faults();
             let lost = bus.strikes(faults.lost_irq);
-            let longest_ns = if bus.strikes(faults.late_irq) { now_ns.saturating_sub(began_ns).saturating_mul(LATE) } else { 0 };
+            let longest_ns = if bus.strikes(faults.late_irq) {
+                now_ns.saturating_sub(began_ns).saturating_mul(LATE)
+            } else {
+                0
+            };
             *self = Self::High((!lost).then(|| now_ns + bus.rng().u64(..=longest_ns)));
         }
     }

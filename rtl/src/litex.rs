@@ -38,7 +38,10 @@ const OPERANDS: [OperandSpec; 2] = {
         Ok(align) => align,
         Err(_) => Align::LINE,
     };
-    [OperandSpec::to_device().aligned(word).at_most(MOST_BYTES), OperandSpec::from_device().aligned(word).at_most(MOST_BYTES)]
+    [
+        OperandSpec::to_device().aligned(word).at_most(MOST_BYTES),
+        OperandSpec::from_device().aligned(word).at_most(MOST_BYTES),
+    ]
 };
 /// The core has no interrupt. In 5 µs it copies 20 words or more.
 const STEP_US: u32 = 5;
@@ -67,7 +70,11 @@ impl<D: Device> LitexDma<D> {
     /// stopped behind a gate that resets the core first.
     pub unsafe fn open(device: D) -> Result<Self> {
         if device.len_bytes() < WINDOW_BYTES {
-            return Err(Error::RegisterWindow { device: "litex_dma", need_bytes: WINDOW_BYTES, have_bytes: device.len_bytes() });
+            return Err(Error::RegisterWindow {
+                device: "litex_dma",
+                need_bytes: WINDOW_BYTES,
+                have_bytes: device.len_bytes(),
+            });
         }
         Ok(Self(device))
     }
@@ -101,12 +108,23 @@ unsafe impl<D: Device> Driver for LitexDma<D> {
 
     fn check(&self, operands: &[DevSlice], _words: &[u32]) -> Result<()> {
         let [from, to] = exactly(operands)?;
-        let (value, min, multiple_of) = (from.len_bytes as u64, WORD_BYTES as u64, WORD_BYTES as u64);
+        let (value, min, multiple_of) =
+            (from.len_bytes as u64, WORD_BYTES as u64, WORD_BYTES as u64);
         if value < min || !value.is_multiple_of(multiple_of) {
-            return Err(Error::Argument { name: "the bytes of a copy", value, min, max: u64::from(u32::MAX), multiple_of });
+            return Err(Error::Argument {
+                name: "the bytes of a copy",
+                value,
+                min,
+                max: u64::from(u32::MAX),
+                multiple_of,
+            });
         }
         if to.len_bytes < from.len_bytes {
-            return Err(Error::BufferSize { index: 1, need_bytes: value, have_bytes: to.len_bytes });
+            return Err(Error::BufferSize {
+                index: 1,
+                need_bytes: value,
+                have_bytes: to.len_bytes,
+            });
         }
         Ok(())
     }
@@ -115,7 +133,10 @@ unsafe impl<D: Device> Driver for LitexDma<D> {
         let [from, to] = exactly(operands)?;
         self.disable();
         for ((base, length), operand) in regs::BASE.iter().zip(&regs::LENGTH).zip([from, to]) {
-            #[allow(clippy::cast_possible_truncation, reason = "`addr_bits` is 32, and `OPERANDS` limits the length")]
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "`addr_bits` is 32, and `OPERANDS` limits the length"
+            )]
             let (addr, len_bytes) = (operand.addr.0 as u32, from.len_bytes as u32);
             // SAFETY: nothing runs.
             unsafe {

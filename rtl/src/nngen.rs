@@ -30,7 +30,8 @@ mod regs {
     /// W: those that were seen.
     pub(super) const IAR: Register<ReadWrite> = Register::at(0x2C);
     /// The addresses of the operands, in their order.
-    pub(super) const ADDRESSES: [Register<ReadWrite>; 4] = [Register::at(0x84), Register::at(0x88), Register::at(0x8C), Register::at(0x90)];
+    pub(super) const ADDRESSES: [Register<ReadWrite>; 4] =
+        [Register::at(0x84), Register::at(0x88), Register::at(0x8C), Register::at(0x90)];
 }
 
 /// The window of its registers.
@@ -38,7 +39,10 @@ pub const WINDOW_BYTES: usize = 0x100;
 /// The bytes of each operand: scratch, 16 scores of int32, 64 pixels of int8, weights and biases.
 pub const OPERAND_BYTES: [usize; 4] = [64, 64, 64, 2752];
 const OPERANDS: [OperandSpec; 4] = {
-    let [out, to] = [OperandSpec::from_device().aligned(Align::LINE), OperandSpec::to_device().aligned(Align::LINE)];
+    let [out, to] = [
+        OperandSpec::from_device().aligned(Align::LINE),
+        OperandSpec::to_device().aligned(Align::LINE),
+    ];
     [out, out, to, to]
 };
 /// A reset waits for the bursts that are being sent; a burst of 256 words takes 1.3 µs at 200 MHz.
@@ -65,7 +69,11 @@ impl<D: Device> NnGen<D> {
     /// are answered before a stop ends, by memory that is quick, or by a gate.
     pub unsafe fn open(device: D) -> Result<Self> {
         if device.len_bytes() < WINDOW_BYTES {
-            return Err(Error::RegisterWindow { device: "nngen", need_bytes: WINDOW_BYTES, have_bytes: device.len_bytes() });
+            return Err(Error::RegisterWindow {
+                device: "nngen",
+                need_bytes: WINDOW_BYTES,
+                have_bytes: device.len_bytes(),
+            });
         }
         Ok(Self(device))
     }
@@ -98,7 +106,11 @@ unsafe impl<D: Device> Driver for NnGen<D> {
         let operands: &[DevSlice; 4] = exactly(operands)?;
         for (index, (operand, need)) in operands.iter().zip(OPERAND_BYTES).enumerate() {
             if operand.len_bytes < need {
-                return Err(Error::BufferSize { index, need_bytes: need as u64, have_bytes: operand.len_bytes });
+                return Err(Error::BufferSize {
+                    index,
+                    need_bytes: need as u64,
+                    have_bytes: operand.len_bytes,
+                });
             }
         }
         Ok(())
@@ -121,7 +133,11 @@ unsafe impl<D: Device> Driver for NnGen<D> {
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         // All ones is the answer of a device that is gone.
-        let done = poll_until(&self.0, timeout, |core| matches!(regs::ISR.read(core), isr if isr & 1 == 1 && isr != u32::MAX))?;
+        let done = poll_until(
+            &self.0,
+            timeout,
+            |core| matches!(regs::ISR.read(core), isr if isr & 1 == 1 && isr != u32::MAX),
+        )?;
         if done {
             self.acknowledge();
         }

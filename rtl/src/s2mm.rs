@@ -95,11 +95,20 @@ impl<D: Device> S2mm<D> {
     /// The window is this core's, and no other code drives it while this value lives.
     pub unsafe fn open(device: D) -> Result<Self> {
         if device.len_bytes() < WINDOW_BYTES {
-            return Err(Error::RegisterWindow { device: "s2mm", need_bytes: WINDOW_BYTES, have_bytes: device.len_bytes() });
+            return Err(Error::RegisterWindow {
+                device: "s2mm",
+                need_bytes: WINDOW_BYTES,
+                have_bytes: device.len_bytes(),
+            });
         }
         let found = regs::ID.read(&device);
         if found != regs::ID_IS {
-            return Err(Error::WrongDevice { device: "s2mm", register: "ID", expected: regs::ID_IS, found });
+            return Err(Error::WrongDevice {
+                device: "s2mm",
+                register: "ID",
+                expected: regs::ID_IS,
+                found,
+            });
         }
         Ok(Self { device, running: false, oldest: 0 })
     }
@@ -140,13 +149,23 @@ unsafe impl<D: Device> Driver for S2mm<D> {
             return Ok(());
         }
         let max = OPERANDS.map(|to| to.max_bytes as u64)[0];
-        Err(Error::Argument { name: "the bytes of a frame's buffer", value, min: unit, max, multiple_of: unit })
+        Err(Error::Argument {
+            name: "the bytes of a frame's buffer",
+            value,
+            min: unit,
+            max,
+            multiple_of: unit,
+        })
     }
 
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _words: &[u32]) -> Result<()> {
         let [to] = exactly(operands)?;
-        #[allow(clippy::cast_possible_truncation, reason = "halves, and a length that `OPERANDS` limits")]
-        let (low, high, len_bytes) = (to.addr.0 as u32, (to.addr.0 >> 32) as u32, to.len_bytes as u32);
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "halves, and a length that `OPERANDS` limits"
+        )]
+        let (low, high, len_bytes) =
+            (to.addr.0 as u32, (to.addr.0 >> 32) as u32, to.len_bytes as u32);
         let [addr_low, addr_high] = regs::ADDR;
         // SAFETY: a stopped core forgets its old buffers first. The operand was handed over, and
         // the core writes no more than its length.
@@ -181,10 +200,14 @@ unsafe impl<D: Device> Driver for S2mm<D> {
         self.oldest = (slot + 1) % DEPTH;
         let failed = match end & (regs::FAILED | regs::IS_CUT) {
             0 => None,
-            regs::IS_CUT => Some("the packet's rest was dropped: memory was slower than the stream"),
+            regs::IS_CUT => {
+                Some("the packet's rest was dropped: memory was slower than the stream")
+            }
             _ => Some("memory answered with an error; check that its port is enabled"),
         };
-        let told = Completion::of(slot).with_bytes((end & regs::BYTES) as usize).with_last(end & regs::LAST != 0);
+        let told = Completion::of(slot)
+            .with_bytes((end & regs::BYTES) as usize)
+            .with_last(end & regs::LAST != 0);
         Ok(Some(Completion { status: end, failed, ..told }))
     }
 

@@ -31,7 +31,17 @@ pub struct Marks {
 
 impl Marks {
     pub(crate) const fn words(&self) -> [u32; 9] {
-        let Self { job, runs, stops, bytes_for_device, bytes_for_cpu, access, offset, value, waits } = *self;
+        let Self {
+            job,
+            runs,
+            stops,
+            bytes_for_device,
+            bytes_for_cpu,
+            access,
+            offset,
+            value,
+            waits,
+        } = *self;
         [job, runs, stops, bytes_for_device, bytes_for_cpu, access, offset, value, waits]
     }
 }

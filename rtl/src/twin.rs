@@ -68,7 +68,9 @@ fn mask(words: &mut [u32], bytes: [u32; 2]) {
     let bytes = u64::from(bytes[0]) | u64::from(bytes[1]) << 32;
     for (n, word) in words.iter_mut().enumerate() {
         let lanes = bytes.checked_shr(u32::try_from(4 * n).unwrap_or(u32::MAX)).unwrap_or(0) & 0xF;
-        let mask = (0..4).filter(|lane| lanes >> lane & 1 == 1).fold(0, |mask, lane| mask | 0xFF << (8 * lane));
+        let mask = (0..4)
+            .filter(|lane| lanes >> lane & 1 == 1)
+            .fold(0, |mask, lane| mask | 0xFF << (8 * lane));
         *word &= mask;
     }
 }

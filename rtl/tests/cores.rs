@@ -1,5 +1,10 @@
 //! Cores in Verilog: they are found by name, they break no rule of AXI, and each fault is found.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 #[path = "cores/breaches.rs"]
 mod breaches;

@@ -1,5 +1,9 @@
 //! The demo's digits through cores in Verilog: as many are right as on the model, bit for bit.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 #[path = "cores/skip.rs"]
 mod skip;
@@ -35,7 +39,12 @@ fn the_digits_are_those_of_the_demo() {
 
 #[test]
 fn a_trace_and_json_are_there_for_the_asking() {
-    if skip::or_skip("demo::a_trace_and_json_are_there_for_the_asking", Core::open("gemm8", PowerOn::Zeros)).is_none() {
+    if skip::or_skip(
+        "demo::a_trace_and_json_are_there_for_the_asking",
+        Core::open("gemm8", PowerOn::Zeros),
+    )
+    .is_none()
+    {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,10 @@
 //! Memory behind a master, without a core: random bursts of every kind and width, every byte
 //! compared. Verilator is not needed here.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 #![allow(clippy::cast_possible_truncation, reason = "addresses are below 64 KiB")]
 
 use contigo::{
@@ -74,9 +78,26 @@ struct Master {
 impl Master {
     fn new(seed: u64, bus_bytes: usize, left: usize, expected: Vec<u8>) -> Self {
         let rng = Rng::with_seed(seed);
-        let (asks, data, reads, writes) = ([VecDeque::new(), VecDeque::new()], VecDeque::new(), Vec::new(), Vec::new());
-        let (errors, early, interleaved, overlaps, last_read, waits) = (0, 0, 0, 0, None, [None; 2]);
-        Self { rng, bus_bytes, left, asks, data, reads, writes, expected, errors, early, interleaved, overlaps, last_read, waits }
+        let (asks, data, reads, writes) =
+            ([VecDeque::new(), VecDeque::new()], VecDeque::new(), Vec::new(), Vec::new());
+        let (errors, early, interleaved, overlaps, last_read, waits) =
+            (0, 0, 0, 0, None, [None; 2]);
+        Self {
+            rng,
+            bus_bytes,
+            left,
+            asks,
+            data,
+            reads,
+            writes,
+            expected,
+            errors,
+            early,
+            interleaved,
+            overlaps,
+            last_read,
+            waits,
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -88,22 +109,31 @@ impl Master {
         let size = self.rng.u32(..=self.bus_bytes.trailing_zeros());
         let burst = self.rng.u32(..3);
         let most = if burst == 0 { 16 } else { 4096_usize.min(256 << size) >> size };
-        let beats = if burst == 2 { 2 << self.rng.u32(..4) } else { self.rng.usize(1..=most.min(256)) };
+        let beats =
+            if burst == 2 { 2 << self.rng.u32(..4) } else { self.rng.usize(1..=most.min(256)) };
         // Some of them reach over the end of memory.
         let (mut addr, mut id) = (self.rng.u64(..MEMORY_BYTES as u64 + 512), self.rng.u32(..4));
         if let Some(older) = self.writes.last().filter(|_| writes && self.rng.bool()) {
             (addr, id) = (older.burst.addr + self.rng.u64(..64), older.burst.id);
         }
         addr &= if burst == 2 { !((1 << size) - 1) } else { u64::MAX };
-        let address = AxiAddress { valid: 1, id, addr: [addr as u32, 0], len: beats as u32 - 1, size, burst };
+        let address =
+            AxiAddress { valid: 1, id, addr: [addr as u32, 0], len: beats as u32 - 1, size, burst };
         let (burst, breach) = Burst::new(&address, self.bus_bytes);
         let first = if burst.kind == BurstKind::Wrap { addr - addr % burst.bytes() } else { addr };
         let bytes = first as usize..(first + burst.bytes()) as usize;
         let overlaps = |job: &Job| job.bytes.start < bytes.end && bytes.start < job.bytes.end;
         let ordered = |job: &Job| writes && job.burst.id == id;
-        let free = !self.reads.iter().any(overlaps) && !self.writes.iter().any(|job| overlaps(job) && !ordered(job));
+        let free = !self.reads.iter().any(overlaps)
+            && !self.writes.iter().any(|job| overlaps(job) && !ordered(job));
         self.overlaps += usize::from(free && breach.is_none() && self.writes.iter().any(overlaps));
-        (breach.is_none() && free).then_some(Job { burst, address, bytes, beats: Vec::new(), done: 0 })
+        (breach.is_none() && free).then_some(Job {
+            burst,
+            address,
+            bytes,
+            beats: Vec::new(),
+            done: 0,
+        })
     }
 
     fn ask(&mut self) {
@@ -119,7 +149,8 @@ impl Master {
             let (word, lanes) = job.burst.lanes(n, self.bus_bytes);
             let mut bytes = [0; 64];
             self.rng.fill(&mut bytes);
-            let strobes = lanes.filter(|_| self.rng.u8(..4) > 0).fold(0, |strobes, lane| strobes | 1 << lane);
+            let strobes =
+                lanes.filter(|_| self.rng.u8(..4) > 0).fold(0, |strobes, lane| strobes | 1 << lane);
             for lane in (0..64).filter(|lane| strobes >> lane & 1 == 1) {
                 // No burst reads these bytes before the answer.
                 if let Some(byte) = self.expected.get_mut(word as usize + lane) {
@@ -137,17 +168,28 @@ impl Master {
         if self.left > 0 && self.rng.u8(..4) == 0 && self.reads.len() + self.writes.len() < 12 {
             self.ask();
         }
-        let mut out = AxiOut { bready: u32::from(self.rng.bool()), rready: u32::from(self.rng.bool()), ..AxiOut::default() };
+        let mut out = AxiOut {
+            bready: u32::from(self.rng.bool()),
+            rready: u32::from(self.rng.bool()),
+            ..AxiOut::default()
+        };
         // An offer stays until it is taken; a new one comes when it likes.
         let stays = |valid: u32, taken: bool| valid == 1 && !taken;
-        if let Some(address) = self.asks[0].front().filter(|_| stays(before.ar.valid, taken[0]) || self.rng.bool()) {
+        if let Some(address) =
+            self.asks[0].front().filter(|_| stays(before.ar.valid, taken[0]) || self.rng.bool())
+        {
             out.ar = *address;
         }
-        if let Some(address) = self.asks[1].front().filter(|_| stays(before.aw.valid, taken[1]) || self.rng.bool()) {
+        if let Some(address) =
+            self.asks[1].front().filter(|_| stays(before.aw.valid, taken[1]) || self.rng.bool())
+        {
             out.aw = *address;
         }
-        if let Some((bytes, strobes, last)) = self.data.front().filter(|_| stays(before.wvalid, taken[2]) || self.rng.bool()) {
-            (out.wvalid, out.wlast, out.wstrb) = (1, u32::from(*last), [*strobes as u32, (*strobes >> 32) as u32]);
+        if let Some((bytes, strobes, last)) =
+            self.data.front().filter(|_| stays(before.wvalid, taken[2]) || self.rng.bool())
+        {
+            (out.wvalid, out.wlast, out.wstrb) =
+                (1, u32::from(*last), [*strobes as u32, (*strobes >> 32) as u32]);
             for (word, from) in out.wdata.iter_mut().zip(bytes.chunks(4)) {
                 *word = u32::from_le_bytes(from.try_into().unwrap());
             }
@@ -157,13 +199,23 @@ impl Master {
 
     fn take(&mut self, input: &AxiIn, out: &AxiOut, memory: &Plain) -> [bool; 3] {
         // An answer stays as it is until it is taken (A3.2.1).
-        let read = (input.rvalid == 1).then_some((input.rid, input.rdata, input.rresp, input.rlast));
+        let read =
+            (input.rvalid == 1).then_some((input.rid, input.rdata, input.rresp, input.rlast));
         let written = (input.bvalid == 1).then_some((input.bid, [0; 16], input.bresp, 0));
-        for (now, (waits, ready)) in [read, written].into_iter().zip(self.waits.iter_mut().zip([out.rready, out.bready])) {
-            assert!(waits.is_none_or(|before| now == Some(before)), "an answer changed before it was taken");
+        for (now, (waits, ready)) in
+            [read, written].into_iter().zip(self.waits.iter_mut().zip([out.rready, out.bready]))
+        {
+            assert!(
+                waits.is_none_or(|before| now == Some(before)),
+                "an answer changed before it was taken"
+            );
             *waits = now.filter(|_| ready == 0);
         }
-        let taken = [out.ar.valid & input.arready == 1, out.aw.valid & input.awready == 1, out.wvalid & input.wready == 1];
+        let taken = [
+            out.ar.valid & input.arready == 1,
+            out.aw.valid & input.awready == 1,
+            out.wvalid & input.wready == 1,
+        ];
         for (_, asks) in taken.iter().zip(&mut self.asks).filter(|(taken, _)| **taken) {
             asks.pop_front();
         }
@@ -177,15 +229,23 @@ impl Master {
             let place = self.writes.iter().position(|job| job.burst.id == input.bid).unwrap();
             let job = self.writes.remove(place);
             let inside = job.bytes.end <= MEMORY_BYTES;
-            assert!(inside || job.beats.iter().all(|beat| beat.1 == 0) || input.bresp == 3 || job.burst.kind == BurstKind::Fixed);
+            assert!(
+                inside
+                    || job.beats.iter().all(|beat| beat.1 == 0)
+                    || input.bresp == 3
+                    || job.burst.kind == BurstKind::Fixed
+            );
             self.errors += usize::from(input.bresp != 0);
             // A younger write over some of these bytes may be there or not.
             let younger = |at: &usize| self.writes.iter().any(|write| write.bytes.contains(at));
-            let written = (job.bytes.start..job.bytes.end.min(MEMORY_BYTES)).filter(|at| !younger(at));
-            let wrong = written.filter(|_| input.bresp == 0).find(|at| memory.0[*at] != self.expected[*at]);
+            let written =
+                (job.bytes.start..job.bytes.end.min(MEMORY_BYTES)).filter(|at| !younger(at));
+            let wrong =
+                written.filter(|_| input.bresp == 0).find(|at| memory.0[*at] != self.expected[*at]);
             assert!(wrong.is_none(), "byte {wrong:x?} after {:?}", job.burst);
         } else if let Some(job) = self.writes.first().filter(|job| job.bytes.end <= MEMORY_BYTES) {
-            self.early += usize::from(memory.0[job.bytes.clone()] == self.expected[job.bytes.clone()]);
+            self.early +=
+                usize::from(memory.0[job.bytes.clone()] == self.expected[job.bytes.clone()]);
         }
         taken
     }
@@ -200,7 +260,13 @@ impl Master {
         let (from, to) = (word as usize + lanes.start, word as usize + lanes.end);
         assert_eq!(input.rresp == 3, to > MEMORY_BYTES, "{:?}", job.burst);
         if input.rresp == 0 {
-            assert_eq!(bytes[lanes], self.expected[from..to], "beat {} of {:?}", job.done, job.burst);
+            assert_eq!(
+                bytes[lanes],
+                self.expected[from..to],
+                "beat {} of {:?}",
+                job.done,
+                job.burst
+            );
         }
         self.errors += usize::from(input.rresp != 0);
         job.done += 1;
@@ -217,17 +283,34 @@ fn run(seed: u64, bus_bytes: usize, config: SlaveConfig) -> (Master, AxiSlave) {
     let mut memory = Plain((0..MEMORY_BYTES).map(|_| rng.u8(..)).collect());
     let mut master = Master::new(seed, bus_bytes, 150, memory.0.clone());
     let mut slave = AxiSlave::new(0, 8 * bus_bytes as u32, config);
-    let (mut findings, mut input, mut out, mut taken) = (Findings::default(), AxiIn::default(), AxiOut::default(), [false; 3]);
+    let (mut findings, mut input, mut out, mut taken) =
+        (Findings::default(), AxiIn::default(), AxiOut::default(), [false; 3]);
     for cycle in 0..MOST_CYCLES {
-        slave.drive(cycle, &mut input, &mut findings, &mut SimBus::over(&mut memory, &mut rng, &faults));
+        slave.drive(
+            cycle,
+            &mut input,
+            &mut findings,
+            &mut SimBus::over(&mut memory, &mut rng, &faults),
+        );
         out = master.drive(&out, taken);
         taken = master.take(&input, &out, &memory);
-        slave.take(cycle, &input, &out, &mut findings, &mut SimBus::over(&mut memory, &mut rng, &faults));
+        slave.take(
+            cycle,
+            &input,
+            &out,
+            &mut findings,
+            &mut SimBus::over(&mut memory, &mut rng, &faults),
+        );
         if master.is_done() {
             break;
         }
     }
-    assert!(master.is_done(), "seed {seed}: {} reads and {} writes are left", master.reads.len(), master.writes.len());
+    assert!(
+        master.is_done(),
+        "seed {seed}: {} reads and {} writes are left",
+        master.reads.len(),
+        master.writes.len()
+    );
     assert_eq!((slave.owes_nothing(), findings.list()), (true, &[] as &[_]), "seed {seed}");
     (master, slave)
 }
@@ -245,7 +328,12 @@ fn every_byte_of_every_kind_of_burst() {
         assert!(slave.counts().most_writes > 1 && slave.counts().most_reads > 1);
     }
     assert!(
-        overtook > 500 && interleaved > 500 && early > 500 && kinds.0 > 2_000 && kinds.1 > 2_000 && overlaps > 500,
+        overtook > 500
+            && interleaved > 500
+            && early > 500
+            && kinds.0 > 2_000
+            && kinds.1 > 2_000
+            && overlaps > 500,
         "{overtook} {interleaved} {early} {kinds:?} {overlaps}"
     );
 }
@@ -262,7 +350,11 @@ fn calm_memory_keeps_the_order() {
 #[test]
 fn errors_are_answered_and_counted() {
     for seed in 0..10 {
-        let (master, slave) = run(seed, 16, SlaveConfig { errors: 300, landing: Landing::Random, ..SlaveConfig::HOSTILE });
+        let (master, slave) = run(
+            seed,
+            16,
+            SlaveConfig { errors: 300, landing: Landing::Random, ..SlaveConfig::HOSTILE },
+        );
         assert!(master.errors > 10 && slave.counts().errors == master.errors as u64);
     }
 }

@@ -1,6 +1,10 @@
 //! The table of cores: few jobs here, and its rows on standard error, where the harness shows them.
 //! A core that writes too late or the wrong bytes fails the run.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 #[path = "cores/skip.rs"]
 mod skip;
@@ -18,7 +22,11 @@ use std::{
 const JOBS: &str = "8";
 
 fn table(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rtl-table")).args(["--jobs", JOBS]).args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_rtl-table"))
+        .args(["--jobs", JOBS])
+        .args(arguments)
+        .output()
+        .unwrap()
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -34,7 +42,12 @@ fn every_core_keeps_the_rules_in_each_row() {
     assert!(run.status.success());
     for case in CASES.iter().filter(|case| case.keeps) {
         let here = Row::skipped(case).is_none();
-        assert_eq!(rows.lines().filter(|row| row.starts_with(&format!("{} ", case.core))).count(), 4 * usize::from(here), "{}", case.core);
+        assert_eq!(
+            rows.lines().filter(|row| row.starts_with(&format!("{} ", case.core))).count(),
+            4 * usize::from(here),
+            "{}",
+            case.core
+        );
         assert_eq!(text(&run.stderr).contains(&format!("core {} was not built", case.core)), !here);
     }
 }
@@ -48,7 +61,11 @@ fn a_core_that_writes_after_a_stop_fails_the_run() {
     let run = table(&["--core", "ungated", "--json"]);
     let rows = text(&run.stdout);
     assert_eq!(run.status.code(), Some(1), "{rows}");
-    assert_eq!((rows.matches("\"core\":\"ungated\"").count(), rows.matches("\"stray_writes\":0,").count()), (4, 0), "{rows}");
+    assert_eq!(
+        (rows.matches("\"core\":\"ungated\"").count(), rows.matches("\"stray_writes\":0,").count()),
+        (4, 0),
+        "{rows}"
+    );
 }
 
 fn tally(test: &str, tally: Result<Tally, TableError>) -> Option<Tally> {
@@ -75,8 +92,15 @@ fn each_mistake_of_a_camera_fails_its_row() {
     let test = "each_mistake_of_a_camera_fails_its_row";
     for (fault, writes_late) in [(1, false), (2, true), (3, false)] {
         let Some(wrong) = tally(test, frames::run(fault, &Setting::hostile(1), 40)) else { return };
-        assert_eq!((wrong.jobs, wrong.mismatches > 0, wrong.stray > 0), (40, true, writes_late), "mistake {fault}: {wrong:?}");
-        println!("mistake {fault}: {} of 40 frames are wrong, {} stray writes", wrong.mismatches, wrong.stray);
+        assert_eq!(
+            (wrong.jobs, wrong.mismatches > 0, wrong.stray > 0),
+            (40, true, writes_late),
+            "mistake {fault}: {wrong:?}"
+        );
+        println!(
+            "mistake {fault}: {} of 40 frames are wrong, {} stray writes",
+            wrong.mismatches, wrong.stray
+        );
     }
 }
 
@@ -84,5 +108,9 @@ fn each_mistake_of_a_camera_fails_its_row() {
 fn an_unknown_core_is_answered_with_the_names() {
     let run = table(&["--core", "unknown"]);
     assert_eq!((run.status.code(), text(&run.stdout)), (Some(2), ""));
-    assert!(text(&run.stderr).contains("the table has no core unknown; it has broken32, "), "{}", text(&run.stderr));
+    assert!(
+        text(&run.stderr).contains("the table has no core unknown; it has broken32, "),
+        "{}",
+        text(&run.stderr)
+    );
 }

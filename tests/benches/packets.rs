@@ -4,10 +4,16 @@
 //! `cargo bench --package contigo-tests --bench packets` runs itself under valgrind, which counts
 //! every instruction, with two numbers of packets. Their difference is the packets' alone. The part
 //! that stands for the hardware is counted by doing it once more, and taken off.
-#![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "memory that stands for a board's, and a device that is plain memory")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "memory that stands for a board's, and a device that is plain memory"
+)]
 
 use contigo::{
-    Align, Backend, Bus, Device, Direction, Driver, Error, Mmio, PhysAddr, Pool, Port, Queue, Region, Wait,
+    Align, Backend, Bus, Device, Direction, Driver, Error, Mmio, PhysAddr, Pool, Port, Queue,
+    Region, Wait,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side, regs},
     job::AnyDriver,
     mem::{Mapping, SyncScope},
@@ -44,7 +50,14 @@ unsafe impl Backend for Plain {
     }
     fn mapping(&self) -> Mapping {
         let (bus, scope) = (Bus::Soc, SyncScope::Coherent);
-        Mapping { cpu: self.0, len_bytes: BYTES, base: BaseAddr::Phys(PhysAddr(BASE)), bus, scope, coherent: Some(true) }
+        Mapping {
+            cpu: self.0,
+            len_bytes: BYTES,
+            base: BaseAddr::Phys(PhysAddr(BASE)),
+            bus,
+            scope,
+            coherent: Some(true),
+        }
     }
     unsafe fn sync_for_device(&self, _: Range<usize>, _: Direction) -> Result<(), Error> {
         Ok(())
@@ -82,7 +95,10 @@ impl Instant {
         for _ in 0..DEPTH {
             // SAFETY: descriptors lie in the memory, at the address that the driver wrote.
             let next = unsafe {
-                let words = self.memory.byte_add(usize::try_from(u64::from(at) - BASE).unwrap()).cast::<u32>();
+                let words = self
+                    .memory
+                    .byte_add(usize::try_from(u64::from(at) - BASE).unwrap())
+                    .cast::<u32>();
                 words.add(7).write_volatile(regs::COMPLETE | regs::FIRST | regs::LAST | PACKET);
                 words.read_volatile()
             };
@@ -104,7 +120,11 @@ unsafe impl Mmio for Instant {
     fn read32(&self, offset: usize) -> u32 {
         match offset.wrapping_sub(regs::CHANNEL_BYTES) {
             0x00 => self.control.get() & !regs::RESET,
-            0x04 => self.status.get() | regs::SG_INCLUDED | if self.control.get() & regs::RUN == 0 { regs::HALTED } else { regs::IDLE },
+            0x04 => {
+                self.status.get()
+                    | regs::SG_INCLUDED
+                    | if self.control.get() & regs::RUN == 0 { regs::HALTED } else { regs::IDLE }
+            }
             0x08 => self.current.get(),
             _ => 0,
         }
@@ -154,12 +174,33 @@ fn receive(in_flight: usize, packets: u64, any: bool, twice: bool) {
     let region = Region::new(Plain(memory)).unwrap();
     let pool = region.pool(DEPTH, PACKET_BYTES).unwrap();
     let ring = region.alloc(DEPTH * 128, Align::PAGE).unwrap();
-    let port = Port { name: "plain", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: true };
-    let device = Instant { port, memory, control: Cell::new(0), status: Cell::new(0), current: Cell::new(0), twice };
+    let port = Port {
+        name: "plain",
+        bus: Bus::Soc,
+        offset: 0,
+        addr_bits: 32,
+        window: (0, u64::from(u32::MAX)),
+        coherent: true,
+    };
+    let device = Instant {
+        port,
+        memory,
+        control: Cell::new(0),
+        status: Cell::new(0),
+        current: Cell::new(0),
+        twice,
+    };
     // SAFETY: it behaves as a receive channel with scatter-gather.
-    let channel = unsafe { AxiDmaChannel::alone(device, Side::S2mm, AxiDmaConfig::default(), Some(ring)).unwrap() };
+    let channel = unsafe {
+        AxiDmaChannel::alone(device, Side::S2mm, AxiDmaConfig::default(), Some(ring)).unwrap()
+    };
     if any {
-        pass(Queue::new(AnyDriver::new(channel).unwrap(), DEPTH).unwrap(), &pool, in_flight, packets);
+        pass(
+            Queue::new(AnyDriver::new(channel).unwrap(), DEPTH).unwrap(),
+            &pool,
+            in_flight,
+            packets,
+        );
     } else {
         pass(Queue::new(channel, DEPTH).unwrap(), &pool, in_flight, packets);
     }
@@ -202,10 +243,12 @@ fn main() -> ExitCode {
     }
     println!("instructions a packet | 1 in flight | 8 | 64");
     for any in [false, true] {
-        let mut row = String::from(if any { "over AnyDriver, as C and Python have it" } else { "Rust" });
+        let mut row =
+            String::from(if any { "over AnyDriver, as C and Python have it" } else { "Rust" });
         for in_flight in [1, 8, DEPTH] {
             let per_packet = |twice| -> Option<u64> {
-                let more = counted(in_flight, LONG, any, twice)? - counted(in_flight, SHORT, any, twice)?;
+                let more =
+                    counted(in_flight, LONG, any, twice)? - counted(in_flight, SHORT, any, twice)?;
                 Some(more / (LONG - SHORT))
             };
             let Some((once, twice)) = per_packet(false).zip(per_packet(true)) else {

@@ -2,10 +2,17 @@
 //!
 //! README.md has the figures of one run beside DPDK's of the same minutes. Machines are noisy:
 //! quote ratios of one run.
-#![allow(unsafe_code, clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a benchmark stops where something is wrong")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "a benchmark stops where something is wrong"
+)]
 
 use contigo::{
-    Align, Backend, Bus, Completion, CpuBuf, Direction, Driver, Error, Limits, OperandSpec, PhysAddr, Port, Queue, Region,
+    Align, Backend, Bus, Completion, CpuBuf, Direction, Driver, Error, Limits, OperandSpec,
+    PhysAddr, Port, Queue, Region,
     dlpack::{Contract, DataType, Foreign, Imported, Shape, TensorSpec, TensorTable},
     job::AnyDriver,
     mem::{DevSlice, Mapping, Requirements, SyncScope},
@@ -29,7 +36,9 @@ const SLOT: usize = 4096;
 const BLOCKS: usize = 4096;
 
 fn region(board: &SimBoard) -> Region {
-    let memory = board.memory_with(SimSpec { len_bytes: 32 << 20, coherent: Some(true), ..SimSpec::default() }).unwrap();
+    let memory = board
+        .memory_with(SimSpec { len_bytes: 32 << 20, coherent: Some(true), ..SimSpec::default() })
+        .unwrap();
     Region::with(memory, Requirements::default(), Limits { allocations: BLOCKS }).unwrap()
 }
 
@@ -37,10 +46,14 @@ fn pools(c: &mut Criterion) {
     let board = SimBoard::new(1);
     let region = region(&board);
     let pool = region.pool(64, SLOT).unwrap();
-    c.bench_function("pool of 64: take+drop, 1 thread", |b| b.iter(|| drop(black_box(pool.take().unwrap()))));
+    c.bench_function("pool of 64: take+drop, 1 thread", |b| {
+        b.iter(|| drop(black_box(pool.take().unwrap())))
+    });
     let wide = region.pool(1024, SLOT).unwrap();
     let held: Vec<_> = (0..1000).map(|_| wide.take().unwrap()).collect();
-    c.bench_function("pool of 1024: take+drop, 1000 out", |b| b.iter(|| drop(black_box(wide.take().unwrap()))));
+    c.bench_function("pool of 1024: take+drop, 1000 out", |b| {
+        b.iter(|| drop(black_box(wide.take().unwrap())))
+    });
     drop(held);
 
     let stop = AtomicBool::new(false);
@@ -50,7 +63,9 @@ fn pools(c: &mut Criterion) {
                 drop(black_box(pool.take().unwrap()));
             }
         });
-        c.bench_function("pool of 64: take+drop, 2 threads", |b| b.iter(|| drop(black_box(pool.take().unwrap()))));
+        c.bench_function("pool of 64: take+drop, 2 threads", |b| {
+            b.iter(|| drop(black_box(pool.take().unwrap())))
+        });
         stop.store(true, Ordering::Relaxed);
     });
 }
@@ -93,7 +108,9 @@ fn blocks(c: &mut Criterion) {
         });
         println!("    {} blocks live, {failed} of {tries} allocations found no room", live.len());
         live.clear();
-        let held: Vec<_> = (0..(target / SLOT).min(BLOCKS - 1)).map_while(|_| region.alloc(SLOT, Align::LINE).ok()).collect();
+        let held: Vec<_> = (0..(target / SLOT).min(BLOCKS - 1))
+            .map_while(|_| region.alloc(SLOT, Align::LINE).ok())
+            .collect();
         c.bench_function(&format!("alloc+free of 4 KiB, {percent} % full"), |b| {
             b.iter(|| drop(black_box(region.alloc(SLOT, Align::LINE).unwrap())))
         });
@@ -107,9 +124,13 @@ fn translation(c: &mut Criterion) {
     let mut buf = region.alloc(SLOT, Align::LINE).unwrap();
     let ptr = buf.view_mut::<u8>().unwrap()[100..].as_ptr();
     let port = board.coherent_port();
-    c.bench_function("dev_addr_of", |b| b.iter(|| region.dev_addr_of(&port, black_box(ptr), 64).unwrap()));
+    c.bench_function("dev_addr_of", |b| {
+        b.iter(|| region.dev_addr_of(&port, black_box(ptr), 64).unwrap())
+    });
     let addr = region.dev_addr_of(&port, ptr, 64).unwrap();
-    c.bench_function("host_ptr_of", |b| b.iter(|| region.host_ptr_of(&port, black_box(addr)).unwrap()));
+    c.bench_function("host_ptr_of", |b| {
+        b.iter(|| region.host_ptr_of(&port, black_box(addr)).unwrap())
+    });
 }
 
 /// A device that is done at once, one job after the other: what is left is the runtime's share of a
@@ -176,7 +197,14 @@ unsafe impl Backend for Plain {
     }
     fn mapping(&self) -> Mapping {
         let (bus, scope) = (Bus::Soc, SyncScope::Coherent);
-        Mapping { cpu: self.0, len_bytes: PLAIN_BYTES, base: BaseAddr::Phys(PhysAddr(1 << 28)), bus, scope, coherent: Some(true) }
+        Mapping {
+            cpu: self.0,
+            len_bytes: PLAIN_BYTES,
+            base: BaseAddr::Phys(PhysAddr(1 << 28)),
+            bus,
+            scope,
+            coherent: Some(true),
+        }
     }
     unsafe fn sync_for_device(&self, _: Range<usize>, _: Direction) -> Result<(), Error> {
         Ok(())
@@ -197,7 +225,14 @@ fn jobs(c: &mut Criterion) {
     let plain = Plain(NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap());
     let region = Region::new(plain).unwrap();
     let pool = region.pool(8, SLOT).unwrap();
-    let port = Port { name: "plain", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: true };
+    let port = Port {
+        name: "plain",
+        bus: Bus::Soc,
+        offset: 0,
+        addr_bits: 32,
+        window: (0, u64::from(u32::MAX)),
+        coherent: true,
+    };
     let mut one = Queue::new(Instant::<1>::new(port, 1), 1).unwrap();
     c.bench_function("job with 1 operand: take, run, drop", |b| {
         b.iter(|| one.run([pool.take().unwrap().from_device(..)], &[], Duration::ZERO).unwrap());
@@ -239,16 +274,24 @@ fn jobs(c: &mut Criterion) {
     let device = SimGemm8::new(&board, board.coherent_port());
     let mut gemm = Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
     let words = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } }.words();
-    c.bench_function("gemm8 job on the simulated board, 1x16x16, registers and arithmetic included", |b| {
-        b.iter_batched(
-            || [(); 4].map(|()| pool.take().unwrap()),
-            |[a, b, bias, out]| {
-                let operands = [a.to_device(..16), b.to_device(..256), bias.to_device(..64), out.from_device(..64)];
-                gemm.run(operands, &words, Duration::from_millis(1)).unwrap()
-            },
-            BatchSize::PerIteration,
-        );
-    });
+    c.bench_function(
+        "gemm8 job on the simulated board, 1x16x16, registers and arithmetic included",
+        |b| {
+            b.iter_batched(
+                || [(); 4].map(|()| pool.take().unwrap()),
+                |[a, b, bias, out]| {
+                    let operands = [
+                        a.to_device(..16),
+                        b.to_device(..256),
+                        bias.to_device(..64),
+                        out.from_device(..64),
+                    ];
+                    gemm.run(operands, &words, Duration::from_millis(1)).unwrap()
+                },
+                BatchSize::PerIteration,
+            );
+        },
+    );
 }
 
 /// A frame that is lent to a framework, whose deleter is called, and taken back; and a framework's
@@ -257,7 +300,10 @@ fn tensors(c: &mut Criterion) {
     static TENSORS: TensorTable<16> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = contigo::Region::new(board.memory(SLOT).unwrap()).unwrap();
-    let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[1, 3, 16, 16]).unwrap()) };
+    let spec = TensorSpec {
+        contract: Contract::TVM,
+        ..TensorSpec::new(DataType::F32, Shape::new(&[1, 3, 16, 16]).unwrap())
+    };
     let mut buf = Some(region.alloc(SLOT, Align::DLPACK).unwrap());
     c.bench_function("TensorTable lend+tensor+delete+take_back", |b| {
         b.iter(|| {
@@ -272,8 +318,16 @@ fn tensors(c: &mut Criterion) {
         b.iter(|| {
             let mut lent = TENSORS.lend(buf.take().unwrap(), black_box(&spec)).unwrap();
             // SAFETY: as above; `Foreign` calls the deleter.
-            let foreign = unsafe { Foreign::from_versioned(black_box(lent.tensor().unwrap()).as_ptr()) }.unwrap();
-            buf = Some(Imported::new(&region, foreign, &Contract::TVM).unwrap().into_buf(lent).unwrap().whole());
+            let foreign =
+                unsafe { Foreign::from_versioned(black_box(lent.tensor().unwrap()).as_ptr()) }
+                    .unwrap();
+            buf = Some(
+                Imported::new(&region, foreign, &Contract::TVM)
+                    .unwrap()
+                    .into_buf(lent)
+                    .unwrap()
+                    .whole(),
+            );
         });
     });
 }

@@ -1,6 +1,11 @@
 //! Kernels that HLS made, from data: their maps, the files they come from, and the driver on its
 //! model.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 #[path = "ap_ctrl/chain.rs"]
 mod chain;

@@ -47,9 +47,14 @@ struct Everybody;
 impl Everybody {
     fn hear(begins: bool, event: &Event, site: Option<&'static Location<'static>>) {
         if let Some(site) = site {
-            assert!(!site.file().contains("runtime"), "{event:?} at {site}, a line of the runtime's own");
+            assert!(
+                !site.file().contains("runtime"),
+                "{event:?} at {site}, a line of the runtime's own"
+            );
         }
-        HEARD.with_borrow_mut(|heard| heard.push(Heard { begins, event: *event, line: site.map(Location::line) }));
+        HEARD.with_borrow_mut(|heard| {
+            heard.push(Heard { begins, event: *event, line: site.map(Location::line) })
+        });
     }
 }
 
@@ -65,7 +70,9 @@ impl Listener for Everybody {
 /// The events of `work` on this thread.
 fn heard<T>(work: impl FnOnce() -> T) -> (T, Vec<Heard>) {
     static LISTENING: Once = Once::new();
-    LISTENING.call_once(|| trace::set_listener(&Everybody).map_err(|_| "another listener is set").unwrap());
+    LISTENING.call_once(|| {
+        trace::set_listener(&Everybody).map_err(|_| "another listener is set").unwrap()
+    });
     HEARD.take();
     let done = work();
     (done, HEARD.take())
@@ -74,7 +81,10 @@ fn heard<T>(work: impl FnOnce() -> T) -> (T, Vec<Heard>) {
 /// The facts among it, without what only began.
 fn facts<T>(work: impl FnOnce() -> T) -> (T, Vec<(Event, Option<u32>)>) {
     let (done, heard) = heard(work);
-    (done, heard.iter().filter(|heard| !heard.begins).map(|heard| (heard.event, heard.line)).collect())
+    (
+        done,
+        heard.iter().filter(|heard| !heard.begins).map(|heard| (heard.event, heard.line)).collect(),
+    )
 }
 
 /// Longer than a job takes.
@@ -93,8 +103,13 @@ fn each_step_of_a_job_has_the_line_that_asked_for_it() {
     assert_eq!(first[..2], [(for_device(whole), line), (for_cpu(whole), line)]);
 
     let (pool, planned) = facts(|| region.pool(4, 250).unwrap());
-    assert_eq!(planned, [(Event::CarveBytes { offset_bytes: 0, len_bytes: 1024 }, Some(line!() - 1))]);
-    let ([mut a, b, bias, c], taken) = facts(|| [pool.take().unwrap(), pool.take().unwrap(), pool.take().unwrap(), pool.take().unwrap()]);
+    assert_eq!(
+        planned,
+        [(Event::CarveBytes { offset_bytes: 0, len_bytes: 1024 }, Some(line!() - 1))]
+    );
+    let ([mut a, b, bias, c], taken) = facts(|| {
+        [pool.take().unwrap(), pool.take().unwrap(), pool.take().unwrap(), pool.take().unwrap()]
+    });
     let line = Some(line!() - 1);
     assert_eq!(taken, [0, 1, 2, 3].map(|slot| (Event::Take { slot, len_bytes: 256 }, line)));
     let ((), copied) = facts(|| a.copy_from_slice(&[1; 16]).unwrap());
@@ -117,18 +132,32 @@ fn each_step_of_a_job_has_the_line_that_asked_for_it() {
     // Chained on, and waited for by the CPU.
     let operands = [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..64)];
     let (_, started) = facts(|| queue.submit(operands, &GEMM.words()).unwrap());
-    assert_eq!(started, [(for_device((768, 64)), Some(line!() - 1)), (Event::Submit { port, job: 2 }, Some(line!() - 1))]);
+    assert_eq!(
+        started,
+        [
+            (for_device((768, 64)), Some(line!() - 1)),
+            (Event::Submit { port, job: 2 }, Some(line!() - 1))
+        ]
+    );
     let ([a, b, bias, c], ended) = facts(|| queue.wait(LIMIT).unwrap().unwrap().buffers);
     let line = Some(line!() - 1);
     assert_eq!(ended, [(Event::Complete { port, job: 2 }, line), (for_cpu((768, 64)), line)]);
 
     // The same in one call.
     let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)];
-    let ([a, b, bias, c], ran) = facts(|| queue.run(operands, &GEMM.words(), LIMIT).unwrap().buffers);
+    let ([a, b, bias, c], ran) =
+        facts(|| queue.run(operands, &GEMM.words(), LIMIT).unwrap().buffers);
     let line = Some(line!() - 1);
     let synced = [(0, 16), (256, 256), (512, 64), (768, 64)].map(|part| (for_device(part), line));
     assert_eq!(ran[..4], synced);
-    assert_eq!(ran[4..], [(Event::Submit { port, job: 3 }, line), (Event::Complete { port, job: 3 }, line), (for_cpu((768, 64)), line)]);
+    assert_eq!(
+        ran[4..],
+        [
+            (Event::Submit { port, job: 3 }, line),
+            (Event::Complete { port, job: 3 }, line),
+            (for_cpu((768, 64)), line)
+        ]
+    );
     let ((), released) = facts(|| [a, b, bias, c].into_iter().for_each(drop));
     assert_eq!(released, [0, 1, 2, 3].map(|slot| (Event::Release { slot }, None)));
     drop(pool);
@@ -148,15 +177,24 @@ fn jobs_in_one_queue_are_told_by_their_own_numbers() {
     let ((), told) = heard(|| {
         for _ in 0..3 {
             let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
-            queue.submit([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &GEMM.words()).unwrap();
+            queue
+                .submit(
+                    [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)],
+                    &GEMM.words(),
+                )
+                .unwrap();
         }
         for _ in 0..3 {
             assert!(queue.wait::<4>(LIMIT).unwrap().is_some());
         }
     });
-    let jobs: Vec<_> =
-        told.iter().map(|heard| heard.event).filter(|event| matches!(event, Event::Submit { .. } | Event::Complete { .. })).collect();
-    let expected = [1, 2, 3].map(|job| [Event::Submit { port, job }, Event::Complete { port, job }]);
+    let jobs: Vec<_> = told
+        .iter()
+        .map(|heard| heard.event)
+        .filter(|event| matches!(event, Event::Submit { .. } | Event::Complete { .. }))
+        .collect();
+    let expected =
+        [1, 2, 3].map(|job| [Event::Submit { port, job }, Event::Complete { port, job }]);
     assert_eq!(jobs, expected.as_flattened(), "the core takes one job at a time");
 }
 
@@ -192,10 +230,16 @@ fn pools_and_regions_say_what_they_give() {
         Event::Take { slot, .. } | Event::Release { slot } => *slot,
         other => panic!("{other:?}"),
     };
-    let found: Vec<_> = found.iter().map(|(event, at)| (event.kind(), slot(event), event.len_bytes(), *at)).collect();
+    let found: Vec<_> = found
+        .iter()
+        .map(|(event, at)| (event.kind(), slot(event), event.len_bytes(), *at))
+        .collect();
     let block = found[2].1;
     assert_eq!(found[..2], [(Kind::Take, 0, 64, Some(line)), (Kind::Release, 0, 0, None)]);
-    assert_eq!(found[2..4], [(Kind::Take, block, 128, Some(line + 1)), (Kind::Release, block, 0, None)]);
+    assert_eq!(
+        found[2..4],
+        [(Kind::Take, block, 128, Some(line + 1)), (Kind::Release, block, 0, None)]
+    );
     assert_eq!((found[4].0, found[4].2, found[4].3), (Kind::Take, 64, Some(line + 2)));
 }
 
@@ -209,10 +253,17 @@ fn a_job_that_is_stopped_and_memory_that_is_lost_are_heard() {
     let mut queue = Queue::new(Gemm8::open_simulated(core.window().unwrap()).unwrap(), 1).unwrap();
     let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
     let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)];
-    let (failed, heard) = facts(|| queue.run(operands, &GEMM.words(), Duration::from_micros(100)).unwrap_err());
+    let (failed, heard) =
+        facts(|| queue.run(operands, &GEMM.words(), Duration::from_micros(100)).unwrap_err());
     let (port, line) = (board.port().name, Some(line!() - 1));
-    assert!(matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(), "{failed:?}");
-    assert_eq!(heard[4..], [(Event::Submit { port, job: 1 }, line), (Event::Stop { port, job: 1 }, line)]);
+    assert!(
+        matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(),
+        "{failed:?}"
+    );
+    assert_eq!(
+        heard[4..],
+        [(Event::Submit { port, job: 1 }, line), (Event::Stop { port, job: 1 }, line)]
+    );
     // They stay in the queue until the device stops, or until the queue that could stop it is gone.
     let ((), heard) = facts(|| drop(queue));
     assert_eq!(heard, [(Event::Leak { len_bytes: 16 + 256 + 64 + 64 }, None)]);
@@ -271,7 +322,10 @@ fn what_an_iommu_lets_a_device_reach_is_heard() {
     assert!(matches!(dropped[..], [(Event::UnmapForDevice { .. }, None)]), "{dropped:?}");
     let (device, mapped) = facts(|| VfioDevice::open(&vfio, 0, Interrupt::Any).unwrap());
     let line = Some(line!() - 1);
-    assert!(matches!(mapped[..], [(Event::MapRegisters { len_bytes: 1.. }, at)] if at == line), "{mapped:?}");
+    assert!(
+        matches!(mapped[..], [(Event::MapRegisters { len_bytes: 1.. }, at)] if at == line),
+        "{mapped:?}"
+    );
     drop(device);
 }
 
@@ -304,7 +358,10 @@ fn a_ledger_counts_by_line_and_kind() {
     ] {
         ledger.happened(&event, site);
     }
-    let mut rows: Vec<_> = ledger.rows().map(|row| (row.site.map(Location::line), row.kind, row.count.calls, row.count.bytes)).collect();
+    let mut rows: Vec<_> = ledger
+        .rows()
+        .map(|row| (row.site.map(Location::line), row.kind, row.count.calls, row.count.bytes))
+        .collect();
     rows.sort_by_key(|row| (row.0, row.1 as usize));
     let line = at.line();
     assert_eq!(
@@ -340,7 +397,9 @@ fn more_lines_than_rows_are_counted_all_the_same_from_any_thread() {
             scope.spawn(|| {
                 together.wait();
                 for _ in 0..EACH {
-                    lines().into_iter().for_each(|site| LEDGER.happened(&Event::CopyBytes { len_bytes: 3 }, Some(site)));
+                    lines().into_iter().for_each(|site| {
+                        LEDGER.happened(&Event::CopyBytes { len_bytes: 3 }, Some(site))
+                    });
                 }
             });
         }
@@ -349,14 +408,21 @@ fn more_lines_than_rows_are_counted_all_the_same_from_any_thread() {
     let with_site: Vec<_> = rows.iter().filter(|row| row.site.is_some()).collect();
     assert_eq!(with_site.len(), 5, "every row belongs to one line: {rows:?}");
     assert!(with_site.iter().all(|row| row.count.calls == THREADS * EACH), "{rows:?}");
-    assert_eq!(LEDGER.total(Kind::CopyBytes), Count { calls: 8 * THREADS * EACH, bytes: 3 * 8 * THREADS * EACH });
+    assert_eq!(
+        LEDGER.total(Kind::CopyBytes),
+        Count { calls: 8 * THREADS * EACH, bytes: 3 * 8 * THREADS * EACH }
+    );
 }
 
 #[test]
 fn kinds_are_in_the_order_of_their_numbers_and_have_names_of_their_own() {
     for (index, kind) in Kind::ALL.iter().enumerate() {
         assert_eq!(*kind as usize, index, "{kind:?}");
-        assert_eq!(Kind::ALL.iter().filter(|other| other.name() == kind.name()).count(), 1, "{kind:?}");
+        assert_eq!(
+            Kind::ALL.iter().filter(|other| other.name() == kind.name()).count(),
+            1,
+            "{kind:?}"
+        );
     }
 }
 

@@ -3,7 +3,11 @@
 //!
 //! Nothing here has a time limit: a waiter that misses its wake-up hangs, which loom reports.
 #![cfg(target_pointer_width = "64")] // loom itself builds nowhere else
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 #[path = "../../runtime/core/src/hw/baton.rs"]
 mod baton;

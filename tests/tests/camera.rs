@@ -1,6 +1,11 @@
 //! A stream loses nothing: a camera that never waits, on a descriptor ring. And every state of a
 //! queue, on the same ring, also after a panic.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 #[path = "camera/panics.rs"]
 mod panics;
@@ -44,7 +49,11 @@ fn camera(spec: CoreSpec, board: &SimBoard, port: Port) -> SimDevice<AxiDmaModel
 
 /// The driver of a receive channel, with so many descriptors.
 fn camera_of(window: Window, ring: CpuBuf, depth: usize) -> Result<Camera, Error> {
-    window.channel(Side::S2mm, AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() }, Some(ring))
+    window.channel(
+        Side::S2mm,
+        AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() },
+        Some(ring),
+    )
 }
 
 /// Descriptors for a ring of `depth`, a line each.
@@ -71,9 +80,16 @@ struct Row {
 /// 16th.
 fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
     let board = SimBoard::new(depth as u64);
-    let (frames, descriptors) = (Region::new(board.memory(64 * 1024).unwrap()).unwrap(), Region::new(board.memory(4096).unwrap()).unwrap());
+    let (frames, descriptors) = (
+        Region::new(board.memory(64 * 1024).unwrap()).unwrap(),
+        Region::new(board.memory(4096).unwrap()).unwrap(),
+    );
     let pool = frames.pool(depth, PACKET).unwrap();
-    let device = camera(spec(SourceConfig { packets: PACKETS, gap_ns, ..SourceConfig::default() }), &board, port(&board));
+    let device = camera(
+        spec(SourceConfig { packets: PACKETS, gap_ns, ..SourceConfig::default() }),
+        &board,
+        port(&board),
+    );
     let driver = camera_of(device.window().unwrap(), ring(&descriptors, depth), depth).unwrap();
     let before = [frames.stats().syncs, descriptors.stats().syncs];
     let mut stream = Stream::new(driver, pool.clone(), depth, &[]).unwrap();
@@ -82,19 +98,32 @@ fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
     while let Some(frame) = stream.next(A_WHILE).unwrap() {
         let seen = frame.buf.view::<u8>().unwrap();
         let number = packet::number(seen).unwrap();
-        assert!(number >= expected && report(&frame).first && report(&frame).last, "packet {number} after {expected}");
+        assert!(
+            number >= expected && report(&frame).first && report(&frame).last,
+            "packet {number} after {expected}"
+        );
         assert!(seen.len() == PACKET && packet::is(number, seen), "packet {number}");
         (right, expected) = (right + 1, number + 1);
-        (most_looks, looks) = (most_looks.max(stream.queue().driver().looks() - looks), stream.queue().driver().looks());
+        (most_looks, looks) = (
+            most_looks.max(stream.queue().driver().looks() - looks),
+            stream.queue().driver().looks(),
+        );
         device.run_for(if right % 16 == 0 { 4 * WORK_US } else { WORK_US }).unwrap();
         stream.give_back(frame.buf).unwrap();
     }
-    let [frame_syncs, ring_syncs] = [frames.stats().syncs - before[0], descriptors.stats().syncs - before[1]];
-    let (counts, model) = (stream.counts(), device.model(|model| (model.written(), model.stream().lost, model.ran_dry())).unwrap());
+    let [frame_syncs, ring_syncs] =
+        [frames.stats().syncs - before[0], descriptors.stats().syncs - before[1]];
+    let (counts, model) = (
+        stream.counts(),
+        device.model(|model| (model.written(), model.stream().lost, model.ran_dry())).unwrap(),
+    );
     assert_eq!((counts.completed, counts.pushed), (right, right + depth as u64));
     assert_eq!(model.0, right);
     let seen = board.counts();
-    assert_eq!([seen.unowned_accesses, seen.stray_accesses, seen.evictions, seen.lost_writes], [0; 4]);
+    assert_eq!(
+        [seen.unowned_accesses, seen.stray_accesses, seen.evictions, seen.lost_writes],
+        [0; 4]
+    );
     let all_looks = stream.queue().driver().looks();
     stream.stop().unwrap();
     drop(stream);
@@ -114,8 +143,9 @@ fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
 
 #[test]
 fn eight_in_flight_lose_nothing_and_where_it_runs_dry_is_counted() {
-    let mut table =
-        String::from("in flight  gap ns   right    lost  ran dry  most looks  looks/packet  frame syncs/packet  descriptor writes\n");
+    let mut table = String::from(
+        "in flight  gap ns   right    lost  ran dry  most looks  looks/packet  frame syncs/packet  descriptor writes\n",
+    );
     for (depth, gap_ns) in [(1, 0), (2, 0), (3, 0), (4, 0), (8, 0), (1, 20_000), (2, 20_000)] {
         let row = run(depth, gap_ns, SimBoard::port);
         let packets = row.right as f64;
@@ -128,7 +158,11 @@ fn eight_in_flight_lose_nothing_and_where_it_runs_dry_is_counted() {
         .unwrap();
         assert_eq!(right + lost, u64::from(PACKETS), "no packet is lost silently");
         // A packet may end between the look at Idle and the doorbell.
-        assert!(row.model_dry.abs_diff(ran_dry) <= 1 + right / 1_000, "{depth} in flight: {ran_dry} of {}", row.model_dry);
+        assert!(
+            row.model_dry.abs_diff(ran_dry) <= 1 + right / 1_000,
+            "{depth} in flight: {ran_dry} of {}",
+            row.model_dry
+        );
         assert_eq!(lost > 0, ran_dry > 0 && gap_ns == 0, "{depth} in flight");
         // Frame out 1, frame back 1, descriptor write 1; the first ones are armed once.
         let depth = depth as u64;
@@ -147,9 +181,16 @@ fn where_the_port_snoops_nothing_is_synced() {
 #[test]
 fn a_frame_is_exactly_the_bytes_received() {
     let board = SimBoard::new(3);
-    let (frames, descriptors) = (Region::new(board.memory(64 * 1024).unwrap()).unwrap(), Region::new(board.memory(4096).unwrap()).unwrap());
+    let (frames, descriptors) = (
+        Region::new(board.memory(64 * 1024).unwrap()).unwrap(),
+        Region::new(board.memory(4096).unwrap()).unwrap(),
+    );
     let pool = frames.pool(9, PACKET).unwrap();
-    let device = camera(spec(SourceConfig { short_every: Some(3), ..SourceConfig::default() }), &board, board.port());
+    let device = camera(
+        spec(SourceConfig { short_every: Some(3), ..SourceConfig::default() }),
+        &board,
+        board.port(),
+    );
     let driver = camera_of(device.window().unwrap(), ring(&descriptors, 8), 8).unwrap();
     let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
     stream.start().unwrap();
@@ -160,10 +201,18 @@ fn a_frame_is_exactly_the_bytes_received() {
         assert_eq!(frame.buf.len_bytes(), expected);
         assert!(packet::is(number, frame.buf.view::<u8>().unwrap()), "packet {number}");
         let synced = frames.stats().bytes_synced_for_cpu - before;
-        assert_eq!(synced, expected.next_multiple_of(64) as u64, "the lines received, and no others");
+        assert_eq!(
+            synced,
+            expected.next_multiple_of(64) as u64,
+            "the lines received, and no others"
+        );
         let before = frames.stats().bytes_synced_for_device;
         stream.give_back(frame.buf).unwrap();
-        assert_eq!(frames.stats().bytes_synced_for_device - before, PACKET as u64, "the device gets all of it again");
+        assert_eq!(
+            frames.stats().bytes_synced_for_device - before,
+            PACKET as u64,
+            "the device gets all of it again"
+        );
     }
 }
 
@@ -208,12 +257,28 @@ fn what_does_not_fit_is_refused_before_anything_is_started() {
     let board = SimBoard::new(9);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = camera(spec(SourceConfig::default()), &board, board.port());
-    let open = |bytes: usize, depth| camera_of(device.window().unwrap(), region.alloc(bytes, Align::LINE).unwrap(), depth);
-    assert_eq!(open(512, 9).unwrap_err(), Error::BlockSize { len_bytes: 512, need_bytes: 576, line_bytes: 64 });
-    assert_eq!(open(512, 0).unwrap_err(), Error::Argument { name: "depth", value: 0, min: 1, max: 256, multiple_of: 1 });
+    let open = |bytes: usize, depth| {
+        camera_of(device.window().unwrap(), region.alloc(bytes, Align::LINE).unwrap(), depth)
+    };
+    assert_eq!(
+        open(512, 9).unwrap_err(),
+        Error::BlockSize { len_bytes: 512, need_bytes: 576, line_bytes: 64 }
+    );
+    assert_eq!(
+        open(512, 0).unwrap_err(),
+        Error::Argument { name: "depth", value: 0, min: 1, max: 256, multiple_of: 1 }
+    );
     // A line of 128 bytes: a descriptor each.
-    let long =
-        Region::new(board.memory_with(SimSpec { len_bytes: 4096, line: Align::new(128).unwrap(), ..SimSpec::default() }).unwrap()).unwrap();
+    let long = Region::new(
+        board
+            .memory_with(SimSpec {
+                len_bytes: 4096,
+                line: Align::new(128).unwrap(),
+                ..SimSpec::default()
+            })
+            .unwrap(),
+    )
+    .unwrap();
     let camera = camera_of(device.window().unwrap(), ring(&long, 2), 2).unwrap();
     assert_eq!(camera.depth(), 2);
     drop(camera);
@@ -225,10 +290,13 @@ fn what_does_not_fit_is_refused_before_anything_is_started() {
     }
     let halves = [0, 1].map(|_| queue.wait::<1>(A_WHILE).unwrap().unwrap());
     assert_eq!(
-        [0, 1].map(|half: usize| PacketReport::of(halves[half].status, halves[half].words)).map(|report| (report.first, report.last)),
+        [0, 1]
+            .map(|half: usize| PacketReport::of(halves[half].status, halves[half].words))
+            .map(|report| (report.first, report.last)),
         [(true, false), (false, true)]
     );
-    let whole: Vec<u8> = halves.iter().flat_map(|half| half.buffers[0].view::<u8>().unwrap()).copied().collect();
+    let whole: Vec<u8> =
+        halves.iter().flat_map(|half| half.buffers[0].view::<u8>().unwrap()).copied().collect();
     assert!(packet::is(0, &whole), "both halves of it");
     assert_eq!(board.counts().unowned_accesses, 0);
 }
@@ -237,13 +305,22 @@ fn what_does_not_fit_is_refused_before_anything_is_started() {
 #[test]
 fn an_engine_over_a_ring_goes_round_it() {
     let board = SimBoard::new(3);
-    let (frames, descriptors) = (Region::new(board.memory(64 * 1024).unwrap()).unwrap(), Region::new(board.memory(4096).unwrap()).unwrap());
+    let (frames, descriptors) = (
+        Region::new(board.memory(64 * 1024).unwrap()).unwrap(),
+        Region::new(board.memory(4096).unwrap()).unwrap(),
+    );
     let pool = frames.pool(2, PACKET).unwrap();
-    let device = camera(spec(SourceConfig { gap_ns: 50_000, ..SourceConfig::default() }), &board, board.port());
+    let device = camera(
+        spec(SourceConfig { gap_ns: 50_000, ..SourceConfig::default() }),
+        &board,
+        board.port(),
+    );
     let driver = camera_of(device.window().unwrap(), ring(&descriptors, 4), 4).unwrap();
     let mut queue = Queue::new(driver, 1).unwrap();
     for job in 0..10 {
-        let done = queue.run([pool.take().unwrap().from_device(..)], &[], Duration::from_millis(1)).unwrap();
+        let done = queue
+            .run([pool.take().unwrap().from_device(..)], &[], Duration::from_millis(1))
+            .unwrap();
         assert_eq!(done.job, job);
         let [frame] = done.buffers;
         assert!(packet::number(frame.view::<u8>().unwrap()).is_some());

@@ -4,7 +4,12 @@
 //!
 //! `gemm8` stands for any device: with B zero and a constant bias it writes 16 known bytes, with B
 //! the identity it shows what it reads.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use contigo::{
     CpuBuf, DevBuf, Pool, Queue, Region,
@@ -36,7 +41,11 @@ struct Model(Vec<Option<u8>>);
 impl Model {
     fn check(&self, seen: &[u8], at: usize, what: &str) {
         for (index, (&seen, expected)) in seen.iter().zip(&self.0[at..]).enumerate() {
-            assert!(expected.is_none_or(|expected| expected == seen), "{what}: byte {} is {seen:#x}, not {expected:x?}", at + index);
+            assert!(
+                expected.is_none_or(|expected| expected == seen),
+                "{what}: byte {} is {seen:#x}, not {expected:x?}",
+                at + index
+            );
         }
     }
 }
@@ -54,7 +63,13 @@ fn cpu_turn(rng: &mut Rng, buf: &mut CpuBuf, model: &mut Model) {
 }
 
 /// A job that reads or writes the first 16 bytes of `range`, and is given all of it.
-fn device_turn(rng: &mut Rng, queues: &mut Queues, pool: &Pool, held: Held, model: &mut Model) -> Held {
+fn device_turn(
+    rng: &mut Rng,
+    queues: &mut Queues,
+    pool: &Pool,
+    held: Held,
+    model: &mut Model,
+) -> Held {
     let queue = &mut queues[rng.usize(..2)];
     let writes = rng.bool();
     let value = rng.u8(1..100);
@@ -71,7 +86,11 @@ fn device_turn(rng: &mut Rng, queues: &mut Queues, pool: &Pool, held: Held, mode
         Held::Cpu(buf) => {
             let start = 64 * rng.usize(..8);
             let range = start..start + rng.usize(STEP..=SLOT - start);
-            (range.clone(), range.clone(), if writes { buf.from_device(range) } else { buf.to_device(range) })
+            (
+                range.clone(),
+                range.clone(),
+                if writes { buf.from_device(range) } else { buf.to_device(range) },
+            )
         }
         Held::Dev(buf, given) => {
             let start = 64 * rng.usize(..=(given.len() - STEP) / 64);
@@ -90,7 +109,11 @@ fn device_turn(rng: &mut Rng, queues: &mut Queues, pool: &Pool, held: Held, mode
     }
     queue.submit([operand, b, bias, other.from_device(..64)], &GEMM.words()).unwrap();
     let [a, _, _, c] = queue.wait_device(Duration::from_millis(5)).unwrap().unwrap().buffers;
-    model.check(&c.into_cpu().unwrap().view::<u8>().unwrap()[..STEP], range.start, "the device reads");
+    model.check(
+        &c.into_cpu().unwrap().view::<u8>().unwrap()[..STEP],
+        range.start,
+        "the device reads",
+    );
     Held::Dev(a, given)
 }
 
@@ -99,9 +122,11 @@ fn run(seed: u64) {
     let board = SimBoard::new(seed);
     let region = Region::new(board.memory(8 * SLOT).unwrap()).unwrap();
     let pool = region.pool(8, SLOT).unwrap();
-    let devices = [SimGemm8::new(&board, board.port()), SimGemm8::new(&board, board.coherent_port())];
-    let mut queues: Queues =
-        devices.each_ref().map(|device| Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap());
+    let devices =
+        [SimGemm8::new(&board, board.port()), SimGemm8::new(&board, board.coherent_port())];
+    let mut queues: Queues = devices.each_ref().map(|device| {
+        Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap()
+    });
 
     let mut model = Model(vec![None; SLOT]);
     let mut held = Held::Cpu(pool.take().unwrap());
@@ -120,7 +145,11 @@ fn run(seed: u64) {
         Held::Dev(buf, _) => buf.into_cpu().unwrap(),
     };
     model.check(buf.view::<u8>().unwrap(), 0, "at the end");
-    assert_eq!(board.counts().unowned_accesses, 0, "a device touched bytes that were not handed over");
+    assert_eq!(
+        board.counts().unowned_accesses,
+        0,
+        "a device touched bytes that were not handed over"
+    );
     assert_eq!(board.counts().evictions, 0, "a line was dirty while a device wrote it");
 }
 

@@ -9,7 +9,8 @@
 )]
 
 use contigo::{
-    Align, Backend, Completion, Device, Direction, Driver, Error, Mmio, OperandSpec, PhysAddr, Port, Queue, Region, Result, Wait,
+    Align, Backend, Completion, Device, Direction, Driver, Error, Mmio, OperandSpec, PhysAddr,
+    Port, Queue, Region, Result, Wait,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     forward,
     hw::Wired,
@@ -56,10 +57,21 @@ fn a_part_line_that_was_read_is_cleaned_before_it_is_written() {
         bias.view_mut::<i32>().unwrap().fill(3);
         a.view_mut::<u8>().unwrap().fill(0);
         a.view_mut::<u8>().unwrap()[16..64].fill(0x55); // the CPU's own, in the same line, not handed over
-        queue.submit([a.to_device(..16), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM.words()).unwrap();
+        queue
+            .submit(
+                [a.to_device(..16), b.to_device(..), bias.to_device(..), c.from_device(..)],
+                &GEMM.words(),
+            )
+            .unwrap();
         let [a, b, bias, c] = queue.wait_device(LIMIT).unwrap().unwrap().buffers;
-        let [_, _, _, a] =
-            queue.run([c.to_device(..), b.to_device(..), bias.to_device(..), a.from_device(..16)], &GEMM.words(), LIMIT).unwrap().buffers;
+        let [_, _, _, a] = queue
+            .run(
+                [c.to_device(..), b.to_device(..), bias.to_device(..), a.from_device(..16)],
+                &GEMM.words(),
+                LIMIT,
+            )
+            .unwrap()
+            .buffers;
         let view = a.view::<u8>().unwrap();
         assert_eq!(view[16..64], [0x55; 48], "seed {seed}: the CPU's bytes");
         assert_eq!(view[..16], [3; 16], "seed {seed}: the device's bytes");
@@ -81,8 +93,14 @@ fn a_whole_block_sync_keeps_the_rest_of_the_buffer() {
     let device = SimGemm8::new(&board, board.port());
     let mut queue = queue(&device);
     let [a, b, bias] = [0; 3].map(|_| pool.take().unwrap());
-    let [_, _, _, c] =
-        queue.run([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(64..128)], &GEMM.words(), LIMIT).unwrap().buffers;
+    let [_, _, _, c] = queue
+        .run(
+            [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(64..128)],
+            &GEMM.words(),
+            LIMIT,
+        )
+        .unwrap()
+        .buffers;
     let view = c.view::<u8>().unwrap();
     assert_eq!((view[0], view[64], view[80], view[4095]), (0x55, 0, 0x55, 0x55));
 }
@@ -110,7 +128,12 @@ fn a_start_that_fails_late_gives_the_devices_side_back() {
         fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
             self.1.check(operands, args)
         }
-        unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        unsafe fn submit(
+            &mut self,
+            slot: usize,
+            operands: &[DevSlice],
+            args: &[u32],
+        ) -> Result<()> {
             // SAFETY: the caller's promise.
             unsafe { self.1.submit(slot, operands, args)? };
             self.0.run_for(1000)?;
@@ -131,7 +154,12 @@ fn a_start_that_fails_late_gives_the_devices_side_back() {
     let mut queue = Queue::new(HalfStart(&device, driver), 1).unwrap();
     let [a, b, mut bias, c] = [0; 4].map(|_| pool.take().unwrap());
     bias.view_mut::<i32>().unwrap().fill(3);
-    let failed = queue.submit([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..64)], &GEMM.words()).unwrap_err();
+    let failed = queue
+        .submit(
+            [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..64)],
+            &GEMM.words(),
+        )
+        .unwrap_err();
     assert_eq!(failed.error, Error::Fault { device: "half", status: 1, what: "late" });
     let [.., c] = failed.buffers.unwrap();
     let c = c.into_buf().unwrap_err().into_cpu().unwrap();
@@ -171,7 +199,13 @@ fn scripted<I: Wait>(read: impl Fn() -> u32, abort: impl Fn(u32), irq: I) -> Gem
 #[test]
 fn stopping_takes_the_time_it_says() {
     let aborted = Cell::new(None::<Instant>);
-    let slow = || if aborted.get().is_some_and(|at| at.elapsed() > Duration::from_micros(2_600)) { regs::AP_IDLE } else { regs::AP_START };
+    let slow = || {
+        if aborted.get().is_some_and(|at| at.elapsed() > Duration::from_micros(2_600)) {
+            regs::AP_IDLE
+        } else {
+            regs::AP_START
+        }
+    };
     let driver = scripted(
         slow,
         |value| {
@@ -185,7 +219,10 @@ fn stopping_takes_the_time_it_says() {
 
     let begin = Instant::now();
     let refused = Queue::new(scripted(|| regs::AP_START, |_| (), Spin), 1).unwrap_err();
-    assert_eq!(refused.error, Error::WillNotStop { device: "gemm8", status: regs::AP_START, waited_us: 10_000 });
+    assert_eq!(
+        refused.error,
+        Error::WillNotStop { device: "gemm8", status: regs::AP_START, waited_us: 10_000 }
+    );
     assert!(begin.elapsed() >= Duration::from_millis(10));
 }
 
@@ -202,7 +239,8 @@ fn an_interrupt_that_fails_leaves_no_abort_behind() {
         }
     }
     let abort = Cell::new(0);
-    let refused = Queue::new(scripted(|| regs::AP_START, |value| abort.set(value), Broken), 1).unwrap_err();
+    let refused =
+        Queue::new(scripted(|| regs::AP_START, |value| abort.set(value), Broken), 1).unwrap_err();
     assert_eq!(refused.error, Error::Os { call: "read", errno: 5 });
     assert_eq!(abort.get(), 0);
 }
@@ -225,7 +263,12 @@ fn another_boards_memory_is_refused() {
     let device = SimGemm8::new(&here, there.port());
     let mut queue = queue(&device);
     let [a, b, bias, c] = [0; 4].map(|_| pool.take().unwrap());
-    let refused = queue.submit([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM.words()).unwrap_err();
+    let refused = queue
+        .submit(
+            [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..)],
+            &GEMM.words(),
+        )
+        .unwrap_err();
     assert_eq!(refused.error, Error::WrongBus { port: "sim-hp0", memory: there.bus() });
     assert_eq!(refused.buffers.unwrap().map(|operand| operand.into_buf().is_ok()), [true; 4]);
 }
@@ -234,7 +277,11 @@ fn another_boards_memory_is_refused() {
 #[test]
 fn two_blocks_at_one_address_answer_neither() {
     let board = SimBoard::new(1);
-    let spec = SimSpec { len_bytes: 4096, base: Some(BaseAddr::Phys(PhysAddr(0x2000_0000))), ..SimSpec::default() };
+    let spec = SimSpec {
+        len_bytes: 4096,
+        base: Some(BaseAddr::Phys(PhysAddr(0x2000_0000))),
+        ..SimSpec::default()
+    };
     let first = Region::new(board.memory_with(spec).unwrap()).unwrap();
     let second = Region::new(board.memory_with(spec).unwrap()).unwrap();
     let mut victim = first.alloc(4096, Align::LINE).unwrap();
@@ -243,8 +290,18 @@ fn two_blocks_at_one_address_answer_neither() {
     let device = SimGemm8::new(&board, board.coherent_port());
     let mut queue = queue(&device);
     let [a, b, bias, c] = [0; 4].map(|_| pool.take().unwrap());
-    let failed = queue.run([a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..)], &GEMM.words(), LIMIT).unwrap_err();
-    assert!(matches!(failed.error, Error::Fault { status: regs::STATUS_READ, .. }), "{:?}", failed.error);
+    let failed = queue
+        .run(
+            [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..)],
+            &GEMM.words(),
+            LIMIT,
+        )
+        .unwrap_err();
+    assert!(
+        matches!(failed.error, Error::Fault { status: regs::STATUS_READ, .. }),
+        "{:?}",
+        failed.error
+    );
     assert!(victim.view::<u8>().unwrap().iter().all(|&byte| byte == 7));
 }
 
@@ -310,7 +367,10 @@ fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
     assert_eq!((refused.error, refused.operand), (REFUSAL, Some(1)));
     assert!(refused.to_string().starts_with("operand 1: "), "{refused}");
     let [one, two] = refused.buffers.unwrap().map(|operand| operand.into_buf().unwrap());
-    assert_eq!((one.view::<u8>().unwrap(), two.view::<u8>().unwrap()), (&[1; 64][..], &[2; 64][..]));
+    assert_eq!(
+        (one.view::<u8>().unwrap(), two.view::<u8>().unwrap()),
+        (&[1; 64][..], &[2; 64][..])
+    );
 }
 
 /// A block that a region leaks stays mapped, also when whatever its backend borrowed is gone
@@ -324,9 +384,13 @@ fn a_leaked_block_outlives_its_board_and_its_port() {
         (cpu.as_ptr().addr(), len_bytes)
     }
     let on_sim = leaked(SimBoard::new(1).memory(4096).unwrap());
-    let on_board = leaked(OnBoard::new(&SimBoard::new(1), SimBoard::new(2).memory(4096).unwrap()).unwrap());
+    let on_board =
+        leaked(OnBoard::new(&SimBoard::new(1), SimBoard::new(2).memory(4096).unwrap()).unwrap());
     let guard = FakeGuard::new(GuardConfig::default()).open_guard().unwrap();
-    let imported = leaked(DmaHeap::allocate_for_from(Arc::new(FakeHeap::new(Pages::Entry(0))), &guard, HEAP, 4096).unwrap());
+    let imported = leaked(
+        DmaHeap::allocate_for_from(Arc::new(FakeHeap::new(Pages::Entry(0))), &guard, HEAP, 4096)
+            .unwrap(),
+    );
     let own = leaked(guard.allocate(4096).unwrap());
     drop(guard);
     for (cpu, len_bytes) in [on_sim, on_board, imported, own] {
@@ -370,12 +434,17 @@ fn bytes_that_a_transfer_still_reads_stay_with_the_device() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let (one, two) = (SimBoard::new(1), SimBoard::new(2));
     let port = Port { coherent: false, ..one.port() };
-    let region = Region::new(OnBoard::new(&one, Unsettled::from(0, two.memory(8192).unwrap())).unwrap()).unwrap();
+    let region =
+        Region::new(OnBoard::new(&one, Unsettled::from(0, two.memory(8192).unwrap())).unwrap())
+            .unwrap();
     let mut buf = region.alloc(4096, Align::LINE).unwrap();
     buf.view_mut::<u8>().unwrap().fill(1);
     // SAFETY: no device receives its address.
     let buf = unsafe { buf.hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
-    let spec = TensorSpec { read_only: true, ..TensorSpec::new(DataType::U8, Shape::new(&[4096]).unwrap()) };
+    let spec = TensorSpec {
+        read_only: true,
+        ..TensorSpec::new(DataType::U8, Shape::new(&[4096]).unwrap())
+    };
     let refused = TENSORS.lend(buf, &spec).unwrap_err();
     assert_eq!(refused.error, GOES_ON);
     let refused = refused.into_returned().into_cpu().unwrap_err();
@@ -397,8 +466,12 @@ fn a_tensor_waits_for_its_own_hand_over() {
         let buf = region.alloc(4096, Align::LINE).unwrap();
         // SAFETY: no device receives its address.
         let buf = unsafe { buf.hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
-        let spec = TensorSpec { read_only, ..TensorSpec::new(DataType::U8, Shape::new(&[4096]).unwrap()) };
-        TENSORS.lend(buf, &spec).map(|lent| drop(lent.take_back().unwrap())).map_err(|refused| refused.error)
+        let spec =
+            TensorSpec { read_only, ..TensorSpec::new(DataType::U8, Shape::new(&[4096]).unwrap()) };
+        TENSORS
+            .lend(buf, &spec)
+            .map(|lent| drop(lent.take_back().unwrap()))
+            .map_err(|refused| refused.error)
     };
     assert_eq!(lent(true), Ok(()));
     assert_eq!(lent(false), Err(GOES_ON));

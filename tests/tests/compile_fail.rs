@@ -25,8 +25,11 @@ fn here() -> &'static Path {
 
 /// Every file of `compile_fail/`, in order.
 fn files() -> Vec<PathBuf> {
-    let entries = fs::read_dir(here().join("compile_fail")).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> = entries.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect();
+    let entries =
+        fs::read_dir(here().join("compile_fail")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = entries
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .collect();
     files.sort();
     files
 }
@@ -48,7 +51,16 @@ impl Runtime {
         let target = here().parent().unwrap().join("target").join("compile_fail");
         let output = Command::new(env!("CARGO"))
             .current_dir(here())
-            .args(["build", "--locked", "--package", "contigo", "--package", "contigo-gemm8", "--features", "contigo-gemm8/sim"])
+            .args([
+                "build",
+                "--locked",
+                "--package",
+                "contigo",
+                "--package",
+                "contigo-gemm8",
+                "--features",
+                "contigo-gemm8/sim",
+            ])
             .args(["--message-format", "json", "--target-dir"])
             .arg(&target)
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
@@ -60,7 +72,10 @@ impl Runtime {
         let text = String::from_utf8(output.stdout).unwrap();
         let libraries = ["contigo", "contigo_gemm8"].map(|name| {
             let named = format!("\"name\":\"{name}\",");
-            let artifact = text.lines().find(|line| line.contains("\"compiler-artifact\"") && line.contains(&named)).unwrap();
+            let artifact = text
+                .lines()
+                .find(|line| line.contains("\"compiler-artifact\"") && line.contains(&named))
+                .unwrap();
             (name, artifact.split('"').find(|word| word.ends_with(".rlib")).unwrap().into())
         });
         Self { libraries, folder: target.join("debug").join("deps") }
@@ -71,18 +86,37 @@ impl Runtime {
     fn errors(&self, file: &Path) -> BTreeSet<String> {
         let folder = tempfile::tempdir().unwrap();
         let output = rustc()
-            .args(["--edition", "2024", "--emit", "metadata", "--error-format", "json", "--cap-lints", "allow", "--out-dir"])
+            .args([
+                "--edition",
+                "2024",
+                "--emit",
+                "metadata",
+                "--error-format",
+                "json",
+                "--cap-lints",
+                "allow",
+                "--out-dir",
+            ])
             .arg(folder.path())
-            .args(self.libraries.iter().flat_map(|(name, path)| ["--extern".to_owned(), format!("{name}={}", path.display())]))
+            .args(self.libraries.iter().flat_map(|(name, path)| {
+                ["--extern".to_owned(), format!("{name}={}", path.display())]
+            }))
             .arg("-L")
             .arg(format!("dependency={}", self.folder.display()))
             .arg(file)
             .output()
             .unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
-        let errors = text.lines().filter(|line| line.contains("\"level\":\"error\"") && !line.contains("\"message\":\"aborting due to"));
-        let code =
-            |line: &str| line.split("\"code\":{\"code\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("none").to_owned();
+        let errors = text.lines().filter(|line| {
+            line.contains("\"level\":\"error\"") && !line.contains("\"message\":\"aborting due to")
+        });
+        let code = |line: &str| {
+            line.split("\"code\":{\"code\":\"")
+                .nth(1)
+                .and_then(|rest| rest.split('"').next())
+                .unwrap_or("none")
+                .to_owned()
+        };
         let codes: BTreeSet<_> = errors.map(code).collect();
         assert_eq!(codes.is_empty(), output.status.success(), "{}: {text}", file.display());
         codes
@@ -100,8 +134,13 @@ fn each_file_is_refused_for_its_own_reason() {
     assert!(files.len() >= 40, "the files are found: {}", files.len());
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        let code = text.lines().next().and_then(|line| line.strip_prefix("// error: ")).unwrap_or("its first line names no error");
-        let errors = runtime.as_ref().map_or_else(|| written(&file), |runtime| runtime.errors(&file));
+        let code = text
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("// error: "))
+            .unwrap_or("its first line names no error");
+        let errors =
+            runtime.as_ref().map_or_else(|| written(&file), |runtime| runtime.errors(&file));
         assert_eq!(errors, BTreeSet::from([code.to_owned()]), "{}", file.display());
     }
 }
@@ -110,12 +149,23 @@ fn each_file_is_refused_for_its_own_reason() {
 fn written(file: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(file.with_extension("stderr")).unwrap();
     let errors = text.lines().filter_map(|line| line.strip_prefix("error"));
-    errors.map(|rest| rest.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or("none").to_owned()).collect()
+    errors
+        .map(|rest| {
+            rest.strip_prefix('[')
+                .and_then(|rest| rest.split(']').next())
+                .unwrap_or("none")
+                .to_owned()
+        })
+        .collect()
 }
 
 /// The compiler's version: `1.95.0`.
 fn version() -> String {
-    let text = rustc().arg("--version").output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let text = rustc()
+        .arg("--version")
+        .output()
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
     text.split(' ').nth(1).unwrap_or_default().to_owned()
 }
 
@@ -170,7 +220,9 @@ fn each_refusal_says_what_it_said() {
     }
     let version = version();
     if version != RUSTC {
-        let why = format!("the words in compile_fail/*.stderr are those of rustc {RUSTC}; here is {version}");
+        let why = format!(
+            "the words in compile_fail/*.stderr are those of rustc {RUSTC}; here is {version}"
+        );
         return emulated::skipped("compile_fail::each_refusal_says_what_it_said", &why);
     }
     trybuild::TestCases::new().compile_fail("compile_fail/*.rs");

@@ -30,7 +30,12 @@ const ACP: fn(&SimBoard) -> Port = SimBoard::coherent_port;
 
 /// Cyclone V's ACP is a window: an address through it is not the physical one.
 fn window(board: &SimBoard) -> Port {
-    Port { name: "sim-window", offset: 0x8000_0000, window: (0x8000_0000, 0xBFFF_FFFF), ..board.port() }
+    Port {
+        name: "sim-window",
+        offset: 0x8000_0000,
+        window: (0x8000_0000, 0xBFFF_FFFF),
+        ..board.port()
+    }
 }
 
 conformance! {
@@ -147,7 +152,11 @@ fn one_missing_sync_is_caught_within_four_seeds() {
         })
     };
     for n in (1..8).chain((8..1_000).step_by(37)) {
-        for mutation in [Mutation::NoSyncForDeviceOnce(2 * n), Mutation::NoSyncForDeviceOnce(2 * n + 1), Mutation::NoSyncForCpuOnce(n)] {
+        for mutation in [
+            Mutation::NoSyncForDeviceOnce(2 * n),
+            Mutation::NoSyncForDeviceOnce(2 * n + 1),
+            Mutation::NoSyncForCpuOnce(n),
+        ] {
             assert!(is_caught(mutation), "{mutation:?} was not caught");
         }
     }
@@ -170,10 +179,15 @@ type XorQueue<'h> = Queue<Xor<'h, Mutated<OnSim>, 2>>;
 type JobOf = fn(&mut XorQueue<'_>, [CpuBuf; 2], &mut u64) -> Verdict<[CpuBuf; 2]>;
 
 fn refused_sync(n: u64, job: JobOf) -> Verdict {
-    let harness = Mutated { inner: OnSim::new(1, HP, SimSpec::default()), mutation: Mutation::RefusedOnce(n) };
+    let harness = Mutated {
+        inner: OnSim::new(1, HP, SimSpec::default()),
+        mutation: Mutation::RefusedOnce(n),
+    };
     let backend = harness.open(4096)?;
     let region = match Region::new(backend) {
-        Err(refused) if n < 2 => return if refused.error == REFUSAL { Ok(()) } else { Err(refused.error.into()) },
+        Err(refused) if n < 2 => {
+            return if refused.error == REFUSAL { Ok(()) } else { Err(refused.error.into()) };
+        }
         other => other?,
     };
     let pool = region.pool(4, 512)?;
@@ -197,7 +211,11 @@ fn refused_sync(n: u64, job: JobOf) -> Verdict {
 
 /// A job that is refused is tried again. Of one that is done, the output may not be visible yet:
 /// then the device owns the buffers, and they can be taken back again.
-fn waited(queue: &mut XorQueue<'_>, [input, output]: [CpuBuf; 2], refusals: &mut u64) -> Verdict<[CpuBuf; 2]> {
+fn waited(
+    queue: &mut XorQueue<'_>,
+    [input, output]: [CpuBuf; 2],
+    refusals: &mut u64,
+) -> Verdict<[CpuBuf; 2]> {
     let mut operands = [input.to_device(..), output.from_device(..)];
     while let Err(failed) = queue.submit(operands, &[1]) {
         ensure!(failed.error == REFUSAL && *refusals == 0, "{failed}");
@@ -209,7 +227,8 @@ fn waited(queue: &mut XorQueue<'_>, [input, output]: [CpuBuf; 2], refusals: &mut
         Err(failed) => {
             ensure!(failed.error == REFUSAL, "{failed}");
             *refusals += 1;
-            let [input, output] = failed.buffers.ok_or(Failure::Wrong("a finished job kept its buffers".into()))?;
+            let [input, output] =
+                failed.buffers.ok_or(Failure::Wrong("a finished job kept its buffers".into()))?;
             Ok([input.into_cpu()?, output.into_cpu()?])
         }
     }
@@ -217,7 +236,11 @@ fn waited(queue: &mut XorQueue<'_>, [input, output]: [CpuBuf; 2], refusals: &mut
 
 /// The same by `run`, whose caller cannot tell the two cases apart: the buffers are taken back, and
 /// the job is run again.
-fn ran(queue: &mut XorQueue<'_>, [mut input, mut output]: [CpuBuf; 2], refusals: &mut u64) -> Verdict<[CpuBuf; 2]> {
+fn ran(
+    queue: &mut XorQueue<'_>,
+    [mut input, mut output]: [CpuBuf; 2],
+    refusals: &mut u64,
+) -> Verdict<[CpuBuf; 2]> {
     loop {
         let failed = match queue.run([input.to_device(..), output.from_device(..)], &[1], WAIT) {
             Ok(done) => return Ok(done.buffers),
@@ -225,7 +248,8 @@ fn ran(queue: &mut XorQueue<'_>, [mut input, mut output]: [CpuBuf; 2], refusals:
         };
         ensure!(failed.error == REFUSAL && *refusals == 0, "{failed}");
         *refusals += 1;
-        let [from, to] = failed.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
+        let [from, to] =
+            failed.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
         (input, output) = (from.into_cpu()?, to.into_cpu()?);
     }
 }
@@ -235,7 +259,10 @@ fn ran(queue: &mut XorQueue<'_>, [mut input, mut output]: [CpuBuf; 2], refusals:
 #[test]
 fn a_refused_sync_in_a_drop_keeps_the_slot() {
     // The region's first touch, two operands for the device, and the output back from it.
-    let harness = Mutated { inner: OnSim::new(1, HP, SimSpec::default()), mutation: Mutation::RefusedOnce(4) };
+    let harness = Mutated {
+        inner: OnSim::new(1, HP, SimSpec::default()),
+        mutation: Mutation::RefusedOnce(4),
+    };
     let verdict = || -> Verdict {
         let base = {
             let region = Region::new(harness.open(4096)?)?;

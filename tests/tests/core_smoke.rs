@@ -1,6 +1,11 @@
 //! The core from end to end, small enough for Miri: region, pool, queue, split, chain, forget and
 //! drop on the simulated board. `miri.rs` runs this file under Miri's two aliasing models.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use contigo::{
     Align, CpuBuf, DevAddr, DevBuf, Error, Limits, Operand, PhysAddr, Pool, Port, Queue, Region,
@@ -44,7 +49,8 @@ fn still_memory(board: &SimBoard, len_bytes: usize) -> Sim {
 fn still_region(board: &SimBoard, len_bytes: usize) -> Region {
     let limits = Limits::default();
     let account = given(limits.control_bytes::<Sim>().unwrap());
-    Region::with_memory(still_memory(board, len_bytes), Requirements::default(), limits, account).unwrap()
+    Region::with_memory(still_memory(board, len_bytes), Requirements::default(), limits, account)
+        .unwrap()
 }
 
 /// Fills A, B and bias.
@@ -99,11 +105,16 @@ fn memory_and_window_keep_the_board() {
 #[test]
 fn board_in_memory_of_the_program() {
     let config = SimConfig { seed: 1, faults: Faults::NONE };
-    assert!(matches!(SimBoard::in_memory(config, given(1024)), Err(Error::Exhausted { capacity_bytes: 1024, .. })));
+    assert!(matches!(
+        SimBoard::in_memory(config, given(1024)),
+        Err(Error::Exhausted { capacity_bytes: 1024, .. })
+    ));
     let board = SimBoard::in_memory(config, given(16 << 10)).unwrap();
     let region = still_region(&board, 4096);
     let model = Gemm8Model::default();
-    let device = SimGemm8::in_memory(&board, board.port(), model, given(size_of::<Gemm8Model>() + 512)).unwrap();
+    let device =
+        SimGemm8::in_memory(&board, board.port(), model, given(size_of::<Gemm8Model>() + 512))
+            .unwrap();
     let pool = region.pool_with_memory(4, SLOT, given(Pool::control_bytes(4).unwrap())).unwrap();
     let driver = Gemm8::open_simulated(device.window().unwrap()).unwrap();
     let mut queue = Queue::with_memory(driver, 1, given(queue_bytes(1, 4).unwrap())).unwrap();
@@ -148,7 +159,11 @@ fn buffers_of_two_pools_and_a_region_in_one_job() {
     assert_eq!(result(&c), [SUM; 16]);
     drop((a, b, bias, c));
     assert_eq!((narrow.taken(), pool.taken(), region.free_bytes()), (0, 1, free_bytes));
-    assert_eq!(std::iter::from_fn(|| narrow.take().ok()).collect::<Vec<_>>().len(), 70, "every slot of two words");
+    assert_eq!(
+        std::iter::from_fn(|| narrow.take().ok()).collect::<Vec<_>>().len(),
+        70,
+        "every slot of two words"
+    );
 }
 
 #[test]
@@ -159,7 +174,11 @@ fn a_pool_has_the_slots_that_run_time_asks_for() {
         let region = Region::new(board.memory(2 * MOST * 64).unwrap()).unwrap();
         let pool = region.pool(slots, 64).unwrap();
         assert_eq!((pool.slots(), pool.taken()), (slots, 0));
-        assert_eq!(region.free_bytes(), region.len_bytes() - slots * 64, "no byte for those that are not asked for");
+        assert_eq!(
+            region.free_bytes(),
+            region.len_bytes() - slots * 64,
+            "no byte for those that are not asked for"
+        );
         for _ in 0..2 {
             let out: Vec<CpuBuf> = std::iter::from_fn(|| pool.take().ok()).collect();
             let mut starts: Vec<_> = out.iter().map(CpuBuf::offset_bytes).collect();
@@ -201,18 +220,28 @@ fn one_half_is_a_devices_while_the_other_is_viewed() {
 fn one_jobs_output_is_the_next_ones_input() {
     // Int8 out of the first job, then in again as A: ones times twos plus 100, shifted by 0, is 127
     // when saturated.
-    let (board, narrow) = (SimBoard::new(4), Gemm { output: Output::Int8 { relu: true, shift: 0 }, ..GEMM });
+    let (board, narrow) =
+        (SimBoard::new(4), Gemm { output: Output::Int8 { relu: true, shift: 0 }, ..GEMM });
     let region = Region::new(still_memory(&board, 8192)).unwrap();
     let pool = region.pool(8, SLOT).unwrap();
-    let (first, second) = (SimGemm8::new(&board, board.port()), SimGemm8::new(&board, board.coherent_port()));
+    let (first, second) =
+        (SimGemm8::new(&board, board.port()), SimGemm8::new(&board, board.coherent_port()));
     let (mut first, mut second) = (queue(&first), queue(&second));
     let [a, b, bias, c] = buffers(&pool);
     let whole = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)];
     let [a, b, bias, c] = on_the_device(&mut first, whole, narrow);
     let d = pool.take().unwrap();
-    let [c, b, bias, d] = on_the_device(&mut first, [c.to_device(..), b.to_device(..), bias.to_device(..), d.from_device(..64)], GEMM);
+    let [c, b, bias, d] = on_the_device(
+        &mut first,
+        [c.to_device(..), b.to_device(..), bias.to_device(..), d.from_device(..64)],
+        GEMM,
+    );
     // The same again through a port of the other kind, into the buffer that a device holds already.
-    let [c, b, bias, d] = on_the_device(&mut second, [c.to_device(..), b.to_device(..), bias.to_device(..), d.from_device(..64)], GEMM);
+    let [c, b, bias, d] = on_the_device(
+        &mut second,
+        [c.to_device(..), b.to_device(..), bias.to_device(..), d.from_device(..64)],
+        GEMM,
+    );
     let d = d.into_cpu().unwrap();
     assert_eq!(result(&d), [16 * 127 * 2 + 100; 16]);
     drop((a, b, bias, c, d));
@@ -232,7 +261,10 @@ fn a_job_of_a_dropped_queue_is_stopped_and_a_hung_one_gives_its_buffers_back() {
 
     let mut queue = queue(&device);
     queue.submit(operands(buffers(&pool)), &GEMM.words()).unwrap();
-    assert!(queue.try_next::<4>().unwrap().is_none() && queue.wait::<4>(LIMIT).unwrap().is_none(), "it hangs");
+    assert!(
+        queue.try_next::<4>().unwrap().is_none() && queue.wait::<4>(LIMIT).unwrap().is_none(),
+        "it hangs"
+    );
     assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (4, 1, false));
     queue.stop().unwrap();
     let [.., c] = queue.take_back::<4>().unwrap().unwrap().buffers;
@@ -256,7 +288,13 @@ fn a_forgotten_job_and_a_stuck_device_leak_and_nothing_is_freed() {
             let region = Region::new(board.memory(8192).unwrap()).unwrap();
             let pool = region.pool(8, SLOT).unwrap();
             let failed = queue.run(operands(buffers(&pool)), &GEMM.words(), LIMIT).unwrap_err();
-            assert!(matches!(failed, contigo::JobError { error: Error::WillNotStop { .. }, buffers: None, .. }), "{failed}");
+            assert!(
+                matches!(
+                    failed,
+                    contigo::JobError { error: Error::WillNotStop { .. }, buffers: None, .. }
+                ),
+                "{failed}"
+            );
             assert_eq!((pool.taken(), queue.len()), (4, 1));
             device.reset().unwrap();
             queue.clear().unwrap();
@@ -318,7 +356,10 @@ fn views_slices_and_copies() {
     let mut part = buf.slice(4..36).unwrap();
     part.view_mut::<[u8; 16]>().unwrap()[1] = [9; 16];
     assert_eq!(part.view_at::<u32>(16..20).unwrap(), [u32::from_ne_bytes([9; 4])]);
-    assert!(matches!(part.view::<u64>(), Err(Error::View { len_bytes: 32, element_bytes: 8, align_bytes: 8 })));
+    assert!(matches!(
+        part.view::<u64>(),
+        Err(Error::View { len_bytes: 32, element_bytes: 8, align_bytes: 8 })
+    ));
     let whole = part.whole();
     assert_eq!(whole.view_at::<u8>(19..21).unwrap(), [7, 9]);
     let ptr = whole.view::<u8>().unwrap().as_ptr();
@@ -330,8 +371,16 @@ fn views_slices_and_copies() {
 fn a_ports_offset_counts_for_physical_addresses_only() {
     let board = SimBoard::new(5);
     let port = Port { offset: 0x4000_0000, ..board.port() };
-    for (base, first) in [(BaseAddr::Phys(PhysAddr(1 << 28)), 0x5000_0000), (BaseAddr::Dev(DevAddr(1 << 28)), 0x1000_0000)] {
-        let region = Region::new(board.memory_with(SimSpec { len_bytes: 4096, base: Some(base), ..SimSpec::default() }).unwrap()).unwrap();
+    for (base, first) in [
+        (BaseAddr::Phys(PhysAddr(1 << 28)), 0x5000_0000),
+        (BaseAddr::Dev(DevAddr(1 << 28)), 0x1000_0000),
+    ] {
+        let region = Region::new(
+            board
+                .memory_with(SimSpec { len_bytes: 4096, base: Some(base), ..SimSpec::default() })
+                .unwrap(),
+        )
+        .unwrap();
         let buf = region.alloc(64, Align::LINE).unwrap();
         let ptr = buf.view::<u8>().unwrap().as_ptr();
         assert_eq!(region.dev_addr_of(&port, ptr, 64), Ok(DevAddr(first)));

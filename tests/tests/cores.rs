@@ -1,6 +1,11 @@
 //! The drivers of cores that block designs are made of, each on its own model: registers compared
 //! with the model's table, modes, edges, errors, and how they end.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 #[path = "cores/after_a_stop.rs"]
 mod after_a_stop;

@@ -42,7 +42,11 @@ fn memory(board: &SimBoard, len_bytes: usize) -> Sim {
     struct Page(#[allow(dead_code, reason = "it is its size that counts")] [u8; 4096]);
     let pages = Box::leak(vec![Page([0; 4096]); 4 * len_bytes / 4096 + 1].into_boxed_slice());
     // SAFETY: bytes, initialised, leaked, and used by no other code.
-    board.memory_over(unsafe { std::slice::from_raw_parts_mut(pages.as_mut_ptr().cast(), 4 * len_bytes + 64) }).unwrap()
+    board
+        .memory_over(unsafe {
+            std::slice::from_raw_parts_mut(pages.as_mut_ptr().cast(), 4 * len_bytes + 64)
+        })
+        .unwrap()
 }
 
 fn spec(dims: &[i64]) -> TensorSpec {
@@ -83,7 +87,10 @@ fn a_tensor_is_the_buffer_and_comes_back() {
     assert_eq!((seen.version.major, seen.version.minor, seen.flags), (1, 1, 0));
     let what = seen.tensor;
     assert_eq!((what.data.cast_const().cast::<u8>(), what.byte_offset, what.ndim), (own, 0, 3));
-    assert_eq!((what.device.device_type, what.device.device_id, what.dtype), (1, 0, DataType { code: 2, bits: 32, lanes: 1 }));
+    assert_eq!(
+        (what.device.device_type, what.device.device_id, what.dtype),
+        (1, 0, DataType { code: 2, bits: 32, lanes: 1 })
+    );
     // SAFETY: three entries each, and 24 floats.
     unsafe {
         assert_eq!(std::slice::from_raw_parts(what.shape, 3), [2, 3, 4]);
@@ -93,8 +100,13 @@ fn a_tensor_is_the_buffer_and_comes_back() {
         elements.fill(2.5);
     }
     // Only one consumer has it, in one of the two forms.
-    assert_eq!((lent.tensor().unwrap_err(), lent.legacy_tensor().unwrap_err()), (Error::TensorOut, Error::TensorOut));
-    let Err((error, lent)) = lent.take_back().map_err(Refused::into_parts) else { panic!("it is out") };
+    assert_eq!(
+        (lent.tensor().unwrap_err(), lent.legacy_tensor().unwrap_err()),
+        (Error::TensorOut, Error::TensorOut)
+    );
+    let Err((error, lent)) = lent.take_back().map_err(Refused::into_parts) else {
+        panic!("it is out")
+    };
     assert_eq!(error, Error::TensorOut);
     delete(tensor);
     let buf = lent.take_back().unwrap();
@@ -132,7 +144,10 @@ fn flags_are_true_and_a_form_without_them_is_refused() {
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
     let buf = region.alloc(4096, Align::LINE).unwrap();
     let mut lent = TENSORS.lend(buf, &TensorSpec { read_only: true, ..spec(&[4]) }).unwrap();
-    assert_eq!(lent.legacy_tensor().unwrap_err(), Error::Tensor { rule: TensorRule::Flags, found: READ_ONLY, need: 0 });
+    assert_eq!(
+        lent.legacy_tensor().unwrap_err(),
+        Error::Tensor { rule: TensorRule::Flags, found: READ_ONLY, need: 0 }
+    );
     let tensor = lent.tensor().unwrap();
     // SAFETY: out.
     assert_eq!(unsafe { tensor.as_ref() }.flags & (READ_ONLY | IS_COPIED), READ_ONLY);
@@ -150,7 +165,12 @@ fn offsets_are_folded_or_kept_and_contracts_look_at_the_sum() {
     let first = block + buf.offset_bytes();
     for at in [0, 4, 16, 32, 64, 128, 256, 4096] {
         buf = buf.slice(at..at + 64).unwrap();
-        for (contract, align) in [(Contract::TVM, 64), (Contract::DLPACK, 256), (Contract::ONNX_RUNTIME, 64), (Contract::NUMPY, 1)] {
+        for (contract, align) in [
+            (Contract::TVM, 64),
+            (Contract::DLPACK, 256),
+            (Contract::ONNX_RUNTIME, 64),
+            (Contract::NUMPY, 1),
+        ] {
             for offset in [ByteOffset::Folded, ByteOffset::Kept] {
                 let spec = TensorSpec { contract, offset, ..spec(&[16]) };
                 buf = match TENSORS.lend(buf, &spec) {
@@ -158,7 +178,11 @@ fn offsets_are_folded_or_kept_and_contracts_look_at_the_sum() {
                         assert_eq!((first + at) % align, 0, "{contract:?} at {at}");
                         let tensor = lent.tensor().unwrap();
                         let (data, byte_offset) = data(tensor);
-                        let expected = if offset == ByteOffset::Folded { (first + at, 0) } else { (block, (first + at - block) as u64) };
+                        let expected = if offset == ByteOffset::Folded {
+                            (first + at, 0)
+                        } else {
+                            (block, (first + at - block) as u64)
+                        };
                         assert_eq!((data.addr(), byte_offset), expected);
                         delete(tensor);
                         lent.take_back().unwrap()
@@ -166,7 +190,14 @@ fn offsets_are_folded_or_kept_and_contracts_look_at_the_sum() {
                     Err(refused) => {
                         let (error, returned) = refused.into_parts();
                         let found = (first + at) as u64;
-                        assert_eq!(error, Error::Tensor { rule: TensorRule::Alignment, found, need: align as u64 });
+                        assert_eq!(
+                            error,
+                            Error::Tensor {
+                                rule: TensorRule::Alignment,
+                                found,
+                                need: align as u64
+                            }
+                        );
                         assert_ne!(found % align as u64, 0);
                         returned
                     }
@@ -184,40 +215,64 @@ fn a_devices_buffer_is_lent_as_its_bus_address() {
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 64 << 10)).unwrap();
     let device = SimGemm8::new(&board, board.port());
-    let mut queue = Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
+    let mut queue =
+        Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
     let buf = |len| region.alloc(len, Align::DLPACK).unwrap();
     let (mut a, mut b, bias, c) = (buf(256), buf(256), buf(256), buf(256));
     a.view_at_mut::<i8>(..16).unwrap().fill(1);
     b.view_at_mut::<i8>(..256).unwrap().fill(2);
     let (c_at, line) = (c.offset_bytes(), region.line().bytes());
     let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
-    queue.submit([a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)], &args.words()).unwrap();
+    queue
+        .submit(
+            [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)],
+            &args.words(),
+        )
+        .unwrap();
     let [_, _, _, c] = queue.wait_device(Duration::from_millis(20)).unwrap().unwrap().buffers;
     let bus = board.port().dev_addr(region.base(), region.len_bytes()).unwrap().0 + c_at as u64;
     let spec = TensorSpec::new(DataType::I32, Shape::new(&[16]).unwrap());
-    let Err((error, c)) = TENSORS.lend(c, &TensorSpec { contract: Contract::TVM, ..spec }).map_err(Refused::into_parts) else {
+    let Err((error, c)) = TENSORS
+        .lend(c, &TensorSpec { contract: Contract::TVM, ..spec })
+        .map_err(Refused::into_parts)
+    else {
         panic!("TVM")
     };
-    assert_eq!(error, Error::Tensor { rule: TensorRule::DeviceType, found: 12, need: 1 }, "TVM wants the CPU's memory");
+    assert_eq!(
+        error,
+        Error::Tensor { rule: TensorRule::DeviceType, found: 12, need: 1 },
+        "TVM wants the CPU's memory"
+    );
     let mut c = c;
-    for (offset, data_at, byte_offset) in [(ByteOffset::Folded, bus, 0), (ByteOffset::Kept, bus - c_at as u64, c_at as u64)] {
-        let contract = Contract { place: Some(Place::BusAddress), align_bytes: line, contiguous: true };
+    for (offset, data_at, byte_offset) in
+        [(ByteOffset::Folded, bus, 0), (ByteOffset::Kept, bus - c_at as u64, c_at as u64)]
+    {
+        let contract =
+            Contract { place: Some(Place::BusAddress), align_bytes: line, contiguous: true };
         let mut lent = TENSORS.lend(c, &TensorSpec { contract, offset, ..spec }).unwrap();
         let tensor = lent.tensor().unwrap();
         // SAFETY: out.
         let what = unsafe { tensor.as_ref() }.tensor;
-        assert_eq!((what.device.device_type, what.data.addr() as u64, what.byte_offset), (12, data_at, byte_offset));
+        assert_eq!(
+            (what.device.device_type, what.data.addr() as u64, what.byte_offset),
+            (12, data_at, byte_offset)
+        );
         delete(tensor);
         c = lent.take_back().unwrap();
     }
-    let mut lent = TENSORS.lend(c.into_cpu().unwrap(), &TensorSpec { read_only: true, ..spec }).unwrap();
+    let mut lent =
+        TENSORS.lend(c.into_cpu().unwrap(), &TensorSpec { read_only: true, ..spec }).unwrap();
     let tensor = lent.tensor().unwrap();
     // SAFETY: out, and 16 numbers.
     assert_eq!(unsafe { std::slice::from_raw_parts(data(tensor).0.cast::<i32>(), 16) }, [32; 16]);
     delete(tensor);
 }
 
-fn import(region: &Region, theirs: &mut Theirs, contract: &Contract) -> Result<Imported, Refused<Foreign>> {
+fn import(
+    region: &Region,
+    theirs: &mut Theirs,
+    contract: &Contract,
+) -> Result<Imported, Refused<Foreign>> {
     // SAFETY: the test's own tensor, which outlives it.
     Imported::new(region, unsafe { Foreign::from_versioned(theirs.give()) }.unwrap(), contract)
 }

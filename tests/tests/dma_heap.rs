@@ -1,10 +1,19 @@
 //! `DmaHeap` on kernels that no one machine has: before and since 6.9, with and without the
 //! capability, out of memory.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
-use contigo::{Backend, Direction, Error, PhysAddr, linux::memory::DmaHeap, mem::SyncScope, types::BaseAddr};
+use contigo::{
+    Backend, Direction, Error, PhysAddr, linux::memory::DmaHeap, mem::SyncScope, types::BaseAddr,
+};
 use contigo_testkit::direct::DirectSync as _;
-use contigo_testkit::fake_dma_heap::{Event, FIRST_FRAME, FakeHeap, Fault, HEAP, PRESENT, Pages, SOFT_DIRTY, page_bytes};
+use contigo_testkit::fake_dma_heap::{
+    Event, FIRST_FRAME, FakeHeap, Fault, HEAP, PRESENT, Pages, SOFT_DIRTY, page_bytes,
+};
 use nix::errno::Errno;
 use std::sync::Arc;
 
@@ -53,11 +62,18 @@ fn an_old_kernel_gives_a_contiguous_block_with_its_address() {
 
 #[test]
 fn the_mapping_is_the_dma_buf_and_zeroed() {
-    let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 2 * page()).unwrap();
+    let block =
+        DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 2 * page())
+            .unwrap();
     let last = block.mapping().cpu.as_ptr().wrapping_add(2 * page() - 1);
     let path = format!("/proc/self/fd/{}", block.raw_fd());
     assert!(std::fs::read(&path).unwrap().iter().all(|byte| *byte == 0));
-    std::os::unix::fs::FileExt::write_at(&std::fs::OpenOptions::new().write(true).open(path).unwrap(), b"x", 2 * page_bytes() - 1).unwrap();
+    std::os::unix::fs::FileExt::write_at(
+        &std::fs::OpenOptions::new().write(true).open(path).unwrap(),
+        b"x",
+        2 * page_bytes() - 1,
+    )
+    .unwrap();
     #[allow(unsafe_code, reason = "reads one byte of the raw mapping")]
     // SAFETY: the mapping is alive and has 2 pages.
     let seen = unsafe { last.read_volatile() };
@@ -67,7 +83,9 @@ fn the_mapping_is_the_dma_buf_and_zeroed() {
 #[test]
 fn the_last_close_comes_with_the_drop_and_never_without() {
     // By its name: another test may map something at the same address at any time.
-    let file_of = |raw_fd: i32| std::fs::read_link(format!("/proc/self/fd/{raw_fd}")).unwrap().to_str().unwrap().to_owned();
+    let file_of = |raw_fd: i32| {
+        std::fs::read_link(format!("/proc/self/fd/{raw_fd}")).unwrap().to_str().unwrap().to_owned()
+    };
     let mapped = |file: &str| std::fs::read_to_string("/proc/self/maps").unwrap().contains(file);
 
     let kernel = FakeHeap::new(Pages::Contiguous);
@@ -86,13 +104,19 @@ fn the_last_close_comes_with_the_drop_and_never_without() {
     let block = DmaHeap::allocate_from(Arc::new(kernel.clone()), HEAP, 1).unwrap();
     let file = file_of(block.raw_fd());
     std::mem::forget(block);
-    assert!(kernel.open_files() == 1 && mapped(&file), "a device may still write: leaked, not freed");
+    assert!(
+        kernel.open_files() == 1 && mapped(&file),
+        "a device may still write: leaked, not freed"
+    );
 }
 
 #[test]
 fn a_new_kernel_has_no_address_and_says_what_to_install() {
     for entry in [0, SOFT_DIRTY, FIRST_FRAME] {
-        let Error::NoAddress { install } = refused(&FakeHeap::new(Pages::Entry(entry)), HEAP, 1) else { panic!("entry {entry:#x}") };
+        let Error::NoAddress { install } = refused(&FakeHeap::new(Pages::Entry(entry)), HEAP, 1)
+        else {
+            panic!("entry {entry:#x}")
+        };
         assert!(install.contains("kernel module") && install.contains("u-dma-buf"));
     }
 }
@@ -100,24 +124,40 @@ fn a_new_kernel_has_no_address_and_says_what_to_install() {
 #[test]
 fn without_the_capability_the_frame_is_hidden_and_not_address_0() {
     for entry in [PRESENT, PRESENT | SOFT_DIRTY] {
-        let Error::PagemapHidden { page } = refused(&FakeHeap::new(Pages::Entry(entry)), HEAP, 1) else { panic!("entry {entry:#x}") };
+        let Error::PagemapHidden { page } = refused(&FakeHeap::new(Pages::Entry(entry)), HEAP, 1)
+        else {
+            panic!("entry {entry:#x}")
+        };
         assert_ne!(page, 0, "the virtual page's number");
     }
 }
 
 #[test]
 fn a_page_that_vanishes_or_hides_later_is_an_error_too() {
-    let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Frames(vec![7, 8, 0, 10]))), HEAP, 4 * page()).unwrap();
+    let block = DmaHeap::allocate_from(
+        Arc::new(FakeHeap::new(Pages::Frames(vec![7, 8, 0, 10]))),
+        HEAP,
+        4 * page(),
+    )
+    .unwrap();
     let third = (block.mapping().cpu.as_ptr().addr() / page() + 2) as u64;
     assert_eq!(block.segment(0), Err(Error::PagemapHidden { page: third }));
-    let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Frames(vec![7, 8]))), HEAP, 3 * page()).unwrap();
+    let block = DmaHeap::allocate_from(
+        Arc::new(FakeHeap::new(Pages::Frames(vec![7, 8]))),
+        HEAP,
+        3 * page(),
+    )
+    .unwrap();
     assert!(matches!(block.segment(0), Err(Error::NoAddress { .. })));
 }
 
 #[test]
 fn a_frame_that_no_address_has_is_nonsense() {
     let entry = PRESENT | ((1 << 55) - 1);
-    assert_eq!(refused(&FakeHeap::new(Pages::Entry(entry)), HEAP, 1), Error::Unexpected { name: "/proc/self/pagemap", value: entry });
+    assert_eq!(
+        refused(&FakeHeap::new(Pages::Entry(entry)), HEAP, 1),
+        Error::Unexpected { name: "/proc/self/pagemap", value: entry }
+    );
 }
 
 #[test]
@@ -125,10 +165,19 @@ fn scattered_pages_are_told_apart_wherever_they_lie() {
     // 64 entries are read at once: breaks just before, at and just behind that edge, and runs that
     // go backwards.
     for cut in [1, 2, 63, 64, 65, 127, 128] {
-        let frames: Vec<u64> = (0..130).map(|index| if index < cut { 1000 + index } else { 500 + index }).collect();
-        let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Frames(frames))), HEAP, 130 * page()).unwrap();
+        let frames: Vec<u64> =
+            (0..130).map(|index| if index < cut { 1000 + index } else { 500 + index }).collect();
+        let block = DmaHeap::allocate_from(
+            Arc::new(FakeHeap::new(Pages::Frames(frames))),
+            HEAP,
+            130 * page(),
+        )
+        .unwrap();
         let cut_bytes = usize::try_from(cut).unwrap() * page();
-        let expected = [(1000 * page_bytes(), cut_bytes), ((500 + cut) * page_bytes(), 130 * page() - cut_bytes)];
+        let expected = [
+            (1000 * page_bytes(), cut_bytes),
+            ((500 + cut) * page_bytes(), 130 * page() - cut_bytes),
+        ];
         assert_eq!(segments(&block), expected, "cut at page {cut}");
     }
 }
@@ -151,11 +200,18 @@ fn random_page_tables_agree_with_a_plain_model() {
         for frame in &frames {
             let addr = frame * page_bytes();
             match model.last_mut() {
-                Some((start, len_bytes)) if *start + *len_bytes as u64 == addr => *len_bytes += page(),
+                Some((start, len_bytes)) if *start + *len_bytes as u64 == addr => {
+                    *len_bytes += page()
+                }
                 _ => model.push((addr, page())),
             }
         }
-        let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Frames(frames.clone()))), HEAP, pages * page()).unwrap();
+        let block = DmaHeap::allocate_from(
+            Arc::new(FakeHeap::new(Pages::Frames(frames.clone()))),
+            HEAP,
+            pages * page(),
+        )
+        .unwrap();
         assert_eq!(segments(&block), model, "round {round}: {frames:?}");
     }
 }
@@ -183,15 +239,27 @@ fn bad_names_and_lengths_never_reach_the_kernel() {
     let kernel = FakeHeap::new(Pages::Contiguous);
     let long = "x".repeat(64);
     for name in ["", ".", "..", "a/b", "/dev/mem", "../mem", "a\0b", &long] {
-        assert_eq!(refused(&kernel, name, 1), Error::BadName { len_bytes: name.len(), max_bytes: 63 });
-        assert_eq!(DmaHeap::allocate(name, 1).unwrap_err(), Error::BadName { len_bytes: name.len(), max_bytes: 63 });
+        assert_eq!(
+            refused(&kernel, name, 1),
+            Error::BadName { len_bytes: name.len(), max_bytes: 63 }
+        );
+        assert_eq!(
+            DmaHeap::allocate(name, 1).unwrap_err(),
+            Error::BadName { len_bytes: name.len(), max_bytes: 63 }
+        );
     }
     for len_bytes in [0, (1 << 30) + 1, usize::MAX] {
         let value = len_bytes as u64;
-        assert_eq!(refused(&kernel, HEAP, len_bytes), Error::Argument { name: "len_bytes", value, min: 1, max: 1 << 30, multiple_of: 1 });
+        assert_eq!(
+            refused(&kernel, HEAP, len_bytes),
+            Error::Argument { name: "len_bytes", value, min: 1, max: 1 << 30, multiple_of: 1 }
+        );
     }
     assert_eq!(kernel.log(), []);
-    assert!(matches!(refused(&kernel, &long[1..], 1), Error::Os { errno: 2, .. }), "63 bytes are a name");
+    assert!(
+        matches!(refused(&kernel, &long[1..], 1), Error::Os { errno: 2, .. }),
+        "63 bytes are a name"
+    );
 }
 
 #[test]
@@ -202,23 +270,34 @@ fn the_running_kernel_has_no_heap_of_that_name() {
 
 #[test]
 fn the_caches_are_whose_this_architecture_says() {
-    let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 2 * page()).unwrap();
+    let block =
+        DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 2 * page())
+            .unwrap();
     let mapping = block.mapping();
     let ranges = [0..2 * page(), 1..65, 100..100, page() - 1..page() + 1, 2 * page()..2 * page()];
     let directions = [Direction::ToDevice, Direction::FromDevice, Direction::Bidirectional];
-    let every = || ranges.iter().flat_map(|range| directions.map(|direction| (range.clone(), direction)));
+    let every =
+        || ranges.iter().flat_map(|range| directions.map(|direction| (range.clone(), direction)));
     if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
         assert_eq!((mapping.scope, mapping.coherent), (SyncScope::Coherent, Some(true)));
     } else if cfg!(target_arch = "aarch64") {
-        let SyncScope::Range { granule_bytes } = mapping.scope else { panic!("{:?}", mapping.scope) };
-        assert!(granule_bytes.is_power_of_two() && (64..=2048).contains(&granule_bytes), "{granule_bytes}");
+        let SyncScope::Range { granule_bytes } = mapping.scope else {
+            panic!("{:?}", mapping.scope)
+        };
+        assert!(
+            granule_bytes.is_power_of_two() && (64..=2048).contains(&granule_bytes),
+            "{granule_bytes}"
+        );
         assert_eq!(mapping.coherent, None);
     } else {
         let SyncScope::None { install } = mapping.scope else { panic!("{:?}", mapping.scope) };
         assert!(install.contains("u-dma-buf"), "{install}");
         assert_eq!(mapping.coherent, None);
         for (range, direction) in every() {
-            assert!(matches!(block.device_sync(range.clone(), direction), Err(Error::CannotSync { .. })));
+            assert!(matches!(
+                block.device_sync(range.clone(), direction),
+                Err(Error::CannotSync { .. })
+            ));
             assert!(matches!(block.cpu_sync(range, direction), Err(Error::CannotSync { .. })));
         }
         return;
@@ -231,7 +310,8 @@ fn the_caches_are_whose_this_architecture_says() {
 
 #[test]
 fn a_sync_past_the_mapping_is_refused() {
-    let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, page()).unwrap();
+    let block =
+        DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, page()).unwrap();
     for (start, end) in [(0, page() + 1), (page() + 1, page() + 1), (9, 8), (0, usize::MAX)] {
         let expected = Err(Error::OutOfRange { start, end, len_bytes: page() });
         assert_eq!(block.device_sync(start..end, Direction::ToDevice), expected);

@@ -1,6 +1,11 @@
 //! The memory that a driver keeps: the device fetches what the driver wrote last, and the driver
 //! reads what the device wrote, on a bus with caches between.
-#![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use contigo::{
     Align, Bus, DevAddr, Device, Error, PhysAddr, Port, Region,
@@ -67,13 +72,18 @@ fn the_device_fetches_what_was_written_last() {
         let device = SimDevice::with_model(&board, port(&board), Fetcher::default());
         let window = device.window().unwrap();
         let region = Region::new(board.memory(4096).unwrap()).unwrap();
-        let mut program = DriverBuf::new(region.alloc(256, Align::LINE).unwrap(), window.port(), 32).unwrap();
+        let mut program =
+            DriverBuf::new(region.alloc(256, Align::LINE).unwrap(), window.port(), 32).unwrap();
         assert_eq!(program.len_bytes(), 256);
         for round in 0..100_u32 {
             let offset_bytes = (round as usize % 63) * 4;
             // SAFETY: the fetcher looks only when it is asked.
             unsafe { program.write(offset_bytes, &[round ^ 0xA5A5_0000, !round]).unwrap() };
-            assert_eq!(fetch(&window, program.addr_at(offset_bytes)), round ^ 0xA5A5_0000, "round {round}");
+            assert_eq!(
+                fetch(&window, program.addr_at(offset_bytes)),
+                round ^ 0xA5A5_0000,
+                "round {round}"
+            );
             assert_eq!(fetch(&window, program.addr_at(offset_bytes + 4)), !round, "round {round}");
         }
     }
@@ -85,13 +95,20 @@ fn words_that_do_not_fit_are_not_written() {
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
     // Where the port snoops, no sync looks at the range once more.
     for port in [board.port(), board.coherent_port()] {
-        let mut program = DriverBuf::new(region.alloc(64, Align::LINE).unwrap(), &port, 32).unwrap();
+        let mut program =
+            DriverBuf::new(region.alloc(64, Align::LINE).unwrap(), &port, 32).unwrap();
         // SAFETY: no device knows the address.
         let mut write = |offset_bytes, words: &[u32]| unsafe { program.write(offset_bytes, words) };
         assert_eq!(write(60, &[7]), Ok(()));
         assert_eq!(write(64, &[]), Ok(()));
-        assert_eq!(write(60, &[1, 2]), Err(Error::OutOfRange { start: 60, end: 68, len_bytes: 64 }));
-        assert_eq!(write(usize::MAX - 2, &[1]), Err(Error::OutOfRange { start: usize::MAX - 2, end: usize::MAX, len_bytes: 64 }));
+        assert_eq!(
+            write(60, &[1, 2]),
+            Err(Error::OutOfRange { start: 60, end: 68, len_bytes: 64 })
+        );
+        assert_eq!(
+            write(usize::MAX - 2, &[1]),
+            Err(Error::OutOfRange { start: usize::MAX - 2, end: usize::MAX, len_bytes: 64 })
+        );
         assert_eq!(write(58, &[1]), Err(Error::Misaligned { addr: 58, align_bytes: 4 }));
         // SAFETY: as above.
         let back = unsafe { program.release() }.into_cpu().unwrap();
@@ -101,12 +118,15 @@ fn words_that_do_not_fit_are_not_written() {
 
 #[test]
 fn the_driver_reads_what_the_device_wrote_last() {
-    for (port, syncs) in [(SimBoard::port as fn(&SimBoard) -> Port, 1), (SimBoard::coherent_port, 0)] {
+    for (port, syncs) in
+        [(SimBoard::port as fn(&SimBoard) -> Port, 1), (SimBoard::coherent_port, 0)]
+    {
         let board = SimBoard::new(4);
         let device = SimDevice::with_model(&board, port(&board), Fetcher::default());
         let window = device.window().unwrap();
         let region = Region::new(board.memory(4096).unwrap()).unwrap();
-        let mut ring = DriverBuf::new(region.alloc(256, Align::LINE).unwrap(), window.port(), 32).unwrap();
+        let mut ring =
+            DriverBuf::new(region.alloc(256, Align::LINE).unwrap(), window.port(), 32).unwrap();
         for round in 0..100_u32 {
             let offset_bytes = (round as usize % 63) * 4;
             store(&window, ring.addr_at(offset_bytes), round);
@@ -114,10 +134,16 @@ fn the_driver_reads_what_the_device_wrote_last() {
             let (before, mut words) = (region.stats().syncs, [0; 2]);
             ring.read(offset_bytes, &mut words).unwrap();
             assert_eq!(words, [round, !round], "round {round}");
-            assert!((syncs..=2 * syncs).contains(&(region.stats().syncs - before)), "one call at most for each line, none where it snoops");
+            assert!(
+                (syncs..=2 * syncs).contains(&(region.stats().syncs - before)),
+                "one call at most for each line, none where it snoops"
+            );
         }
         let counts = board.counts();
-        assert_eq!([counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes], [0; 4]);
+        assert_eq!(
+            [counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes],
+            [0; 4]
+        );
     }
 }
 
@@ -128,8 +154,14 @@ fn words_that_are_not_there_are_not_read() {
     for port in [board.port(), board.coherent_port()] {
         let mut ring = DriverBuf::new(region.alloc(64, Align::LINE).unwrap(), &port, 32).unwrap();
         let mut words = [7; 2];
-        assert_eq!(ring.read(60, &mut words), Err(Error::OutOfRange { start: 60, end: 68, len_bytes: 64 }));
-        assert_eq!(ring.read(usize::MAX - 2, &mut words), Err(Error::OutOfRange { start: usize::MAX - 2, end: usize::MAX, len_bytes: 64 }));
+        assert_eq!(
+            ring.read(60, &mut words),
+            Err(Error::OutOfRange { start: 60, end: 68, len_bytes: 64 })
+        );
+        assert_eq!(
+            ring.read(usize::MAX - 2, &mut words),
+            Err(Error::OutOfRange { start: usize::MAX - 2, end: usize::MAX, len_bytes: 64 })
+        );
         assert_eq!(ring.read(54, &mut words), Err(Error::Misaligned { addr: 54, align_bytes: 4 }));
         assert_eq!((ring.read(64, &mut []), words), (Ok(()), [7; 2]));
     }
@@ -137,16 +169,24 @@ fn words_that_are_not_there_are_not_read() {
 
 /// The device completes descriptor 0 while the driver writes descriptor 1: is the status still
 /// there? Returns it, and how many lines the board saw cleaned over it.
-fn status_beside_a_new_descriptor(line: Align, distance: impl Fn(&DriverBuf) -> usize) -> (u32, u64) {
+fn status_beside_a_new_descriptor(
+    line: Align,
+    distance: impl Fn(&DriverBuf) -> usize,
+) -> (u32, u64) {
     const COMPLETE: u32 = 0x8000_1000;
     let board = SimBoard::new(5);
     let device = SimDevice::with_model(&board, board.port(), Fetcher::default());
     let window = device.window().unwrap();
-    let region = Region::new(board.memory_with(SimSpec { len_bytes: 4096, line, ..SimSpec::default() }).unwrap()).unwrap();
-    let mut ring = DriverBuf::new(region.alloc(512, Align::LINE).unwrap(), window.port(), 32).unwrap();
+    let region = Region::new(
+        board.memory_with(SimSpec { len_bytes: 4096, line, ..SimSpec::default() }).unwrap(),
+    )
+    .unwrap();
+    let mut ring =
+        DriverBuf::new(region.alloc(512, Align::LINE).unwrap(), window.port(), 32).unwrap();
     let (second, status_at) = (distance(&ring), ring.addr_at(8));
     // SAFETY: the device touches a word only when `store` asks it to, and never the one written.
-    let mut write = |offset_bytes| unsafe { ring.write(offset_bytes, &[0x1000_0000, 4096, 0]).unwrap() };
+    let mut write =
+        |offset_bytes| unsafe { ring.write(offset_bytes, &[0x1000_0000, 4096, 0]).unwrap() };
     write(0);
     store(&window, status_at, COMPLETE);
     write(second);
@@ -157,8 +197,15 @@ fn status_beside_a_new_descriptor(line: Align, distance: impl Fn(&DriverBuf) -> 
 
 #[test]
 fn a_descriptor_that_shares_its_line_loses_its_status_and_the_board_counts_it() {
-    assert_eq!(status_beside_a_new_descriptor(Align::LINE, |_| 32), (0, 1), "32-byte descriptors back to back");
-    assert_eq!(status_beside_a_new_descriptor(Align::LINE, |ring| ring.stride(32)), (0x8000_1000, 0));
+    assert_eq!(
+        status_beside_a_new_descriptor(Align::LINE, |_| 32),
+        (0, 1),
+        "32-byte descriptors back to back"
+    );
+    assert_eq!(
+        status_beside_a_new_descriptor(Align::LINE, |ring| ring.stride(32)),
+        (0x8000_1000, 0)
+    );
     // A line of 128 bytes (a Cortex-A's `CTR_EL0` may say so): 64 bytes for a descriptor are too
     // few.
     let long = Align::new(128).unwrap();
@@ -171,8 +218,12 @@ fn a_stride_is_whole_lines() {
     let board = SimBoard::new(1);
     let strides = |bytes: usize| {
         let line = Align::new(bytes).unwrap();
-        let region = Region::new(board.memory_with(SimSpec { len_bytes: 4096, line, ..SimSpec::default() }).unwrap()).unwrap();
-        let ring = DriverBuf::new(region.alloc(512, Align::LINE).unwrap(), &board.port(), 32).unwrap();
+        let region = Region::new(
+            board.memory_with(SimSpec { len_bytes: 4096, line, ..SimSpec::default() }).unwrap(),
+        )
+        .unwrap();
+        let ring =
+            DriverBuf::new(region.alloc(512, Align::LINE).unwrap(), &board.port(), 32).unwrap();
         [0, 1, 32, 64, 65, usize::MAX].map(|descriptor_bytes| ring.stride(descriptor_bytes))
     };
     assert_eq!(strides(32), [32, 32, 32, 64, 96, usize::MAX]);
@@ -194,8 +245,19 @@ fn a_buffer_that_does_not_suit_the_port_comes_back() {
 
     // A register with too few bits for where the block lies.
     let refused = DriverBuf::new(back, &board.port(), 24).unwrap_err();
-    let BaseAddr::Phys(PhysAddr(base)) = region.base() else { panic!("the board's memory has physical addresses") };
-    assert_eq!(refused.error, Error::Unreachable { port: "sim-hp0", addr: base, len_bytes: 64, first: 0, last: 0xFF_FFFF });
+    let BaseAddr::Phys(PhysAddr(base)) = region.base() else {
+        panic!("the board's memory has physical addresses")
+    };
+    assert_eq!(
+        refused.error,
+        Error::Unreachable {
+            port: "sim-hp0",
+            addr: base,
+            len_bytes: 64,
+            first: 0,
+            last: 0xFF_FFFF
+        }
+    );
 
     // Half a line: what a device writes in the other half would be lost.
     let (half, _other) = buf(64).split_at(32).unwrap();
@@ -206,8 +268,10 @@ fn a_buffer_that_does_not_suit_the_port_comes_back() {
     assert_eq!(refused.error, Error::Misaligned { addr: 135, align_bytes: 64 });
 
     let install = "something";
-    let unsynced = Region::new(board.memory_with(spec(SyncScope::None { install })).unwrap()).unwrap();
-    let refused = DriverBuf::new(unsynced.alloc(64, Align::LINE).unwrap(), &board.port(), 32).unwrap_err();
+    let unsynced =
+        Region::new(board.memory_with(spec(SyncScope::None { install })).unwrap()).unwrap();
+    let refused =
+        DriverBuf::new(unsynced.alloc(64, Align::LINE).unwrap(), &board.port(), 32).unwrap_err();
     assert_eq!(refused.error, Error::CannotSync { port: "sim-hp0", install });
 }
 
@@ -221,5 +285,9 @@ fn dropped_it_is_leaked_and_released_it_is_free_again() {
     drop(unsafe { program.release() });
     drop(DriverBuf::new(pool.take().unwrap(), &board.port(), 32).unwrap());
     let _second = pool.take().unwrap();
-    assert_eq!(pool.take().unwrap_err(), Error::NoSlots { slots: 2 }, "a buffer that was dropped without a word stays the device's");
+    assert_eq!(
+        pool.take().unwrap_err(),
+        Error::NoSlots { slots: 2 },
+        "a buffer that was dropped without a word stays the device's"
+    );
 }

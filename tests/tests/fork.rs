@@ -8,7 +8,8 @@
 )]
 
 use contigo::{
-    Align, Backend, Bus, Completion, Device, Driver, Mmio, OperandSpec, Port, Queue, Region, Result,
+    Align, Backend, Bus, Completion, Device, Driver, Mmio, OperandSpec, Port, Queue, Region,
+    Result,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     hw::{Wired, poll_until},
     linux::{
@@ -49,7 +50,8 @@ fn maps_here_and_in_a_child() -> [String; 2] {
             pause();
         },
         ForkResult::Parent { child } => {
-            let maps = ["self".into(), child.to_string()].map(|pid| fs::read_to_string(format!("/proc/{pid}/maps")).unwrap());
+            let maps = ["self".into(), child.to_string()]
+                .map(|pid| fs::read_to_string(format!("/proc/{pid}/maps")).unwrap());
             kill(child, Signal::SIGKILL).unwrap();
             waitpid(child, None).unwrap();
             maps
@@ -80,7 +82,8 @@ fn memory_stays_with_the_parent() {
     let _block = u_dma_buf.open().unwrap();
     stays_with_the_parent(u_dma_buf.device_file().to_str().unwrap());
 
-    let block = DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 4096).unwrap();
+    let block =
+        DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 4096).unwrap();
     let file = fs::read_link(format!("/proc/self/fd/{}", block.raw_fd())).unwrap();
     stays_with_the_parent(file.to_str().unwrap());
 
@@ -189,7 +192,14 @@ fn a_queue_in_a_child_takes_no_end_and_stops_nothing() {
     let module = FakeUDmaBuf::new(Config::default());
     let region = Region::new(module.open().unwrap()).unwrap();
     let pool = region.pool(4, 256).unwrap();
-    let port = Port { name: "fake", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: false };
+    let port = Port {
+        name: "fake",
+        bus: Bus::Soc,
+        offset: 0,
+        addr_bits: 32,
+        window: (0, u64::from(u32::MAX)),
+        coherent: false,
+    };
     // SAFETY: no device is behind the registers.
     let device = unsafe { Wired::new(registers, Spin, port) };
     let mut queue = Queue::new(Counts { device, told: 0 }, 4).unwrap();
@@ -203,7 +213,9 @@ fn a_queue_in_a_child_takes_no_end_and_stops_nothing() {
     let stops = || tree.word("dev/uio0", STOPS as u64);
     ended(1);
     let before = (stops(), queue.counts());
-    let fault = |status| assert!(matches!(status, WaitStatus::Signaled(_, Signal::SIGSEGV, _)), "{status:?}");
+    let fault = |status| {
+        assert!(matches!(status, WaitStatus::Signaled(_, Signal::SIGSEGV, _)), "{status:?}")
+    };
     fault(in_a_child(|| drop(queue.wait::<1>(Duration::ZERO))));
     fault(in_a_child(|| drop(queue.wait_device::<1>(Duration::ZERO))));
     fault(in_a_child(|| {
@@ -245,7 +257,8 @@ fn a_deleter_in_a_child_gives_nothing_back() {
 /// On the simulated board a child has a copy of the board. It has none of the queue's jobs.
 #[test]
 fn a_child_that_uses_a_queue_over_a_simulated_device_ends_and_leaves_the_parents_jobs() {
-    if skipped("a_child_that_uses_a_queue_over_a_simulated_device_ends_and_leaves_the_parents_jobs") {
+    if skipped("a_child_that_uses_a_queue_over_a_simulated_device_ends_and_leaves_the_parents_jobs")
+    {
         return;
     }
     let board = SimBoard::new(1);
@@ -258,7 +271,11 @@ fn a_child_that_uses_a_queue_over_a_simulated_device_ends_and_leaves_the_parents
     queue.submit([from.to_device(..), pool.take().unwrap().from_device(..)], &[]).unwrap();
     let ended = in_a_child(|| drop(queue.wait::<2>(LIMIT)));
     assert!(matches!(ended, WaitStatus::Signaled(_, Signal::SIGSEGV, _)), "{ended:?}");
-    assert_eq!((queue.len(), board.now_ns() < 1_000_000, pool.taken()), (1, true, 2), "nothing of it reached the parent");
+    assert_eq!(
+        (queue.len(), board.now_ns() < 1_000_000, pool.taken()),
+        (1, true, 2),
+        "nothing of it reached the parent"
+    );
     let [_, to] = queue.wait::<2>(LIMIT).unwrap().unwrap().buffers;
     assert_eq!(to.view::<u8>().unwrap(), [7; 256]);
 }

@@ -20,9 +20,9 @@ mod spin;
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 const GPU: &str = r#"echo digits; [ "$1" = info ] && printf '"name": "cuda:0",\n"state": "ready",\n"note": "GPU 0"\n}\n"devices": [\n"name": "cuda:0",\n"state": "ready",\n"note": "no registers"\n}\n'; exit 0"#;
-const BROKEN_GPU: &str =
-    r#"[ "$1" = info ] && printf '"name": "cuda:0",\n"state": "blocked",\n"size_bytes": null,\n"note": "out of memory (2)"\n}\n'; exit 0"#;
-const NO_GPU: &str = r#"[ "$1" = info ] && printf '"name": "cuda",\n"note": "no driver"\n}\n'; exit 0"#;
+const BROKEN_GPU: &str = r#"[ "$1" = info ] && printf '"name": "cuda:0",\n"state": "blocked",\n"size_bytes": null,\n"note": "out of memory (2)"\n}\n'; exit 0"#;
+const NO_GPU: &str =
+    r#"[ "$1" = info ] && printf '"name": "cuda",\n"note": "no driver"\n}\n'; exit 0"#;
 const PASSES: &str = "echo 'test result: ok. 3 passed; 0 failed'";
 /// Nothing can be said of the free memory beside the sanitizer's own.
 const PASSES_WITHOUT_FREE_MEMORY: &str = r#"case "$*" in
@@ -47,7 +47,8 @@ fn program(at: &Path, body: &str) -> std::io::Result<()> {
 fn bundle(at: &Path, limit_s: u32, programs: [(&str, &str); 3]) -> std::io::Result<()> {
     fs::create_dir(at)?;
     let script = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/gpu/run"))?;
-    let limited = script.replace("    local name=$1 limit_s=$2 ", &format!("    local name=$1 limit_s={limit_s} "));
+    let limited = script
+        .replace("    local name=$1 limit_s=$2 ", &format!("    local name=$1 limit_s={limit_s} "));
     assert_ne!(script, limited, "where the limit is set has changed");
     fs::write(at.join("run"), limited)?;
     programs.into_iter().try_for_each(|(name, body)| program(&at.join(name), body))
@@ -55,7 +56,12 @@ fn bundle(at: &Path, limit_s: u32, programs: [(&str, &str); 3]) -> std::io::Resu
 
 /// Runs the bundle; `sanitizer` is what stands on the PATH as compute-sanitizer. Limits are two
 /// seconds in the place of minutes.
-fn run(tests: &str, bench: &str, tool: &str, sanitizer: Option<&str>) -> Result<Run, Box<dyn std::error::Error>> {
+fn run(
+    tests: &str,
+    bench: &str,
+    tool: &str,
+    sanitizer: Option<&str>,
+) -> Result<Run, Box<dyn std::error::Error>> {
     let folder = TempDir::new()?;
     let at = folder.path().join("a bundle");
     let bin = folder.path().join("bin");
@@ -74,7 +80,11 @@ fn run(tests: &str, bench: &str, tool: &str, sanitizer: Option<&str>) -> Result<
     for file in ["machine.txt", "info.json", "tests.log", "hang.log", "bench.log"] {
         assert!(report.join(file).exists(), "no {file}");
     }
-    Ok(Run { status, table: fs::read_to_string(report.join("table.txt"))?, json: fs::read_to_string(report.join("table.json"))? })
+    Ok(Run {
+        status,
+        table: fs::read_to_string(report.join("table.txt"))?,
+        json: fs::read_to_string(report.join("table.json"))?,
+    })
 }
 
 impl Run {
@@ -104,13 +114,30 @@ fn steps_that_pass_and_that_are_skipped_are_told_apart() -> Outcome {
         return Ok(());
     }
     let all = run(PASSES, "echo table", GPU, Some(PASSES_WITHOUT_FREE_MEMORY))?;
-    assert_eq!((all.status, all.closing()), (Some(0), "6 passed, 0 failed, 0 skipped"), "{}", all.table);
-    assert!(all.line("tests").contains("3 tests") && all.json.contains(r#""passed":6,"failed":0"#), "{}", all.json);
+    assert_eq!(
+        (all.status, all.closing()),
+        (Some(0), "6 passed, 0 failed, 0 skipped"),
+        "{}",
+        all.table
+    );
+    assert!(
+        all.line("tests").contains("3 tests") && all.json.contains(r#""passed":6,"failed":0"#),
+        "{}",
+        all.json
+    );
     let none = run(SKIPS, "echo 'skipped: gpu: no driver'", NO_GPU, None)?;
-    assert_eq!((none.status, none.closing()), (Some(0), "0 passed, 0 failed, 6 skipped"), "{}", none.table);
-    for (step, why) in
-        [("tests", "no driver"), ("sanitizer-memcheck", "not installed"), ("demo", "lists no GPU: no driver"), ("bench", "no driver")]
-    {
+    assert_eq!(
+        (none.status, none.closing()),
+        (Some(0), "0 passed, 0 failed, 6 skipped"),
+        "{}",
+        none.table
+    );
+    for (step, why) in [
+        ("tests", "no driver"),
+        ("sanitizer-memcheck", "not installed"),
+        ("demo", "lists no GPU: no driver"),
+        ("bench", "no driver"),
+    ] {
         assert!(none.line(step).contains(why), "{}", none.table);
     }
     let some = run(&format!("echo 'skipped: a::one: \"why\"'; {PASSES}"), "echo table", GPU, None)?;
@@ -124,15 +151,33 @@ fn a_step_that_fails_or_hangs_is_named_and_the_others_go_on() -> Outcome {
     if !here("a_step_that_fails_or_hangs_is_named_and_the_others_go_on") {
         return Ok(());
     }
-    let broken =
-        run("printf 'failures:\n    jobs::a\n    jobs::b\n\ntest result: FAILED. 1 passed\n'; exit 101", "kill -SEGV $$", GPU, None)?;
-    assert_eq!((broken.status, broken.closing()), (Some(1), "1 passed, 3 failed, 2 skipped"), "{}", broken.table);
+    let broken = run(
+        "printf 'failures:\n    jobs::a\n    jobs::b\n\ntest result: FAILED. 1 passed\n'; exit 101",
+        "kill -SEGV $$",
+        GPU,
+        None,
+    )?;
+    assert_eq!(
+        (broken.status, broken.closing()),
+        (Some(1), "1 passed, 3 failed, 2 skipped"),
+        "{}",
+        broken.table
+    );
     assert!(broken.line("tests").contains("exit status 101; jobs::a jobs::b"), "{}", broken.table);
     assert!(broken.line("bench").contains("exit status 139"), "{}", broken.table);
     let killed = run(PASSES, "kill -KILL $$", GPU, None)?;
-    assert!(killed.status == Some(1) && killed.line("bench").contains("another signal"), "{}", killed.table);
+    assert!(
+        killed.status == Some(1) && killed.line("bench").contains("another signal"),
+        "{}",
+        killed.table
+    );
     let hangs = run(PASSES, "trap '' TERM; sleep 60 & wait; sleep 60", GPU, None)?;
-    assert_eq!((hangs.status, hangs.closing()), (Some(1), "3 passed, 1 failed, 2 skipped"), "{}", hangs.table);
+    assert_eq!(
+        (hangs.status, hangs.closing()),
+        (Some(1), "3 passed, 1 failed, 2 skipped"),
+        "{}",
+        hangs.table
+    );
     assert!(hangs.line("bench").contains("not ended after"), "{}", hangs.table);
     Ok(())
 }
@@ -142,22 +187,54 @@ fn a_sanitizer_that_refuses_the_gpu_is_skipped_and_one_that_finds_something_is_n
     if !here("a_sanitizer_that_refuses_the_gpu_is_skipped_and_one_that_finds_something_is_not") {
         return Ok(());
     }
-    let refuses = run(PASSES, "echo table", GPU, Some("echo '========= Error: Device not supported.'; exit 1"))?;
-    assert_eq!((refuses.status, refuses.closing()), (Some(0), "4 passed, 0 failed, 2 skipped"), "{}", refuses.table);
-    assert!(refuses.line("sanitizer-initcheck").contains("Device not supported"), "{}", refuses.table);
-    let finds = run(PASSES, "echo table", GPU, Some("echo '========= ERROR SUMMARY: 2 errors'; exit 1"))?;
-    assert_eq!((finds.status, finds.closing()), (Some(1), "4 passed, 2 failed, 0 skipped"), "{}", finds.table);
-    assert!(finds.line("sanitizer-memcheck").contains("ERROR SUMMARY: 2 errors"), "{}", finds.table);
+    let refuses = run(
+        PASSES,
+        "echo table",
+        GPU,
+        Some("echo '========= Error: Device not supported.'; exit 1"),
+    )?;
+    assert_eq!(
+        (refuses.status, refuses.closing()),
+        (Some(0), "4 passed, 0 failed, 2 skipped"),
+        "{}",
+        refuses.table
+    );
+    assert!(
+        refuses.line("sanitizer-initcheck").contains("Device not supported"),
+        "{}",
+        refuses.table
+    );
+    let finds =
+        run(PASSES, "echo table", GPU, Some("echo '========= ERROR SUMMARY: 2 errors'; exit 1"))?;
+    assert_eq!(
+        (finds.status, finds.closing()),
+        (Some(1), "4 passed, 2 failed, 0 skipped"),
+        "{}",
+        finds.table
+    );
+    assert!(
+        finds.line("sanitizer-memcheck").contains("ERROR SUMMARY: 2 errors"),
+        "{}",
+        finds.table
+    );
     Ok(())
 }
 
 /// The sanitizer's steps leave them out by their names.
 #[test]
 fn tests_of_the_free_memory_are_named_so_that_they_can_be_left_out() {
-    let comparing: Vec<_> = include_str!("gpu/jobs.rs").split("#[test]").filter(|test| test.contains(".free_bytes()")).collect();
+    let comparing: Vec<_> = include_str!("gpu/jobs.rs")
+        .split("#[test]")
+        .filter(|test| test.contains(".free_bytes()"))
+        .collect();
     assert_eq!(comparing.len(), 2, "{comparing:?}");
     for test in comparing {
-        assert!(["leave_nothing_behind()", "leaves_nothing_behind()"].iter().any(|name| test.contains(name)), "{test}");
+        assert!(
+            ["leave_nothing_behind()", "leaves_nothing_behind()"]
+                .iter()
+                .any(|name| test.contains(name)),
+            "{test}"
+        );
     }
 }
 
@@ -166,13 +243,26 @@ fn a_step_without_a_test_or_a_word_and_a_gpu_that_cannot_be_used_fail() -> Outco
     if !here("a_step_without_a_test_or_a_word_and_a_gpu_that_cannot_be_used_fail") {
         return Ok(());
     }
-    let none = run("echo 'test result: ok. 0 passed; 0 failed; 2 filtered out'", "echo", GPU, None)?;
-    assert_eq!((none.status, none.closing()), (Some(1), "1 passed, 3 failed, 2 skipped"), "{}", none.table);
-    for (step, why) in [("tests", "no test ran"), ("hang", "no test ran"), ("bench", "it said nothing")] {
+    let none =
+        run("echo 'test result: ok. 0 passed; 0 failed; 2 filtered out'", "echo", GPU, None)?;
+    assert_eq!(
+        (none.status, none.closing()),
+        (Some(1), "1 passed, 3 failed, 2 skipped"),
+        "{}",
+        none.table
+    );
+    for (step, why) in
+        [("tests", "no test ran"), ("hang", "no test ran"), ("bench", "it said nothing")]
+    {
         assert!(none.line(step).contains(why), "{}", none.table);
     }
     let broken = run(SKIPS, "echo 'skipped: gpu: no driver'", BROKEN_GPU, None)?;
-    assert_eq!((broken.status, broken.closing()), (Some(1), "0 passed, 1 failed, 6 skipped"), "{}", broken.table);
+    assert_eq!(
+        (broken.status, broken.closing()),
+        (Some(1), "0 passed, 1 failed, 6 skipped"),
+        "{}",
+        broken.table
+    );
     assert!(broken.line("info").contains("cannot be used: out of memory (2)"), "{}", broken.table);
     Ok(())
 }
@@ -186,10 +276,21 @@ fn a_hang_up_ends_what_runs() -> Outcome {
     }
     let folder = TempDir::new()?;
     let (at, pid) = (folder.path().join("a bundle"), folder.path().join("pid"));
-    bundle(&at, 60, [("gpu-tests", "echo $$ >part && mv part pid && exec sleep 60"), ("gpu-bench", PASSES), ("contigo", GPU)])?;
+    bundle(
+        &at,
+        60,
+        [
+            ("gpu-tests", "echo $$ >part && mv part pid && exec sleep 60"),
+            ("gpu-bench", PASSES),
+            ("contigo", GPU),
+        ],
+    )?;
     // These tests may run under nohup, which ignores the signal.
     let mut run = Command::new("env");
-    run.args(["--default-signal=HUP", "bash"]).arg(at.join("run")).current_dir(folder.path()).env_remove("CONTIGO_RUNNER");
+    run.args(["--default-signal=HUP", "bash"])
+        .arg(at.join("run"))
+        .current_dir(folder.path())
+        .env_remove("CONTIGO_RUNNER");
     let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let becomes = |done: &dyn Fn() -> bool| {
         let since = Instant::now();
@@ -219,14 +320,21 @@ fn the_kernel_that_spins_ends_by_its_flag_or_gives_up() -> Outcome {
     let [entry] = &entries[..] else { return Err("one kernel".into()) };
     let run = |flag: u8, statements_max| {
         let (out, flag_at) = (0x1000, 0x2000);
-        let mut windows = [Window::new(out, vec![0; 4], true), Window::new(flag_at, vec![flag, 0, 0, 0], false)];
+        let mut windows =
+            [Window::new(out, vec![0; 4], true), Window::new(flag_at, vec![flag, 0, 0, 0], false)];
         let mut launched = entry.start(Grid { blocks: [1; 3], threads: [1; 3] });
         let ended = entry.run(&mut launched, &[out, flag_at], &mut windows, statements_max);
-        let word: u32 = windows.first().map_or(0, |out| out.bytes().iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte)));
+        let word: u32 = windows.first().map_or(0, |out| {
+            out.bytes().iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
+        });
         (ended, word)
     };
     assert_eq!(run(1, 100), (Ok(true), spin::ENDED));
-    assert_eq!(run(0, 5_000), (Ok(false), spin::BEGUN), "a thousand looks are six thousand statements");
+    assert_eq!(
+        run(0, 5_000),
+        (Ok(false), spin::BEGUN),
+        "a thousand looks are six thousand statements"
+    );
     assert_eq!(run(0, 7_000), (Ok(true), spin::GAVE_UP));
     Ok(())
 }

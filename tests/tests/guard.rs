@@ -49,7 +49,14 @@ use std::{
     time::Duration,
 };
 
-const HP0: Port = Port { name: "hp0", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+const HP0: Port = Port {
+    name: "hp0",
+    bus: Bus::Soc,
+    offset: 0,
+    addr_bits: 32,
+    window: (0, u32::MAX as u64),
+    coherent: false,
+};
 
 fn os(call: &'static str, errno: i32) -> Error {
     Error::Os { call, errno }
@@ -87,7 +94,10 @@ fn opening_says_what_is_wrong() {
     assert_eq!(kernel.open_guard().unwrap_err(), os("open(/dev/contigo/)", libc::EIO));
     let unconfined = FakeGuard::new(GuardConfig::default());
     unconfined.refuse(Call::Open, libc::EPERM);
-    assert!(matches!(unconfined.open_guard().unwrap_err(), Error::Denied { errno: libc::EPERM, .. }));
+    assert!(matches!(
+        unconfined.open_guard().unwrap_err(),
+        Error::Denied { errno: libc::EPERM, .. }
+    ));
 }
 
 #[test]
@@ -100,17 +110,31 @@ fn what_the_module_says_is_distrusted() {
     }
     for argsz in [0, 40, 183] {
         let name = "argsz of CONTIGO_GET_INFO";
-        assert_eq!(refused(GuardConfig { argsz, ..GuardConfig::default() }), Error::Unexpected { name, value: argsz.into() });
+        assert_eq!(
+            refused(GuardConfig { argsz, ..GuardConfig::default() }),
+            Error::Unexpected { name, value: argsz.into() }
+        );
     }
     let name = "interrupts of CONTIGO_GET_INFO";
-    assert_eq!(refused(GuardConfig { interrupts: 17, ..GuardConfig::default() }), Error::Unexpected { name, value: 17 });
+    assert_eq!(
+        refused(GuardConfig { interrupts: 17, ..GuardConfig::default() }),
+        Error::Unexpected { name, value: 17 }
+    );
     let name = "mmap_offset of CONTIGO_GET_INFO";
     let overlapping = GuardConfig { windows: 2, overlapping: true, ..GuardConfig::default() };
-    assert_eq!(refused(overlapping), Error::Unexpected { name, value: 0 }, "two drivers of the same registers");
+    assert_eq!(
+        refused(overlapping),
+        Error::Unexpected { name, value: 0 },
+        "two drivers of the same registers"
+    );
     // A later module of the same ABI has more to say, and a PC's caches round nothing.
-    let kernel = FakeGuard::new(GuardConfig { argsz: 4096, granule_bytes: 1, ..GuardConfig::default() });
+    let kernel =
+        FakeGuard::new(GuardConfig { argsz: 4096, granule_bytes: 1, ..GuardConfig::default() });
     let guard = kernel.open_guard().unwrap();
-    assert_eq!(guard.allocate(4096).unwrap().mapping().scope, SyncScope::Range { granule_bytes: 32 });
+    assert_eq!(
+        guard.allocate(4096).unwrap().mapping().scope,
+        SyncScope::Range { granule_bytes: 32 }
+    );
 }
 
 #[test]
@@ -119,7 +143,10 @@ fn the_running_kernel_has_no_such_port_here() {
         assert!(matches!(Guard::open(name), Err(Error::BadName { .. })), "{name:?}");
     }
     let refused = Guard::open("no-such-device").map(drop).unwrap_err();
-    assert!(matches!(refused, Error::NotFound { what: "guard of the kernel module contigo", .. }), "{refused:?}");
+    assert!(
+        matches!(refused, Error::NotFound { what: "guard of the kernel module contigo", .. }),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -128,36 +155,62 @@ fn what_the_kernel_says_of_the_device_goes_into_port_and_memory() {
         let kernel = FakeGuard::new(GuardConfig { coherent, translated, ..GuardConfig::default() });
         let guard = kernel.open_guard().unwrap();
         let info = guard.info().unwrap();
-        assert_eq!((guard.is_coherent(), guard.translates(), info.window_len_bytes), (coherent, translated, [0x1000, 0, 0, 0, 0, 0]));
-        assert_eq!((info.coherent, info.translated, info.confined, info.can_reset), (coherent, translated, false, false));
+        assert_eq!(
+            (guard.is_coherent(), guard.translates(), info.window_len_bytes),
+            (coherent, translated, [0x1000, 0, 0, 0, 0, 0])
+        );
+        assert_eq!(
+            (info.coherent, info.translated, info.confined, info.can_reset),
+            (coherent, translated, false, false)
+        );
         assert_eq!(info.stop_windows, [true, false, false, false, false, false]);
-        assert_eq!((info.buffers, info.quarantined, info.quarantined_bytes, info.armed, info.interrupts), (0, 0, 0, false, 1));
+        assert_eq!(
+            (info.buffers, info.quarantined, info.quarantined_bytes, info.armed, info.interrupts),
+            (0, 0, 0, false, 1)
+        );
         assert_eq!((info.addr_bits, info.iommu), (32, false));
         let claimed = Port { coherent, ..HP0 };
         let seen = guard.seen_through(Port { offset: 7, ..claimed });
         let block = DmaHeap::allocate_for_from(heap(), &guard, HEAP, 5000).unwrap();
         let mapping = block.mapping();
         let page = fake_dma_heap::page_bytes() as usize;
-        assert_eq!((block.name(), mapping.len_bytes, mapping.coherent), ("dma-heap", 5000_usize.next_multiple_of(page), Some(coherent)));
+        assert_eq!(
+            (block.name(), mapping.len_bytes, mapping.coherent),
+            ("dma-heap", 5000_usize.next_multiple_of(page), Some(coherent))
+        );
         assert_eq!(mapping.scope, if coherent { SyncScope::Coherent } else { SyncScope::Whole });
         assert_eq!(mapping.bus, seen.bus);
         if translated {
-            assert_eq!((seen.offset, mapping.base), (0, BaseAddr::Dev(DevAddr(0x1000_0000 + OFFSET))), "the kernel has added it");
+            assert_eq!(
+                (seen.offset, mapping.base),
+                (0, BaseAddr::Dev(DevAddr(0x1000_0000 + OFFSET))),
+                "the kernel has added it"
+            );
             assert!(mapping.bus != Bus::Soc, "an address of this device's alone");
         } else {
-            assert_eq!((seen, mapping.base), (Port { offset: 7, ..claimed }, BaseAddr::Phys(PhysAddr(0x1000_0000))));
+            assert_eq!(
+                (seen, mapping.base),
+                (Port { offset: 7, ..claimed }, BaseAddr::Phys(PhysAddr(0x1000_0000)))
+            );
         }
     }
-    let (one, other) = [(); 2].map(|()| FakeGuard::new(GuardConfig { translated: true, ..GuardConfig::default() })).into();
+    let (one, other) = [(); 2]
+        .map(|()| FakeGuard::new(GuardConfig { translated: true, ..GuardConfig::default() }))
+        .into();
     let (one, other) = (one.open_guard().unwrap(), other.open_guard().unwrap());
-    assert_ne!(one.seen_through(HP0).bus, other.seen_through(HP0).bus, "two devices' address spaces");
+    assert_ne!(
+        one.seen_through(HP0).bus,
+        other.seen_through(HP0).bus,
+        "two devices' address spaces"
+    );
 }
 
 #[test]
 fn a_port_that_disagrees_about_coherency_is_refused() {
     let kernel = FakeGuard::new(GuardConfig { coherent: true, ..GuardConfig::default() });
     let guard = kernel.open_guard().unwrap();
-    let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 64 << 10).unwrap()).unwrap();
+    let region =
+        Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 64 << 10).unwrap()).unwrap();
     let buf = region.alloc(64, Align::LINE).unwrap();
     let board = SimBoard::new(1);
     let device = SimZdma::new(&board, board.port());
@@ -205,7 +258,13 @@ fn syncs_are_of_the_whole_import_and_none_where_nothing_is_to_do() {
 /// No reference to the block is alive.
 unsafe fn syncs_nothing_beyond(block: &impl Backend, len_bytes: usize) {
     for direction in [Direction::ToDevice, Direction::FromDevice, Direction::Bidirectional] {
-        for (start, end) in [(0, len_bytes + 1), (len_bytes + 1, len_bytes + 2), (0, usize::MAX), (usize::MAX, usize::MAX), (70, 3)] {
+        for (start, end) in [
+            (0, len_bytes + 1),
+            (len_bytes + 1, len_bytes + 2),
+            (0, usize::MAX),
+            (usize::MAX, usize::MAX),
+            (70, 3),
+        ] {
             let beyond = Err(Error::OutOfRange { start, end, len_bytes });
             // SAFETY: the caller's promise.
             assert_eq!(unsafe { block.sync_for_device(Range { start, end }, direction) }, beyond);
@@ -215,7 +274,9 @@ unsafe fn syncs_nothing_beyond(block: &impl Backend, len_bytes: usize) {
             }
         }
         // SAFETY: the caller's promise.
-        unsafe { block.sync_for_device(5..5, direction).and(block.sync_for_cpu(5..5, direction)).unwrap() };
+        unsafe {
+            block.sync_for_device(5..5, direction).and(block.sync_for_cpu(5..5, direction)).unwrap()
+        };
     }
 }
 
@@ -234,13 +295,18 @@ fn an_import_that_fails_leaves_nothing() {
     }
     // It is mapped for the device, and cannot be for this process: read-only, or empty.
     kernel.refuse(Call::Open, 0);
-    let read_only = std::fs::File::open(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap().into();
+    let read_only =
+        std::fs::File::open(format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap().into();
     for (fd, errno) in [(read_only, libc::EACCES), (buffer(0), libc::EINVAL)] {
         assert_eq!(import(&guard, &fd).map(drop), Err(os("mmap(dma-buf)", errno)));
     }
     assert_eq!(kernel.imports(), 0, "released again");
     let once = import(&guard, &fd).unwrap();
-    assert_eq!(import(&guard, &fd).map(drop), Err(os("ioctl(CONTIGO_IMPORT)", libc::EBUSY)), "it is mapped already");
+    assert_eq!(
+        import(&guard, &fd).map(drop),
+        Err(os("ioctl(CONTIGO_IMPORT)", libc::EBUSY)),
+        "it is mapped already"
+    );
     drop(once);
     let mut blocks: Vec<_> = (0..256).map(|_| import(&guard, &buffer(4096)).unwrap()).collect();
     assert_eq!(import(&guard, &fd).map(drop), Err(os("ioctl(CONTIGO_IMPORT)", libc::ENOSPC)));
@@ -251,9 +317,15 @@ fn an_import_that_fails_leaves_nothing() {
     assert_eq!((kernel.imports(), guard.set_addr_bits(32)), (0, Ok(())));
     assert_eq!(guard.set_addr_bits(31), Err(os("ioctl(CONTIGO_SET_DMA_BITS)", libc::EINVAL)));
     for (name, len_bytes) in [("a/b", 4096), ("", 4096)] {
-        assert!(matches!(DmaHeap::allocate_for_from(heap(), &guard, name, len_bytes), Err(Error::BadName { .. })));
+        assert!(matches!(
+            DmaHeap::allocate_for_from(heap(), &guard, name, len_bytes),
+            Err(Error::BadName { .. })
+        ));
     }
-    assert!(matches!(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 0), Err(Error::Argument { name: "len_bytes", value: 0, .. })));
+    assert!(matches!(
+        DmaHeap::allocate_for_from(heap(), &guard, HEAP, 0),
+        Err(Error::Argument { name: "len_bytes", value: 0, .. })
+    ));
     assert!(DmaHeap::allocate_for(&guard, "no-such-heap-here", 4096).is_err());
 }
 
@@ -266,12 +338,18 @@ fn scattered_memory_is_no_region_and_its_runs_are_the_kernels() {
         let block = import(&guard, &fd).unwrap();
         for page in 0..pages {
             let run = block.segment((page * run_bytes + 5).try_into().unwrap()).unwrap();
-            assert_eq!((run.addr, run.len_bytes as u64), (0x1000_0000 + 2 * page * run_bytes + 5, run_bytes - 5));
+            assert_eq!(
+                (run.addr, run.len_bytes as u64),
+                (0x1000_0000 + 2 * page * run_bytes + 5, run_bytes - 5)
+            );
         }
         let end = (pages * run_bytes).try_into().unwrap();
         assert!(matches!(block.segment(end), Err(Error::OutOfRange { start, .. }) if start == end));
         let refused = Region::new(block).unwrap_err();
-        assert!(matches!(refused.error, Error::NotContiguous { offset_bytes, .. } if offset_bytes as u64 == run_bytes), "{refused:?}");
+        assert!(
+            matches!(refused.error, Error::NotContiguous { offset_bytes, .. } if offset_bytes as u64 == run_bytes),
+            "{refused:?}"
+        );
         drop(refused);
         assert_eq!(kernel.imports(), 0);
     }
@@ -324,20 +402,29 @@ fn an_import_holds_one_buffer_where_the_device_does_not_snoop() {
 fn what_is_dropped_is_released_and_what_is_forgotten_stays() {
     let kernel = FakeGuard::new(GuardConfig::default());
     let guard = kernel.open_guard().unwrap();
-    let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
+    let region =
+        Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
     drop(region);
     // Its first touch, by which the region takes it, is a hand-over there and back.
     let sync = |for_cpu| Event::Synced { handle: 1, for_cpu, start: 0, end: 8192 };
     let imported = Event::Imported { handle: 1, addr: 0x1000_0000, len_bytes: 8192 };
     assert_eq!(kernel.log(), [imported, sync(false), sync(true), Event::Released(1)]);
-    let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
+    let region =
+        Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
     std::mem::forget(region.alloc(64, Align::LINE).unwrap());
     drop(region);
     assert_eq!(kernel.imports(), 1, "leaked, not freed");
     drop(guard);
-    assert!(!matches!(kernel.log().last(), Some(Event::Closed { .. })), "the forgotten buffer keeps the file open");
+    assert!(
+        !matches!(kernel.log().last(), Some(Event::Closed { .. })),
+        "the forgotten buffer keeps the file open"
+    );
     kernel.end_program();
-    assert_eq!(kernel.log().last(), Some(&Event::Closed { kept: 1 }), "nothing has stopped the device");
+    assert_eq!(
+        kernel.log().last(),
+        Some(&Event::Closed { kept: 1 }),
+        "nothing has stopped the device"
+    );
     // The next one that opens it sees what is kept, and that counts with its imports.
     let guard = kernel.open_guard().unwrap();
     let info = guard.info().unwrap();
@@ -347,17 +434,25 @@ fn what_is_dropped_is_released_and_what_is_forgotten_stays() {
 #[test]
 fn what_stops_the_device_gives_memory_back() {
     let step = StopProgram::new(&[StopStep::poll_until(0, 1, 0, 0)]).unwrap();
-    for (programs, can_reset, kept) in
-        [(vec![&step], false, 0), (vec![&step, &StopProgram::NONE], false, 1), (vec![], false, 1), (vec![], true, 0)]
-    {
+    for (programs, can_reset, kept) in [
+        (vec![&step], false, 0),
+        (vec![&step, &StopProgram::NONE], false, 1),
+        (vec![], false, 1),
+        (vec![], true, 0),
+    ] {
         let kernel = FakeGuard::new(GuardConfig { can_reset, ..GuardConfig::default() });
         let guard = kernel.open_guard().unwrap();
         for program in &programs {
             // SAFETY: the fake has no device.
             unsafe { guard.arm(program, 0).unwrap() };
-            assert_eq!(guard.info().unwrap().armed, !program.steps().is_empty(), "an empty program disarms");
+            assert_eq!(
+                guard.info().unwrap().armed,
+                !program.steps().is_empty(),
+                "an empty program disarms"
+            );
         }
-        let region = Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
+        let region =
+            Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
         std::mem::forget(region.alloc(64, Align::LINE).unwrap());
         drop(region);
         drop(guard);
@@ -385,7 +480,10 @@ fn writers_are_waited_for_within_bounds() {
     let guard = kernel.open_guard().unwrap();
     let fd = buffer(4096);
     // SAFETY: the test's own memory, which no other code touches.
-    let written = |micros| unsafe { DmaBuf::import_written(&guard, fd.as_fd(), Duration::from_micros(micros)) }.map(drop);
+    let written = |micros| {
+        unsafe { DmaBuf::import_written(&guard, fd.as_fd(), Duration::from_micros(micros)) }
+            .map(drop)
+    };
     assert_eq!([0, 10_000_000].map(written), [Ok(()); 2]);
     kernel.refuse(Call::Written, libc::ETIMEDOUT);
     assert_eq!(written(1), Err(os("ppoll(dma-buf)", libc::ETIMEDOUT)));
@@ -396,13 +494,20 @@ fn writers_are_waited_for_within_bounds() {
 fn a_region_is_exported_where_it_is_a_dma_buf() {
     let kernel = FakeGuard::new(GuardConfig::default());
     let guard = kernel.open_guard().unwrap();
-    let region = contigo::Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap()).unwrap();
+    let region =
+        contigo::Region::new(DmaHeap::allocate_for_from(heap(), &guard, HEAP, 8192).unwrap())
+            .unwrap();
     // SAFETY: the fake's devices touch nothing.
     let fd = unsafe { region.export() }.unwrap().as_fd().try_clone_to_owned().unwrap();
     let mut buf = region.alloc(64, Align::LINE).unwrap();
     buf.view_mut::<u8>().unwrap().fill(0xA5);
     let mut bytes = [0; 64];
-    std::os::unix::fs::FileExt::read_exact_at(&std::fs::File::from(fd.try_clone().unwrap()), &mut bytes, 0).unwrap();
+    std::os::unix::fs::FileExt::read_exact_at(
+        &std::fs::File::from(fd.try_clone().unwrap()),
+        &mut bytes,
+        0,
+    )
+    .unwrap();
     assert_eq!(bytes, [0xA5; 64], "the same memory");
     drop(buf);
     // Another device takes it.

@@ -9,7 +9,8 @@
 )]
 
 use contigo::{
-    Align, Completion, CpuBuf, DevAddr, DevBuf, Direction, Driver, Error, Operand, OperandSpec, Port, Queue, Region,
+    Align, Completion, CpuBuf, DevAddr, DevBuf, Direction, Driver, Error, Operand, OperandSpec,
+    Port, Queue, Region,
     dlpack::{ByteOffset, DataType, Lendable, Lent, Shape, TensorSpec, TensorTable},
     mem::{DevSlice, DriverBuf},
     sim::{SimBoard, SimSpec},
@@ -72,16 +73,26 @@ fn address_and_length_stay_together_along_a_chain() {
     let region = Region::new(harness.open(16 << 10).unwrap()).unwrap();
     let mut queue = Queue::new(Xor::<_, 1>::new(&harness), 1).unwrap();
     let buf = region.alloc(4096, Align::PAGE).unwrap();
-    let (at, BaseAddr::Phys(base)) = (buf.offset_bytes(), region.base()) else { panic!("physical") };
+    let (at, BaseAddr::Phys(base)) = (buf.offset_bytes(), region.base()) else {
+        panic!("physical")
+    };
     let first = base.0 + at as u64;
     let [whole] = on_the_device(&mut queue, buf.in_out(..));
     assert_eq!(whole.slice(), DevSlice { addr: DevAddr(first), offset_bytes: 0, len_bytes: 4096 });
     let [part] = on_the_device(&mut queue, whole.in_out(1024..2048));
-    assert_eq!(part.slice(), DevSlice { addr: DevAddr(first + 1024), offset_bytes: 0, len_bytes: 1024 });
+    assert_eq!(
+        part.slice(),
+        DevSlice { addr: DevAddr(first + 1024), offset_bytes: 0, len_bytes: 1024 }
+    );
     assert_eq!(part.handed_over_bytes(), 4096);
 
-    let refused = TENSORS.lend(part, &bytes_of(1025, false)).map(drop).map_err(|refused| (refused.error, refused.into_returned()));
-    let Err((Error::Tensor { found: 1025, need: 1024, .. }, part)) = refused else { panic!("{refused:?}") };
+    let refused = TENSORS
+        .lend(part, &bytes_of(1025, false))
+        .map(drop)
+        .map_err(|refused| (refused.error, refused.into_returned()));
+    let Err((Error::Tensor { found: 1025, need: 1024, .. }, part)) = refused else {
+        panic!("{refused:?}")
+    };
     let mut lent = TENSORS.lend(part, &bytes_of(1024, false)).unwrap();
     assert_eq!(told(&mut lent), (first + 1024, 0, 1024));
     let kept = TensorSpec { offset: ByteOffset::Kept, ..bytes_of(1024, true) };
@@ -107,7 +118,15 @@ fn a_lent_tensor_is_written_as_by_a_job() {
         } else {
             // Handed on: the tensor begins where the last hand-over did, not the first.
             // SAFETY: no device uses it before the tensor is out.
-            unsafe { give(buf, &port, 0..192, Direction::ToDevice).hand_over(&port, 64, 64..192, Direction::ToDevice) }.unwrap()
+            unsafe {
+                give(buf, &port, 0..192, Direction::ToDevice).hand_over(
+                    &port,
+                    64,
+                    64..192,
+                    Direction::ToDevice,
+                )
+            }
+            .unwrap()
         };
         let DevSlice { addr, .. } = buf.slice();
         let mut lent = TENSORS.lend(buf, &bytes_of(100, false)).unwrap();
@@ -142,7 +161,10 @@ fn half_a_line_is_lent_to_be_read_and_not_to_be_written() {
             Ok(lent) => assert!(port.coherent && lent.take_back().is_ok()),
             Err(refused) => {
                 let (error, returned) = refused.into_parts();
-                assert_eq!((error, port.coherent), (Error::SharedLine { start: 32, end: 64, line_bytes: 64 }, false));
+                assert_eq!(
+                    (error, port.coherent),
+                    (Error::SharedLine { start: 32, end: 64, line_bytes: 64 }, false)
+                );
                 assert_eq!(TENSORS.taken(), 0);
                 drop(returned);
             }
@@ -169,7 +191,9 @@ fn a_part_goes_on_to_a_port_of_the_other_kind() {
     read(board, board.port(), buf.slice().addr, &mut seen).unwrap();
     assert_eq!(seen, [9; 32]);
     // SAFETY: as above.
-    let Err((error, buf)) = (unsafe { buf.hand_over(&board.port(), 64, 64..96, Direction::FromDevice) }).map_err(Refused::into_parts)
+    let Err((error, buf)) =
+        (unsafe { buf.hand_over(&board.port(), 64, 64..96, Direction::FromDevice) })
+            .map_err(Refused::into_parts)
     else {
         panic!("half a line")
     };
@@ -178,7 +202,10 @@ fn a_part_goes_on_to_a_port_of_the_other_kind() {
     let buf = unsafe { buf.hand_over(&board.port(), 64, 0..64, Direction::FromDevice) }.unwrap();
     write(board, board.port(), buf.slice().addr, &[7; 64]).unwrap();
     let buf = buf.into_cpu().unwrap();
-    assert_eq!((&buf.view::<u8>().unwrap()[..64], &buf.view::<u8>().unwrap()[64..]), (&[7; 64][..], &[9; 32][..]));
+    assert_eq!(
+        (&buf.view::<u8>().unwrap()[..64], &buf.view::<u8>().unwrap()[64..]),
+        (&[7; 64][..], &[9; 32][..])
+    );
     assert_eq!((board.counts().evictions, board.counts().unowned_accesses), (0, 0));
     drop(neighbour);
 }
@@ -193,20 +220,35 @@ fn what_a_job_refuses_a_hand_over_refuses() {
     held.as_mut().unwrap().view_mut::<u8>().unwrap().fill(7);
     let mut refuse = |port: &Port, addr_bits, range: std::ops::Range<usize>, direction| {
         // SAFETY: no device receives the address.
-        let Err(refused) = (unsafe { held.take().unwrap().hand_over(port, addr_bits, range, direction) }) else { panic!("taken") };
+        let Err(refused) =
+            (unsafe { held.take().unwrap().hand_over(port, addr_bits, range, direction) })
+        else {
+            panic!("taken")
+        };
         let (error, returned) = refused.into_parts();
         assert!(returned.view::<u8>().unwrap().iter().all(|&byte| byte == 7));
         held = Some(returned);
         error
     };
     let port = board.port();
-    assert_eq!(refuse(&port, 64, 4000..4097, Direction::ToDevice), Error::OutOfRange { start: 4000, end: 4097, len_bytes: 4096 });
-    assert_eq!(refuse(&port, 64, 64..64, Direction::ToDevice), Error::BufferSize { index: 0, need_bytes: 1, have_bytes: 0 });
+    assert_eq!(
+        refuse(&port, 64, 4000..4097, Direction::ToDevice),
+        Error::OutOfRange { start: 4000, end: 4097, len_bytes: 4096 }
+    );
+    assert_eq!(
+        refuse(&port, 64, 64..64, Direction::ToDevice),
+        Error::BufferSize { index: 0, need_bytes: 1, have_bytes: 0 }
+    );
     let other = Port { bus: contigo::Bus::Soc, ..port };
-    assert_eq!(refuse(&other, 64, 0..64, Direction::ToDevice), Error::WrongBus { port: port.name, memory: board.bus() });
-    let low = Error::Unreachable { port: port.name, addr: base.0, len_bytes: 64, first: 0, last: 0xFFFF };
+    assert_eq!(
+        refuse(&other, 64, 0..64, Direction::ToDevice),
+        Error::WrongBus { port: port.name, memory: board.bus() }
+    );
+    let low =
+        Error::Unreachable { port: port.name, addr: base.0, len_bytes: 64, first: 0, last: 0xFFFF };
     assert_eq!(refuse(&port, 16, 0..64, Direction::FromDevice), low);
-    let none = Error::Unreachable { port: port.name, addr: base.0, len_bytes: 64, first: 0, last: 0 };
+    let none =
+        Error::Unreachable { port: port.name, addr: base.0, len_bytes: 64, first: 0, last: 0 };
     assert_eq!(refuse(&Port { addr_bits: 0, ..port }, 64, 0..64, Direction::FromDevice), none);
 }
 
@@ -220,7 +262,13 @@ fn a_buffer_across_the_end_of_a_window_is_refused_everywhere() {
     let whole = harness.port();
     let last = base.0 + 4096 + 63;
     let port = Port { window: (0, last), ..whole };
-    let refused = |len_bytes| Error::Unreachable { port: port.name, addr: base.0 + 4096, len_bytes, first: 0, last };
+    let refused = |len_bytes| Error::Unreachable {
+        port: port.name,
+        addr: base.0 + 4096,
+        len_bytes,
+        first: 0,
+        last,
+    };
 
     let mut first = region.alloc(4096, Align::PAGE).unwrap();
     let ptr = first.as_mut_ptr().wrapping_add(4096);
@@ -228,7 +276,9 @@ fn a_buffer_across_the_end_of_a_window_is_refused_everywhere() {
     assert_eq!(region.dev_addr_of(&port, ptr, 65), Err(refused(65)));
 
     let buf = region.alloc(4096, Align::PAGE).unwrap();
-    let Err((error, buf)) = DriverBuf::new(buf, &port, 64).map_err(Refused::into_parts) else { panic!("driver memory") };
+    let Err((error, buf)) = DriverBuf::new(buf, &port, 64).map_err(Refused::into_parts) else {
+        panic!("driver memory")
+    };
     assert_eq!(error, refused(4096));
     let mut queue = Queue::new(Xor::<_, 1>::behind(&harness, port), 1).unwrap();
     // The harness's master has a port of another window.
@@ -240,14 +290,25 @@ fn a_buffer_across_the_end_of_a_window_is_refused_everywhere() {
 
     // The same end, by the width of a register: 2^28 is where this board's memory begins, so no
     // buffer of its own crosses it.
-    let edge = SimSpec { len_bytes: 8192, base: Some(BaseAddr::Phys(contigo::PhysAddr((1 << 24) - 4096))), ..SimSpec::default() };
+    let edge = SimSpec {
+        len_bytes: 8192,
+        base: Some(BaseAddr::Phys(contigo::PhysAddr((1 << 24) - 4096))),
+        ..SimSpec::default()
+    };
     let board = SimBoard::new(1);
     let low = Region::new(board.memory_with(edge).unwrap()).unwrap();
     let crossing = low.alloc(4096 + 64, Align::LINE).unwrap();
     // SAFETY: no device receives the address.
-    let Err(Refused { error, .. }) = (unsafe { crossing.hand_over(&board.port(), 24, .., Direction::ToDevice) }) else { panic!("24 bits") };
+    let Err(Refused { error, .. }) =
+        (unsafe { crossing.hand_over(&board.port(), 24, .., Direction::ToDevice) })
+    else {
+        panic!("24 bits")
+    };
     let (addr, last) = ((1 << 24) - 4096, (1 << 24) - 1);
-    assert_eq!(error, Error::Unreachable { port: board.port().name, addr, len_bytes: 4160, first: 0, last });
+    assert_eq!(
+        error,
+        Error::Unreachable { port: board.port().name, addr, len_bytes: 4160, first: 0, last }
+    );
     drop(buf);
 }
 
@@ -271,10 +332,13 @@ fn accesses_to_bytes_that_were_not_handed_over_are_counted() {
         let board = SimBoard::new(1);
         let (port, region) = (port(&board), Region::new(board.memory(4096).unwrap()).unwrap());
         let elsewhere = Port { name: "another-master", ..port };
-        let counted = |expected, what: &str| assert_eq!(board.counts().unowned_accesses, expected, "{what}, {}", port.name);
+        let counted = |expected, what: &str| {
+            assert_eq!(board.counts().unowned_accesses, expected, "{what}, {}", port.name)
+        };
         let reads = |port, addr: DevAddr, len| read(&board, port, addr, &mut vec![0; len]).unwrap();
         let buf = region.alloc(256, Align::LINE).unwrap();
-        let at = DevAddr(region.dev_addr_of(&port, buf.view::<u8>().unwrap().as_ptr(), 256).unwrap().0);
+        let at =
+            DevAddr(region.dev_addr_of(&port, buf.view::<u8>().unwrap().as_ptr(), 256).unwrap().0);
 
         reads(port, at, 1);
         counted(1, "the CPU's");
@@ -325,7 +389,10 @@ fn an_engine_that_overruns_or_stops_too_late_is_seen() {
         let bufs = || [(); 2].map(|()| region.alloc(256, Align::LINE).unwrap());
         let [input, output] = bufs();
         let mut queue = Queue::new(Xor::<_, 2>::new(&harness).with_overrun(64), 1).unwrap();
-        let [input, output] = queue.run([input.to_device(..64), output.from_device(..64)], &[0], LIMIT).unwrap().buffers;
+        let [input, output] = queue
+            .run([input.to_device(..64), output.from_device(..64)], &[0], LIMIT)
+            .unwrap()
+            .buffers;
         assert_eq!(unowned(), 1, "64 bytes more than the operand");
 
         let mut queue = Queue::new(Xor::<_, 2>::new(&harness).that_lies_of_its_end(), 1).unwrap();
@@ -352,7 +419,9 @@ fn however_a_job_ends_its_bytes_are_no_devices_any_more() {
             write(&board, port, addr, &[1; 64]).unwrap();
             board.counts().unowned_accesses
         };
-        let mut queue = Queue::new(Scripted { start, poll, ..Scripted::new(port, OperandSpec::in_out()) }, 1).unwrap();
+        let mut queue =
+            Queue::new(Scripted { start, poll, ..Scripted::new(port, OperandSpec::in_out()) }, 1)
+                .unwrap();
         let ended = match queue.submit([buf.in_out(..)], &[]) {
             Ok(_) => {
                 assert_eq!(unowned(), 0, "it runs");
@@ -362,7 +431,9 @@ fn however_a_job_ends_its_bytes_are_no_devices_any_more() {
                     _ => Ok(queue.take_back().unwrap().unwrap().buffers),
                 }
             }
-            Err(refused) => Ok(refused.buffers.unwrap().map(|operand| operand.into_buf().unwrap_err())),
+            Err(refused) => {
+                Ok(refused.buffers.unwrap().map(|operand| operand.into_buf().unwrap_err()))
+            }
         };
         assert_eq!((unowned(), ended.is_ok()), (1, true), "{start:?} {poll:?}, {}", port.name);
     }

@@ -1,6 +1,10 @@
 //! `HugeTlb` for real: as root with reserved huge pages. Elsewhere each test says why it is
 //! skipped, and the clear error is what is tested instead.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed; a skipped one prints that it was skipped")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed; a skipped one prints that it was skipped"
+)]
 #![allow(unsafe_code, reason = "fork(2), and bytes of a raw mapping")]
 
 use contigo::{Backend, Direction, Error, PhysAddr, linux::memory::HugeTlb, mem::SyncScope};
@@ -27,7 +31,9 @@ static ONE: Mutex<()> = Mutex::new(());
 /// The number on that line of a file like /proc/meminfo.
 fn number(path: &str, key: &str) -> usize {
     let text = fs::read_to_string(path).unwrap();
-    text.lines().find_map(|line| line.strip_prefix(key)?.split_ascii_whitespace().next()?.parse().ok()).unwrap_or(0)
+    text.lines()
+        .find_map(|line| line.strip_prefix(key)?.split_ascii_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
 }
 
 fn meminfo(key: &str) -> usize {
@@ -43,7 +49,10 @@ fn huge_bytes() -> usize {
 fn pagemap_entry(cpu: *const u8) -> u64 {
     let page_bytes = contigo_testkit::fake_dma_heap::page_bytes();
     let mut entry = [0; 8];
-    File::open("/proc/self/pagemap").unwrap().read_exact_at(&mut entry, cpu.addr() as u64 / page_bytes * 8).unwrap();
+    File::open("/proc/self/pagemap")
+        .unwrap()
+        .read_exact_at(&mut entry, cpu.addr() as u64 / page_bytes * 8)
+        .unwrap();
     u64::from_ne_bytes(entry)
 }
 
@@ -84,7 +93,10 @@ fn in_child(child: impl FnOnce() -> i32) -> i32 {
 
 #[test]
 fn a_block_is_whole_pages_at_addresses_that_the_kernel_confirms() {
-    let Some(_one) = ready("a_block_is_whole_pages_at_addresses_that_the_kernel_confirms", 2) else { return };
+    let Some(_one) = ready("a_block_is_whole_pages_at_addresses_that_the_kernel_confirms", 2)
+    else {
+        return;
+    };
     let block = HugeTlb::new(3 << 20).unwrap();
     let mapping = block.mapping();
     assert_eq!((block.name(), mapping.len_bytes), ("hugetlb", 4 << 20));
@@ -104,7 +116,10 @@ fn a_block_is_whole_pages_at_addresses_that_the_kernel_confirms() {
     let one_run = second == first + HugeTlb::PAGE_BYTES as u64;
     assert_eq!(block.segment(0).unwrap().len_bytes, if one_run { 4 << 20 } else { 2 << 20 });
     assert!(matches!(block.segment(4 << 20), Err(Error::OutOfRange { .. })));
-    eprintln!("two huge pages at {first:#x} and {second:#x}: {}", if one_run { "one run, by luck" } else { "in pieces" });
+    eprintln!(
+        "two huge pages at {first:#x} and {second:#x}: {}",
+        if one_run { "one run, by luck" } else { "in pieces" }
+    );
 
     for offset in [0, 1, (2 << 20) - 1, 2 << 20, (4 << 20) - 1] {
         // SAFETY: offset < 4 MiB, the length of the mapping, which is alive and which only this
@@ -125,11 +140,18 @@ fn the_pages_are_there_at_once_and_until_the_drop() {
     let block = HugeTlb::new(3 * HugeTlb::PAGE_BYTES).unwrap();
     assert_eq!(huge_bytes(), had_bytes + 3 * HugeTlb::PAGE_BYTES, "every page is faulted in");
     let before = block.mapping();
-    let runs: Vec<_> = (0..3).map(|page| block.segment(page * HugeTlb::PAGE_BYTES).unwrap()).collect();
+    let runs: Vec<_> =
+        (0..3).map(|page| block.segment(page * HugeTlb::PAGE_BYTES).unwrap()).collect();
     let boxed = Box::new(block);
     let after = boxed.mapping();
-    assert_eq!((before.cpu, before.len_bytes, before.base, before.scope), (after.cpu, after.len_bytes, after.base, after.scope));
-    assert_eq!(runs, (0..3).map(|page| boxed.segment(page * HugeTlb::PAGE_BYTES).unwrap()).collect::<Vec<_>>());
+    assert_eq!(
+        (before.cpu, before.len_bytes, before.base, before.scope),
+        (after.cpu, after.len_bytes, after.base, after.scope)
+    );
+    assert_eq!(
+        runs,
+        (0..3).map(|page| boxed.segment(page * HugeTlb::PAGE_BYTES).unwrap()).collect::<Vec<_>>()
+    );
     drop(boxed);
     assert_eq!(huge_bytes(), had_bytes, "dropped: the pages are back");
 }
@@ -163,7 +185,10 @@ fn a_block_is_pinned_until_its_owner_drops_it() {
     let before = pinned();
     let block = HugeTlb::new(2 * HugeTlb::PAGE_BYTES).unwrap();
     if !block.is_pinned() {
-        return emulated::skipped("hugetlb::a_block_is_pinned_until_its_owner_drops_it", "this kernel gives this process no io_uring");
+        return emulated::skipped(
+            "hugetlb::a_block_is_pinned_until_its_owner_drops_it",
+            "this kernel gives this process no io_uring",
+        );
     }
     assert_eq!(pinned(), before + 4096);
     let mut block = Some(block);
@@ -186,10 +211,15 @@ fn without_the_privilege_verify_is_refused() {
             if block.verify() != Ok(()) {
                 return 44;
             }
-            let given_up = setuid(Uid::from_raw(65534)).and_then(|()| prctl::set_dumpable(dumpable));
+            let given_up =
+                setuid(Uid::from_raw(65534)).and_then(|()| prctl::set_dumpable(dumpable));
             match (given_up, block.verify()) {
                 (Ok(()), Err(Error::PagemapHidden { .. })) if dumpable => 42,
-                (Ok(()), Err(Error::AttributeUnreadable { errno, .. })) if !dumpable && errno == Errno::EACCES as i32 => 42,
+                (Ok(()), Err(Error::AttributeUnreadable { errno, .. }))
+                    if !dumpable && errno == Errno::EACCES as i32 =>
+                {
+                    42
+                }
                 _ => 45,
             }
         }
@@ -204,12 +234,17 @@ fn on_a_pc_every_master_snoops() {
     let mapping = block.mapping();
     match mapping.scope {
         SyncScope::Coherent => assert_eq!(mapping.coherent, Some(true)),
-        SyncScope::Range { granule_bytes } => assert!(granule_bytes >= 64 && mapping.coherent.is_none()),
+        SyncScope::Range { granule_bytes } => {
+            assert!(granule_bytes >= 64 && mapping.coherent.is_none())
+        }
         other => panic!("{other:?}: no huge pages on such a machine"),
     }
     assert_eq!(block.device_sync(0..100, Direction::Bidirectional), Ok(()));
     assert_eq!(block.cpu_sync(0..100, Direction::Bidirectional), Ok(()));
-    assert!(matches!(block.cpu_sync(0..(2 << 20) + 1, Direction::FromDevice), Err(Error::OutOfRange { .. })));
+    assert!(matches!(
+        block.cpu_sync(0..(2 << 20) + 1, Direction::FromDevice),
+        Err(Error::OutOfRange { .. })
+    ));
 }
 
 #[test]
@@ -221,24 +256,33 @@ fn an_ordinary_user_is_told_that_addresses_are_hidden() {
         Ok(_) => 45,
     };
     if Uid::effective().is_root() {
-        let Some(_one) = ready("an_ordinary_user_is_told_that_addresses_are_hidden", 1) else { return };
+        let Some(_one) = ready("an_ordinary_user_is_told_that_addresses_are_hidden", 1) else {
+            return;
+        };
         let nobody = Uid::from_raw(65534);
         // A process that changed its user may not read its own /proc: dumpable again, it is like
         // any other user's. It may lock nothing either; the hidden address is the more useful
         // message.
         let no_lock = || setrlimit(Resource::RLIMIT_MEMLOCK, 0, 0);
-        let drop_to = || no_lock().and_then(|()| setuid(nobody)).and_then(|()| prctl::set_dumpable(true));
+        let drop_to =
+            || no_lock().and_then(|()| setuid(nobody)).and_then(|()| prctl::set_dumpable(true));
         let ordinary = || if drop_to().is_ok() { hidden() } else { 46 };
         assert_eq!(in_child(ordinary), 42);
         let undumpable = || match setuid(nobody).map(|()| HugeTlb::new(1)) {
-            Ok(Err(Error::AttributeUnreadable { name: "/proc/self/pagemap", errno })) if errno == Errno::EACCES as i32 => 42,
+            Ok(Err(Error::AttributeUnreadable { name: "/proc/self/pagemap", errno }))
+                if errno == Errno::EACCES as i32 =>
+            {
+                42
+            }
             _ => 44,
         };
         assert_eq!(in_child(undumpable), 42);
     } else {
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let status = hidden();
-        let why = format!("not root, who gives up being it; this user got {status} (42 hidden, 43 no huge pages)");
+        let why = format!(
+            "not root, who gives up being it; this user got {status} (42 hidden, 43 no huge pages)"
+        );
         emulated::skipped("hugetlb::an_ordinary_user_is_told_that_addresses_are_hidden", &why);
         assert!(status == 42 || status == 43);
     }
@@ -247,12 +291,20 @@ fn an_ordinary_user_is_told_that_addresses_are_hidden() {
 #[test]
 fn more_than_is_reserved_is_enomem() {
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let surplus: usize =
-        fs::read_to_string("/proc/sys/vm/nr_overcommit_hugepages").ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+    let surplus: usize = fs::read_to_string("/proc/sys/vm/nr_overcommit_hugepages")
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or(0);
     let there = meminfo("HugePages_Free:") + surplus;
     let why = emulated::why()
-        .or_else(|| (there >= HugeTlb::MAX_PAGES).then(|| format!("{there} huge pages can be had, as many as one block may have")))
-        .or_else(|| (meminfo("Hugepagesize:") != 2048).then(|| "the default huge page is not 2 MiB here".to_owned()));
+        .or_else(|| {
+            (there >= HugeTlb::MAX_PAGES)
+                .then(|| format!("{there} huge pages can be had, as many as one block may have"))
+        })
+        .or_else(|| {
+            (meminfo("Hugepagesize:") != 2048)
+                .then(|| "the default huge page is not 2 MiB here".to_owned())
+        });
     if let Some(why) = why {
         return emulated::skipped("hugetlb::more_than_is_reserved_is_enomem", &why);
     }
@@ -265,6 +317,9 @@ fn a_length_out_of_bounds_never_reaches_the_kernel() {
     let max_bytes = HugeTlb::MAX_PAGES * HugeTlb::PAGE_BYTES;
     for len_bytes in [0, max_bytes + 1, usize::MAX] {
         let (value, max) = (len_bytes as u64, max_bytes as u64);
-        assert_eq!(HugeTlb::new(len_bytes).unwrap_err(), Error::Argument { name: "len_bytes", value, min: 1, max, multiple_of: 1 });
+        assert_eq!(
+            HugeTlb::new(len_bytes).unwrap_err(),
+            Error::Argument { name: "len_bytes", value, min: 1, max, multiple_of: 1 }
+        );
     }
 }

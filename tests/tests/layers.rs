@@ -31,7 +31,9 @@ fn heads(text: &str) -> Vec<(String, String)> {
                 }
                 return text.get(1..).unwrap_or_default();
             }
-            let end = text.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(text.len());
+            let end = text
+                .find(|letter: char| !letter.is_alphanumeric() && letter != '_')
+                .unwrap_or(text.len());
             let (name, rest) = text.split_at(end);
             names.push(name.to_owned());
             match rest.strip_prefix("::") {
@@ -59,8 +61,11 @@ fn imports(code: &str) -> impl Iterator<Item = (usize, &str)> {
 /// folder's module.
 fn beside(code: &str, depth: usize) -> impl Iterator<Item = (usize, &str)> {
     let up = "super::".repeat(depth);
-    let found: Vec<_> = code.match_indices(&up).map(|(at, _)| (at, code.get(at + up.len()..).unwrap())).collect();
-    found.into_iter().filter(move |(at, rest)| depth > 0 && !code.get(..*at).unwrap().ends_with("super::") && !rest.starts_with("super::"))
+    let found: Vec<_> =
+        code.match_indices(&up).map(|(at, _)| (at, code.get(at + up.len()..).unwrap())).collect();
+    found.into_iter().filter(move |(at, rest)| {
+        depth > 0 && !code.get(..*at).unwrap().ends_with("super::") && !rest.starts_with("super::")
+    })
 }
 
 /// How many folders the module in a file is below the crate's root.
@@ -71,16 +76,20 @@ fn depth(names: &[&str]) -> usize {
 /// The rooms of its folder that `code`, a file at `names`, imports, and where.
 fn rooms(names: &[&str], code: &str) -> Vec<(usize, String)> {
     let folder = names.first().copied().unwrap_or_default();
-    let named = imports(code).flat_map(|(at, _)| heads(code.get(at + "crate::".len()..).unwrap()).into_iter().map(move |head| (at, head)));
+    let named = imports(code).flat_map(|(at, _)| {
+        heads(code.get(at + "crate::".len()..).unwrap()).into_iter().map(move |head| (at, head))
+    });
     let named = named.filter(|(_, (to, _))| to == folder).map(|(at, (_, room))| (at, room));
-    let up = beside(code, depth(names) - 1).flat_map(|(at, rest)| heads(rest).into_iter().map(move |(room, _)| (at, room)));
+    let up = beside(code, depth(names) - 1)
+        .flat_map(|(at, rest)| heads(rest).into_iter().map(move |(room, _)| (at, room)));
     named.chain(up).collect()
 }
 
 /// The forbidden imports of `code`, a file at `path` below `runtime/core/src`.
 fn upward(path: &Path, code: &str) -> Vec<String> {
     let names: Vec<_> = path.iter().map(|name| name.to_str().unwrap()).collect();
-    let (folder, room) = (names.first().copied().unwrap_or_default(), names.get(1).copied().unwrap_or_default());
+    let (folder, room) =
+        (names.first().copied().unwrap_or_default(), names.get(1).copied().unwrap_or_default());
     let mut refused = Vec::new();
     let mut refuse = |at: usize, why: String| {
         let line = code.get(..at).unwrap().matches('\n').count() + 1;
@@ -94,7 +103,9 @@ fn upward(path: &Path, code: &str) -> Vec<String> {
         for (to, inner) in heads(code.get(at + "crate::".len()..).unwrap()) {
             match place(&FOLDERS, &to) {
                 None => refuse(at, format!("crate::{to} names the crate's root: name its folder")),
-                Some(there) if there > here => refuse(at, format!("{folder} -> {to}::{inner} points upward")),
+                Some(there) if there > here => {
+                    refuse(at, format!("{folder} -> {to}::{inner} points upward"))
+                }
                 Some(_) => {}
             }
         }
@@ -116,11 +127,15 @@ fn upward(path: &Path, code: &str) -> Vec<String> {
 #[test]
 fn no_import_points_upward() {
     let folder = root().join("runtime/core/src");
-    let files: Vec<_> = sources(&folder).into_iter().filter(|path| !path.ends_with("src/lib.rs")).collect();
+    let files: Vec<_> =
+        sources(&folder).into_iter().filter(|path| !path.ends_with("src/lib.rs")).collect();
     assert!(files.len() > 90, "all of the sources are found: {}", files.len());
     let mut refused = Vec::new();
     for path in files {
-        refused.extend(upward(path.strip_prefix(&folder).unwrap(), &built(&fs::read_to_string(&path).unwrap())));
+        refused.extend(upward(
+            path.strip_prefix(&folder).unwrap(),
+            &built(&fs::read_to_string(&path).unwrap()),
+        ));
     }
     assert!(refused.is_empty(), "\n{}\n", refused.join("\n"));
 }
@@ -128,8 +143,18 @@ fn no_import_points_upward() {
 #[test]
 fn the_reading_itself_is_right() {
     let one = |path: &str, code: &str| upward(Path::new(path), code);
-    assert_eq!(one("mem/port.rs", "\nuse crate::linux::Spin;\n"), ["runtime/core/src/mem/port.rs:2: mem -> linux::Spin points upward"]);
-    assert_eq!(one("mem/buf/cpu.rs", "use crate::{\n    types::{Error, Result},\n    job::{self, Engine as E},\n};").len(), 2);
+    assert_eq!(
+        one("mem/port.rs", "\nuse crate::linux::Spin;\n"),
+        ["runtime/core/src/mem/port.rs:2: mem -> linux::Spin points upward"]
+    );
+    assert_eq!(
+        one(
+            "mem/buf/cpu.rs",
+            "use crate::{\n    types::{Error, Result},\n    job::{self, Engine as E},\n};"
+        )
+        .len(),
+        2
+    );
     assert_eq!(one("linux/guard/arm.rs", "fn f() -> crate::linux::vfio::Vfio {}").len(), 1);
     for (path, code) in [
         ("linux/os/fd.rs", "use super::super::vfio::Vfio;"),
@@ -138,12 +163,23 @@ fn the_reading_itself_is_right() {
     ] {
         assert_eq!(one(path, code).len(), 1, "{path}: {code}");
     }
-    assert!(one("linux/os/fd.rs", "use super::vfio::Vfio;").is_empty(), "a file of the room itself");
-    assert_eq!(one("linux/mod.rs", "use crate::Region;").len(), 1, "the root's names hide where they come from");
+    assert!(
+        one("linux/os/fd.rs", "use super::vfio::Vfio;").is_empty(),
+        "a file of the room itself"
+    );
+    assert_eq!(
+        one("linux/mod.rs", "use crate::Region;").len(),
+        1,
+        "the root's names hide where they come from"
+    );
     assert_eq!(one("hw/wait.rs", "use super::super::job::Engine;").len(), 1);
     assert_eq!(one("hw/mod.rs", "use super::job::Engine;").len(), 1);
     assert_eq!(one("alloc/mod.rs", "").len(), 1, "each folder is a folder");
-    for right in ["use crate::{types::*, mem::{self, Region}};", "use super::device::Uio;", "use crate::linux::os::fd::Fd;"] {
+    for right in [
+        "use crate::{types::*, mem::{self, Region}};",
+        "use super::device::Uio;",
+        "use crate::linux::os::fd::Fd;",
+    ] {
         assert!(one("linux/vfio/mod.rs", right).is_empty(), "{right}");
     }
 }

@@ -3,7 +3,11 @@
 //! `.ci/run` has it, reads the short sets under one aliasing model; `CONTIGO_MIRI=all`, as
 //! `.ci/nightly` has it, all of them under both, except for two long ones. Elsewhere it prints that
 //! it was skipped.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use nix::{
     sys::signal::{Signal, killpg},
@@ -43,7 +47,11 @@ const SETS: [(&[&str], &[&str], u32); 7] = [
     ),
     (&["--package=contigo-tests", "--test=core_smoke"], &[], 8),
     (&["--package=contigo-tests", "--test=dlpack"], &[], 20),
-    (&["--package=contigo-tests", "--test=audit"], &["--skip", "registers_are", "--skip", "an_iommu"], 10),
+    (
+        &["--package=contigo-tests", "--test=audit"],
+        &["--skip", "registers_are", "--skip", "an_iommu"],
+        10,
+    ),
     (
         &["--package=contigo-tests", "--test=errors"],
         &["memory::", "jobs::", "devices::", "--skip", "not_there", "--skip", "will_not_stop"],
@@ -77,13 +85,22 @@ fn cargo_miri(arguments: &[&str]) -> Command {
     command.current_dir(root).args(["+nightly", "miri"]).args(arguments);
     // The variables that the outer cargo and its rustup proxy set would choose their toolchain
     // again.
-    for name in
-        ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTDOC", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "LD_LIBRARY_PATH"]
-    {
+    for name in [
+        "RUSTUP_TOOLCHAIN",
+        "CARGO",
+        "RUSTC",
+        "RUSTDOC",
+        "RUSTFLAGS",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "CARGO_BUILD_TARGET",
+        "LD_LIBRARY_PATH",
+    ] {
         command.env_remove(name);
     }
     // Not the outer cargo's folder: it may hold its lock.
-    command.env("CARGO_TARGET_DIR", root.join("target").join("miri")).env("CARGO_TERM_COLOR", "never");
+    command
+        .env("CARGO_TARGET_DIR", root.join("target").join("miri"))
+        .env("CARGO_TERM_COLOR", "never");
     command
 }
 
@@ -111,7 +128,11 @@ fn missing() -> Option<String> {
     match cargo_miri(&["--version"]).output() {
         Err(error) => Some(format!("no cargo to run it with: {error}")),
         Ok(output) if !output.status.success() => {
-            let told = String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("it says nothing").to_owned();
+            let told = String::from_utf8_lossy(&output.stderr)
+                .lines()
+                .next()
+                .unwrap_or("it says nothing")
+                .to_owned();
             Some(format!("rustup component add --toolchain nightly miri rust-src ({told})"))
         }
         Ok(_) => None,
@@ -120,7 +141,9 @@ fn missing() -> Option<String> {
 
 /// How many tests the harnesses in `text` say have passed.
 fn passed(text: &str) -> u32 {
-    let counts = text.lines().filter_map(|line| line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse::<u32>().ok());
+    let counts = text.lines().filter_map(|line| {
+        line.strip_prefix("test result: ok. ")?.split(' ').next()?.parse::<u32>().ok()
+    });
     counts.sum()
 }
 
@@ -129,7 +152,11 @@ fn the_core_has_no_undefined_behaviour_that_miri_knows() {
     let models = match std::env::var("CONTIGO_MIRI").as_deref() {
         Ok("1") => SHORT,
         Ok("all") => ALL,
-        _ => return say("skipped: Miri on the core; CONTIGO_MIRI=1 asks for it, or CONTIGO_MIRI=all"),
+        _ => {
+            return say(
+                "skipped: Miri on the core; CONTIGO_MIRI=1 asks for it, or CONTIGO_MIRI=all",
+            );
+        }
     };
     if let Some(why) = missing() {
         return say(&format!("skipped: Miri on the core; {why}"));
@@ -160,7 +187,6 @@ fn read_sets(model: &str, flags: &str, sets: usize, log: &Path) {
 
 #[test]
 fn the_count_of_passed_tests_is_read_right() {
-    let text =
-        "running 2 tests\ntest result: ok. 2 passed; 0 failed\n\ntest result: ok. 11 passed; 0 failed\ntest result: FAILED. 3 passed";
+    let text = "running 2 tests\ntest result: ok. 2 passed; 0 failed\n\ntest result: ok. 11 passed; 0 failed\ntest result: FAILED. 3 passed";
     assert_eq!(passed(text), 13);
 }

@@ -31,7 +31,14 @@ use std::{
     time::Duration,
 };
 
-const PORT: Port = Port { name: "test", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+const PORT: Port = Port {
+    name: "test",
+    bus: Bus::Soc,
+    offset: 0,
+    addr_bits: 32,
+    window: (0, u32::MAX as u64),
+    coherent: false,
+};
 const POLLED: Attach = Attach { window: 0, interrupt: false };
 
 fn memory(text: &str) -> MemoryName {
@@ -60,7 +67,9 @@ fn lines<N: std::fmt::Display>(entries: impl Iterator<Item = Entry<N>>) -> Vec<S
 /// A board with a bit of everything.
 fn board() -> FakeDevices {
     let tree = FakeDevices::new();
-    for (name, class) in [("udmabuf1", "udmabuf"), ("udmabuf0", "u-dma-buf"), ("udmabuf-smmu", "u-dma-buf")] {
+    for (name, class) in
+        [("udmabuf1", "udmabuf"), ("udmabuf0", "u-dma-buf"), ("udmabuf-smmu", "u-dma-buf")]
+    {
         tree.file(&format!("sys/class/{class}/{name}/size"), "1048576\n");
         tree.file(&format!("sys/class/{class}/{name}/phys_addr"), "0x0000000030000000\n");
         tree.file(&format!("dev/{name}"), "");
@@ -79,9 +88,15 @@ fn board() -> FakeDevices {
     tree.uio(3, None, "uio_pci_generic");
     for (address, driver) in [("0000:00:01.0", "vfio-pci"), ("0000:00:02.0", "nvme")] {
         tree.pci(address, 0x1234, 0x11E8);
-        tree.link(&FakeDevices::pci_path(address, "driver"), &format!("../../../../bus/pci/drivers/{driver}"));
+        tree.link(
+            &FakeDevices::pci_path(address, "driver"),
+            &format!("../../../../bus/pci/drivers/{driver}"),
+        );
     }
-    tree.link(&FakeDevices::pci_path("0000:00:01.0", "iommu_group"), "../../../kernel/iommu_groups/12");
+    tree.link(
+        &FakeDevices::pci_path("0000:00:01.0", "iommu_group"),
+        "../../../kernel/iommu_groups/12",
+    );
     tree.file("dev/vfio/12", "");
     tree
 }
@@ -91,7 +106,13 @@ fn one_opening_of_a_uio_device_serves_one_driver_after_the_other() {
     let tree = board();
     let opened = open(&tree, "uio:dma-controller").unwrap();
     assert_eq!((opened.port(), opened.name()), (None, &device("uio:dma-controller")));
-    assert_eq!(opened.attach(POLLED).map(|_| ()).map_err(|error| error.to_string().contains("name its port")), Err(true));
+    assert_eq!(
+        opened
+            .attach(POLLED)
+            .map(|_| ())
+            .map_err(|error| error.to_string().contains("name its port")),
+        Err(true)
+    );
     for how in [POLLED, Attach::default()] {
         let driver = wired(&opened, how).unwrap();
         assert_eq!((driver.read32(0), driver.len_bytes(), driver.port()), (0x1001, 0x1000, &PORT));
@@ -101,17 +122,34 @@ fn one_opening_of_a_uio_device_serves_one_driver_after_the_other() {
         assert_eq!(tree.word("dev/uio1", 4), 9);
         assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::HasDriver));
     }
-    assert_eq!(open(&tree, "uio:1").map(|_| ()), Err(Error::InUse { errno: libc::EWOULDBLOCK }), "one opening");
+    assert_eq!(
+        open(&tree, "uio:1").map(|_| ()),
+        Err(Error::InUse { errno: libc::EWOULDBLOCK }),
+        "one opening"
+    );
     let second = Attach { window: 1, ..POLLED };
-    assert!(matches!(wired(&opened, second).map(|_| ()), Err(Error::Argument { name: "window", value: 1, .. })));
-    assert_eq!(wired(&opened, POLLED).map(|_| ()), Ok(()), "a refused opening gives back the device");
+    assert!(matches!(
+        wired(&opened, second).map(|_| ()),
+        Err(Error::Argument { name: "window", value: 1, .. })
+    ));
+    assert_eq!(
+        wired(&opened, POLLED).map(|_| ()),
+        Ok(()),
+        "a refused opening gives back the device"
+    );
     drop(opened);
     assert_eq!(tree.held(), (0, 0));
-    assert_eq!(open(&tree, "uio:dma").map(|_| ()), Err(Error::Ambiguous { what: "UIO device", matches: 2 }));
+    assert_eq!(
+        open(&tree, "uio:dma").map(|_| ()),
+        Err(Error::Ambiguous { what: "UIO device", matches: 2 })
+    );
     assert_eq!(open(&tree, "uio:10").map(|_| ()), Ok(()));
     let none = open(&tree, "guard:f8003000").map(|_| ());
     assert!(
-        matches!(none, Err(Error::NotFound { what: "device that is bound to the kernel module contigo", .. })),
+        matches!(
+            none,
+            Err(Error::NotFound { what: "device that is bound to the kernel module contigo", .. })
+        ),
         "this machine's: {none:?}"
     );
 }
@@ -136,12 +174,17 @@ fn a_node_that_is_called_like_a_number_is_listed_by_its_own_number() {
     tree.uio(3, Some("other@1000"), "other");
     tree.uio(5, None, "3");
     tree.map(5, 0, "0x50000000", "0x1000", "0x0");
-    let entries: Vec<_> = Inventory::under(tree.root()).devices().filter(|entry| entry.kind == "uio").collect();
+    let entries: Vec<_> =
+        Inventory::under(tree.root()).devices().filter(|entry| entry.kind == "uio").collect();
     assert_eq!(entries.len(), 2);
     for entry in entries {
         let name = entry.name.unwrap().to_string();
         let opened = open(&tree, &name).unwrap();
-        assert_eq!((opened.addr().map(|addr| addr.0), entry.why), (entry.facts.addr, None), "{name}");
+        assert_eq!(
+            (opened.addr().map(|addr| addr.0), entry.why),
+            (entry.facts.addr, None),
+            "{name}"
+        );
     }
 }
 
@@ -149,7 +192,11 @@ fn a_node_that_is_called_like_a_number_is_listed_by_its_own_number() {
 #[test]
 fn a_pipe_in_a_tree_blocks_no_caller() {
     let tree = board();
-    let pipes = ["class/u-dma-buf/udmabuf0/size", "class/u-dma-buf/udmabuf0/device/of_node/iommus", "class/uio/uio1/name"];
+    let pipes = [
+        "class/u-dma-buf/udmabuf0/size",
+        "class/u-dma-buf/udmabuf0/device/of_node/iommus",
+        "class/uio/uio1/name",
+    ];
     for path in pipes {
         let path = tree.path(&format!("sys/{path}"));
         let _ = fs::remove_file(&path);
@@ -157,11 +204,17 @@ fn a_pipe_in_a_tree_blocks_no_caller() {
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
     }
     let root = tree.root().to_owned();
-    let looked =
-        std::thread::spawn(move || (lines(Inventory::under(&root).memories()).len(), lines(Inventory::under(&root).devices()).len()));
+    let looked = std::thread::spawn(move || {
+        (
+            lines(Inventory::under(&root).memories()).len(),
+            lines(Inventory::under(&root).devices()).len(),
+        )
+    });
     for _ in 0..500 {
         if looked.is_finished() {
-            return assert!(looked.join().is_ok_and(|(memories, devices)| memories > 6 && devices > 6));
+            return assert!(
+                looked.join().is_ok_and(|(memories, devices)| memories > 6 && devices > 6)
+            );
         }
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -176,15 +229,29 @@ fn a_pci_function_answers_once_it_is_attached_and_masters_the_bus_when_told() {
     let command = || tree.config(EDU)[4];
     let opened = open(&tree, "pci:0000:00:01.0").unwrap();
     assert_eq!(command() & 0b110, 2, "as it was");
-    fs::write(tree.path(&FakeDevices::pci_path(EDU, "config")), [0xFF, 0xFF, 0xFF, 0xFF, 0x04, 0x05, 0xFF, 0xFF]).unwrap();
+    fs::write(
+        tree.path(&FakeDevices::pci_path(EDU, "config")),
+        [0xFF, 0xFF, 0xFF, 0xFF, 0x04, 0x05, 0xFF, 0xFF],
+    )
+    .unwrap();
     let driver = wired(&opened, POLLED).unwrap();
-    assert_eq!((driver.read32(0), command() & 0b110), (0x0100_00ED, 2), "it answers, and attaching cleared its bus mastering");
+    assert_eq!(
+        (driver.read32(0), command() & 0b110),
+        (0x0100_00ED, 2),
+        "it answers, and attaching cleared its bus mastering"
+    );
     // SAFETY: no device.
     unsafe { opened.enable_bus_master().unwrap() };
     assert_eq!(command() & 0b110, 6);
     drop(driver);
     let other = Attach { window: 5, ..POLLED };
-    assert!(matches!(wired(&opened, other).map(|_| ()), Err(Error::Argument { name: "window", value: 5, .. })), "one window an opening");
+    assert!(
+        matches!(
+            wired(&opened, other).map(|_| ()),
+            Err(Error::Argument { name: "window", value: 5, .. })
+        ),
+        "one window an opening"
+    );
     assert_eq!(wired(&opened, POLLED).unwrap().read32(0), 0x0100_00ED, "again");
     drop(opened);
     assert_eq!(tree.held(), (0, 0));
@@ -200,7 +267,8 @@ fn copies(name: &str, names: [&str; 2]) -> Result<(), Error> {
         let buf = |len| region.alloc(len, Align::PAGE);
         let (mut from, to) = (buf(4096)?, buf(4096)?);
         from.view_mut::<u8>()?.fill(0xA5);
-        let copied = |to: &CpuBuf| to.view::<u8>().map(|bytes| bytes.iter().all(|byte| *byte == 0xA5));
+        let copied =
+            |to: &CpuBuf| to.view::<u8>().map(|bytes| bytes.iter().all(|byte| *byte == 0xA5));
         let operands = [from.to_device(..), to.from_device(..)];
         let [_, to] = match opened.name().argument() {
             "pl330" => {
@@ -209,7 +277,11 @@ fn copies(name: &str, names: [&str; 2]) -> Result<(), Error> {
                 Queue::new(driver, 1)?.run(operands, &[], Duration::from_millis(20))?
             }
             // SAFETY: the model is a ZDMA.
-            _ => Queue::new(unsafe { Zdma::simple(attached)? }, 1)?.run(operands, &[], Duration::from_millis(20))?,
+            _ => Queue::new(unsafe { Zdma::simple(attached)? }, 1)?.run(
+                operands,
+                &[],
+                Duration::from_millis(20),
+            )?,
         }
         .buffers;
         assert_eq!(copied(&to), Ok(true), "{name} {text}");
@@ -241,7 +313,8 @@ fn threads_that_share_a_simulated_device_lose_no_write() {
             // SAFETY: no job is started.
             unsafe { driver.write32(SRC_ADDR, value) };
             // All ones say that it could not be asked.
-            let answer = (0..1_000).map(|_| driver.read32(SRC_ADDR)).find(|answer| *answer != u32::MAX);
+            let answer =
+                (0..1_000).map(|_| driver.read32(SRC_ADDR)).find(|answer| *answer != u32::MAX);
             answer.is_some_and(|answer| answer != value)
         });
         done.store(true, Ordering::Relaxed);
@@ -251,17 +324,29 @@ fn threads_that_share_a_simulated_device_lose_no_write() {
 
 #[test]
 fn memory_that_belongs_to_a_device_comes_from_that_device() {
-    let owned = ["sim:7", "vfio:0000:01:00.0", "guard:f8003000", "dma-heap:linux,cma@guard:f8003000"].map(memory);
+    let owned =
+        ["sim:7", "vfio:0000:01:00.0", "guard:f8003000", "dma-heap:linux,cma@guard:f8003000"]
+            .map(memory);
     // Of an open device.
     assert_eq!(memory("guard").open(4096).map(|_| ()), Err(Error::NeedsDevice { kind: "guard" }));
     let opened = device("sim:board@8").open().unwrap();
     for name in owned.into_iter().chain([memory("guard")]) {
-        assert_eq!(opened.memory(&name, 4096).map(|_| ()), Err(Error::NeedsDevice { kind: name.kind() }), "{name}");
+        assert_eq!(
+            opened.memory(&name, 4096).map(|_| ()),
+            Err(Error::NeedsDevice { kind: name.kind() }),
+            "{name}"
+        );
     }
-    assert_eq!(opened.memory(&memory("sim:8"), 4096).unwrap().mapping().bus, opened.port().unwrap().bus);
+    assert_eq!(
+        opened.memory(&memory("sim:8"), 4096).unwrap().mapping().bus,
+        opened.port().unwrap().bus
+    );
     assert_eq!(
         opened.attach(POLLED).map(|_| ()),
-        Err(Error::Unsupported { what: "this simulated board has memory alone", fix: "open a device on it, as sim:zdma" })
+        Err(Error::Unsupported {
+            what: "this simulated board has memory alone",
+            fix: "open a device on it, as sim:zdma"
+        })
     );
     let buses = [(); 2].map(|()| memory("sim:7").open(4096).unwrap().mapping().bus);
     assert_ne!(buses[0], buses[1], "each opening is a board");
@@ -272,16 +357,31 @@ fn memory_that_belongs_to_a_device_comes_from_that_device() {
     let tree = board();
     let said = Inventory::under(tree.root()).memory_error(&name, refused).to_string();
     // Its kind first, then what can be opened.
-    assert!(said.starts_with(&format!("{refused}; this machine has vfio:0000:00:01.0; guard:f8003000.dma-controller; ")), "{said}");
+    assert!(
+        said.starts_with(&format!(
+            "{refused}; this machine has vfio:0000:00:01.0; guard:f8003000.dma-controller; "
+        )),
+        "{said}"
+    );
     assert!(said.ends_with("; sim; contigo info lists the rest"), "{said}");
-    let said = Inventory::under(tree.root()).memory_error(&memory("hugetlb"), Error::Busy).to_string();
-    assert!(said.ends_with("; no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages"), "{said}");
+    let said =
+        Inventory::under(tree.root()).memory_error(&memory("hugetlb"), Error::Busy).to_string();
+    assert!(
+        said.ends_with("; no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages"),
+        "{said}"
+    );
     let said = Inventory::under(tree.root())
         .device_error(&device("uio:none"), Error::NotFound { what: "UIO device", among: 4.into() })
         .to_string();
-    assert!(said.contains("others that are here: 4; this machine has uio:") && said.contains("; uio:dma-controller@f8003000; "), "{said}");
+    assert!(
+        said.contains("others that are here: 4; this machine has uio:")
+            && said.contains("; uio:dma-controller@f8003000; "),
+        "{said}"
+    );
     // Eight names, between the two ends.
     assert_eq!(said.split("; ").count(), 1 + 8 + 2, "{said}");
-    let said = Inventory::under(tree.root()).device_error(&device("uio:dma-controller"), Error::Busy).to_string();
+    let said = Inventory::under(tree.root())
+        .device_error(&device("uio:dma-controller"), Error::Busy)
+        .to_string();
     assert_eq!(said, Error::Busy.to_string());
 }

@@ -70,7 +70,12 @@ type Ended = Result<Option<Done<[DevBuf; 4]>>, JobError<[DevBuf; 4]>>;
 
 impl Tally {
     /// The buffers of a job that worked out; after one that did not, the queue is empty.
-    fn settle(&mut self, ended: Ended, device: &SimGemm8, queue: &mut GemmQueue) -> Result<Option<[DevBuf; 4]>> {
+    fn settle(
+        &mut self,
+        ended: Ended,
+        device: &SimGemm8,
+        queue: &mut GemmQueue,
+    ) -> Result<Option<[DevBuf; 4]>> {
         match ended {
             Ok(Some(done)) => return Ok(Some(done.buffers)),
             Ok(None) | Err(_) => self.failed += 1,
@@ -106,8 +111,14 @@ fn thousand_jobs(device: &SimGemm8, port: Port, region: &Region, compare: bool) 
         bias.view_at_mut::<i32>(..64)?.fill(3);
         if job % 8 == 0 {
             // Into a block of the region, and stopped under way.
-            let (tensor, row) = (region.alloc(300, Align::DLPACK)?, region.clone().pool(2, SLOT)?.take()?);
-            let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), tensor.from_device(..16)];
+            let (tensor, row) =
+                (region.alloc(300, Align::DLPACK)?, region.clone().pool(2, SLOT)?.take()?);
+            let operands = [
+                a.to_device(..16),
+                b.to_device(..),
+                bias.to_device(..64),
+                tensor.from_device(..16),
+            ];
             queue.submit(operands, &GEMM.words())?;
             drop(row);
             tally.stop(device, &mut queue)?;
@@ -115,7 +126,8 @@ fn thousand_jobs(device: &SimGemm8, port: Port, region: &Region, compare: bool) 
         }
         let c = pool.take()?;
         region.host_ptr_of(&port, region.dev_addr_of(&port, c.view::<u8>()?.as_ptr(), SLOT)?)?;
-        let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)];
+        let operands =
+            [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)];
         let operands = match queue.submit(operands, &Gemm { n: 17, ..GEMM }.words()) {
             Err(JobError { buffers: Some(operands), .. }) => operands,
             _ => return Err(Error::Busy),
@@ -142,14 +154,24 @@ fn thousand_jobs(device: &SimGemm8, port: Port, region: &Region, compare: bool) 
         tally.good += 1;
     }
     // What a stuck device had came back too.
-    if (pool.taken(), region.free_bytes()) == (0, free_bytes) { Ok(tally) } else { Err(Error::Busy) }
+    if (pool.taken(), region.free_bytes()) == (0, free_bytes) {
+        Ok(tally)
+    } else {
+        Err(Error::Busy)
+    }
 }
 
 /// The work of every job here, counted as it happened: to listen allocates nothing either.
 static LEDGER: Ledger<64> = Ledger::new();
 
 /// Opens a backend and runs the jobs, all of it counted.
-fn none_on<B: Backend + 'static>(name: &str, board: &SimBoard, port: Port, compare: bool, open: impl FnOnce() -> Result<B>) {
+fn none_on<B: Backend + 'static>(
+    name: &str,
+    board: &SimBoard,
+    port: Port,
+    compare: bool,
+    open: impl FnOnce() -> Result<B>,
+) {
     // The first test sets it, for all of them.
     let _ = trace::set_listener(&LEDGER);
     let submitted = LEDGER.total(Kind::Submit).calls;
@@ -159,7 +181,14 @@ fn none_on<B: Backend + 'static>(name: &str, board: &SimBoard, port: Port, compa
         thousand_jobs(&device, port, &region, compare)
     });
     let tally = tally.unwrap();
-    assert!(tally.good > 300 && tally.chained > 400 && tally.failed > 100 && tally.stuck > 0 && tally.refused > 800, "{tally:?}");
+    assert!(
+        tally.good > 300
+            && tally.chained > 400
+            && tally.failed > 100
+            && tally.stuck > 0
+            && tally.refused > 800,
+        "{tally:?}"
+    );
     assert_eq!(allocations, 0, "{name}: {tally:?}");
     assert!(LEDGER.total(Kind::Submit).calls >= submitted + 500, "{LEDGER:?}");
 }
@@ -171,5 +200,10 @@ fn board() -> SimBoard {
 /// A port for real memory: it reaches all of it. On arm64 the runtime maintains the caches;
 /// elsewhere the port must snoop.
 fn wide(board: &SimBoard) -> Port {
-    Port { addr_bits: 64, window: (0, u64::MAX), coherent: !cfg!(target_arch = "aarch64"), ..board.port() }
+    Port {
+        addr_bits: 64,
+        window: (0, u64::MAX),
+        coherent: !cfg!(target_arch = "aarch64"),
+        ..board.port()
+    }
 }

@@ -64,7 +64,8 @@ fn say(text: &str) {
 /// From here on, a system call is the end of this process.
 fn give_up_system_calls() {
     let number = u32::try_from(std::mem::offset_of!(libc::seccomp_data, nr)).unwrap_or(0);
-    let allow = |call: libc::c_long, jump| jump_if_equal(u32::try_from(call).unwrap_or(u32::MAX), jump);
+    let allow =
+        |call: libc::c_long, jump| jump_if_equal(u32::try_from(call).unwrap_or(u32::MAX), jump);
     let mut filter = [
         statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, number),
         allow(libc::SYS_write, 2),
@@ -145,8 +146,10 @@ impl<M: Mmio> Software<M> {
             // SAFETY: the operands of `GEMM` are a device's now, which this is, and as long as
             // `check` demands.
             unsafe {
-                let product =
-                    |inner: usize| i32::from(a.add(inner).cast::<i8>().read()) * i32::from(b.add(16 * inner + column).cast::<i8>().read());
+                let product = |inner: usize| {
+                    i32::from(a.add(inner).cast::<i8>().read())
+                        * i32::from(b.add(16 * inner + column).cast::<i8>().read())
+                };
                 let sum = bias.cast::<i32>().add(column).read() + (0..16).map(product).sum::<i32>();
                 c.add(column).cast::<i8>().write(i8::try_from(sum).unwrap_or(i8::MAX));
                 self.registers.write32(regs::BYTES_OUT.offset(), 16);
@@ -165,7 +168,9 @@ unsafe impl<M: Mmio> Mmio for Software<M> {
             if self.looks.get() == 0 {
                 self.multiply();
                 // SAFETY: plain memory.
-                unsafe { self.registers.write32(offset, regs::AP_DONE | regs::AP_IDLE | regs::AP_READY) };
+                unsafe {
+                    self.registers.write32(offset, regs::AP_DONE | regs::AP_IDLE | regs::AP_READY)
+                };
             }
         }
         let value = self.registers.read32(offset);
@@ -191,7 +196,11 @@ unsafe impl<M: Mmio> Mmio for Software<M> {
 
 /// One job and the next on its output, with buffers from everywhere. `Err` also where the result is
 /// wrong.
-fn two_jobs<M: Mmio>(queue: &mut Queue<Gemm8<Wired<Software<M>, Spin>>>, region: &Region, pool: &Pool) -> Result<()> {
+fn two_jobs<M: Mmio>(
+    queue: &mut Queue<Gemm8<Wired<Software<M>, Spin>>>,
+    region: &Region,
+    pool: &Pool,
+) -> Result<()> {
     let (mut a, mut b) = (pool.take()?, pool.take()?);
     let (mut bias, c) = (region.alloc(64, Align::DLPACK)?, pool.take()?);
     a.view_at_mut::<i8>(..16)?.fill(1);
@@ -212,7 +221,8 @@ fn two_jobs<M: Mmio>(queue: &mut Queue<Gemm8<Wired<Software<M>, Spin>>>, region:
 }
 
 /// The words of a gemm8 that has nothing to do, by their offsets.
-const IDLE: [(usize, u32); 2] = [(regs::CTRL.offset(), regs::AP_IDLE), (regs::ID.offset(), regs::ID_VALUE)];
+const IDLE: [(usize, u32); 2] =
+    [(regs::CTRL.offset(), regs::AP_IDLE), (regs::ID.offset(), regs::ID_VALUE)];
 
 /// As [`child_with`], with registers in memory of its own.
 fn child(backend: impl Backend + 'static, port: Port, report: i32) -> Result<()> {
@@ -220,12 +230,18 @@ fn child(backend: impl Backend + 'static, port: Port, report: i32) -> Result<()>
     IDLE.iter().for_each(|(offset, word)| words[offset / 4] = *word);
     // SAFETY: the array lives as long as this process's only thread needs it, and is reached
     // through the window alone.
-    let registers = unsafe { MmioWindow::new(NonNull::from(&mut words).cast(), regs::WINDOW_BYTES) };
+    let registers =
+        unsafe { MmioWindow::new(NonNull::from(&mut words).cast(), regs::WINDOW_BYTES) };
     child_with(registers, backend, port, report)
 }
 
 /// The child's work: everything up to the first job in the open, the rest with no system calls.
-fn child_with(registers: impl Mmio, backend: impl Backend + 'static, port: Port, report: i32) -> Result<()> {
+fn child_with(
+    registers: impl Mmio,
+    backend: impl Backend + 'static,
+    port: Port,
+    report: i32,
+) -> Result<()> {
     let region = Region::new(backend)?;
     let pool = region.pool(70, SLOT)?;
     let hardware = Software { registers, region: region.clone(), port, looks: Cell::new(0) };
@@ -253,7 +269,10 @@ fn packets(report: i32) -> Result<()> {
     let device = SimDevice::with_model(
         &board,
         board.port(),
-        AxiDmaModel::new(CoreSpec::camera(SourceConfig { packet_bytes: 512, ..SourceConfig::default() }, 512)),
+        AxiDmaModel::new(CoreSpec::camera(
+            SourceConfig { packet_bytes: 512, ..SourceConfig::default() },
+            512,
+        )),
     );
     let region = Region::new(board.memory(64 << 10)?)?;
     let pool = region.pool(8, 512)?;
@@ -266,7 +285,10 @@ fn packets(report: i32) -> Result<()> {
     let other = SimDevice::with_model(
         &board,
         board.port(),
-        AxiDmaModel::new(CoreSpec::camera(SourceConfig { packet_bytes: 512, ..SourceConfig::default() }, 512)),
+        AxiDmaModel::new(CoreSpec::camera(
+            SourceConfig { packet_bytes: 512, ..SourceConfig::default() },
+            512,
+        )),
     );
     let camera = other.window()?.channel(
         Side::S2mm,
@@ -320,7 +342,11 @@ fn can_be_shown_here(test: &str) -> Option<()> {
     });
     match ended {
         WaitStatus::Exited(_, DONE) => Some(()),
-        WaitStatus::Signaled(_, Signal::SIGSYS, _) if contigo::Wait::looks_before_clock(&Spin) > 0 => Some(()),
+        WaitStatus::Signaled(_, Signal::SIGSYS, _)
+            if contigo::Wait::looks_before_clock(&Spin) > 0 =>
+        {
+            Some(())
+        }
         WaitStatus::Signaled(_, Signal::SIGSYS, _) => {
             emulated::skipped(test, "this machine's clock is not answered by the vDSO");
             None
@@ -333,7 +359,9 @@ fn can_be_shown_here(test: &str) -> Option<()> {
 fn thousand_jobs_ran(memory: &str, (ended, told): (WaitStatus, Vec<u8>)) {
     match ended {
         WaitStatus::Exited(_, DONE) => {}
-        WaitStatus::Signaled(_, Signal::SIGSYS, _) => panic!("{memory}: a polled job made a system call"),
+        WaitStatus::Signaled(_, Signal::SIGSYS, _) => {
+            panic!("{memory}: a polled job made a system call")
+        }
         other => panic!("{memory}: {other:?}"),
     }
     let jobs = u64::from_ne_bytes(told.try_into().unwrap());
@@ -352,8 +380,13 @@ fn a_system_call_is_the_end_of_the_child() {
         exit(DONE)
     });
     match ended {
-        WaitStatus::Exited(_, NO_SECCOMP) => emulated::skipped("no_syscalls::a_system_call_is_the_end_of_the_child", &no_seccomp()),
-        other => assert!(matches!(other, WaitStatus::Signaled(_, Signal::SIGSYS, _)) && told.is_empty(), "{other:?}"),
+        WaitStatus::Exited(_, NO_SECCOMP) => {
+            emulated::skipped("no_syscalls::a_system_call_is_the_end_of_the_child", &no_seccomp())
+        }
+        other => assert!(
+            matches!(other, WaitStatus::Signaled(_, Signal::SIGSYS, _)) && told.is_empty(),
+            "{other:?}"
+        ),
     }
 }
 
@@ -376,10 +409,22 @@ fn none_on_a_guard() {
     let ended = in_child(|report| {
         let kernel = FakeGuard::new(GuardConfig { coherent: true, ..GuardConfig::default() });
         IDLE.iter().for_each(|(offset, word)| kernel.set_register(0, *offset as u64, *word));
-        let port = Port { name: "acp", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX.into()), coherent: true };
-        let _ = kernel
-            .open_guard()
-            .and_then(|guard| child_with(guard.registers(0)?, guard.allocate(64 << 10)?, guard.seen_through(port), report));
+        let port = Port {
+            name: "acp",
+            bus: Bus::Soc,
+            offset: 0,
+            addr_bits: 32,
+            window: (0, u32::MAX.into()),
+            coherent: true,
+        };
+        let _ = kernel.open_guard().and_then(|guard| {
+            child_with(
+                guard.registers(0)?,
+                guard.allocate(64 << 10)?,
+                guard.seen_through(port),
+                report,
+            )
+        });
         exit(FAILED)
     });
     thousand_jobs_ran("a guard's registers and memory", ended);
@@ -404,7 +449,14 @@ fn none_on_huge_pages() {
     let ended = in_child(|report| {
         // On arm64 the caches are maintained here, by instructions; on a PC every master snoops.
         let coherent = cfg!(target_arch = "x86_64");
-        let port = Port { name: "any-memory", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent };
+        let port = Port {
+            name: "any-memory",
+            bus: Bus::Soc,
+            offset: 0,
+            addr_bits: 64,
+            window: (0, u64::MAX),
+            coherent,
+        };
         let _ = HugeTlb::new(1).map(|memory| child(memory, port, report));
         exit(FAILED)
     });

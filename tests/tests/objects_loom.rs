@@ -140,7 +140,8 @@ fn claim(entry: &Entry) {
 
 #[test]
 fn an_entry_that_is_free_is_claimed_once_and_no_old_handle_names_it() {
-    let stale = |entry: &Entry| assert_eq!(entry.word.lease(BUF, 1), Err(Refusal::Stale { kind: BUF }));
+    let stale =
+        |entry: &Entry| assert_eq!(entry.word.lease(BUF, 1), Err(Refusal::Stale { kind: BUF }));
     for other in [claim, stale] {
         model(move || {
             let entry = Entry::with(bits(1, FREE));
@@ -204,7 +205,10 @@ fn a_pools_entry_is_kept_when_its_slot_is_free() {
 fn the_counts_have_their_limits() {
     model(|| {
         let word = Word(AtomicU64::new(bits(GENERATION_MAX, LIVE + USERS_MAX)));
-        assert_eq!(word.lease(BUF, GENERATION_MAX), Err(Refusal::StillUsed { kind: BUF, users: USERS_MAX }));
+        assert_eq!(
+            word.lease(BUF, GENERATION_MAX),
+            Err(Refusal::StillUsed { kind: BUF, users: USERS_MAX })
+        );
         assert_eq!((word.next_generation(), word.generation()), (None, GENERATION_MAX));
         assert_eq!(Word(AtomicU64::new(bits(GENERATION_MAX, FREE))).claim(), None);
     });
@@ -292,7 +296,10 @@ fn a_device_gets_a_buffer_behind_its_last_view() {
             let buffer = Buffer::new(views);
             race(&buffer, &[view, device]);
             // The last of them is gone, and a writer is alone.
-            assert_eq!((buffer.views.open(Access::Write), buffer.views.open(Access::Read)), (Ok(()), Err(Refusal::Viewed { views: 1 })));
+            assert_eq!(
+                (buffer.views.open(Access::Write), buffer.views.open(Access::Read)),
+                (Ok(()), Err(Refusal::Viewed { views: 1 }))
+            );
         });
     }
 }

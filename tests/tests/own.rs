@@ -54,7 +54,10 @@ impl App {
         let (mut from, to) = (self.frames.take().unwrap(), self.frames.take().unwrap());
         from.view_mut::<u8>().unwrap().fill(7);
         let Some(queue) = &mut self.queue else { return from };
-        let [_, to] = queue.run([from.to_device(..), to.from_device(..)], &[], Duration::from_millis(200)).unwrap().buffers;
+        let [_, to] = queue
+            .run([from.to_device(..), to.from_device(..)], &[], Duration::from_millis(200))
+            .unwrap()
+            .buffers;
         assert_eq!(to.view::<u8>().unwrap(), [7; SLOT]);
         to
     }
@@ -70,7 +73,8 @@ fn by_name(name: &str, settings: &str) -> (AnyMemory, Option<AnyDriver>) {
     let device = name.parse::<DeviceName>().unwrap().open().unwrap();
     let memory = |len_bytes| device.memory(&"sim".parse().unwrap(), len_bytes).unwrap();
     let row = row(name.trim_start_matches("sim:")).unwrap();
-    let own = (row.memory_bytes > 0).then(|| Region::new(memory(4096)).unwrap().alloc(row.memory_bytes, Align::LINE).unwrap());
+    let own = (row.memory_bytes > 0)
+        .then(|| Region::new(memory(4096)).unwrap().alloc(row.memory_bytes, Align::LINE).unwrap());
     let settings = Settings(settings);
     // SAFETY: the model is what the row is for, and no other code drives it.
     let driver = unsafe {
@@ -102,7 +106,10 @@ impl Footprint {
 }
 
 /// Ten thousand apps, each moved to a thread and dropped there, and its last buffer dropped here.
-fn ten_thousand<B: Backend + 'static>(name: &str, mut open: impl FnMut() -> (B, Option<AnyDriver>)) {
+fn ten_thousand<B: Backend + 'static>(
+    name: &str,
+    mut open: impl FnMut() -> (B, Option<AnyDriver>),
+) {
     let rounds = if emulated::why().is_some() { 100 } else { ROUNDS };
     let mut round = || {
         let (backend, driver) = open();
@@ -121,7 +128,10 @@ fn ten_thousand<B: Backend + 'static>(name: &str, mut open: impl FnMut() -> (B, 
     let (before, began) = (Footprint::now(), Instant::now());
     (0..rounds).for_each(|_| round());
     let after = Footprint::now();
-    println!("{name}: {rounds} apps in {:.1} s; before {before:?}, after {after:?}", began.elapsed().as_secs_f64());
+    println!(
+        "{name}: {rounds} apps in {:.1} s; before {before:?}, after {after:?}",
+        began.elapsed().as_secs_f64()
+    );
     assert_eq!((after.files, after.mappings), (before.files, before.mappings), "{name}");
     // The control blocks are 24 KiB, and the memory 64: one of a hundred that stayed would show.
     assert!(after.resident_kib <= before.resident_kib + 1024, "{name}: {before:?}, {after:?}");
@@ -132,8 +142,14 @@ fn ten_thousand_apps_leave_the_process_as_it_was() {
     let board = SimBoard::new(7);
     let device = SimZdma::new(&board, board.port());
     // At one address: the board gives each block that asks for none a new one, below 4 GiB.
-    let spec = SimSpec { len_bytes: 64 << 10, base: Some(BaseAddr::Phys(PhysAddr(0x1000_0000))), ..SimSpec::default() };
-    ten_thousand("simulated memory, with a queue", || (board.memory_with(spec).unwrap(), Some(zdma(&device))));
+    let spec = SimSpec {
+        len_bytes: 64 << 10,
+        base: Some(BaseAddr::Phys(PhysAddr(0x1000_0000))),
+        ..SimSpec::default()
+    };
+    ten_thousand("simulated memory, with a queue", || {
+        (board.memory_with(spec).unwrap(), Some(zdma(&device)))
+    });
     // The region and the driver's window are all that is left of the board and of the device.
     ten_thousand("a simulated board of its own, with a queue", || {
         let board = SimBoard::new(7);
@@ -141,8 +157,18 @@ fn ten_thousand_apps_leave_the_process_as_it_was() {
     });
     ten_thousand("a device by its name", || by_name("sim:zdma", ""));
     ten_thousand("a channel of a device by its name", || by_name("sim:pl330", "channel=3"));
-    ten_thousand("dma-heap (fake)", || (DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 64 << 10).unwrap(), None));
-    let fake = FakeUDmaBuf::new(Config { size_bytes: 64 << 10, coherent: Some(true), ..Config::default() });
+    ten_thousand("dma-heap (fake)", || {
+        (
+            DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 64 << 10)
+                .unwrap(),
+            None,
+        )
+    });
+    let fake = FakeUDmaBuf::new(Config {
+        size_bytes: 64 << 10,
+        coherent: Some(true),
+        ..Config::default()
+    });
     ten_thousand("u-dma-buf (fake)", || (fake.open().unwrap(), None));
     match HugeTlb::new(1) {
         Ok(block) => {

@@ -7,8 +7,17 @@
 //! it without having been seen, or touches it later; and by loom cells for the bytes. At the end
 //! are mutants, which the same models must find.
 #![cfg(target_pointer_width = "64")] // loom itself builds nowhere else
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
-#![allow(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "the model checker says whether an access is allowed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    reason = "the model checker says whether an access is allowed"
+)]
 
 #[path = "../../runtime/core/src/mem/region/bitmap.rs"]
 mod bitmap;
@@ -108,7 +117,12 @@ impl Region {
     }
 
     fn state(&self) -> Slots<'_> {
-        Slots { words: &self.words, parts: &self.parts, likely: &self.likely, pending: &self.pending }
+        Slots {
+            words: &self.words,
+            parts: &self.parts,
+            likely: &self.likely,
+            pending: &self.pending,
+        }
     }
 
     /// As `Pool::take`.
@@ -130,7 +144,8 @@ impl Region {
         self.write(token);
         let gone = if self.mutant == Mutant::LooksForTheMarkLater {
             let _ = self.state().release(token);
-            let closed = self.words.iter().all(|word| word.load(Ordering::SeqCst) >> slots::WORD_SLOTS != 0);
+            let closed =
+                self.words.iter().all(|word| word.load(Ordering::SeqCst) >> slots::WORD_SLOTS != 0);
             closed && self.pending.fetch_sub(1, Ordering::AcqRel) == 1
         } else {
             self.state().release(token)
@@ -142,14 +157,20 @@ impl Region {
 
     /// As `PoolState::drop_handle`.
     fn drop_pool(&self) {
-        if self.handles.drop_one() && (self.state().close(self.slots) || self.mutant == Mutant::ForgetsWhatIsOut) {
+        if self.handles.drop_one()
+            && (self.state().close(self.slots) || self.mutant == Mutant::ForgetsWhatIsOut)
+        {
             self.free_pool();
         }
     }
 
     /// As `PoolState::free`: the memory of what is the pool's is unmapped.
     fn free_pool(&self) {
-        assert_eq!(self.pool_freed.fetch_add(1, std::sync::atomic::Ordering::Relaxed), 0, "freed twice");
+        assert_eq!(
+            self.pool_freed.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
+            0,
+            "freed twice"
+        );
         self.bytes.iter().for_each(|bytes| bytes.with_mut(|_| ()));
         self.words.iter().chain([&self.likely, &self.pending, &self.handles.0]).for_each(is_quiet);
         self.parts.iter().for_each(|part| _ = unsafe { part.unsync_load() });
@@ -166,7 +187,11 @@ impl Region {
             self.count.drop_one()
         };
         if last {
-            assert_eq!(self.freed.fetch_add(1, std::sync::atomic::Ordering::Relaxed), 0, "freed twice");
+            assert_eq!(
+                self.freed.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
+                0,
+                "freed twice"
+            );
             self.bytes.iter().for_each(|bytes| bytes.with_mut(|_| ()));
             is_quiet(&self.count.0);
         }
@@ -334,7 +359,11 @@ fn slots_of_two_words_are_counted_at_the_close() {
         let tokens: Vec<_> = (0..slots).map(|_| region.take().unwrap()).collect();
         (1..slots - 1).for_each(|index| region.put(tokens[index]));
         region.drop_one();
-        race(&region, &[|region| region.put(0), |region| region.put(slots::WORD_SLOTS + 1)], Region::drop_pool);
+        race(
+            &region,
+            &[|region| region.put(0), |region| region.put(slots::WORD_SLOTS + 1)],
+            Region::drop_pool,
+        );
     });
 }
 
@@ -393,7 +422,11 @@ fn an_allocation_and_an_export_race_with_the_drop_of_the_first_handle() {
 #[test]
 fn blocks_dropped_beside_the_lock_are_all_freed_and_seen() {
     check(None, || {
-        let words = Arc::new((AtomicUsize::new(0), AtomicBool::new(false), [UnsafeCell::new(0), UnsafeCell::new(0)]));
+        let words = Arc::new((
+            AtomicUsize::new(0),
+            AtomicBool::new(false),
+            [UnsafeCell::new(0), UnsafeCell::new(0)],
+        ));
         let threads = [0, 1].map(|id| {
             let words = words.clone();
             thread::spawn(move || {

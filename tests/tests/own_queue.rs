@@ -24,8 +24,8 @@ mod stream;
 mod waiting;
 
 use contigo::{
-    Completion, CpuBuf, Done, Driver, Error, Operand, OperandSpec, Pool, Queue, Region, Result, forward, job::Cancelled, mem::DevSlice,
-    sim::SimBoard,
+    Completion, CpuBuf, Done, Driver, Error, Operand, OperandSpec, Pool, Queue, Region, Result,
+    forward, job::Cancelled, mem::DevSlice, sim::SimBoard,
 };
 use contigo_testkit::scripted;
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, time::Duration};
@@ -110,8 +110,18 @@ impl Rig {
     }
 
     fn driver(&self, depth: usize, in_order: bool) -> (Scripted, Shared) {
-        let (script, device) = (Shared::default(), scripted::Scripted::new(self.board.port(), OperandSpec::from_device()));
-        (Scripted { script: Rc::clone(&script), device: scripted::Scripted { depth, ..device }, in_order }, script)
+        let (script, device) = (
+            Shared::default(),
+            scripted::Scripted::new(self.board.port(), OperandSpec::from_device()),
+        );
+        (
+            Scripted {
+                script: Rc::clone(&script),
+                device: scripted::Scripted { depth, ..device },
+                in_order,
+            },
+            script,
+        )
     }
 
     /// A queue of four jobs.

@@ -1,7 +1,12 @@
 //! PCI functions, over trees of files that look like the kernel's: what is found, what is refused,
 //! bus mastering, the interrupt by `uio_pci_generic`, and that nothing stays open. With a real
 //! kernel they are tested on the lab's boards.
-#![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use contigo::{
     Bus, Device, Error, Mmio, Port, Wait,
@@ -28,10 +33,19 @@ use std::{
 };
 
 const EDU: &str = "0000:00:01.0";
-const PORT: Port = Port { name: "test", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
+const PORT: Port = Port {
+    name: "test",
+    bus: Bus::Soc,
+    offset: 0,
+    addr_bits: 64,
+    window: (0, u64::MAX),
+    coherent: true,
+};
 const IN_USE: Error = Error::InUse { errno: libc::EWOULDBLOCK };
-const NOT_BOUND: Error =
-    Error::NotFound { what: "UIO device of this PCI function (bind uio_pci_generic to it)", among: contigo::types::Among::of(0) };
+const NOT_BOUND: Error = Error::NotFound {
+    what: "UIO device of this PCI function (bind uio_pci_generic to it)",
+    among: contigo::types::Among::of(0),
+};
 
 /// One function, like QEMU's edu.
 fn edu() -> FakeDevices {
@@ -68,15 +82,27 @@ fn a_function_is_found_by_its_ids() {
     let function = tree.find_pci(0x1234, 0x11E8).unwrap();
     assert_eq!((function.address(), function.id()), (EDU, Ok((0x1234, 0x11E8))));
     assert_eq!(tree.find_pci(0x8086, 0x10D3).unwrap().address(), "10000:e0:1f.7");
-    assert_eq!(tree.find_pci(0x1AF4, 0x1000).map(drop), Err(Error::Ambiguous { what: "PCI function", matches: 2 }));
+    assert_eq!(
+        tree.find_pci(0x1AF4, 0x1000).map(drop),
+        Err(Error::Ambiguous { what: "PCI function", matches: 2 })
+    );
     for (vendor, device) in [(0x1234, 0x11E9), (0x1233, 0x11E8), (0x11E8, 0x1234)] {
-        assert_eq!(tree.find_pci(vendor, device).map(drop), Err(Error::NotFound { what: "PCI function", among: 5.into() }));
+        assert_eq!(
+            tree.find_pci(vendor, device).map(drop),
+            Err(Error::NotFound { what: "PCI function", among: 5.into() })
+        );
     }
     assert_eq!(tree.find_pci(0x1234, 0x11E8).map(drop), Err(IN_USE));
     drop(function);
     let without_pci = FakeDevices::new();
-    assert_eq!(without_pci.find_pci(0x1234, 0x11E8).map(drop), Err(Error::NotFound { what: "PCI function", among: 0.into() }));
-    assert_eq!(without_pci.open_pci(EDU).map(drop), Err(Error::NotFound { what: "PCI function", among: 0.into() }));
+    assert_eq!(
+        without_pci.find_pci(0x1234, 0x11E8).map(drop),
+        Err(Error::NotFound { what: "PCI function", among: 0.into() })
+    );
+    assert_eq!(
+        without_pci.open_pci(EDU).map(drop),
+        Err(Error::NotFound { what: "PCI function", among: 0.into() })
+    );
     assert_eq!(tree.held(), (0, 0), "nothing stays open, and nothing mapped");
 }
 
@@ -84,12 +110,30 @@ fn a_function_is_found_by_its_ids() {
 fn an_address_names_one_function() {
     let tree = edu();
     assert_eq!(tree.open_pci(EDU).map(|function| function.id()), Ok(Ok((0x1234, 0x11E8))));
-    assert_eq!(tree.open_pci("0000:00:1f.7").map(drop), Err(Error::NotFound { what: "PCI function", among: 1.into() }));
-    for bad in ["../etc", "", "0000:00:01", "00:01.0", "0000:00:01.8", "0000:00:01.0/..", "123456789:00:01.0"] {
-        assert_eq!(tree.open_pci(bad).map(drop), Err(Error::BadName { len_bytes: bad.len(), max_bytes: 16 }), "{bad:?}");
+    assert_eq!(
+        tree.open_pci("0000:00:1f.7").map(drop),
+        Err(Error::NotFound { what: "PCI function", among: 1.into() })
+    );
+    for bad in [
+        "../etc",
+        "",
+        "0000:00:01",
+        "00:01.0",
+        "0000:00:01.8",
+        "0000:00:01.0/..",
+        "123456789:00:01.0",
+    ] {
+        assert_eq!(
+            tree.open_pci(bad).map(drop),
+            Err(Error::BadName { len_bytes: bad.len(), max_bytes: 16 }),
+            "{bad:?}"
+        );
     }
     tree.file(&at("device"), "0xfffff\n");
-    assert_eq!(tree.open_pci(EDU).unwrap().id(), Err(Error::Unexpected { name: "device", value: 0xF_FFFF }));
+    assert_eq!(
+        tree.open_pci(EDU).unwrap().id(),
+        Err(Error::Unexpected { name: "device", value: 0xF_FFFF })
+    );
     tree.remove(&at("vendor"));
     assert_eq!(tree.open_pci(EDU).unwrap().id(), Err(Error::AttributeMissing { name: "vendor" }));
 }
@@ -99,14 +143,25 @@ fn a_bar_is_mapped_once_and_where_it_begins() {
     let tree = edu();
     let function = tree.open_pci(EDU).unwrap();
     let bar = function.bar(0).unwrap();
-    assert_eq!((bar.len_bytes(), bar.read32(0), bar.read32(0x1000)), (0x1000, 0x0100_00ED, u32::MAX));
+    assert_eq!(
+        (bar.len_bytes(), bar.read32(0), bar.read32(0x1000)),
+        (0x1000, 0x0100_00ED, u32::MAX)
+    );
     // SAFETY: a file.
     unsafe { bar.write32(4, 0xFEED) };
     assert_eq!(tree.word(&at("resource0"), 4), 0xFEED);
     let small = function.bar(5).unwrap();
-    assert_eq!((small.len_bytes(), small.read32(0), small.read32(0x100)), (0x100, 0x40, u32::MAX), "it begins at 0x100 of its page");
+    assert_eq!(
+        (small.len_bytes(), small.read32(0), small.read32(0x100)),
+        (0x100, 0x40, u32::MAX),
+        "it begins at 0x100 of its page"
+    );
     for index in [0, 5] {
-        assert_eq!(function.bar(index).map(drop), Err(Error::InUse { errno: libc::EBUSY }), "two windows on the same registers");
+        assert_eq!(
+            function.bar(index).map(drop),
+            Err(Error::InUse { errno: libc::EBUSY }),
+            "two windows on the same registers"
+        );
     }
     drop((function, bar));
     assert_eq!(tree.open_pci(EDU).map(drop), Err(IN_USE), "a window alone keeps the lock");
@@ -119,21 +174,37 @@ fn a_bar_that_holds_no_registers_is_refused() {
     let tree = edu();
     let function = tree.open_pci(EDU).unwrap();
     let unsuitable = |value, fix| Error::Setting { name: "resource", value, fix };
-    let (no_memory, no_address) = ("this BAR holds no memory: use another", "this BAR got no address: see the kernel's log for why");
+    let (no_memory, no_address) = (
+        "this BAR holds no memory: use another",
+        "this BAR got no address: see the kernel's log for why",
+    );
     assert_eq!(function.bar(1).map(drop), Err(unsuitable(0x4_0101, no_memory)), "I/O ports");
     assert_eq!(function.bar(2).map(drop), Err(unsuitable(0, no_memory)));
     assert_eq!(function.bar(3).map(drop), Err(unsuitable(0x4_0200, no_address)));
-    assert_eq!(function.bar(4).map(drop), Err(Error::Unexpected { name: "resource", value: 0xFFF }), "it ends before it begins");
-    assert_eq!(function.bar(6).map(drop), Err(Error::Argument { name: "bar", value: 6, min: 0, max: 5, multiple_of: 1 }));
+    assert_eq!(
+        function.bar(4).map(drop),
+        Err(Error::Unexpected { name: "resource", value: 0xFFF }),
+        "it ends before it begins"
+    );
+    assert_eq!(
+        function.bar(6).map(drop),
+        Err(Error::Argument { name: "bar", value: 6, min: 0, max: 5, multiple_of: 1 })
+    );
     tree.resource(EDU, [(0x1000_0000, 0x1000_0FFF, 0x2004_0200); 6]);
     assert_eq!(function.bar(0).map(drop), Err(unsuitable(0x2004_0200, no_address)));
     tree.resource(EDU, [(0x1000_0000, 0x1000_0FFF, 0x4_0200); 6]);
     tree.remove(&at("resource0"));
-    assert_eq!(function.bar(0).map(drop), Err(Error::Os { call: "open(resource)", errno: libc::ENOENT }));
+    assert_eq!(
+        function.bar(0).map(drop),
+        Err(Error::Os { call: "open(resource)", errno: libc::ENOENT })
+    );
     for (text, error) in [
         ("", Error::AttributeEmpty { name: "resource" }),
         ("0x0000000010000000\n", Error::AttributeEmpty { name: "resource" }),
-        ("0x0000000010000000 0x0000000010000fff 0x4g\n", Error::Unexpected { name: "resource", value: 4 }),
+        (
+            "0x0000000010000000 0x0000000010000fff 0x4g\n",
+            Error::Unexpected { name: "resource", value: 4 },
+        ),
     ] {
         tree.file(&at("resource"), text);
         assert_eq!(function.bar(0).map(drop), Err(error), "{text:?}");
@@ -146,7 +217,9 @@ fn a_bar_that_holds_no_registers_is_refused() {
 
 /// The configuration space: all that is not asked for stays as it was.
 fn command(tree: &FakeDevices) -> [u8; 2] {
-    let [0xFF, 0xFF, 0xFF, 0xFF, low, high, 0xFF, 0xFF] = *tree.config(EDU) else { panic!("{:x?}", tree.config(EDU)) };
+    let [0xFF, 0xFF, 0xFF, 0xFF, low, high, 0xFF, 0xFF] = *tree.config(EDU) else {
+        panic!("{:x?}", tree.config(EDU))
+    };
     [low, high]
 }
 
@@ -155,12 +228,20 @@ fn bus_mastering_is_given_by_its_own_handle_and_taken() {
     let tree = edu();
     tree.file(&at("config"), [0xFF, 0xFF, 0xFF, 0xFF, 0x01, 0x05, 0xFF, 0xFF]);
     let function = tree.open_pci(EDU).unwrap();
-    assert_eq!((function.enable(), command(&tree)), (Ok(()), [0x03, 0x05]), "memory space, and nothing else");
+    assert_eq!(
+        (function.enable(), command(&tree)),
+        (Ok(()), [0x03, 0x05]),
+        "memory space, and nothing else"
+    );
     let master = function.bus_master().unwrap();
     // SAFETY: there is no function, and nothing masters a bus.
     let enable = || unsafe { master.enable() };
     assert_eq!((enable(), command(&tree)), (Ok(()), [0x07, 0x05]));
-    assert_eq!((function.enable(), command(&tree)), (Ok(()), [0x03, 0x05]), "bus mastering that was left on needs a new claim");
+    assert_eq!(
+        (function.enable(), command(&tree)),
+        (Ok(()), [0x03, 0x05]),
+        "bus mastering that was left on needs a new claim"
+    );
     assert_eq!((enable(), command(&tree)), (Ok(()), [0x07, 0x05]));
     assert_eq!((function.disable_bus_master(), command(&tree)), (Ok(()), [0x03, 0x05]));
     // The driver's own handle, after the function went into its parts.
@@ -170,7 +251,11 @@ fn bus_mastering_is_given_by_its_own_handle_and_taken() {
     assert_eq!((enable(), command(&tree)), (Ok(()), [0x07, 0x05]));
     assert_eq!((master.disable(), command(&tree)), (Ok(()), [0x03, 0x05]));
     drop(device);
-    assert_eq!(tree.open_pci(EDU).map(drop), Err(IN_USE), "it may still take mastering away from the next one");
+    assert_eq!(
+        tree.open_pci(EDU).map(drop),
+        Err(IN_USE),
+        "it may still take mastering away from the next one"
+    );
     drop(master);
     assert_eq!((tree.open_pci(EDU).map(drop), tree.held()), (Ok(()), (0, 0)));
 }
@@ -194,7 +279,10 @@ fn what_was_taken_is_not_given_back_by_an_interrupt() {
         });
         while !arming.is_finished() {
             // SAFETY: there is no function, and nothing masters a bus.
-            assert_eq!((function.enable(), unsafe { master.enable() }, master.disable()), (Ok(()), Ok(()), Ok(())));
+            assert_eq!(
+                (function.enable(), unsafe { master.enable() }, master.disable()),
+                (Ok(()), Ok(()), Ok(()))
+            );
             for _ in 0..10 {
                 assert_eq!(command(&tree)[0], 0x03, "an unmasking gave the bus back");
             }
@@ -217,7 +305,8 @@ fn a_function_that_does_not_obey_is_an_error() {
     drop(function);
     // It takes every write, and reads as 0.
     tree.link(&at("config"), "/dev/zero");
-    let fix = "the function keeps a bit of its command register as it was: it cannot be driven from here";
+    let fix =
+        "the function keeps a bit of its command register as it was: it cannot be driven from here";
     let function = tree.open_pci(EDU).unwrap();
     assert_eq!(function.enable(), Err(Error::Setting { name: "config", value: 0, fix }));
     assert_eq!(function.disable_bus_master(), Ok(()));
@@ -233,7 +322,10 @@ fn what_the_kernel_uses_is_left_to_it() {
     tree.folder(&at("."));
     tree.link(&at("driver"), "../../../../bus/pci/drivers/e1000e");
     let fix = "a driver of the kernel has it: bind uio_pci_generic to it instead (driver_override, unbind, drivers_probe)";
-    assert_eq!(tree.open_pci(EDU).map(drop), Err(Error::Denied { what: "a PCI function", errno: libc::EBUSY, fix }));
+    assert_eq!(
+        tree.open_pci(EDU).map(drop),
+        Err(Error::Denied { what: "a PCI function", errno: libc::EBUSY, fix })
+    );
     tree.link(&at("driver"), "../../../../bus/pci/drivers/uio_pci_generic");
     assert_eq!(tree.open_pci(EDU).map(drop), Ok(()));
     if nix::unistd::geteuid().is_root() {
@@ -242,7 +334,10 @@ fn what_the_kernel_uses_is_left_to_it() {
         let refused = Error::Denied { what: "a PCI function", errno: libc::EACCES, fix };
         assert_eq!(as_nobody(|| tree.open_pci(EDU).map(drop)), Err(refused));
     } else {
-        emulated::skipped("pci::what_the_kernel_uses_is_left_to_it", "without root, every file here is this user's own");
+        emulated::skipped(
+            "pci::what_the_kernel_uses_is_left_to_it",
+            "without root, every file here is this user's own",
+        );
     }
 }
 
@@ -261,10 +356,20 @@ fn behind_an_iommu_no_physical_address_is_right() {
     assert_eq!(wire(&tree), [Ok(()); 2], "no IOMMU");
     tree.folder("sys/kernel/iommu_groups/7");
     tree.link(&at("iommu_group"), "../../../../kernel/iommu_groups/7");
-    let fix = "an IOMMU translates this function's addresses: use VFIO, or boot with iommu.passthrough=1";
+    let fix =
+        "an IOMMU translates this function's addresses: use VFIO, or boot with iommu.passthrough=1";
     let translated = Error::Setting { name: "iommu_group", value: 1, fix };
-    assert_eq!(wire(&tree), [Err(translated); 2], "no `type` file states that it lets addresses through");
-    for (kind, expected) in [("DMA", Err(translated)), ("DMA-FQ", Err(translated)), ("blocked", Err(translated)), ("identity", Ok(()))] {
+    assert_eq!(
+        wire(&tree),
+        [Err(translated); 2],
+        "no `type` file states that it lets addresses through"
+    );
+    for (kind, expected) in [
+        ("DMA", Err(translated)),
+        ("DMA-FQ", Err(translated)),
+        ("blocked", Err(translated)),
+        ("identity", Ok(())),
+    ] {
         tree.file("sys/kernel/iommu_groups/7/type", format!("{kind}\n"));
         assert_eq!(wire(&tree), [expected; 2], "{kind}");
     }
@@ -342,7 +447,12 @@ fn without_uio_pci_generic_there_is_no_interrupt() {
     let line = bind(&tree, 3);
     assert_eq!(irq(&tree), Ok(()));
     // SAFETY: the call takes no pointer.
-    assert_eq!(Errno::result(unsafe { libc::flock(std::os::fd::AsRawFd::as_raw_fd(&line), libc::LOCK_EX) }), Ok(0));
+    assert_eq!(
+        Errno::result(unsafe {
+            libc::flock(std::os::fd::AsRawFd::as_raw_fd(&line), libc::LOCK_EX)
+        }),
+        Ok(0)
+    );
     assert_eq!(irq(&tree), Err(IN_USE));
     drop(line);
     tree.remove("dev/uio3");
@@ -355,7 +465,10 @@ fn this_machines_own_functions_can_be_asked_for() {
     // All ones is no vendor.
     match PciFunction::find(0xFFFF, 0xFFFF).map(drop) {
         Err(Error::NotFound { what: "PCI function", among }) => {
-            assert_eq!(among.count() as usize, fs::read_dir("/sys/bus/pci/devices").map_or(0, Iterator::count));
+            assert_eq!(
+                among.count() as usize,
+                fs::read_dir("/sys/bus/pci/devices").map_or(0, Iterator::count)
+            );
         }
         other => panic!("{other:?}"),
     }

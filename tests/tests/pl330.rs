@@ -26,7 +26,8 @@ mod refused;
 
 use bent::Bent;
 use contigo::{
-    Align, Completion, CpuBuf, DevAddr, Device, Done, Driver, Error, JobError, Mmio, PhysAddr, Pool, Queue, Region, Result, Wait,
+    Align, Completion, CpuBuf, DevAddr, Device, Done, Driver, Error, JobError, Mmio, PhysAddr,
+    Pool, Queue, Region, Result, Wait,
     drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, regs},
     forward,
     mem::DevSlice,
@@ -59,7 +60,11 @@ fn open<D: Device>(device: D, program: CpuBuf) -> Result<Pl330<D>, Refused<CpuBu
 }
 
 /// The same, by a channel and an event.
-fn open_with<D: Device>(device: D, program: CpuBuf, config: Pl330Config) -> Result<Pl330<D>, Refused<CpuBuf>> {
+fn open_with<D: Device>(
+    device: D,
+    program: CpuBuf,
+    config: Pl330Config,
+) -> Result<Pl330<D>, Refused<CpuBuf>> {
     // SAFETY: every window of this file is, or wraps, the one of a simulated PL330.
     unsafe { Pl330::open_with(device, program, config) }
 }
@@ -83,7 +88,9 @@ impl Memory {
     }
 
     fn base(&self) -> u32 {
-        let BaseAddr::Phys(PhysAddr(base)) = self.region.base() else { panic!("the board's memory has physical addresses") };
+        let BaseAddr::Phys(PhysAddr(base)) = self.region.base() else {
+            panic!("the board's memory has physical addresses")
+        };
         u32::try_from(base).unwrap()
     }
 }
@@ -111,15 +118,27 @@ fn copy(rng: &mut Rng, longest: usize) -> (usize, usize, usize) {
 }
 
 /// `count` random copies; every byte of the destination's slot is compared after each.
-fn copies<D: Device>(queue: &mut Queue<Pl330<D>>, data: &Pool, rng: &mut Rng, count: usize, longest: usize) {
+fn copies<D: Device>(
+    queue: &mut Queue<Pl330<D>>,
+    data: &Pool,
+    rng: &mut Rng,
+    count: usize,
+    longest: usize,
+) {
     let (mut source, mut target) = (data.take().unwrap(), data.take().unwrap());
     for job in 0..count {
         let bytes = scribble(rng, &mut source);
         let mut expected = scribble(rng, &mut target);
         let (from, to, len) = copy(rng, longest);
-        [source, target] = queue.run([source.to_device(from..from + len), target.from_device(to..to + len)], &[], WAIT).unwrap().buffers;
+        [source, target] = queue
+            .run([source.to_device(from..from + len), target.from_device(to..to + len)], &[], WAIT)
+            .unwrap()
+            .buffers;
         expected[to..to + len].copy_from_slice(&bytes[from..from + len]);
-        assert!(target.view::<u8>().unwrap() == expected, "job {job}: {len} bytes from {from} to {to}");
+        assert!(
+            target.view::<u8>().unwrap() == expected,
+            "job {job}: {len} bytes from {from} to {to}"
+        );
         assert!(source.view::<u8>().unwrap() == bytes, "job {job}: the source changed");
     }
 }
@@ -131,9 +150,17 @@ fn ten_thousand_copies_at_any_address_and_length() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, port(&board));
-        let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
+        let mut queue =
+            Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1)
+                .unwrap();
         let jobs = emulated::fewer(5_000);
-        copies(&mut queue, &data, &mut Rng::with_seed(seed as u64), usize::try_from(jobs).unwrap(), 1000);
+        copies(
+            &mut queue,
+            &data,
+            &mut Rng::with_seed(seed as u64),
+            usize::try_from(jobs).unwrap(),
+            1000,
+        );
         assert_eq!((queue.counts().completed, queue.counts().stopped), (jobs, 0));
         drop(queue);
         assert_eq!((programs.taken(), data.taken()), (0, 0), "everything is given back");
@@ -148,8 +175,14 @@ fn every_kind_of_controller_copies() {
     let nonsecure = Pl330Spec { nonsecure: true, nonsecure_events: 1 << 5, ..zynq };
     let specs = [
         (Pl330Spec { bus_bytes: 4, buffer_words: 1, ..zynq }, Pl330Config::default()),
-        (Pl330Spec { bus_bytes: 4, buffer_words: 31, revision: 0, ..zynq }, Pl330Config { channel: 7, event: 15 }),
-        (Pl330Spec { bus_bytes: 16, buffer_words: 1024, ..zynq }, Pl330Config { channel: 1, event: 2 }),
+        (
+            Pl330Spec { bus_bytes: 4, buffer_words: 31, revision: 0, ..zynq },
+            Pl330Config { channel: 7, event: 15 },
+        ),
+        (
+            Pl330Spec { bus_bytes: 16, buffer_words: 1024, ..zynq },
+            Pl330Config { channel: 1, event: 2 },
+        ),
         (Pl330Spec { channels: 1, events: 1, revision: 0, ..zynq }, Pl330Config::default()),
         (Pl330Spec { events: 32, ..zynq }, Pl330Config { channel: 0, event: 31 }),
         (nonsecure, Pl330Config { channel: 3, event: 5 }),
@@ -163,18 +196,27 @@ fn every_kind_of_controller_copies() {
         let driver = open_with(device.window().unwrap(), programs.take().unwrap(), config).unwrap();
         assert_eq!(driver.config(), config);
         copies(&mut Queue::new(driver, 1).unwrap(), &data, &mut Rng::with_seed(9), 200, 3000);
-        assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0), "{spec:?}");
+        assert_eq!(
+            (board.counts().stray_accesses, board.counts().unowned_accesses),
+            (0, 0),
+            "{spec:?}"
+        );
     }
 }
 
 #[test]
 fn the_same_seed_takes_the_same_time() {
     let run = |seed| {
-        let board = SimBoard::with(SimConfig { seed, faults: Faults { late_irq: 300, lost_irq: 300, ..Faults::NONE } });
+        let board = SimBoard::with(SimConfig {
+            seed,
+            faults: Faults { late_irq: 300, lost_irq: 300, ..Faults::NONE },
+        });
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, board.port());
-        let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
+        let mut queue =
+            Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1)
+                .unwrap();
         copies(&mut queue, &data, &mut Rng::with_seed(1), 50, 500);
         board.now_ns()
     };
@@ -187,7 +229,8 @@ fn the_same_seed_takes_the_same_time() {
 fn works<D: Device>(queue: &mut Queue<Pl330<D>>, data: &Pool) {
     let (mut from, to) = (data.take().unwrap(), data.take().unwrap());
     from.view_mut::<u8>().unwrap().fill(0x5A);
-    let [_, to] = queue.run([from.to_device(3..103), to.from_device(10..110)], &[], WAIT).unwrap().buffers;
+    let [_, to] =
+        queue.run([from.to_device(3..103), to.from_device(10..110)], &[], WAIT).unwrap().buffers;
     assert_eq!(to.view_at::<u8>(10..110).unwrap(), [0x5A; 100]);
 }
 

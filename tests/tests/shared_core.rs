@@ -74,7 +74,9 @@ unsafe impl Model for Twin {
 
     fn read32(&mut self, offset: usize, _bus: &mut SimBus<'_>) -> u32 {
         match (offset / 0x10, offset % 0x10 / 4) {
-            (index @ 0..2, 3) => u32::from(self.ends_at_ns[index].is_some()) | u32::from(self.raised[index]) << 1,
+            (index @ 0..2, 3) => {
+                u32::from(self.ends_at_ns[index].is_some()) | u32::from(self.raised[index]) << 1
+            }
             (index @ 0..2, register) => self.registers[index][register],
             (_, 3) => self.wrong,
             _ => 0,
@@ -89,7 +91,8 @@ unsafe impl Model for Twin {
             (_, 1) => {
                 let index = self.select;
                 self.wrong += u32::from(self.by.take() != Some(thread::current().id()));
-                self.ends_at_ns[index] = Some(bus.now_ns() + 1_000 + u64::from(self.registers[index][2]));
+                self.ends_at_ns[index] =
+                    Some(bus.now_ns() + 1_000 + u64::from(self.registers[index][2]));
             }
             (_, 2) => *self = Self { wrong: self.wrong, ..Self::default() },
             _ => {}
@@ -97,7 +100,11 @@ unsafe impl Model for Twin {
     }
 
     fn irq_at_ns(&self) -> Option<u64> {
-        if self.raised != [false; 2] { Some(0) } else { self.ends_at_ns.into_iter().flatten().min() }
+        if self.raised != [false; 2] {
+            Some(0)
+        } else {
+            self.ends_at_ns.into_iter().flatten().min()
+        }
     }
 
     fn reset(&mut self) {
@@ -171,10 +178,16 @@ unsafe impl<D: Device> Driver for Copier<D> {
         Ok(done.then_some(Completion::of(0)))
     }
     fn stop(&mut self) -> Result<()> {
-        let idle = poll_every(&self.channel, 50, Duration::from_millis(10), |channel| STATUS.read(channel) & 1 == 0)?;
+        let idle = poll_every(&self.channel, 50, Duration::from_millis(10), |channel| {
+            STATUS.read(channel) & 1 == 0
+        })?;
         // SAFETY: it moves no data.
         unsafe { STATUS.write(&self.channel, 2) };
-        if idle { Ok(()) } else { Err(Error::WillNotStop { device: "twin", status: 1, waited_us: 10_000 }) }
+        if idle {
+            Ok(())
+        } else {
+            Err(Error::WillNotStop { device: "twin", status: 1, waited_us: 10_000 })
+        }
     }
 }
 
@@ -198,6 +211,10 @@ fn copies<D: Device>(driver: Copier<D>, pool: &Pool, count: u64) {
         let byte = job as u8 ^ index << 7;
         from.view_mut::<u8>().unwrap().fill(byte);
         let done = queue.run([from.to_device(..100), to.from_device(..100)], &[], WAIT).unwrap();
-        assert_eq!(done.buffers[1].view_at::<u8>(..100).unwrap(), [byte; 100], "job {job} of channel {index}");
+        assert_eq!(
+            done.buffers[1].view_at::<u8>(..100).unwrap(),
+            [byte; 100],
+            "job {job} of channel {index}"
+        );
     }
 }

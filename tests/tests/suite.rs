@@ -1,6 +1,10 @@
 //! The suite for drivers: 1,000 seeds of random jobs under random faults for each driver and mode.
 //! The price of a job is counted too, and is a page of the documents.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 #[path = "suite/ap_ctrl.rs"]
 mod ap_ctrl;
@@ -47,7 +51,10 @@ fn run(subject: &impl Subject) {
     let verdict = faults(subject, 0..seeds).map(|tally| {
         println!("{}: {tally:?}", subject.name());
         let failed = tally.failed > seeds / 10 || !subject.tells_failures();
-        let met = tally.completed > 10 * seeds && failed && tally.cancelled > seeds / 2 && tally.resets > 0;
+        let met = tally.completed > 10 * seeds
+            && failed
+            && tally.cancelled > seeds / 2
+            && tally.resets > 0;
         assert!(met || !all, "{tally:?}");
     });
     report("suite", subject.name(), verdict);

@@ -173,7 +173,10 @@ fn two_calls_of_the_deleter_are_one() {
                 thread::spawn(move || tensor.slot.deleted(turn))
             })
             .collect();
-        let said = twice.into_iter().map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice)).sum::<usize>();
+        let said = twice
+            .into_iter()
+            .map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice))
+            .sum::<usize>();
         assert_eq!((said, tensor.slot.is_out()), (1, false));
     });
 }
@@ -190,7 +193,10 @@ fn of_two_deleters_one_frees_what_a_holder_left() {
             })
             .collect();
         tensor.go();
-        let said = twice.into_iter().map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice)).sum::<usize>();
+        let said = twice
+            .into_iter()
+            .map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice))
+            .sum::<usize>();
         assert_eq!((said, tensor.slot.is_free()), (1, true));
     });
 }
@@ -208,7 +214,10 @@ fn of_an_earlier_tensors_two_deleters_none_ends_the_next_loan() {
             .collect();
         // As a program that looks once: where it is back, it is lent anew, or given out anew.
         let later = (!tensor.slot.is_out()).then(|| tensor.give_out());
-        let said = twice.into_iter().map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice)).sum::<usize>();
+        let said = twice
+            .into_iter()
+            .map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice))
+            .sum::<usize>();
         assert_eq!(said, 1);
         if let Some(later) = later {
             assert!(tensor.slot.is_out() && tensor.consume(later) == Deleted::Back);

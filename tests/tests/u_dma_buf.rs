@@ -37,7 +37,9 @@ fn cpu_write<B: Backend>(block: &B, offset: usize, bytes: &[u8]) {
     let mapping = block.mapping();
     assert!(offset + bytes.len() <= mapping.len_bytes);
     // SAFETY: inside the mapping, which this test's thread alone uses.
-    unsafe { mapping.cpu.as_ptr().add(offset).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    unsafe {
+        mapping.cpu.as_ptr().add(offset).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+    };
 }
 
 fn cpu_read<const N: usize, B: Backend>(block: &B, offset: usize) -> [u8; N] {

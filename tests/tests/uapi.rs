@@ -78,16 +78,24 @@ fn the_header_says_the_same() {
     if let Some(why) = emulated::why() {
         return emulated::skipped(NAME, &format!("the compiler is not for this processor: {why}"));
     }
-    let header = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel-helpers/uapi/contigo.h"));
+    let header =
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernel-helpers/uapi/contigo.h"));
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("check.c");
     let asserts: String = expected()
         .iter()
-        .map(|(expression, value)| format!("_Static_assert(({expression}) == {value}u, \"{}\");\n", expression.replace('"', "'")))
+        .map(|(expression, value)| {
+            format!(
+                "_Static_assert(({expression}) == {value}u, \"{}\");\n",
+                expression.replace('"', "'")
+            )
+        })
         .collect();
     fs::write(&source, format!("#include \"{}\"\n{asserts}", header.display())).unwrap();
-    let Ok(output) =
-        Command::new("cc").args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"]).arg(&source).output()
+    let Ok(output) = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"])
+        .arg(&source)
+        .output()
     else {
         return emulated::skipped(NAME, "there is no C compiler (cc) here");
     };

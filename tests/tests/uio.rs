@@ -1,6 +1,11 @@
 //! UIO devices, over trees of files that look like the kernel's: what is found, what is refused,
 //! and that nothing stays open. With a real kernel they are tested on the lab's boards.
-#![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use contigo::{
     Bus, Device, Error, Mmio, PhysAddr, Port, Wait,
@@ -12,7 +17,14 @@ use contigo_testkit::{
 };
 use std::{cell::Cell, fs, os::unix::fs::PermissionsExt, time::Duration};
 
-const PORT: Port = Port { name: "test", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+const PORT: Port = Port {
+    name: "test",
+    bus: Bus::Soc,
+    offset: 0,
+    addr_bits: 32,
+    window: (0, u32::MAX as u64),
+    coherent: false,
+};
 const IN_USE: Error = Error::InUse { errno: libc::EWOULDBLOCK };
 
 #[test]
@@ -22,22 +34,39 @@ fn a_device_is_found_by_each_of_its_names() {
     tree.uio(3, Some("dma@fd500000"), "dma@fd500000"); // the numbers have holes
     tree.uio(4, Some("dma@fd510000"), "dma@fd510000");
     tree.uio(5, None, "Card");
-    for (name, index) in
-        [("dma-controller@f8003000", 0), ("dma-controller", 0), ("dmac", 0), ("dma@fd500000", 3), ("dma@fd510000", 4), ("Card", 5)]
-    {
+    for (name, index) in [
+        ("dma-controller@f8003000", 0),
+        ("dma-controller", 0),
+        ("dmac", 0),
+        ("dma@fd500000", 3),
+        ("dma@fd510000", 4),
+        ("Card", 5),
+    ] {
         let uio = tree.find(name).unwrap();
         assert_eq!((uio.index(), uio.addr()), (index, PhysAddr(0xF800_3000)), "{name}");
         let (registers, _irq) = uio.into_parts();
-        assert_eq!((registers.len_bytes(), registers.read32(0), registers.read32(4)), (0x1000, 0x1000 + index, 7), "{name}");
+        assert_eq!(
+            (registers.len_bytes(), registers.read32(0), registers.read32(4)),
+            (0x1000, 0x1000 + index, 7),
+            "{name}"
+        );
         assert_eq!(registers.read32(0x1000), u32::MAX, "past the window's end");
     }
     assert_eq!(tree.find("dma").unwrap_err(), Error::Ambiguous { what: "UIO device", matches: 2 });
     for none in ["DMAC", "card", "dma-contr", "controller", "f8003000", "dma@", "soc", "uio0"] {
-        assert_eq!(tree.find(none).unwrap_err(), Error::NotFound { what: "UIO device", among: 4.into() }, "{none}");
+        assert_eq!(
+            tree.find(none).unwrap_err(),
+            Error::NotFound { what: "UIO device", among: 4.into() },
+            "{none}"
+        );
     }
     let long = "a".repeat(64);
     for bad in ["", "..", "a/b", "nul\0", &long] {
-        assert_eq!(tree.find(bad).unwrap_err(), Error::BadName { len_bytes: bad.len(), max_bytes: 63 }, "{bad:?}");
+        assert_eq!(
+            tree.find(bad).unwrap_err(),
+            Error::BadName { len_bytes: bad.len(), max_bytes: 63 },
+            "{bad:?}"
+        );
     }
     // A device that goes away between two looks is not the one, and no reason to end the search.
     tree.remove("sys/class/uio/uio3/name");
@@ -55,7 +84,10 @@ fn a_window_may_begin_inside_a_page() {
     // `uio_pdrv_genirq` and `uio_pci_generic` count `size` from the page, and round it up.
     tree.map(0, 0, "0xf8003000", "0x1000", "0x400");
     let (registers, irq) = tree.open(0).unwrap().into_parts();
-    assert_eq!((registers.len_bytes(), registers.read32(0), registers.read32(0xBFC)), (0xC00, 0x100, 0x3FF));
+    assert_eq!(
+        (registers.len_bytes(), registers.read32(0), registers.read32(0xBFC)),
+        (0xC00, 0x100, 0x3FF)
+    );
     assert_eq!(registers.read32(0xC00), u32::MAX);
     assert_eq!(tree.mapped_bytes(), [4096], "the kernel maps no page more");
     // SAFETY: a file.
@@ -78,12 +110,21 @@ fn a_device_may_have_several_windows() {
     tree.map(0, 2, "0x40020000", "0x0", "0x0");
     let mut uio = tree.find("gemm8").unwrap();
     let second = uio.map(1).unwrap();
-    assert_eq!((second.len_bytes(), second.read32(0)), (0xFF0, 0x404), "map 1 is the second page of the file");
-    assert_eq!(uio.map(1).map(drop), Err(Error::InUse { errno: libc::EBUSY }), "two windows on the same registers");
+    assert_eq!(
+        (second.len_bytes(), second.read32(0)),
+        (0xFF0, 0x404),
+        "map 1 is the second page of the file"
+    );
+    assert_eq!(
+        uio.map(1).map(drop),
+        Err(Error::InUse { errno: libc::EBUSY }),
+        "two windows on the same registers"
+    );
     assert_eq!(uio.map(2).map(drop), Err(Error::Unexpected { name: "maps/map2/size", value: 0 }));
     assert_eq!(uio.map(3).map(drop), Err(Error::AttributeMissing { name: "maps/map3/addr" }));
     for index in [0, 5, u32::MAX] {
-        let refused = Error::Argument { name: "map", value: index.into(), min: 1, max: 4, multiple_of: 1 };
+        let refused =
+            Error::Argument { name: "map", value: index.into(), min: 1, max: 4, multiple_of: 1 };
         assert_eq!(uio.map(index).map(drop), Err(refused));
     }
     let (first, irq) = uio.into_parts();
@@ -101,7 +142,11 @@ fn one_driver_at_a_time() {
     let again = || tree.find("dma").map(drop);
     // SAFETY: no driver is made of it.
     let polled = unsafe { tree.find("dma").unwrap().polled(PORT) };
-    assert_eq!((polled.port(), polled.len_bytes(), again()), (&PORT, 0x1000, Err(IN_USE)), "polled, it is still taken");
+    assert_eq!(
+        (polled.port(), polled.len_bytes(), again()),
+        (&PORT, 0x1000, Err(IN_USE)),
+        "polled, it is still taken"
+    );
     drop(polled);
     // SAFETY: as above.
     let wired = unsafe { tree.find("dma").unwrap().wired(PORT) };
@@ -147,7 +192,11 @@ fn what_cannot_be_is_refused() {
     }
     tree.uio(1, None, "dma");
     tree.map(1, 0, "0xf8003000", "0x800", "0x800");
-    assert_eq!(tree.open(1).unwrap_err(), nonsense(size, 0x800), "nothing is left behind the offset");
+    assert_eq!(
+        tree.open(1).unwrap_err(),
+        nonsense(size, 0x800),
+        "nothing is left behind the offset"
+    );
     for (file, name) in [("addr", addr), ("size", size)] {
         tree.uio(2, None, "gone");
         tree.remove(&format!("sys/class/uio/uio2/maps/map0/{file}"));
@@ -155,10 +204,16 @@ fn what_cannot_be_is_refused() {
     }
     tree.uio(3, None, "gone");
     tree.remove("dev/uio3");
-    assert_eq!(tree.open(3).unwrap_err(), Error::Os { call: "open(/dev/uio)", errno: libc::ENOENT });
+    assert_eq!(
+        tree.open(3).unwrap_err(),
+        Error::Os { call: "open(/dev/uio)", errno: libc::ENOENT }
+    );
     // The kernel maps no part of a page; a pipe, no part at all.
     nix::unistd::mkfifo(&tree.path("dev/uio3"), nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert_eq!(tree.open(3).unwrap_err(), Error::Os { call: "mmap(/dev/uio)", errno: libc::ENODEV });
+    assert_eq!(
+        tree.open(3).unwrap_err(),
+        Error::Os { call: "mmap(/dev/uio)", errno: libc::ENODEV }
+    );
     assert_eq!(tree.held(), (0, 0), "nothing stays open, and nothing mapped");
 }
 
@@ -168,8 +223,15 @@ fn a_pci_function_is_not_opened_as_a_device() {
     tree.uio(2, None, "uio_pci_generic");
     // Not even to find out: closing the file would stop the function's driver.
     tree.remove("dev/uio2");
-    let refused = Error::Denied { what: "/dev/uioN", errno: libc::EBUSY, fix: "it is a PCI function: open it with PciFunction" };
-    assert_eq!((tree.open(2).unwrap_err(), tree.find("uio_pci_generic").unwrap_err()), (refused, refused));
+    let refused = Error::Denied {
+        what: "/dev/uioN",
+        errno: libc::EBUSY,
+        fix: "it is a PCI function: open it with PciFunction",
+    };
+    assert_eq!(
+        (tree.open(2).unwrap_err(), tree.find("uio_pci_generic").unwrap_err()),
+        (refused, refused)
+    );
 }
 
 #[test]
@@ -179,11 +241,17 @@ fn an_ordinary_user_needs_the_files_rights() {
     fs::set_permissions(tree.path("dev/uio0"), fs::Permissions::from_mode(0o600)).unwrap();
     let fix = "add a udev rule that gives the file to this user's group, or be root";
     let refused = Error::Denied { what: "/dev/uioN", errno: libc::EACCES, fix };
-    assert_eq!(refused.to_string(), format!("/dev/uioN is not for this program (errno 13, EACCES: permission denied): {fix}"));
+    assert_eq!(
+        refused.to_string(),
+        format!("/dev/uioN is not for this program (errno 13, EACCES: permission denied): {fix}")
+    );
     if nix::unistd::geteuid().is_root() {
         assert_eq!(as_nobody(|| tree.find("dma").map(drop)), Err(refused));
     } else {
-        emulated::skipped("uio::an_ordinary_user_needs_the_files_rights", "without root, every file here is this user's own");
+        emulated::skipped(
+            "uio::an_ordinary_user_needs_the_files_rights",
+            "without root, every file here is this user's own",
+        );
     }
     fs::set_permissions(tree.path("dev/uio0"), fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(as_nobody(|| tree.find("dma").map(|uio| uio.into_parts().0.read32(0))), Ok(0x1000));
@@ -192,15 +260,27 @@ fn an_ordinary_user_needs_the_files_rights() {
 #[test]
 fn dev_mem_refuses_what_is_no_register() {
     // SAFETY: nothing is mapped; or, where it is, nothing is read.
-    let open = |addr, len_bytes| unsafe { Registers::from_dev_mem(PhysAddr(addr), len_bytes) }.map(drop);
-    assert_eq!(open(0xF800_3002, 4096), Err(Error::Misaligned { addr: 0xF800_3002, align_bytes: 4 }));
+    let open =
+        |addr, len_bytes| unsafe { Registers::from_dev_mem(PhysAddr(addr), len_bytes) }.map(drop);
+    assert_eq!(
+        open(0xF800_3002, 4096),
+        Err(Error::Misaligned { addr: 0xF800_3002, align_bytes: 4 })
+    );
     for len_bytes in [0, 2, 4098, (1 << 30) + 4] {
-        let refused = Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 4, max: 1 << 30, multiple_of: 4 };
+        let refused = Error::Argument {
+            name: "len_bytes",
+            value: len_bytes as u64,
+            min: 4,
+            max: 1 << 30,
+            multiple_of: 4,
+        };
         assert_eq!(open(0xF800_3000, len_bytes), Err(refused));
     }
     match as_nobody(|| open(0xF800_3000, 4096)) {
         Err(Error::Denied { what: "/dev/mem", errno: libc::EACCES, .. }) => {}
-        Err(Error::Os { call: "open(/dev/mem)", errno: libc::ENOENT }) => assert!(!fs::exists("/dev/mem").unwrap()),
+        Err(Error::Os { call: "open(/dev/mem)", errno: libc::ENOENT }) => {
+            assert!(!fs::exists("/dev/mem").unwrap())
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -211,7 +291,10 @@ fn this_machines_own_devices_can_be_asked_for() {
     // are.
     let others = fs::read_dir("/sys/class/uio").map_or(0, Iterator::count);
     let among = contigo::types::Among::of(u32::try_from(others).unwrap());
-    assert_eq!(Uio::find("no-such-device@0").map(drop), Err(Error::NotFound { what: "UIO device", among }));
+    assert_eq!(
+        Uio::find("no-such-device@0").map(drop),
+        Err(Error::NotFound { what: "UIO device", among })
+    );
 }
 
 /// An interrupt whose clock counts how often it is asked.
@@ -237,7 +320,9 @@ impl Wait for Clock {
 
 #[test]
 fn looks_come_before_the_clock_where_the_clock_is_dear() {
-    for (before, looks_needed, clock_calls) in [(100, 100, 0), (100, 101, 0), (100, 1, 0), (100, 102, 2), (0, 1, 0), (0, 2, 2)] {
+    for (before, looks_needed, clock_calls) in
+        [(100, 100, 0), (100, 101, 0), (100, 1, 0), (100, 102, 2), (0, 1, 0), (0, 2, 2)]
+    {
         let irq = Clock { asked: Cell::new(0), waits: Cell::new(0), before };
         let mut looks = 0;
         let done = contigo::hw::poll_until(&irq, Duration::from_millis(1), |_| {
@@ -264,7 +349,13 @@ fn looks_come_before_the_clock_where_the_clock_is_dear() {
     assert_eq!((irq.asked.get(), irq.waits.get()), (0, 0));
     // A device passes on what its interrupt says.
     // SAFETY: no driver is made of it.
-    let wired = unsafe { contigo::hw::Wired::new(NoRegisters, Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 }, PORT) };
+    let wired = unsafe {
+        contigo::hw::Wired::new(
+            NoRegisters,
+            Clock { asked: Cell::new(0), waits: Cell::new(0), before: 100 },
+            PORT,
+        )
+    };
     assert_eq!(wired.looks_before_clock(), 100);
 }
 

@@ -1,12 +1,19 @@
 //! A job whose simulated device touches what was not handed over has failed, in every way of running
 //! jobs, and only that device's jobs have.
-#![allow(unsafe_code, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a driver and a model that go too far")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a driver and a model that go too far"
+)]
 
 #[allow(dead_code, reason = "another test needs the rest")]
 mod source;
 
 use contigo::{
-    Completion, DevAddr, Device, Driver, Error, OperandSpec, Pool, Port, Queue, Region, Result, Stream,
+    Completion, DevAddr, Device, Driver, Error, OperandSpec, Pool, Port, Queue, Region, Result,
+    Stream,
     design::kernel::{KernelMap, Protocol},
     drivers::ap_ctrl::ApCtrl,
     hw::{
@@ -92,7 +99,12 @@ unsafe impl Model for Filler {
             0x08 => {
                 let begins_at_ns = self.jobs.back().map_or(bus.now_ns(), |last| last.ends_at_ns);
                 let (len, way) = (self.len as usize, self.way);
-                self.jobs.push_back(Ordered { addr: value.into(), len, way, ends_at_ns: begins_at_ns + 1_000 });
+                self.jobs.push_back(Ordered {
+                    addr: value.into(),
+                    len,
+                    way,
+                    ends_at_ns: begins_at_ns + 1_000,
+                });
             }
             _ if self.stubborn => {}
             _ => self.jobs.clear(),
@@ -151,7 +163,10 @@ unsafe impl<D: Device, const NUMBERED: bool> Driver for Fills<D, NUMBERED> {
         unsafe {
             LEN.write(&self.device, args[0]);
             WAY.write(&self.device, args[1]);
-            GO.write(&self.device, u32::try_from(operands[0].addr.0).unwrap().wrapping_add(args[2]));
+            GO.write(
+                &self.device,
+                u32::try_from(operands[0].addr.0).unwrap().wrapping_add(args[2]),
+            );
         }
         Ok(())
     }
@@ -198,10 +213,13 @@ fn a_run_fails_and_the_next_one_does_not() {
         let device = SimDevice::<Filler>::new(board, board.port());
         let mut queue = Queue::new(Fills::<_>::new(device.window().unwrap()), 1).unwrap();
         let mut run = |args: [u32; 3]| {
-            let ended = queue.run([pool.take().unwrap().from_device(..SLOT)], &args, LIMIT).map(drop).map_err(|failed| {
-                assert!(failed.buffers.is_some(), "they come back, on the device's side");
-                (failed.error, failed.cause)
-            });
+            let ended = queue
+                .run([pool.take().unwrap().from_device(..SLOT)], &args, LIMIT)
+                .map(drop)
+                .map_err(|failed| {
+                    assert!(failed.buffers.is_some(), "they come back, on the device's side");
+                    (failed.error, failed.cause)
+                });
             (ended, !queue.is_empty())
         };
         assert_eq!(run(RIGHT), (Ok(()), false));
@@ -214,7 +232,11 @@ fn a_run_fails_and_the_next_one_does_not() {
         board.allow_wrong_accesses(false).unwrap();
         assert_eq!(run(RIGHT), (Ok(()), false), "what was allowed is not counted later");
         let counts = board.counts();
-        assert_eq!((counts.unowned_accesses, counts.stray_accesses), (2, 1), "the board counts all of them");
+        assert_eq!(
+            (counts.unowned_accesses, counts.stray_accesses),
+            (2, 1),
+            "the board counts all of them"
+        );
     });
 }
 
@@ -230,8 +252,14 @@ fn a_queue_gives_the_jobs_before_and_stops_at_the_wrong_one() {
             assert!(queue.wait::<1>(LIMIT).unwrap().is_some(), "it ended before");
         }
         let failed = queue.wait::<1>(LIMIT).unwrap_err();
-        assert_eq!((failed.error, failed.buffers.is_some(), queue.is_stopped()), (wrong(1, 0), false, true));
-        assert_eq!([(); 3].map(|()| queue.take_back::<1>().unwrap().map(|job| job.job)), [Some(2), Some(3), None]);
+        assert_eq!(
+            (failed.error, failed.buffers.is_some(), queue.is_stopped()),
+            (wrong(1, 0), false, true)
+        );
+        assert_eq!(
+            [(); 3].map(|()| queue.take_back::<1>().unwrap().map(|job| job.job)),
+            [Some(2), Some(3), None]
+        );
         queue.submit([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
         assert!(queue.wait::<1>(LIMIT).unwrap().is_some(), "it goes on");
         // Looked at too late to know which of two it was: neither is believed.
@@ -241,7 +269,10 @@ fn a_queue_gives_the_jobs_before_and_stops_at_the_wrong_one() {
         device.run_for(100).unwrap();
         assert_eq!(queue.wait::<1>(LIMIT).unwrap_err().error, wrong(1, 0));
         assert!(queue.wait::<1>(LIMIT).unwrap().is_none());
-        assert_eq!([(); 3].map(|()| queue.take_back::<1>().unwrap().is_some()), [true, true, false]);
+        assert_eq!(
+            [(); 3].map(|()| queue.take_back::<1>().unwrap().is_some()),
+            [true, true, false]
+        );
     });
 }
 
@@ -249,13 +280,17 @@ fn a_queue_gives_the_jobs_before_and_stops_at_the_wrong_one() {
 fn a_stream_stops_at_a_frame_that_is_too_long() {
     with_board(|board, pool| {
         let device = SimDevice::<Filler>::new(board, board.port());
-        let mut stream = Stream::new(Fills::<_>::new(device.window().unwrap()), pool.clone(), DEPTH, &RIGHT).unwrap();
+        let mut stream =
+            Stream::new(Fills::<_>::new(device.window().unwrap()), pool.clone(), DEPTH, &RIGHT)
+                .unwrap();
         stream.start().unwrap();
         drop(stream.next(LIMIT).unwrap().unwrap());
         stream.stop().unwrap();
         drop(stream);
         let wide = [2 * u32::try_from(SLOT).unwrap() + 64, 0, 0];
-        let mut stream = Stream::new(Fills::<_>::new(device.window().unwrap()), pool.clone(), DEPTH, &wide).unwrap();
+        let mut stream =
+            Stream::new(Fills::<_>::new(device.window().unwrap()), pool.clone(), DEPTH, &wide)
+                .unwrap();
         let only = [(); 7].map(|()| pool.take().unwrap());
         stream.start().unwrap();
         assert_eq!(stream.next(LIMIT).unwrap_err(), wrong(1, 0));
@@ -271,8 +306,9 @@ fn of_two_devices_the_one_that_was_wrong_is_blamed() {
     fn both<const NUMBERED: bool>() -> [Option<Error>; 2] {
         with_board(|board, pool| {
             let devices = [(); 2].map(|()| SimDevice::<Filler>::new(board, board.port()));
-            let [mut right, mut wrong] =
-                [0, 1].map(|at: usize| Queue::new(Fills::<_, NUMBERED>::new(devices[at].window().unwrap()), 1).unwrap());
+            let [mut right, mut wrong] = [0, 1].map(|at: usize| {
+                Queue::new(Fills::<_, NUMBERED>::new(devices[at].window().unwrap()), 1).unwrap()
+            });
             let [a, b] = [(); 2].map(|()| pool.take().unwrap().from_device(..SLOT));
             right.submit([a], &RIGHT).unwrap();
             wrong.submit([b], &TOO_LONG).unwrap();
@@ -294,7 +330,11 @@ fn a_driver_with_a_port_of_its_own_does_not_escape() {
         let driver = Fills::<_, false> { port: Some(port), ..Fills::new(device.window().unwrap()) };
         let mut queue = Queue::new(driver, 1).unwrap();
         assert_eq!(
-            queue.run([pool.take().unwrap().from_device(..SLOT)], &RIGHT, LIMIT).map(drop).unwrap_err().error,
+            queue
+                .run([pool.take().unwrap().from_device(..SLOT)], &RIGHT, LIMIT)
+                .map(drop)
+                .unwrap_err()
+                .error,
             wrong(1, 0),
             "no byte was given to its device's port"
         );
@@ -304,17 +344,31 @@ fn a_driver_with_a_port_of_its_own_does_not_escape() {
 /// A kernel of numbers gets two of them that another kernel takes for addresses.
 #[test]
 fn a_job_without_operands_fails_too() {
-    let map = KernelMap::named("add", Protocol::Hs).interrupt(true).scalar("a", 0x18, 64).scalar("b", 0x24, 64).scalar("n", 0x30, 32);
+    let map = KernelMap::named("add", Protocol::Hs)
+        .interrupt(true)
+        .scalar("a", 0x18, 64)
+        .scalar("b", 0x24, 64)
+        .scalar("n", 0x30, 32);
     let map = map.build().unwrap();
     with_board(|board, _| {
-        let device = SimApCtrl::with_model(board, board.port(), contigo::sim::ap_ctrl::ApCtrlModel::copier_hs());
+        let device = SimApCtrl::with_model(
+            board,
+            board.port(),
+            contigo::sim::ap_ctrl::ApCtrlModel::copier_hs(),
+        );
         // SAFETY: as in the next test.
         let driver = unsafe { ApCtrl::open(device.window().unwrap(), map) }.unwrap();
         let mut queue = Queue::new(driver, DEPTH).unwrap();
         for _ in 0..2 {
             queue.submit([], &[1, 0, 2, 0, 3]).unwrap();
             let failed = queue.wait_each(Duration::from_secs(1), |_, _, _| {}).unwrap_err();
-            assert!(matches!(failed.error, Error::WrongAccess { device: "ap_ctrl", unowned: 0, stray: 1.. }), "{failed}");
+            assert!(
+                matches!(
+                    failed.error,
+                    Error::WrongAccess { device: "ap_ctrl", unowned: 0, stray: 1.. }
+                ),
+                "{failed}"
+            );
             while queue.take_back_each(|_, _, _| {}).is_some() {}
         }
     });
@@ -365,9 +419,13 @@ fn a_channel_fails_with_its_sibling_and_no_later_job_does() {
             while queue.take_back::<1>().unwrap().is_some() {}
         }
         // One after the other: what a sibling did before a job began is not its own.
-        for (n, args) in [(0, RIGHT), (1, RIGHT), (0, RIGHT), (1, TOO_LONG), (0, RIGHT), (1, RIGHT)] {
+        for (n, args) in [(0, RIGHT), (1, RIGHT), (0, RIGHT), (1, TOO_LONG), (0, RIGHT), (1, RIGHT)]
+        {
             queues[n].submit([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
-            let ended = queues[n].wait::<1>(LIMIT).map(|done| assert!(done.is_some())).map_err(|failed| failed.error);
+            let ended = queues[n]
+                .wait::<1>(LIMIT)
+                .map(|done| assert!(done.is_some()))
+                .map_err(|failed| failed.error);
             assert_eq!(ended, if args == RIGHT { Ok(()) } else { Err(wrong(1, 0)) });
             while queues[n].take_back::<1>().unwrap().is_some() {}
         }
@@ -441,10 +499,14 @@ fn a_job_that_ends_while_another_thread_has_the_board_fails() {
                 wait_for(WANTED);
                 holds.run_for(1).unwrap();
             });
-            let ended = queue.run([pool.take().unwrap().from_device(..SLOT)], &TOO_LONG, LIMIT).map(drop);
+            let ended =
+                queue.run([pool.take().unwrap().from_device(..SLOT)], &TOO_LONG, LIMIT).map(drop);
             BUSY.store(FREE, Ordering::Release);
             let failed = ended.unwrap_err();
-            assert!(matches!(failed.error, Error::Contended { .. }) && failed.buffers.is_some(), "{failed}");
+            assert!(
+                matches!(failed.error, Error::Contended { .. }) && failed.buffers.is_some(),
+                "{failed}"
+            );
         });
     });
     with_board(|board, pool| {
@@ -462,9 +524,13 @@ fn a_job_that_ends_while_another_thread_has_the_board_fails() {
             drop(buf);
             BUSY.store(FREE, Ordering::Release);
         });
-        let mut run = || queue.run([pool.take().unwrap().from_device(..SLOT)], &RIGHT, LIMIT).map(drop);
+        let mut run =
+            || queue.run([pool.take().unwrap().from_device(..SLOT)], &RIGHT, LIMIT).map(drop);
         let failed = run().unwrap_err();
-        assert!(matches!(failed.error, Error::Contended { .. }), "the board did not hear that no device has them: {failed}");
+        assert!(
+            matches!(failed.error, Error::Contended { .. }),
+            "the board did not hear that no device has them: {failed}"
+        );
         drop(failed);
         assert!(run().is_ok());
     });
@@ -473,12 +539,20 @@ fn a_job_that_ends_while_another_thread_has_the_board_fails() {
 #[test]
 fn what_a_device_does_after_its_job_is_not_the_next_ones() {
     with_board(|board, pool| {
-        let device = SimDevice::with_model(board, board.port(), Filler { stubborn: true, ..Filler::default() });
+        let device = SimDevice::with_model(
+            board,
+            board.port(),
+            Filler { stubborn: true, ..Filler::default() },
+        );
         let mut queue = Queue::new(Fills::<_>::new(device.window().unwrap()), 1).unwrap();
         queue.submit([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
         queue.clear().unwrap();
         device.run_for(100).unwrap();
-        assert_eq!(board.counts().unowned_accesses, 1, "it went on after it said that it had stopped");
+        assert_eq!(
+            board.counts().unowned_accesses,
+            1,
+            "it went on after it said that it had stopped"
+        );
         queue.stop().unwrap();
         assert!(queue.run([pool.take().unwrap().from_device(..SLOT)], &RIGHT, LIMIT).is_ok());
     });
@@ -492,7 +566,10 @@ fn a_length_that_is_a_byte_too_long_is_wrong() {
         with_board(|board, pool| {
             let device = SimDevice::<Filler>::new(board, board.port());
             let mut queue = Queue::new(Fills::<_>::new(device.window().unwrap()), 1).unwrap();
-            let ended = queue.run([pool.take().unwrap().from_device(..handed_over)], &args, LIMIT).map(drop).map_err(|failed| failed.error);
+            let ended = queue
+                .run([pool.take().unwrap().from_device(..handed_over)], &args, LIMIT)
+                .map(drop)
+                .map_err(|failed| failed.error);
             (ended, board.counts().unowned_accesses)
         })
     };
@@ -501,8 +578,16 @@ fn a_length_that_is_a_byte_too_long_is_wrong() {
         for way in [WRITES, READS_BYTES] {
             assert_eq!(run(handed_over, [exact, way, 0]), (Ok(()), 0));
             for more in 1..=16 {
-                assert_eq!(run(handed_over, [exact + more, way, 0]), (Err(wrong(1, 0)), 1), "{more} bytes, {way}");
-                assert_eq!(run(handed_over, [more, way, exact]), (Err(wrong(1, 0)), 1), "{more} bytes alone, {way}");
+                assert_eq!(
+                    run(handed_over, [exact + more, way, 0]),
+                    (Err(wrong(1, 0)), 1),
+                    "{more} bytes, {way}"
+                );
+                assert_eq!(
+                    run(handed_over, [more, way, exact]),
+                    (Err(wrong(1, 0)), 1),
+                    "{more} bytes alone, {way}"
+                );
             }
         }
     }
@@ -521,7 +606,10 @@ fn every_driver_of_a_device_passes_it_on() {
     let driver = Edu::open_simulated(edu.window().unwrap()).unwrap();
     assert_eq!(driver.simulated().map(SimulatedDevice::number), Some(edu.number()));
     let (mut seen, mut silent) = (0, vec![]);
-    for file in sources(root()).into_iter().filter(|file| !file.components().any(|part| part.as_os_str() == "target")) {
+    for file in sources(root())
+        .into_iter()
+        .filter(|file| !file.components().any(|part| part.as_os_str() == "target"))
+    {
         let text = fs::read_to_string(&file).unwrap();
         for block in text.split("\nunsafe impl<").skip(1) {
             let block = block.split("\n}\n").next().unwrap();
@@ -556,12 +644,25 @@ const FIR: KernelMap = {
 #[test]
 fn another_kernels_map_ends_with_an_error() {
     with_board(|board, pool| {
-        let device = SimApCtrl::with_model(board, board.port(), contigo::sim::ap_ctrl::ApCtrlModel::copier_hs());
+        let device = SimApCtrl::with_model(
+            board,
+            board.port(),
+            contigo::sim::ap_ctrl::ApCtrlModel::copier_hs(),
+        );
         // SAFETY: the map is another kernel's, and what the model touches is its region's.
-        let mut queue = Queue::new(unsafe { ApCtrl::open(device.window().unwrap(), FIR) }.unwrap(), 1).unwrap();
+        let mut queue =
+            Queue::new(unsafe { ApCtrl::open(device.window().unwrap(), FIR) }.unwrap(), 1).unwrap();
         let [x, y, coef] = [(); 3].map(|()| pool.take().unwrap());
-        let failed = queue.run([x.to_device(..64), y.from_device(..64), coef.to_device(..64)], &[16], Duration::from_secs(10)).unwrap_err();
-        let Error::WrongAccess { device: "ap_ctrl", unowned, stray } = failed.error else { panic!("{failed}") };
+        let failed = queue
+            .run(
+                [x.to_device(..64), y.from_device(..64), coef.to_device(..64)],
+                &[16],
+                Duration::from_secs(10),
+            )
+            .unwrap_err();
+        let Error::WrongAccess { device: "ap_ctrl", unowned, stray } = failed.error else {
+            panic!("{failed}")
+        };
         assert!(unowned > 100 && stray > 0, "{failed}");
     });
 }
@@ -575,7 +676,10 @@ fn a_device_by_name_answers_for_itself() {
         let number = device.simulated().unwrap().number();
         let core = Core::new(device).unwrap();
         // SAFETY: no code drives it.
-        assert_eq!(unsafe { core.channel(0, 0..4) }.unwrap().simulated().map(SimulatedDevice::number), Some(number));
+        assert_eq!(
+            unsafe { core.channel(0, 0..4) }.unwrap().simulated().map(SimulatedDevice::number),
+            Some(number)
+        );
         number
     });
     assert_ne!(numbers[0], numbers[1]);

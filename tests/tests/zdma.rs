@@ -1,6 +1,11 @@
 //! ZDMA's driver on its model and on a device that only takes notes: copies, registers, errors,
 //! recovery.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 #[path = "zdma/copies.rs"]
 mod copies;
@@ -36,7 +41,11 @@ const MODES: [Mode; 3] = [Mode::Simple, Mode::Linked(4096), Mode::Linked(128)];
 
 impl Mode {
     /// The driver of `device` in this mode, its descriptors from `take`.
-    fn open(self, device: SimWindow<ZdmaModel>, take: impl FnOnce(usize) -> CpuBuf) -> Zdma<SimWindow<ZdmaModel>> {
+    fn open(
+        self,
+        device: SimWindow<ZdmaModel>,
+        take: impl FnOnce(usize) -> CpuBuf,
+    ) -> Zdma<SimWindow<ZdmaModel>> {
         match self {
             Self::Simple => device.simple().unwrap(),
             Self::Linked(len_bytes) => device.linked(take(len_bytes)).unwrap(),

@@ -9,7 +9,10 @@ fn main() {
     if std::env::var_os("CARGO_FEATURE_WRITE").is_some() {
         println!("cargo:rustc-link-search=native={folder}");
         // A package of the registry has neither.
-        for programs in ["examples", "tests"].into_iter().filter(|programs| Path::new(&folder).join(programs).is_dir()) {
+        for programs in ["examples", "tests"]
+            .into_iter()
+            .filter(|programs| Path::new(&folder).join(programs).is_dir())
+        {
             println!("cargo:rustc-link-arg-{programs}=-Tcontigo-log.x");
         }
     }

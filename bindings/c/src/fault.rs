@@ -111,19 +111,29 @@ impl fmt::Display for Fault {
         match *self {
             Self::Runtime(error) | Self::Load { error, .. } => error.fmt(f),
             Self::Name(error) => error.fmt(f),
-            Self::Memory { ref name, error } => write!(f, "{name}: {}", Inventory::here().memory_error(name, error)),
-            Self::Device { ref name, error } => write!(f, "{name}: {}", Inventory::here().device_error(name, error)),
+            Self::Memory { ref name, error } => {
+                write!(f, "{name}: {}", Inventory::here().memory_error(name, error))
+            }
+            Self::Device { ref name, error } => {
+                write!(f, "{name}: {}", Inventory::here().device_error(name, error))
+            }
             Self::Map(ref error) => error.fmt(f),
             Self::Design(ref error) => error.fmt(f),
             Self::NoSuchIn { what, ref name, ref near } => {
                 write!(f, "`{name}`: this kernel has no {what} of this name")?;
-                if near.names().next().is_none() { Ok(()) } else { write!(f, "; those that are most like it: {near}") }
+                if near.names().next().is_none() {
+                    Ok(())
+                } else {
+                    write!(f, "; those that are most like it: {near}")
+                }
             }
             Self::Setting { ref name, error } => write!(f, "`{name}`: {error}"),
             Self::Argument(error) => error.fmt(f),
             Self::Object(refusal) => refused(refusal, f),
             Self::Misuse(misuse) => misuse.fmt(f),
-            Self::Job { error, cause, operand } => JobError { error, cause, operand, buffers: None::<()> }.fmt(f),
+            Self::Job { error, cause, operand } => {
+                JobError { error, cause, operand, buffers: None::<()> }.fmt(f)
+            }
         }
     }
 }
@@ -143,7 +153,9 @@ fn refused(refusal: Refusal, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::SameBuffer { first, second } => write!(f, "operands {first} and {second} are the same buffer"),
+            Self::SameBuffer { first, second } => {
+                write!(f, "operands {first} and {second} are the same buffer")
+            }
             Self::Overlap => write!(f, "the source lies in the buffer itself"),
             Self::Cancelled => write!(f, "the device was stopped before this job ended"),
             Self::NoGpu { is } => write!(f, "code is loaded for a GPU, and the port is {is}"),
@@ -151,12 +163,21 @@ impl fmt::Display for Misuse {
                 write!(f, "no port is called that; there are cuda:0, vulkan, opencl")?;
                 // Boards with one system on chip have the same ports.
                 let all = contigo_boards::ports;
-                let mut first = all().enumerate().filter(|(at, port)| all().position(|other| other.name == port.name) == Some(*at));
+                let mut first = all().enumerate().filter(|(at, port)| {
+                    all().position(|other| other.name == port.name) == Some(*at)
+                });
                 first.try_for_each(|(_, port)| write!(f, ", {}", port.name))
             }
-            Self::NoGuard => write!(f, "the engine has no device that was opened as guard:…, so the kernel module does not stop it"),
-            Self::NoInterrupt => write!(f, "the device has no interrupt to sleep for: look again and again"),
-            Self::Register { offset_bytes, why } => write!(f, "the register at {offset_bytes:#x} {why}"),
+            Self::NoGuard => write!(
+                f,
+                "the engine has no device that was opened as guard:…, so the kernel module does not stop it"
+            ),
+            Self::NoInterrupt => {
+                write!(f, "the device has no interrupt to sleep for: look again and again")
+            }
+            Self::Register { offset_bytes, why } => {
+                write!(f, "the register at {offset_bytes:#x} {why}")
+            }
             Self::Panicked => write!(f, "a defect of this library was caught; please report it"),
         }
     }

@@ -74,7 +74,8 @@ fn record(fault: &Fault) {
         if let Ok(mut last) = last.try_borrow_mut() {
             // The words of the code that refused (`ForeignWords`) are there already, and come
             // after the error.
-            let (said, who) = if let Fault::Load { who, .. } = fault { (last.len, *who) } else { (0, "") };
+            let (said, who) =
+                if let Fault::Load { who, .. } = fault { (last.len, *who) } else { (0, "") };
             last.len = said;
             let _ = write!(last, "{fault}");
             if said != 0 {
@@ -116,7 +117,12 @@ impl fmt::Write for ForeignWords {
                 last.len = 0;
             }
             let room = Self::BYTES.saturating_sub(last.len);
-            let end = text.char_indices().map(|(at, char)| at + char.len_utf8()).take_while(|end| *end <= room).last().unwrap_or(0);
+            let end = text
+                .char_indices()
+                .map(|(at, char)| at + char.len_utf8())
+                .take_while(|end| *end <= room)
+                .last()
+                .unwrap_or(0);
             last.write_str(text.get(..end).unwrap_or(""))
         };
         LAST.try_with(write).unwrap_or(Err(fmt::Error))
@@ -125,7 +131,11 @@ impl fmt::Write for ForeignWords {
 
 /// Hands the text to `use_it`, and answers its result.
 pub(crate) fn with_text<R>(use_it: impl FnOnce(&[u8]) -> R) -> Option<R> {
-    LAST.try_with(|last| last.try_borrow().ok().and_then(|last| last.bytes.get(..last.len).map(use_it))).ok().flatten()
+    LAST.try_with(|last| {
+        last.try_borrow().ok().and_then(|last| last.bytes.get(..last.len).map(use_it))
+    })
+    .ok()
+    .flatten()
 }
 
 #[cfg(test)]
@@ -144,7 +154,10 @@ mod tests {
         #[allow(clippy::panic, reason = "that is the point")]
         let status = call(|| panic!("a defect"));
         std::panic::set_hook(before);
-        assert_eq!((status, text().as_deref()), (CONTIGO_E_INTERNAL, Some("a defect of this library was caught; please report it")));
+        assert_eq!(
+            (status, text().as_deref()),
+            (CONTIGO_E_INTERNAL, Some("a defect of this library was caught; please report it"))
+        );
     }
 
     #[test]
@@ -153,7 +166,11 @@ mod tests {
         let busy = text();
         assert!(busy.as_ref().is_some_and(|text| text.starts_with("a job is under way")));
         assert_eq!((call(|| Ok(())), text()), (CONTIGO_OK, busy));
-        assert_eq!(std::thread::spawn(text).join().ok().flatten().as_deref(), Some(""), "each thread has its own");
+        assert_eq!(
+            std::thread::spawn(text).join().ok().flatten().as_deref(),
+            Some(""),
+            "each thread has its own"
+        );
     }
 
     #[test]

@@ -28,7 +28,10 @@
 //!
 //! Nothing allocates from the heap, nothing waits for another thread, and no panic leaves a
 //! function.
-#![allow(clippy::large_enum_variant, reason = "they live in static tables, and there is no heap to put a box in")]
+#![allow(
+    clippy::large_enum_variant,
+    reason = "they live in static tables, and there is no heap to put a box in"
+)]
 
 mod engine;
 mod fault;
@@ -40,8 +43,9 @@ mod status;
 
 pub use ffi::*;
 pub use limits::{
-    CONTIGO_MAX_ARGS, CONTIGO_MAX_BUFS, CONTIGO_MAX_DEVICES, CONTIGO_MAX_DIMS, CONTIGO_MAX_ENGINES, CONTIGO_MAX_GPUS, CONTIGO_MAX_JOBS,
-    CONTIGO_MAX_NAME_BYTES, CONTIGO_MAX_POOL_SLOTS, CONTIGO_MAX_POOLS, CONTIGO_MAX_PORT_NAMES, CONTIGO_MAX_PORTS, CONTIGO_MAX_REGIONS,
+    CONTIGO_MAX_ARGS, CONTIGO_MAX_BUFS, CONTIGO_MAX_DEVICES, CONTIGO_MAX_DIMS, CONTIGO_MAX_ENGINES,
+    CONTIGO_MAX_GPUS, CONTIGO_MAX_JOBS, CONTIGO_MAX_NAME_BYTES, CONTIGO_MAX_POOL_SLOTS,
+    CONTIGO_MAX_POOLS, CONTIGO_MAX_PORT_NAMES, CONTIGO_MAX_PORTS, CONTIGO_MAX_REGIONS,
     CONTIGO_MAX_SIMS, CONTIGO_MAX_TENSORS,
 };
 pub use status::*;

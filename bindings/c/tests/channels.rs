@@ -32,7 +32,10 @@ impl Shared {
 
     fn options(&self, settings: &CStr) -> contigo_engine_options {
         let Self { board, device } = self;
-        contigo_engine_options { settings: settings.as_ptr(), ..engine_options(c"pl330", *device, board.port, board.region) }
+        contigo_engine_options {
+            settings: settings.as_ptr(),
+            ..engine_options(c"pl330", *device, board.port, board.region)
+        }
     }
 
     #[track_caller]
@@ -52,7 +55,12 @@ impl Shared {
         fill(bufs[0], value);
         fill(bufs[1], !value);
         let operands = bufs.map(|buf| part(buf, SLOT));
-        (operands, answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job) }))
+        (
+            operands,
+            answer(|job| unsafe {
+                contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job)
+            }),
+        )
     }
 
     #[track_caller]
@@ -68,7 +76,11 @@ fn one_channel_is_stopped_and_the_other_goes_on() {
     let [first, second] = [c"channel=0", c"channel=1"].map(|settings| shared.open(settings));
     let (stopped, cancelled) = shared.start(first, 7);
     let (copied, job) = shared.start(second, 9);
-    assert_eq!([first, second].map(|engine| info_of(engine).in_flight), [1, 1], "both are under way");
+    assert_eq!(
+        [first, second].map(|engine| info_of(engine).in_flight),
+        [1, 1],
+        "both are under way"
+    );
     ok(contigo_queue_stop(first));
     assert_eq!(wait(cancelled, 0), CONTIGO_E_CANCELLED);
     assert_ne!(bytes(stopped[1].buf), [7; SLOT], "it was stopped in the middle");
@@ -89,18 +101,35 @@ fn one_channel_is_stopped_and_the_other_goes_on() {
 #[test]
 fn a_channel_has_one_engine_and_the_whole_device_none_beside_it() {
     let shared = Shared::new(&sim_options());
-    let (zero, one, two) = (shared.options(c"channel=0"), shared.options(c"channel=1"), shared.options(c"channel=2"));
+    let (zero, one, two) =
+        (shared.options(c"channel=0"), shared.options(c"channel=1"), shared.options(c"channel=2"));
     let whole = contigo_engine_options { settings: ptr::null(), ..zero };
     let first = open_engine(&zero);
     shared.refused(&zero, CONTIGO_E_HAS_DRIVER, "has a driver");
     shared.refused(&shared.options(c"channel=1,event=0"), CONTIGO_E_HAS_DRIVER, "has a driver");
     shared.refused(&whole, CONTIGO_E_HAS_DRIVER, "has a driver");
     let other_port = answer(|port| unsafe { contigo_sim_port(shared.board.sim, 1, port) });
-    shared.refused(&contigo_engine_options { port: other_port, ..one }, CONTIGO_E_HAS_DRIVER, "has a driver");
-    shared.refused(&contigo_engine_options { polled: 1, ..one }, CONTIGO_E_HAS_DRIVER, "has a driver");
+    shared.refused(
+        &contigo_engine_options { port: other_port, ..one },
+        CONTIGO_E_HAS_DRIVER,
+        "has a driver",
+    );
+    shared.refused(
+        &contigo_engine_options { polled: 1, ..one },
+        CONTIGO_E_HAS_DRIVER,
+        "has a driver",
+    );
     shared.refused(&shared.options(c"channel=8"), CONTIGO_E_ARGUMENT, "channel");
-    shared.refused(&contigo_engine_options { region: 0, ..one }, CONTIGO_E_UNSUPPORTED, "needs memory");
-    refused(unsafe { contigo_device_attach(shared.device, shared.board.port, 0, 0, &mut 0) }, CONTIGO_E_HAS_DRIVER, "has a driver");
+    shared.refused(
+        &contigo_engine_options { region: 0, ..one },
+        CONTIGO_E_UNSUPPORTED,
+        "needs memory",
+    );
+    refused(
+        unsafe { contigo_device_attach(shared.device, shared.board.port, 0, 0, &mut 0) },
+        CONTIGO_E_HAS_DRIVER,
+        "has a driver",
+    );
     refused(contigo_device_close(shared.device), CONTIGO_E_STILL_USED, "");
     // Each that was refused has given its channel back, and the last one the device.
     let second = open_engine(&one);
@@ -118,7 +147,10 @@ fn a_channel_has_one_engine_and_the_whole_device_none_beside_it() {
     ok(contigo_engine_close(open_engine(&contigo_engine_options { port: other_port, ..two })));
     // A driver that shares nothing has no such setting.
     let zdma = sim_device(shared.board.sim, c"zdma");
-    let options = contigo_engine_options { settings: c"channel=0".as_ptr(), ..engine_options(c"zdma", zdma, shared.board.port, 0) };
+    let options = contigo_engine_options {
+        settings: c"channel=0".as_ptr(),
+        ..engine_options(c"zdma", zdma, shared.board.port, 0)
+    };
     shared.refused(&options, CONTIGO_E_UNKNOWN_SETTING, "setting");
     ok(contigo_device_close(zdma));
     ok(contigo_port_close(other_port));
@@ -155,9 +187,15 @@ fn four_threads_have_a_channel_each() {
                         let value = number * 10 + value;
                         fill(slots[0], value);
                         let operands = slots.map(|buf| part(buf, SLOT));
-                        let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job) });
+                        let job = answer(|job| unsafe {
+                            contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job)
+                        });
                         ok(wait(job, TIMEOUT_US));
-                        assert_eq!(bytes(slots[1]), [value; SLOT], "round {round} of channel {number}");
+                        assert_eq!(
+                            bytes(slots[1]),
+                            [value; SLOT],
+                            "round {round} of channel {number}"
+                        );
                     }
                     slots.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
                     // The first one's opening and the last one's end, at once.

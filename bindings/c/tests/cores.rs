@@ -48,7 +48,12 @@ const CORES: &[(&CStr, &CStr, &CStr, Kind)] = &[
     (c"sim:axi_mcdma_sink", c"axi_mcdma", c"channel=0", Kind::Send),
     (c"sim:axi_mcdma_camera", c"axi_mcdma", c"channel=16", Kind::Receive),
     (c"sim:axi_vdma_sink", c"axi_vdma", c"channel=0,hsize_bytes=64,vsize_lines=64", Kind::Send),
-    (c"sim:axi_vdma_camera", c"axi_vdma", c"channel=1,hsize_bytes=64,vsize_lines=64", Kind::Receive),
+    (
+        c"sim:axi_vdma_camera",
+        c"axi_vdma",
+        c"channel=1,hsize_bytes=64,vsize_lines=64",
+        Kind::Receive,
+    ),
     (c"sim:litepcie", c"litepcie", c"", Kind::Copy),
 ];
 
@@ -64,7 +69,12 @@ fn no_driver_is_left_out_in_c_or_python() {
     let python = fs::read_to_string(path).unwrap();
     contigo::names::each_row(|row| {
         let here = CORES.iter().any(|(_, driver, ..)| driver.to_str() == Ok(row.name));
-        assert_ne!(here, ELSEWHERE.contains(&row.name), "a line of CORES for {}, or a word why not", row.name);
+        assert_ne!(
+            here,
+            ELSEWHERE.contains(&row.name),
+            "a line of CORES for {}, or a word why not",
+            row.name
+        );
     });
     for &(name, driver, ..) in CORES {
         let here = CORES.iter().filter(|core| (core.0, core.1) == (name, driver)).count();
@@ -77,16 +87,26 @@ fn no_driver_is_left_out_in_c_or_python() {
 fn each_core_does_its_jobs() {
     for &(name, driver, settings, kind) in CORES {
         let device = answer(|device| unsafe { contigo_device_open(name.as_ptr(), device) });
-        let region = answer(|region| unsafe { contigo_device_memory(device, c"sim".as_ptr(), 1 << 20, region) });
-        let options = contigo_engine_options { settings: settings.as_ptr(), ..engine_options(driver, device, 0, region) };
+        let region = answer(|region| unsafe {
+            contigo_device_memory(device, c"sim".as_ptr(), 1 << 20, region)
+        });
+        let options = contigo_engine_options {
+            settings: settings.as_ptr(),
+            ..engine_options(driver, device, 0, region)
+        };
         let engine = open_engine(&options);
         for round in 0..10_u8 {
-            let (n, what) = (if kind == Kind::Copy { 2 } else { 1 }, format!("{name:?} {settings:?} {round}"));
-            let bufs: Vec<_> = (0..n).map(|_| answer(|buf| unsafe { contigo_carve(region, LEN, LEN, buf) })).collect();
+            let (n, what) =
+                (if kind == Kind::Copy { 2 } else { 1 }, format!("{name:?} {settings:?} {round}"));
+            let bufs: Vec<_> = (0..n)
+                .map(|_| answer(|buf| unsafe { contigo_carve(region, LEN, LEN, buf) }))
+                .collect();
             bufs.iter().for_each(|buf| fill(*buf, 0xEE));
             fill(bufs[0], round);
             let operands: Vec<_> = bufs.iter().map(|buf| part(*buf, LEN)).collect();
-            let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), n, ptr::null(), 0, job) });
+            let job = answer(|job| unsafe {
+                contigo_job_start(engine, operands.as_ptr(), n, ptr::null(), 0, job)
+            });
             ok(wait(job, TIMEOUT_US));
             match kind {
                 Kind::Copy => assert_eq!(bytes(bufs[1]), [round; LEN], "{what}"),
@@ -105,19 +125,27 @@ fn each_core_does_its_jobs() {
 #[test]
 fn both_channels_of_an_axi_dma_side_by_side() {
     let device = answer(|device| unsafe { contigo_device_open(c"sim:axi_dma".as_ptr(), device) });
-    let region = answer(|region| unsafe { contigo_device_memory(device, c"sim".as_ptr(), 1 << 20, region) });
+    let region =
+        answer(|region| unsafe { contigo_device_memory(device, c"sim".as_ptr(), 1 << 20, region) });
     let open = |settings: &CStr| {
-        open_engine(&contigo_engine_options { settings: settings.as_ptr(), ..engine_options(c"axi_dma", device, 0, region) })
+        open_engine(&contigo_engine_options {
+            settings: settings.as_ptr(),
+            ..engine_options(c"axi_dma", device, 0, region)
+        })
     };
     let [send, receive] = [open(c"channel=0"), open(c"channel=1")];
-    let [packet, room] = [0, 1].map(|_| answer(|buf| unsafe { contigo_carve(region, LEN, LEN, buf) }));
+    let [packet, room] =
+        [0, 1].map(|_| answer(|buf| unsafe { contigo_carve(region, LEN, LEN, buf) }));
     fill(packet, 7);
     fill(room, 0);
-    let start = |engine, operand: &contigo_operand| answer(|job| unsafe { contigo_job_start(engine, operand, 1, ptr::null(), 0, job) });
+    let start = |engine, operand: &contigo_operand| {
+        answer(|job| unsafe { contigo_job_start(engine, operand, 1, ptr::null(), 0, job) })
+    };
     let (out, back) = (part(packet, 1000), part(room, LEN));
     let [received, sent] = [start(receive, &back), start(send, &out)];
     ok(wait(sent, TIMEOUT_US));
-    let mut completion = contigo_completion { struct_size: size_of::<contigo_completion>(), ..Default::default() };
+    let mut completion =
+        contigo_completion { struct_size: size_of::<contigo_completion>(), ..Default::default() };
     ok(unsafe { contigo_job_wait(received, TIMEOUT_US, &mut completion) });
     assert_eq!((bytes(room)[..1000].to_vec(), completion.bytes), (vec![7; 1000], 1000));
     release_all(&[out, back]);

@@ -90,14 +90,19 @@ fn jobs_cost_little_more_than_in_rust() {
     let device = sim_device(board.sim, c"nothing");
     let engine = open_engine(&engine_options(c"nothing", device, coherent, 0));
     let operand = part(board.take(), 64);
-    let start = || answer(|job| unsafe { contigo_job_start(engine, &operand, 1, ptr::null(), 0, job) });
-    let in_c = nanoseconds("contigo_job_start, contigo_job_wait_device", || ok(wait_device(black_box(start()), 100)));
+    let start =
+        || answer(|job| unsafe { contigo_job_start(engine, &operand, 1, ptr::null(), 0, job) });
+    let in_c = nanoseconds("contigo_job_start, contigo_job_wait_device", || {
+        ok(wait_device(black_box(start()), 100))
+    });
     let in_c_next = nanoseconds("contigo_job_start, contigo_queue_next", || {
         black_box(start());
         assert_eq!(next(engine, 100).0, CONTIGO_OK);
     });
     ok(contigo_buf_release(operand.buf));
-    [contigo_engine_close(engine), contigo_device_close(device), contigo_port_close(coherent)].into_iter().for_each(|status| ok(status));
+    [contigo_engine_close(engine), contigo_device_close(device), contigo_port_close(coherent)]
+        .into_iter()
+        .for_each(|status| ok(status));
     board.close();
 
     let sim = SimBoard::new(1);
@@ -111,7 +116,11 @@ fn jobs_cost_little_more_than_in_rust() {
         let [back] = queue.wait(Duration::from_micros(100)).unwrap().unwrap().buffers;
         buf = Some(back);
     });
-    println!("C's part: {:.1} ns of start and wait_device, {:.1} ns of start and next", in_c - in_rust, in_c_next - in_rust);
+    println!(
+        "C's part: {:.1} ns of start and wait_device, {:.1} ns of start and next",
+        in_c - in_rust,
+        in_c_next - in_rust
+    );
     // As below.
     assert!([in_c, in_c_next, in_rust].into_iter().all(|each| each < 200_000.0));
 }
@@ -119,17 +128,20 @@ fn jobs_cost_little_more_than_in_rust() {
 #[test]
 fn calls_are_cheap() {
     let board = Board::new();
-    let take = nanoseconds("contigo_pool_take, contigo_buf_release", || ok(contigo_buf_release(black_box(board.take()))));
+    let take = nanoseconds("contigo_pool_take, contigo_buf_release", || {
+        ok(contigo_buf_release(black_box(board.take())))
+    });
     let buf = board.take();
     let map = nanoseconds("contigo_buf_map, contigo_buf_unmap", || {
         black_box(try_map(buf, CONTIGO_READ));
         ok(contigo_buf_unmap(buf));
     });
-    let split = nanoseconds("contigo_pool_take, contigo_buf_split, contigo_buf_release of both", || {
-        let buf = board.take();
-        ok(contigo_buf_release(answer(|rest| unsafe { contigo_buf_split(buf, 1024, rest) })));
-        ok(contigo_buf_release(buf));
-    });
+    let split =
+        nanoseconds("contigo_pool_take, contigo_buf_split, contigo_buf_release of both", || {
+            let buf = board.take();
+            ok(contigo_buf_release(answer(|rest| unsafe { contigo_buf_split(buf, 1024, rest) })));
+            ok(contigo_buf_release(buf));
+        });
     let coherent = answer(|port| unsafe { contigo_sim_port(board.sim, 1, port) });
     let hand = nanoseconds("contigo_buf_give, contigo_buf_take_back, a port that snoops", || {
         ok(give(buf, coherent, 0, SLOT, CONTIGO_READS | CONTIGO_WRITES).0);
@@ -146,7 +158,9 @@ fn calls_are_cheap() {
     });
     let (_, host, _) = try_map(buf, CONTIGO_READ);
     let addr = nanoseconds("contigo_dev_addr_of", || {
-        black_box(answer(|addr| unsafe { contigo_dev_addr_of(board.region, board.port, host, 64, addr) }));
+        black_box(answer(|addr| unsafe {
+            contigo_dev_addr_of(board.region, board.port, host, 64, addr)
+        }));
     });
     ok(contigo_buf_unmap(buf));
     ok(contigo_buf_release(buf));
@@ -159,7 +173,9 @@ fn calls_are_cheap() {
     let sim = SimBoard::new(1);
     let region = Region::new(sim.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(8, SLOT).unwrap();
-    nanoseconds("for comparison, Rust's Pool: take, drop", || drop(black_box(pool.take().unwrap())));
+    nanoseconds("for comparison, Rust's Pool: take, drop", || {
+        drop(black_box(pool.take().unwrap()))
+    });
     // A system call or a lock that sleeps would be far above this, also in a debug build under an
     // emulator.
     assert!([take, split, map, hand, lend, addr, stale].into_iter().all(|each| each < 200_000.0));

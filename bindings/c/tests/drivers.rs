@@ -45,7 +45,13 @@ unsafe impl<D: Device> Driver for Twice<D> {
         match args {
             [1..=9] => self.0.check(operands, &[]),
             [panics] if *panics == PANICS => panic!("asked for"),
-            _ => Err(Error::Argument { name: "times", value: args.len() as u64, min: 1, max: 9, multiple_of: 1 }),
+            _ => Err(Error::Argument {
+                name: "times",
+                value: args.len() as u64,
+                min: 1,
+                max: 9,
+                multiple_of: 1,
+            }),
         }
     }
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
@@ -61,19 +67,28 @@ unsafe impl<D: Device> Driver for Twice<D> {
 /// The device is a ZDMA channel, and no other code drives it.
 unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
     parts.settings.number("burst", 1, 16)?;
-    assert_eq!(parts.memory.map(|memory| memory.len_bytes()), Some(4096), "as much as its row asks for");
+    assert_eq!(
+        parts.memory.map(|memory| memory.len_bytes()),
+        Some(4096),
+        "as much as its row asks for"
+    );
     // SAFETY: the caller's promise.
     let channel: Zdma<AnyDevice> = unsafe { Zdma::simple(parts.device)? };
     AnyDriver::new(Twice(channel, 0))
 }
 
-static TWICE: DriverRow = DriverRow::new("twice", "copies, and reports a word", open).settings(&["burst"]).memory(4096);
+static TWICE: DriverRow =
+    DriverRow::new("twice", "copies, and reports a word", open).settings(&["burst"]).memory(4096);
 
 #[test]
 fn a_registered_driver_is_opened_from_c_by_its_name() {
     let board = Board::new();
     let missing = |name: &CStr| unsafe { contigo_sim_device(board.sim, name.as_ptr(), &mut 0) };
-    refused(missing(c"twice"), CONTIGO_E_NOT_FOUND, "there is no such simulated device; others that are here: ");
+    refused(
+        missing(c"twice"),
+        CONTIGO_E_NOT_FOUND,
+        "there is no such simulated device; others that are here: ",
+    );
     register(&TWICE).unwrap();
     contigo::sim::register("twice", || AnyModel::new(ZdmaModel::new())).unwrap();
     assert_eq!(register(&TWICE), Err(Error::InUse { errno: 0 }));
@@ -84,20 +99,28 @@ fn a_registered_driver_is_opened_from_c_by_its_name() {
     let wrong = contigo_engine_options { settings: c"burst=17".as_ptr(), ..options };
     refused(unsafe { contigo_engine_open(&wrong, &mut 0) }, CONTIGO_E_ARGUMENT, "burst is 17");
     let wrong = contigo_engine_options { settings: c"burst=two".as_ptr(), ..options };
-    refused(unsafe { contigo_engine_open(&wrong, &mut 0) }, CONTIGO_E_NOT_A_NUMBER, "burst is no number: write one from 1 to 16");
+    refused(
+        unsafe { contigo_engine_open(&wrong, &mut 0) },
+        CONTIGO_E_NOT_A_NUMBER,
+        "burst is no number: write one from 1 to 16",
+    );
     let engine = open_engine(&contigo_engine_options { settings: c"burst=16".as_ptr(), ..options });
     let operands = board.operands();
-    let start = |times: u32, job: &mut contigo_job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, &times, 1, job) };
+    let start = |times: u32, job: &mut contigo_job| unsafe {
+        contigo_job_start(engine, operands.as_ptr(), 2, &times, 1, job)
+    };
     let mut job = 0;
     refused(start(10, &mut job), CONTIGO_E_ARGUMENT, "times");
     ok(start(3, &mut job));
-    let mut said = contigo_completion { struct_size: size_of::<contigo_completion>(), ..Default::default() };
+    let mut said =
+        contigo_completion { struct_size: size_of::<contigo_completion>(), ..Default::default() };
     ok(unsafe { contigo_job_wait(job, 20_000, &mut said) });
     assert_eq!((said.words[0], &bytes(operands[1].buf)[..64]), (300, &[1; 64][..]));
     // Its buffers went back to their pool then, with entries that stayed a job's for ever.
     let carved = answer(|buf| unsafe { contigo_carve(board.region, 64, 64, buf) });
     let with_carved = [operands[0], part(carved, 64)];
-    let panicked = unsafe { contigo_job_start(engine, with_carved.as_ptr(), 2, &PANICS, 1, &mut job) };
+    let panicked =
+        unsafe { contigo_job_start(engine, with_carved.as_ptr(), 2, &PANICS, 1, &mut job) };
     refused(panicked, CONTIGO_E_INTERNAL, "a defect");
     assert_eq!((job, info_of(engine).in_flight), (0, 0), "nothing was started");
     assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(board.pool, free) }), 6);
@@ -120,10 +143,13 @@ const MAP: &str = r#"{"name": "copy", "protocol": "ap_ctrl_chain", "interrupt": 
 fn a_kernel_is_driven_by_its_map_and_its_names() {
     let board = Board::new();
     let kernel = answer(|kernel| unsafe { contigo_kernel_open(MAP.as_ptr(), MAP.len(), kernel) });
-    let mut info = contigo_kernel_info { struct_size: size_of::<contigo_kernel_info>(), ..Default::default() };
+    let mut info =
+        contigo_kernel_info { struct_size: size_of::<contigo_kernel_info>(), ..Default::default() };
     ok(unsafe { contigo_kernel_get_info(kernel, &mut info) });
     assert_eq!((info.operands, info.args_words, info.result_words), (2, 1, 1));
-    let operand = |name: &CStr, index: &mut u32| unsafe { contigo_kernel_operand(kernel, name.as_ptr(), index) };
+    let operand = |name: &CStr, index: &mut u32| unsafe {
+        contigo_kernel_operand(kernel, name.as_ptr(), index)
+    };
     let mut index = 7;
     ok(operand(c"to", &mut index));
     assert_eq!(index, 1);
@@ -133,8 +159,17 @@ fn a_kernel_is_driven_by_its_map_and_its_names() {
         "`n`: this kernel has no operand of this name; those that are most like it: `to`, `from`",
     );
     let mut args = [0; 1];
-    let mut set = |name: &CStr, value, words| (unsafe { contigo_kernel_set(kernel, name.as_ptr(), value, args.as_mut_ptr(), words) }, args);
-    refused(set(c"to", 1, 1).0, CONTIGO_E_NOT_FOUND, "`to`: this kernel has no scalar of this name; those that are most like it: `n`");
+    let mut set = |name: &CStr, value, words| {
+        (
+            unsafe { contigo_kernel_set(kernel, name.as_ptr(), value, args.as_mut_ptr(), words) },
+            args,
+        )
+    };
+    refused(
+        set(c"to", 1, 1).0,
+        CONTIGO_E_NOT_FOUND,
+        "`to`: this kernel has no scalar of this name; those that are most like it: `n`",
+    );
     refused(set(c"n", 1 << 32, 1).0, CONTIGO_E_ARGUMENT, "the scalar is 4294967296");
     refused(set(c"n", 1, 0).0, CONTIGO_E_VALUE, "args_words cannot be 0");
     assert_eq!(set(c"n", 64, 1), (CONTIGO_OK, [64]));
@@ -146,20 +181,27 @@ fn a_kernel_is_driven_by_its_map_and_its_names() {
     let other = contigo_engine_options { map: moved.as_ptr(), map_bytes: moved.len(), ..without };
     let told = "a pointer's offset in the map is 40, and for this simulated core it must be 36";
     refused(unsafe { contigo_engine_open(&other, &mut 0) }, CONTIGO_E_OTHER_MODEL, told);
-    let engine = open_engine(&contigo_engine_options { map: MAP.as_ptr(), map_bytes: MAP.len(), ..without });
+    let engine =
+        open_engine(&contigo_engine_options { map: MAP.as_ptr(), map_bytes: MAP.len(), ..without });
     let operands = board.operands();
-    let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });
+    let job = answer(|job| unsafe {
+        contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job)
+    });
     assert_eq!(next(engine, 20_000), (CONTIGO_OK, job));
     assert_eq!(bytes(operands[1].buf)[..64], [1; 64]);
     // It cannot be aborted: what ended while it was being stopped is done, as in Python.
-    let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });
+    let job = answer(|job| unsafe {
+        contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job)
+    });
     ok(wait(job, 0));
     assert_eq!(bytes(operands[1].buf)[..64], [1; 64]);
     // The map's rule for lengths: the kernel would believe its scalar.
     let long = unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [65].as_ptr(), 1, &mut 0) };
     refused(long, CONTIGO_E_BUFFER_SIZE, "65");
     release_all(&operands);
-    [contigo_engine_close(engine), contigo_device_close(device), contigo_kernel_close(kernel)].into_iter().for_each(|status| ok(status));
+    [contigo_engine_close(engine), contigo_device_close(device), contigo_kernel_close(kernel)]
+        .into_iter()
+        .for_each(|status| ok(status));
     refused(unsafe { contigo_kernel_get_info(kernel, &mut info) }, CONTIGO_E_STALE, "kernel");
     board.close();
 }
@@ -170,12 +212,24 @@ fn a_job_that_goes_too_far_on_a_simulated_board_has_failed() {
     let board = Board::new();
     let map = MAP.replace("\"bytes\": \"n\"", "\"bytes\": \"16\"");
     let device = sim_device(board.sim, c"ap_ctrl");
-    let options = contigo_engine_options { map: map.as_ptr(), map_bytes: map.len(), ..engine_options(c"ap_ctrl", device, board.port, 0) };
+    let options = contigo_engine_options {
+        map: map.as_ptr(),
+        map_bytes: map.len(),
+        ..engine_options(c"ap_ctrl", device, board.port, 0)
+    };
     let engine = open_engine(&options);
     let operands = board.operands().map(|operand| contigo_operand { len_bytes: 16, ..operand });
-    let start = |n: u32| answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [n].as_ptr(), 1, job) });
+    let start = |n: u32| {
+        answer(|job| unsafe {
+            contigo_job_start(engine, operands.as_ptr(), 2, [n].as_ptr(), 1, job)
+        })
+    };
     ok(wait(start(16), 20_000));
-    refused(wait(start(64), 20_000), CONTIGO_E_WRONG_ACCESS, "ap_ctrl, simulated, made 2 accesses to bytes that were not handed over");
+    refused(
+        wait(start(64), 20_000),
+        CONTIGO_E_WRONG_ACCESS,
+        "ap_ctrl, simulated, made 2 accesses to bytes that were not handed over",
+    );
     let ended = |(status, job)| {
         assert_ne!(job, 0, "its end is reported, with its handle");
         status
@@ -194,13 +248,22 @@ fn a_job_that_goes_too_far_on_a_simulated_board_has_failed() {
     let device = sim_device(board.sim, c"ap_ctrl");
     let engine = open_engine(&contigo_engine_options { device, port: board.port, ..options });
     let operands = board.operands().map(|operand| contigo_operand { len_bytes: 16, ..operand });
-    ok(wait(answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) }), 20_000));
+    ok(wait(
+        answer(|job| unsafe {
+            contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job)
+        }),
+        20_000,
+    ));
     release_all(&operands);
     ok(contigo_engine_close(engine));
     ok(contigo_device_close(device));
     board.close();
     let wrong = contigo_sim_options { allow_wrong_accesses: 2, ..sim_options() };
-    refused(unsafe { contigo_sim_open(&wrong, &mut 0) }, CONTIGO_E_VALUE, "allow_wrong_accesses cannot be 2");
+    refused(
+        unsafe { contigo_sim_open(&wrong, &mut 0) },
+        CONTIGO_E_VALUE,
+        "allow_wrong_accesses cannot be 2",
+    );
 }
 
 const fn at(offset_bytes: u32, access: u32) -> contigo_register {
@@ -222,16 +285,26 @@ fn copier_in_c(operands: &[contigo_operand_spec; 2]) -> contigo_driver_ops {
         args: *const u32,
         _: usize,
     ) -> contigo_status {
-        let (registers, from, to) = unsafe { (registers(context), (*operands).addr, (*operands.add(1)).addr) };
+        let (registers, from, to) =
+            unsafe { (registers(context), (*operands).addr, (*operands.add(1)).addr) };
         let low = |addr: u64| u32::try_from(addr).unwrap();
-        for (offset, value) in [(0x18, low(from)), (0x1C, 0), (0x24, low(to)), (0x28, 0), (0x30, unsafe { *args })] {
+        for (offset, value) in
+            [(0x18, low(from)), (0x1C, 0), (0x24, low(to)), (0x28, 0), (0x30, unsafe { *args })]
+        {
             ok(unsafe { contigo_registers_write(registers, at(offset, 0), value) });
         }
         unsafe { contigo_registers_write(registers, CTRL, 1) }
     }
-    unsafe extern "C" fn poll(context: *mut c_void, timeout_us: u32, _: *mut contigo_completion, ended: *mut u32) -> contigo_status {
+    unsafe extern "C" fn poll(
+        context: *mut c_void,
+        timeout_us: u32,
+        _: *mut contigo_completion,
+        ended: *mut u32,
+    ) -> contigo_status {
         let registers = unsafe { registers(context) };
-        match unsafe { contigo_registers_wait_until(registers, CTRL, 2, 2, timeout_us, ptr::null_mut()) } {
+        match unsafe {
+            contigo_registers_wait_until(registers, CTRL, 2, 2, timeout_us, ptr::null_mut())
+        } {
             CONTIGO_OK => unsafe {
                 *ended = 1;
                 ok(contigo_registers_write(registers, CTRL, 0x10));
@@ -242,7 +315,13 @@ fn copier_in_c(operands: &[contigo_operand_spec; 2]) -> contigo_driver_ops {
         }
     }
     let [first, _] = operands;
-    contigo_driver_ops { name: c"in C".as_ptr(), n_operands: 2, submit: Some(submit), poll: Some(poll), ..own_driver(first) }
+    contigo_driver_ops {
+        name: c"in C".as_ptr(),
+        n_operands: 2,
+        submit: Some(submit),
+        poll: Some(poll),
+        ..own_driver(first)
+    }
 }
 
 /// The library does not know which device a driver in C has: any of the board's counts.
@@ -250,13 +329,19 @@ fn copier_in_c(operands: &[contigo_operand_spec; 2]) -> contigo_driver_ops {
 fn a_driver_in_c_fails_with_what_its_device_touched_by_whatever_port() {
     let board = Board::new();
     let device = sim_device(board.sim, c"ap_ctrl");
-    let mut registers = answer(|registers| unsafe { contigo_device_attach(device, board.port, 0, 1, registers) });
-    let specs = [CONTIGO_READS, CONTIGO_WRITES].map(|r#use| contigo_operand_spec { r#use, ..Default::default() });
+    let mut registers =
+        answer(|registers| unsafe { contigo_device_attach(device, board.port, 0, 1, registers) });
+    let specs = [CONTIGO_READS, CONTIGO_WRITES]
+        .map(|r#use| contigo_operand_spec { r#use, ..Default::default() });
     let operands = board.operands();
     let ops = copier_in_c(&specs);
     let run = |port, registers: &mut contigo_registers, n: u32| {
-        let engine = answer(|engine| unsafe { contigo_engine_open_driver(&ops, ptr::from_mut(registers).cast(), port, engine) });
-        let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [n].as_ptr(), 1, job) });
+        let engine = answer(|engine| unsafe {
+            contigo_engine_open_driver(&ops, ptr::from_mut(registers).cast(), port, engine)
+        });
+        let job = answer(|job| unsafe {
+            contigo_job_start(engine, operands.as_ptr(), 2, [n].as_ptr(), 1, job)
+        });
         let status = wait(job, 20_000);
         let said = last_error();
         ok(contigo_engine_close(engine));
@@ -265,7 +350,10 @@ fn a_driver_in_c_fails_with_what_its_device_touched_by_whatever_port() {
     assert_eq!(run(board.port, &mut registers, 64).0, CONTIGO_OK);
     assert_eq!(bytes(operands[1].buf)[..64], [1; 64]);
     let (status, said) = run(board.port, &mut registers, 65);
-    assert!(status == CONTIGO_E_WRONG_ACCESS && said.contains("in C, simulated, made 2 accesses"), "{status} {said}");
+    assert!(
+        status == CONTIGO_E_WRONG_ACCESS && said.contains("in C, simulated, made 2 accesses"),
+        "{status} {said}"
+    );
     let options = contigo_port_options {
         struct_size: size_of::<contigo_port_options>(),
         name: c"mine".as_ptr(),
@@ -281,14 +369,19 @@ fn a_driver_in_c_fails_with_what_its_device_touched_by_whatever_port() {
     assert!(status == CONTIGO_E_WRONG_ACCESS, "its device is behind another port: {status} {said}");
     assert_eq!(run(board.port, &mut registers, 64).0, CONTIGO_OK, "it is blamed once");
     release_all(&operands);
-    [contigo_registers_close(registers), contigo_port_close(mine), contigo_device_close(device)].into_iter().for_each(|status| ok(status));
+    [contigo_registers_close(registers), contigo_port_close(mine), contigo_device_close(device)]
+        .into_iter()
+        .for_each(|status| ok(status));
     board.close();
 }
 
 /// A kernel that hangs, or runs wild, never stops by itself.
 #[test]
 fn a_kernel_behind_a_gate_stops_whatever_it_does() {
-    for wild in [contigo_sim_options { hang: 1_000, ..sim_options() }, contigo_sim_options { stuck: 1_000, ..sim_options() }] {
+    for wild in [
+        contigo_sim_options { hang: 1_000, ..sim_options() },
+        contigo_sim_options { stuck: 1_000, ..sim_options() },
+    ] {
         let board = Board::with(&wild);
         let device = sim_device(board.sim, c"ap_ctrl_gated");
         let alone = contigo_engine_options {
@@ -299,16 +392,34 @@ fn a_kernel_behind_a_gate_stops_whatever_it_does() {
         };
         let gated = contigo_engine_options { gate: device, gate_offset: 0x1_0000, ..alone };
         let open = |options| unsafe { contigo_engine_open(&options, &mut 0) };
-        refused(open(contigo_engine_options { gate_offset: 0, ..gated }), CONTIGO_E_WRONG_DEVICE, "axi_gate");
-        refused(open(contigo_engine_options { gate_offset: 0x1_1000, ..gated }), CONTIGO_E_REGISTER_WINDOW, "axi_gate");
-        refused(open(contigo_engine_options { gate_offset: 2, ..gated }), CONTIGO_E_REGISTER_WINDOW, "axi_gate");
-        refused(open(contigo_engine_options { gate_window: 256, ..gated }), CONTIGO_E_VALUE, "gate_window cannot be 256");
+        refused(
+            open(contigo_engine_options { gate_offset: 0, ..gated }),
+            CONTIGO_E_WRONG_DEVICE,
+            "axi_gate",
+        );
+        refused(
+            open(contigo_engine_options { gate_offset: 0x1_1000, ..gated }),
+            CONTIGO_E_REGISTER_WINDOW,
+            "axi_gate",
+        );
+        refused(
+            open(contigo_engine_options { gate_offset: 2, ..gated }),
+            CONTIGO_E_REGISTER_WINDOW,
+            "axi_gate",
+        );
+        refused(
+            open(contigo_engine_options { gate_window: 256, ..gated }),
+            CONTIGO_E_VALUE,
+            "gate_window cannot be 256",
+        );
         refused(open(contigo_engine_options { gate: 77, ..gated }), CONTIGO_E_HANDLE, "");
 
         let engine = open_engine(&gated);
         for _ in 0..3 {
             let operands = board.operands();
-            let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });
+            let job = answer(|job| unsafe {
+                contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job)
+            });
             refused(wait(job, 1_000), CONTIGO_E_TIMEOUT, "");
             release_all(&operands);
         }
@@ -333,7 +444,9 @@ fn a_kernel_behind_a_gate_stops_whatever_it_does() {
         // No gate.
         let engine = open_engine(&alone);
         let operands = board.operands();
-        let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job) });
+        let job = answer(|job| unsafe {
+            contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job)
+        });
         refused(wait(job, 1_000), CONTIGO_E_WILL_NOT_STOP, "");
         refused(contigo_buf_release(operands[0].buf), CONTIGO_E_DEVICE_OWNED, "");
     }
@@ -343,13 +456,23 @@ fn a_kernel_behind_a_gate_stops_whatever_it_does() {
 fn a_text_that_is_no_map_is_refused_with_its_line() {
     let board = Board::new();
     let device = sim_device(board.sim, c"ap_ctrl");
-    for (text, word) in [("{\n\"name\": \"vadd\",\n\"offset\": 1}", "line 3"), ("", ""), ("<xml", "")] {
+    for (text, word) in
+        [("{\n\"name\": \"vadd\",\n\"offset\": 1}", "line 3"), ("", ""), ("<xml", "")]
+    {
         let status = unsafe { contigo_kernel_open(text.as_ptr(), text.len(), &mut 0) };
         refused(status, CONTIGO_E_BAD_MAP, word);
         // An engine says the same of it.
-        let options = contigo_engine_options { map: text.as_ptr(), map_bytes: text.len(), ..engine_options(c"ap_ctrl", device, 0, 0) };
+        let options = contigo_engine_options {
+            map: text.as_ptr(),
+            map_bytes: text.len(),
+            ..engine_options(c"ap_ctrl", device, 0, 0)
+        };
         let opened = unsafe { contigo_engine_open(&options, &mut 0) };
-        if text.is_empty() { assert_ne!(opened, CONTIGO_OK) } else { refused(opened, CONTIGO_E_BAD_MAP, word) }
+        if text.is_empty() {
+            assert_ne!(opened, CONTIGO_OK)
+        } else {
+            refused(opened, CONTIGO_E_BAD_MAP, word)
+        }
     }
     ok(contigo_device_close(device));
     board.close();

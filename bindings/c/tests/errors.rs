@@ -40,7 +40,7 @@ const BY_OTHERS: [&str; 24] = [
     "CONTIGO_E_ENDED_BY_RESET",
     "CONTIGO_E_BUSY",         // an engine in C is a queue
     "CONTIGO_E_GPU",          // GPUs of contigo-gpu, which C does not have yet
-    "CONTIGO_E_LENGTH_CUT",   // a core that is narrower than its setting says; Rust's tests of AXI DMA have one
+    "CONTIGO_E_LENGTH_CUT", // a core that is narrower than its setting says; Rust's tests of AXI DMA have one
     "CONTIGO_E_READS_BESIDE", // a bus that is wider than a line; Rust's tests of whole words have one
 ];
 const RARE: [&str; 2] = ["CONTIGO_E_IN_USE", "CONTIGO_E_CONTENDED"];
@@ -68,8 +68,16 @@ fn every_code_is_provoked_somewhere() {
         .map(|(name, _)| name)
         .filter(|name| name.starts_with("CONTIGO_E_"));
     for code in codes.clone() {
-        let uses = tests.iter().map(|test| test.split(|c: char| c != '_' && !c.is_alphanumeric()).filter(|word| *word == code).count());
-        assert_ne!(known.contains(code), uses.sum::<usize>() > usize::from(known.contains(code)), "{code}");
+        let uses = tests.iter().map(|test| {
+            test.split(|c: char| c != '_' && !c.is_alphanumeric())
+                .filter(|word| *word == code)
+                .count()
+        });
+        assert_ne!(
+            known.contains(code),
+            uses.sum::<usize>() > usize::from(known.contains(code)),
+            "{code}"
+        );
     }
     assert!(codes.count() > 50);
 }
@@ -80,13 +88,41 @@ fn an_option_that_does_not_fit_the_name_is_refused() {
     let (board, alone) = (Board::new(), region_options(0));
     let (sim, device) = (board.sim, board.device);
     let cases = [
-        (c"hugetlb", contigo_region_options { sim, ..alone }, "contigo_region_options.sim (for sim"),
-        (c"sim", contigo_region_options { sim, device, ..alone }, "contigo_region_options.sim (for sim"),
-        (c"dma-heap:x", contigo_region_options { translated: 1, ..alone }, "contigo_region_options.translated (for u-dma-buf:NAME"),
-        (c"u-dma-buf:x", contigo_region_options { translated: 1, device, ..alone }, "contigo_region_options.translated (for u-dma-buf"),
-        (c"u-dma-buf:x", contigo_region_options { translated: 2, ..alone }, "contigo_region_options.translated cannot be 2"),
-        (c"hugetlb", contigo_region_options { write_combined: 1, ..alone }, "contigo_region_options.write_combined (for cuda"),
-        (c"cuda", contigo_region_options { write_combined: 1, device, ..alone }, "contigo_region_options.write_combined (for cuda"),
+        (
+            c"hugetlb",
+            contigo_region_options { sim, ..alone },
+            "contigo_region_options.sim (for sim",
+        ),
+        (
+            c"sim",
+            contigo_region_options { sim, device, ..alone },
+            "contigo_region_options.sim (for sim",
+        ),
+        (
+            c"dma-heap:x",
+            contigo_region_options { translated: 1, ..alone },
+            "contigo_region_options.translated (for u-dma-buf:NAME",
+        ),
+        (
+            c"u-dma-buf:x",
+            contigo_region_options { translated: 1, device, ..alone },
+            "contigo_region_options.translated (for u-dma-buf",
+        ),
+        (
+            c"u-dma-buf:x",
+            contigo_region_options { translated: 2, ..alone },
+            "contigo_region_options.translated cannot be 2",
+        ),
+        (
+            c"hugetlb",
+            contigo_region_options { write_combined: 1, ..alone },
+            "contigo_region_options.write_combined (for cuda",
+        ),
+        (
+            c"cuda",
+            contigo_region_options { write_combined: 1, device, ..alone },
+            "contigo_region_options.write_combined (for cuda",
+        ),
     ];
     for (name, options, word) in &cases {
         refused(try_region(name, options), CONTIGO_E_VALUE, word);
@@ -103,30 +139,63 @@ fn memory_that_is_not_as_asked_for() {
     let good = region_options(board.sim);
     let sim = |options: &contigo_region_options| try_region(c"sim", options);
     refused(sim(&contigo_region_options { len_bytes: 0, ..good }), CONTIGO_E_BLOCK_SIZE, "0 bytes");
-    refused(sim(&contigo_region_options { align_bytes: 48, ..good }), CONTIGO_E_NOT_POWER_OF_TWO, "48");
-    refused(sim(&contigo_region_options { align_bytes: 1 << 30, ..good }), CONTIGO_E_MISALIGNED, "1073741824");
-    refused(sim(&contigo_region_options { addr_bits: 20, ..good }), CONTIGO_E_TOO_HIGH, "20 address bits");
-    refused(sim(&contigo_region_options { sim: board.port, ..good }), CONTIGO_E_KIND, "simulated board");
+    refused(
+        sim(&contigo_region_options { align_bytes: 48, ..good }),
+        CONTIGO_E_NOT_POWER_OF_TWO,
+        "48",
+    );
+    refused(
+        sim(&contigo_region_options { align_bytes: 1 << 30, ..good }),
+        CONTIGO_E_MISALIGNED,
+        "1073741824",
+    );
+    refused(
+        sim(&contigo_region_options { addr_bits: 20, ..good }),
+        CONTIGO_E_TOO_HIGH,
+        "20 address bits",
+    );
+    refused(
+        sim(&contigo_region_options { sim: board.port, ..good }),
+        CONTIGO_E_KIND,
+        "simulated board",
+    );
     let alone = region_options(0);
     let translated = contigo_region_options { translated: 1, ..alone };
-    for (name, options) in [(c"u-dma-buf:contigo-none", alone), (c"u-dma-buf:contigo-none", translated), (c"dma-heap:contigo-none", alone)]
-    {
-        refused(try_region(name, &options), CONTIGO_E_OS, "failed: errno 2, ENOENT: no such file or directory");
+    for (name, options) in [
+        (c"u-dma-buf:contigo-none", alone),
+        (c"u-dma-buf:contigo-none", translated),
+        (c"dma-heap:contigo-none", alone),
+    ] {
+        refused(
+            try_region(name, &options),
+            CONTIGO_E_OS,
+            "failed: errno 2, ENOENT: no such file or directory",
+        );
     }
     for name in [c"u-dma-buf:../etc", c"dma-heap:../etc"] {
-        refused(try_region(name, &alone), CONTIGO_E_BAD_NAME, "a name is of ASCII, without spaces and without /");
+        refused(
+            try_region(name, &alone),
+            CONTIGO_E_BAD_NAME,
+            "a name is of ASCII, without spaces and without /",
+        );
     }
     refused(try_region(c"u-dma-buf:", &alone), CONTIGO_E_BAD_NAME, "a part is missing");
-    refused(try_region(c"hugetlb", &contigo_region_options { len_bytes: usize::MAX, ..alone }), CONTIGO_E_ARGUMENT, "len_bytes");
+    refused(
+        try_region(c"hugetlb", &contigo_region_options { len_bytes: usize::MAX, ..alone }),
+        CONTIGO_E_ARGUMENT,
+        "len_bytes",
+    );
     board.close();
 }
 
 #[test]
 fn memory_that_is_no_dma_buf() {
     let board = Board::new();
-    for (region, code, word) in
-        [(board.region, CONTIGO_E_UNSUPPORTED, "no dma-buf"), (board.pool, CONTIGO_E_KIND, "pool"), (0, CONTIGO_E_HANDLE, "region")]
-    {
+    for (region, code, word) in [
+        (board.region, CONTIGO_E_UNSUPPORTED, "no dma-buf"),
+        (board.pool, CONTIGO_E_KIND, "pool"),
+        (0, CONTIGO_E_HANDLE, "region"),
+    ] {
         let mut fd = 7;
         refused(unsafe { contigo_region_export(region, &mut fd) }, code, word);
         assert_eq!(fd, -1, "0 is a valid descriptor");
@@ -137,12 +206,27 @@ fn memory_that_is_no_dma_buf() {
 #[test]
 fn more_than_there_is() {
     let board = Board::new();
-    let (free, mut info) = (1 << 20, contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() });
+    let (free, mut info) = (
+        1 << 20,
+        contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() },
+    );
     ok(unsafe { contigo_region_get_info(board.region, &mut info) });
     assert_eq!((info.len_bytes, info.line_bytes, info.free_bytes), (free, 64, free - 8 * SLOT));
-    refused(unsafe { contigo_carve(board.region, free, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
-    refused(unsafe { contigo_carve(board.region, usize::MAX, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
-    refused(unsafe { contigo_carve(board.region, 0, 0, &mut 0) }, CONTIGO_E_ARGUMENT, "the length of a buffer is 0");
+    refused(
+        unsafe { contigo_carve(board.region, free, 0, &mut 0) },
+        CONTIGO_E_EXHAUSTED,
+        "1048576",
+    );
+    refused(
+        unsafe { contigo_carve(board.region, usize::MAX, 0, &mut 0) },
+        CONTIGO_E_EXHAUSTED,
+        "1048576",
+    );
+    refused(
+        unsafe { contigo_carve(board.region, 0, 0, &mut 0) },
+        CONTIGO_E_ARGUMENT,
+        "the length of a buffer is 0",
+    );
     refused(unsafe { contigo_carve(board.region, 64, 3, &mut 0) }, CONTIGO_E_NOT_POWER_OF_TWO, "3");
     let pool = |slot, slots| unsafe { contigo_pool_open(board.region, slot, slots, 0, &mut 0) };
     refused(pool(100, 4), CONTIGO_E_SLOT_SIZE, "100");
@@ -163,23 +247,47 @@ fn more_than_there_is() {
 fn ranges_that_overflow() {
     let board = Board::new();
     let buf = board.take();
-    for (offset, len) in [(0, SLOT + 1), (SLOT, 1), (SLOT + 1, 0), (usize::MAX, 1), (1, usize::MAX), (usize::MAX, usize::MAX)] {
-        refused(give(buf, board.port, offset, len, CONTIGO_READS).0, CONTIGO_E_OUT_OF_RANGE, "4096");
+    for (offset, len) in [
+        (0, SLOT + 1),
+        (SLOT, 1),
+        (SLOT + 1, 0),
+        (usize::MAX, 1),
+        (1, usize::MAX),
+        (usize::MAX, usize::MAX),
+    ] {
+        refused(
+            give(buf, board.port, offset, len, CONTIGO_READS).0,
+            CONTIGO_E_OUT_OF_RANGE,
+            "4096",
+        );
         assert_eq!(bytes(buf).len(), SLOT, "it stays as it was");
         let mut operands = board.operands();
-        operands[0] = contigo_operand { buf: operands[0].buf, offset_bytes: offset, len_bytes: len };
+        operands[0] =
+            contigo_operand { buf: operands[0].buf, offset_bytes: offset, len_bytes: len };
         refused(board.try_start(&operands).0, CONTIGO_E_OUT_OF_RANGE, "operand 0");
         release_all(&operands);
     }
     let long = [0_u8; SLOT + 1];
-    refused(unsafe { contigo_buf_write(buf, long.as_ptr().cast(), long.len()) }, CONTIGO_E_OUT_OF_RANGE, "4097");
-    refused(unsafe { contigo_buf_write(buf, long.as_ptr().cast(), usize::MAX) }, CONTIGO_E_OUT_OF_RANGE, "4096");
+    refused(
+        unsafe { contigo_buf_write(buf, long.as_ptr().cast(), long.len()) },
+        CONTIGO_E_OUT_OF_RANGE,
+        "4097",
+    );
+    refused(
+        unsafe { contigo_buf_write(buf, long.as_ptr().cast(), usize::MAX) },
+        CONTIGO_E_OUT_OF_RANGE,
+        "4096",
+    );
     refused(give(buf, board.port, 0, 0, CONTIGO_READS).0, CONTIGO_E_BUFFER_SIZE, "0 bytes");
     ok(contigo_buf_release(buf));
     board.close();
 }
 
-fn port(sim: contigo_sim, window: (u64, u64), addr_bits: u32) -> Result<contigo_port, contigo_status> {
+fn port(
+    sim: contigo_sim,
+    window: (u64, u64),
+    addr_bits: u32,
+) -> Result<contigo_port, contigo_status> {
     let options = contigo_port_options {
         struct_size: size_of::<contigo_port_options>(),
         name: c"my-port".as_ptr(),
@@ -204,18 +312,32 @@ fn ports_that_do_not_fit() {
     let soc = answer(|port| unsafe { contigo_port_find(c"zynq-hp0".as_ptr(), port) });
     refused(give(buf, soc, 0, 64, CONTIGO_READS).0, CONTIGO_E_WRONG_BUS, "zynq-hp0");
     let low = port(board.sim, (0, 0xFFFF), 32).unwrap();
-    refused(give(buf, low, 0, 64, CONTIGO_READS).0, CONTIGO_E_UNREACHABLE, "my-port reaches 0x0..=0xffff");
-    refused(unsafe { contigo_port_find(c"none".as_ptr(), &mut 0) }, CONTIGO_E_NOT_FOUND, "no port is called that; there are cuda:0, ");
+    refused(
+        give(buf, low, 0, 64, CONTIGO_READS).0,
+        CONTIGO_E_UNREACHABLE,
+        "my-port reaches 0x0..=0xffff",
+    );
+    refused(
+        unsafe { contigo_port_find(c"none".as_ptr(), &mut 0) },
+        CONTIGO_E_NOT_FOUND,
+        "no port is called that; there are cuda:0, ",
+    );
     refused(port(0, (0, 1), 0).unwrap_err(), CONTIGO_E_ARGUMENT, "addr_bits is 0");
     refused(port(0, (0, 1), 65).unwrap_err(), CONTIGO_E_ARGUMENT, "addr_bits is 65");
     refused(port(0, (2, 1), 32).unwrap_err(), CONTIGO_E_VALUE, "window_last");
     refused(port(board.region, (0, 1), 32).unwrap_err(), CONTIGO_E_KIND, "region");
     let (mut addr, mut byte) = (0, ptr::null_mut());
-    let of = |ptr, len, addr: &mut u64| unsafe { contigo_dev_addr_of(board.region, board.port, ptr, len, addr) };
+    let of = |ptr, len, addr: &mut u64| unsafe {
+        contigo_dev_addr_of(board.region, board.port, ptr, len, addr)
+    };
     refused(of(ptr::null(), 1, &mut addr), CONTIGO_E_NOT_OURS, "not in this region");
     refused(of((&raw const board).cast(), 1, &mut addr), CONTIGO_E_NOT_OURS, "not in this region");
     refused(of(try_map(buf, CONTIGO_READ).1, 2 << 20, &mut addr), CONTIGO_E_NOT_OURS, "2097152");
-    refused(unsafe { contigo_host_ptr_of(board.region, board.port, 1, &mut byte) }, CONTIGO_E_NOT_OURS, "0x1");
+    refused(
+        unsafe { contigo_host_ptr_of(board.region, board.port, 1, &mut byte) },
+        CONTIGO_E_NOT_OURS,
+        "0x1",
+    );
     ok(contigo_buf_unmap(buf));
     for port in [soc, low] {
         ok(contigo_port_close(port));
@@ -232,14 +354,27 @@ fn jobs_that_the_engine_does_not_take() {
     let [from, to] = operands;
     let long = contigo_operand { len_bytes: 128, ..from };
     refused(start([long, to]), CONTIGO_E_BUFFER_SIZE, "operand 1 has 64 bytes, the job needs 128");
-    refused(start([contigo_operand { offset_bytes: SLOT, ..from }, to]), CONTIGO_E_OUT_OF_RANGE, "operand 0");
+    refused(
+        start([contigo_operand { offset_bytes: SLOT, ..from }, to]),
+        CONTIGO_E_OUT_OF_RANGE,
+        "operand 0",
+    );
     let count = unsafe { contigo_job_start(board.engine, &from, 1, ptr::null(), 0, &mut 0) };
     refused(count, CONTIGO_E_ARGUMENT, "the count of operands is 1");
-    let count = unsafe { contigo_job_start(board.engine, [from; 17].as_ptr(), 17, ptr::null(), 0, &mut 0) };
+    let count =
+        unsafe { contigo_job_start(board.engine, [from; 17].as_ptr(), 17, ptr::null(), 0, &mut 0) };
     refused(count, CONTIGO_E_VALUE, "n cannot be 17");
     let args = [0_u64; 40];
-    let words =
-        |at: usize, n| unsafe { contigo_job_start(board.engine, operands.as_ptr(), 2, args.as_ptr().byte_add(at).cast(), n, &mut 0) };
+    let words = |at: usize, n| unsafe {
+        contigo_job_start(
+            board.engine,
+            operands.as_ptr(),
+            2,
+            args.as_ptr().byte_add(at).cast(),
+            n,
+            &mut 0,
+        )
+    };
     refused(words(0, 65), CONTIGO_E_VALUE, "args_words cannot be 65");
     refused(words(1, 1), CONTIGO_E_VALUE, "the address of args");
     for operand in operands {
@@ -249,18 +384,38 @@ fn jobs_that_the_engine_does_not_take() {
     let open = |options: contigo_engine_options| unsafe { contigo_engine_open(&options, &mut 0) };
     let device = sim_device(board.sim, c"zdma");
     let good = engine_options(c"zdma", device, board.port, 0);
-    refused(open(engine_options(c"none", device, board.port, 0)), CONTIGO_E_NOT_FOUND, "there is no such driver; others that are here: ");
+    refused(
+        open(engine_options(c"none", device, board.port, 0)),
+        CONTIGO_E_NOT_FOUND,
+        "there is no such driver; others that are here: ",
+    );
     refused(
         open(contigo_engine_options { settings: c"width=3".as_ptr(), ..good }),
         CONTIGO_E_UNKNOWN_SETTING,
         "`width`: setting 1 is unknown to this driver, whose settings are: ",
     );
-    refused(open(contigo_engine_options { window: 256, ..good }), CONTIGO_E_VALUE, "window cannot be 256");
-    refused(open(contigo_engine_options { polled: 2, ..good }), CONTIGO_E_VALUE, "polled cannot be 2");
+    refused(
+        open(contigo_engine_options { window: 256, ..good }),
+        CONTIGO_E_VALUE,
+        "window cannot be 256",
+    );
+    refused(
+        open(contigo_engine_options { polled: 2, ..good }),
+        CONTIGO_E_VALUE,
+        "polled cannot be 2",
+    );
     // A driver that finds another device, and one that has no memory of its own.
-    refused(open(engine_options(c"pl330", device, board.port, board.region)), CONTIGO_E_REGISTER_WINDOW, "pl330");
+    refused(
+        open(engine_options(c"pl330", device, board.port, board.region)),
+        CONTIGO_E_REGISTER_WINDOW,
+        "pl330",
+    );
     let pl330 = sim_device(board.sim, c"pl330");
-    refused(open(engine_options(c"pl330", pl330, board.port, 0)), CONTIGO_E_UNSUPPORTED, "needs memory");
+    refused(
+        open(engine_options(c"pl330", pl330, board.port, 0)),
+        CONTIGO_E_UNSUPPORTED,
+        "needs memory",
+    );
     refused(open(engine_options(c"zdma", board.device, board.port, 0)), CONTIGO_E_HAS_DRIVER, "");
     [device, pl330].into_iter().for_each(|device| ok(contigo_device_close(device)));
     release_all(&operands);
@@ -272,7 +427,11 @@ fn devices_that_fail_give_the_buffers_back() {
     let faulty = [
         (contigo_sim_options { hang: 1_000, ..sim_options() }, CONTIGO_E_TIMEOUT, "within 500 us"),
         (contigo_sim_options { error: 1_000, ..sim_options() }, CONTIGO_E_FAULT, "zdma reports"),
-        (contigo_sim_options { short_transfer: 1_000, ..sim_options() }, CONTIGO_E_SHORT_TRANSFER, "of 64 bytes"),
+        (
+            contigo_sim_options { short_transfer: 1_000, ..sim_options() },
+            CONTIGO_E_SHORT_TRANSFER,
+            "of 64 bytes",
+        ),
     ];
     for (options, code, word) in faulty {
         let board = Board::with(&options);
@@ -284,7 +443,10 @@ fn devices_that_fail_give_the_buffers_back() {
             assert_eq!(bytes(operand.buf).len(), SLOT, "every buffer is the CPU's");
         }
         let info = info_of(board.engine);
-        assert_eq!((info.started, info.completed, info.in_flight, info.ended, info.stopped), (1, 0, 0, 0, 0));
+        assert_eq!(
+            (info.started, info.completed, info.in_flight, info.ended, info.stopped),
+            (1, 0, 0, 0, 0)
+        );
         release_all(&operands);
         board.close();
     }
@@ -297,7 +459,9 @@ fn a_fault_says_where_the_core_was() {
     let device = sim_device(board.sim, c"axi_cdma");
     let engine = open_engine(&engine_options(c"axi_cdma", device, board.port, board.region));
     let operands = board.operands();
-    let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job) });
+    let job = answer(|job| unsafe {
+        contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job)
+    });
     refused(wait(job, 500), CONTIGO_E_FAULT_AT, "(bus address 0x");
     release_all(&operands);
     ok(contigo_engine_close(engine));
@@ -310,7 +474,11 @@ fn what_a_stuck_device_has_stays_its_own_until_it_was_reset() {
     let board = Board::with(&contigo_sim_options { stuck: 1_000, ..sim_options() });
     let operands = board.operands();
     let job = board.start(&operands);
-    refused(wait(job, 500), CONTIGO_E_WILL_NOT_STOP, "before that: the job did not end within 500 us");
+    refused(
+        wait(job, 500),
+        CONTIGO_E_WILL_NOT_STOP,
+        "before that: the job did not end within 500 us",
+    );
     for operand in operands {
         refused(contigo_buf_release(operand.buf), CONTIGO_E_DEVICE_OWNED, "device's");
         refused(try_map(operand.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "device's");

@@ -1,7 +1,11 @@
 //! The examples in C: compiled without a warning, run, and run again where a sanitizer or valgrind
 //! looks. For the processors of the boards too, where their compilers and libraries are here: the
 //! tests of `cargo test --target …` run under qemu-user, and so do the examples.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use contigo_testkit::emulated;
 use std::{
@@ -65,7 +69,12 @@ fn exists(program: &str) -> bool {
 }
 
 fn text(output: &Output) -> String {
-    format!("{}\n{}{}", output.status, String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 /// Compiles one example as a user would, warnings being errors.
@@ -89,8 +98,15 @@ fn compile(folder: &Path, example: &str, more: &[&str]) -> Result<PathBuf, Strin
 /// The driver that `loaded.c` loads, in the folder where it runs.
 fn copier(folder: &Path) {
     let mut command = Command::new(compiler());
-    command.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC", "-o"]).arg(folder.join("libcopier.so"));
-    let output = command.arg("-I").arg(Path::new(CRATE).join("include")).arg(Path::new(CRATE).join("examples/copier.c")).output().unwrap();
+    command
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC", "-o"])
+        .arg(folder.join("libcopier.so"));
+    let output = command
+        .arg("-I")
+        .arg(Path::new(CRATE).join("include"))
+        .arg(Path::new(CRATE).join("examples/copier.c"))
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", text(&output));
 }
 
@@ -104,7 +120,8 @@ fn run(test: &str, more: &[&str], before: &[&str]) {
     fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
     copier(folder.path());
     for (example, expected) in EXAMPLES.into_iter().chain(QUOTED) {
-        let program = compile(folder.path(), example, more).unwrap_or_else(|why| panic!("{example}: {why}"));
+        let program =
+            compile(folder.path(), example, more).unwrap_or_else(|why| panic!("{example}: {why}"));
         let mut command = match before.split_first() {
             Some((tool, arguments)) => {
                 let mut command = Command::new(tool);
@@ -113,7 +130,11 @@ fn run(test: &str, more: &[&str], before: &[&str]) {
             }
             None => emulated::command(&program),
         };
-        let output = command.env("LD_LIBRARY_PATH", folder.path()).current_dir(folder.path()).output().unwrap();
+        let output = command
+            .env("LD_LIBRARY_PATH", folder.path())
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{example}: {}", text(&output));
         let said = text(&output);
         assert!(said.contains(expected), "{example}: {said}");
@@ -136,10 +157,22 @@ fn documents_quote_what_compiles() {
     for example in NOT_RUN {
         compile(folder.path(), example, &[]).unwrap_or_else(|why| panic!("{example}: {why}"));
     }
-    let listed = QUOTED.map(|(example, _)| example).into_iter().chain(NOT_RUN).chain([OPENCL]).map(|example| format!("{example}.c"));
+    let listed = QUOTED
+        .map(|(example, _)| example)
+        .into_iter()
+        .chain(NOT_RUN)
+        .chain([OPENCL])
+        .map(|example| format!("{example}.c"));
     let listed: BTreeSet<_> = listed.map(|path| Path::new(CRATE).join(path)).collect();
-    let there = fs::read_dir(Path::new(CRATE).join("../../docs/examples")).unwrap().map(|entry| entry.unwrap().path());
-    assert_eq!(there.filter(|path| path.extension().is_some_and(|extension| extension == "c")).collect::<BTreeSet<_>>(), listed);
+    let there = fs::read_dir(Path::new(CRATE).join("../../docs/examples"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    assert_eq!(
+        there
+            .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
+            .collect::<BTreeSet<_>>(),
+        listed
+    );
 }
 
 /// On the machine's driver of OpenCL, which may be pocl; and where there is no loader.
@@ -159,8 +192,17 @@ fn a_gpu_of_opencl_scales() {
     };
     // This is found before any loader that is installed.
     fs::write(folder.path().join("libOpenCL.so.1"), "no library").unwrap();
-    let none = said(emulated::command(&program).env("LD_LIBRARY_PATH", folder.path()).env_remove("OPENCL_DYLIB_PATH"));
-    assert!(none.contains("no GPU here: CONTIGO_E_NO_LIBRARY: opencl: libOpenCL.so.1 cannot be loaded: "), "{none}");
+    let none = said(
+        emulated::command(&program)
+            .env("LD_LIBRARY_PATH", folder.path())
+            .env_remove("OPENCL_DYLIB_PATH"),
+    );
+    assert!(
+        none.contains(
+            "no GPU here: CONTIGO_E_NO_LIBRARY: opencl: libOpenCL.so.1 cannot be loaded: "
+        ),
+        "{none}"
+    );
     let scaled = said(&mut emulated::command(&program));
     if scaled.contains("no GPU here: ") {
         return emulated::skipped(TEST, "there is no driver of OpenCL");
@@ -173,18 +215,28 @@ fn a_gpu_of_opencl_scales() {
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 fn a_gpu_has_the_frames() {
     if !exists(compiler()) {
-        return emulated::skipped("examples::a_gpu_has_the_frames", &format!("{} is not here", compiler()));
+        return emulated::skipped(
+            "examples::a_gpu_has_the_frames",
+            &format!("{} is not here", compiler()),
+        );
     }
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(fake_cuda::library(), folder.path().join("libcuda.so.1")).unwrap();
-    let program = compile(folder.path(), "examples/jetson", &[]).unwrap_or_else(|why| panic!("{why}"));
+    let program =
+        compile(folder.path(), "examples/jetson", &[]).unwrap_or_else(|why| panic!("{why}"));
     let ptx = Path::new(CRATE).join("../../examples/gemm8/kernels/gemm8.ptx");
-    let output = emulated::command(&program).arg(ptx).env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
+    let output = emulated::command(&program)
+        .arg(ptx)
+        .env("LD_LIBRARY_PATH", folder.path())
+        .output()
+        .unwrap();
     let said = text(&output);
     assert!(output.status.success(), "{said}");
-    for line in
-        ["the CPU's buffer: kDLCUDAHost (3, device 0)", "the GPU's buffer: kDLCUDA (2, device 0)", "4 frames, 0 wrong, bytes copied: 0"]
-    {
+    for line in [
+        "the CPU's buffer: kDLCUDAHost (3, device 0)",
+        "the GPU's buffer: kDLCUDA (2, device 0)",
+        "4 frames, 0 wrong, bytes copied: 0",
+    ] {
         assert!(said.contains(line), "{line}: {said}");
     }
 }
@@ -212,7 +264,17 @@ fn they_run_under_valgrind() {
     if !exists("valgrind") {
         return emulated::skipped(TEST, "valgrind is not here");
     }
-    run(TEST, &[], &["valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full", "--show-leak-kinds=all"]);
+    run(
+        TEST,
+        &[],
+        &[
+            "valgrind",
+            "--quiet",
+            "--error-exitcode=9",
+            "--leak-check=full",
+            "--show-leak-kinds=all",
+        ],
+    );
 }
 
 /// `make install` into `folder`, and the prefix.
@@ -235,7 +297,9 @@ fn install(folder: &Path) -> PathBuf {
 
 /// Why a test of what is installed cannot run.
 fn missing(tools: &[&str]) -> Option<String> {
-    emulated::why().or_else(|| tools.iter().find(|tool| !exists(tool)).map(|tool| format!("{tool} is not here")))
+    emulated::why().or_else(|| {
+        tools.iter().find(|tool| !exists(tool)).map(|tool| format!("{tool} is not here"))
+    })
 }
 
 /// With pkg-config's flags, and the shared library found by the loader under its installed name.
@@ -267,7 +331,11 @@ fn they_run_with_what_is_installed() {
             .output()
             .unwrap();
         assert!(compiled.status.success(), "{}", text(&compiled));
-        let output = Command::new(&program).env("LD_LIBRARY_PATH", &libraries).current_dir(folder.path()).output().unwrap();
+        let output = Command::new(&program)
+            .env("LD_LIBRARY_PATH", &libraries)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{example}: {}", text(&output));
     }
 }
@@ -276,7 +344,10 @@ fn they_run_with_what_is_installed() {
 #[test]
 fn they_are_linked_statically_with_what_is_installed() {
     if let Some(why) = missing(&["make", "pkg-config", "cc"]) {
-        return emulated::skipped("examples::they_are_linked_statically_with_what_is_installed", &why);
+        return emulated::skipped(
+            "examples::they_are_linked_statically_with_what_is_installed",
+            &why,
+        );
     }
     let folder = tempfile::tempdir().unwrap();
     let prefix = install(folder.path());
@@ -301,7 +372,11 @@ fn they_are_linked_statically_with_what_is_installed() {
             .unwrap();
         assert!(compiled.status.success(), "{name}: {}", text(&compiled));
         let output = Command::new(&program).env_remove("LD_LIBRARY_PATH").output().unwrap();
-        assert!(output.status.success() && text(&output).contains("0 wrong"), "{name}: {}", text(&output));
+        assert!(
+            output.status.success() && text(&output).contains("0 wrong"),
+            "{name}: {}",
+            text(&output)
+        );
     }
 }
 

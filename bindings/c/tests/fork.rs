@@ -24,7 +24,11 @@ fn in_a_child(act: impl FnOnce() -> i32) -> i32 {
         child => {
             let mut status = 0;
             assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            assert!(libc::WIFEXITED(status), "the child ended by signal {}", libc::WTERMSIG(status));
+            assert!(
+                libc::WIFEXITED(status),
+                "the child ended by signal {}",
+                libc::WTERMSIG(status)
+            );
             libc::WEXITSTATUS(status)
         }
     }
@@ -57,25 +61,37 @@ fn a_child_is_refused_and_the_parent_goes_on() {
         addr_bits: 32,
         ..unsafe { zeroed() }
     };
-    let mut buf_info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
-    let mut region_info = contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
-    let mut engine_info = contigo_engine_info { struct_size: size_of::<contigo_engine_info>(), ..Default::default() };
-    let mut kernel_info = contigo_kernel_info { struct_size: size_of::<contigo_kernel_info>(), ..Default::default() };
+    let mut buf_info =
+        contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
+    let mut region_info =
+        contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
+    let mut engine_info =
+        contigo_engine_info { struct_size: size_of::<contigo_engine_info>(), ..Default::default() };
+    let mut kernel_info =
+        contigo_kernel_info { struct_size: size_of::<contigo_kernel_info>(), ..Default::default() };
     let (mut spec, null) = (contigo_operand_spec::default(), ptr::null_mut());
-    let mut tensor_info = contigo_tensor_info { struct_size: size_of::<contigo_tensor_info>(), ..Default::default() };
-    let (buf_info, region_info, tensor_info) = (&raw mut buf_info, &raw mut region_info, &raw mut tensor_info);
+    let mut tensor_info =
+        contigo_tensor_info { struct_size: size_of::<contigo_tensor_info>(), ..Default::default() };
+    let (buf_info, region_info, tensor_info) =
+        (&raw mut buf_info, &raw mut region_info, &raw mut tensor_info);
     let (engine_info, spec) = (&raw mut engine_info, &raw mut spec);
     let kernel_info = &raw mut kernel_info;
-    let mut core_info = contigo_core_info { struct_size: size_of::<contigo_core_info>(), ..unsafe { zeroed() } };
+    let mut core_info =
+        contigo_core_info { struct_size: size_of::<contigo_core_info>(), ..unsafe { zeroed() } };
     let core_info = &raw mut core_info;
-    let mut device_info = contigo_device_info { struct_size: size_of::<contigo_device_info>(), ..Default::default() };
+    let mut device_info =
+        contigo_device_info { struct_size: size_of::<contigo_device_info>(), ..Default::default() };
     let device_info = &raw mut device_info;
     let data = bytes.as_mut_ptr().cast();
     let device = answer(|device| unsafe { contigo_device_open(c"sim:zdma".as_ptr(), device) });
-    let registers = answer(|registers| unsafe { contigo_device_attach(device, 0, 0, 0, registers) });
+    let registers =
+        answer(|registers| unsafe { contigo_device_attach(device, 0, 0, 0, registers) });
     let open = engine_options(c"zdma", device, port, 0);
     let reg = contigo_register::default();
-    let every_function = |out: &mut u64, len: &mut usize, fd: &mut i32| -> [contigo_status; FUNCTIONS] {
+    let every_function = |out: &mut u64,
+                          len: &mut usize,
+                          fd: &mut i32|
+     -> [contigo_status; FUNCTIONS] {
         unsafe {
             [
                 contigo_buf_get_info(buf, buf_info),
@@ -150,8 +166,12 @@ fn a_child_is_refused_and_the_parent_goes_on() {
         }
     };
     let header = include_str!("../include/contigo.h");
-    let functions = header.lines().filter_map(|line| line.strip_prefix("contigo_status ")?.split('(').next());
-    let untested: Vec<_> = functions.clone().filter(|function| !include_str!("fork.rs").contains(&format!("    {function}("))).collect();
+    let functions =
+        header.lines().filter_map(|line| line.strip_prefix("contigo_status ")?.split('(').next());
+    let untested: Vec<_> = functions
+        .clone()
+        .filter(|function| !include_str!("fork.rs").contains(&format!("    {function}(")))
+        .collect();
     assert_eq!((untested, functions.count()), (vec![], FUNCTIONS));
 
     let forked = || {
@@ -164,14 +184,20 @@ fn a_child_is_refused_and_the_parent_goes_on() {
             None => i32::from((out, len, fd) != (0, 0, -1)) * 100,
         }
     };
-    assert_eq!(in_a_child(forked), 0, "the number of a function that was not refused; 100: one answered something");
+    assert_eq!(
+        in_a_child(forked),
+        0,
+        "the number of a function that was not refused; 100: one answered something"
+    );
     let parent = std::process::id();
     let says = || {
         contigo_buf_unmap(buf);
         let mut text = [0_u8; 256];
         let len = unsafe { contigo_last_error(text.as_mut_ptr().cast(), text.len()) };
         let said = text[..len.min(255)].windows(8).any(|part| part == b"child of");
-        let number = text[..len.min(255)].split(|byte| !byte.is_ascii_digit()).filter(|digits| !digits.is_empty());
+        let number = text[..len.min(255)]
+            .split(|byte| !byte.is_ascii_digit())
+            .filter(|digits| !digits.is_empty());
         i32::from(!said || number.count() != 1 || parent == std::process::id())
     };
     assert_eq!(in_a_child(says), 0);

@@ -26,8 +26,18 @@ struct Interface {
 }
 
 const INTERFACES: [Interface; 2] = [
-    Interface { name: c"vulkan", code: include_bytes!("../../../examples/gemm8/kernels/gemm8.spv"), entry: c"main", tag: device::VULKAN },
-    Interface { name: c"opencl", code: include_bytes!("../../../examples/gemm8/kernels/gemm8.cl"), entry: c"gemm8", tag: device::OPENCL },
+    Interface {
+        name: c"vulkan",
+        code: include_bytes!("../../../examples/gemm8/kernels/gemm8.spv"),
+        entry: c"main",
+        tag: device::VULKAN,
+    },
+    Interface {
+        name: c"opencl",
+        code: include_bytes!("../../../examples/gemm8/kernels/gemm8.cl"),
+        entry: c"gemm8",
+        tag: device::OPENCL,
+    },
 ];
 
 /// One block of 64 threads; 1 row of 64 by 16 columns, to int32.
@@ -36,8 +46,12 @@ const TIMEOUT_US: u32 = 30_000_000;
 
 /// `gemm8(a, b, bias, c, m, n, k, flags)`.
 fn parameters() -> [contigo_parameter; 8] {
-    let pointer = |uses| contigo_parameter { operand: contigo_operand_spec { r#use: uses, ..Default::default() }, ..Default::default() };
-    let (read, word) = (pointer(CONTIGO_READS), contigo_parameter { words: 1, ..Default::default() });
+    let pointer = |uses| contigo_parameter {
+        operand: contigo_operand_spec { r#use: uses, ..Default::default() },
+        ..Default::default()
+    };
+    let (read, word) =
+        (pointer(CONTIGO_READS), contigo_parameter { words: 1, ..Default::default() });
     [read, read, read, pointer(CONTIGO_WRITES), word, word, word, word]
 }
 
@@ -63,7 +77,18 @@ fn try_module(port: contigo_port, code: &[u8]) -> (contigo_status, contigo_modul
 
 fn try_kernel(module: contigo_module, entry: &CStr) -> (contigo_status, contigo_engine) {
     let mut engine = 1;
-    (unsafe { contigo_engine_open_kernel(module, entry.as_ptr(), parameters().as_ptr(), 8, &mut engine) }, engine)
+    (
+        unsafe {
+            contigo_engine_open_kernel(
+                module,
+                entry.as_ptr(),
+                parameters().as_ptr(),
+                8,
+                &mut engine,
+            )
+        },
+        engine,
+    )
 }
 
 /// A of ones, B of twos, bias of zeroes, and C, from the slots of `pool`.
@@ -77,7 +102,8 @@ fn operands_of(pool: contigo_pool) -> [contigo_operand; 4] {
 
 /// The device's tensor of a buffer that it has.
 fn shown(buf: contigo_buf, keep_byte_offset: u32) -> Result<DlTensor, String> {
-    let (status, tensor) = lend(buf, &contigo_tensor_options { keep_byte_offset, ..options(&[4, 4]) });
+    let (status, tensor) =
+        lend(buf, &contigo_tensor_options { keep_byte_offset, ..options(&[4, 4]) });
     if status != CONTIGO_OK {
         return Err(last_error());
     }
@@ -90,7 +116,9 @@ fn shown(buf: contigo_buf, keep_byte_offset: u32) -> Result<DlTensor, String> {
 #[test]
 fn a_kernel_works_on_the_bytes_that_the_cpu_sees() {
     for interface in &INTERFACES {
-        let Some(port) = port(interface, "a_kernel_works_on_the_bytes_that_the_cpu_sees") else { continue };
+        let Some(port) = port(interface, "a_kernel_works_on_the_bytes_that_the_cpu_sees") else {
+            continue;
+        };
         let region = open_region(interface.name, &region_options(0));
         let pool = answer(|pool| unsafe { contigo_pool_open(region, SLOT, 8, 256, pool) });
         let (status, module) = try_module(port, interface.code);
@@ -100,7 +128,19 @@ fn a_kernel_works_on_the_bytes_that_the_cpu_sees() {
         let operands = operands_of(pool);
         let start = |args: &[u32]| {
             let mut job = 0;
-            (unsafe { contigo_job_start(engine, operands.as_ptr(), 4, args.as_ptr(), args.len(), &mut job) }, job)
+            (
+                unsafe {
+                    contigo_job_start(
+                        engine,
+                        operands.as_ptr(),
+                        4,
+                        args.as_ptr(),
+                        args.len(),
+                        &mut job,
+                    )
+                },
+                job,
+            )
         };
         let (status, job) = start(&ARGS);
         ok(status);
@@ -110,7 +150,9 @@ fn a_kernel_works_on_the_bytes_that_the_cpu_sees() {
         // The device's tensors: one object, and each buffer's place in it beside the handle.
         ok(wait_device(start(&ARGS).1, TIMEOUT_US));
         let kept: Vec<_> = operands.iter().map(|operand| shown(operand.buf, 1).unwrap()).collect();
-        assert!(kept.iter().all(|tensor| tensor.device.device_type == interface.tag && tensor.data == kept[0].data));
+        assert!(kept.iter().all(
+            |tensor| tensor.device.device_type == interface.tag && tensor.data == kept[0].data
+        ));
         let offsets: Vec<_> = kept.iter().map(|tensor| tensor.byte_offset).collect();
         let first = offsets[0];
         assert_eq!(offsets, [first, first + 4096, first + 8192, first + 12288].as_slice());
@@ -126,11 +168,21 @@ fn a_kernel_works_on_the_bytes_that_the_cpu_sees() {
         let board = Board::new();
         let strange = operands_of(board.pool);
         let mut job = 0;
-        let status = unsafe { contigo_job_start(engine, strange.as_ptr(), 4, ARGS.as_ptr(), ARGS.len(), &mut job) };
+        let status = unsafe {
+            contigo_job_start(engine, strange.as_ptr(), 4, ARGS.as_ptr(), ARGS.len(), &mut job)
+        };
         refused(status, CONTIGO_E_WRONG_BUS, "operand 0");
-        refused(give(operands[0].buf, board.port, 0, 64, CONTIGO_READS).0, CONTIGO_E_WRONG_BUS, "not on the bus of this memory");
+        refused(
+            give(operands[0].buf, board.port, 0, 64, CONTIGO_READS).0,
+            CONTIGO_E_WRONG_BUS,
+            "not on the bus of this memory",
+        );
         release_all(&strange);
-        refused(try_module(board.port, interface.code).0, CONTIGO_E_KIND, "code is loaded for a GPU, and the port is ");
+        refused(
+            try_module(board.port, interface.code).0,
+            CONTIGO_E_KIND,
+            "code is loaded for a GPU, and the port is ",
+        );
         board.close();
 
         assert_eq!(region_info(region).bytes_copied, 0);
@@ -149,7 +201,11 @@ fn code_that_is_none_is_refused_with_the_compiler_s_words() {
     const TEST: &str = "code_that_is_none_is_refused_with_the_compiler_s_words";
     let [vulkan, opencl] = &INTERFACES;
     if let Some(port) = port(vulkan, TEST) {
-        refused(try_module(port, &vulkan.code[..30]).0, CONTIGO_E_ARGUMENT, "the length of a module of SPIR-V");
+        refused(
+            try_module(port, &vulkan.code[..30]).0,
+            CONTIGO_E_ARGUMENT,
+            "the length of a module of SPIR-V",
+        );
         refused(try_module(port, &opencl.code[..64]).0, CONTIGO_E_UNEXPECTED, "SPIR-V");
         let (status, module) = try_module(port, vulkan.code);
         ok(status);
@@ -178,14 +234,26 @@ fn code_that_is_none_is_refused_with_the_compiler_s_words() {
 #[test]
 fn a_gpu_has_the_name_that_its_driver_gives_it() {
     let facts = |device| {
-        let mut info = contigo_device_info { struct_size: size_of::<contigo_device_info>(), ..Default::default() };
+        let mut info = contigo_device_info {
+            struct_size: size_of::<contigo_device_info>(),
+            ..Default::default()
+        };
         ok(unsafe { contigo_device_get_info(device, &mut info) });
-        (unsafe { core::ffi::CStr::from_ptr(info.gpu_name.as_ptr()) }.to_str().unwrap().to_owned(), info.is_guarded)
+        (
+            unsafe { core::ffi::CStr::from_ptr(info.gpu_name.as_ptr()) }
+                .to_str()
+                .unwrap()
+                .to_owned(),
+            info.is_guarded,
+        )
     };
     for interface in &INTERFACES {
-        let Some(port) = port(interface, "a_gpu_has_the_name_that_its_driver_gives_it") else { continue };
+        let Some(port) = port(interface, "a_gpu_has_the_name_that_its_driver_gives_it") else {
+            continue;
+        };
         ok(contigo_port_close(port));
-        let device = answer(|device| unsafe { contigo_device_open(interface.name.as_ptr(), device) });
+        let device =
+            answer(|device| unsafe { contigo_device_open(interface.name.as_ptr(), device) });
         let (name, is_guarded) = facts(device);
         assert!(name.len() > 3 && name.is_ascii() && is_guarded == 0, "{name}");
         println!("{name}");
@@ -199,11 +267,19 @@ fn a_gpu_has_the_name_that_its_driver_gives_it() {
 #[test]
 fn a_gpu_that_is_not_there_is_an_error_with_its_numbers() {
     for interface in &INTERFACES {
-        let Some(port) = port(interface, "a_gpu_that_is_not_there_is_an_error_with_its_numbers") else { continue };
+        let Some(port) = port(interface, "a_gpu_that_is_not_there_is_an_error_with_its_numbers")
+        else {
+            continue;
+        };
         ok(contigo_port_close(port));
-        let many = std::ffi::CString::new(format!("{}:4000", interface.name.to_str().unwrap())).unwrap();
+        let many =
+            std::ffi::CString::new(format!("{}:4000", interface.name.to_str().unwrap())).unwrap();
         refused(unsafe { contigo_port_find(many.as_ptr(), &mut 0) }, CONTIGO_E_ARGUMENT, "4000");
         refused(try_region(&many, &region_options(0)), CONTIGO_E_ARGUMENT, "4000");
     }
-    refused(unsafe { contigo_port_find(c"vulkan:x".as_ptr(), &mut 0) }, CONTIGO_E_NOT_FOUND, "vulkan, opencl");
+    refused(
+        unsafe { contigo_port_find(c"vulkan:x".as_ptr(), &mut 0) },
+        CONTIGO_E_NOT_FOUND,
+        "vulkan, opencl",
+    );
 }

@@ -2,7 +2,11 @@
 //! word.
 //!
 //! `CONTIGO_WRITE_HEADER=1 cargo test -p contigo-c --test header` writes it anew.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use contigo_testkit::emulated;
 use std::{env, fs, path::Path, process::Command};
@@ -14,9 +18,16 @@ fn generated() -> String {
     let mut text = Vec::new();
     // A driver's structures are those of the crate that loads drivers.
     let abi = Path::new(CRATE).join("../objects/src/driver/abi.rs");
-    cbindgen::Builder::new().with_src(abi).with_crate(CRATE).with_config(config).generate().unwrap().write(&mut text);
+    cbindgen::Builder::new()
+        .with_src(abi)
+        .with_crate(CRATE)
+        .with_config(config)
+        .generate()
+        .unwrap()
+        .write(&mut text);
     // Rust's own heading for unsafe functions says little in C, where all of them are.
-    let text = String::from_utf8(text).unwrap().replace("/// # Safety\n", "/// The caller promises:\n");
+    let text =
+        String::from_utf8(text).unwrap().replace("/// # Safety\n", "/// The caller promises:\n");
     text.replace('`', "")
 }
 
@@ -27,7 +38,9 @@ fn codes() -> String {
          `CONTIGO_WRITE_HEADER=1 cargo test -p contigo-c --test header` writes it anew.\n\n\
          use super::contigo_status;\nuse core::ffi::CStr;\n",
     );
-    let mut names = String::from("\n#[rustfmt::skip]\npub(super) const NAMES: &[(contigo_status, &CStr)] = &[\n");
+    let mut names = String::from(
+        "\n#[rustfmt::skip]\npub(super) const NAMES: &[(contigo_status, &CStr)] = &[\n",
+    );
     for (row, (_, _, about, _)) in contigo::Error::ROWS.iter().zip(contigo::Error::ABOUT) {
         text.push('\n');
         about.iter().for_each(|line| text += &format!("///{line}\n"));
@@ -43,7 +56,10 @@ fn the_codes_are_those_of_the_table() {
     if env::var_os("CONTIGO_WRITE_HEADER").is_some() {
         fs::write(&path, codes()).unwrap();
     }
-    assert!(fs::read_to_string(&path).unwrap() == codes(), "CONTIGO_WRITE_HEADER=1 writes it anew; then run it again for the header");
+    assert!(
+        fs::read_to_string(&path).unwrap() == codes(),
+        "CONTIGO_WRITE_HEADER=1 writes it anew; then run it again for the header"
+    );
 }
 
 #[test]
@@ -54,8 +70,13 @@ fn the_header_is_up_to_date() {
         fs::write(&path, &new).unwrap();
     }
     let old = fs::read_to_string(&path).unwrap();
-    if let Some((line, (old, new))) = old.lines().zip(new.lines()).enumerate().find(|(_, (old, new))| old != new) {
-        panic!("line {}: the header has\n{old}\nand the sources make\n{new}\nCONTIGO_WRITE_HEADER=1 writes it anew", line + 1);
+    if let Some((line, (old, new))) =
+        old.lines().zip(new.lines()).enumerate().find(|(_, (old, new))| old != new)
+    {
+        panic!(
+            "line {}: the header has\n{old}\nand the sources make\n{new}\nCONTIGO_WRITE_HEADER=1 writes it anew",
+            line + 1
+        );
     }
     assert_eq!(old.len(), new.len(), "CONTIGO_WRITE_HEADER=1 writes it anew");
 }
@@ -65,14 +86,19 @@ fn every_function_is_documented_and_prefixed() {
     let text = generated();
     let (mut functions, mut before) = (0, "");
     for line in text.lines() {
-        if line.contains("contigo_") && line.contains('(') && !line.starts_with([' ', '*', '/', '#']) {
+        if line.contains("contigo_")
+            && line.contains('(')
+            && !line.starts_with([' ', '*', '/', '#'])
+        {
             assert!(before.starts_with("///"), "{line} has no comment");
             functions += 1;
         }
         before = line;
     }
     assert!(functions > 40, "{functions}");
-    for line in text.lines().filter(|line| line.starts_with("#define") && *line != "#define CONTIGO_H") {
+    for line in
+        text.lines().filter(|line| line.starts_with("#define") && *line != "#define CONTIGO_H")
+    {
         assert!(line.starts_with("#define CONTIGO_"), "{line}");
     }
 }
@@ -88,7 +114,16 @@ fn compiles(compiler: &str, language: &str, standard: &str) {
         return emulated::skipped(&name, "there is no such compiler here");
     }
     let output = Command::new(compiler)
-        .args([standard, "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", language])
+        .args([
+            standard,
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-pedantic",
+            "-fsyntax-only",
+            "-x",
+            language,
+        ])
         .arg(Path::new(CRATE).join("include/contigo.h"))
         .output()
         .unwrap();

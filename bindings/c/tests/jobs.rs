@@ -34,7 +34,13 @@ unsafe fn core_of<'c>(context: *mut c_void) -> &'c mut Core {
     unsafe { &mut *context.cast::<Core>() }
 }
 
-unsafe extern "C" fn check(context: *mut c_void, _: *const contigo_dev_slice, n: usize, _: *const u32, _: usize) -> contigo_status {
+unsafe extern "C" fn check(
+    context: *mut c_void,
+    _: *const contigo_dev_slice,
+    n: usize,
+    _: *const u32,
+    _: usize,
+) -> contigo_status {
     let core = unsafe { core_of(context) };
     assert_eq!(n, 1);
     core.check
@@ -49,13 +55,22 @@ unsafe extern "C" fn submit(
     words: usize,
 ) -> contigo_status {
     let core = unsafe { core_of(context) };
-    let args = if words == 0 { vec![] } else { unsafe { core::slice::from_raw_parts(args, words) }.to_vec() };
+    let args = if words == 0 {
+        vec![]
+    } else {
+        unsafe { core::slice::from_raw_parts(args, words) }.to_vec()
+    };
     core.submitted.push((slot, unsafe { (*slices).len_bytes }, args));
     core.own.push(contigo_queue_stop(core.engine));
     core.submit
 }
 
-unsafe extern "C" fn poll(context: *mut c_void, _: u32, done: *mut contigo_completion, ended: *mut u32) -> contigo_status {
+unsafe extern "C" fn poll(
+    context: *mut c_void,
+    _: u32,
+    done: *mut contigo_completion,
+    ended: *mut u32,
+) -> contigo_status {
     let core = unsafe { core_of(context) };
     // The library looks once while it opens the engine, which has no handle then.
     if core.engine != 0 {
@@ -72,8 +87,13 @@ unsafe extern "C" fn stop(context: *mut c_void) -> contigo_status {
     unsafe { core_of(context) }.stop
 }
 
-const WRITTEN: contigo_operand_spec =
-    contigo_operand_spec { r#use: CONTIGO_WRITES, word_bytes: 0, align_bytes: 0, min_bytes: 0, max_bytes: 0 };
+const WRITTEN: contigo_operand_spec = contigo_operand_spec {
+    r#use: CONTIGO_WRITES,
+    word_bytes: 0,
+    align_bytes: 0,
+    min_bytes: 0,
+    max_bytes: 0,
+};
 
 /// An engine of four jobs over `core`.
 fn open(board: &Board, core: &mut Core, out_of_order: u32) -> contigo_engine {
@@ -86,13 +106,20 @@ fn open(board: &Board, core: &mut Core, out_of_order: u32) -> contigo_engine {
         stop: Some(stop),
         ..own_driver(&WRITTEN)
     };
-    core.engine = answer(|engine| unsafe { contigo_engine_open_driver(&ops, ptr::from_mut(core).cast(), board.port, engine) });
+    core.engine = answer(|engine| unsafe {
+        contigo_engine_open_driver(&ops, ptr::from_mut(core).cast(), board.port, engine)
+    });
     core.engine
 }
 
 fn start(engine: contigo_engine, buf: contigo_buf, args: &[u32]) -> (contigo_status, contigo_job) {
     let mut job = 7;
-    (unsafe { contigo_job_start(engine, &part(buf, 64), 1, args.as_ptr(), args.len(), &mut job) }, job)
+    (
+        unsafe {
+            contigo_job_start(engine, &part(buf, 64), 1, args.as_ptr(), args.len(), &mut job)
+        },
+        job,
+    )
 }
 
 fn end(slot: u32) -> contigo_completion {
@@ -131,10 +158,17 @@ fn ends_of_other_jobs_are_kept_for_their_waits() {
     assert_eq!(wait_for(jobs[2], 0), (CONTIGO_OK, 0));
     let mut said = completion();
     ok(unsafe { contigo_job_wait(jobs[3], 0, &mut said) });
-    assert_eq!((said.bytes, said.has_bytes, said.slot, said.status, said.words, said.failed), (33, 1, 3, 5, [1, 2, 3, 4], 0));
+    assert_eq!(
+        (said.bytes, said.has_bytes, said.slot, said.status, said.words, said.failed),
+        (33, 1, 3, 5, [1, 2, 3, 4], 0)
+    );
     // It failed alone: `contigo_queue_next` reports its end, with the device's status.
     let (mut job, mut said) = (0, completion());
-    refused(unsafe { contigo_queue_next(engine, 0, &mut job, &mut said) }, CONTIGO_E_FAULT, "0x00000009");
+    refused(
+        unsafe { contigo_queue_next(engine, 0, &mut job, &mut said) },
+        CONTIGO_E_FAULT,
+        "0x00000009",
+    );
     assert_eq!((job, said.failed, said.status), (jobs[1], 1, 9));
     assert_eq!(next(engine, 0), (CONTIGO_OK, 0), "nothing came, and nothing was stopped");
     core.ends = vec![end(2)];
@@ -144,9 +178,16 @@ fn ends_of_other_jobs_are_kept_for_their_waits() {
     }
     let info = info_of(engine);
     assert_eq!((info.operands, info.depth, info.in_order), (1, 4, 0));
-    assert_eq!((info.started, info.completed, info.failed, info.cancelled, info.stops), (4, 3, 1, 0, 0));
+    assert_eq!(
+        (info.started, info.completed, info.failed, info.cancelled, info.stops),
+        (4, 3, 1, 0, 0)
+    );
     // Not one of its functions got into its own engine.
-    assert!(!core.own.is_empty() && core.own.iter().all(|status| *status == CONTIGO_E_IN_CALL), "{:?}", core.own);
+    assert!(
+        !core.own.is_empty() && core.own.iter().all(|status| *status == CONTIGO_E_IN_CALL),
+        "{:?}",
+        core.own
+    );
     bufs.into_iter().chain([spare]).for_each(|buf| ok(contigo_buf_release(buf)));
     ok(contigo_engine_close(engine));
     board.close();
@@ -208,7 +249,11 @@ fn a_structure_that_cannot_be_filled_ends_no_job() {
     core.ends = vec![end(0)];
     let mut short = contigo_completion { struct_size: 8, ..completion() };
     refused(unsafe { contigo_job_wait(job, 0, &mut short) }, CONTIGO_E_STRUCT, "struct_size is 8");
-    refused(unsafe { contigo_queue_next(engine, 0, &mut 0, &mut short) }, CONTIGO_E_STRUCT, "struct_size is 8");
+    refused(
+        unsafe { contigo_queue_next(engine, 0, &mut 0, &mut short) },
+        CONTIGO_E_STRUCT,
+        "struct_size is 8",
+    );
     ok(wait(job, 0));
     ok(contigo_buf_release(buf));
     ok(contigo_engine_close(engine));
@@ -274,14 +319,26 @@ fn a_stop_ends_every_job_and_loses_no_buffer() {
     // By what it says of its operands, and by its check: nothing is touched.
     let strict = contigo_operand_spec { align_bytes: 128, min_bytes: 8, max_bytes: 256, ..WRITTEN };
     let ops = contigo_driver_ops { operands: &strict, ..own_driver(&strict) };
-    let aligned = answer(|engine| unsafe { contigo_engine_open_driver(&ops, ptr::null_mut(), board.port, engine) });
+    let aligned = answer(|engine| unsafe {
+        contigo_engine_open_driver(&ops, ptr::null_mut(), board.port, engine)
+    });
     let try_part = |offset_bytes, len_bytes| unsafe {
-        contigo_job_start(aligned, &contigo_operand { buf: spare, offset_bytes, len_bytes }, 1, ptr::null(), 0, &mut 0)
+        contigo_job_start(
+            aligned,
+            &contigo_operand { buf: spare, offset_bytes, len_bytes },
+            1,
+            ptr::null(),
+            0,
+            &mut 0,
+        )
     };
     refused(try_part(64, 128), CONTIGO_E_BUFFER_ALIGN, "operand 0");
     refused(try_part(0, 4), CONTIGO_E_BUFFER_SIZE, "operand 0");
     refused(try_part(0, 257), CONTIGO_E_OPERAND_TOO_LONG, "256");
-    assert_eq!(answer(|spec| unsafe { contigo_engine_get_operand(aligned, 0, spec) }).max_bytes, 256);
+    assert_eq!(
+        answer(|spec| unsafe { contigo_engine_get_operand(aligned, 0, spec) }).max_bytes,
+        256
+    );
     ok(contigo_engine_close(aligned));
 
     core.check = -5;
@@ -322,7 +379,9 @@ fn what_will_not_stop_keeps_its_buffers_until_it_does() {
     // One that does not stop at the beginning gets no engine.
     core.stop = 6;
     let ops = contigo_driver_ops { stop: Some(stop), ..own_driver(&WRITTEN) };
-    let status = unsafe { contigo_engine_open_driver(&ops, ptr::from_mut(&mut core).cast(), board.port, &mut 0) };
+    let status = unsafe {
+        contigo_engine_open_driver(&ops, ptr::from_mut(&mut core).cast(), board.port, &mut 0)
+    };
     refused(status, CONTIGO_E_WILL_NOT_STOP, "0x00000006");
     board.close();
 }
@@ -332,7 +391,8 @@ fn what_will_not_stop_keeps_its_buffers_until_it_does() {
 fn an_engine_has_a_bound_on_jobs_whose_end_was_not_taken() {
     let (board, mut core) = (Board::new(), Core::default());
     let engine = open(&board, &mut core, 0);
-    let bufs: Vec<_> = (0..65).map(|_| answer(|buf| unsafe { contigo_carve(board.region, 64, 0, buf) })).collect();
+    let bufs: Vec<_> =
+        (0..65).map(|_| answer(|buf| unsafe { contigo_carve(board.region, 64, 0, buf) })).collect();
     let (mut free, mut kept) = (bufs.clone(), vec![]);
     // Four at a time, of which three are not taken: 63 after 21 times.
     for _ in 0..21 {
@@ -342,7 +402,10 @@ fn an_engine_has_a_bound_on_jobs_whose_end_was_not_taken() {
             ok(status);
             (buf, job)
         });
-        core.ends = core.submitted[core.submitted.len() - 4..].iter().map(|(slot, ..)| end(*slot)).collect();
+        core.ends = core.submitted[core.submitted.len() - 4..]
+            .iter()
+            .map(|(slot, ..)| end(*slot))
+            .collect();
         ok(wait(four[3].1, 10));
         free.push(four[3].0);
         kept.extend(four[..3].iter().map(|(_, job)| *job));

@@ -34,37 +34,51 @@ fn until_full(limit: u32, mut call: impl FnMut(*mut u64) -> contigo_status) -> V
 fn every_table_has_its_end() {
     let board = Board::new();
 
-    let ports = until_full(CONTIGO_MAX_PORTS, |port| unsafe { contigo_sim_port(board.sim, 1, port) });
+    let ports =
+        until_full(CONTIGO_MAX_PORTS, |port| unsafe { contigo_sim_port(board.sim, 1, port) });
     assert_eq!(ports.len(), CONTIGO_MAX_PORTS as usize - 1);
     ports.into_iter().for_each(|port| ok(contigo_port_close(port)));
 
     let small = contigo_region_options { len_bytes: 64, ..region_options(board.sim) };
-    let mut boards = until_full(CONTIGO_MAX_SIMS, |sim| unsafe { contigo_sim_open(&sim_options(), sim) });
+    let mut boards =
+        until_full(CONTIGO_MAX_SIMS, |sim| unsafe { contigo_sim_open(&sim_options(), sim) });
     assert_eq!(boards.len(), CONTIGO_MAX_SIMS as usize - 1);
-    let regions = until_full(CONTIGO_MAX_REGIONS, |region| unsafe { contigo_region_open_with(c"sim".as_ptr(), &small, region) });
+    let regions = until_full(CONTIGO_MAX_REGIONS, |region| unsafe {
+        contigo_region_open_with(c"sim".as_ptr(), &small, region)
+    });
     assert_eq!(regions.len(), CONTIGO_MAX_REGIONS as usize - 1);
     regions.into_iter().for_each(|region| ok(contigo_region_close(region)));
     boards.drain(..).for_each(|sim| ok(contigo_sim_close(sim)));
 
-    let devices = until_full(CONTIGO_MAX_DEVICES, |device| unsafe { contigo_sim_device(board.sim, c"zdma".as_ptr(), device) });
+    let devices = until_full(CONTIGO_MAX_DEVICES, |device| unsafe {
+        contigo_sim_device(board.sim, c"zdma".as_ptr(), device)
+    });
     assert_eq!(devices.len(), CONTIGO_MAX_DEVICES as usize - 1);
     devices.into_iter().for_each(|device| ok(contigo_device_close(device)));
     let spec = contigo_operand_spec { r#use: CONTIGO_READS, ..Default::default() };
     let ops = own_driver(&spec);
-    let open = |engine| unsafe { contigo_engine_open_driver(&ops, core::ptr::null_mut(), board.port, engine) };
+    let open = |engine| unsafe {
+        contigo_engine_open_driver(&ops, core::ptr::null_mut(), board.port, engine)
+    };
     let engines = until_full(CONTIGO_MAX_ENGINES, open);
     assert_eq!(engines.len(), CONTIGO_MAX_ENGINES as usize - 1);
     engines.into_iter().for_each(|engine| ok(contigo_engine_close(engine)));
 
-    let pools = until_full(CONTIGO_MAX_POOLS, |pool| unsafe { contigo_pool_open(board.region, 64, 1, 0, pool) });
+    let pools = until_full(CONTIGO_MAX_POOLS, |pool| unsafe {
+        contigo_pool_open(board.region, 64, 1, 0, pool)
+    });
     assert_eq!(pools.len(), CONTIGO_MAX_POOLS as usize - 1);
     pools.into_iter().for_each(|pool| ok(contigo_pool_close(pool)));
 
     // The board's pool has eight.
-    let bufs = until_full(CONTIGO_MAX_BUFS, |buf| unsafe { contigo_carve(board.region, 64, 0, buf) });
+    let bufs =
+        until_full(CONTIGO_MAX_BUFS, |buf| unsafe { contigo_carve(board.region, 64, 0, buf) });
     assert_eq!(bufs.len(), CONTIGO_MAX_BUFS as usize - 8);
     let free_bytes = || {
-        let mut info = contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
+        let mut info = contigo_region_info {
+            struct_size: size_of::<contigo_region_info>(),
+            ..Default::default()
+        };
         ok(unsafe { contigo_region_get_info(board.region, &mut info) });
         info.free_bytes
     };
@@ -102,7 +116,11 @@ fn every_table_has_its_end() {
     refused(pool(10).0, CONTIGO_E_TABLE_FULL, "buffer");
     assert_eq!(free_bytes(), all_out + 9 * 64);
     // Nor does a pool keep entries that found no room in the region.
-    refused(unsafe { contigo_pool_open(board.region, 1 << 20, 9, 0, &mut 0) }, CONTIGO_E_EXHAUSTED, "1048576");
+    refused(
+        unsafe { contigo_pool_open(board.region, 1 << 20, 9, 0, &mut 0) },
+        CONTIGO_E_EXHAUSTED,
+        "1048576",
+    );
     let (status, nine) = pool(9);
     ok(status);
     ok(contigo_pool_close(nine));
@@ -145,10 +163,14 @@ fn every_table_has_its_end() {
 /// The largest pool: as many slots as the runtime's own has at most, each its own bytes.
 fn a_pool_of_1024_slots() {
     let sim = answer(|sim| unsafe { contigo_sim_open(&sim_options(), sim) });
-    let region = open_region(c"sim", &contigo_region_options { len_bytes: 1024 * 64, ..region_options(sim) });
+    let region = open_region(
+        c"sim",
+        &contigo_region_options { len_bytes: 1024 * 64, ..region_options(sim) },
+    );
     let pool = answer(|pool| unsafe { contigo_pool_open(region, 64, 1024, 0, pool) });
     let mut offsets: Vec<usize> = Vec::new();
-    let bufs: Vec<_> = (0..1024).map(|_| answer(|buf| unsafe { contigo_pool_take(pool, buf) })).collect();
+    let bufs: Vec<_> =
+        (0..1024).map(|_| answer(|buf| unsafe { contigo_pool_take(pool, buf) })).collect();
     refused(unsafe { contigo_pool_take(pool, &mut 0) }, CONTIGO_E_NO_SLOTS, "1024");
     for &buf in &bufs {
         offsets.push(info(buf).offset_bytes);

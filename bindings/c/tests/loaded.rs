@@ -110,8 +110,13 @@ fn library(folder: &Path, name: &str, source: &Path, more: &[&str]) -> CString {
 }
 
 fn skipped(test: &str) -> bool {
-    let why =
-        emulated::why().or_else(|| Command::new("cc").arg("--version").output().is_err().then(|| "there is no C compiler".to_owned()));
+    let why = emulated::why().or_else(|| {
+        Command::new("cc")
+            .arg("--version")
+            .output()
+            .is_err()
+            .then(|| "there is no C compiler".to_owned())
+    });
     if let Some(why) = &why {
         emulated::skipped(test, why);
     }
@@ -127,7 +132,10 @@ fn a_program_in_c_names_the_file() {
     let copier = library(folder.path(), "copier", &Path::new(CRATE).join("examples/copier.c"), &[]);
     let board = Board::new();
     let device = sim_device(board.sim, c"ap_ctrl");
-    let options = contigo_engine_options { settings: c"stop_us=2000".as_ptr(), ..engine_options(&copier, device, 0, 0) };
+    let options = contigo_engine_options {
+        settings: c"stop_us=2000".as_ptr(),
+        ..engine_options(&copier, device, 0, 0)
+    };
     for _ in 0..3 {
         let engine = open_engine(&options);
         let operands = [
@@ -135,7 +143,9 @@ fn a_program_in_c_names_the_file() {
             part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), 512),
         ];
         ok(unsafe { contigo_buf_write(operands[0].buf, [9_u8; 512].as_ptr().cast(), 512) });
-        let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, std::ptr::null(), 0, job) });
+        let job = answer(|job| unsafe {
+            contigo_job_start(engine, operands.as_ptr(), 2, std::ptr::null(), 0, job)
+        });
         // The library knows the driver's device: no other engine gets it, and it is the one that is
         // blamed.
         refused(unsafe { contigo_engine_open(&options, &mut 0) }, CONTIGO_E_HAS_DRIVER, "");
@@ -145,8 +155,11 @@ fn a_program_in_c_names_the_file() {
         ok(contigo_engine_close(engine));
     }
     let engine = open_engine(&options);
-    let [short, long] = [64, 512].map(|len| part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), len));
-    let status = unsafe { contigo_job_start(engine, [long, short].as_ptr(), 2, std::ptr::null(), 0, &mut 0) };
+    let [short, long] =
+        [64, 512].map(|len| part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), len));
+    let status = unsafe {
+        contigo_job_start(engine, [long, short].as_ptr(), 2, std::ptr::null(), 0, &mut 0)
+    };
     refused(
         status,
         CONTIGO_E_DRIVER_CHECK,
@@ -159,7 +172,10 @@ fn a_program_in_c_names_the_file() {
     let other = contigo_engine_options { settings: c"speed=3".as_ptr(), ..options };
     refused(unsafe { contigo_engine_open(&other, &mut 0) }, CONTIGO_E_UNKNOWN_SETTING, "`speed`");
     // By its name, too, from now on.
-    ok(contigo_engine_close(open_engine(&contigo_engine_options { driver: c"copier".as_ptr(), ..options })));
+    ok(contigo_engine_close(open_engine(&contigo_engine_options {
+        driver: c"copier".as_ptr(),
+        ..options
+    })));
     ok(contigo_device_close(device));
     board.close();
 }
@@ -175,30 +191,50 @@ fn a_driver_sees_its_device_its_settings_and_its_memory() {
     let board = Board::new();
     let device = sim_device(board.sim, c"ap_ctrl");
     let options = engine_options(&odd, device, board.port, board.region);
-    let with = |settings: &'static std::ffi::CStr| contigo_engine_options { settings: settings.as_ptr(), ..options };
+    let with = |settings: &'static std::ffi::CStr| contigo_engine_options {
+        settings: settings.as_ptr(),
+        ..options
+    };
     let free = || region_info(board.region).free_bytes;
     // A newer library's completion is larger.
     let newer = library(folder.path(), "newer", &source, &["-DNEWER", "-DNAME=\"newer\""]);
     let before = free();
     let engine = open_engine(&contigo_engine_options { driver: newer.as_ptr(), ..options });
     let operand = part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), 64);
-    ok(wait(answer(|job| unsafe { contigo_job_start(engine, &operand, 1, std::ptr::null(), 0, job) }), 1_000));
-    [contigo_buf_release(operand.buf), contigo_engine_close(engine)].into_iter().for_each(|status| ok(status));
+    ok(wait(
+        answer(|job| unsafe { contigo_job_start(engine, &operand, 1, std::ptr::null(), 0, job) }),
+        1_000,
+    ));
+    [contigo_buf_release(operand.buf), contigo_engine_close(engine)]
+        .into_iter()
+        .for_each(|status| ok(status));
     let engine = open_engine(&with(c"at=64"));
     assert!(free() < before);
     let operand = part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), 64);
-    let job = answer(|job| unsafe { contigo_job_start(engine, &operand, 1, std::ptr::null(), 0, job) });
-    let mut done = contigo_completion { struct_size: size_of::<contigo_completion>(), ..contigo_completion::default() };
+    let job =
+        answer(|job| unsafe { contigo_job_start(engine, &operand, 1, std::ptr::null(), 0, job) });
+    let mut done = contigo_completion {
+        struct_size: size_of::<contigo_completion>(),
+        ..contigo_completion::default()
+    };
     ok(unsafe { contigo_job_wait(job, 1_000, &mut done) });
     assert_eq!(done.status, 42);
     ok(contigo_engine_close(engine));
     assert_eq!(free(), before, "a device that stopped fetches nothing: its memory is back");
     // What one of the device's functions refuses comes to the program as it was.
     let failed = |options: &contigo_engine_options| unsafe { contigo_engine_open(options, &mut 0) };
-    refused(failed(&with(c"at=4092")), CONTIGO_E_OUT_OF_RANGE, "bytes 4092..4100 are outside the 4096");
+    refused(
+        failed(&with(c"at=4092")),
+        CONTIGO_E_OUT_OF_RANGE,
+        "bytes 4092..4100 are outside the 4096",
+    );
     refused(failed(&with(c"at=2")), CONTIGO_E_MISALIGNED, "");
     refused(failed(&with(c"at=x")), CONTIGO_E_NOT_A_NUMBER, "at");
-    refused(failed(&contigo_engine_options { region: 0, ..options }), CONTIGO_E_UNSUPPORTED, "memory of its own");
+    refused(
+        failed(&contigo_engine_options { region: 0, ..options }),
+        CONTIGO_E_UNSUPPORTED,
+        "memory of its own",
+    );
     assert_eq!(free(), before, "and nothing of it is left");
     // A device that does not stop keeps the memory.
     refused(failed(&with(c"stuck=1")), CONTIGO_E_WILL_NOT_STOP, "odd");
@@ -214,12 +250,20 @@ fn a_driver_with_one_table_opens_in_two_threads() {
     }
     let folder = tempfile::tempdir().unwrap();
     let source = odd_source(folder.path());
-    let table = library(folder.path(), "table", &source, &["-DTABLE", "-DNAME=\"table\"", "-Wno-unused-variable"]);
+    let table = library(
+        folder.path(),
+        "table",
+        &source,
+        &["-DTABLE", "-DNAME=\"table\"", "-Wno-unused-variable"],
+    );
     let wrong = |most: usize| {
         let board = Board::new();
         let device = sim_device(board.sim, c"ap_ctrl");
         let settings = CString::new(format!("at={most}")).unwrap();
-        let options = contigo_engine_options { settings: settings.as_ptr(), ..engine_options(&table, device, board.port, board.region) };
+        let options = contigo_engine_options {
+            settings: settings.as_ptr(),
+            ..engine_options(&table, device, board.port, board.region)
+        };
         let rounds = (0..50).filter(|_| {
             let engine = open_engine(&options);
             let spec = answer(|spec| unsafe { contigo_engine_get_operand(engine, 0, spec) });
@@ -231,7 +275,9 @@ fn a_driver_with_one_table_opens_in_two_threads() {
         board.close();
         wrong
     };
-    let both = thread::scope(|scope| [64, 1024].map(|most| scope.spawn(move || wrong(most))).map(|thread| thread.join().unwrap()));
+    let both = thread::scope(|scope| {
+        [64, 1024].map(|most| scope.spawn(move || wrong(most))).map(|thread| thread.join().unwrap())
+    });
     assert_eq!(both, [0, 0], "engines with the other's operands");
 }
 
@@ -245,19 +291,47 @@ fn files_that_are_wrong_are_refused_with_what_is_wrong() {
     let board = Board::new();
     let device = sim_device(board.sim, c"ap_ctrl");
     let refuse = |path: &CString, code, word| {
-        refused(unsafe { contigo_engine_open(&engine_options(path, device, board.port, board.region), &mut 0) }, code, word);
+        refused(
+            unsafe {
+                contigo_engine_open(&engine_options(path, device, board.port, board.region), &mut 0)
+            },
+            code,
+            word,
+        );
     };
     let path = |name: &str| CString::new(folder.path().join(name).to_str().unwrap()).unwrap();
-    let long = CString::new(format!("{}/{}", folder.path().display(), "./".repeat(200) + "none.so")).unwrap();
+    let long =
+        CString::new(format!("{}/{}", folder.path().display(), "./".repeat(200) + "none.so"))
+            .unwrap();
     refuse(&long, CONTIGO_E_NO_LIBRARY, "none.so: cannot open shared object file");
-    refuse(&c"none.so".to_owned(), CONTIGO_E_NO_LIBRARY, "./none.so: cannot open shared object file");
-    refuse(&path("none.so"), CONTIGO_E_NO_LIBRARY, "none.so: cannot open shared object file: No such file or directory");
+    refuse(
+        &c"none.so".to_owned(),
+        CONTIGO_E_NO_LIBRARY,
+        "./none.so: cannot open shared object file",
+    );
+    refuse(
+        &path("none.so"),
+        CONTIGO_E_NO_LIBRARY,
+        "none.so: cannot open shared object file: No such file or directory",
+    );
     refuse(&CString::new(source.to_str().unwrap()).unwrap(), CONTIGO_E_NO_LIBRARY, "odd.c: ");
     let empty = folder.path().join("empty.c");
     fs::write(&empty, "int nothing_here;\n").unwrap();
-    refuse(&library(folder.path(), "empty", &empty, &[]), CONTIGO_E_NO_LIBRARY, "undefined symbol: contigo_driver");
-    fs::write(&empty, "extern int missing_function(void); int used(void) { return missing_function(); }\n").unwrap();
-    refuse(&library(folder.path(), "missing", &empty, &[]), CONTIGO_E_NO_LIBRARY, "undefined symbol: missing_function");
+    refuse(
+        &library(folder.path(), "empty", &empty, &[]),
+        CONTIGO_E_NO_LIBRARY,
+        "undefined symbol: contigo_driver",
+    );
+    fs::write(
+        &empty,
+        "extern int missing_function(void); int used(void) { return missing_function(); }\n",
+    )
+    .unwrap();
+    refuse(
+        &library(folder.path(), "missing", &empty, &[]),
+        CONTIGO_E_NO_LIBRARY,
+        "undefined symbol: missing_function",
+    );
     let odd = |name: &str, defect: &str| {
         let defects: Vec<_> = defect.split(' ').chain(["-Wno-unused-function"]).collect();
         library(folder.path(), name, &source, &defects)
@@ -266,9 +340,21 @@ fn files_that_are_wrong_are_refused_with_what_is_wrong() {
     refuse(&odd("unopened", "-DOPEN=NULL"), CONTIGO_E_NULL, "contigo_driver.open is NULL");
     refuse(&odd("nameless", "-DNAME=\"\""), CONTIGO_E_TEXT, "contigo_driver.name");
     refuse(&odd("path", "-DNAME=\"a/b\""), CONTIGO_E_TEXT, "contigo_driver.name");
-    refuse(&odd("taken", "-DNAME=\"zdma\""), CONTIGO_E_NO_LIBRARY, "this library says: there is a driver zdma already");
-    refuse(&odd("many", "-DOPERANDS=17 -DNAME=\"many\""), CONTIGO_E_DRIVER, "contigo_driver_ops.n_operands (it answered 17)");
-    refuse(&odd("later", "-DRESERVED=1 -DNAME=\"later\""), CONTIGO_E_VALUE, "contigo_driver.reserved cannot be 1");
+    refuse(
+        &odd("taken", "-DNAME=\"zdma\""),
+        CONTIGO_E_NO_LIBRARY,
+        "this library says: there is a driver zdma already",
+    );
+    refuse(
+        &odd("many", "-DOPERANDS=17 -DNAME=\"many\""),
+        CONTIGO_E_DRIVER,
+        "contigo_driver_ops.n_operands (it answered 17)",
+    );
+    refuse(
+        &odd("later", "-DRESERVED=1 -DNAME=\"later\""),
+        CONTIGO_E_VALUE,
+        "contigo_driver.reserved cannot be 1",
+    );
     ok(contigo_device_close(device));
     board.close();
 }

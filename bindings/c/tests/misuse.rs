@@ -27,8 +27,16 @@ fn a_buffer_that_a_device_has_is_not_used() {
         assert!(ptr.is_null(), "no pointer comes with a refusal");
     }
     refused(contigo_buf_release(buf), CONTIGO_E_DEVICE_OWNED, "device's");
-    refused(unsafe { contigo_buf_write(buf, [1_u8].as_ptr().cast(), 1) }, CONTIGO_E_DEVICE_OWNED, "device's");
-    refused(give(buf, board.port, 0, SLOT, CONTIGO_READS | CONTIGO_WRITES).0, CONTIGO_E_DEVICE_OWNED, "device's");
+    refused(
+        unsafe { contigo_buf_write(buf, [1_u8].as_ptr().cast(), 1) },
+        CONTIGO_E_DEVICE_OWNED,
+        "device's",
+    );
+    refused(
+        give(buf, board.port, 0, SLOT, CONTIGO_READS | CONTIGO_WRITES).0,
+        CONTIGO_E_DEVICE_OWNED,
+        "device's",
+    );
     ok(contigo_buf_take_back(buf));
     refused(contigo_buf_take_back(buf), CONTIGO_E_CPU_OWNED, "the CPU's");
     ok(contigo_buf_release(buf));
@@ -44,8 +52,13 @@ fn a_buffer_of_a_job_is_not_used() {
         refused(try_map(operand.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "wait for its job");
         refused(contigo_buf_release(operand.buf), CONTIGO_E_DEVICE_OWNED, "wait for its job");
         refused(contigo_buf_take_back(operand.buf), CONTIGO_E_DEVICE_OWNED, "wait for its job");
-        let mut info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
-        refused(unsafe { contigo_buf_get_info(operand.buf, &mut info) }, CONTIGO_E_DEVICE_OWNED, "wait for its job");
+        let mut info =
+            contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
+        refused(
+            unsafe { contigo_buf_get_info(operand.buf, &mut info) },
+            CONTIGO_E_DEVICE_OWNED,
+            "wait for its job",
+        );
     }
     ok(wait(job, 20_000));
     assert_eq!(bytes(operands[1].buf)[..4], [1; 4], "64 times 1 times 2");
@@ -81,7 +94,11 @@ fn a_view_keeps_the_buffer_from_being_given_away() {
     refused(try_map(buf, CONTIGO_WRITE).0, CONTIGO_E_MAPPED, "views: 2");
     refused(give(buf, board.port, 0, 64, CONTIGO_READS).0, CONTIGO_E_MAPPED, "unmap it first");
     refused(contigo_buf_release(buf), CONTIGO_E_MAPPED, "unmap it first");
-    refused(unsafe { contigo_buf_write(buf, [1_u8].as_ptr().cast(), 1) }, CONTIGO_E_MAPPED, "unmap it first");
+    refused(
+        unsafe { contigo_buf_write(buf, [1_u8].as_ptr().cast(), 1) },
+        CONTIGO_E_MAPPED,
+        "unmap it first",
+    );
     let (status, job) = board.try_start(&operands);
     refused(status, CONTIGO_E_MAPPED, "unmap it first");
     assert_eq!(job, 0, "no handle comes with a refusal");
@@ -126,7 +143,8 @@ fn handles_are_told_apart() {
 #[test]
 fn what_is_used_is_not_closed() {
     let board = Board::new();
-    let (buf, carved) = (board.take(), answer(|buf| unsafe { contigo_carve(board.region, 64, 0, buf) }));
+    let (buf, carved) =
+        (board.take(), answer(|buf| unsafe { contigo_carve(board.region, 64, 0, buf) }));
     refused(contigo_sim_close(board.sim), CONTIGO_E_STILL_USED, "still use this simulated board");
     refused(contigo_region_close(board.region), CONTIGO_E_STILL_USED, "2 still use this region");
     refused(contigo_pool_close(board.pool), CONTIGO_E_STILL_USED, "1 still use this pool");
@@ -148,7 +166,11 @@ fn what_is_used_is_not_closed() {
     assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(pool, free) }), 2);
     let board = Board { pool, ..board };
     board.close();
-    for status in [contigo_region_close(board.region), contigo_pool_close(board.pool), contigo_engine_close(board.engine)] {
+    for status in [
+        contigo_region_close(board.region),
+        contigo_pool_close(board.pool),
+        contigo_engine_close(board.engine),
+    ] {
         refused(status, CONTIGO_E_STALE, "gone");
     }
     refused(contigo_sim_close(board.sim), CONTIGO_E_STALE, "gone");
@@ -174,7 +196,8 @@ fn an_engine_takes_as_many_jobs_as_its_device_and_is_not_closed_with_one() {
     // The job of another life of the engine. Its entry may be an engine of another test's by now,
     // and in a call: that call ends.
     let stale = || {
-        let status = (0..1_000_000).map(|_| wait(job, 0)).find(|status| *status != CONTIGO_E_IN_CALL);
+        let status =
+            (0..1_000_000).map(|_| wait(job, 0)).find(|status| *status != CONTIGO_E_IN_CALL);
         refused(status.unwrap(), CONTIGO_E_STALE, "job");
     };
     ok(contigo_engine_close(board.engine));
@@ -202,7 +225,9 @@ fn one_buffer_is_one_operand() {
     let (status, ptr, _) = try_map(c, CONTIGO_READ);
     ok(status);
     ok(contigo_buf_unmap(c));
-    for source in [ptr.wrapping_byte_add(64), ptr.wrapping_byte_add(SLOT - 1), ptr.wrapping_byte_sub(63)] {
+    for source in
+        [ptr.wrapping_byte_add(64), ptr.wrapping_byte_add(SLOT - 1), ptr.wrapping_byte_sub(63)]
+    {
         refused(unsafe { contigo_buf_write(c, source, 64) }, CONTIGO_E_SAME_BUFFER, "itself");
     }
     release_all(&operands);
@@ -213,15 +238,23 @@ fn one_buffer_is_one_operand() {
 #[test]
 fn a_refused_open_leaves_the_handle_that_is_there() {
     let board = Board::new();
-    let (mut engine, mut region, mut pool, mut device) = (board.engine, board.region, board.pool, board.device);
+    let (mut engine, mut region, mut pool, mut device) =
+        (board.engine, board.region, board.pool, board.device);
     // SAFETY: the texts are texts, the pointers references.
     unsafe {
-        refused(contigo_engine_open(&engine_options(c"zdna", device, 0, 0), &mut engine), CONTIGO_E_NOT_FOUND, "zdma");
+        refused(
+            contigo_engine_open(&engine_options(c"zdna", device, 0, 0), &mut engine),
+            CONTIGO_E_NOT_FOUND,
+            "zdma",
+        );
         refused(contigo_region_open(c"nothing".as_ptr(), 64, &mut region), CONTIGO_E_BAD_NAME, "");
         refused(contigo_pool_open(region, 64, 0, 0, &mut pool), CONTIGO_E_ARGUMENT, "");
         refused(contigo_device_open(c"sim:zdna".as_ptr(), &mut device), CONTIGO_E_NOT_FOUND, "");
     }
-    assert_eq!([engine, region, pool, device], [board.engine, board.region, board.pool, board.device]);
+    assert_eq!(
+        [engine, region, pool, device],
+        [board.engine, board.region, board.pool, board.device]
+    );
     board.close();
 }
 
@@ -262,11 +295,27 @@ fn null_is_refused_everywhere() {
             contigo_buf_split(buf, 64, null),
             contigo_engine_open(ptr::null(), engine),
             contigo_engine_open(&engine_options(c"zdma", board.device, 0, 0), null),
-            contigo_engine_open(&contigo_engine_options { driver: ptr::null(), ..engine_options(c"", board.device, 0, 0) }, engine),
+            contigo_engine_open(
+                &contigo_engine_options {
+                    driver: ptr::null(),
+                    ..engine_options(c"", board.device, 0, 0)
+                },
+                engine,
+            ),
             contigo_engine_open_driver(ptr::null(), ptr::null_mut(), board.port, engine),
             contigo_engine_open_driver(&own_driver(&spec), ptr::null_mut(), board.port, null),
-            contigo_engine_open_driver(&contigo_driver_ops { name: ptr::null(), ..own_driver(&spec) }, ptr::null_mut(), board.port, engine),
-            contigo_engine_open_driver(&contigo_driver_ops { stop: None, ..own_driver(&spec) }, ptr::null_mut(), board.port, engine),
+            contigo_engine_open_driver(
+                &contigo_driver_ops { name: ptr::null(), ..own_driver(&spec) },
+                ptr::null_mut(),
+                board.port,
+                engine,
+            ),
+            contigo_engine_open_driver(
+                &contigo_driver_ops { stop: None, ..own_driver(&spec) },
+                ptr::null_mut(),
+                board.port,
+                engine,
+            ),
             contigo_engine_open_driver(
                 &contigo_driver_ops { operands: ptr::null(), ..own_driver(&spec) },
                 ptr::null_mut(),
@@ -309,19 +358,41 @@ fn numbers_that_the_header_does_not_list_are_refused() {
     refused(try_map(buf, 0).0, CONTIGO_E_VALUE, "access");
     refused(try_map(buf, 3).0, CONTIGO_E_VALUE, "access");
     for uses in [0, 4, 7] {
-        refused(give(buf, board.port, 0, 64, uses).0, CONTIGO_E_VALUE, &format!("use cannot be {uses}"));
+        refused(
+            give(buf, board.port, 0, 64, uses).0,
+            CONTIGO_E_VALUE,
+            &format!("use cannot be {uses}"),
+        );
     }
     refused(unsafe { contigo_sim_port(board.sim, 2, &mut 0) }, CONTIGO_E_VALUE, "coherent");
     let spec = contigo_operand_spec { r#use: CONTIGO_READS, ..Default::default() };
-    let driver = |ops: contigo_driver_ops| unsafe { contigo_engine_open_driver(&ops, ptr::null_mut(), board.port, &mut 0) };
-    refused(driver(contigo_driver_ops { n_operands: 0, ..own_driver(&spec) }), CONTIGO_E_VALUE, "n_operands cannot be 0");
-    refused(driver(contigo_driver_ops { n_operands: 17, ..own_driver(&spec) }), CONTIGO_E_VALUE, "n_operands cannot be 17");
-    refused(driver(contigo_driver_ops { out_of_order: 2, ..own_driver(&spec) }), CONTIGO_E_VALUE, "out_of_order");
+    let driver = |ops: contigo_driver_ops| unsafe {
+        contigo_engine_open_driver(&ops, ptr::null_mut(), board.port, &mut 0)
+    };
+    refused(
+        driver(contigo_driver_ops { n_operands: 0, ..own_driver(&spec) }),
+        CONTIGO_E_VALUE,
+        "n_operands cannot be 0",
+    );
+    refused(
+        driver(contigo_driver_ops { n_operands: 17, ..own_driver(&spec) }),
+        CONTIGO_E_VALUE,
+        "n_operands cannot be 17",
+    );
+    refused(
+        driver(contigo_driver_ops { out_of_order: 2, ..own_driver(&spec) }),
+        CONTIGO_E_VALUE,
+        "out_of_order",
+    );
     let bent = contigo_operand_spec { r#use: 0, ..spec };
     refused(driver(own_driver(&bent)), CONTIGO_E_VALUE, "use cannot be 0");
     let bent = contigo_operand_spec { align_bytes: 3, ..spec };
     refused(driver(own_driver(&bent)), CONTIGO_E_NOT_POWER_OF_TWO, "3");
-    refused(unsafe { contigo_engine_get_operand(board.engine, 2, &mut spec.clone()) }, CONTIGO_E_VALUE, "operand cannot be 2");
+    refused(
+        unsafe { contigo_engine_get_operand(board.engine, 2, &mut spec.clone()) },
+        CONTIGO_E_VALUE,
+        "operand cannot be 2",
+    );
     release_all(&operands);
     board.close();
 }

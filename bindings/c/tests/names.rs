@@ -35,10 +35,13 @@ fn one_opening_serves_an_engine_its_memory_and_its_port() {
     let options = engine_options(c"zdma", device, 0, 0);
     let engine = answer(|engine| unsafe { contigo_engine_open(&options, engine) });
     refused(unsafe { contigo_engine_open(&options, &mut 0) }, CONTIGO_E_HAS_DRIVER, "");
-    let [from, to] = [0, 1].map(|_| answer(|buf| unsafe { contigo_carve(region, 4096, 4096, buf) }));
+    let [from, to] =
+        [0, 1].map(|_| answer(|buf| unsafe { contigo_carve(region, 4096, 4096, buf) }));
     fill(from, 7);
     let operands = [from, to].map(|buf| part(buf, 4096));
-    let job = answer(|job| unsafe { contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job) });
+    let job = answer(|job| unsafe {
+        contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job)
+    });
     ok(wait(job, 100_000));
     assert_eq!(bytes(to), [7; 4096]);
     let port = answer(|port| unsafe { contigo_device_port(device, 0, port) });
@@ -59,10 +62,12 @@ fn one_opening_serves_an_engine_its_memory_and_its_port() {
 #[test]
 fn a_program_drives_a_device_itself() {
     let device = open(c"sim:zdma");
-    let registers = answer(|registers| unsafe { contigo_device_attach(device, 0, 0, 1, registers) });
+    let registers =
+        answer(|registers| unsafe { contigo_device_attach(device, 0, 0, 1, registers) });
     refused(unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) }, CONTIGO_E_HAS_DRIVER, "");
     let at = |offset_bytes, access| contigo_register { offset_bytes, access };
-    let read = |reg| answer(|value: *mut u32| unsafe { contigo_registers_read(registers, reg, value) });
+    let read =
+        |reg| answer(|value: *mut u32| unsafe { contigo_registers_read(registers, reg, value) });
     // UG1087, ZDMA_CH_SRC_DSCR_WORD0: a register that keeps what is written.
     let word = at(0x128, CONTIGO_READ_WRITE);
     ok(unsafe { contigo_registers_write(registers, word, 0x1234_5678) });
@@ -74,14 +79,23 @@ fn a_program_drives_a_device_itself() {
     assert_eq!(read(word), 0x1234_ABCD);
     // Bounded, with what was seen last.
     let mut seen = 0;
-    let mut until = |value| (unsafe { contigo_registers_wait_until(registers, word, 0xFF, value, 100, &mut seen) }, seen);
+    let mut until = |value| {
+        (
+            unsafe { contigo_registers_wait_until(registers, word, 0xFF, value, 100, &mut seen) },
+            seen,
+        )
+    };
     assert_eq!(until(0xCD), (CONTIGO_OK, 0x1234_ABCD));
     let (status, seen) = until(0xCE);
     refused(status, CONTIGO_E_TIMEOUT, "within 100 us");
     assert_eq!(seen, 0x1234_ABCD);
     ok(contigo_registers_wait(registers, 10));
     refused(contigo_device_close(device), CONTIGO_E_STILL_USED, "device");
-    refused(unsafe { contigo_registers_read(device, at(0, 0), &mut 0) }, CONTIGO_E_KIND, "registers");
+    refused(
+        unsafe { contigo_registers_read(device, at(0, 0), &mut 0) },
+        CONTIGO_E_KIND,
+        "registers",
+    );
     ok(contigo_registers_close(registers));
     let options = engine_options(c"zdma", device, 0, 0);
     ok(contigo_engine_close(answer(|engine| unsafe { contigo_engine_open(&options, engine) })));
@@ -96,28 +110,49 @@ fn memory_is_opened_alone_with_what_it_belongs_to() {
         ok(status);
         ok(contigo_region_close(region));
     }
-    let named = contigo_region_options { align_bytes: 4096, len_bytes: 1 << 16, ..region_options(0) };
+    let named =
+        contigo_region_options { align_bytes: 4096, len_bytes: 1 << 16, ..region_options(0) };
     ok(contigo_region_close(open_region(c"sim:3", &named)));
 }
 
 #[test]
 fn what_is_no_name_or_not_there_is_answered_with_what_is() {
     for (name, code, part) in [
-        (c"ddr:0", CONTIGO_E_BAD_NAME, "at byte 0: there is no such kind; write guard[:DEVICE] or "),
-        (c"vfio:1", CONTIGO_E_BAD_NAME, "at byte 5: a PCI function is written as 0000:01:00.0; write vfio:DDDD:BB:DD.F"),
+        (
+            c"ddr:0",
+            CONTIGO_E_BAD_NAME,
+            "at byte 0: there is no such kind; write guard[:DEVICE] or ",
+        ),
+        (
+            c"vfio:1",
+            CONTIGO_E_BAD_NAME,
+            "at byte 5: a PCI function is written as 0000:01:00.0; write vfio:DDDD:BB:DD.F",
+        ),
         (
             c"vfio:ffff:1f:1f.7",
             CONTIGO_E_ATTRIBUTE_MISSING,
             "vfio:ffff:1f:1f.7: /sys/bus/pci/devices/<address> is missing: there is no such device",
         ),
-        (c"dma-heap:no-such-heap", CONTIGO_E_OS, "errno 2, ENOENT: no such file or directory; this machine has "),
+        (
+            c"dma-heap:no-such-heap",
+            CONTIGO_E_OS,
+            "errno 2, ENOENT: no such file or directory; this machine has ",
+        ),
         (
             c"dma-heap:x@guard:ffffffff",
             CONTIGO_E_NOT_FOUND,
             "guard:ffffffff: there is no such device that is bound to the kernel module contigo",
         ),
-        (c"guard:ffffffff", CONTIGO_E_NOT_FOUND, "guard:ffffffff: there is no such device that is bound to the kernel module contigo"),
-        (c"guard", CONTIGO_E_NEEDS_DEVICE, "guard: this guard memory belongs to a device: open that device"),
+        (
+            c"guard:ffffffff",
+            CONTIGO_E_NOT_FOUND,
+            "guard:ffffffff: there is no such device that is bound to the kernel module contigo",
+        ),
+        (
+            c"guard",
+            CONTIGO_E_NEEDS_DEVICE,
+            "guard: this guard memory belongs to a device: open that device",
+        ),
     ] {
         let (status, handle) = region(name);
         refused(status, code, part);
@@ -132,7 +167,11 @@ fn what_is_no_name_or_not_there_is_answered_with_what_is() {
     let device = open(c"sim:board@1");
     refused(memory(device, c"sim:2").0, CONTIGO_E_NEEDS_DEVICE, "open that device");
     refused(memory(device, c"guard").0, CONTIGO_E_NEEDS_DEVICE, "open that device");
-    refused(unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) }, CONTIGO_E_UNSUPPORTED, "memory alone");
+    refused(
+        unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) },
+        CONTIGO_E_UNSUPPORTED,
+        "memory alone",
+    );
     refused(unsafe { contigo_device_attach(device, 0, 256, 1, &mut 0) }, CONTIGO_E_VALUE, "window");
     ok(contigo_device_close(device));
 }
@@ -141,17 +180,33 @@ fn what_is_no_name_or_not_there_is_answered_with_what_is() {
 fn the_inventory_is_lines_of_four_fields() {
     let whole = answer(|len| unsafe { contigo_inventory(ptr::null_mut(), 0, len) });
     let mut text = vec![0x7F_u8; whole + 1];
-    assert_eq!(answer(|len| unsafe { contigo_inventory(text.as_mut_ptr().cast(), text.len(), len) }), whole);
+    assert_eq!(
+        answer(|len| unsafe { contigo_inventory(text.as_mut_ptr().cast(), text.len(), len) }),
+        whole
+    );
     let lines = CStr::from_bytes_with_nul(&text).unwrap().to_str().unwrap();
     let fields: Vec<Vec<_>> = lines.lines().map(|line| line.split('\t').collect()).collect();
-    assert!(fields.iter().all(|fields| fields.len() == 4 && ["ready", "blocked", "absent"].contains(&fields[2])), "{lines}");
+    assert!(
+        fields
+            .iter()
+            .all(|fields| fields.len() == 4 && ["ready", "blocked", "absent"].contains(&fields[2])),
+        "{lines}"
+    );
     for expected in [["memory", "sim", "ready", ""], ["device", "sim:zdma", "ready", ""]] {
         assert!(fields.iter().any(|fields| fields == &expected), "{lines}");
     }
-    assert!(fields.iter().any(|fields| fields[..3] == ["driver", "zdma", "ready"] && fields[3].contains("copies")), "{lines}");
+    assert!(
+        fields.iter().any(
+            |fields| fields[..3] == ["driver", "zdma", "ready"] && fields[3].contains("copies")
+        ),
+        "{lines}"
+    );
     // A list that does not fit is cut, and the length is that of the whole list.
     let mut short = [0x7F_u8; 8];
-    assert_eq!(answer(|len| unsafe { contigo_inventory(short.as_mut_ptr().cast(), 4, len) }), whole);
+    assert_eq!(
+        answer(|len| unsafe { contigo_inventory(short.as_mut_ptr().cast(), 4, len) }),
+        whole
+    );
     assert_eq!(short, *b"mem\0\x7F\x7F\x7F\x7F");
     refused(unsafe { contigo_inventory(ptr::null_mut(), 4, &mut 0) }, CONTIGO_E_NULL, "text");
 }

@@ -28,7 +28,14 @@ fn the_counter_counts() {
 fn none_from_the_first_call_to_the_last() {
     const JOBS: u64 = 1_000;
     let (tally, allocations) = count(|| {
-        let faults = contigo_sim_options { late_irq: 50, lost_irq: 50, error: 50, short_transfer: 50, hang: 50, ..sim_options() };
+        let faults = contigo_sim_options {
+            late_irq: 50,
+            lost_irq: 50,
+            error: 50,
+            short_transfer: 50,
+            hang: 50,
+            ..sim_options()
+        };
         let board = Board::with(&faults);
         let device = sim_device(board.sim, c"pl330");
         let copier = open_engine(&engine_options(c"pl330", device, board.port, board.region));

@@ -42,7 +42,10 @@ fn one_part_is_a_devices_while_the_other_is_the_cpus() {
     let (status, addr) = give(right, board.port, 0, 64, CONTIGO_READS | CONTIGO_WRITES);
     ok(status);
     fill(left, 9);
-    assert_eq!(give(left, board.port, 0, 64, CONTIGO_READS | CONTIGO_WRITES), (CONTIGO_OK, addr - 1024));
+    assert_eq!(
+        give(left, board.port, 0, 64, CONTIGO_READS | CONTIGO_WRITES),
+        (CONTIGO_OK, addr - 1024)
+    );
     for part in [left, right] {
         refused(try_map(part, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "device's");
         ok(contigo_buf_take_back(part));
@@ -62,10 +65,17 @@ fn a_slot_is_free_and_whole_when_the_last_part_is_released() {
         let (start, _) = place(first);
         let third = split(first, 2048);
         let parts = [first, split(first, 64), third, split(third, 64)];
-        assert_eq!(parts.map(place), [(start, 64), (start + 64, 1984), (start + 2048, 64), (start + 2112, SLOT - 2112)]);
+        assert_eq!(
+            parts.map(place),
+            [(start, 64), (start + 64, 1984), (start + 2048, 64), (start + 2112, SLOT - 2112)]
+        );
         for (released, index) in order.into_iter().enumerate() {
             assert_eq!(free_slots(&board), 7, "{released} are released");
-            refused(contigo_pool_close(board.pool), CONTIGO_E_STILL_USED, &format!("{} still use this pool", 4 - released));
+            refused(
+                contigo_pool_close(board.pool),
+                CONTIGO_E_STILL_USED,
+                &format!("{} still use this pool", 4 - released),
+            );
             ok(contigo_buf_release(parts[index]));
             refused(contigo_buf_release(parts[index]), CONTIGO_E_STALE, "gone");
         }
@@ -110,10 +120,17 @@ fn a_carved_buffer_is_cut_too() {
     let (start, _) = place(left);
     let right = split(left, 512);
     let last = split(right, 256);
-    assert_eq!([left, right, last].map(place), [(start, 512), (start + 512, 256), (start + 768, 256)]);
+    assert_eq!(
+        [left, right, last].map(place),
+        [(start, 512), (start + 512, 256), (start + 768, 256)]
+    );
     for (users, part) in [(3, left), (2, last), (1, right)] {
         // The pool is one more.
-        refused(contigo_region_close(board.region), CONTIGO_E_STILL_USED, &format!("{} still use this region", users + 1));
+        refused(
+            contigo_region_close(board.region),
+            CONTIGO_E_STILL_USED,
+            &format!("{} still use this region", users + 1),
+        );
         ok(contigo_buf_release(part));
     }
     board.close();

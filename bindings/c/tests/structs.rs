@@ -62,12 +62,18 @@ fn a_newer_callers_structure_is_taken_where_it_asks_nothing_new() {
 #[test]
 fn sizes_that_cannot_be_are_refused() {
     for struct_size in [0, 1, 8, 15, 4097, usize::MAX] {
-        let status = unsafe { contigo_sim_open(&contigo_sim_options { struct_size, ..sim_options() }, &mut 0) };
+        let status = unsafe {
+            contigo_sim_open(&contigo_sim_options { struct_size, ..sim_options() }, &mut 0)
+        };
         refused(status, CONTIGO_E_STRUCT, "struct_size");
     }
     let board = Board::new();
     let mut info = contigo_region_info { struct_size: 3, syncs: 77, ..Default::default() };
-    refused(unsafe { contigo_region_get_info(board.region, &mut info) }, CONTIGO_E_STRUCT, "struct_size is 3");
+    refused(
+        unsafe { contigo_region_get_info(board.region, &mut info) },
+        CONTIGO_E_STRUCT,
+        "struct_size is 3",
+    );
     assert_eq!(info.syncs, 77, "nothing was written");
     board.close();
 }
@@ -89,7 +95,10 @@ fn the_text_is_cut_to_the_room_there_is() {
     let whole = last_error();
     let mut room = [0x55_u8; 16];
     let len = unsafe { contigo_last_error(room.as_mut_ptr().cast(), 8) };
-    assert_eq!((len, &room[..8], &room[8..]), (whole.len(), [&whole.as_bytes()[..7], &[0]].concat().as_slice(), [0x55; 8].as_slice()));
+    assert_eq!(
+        (len, &room[..8], &room[8..]),
+        (whole.len(), [&whole.as_bytes()[..7], &[0]].concat().as_slice(), [0x55; 8].as_slice())
+    );
     assert_eq!(unsafe { contigo_last_error(room.as_mut_ptr().cast(), 0) }, whole.len());
     assert_eq!(room[0], whole.as_bytes()[0], "no room, nothing written");
 }

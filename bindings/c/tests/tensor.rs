@@ -32,7 +32,10 @@ fn a_shape_is_read_at_any_alignment() {
     let mut bytes = [0_u8; 25];
     let odd = usize::from(bytes.as_ptr().addr() % 2 == 0);
     let shape = bytes[odd..].as_mut_ptr().cast::<i64>();
-    [2, 3, 4].into_iter().enumerate().for_each(|(at, dim)| unsafe { shape.add(at).write_unaligned(dim) });
+    [2, 3, 4]
+        .into_iter()
+        .enumerate()
+        .for_each(|(at, dim)| unsafe { shape.add(at).write_unaligned(dim) });
     let tensor = lent(buf, &contigo_tensor_options { shape, ndim: 3, ..options(&[]) });
     assert_eq!(unsafe { [0, 1, 2].map(|at| (*tensor).tensor.shape.add(at).read()) }, [2, 3, 4]);
     delete(tensor);
@@ -49,13 +52,25 @@ fn a_frame_goes_to_a_framework_and_to_a_device_in_turn() {
         fill(buf, round);
         let tensor = lent(buf, &options(&[8, 16]));
         let data = unsafe { (*tensor).tensor.data }.cast::<u8>();
-        assert_eq!(unsafe { ((*tensor).tensor.ndim, *(*tensor).tensor.shape.add(1), data.read()) }, (2, 16, round));
+        assert_eq!(
+            unsafe { ((*tensor).tensor.ndim, *(*tensor).tensor.shape.add(1), data.read()) },
+            (2, 16, round)
+        );
         unsafe { data.write(round + 100) };
         // Nothing else can be done with it meanwhile.
-        for status in [try_map(buf, CONTIGO_READ).0, contigo_buf_unlend(buf), contigo_buf_release(buf), lend(buf, &options(&[1])).0] {
+        for status in [
+            try_map(buf, CONTIGO_READ).0,
+            contigo_buf_unlend(buf),
+            contigo_buf_release(buf),
+            lend(buf, &options(&[1])).0,
+        ] {
             refused(status, CONTIGO_E_TENSOR_OUT, "deleter");
         }
-        refused(give(buf, board.port, 0, 64, CONTIGO_READS | CONTIGO_WRITES).0, CONTIGO_E_TENSOR_OUT, "deleter");
+        refused(
+            give(buf, board.port, 0, 64, CONTIGO_READS | CONTIGO_WRITES).0,
+            CONTIGO_E_TENSOR_OUT,
+            "deleter",
+        );
         refused(contigo_buf_take_back(buf), CONTIGO_E_TENSOR_OUT, "deleter");
         refused(contigo_region_close(board.region), CONTIGO_E_STILL_USED, "still use");
         std::thread::scope(|scope| {
@@ -69,7 +84,10 @@ fn a_frame_goes_to_a_framework_and_to_a_device_in_turn() {
         ok(status);
         // The device's view: a bus address, for a consumer that knows the device.
         let tensor = lent(buf, &contigo_tensor_options { align_bytes: 0, ..options(&[16]) });
-        assert_eq!(unsafe { ((*tensor).tensor.device.device_type, (*tensor).tensor.data.addr() as u64) }, (12, addr));
+        assert_eq!(
+            unsafe { ((*tensor).tensor.device.device_type, (*tensor).tensor.data.addr() as u64) },
+            (12, addr)
+        );
         refused(contigo_buf_take_back(buf), CONTIGO_E_TENSOR_OUT, "deleter");
         delete(tensor);
         ok(contigo_buf_unlend(buf));
@@ -97,7 +115,10 @@ fn both_forms_and_both_offsets() {
     ok(contigo_buf_unmap(first));
     let offset = info(buf).offset_bytes;
     for (keep, expected) in [(0, (base.addr() + offset, 0)), (1, (base.addr(), offset as u64))] {
-        let tensor = lent(buf, &contigo_tensor_options { keep_byte_offset: keep, read_only: 1, ..options(&[256]) });
+        let tensor = lent(
+            buf,
+            &contigo_tensor_options { keep_byte_offset: keep, read_only: 1, ..options(&[256]) },
+        );
         let seen = unsafe { ((*tensor).tensor.data.addr(), (*tensor).tensor.byte_offset) };
         assert_eq!((seen, unsafe { (*tensor).flags }), (expected, 1));
         delete(tensor);
@@ -111,7 +132,8 @@ fn both_forms_and_both_offsets() {
     assert_eq!((found.offset_bytes, found.len_bytes, found.read_only), (offset, 1024, 0));
     unsafe { ((*legacy).deleter.unwrap())(legacy) };
     ok(contigo_buf_unlend(buf));
-    let (status, tensor) = lend(buf, &contigo_tensor_options { legacy: 1, read_only: 1, ..options(&[256]) });
+    let (status, tensor) =
+        lend(buf, &contigo_tensor_options { legacy: 1, read_only: 1, ..options(&[256]) });
     assert!(tensor.is_null());
     refused(status, CONTIGO_E_TENSOR, "flags");
     fill(buf, 9);
@@ -129,19 +151,43 @@ fn what_is_no_tensor_is_refused() {
         assert!(tensor.is_null());
         status
     };
-    refused(status(&contigo_tensor_options { struct_size: 8, ..good }), CONTIGO_E_STRUCT, "contigo_tensor_options");
-    refused(status(&contigo_tensor_options { shape: ptr::null(), ..good }), CONTIGO_E_NULL, "shape");
-    refused(status(&contigo_tensor_options { ndim: 9, ..good }), CONTIGO_E_TENSOR, "dimensions, at most 8");
+    refused(
+        status(&contigo_tensor_options { struct_size: 8, ..good }),
+        CONTIGO_E_STRUCT,
+        "contigo_tensor_options",
+    );
+    refused(
+        status(&contigo_tensor_options { shape: ptr::null(), ..good }),
+        CONTIGO_E_NULL,
+        "shape",
+    );
+    refused(
+        status(&contigo_tensor_options { ndim: 9, ..good }),
+        CONTIGO_E_TENSOR,
+        "dimensions, at most 8",
+    );
     refused(status(&contigo_tensor_options { dtype_bits: 12, ..good }), CONTIGO_E_TENSOR, "bits");
     refused(status(&contigo_tensor_options { reserved: 1, ..good }), CONTIGO_E_VALUE, "reserved");
     refused(status(&contigo_tensor_options { read_only: 2, ..good }), CONTIGO_E_VALUE, "read_only");
-    refused(status(&contigo_tensor_options { keep_byte_offset: 2, ..good }), CONTIGO_E_VALUE, "keep_byte_offset");
+    refused(
+        status(&contigo_tensor_options { keep_byte_offset: 2, ..good }),
+        CONTIGO_E_VALUE,
+        "keep_byte_offset",
+    );
     refused(status(&contigo_tensor_options { legacy: 7, ..good }), CONTIGO_E_VALUE, "legacy");
-    refused(status(&contigo_tensor_options { align_bytes: 1 << 30, ..good }), CONTIGO_E_TENSOR, "a multiple of 1073741824");
+    refused(
+        status(&contigo_tensor_options { align_bytes: 1 << 30, ..good }),
+        CONTIGO_E_TENSOR,
+        "a multiple of 1073741824",
+    );
     refused(status(&options(&[1025])), CONTIGO_E_TENSOR, "4100");
     refused(status(&options(&[2, -1])), CONTIGO_E_TENSOR, "dimension");
     refused(unsafe { contigo_buf_lend(buf, &good, ptr::null_mut()) }, CONTIGO_E_NULL, "tensor");
-    refused(unsafe { contigo_buf_lend(buf, ptr::null(), &mut ptr::null_mut()) }, CONTIGO_E_NULL, "contigo_tensor_options");
+    refused(
+        unsafe { contigo_buf_lend(buf, ptr::null(), &mut ptr::null_mut()) },
+        CONTIGO_E_NULL,
+        "contigo_tensor_options",
+    );
     refused(lend(0, &good).0, CONTIGO_E_HANDLE, "buffer");
     ok(try_map(buf, CONTIGO_READ).0);
     refused(status(&good), CONTIGO_E_MAPPED, "mapped (views: 1)");
@@ -160,7 +206,10 @@ fn tensors_of_others_are_located_or_copied() {
     fill(buf, 7);
     let tensor = lent(buf, &options(&[16]));
     let mut found = tensor_info();
-    let locate = |tensor: *mut DlManagedTensorVersioned, legacy, align, info: *mut contigo_tensor_info| unsafe {
+    let locate = |tensor: *mut DlManagedTensorVersioned,
+                  legacy,
+                  align,
+                  info: *mut contigo_tensor_info| unsafe {
         contigo_tensor_locate(board.region, tensor.cast(), legacy, align, info)
     };
     ok(locate(tensor, 0, 64, &mut found));
@@ -168,7 +217,11 @@ fn tensors_of_others_are_located_or_copied() {
     refused(locate(ptr::null_mut(), 0, 0, &mut found), CONTIGO_E_TENSOR, "pointer to a tensor");
     refused(locate(tensor, 3, 0, &mut found), CONTIGO_E_VALUE, "legacy");
     refused(locate(tensor, 0, 0, ptr::null_mut()), CONTIGO_E_NULL, "contigo_tensor_info");
-    refused(unsafe { contigo_tensor_locate(0, tensor.cast(), 0, 0, &mut found) }, CONTIGO_E_HANDLE, "region");
+    refused(
+        unsafe { contigo_tensor_locate(0, tensor.cast(), 0, 0, &mut found) },
+        CONTIGO_E_HANDLE,
+        "region",
+    );
     // The same tensor, elsewhere.
     let mut elsewhere = [3_u32; 16];
     let mine = unsafe { (*tensor).tensor.data };

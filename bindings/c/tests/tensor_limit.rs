@@ -15,10 +15,14 @@ use contigo_c::*;
 fn so_many_are_out_and_no_more() {
     let board = Board::new();
     let pool = answer(|pool| unsafe { contigo_pool_open(board.region, 64, 257, 64, pool) });
-    let bufs: Vec<_> = (0..257).map(|_| answer(|buf| unsafe { contigo_pool_take(pool, buf) })).collect();
+    let bufs: Vec<_> =
+        (0..257).map(|_| answer(|buf| unsafe { contigo_pool_take(pool, buf) })).collect();
     let tensors: Vec<_> = bufs.iter().map(|&buf| lend(buf, &options(&[16]))).collect();
     let (last, first) = tensors.split_last().unwrap();
-    assert!(first.iter().all(|(status, _)| *status == CONTIGO_OK) && first.len() == CONTIGO_MAX_TENSORS as usize);
+    assert!(
+        first.iter().all(|(status, _)| *status == CONTIGO_OK)
+            && first.len() == CONTIGO_MAX_TENSORS as usize
+    );
     refused(last.0, CONTIGO_E_NO_SLOTS, "256 slots");
     for (buf, (status, tensor)) in bufs.into_iter().zip(tensors) {
         if status == CONTIGO_OK {

@@ -47,7 +47,10 @@ fn a_slot_has_one_owner_at_a_time() {
                         match unsafe { contigo_pool_take(board.pool, &mut buf) } {
                             CONTIGO_OK => {}
                             status => {
-                                assert!([CONTIGO_E_NO_SLOTS, CONTIGO_E_IN_CALL].contains(&status), "{status}");
+                                assert!(
+                                    [CONTIGO_E_NO_SLOTS, CONTIGO_E_IN_CALL].contains(&status),
+                                    "{status}"
+                                );
                                 continue;
                             }
                         }
@@ -85,7 +88,10 @@ fn one_of_two_threads_releases() {
                     let buf = shared.load(Ordering::Relaxed);
                     match contigo_buf_release(buf) {
                         CONTIGO_OK => _ = released.fetch_add(1, Ordering::Relaxed),
-                        status => assert!([CONTIGO_E_STALE, CONTIGO_E_IN_CALL].contains(&status), "{status}"),
+                        status => assert!(
+                            [CONTIGO_E_STALE, CONTIGO_E_IN_CALL].contains(&status),
+                            "{status}"
+                        ),
                     }
                     turn.wait();
                 }
@@ -109,7 +115,10 @@ fn the_last_of_two_threads_frees_the_slot() {
                     if first {
                         let buf = board.take();
                         shared[0].store(buf, Ordering::Relaxed);
-                        shared[1].store(answer(|rest| unsafe { contigo_buf_split(buf, 64, rest) }), Ordering::Relaxed);
+                        shared[1].store(
+                            answer(|rest| unsafe { contigo_buf_split(buf, 64, rest) }),
+                            Ordering::Relaxed,
+                        );
                     }
                     turn.wait();
                     let part = shared[usize::from(first)].load(Ordering::Relaxed);
@@ -122,7 +131,11 @@ fn the_last_of_two_threads_frees_the_slot() {
                     ok(contigo_buf_release(part));
                     turn.wait();
                     if first {
-                        assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(board.pool, free) }), 8, "round {round}");
+                        assert_eq!(
+                            answer(|free| unsafe { contigo_pool_free_slots(board.pool, free) }),
+                            8,
+                            "round {round}"
+                        );
                     }
                 }
             });
@@ -138,7 +151,11 @@ fn a_close_that_is_refused_disturbs_no_take() {
     thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                refused(contigo_pool_close(board.pool), CONTIGO_E_STILL_USED, "still use this pool");
+                refused(
+                    contigo_pool_close(board.pool),
+                    CONTIGO_E_STILL_USED,
+                    "still use this pool",
+                );
             }
         });
         let _stop = Stop(&stop);
@@ -164,7 +181,12 @@ fn a_take_that_comes_late_gets_no_slot_of_the_next_pool() {
                     let ((pool, slot_bytes), mut buf) = (*shared.lock().unwrap(), 0);
                     let status = unsafe { contigo_pool_take(pool, &mut buf) };
                     if status != CONTIGO_OK {
-                        let listed = [CONTIGO_E_HANDLE, CONTIGO_E_NO_SLOTS, CONTIGO_E_STALE, CONTIGO_E_IN_CALL];
+                        let listed = [
+                            CONTIGO_E_HANDLE,
+                            CONTIGO_E_NO_SLOTS,
+                            CONTIGO_E_STALE,
+                            CONTIGO_E_IN_CALL,
+                        ];
                         assert!(listed.contains(&status), "{}", last_error());
                         continue;
                     }
@@ -180,12 +202,17 @@ fn a_take_that_comes_late_gets_no_slot_of_the_next_pool() {
         let _stop = Stop(&stop);
         for round in 0..rounds() / 8 {
             let slot_bytes = 64 << (round % 2);
-            let pool = answer(|pool| unsafe { contigo_pool_open(board.region, slot_bytes, 2, 0, pool) });
+            let pool =
+                answer(|pool| unsafe { contigo_pool_open(board.region, slot_bytes, 2, 0, pool) });
             *shared.lock().unwrap() = (pool, slot_bytes);
             loop {
                 match contigo_pool_close(pool) {
                     CONTIGO_OK => break,
-                    status => assert!([CONTIGO_E_STILL_USED, CONTIGO_E_IN_CALL].contains(&status), "{}", last_error()),
+                    status => assert!(
+                        [CONTIGO_E_STILL_USED, CONTIGO_E_IN_CALL].contains(&status),
+                        "{}",
+                        last_error()
+                    ),
                 }
                 assert!(!stop.load(Ordering::Relaxed), "a thread that takes has failed");
                 thread::yield_now();
@@ -251,7 +278,10 @@ fn anything_at_once_on_the_same_handles() {
                         ];
                         for status in calls {
                             assert!(LISTED.contains(&status), "{status}: {}", last_error());
-                            in_call.fetch_add(u64::from(status == CONTIGO_E_IN_CALL), Ordering::Relaxed);
+                            in_call.fetch_add(
+                                u64::from(status == CONTIGO_E_IN_CALL),
+                                Ordering::Relaxed,
+                            );
                         }
                     }
                 }

@@ -16,9 +16,14 @@ use contigo_testkit::emulated;
 use core::ptr;
 
 /// A tensor of so many bytes at the buffer's beginning.
-fn lend_bytes(buf: contigo_buf, count: i64, read_only: bool) -> (contigo_status, *mut DlManagedTensorVersioned) {
+fn lend_bytes(
+    buf: contigo_buf,
+    count: i64,
+    read_only: bool,
+) -> (contigo_status, *mut DlManagedTensorVersioned) {
     let dims = [count];
-    let kind = contigo_tensor_options { dtype_code: 1, dtype_bits: 8, align_bytes: 0, ..options(&dims) };
+    let kind =
+        contigo_tensor_options { dtype_code: 1, dtype_bits: 8, align_bytes: 0, ..options(&dims) };
     lend(buf, &contigo_tensor_options { read_only: read_only.into(), ..kind })
 }
 
@@ -63,7 +68,11 @@ fn a_lent_tensor_is_written_as_by_a_job() {
         ok(contigo_buf_unlend(buf));
         let before = region_info(board.region).bytes_synced_for_cpu;
         ok(contigo_buf_take_back(buf));
-        assert_eq!(region_info(board.region).bytes_synced_for_cpu - before, expected, "whole lines of what may have been written");
+        assert_eq!(
+            region_info(board.region).bytes_synced_for_cpu - before,
+            expected,
+            "whole lines of what may have been written"
+        );
     }
     // Half a line, whose other half is the CPU's: read, and not written.
     let half = answer(|rest| unsafe { contigo_buf_split(buf, 32, rest) });
@@ -89,7 +98,12 @@ fn addresses_are_told_by_the_hand_over_or_asked_for() {
     ok(status);
     let here = info(buf);
     assert_eq!((here.len_bytes, here.addr, here.device_owned), (128, addr, 1));
-    assert_eq!(answer(|addr| unsafe { contigo_dev_addr_of(board.region, board.port, host.byte_add(64), 128, addr) }), addr);
+    assert_eq!(
+        answer(|addr| unsafe {
+            contigo_dev_addr_of(board.region, board.port, host.byte_add(64), 128, addr)
+        }),
+        addr
+    );
     let mut back = ptr::null_mut();
     ok(unsafe { contigo_host_ptr_of(board.region, board.port, addr, &mut back) });
     assert_eq!(back, host.wrapping_byte_add(64));
@@ -145,7 +159,11 @@ fn an_output_is_the_next_jobs_input_without_the_cpu() {
     refused(try_map(to.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "device's");
     let job = board.start(&[to, from]);
     ok(wait_device(job, 20_000));
-    assert_eq!(region_info(board.region).bytes_synced_for_cpu, before.bytes_synced_for_cpu, "the CPU never had them between");
+    assert_eq!(
+        region_info(board.region).bytes_synced_for_cpu,
+        before.bytes_synced_for_cpu,
+        "the CPU never had them between"
+    );
     for operand in operands {
         ok(contigo_buf_take_back(operand.buf));
         assert_eq!(bytes(operand.buf)[..64], [1; 64]);
@@ -178,9 +196,14 @@ fn a_job_is_polled() {
 #[test]
 fn copies_by_the_dma_engines() {
     let board = Board::new();
-    for (driver, region, region_bytes) in [(c"pl330", board.region, 0), (c"zdma", board.region, 4096), (c"zdma", 0, 0)] {
+    for (driver, region, region_bytes) in
+        [(c"pl330", board.region, 0), (c"zdma", board.region, 4096), (c"zdma", 0, 0)]
+    {
         let device = sim_device(board.sim, driver);
-        let engine = open_engine(&contigo_engine_options { region_bytes, ..engine_options(driver, device, board.port, region) });
+        let engine = open_engine(&contigo_engine_options {
+            region_bytes,
+            ..engine_options(driver, device, board.port, region)
+        });
         let board = Board { engine, ..board };
         let (from, to) = (board.take(), board.take());
         fill(from, 7);
@@ -188,11 +211,13 @@ fn copies_by_the_dma_engines() {
         let source = contigo_operand { buf: from, offset_bytes: 3, len_bytes: 1000 };
         let target = contigo_operand { buf: to, offset_bytes: 5, len_bytes: 1000 };
         ok(wait(board.start(&[source, target]), 100_000));
-        let expected: Vec<u8> = (0..SLOT).map(|at| if (5..1005).contains(&at) { 7 } else { 1 }).collect();
+        let expected: Vec<u8> =
+            (0..SLOT).map(|at| if (5..1005).contains(&at) { 7 } else { 1 }).collect();
         assert_eq!(bytes(to), expected, "{driver:?}");
         let short = contigo_operand { len_bytes: 999, ..target };
         refused(board.try_start(&[source, short]).0, CONTIGO_E_BUFFER_SIZE, "operand 1");
-        let spec = |index| answer(|spec| unsafe { contigo_engine_get_operand(engine, index, spec) });
+        let spec =
+            |index| answer(|spec| unsafe { contigo_engine_get_operand(engine, index, spec) });
         assert_eq!((spec(0).r#use, spec(1).r#use), (CONTIGO_READS, CONTIGO_WRITES));
         if region != 0 {
             refused(contigo_region_close(region), CONTIGO_E_STILL_USED, "region");

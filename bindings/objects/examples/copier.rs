@@ -16,7 +16,13 @@ impl Export for Copier {
 
     unsafe fn open(device: DriverDevice, settings: Settings<'_>) -> Result<Self::Driver> {
         if let Some(channel) = settings.number("channel", 0, 7)?.filter(|channel| *channel != 0) {
-            return Err(Error::Argument { name: "channel", value: channel, min: 0, max: 0, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "channel",
+                value: channel,
+                min: 0,
+                max: 0,
+                multiple_of: 1,
+            });
         }
         // SAFETY: the caller's promise.
         unsafe { Zdma::simple(device) }

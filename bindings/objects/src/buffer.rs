@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a hand-over to a device is the promise of a program in another language")]
+#![allow(
+    unsafe_code,
+    reason = "a hand-over to a device is the promise of a program in another language"
+)]
 //! Who has a buffer's bytes.
 //!
 //! ```text
@@ -144,7 +147,12 @@ impl Buffer {
     /// # Errors
     /// Who has it instead; [`Refusal::Viewed`].
     #[inline]
-    pub fn operand(&mut self, views: &Views, bytes: Range<usize>, direction: Direction) -> Result<Operand, Refusal> {
+    pub fn operand(
+        &mut self,
+        views: &Views,
+        bytes: Range<usize>,
+        direction: Direction,
+    ) -> Result<Operand, Refusal> {
         if !matches!(self.owner, Owner::Cpu(_) | Owner::Device(_)) {
             return Err(self.owner.refusal());
         }
@@ -185,7 +193,13 @@ impl Buffer {
     /// # Safety
     /// As `CpuBuf::hand_over`: the device has stopped before [`take_back`](Self::take_back), a job
     /// or a tensor has the buffer.
-    pub unsafe fn give(&mut self, views: &Views, port: &Port, bytes: Range<usize>, direction: Direction) -> Result<&DevBuf, Refusal> {
+    pub unsafe fn give(
+        &mut self,
+        views: &Views,
+        port: &Port,
+        bytes: Range<usize>,
+        direction: Direction,
+    ) -> Result<&DevBuf, Refusal> {
         self.is_idle(views)?;
         self.change(|owner| match owner {
             // SAFETY: the caller's promise. Nothing else drops it: see `Drop`.
@@ -233,7 +247,9 @@ impl Buffer {
         views.none()?;
         self.change(|owner| match owner {
             Owner::Cpu(buf) => lend(table.lend(buf, spec), legacy, Owner::LentCpu, Owner::Cpu),
-            Owner::Device(buf) => lend(table.lend(buf, spec), legacy, Owner::DriverDevice, Owner::Device),
+            Owner::Device(buf) => {
+                lend(table.lend(buf, spec), legacy, Owner::DriverDevice, Owner::Device)
+            }
             other => other.refused(),
         })
     }
@@ -290,7 +306,10 @@ impl Buffer {
     /// Another owner, and the result. Where `how` panics, the bytes go with it, and the owner stays
     /// a job.
     #[inline]
-    fn change<R>(&mut self, how: impl FnOnce(Owner) -> (Owner, Result<R, Refusal>)) -> Result<R, Refusal> {
+    fn change<R>(
+        &mut self,
+        how: impl FnOnce(Owner) -> (Owner, Result<R, Refusal>),
+    ) -> Result<R, Refusal> {
         let (owner, result) = how(mem::replace(&mut self.owner, Owner::Job));
         mem::forget(mem::replace(&mut self.owner, owner));
         result
@@ -342,8 +361,11 @@ fn lend<B: Lendable>(
         Ok(lent) => lent,
         Err(refused) => return kept(refused, kept_as),
     };
-    let tensor =
-        if legacy { lent.legacy_tensor().map(|tensor| tensor.as_ptr().cast()) } else { lent.tensor().map(|tensor| tensor.as_ptr().cast()) };
+    let tensor = if legacy {
+        lent.legacy_tensor().map(|tensor| tensor.as_ptr().cast())
+    } else {
+        lent.tensor().map(|tensor| tensor.as_ptr().cast())
+    };
     match tensor {
         Ok(tensor) => (lent_as(lent), Ok(tensor)),
         // No tensor is out, so that the buffer comes back.
@@ -352,7 +374,11 @@ fn lend<B: Lendable>(
 }
 
 /// Takes `lent` back, or keeps it lent.
-fn back<B: Lendable>(lent: Lent<B>, lent_as: fn(Lent<B>) -> Owner, kept_as: fn(B) -> Owner) -> (Owner, Result<(), Refusal>) {
+fn back<B: Lendable>(
+    lent: Lent<B>,
+    lent_as: fn(Lent<B>) -> Owner,
+    kept_as: fn(B) -> Owner,
+) -> (Owner, Result<(), Refusal>) {
     match lent.take_back() {
         Ok(buf) => (kept_as(buf), Ok(())),
         Err(refused) => kept(refused, lent_as),

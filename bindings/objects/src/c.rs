@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "the values that C hands over are read here, after the checks that are possible")]
+#![allow(
+    unsafe_code,
+    reason = "the values that C hands over are read here, after the checks that are possible"
+)]
 //! Values from C: checked for NULL, read at any alignment, never kept.
 
 use crate::NAME_BYTES;
@@ -58,12 +61,20 @@ impl fmt::Display for ArgumentError {
         match *self {
             Self::Null { what } => write!(f, "{what} is NULL"),
             Self::StructSize { what, given, least, most } => {
-                write!(f, "{what}.struct_size is {given}; it is sizeof the structure, {least} to {most}")
+                write!(
+                    f,
+                    "{what}.struct_size is {given}; it is sizeof the structure, {least} to {most}"
+                )
             }
             Self::NewerStruct { what, known, at } => {
-                write!(f, "{what} has byte {at} set, and this library knows {known} bytes of it: it is older than the header")
+                write!(
+                    f,
+                    "{what} has byte {at} set, and this library knows {known} bytes of it: it is older than the header"
+                )
             }
-            Self::Text { what, max_bytes } => write!(f, "{what} is not UTF-8, or longer than {max_bytes} bytes"),
+            Self::Text { what, max_bytes } => {
+                write!(f, "{what} is not UTF-8, or longer than {max_bytes} bytes")
+            }
             Self::Value { what, value } => write!(f, "{what} cannot be {value}"),
         }
     }
@@ -102,7 +113,12 @@ pub unsafe fn struct_size<T: Versioned>(from: *const T) -> Result<usize, Argumen
     if (T::LEAST..=STRUCT_MAX_BYTES).contains(&given) {
         Ok(given)
     } else {
-        Err(ArgumentError::StructSize { what: T::NAME, given, least: T::LEAST, most: STRUCT_MAX_BYTES })
+        Err(ArgumentError::StructSize {
+            what: T::NAME,
+            given,
+            least: T::LEAST,
+            most: STRUCT_MAX_BYTES,
+        })
     }
 }
 
@@ -150,7 +166,11 @@ pub unsafe fn text<'a>(text: *const c_char, what: &'static str) -> Result<&'a st
 ///
 /// # Safety
 /// `text` is NULL, or points to a NUL-terminated text that stays as it is for as long as `'a`.
-pub unsafe fn text_within<'a>(text: *const c_char, what: &'static str, max_bytes: usize) -> Result<&'a str, ArgumentError> {
+pub unsafe fn text_within<'a>(
+    text: *const c_char,
+    what: &'static str,
+    max_bytes: usize,
+) -> Result<&'a str, ArgumentError> {
     if text.is_null() {
         return Err(ArgumentError::Null { what });
     }

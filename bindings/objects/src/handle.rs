@@ -42,7 +42,10 @@ impl Kind {
     ];
 
     /// That of a number, which is one's.
-    #[allow(clippy::indexing_slicing, reason = "it runs in the compiler, which refuses a number that is none's")]
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "it runs in the compiler, which refuses a number that is none's"
+    )]
     pub(crate) const fn of(number: u8) -> Self {
         let mut index = 0;
         loop {
@@ -102,7 +105,9 @@ impl Handle {
     /// The number that a C program gets: kind, generation, index, from the highest bit.
     #[must_use]
     pub const fn raw(self, kind: Kind) -> u64 {
-        (kind as u64) << KIND_SHIFT | (self.generation & GENERATION_MAX) << INDEX_BITS | (self.index as u64 & ((1 << INDEX_BITS) - 1))
+        (kind as u64) << KIND_SHIFT
+            | (self.generation & GENERATION_MAX) << INDEX_BITS
+            | (self.index as u64 & ((1 << INDEX_BITS) - 1))
     }
 
     /// Reads a number from a C program, which may be any.
@@ -135,7 +140,9 @@ mod tests {
 
     #[test]
     fn a_handle_comes_back_as_it_was() {
-        for (kind, index, generation) in [(Kind::Sim, 0, 1), (Kind::Buf, 4095, GENERATION_MAX), (Kind::Job, 7, 1 << 33)] {
+        for (kind, index, generation) in
+            [(Kind::Sim, 0, 1), (Kind::Buf, 4095, GENERATION_MAX), (Kind::Job, 7, 1 << 33)]
+        {
             let handle = Handle { index, generation };
             assert_eq!(Handle::of(handle.raw(kind), kind), Ok(handle));
         }
@@ -144,9 +151,15 @@ mod tests {
     #[test]
     fn numbers_that_are_no_handles_are_refused() {
         for raw in [0, 1, 4096, 1 << 59, u64::MAX] {
-            assert_eq!(Handle::of(raw, Kind::Buf), Err(Refusal::NoHandle { raw, expected: Kind::Buf }));
+            assert_eq!(
+                Handle::of(raw, Kind::Buf),
+                Err(Refusal::NoHandle { raw, expected: Kind::Buf })
+            );
         }
         let region = Handle { index: 1, generation: 1 }.raw(Kind::Region);
-        assert_eq!(Handle::of(region, Kind::Buf), Err(Refusal::WrongKind { expected: Kind::Buf, found: Kind::Region }));
+        assert_eq!(
+            Handle::of(region, Kind::Buf),
+            Err(Refusal::WrongKind { expected: Kind::Buf, found: Kind::Region })
+        );
     }
 }

@@ -72,7 +72,9 @@ impl<J: Job> Tickets<J> {
     #[inline]
     fn put(&mut self, at: usize, index: usize, buf: DevBuf, to_cpu: bool) {
         match self.tickets.get_mut(at) {
-            Some(ticket) if to_cpu => ticket.job.put(index, buf.into_cpu().map_err(Refused::into_returned)),
+            Some(ticket) if to_cpu => {
+                ticket.job.put(index, buf.into_cpu().map_err(Refused::into_returned))
+            }
             Some(ticket) => ticket.job.put(index, Err(buf)),
             // Every job in the queue has its ticket. Leak, never free.
             None => mem::forget(buf),
@@ -111,7 +113,10 @@ impl<J: Job> Tickets<J> {
     #[inline(never)]
     fn refuse(&mut self, at: usize, operands: &mut Operands) {
         let Some(ticket) = self.tickets.get_mut(at) else { return };
-        operands.drain(..).enumerate().for_each(|(index, operand)| ticket.job.put(index, operand.into_buf()));
+        operands
+            .drain(..)
+            .enumerate()
+            .for_each(|(index, operand)| ticket.job.put(index, operand.into_buf()));
         ticket.job.refused();
         ticket.number = 0;
         self.used &= !(1 << at);
@@ -144,7 +149,9 @@ impl<J: Job> Ledger<J> {
         unsafe {
             (&raw mut (*this).queue).write(queue);
             let tickets = (&raw mut (*this).tickets.tickets).cast::<Ticket<J>>();
-            (0..JOBS).for_each(|at| tickets.add(at).write(Ticket { number: 0, end: None, job: J::default() }));
+            (0..JOBS).for_each(|at| {
+                tickets.add(at).write(Ticket { number: 0, end: None, job: J::default() })
+            });
             (&raw mut (*this).tickets.used).write(0);
             (&raw mut (*this).tickets.ended).write(Vec::new());
             place.assume_init_mut()
@@ -215,7 +222,12 @@ impl<J: Job> Ledger<J> {
     /// is free; where the device itself refused the job, it was stopped, and the others ended as
     /// cancelled. Where it has none, the device would not stop, and has this job with the others.
     #[inline]
-    pub fn submit(&mut self, at: usize, operands: &mut Operands, args: &[u32]) -> Result<(), JobError<()>> {
+    pub fn submit(
+        &mut self,
+        at: usize,
+        operands: &mut Operands,
+        args: &[u32],
+    ) -> Result<(), JobError<()>> {
         let submission = Submission { tickets: &mut self.tickets, at, operands };
         match self.queue.submit_list(submission.operands, args, at) {
             Ok(_) => {
@@ -243,7 +255,11 @@ impl<J: Job> Ledger<J> {
     /// not before. Where it would not stop (`Queue::is_stopped`), those that had ended before
     /// have.
     #[inline]
-    pub fn look(&mut self, timeout: Duration, to_cpu: impl Fn(usize) -> bool) -> Result<bool, JobError<()>> {
+    pub fn look(
+        &mut self,
+        timeout: Duration,
+        to_cpu: impl Fn(usize) -> bool,
+    ) -> Result<bool, JobError<()>> {
         let Self { queue, tickets } = self;
         match queue.wait_each(timeout, |at, index, buf| tickets.put(at, index, buf, to_cpu(at))) {
             Ok(Some((at, completion))) => {
@@ -264,7 +280,12 @@ impl<J: Job> Ledger<J> {
     /// # Errors
     /// The device would not stop. The jobs that had ended before have: the next call answers that.
     #[inline]
-    pub fn wait(&mut self, at: usize, timeout: Duration, to_cpu: bool) -> Result<bool, JobError<()>> {
+    pub fn wait(
+        &mut self,
+        at: usize,
+        timeout: Duration,
+        to_cpu: bool,
+    ) -> Result<bool, JobError<()>> {
         // With one job in flight no other's end can come before the time is over.
         let started = (self.queue.len() > 1 && timeout != Duration::ZERO).then(Instant::now);
         let mut left = timeout;
@@ -308,7 +329,11 @@ impl<J: Job> Ledger<J> {
     /// As `Queue::stop`: the device would not stop, and keeps its jobs.
     pub fn stop(&mut self, waited: Option<(usize, Error)>) -> contigo::Result<()> {
         self.queue.stop()?;
-        self.drain(|at| waited.filter(|(waited, _)| *waited == at).map_or(End::Cancelled, |(_, cause)| End::Fault(cause)));
+        self.drain(|at| {
+            waited
+                .filter(|(waited, _)| *waited == at)
+                .map_or(End::Cancelled, |(_, cause)| End::Fault(cause))
+        });
         Ok(())
     }
 
@@ -342,7 +367,9 @@ impl<J: Job> Ledger<J> {
             return;
         }
         for _ in 0..JOBS {
-            match queue.wait_each(Duration::ZERO, |at, index, buf| tickets.put(at, index, buf, false)) {
+            match queue
+                .wait_each(Duration::ZERO, |at, index, buf| tickets.put(at, index, buf, false))
+            {
                 Ok(Some((at, completion))) => tickets.end(at, End::Reported(completion)),
                 // A fault that comes now leaves the rest to be taken back.
                 Ok(None) | Err(_) => break,

@@ -37,12 +37,16 @@ unsafe impl Sync for Place {}
 
 impl Place {
     const fn new() -> Self {
-        Self { state: AtomicU8::new(FREE), name: UnsafeCell::new(Name { bytes: [0; NAME_BYTES], len: 0 }) }
+        Self {
+            state: AtomicU8::new(FREE),
+            name: UnsafeCell::new(Name { bytes: [0; NAME_BYTES], len: 0 }),
+        }
     }
 
     /// The name that is there: after this call `text`, where the place was free.
     fn keep(&'static self, text: &str) -> Option<&'static str> {
-        if self.state.compare_exchange(FREE, WRITTEN, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+        if self.state.compare_exchange(FREE, WRITTEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        {
             // SAFETY: this thread made it `WRITTEN`, and nothing else uses it until it is `THERE`.
             let name = unsafe { &mut *self.name.get() };
             name.bytes.iter_mut().zip(text.bytes()).for_each(|(to, from)| *to = from);
@@ -67,9 +71,12 @@ impl Place {
 /// [`Refusal::NamesFull`].
 pub fn keep(text: &str) -> Result<&'static str, Refusal> {
     static KEPT: [Place; NAMES] = [const { Place::new() }; NAMES];
-    let end = (0..=text.len().min(NAME_BYTES)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end =
+        (0..=text.len().min(NAME_BYTES)).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let text = text.get(..end).unwrap_or("");
-    KEPT.iter().find_map(|place| place.keep(text).filter(|kept| *kept == text)).ok_or(Refusal::NamesFull { names: NAMES })
+    KEPT.iter()
+        .find_map(|place| place.keep(text).filter(|kept| *kept == text))
+        .ok_or(Refusal::NamesFull { names: NAMES })
 }
 
 #[cfg(test)]
@@ -87,11 +94,20 @@ mod tests {
 
     #[test]
     fn threads_keep_names_at_once() {
-        let names =
-            |of: usize| move || (0..50).map(|at| keep(&format!("{}", at * (of % 2 + 1))).unwrap_or("none")).collect::<BTreeSet<_>>();
+        let names = |of: usize| {
+            move || {
+                (0..50)
+                    .map(|at| keep(&format!("{}", at * (of % 2 + 1))).unwrap_or("none"))
+                    .collect::<BTreeSet<_>>()
+            }
+        };
         let threads: Vec<_> = (0..4).map(|of| thread::spawn(names(of))).collect();
         let kept: Vec<_> = threads.into_iter().filter_map(|thread| thread.join().ok()).collect();
         assert_eq!(kept.iter().map(BTreeSet::len).collect::<Vec<_>>(), [50; 4]);
-        assert!(kept.iter().flatten().all(|name| name.parse::<usize>().is_ok_and(|number| number < 100)));
+        assert!(
+            kept.iter()
+                .flatten()
+                .all(|name| name.parse::<usize>().is_ok_and(|number| number < 100))
+        );
     }
 }

@@ -104,23 +104,49 @@ impl<T> From<Refused<T>> for Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::NoHandle { raw, expected } => write!(f, "{raw:#x} is no handle; that of {} was expected", expected.with_article()),
-            Self::Stale { kind } => write!(f, "this {kind} is gone: its handle was released, closed or given away"),
-            Self::WrongKind { expected, found } => {
-                write!(f, "this is the handle of {}; that of {} was expected", found.with_article(), expected.with_article())
+            Self::NoHandle { raw, expected } => {
+                write!(f, "{raw:#x} is no handle; that of {} was expected", expected.with_article())
             }
-            Self::InCall { kind } => write!(f, "another thread is in a call with this {kind}: use it from one thread at a time"),
-            Self::StillUsed { kind, users } => write!(f, "{users} still use this {kind}: release or close them first"),
-            Self::TableFull { kind, entries } => write!(f, "there are {entries} of the kind {kind} already, which is the limit"),
-            Self::Viewed { views } => write!(f, "the buffer is mapped (views: {views}): unmap it first"),
+            Self::Stale { kind } => {
+                write!(f, "this {kind} is gone: its handle was released, closed or given away")
+            }
+            Self::WrongKind { expected, found } => {
+                write!(
+                    f,
+                    "this is the handle of {}; that of {} was expected",
+                    found.with_article(),
+                    expected.with_article()
+                )
+            }
+            Self::InCall { kind } => write!(
+                f,
+                "another thread is in a call with this {kind}: use it from one thread at a time"
+            ),
+            Self::StillUsed { kind, users } => {
+                write!(f, "{users} still use this {kind}: release or close them first")
+            }
+            Self::TableFull { kind, entries } => {
+                write!(f, "there are {entries} of the kind {kind} already, which is the limit")
+            }
+            Self::Viewed { views } => {
+                write!(f, "the buffer is mapped (views: {views}): unmap it first")
+            }
             Self::NotViewed => write!(f, "the buffer is not mapped"),
-            Self::OnDevice => write!(f, "a device has this buffer: take it back when the device has stopped"),
-            Self::InJob => write!(f, "this buffer is in a job: wait for the job, or stop its engine"),
+            Self::OnDevice => {
+                write!(f, "a device has this buffer: take it back when the device has stopped")
+            }
+            Self::InJob => {
+                write!(f, "this buffer is in a job: wait for the job, or stop its engine")
+            }
             Self::OnCpu => write!(f, "the buffer is the CPU's, and no device has it"),
             Self::Freed => write!(f, "this buffer was freed"),
             Self::HandOverEnded => write!(f, "this hand-over has ended"),
-            Self::HasJobs { jobs } => write!(f, "the engine has {jobs} jobs whose ends were not taken"),
-            Self::NamesFull { names } => write!(f, "a program has {names} different names of ports and kernels at most"),
+            Self::HasJobs { jobs } => {
+                write!(f, "the engine has {jobs} jobs whose ends were not taken")
+            }
+            Self::NamesFull { names } => {
+                write!(f, "a program has {names} different names of ports and kernels at most")
+            }
             Self::Argument(error) => error.fmt(f),
             Self::Runtime(error) => error.fmt(f),
         }

@@ -64,7 +64,10 @@ impl Views {
             _ => Some(now - WRITER),
         };
         // Release: what the view's user did to the bytes is done before they are given away.
-        let before = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, less).map_err(|_| Refusal::NotViewed)?;
+        let before = self
+            .0
+            .fetch_update(Ordering::Release, Ordering::Relaxed, less)
+            .map_err(|_| Refusal::NotViewed)?;
         Ok(before & DROPPED != 0 && count(before) == 1)
     }
 

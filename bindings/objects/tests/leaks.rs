@@ -1,5 +1,9 @@
 //! What a device may use is leaked, never given back.
-#![allow(unsafe_code, clippy::unwrap_used, reason = "no device receives an address; a test that panics has failed, which is its purpose")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    reason = "no device receives an address; a test that panics has failed, which is its purpose"
+)]
 
 use contigo::{Align, Direction, Region, sim::SimBoard};
 use contigo_objects::{Buffer, Views};
@@ -10,10 +14,13 @@ const BYTES: usize = 256;
 fn given() -> (Region, usize, Buffer, Views) {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let (mut buffer, views) = (Buffer::new(region.alloc(BYTES, Align::DLPACK).unwrap()), Views::new());
+    let (mut buffer, views) =
+        (Buffer::new(region.alloc(BYTES, Align::DLPACK).unwrap()), Views::new());
     let free = region.free_bytes();
     // SAFETY: no device receives the address.
-    assert!(unsafe { buffer.give(&views, &board.port(), 0..BYTES, Direction::Bidirectional) }.is_ok());
+    assert!(
+        unsafe { buffer.give(&views, &board.port(), 0..BYTES, Direction::Bidirectional) }.is_ok()
+    );
     (region, free, buffer, views)
 }
 

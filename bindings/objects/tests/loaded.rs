@@ -41,8 +41,10 @@ fn copy(device: &OpenDevice, queue: &mut Queue<AnyDriver>) -> contigo::Result<bo
     let region = Region::new(device.memory(&"sim".parse().unwrap(), 64 * 1024)?)?;
     let mut from = region.alloc(4096, Align::PAGE)?;
     from.view_mut::<u8>()?.fill(7);
-    let operands: [Operand; 2] = [from.to_device(..4096), region.alloc(4096, Align::PAGE)?.from_device(..4096)];
-    let ended = queue.run(operands, &[], Duration::from_millis(50)).map_err(|failed| failed.error)?;
+    let operands: [Operand; 2] =
+        [from.to_device(..4096), region.alloc(4096, Align::PAGE)?.from_device(..4096)];
+    let ended =
+        queue.run(operands, &[], Duration::from_millis(50)).map_err(|failed| failed.error)?;
     let [_, to] = ended.buffers;
     Ok(to.view::<u8>()?.iter().all(|byte| *byte == 7))
 }
@@ -50,14 +52,22 @@ fn copy(device: &OpenDevice, queue: &mut Queue<AnyDriver>) -> contigo::Result<bo
 #[test]
 fn a_driver_in_rust_is_loaded_once_and_runs_jobs() {
     // SAFETY: it is this crate's.
-    let (row, again) = unsafe { (load_driver(&copier()).unwrap(), load_driver(&copier()).unwrap()) };
+    let (row, again) =
+        unsafe { (load_driver(&copier()).unwrap(), load_driver(&copier()).unwrap()) };
     assert!(std::ptr::eq(row, again) && std::ptr::eq(row, names::row("my-copier").unwrap()));
-    assert_eq!((row.name, row.settings, row.memory_bytes), ("my-copier", Some(&["channel"][..]), 0));
+    assert_eq!(
+        (row.name, row.settings, row.memory_bytes),
+        ("my-copier", Some(&["channel"][..]), 0)
+    );
     assert_eq!(row.help, "copies operand 0 to operand 1, one job at a time");
     let device = device();
     for round in 0..20 {
         let driver = open(&device, "my-copier", "").unwrap();
-        assert_eq!((driver.name(), driver.operands().len(), driver.depth(), driver.addr_bits()), ("my-copier", 2, 1, 44), "round {round}");
+        assert_eq!(
+            (driver.name(), driver.operands().len(), driver.depth(), driver.addr_bits()),
+            ("my-copier", 2, 1, 44),
+            "round {round}"
+        );
         let mut queue = Queue::new(driver, 4).unwrap();
         assert!(copy(&device, &mut queue).unwrap());
         // While it lives no other driver has the device.
@@ -85,20 +95,35 @@ fn what_its_open_refuses_is_said_as_the_runtime_says_it() {
     assert!(matches!(refused("width=3"), Error::UnknownSetting { place: 1, .. }));
     // The library's own refusals have their numbers, and its errors their names.
     let told = refused("channel=3");
-    assert!(matches!(told, Error::Driver { driver: "my-copier", why: "its open refused the device", answer: -122 }), "{told}");
+    assert!(
+        matches!(
+            told,
+            Error::Driver { driver: "my-copier", why: "its open refused the device", answer: -122 }
+        ),
+        "{told}"
+    );
     assert!(told.to_string().ends_with("(it answered -122, ARGUMENT)"), "{told}");
     let region = Region::new(device.memory(&"sim".parse().unwrap(), 64 * 1024).unwrap()).unwrap();
     let mut queue = Queue::new(open(&device, "my-copier", "").unwrap(), 1).unwrap();
-    let operands = [region.alloc(4096, Align::PAGE).unwrap().to_device(..), region.alloc(4096, Align::PAGE).unwrap().from_device(..64)];
+    let operands = [
+        region.alloc(4096, Align::PAGE).unwrap().to_device(..),
+        region.alloc(4096, Align::PAGE).unwrap().from_device(..64),
+    ];
     let check = queue.run(operands, &[], Duration::from_millis(50)).unwrap_err().error;
-    assert!(matches!(check, Error::DriverCheck { driver: "my-copier", answer: -120, .. }), "{check}");
+    assert!(
+        matches!(check, Error::DriverCheck { driver: "my-copier", answer: -120, .. }),
+        "{check}"
+    );
     drop(queue);
     // A device of another kind, by its registers.
     let name: DeviceName = "sim:axi_cdma".parse().unwrap();
     let other = name.open().unwrap();
     assert!(open(&other, "my-copier", "").is_err());
     // Nothing of a refused driver is left.
-    assert!(copy(&device, &mut Queue::new(open(&device, "my-copier", "").unwrap(), 1).unwrap()).unwrap());
+    assert!(
+        copy(&device, &mut Queue::new(open(&device, "my-copier", "").unwrap(), 1).unwrap())
+            .unwrap()
+    );
 }
 
 #[test]
@@ -107,7 +132,15 @@ fn a_file_that_is_no_driver_is_refused_by_the_loaders_words() {
         // SAFETY: nothing there runs anything that matters.
         unsafe { load_driver(path.as_ref()) }.unwrap_err().to_string()
     };
-    assert!(load("./no-such-file.so").contains("./no-such-file.so: cannot open shared object file"), "{}", load("./no-such-file.so"));
+    assert!(
+        load("./no-such-file.so").contains("./no-such-file.so: cannot open shared object file"),
+        "{}",
+        load("./no-such-file.so")
+    );
     assert!(load("/proc/self/status").contains("/proc/self/status"));
-    assert!(load("libm.so.6").contains("undefined symbol: contigo_driver"), "{}", load("libm.so.6"));
+    assert!(
+        load("libm.so.6").contains("undefined symbol: contigo_driver"),
+        "{}",
+        load("libm.so.6")
+    );
 }

@@ -32,10 +32,19 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    pub(crate) fn new(memory: &Arc<Memory>, dims: &[i64], dtype: Dtype, align: usize, zeroed: bool) -> PyResult<Self> {
+    pub(crate) fn new(
+        memory: &Arc<Memory>,
+        dims: &[i64],
+        dtype: Dtype,
+        align: usize,
+        zeroed: bool,
+    ) -> PyResult<Self> {
         let shape = Shape::new(dims).map_err(raised)?;
         let len_bytes = shape.len_bytes(dtype.dlpack.bytes().map_err(raised)?).map_err(raised)?;
-        let mut buf = memory.region()?.alloc(len_bytes.max(1), Align::new(align).map_err(raised)?).map_err(raised)?;
+        let mut buf = memory
+            .region()?
+            .alloc(len_bytes.max(1), Align::new(align).map_err(raised)?)
+            .map_err(raised)?;
         if zeroed {
             buf.view_mut::<u8>().map_err(raised)?.fill(0);
         }
@@ -43,7 +52,12 @@ impl Buffer {
     }
 
     /// An array at the beginning of `buf`, which is large enough.
-    pub(crate) fn of(memory: &Arc<Memory>, buf: CpuBuf, shape: Shape, dtype: Dtype) -> PyResult<Self> {
+    pub(crate) fn of(
+        memory: &Arc<Memory>,
+        buf: CpuBuf,
+        shape: Shape,
+        dtype: Dtype,
+    ) -> PyResult<Self> {
         let len_bytes = shape.len_bytes(dtype.dlpack.bytes().map_err(raised)?).map_err(raised)?;
         let inner = Inner::new(Arc::clone(memory), buf, len_bytes)?;
         Ok(Self { inner: Arc::new(inner), shape, dtype })
@@ -56,15 +70,24 @@ impl Buffer {
     /// Bytes of its elements: fewer than there are where it is a part of a frame.
     pub(crate) fn len_bytes(&self) -> usize {
         let element_bytes = self.dtype.dlpack.bytes();
-        element_bytes.and_then(|bytes| self.shape.len_bytes(bytes)).unwrap_or(self.inner.len_bytes())
+        element_bytes
+            .and_then(|bytes| self.shape.len_bytes(bytes))
+            .unwrap_or(self.inner.len_bytes())
     }
 
-    fn operand(slf: Py<Self>, nbytes: Option<usize>, offset: usize, direction: Direction) -> PyResult<Operand> {
+    fn operand(
+        slf: Py<Self>,
+        nbytes: Option<usize>,
+        offset: usize,
+        direction: Direction,
+    ) -> PyResult<Operand> {
         slf.get().inner.here()?;
         let all = slf.get().len_bytes();
         let end = nbytes.map_or(all, |nbytes| offset.saturating_add(nbytes));
         if offset >= end || end > all {
-            return Err(PyValueError::new_err(format!("bytes {offset} to {end} of a buffer of {all}")));
+            return Err(PyValueError::new_err(format!(
+                "bytes {offset} to {end} of a buffer of {all}"
+            )));
         }
         Ok(Operand { buffer: slf, bytes: offset..end, direction })
     }
@@ -128,14 +151,29 @@ impl Buffer {
             return Err(of_class("Buffer", "this memory is the CPU's: stream must be None").into());
         }
         if dl_device.is_some_and(|device| device != self.__dlpack_device__()) {
-            return Err(of_class("Buffer", "this memory is the CPU's, and is copied to no other device: see __dlpack_device__").into());
+            return Err(of_class(
+                "Buffer",
+                "this memory is the CPU's, and is copied to no other device: see __dlpack_device__",
+            )
+            .into());
         }
         if copy == Some(true) {
-            return Err(of_class("Buffer", "this is never copied: copy the array that you made of it").into());
+            return Err(of_class(
+                "Buffer",
+                "this is never copied: copy the array that you made of it",
+            )
+            .into());
         }
         let device = DlDevice { device_type: self.inner.device_type(), device_id: 0 };
         let at = export::Place { data: self.inner.ptr().cast(), byte_offset: 0, device };
-        export::capsule(py, self.inner.view(py)?, at, &self.shape, self.dtype, export::Form::of(max_version))
+        export::capsule(
+            py,
+            self.inner.view(py)?,
+            at,
+            &self.shape,
+            self.dtype,
+            export::Form::of(max_version),
+        )
     }
 
     /// (1, 0): the CPU's memory; (3, 0): memory that CUDA pinned.
@@ -145,16 +183,26 @@ impl Buffer {
 
     /// NumPy's array of the same memory. `dtype` and `copy` as NumPy passes them.
     #[pyo3(signature = (dtype=None, copy=None))]
-    fn __array__<'py>(&self, py: Python<'py>, dtype: Option<Bound<'py, PyAny>>, copy: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         if self.dtype.typestr.is_empty() {
-            return Err(PyValueError::new_err(format!("NumPy has no {}: use a framework's from_dlpack", self.dtype.name)));
+            return Err(PyValueError::new_err(format!(
+                "NumPy has no {}: use a framework's from_dlpack",
+                self.dtype.name
+            )));
         }
         let view = View { view: self.inner.view(py)?, shape: self.shape, dtype: self.dtype };
         let array = py.import("numpy")?.getattr("asarray")?.call1((Bound::new(py, view)?,))?;
         match dtype {
             Some(dtype) if !dtype.is_none() && !array.getattr("dtype")?.eq(&dtype)? => {
                 if copy == Some(false) {
-                    return Err(PyValueError::new_err("another dtype is a copy, and copy=False forbids it"));
+                    return Err(PyValueError::new_err(
+                        "another dtype is a copy, and copy=False forbids it",
+                    ));
                 }
                 array.call_method1("astype", (dtype,))
             }
@@ -171,7 +219,11 @@ impl Buffer {
             (true, true) => Direction::Bidirectional,
             (true, false) => Direction::ToDevice,
             (false, true) => Direction::FromDevice,
-            (false, false) => return Err(PyValueError::new_err("give(reads=False, writes=False): a device reads, or writes, or both")),
+            (false, false) => {
+                return Err(PyValueError::new_err(
+                    "give(reads=False, writes=False): a device reads, or writes, or both",
+                ));
+            }
         };
         Ok(Handover::begin(self, py, direction)?)
     }
@@ -211,10 +263,16 @@ impl Buffer {
             return Ok(Self { inner, shape: self.shape, dtype: self.dtype });
         }
         let element_bytes = self.dtype.dlpack.bytes().map_err(raised)?;
-        let (dtype, elements) =
-            if nbytes.is_multiple_of(element_bytes) { (self.dtype, nbytes / element_bytes) } else { (Dtype::BYTES, nbytes) };
+        let (dtype, elements) = if nbytes.is_multiple_of(element_bytes) {
+            (self.dtype, nbytes / element_bytes)
+        } else {
+            (Dtype::BYTES, nbytes)
+        };
         if nbytes > inner.len_bytes() {
-            return Err(PyValueError::new_err(format!("{nbytes} bytes of a buffer of {}", inner.len_bytes())));
+            return Err(PyValueError::new_err(format!(
+                "{nbytes} bytes of a buffer of {}",
+                inner.len_bytes()
+            )));
         }
         Ok(Self { inner, shape: Shape::new(&[elements as i64]).map_err(raised)?, dtype })
     }
@@ -242,14 +300,22 @@ impl Buffer {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        let first = self.shape.dims().first().ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("len() of a scalar"))?;
+        let first = self
+            .shape
+            .dims()
+            .first()
+            .ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("len() of a scalar"))?;
         usize::try_from(*first).map_err(|_| PyValueError::new_err("a dimension that is none"))
     }
 
     /// `buf[…]`: a copy of what NumPy's array has there, so that no view stays and the next job may
     /// have the buffer. It is read-only, because `buf[0][1] = 5` would be lost in it; so
     /// `buf[0] += 1` is refused, and `buf[0] = buf[0] + 1` does it.
-    fn __getitem__<'py>(&self, py: Python<'py>, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        at: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let part = self.__array__(py, None, None)?.get_item(at)?;
         if !part.is_instance(&py.import("numpy")?.getattr("ndarray")?)? {
             return Ok(part); // a number
@@ -269,14 +335,26 @@ impl Buffer {
     }
 
     /// `buf[…] = …`: as NumPy's array does it.
-    fn __setitem__<'py>(&self, py: Python<'py>, at: &Bound<'py, PyAny>, value: &Bound<'py, PyAny>) -> PyResult<()> {
+    fn __setitem__<'py>(
+        &self,
+        py: Python<'py>,
+        at: &Bound<'py, PyAny>,
+        value: &Bound<'py, PyAny>,
+    ) -> PyResult<()> {
         self.__array__(py, None, None)?.set_item(at, value)
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let address = self.inner.address().map_or(String::new(), |address| format!(", device_address={address:#x}"));
+        let address = self
+            .inner
+            .address()
+            .map_or(String::new(), |address| format!(", device_address={address:#x}"));
         let owner = self.owner(py).unwrap_or("another process");
-        format!("contigo.Buffer(shape={:?}, dtype={}{address}, owner={owner})", self.shape.dims(), self.dtype.name)
+        format!(
+            "contigo.Buffer(shape={:?}, dtype={}{address}, owner={owner})",
+            self.shape.dims(),
+            self.dtype.name
+        )
     }
 }
 

@@ -65,7 +65,13 @@ fn described<'py>(py: Python<'py>, core: &Core<'_, '_>) -> PyResult<Bound<'py, P
     dict.set_item("settings", settings.collect::<Vec<_>>())?;
     dict.set_item("device", contigo::names::device_of(core).ok().map(|name| name.to_string()))?;
     let windows = core.windows().map_err(wrong)?;
-    dict.set_item("windows", windows.iter().map(|window| (window.interface, window.address, window.len_bytes)).collect::<Vec<_>>())?;
+    dict.set_item(
+        "windows",
+        windows
+            .iter()
+            .map(|window| (window.interface, window.address, window.len_bytes))
+            .collect::<Vec<_>>(),
+    )?;
     let interrupts = PyList::empty(py);
     for interrupt in &core.interrupts().map_err(wrong)? {
         let (line, controller) = match interrupt.wired {
@@ -87,9 +93,12 @@ fn described<'py>(py: Python<'py>, core: &Core<'_, '_>) -> PyResult<Bound<'py, P
         entry.set_item("interface", master.interface)?;
         entry.set_item("data_bits", master.data_bits)?;
         let (port, port_bits, coherent, elsewhere) = match master.reaches {
-            Reaches::Memory { port, data_bits, snoops, .. } => {
-                (Some(port.name), data_bits, (snoops != Snoops::Unsure).then_some(snoops == Snoops::Yes), None)
-            }
+            Reaches::Memory { port, data_bits, snoops, .. } => (
+                Some(port.name),
+                data_bits,
+                (snoops != Snoops::Unsure).then_some(snoops == Snoops::Yes),
+                None,
+            ),
             Reaches::Elsewhere { instance } => (None, 0, None, Some(instance)),
             _ => (None, 0, None, None),
         };
@@ -101,7 +110,10 @@ fn described<'py>(py: Python<'py>, core: &Core<'_, '_>) -> PyResult<Bound<'py, P
     }
     dict.set_item("masters", masters)?;
     match core.port() {
-        Ok(port) => dict.set_item("port", (port.name, port.offset, port.addr_bits, port.coherent, port.window.0, port.window.1))?,
+        Ok(port) => dict.set_item(
+            "port",
+            (port.name, port.offset, port.addr_bits, port.coherent, port.window.0, port.window.1),
+        )?,
         Err(error) => {
             dict.set_item("port", py.None())?;
             dict.set_item("no_port", error.to_string())?;
@@ -109,11 +121,23 @@ fn described<'py>(py: Python<'py>, core: &Core<'_, '_>) -> PyResult<Bound<'py, P
     }
     // No rate, or words that are none: None.
     let rate = |hz| (hz > 0).then_some(hz);
-    dict.set_item("clocks", core.clocks().map(|clock| (clock.pin, rate(clock.hz), clock.fabric)).collect::<Vec<_>>())?;
+    dict.set_item(
+        "clocks",
+        core.clocks().map(|clock| (clock.pin, rate(clock.hz), clock.fabric)).collect::<Vec<_>>(),
+    )?;
     let register = |register: contigo::design::Register<'_>| {
-        (register.interface.to_owned(), register.name.to_owned(), register.offset, register.bits, register.argument.map(str::to_owned))
+        (
+            register.interface.to_owned(),
+            register.name.to_owned(),
+            register.offset,
+            register.bits,
+            register.argument.map(str::to_owned),
+        )
     };
-    let registers = core.registers().map(|each| Ok(register(each.map_err(wrong)?))).collect::<PyResult<Vec<_>>>()?;
+    let registers = core
+        .registers()
+        .map(|each| Ok(register(each.map_err(wrong)?)))
+        .collect::<PyResult<Vec<_>>>()?;
     dict.set_item("registers", registers)?;
     Ok(dict)
 }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "registers, drivers and ports are the program's word, which its documentation asks for")]
+#![allow(
+    unsafe_code,
+    reason = "registers, drivers and ports are the program's word, which its documentation asks for"
+)]
 //! A device, opened by its name: one opening for its registers and its memory.
 
 use crate::{
@@ -59,12 +62,20 @@ impl Device {
     }
 
     /// Lets `act` use the registers. The first use takes them as a driver does.
-    fn with<R: Plain + Send>(&self, py: Python<'_>, act: impl FnOnce(&mut AnyDevice) -> Result<R, Refusal> + Send) -> Result<R, Refusal> {
+    fn with<R: Plain + Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut AnyDevice) -> Result<R, Refusal> + Send,
+    ) -> Result<R, Refusal> {
         let opening = self.opening.get()?;
         self.registers.get()?.with(py, |registers| act(self.taken(&opening, registers)?))
     }
 
-    fn taken<'r>(&self, opening: &Opening, registers: &'r mut Option<AnyDevice>) -> Result<&'r mut AnyDevice, Refusal> {
+    fn taken<'r>(
+        &self,
+        opening: &Opening,
+        registers: &'r mut Option<AnyDevice>,
+    ) -> Result<&'r mut AnyDevice, Refusal> {
         match registers {
             Some(device) => Ok(device),
             none => Ok(none.insert(opening.attached(self.port, self.how).map_err(held)?)),
@@ -82,7 +93,13 @@ impl Device {
         let how = Attach { window, interrupt };
         let opening = Opening::of(&name)?;
         let registers = Shared::stalling(None, opening.device.guard().is_some());
-        Ok(Self { opening: Open::new(Arc::new(opening), "device"), how, port, registers: Mine::new(registers), name })
+        Ok(Self {
+            opening: Open::new(Arc::new(opening), "device"),
+            how,
+            port,
+            registers: Mine::new(registers),
+            name,
+        })
     }
 
     /// Memory for this device: its own ("guard", "vfio:0000:01:00.0"), a dma-heap's block, through
@@ -131,7 +148,11 @@ impl Device {
         let (row, opening) = (names::driver(name)?, self.opening.get()?);
         let opened = &opening.device;
         if self.port.is_none() && opened.port().is_none() {
-            let text = format!("no kernel says how {} reaches memory: open the device with {}", self.name, Wiring::FORM);
+            let text = format!(
+                "no kernel says how {} reaches memory: open the device with {}",
+                self.name,
+                Wiring::FORM
+            );
             return Err(refused(text).into());
         }
         let mut text = String::new();
@@ -148,7 +169,9 @@ impl Device {
         let port = self.port.map(|Wiring(port)| port);
         let failed = |error| match error {
             Error::HasDriver => held(error),
-            Error::UnknownSetting { place, .. } => raised_as(error, format!("{name}: `{}`: {error}", Settings(&text).name(place))),
+            Error::UnknownSetting { place, .. } => {
+                raised_as(error, format!("{name}: `{}`: {error}", Settings(&text).name(place)))
+            }
             _ => raised_as(error, format!("{name}: {error}")),
         };
         // SAFETY: the program promises that the device is this driver's (above), and how it is
@@ -190,7 +213,8 @@ impl Device {
     ) -> PyResult<Engine> {
         let gpu = self.opening.get()?;
         // SAFETY: the program promises it, where that documentation asks for it.
-        let driver = unsafe { crate::function::driver(py, &gpu, image, entry, &parameters, &sizes)? };
+        let driver =
+            unsafe { crate::function::driver(py, &gpu, image, entry, &parameters, &sizes)? };
         Ok(py.detach(|| Engine::new(entry.to_owned(), driver))?)
     }
 
@@ -225,7 +249,14 @@ impl Device {
     /// `timeout` seconds. It looks when the interrupt comes (`Device(name, interrupt=True)`), or
     /// again and again. Returns the whole register; `TimeoutError` says what it was at the end.
     #[pyo3(signature = (offset, value, mask=0xFFFF_FFFF, *, timeout=1.0))]
-    fn wait32(&self, py: Python<'_>, offset: usize, value: u32, mask: u32, #[pyo3(from_py_with = seconds)] timeout: f64) -> PyResult<u32> {
+    fn wait32(
+        &self,
+        py: Python<'_>,
+        offset: usize,
+        value: u32,
+        mask: u32,
+        #[pyo3(from_py_with = seconds)] timeout: f64,
+    ) -> PyResult<u32> {
         let (opening, mut last) = (self.opening.get()?, 0);
         let found = self.registers.get()?.wait(py, limit(timeout)?, |registers, slice| {
             let device = self.taken(&opening, registers)?;
@@ -255,7 +286,12 @@ impl Device {
 
     /// The interrupt's file descriptor, for `select` and event loops: `arm()` first.
     fn fileno(&self, py: Python<'_>) -> Result<i32, Refusal> {
-        let none = || refused(format!("{} has no interrupt here: Device(name, interrupt=True), where it has one", self.name));
+        let none = || {
+            refused(format!(
+                "{} has no interrupt here: Device(name, interrupt=True), where it has one",
+                self.name
+            ))
+        };
         self.with(py, |device| device.interrupt().map(|fd| fd.as_raw_fd()).ok_or_else(none))
     }
 
@@ -293,7 +329,10 @@ impl Device {
         let opening = self.opening.get()?;
         let guard = opening.device.guard().ok_or_else(|| {
             let what = "the kernel stops only what it guards";
-            raised(Error::Unsupported { what, fix: "bind the device to the kernel module contigo, and open it as guard:NAME" })
+            raised(Error::Unsupported {
+                what,
+                fix: "bind the device to the kernel module contigo, and open it as guard:NAME",
+            })
         })?;
         // SAFETY: the program's promise, above.
         unsafe { opening.arm(py, guard, &program, self.how.window.into(), false)? };
@@ -322,7 +361,9 @@ impl Device {
         let opening = self.opening.get()?;
         let Some(board) = opening.device.board() else { return Ok(None) };
         let counts = board.counts();
-        Ok(Some(crate::shared::fields!(py, counts => stray_accesses, unowned_accesses, evictions, lost_writes, bytes_read, bytes_written)))
+        Ok(Some(
+            crate::shared::fields!(py, counts => stray_accesses, unowned_accesses, evictions, lost_writes, bytes_read, bytes_written),
+        ))
     }
 
     /// Lets jobs of its simulated board end well whose device touches bytes that were not handed
@@ -332,8 +373,16 @@ impl Device {
     #[pyo3(signature = (allow=true))]
     fn allow_wrong_accesses(&self, allow: bool) -> Result<(), Refusal> {
         let opening = self.opening.get()?;
-        let real = Error::Unsupported { what: "the device is real", fix: "open one of a simulated board, as sim:zdma" };
-        opening.device.board().ok_or_else(|| raised(real))?.allow_wrong_accesses(allow).map_err(raised)
+        let real = Error::Unsupported {
+            what: "the device is real",
+            fix: "open one of a simulated board, as sim:zdma",
+        };
+        opening
+            .device
+            .board()
+            .ok_or_else(|| raised(real))?
+            .allow_wrong_accesses(allow)
+            .map_err(raised)
     }
 
     /// How many bytes its registers have.
@@ -393,6 +442,10 @@ fn gate_in(gate: &Bound<'_, PyAny>) -> PyResult<GateIn> {
         let (opening, window) = device.get().given(gate.py())?;
         return Ok(GateIn::Own(opening, window));
     }
-    let wrong = |_| PyTypeError::new_err(format!("gate is {gate}: the offset of its registers in bytes, or a contigo.Device"));
+    let wrong = |_| {
+        PyTypeError::new_err(format!(
+            "gate is {gate}: the offset of its registers in bytes, or a contigo.Device"
+        ))
+    };
     gate.extract().map(GateIn::Window).map_err(wrong)
 }

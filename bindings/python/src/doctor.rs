@@ -26,7 +26,12 @@ pub(crate) fn doctor(py: Python<'_>, machine: Option<PathBuf>) -> PyResult<Bound
     for finding in findings {
         let Check { id, area, title, cause, cure, source, .. } = *finding.check;
         let dict = PyDict::new(py);
-        for (name, text) in [("id", id), ("area", area), ("title", title), ("verdict", finding.outcome.verdict.name())] {
+        for (name, text) in [
+            ("id", id),
+            ("area", area),
+            ("title", title),
+            ("verdict", finding.outcome.verdict.name()),
+        ] {
             dict.set_item(name, text)?;
         }
         dict.set_item("found", finding.outcome.found)?;

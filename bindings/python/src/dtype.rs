@@ -39,14 +39,19 @@ impl Dtype {
     /// By its name, or as NumPy writes it for short: "u4", "<i4".
     fn called(name: &str) -> Option<Self> {
         let short = name.strip_prefix(['<', '=', '|']).unwrap_or(name);
-        let found = TYPES.iter().find(|(known, _, typestr)| *known == name || typestr.get(1..) == Some(short));
+        let found = TYPES
+            .iter()
+            .find(|(known, _, typestr)| *known == name || typestr.get(1..) == Some(short));
         found.map(|&(name, dlpack, typestr)| Self { name, dlpack, typestr })
     }
 
     /// Of an object that has a name: `numpy.float32`, `numpy.dtype("float32")`, which may have
     /// another byte order.
     fn named(object: &Bound<'_, PyAny>) -> Option<Self> {
-        if object.getattr("isnative").is_ok_and(|native| native.is_truthy().is_ok_and(|native| !native)) {
+        if object
+            .getattr("isnative")
+            .is_ok_and(|native| native.is_truthy().is_ok_and(|native| !native))
+        {
             return None;
         }
         let name = object.getattr("name").or_else(|_| object.getattr("__name__")).ok()?;
@@ -59,7 +64,9 @@ impl Dtype {
         if object.is_none() {
             return None;
         }
-        Self::named(&object.py().import("numpy").ok()?.getattr("dtype").ok()?.call1((object,)).ok()?)
+        Self::named(
+            &object.py().import("numpy").ok()?.getattr("dtype").ok()?.call1((object,)).ok()?,
+        )
     }
 }
 

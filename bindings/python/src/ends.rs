@@ -55,7 +55,10 @@ impl Ends {
 
 impl Drop for Ends {
     /// Its jobs go on, and no one gets their ends. Those that it kept are let go of.
-    #[allow(clippy::disallowed_methods, reason = "Python frees it, and has its lock; this is behind no lock of ours")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "Python frees it, and has its lock; this is behind no lock of ours"
+    )]
     fn drop(&mut self) {
         self.taker = None;
         if let Ok(core) = self.engine.get().core().get() {
@@ -69,7 +72,12 @@ impl Drop for Ends {
 impl Ends {
     /// `Engine.push`.
     #[pyo3(signature = (operands, *words))]
-    fn push(&self, py: Python<'_>, operands: &Bound<'_, PyAny>, words: &Bound<'_, PyTuple>) -> PyResult<Job> {
+    fn push(
+        &self,
+        py: Python<'_>,
+        operands: &Bound<'_, PyAny>,
+        words: &Bound<'_, PyTuple>,
+    ) -> PyResult<Job> {
         let (engine, taker) = self.parts()?;
         engine.submit(py, operands, words, Some(taker))
     }
@@ -94,7 +102,10 @@ impl Ends {
     /// behind `leave`. The list is empty then.
     fn untake(&self, py: Python<'_>, taken: &Bound<'_, PyList>) -> PyResult<()> {
         let (engine, _) = self.parts()?;
-        let records = taken.iter().map(|done| Ok(done.cast::<Done>()?.get().record())).collect::<PyResult<Vec<_>>>()?;
+        let records = taken
+            .iter()
+            .map(|done| Ok(done.cast::<Done>()?.get().record()))
+            .collect::<PyResult<Vec<_>>>()?;
         engine.core().get()?.with(py, |jobs| jobs.as_mut().map(|jobs| jobs.untake(records)));
         taken.del_slice(0, taken.len())
     }
@@ -109,7 +120,10 @@ impl Ends {
     fn stop(&self, py: Python<'_>) -> Result<(), Refusal> {
         let (engine, taker) = self.parts()?;
         let tell = |record: &Record| !record.is_of(taker);
-        engine.core().get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(tell)))
+        engine
+            .core()
+            .get()?
+            .detached(py, |jobs| jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(tell)))
     }
 
     /// A loop was left: what it has not taken comes from `take_back`.
@@ -124,20 +138,31 @@ impl Ends {
     fn forget(&self, py: Python<'_>) -> Result<(), Refusal> {
         let (engine, taker) = self.parts()?;
         // Dropped where Python's lock is held: the buffers go home.
-        engine.core().get()?.with(py, |jobs| jobs.as_mut().map(|jobs| jobs.forget(taker))).transpose().map(drop)
+        engine
+            .core()
+            .get()?
+            .with(py, |jobs| jobs.as_mut().map(|jobs| jobs.forget(taker)))
+            .transpose()
+            .map(drop)
     }
 
     /// How many of its jobs are in flight.
     #[getter]
     fn in_flight(&self, py: Python<'_>) -> PyResult<usize> {
         let (engine, taker) = self.parts()?;
-        Ok(engine.core().get()?.with(py, |jobs| jobs.as_ref().map_or(0, |jobs| jobs.in_flight_of(taker))))
+        Ok(engine
+            .core()
+            .get()?
+            .with(py, |jobs| jobs.as_ref().map_or(0, |jobs| jobs.in_flight_of(taker))))
     }
 
     /// The same, with those that another's look has brought out, and that wait here.
     #[getter]
     fn expected(&self, py: Python<'_>) -> PyResult<usize> {
         let (engine, taker) = self.parts()?;
-        Ok(engine.core().get()?.with(py, |jobs| jobs.as_ref().map_or(0, |jobs| jobs.expected_of(taker))))
+        Ok(engine
+            .core()
+            .get()?
+            .with(py, |jobs| jobs.as_ref().map_or(0, |jobs| jobs.expected_of(taker))))
     }
 }

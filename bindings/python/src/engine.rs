@@ -39,10 +39,19 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(name: impl Into<Cow<'static, str>>, driver: AnyDriver) -> Result<Self, Refusal> {
+    pub(crate) fn new(
+        name: impl Into<Cow<'static, str>>,
+        driver: AnyDriver,
+    ) -> Result<Self, Refusal> {
         let jobs = Jobs::new(driver).map_err(raised)?;
         let (specs, depth) = (jobs.specs(), jobs.depth());
-        Ok(Self { core: Arc::new(Mine::new(Shared::new(Some(jobs)))), name: name.into(), specs, depth, taker: Taker::new() })
+        Ok(Self {
+            core: Arc::new(Mine::new(Shared::new(Some(jobs)))),
+            name: name.into(),
+            specs,
+            depth,
+            taker: Taker::new(),
+        })
     }
 
     pub(crate) fn submit(
@@ -57,7 +66,11 @@ impl Engine {
         for (index, object) in operands.try_iter()?.enumerate() {
             all.push(given(&object?, index, &self.specs)?);
         }
-        let words = words.iter().enumerate().map(|(index, word)| argument(index, &word)).collect::<PyResult<Vec<u32>>>()?;
+        let words = words
+            .iter()
+            .enumerate()
+            .map(|(index, word)| argument(index, &word))
+            .collect::<PyResult<Vec<u32>>>()?;
         let record = core.with(py, |jobs| open(jobs)?.push(all, &words, taker))?;
         Ok(Job { core: Arc::clone(&self.core), record })
     }
@@ -70,7 +83,12 @@ impl Engine {
         Job { core: Arc::clone(&self.core), record }
     }
 
-    pub(crate) fn next_of(&self, py: Python<'_>, taker: &Taker, timeout: f64) -> PyResult<Option<Done>> {
+    pub(crate) fn next_of(
+        &self,
+        py: Python<'_>,
+        taker: &Taker,
+        timeout: f64,
+    ) -> PyResult<Option<Done>> {
         let found = self.core.get()?.wait(py, limit(timeout)?, |jobs, slice| {
             let (jobs, mut slice) = (open(jobs)?, slice);
             // Each look but the last one brings a job's end, of this taker or another.
@@ -99,7 +117,8 @@ impl Engine {
     }
 
     pub(crate) fn take_back_of(&self, py: Python<'_>, taker: &Taker) -> PyResult<Vec<Job>> {
-        let records = self.core.get()?.with(py, |jobs| open(jobs).map(|jobs| jobs.take_back(taker)))?;
+        let records =
+            self.core.get()?.with(py, |jobs| open(jobs).map(|jobs| jobs.take_back(taker)))?;
         Ok(records.into_iter().map(|record| self.job(record)).collect())
     }
 }
@@ -110,12 +129,19 @@ fn open(jobs: &mut Option<Jobs>) -> Result<&mut Jobs, Refusal> {
 
 /// A word of 32 bits; a negative number as C has it.
 fn argument(index: usize, word: &Bound<'_, PyAny>) -> PyResult<u32> {
-    let text = || format!("argument word {index} is {word}: it is an integer of 32 bits, from -2**31 to 2**32 - 1");
+    let text = || {
+        format!(
+            "argument word {index} is {word}: it is an integer of 32 bits, from -2**31 to 2**32 - 1"
+        )
+    };
     match word.extract::<i64>() {
-        Err(error) if error.is_instance_of::<PyTypeError>(word.py()) => Err(PyTypeError::new_err(text())),
+        Err(error) if error.is_instance_of::<PyTypeError>(word.py()) => {
+            Err(PyTypeError::new_err(text()))
+        }
         Err(_) => Err(PyValueError::new_err(text())),
         Ok(value) => {
-            let word = u32::try_from(value).or_else(|_| i32::try_from(value).map(i32::cast_unsigned));
+            let word =
+                u32::try_from(value).or_else(|_| i32::try_from(value).map(i32::cast_unsigned));
             word.map_err(|_| PyValueError::new_err(text()))
         }
     }
@@ -127,13 +153,23 @@ impl Engine {
     /// as many as the driver has, and its argument words, 32 bits each. No array may look at a
     /// buffer. A device that has all the jobs it takes is an error.
     #[pyo3(signature = (operands, *words))]
-    fn start(&self, py: Python<'_>, operands: &Bound<'_, PyAny>, words: &Bound<'_, PyTuple>) -> PyResult<Job> {
+    fn start(
+        &self,
+        py: Python<'_>,
+        operands: &Bound<'_, PyAny>,
+        words: &Bound<'_, PyTuple>,
+    ) -> PyResult<Job> {
         self.submit(py, operands, words, None)
     }
 
     /// The same for who calls `next`.
     #[pyo3(signature = (operands, *words))]
-    fn push(&self, py: Python<'_>, operands: &Bound<'_, PyAny>, words: &Bound<'_, PyTuple>) -> PyResult<Job> {
+    fn push(
+        &self,
+        py: Python<'_>,
+        operands: &Bound<'_, PyAny>,
+        words: &Bound<'_, PyTuple>,
+    ) -> PyResult<Job> {
         self.submit(py, operands, words, Some(&self.taker))
     }
 
@@ -142,7 +178,11 @@ impl Engine {
     /// go on. Where the device had to be stopped, this raises once, and the jobs that had not ended
     /// come from `take_back`.
     #[pyo3(signature = (timeout=1.0))]
-    fn next(&self, py: Python<'_>, #[pyo3(from_py_with = seconds)] timeout: f64) -> PyResult<Option<Done>> {
+    fn next(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = seconds)] timeout: f64,
+    ) -> PyResult<Option<Done>> {
         self.next_of(py, &self.taker, timeout)
     }
 
@@ -168,7 +208,8 @@ impl Engine {
     /// The jobs that are in flight, in no order, also those of which the program has no `Job`.
     #[getter]
     fn jobs(&self, py: Python<'_>) -> PyResult<Vec<Job>> {
-        let records = self.core.get()?.with(py, |jobs| jobs.as_ref().map_or_else(Vec::new, Jobs::flying));
+        let records =
+            self.core.get()?.with(py, |jobs| jobs.as_ref().map_or_else(Vec::new, Jobs::flying));
         Ok(records.into_iter().map(|record| self.job(record)).collect())
     }
 
@@ -245,7 +286,9 @@ impl Engine {
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = self.core.get()?.with(py, |jobs| open(jobs).map(|jobs| jobs.counts()))?;
-        Ok(crate::shared::fields!(py, counts => pushed, completed, failed, cancelled, stopped, ran_dry))
+        Ok(
+            crate::shared::fields!(py, counts => pushed, completed, failed, cancelled, stopped, ran_dry),
+        )
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -259,7 +302,8 @@ impl Engine {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let in_flight = self.core.get().map(|core| core.with(py, |jobs| jobs.as_ref().map(Jobs::in_flight)));
+        let in_flight =
+            self.core.get().map(|core| core.with(py, |jobs| jobs.as_ref().map(Jobs::in_flight)));
         let state = match in_flight {
             Ok(Some(in_flight)) => format!("{in_flight} of {} jobs in flight", self.depth),
             Ok(None) => "closed".into(),
@@ -298,7 +342,10 @@ impl Job {
             self.core.get()?.with(py, |jobs| jobs.as_mut().map(|jobs| jobs.seen(&self.record)));
         }
         let record = Arc::clone(&self.record);
-        self.record.completion().map(|end| end.map(|completion| Done { completion, record })).transpose()
+        self.record
+            .completion()
+            .map(|end| end.map(|completion| Done { completion, record }))
+            .transpose()
     }
 
     fn stop(&self, py: Python<'_>) -> Result<(), Refusal> {
@@ -322,7 +369,13 @@ impl Job {
         match (ended?, self.record.end()) {
             (false, Some(End::Cancelled) | None) => {
                 let look = "give it more time, or look why nothing came (interrupt, clock, reset, the other side of a stream)";
-                Err(of_class("Timeout", format!("the job did not end within {timeout} s; the device was stopped: {look}")).into())
+                Err(of_class(
+                    "Timeout",
+                    format!(
+                        "the job did not end within {timeout} s; the device was stopped: {look}"
+                    ),
+                )
+                .into())
             }
             _ => Ok(self.result(py)?.ok_or_else(|| refused("the job has not ended"))?),
         }
@@ -330,7 +383,11 @@ impl Job {
 
     /// Waits for its end, at most `timeout` seconds, as in `wait`: None where it goes on.
     #[pyo3(signature = (timeout=0.0))]
-    fn wait_for(&self, py: Python<'_>, #[pyo3(from_py_with = seconds)] timeout: f64) -> PyResult<Option<Done>> {
+    fn wait_for(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = seconds)] timeout: f64,
+    ) -> PyResult<Option<Done>> {
         Ok(if self.ended(py, limit(timeout)?)? { self.result(py)? } else { None })
     }
 
@@ -351,12 +408,18 @@ impl Job {
     /// `await job`: its end, as `wait` returns or raises it, while other tasks run. An hour at most;
     /// `asyncio.wait_for` gives it less, and once it waits stops the device then, as `wait` does.
     fn __await__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("contigo.queues")?.getattr("_ended")?.call1((slf,))?.call_method0("__await__")
+        slf.py()
+            .import("contigo.queues")?
+            .getattr("_ended")?
+            .call1((slf,))?
+            .call_method0("__await__")
     }
 
     /// As `Engine.arm`; None where the engine was closed, too: this job has ended then.
     fn _arm(&self, py: Python<'_>) -> Result<Option<i32>, Refusal> {
-        self.core.get()?.with(py, |jobs| jobs.as_mut().map_or(Ok(None), |jobs| jobs.arm().map_err(raised)))
+        self.core
+            .get()?
+            .with(py, |jobs| jobs.as_mut().map_or(Ok(None), |jobs| jobs.arm().map_err(raised)))
     }
 
     /// Its buffers, in their order.

@@ -45,7 +45,10 @@ pub(crate) fn of_class(class: &'static str, text: impl Into<Cow<'static, str>>) 
 }
 
 impl From<Refusal> for PyErr {
-    #[allow(clippy::disallowed_methods, reason = "the one place where a thread asks for Python's lock")]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the one place where a thread asks for Python's lock"
+    )]
     fn from(refusal: Refusal) -> Self {
         debug_assert!(!crate::lock::held(), "an exception is made under a lock");
         Python::attach(|py| refusal.exception(py).unwrap_or_else(|failed| failed))
@@ -56,7 +59,9 @@ impl Refusal {
     fn exception(self, py: Python<'_>) -> PyResult<PyErr> {
         let (error, text) = match self {
             Self::Value(text) => return Ok(PyValueError::new_err(text)),
-            Self::Ours(class, text) => return Ok(PyErr::from_value(class_of(py, class)?.call1((text,))?)),
+            Self::Ours(class, text) => {
+                return Ok(PyErr::from_value(class_of(py, class)?.call1((text,))?));
+            }
             Self::Runtime(error, text) => (error, text),
         };
         let class = match (error.row().class, error.errno()) {
@@ -67,7 +72,11 @@ impl Refusal {
         };
         let class = class_of(py, class)?;
         // A failed call has its errno where Python looks for it.
-        let exception = if error.row().class == "OS" { class.call1((error.errno(), text))? } else { class.call1((text,))? };
+        let exception = if error.row().class == "OS" {
+            class.call1((error.errno(), text))?
+        } else {
+            class.call1((text,))?
+        };
         exception.setattr("code", error.row().name)?;
         exception.setattr("kind", error.kind().name())?;
         exception.setattr("errno", error.errno())?;

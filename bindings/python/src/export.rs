@@ -9,7 +9,10 @@ use crate::{
 };
 use contigo::dlpack::{
     Shape,
-    abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR, READ_ONLY},
+    abi::{
+        DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR,
+        READ_ONLY,
+    },
 };
 use pyo3::{ffi, prelude::*};
 use std::{
@@ -65,7 +68,10 @@ impl Form {
     /// The same for one that may not write, which only the newer form can say.
     pub(crate) fn read_only(self) -> Result<Self, Refusal> {
         if !self.versioned {
-            return Err(of_class("Buffer", "this is for reading only, which a consumer older than DLPack 1.0 would not know"));
+            return Err(of_class(
+                "Buffer",
+                "this is for reading only, which a consumer older than DLPack 1.0 would not know",
+            ));
         }
         Ok(Self { read_only: true, ..self })
     }
@@ -102,7 +108,13 @@ pub(crate) fn capsule(
     let version = DlVersion { major: MAJOR, minor: MINOR };
     let null = std::ptr::null_mut();
     let export = Box::into_raw(Box::new(Export {
-        versioned: DlManagedTensorVersioned { version, manager_ctx: null, deleter: Some(delete_versioned), flags, tensor },
+        versioned: DlManagedTensorVersioned {
+            version,
+            manager_ctx: null,
+            deleter: Some(delete_versioned),
+            flags,
+            tensor,
+        },
         legacy: DlManagedTensor { tensor, manager_ctx: null, deleter: Some(delete_legacy) },
         dims: shape.dims().to_vec(),
         strides: shape.strides().to_vec(),
@@ -115,13 +127,21 @@ pub(crate) fn capsule(
         for tensor in [&raw mut (*export).versioned.tensor, &raw mut (*export).legacy.tensor] {
             ((*tensor).shape, (*tensor).strides) = (dims, strides);
         }
-        ((*export).versioned.manager_ctx, (*export).legacy.manager_ctx) = (export.cast(), export.cast());
-        let (what, name) =
-            if form.versioned { ((&raw mut (*export).versioned).cast(), VERSIONED) } else { ((&raw mut (*export).legacy).cast(), LEGACY) };
+        ((*export).versioned.manager_ctx, (*export).legacy.manager_ctx) =
+            (export.cast(), export.cast());
+        let (what, name) = if form.versioned {
+            ((&raw mut (*export).versioned).cast(), VERSIONED)
+        } else {
+            ((&raw mut (*export).legacy).cast(), LEGACY)
+        };
         ffi::PyCapsule_New(what, name.as_ptr(), Some(dropped))
     };
     // SAFETY: a new reference, or null with an exception; then the export is still ours.
-    unsafe { Bound::from_owned_ptr_or_err(py, capsule).map(Bound::unbind).inspect_err(|_| drop(Box::from_raw(export))) }
+    unsafe {
+        Bound::from_owned_ptr_or_err(py, capsule)
+            .map(Bound::unbind)
+            .inspect_err(|_| drop(Box::from_raw(export)))
+    }
 }
 
 /// The capsule's destructor: deletes the tensor, unless a consumer took it and renamed the capsule.

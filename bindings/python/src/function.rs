@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "the parameters of a GPU's kernel are the program's word, which its documentation asks for")]
+#![allow(
+    unsafe_code,
+    reason = "the parameters of a GPU's kernel are the program's word, which its documentation asks for"
+)]
 //! Kernels of a GPU, from an image: PTX, a cubin or a fatbin; SPIR-V; a text of OpenCL C.
 
 use crate::{
@@ -51,13 +54,18 @@ pub(crate) unsafe fn driver(
     let failed = |error| raised_as(error, format!("{entry}: {error}"));
     let parameters = parameters.iter().map(parameter).collect::<PyResult<Vec<_>>>()?;
     // For messages: a long one is cut.
-    let signature = Signature::new(keep(entry).map_err(Refusal::from)?, &parameters).map_err(failed)?;
-    let sized = |signature: Signature, (operand, element_bytes, counts): &Size| signature.sized(*operand, *element_bytes, counts);
+    let signature =
+        Signature::new(keep(entry).map_err(Refusal::from)?, &parameters).map_err(failed)?;
+    let sized = |signature: Signature, (operand, element_bytes, counts): &Size| {
+        signature.sized(*operand, *element_bytes, counts)
+    };
     let signature = sizes.iter().try_fold(signature, sized).map_err(failed)?;
-    let name = CString::new(entry).map_err(|_| PyValueError::new_err("a kernel's name has no NUL"))?;
+    let name =
+        CString::new(entry).map_err(|_| PyValueError::new_err("a kernel's name has no NUL"))?;
     // The driver's compiler takes a while: other threads of Python go on.
     // SAFETY: the caller's promise.
-    let module = py.detach(|| gpu.module(image, || unsafe { compiled(&gpu.device, image, entry) }))?;
+    let module =
+        py.detach(|| gpu.module(image, || unsafe { compiled(&gpu.device, image, entry) }))?;
     // SAFETY: as above.
     Ok(unsafe { module.kernel(&name, signature) }.map_err(failed)?)
 }
@@ -69,7 +77,8 @@ pub(crate) unsafe fn driver(
 unsafe fn compiled(gpu: &OpenDevice, image: &[u8], entry: &str) -> Result<AnyModule, Refusal> {
     // ELF's magic number is a cubin's, and the other a fatbin's (CUDA's fatbinary_section.h). A
     // text of PTX has a NUL at its end.
-    let is_binary = image.starts_with(b"\x7fELF") || image.starts_with(&0xBA55_ED50_u32.to_le_bytes());
+    let is_binary =
+        image.starts_with(b"\x7fELF") || image.starts_with(&0xBA55_ED50_u32.to_le_bytes());
     let text = match gpu.name().kind() {
         "cuda" if !is_binary => Some(
             CString::new(image.strip_suffix(b"\0").unwrap_or(image))
@@ -79,7 +88,8 @@ unsafe fn compiled(gpu: &OpenDevice, image: &[u8], entry: &str) -> Result<AnyMod
     };
     let mut log = String::new();
     // SAFETY: the caller's promise.
-    let module = unsafe { gpu.load(text.as_deref().map_or(image, CStr::to_bytes_with_nul), &mut log) };
+    let module =
+        unsafe { gpu.load(text.as_deref().map_or(image, CStr::to_bytes_with_nul), &mut log) };
     module.map_err(|error| match log.trim_end() {
         "" => raised_as(error, format!("{entry}: {error}")),
         said => raised_as(error, format!("{entry}: {error}; the driver's compiler says: {said}")),

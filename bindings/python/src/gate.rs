@@ -17,7 +17,9 @@ impl GateIn {
     pub(crate) fn at(&self, window: u8) -> GateAt<'_> {
         match self {
             &Self::Window(offset) => GateAt { device: None, window, offset },
-            Self::Own(opening, window) => GateAt { device: Some(&opening.device), window: *window, offset: 0 },
+            Self::Own(opening, window) => {
+                GateAt { device: Some(&opening.device), window: *window, offset: 0 }
+            }
         }
     }
 }

@@ -21,7 +21,9 @@ pub(crate) fn direction(text: &str) -> PyResult<Direction> {
         "reads" => Ok(Direction::ToDevice),
         "writes" => Ok(Direction::FromDevice),
         "both" => Ok(Direction::Bidirectional),
-        _ => Err(PyValueError::new_err(format!("{text:?}: write \"reads\", \"writes\" or \"both\", as the device does"))),
+        _ => Err(PyValueError::new_err(format!(
+            "{text:?}: write \"reads\", \"writes\" or \"both\", as the device does"
+        ))),
     }
 }
 
@@ -55,7 +57,11 @@ pub(crate) struct Handover {
 }
 
 impl Handover {
-    pub(crate) fn begin(buffer: &Buffer, py: Python<'_>, direction: Direction) -> Result<Self, Refusal> {
+    pub(crate) fn begin(
+        buffer: &Buffer,
+        py: Python<'_>,
+        direction: Direction,
+    ) -> Result<Self, Refusal> {
         let inner = Arc::clone(buffer.inner());
         let (shape, dtype) = buffer.layout();
         let given = inner.give(py, direction)?;
@@ -96,28 +102,50 @@ impl Handover {
         let Given { device, data, byte_offset, .. } = self.given;
         match stream {
             Some(_) if device.device_type != device::CUDA => {
-                return Err(of_class("Buffer", "this device has no streams: stream must be None").into());
+                return Err(
+                    of_class("Buffer", "this device has no streams: stream must be None").into()
+                );
             }
             // 0 is ambiguous: the array API's standard.
             Some(stream) if stream == 0 || stream < -1 => {
-                return Err(of_class("Buffer", format!("stream {stream} is none of CUDA's: -1, 1, 2, or a stream's handle")).into());
+                return Err(of_class(
+                    "Buffer",
+                    format!("stream {stream} is none of CUDA's: -1, 1, 2, or a stream's handle"),
+                )
+                .into());
             }
             _ => {}
         }
         if dl_device.is_some_and(|wanted| wanted != self.__dlpack_device__()) {
-            return Err(of_class("Buffer", "this is the device's view, and is copied to no other: see __dlpack_device__").into());
+            return Err(of_class(
+                "Buffer",
+                "this is the device's view, and is copied to no other: see __dlpack_device__",
+            )
+            .into());
         }
         if copy == Some(true) {
-            return Err(of_class("Buffer", "this is never copied: copy the tensor that you made of it").into());
+            return Err(of_class(
+                "Buffer",
+                "this is never copied: copy the tensor that you made of it",
+            )
+            .into());
         }
         // Not on 32 bits, for some.
         let data = usize::try_from(data).map_err(|_| {
             of_class("Buffer", format!("DLPack has addresses and objects in this processor's pointers, which {data:#x} is not"))
         })?;
-        let place = export::Place { data: std::ptr::without_provenance_mut(data), byte_offset, device };
+        let place =
+            export::Place { data: std::ptr::without_provenance_mut(data), byte_offset, device };
         let form = export::Form::of(max_version);
         let form = if self.read_only { form.read_only()? } else { form };
-        export::capsule(py, self.inner.device_view(py, self.given.number)?, place, &self.shape, self.dtype, form)
+        export::capsule(
+            py,
+            self.inner.device_view(py, self.given.number)?,
+            place,
+            &self.shape,
+            self.dtype,
+            form,
+        )
     }
 
     /// (2, N): GPU number N of CUDA, (4, N) of OpenCL, (7, N) of Vulkan; (12, 0): another device,
@@ -138,7 +166,11 @@ impl Handover {
             Ok(false) => "ended",
             Err(_) => "another process's",
         };
-        format!("contigo.Handover(address={:#x}, nbytes={}, {state})", self.given.address, self.inner.len_bytes())
+        format!(
+            "contigo.Handover(address={:#x}, nbytes={}, {state})",
+            self.given.address,
+            self.inner.len_bytes()
+        )
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {

@@ -38,12 +38,20 @@ fn contract(name: &str) -> PyResult<Contract> {
         "tvm" => Contract::TVM,
         "onnxruntime" => Contract::ONNX_RUNTIME,
         "dlpack" => Contract::DLPACK,
-        _ => return Err(PyValueError::new_err(format!("there is no contract {name}: any, numpy, tvm, onnxruntime, dlpack"))),
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "there is no contract {name}: any, numpy, tvm, onnxruntime, dlpack"
+            )));
+        }
     })
 }
 
 impl Imported {
-    pub(crate) fn new(memory: &Arc<Memory>, array: &Bound<'_, PyAny>, contract_name: &str) -> PyResult<Self> {
+    pub(crate) fn new(
+        memory: &Arc<Memory>,
+        array: &Bound<'_, PyAny>,
+        contract_name: &str,
+    ) -> PyResult<Self> {
         let size = memory.region()?.len_bytes();
         let contract = contract(contract_name)?;
         let foreign = foreign(array)?;
@@ -53,9 +61,13 @@ impl Imported {
         // An empty tensor has no address.
         let offset = if nbytes == 0 { 0 } else { first.wrapping_sub(memory.first_byte as u64) };
         match usize::try_from(offset) {
-            Ok(offset) if offset <= size && nbytes <= size - offset => {
-                Ok(Self { _foreign: foreign, memory: Arc::clone(memory), shape: what.shape, offset, nbytes })
-            }
+            Ok(offset) if offset <= size && nbytes <= size - offset => Ok(Self {
+                _foreign: foreign,
+                memory: Arc::clone(memory),
+                shape: what.shape,
+                offset,
+                nbytes,
+            }),
             _ => Err(raised(Error::NotOurs { addr: first, len_bytes: nbytes }).into()),
         }
     }
@@ -73,10 +85,15 @@ fn check(what: &Description, contract: &Contract) -> Result<(), Error> {
     if what.shape.elements() > 0 && !what.addr.is_multiple_of(align) {
         return wrong(TensorRule::Alignment, what.addr, align);
     }
-    let strides = what.strides().filter(|_| contract.contiguous && what.shape.elements() > 0).unwrap_or_default();
+    let strides = what
+        .strides()
+        .filter(|_| contract.contiguous && what.shape.elements() > 0)
+        .unwrap_or_default();
     let mut each = what.shape.dims().iter().zip(what.shape.strides()).zip(strides);
     match each.find(|((dim, own), stride)| **dim != 1 && own != stride) {
-        Some(((_, own), stride)) => wrong(TensorRule::Strides, stride.cast_unsigned(), own.cast_unsigned()),
+        Some(((_, own), stride)) => {
+            wrong(TensorRule::Strides, stride.cast_unsigned(), own.cast_unsigned())
+        }
         None => Ok(()),
     }
 }
@@ -98,7 +115,9 @@ fn foreign(array: &Bound<'_, PyAny>) -> PyResult<Foreign> {
     arguments.set_item("max_version", (1, 1))?;
     let capsule = match array.call_method("__dlpack__", (), Some(&arguments)) {
         // Before DLPack 1.0, `__dlpack__` had no argument `max_version`.
-        Err(error) if error.is_instance_of::<PyTypeError>(array.py()) => array.call_method0("__dlpack__")?,
+        Err(error) if error.is_instance_of::<PyTypeError>(array.py()) => {
+            array.call_method0("__dlpack__")?
+        }
         capsule => capsule?,
     };
     let take = |name: &CStr, used: &'static CStr| {
@@ -153,6 +172,11 @@ impl Imported {
     }
 
     fn __repr__(&self) -> String {
-        format!("contigo.Imported(shape={:?}, offset={}, nbytes={})", self.shape.dims(), self.offset, self.nbytes)
+        format!(
+            "contigo.Imported(shape={:?}, offset={}, nbytes={})",
+            self.shape.dims(),
+            self.offset,
+            self.nbytes
+        )
     }
 }

@@ -57,10 +57,24 @@ impl crate::lock::Plain for Given {}
 
 impl Inner {
     /// Of `buf`, whose first `len_bytes` are the array's.
-    pub(crate) fn new(memory: Arc<Memory>, mut buf: CpuBuf, len_bytes: usize) -> Result<Self, Refusal> {
+    pub(crate) fn new(
+        memory: Arc<Memory>,
+        mut buf: CpuBuf,
+        len_bytes: usize,
+    ) -> Result<Self, Refusal> {
         let (region, ptr) = (memory.region()?, buf.as_mut_ptr());
-        let address = memory.port.and_then(|port| region.dev_addr_of(&port, ptr, len_bytes).ok()).map(|address| address.0);
-        Ok(Self { memory, state: Mine::new(Lock::new(Buffer::new(buf))), views: Views::new(), ptr, len_bytes, address })
+        let address = memory
+            .port
+            .and_then(|port| region.dev_addr_of(&port, ptr, len_bytes).ok())
+            .map(|address| address.0);
+        Ok(Self {
+            memory,
+            state: Mine::new(Lock::new(Buffer::new(buf))),
+            views: Views::new(),
+            ptr,
+            len_bytes,
+            address,
+        })
     }
 
     /// As [`Memory::device_type`].
@@ -137,7 +151,11 @@ impl Inner {
     }
 
     /// One view more of the device's address, while it is a device's by this hand-over.
-    pub(crate) fn device_view(self: &Arc<Self>, py: Python<'_>, hand_over: u64) -> Result<Counted, Refusal> {
+    pub(crate) fn device_view(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        hand_over: u64,
+    ) -> Result<Counted, Refusal> {
         self.locked(Some(py), |state| state.open_device_view(&self.views, hand_over))?;
         Ok(Counted::new(Arc::clone(self)))
     }
@@ -156,7 +174,11 @@ impl Inner {
     }
 
     /// An operand of a job, when it is the CPU's and has no view: `put` ends that.
-    pub(crate) fn operand(&self, bytes: Range<usize>, direction: Direction) -> Result<Operand, Refusal> {
+    pub(crate) fn operand(
+        &self,
+        bytes: Range<usize>,
+        direction: Direction,
+    ) -> Result<Operand, Refusal> {
         self.locked(None, |state| {
             state.cpu()?;
             state.operand(&self.views, bytes, direction)
@@ -186,18 +208,29 @@ impl Inner {
             // that by `give` and by the end of the hand-over.
             #[allow(unsafe_code, reason = "see above")]
             // (An empty array has a byte of its own.)
-            let buf = unsafe { state.give(&self.views, &port, 0..self.len_bytes.max(1), direction)? };
+            let buf =
+                unsafe { state.give(&self.views, &port, 0..self.len_bytes.max(1), direction)? };
             let address = buf.slice().addr.0;
-            let of = |device_type, ordinal: u32| DlDevice { device_type, device_id: ordinal.cast_signed() };
+            let of = |device_type, ordinal: u32| DlDevice {
+                device_type,
+                device_id: ordinal.cast_signed(),
+            };
             let (device, data, byte_offset) = match (buf.handle(), port.bus) {
                 (Some(object), _) => {
-                    let device_type = if object.api == Api::Vulkan { device::VULKAN } else { device::OPENCL };
+                    let device_type =
+                        if object.api == Api::Vulkan { device::VULKAN } else { device::OPENCL };
                     (of(device_type, object.device_id), object.raw, buf.offset_bytes() as u64)
                 }
                 (None, Bus::Gpu(ordinal)) => (of(device::CUDA, ordinal), address, 0),
                 (None, _) => (of(device::EXT_DEV, 0), address, 0),
             };
-            Ok(Given { address, data, byte_offset, device, number: state.hand_over().unwrap_or_default() })
+            Ok(Given {
+                address,
+                data,
+                byte_offset,
+                device,
+                number: state.hand_over().unwrap_or_default(),
+            })
         })
     }
 
@@ -224,7 +257,11 @@ impl From<contigo_objects::Refusal> for Refusal {
         match refusal {
             Object::Runtime(error) => raised(error),
             Object::Viewed { views } => {
-                let arrays = if views == 1 { "an array (NumPy's, or another framework's by DLPack) is" } else { "arrays are" };
+                let arrays = if views == 1 {
+                    "an array (NumPy's, or another framework's by DLPack) is"
+                } else {
+                    "arrays are"
+                };
                 let text = format!(
                     "{views} view(s): {arrays} still looking at this buffer, and would race the device; delete them first (`del a`)"
                 );

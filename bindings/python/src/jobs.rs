@@ -108,14 +108,19 @@ impl Record {
         Some(match self.end.get()? {
             End::Done(completion) => Ok(*completion),
             End::Failed(error, text) => Err(raised_as(*error, text.clone())),
-            End::Cancelled => Err(refused("cancelled: the device was stopped before this job ended")),
+            End::Cancelled => {
+                Err(refused("cancelled: the device was stopped before this job ended"))
+            }
         })
     }
 
     /// All buffers that could come back did.
     fn ends(&self, end: End, unsynced: Option<Error>) {
         let end = match unsynced {
-            Some(error) => End::Failed(error, format!("{error}; a buffer stays the device's: sync_from_device()")),
+            Some(error) => End::Failed(
+                error,
+                format!("{error}; a buffer stays the device's: sync_from_device()"),
+            ),
             None => end,
         };
         // Once: it was in flight until now.
@@ -212,25 +217,44 @@ impl Jobs {
     pub(crate) fn take_back(&mut self, taker: &Taker) -> Vec<Arc<Record>> {
         let mut back: Vec<_> = taken_out(&mut self.left, |record| record.is_of(taker));
         if back.iter().any(|record| record.is_lost()) {
-            self.faults.iter_mut().filter(|fault| taker.is(&fault.taker)).for_each(|fault| fault.is_taken_back = true);
+            self.faults
+                .iter_mut()
+                .filter(|fault| taker.is(&fault.taker))
+                .for_each(|fault| fault.is_taken_back = true);
         }
         back.sort_by_key(|record| record.serial);
         back
     }
 
     /// Takes all buffers, or none, and gives the device a job.
-    pub(crate) fn push(&mut self, given: Vec<Given>, words: &[u32], taker: Option<&Taker>) -> Result<Arc<Record>, Refusal> {
+    pub(crate) fn push(
+        &mut self,
+        given: Vec<Given>,
+        words: &[u32],
+        taker: Option<&Taker>,
+    ) -> Result<Arc<Record>, Refusal> {
         if given.len() > contigo::job::MAX_OPERANDS {
-            return Err(of_class("Buffer", format!("{} operands: a job has {} at most", given.len(), contigo::job::MAX_OPERANDS)));
+            return Err(of_class(
+                "Buffer",
+                format!(
+                    "{} operands: a job has {} at most",
+                    given.len(),
+                    contigo::job::MAX_OPERANDS
+                ),
+            ));
         }
         if let Some(taker) = taker
             && self.untaken_of(taker) >= UNTAKEN
         {
-            let text = format!("{UNTAKEN} jobs of this queue have ended, and are not taken: next() and take_back() give them");
+            let text = format!(
+                "{UNTAKEN} jobs of this queue have ended, and are not taken: next() and take_back() give them"
+            );
             return Err(of_class("Memory", text));
         }
         // No one looks for the jobs of a queue that is gone.
-        if self.in_flight() == self.depth() && self.records().any(|record| record.is_kept() && !record.is_wanted()) {
+        if self.in_flight() == self.depth()
+            && self.records().any(|record| record.is_kept() && !record.is_wanted())
+        {
             self.look(Duration::ZERO)?;
         }
         let queue = self.ledger.queue();
@@ -240,8 +264,16 @@ impl Jobs {
         let serial = self.pushed + 1;
         let (at, flight, _) = self.ledger.open(serial).map_err(raised)?;
         self.pushed = serial;
-        let (buffers, parts): (Vec<_>, Vec<_>) = given.into_iter().map(|(buffer, bytes, direction)| (buffer, (bytes, direction))).unzip();
-        let record = Arc::new(Record { buffers, taker: taker.map(Taker::name), serial, end: OnceLock::new() });
+        let (buffers, parts): (Vec<_>, Vec<_>) = given
+            .into_iter()
+            .map(|(buffer, bytes, direction)| (buffer, (bytes, direction)))
+            .unzip();
+        let record = Arc::new(Record {
+            buffers,
+            taker: taker.map(Taker::name),
+            serial,
+            end: OnceLock::new(),
+        });
         flight.record = Some(Arc::clone(&record));
         let mut operands = Operands::new();
         for (index, (inner, (bytes, direction))) in record.inners().zip(parts).enumerate() {
@@ -252,7 +284,10 @@ impl Jobs {
                     self.ledger.refuse(at, &mut operands);
                     let twice = record.inners().take(index).any(|other| Arc::ptr_eq(other, inner));
                     return Err(if twice {
-                        of_class("Buffer", "one buffer as two operands of a job: each takes its own")
+                        of_class(
+                            "Buffer",
+                            "one buffer as two operands of a job: each takes its own",
+                        )
                     } else {
                         refusal
                     });
@@ -261,7 +296,9 @@ impl Jobs {
         }
         match self.ledger.submit(at, &mut operands, words) {
             Ok(()) => {
-                self.faults.retain(|fault| !fault.is_taken_back || taker.is_none_or(|taker| !taker.is(&fault.taker)));
+                self.faults.retain(|fault| {
+                    !fault.is_taken_back || taker.is_none_or(|taker| !taker.is(&fault.taker))
+                });
                 Ok(record)
             }
             Err(refused) => {
@@ -275,7 +312,10 @@ impl Jobs {
                     others.extend(other.taker.clone().filter(|_| !other.is_beside(&record)));
                 });
                 let stopped = self.left.len() > before;
-                others.into_iter().filter(|_| stopped).for_each(|taker| self.fails(taker, Some((refused.cause, text.clone()))));
+                others
+                    .into_iter()
+                    .filter(|_| stopped)
+                    .for_each(|taker| self.fails(taker, Some((refused.cause, text.clone()))));
                 Err(raised_as(refused.error, text))
             }
         }
@@ -291,13 +331,17 @@ impl Jobs {
             }
             Err(failed) => {
                 let (text, mut takers) = (failed.to_string(), Vec::new());
-                self.collect(&End::Failed(failed.cause, text.clone()), |record| takers.extend(record.taker.clone()));
+                self.collect(&End::Failed(failed.cause, text.clone()), |record| {
+                    takers.extend(record.taker.clone())
+                });
                 // It would not stop. The jobs that ended all the same have come out.
                 if self.ledger.queue().is_stopped() {
                     return Err(raised_as(failed.error, text));
                 }
                 // Also where all of them ended well before the stop: then no job says it.
-                takers.into_iter().for_each(|taker| self.fails(taker, Some((failed.error, text.clone()))));
+                takers
+                    .into_iter()
+                    .for_each(|taker| self.fails(taker, Some((failed.error, text.clone()))));
                 Ok(true)
             }
         }
@@ -315,16 +359,22 @@ impl Jobs {
     /// Takes the ends out of the ledger: `lost` is that of a job that the device did not report.
     fn collect(&mut self, lost: &End, mut each: impl FnMut(&Record)) {
         let device = self.ledger.queue().driver().name();
-        while let Some((flight, end)) = self.ledger.take_first(|flight, end| (mem::take(flight), end)) {
+        while let Some((flight, end)) =
+            self.ledger.take_first(|flight, end| (mem::take(flight), end))
+        {
             let Flight { record: Some(record), unsynced } = flight else { continue };
             each(&record);
             let (end, is_lost) = match end {
-                contigo_objects::End::Reported(Completion { failed: Some(what), status, .. }) => {
+                contigo_objects::End::Reported(Completion {
+                    failed: Some(what), status, ..
+                }) => {
                     let error = Error::Fault { device, status, what };
                     (End::Failed(error, error.to_string()), false)
                 }
                 contigo_objects::End::Reported(completion) => (End::Done(completion), false),
-                contigo_objects::End::Fault(_) | contigo_objects::End::Cancelled => (lost.clone(), true),
+                contigo_objects::End::Fault(_) | contigo_objects::End::Cancelled => {
+                    (lost.clone(), true)
+                }
             };
             record.ends(end, unsynced);
             match (record.is_wanted(), is_lost) {
@@ -340,10 +390,14 @@ impl Jobs {
         if taker.strong_count() == 0 {
             return;
         }
-        let has_lost = self.left.iter().any(|record| record.is_lost() && record.taker.as_ref().is_some_and(|own| own.ptr_eq(&taker)));
+        let has_lost = self.left.iter().any(|record| {
+            record.is_lost() && record.taker.as_ref().is_some_and(|own| own.ptr_eq(&taker))
+        });
         match self.faults.iter_mut().find(|fault| fault.taker.ptr_eq(&taker)) {
             // Its jobs were taken back, and this one's were not.
-            Some(fault) if fault.is_taken_back => (fault.why, fault.has_lost, fault.is_taken_back) = (why, has_lost, false),
+            Some(fault) if fault.is_taken_back => {
+                (fault.why, fault.has_lost, fault.is_taken_back) = (why, has_lost, false)
+            }
             Some(_) => {}
             None => self.faults.push(Fault { taker, why, has_lost, is_taken_back: false }),
         }
@@ -354,7 +408,9 @@ impl Jobs {
         if let Some(at) = self.ended.iter().position(|record| record.is_of(taker)) {
             return Ok(self.ended.remove(at));
         }
-        let Some(at) = self.faults.iter().position(|fault| taker.is(&fault.taker)) else { return Ok(None) };
+        let Some(at) = self.faults.iter().position(|fault| taker.is(&fault.taker)) else {
+            return Ok(None);
+        };
         Err(match self.faults.swap_remove(at).why {
             Some((error, text)) => raised_as(error, text),
             None => refused(
@@ -370,8 +426,14 @@ impl Jobs {
         self.ended.retain(|other| !Arc::ptr_eq(other, record));
         self.left.retain(|other| !Arc::ptr_eq(other, record));
         let was_left = self.left.len() < before;
-        if was_left && record.is_lost() && !self.left.iter().any(|other| other.is_beside(record) && other.is_lost()) {
-            self.faults.retain(|fault| !fault.has_lost || record.taker.as_ref().is_none_or(|taker| !taker.ptr_eq(&fault.taker)));
+        if was_left
+            && record.is_lost()
+            && !self.left.iter().any(|other| other.is_beside(record) && other.is_lost())
+        {
+            self.faults.retain(|fault| {
+                !fault.has_lost
+                    || record.taker.as_ref().is_none_or(|taker| !taker.ptr_eq(&fault.taker))
+            });
         }
     }
 
@@ -393,8 +455,13 @@ impl Jobs {
             self.look_behind();
         }
         self.collect(&End::Cancelled, |_| ());
-        let cancelled: Vec<_> =
-            self.left.iter().skip(before).filter(|record| tell(record)).filter_map(|record| record.taker.clone()).collect();
+        let cancelled: Vec<_> = self
+            .left
+            .iter()
+            .skip(before)
+            .filter(|record| tell(record))
+            .filter_map(|record| record.taker.clone())
+            .collect();
         cancelled.into_iter().for_each(|taker| self.fails(taker, None));
         stopped.map_err(raised)
     }
@@ -429,7 +496,8 @@ fn taken_out<From: Default + Extend<Arc<Record>> + IntoIterator<Item = Arc<Recor
     from: &mut From,
     which: impl Fn(&Record) -> bool,
 ) -> Vec<Arc<Record>> {
-    let (out, rest): (Vec<_>, Vec<_>) = mem::take(from).into_iter().partition(|record| which(record));
+    let (out, rest): (Vec<_>, Vec<_>) =
+        mem::take(from).into_iter().partition(|record| which(record));
     from.extend(rest);
     out
 }

@@ -1,4 +1,8 @@
-#![allow(unsafe_code, clippy::disallowed_types, reason = "the one place of locks; a kept object is taken out when it is dropped")]
+#![allow(
+    unsafe_code,
+    clippy::disallowed_types,
+    reason = "the one place of locks; a kept object is taken out when it is dropped"
+)]
 //! The locks of this crate, all of them.
 //!
 //! Who holds one never waits for Python: building an exception, or dropping an object whose
@@ -30,7 +34,23 @@ pub(crate) trait Plain {}
 macro_rules! plain {
     ($($plain:ty),+) => { $(impl Plain for $plain {})+ };
 }
-plain!((), bool, i32, u32, u64, usize, str, [u8], contigo_objects::Refusal, Error, CpuBuf, Operand, QueueCounts, OpenDevice, AnyModule);
+plain!(
+    (),
+    bool,
+    i32,
+    u32,
+    u64,
+    usize,
+    str,
+    [u8],
+    contigo_objects::Refusal,
+    Error,
+    CpuBuf,
+    Operand,
+    QueueCounts,
+    OpenDevice,
+    AnyModule
+);
 impl<T: Plain + ?Sized> Plain for &'static T {}
 impl<T: Plain> Plain for Option<T> {}
 impl<T: Plain> Plain for Vec<T> {}
@@ -55,7 +75,11 @@ impl<T> Lock<T> {
     }
 
     /// The same. A thread that has to wait lets other threads of Python go on meanwhile.
-    pub(crate) fn with_py<R: Plain + Send>(&self, py: Python<'_>, act: impl FnOnce(&mut T) -> R + Send) -> R
+    pub(crate) fn with_py<R: Plain + Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut T) -> R + Send,
+    ) -> R
     where
         T: Send,
     {

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "the values that a child of fork has of its parent are not dropped there")]
+#![allow(
+    unsafe_code,
+    reason = "the values that a child of fork has of its parent are not dropped there"
+)]
 //! A value that belongs to the process that made it. A child of fork finds it too, and neither uses
 //! nor drops it.
 

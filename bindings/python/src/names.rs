@@ -16,18 +16,25 @@ use std::path::{PathBuf, absolute};
 /// Reads a name of memory. Another text is answered with what to write, and with what this machine
 /// has.
 pub(crate) fn memory(text: &str) -> Result<MemoryName, Refusal> {
-    text.parse().map_err(|error: NameError| raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().memory_answer())))
+    text.parse().map_err(|error: NameError| {
+        raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().memory_answer()))
+    })
 }
 
 /// The same for a device.
 pub(crate) fn device(text: &str) -> Result<DeviceName, Refusal> {
-    text.parse().map_err(|error: NameError| raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().device_answer())))
+    text.parse().map_err(|error: NameError| {
+        raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().device_answer()))
+    })
 }
 
 /// A port's name for good: an error names its port, and may outlive it.
 pub(crate) fn kept(text: &str) -> Result<&'static str, Refusal> {
     if text.len() > NAME_BYTES {
-        return Err(Refusal::Value(format!("{text}: a port's name has {NAME_BYTES} bytes at most, and this one has {}", text.len())));
+        return Err(Refusal::Value(format!(
+            "{text}: a port's name has {NAME_BYTES} bytes at most, and this one has {}",
+            text.len()
+        )));
     }
     keep(text).map_err(|full| Refusal::Value(format!("{text}: {full}")))
 }
@@ -37,9 +44,15 @@ pub(crate) fn driver(name: &str) -> PyResult<&'static DriverRow> {
     row(name).map_err(|_| {
         let mut known = Vec::new();
         each_row(|row| known.push(format!("{} ({})", row.name, row.help)));
-        let file =
-            if name.contains('/') || name.ends_with(".so") { "; one in a file is loaded first, by contigo.load_driver(path)" } else { "" };
-        PyValueError::new_err(format!("there is no driver {name:?}{file}; there are: {}", known.join("; ")))
+        let file = if name.contains('/') || name.ends_with(".so") {
+            "; one in a file is loaded first, by contigo.load_driver(path)"
+        } else {
+            ""
+        };
+        PyValueError::new_err(format!(
+            "there is no driver {name:?}{file}; there are: {}",
+            known.join("; ")
+        ))
     })
 }
 
@@ -55,10 +68,12 @@ pub(crate) fn driver(name: &str) -> PyResult<&'static DriverRow> {
 /// is a driver of that name.
 #[pyfunction]
 pub(crate) fn load_driver(py: Python<'_>, path: PathBuf) -> Result<&'static str, Refusal> {
-    const NO_LIBRARY: Error = Error::NoLibrary { name: "the driver's file", fix: "see what the loader says" };
+    const NO_LIBRARY: Error =
+        Error::NoLibrary { name: "the driver's file", fix: "see what the loader says" };
     let load = || {
         // The loader looks for a name without a folder elsewhere.
-        let path = absolute(&path).map_err(|error| LoadError::Library(format!("{}: {error}", path.display())))?;
+        let path = absolute(&path)
+            .map_err(|error| LoadError::Library(format!("{}: {error}", path.display())))?;
         // SAFETY: the program's promise, above.
         unsafe { contigo_objects::load_driver(&path) }
     };
@@ -81,12 +96,21 @@ pub(crate) fn load_driver(py: Python<'_>, path: PathBuf) -> Result<&'static str,
 #[pyfunction]
 pub(crate) fn inventory(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let (here, list) = (Inventory::here(), PyList::empty(py));
-    here.memories().try_for_each(|entry| list.append(described(py, "memory", &entry, entry.name.map(|name| name.help()))?))?;
-    here.devices().try_for_each(|entry| list.append(described(py, "device", &entry, entry.name.map(|name| name.help()))?))?;
+    here.memories().try_for_each(|entry| {
+        list.append(described(py, "memory", &entry, entry.name.map(|name| name.help()))?)
+    })?;
+    here.devices().try_for_each(|entry| {
+        list.append(described(py, "device", &entry, entry.name.map(|name| name.help()))?)
+    })?;
     Ok(list)
 }
 
-fn described<'py, N: ToString>(py: Python<'py>, what: &str, entry: &Entry<N>, help: Option<&str>) -> PyResult<Bound<'py, PyDict>> {
+fn described<'py, N: ToString>(
+    py: Python<'py>,
+    what: &str,
+    entry: &Entry<N>,
+    help: Option<&str>,
+) -> PyResult<Bound<'py, PyDict>> {
     let state = match (&entry.name, entry.why) {
         (None, _) => "absent",
         (Some(_), Some(_)) => "blocked",

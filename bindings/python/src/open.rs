@@ -22,7 +22,10 @@ impl<T: Plain + Send + Sync> Open<T> {
 
     /// The value.
     pub(crate) fn get(&self) -> Result<Arc<T>, Refusal> {
-        self.value.get()?.with(|value| value.clone()).ok_or_else(|| refused(format!("this {} was closed", self.what)))
+        self.value
+            .get()?
+            .with(|value| value.clone())
+            .ok_or_else(|| refused(format!("this {} was closed", self.what)))
     }
 
     /// Lets go of it; a second call does nothing.

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "ports and stops are the program's word, which Device's documentation asks for")]
+#![allow(
+    unsafe_code,
+    reason = "ports and stops are the program's word, which Device's documentation asks for"
+)]
 //! An opened device: its ports, its owner, and the stop that is left with the kernel.
 
 use crate::{
@@ -35,12 +38,22 @@ impl crate::lock::Plain for Opening {}
 
 impl Opening {
     pub(crate) fn of(name: &DeviceName) -> Result<Self, Refusal> {
-        let opened = name.open().map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().device_error(name, error))))?;
-        Ok(Self { device: opened, modules: Lock::new(Vec::new()), drivers_stop: AtomicBool::new(false) })
+        let opened = name.open().map_err(|error| {
+            raised_as(error, format!("{name}: {}", Inventory::here().device_error(name, error)))
+        })?;
+        Ok(Self {
+            device: opened,
+            modules: Lock::new(Vec::new()),
+            drivers_stop: AtomicBool::new(false),
+        })
     }
 
     /// The code of `image`, which `load` loads where the device has not got it yet.
-    pub(crate) fn module(&self, image: &[u8], load: impl FnOnce() -> Result<AnyModule, Refusal> + Send) -> Result<Arc<AnyModule>, Refusal> {
+    pub(crate) fn module(
+        &self,
+        image: &[u8],
+        load: impl FnOnce() -> Result<AnyModule, Refusal> + Send,
+    ) -> Result<Arc<AnyModule>, Refusal> {
         self.modules.with(|modules| {
             if let Some((_, module)) = modules.iter().find(|(known, _)| **known == *image) {
                 return Ok(module.clone());
@@ -53,8 +66,14 @@ impl Opening {
 
     /// The device, for one owner at a time, behind `port` where no kernel says it.
     pub(crate) fn attached(&self, port: Option<Wiring>, how: Attach) -> contigo::Result<AnyDevice> {
-        const UNUSED: Port =
-            Port { name: "unused", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+        const UNUSED: Port = Port {
+            name: "unused",
+            bus: Bus::Soc,
+            offset: 0,
+            addr_bits: 32,
+            window: (0, u32::MAX as u64),
+            coherent: false,
+        };
         let device = &self.device;
         match port {
             // SAFETY: the program named the port, and its documentation says that it promises it.
@@ -100,14 +119,15 @@ pub(crate) fn held(error: Error) -> Refusal {
 
 /// A step of `Device.leave_stop`.
 pub(crate) fn stop_step(step: &Bound<'_, PyTuple>) -> PyResult<StopStep> {
-    const FORM: &str =
-        "a step is (\"write\", offset, value[, mask]), (\"until\" or \"while\", offset, value, mask, seconds), or (\"else\",)";
+    const FORM: &str = "a step is (\"write\", offset, value[, mask]), (\"until\" or \"while\", offset, value, mask, seconds), or (\"else\",)";
     let wrong = || PyValueError::new_err(format!("{step}: {FORM}"));
     let kind: String = step.get_item(0).and_then(|kind| kind.extract()).map_err(|_| wrong())?;
-    let word = |at: usize| step.get_item(at).and_then(|word| word.extract::<u32>()).map_err(|_| wrong());
+    let word =
+        |at: usize| step.get_item(at).and_then(|word| word.extract::<u32>()).map_err(|_| wrong());
     let offset = || word(1).map(|offset| offset as usize);
     let timeout_us = || -> PyResult<u32> {
-        let timeout = limit(step.get_item(4).and_then(|seconds| seconds.extract()).map_err(|_| wrong())?)?;
+        let timeout =
+            limit(step.get_item(4).and_then(|seconds| seconds.extract()).map_err(|_| wrong())?)?;
         Ok(contigo::types::timeout_us(timeout).map_err(raised)?)
     };
     match (kind.as_str(), step.len()) {

@@ -41,12 +41,21 @@ impl Operand {
     }
 
     fn __repr__(&self) -> String {
-        format!("contigo.Operand(nbytes={}, offset={}, direction={:?})", self.bytes.len(), self.bytes.start, self.direction())
+        format!(
+            "contigo.Operand(nbytes={}, offset={}, direction={:?})",
+            self.bytes.len(),
+            self.bytes.start,
+            self.direction()
+        )
     }
 }
 
 /// Reads the operand number `index` of `specs` that a job is given: a buffer, or a part of one.
-pub(crate) fn given(object: &Bound<'_, PyAny>, index: usize, specs: &[OperandSpec]) -> PyResult<Given> {
+pub(crate) fn given(
+    object: &Bound<'_, PyAny>,
+    index: usize,
+    specs: &[OperandSpec],
+) -> PyResult<Given> {
     if let Ok(buffer) = object.cast::<Buffer>() {
         // One operand too many is refused with all of them.
         let direction = specs.get(index).map_or(Direction::Bidirectional, |spec| spec.direction);

@@ -25,13 +25,26 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(memory: &Arc<Memory>, dims: &[i64], dtype: Dtype, slots: usize, align: usize) -> PyResult<Self> {
+    pub(crate) fn new(
+        memory: &Arc<Memory>,
+        dims: &[i64],
+        dtype: Dtype,
+        slots: usize,
+        align: usize,
+    ) -> PyResult<Self> {
         let region = memory.region()?;
         let shape = Shape::new(dims).map_err(raised)?;
         let len_bytes = shape.len_bytes(dtype.dlpack.bytes().map_err(raised)?).map_err(raised)?;
         if !(1..=MAX_SLOTS).contains(&slots) {
             let (value, max) = (slots as u64, MAX_SLOTS as u64);
-            return Err(raised(Error::Argument { name: "slots", value, min: 1, max, multiple_of: 1 }).into());
+            return Err(raised(Error::Argument {
+                name: "slots",
+                value,
+                min: 1,
+                max,
+                multiple_of: 1,
+            })
+            .into());
         }
         // Each slot begins where the first does: at a multiple of `align`, and of a line.
         let align = Align::new(align).map_err(raised)?.max(region.line());
@@ -39,15 +52,27 @@ impl Pool {
         // room to begin the array later.
         let room = if align > Align::DLPACK { align.bytes() } else { 0 };
         let slot_bytes = len_bytes.max(1).checked_add(room).and_then(|bytes| align.round_up(bytes));
-        let slot_bytes =
-            slot_bytes.ok_or_else(|| raised(Error::Exhausted { need_bytes: usize::MAX, capacity_bytes: region.len_bytes() }))?;
+        let slot_bytes = slot_bytes.ok_or_else(|| {
+            raised(Error::Exhausted { need_bytes: usize::MAX, capacity_bytes: region.len_bytes() })
+        })?;
         let pool = region.pool(slots, slot_bytes).map_err(raised)?;
         let first = pool.take().map(|mut buf| buf.as_mut_ptr().addr()).map_err(raised)?;
         let skip = first.next_multiple_of(align.bytes()) - first;
         if skip > room {
-            return Err(raised(Error::Exhausted { need_bytes: slot_bytes * slots + skip, capacity_bytes: region.len_bytes() }).into());
+            return Err(raised(Error::Exhausted {
+                need_bytes: slot_bytes * slots + skip,
+                capacity_bytes: region.len_bytes(),
+            })
+            .into());
         }
-        Ok(Self { memory: Arc::clone(memory), slots: Mine::new(pool), count: slots, skip, shape, dtype })
+        Ok(Self {
+            memory: Arc::clone(memory),
+            slots: Mine::new(pool),
+            count: slots,
+            skip,
+            shape,
+            dtype,
+        })
     }
 }
 
@@ -79,7 +104,10 @@ impl Pool {
     }
 
     fn __repr__(&self) -> String {
-        let free = self.free().map_or_else(|_| "another process's".into(), |free| format!("{free} of {} free", self.count));
+        let free = self.free().map_or_else(
+            |_| "another process's".into(),
+            |free| format!("{free} of {} free", self.count),
+        );
         format!("contigo.Pool(shape={:?}, dtype={}, {free})", self.shape.dims(), self.dtype.name)
     }
 

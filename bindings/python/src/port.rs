@@ -18,8 +18,7 @@ pub(crate) struct Wiring(pub(crate) Port);
 
 impl Wiring {
     /// For messages.
-    pub(crate) const FORM: &'static str =
-        "port=\"zynq-hp0\" (contigo boards lists the names), or port=(name, offset, address bits, coherent)";
+    pub(crate) const FORM: &'static str = "port=\"zynq-hp0\" (contigo boards lists the names), or port=(name, offset, address bits, coherent)";
 
     fn called(name: &str) -> PyResult<Self> {
         contigo_boards::port(name).map(Self).ok_or_else(|| {
@@ -40,8 +39,17 @@ impl FromPyObject<'_, '_> for Wiring {
         if let Ok(name) = object.extract::<String>() {
             return Self::called(&name);
         }
-        if let Ok((name, offset, addr_bits, coherent, first, last)) = object.extract::<(String, u64, u32, bool, u64, u64)>() {
-            return Ok(Self(Port { name: names::kept(&name)?, bus: Bus::Soc, offset, addr_bits, window: (first, last), coherent }));
+        if let Ok((name, offset, addr_bits, coherent, first, last)) =
+            object.extract::<(String, u64, u32, bool, u64, u64)>()
+        {
+            return Ok(Self(Port {
+                name: names::kept(&name)?,
+                bus: Bus::Soc,
+                offset,
+                addr_bits,
+                window: (first, last),
+                coherent,
+            }));
         }
         let (name, offset, addr_bits, coherent) = object
             .extract::<(String, u64, u32, bool)>()
@@ -52,5 +60,8 @@ impl FromPyObject<'_, '_> for Wiring {
 }
 
 pub(crate) fn no_port() -> Refusal {
-    refused(format!("this region has no port: open it with the one that the accelerator's master is wired to, {}", Wiring::FORM))
+    refused(format!(
+        "this region has no port: open it with the one that the accelerator's master is wired to, {}",
+        Wiring::FORM
+    ))
 }

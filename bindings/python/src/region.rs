@@ -50,8 +50,15 @@ impl crate::lock::Plain for Memory {}
 impl Memory {
     /// Opens it, from `device` or alone. Without `bytes`, a smaller block whose size is fixed is
     /// taken as it is.
-    fn open(name: &MemoryName, device: Option<&OpenDevice>, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Arc<Self>> {
-        let open = |len_bytes| device.map_or_else(|| name.open(len_bytes), |device| device.memory(name, len_bytes));
+    fn open(
+        name: &MemoryName,
+        device: Option<&OpenDevice>,
+        bytes: Option<usize>,
+        port: Option<Wiring>,
+    ) -> PyResult<Arc<Self>> {
+        let open = |len_bytes| {
+            device.map_or_else(|| name.open(len_bytes), |device| device.memory(name, len_bytes))
+        };
         let opened = match (open(bytes.unwrap_or(DEFAULT_BYTES)), bytes) {
             (Err(Error::BlockSize { len_bytes, .. }), None) => open(len_bytes),
             (opened, _) => opened,
@@ -60,11 +67,17 @@ impl Memory {
             let first_byte = memory.mapping().cpu.addr().get();
             Ok((contigo::Region::with(memory, Requirements::default(), LIMITS)?, first_byte))
         });
-        let (region, first_byte) =
-            region.map_err(|error| raised_as(error, format!("{name}: {}", Inventory::here().memory_error(name, error))))?;
-        let given = port.map(|Wiring(port)| device.map_or(port, |device| device.seen_through(port)));
+        let (region, first_byte) = region.map_err(|error| {
+            raised_as(error, format!("{name}: {}", Inventory::here().memory_error(name, error)))
+        })?;
+        let given =
+            port.map(|Wiring(port)| device.map_or(port, |device| device.seen_through(port)));
         Ok(Arc::new(Self {
-            device_type: if region.name().starts_with("cuda") { device::CUDA_HOST } else { device::CPU },
+            device_type: if region.name().starts_with("cuda") {
+                device::CUDA_HOST
+            } else {
+                device::CPU
+            },
             region: Mine::new(region),
             port: given.or_else(|| device.and_then(OpenDevice::port)),
             first_byte,
@@ -81,10 +94,14 @@ impl Memory {
 fn dims(shape: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let dims = match shape.extract::<i64>() {
         Ok(dim) => vec![dim],
-        Err(_) => shape.cast::<PyTuple>().map_or_else(|_| shape.extract::<Vec<i64>>(), |tuple| tuple.extract())?,
+        Err(_) => shape
+            .cast::<PyTuple>()
+            .map_or_else(|_| shape.extract::<Vec<i64>>(), |tuple| tuple.extract())?,
     };
     match dims.iter().find(|dim| **dim < 0) {
-        Some(dim) => Err(PyValueError::new_err(format!("shape {shape}: a dimension is 0 or more elements, and not {dim}"))),
+        Some(dim) => Err(PyValueError::new_err(format!(
+            "shape {shape}: a dimension is 0 or more elements, and not {dim}"
+        ))),
         None => Ok(dims),
     }
 }
@@ -105,12 +122,22 @@ impl Region {
     pub(crate) fn driver_memory(&self, len_bytes: usize) -> Result<contigo::CpuBuf, Refusal> {
         let memory = self.memory.get()?;
         let region = memory.region()?;
-        let too_large = Error::Exhausted { need_bytes: len_bytes, capacity_bytes: region.len_bytes() };
-        Align::PAGE.round_up(len_bytes).ok_or(too_large).and_then(|len_bytes| region.alloc(len_bytes, Align::PAGE)).map_err(raised)
+        let too_large =
+            Error::Exhausted { need_bytes: len_bytes, capacity_bytes: region.len_bytes() };
+        Align::PAGE
+            .round_up(len_bytes)
+            .ok_or(too_large)
+            .and_then(|len_bytes| region.alloc(len_bytes, Align::PAGE))
+            .map_err(raised)
     }
 
     /// `name`, from `device`, or from the device that it belongs to, which is opened.
-    pub(crate) fn open(name: &str, device: Option<&Opening>, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Self> {
+    pub(crate) fn open(
+        name: &str,
+        device: Option<&Opening>,
+        bytes: Option<usize>,
+        port: Option<Wiring>,
+    ) -> PyResult<Self> {
         // Before anything is opened: the process that asks first is the owner, and no child is.
         same_process().map_err(raised)?;
         let name = names::memory(name)?;
@@ -134,7 +161,11 @@ impl Region {
 /// it.
 #[pyfunction]
 #[pyo3(signature = (name, bytes=None, *, port=None))]
-pub(crate) fn open_memory(name: &str, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Region> {
+pub(crate) fn open_memory(
+    name: &str,
+    bytes: Option<usize>,
+    port: Option<Wiring>,
+) -> PyResult<Region> {
     Region::open(name, None, bytes, port)
 }
 
@@ -144,14 +175,26 @@ impl Region {
     /// NumPy's type, in this machine's byte order; `align` in bytes. Its elements are what its last
     /// owner left; `zeroed` clears them.
     #[pyo3(signature = (shape, dtype=Dtype::WORDS, *, align=256, zeroed=true), text_signature = "(shape, dtype=\"uint32\", *, align=256, zeroed=True)")]
-    fn allocate(&self, shape: &Bound<'_, PyAny>, dtype: Dtype, align: usize, zeroed: bool) -> PyResult<Buffer> {
+    fn allocate(
+        &self,
+        shape: &Bound<'_, PyAny>,
+        dtype: Dtype,
+        align: usize,
+        zeroed: bool,
+    ) -> PyResult<Buffer> {
         Buffer::new(&self.memory.get()?, &dims(shape)?, dtype, align, zeroed)
     }
 
     /// `slots` equal arrays of this memory, 1 to 1,024: frames that are taken and come back, at
     /// full rate. `shape`, `dtype` and `align` as `allocate` has them.
     #[pyo3(signature = (shape, dtype, slots, *, align=256))]
-    fn pool(&self, shape: &Bound<'_, PyAny>, dtype: Dtype, slots: usize, align: usize) -> PyResult<Pool> {
+    fn pool(
+        &self,
+        shape: &Bound<'_, PyAny>,
+        dtype: Dtype,
+        slots: usize,
+        align: usize,
+    ) -> PyResult<Pool> {
         Pool::new(&self.memory.get()?, &dims(shape)?, dtype, slots, align)
     }
 
@@ -180,7 +223,9 @@ impl Region {
     /// of either kind.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = self.memory.get()?.region()?.stats();
-        Ok(crate::shared::fields!(py, stats => bytes_copied, bytes_synced_for_device, bytes_synced_for_cpu, syncs, carves))
+        Ok(
+            crate::shared::fields!(py, stats => bytes_copied, bytes_synced_for_device, bytes_synced_for_cpu, syncs, carves),
+        )
     }
 
     /// Lets go of it. The memory goes with the last of its arrays, pools and drivers.

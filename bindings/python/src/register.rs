@@ -16,7 +16,9 @@ pub(crate) fn word(registers: &impl Mmio, offset: usize) -> Result<u32, Refusal>
 pub(crate) fn inside(registers: &impl Mmio, offset: usize) -> Result<(), Refusal> {
     let len_bytes = registers.len_bytes();
     if !offset.is_multiple_of(4) || offset >= len_bytes {
-        let text = format!("no register is at {offset:#x}: they are at multiples of 4, below {len_bytes:#x}");
+        let text = format!(
+            "no register is at {offset:#x}: they are at multiples of 4, below {len_bytes:#x}"
+        );
         return Err(Refusal::Value(text));
     }
     Ok(())
@@ -30,6 +32,7 @@ pub(crate) fn as_it_is(vfio: &Vfio, window: u8, offset: usize) -> Result<u32, Re
         Err(Error::Busy)
     };
     // SAFETY: `look` never returns Ok, so the device never may master the bus.
-    let refused = unsafe { VfioDevice::open_unreset(vfio, window, Interrupt::Polled, look) }.map(drop);
+    let refused =
+        unsafe { VfioDevice::open_unreset(vfio, window, Interrupt::Polled, look) }.map(drop);
     read.unwrap_or_else(|| Err(raised(refused.err().unwrap_or(Error::Busy))))
 }

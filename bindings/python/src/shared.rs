@@ -46,7 +46,11 @@ impl<T: Send> Shared<T> {
     }
 
     /// Lets `act` use it, for something short, which calls nothing of Python's (lock.rs).
-    pub(crate) fn with<R: Plain + Send>(&self, py: Python<'_>, act: impl FnOnce(&mut T) -> R + Send) -> R {
+    pub(crate) fn with<R: Plain + Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut T) -> R + Send,
+    ) -> R {
         if self.may_stall {
             return self.detached(py, act);
         }
@@ -57,7 +61,11 @@ impl<T: Send> Shared<T> {
     }
 
     /// The same for what takes longer: other threads of Python go on.
-    pub(crate) fn detached<R: Plain + Send>(&self, py: Python<'_>, act: impl FnOnce(&mut T) -> R + Send) -> R {
+    pub(crate) fn detached<R: Plain + Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut T) -> R + Send,
+    ) -> R {
         py.detach(|| self.waits(act))
     }
 
@@ -97,7 +105,8 @@ impl<T: Send> Shared<T> {
 
 /// A limit in seconds, as Python says it: 0 is one look, and an hour is the most.
 pub(crate) fn limit(timeout_s: f64) -> Result<Duration, Refusal> {
-    let limit = Duration::try_from_secs_f64(timeout_s).map_err(|_| Refusal::Value(format!("timeout={timeout_s}: {LIMIT}")))?;
+    let limit = Duration::try_from_secs_f64(timeout_s)
+        .map_err(|_| Refusal::Value(format!("timeout={timeout_s}: {LIMIT}")))?;
     contigo::types::timeout_us(limit).map_err(raised)?;
     Ok(limit)
 }
@@ -107,7 +116,11 @@ const LIMIT: &str = "seconds, from 0 to 3600; every wait has a limit";
 /// A limit of an argument: a number, and never `None`, which other packages wait for ever by.
 pub(crate) fn seconds(timeout: &Bound<'_, PyAny>) -> PyResult<f64> {
     timeout.extract().map_err(|error: PyErr| {
-        if error.is_instance_of::<PyTypeError>(timeout.py()) { PyTypeError::new_err(format!("timeout={timeout}: {LIMIT}")) } else { error }
+        if error.is_instance_of::<PyTypeError>(timeout.py()) {
+            PyTypeError::new_err(format!("timeout={timeout}: {LIMIT}"))
+        } else {
+            error
+        }
     })
 }
 

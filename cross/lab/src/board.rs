@@ -142,12 +142,17 @@ fn tree() -> String {
 impl Board {
     /// Reads one board's file.
     fn read(name: String, file: &Path) -> Result<Self> {
-        let text = fs::read_to_string(file).with_context(|| format!("board {name}: cannot read {}", file.display()))?;
-        let about: Description = toml::from_str(&text).with_context(|| format!("board {name}: {}", file.display()))?;
+        let text = fs::read_to_string(file)
+            .with_context(|| format!("board {name}: cannot read {}", file.display()))?;
+        let about: Description =
+            toml::from_str(&text).with_context(|| format!("board {name}: {}", file.display()))?;
         let folder = file.parent().unwrap_or(file).to_owned();
         let tree = Some(&about.tree).filter(|tree| *tree != TREE);
-        let scripts = [Some(&about.setup).filter(|script| *script != SETUP), about.then.as_ref(), tree];
-        if let Some(script) = scripts.into_iter().flatten().find(|script| !folder.join(script).is_file()) {
+        let scripts =
+            [Some(&about.setup).filter(|script| *script != SETUP), about.then.as_ref(), tree];
+        if let Some(script) =
+            scripts.into_iter().flatten().find(|script| !folder.join(script).is_file())
+        {
             bail!("board {name}: {}: there is no {script} beside it", file.display());
         }
         if about.kernel.source.is_some() == about.kernel.stock.is_some() {
@@ -166,11 +171,18 @@ impl Board {
     pub(crate) fn named(boards: &Path, wanted: &[String]) -> Result<Vec<Self>> {
         let files = files(boards)?;
         if let Some(unknown) = wanted.iter().find(|name| !files.contains_key(*name)) {
-            bail!("there is no board {unknown}; the boards are: {}", files.into_keys().collect::<Vec<_>>().join(", "));
+            bail!(
+                "there is no board {unknown}; the boards are: {}",
+                files.into_keys().collect::<Vec<_>>().join(", ")
+            );
         }
-        let named = files.into_iter().filter(|(name, _)| wanted.is_empty() || wanted.contains(name));
+        let named =
+            files.into_iter().filter(|(name, _)| wanted.is_empty() || wanted.contains(name));
         let read = named.map(|(name, file)| Self::read(name, &file));
-        read.filter(|board| !wanted.is_empty() || !board.as_ref().is_ok_and(|board| board.about.image.is_some())).collect()
+        read.filter(|board| {
+            !wanted.is_empty() || !board.as_ref().is_ok_and(|board| board.about.image.is_some())
+        })
+        .collect()
     }
 
     pub(crate) fn cpu(&self) -> Cpu {
@@ -210,7 +222,9 @@ fn files(boards: &Path) -> Result<BTreeMap<String, PathBuf>> {
         Ok(files)
     };
     let mut files = BTreeMap::new();
-    for file in listed().with_context(|| format!("cannot read the boards in {}", boards.display()))? {
+    for file in
+        listed().with_context(|| format!("cannot read the boards in {}", boards.display()))?
+    {
         if file.extension().is_some_and(|ending| ending == "toml") {
             let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             if let Some(other) = files.insert(name.clone(), file.clone()) {
@@ -219,7 +233,10 @@ fn files(boards: &Path) -> Result<BTreeMap<String, PathBuf>> {
         }
     }
     if files.is_empty() {
-        bail!("there is no board in {}: a board is a file FOLDER/lab/NAME.toml there", boards.display());
+        bail!(
+            "there is no board in {}: a board is a file FOLDER/lab/NAME.toml there",
+            boards.display()
+        );
     }
     Ok(files)
 }

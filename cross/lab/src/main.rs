@@ -69,10 +69,16 @@ fn run(cli: &Cli) -> Result<ExitCode> {
     interrupt::listen()?;
     match &cli.command {
         Command::Setup(options) => commands::setup::setup(options),
-        Command::Kernel(options) => commands::kernel::kernel(&cli.folder, &cli.kernel_helpers, options),
+        Command::Kernel(options) => {
+            commands::kernel::kernel(&cli.folder, &cli.kernel_helpers, options)
+        }
         Command::Test(options) => commands::test::test(&cli.folder, &cli.kernel_helpers, options),
-        Command::Shell(options) => commands::shell::shell(&cli.folder, &cli.kernel_helpers, options),
-        Command::Line(options) => commands::command::command(&cli.folder, &cli.kernel_helpers, options),
+        Command::Shell(options) => {
+            commands::shell::shell(&cli.folder, &cli.kernel_helpers, options)
+        }
+        Command::Line(options) => {
+            commands::command::command(&cli.folder, &cli.kernel_helpers, options)
+        }
         Command::List(options) => commands::list::list(&cli.folder, options),
     }
 }

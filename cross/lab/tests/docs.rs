@@ -9,6 +9,7 @@ use std::path::Path;
 #[test]
 fn commands_have_its_options() {
     let root = markdown::root(env!("CARGO_MANIFEST_DIR"), 2);
-    let tried = markdown::try_commands(&root, "lab", Path::new(env!("CARGO_BIN_EXE_contigo-lab"))).unwrap();
+    let tried =
+        markdown::try_commands(&root, "lab", Path::new(env!("CARGO_BIN_EXE_contigo-lab"))).unwrap();
     assert!(tried > 3, "{tried} commands");
 }

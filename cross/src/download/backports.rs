@@ -50,7 +50,13 @@ impl<'c> Packages<'c> {
         let Some(release) = &self.release else { return Vec::new() };
         let mut list = OsString::from("Dir::Etc::sourcelist=");
         list.push(home.join(SOURCES));
-        let plain = ["-o", "Dir::Etc::sourceparts=/dev/null", "-o", &format!("APT::Default-Release={release}-backports"), "-o"];
+        let plain = [
+            "-o",
+            "Dir::Etc::sourceparts=/dev/null",
+            "-o",
+            &format!("APT::Default-Release={release}-backports"),
+            "-o",
+        ];
         plain.into_iter().map(OsString::from).chain([list]).collect()
     }
 
@@ -65,11 +71,18 @@ impl<'c> Packages<'c> {
             "$(ORIGIN) $(RELEASE) $(REPO_URI)",
         ]);
         let answer = asked.output(&here.log("mirror")?)?;
-        let mirror = answer.lines().find_map(mirror).ok_or_else(|| self.cannot_be_had(release, "apt has no mirror of Debian".into()))?;
-        let keys = if Path::new(KEYS).is_file() { format!("[signed-by={KEYS}] ") } else { String::new() };
-        let text = [release.clone(), format!("{release}-backports")].map(|suite| format!("deb {keys}{mirror} {suite} main\n")).concat();
+        let mirror = answer
+            .lines()
+            .find_map(mirror)
+            .ok_or_else(|| self.cannot_be_had(release, "apt has no mirror of Debian".into()))?;
+        let keys =
+            if Path::new(KEYS).is_file() { format!("[signed-by={KEYS}] ") } else { String::new() };
+        let text = [release.clone(), format!("{release}-backports")]
+            .map(|suite| format!("deb {keys}{mirror} {suite} main\n"))
+            .concat();
         let file = self.cache.place(format!("apt/{}/{SOURCES}", self.own()))?;
-        fs::write(&file, text).map_err(|error| Failure::of_io("writing apt's sources", &file, &error))
+        fs::write(&file, text)
+            .map_err(|error| Failure::of_io("writing apt's sources", &file, &error))
     }
 }
 
@@ -88,7 +101,12 @@ mod tests {
     #[test]
     fn the_mirror_is_debians_and_not_the_one_of_security() {
         assert_eq!(mirror("Debian bookworm http://mirror/debian/"), Some("http://mirror/debian/"));
-        for other in ["Debian bookworm-security http://mirror/security/", "Another bookworm http://other/", "", "Debian bookworm"] {
+        for other in [
+            "Debian bookworm-security http://mirror/security/",
+            "Another bookworm http://other/",
+            "",
+            "Debian bookworm",
+        ] {
             assert_eq!(mirror(other), None, "{other}");
         }
     }

@@ -31,7 +31,8 @@ const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
 
 /// Debian's packages of the compiler, and of the standard library beside each. The first is newer
 /// on stable releases: it is kept up with the browsers.
-const COMPILERS: [(&str, &str); 2] = [("rustc-web", "libstd-rust-web-dev"), ("rustc", "libstd-rust-dev")];
+const COMPILERS: [(&str, &str); 2] =
+    [("rustc-web", "libstd-rust-web-dev"), ("rustc", "libstd-rust-dev")];
 
 /// The packages that every machine that can link has, and that must agree with the machine's own
 /// loader.
@@ -53,11 +54,15 @@ impl Installed {
     pub fn of(cache: &CacheDir, rustc: &Path) -> Result<Option<Self>> {
         let Some(dpkg) = packages::find("dpkg-query") else { return Ok(None) };
         let log = cache.log("dpkg-query")?;
-        let owner = Tool::at(&dpkg, "asking dpkg").arg("-S").arg(rustc).output(&log).unwrap_or_default();
-        let Some((package, std_package)) = COMPILERS.into_iter().find(|(package, _)| owner.split(':').next() == Some(package)) else {
+        let owner =
+            Tool::at(&dpkg, "asking dpkg").arg("-S").arg(rustc).output(&log).unwrap_or_default();
+        let Some((package, std_package)) =
+            COMPILERS.into_iter().find(|(package, _)| owner.split(':').next() == Some(package))
+        else {
             return Ok(None);
         };
-        let version = Tool::at(&dpkg, "asking dpkg").args(["-W", "-f=${Version}", package]).output(&log)?;
+        let version =
+            Tool::at(&dpkg, "asking dpkg").args(["-W", "-f=${Version}", package]).output(&log)?;
         Ok(Some(Self { rustc: rustc.into(), std_package, version: version.trim().to_owned() }))
     }
 }
@@ -82,7 +87,9 @@ pub(super) fn wrappers(cache: &CacheDir) -> PathBuf {
 /// Is the compiler behind the wrapper still the one that the sysroot was made for?
 pub(super) fn is_current(cache: &CacheDir) -> Result<bool> {
     let rustc = wrappers(cache).join("rustc");
-    let Ok(made_for) = fs::read_to_string(cache.path().join("rust/sysroot").join(VERSION)) else { return Ok(false) };
+    let Ok(made_for) = fs::read_to_string(cache.path().join("rust/sysroot").join(VERSION)) else {
+        return Ok(false);
+    };
     Ok(rustc.is_file() && said_by(cache, &rustc).is_ok_and(|said| said == made_for))
 }
 
@@ -90,7 +97,11 @@ pub(super) fn is_current(cache: &CacheDir) -> Result<bool> {
 /// where that is Debian's.
 ///
 /// The error says which package cannot be had, and for which architecture.
-pub fn make(cache: &CacheDir, wanted: &[&Target], installed: Option<&Installed>) -> Result<PathBuf> {
+pub fn make(
+    cache: &CacheDir,
+    wanted: &[&Target],
+    installed: Option<&Installed>,
+) -> Result<PathBuf> {
     let _lock = cache.lock("rust")?;
     let compiler = match installed {
         Some(installed) => Compiler {
@@ -104,7 +115,8 @@ pub fn make(cache: &CacheDir, wanted: &[&Target], installed: Option<&Installed>)
         None => host(cache)?,
     };
     // The packages that could be had are of use, also where another could not.
-    let unpacked: Vec<Result<()>> = wanted.iter().map(|target| std_of(cache, &compiler, target)).collect();
+    let unpacked: Vec<Result<()>> =
+        wanted.iter().map(|target| std_of(cache, &compiler, target)).collect();
     let folder = compose(cache, &compiler)?;
     unpacked.into_iter().collect::<Result<()>>()?;
     Ok(folder)
@@ -121,14 +133,18 @@ fn host(cache: &CacheDir) -> Result<Compiler> {
         let staging = cache.stage(name)?;
         let mut all = vec![package.to_owned()];
         all.extend(from.with_all_it_needs(std_package)?);
-        all.retain(|name| !(NOT_UNPACKED.contains(&name.as_str()) || name.starts_with("gcc-") && name.ends_with("-base")));
+        all.retain(|name| {
+            !(NOT_UNPACKED.contains(&name.as_str())
+                || name.starts_with("gcc-") && name.ends_with("-base"))
+        });
         for name in &all {
             from.unpack(name, staging.path())?;
         }
         note(staging.path(), VERSION, &version)?;
         place = staging.commit()?;
     }
-    let libraries = driver(&place).ok_or_else(|| anyhow::anyhow!("Debian's {package} {version} has no librustc_driver"))?;
+    let libraries = driver(&place)
+        .ok_or_else(|| anyhow::anyhow!("Debian's {package} {version} has no librustc_driver"))?;
     let bin = place.join("usr/bin");
     let (rustc, rustdoc, lib) = (bin.join("rustc"), bin.join("rustdoc"), place.join("usr/lib"));
     Ok(Compiler { rustc, rustdoc, libraries: Some(libraries), lib, std_package, version })
@@ -144,22 +160,28 @@ fn newest(from: &Packages<'_>, architecture: &str) -> Result<(&'static str, &'st
             None => seen.push(format!("{package} is not there")),
         }
     }
-    let reason = format!("Rust {OLDEST} or newer is needed, and of Debian's packages {}", seen.join(", "));
-    Err(Failure::NoPackage { package: "rustc".into(), architecture: architecture.into(), reason }.into())
+    let reason =
+        format!("Rust {OLDEST} or newer is needed, and of Debian's packages {}", seen.join(", "));
+    Err(Failure::NoPackage { package: "rustc".into(), architecture: architecture.into(), reason }
+        .into())
 }
 
 /// Unpacks the standard library of `target`, in the version of `compiler`, where an earlier run has
 /// not.
 fn std_of(cache: &CacheDir, compiler: &Compiler, target: &Target) -> Result<()> {
     let name = format!("rust/std-{}", target.debian);
-    if fs::read_to_string(cache.path().join(&name).join(VERSION)).is_ok_and(|version| version == compiler.version) {
+    if fs::read_to_string(cache.path().join(&name).join(VERSION))
+        .is_ok_and(|version| version == compiler.version)
+    {
         return Ok(());
     }
     let from = Packages::new(cache, target.debian);
     let found = from.version(compiler.std_package)?;
     let package = match &found {
         // An older version may still be there beside the newest.
-        Some(version) if *version != compiler.version => format!("{}={}", compiler.std_package, compiler.version),
+        Some(version) if *version != compiler.version => {
+            format!("{}={}", compiler.std_package, compiler.version)
+        }
         _ => compiler.std_package.to_owned(),
     };
     let staging = cache.stage(&name)?;
@@ -198,8 +220,10 @@ fn compose(cache: &CacheDir, compiler: &Compiler) -> Result<PathBuf> {
     }
     for target in targets::ALL {
         let std = cache.path().join(format!("rust/std-{}", target.debian));
-        let (folder, link) = (std.join("usr/lib/rustlib").join(target.triple), rustlib.join(target.triple));
-        let fits = fs::read_to_string(std.join(VERSION)).is_ok_and(|version| version == compiler.version);
+        let (folder, link) =
+            (std.join("usr/lib/rustlib").join(target.triple), rustlib.join(target.triple));
+        let fits =
+            fs::read_to_string(std.join(VERSION)).is_ok_and(|version| version == compiler.version);
         if fits && folder.is_dir() && !link.exists() {
             symlink(folder, link).map_err(failed)?;
         }
@@ -238,22 +262,31 @@ fn driver(host: &Path) -> Option<PathBuf> {
     let folders = fs::read_dir(host.join("usr/lib")).ok()?.flatten().map(|entry| entry.path());
     let has_driver = |folder: &PathBuf| {
         let is_driver = |name: &str| name.starts_with("librustc_driver-");
-        fs::read_dir(folder).is_ok_and(|files| files.flatten().any(|file| file.file_name().to_str().is_some_and(is_driver)))
+        fs::read_dir(folder).is_ok_and(|files| {
+            files.flatten().any(|file| file.file_name().to_str().is_some_and(is_driver))
+        })
     };
     folders.into_iter().find(has_driver)
 }
 
 /// Debian's name of this machine's processor.
 pub fn host_architecture(cache: &CacheDir) -> Result<String> {
-    let dpkg = packages::find("dpkg").ok_or_else(|| anyhow::anyhow!("there is no dpkg here, so Debian's packages are no help"))?;
-    let answer = Tool::at(&dpkg, "asking dpkg for the architecture").arg("--print-architecture").output(&cache.log("dpkg")?)?;
+    let dpkg = packages::find("dpkg").ok_or_else(|| {
+        anyhow::anyhow!("there is no dpkg here, so Debian's packages are no help")
+    })?;
+    let answer = Tool::at(&dpkg, "asking dpkg for the architecture")
+        .arg("--print-architecture")
+        .output(&cache.log("dpkg")?)?;
     Ok(answer.trim().to_owned())
 }
 
 /// `1.96.0+dfsg1-1` is new enough where 1.88 is the oldest.
 fn new_enough(version: &str) -> bool {
     let numbers = |text: &str| -> Vec<u32> {
-        let plain = text.split(|letter: char| !letter.is_ascii_digit() && letter != '.').next().unwrap_or_default();
+        let plain = text
+            .split(|letter: char| !letter.is_ascii_digit() && letter != '.')
+            .next()
+            .unwrap_or_default();
         plain.split('.').map_while(|number| number.parse().ok()).collect()
     };
     numbers(version) >= numbers(OLDEST)

@@ -69,7 +69,10 @@ plain=${{triple%.2.27}}
 /bin/mkdir -p "{root}/sources/target/$plain/$profile"
 for program in $programs; do /bin/cp "{root}/fixtures/$triple" "{root}/sources/target/$plain/$profile/$program"; done"#
         );
-        machine.program("bin/cargo", &format!("if [ \"$1\" = metadata ]; then echo '{metadata}'; exit; fi\n{builds}"))?;
+        machine.program(
+            "bin/cargo",
+            &format!("if [ \"$1\" = metadata ]; then echo '{metadata}'; exit; fi\n{builds}"),
+        )?;
         machine.program("zigbuild", &builds)?;
         // A compiler that has the libraries that are in `std`.
         machine.program("bin/rustc", &format!("for word; do :; done; echo '{root}/std/'$word"))?;
@@ -112,8 +115,11 @@ for program in $programs; do /bin/cp "{root}/fixtures/$triple" "{root}/sources/t
     /// Programs of this machine that are also on the test's.
     pub(crate) fn link(&self, names: &[&str]) -> Result<bool, Box<dyn Error>> {
         for name in names {
-            let places = ["/bin", "/usr/bin", "/sbin", "/usr/sbin"].map(|folder| Path::new(folder).join(name));
-            let Some(place) = places.into_iter().find(|place| place.is_file()) else { return Ok(false) };
+            let places = ["/bin", "/usr/bin", "/sbin", "/usr/sbin"]
+                .map(|folder| Path::new(folder).join(name));
+            let Some(place) = places.into_iter().find(|place| place.is_file()) else {
+                return Ok(false);
+            };
             std::os::unix::fs::symlink(place, self.path("bin").join(name))?;
         }
         Ok(true)
@@ -125,13 +131,24 @@ for program in $programs; do /bin/cp "{root}/fixtures/$triple" "{root}/sources/t
     }
 
     /// The same with these variables.
-    pub(crate) fn cross_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Result<Run, Box<dyn Error>> {
+    pub(crate) fn cross_with(
+        &self,
+        args: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Result<Run, Box<dyn Error>> {
         let mut command = emulated::command(env!("CARGO_BIN_EXE_contigo-cross"));
         command.args(args).env_clear().env("PATH", self.path("bin")).env("HOME", self.path("home"));
-        command.env("CONTIGO_CACHE", self.path("cache")).env("CARGO", self.path("bin/cargo")).current_dir(self.path("sources"));
+        command
+            .env("CONTIGO_CACHE", self.path("cache"))
+            .env("CARGO", self.path("bin/cargo"))
+            .current_dir(self.path("sources"));
         let output = command.envs(variables.iter().copied()).output()?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ok(Run { status: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) })
+        Ok(Run {
+            status: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        })
     }
 }
 
@@ -146,9 +163,15 @@ pub(crate) fn program(machine: u16, needs: Option<&str>, is_dynamic: bool) -> Ve
     let names = versions + 32;
     let sections = (names + strings.len() as u64).next_multiple_of(8);
     let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
-    let half = |file: &mut Vec<u8>, values: &[u16]| values.iter().for_each(|value| file.extend(value.to_le_bytes()));
-    let word = |file: &mut Vec<u8>, values: &[u32]| values.iter().for_each(|value| file.extend(value.to_le_bytes()));
-    let long = |file: &mut Vec<u8>, values: &[u64]| values.iter().for_each(|value| file.extend(value.to_le_bytes()));
+    let half = |file: &mut Vec<u8>, values: &[u16]| {
+        values.iter().for_each(|value| file.extend(value.to_le_bytes()))
+    };
+    let word = |file: &mut Vec<u8>, values: &[u32]| {
+        values.iter().for_each(|value| file.extend(value.to_le_bytes()))
+    };
+    let long = |file: &mut Vec<u8>, values: &[u64]| {
+        values.iter().for_each(|value| file.extend(value.to_le_bytes()))
+    };
     half(&mut file, &[3, machine]);
     word(&mut file, &[1]);
     long(&mut file, &[0, HEADER, sections]);

@@ -5,8 +5,10 @@ use super::{Machine, Outcome};
 use std::{fs, io, os::unix::fs::PermissionsExt, path::Path};
 
 /// Programs of this machine that lay out the files: make's recipes are lines for a shell.
-pub(crate) const TOOLS: [&str; 14] =
-    ["make", "dtc", "readelf", "python3", "sh", "install", "ln", "sed", "tr", "echo", "cat", "mkdir", "rm", "uname"];
+pub(crate) const TOOLS: [&str; 14] = [
+    "make", "dtc", "readelf", "python3", "sh", "install", "ln", "sed", "tr", "echo", "cat",
+    "mkdir", "rm", "uname",
+];
 
 /// Makefiles, module, overlays, manual pages: all that is packed of the sources.
 const FOLDERS: [&str; 4] = ["boards", "bindings/c", "kernel-helpers", "cross/packaging"];
@@ -56,7 +58,10 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         } else {
             fs::write(&into, fs::read(&path)?)?;
             let is_program = entry.metadata()?.permissions().mode() & 0o100 != 0;
-            fs::set_permissions(into, fs::Permissions::from_mode(if is_program { 0o755 } else { 0o644 }))?;
+            fs::set_permissions(
+                into,
+                fs::Permissions::from_mode(if is_program { 0o755 } else { 0o644 }),
+            )?;
         }
     }
     Ok(())

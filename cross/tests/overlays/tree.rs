@@ -14,8 +14,12 @@ pub(crate) type Tree = BTreeMap<String, BTreeMap<String, String>>;
 /// A blob as text, and what dtc warns of in it, without the file's name before each line.
 pub(crate) fn read(blob: &Path) -> Outcome<(Tree, BTreeSet<String>)> {
     let text = blob.with_extension("text");
-    let warnings = run(Command::new("dtc").args(["-I", "dtb", "-O", "dts", "-o"]).arg(&text).arg(blob))?;
-    let warnings = warnings.lines().map(|line| line.split_once(": ").map_or(line, |(_, rest)| rest).to_owned()).collect();
+    let warnings =
+        run(Command::new("dtc").args(["-I", "dtb", "-O", "dts", "-o"]).arg(&text).arg(blob))?;
+    let warnings = warnings
+        .lines()
+        .map(|line| line.split_once(": ").map_or(line, |(_, rest)| rest).to_owned())
+        .collect();
     Ok((parse(&fs::read_to_string(text)?), warnings))
 }
 
@@ -39,10 +43,17 @@ pub(crate) fn parse(text: &str) -> Tree {
 
 /// Some versions print `0x00`, others `0x0`.
 pub(crate) fn numbers(value: &str) -> String {
-    let Some(cells) = value.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) else { return value.to_owned() };
-    let cell = |cell: &str| u32::from_str_radix(cell.trim_start_matches("0x"), 16).map_or(cell.to_owned(), |number| format!("{number:#x}"));
+    let Some(cells) = value.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) else {
+        return value.to_owned();
+    };
+    let cell = |cell: &str| {
+        u32::from_str_radix(cell.trim_start_matches("0x"), 16)
+            .map_or(cell.to_owned(), |number| format!("{number:#x}"))
+    };
     // All of a cell's zeros may have gone with its prefix.
-    let cell = |word: &str| if word.trim_start_matches(['0', 'x']).is_empty() { "0x0".to_owned() } else { cell(word) };
+    let cell = |word: &str| {
+        if word.trim_start_matches(['0', 'x']).is_empty() { "0x0".to_owned() } else { cell(word) }
+    };
     format!("<{}>", cells.split_whitespace().map(cell).collect::<Vec<_>>().join(" "))
 }
 
@@ -58,7 +69,9 @@ pub(crate) fn property<'tree>(tree: &'tree Tree, path: &str, name: &str) -> Outc
 /// The path with what its `*` stands for.
 pub(crate) fn named<'tree>(tree: &'tree Tree, path: &'tree str) -> &'tree str {
     let Some((before, after)) = path.split_once('*') else { return path };
-    let fits = |own: &&String| parent(own) == parent(path) && own.starts_with(before) && own.ends_with(after);
+    let fits = |own: &&String| {
+        parent(own) == parent(path) && own.starts_with(before) && own.ends_with(after)
+    };
     tree.keys().find(fits).map_or(path, String::as_str)
 }
 
@@ -88,16 +101,24 @@ pub(crate) fn coherent(tree: &Tree, path: &str) -> bool {
 /// way up. A node that says `arm,primecell` becomes an AMBA device instead, which the module does
 /// not bind.
 pub(crate) fn check_engines(tree: &Tree) -> Outcome {
-    let like = |node: &BTreeMap<String, String>, what: &str| node.get("compatible").is_some_and(|names| names.contains(what));
+    let like = |node: &BTreeMap<String, String>, what: &str| {
+        node.get("compatible").is_some_and(|names| names.contains(what))
+    };
     let mut names = BTreeSet::new();
     for (path, node) in tree.iter().filter(|(_, node)| like(node, "\"contigo,engine\"")) {
         property(tree, path, "reg")?;
-        if let Some(other) = ["arm,primecell", "generic-uio", "simple-bus"].into_iter().find(|other| like(node, other)) {
+        if let Some(other) = ["arm,primecell", "generic-uio", "simple-bus"]
+            .into_iter()
+            .find(|other| like(node, other))
+        {
             return Err(format!("{path} says {other} too").into());
         }
         let mut bus = parent(path);
         while !bus.is_empty() {
-            if !tree.get(bus).is_some_and(|node| like(node, "simple-bus") || like(node, "arm,amba-bus")) {
+            if !tree
+                .get(bus)
+                .is_some_and(|node| like(node, "simple-bus") || like(node, "arm,amba-bus"))
+            {
                 return Err(format!("{bus} is no bus: Linux makes no device of {path}").into());
             }
             bus = parent(bus);
@@ -107,22 +128,31 @@ pub(crate) fn check_engines(tree: &Tree) -> Outcome {
         }
         let controller = pointed_or_above(tree, path)?;
         if !tree[controller].contains_key("interrupt-controller") {
-            return Err(format!("{path} has its interrupts at {controller}, which is no interrupt controller").into());
+            return Err(format!(
+                "{path} has its interrupts at {controller}, which is no interrupt controller"
+            )
+            .into());
         }
         let cells = property(tree, path, "interrupts")?.split_whitespace().count();
         if cells % 3 != 0 || node.get("status").is_some_and(|status| status != "\"okay\"") {
-            return Err(format!("{path} has {cells} cells of interrupts, or a status other than okay").into());
+            return Err(format!(
+                "{path} has {cells} cells of interrupts, or a status other than okay"
+            )
+            .into());
         }
     }
     match tree.iter().find(|(_, node)| like(node, "contigo,dma-port")) {
-        Some((path, _)) => Err(format!("{path} is a second node for an engine, which no driver binds").into()),
+        Some((path, _)) => {
+            Err(format!("{path} is a second node for an engine, which no driver binds").into())
+        }
         None => Ok(()),
     }
 }
 
 pub(crate) fn pointed_or_above<'tree>(tree: &'tree Tree, path: &str) -> Outcome<&'tree str> {
     let mut at = path;
-    while !tree.get(at).is_some_and(|node| node.contains_key("interrupt-parent")) && !at.is_empty() {
+    while !tree.get(at).is_some_and(|node| node.contains_key("interrupt-parent")) && !at.is_empty()
+    {
         at = parent(at);
     }
     pointed(tree, at, "interrupt-parent")
@@ -130,7 +160,9 @@ pub(crate) fn pointed_or_above<'tree>(tree: &'tree Tree, path: &str) -> Outcome<
 
 /// A block of u-dma-buf has its size, its name, and a pool that exists where it names one.
 pub(crate) fn check_blocks(tree: &Tree) -> Outcome {
-    for (path, node) in tree.iter().filter(|(_, node)| node.get("compatible").is_some_and(|names| names == "\"ikwzm,u-dma-buf\"")) {
+    for (path, node) in tree.iter().filter(|(_, node)| {
+        node.get("compatible").is_some_and(|names| names == "\"ikwzm,u-dma-buf\"")
+    }) {
         property(tree, path, "size")?;
         if Some(property(tree, path, "device-name")?.trim_matches('"')) != path.strip_prefix('/') {
             return Err(format!("{path} is called otherwise in /dev").into());

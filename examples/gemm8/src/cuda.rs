@@ -11,10 +11,12 @@ use core::ffi::CStr;
 
 /// The kernels of `kernels/gemm8.cu`, as PTX for compute capability 5.3 and newer;
 /// `kernels/README.md` says how it is made.
-pub const PTX: &CStr = match CStr::from_bytes_with_nul(concat!(include_str!("../kernels/gemm8.ptx"), "\0").as_bytes()) {
-    Ok(text) => text,
-    Err(_) => c"",
-};
+pub const PTX: &CStr =
+    match CStr::from_bytes_with_nul(concat!(include_str!("../kernels/gemm8.ptx"), "\0").as_bytes())
+    {
+        Ok(text) => text,
+        Err(_) => c"",
+    };
 
 /// [`PTX`] on a GPU.
 ///
@@ -56,7 +58,9 @@ impl Gemm8Module {
         // SAFETY: the module is [`PTX`], whose `gemm8` has these parameters, and
         // `Gemm8Kernel::check` compares what they say. `kernels/gemm8.cu`: a thread reads rows of
         // A, columns of B and a word of bias, and writes elements of C.
-        unsafe { Ok(Gemm8Kernel::new(CudaFunction::new(&self.0, c"gemm8", signature(NAME)?)?, THREADS)) }
+        unsafe {
+            Ok(Gemm8Kernel::new(CudaFunction::new(&self.0, c"gemm8", signature(NAME)?)?, THREADS))
+        }
     }
 
     /// `gemm8` on the GPU's own memory, with so many bytes for each operand.
@@ -65,7 +69,12 @@ impl Gemm8Module {
     /// As [`CopyingFunction::new`].
     pub fn copying(&self, capacity_bytes: [usize; 4]) -> Result<Gemm8Kernel<CopyingFunction>> {
         // SAFETY: as in `kernel`.
-        unsafe { Ok(Gemm8Kernel::new(CopyingFunction::new(&self.0, c"gemm8", signature(NAME)?, &capacity_bytes)?, THREADS)) }
+        unsafe {
+            Ok(Gemm8Kernel::new(
+                CopyingFunction::new(&self.0, c"gemm8", signature(NAME)?, &capacity_bytes)?,
+                THREADS,
+            ))
+        }
     }
 
     /// The module, for its other kernels.

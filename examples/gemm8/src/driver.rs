@@ -28,8 +28,12 @@ use core::time::Duration;
 const STOP_US: u32 = 10_000;
 
 /// A, B, bias and C, for every driver of a gemm8.
-pub(crate) const OPERANDS: [OperandSpec; 4] =
-    [OperandSpec::to_device(), OperandSpec::to_device(), OperandSpec::to_device(), OperandSpec::from_device()];
+pub(crate) const OPERANDS: [OperandSpec; 4] = [
+    OperandSpec::to_device(),
+    OperandSpec::to_device(),
+    OperandSpec::to_device(),
+    OperandSpec::from_device(),
+];
 
 /// One matrix product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +90,8 @@ impl Gemm {
         let mode = match self.output {
             // One that is no shift stays none, and leaves the bits above it alone.
             Output::Int8 { relu, shift } => {
-                (if shift < regs::MODE_RELU { shift } else { regs::MODE_RELU - 1 }) | if relu { regs::MODE_RELU } else { 0 }
+                (if shift < regs::MODE_RELU { shift } else { regs::MODE_RELU - 1 })
+                    | if relu { regs::MODE_RELU } else { 0 }
             }
             Output::Int32 { relu } => regs::MODE_RAW | if relu { regs::MODE_RELU } else { 0 },
         };
@@ -122,7 +127,11 @@ impl Gemm {
                 return Err(Error::BufferSize { index, need_bytes, have_bytes: buffer.len_bytes });
             }
             if !buffer.addr.0.is_multiple_of(regs::POINTER_ALIGN as u64) {
-                return Err(Error::BufferAlign { index, addr: buffer.addr.0, align_bytes: regs::POINTER_ALIGN });
+                return Err(Error::BufferAlign {
+                    index,
+                    addr: buffer.addr.0,
+                    align_bytes: regs::POINTER_ALIGN,
+                });
             }
         }
         Ok(())
@@ -181,11 +190,22 @@ impl<D: Device> Gemm8<D> {
     /// value lives.
     pub unsafe fn open(device: D) -> Result<Self> {
         if device.len_bytes() < regs::WINDOW_BYTES {
-            return Err(Error::RegisterWindow { device: "gemm8", need_bytes: regs::WINDOW_BYTES, have_bytes: device.len_bytes() });
+            return Err(Error::RegisterWindow {
+                device: "gemm8",
+                need_bytes: regs::WINDOW_BYTES,
+                have_bytes: device.len_bytes(),
+            });
         }
         match regs::ID.read(&device) {
             regs::ID_VALUE => {}
-            found => return Err(Error::WrongDevice { device: "gemm8", register: "ID", expected: regs::ID_VALUE, found }),
+            found => {
+                return Err(Error::WrongDevice {
+                    device: "gemm8",
+                    register: "ID",
+                    expected: regs::ID_VALUE,
+                    found,
+                });
+            }
         }
         // SAFETY: 1. `MAP` is the contract's table. 2. and 3. The contract, "What the engine
         // promises"; where `MAP` asks for less than C needs, `Gemm::check` asks for all. 4. The
@@ -250,9 +270,14 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
     }
 
     fn stop_program(&self) -> StopProgram {
-        const IDLE: StopStep = StopStep::poll_until(regs::CTRL.offset(), regs::IDLE_MASK, regs::AP_IDLE, STOP_US);
-        const STEPS: [StopStep; 4] =
-            [StopStep::write(regs::ABORT.offset(), u32::MAX, 1), IDLE, StopStep::write(regs::ABORT.offset(), u32::MAX, 0), IDLE];
+        const IDLE: StopStep =
+            StopStep::poll_until(regs::CTRL.offset(), regs::IDLE_MASK, regs::AP_IDLE, STOP_US);
+        const STEPS: [StopStep; 4] = [
+            StopStep::write(regs::ABORT.offset(), u32::MAX, 1),
+            IDLE,
+            StopStep::write(regs::ABORT.offset(), u32::MAX, 0),
+            IDLE,
+        ];
         StopProgram::new(&STEPS).unwrap_or_default()
     }
 }
@@ -274,7 +299,9 @@ mod tests {
         let pointers = MAP.pointers().iter().map(|pointer| pointer.offset());
         assert!(pointers.eq(regs::POINTERS.map(|pointer| pointer.offset())));
         let scalars = MAP.scalars().iter().map(|scalar| scalar.offset());
-        assert!(scalars.eq([regs::M, regs::N, regs::K, regs::MODE].map(|register| register.offset())));
+        assert!(
+            scalars.eq([regs::M, regs::N, regs::K, regs::MODE].map(|register| register.offset()))
+        );
         let results = MAP.results().iter().map(|result| result.offset());
         assert!(results.eq([regs::STATUS, regs::BYTES_OUT].map(|register| register.offset())));
         assert_eq!(MAP.window_bytes(), regs::WINDOW_BYTES);
@@ -286,6 +313,9 @@ mod tests {
         let args = |m, n, k| Gemm { m, n, k, output: Output::Int32 { relu: false } };
         assert_eq!(args(2, 16, 32).operand_bytes(), [64, 512, 64, 128]);
         let all = u64::from(u32::MAX);
-        assert_eq!(args(u32::MAX, u32::MAX, u32::MAX).operand_bytes(), [all * all, all * all, 4 * all, u64::MAX]);
+        assert_eq!(
+            args(u32::MAX, u32::MAX, u32::MAX).operand_bytes(),
+            [all * all, all * all, 4 * all, u64::MAX]
+        );
     }
 }

@@ -59,9 +59,16 @@ impl<F> Gemm8Kernel<F> {
         const SHIFT_AT: u32 = 8;
         let [m, n, k, mode] = *exactly(words)?;
         let relu = if mode & regs::MODE_RELU == 0 { 0 } else { RELU };
-        let flags = relu | if mode & regs::MODE_RAW == 0 { INT8 | (mode & regs::MODE_SHIFT) << SHIFT_AT } else { 0 };
+        let flags = relu
+            | if mode & regs::MODE_RAW == 0 {
+                INT8 | (mode & regs::MODE_SHIFT) << SHIFT_AT
+            } else {
+                0
+            };
         let Threads { per_block, elements } = self.threads;
-        let blocks = (u64::from(m) * u64::from(n)).div_ceil(elements * u64::from(per_block)).clamp(1, MAX_BLOCKS);
+        let blocks = (u64::from(m) * u64::from(n))
+            .div_ceil(elements * u64::from(per_block))
+            .clamp(1, MAX_BLOCKS);
         Ok(Launch::of(u32::try_from(blocks).unwrap_or(1), per_block).with(&[m, n, k, flags]))
     }
 }

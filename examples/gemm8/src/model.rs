@@ -72,7 +72,11 @@ struct Job {
 impl Arguments {
     const fn output(&self) -> Output {
         let relu = self.mode & regs::MODE_RELU != 0;
-        if self.mode & regs::MODE_RAW != 0 { Output::Int32 { relu } } else { Output::Int8 { relu, shift: self.mode & regs::MODE_SHIFT } }
+        if self.mode & regs::MODE_RAW != 0 {
+            Output::Int32 { relu }
+        } else {
+            Output::Int8 { relu, shift: self.mode & regs::MODE_SHIFT }
+        }
     }
 }
 
@@ -151,15 +155,21 @@ impl Gemm8Model {
             Some(0)
         };
         let jitter_ns = bus.rng().u64(..=busy_ns / 8);
-        self.job = Some(Job { arguments, ends_at_ns: bus.now_ns() + busy_ns + jitter_ns, irq_delay_ns, fate });
+        self.job = Some(Job {
+            arguments,
+            ends_at_ns: bus.now_ns() + busy_ns + jitter_ns,
+            irq_delay_ns,
+            fate,
+        });
     }
 
     /// A word of a pointer; 0 where there is none.
     fn pointer_word(&self, offset: usize) -> u32 {
-        let words = self.arguments.pointers.iter().zip(regs::POINTERS).flat_map(|(&pointer, register)| {
-            let at = register.offset();
-            [(at, pointer & 0xFFFF_FFFF), (at + 4, pointer >> 32)]
-        });
+        let words =
+            self.arguments.pointers.iter().zip(regs::POINTERS).flat_map(|(&pointer, register)| {
+                let at = register.offset();
+                [(at, pointer & 0xFFFF_FFFF), (at + 4, pointer >> 32)]
+            });
         let mut words = words.filter(|(at, _)| *at == offset);
         words.next().map_or(0, |(_, word)| u32::try_from(word).unwrap_or_default())
     }
@@ -191,32 +201,47 @@ impl Gemm8Model {
     }
 
     /// C = A·B + bias, a row and a tile of columns at a time, up to `limit` bytes of C.
-    fn multiply(&mut self, arguments: Arguments, limit: u32, bus: &mut SimBus<'_>) -> Result<(), Stopped> {
+    fn multiply(
+        &mut self,
+        arguments: Arguments,
+        limit: u32,
+        bus: &mut SimBus<'_>,
+    ) -> Result<(), Stopped> {
         let [a, b, bias, c] = arguments.pointers;
         let (n, k) = (u64::from(arguments.n), u64::from(arguments.k));
         let output = arguments.output();
         for row in 0..u64::from(arguments.m) {
             let buffered = self.row.get_mut(..arguments.k as usize).unwrap_or_default();
-            bus.read(DevAddr(a.wrapping_add(row * k)), buffered).map_err(|_: BusError| Stopped::Read)?;
+            bus.read(DevAddr(a.wrapping_add(row * k)), buffered)
+                .map_err(|_: BusError| Stopped::Read)?;
             for first in (0..n).step_by(TILE) {
                 let mut sums = read_sums(bus, bias.wrapping_add(4 * first))?;
                 for (inner, &left) in (0..k).zip(self.row.iter()) {
                     let mut tile = [0; TILE];
-                    bus.read(DevAddr(b.wrapping_add(inner * n + first)), &mut tile).map_err(|_| Stopped::Read)?;
+                    bus.read(DevAddr(b.wrapping_add(inner * n + first)), &mut tile)
+                        .map_err(|_| Stopped::Read)?;
                     for (sum, right) in sums.iter_mut().zip(tile) {
-                        *sum = sum.wrapping_add(i32::from(left.cast_signed()) * i32::from(right.cast_signed()));
+                        *sum = sum.wrapping_add(
+                            i32::from(left.cast_signed()) * i32::from(right.cast_signed()),
+                        );
                     }
                 }
                 for (column, sum) in (first..).zip(sums) {
                     let value = requantize(sum, output).to_le_bytes();
-                    #[allow(clippy::cast_possible_truncation, reason = "an element has 1 or 4 bytes")]
+                    #[allow(
+                        clippy::cast_possible_truncation,
+                        reason = "an element has 1 or 4 bytes"
+                    )]
                     let bytes = value.get(..output.element_bytes() as usize).unwrap_or_default();
                     if self.bytes_out.saturating_add(4) > limit {
                         return Err(Stopped::Short);
                     }
                     let at = c.wrapping_add((row * n + column) * output.element_bytes());
                     bus.write(DevAddr(at), bytes).map_err(|_| Stopped::Write)?;
-                    #[allow(clippy::cast_possible_truncation, reason = "an element has 1 or 4 bytes")]
+                    #[allow(
+                        clippy::cast_possible_truncation,
+                        reason = "an element has 1 or 4 bytes"
+                    )]
                     let wrote = bytes.len() as u32;
                     self.bytes_out += wrote;
                 }
@@ -249,7 +274,9 @@ unsafe impl Model for Gemm8Model {
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         match self.job {
-            Some(Job { fate: Fate::Stuck, arguments: Arguments { pointers: [.., c], .. }, .. }) => {
+            Some(Job {
+                fate: Fate::Stuck, arguments: Arguments { pointers: [.., c], .. }, ..
+            }) => {
                 // It runs on behind everybody's back, into the last buffer it was given.
                 let _ = bus.write(DevAddr(c), &[GARBAGE; TILE]);
             }
@@ -257,7 +284,9 @@ unsafe impl Model for Gemm8Model {
                 self.status |= regs::STATUS_ABORTED;
                 self.finish(bus.now_ns(), irq_delay_ns);
             }
-            Some(job) if job.fate != Fate::Hang && job.ends_at_ns <= bus.now_ns() => self.run(job, bus),
+            Some(job) if job.fate != Fate::Hang && job.ends_at_ns <= bus.now_ns() => {
+                self.run(job, bus)
+            }
             _ => {}
         }
         if self.irq_at_ns.is_some_and(|at| at <= bus.now_ns()) {
@@ -272,8 +301,12 @@ unsafe impl Model for Gemm8Model {
         match offset {
             o if o == regs::CTRL.offset() => {
                 let busy = self.job.is_some();
-                let (done, ready) = (core::mem::take(&mut self.done), core::mem::take(&mut self.ready));
-                bit(busy, regs::AP_START) | bit(done, regs::AP_DONE) | bit(!busy, regs::AP_IDLE) | bit(ready, regs::AP_READY)
+                let (done, ready) =
+                    (core::mem::take(&mut self.done), core::mem::take(&mut self.ready));
+                bit(busy, regs::AP_START)
+                    | bit(done, regs::AP_DONE)
+                    | bit(!busy, regs::AP_IDLE)
+                    | bit(ready, regs::AP_READY)
             }
             o if o == regs::GIE.offset() => self.gie,
             o if o == regs::IER.offset() => self.ier,
@@ -303,7 +336,9 @@ unsafe impl Model for Gemm8Model {
             o if o == regs::M.offset() => self.arguments.m = value,
             o if o == regs::N.offset() => self.arguments.n = value,
             o if o == regs::K.offset() => self.arguments.k = value,
-            o if o == regs::MODE.offset() => self.arguments.mode = value & (regs::MODE_SHIFT | regs::MODE_RELU | regs::MODE_RAW),
+            o if o == regs::MODE.offset() => {
+                self.arguments.mode = value & (regs::MODE_SHIFT | regs::MODE_RELU | regs::MODE_RAW)
+            }
             o if o == regs::ABORT.offset() => self.abort = value & 1 == 1,
             _ => {
                 for (pointer, register) in self.arguments.pointers.iter_mut().zip(regs::POINTERS) {

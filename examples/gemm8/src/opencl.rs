@@ -48,7 +48,12 @@ impl Gemm8Module {
         // SAFETY: the module is [`SOURCE`], whose `gemm8` has these parameters, and
         // `Gemm8Kernel::check` compares what they say. A work-item reads rows of A, columns of B
         // and words of bias, and writes elements of C.
-        unsafe { Ok(Gemm8Kernel::new(OpenClKernel::new(&self.0, c"gemm8", signature("gemm8 (OpenCL)")?)?, THREADS)) }
+        unsafe {
+            Ok(Gemm8Kernel::new(
+                OpenClKernel::new(&self.0, c"gemm8", signature("gemm8 (OpenCL)")?)?,
+                THREADS,
+            ))
+        }
     }
 }
 

@@ -23,7 +23,8 @@ pub const IER: Register<ReadWrite> = Register::at(0x08);
 /// UG1399, 0x0C: interrupt status: bit 0 done, bit 1 ready; writing 1 toggles.
 pub const ISR: Register<WriteOneToggles> = Register::at(0x0C);
 /// Bus addresses of A, B, bias and C, two words each.
-pub const POINTERS: [Pointer; 4] = [Pointer::at(0x10), Pointer::at(0x1C), Pointer::at(0x28), Pointer::at(0x34)];
+pub const POINTERS: [Pointer; 4] =
+    [Pointer::at(0x10), Pointer::at(0x1C), Pointer::at(0x28), Pointer::at(0x34)];
 /// Rows of A and C.
 pub const M: Register<ReadWrite> = Register::at(0x40);
 /// Columns of B and C.

@@ -49,7 +49,15 @@ impl Gemm8Module {
         // `Gemm8Kernel::check` compares what they say. `kernels/gemm8.comp`: an invocation reads
         // rows of A, columns of B and words of bias, and writes elements of C.
         unsafe {
-            Ok(Gemm8Kernel::new(VulkanKernel::new(&self.0, c"main", signature("gemm8 (Vulkan)")?, [THREADS.per_block, 1, 1])?, THREADS))
+            Ok(Gemm8Kernel::new(
+                VulkanKernel::new(
+                    &self.0,
+                    c"main",
+                    signature("gemm8 (Vulkan)")?,
+                    [THREADS.per_block, 1, 1],
+                )?,
+                THREADS,
+            ))
         }
     }
 }

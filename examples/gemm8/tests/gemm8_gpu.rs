@@ -1,6 +1,11 @@
 //! `gemm8` on GPUs that Vulkan and OpenCL reach, Mesa's and pocl's of the CPU among them: each sum
 //! is compared with the runtime's arithmetic.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 #[allow(clippy::all, clippy::unwrap_used, unsafe_code, reason = "quoted by pages")]
 #[path = "../../../docs/examples/byte_offset.rs"]
@@ -28,7 +33,8 @@ fn expected(gemm: &Gemm, a: &[i8], b: &[i8], bias: &[i32]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for row in 0..m {
         for column in 0..n {
-            let products = (0..k).map(|inner| i32::from(a[row * k + inner]) * i32::from(b[inner * n + column]));
+            let products = (0..k)
+                .map(|inner| i32::from(a[row * k + inner]) * i32::from(b[inner * n + column]));
             let sum = products.fold(bias[column], i32::wrapping_add);
             let value = requantize(sum, gemm.output);
             match gemm.output {
@@ -45,23 +51,38 @@ fn right<B: Backend + 'static, F: Driver>(memory: B, kernel: vulkan::Gemm8Kernel
     let mut rng = Rng::with_seed(21);
     let region = Region::new(memory).unwrap();
     let mut queue = Queue::new(kernel, 1).unwrap();
-    let mut bufs = [64 << 10, 64 << 10, 4096, 64 << 10].map(|len| region.alloc(len, Align::LINE).unwrap());
+    let mut bufs =
+        [64 << 10, 64 << 10, 4096, 64 << 10].map(|len| region.alloc(len, Align::LINE).unwrap());
     let outputs = [0, 1, 7, 31].map(|shift| Output::Int8 { relu: shift == 7, shift });
     let outputs = outputs.into_iter().chain([false, true].map(|relu| Output::Int32 { relu }));
     for (job, output) in outputs.cycle().take(48).enumerate() {
-        let gemm = Gemm { m: rng.u32(1..=40), n: 16 * rng.u32(1..=6), k: 16 * rng.u32(1..=8), output };
+        let gemm =
+            Gemm { m: rng.u32(1..=40), n: 16 * rng.u32(1..=6), k: 16 * rng.u32(1..=8), output };
         let lens = gemm.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
         let a: Vec<i8> = (0..lens[0]).map(|_| rng.i8(..)).collect();
         let b: Vec<i8> = (0..lens[1]).map(|_| rng.i8(..)).collect();
         // Near the ends, where sums wrap.
         let bias: Vec<i32> =
-            (0..gemm.n).map(|_| if job % 3 == 0 { i32::MAX - rng.i32(0..9999) } else { rng.i32(-99_999..99_999) }).collect();
+            (0..gemm.n)
+                .map(|_| {
+                    if job % 3 == 0 {
+                        i32::MAX - rng.i32(0..9999)
+                    } else {
+                        rng.i32(-99_999..99_999)
+                    }
+                })
+                .collect();
         bufs[0].view_at_mut::<i8>(..lens[0]).unwrap().copy_from_slice(&a);
         bufs[1].view_at_mut::<i8>(..lens[1]).unwrap().copy_from_slice(&b);
         bufs[2].view_at_mut::<i32>(..lens[2]).unwrap().copy_from_slice(&bias);
         bufs[3].view_mut::<u8>().unwrap().fill(0xA5);
         let [left, right, add, c] = bufs;
-        let operands = [left.to_device(..lens[0]), right.to_device(..lens[1]), add.to_device(..lens[2]), c.from_device(..lens[3])];
+        let operands = [
+            left.to_device(..lens[0]),
+            right.to_device(..lens[1]),
+            add.to_device(..lens[2]),
+            c.from_device(..lens[3]),
+        ];
         bufs = queue.run(operands, &gemm.words(), Duration::from_secs(20)).unwrap().buffers;
         let (found, behind) = bufs[3].view::<u8>().unwrap().split_at(lens[3]);
         assert_eq!(found, expected(&gemm, &a, &b, &bias), "{gemm:?}");
@@ -73,7 +94,12 @@ fn right<B: Backend + 'static, F: Driver>(memory: B, kernel: vulkan::Gemm8Kernel
 fn here<G>(test: &str, opened: Result<G, Error>) -> Option<G> {
     match opened {
         Ok(gpu) => Some(gpu),
-        Err(error @ (Error::NoLibrary { .. } | Error::NotFound { .. } | Error::Argument { .. } | Error::Gpu { .. })) => {
+        Err(
+            error @ (Error::NoLibrary { .. }
+            | Error::NotFound { .. }
+            | Error::Argument { .. }
+            | Error::Gpu { .. }),
+        ) => {
             emulated::skipped(test, &error.to_string());
             None
         }
@@ -83,16 +109,21 @@ fn here<G>(test: &str, opened: Result<G, Error>) -> Option<G> {
 
 #[test]
 fn every_sum_is_right_through_vulkan() {
-    let Some(gpu) = here("gemm8_gpu::every_sum_is_right_through_vulkan", VulkanGpu::open(0)) else { return };
+    let Some(gpu) = here("gemm8_gpu::every_sum_is_right_through_vulkan", VulkanGpu::open(0)) else {
+        return;
+    };
     let module = vulkan::Gemm8Module::load(gpu).unwrap();
     right(VulkanMemory::allocate(gpu, 1 << 20).unwrap(), module.kernel().unwrap());
 }
 
 #[test]
 fn every_sum_is_right_through_opencl() {
-    let Some(gpu) = here("gemm8_gpu::every_sum_is_right_through_opencl", OpenClGpu::open(0)) else { return };
+    let Some(gpu) = here("gemm8_gpu::every_sum_is_right_through_opencl", OpenClGpu::open(0)) else {
+        return;
+    };
     let mut log = Log::new();
-    let module = opencl::Gemm8Module::build(gpu, &mut log).unwrap_or_else(|error| panic!("{error}: {}", log.as_str()));
+    let module = opencl::Gemm8Module::build(gpu, &mut log)
+        .unwrap_or_else(|error| panic!("{error}: {}", log.as_str()));
     right(OpenClMemory::allocate(gpu, 1 << 20).unwrap(), module.kernel().unwrap());
 }
 
@@ -101,8 +132,12 @@ fn every_sum_is_right_through_opencl() {
 fn the_spirv_is_what_the_source_compiles_to() {
     const NAME: &str = "gemm8_gpu::the_spirv_is_what_the_source_compiles_to";
     let source = include_str!("../kernels/gemm8.comp");
-    assert!(vulkan::SPIRV.windows(source.len()).any(|part| part == source.as_bytes()), "run examples/gemm8/kernels/spirv");
-    let output = Command::new(Path::new(CRATE).join("kernels/spirv")).arg("--check").output().unwrap();
+    assert!(
+        vulkan::SPIRV.windows(source.len()).any(|part| part == source.as_bytes()),
+        "run examples/gemm8/kernels/spirv"
+    );
+    let output =
+        Command::new(Path::new(CRATE).join("kernels/spirv")).arg("--check").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     match output.status.code() {
         Some(0) => {}

@@ -1,6 +1,10 @@
 //! The contract's table of registers is the only one: the driver's constants are compared with it,
 //! and the Verilog's are made from it. The scripts for vendors' tools have the Verilog's ports.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use contigo_gemm8::{MAP, regs};
 use std::{
@@ -42,20 +46,28 @@ struct Contract {
 fn number(text: &str) -> u32 {
     match text {
         "all ones" => u32::MAX,
-        _ => text.strip_prefix("0x").map_or_else(|| text.parse(), |digits| u32::from_str_radix(digits, 16)).unwrap(),
+        _ => text
+            .strip_prefix("0x")
+            .map_or_else(|| text.parse(), |digits| u32::from_str_radix(digits, 16))
+            .unwrap(),
     }
 }
 
 impl Contract {
     fn read() -> Self {
-        let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+        let page =
+            fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
         let mut contract = Self::default();
         for line in page.lines().filter(|line| line.starts_with('|')) {
             let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
             match *cells {
-                [offsets, name, _, reset, bits] if offsets.starts_with("0x") => contract.register(offsets, name, reset, bits),
+                [offsets, name, _, reset, bits] if offsets.starts_with("0x") => {
+                    contract.register(offsets, name, reset, bits)
+                }
                 // A row of "Errors".
-                [bit, name, _] if bit.parse::<u32>().is_ok() => contract.bits.push((format!("STATUS_{name}"), number(bit))),
+                [bit, name, _] if bit.parse::<u32>().is_ok() => {
+                    contract.bits.push((format!("STATUS_{name}"), number(bit)))
+                }
                 _ => {}
             }
         }
@@ -70,7 +82,8 @@ impl Contract {
         for bit in bits.split(" · ") {
             let mut quoted = bit.split('`');
             if let (Some(before), Some(bit)) = (quoted.next(), quoted.next()) {
-                self.bits.push((format!("{name}_{bit}"), number(before.split(' ').next().unwrap())));
+                self.bits
+                    .push((format!("{name}_{bit}"), number(before.split(' ').next().unwrap())));
             }
         }
     }
@@ -93,7 +106,8 @@ impl Contract {
             writeln!(text, "localparam [7:0]  {name} = 8'h{offset:02X};").unwrap();
         }
         for (name, _) in &self.offsets {
-            writeln!(text, "localparam [31:0] {name}_RESET = 32'h{:08X};", self.resets[name]).unwrap();
+            writeln!(text, "localparam [31:0] {name}_RESET = 32'h{:08X};", self.resets[name])
+                .unwrap();
         }
         for (name, bit) in &self.bits {
             writeln!(text, "localparam        {name}_BIT = {bit};").unwrap();
@@ -122,7 +136,11 @@ fn the_driver_has_the_contracts_numbers() {
         assert_eq!(contract.offset(name), offset, "{name}");
     }
     for (name, register) in ["A", "B", "BIAS", "C"].into_iter().zip(regs::POINTERS) {
-        assert_eq!((contract.offset(name), contract.offset(&format!("{name}_HIGH"))), (register.offset(), register.offset() + 4), "{name}");
+        assert_eq!(
+            (contract.offset(name), contract.offset(&format!("{name}_HIGH"))),
+            (register.offset(), register.offset() + 4),
+            "{name}"
+        );
     }
     for (name, mask) in [
         ("CTRL_AP_START", regs::AP_START),
@@ -153,7 +171,10 @@ fn the_verilog_has_the_contracts_numbers() {
     if env::var_os("CONTIGO_WRITE_DOCS").is_some() {
         fs::write(&path, &text).unwrap();
     }
-    assert!(fs::read_to_string(&path).is_ok_and(|old| old == text), "CONTIGO_WRITE_DOCS=1 cargo test -p contigo-gemm8 --test registers");
+    assert!(
+        fs::read_to_string(&path).is_ok_and(|old| old == text),
+        "CONTIGO_WRITE_DOCS=1 cargo test -p contigo-gemm8 --test registers"
+    );
 }
 
 /// The folder of the Verilog and of the tools' scripts.
@@ -163,7 +184,8 @@ fn rtl() -> &'static Path {
 
 /// The words of each line that a script of `rtl/` prints with `STUBS`; none without `tclsh`.
 fn said(test: &str, script: &str) -> Option<Vec<Vec<String>>> {
-    let mut tclsh = match Command::new("tclsh").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
+    let mut tclsh = match Command::new("tclsh").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
+    {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let _ = writeln!(stderr(), "SKIPPED: {test}: tclsh is not here (Debian: tcl)");
             return None;
@@ -171,8 +193,12 @@ fn said(test: &str, script: &str) -> Option<Vec<Vec<String>>> {
         started => started.unwrap(),
     };
     let path = rtl().join(script);
-    write!(tclsh.stdin.take().unwrap(), "{STUBS}if {{[catch {{source {{{}}}}} why]}} {{puts stderr $why; exit 1}}", path.display())
-        .unwrap();
+    write!(
+        tclsh.stdin.take().unwrap(),
+        "{STUBS}if {{[catch {{source {{{}}}}} why]}} {{puts stderr $why; exit 1}}",
+        path.display()
+    )
+    .unwrap();
     let done = tclsh.wait_with_output().unwrap();
     assert!(done.status.success(), "{script}");
     let text = String::from_utf8(done.stdout).unwrap();
@@ -183,7 +209,10 @@ fn said(test: &str, script: &str) -> Option<Vec<Vec<String>>> {
 fn ports() -> BTreeMap<String, (String, u32)> {
     let text = fs::read_to_string(rtl().join("gemm8.v")).unwrap();
     let list = text.split("\n) (\n").nth(1).unwrap().split("\n);").next().unwrap();
-    let lines = list.lines().filter_map(|line| line.split("//").next()).map(|line| line.trim().trim_end_matches(','));
+    let lines = list
+        .lines()
+        .filter_map(|line| line.split("//").next())
+        .map(|line| line.trim().trim_end_matches(','));
     let port = |line: &str| {
         let words: Vec<_> = line.split_whitespace().collect();
         assert!((2..=3).contains(&words.len()), "no port: {line}");
@@ -198,17 +227,34 @@ fn ports() -> BTreeMap<String, (String, u32)> {
 
 /// Fails unless a script has every source of the engine, and no other.
 fn has_the_sources(said: &[Vec<String>]) {
-    let names = fs::read_dir(rtl()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let sources: BTreeSet<_> = names.filter(|name| name.starts_with("gemm8") && !name.ends_with("tcl")).collect();
-    assert_eq!(said.iter().filter(|line| line[0] == "file").map(|line| line[1].clone()).collect::<BTreeSet<_>>(), sources);
+    let names =
+        fs::read_dir(rtl()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let sources: BTreeSet<_> =
+        names.filter(|name| name.starts_with("gemm8") && !name.ends_with("tcl")).collect();
+    assert_eq!(
+        said.iter()
+            .filter(|line| line[0] == "file")
+            .map(|line| line[1].clone())
+            .collect::<BTreeSet<_>>(),
+        sources
+    );
 }
 
 #[test]
 fn platform_designer_gets_the_engines_ports_and_whole_interfaces() {
-    let Some(said) = said("platform_designer_gets_the_engines_ports_and_whole_interfaces", "gemm8_hw.tcl") else { return };
+    let Some(said) =
+        said("platform_designer_gets_the_engines_ports_and_whole_interfaces", "gemm8_hw.tcl")
+    else {
+        return;
+    };
     has_the_sources(&said);
     let declared = said.iter().filter(|line| line[0] == "port");
-    assert_eq!(declared.map(|line| (line[1].clone(), (line[2].clone(), number(&line[3])))).collect::<BTreeMap<_, _>>(), ports());
+    assert_eq!(
+        declared
+            .map(|line| (line[1].clone(), (line[2].clone(), number(&line[3]))))
+            .collect::<BTreeMap<_, _>>(),
+        ports()
+    );
     for interface in said.iter().filter(|line| line[0] == "interface") {
         let of_it = said.iter().filter(|line| line[0] == "port" && line[4] == interface[1]);
         let bits: BTreeMap<_, _> = of_it.map(|line| (line[5].as_str(), number(&line[3]))).collect();
@@ -219,7 +265,9 @@ fn platform_designer_gets_the_engines_ports_and_whole_interfaces() {
                 assert!(bits["awaddr"] >= 12 && bits["araddr"] >= 12, "{bits:?}");
             }
             "axi4" => assert!(
-                [("awid", "bid"), ("arid", "rid")].iter().all(|(asked, answered)| bits.get(asked) == bits.get(answered)),
+                [("awid", "bid"), ("arid", "rid")]
+                    .iter()
+                    .all(|(asked, answered)| bits.get(asked) == bits.get(answered)),
                 "an ID comes back, or there is none: {bits:?}"
             ),
             _ => {}
@@ -229,12 +277,18 @@ fn platform_designer_gets_the_engines_ports_and_whole_interfaces() {
 
 #[test]
 fn vivado_gets_the_engines_interfaces_for_every_family() {
-    let Some(said) = said("vivado_gets_the_engines_interfaces_for_every_family", "gemm8_ip.tcl") else { return };
+    let Some(said) = said("vivado_gets_the_engines_interfaces_for_every_family", "gemm8_ip.tcl")
+    else {
+        return;
+    };
     has_the_sources(&said);
     let ports = ports();
     assert!(said.iter().filter(|line| line[0] == "port").all(|line| ports.contains_key(&line[1])));
-    let clocked = said.iter().filter(|line| line[0] == "associate" && line[1] == "-busif" && line[3..] == ["-clock", "clk"]);
-    let interfaces = ports.keys().filter_map(|name| name.strip_suffix("_awaddr").map(str::to_owned));
+    let clocked = said.iter().filter(|line| {
+        line[0] == "associate" && line[1] == "-busif" && line[3..] == ["-clock", "clk"]
+    });
+    let interfaces =
+        ports.keys().filter_map(|name| name.strip_suffix("_awaddr").map(str::to_owned));
     assert_eq!(clocked.map(|line| line[2].clone()).collect::<BTreeSet<_>>(), interfaces.collect());
     // Else only the family of the project's part has the IP (UG1118, "Automatic Family Support").
     assert!(said.iter().any(|line| line[1..] == ["auto_family_support_level", "level_2"]));

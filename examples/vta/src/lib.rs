@@ -2,7 +2,10 @@
 //! in C: `README.md` beside this crate says what that does.
 //!
 //! A program in C calls [`contigo_vta_model`], and `sim:vta` is there.
-#![allow(unsafe_code, reason = "a model promises to touch only what it was told of; C calls by a name")]
+#![allow(
+    unsafe_code,
+    reason = "a model promises to touch only what it was told of; C calls by a name"
+)]
 
 mod model;
 

@@ -1,5 +1,9 @@
 //! The driver in C against the model: compiled without a warning, and run.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use contigo_testkit::emulated;
 use std::{
@@ -24,7 +28,12 @@ fn compiler() -> &'static str {
 }
 
 fn text(output: &Output) -> String {
-    format!("{}\n{}{}", output.status, String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 fn compile(command: &mut Command) {
@@ -34,7 +43,10 @@ fn compile(command: &mut Command) {
 
 fn cc(more: &[&str]) -> Command {
     let mut command = Command::new(compiler());
-    command.args(FLAGS).args(more).args(["include", "../../bindings/c/include"].map(|folder| format!("-I{CRATE}/{folder}")));
+    command
+        .args(FLAGS)
+        .args(more)
+        .args(["include", "../../bindings/c/include"].map(|folder| format!("-I{CRATE}/{folder}")));
     command
 }
 
@@ -44,15 +56,27 @@ fn program(folder: &Path, name: &str, more: &[&str]) -> PathBuf {
         .iter()
         .map(|file| {
             let object = folder.join(format!("{file}.o"));
-            compile(cc(more).arg("-c").arg(format!("{CRATE}/driver/{file}.c")).arg("-o").arg(&object));
+            compile(
+                cc(more).arg("-c").arg(format!("{CRATE}/driver/{file}.c")).arg("-o").arg(&object),
+            );
             object
         })
         .collect();
     let library = env::current_exe().unwrap().parent().unwrap().join("libcontigo_vta.a");
     let program = folder.join(name);
-    let sources = [format!("{CRATE}/tests/programs/{name}.c"), format!("{CRATE}/tests/programs/mutants.c")];
-    let target: Vec<&str> = more.iter().copied().filter(|flag| !flag.starts_with("-Dcontigo")).collect();
-    compile(cc(&target).args(sources).args(objects).arg(library).args(LIBRARIES).arg("-o").arg(&program));
+    let sources =
+        [format!("{CRATE}/tests/programs/{name}.c"), format!("{CRATE}/tests/programs/mutants.c")];
+    let target: Vec<&str> =
+        more.iter().copied().filter(|flag| !flag.starts_with("-Dcontigo")).collect();
+    compile(
+        cc(&target)
+            .args(sources)
+            .args(objects)
+            .arg(library)
+            .args(LIBRARIES)
+            .arg("-o")
+            .arg(&program),
+    );
     program
 }
 
@@ -84,17 +108,30 @@ fn layers_are_right() {
 /// By the registers of the DE10-Nano.
 #[test]
 fn layers_are_right_on_a_de10_nano() {
-    let Some(output) = run("driver::layers_are_right_on_a_de10_nano", "runs", &["-DVTA_TARGET_DE10NANO"]) else { return };
+    let Some(output) =
+        run("driver::layers_are_right_on_a_de10_nano", "runs", &["-DVTA_TARGET_DE10NANO"])
+    else {
+        return;
+    };
     let said = text(&output);
-    assert!(output.status.success() && said.contains("40 layers, 0 failed, 0 wrong bytes; "), "{said}");
+    assert!(
+        output.status.success() && said.contains("40 layers, 0 failed, 0 wrong bytes; "),
+        "{said}"
+    );
 }
 
 /// The same program, while the driver leaves out or shortens what it owes: each shows as wrong
 /// bytes.
 #[test]
 fn missing_maintenance_shows() {
-    for mutant in ["-Dcontigo_buf_give=give_half", "-Dcontigo_buf_give=give_a_line", "-Dcontigo_buf_give=give_to_read"] {
-        let Some(output) = run("driver::missing_maintenance_shows", "runs", &[mutant]) else { return };
+    for mutant in [
+        "-Dcontigo_buf_give=give_half",
+        "-Dcontigo_buf_give=give_a_line",
+        "-Dcontigo_buf_give=give_to_read",
+    ] {
+        let Some(output) = run("driver::missing_maintenance_shows", "runs", &[mutant]) else {
+            return;
+        };
         let said = text(&output);
         assert_eq!(output.status.code(), Some(1), "{mutant}: {said}");
         assert!(!said.contains(" 0 wrong bytes"), "{mutant}: {said}");
@@ -128,7 +165,12 @@ fn wrong_data_is_not_gone_on_with() {
     for (how, why) in ways {
         let output = emulated::command(&program).arg(how).output().unwrap();
         let said = text(&output);
-        assert!(!output.status.success() && said.contains(why) && said.contains("the program ends here"), "{how}: {said}");
+        assert!(
+            !output.status.success()
+                && said.contains(why)
+                && said.contains("the program ends here"),
+            "{how}: {said}"
+        );
     }
 }
 
@@ -141,7 +183,13 @@ fn every_configuration_compiles() {
     let folder = tempfile::tempdir().unwrap();
     for flags in [["-DUSE_VTA64", "-O2"], ["-DVTA_LOG_BLOCK_IN=5", "-DVTA_LOG_BLOCK_OUT=5"]] {
         for file in DRIVER {
-            compile(cc(&flags).arg("-c").arg(format!("{CRATE}/driver/{file}.c")).arg("-o").arg(folder.path().join("object")));
+            compile(
+                cc(&flags)
+                    .arg("-c")
+                    .arg(format!("{CRATE}/driver/{file}.c"))
+                    .arg("-o")
+                    .arg(folder.path().join("object")),
+            );
         }
     }
 }

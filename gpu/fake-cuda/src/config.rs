@@ -128,7 +128,8 @@ impl Config {
             hang_launch: 0,
             wait_bound_us: 1_000_000,
             late_error: LateError { launch: 0, code: code::LAUNCH_FAILED, after_calls: 1 },
-            failures: [Failure { function: Function::cuInit, nth: 0, code: code::SUCCESS }; FAILURES_MAX],
+            failures: [Failure { function: Function::cuInit, nth: 0, code: code::SUCCESS };
+                FAILURES_MAX],
         }
     }
 }

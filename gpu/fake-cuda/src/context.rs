@@ -51,7 +51,8 @@ impl Contexts {
     }
 
     pub(crate) fn primary(&mut self, device: usize) -> Option<(Handle, &mut Context)> {
-        let (handle, context) = self.0.iter_mut().find(|(_, context)| context.primary && context.device == device)?;
+        let (handle, context) =
+            self.0.iter_mut().find(|(_, context)| context.primary && context.device == device)?;
         Some((*handle, context))
     }
 
@@ -67,8 +68,13 @@ impl Contexts {
 
     /// Whether the context had ended and is alive now.
     pub(crate) fn revive(&mut self, handle: Handle, null: Handle) -> bool {
-        let Some(context) = self.0.get_mut(&handle).filter(|context| !context.alive) else { return false };
-        *context = Context { retained: context.retained, ..Context::new(context.device, context.primary, null) };
+        let Some(context) = self.0.get_mut(&handle).filter(|context| !context.alive) else {
+            return false;
+        };
+        *context = Context {
+            retained: context.retained,
+            ..Context::new(context.device, context.primary, null)
+        };
         true
     }
 

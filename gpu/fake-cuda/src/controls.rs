@@ -16,9 +16,11 @@ const FILE: &str = "libfake_cuda.so";
 /// own executable, for the same target.
 #[must_use]
 pub fn library() -> PathBuf {
-    let beside = env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from)).unwrap_or_default();
+    let beside =
+        env::current_exe().ok().and_then(|exe| exe.parent().map(PathBuf::from)).unwrap_or_default();
     // Tests and benches are in deps/, programs beside it, examples in examples/.
-    let places = [beside.join(FILE), beside.join("deps").join(FILE), beside.join("../deps").join(FILE)];
+    let places =
+        [beside.join(FILE), beside.join("deps").join(FILE), beside.join("../deps").join(FILE)];
     places.iter().find(|place| place.exists()).unwrap_or(&places[0]).clone()
 }
 
@@ -54,7 +56,8 @@ impl Controls {
         // SAFETY: a C string; the library has only the standard library's initialisers.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         assert!(!handle.is_null(), "{} does not load", path.display());
-        let [configure, read] = [c"fake_cuda_configure", c"fake_cuda_counters"].map(|name| symbol(handle, name));
+        let [configure, read] =
+            [c"fake_cuda_configure", c"fake_cuda_counters"].map(|name| symbol(handle, name));
         // SAFETY: the library was built from this source and never unloads, and these are the types
         // of the two functions in `exports`.
         let controls = unsafe {

@@ -52,7 +52,9 @@ fn known(entry: &Entry, params: &[u64]) -> Option<Vec<Operand>> {
                 written(c, m.saturating_mul(n).saturating_mul(element), element),
             ]
         }
-        ("copy_bytes", [8, 8, 8], &[dst, src, len]) => vec![written(dst, len, 1), read(src, len, 1)],
+        ("copy_bytes", [8, 8, 8], &[dst, src, len]) => {
+            vec![written(dst, len, 1), read(src, len, 1)]
+        }
         ("fill_bytes", [8, 4, 8], &[dst, _, len]) => vec![written(dst, len, 1)],
         _ => return None,
     })
@@ -92,8 +94,12 @@ impl Kernel {
         let progress = entry.start(Grid { blocks: launch.grid, threads: launch.block });
         let operands = known.clone().unwrap_or_else(|| {
             // Every block that a parameter points into, all of it.
-            let blocks: BTreeSet<_> = params.iter().filter_map(|addr| state.block(context, *addr)).collect();
-            blocks.into_iter().map(|(addr, len)| Operand { addr, len, align: 1, written: true }).collect()
+            let blocks: BTreeSet<_> =
+                params.iter().filter_map(|addr| state.block(context, *addr)).collect();
+            blocks
+                .into_iter()
+                .map(|(addr, len)| Operand { addr, len, align: 1, written: true })
+                .collect()
         });
         Ok(Self { entry, known: known.is_some(), progress, params, operands })
     }
@@ -125,10 +131,17 @@ impl Kernel {
     /// when it is looked at again.
     pub(crate) fn run(&mut self, state: &mut State, context: Handle) -> Answer<bool> {
         self.check(state, context)?;
-        let window = |operand: &Operand| Ok(Window::new(operand.addr, state.read(context, operand.addr, operand.len)?, operand.written));
+        let window = |operand: &Operand| {
+            Ok(Window::new(
+                operand.addr,
+                state.read(context, operand.addr, operand.len)?,
+                operand.written,
+            ))
+        };
         let mut windows = self.operands.iter().map(window).collect::<Answer<Vec<_>>>()?;
         let statements_max = if self.known { STATEMENTS_MAX } else { STATEMENTS_AT_ONCE };
-        let ended = self.entry.run(&mut self.progress, &self.params, &mut windows, statements_max)?;
+        let ended =
+            self.entry.run(&mut self.progress, &self.params, &mut windows, statements_max)?;
         if !ended && self.known {
             return Err(code::LAUNCH_TIMEOUT);
         }

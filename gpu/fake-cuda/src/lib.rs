@@ -19,7 +19,10 @@
 //! assert_eq!(cuda.counters().host_allocs, 0);
 //! assert_eq!(cuda.counters().refused(Function::cuMemFreeHost), 0);
 //! ```
-#![allow(unsafe_code, reason = "a C library's other side: exported names, callers' pointers, pinned memory of its own, and dlopen")]
+#![allow(
+    unsafe_code,
+    reason = "a C library's other side: exported names, callers' pointers, pinned memory of its own, and dlopen"
+)]
 
 mod codes;
 mod config;

@@ -107,13 +107,19 @@ fn readable(base: usize, len: usize) -> bool {
         // SAFETY: the kernel answers EFAULT where there is nothing to read.
         let written = unsafe { libc::write(to.as_raw_fd(), ptr::with_exposed_provenance(at), 1) };
         // SAFETY: room for one byte.
-        written == 1 && unsafe { libc::read(from.as_raw_fd(), ptr::from_mut(&mut byte).cast(), 1) } == 1
+        written == 1
+            && unsafe { libc::read(from.as_raw_fd(), ptr::from_mut(&mut byte).cast(), 1) } == 1
     })
 }
 
 impl Memory {
     pub(crate) const fn new() -> Self {
-        Self { host: BTreeMap::new(), device: BTreeMap::new(), device_next: DEVICE_BASE, freed: VecDeque::new() }
+        Self {
+            host: BTreeMap::new(),
+            device: BTreeMap::new(),
+            device_next: DEVICE_BASE,
+            freed: VecDeque::new(),
+        }
     }
 
     pub(crate) const fn device_next(&self) -> u64 {
@@ -131,10 +137,19 @@ impl Memory {
 
     /// Allocations and their bytes, registrations, device allocations and their bytes.
     pub(crate) fn live(&self) -> ((u64, u64), u64, (u64, u64)) {
-        let allocs: Vec<_> = self.host.values().filter(|block| block.mapping.is_some()).map(|block| block.len as u64).collect();
+        let allocs: Vec<_> = self
+            .host
+            .values()
+            .filter(|block| block.mapping.is_some())
+            .map(|block| block.len as u64)
+            .collect();
         let registrations = self.host.len() - allocs.len();
         let bytes = self.device.values().map(|block| block.bytes.len() as u64).sum();
-        ((allocs.len() as u64, allocs.iter().sum()), registrations as u64, (self.device.len() as u64, bytes))
+        (
+            (allocs.len() as u64, allocs.iter().sum()),
+            registrations as u64,
+            (self.device.len() as u64, bytes),
+        )
     }
 
     pub(crate) fn pinned_bytes(&self) -> u64 {
@@ -142,13 +157,27 @@ impl Memory {
     }
 
     pub(crate) fn device_bytes_of(&self, contexts: impl Fn(Handle) -> bool) -> u64 {
-        self.device.values().filter(|block| contexts(block.context)).map(|block| block.bytes.len() as u64).sum()
+        self.device
+            .values()
+            .filter(|block| contexts(block.context))
+            .map(|block| block.bytes.len() as u64)
+            .sum()
     }
 
     /// Pins `len` new bytes at an odd multiple of `align`.
-    pub(crate) fn allocate(&mut self, len: usize, align: usize, offset: u64, flags: u32, context: Handle) -> Answer<usize> {
+    pub(crate) fn allocate(
+        &mut self,
+        len: usize,
+        align: usize,
+        offset: u64,
+        flags: u32,
+        context: Handle,
+    ) -> Answer<usize> {
         let page = page_bytes();
-        let whole = len.checked_add(4 * align).and_then(|bytes| bytes.checked_next_multiple_of(page)).ok_or(code::OUT_OF_MEMORY)?;
+        let whole = len
+            .checked_add(4 * align)
+            .and_then(|bytes| bytes.checked_next_multiple_of(page))
+            .ok_or(code::OUT_OF_MEMORY)?;
         let mapping = Mapping::new(whole, page)?;
         let base = (mapping.base + 1).next_multiple_of(2 * align) + align;
         // SAFETY: the mapping is new and writable up to its last page. The block lies within it,
@@ -158,16 +187,30 @@ impl Memory {
             ptr::write_bytes(ptr::with_exposed_provenance_mut::<u8>(base), HOST_GARBAGE, len);
         }
         let device_base = (base as u64).wrapping_add(offset);
-        self.host.insert(base, HostBlock { base, len, device_base, flags, context, mapping: Some(mapping) });
+        self.host.insert(
+            base,
+            HostBlock { base, len, device_base, flags, context, mapping: Some(mapping) },
+        );
         Ok(base)
     }
 
     /// Pins the caller's bytes.
-    pub(crate) fn register(&mut self, base: usize, len: usize, offset: u64, flags: u32, context: Handle) -> Answer {
+    pub(crate) fn register(
+        &mut self,
+        base: usize,
+        len: usize,
+        offset: u64,
+        flags: u32,
+        context: Handle,
+    ) -> Answer {
         if base.checked_add(len).is_none() {
             return Err(code::INVALID_VALUE);
         }
-        if self.host.values().any(|block| overlap(block.base as u64, block.len as u64, base as u64, len as u64)) {
+        if self
+            .host
+            .values()
+            .any(|block| overlap(block.base as u64, block.len as u64, base as u64, len as u64))
+        {
             return Err(code::HOST_MEMORY_ALREADY_REGISTERED);
         }
         if !readable(base, len) {
@@ -229,8 +272,16 @@ impl Memory {
 
     /// The block that has all `len` bytes from this device address, for `context`: its own, or one
     /// that `reaches` lets it use.
-    pub(crate) fn find(&self, addr: u64, len: u64, context: Handle, reaches: &dyn Fn(&HostBlock) -> bool) -> Option<Found<'_>> {
-        let within = |base: u64, block_len: u64| addr >= base && addr - base < block_len && len <= block_len - (addr - base);
+    pub(crate) fn find(
+        &self,
+        addr: u64,
+        len: u64,
+        context: Handle,
+        reaches: &dyn Fn(&HostBlock) -> bool,
+    ) -> Option<Found<'_>> {
+        let within = |base: u64, block_len: u64| {
+            addr >= base && addr - base < block_len && len <= block_len - (addr - base)
+        };
         if let Some((base, block)) = self.device.range(..=addr).next_back()
             && within(*base, block.bytes.len() as u64)
         {
@@ -248,7 +299,10 @@ impl Memory {
         {
             return Some(Found::Device(*base, block));
         }
-        let by_device = self.host.values().find(|block| addr.wrapping_sub(block.device_base) < block.len as u64);
+        let by_device = self
+            .host
+            .values()
+            .find(|block| addr.wrapping_sub(block.device_base) < block.len as u64);
         by_device.or_else(|| self.host_block(usize::try_from(addr).ok()?, 1)).map(Found::Host)
     }
 
@@ -259,18 +313,34 @@ impl Memory {
                 let at = usize::try_from(addr - base).unwrap_or(usize::MAX);
                 block.bytes.get(at..).and_then(|rest| rest.get(..len)).unwrap_or_default().to_vec()
             }
-            Found::Host(block) => read_host(block.base + usize::try_from(addr - block.device_base).unwrap_or(0), len),
+            Found::Host(block) => {
+                read_host(block.base + usize::try_from(addr - block.device_base).unwrap_or(0), len)
+            }
         }
     }
 
     /// Writes at a device address that `find` finds.
-    pub(crate) fn write(&mut self, addr: u64, bytes: &[u8], context: Handle, reaches: &dyn Fn(&HostBlock) -> bool) -> Answer {
+    pub(crate) fn write(
+        &mut self,
+        addr: u64,
+        bytes: &[u8],
+        context: Handle,
+        reaches: &dyn Fn(&HostBlock) -> bool,
+    ) -> Answer {
         match self.find(addr, bytes.len() as u64, context, reaches).ok_or(code::ILLEGAL_ADDRESS)? {
-            Found::Host(block) => write_host(block.base + usize::try_from(addr - block.device_base).unwrap_or(0), bytes),
+            Found::Host(block) => write_host(
+                block.base + usize::try_from(addr - block.device_base).unwrap_or(0),
+                bytes,
+            ),
             Found::Device(base, _) => {
                 let at = usize::try_from(addr - base).unwrap_or(usize::MAX);
                 let block = self.device.get_mut(&base).ok_or(code::ILLEGAL_ADDRESS)?;
-                block.bytes.get_mut(at..).and_then(|rest| rest.get_mut(..bytes.len())).unwrap_or_default().copy_from_slice(bytes);
+                block
+                    .bytes
+                    .get_mut(at..)
+                    .and_then(|rest| rest.get_mut(..bytes.len()))
+                    .unwrap_or_default()
+                    .copy_from_slice(bytes);
             }
         }
         Ok(())
@@ -281,7 +351,12 @@ impl Memory {
     pub(crate) fn end(&mut self, context: Handle) -> (u64, u64) {
         let device = self.device.len();
         self.device.retain(|_, block| block.context != context);
-        let blocks: Vec<_> = self.host.values().filter(|block| block.context == context).map(|block| block.base).collect();
+        let blocks: Vec<_> = self
+            .host
+            .values()
+            .filter(|block| block.context == context)
+            .map(|block| block.base)
+            .collect();
         let overruns = blocks.iter().filter(|base| !self.release(**base, false)).count();
         ((device - self.device.len() + blocks.len()) as u64, overruns as u64)
     }
@@ -307,7 +382,8 @@ impl Mapping {
     /// `len` bytes, and a page behind them that nothing can use.
     fn new(len: usize, page: usize) -> Answer<Self> {
         let whole = len.checked_add(page).ok_or(code::OUT_OF_MEMORY)?;
-        let (rw, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let (rw, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a new mapping, where the kernel has room.
         let base = unsafe { libc::mmap(ptr::null_mut(), whole, rw, flags, -1, 0) };
         if base == libc::MAP_FAILED {

@@ -73,7 +73,11 @@ pub(crate) fn lock() -> MutexGuard<'static, State> {
 
 /// One call of the driver. `body` gets the state and, where it needs one, the current context; 0
 /// otherwise.
-pub(crate) fn call(function: Function, needs: Needs, body: impl FnOnce(&mut State, Handle) -> Answer) -> Code {
+pub(crate) fn call(
+    function: Function,
+    needs: Needs,
+    body: impl FnOnce(&mut State, Handle) -> Answer,
+) -> Code {
     let mut state = lock();
     let answer = state.enter(function, needs).and_then(|context| body(&mut state, context));
     state.leave(function, answer)
@@ -115,8 +119,12 @@ impl State {
             *calls += 1;
             *calls
         });
-        let fails = |failure: &&crate::Failure| failure.function == function && [0, calls].contains(&u64::from(failure.nth));
-        if let Some(failure) = self.config.failures.iter().filter(|failure| failure.code != code::SUCCESS).find(fails) {
+        let fails = |failure: &&crate::Failure| {
+            failure.function == function && [0, calls].contains(&u64::from(failure.nth))
+        };
+        if let Some(failure) =
+            self.config.failures.iter().filter(|failure| failure.code != code::SUCCESS).find(fails)
+        {
             self.injected = true;
             return Err(failure.code);
         }
@@ -179,7 +187,10 @@ impl State {
         if let Ok(context) = self.contexts.alive(handle) {
             context.error.get_or_insert(code);
         }
-        self.streams.values_mut().filter(|stream| stream.context == handle).for_each(|stream| stream.queue.clear());
+        self.streams
+            .values_mut()
+            .filter(|stream| stream.context == handle)
+            .for_each(|stream| stream.queue.clear());
     }
 
     /// Whether a kernel or a copy waits in one of the context's streams. It is counted: the
@@ -232,7 +243,12 @@ impl State {
     pub(crate) fn device(&self, ordinal: i32) -> Answer<(usize, crate::Device)> {
         let index = usize::try_from(ordinal).map_err(|_| code::INVALID_DEVICE)?;
         let there = index < self.config.device_count as usize;
-        self.config.devices.get(index).filter(|_| there).map(|device| (index, *device)).ok_or(code::INVALID_DEVICE)
+        self.config
+            .devices
+            .get(index)
+            .filter(|_| there)
+            .map(|device| (index, *device))
+            .ok_or(code::INVALID_DEVICE)
     }
 
     /// The device of a live context.
@@ -249,7 +265,12 @@ impl State {
         (counters.device_allocs, counters.device_bytes) = device;
         let count = |len: usize| len as u64;
         let nulls: Vec<_> = self.contexts.nulls().collect();
-        counters.streams = count(self.streams.iter().filter(|(handle, own)| !own.destroyed && !nulls.contains(handle)).count());
+        counters.streams = count(
+            self.streams
+                .iter()
+                .filter(|(handle, own)| !own.destroyed && !nulls.contains(handle))
+                .count(),
+        );
         counters.events = count(self.events.len());
         counters.modules = count(self.modules.len());
         (counters.created_contexts, counters.retained_contexts) = self.contexts.live();

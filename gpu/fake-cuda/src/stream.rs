@@ -67,7 +67,9 @@ impl Work {
     /// The device addresses that it uses.
     fn device_ranges(&self) -> Vec<(u64, u64)> {
         match self {
-            Self::Kernel { kernel, .. } => kernel.operands().iter().map(|operand| (operand.addr, operand.len)).collect(),
+            Self::Kernel { kernel, .. } => {
+                kernel.operands().iter().map(|operand| (operand.addr, operand.len)).collect()
+            }
             Self::Within { dst, src, len } => vec![(*dst, *len), (*src, *len)],
             Self::Record => Vec::new(),
         }
@@ -114,10 +116,21 @@ impl State {
     /// CU_STREAM_LEGACY are its own.
     pub(crate) fn stream(&self, handle: Handle, current: Handle) -> Answer<Handle> {
         if handle <= 1 {
-            return self.contexts.get(current).map(|context| context.null).ok_or(code::INVALID_CONTEXT);
+            return self
+                .contexts
+                .get(current)
+                .map(|context| context.null)
+                .ok_or(code::INVALID_CONTEXT);
         }
-        let known = self.streams.get(&handle).is_some_and(|stream| !stream.destroyed && stream.context == current);
-        if known && !self.contexts.nulls().any(|null| null == handle) { Ok(handle) } else { Err(code::INVALID_HANDLE) }
+        let known = self
+            .streams
+            .get(&handle)
+            .is_some_and(|stream| !stream.destroyed && stream.context == current);
+        if known && !self.contexts.nulls().any(|null| null == handle) {
+            Ok(handle)
+        } else {
+            Err(code::INVALID_HANDLE)
+        }
     }
 
     /// Lets the stream go on, up to and with operation `until`: as far as one query does, or as far
@@ -129,7 +142,10 @@ impl State {
             if own.queue.front().is_none_or(|op| op.seq > until) {
                 return Ok(true);
             }
-            let Some(op) = self.streams.get_mut(&stream).and_then(|own| own.queue.front_mut()) else { return Ok(true) };
+            let Some(op) = self.streams.get_mut(&stream).and_then(|own| own.queue.front_mut())
+            else {
+                return Ok(true);
+            };
             let started = *op.started.get_or_insert_with(Instant::now);
             let waits = polled && op.polls_left > 0;
             if waits {
@@ -138,7 +154,10 @@ impl State {
             if waits || op.hangs || started.elapsed() < op.lasts {
                 return Ok(false);
             }
-            let Some(mut op) = self.streams.get_mut(&stream).and_then(|own| own.queue.pop_front()) else { return Ok(true) };
+            let Some(mut op) = self.streams.get_mut(&stream).and_then(|own| own.queue.pop_front())
+            else {
+                return Ok(true);
+            };
             match op.fails.map_or_else(|| self.perform(context, &mut op.work), Err) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -162,7 +181,9 @@ impl State {
     fn perform(&mut self, context: Handle, work: &mut Work) -> Answer<bool> {
         match work {
             Work::Kernel { kernel, .. } => return kernel.run(self, context),
-            Work::Within { dst, src, len } => self.write(context, *dst, &self.read(context, *src, *len)?)?,
+            Work::Within { dst, src, len } => {
+                self.write(context, *dst, &self.read(context, *src, *len)?)?
+            }
             Work::Record => {}
         }
         Ok(true)
@@ -190,7 +211,10 @@ impl State {
         if len == 0 {
             return Ok(Vec::new());
         }
-        let found = self.memory.find(addr, len, context, &self.reaches(context)).ok_or(code::ILLEGAL_ADDRESS)?;
+        let found = self
+            .memory
+            .find(addr, len, context, &self.reaches(context))
+            .ok_or(code::ILLEGAL_ADDRESS)?;
         Ok(Memory::read(found, addr, usize::try_from(len).map_err(|_| code::ILLEGAL_ADDRESS)?))
     }
 
@@ -202,7 +226,9 @@ impl State {
     /// Whether something queued uses these device addresses. It is counted.
     pub(crate) fn frees_under_a_kernel(&mut self, addr: u64, len: u64) -> bool {
         let ops = self.streams.values().flat_map(|stream| &stream.queue);
-        let used = ops.flat_map(|op| op.work.device_ranges()).any(|(of, of_len)| overlap(of, of_len, addr, len));
+        let used = ops
+            .flat_map(|op| op.work.device_ranges())
+            .any(|(of, of_len)| overlap(of, of_len, addr, len));
         self.counters.freed_under_a_kernel += u64::from(used);
         used
     }
@@ -246,7 +272,10 @@ pub(crate) fn wait<T>(
     let since = Instant::now();
     let mut state = lock();
     let epoch = state.epoch;
-    let awaited = match state.enter(function, Needs::Context).and_then(|context| begin(&mut state, context)) {
+    let awaited = match state
+        .enter(function, Needs::Context)
+        .and_then(|context| begin(&mut state, context))
+    {
         Ok(awaited) => awaited,
         Err(code) => return state.leave(function, Err(code)),
     };
@@ -270,7 +299,10 @@ pub(crate) fn wait<T>(
 }
 
 /// One step of a wait for a stream, up to and with `until`.
-pub(crate) fn step(state: &mut State, (context, stream, until): &(Handle, Handle, u64)) -> Answer<bool> {
+pub(crate) fn step(
+    state: &mut State,
+    (context, stream, until): &(Handle, Handle, u64),
+) -> Answer<bool> {
     let alive = state.contexts.alive(*context)?;
     if let Some(code) = alive.error {
         return Err(code);

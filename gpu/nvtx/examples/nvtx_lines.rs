@@ -41,7 +41,8 @@ const NVTX_MESSAGE_TYPE_ASCII: i32 = 1;
 #[repr(C)]
 struct Callbacks {
     struct_size: usize,
-    get_module_function_table: unsafe extern "C" fn(c_uint, *mut *mut *mut *mut c_void, *mut c_uint) -> c_int,
+    get_module_function_table:
+        unsafe extern "C" fn(c_uint, *mut *mut *mut *mut c_void, *mut c_uint) -> c_int,
 }
 
 #[repr(C)]
@@ -104,8 +105,16 @@ unsafe fn shown(domain: Domain, attributes: *const Attributes) -> String {
         return format!("{domain} version_{}_size_{} -", of.version, of.size);
     }
     // SAFETY: as above.
-    let name = if of.message_type == NVTX_MESSAGE_TYPE_ASCII { unsafe { text(of.message) } } else { "-".to_owned() };
-    let payload = if of.payload_type == NVTX_PAYLOAD_TYPE_UNSIGNED_INT64 { of.payload.to_string() } else { "-".to_owned() };
+    let name = if of.message_type == NVTX_MESSAGE_TYPE_ASCII {
+        unsafe { text(of.message) }
+    } else {
+        "-".to_owned()
+    };
+    let payload = if of.payload_type == NVTX_PAYLOAD_TYPE_UNSIGNED_INT64 {
+        of.payload.to_string()
+    } else {
+        "-".to_owned()
+    };
     format!("{domain} {name} {payload}")
 }
 
@@ -151,7 +160,9 @@ unsafe extern "C" fn domain_range_end(domain: Domain, id: u64) {
 /// # Safety
 /// `get_export_table` is NVTX's.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn InitializeInjectionNvtx2(get_export_table: unsafe extern "C" fn(u32) -> *const c_void) -> c_int {
+pub unsafe extern "C" fn InitializeInjectionNvtx2(
+    get_export_table: unsafe extern "C" fn(u32) -> *const c_void,
+) -> c_int {
     if env::var_os("NVTX_LINES_REFUSES").is_some() {
         return 0;
     }
@@ -166,7 +177,10 @@ pub unsafe extern "C" fn InitializeInjectionNvtx2(get_export_table: unsafe exter
         (callbacks.as_ref(), version.as_ref())
     };
     let (Some(callbacks), Some(version)) = tables else { return 0 };
-    if callbacks.struct_size != size_of::<Callbacks>() || version.struct_size != size_of::<VersionInfo>() || version.version != 3 {
+    if callbacks.struct_size != size_of::<Callbacks>()
+        || version.struct_size != size_of::<VersionInfo>()
+        || version.version != 3
+    {
         return 0;
     }
     let (mut table, mut size) = (ptr::null_mut(), 0);

@@ -57,7 +57,8 @@ pub(crate) type RangeId = u64;
 
 pub(crate) type DomainCreateA = unsafe extern "C" fn(*const c_char) -> Domain;
 pub(crate) type DomainMarkEx = unsafe extern "C" fn(Domain, *const EventAttributes);
-pub(crate) type DomainRangeStartEx = unsafe extern "C" fn(Domain, *const EventAttributes) -> RangeId;
+pub(crate) type DomainRangeStartEx =
+    unsafe extern "C" fn(Domain, *const EventAttributes) -> RangeId;
 pub(crate) type DomainRangeEnd = unsafe extern "C" fn(Domain, RangeId);
 pub(crate) type DomainRangePushEx = unsafe extern "C" fn(Domain, *const EventAttributes) -> c_int;
 pub(crate) type DomainRangePop = unsafe extern "C" fn(Domain) -> c_int;
@@ -70,7 +71,8 @@ pub(crate) type FunctionTable = *const *mut c_void;
 #[derive(Debug)]
 pub(crate) struct ExportTableCallbacks {
     pub(crate) struct_size: usize,
-    pub(crate) get_module_function_table: unsafe extern "C" fn(c_uint, *mut FunctionTable, *mut c_uint) -> c_int,
+    pub(crate) get_module_function_table:
+        unsafe extern "C" fn(c_uint, *mut FunctionTable, *mut c_uint) -> c_int,
 }
 
 /// `NvtxExportTableVersionInfo`.

@@ -20,10 +20,17 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let variable = crate::injection::VARIABLE;
         match self {
-            Self::NotLoaded(why) => write!(f, "{variable}: the tool's library cannot be loaded: {why}"),
-            Self::NoTool => write!(f, "{variable}: this library is no tool for NVTX: it lacks InitializeInjectionNvtx2"),
+            Self::NotLoaded(why) => {
+                write!(f, "{variable}: the tool's library cannot be loaded: {why}")
+            }
+            Self::NoTool => write!(
+                f,
+                "{variable}: this library is no tool for NVTX: it lacks InitializeInjectionNvtx2"
+            ),
             Self::Refused => write!(f, "{variable}: the tool did not attach"),
-            Self::AnotherListens => f.write_str("the runtime's events have another listener: hand them on to contigo_nvtx::Ranges"),
+            Self::AnotherListens => f.write_str(
+                "the runtime's events have another listener: hand them on to contigo_nvtx::Ranges",
+            ),
         }
     }
 }

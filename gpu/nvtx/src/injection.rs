@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a library is loaded, writes functions into a table, and they are called")]
+#![allow(
+    unsafe_code,
+    reason = "a library is loaded, writes functions into a table, and they are called"
+)]
 //! The tool's library, loaded, and its functions.
 //!
 //! The steps are those of `nvtxInitializeInjectionLibrary` in `nvtxInit.h`, as far as its variable
@@ -6,9 +9,10 @@
 
 use crate::{
     abi::{
-        Domain, DomainCreateA, DomainMarkEx, DomainRangeEnd, DomainRangePop, DomainRangePushEx, DomainRangeStartEx, ETID_CALLBACKS,
-        ETID_VERSIONINFO, EventAttributes, ExportTableCallbacks, ExportTableVersionInfo, FunctionTable, InitializeInjection, MODULE_CORE2,
-        MODULES, RangeId, VERSION, core2,
+        Domain, DomainCreateA, DomainMarkEx, DomainRangeEnd, DomainRangePop, DomainRangePushEx,
+        DomainRangeStartEx, ETID_CALLBACKS, ETID_VERSIONINFO, EventAttributes,
+        ExportTableCallbacks, ExportTableVersionInfo, FunctionTable, InitializeInjection,
+        MODULE_CORE2, MODULES, RangeId, VERSION, core2,
     },
     error::Error,
 };
@@ -25,7 +29,11 @@ use std::{
 };
 
 /// The variable that names the tool's library.
-pub(crate) const VARIABLE: &str = if cfg!(target_pointer_width = "64") { "NVTX_INJECTION64_PATH" } else { "NVTX_INJECTION32_PATH" };
+pub(crate) const VARIABLE: &str = if cfg!(target_pointer_width = "64") {
+    "NVTX_INJECTION64_PATH"
+} else {
+    "NVTX_INJECTION32_PATH"
+};
 /// The value that asks for no tool (`nvtxInit.h`).
 const NO_TOOL: &str = "./.";
 
@@ -46,14 +54,21 @@ impl Module {
         let slots: &[_] = Vec::leak((0..size).map(|_| AtomicPtr::new(ptr::null_mut())).collect());
         let address = |slot: &AtomicPtr<c_void>| AtomicPtr::new(slot.as_ptr().cast());
         let none = || AtomicPtr::new(ptr::null_mut());
-        let table = std::iter::once(none()).chain(slots.iter().skip(1).map(address)).chain([none()]);
+        let table =
+            std::iter::once(none()).chain(slots.iter().skip(1).map(address)).chain([none()]);
         Self { slots, table: Vec::leak(table.collect()) }
     }
 }
 
 /// `NvtxExportTableCallbacks::GetModuleFunctionTable`: 1 and the table of a module, or 0.
-unsafe extern "C" fn get_module_function_table(module: c_uint, table: *mut FunctionTable, size: *mut c_uint) -> c_int {
-    let Some(found) = SLOTS.get(module as usize).filter(|found| !found.slots.is_empty()) else { return 0 };
+unsafe extern "C" fn get_module_function_table(
+    module: c_uint,
+    table: *mut FunctionTable,
+    size: *mut c_uint,
+) -> c_int {
+    let Some(found) = SLOTS.get(module as usize).filter(|found| !found.slots.is_empty()) else {
+        return 0;
+    };
     // SAFETY: the tool gives places of its own, or null.
     if let Some(size) = unsafe { size.as_mut() } {
         *size = c_uint::try_from(found.slots.len()).unwrap_or(0);
@@ -71,8 +86,10 @@ const unsafe extern "C" fn set_injection_nvtx_version(_version: u32) {}
 
 /// `NvtxGetExportTableFunc_t`.
 unsafe extern "C" fn get_export_table(id: u32) -> *const c_void {
-    static CALLBACKS: ExportTableCallbacks =
-        ExportTableCallbacks { struct_size: size_of::<ExportTableCallbacks>(), get_module_function_table };
+    static CALLBACKS: ExportTableCallbacks = ExportTableCallbacks {
+        struct_size: size_of::<ExportTableCallbacks>(),
+        get_module_function_table,
+    };
     static VERSION_INFO: ExportTableVersionInfo = ExportTableVersionInfo {
         struct_size: size_of::<ExportTableVersionInfo>(),
         version: VERSION as u32,
@@ -93,12 +110,16 @@ pub(crate) fn attach() -> Result<bool, Error> {
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         return Ok(false);
     }
-    let Some(path) = env::var_os(VARIABLE).filter(|path| !path.is_empty() && path != NO_TOOL) else { return Ok(false) };
+    let Some(path) = env::var_os(VARIABLE).filter(|path| !path.is_empty() && path != NO_TOOL)
+    else {
+        return Ok(false);
+    };
     // SAFETY: the user names the library to have it run in this program: that is what the variable
     // is for.
     let library = unsafe { Library::new(path) }.map_err(|error| Error::NotLoaded(words(&error)))?;
     // SAFETY: the function of this name has this type in every tool for NVTX 2 and 3.
-    let initialize = unsafe { library.get::<InitializeInjection>(b"InitializeInjectionNvtx2\0") }.map_err(|_| Error::NoTool)?;
+    let initialize = unsafe { library.get::<InitializeInjection>(b"InitializeInjectionNvtx2\0") }
+        .map_err(|_| Error::NoTool)?;
     // SAFETY: as above; the tables live as long as the program.
     if unsafe { initialize(get_export_table) } == 0 {
         return Err(Error::Refused);
@@ -128,7 +149,10 @@ unsafe fn function<F: Copy>(slot: usize) -> Option<F> {
 /// A domain of the tool's, by its name; null where the tool has no domains.
 pub(crate) fn create_domain(name: &CStr) -> Domain {
     // SAFETY: the slot's type; the text ends with a null.
-    unsafe { function::<DomainCreateA>(core2::DOMAIN_CREATE_A).map_or(ptr::null_mut(), |create| create(name.as_ptr())) }
+    unsafe {
+        function::<DomainCreateA>(core2::DOMAIN_CREATE_A)
+            .map_or(ptr::null_mut(), |create| create(name.as_ptr()))
+    }
 }
 
 /// Says that something happened.
@@ -161,7 +185,10 @@ pub(crate) fn pop(domain: Domain) {
 /// Begins a range that any thread may end.
 pub(crate) fn start(domain: Domain, what: &EventAttributes) -> RangeId {
     // SAFETY: the slot's type; `domain` is the tool's.
-    unsafe { function::<DomainRangeStartEx>(core2::DOMAIN_RANGE_START_EX).map_or(0, |start| start(domain, what)) }
+    unsafe {
+        function::<DomainRangeStartEx>(core2::DOMAIN_RANGE_START_EX)
+            .map_or(0, |start| start(domain, what))
+    }
 }
 
 /// Ends it.
@@ -195,9 +222,13 @@ mod tests {
         // SAFETY: the table of callbacks has that type; both places are this test's. A slot is this
         // test's to write, with a function of its type.
         unsafe {
-            let callbacks = get_export_table(ETID_CALLBACKS).cast::<ExportTableCallbacks>().as_ref().unwrap();
+            let callbacks =
+                get_export_table(ETID_CALLBACKS).cast::<ExportTableCallbacks>().as_ref().unwrap();
             let module = c_uint::try_from(MODULE_CORE2).unwrap();
-            assert_eq!((callbacks.get_module_function_table)(module, &raw mut table, &raw mut size), 1);
+            assert_eq!(
+                (callbacks.get_module_function_table)(module, &raw mut table, &raw mut size),
+                1
+            );
             assert_eq!(size as usize, MODULES[MODULE_CORE2]);
             let slot = table.add(core2::DOMAIN_RANGE_POP).read().cast::<Option<DomainRangePop>>();
             slot.write(Some(popped));

@@ -2,7 +2,10 @@
 //! The runtime's events, as a tool for NVTX hears them.
 
 use crate::{
-    abi::{COLOR_ARGB, Domain, EventAttributes, MESSAGE_TYPE_ASCII, PAYLOAD_TYPE_UNSIGNED_INT64, RangeId, VERSION},
+    abi::{
+        COLOR_ARGB, Domain, EventAttributes, MESSAGE_TYPE_ASCII, PAYLOAD_TYPE_UNSIGNED_INT64,
+        RangeId, VERSION,
+    },
     error::Error,
     injection,
 };
@@ -88,7 +91,11 @@ impl Ranges {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         if jobs.len() < jobs.capacity() {
             let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
-            jobs.push(Job { port, job, range: injection::start(self.domain.0, &attributes(name, None, Some(job))) });
+            jobs.push(Job {
+                port,
+                job,
+                range: injection::start(self.domain.0, &attributes(name, None, Some(job))),
+            });
         } else {
             drop(jobs);
             self.mark(event);
@@ -111,7 +118,9 @@ impl Ranges {
     fn shown(&self, event: &Event) -> EventAttributes {
         let kind = event.kind();
         let payload = match *event {
-            Event::Submit { job, .. } | Event::Complete { job, .. } | Event::Stop { job, .. } => Some(job),
+            Event::Submit { job, .. } | Event::Complete { job, .. } | Event::Stop { job, .. } => {
+                Some(job)
+            }
             _ => u64::try_from(event.len_bytes()).ok().filter(|bytes| *bytes != 0),
         };
         attributes(self.name(kind), (kind == Kind::CopyBytes).then_some(RED_ARGB), payload)

@@ -1,7 +1,12 @@
 //! NVIDIA's `nvToolsExt.h`, compiled, says the same as two tables: this crate's (`src/abi.rs`), and
 //! the tool's (`examples/nvtx_lines.rs`). And the tool hears a program that has the real header.
 //! `tests/cuda/get` puts the headers into the cache.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 #[allow(dead_code, unreachable_pub, reason = "its layouts are compared, and its text")]
 #[path = "../src/abi.rs"]
@@ -25,7 +30,9 @@ fn headers(test: &str) -> Vec<PathBuf> {
     let found = nvidia::nvtx_headers();
     let why = match emulated::why() {
         Some(why) => format!("the compiler is not for this processor: {why}"),
-        None if Command::new("cc").arg("--version").output().is_err() => "there is no C compiler (cc) here".into(),
+        None if Command::new("cc").arg("--version").output().is_err() => {
+            "there is no C compiler (cc) here".into()
+        }
         None if found.is_empty() => nvidia::NOT_HERE.into(),
         None => return found,
     };
@@ -39,14 +46,24 @@ fn compile(folder: &Path, code: &str, options: &[&str]) {
     let file = scratch.path().join("check.c");
     fs::write(&file, format!("#include <nvtx3/nvToolsExt.h>\n{code}")).unwrap();
     let mut cc = Command::new("cc");
-    cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-isystem"]).arg(folder).arg(&file).args(options);
+    cc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-isystem"])
+        .arg(folder)
+        .arg(&file)
+        .args(options);
     let output = cc.output().unwrap();
-    assert!(output.status.success(), "{}: {}", folder.display(), String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}: {}",
+        folder.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// Every `const NAME: TYPE = NUMBER;` of a text.
 fn numbers(text: &str) -> Vec<(String, u64)> {
-    let constants = text.lines().filter_map(|line| line.trim().trim_start_matches("pub(crate) ").strip_prefix("const "));
+    let constants = text
+        .lines()
+        .filter_map(|line| line.trim().trim_start_matches("pub(crate) ").strip_prefix("const "));
     let number = |rest: &str| {
         let (name, rest) = rest.split_once(": ")?;
         let value = rest.split_once(" = ")?.1.strip_suffix(';')?.parse().ok()?;
@@ -89,13 +106,17 @@ fn type_in_c(rust: &str) -> &str {
 
 /// The types of the slots' functions, each compared with the header's of that name.
 fn functions(asserts: &mut String) -> usize {
-    let types = ABI.lines().filter_map(|line| line.strip_prefix("pub(crate) type Domain")?.split_once(" = unsafe extern \"C\" fn("));
+    let types = ABI.lines().filter_map(|line| {
+        line.strip_prefix("pub(crate) type Domain")?.split_once(" = unsafe extern \"C\" fn(")
+    });
     let mut count = 0;
     for (name, rest) in types {
         let (params, result) = rest.trim_end_matches(';').split_once(')').unwrap();
         let params: Vec<_> = params.split(", ").map(type_in_c).collect();
         let (result, params) = (type_in_c(result.trim_start_matches(" -> ")), params.join(", "));
-        let same = format!("__builtin_types_compatible_p(nvtxDomain{name}_impl_fntype, {result} (*)({params}))");
+        let same = format!(
+            "__builtin_types_compatible_p(nvtxDomain{name}_impl_fntype, {result} (*)({params}))"
+        );
         writeln!(asserts, "_Static_assert({same}, \"{name}\");").unwrap();
         count += 1;
     }
@@ -105,11 +126,17 @@ fn functions(asserts: &mut String) -> usize {
 #[test]
 fn numbers_layouts_and_functions_are_the_header_s() {
     let mut asserts = String::new();
-    let mut equal = |c: &str, value: usize| writeln!(asserts, "_Static_assert({c} == {value}, \"{c}\");").unwrap();
+    let mut equal = |c: &str, value: usize| {
+        writeln!(asserts, "_Static_assert({c} == {value}, \"{c}\");").unwrap()
+    };
     let (own, tools) = (numbers(ABI), numbers(TOOL));
     assert_eq!((own.len(), tools.len()), (13, 12), "each number is read: {own:?} {tools:?}");
-    own.iter().chain(&tools).for_each(|(name, value)| equal(&in_c(name), usize::try_from(*value).unwrap()));
-    for (module, size) in ["CORE", "CUDA", "OPENCL", "CUDART", "CORE2", "SYNC"].into_iter().zip(&abi::MODULES[1..]) {
+    own.iter()
+        .chain(&tools)
+        .for_each(|(name, value)| equal(&in_c(name), usize::try_from(*value).unwrap()));
+    for (module, size) in
+        ["CORE", "CUDA", "OPENCL", "CUDART", "CORE2", "SYNC"].into_iter().zip(&abi::MODULES[1..])
+    {
         equal(&format!("NVTX_CBID_{module}_SIZE"), *size);
     }
     equal("NVTX_CB_MODULE_SIZE", abi::MODULES.len());
@@ -126,13 +153,18 @@ fn numbers_layouts_and_functions_are_the_header_s() {
         ("messageType", offset_of!(abi::EventAttributes, message_type)),
         ("message", offset_of!(abi::EventAttributes, message)),
     ];
-    attributes.iter().for_each(|(field, offset)| equal(&format!("__builtin_offsetof(nvtxEventAttributes_t, {field})"), *offset));
+    attributes.iter().for_each(|(field, offset)| {
+        equal(&format!("__builtin_offsetof(nvtxEventAttributes_t, {field})"), *offset)
+    });
     equal("sizeof(nvtxEventAttributes_t)", size_of::<abi::EventAttributes>());
     equal("sizeof(NvtxExportTableCallbacks)", size_of::<abi::ExportTableCallbacks>());
     let at = offset_of!(abi::ExportTableCallbacks, get_module_function_table);
     equal("__builtin_offsetof(NvtxExportTableCallbacks, GetModuleFunctionTable)", at);
     equal("sizeof(NvtxExportTableVersionInfo)", size_of::<abi::ExportTableVersionInfo>());
-    equal("__builtin_offsetof(NvtxExportTableVersionInfo, version)", offset_of!(abi::ExportTableVersionInfo, version));
+    equal(
+        "__builtin_offsetof(NvtxExportTableVersionInfo, version)",
+        offset_of!(abi::ExportTableVersionInfo, version),
+    );
     let at = offset_of!(abi::ExportTableVersionInfo, set_injection_nvtx_version);
     equal("__builtin_offsetof(NvtxExportTableVersionInfo, SetInjectionNvtxVersion)", at);
     assert_eq!(functions(&mut asserts), 6, "{asserts}");
@@ -165,7 +197,12 @@ fn the_tool_hears_a_program_that_has_the_header() {
         let program = scratch.path().join("program");
         compile(&folder, PROGRAM, &["-o", program.to_str().unwrap(), "-ldl"]);
         let (_, lines) = tool::heard(&mut Command::new(program));
-        let heard: Vec<_> = lines.iter().map(|line| (line.verb.as_str(), line.domain.as_str(), line.name.as_str(), line.payload)).collect();
+        let heard: Vec<_> = lines
+            .iter()
+            .map(|line| {
+                (line.verb.as_str(), line.domain.as_str(), line.name.as_str(), line.payload)
+            })
+            .collect();
         let what = |verb| (verb, "in_C", "one_range", Some(7));
         let end = |verb| (verb, "in_C", "-", None);
         assert_eq!(heard, [what("push"), what("mark"), end("pop"), what("start"), end("end")]);

@@ -1,5 +1,10 @@
 //! A tool for NVTX hears each event of a program once, nested as it happened.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 mod tool;
 
@@ -34,13 +39,18 @@ fn the_tool_hears_what_the_runtime_counts() {
     assert!(lines.iter().all(|line| line.domain == "contigo"), "{lines:?}");
     let mut expected = counts(&printed);
     assert_eq!(expected["copy"], (3, 3 * 512), "the program copies for each of its jobs");
-    let jobs = [expected.remove("submit").unwrap().0, expected.remove("complete").unwrap().0, expected["stop"].0];
+    let jobs = [
+        expected.remove("submit").unwrap().0,
+        expected.remove("complete").unwrap().0,
+        expected["stop"].0,
+    ];
     assert_eq!(jobs, [3, 2, 1]);
 
     // Syncs and copies take time, and are ranges; everything else is a mark. A stop has its job's
     // number: 3.
-    let ranges: BTreeMap<_, _> =
-        ["copy", "sync_for_device", "sync_for_cpu"].map(|name| (name.to_owned(), expected.remove(name).unwrap())).into();
+    let ranges: BTreeMap<_, _> = ["copy", "sync_for_device", "sync_for_cpu"]
+        .map(|name| (name.to_owned(), expected.remove(name).unwrap()))
+        .into();
     assert_eq!(sums(&lines, "push"), ranges);
     expected.get_mut("stop").unwrap().1 = 3;
     assert_eq!(sums(&lines, "mark"), expected);
@@ -61,7 +71,10 @@ fn ranges_nest_and_each_job_ends_once() {
                 jobs.push(line.id);
             }
             "end" => {
-                assert!(jobs.contains(&line.id) && !ended.contains(&line.id), "{line:?} of {lines:?}");
+                assert!(
+                    jobs.contains(&line.id) && !ended.contains(&line.id),
+                    "{line:?} of {lines:?}"
+                );
                 ended.push(line.id);
             }
             _ => assert!(open.is_empty(), "{line:?} inside of {open:?}"),
@@ -71,10 +84,18 @@ fn ranges_nest_and_each_job_ends_once() {
     assert!(open.is_empty(), "{open:?}");
     assert_eq!((jobs.len(), &jobs), (3, &ended), "each ends, in order");
     // Its operands are synced before its doorbell, and its result after its end.
-    let at = |verb: &str, name: &str| lines.iter().position(|line| line.verb == verb && line.name == name).unwrap();
+    let at = |verb: &str, name: &str| {
+        lines.iter().position(|line| line.verb == verb && line.name == name).unwrap()
+    };
     let job = at("start", "job_on_sim-hp0");
-    assert!(lines[job - 4..job].iter().all(|line| line.verb == "pop" || line.name == "sync_for_device"), "{lines:?}");
-    assert_eq!((lines[job + 1].verb.as_str(), lines[job + 2].name.as_str()), ("end", "sync_for_cpu"));
+    assert!(
+        lines[job - 4..job].iter().all(|line| line.verb == "pop" || line.name == "sync_for_device"),
+        "{lines:?}"
+    );
+    assert_eq!(
+        (lines[job + 1].verb.as_str(), lines[job + 2].name.as_str()),
+        ("end", "sync_for_cpu")
+    );
 }
 
 #[test]
@@ -82,12 +103,20 @@ fn a_variable_that_names_no_tool_is_an_error_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("text.so");
     std::fs::write(&text, "no library").unwrap();
-    for (path, words) in [("/nowhere/libtool.so", "NotLoaded"), (text.to_str().unwrap(), "NotLoaded"), ("libm.so.6", "NoTool")] {
+    for (path, words) in [
+        ("/nowhere/libtool.so", "NotLoaded"),
+        (text.to_str().unwrap(), "NotLoaded"),
+        ("libm.so.6", "NoTool"),
+    ] {
         let output = program().env(tool::VARIABLE, path).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && said.contains(words), "{path}: {said}");
     }
-    let output = program().env(tool::VARIABLE, tool::library()).env("NVTX_LINES_REFUSES", "1").output().unwrap();
+    let output = program()
+        .env(tool::VARIABLE, tool::library())
+        .env("NVTX_LINES_REFUSES", "1")
+        .output()
+        .unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("Refused"), "{output:?}");
 }
 
@@ -98,6 +127,9 @@ fn nothing_is_attached_unasked() {
         value.map(|value| program.env(tool::VARIABLE, value));
         let output = program.output().unwrap();
         let printed = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success() && printed.starts_with("a tool is attached: false\n"), "{value:?}: {printed}");
+        assert!(
+            output.status.success() && printed.starts_with("a tool is attached: false\n"),
+            "{value:?}: {printed}"
+        );
     }
 }

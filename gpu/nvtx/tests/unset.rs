@@ -15,7 +15,10 @@ fn loaded() -> BTreeSet<String> {
 
 #[test]
 fn nothing_is_loaded_and_no_listener_is_set() {
-    if ["NVTX_INJECTION64_PATH", "NVTX_INJECTION32_PATH"].iter().any(|name| std::env::var_os(name).is_some()) {
+    if ["NVTX_INJECTION64_PATH", "NVTX_INJECTION32_PATH"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some())
+    {
         return;
     }
     let before = loaded();

@@ -10,12 +10,14 @@ use contigo::{Error, Result};
 /// by the binding's table.
 pub(super) const fn error(call: &'static str, code: cl_int) -> Error {
     match code {
-        DLOPEN_RUNTIME_LOAD_FAILED => {
-            Error::NoLibrary { name: "libOpenCL.so.1", fix: "install OpenCL's loader (ocl-icd-libopencl1), and the driver of the GPU" }
-        }
-        DLOPEN_FUNCTION_NOT_AVAILABLE => {
-            Error::Unsupported { what: call, fix: "update OpenCL's loader and the GPU's driver, which lack this function" }
-        }
+        DLOPEN_RUNTIME_LOAD_FAILED => Error::NoLibrary {
+            name: "libOpenCL.so.1",
+            fix: "install OpenCL's loader (ocl-icd-libopencl1), and the driver of the GPU",
+        },
+        DLOPEN_FUNCTION_NOT_AVAILABLE => Error::Unsupported {
+            what: call,
+            fix: "update OpenCL's loader and the GPU's driver, which lack this function",
+        },
         code => Error::Gpu { call, code, name: error_text(code) },
     }
 }
@@ -41,8 +43,14 @@ mod tests {
         assert_eq!(shown(-38), "clCreateBuffer: CL_INVALID_MEM_OBJECT (-38)");
         assert_eq!(shown(-5), "clCreateBuffer: CL_OUT_OF_RESOURCES (-5)");
         assert!(matches!(error("clCreateBuffer", -9_999), Error::Gpu { code: -9_999, .. }));
-        assert!(matches!(error("clCreateBuffer", -2_000), Error::NoLibrary { name: "libOpenCL.so.1", .. }));
-        assert!(matches!(error("clCreateBuffer", -2_001), Error::Unsupported { what: "clCreateBuffer", .. }));
+        assert!(matches!(
+            error("clCreateBuffer", -2_000),
+            Error::NoLibrary { name: "libOpenCL.so.1", .. }
+        ));
+        assert!(matches!(
+            error("clCreateBuffer", -2_001),
+            Error::Unsupported { what: "clCreateBuffer", .. }
+        ));
         assert!(is_no_platform(-1001) && !is_no_platform(0));
     }
 }

@@ -2,7 +2,10 @@
 //! A command's event, and a bounded wait for it.
 
 use super::error::{check, error};
-use cl3::event::{CL_COMPLETE, CL_EVENT_COMMAND_EXECUTION_STATUS, cl_event, get_event_info, release_event, retain_event, wait_for_events};
+use cl3::event::{
+    CL_COMPLETE, CL_EVENT_COMMAND_EXECUTION_STATUS, cl_event, get_event_info, release_event,
+    retain_event, wait_for_events,
+};
 use cl3::info_type::InfoType;
 use contigo::{Error, Result, hw::poll_until, linux::Spin};
 use core::time::Duration;
@@ -55,7 +58,9 @@ impl Event {
             !matches!(status, Ok(1..))
         })?;
         match status {
-            Ok(CL_COMPLETE) => check("clWaitForEvents", wait_for_events(&[self.raw])).map(|()| true),
+            Ok(CL_COMPLETE) => {
+                check("clWaitForEvents", wait_for_events(&[self.raw])).map(|()| true)
+            }
             Ok(code) if code < 0 => Err(error(self.call, code)),
             Ok(_) => Ok(false),
             Err(code) => Err(error("clGetEventInfo", code)),
@@ -107,21 +112,32 @@ mod tests {
     #[test]
     fn every_end_of_a_command_is_told() {
         let Ok(gpu) = OpenClGpu::open(0) else {
-            contigo_testkit::emulated::skipped("event::every_end_of_a_command_is_told", "no device of OpenCL");
+            contigo_testkit::emulated::skipped(
+                "event::every_end_of_a_command_is_told",
+                "no device of OpenCL",
+            );
             return;
         };
-        let event = || Event::of("clEnqueueNDRangeKernel", create_user_event(gpu.context())).unwrap();
+        let event =
+            || Event::of("clEnqueueNDRangeKernel", create_user_event(gpu.context())).unwrap();
         let never = event();
         let since = std::time::Instant::now();
         assert_eq!(never.ended(Duration::from_millis(5)), Ok(false));
-        assert_eq!(never.must_end(Duration::from_millis(5)), Err(Error::Timeout { timeout_us: 5_000 }));
+        assert_eq!(
+            never.must_end(Duration::from_millis(5)),
+            Err(Error::Timeout { timeout_us: 5_000 })
+        );
         assert!(since.elapsed() < Duration::from_secs(2));
         set_user_event_status(never.raw, CL_COMPLETE).unwrap();
         assert_eq!(never.ended(Duration::ZERO), Ok(true));
 
         let lost = event();
         set_user_event_status(lost.raw, -5).unwrap();
-        let expected = Error::Gpu { call: "clEnqueueNDRangeKernel", code: -5, name: "CL_OUT_OF_RESOURCES" };
-        assert_eq!((lost.ended(Duration::ZERO), lost.must_end(Duration::ZERO)), (Err(expected), Err(expected)));
+        let expected =
+            Error::Gpu { call: "clEnqueueNDRangeKernel", code: -5, name: "CL_OUT_OF_RESOURCES" };
+        assert_eq!(
+            (lost.ended(Duration::ZERO), lost.must_end(Duration::ZERO)),
+            (Err(expected), Err(expected))
+        );
     }
 }

@@ -3,8 +3,9 @@
 use super::error::check;
 use cl3::{
     device::{
-        CL_DEVICE_COMPILER_AVAILABLE, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_DEVICE_MAX_MEM_ALLOC_SIZE, CL_DEVICE_MAX_WORK_GROUP_SIZE,
-        CL_DEVICE_MAX_WORK_ITEM_SIZES, CL_DEVICE_MEM_BASE_ADDR_ALIGN, CL_DEVICE_NAME, CL_DEVICE_TYPE, CL_DEVICE_TYPE_ACCELERATOR,
+        CL_DEVICE_COMPILER_AVAILABLE, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_DEVICE_MAX_MEM_ALLOC_SIZE,
+        CL_DEVICE_MAX_WORK_GROUP_SIZE, CL_DEVICE_MAX_WORK_ITEM_SIZES,
+        CL_DEVICE_MEM_BASE_ADDR_ALIGN, CL_DEVICE_NAME, CL_DEVICE_TYPE, CL_DEVICE_TYPE_ACCELERATOR,
         CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_GPU, CL_DEVICE_VERSION, get_device_data,
     },
     platform::{CL_PLATFORM_NAME, get_platform_data},
@@ -65,7 +66,10 @@ impl OpenClFacts {
     pub(super) fn align(&self) -> Result<Align> {
         if self.version_number < (1, 1) {
             let fix = "use another one: OpenCL 1.1 is the oldest that is taken";
-            return Err(Error::Unsupported { what: "this device has no sub-buffers (it is older than OpenCL 1.1)", fix });
+            return Err(Error::Unsupported {
+                what: "this device has no sub-buffers (it is older than OpenCL 1.1)",
+                fix,
+            });
         }
         Ok(Align::new(self.base_addr_align_bytes)?.max(Align::LINE))
     }
@@ -75,7 +79,11 @@ impl OpenClFacts {
 ///
 /// # Errors
 /// [`Error::Gpu`]. [`Error::Unexpected`]: a number that cannot be.
-pub(super) fn ask(ordinal: u32, platform: cl_platform_id, device: cl_device_id) -> Result<OpenClFacts> {
+pub(super) fn ask(
+    ordinal: u32,
+    platform: cl_platform_id,
+    device: cl_device_id,
+) -> Result<OpenClFacts> {
     let bytes = |what| check("clGetDeviceInfo", get_device_data(device, what));
     let number = |what| bytes(what).map(|bytes| word(&bytes));
     let version = text(&bytes(CL_DEVICE_VERSION)?);
@@ -98,7 +106,8 @@ pub(super) fn ask(ordinal: u32, platform: cl_platform_id, device: cl_device_id) 
         kind,
         // Deprecated since OpenCL 2.0, so that a device may not know it.
         host_unified_memory: number(CL_DEVICE_HOST_UNIFIED_MEMORY).is_ok_and(|is| is != 0),
-        base_addr_align_bytes: align.ok_or(Error::Unexpected { name: "CL_DEVICE_MEM_BASE_ADDR_ALIGN", value: bits })?,
+        base_addr_align_bytes: align
+            .ok_or(Error::Unexpected { name: "CL_DEVICE_MEM_BASE_ADDR_ALIGN", value: bits })?,
         max_group_items: size(number(CL_DEVICE_MAX_WORK_GROUP_SIZE)?),
         max_items: [(); 3].map(|()| items.next().unwrap_or(1)),
         max_alloc_bytes: number(CL_DEVICE_MAX_MEM_ALLOC_SIZE)?,
@@ -109,7 +118,8 @@ pub(super) fn ask(ordinal: u32, platform: cl_platform_id, device: cl_device_id) 
 /// A number of up to eight bytes, in this processor's order.
 pub(super) fn word(bytes: &[u8]) -> u64 {
     let pick = |at: usize| bytes.get(at).copied().map_or(0, u64::from);
-    let place = |at: usize| if cfg!(target_endian = "big") { bytes.len().min(8) - 1 - at } else { at };
+    let place =
+        |at: usize| if cfg!(target_endian = "big") { bytes.len().min(8) - 1 - at } else { at };
     (0..bytes.len().min(8)).fold(0, |sum, at| sum | pick(at) << (8 * place(at)))
 }
 
@@ -119,7 +129,9 @@ fn size(value: u64) -> usize {
 
 /// A text up to its NUL.
 pub(super) fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).trim().to_owned()
+    String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
+        .trim()
+        .to_owned()
 }
 
 /// The numbers of `OpenCL <major>.<minor> …`.
@@ -157,7 +169,10 @@ mod tests {
 
     #[test]
     fn words_texts_and_versions_are_read() {
-        assert_eq!((word(&[]), word(&0x0102_0304_u32.to_ne_bytes()), word(&u64::MAX.to_ne_bytes())), (0, 0x0102_0304, u64::MAX));
+        assert_eq!(
+            (word(&[]), word(&0x0102_0304_u32.to_ne_bytes()), word(&u64::MAX.to_ne_bytes())),
+            (0, 0x0102_0304, u64::MAX)
+        );
         assert_eq!(text(b"pocl \0rest"), "pocl");
         assert_eq!(numbers("OpenCL 3.0 PoCL HSTR"), Some((3, 0)));
         assert_eq!(numbers("OpenCL 1.0"), Some((1, 0)));

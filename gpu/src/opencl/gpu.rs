@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "the driver's functions are called, and its objects go from thread to thread")]
+#![allow(
+    unsafe_code,
+    reason = "the driver's functions are called, and its objects go from thread to thread"
+)]
 //! One device of OpenCL, and the context in which everything of it is done.
 
 use super::{
@@ -130,30 +133,57 @@ impl OpenClGpu {
     /// As [`count`](Self::count).
     pub fn list() -> Result<Vec<OpenClFacts>> {
         let _opening = opening()?;
-        devices()?.into_iter().zip(0..).map(|((platform, device), ordinal)| facts::ask(ordinal, platform, device)).collect()
+        devices()?
+            .into_iter()
+            .zip(0..)
+            .map(|((platform, device), ordinal)| facts::ask(ordinal, platform, device))
+            .collect()
     }
 
     fn new(ordinal: u32) -> Result<Self> {
         let all = devices()?;
         let found = usize::try_from(ordinal).ok().and_then(|at| all.get(at).copied());
-        let (platform, device) = found.ok_or_else(|| match u64::try_from(all.len()).unwrap_or(0) {
-            0 => Error::NotFound { what: "device of OpenCL", among: 0.into() },
-            many => Error::Argument { name: "the device's number", value: ordinal.into(), min: 0, max: many - 1, multiple_of: 1 },
-        })?;
+        let (platform, device) =
+            found.ok_or_else(|| match u64::try_from(all.len()).unwrap_or(0) {
+                0 => Error::NotFound { what: "device of OpenCL", among: 0.into() },
+                many => Error::Argument {
+                    name: "the device's number",
+                    value: ordinal.into(),
+                    min: 0,
+                    max: many - 1,
+                    multiple_of: 1,
+                },
+            })?;
         let facts = facts::ask(ordinal, platform, device)?;
         let align = facts.align()?;
         let objects = Objects::new()?;
-        let context = check("clCreateContext", create_context(&[device], ptr::null(), None, ptr::null_mut()))?;
+        let context = check(
+            "clCreateContext",
+            create_context(&[device], ptr::null(), None, ptr::null_mut()),
+        )?;
         // SAFETY: context and device belong together; no property asks for another order than the
         // queue's own.
-        let transfers = check("clCreateCommandQueue", unsafe { create_command_queue(context, device, 0) });
+        let transfers =
+            check("clCreateCommandQueue", unsafe { create_command_queue(context, device, 0) });
         let transfers = transfers.inspect_err(|_| {
             // SAFETY: the context is one, and given back once.
             let _ = unsafe { release_context(context) };
         })?;
         let (late, lost, hung) = (Late::default(), Wrong::default(), AtomicUsize::new(0));
         let forgotten = Mutex::new([const { None }; MOST_FORGOTTEN]);
-        Ok(Self { facts, align, device, context, transfers, objects, hung, forgotten, late, lost, pid: std::process::id() })
+        Ok(Self {
+            facts,
+            align,
+            device,
+            context,
+            transfers,
+            objects,
+            hung,
+            forgotten,
+            late,
+            lost,
+            pid: std::process::id(),
+        })
     }
 
     /// The facts that it tells of itself.
@@ -237,7 +267,8 @@ impl OpenClGpu {
             return true;
         }
         let Ok(mut lists) = acquire(&self.forgotten) else { return false };
-        let ended = |list: &InFlight| list.iter().all(|(_, event)| event.ended(Duration::ZERO) == Ok(true));
+        let ended =
+            |list: &InFlight| list.iter().all(|(_, event)| event.ended(Duration::ZERO) == Ok(true));
         for list in lists.iter_mut().filter(|list| list.as_ref().is_some_and(ended)) {
             drop(list.take());
             self.hangs(false);
@@ -310,7 +341,13 @@ impl GpuDevice for OpenClGpu {
         let source = str::from_utf8(code).map(|text| text.trim_end_matches('\0'));
         let source = source.map_err(|wrong| {
             let (value, max) = (wrong.valid_up_to() as u64, code.len() as u64);
-            Error::Argument { name: "the count of the source's first bytes that are UTF-8", value, min: max, max, multiple_of: 1 }
+            Error::Argument {
+                name: "the count of the source's first bytes that are UTF-8",
+                value,
+                min: max,
+                max,
+                multiple_of: 1,
+            }
         })?;
         let mut said = Log::new();
         // SAFETY: the caller's promise.

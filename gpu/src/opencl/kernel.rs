@@ -10,7 +10,10 @@ use super::{
 };
 use cl3::{
     error_codes::CL_INVALID_ARG_SIZE,
-    kernel::{CL_KERNEL_NUM_ARGS, CL_KERNEL_WORK_GROUP_SIZE, get_kernel_data, get_kernel_work_group_data, set_kernel_arg},
+    kernel::{
+        CL_KERNEL_NUM_ARGS, CL_KERNEL_WORK_GROUP_SIZE, get_kernel_data, get_kernel_work_group_data,
+        set_kernel_arg,
+    },
     types::{cl_kernel, cl_mem},
 };
 use contigo::{
@@ -110,15 +113,27 @@ impl OpenClKernel {
         let launches = Launches::new(module, entry)?;
         let (kernel, gpu) = (launches.kernel(), module.gpu());
         let zeros = vec![0; signature.words()];
-        let (value, max) =
-            (signature.arguments(&zeros)?.1.count() as u64, word(&check("clGetKernelInfo", get_kernel_data(kernel, CL_KERNEL_NUM_ARGS))?));
+        let (value, max) = (
+            signature.arguments(&zeros)?.1.count() as u64,
+            word(&check("clGetKernelInfo", get_kernel_data(kernel, CL_KERNEL_NUM_ARGS))?),
+        );
         if value != max {
-            return Err(Error::Argument { name: "the count of parameters in the signature", value, min: max, max, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "the count of parameters in the signature",
+                value,
+                min: max,
+                max,
+                multiple_of: 1,
+            });
         }
         let (_, arguments) = signature.arguments(&zeros)?;
-        let sizes = arguments.zip(0..).map(|(argument, index)| size(kernel, index, argument)).collect::<Result<Vec<_>>>()?;
+        let sizes = arguments
+            .zip(0..)
+            .map(|(argument, index)| size(kernel, index, argument))
+            .collect::<Result<Vec<_>>>()?;
         let most = get_kernel_work_group_data(kernel, gpu.device(), CL_KERNEL_WORK_GROUP_SIZE);
-        let max_group_items = usize::try_from(word(&check("clGetKernelWorkGroupInfo", most)?)).unwrap_or(usize::MAX);
+        let max_group_items =
+            usize::try_from(word(&check("clGetKernelWorkGroupInfo", most)?)).unwrap_or(usize::MAX);
         Ok(Self { launches, signature, sizes, max_group_items, port: gpu.port() })
     }
 
@@ -135,7 +150,14 @@ impl OpenClKernel {
             if let Argument::Operand(_) = argument {
                 // SAFETY: of a buffer it may be no object (OpenCL 3.0, 5.9.2). The launch has its
                 // arguments, and each launch is given all of its own.
-                let _ = unsafe { set_kernel_arg(self.launches.kernel(), index, size_of::<cl_mem>(), (&raw const nothing).cast()) };
+                let _ = unsafe {
+                    set_kernel_arg(
+                        self.launches.kernel(),
+                        index,
+                        size_of::<cl_mem>(),
+                        (&raw const nothing).cast(),
+                    )
+                };
             }
         }
     }
@@ -144,7 +166,12 @@ impl OpenClKernel {
     ///
     /// # Safety
     /// As [`submit`](Driver::submit).
-    unsafe fn set_and_launch(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
+    unsafe fn set_and_launch(
+        &mut self,
+        slot: usize,
+        operands: &[DevSlice],
+        words: &[u32],
+    ) -> Result<()> {
         let (kernel, gpu) = (self.launches.kernel(), self.gpu());
         let (launch, arguments) = self.signature.arguments(words)?;
         // Released once the launch was given, which keeps them: at the end of this call.
@@ -154,11 +181,15 @@ impl OpenClKernel {
             let mut scalar = [0_u8; 4 * Signature::MAX_WORDS];
             let value: *const c_void = match argument {
                 Argument::Operand(operand) => {
-                    let missing = Error::BufferSize { index: operand, need_bytes: 1, have_bytes: 0 };
-                    let (slice, kept) = operands.get(operand).zip(parts.get_mut(operand)).ok_or(missing)?;
+                    let missing =
+                        Error::BufferSize { index: operand, need_bytes: 1, have_bytes: 0 };
+                    let (slice, kept) =
+                        operands.get(operand).zip(parts.get_mut(operand)).ok_or(missing)?;
                     let (block, origin) = gpu.objects().find(slice)?;
                     // SAFETY: the operand is handed over, so that its block is there.
-                    buffer = kept.insert(unsafe { SubBuffer::new(block, origin, slice.len_bytes)? }).raw();
+                    buffer = kept
+                        .insert(unsafe { SubBuffer::new(block, origin, slice.len_bytes)? })
+                        .raw();
                     (&raw const buffer).cast()
                 }
                 Argument::Words(words) => {
@@ -181,14 +212,26 @@ impl OpenClKernel {
     fn check_launch(&self, launch: &Launch) -> Result<()> {
         let within = |name, value: u64, min, max: usize| {
             let max = max as u64;
-            if value <= max { Ok(()) } else { Err(Error::Argument { name, value, min, max, multiple_of: 1 }) }
+            if value <= max {
+                Ok(())
+            } else {
+                Err(Error::Argument { name, value, min, max, multiple_of: 1 })
+            }
         };
         within("the bytes of shared memory of a launch", launch.shared_bytes.into(), 0, 0)?;
-        let items = launch.block.iter().fold(1_u64, |items, side| items.saturating_mul(u64::from(*side)));
+        let items =
+            launch.block.iter().fold(1_u64, |items, side| items.saturating_mul(u64::from(*side)));
         within("the count of work items in a group", items, 1, self.max_group_items)?;
-        for ((blocks, side), max) in launch.grid.into_iter().zip(launch.block).zip(self.gpu().facts().max_items) {
+        for ((blocks, side), max) in
+            launch.grid.into_iter().zip(launch.block).zip(self.gpu().facts().max_items)
+        {
             within("one side of a group, in work items,", side.into(), 1, max)?;
-            within("one side of a launch, in work items,", u64::from(blocks) * u64::from(side), 1, usize::MAX)?;
+            within(
+                "one side of a launch, in work items,",
+                u64::from(blocks) * u64::from(side),
+                1,
+                usize::MAX,
+            )?;
         }
         Ok(())
     }
@@ -252,7 +295,9 @@ unsafe impl Driver for OpenClKernel {
         let align = self.gpu().align();
         // An offset's low bits are the address's.
         match operands.iter().zip(0..).find(|(operand, _)| !align.divides(operand.addr.0)) {
-            Some((operand, index)) => Err(Error::BufferAlign { index, addr: operand.addr.0, align_bytes: align.bytes() }),
+            Some((operand, index)) => {
+                Err(Error::BufferAlign { index, addr: operand.addr.0, align_bytes: align.bytes() })
+            }
             None => Ok(()),
         }
     }

@@ -84,7 +84,8 @@ impl Late {
     fn keep(&self, bytes: Bytes, event: Event) -> Result<()> {
         let mut table = self.look()?;
         let slot = table.iter_mut().find(|slot| slot.is_none());
-        *slot.ok_or(Error::TooMany { what: "transfers that are late", most: MOST as u64 })? = Some(Transfer { bytes, event });
+        *slot.ok_or(Error::TooMany { what: "transfers that are late", most: MOST as u64 })? =
+            Some(Transfer { bytes, event });
         Ok(())
     }
 
@@ -101,12 +102,22 @@ impl Late {
     ///
     /// # Errors
     /// As [`is_empty`](Self::is_empty), and those of `show`.
-    pub(super) fn of(&self, bytes: &[Option<Bytes>], mut show: impl FnMut(&Event) -> Result<()>) -> Result<()> {
+    pub(super) fn of(
+        &self,
+        bytes: &[Option<Bytes>],
+        mut show: impl FnMut(&Event) -> Result<()>,
+    ) -> Result<()> {
         let uses = |late: &Transfer| {
             let (block, used) = &late.bytes;
-            bytes.iter().flatten().any(|(its, range)| its == block && used.start < range.end && range.start < used.end)
+            bytes.iter().flatten().any(|(its, range)| {
+                its == block && used.start < range.end && range.start < used.end
+            })
         };
-        self.look()?.iter().flatten().filter(|late| uses(late)).try_for_each(|late| show(&late.event))
+        self.look()?
+            .iter()
+            .flatten()
+            .filter(|late| uses(late))
+            .try_for_each(|late| show(&late.event))
     }
 
     /// Is one late that may still use some of these bytes?

@@ -60,7 +60,9 @@ impl Launches {
         module.gpu().must_be_ours()?;
         let kernel = module.kernel(entry)?;
         // SAFETY: context and device belong together. No property asks for another order.
-        let queue = check("clCreateCommandQueue", unsafe { create_command_queue(module.gpu().context(), module.gpu().device(), 0) });
+        let queue = check("clCreateCommandQueue", unsafe {
+            create_command_queue(module.gpu().context(), module.gpu().device(), 0)
+        });
         let queue = queue.inspect_err(|_| {
             // SAFETY: the kernel is one, and given back once.
             let _ = unsafe { release_kernel(kernel) };
@@ -117,7 +119,10 @@ impl Launches {
         let waits = &mut self.waits;
         gpu.late().of(&bytes, |event| {
             if waits.len() == late::MOST {
-                return Err(Error::TooMany { what: "transfers that are late", most: late::MOST as u64 });
+                return Err(Error::TooMany {
+                    what: "transfers that are late",
+                    most: late::MOST as u64,
+                });
             }
             waits.push(event.again()?);
             Ok(())
@@ -140,12 +145,26 @@ impl Launches {
         // `check` has found that they fit.
         let global = [x.saturating_mul(lx), y.saturating_mul(ly), z.saturating_mul(lz)];
         let mut waits = [ptr::null_mut(); late::MOST];
-        let count = waits.iter_mut().zip(&self.waits).map(|(raw, event)| *raw = event.raw()).count();
-        let (count, waits) = (u32::try_from(count).unwrap_or(0), if count == 0 { ptr::null() } else { waits.as_ptr() });
+        let count =
+            waits.iter_mut().zip(&self.waits).map(|(raw, event)| *raw = event.raw()).count();
+        let (count, waits) = (
+            u32::try_from(count).unwrap_or(0),
+            if count == 0 { ptr::null() } else { waits.as_ptr() },
+        );
         // SAFETY: kernel and queue belong together, the arrays have three numbers, so many events
         // are there, and the rest is the caller's promise.
-        let given =
-            unsafe { enqueue_nd_range_kernel(self.queue, self.kernel, 3, ptr::null(), global.as_ptr(), local.as_ptr(), count, waits) };
+        let given = unsafe {
+            enqueue_nd_range_kernel(
+                self.queue,
+                self.kernel,
+                3,
+                ptr::null(),
+                global.as_ptr(),
+                local.as_ptr(),
+                count,
+                waits,
+            )
+        };
         let event = Event::of("clEnqueueNDRangeKernel", given)?;
         // There is room: `begin`. From here on it is in flight, whatever else happens.
         self.in_flight.push_back((slot, event));
@@ -171,7 +190,8 @@ impl Launches {
     pub(super) fn stop(&mut self, device: &'static str) -> Result<()> {
         let since_us = Spin.now_us();
         self.ended(STOP_LIMIT).map_err(|code| {
-            let waited_us = u32::try_from(Spin.now_us().saturating_sub(since_us)).unwrap_or(u32::MAX);
+            let waited_us =
+                u32::try_from(Spin.now_us().saturating_sub(since_us)).unwrap_or(u32::MAX);
             Error::WillNotStop { device, status: code.cast_unsigned(), waited_us }
         })?;
         self.stopped = true;
@@ -183,7 +203,8 @@ impl Launches {
     /// device may be lost, and what its queues do is its maker's (OpenCL 3.0, 5.11). So its buffers
     /// are not taken back.
     fn ended(&mut self, timeout: Duration) -> Result<(), i32> {
-        let until_us = Spin.now_us().saturating_add(u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX));
+        let until_us =
+            Spin.now_us().saturating_add(u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX));
         let blocked = if self.blocked || self.gpu().is_forked() { Err(0) } else { Ok(()) };
         let mut all = self.waits.iter().chain(self.in_flight.iter().map(|(_, event)| event));
         let ended = blocked.and_then(|()| {

@@ -10,7 +10,9 @@ use super::{
 use crate::Pages;
 use cl3::{
     command_queue::{enqueue_map_buffer, enqueue_unmap_mem_object, enqueue_write_buffer},
-    memory::{CL_MAP_READ, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR, create_buffer, release_mem_object},
+    memory::{
+        CL_MAP_READ, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR, create_buffer, release_mem_object,
+    },
     types::CL_FALSE,
 };
 use contigo::{
@@ -90,7 +92,13 @@ impl<B: Backend> OpenClMemory<B> {
     /// - [`Error::Gpu`] with `clCreateBuffer`; [`Error::TooMany`]; [`Error::Contended`].
     pub fn import(gpu: &'static OpenClGpu, backend: B) -> Result<Self, Refused<B>> {
         match Self::create(gpu, &backend.mapping()) {
-            Ok((buffer, mapping)) => Ok(Self { gpu, buffer, mapping, backend: ManuallyDrop::new(backend), at_any_time: None }),
+            Ok((buffer, mapping)) => Ok(Self {
+                gpu,
+                buffer,
+                mapping,
+                backend: ManuallyDrop::new(backend),
+                at_any_time: None,
+            }),
             Err(error) => Err(Refused::new(error, backend)),
         }
     }
@@ -103,21 +111,31 @@ impl<B: Backend> OpenClMemory<B> {
             return Err(Error::Misaligned { addr, align_bytes });
         }
         if len_bytes == 0 || !align.divides(len_bytes as u64) {
-            return Err(Error::BlockSize { len_bytes, need_bytes: align_bytes, line_bytes: align_bytes });
+            return Err(Error::BlockSize {
+                len_bytes,
+                need_bytes: align_bytes,
+                line_bytes: align_bytes,
+            });
         }
         if len_bytes as u64 > max {
-            let (name, value, multiple_of) = ("the length of a block", len_bytes as u64, align_bytes as u64);
+            let (name, value, multiple_of) =
+                ("the length of a block", len_bytes as u64, align_bytes as u64);
             return Err(Error::Argument { name, value, min: multiple_of, max, multiple_of });
         }
         let (flags, first) = (CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, mapping.cpu.as_ptr().cast());
         // SAFETY: so many bytes are there until the backend is dropped (`Backend`, 2), which comes
         // after the driver has let go of them: `drop`.
-        let raw = check("clCreateBuffer", unsafe { create_buffer(gpu.context(), flags, len_bytes, first) })?;
+        let raw = check("clCreateBuffer", unsafe {
+            create_buffer(gpu.context(), flags, len_bytes, first)
+        })?;
         match gpu.objects().add(Buffer(raw), len_bytes) {
             Ok(base) => {
                 let scope = SyncScope::Range { granule_bytes: align_bytes };
                 let (base, bus) = (BaseAddr::Dev(base), gpu.bus());
-                Ok((Buffer(raw), Mapping { cpu: mapping.cpu, len_bytes, base, bus, scope, coherent: None }))
+                Ok((
+                    Buffer(raw),
+                    Mapping { cpu: mapping.cpu, len_bytes, base, bus, scope, coherent: None },
+                ))
             }
             Err(error) => {
                 // SAFETY: it is one, released once, and had no command.
@@ -138,7 +156,8 @@ impl<B: Backend> OpenClMemory<B> {
         let origin = align.round_down(start);
         let until = align.round_up(end).unwrap_or(len_bytes);
         // SAFETY: the buffer is one until `drop`.
-        unsafe { SubBuffer::new(self.buffer, origin, until - origin) }.map(|part| (part, start - origin))
+        unsafe { SubBuffer::new(self.buffer, origin, until - origin) }
+            .map(|part| (part, start - origin))
     }
 
     /// The CPU's address of byte `offset`, which is in the block.
@@ -154,10 +173,22 @@ impl<B: Backend> OpenClMemory<B> {
     fn declare(&self, range: &Range<usize>) -> Result<Event> {
         self.gpu.takes_commands()?;
         let (part, skip) = self.part(range)?;
-        let (queue, from) = (self.gpu.transfers(), self.at(range.start).as_ptr().cast_const().cast());
+        let (queue, from) =
+            (self.gpu.transfers(), self.at(range.start).as_ptr().cast_const().cast());
         // SAFETY: the bytes are there. Nothing changes them before the end of this command: the
         // hand-over waits for it. Where it is late, they stay the device's (`sync_for_device`).
-        let written = unsafe { enqueue_write_buffer(queue, part.raw(), CL_FALSE, skip, range.len(), from, 0, ptr::null()) };
+        let written = unsafe {
+            enqueue_write_buffer(
+                queue,
+                part.raw(),
+                CL_FALSE,
+                skip,
+                range.len(),
+                from,
+                0,
+                ptr::null(),
+            )
+        };
         Event::of("clEnqueueWriteBuffer", written)
     }
 
@@ -196,7 +227,11 @@ impl<B: Backend> OpenClMemory<B> {
     fn give_back(&self) -> Result<Option<Later>> {
         // The process first: in a child of fork nothing of the driver is called.
         if self.gpu.keeps_all() || self.gpu.late().uses(self.buffer, 0..self.mapping.len_bytes)? {
-            return Err(Error::WillNotStop { device: "a command of this device", status: 0, waited_us: 0 });
+            return Err(Error::WillNotStop {
+                device: "a command of this device",
+                status: 0,
+                waited_us: 0,
+            });
         }
         self.gpu.objects().remove(DevAddr(self.mapping.base.raw()))?;
         // SAFETY: the buffer is one, and released once, here.
@@ -212,7 +247,9 @@ impl<B: Backend> Drop for OpenClMemory<B> {
             // SAFETY: once, and the driver has let go of the bytes.
             (Ok(None), _) => unsafe { ManuallyDrop::drop(&mut self.backend) },
             // SAFETY: once; it is dropped when the driver has let go of the bytes.
-            (Ok(Some(later)), Some(at_any_time)) => later.free(at_any_time(unsafe { ManuallyDrop::take(&mut self.backend) })),
+            (Ok(Some(later)), Some(at_any_time)) => {
+                later.free(at_any_time(unsafe { ManuallyDrop::take(&mut self.backend) }))
+            }
             (Ok(Some(_)) | Err(_), _) => {}
         }
     }
@@ -248,7 +285,11 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
         };
         let flushed = super::flush(self.gpu.transfers());
         // An error is kept in mind.
-        let _ = self.must_end(&range, written, if flushed.is_ok() { HAND_OVER_LIMIT } else { Duration::ZERO });
+        let _ = self.must_end(
+            &range,
+            written,
+            if flushed.is_ok() { HAND_OVER_LIMIT } else { Duration::ZERO },
+        );
         let _ = flushed.inspect_err(|error| self.gpu.lose(error));
         Ok(())
     }
@@ -258,14 +299,28 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
     unsafe fn sync_for_cpu(&self, range: Range<usize>, _: Direction) -> Result<()> {
         self.gpu.must_be_ours()?;
         let (part, skip) = self.part(&range)?;
-        let (queue, expected, mut at) = (self.gpu.transfers(), self.at(range.start), ptr::null_mut());
+        let (queue, expected, mut at) =
+            (self.gpu.transfers(), self.at(range.start), ptr::null_mut());
         // SAFETY: the part is one, the bytes are inside, and no device uses them (this function's
         // contract). The pointer is a reference. It does not wait: `CL_FALSE`.
-        let mapped = unsafe { enqueue_map_buffer(queue, part.raw(), CL_FALSE, CL_MAP_READ, skip, range.len(), &mut at, 0, ptr::null()) };
+        let mapped = unsafe {
+            enqueue_map_buffer(
+                queue,
+                part.raw(),
+                CL_FALSE,
+                CL_MAP_READ,
+                skip,
+                range.len(),
+                &mut at,
+                0,
+                ptr::null(),
+            )
+        };
         let mapped = Event::of("clEnqueueMapBuffer", mapped)?;
         // SAFETY: the pointer is what the mapping of this part answered with, and is unmapped once.
         let unmapped = unsafe { enqueue_unmap_mem_object(queue, part.raw(), at, 0, ptr::null()) };
-        let given = Event::of("clEnqueueUnmapMemObject", unmapped).and_then(|event| super::flush(queue).map(|()| event));
+        let given = Event::of("clEnqueueUnmapMemObject", unmapped)
+            .and_then(|event| super::flush(queue).map(|()| event));
         // Not these bytes: the driver has a copy of them, which is no buffer of ours.
         let same = at == expected.as_ptr().cast();
         let elsewhere = Error::Unexpected { name: "clEnqueueMapBuffer", value: at.addr() as u64 };
@@ -287,13 +342,19 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
     fn settled(&self, range: Range<usize>) -> Result<()> {
         self.gpu.must_be_ours()?;
         match self.gpu.late().uses(self.buffer, range)? {
-            true => Err(Error::Timeout { timeout_us: u32::try_from(HAND_OVER_LIMIT.as_micros()).unwrap_or(u32::MAX) }),
+            true => Err(Error::Timeout {
+                timeout_us: u32::try_from(HAND_OVER_LIMIT.as_micros()).unwrap_or(u32::MAX),
+            }),
             false => Ok(()),
         }
     }
 
     fn handle(&self) -> Option<Handle> {
-        Some(Handle { api: Api::OpenCl, raw: self.buffer.0.addr() as u64, device_id: self.gpu.facts().ordinal })
+        Some(Handle {
+            api: Api::OpenCl,
+            raw: self.buffer.0.addr() as u64,
+            device_id: self.gpu.facts().ordinal,
+        })
     }
 
     fn held_by(&self, range: Range<usize>, holder: Holder<'_>) {
@@ -313,6 +374,9 @@ unsafe impl<B: Backend> Sync for OpenClMemory<B> {}
 
 impl<B: Backend> fmt::Debug for OpenClMemory<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenClMemory").field("mapping", &self.mapping).field("backend", &self.backend.name()).finish_non_exhaustive()
+        f.debug_struct("OpenClMemory")
+            .field("mapping", &self.mapping)
+            .field("backend", &self.backend.name())
+            .finish_non_exhaustive()
     }
 }

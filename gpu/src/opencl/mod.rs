@@ -86,7 +86,8 @@ pub use memory::OpenClMemory;
 pub use module::{Log, OpenClModule};
 
 /// The names `opencl`, `opencl:1` and so on, for [`contigo::names::provide`].
-pub static KIND: GpuKind = GpuKind { kind: "opencl", open: |ordinal| Ok(OpenClGpu::open(ordinal)?) };
+pub static KIND: GpuKind =
+    GpuKind { kind: "opencl", open: |ordinal| Ok(OpenClGpu::open(ordinal)?) };
 
 /// Has the driver begin with what is in the queue, soon.
 fn flush(queue: cl_command_queue) -> Result<()> {

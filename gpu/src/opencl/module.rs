@@ -8,7 +8,10 @@ use super::{
 };
 use cl3::{
     kernel::create_kernel,
-    program::{CL_PROGRAM_BUILD_LOG, build_program, create_program_with_source, get_program_build_data, release_program},
+    program::{
+        CL_PROGRAM_BUILD_LOG, build_program, create_program_with_source, get_program_build_data,
+        release_program,
+    },
     types::{cl_kernel, cl_program},
 };
 use contigo::{
@@ -53,7 +56,12 @@ impl OpenClModule {
     /// of the promise.
     ///
     /// [`OpenClKernel::new`]: super::OpenClKernel::new
-    pub unsafe fn build(gpu: &'static OpenClGpu, source: &str, options: &CStr, log: &mut Log) -> Result<Self> {
+    pub unsafe fn build(
+        gpu: &'static OpenClGpu,
+        source: &str,
+        options: &CStr,
+        log: &mut Log,
+    ) -> Result<Self> {
         log.clear();
         gpu.must_be_ours()?;
         // To OpenCL a length of 0 is that of a text which ends with a NUL, and this one does not.
@@ -63,9 +71,15 @@ impl OpenClModule {
         }
         if !gpu.facts().compiler {
             let fix = "use another device";
-            return Err(Error::Unsupported { what: "this device has no compiler (CL_DEVICE_COMPILER_AVAILABLE is 0)", fix });
+            return Err(Error::Unsupported {
+                what: "this device has no compiler (CL_DEVICE_COMPILER_AVAILABLE is 0)",
+                fix,
+            });
         }
-        let program = check("clCreateProgramWithSource", create_program_with_source(gpu.context(), &[source]))?;
+        let program = check(
+            "clCreateProgramWithSource",
+            create_program_with_source(gpu.context(), &[source]),
+        )?;
         let this = Self(Arc::new(Built { gpu, program }));
         let built = build_program(program, &[gpu.device()], options, None, ptr::null_mut());
         if let Ok(mut said) = get_program_build_data(program, gpu.device(), CL_PROGRAM_BUILD_LOG) {

@@ -3,7 +3,9 @@
 
 use super::error::check;
 use cl3::{
-    memory::{CL_BUFFER_CREATE_TYPE_REGION, cl_buffer_region, create_sub_buffer, release_mem_object},
+    memory::{
+        CL_BUFFER_CREATE_TYPE_REGION, cl_buffer_region, create_sub_buffer, release_mem_object,
+    },
     types::cl_mem,
 };
 use contigo::Result;
@@ -37,7 +39,10 @@ impl SubBuffer {
         let info = (&raw const region).cast::<c_void>();
         // SAFETY: the caller's promise; the pointer is a reference to what this type of creation
         // takes. With flags of 0 it is as the block (OpenCL 3.0, 5.2.1).
-        check("clCreateSubBuffer", unsafe { create_sub_buffer(block.0, 0, CL_BUFFER_CREATE_TYPE_REGION, info) }).map(Self)
+        check("clCreateSubBuffer", unsafe {
+            create_sub_buffer(block.0, 0, CL_BUFFER_CREATE_TYPE_REGION, info)
+        })
+        .map(Self)
     }
 
     pub(super) const fn raw(&self) -> cl_mem {

@@ -27,7 +27,9 @@ impl Bound {
         match self.direction {
             Direction::ToDevice => vk::AccessFlags::SHADER_READ,
             Direction::FromDevice => vk::AccessFlags::SHADER_WRITE,
-            Direction::Bidirectional => vk::AccessFlags::SHADER_READ | vk::AccessFlags::SHADER_WRITE,
+            Direction::Bidirectional => {
+                vk::AccessFlags::SHADER_READ | vk::AccessFlags::SHADER_WRITE
+            }
         }
     }
 

@@ -37,10 +37,16 @@ mod tests {
     #[test]
     fn a_result_has_its_number_and_its_name() {
         let lost = error("vkQueueSubmit", vk::Result::ERROR_DEVICE_LOST);
-        assert_eq!(lost, Error::Gpu { call: "vkQueueSubmit", code: -4, name: "VK_ERROR_DEVICE_LOST" });
+        assert_eq!(
+            lost,
+            Error::Gpu { call: "vkQueueSubmit", code: -4, name: "VK_ERROR_DEVICE_LOST" }
+        );
         assert_eq!(lost.to_string(), "vkQueueSubmit: VK_ERROR_DEVICE_LOST (-4)");
         let refused = error("vkAllocateMemory", vk::Result::ERROR_INVALID_EXTERNAL_HANDLE);
-        assert!(matches!(refused, Error::Gpu { code: -1_000_072_003, name: "VK_ERROR_INVALID_EXTERNAL_HANDLE", .. }));
+        assert!(matches!(
+            refused,
+            Error::Gpu { code: -1_000_072_003, name: "VK_ERROR_INVALID_EXTERNAL_HANDLE", .. }
+        ));
         assert!(matches!(error("x", vk::Result::from_raw(-77)), Error::Gpu { code: -77, .. }));
     }
 }

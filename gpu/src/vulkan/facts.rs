@@ -88,10 +88,16 @@ impl VulkanFacts {
     pub fn refusal(&self) -> Option<Error> {
         let unsupported = |what, fix| Some(Error::Unsupported { what, fix });
         if self.api_version < (1, 1, 0) {
-            return unsupported("this device has Vulkan 1.0", "use another device, or a driver that has Vulkan 1.1");
+            return unsupported(
+                "this device has Vulkan 1.0",
+                "use another device, or a driver that has Vulkan 1.1",
+            );
         }
         if self.compute_family.is_none() {
-            return unsupported("this Vulkan device has no queue that computes", "use another device");
+            return unsupported(
+                "this Vulkan device has no queue that computes",
+                "use another device",
+            );
         }
         if !self.has_host_memory {
             return unsupported(
@@ -126,19 +132,28 @@ impl Extensions {
 ///
 /// # Errors
 /// [`Error::Gpu`].
-pub(super) fn ask(instance: &ash::Instance, physical: vk::PhysicalDevice, ordinal: u32) -> Result<VulkanFacts> {
+pub(super) fn ask(
+    instance: &ash::Instance,
+    physical: vk::PhysicalDevice,
+    ordinal: u32,
+) -> Result<VulkanFacts> {
     // SAFETY: the device is one of this instance, which is never destroyed.
     let basic = unsafe { instance.get_physical_device_properties(physical) };
     let api = basic.api_version;
-    let api_version = (vk::api_version_major(api), vk::api_version_minor(api), vk::api_version_patch(api));
+    let api_version =
+        (vk::api_version_major(api), vk::api_version_minor(api), vk::api_version_patch(api));
     // SAFETY: as above.
     let extensions = unsafe { instance.enumerate_device_extension_properties(physical) };
-    let extensions = extensions.map_err(|result| error("vkEnumerateDeviceExtensionProperties", result))?;
-    let Extensions { host, dma_buf, foreign } =
-        Extensions::among(extensions.iter().filter_map(|extension| extension.extension_name_as_c_str().ok()));
+    let extensions =
+        extensions.map_err(|result| error("vkEnumerateDeviceExtensionProperties", result))?;
+    let Extensions { host, dma_buf, foreign } = Extensions::among(
+        extensions.iter().filter_map(|extension| extension.extension_name_as_c_str().ok()),
+    );
     // SAFETY: as above.
     let families = unsafe { instance.get_physical_device_queue_family_properties(physical) };
-    let compute = (0..).zip(&families).find(|(_, family)| family.queue_flags.contains(vk::QueueFlags::COMPUTE) && family.queue_count > 0);
+    let compute = (0..).zip(&families).find(|(_, family)| {
+        family.queue_flags.contains(vk::QueueFlags::COMPUTE) && family.queue_count > 0
+    });
 
     // Each structure is asked for only where the version or the extension defines it.
     let (mut maintenance, mut host_limits, mut driver) = (
@@ -146,7 +161,8 @@ pub(super) fn ask(instance: &ash::Instance, physical: vk::PhysicalDevice, ordina
         vk::PhysicalDeviceExternalMemoryHostPropertiesEXT::default(),
         vk::PhysicalDeviceDriverProperties::default(),
     );
-    let (mut features, mut features_1_2) = (vk::PhysicalDeviceFeatures::default(), vk::PhysicalDeviceVulkan12Features::default());
+    let (mut features, mut features_1_2) =
+        (vk::PhysicalDeviceFeatures::default(), vk::PhysicalDeviceVulkan12Features::default());
     if api_version >= (1, 1, 0) {
         let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut maintenance);
         if host {
@@ -165,7 +181,9 @@ pub(super) fn ask(instance: &ash::Instance, physical: vk::PhysicalDevice, ordina
         unsafe { instance.get_physical_device_features2(physical, &mut asked) }
         features = asked.features;
     }
-    let text = |text: core::result::Result<&CStr, _>| text.map_or(String::new(), |text: &CStr| text.to_string_lossy().into_owned());
+    let text = |text: core::result::Result<&CStr, _>| {
+        text.map_or(String::new(), |text: &CStr| text.to_string_lossy().into_owned())
+    };
     let limits = basic.limits;
     Ok(VulkanFacts {
         ordinal,
@@ -241,9 +259,15 @@ pub(super) mod tests {
             _ => "",
         };
         assert_eq!(what(least()), "");
-        assert!(what(VulkanFacts { has_host_memory: false, ..least() }).contains("VK_EXT_external_memory_host"));
+        assert!(
+            what(VulkanFacts { has_host_memory: false, ..least() })
+                .contains("VK_EXT_external_memory_host")
+        );
         assert!(what(VulkanFacts { api_version: (1, 0, 68), ..least() }).contains("Vulkan 1.0"));
-        assert!(what(VulkanFacts { compute_family: None, ..least() }).contains("no queue that computes"));
+        assert!(
+            what(VulkanFacts { compute_family: None, ..least() })
+                .contains("no queue that computes")
+        );
     }
 
     #[test]
@@ -253,8 +277,15 @@ pub(super) mod tests {
             (host, dma_buf, foreign)
         };
         assert_eq!(among(&[]), (false, false, false));
-        assert_eq!(among(&[c"VK_EXT_external_memory_host", c"VK_KHR_external_memory_fd"]), (true, false, false));
-        let all = [c"VK_EXT_external_memory_dma_buf", c"VK_KHR_external_memory_fd", c"VK_EXT_queue_family_foreign"];
+        assert_eq!(
+            among(&[c"VK_EXT_external_memory_host", c"VK_KHR_external_memory_fd"]),
+            (true, false, false)
+        );
+        let all = [
+            c"VK_EXT_external_memory_dma_buf",
+            c"VK_KHR_external_memory_fd",
+            c"VK_EXT_queue_family_foreign",
+        ];
         assert_eq!(among(&all), (false, true, true));
         assert_eq!(among(&[c"VK_EXT_external_memory_host2"]), (false, false, false));
     }

@@ -14,8 +14,8 @@ use super::{
 };
 use crate::Pages;
 use ash::vk::{
-    self, AccessFlags as Access, ExternalMemoryFeatureFlags as Feature, Handle as _, MemoryPropertyFlags as Memory,
-    PipelineStageFlags as Stage,
+    self, AccessFlags as Access, ExternalMemoryFeatureFlags as Feature, Handle as _,
+    MemoryPropertyFlags as Memory, PipelineStageFlags as Stage,
 };
 use contigo::{
     Align, Backend, CpuBuf, DevAddr, Driver, Error, OperandSpec, Queue, Region,
@@ -40,7 +40,8 @@ use std::{
     time::Duration,
 };
 
-const COHERENT: Memory = Memory::from_raw(Memory::HOST_VISIBLE.as_raw() | Memory::HOST_COHERENT.as_raw());
+const COHERENT: Memory =
+    Memory::from_raw(Memory::HOST_VISIBLE.as_raw() | Memory::HOST_COHERENT.as_raw());
 pub(super) const LIMIT: Duration = Duration::from_millis(5);
 
 pub(super) fn gpu() -> &'static VulkanGpu {
@@ -48,7 +49,8 @@ pub(super) fn gpu() -> &'static VulkanGpu {
 }
 
 pub(super) fn module(gpu: &'static VulkanGpu) -> Result<VulkanModule, Error> {
-    let entry = [5 << 16 | 15, 5, 4, u32::from_le_bytes(*b"main"), 0, 6 << 16 | 16, 4, 17, 64, 1, 1];
+    let entry =
+        [5 << 16 | 15, 5, 4, u32::from_le_bytes(*b"main"), 0, 6 << 16 | 16, 4, 17, 64, 1, 1];
     // One of another stage beside it: what a kernel is made with is not compared. And a function's
     // end.
     let entry = [&entry[..5], &[4 << 16 | 15, 0, 5, 0], &entry[5..], &[1 << 16 | 56]].concat();
@@ -82,8 +84,12 @@ fn a_job_has_its_barriers_its_words_and_its_workgroups() {
     let mut queue = Queue::new(kernel(&module).unwrap(), 1).unwrap();
     let region = Region::new(VulkanMemory::allocate(gpu, 1).unwrap()).unwrap();
     let [from, to] = buffers_of(&region);
-    let launch = Launch { grid: [3, 2, 1], block: [64, 1, 1], shared_bytes: 0 }.with(&[0x0403_0201, 5, 6]);
-    let [from, to] = queue.run([from.to_device(256..512), to.from_device(..100)], &launch, LIMIT).unwrap().buffers;
+    let launch =
+        Launch { grid: [3, 2, 1], block: [64, 1, 1], shared_bytes: 0 }.with(&[0x0403_0201, 5, 6]);
+    let [from, to] = queue
+        .run([from.to_device(256..512), to.from_device(..100)], &launch, LIMIT)
+        .unwrap()
+        .buffers;
     let families = (vk::QUEUE_FAMILY_IGNORED, vk::QUEUE_FAMILY_IGNORED);
     let range = |from, to, at| Range { accesses: [from, to].map(Access::as_raw), families, at };
     let (first, second) = ((256, 256), (4_096, 100));
@@ -93,7 +99,10 @@ fn a_job_has_its_barriers_its_words_and_its_workgroups() {
     let expected = [
         Command::Barrier(
             [Stage::HOST | Stage::COMPUTE_SHADER, Stage::COMPUTE_SHADER].map(Stage::as_raw),
-            vec![range(before, Access::SHADER_READ, first), range(before, Access::SHADER_WRITE, second)],
+            vec![
+                range(before, Access::SHADER_READ, first),
+                range(before, Access::SHADER_WRITE, second),
+            ],
         ),
         Command::Push(words),
         Command::Dispatch([3, 2, 1]),
@@ -125,8 +134,9 @@ fn a_dma_buf_is_acquired_and_released() {
     // SAFETY: the driver computes nothing.
     unsafe { kernel.submit(0, &operands, &words) }.unwrap();
     let families: Vec<_> = state(|state| {
-        let ranges =
-            state.commands.iter().filter_map(|command| if let Command::Barrier(_, ranges) = command { Some(ranges) } else { None });
+        let ranges = state.commands.iter().filter_map(|command| {
+            if let Command::Barrier(_, ranges) = command { Some(ranges) } else { None }
+        });
         ranges.flatten().map(|range| range.families).collect()
     });
     let foreign = vk::QUEUE_FAMILY_FOREIGN_EXT;
@@ -164,7 +174,10 @@ fn what_fails_on_the_way_is_told_and_leaves_nothing_behind() {
         ("allocate_sets", "vkAllocateDescriptorSets"),
         ("create_fence", "vkCreateFence"),
     ] {
-        assert_eq!(fails(call, 1), Error::Gpu { call: name, code: -2, name: "VK_ERROR_OUT_OF_DEVICE_MEMORY" });
+        assert_eq!(
+            fails(call, 1),
+            Error::Gpu { call: name, code: -2, name: "VK_ERROR_OUT_OF_DEVICE_MEMORY" }
+        );
     }
     assert!(matches!(fails("create_fence", 8), Error::Gpu { call: "vkCreateFence", .. }));
 }
@@ -179,28 +192,48 @@ fn memory_that_the_driver_refuses_comes_back() {
         clean();
         error
     };
-    state(|state| state.failing = Some(("host_pointer", 1, vk::Result::ERROR_INVALID_EXTERNAL_HANDLE)));
+    state(|state| {
+        state.failing = Some(("host_pointer", 1, vk::Result::ERROR_INVALID_EXTERNAL_HANDLE))
+    });
     let error = refused(gpu());
     let (call, name) = ("vkGetMemoryHostPointerPropertiesEXT", "VK_ERROR_INVALID_EXTERNAL_HANDLE");
     assert_eq!(error, Error::Gpu { call, code: -1_000_072_003, name });
     let error = refused(fake::gpu(Memory::HOST_VISIBLE, Feature::IMPORTABLE, false));
-    assert!(matches!(error, Error::Unsupported { what, .. } if what.contains("HOST_COHERENT")), "{error}");
+    assert!(
+        matches!(error, Error::Unsupported { what, .. } if what.contains("HOST_COHERENT")),
+        "{error}"
+    );
     let error = refused(fake::gpu(COHERENT, Feature::EXPORTABLE, false));
-    assert!(matches!(error, Error::Unsupported { what, .. } if what.contains("imports no such memory")), "{error}");
+    assert!(
+        matches!(error, Error::Unsupported { what, .. } if what.contains("imports no such memory")),
+        "{error}"
+    );
     state(|state| state.more_bytes = 64);
-    assert_eq!(refused(gpu()), Error::BlockSize { len_bytes: 65_536, need_bytes: 65_600, line_bytes: 64 });
+    assert_eq!(
+        refused(gpu()),
+        Error::BlockSize { len_bytes: 65_536, need_bytes: 65_600, line_bytes: 64 }
+    );
 }
 
 /// How many descriptors of this file the process has.
 fn descriptors(file: &Path) -> usize {
-    let links = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    let links = fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     links.filter(|link| link == file).count()
 }
 
 #[test]
 fn a_dma_buf_is_the_driver_s_once_it_was_imported_and_closed_where_it_was_not() {
     let gpu = fake::gpu(COHERENT, Feature::IMPORTABLE | Feature::DEDICATED_ONLY, true);
-    let heap = || DmaHeap::allocate_from(Arc::new(FakeHeap::new(fake_dma_heap::Pages::Contiguous)), HEAP, 64 << 10).unwrap();
+    let heap = || {
+        DmaHeap::allocate_from(
+            Arc::new(FakeHeap::new(fake_dma_heap::Pages::Contiguous)),
+            HEAP,
+            64 << 10,
+        )
+        .unwrap()
+    };
     let memory = heap();
     // SAFETY: no code writes there.
     let exported = unsafe { memory.export() }.unwrap();
@@ -209,7 +242,10 @@ fn a_dma_buf_is_the_driver_s_once_it_was_imported_and_closed_where_it_was_not() 
     if memory.mapping().scope != SyncScope::Coherent {
         // So on Arm: its caches would have to be maintained.
         let refused = VulkanMemory::import_dma_buf(gpu, memory).unwrap_err();
-        assert!(matches!(refused.error, Error::Unsupported { what, .. } if what.contains("not coherent")), "{refused:?}");
+        assert!(
+            matches!(refused.error, Error::Unsupported { what, .. } if what.contains("not coherent")),
+            "{refused:?}"
+        );
         return;
     }
     let mut memory = memory;
@@ -231,7 +267,8 @@ fn a_dma_buf_is_the_driver_s_once_it_was_imported_and_closed_where_it_was_not() 
     let imported = VulkanMemory::import_dma_buf(gpu, memory).unwrap();
     assert_eq!((descriptors(&file), live()), (before + 1, vec!["Buffer", "DeviceMemory"]));
     let BaseAddr::Dev(addr) = imported.mapping().base else { panic!("{:?}", imported.mapping()) };
-    let (object, _) = gpu.objects.find(&DevSlice { addr, offset_bytes: 0, len_bytes: 64 << 10 }).unwrap();
+    let (object, _) =
+        gpu.objects.find(&DevSlice { addr, offset_bytes: 0, len_bytes: 64 << 10 }).unwrap();
     assert_eq!(object.owner, vk::QUEUE_FAMILY_FOREIGN_EXT);
     drop(imported);
     clean();

@@ -1,7 +1,9 @@
 #![allow(unsafe_code, reason = "Vulkan's functions are called")]
 //! One Vulkan device, opened for the life of the program.
 
-use super::{VulkanFacts, VulkanMemory, VulkanModule, error::error, import, loader, loader::Library};
+use super::{
+    VulkanFacts, VulkanMemory, VulkanModule, error::error, import, loader, loader::Library,
+};
 use crate::objects::{Objects, acquire};
 use ash::{ext, khr, prelude::VkResult, vk};
 use contigo::{
@@ -112,25 +114,37 @@ impl VulkanGpu {
         loader::list()
     }
 
-    pub(super) fn new(library: &'static Library, physical: vk::PhysicalDevice, facts: VulkanFacts) -> Result<Self> {
+    pub(super) fn new(
+        library: &'static Library,
+        physical: vk::PhysicalDevice,
+        facts: VulkanFacts,
+    ) -> Result<Self> {
         if let Some(refusal) = facts.refusal() {
             return Err(refusal);
         }
         let family = facts.compute_family.unwrap_or(0);
         let mut extensions = vec![ext::external_memory_host::NAME.as_ptr()];
         if facts.has_dma_buf {
-            extensions.extend([khr::external_memory_fd::NAME.as_ptr(), ext::external_memory_dma_buf::NAME.as_ptr()]);
+            extensions.extend([
+                khr::external_memory_fd::NAME.as_ptr(),
+                ext::external_memory_dma_buf::NAME.as_ptr(),
+            ]);
         }
         if facts.has_foreign_owners {
             extensions.push(ext::queue_family_foreign::NAME.as_ptr());
         }
-        let queues = [vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(&[1.0])];
-        let features = vk::PhysicalDeviceFeatures::default().robust_buffer_access(facts.has_robust_access);
+        let queues = [vk::DeviceQueueCreateInfo::default()
+            .queue_family_index(family)
+            .queue_priorities(&[1.0])];
+        let features =
+            vk::PhysicalDeviceFeatures::default().robust_buffer_access(facts.has_robust_access);
         let mut features_1_2 = vk::PhysicalDeviceVulkan12Features::default()
             .storage_buffer8_bit_access(facts.has_8bit_storage)
             .shader_int8(facts.has_8bit_integers);
-        let mut create =
-            vk::DeviceCreateInfo::default().queue_create_infos(&queues).enabled_extension_names(&extensions).enabled_features(&features);
+        let mut create = vk::DeviceCreateInfo::default()
+            .queue_create_infos(&queues)
+            .enabled_extension_names(&extensions)
+            .enabled_features(&features);
         if facts.api_version >= (1, 2, 0) {
             create = create.push_next(&mut features_1_2);
         }
@@ -144,17 +158,35 @@ impl VulkanGpu {
         let queue = unsafe { device.get_device_queue(family, 0) };
         // SAFETY: as for the device.
         let memory_types = unsafe { instance.get_physical_device_memory_properties(physical) };
-        let features = [import::HOST, import::DMA_BUF].map(|handle| import::features(instance, physical, handle));
+        let features = [import::HOST, import::DMA_BUF]
+            .map(|handle| import::features(instance, physical, handle));
         let host = ext::external_memory_host::Device::new(instance, &device).fp().clone();
-        let fd = facts.has_dma_buf.then(|| khr::external_memory_fd::Device::new(instance, &device).fp().clone());
+        let fd = facts
+            .has_dma_buf
+            .then(|| khr::external_memory_fd::Device::new(instance, &device).fp().clone());
         Self::of(facts, Driver { device, queue, host, fd, memory_types, features })
     }
 
     /// A device by its driver's functions.
     pub(super) fn of(facts: VulkanFacts, driver: Driver) -> Result<Self> {
-        let (objects, family, queue) = (Objects::new()?, facts.compute_family.unwrap_or(0), Mutex::new(driver.queue));
-        let (hung, lost, forgotten) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new([vk::Fence::null(); FORGOTTEN]));
-        Ok(Self { port: objects.port("vulkan"), facts, driver, objects, family, queue, hung, forgotten, lost })
+        let (objects, family, queue) =
+            (Objects::new()?, facts.compute_family.unwrap_or(0), Mutex::new(driver.queue));
+        let (hung, lost, forgotten) = (
+            AtomicUsize::new(0),
+            AtomicBool::new(false),
+            Mutex::new([vk::Fence::null(); FORGOTTEN]),
+        );
+        Ok(Self {
+            port: objects.port("vulkan"),
+            facts,
+            driver,
+            objects,
+            family,
+            queue,
+            hung,
+            forgotten,
+            lost,
+        })
     }
 
     pub(super) const fn device(&self) -> &ash::Device {
@@ -188,7 +220,8 @@ impl VulkanGpu {
     #[must_use]
     pub fn align(&self) -> Align {
         // A power of two, 256 at most (Vulkan 1.3, "Limit Requirements").
-        let bytes = usize::try_from(self.facts.min_storage_buffer_offset_alignment).unwrap_or(usize::MAX);
+        let bytes =
+            usize::try_from(self.facts.min_storage_buffer_offset_alignment).unwrap_or(usize::MAX);
         Align::new(bytes).unwrap_or(Align::DLPACK).max(Align::LINE)
     }
 
@@ -200,7 +233,11 @@ impl VulkanGpu {
     /// # Safety
     /// Command buffer and fence are this device's, and stay until the fence is signalled. The fence
     /// is not signalled and in no queue. The commands touch only what they may.
-    pub(super) unsafe fn submit(&self, commands: vk::CommandBuffer, fence: vk::Fence) -> Result<()> {
+    pub(super) unsafe fn submit(
+        &self,
+        commands: vk::CommandBuffer,
+        fence: vk::Fence,
+    ) -> Result<()> {
         let commands = [commands];
         let batch = [vk::SubmitInfo::default().command_buffers(&commands)];
         let queue = acquire(&self.queue)?;
@@ -208,7 +245,8 @@ impl VulkanGpu {
         let answer = unsafe { self.driver.device.queue_submit(*queue, &batch, fence) };
         // Without memory the queue is as it was. Behind any other answer the device counts as lost:
         // it may or may not have the job (Vulkan 1.3, "Lost Device").
-        const AS_BEFORE: [vk::Result; 2] = [vk::Result::ERROR_OUT_OF_HOST_MEMORY, vk::Result::ERROR_OUT_OF_DEVICE_MEMORY];
+        const AS_BEFORE: [vk::Result; 2] =
+            [vk::Result::ERROR_OUT_OF_HOST_MEMORY, vk::Result::ERROR_OUT_OF_DEVICE_MEMORY];
         if answer.is_err_and(|result| !AS_BEFORE.contains(&result)) {
             self.lost.store(true, Ordering::Release);
         }
@@ -320,6 +358,9 @@ impl GpuDevice for VulkanGpu {
 
 impl fmt::Debug for VulkanGpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VulkanGpu").field("facts", &self.facts).field("bus", &self.bus()).finish_non_exhaustive()
+        f.debug_struct("VulkanGpu")
+            .field("facts", &self.facts)
+            .field("bus", &self.bus())
+            .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,9 @@
-#![allow(unsafe_code, clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 //! Jobs that do not end and devices that are lost, on a driver that is none: what stays, and what
 //! goes again.
 
@@ -30,11 +35,19 @@ fn stays(gpu: &'static VulkanGpu, end: impl FnOnce(Queue<VulkanKernel>, [CpuBuf;
 fn a_lost_device_is_told_and_keeps_everything() {
     let gpu = gpu();
     stays(gpu, |mut queue, [from, to]| {
-        queue.submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3])).unwrap();
+        queue
+            .submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3]))
+            .unwrap();
         state(|state| state.fences = vk::Result::ERROR_DEVICE_LOST);
         let failed = queue.wait::<2>(LIMIT).unwrap_err();
-        assert_eq!(failed.cause, Error::Gpu { call: "vkGetFenceStatus", code: -4, name: "VK_ERROR_DEVICE_LOST" });
-        assert!(matches!(failed.error, Error::WillNotStop { device: "moved", status: 0xFFFF_FFFC, .. }), "{failed:?}");
+        assert_eq!(
+            failed.cause,
+            Error::Gpu { call: "vkGetFenceStatus", code: -4, name: "VK_ERROR_DEVICE_LOST" }
+        );
+        assert!(
+            matches!(failed.error, Error::WillNotStop { device: "moved", status: 0xFFFF_FFFC, .. }),
+            "{failed:?}"
+        );
         assert!(failed.buffers.is_none() && gpu.is_hung());
         // It does not come back, whatever a fence says later.
         state(|state| state.fences = vk::Result::SUCCESS);
@@ -47,7 +60,8 @@ fn a_lost_device_is_told_and_keeps_everything() {
 fn a_fence_of_a_lost_device_is_not_believed() {
     let gpu = gpu();
     let module = module(gpu).unwrap();
-    let [mut first, mut second] = [(); 2].map(|()| Queue::new(kernel(&module).unwrap(), 1).unwrap());
+    let [mut first, mut second] =
+        [(); 2].map(|()| Queue::new(kernel(&module).unwrap(), 1).unwrap());
     let region = Region::new(VulkanMemory::allocate(gpu, 1).unwrap()).unwrap();
     let ([a, b], [c, d]) = (buffers_of(&region), buffers_of(&region));
     let words = Launch::of(1, 64).with(&[0; 3]);
@@ -57,8 +71,15 @@ fn a_fence_of_a_lost_device_is_not_believed() {
     assert!(first.wait::<2>(LIMIT).is_err() && gpu.is_hung());
     state(|state| state.fences = vk::Result::SUCCESS);
     let failed = second.wait::<2>(LIMIT).unwrap_err();
-    assert_eq!(failed.cause, Error::Gpu { call: "vkGetFenceStatus", code: -4, name: "VK_ERROR_DEVICE_LOST" });
-    assert!(matches!(failed.error, Error::WillNotStop { status: 0xFFFF_FFFC, .. }) && failed.buffers.is_none(), "{failed:?}");
+    assert_eq!(
+        failed.cause,
+        Error::Gpu { call: "vkGetFenceStatus", code: -4, name: "VK_ERROR_DEVICE_LOST" }
+    );
+    assert!(
+        matches!(failed.error, Error::WillNotStop { status: 0xFFFF_FFFC, .. })
+            && failed.buffers.is_none(),
+        "{failed:?}"
+    );
 }
 
 #[test]
@@ -70,8 +91,12 @@ fn a_queue_that_refuses_a_job_gives_it_back_or_is_lost() {
     let region = Region::new(VulkanMemory::allocate(gpu, 1).unwrap()).unwrap();
     let [from, to] = buffers_of(&region);
     state(|state| state.failing = Some(("submit", 1, vk::Result::ERROR_OUT_OF_HOST_MEMORY)));
-    let JobError { error, buffers, .. } = queue.submit([from.to_device(..), to.from_device(..)], &words).unwrap_err();
-    assert_eq!(error, Error::Gpu { call: "vkQueueSubmit", code: -1, name: "VK_ERROR_OUT_OF_HOST_MEMORY" });
+    let JobError { error, buffers, .. } =
+        queue.submit([from.to_device(..), to.from_device(..)], &words).unwrap_err();
+    assert_eq!(
+        error,
+        Error::Gpu { call: "vkQueueSubmit", code: -1, name: "VK_ERROR_OUT_OF_HOST_MEMORY" }
+    );
     drop(buffers.unwrap());
     let [from, to] = buffers_of(&region);
     drop(queue.run([from.to_device(..), to.from_device(..)], &words, LIMIT).unwrap());
@@ -85,8 +110,12 @@ fn a_queue_that_refuses_a_job_gives_it_back_or_is_lost() {
         state(|state| *state = fake::State::default());
         state(|state| state.failing = Some(("submit", 1, answer)));
         stays(gpu, |mut queue, [from, to]| {
-            let refused = queue.submit([from.to_device(..), to.from_device(..)], &words).unwrap_err();
-            assert!(matches!(refused.error, Error::WillNotStop { .. }) && refused.buffers.is_none(), "{refused:?}");
+            let refused =
+                queue.submit([from.to_device(..), to.from_device(..)], &words).unwrap_err();
+            assert!(
+                matches!(refused.error, Error::WillNotStop { .. }) && refused.buffers.is_none(),
+                "{refused:?}"
+            );
             assert!(gpu.is_hung());
         });
     }
@@ -97,8 +126,16 @@ fn a_job_that_does_not_end_is_waited_for_in_bounded_time() {
     let gpu = gpu();
     stays(gpu, |mut queue, [from, to]| {
         state(|state| state.fences = vk::Result::NOT_READY);
-        let failed = queue.run([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3]), LIMIT).unwrap_err();
-        assert!(matches!(failed.error, Error::WillNotStop { device: "moved", status: 1, waited_us: 5_000.. }), "{failed:?}");
+        let failed = queue
+            .run([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3]), LIMIT)
+            .unwrap_err();
+        assert!(
+            matches!(
+                failed.error,
+                Error::WillNotStop { device: "moved", status: 1, waited_us: 5_000.. }
+            ),
+            "{failed:?}"
+        );
         assert_eq!(failed.cause, Error::Timeout { timeout_us: 5_000 });
         assert!(failed.buffers.is_none() && gpu.is_hung());
     });
@@ -108,7 +145,9 @@ fn a_job_that_does_not_end_is_waited_for_in_bounded_time() {
 fn forget(module: &VulkanModule, region: &Region) {
     let mut queue = Queue::new(kernel(module).unwrap(), 1).unwrap();
     let [from, to] = buffers_of(region);
-    queue.submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3])).unwrap();
+    queue
+        .submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3]))
+        .unwrap();
 }
 
 #[test]
@@ -158,7 +197,11 @@ fn an_import_that_fails_beside_a_hang_leaks_the_driver_s_part() {
     let region = Region::new(VulkanMemory::allocate(gpu, 1).unwrap()).unwrap();
     let [from, to] = buffers_of(&region);
     state(|state| state.fences = vk::Result::NOT_READY);
-    drop(queue.run([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3]), LIMIT).unwrap_err());
+    drop(
+        queue
+            .run([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3]), LIMIT)
+            .unwrap_err(),
+    );
     let before = live().len();
     state(|state| state.failing = Some(("bind_memory", 2, vk::Result::ERROR_OUT_OF_DEVICE_MEMORY)));
     let refused = VulkanMemory::import(gpu, Pages::new(1).unwrap()).unwrap_err();
@@ -167,7 +210,10 @@ fn an_import_that_fails_beside_a_hang_leaks_the_driver_s_part() {
     let full = std::iter::repeat_with(|| VulkanMemory::allocate(gpu, 1)).find_map(Result::err);
     assert!(matches!(full, Some(Error::TooMany { most: 256, .. })), "{full:?}");
     // Beside the region 255 blocks and the two that were refused: a buffer and its memory each.
-    assert_eq!((live().len() - before, state(|state| state.wrong.clone())), (2 * (255 + 2), vec![]));
+    assert_eq!(
+        (live().len() - before, state(|state| state.wrong.clone())),
+        (2 * (255 + 2), vec![])
+    );
 }
 
 /// It ends after all: then nothing was lost.
@@ -179,7 +225,11 @@ fn a_job_that_ends_late_frees_everything() {
     let region = Region::new(VulkanMemory::allocate(gpu, 1).unwrap()).unwrap();
     let [from, to] = buffers_of(&region);
     state(|state| state.fences = vk::Result::NOT_READY);
-    drop(queue.run([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3]), LIMIT).unwrap_err());
+    drop(
+        queue
+            .run([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[0; 3]), LIMIT)
+            .unwrap_err(),
+    );
     assert!(gpu.is_hung());
     state(|state| state.fences = vk::Result::SUCCESS);
     assert!(queue.take_back::<2>().unwrap().is_none());

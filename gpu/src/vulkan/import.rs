@@ -18,8 +18,10 @@ const USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
 );
 
 /// Memory by its pointer, and as a dma-buf.
-pub(super) const HOST: vk::ExternalMemoryHandleTypeFlags = vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
-pub(super) const DMA_BUF: vk::ExternalMemoryHandleTypeFlags = vk::ExternalMemoryHandleTypeFlags::DMA_BUF_EXT;
+pub(super) const HOST: vk::ExternalMemoryHandleTypeFlags =
+    vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
+pub(super) const DMA_BUF: vk::ExternalMemoryHandleTypeFlags =
+    vk::ExternalMemoryHandleTypeFlags::DMA_BUF_EXT;
 
 /// A device's memory, and one buffer over all of it. Its owner frees it.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +59,13 @@ pub(super) fn aligned(addr: u64, len_bytes: u64, align: Align, most: u64) -> Res
     }
     let min = align_bytes as u64;
     if !align.divides(len_bytes) || len_bytes == 0 || len_bytes > most {
-        return Err(Error::Argument { name: "len_bytes", value: len_bytes, min, max: most, multiple_of: min });
+        return Err(Error::Argument {
+            name: "len_bytes",
+            value: len_bytes,
+            min,
+            max: most,
+            multiple_of: min,
+        });
     }
     Ok(())
 }
@@ -65,10 +73,15 @@ pub(super) fn aligned(addr: u64, len_bytes: u64, align: Align, most: u64) -> Res
 /// The type of memory, among those whose bits are in `allowed`: one that the host sees coherently,
 /// cached where there is one. `None`: there is no such type.
 pub(super) fn memory_type(types: &[vk::MemoryType], allowed: u32) -> Option<u32> {
-    const COHERENT: vk::MemoryPropertyFlags =
-        vk::MemoryPropertyFlags::from_raw(vk::MemoryPropertyFlags::HOST_VISIBLE.as_raw() | vk::MemoryPropertyFlags::HOST_COHERENT.as_raw());
+    const COHERENT: vk::MemoryPropertyFlags = vk::MemoryPropertyFlags::from_raw(
+        vk::MemoryPropertyFlags::HOST_VISIBLE.as_raw()
+            | vk::MemoryPropertyFlags::HOST_COHERENT.as_raw(),
+    );
     let found = |wanted: vk::MemoryPropertyFlags| {
-        (0..32).zip(types).find(|(at, kind)| allowed >> at & 1 == 1 && kind.property_flags.contains(wanted)).map(|(at, _)| at)
+        (0..32)
+            .zip(types)
+            .find(|(at, kind)| allowed >> at & 1 == 1 && kind.property_flags.contains(wanted))
+            .map(|(at, _)| at)
     };
     found(COHERENT | vk::MemoryPropertyFlags::HOST_CACHED).or_else(|| found(COHERENT))
 }
@@ -85,9 +98,15 @@ pub(super) unsafe fn host(gpu: &VulkanGpu, mapping: &Mapping) -> Result<Imported
     same_process()?;
     let facts = gpu.facts();
     let asked = usize::try_from(facts.min_imported_host_pointer_alignment).unwrap_or(usize::MAX);
-    let unexpected = |_| Error::Unexpected { name: "minImportedHostPointerAlignment", value: asked as u64 };
+    let unexpected =
+        |_| Error::Unexpected { name: "minImportedHostPointerAlignment", value: asked as u64 };
     let align = Align::new(asked).map_err(unexpected)?;
-    aligned(mapping.cpu.as_ptr().addr() as u64, mapping.len_bytes as u64, align, facts.max_allocation_bytes)?;
+    aligned(
+        mapping.cpu.as_ptr().addr() as u64,
+        mapping.len_bytes as u64,
+        align,
+        facts.max_allocation_bytes,
+    )?;
 
     let pointer = mapping.cpu.as_ptr().cast();
     let mut properties = vk::MemoryHostPointerPropertiesEXT::default();
@@ -96,9 +115,20 @@ pub(super) unsafe fn host(gpu: &VulkanGpu, mapping: &Mapping) -> Result<Imported
     // (the caller's promise). The result is a reference.
     let answer = unsafe { ask(gpu.device().handle(), HOST, pointer, &raw mut properties) };
     gpu.check("vkGetMemoryHostPointerPropertiesEXT", answer.result())?;
-    let import = vk::ImportMemoryHostPointerInfoEXT::default().handle_type(HOST).host_pointer(pointer);
+    let import =
+        vk::ImportMemoryHostPointerInfoEXT::default().handle_type(HOST).host_pointer(pointer);
     // SAFETY: pointer and length are aligned and mapped.
-    unsafe { bound(gpu, HOST, mapping.len_bytes, properties.memory_type_bits, vk::QUEUE_FAMILY_IGNORED, import, None) }
+    unsafe {
+        bound(
+            gpu,
+            HOST,
+            mapping.len_bytes,
+            properties.memory_type_bits,
+            vk::QUEUE_FAMILY_IGNORED,
+            import,
+            None,
+        )
+    }
 }
 
 /// Imports a dma-buf that holds the bytes of `mapping`.
@@ -108,31 +138,65 @@ pub(super) unsafe fn host(gpu: &VulkanGpu, mapping: &Mapping) -> Result<Imported
 ///
 /// # Safety
 /// The dma-buf holds `mapping.len_bytes`. No other code reads or writes what a job has.
-pub(super) unsafe fn dma_buf(gpu: &VulkanGpu, mapping: &Mapping, fd: BorrowedFd<'_>) -> Result<Imported> {
+pub(super) unsafe fn dma_buf(
+    gpu: &VulkanGpu,
+    mapping: &Mapping,
+    fd: BorrowedFd<'_>,
+) -> Result<Imported> {
     let importer = can_import_dma_buf(gpu, mapping)?;
     let mut properties = vk::MemoryFdPropertiesKHR::default();
     let duplicate = fd.try_clone_to_owned();
-    let os = |error: std::io::Error| Error::Os { call: "fcntl(F_DUPFD_CLOEXEC)", errno: error.raw_os_error().unwrap_or(0) };
+    let os = |error: std::io::Error| Error::Os {
+        call: "fcntl(F_DUPFD_CLOEXEC)",
+        errno: error.raw_os_error().unwrap_or(0),
+    };
     let duplicate = duplicate.map_err(os)?;
     let raw = duplicate.as_raw_fd();
     // SAFETY: the extension is enabled, and the descriptor is a dma-buf's (`Backend`, 7).
-    let asked = unsafe { (importer.get_memory_fd_properties_khr)(gpu.device().handle(), DMA_BUF, raw, &raw mut properties) };
+    let asked = unsafe {
+        (importer.get_memory_fd_properties_khr)(
+            gpu.device().handle(),
+            DMA_BUF,
+            raw,
+            &raw mut properties,
+        )
+    };
     gpu.check("vkGetMemoryFdPropertiesKHR", asked.result())?;
-    let owner = if gpu.facts().has_foreign_owners { vk::QUEUE_FAMILY_FOREIGN_EXT } else { vk::QUEUE_FAMILY_EXTERNAL };
+    let owner = if gpu.facts().has_foreign_owners {
+        vk::QUEUE_FAMILY_FOREIGN_EXT
+    } else {
+        vk::QUEUE_FAMILY_EXTERNAL
+    };
     let import = vk::ImportMemoryFdInfoKHR::default().handle_type(DMA_BUF).fd(raw);
     // SAFETY: the dma-buf holds so many bytes.
-    unsafe { bound(gpu, DMA_BUF, mapping.len_bytes, properties.memory_type_bits, owner, import, Some(duplicate)) }
+    unsafe {
+        bound(
+            gpu,
+            DMA_BUF,
+            mapping.len_bytes,
+            properties.memory_type_bits,
+            owner,
+            import,
+            Some(duplicate),
+        )
+    }
 }
 
 /// The functions for a dma-buf, where it can be imported.
 ///
 /// # Errors
 /// [`Error::Unsupported`]. [`Error::Forked`].
-pub(super) fn can_import_dma_buf<'g>(gpu: &'g VulkanGpu, mapping: &Mapping) -> Result<&'g ash::khr::external_memory_fd::DeviceFn> {
+pub(super) fn can_import_dma_buf<'g>(
+    gpu: &'g VulkanGpu,
+    mapping: &Mapping,
+) -> Result<&'g ash::khr::external_memory_fd::DeviceFn> {
     same_process()?;
     // The kernel's word (`coherent`) is about another device, and says nothing about this one.
     if mapping.scope != SyncScope::Coherent {
-        let (what, fix) = ("the CPU's view of this dma-buf is not coherent", "import it by its pointer, which the driver keeps coherent");
+        let (what, fix) = (
+            "the CPU's view of this dma-buf is not coherent",
+            "import it by its pointer, which the driver keeps coherent",
+        );
         return Err(Error::Unsupported { what, fix });
     }
     gpu.driver.fd.as_ref().ok_or(Error::Unsupported {
@@ -159,10 +223,15 @@ unsafe fn bound<I: vk::ExtendsMemoryAllocateInfo>(
     let size = len_bytes as u64;
     let dedicated = is_dedicated(gpu, handle)?;
     let mut external = vk::ExternalMemoryBufferCreateInfo::default().handle_types(handle);
-    let create = vk::BufferCreateInfo::default().size(size).usage(USAGE).sharing_mode(vk::SharingMode::EXCLUSIVE).push_next(&mut external);
+    let create = vk::BufferCreateInfo::default()
+        .size(size)
+        .usage(USAGE)
+        .sharing_mode(vk::SharingMode::EXCLUSIVE)
+        .push_next(&mut external);
     // SAFETY: the size is not 0, and the handle type can be imported for this usage
     // (VUID-VkBufferCreateInfo-pNext-00920).
-    let buffer = gpu.check("vkCreateBuffer", unsafe { gpu.device().create_buffer(&create, None) })?;
+    let buffer =
+        gpu.check("vkCreateBuffer", unsafe { gpu.device().create_buffer(&create, None) })?;
     let object = Object { buffer, owner };
     // From here on an error frees what there is, unless the device hangs. Null memory is no memory.
     let mut made = Imported { memory: vk::DeviceMemory::null(), object };
@@ -180,16 +249,22 @@ unsafe fn bound<I: vk::ExtendsMemoryAllocateInfo>(
             fix: "import other memory, or use another device",
         })?;
         let mut alone = vk::MemoryDedicatedAllocateInfo::default().buffer(buffer);
-        let mut allocate = vk::MemoryAllocateInfo::default().allocation_size(size).memory_type_index(kind).push_next(&mut import);
+        let mut allocate = vk::MemoryAllocateInfo::default()
+            .allocation_size(size)
+            .memory_type_index(kind)
+            .push_next(&mut import);
         if dedicated {
             allocate = allocate.push_next(&mut alone);
         }
         // SAFETY: the import is whole (the caller's promise), of a type that both sides allow.
-        made.memory = gpu.check("vkAllocateMemory", unsafe { gpu.device().allocate_memory(&allocate, None) })?;
+        made.memory = gpu
+            .check("vkAllocateMemory", unsafe { gpu.device().allocate_memory(&allocate, None) })?;
         let _ = fd.map(IntoRawFd::into_raw_fd);
         // SAFETY: both were just made, of the same handle type, and the memory has as many bytes as
         // the buffer needs (VUID-vkBindBufferMemory-memory-02985).
-        gpu.check("vkBindBufferMemory", unsafe { gpu.device().bind_buffer_memory(buffer, made.memory, 0) })
+        gpu.check("vkBindBufferMemory", unsafe {
+            gpu.device().bind_buffer_memory(buffer, made.memory, 0)
+        })
     };
     let done = bind();
     // SAFETY: no job has seen them, and no other code frees them.
@@ -205,7 +280,10 @@ fn is_dedicated(gpu: &VulkanGpu, handle: vk::ExternalMemoryHandleTypeFlags) -> R
     let [host, dma_buf] = gpu.driver.features;
     let features = if handle == HOST { host } else { dma_buf };
     if !features.contains(vk::ExternalMemoryFeatureFlags::IMPORTABLE) {
-        let (what, fix) = ("this Vulkan device imports no such memory for a shader's buffers", "use another device, or its newer driver");
+        let (what, fix) = (
+            "this Vulkan device imports no such memory for a shader's buffers",
+            "use another device, or its newer driver",
+        );
         return Err(Error::Unsupported { what, fix });
     }
     Ok(features.contains(vk::ExternalMemoryFeatureFlags::DEDICATED_ONLY))
@@ -234,9 +312,18 @@ mod tests {
         let align = Align::PAGE;
         let refused = |addr, len| aligned(addr, len, align, 1 << 20).err();
         assert_eq!(refused(0x1_0000, 0x1000), None);
-        assert_eq!(refused(0x1_0040, 0x1000), Some(Error::Misaligned { addr: 0x1_0040, align_bytes: 4096 }));
+        assert_eq!(
+            refused(0x1_0040, 0x1000),
+            Some(Error::Misaligned { addr: 0x1_0040, align_bytes: 4096 })
+        );
         for value in [0, 0x1001, 0x20_0000] {
-            let expected = Error::Argument { name: "len_bytes", value, min: 4096, max: 1 << 20, multiple_of: 4096 };
+            let expected = Error::Argument {
+                name: "len_bytes",
+                value,
+                min: 4096,
+                max: 1 << 20,
+                multiple_of: 4096,
+            };
             assert_eq!(refused(0x1_0000, value), Some(expected));
         }
     }
@@ -253,6 +340,9 @@ mod tests {
         ];
         assert_eq!(memory_type(&types, 0b1111), Some(3));
         assert_eq!(memory_type(&types, 0b0111), Some(2));
-        assert_eq!((memory_type(&types, 0b0011), memory_type(&types, 0), memory_type(&[], u32::MAX)), (None, None, None));
+        assert_eq!(
+            (memory_type(&types, 0b0011), memory_type(&types, 0), memory_type(&[], u32::MAX)),
+            (None, None, None)
+        );
     }
 }

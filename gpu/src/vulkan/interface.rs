@@ -75,21 +75,35 @@ impl Interface {
     pub(super) fn read(&mut self, instruction: &[u32]) {
         let Some((first, rest)) = instruction.split_first() else { return };
         match (first & 0xFFFF, rest) {
-            (OP_TYPE_INT | OP_TYPE_FLOAT, [id, bits, ..]) => drop(self.types.insert(*id, Type::Scalar(bits / 8))),
-            (OP_TYPE_VECTOR, [id, of, count]) => drop(self.types.insert(*id, Type::Vector(*of, *count))),
-            (OP_TYPE_MATRIX, [id, of, count]) => drop(self.types.insert(*id, Type::Matrix(*of, *count))),
-            (OP_TYPE_ARRAY, [id, of, length]) => drop(self.types.insert(*id, Type::Array(*of, *length))),
-            (OP_TYPE_STRUCT, [id, members @ ..]) => drop(self.types.insert(*id, Type::Struct(members.to_vec()))),
+            (OP_TYPE_INT | OP_TYPE_FLOAT, [id, bits, ..]) => {
+                drop(self.types.insert(*id, Type::Scalar(bits / 8)))
+            }
+            (OP_TYPE_VECTOR, [id, of, count]) => {
+                drop(self.types.insert(*id, Type::Vector(*of, *count)))
+            }
+            (OP_TYPE_MATRIX, [id, of, count]) => {
+                drop(self.types.insert(*id, Type::Matrix(*of, *count)))
+            }
+            (OP_TYPE_ARRAY, [id, of, length]) => {
+                drop(self.types.insert(*id, Type::Array(*of, *length)))
+            }
+            (OP_TYPE_STRUCT, [id, members @ ..]) => {
+                drop(self.types.insert(*id, Type::Struct(members.to_vec())))
+            }
             (OP_TYPE_POINTER, [id, _, to]) => drop(self.types.insert(*id, Type::Pointer(*to))),
             (OP_CONSTANT, [_, id, value]) => drop(self.constants.insert(*id, *value)),
-            (OP_VARIABLE, [of, id, class @ (UNIFORM_CONSTANT | UNIFORM | PUSH_CONSTANT | STORAGE_BUFFER), ..]) => {
+            (
+                OP_VARIABLE,
+                [of, id, class @ (UNIFORM_CONSTANT | UNIFORM | PUSH_CONSTANT | STORAGE_BUFFER), ..],
+            ) => {
                 self.variables.push((*class, *of, *id));
             }
             (OP_DECORATE, [id, decoration, value @ ..]) => {
                 self.decorations.insert((*id, *decoration), value.first().copied().unwrap_or(0));
             }
             (OP_MEMBER_DECORATE, [id, member, decoration, value @ ..]) => {
-                self.members.insert((*id, *member, *decoration), value.first().copied().unwrap_or(0));
+                self.members
+                    .insert((*id, *member, *decoration), value.first().copied().unwrap_or(0));
             }
             (OP_GROUP_DECORATE | OP_GROUP_MEMBER_DECORATE, _) => self.has_groups = true,
             _ => {}
@@ -104,7 +118,10 @@ impl Interface {
     /// [`Error::Argument`]: a set, a binding or a place is not the signature's.
     pub(super) fn check(&self, signature: &Signature) -> Result<()> {
         if self.has_groups {
-            return unsupported("the shader has groups of decorations", "compile it with a newer compiler: they are deprecated");
+            return unsupported(
+                "the shader has groups of decorations",
+                "compile it with a newer compiler: they are deprecated",
+            );
         }
         let (words, mut looks) = (words(signature)?, LOOKS);
         for &(class, pointer, id) in &self.variables {
@@ -130,14 +147,24 @@ impl Interface {
     /// A storage buffer: one block, at set 0 and an operand's number.
     fn check_buffer(&self, id: u32, block: u32, operands: usize) -> Result<()> {
         if !matches!(self.types.get(&block), Some(Type::Struct(_))) {
-            return unsupported("the shader has an array of buffers", "give each a binding of its own");
+            return unsupported(
+                "the shader has an array of buffers",
+                "give each a binding of its own",
+            );
         }
         let at = |decoration| self.decorations.get(&(id, decoration)).copied();
         let (Some(set), Some(binding)) = (at(DESCRIPTOR_SET), at(BINDING)) else {
-            return unsupported("a buffer of the shader has no descriptor set or no binding", "declare both");
+            return unsupported(
+                "a buffer of the shader has no descriptor set or no binding",
+                "declare both",
+            );
         };
         within("the descriptor set of a shader's buffer", set.into(), 0)?;
-        within("the binding of a shader's buffer", binding.into(), (operands as u64).saturating_sub(1))
+        within(
+            "the binding of a shader's buffer",
+            binding.into(),
+            (operands as u64).saturating_sub(1),
+        )
     }
 
     /// Push constants: each member lies inside one parameter.
@@ -152,12 +179,23 @@ impl Interface {
                 );
             };
             let parameter = words.iter().find(|parameter| parameter.contains(&at));
-            if parameter.is_none_or(|parameter| at.checked_add(bytes).is_none_or(|end| end > parameter.end)) {
+            if parameter
+                .is_none_or(|parameter| at.checked_add(bytes).is_none_or(|end| end > parameter.end))
+            {
                 // The last place where so many bytes would be inside.
-                let max =
-                    words.iter().rev().find(|parameter| parameter.start <= at).map_or(0, |parameter| parameter.end.saturating_sub(bytes));
+                let max = words
+                    .iter()
+                    .rev()
+                    .find(|parameter| parameter.start <= at)
+                    .map_or(0, |parameter| parameter.end.saturating_sub(bytes));
                 let name = "the place in bytes of a shader's push constant, which lies inside one parameter,";
-                return Err(Error::Argument { name, value: at, min: 0, max: max.min(at.saturating_sub(1)), multiple_of: 1 });
+                return Err(Error::Argument {
+                    name,
+                    value: at,
+                    min: 0,
+                    max: max.min(at.saturating_sub(1)),
+                    multiple_of: 1,
+                });
             }
         }
         Ok(())
@@ -178,7 +216,9 @@ impl Interface {
                 let Some(Type::Vector(each, rows)) = self.types.get(column) else { return None };
                 let is_by_rows = self.members.contains_key(&(of.0, of.1, ROW_MAJOR));
                 let (runs, long) = if is_by_rows { (rows, columns) } else { (columns, rows) };
-                stride.checked_mul(u64::from(*runs).checked_sub(1)?)?.checked_add(size(*each)?.checked_mul((*long).into())?)
+                stride
+                    .checked_mul(u64::from(*runs).checked_sub(1)?)?
+                    .checked_add(size(*each)?.checked_mul((*long).into())?)
             }
             Type::Array(each, length) => {
                 let stride = u64::from(*self.decorations.get(&(id, ARRAY_STRIDE))?);
@@ -188,7 +228,11 @@ impl Interface {
             Type::Struct(members) => {
                 let end = |(member, of): (u32, &u32)| {
                     let at = u64::from(*self.members.get(&(id, member, OFFSET))?);
-                    if depth < DEPTH { at.checked_add(self.size(*of, (id, member), deeper, looks)?) } else { None }
+                    if depth < DEPTH {
+                        at.checked_add(self.size(*of, (id, member), deeper, looks)?)
+                    } else {
+                        None
+                    }
                 };
                 (0..).zip(members).map(end).try_fold(0, |most: u64, end| Some(most.max(end?)))
             }
@@ -215,7 +259,11 @@ fn words(signature: &Signature) -> Result<Vec<Range<u64>>> {
 }
 
 fn within(name: &'static str, value: u64, max: u64) -> Result<()> {
-    if value <= max { Ok(()) } else { Err(Error::Argument { name, value, min: 0, max, multiple_of: 1 }) }
+    if value <= max {
+        Ok(())
+    } else {
+        Err(Error::Argument { name, value, min: 0, max, multiple_of: 1 })
+    }
 }
 
 const fn unsupported<T>(what: &'static str, fix: &'static str) -> Result<T> {
@@ -236,33 +284,63 @@ mod tests {
     }
 
     fn refused(instructions: &[&[u32]]) -> Option<Error> {
-        module(instructions).check(&Signature::new("any", &[Operand(OperandSpec::in_out())]).unwrap()).err()
+        module(instructions)
+            .check(&Signature::new("any", &[Operand(OperandSpec::in_out())]).unwrap())
+            .err()
     }
 
     /// %3 is a variable of class `class`, of the structure %1, whose members are words.
     fn variable(class: u32) -> [[u32; 4]; 4] {
-        [[OP_TYPE_INT, 9, 32, 0], [OP_TYPE_STRUCT, 1, 9, 9], [OP_TYPE_POINTER, 2, class, 1], [OP_VARIABLE, 2, 3, class]]
+        [
+            [OP_TYPE_INT, 9, 32, 0],
+            [OP_TYPE_STRUCT, 1, 9, 9],
+            [OP_TYPE_POINTER, 2, class, 1],
+            [OP_VARIABLE, 2, 3, class],
+        ]
     }
 
     #[test]
     fn what_no_compiler_writes_is_refused_in_bounded_time() {
         let is_unsupported = |instructions: &[&[u32]], word: &str| matches!(refused(instructions), Some(Error::Unsupported { what, .. }) if what.contains(word));
         let [int, of_two, pointer, buffer] = variable(STORAGE_BUFFER);
-        let (set, binding): (&[u32], &[u32]) = (&[OP_DECORATE, 3, DESCRIPTOR_SET, 0], &[OP_DECORATE, 3, BINDING, 0]);
+        let (set, binding): (&[u32], &[u32]) =
+            (&[OP_DECORATE, 3, DESCRIPTOR_SET, 0], &[OP_DECORATE, 3, BINDING, 0]);
         assert_eq!(refused(&[&int, &of_two, &pointer, &buffer, set, binding]), None);
-        assert!(is_unsupported(&[&int, &of_two, &pointer, &buffer, set], "no descriptor set or no binding"));
+        assert!(is_unsupported(
+            &[&int, &of_two, &pointer, &buffer, set],
+            "no descriptor set or no binding"
+        ));
         // Decorations by groups.
-        assert!(is_unsupported(&[&int, &of_two, &pointer, &buffer, &[OP_GROUP_DECORATE, 8, 3]], "groups"));
+        assert!(is_unsupported(
+            &[&int, &of_two, &pointer, &buffer, &[OP_GROUP_DECORATE, 8, 3]],
+            "groups"
+        ));
         // Push constants: a structure in itself, an array of unknown length, and the last offset.
         let [int, of_two, pointer, words] = variable(PUSH_CONSTANT);
-        let (itself, far): (&[u32], &[u32]) = (&[OP_TYPE_STRUCT, 1, 1], &[OP_MEMBER_DECORATE, 1, 1, OFFSET, u32::MAX - 3]);
-        assert!(is_unsupported(&[itself, &pointer, &words, &[OP_MEMBER_DECORATE, 1, 0, OFFSET, 0]], "size of a push constant"));
-        assert!(is_unsupported(&[&int, &[OP_TYPE_ARRAY, 4, 9, 5], &[OP_TYPE_STRUCT, 1, 4], &pointer, &words], "size of a push constant"));
+        let (itself, far): (&[u32], &[u32]) =
+            (&[OP_TYPE_STRUCT, 1, 1], &[OP_MEMBER_DECORATE, 1, 1, OFFSET, u32::MAX - 3]);
+        assert!(is_unsupported(
+            &[itself, &pointer, &words, &[OP_MEMBER_DECORATE, 1, 0, OFFSET, 0]],
+            "size of a push constant"
+        ));
+        assert!(is_unsupported(
+            &[&int, &[OP_TYPE_ARRAY, 4, 9, 5], &[OP_TYPE_STRUCT, 1, 4], &pointer, &words],
+            "size of a push constant"
+        ));
         let shader = [&int[..], &of_two, &pointer, &words, far];
-        let name = "the place in bytes of a shader's push constant, which lies inside one parameter,";
-        assert_eq!(refused(&shader), Some(Error::Argument { name, value: 0, min: 0, max: 0, multiple_of: 1 }));
-        let two = Signature::new("two", &[Operand(OperandSpec::in_out()), contigo::job::Parameter::Words(1)]).unwrap();
-        let wrong = Error::Argument { name, value: (u32::MAX - 3).into(), min: 0, max: 0, multiple_of: 1 };
+        let name =
+            "the place in bytes of a shader's push constant, which lies inside one parameter,";
+        assert_eq!(
+            refused(&shader),
+            Some(Error::Argument { name, value: 0, min: 0, max: 0, multiple_of: 1 })
+        );
+        let two = Signature::new(
+            "two",
+            &[Operand(OperandSpec::in_out()), contigo::job::Parameter::Words(1)],
+        )
+        .unwrap();
+        let wrong =
+            Error::Argument { name, value: (u32::MAX - 3).into(), min: 0, max: 0, multiple_of: 1 };
         assert_eq!(module(&shader).check(&two), Err(wrong));
     }
 
@@ -270,14 +348,28 @@ mod tests {
     fn a_size_is_found_in_a_bounded_number_of_looks() {
         // Each structure has the next one twice: of 16 there are 2^16 ways to the last.
         let [int, _, pointer, words] = variable(PUSH_CONSTANT);
-        let structures: Vec<[u32; 4]> = (0..15).map(|at| [OP_TYPE_STRUCT, 100 + at, 101 + at, 101 + at]).collect();
-        let offsets = (0..15).flat_map(|at| [[OP_MEMBER_DECORATE, 100 + at, 0, OFFSET, 0], [OP_MEMBER_DECORATE, 100 + at, 1, OFFSET, 0]]);
+        let structures: Vec<[u32; 4]> =
+            (0..15).map(|at| [OP_TYPE_STRUCT, 100 + at, 101 + at, 101 + at]).collect();
+        let offsets = (0..15).flat_map(|at| {
+            [
+                [OP_MEMBER_DECORATE, 100 + at, 0, OFFSET, 0],
+                [OP_MEMBER_DECORATE, 100 + at, 1, OFFSET, 0],
+            ]
+        });
         let offsets: Vec<[u32; 5]> = offsets.collect();
-        let (outer, last, word): (&[u32], &[u32], &[u32]) =
-            (&[OP_TYPE_STRUCT, 1, 100], &[OP_TYPE_STRUCT, 115, 9], &[OP_MEMBER_DECORATE, 115, 0, OFFSET, 0]);
+        let (outer, last, word): (&[u32], &[u32], &[u32]) = (
+            &[OP_TYPE_STRUCT, 1, 100],
+            &[OP_TYPE_STRUCT, 115, 9],
+            &[OP_MEMBER_DECORATE, 115, 0, OFFSET, 0],
+        );
         let shader = [outer, last, word, &int, &pointer, &words].into_iter();
-        let shader: Vec<&[u32]> = shader.chain(structures.iter().map(|s| &s[..])).chain(offsets.iter().map(|s| &s[..])).collect();
-        assert!(matches!(refused(&shader), Some(Error::Unsupported { what, .. }) if what.contains("size of a push constant")));
+        let shader: Vec<&[u32]> = shader
+            .chain(structures.iter().map(|s| &s[..]))
+            .chain(offsets.iter().map(|s| &s[..]))
+            .collect();
+        assert!(
+            matches!(refused(&shader), Some(Error::Unsupported { what, .. }) if what.contains("size of a push constant"))
+        );
     }
 
     #[test]
@@ -299,7 +391,11 @@ mod tests {
         ];
         let mut shader = module(&shader);
         shader.read(&words);
-        let two = Signature::new("two", &[Operand(OperandSpec::in_out()), contigo::job::Parameter::Words(1)]).unwrap();
+        let two = Signature::new(
+            "two",
+            &[Operand(OperandSpec::in_out()), contigo::job::Parameter::Words(1)],
+        )
+        .unwrap();
         assert!(matches!(shader.check(&two), Err(Error::Argument { value: 1, max: 0, .. })));
     }
 }

@@ -105,7 +105,12 @@ impl VulkanKernel {
     /// those whose [`OperandSpec`] allows it. Where a signature cannot say what the shader asks
     /// for, the program passes no other words, or wraps this driver in one whose `check` compares
     /// them.
-    pub unsafe fn new(module: &VulkanModule, entry: &CStr, signature: Signature, local: [u32; 3]) -> Result<Self> {
+    pub unsafe fn new(
+        module: &VulkanModule,
+        entry: &CStr,
+        signature: Signature,
+        local: [u32; 3],
+    ) -> Result<Self> {
         let facts = module.gpu().facts();
         let push_bytes = push_bytes(&signature)?;
         if let Some(declared) = module.entry(entry)?.local {
@@ -114,7 +119,17 @@ impl VulkanKernel {
         }
         launch::kernel(facts, local, signature.operands().len(), push_bytes)?;
         module.check(&signature)?;
-        Ok(Self { lane: Lane::new(module, entry, signature.operands().len(), push_bytes, Self::STOP_LIMIT)?, signature, local })
+        Ok(Self {
+            lane: Lane::new(
+                module,
+                entry,
+                signature.operands().len(),
+                push_bytes,
+                Self::STOP_LIMIT,
+            )?,
+            signature,
+            local,
+        })
     }
 
     /// As it is, with another limit than [`STOP_LIMIT`](Self::STOP_LIMIT): for tests of what does
@@ -131,7 +146,8 @@ impl VulkanKernel {
 fn push_bytes(signature: &Signature) -> Result<u32> {
     let none = [0; Signature::MAX_WORDS];
     let (_, arguments) = signature.arguments(none.get(..signature.words()).unwrap_or(&none))?;
-    let words = arguments.map(|argument| if let Argument::Words(words) = argument { words.len() } else { 0 });
+    let words = arguments
+        .map(|argument| if let Argument::Words(words) = argument { words.len() } else { 0 });
     // 64 words at most.
     Ok(u32::try_from(words.sum::<usize>() * 4).unwrap_or(u32::MAX))
 }
@@ -181,16 +197,32 @@ unsafe impl Driver for VulkanKernel {
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         let (launch, arguments) = self.signature.arguments(words)?;
-        let (mut bound, mut push, mut pushed) = ([Bound::NONE; MAX_OPERANDS], [0_u8; 4 * Signature::MAX_WORDS], 0);
+        let (mut bound, mut push, mut pushed) =
+            ([Bound::NONE; MAX_OPERANDS], [0_u8; 4 * Signature::MAX_WORDS], 0);
         for argument in arguments {
             match argument {
                 Argument::Operand(index) => {
-                    let none = Error::Argument { name: "the count of operands", value: index as u64, min: 1, max: 16, multiple_of: 1 };
+                    let none = Error::Argument {
+                        name: "the count of operands",
+                        value: index as u64,
+                        min: 1,
+                        max: 16,
+                        multiple_of: 1,
+                    };
                     let operand = operands.get(index).ok_or(none)?;
                     let (object, offset) = self.lane.gpu().objects.find(operand)?;
-                    let direction = self.signature.operands().get(index).map_or(Direction::Bidirectional, |spec| spec.direction);
+                    let direction = self
+                        .signature
+                        .operands()
+                        .get(index)
+                        .map_or(Direction::Bidirectional, |spec| spec.direction);
                     let into = bound.get_mut(index).ok_or(none)?;
-                    *into = Bound { object, offset: offset as u64, len_bytes: operand.len_bytes as u64, direction };
+                    *into = Bound {
+                        object,
+                        offset: offset as u64,
+                        len_bytes: operand.len_bytes as u64,
+                        direction,
+                    };
                 }
                 Argument::Words(words) => {
                     for word in words {
@@ -206,7 +238,9 @@ unsafe impl Driver for VulkanKernel {
         let operands = bound.get(..self.signature.operands().len()).unwrap_or(&bound);
         // SAFETY: the shader has these operands and words (`new`), and they are handed over (this
         // function's contract).
-        unsafe { self.lane.submit(slot, launch.grid, operands, push.get(..pushed).unwrap_or(&push)) }
+        unsafe {
+            self.lane.submit(slot, launch.grid, operands, push.get(..pushed).unwrap_or(&push))
+        }
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
@@ -220,6 +254,9 @@ unsafe impl Driver for VulkanKernel {
 
 impl fmt::Debug for VulkanKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VulkanKernel").field("signature", &self.signature).field("local", &self.local).finish_non_exhaustive()
+        f.debug_struct("VulkanKernel")
+            .field("signature", &self.signature)
+            .field("local", &self.local)
+            .finish_non_exhaustive()
     }
 }

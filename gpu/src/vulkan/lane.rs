@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "Vulkan's functions are called, with objects that are destroyed once")]
+#![allow(
+    unsafe_code,
+    reason = "Vulkan's functions are called, with objects that are destroyed once"
+)]
 //! A pipeline with some jobs in the device's queue, and a fence behind each.
 
 use super::{VulkanGpu, VulkanModule, bound::Bound};
@@ -53,7 +56,13 @@ impl Lane {
     ///
     /// # Errors
     /// [`Error::Gpu`]. [`Error::Forked`].
-    pub(super) fn new(module: &VulkanModule, entry: &CStr, operands: usize, push_bytes: u32, stop_limit: Duration) -> Result<Self> {
+    pub(super) fn new(
+        module: &VulkanModule,
+        entry: &CStr,
+        operands: usize,
+        push_bytes: u32,
+        stop_limit: Duration,
+    ) -> Result<Self> {
         same_process()?;
         // From here on dropping destroys what was made: each vkDestroy* takes null for nothing.
         let mut this = Self {
@@ -78,27 +87,43 @@ impl Lane {
         let (gpu, device) = (self.gpu(), self.gpu().device());
         let binding = |binding| {
             let kind = vk::DescriptorType::STORAGE_BUFFER;
-            let at = vk::DescriptorSetLayoutBinding::default().binding(binding).descriptor_type(kind);
+            let at =
+                vk::DescriptorSetLayoutBinding::default().binding(binding).descriptor_type(kind);
             at.descriptor_count(1).stage_flags(vk::ShaderStageFlags::COMPUTE)
         };
         let bindings: Vec<_> = (0..).map(binding).take(operands).collect();
         let create = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
         // SAFETY: the structures are whole, and live until the call returns; so below.
-        self.set_layout = gpu.check("vkCreateDescriptorSetLayout", unsafe { device.create_descriptor_set_layout(&create, None) })?;
-        let (sets, range) =
-            ([self.set_layout], vk::PushConstantRange::default().stage_flags(vk::ShaderStageFlags::COMPUTE).size(push_bytes));
+        self.set_layout = gpu.check("vkCreateDescriptorSetLayout", unsafe {
+            device.create_descriptor_set_layout(&create, None)
+        })?;
+        let (sets, range) = (
+            [self.set_layout],
+            vk::PushConstantRange::default()
+                .stage_flags(vk::ShaderStageFlags::COMPUTE)
+                .size(push_bytes),
+        );
         let ranges = [range];
         // A range of no bytes is none (VUID-VkPushConstantRange-size-00296).
         let ranges = if push_bytes == 0 { &[][..] } else { &ranges[..] };
-        let create = vk::PipelineLayoutCreateInfo::default().set_layouts(&sets).push_constant_ranges(ranges);
+        let create =
+            vk::PipelineLayoutCreateInfo::default().set_layouts(&sets).push_constant_ranges(ranges);
         // SAFETY: the layout is this device's.
-        self.layout = gpu.check("vkCreatePipelineLayout", unsafe { device.create_pipeline_layout(&create, None) })?;
-        let stage = vk::PipelineShaderStageCreateInfo::default().stage(vk::ShaderStageFlags::COMPUTE).module(self.module.raw()).name(entry);
+        self.layout = gpu.check("vkCreatePipelineLayout", unsafe {
+            device.create_pipeline_layout(&create, None)
+        })?;
+        let stage = vk::PipelineShaderStageCreateInfo::default()
+            .stage(vk::ShaderStageFlags::COMPUTE)
+            .module(self.module.raw())
+            .name(entry);
         let create = [vk::ComputePipelineCreateInfo::default().stage(stage).layout(self.layout)];
         // SAFETY: the module has the entry point, and resources as in the layout (the contract of
         // `VulkanKernel::new`).
-        let made = unsafe { device.create_compute_pipelines(vk::PipelineCache::null(), &create, None) };
-        let made = made.map_err(|(_, result)| result).and_then(|made| made.first().copied().ok_or(vk::Result::ERROR_UNKNOWN));
+        let made =
+            unsafe { device.create_compute_pipelines(vk::PipelineCache::null(), &create, None) };
+        let made = made
+            .map_err(|(_, result)| result)
+            .and_then(|made| made.first().copied().ok_or(vk::Result::ERROR_UNKNOWN));
         self.pipeline = gpu.check("vkCreateComputePipelines", made)?;
         Ok(())
     }
@@ -106,27 +131,43 @@ impl Lane {
     fn make_slots(&mut self, operands: usize) -> Result<()> {
         let (gpu, device) = (self.module.gpu(), self.module.gpu().device());
         let flags = vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER;
-        let create = vk::CommandPoolCreateInfo::default().flags(flags).queue_family_index(gpu.family);
+        let create =
+            vk::CommandPoolCreateInfo::default().flags(flags).queue_family_index(gpu.family);
         // SAFETY: the structures are whole, and live until the call returns; so below.
-        self.command_pool = gpu.check("vkCreateCommandPool", unsafe { device.create_command_pool(&create, None) })?;
+        self.command_pool =
+            gpu.check("vkCreateCommandPool", unsafe { device.create_command_pool(&create, None) })?;
         // 16 operands at most.
         let count = DEPTH_U32.saturating_mul(u32::try_from(operands).unwrap_or(u32::MAX));
-        let sizes = [vk::DescriptorPoolSize::default().ty(vk::DescriptorType::STORAGE_BUFFER).descriptor_count(count)];
+        let sizes = [vk::DescriptorPoolSize::default()
+            .ty(vk::DescriptorType::STORAGE_BUFFER)
+            .descriptor_count(count)];
         let create = vk::DescriptorPoolCreateInfo::default().max_sets(DEPTH_U32).pool_sizes(&sizes);
         // SAFETY: as above.
-        self.descriptor_pool = gpu.check("vkCreateDescriptorPool", unsafe { device.create_descriptor_pool(&create, None) })?;
+        self.descriptor_pool = gpu.check("vkCreateDescriptorPool", unsafe {
+            device.create_descriptor_pool(&create, None)
+        })?;
         let level = vk::CommandBufferLevel::PRIMARY;
-        let allocate =
-            vk::CommandBufferAllocateInfo::default().command_pool(self.command_pool).level(level).command_buffer_count(DEPTH_U32);
+        let allocate = vk::CommandBufferAllocateInfo::default()
+            .command_pool(self.command_pool)
+            .level(level)
+            .command_buffer_count(DEPTH_U32);
         // SAFETY: the pool is this value's alone.
-        let commands = gpu.check("vkAllocateCommandBuffers", unsafe { device.allocate_command_buffers(&allocate) })?;
+        let commands = gpu.check("vkAllocateCommandBuffers", unsafe {
+            device.allocate_command_buffers(&allocate)
+        })?;
         let layouts = [self.set_layout; DEPTH];
-        let allocate = vk::DescriptorSetAllocateInfo::default().descriptor_pool(self.descriptor_pool).set_layouts(&layouts);
+        let allocate = vk::DescriptorSetAllocateInfo::default()
+            .descriptor_pool(self.descriptor_pool)
+            .set_layouts(&layouts);
         // SAFETY: as above; the pool has room for so many sets.
-        let sets = gpu.check("vkAllocateDescriptorSets", unsafe { device.allocate_descriptor_sets(&allocate) })?;
+        let sets = gpu.check("vkAllocateDescriptorSets", unsafe {
+            device.allocate_descriptor_sets(&allocate)
+        })?;
         for ((slot, commands), set) in self.slots.iter_mut().zip(commands).zip(sets) {
             // SAFETY: as above.
-            let fence = gpu.check("vkCreateFence", unsafe { device.create_fence(&vk::FenceCreateInfo::default(), None) })?;
+            let fence = gpu.check("vkCreateFence", unsafe {
+                device.create_fence(&vk::FenceCreateInfo::default(), None)
+            })?;
             *slot = Slot { commands, set, fence };
         }
         Ok(())
@@ -146,7 +187,13 @@ impl Lane {
     /// # Safety
     /// The shader has the operands, as many, and the words. Its bytes belong to the device until
     /// `poll` tells of the slot, or `stop` returns `Ok`.
-    pub(super) unsafe fn submit(&mut self, slot: usize, grid: [u32; 3], operands: &[Bound], words: &[u8]) -> Result<()> {
+    pub(super) unsafe fn submit(
+        &mut self,
+        slot: usize,
+        grid: [u32; 3],
+        operands: &[Bound],
+        words: &[u8],
+    ) -> Result<()> {
         same_process()?;
         if self.stopped {
             self.in_flight.clear();
@@ -154,16 +201,20 @@ impl Lane {
         }
         let full = Error::QueueFull { depth: DEPTH };
         let free = !self.in_flight.contains(&slot) && self.in_flight.len() < DEPTH;
-        let Slot { commands, set, fence } = self.slots.get(slot).copied().filter(|_| free).ok_or(full)?;
+        let Slot { commands, set, fence } =
+            self.slots.get(slot).copied().filter(|_| free).ok_or(full)?;
         let (gpu, device) = (self.gpu(), self.gpu().device());
         // SAFETY: the slot's last job has ended, so that nothing of it is in the queue. Its objects
         // are this value's alone (`&mut`); so below.
         gpu.check("vkResetFences", unsafe { device.reset_fences(&[fence]) })?;
         Self::bind(gpu, set, operands);
-        let begin = vk::CommandBufferBeginInfo::default().flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
+        let begin = vk::CommandBufferBeginInfo::default()
+            .flags(vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT);
         // This resets what was recorded before (Vulkan 1.3, "Command Buffer Recording").
         // SAFETY: as above; the pool lets a buffer be reset.
-        gpu.check("vkBeginCommandBuffer", unsafe { device.begin_command_buffer(commands, &begin) })?;
+        gpu.check("vkBeginCommandBuffer", unsafe {
+            device.begin_command_buffer(commands, &begin)
+        })?;
         // SAFETY: the buffer is being recorded, and each object is this device's.
         unsafe { self.record(commands, set, grid, operands, words) }
         // SAFETY: as above.
@@ -179,9 +230,17 @@ impl Lane {
     /// Says where the operands are.
     fn bind(gpu: &VulkanGpu, set: vk::DescriptorSet, operands: &[Bound]) {
         for (binding, operand) in (0..).zip(operands) {
-            let at = [vk::DescriptorBufferInfo { buffer: operand.object.buffer, offset: operand.offset, range: operand.len_bytes }];
+            let at = [vk::DescriptorBufferInfo {
+                buffer: operand.object.buffer,
+                offset: operand.offset,
+                range: operand.len_bytes,
+            }];
             let kind = vk::DescriptorType::STORAGE_BUFFER;
-            let write = vk::WriteDescriptorSet::default().dst_set(set).dst_binding(binding).descriptor_type(kind).buffer_info(&at);
+            let write = vk::WriteDescriptorSet::default()
+                .dst_set(set)
+                .dst_binding(binding)
+                .descriptor_type(kind)
+                .buffer_info(&at);
             // SAFETY: the set is in no command buffer that is pending. Offset and range are inside
             // the buffer (`Objects::find`), aligned and not too long (`check`).
             unsafe { gpu.device().update_descriptor_sets(&[write], &[]) }
@@ -192,17 +251,39 @@ impl Lane {
     ///
     /// # Safety
     /// The buffer is being recorded.
-    unsafe fn record(&self, commands: vk::CommandBuffer, set: vk::DescriptorSet, grid: [u32; 3], operands: &[Bound], words: &[u8]) {
+    unsafe fn record(
+        &self,
+        commands: vk::CommandBuffer,
+        set: vk::DescriptorSet,
+        grid: [u32; 3],
+        operands: &[Bound],
+        words: &[u8],
+    ) {
         use vk::{AccessFlags as Access, PipelineStageFlags as Stage};
-        let (gpu, device, point) = (self.gpu(), self.gpu().device(), vk::PipelineBindPoint::COMPUTE);
+        let (gpu, device, point) =
+            (self.gpu(), self.gpu().device(), vk::PipelineBindPoint::COMPUTE);
         let mut barriers = [vk::BufferMemoryBarrier::default(); MAX_OPERANDS];
-        let mut barrier = |stages: (Stage, Stage), of: &dyn Fn(&Bound) -> vk::BufferMemoryBarrier<'static>| {
-            barriers.iter_mut().zip(operands).for_each(|(barrier, operand)| *barrier = of(operand));
-            let these = barriers.get(..operands.len()).unwrap_or(&barriers);
-            // SAFETY: the buffer is being recorded, outside a render pass; the ranges are inside
-            // their buffers.
-            unsafe { device.cmd_pipeline_barrier(commands, stages.0, stages.1, vk::DependencyFlags::empty(), &[], these, &[]) }
-        };
+        let mut barrier =
+            |stages: (Stage, Stage), of: &dyn Fn(&Bound) -> vk::BufferMemoryBarrier<'static>| {
+                barriers
+                    .iter_mut()
+                    .zip(operands)
+                    .for_each(|(barrier, operand)| *barrier = of(operand));
+                let these = barriers.get(..operands.len()).unwrap_or(&barriers);
+                // SAFETY: the buffer is being recorded, outside a render pass; the ranges are inside
+                // their buffers.
+                unsafe {
+                    device.cmd_pipeline_barrier(
+                        commands,
+                        stages.0,
+                        stages.1,
+                        vk::DependencyFlags::empty(),
+                        &[],
+                        these,
+                        &[],
+                    )
+                }
+            };
         // This shader sees the writes of the host, and of jobs before this one. For a dma-buf it is
         // the acquire from its owner, whose accesses are named nowhere (Vulkan 1.3, "Queue Family
         // Ownership Transfer").
@@ -216,7 +297,15 @@ impl Lane {
         unsafe { device.cmd_bind_descriptor_sets(commands, point, self.layout, 0, &[set], &[]) }
         if !words.is_empty() {
             // SAFETY: the layout has a range of so many bytes.
-            unsafe { device.cmd_push_constants(commands, self.layout, vk::ShaderStageFlags::COMPUTE, 0, words) }
+            unsafe {
+                device.cmd_push_constants(
+                    commands,
+                    self.layout,
+                    vk::ShaderStageFlags::COMPUTE,
+                    0,
+                    words,
+                )
+            }
         }
         let [x, y, z] = grid;
         // SAFETY: the counts are within the device's (`check`), and all that the shader uses is
@@ -226,7 +315,12 @@ impl Lane {
         // nothing visible to it ("Host Access to Device Memory Objects").
         barrier((Stage::COMPUTE_SHADER, Stage::HOST), &|operand| {
             let (to, from) = operand.families(gpu.family);
-            operand.barrier(operand.accesses() & Access::SHADER_WRITE, Access::HOST_READ | Access::HOST_WRITE, from, to)
+            operand.barrier(
+                operand.accesses() & Access::SHADER_WRITE,
+                Access::HOST_READ | Access::HOST_WRITE,
+                from,
+                to,
+            )
         });
     }
 
@@ -236,7 +330,9 @@ impl Lane {
     /// [`Error::Gpu`]. [`Error::Forked`].
     pub(super) fn poll(&mut self, timeout: Duration) -> Result<Option<usize>> {
         same_process()?;
-        let Some((slot, fence)) = self.in_flight.front().and_then(|slot| Some((*slot, self.slots.get(*slot)?.fence))) else {
+        let Some((slot, fence)) =
+            self.in_flight.front().and_then(|slot| Some((*slot, self.slots.get(*slot)?.fence)))
+        else {
             return Ok(None);
         };
         let (gpu, mut answer) = (self.gpu(), Ok(false));
@@ -260,7 +356,8 @@ impl Lane {
         same_process()?;
         let since_us = Spin.now_us();
         self.ended(self.stop_limit).map_err(|code| {
-            let waited_us = u32::try_from(Spin.now_us().saturating_sub(since_us)).unwrap_or(u32::MAX);
+            let waited_us =
+                u32::try_from(Spin.now_us().saturating_sub(since_us)).unwrap_or(u32::MAX);
             Error::WillNotStop { device, status: code.as_raw().cast_unsigned(), waited_us }
         })?;
         self.stopped = true;
@@ -272,11 +369,14 @@ impl Lane {
     fn ended(&mut self, timeout: Duration) -> core::result::Result<(), vk::Result> {
         let gpu = self.gpu();
         let mut answer = vk::Result::NOT_READY;
-        let fences = || self.in_flight.iter().filter_map(|slot| self.slots.get(*slot)).map(|slot| slot.fence);
+        let fences = || {
+            self.in_flight.iter().filter_map(|slot| self.slots.get(*slot)).map(|slot| slot.fence)
+        };
         // A limit that is too long is an error, and the answer stays.
         let _ = poll_until(&Spin, timeout, |_| {
             // SAFETY: the fences are this device's.
-            let all = fences().try_fold(true, |all, fence| Ok(all && unsafe { gpu.is_signalled(fence) }?));
+            let all = fences()
+                .try_fold(true, |all, fence| Ok(all && unsafe { gpu.is_signalled(fence) }?));
             answer = match all {
                 // Of a lost device nothing is believed any more.
                 _ if gpu.is_lost() => vk::Result::ERROR_DEVICE_LOST,

@@ -3,19 +3,31 @@
 use super::VulkanFacts;
 use contigo::{Error, Result, job::Launch, mem::DevSlice};
 
-const GROUPS: [&str; 3] = ["workgroups of a launch in x", "workgroups of a launch in y", "workgroups of a launch in z"];
-const THREADS: [&str; 3] = ["threads of a workgroup in x", "threads of a workgroup in y", "threads of a workgroup in z"];
+const GROUPS: [&str; 3] =
+    ["workgroups of a launch in x", "workgroups of a launch in y", "workgroups of a launch in z"];
+const THREADS: [&str; 3] =
+    ["threads of a workgroup in x", "threads of a workgroup in y", "threads of a workgroup in z"];
 
 fn within(name: &'static str, value: u32, min: u32, max: u32) -> Result<()> {
     if (min..=max).contains(&value) {
         return Ok(());
     }
-    Err(Error::Argument { name, value: value.into(), min: min.into(), max: max.into(), multiple_of: 1 })
+    Err(Error::Argument {
+        name,
+        value: value.into(),
+        min: min.into(),
+        max: max.into(),
+        multiple_of: 1,
+    })
 }
 
 fn axes(names: [&'static str; 3], values: [u32; 3], least: [u32; 3], most: [u32; 3]) -> Result<()> {
     let bounds = least.into_iter().zip(most);
-    names.into_iter().zip(values).zip(bounds).try_for_each(|((name, value), (min, max))| within(name, value, min, max))
+    names
+        .into_iter()
+        .zip(values)
+        .zip(bounds)
+        .try_for_each(|((name, value), (min, max))| within(name, value, min, max))
 }
 
 /// Does the device take a kernel of so many threads a workgroup, operands and bytes of argument
@@ -23,14 +35,22 @@ fn axes(names: [&'static str; 3], values: [u32; 3], least: [u32; 3], most: [u32;
 ///
 /// # Errors
 /// [`Error::Argument`], [`Error::TooMany`].
-pub(super) fn kernel(facts: &VulkanFacts, local: [u32; 3], operands: usize, push_bytes: u32) -> Result<()> {
+pub(super) fn kernel(
+    facts: &VulkanFacts,
+    local: [u32; 3],
+    operands: usize,
+    push_bytes: u32,
+) -> Result<()> {
     axes(THREADS, local, [1; 3], facts.max_threads)?;
     let threads = local.into_iter().fold(1_u32, u32::saturating_mul);
     within("threads of a workgroup", threads, 1, facts.max_invocations)?;
     within("bytes of a kernel's argument words", push_bytes, 0, facts.max_push_constant_bytes)?;
     if operands as u64 > facts.max_storage_buffers.into() {
         let most = facts.max_storage_buffers.into();
-        return Err(Error::TooMany { what: "operands of a kernel on this Vulkan device (maxPerStageDescriptorStorageBuffers)", most });
+        return Err(Error::TooMany {
+            what: "operands of a kernel on this Vulkan device (maxPerStageDescriptorStorageBuffers)",
+            most,
+        });
     }
     Ok(())
 }
@@ -58,7 +78,8 @@ pub(super) fn operand(facts: &VulkanFacts, index: usize, operand: &DevSlice) -> 
         return Err(Error::BufferAlign { index, addr: operand.addr.0, align_bytes });
     }
     // VUID-VkWriteDescriptorSet-descriptorType-00333.
-    let (have_bytes, max_bytes) = (operand.len_bytes, usize::try_from(facts.max_storage_buffer_range).unwrap_or(usize::MAX));
+    let (have_bytes, max_bytes) =
+        (operand.len_bytes, usize::try_from(facts.max_storage_buffer_range).unwrap_or(usize::MAX));
     if have_bytes > max_bytes {
         return Err(Error::OperandTooLong { index, have_bytes, max_bytes });
     }
@@ -82,27 +103,53 @@ mod tests {
         assert_eq!(kernel([1, 0, 1], 4, 0), refused("threads of a workgroup in y", 0, 1, 128));
         assert_eq!(kernel([1, 1, 65], 4, 0), refused("threads of a workgroup in z", 65, 1, 64));
         assert_eq!(kernel([16, 16, 1], 4, 0), refused("threads of a workgroup", 256, 1, 128));
-        assert_eq!(kernel([1; 3], 4, 132), refused("bytes of a kernel's argument words", 132, 0, 128));
+        assert_eq!(
+            kernel([1; 3], 4, 132),
+            refused("bytes of a kernel's argument words", 132, 0, 128)
+        );
         assert!(matches!(kernel([1; 3], 5, 0), Some(Error::TooMany { most: 4, .. })));
     }
 
     #[test]
     fn a_launch_is_the_shader_s_and_within_the_device() {
         let local = [64, 2, 1];
-        let launch = |grid, block, shared_bytes| launch(&least(), local, &Launch { grid, block, shared_bytes }).err();
+        let launch = |grid, block, shared_bytes| {
+            launch(&least(), local, &Launch { grid, block, shared_bytes }).err()
+        };
         assert_eq!(launch([65_535, 1, 1], local, 0), None);
-        assert_eq!(launch([1, 65_536, 1], local, 0), refused("workgroups of a launch in y", 65_536, 1, 65_535));
-        assert_eq!(launch([1, 1, 0], local, 0), refused("workgroups of a launch in z", 0, 1, 65_535));
-        assert_eq!(launch([1; 3], [32, 2, 1], 0), refused("threads of a workgroup in x", 32, 64, 64));
-        assert_eq!(launch([1; 3], local, 4), refused("shared bytes of a launch, which a shader declares itself,", 4, 0, 0));
+        assert_eq!(
+            launch([1, 65_536, 1], local, 0),
+            refused("workgroups of a launch in y", 65_536, 1, 65_535)
+        );
+        assert_eq!(
+            launch([1, 1, 0], local, 0),
+            refused("workgroups of a launch in z", 0, 1, 65_535)
+        );
+        assert_eq!(
+            launch([1; 3], [32, 2, 1], 0),
+            refused("threads of a workgroup in x", 32, 64, 64)
+        );
+        assert_eq!(
+            launch([1; 3], local, 4),
+            refused("shared bytes of a launch, which a shader declares itself,", 4, 0, 0)
+        );
     }
 
     #[test]
     fn an_operand_is_aligned_and_not_too_long() {
-        let operand = |addr, len_bytes| operand(&least(), 3, &DevSlice { addr: DevAddr(addr), offset_bytes: 0, len_bytes }).err();
+        let operand = |addr, len_bytes| {
+            operand(&least(), 3, &DevSlice { addr: DevAddr(addr), offset_bytes: 0, len_bytes })
+                .err()
+        };
         assert_eq!(operand(1 << 40, 1 << 27), None);
-        assert_eq!(operand(1 << 40 | 64, 4), Some(Error::BufferAlign { index: 3, addr: 1 << 40 | 64, align_bytes: 256 }));
+        assert_eq!(
+            operand(1 << 40 | 64, 4),
+            Some(Error::BufferAlign { index: 3, addr: 1 << 40 | 64, align_bytes: 256 })
+        );
         let (have_bytes, max_bytes) = ((1 << 27) + 4, 1 << 27);
-        assert_eq!(operand(1 << 40, have_bytes), Some(Error::OperandTooLong { index: 3, have_bytes, max_bytes }));
+        assert_eq!(
+            operand(1 << 40, have_bytes),
+            Some(Error::OperandTooLong { index: 3, have_bytes, max_bytes })
+        );
     }
 }

@@ -48,20 +48,26 @@ impl Library {
         if let Some(library) = LIBRARY.get() {
             return Ok(library);
         }
-        const MISSING: Error =
-            Error::NoLibrary { name: "libvulkan.so.1", fix: "install Vulkan's loader (libvulkan1) and the GPU's driver" };
+        const MISSING: Error = Error::NoLibrary {
+            name: "libvulkan.so.1",
+            fix: "install Vulkan's loader (libvulkan1) and the GPU's driver",
+        };
         // SAFETY: the loader is the system's, and initialises itself; it is never unloaded, because
         // a static holds it.
         let entry = unsafe { ash::Entry::load() }.map_err(|_| MISSING)?;
         // SAFETY: the function takes nothing of ours.
         let version = unsafe { entry.try_enumerate_instance_version() };
-        let version = version.map_err(|result| error("vkEnumerateInstanceVersion", result))?.unwrap_or(vk::API_VERSION_1_0);
+        let version = version
+            .map_err(|result| error("vkEnumerateInstanceVersion", result))?
+            .unwrap_or(vk::API_VERSION_1_0);
         if version < vk::API_VERSION_1_1 {
-            let (what, fix) = ("this loader has Vulkan 1.0", "install a loader that has Vulkan 1.1");
+            let (what, fix) =
+                ("this loader has Vulkan 1.0", "install a loader that has Vulkan 1.1");
             return Err(Error::Unsupported { what, fix });
         }
         // The newest version whose functions and structures are used here.
-        let application = vk::ApplicationInfo::default().engine_name(c"contigo").api_version(vk::API_VERSION_1_2);
+        let application =
+            vk::ApplicationInfo::default().engine_name(c"contigo").api_version(vk::API_VERSION_1_2);
         let create = vk::InstanceCreateInfo::default().application_info(&application);
         // SAFETY: the structures are whole, and live until the call returns.
         let instance = unsafe { entry.create_instance(&create, None) };
@@ -72,7 +78,8 @@ impl Library {
     /// Its devices, in its order.
     fn devices(&self) -> Result<Vec<vk::PhysicalDevice>> {
         // SAFETY: the instance is never destroyed.
-        unsafe { self.instance.enumerate_physical_devices() }.map_err(|result| error("vkEnumeratePhysicalDevices", result))
+        unsafe { self.instance.enumerate_physical_devices() }
+            .map_err(|result| error("vkEnumeratePhysicalDevices", result))
     }
 }
 
@@ -87,7 +94,10 @@ pub(super) fn count() -> Result<u32> {
 pub(super) fn list() -> Result<Vec<VulkanFacts>> {
     let _opening = opening()?;
     let library = Library::get()?;
-    (0..).zip(library.devices()?).map(|(ordinal, device)| facts::ask(&library.instance, device, ordinal)).collect()
+    (0..)
+        .zip(library.devices()?)
+        .map(|(ordinal, device)| facts::ask(&library.instance, device, ordinal))
+        .collect()
 }
 
 /// Device number `ordinal`, opened at the first call, and the same one at each later call.
@@ -99,7 +109,9 @@ pub(super) fn open(ordinal: u32) -> Result<&'static VulkanGpu> {
     }
     let library = Library::get()?;
     let devices = library.devices()?;
-    let Some(max) = devices.len().checked_sub(1) else { return Err(Error::NotFound { what: "Vulkan device", among: 0.into() }) };
+    let Some(max) = devices.len().checked_sub(1) else {
+        return Err(Error::NotFound { what: "Vulkan device", among: 0.into() });
+    };
     let (value, max) = (ordinal.into(), max as u64);
     let wrong = Error::Argument { name: "the GPU's ordinal", value, min: 0, max, multiple_of: 1 };
     let physical = usize::try_from(ordinal).ok().and_then(|at| devices.get(at)).ok_or(wrong)?;

@@ -103,7 +103,11 @@ impl<B: Backend> VulkanMemory<B> {
         Self::made(gpu, backend, imported)
     }
 
-    fn made(gpu: &'static VulkanGpu, backend: B, imported: Result<Imported>) -> Result<Self, Refused<B>> {
+    fn made(
+        gpu: &'static VulkanGpu,
+        backend: B,
+        imported: Result<Imported>,
+    ) -> Result<Self, Refused<B>> {
         let refused = |error: Error, backend| Err(Refused::new(error, backend));
         let imported = match imported {
             Ok(imported) => imported,
@@ -158,7 +162,13 @@ unsafe impl<B: Backend> Backend for VulkanMemory<B> {
         // Behind its port nothing is ever synchronised. The granule is there for buffers and slots,
         // which begin at multiples of it: so a kernel takes each of them.
         let scope = SyncScope::Range { granule_bytes: self.gpu.align().bytes() };
-        Mapping { base: BaseAddr::Dev(self.base), bus: self.gpu.bus(), scope, coherent: Some(true), ..self.backend.mapping() }
+        Mapping {
+            base: BaseAddr::Dev(self.base),
+            bus: self.gpu.bus(),
+            scope,
+            coherent: Some(true),
+            ..self.backend.mapping()
+        }
     }
 
     unsafe fn sync_for_device(&self, _: Range<usize>, _: Direction) -> Result<()> {
@@ -185,6 +195,9 @@ unsafe impl<B: Backend> Backend for VulkanMemory<B> {
 
 impl<B: Backend> fmt::Debug for VulkanMemory<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VulkanMemory").field("over", &self.backend.name()).field("base", &self.base).finish_non_exhaustive()
+        f.debug_struct("VulkanMemory")
+            .field("over", &self.backend.name())
+            .field("base", &self.base)
+            .finish_non_exhaustive()
     }
 }

@@ -61,4 +61,5 @@ use contigo::names::GpuKind;
 
 /// The names `vulkan` and `vulkan:1`, for [`contigo::names::provide`]. A device that was opened by
 /// its name is the one of [`VulkanGpu::open`].
-pub static KIND: GpuKind = GpuKind { kind: "vulkan", open: |ordinal| Ok(VulkanGpu::open(ordinal)?) };
+pub static KIND: GpuKind =
+    GpuKind { kind: "vulkan", open: |ordinal| Ok(VulkanGpu::open(ordinal)?) };

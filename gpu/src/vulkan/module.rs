@@ -49,18 +49,29 @@ impl VulkanModule {
         let (words, rest) = spirv.as_chunks::<4>();
         if !rest.is_empty() {
             let value = spirv.len() as u64;
-            return Err(Error::Argument { name: "the length of a module of SPIR-V", value, min: 20, max: !3, multiple_of: 4 });
+            return Err(Error::Argument {
+                name: "the length of a module of SPIR-V",
+                value,
+                min: 20,
+                max: !3,
+                multiple_of: 4,
+            });
         }
         let words: Vec<_> = words.iter().map(|word| u32::from_ne_bytes(*word)).collect();
         let (entries, interface) = spirv::entries(&words)?;
         if entries.is_empty() {
-            return Err(Error::NotFound { what: "entry point of this SPIR-V that computes", among: 0.into() });
+            return Err(Error::NotFound {
+                what: "entry point of this SPIR-V that computes",
+                among: 0.into(),
+            });
         }
         same_process()?;
         let create = vk::ShaderModuleCreateInfo::default().code(&words);
         // SAFETY: the words are valid SPIR-V (the caller's promise), and live until the call
         // returns.
-        let module = gpu.check("vkCreateShaderModule", unsafe { gpu.device().create_shader_module(&create, None) })?;
+        let module = gpu.check("vkCreateShaderModule", unsafe {
+            gpu.device().create_shader_module(&create, None)
+        })?;
         Ok(Self(Arc::new(Loaded { gpu, module, entries, interface })))
     }
 
@@ -79,7 +90,8 @@ impl VulkanModule {
     /// # Errors
     /// [`Error::NotFound`].
     pub(super) fn entry(&self, name: &CStr) -> Result<&Entry> {
-        let among = contigo::types::Among::of(u32::try_from(self.0.entries.len()).unwrap_or(u32::MAX));
+        let among =
+            contigo::types::Among::of(u32::try_from(self.0.entries.len()).unwrap_or(u32::MAX));
         self.0
             .entries
             .iter()
@@ -99,7 +111,10 @@ impl VulkanModule {
 impl GpuModule for VulkanModule {
     unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver> {
         const FIX: &str = "declare its local_size as numbers, or use VulkanKernel::new";
-        let unknown = Error::Unsupported { what: "the shader's workgroup is as large as a specialisation constant says", fix: FIX };
+        let unknown = Error::Unsupported {
+            what: "the shader's workgroup is as large as a specialisation constant says",
+            fix: FIX,
+        };
         let local = self.entry(entry)?.local.ok_or(unknown)?;
         // SAFETY: the caller's promise.
         AnyDriver::new(unsafe { VulkanKernel::new(self, entry, signature, local)? })

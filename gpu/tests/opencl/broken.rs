@@ -14,7 +14,12 @@ use std::{
 pub(super) fn said(mut child: std::process::Command) -> String {
     let output = child.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{}: {said}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}: {said}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
     said
 }
 
@@ -36,7 +41,11 @@ fn a_machine_without_a_loader_or_a_device_says_so() {
     let mut nothing = child(THIS);
     nothing.env("LD_LIBRARY_PATH", &folder);
     let no_library = said(nothing);
-    assert_eq!(no_library.matches("libOpenCL.so.1 cannot be loaded: install OpenCL's loader").count(), 2, "{no_library}");
+    assert_eq!(
+        no_library.matches("libOpenCL.so.1 cannot be loaded: install OpenCL's loader").count(),
+        2,
+        "{no_library}"
+    );
     // A library that has none of the functions.
     let mut other = child(THIS);
     other.env("OPENCL_DYLIB_PATH", "libm.so.6");
@@ -47,7 +56,10 @@ fn a_machine_without_a_loader_or_a_device_says_so() {
         let mut alone = child(THIS);
         alone.env("OCL_ICD_VENDORS", &folder);
         let alone = said(alone);
-        assert!(alone.contains("CHILD: there is no such device of OpenCL; others that are here: 0 | 0"), "{alone}");
+        assert!(
+            alone.contains("CHILD: there is no such device of OpenCL; others that are here: 0 | 0"),
+            "{alone}"
+        );
     }
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -69,7 +81,10 @@ fn a_driver_that_is_wrong_is_found() {
     all_as_expected(
         THIS,
         &library,
-        &["old", "align", "lost", "copies", "refuses", "stuck", "retains", "keeps", "slow", "argument", "nothing"],
+        &[
+            "old", "align", "lost", "copies", "refuses", "stuck", "retains", "keeps", "slow",
+            "argument", "nothing",
+        ],
     );
     std::fs::remove_file(library).unwrap();
 }
@@ -102,7 +117,11 @@ fn a_transfer_that_was_given_keeps_its_bytes() {
         Ok(library) => library,
         Err(why) => return emulated::skipped(THIS, &why),
     };
-    all_as_expected(THIS, &library, &["late", "never", "second", "failed", "failed first", "flush", "unread", "mapped"]);
+    all_as_expected(
+        THIS,
+        &library,
+        &["late", "never", "second", "failed", "failed first", "flush", "unread", "mapped"],
+    );
     std::fs::remove_file(library).unwrap();
 }
 
@@ -110,14 +129,21 @@ pub(super) const BROKEN: &str = "CONTIGO_BROKEN";
 
 fn seen(broken: &str) -> String {
     let expected = match broken {
-        "old" => matches!(OpenClGpu::open(0), Err(Error::Unsupported { what, .. }) if what.contains("1.1")),
-        "align" => matches!(OpenClGpu::open(0), Err(Error::Unexpected { name: "CL_DEVICE_MEM_BASE_ADDR_ALIGN", value: 96 })),
+        "old" => {
+            matches!(OpenClGpu::open(0), Err(Error::Unsupported { what, .. }) if what.contains("1.1"))
+        }
+        "align" => matches!(
+            OpenClGpu::open(0),
+            Err(Error::Unexpected { name: "CL_DEVICE_MEM_BASE_ADDR_ALIGN", value: 96 })
+        ),
         "lost" => is_lost(),
         // The first look of a region is refused, and the memory comes back.
-        "copies" => first_look().is_some_and(|(error, _)| matches!(error, Error::Unexpected { name: "clEnqueueMapBuffer", .. })),
-        "refuses" => {
-            first_look().is_some_and(|(error, _)| error == Error::Gpu { call: "clEnqueueMapBuffer", code: -12, name: "CL_MAP_FAILURE" })
-        }
+        "copies" => first_look().is_some_and(|(error, _)| {
+            matches!(error, Error::Unexpected { name: "clEnqueueMapBuffer", .. })
+        }),
+        "refuses" => first_look().is_some_and(|(error, _)| {
+            error == Error::Gpu { call: "clEnqueueMapBuffer", code: -12, name: "CL_MAP_FAILURE" }
+        }),
         "stuck" => is_stuck(),
         "retains" => is_freed_all_the_same(),
         "keeps" => is_kept(),
@@ -131,7 +157,11 @@ fn seen(broken: &str) -> String {
         "mapped" => stays_mapped(),
         _ => first_look().is_none(),
     };
-    if expected { format!("{broken}, as expected") } else { format!("{broken}, and something else") }
+    if expected {
+        format!("{broken}, as expected")
+    } else {
+        format!("{broken}, and something else")
+    }
 }
 
 /// The answer of a region to fresh memory, which comes back.
@@ -149,7 +179,8 @@ fn is_lost() -> bool {
     let failed = queue.run([buf.in_out(..)], &Launch::of(64, 64).with(&[]), WAIT).unwrap_err();
     println!("CHILD lost: {failed}");
     let code = (-5_i32).cast_unsigned();
-    matches!(failed.error, Error::WillNotStop { device: "flip", status, .. } if status == code) && failed.buffers.is_none()
+    matches!(failed.error, Error::WillNotStop { device: "flip", status, .. } if status == code)
+        && failed.buffers.is_none()
 }
 
 /// A hand-over that never ends: its limit, and the memory is leaked.
@@ -161,7 +192,9 @@ fn is_stuck() -> bool {
     // SAFETY: leaked, because a command may still read it.
     let kept = unsafe { cpu.as_ptr().read_volatile() } == 0;
     let limit = Duration::from_secs(10);
-    error == Error::Timeout { timeout_us: 10_000_000 } && kept && (limit..limit * 3).contains(&since.elapsed())
+    error == Error::Timeout { timeout_us: 10_000_000 }
+        && kept
+        && (limit..limit * 3).contains(&since.elapsed())
 }
 
 /// A kernel that keeps what it was launched with, and lives on: it keeps nothing of a job's.
@@ -170,7 +203,8 @@ fn is_freed_all_the_same() -> bool {
     let gpu = OpenClGpu::open(0).unwrap();
     let module = module(gpu);
     let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
-    let region = Region::new(OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap()).unwrap();
+    let region =
+        Region::new(OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap()).unwrap();
     let buf = region.alloc(4096, gpu.align()).unwrap();
     drop(queue.run([buf.in_out(..)], &Launch::of(64, 64).with(&[]), WAIT).unwrap());
     drop(region);
@@ -216,11 +250,17 @@ fn second_is_refused(late: bool) -> bool {
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     let mut queue = Queue::new(keyed(&module), 1).unwrap();
     let [from, to] = [4096, 2048].map(|len| region.alloc(len, gpu.align()).unwrap());
-    let failed = queue.submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1])).unwrap_err();
+    let failed = queue
+        .submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1]))
+        .unwrap_err();
     println!("CHILD second: {failed}");
     match failed.buffers {
         None => late && matches!(failed.error, Error::WillNotStop { .. }),
-        Some(all) => !late && matches!(failed.error, Error::Gpu { code: -5, .. }) && all.into_iter().all(|one| one.into_buf().is_ok()),
+        Some(all) => {
+            !late
+                && matches!(failed.error, Error::Gpu { code: -5, .. })
+                && all.into_iter().all(|one| one.into_buf().is_ok())
+        }
     }
 }
 
@@ -229,7 +269,9 @@ fn is_leaked() -> bool {
     flipping(|queue, buf| {
         let failed = queue.submit([buf.in_out(..)], &words()).unwrap_err();
         println!("CHILD leaked: {failed}");
-        matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none() && queue.stop().is_err()
+        matches!(failed.error, Error::WillNotStop { .. })
+            && failed.buffers.is_none()
+            && queue.stop().is_err()
     })
 }
 
@@ -241,13 +283,16 @@ fn is_leaked_with_its_neighbour() -> bool {
     let mut queue = Queue::new(keyed(&module), 1).unwrap();
     let [alone, from, to] = [4096, 4096, 2048].map(|len| region.alloc(len, gpu.align()).unwrap());
     let status = (-5_i32).cast_unsigned();
-    let failed = queue.submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1])).unwrap_err();
+    let failed = queue
+        .submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1]))
+        .unwrap_err();
     println!("CHILD neighbour: {failed}");
     let lost = matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none();
     // SAFETY: no device receives its address.
     let alone = unsafe { alone.hand_over(&gpu.port(), 64, ..4096, Direction::ToDevice) }.unwrap();
     let told = alone.into_cpu().unwrap_err().error;
-    lost && told == Error::WillNotStop { device: "a hand-over of this device", status, waited_us: 0 }
+    lost && told
+        == Error::WillNotStop { device: "a hand-over of this device", status, waited_us: 0 }
 }
 
 /// The bytes that the device wrote are not brought in time. The next job waits for that, and works
@@ -270,7 +315,9 @@ fn stays_mapped() -> bool {
         let [buf] = failed.buffers.unwrap();
         let again = queue.submit([buf.in_out(..)], &words()).unwrap_err();
         println!("CHILD mapped: {}, {again}", failed.error);
-        failed.error == Error::Gpu { call: "clEnqueueUnmapMemObject", code: -5, name: "CL_OUT_OF_RESOURCES" } && again.buffers.is_none()
+        failed.error
+            == Error::Gpu { call: "clEnqueueUnmapMemObject", code: -5, name: "CL_OUT_OF_RESOURCES" }
+            && again.buffers.is_none()
     })
 }
 
@@ -280,10 +327,14 @@ fn forgets_what_was_set() -> bool {
     let gpu = OpenClGpu::open(0).unwrap();
     let module = module(gpu);
     let mut queue = Queue::new(keyed(&module), 1).unwrap();
-    let region = Region::new(OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap()).unwrap();
+    let region =
+        Region::new(OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap()).unwrap();
     let [from, to] = [(); 2].map(|()| region.alloc(4096, gpu.align()).unwrap());
-    let failed = queue.submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1])).unwrap_err();
-    let refused = failed.error == Error::Gpu { call: "clSetKernelArg", code: -5, name: "CL_OUT_OF_RESOURCES" };
+    let failed = queue
+        .submit([from.to_device(..), to.from_device(..)], &Launch::of(1, 64).with(&[64, 1]))
+        .unwrap_err();
+    let refused = failed.error
+        == Error::Gpu { call: "clSetKernelArg", code: -5, name: "CL_OUT_OF_RESOURCES" };
     drop(failed);
     drop(region);
     refused && DROPPED.load(Ordering::SeqCst) == 1
@@ -307,7 +358,8 @@ fn is_freed_later() -> bool {
     let first = memory.mapping().cpu.addr().get();
     // Neighbours are one line there.
     let holds = |line: &str| {
-        let range = line.split(['-', ' ']).take(2).map(|end| usize::from_str_radix(end, 16).unwrap());
+        let range =
+            line.split(['-', ' ']).take(2).map(|end| usize::from_str_radix(end, 16).unwrap());
         matches!(range.collect::<Vec<_>>()[..], [from, to] if (from..to).contains(&first))
     };
     let is_mapped = || std::fs::read_to_string("/proc/self/maps").unwrap().lines().any(holds);

@@ -55,10 +55,15 @@ impl OnOpenCl {
     fn at(&self, addr: DevAddr, len_bytes: usize) -> Result<(cl_mem, usize), BusError> {
         let blocks = self.blocks.lock().unwrap();
         let inside = |(first, block_bytes, _): &&(u64, usize, u64)| {
-            addr.0.checked_sub(*first).is_some_and(|offset| offset + len_bytes as u64 <= *block_bytes as u64)
+            addr.0
+                .checked_sub(*first)
+                .is_some_and(|offset| offset + len_bytes as u64 <= *block_bytes as u64)
         };
         let (first, _, raw) = blocks.iter().find(inside).ok_or(BusError { addr })?;
-        Ok((ptr::with_exposed_provenance_mut(usize::try_from(*raw).unwrap()), usize::try_from(addr.0 - first).unwrap()))
+        Ok((
+            ptr::with_exposed_provenance_mut(usize::try_from(*raw).unwrap()),
+            usize::try_from(addr.0 - first).unwrap(),
+        ))
     }
 }
 
@@ -67,7 +72,10 @@ fn queue(buffer: cl_mem) -> cl3::types::cl_command_queue {
     let device = get_device_ids(get_platform_ids().unwrap()[0], CL_DEVICE_TYPE_ALL).unwrap()[0];
     let context: isize = get_mem_object_info(buffer, CL_MEM_CONTEXT).unwrap().into();
     // SAFETY: the context is that of this device, which is the first one.
-    unsafe { create_command_queue(ptr::with_exposed_provenance_mut(context.cast_unsigned()), device, 0) }.unwrap()
+    unsafe {
+        create_command_queue(ptr::with_exposed_provenance_mut(context.cast_unsigned()), device, 0)
+    }
+    .unwrap()
 }
 
 impl Harness for OnOpenCl {
@@ -89,9 +97,25 @@ impl Harness for OnOpenCl {
         let (buffer, offset) = self.at(addr, bytes.len())?;
         let queue = queue(buffer);
         // SAFETY: so many bytes are there, and it waits.
-        let event = unsafe { enqueue_read_buffer(queue, buffer, CL_TRUE, offset, bytes.len(), bytes.as_mut_ptr().cast(), 0, ptr::null()) };
+        let event = unsafe {
+            enqueue_read_buffer(
+                queue,
+                buffer,
+                CL_TRUE,
+                offset,
+                bytes.len(),
+                bytes.as_mut_ptr().cast(),
+                0,
+                ptr::null(),
+            )
+        };
         // SAFETY: both are given back once.
-        unsafe { (cl3::event::release_event(event.unwrap()).unwrap(), cl3::command_queue::release_command_queue(queue).unwrap()) };
+        unsafe {
+            (
+                cl3::event::release_event(event.unwrap()).unwrap(),
+                cl3::command_queue::release_command_queue(queue).unwrap(),
+            )
+        };
         Ok(())
     }
 
@@ -99,9 +123,25 @@ impl Harness for OnOpenCl {
         let (buffer, offset) = self.at(addr, bytes.len())?;
         let queue = queue(buffer);
         // SAFETY: as in `device_read`.
-        let event = unsafe { enqueue_write_buffer(queue, buffer, CL_TRUE, offset, bytes.len(), bytes.as_ptr().cast(), 0, ptr::null()) };
+        let event = unsafe {
+            enqueue_write_buffer(
+                queue,
+                buffer,
+                CL_TRUE,
+                offset,
+                bytes.len(),
+                bytes.as_ptr().cast(),
+                0,
+                ptr::null(),
+            )
+        };
         // SAFETY: both are given back once.
-        unsafe { (cl3::event::release_event(event.unwrap()).unwrap(), cl3::command_queue::release_command_queue(queue).unwrap()) };
+        unsafe {
+            (
+                cl3::event::release_event(event.unwrap()).unwrap(),
+                cl3::command_queue::release_command_queue(queue).unwrap(),
+            )
+        };
         Ok(())
     }
 

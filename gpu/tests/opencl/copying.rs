@@ -31,18 +31,33 @@ fn jobs_and_conformance_are_right_with_a_copy() {
     let run = |mut command: Command| {
         let output = command.env(LOADER, &library).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{}: {said}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}: {said}\n{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        );
         said
     };
     assert!(run(child(THIS)).contains("CHILD: a copy"));
-    for (test, name, value) in [(PARTLY, "CONTIGO_FAIL_MAP", "3"), (CUT, "CONTIGO_BORROWED", "1"), (PARTS, "CONTIGO_SLOW_UNMAP", "1")] {
+    for (test, name, value) in [
+        (PARTLY, "CONTIGO_FAIL_MAP", "3"),
+        (CUT, "CONTIGO_BORROWED", "1"),
+        (PARTS, "CONTIGO_SLOW_UNMAP", "1"),
+    ] {
         let mut child = child(test);
         child.env(name, value);
         assert!(run(child).contains("CHILD: as expected"));
     }
     let mut all = emulated::command(env::current_exe().unwrap());
     // One of them watches the device write the host's bytes, which this one does not.
-    all.args(["conformance::", "jobs::", "tensors::the_handle", "--skip", "jobs::a_job_that_was_forgotten"]);
+    all.args([
+        "conformance::",
+        "jobs::",
+        "tensors::the_handle",
+        "--skip",
+        "jobs::a_job_that_was_forgotten",
+    ]);
     let said = run(all);
     let passed = said.matches("... ok").count();
     assert!(passed >= 27, "{passed} passed: {said}");
@@ -61,8 +76,17 @@ fn a_job_comes_back_in_part() {
     let gpu = device(PARTLY).unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     // SAFETY: it is launched with as many items as there are bytes.
-    let both = unsafe { OpenClKernel::new(&module, c"both", Signature::new("both", &[Operand(OperandSpec::in_out()); 2]).unwrap()) };
-    let (mut both, mut flip) = (Queue::new(both.unwrap(), 1).unwrap(), Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap());
+    let both = unsafe {
+        OpenClKernel::new(
+            &module,
+            c"both",
+            Signature::new("both", &[Operand(OperandSpec::in_out()); 2]).unwrap(),
+        )
+    };
+    let (mut both, mut flip) = (
+        Queue::new(both.unwrap(), 1).unwrap(),
+        Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap(),
+    );
     let words = Launch::of(64, 64).with(&[]);
     let bufs = [(); 2].map(|()| {
         let mut buf = region.alloc(4096, gpu.align()).unwrap();
@@ -72,7 +96,10 @@ fn a_job_comes_back_in_part() {
     // The region's first look was the first mapping.
     both.submit(bufs, &words).unwrap();
     let failed = both.wait::<2>(WAIT).unwrap_err();
-    assert_eq!(failed.error, Error::Gpu { call: "clEnqueueMapBuffer", code: -12, name: "CL_MAP_FAILURE" });
+    assert_eq!(
+        failed.error,
+        Error::Gpu { call: "clEnqueueMapBuffer", code: -12, name: "CL_MAP_FAILURE" }
+    );
     for buf in failed.buffers.unwrap() {
         let [buf] = flip.run([buf.in_out(..)], &words, WAIT).unwrap().buffers;
         assert_eq!(buf.view::<u8>().unwrap(), [0x55; 4096]);
@@ -92,7 +119,8 @@ fn a_buffer_is_cut() {
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
     let whole = region.alloc(8192, gpu.align()).unwrap();
-    let [whole] = queue.run([whole.in_out(..)], &Launch::of(128, 64).with(&[]), WAIT).unwrap().buffers;
+    let [whole] =
+        queue.run([whole.in_out(..)], &Launch::of(128, 64).with(&[]), WAIT).unwrap().buffers;
     let (left, mut right) = whole.split_at(4096).unwrap();
     let borrowed = right.view_mut::<u8>().unwrap();
     borrowed.fill(0x5B);
@@ -111,9 +139,11 @@ fn two_threads_have_a_part_each() {
     }
     let gpu = device(PARTS).unwrap();
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
-    let [mut first, mut second] = [(); 2].map(|()| Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap());
+    let [mut first, mut second] =
+        [(); 2].map(|()| Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap());
     let whole = region.alloc(8192, gpu.align()).unwrap();
-    let [whole] = first.run([whole.in_out(..)], &Launch::of(128, 64).with(&[]), WAIT).unwrap().buffers;
+    let [whole] =
+        first.run([whole.in_out(..)], &Launch::of(128, 64).with(&[]), WAIT).unwrap().buffers;
     let (left, mut right) = whole.split_at(4096).unwrap();
     right.view_mut::<u8>().unwrap().fill(0x11);
     let words = Launch::of(64, 64).with(&[]);

@@ -21,7 +21,13 @@ fn there_is_no_such_device() {
     }
     let count = u64::from(OpenClGpu::count().unwrap());
     for ordinal in [u32::try_from(count).unwrap(), 15, 16, u32::MAX] {
-        let expected = Error::Argument { name: "the device's number", value: ordinal.into(), min: 0, max: count - 1, multiple_of: 1 };
+        let expected = Error::Argument {
+            name: "the device's number",
+            value: ordinal.into(),
+            min: 0,
+            max: count - 1,
+            multiple_of: 1,
+        };
         assert_eq!(OpenClGpu::open(ordinal).unwrap_err(), expected);
     }
 }
@@ -31,7 +37,13 @@ fn a_text_without_a_byte_is_refused() {
     let Some(gpu) = device("errors::a_text_without_a_byte_is_refused") else { return };
     // SAFETY: there is no text.
     let refused = unsafe { OpenClModule::build(gpu, "", c"", &mut Log::new()) }.unwrap_err();
-    assert!(matches!(refused, Error::Argument { name: "the length of a text of OpenCL C", value: 0, min: 1, .. }), "{refused}");
+    assert!(
+        matches!(
+            refused,
+            Error::Argument { name: "the length of a text of OpenCL C", value: 0, min: 1, .. }
+        ),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -40,10 +52,13 @@ fn an_origin_between_two_units_is_refused() {
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     let align_bytes = gpu.align().bytes();
     let mut queue = Queue::new(keyed(&module), 1).unwrap();
-    let (mut from, to) = (region.alloc(4096, gpu.align()).unwrap(), region.alloc(4096, gpu.align()).unwrap());
+    let (mut from, to) =
+        (region.alloc(4096, gpu.align()).unwrap(), region.alloc(4096, gpu.align()).unwrap());
     let first = region.dev_addr_of(&gpu.port(), from.as_mut_ptr(), 1).unwrap().0;
     let words = Launch::of(1, 64).with(&[64, 1]);
-    let refused = queue.submit([from.to_device(64 % align_bytes + 1..), to.from_device(..)], &words).unwrap_err();
+    let refused = queue
+        .submit([from.to_device(64 % align_bytes + 1..), to.from_device(..)], &words)
+        .unwrap_err();
     let addr = first + (64 % align_bytes + 1) as u64;
     assert_eq!(refused.error, Error::BufferAlign { index: 0, addr, align_bytes });
     // Everything came back, and the next job runs.
@@ -74,7 +89,10 @@ fn a_launch_beyond_the_limits_is_refused() {
     assert_eq!(argument(check(shared)), ("the bytes of shared memory of a launch", 16, 0));
     assert_eq!(argument(check(Launch::of(0, 64))).1, 0);
     // Fewer words than a launch has.
-    assert!(matches!(kernel.check(&operand, &[1, 2]), Err(Error::Argument { value: 2, min: 7, .. })));
+    assert!(matches!(
+        kernel.check(&operand, &[1, 2]),
+        Err(Error::Argument { value: 2, min: 7, .. })
+    ));
 }
 
 #[test]
@@ -83,7 +101,9 @@ fn an_operand_that_is_too_small_is_refused() {
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     let mut queue = Queue::new(keyed(&module), 1).unwrap();
     let [from, to] = [(); 2].map(|()| region.alloc(4096, gpu.align()).unwrap());
-    let refused = queue.submit([from.to_device(..), to.from_device(..99)], &Launch::of(2, 64).with(&[100, 1])).unwrap_err();
+    let refused = queue
+        .submit([from.to_device(..), to.from_device(..99)], &Launch::of(2, 64).with(&[100, 1]))
+        .unwrap_err();
     assert_eq!(refused.error, Error::BufferSize { index: 1, need_bytes: 100, have_bytes: 99 });
     assert!(refused.buffers.is_some());
 }
@@ -113,30 +133,54 @@ fn a_source_with_errors_says_which() {
     let Some(gpu) = device("errors::a_source_with_errors_says_which") else { return };
     let mut log = Log::from("of a run before");
     // SAFETY: nothing of it runs.
-    let built = unsafe { OpenClModule::build(gpu, "kernel void broken(global int *to) { to[0] = missing; }", c"", &mut log) };
-    let expected = Error::Gpu { call: "clBuildProgram", code: -11, name: "CL_BUILD_PROGRAM_FAILURE" };
+    let built = unsafe {
+        OpenClModule::build(
+            gpu,
+            "kernel void broken(global int *to) { to[0] = missing; }",
+            c"",
+            &mut log,
+        )
+    };
+    let expected =
+        Error::Gpu { call: "clBuildProgram", code: -11, name: "CL_BUILD_PROGRAM_FAILURE" };
     assert_eq!(built.unwrap_err(), expected);
     assert!(log.contains("missing") && !log.contains("of a run before"), "{log}");
     // SAFETY: as above.
-    let built = unsafe { OpenClModule::build(gpu, "kernel void empty(void) {}", c"--no-such-option", &mut log) };
+    let built = unsafe {
+        OpenClModule::build(gpu, "kernel void empty(void) {}", c"--no-such-option", &mut log)
+    };
     assert!(matches!(built.unwrap_err(), Error::Gpu { call: "clBuildProgram", .. }));
 }
 
 #[test]
 fn a_signature_that_is_not_the_kernels_is_refused() {
-    let Some(gpu) = device("errors::a_signature_that_is_not_the_kernels_is_refused") else { return };
+    let Some(gpu) = device("errors::a_signature_that_is_not_the_kernels_is_refused") else {
+        return;
+    };
     let module = module(gpu);
     let new = |entry, parameters: &[_]| {
         let signature = Signature::new("wrong", parameters).unwrap();
         // SAFETY: it is refused.
         unsafe { OpenClKernel::new(&module, entry, signature) }.map(drop)
     };
-    assert_eq!(new(c"missing", &[ANY]), Err(Error::Gpu { call: "clCreateKernel", code: -46, name: "CL_INVALID_KERNEL_NAME" }));
+    assert_eq!(
+        new(c"missing", &[ANY]),
+        Err(Error::Gpu { call: "clCreateKernel", code: -46, name: "CL_INVALID_KERNEL_NAME" })
+    );
     // Fewer parameters than the kernel has, and more.
-    let counted = |value, max| Error::Argument { name: "the count of parameters in the signature", value, min: max, max, multiple_of: 1 };
+    let counted = |value, max| Error::Argument {
+        name: "the count of parameters in the signature",
+        value,
+        min: max,
+        max,
+        multiple_of: 1,
+    };
     assert_eq!(new(c"keyed", &[ANY, ANY]), Err(counted(2, 4)));
     assert_eq!(new(c"flip", &[ANY, Words(1)]), Err(counted(2, 1)));
     // A scalar of three words, where one is taken.
     let answer = new(c"keyed", &[ANY, ANY, Words(3), Words(1)]);
-    assert_eq!(answer, Err(Error::Gpu { call: "clSetKernelArg", code: -51, name: "CL_INVALID_ARG_SIZE" }));
+    assert_eq!(
+        answer,
+        Err(Error::Gpu { call: "clSetKernelArg", code: -51, name: "CL_INVALID_ARG_SIZE" })
+    );
 }

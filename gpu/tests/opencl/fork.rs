@@ -32,11 +32,15 @@ fn a_child_of_fork_is_told_so() {
         }
         let said = said(child);
         assert!(said.contains("CHILD of fork: Ok(0)"), "{said}");
-        return library.map_or_else(|why| emulated::skipped(THIS, &why), |library| std::fs::remove_file(library).unwrap());
+        return library.map_or_else(
+            |why| emulated::skipped(THIS, &why),
+            |library| std::fs::remove_file(library).unwrap(),
+        );
     }
     let gpu = device(THIS).unwrap();
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
-    let (memory, owner_pid) = (OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap(), std::process::id());
+    let (memory, owner_pid) =
+        (OpenClMemory::import(gpu, Part::new(0, 1 << 16, &DROPPED)).unwrap(), std::process::id());
     let module = module(gpu);
     let region = region(gpu, 1 << 16);
     let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
@@ -60,13 +64,17 @@ fn a_child_of_fork_is_told_so() {
             let told = OpenClGpu::open(0).map(drop) == forked;
             // SAFETY: nothing is handed over.
             let handed = unsafe {
-                [memory.sync_for_device(0..4096, Direction::Bidirectional), memory.sync_for_cpu(0..4096, Direction::Bidirectional)]
+                [
+                    memory.sync_for_device(0..4096, Direction::Bidirectional),
+                    memory.sync_for_cpu(0..4096, Direction::Bidirectional),
+                ]
             };
             let refused = handed == [forked; 2] && memory.settled(0..4096) == forked;
             // SAFETY: it is refused.
             let refused = refused && unsafe { idle.submit(0, &operands, &words()) } == forked;
             // SAFETY: the source of the parent's; its kernel works in place.
-            let build = unsafe { OpenClModule::build(gpu, super::SOURCE, c"", &mut Log::new()) }.map(drop);
+            let build =
+                unsafe { OpenClModule::build(gpu, super::SOURCE, c"", &mut Log::new()) }.map(drop);
             let signature = Signature::new("flip", &[Operand(OperandSpec::in_out())]).unwrap();
             // SAFETY: as above.
             let kernel = unsafe { OpenClKernel::new(&module, c"flip", signature) }.map(drop);

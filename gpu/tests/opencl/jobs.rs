@@ -30,7 +30,10 @@ fn every_byte_is_right_at_every_offset() {
     let mut queue = Queue::new(keyed(&module), 1).unwrap();
     let mut rng = Rng::with_seed(1);
     let align = gpu.align().bytes();
-    let (mut left, mut right) = (region.alloc(64 * align, gpu.align()).unwrap(), region.alloc(64 * align, gpu.align()).unwrap());
+    let (mut left, mut right) = (
+        region.alloc(64 * align, gpu.align()).unwrap(),
+        region.alloc(64 * align, gpu.align()).unwrap(),
+    );
     let (left_at, right_at) = (left.as_mut_ptr(), right.as_mut_ptr());
     for round in 0..100_u32 {
         let (from, to) = (rng.usize(0..32) * align, rng.usize(0..32) * align);
@@ -38,13 +41,18 @@ fn every_byte_is_right_at_every_offset() {
         for buf in [&mut left, &mut right] {
             rng.fill(buf.view_mut::<u8>().unwrap());
         }
-        let (read, before) = (left.view::<u8>().unwrap().to_vec(), right.view::<u8>().unwrap().to_vec());
+        let (read, before) =
+            (left.view::<u8>().unwrap().to_vec(), right.view::<u8>().unwrap().to_vec());
         let operands = [left.to_device(from..from + len), right.from_device(to..to + len)];
         let done = queue.run(operands, &words(len, key), WAIT).unwrap();
         [left, right] = done.buffers;
         let mut expected = before;
         expected[to..to + len].copy_from_slice(&xored(&read[from..from + len], key));
-        assert_eq!(right.view::<u8>().unwrap(), expected, "round {round}: {len} bytes from {from} to {to}");
+        assert_eq!(
+            right.view::<u8>().unwrap(),
+            expected,
+            "round {round}: {len} bytes from {from} to {to}"
+        );
         assert_eq!(left.view::<u8>().unwrap(), read, "round {round}: the input");
         // Both ways: what was the output is the input of the next round.
         mem::swap(&mut left, &mut right);
@@ -69,7 +77,9 @@ fn several_are_in_flight_and_end_in_order() {
         rng.fill(input.view_mut::<u8>().unwrap());
         let key = u8::try_from(job % 251).unwrap();
         expected.push_back(xored(input.view::<u8>().unwrap(), key));
-        queue.submit([input.to_device(..), pool.take().unwrap().from_device(..)], &words(4096, key)).unwrap();
+        queue
+            .submit([input.to_device(..), pool.take().unwrap().from_device(..)], &words(4096, key))
+            .unwrap();
         most = most.max(expected.len());
         if expected.len() == 8 {
             let [_, output] = queue.wait(WAIT).unwrap().unwrap().buffers;
@@ -90,14 +100,22 @@ fn a_chain_stays_the_devices() {
     let Some(gpu) = device("jobs::a_chain_stays_the_devices") else { return };
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     // Two kernels, each on a queue of its own.
-    let (mut first, mut second) = (Queue::new(keyed(&module), 1).unwrap(), Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap());
+    let (mut first, mut second) = (
+        Queue::new(keyed(&module), 1).unwrap(),
+        Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap(),
+    );
     let [mut input, output] = [(); 2].map(|()| region.alloc(4096, gpu.align()).unwrap());
     Rng::with_seed(3).fill(input.view_mut::<u8>().unwrap());
     let expected = xored(input.view::<u8>().unwrap(), 0x0F ^ 0xFF);
     let before = region.stats().syncs;
-    let [_input, middle] = run_there(&mut first, [input.to_device(..), output.from_device(..)], &words(4096, 0x0F));
+    let [_input, middle] =
+        run_there(&mut first, [input.to_device(..), output.from_device(..)], &words(4096, 0x0F));
     let [end] = run_there(&mut second, [middle.in_out(..)], &Launch::of(64, 64).with(&[]));
-    assert_eq!(region.stats().syncs - before, 2, "the two operands' way to the device, and nothing between the jobs");
+    assert_eq!(
+        region.stats().syncs - before,
+        2,
+        "the two operands' way to the device, and nothing between the jobs"
+    );
     assert_eq!(end.into_cpu().unwrap().view::<u8>().unwrap(), expected);
 }
 
@@ -106,10 +124,17 @@ fn scalars_of_one_and_two_words_arrive() {
     let Some(gpu) = device("jobs::scalars_of_one_and_two_words_arrive") else { return };
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
     let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
-    let signature = Signature::new("add", &[from, to, Words(1), Words(2)]).unwrap().sized(0, 8, &[0]).unwrap().sized(1, 8, &[0]).unwrap();
-    let signature = signature.launched(Launch { grid: [2, 2, 1], block: [8, 1, 1], shared_bytes: 0 });
+    let signature = Signature::new("add", &[from, to, Words(1), Words(2)])
+        .unwrap()
+        .sized(0, 8, &[0])
+        .unwrap()
+        .sized(1, 8, &[0])
+        .unwrap();
+    let signature =
+        signature.launched(Launch { grid: [2, 2, 1], block: [8, 1, 1], shared_bytes: 0 });
     // SAFETY: an item reads `from[i]` and writes `to[i]`, where `i < count`.
-    let mut queue = Queue::new(unsafe { OpenClKernel::new(&module, c"add", signature) }.unwrap(), 1).unwrap();
+    let mut queue =
+        Queue::new(unsafe { OpenClKernel::new(&module, c"add", signature) }.unwrap(), 1).unwrap();
     let [mut input, output] = [(); 2].map(|()| region.alloc(128, gpu.align()).unwrap());
     input.view_at_mut::<u64>(..128).unwrap().copy_from_slice(&[5; 16]);
     let operands = [input.to_device(..128), output.from_device(..128)];
@@ -157,7 +182,10 @@ fn many_parts_of_a_block_are_right() {
             bufs.push(buf);
         }
         for (buf, number) in bufs.iter().zip(0_u8..) {
-            assert!(buf.view::<u8>().unwrap().iter().all(|byte| *byte == !(number ^ round)), "buffer {number} in round {round}");
+            assert!(
+                buf.view::<u8>().unwrap().iter().all(|byte| *byte == !(number ^ round)),
+                "buffer {number} in round {round}"
+            );
         }
     }
 }
@@ -170,7 +198,8 @@ fn parts_of_what_came_back_as_one_are_right() {
     let mut queue = Queue::new(in_place(&module, "flip", c"flip"), 1).unwrap();
     let words = Launch::of(32, 64).with(&[]);
     let whole = region.alloc(4096, gpu.align()).unwrap();
-    let [whole] = queue.run([whole.in_out(..)], &Launch::of(64, 64).with(&[]), WAIT).unwrap().buffers;
+    let [whole] =
+        queue.run([whole.in_out(..)], &Launch::of(64, 64).with(&[]), WAIT).unwrap().buffers;
     assert_eq!(whole.view::<u8>().unwrap(), [0xFF; 4096]);
     let (mut left, mut right) = whole.split_at(2048).unwrap();
     left.view_mut::<u8>().unwrap().fill(1);
@@ -179,7 +208,10 @@ fn parts_of_what_came_back_as_one_are_right() {
     right.view_mut::<u8>().unwrap().fill(2);
     let [left] = queue.wait(WAIT).unwrap().unwrap().buffers;
     let [right] = queue.run([right.in_out(..)], &words, WAIT).unwrap().buffers;
-    assert_eq!((left.view::<u8>().unwrap(), right.view::<u8>().unwrap()), (&[!1_u8; 2048][..], &[!2_u8; 2048][..]));
+    assert_eq!(
+        (left.view::<u8>().unwrap(), right.view::<u8>().unwrap()),
+        (&[!1_u8; 2048][..], &[!2_u8; 2048][..])
+    );
 }
 
 /// The code stays as long as a kernel of it, also where its name opened it.
@@ -217,14 +249,20 @@ fn two_threads_have_jobs_at_once() {
         for seed in 0..2 {
             let (module, pool) = (&module, &pool);
             scope.spawn(move || {
-                let (mut rng, mut queue) = (Rng::with_seed(seed), Queue::new(keyed(module), 1).unwrap());
+                let (mut rng, mut queue) =
+                    (Rng::with_seed(seed), Queue::new(keyed(module), 1).unwrap());
                 for round in 0..100 {
                     let mut input = pool.take().unwrap();
                     rng.fill(input.view_mut::<u8>().unwrap());
                     let expected = xored(input.view::<u8>().unwrap(), round);
                     let operands = [input.to_device(..), pool.take().unwrap().from_device(..)];
-                    let [_, output] = queue.run(operands, &words(4096, round), WAIT).unwrap().buffers;
-                    assert_eq!(output.view::<u8>().unwrap(), expected, "thread {seed}, round {round}");
+                    let [_, output] =
+                        queue.run(operands, &words(4096, round), WAIT).unwrap().buffers;
+                    assert_eq!(
+                        output.view::<u8>().unwrap(),
+                        expected,
+                        "thread {seed}, round {round}"
+                    );
                 }
             });
         }

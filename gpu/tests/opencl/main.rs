@@ -1,8 +1,17 @@
 //! Memory and kernels of OpenCL, on pocl: the machine's own processors as a device. Each test is
 //! skipped, by its name, where there is no device.
 #![cfg(feature = "opencl")]
-#![allow(unsafe_code, reason = "kernels are launched, and tensors are read as their consumer reads them")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed")]
+#![allow(
+    unsafe_code,
+    reason = "kernels are launched, and tensors are read as their consumer reads them"
+)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed"
+)]
 
 mod broken;
 mod conformance;
@@ -64,7 +73,8 @@ fn device(test: &str) -> Option<&'static OpenClGpu> {
 fn module(gpu: &'static OpenClGpu) -> OpenClModule {
     let mut log = Log::new();
     // SAFETY: the source above, whose kernels keep to their operands.
-    unsafe { OpenClModule::build(gpu, SOURCE, c"", &mut log) }.unwrap_or_else(|error| panic!("{error}: {log}"))
+    unsafe { OpenClModule::build(gpu, SOURCE, c"", &mut log) }
+        .unwrap_or_else(|error| panic!("{error}: {log}"))
 }
 
 fn region(gpu: &'static OpenClGpu, len_bytes: usize) -> Region {
@@ -73,7 +83,12 @@ fn region(gpu: &'static OpenClGpu, len_bytes: usize) -> Region {
 
 fn keyed(module: &OpenClModule) -> OpenClKernel {
     let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
-    let signature = Signature::new("keyed", &[from, to, Words(1), Words(1)]).unwrap().sized(0, 1, &[0]).unwrap().sized(1, 1, &[0]).unwrap();
+    let signature = Signature::new("keyed", &[from, to, Words(1), Words(1)])
+        .unwrap()
+        .sized(0, 1, &[0])
+        .unwrap()
+        .sized(1, 1, &[0])
+        .unwrap();
     // SAFETY: an item reads `from[i]` and writes `to[i]`, where `i < count`.
     unsafe { OpenClKernel::new(module, c"keyed", signature) }.unwrap()
 }
@@ -86,7 +101,11 @@ fn in_place(module: &OpenClModule, name: &'static str, entry: &std::ffi::CStr) -
 }
 
 /// Runs one job, whose buffers stay the device's.
-fn run_there<const N: usize>(queue: &mut Queue<OpenClKernel>, operands: [contigo::Operand; N], words: &[u32]) -> [DevBuf; N] {
+fn run_there<const N: usize>(
+    queue: &mut Queue<OpenClKernel>,
+    operands: [contigo::Operand; N],
+    words: &[u32],
+) -> [DevBuf; N] {
     queue.submit(operands, words).unwrap();
     queue.wait_device(WAIT).unwrap().unwrap().buffers
 }
@@ -111,7 +130,10 @@ fn built(name: &str, with: &str) -> Result<String, String> {
     let to = format!("{}/{name}-{}-{count}.so", env!("CARGO_TARGET_TMPDIR"), std::process::id());
     let from = format!("{}/tests/opencl/{name}.c", env!("CARGO_MANIFEST_DIR"));
     let mut cc = Command::new("cc");
-    cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", "-o", &to, &from, with]);
+    cc.args([
+        "-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-O1", "-o", &to, &from,
+        with,
+    ]);
     let status = cc.status().map_err(|error| format!("no compiler for C: {error}"))?;
     assert!(status.success(), "{cc:?}");
     Ok(to)

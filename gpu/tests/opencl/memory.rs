@@ -70,7 +70,10 @@ fn an_import_uses_the_very_bytes() {
     let memory = OpenClMemory::import(gpu, backend).unwrap();
     let mapping = memory.mapping();
     let granule_bytes = gpu.align().bytes();
-    assert_eq!((mapping.cpu, mapping.len_bytes, mapping.scope), (cpu, 8192, SyncScope::Range { granule_bytes }));
+    assert_eq!(
+        (mapping.cpu, mapping.len_bytes, mapping.scope),
+        (cpu, 8192, SyncScope::Range { granule_bytes })
+    );
     assert!(matches!((mapping.bus, mapping.base), (Bus::Objects(_), BaseAddr::Dev(_))));
     assert!(matches!(memory.handle(), Some(Handle { api: Api::OpenCl, raw: 1.., device_id: 0 })));
     let raw = memory.handle().unwrap().raw;
@@ -102,27 +105,41 @@ fn what_no_device_takes_comes_back() {
     assert_eq!(error, Error::Misaligned { addr: cpu.addr().get() as u64, align_bytes });
     for len_bytes in [0, 1, align_bytes - 1, align_bytes + 64 % align_bytes] {
         let (error, _) = refused(0, len_bytes);
-        assert_eq!(error, Error::BlockSize { len_bytes, need_bytes: align_bytes, line_bytes: align_bytes });
+        assert_eq!(
+            error,
+            Error::BlockSize { len_bytes, need_bytes: align_bytes, line_bytes: align_bytes }
+        );
     }
     let most = usize::try_from(gpu.facts().max_alloc_bytes).unwrap();
     let too_long = (most + 1).next_multiple_of(align_bytes);
-    assert!(matches!(refused(0, too_long).0, Error::Argument { value, max, .. } if value == too_long as u64 && max == most as u64));
+    assert!(
+        matches!(refused(0, too_long).0, Error::Argument { value, max, .. } if value == too_long as u64 && max == most as u64)
+    );
     assert_eq!(DROPPED.load(Ordering::SeqCst), 6, "each came back, and none was leaked");
-    assert!(matches!(OpenClMemory::allocate(gpu, 0), Err(Error::Argument { name: "len_bytes", .. })));
+    assert!(matches!(
+        OpenClMemory::allocate(gpu, 0),
+        Err(Error::Argument { name: "len_bytes", .. })
+    ));
 }
 
 #[test]
 fn only_this_device_takes_its_memory() {
     let Some(gpu) = device("memory::only_this_device_takes_its_memory") else { return };
     let region = region(gpu, 1 << 16);
-    assert_eq!((region.line(), gpu.port().coherent, gpu.port().name), (gpu.align(), false, "opencl"));
+    assert_eq!(
+        (region.line(), gpu.port().coherent, gpu.port().name),
+        (gpu.align(), false, "opencl")
+    );
     let board = contigo::sim::SimBoard::new(1);
     let mut buf = region.alloc(4096, gpu.align()).unwrap();
     let (ours, mut theirs) = (buf.as_mut_ptr(), [0_u8; 64]);
     assert_eq!(region.dev_addr_of(&gpu.port(), ours, 4096).unwrap().0, region.base().raw());
     // A host pointer that is not ours.
     let (addr, len_bytes) = (theirs.as_mut_ptr().addr() as u64, 64);
-    assert_eq!(region.dev_addr_of(&gpu.port(), theirs.as_ptr(), 64), Err(Error::NotOurs { addr, len_bytes }));
+    assert_eq!(
+        region.dev_addr_of(&gpu.port(), theirs.as_ptr(), 64),
+        Err(Error::NotOurs { addr, len_bytes })
+    );
     // An FPGA's port, which would take the address for a physical one.
     // SAFETY: no device receives the address.
     let refused = unsafe { buf.hand_over(&board.port(), 64, .., Direction::ToDevice) }.unwrap_err();
@@ -145,7 +162,10 @@ fn its_name_opens_it() {
     contigo::names::provide(&contigo_gpu::opencl::KIND).unwrap();
     let owner = "opencl".parse::<DeviceName>().unwrap().open().unwrap();
     let region = Region::new(owner.memory(&"opencl".parse().unwrap(), 100).unwrap()).unwrap();
-    assert_eq!((region.name(), region.len_bytes(), region.line()), ("opencl", 1 << 16, gpu.align()));
+    assert_eq!(
+        (region.name(), region.len_bytes(), region.line()),
+        ("opencl", 1 << 16, gpu.align())
+    );
     assert_eq!(owner.port(), Some(gpu.port()));
     // A kernel runs on what the name gave.
     let module = module(gpu);
@@ -161,8 +181,14 @@ fn the_facts_are_the_devices() {
     let (count, list) = (OpenClGpu::count().unwrap(), OpenClGpu::list().unwrap());
     assert_eq!((usize::try_from(count).unwrap(), list.first()), (list.len(), Some(gpu.facts())));
     let facts = gpu.facts();
-    assert!(!facts.name.is_empty() && !facts.platform.is_empty() && facts.version.starts_with("OpenCL "));
-    assert!(facts.version_number >= (1, 1) && facts.max_group_items > 0 && facts.max_alloc_bytes > 0);
+    assert!(
+        !facts.name.is_empty()
+            && !facts.platform.is_empty()
+            && facts.version.starts_with("OpenCL ")
+    );
+    assert!(
+        facts.version_number >= (1, 1) && facts.max_group_items > 0 && facts.max_alloc_bytes > 0
+    );
     assert!(gpu.align().bytes() >= facts.base_addr_align_bytes.max(64));
     assert!(std::ptr::eq(gpu, OpenClGpu::open(0).unwrap()), "the same device again");
     println!("{facts:?}");

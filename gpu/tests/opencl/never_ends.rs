@@ -39,10 +39,12 @@ fn as_child() {
     let block = {
         let region = region(gpu, 1 << 16);
         let mut buf = region.alloc(4096, gpu.align()).unwrap();
-        let (block, addr) = (buf.as_mut_ptr(), region.dev_addr_of(&gpu.port(), buf.as_mut_ptr(), 4096).unwrap());
+        let (block, addr) =
+            (buf.as_mut_ptr(), region.dev_addr_of(&gpu.port(), buf.as_mut_ptr(), 4096).unwrap());
         // The driver alone first: it goes on, it goes on, it will not stop.
         let mut kernel = in_place(&module, "forever", c"forever");
-        let (operands, words) = ([DevSlice { addr, offset_bytes: 0, len_bytes: 4096 }], Launch::of(1, 1).with(&[]));
+        let (operands, words) =
+            ([DevSlice { addr, offset_bytes: 0, len_bytes: 4096 }], Launch::of(1, 1).with(&[]));
         kernel.check(&operands, &words).unwrap();
         // SAFETY: the buffer is forgotten below, so that the device has it for ever.
         unsafe { kernel.submit(0, &operands, &words) }.unwrap();
@@ -53,7 +55,9 @@ fn as_child() {
         said("polled");
         let begun = Instant::now();
         match kernel.stop() {
-            Err(Error::WillNotStop { device: "forever", status: 0, waited_us }) => println!("CHILD stop: WillNotStop, {waited_us} us"),
+            Err(Error::WillNotStop { device: "forever", status: 0, waited_us }) => {
+                println!("CHILD stop: WillNotStop, {waited_us} us")
+            }
             other => panic!("{other:?}"),
         }
         assert!(begun.elapsed() < OpenClKernel::STOP_LIMIT + Duration::from_secs(5));
@@ -130,7 +134,9 @@ fn a_queue_says_so_and_keeps_the_buffers() {
     let region = region(gpu, 1 << 16);
     let mut queue = Queue::new(in_place(&module, "forever", c"forever"), 1).unwrap();
     let buf = region.alloc(4096, gpu.align()).unwrap();
-    let failed = queue.run([buf.in_out(..)], &Launch::of(1, 1).with(&[]), Duration::from_millis(20)).unwrap_err();
+    let failed = queue
+        .run([buf.in_out(..)], &Launch::of(1, 1).with(&[]), Duration::from_millis(20))
+        .unwrap_err();
     assert!(matches!(failed.error, Error::WillNotStop { .. }), "{failed}");
     assert!(failed.buffers.is_none() && queue.len() == 1 && queue.is_stopped());
     drop(queue);
@@ -163,7 +169,11 @@ fn a_hand_over_beside_it_has_a_limit() {
     let third = unsafe { third.hand_over(&gpu.port(), 64, ..4096, Direction::ToDevice) }.unwrap();
     let waited = since.elapsed() >= Duration::from_secs(10);
     match third.into_cpu() {
-        Err(refused) => assert!(waited && matches!(refused.error, Error::Timeout { timeout_us: 10_000_000 }), "{}", refused.error),
+        Err(refused) => assert!(
+            waited && matches!(refused.error, Error::Timeout { timeout_us: 10_000_000 }),
+            "{}",
+            refused.error
+        ),
         Ok(_) => assert!(!waited, "the driver may still read it"),
     }
     let since = Instant::now();

@@ -51,7 +51,11 @@ fn spec(count: i64, offset: ByteOffset) -> TensorSpec {
 /// The digits after the kernel `flip`, in a buffer that stays the device's.
 fn on_device(queue: &mut Queue<OpenClKernel>, mut buf: CpuBuf, digits: &[u32]) -> DevBuf {
     let len = digits.len() * 4;
-    buf.view_at_mut::<u32>(..len).unwrap().iter_mut().zip(digits).for_each(|(to, digit)| *to = !digit);
+    buf.view_at_mut::<u32>(..len)
+        .unwrap()
+        .iter_mut()
+        .zip(digits)
+        .for_each(|(to, digit)| *to = !digit);
     let words = Launch::of(u32::try_from(len).unwrap() / 64, 64).with(&[]);
     let [buf] = run_there(queue, [buf.in_out(..len)], &words);
     buf
@@ -59,7 +63,10 @@ fn on_device(queue: &mut Queue<OpenClKernel>, mut buf: CpuBuf, digits: &[u32]) -
 
 #[test]
 fn the_handle_is_given_and_the_offset_beside_it() {
-    let Some((gpu, consumer)) = both("tensors::the_handle_is_given_and_the_offset_beside_it") else { return };
+    let Some((gpu, consumer)) = both("tensors::the_handle_is_given_and_the_offset_beside_it")
+    else {
+        return;
+    };
     // SAFETY: the file above has them, with these types.
     let sum_of = unsafe { consumer.get::<Sum>(b"consumer_sum").unwrap() };
     let (module, region) = (module(gpu), region(gpu, 1 << 16));
@@ -82,7 +89,10 @@ fn the_handle_is_given_and_the_offset_beside_it() {
         let tensor = lent.tensor().unwrap();
         // SAFETY: the consumer's, until it calls the deleter.
         let shown = unsafe { tensor.as_ref() };
-        assert_eq!((shown.tensor.device.device_type, shown.tensor.device.device_id), (abi::device::OPENCL, 0));
+        assert_eq!(
+            (shown.tensor.device.device_type, shown.tensor.device.device_id),
+            (abi::device::OPENCL, 0)
+        );
         assert_eq!(shown.tensor.byte_offset, offset);
         let mut sum = 0;
         // SAFETY: the tensor's only consumer, which deletes it.
@@ -150,9 +160,16 @@ fn a_folded_handle_is_no_handle() {
         let output = child(THIS).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         let refused = said.lines().any(|line| line.contains("CHILD answer -"));
-        println!("folded: {}, {}", output.status, said.lines().find(|line| line.contains("CHILD answer")).unwrap_or("no answer"));
+        println!(
+            "folded: {}, {}",
+            output.status,
+            said.lines().find(|line| line.contains("CHILD answer")).unwrap_or("no answer")
+        );
         assert!(said.contains("CHILD begins"), "{said}");
-        let died = matches!(output.status.signal(), Some(nix::libc::SIGSEGV | nix::libc::SIGBUS | nix::libc::SIGABRT));
+        let died = matches!(
+            output.status.signal(),
+            Some(nix::libc::SIGSEGV | nix::libc::SIGBUS | nix::libc::SIGABRT)
+        );
         assert!(refused || died, "a wrong handle was taken for one: {}, {said}", output.status);
         return;
     }

@@ -52,9 +52,14 @@ impl OnDevice {
             let spirv = shaders::compiled(BYTES)?;
             // SAFETY: glslangValidator made it.
             let module = unsafe { VulkanModule::load(gpu, &spirv) }.unwrap();
-            let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
-            let signature = Signature::new("bytes", &[from, to, Words(1), Words(1), Words(1)]).unwrap();
-            Ok(Mutex::new(Master { kernel: kernel(&module, signature), staging: VulkanMemory::allocate(gpu, 1 << 20).unwrap() }))
+            let (from, to) =
+                (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
+            let signature =
+                Signature::new("bytes", &[from, to, Words(1), Words(1), Words(1)]).unwrap();
+            Ok(Mutex::new(Master {
+                kernel: kernel(&module, signature),
+                staging: VulkanMemory::allocate(gpu, 1 << 20).unwrap(),
+            }))
         });
         made.as_ref().map_err(|why| Failure::Skipped(why.clone()))
     }
@@ -62,19 +67,29 @@ impl OnDevice {
     /// Moves `len` bytes between `addr` and the staging block: to it, or from it.
     fn transfer(addr: DevAddr, bytes: &mut [u8], writes: bool) -> Result<(), BusError> {
         let astray = BusError { addr };
-        let mut master = Self::master().map_err(|_| astray)?.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut master =
+            Self::master().map_err(|_| astray)?.lock().unwrap_or_else(PoisonError::into_inner);
         let Master { kernel, staging } = &mut *master;
         let step = staging.gpu().facts().min_storage_buffer_offset_alignment;
         let (mapping, skip) = (staging.mapping(), usize::try_from(addr.0 % step).unwrap());
         let BaseAddr::Dev(base) = mapping.base else { return Err(astray) };
-        let there = DevSlice { addr: DevAddr(addr.0 - addr.0 % step), offset_bytes: 0, len_bytes: skip + bytes.len() };
+        let there = DevSlice {
+            addr: DevAddr(addr.0 - addr.0 % step),
+            offset_bytes: 0,
+            len_bytes: skip + bytes.len(),
+        };
         let here = DevSlice { addr: base, offset_bytes: 0, len_bytes: bytes.len() };
         if writes {
             // SAFETY: the block is this function's alone, under the lock.
-            unsafe { mapping.cpu.copy_from_nonoverlapping(std::ptr::NonNull::from(&*bytes).cast(), bytes.len()) }
+            unsafe {
+                mapping
+                    .cpu
+                    .copy_from_nonoverlapping(std::ptr::NonNull::from(&*bytes).cast(), bytes.len())
+            }
         }
         let (count, skip) = (u32::try_from(bytes.len()).unwrap(), u32::try_from(skip).unwrap());
-        let (operands, skips) = if writes { ([here, there], [0, skip]) } else { ([there, here], [skip, 0]) };
+        let (operands, skips) =
+            if writes { ([here, there], [0, skip]) } else { ([there, here], [skip, 0]) };
         let words = Launch::of(count.div_ceil(64), 64).with(&[count, skips[0], skips[1]]);
         kernel.check(&operands, &words).map_err(|_| astray)?;
         // SAFETY: the suite's master touches what it was handed, or memory that was leaked; the
@@ -83,7 +98,12 @@ impl OnDevice {
         assert!(kernel.poll(LIMIT).unwrap().is_some());
         if !writes {
             // SAFETY: as above.
-            unsafe { mapping.cpu.copy_to_nonoverlapping(std::ptr::NonNull::from(bytes).cast(), usize::try_from(count).unwrap()) }
+            unsafe {
+                mapping.cpu.copy_to_nonoverlapping(
+                    std::ptr::NonNull::from(bytes).cast(),
+                    usize::try_from(count).unwrap(),
+                )
+            }
         }
         Ok(())
     }

@@ -69,8 +69,15 @@ fn a_child_of_fork_is_told_so() {
         return;
     }
     let mut child = Command::new(env::current_exe().unwrap());
-    let said = child.args(["--exact", TEST, "--nocapture", "--test-threads=1"]).env(CHILD, "1").output().unwrap();
-    assert!(said.status.success() && String::from_utf8_lossy(&said.stdout).contains("@fork told all"), "{said:?}");
+    let said = child
+        .args(["--exact", TEST, "--nocapture", "--test-threads=1"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    assert!(
+        said.status.success() && String::from_utf8_lossy(&said.stdout).contains("@fork told all"),
+        "{said:?}"
+    );
 }
 
 fn forks(test: &str) {
@@ -83,11 +90,17 @@ fn forks(test: &str) {
     // The parent's own. A child has neither a region's account nor a queue's, and touches none of
     // it.
     let mut running = Queue::new(kernel(&module, xor()), 1).unwrap();
-    running.submit([pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)], &words).unwrap();
+    running
+        .submit([pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)], &words)
+        .unwrap();
     // Both have these: a driver with a job under way, and an idle one.
     let [mut busy, mut idle] = [(); 2].map(|()| kernel(&module, xor()));
     let BaseAddr::Dev(base) = memory.mapping().base else { panic!("{:?}", memory.mapping()) };
-    let operands = [0, 4_096].map(|at| DevSlice { addr: DevAddr(base.0 + at), offset_bytes: 0, len_bytes: 4_096 });
+    let operands = [0, 4_096].map(|at| DevSlice {
+        addr: DevAddr(base.0 + at),
+        offset_bytes: 0,
+        len_bytes: 4_096,
+    });
     busy.check(&operands, &words).unwrap();
     // SAFETY: the bytes are this job's until it has ended, below.
     unsafe { busy.submit(0, &operands, &words) }.unwrap();
@@ -105,12 +118,23 @@ fn forks(test: &str) {
                 }
             };
             told(VulkanGpu::open(0).err() == Some(forked), 1);
-            told((VulkanGpu::count().err(), VulkanGpu::list().err()) == (Some(forked), Some(forked)), 2);
-            told(VulkanMemory::import(gpu, Pages::new(1).unwrap()).is_err_and(|refused| refused.error == forked), 3);
+            told(
+                (VulkanGpu::count().err(), VulkanGpu::list().err()) == (Some(forked), Some(forked)),
+                2,
+            );
+            told(
+                VulkanMemory::import(gpu, Pages::new(1).unwrap())
+                    .is_err_and(|refused| refused.error == forked),
+                3,
+            );
             // SAFETY: glslangValidator made it.
             told(unsafe { VulkanModule::load(gpu, &spirv) }.err() == Some(forked), 4);
             // SAFETY: it is never made.
-            told(unsafe { VulkanKernel::new(&module, c"main", xor(), [64, 1, 1]) }.err() == Some(forked), 5);
+            told(
+                unsafe { VulkanKernel::new(&module, c"main", xor(), [64, 1, 1]) }.err()
+                    == Some(forked),
+                5,
+            );
             told(idle.check(&operands, &words).err() == Some(forked), 6);
             // SAFETY: it is refused.
             told(unsafe { idle.submit(0, &operands, &words) }.err() == Some(forked), 7);

@@ -38,7 +38,9 @@ fn a_queue_that_never_ends_is_told_in_time_and_keeps_everything() {
         .unwrap();
     let (tell, told) = mpsc::channel();
     let output = child.stdout.take().unwrap();
-    let reader = thread::spawn(move || BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
+    let reader = thread::spawn(move || {
+        BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| tell.send(line))
+    });
     let (deadline, mut lines) = (Instant::now() + Duration::from_secs(120), Vec::new());
     let ended = loop {
         match told.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
@@ -65,7 +67,9 @@ fn say(line: &str) {
 fn is_mapped(addr: usize) -> bool {
     let hex = |text: &str| usize::from_str_radix(text, 16).unwrap();
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    maps.lines().filter_map(|line| line.split_once(' ')?.0.split_once('-')).any(|(from, to)| (hex(from)..hex(to)).contains(&addr))
+    maps.lines()
+        .filter_map(|line| line.split_once(' ')?.0.split_once('-'))
+        .any(|(from, to)| (hex(from)..hex(to)).contains(&addr))
 }
 
 fn first_byte(region: &Region) -> usize {
@@ -84,14 +88,19 @@ fn child() {
     let Some((gpu, module)) = with_shader("hang::child", ENDLESS) else { return };
     let Some((_, other)) = with_shader("hang::child", SCALE) else { return };
     let bystander = kernel(&other, scale());
-    let signature = Signature::new("endless", &[Operand(OperandSpec::in_out().at_least(4 * 65))]).unwrap();
+    let signature =
+        Signature::new("endless", &[Operand(OperandSpec::in_out().at_least(4 * 65))]).unwrap();
     let endless = kernel(&module, signature).stopping_within(LIMIT);
     let mut queue = Queue::new(endless, 1).unwrap();
     let (whole, idle) = (region(gpu, 64 << 10), region(gpu, 64 << 10));
     let (addr, idle_addr) = (first_byte(&whole), first_byte(&idle));
     let buffer = whole.alloc(4_096, gpu.align()).unwrap();
     let groups = gpu.facts().max_groups;
-    let launch = Launch { grid: [groups[0].min(65_535), groups[1].min(65_535), 1], block: [64, 1, 1], shared_bytes: 0 };
+    let launch = Launch {
+        grid: [groups[0].min(65_535), groups[1].min(65_535), 1],
+        block: [64, 1, 1],
+        shared_bytes: 0,
+    };
 
     let since = Instant::now();
     queue.submit([buffer.in_out(..)], &launch.with(&[])).unwrap();
@@ -105,7 +114,9 @@ fn child() {
     say(&format!("submit {submitted:?}, wait and stop {took:?}: {failed:?}"));
     assert!(submitted < Duration::from_secs(5), "{submitted:?}");
     assert!(took >= 2 * LIMIT && took < Duration::from_secs(10), "{took:?}");
-    let Error::WillNotStop { device: "endless", status: 1, waited_us } = failed else { panic!("{failed:?}") };
+    let Error::WillNotStop { device: "endless", status: 1, waited_us } = failed else {
+        panic!("{failed:?}")
+    };
     assert!(u128::from(waited_us) >= LIMIT.as_micros() && waited_us < 5_000_000, "{waited_us}");
     assert!(queue.len() == 1 && queue.is_stopped() && gpu.is_hung());
     assert!(queue.take_back::<1>().unwrap().is_none(), "a buffer of a job that goes on");

@@ -21,7 +21,11 @@ fn words(count: usize, value: u32) -> contigo::job::Words {
 
 #[test]
 fn jobs_of_every_size_are_right_bit_for_bit_in_both_directions() {
-    let Some((gpu, module)) = with_shader("jobs::jobs_of_every_size_are_right_bit_for_bit_in_both_directions", XOR) else { return };
+    let Some((gpu, module)) =
+        with_shader("jobs::jobs_of_every_size_are_right_bit_for_bit_in_both_directions", XOR)
+    else {
+        return;
+    };
     let mut queue = Queue::new(kernel(&module, xor()), 1).unwrap();
     let region = region(gpu, 1 << 20);
     let pool = region.pool(4, 65_536).unwrap();
@@ -39,15 +43,31 @@ fn jobs_of_every_size_are_right_bit_for_bit_in_both_directions() {
         let output = output.whole();
         let found = output.view::<u32>().unwrap();
         assert!(found[..count] == expected[..count], "job {job} of {count} words");
-        assert!(found[count..].iter().all(|word| *word == 0x5A5A_5A5A), "job {job} wrote behind its {count} words");
-        assert!(input.whole().view::<u32>().unwrap().iter().zip(&expected).all(|(word, expected)| word ^ key == *expected));
+        assert!(
+            found[count..].iter().all(|word| *word == 0x5A5A_5A5A),
+            "job {job} wrote behind its {count} words"
+        );
+        assert!(
+            input
+                .whole()
+                .view::<u32>()
+                .unwrap()
+                .iter()
+                .zip(&expected)
+                .all(|(word, expected)| word ^ key == *expected)
+        );
     }
     assert_eq!((queue.len(), pool.taken()), (0, 0));
 }
 
 #[test]
 fn a_job_changes_its_operand_in_place_at_its_offset_and_no_neighbour() {
-    let Some((gpu, module)) = with_shader("jobs::a_job_changes_its_operand_in_place_at_its_offset_and_no_neighbour", SCALE) else { return };
+    let Some((gpu, module)) = with_shader(
+        "jobs::a_job_changes_its_operand_in_place_at_its_offset_and_no_neighbour",
+        SCALE,
+    ) else {
+        return;
+    };
     let mut queue = Queue::new(kernel(&module, scale()), 1).unwrap();
     let region = region(gpu, 64 << 10);
     let step = gpu.align().bytes();
@@ -55,15 +75,32 @@ fn a_job_changes_its_operand_in_place_at_its_offset_and_no_neighbour() {
     let count = step / 4;
     for round in 0..3_u32 {
         for at in [0, 5, 15] {
-            whole.view_mut::<u32>().unwrap().iter_mut().zip(0..).for_each(|(word, index)| *word = index + 1_000 * round);
-            let launch = Launch { grid: [u32::try_from(count.div_ceil(64)).unwrap(), 2 + round, 1], block: [64, 1, 1], shared_bytes: 0 };
+            whole
+                .view_mut::<u32>()
+                .unwrap()
+                .iter_mut()
+                .zip(0..)
+                .for_each(|(word, index)| *word = index + 1_000 * round);
+            let launch = Launch {
+                grid: [u32::try_from(count.div_ceil(64)).unwrap(), 2 + round, 1],
+                block: [64, 1, 1],
+                shared_bytes: 0,
+            };
             let words = launch.with(&[u32::try_from(count).unwrap(), 3]);
-            let [back] = queue.run([whole.in_out(at * step..(at + 1) * step)], &words, LIMIT).unwrap().buffers;
+            let [back] = queue
+                .run([whole.in_out(at * step..(at + 1) * step)], &words, LIMIT)
+                .unwrap()
+                .buffers;
             whole = back.whole();
             for (index, word) in (0..).zip(whole.view::<u32>().unwrap()) {
                 let before = index + 1_000 * round;
-                let inside = (at * count..(at + 1) * count).contains(&usize::try_from(index).unwrap());
-                assert_eq!(*word, if inside { before * 3 + 2 + round } else { before }, "word {index}, slice {at}");
+                let inside =
+                    (at * count..(at + 1) * count).contains(&usize::try_from(index).unwrap());
+                assert_eq!(
+                    *word,
+                    if inside { before * 3 + 2 + round } else { before },
+                    "word {index}, slice {at}"
+                );
             }
         }
     }
@@ -72,7 +109,10 @@ fn a_job_changes_its_operand_in_place_at_its_offset_and_no_neighbour() {
 /// A shader sees its operand, and not the block that this is a part of.
 #[test]
 fn an_operand_is_as_long_for_the_shader() {
-    let Some((gpu, module)) = with_shader("jobs::an_operand_is_as_long_for_the_shader", LENGTH) else { return };
+    let Some((gpu, module)) = with_shader("jobs::an_operand_is_as_long_for_the_shader", LENGTH)
+    else {
+        return;
+    };
     let signature = Signature::new("length", &[Operand(OperandSpec::in_out())]).unwrap();
     let mut queue = Queue::new(kernel(&module, signature), 1).unwrap();
     let region = region(gpu, 64 << 10);
@@ -87,7 +127,11 @@ fn an_operand_is_as_long_for_the_shader() {
 
 #[test]
 fn several_jobs_are_in_flight_and_end_in_their_order() {
-    let Some((gpu, module)) = with_shader("jobs::several_jobs_are_in_flight_and_end_in_their_order", XOR) else { return };
+    let Some((gpu, module)) =
+        with_shader("jobs::several_jobs_are_in_flight_and_end_in_their_order", XOR)
+    else {
+        return;
+    };
     let region = region(gpu, 1 << 20);
     let pool = region.pool(16, 16_384).unwrap();
     let mut queue = Queue::new(kernel(&module, xor()), VulkanKernel::DEPTH).unwrap();
@@ -101,8 +145,15 @@ fn several_jobs_are_in_flight_and_end_in_their_order() {
         let count = rng.usize(1..=4_096);
         let (mut input, output) = (pool.take().unwrap(), pool.take().unwrap());
         input.view_mut::<u32>().unwrap().fill_with(|| rng.u32(..));
-        expected.push_back(input.view::<u32>().unwrap()[..count].iter().map(|word| word ^ job).collect::<Vec<_>>());
-        queue.submit([input.to_device(..4 * count), output.from_device(..4 * count)], &words(count, job)).unwrap();
+        expected.push_back(
+            input.view::<u32>().unwrap()[..count].iter().map(|word| word ^ job).collect::<Vec<_>>(),
+        );
+        queue
+            .submit(
+                [input.to_device(..4 * count), output.from_device(..4 * count)],
+                &words(count, job),
+            )
+            .unwrap();
     }
     while let Some(end) = queue.wait(LIMIT).unwrap() {
         check(end.buffers, &mut expected);
@@ -113,31 +164,54 @@ fn several_jobs_are_in_flight_and_end_in_their_order() {
 
 fn check([_, output]: [CpuBuf; 2], expected: &mut VecDeque<Vec<u32>>) {
     let expected = expected.pop_front().unwrap();
-    assert!(output.view::<u32>().unwrap().starts_with(&expected), "a job of {} words", expected.len());
+    assert!(
+        output.view::<u32>().unwrap().starts_with(&expected),
+        "a job of {} words",
+        expected.len()
+    );
 }
 
 /// One job's output is the next one's input, by another kernel, and the CPU looks at the end only.
 #[test]
 fn a_chain_stays_with_the_device() {
-    let Some((gpu, module)) = with_shader("jobs::a_chain_stays_with_the_device", XOR) else { return };
-    let Some((_, scaling)) = with_shader("jobs::a_chain_stays_with_the_device", SCALE) else { return };
-    let (mut first, mut second) = (Queue::new(kernel(&module, xor()), 1).unwrap(), Queue::new(kernel(&scaling, scale()), 1).unwrap());
+    let Some((gpu, module)) = with_shader("jobs::a_chain_stays_with_the_device", XOR) else {
+        return;
+    };
+    let Some((_, scaling)) = with_shader("jobs::a_chain_stays_with_the_device", SCALE) else {
+        return;
+    };
+    let (mut first, mut second) = (
+        Queue::new(kernel(&module, xor()), 1).unwrap(),
+        Queue::new(kernel(&scaling, scale()), 1).unwrap(),
+    );
     let region = region(gpu, 64 << 10);
     let [mut input, mut output] = [(); 2].map(|()| region.alloc(4_096, gpu.align()).unwrap());
     for round in 1..50_u32 {
-        input.view_mut::<u32>().unwrap().iter_mut().zip(round..).for_each(|(word, value)| *word = value);
+        input
+            .view_mut::<u32>()
+            .unwrap()
+            .iter_mut()
+            .zip(round..)
+            .for_each(|(word, value)| *word = value);
         first.submit([input.to_device(..), output.from_device(..)], &words(1_024, 7)).unwrap();
         let [from, middle] = first.wait_device(LIMIT).unwrap().unwrap().buffers;
         let [back] = second.run([middle.in_out(..)], &words(1_024, 5), LIMIT).unwrap().buffers;
         (input, output) = (from.into_cpu().unwrap(), back);
         let found = output.view::<u32>().unwrap();
-        assert!(found.iter().zip(round..).all(|(word, value)| *word == (value ^ 7) * 5 + 1), "round {round}");
+        assert!(
+            found.iter().zip(round..).all(|(word, value)| *word == (value ^ 7) * 5 + 1),
+            "round {round}"
+        );
     }
 }
 
 #[test]
 fn kernels_on_several_threads_share_the_device_s_queue() {
-    let Some((gpu, module)) = with_shader("jobs::kernels_on_several_threads_share_the_device_s_queue", XOR) else { return };
+    let Some((gpu, module)) =
+        with_shader("jobs::kernels_on_several_threads_share_the_device_s_queue", XOR)
+    else {
+        return;
+    };
     let region = region(gpu, 1 << 20);
     let pool = region.pool(8, 4_096).unwrap();
     thread::scope(|scope| {
@@ -149,8 +223,11 @@ fn kernels_on_several_threads_share_the_device_s_queue() {
                     let (mut input, output) = (pool.take().unwrap(), pool.take().unwrap());
                     input.view_mut::<u32>().unwrap().fill(key << 8);
                     let operands = [input.to_device(..), output.from_device(..)];
-                    let [_, output] = queue.run(operands, &words(1_024, key), LIMIT).unwrap().buffers;
-                    assert!(output.view::<u32>().unwrap().iter().all(|word| *word == key << 8 | key));
+                    let [_, output] =
+                        queue.run(operands, &words(1_024, key), LIMIT).unwrap().buffers;
+                    assert!(
+                        output.view::<u32>().unwrap().iter().all(|word| *word == key << 8 | key)
+                    );
                 }
             });
         }
@@ -162,18 +239,29 @@ fn kernels_on_several_threads_share_the_device_s_queue() {
 /// for its jobs.
 #[test]
 fn what_was_forgotten_stays_and_what_was_dropped_comes_back() {
-    let Some((gpu, module)) = with_shader("jobs::what_was_forgotten_stays_and_what_was_dropped_comes_back", XOR) else { return };
+    let Some((gpu, module)) =
+        with_shader("jobs::what_was_forgotten_stays_and_what_was_dropped_comes_back", XOR)
+    else {
+        return;
+    };
     let whole = region(gpu, 64 << 10);
     let pool = whole.pool(4, 4_096).unwrap();
     let queue = || Queue::new(kernel(&module, xor()), 1).unwrap();
     let mut dropped = queue();
-    dropped.submit([pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)], &words(1_024, 1)).unwrap();
+    dropped
+        .submit(
+            [pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)],
+            &words(1_024, 1),
+        )
+        .unwrap();
     drop(dropped);
     assert_eq!(pool.taken(), 0);
     let (mut forgotten, mut input) = (queue(), pool.take().unwrap());
     input.view_mut::<u32>().unwrap().fill(5);
     let first = input.as_mut_ptr();
-    forgotten.submit([input.to_device(..), pool.take().unwrap().from_device(..)], &words(1_024, 1)).unwrap();
+    forgotten
+        .submit([input.to_device(..), pool.take().unwrap().from_device(..)], &words(1_024, 1))
+        .unwrap();
     assert_eq!(pool.taken(), 2);
     std::mem::forget(forgotten);
     drop(pool);
@@ -204,14 +292,21 @@ fn a_kernel_keeps_its_module() {
     // SAFETY: the shader touches the elements that its signature sizes.
     let kernel = unsafe { module.kernel(c"main", scale()) }.unwrap();
     drop((module, owner));
-    let [buf] = Queue::new(kernel, 1).unwrap().run([buf.in_out(..)], &words(1_024, 5), LIMIT).unwrap().buffers;
+    let [buf] = Queue::new(kernel, 1)
+        .unwrap()
+        .run([buf.in_out(..)], &words(1_024, 5), LIMIT)
+        .unwrap()
+        .buffers;
     assert_eq!(buf.view::<u32>().unwrap(), [31; 1_024]);
 }
 
 /// A job may be looked at again and again, and a queue works on behind a time limit of zero.
 #[test]
 fn a_look_that_comes_too_early_loses_nothing() {
-    let Some((gpu, module)) = with_shader("jobs::a_look_that_comes_too_early_loses_nothing", XOR) else { return };
+    let Some((gpu, module)) = with_shader("jobs::a_look_that_comes_too_early_loses_nothing", XOR)
+    else {
+        return;
+    };
     let mut queue = Queue::new(kernel(&module, xor()), 1).unwrap();
     let region = region(gpu, 1 << 20);
     let [input, output] = [(); 2].map(|()| region.alloc(256 << 10, gpu.align()).unwrap());
@@ -231,14 +326,20 @@ fn a_look_that_comes_too_early_loses_nothing() {
 /// An FPGA gets none of this memory, and a shader none of an FPGA's.
 #[test]
 fn no_other_device_understands_its_addresses() {
-    let Some((gpu, module)) = with_shader("jobs::no_other_device_understands_its_addresses", XOR) else { return };
+    let Some((gpu, module)) = with_shader("jobs::no_other_device_understands_its_addresses", XOR)
+    else {
+        return;
+    };
     let board = contigo::sim::SimBoard::new(1);
     let theirs = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let pool = theirs.pool(2, 4_096).unwrap();
     let mut queue = Queue::new(kernel(&module, xor()), 1).unwrap();
     let operands = [pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)];
     let refused = queue.submit(operands, &words(64, 0)).unwrap_err();
-    assert!(matches!(refused.error, Error::WrongBus { port: "vulkan", memory: contigo::Bus::Sim(_) }), "{refused:?}");
+    assert!(
+        matches!(refused.error, Error::WrongBus { port: "vulkan", memory: contigo::Bus::Sim(_) }),
+        "{refused:?}"
+    );
     drop(refused);
     assert_eq!(pool.taken(), 0);
     assert_ne!(gpu.bus(), board.port().bus);

@@ -20,7 +20,11 @@ fn opened(variables: &[(&str, &Path)]) -> String {
 #[test]
 fn child() {
     if env::var_os(CHILD).is_some() {
-        println!("{:?}, {:?}", VulkanGpu::open(0).map(|gpu| gpu.facts().ordinal), VulkanGpu::count());
+        println!(
+            "{:?}, {:?}",
+            VulkanGpu::open(0).map(|gpu| gpu.facts().ordinal),
+            VulkanGpu::count()
+        );
     }
 }
 
@@ -45,5 +49,9 @@ fn a_machine_without_a_driver_says_so() {
     if said.contains("Ok(0), Ok(") {
         return skipped(TEST, "this loader looks for drivers elsewhere too");
     }
-    assert!(said.contains("VK_ERROR_INCOMPATIBLE_DRIVER") || said.contains("NotFound { what: \"Vulkan device\", among: 0 }"), "{said}");
+    assert!(
+        said.contains("VK_ERROR_INCOMPATIBLE_DRIVER")
+            || said.contains("NotFound { what: \"Vulkan device\", among: 0 }"),
+        "{said}"
+    );
 }

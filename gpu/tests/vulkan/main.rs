@@ -41,7 +41,9 @@ fn skipped(test: &str, why: &str) {
 fn is_nothing_there(error: &Error) -> bool {
     const INCOMPATIBLE_DRIVER: i32 = -9;
     match error {
-        Error::NoLibrary { .. } | Error::NotFound { .. } | Error::Argument { name: "the GPU's ordinal", value: 0, .. } => true,
+        Error::NoLibrary { .. }
+        | Error::NotFound { .. }
+        | Error::Argument { name: "the GPU's ordinal", value: 0, .. } => true,
         Error::Gpu { code, .. } => *code == INCOMPATIBLE_DRIVER,
         _ => false,
     }
@@ -49,12 +51,23 @@ fn is_nothing_there(error: &Error) -> bool {
 
 #[test]
 fn a_test_is_skipped_only_where_no_device_is() {
-    let argument = Error::Argument { name: "the GPU's ordinal", value: 0, min: 0, max: 0, multiple_of: 1 };
+    let argument =
+        Error::Argument { name: "the GPU's ordinal", value: 0, min: 0, max: 0, multiple_of: 1 };
     let gpu = |code| Error::Gpu { call: "vkCreateInstance", code, name: "" };
-    let nothing = [Error::NoLibrary { name: "", fix: "" }, Error::NotFound { what: "", among: 0.into() }, argument, gpu(-9)];
+    let nothing = [
+        Error::NoLibrary { name: "", fix: "" },
+        Error::NotFound { what: "", among: 0.into() },
+        argument,
+        gpu(-9),
+    ];
     assert!(nothing.iter().all(is_nothing_there));
-    let faults =
-        [gpu(-3), gpu(-4), Error::Contended { tries: 1 }, Error::Forked { owner_pid: 1 }, Error::Unsupported { what: "", fix: "" }];
+    let faults = [
+        gpu(-3),
+        gpu(-4),
+        Error::Contended { tries: 1 },
+        Error::Forked { owner_pid: 1 },
+        Error::Unsupported { what: "", fix: "" },
+    ];
     assert!(!faults.iter().any(is_nothing_there));
 }
 

@@ -23,7 +23,11 @@ use std::{os::fd::OwnedFd, ptr::NonNull};
 
 /// A shader writes `0..` XOR 1 into memory that was imported, and it is read by the pointer that
 /// the backend had before.
-fn the_same_bytes<B: Backend + 'static>(gpu: &'static VulkanGpu, queue: &mut Queue<VulkanKernel>, backend: B) {
+fn the_same_bytes<B: Backend + 'static>(
+    gpu: &'static VulkanGpu,
+    queue: &mut Queue<VulkanKernel>,
+    backend: B,
+) {
     let Mapping { cpu, len_bytes, .. } = backend.mapping();
     let imported = VulkanMemory::import(gpu, backend).unwrap();
     let mapping = imported.mapping();
@@ -35,7 +39,8 @@ fn the_same_bytes<B: Backend + 'static>(gpu: &'static VulkanGpu, queue: &mut Que
     let [mut input, output] = [(); 2].map(|()| region.alloc(4_096, gpu.align()).unwrap());
     input.view_mut::<u32>().unwrap().iter_mut().zip(0..).for_each(|(word, value)| *word = value);
     let words = Launch::of(16, 64).with(&[1_024, 1]);
-    let [input, output] = queue.run([input.to_device(..), output.from_device(..)], &words, LIMIT).unwrap().buffers;
+    let [input, output] =
+        queue.run([input.to_device(..), output.from_device(..)], &words, LIMIT).unwrap().buffers;
     // SAFETY: no code writes while the buffer is the CPU's.
     let seen = |at| unsafe { cpu.cast::<u32>().add(at).read_volatile() };
     for index in 0..1_024_u32 {
@@ -47,7 +52,9 @@ fn the_same_bytes<B: Backend + 'static>(gpu: &'static VulkanGpu, queue: &mut Que
 
 #[test]
 fn an_import_is_the_very_same_bytes() {
-    let Some((gpu, module)) = with_shader("memory::an_import_is_the_very_same_bytes", XOR) else { return };
+    let Some((gpu, module)) = with_shader("memory::an_import_is_the_very_same_bytes", XOR) else {
+        return;
+    };
     let mut queue = Queue::new(kernel(&module, xor()), 1).unwrap();
     the_same_bytes(gpu, &mut queue, Pages::new(1).unwrap());
     let board = SimBoard::new(1);
@@ -56,18 +63,26 @@ fn an_import_is_the_very_same_bytes() {
     the_same_bytes(gpu, &mut queue, VulkanMemory::allocate(gpu, 64 << 10).unwrap());
     match HugeTlb::new(2 << 20) {
         Ok(huge) => the_same_bytes(gpu, &mut queue, huge),
-        Err(error) => skipped("memory::an_import_is_the_very_same_bytes, of a huge page", &error.to_string()),
+        Err(error) => {
+            skipped("memory::an_import_is_the_very_same_bytes, of a huge page", &error.to_string())
+        }
     }
 }
 
 #[test]
 fn a_block_s_address_is_its_own_and_is_used_again_when_it_is_free() {
-    let Some(gpu) = gpu("memory::a_block_s_address_is_its_own_and_is_used_again_when_it_is_free") else { return };
+    let Some(gpu) = gpu("memory::a_block_s_address_is_its_own_and_is_used_again_when_it_is_free")
+    else {
+        return;
+    };
     let [one, two] = [(); 2].map(|()| VulkanMemory::allocate(gpu, 1).unwrap());
     let (first, second) = (one.mapping(), two.mapping());
     assert!(matches!((first.base, first.bus), (BaseAddr::Dev(_), Bus::Objects(_))));
     assert_ne!(first.base, second.base);
-    assert_eq!((first.len_bytes, one.name(), gpu.port().name), (Pages::GRANULE_BYTES, "vulkan", "vulkan"));
+    assert_eq!(
+        (first.len_bytes, one.name(), gpu.port().name),
+        (Pages::GRANULE_BYTES, "vulkan", "vulkan")
+    );
     // SAFETY: so many bytes are mapped, and no code writes.
     assert!((0..first.len_bytes).all(|at| unsafe { first.cpu.add(at).read_volatile() } == 0));
     for _ in 0..600 {
@@ -92,10 +107,18 @@ unsafe impl<B: Backend> Backend for Part<B> {
         // SAFETY: `skip` is inside the block.
         Mapping { cpu: unsafe { whole.cpu.add(self.skip) }, len_bytes: self.len_bytes, ..whole }
     }
-    unsafe fn sync_for_device(&self, _: std::ops::Range<usize>, _: contigo::Direction) -> contigo::Result<()> {
+    unsafe fn sync_for_device(
+        &self,
+        _: std::ops::Range<usize>,
+        _: contigo::Direction,
+    ) -> contigo::Result<()> {
         Ok(())
     }
-    unsafe fn sync_for_cpu(&self, _: std::ops::Range<usize>, _: contigo::Direction) -> contigo::Result<()> {
+    unsafe fn sync_for_cpu(
+        &self,
+        _: std::ops::Range<usize>,
+        _: contigo::Direction,
+    ) -> contigo::Result<()> {
         Ok(())
     }
 }
@@ -106,14 +129,23 @@ fn what_is_misaligned_comes_back_unharmed() {
     let align = gpu.facts().min_imported_host_pointer_alignment;
     let step = usize::try_from(align).unwrap();
     let part = |skip, len_bytes| Part { whole: Pages::new(8 * step).unwrap(), skip, len_bytes };
-    for (skip, len_bytes) in [(64, step), (step / 2, step), (0, step + 64), (0, step / 2), (step, 64)] {
-        let (error, returned) = VulkanMemory::import(gpu, part(skip, len_bytes)).unwrap_err().into_parts();
+    for (skip, len_bytes) in
+        [(64, step), (step / 2, step), (0, step + 64), (0, step / 2), (step, 64)]
+    {
+        let (error, returned) =
+            VulkanMemory::import(gpu, part(skip, len_bytes)).unwrap_err().into_parts();
         let addr = returned.mapping().cpu.as_ptr().addr() as u64;
         let expected = if skip % step != 0 {
             Error::Misaligned { addr, align_bytes: step }
         } else {
             let max = gpu.facts().max_allocation_bytes;
-            Error::Argument { name: "len_bytes", value: len_bytes as u64, min: align, max, multiple_of: align }
+            Error::Argument {
+                name: "len_bytes",
+                value: len_bytes as u64,
+                min: align,
+                max,
+                multiple_of: align,
+            }
         };
         assert_eq!(error, expected);
         assert_eq!((returned.skip, returned.len_bytes), (skip, len_bytes));
@@ -122,7 +154,10 @@ fn what_is_misaligned_comes_back_unharmed() {
     }
     // At whole pages it is taken.
     drop(VulkanMemory::import(gpu, part(step, 2 * step)).unwrap());
-    assert!(matches!(VulkanMemory::allocate(gpu, 0), Err(Error::Argument { name: "len_bytes", .. })));
+    assert!(matches!(
+        VulkanMemory::allocate(gpu, 0),
+        Err(Error::Argument { name: "len_bytes", .. })
+    ));
 }
 
 /// A backend that lies: no byte of it is there. A driver that pins pages refuses it at the import,
@@ -130,7 +165,10 @@ fn what_is_misaligned_comes_back_unharmed() {
 /// documentation of `import` says: it takes the pointer, and nothing touches it here.
 #[test]
 fn a_pointer_to_nothing_is_refused_or_taken_and_never_touched() {
-    let Some(gpu) = gpu("memory::a_pointer_to_nothing_is_refused_or_taken_and_never_touched") else { return };
+    let Some(gpu) = gpu("memory::a_pointer_to_nothing_is_refused_or_taken_and_never_touched")
+    else {
+        return;
+    };
     struct Nothing(NonNull<u8>);
     // SAFETY: it lies, and no code reads, writes or runs a job in it.
     unsafe impl Backend for Nothing {
@@ -140,10 +178,18 @@ fn a_pointer_to_nothing_is_refused_or_taken_and_never_touched() {
         fn mapping(&self) -> Mapping {
             Mapping { cpu: self.0, ..Pages::new(1).unwrap().mapping() }
         }
-        unsafe fn sync_for_device(&self, _: std::ops::Range<usize>, _: contigo::Direction) -> contigo::Result<()> {
+        unsafe fn sync_for_device(
+            &self,
+            _: std::ops::Range<usize>,
+            _: contigo::Direction,
+        ) -> contigo::Result<()> {
             Ok(())
         }
-        unsafe fn sync_for_cpu(&self, _: std::ops::Range<usize>, _: contigo::Direction) -> contigo::Result<()> {
+        unsafe fn sync_for_cpu(
+            &self,
+            _: std::ops::Range<usize>,
+            _: contigo::Direction,
+        ) -> contigo::Result<()> {
             Ok(())
         }
     }
@@ -152,14 +198,25 @@ fn a_pointer_to_nothing_is_refused_or_taken_and_never_touched() {
     // SAFETY: as above.
     unsafe impl Sync for Nothing {}
     // SAFETY: pages that no code may touch, at an address of the kernel's choice.
-    let mapped =
-        unsafe { libc::mmap(std::ptr::null_mut(), Pages::GRANULE_BYTES, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
+    let mapped = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            Pages::GRANULE_BYTES,
+            libc::PROT_NONE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
     assert_ne!(mapped, libc::MAP_FAILED);
     let taken = VulkanMemory::import(gpu, Nothing(NonNull::new(mapped.cast()).unwrap()));
     if gpu.facts().driver_name == "llvmpipe" {
         assert!(taken.is_ok());
     } else if let Err(refused) = taken {
-        assert!(matches!(refused.error, Error::Gpu { .. } | Error::Unsupported { .. }), "{refused:?}");
+        assert!(
+            matches!(refused.error, Error::Gpu { .. } | Error::Unsupported { .. }),
+            "{refused:?}"
+        );
     }
 }
 
@@ -183,10 +240,19 @@ fn a_dma_buf_is_taken_where_the_driver_can() {
     if gpu.facts().has_dma_buf {
         // The kernel has no such dma-buf here: its error comes first.
         assert_eq!(refused.error, Error::Os { call: "export", errno: 95 });
-        skipped("memory::a_dma_buf_is_taken_where_the_driver_can, a real one", "it takes u-dma-buf or a dma-heap");
+        skipped(
+            "memory::a_dma_buf_is_taken_where_the_driver_can, a real one",
+            "it takes u-dma-buf or a dma-heap",
+        );
     } else {
-        assert!(matches!(refused.error, Error::Unsupported { what, .. } if what.contains("VK_EXT_external_memory_dma_buf")), "{refused:?}");
-        skipped("memory::a_dma_buf_is_taken_where_the_driver_can", "this driver lacks VK_EXT_external_memory_dma_buf");
+        assert!(
+            matches!(refused.error, Error::Unsupported { what, .. } if what.contains("VK_EXT_external_memory_dma_buf")),
+            "{refused:?}"
+        );
+        skipped(
+            "memory::a_dma_buf_is_taken_where_the_driver_can",
+            "this driver lacks VK_EXT_external_memory_dma_buf",
+        );
     }
     assert_eq!(refused.into_returned().mapping().len_bytes, Pages::GRANULE_BYTES);
 }
@@ -212,10 +278,15 @@ fn names_open_the_device_and_its_memory() {
     contigo::names::provide(&contigo_gpu::vulkan::KIND).unwrap();
     let device = "vulkan:0".parse::<DeviceName>().unwrap().open().unwrap();
     assert_eq!(device.port().map(|port| (port.name, port.bus)), Some(("vulkan", gpu.bus())));
-    let region = Region::new(device.memory(&"vulkan".parse::<MemoryName>().unwrap(), 1 << 20).unwrap()).unwrap();
+    let region =
+        Region::new(device.memory(&"vulkan".parse::<MemoryName>().unwrap(), 1 << 20).unwrap())
+            .unwrap();
     assert_eq!((region.name(), region.len_bytes()), ("vulkan", 1 << 20));
     let none = "vulkan:4000000000".parse::<DeviceName>().unwrap().open().map(drop).unwrap_err();
-    assert!(matches!(none, Error::Argument { name: "the GPU's ordinal", value: 4_000_000_000, .. }), "{none:?}");
+    assert!(
+        matches!(none, Error::Argument { name: "the GPU's ordinal", value: 4_000_000_000, .. }),
+        "{none:?}"
+    );
 }
 
 /// A tensor of it is the buffer, with its offset beside it; folded in, it would be another handle.
@@ -229,10 +300,15 @@ fn a_tensor_is_the_buffer_and_keeps_its_offset() {
     let [_first, second] = [(); 2].map(|()| region.alloc(4096, gpu.align()).unwrap());
     // SAFETY: no device receives its address.
     let buf = unsafe { second.hand_over(&gpu.port(), 64, .., Direction::ToDevice).unwrap() };
-    let spec = TensorSpec { read_only: true, ..TensorSpec::new(DataType::U32, Shape::new(&[64]).unwrap()) };
+    let spec = TensorSpec {
+        read_only: true,
+        ..TensorSpec::new(DataType::U32, Shape::new(&[64]).unwrap())
+    };
     let refused = TENSORS.lend(buf, &spec).unwrap_err();
     assert_eq!(refused.error, Error::Tensor { rule: TensorRule::Handle, found: 4096, need: 0 });
-    let mut lent = TENSORS.lend(refused.into_returned(), &TensorSpec { offset: ByteOffset::Kept, ..spec }).unwrap();
+    let mut lent = TENSORS
+        .lend(refused.into_returned(), &TensorSpec { offset: ByteOffset::Kept, ..spec })
+        .unwrap();
     let tensor = lent.tensor().unwrap();
     // SAFETY: valid until the deleter is called, which this test does once, as the consumer.
     unsafe {

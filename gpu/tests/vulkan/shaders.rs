@@ -67,12 +67,20 @@ void main() { data[gl_LocalInvocationIndex] = 1; }";
 /// `xor(from, to, count, key)`: `count` words of each.
 pub(crate) fn xor() -> Signature {
     let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
-    Signature::new("xor", &[from, to, Words(1), Words(1)]).unwrap().sized(0, 4, &[0]).unwrap().sized(1, 4, &[0]).unwrap()
+    Signature::new("xor", &[from, to, Words(1), Words(1)])
+        .unwrap()
+        .sized(0, 4, &[0])
+        .unwrap()
+        .sized(1, 4, &[0])
+        .unwrap()
 }
 
 /// `scale(data, count, by)`.
 pub(crate) fn scale() -> Signature {
-    Signature::new("scale", &[Operand(OperandSpec::in_out()), Words(1), Words(1)]).unwrap().sized(0, 4, &[0]).unwrap()
+    Signature::new("scale", &[Operand(OperandSpec::in_out()), Words(1), Words(1)])
+        .unwrap()
+        .sized(0, 4, &[0])
+        .unwrap()
 }
 
 /// SPIR-V, or why there is none here.
@@ -85,7 +93,10 @@ pub(crate) fn compiled_for(version: &str, glsl: &str) -> Result<Vec<u8>, String>
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let (from, to) = (folder.path().join("shader.comp"), folder.path().join("shader.spv"));
     fs::write(&from, glsl).map_err(|error| error.to_string())?;
-    let compiler = Command::new("glslangValidator").args(["-V", "--target-env", version, "-o"]).args([&to, &from]).output();
+    let compiler = Command::new("glslangValidator")
+        .args(["-V", "--target-env", version, "-o"])
+        .args([&to, &from])
+        .output();
     let said = compiler.map_err(|_| "glslangValidator is not installed".to_owned())?;
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stdout));
     fs::read(to).map_err(|error| error.to_string())

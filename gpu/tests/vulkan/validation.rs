@@ -13,8 +13,11 @@ use std::{
 
 const LAYER: &str = "VK_LAYER_KHRONOS_validation";
 /// Where the loader looks for layers that the system installed.
-const FOLDERS: [&str; 3] =
-    ["/usr/share/vulkan/explicit_layer.d", "/etc/vulkan/explicit_layer.d", "/usr/local/share/vulkan/explicit_layer.d"];
+const FOLDERS: [&str; 3] = [
+    "/usr/share/vulkan/explicit_layer.d",
+    "/etc/vulkan/explicit_layer.d",
+    "/usr/local/share/vulkan/explicit_layer.d",
+];
 /// The layer's own checks are on by default; these are beside them.
 const CHECKS: &str = "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT";
 /// Set in the child that does something wrong.
@@ -32,32 +35,52 @@ fn the_validation_layer_finds_nothing_wrong() {
     // The layer is loaded, and tells what is wrong in these words.
     let (_, said) = under_the_layer(&["--exact", "validation::child"], Some(VIOLATES));
     let told = wrong(&said);
-    assert!(told.iter().any(|line| line.contains("VUID-VkBufferCreateInfo-size-00912")), "the layer is installed, and says only: {said}");
+    assert!(
+        told.iter().any(|line| line.contains("VUID-VkBufferCreateInfo-size-00912")),
+        "the layer is installed, and says only: {said}"
+    );
 
     let (status, said) = under_the_layer(&["jobs::", "memory::", "refused::"], None);
     let told = wrong(&said);
     assert!(told.is_empty(), "{told:#?}");
-    assert!(status.success() && said.contains("test jobs::a_chain_stays_with_the_device ... ok"), "{said}");
+    assert!(
+        status.success() && said.contains("test jobs::a_chain_stays_with_the_device ... ok"),
+        "{said}"
+    );
 }
 
 /// This program's tests under the layer, and all that they say.
 fn under_the_layer(tests: &[&str], variable: Option<&str>) -> (ExitStatus, String) {
     let mut child = Command::new(env::current_exe().unwrap());
     child.args(tests).args(["--nocapture", "--test-threads=1"]);
-    child.env("VK_INSTANCE_LAYERS", LAYER).env("VK_LAYER_ENABLES", CHECKS).envs(variable.map(|name| (name, "1")));
+    child
+        .env("VK_INSTANCE_LAYERS", LAYER)
+        .env("VK_LAYER_ENABLES", CHECKS)
+        .envs(variable.map(|name| (name, "1")));
     let output = child.output().unwrap();
-    (output.status, [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat())
+    (
+        output.status,
+        [output.stdout, output.stderr]
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .concat(),
+    )
 }
 
 /// The lines in which the layer tells of a violation.
 fn wrong(said: &str) -> Vec<&str> {
-    said.lines().filter(|line| ["Validation Error", "VUID-", "SYNC-HAZARD"].iter().any(|word| line.contains(word))).collect()
+    said.lines()
+        .filter(|line| {
+            ["Validation Error", "VUID-", "SYNC-HAZARD"].iter().any(|word| line.contains(word))
+        })
+        .collect()
 }
 
 /// Does a manifest in this folder name the layer? Its file's name differs from system to system.
 fn is_there(folder: &str) -> bool {
     let files = Path::new(folder).read_dir().into_iter().flatten().flatten();
-    files.filter_map(|file| std::fs::read_to_string(file.path()).ok()).any(|text| text.contains(LAYER))
+    files
+        .filter_map(|file| std::fs::read_to_string(file.path()).ok())
+        .any(|text| text.contains(LAYER))
 }
 
 /// The child, which makes a buffer of no bytes: nothing where it is not one.
@@ -71,10 +94,21 @@ fn child() {
     unsafe {
         let entry = Entry::load().unwrap();
         let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_1);
-        let instance = entry.create_instance(&vk::InstanceCreateInfo::default().application_info(&application), None).unwrap();
+        let instance = entry
+            .create_instance(
+                &vk::InstanceCreateInfo::default().application_info(&application),
+                None,
+            )
+            .unwrap();
         let physical = instance.enumerate_physical_devices().unwrap()[0];
         let queues = [vk::DeviceQueueCreateInfo::default().queue_priorities(&[1.0])];
-        let device = instance.create_device(physical, &vk::DeviceCreateInfo::default().queue_create_infos(&queues), None).unwrap();
+        let device = instance
+            .create_device(
+                physical,
+                &vk::DeviceCreateInfo::default().queue_create_infos(&queues),
+                None,
+            )
+            .unwrap();
         let nothing = vk::BufferCreateInfo::default().usage(vk::BufferUsageFlags::STORAGE_BUFFER);
         let _ = device.create_buffer(&nothing, None);
     }

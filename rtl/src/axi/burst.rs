@@ -43,7 +43,13 @@ impl Burst {
         };
         let asked_bytes = 1_u64 << (address.size & 7);
         let beat_bytes = asked_bytes.min(bus_bytes as u64);
-        let burst = Self { id: address.id, addr, beats: (address.len & 0xFF) as usize + 1, beat_bytes, kind };
+        let burst = Self {
+            id: address.id,
+            addr,
+            beats: (address.len & 0xFF) as usize + 1,
+            beat_bytes,
+            kind,
+        };
         let breach = if address.burst > 2 {
             Some(Breach::ReservedBurst { addr, burst: address.burst })
         } else if asked_bytes > bus_bytes as u64 {
@@ -60,11 +66,15 @@ impl Burst {
         match kind {
             BurstKind::Incr => {
                 let end = (addr & !(beat_bytes - 1)).wrapping_add(self.bytes());
-                (addr >> 12 != end.wrapping_sub(1) >> 12).then_some(Breach::Crosses4KiB { addr, bytes: self.bytes() })
+                (addr >> 12 != end.wrapping_sub(1) >> 12)
+                    .then_some(Breach::Crosses4KiB { addr, bytes: self.bytes() })
             }
             BurstKind::Fixed => (beats > 16).then_some(Breach::BurstLength { addr, beats }),
-            BurstKind::Wrap if ![2, 4, 8, 16].contains(&beats) => Some(Breach::BurstLength { addr, beats }),
-            BurstKind::Wrap => (!addr.is_multiple_of(beat_bytes)).then_some(Breach::WrapUnaligned { addr, beat_bytes }),
+            BurstKind::Wrap if ![2, 4, 8, 16].contains(&beats) => {
+                Some(Breach::BurstLength { addr, beats })
+            }
+            BurstKind::Wrap => (!addr.is_multiple_of(beat_bytes))
+                .then_some(Breach::WrapUnaligned { addr, beat_bytes }),
         }
     }
 
@@ -127,7 +137,10 @@ mod tests {
     #[test]
     fn beats_are_where_the_manual_has_them() {
         use BurstKind::{Fixed, Incr, Wrap};
-        assert_eq!(seen(burst(0, 5, 1, Incr), 4), [(0, 0..1), (0, 1..2), (0, 2..3), (0, 3..4), (4, 0..1)]);
+        assert_eq!(
+            seen(burst(0, 5, 1, Incr), 4),
+            [(0, 0..1), (0, 1..2), (0, 2..3), (0, 3..4), (4, 0..1)]
+        );
         assert_eq!(seen(burst(4, 3, 4, Incr), 8), [(0, 4..8), (8, 0..4), (8, 4..8)]);
         assert_eq!(seen(burst(0x01, 3, 4, Incr), 4), [(0, 1..4), (4, 0..4), (8, 0..4)]);
         assert_eq!(seen(burst(0x07, 3, 4, Incr), 8), [(0, 7..8), (8, 0..4), (8, 4..8)]);
@@ -137,6 +150,9 @@ mod tests {
 
     #[test]
     fn a_bus_of_64_lanes_has_as_many_strobes() {
-        assert_eq!((strobes(&(0..64)), strobes(&(63..64)), strobes(&(4..8))), (u64::MAX, 1 << 63, 0xF0));
+        assert_eq!(
+            (strobes(&(0..64)), strobes(&(63..64)), strobes(&(4..8))),
+            (u64::MAX, 1 << 63, 0xF0)
+        );
     }
 }

@@ -90,7 +90,12 @@ impl LiteMaster {
             return;
         }
         let mut later = || if self.config.stalls > 0 { bus.rng().u8(..APART_CYCLES) } else { 0 };
-        self.access = Some(Access { offset, value, address_in: Some(later()), data_in: value.map(|_| later()) });
+        self.access = Some(Access {
+            offset,
+            value,
+            address_in: Some(later()),
+            data_in: value.map(|_| later()),
+        });
         self.after_valid = self.config.stalls > 0 && bus.rng().bool();
         self.answer = None;
     }
@@ -108,8 +113,14 @@ impl LiteMaster {
 
     /// The core's inputs.
     pub fn drive(&mut self, input: &mut LiteIn, bus: &mut SimBus<'_>) {
-        let mut ready = |asked: bool| u32::from(!bus.strikes(self.config.stalls) && (asked || !self.after_valid));
-        *input = LiteIn { bready: ready(self.asked[0]), rready: ready(self.asked[1]), ..LiteIn::default() };
+        let mut ready = |asked: bool| {
+            u32::from(!bus.strikes(self.config.stalls) && (asked || !self.after_valid))
+        };
+        *input = LiteIn {
+            bready: ready(self.asked[0]),
+            rready: ready(self.asked[1]),
+            ..LiteIn::default()
+        };
         let Some(access) = &mut self.access else { return };
         let comes = |cycles: &mut Option<u8>| {
             let now = *cycles == Some(0);
@@ -136,8 +147,11 @@ impl LiteMaster {
         self.asked = [out.bvalid & !input.bready == 1, out.rvalid & !input.rready == 1];
         found(self.b.see(out.bvalid, input.bready, out.bresp));
         found(self.r.see(out.rvalid, input.rready, (out.rdata, out.rresp)));
-        let is_asked = |write: bool| self.access.is_some_and(|access| access.is_asked() && access.value.is_some() == write);
-        let answers = [(Channel::B, out.bvalid, is_asked(true)), (Channel::R, out.rvalid, is_asked(false))];
+        let is_asked = |write: bool| {
+            self.access.is_some_and(|access| access.is_asked() && access.value.is_some() == write)
+        };
+        let answers =
+            [(Channel::B, out.bvalid, is_asked(true)), (Channel::R, out.rvalid, is_asked(false))];
         for ((channel, valid, asked), told) in answers.into_iter().zip(&mut self.stray) {
             let stray = valid == 1 && !asked;
             found((stray && !*told).then_some(Breach::Unasked { channel }));
@@ -145,9 +159,16 @@ impl LiteMaster {
         }
         let Some(access) = &mut self.access else { return };
         let write = access.value.is_some();
-        let (answered, response) = if write { (out.bvalid & input.bready, out.bresp) } else { (out.rvalid & input.rready, out.rresp) };
+        let (answered, response) = if write {
+            (out.bvalid & input.bready, out.bresp)
+        } else {
+            (out.rvalid & input.rready, out.rresp)
+        };
         if access.is_asked() && answered == 1 {
-            found((response != 0).then_some(Breach::RegisterError { offset: access.offset, response }));
+            found(
+                (response != 0)
+                    .then_some(Breach::RegisterError { offset: access.offset, response }),
+            );
             self.answer = Some(if write { 0 } else { out.rdata });
             self.access = None;
         } else {
@@ -165,7 +186,10 @@ impl LiteMaster {
 
     /// The reset line was pulled. `out` is how the core is in reset.
     pub fn reset(&mut self, now: u64, out: &LiteOut, findings: &mut Findings) {
-        for (channel, _) in [(Channel::B, out.bvalid), (Channel::R, out.rvalid)].into_iter().filter(|(_, valid)| *valid == 1) {
+        for (channel, _) in [(Channel::B, out.bvalid), (Channel::R, out.rvalid)]
+            .into_iter()
+            .filter(|(_, valid)| *valid == 1)
+        {
             findings.add(now, None, Breach::ValidInReset { channel });
         }
         *self = Self::new(self.config);

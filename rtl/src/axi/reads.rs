@@ -1,7 +1,8 @@
 //! The read half of memory: AR and R.
 
 use super::{
-    Breach, Burst, Channel, Landing, cycle::Cycle, fate::Fate, habits::Habits, order, ready::Ready, watch::Patience, watch::Watch,
+    Breach, Burst, Channel, Landing, cycle::Cycle, fate::Fate, habits::Habits, order, ready::Ready,
+    watch::Patience, watch::Watch,
 };
 use crate::ports::{AxiAddress, AxiIn, AxiOut, DATA_WORDS};
 use contigo::DevAddr;
@@ -63,9 +64,12 @@ impl Reads {
     pub(super) fn drive(&mut self, input: &mut AxiIn, cycle: &mut Cycle<'_, '_>) {
         let habits = *self.habits.get_or_insert_with(|| Habits::draw(cycle.config, cycle.bus));
         let room = self.queue.len() < cycle.config.outstanding;
-        input.arready = self.address_ready.drive(room, habits.ready_after_valid(cycle.config), cycle);
+        input.arready =
+            self.address_ready.drive(room, habits.ready_after_valid(cycle.config), cycle);
         if self.offered.is_none() && !self.queue.is_empty() && !cycle.stalls() {
-            self.offered = self.choose(cycle).and_then(|place| Some((place, self.queue.get(place)?.beat(cycle))));
+            self.offered = self
+                .choose(cycle)
+                .and_then(|place| Some((place, self.queue.get(place)?.beat(cycle))));
         }
         input.rvalid = u32::from(self.offered.is_some());
         if let Some((place, (data, response))) = &self.offered
@@ -78,7 +82,8 @@ impl Reads {
 
     /// The place of the burst whose beat goes next.
     fn choose(&self, cycle: &mut Cycle<'_, '_>) -> Option<usize> {
-        let begun = self.queue.iter().position(|read| read.taken > 0).filter(|_| !cycle.config.interleaves);
+        let begun =
+            self.queue.iter().position(|read| read.taken > 0).filter(|_| !cycle.config.interleaves);
         begun.or_else(|| {
             let bursts = self.queue.iter().map(|read| (read.burst.id, read.due));
             order::next(bursts, cycle.now, cycle.config.reorders, cycle.bus)
@@ -86,7 +91,10 @@ impl Reads {
     }
 
     pub(super) fn take(&mut self, input: &AxiIn, out: &AxiOut, cycle: &mut Cycle<'_, '_>) {
-        let breaches = [self.address.see(out.ar.valid, input.arready, out.ar), self.address_ready.see(out.ar.valid, input.arready)];
+        let breaches = [
+            self.address.see(out.ar.valid, input.arready, out.ar),
+            self.address_ready.see(out.ar.valid, input.arready),
+        ];
         breaches.into_iter().for_each(|breach| cycle.found(breach));
         if input.rvalid & out.rready == 1
             && let Some((place, (_, response))) = self.offered.take()
@@ -103,8 +111,13 @@ impl Reads {
         }
         let waits = self.offered.map(|(place, _)| place);
         if self.ready.is_over(waits.is_some(), cycle.config.patience_cycles) {
-            let addr = waits.and_then(|place| self.queue.get(place)).map_or(0, |read| read.burst.addr);
-            cycle.found(Some(Breach::AnswerNotTaken { channel: Channel::R, addr, cycles: cycle.config.patience_cycles }));
+            let addr =
+                waits.and_then(|place| self.queue.get(place)).map_or(0, |read| read.burst.addr);
+            cycle.found(Some(Breach::AnswerNotTaken {
+                channel: Channel::R,
+                addr,
+                cycles: cycle.config.patience_cycles,
+            }));
         }
         if out.ar.valid & input.arready == 1 {
             let read = Read::accept(&out.ar, cycle);

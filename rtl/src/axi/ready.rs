@@ -29,7 +29,12 @@ impl Ready {
 
     /// The core's input, where memory has room. `after_valid`: memory waits for valid. A channel
     /// that is silent for half of the patience sees a ready now and then all the same.
-    pub(super) fn drive(&mut self, room: bool, after_valid: bool, cycle: &mut Cycle<'_, '_>) -> u32 {
+    pub(super) fn drive(
+        &mut self,
+        room: bool,
+        after_valid: bool,
+        cycle: &mut Cycle<'_, '_>,
+    ) -> u32 {
         let can = room && !cycle.stalls();
         let waits = after_valid && !self.asked && self.led < MOST_LED;
         let silent = waits && can && self.silent_cycles >= cycle.config.patience_cycles / 2;
@@ -47,6 +52,7 @@ impl Ready {
         }
         self.asked = valid == 1 && ready == 0;
         self.silent_cycles = if valid == 1 { 0 } else { self.silent_cycles.saturating_add(1) };
-        (led < MOST_LED && self.led == MOST_LED).then_some(Breach::ValidWaitsForReady { channel: self.channel, times: MOST_LED })
+        (led < MOST_LED && self.led == MOST_LED)
+            .then_some(Breach::ValidWaitsForReady { channel: self.channel, times: MOST_LED })
     }
 }

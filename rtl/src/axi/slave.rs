@@ -1,6 +1,9 @@
 //! Memory behind a core's AXI4 master: the simulated board's, with the board's faults.
 
-use super::{Breach, Channel, Findings, SlaveConfig, SlaveCounts, cycle::Cycle, fate::Fates, reads::Reads, writes::Writes};
+use super::{
+    Breach, Channel, Findings, SlaveConfig, SlaveCounts, cycle::Cycle, fate::Fates, reads::Reads,
+    writes::Writes,
+};
 use crate::ports::{AxiIn, AxiOut};
 use contigo::sim::SimBus;
 
@@ -26,7 +29,15 @@ impl AxiSlave {
     pub fn new(master: usize, data_bits: u32, config: SlaveConfig) -> Self {
         let bus_bytes = (data_bits as usize / 8).clamp(4, 64);
         let (counts, fates) = (SlaveCounts::default(), Fates::default());
-        Self { master, bus_bytes, config, counts, fates, reads: Reads::new(), writes: Writes::new() }
+        Self {
+            master,
+            bus_bytes,
+            config,
+            counts,
+            fates,
+            reads: Reads::new(),
+            writes: Writes::new(),
+        }
     }
 
     /// The number of its master among the core's ports.
@@ -65,18 +76,49 @@ impl AxiSlave {
     }
 
     /// The core's inputs in cycle `now`.
-    pub fn drive(&mut self, now: u64, input: &mut AxiIn, findings: &mut Findings, bus: &mut SimBus<'_>) {
+    pub fn drive(
+        &mut self,
+        now: u64,
+        input: &mut AxiIn,
+        findings: &mut Findings,
+        bus: &mut SimBus<'_>,
+    ) {
         *input = AxiIn::default();
         let Self { master, bus_bytes, config, counts, fates, reads, writes } = self;
-        let mut cycle = Cycle { now, master: *master, bus_bytes: *bus_bytes, config, counts, fates, findings, bus };
+        let mut cycle = Cycle {
+            now,
+            master: *master,
+            bus_bytes: *bus_bytes,
+            config,
+            counts,
+            fates,
+            findings,
+            bus,
+        };
         reads.drive(input, &mut cycle);
         writes.drive(input, &mut cycle);
     }
 
     /// The core's outputs in cycle `now`, after it has seen `input`.
-    pub fn take(&mut self, now: u64, input: &AxiIn, out: &AxiOut, findings: &mut Findings, bus: &mut SimBus<'_>) {
+    pub fn take(
+        &mut self,
+        now: u64,
+        input: &AxiIn,
+        out: &AxiOut,
+        findings: &mut Findings,
+        bus: &mut SimBus<'_>,
+    ) {
         let Self { master, bus_bytes, config, counts, fates, reads, writes } = self;
-        let mut cycle = Cycle { now, master: *master, bus_bytes: *bus_bytes, config, counts, fates, findings, bus };
+        let mut cycle = Cycle {
+            now,
+            master: *master,
+            bus_bytes: *bus_bytes,
+            config,
+            counts,
+            fates,
+            findings,
+            bus,
+        };
         reads.take(input, out, &mut cycle);
         writes.take(input, out, &mut cycle);
     }
@@ -84,7 +126,8 @@ impl AxiSlave {
     /// The reset line was pulled, the memory's too: what was under way is gone. `out` is how the
     /// core is in reset.
     pub fn reset(&mut self, now: u64, out: &AxiOut, findings: &mut Findings) {
-        let valid = [(Channel::Aw, out.aw.valid), (Channel::W, out.wvalid), (Channel::Ar, out.ar.valid)];
+        let valid =
+            [(Channel::Aw, out.aw.valid), (Channel::W, out.wvalid), (Channel::Ar, out.ar.valid)];
         for (channel, _) in valid.into_iter().filter(|(_, valid)| *valid == 1) {
             findings.add(now, Some(self.master), Breach::ValidInReset { channel });
         }

@@ -34,7 +34,14 @@ impl StreamPorts {
         let bytes = |bits: u32| (bits as usize / 8).min(BEAT_BYTES);
         let (in_bytes, out_bytes) = (bytes(shape.stream_in_bits), bytes(shape.stream_out_bits));
         let next = ([0; BEAT_BYTES], 0, false);
-        Self { stream: SimStream::new(config), stalls, in_bytes, out_bytes, next, sent: Watch::new(Channel::Stream) }
+        Self {
+            stream: SimStream::new(config),
+            stalls,
+            in_bytes,
+            out_bytes,
+            next,
+            sent: Watch::new(Channel::Stream),
+        }
     }
 
     /// The counts of the stream.
@@ -66,7 +73,9 @@ impl StreamPorts {
         if self.in_bytes > 0 {
             let (bytes, len, last) = &mut self.next;
             if *len < self.in_bytes && !*last {
-                let taken = self.stream.take(now_ns, bytes.get_mut(*len..self.in_bytes).unwrap_or_default());
+                let taken = self
+                    .stream
+                    .take(now_ns, bytes.get_mut(*len..self.in_bytes).unwrap_or_default());
                 (*len, *last) = (*len + taken.bytes, taken.last);
             }
             // Once on the wires, it stays there.
@@ -78,7 +87,8 @@ impl StreamPorts {
                     *to = u32::from_le_bytes(*from);
                 }
                 let keep = if *len < 64 { (1 << len) - 1 } else { u64::MAX };
-                (input.stream.keep, input.stream.valid, input.stream.last) = (halves(keep), 1, u32::from(*last));
+                (input.stream.keep, input.stream.valid, input.stream.last) =
+                    (halves(keep), 1, u32::from(*last));
             }
         }
         let room = self.out_bytes > 0 && self.stream.room_bytes() >= self.out_bytes;
@@ -86,7 +96,14 @@ impl StreamPorts {
     }
 
     /// The core's outputs in cycle `cycle`, after it has seen `input`.
-    pub fn take(&mut self, cycle: u64, now_ns: u64, input: &mut In, out: &Out, findings: &mut Findings) {
+    pub fn take(
+        &mut self,
+        cycle: u64,
+        now_ns: u64,
+        input: &mut In,
+        out: &Out,
+        findings: &mut Findings,
+    ) {
         if out.stream_ready == 1 && self.in_bytes > 0 {
             self.stream.trigger(now_ns);
             if input.stream.valid == 1 {
@@ -101,7 +118,11 @@ impl StreamPorts {
         if beat.valid & input.stream_ready == 1 {
             let keep = u64::from(beat.keep[0]) | u64::from(beat.keep[1]) << 32;
             let bytes = beat.data.iter().flat_map(|word| word.to_le_bytes()).take(self.out_bytes);
-            let kept: Vec<u8> = bytes.zip(0..).filter(|(_, lane)| keep >> lane & 1 == 1).map(|(byte, _)| byte).collect();
+            let kept: Vec<u8> = bytes
+                .zip(0..)
+                .filter(|(_, lane)| keep >> lane & 1 == 1)
+                .map(|(byte, _)| byte)
+                .collect();
             self.stream.give(&kept, beat.last == 1);
         }
     }

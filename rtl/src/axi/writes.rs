@@ -104,7 +104,9 @@ impl Writes {
     }
 
     pub(super) fn owed(&self) -> usize {
-        self.open.len() + self.pending.len() + usize::from(self.open.is_empty() && !self.early.is_empty())
+        self.open.len()
+            + self.pending.len()
+            + usize::from(self.open.is_empty() && !self.early.is_empty())
     }
 
     pub(super) fn oldest(&self) -> Option<u64> {
@@ -115,10 +117,16 @@ impl Writes {
         let room = self.open.len() + self.pending.len() < cycle.config.outstanding;
         let habits = *self.habits.get_or_insert_with(|| Habits::draw(cycle.config, cycle.bus));
         let after_valid = habits.ready_after_valid(cycle.config);
-        let address_in_turn = !habits.data_first(cycle.config) || self.gave_up || !self.early.is_empty();
-        let data_in_turn = !habits.address_first(cycle.config) || self.gave_up || !self.open.is_empty();
+        let address_in_turn =
+            !habits.data_first(cycle.config) || self.gave_up || !self.early.is_empty();
+        let data_in_turn =
+            !habits.address_first(cycle.config) || self.gave_up || !self.open.is_empty();
         input.awready = self.address_ready.drive(room && address_in_turn, after_valid, cycle);
-        input.wready = self.data_ready.drive(self.early.len() < MOST_EARLY && data_in_turn, after_valid, cycle);
+        input.wready = self.data_ready.drive(
+            self.early.len() < MOST_EARLY && data_in_turn,
+            after_valid,
+            cycle,
+        );
         for place in 0..self.pending.len() {
             if self.pending.get(place).is_some_and(|write| write.lands <= cycle.now) {
                 self.land(place, cycle);
@@ -128,7 +136,8 @@ impl Writes {
             let bursts = self.pending.iter().map(|write| (write.burst.id, write.due));
             if let Some(place) = order::next(bursts, cycle.now, cycle.config.reorders, cycle.bus) {
                 self.land(place, cycle);
-                self.offered = self.pending.get(place).map(|write| (place, write.burst.id, write.response));
+                self.offered =
+                    self.pending.get(place).map(|write| (place, write.burst.id, write.response));
             }
         }
         input.bvalid = u32::from(self.offered.is_some());
@@ -146,7 +155,11 @@ impl Writes {
     }
 
     pub(super) fn take(&mut self, input: &AxiIn, out: &AxiOut, cycle: &mut Cycle<'_, '_>) {
-        let beat = Beat { data: out.wdata, strobes: u64::from(out.wstrb[0]) | u64::from(out.wstrb[1]) << 32, last: out.wlast == 1 };
+        let beat = Beat {
+            data: out.wdata,
+            strobes: u64::from(out.wstrb[0]) | u64::from(out.wstrb[1]) << 32,
+            last: out.wlast == 1,
+        };
         let breaches = [
             self.address.see(out.aw.valid, input.awready, out.aw),
             self.data.see(out.wvalid, input.wready, beat),
@@ -172,7 +185,8 @@ impl Writes {
             cycle.counts.write_beats += 1;
             self.early.push_back(beat);
         }
-        cycle.counts.most_writes = cycle.counts.most_writes.max(self.open.len() + self.pending.len());
+        cycle.counts.most_writes =
+            cycle.counts.most_writes.max(self.open.len() + self.pending.len());
         self.pair(cycle);
         self.look_at_the_clock(out, cycle);
     }
@@ -185,12 +199,18 @@ impl Writes {
             write.push(beat, cycle);
             let (came, beats, addr) = (write.beats.len(), write.burst.beats, write.burst.addr);
             if came < beats && !beat.last {
-                if matches!(write.moment, Moment::Beat) && !self.pending.iter().any(|other| other.burst.id == write.burst.id) {
+                if matches!(write.moment, Moment::Beat)
+                    && !self.pending.iter().any(|other| other.burst.id == write.burst.id)
+                {
                     write.land(cycle);
                 }
                 continue;
             }
-            let breach = if beat.last { Breach::LastEarly { addr, beats, came } } else { Breach::LastMissing { addr, beats } };
+            let breach = if beat.last {
+                Breach::LastEarly { addr, beats, came }
+            } else {
+                Breach::LastMissing { addr, beats }
+            };
             cycle.found((came < beats || !beat.last).then_some(breach));
             write.complete(cycle);
             self.pending.extend(self.open.pop_front());
@@ -200,24 +220,36 @@ impl Writes {
     fn look_at_the_clock(&mut self, out: &AxiOut, cycle: &mut Cycle<'_, '_>) {
         let cycles = cycle.config.patience_cycles;
         if self.answer.is_over(self.offered.is_some(), cycles) {
-            let addr = self.offered.and_then(|(place, ..)| self.pending.get(place)).map_or(0, |write| write.burst.addr);
+            let addr = self
+                .offered
+                .and_then(|(place, ..)| self.pending.get(place))
+                .map_or(0, |write| write.burst.addr);
             cycle.found(Some(Breach::AnswerNotTaken { channel: Channel::B, addr, cycles }));
         }
         let open = self.open.front().map(|write| write.burst.addr);
         if self.data_owed.is_over(open.is_some() && out.wvalid == 0, cycles) {
             cycle.found(Some(Breach::DataMissing { addr: open.unwrap_or(0), cycles }));
         }
-        if self.address_owed.is_over(open.is_none() && !self.early.is_empty() && out.aw.valid == 0, cycles) {
+        if self
+            .address_owed
+            .is_over(open.is_none() && !self.early.is_empty() && out.aw.valid == 0, cycles)
+        {
             cycle.found(Some(Breach::AddressMissing { cycles }));
         }
         let habits = self.habits.unwrap_or_default();
-        let waits = habits.data_first(cycle.config) && out.aw.valid == 1 && out.wvalid == 0 && self.owed() == 0;
+        let waits = habits.data_first(cycle.config)
+            && out.aw.valid == 1
+            && out.wvalid == 0
+            && self.owed() == 0;
         if self.data_waits.is_over(waits, cycles) {
             self.gave_up = true;
             let (burst, _) = Burst::new(&out.aw, cycle.bus_bytes);
             cycle.found(Some(Breach::DataWaitsForAddress { addr: burst.addr, cycles }));
         }
-        let waits = habits.address_first(cycle.config) && out.wvalid == 1 && out.aw.valid == 0 && self.owed() == 0;
+        let waits = habits.address_first(cycle.config)
+            && out.wvalid == 1
+            && out.aw.valid == 0
+            && self.owed() == 0;
         if self.address_waits.is_over(waits, cycles) {
             self.gave_up = true;
             cycle.found(Some(Breach::AddressWaitsForData { cycles }));
@@ -233,7 +265,16 @@ impl Write {
             (_, 1) => Moment::Between(cycle.bus.rng().u32(..1_000)),
             _ => Moment::Beat,
         };
-        Self { burst, fate, moment, beats: Vec::new(), landed: 0, response: 0, lands: u64::MAX, due: u64::MAX }
+        Self {
+            burst,
+            fate,
+            moment,
+            beats: Vec::new(),
+            landed: 0,
+            response: 0,
+            lands: u64::MAX,
+            due: u64::MAX,
+        }
     }
 
     fn push(&mut self, beat: Beat, cycle: &mut Cycle<'_, '_>) {

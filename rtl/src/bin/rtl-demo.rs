@@ -17,7 +17,10 @@ use contigo::{
 };
 use contigo_gemm8::{
     Gemm8,
-    demo::{HELD_OUT, Outcome, PIXELS, REGION_BYTES, Reference, SCORES, Task, answer, held_out, stream_through},
+    demo::{
+        HELD_OUT, Outcome, PIXELS, REGION_BYTES, Reference, SCORES, Task, answer, held_out,
+        stream_through,
+    },
 };
 use contigo_rtl::{
     RtlConfig, RtlModel,
@@ -31,7 +34,8 @@ const MACS: u64 = (PIXELS as u64 + SCORES as u64) * 32;
 const JOB_TIMEOUT: Duration = Duration::from_millis(100);
 /// The cores that have the demo's network.
 const DEVICES: [&str; 3] = ["rtl:gemm8", "rtl:nngen", "rtl:nngen_gated"];
-const USAGE: &str = "usage: rtl-demo [--device NAME] [--images N] [--seed S] [--trace FILE.vcd] [--json]";
+const USAGE: &str =
+    "usage: rtl-demo [--device NAME] [--images N] [--seed S] [--trace FILE.vcd] [--json]";
 
 /// The run that was asked for.
 struct Asked {
@@ -58,7 +62,11 @@ fn main() -> ExitCode {
             } else {
                 ran.print(&asked);
             }
-            if ran.wrong_scores == 0 && ran.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+            if ran.wrong_scores == 0 && ran.findings.is_empty() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
         }
         Err(error) => {
             eprintln!("rtl-demo: {error}");
@@ -68,7 +76,8 @@ fn main() -> ExitCode {
 }
 
 fn asked() -> Result<Asked, Box<dyn Error>> {
-    let mut asked = Asked { device: DEVICES[0], images: HELD_OUT, setting: Setting::calm(1), json: false };
+    let mut asked =
+        Asked { device: DEVICES[0], images: HELD_OUT, setting: Setting::calm(1), json: false };
     let mut words = env::args().skip(1);
     while let Some(word) = words.next() {
         if word == "--json" {
@@ -82,13 +91,23 @@ fn asked() -> Result<Asked, Box<dyn Error>> {
         match word.as_str() {
             "--device" => {
                 let known = DEVICES.into_iter().find(|known| *known == value);
-                asked.device = known.ok_or_else(|| format!("--device {value}: no such device; there are {}", DEVICES.join(", ")))?;
+                asked.device = known.ok_or_else(|| {
+                    format!("--device {value}: no such device; there are {}", DEVICES.join(", "))
+                })?;
             }
-            "--images" => match value.parse() {
-                Ok(images) if (1..=HELD_OUT).contains(&images) => asked.images = images,
-                _ => return Err(format!("--images {value}: write a number from 1 to {HELD_OUT}, the held-out images").into()),
-            },
-            "--seed" => asked.setting.seed = value.parse().map_err(|_| format!("--seed {value}: write a number"))?,
+            "--images" => {
+                match value.parse() {
+                    Ok(images) if (1..=HELD_OUT).contains(&images) => asked.images = images,
+                    _ => return Err(format!(
+                        "--images {value}: write a number from 1 to {HELD_OUT}, the held-out images"
+                    )
+                    .into()),
+                }
+            }
+            "--seed" => {
+                asked.setting.seed =
+                    value.parse().map_err(|_| format!("--seed {value}: write a number"))?
+            }
             _ => asked.setting.trace = Some(value.into()),
         }
     }
@@ -119,10 +138,23 @@ fn products(asked: &Asked) -> Result<Ran, Box<dyn Error>> {
     // SAFETY: the core behind the window is gemm8's Verilog, and this is the only window.
     let driver = unsafe { Gemm8::open(device.window()?)? };
     let queue = Queue::new(driver, 1).map_err(|refused| refused.error)?;
-    let measured = stream_through(board.memory(REGION_BYTES)?, queue, JOB_TIMEOUT, &tasks, &mut outcomes, &AtomicUsize::new(0))?;
-    let (cycles, findings) = device.model(|model| (model.cycle(), model.findings().iter().map(ToString::to_string).collect()))?;
+    let measured = stream_through(
+        board.memory(REGION_BYTES)?,
+        queue,
+        JOB_TIMEOUT,
+        &tasks,
+        &mut outcomes,
+        &AtomicUsize::new(0),
+    )?;
+    let (cycles, findings) = device.model(|model| {
+        (model.cycle(), model.findings().iter().map(ToString::to_string).collect())
+    })?;
     Ok(Ran {
-        right: tasks.iter().zip(&outcomes).filter(|(task, outcome)| task.digit.label() == outcome.answer).count(),
+        right: tasks
+            .iter()
+            .zip(&outcomes)
+            .filter(|(task, outcome)| task.digit.label() == outcome.answer)
+            .count(),
         wrong_scores: outcomes.iter().map(|outcome| outcome.wrong_scores).sum(),
         cycles,
         jobs: measured.jobs.completed,
@@ -139,7 +171,13 @@ fn network(core: &str, asked: &Asked) -> Result<Ran, Box<dyn Error>> {
         let Some(digit) = digits.next() else { return };
         let mut pixels = [0; PIXELS];
         match digit.decode(&mut pixels).and_then(|_| reference.scores(&pixels)) {
-            Ok(expected) => wrong_scores += scores.iter().zip(&expected).filter(|(found, expected)| found != expected).count(),
+            Ok(expected) => {
+                wrong_scores += scores
+                    .iter()
+                    .zip(&expected)
+                    .filter(|(found, expected)| found != expected)
+                    .count()
+            }
             Err(error) => failed = Some(error),
         }
         right += usize::from(answer(&scores) == digit.label());
@@ -157,9 +195,19 @@ impl Ran {
         let hundredths = 100 * cycles / (images * MACS);
         println!("device        {}, 200 MHz, memory answers after 20 cycles", asked.device);
         println!("right         {right} of {images} images");
-        println!("wrong scores  {wrong_scores} of {} compared with the reference", images * SCORES as u64);
-        println!("cycles        {cycles} for {jobs} jobs, {} an image, register accesses included", cycles / images);
-        println!("cycles/MAC    {}.{:02} of {MACS} MACs an image", hundredths / 100, hundredths % 100);
+        println!(
+            "wrong scores  {wrong_scores} of {} compared with the reference",
+            images * SCORES as u64
+        );
+        println!(
+            "cycles        {cycles} for {jobs} jobs, {} an image, register accesses included",
+            cycles / images
+        );
+        println!(
+            "cycles/MAC    {}.{:02} of {MACS} MACs an image",
+            hundredths / 100,
+            hundredths % 100
+        );
         println!("bus rules     {} broken", findings.len());
         findings.iter().for_each(|finding| println!("              {finding}"));
         if let Some(path) = &asked.setting.trace {

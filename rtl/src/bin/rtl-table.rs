@@ -38,10 +38,17 @@ fn asked() -> Result<Asked, Box<dyn Error>> {
         match word.as_str() {
             "--json" => asked.json = true,
             option @ ("--jobs" | "--seed" | "--core") => {
-                let value = words.next().ok_or_else(|| format!("{option} needs a value; {USAGE}"))?;
+                let value =
+                    words.next().ok_or_else(|| format!("{option} needs a value; {USAGE}"))?;
                 match option {
-                    "--jobs" => asked.jobs = value.parse().map_err(|_| format!("--jobs {value}: write a number"))?,
-                    "--seed" => asked.seed = value.parse().map_err(|_| format!("--seed {value}: write a number"))?,
+                    "--jobs" => {
+                        asked.jobs =
+                            value.parse().map_err(|_| format!("--jobs {value}: write a number"))?
+                    }
+                    "--seed" => {
+                        asked.seed =
+                            value.parse().map_err(|_| format!("--seed {value}: write a number"))?
+                    }
                     _ => asked.core = Some(case(&value)?),
                 }
             }
@@ -54,7 +61,10 @@ fn asked() -> Result<Asked, Box<dyn Error>> {
 /// The core of this name.
 fn case(name: &str) -> Result<&'static Case, String> {
     let names = CASES.iter().map(|case| case.core).collect::<Vec<_>>().join(", ");
-    CASES.iter().find(|case| case.core == name).ok_or(format!("the table has no core {name}; it has {names}"))
+    CASES
+        .iter()
+        .find(|case| case.core == name)
+        .ok_or(format!("the table has no core {name}; it has {names}"))
 }
 
 /// Prints the rows as they come. Did nothing go wrong?
@@ -66,7 +76,9 @@ fn run(asked: &Asked) -> bool {
         println!("{}", Row::TITLES);
     }
     let mut skipped = Vec::new();
-    for case in CASES.iter().filter(|case| asked.core.map_or(case.keeps, |asked| asked.core == case.core)) {
+    for case in
+        CASES.iter().filter(|case| asked.core.map_or(case.keeps, |asked| asked.core == case.core))
+    {
         if let Some(why) = Row::skipped(case) {
             skipped.push((case.core, why));
             continue;
@@ -83,7 +95,10 @@ fn run(asked: &Asked) -> bool {
         }
     }
     if asked.json {
-        let names: Vec<_> = skipped.iter().map(|(core, why)| format!("{{\"core\":\"{core}\",\"why\":\"{why}\"}}")).collect();
+        let names: Vec<_> = skipped
+            .iter()
+            .map(|(core, why)| format!("{{\"core\":\"{core}\",\"why\":\"{why}\"}}"))
+            .collect();
         println!("\n],\"skipped\":[{}]}}", names.join(","));
     }
     skipped.iter().for_each(|(_, why)| eprintln!("SKIPPED: {why}"));

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a core keeps its promises as well as its author did; the checks look")]
+#![allow(
+    unsafe_code,
+    reason = "a core keeps its promises as well as its author did; the checks look"
+)]
 //! The core as the board sees it: registers, time, the interrupt and the reset line.
 
 use super::{RESET_CYCLES, RtlModel};
@@ -16,7 +19,8 @@ impl RtlModel {
         let offset = u32::try_from(offset).unwrap_or(u32::MAX);
         self.lite.begin(offset, value, bus);
         self.mark(|marks| {
-            (marks.access, marks.offset, marks.value) = (1 + u32::from(value.is_some()), offset, value.unwrap_or(marks.value))
+            (marks.access, marks.offset, marks.value) =
+                (1 + u32::from(value.is_some()), offset, value.unwrap_or(marks.value))
         });
         let answer = self.end_access(bus);
         self.mark(|marks| (marks.access, marks.value) = (0, value.unwrap_or(answer)));
@@ -83,7 +87,11 @@ unsafe impl Model for RtlModel {
         if !is_seen {
             let silent = self.config.has_irq && worked && !self.works && self.out.irq == 0;
             if silent && self.owed() == (0, 0) {
-                self.findings.add(self.cycle, None, Breach::NoInterrupt { waited_ns: deadline_ns.saturating_sub(from_ns) });
+                self.findings.add(
+                    self.cycle,
+                    None,
+                    Breach::NoInterrupt { waited_ns: deadline_ns.saturating_sub(from_ns) },
+                );
             }
             return deadline_ns;
         }

@@ -25,7 +25,8 @@ impl RtlModel {
     pub(super) fn step(&mut self, bus: &mut SimBus<'_>) {
         let now_ns = self.now_ns();
         if let Some(marks) = self.marks {
-            let (cycle_ps, now_ps) = (self.config.cycle_ns * 1_000, self.cycle * self.config.cycle_ns * 1_000);
+            let (cycle_ps, now_ps) =
+                (self.config.cycle_ns * 1_000, self.cycle * self.config.cycle_ns * 1_000);
             self.core.mark(now_ps, cycle_ps / 2, &trace::heard(marks));
         }
         self.lite.drive(&mut self.input.lite, bus);
@@ -46,7 +47,8 @@ impl RtlModel {
         self.lite.take(self.cycle, &self.input.lite, &self.out.lite, &mut self.findings);
         for master in &mut self.masters {
             let number = master.master();
-            if let (Some(input), Some(out)) = (self.input.axi.get(number), self.out.axi.get(number)) {
+            if let (Some(input), Some(out)) = (self.input.axi.get(number), self.out.axi.get(number))
+            {
                 master.take(self.cycle, input, out, &mut self.findings, bus);
             }
         }
@@ -74,7 +76,11 @@ impl RtlModel {
         self.works = !idle;
         let mut owed = self.masters.iter().map(|master| {
             let (reads, writes, addr) = master.owed();
-            let asks = self.out.axi.get(master.master()).map_or((0, 0), |out| (out.ar.valid, out.aw.valid));
+            let asks = self
+                .out
+                .axi
+                .get(master.master())
+                .map_or((0, 0), |out| (out.ar.valid, out.aw.valid));
             (reads + asks.0 as usize, writes + asks.1 as usize, addr)
         });
         let owed = owed.find(|(reads, writes, _)| reads + writes > 0).filter(|_| idle);
@@ -86,9 +92,13 @@ impl RtlModel {
 
     /// Nothing happens before this cycle, at most `until`, unless a register is accessed.
     fn idle_until(&self, until: u64) -> Option<u64> {
-        let idle = self.out.idle == 1 && self.cycle > self.busy_cycle + QUIET_CYCLES && self.masters.iter().all(AxiSlave::owes_nothing);
+        let idle = self.out.idle == 1
+            && self.cycle > self.busy_cycle + QUIET_CYCLES
+            && self.masters.iter().all(AxiSlave::owes_nothing);
         let comes_ns = self.stream.as_ref().and_then(|stream| stream.comes_at_ns(self.now_ns()));
-        let comes = comes_ns.map_or(u64::MAX, |ns| ns.saturating_sub(self.base_ns.unwrap_or(0)) / self.config.cycle_ns.max(1));
+        let comes = comes_ns.map_or(u64::MAX, |ns| {
+            ns.saturating_sub(self.base_ns.unwrap_or(0)) / self.config.cycle_ns.max(1)
+        });
         let until = until.min(comes);
         (idle && until > self.cycle).then_some(until)
     }
@@ -102,7 +112,8 @@ impl RtlModel {
             }
             if let Some(cycle) = self.idle_until(until) {
                 // A line that is late rises in the middle of a skip.
-                let rises = self.irq.seen_from_ns().filter(|_| stops).map(|at_ns| self.cycle_at(at_ns) + 1);
+                let rises =
+                    self.irq.seen_from_ns().filter(|_| stops).map(|at_ns| self.cycle_at(at_ns) + 1);
                 self.cycle = rises.map_or(cycle, |rises| cycle.min(rises.max(self.cycle + 1)));
             } else if steps == self.config.most_cycles {
                 self.findings.add(self.cycle, None, Breach::Lagged { cycles: until - self.cycle });

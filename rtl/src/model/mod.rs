@@ -69,8 +69,10 @@ impl RtlModel {
         let core = Core::open(name, power_on)?;
         let twin = if config.finds_unknowns { Some(Twin::open(name)?) } else { None };
         let shape = *core.shape();
-        let bits = shape.data_bits.into_iter().take(MASTERS).enumerate().filter(|(_, bits)| *bits > 0);
-        let masters = bits.map(|(master, bits)| AxiSlave::new(master, bits, config.memory.clone())).collect();
+        let bits =
+            shape.data_bits.into_iter().take(MASTERS).enumerate().filter(|(_, bits)| *bits > 0);
+        let masters =
+            bits.map(|(master, bits)| AxiSlave::new(master, bits, config.memory.clone())).collect();
         let streams = shape.stream_in_bits + shape.stream_out_bits > 0;
         let stream = streams.then(|| StreamPorts::new(&shape, config.stream, config.stream_stalls));
         let lite = LiteMaster::new(config.lite);
@@ -121,7 +123,9 @@ impl RtlModel {
     /// The rules of AXI among them, as text: what no fault of the board explains. That a wait saw no
     /// interrupt, and that a fault cannot be had, stay out.
     pub fn broken_rules(&self) -> impl Iterator<Item = String> {
-        let of_axi = |found: &&Finding| !matches!(found.breach, Breach::NoInterrupt { .. } | Breach::NoSuchFault { .. });
+        let of_axi = |found: &&Finding| {
+            !matches!(found.breach, Breach::NoInterrupt { .. } | Breach::NoSuchFault { .. })
+        };
         self.findings.list().iter().filter(of_axi).map(ToString::to_string)
     }
 
@@ -146,6 +150,9 @@ impl RtlModel {
     /// Memory owes it answers: bursts of reads and of writes.
     #[must_use]
     pub fn owed(&self) -> (usize, usize) {
-        self.masters.iter().map(AxiSlave::owed).fold((0, 0), |sum, (reads, writes, _)| (sum.0 + reads, sum.1 + writes))
+        self.masters
+            .iter()
+            .map(AxiSlave::owed)
+            .fold((0, 0), |sum, (reads, writes, _)| (sum.0 + reads, sum.1 + writes))
     }
 }

@@ -31,7 +31,8 @@ impl Clock {
     }
 
     fn step_to(&mut self, real: Duration) -> bool {
-        let real_ns = u64::try_from(real.as_nanos()).unwrap_or(u64::MAX).saturating_sub(self.lost_ns);
+        let real_ns =
+            u64::try_from(real.as_nanos()).unwrap_or(u64::MAX).saturating_sub(self.lost_ns);
         let behind_ns = real_ns.saturating_sub(self.now_ns);
         self.lost_ns += behind_ns.saturating_sub(BEHIND_MAX_NS);
         let behind_ns = behind_ns.min(BEHIND_MAX_NS);

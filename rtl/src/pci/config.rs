@@ -98,7 +98,8 @@ impl Config {
 
     /// May the function access memory?
     pub(super) fn is_bus_master(&self) -> bool {
-        self.obeys == Obeys::Registers || self.bytes.get(at::COMMAND).is_some_and(|command| command & BUS_MASTER != 0)
+        self.obeys == Obeys::Registers
+            || self.bytes.get(at::COMMAND).is_some_and(|command| command & BUS_MASTER != 0)
     }
 
     /// As after power-on.

@@ -65,12 +65,22 @@ impl fmt::Display for PciError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PathTooLong { path, len } => {
-                write!(f, "{} has {len} bytes: a socket's path has {} at most", path.display(), super::server::PATH_MAX_BYTES)
+                write!(
+                    f,
+                    "{} has {len} bytes: a socket's path has {} at most",
+                    path.display(),
+                    super::server::PATH_MAX_BYTES
+                )
             }
             Self::NoCore(why) => write!(f, "there is no such model here: {why}"),
             Self::NoModel { name } => write!(f, "there is no model {name}"),
-            Self::NoFault { name } => write!(f, "there is no mistake {name}: bus-master, reset, unmap and bytes are known"),
-            Self::PathExists { path } => write!(f, "{} exists: delete it if no other server listens there", path.display()),
+            Self::NoFault { name } => write!(
+                f,
+                "there is no mistake {name}: bus-master, reset, unmap and bytes are known"
+            ),
+            Self::PathExists { path } => {
+                write!(f, "{} exists: delete it if no other server listens there", path.display())
+            }
             Self::Connection { said } => write!(f, "the connection broke: {said}"),
             Self::Mapping { error } => write!(f, "the guest's memory cannot be mapped: {error}"),
             Self::NotShared { addr, len } => write!(
@@ -78,9 +88,14 @@ impl fmt::Display for PciError {
                 "the function uses memory at {addr:#x}, {len:#x} bytes, which came without its file: \
                  give QEMU -object memory-backend-memfd,id=m,share=on and memory-backend=m"
             ),
-            Self::TooManyMaps { most } => write!(f, "more than {most} maps: map larger pieces, or give the function less memory"),
+            Self::TooManyMaps { most } => write!(
+                f,
+                "more than {most} maps: map larger pieces, or give the function less memory"
+            ),
             Self::Panicked => f.write_str("the model panicked: the words above say where"),
-            Self::Window { bytes } => write!(f, "a register window of {bytes} bytes: a BAR of 32 bits has 1 to 2^30"),
+            Self::Window { bytes } => {
+                write!(f, "a register window of {bytes} bytes: a BAR of 32 bits has 1 to 2^30")
+            }
         }
     }
 }

@@ -16,8 +16,12 @@ pub enum Fault {
 }
 
 /// All of them by their names.
-const NAMES: [(&str, Fault); 4] =
-    [("bus-master", Fault::BusMaster), ("reset", Fault::Reset), ("unmap", Fault::Unmap), ("bytes", Fault::Bytes)];
+const NAMES: [(&str, Fault); 4] = [
+    ("bus-master", Fault::BusMaster),
+    ("reset", Fault::Reset),
+    ("unmap", Fault::Unmap),
+    ("bytes", Fault::Bytes),
+];
 
 /// Some of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

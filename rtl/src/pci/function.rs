@@ -50,8 +50,19 @@ impl<M: Model> Function<M> {
     pub(super) fn new(model: M, about: &Description, fatal: fn(&PciError) -> !) -> Self {
         let window_bytes = model.window_bytes();
         let (clock, rng) = (Clock::new(about.slice_ns), Rng::with_seed(1));
-        let (guest, config, msi) = (Guest::with(about.faults), Config::new(about), Msi::new(about.vectors));
-        let state = State { model, window_bytes, faults: about.faults, clock, rng, guest, config, msi, ended: false };
+        let (guest, config, msi) =
+            (Guest::with(about.faults), Config::new(about), Msi::new(about.vectors));
+        let state = State {
+            model,
+            window_bytes,
+            faults: about.faults,
+            clock,
+            rng,
+            guest,
+            config,
+            msi,
+            ended: false,
+        };
         Self { state: Mutex::new(state), turn: Mutex::new(()), wake: Condvar::new(), fatal }
     }
 
@@ -128,7 +139,8 @@ impl<M: Model> State<M> {
     fn on_bus<T>(&mut self, work: impl FnOnce(&mut M, &mut SimBus<'_>) -> T) -> T {
         self.guest.now_ns = self.clock.now_ns();
         self.guest.is_bus_master = self.config.is_bus_master() || self.faults.has(Fault::BusMaster);
-        let done = work(&mut self.model, &mut SimBus::over(&mut self.guest, &mut self.rng, &FAULTS));
+        let done =
+            work(&mut self.model, &mut SimBus::over(&mut self.guest, &mut self.rng, &FAULTS));
         self.msi.line(self.model.irq_at_ns().is_some_and(|at_ns| at_ns <= self.clock.now_ns()));
         done
     }
@@ -136,7 +148,11 @@ impl<M: Model> State<M> {
     /// How long until the model has something to do.
     fn look_in(&self) -> Duration {
         let (shortest, longest) = LOOK_NS;
-        let due_ns = self.model.irq_at_ns().and_then(|at_ns| at_ns.checked_sub(self.clock.now_ns())).filter(|ns| *ns > 0);
+        let due_ns = self
+            .model
+            .irq_at_ns()
+            .and_then(|at_ns| at_ns.checked_sub(self.clock.now_ns()))
+            .filter(|ns| *ns > 0);
         Duration::from_nanos(due_ns.unwrap_or(longest).clamp(shortest, longest))
     }
 
@@ -197,7 +213,12 @@ impl<M: Model> State<M> {
 }
 
 #[cfg(test)]
-#[allow(unsafe_code, clippy::panic, clippy::unwrap_used, reason = "a model that panics, which reaches no memory")]
+#[allow(
+    unsafe_code,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a model that panics, which reaches no memory"
+)]
 mod tests {
     use super::{
         super::{Obeys, Vectors},
@@ -233,12 +254,20 @@ mod tests {
             TOLD.fetch_add(1, Ordering::SeqCst);
             panic!("{error}")
         };
-        let about =
-            Description { vendor: 1, device: 1, class: 0, vectors: Vectors::Msi, obeys: Obeys::Pci, slice_ns: 1_000, faults: Faults::NONE };
+        let about = Description {
+            vendor: 1,
+            device: 1,
+            class: 0,
+            vectors: Vectors::Msi,
+            obeys: Obeys::Pci,
+            slice_ns: 1_000,
+            faults: Faults::NONE,
+        };
         let function = Function::new(Broken, &about, fatal);
         thread::scope(|scope| {
             let lives = scope.spawn(|| function.or_fatal(|| function.live()));
-            let serves = scope.spawn(|| function.or_fatal(|| function.with(|state| state.read(0, &mut [0; 4]))));
+            let serves = scope
+                .spawn(|| function.or_fatal(|| function.with(|state| state.read(0, &mut [0; 4]))));
             assert!(serves.join().is_err() && lives.join().is_err());
         });
         // `live` reports the poisoned lock, and `or_fatal` the panic of that.

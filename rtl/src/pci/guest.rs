@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "the guest's memory is copied through raw pointers: it is no memory of this program's")]
+#![allow(
+    unsafe_code,
+    reason = "the guest's memory is copied through raw pointers: it is no memory of this program's"
+)]
 //! The guest's memory as the function reaches it: by the maps that QEMU keeps for it.
 
 use super::{
@@ -88,7 +91,14 @@ impl Guest {
 
     /// Lets the function reach `len` bytes at `addr`. No bytes are no piece: one would hide an
     /// older piece from `unmap`.
-    pub(super) fn map(&mut self, flags: DmaMapFlags, offset: u64, addr: u64, len: u64, file: Option<File>) {
+    pub(super) fn map(
+        &mut self,
+        flags: DmaMapFlags,
+        offset: u64,
+        addr: u64,
+        len: u64,
+        file: Option<File>,
+    ) {
         if len == 0 {
             return;
         }
@@ -114,15 +124,21 @@ impl Guest {
         let id = (about.dev(), about.ino());
         let index = match self.files.iter().position(|ram| ram.id == id) {
             Some(index) => index,
-            None if self.files.len() == FILES_MAX => return Err(io::Error::other("it is in more than 8 files")),
+            None if self.files.len() == FILES_MAX => {
+                return Err(io::Error::other("it is in more than 8 files"));
+            }
             None => {
                 self.files.push(Ram { id, mapping: MmapRaw::map_raw(file)? });
                 self.files.len() - 1
             }
         };
         let have = self.files.get(index).map_or(0, |ram| ram.mapping.len());
-        let past = || io::Error::other(format!("{len:#x} bytes at {offset:#x} of a file of {have:#x}"));
-        let end = offset.checked_add(len).and_then(|end| usize::try_from(end).ok()).filter(|end| *end <= have);
+        let past =
+            || io::Error::other(format!("{len:#x} bytes at {offset:#x} of a file of {have:#x}"));
+        let end = offset
+            .checked_add(len)
+            .and_then(|end| usize::try_from(end).ok())
+            .filter(|end| *end <= have);
         let start = usize::try_from(offset).ok().filter(|_| end.is_some());
         start.map(|start| (index, start)).ok_or_else(past)
     }
@@ -138,7 +154,8 @@ impl Guest {
     fn forget(&mut self, addr: u64, len: u64) {
         let Some(more) = len.checked_sub(1) else { return };
         let last = addr.saturating_add(more);
-        let touches = |(&at, map): (&u64, &Map)| (at.saturating_add(map.len - 1) >= addr).then_some(at);
+        let touches =
+            |(&at, map): (&u64, &Map)| (at.saturating_add(map.len - 1) >= addr).then_some(at);
         while let Some(at) = self.maps.range(..=last).next_back().and_then(touches) {
             self.maps.remove(&at);
             self.counts.unmaps += 1;
@@ -157,20 +174,30 @@ impl Guest {
     fn run(&mut self, addr: u64, needs: DmaMapFlags) -> Result<(*mut u8, usize), BusError> {
         let refused = BusError { addr: DevAddr(addr) };
         let found = self.maps.range(..=addr).next_back().filter(|_| self.is_bus_master);
-        let (&at, map) = found.filter(|(at, map)| addr - **at < map.len && map.flags.contains(needs)).ok_or(refused)?;
+        let (&at, map) = found
+            .filter(|(at, map)| addr - **at < map.len && map.flags.contains(needs))
+            .ok_or(refused)?;
         let Some((index, start)) = map.place else {
             self.wrong = Some(PciError::NotShared { addr: at, len: map.len });
             return Err(refused);
         };
         let into = addr - at;
-        let (Ok(into), Ok(rest)) = (usize::try_from(into), usize::try_from(map.len - into)) else { return Err(refused) };
+        let (Ok(into), Ok(rest)) = (usize::try_from(into), usize::try_from(map.len - into)) else {
+            return Err(refused);
+        };
         let base = self.files.get(index).ok_or(refused)?.mapping.as_mut_ptr();
         // SAFETY: `place` looked: the piece, of which `into` is a byte, is within the mapping.
         Ok((unsafe { base.add(start + into) }, rest))
     }
 
     /// Hands each run of `len` bytes at `addr` to `copy`, with its place among them.
-    fn runs(&mut self, addr: u64, len: usize, needs: DmaMapFlags, mut copy: impl FnMut(*mut u8, usize, usize)) -> Result<(), BusError> {
+    fn runs(
+        &mut self,
+        addr: u64,
+        len: usize,
+        needs: DmaMapFlags,
+        mut copy: impl FnMut(*mut u8, usize, usize),
+    ) -> Result<(), BusError> {
         let mut done = 0;
         while done < len {
             let at = addr.checked_add(done as u64).ok_or(BusError { addr: DevAddr(addr) })?;
@@ -193,7 +220,9 @@ impl SimMemory for Guest {
         // SAFETY: `runs` gives as many bytes of the guest's memory at `memory`, and `done + many`
         // is within `to`. The two do not overlap: one is this program's. The guest may write
         // meanwhile, as it may under a device; no reference to its memory is made.
-        self.runs(addr.0, len, DmaMapFlags::READ, |memory, done, many| unsafe { ptr::copy_nonoverlapping(memory, bytes.add(done), many) })?;
+        self.runs(addr.0, len, DmaMapFlags::READ, |memory, done, many| unsafe {
+            ptr::copy_nonoverlapping(memory, bytes.add(done), many)
+        })?;
         // As on PCI, a later read does not pass this one: the guest runs on another processor.
         fence(Ordering::Acquire);
         self.counts.read_bytes += len as u64;
@@ -237,7 +266,11 @@ mod tests {
         guest.map(DmaMapFlags::READ, 0, page(7), 0x1000, None);
         assert!(guest.wrong.is_none() && guest.counts.unmaps == 1);
         guest.map(DmaMapFlags::READ, 0, page(MAPS_MAX), 0x1000, None);
-        assert!(matches!(guest.wrong, Some(PciError::TooManyMaps { most: MAPS_MAX })), "{:?}", guest.wrong);
+        assert!(
+            matches!(guest.wrong, Some(PciError::TooManyMaps { most: MAPS_MAX })),
+            "{:?}",
+            guest.wrong
+        );
     }
 
     #[test]

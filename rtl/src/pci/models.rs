@@ -74,7 +74,8 @@ pub const MODELS: &[Row] = &[
         },
         core: None,
         serve: |about, path, fatal| {
-            let config = LitepcieConfig { address_bits: 64, ordered: true, ..LitepcieConfig::default() };
+            let config =
+                LitepcieConfig { address_bits: 64, ordered: true, ..LitepcieConfig::default() };
             let model = LitepcieModel::new(LitepcieSpec { config, ..LitepcieSpec::default() });
             let Served { counts, .. } = serve(model, about, path, fatal)?;
             Ok(Report { counts, findings: Vec::new() })
@@ -131,8 +132,17 @@ fn rtl(core: &str, about: &Description, path: &Path, fatal: Fatal) -> Result<Rep
         Obeys::Registers => STOP_CYCLES,
     };
     let calm = SlaveConfig { patience_cycles, ..SlaveConfig::CALM };
-    let memory = SlaveConfig { read_cycles: 1..=100, write_cycles: 1..=100, stalls: 100, landing: Landing::Random, ..calm };
-    let model = RtlModel::new(core, RtlConfig { memory, window_bytes: WINDOW_BYTES, ..RtlConfig::default() })?;
+    let memory = SlaveConfig {
+        read_cycles: 1..=100,
+        write_cycles: 1..=100,
+        stalls: 100,
+        landing: Landing::Random,
+        ..calm
+    };
+    let model = RtlModel::new(
+        core,
+        RtlConfig { memory, window_bytes: WINDOW_BYTES, ..RtlConfig::default() },
+    )?;
     let Served { counts, model } = serve(model, about, path, fatal)?;
     Ok(Report { counts, findings: model.findings().iter().map(ToString::to_string).collect() })
 }
@@ -142,8 +152,12 @@ fn rtl(core: &str, about: &Description, path: &Path, fatal: Fatal) -> Result<Rep
 /// # Errors
 /// [`PciError::NoModel`], [`PciError::NoFault`].
 pub fn row(name: &str) -> Result<Row, PciError> {
-    let (name, faults) = name.split_once(':').map_or((name, None), |(name, faults)| (name, Some(faults)));
-    let mut row = *MODELS.iter().find(|row| row.name == name).ok_or_else(|| PciError::NoModel { name: name.into() })?;
+    let (name, faults) =
+        name.split_once(':').map_or((name, None), |(name, faults)| (name, Some(faults)));
+    let mut row = *MODELS
+        .iter()
+        .find(|row| row.name == name)
+        .ok_or_else(|| PciError::NoModel { name: name.into() })?;
     row.description.faults = faults.map_or(Ok(Faults::NONE), Faults::of)?;
     Ok(row)
 }
@@ -155,10 +169,17 @@ mod tests {
 
     #[test]
     fn a_core_that_is_not_here_is_refused_with_its_reason() {
-        let row = Row { core: Some("no-such"), serve: |about, path, fatal| rtl("no-such", about, path, fatal), ..row("gemm8").unwrap() };
+        let row = Row {
+            core: Some("no-such"),
+            serve: |about, path, fatal| rtl("no-such", about, path, fatal),
+            ..row("gemm8").unwrap()
+        };
         let refused = row.serve(Path::new("/nowhere"), |error| panic!("{error}")).unwrap_err();
         let missing = row.missing().unwrap();
-        assert!(matches!(missing, PciError::NoCore(_)) && missing.to_string() == refused.to_string(), "{missing}");
+        assert!(
+            matches!(missing, PciError::NoCore(_)) && missing.to_string() == refused.to_string(),
+            "{missing}"
+        );
         assert!(missing.to_string().starts_with("there is no such model here: "), "{missing}");
     }
 }

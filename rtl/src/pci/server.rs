@@ -10,8 +10,10 @@ use super::{
 use contigo::sim::Model;
 use std::{fs::File, io, os::unix::ffi::OsStrExt, path::Path, thread};
 use vfio_bindings::bindings::vfio::{
-    VFIO_IRQ_INFO_EVENTFD, VFIO_IRQ_INFO_NORESIZE, VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_BAR2_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX,
-    VFIO_PCI_NUM_IRQS, VFIO_PCI_NUM_REGIONS, VFIO_REGION_INFO_FLAG_READ, VFIO_REGION_INFO_FLAG_WRITE, vfio_region_info,
+    VFIO_IRQ_INFO_EVENTFD, VFIO_IRQ_INFO_NORESIZE, VFIO_PCI_BAR0_REGION_INDEX,
+    VFIO_PCI_BAR2_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_NUM_IRQS,
+    VFIO_PCI_NUM_REGIONS, VFIO_REGION_INFO_FLAG_READ, VFIO_REGION_INFO_FLAG_WRITE,
+    vfio_region_info,
 };
 use vfio_user::{DmaMapFlags, DmaUnmapFlags, IrqInfo, Server, ServerBackend, ServerRegion};
 
@@ -46,7 +48,12 @@ struct Requests<'f, M>(&'f Function<M>);
 ///
 /// # Errors
 /// [`PciError`], where it cannot begin, or the connection breaks.
-pub fn serve<M: Model>(model: M, about: &Description, path: &Path, fatal: Fatal) -> Result<Served<M>, PciError> {
+pub fn serve<M: Model>(
+    model: M,
+    about: &Description,
+    path: &Path,
+    fatal: Fatal,
+) -> Result<Served<M>, PciError> {
     let len = path.as_os_str().as_bytes().len();
     if len > PATH_MAX_BYTES {
         return Err(PciError::PathTooLong { path: path.into(), len });
@@ -60,7 +67,8 @@ pub fn serve<M: Model>(model: M, about: &Description, path: &Path, fatal: Fatal)
     }
     let bar_bytes = bytes.next_power_of_two().max(BAR_MIN_BYTES) as u64;
     let broke = |error: vfio_user::Error| PciError::Connection { said: error.to_string() };
-    let server = Server::new(path, true, interrupts(about), regions(about, bar_bytes)).map_err(broke)?;
+    let server =
+        Server::new(path, true, interrupts(about), regions(about, bar_bytes)).map_err(broke)?;
     let function = Function::new(model, about, fatal);
     let counts = thread::scope(|scope| {
         scope.spawn(|| function.or_fatal(|| function.live()));
@@ -80,7 +88,8 @@ fn regions(about: &Description, bar_bytes: u64) -> Vec<ServerRegion> {
     };
     let region = |index| {
         let size = size(index);
-        let flags = if size == 0 { 0 } else { VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE };
+        let flags =
+            if size == 0 { 0 } else { VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE };
         let region_info = vfio_region_info { argsz: 32, index, flags, size, ..Default::default() };
         ServerRegion { region_info, sparse_areas: Vec::new(), mmap_fd: None }
     };
@@ -117,7 +126,14 @@ impl<M: Model> ServerBackend for Requests<'_, M> {
         Ok(())
     }
 
-    fn dma_map(&mut self, flags: DmaMapFlags, offset: u64, address: u64, size: u64, file: Option<File>) -> io::Result<()> {
+    fn dma_map(
+        &mut self,
+        flags: DmaMapFlags,
+        offset: u64,
+        address: u64,
+        size: u64,
+        file: Option<File>,
+    ) -> io::Result<()> {
         self.0.with(|state| state.guest.map(flags, offset, address, size, file));
         Ok(())
     }
@@ -136,14 +152,26 @@ impl<M: Model> ServerBackend for Requests<'_, M> {
         Ok(())
     }
 
-    fn set_irqs(&mut self, index: u32, flags: u32, start: u32, count: u32, files: Vec<File>) -> io::Result<()> {
+    fn set_irqs(
+        &mut self,
+        index: u32,
+        flags: u32,
+        start: u32,
+        count: u32,
+        files: Vec<File>,
+    ) -> io::Result<()> {
         self.0.with(|state| state.msi.set(index, flags, start, count, files));
         Ok(())
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, unsafe_code, reason = "tests; a model that does nothing keeps every promise")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    unsafe_code,
+    reason = "tests; a model that does nothing keeps every promise"
+)]
 mod tests {
     use super::*;
     use crate::pci::row;
@@ -178,9 +206,17 @@ mod tests {
     #[test]
     fn a_window_that_is_no_bar_is_refused() {
         let about = row("litepcie").unwrap().description;
-        let served = |bytes| serve(Window(bytes), &about, Path::new("/no-such-folder/socket"), |error| panic!("{error}")).map(drop);
+        let served = |bytes| {
+            serve(Window(bytes), &about, Path::new("/no-such-folder/socket"), |error| {
+                panic!("{error}")
+            })
+            .map(drop)
+        };
         for wrong in [0, BAR_MAX_BYTES + 1] {
-            assert!(matches!(served(wrong), Err(PciError::Window { bytes }) if bytes == wrong), "{wrong}");
+            assert!(
+                matches!(served(wrong), Err(PciError::Window { bytes }) if bytes == wrong),
+                "{wrong}"
+            );
         }
         // The largest is none of that: there is only no such folder.
         assert!(matches!(served(BAR_MAX_BYTES), Err(PciError::Connection { .. })));

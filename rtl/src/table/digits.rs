@@ -35,7 +35,13 @@ pub type Scores = [i32; SCORES];
 ///
 /// # Errors
 /// As [`jobs::run`].
-pub fn run(core: &str, setting: &Setting, jobs: u64, stop_every: u64, seen: impl FnMut(Scores)) -> Result<Tally, TableError> {
+pub fn run(
+    core: &str,
+    setting: &Setting,
+    jobs: u64,
+    stop_every: u64,
+    seen: impl FnMut(Scores),
+) -> Result<Tally, TableError> {
     let board = SimBoard::new(setting.seed);
     board.allow_wrong_accesses(true)?;
     let window_bytes = if core == GATED { GATE + regs::WINDOW_BYTES } else { WINDOW_BYTES };
@@ -73,9 +79,18 @@ fn through(
         if let Some(digit) = digits.next() {
             digit.decode(&mut pixels)?;
         }
-        let scores = reference.scores(&pixels)?.iter().flat_map(|score| score.to_le_bytes()).collect();
+        let scores =
+            reference.scores(&pixels)?.iter().flat_map(|score| score.to_le_bytes()).collect();
         let given = Bytes::Given(pixels.map(i8::cast_unsigned).to_vec());
-        Ok(Job { words: vec![], operands: [Bytes::Any(OPERAND_BYTES[0]), Bytes::Expected(scores), given, Bytes::Given(weights.clone())] })
+        Ok(Job {
+            words: vec![],
+            operands: [
+                Bytes::Any(OPERAND_BYTES[0]),
+                Bytes::Expected(scores),
+                given,
+                Bytes::Given(weights.clone()),
+            ],
+        })
     };
     let look = |[_, scores, ..]: &[CpuBuf; 4]| {
         let scores = scores.view_at::<i32>(..OPERAND_BYTES[1])?;

@@ -50,7 +50,11 @@ pub fn run(fault: u32, setting: &Setting, jobs: u64) -> Result<Tally, TableError
     let board = SimBoard::new(setting.seed);
     board.allow_wrong_accesses(true)?;
     let stream = StreamConfig::source(SOURCE, FIFO_BYTES);
-    let device = setting.device_with(&board, "s2mm", RtlConfig { window_bytes: WINDOW_BYTES, stream, ..RtlConfig::default() })?;
+    let device = setting.device_with(
+        &board,
+        "s2mm",
+        RtlConfig { window_bytes: WINDOW_BYTES, stream, ..RtlConfig::default() },
+    )?;
     let window = device.window()?;
     // SAFETY: nothing runs, and this is the core's only window.
     let driver = unsafe {
@@ -64,7 +68,9 @@ pub fn run(fault: u32, setting: &Setting, jobs: u64) -> Result<Tally, TableError
     let mut next = None;
     camera.start()?;
     for number in 0..jobs {
-        let frame = camera.next(Duration::from_micros(TIMEOUT_US.into()))?.ok_or(Error::Timeout { timeout_us: TIMEOUT_US })?;
+        let frame = camera
+            .next(Duration::from_micros(TIMEOUT_US.into()))?
+            .ok_or(Error::Timeout { timeout_us: TIMEOUT_US })?;
         tally.jobs += 1;
         tally.mismatches += u64::from(!is_right(&frame, &mut next)?);
         camera.give_back(frame.buf)?;

@@ -99,7 +99,11 @@ pub(super) fn once<D: Driver, const N: usize>(
 
 /// Buffers of `pool` as a job's operands. Outputs hold random bytes, so that nothing is right by
 /// what was there before.
-pub(super) fn operands<const N: usize>(pool: &Pool, bytes: &[Bytes; N], rng: &mut Rng) -> Result<[Operand; N], TableError> {
+pub(super) fn operands<const N: usize>(
+    pool: &Pool,
+    bytes: &[Bytes; N],
+    rng: &mut Rng,
+) -> Result<[Operand; N], TableError> {
     let mut taken = Vec::with_capacity(N);
     for bytes in bytes {
         let mut buf = pool.take()?;
@@ -119,7 +123,10 @@ pub(super) fn operands<const N: usize>(pool: &Pool, bytes: &[Bytes; N], rng: &mu
     taken.try_into().map_err(|_| Error::NoSlots { slots: count }.into())
 }
 
-fn are_right<const N: usize>(buffers: &[CpuBuf; N], operands: &[Bytes; N]) -> Result<bool, TableError> {
+fn are_right<const N: usize>(
+    buffers: &[CpuBuf; N],
+    operands: &[Bytes; N],
+) -> Result<bool, TableError> {
     for (buf, bytes) in buffers.iter().zip(operands) {
         if let Bytes::Expected(bytes) = bytes
             && buf.view_at::<u8>(..bytes.len())? != bytes.as_slice()

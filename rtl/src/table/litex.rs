@@ -28,7 +28,14 @@ pub fn alone(setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
     let device = setting.device(&board, "litex", WINDOW_BYTES, false)?;
     // SAFETY: the window is the core's, and no job is stopped.
     let driver = unsafe { LitexDma::open(device.window()?)? };
-    jobs::run(setting, (&board, &device), driver, &Plan { jobs, stop_every: 0, slot_bytes: SLOT_BYTES }, copy, |_| Ok(()))
+    jobs::run(
+        setting,
+        (&board, &device),
+        driver,
+        &Plan { jobs, stop_every: 0, slot_bytes: SLOT_BYTES },
+        copy,
+        |_| Ok(()),
+    )
 }
 
 /// The same behind the gate; one in [`STOP_EVERY`] more is stopped.
@@ -46,7 +53,14 @@ pub fn gated(setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
         let driver = LitexDma::open(Part::new(&window, 0, WINDOW_BYTES)?)?;
         Gated::new(driver, AxiGate::open(Part::new(&window, GATE, regs::WINDOW_BYTES)?)?)
     };
-    jobs::run(setting, (&board, &device), driver, &Plan { jobs, stop_every: STOP_EVERY, slot_bytes: SLOT_BYTES }, copy, |_| Ok(()))
+    jobs::run(
+        setting,
+        (&board, &device),
+        driver,
+        &Plan { jobs, stop_every: STOP_EVERY, slot_bytes: SLOT_BYTES },
+        copy,
+        |_| Ok(()),
+    )
 }
 
 fn copy(rng: &mut Rng, _: u64) -> Result<Job<2>, TableError> {

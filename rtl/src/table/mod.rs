@@ -32,11 +32,27 @@ pub struct Case {
 
 /// The cores of the table.
 pub const CASES: &[Case] = &[
-    Case { core: "broken32", run: |setting, jobs| words::copies("broken32", 0, setting, jobs), keeps: true },
-    Case { core: "broken512", run: |setting, jobs| words::copies("broken512", 0, setting, jobs), keeps: true },
+    Case {
+        core: "broken32",
+        run: |setting, jobs| words::copies("broken32", 0, setting, jobs),
+        keeps: true,
+    },
+    Case {
+        core: "broken512",
+        run: |setting, jobs| words::copies("broken512", 0, setting, jobs),
+        keeps: true,
+    },
     Case { core: "gemm8", run: products::run, keeps: true },
-    Case { core: "nngen", run: |setting, jobs| digits::run("nngen", setting, jobs, 0, |_| {}), keeps: true },
-    Case { core: "nngen_gated", run: |setting, jobs| digits::run("nngen_gated", setting, jobs, jobs::STOP_EVERY, |_| {}), keeps: true },
+    Case {
+        core: "nngen",
+        run: |setting, jobs| digits::run("nngen", setting, jobs, 0, |_| {}),
+        keeps: true,
+    },
+    Case {
+        core: "nngen_gated",
+        run: |setting, jobs| digits::run("nngen_gated", setting, jobs, jobs::STOP_EVERY, |_| {}),
+        keeps: true,
+    },
     Case { core: "litex", run: litex::alone, keeps: true },
     Case { core: "litex_gated", run: litex::gated, keeps: true },
     Case { core: "s2mm", run: |setting, jobs| frames::run(0, setting, jobs), keeps: true },

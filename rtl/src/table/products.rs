@@ -50,7 +50,11 @@ fn product(rng: &mut Rng) -> (Gemm, [Bytes; 3]) {
     let n = 16 * if rng.u8(..4) == 0 { rng.u32(17..=40) } else { rng.u32(1..=8) };
     let k = 16 * if rng.u8(..4) == 0 { rng.u32(7..=24) } else { rng.u32(1..=6) };
     let relu = rng.bool();
-    let output = if rng.bool() { Output::Int32 { relu } } else { Output::Int8 { relu, shift: rng.u32(..32) } };
+    let output = if rng.bool() {
+        Output::Int32 { relu }
+    } else {
+        Output::Int8 { relu, shift: rng.u32(..32) }
+    };
     let args = Gemm { m: rng.u32(1..=40), n, k, output };
     let [a, b, bias, _] = args.operand_bytes().map(|bytes| {
         let mut operand = vec![0; usize::try_from(bytes).unwrap_or(SLOT_BYTES)];
@@ -58,6 +62,11 @@ fn product(rng: &mut Rng) -> (Gemm, [Bytes; 3]) {
         operand
     });
     let small = if rng.bool() { rng.u32(8..24) } else { 0 };
-    let bias = bias.as_chunks().0.iter().flat_map(|word| (i32::from_le_bytes(*word) >> small).to_le_bytes()).collect();
+    let bias = bias
+        .as_chunks()
+        .0
+        .iter()
+        .flat_map(|word| (i32::from_le_bytes(*word) >> small).to_le_bytes())
+        .collect();
     (args, [a, b, bias].map(Bytes::Given))
 }

@@ -35,11 +35,17 @@ pub struct Tally {
 impl Tally {
     /// Takes the counts of the board and of the core, at the end of a run: a wrong access fails the
     /// row, and no job.
-    pub(super) fn judge(&mut self, board: &SimBoard, device: &SimDevice<RtlModel>) -> Result<(), TableError> {
+    pub(super) fn judge(
+        &mut self,
+        board: &SimBoard,
+        device: &SimDevice<RtlModel>,
+    ) -> Result<(), TableError> {
         let counts = board.counts();
         self.stray = counts.unowned_accesses + counts.stray_accesses;
         self.syncs_missing = counts.evictions + counts.lost_writes;
-        device.model(|model| (self.findings, self.cycles) = (model.findings().to_vec(), model.cycle()))?;
+        device.model(|model| {
+            (self.findings, self.cycles) = (model.findings().to_vec(), model.cycle())
+        })?;
         Ok(())
     }
 
@@ -70,7 +76,13 @@ impl Row {
         let since = Instant::now();
         let tally = (case.run)(setting, jobs);
         let port = if setting.coherent { "coherent" } else { "not coherent" };
-        Self { core: case.core, port, stalls: setting.stalls, tally, seconds: since.elapsed().as_secs_f64() }
+        Self {
+            core: case.core,
+            port,
+            stalls: setting.stalls,
+            tally,
+            seconds: since.elapsed().as_secs_f64(),
+        }
     }
 
     /// Says why this core has no rows; `None`: it is here.
@@ -89,14 +101,20 @@ impl Row {
     #[must_use]
     pub fn json(&self) -> String {
         let Self { core, port, stalls, tally, seconds } = self;
-        let head = format!("{{\"core\":\"{core}\",\"port\":\"{port}\",\"stalls\":\"{stalls}\",\"seconds\":{seconds:.1}");
+        let head = format!(
+            "{{\"core\":\"{core}\",\"port\":\"{port}\",\"stalls\":\"{stalls}\",\"seconds\":{seconds:.1}"
+        );
         match tally {
-            Ok(Tally { jobs, mismatches, stray, stops, syncs_missing, findings, cycles }) => format!(
-                "{head},\"jobs\":{jobs},\"mismatches\":{mismatches},\"stray_writes\":{stray},\"stops\":{stops},\
+            Ok(Tally { jobs, mismatches, stray, stops, syncs_missing, findings, cycles }) => {
+                format!(
+                    "{head},\"jobs\":{jobs},\"mismatches\":{mismatches},\"stray_writes\":{stray},\"stops\":{stops},\
                  \"syncs_missing\":{syncs_missing},\"rules_broken\":{},\"cycles\":{cycles}}}",
-                findings.len()
-            ),
-            Err(error) => format!("{head},\"error\":\"{}\"}}", error.to_string().replace(['"', '\\'], "'")),
+                    findings.len()
+                )
+            }
+            Err(error) => {
+                format!("{head},\"error\":\"{}\"}}", error.to_string().replace(['"', '\\'], "'"))
+            }
         }
     }
 }
@@ -107,12 +125,20 @@ impl fmt::Display for Row {
         write!(f, "{core:<12} {port:<13} {stalls:<8}")?;
         match tally {
             Ok(Tally { jobs, mismatches, stray, stops, syncs_missing, findings, .. }) => {
-                write!(f, " {jobs:>5} {mismatches:>11} {stray:>13} {stops:>6} {:>13} {seconds:>8.1}", findings.len())?;
+                write!(
+                    f,
+                    " {jobs:>5} {mismatches:>11} {stray:>13} {stops:>6} {:>13} {seconds:>8.1}",
+                    findings.len()
+                )?;
                 if *syncs_missing > 0 {
                     write!(f, "\n  {syncs_missing} lines were not synced")?;
                 }
                 findings.iter().take(SHOWN).try_for_each(|finding| write!(f, "\n  {finding}"))?;
-                if findings.len() > SHOWN { write!(f, "\n  and {} more", findings.len() - SHOWN) } else { Ok(()) }
+                if findings.len() > SHOWN {
+                    write!(f, "\n  and {} more", findings.len() - SHOWN)
+                } else {
+                    Ok(())
+                }
             }
             Err(error) => write!(f, " failed: {error}"),
         }

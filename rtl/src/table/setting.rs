@@ -32,20 +32,39 @@ impl Setting {
     /// Memory that is always ready, behind the port that does not snoop.
     #[must_use]
     pub const fn calm(seed: u64) -> Self {
-        Self { seed, coherent: false, stalls: "calm", memory: SlaveConfig::CALM, register_stalls: 0, trace: None }
+        Self {
+            seed,
+            coherent: false,
+            stalls: "calm",
+            memory: SlaveConfig::CALM,
+            register_stalls: 0,
+            trace: None,
+        }
     }
 
     /// Memory that stalls and reorders, behind the same port.
     #[must_use]
     pub const fn hostile(seed: u64) -> Self {
-        Self { seed, coherent: false, stalls: "hostile", memory: SlaveConfig::HOSTILE, register_stalls: 300, trace: None }
+        Self {
+            seed,
+            coherent: false,
+            stalls: "hostile",
+            memory: SlaveConfig::HOSTILE,
+            register_stalls: 300,
+            trace: None,
+        }
     }
 
     /// All four: each memory behind each port.
     #[must_use]
     pub fn all(seed: u64) -> [Self; 4] {
         let coherent = |setting: Self| Self { coherent: true, ..setting };
-        [Self::calm(seed), Self::hostile(seed), coherent(Self::calm(seed)), coherent(Self::hostile(seed))]
+        [
+            Self::calm(seed),
+            Self::hostile(seed),
+            coherent(Self::calm(seed)),
+            coherent(Self::hostile(seed)),
+        ]
     }
 
     /// Its port of `board`.
@@ -59,7 +78,13 @@ impl Setting {
     ///
     /// # Errors
     /// [`TableError::NoCore`]; [`TableError::File`]: its trace cannot be made.
-    pub fn device(&self, board: &SimBoard, core: &str, window_bytes: usize, has_irq: bool) -> Result<SimDevice<RtlModel>, TableError> {
+    pub fn device(
+        &self,
+        board: &SimBoard,
+        core: &str,
+        window_bytes: usize,
+        has_irq: bool,
+    ) -> Result<SimDevice<RtlModel>, TableError> {
         self.device_with(board, core, RtlConfig { window_bytes, has_irq, ..RtlConfig::default() })
     }
 
@@ -67,9 +92,15 @@ impl Setting {
     ///
     /// # Errors
     /// As [`Setting::device`].
-    pub fn device_with(&self, board: &SimBoard, core: &str, config: RtlConfig) -> Result<SimDevice<RtlModel>, TableError> {
+    pub fn device_with(
+        &self,
+        board: &SimBoard,
+        core: &str,
+        config: RtlConfig,
+    ) -> Result<SimDevice<RtlModel>, TableError> {
         let lite = LiteConfig { stalls: self.register_stalls, ..LiteConfig::default() };
-        let mut model = RtlModel::new(core, RtlConfig { memory: self.memory.clone(), lite, ..config })?;
+        let mut model =
+            RtlModel::new(core, RtlConfig { memory: self.memory.clone(), lite, ..config })?;
         self.trace.as_deref().map_or(Ok(()), |path| model.trace(path))?;
         Ok(SimDevice::with_model(board, self.port(board), model))
     }

@@ -30,7 +30,10 @@ const SLOT_BYTES: usize = 64 * UNIT_BYTES;
 const STOP: Duration = Duration::from_millis(10);
 /// The registers of a core; the gate's follow.
 const WINDOW_BYTES: usize = 0x1000;
-const OPERANDS: [OperandSpec; 2] = [OperandSpec::to_device().aligned(Align::LINE), OperandSpec::from_device().aligned(Align::LINE)];
+const OPERANDS: [OperandSpec; 2] = [
+    OperandSpec::to_device().aligned(Align::LINE),
+    OperandSpec::from_device().aligned(Align::LINE),
+];
 
 /// The registers of such a core.
 #[derive(Debug)]
@@ -51,13 +54,29 @@ impl Map {
     /// `cores/broken`, with a bus of so many bytes.
     const fn copies(count_bytes: usize) -> Self {
         let [from, to, count] = [Register::at(0x04), Register::at(0x08), Register::at(0x10)];
-        Self { name: "broken", from, to, count, count_bytes, seen: Some(Register::at(0x14)), reset: None }
+        Self {
+            name: "broken",
+            from,
+            to,
+            count,
+            count_bytes,
+            seen: Some(Register::at(0x14)),
+            reset: None,
+        }
     }
 
     /// `cores/gated`.
     const fn writes() -> Self {
         let [from, to, count] = [Register::at(0x08), Register::at(0x04), Register::at(0x0C)];
-        Self { name: "gated", from, to, count, count_bytes: UNIT_BYTES, seen: None, reset: Some(Register::at(0x10)) }
+        Self {
+            name: "gated",
+            from,
+            to,
+            count,
+            count_bytes: UNIT_BYTES,
+            seen: None,
+            reset: Some(Register::at(0x10)),
+        }
     }
 }
 
@@ -91,14 +110,26 @@ unsafe impl<D: Device> Driver for Words<D> {
         if from.len_bytes == to.len_bytes && from.len_bytes.is_multiple_of(UNIT_BYTES) {
             return Ok(());
         }
-        Err(Error::BufferSize { index: 1, need_bytes: from.len_bytes as u64, have_bytes: to.len_bytes })
+        Err(Error::BufferSize {
+            index: 1,
+            need_bytes: from.len_bytes as u64,
+            have_bytes: to.len_bytes,
+        })
     }
 
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _words: &[u32]) -> Result<()> {
         let [from, to]: &[DevSlice; 2] = exactly(operands)?;
         let count = from.len_bytes / self.map.count_bytes;
-        #[allow(clippy::cast_possible_truncation, reason = "`addr_bits` is 32, and a slot has 4 KiB")]
-        let words = [(&self.map.from, from.addr.0 as u32), (&self.map.to, to.addr.0 as u32), (&self.map.count, count as u32), (&START, 1)];
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "`addr_bits` is 32, and a slot has 4 KiB"
+        )]
+        let words = [
+            (&self.map.from, from.addr.0 as u32),
+            (&self.map.to, to.addr.0 as u32),
+            (&self.map.count, count as u32),
+            (&START, 1),
+        ];
         for (register, value) in words {
             // SAFETY: nothing runs before START, and then the operands were handed over.
             unsafe { register.write(&self.device, value) };
@@ -121,7 +152,11 @@ unsafe impl<D: Device> Driver for Words<D> {
             unsafe { reset.write(&self.device, 1) };
         }
         let waited_us = u32::try_from(STOP.as_micros()).unwrap_or(u32::MAX);
-        self.poll(STOP)?.map(|_| ()).ok_or(Error::WillNotStop { device: self.map.name, status: START.read(&self.device), waited_us })
+        self.poll(STOP)?.map(|_| ()).ok_or(Error::WillNotStop {
+            device: self.map.name,
+            status: START.read(&self.device),
+            waited_us,
+        })
     }
 }
 
@@ -144,7 +179,9 @@ pub fn copies(core: &str, fault: u32, setting: &Setting, jobs: u64) -> Result<Ta
         rng.fill(&mut bytes);
         Ok(Job { words: vec![], operands: [Bytes::Given(bytes.clone()), Bytes::Expected(bytes)] })
     };
-    jobs::run(setting, (&board, &device), Words { device: window, map }, &plan(jobs), draw, |_| Ok(()))
+    jobs::run(setting, (&board, &device), Words { device: window, map }, &plan(jobs), draw, |_| {
+        Ok(())
+    })
 }
 
 /// Words by the core that reads and writes without end in sight, with the gate before its master.
@@ -154,13 +191,17 @@ pub fn copies(core: &str, fault: u32, setting: &Setting, jobs: u64) -> Result<Ta
 pub fn gated(setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
     let board = SimBoard::new(setting.seed);
     board.allow_wrong_accesses(true)?;
-    let device = setting.device(&board, "gated", WINDOW_BYTES + axi_gate::regs::WINDOW_BYTES, false)?;
+    let device =
+        setting.device(&board, "gated", WINDOW_BYTES + axi_gate::regs::WINDOW_BYTES, false)?;
     let window = device.window()?;
     // SAFETY: each part has one owner. All that the core does to memory passes the gate, which
     // resets it; after a reset it waits for START.
     let driver = unsafe {
         let driver = Words { device: Part::new(&window, 0, WINDOW_BYTES)?, map: Map::writes() };
-        Gated::new(driver, AxiGate::open(Part::new(&window, WINDOW_BYTES, axi_gate::regs::WINDOW_BYTES)?)?)
+        Gated::new(
+            driver,
+            AxiGate::open(Part::new(&window, WINDOW_BYTES, axi_gate::regs::WINDOW_BYTES)?)?,
+        )
     };
     jobs::run(setting, (&board, &device), driver, &plan(jobs), counted, |_| Ok(()))
 }
@@ -184,7 +225,8 @@ const fn plan(jobs: u64) -> Plan {
 /// The core of the gate writes the number of words that are left.
 fn counted(rng: &mut Rng, _: u64) -> Result<Job<2>, TableError> {
     let words = rng.u32(1..=64) * 16;
-    let written: Vec<_> = (1..=words).rev().flat_map(|left| (0xC0D0_0000 + left).to_le_bytes()).collect();
+    let written: Vec<_> =
+        (1..=words).rev().flat_map(|left| (0xC0D0_0000 + left).to_le_bytes()).collect();
     let mut read = vec![0; written.len()];
     rng.fill(&mut read);
     Ok(Job { words: vec![], operands: [Bytes::Given(read), Bytes::Expected(written)] })

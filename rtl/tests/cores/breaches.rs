@@ -28,7 +28,12 @@ const fn ends(bus_bytes: u32) -> (u32, u32) {
 
 fn hostile() -> RtlConfig {
     let memory = SlaveConfig { patience_cycles: 2_000, ..SlaveConfig::HOSTILE };
-    RtlConfig { memory, lite: LiteConfig { stalls: 300, ..LiteConfig::default() }, has_irq: true, ..RtlConfig::default() }
+    RtlConfig {
+        memory,
+        lite: LiteConfig { stalls: 300, ..LiteConfig::default() },
+        has_irq: true,
+        ..RtlConfig::default()
+    }
 }
 
 fn rig(test: &str, core: &str, config: RtlConfig, seed: u64) -> Option<Rig> {
@@ -54,11 +59,17 @@ fn a_good_core_breaks_no_rule() {
     for (core, bus_bytes) in CORES {
         for seed in 0..40 {
             let config = RtlConfig { finds_unknowns: seed % 4 == 0, ..hostile() };
-            let Some(mut rig) = rig("a_good_core_breaks_no_rule", core, config, seed) else { return };
+            let Some(mut rig) = rig("a_good_core_breaks_no_rule", core, config, seed) else {
+                return;
+            };
             for words in [1, 40, 16, 17] {
                 start(&mut rig, bus_bytes, words);
                 assert!(rig.wait_us(1_000) < 1_000_000, "{core}, seed {seed}: no interrupt");
-                assert_eq!((rig.read(CTRL), rig.read(ISR), rig.read(ERRORS)), (0, 1, 0), "{core}, seed {seed}");
+                assert_eq!(
+                    (rig.read(CTRL), rig.read(ISR), rig.read(ERRORS)),
+                    (0, 1, 0),
+                    "{core}, seed {seed}"
+                );
                 assert!(is_copied(&rig, bus_bytes, words), "{core}, seed {seed}, {words} words");
                 rig.write(ISR, 1);
             }
@@ -76,7 +87,9 @@ fn breaks(fault: u32, words: u32, change: impl Fn(&mut RtlConfig), expected: fn(
     for (core, bus_bytes) in CORES {
         let mut config = hostile();
         change(&mut config);
-        let Some(mut rig) = rig(&format!("fault_{fault}"), core, config, u64::from(fault)) else { return };
+        let Some(mut rig) = rig(&format!("fault_{fault}"), core, config, u64::from(fault)) else {
+            return;
+        };
         rig.write(FAULT, fault);
         start(&mut rig, bus_bytes, words);
         rig.wait_us(100);
@@ -85,8 +98,13 @@ fn breaks(fault: u32, words: u32, change: impl Fn(&mut RtlConfig), expected: fn(
             rig.read(register);
             rig.write(ISR, 0);
         }
-        let wrong: Vec<_> = rig.findings().iter().filter(|finding| !expected(&finding.breach)).collect();
-        assert_eq!(wrong, [] as [&contigo_rtl::axi::Finding; 0], "{core} with fault {fault} breaks another rule");
+        let wrong: Vec<_> =
+            rig.findings().iter().filter(|finding| !expected(&finding.breach)).collect();
+        assert_eq!(
+            wrong,
+            [] as [&contigo_rtl::axi::Finding; 0],
+            "{core} with fault {fault} breaks another rule"
+        );
         assert!(!rig.findings().is_empty(), "{core}: fault {fault} was not found");
     }
 }
@@ -107,8 +125,14 @@ fn bursts() {
 #[test]
 fn data() {
     breaks_at_once(2, |breach| matches!(breach, Breach::LastMissing { .. }));
-    breaks_at_once(3, |breach| matches!(breach, Breach::LastEarly { beats, came, .. } if came + 1 == *beats));
-    breaks_at_once(14, |breach| matches!(breach, Breach::StrobeOutside { allowed, .. } if allowed.count_ones() == 1));
+    breaks_at_once(
+        3,
+        |breach| matches!(breach, Breach::LastEarly { beats, came, .. } if came + 1 == *beats),
+    );
+    breaks_at_once(
+        14,
+        |breach| matches!(breach, Breach::StrobeOutside { allowed, .. } if allowed.count_ones() == 1),
+    );
 }
 
 #[test]
@@ -126,16 +150,28 @@ fn channels_stay_valid() {
 #[test]
 fn nothing_waits_for_ever() {
     let data_first = |config: &mut RtlConfig| config.memory.data_first = true;
-    breaks(15, 40, data_first, |breach| matches!(breach, Breach::DataWaitsForAddress { cycles: 2_000, .. }));
+    breaks(15, 40, data_first, |breach| {
+        matches!(breach, Breach::DataWaitsForAddress { cycles: 2_000, .. })
+    });
     let address_first = |config: &mut RtlConfig| config.memory.address_first = true;
-    breaks(36, 40, address_first, |breach| *breach == Breach::AddressWaitsForData { cycles: 2_000 });
+    breaks(36, 40, address_first, |breach| {
+        *breach == Breach::AddressWaitsForData { cycles: 2_000 }
+    });
     // These never send one half of a write. Memory that draws may be waiting for that half, and
     // then tells the other half as the one that waits: here it draws nothing.
     let waits_for_none = |config: &mut RtlConfig| config.memory.draws = false;
-    breaks(16, 40, waits_for_none, |breach| matches!(breach, Breach::DataMissing { cycles: 2_000, .. }));
-    breaks(17, 40, waits_for_none, |breach| matches!(breach, Breach::AddressMissing { cycles: 2_000 }));
-    breaks_at_once(18, |breach| matches!(breach, Breach::AnswerNotTaken { channel: Channel::B, .. }));
-    breaks_at_once(19, |breach| matches!(breach, Breach::AnswerNotTaken { channel: Channel::R, .. }));
+    breaks(16, 40, waits_for_none, |breach| {
+        matches!(breach, Breach::DataMissing { cycles: 2_000, .. })
+    });
+    breaks(17, 40, waits_for_none, |breach| {
+        matches!(breach, Breach::AddressMissing { cycles: 2_000 })
+    });
+    breaks_at_once(18, |breach| {
+        matches!(breach, Breach::AnswerNotTaken { channel: Channel::B, .. })
+    });
+    breaks_at_once(19, |breach| {
+        matches!(breach, Breach::AnswerNotTaken { channel: Channel::R, .. })
+    });
     let short = |config: &mut RtlConfig| config.most_cycles = 5_000;
     breaks(29, 1, short, |breach| matches!(breach, Breach::Lagged { cycles: 1.. }));
 }
@@ -143,16 +179,34 @@ fn nothing_waits_for_ever() {
 #[test]
 fn valid_waits_for_no_ready() {
     let after = |config: &mut RtlConfig| config.memory.ready_after_valid = true;
-    breaks(31, 400, after, |breach| *breach == Breach::ValidWaitsForReady { channel: Channel::Aw, times: 6 });
-    breaks(32, 400, after, |breach| *breach == Breach::ValidWaitsForReady { channel: Channel::W, times: 6 });
-    breaks(33, 400, after, |breach| *breach == Breach::ValidWaitsForReady { channel: Channel::Ar, times: 6 });
-    breaks(34, 40, |_| (), |breach| matches!(breach, Breach::NoAnswer { write: true, cycles: 1_000, .. }));
-    breaks(35, 40, |_| (), |breach| matches!(breach, Breach::NoAnswer { write: false, cycles: 1_000, .. }));
+    breaks(31, 400, after, |breach| {
+        *breach == Breach::ValidWaitsForReady { channel: Channel::Aw, times: 6 }
+    });
+    breaks(32, 400, after, |breach| {
+        *breach == Breach::ValidWaitsForReady { channel: Channel::W, times: 6 }
+    });
+    breaks(33, 400, after, |breach| {
+        *breach == Breach::ValidWaitsForReady { channel: Channel::Ar, times: 6 }
+    });
+    breaks(
+        34,
+        40,
+        |_| (),
+        |breach| matches!(breach, Breach::NoAnswer { write: true, cycles: 1_000, .. }),
+    );
+    breaks(
+        35,
+        40,
+        |_| (),
+        |breach| matches!(breach, Breach::NoAnswer { write: false, cycles: 1_000, .. }),
+    );
 }
 
 #[test]
 fn registers_answer_once() {
-    breaks_at_once(21, |breach| *breach == Breach::NoAnswer { offset: 0x1C, write: false, cycles: 1_000 });
+    breaks_at_once(21, |breach| {
+        *breach == Breach::NoAnswer { offset: 0x1C, write: false, cycles: 1_000 }
+    });
     breaks_at_once(22, |breach| *breach == Breach::Unasked { channel: Channel::R });
     breaks_at_once(23, |breach| *breach == Breach::Unasked { channel: Channel::B });
     breaks_at_once(24, |breach| matches!(breach, Breach::RegisterError { response: 2, .. }));
@@ -160,7 +214,10 @@ fn registers_answer_once() {
 
 #[test]
 fn a_core_is_idle_after_its_last_answer() {
-    breaks_at_once(20, |breach| matches!(breach, Breach::IdleWhileOwed { reads: 0, writes: 1, addr } if *addr > 0x1000));
+    breaks_at_once(
+        20,
+        |breach| matches!(breach, Breach::IdleWhileOwed { reads: 0, writes: 1, addr } if *addr > 0x1000),
+    );
 }
 
 #[test]
@@ -185,7 +242,10 @@ fn nothing_is_valid_in_reset() {
 /// A core that has left an access without an answer is dead: no access hangs.
 #[test]
 fn a_dead_core_reads_as_ones_until_its_reset() {
-    let Some(mut rig) = rig("a_dead_core_reads_as_ones_until_its_reset", "broken32", hostile(), 1) else { return };
+    let Some(mut rig) = rig("a_dead_core_reads_as_ones_until_its_reset", "broken32", hostile(), 1)
+    else {
+        return;
+    };
     rig.write(FAULT, 21);
     assert_eq!((rig.read(ERRORS), rig.read(FAULT)), (u32::MAX, u32::MAX));
     rig.write(SRC, 4);
@@ -208,7 +268,9 @@ fn findings_are_bounded() {
 #[test]
 fn errors_of_the_bus_reach_the_core() {
     for (core, bus_bytes) in CORES {
-        let Some(mut rig) = rig("errors_of_the_bus_reach_the_core", core, hostile(), 3) else { return };
+        let Some(mut rig) = rig("errors_of_the_bus_reach_the_core", core, hostile(), 3) else {
+            return;
+        };
         // No memory is above 64 KiB, and none above 4 GiB.
         for (high, words) in [(0, 0x4000), (1, 4)] {
             rig.write(HIGH, high);
@@ -229,7 +291,10 @@ fn errors_of_the_bus_reach_the_core() {
 /// Its answer is lost, it is busy for ever, and a reset ends that.
 #[test]
 fn a_lost_answer_hangs_the_core_until_a_reset() {
-    let Some(mut rig) = rig("a_lost_answer_hangs_the_core_until_a_reset", "broken32", hostile(), 3) else { return };
+    let Some(mut rig) = rig("a_lost_answer_hangs_the_core_until_a_reset", "broken32", hostile(), 3)
+    else {
+        return;
+    };
     rig.faults = Faults { hang: 1_000, ..Faults::NONE };
     start(&mut rig, 4, 500);
     rig.wait_us(2_000);
@@ -243,7 +308,9 @@ fn a_lost_answer_hangs_the_core_until_a_reset() {
 
 #[test]
 fn interrupts_are_late_or_lost() {
-    let Some(mut rig) = rig("interrupts_are_late_or_lost", "broken32", hostile(), 3) else { return };
+    let Some(mut rig) = rig("interrupts_are_late_or_lost", "broken32", hostile(), 3) else {
+        return;
+    };
     let mut ended = |faults| {
         rig.faults = faults;
         start(&mut rig, 4, 40);
@@ -254,7 +321,8 @@ fn interrupts_are_late_or_lost() {
     };
     let [on_time, late] = [Faults::NONE, Faults { late_irq: 1_000, ..Faults::NONE }];
     let longest = |times: [u64; 10]| times.into_iter().max();
-    let (on_time, late) = (longest([(); 10].map(|()| ended(on_time))), longest([(); 10].map(|()| ended(late))));
+    let (on_time, late) =
+        (longest([(); 10].map(|()| ended(on_time))), longest([(); 10].map(|()| ended(late))));
     assert!(on_time.map(|ns| 2 * ns) < late && late < Some(1_000_000), "{on_time:?} {late:?}");
     assert_eq!(ended(Faults { lost_irq: 1_000, ..Faults::NONE }), 1_000_000);
     assert_eq!(rig.findings(), [], "the board does that, not the core");
@@ -264,7 +332,10 @@ fn interrupts_are_late_or_lost() {
 #[test]
 fn a_job_that_ends_short_is_no_fault_of_gates() {
     let core = RtlModel::new("scratch", RtlConfig::default());
-    let Some(model) = skip::or_skip("breaches::a_job_that_ends_short_is_no_fault_of_gates", core) else { return };
+    let Some(model) = skip::or_skip("breaches::a_job_that_ends_short_is_no_fault_of_gates", core)
+    else {
+        return;
+    };
     let mut rig = Rig::new(model, 1);
     rig.write(0, 1);
     assert_eq!(rig.findings(), []);

@@ -32,7 +32,11 @@ const STOPS: u64 = 60;
 
 fn rig(test: &str, core: &str, seed: u64) -> Option<Rig> {
     // Every third has its data first, and every third its address; the others draw.
-    let memory = SlaveConfig { data_first: seed.is_multiple_of(3), address_first: seed % 3 == 1, ..SlaveConfig::HOSTILE };
+    let memory = SlaveConfig {
+        data_first: seed.is_multiple_of(3),
+        address_first: seed % 3 == 1,
+        ..SlaveConfig::HOSTILE
+    };
     let config = RtlConfig { memory, window_bytes: 0x2000, ..RtlConfig::default() };
     Some(Rig::new(or_skip(test, RtlModel::new(core, config))?, seed))
 }
@@ -63,7 +67,10 @@ fn writes_later(rig: &mut Rig) -> bool {
 fn without_the_gate_writes_come_after_the_stop() {
     let mut wrote = 0;
     for seed in 0..STOPS {
-        let Some(mut rig) = rig("without_the_gate_writes_come_after_the_stop", "ungated", seed) else { return };
+        let Some(mut rig) = rig("without_the_gate_writes_come_after_the_stop", "ungated", seed)
+        else {
+            return;
+        };
         start(&mut rig, MOST);
         rig.pass_us(1 + seed / 4);
         rig.write(RESET, 1);
@@ -77,7 +84,10 @@ fn without_the_gate_writes_come_after_the_stop() {
 fn with_the_gate_no_write_comes_after_the_stop() {
     let mut died = 0;
     for seed in 0..STOPS {
-        let Some(mut rig) = rig("with_the_gate_no_write_comes_after_the_stop", "gated", seed) else { return };
+        let Some(mut rig) = rig("with_the_gate_no_write_comes_after_the_stop", "gated", seed)
+        else {
+            return;
+        };
         start(&mut rig, MOST);
         rig.pass_us(1 + seed / 4);
         // Every second core dies first, in the middle of a burst mostly.
@@ -87,7 +97,11 @@ fn with_the_gate_no_write_comes_after_the_stop() {
         rig.write(CONTROL, 1);
         if !until(&mut rig, 3) {
             assert_eq!(seed % 2, 1, "seed {seed}: a living core gives its beats, and stops");
-            assert_ne!(rig.read(OWED) >> 16, 0, "seed {seed}: only beats that a dead core owes keep it from stopping");
+            assert_ne!(
+                rig.read(OWED) >> 16,
+                0,
+                "seed {seed}: only beats that a dead core owes keep it from stopping"
+            );
             died += 1;
         }
         // Stop and reset; the beats that are owed are the gate's now.
@@ -101,11 +115,24 @@ fn with_the_gate_no_write_comes_after_the_stop() {
         rig.memory.bytes[TO_ADDR as usize..][..0x4000].fill(0);
         start(&mut rig, 32);
         while rig.read(START) != 0 {}
-        assert_eq!(rig.model.counts(0).map(|counts| counts.write_beats), before.map(|beats| beats + 32 * 16));
-        for (left, word) in (1..=512_u32).rev().zip(rig.memory.bytes[TO_ADDR as usize..].chunks_exact(4)) {
-            assert_eq!(word, (0xC0D0_0000 + left).to_le_bytes(), "seed {seed}: {left} words to the end");
+        assert_eq!(
+            rig.model.counts(0).map(|counts| counts.write_beats),
+            before.map(|beats| beats + 32 * 16)
+        );
+        for (left, word) in
+            (1..=512_u32).rev().zip(rig.memory.bytes[TO_ADDR as usize..].chunks_exact(4))
+        {
+            assert_eq!(
+                word,
+                (0xC0D0_0000 + left).to_le_bytes(),
+                "seed {seed}: {left} words to the end"
+            );
         }
-        assert_eq!(rig.findings(), [], "seed {seed}: no rule of AXI is broken, whenever the core dies");
+        assert_eq!(
+            rig.findings(),
+            [],
+            "seed {seed}: no rule of AXI is broken, whenever the core dies"
+        );
     }
     assert!(died > 10, "{died} cores died while they owed beats");
 }
@@ -122,7 +149,9 @@ fn a_cleared_stop_lets_the_core_go_on() {
         rig.write(CONTROL, 0);
     }
     while rig.read(START) != 0 {}
-    for (left, word) in (1..=16 * MOST).rev().zip(rig.memory.bytes[TO_ADDR as usize..].chunks_exact(4)) {
+    for (left, word) in
+        (1..=16 * MOST).rev().zip(rig.memory.bytes[TO_ADDR as usize..].chunks_exact(4))
+    {
         assert_eq!(word, (0xC0D0_0000 + left).to_le_bytes());
     }
     assert_eq!(rig.findings(), []);
@@ -159,12 +188,15 @@ fn the_first_error_is_kept_with_its_address() {
 #[allow(unsafe_code, reason = "the gate is where the core has it")]
 fn the_driver_drives_it() {
     let config = RtlConfig { window_bytes: 0x2000, ..RtlConfig::default() };
-    let Some(model) = or_skip("the_driver_drives_it", RtlModel::new("gated", config)) else { return };
+    let Some(model) = or_skip("the_driver_drives_it", RtlModel::new("gated", config)) else {
+        return;
+    };
     let board = SimBoard::new(1);
     let core = SimDevice::with_model(&board, board.port(), model);
     let window = core.window().unwrap();
     // SAFETY: no other code writes the gate's registers.
-    let gate = unsafe { AxiGate::open(Part::new(&window, GATE, regs::WINDOW_BYTES).unwrap()).unwrap() };
+    let gate =
+        unsafe { AxiGate::open(Part::new(&window, GATE, regs::WINDOW_BYTES).unwrap()).unwrap() };
     assert_eq!(window.read32(GATE + regs::CONFIG.offset()), 8 << 24 | 64 << 16 | 12 << 10 | 32);
     assert_eq!(gate.error(), None);
     // The board has no memory: each burst ends with DECERR.
@@ -173,15 +205,27 @@ fn the_driver_drives_it() {
         unsafe { window.write32(register, value) };
     }
     window.wait_at_most(2).unwrap();
-    assert!(matches!(gate.error(), Some(Error::FaultAt { device: "axi_gate", addr: 0x1200, what, .. }) if what.starts_with("DECERR")));
+    assert!(
+        matches!(gate.error(), Some(Error::FaultAt { device: "axi_gate", addr: 0x1200, what, .. }) if what.starts_with("DECERR"))
+    );
     gate.shut().unwrap();
     assert_eq!(gate.owed(), Owed { reads: 0, writes: 0, beats: 0 });
-    let bursts = || [regs::READ_BURSTS, regs::WRITE_BURSTS].map(|register| window.read32(GATE + register.offset()));
-    let beats = || [regs::READ_BEATS, regs::WRITE_BEATS].map(|register| window.read32(GATE + register.offset()));
+    let bursts = || {
+        [regs::READ_BURSTS, regs::WRITE_BURSTS]
+            .map(|register| window.read32(GATE + register.offset()))
+    };
+    let beats = || {
+        [regs::READ_BEATS, regs::WRITE_BEATS]
+            .map(|register| window.read32(GATE + register.offset()))
+    };
     let passed = bursts();
     assert!(passed.iter().all(|count| (2..400).contains(count)), "{passed:?}");
     assert_eq!(beats(), passed.map(|bursts| 16 * bursts), "each burst has all of its beats");
-    assert_eq!(window.read32(GATE + regs::ERRORS.offset()), 16 * passed[0] + passed[1], "each beat of a read has a response");
+    assert_eq!(
+        window.read32(GATE + regs::ERRORS.offset()),
+        16 * passed[0] + passed[1],
+        "each beat of a read has a response"
+    );
     gate.release().unwrap();
     gate.clear_error();
     assert_eq!((gate.error(), bursts(), window.read32(START)), (None, passed, 0));
@@ -201,7 +245,10 @@ fn it_costs_no_bandwidth() {
         Some(rig.model.cycle() - from)
     };
     let (Some(bare), Some(gated)) = (took("ungated"), took("gated")) else { return };
-    assert!((4096..4200).contains(&bare) && gated < bare + 64, "{bare} {gated} cycles for 4096 beats each way");
+    assert!(
+        (4096..4200).contains(&bare) && gated < bare + 64,
+        "{bare} {gated} cycles for 4096 beats each way"
+    );
 }
 
 /// Three tables: the page's, the driver's, and the Verilog's, which the proofs compare with theirs.
@@ -223,15 +270,30 @@ fn the_tables_agree() {
         ("WRITE_BEATS", regs::WRITE_BEATS.offset()),
         ("ERRORS", regs::ERRORS.offset()),
     ];
-    let (page, verilog) = (include_str!("../../gate/registers.md"), include_str!("../../gate/axi_gate_registers.v"));
-    let rows: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | 0x")).collect();
-    let page: Vec<_> = rows.iter().map(|(name, rest)| (*name, usize::from_str_radix(&rest[..2], 16).unwrap())).collect();
+    let (page, verilog) =
+        (include_str!("../../gate/registers.md"), include_str!("../../gate/axi_gate_registers.v"));
+    let rows: Vec<_> =
+        page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | 0x")).collect();
+    let page: Vec<_> = rows
+        .iter()
+        .map(|(name, rest)| (*name, usize::from_str_radix(&rest[..2], 16).unwrap()))
+        .collect();
     assert_eq!(page, driver);
-    let words = verilog.lines().filter(|line| line.trim_start().starts_with("10'h") && line.contains("s_axil_rdata <=")).count();
+    let words = verilog
+        .lines()
+        .filter(|line| line.trim_start().starts_with("10'h") && line.contains("s_axil_rdata <="))
+        .count();
     assert_eq!(words, driver.len());
-    let bits = [("IDLE", regs::IDLE), ("STOPPED", regs::STOPPED), ("IN_RESET", regs::IN_RESET), ("FAILED", regs::FAILED)];
+    let bits = [
+        ("IDLE", regs::IDLE),
+        ("STOPPED", regs::STOPPED),
+        ("IN_RESET", regs::IN_RESET),
+        ("FAILED", regs::FAILED),
+    ];
     let status = rows.iter().find(|(name, _)| *name == "STATUS").unwrap().1;
-    for (name, bit) in bits.into_iter().chain([("MISFRAMED", regs::MISFRAMED), ("STRAY", regs::STRAY)]) {
+    for (name, bit) in
+        bits.into_iter().chain([("MISFRAMED", regs::MISFRAMED), ("STRAY", regs::STRAY)])
+    {
         assert!(status.contains(&format!("{} `{name}`", bit.trailing_zeros())), "{name}: {status}");
     }
 }

@@ -44,7 +44,10 @@ fn gated(window: &SimWindow<RtlModel>) -> impl Driver {
     // resets it; after a reset both of its halves are off.
     unsafe {
         let driver = LitexDma::open(Part::new(window, 0, WINDOW_BYTES).unwrap()).unwrap();
-        Gated::new(driver, AxiGate::open(Part::new(window, GATE, regs::WINDOW_BYTES).unwrap()).unwrap())
+        Gated::new(
+            driver,
+            AxiGate::open(Part::new(window, GATE, regs::WINDOW_BYTES).unwrap()).unwrap(),
+        )
     }
 }
 
@@ -79,7 +82,11 @@ impl<D: Driver> Bench<D> {
 /// broke. Where the core was not built, it prints that and ends the test.
 macro_rules! on_core {
     ($test:literal, $core:expr, $memory:expr, $faults:expr, |$board:ident, $device:ident, $bench:ident| $body:expr) => {{
-        let Some(model) = skip::or_skip(concat!("litex::", $test), RtlModel::new($core, config($memory))) else { return };
+        let Some(model) =
+            skip::or_skip(concat!("litex::", $test), RtlModel::new($core, config($memory)))
+        else {
+            return;
+        };
         let $board = SimBoard::with(SimConfig { seed: 7, faults: $faults });
         let $device = SimDevice::with_model(&$board, $board.port(), model);
         let window = $device.window().unwrap();
@@ -90,7 +97,10 @@ macro_rules! on_core {
             $body
         } else {
             // SAFETY: a stopped job touches memory of this test later; no other code has it.
-            let mut $bench = Bench { queue: Queue::new(unsafe { LitexDma::open(window) }.unwrap(), 1).unwrap(), pool };
+            let mut $bench = Bench {
+                queue: Queue::new(unsafe { LitexDma::open(window) }.unwrap(), 1).unwrap(),
+                pool,
+            };
             $body
         };
         (value, $device.model(|model| model.findings().to_vec()).unwrap())
@@ -99,7 +109,10 @@ macro_rules! on_core {
 
 /// Any length of whole words, the shortest and the longest first.
 fn lengths(rng: &mut fastrand::Rng, most: usize) -> Vec<usize> {
-    [4, 8, 4 * 16, 4 * 17, most].into_iter().chain((0..15).map(|_| 4 * rng.usize(1..=most / 4))).collect()
+    [4, 8, 4 * 16, 4 * 17, most]
+        .into_iter()
+        .chain((0..15).map(|_| 4 * rng.usize(1..=most / 4)))
+        .collect()
 }
 
 #[test]
@@ -110,33 +123,58 @@ fn copies_are_right_alone_and_behind_the_gate() {
         (ALONE, SlaveConfig::HOSTILE, 512),
         (GATED, SlaveConfig::HOSTILE, 512),
     ] {
-        let (_, found) =
-            on_core!("copies_are_right_alone_and_behind_the_gate", core, memory.clone(), Faults::NONE, |board, device, bench| {
+        let (_, found) = on_core!(
+            "copies_are_right_alone_and_behind_the_gate",
+            core,
+            memory.clone(),
+            Faults::NONE,
+            |board, device, bench| {
                 let mut rng = fastrand::Rng::with_seed(3);
                 for len in lengths(&mut rng, most) {
                     let bytes: Vec<_> = (0..len).map(|_| rng.u8(1..)).collect();
                     let copied = bench.copy(&bytes).unwrap();
                     assert_eq!(copied[..len], bytes, "{core}: {len} bytes");
-                    assert!(copied[len..].iter().all(|byte| *byte == 0), "{core}: nothing behind {len} bytes");
+                    assert!(
+                        copied[len..].iter().all(|byte| *byte == 0),
+                        "{core}: nothing behind {len} bytes"
+                    );
                 }
                 let seen = board.counts();
                 assert_eq!([seen.unowned_accesses, seen.stray_accesses, seen.evictions], [0; 3]);
                 assert_eq!(seen.bytes_read, seen.bytes_written);
                 let cycles = device.model(RtlModel::cycle).unwrap();
-                println!("{core}: {} bytes in {cycles} cycles, the program's own time included", seen.bytes_written);
-            });
+                println!(
+                    "{core}: {} bytes in {cycles} cycles, the program's own time included",
+                    seen.bytes_written
+                );
+            }
+        );
         assert_eq!(found, []);
     }
 }
 
 #[test]
 fn a_length_that_is_no_whole_words_is_refused() {
-    let ((), found) =
-        on_core!("a_length_that_is_no_whole_words_is_refused", ALONE, SlaveConfig::CALM, Faults::NONE, |board, _device, bench| {
+    let ((), found) = on_core!(
+        "a_length_that_is_no_whole_words_is_refused",
+        ALONE,
+        SlaveConfig::CALM,
+        Faults::NONE,
+        |board, _device, bench| {
             let error = bench.copy(&[1; 6]).unwrap_err();
-            assert_eq!(error, Error::Argument { name: "the bytes of a copy", value: 6, min: 4, max: 0xFFFF_FFFF, multiple_of: 4 });
+            assert_eq!(
+                error,
+                Error::Argument {
+                    name: "the bytes of a copy",
+                    value: 6,
+                    min: 4,
+                    max: 0xFFFF_FFFF,
+                    multiple_of: 4
+                }
+            );
             assert_eq!(board.counts().bytes_read, 0);
-        });
+        }
+    );
     assert_eq!(found, []);
 }
 
@@ -151,7 +189,11 @@ macro_rules! stops {
                 device.run_for(50).unwrap();
                 late += u32::from(board.counts().bytes_written > before);
             }
-            println!("{}: {late} of {STOPS} stops were followed by writes, {} accesses to no memory", $core, board.counts().stray_accesses);
+            println!(
+                "{}: {late} of {STOPS} stops were followed by writes, {} accesses to no memory",
+                $core,
+                board.counts().stray_accesses
+            );
             (late, board.counts().stray_accesses)
         })
     };
@@ -162,7 +204,10 @@ macro_rules! stops {
 fn its_own_stop_is_no_quiesce() {
     let ((late, _), found) = stops!("its_own_stop_is_no_quiesce", ALONE, SLOW);
     assert!(late > STOPS / 2, "{late} of {STOPS} stops were followed by writes");
-    let owed = found.iter().filter(|finding| matches!(finding.breach, Breach::IdleWhileOwed { writes: 1.., .. })).count();
+    let owed = found
+        .iter()
+        .filter(|finding| matches!(finding.breach, Breach::IdleWhileOwed { writes: 1.., .. }))
+        .count();
     assert!(owed >= late as usize, "{late} stops, {found:?}");
 }
 
@@ -170,15 +215,25 @@ fn its_own_stop_is_no_quiesce() {
 /// does the word.
 #[test]
 fn its_own_stop_writes_to_address_0() {
-    let ((_, stray), found) = stops!("its_own_stop_writes_to_address_0", ALONE, SlaveConfig { stalls: 900, ..SlaveConfig::CALM });
-    let changed = |finding: &Finding| matches!(finding.breach, Breach::PayloadChanged { channel: Channel::Aw | Channel::Ar | Channel::W });
+    let ((_, stray), found) = stops!(
+        "its_own_stop_writes_to_address_0",
+        ALONE,
+        SlaveConfig { stalls: 900, ..SlaveConfig::CALM }
+    );
+    let changed = |finding: &Finding| {
+        matches!(
+            finding.breach,
+            Breach::PayloadChanged { channel: Channel::Aw | Channel::Ar | Channel::W }
+        )
+    };
     assert!(stray > 0 && found.iter().any(changed), "{stray} accesses to no memory, {found:?}");
 }
 
 #[test]
 fn behind_the_gate_nothing_is_written_after_a_stop() {
     for memory in [SLOW, SlaveConfig { stalls: 900, ..SlaveConfig::CALM }] {
-        let stops = stops!("behind_the_gate_nothing_is_written_after_a_stop", GATED, memory.clone());
+        let stops =
+            stops!("behind_the_gate_nothing_is_written_after_a_stop", GATED, memory.clone());
         assert_eq!(stops, ((0, 0), vec![]));
     }
 }
@@ -188,17 +243,28 @@ fn behind_the_gate_nothing_is_written_after_a_stop() {
 fn the_next_job_is_whole_behind_the_gate_only() {
     let bytes: Vec<u8> = (1..=128).collect();
     for core in [ALONE, GATED] {
-        let (wrong, found) = on_core!("the_next_job_is_whole_behind_the_gate_only", core, SLOW, Faults::NONE, |_board, device, bench| {
-            let mut wrong = 0;
-            for us in 0..STOPS {
-                bench.stop(0xEE, us, &device);
-                // Alone, an old write may go to address 0 beside the job: the board refuses it.
-                wrong += u32::from(bench.copy(&bytes).map_or(true, |copied| copied[..128] != bytes));
+        let (wrong, found) = on_core!(
+            "the_next_job_is_whole_behind_the_gate_only",
+            core,
+            SLOW,
+            Faults::NONE,
+            |_board, device, bench| {
+                let mut wrong = 0;
+                for us in 0..STOPS {
+                    bench.stop(0xEE, us, &device);
+                    // Alone, an old write may go to address 0 beside the job: the board refuses it.
+                    wrong +=
+                        u32::from(bench.copy(&bytes).map_or(true, |copied| copied[..128] != bytes));
+                }
+                wrong
             }
-            wrong
-        });
+        );
         println!("{core}: {wrong} of {STOPS} jobs after a stop were wrong");
-        assert_eq!(core == GATED, wrong == 0 && found.is_empty(), "{core}: {wrong} of {STOPS} were wrong, {found:?}");
+        assert_eq!(
+            core == GATED,
+            wrong == 0 && found.is_empty(),
+            "{core}: {wrong} of {STOPS} were wrong, {found:?}"
+        );
     }
 }
 
@@ -207,13 +273,19 @@ fn the_next_job_is_whole_behind_the_gate_only() {
 fn an_error_of_the_bus_is_told_behind_the_gate_only() {
     for core in [ALONE, GATED] {
         let faults = Faults { error: 1_000, ..Faults::NONE };
-        let (told, _) =
-            on_core!("an_error_of_the_bus_is_told_behind_the_gate_only", core, SlaveConfig::CALM, faults, |_board, _device, bench| {
-                bench.copy(&[1; 64])
-            });
+        let (told, _) = on_core!(
+            "an_error_of_the_bus_is_told_behind_the_gate_only",
+            core,
+            SlaveConfig::CALM,
+            faults,
+            |_board, _device, bench| { bench.copy(&[1; 64]) }
+        );
         match told {
             Ok(_) => assert_eq!(core, ALONE, "the copy says that all went well"),
-            Err(error) => assert!(core == GATED && matches!(error, Error::FaultAt { device: "axi_gate", .. }), "{error}"),
+            Err(error) => assert!(
+                core == GATED && matches!(error, Error::FaultAt { device: "axi_gate", .. }),
+                "{error}"
+            ),
         }
     }
 }
@@ -243,7 +315,12 @@ impl Subject for Suite {
     fn may_fail(&self, error: &Error) -> bool {
         matches!(error, Error::FaultAt { device: "axi_gate", .. })
     }
-    fn open<R>(&self, window: SimWindow<RtlModel>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R, Error> {
+    fn open<R>(
+        &self,
+        window: SimWindow<RtlModel>,
+        _: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R, Error> {
         if self.0 == GATED {
             return Ok(act(&mut gated(&window)));
         }
@@ -257,12 +334,23 @@ impl Subject for Suite {
 /// So many seeds that each kind of fault strikes, a lost answer too.
 #[test]
 fn the_suite_for_drivers_behind_the_gate() {
-    if skip::or_skip("litex::the_suite_for_drivers_behind_the_gate", RtlModel::new(GATED, config(SlaveConfig::CALM))).is_none() {
+    if skip::or_skip(
+        "litex::the_suite_for_drivers_behind_the_gate",
+        RtlModel::new(GATED, config(SlaveConfig::CALM)),
+    )
+    .is_none()
+    {
         return;
     }
     let verdict = faults(&Suite(GATED), 0..SEEDS).map(|tally| {
         println!("{}: {tally:?}", Suite(GATED).name());
-        assert!(tally.completed > 2 * SEEDS && tally.failed > 0 && tally.cancelled > 0 && tally.resets > 0, "{tally:?}");
+        assert!(
+            tally.completed > 2 * SEEDS
+                && tally.failed > 0
+                && tally.cancelled > 0
+                && tally.resets > 0,
+            "{tally:?}"
+        );
     });
     report("suite", Suite(GATED).name(), verdict);
 }
@@ -271,10 +359,20 @@ fn the_suite_for_drivers_behind_the_gate() {
 /// beside what it found itself.
 #[test]
 fn the_suite_for_drivers_keeps_the_cores_findings() {
-    if skip::or_skip("litex::the_suite_for_drivers_keeps_the_cores_findings", RtlModel::new(ALONE, config(SlaveConfig::CALM))).is_none() {
+    if skip::or_skip(
+        "litex::the_suite_for_drivers_keeps_the_cores_findings",
+        RtlModel::new(ALONE, config(SlaveConfig::CALM)),
+    )
+    .is_none()
+    {
         return;
     }
-    let Err(Failure::Wrong(what)) = faults(&Suite(ALONE), 0..SEEDS) else { panic!("LiteX's own stop is no quiesce") };
-    assert!(what.starts_with("LiteX's DMA, seed ") && what.contains("; the model's findings: cycle "), "{what}");
+    let Err(Failure::Wrong(what)) = faults(&Suite(ALONE), 0..SEEDS) else {
+        panic!("LiteX's own stop is no quiesce")
+    };
+    assert!(
+        what.starts_with("LiteX's DMA, seed ") && what.contains("; the model's findings: cycle "),
+        "{what}"
+    );
     assert!(what.contains("byte"), "{what}");
 }

@@ -30,7 +30,8 @@ const SLOW: SlaveConfig = SlaveConfig { write_cycles: 400..=400, ..SlaveConfig::
 
 /// The weights as the core wants them in memory.
 fn weights() -> Vec<u8> {
-    let weights = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/cores/nngen/made/mlp.bin")).unwrap();
+    let weights =
+        fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/cores/nngen/made/mlp.bin")).unwrap();
     assert_eq!(weights.len(), OPERAND_BYTES[3]);
     weights
 }
@@ -48,7 +49,10 @@ fn gated(window: &SimWindow<RtlModel>) -> impl Driver {
     // resets it; after a reset it waits for START.
     unsafe {
         let driver = NnGen::open(Part::new(window, 0, WINDOW_BYTES).unwrap()).unwrap();
-        Gated::new(driver, AxiGate::open(Part::new(window, GATE, regs::WINDOW_BYTES).unwrap()).unwrap())
+        Gated::new(
+            driver,
+            AxiGate::open(Part::new(window, GATE, regs::WINDOW_BYTES).unwrap()).unwrap(),
+        )
     }
 }
 
@@ -65,7 +69,11 @@ fn digits(test: &str, core: &str, setting: &Setting, digits: usize) -> Option<u6
 
 #[test]
 fn every_digit_is_numpys_bit_for_bit() {
-    let Some(cycles) = digits("every_digit_is_numpys_bit_for_bit", ALONE, &Setting::calm(7), HELD_OUT) else { return };
+    let Some(cycles) =
+        digits("every_digit_is_numpys_bit_for_bit", ALONE, &Setting::calm(7), HELD_OUT)
+    else {
+        return;
+    };
     assert!((3_000..5_000).contains(&cycles), "{cycles} cycles a digit");
 }
 
@@ -105,7 +113,12 @@ fn late_writes(board: &SimBoard, device: &SimDevice<RtlModel>, driver: impl Driv
         let [scratch, out, mut input, mut held] = [(); 4].map(|()| pool.take().unwrap());
         held.copy_from_slice(&weights).unwrap();
         input.copy_from_slice(&[9; 64]).unwrap();
-        let operands = [scratch.from_device(..64), out.from_device(..64), input.to_device(..64), held.to_device(..weights.len())];
+        let operands = [
+            scratch.from_device(..64),
+            out.from_device(..64),
+            input.to_device(..64),
+            held.to_device(..weights.len()),
+        ];
         queue.submit(operands, &[]).unwrap();
         device.run_for(us).unwrap();
         queue.clear().unwrap();
@@ -137,11 +150,17 @@ fn its_own_reset_is_no_quiesce() {
     let Some((late, found)) = stops("its_own_reset_is_no_quiesce", ALONE) else { return };
     let owed = |breach: &Breach| matches!(breach, Breach::IdleWhileOwed { writes: 1.., .. });
     assert!(found.iter().all(|finding| owed(&finding.breach)), "{found:?}");
-    assert!(late > 0 && found.len() >= late as usize, "{late} of {STOPS} stops were followed by writes, {} were found", found.len());
+    assert!(
+        late > 0 && found.len() >= late as usize,
+        "{late} of {STOPS} stops were followed by writes, {} were found",
+        found.len()
+    );
 }
 
 #[test]
 fn behind_the_gate_nothing_is_written_after_a_stop() {
-    let Some(stops) = stops("behind_the_gate_nothing_is_written_after_a_stop", GATED) else { return };
+    let Some(stops) = stops("behind_the_gate_nothing_is_written_after_a_stop", GATED) else {
+        return;
+    };
     assert_eq!(stops, (0, vec![]));
 }

@@ -17,7 +17,13 @@ fn a_register_remembers() {
     core.step(&inputs);
     inputs.rst_n = 1;
     core.step(&inputs);
-    (inputs.lite.awvalid, inputs.lite.awaddr, inputs.lite.wvalid, inputs.lite.wdata, inputs.lite.wstrb) = (1, 60, 1, 0xABCD_EF01, 0b0110);
+    (
+        inputs.lite.awvalid,
+        inputs.lite.awaddr,
+        inputs.lite.wvalid,
+        inputs.lite.wdata,
+        inputs.lite.wstrb,
+    ) = (1, 60, 1, 0xABCD_EF01, 0b0110);
     let taken = core.step(&inputs);
     assert_eq!((taken.lite.awready, taken.lite.wready, taken.lite.bvalid, taken.irq), (1, 1, 0, 0));
     (inputs.lite.awvalid, inputs.lite.wvalid, inputs.lite.bready) = (0, 0, 1);

@@ -16,7 +16,10 @@ pub(crate) struct Plain {
 impl Plain {
     fn range(&self, addr: DevAddr, len: usize) -> Result<Range<usize>, BusError> {
         let start = usize::try_from(addr.0).map_err(|_| BusError { addr })?;
-        let end = start.checked_add(len).filter(|end| *end <= self.bytes.len()).ok_or(BusError { addr })?;
+        let end = start
+            .checked_add(len)
+            .filter(|end| *end <= self.bytes.len())
+            .ok_or(BusError { addr })?;
         Ok(start..end)
     }
 }

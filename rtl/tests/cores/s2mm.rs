@@ -41,7 +41,14 @@ fn source(gap_ns: u64) -> SourceConfig {
 /// The core at 100 MHz, behind a camera that keeps nothing: it loses nothing itself.
 fn config(memory: SlaveConfig, source: SourceConfig) -> RtlConfig {
     let stream = StreamConfig::source(source, 64);
-    RtlConfig { cycle_ns: 10, window_bytes: WINDOW_BYTES, memory, stream, has_irq: true, ..RtlConfig::default() }
+    RtlConfig {
+        cycle_ns: 10,
+        window_bytes: WINDOW_BYTES,
+        memory,
+        stream,
+        has_irq: true,
+        ..RtlConfig::default()
+    }
 }
 
 /// The outcome of a run, as the stream and the frames' numbers tell it.
@@ -80,9 +87,13 @@ fn watched<M: Model, D: Driver>(
         };
         let seen = frame.buf.view::<u8>().unwrap();
         let number = packet::number(seen).unwrap();
-        assert!(number >= expected && seen.len() == PACKET && frame.last == Some(true), "packet {number} after {expected}");
+        assert!(
+            number >= expected && seen.len() == PACKET && frame.last == Some(true),
+            "packet {number} after {expected}"
+        );
         assert!(packet::is(number, seen), "packet {number} has wrong bytes");
-        (row.missing, row.right, expected) = (row.missing + number - expected, row.right + 1, number + 1);
+        (row.missing, row.right, expected) =
+            (row.missing + number - expected, row.right + 1, number + 1);
         device.run_for(if row.right % 16 == 0 { 4 * late_us } else { late_us }).unwrap();
         camera.give_back(frame.buf).unwrap();
     }
@@ -94,13 +105,23 @@ fn watched<M: Model, D: Driver>(
     camera.stop().unwrap();
     drop(camera);
     let seen = board.counts();
-    assert_eq!([seen.unowned_accesses, seen.stray_accesses, seen.evictions, seen.lost_writes], [0; 4]);
+    assert_eq!(
+        [seen.unowned_accesses, seen.stray_accesses, seen.evictions, seen.lost_writes],
+        [0; 4]
+    );
     row
 }
 
 /// The same through the core in Verilog.
-fn by_rtl(test: &str, memory: SlaveConfig, source: SourceConfig, depth: usize, late_us: u32) -> Option<Row> {
-    let model = skip::or_skip(&format!("s2mm::{test}"), RtlModel::new("s2mm", config(memory, source)))?;
+fn by_rtl(
+    test: &str,
+    memory: SlaveConfig,
+    source: SourceConfig,
+    depth: usize,
+    late_us: u32,
+) -> Option<Row> {
+    let model =
+        skip::or_skip(&format!("s2mm::{test}"), RtlModel::new("s2mm", config(memory, source)))?;
     let board = SimBoard::new(7);
     let device = SimDevice::with_model(&board, board.port(), model);
     // SAFETY: the window is the core's.
@@ -110,12 +131,20 @@ fn by_rtl(test: &str, memory: SlaveConfig, source: SourceConfig, depth: usize, l
     device
         .model(|model| {
             let counts = model.stream_counts().unwrap();
-            assert_eq!((counts.begun, counts.lost, counts.cut), (packets.into(), 0, 0), "the core takes every beat");
+            assert_eq!(
+                (counts.begun, counts.lost, counts.cut),
+                (packets.into(), 0, 0),
+                "the core takes every beat"
+            );
             assert_eq!(model.findings(), []);
         })
         .unwrap();
     let Row { right, lost, cut, .. } = row;
-    assert_eq!((right + lost + cut, row.missing, row.failed), (packets, lost + cut, cut.into()), "no packet is lost silently");
+    assert_eq!(
+        (right + lost + cut, row.missing, row.failed),
+        (packets, lost + cut, cut.into()),
+        "no packet is lost silently"
+    );
     Some(row)
 }
 
@@ -123,7 +152,11 @@ fn by_rtl(test: &str, memory: SlaveConfig, source: SourceConfig, depth: usize, l
 /// has no register for losses: the camera's own count.
 fn by_model(depth: usize, gap_ns: u64, late_us: u32) -> Row {
     let board = SimBoard::new(7);
-    let device = SimDevice::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec::camera(source(gap_ns), 512)));
+    let device = SimDevice::with_model(
+        &board,
+        board.port(),
+        AxiDmaModel::new(CoreSpec::camera(source(gap_ns), 512)),
+    );
     let ring = Region::new(board.memory(4096).unwrap()).unwrap();
     let config = AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() };
     let descriptors = ring.alloc(4096, Align::LINE).unwrap();
@@ -140,10 +173,22 @@ fn by_model(depth: usize, gap_ns: u64, late_us: u32) -> Row {
 #[test]
 fn each_loss_is_counted_and_the_model_loses_as_many() {
     println!("buffers  gap us  late us  |  core: right  lost  dry  |  model: right  lost  dry");
-    for (depth, gap_us, late_us) in [(1, 0, 5), (2, 0, 5), (3, 0, 5), (8, 0, 5), (8, 0, 9), (1, 20, 5), (2, 20, 5), (2, 0, 30), (8, 0, 30)]
-    {
+    for (depth, gap_us, late_us) in [
+        (1, 0, 5),
+        (2, 0, 5),
+        (3, 0, 5),
+        (8, 0, 5),
+        (8, 0, 9),
+        (1, 20, 5),
+        (2, 20, 5),
+        (2, 0, 30),
+        (8, 0, 30),
+    ] {
         let test = "each_loss_is_counted_and_the_model_loses_as_many";
-        let Some(rtl) = by_rtl(test, SlaveConfig::CALM, source(gap_us * 1_000), depth, late_us) else { return };
+        let Some(rtl) = by_rtl(test, SlaveConfig::CALM, source(gap_us * 1_000), depth, late_us)
+        else {
+            return;
+        };
         let model = by_model(depth, gap_us * 1_000, late_us);
         println!(
             "{depth:7}  {gap_us:6}  {late_us:7}  |  {:11}  {:4}  {:3}  |  {:12}  {:4}  {:3}",
@@ -151,7 +196,12 @@ fn each_loss_is_counted_and_the_model_loses_as_many() {
         );
         assert_eq!((rtl.cut, rtl.lost > 0), (0, model.lost > 0));
         // Their registers take other times, which shows where the program is too slow.
-        assert!(rtl.lost.abs_diff(model.lost) <= PACKETS / 20, "{} and {} are lost", rtl.lost, model.lost);
+        assert!(
+            rtl.lost.abs_diff(model.lost) <= PACKETS / 20,
+            "{} and {} are lost",
+            rtl.lost,
+            model.lost
+        );
         assert!(rtl.lost == 0 || rtl.ran_dry > 0, "{rtl:?}");
     }
 }
@@ -170,8 +220,15 @@ fn slow_memory_cuts_packets_and_each_is_counted() {
     ];
     for (name, memory, bytes_per_us) in memories {
         let source = SourceConfig { packets: 60, bytes_per_us, ..source(0) };
-        let Some(row) = by_rtl("slow_memory_cuts_packets_and_each_is_counted", memory, source, DEPTH, 5) else { return };
-        println!("{name:15}  {bytes_per_us:6}  {:5}  {:4}  {:3}  {:3}", row.right, row.lost, row.cut, row.ran_dry);
+        let Some(row) =
+            by_rtl("slow_memory_cuts_packets_and_each_is_counted", memory, source, DEPTH, 5)
+        else {
+            return;
+        };
+        println!(
+            "{name:15}  {bytes_per_us:6}  {:5}  {:4}  {:3}  {:3}",
+            row.right, row.lost, row.cut, row.ran_dry
+        );
         all = (all.0 + row.right, all.1 + row.cut);
     }
     assert!(all.0 > 60 && all.1 > 10, "{all:?} of 240 are right and cut");
@@ -182,10 +239,19 @@ fn slow_memory_cuts_packets_and_each_is_counted() {
 #[test]
 fn a_stop_ends_when_all_is_answered() {
     let board = SimBoard::new(7);
-    let source = SourceConfig { packets: u32::MAX, bytes_per_us: 60, packet_bytes: 1024, ..SourceConfig::default() };
+    let source = SourceConfig {
+        packets: u32::MAX,
+        bytes_per_us: 60,
+        packet_bytes: 1024,
+        ..SourceConfig::default()
+    };
     // No interrupt announces the end of a stop.
     let config = RtlConfig { has_irq: false, ..config(late(600), source) };
-    let Some(model) = skip::or_skip("s2mm::a_stop_ends_when_all_is_answered", RtlModel::new("s2mm", config)) else { return };
+    let Some(model) =
+        skip::or_skip("s2mm::a_stop_ends_when_all_is_answered", RtlModel::new("s2mm", config))
+    else {
+        return;
+    };
     let device = SimDevice::with_model(&board, board.port(), model);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     // SAFETY: the window is the core's.
@@ -198,7 +264,11 @@ fn a_stop_ends_when_all_is_answered() {
         camera.stop().unwrap();
         let before = board.counts().bytes_written;
         device.run_for(50).unwrap();
-        assert_eq!(board.counts().bytes_written, before, "{us} us: nothing is written after a stop");
+        assert_eq!(
+            board.counts().bytes_written,
+            before,
+            "{us} us: nothing is written after a stop"
+        );
         while let Some(frame) = camera.next(A_WHILE).unwrap() {
             let seen = frame.buf.view::<u8>().unwrap();
             assert!(packet::is(packet::number(seen).unwrap(), seen), "{us} us");
@@ -227,10 +297,16 @@ impl Subject for Suite {
         Kind::Receive
     }
     fn model(&self) -> RtlModel {
-        let source = SourceConfig { packet_bytes: SUITE_PACKET, bytes_per_us: 50, gap_ns: 500, ..SourceConfig::default() };
+        let source = SourceConfig {
+            packet_bytes: SUITE_PACKET,
+            bytes_per_us: 50,
+            gap_ns: 500,
+            ..SourceConfig::default()
+        };
         let memory = SlaveConfig { stalls: 300, ..late(20) };
         // A lost answer keeps a stop for 10 ms: a slow clock, 12.5 MHz.
-        RtlModel::new("s2mm", RtlConfig { has_irq: false, cycle_ns: 80, ..config(memory, source) }).unwrap()
+        RtlModel::new("s2mm", RtlConfig { has_irq: false, cycle_ns: 80, ..config(memory, source) })
+            .unwrap()
     }
     fn stream(&self, model: &RtlModel) -> Option<StreamCounts> {
         model.stream_counts()
@@ -247,7 +323,12 @@ impl Subject for Suite {
     fn may_fail(&self, error: &Error) -> bool {
         matches!(error, Error::Fault { what, .. } if what.starts_with("memory answered") || what.starts_with("the packet's rest"))
     }
-    fn open<R>(&self, window: SimWindow<RtlModel>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R, Error> {
+    fn open<R>(
+        &self,
+        window: SimWindow<RtlModel>,
+        _: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R, Error> {
         // SAFETY: the window is the core's, and the only one.
         Ok(act(&mut unsafe { S2mm::open(window) }?))
     }
@@ -255,12 +336,20 @@ impl Subject for Suite {
 
 #[test]
 fn the_suite_for_drivers() {
-    if skip::or_skip("s2mm::the_suite_for_drivers", RtlModel::new("s2mm", RtlConfig::default())).is_none() {
+    if skip::or_skip("s2mm::the_suite_for_drivers", RtlModel::new("s2mm", RtlConfig::default()))
+        .is_none()
+    {
         return;
     }
     let verdict = faults(&Suite, 0..SEEDS).map(|tally| {
         println!("{}: {tally:?}", Suite.name());
-        assert!(tally.completed > 2 * SEEDS && tally.failed > 0 && tally.cancelled > 0 && tally.resets > 0, "{tally:?}");
+        assert!(
+            tally.completed > 2 * SEEDS
+                && tally.failed > 0
+                && tally.cancelled > 0
+                && tally.resets > 0,
+            "{tally:?}"
+        );
     });
     report("suite", Suite.name(), verdict);
 }

@@ -12,9 +12,18 @@ const PACKETS: u32 = 30;
 const PACKET_BYTES: usize = 100;
 
 fn rig(test: &str, stalls: u16, bytes_per_us: u64) -> Option<Rig> {
-    let source =
-        SourceConfig { packets: PACKETS, packet_bytes: PACKET_BYTES, bytes_per_us, short_every: Some(4), ..SourceConfig::default() };
-    let config = RtlConfig { stream: StreamConfig::source(source, 512), stream_stalls: stalls, ..RtlConfig::default() };
+    let source = SourceConfig {
+        packets: PACKETS,
+        packet_bytes: PACKET_BYTES,
+        bytes_per_us,
+        short_every: Some(4),
+        ..SourceConfig::default()
+    };
+    let config = RtlConfig {
+        stream: StreamConfig::source(source, 512),
+        stream_stalls: stalls,
+        ..RtlConfig::default()
+    };
     Some(Rig::new(skip::or_skip(&format!("streams::{test}"), RtlModel::new("passes", config))?, 1))
 }
 
@@ -23,7 +32,11 @@ fn packets_pass_through() {
     for stalls in [0, 300] {
         let Some(mut rig) = rig("packets_pass_through", stalls, 100) else { return };
         rig.pass_us(100);
-        assert_eq!(rig.model.stream_counts().unwrap().begun, 0, "the source begins when the core is ready");
+        assert_eq!(
+            rig.model.stream_counts().unwrap().begun,
+            0,
+            "the source begins when the core is ready"
+        );
         rig.write(4, 0);
         rig.pass_us(100);
         let mut hash = FNV_START;
@@ -34,7 +47,10 @@ fn packets_pass_through() {
             hash = fnv1a(hash, &bytes[..len]);
         }
         let counts = rig.model.stream_counts().unwrap();
-        assert_eq!((rig.read(0), counts.taken, counts.sent, counts.lost + counts.cut), (PACKETS, 30, 30, 0));
+        assert_eq!(
+            (rig.read(0), counts.taken, counts.sent, counts.lost + counts.cut),
+            (PACKETS, 30, 30, 0)
+        );
         assert_eq!((counts.sent_hash, rig.findings()), (hash, &[] as &[_]));
     }
 }
@@ -42,29 +58,47 @@ fn packets_pass_through() {
 /// 5 GB/s come, and the core takes 1.6: the source does not wait.
 #[test]
 fn a_source_loses_the_packets_that_a_slow_core_has_no_room_for() {
-    let Some(mut rig) = rig("a_source_loses_the_packets_that_a_slow_core_has_no_room_for", 900, 5_000) else { return };
+    let Some(mut rig) =
+        rig("a_source_loses_the_packets_that_a_slow_core_has_no_room_for", 900, 5_000)
+    else {
+        return;
+    };
     rig.write(4, 0);
     rig.pass_us(100);
     let counts = rig.model.stream_counts().unwrap();
-    assert!(counts.lost > 0 && counts.taken + counts.lost + counts.cut == counts.begun && counts.begun == 30, "{counts:?}");
+    assert!(
+        counts.lost > 0
+            && counts.taken + counts.lost + counts.cut == counts.begun
+            && counts.begun == 30,
+        "{counts:?}"
+    );
 }
 
 /// Otherwise the source would go on in the middle of a packet, and the core would take its rest for
 /// a whole one.
 #[test]
 fn a_reset_of_the_core_by_itself_reaches_its_source() {
-    let Some(mut rig) = rig("a_reset_of_the_core_by_itself_reaches_its_source", 0, 100) else { return };
+    let Some(mut rig) = rig("a_reset_of_the_core_by_itself_reaches_its_source", 0, 100) else {
+        return;
+    };
     rig.write(4, 0);
     rig.pass_us(2);
     rig.write(4, 2);
     let then = rig.model.stream_counts().unwrap();
     assert_eq!((then.begun, then.taken, then.cut), (2, 1, 1));
     rig.pass_us(50);
-    assert_eq!(rig.model.stream_counts().unwrap(), then, "a source that was reset waits for the core");
+    assert_eq!(
+        rig.model.stream_counts().unwrap(),
+        then,
+        "a source that was reset waits for the core"
+    );
     rig.write(4, 0);
     rig.pass_us(100);
     let counts = rig.model.stream_counts().unwrap();
-    assert_eq!((rig.read(0), counts.begun, counts.taken, counts.cut, counts.lost), (29, 30, 29, 1, 0));
+    assert_eq!(
+        (rig.read(0), counts.begun, counts.taken, counts.cut, counts.lost),
+        (29, 30, 29, 1, 0)
+    );
 }
 
 #[test]
@@ -73,5 +107,10 @@ fn a_beat_stays_until_it_is_taken() {
     rig.write(4, 1);
     rig.pass_us(100);
     let breaches = rig.findings().iter().map(|finding| finding.breach);
-    assert!(breaches.clone().count() > 0 && breaches.clone().all(|breach| breach == Breach::ValidDropped { channel: Channel::Stream }));
+    assert!(
+        breaches.clone().count() > 0
+            && breaches
+                .clone()
+                .all(|breach| breach == Breach::ValidDropped { channel: Channel::Stream })
+    );
 }

@@ -20,16 +20,26 @@ fn an_abort_ends_in_silence() {
     let mut aborted = 0;
     for seed in super::seeds(SEEDS) {
         let mut rng = Rng::with_seed(seed);
-        let job = Job::of([40, 16 * rng.u32(1..=40), 16 * rng.u32(1..=24)], rng.u32(..1024), &mut rng);
-        let memory =
-            SlaveConfig { read_cycles: 1..=300, write_cycles: 100..=800, landing: Landing::Random, outstanding: 16, ..SlaveConfig::CALM };
+        let job =
+            Job::of([40, 16 * rng.u32(1..=40), 16 * rng.u32(1..=24)], rng.u32(..1024), &mut rng);
+        let memory = SlaveConfig {
+            read_cycles: 1..=300,
+            write_cycles: 100..=800,
+            landing: Landing::Random,
+            outstanding: 16,
+            ..SlaveConfig::CALM
+        };
         let config = RtlConfig { memory, has_irq: true, ..RtlConfig::default() };
-        let Some(mut core) = core("an_abort_ends_in_silence", config, job.memory(&mut rng), seed) else { return };
+        let Some(mut core) = core("an_abort_ends_in_silence", config, job.memory(&mut rng), seed)
+        else {
+            return;
+        };
         let untouched = core.memory.bytes.clone();
         job.start(&mut core);
         core.pass_ns([0, rng.u64(..2_000), rng.u64(..40_000)][rng.usize(..3)]);
-        let bursts =
-            |core: &super::bench::Bench<contigo_rtl::RtlModel>| core.model.counts(0).map_or(0, |counts| counts.reads + counts.writes);
+        let bursts = |core: &super::bench::Bench<contigo_rtl::RtlModel>| {
+            core.model.counts(0).map_or(0, |counts| counts.reads + counts.writes)
+        };
         let before = bursts(&core);
         core.write(ABORT, 1);
         let mut looks = 0;
@@ -41,15 +51,25 @@ fn an_abort_ends_in_silence() {
         core.memory.accesses = 0;
         assert_eq!(core.model.owed(), (0, 0), "seed {seed}: answers are owed");
         core.pass_ns(100_000);
-        assert_eq!((core.memory.accesses, core.memory.bytes == silent), (0, true), "seed {seed}: an access after idle");
+        assert_eq!(
+            (core.memory.accesses, core.memory.bytes == silent),
+            (0, true),
+            "seed {seed}: an access after idle"
+        );
         assert!(core.model.findings().is_empty(), "seed {seed}: {:#x?}", core.model.findings());
-        let beside = |bytes: &[u8]| [bytes[..job.range(3).start].to_vec(), bytes[job.range(3).end..].to_vec()];
+        let beside = |bytes: &[u8]| {
+            [bytes[..job.range(3).start].to_vec(), bytes[job.range(3).end..].to_vec()]
+        };
         assert!(beside(&silent) == beside(&untouched), "seed {seed}: a byte beside C changed");
         let status = core.read(STATUS);
         assert!([0, ABORTED].contains(&status), "seed {seed}: {status:#x}");
         if status == ABORTED {
             aborted += 1;
-            assert!(bursts(&core) - before <= LATE_BURSTS, "seed {seed}: {} bursts after ABORT", bursts(&core) - before);
+            assert!(
+                bursts(&core) - before <= LATE_BURSTS,
+                "seed {seed}: {} bursts after ABORT",
+                bursts(&core) - before
+            );
         }
         // The driver's next job, with what is left of this one acknowledged.
         core.write(ABORT, 0);
@@ -70,7 +90,11 @@ fn an_abort_ends_in_silence() {
 fn no_job_begins_under_abort() {
     let mut rng = Rng::with_seed(1);
     let job = Job::of([4, 64, 64], 0, &mut rng);
-    let Some(mut core) = core("no_job_begins_under_abort", RtlConfig::default(), job.memory(&mut rng), 1) else { return };
+    let Some(mut core) =
+        core("no_job_begins_under_abort", RtlConfig::default(), job.memory(&mut rng), 1)
+    else {
+        return;
+    };
     core.write(ABORT, 1);
     job.start(&mut core);
     assert_eq!(core.end(), (ABORTED, 0));

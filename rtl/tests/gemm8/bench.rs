@@ -45,7 +45,10 @@ impl Memory {
     fn range(&mut self, addr: DevAddr, len: usize) -> Result<Range<usize>, BusError> {
         self.accesses += 1;
         let end = addr.0 + len as u64;
-        if addr.0 < BASE || end > BASE + LEN_BYTES as u64 || (addr.0 < self.hole.end && end > self.hole.start) {
+        if addr.0 < BASE
+            || end > BASE + LEN_BYTES as u64
+            || (addr.0 < self.hole.end && end > self.hole.start)
+        {
             return Err(BusError { addr });
         }
         let start = usize::try_from(addr.0 - BASE).unwrap();
@@ -86,7 +89,12 @@ pub(crate) fn oracle(bytes: Vec<u8>) -> Bench<Gemm8Model> {
 }
 
 /// The core; `None` where there is no Verilator.
-pub(crate) fn core(test: &str, config: RtlConfig, bytes: Vec<u8>, seed: u64) -> Option<Bench<RtlModel>> {
+pub(crate) fn core(
+    test: &str,
+    config: RtlConfig,
+    bytes: Vec<u8>,
+    seed: u64,
+) -> Option<Bench<RtlModel>> {
     let model = super::skip::or_skip(&format!("gemm8::{test}"), RtlModel::new("gemm8", config))?;
     Some(Bench::new(model, bytes, seed))
 }
@@ -95,11 +103,27 @@ pub(crate) fn core(test: &str, config: RtlConfig, bytes: Vec<u8>, seed: u64) -> 
 /// stalls and reorders.
 pub(crate) fn settings(seed: u64) -> RtlConfig {
     let memory = match seed % 3 {
-        0 => SlaveConfig { read_cycles: 0..=0, write_cycles: 0..=0, outstanding: 16, ..SlaveConfig::CALM },
+        0 => SlaveConfig {
+            read_cycles: 0..=0,
+            write_cycles: 0..=0,
+            outstanding: 16,
+            ..SlaveConfig::CALM
+        },
         1 => SlaveConfig { data_first: seed.is_multiple_of(2), ..SlaveConfig::HOSTILE },
-        _ => SlaveConfig { read_cycles: 1..=100, write_cycles: 1..=100, stalls: 100, outstanding: 16, ..SlaveConfig::CALM },
+        _ => SlaveConfig {
+            read_cycles: 1..=100,
+            write_cycles: 1..=100,
+            stalls: 100,
+            outstanding: 16,
+            ..SlaveConfig::CALM
+        },
     };
-    let mut config = RtlConfig { memory, has_irq: true, finds_unknowns: seed.is_multiple_of(8), ..RtlConfig::default() };
+    let mut config = RtlConfig {
+        memory,
+        has_irq: true,
+        finds_unknowns: seed.is_multiple_of(8),
+        ..RtlConfig::default()
+    };
     config.lite.stalls = if seed.is_multiple_of(2) { 300 } else { 0 };
     config
 }

@@ -16,7 +16,12 @@
 //! | `suite.rs` | the driver, unchanged, through the suite for drivers |
 //! | `promises.rs` | `check` starts nothing; the stop program, when the program is gone |
 //! | `speed.rs` | how much of the array's peak is reached |
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 mod aborts;
 mod bench;
@@ -36,6 +41,7 @@ use std::env;
 /// The seeds of a test: `CONTIGO_SEED`, or as many as `CONTIGO_SEEDS` or the test says.
 fn seeds(few: u64) -> impl Iterator<Item = u64> {
     let number = |name| env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let (first, count) = number("CONTIGO_SEED").map_or_else(|| (0, number("CONTIGO_SEEDS").unwrap_or(few)), |seed| (seed, 1));
+    let (first, count) = number("CONTIGO_SEED")
+        .map_or_else(|| (0, number("CONTIGO_SEEDS").unwrap_or(few)), |seed| (seed, 1));
     first..first + count
 }

@@ -16,7 +16,10 @@ fn products_are_the_models() {
         // Two jobs follow each other: nothing of the first is left in the second.
         let jobs = [Job::random(&mut rng), Job::random(&mut rng)];
         let bytes = jobs[0].memory(&mut rng);
-        let Some(mut core) = core("products_are_the_models", settings(seed), bytes.clone(), seed) else { return };
+        let Some(mut core) = core("products_are_the_models", settings(seed), bytes.clone(), seed)
+        else {
+            return;
+        };
         let mut oracle = oracle(bytes);
         for job in jobs {
             job.start(&mut oracle);
@@ -24,8 +27,18 @@ fn products_are_the_models() {
             let (expected, ended) = (oracle.end(), core.end());
             assert_eq!(ended, expected, "seed {seed}: STATUS and BYTES_OUT of {job:x?}");
             assert_eq!(expected, (0, u32::try_from(job.len(3)).unwrap()));
-            let differs = core.memory.bytes.iter().zip(&oracle.memory.bytes).position(|(core, oracle)| core != oracle);
-            assert!(differs.is_none(), "seed {seed}: byte {:x?} of memory, C is {:x?}, of {job:x?}", differs, job.range(3));
+            let differs = core
+                .memory
+                .bytes
+                .iter()
+                .zip(&oracle.memory.bytes)
+                .position(|(core, oracle)| core != oracle);
+            assert!(
+                differs.is_none(),
+                "seed {seed}: byte {:x?} of memory, C is {:x?}, of {job:x?}",
+                differs,
+                job.range(3)
+            );
             assert!(core.model.findings().is_empty(), "seed {seed}: {:#x?}", core.model.findings());
             let counts = core.model.counts(0).unwrap();
             assert!(counts.most_reads + counts.most_writes <= 16, "seed {seed}: {counts:?}");

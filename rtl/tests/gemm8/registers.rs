@@ -2,8 +2,8 @@
 
 use super::{
     bench::{
-        ABORT, BYTES_OUT, Bench, CTRL, DONE, GIE, IDLE, IER, ISR, LEN_BYTES, MODE, POINTERS, READY, SIZES, START, STATUS, core, oracle,
-        settings,
+        ABORT, BYTES_OUT, Bench, CTRL, DONE, GIE, IDLE, IER, ISR, LEN_BYTES, MODE, POINTERS, READY,
+        SIZES, START, STATUS, core, oracle, settings,
     },
     job::Job,
 };
@@ -14,12 +14,17 @@ const ID: usize = 0x88;
 const STATUS_VLD: usize = 0x6C;
 const BYTES_OUT_VLD: usize = 0x7C;
 /// Words that the table leaves out.
-const RESERVED: [usize; 12] = [0x18, 0x24, 0x30, 0x3C, 0x44, 0x4C, 0x54, 0x5C, 0x64, 0x70, 0x74, 0x80];
+const RESERVED: [usize; 12] =
+    [0x18, 0x24, 0x30, 0x3C, 0x44, 0x4C, 0x54, 0x5C, 0x64, 0x70, 0x74, 0x80];
 
 fn as_after_reset<M: Model>(bench: &mut Bench<M>) {
     assert_eq!((bench.read(CTRL), bench.read(ID)), (IDLE, 0x474D_3801));
     for offset in POINTERS {
-        assert_eq!((bench.read(offset), bench.read(offset + 4)), (u32::MAX, u32::MAX), "{offset:#x}");
+        assert_eq!(
+            (bench.read(offset), bench.read(offset + 4)),
+            (u32::MAX, u32::MAX),
+            "{offset:#x}"
+        );
     }
     for offset in SIZES.into_iter().chain([GIE, IER, ISR, MODE, ABORT, STATUS, BYTES_OUT]) {
         assert_eq!(bench.read(offset), 0, "{offset:#x}");
@@ -28,7 +33,11 @@ fn as_after_reset<M: Model>(bench: &mut Bench<M>) {
 
 fn hold_what_they_have<M: Model>(bench: &mut Bench<M>) {
     let bits = [(GIE, 1), (IER, 3), (MODE, 0x31F), (ABORT, 1)];
-    let words = SIZES.into_iter().chain(POINTERS).chain(POINTERS.map(|offset| offset + 4)).map(|offset| (offset, u32::MAX));
+    let words = SIZES
+        .into_iter()
+        .chain(POINTERS)
+        .chain(POINTERS.map(|offset| offset + 4))
+        .map(|offset| (offset, u32::MAX));
     for (offset, mask) in words.chain(bits) {
         for value in [0x5A5A_5A5A, 0xA5A5_A5A5, u32::MAX, 0] {
             bench.write(offset, value);
@@ -83,7 +92,8 @@ fn the_model_has_the_contracts_registers() {
 
 #[test]
 fn the_core_has_the_contracts_registers() {
-    let (test, job) = ("the_core_has_the_contracts_registers", Job::of([20, 32, 64], 5, &mut Rng::with_seed(1)));
+    let (test, job) =
+        ("the_core_has_the_contracts_registers", Job::of([20, 32, 64], 5, &mut Rng::with_seed(1)));
     for seed in 0..6 {
         let Some(mut bench) = core(test, settings(seed), vec![0; LEN_BYTES], seed) else { return };
         all(&mut bench, &job);
@@ -95,7 +105,11 @@ fn the_core_has_the_contracts_registers() {
 #[test]
 fn outputs_say_that_they_were_written() {
     let job = Job::of([1, 16, 16], 0, &mut Rng::with_seed(2));
-    let Some(mut bench) = core("outputs_say_that_they_were_written", settings(0), vec![0; LEN_BYTES], 2) else { return };
+    let Some(mut bench) =
+        core("outputs_say_that_they_were_written", settings(0), vec![0; LEN_BYTES], 2)
+    else {
+        return;
+    };
     for _ in 0..2 {
         assert_eq!((bench.read(STATUS_VLD), bench.read(BYTES_OUT_VLD)), (0, 0));
         job.start(&mut bench);

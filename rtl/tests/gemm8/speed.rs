@@ -29,9 +29,16 @@ fn the_array_is_busy() {
             let mut rng = Rng::with_seed(1);
             let job = Job::of(sizes, mode, &mut rng);
             let cycles = latency..=latency;
-            let memory = SlaveConfig { read_cycles: cycles.clone(), write_cycles: cycles, outstanding: 16, ..SlaveConfig::CALM };
+            let memory = SlaveConfig {
+                read_cycles: cycles.clone(),
+                write_cycles: cycles,
+                outstanding: 16,
+                ..SlaveConfig::CALM
+            };
             let config = RtlConfig { memory, ..RtlConfig::default() };
-            let Some(mut core) = core("the_array_is_busy", config, job.memory(&mut rng), 1) else { return };
+            let Some(mut core) = core("the_array_is_busy", config, job.memory(&mut rng), 1) else {
+                return;
+            };
             job.prepare(&mut core);
             core.write(CTRL, START);
             let from = core.model.cycle();
@@ -40,7 +47,10 @@ fn the_array_is_busy() {
             let macs = sizes.into_iter().map(u64::from).product::<u64>();
             let share = 100.0 * macs as f64 / (cycles as f64 * MACS_PER_CYCLE);
             println!("{sizes:?}, mode {mode:#x}, latency {latency}: {cycles} cycles, {share:.1} %");
-            assert!(share >= least, "{sizes:?}, latency {latency}: {share:.1} % of the peak, and {least} % were promised");
+            assert!(
+                share >= least,
+                "{sizes:?}, latency {latency}: {share:.1} % of the peak, and {least} % were promised"
+            );
             assert_eq!(core.end().0, 0);
         }
     }

@@ -35,7 +35,11 @@ struct Copier<D> {
 
 impl<D: contigo::Device> Copier<D> {
     fn four(&self, operands: &[DevSlice]) -> [DevSlice; 4] {
-        let own = |at: usize, len_bytes| DevSlice { addr: self.own.addr_at(at), len_bytes, offset_bytes: at };
+        let own = |at: usize, len_bytes| DevSlice {
+            addr: self.own.addr_at(at),
+            len_bytes,
+            offset_bytes: at,
+        };
         [operands[0], own(0, UNIT_BYTES), own(UNIT_BYTES, BIAS_BYTES), operands[1]]
     }
 }
@@ -85,12 +89,21 @@ impl Subject for Copies {
         // An answer that is lost keeps the core busy for as long as a stop waits, 10 ms. So its
         // clock is slow: 25 MHz.
         let lite = LiteConfig { stalls: 100, ..LiteConfig::default() };
-        RtlModel::new("gemm8", RtlConfig { memory: self.1.clone(), lite, cycle_ns: 40, ..RtlConfig::default() }).unwrap()
+        RtlModel::new(
+            "gemm8",
+            RtlConfig { memory: self.1.clone(), lite, cycle_ns: 40, ..RtlConfig::default() },
+        )
+        .unwrap()
     }
     fn findings(&self, model: &RtlModel) -> Vec<String> {
         // A core that waits for an answer that was lost, which is a fault, takes no other one.
         let explained = |found: &Finding| matches!(found.breach, Breach::AnswerNotTaken { .. });
-        let explained: Vec<_> = model.findings().iter().filter(|found| explained(found)).map(ToString::to_string).collect();
+        let explained: Vec<_> = model
+            .findings()
+            .iter()
+            .filter(|found| explained(found))
+            .map(ToString::to_string)
+            .collect();
         model.broken_rules().filter(|rule| !explained.contains(rule)).collect()
     }
     fn memory_bytes(&self) -> usize {
@@ -106,13 +119,19 @@ impl Subject for Copies {
         let side = u32::try_from(SIDE).unwrap();
         vec![u32::try_from(len_bytes / SIDE).unwrap(), side, side, 0]
     }
-    fn open<R>(&self, window: SimWindow<RtlModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(
+        &self,
+        window: SimWindow<RtlModel>,
+        memory: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
         // SAFETY: the window is a gemm8's, and the only one.
         let gemm8 = unsafe { Gemm8::open(window)? };
         let mut own = DriverBuf::new(memory.unwrap(), gemm8.port(), gemm8.addr_bits())?;
         let mut bytes = [0; UNIT_BYTES + BIAS_BYTES];
         (0..SIDE).for_each(|n| bytes[n * SIDE + n] = 1);
-        let words: Vec<_> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let words: Vec<_> =
+            bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
         // SAFETY: no device knows the address yet.
         unsafe { own.write(0, &words)? };
         let mut copier = Copier { gemm8, own };
@@ -124,12 +143,23 @@ impl Subject for Copies {
 }
 
 fn run(test: &str, subject: &Copies) {
-    if super::skip::or_skip(&format!("gemm8::suite::{test}"), RtlModel::new("gemm8", RtlConfig::default())).is_none() {
+    if super::skip::or_skip(
+        &format!("gemm8::suite::{test}"),
+        RtlModel::new("gemm8", RtlConfig::default()),
+    )
+    .is_none()
+    {
         return;
     }
     let verdict = faults(subject, 0..SEEDS).map(|tally| {
         println!("{}: {tally:?}", subject.name());
-        assert!(tally.completed > 5 * SEEDS && tally.failed > 0 && tally.cancelled > 0 && tally.resets > 0, "{tally:?}");
+        assert!(
+            tally.completed > 5 * SEEDS
+                && tally.failed > 0
+                && tally.cancelled > 0
+                && tally.resets > 0,
+            "{tally:?}"
+        );
     });
     report("suite", subject.name(), verdict);
 }

@@ -3,7 +3,9 @@
 use super::machine::{FROM, FROM_PAGES, Machine, PAGE, Server, TO, TO_PAGES, WRITER};
 use contigo::sim::litepcie::manual;
 use std::os::unix::fs::FileExt;
-use vfio_bindings::bindings::vfio::{VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX};
+use vfio_bindings::bindings::vfio::{
+    VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX,
+};
 
 #[test]
 fn a_card_copies_scattered_pages_and_interrupts() {
@@ -15,7 +17,10 @@ fn a_card_copies_scattered_pages_and_interrupts() {
         machine.copy(8000);
         machine.copied();
         let (from, to) = (machine.bytes(FROM_PAGES), machine.bytes(TO_PAGES));
-        assert!(from[..8000] == to[..8000] && to[8000..].iter().all(|byte| *byte == 0xEE), "round {round}");
+        assert!(
+            from[..8000] == to[..8000] && to[8000..].iter().all(|byte| *byte == 0xEE),
+            "round {round}"
+        );
     }
     let said = machine.ended();
     assert!(said.contains("interrupts: 50,") && said.contains("refused: 0,"), "{said}");
@@ -75,7 +80,8 @@ fn a_function_that_is_no_bus_master_or_was_reset_reaches_nothing() {
 #[test]
 fn each_mistake_of_a_function_shows() {
     let with = |mistakes: &str| {
-        let machine = Machine::with(Server::of(&format!("litepcie:{mistakes}")), VFIO_PCI_MSI_IRQ_INDEX);
+        let machine =
+            Machine::with(Server::of(&format!("litepcie:{mistakes}")), VFIO_PCI_MSI_IRQ_INDEX);
         machine.fill(FROM_PAGES, 0x11);
         machine.fill(TO_PAGES, 0xEE);
         machine

@@ -3,7 +3,8 @@
 use super::machine::{A_WHILE, FROM, FROM_PAGES, Machine, PAGE, TO, TO_PAGES, of_gates};
 use std::thread;
 use vfio_bindings::bindings::vfio::{
-    VFIO_PCI_BAR2_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX, VFIO_PCI_MSIX_IRQ_INDEX,
+    VFIO_PCI_BAR2_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX,
+    VFIO_PCI_MSIX_IRQ_INDEX,
 };
 
 /// Starts a product whose end interrupts. A and B are the first page, bias is the second one, C
@@ -15,7 +16,9 @@ fn start(machine: &mut Machine) {
         machine.write(at, addr as u32);
         machine.write(at + 4, (addr >> 32) as u32);
     }
-    for (at, value) in [(0x40, 16), (0x48, 64), (0x50, 32), (0x58, 1 << 9), (0x04, 1), (0x08, 1), (0x00, 1)] {
+    for (at, value) in
+        [(0x40, 16), (0x48, 64), (0x50, 32), (0x58, 1 << 9), (0x04, 1), (0x08, 1), (0x00, 1)]
+    {
         machine.write(at, value);
     }
 }
@@ -23,12 +26,19 @@ fn start(machine: &mut Machine) {
 /// Its end, and C.
 fn ended(machine: &mut Machine) {
     machine.interrupted();
-    assert_eq!((machine.read(0x00) & 2, machine.read(0x68), machine.read(0x78)), (2, 0, 4096), "CTRL, STATUS, BYTES_OUT");
+    assert_eq!(
+        (machine.read(0x00) & 2, machine.read(0x68), machine.read(0x78)),
+        (2, 0, 4096),
+        "CTRL, STATUS, BYTES_OUT"
+    );
     machine.write(0x0C, 1);
     let to = machine.bytes(TO_PAGES);
     let sums = to[2048..6144].as_chunks::<4>().0;
     assert!(sums.iter().all(|sum| u32::from_le_bytes(*sum) == 0x0101_0101 + 32), "a sum is wrong");
-    assert!(to[..2048].iter().chain(&to[6144..]).all(|byte| *byte == 0xEE), "a byte beside C changed");
+    assert!(
+        to[..2048].iter().chain(&to[6144..]).all(|byte| *byte == 0xEE),
+        "a byte beside C changed"
+    );
 }
 
 #[test]
@@ -37,17 +47,30 @@ fn a_core_in_verilog_multiplies_and_interrupts_by_msi_x() {
     let Some(mut machine) = of_gates(TEST, "gemm8", VFIO_PCI_MSIX_IRQ_INDEX) else { return };
     let mut capability = [0; 12];
     machine.client.region_read(VFIO_PCI_CONFIG_REGION_INDEX, 0x40, &mut capability).unwrap();
-    assert_eq!(capability, [0x11, 0x60, 0, 0, 2, 0, 0, 0, 2, 8, 0, 0], "one message, whose table is BAR 2");
-    assert_eq!(machine.client.region(VFIO_PCI_BAR2_REGION_INDEX).map(|region| region.size), Some(PAGE as u64));
+    assert_eq!(
+        capability,
+        [0x11, 0x60, 0, 0, 2, 0, 0, 0, 2, 8, 0, 0],
+        "one message, whose table is BAR 2"
+    );
+    assert_eq!(
+        machine.client.region(VFIO_PCI_BAR2_REGION_INDEX).map(|region| region.size),
+        Some(PAGE as u64)
+    );
     let many = |machine: &mut Machine, index| machine.client.get_irq_info(index).unwrap().count;
-    assert_eq!([VFIO_PCI_MSI_IRQ_INDEX, VFIO_PCI_MSIX_IRQ_INDEX].map(|index| many(&mut machine, index)), [0, 1]);
+    assert_eq!(
+        [VFIO_PCI_MSI_IRQ_INDEX, VFIO_PCI_MSIX_IRQ_INDEX].map(|index| many(&mut machine, index)),
+        [0, 1]
+    );
     machine.fill(FROM_PAGES, 1);
     for _ in 0..20 {
         start(&mut machine);
         ended(&mut machine);
     }
     let said = machine.ended();
-    assert!(said.contains("interrupts: 20,") && said.contains("refused: 0,") && !said.contains("broke"), "{said}");
+    assert!(
+        said.contains("interrupts: 20,") && said.contains("refused: 0,") && !said.contains("broke"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -74,7 +97,10 @@ fn a_core_as_a_soc_has_it_is_stopped_by_its_gate_alone() {
     machine.write(GATE[0], 0);
     ended(&mut machine);
     let said = machine.ended();
-    assert!(said.contains("resets: 0") && said.contains("refused: 0,") && !said.contains("broke"), "{said}");
+    assert!(
+        said.contains("resets: 0") && said.contains("refused: 0,") && !said.contains("broke"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -83,14 +109,21 @@ fn a_core_that_breaks_a_rule_fails_the_run() {
     // `cores/broken/top.v`: sixteen words from here, in one burst over a boundary of 4 KiB.
     for fault in [0, 1] {
         let Some(mut machine) = of_gates(TEST, "broken", VFIO_PCI_MSI_IRQ_INDEX) else { return };
-        for (at, value) in [(0x18, fault), (0x04, FROM as u32 + 0xFF0), (0x08, TO as u32), (0x0C, (FROM >> 32) as u32), (0x10, 16), (0, 1)]
-        {
+        for (at, value) in [
+            (0x18, fault),
+            (0x04, FROM as u32 + 0xFF0),
+            (0x08, TO as u32),
+            (0x0C, (FROM >> 32) as u32),
+            (0x10, 16),
+            (0, 1),
+        ] {
             machine.write(at, value);
         }
         machine.interrupted();
         drop(machine.client);
         let (status, said) = machine.server.ended();
-        let broke = said.contains("broke a rule: ") && said.contains("bytes at 0x100000ff0 goes over 4 KiB");
+        let broke = said.contains("broke a rule: ")
+            && said.contains("bytes at 0x100000ff0 goes over 4 KiB");
         assert_eq!((status, broke), (Some(fault as i32), fault == 1), "{said}");
     }
 }

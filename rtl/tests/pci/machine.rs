@@ -20,8 +20,8 @@ use std::{
 };
 use tempfile::TempDir;
 use vfio_bindings::bindings::vfio::{
-    VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_IRQ_SET_DATA_EVENTFD, VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX,
-    VFIO_PCI_MSI_IRQ_INDEX,
+    VFIO_IRQ_SET_ACTION_TRIGGER, VFIO_IRQ_SET_DATA_EVENTFD, VFIO_PCI_BAR0_REGION_INDEX,
+    VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX,
 };
 use vfio_user::Client;
 
@@ -55,7 +55,10 @@ impl Server {
 
     pub(crate) fn of(model: &str) -> Self {
         let folder = TempDir::new().unwrap();
-        let child = program(&["--model", model, "--socket", folder.path().join("s").to_str().unwrap()]).spawn().unwrap();
+        let child =
+            program(&["--model", model, "--socket", folder.path().join("s").to_str().unwrap()])
+                .spawn()
+                .unwrap();
         let server = Self { child, folder };
         let begun = Instant::now();
         while !server.socket().exists() {
@@ -148,7 +151,9 @@ impl Machine {
     }
 
     pub(crate) fn write(&mut self, at: usize, value: u32) {
-        self.client.region_write(VFIO_PCI_BAR0_REGION_INDEX, at as u64, &value.to_le_bytes()).unwrap();
+        self.client
+            .region_write(VFIO_PCI_BAR0_REGION_INDEX, at as u64, &value.to_le_bytes())
+            .unwrap();
     }
 
     pub(crate) fn read(&mut self, at: usize) -> u32 {

@@ -34,7 +34,8 @@ fn memory_without_its_file_ends_the_server() {
     let server = Server::start();
     let mut stream = server.connect(|path| UnixStream::connect(path));
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    let words =
+        |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
     // 32 bytes; may be read and written; offset, address, size.
     message(&mut stream, DMA_MAP, &words(&[32 | 3 << 32, 0, FROM, PAGE as u64]));
     let mut write = |region: u32, at: usize, value: &[u8]| {
@@ -42,11 +43,19 @@ fn memory_without_its_file_ends_the_server() {
         message(&mut stream, REGION_WRITE, &[&place, value].concat());
     };
     write(VFIO_PCI_CONFIG_REGION_INDEX, 4, &[6, 0]);
-    for (at, value) in [(manual::VALUE, 4096_u32), (manual::VALUE + 4, FROM as u32), (manual::WE, (FROM >> 32) as u32), (0, 1)] {
+    for (at, value) in [
+        (manual::VALUE, 4096_u32),
+        (manual::VALUE + 4, FROM as u32),
+        (manual::WE, (FROM >> 32) as u32),
+        (0, 1),
+    ] {
         write(VFIO_PCI_BAR0_REGION_INDEX, READER + at, &value.to_le_bytes());
     }
     let (status, said) = server.ended();
-    assert!(status == Some(1) && said.contains("came without its file: give QEMU"), "{status:?} {said}");
+    assert!(
+        status == Some(1) && said.contains("came without its file: give QEMU"),
+        "{status:?} {said}"
+    );
 }
 
 #[test]
@@ -57,7 +66,10 @@ fn a_file_that_is_too_short_ends_the_server() {
     ram.set_len(PAGE as u64).unwrap();
     let _ = client.dma_map(0, FROM, 2 * PAGE as u64, ram.as_raw_fd());
     let (status, said) = server.ended();
-    assert!(status == Some(1) && said.contains("cannot be mapped: 0x2000 bytes"), "{status:?} {said}");
+    assert!(
+        status == Some(1) && said.contains("cannot be mapped: 0x2000 bytes"),
+        "{status:?} {said}"
+    );
 }
 
 #[test]
@@ -66,7 +78,8 @@ fn wrong_usage_and_wrong_sockets_say_what_is_right() {
     let exists = folder.path().join("exists");
     File::create(&exists).unwrap();
     let path = |path: &Path| path.to_str().unwrap().to_owned();
-    let (long, nowhere) = (path(&folder.path().join("x".repeat(120))), path(&folder.path().join("no/socket")));
+    let (long, nowhere) =
+        (path(&folder.path().join("x".repeat(120))), path(&folder.path().join("no/socket")));
     let exists = path(&exists);
     let cases: &[(&[&str], i32, &str)] = &[
         (&[], 2, "--model NAME"),
@@ -77,13 +90,23 @@ fn wrong_usage_and_wrong_sockets_say_what_is_right() {
         (&["--speed"], 2, "--speed is no option"),
         (&["--model", "litepcie", "--socket", &exists], 1, "exists: delete it"),
         (&["--model", "litepcie", "--socket", &long], 1, "a socket's path has 107 at most"),
-        (&["--model", "litepcie", "--socket", &nowhere], 1, "the connection broke: Error binding to socket"),
+        (
+            &["--model", "litepcie", "--socket", &nowhere],
+            1,
+            "the connection broke: Error binding to socket",
+        ),
     ];
     for (words, status, expected) in cases {
         let output = program(words).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(*status) && said.contains(expected), "{words:?}: {said}");
+        assert!(
+            output.status.code() == Some(*status) && said.contains(expected),
+            "{words:?}: {said}"
+        );
     }
     let help = program(&["--help"]).output().unwrap();
-    assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("  litepcie     a card"));
+    assert!(
+        help.status.success()
+            && String::from_utf8_lossy(&help.stdout).contains("  litepcie     a card")
+    );
 }

@@ -118,8 +118,9 @@ pub use contigo_core::cuda;
 #[cfg(all(feature = "linux", target_os = "linux"))]
 pub use contigo_core::linux;
 pub use contigo_core::{
-    Align, Backend, Bus, Completion, CpuBuf, DevAddr, DevBuf, Device, Direction, Done, Driver, Error, ErrorKind, JobError, Limits, Mmio,
-    Operand, OperandSpec, PhysAddr, Pool, Port, Queue, Region, Result, Stream, Wait, dlpack, forward, hw, job, mem, trace, types,
+    Align, Backend, Bus, Completion, CpuBuf, DevAddr, DevBuf, Device, Direction, Done, Driver,
+    Error, ErrorKind, JobError, Limits, Mmio, Operand, OperandSpec, PhysAddr, Pool, Port, Queue,
+    Region, Result, Stream, Wait, dlpack, forward, hw, job, mem, trace, types,
 };
 pub use contigo_design as design;
 pub use contigo_drivers as drivers;

@@ -36,7 +36,11 @@ fn every_step_of_a_job_is_an_event() {
     let mut queue = Queue::new(core.window().unwrap().simple().unwrap(), 1).unwrap();
     let [mut from, _, _, to] = [(); 4].map(|()| pool.take().unwrap());
     from.copy_from_slice(&[1; 16]).unwrap();
-    drop(queue.run([from.to_device(..16), to.from_device(..64)], &[], Duration::from_millis(1)).unwrap());
+    drop(
+        queue
+            .run([from.to_device(..16), to.from_device(..64)], &[], Duration::from_millis(1))
+            .unwrap(),
+    );
 
     let heard = HEARD.lock().unwrap().join("\n");
     for event in [

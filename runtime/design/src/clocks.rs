@@ -26,12 +26,21 @@ const INPUTS: [&str; 4] = ["clk_in1", "CLK_IN1", "BUFG_I", "BUFGCE_I"];
 impl<'a> Core<'_, 'a> {
     /// Its clocks, in the file's order.
     pub fn clocks(&self) -> impl Iterator<Item = Clock<'a>> {
-        let pins = self.module.pins(ONE_PASS).filter(|pin| pin.tag.text("SIGIS").eq_ignore_ascii_case("clk"));
+        let pins = self
+            .module
+            .pins(ONE_PASS)
+            .filter(|pin| pin.tag.text("SIGIS").eq_ignore_ascii_case("clk"));
         let mut sources = Sources::of(self.design);
         pins.filter(|pin| pin.tag.get("DIR") == Some("I")).map(move |pin| {
             let source = pin.connections(ONE_PASS).next().unwrap_or_default();
             let said = pin.tag.text("CLKFREQUENCY").trim_ascii();
-            Clock { pin: pin.name(), hz: hertz(said).unwrap_or(0), said, fabric: sources.fabric_clock(source), from: source.0 }
+            Clock {
+                pin: pin.name(),
+                hz: hertz(said).unwrap_or(0),
+                said,
+                fabric: sources.fabric_clock(source),
+                from: source.0,
+            }
         })
     }
 }
@@ -85,7 +94,10 @@ impl<'d, 'a> Sources<'d, 'a> {
 
     /// Where a generator's clock comes from; it has one input.
     fn input_of(&self, index: usize) -> Option<(&'a str, &'a str)> {
-        let maker = self.design.module_at(index).filter(|module| matches!(module.ip(), "clk_wiz" | "util_ds_buf"))?;
+        let maker = self
+            .design
+            .module_at(index)
+            .filter(|module| matches!(module.ip(), "clk_wiz" | "util_ds_buf"))?;
         let mut best = None;
         for pin in maker.pins(ONE_PASS) {
             let rank = INPUTS.iter().position(|name| *name == pin.name());

@@ -128,13 +128,19 @@ impl<'a> Core<'_, 'a> {
     }
 
     /// The values of those that are asked for, in one pass; `name` says which each is.
-    pub fn parameters_of<'n, const N: usize>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Vec<Option<&'a str>, N> {
+    pub fn parameters_of<'n, const N: usize>(
+        &self,
+        names: impl Iterator<Item = &'n str> + Clone,
+    ) -> Vec<Option<&'a str>, N> {
         use super::module::Found;
         let mut found = Vec::<Found<'a>, N>::new();
         // There is room for as many as the caller says.
         let _ = names.clone().try_for_each(|_| found.push(Found::None).map_err(drop));
         for (key, value) in self.parameters() {
-            found.iter_mut().zip(names.clone()).for_each(|(found, name)| found.look(key, value, name));
+            found
+                .iter_mut()
+                .zip(names.clone())
+                .for_each(|(found, name)| found.look(key, value, name));
         }
         found.into_iter().map(Found::value).collect()
     }
@@ -154,7 +160,9 @@ impl<'a> Core<'_, 'a> {
         let mut windows = Vec::new();
         for (tag, place) in self.ranges() {
             let fail = |rule, found| DesignError::at(&place, rule, self.name(), found);
-            let side = |key: &'static str| tag.get(key).and_then(number).ok_or_else(|| fail(DesignRule::NotANumber(key), 0));
+            let side = |key: &'static str| {
+                tag.get(key).and_then(number).ok_or_else(|| fail(DesignRule::NotANumber(key), 0))
+            };
             let (address, last) = (side("BASEVALUE")?, side("HIGHVALUE")?);
             let len_bytes = last.checked_sub(address).and_then(|bytes| bytes.checked_add(1));
             let len_bytes = len_bytes.filter(|bytes| bytes % 4 == 0 && address % 4 == 0);
@@ -162,7 +170,9 @@ impl<'a> Core<'_, 'a> {
             let window = Window { interface: tag.text("SLAVEBUSINTERFACE"), address, len_bytes };
             if !windows.iter().any(|known: &Window<'_>| known.address == address) {
                 let most = MAX_WINDOWS as u64;
-                windows.push(window).map_err(|_| fail(DesignRule::TooMany { what: "windows of registers", most }, 0))?;
+                windows.push(window).map_err(|_| {
+                    fail(DesignRule::TooMany { what: "windows of registers", most }, 0)
+                })?;
             }
         }
         Ok(windows)
@@ -190,5 +200,13 @@ pub fn parameter_number(value: &str) -> Option<u64> {
 /// Does this instance pass accesses on?
 pub(super) fn passes_on(module: &Module<'_>) -> bool {
     let bus = module.attribute("MODCLASS") == "BUS" || module.attribute("IPTYPE") == "BUS";
-    bus || matches!(module.ip(), "dfx_axi_shutdown_manager" | "axi_protocol_checker" | "axi_firewall" | "axi_mmu" | "ila" | "system_ila")
+    bus || matches!(
+        module.ip(),
+        "dfx_axi_shutdown_manager"
+            | "axi_protocol_checker"
+            | "axi_firewall"
+            | "axi_mmu"
+            | "ila"
+            | "system_ila"
+    )
 }

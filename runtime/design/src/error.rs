@@ -95,7 +95,9 @@ impl DesignRule {
             Self::TooLong => "a hand-off has 32 MiB at most",
             Self::NotAHandOff => "this is no hardware hand-off of Vivado's (.hwh)",
             Self::Truncated => "the file ends before </EDKSYSTEM>: copy it once more",
-            Self::Tangled => "its buses or wires lead through more of the file than one question reads",
+            Self::Tangled => {
+                "its buses or wires lead through more of the file than one question reads"
+            }
             Self::SameName => "two instances have this name",
             Self::SecondProcessor => "a second processing system",
             Self::NoSuchCore { .. } => "the design has no instance of this name",
@@ -104,10 +106,14 @@ impl DesignRule {
             Self::Disagrees { .. } => "the width is said twice, and not the same",
             Self::OutOfRange { parameter, .. } => parameter,
             Self::OtherChip => "this chip has no such processor: the file is of two designs",
-            Self::MixedPorts => "one of its masters is on a port that snoops, and another is not: wire both to ports that are alike",
+            Self::MixedPorts => {
+                "one of its masters is on a port that snoops, and another is not: wire both to ports that are alike"
+            }
             Self::NoRegisters => "the processor sees no registers of it",
             Self::NoPort => "none of its masters reaches the processor's memory",
-            Self::Unsure => "the file does not tell whether the port snoops for this core: say which port it is, and whether it does",
+            Self::Unsure => {
+                "the file does not tell whether the port snoops for this core: say which port it is, and whether it does"
+            }
         }
     }
 }
@@ -144,15 +150,29 @@ impl fmt::Display for DesignError {
         }
         match rule {
             DesignRule::Expected(what) => write!(f, "{what} was expected"),
-            DesignRule::TooLong => write!(f, "{found} bytes are more than a hand-off may have, 32 MiB"),
+            DesignRule::TooLong => {
+                write!(f, "{found} bytes are more than a hand-off may have, 32 MiB")
+            }
             DesignRule::TooMany { what, most } => write!(f, "there are more than {most} {what}"),
-            DesignRule::Tangled => write!(f, "{}: {found} bytes; take what loops or branches there apart", rule.text()),
-            DesignRule::Window { last } => write!(f, "its registers begin at {found:#x} and end at {last:#x}"),
-            DesignRule::NoSuchCore { .. } if *found == 0 => write!(f, "{}, and no core", rule.text()),
-            DesignRule::NoSuchCore { near } => write!(f, "{}; the nearest of its cores ({found}): {near}", rule.text()),
+            DesignRule::Tangled => {
+                write!(f, "{}: {found} bytes; take what loops or branches there apart", rule.text())
+            }
+            DesignRule::Window { last } => {
+                write!(f, "its registers begin at {found:#x} and end at {last:#x}")
+            }
+            DesignRule::NoSuchCore { .. } if *found == 0 => {
+                write!(f, "{}, and no core", rule.text())
+            }
+            DesignRule::NoSuchCore { near } => {
+                write!(f, "{}; the nearest of its cores ({found}): {near}", rule.text())
+            }
             DesignRule::Width => write!(f, "{found} bits: {}", rule.text()),
-            DesignRule::Disagrees { elsewhere } => write!(f, "{found} bits here, and {elsewhere} elsewhere in the file"),
-            DesignRule::OutOfRange { parameter, least, most } => write!(f, "{parameter} is {found}, and can be {least} to {most}"),
+            DesignRule::Disagrees { elsewhere } => {
+                write!(f, "{found} bits here, and {elsewhere} elsewhere in the file")
+            }
+            DesignRule::OutOfRange { parameter, least, most } => {
+                write!(f, "{parameter} is {found}, and can be {least} to {most}")
+            }
             DesignRule::NotANumber(what) => write!(f, "{what} is no number"),
             _ => f.write_str(rule.text()),
         }

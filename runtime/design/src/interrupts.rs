@@ -80,13 +80,23 @@ impl<'a> Core<'_, 'a> {
         interrupts
     }
 
-    fn interrupts_within(&self, budget: &Budget) -> Result<Vec<Interrupt<'a>, MAX_INTERRUPTS>, DesignError> {
+    fn interrupts_within(
+        &self,
+        budget: &Budget,
+    ) -> Result<Vec<Interrupt<'a>, MAX_INTERRUPTS>, DesignError> {
         let (mut interrupts, mut wires) = (Vec::new(), Wires::of(self.design, budget));
         for pin in self.module.pins(Some(budget)).filter(|pin| pin.tag.get("DIR") == Some("O")) {
             let said = pin.tag.text("SIGIS").eq_ignore_ascii_case("interrupt");
             // A pin without interrupts may have any words for its wires.
             let width = match pin.width() {
-                None if said => return Err(DesignError::at(&self.module.text, DesignRule::NotANumber("LEFT or RIGHT"), pin.name(), 0)),
+                None if said => {
+                    return Err(DesignError::at(
+                        &self.module.text,
+                        DesignRule::NotANumber("LEFT or RIGHT"),
+                        pin.name(),
+                        0,
+                    ));
+                }
                 width => width.unwrap_or(1),
             };
             // One too many is refused below.
@@ -95,10 +105,16 @@ impl<'a> Core<'_, 'a> {
                 if !said && !matches!(wired, Wired::Processor { .. } | Wired::Controller { .. }) {
                     break;
                 }
-                let found = Interrupt { pin: pin.name(), trigger: Trigger::of(pin.tag.text("SENSITIVITY"), bit), wired };
+                let found = Interrupt {
+                    pin: pin.name(),
+                    trigger: Trigger::of(pin.tag.text("SENSITIVITY"), bit),
+                    wired,
+                };
                 let most = MAX_INTERRUPTS as u64;
                 let rule = DesignRule::TooMany { what: "interrupts", most };
-                interrupts.push(found).map_err(|_| DesignError::at(&self.module.text, rule, self.name(), 0))?;
+                interrupts
+                    .push(found)
+                    .map_err(|_| DesignError::at(&self.module.text, rule, self.name(), 0))?;
             }
         }
         Ok(interrupts)
@@ -114,7 +130,8 @@ impl<'a> Core<'_, 'a> {
         }
         let budget = Budget::of(&self.design.text);
         let output = self.module.pins(Some(&budget)).find(|pin| pin.name() == "irq");
-        let wired = output.map_or(Wired::Nowhere, |pin| Wires::of(self.design, &budget).goal(&pin, 0));
+        let wired =
+            output.map_or(Wired::Nowhere, |pin| Wires::of(self.design, &budget).goal(&pin, 0));
         budget.check(&self.module.text, self.name())?;
         Ok(wired)
     }
@@ -162,7 +179,10 @@ impl<'d, 'a> Wires<'d, 'a> {
         for (to, input) in pin.connections(Some(self.budget)) {
             let Some(left) = looks.checked_sub(1) else { break };
             *looks = left;
-            let module = self.design.index_of(to).and_then(|index| Some((index, self.design.module_at(index)?)));
+            let module = self
+                .design
+                .index_of(to)
+                .and_then(|index| Some((index, self.design.module_at(index)?)));
             let found = match module {
                 None => Wired::Elsewhere { instance: to },
                 Some((index, module)) => self.passed(index, &module, input, bit, steps, looks),
@@ -175,15 +195,28 @@ impl<'d, 'a> Wires<'d, 'a> {
     }
 
     /// Where wire `bit` of a signal goes that enters `module` at `input`.
-    fn passed(&mut self, index: usize, module: &Module<'a>, input: &str, bit: u32, steps: usize, looks: &mut usize) -> Wired<'a> {
+    fn passed(
+        &mut self,
+        index: usize,
+        module: &Module<'a>,
+        input: &str,
+        bit: u32,
+        steps: usize,
+        looks: &mut usize,
+    ) -> Wired<'a> {
         let elsewhere = Wired::Elsewhere { instance: module.name() };
         if Some(index) == self.design.processor_index() {
             let first = self.design.soc().interrupt_pin(input);
-            return first.and_then(|first| self.line(module, input, first, bit)).map_or(elsewhere, |line| Wired::Processor { line });
+            return first
+                .and_then(|first| self.line(module, input, first, bit))
+                .map_or(elsewhere, |line| Wired::Processor { line });
         }
         let on = match module.ip() {
             "axi_intc" if input.eq_ignore_ascii_case("intr") => {
-                return u8::try_from(bit).map_or(elsewhere, |input| Wired::Controller { instance: module.name(), input });
+                return u8::try_from(bit).map_or(elsewhere, |input| Wired::Controller {
+                    instance: module.name(),
+                    input,
+                });
             }
             "xlconcat" | "ilconcat" => self.concatenated(module, input, bit),
             "xlslice" | "ilslice" => self.sliced(module, bit),
@@ -200,7 +233,10 @@ impl<'d, 'a> Wires<'d, 'a> {
         let width = match self.widths.iter().find(|(known, _)| *known == first) {
             Some((_, width)) => *width,
             None => {
-                let width = processor.pins(Some(self.budget)).find(|each| each.name() == pin).and_then(|pin| pin.width());
+                let width = processor
+                    .pins(Some(self.budget))
+                    .find(|each| each.name() == pin)
+                    .and_then(|pin| pin.width());
                 // Where there is no room, it is read again.
                 let _ = self.widths.push((first, width));
                 width
@@ -209,17 +245,24 @@ impl<'d, 'a> Wires<'d, 'a> {
         // Until 2014 Vivado counted them from the last one down (PG082, "IRQ_F2P_MODE").
         let reversed = match self.reversed {
             Some(reversed) => reversed,
-            None => processor.parameter("C_IRQ_F2P_MODE", Some(self.budget)).is_some_and(|mode| mode == "REVERSE"),
+            None => processor
+                .parameter("C_IRQ_F2P_MODE", Some(self.budget))
+                .is_some_and(|mode| mode == "REVERSE"),
         };
         self.reversed = Some(reversed);
-        let line = if reversed { 16_u32.checked_sub(width)?.checked_add(bit)? } else { first.checked_add(bit)? };
+        let line = if reversed {
+            16_u32.checked_sub(width)?.checked_add(bit)?
+        } else {
+            first.checked_add(bit)?
+        };
         u8::try_from(line).ok().filter(|line| bit < width && *line < 16)
     }
 
     /// The output of a concatenation, and its wire that wire `bit` of `input` is: behind all wires
     /// of the inputs before.
     fn concatenated(&self, module: &Module<'a>, input: &str, bit: u32) -> Option<(Pin<'a>, u32)> {
-        let index: u32 = input.strip_prefix("In").or_else(|| input.strip_prefix("in"))?.parse().ok()?;
+        let index: u32 =
+            input.strip_prefix("In").or_else(|| input.strip_prefix("in"))?.parse().ok()?;
         let (mut wires, mut output) = (bit, None);
         for pin in module.pins(Some(self.budget)) {
             let place: Option<u32> = pin.name().get(2..).and_then(|digits| digits.parse().ok());
@@ -235,7 +278,8 @@ impl<'d, 'a> Wires<'d, 'a> {
     /// The output of a slice, and its wire that wire `bit` of its input is.
     fn sliced(&self, module: &Module<'a>, bit: u32) -> Option<(Pin<'a>, u32)> {
         let sides = module.values(["DIN_FROM", "DIN_TO"], Some(self.budget));
-        let [from, to] = sides.map(|side| side.and_then(number).and_then(|side| u32::try_from(side).ok()));
+        let [from, to] =
+            sides.map(|side| side.and_then(number).and_then(|side| u32::try_from(side).ok()));
         let (from, to) = (from?, to?);
         let output = module.pins(Some(self.budget)).find(|pin| pin.name() == "Dout")?;
         (to..=from).contains(&bit).then(|| (output, bit - to))

@@ -114,9 +114,18 @@ impl<'a> Design<'a> {
         if source.len() > MAX_BYTES {
             return Err(DesignError::at(&text, DesignRule::TooLong, "", source.len() as u64));
         }
-        let mut design =
-            Self { text, modules: Vec::new(), by_name: Vec::new(), soc: Soc::Other, processor: None, name: "", tool: "", device: "" };
-        let root = next_tag(&mut text).ok().flatten().filter(|tag| tag.name == "EDKSYSTEM" && !tag.ends);
+        let mut design = Self {
+            text,
+            modules: Vec::new(),
+            by_name: Vec::new(),
+            soc: Soc::Other,
+            processor: None,
+            name: "",
+            tool: "",
+            device: "",
+        };
+        let root =
+            next_tag(&mut text).ok().flatten().filter(|tag| tag.name == "EDKSYSTEM" && !tag.ends);
         let Some(root) = root else {
             return Err(DesignError::at(&text, DesignRule::NotAHandOff, "", 0));
         };
@@ -124,16 +133,25 @@ impl<'a> Design<'a> {
         let mut open = None;
         loop {
             let mut here = text;
-            let Some(tag) = next_tag(&mut text).map_err(|NoTag(place, what)| unfinished(&place, what))? else {
+            let Some(tag) =
+                next_tag(&mut text).map_err(|NoTag(place, what)| unfinished(&place, what))?
+            else {
                 here.skip(usize::MAX);
                 return Err(DesignError::at(&here, DesignRule::Truncated, "", 0));
             };
             match (tag.name, tag.ends) {
                 ("EDKSYSTEM", true) if open.is_none() => break,
-                ("SYSTEMINFO", false) => (design.name, design.device) = (tag.text("NAME"), tag.text("DEVICE")),
+                ("SYSTEMINFO", false) => {
+                    (design.name, design.device) = (tag.text("NAME"), tag.text("DEVICE"))
+                }
                 ("MODULE", false) => {
                     if open.is_some() {
-                        return Err(DesignError::at(&here, DesignRule::Expected("the end of MODULE"), tag.text("INSTANCE"), 0));
+                        return Err(DesignError::at(
+                            &here,
+                            DesignRule::Expected("the end of MODULE"),
+                            tag.text("INSTANCE"),
+                            0,
+                        ));
                     }
                     // The place of `<MODULE` itself, from where it is read again.
                     here.until(|byte| byte == b'<');
@@ -145,15 +163,29 @@ impl<'a> Design<'a> {
                 }
                 ("MODULE", true) => match open.take() {
                     Some(start) => design.add(&start, text.at())?,
-                    None => return Err(DesignError::at(&here, DesignRule::Expected("a MODULE that begins"), "", 0)),
+                    None => {
+                        return Err(DesignError::at(
+                            &here,
+                            DesignRule::Expected("a MODULE that begins"),
+                            "",
+                            0,
+                        ));
+                    }
                 },
                 _ => {}
             }
         }
         // Every Zynq-7000 is a 7z: `7z020`, `xc7z010`.
-        let no_zynq = design.soc == Soc::Zynq7000 && !design.device.is_empty() && !design.device.contains("7z");
+        let no_zynq = design.soc == Soc::Zynq7000
+            && !design.device.is_empty()
+            && !design.device.contains("7z");
         if no_zynq {
-            return Err(DesignError::at(&Text::new(source), DesignRule::OtherChip, design.device, 0));
+            return Err(DesignError::at(
+                &Text::new(source),
+                DesignRule::OtherChip,
+                design.device,
+                0,
+            ));
         }
         design.add_ranges()?;
         Ok(design)
@@ -167,7 +199,11 @@ impl<'a> Design<'a> {
         loop {
             let start = text;
             let Some(tag) = next_tag(&mut text).ok().flatten() else { return Ok(()) };
-            let Some(name) = tag.get("INSTANCE").filter(|name| tag.name == "MEMRANGE" && !name.is_empty()) else { continue };
+            let Some(name) =
+                tag.get("INSTANCE").filter(|name| tag.name == "MEMRANGE" && !name.is_empty())
+            else {
+                continue;
+            };
             let index = match self.find(name) {
                 Ok(index) => index,
                 Err(_) => {
@@ -195,7 +231,14 @@ impl<'a> Design<'a> {
             }
             (self.soc, self.processor) = (soc, Some(self.modules.len()));
         }
-        let full = || DesignError::at(start, DesignRule::TooMany { what: "instances", most: MAX_INSTANCES as u64 }, "", 0);
+        let full = || {
+            DesignError::at(
+                start,
+                DesignRule::TooMany { what: "instances", most: MAX_INSTANCES as u64 },
+                "",
+                0,
+            )
+        };
         let index = u16::try_from(self.modules.len()).map_err(|_| full())?;
         let place = Place { from: start.at(), to: end, name: module.name(), ranges: (0, 0) };
         self.modules.push(place).map_err(|_| full())?;
@@ -204,7 +247,8 @@ impl<'a> Design<'a> {
 
     /// The place of an instance, or the one that it would have in `by_name`.
     fn find(&self, name: &str) -> Result<usize, usize> {
-        let called = |index: &u16| self.modules.get(usize::from(*index)).map_or("", |place| place.name);
+        let called =
+            |index: &u16| self.modules.get(usize::from(*index)).map_or("", |place| place.name);
         let rank = self.by_name.binary_search_by(|index| called(index).cmp(name))?;
         Ok(self.by_name.get(rank).map_or(0, |index| usize::from(*index)))
     }
@@ -243,7 +287,9 @@ impl<'a> Design<'a> {
     /// The instances that a program drives: the processor sees registers of theirs, or they master
     /// memory.
     pub fn cores(&self) -> impl Iterator<Item = Core<'_, 'a>> {
-        self.instances().filter(|core| !core.is_processor() && (core.has_window() || (core.has_master() && !core.is_a_bus())))
+        self.instances().filter(|core| {
+            !core.is_processor() && (core.has_window() || (core.has_master() && !core.is_a_bus()))
+        })
     }
 
     /// The instance called `name`: in a hierarchy with `_` as the file has it, or with `/`.
@@ -255,7 +301,12 @@ impl<'a> Design<'a> {
         let found = self.index_of(name).and_then(|index| self.core_at(index)).or_else(by_path);
         let none = || {
             let near = Near::of(name, self.cores().map(|core| core.path()));
-            DesignError::at(&self.text, DesignRule::NoSuchCore { near }, name, self.cores().count() as u64)
+            DesignError::at(
+                &self.text,
+                DesignRule::NoSuchCore { near },
+                name,
+                self.cores().count() as u64,
+            )
         };
         found.ok_or_else(none)
     }
@@ -294,5 +345,10 @@ impl<'a> Design<'a> {
 
 /// A tag that does not end where the file does was cut off.
 fn unfinished(place: &Text<'_>, what: &'static str) -> DesignError {
-    DesignError::at(place, if what.starts_with('`') { DesignRule::Truncated } else { DesignRule::Expected(what) }, "", 0)
+    DesignError::at(
+        place,
+        if what.starts_with('`') { DesignRule::Truncated } else { DesignRule::Expected(what) },
+        "",
+        0,
+    )
 }

@@ -98,7 +98,12 @@ impl<'a> Core<'_, 'a> {
             buses.iter_mut().for_each(|bus| bus.parameter(name, value));
         }
         let pieces = self.pieces(&mut buses, budget)?;
-        let mut processor = self.design.processor().map(|module| Processor { module, soc: self.soc(), acp_user: None, widths: Vec::new() });
+        let mut processor = self.design.processor().map(|module| Processor {
+            module,
+            soc: self.soc(),
+            acp_user: None,
+            widths: Vec::new(),
+        });
         let mut nets = None;
         for (at, bus) in buses.iter().enumerate() {
             let data_bits = width(&bus.bus, budget)?.unwrap_or(0);
@@ -123,7 +128,10 @@ impl<'a> Core<'_, 'a> {
                 if nets.is_none() {
                     nets = Some(Nets::of(self.design, budget)?);
                 }
-                let ports = nets.as_ref().map(|nets| nets.ports_behind(bus.bus.net(), budget)).unwrap_or_default();
+                let ports = nets
+                    .as_ref()
+                    .map(|nets| nets.ports_behind(bus.bus.net(), budget))
+                    .unwrap_or_default();
                 for interface in ports {
                     let _ = ways.push((interface, None));
                 }
@@ -141,22 +149,36 @@ impl<'a> Core<'_, 'a> {
     }
 
     fn too_many(&self, place: &Text<'_>) -> DesignError {
-        DesignError::at(place, DesignRule::TooMany { what: "masters", most: MAX_MASTERS as u64 }, self.name(), 0)
+        DesignError::at(
+            place,
+            DesignRule::TooMany { what: "masters", most: MAX_MASTERS as u64 },
+            self.name(),
+            0,
+        )
     }
 
     /// The pieces of the processor's memory that the core's own map has, by master and port.
-    fn pieces(&self, buses: &mut [Bound<'a>], budget: &Budget) -> Result<Vec<Piece<'a>, MAX_MASTERS>, DesignError> {
+    fn pieces(
+        &self,
+        buses: &mut [Bound<'a>],
+        budget: &Budget,
+    ) -> Result<Vec<Piece<'a>, MAX_MASTERS>, DesignError> {
         let mut pieces = Vec::<Piece<'a>, MAX_MASTERS>::new();
         let processor = self.design.processor().map(|processor| processor.name());
         for (tag, place) in self.module.each("MEMRANGE", Some(budget)) {
             let name = tag.get("MASTERBUSINTERFACE");
-            let Some((at, bus)) = buses.iter_mut().enumerate().find(|(_, bus)| name == Some(bus.bus.name())) else { continue };
+            let Some((at, bus)) =
+                buses.iter_mut().enumerate().find(|(_, bus)| name == Some(bus.bus.name()))
+            else {
+                continue;
+            };
             if processor.is_none() || tag.get("INSTANCE") != processor {
                 bus.elsewhere = tag.get("INSTANCE").or(bus.elsewhere);
                 continue;
             }
             let interface = tag.get("SLAVEBUSINTERFACE");
-            let Some(interface) = interface.filter(|_| tag.text("ADDRESSBLOCK").contains("DDR")) else {
+            let Some(interface) = interface.filter(|_| tag.text("ADDRESSBLOCK").contains("DDR"))
+            else {
                 bus.seen = bus.seen.or(interface);
                 continue;
             };
@@ -168,7 +190,8 @@ impl<'a> Core<'_, 'a> {
         // A piece may have filled the gap between two others.
         let mut at = 0;
         while let Some(piece) = pieces.get(at).copied() {
-            let joined = pieces.iter_mut().skip(at + 1).any(|other| other.takes(&piece, self.soc()));
+            let joined =
+                pieces.iter_mut().skip(at + 1).any(|other| other.takes(&piece, self.soc()));
             if joined {
                 // One fewer, and the larger one may touch those before.
                 pieces.remove(at);
@@ -193,17 +216,29 @@ impl<'a> Core<'_, 'a> {
         for (at, master) in masters.iter().enumerate() {
             let Reaches::Memory { port, snoops, .. } = master.reaches else { continue };
             doubt |= snoops == Snoops::Unsure;
-            if masters.iter().take(at).any(|other| other.interface == master.interface && matches!(other.reaches, Reaches::Memory { .. })) {
+            if masters.iter().take(at).any(|other| {
+                other.interface == master.interface
+                    && matches!(other.reaches, Reaches::Memory { .. })
+            }) {
                 // Counted with the first of its ways.
                 match common {
-                    Some(first) if first.coherent != port.coherent => return Err(fail(DesignRule::MixedPorts)),
+                    Some(first) if first.coherent != port.coherent => {
+                        return Err(fail(DesignRule::MixedPorts));
+                    }
                     _ => continue,
                 }
             }
-            let window = self.soc().widest(masters.iter().filter(|other| other.interface == master.interface).filter_map(Master::window));
+            let window = self.soc().widest(
+                masters
+                    .iter()
+                    .filter(|other| other.interface == master.interface)
+                    .filter_map(Master::window),
+            );
             common = Some(match common {
                 None => Port { window, ..port },
-                Some(other) if other.coherent != port.coherent => return Err(fail(DesignRule::MixedPorts)),
+                Some(other) if other.coherent != port.coherent => {
+                    return Err(fail(DesignRule::MixedPorts));
+                }
                 Some(other) => Port {
                     addr_bits: other.addr_bits.min(port.addr_bits),
                     window: (other.window.0.max(window.0), other.window.1.min(window.1)),
@@ -220,7 +255,9 @@ impl<'a> Core<'_, 'a> {
     /// How many address lines a master drives: the interface says it, or the core's parameters. 0:
     /// neither does.
     fn addr_bits(&self, bus: &Bound<'a>, budget: &Budget) -> Result<u32, DesignError> {
-        let interface = self.said(bus, "ADDR_WIDTH", bus.bus.parameter("ADDR_WIDTH", Some(budget)))?.unwrap_or(0);
+        let interface = self
+            .said(bus, "ADDR_WIDTH", bus.bus.parameter("ADDR_WIDTH", Some(budget)))?
+            .unwrap_or(0);
         Ok(match self.said(bus, "ADDR_WIDTH", bus.addr_width)? {
             Some(own) if own > 0 && interface > 0 => interface.min(own),
             Some(own) if interface == 0 => own,
@@ -230,8 +267,15 @@ impl<'a> Core<'_, 'a> {
     }
 
     /// A number of bits; `None` where the file has none.
-    fn said(&self, bus: &Bound<'a>, what: &'static str, text: Option<&str>) -> Result<Option<u32>, DesignError> {
-        said(text).map_err(|()| DesignError::at(&bus.bus.place, DesignRule::NotANumber(what), self.name(), 0))
+    fn said(
+        &self,
+        bus: &Bound<'a>,
+        what: &'static str,
+        text: Option<&str>,
+    ) -> Result<Option<u32>, DesignError> {
+        said(text).map_err(|()| {
+            DesignError::at(&bus.bus.place, DesignRule::NotANumber(what), self.name(), 0)
+        })
     }
 }
 
@@ -263,12 +307,18 @@ impl<'a> Bound<'a> {
 
     /// Keeps a parameter `C_<interface><end>` of the core, which HLS writes in capitals.
     fn parameter(&mut self, name: &str, value: &'a str) {
-        let Some(name) = name.strip_prefix("C_").or_else(|| name.strip_prefix("c_")) else { return };
+        let Some(name) = name.strip_prefix("C_").or_else(|| name.strip_prefix("c_")) else {
+            return;
+        };
         let Some((first, end)) = name.split_at_checked(self.bus.name().len()) else { return };
         if !first.eq_ignore_ascii_case(self.bus.name()) {
             return;
         }
-        let ends = [("_ADDR_WIDTH", &mut self.addr_width), ("_CACHE_VALUE", &mut self.cache), ("_USER_VALUE", &mut self.user)];
+        let ends = [
+            ("_ADDR_WIDTH", &mut self.addr_width),
+            ("_CACHE_VALUE", &mut self.cache),
+            ("_USER_VALUE", &mut self.user),
+        ];
         for (known, place) in ends {
             if end.eq_ignore_ascii_case(known) {
                 *place = place.or(Some(value));
@@ -316,14 +366,18 @@ impl<'a> Processor<'a> {
         addr_bits: u32,
         budget: &Budget,
     ) -> Result<Reaches<'a>, DesignError> {
-        let Some(port) = self.soc.port(interface) else { return Ok(Reaches::Elsewhere { instance: self.module.name() }) };
+        let Some(port) = self.soc.port(interface) else {
+            return Ok(Reaches::Elsewhere { instance: self.module.name() });
+        };
         let data_bits = self.width(port, budget)?;
         let snoops = self.snoops(port, ip, bus, budget);
         let (bits, (lowest, highest)) = self.soc.memory();
         let bits = if addr_bits > 0 { bits.min(addr_bits) } else { bits };
-        let window = window.map_or((lowest, highest), |(first, last)| (first.max(lowest), last.min(highest)));
+        let window = window
+            .map_or((lowest, highest), |(first, last)| (first.max(lowest), last.min(highest)));
         let coherent = snoops == Snoops::Yes;
-        let port = Port { name: port.name, bus: Bus::Soc, offset: 0, addr_bits: bits, window, coherent };
+        let port =
+            Port { name: port.name, bus: Bus::Soc, offset: 0, addr_bits: bits, window, coherent };
         Ok(Reaches::Memory { interface, data_bits, snoops, port })
     }
 
@@ -365,7 +419,10 @@ impl<'a> Processor<'a> {
         }
         let names = ["C_USE_DEFAULT_ACP_USER_VAL", "PCW_S_AXI_ACP_ARUSER_VAL"];
         let [uses, value] = self.module.values(names, Some(budget));
-        let own = uses.and_then(number).filter(|uses| *uses == 1).map(|_| value.and_then(number).unwrap_or(1));
+        let own = uses
+            .and_then(number)
+            .filter(|uses| *uses == 1)
+            .map(|_| value.and_then(number).unwrap_or(1));
         self.acp_user = Some(own);
         own
     }
@@ -373,8 +430,11 @@ impl<'a> Processor<'a> {
 
 /// The first and the last address of a range.
 fn range(core: &str, tag: &super::Tag<'_>, place: &Text<'_>) -> Result<(u64, u64), DesignError> {
-    let side =
-        |key: &'static str| tag.get(key).and_then(number).ok_or_else(|| DesignError::at(place, DesignRule::NotANumber(key), core, 0));
+    let side = |key: &'static str| {
+        tag.get(key)
+            .and_then(number)
+            .ok_or_else(|| DesignError::at(place, DesignRule::NotANumber(key), core, 0))
+    };
     let (first, last) = (side("BASEVALUE")?, side("HIGHVALUE")?);
     if last < first {
         return Err(DesignError::at(place, DesignRule::Window { last }, core, first));
@@ -384,20 +444,28 @@ fn range(core: &str, tag: &super::Tag<'_>, place: &Text<'_>) -> Result<(u64, u64
 
 /// The bits of data of a port of the processor: its bus says it, and a parameter.
 fn port_width(processor: &Module<'_>, port: &PsPort, budget: &Budget) -> Result<u32, DesignError> {
-    let no_number = |()| DesignError::at(&processor.text, DesignRule::NotANumber(port.width), port.interface, 0);
+    let no_number = |()| {
+        DesignError::at(&processor.text, DesignRule::NotANumber(port.width), port.interface, 0)
+    };
     let said = said(processor.parameter(port.width, Some(budget))).map_err(no_number)?;
-    let Some(bus) = processor.interfaces(Some(budget)).find(|bus| bus.name() == port.interface) else {
+    let Some(bus) = processor.interfaces(Some(budget)).find(|bus| bus.name() == port.interface)
+    else {
         return match said {
-            Some(bits) if !port.widths.contains(&bits) => {
-                Err(DesignError::at(&processor.text, DesignRule::Width, port.interface, bits.into()))
-            }
+            Some(bits) if !port.widths.contains(&bits) => Err(DesignError::at(
+                &processor.text,
+                DesignRule::Width,
+                port.interface,
+                bits.into(),
+            )),
             said => Ok(said.unwrap_or(0)),
         };
     };
     let bits = width(&bus, budget)?.or(said).unwrap_or(0);
     let fail = |rule| Err(DesignError::at(&bus.place, rule, port.interface, bits.into()));
     match said {
-        Some(elsewhere) if elsewhere != bits => fail(DesignRule::Disagrees { elsewhere: elsewhere.into() }),
+        Some(elsewhere) if elsewhere != bits => {
+            fail(DesignRule::Disagrees { elsewhere: elsewhere.into() })
+        }
         _ if bits > 0 && !port.widths.contains(&bits) => fail(DesignRule::Width),
         _ => Ok(bits),
     }
@@ -406,10 +474,15 @@ fn port_width(processor: &Module<'_>, port: &PsPort, budget: &Budget) -> Result<
 /// The bits of data of a bus, which the file says twice: as an attribute and as a parameter.
 fn width(bus: &Interface<'_>, budget: &Budget) -> Result<Option<u32>, DesignError> {
     let fail = |rule, bits: u32| Err(DesignError::at(&bus.place, rule, bus.name(), bits.into()));
-    let (attribute, parameter) = (said(bus.tag.get("DATAWIDTH")), said(bus.parameter("DATA_WIDTH", Some(budget))));
-    let (Ok(attribute), Ok(parameter)) = (attribute, parameter) else { return fail(DesignRule::NotANumber("DATA_WIDTH"), 0) };
+    let (attribute, parameter) =
+        (said(bus.tag.get("DATAWIDTH")), said(bus.parameter("DATA_WIDTH", Some(budget))));
+    let (Ok(attribute), Ok(parameter)) = (attribute, parameter) else {
+        return fail(DesignRule::NotANumber("DATA_WIDTH"), 0);
+    };
     match (attribute, parameter) {
-        (Some(bits), Some(elsewhere)) if bits != elsewhere => fail(DesignRule::Disagrees { elsewhere: elsewhere.into() }, bits),
+        (Some(bits), Some(elsewhere)) if bits != elsewhere => {
+            fail(DesignRule::Disagrees { elsewhere: elsewhere.into() }, bits)
+        }
         (None, None) => Ok(None),
         (bits, elsewhere) => match bits.or(elsewhere).unwrap_or(0) {
             bits if bits.is_power_of_two() && (32..=1024).contains(&bits) => Ok(Some(bits)),
@@ -426,6 +499,10 @@ fn said(text: Option<&str>) -> Result<Option<u32>, ()> {
 
 /// HLS' `AxCACHE`: `"0011"` in quotes, which are `&quot;` in the file.
 fn binary(text: &str) -> Option<u64> {
-    let digits = text.trim_ascii().trim_start_matches("&quot;").trim_end_matches("&quot;").trim_matches(['"', '\'']);
+    let digits = text
+        .trim_ascii()
+        .trim_start_matches("&quot;")
+        .trim_end_matches("&quot;")
+        .trim_matches(['"', '\'']);
     u64::from_str_radix(digits, 2).ok().or_else(|| number(digits))
 }

@@ -85,23 +85,40 @@ impl<'a> Module<'a> {
     }
 
     /// All of its tags, each with the place behind it.
-    pub(super) fn each_tag<'b>(&self, budget: Option<&'b Budget>) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> + use<'a, 'b> {
+    pub(super) fn each_tag<'b>(
+        &self,
+        budget: Option<&'b Budget>,
+    ) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> + use<'a, 'b> {
         tags(self.text, budget)
     }
 
-    pub(super) fn pins<'b>(&self, budget: Option<&'b Budget>) -> impl Iterator<Item = Pin<'a>> + use<'a, 'b> {
+    pub(super) fn pins<'b>(
+        &self,
+        budget: Option<&'b Budget>,
+    ) -> impl Iterator<Item = Pin<'a>> + use<'a, 'b> {
         self.each("PORT", budget).map(|(tag, inside)| Pin { tag, inside })
     }
 
     /// Its memory-mapped buses.
-    pub(super) fn interfaces<'b>(&self, budget: Option<&'b Budget>) -> impl Iterator<Item = Interface<'a>> + use<'a, 'b> {
-        let each = self.each("BUSINTERFACE", budget).map(|(tag, inside)| Interface { tag, place: inside, inside });
+    pub(super) fn interfaces<'b>(
+        &self,
+        budget: Option<&'b Budget>,
+    ) -> impl Iterator<Item = Interface<'a>> + use<'a, 'b> {
+        let each = self.each("BUSINTERFACE", budget).map(|(tag, inside)| Interface {
+            tag,
+            place: inside,
+            inside,
+        });
         each.filter(|bus| bus.tag.text("VLNV").contains(":aximm:"))
     }
 
     /// The values of parameters of its own, in one pass. Vivado writes some in capitals and in
     /// small letters: the same letters go first.
-    pub(super) fn values<const N: usize>(&self, names: [&str; N], budget: Option<&Budget>) -> [Option<&'a str>; N] {
+    pub(super) fn values<const N: usize>(
+        &self,
+        names: [&str; N],
+        budget: Option<&Budget>,
+    ) -> [Option<&'a str>; N] {
         let mut found = [Found::None; N];
         for (key, value) in self.parameters(budget) {
             for (found, name) in found.iter_mut().zip(names) {
@@ -118,8 +135,12 @@ impl<'a> Module<'a> {
     }
 
     /// All parameters of its own, as they stand.
-    pub(super) fn parameters<'b>(&self, budget: Option<&'b Budget>) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a, 'b> {
-        let own = tags(self.text, budget).take_while(|(tag, _)| !matches!(tag.name, "PORTS" | "BUSINTERFACES" | "MEMORYMAP"));
+    pub(super) fn parameters<'b>(
+        &self,
+        budget: Option<&'b Budget>,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a, 'b> {
+        let own = tags(self.text, budget)
+            .take_while(|(tag, _)| !matches!(tag.name, "PORTS" | "BUSINTERFACES" | "MEMORYMAP"));
         let own = own.filter(|(tag, _)| tag.name == "PARAMETER" && !tag.ends);
         own.filter_map(|(tag, _)| Some((tag.text("NAME"), tag.get("VALUE")?)))
     }
@@ -162,15 +183,22 @@ impl<'a> Pin<'a> {
     pub(super) fn width(&self) -> Option<u32> {
         match (self.tag.get("LEFT"), self.tag.get("RIGHT")) {
             (None, _) | (_, None) | (Some(""), Some("")) => Some(1),
-            (Some(left), Some(right)) => u32::try_from(number(left)?.abs_diff(number(right)?)).ok()?.checked_add(1),
+            (Some(left), Some(right)) => {
+                u32::try_from(number(left)?.abs_diff(number(right)?)).ok()?.checked_add(1)
+            }
         }
     }
 
     /// The pins that it is connected with: an instance and a name.
-    pub(super) fn connections<'b>(&self, budget: Option<&'b Budget>) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a, 'b> {
+    pub(super) fn connections<'b>(
+        &self,
+        budget: Option<&'b Budget>,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a, 'b> {
         let inside = if self.tag.alone { Text::new(&[]) } else { self.inside };
         let these = tags(inside, budget).take_while(|(tag, _)| tag.name != "PORT");
-        these.filter(|(tag, _)| tag.name == "CONNECTION" && !tag.ends).map(|(tag, _)| (tag.text("INSTANCE"), tag.text("PORT")))
+        these
+            .filter(|(tag, _)| tag.name == "CONNECTION" && !tag.ends)
+            .map(|(tag, _)| (tag.text("INSTANCE"), tag.text("PORT")))
     }
 }
 
@@ -191,17 +219,25 @@ impl<'a> Interface<'a> {
     pub(super) fn parameter(&self, name: &str, budget: Option<&Budget>) -> Option<&'a str> {
         let inside = if self.tag.alone { Text::new(&[]) } else { self.inside };
         let mut these = tags(inside, budget).take_while(|(tag, _)| tag.name != "BUSINTERFACE");
-        these.find(|(tag, _)| tag.name == "PARAMETER" && tag.get("NAME") == Some(name)).and_then(|(tag, _)| tag.get("VALUE"))
+        these
+            .find(|(tag, _)| tag.name == "PARAMETER" && tag.get("NAME") == Some(name))
+            .and_then(|(tag, _)| tag.get("VALUE"))
     }
 }
 
 /// The ranges of memory between two places.
-pub(super) fn ranges<'a>(text: Text<'a>, (from, to): (u32, u32)) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> + use<'a> {
+pub(super) fn ranges<'a>(
+    text: Text<'a>,
+    (from, to): (u32, u32),
+) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> + use<'a> {
     tags(text.part(from, to), ONE_PASS).filter(|(tag, _)| tag.name == "MEMRANGE" && !tag.ends)
 }
 
 /// The tags from a place on, as far as the budget goes.
-fn tags<'a, 'b>(mut text: Text<'a>, budget: Option<&'b Budget>) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> + use<'a, 'b> {
+fn tags<'a, 'b>(
+    mut text: Text<'a>,
+    budget: Option<&'b Budget>,
+) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> + use<'a, 'b> {
     core::iter::from_fn(move || {
         let from = text.at();
         let tag = next(&mut text).ok().flatten()?;

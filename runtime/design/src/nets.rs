@@ -1,6 +1,8 @@
 //! Which ports of the processor a bus leads to, through what passes accesses on.
 
-use super::{Design, DesignError, DesignRule, MAX_INSTANCES, Tag, budget::Budget, cores::passes_on, next_tag};
+use super::{
+    Design, DesignError, DesignRule, MAX_INSTANCES, Tag, budget::Budget, cores::passes_on, next_tag,
+};
 use heapless::{Deque, Vec};
 
 /// How many entries interconnects have at most, all together: two for each instance.
@@ -34,14 +36,28 @@ impl<'d, 'a> Nets<'d, 'a> {
         let processor = design.processor_index().unwrap_or(MAX_INSTANCES);
         let mut nets = Self { design, processor, entries: Vec::new() };
         for index in 0..design.modules.len() {
-            let Some(module) = design.module_at(index).filter(|module| index == processor || passes_on(module)) else { continue };
+            let Some(module) =
+                design.module_at(index).filter(|module| index == processor || passes_on(module))
+            else {
+                continue;
+            };
             let mut from = module.text.at();
             for (tag, inside) in module.each_tag(Some(budget)) {
                 let (start, to) = (core::mem::replace(&mut from, inside.at()), inside.at());
                 let Some(net) = entry(&tag) else { continue };
-                let entry = Entry { hash: hash(net), index: u16::try_from(index).unwrap_or(u16::MAX), from: start, to };
-                let rule = DesignRule::TooMany { what: "slave interfaces of interconnects", most: MAX_ENTRIES as u64 };
-                nets.entries.push(entry).map_err(|_| DesignError::at(&inside, rule, module.name(), 0))?;
+                let entry = Entry {
+                    hash: hash(net),
+                    index: u16::try_from(index).unwrap_or(u16::MAX),
+                    from: start,
+                    to,
+                };
+                let rule = DesignRule::TooMany {
+                    what: "slave interfaces of interconnects",
+                    most: MAX_ENTRIES as u64,
+                };
+                nets.entries
+                    .push(entry)
+                    .map_err(|_| DesignError::at(&inside, rule, module.name(), 0))?;
             }
         }
         nets.entries.sort_unstable_by_key(|entry| (entry.hash, entry.from));
@@ -78,12 +94,20 @@ impl<'d, 'a> Nets<'d, 'a> {
         }
         let hash = hash(net);
         let first = self.entries.partition_point(|entry| entry.hash < hash);
-        let alike = self.entries.get(first..).unwrap_or_default().iter().take_while(|entry| entry.hash == hash);
+        let alike = self
+            .entries
+            .get(first..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(|entry| entry.hash == hash);
         for entry in alike {
             // The hash may be another net's.
             let read = entry.to.saturating_sub(entry.from) as usize;
             let mut text = self.design.text.part(entry.from, entry.to);
-            let Some(tag) = next_tag(&mut text).ok().flatten().filter(|_| budget.spend(read)) else { return };
+            let Some(tag) = next_tag(&mut text).ok().flatten().filter(|_| budget.spend(read))
+            else {
+                return;
+            };
             if tag.text("BUSNAME") != net {
                 continue;
             }

@@ -39,21 +39,35 @@ impl<'a> Core<'_, 'a> {
                     ("ADDRESSBLOCK", false) => interface = tag.text("INTERFACE"),
                     ("REGISTER", false) => {
                         let name = tag.text("NAME");
-                        register = Some(Register { interface, name, offset: 0, bits: 32, read_only: false, argument: None });
+                        register = Some(Register {
+                            interface,
+                            name,
+                            offset: 0,
+                            bits: 32,
+                            read_only: false,
+                            argument: None,
+                        });
                         (enabled, placed, in_field, wrong) = (true, false, false, None);
                     }
                     ("REGISTER", true) => match register.take() {
-                        Some(found) if enabled && placed => return Some(wrong.take().map_or(Ok(found), Err)),
+                        Some(found) if enabled && placed => {
+                            return Some(wrong.take().map_or(Ok(found), Err));
+                        }
                         _ => {}
                     },
                     ("FIELD", ends) => in_field = !ends && !tag.alone,
                     ("PROPERTY", false) if !in_field => {
                         if let (Some(register), Some(value)) = (&mut register, tag.get("VALUE")) {
-                            placed |= tag.get("NAME") == Some("ADDRESS_OFFSET") && !value.trim_ascii().is_empty();
+                            placed |= tag.get("NAME") == Some("ADDRESS_OFFSET")
+                                && !value.trim_ascii().is_empty();
                             match tag.text("NAME") {
                                 "IS_ENABLED" => enabled = !value.eq_ignore_ascii_case("false"),
                                 key if register.property(key, value).is_none() => {
-                                    let rule = DesignRule::NotANumber(if key == "SIZE" { "SIZE" } else { "ADDRESS_OFFSET" });
+                                    let rule = DesignRule::NotANumber(if key == "SIZE" {
+                                        "SIZE"
+                                    } else {
+                                        "ADDRESS_OFFSET"
+                                    });
                                     wrong = Some(DesignError::at(&place, rule, register.name, 0));
                                 }
                                 _ => {}
@@ -78,7 +92,9 @@ impl<'a> Register<'a> {
             // An array in the window has more bits than a register.
             "SIZE" => self.bits = small()?.clamp(1, 64),
             "ACCESS" => self.read_only = value == "read-only",
-            "DESCRIPTION" => self.argument = value.strip_prefix("Data signal of ").map(str::trim_ascii),
+            "DESCRIPTION" => {
+                self.argument = value.strip_prefix("Data signal of ").map(str::trim_ascii)
+            }
             _ => {}
         }
         Some(())

@@ -39,7 +39,13 @@ pub(super) enum Caches {
     Always,
 }
 
-const fn port(interface: &'static str, name: &'static str, width: &'static str, widths: &'static [u32], snoops: Caches) -> PsPort {
+const fn port(
+    interface: &'static str,
+    name: &'static str,
+    width: &'static str,
+    widths: &'static [u32],
+    snoops: Caches,
+) -> PsPort {
     PsPort { interface, name, width, widths, snoops }
 }
 
@@ -56,8 +62,20 @@ const ZYNQ7000: &[PsPort] = &[
 
 /// UG1085, "PS-PL AXI Interfaces"; PG201, the parameters: `SAXIGP0` is HPC0, `SAXIGP6` is LPD.
 const ZYNQMP: &[PsPort] = &[
-    port("S_AXI_HPC0_FPD", "zynqmp-hpc0", "PSU__SAXIGP0__DATA_WIDTH", &[32, 64, 128], Caches::Allocate),
-    port("S_AXI_HPC1_FPD", "zynqmp-hpc1", "PSU__SAXIGP1__DATA_WIDTH", &[32, 64, 128], Caches::Allocate),
+    port(
+        "S_AXI_HPC0_FPD",
+        "zynqmp-hpc0",
+        "PSU__SAXIGP0__DATA_WIDTH",
+        &[32, 64, 128],
+        Caches::Allocate,
+    ),
+    port(
+        "S_AXI_HPC1_FPD",
+        "zynqmp-hpc1",
+        "PSU__SAXIGP1__DATA_WIDTH",
+        &[32, 64, 128],
+        Caches::Allocate,
+    ),
     port("S_AXI_HP0_FPD", "zynqmp-hp0", "PSU__SAXIGP2__DATA_WIDTH", &[32, 64, 128], Caches::Past),
     port("S_AXI_HP1_FPD", "zynqmp-hp1", "PSU__SAXIGP3__DATA_WIDTH", &[32, 64, 128], Caches::Past),
     port("S_AXI_HP2_FPD", "zynqmp-hp2", "PSU__SAXIGP4__DATA_WIDTH", &[32, 64, 128], Caches::Past),
@@ -110,7 +128,8 @@ impl Soc {
         let (low, high) = if one.0 <= other.0 { (one, other) } else { (other, one) };
         let touch = low.1.checked_add(1).is_none_or(|behind| behind >= high.0);
         let (first, last) = self.gap();
-        let nothing = first > 0 && low.1.saturating_add(1) >= first && high.0.saturating_sub(1) <= last;
+        let nothing =
+            first > 0 && low.1.saturating_add(1) >= first && high.0.saturating_sub(1) <= last;
         (touch || nothing).then_some((low.0, low.1.max(high.1)))
     }
 
@@ -120,7 +139,8 @@ impl Soc {
             // Each turn takes one more in, and there are as many at most.
             for _ in windows.clone() {
                 let all = windows.clone();
-                window = all.fold(window, |window, other| self.joined(window, other).unwrap_or(window));
+                window =
+                    all.fold(window, |window, other| self.joined(window, other).unwrap_or(window));
             }
             window
         };

@@ -80,7 +80,13 @@ pub(crate) fn next<'a>(text: &mut Text<'a>) -> Result<Option<Tag<'a>>, NoTag<'a>
         if tag.starts_with(['?', '!']) {
             continue;
         }
-        let (name, attributes) = tag.split_once(|letter: char| letter.is_ascii_whitespace()).unwrap_or((tag, ""));
-        return Ok(Some(Tag { name: name.trim_end_matches('/'), attributes, ends, alone: tag.ends_with('/') }));
+        let (name, attributes) =
+            tag.split_once(|letter: char| letter.is_ascii_whitespace()).unwrap_or((tag, ""));
+        return Ok(Some(Tag {
+            name: name.trim_end_matches('/'),
+            attributes,
+            ends,
+            alone: tag.ends_with('/'),
+        }));
     }
 }

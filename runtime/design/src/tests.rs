@@ -1,6 +1,11 @@
 //! Large designs: each question reads each byte a few times, however large the file is. Bytes are
 //! counted, and no time is taken.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use super::{budget::MAX_PASSES, visits, *};
 use std::{
@@ -23,16 +28,25 @@ fn design(cores: &str, pins: &str, ranges: &str) -> String {
 }
 
 fn module(name: &str, kind: &str, inside: &str) -> String {
-    format!("<MODULE FULLNAME=\"/{name}\" INSTANCE=\"{name}\" MODCLASS=\"{kind}\" VLNV=\"x:ip:{kind}:1.0\">{inside}</MODULE>\n")
+    format!(
+        "<MODULE FULLNAME=\"/{name}\" INSTANCE=\"{name}\" MODCLASS=\"{kind}\" VLNV=\"x:ip:{kind}:1.0\">{inside}</MODULE>\n"
+    )
 }
 
 fn bus(net: &str, name: &str, kind: &str) -> String {
-    format!("<BUSINTERFACE BUSNAME=\"{net}\" DATAWIDTH=\"64\" NAME=\"{name}\" TYPE=\"{kind}\" VLNV=\"x:interface:aximm:1.0\"/>\n")
+    format!(
+        "<BUSINTERFACE BUSNAME=\"{net}\" DATAWIDTH=\"64\" NAME=\"{name}\" TYPE=\"{kind}\" VLNV=\"x:interface:aximm:1.0\"/>\n"
+    )
 }
 
 fn pin(name: &str, direction: &str, kind: &str, to: &[(&str, &str)]) -> String {
-    let to = to.iter().map(|(instance, pin)| format!("<CONNECTION INSTANCE=\"{instance}\" PORT=\"{pin}\"/>")).collect::<String>();
-    format!("<PORT DIR=\"{direction}\" NAME=\"{name}\" SIGIS=\"{kind}\"><CONNECTIONS>{to}</CONNECTIONS></PORT>\n")
+    let to = to
+        .iter()
+        .map(|(instance, pin)| format!("<CONNECTION INSTANCE=\"{instance}\" PORT=\"{pin}\"/>"))
+        .collect::<String>();
+    format!(
+        "<PORT DIR=\"{direction}\" NAME=\"{name}\" SIGIS=\"{kind}\"><CONNECTIONS>{to}</CONNECTIONS></PORT>\n"
+    )
 }
 
 /// As many of `each` as make a file of `BYTES`.
@@ -85,26 +99,39 @@ fn few(text: &str, cores: &[&str]) {
 #[test]
 fn a_bridge_with_many_masters() {
     let core = module("dma", "dma", &bus("in", "M_AXI", "MASTER"));
-    let bridge = bus("in", "S_AXI", "SLAVE") + &many(|at| bus(&format!("out_{at}"), "M_AXI", "MASTER")) + &bus("to_hp0", "M_AXI", "MASTER");
+    let bridge = bus("in", "S_AXI", "SLAVE")
+        + &many(|at| bus(&format!("out_{at}"), "M_AXI", "MASTER"))
+        + &bus("to_hp0", "M_AXI", "MASTER");
     let text = design(&(core + &module("bridge", "BUS", &bridge)), "", "");
     few(&text, &["dma"]);
     let design = Design::read(text.as_bytes()).unwrap();
     let masters = design.core("dma").unwrap().masters().unwrap();
-    assert!(matches!(masters[0].reaches, Reaches::Memory { interface: "S_AXI_HP0", .. }), "{masters:?}");
+    assert!(
+        matches!(masters[0].reaches, Reaches::Memory { interface: "S_AXI_HP0", .. }),
+        "{masters:?}"
+    );
 }
 
 /// The core with most masters, each of which goes through a chain of interconnects.
 #[test]
 fn many_masters_without_a_map() {
-    let buses = (0..16).map(|at| bus(&format!("in_{at}"), &format!("M_{at}"), "MASTER")).collect::<String>();
-    let entries = (0..16).map(|at| bus(&format!("in_{at}"), &format!("S_{at}"), "SLAVE")).collect::<String>();
+    let buses = (0..16)
+        .map(|at| bus(&format!("in_{at}"), &format!("M_{at}"), "MASTER"))
+        .collect::<String>();
+    let entries =
+        (0..16).map(|at| bus(&format!("in_{at}"), &format!("S_{at}"), "SLAVE")).collect::<String>();
     let mut chain = module("smc", "BUS", &(entries + &bus("link_0", "M", "MASTER")));
     for at in 0..40 {
         let net = if at == 39 { "to_hp0".into() } else { format!("link_{}", at + 1) };
-        chain += &module(&format!("link{at}"), "BUS", &(bus(&format!("link_{at}"), "S", "SLAVE") + &bus(&net, "M", "MASTER")));
+        chain += &module(
+            &format!("link{at}"),
+            "BUS",
+            &(bus(&format!("link_{at}"), "S", "SLAVE") + &bus(&net, "M", "MASTER")),
+        );
     }
     let rest = many(|at| pin(&format!("p{at}"), "O", "undef", &[("led", "d")]));
-    let text = design(&(module("dma", "dma", &buses) + &chain + &module("other", "other", &rest)), "", "");
+    let text =
+        design(&(module("dma", "dma", &buses) + &chain + &module("other", "other", &rest)), "", "");
     few(&text, &["dma", "other"]);
     let design = Design::read(text.as_bytes()).unwrap();
     assert_eq!(design.core("dma").unwrap().port().unwrap().name, "zynq-hp0");
@@ -112,14 +139,22 @@ fn many_masters_without_a_map() {
 
 #[test]
 fn many_pins_and_interrupts() {
-    let irqs = (0..16).map(|at| pin(&format!("irq{at}"), "O", "INTERRUPT", &[("irqs", &format!("In{at}"))])).collect::<String>();
+    let irqs = (0..16)
+        .map(|at| pin(&format!("irq{at}"), "O", "INTERRUPT", &[("irqs", &format!("In{at}"))]))
+        .collect::<String>();
     let pins = many(|at| pin(&format!("p{at}"), "O", "undef", &[("probe", "probe"), ("led", "d")]));
-    let inputs = (0..16).map(|at| pin(&format!("In{at}"), "I", "undef", &[("core", &format!("irq{at}"))])).collect::<String>();
+    let inputs = (0..16)
+        .map(|at| pin(&format!("In{at}"), "I", "undef", &[("core", &format!("irq{at}"))]))
+        .collect::<String>();
     let output = "<PORT DIR=\"O\" LEFT=\"15\" NAME=\"dout\" RIGHT=\"0\"><CONNECTIONS><CONNECTION INSTANCE=\"ps\" PORT=\"IRQ_F2P\"/></CONNECTIONS></PORT>";
     let concat = module("irqs", "xlconcat", &(inputs + output));
     let line = "<PORT DIR=\"I\" LEFT=\"15\" NAME=\"IRQ_F2P\" RIGHT=\"0\"/>";
     let core = module("core", "core", &(pins + &irqs));
-    let text = design(&(core + &concat + &module("probe", "ila", "") + &module("led", "led", "")), line, "");
+    let text = design(
+        &(core + &concat + &module("probe", "ila", "") + &module("led", "led", "")),
+        line,
+        "",
+    );
     few(&text, &["core", "irqs"]);
     let design = Design::read(text.as_bytes()).unwrap();
     let interrupts = design.core("core").unwrap().interrupts().unwrap();
@@ -134,13 +169,19 @@ fn many_instances_with_long_names() {
     let cores = (0..500).map(|at| module(&name(at), "core", "")).collect::<String>();
     let range = |at: usize| {
         let address = 0x4000_0000 + at * 0x1000;
-        format!("<MEMRANGE BASEVALUE=\"{address:#x}\" HIGHVALUE=\"{:#x}\" INSTANCE=\"{}\"/>\n", address + 0xFFF, name(at))
+        format!(
+            "<MEMRANGE BASEVALUE=\"{address:#x}\" HIGHVALUE=\"{:#x}\" INSTANCE=\"{}\"/>\n",
+            address + 0xFFF,
+            name(at)
+        )
     };
     let text = design(&cores, "", &(0..500).map(range).collect::<String>());
     few(&text, &[&name(0), &name(250), &name(499)]);
     let design = Design::read(text.as_bytes()).unwrap();
     // All of them together, too, are no more than a few looks at the file.
-    let (windows, bytes) = visits::of(|| design.cores().map(|core| core.windows().unwrap()[0].address).collect::<Vec<_>>());
+    let (windows, bytes) = visits::of(|| {
+        design.cores().map(|core| core.windows().unwrap()[0].address).collect::<Vec<_>>()
+    });
     assert_eq!((windows.len(), windows[499]), (500, 0x4000_0000 + 499 * 0x1000));
     assert!(bytes < 8 * text.len() as u64, "{bytes} of {}", text.len());
 }
@@ -150,7 +191,8 @@ fn many_clocks_of_one_generator() {
     let clocks = many(|at| pin(&format!("clk{at}"), "I", "clk", &[("wiz0", "clk_out1")]));
     let mut makers = String::new();
     for at in 0..200 {
-        let from = if at == 199 { ("ps", "FCLK_CLK1") } else { (&*format!("wiz{}", at + 1), "clk_out1") };
+        let from =
+            if at == 199 { ("ps", "FCLK_CLK1") } else { (&*format!("wiz{}", at + 1), "clk_out1") };
         makers += &module(&format!("wiz{at}"), "clk_wiz", &pin("clk_in1", "I", "clk", &[from]));
     }
     let text = design(&(module("core", "core", &clocks) + &makers), "", "");
@@ -164,7 +206,11 @@ fn many_registers_and_parameters() {
     let parameters = many(|at| format!("<PARAMETER NAME=\"C_{at}\" VALUE=\"{at}\"/>\n"));
     let core = module("dma", "axi_dma", &format!("<PARAMETERS>{parameters}</PARAMETERS>"));
     few(&design(&core, "", ""), &["dma"]);
-    let registers = many(|at| format!("<REGISTER NAME=\"R{at}\"><PROPERTY NAME=\"ADDRESS_OFFSET\" VALUE=\"{at}\"/></REGISTER>\n"));
+    let registers = many(|at| {
+        format!(
+            "<REGISTER NAME=\"R{at}\"><PROPERTY NAME=\"ADDRESS_OFFSET\" VALUE=\"{at}\"/></REGISTER>\n"
+        )
+    });
     few(&design(&module("core", "core", &registers), "", ""), &["core"]);
 }
 
@@ -175,7 +221,8 @@ fn a_tangle_is_refused() {
         // Each pin goes into one concatenation of as many inputs, which leads into itself.
         let pins = many(|at| pin(&format!("p{at}"), "O", "undef", &[("knot", &format!("In{at}"))]));
         let inputs = many(|at| pin(&format!("In{at}"), "I", "undef", &[]));
-        let knot = inputs + &pin("dout", "O", "undef", &[("knot", "In1"), ("knot", "In2"), ("knot", "In3")]);
+        let knot = inputs
+            + &pin("dout", "O", "undef", &[("knot", "In1"), ("knot", "In2"), ("knot", "In3")]);
         design(&(module("core", "core", &pins) + &module("knot", "xlconcat", &knot)), "", "")
     };
     let design = Design::read(text.as_bytes()).unwrap();

@@ -110,7 +110,9 @@ pub(crate) mod visits {
 /// `5'h10`, and `64K` of an address range, which is binary. `None`: it is none, or has a fraction.
 pub(crate) fn number(text: &str) -> Option<u64> {
     let text = text.trim_ascii();
-    let based = |digits: &str, radix| u64::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'));
+    let based = |digits: &str, radix| {
+        u64::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'))
+    };
     if let Some((_, literal)) = text.split_once('\'') {
         let (base, digits) = literal.split_at_checked(1)?;
         return match base {
@@ -133,7 +135,9 @@ pub(crate) fn number(text: &str) -> Option<u64> {
         [.., b'T'] => 40,
         _ => 0,
     };
-    let Some(digits) = text.len().checked_sub(1).filter(|_| shift > 0).and_then(|end| text.get(..end)) else {
+    let Some(digits) =
+        text.len().checked_sub(1).filter(|_| shift > 0).and_then(|end| text.get(..end))
+    else {
         return decimal(text).and_then(|(whole, rest)| (rest == 0).then_some(whole));
     };
     based(digits, 10)?.checked_mul(1 << shift)

@@ -42,11 +42,21 @@ impl Ring {
     /// # Errors
     /// The memory comes back with the error of [`DriverBuf::new`], [`Error::BlockSize`] where it is
     /// too small, or [`Error::Misaligned`] where its bus address suits no descriptor.
-    pub(super) fn new(memory: CpuBuf, port: &Port, addr_bits: u32, layout: Layout, least: usize) -> Result<Self, Refused<CpuBuf>> {
+    pub(super) fn new(
+        memory: CpuBuf,
+        port: &Port,
+        addr_bits: u32,
+        layout: Layout,
+        least: usize,
+    ) -> Result<Self, Refused<CpuBuf>> {
         let memory = DriverBuf::new(memory, port, addr_bits)?;
         let (addr, len_bytes) = (memory.addr_at(0).0, memory.len_bytes());
-        let stride = memory.stride(layout.len_bytes).checked_next_multiple_of(layout.align_bytes).unwrap_or(usize::MAX);
-        let (len, need_bytes) = ((len_bytes / stride).min(layout.most), stride.saturating_mul(least.max(1)));
+        let stride = memory
+            .stride(layout.len_bytes)
+            .checked_next_multiple_of(layout.align_bytes)
+            .unwrap_or(usize::MAX);
+        let (len, need_bytes) =
+            ((len_bytes / stride).min(layout.most), stride.saturating_mul(least.max(1)));
         let error = if len < least.max(1) {
             Error::BlockSize { len_bytes, need_bytes, line_bytes: stride }
         } else if !addr.is_multiple_of(layout.align_bytes as u64) {
@@ -66,7 +76,9 @@ impl Ring {
     /// The bus address of descriptor `index`. It is a number: of one that is not there, it is no
     /// address of this memory.
     pub(super) fn addr(&self, index: usize) -> u64 {
-        self.memory.as_ref().map_or(u64::MAX, |memory| memory.addr_at(index.saturating_mul(self.stride)).0)
+        self.memory
+            .as_ref()
+            .map_or(u64::MAX, |memory| memory.addr_at(index.saturating_mul(self.stride)).0)
     }
 
     /// The descriptor that follows `index`, by `steps` of at most [`len`](Self::len).
@@ -83,7 +95,11 @@ impl Ring {
     ///
     /// # Safety
     /// The device fetches none of them, and was not told of this memory.
-    pub(super) unsafe fn cleared(mut self, at_bytes: usize, done: u32) -> Result<Self, Refused<CpuBuf>> {
+    pub(super) unsafe fn cleared(
+        mut self,
+        at_bytes: usize,
+        done: u32,
+    ) -> Result<Self, Refused<CpuBuf>> {
         const CROSSES: Error = Error::Unsupported {
             what: "the descriptors lie on both sides of a multiple of 4 GiB, and the upper half of TAILDESC cannot change while the core runs",
             fix: "give it other memory for them",
@@ -109,7 +125,12 @@ impl Ring {
     /// # Safety
     /// The device does not fetch this descriptor now, and a status of it that was not read is of no
     /// use.
-    pub(super) unsafe fn write(&mut self, index: usize, at_bytes: usize, words: &[u32]) -> Result<()> {
+    pub(super) unsafe fn write(
+        &mut self,
+        index: usize,
+        at_bytes: usize,
+        words: &[u32],
+    ) -> Result<()> {
         let Some(memory) = &mut self.memory else { return Err(Error::Busy) };
         // SAFETY: the caller's promise: the descriptor's lines are its own.
         unsafe { memory.write(index.saturating_mul(self.stride).saturating_add(at_bytes), words) }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a model of any type becomes a trait object, and passes its promises on")]
+#![allow(
+    unsafe_code,
+    reason = "a model of any type becomes a trait object, and passes its promises on"
+)]
 //! A model of any type as one type.
 
 use super::{Model, SimBus, board::no_memory};
@@ -59,7 +62,8 @@ impl AnyModel {
     pub fn new<M: Model + 'static>(model: M) -> Self {
         let window_bytes = model.window_bytes();
         // SAFETY: the pointer is unsized, and returned.
-        let model = unsafe { Shared::<Mutex<dyn Untyped>>::unsized_by(Mutex::new(model), |inner| inner) };
+        let model =
+            unsafe { Shared::<Mutex<dyn Untyped>>::unsized_by(Mutex::new(model), |inner| inner) };
         Self { model: model.unwrap_or_else(|error| no_memory(error)), window_bytes, gone: false }
     }
 
@@ -165,11 +169,15 @@ mod tests {
     #[test]
     fn model_of_any_size_is_lent() {
         let (board, model) = (SimBoard::new(1), AnyModel::new(Wide([0; 32 * 1024])));
-        let [first, second] = [(); 2].map(|()| SimDevice::with_model(&board, board.port(), model.lend()));
+        let [first, second] =
+            [(); 2].map(|()| SimDevice::with_model(&board, board.port(), model.lend()));
         drop((model, board));
         // SAFETY: the model touches no memory.
         unsafe { first.write32(Wide::WINDOW_BYTES - 4, 7) };
         drop(first);
-        assert_eq!((second.read32(Wide::WINDOW_BYTES - 4), second.len_bytes()), (7, Wide::WINDOW_BYTES));
+        assert_eq!(
+            (second.read32(Wide::WINDOW_BYTES - 4), second.len_bytes()),
+            (7, Wide::WINDOW_BYTES)
+        );
     }
 }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "the simulated caches move bytes between two memories by raw pointers")]
+#![allow(
+    unsafe_code,
+    reason = "the simulated caches move bytes between two memories by raw pointers"
+)]
 //! One block of simulated memory: two memories, and what the cache remembers of the other.
 
 use super::holder::Mark;
@@ -50,9 +53,17 @@ impl SimBlock {
     /// `memory` is valid for `4 * len_bytes` bytes, initialised, and used by no other code except
     /// through the first quarter, by [`Backend`](contigo_core::Backend)'s rules, until the block is
     /// taken from the board. `len_bytes` is a multiple of `line`.
-    pub(super) unsafe fn over(memory: NonNull<u8>, len_bytes: usize, line: Align, base: BaseAddr, scope: SyncScope) -> Self {
+    pub(super) unsafe fn over(
+        memory: NonNull<u8>,
+        len_bytes: usize,
+        line: Align,
+        base: BaseAddr,
+        scope: SyncScope,
+    ) -> Self {
         // SAFETY: all three lie inside the 4 * len_bytes bytes.
-        let (bus, clean, marks) = unsafe { (memory.add(len_bytes), memory.add(2 * len_bytes), memory.add(3 * len_bytes)) };
+        let (bus, clean, marks) = unsafe {
+            (memory.add(len_bytes), memory.add(2 * len_bytes), memory.add(3 * len_bytes))
+        };
         let behind = Some(Behind { bus, clean, line, scope });
         let block = Self { id: 0, base, len_bytes, cpu: memory, behind, marks: Some(marks) };
         // A fresh CMA block: the kernel zeroed it through its caches, and memory still holds what
@@ -105,7 +116,8 @@ impl SimBlock {
 
     /// May it read at least one byte of `range`, which is not empty?
     pub(super) fn is_partly_held(&self, range: Range<usize>, port: Option<usize>) -> bool {
-        self.marks.is_none() || self.marks_of(range).iter().any(|&mark| Mark(mark).allows(port, false))
+        self.marks.is_none()
+            || self.marks_of(range).iter().any(|&mark| Mark(mark).allows(port, false))
     }
 
     /// The marks of `range`, which lies inside the block. Empty where no holder is recorded: then
@@ -210,7 +222,9 @@ impl SimBlock {
         };
         match self.behind {
             None => put(self.cpu),
-            Some(behind) if coherent => [self.cpu, behind.bus, behind.clean].into_iter().for_each(put),
+            Some(behind) if coherent => {
+                [self.cpu, behind.bus, behind.clean].into_iter().for_each(put)
+            }
             Some(behind) => put(behind.bus),
         }
     }
@@ -220,7 +234,8 @@ impl SimBlock {
     fn clean(&self, behind: Behind, range: Range<usize>) {
         let mut start = range.start;
         while start < range.end {
-            let end = behind.line.round_down(start).saturating_add(behind.line.bytes()).min(range.end);
+            let end =
+                behind.line.round_down(start).saturating_add(behind.line.bytes()).min(range.end);
             if self.is_dirty(behind, start..end) {
                 // SAFETY: `lines` and `clip` keep the range inside the block. For lines that a
                 // device writes no view is alive. Of bytes that a device only reads, only these are
@@ -260,7 +275,10 @@ impl SimBlock {
     fn clip(&self, behind: Behind, range: Range<usize>) -> Range<usize> {
         match behind.scope {
             SyncScope::Whole => 0..self.len_bytes,
-            _ => range.start.min(self.len_bytes)..range.end.min(self.len_bytes).max(range.start.min(self.len_bytes)),
+            _ => {
+                range.start.min(self.len_bytes)
+                    ..range.end.min(self.len_bytes).max(range.start.min(self.len_bytes))
+            }
         }
     }
 
@@ -272,7 +290,8 @@ impl SimBlock {
 
     /// The lines that `range` touches, never outside the block.
     fn ranged_lines(&self, behind: Behind, range: Range<usize>) -> Range<usize> {
-        let clipped = range.start.min(self.len_bytes)..range.end.min(self.len_bytes).max(range.start.min(self.len_bytes));
+        let clipped = range.start.min(self.len_bytes)
+            ..range.end.min(self.len_bytes).max(range.start.min(self.len_bytes));
         let end = behind.line.round_up(clipped.end).unwrap_or(self.len_bytes);
         behind.line.round_down(clipped.start)..end.min(self.len_bytes)
     }

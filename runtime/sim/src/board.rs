@@ -206,7 +206,14 @@ impl SimBoard {
     /// Its port that does not snoop: 32 address bits and no offset, as Zynq's HP0.
     #[must_use]
     pub fn port(&self) -> Port {
-        Port { name: "sim-hp0", bus: self.bus(), offset: 0, addr_bits: 32, window: (0, 0xFFFF_FFFF), coherent: false }
+        Port {
+            name: "sim-hp0",
+            bus: self.bus(),
+            offset: 0,
+            addr_bits: 32,
+            window: (0, 0xFFFF_FFFF),
+            coherent: false,
+        }
     }
 
     /// Its port that snoops, as Zynq's ACP.
@@ -272,9 +279,8 @@ impl SimBoard {
             return Err(Error::Contended { tries });
         }
         let of_it = |astray: &&Astray| device.is_none_or(|device| astray.device == device);
-        Ok(state.astray.iter().filter(of_it).fold(state.others, |sum, Astray { count, .. }| WrongAccesses {
-            unowned: sum.unowned + count.unowned,
-            stray: sum.stray + count.stray,
+        Ok(state.astray.iter().filter(of_it).fold(state.others, |sum, Astray { count, .. }| {
+            WrongAccesses { unowned: sum.unowned + count.unowned, stray: sum.stray + count.stray }
         }))
     }
 
@@ -290,11 +296,17 @@ impl SimBoard {
     /// Puts a block on the bus and returns its number.
     pub(super) fn attach(&self, block: SimBlock) -> Result<SimBlock> {
         if self.bus() == Bus::Sim(0) {
-            return Err(Error::TooMany { what: "simulated boards in the life of a program", most: u32::MAX.into() });
+            return Err(Error::TooMany {
+                what: "simulated boards in the life of a program",
+                most: u32::MAX.into(),
+            });
         }
         let mut state = self.lock()?;
         let block = SimBlock { id: state.next_id, ..block };
-        state.blocks.push(block).map_err(|_| Error::TooMany { what: "blocks on one simulated board", most: MAX_BLOCKS as u64 })?;
+        state.blocks.push(block).map_err(|_| Error::TooMany {
+            what: "blocks on one simulated board",
+            most: MAX_BLOCKS as u64,
+        })?;
         state.next_id = state.next_id.wrapping_add(1);
         Ok(block)
     }
@@ -348,13 +360,22 @@ impl Board {
             astray: Vec::new(),
             others: WrongAccesses::default(),
         };
-        Self { state: Mutex::new(state), unheard: AtomicU32::new(0), faults: config.faults, seed: config.seed, bus: next_bus() }
+        Self {
+            state: Mutex::new(state),
+            unheard: AtomicU32::new(0),
+            faults: config.faults,
+            seed: config.seed,
+            bus: next_bus(),
+        }
     }
 }
 
 /// As a heap ends a program that it has no memory for.
 #[cold]
-#[allow(clippy::panic, reason = "a test has nothing to do without its board; other programs call the functions with errors")]
+#[allow(
+    clippy::panic,
+    reason = "a test has nothing to do without its board; other programs call the functions with errors"
+)]
 pub(super) fn no_memory(error: Error) -> ! {
     panic!("no memory for a simulated board, or for a device on it: {error}")
 }
@@ -363,7 +384,10 @@ pub(super) fn no_memory(error: Error) -> ! {
 /// granted.
 fn next_bus() -> Bus {
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    Bus::Sim(NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1)).unwrap_or(0))
+    Bus::Sim(
+        NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1))
+            .unwrap_or(0),
+    )
 }
 
 impl BoardState {
@@ -372,31 +396,59 @@ impl BoardState {
         self.now_ns = self.now_ns.saturating_add(ACCESS_NS);
     }
 
-    pub(super) fn read(&mut self, master: Master<'_>, addr: DevAddr, to: &mut [u8], beat: bool) -> Result<(), BusError> {
+    pub(super) fn read(
+        &mut self,
+        master: Master<'_>,
+        addr: DevAddr,
+        to: &mut [u8],
+        beat: bool,
+    ) -> Result<(), BusError> {
         let (block, offset) = self.access(master, addr, to.len())?;
         let (range, port) = (offset..offset + to.len(), self.number(master.port));
-        let held = if beat { block.is_partly_held(range, port) } else { block.is_held(range, port, false) };
+        let held = if beat {
+            block.is_partly_held(range, port)
+        } else {
+            block.is_held(range, port, false)
+        };
         self.look_who_holds(held, master);
         block.device_read(offset, to, master.port.coherent);
         self.counts.bytes_read += to.len() as u64;
         Ok(())
     }
 
-    pub(super) fn read_beside(&mut self, master: Master<'_>, addr: DevAddr, len: usize) -> Result<(), BusError> {
+    pub(super) fn read_beside(
+        &mut self,
+        master: Master<'_>,
+        addr: DevAddr,
+        len: usize,
+    ) -> Result<(), BusError> {
         self.access(master, addr, len)?;
         self.counts.bytes_beside += len as u64;
         Ok(())
     }
 
-    pub(super) fn probe(&mut self, port: &Port, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
+    pub(super) fn probe(
+        &mut self,
+        port: &Port,
+        addr: DevAddr,
+        to: &mut [u8],
+    ) -> Result<(), BusError> {
         let (block, offset) = self.find(port, addr, to.len()).ok_or(BusError { addr })?;
         block.device_read(offset, to, port.coherent);
         Ok(())
     }
 
-    pub(super) fn write(&mut self, master: Master<'_>, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
+    pub(super) fn write(
+        &mut self,
+        master: Master<'_>,
+        addr: DevAddr,
+        from: &[u8],
+    ) -> Result<(), BusError> {
         let (block, offset) = self.access(master, addr, from.len())?;
-        self.look_who_holds(block.is_held(offset..offset + from.len(), self.number(master.port), true), master);
+        self.look_who_holds(
+            block.is_held(offset..offset + from.len(), self.number(master.port), true),
+            master,
+        );
         block.device_write(offset, from, master.port.coherent);
         self.counts.bytes_written += from.len() as u64;
         Ok(())
@@ -431,7 +483,12 @@ impl BoardState {
     }
 
     /// A device's access: a stray one is counted.
-    fn access(&mut self, master: Master<'_>, addr: DevAddr, len: usize) -> Result<(SimBlock, usize), BusError> {
+    fn access(
+        &mut self,
+        master: Master<'_>,
+        addr: DevAddr,
+        len: usize,
+    ) -> Result<(SimBlock, usize), BusError> {
         self.find(master.port, addr, len).ok_or_else(|| {
             self.counts.stray_accesses += 1;
             self.astray(master.device, WrongAccesses { unowned: 0, stray: 1 });
@@ -459,7 +516,9 @@ impl BoardState {
     }
 
     fn find(&self, port: &Port, addr: DevAddr, len: usize) -> Option<(SimBlock, usize)> {
-        let mut found = self.blocks.iter().filter_map(|block| block.find(addr.0, len, port.offset).map(|offset| (*block, offset)));
+        let mut found = self.blocks.iter().filter_map(|block| {
+            block.find(addr.0, len, port.offset).map(|offset| (*block, offset))
+        });
         // Where two blocks answer to one address, neither does: it could be the wrong one.
         match (found.next(), found.next()) {
             (Some(only), None) if port.carries(addr, len) => Some(only),
@@ -470,6 +529,9 @@ impl BoardState {
 
 impl fmt::Debug for SimBoard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimBoard").field("seed", &self.board.seed).field("faults", &self.board.faults).finish_non_exhaustive()
+        f.debug_struct("SimBoard")
+            .field("seed", &self.board.seed)
+            .field("faults", &self.board.faults)
+            .finish_non_exhaustive()
     }
 }

@@ -59,7 +59,11 @@ impl fmt::Debug for SimBus<'_> {
 }
 
 impl<'s> SimBus<'s> {
-    pub(super) const fn on_board(state: &'s mut BoardState, master: Master<'s>, faults: &'s Faults) -> Self {
+    pub(super) const fn on_board(
+        state: &'s mut BoardState,
+        master: Master<'s>,
+        faults: &'s Faults,
+    ) -> Self {
         Self { world: World::Board { state, master }, faults }
     }
 
@@ -114,7 +118,12 @@ impl SimBus<'_> {
     ///
     /// # Errors
     /// [`BusError`] where no memory is.
-    pub fn read_words(&mut self, addr: DevAddr, to: &mut [u8], word_bytes: usize) -> Result<(), BusError> {
+    pub fn read_words(
+        &mut self,
+        addr: DevAddr,
+        to: &mut [u8],
+        word_bytes: usize,
+    ) -> Result<(), BusError> {
         if to.is_empty() {
             return Ok(());
         }
@@ -143,7 +152,8 @@ impl SimBus<'_> {
     /// Reads `len` bytes of a word that has others of the operand.
     fn read_beside(&mut self, addr: u64, len: u64) -> Result<(), BusError> {
         let mut rest = [0; WORD_MAX_BYTES];
-        let rest = usize::try_from(len).ok().and_then(|len| rest.get_mut(..len)).unwrap_or_default();
+        let rest =
+            usize::try_from(len).ok().and_then(|len| rest.get_mut(..len)).unwrap_or_default();
         match &mut self.world {
             _ if rest.is_empty() => Ok(()),
             World::Board { state, master } => state.read_beside(*master, DevAddr(addr), rest.len()),
@@ -179,7 +189,12 @@ impl SimBus<'_> {
     ///
     /// # Errors
     /// [`BusError`] where no memory is. Bytes before it may be written.
-    pub fn write_strobed(&mut self, addr: DevAddr, from: &[u8], strobes: u64) -> Result<(), BusError> {
+    pub fn write_strobed(
+        &mut self,
+        addr: DevAddr,
+        from: &[u8],
+        strobes: u64,
+    ) -> Result<(), BusError> {
         runs(strobes, from.len()).try_for_each(|run| {
             let at = DevAddr(addr.0.wrapping_add(run.start as u64));
             from.get(run).map_or(Ok(()), |bytes| self.write(at, bytes))
@@ -233,7 +248,9 @@ mod tests {
 
     #[test]
     fn strobes_are_runs_of_bytes() {
-        let all = |bits, len| runs(bits, len).map(|run| (run.start, run.end)).collect::<heapless::Vec<_, 32>>();
+        let all = |bits, len| {
+            runs(bits, len).map(|run| (run.start, run.end)).collect::<heapless::Vec<_, 32>>()
+        };
         assert_eq!(all(0, 64), [] as [(usize, usize); 0]);
         assert_eq!(all(u64::MAX, 64), [(0, 64)]);
         assert_eq!(all(u64::MAX, 8), [(0, 8)]);

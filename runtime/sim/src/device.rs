@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a device that lies about being finished corrupts memory, also a simulated one")]
+#![allow(
+    unsafe_code,
+    reason = "a device that lies about being finished corrupts memory, also a simulated one"
+)]
 //! A simulated device: a register window and its interrupt, over a model of the IP core.
 
 use super::{Model, SimBoard, SimBus, board::no_memory, bus::Master};
@@ -92,7 +95,12 @@ impl<M: Model> SimDevice<M> {
     ///
     /// # Errors
     /// [`Error::Exhausted`]: `memory` is too small.
-    pub fn in_memory(board: &SimBoard, port: Port, model: M, memory: &'static mut [MaybeUninit<u8>]) -> Result<Self> {
+    pub fn in_memory(
+        board: &SimBoard,
+        port: Port,
+        model: M,
+        memory: &'static mut [MaybeUninit<u8>],
+    ) -> Result<Self> {
         Ok(Self { device: Shared::given(OnPort::new(board, port, model), memory)? })
     }
 
@@ -101,7 +109,11 @@ impl<M: Model> SimDevice<M> {
     /// # Errors
     /// [`Error::HasDriver`] while a driver has them.
     pub fn window(&self) -> Result<SimWindow<M>> {
-        if self.device.driven.swap(true, Ordering::Acquire) { Err(Error::HasDriver) } else { Ok(SimWindow { device: self.clone() }) }
+        if self.device.driven.swap(true, Ordering::Acquire) {
+            Err(Error::HasDriver)
+        } else {
+            Ok(SimWindow { device: self.clone() })
+        }
     }
 
     /// Pulls the reset line: the only thing that stops a stuck device.
@@ -147,7 +159,10 @@ impl<M: Model> SimDevice<M> {
 
     /// As its window's [`Mmio::read32`].
     pub fn read32(&self, offset: usize) -> u32 {
-        if !offset.is_multiple_of(4) || offset >= self.device.window_bytes || self.device.gone.load(Ordering::Relaxed) {
+        if !offset.is_multiple_of(4)
+            || offset >= self.device.window_bytes
+            || self.device.gone.load(Ordering::Relaxed)
+        {
             return u32::MAX;
         }
         self.device.reads.add(1);
@@ -164,7 +179,10 @@ impl<M: Model> SimDevice<M> {
     /// # Safety
     /// As [`Mmio::write32`]; and one driver has the device.
     pub unsafe fn write32(&self, offset: usize, value: u32) {
-        if !offset.is_multiple_of(4) || offset >= self.device.window_bytes || self.device.gone.load(Ordering::Relaxed) {
+        if !offset.is_multiple_of(4)
+            || offset >= self.device.window_bytes
+            || self.device.gone.load(Ordering::Relaxed)
+        {
             return;
         }
         self.device.writes.add(1);

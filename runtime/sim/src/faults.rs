@@ -57,5 +57,6 @@ impl Faults {
     pub const NONE: Self = Self { late_irq: 0, lost_irq: 0, error: 0, short: 0, hang: 0, stuck: 0 };
 
     /// Everything that a job can recover from goes wrong, each in every tenth job or so.
-    pub const OFTEN: Self = Self { late_irq: 100, lost_irq: 100, error: 100, short: 100, hang: 100, stuck: 0 };
+    pub const OFTEN: Self =
+        Self { late_irq: 100, lost_irq: 100, error: 100, short: 100, hang: 100, stuck: 0 };
 }

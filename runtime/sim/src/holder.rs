@@ -13,7 +13,10 @@ impl Mark {
 
     /// A device behind port number `port`. A number that does not fit is any port.
     pub(super) fn device(port: Option<usize>, writes: bool) -> Self {
-        let number = port.and_then(|port| u8::try_from(port + 1).ok()).filter(|&number| number < 64).unwrap_or(0);
+        let number = port
+            .and_then(|port| u8::try_from(port + 1).ok())
+            .filter(|&number| number < 64)
+            .unwrap_or(0);
         Self(Self::DEVICE | if writes { Self::WRITES } else { 0 } | number << 2)
     }
 
@@ -42,6 +45,9 @@ mod tests {
         assert!(!Mark::device(Some(0), true).allows(None, true));
         assert!(Mark::device(None, true).allows(Some(29), true));
         assert!(Mark::device(Some(62), true).allows(Some(62), true));
-        assert!(Mark::device(Some(63), true).allows(Some(0), true), "a number that does not fit is any port");
+        assert!(
+            Mark::device(Some(63), true).allows(Some(0), true),
+            "a number that does not fit is any port"
+        );
     }
 }

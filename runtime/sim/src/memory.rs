@@ -56,7 +56,11 @@ enum Storage {
 
 impl Sim {
     pub(super) fn map(board: &SimBoard, spec: SimSpec) -> Result<Self> {
-        let refusal = Error::BlockSize { len_bytes: spec.len_bytes, need_bytes: 1, line_bytes: spec.line.bytes() };
+        let refusal = Error::BlockSize {
+            len_bytes: spec.len_bytes,
+            need_bytes: 1,
+            line_bytes: spec.line.bytes(),
+        };
         let len_bytes = spec.line.round_up(spec.len_bytes).filter(|&len| len > 0).ok_or(refusal)?;
         let four = len_bytes.checked_mul(4).ok_or(refusal)?;
         let mut mapped = Anonymous::zeroed(four)?;
@@ -64,13 +68,22 @@ impl Sim {
         // SAFETY: the mapping has 4 * len_bytes bytes, zeroed, and is this backend's alone; `Drop`
         // unmaps it only after the block was taken from the board.
         let (block, spec) = unsafe { Self::attach(board, spec, memory, len_bytes)? };
-        Ok(Self { board: board.clone(), block, spec, storage: Storage::Mapped(core::mem::ManuallyDrop::new(mapped)) })
+        Ok(Self {
+            board: board.clone(),
+            block,
+            spec,
+            storage: Storage::Mapped(core::mem::ManuallyDrop::new(mapped)),
+        })
     }
 
     pub(super) fn over(board: &SimBoard, memory: &'static mut [u8]) -> Result<Self> {
         let line = Align::LINE;
         let have_bytes = memory.len();
-        let refusal = Error::BlockSize { len_bytes: have_bytes, need_bytes: 5 * line.bytes(), line_bytes: line.bytes() };
+        let refusal = Error::BlockSize {
+            len_bytes: have_bytes,
+            need_bytes: 5 * line.bytes(),
+            line_bytes: line.bytes(),
+        };
         let start = memory.as_mut_ptr();
         let skip = start.align_offset(line.bytes());
         let len_bytes = line.round_down(have_bytes.saturating_sub(skip) / 4);
@@ -88,7 +101,12 @@ impl Sim {
 
     /// # Safety
     /// As [`SimBlock::over`].
-    unsafe fn attach(board: &SimBoard, spec: SimSpec, memory: NonNull<u8>, len_bytes: usize) -> Result<(SimBlock, SimSpec)> {
+    unsafe fn attach(
+        board: &SimBoard,
+        spec: SimSpec,
+        memory: NonNull<u8>,
+        len_bytes: usize,
+    ) -> Result<(SimBlock, SimSpec)> {
         let base = match spec.base {
             Some(base) => base,
             None => board.place(len_bytes)?,
@@ -182,6 +200,10 @@ impl fmt::Debug for Sim {
             Storage::Mapped(_) => "mapped",
             Storage::Static => "static",
         };
-        f.debug_struct("Sim").field("base", &self.block.base).field("len_bytes", &self.block.len_bytes).field("memory", &held).finish()
+        f.debug_struct("Sim")
+            .field("base", &self.block.base)
+            .field("len_bytes", &self.block.len_bytes)
+            .field("memory", &held)
+            .finish()
     }
 }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a device that lies about being finished corrupts memory, also a simulated one")]
+#![allow(
+    unsafe_code,
+    reason = "a device that lies about being finished corrupts memory, also a simulated one"
+)]
 //! A model of an IP core.
 
 use super::SimBus;

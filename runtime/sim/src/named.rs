@@ -53,14 +53,38 @@ static BUILT_IN: &[Row] = &[
     ("axi_mcdma_sink", || axi_mcdma(StreamConfig::sink())),
     ("axi_vdma", || axi_vdma(StreamConfig::default())),
     // For `channel=1`, its frames 100 us apart, and `channel=0`.
-    ("axi_vdma_camera", || axi_vdma(StreamConfig::source(SourceConfig { gap_ns: 100_000, ..SourceConfig::default() }, FIFO_BYTES))),
+    ("axi_vdma_camera", || {
+        axi_vdma(StreamConfig::source(
+            SourceConfig { gap_ns: 100_000, ..SourceConfig::default() },
+            FIFO_BYTES,
+        ))
+    }),
     ("axi_vdma_sink", || axi_vdma(StreamConfig::sink())),
     ("litepcie", || AnyModel::new(LitepcieModel::default())),
     ("msgdma", || msgdma(MsgdmaConfig::default(), StreamConfig::default())),
     // For `mode=2,resp_at=0x40`, `prefetcher_at=0x60`, and `mode=1`.
-    ("msgdma_camera", || msgdma(MsgdmaConfig { mode: MsgdmaMode::Receive, resp_at: Some(0x40), ..MsgdmaConfig::default() }, camera())),
-    ("msgdma_prefetcher", || msgdma(MsgdmaConfig { prefetcher_at: Some(0x60), ..MsgdmaConfig::default() }, StreamConfig::sink())),
-    ("msgdma_sink", || msgdma(MsgdmaConfig { mode: MsgdmaMode::Send, ..MsgdmaConfig::default() }, StreamConfig::sink())),
+    ("msgdma_camera", || {
+        msgdma(
+            MsgdmaConfig {
+                mode: MsgdmaMode::Receive,
+                resp_at: Some(0x40),
+                ..MsgdmaConfig::default()
+            },
+            camera(),
+        )
+    }),
+    ("msgdma_prefetcher", || {
+        msgdma(
+            MsgdmaConfig { prefetcher_at: Some(0x60), ..MsgdmaConfig::default() },
+            StreamConfig::sink(),
+        )
+    }),
+    ("msgdma_sink", || {
+        msgdma(
+            MsgdmaConfig { mode: MsgdmaMode::Send, ..MsgdmaConfig::default() },
+            StreamConfig::sink(),
+        )
+    }),
     ("pl330", || AnyModel::new(Pl330Model::new(Pl330Spec::default()))),
     // Words that read as they were written, for no driver.
     ("registers", registers),
@@ -111,7 +135,9 @@ pub fn register(name: &'static str, model: fn() -> AnyModel) -> Result<()> {
     if BUILT_IN.iter().chain(registered.iter()).any(|(known, _)| *known == name) {
         return Err(Error::InUse { errno: 0 });
     }
-    registered.push((name, model)).map_err(|_| Error::TooMany { what: "registered models", most: MAX_REGISTERED as u64 })
+    registered
+        .push((name, model))
+        .map_err(|_| Error::TooMany { what: "registered models", most: MAX_REGISTERED as u64 })
 }
 
 /// A new model called `name`.
@@ -121,14 +147,17 @@ pub fn register(name: &'static str, model: fn() -> AnyModel) -> Result<()> {
 pub fn named(name: &str) -> Result<AnyModel> {
     let registered = lock::acquire(&REGISTERED)?.clone();
     let row = BUILT_IN.iter().chain(&registered).find(|(known, _)| *known == name);
-    let (_, model) =
-        row.ok_or_else(|| Error::NotFound { what: "simulated device", among: Among::nearest(name, |each| each_name(each)) })?;
+    let (_, model) = row.ok_or_else(|| Error::NotFound {
+        what: "simulated device",
+        among: Among::nearest(name, |each| each_name(each)),
+    })?;
     Ok(model())
 }
 
 /// Gives `each` the name of every model, the built-in ones first.
 pub fn each_name(each: &mut dyn FnMut(&str)) {
     BUILT_IN.iter().for_each(|(name, _)| each(name));
-    let registered = lock::acquire(&REGISTERED).map(|registered| registered.clone()).unwrap_or_default();
+    let registered =
+        lock::acquire(&REGISTERED).map(|registered| registered.clone()).unwrap_or_default();
     registered.iter().for_each(|(name, _)| each(name));
 }

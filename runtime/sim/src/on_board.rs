@@ -37,7 +37,12 @@ impl<B: Backend> OnBoard<B> {
         let mut mapped = if HAS_MEMORY { Some(Anonymous::zeroed(len_bytes)?) } else { None };
         let marks = mapped.as_mut().and_then(|mapped| NonNull::new(mapped.as_mut_ptr()));
         let block = board.attach(SimBlock { id: 0, base, len_bytes, cpu, behind: None, marks })?;
-        Ok(Self { board: board.clone(), inner: ManuallyDrop::new(inner), block, marks: ManuallyDrop::new(mapped) })
+        Ok(Self {
+            board: board.clone(),
+            inner: ManuallyDrop::new(inner),
+            block,
+            marks: ManuallyDrop::new(mapped),
+        })
     }
 }
 

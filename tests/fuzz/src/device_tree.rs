@@ -58,7 +58,9 @@ const VALUES: [&[u8]; 10] = [
 
 /// Each step is a node and a property with its value: three bytes, and the value's own.
 pub fn run(bytes: &[u8]) {
-    let root = tempfile::tempdir_in(if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" }).expect("a folder");
+    let root =
+        tempfile::tempdir_in(if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" })
+            .expect("a folder");
     let base = root.path().join("sys/firmware/devicetree/base");
     fs::create_dir_all(&base).expect("a folder");
     let (mut at, mut rest) = (base.clone(), bytes);
@@ -66,7 +68,12 @@ pub fn run(bytes: &[u8]) {
         let [node, property, value, tail @ ..] = rest else { break };
         rest = tail;
         at = match usize::from(*node) {
-            up @ 0..=3 if up < 3 => at.ancestors().nth(up).filter(|path| path.starts_with(&base)).unwrap_or(&base).to_owned(),
+            up @ 0..=3 if up < 3 => at
+                .ancestors()
+                .nth(up)
+                .filter(|path| path.starts_with(&base))
+                .unwrap_or(&base)
+                .to_owned(),
             node => at.join(NODES[node % NODES.len()]),
         };
         if at.components().count() > base.components().count() + 16 {
@@ -89,6 +96,10 @@ pub fn run(bytes: &[u8]) {
     if let Ok(family) = ports::family(&machine) {
         let _ = Cores::of(&machine, family);
     }
-    let _ = (clocks::wanted(&machine), clocks::clocks(&machine).map_err(|error| error.to_string()), Crystal::of(&machine));
+    let _ = (
+        clocks::wanted(&machine),
+        clocks::clocks(&machine).map_err(|error| error.to_string()),
+        Crystal::of(&machine),
+    );
     let _ = resets::lines(&machine).map_err(|error| error.to_string());
 }

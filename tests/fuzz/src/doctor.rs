@@ -93,7 +93,9 @@ const DEEP: usize = 200;
 
 /// Each step is a file and what becomes of it: two bytes, and those of its contents.
 pub fn run(bytes: &[u8]) {
-    let place = tempfile::tempdir_in(if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" }).expect("a folder");
+    let place =
+        tempfile::tempdir_in(if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" })
+            .expect("a folder");
     let (copy, outside) = (place.path().join("copy"), place.path().join("outside"));
     for (file, text) in &FILES[..THERE] {
         put(&copy.join(file), text.as_bytes());
@@ -122,20 +124,35 @@ fn look(machine: &Machine) {
     if let Ok(family) = ports::family(machine) {
         let _ = Cores::of(machine, family);
     }
-    let _ = (ports::is_running(machine), ports::is_stopped(machine), ports::DevMem::open(machine, false).is_ok());
-    let _ = (clocks::wanted(machine), clocks::clocks(machine).map_err(|error| error.to_string()), Crystal::of(machine));
+    let _ = (
+        ports::is_running(machine),
+        ports::is_stopped(machine),
+        ports::DevMem::open(machine, false).is_ok(),
+    );
+    let _ = (
+        clocks::wanted(machine),
+        clocks::clocks(machine).map_err(|error| error.to_string()),
+        Crystal::of(machine),
+    );
     let _ = resets::lines(machine).map_err(|error| error.to_string());
     for rail in power::rails(machine) {
-        let _ = rail.open().and_then(|mut gauge| gauge.microwatts()).map_err(|error| error.to_string());
+        let _ =
+            rail.open().and_then(|mut gauge| gauge.microwatts()).map_err(|error| error.to_string());
     }
     match Fpga::find(machine, None, None) {
-        Ok(fpga) => drop((fpga.state(), fpga.bridges().len(), fpga.users().map_err(|error| error.to_string()))),
+        Ok(fpga) => drop((
+            fpga.state(),
+            fpga.bridges().len(),
+            fpga.users().map_err(|error| error.to_string()),
+        )),
         Err(error) => drop(error.to_string()),
     }
 }
 
 fn put(path: &Path, bytes: &[u8]) {
-    fs::create_dir_all(path.parent().expect("a path in a folder")).and_then(|()| fs::write(path, bytes)).expect("a file");
+    fs::create_dir_all(path.parent().expect("a path in a folder"))
+        .and_then(|()| fs::write(path, bytes))
+        .expect("a file");
 }
 
 /// Makes a file of the copy into something else; the bytes that are left.
@@ -147,12 +164,19 @@ fn change<'a>(copy: &Path, outside: &Path, file: usize, kind: u8, rest: &'a [u8]
     if !parent.ancestors().take_while(|above| above.starts_with(copy)).all(goes_on) {
         return rest;
     }
-    let _ = if path.is_dir() && !path.is_symlink() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+    let _ = if path.is_dir() && !path.is_symlink() {
+        fs::remove_dir_all(&path)
+    } else {
+        fs::remove_file(&path)
+    };
     let _ = fs::create_dir_all(parent);
     let up = || "../".repeat(path.components().count());
     let _ = match kind {
         0..=2 => symlink(outside.join(["secret", "pipe", ""][usize::from(kind)]), &path),
-        3 => symlink(format!("{}{}/secret", up(), outside.strip_prefix("/").unwrap_or(outside).display()), &path),
+        3 => symlink(
+            format!("{}{}/secret", up(), outside.strip_prefix("/").unwrap_or(outside).display()),
+            &path,
+        ),
         4 => symlink(path.file_name().expect("a name"), &path),
         5 => symlink("/", &path),
         6 => symlink("..", &path),

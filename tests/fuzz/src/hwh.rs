@@ -16,7 +16,13 @@ pub fn run(bytes: &[u8]) {
         told(core.interrupts());
         told(contigo::names::settings_of(&core));
         told(contigo::names::device_of(&core));
-        let _ = (core.is_hls(), core.has_start(), core.has_continue(), contigo::names::node_of(&core), core.controller_goes());
+        let _ = (
+            core.is_hls(),
+            core.has_start(),
+            core.has_continue(),
+            contigo::names::node_of(&core),
+            core.controller_goes(),
+        );
         let _ = (core.clocks().count(), core.registers().count(), contigo::names::driver_of(&core));
         for (name, value) in core.parameters().take(16) {
             assert!(core.parameter(name).is_some(), "{name}={value}");

@@ -2,7 +2,8 @@ use contigo_log::{BuildId, Decoder, Reader};
 use std::{cell::RefCell, io::Write as _, os::fd::AsRawFd as _};
 
 /// The frames that are decoded by a foreign ELF file.
-const FRAMES: [&[u8]; 4] = [&[], &[0, 0], &[1, 0, 0xff, 0xff, 0xff, 0xff], &[2, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]];
+const FRAMES: [&[u8]; 4] =
+    [&[], &[0, 0], &[1, 0, 0xff, 0xff, 0xff, 0xff], &[2, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]];
 
 pub fn run(bytes: &[u8]) {
     let file = memory(bytes);
@@ -28,7 +29,9 @@ fn elf(bytes: &[u8]) {
         ring[196..196 + id.bytes().len()].copy_from_slice(id.bytes());
         memory(ring)
     });
-    let header = Reader::open(format!("/proc/self/fd/{}", ring.as_raw_fd())).and_then(|reader| reader.header()).expect("a good ring");
+    let header = Reader::open(format!("/proc/self/fd/{}", ring.as_raw_fd()))
+        .and_then(|reader| reader.header())
+        .expect("a good ring");
     if let Ok(decoder) = Decoder::new(bytes, &header) {
         for frame in FRAMES {
             let _ = decoder.entry(frame);
@@ -45,7 +48,8 @@ fn ring() -> Vec<u8> {
 }
 
 fn memory(bytes: &[u8]) -> std::fs::File {
-    let file = nix::sys::memfd::memfd_create(c"log", nix::sys::memfd::MFdFlags::MFD_CLOEXEC).expect("memfd_create");
+    let file = nix::sys::memfd::memfd_create(c"log", nix::sys::memfd::MFdFlags::MFD_CLOEXEC)
+        .expect("memfd_create");
     let mut file = std::fs::File::from(file);
     file.write_all(bytes).expect("memory");
     file

@@ -20,8 +20,11 @@ pub fn run(bytes: &[u8]) {
     }
     let name: DeviceName = format!("sim:{}", row.name).parse().expect("a row has a name");
     let device = name.open().expect("a simulated device");
-    let region = Region::new(device.memory(&"sim".parse().expect("a name"), 1 << 16).expect("memory")).expect("a region");
-    let memory = (row.memory_bytes > 0).then(|| region.alloc(row.memory_bytes, Align::LINE).expect("room"));
+    let region =
+        Region::new(device.memory(&"sim".parse().expect("a name"), 1 << 16).expect("memory"))
+            .expect("a region");
+    let memory =
+        (row.memory_bytes > 0).then(|| region.alloc(row.memory_bytes, Align::LINE).expect("room"));
     let map = (row.name == "ap_ctrl").then_some(MAP);
     // SAFETY: the model is this driver's core, and this function alone drives it.
     let opened = unsafe {

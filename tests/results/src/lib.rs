@@ -40,17 +40,21 @@ static VALIDATOR: LazyLock<Result<Validator, String>> = LazyLock::new(|| {
 /// # Errors
 /// Everything that is wrong with it, a line each.
 pub fn check(text: &str, now_unix_s: u64) -> Result<Report, Vec<String>> {
-    let value = serde_json::from_str(text).map_err(|error| vec![format!("this is no whole JSON file: {error}")])?;
-    let validator = VALIDATOR.as_ref().map_err(|error| vec![format!("docs/results/schema.json: {error}")])?;
+    let value = serde_json::from_str(text)
+        .map_err(|error| vec![format!("this is no whole JSON file: {error}")])?;
+    let validator =
+        VALIDATOR.as_ref().map_err(|error| vec![format!("docs/results/schema.json: {error}")])?;
     let place = |path: String| if path.is_empty() { "the file".to_owned() } else { path };
-    let wrong =
-        validator.iter_errors(&value).map(|error| format!("{}: {}", place(error.instance_path().to_string()), shown(&error.to_string())));
+    let wrong = validator.iter_errors(&value).map(|error| {
+        format!("{}: {}", place(error.instance_path().to_string()), shown(&error.to_string()))
+    });
     let wrong: Vec<_> = wrong.take(NAMED_MAX).collect();
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    let report: Report =
-        serde_json::from_value(value).map_err(|error| vec![format!("the schema takes it, and this program does not: {error}")])?;
+    let report: Report = serde_json::from_value(value).map_err(|error| {
+        vec![format!("the schema takes it, and this program does not: {error}")]
+    })?;
     let wrong = sanity::wrong(&report, now_unix_s);
     if wrong.is_empty() { Ok(report) } else { Err(wrong) }
 }
@@ -75,7 +79,11 @@ pub fn silicon(report: &Report) -> Result<(), String> {
         return Err("it was run with --lab, which is for emulators: run it again without".into());
     }
     if report.board.name.is_none() {
-        let may_be = if report.board.may_be.is_empty() { "none that is known".into() } else { report.board.may_be.join(", ") };
+        let may_be = if report.board.may_be.is_empty() {
+            "none that is known".into()
+        } else {
+            report.board.may_be.join(", ")
+        };
         return Err(format!(
             "its device tree names no board of boards/ (by its SoC: {may_be}): add a folder there, boards/README.md says how"
         ));

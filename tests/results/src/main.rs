@@ -50,7 +50,8 @@ fn main() -> ExitCode {
 
 fn one(file: &str, now: u64, of_silicon: bool) -> Result<Report, Vec<String>> {
     let mut text = String::new();
-    let read = File::open(file).and_then(|open| open.take(FILE_MAX_BYTES).read_to_string(&mut text));
+    let read =
+        File::open(file).and_then(|open| open.take(FILE_MAX_BYTES).read_to_string(&mut text));
     read.map_err(|error| vec![error.to_string()])?;
     let report = check(&text, now)?;
     if of_silicon {

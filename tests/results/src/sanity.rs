@@ -14,19 +14,32 @@ pub(crate) fn wrong(report: &Report, now_unix_s: u64) -> Vec<String> {
     let mut wrong = Vec::new();
     let taken = report.taken_unix_s;
     if taken > now_unix_s.saturating_add(CLOCKS_DIFFER_S) {
-        wrong.push(format!("taken_unix_s: {taken} is in the future, now is {now_unix_s}: set the board's clock"));
+        wrong.push(format!(
+            "taken_unix_s: {taken} is in the future, now is {now_unix_s}: set the board's clock"
+        ));
     }
     wrong.extend(report.board.name.as_ref().and_then(|name| unknown_board(name)));
     let of = |status| report.rows.iter().filter(|row| row.status == status).count();
-    let counted = Counts { passed: of(Status::Passed), failed: of(Status::Failed), skipped: of(Status::Skipped) };
+    let counted = Counts {
+        passed: of(Status::Passed),
+        failed: of(Status::Failed),
+        skipped: of(Status::Skipped),
+    };
     if counted != report.counts {
         wrong.push(format!("counts: {:?}, but the rows are {counted:?}", report.counts));
     }
     wrong.extend(report.rows.iter().filter_map(of_row));
     wrong.extend(report.latency.iter().flat_map(|latency| of_latency(latency, &report.rows)));
     wrong.extend(report.energy.iter().filter_map(|energy| of_energy(energy, &report.rows)));
-    if let Some(test) = report.cyclictest.as_ref().filter(|test| test.min_us > test.mean_us || test.mean_us > test.max_us) {
-        wrong.push(format!("cyclictest: {} <= {} <= {} does not hold", test.min_us, test.mean_us, test.max_us));
+    if let Some(test) = report
+        .cyclictest
+        .as_ref()
+        .filter(|test| test.min_us > test.mean_us || test.mean_us > test.max_us)
+    {
+        wrong.push(format!(
+            "cyclictest: {} <= {} <= {} does not hold",
+            test.min_us, test.mean_us, test.max_us
+        ));
     }
     wrong.extend(report.soak.iter().flat_map(of_soak));
     for (name, is_there) in [
@@ -36,8 +49,12 @@ pub(crate) fn wrong(report: &Report, now_unix_s: u64) -> Vec<String> {
         ("soak", report.soak.is_some()),
     ] {
         match (is_there, report.missing.contains_key(name)) {
-            (true, true) => wrong.push(format!("missing: {name} is there, and has a reason why it is not")),
-            (false, false) => wrong.push(format!("missing: {name} is not there, and nothing says why")),
+            (true, true) => {
+                wrong.push(format!("missing: {name} is there, and has a reason why it is not"))
+            }
+            (false, false) => {
+                wrong.push(format!("missing: {name} is not there, and nothing says why"))
+            }
             _ => {}
         }
     }
@@ -45,7 +62,8 @@ pub(crate) fn wrong(report: &Report, now_unix_s: u64) -> Vec<String> {
 }
 
 fn unknown_board(name: &str) -> Option<String> {
-    let known = contigo_boards::ALL.iter().any(|board| board.name == name) && !NO_BOARDS.contains(&name);
+    let known =
+        contigo_boards::ALL.iter().any(|board| board.name == name) && !NO_BOARDS.contains(&name);
     (!known).then(|| format!("board.name: there is no board in boards/{name}"))
 }
 
@@ -57,34 +75,58 @@ fn of_row(row: &Row) -> Option<String> {
             said(&format!("passed with {mismatches} mismatches and {canary_hits} canary hits"))
         }
         Status::Passed if kind != "check" && *jobs == 0 => said("passed without a job"),
-        Status::Failed | Status::Skipped if reason.is_empty() => said("it did not pass, and has no reason"),
+        Status::Failed | Status::Skipped if reason.is_empty() => {
+            said("it did not pass, and has no reason")
+        }
         _ if (kind == "check") != mode.is_empty() => said(&format!("its mode is {mode:?}")),
         _ => None,
     }
 }
 
 fn named<'r>(rows: &'r [Row], kind: &str, engine: &str, memory: &str) -> Option<&'r Row> {
-    rows.iter().find(|row| row.kind == kind && row.engine == engine && row.memory == memory && row.status == Status::Passed)
+    rows.iter().find(|row| {
+        row.kind == kind
+            && row.engine == engine
+            && row.memory == memory
+            && row.status == Status::Passed
+    })
 }
 
 fn of_latency(latency: &Latency, rows: &[Row]) -> Vec<String> {
-    let Latency { memory, engine, mode, n, without_interrupt, resolution_ns, min_ns, p50_ns, p99_ns, max_ns } = latency;
+    let Latency {
+        memory,
+        engine,
+        mode,
+        n,
+        without_interrupt,
+        resolution_ns,
+        min_ns,
+        p50_ns,
+        p99_ns,
+        max_ns,
+    } = latency;
     let said = |what: String| format!("latency, {engine} {mode}: {what}");
     let mut wrong = Vec::new();
     if ![min_ns, p50_ns, p99_ns, max_ns].is_sorted() {
         wrong.push(said(format!("{min_ns} <= {p50_ns} <= {p99_ns} <= {max_ns} does not hold")));
     }
     if min_ns < resolution_ns {
-        wrong.push(said(format!("{min_ns} ns is less than the clock resolves, {resolution_ns} ns")));
+        wrong
+            .push(said(format!("{min_ns} ns is less than the clock resolves, {resolution_ns} ns")));
     }
     if mode == "polled" && *without_interrupt > 0 {
         wrong.push(said(format!("{without_interrupt} polled jobs had no interrupt")));
     }
-    let row = rows.iter().find(|row| row.kind == "latency" && row.engine == *engine && row.memory == *memory && row.mode == *mode);
+    let row = rows.iter().find(|row| {
+        row.kind == "latency" && row.engine == *engine && row.memory == *memory && row.mode == *mode
+    });
     match row {
         None => wrong.push(said("no row has it".into())),
         Some(row) if row.jobs != n + without_interrupt => {
-            wrong.push(said(format!("{n} and {without_interrupt} jobs, but the row has {}", row.jobs)));
+            wrong.push(said(format!(
+                "{n} and {without_interrupt} jobs, but the row has {}",
+                row.jobs
+            )));
         }
         Some(_) => {}
     }
@@ -95,14 +137,30 @@ fn of_energy(energy: &Energy, rows: &[Row]) -> Option<String> {
     let Energy { rail, memory, engine, jobs, microjoules, nanojoules_per_job } = energy;
     let each = microjoules.saturating_mul(1000).checked_div(*jobs)?;
     if each != *nanojoules_per_job {
-        return Some(format!("energy, {rail}: {microjoules} µJ of {jobs} jobs are {each} nJ each, not {nanojoules_per_job}"));
+        return Some(format!(
+            "energy, {rail}: {microjoules} µJ of {jobs} jobs are {each} nJ each, not {nanojoules_per_job}"
+        ));
     }
-    named(rows, "energy", engine, memory).is_none().then(|| format!("energy, {rail}: no row has it"))
+    named(rows, "energy", engine, memory)
+        .is_none()
+        .then(|| format!("energy, {rail}: no row has it"))
 }
 
 fn of_soak(soak: &Soak) -> Vec<String> {
     let mut wrong = Vec::new();
-    let Soak { planned_s, seconds, ended_by, jobs, bytes, rss_first_kib, rss_last_kib, rss_max_kib, rss_bound_kib, engines, .. } = soak;
+    let Soak {
+        planned_s,
+        seconds,
+        ended_by,
+        jobs,
+        bytes,
+        rss_first_kib,
+        rss_last_kib,
+        rss_max_kib,
+        rss_bound_kib,
+        engines,
+        ..
+    } = soak;
     let sum: u64 = engines
         .iter()
         .map(|engine| engine.polled.saturating_add(engine.interrupt).saturating_add(engine.queued))
@@ -119,11 +177,15 @@ fn of_soak(soak: &Soak) -> Vec<String> {
     if rss_max_kib > rss_bound_kib && soak.faults_unexpected == 0 {
         wrong.push(format!("soak: its memory was {rss_max_kib} KiB, above {rss_bound_kib}, and no fault explains it"));
     }
-    if ended_by == "time" && !(*planned_s..=planned_s.saturating_add(OVER_TIME_S)).contains(seconds) {
+    if ended_by == "time" && !(*planned_s..=planned_s.saturating_add(OVER_TIME_S)).contains(seconds)
+    {
         wrong.push(format!("soak: it ended by time after {seconds} s of {planned_s}"));
     }
     if (ended_by == "fault") != (soak.faults_unexpected > 0) {
-        wrong.push(format!("soak: it ended by {ended_by} with {} unexpected faults", soak.faults_unexpected));
+        wrong.push(format!(
+            "soak: it ended by {ended_by} with {} unexpected faults",
+            soak.faults_unexpected
+        ));
     }
     wrong
 }

@@ -24,14 +24,30 @@ impl Table {
         let board = report.board.name.as_deref().unwrap_or("?");
         let rt = if report.kernel.preempt_rt { ", PREEMPT_RT" } else { "" };
         let counts = report.counts;
-        let rows = format!("{} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
+        let rows = format!(
+            "{} passed, {} failed, {} skipped",
+            counts.passed, counts.failed, counts.skipped
+        );
         let soak = report.soak.as_ref().map_or("–".into(), |soak| {
-            format!("{} min, {} jobs, {} kills, {} faults", soak.seconds / 60, soak.jobs, soak.kills, soak.faults_unexpected)
+            format!(
+                "{} min, {} jobs, {} kills, {} faults",
+                soak.seconds / 60,
+                soak.jobs,
+                soak.kills,
+                soak.faults_unexpected
+            )
         });
-        let cyclic = report.cyclictest.as_ref().map_or("–".into(), |test| format!("{} µs", test.max_us));
+        let cyclic =
+            report.cyclictest.as_ref().map_or("–".into(), |test| format!("{} µs", test.max_us));
         for engine in &report.engines {
-            let of = |mode: &str| report.latency.iter().find(|latency| latency.engine == engine.name && latency.mode == mode);
-            let [interrupt, polled] = ["interrupt", "polled"].map(|mode| of(mode).map_or("–".into(), microseconds));
+            let of = |mode: &str| {
+                report
+                    .latency
+                    .iter()
+                    .find(|latency| latency.engine == engine.name && latency.mode == mode)
+            };
+            let [interrupt, polled] =
+                ["interrupt", "polled"].map(|mode| of(mode).map_or("–".into(), microseconds));
             let _ = writeln!(
                 self.0,
                 "| {board} | {}{rt} | {} | {interrupt} | {polled} | {cyclic} | {rows} | {soak} | [{file}]({file}) |",
@@ -58,11 +74,18 @@ impl Table {
 
 /// In µs with one digit.
 fn microseconds(latency: &Latency) -> String {
-    let [p50, p99, max] = [latency.p50_ns, latency.p99_ns, latency.max_ns].map(|ns| format!("{}.{}", ns / 1000, ns % 1000 / 100));
+    let [p50, p99, max] = [latency.p50_ns, latency.p99_ns, latency.max_ns]
+        .map(|ns| format!("{}.{}", ns / 1000, ns % 1000 / 100));
     format!("{p50}, {p99}, {max} µs of {}", latency.n)
 }
 
 /// A text of a report, for a cell: without characters that Markdown reads.
 fn plain(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() || "|[]<>`\\*_".contains(letter) { ' ' } else { letter }).collect()
+    text.chars()
+        .map(
+            |letter| {
+                if letter.is_control() || "|[]<>`\\*_".contains(letter) { ' ' } else { letter }
+            },
+        )
+        .collect()
 }

@@ -1,5 +1,10 @@
 //! Each file in `docs/results` may be there and has its lines, and nonsense is refused.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use contigo_results::{Table, check, silicon};
 use serde_json::{Value, json};
@@ -25,12 +30,16 @@ fn now() -> u64 {
 
 #[test]
 fn each_file_may_be_there_and_the_table_has_it() {
-    let files = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut files: Vec<_> = files.filter(|name| name.ends_with(".json") && name != "schema.json").collect();
+    let files = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut files: Vec<_> =
+        files.filter(|name| name.ends_with(".json") && name != "schema.json").collect();
     files.sort();
     let mut table = Table::default();
     for file in files {
-        let report = check(&fs::read_to_string(folder().join(&file)).unwrap(), now()).unwrap_or_else(|wrong| panic!("{file}: {wrong:#?}"));
+        let report = check(&fs::read_to_string(folder().join(&file)).unwrap(), now())
+            .unwrap_or_else(|wrong| panic!("{file}: {wrong:#?}"));
         silicon(&report).unwrap_or_else(|why| panic!("docs/results/{file}: {why}"));
         table.add(&file, &report);
     }
@@ -58,9 +67,14 @@ fn a_right_file_is_taken_and_has_a_line_for_each_engine() {
     let mut table = Table::default();
     table.add("a.json", &report);
     let text = table.text();
-    assert!(text.contains("| pynq-z2 | 6.1.0, PREEMPT_RT | pl330@dma | 9.0, 30.5, 81.2 µs of 1000 |"), "{text}");
+    assert!(
+        text.contains("| pynq-z2 | 6.1.0, PREEMPT_RT | pl330@dma | 9.0, 30.5, 81.2 µs of 1000 |"),
+        "{text}"
+    );
     let page = format!("x\n{}\nold\n{}\ny\n", contigo_results::START, contigo_results::END);
-    assert!(table.within(&page).unwrap().contains("pl330@dma") && table.within("no lines").is_none());
+    assert!(
+        table.within(&page).unwrap().contains("pl330@dma") && table.within("no lines").is_none()
+    );
 }
 
 /// Puts `value` at `path`, and says what is refused.
@@ -128,7 +142,10 @@ fn an_unknown_field_and_a_lost_one_are_refused() {
 fn a_file_that_is_no_result_is_refused_with_few_words() {
     for text in ["", "{", "[]", "{}", "null", &INVENTED[..INVENTED.len() / 2]] {
         let wrong = check(text, NOW).unwrap_err();
-        assert!(!wrong.is_empty() && wrong.len() <= 20 && wrong.iter().all(|line| line.len() < 700), "{text}: {wrong:?}");
+        assert!(
+            !wrong.is_empty() && wrong.len() <= 20 && wrong.iter().all(|line| line.len() < 700),
+            "{text}: {wrong:?}"
+        );
     }
 }
 
@@ -147,18 +164,23 @@ fn the_table_of_silicon_takes_no_other_machine() {
         assert!(why.contains(said), "{path}: {why}");
     }
     let mut report = invented();
-    for (list, empty) in [("rows", json!([])), ("latency", json!([])), ("energy", json!([])), ("soak", json!(null))] {
+    for (list, empty) in
+        [("rows", json!([])), ("latency", json!([])), ("energy", json!([])), ("soak", json!(null))]
+    {
         report[list] = empty;
     }
     report["counts"] = json!({"passed": 0, "failed": 0, "skipped": 0});
     report["missing"] = json!({"latency": "x", "energy": "x", "soak": "x"});
-    assert!(silicon(&check(&report.to_string(), NOW).unwrap()).unwrap_err().contains("nothing was run"));
+    assert!(
+        silicon(&check(&report.to_string(), NOW).unwrap()).unwrap_err().contains("nothing was run")
+    );
 }
 
 #[test]
 fn the_program_says_what_is_wrong_by_its_status() {
     let run = |args: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_contigo-results")).args(args).output().unwrap();
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_contigo-results")).args(args).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
@@ -171,24 +193,35 @@ fn the_program_says_what_is_wrong_by_its_status() {
     fs::write(&lab, report.to_string()).unwrap();
     let [good, lab] = [good.to_str().unwrap(), lab.to_str().unwrap()];
     assert!(matches!(run(&[good]), (Some(0), table, _) if table.contains("pl330@dma")));
-    assert!(matches!(run(&[good, lab]), (Some(1), _, said) if said.contains("the table is for silicon")));
+    assert!(
+        matches!(run(&[good, lab]), (Some(1), _, said) if said.contains("the table is for silicon"))
+    );
     assert_eq!(run(&["--emulated", lab]).0, Some(0));
     assert_eq!(run(&[]).0, Some(2));
     assert_eq!(run(&["--other", good]).0, Some(2));
-    assert!(matches!(run(&["nowhere.json"]), (Some(1), _, said) if said.starts_with("nowhere.json: ")));
+    assert!(
+        matches!(run(&["nowhere.json"]), (Some(1), _, said) if said.starts_with("nowhere.json: "))
+    );
 }
 
 /// The board tests of the same build, where they were built: on this machine they test the
 /// simulated board.
 #[test]
 fn the_board_tests_write_what_the_check_takes() {
-    let program = Path::new(env!("CARGO_BIN_EXE_contigo-results")).with_file_name("contigo-board-tests");
+    let program =
+        Path::new(env!("CARGO_BIN_EXE_contigo-results")).with_file_name("contigo-board-tests");
     if !program.exists() {
-        return println!("skipped: contigo-board-tests was not built: cargo build --package contigo-tests");
+        return println!(
+            "skipped: contigo-board-tests was not built: cargo build --package contigo-tests"
+        );
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("result.json");
-    let output = Command::new(&program).args(["--sim", "--jobs", "50", "--filter", "sim/", "--report"]).arg(&file).output().unwrap();
+    let output = Command::new(&program)
+        .args(["--sim", "--jobs", "50", "--filter", "sim/", "--report"])
+        .arg(&file)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     let report = check(&fs::read_to_string(&file).unwrap(), now()).unwrap();
     assert_eq!((report.latency.len(), report.counts.failed), (4, 0));

@@ -37,8 +37,14 @@ impl Barrier {
             return self.all.notify_all();
         }
         let round = here.1;
-        let waited = self.all.wait_timeout_while(here, LIMIT, |here| here.1 == round).unwrap_or_else(PoisonError::into_inner);
-        assert!(!waited.1.timed_out(), "a thread did not come to the barrier within {LIMIT:?}: look for its panic");
+        let waited = self
+            .all
+            .wait_timeout_while(here, LIMIT, |here| here.1 == round)
+            .unwrap_or_else(PoisonError::into_inner);
+        assert!(
+            !waited.1.timed_out(),
+            "a thread did not come to the barrier within {LIMIT:?}: look for its panic"
+        );
     }
 }
 

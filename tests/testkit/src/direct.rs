@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a backend's syncs are unsafe to call, and these tests call them without a region")]
+#![allow(
+    unsafe_code,
+    reason = "a backend's syncs are unsafe to call, and these tests call them without a region"
+)]
 //! A backend's syncs, called by hand.
 
 use contigo::{Backend, Direction, Result};

@@ -35,8 +35,14 @@ fn emulator() -> Option<PathBuf> {
 fn options() -> Option<Vec<OsString>> {
     let own = env::current_exe().ok()?;
     let line = fs::read("/proc/thread-self/cmdline").ok()?;
-    let mut words: Vec<_> = line.split(|&byte| byte == 0).skip(1).map(|word| OsString::from_vec(word.to_vec())).collect();
-    words.truncate(words.iter().position(|word| fs::canonicalize(word).is_ok_and(|path| path == own))?);
+    let mut words: Vec<_> = line
+        .split(|&byte| byte == 0)
+        .skip(1)
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect();
+    words.truncate(
+        words.iter().position(|word| fs::canonicalize(word).is_ok_and(|path| path == own))?,
+    );
     Some(words)
 }
 
@@ -44,7 +50,8 @@ fn options() -> Option<Vec<OsString>> {
 /// program.
 #[must_use]
 pub fn why() -> Option<String> {
-    emulator().map(|emulator| format!("the kernel runs {}, which runs this program", emulator.display()))
+    emulator()
+        .map(|emulator| format!("the kernel runs {}, which runs this program", emulator.display()))
 }
 
 /// A command for `program`, which was built for the same processor as this one. The kernel cannot

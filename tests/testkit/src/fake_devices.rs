@@ -1,6 +1,10 @@
 //! A tree of files that looks like the kernel's `/sys` and `/dev`: UIO devices and PCI functions
 //! whose registers are ordinary files.
-#![allow(unsafe_code, clippy::unwrap_used, reason = "a tree that cannot be built is a failed test; setfsuid is a system call")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    reason = "a tree that cannot be built is a failed test; setfsuid is a system call"
+)]
 
 use contigo::{
     Error,
@@ -70,7 +74,12 @@ impl FakeDevices {
 
     /// A file of registers that begins with `words`.
     pub fn registers(&self, path: &str, words: impl IntoIterator<Item = u32>) {
-        let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).chain([0; FILE_BYTES]).take(FILE_BYTES).collect();
+        let bytes: Vec<u8> = words
+            .into_iter()
+            .flat_map(u32::to_le_bytes)
+            .chain([0; FILE_BYTES])
+            .take(FILE_BYTES)
+            .collect();
         self.file(path, bytes);
     }
 
@@ -89,7 +98,10 @@ impl FakeDevices {
         self.map(index, 0, "0xf8003000", "0x0000000000001000", "0x0");
         self.folder(&format!("{class}/device"));
         if let Some(node) = node {
-            self.link(&format!("{class}/device/of_node"), &format!("../../../firmware/devicetree/base/soc/{node}"));
+            self.link(
+                &format!("{class}/device/of_node"),
+                &format!("../../../firmware/devicetree/base/soc/{node}"),
+            );
         }
         self.registers(&format!("dev/uio{index}"), [0x1000 + index, 7]);
     }
@@ -97,7 +109,10 @@ impl FakeDevices {
     /// A UIO device's map in `/sys`.
     pub fn map(&self, index: u32, map: u32, addr: &str, size: &str, offset: &str) {
         for (file, text) in [("addr", addr), ("size", size), ("offset", offset)] {
-            self.file(&format!("sys/class/uio/uio{index}/maps/map{map}/{file}"), format!("{text}\n"));
+            self.file(
+                &format!("sys/class/uio/uio{index}/maps/map{map}/{file}"),
+                format!("{text}\n"),
+            );
         }
     }
 
@@ -131,7 +146,10 @@ impl FakeDevices {
 
     /// The lines of `resource`: first byte, last byte and flags of each BAR.
     pub fn resource(&self, address: &str, bars: [(u64, u64, u64); 6]) {
-        let lines: String = bars.iter().map(|(first, last, flags)| format!("{first:#018x} {last:#018x} {flags:#018x}\n")).collect();
+        let lines: String = bars
+            .iter()
+            .map(|(first, last, flags)| format!("{first:#018x} {last:#018x} {flags:#018x}\n"))
+            .collect();
         self.file(&Self::pci_path(address, "resource"), lines);
     }
 
@@ -178,26 +196,42 @@ impl FakeDevices {
 
     /// How many files of the tree this process has open, and how many it has mapped.
     pub fn held(&self) -> (usize, usize) {
-        let links = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
-        (links.filter(|target| target.starts_with(self.0.path())).count(), self.mapped_bytes().len())
+        let links = fs::read_dir("/proc/self/fd")
+            .unwrap()
+            .filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+        (
+            links.filter(|target| target.starts_with(self.0.path())).count(),
+            self.mapped_bytes().len(),
+        )
     }
 
     /// How many files of the tree a program that is started would get too.
     pub fn inherited(&self) -> usize {
         let open = fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap());
-        let ours = open.filter(|entry| fs::read_link(entry.path()).is_ok_and(|target| target.starts_with(self.0.path())));
+        let ours = open.filter(|entry| {
+            fs::read_link(entry.path()).is_ok_and(|target| target.starts_with(self.0.path()))
+        });
         let closed = |text: String| {
-            let flags = text.lines().find_map(|line| line.strip_prefix("flags:").map(str::trim)).unwrap();
+            let flags =
+                text.lines().find_map(|line| line.strip_prefix("flags:").map(str::trim)).unwrap();
             u32::from_str_radix(flags, 8).unwrap() & libc::O_CLOEXEC as u32 != 0
         };
-        ours.filter(|entry| !closed(fs::read_to_string(Path::new("/proc/self/fdinfo").join(entry.file_name())).unwrap())).count()
+        ours.filter(|entry| {
+            !closed(
+                fs::read_to_string(Path::new("/proc/self/fdinfo").join(entry.file_name())).unwrap(),
+            )
+        })
+        .count()
     }
 
     /// How many bytes each mapping of the tree's files has.
     pub fn mapped_bytes(&self) -> Vec<u64> {
         let maps = fs::read_to_string("/proc/self/maps").unwrap();
-        let ours =
-            maps.lines().filter(|line| line.split_ascii_whitespace().nth(5).is_some_and(|file| Path::new(file).starts_with(self.root())));
+        let ours = maps.lines().filter(|line| {
+            line.split_ascii_whitespace()
+                .nth(5)
+                .is_some_and(|file| Path::new(file).starts_with(self.root()))
+        });
         let bytes = |line: &str| {
             let (first, end) = line.split_once(' ')?.0.split_once('-')?;
             Some(u64::from_str_radix(end, 16).ok()? - u64::from_str_radix(first, 16).ok()?)

@@ -127,7 +127,8 @@ impl FakeHeap {
     #[must_use]
     pub fn open_files(&self) -> usize {
         let log = self.log();
-        let closed = log.iter().filter(|event| matches!(event, Event::CloseHeap | Event::CloseBuf)).count();
+        let closed =
+            log.iter().filter(|event| matches!(event, Event::CloseHeap | Event::CloseBuf)).count();
         log.len() - 2 * closed
     }
 
@@ -142,7 +143,11 @@ impl FakeHeap {
     fn entry(&self, maps: &str, page: u64) -> u64 {
         let page_bytes = page_bytes();
         let bufs = lock(&self.bufs);
-        let Some((name, index)) = mapped_at(maps, page * page_bytes).map(|(name, offset)| (name, offset / page_bytes)) else { return 0 };
+        let Some((name, index)) =
+            mapped_at(maps, page * page_bytes).map(|(name, offset)| (name, offset / page_bytes))
+        else {
+            return 0;
+        };
         let Some(buf) = bufs.iter().find(|buf| buf.name == name) else { return 0 };
         // SAFETY: the descriptor is in the list while its FakeFile is open.
         let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(buf.raw_fd) };
@@ -203,7 +208,11 @@ unsafe impl HeapKernel for FakeHeap {
 /// The kernel's page size.
 #[must_use]
 pub fn page_bytes() -> u64 {
-    sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|value| value.try_into().ok()).unwrap_or(4096)
+    sysconf(SysconfVar::PAGE_SIZE)
+        .ok()
+        .flatten()
+        .and_then(|value| value.try_into().ok())
+        .unwrap_or(4096)
 }
 
 fn memfd(name: &str) -> Result<OwnedFd, Error> {
@@ -219,7 +228,8 @@ fn mapped_at(maps: &str, addr: u64) -> Option<(String, u64)> {
     maps.lines().find_map(|line| {
         let mut fields = line.split_ascii_whitespace();
         let (start, end) = fields.next()?.split_once('-')?;
-        let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
+        let (start, end) =
+            (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
         let offset = u64::from_str_radix(fields.nth(1)?, 16).ok()?;
         let name = fields.nth(2)?.strip_prefix("/memfd:")?;
         (start..end).contains(&addr).then(|| (name.to_owned(), addr - start + offset))

@@ -1,7 +1,10 @@
 //! The kernel module `contigo` as its header describes it, with files in memory in the place of
 //! dma-bufs: what a test of the runtime asks that has no board. The module itself is tested in the
 //! lab.
-#![allow(unsafe_code, reason = "the fake is a kernel: what it says of addresses is what its device reads")]
+#![allow(
+    unsafe_code,
+    reason = "the fake is a kernel: what it says of addresses is what its device reads"
+)]
 #![allow(
     clippy::panic,
     clippy::indexing_slicing,
@@ -15,9 +18,10 @@ use contigo::{
     linux::guard::{
         Guard,
         seam::{
-            ALLOC_COHERENT, Alloc, Fd, GuardKernel, INFO_ARMED, INFO_COHERENT, INFO_RESET, INFO_TRANSLATED, Info, MAX_BUFFERS, MAX_STEPS,
-            MAX_WINDOWS, Request, STEP_ELSE, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, SegmentAt, Step, SyncRange, WINDOW_MMAP, WINDOW_STOP,
-            Window,
+            ALLOC_COHERENT, Alloc, Fd, GuardKernel, INFO_ARMED, INFO_COHERENT, INFO_RESET,
+            INFO_TRANSLATED, Info, MAX_BUFFERS, MAX_STEPS, MAX_WINDOWS, Request, STEP_ELSE,
+            STEP_POLL, STEP_POLL_NOT, STEP_WRITE, SegmentAt, Step, SyncRange, WINDOW_MMAP,
+            WINDOW_STOP, Window,
         },
     },
 };
@@ -232,9 +236,12 @@ impl FakeGuard {
     /// A kernel with this one guard.
     #[must_use]
     pub fn new(config: GuardConfig) -> Self {
-        let registers = memfd_create("guard-registers", MFdFlags::MFD_CLOEXEC).unwrap_or_else(|errno| panic!("{errno}"));
+        let registers = memfd_create("guard-registers", MFdFlags::MFD_CLOEXEC)
+            .unwrap_or_else(|errno| panic!("{errno}"));
         let registers = File::from(registers);
-        registers.set_len(WINDOW_STEP * MAX_WINDOWS as u64).unwrap_or_else(|error| panic!("{error}"));
+        registers
+            .set_len(WINDOW_STEP * MAX_WINDOWS as u64)
+            .unwrap_or_else(|error| panic!("{error}"));
         Self { config, state: Arc::default(), registers: Arc::new(registers), held: Arc::default() }
     }
 
@@ -261,13 +268,17 @@ impl FakeGuard {
     #[must_use]
     pub fn register(&self, window: u32, offset: u64) -> u32 {
         let mut word = [0; 4];
-        self.registers.read_exact_at(&mut word, at(window) + offset).unwrap_or_else(|error| panic!("{error}"));
+        self.registers
+            .read_exact_at(&mut word, at(window) + offset)
+            .unwrap_or_else(|error| panic!("{error}"));
         u32::from_ne_bytes(word)
     }
 
     /// The device changes it.
     pub fn set_register(&self, window: u32, offset: u64, value: u32) {
-        self.registers.write_all_at(&value.to_ne_bytes(), at(window) + offset).unwrap_or_else(|error| panic!("{error}"));
+        self.registers
+            .write_all_at(&value.to_ne_bytes(), at(window) + offset)
+            .unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// The device raises an interrupt; one that is masked waits.
@@ -357,7 +368,9 @@ impl FakeGuard {
 
     fn find<'s>(&self, state: &'s State, addr: u64, len: usize) -> Option<(&'s Imported, u64)> {
         assert_eq!(self.config.run_bytes, 0, "a device here reads what is contiguous");
-        let inside = |import: &&Imported| import.addr <= addr && addr + len as u64 <= import.addr + import.len_bytes;
+        let inside = |import: &&Imported| {
+            import.addr <= addr && addr + len as u64 <= import.addr + import.len_bytes
+        };
         state.imports.iter().find(inside).map(|import| (import, addr - import.addr))
     }
 
@@ -367,9 +380,13 @@ impl FakeGuard {
 
     fn runs(&self, import: &Imported) -> Vec<SegmentAt> {
         match self.config.run_bytes {
-            _ if import.whose != Whose::Imported => vec![SegmentAt { addr: import.addr, len_bytes: import.len_bytes }],
+            _ if import.whose != Whose::Imported => {
+                vec![SegmentAt { addr: import.addr, len_bytes: import.len_bytes }]
+            }
             0 => vec![SegmentAt { addr: import.addr, len_bytes: import.len_bytes }],
-            run => (0..import.len_bytes.div_ceil(run)).map(|n| SegmentAt { addr: import.addr + 2 * n * run, len_bytes: run }).collect(),
+            run => (0..import.len_bytes.div_ceil(run))
+                .map(|n| SegmentAt { addr: import.addr + 2 * n * run, len_bytes: run })
+                .collect(),
         }
     }
 }
@@ -419,7 +436,10 @@ unsafe impl GuardKernel for FakeGuard {
             errno => os(errno),
         })?;
         if name != self.config.name {
-            return Err(Error::NotFound { what: "guard of the kernel module contigo", among: 1.into() });
+            return Err(Error::NotFound {
+                what: "guard of the kernel module contigo",
+                among: 1.into(),
+            });
         }
         if std::mem::replace(&mut state.open, true) {
             return Err(Error::InUse { errno: libc::EBUSY });
@@ -432,7 +452,9 @@ unsafe impl GuardKernel for FakeGuard {
         // SAFETY: the file has its descriptor until it is dropped.
         let registers = unsafe { Fd::owned_by(registers.as_raw_fd(), registers) };
         // SAFETY: as above.
-        Ok(unsafe { Fd::owned_by(bell.as_raw_fd(), GuardFile { guard: self.clone(), registers, bell }) })
+        Ok(unsafe {
+            Fd::owned_by(bell.as_raw_fd(), GuardFile { guard: self.clone(), registers, bell })
+        })
     }
 
     fn duplicate(&self, fd: i32) -> Result<Fd, i32> {
@@ -440,7 +462,8 @@ unsafe impl GuardKernel for FakeGuard {
         // SAFETY: a test's descriptor, open while the runtime calls; a wrong one is refused by the
         // kernel.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
-        let fd = fd.try_clone_to_owned().map_err(|error| error.raw_os_error().unwrap_or(libc::EBADF))?;
+        let fd =
+            fd.try_clone_to_owned().map_err(|error| error.raw_os_error().unwrap_or(libc::EBADF))?;
         // SAFETY: the descriptor is its own owner.
         Ok(unsafe { Fd::owned_by(fd.as_raw_fd(), fd) })
     }
@@ -472,7 +495,10 @@ unsafe impl GuardKernel for FakeGuard {
         let state = self.lock();
         // Without a file it is the guard's, a socket, which cannot be mapped (ENODEV).
         refused(&state, Call::Map).ok()?;
-        let own = state.imports.iter().find(|import| import.handle == handle && import.whose != Whose::Imported)?;
+        let own = state
+            .imports
+            .iter()
+            .find(|import| import.handle == handle && import.whose != Whose::Imported)?;
         duplicated(&own.file).ok()
     }
 
@@ -506,7 +532,11 @@ unsafe impl GuardKernel for FakeGuard {
             }
             Request::Export { handle, dma_buf } => {
                 refused(&state, Call::Export)?;
-                let own = state.imports.iter().find(|import| import.handle == handle).ok_or(libc::ENOENT)?;
+                let own = state
+                    .imports
+                    .iter()
+                    .find(|import| import.handle == handle)
+                    .ok_or(libc::ENOENT)?;
                 match own.whose {
                     Whose::Imported => return Err(libc::EINVAL),
                     Whose::Allocated { coherent: true } => return Err(libc::EOPNOTSUPP),
@@ -522,10 +552,17 @@ unsafe impl GuardKernel for FakeGuard {
                 // SAFETY: as in `duplicate`.
                 let fd = unsafe { BorrowedFd::borrow_raw(import.fd) };
                 let file = File::from(fd.try_clone_to_owned().map_err(|_| libc::EBADF)?);
-                let facts = file.metadata().map_err(|error| error.raw_os_error().unwrap_or(libc::EBADF))?;
-                let is_it = |own: &Imported| own.file.metadata().is_ok_and(|own| own.ino() == facts.ino());
-                if let Some(held) = state.imports.iter().chain(&state.kept).find(|held| is_it(held)) {
-                    return Err(if held.whose == Whose::Imported { libc::EBUSY } else { libc::EINVAL });
+                let facts =
+                    file.metadata().map_err(|error| error.raw_os_error().unwrap_or(libc::EBADF))?;
+                let is_it =
+                    |own: &Imported| own.file.metadata().is_ok_and(|own| own.ino() == facts.ino());
+                if let Some(held) = state.imports.iter().chain(&state.kept).find(|held| is_it(held))
+                {
+                    return Err(if held.whose == Whose::Imported {
+                        libc::EBUSY
+                    } else {
+                        libc::EINVAL
+                    });
                 }
                 let len_bytes = facts.len();
                 let (handle, addr) = self.room(&mut state, len_bytes)?;
@@ -537,12 +574,17 @@ unsafe impl GuardKernel for FakeGuard {
             }
             Request::GetSegment { handle, offset_bytes, found, count } => {
                 refused(&state, Call::GetSegments)?;
-                let import = state.imports.iter().find(|import| import.handle == handle).ok_or(libc::ENOENT)?;
+                let import = state
+                    .imports
+                    .iter()
+                    .find(|import| import.handle == handle)
+                    .ok_or(libc::ENOENT)?;
                 let (mut start, mut some) = (0, 0);
                 for run in self.runs(import) {
                     let into = offset_bytes.wrapping_sub(start);
                     if into < run.len_bytes {
-                        *found = SegmentAt { addr: run.addr + into, len_bytes: run.len_bytes - into };
+                        *found =
+                            SegmentAt { addr: run.addr + into, len_bytes: run.len_bytes - into };
                         some = 1;
                         break;
                     }
@@ -552,7 +594,11 @@ unsafe impl GuardKernel for FakeGuard {
             }
             Request::Release(handle) => {
                 refused(&state, Call::Release)?;
-                let at = state.imports.iter().position(|import| import.handle == handle).ok_or(libc::ENOENT)?;
+                let at = state
+                    .imports
+                    .iter()
+                    .position(|import| import.handle == handle)
+                    .ok_or(libc::ENOENT)?;
                 state.imports.remove(at);
                 state.log.push(Event::Released(handle));
             }
@@ -621,15 +667,27 @@ impl FakeGuard {
 
     fn alloc(&self, state: &mut State, alloc: &mut Alloc) -> Result<(), i32> {
         let len_bytes = alloc.len_bytes;
-        if alloc.flags & !ALLOC_COHERENT != 0 || len_bytes == 0 || !len_bytes.is_multiple_of(page_bytes()) {
+        if alloc.flags & !ALLOC_COHERENT != 0
+            || len_bytes == 0
+            || !len_bytes.is_multiple_of(page_bytes())
+        {
             return Err(libc::EINVAL);
         }
         let (handle, addr) = self.room(state, len_bytes)?;
-        let file = File::from(memfd_create("guard-memory", MFdFlags::MFD_CLOEXEC).map_err(|errno| errno as i32)?);
+        let file = File::from(
+            memfd_create("guard-memory", MFdFlags::MFD_CLOEXEC).map_err(|errno| errno as i32)?,
+        );
         file.set_len(len_bytes).map_err(|_| libc::ENOMEM)?;
         let coherent = alloc.flags & ALLOC_COHERENT != 0;
-        (alloc.handle, alloc.addr, alloc.mmap_offset) = (handle, addr, u64::from(handle) * HANDLE_STEP + self.config.more_offset);
-        state.imports.push(Imported { whose: Whose::Allocated { coherent }, handle, addr, len_bytes, file });
+        (alloc.handle, alloc.addr, alloc.mmap_offset) =
+            (handle, addr, u64::from(handle) * HANDLE_STEP + self.config.more_offset);
+        state.imports.push(Imported {
+            whose: Whose::Allocated { coherent },
+            handle,
+            addr,
+            len_bytes,
+            file,
+        });
         state.log.push(Event::Allocated { handle, addr, len_bytes, coherent });
         Ok(())
     }
@@ -637,7 +695,12 @@ impl FakeGuard {
     fn info(&self, state: &State) -> Info {
         let GuardConfig { coherent, translated, can_reset, .. } = self.config;
         let armed = !state.armed.is_empty();
-        let flags = [(coherent, INFO_COHERENT), (translated, INFO_TRANSLATED), (can_reset, INFO_RESET), (armed, INFO_ARMED)];
+        let flags = [
+            (coherent, INFO_COHERENT),
+            (translated, INFO_TRANSLATED),
+            (can_reset, INFO_RESET),
+            (armed, INFO_ARMED),
+        ];
         let count = |list: &[Imported]| u32::try_from(list.len()).unwrap_or(u32::MAX);
         let mut info = Info {
             argsz: self.config.argsz,
@@ -651,8 +714,10 @@ impl FakeGuard {
             ..Info::default()
         };
         for (number, window) in (0..self.config.windows).zip(&mut info.window) {
-            let flags = WINDOW_STOP | if self.config.hidden & 1 << number == 0 { WINDOW_MMAP } else { 0 };
-            let mmap_offset = if self.config.overlapping { 0 } else { u64::from(number) * WINDOW_STEP };
+            let flags =
+                WINDOW_STOP | if self.config.hidden & 1 << number == 0 { WINDOW_MMAP } else { 0 };
+            let mmap_offset =
+                if self.config.overlapping { 0 } else { u64::from(number) * WINDOW_STEP };
             *window = Window { len_bytes: WINDOW_BYTES, mmap_offset, flags, reserved: 0 };
         }
         info
@@ -668,12 +733,18 @@ fn duplicated(file: &File) -> Result<Fd, i32> {
 
 /// `contigo_sync`'s checks.
 fn synced(state: &State, range: &SyncRange) -> Result<Event, i32> {
-    let import = state.imports.iter().find(|import| import.handle == range.handle).ok_or(libc::ENOENT)?;
+    let import =
+        state.imports.iter().find(|import| import.handle == range.handle).ok_or(libc::ENOENT)?;
     let end = range.offset_bytes.checked_add(range.len_bytes).ok_or(libc::EINVAL)?;
     if range.len_bytes == 0 || end > import.len_bytes || ![1, 2].contains(&range.flags) {
         return Err(libc::EINVAL);
     }
-    Ok(Event::Synced { handle: range.handle, for_cpu: range.flags == 1, start: range.offset_bytes, end })
+    Ok(Event::Synced {
+        handle: range.handle,
+        for_cpu: range.flags == 1,
+        start: range.offset_bytes,
+        end,
+    })
 }
 
 /// `contigo_stop_check`'s checks, for windows of 4 KiB.
@@ -685,7 +756,9 @@ fn armable(steps: &[Step], windows: u32) -> Result<(), i32> {
     for step in steps {
         let is_poll = [STEP_POLL, STEP_POLL_NOT].contains(&step.kind);
         let is_else = step.kind == STEP_ELSE;
-        if is_else && (after_else || after_write || *step != Step { kind: STEP_ELSE, ..Step::default() }) {
+        if is_else
+            && (after_else || after_write || *step != Step { kind: STEP_ELSE, ..Step::default() })
+        {
             return Err(libc::EINVAL);
         }
         (after_else, after_write) = (is_else, step.kind == STEP_WRITE);
@@ -693,13 +766,24 @@ fn armable(steps: &[Step], windows: u32) -> Result<(), i32> {
             continue;
         }
         let untimely = !is_poll && step.timeout_us != 0;
-        if !(is_poll || step.kind == STEP_WRITE) || step.mask == 0 || step.value & !step.mask != 0 || untimely {
+        if !(is_poll || step.kind == STEP_WRITE)
+            || step.mask == 0
+            || step.value & !step.mask != 0
+            || untimely
+        {
             return Err(libc::EINVAL);
         }
-        if step.window >= windows || u64::from(step.offset_bytes) >= WINDOW_BYTES || step.offset_bytes % 4 != 0 {
+        if step.window >= windows
+            || u64::from(step.offset_bytes) >= WINDOW_BYTES
+            || step.offset_bytes % 4 != 0
+        {
             return Err(libc::ENXIO);
         }
     }
     let polled: u64 = steps.iter().map(|step| u64::from(step.timeout_us)).sum();
-    if polled > MAX_POLL_US || ((after_else || after_write) && !steps.is_empty()) { Err(libc::EINVAL) } else { Ok(()) }
+    if polled > MAX_POLL_US || ((after_else || after_write) && !steps.is_empty()) {
+        Err(libc::EINVAL)
+    } else {
+        Ok(())
+    }
 }

@@ -103,7 +103,8 @@ unsafe impl<D: Mmio + Wait> Mmio for Watched<'_, D> {
 
     fn read32(&self, offset: usize) -> u32 {
         let (at, bits, until_us) = self.watch.bits.get();
-        self.window.read32(offset) | if offset == at && self.window.now_us() < until_us { bits } else { 0 }
+        self.window.read32(offset)
+            | if offset == at && self.window.now_us() < until_us { bits } else { 0 }
     }
 }
 
@@ -145,7 +146,13 @@ impl<M: Model> Preempted<M> {
     /// # Errors
     /// As [`SimDevice::window`].
     pub fn new(device: &SimDevice<M>, after: usize, for_us: u32) -> Result<Self> {
-        Ok(Self { window: device.window()?, device: device.clone(), after, for_us, writes: Cell::new(0) })
+        Ok(Self {
+            window: device.window()?,
+            device: device.clone(),
+            after,
+            for_us,
+            writes: Cell::new(0),
+        })
     }
 }
 

@@ -14,7 +14,14 @@ pub fn is_mapped(start: usize, len_bytes: usize) -> bool {
     let mut resident = vec![0_u8; pages];
     // SAFETY: the call touches no page of the range; it writes one byte for each page of 4 KiB or
     // more, for which there is room. ENOMEM: the range has a page that is not mapped (mincore(2)).
-    pages > 0 && unsafe { libc::mincore(std::ptr::without_provenance_mut(first), pages * PAGE_BYTES, resident.as_mut_ptr().cast()) } == 0
+    pages > 0
+        && unsafe {
+            libc::mincore(
+                std::ptr::without_provenance_mut(first),
+                pages * PAGE_BYTES,
+                resident.as_mut_ptr().cast(),
+            )
+        } == 0
 }
 
 #[cfg(test)]
@@ -28,7 +35,8 @@ mod tests {
         let len_bytes = NonZeroUsize::MIN.saturating_add(3 * 4096 - 1);
         // SAFETY: new memory, of which no reference is made.
         let map =
-            unsafe { mmap_anonymous(None, len_bytes, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE) }.unwrap_or(ptr::NonNull::dangling());
+            unsafe { mmap_anonymous(None, len_bytes, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE) }
+                .unwrap_or(ptr::NonNull::dangling());
         let start = map.as_ptr().addr();
         assert!(is_mapped(start, 3 * 4096) && is_mapped(start + 1, 3 * 4096 - 1));
         // SAFETY: as above.

@@ -16,13 +16,18 @@ const KERNELS_PART: [&str; 3] = ["/proc/driver/nvidia", "/dev/nvmap", "/dev/dxg"
 
 fn cache() -> PathBuf {
     let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let kept = || named("XDG_CACHE_HOME").unwrap_or_else(|| named("HOME").unwrap_or_default().join(".cache")).join("contigo");
+    let kept = || {
+        named("XDG_CACHE_HOME")
+            .unwrap_or_else(|| named("HOME").unwrap_or_default().join(".cache"))
+            .join("contigo")
+    };
     named("CONTIGO_CACHE").unwrap_or_else(kept)
 }
 
 /// The entries of a folder, by name; nothing where there is no folder.
 fn entries(folder: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut found: Vec<_> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     found.sort();
     found
 }
@@ -30,13 +35,20 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 /// `cuda.h` of each CUDA, the oldest first.
 #[must_use]
 pub fn headers() -> Vec<PathBuf> {
-    entries(&cache().join("cuda-h")).into_iter().map(|folder| folder.join("cuda.h")).filter(|file| file.exists()).collect()
+    entries(&cache().join("cuda-h"))
+        .into_iter()
+        .map(|folder| folder.join("cuda.h"))
+        .filter(|file| file.exists())
+        .collect()
 }
 
 /// The folders with `nvtx3/nvToolsExt.h`, the header of NVTX, the oldest first.
 #[must_use]
 pub fn nvtx_headers() -> Vec<PathBuf> {
-    entries(&cache().join("nvtx-h")).into_iter().filter(|folder| folder.join("nvtx3/nvToolsExt.h").exists()).collect()
+    entries(&cache().join("nvtx-h"))
+        .into_iter()
+        .filter(|folder| folder.join("nvtx3/nvToolsExt.h").exists())
+        .collect()
 }
 
 /// NVIDIA's driver, unpacked and not installed.
@@ -71,10 +83,12 @@ impl Driver {
 pub fn drivers() -> Vec<Driver> {
     let debians = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
     let driver = |folder: PathBuf| {
-        let major = folder.file_name()?.to_str()?.rsplit('-').next()?.split('.').next()?.parse().ok()?;
+        let major =
+            folder.file_name()?.to_str()?.rsplit('-').next()?.split('.').next()?.parse().ok()?;
         folder.join("libcuda.so.1").exists().then_some(Driver { folder, major })
     };
-    let mut found: Vec<_> = entries(&cache().join("libcuda").join(debians)).into_iter().filter_map(driver).collect();
+    let mut found: Vec<_> =
+        entries(&cache().join("libcuda").join(debians)).into_iter().filter_map(driver).collect();
     found.sort_by_key(|driver| Reverse(driver.major));
     found
 }
@@ -98,7 +112,8 @@ impl NoNode {
     #[must_use]
     pub fn new() -> Self {
         let node = Path::new("/dev/nvidiactl");
-        let there = fs::symlink_metadata(node).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let there =
+            fs::symlink_metadata(node).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         Self(there.then_some(node))
     }
 }

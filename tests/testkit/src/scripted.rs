@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "implementing `Driver` is a promise about a device, and there is none")]
+#![allow(
+    unsafe_code,
+    reason = "implementing `Driver` is a promise about a device, and there is none"
+)]
 //! A device that touches nothing, and gives the answers of a test.
 
 use contigo::{Completion, Driver, OperandSpec, Port, Result, mem::DevSlice};

@@ -19,7 +19,11 @@ const BYTES: usize = 4096;
 type CopyQueue = Queue<ApCtrl<SimWindow<ApCtrlModel>>>;
 
 /// The model's own kernel, `copy`, and buffers.
-fn with_copier<R>(faults: Faults, seed: u64, act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool) -> R) -> R {
+fn with_copier<R>(
+    faults: Faults,
+    seed: u64,
+    act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool) -> R,
+) -> R {
     let board = SimBoard::with(SimConfig { seed, faults });
     let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
     let pool = region.pool(8, BYTES).unwrap();
@@ -41,7 +45,9 @@ fn open(kernel: &SimApCtrl) -> ApCtrl<SimWindow<ApCtrlModel>> {
 
 fn push(queue: &mut CopyQueue, pool: &Pool, byte: u8) {
     let bytes = u32::try_from(BYTES).unwrap();
-    queue.submit([filled(pool, byte).to_device(..), filled(pool, 0).from_device(..)], &[bytes]).unwrap();
+    queue
+        .submit([filled(pool, byte).to_device(..), filled(pool, 0).from_device(..)], &[bytes])
+        .unwrap();
 }
 
 /// `jobs` copies with `SLOTS` in flight: how long each takes on average, in nanoseconds.
@@ -53,13 +59,19 @@ fn pace<const SLOTS: usize>(jobs: u32) -> u64 {
         let (mut pushed, mut done) = (0, 0);
         while done < jobs {
             while pushed < jobs && !queue.is_full() {
-                let operands = [filled(pool, pushed.to_le_bytes()[0]).to_device(..), filled(pool, 0).from_device(..)];
+                let operands = [
+                    filled(pool, pushed.to_le_bytes()[0]).to_device(..),
+                    filled(pool, 0).from_device(..),
+                ];
                 queue.submit(operands, &[bytes]).unwrap();
                 pushed += 1;
             }
             let ended = queue.wait::<2>(LIMIT).unwrap().unwrap();
             assert_eq!(ended.words[0], bytes);
-            assert!(ended.buffers[1].view::<u8>().unwrap() == [done.to_le_bytes()[0]; BYTES], "job {done}");
+            assert!(
+                ended.buffers[1].view::<u8>().unwrap() == [done.to_le_bytes()[0]; BYTES],
+                "job {done}"
+            );
             done += 1;
         }
         (board.now_ns() - begin_ns) / u64::from(jobs)
@@ -79,7 +91,13 @@ fn the_kernel_has_taken_both() {
         push(&mut queue, pool, 1);
         push(&mut queue, pool, 2);
         assert_eq!(
-            queue.submit([pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)], &[1]).unwrap_err().error,
+            queue
+                .submit(
+                    [pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)],
+                    &[1]
+                )
+                .unwrap_err()
+                .error,
             Error::QueueFull { depth: 2 }
         );
         // The second waits until the kernel has taken the first; a look gives it.
@@ -87,10 +105,17 @@ fn the_kernel_has_taken_both() {
         assert!(queue.wait::<2>(Duration::ZERO).unwrap().is_none(), "the first is at work");
         kernel.run_for(2).unwrap();
         let ctrl = queue.driver().device().read32(regs::CTRL.offset());
-        assert_eq!(ctrl & (regs::AP_START | regs::AP_DONE | regs::AP_IDLE), 0, "both were taken, and none has ended: {ctrl:#x}");
+        assert_eq!(
+            ctrl & (regs::AP_START | regs::AP_DONE | regs::AP_IDLE),
+            0,
+            "both were taken, and none has ended: {ctrl:#x}"
+        );
         assert_eq!(queue.len(), 2);
         for byte in [1, 2] {
-            assert!(queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [byte; BYTES]);
+            assert!(
+                queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap()
+                    == [byte; BYTES]
+            );
         }
         assert_eq!(regs::ISR.read(queue.driver().device()), 0, "both interrupts were taken back");
         assert_eq!(queue.counts().ran_dry, 1);
@@ -100,14 +125,21 @@ fn the_kernel_has_taken_both() {
 #[test]
 fn interrupts_that_are_late_or_lost_keep_every_job_and_its_order() {
     for seed in 0..40 {
-        with_copier(Faults { late_irq: 300, lost_irq: 300, ..Faults::NONE }, seed, |_, kernel, pool| {
-            let mut queue = Queue::new(open(kernel), 2).unwrap();
-            push(&mut queue, pool, 0);
-            for job in 1..=50 {
-                push(&mut queue, pool, job);
-                assert!(queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [job - 1; BYTES]);
-            }
-        });
+        with_copier(
+            Faults { late_irq: 300, lost_irq: 300, ..Faults::NONE },
+            seed,
+            |_, kernel, pool| {
+                let mut queue = Queue::new(open(kernel), 2).unwrap();
+                push(&mut queue, pool, 0);
+                for job in 1..=50 {
+                    push(&mut queue, pool, job);
+                    assert!(
+                        queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap()
+                            == [job - 1; BYTES]
+                    );
+                }
+            },
+        );
     }
 }
 
@@ -134,10 +166,16 @@ fn a_stop_lets_what_was_taken_end_and_gives_back_what_waits() {
             }
             ends[back] += 1;
             let before = usize::from(first.is_some());
-            assert_eq!((told + back + before, queue.counts().completed), (2, (told + before) as u64));
+            assert_eq!(
+                (told + back + before, queue.counts().completed),
+                (2, (told + before) as u64)
+            );
             // It starts anew, with nothing left over.
             push(&mut queue, pool, 9);
-            assert!(queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap() == [9; BYTES]);
+            assert!(
+                queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap()
+                    == [9; BYTES]
+            );
             assert!(regs::is_idle(kernel_ctrl(&queue)));
         });
     }
@@ -158,7 +196,11 @@ fn the_stop_program_ends_both_jobs_unseen() {
             unsafe { program.run(&Shared(queue.driver().device()), 1) }.unwrap();
             let owned = board.counts().bytes_written;
             kernel.run_for(1000).unwrap();
-            assert_eq!((board.counts().bytes_written, regs::is_idle(kernel_ctrl(&queue))), (owned, true), "after {wait_us} us");
+            assert_eq!(
+                (board.counts().bytes_written, regs::is_idle(kernel_ctrl(&queue))),
+                (owned, true),
+                "after {wait_us} us"
+            );
             queue.clear().unwrap();
         });
     }
@@ -183,16 +225,27 @@ impl<D: Wait> Wait for Shared<'_, D> {
 #[test]
 fn a_hang_keeps_both_jobs_inside_until_a_reset() {
     with_copier(Faults { hang: 1000, ..Faults::NONE }, 5, |_, kernel, pool| {
-        let mut queue = Queue::new(open(kernel).stops_within(Duration::from_millis(1)).unwrap(), 2).unwrap();
+        let mut queue =
+            Queue::new(open(kernel).stops_within(Duration::from_millis(1)).unwrap(), 2).unwrap();
         push(&mut queue, pool, 1);
         push(&mut queue, pool, 2);
-        assert!(queue.wait::<2>(Duration::from_millis(1)).unwrap().is_none(), "nothing came, and nothing is stopped");
-        assert!(matches!(queue.stop().unwrap_err(), Error::WillNotStop { device: "ap_ctrl", waited_us: 1_000, .. }));
+        assert!(
+            queue.wait::<2>(Duration::from_millis(1)).unwrap().is_none(),
+            "nothing came, and nothing is stopped"
+        );
+        assert!(matches!(
+            queue.stop().unwrap_err(),
+            Error::WillNotStop { device: "ap_ctrl", waited_us: 1_000, .. }
+        ));
         assert!(queue.take_back::<2>().unwrap().is_none() && queue.len() == 2);
         kernel.reset().unwrap();
         queue.stop().unwrap();
         assert!(queue.wait::<2>(LIMIT).unwrap().is_none());
-        assert!(queue.take_back::<2>().unwrap().is_some() && queue.take_back::<2>().unwrap().is_some() && queue.is_empty());
+        assert!(
+            queue.take_back::<2>().unwrap().is_some()
+                && queue.take_back::<2>().unwrap().is_some()
+                && queue.is_empty()
+        );
     });
 }
 
@@ -219,7 +272,8 @@ fn without_an_interrupt_no_end_is_taken_for_the_next_one() {
         call.write(1, 0, &bytes)?;
         Ok([0; 4])
     };
-    let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(QUIET, copy).unwrap());
+    let kernel =
+        SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(QUIET, copy).unwrap());
     let mut queue = Queue::new(open(&kernel), 2).unwrap();
     for round in 0..20 {
         push(&mut queue, &pool, round);

@@ -21,29 +21,60 @@ const JSON: &str = r#"{"name": "filter", "protocol": "ap_ctrl_chain", "window": 
   "results": []}"#;
 
 type Read = for<'a> fn(&'a [u8]) -> Result<MapBuilder<'a>, MapError>;
-const FILES: [(&str, Read); 3] = [(JSON, json::map), (HEADER, header::map), (HWH, |text| hwh::map(text, "filter_0"))];
+const FILES: [(&str, Read); 3] =
+    [(JSON, json::map), (HEADER, header::map), (HWH, |text| hwh::map(text, "filter_0"))];
 
 #[test]
 fn a_header_says_what_hls_made() {
     let read = header::map(HEADER.as_bytes()).unwrap();
-    let map = read.direction("from_r", Direction::ToDevice).length("from_r", "4*n").length("to_r", "4*n").build().unwrap();
-    assert_eq!((map.name().as_str(), map.protocol(), map.has_interrupt()), ("FILTER", Protocol::Chain, true));
-    let pointers: Vec<_> = map.pointers().iter().map(|each| (each.name().as_str(), each.offset(), each.bits())).collect();
+    let map = read
+        .direction("from_r", Direction::ToDevice)
+        .length("from_r", "4*n")
+        .length("to_r", "4*n")
+        .build()
+        .unwrap();
+    assert_eq!(
+        (map.name().as_str(), map.protocol(), map.has_interrupt()),
+        ("FILTER", Protocol::Chain, true)
+    );
+    let pointers: Vec<_> = map
+        .pointers()
+        .iter()
+        .map(|each| (each.name().as_str(), each.offset(), each.bits()))
+        .collect();
     assert_eq!(pointers, [("from_r", 0x18, 64), ("to_r", 0x24, 64)]);
-    assert_eq!([map.operands()[0].direction, map.operands()[1].direction], [Direction::ToDevice, Direction::Bidirectional]);
+    assert_eq!(
+        [map.operands()[0].direction, map.operands()[1].direction],
+        [Direction::ToDevice, Direction::Bidirectional]
+    );
     assert_eq!(map.operands()[0].align_bytes, 64, "a wide port may assume 64 bytes");
-    let scalars: Vec<_> = map.scalars().iter().map(|each| (each.name().as_str(), each.offset(), each.bits())).collect();
+    let scalars: Vec<_> = map
+        .scalars()
+        .iter()
+        .map(|each| (each.name().as_str(), each.offset(), each.bits()))
+        .collect();
     assert_eq!(scalars, [("n", 0x30, 32), ("mode", 0x38, 3)]);
-    let results: Vec<_> = map.results().iter().map(|each| (each.name().as_str(), each.offset(), each.bits())).collect();
+    let results: Vec<_> = map
+        .results()
+        .iter()
+        .map(|each| (each.name().as_str(), each.offset(), each.bits()))
+        .collect();
     assert_eq!(results, [("ap_return", 0x10, 32), ("peak", 0x40, 16)]);
     assert_eq!(json::map(map.to_string().as_bytes()).unwrap().build().unwrap(), map);
 }
 
 #[test]
 fn a_header_without_comments_says_nearly_as_much() {
-    let defines: String = HEADER.lines().filter(|line| line.starts_with('#')).flat_map(|line| [line, "\r\n"]).collect();
+    let defines: String = HEADER
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .flat_map(|line| [line, "\r\n"])
+        .collect();
     let map = header::map(defines.as_bytes()).unwrap().build().unwrap();
-    assert_eq!((map.name().as_str(), map.pointers().len(), map.results().len()), ("FILTER_CONTROL", 2, 1));
+    assert_eq!(
+        (map.name().as_str(), map.pointers().len(), map.results().len()),
+        ("FILTER_CONTROL", 2, 1)
+    );
     assert_eq!((map.pointers()[0].name().as_str(), map.scalars()[1].bits()), ("FROM_R", 3));
 }
 
@@ -57,16 +88,21 @@ fn a_pointer_of_32_bits_is_the_programs_word() {
     let read = header::map(text.as_bytes()).unwrap();
     assert_eq!(read.build().unwrap().words(), 1, "until then it is a number");
     let map = read.as_pointer("A_V").build().unwrap();
-    assert_eq!((map.addr_bits(), map.protocol(), map.has_interrupt(), map.window_bytes()), (32, Protocol::Hs, false, 0x14));
+    assert_eq!(
+        (map.addr_bits(), map.protocol(), map.has_interrupt(), map.window_bytes()),
+        (32, Protocol::Hs, false, 0x14)
+    );
 }
 
 /// A kernel of streams has no argument at all, and one of numbers no pointer.
 #[test]
 fn a_kernel_without_a_pointer_has_a_map() {
-    let text =
-        "// control\n// 0x0 : Control signals\n//       bit 0  - ap_start (Read/Write/COH)\n#define XFLOW_CONTROL_ADDR_AP_CTRL 0x0\n";
+    let text = "// control\n// 0x0 : Control signals\n//       bit 0  - ap_start (Read/Write/COH)\n#define XFLOW_CONTROL_ADDR_AP_CTRL 0x0\n";
     let map = header::map(text.as_bytes()).unwrap().build().unwrap();
-    assert_eq!((map.name().as_str(), map.pointers().len(), map.words(), map.window_bytes()), ("FLOW", 0, 0, 16));
+    assert_eq!(
+        (map.name().as_str(), map.pointers().len(), map.words(), map.window_bytes()),
+        ("FLOW", 0, 0, 16)
+    );
     assert_eq!(json::map(map.to_string().as_bytes()).unwrap().build().unwrap(), map);
     let register = |name: &str, description: &str, offset: u32| {
         format!(
@@ -83,29 +119,63 @@ fn a_kernel_without_a_pointer_has_a_map() {
     };
     let text = module(register("n", "Data signal of n", 16));
     let map = hwh::map(text.as_bytes(), "k").unwrap().build().unwrap();
-    assert_eq!((map.pointers().len(), map.scalars()[0].bits(), map.window_bytes()), (0, 32, 65_536));
+    assert_eq!(
+        (map.pointers().len(), map.scalars()[0].bits(), map.window_bytes()),
+        (0, 32, 65_536)
+    );
 
     // Three and four words are one argument, whose width no map has.
     for words in [3, 4] {
-        let each = (0..words).map(|word| register(&format!("key_{}", word + 1), "Data signal of key", 16 + 4 * word)).collect::<String>();
+        let each = (0..words)
+            .map(|word| register(&format!("key_{}", word + 1), "Data signal of key", 16 + 4 * word))
+            .collect::<String>();
         let error = hwh::map(module(each).as_bytes(), "k").unwrap().build().unwrap_err();
-        assert_eq!((error.rule, error.name.as_str(), error.found), (MapRule::Width, "key", u64::from(words) * 32));
+        assert_eq!(
+            (error.rule, error.name.as_str(), error.found),
+            (MapRule::Width, "key", u64::from(words) * 32)
+        );
     }
     let text = text.replace("VALUE=\"16\"", "VALUE=\"x16\"");
-    assert_eq!(refused(hwh::map(text.as_bytes(), "k")).0, MapRule::Expected("a number as ADDRESS_OFFSET"));
+    assert_eq!(
+        refused(hwh::map(text.as_bytes(), "k")).0,
+        MapRule::Expected("a number as ADDRESS_OFFSET")
+    );
 }
 
 #[test]
 fn a_hand_off_says_the_same_of_one_instance() {
     let map = hwh::map(HWH.as_bytes(), "filter_0").unwrap().length("to_r", "2*n").build().unwrap();
-    assert_eq!((map.name().as_str(), map.protocol(), map.has_interrupt(), map.window_bytes()), ("filter_0", Protocol::Hs, true, 65536));
-    let pointers: Vec<_> = map.pointers().iter().map(|each| (each.name().as_str(), each.offset(), each.bits())).collect();
+    assert_eq!(
+        (map.name().as_str(), map.protocol(), map.has_interrupt(), map.window_bytes()),
+        ("filter_0", Protocol::Hs, true, 65536)
+    );
+    let pointers: Vec<_> = map
+        .pointers()
+        .iter()
+        .map(|each| (each.name().as_str(), each.offset(), each.bits()))
+        .collect();
     assert_eq!(pointers, [("from_r", 24, 64), ("to_r", 36, 64)]);
-    assert_eq!(map.scalars().iter().map(|each| (each.name().as_str(), each.offset(), each.bits())).collect::<Vec<_>>(), [("n", 48, 16)]);
-    assert_eq!(map.results().iter().map(|each| (each.name().as_str(), each.offset())).collect::<Vec<_>>(), [("ap_return", 16)]);
-    assert_eq!(hwh::map(HWH.as_bytes(), "").unwrap().build().unwrap().name().as_str(), "filter_0", "the first of HLS");
+    assert_eq!(
+        map.scalars()
+            .iter()
+            .map(|each| (each.name().as_str(), each.offset(), each.bits()))
+            .collect::<Vec<_>>(),
+        [("n", 48, 16)]
+    );
+    assert_eq!(
+        map.results().iter().map(|each| (each.name().as_str(), each.offset())).collect::<Vec<_>>(),
+        [("ap_return", 16)]
+    );
+    assert_eq!(
+        hwh::map(HWH.as_bytes(), "").unwrap().build().unwrap().name().as_str(),
+        "filter_0",
+        "the first of HLS"
+    );
     let missing = hwh::map(HWH.as_bytes(), "filter_9").unwrap_err();
-    assert_eq!((missing.rule, missing.name.as_str()), (MapRule::Missing("MODULE with this INSTANCE"), "filter_9"));
+    assert_eq!(
+        (missing.rule, missing.name.as_str()),
+        (MapRule::Missing("MODULE with this INSTANCE"), "filter_9")
+    );
     assert_eq!(hwh::map(HWH.as_bytes(), "axi_intc_0").unwrap_err().rule, MapRule::NoControl);
 }
 
@@ -121,7 +191,10 @@ fn a_file_of_any_kind_is_known_by_its_first_letter() {
 /// The rule that is broken, and the line.
 fn refused<'a>(read: Result<MapBuilder<'a>, MapError>) -> (MapRule, u32) {
     let error = read.and_then(|map| map.build()).unwrap_err();
-    assert!(error.to_string().starts_with(&format!("line {}, byte {}: ", error.line, error.byte)), "{error}");
+    assert!(
+        error.to_string().starts_with(&format!("line {}, byte {}: ", error.line, error.byte)),
+        "{error}"
+    );
     (error.rule, error.line)
 }
 
@@ -135,7 +208,10 @@ fn what_is_wrong_in_a_file_is_named_with_its_line() {
     assert!(matches!(json(": 36", ": 28"), (MapRule::Overlaps(_), 3)));
     assert_eq!(json("4096", "48"), (MapRule::OutsideWindow { window_bytes: 48 }, 6));
     assert_eq!(json("4*n", "4*k").1, 3);
-    assert_eq!(json("4*n", "4*\\n"), (MapRule::Expected("a string without escapes, and its end"), 3));
+    assert_eq!(
+        json("4*n", "4*\\n"),
+        (MapRule::Expected("a string without escapes, and its end"), 3)
+    );
     assert_eq!(json("48}", "48.5}"), (MapRule::Expected("`,` or `}`"), 6));
     assert_eq!(json("48}", "-48}"), (MapRule::Expected("a whole number of 32 bits"), 6));
     assert_eq!(json("48}", "4294967296}"), (MapRule::Expected("a whole number of 32 bits"), 6));
@@ -145,24 +221,58 @@ fn what_is_wrong_in_a_file_is_named_with_its_line() {
     assert_eq!(json("\"max\"", "\"most\""), (MapRule::Expected("one of a map's keys"), 4));
 
     let header = |from: &str, to: &str| refused(header::map(HEADER.replace(from, to).as_bytes()));
-    let line = |text: &str| u32::try_from(HEADER.lines().position(|line| line.contains(text)).unwrap()).unwrap() + 1;
-    assert_eq!(header("BITS_N_DATA      32", "BITS_N_DATA      33"), (MapRule::Disagrees, line("BITS_N_DATA")));
+    let line = |text: &str| {
+        u32::try_from(HEADER.lines().position(|line| line.contains(text)).unwrap()).unwrap() + 1
+    };
+    assert_eq!(
+        header("BITS_N_DATA      32", "BITS_N_DATA      33"),
+        (MapRule::Disagrees, line("BITS_N_DATA"))
+    );
     let (rule, at) = header("BITS_N_DATA ", "BITS_K_DATA ");
-    assert!(matches!(rule, MapRule::NoSuchArgument { .. }) && at == line("BITS_N_DATA"), "{rule:?}");
-    assert_eq!(header("0x44 : Control", "0x00 : Control"), (MapRule::SecondWindow, line("0x44 : Control")));
-    assert_eq!(header("XFILTER_CONTROL_ADDR_PEAK", "XFILTER_CONTROL_R_ADDR_PEAK"), (MapRule::SecondWindow, line("ADDR_PEAK_DATA")));
-    assert_eq!(header("0x44 : Control signal of peak", "0x1fff : Memory 'table' (1200 * 32b)"), (MapRule::MemoryInWindow, line("0x44 :")));
+    assert!(
+        matches!(rule, MapRule::NoSuchArgument { .. }) && at == line("BITS_N_DATA"),
+        "{rule:?}"
+    );
+    assert_eq!(
+        header("0x44 : Control", "0x00 : Control"),
+        (MapRule::SecondWindow, line("0x44 : Control"))
+    );
+    assert_eq!(
+        header("XFILTER_CONTROL_ADDR_PEAK", "XFILTER_CONTROL_R_ADDR_PEAK"),
+        (MapRule::SecondWindow, line("ADDR_PEAK_DATA"))
+    );
+    assert_eq!(
+        header("0x44 : Control signal of peak", "0x1fff : Memory 'table' (1200 * 32b)"),
+        (MapRule::MemoryInWindow, line("0x44 :"))
+    );
     assert_eq!(header(" n[31:0]", " n[127:0]"), (MapRule::Disagrees, line("BITS_N_DATA")));
-    assert_eq!(header(" n[31:0]", " n[x:0]"), (MapRule::Expected("a bit's number"), line(" n[31:0]")));
+    assert_eq!(
+        header(" n[31:0]", " n[x:0]"),
+        (MapRule::Expected("a bit's number"), line(" n[31:0]"))
+    );
     let none = "// control\n// 0x00 : reserved\n// 0x10 : Data signal of ap_return\n//        bit 0  - ap_return[0] (Read)\n";
-    assert_eq!(refused(header::map(none.as_bytes())).0, MapRule::NoControl, "ap_ctrl_none, as Vitis HLS 2024.1 writes it");
+    assert_eq!(
+        refused(header::map(none.as_bytes())).0,
+        MapRule::NoControl,
+        "ap_ctrl_none, as Vitis HLS 2024.1 writes it"
+    );
 
-    let hwh = |from: &str, to: &str| refused(hwh::map(HWH.replace(from, to).as_bytes(), "filter_0")).0;
+    let hwh =
+        |from: &str, to: &str| refused(hwh::map(HWH.replace(from, to).as_bytes(), "filter_0")).0;
     assert_eq!(hwh("NAME=\"CTRL\"", "NAME=\"CTRL_\""), MapRule::NoControl);
     assert_eq!(hwh("</MODULE>\n  </MODULES>", ""), MapRule::Expected("the end of MODULE"));
-    assert_eq!(hwh("<REGISTER NAME=\"n\">", "</REGISTERS><REGISTERS><REGISTER NAME=\"n\">"), MapRule::SecondWindow);
-    assert_eq!(hwh("<REGISTER NAME=\"n\">", "<REGISTER NAME=\"Memory_n\">"), MapRule::MemoryInWindow);
-    assert_eq!(hwh("NAME=\"ADDRESS_OFFSET\" VALUE=\"48\"", "NAME=\"X\" VALUE=\"\""), MapRule::Missing("ADDRESS_OFFSET"));
+    assert_eq!(
+        hwh("<REGISTER NAME=\"n\">", "</REGISTERS><REGISTERS><REGISTER NAME=\"n\">"),
+        MapRule::SecondWindow
+    );
+    assert_eq!(
+        hwh("<REGISTER NAME=\"n\">", "<REGISTER NAME=\"Memory_n\">"),
+        MapRule::MemoryInWindow
+    );
+    assert_eq!(
+        hwh("NAME=\"ADDRESS_OFFSET\" VALUE=\"48\"", "NAME=\"X\" VALUE=\"\""),
+        MapRule::Missing("ADDRESS_OFFSET")
+    );
     assert_eq!(json::map(&vec![b' '; (32 << 20) + 1]).unwrap_err().rule, MapRule::TooLong);
 }
 

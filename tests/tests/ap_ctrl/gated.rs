@@ -29,7 +29,11 @@ fn with_gated(faults: Faults, act: impl FnOnce(&SimBoard, &SimWindow<Model>, &Po
     let board = SimBoard::with(SimConfig { seed: 5, faults });
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(8, 1024).unwrap();
-    let device = SimDevice::with_model(&board, board.port(), Model::new(ApCtrlModel::new(SCALE, nothing as Kernel).unwrap()));
+    let device = SimDevice::with_model(
+        &board,
+        board.port(),
+        Model::new(ApCtrlModel::new(SCALE, nothing as Kernel).unwrap()),
+    );
     act(&board, &device.window().unwrap(), &pool);
 }
 
@@ -38,7 +42,8 @@ type Window<'d> = Part<'d, SimWindow<Model>>;
 fn gated<'d>(window: &'d SimWindow<Model>) -> Gated<ApCtrl<Window<'d>>, Window<'d>> {
     // SAFETY: the model is this kernel and this gate, and each part is written by one of them.
     unsafe {
-        let gate = AxiGate::open(Part::new(window, Model::GATE, regs::WINDOW_BYTES).unwrap()).unwrap();
+        let gate =
+            AxiGate::open(Part::new(window, Model::GATE, regs::WINDOW_BYTES).unwrap()).unwrap();
         let kernel = ApCtrl::open(Part::new(window, 0, Model::GATE).unwrap(), SCALE).unwrap();
         Gated::new(kernel, gate).in_window(Model::GATE)
     }
@@ -54,12 +59,18 @@ fn a_kernel_that_hangs_or_runs_wild_stops() {
                 let before_ns = board.now_ns();
                 let failed = queue
                     .run(
-                        [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)],
+                        [
+                            pool.take().unwrap().to_device(..60),
+                            pool.take().unwrap().from_device(..60),
+                        ],
                         &[3, 5, 1, 0],
                         Duration::from_millis(1),
                     )
                     .unwrap_err();
-                assert_eq!((failed.error, failed.buffers.is_some()), (Error::Timeout { timeout_us: 1_000 }, true));
+                assert_eq!(
+                    (failed.error, failed.buffers.is_some()),
+                    (Error::Timeout { timeout_us: 1_000 }, true)
+                );
                 assert!(board.now_ns() - before_ns < 1_100_000, "the job's limit, and little more");
                 window.wait_at_most(1_000).unwrap();
             }
@@ -76,7 +87,10 @@ fn jobs_end_behind_an_open_gate() {
             assert!(
                 queue
                     .run(
-                        [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)],
+                        [
+                            pool.take().unwrap().to_device(..60),
+                            pool.take().unwrap().from_device(..60)
+                        ],
                         &[3, 5, 1, 0],
                         Duration::from_millis(20)
                     )
@@ -93,7 +107,12 @@ fn jobs_end_behind_an_open_gate() {
 fn its_stop_program_stops_a_wild_kernel() {
     with_gated(Faults { stuck: 1000, ..Faults::NONE }, |_, window, pool| {
         let mut queue = Queue::new(gated(window), 1).unwrap();
-        queue.submit([pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)], &[3, 5, 1, 0]).unwrap();
+        queue
+            .submit(
+                [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)],
+                &[3, 5, 1, 0],
+            )
+            .unwrap();
         let program = queue.driver().stop_program();
         // SAFETY: its steps start nothing.
         assert_eq!(unsafe { program.run(window, 1) }, Ok(()));
@@ -115,10 +134,16 @@ fn a_gate_that_a_stop_program_shut_is_told() {
         // SAFETY: its steps start nothing.
         assert_eq!(unsafe { program.run(window, 1) }, Ok(()));
         let mut job = || {
-            let operands = [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)];
-            queue.run(operands, &[3, 5, 1, 0], Duration::from_millis(20)).map(|_| ()).map_err(|failed| failed.error)
+            let operands =
+                [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)];
+            queue
+                .run(operands, &[3, 5, 1, 0], Duration::from_millis(20))
+                .map(|_| ())
+                .map_err(|failed| failed.error)
         };
-        assert!(job().is_err_and(|error| error.to_string().contains("another program shut the gate")));
+        assert!(
+            job().is_err_and(|error| error.to_string().contains("another program shut the gate"))
+        );
         assert_eq!(job(), Ok(()));
     });
 }
@@ -243,9 +268,13 @@ fn a_gate_that_does_not_shut_keeps_the_driver_from_its_core() {
 fn the_end_of_a_lone_job_waits_for_memory() {
     let (touched, owes) = (Cell::new(0), fake(&[(0x10, 0)]));
     // SAFETY: there is no core.
-    let mut gated = unsafe { Gated::new(Touched(&touched, SimBoard::new(1).port()), open(&owes).unwrap()) };
+    let mut gated =
+        unsafe { Gated::new(Touched(&touched, SimBoard::new(1).port()), open(&owes).unwrap()) };
     let told = gated.poll(Duration::ZERO);
-    assert!(matches!(told, Err(Error::Fault { what, .. }) if what.contains("still owes")), "{told:?}");
+    assert!(
+        matches!(told, Err(Error::Fault { what, .. }) if what.contains("still owes")),
+        "{told:?}"
+    );
     owes.words[4].set(regs::IDLE | regs::FAILED);
     assert!(matches!(gated.poll(Duration::ZERO), Err(Error::FaultAt { .. })));
     owes.words[4].set(regs::IDLE);
@@ -255,14 +284,30 @@ fn the_end_of_a_lone_job_waits_for_memory() {
 #[test]
 fn the_gate_says_what_is_wrong() {
     let refused = |words: &[(usize, u32)]| open(&fake(words)).map(drop);
-    assert_eq!(refused(&[(0, 7)]), Err(Error::WrongDevice { device: "axi_gate", register: "ID", expected: 0x4741_5445, found: 7 }));
-    let later = Error::WrongDevice { device: "axi_gate", register: "VERSION", expected: 0x1_0000, found: 0x2_0000 };
+    assert_eq!(
+        refused(&[(0, 7)]),
+        Err(Error::WrongDevice {
+            device: "axi_gate",
+            register: "ID",
+            expected: 0x4741_5445,
+            found: 7
+        })
+    );
+    let later = Error::WrongDevice {
+        device: "axi_gate",
+        register: "VERSION",
+        expected: 0x1_0000,
+        found: 0x2_0000,
+    };
     assert_eq!(refused(&[(4, 0x2_0000)]), Err(later));
 
     let owes = fake(&[(0x10, 0), (0x14, 0x0100_0302)]);
     let gate = open(&owes).unwrap();
     assert_eq!(gate.owed(), Owed { reads: 2, writes: 3, beats: 256 });
-    assert_eq!(gate.shut(), Err(Error::WillNotStop { device: "axi_gate", status: 0, waited_us: 10_000 }));
+    assert_eq!(
+        gate.shut(),
+        Err(Error::WillNotStop { device: "axi_gate", status: 0, waited_us: 10_000 })
+    );
     assert_eq!(owes.words[3].get(), regs::STOP | regs::RESET, "it stays shut");
 
     assert_eq!(told(&[]), None);
@@ -274,9 +319,14 @@ fn the_gate_says_what_is_wrong() {
     ];
     for (error, begin) in errors {
         let told = told(&[(0x10, regs::FAILED), (0x18, error), (0x1C, 0x1234_5678), (0x20, 9)]);
-        assert!(matches!(told, Some(Error::FaultAt { addr: 0x9_1234_5678, what, .. }) if what.starts_with(begin)), "{told:?}");
+        assert!(
+            matches!(told, Some(Error::FaultAt { addr: 0x9_1234_5678, what, .. }) if what.starts_with(begin)),
+            "{told:?}"
+        );
     }
-    for (status, part) in [(regs::MISFRAMED, "WLAST"), (regs::STRAY, "no burst"), (u32::MAX, "all ones")] {
+    for (status, part) in
+        [(regs::MISFRAMED, "WLAST"), (regs::STRAY, "no burst"), (u32::MAX, "all ones")]
+    {
         assert!(told(&[(0x10, status)]).unwrap().to_string().contains(part));
     }
 }

@@ -24,14 +24,19 @@ fn broken(map: MapBuilder<'_>) -> (MapRule, String, u64) {
 
 #[test]
 fn a_table_says_what_its_text_says() {
-    assert_eq!((SCALE.name().as_str(), SCALE.protocol(), SCALE.window_bytes()), ("scale", Protocol::Hs, 0x4C));
+    assert_eq!(
+        (SCALE.name().as_str(), SCALE.protocol(), SCALE.window_bytes()),
+        ("scale", Protocol::Hs, 0x4C)
+    );
     assert_eq!((SCALE.words(), SCALE.addr_bits(), SCALE.has_interrupt()), (4, 64, true));
     let text = SCALE.to_string();
     assert!(text.contains(r#"{"name":"to","offset":40,"bits":64,"direction":"out","align":4,"min":1,"bytes":"4*m*n"}"#), "{text}");
     for text in [text, format!("{SCALE:#}")] {
         assert_eq!(json::map(text.as_bytes()).unwrap().build().unwrap(), SCALE, "{text}");
     }
-    let every = kernel().pointer32("b", 0x20, OperandSpec::from_device().at_least(8).at_most(64), "8").result("r", 0x24, 64);
+    let every = kernel()
+        .pointer32("b", 0x20, OperandSpec::from_device().at_least(8).at_most(64), "8")
+        .result("r", 0x24, 64);
     let every = every.build().unwrap();
     assert_eq!((every.addr_bits(), every.results()[0].words()), (32, 2));
     assert_eq!(json::map(every.to_string().as_bytes()).unwrap().build().unwrap(), every);
@@ -44,28 +49,57 @@ fn each_rule_is_named_with_its_argument() {
     assert_eq!(broken(kernel().scalar("x", 0x20, 65)), (MapRule::Width, "x".into(), 65));
     assert_eq!(broken(kernel().scalar("x", 0x22, 1)), (MapRule::Offset, "x".into(), 0x22));
     assert_eq!(broken(kernel().scalar("x", 0x0C, 1)), (MapRule::Reserved, "x".into(), 0x0C));
-    assert_eq!(broken(kernel().scalar("x", 0x14, 32)), (MapRule::Overlaps(name("x")), "a".into(), 0x14));
-    assert_eq!(broken(kernel().scalar("x", 0x18, 33)), (MapRule::Overlaps(name("x")), "n".into(), 0x1C));
+    assert_eq!(
+        broken(kernel().scalar("x", 0x14, 32)),
+        (MapRule::Overlaps(name("x")), "a".into(), 0x14)
+    );
+    assert_eq!(
+        broken(kernel().scalar("x", 0x18, 33)),
+        (MapRule::Overlaps(name("x")), "n".into(), 0x1C)
+    );
     assert_eq!(broken(kernel().scalar("n", 0x20, 32)), (MapRule::SameName, "n".into(), 0));
     assert_eq!(broken(kernel().scalar("a b", 0x20, 32)), (MapRule::Name, "a?b".into(), 0));
     assert_eq!(broken(kernel().scalar("", 0x20, 32)), (MapRule::Name, String::new(), 0));
     let long = "n".repeat(48);
     assert_eq!(broken(kernel().scalar(&long, 0x20, 32)).0, MapRule::Name);
     assert!(kernel().scalar(&long[1..], 0x20, 32).build().is_ok());
-    assert_eq!(broken(kernel().window(0x1C)), (MapRule::OutsideWindow { window_bytes: 0x1C }, "n".into(), 0x20));
-    assert!(matches!(broken(kernel().scalar("x", 0xFFFF_FFFC, 32)).0, MapRule::OutsideWindow { .. }));
+    assert_eq!(
+        broken(kernel().window(0x1C)),
+        (MapRule::OutsideWindow { window_bytes: 0x1C }, "n".into(), 0x20)
+    );
+    assert!(matches!(
+        broken(kernel().scalar("x", 0xFFFF_FFFC, 32)).0,
+        MapRule::OutsideWindow { .. }
+    ));
     let streams = KernelMap::named("k", Protocol::Hs).scalar("n", 0x10, 32).build().unwrap();
-    assert_eq!((streams.operands().len(), streams.words(), streams.addr_bits()), (0, 1, 64), "numbers alone, or streams");
+    assert_eq!(
+        (streams.operands().len(), streams.words(), streams.addr_bits()),
+        (0, 1, 64),
+        "numbers alone, or streams"
+    );
     assert_eq!(broken(KernelMap::named("", Protocol::Hs)).0, MapRule::Name);
-    let no_such = |name, all: &[&str]| (MapRule::NoSuchArgument { near: Near::of(name, all.iter().copied()) }, name.into(), 0);
+    let no_such = |name, all: &[&str]| {
+        (MapRule::NoSuchArgument { near: Near::of(name, all.iter().copied()) }, name.into(), 0)
+    };
     assert_eq!(broken(kernel().direction("b", Direction::ToDevice)), no_such("b", &["a", "n"]));
     assert_eq!(broken(kernel().align("n", Align::PAGE)), no_such("n", &["a"]), "it is no pointer");
     let told = kernel().direction("aa", Direction::ToDevice).build().unwrap_err().to_string();
-    assert!(told.ends_with("no argument of this name and kind; its other arguments that are most like it: `a`, `n`"), "{told}");
-    assert_eq!(broken(kernel().as_pointer("n").as_scalar("a").length("n", "m")).0, MapRule::NoSuchScalar(name("m")));
+    assert!(
+        told.ends_with(
+            "no argument of this name and kind; its other arguments that are most like it: `a`, `n`"
+        ),
+        "{told}"
+    );
+    assert_eq!(
+        broken(kernel().as_pointer("n").as_scalar("a").length("n", "m")).0,
+        MapRule::NoSuchScalar(name("m"))
+    );
     let limits = OperandSpec { min_bytes: 9, max_bytes: 8, ..ANY };
     assert_eq!(broken(kernel().pointer("b", 0x20, limits, "")), (MapRule::Limits, "b".into(), 9));
-    assert_eq!(broken(kernel().pointer("b", 0x20, OperandSpec { align_bytes: 3, ..ANY }, "")), (MapRule::Limits, "b".into(), 3));
+    assert_eq!(
+        broken(kernel().pointer("b", 0x20, OperandSpec { align_bytes: 3, ..ANY }, "")),
+        (MapRule::Limits, "b".into(), 3)
+    );
 }
 
 #[test]
@@ -75,10 +109,28 @@ fn a_length_is_a_number_times_three_scalars_at_most() {
         assert!(map(rule).unwrap().pointers()[0].length().is_known(), "{rule}");
     }
     assert!(!map("").unwrap().pointers()[0].length().is_known());
-    for rule in ["4*", "*n", "4**n", "0*n", "-1", "4+n", "n*m*n*m", "4294967296*4294967296", "4*n*", "(n)", "0x10"] {
-        assert!(matches!(map(rule).unwrap_err().rule, MapRule::Length | MapRule::NoSuchScalar(_)), "{rule}");
+    for rule in [
+        "4*",
+        "*n",
+        "4**n",
+        "0*n",
+        "-1",
+        "4+n",
+        "n*m*n*m",
+        "4294967296*4294967296",
+        "4*n*",
+        "(n)",
+        "0x10",
+    ] {
+        assert!(
+            matches!(map(rule).unwrap_err().rule, MapRule::Length | MapRule::NoSuchScalar(_)),
+            "{rule}"
+        );
     }
-    assert_eq!(map("4*k").unwrap_err().to_string(), "`a`: its length names `k`, which is no scalar of this kernel");
+    assert_eq!(
+        map("4*k").unwrap_err().to_string(),
+        "`a`: its length names `k`, which is no scalar of this kernel"
+    );
 }
 
 #[test]

@@ -123,5 +123,8 @@ fn a_wait_that_panics_gives_no_byte_back_before_a_stop() {
     device.run_for(100).unwrap();
     assert_eq!(written(&board), before);
     // And the next job is whole.
-    assert_eq!(queue.run([pool.take().unwrap().from_device(..)], &[], A_WHILE).unwrap().buffers.len(), 1);
+    assert_eq!(
+        queue.run([pool.take().unwrap().from_device(..)], &[], A_WHILE).unwrap().buffers.len(),
+        1
+    );
 }

@@ -37,7 +37,10 @@ fn frames_before_a_fault_come_first_then_the_error_then_it_starts_anew() {
     device.run_for(200).unwrap();
     for number in 17..20 {
         let frame = stream.next(A_WHILE).unwrap().unwrap();
-        assert!(packet::is(number, frame.buf.view::<u8>().unwrap()), "packet {number} came before the fault");
+        assert!(
+            packet::is(number, frame.buf.view::<u8>().unwrap()),
+            "packet {number} came before the fault"
+        );
         assert!(stream.is_running());
     }
     let error = stream.next(A_WHILE).unwrap_err();
@@ -53,14 +56,21 @@ fn frames_before_a_fault_come_first_then_the_error_then_it_starts_anew() {
         "{error}"
     );
     assert!(!stream.is_running());
-    assert!(stream.next(A_WHILE).unwrap().is_none(), "nothing comes, and nothing is started by looking");
+    assert!(
+        stream.next(A_WHILE).unwrap().is_none(),
+        "nothing comes, and nothing is started by looking"
+    );
     assert_eq!(stream.start(), Ok(8));
     let frame = stream.next(A_WHILE).unwrap().unwrap();
     let number = packet::number(frame.buf.view::<u8>().unwrap()).unwrap();
     assert!(number > 20 && packet::is(number, frame.buf.view::<u8>().unwrap()), "packet {number}");
     let counts = stream.counts();
     assert_eq!((counts.completed, counts.stopped, counts.ran_dry), (21, 1, 0));
-    assert_eq!(counts.pushed, counts.completed + counts.cancelled + 7, "each frame came, was cancelled, or is in flight");
+    assert_eq!(
+        counts.pushed,
+        counts.completed + counts.cancelled + 7,
+        "each frame came, was cancelled, or is in flight"
+    );
     drop(frame);
     drop(stream);
     assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0));
@@ -108,9 +118,15 @@ fn full_late_stopped_drained_and_taken_back() {
         assert_eq!(queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap(), job);
     }
     let refused = queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap_err();
-    assert_eq!((refused.error, refused.buffers.map(|[operand]| operand.into_buf().is_ok())), (Error::QueueFull { depth: 8 }, Some(true)));
+    assert_eq!(
+        (refused.error, refused.buffers.map(|[operand]| operand.into_buf().is_ok())),
+        (Error::QueueFull { depth: 8 }, Some(true))
+    );
     assert!(queue.wait::<1>(Duration::from_micros(2)).unwrap().is_none(), "late is no failure");
-    assert_eq!((queue.len(), queue.take_back::<1>().unwrap().is_none(), queue.counts().stopped), (8, true, 0));
+    assert_eq!(
+        (queue.len(), queue.take_back::<1>().unwrap().is_none(), queue.counts().stopped),
+        (8, true, 0)
+    );
 
     device.run_for(35).unwrap();
     queue.stop().unwrap();
@@ -129,13 +145,19 @@ fn full_late_stopped_drained_and_taken_back() {
     }
     assert!(queue.take_back::<1>().unwrap().is_none() && queue.is_empty() && !queue.is_stopped());
     let counts = queue.counts();
-    assert_eq!([counts.pushed, counts.completed, counts.cancelled, counts.stopped, counts.ran_dry], [8, 3, 5, 1, 0]);
+    assert_eq!(
+        [counts.pushed, counts.completed, counts.cancelled, counts.stopped, counts.ran_dry],
+        [8, 3, 5, 1, 0]
+    );
     assert_eq!(pool.taken(), 0);
 
     // And again.
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     let [buf] = queue.wait::<1>(A_WHILE).unwrap().unwrap().buffers;
-    assert!(packet::number(buf.view::<u8>().unwrap()).is_some_and(|number| number > 3 && packet::is(number, buf.view::<u8>().unwrap())));
+    assert!(
+        packet::number(buf.view::<u8>().unwrap())
+            .is_some_and(|number| number > 3 && packet::is(number, buf.view::<u8>().unwrap()))
+    );
     drop((buf, queue));
     assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0));
 }
@@ -191,17 +213,24 @@ fn dropped_it_stops_forgotten_or_stuck_it_leaks() {
 
 /// Is it this packet, or the beginning of it that a fault left?
 fn begins(number: u32, seen: &[u8]) -> bool {
-    seen.get(4..).and_then(packet::number).is_some_and(|whole| packet::begins(number, whole as usize, seen))
+    seen.get(4..)
+        .and_then(packet::number)
+        .is_some_and(|whole| packet::begins(number, whole as usize, seen))
 }
 
 #[test]
 fn with_every_fault_there_is_no_packet_is_wrong_or_lost_silently() {
     let (mut right, mut faults, mut stuck) = (0, 0, 0);
     for seed in 0..20 {
-        let board = SimBoard::with(SimConfig { seed, faults: Faults { stuck: 30, ..Faults::OFTEN } });
+        let board =
+            SimBoard::with(SimConfig { seed, faults: Faults { stuck: 30, ..Faults::OFTEN } });
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let pool = region.pool(9, PACKET).unwrap();
-        let device = camera(spec(SourceConfig { packets: 400, ..SourceConfig::default() }), &board, board.port());
+        let device = camera(
+            spec(SourceConfig { packets: 400, ..SourceConfig::default() }),
+            &board,
+            board.port(),
+        );
         let driver = camera_of(device.window().unwrap(), ring(&region, 8), 8).unwrap();
         let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
         let (mut expected, mut idle) = (0, 0);
@@ -222,13 +251,18 @@ fn with_every_fault_there_is_no_packet_is_wrong_or_lost_silently() {
                 Ok(Some(frame)) => {
                     let seen = frame.buf.view::<u8>().unwrap();
                     let number = packet::number(seen).unwrap();
-                    assert!(number >= expected && begins(number, seen), "seed {seed}: packet {number} after {expected}");
+                    assert!(
+                        number >= expected && begins(number, seen),
+                        "seed {seed}: packet {number} after {expected}"
+                    );
                     (expected, idle, right) = (number + 1, 0, right + 1);
                     stream.give_back(frame.buf).unwrap();
                 }
                 // It hangs, or is silent.
                 Ok(None) => idle += 1,
-                Err(Error::Fault { .. } | Error::FaultAt { .. } | Error::WillNotStop { .. }) => faults += 1,
+                Err(Error::Fault { .. } | Error::FaultAt { .. } | Error::WillNotStop { .. }) => {
+                    faults += 1
+                }
                 Err(error) => panic!("seed {seed}: {error}"),
             }
             if idle == 5 && !all_sent() {
@@ -237,7 +271,10 @@ fn with_every_fault_there_is_no_packet_is_wrong_or_lost_silently() {
                 while let Ok(Some(frame)) = stream.next(Duration::ZERO) {
                     let seen = frame.buf.view::<u8>().unwrap();
                     let number = packet::number(seen).unwrap();
-                    assert!(number >= expected && begins(number, seen), "seed {seed}: packet {number} after {expected}");
+                    assert!(
+                        number >= expected && begins(number, seen),
+                        "seed {seed}: packet {number} after {expected}"
+                    );
                     (expected, right) = (number + 1, right + 1);
                 }
             }
@@ -250,7 +287,11 @@ fn with_every_fault_there_is_no_packet_is_wrong_or_lost_silently() {
         let model = device.model(AxiDmaModel::stream).unwrap();
         assert_eq!(model.taken + model.lost + model.cut, 400, "seed {seed}: {model:?}");
         let counts = board.counts();
-        assert_eq!([counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes], [0; 4], "seed {seed}");
+        assert_eq!(
+            [counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes],
+            [0; 4],
+            "seed {seed}"
+        );
         assert_eq!(pool.taken(), 0, "seed {seed}");
     }
     println!("{right} right, {faults} faults, {stuck} would not stop");

@@ -34,7 +34,12 @@ fn source() -> StreamConfig {
 }
 
 fn source_of(bytes_per_us: u64) -> StreamConfig {
-    let source = SourceConfig { packet_bytes: PACKET_BYTES, bytes_per_us, goes_on: true, ..SourceConfig::default() };
+    let source = SourceConfig {
+        packet_bytes: PACKET_BYTES,
+        bytes_per_us,
+        goes_on: true,
+        ..SourceConfig::default()
+    };
     StreamConfig::source(source, 4096)
 }
 
@@ -72,7 +77,8 @@ fn stops<D: Driver>(
                 run_for(1 + round % 13 * 3);
                 queue.stop().unwrap();
             }
-            let Some(done) = queue.wait::<1>(if stopped { Duration::ZERO } else { LIMIT }).unwrap() else {
+            let Some(done) = queue.wait::<1>(if stopped { Duration::ZERO } else { LIMIT }).unwrap()
+            else {
                 if stopped {
                     break;
                 }
@@ -81,9 +87,13 @@ fn stops<D: Driver>(
             };
             looks = looks.saturating_sub(1);
             let bytes = done.bytes.unwrap_or(room_bytes);
-            let is_whole = bytes == PACKET_BYTES && is_packet(&done.buffers[0].view::<u8>().unwrap()[..bytes]);
+            let is_whole =
+                bytes == PACKET_BYTES && is_packet(&done.buffers[0].view::<u8>().unwrap()[..bytes]);
             let (said, first) = (flag(&done), core::mem::take(&mut first));
-            assert!(first || is_whole && !said, "round {round}: a packet that ended before the stop: {bytes} bytes, {done:?}");
+            assert!(
+                first || is_whole && !said,
+                "round {round}: a packet that ended before the stop: {bytes} bytes, {done:?}"
+            );
             seen.whole += u32::from(is_whole);
             seen.rests += u32::from(!is_whole && said);
             seen.unsaid += u32::from(!is_whole && !said);
@@ -116,11 +126,24 @@ fn nothing(_: &Done<[CpuBuf; 1]>) -> bool {
 #[test]
 fn mcdma_says_that_the_first_packet_after_a_reset_may_be_torn() {
     ground!(board, pool, rings);
-    let config = McdmaConfig { mm2s_dre: true, s2mm_dre: true, stop_us: 5, ..McdmaConfig::default() };
-    let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(McdmaSpec { config, streams: [source(); 2] }));
+    let config =
+        McdmaConfig { mm2s_dre: true, s2mm_dre: true, stop_us: 5, ..McdmaConfig::default() };
+    let device = SimMcdma::with_model(
+        &board,
+        board.port(),
+        McdmaModel::new(McdmaSpec { config, streams: [source(); 2] }),
+    );
     let core = device.window().unwrap().core().unwrap();
-    let mut queue = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
-    let seen = stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), |end| end.words[1] == 1);
+    let mut queue =
+        Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
+    let seen = stops(
+        &mut queue,
+        &pool,
+        &[],
+        ROOM_BYTES,
+        |us| device.run_for(us).unwrap(),
+        |end| end.words[1] == 1,
+    );
     assert!(seen.rests > 2 && seen.unsaid == 0 && seen.flags >= seen.rests, "{seen:?}");
     assert_eq!(board.counts().unowned_accesses, 0);
 }
@@ -143,7 +166,9 @@ fn vdma_begins_with_a_whole_frame_after_a_stop() {
 /// comes next. Nothing is said: a program throws the first packet after a stop away.
 #[test]
 fn msgdma_says_nothing_of_the_first_packet_after_a_stop_which_may_be_torn() {
-    for (prefetcher_at, stop_us, cuts) in [(None, 1_000, false), (Some(0x60), 1_000, false), (None, 20, true), (Some(0x60), 20, true)] {
+    for (prefetcher_at, stop_us, cuts) in
+        [(None, 1_000, false), (Some(0x60), 1_000, false), (None, 20, true), (Some(0x60), 20, true)]
+    {
         ground!(board, pool, rings);
         let config = MsgdmaConfig {
             mode: MsgdmaMode::Receive,
@@ -153,7 +178,11 @@ fn msgdma_says_nothing_of_the_first_packet_after_a_stop_which_may_be_torn() {
             stop_us,
             ..MsgdmaConfig::default()
         };
-        let build = MsgdmaBuild { config, stream: source_of(if cuts { 10 } else { 100 }), ..MsgdmaBuild::default() };
+        let build = MsgdmaBuild {
+            config,
+            stream: source_of(if cuts { 10 } else { 100 }),
+            ..MsgdmaBuild::default()
+        };
         let device = SimMsgdma::with_model(&board, board.port(), MsgdmaModel::new(build));
         let window = device.window().unwrap();
         let driver = match prefetcher_at {
@@ -161,7 +190,8 @@ fn msgdma_says_nothing_of_the_first_packet_after_a_stop_which_may_be_torn() {
             Some(_) => window.prefetched(config, rings.take().unwrap()).unwrap(),
         };
         let mut queue = Queue::new(driver, 4).unwrap();
-        let seen = stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
+        let seen =
+            stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
         assert!((if cuts { seen.unsaid > 2 } else { seen.unsaid == 0 }), "{seen:?}");
         assert_eq!(board.counts().unowned_accesses, 0);
     }
@@ -171,7 +201,11 @@ fn msgdma_says_nothing_of_the_first_packet_after_a_stop_which_may_be_torn() {
 #[test]
 fn axi_dmac_says_nothing_of_the_first_packet_after_a_stop_which_may_be_torn() {
     ground!(board, pool, _rings);
-    let build = AxiDmacBuild { sides: [DmacSide::Stream, DmacSide::Memory], stream: source(), ..AxiDmacBuild::default() };
+    let build = AxiDmacBuild {
+        sides: [DmacSide::Stream, DmacSide::Memory],
+        stream: source(),
+        ..AxiDmacBuild::default()
+    };
     let device = SimAxiDmac::with_model(&board, board.port(), AxiDmacModel::new(build));
     let driver = device.window().unwrap().driver(DmacConfig::default()).unwrap();
     let mut queue = Queue::new(driver, 4).unwrap();
@@ -186,8 +220,13 @@ fn axi_dmac_says_nothing_of_the_first_packet_after_a_stop_which_may_be_torn() {
 fn litepcie_loses_its_place_in_the_stream_by_a_stop() {
     ground!(board, pool, _rings);
     let config = LitepcieConfig { ordered: true, ..LitepcieConfig::default() };
-    let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(LitepcieSpec { config, stream: source() }));
-    let mut queue = Queue::new(card.window().unwrap().driver(LitepcieSide::Writer).unwrap(), 4).unwrap();
+    let card = SimLitepcie::with_model(
+        &board,
+        board.port(),
+        LitepcieModel::new(LitepcieSpec { config, stream: source() }),
+    );
+    let mut queue =
+        Queue::new(card.window().unwrap().driver(LitepcieSide::Writer).unwrap(), 4).unwrap();
     let (mut moved, mut kept) = (0, 0);
     for round in 0..ROUNDS {
         for _ in 0..queue.driver().depth().min(4) {
@@ -200,9 +239,14 @@ fn litepcie_loses_its_place_in_the_stream_by_a_stop() {
         while let Some(done) = queue.wait::<1>(Duration::ZERO).unwrap() {
             assert_eq!((done.words, done.bytes), ([0; 4], None));
             let seen = done.buffers[0].view::<u8>().unwrap()[..PACKET_BYTES].to_vec();
-            let begins = (0..PACKET_BYTES)
-                .find(|&at| packet::number(&seen[at..]).is_some_and(|number| packet::begins(number, PACKET_BYTES, &seen[at..])));
-            assert!(begins.is_some() && *place.get_or_insert(begins) == begins, "round {round}: {begins:?} after {place:?}");
+            let begins = (0..PACKET_BYTES).find(|&at| {
+                packet::number(&seen[at..])
+                    .is_some_and(|number| packet::begins(number, PACKET_BYTES, &seen[at..]))
+            });
+            assert!(
+                begins.is_some() && *place.get_or_insert(begins) == begins,
+                "round {round}: {begins:?} after {place:?}"
+            );
             assert!(round > 0 || begins == Some(0), "before any stop");
         }
         match place {

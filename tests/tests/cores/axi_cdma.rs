@@ -46,7 +46,11 @@ fn the_default_is_the_core_of_any_version() {
 
 /// A core with 32 address bits.
 fn narrow(board: &SimBoard) -> SimAxiCdma {
-    SimAxiCdma::with_model(board, board.port(), AxiCdmaModel::new(AxiCdmaSpec { address_bits: 32, ..AxiCdmaSpec::default() }))
+    SimAxiCdma::with_model(
+        board,
+        board.port(),
+        AxiCdmaModel::new(AxiCdmaSpec { address_bits: 32, ..AxiCdmaSpec::default() }),
+    )
 }
 
 /// Buffers of a region, by their size.

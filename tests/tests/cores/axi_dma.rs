@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "how a core is built is the program's word, and a window of a dead core is a promise")]
+#![allow(
+    unsafe_code,
+    reason = "how a core is built is the program's word, and a window of a dead core is a promise"
+)]
 //! AXI DMA: its registers, its edges, its errors, and both channels side by side.
 
 #[path = "axi_dma/errors.rs"]
@@ -29,7 +32,10 @@ const DIRECT: CoreSpec = CoreSpec {
     has_s2mm: true,
     length_bits: 14,
     address_bits: 32,
-    stream: contigo::sim::stream::StreamConfig { end: contigo::sim::stream::StreamEnd::Loopback, fifo_bytes: 2048 },
+    stream: contigo::sim::stream::StreamConfig {
+        end: contigo::sim::stream::StreamEnd::Loopback,
+        fifo_bytes: 2048,
+    },
     resets_stream: true,
     bytes_per_us: 800,
     error_at: None,
@@ -46,6 +52,10 @@ fn ring(region: &Region) -> CpuBuf {
     region.alloc(4096, contigo::Align::PAGE).unwrap()
 }
 
-fn alone(device: &SimAxiDma, side: Side, memory: Option<CpuBuf>) -> AxiDmaChannel<SimWindow<AxiDmaModel>> {
+fn alone(
+    device: &SimAxiDma,
+    side: Side,
+    memory: Option<CpuBuf>,
+) -> AxiDmaChannel<SimWindow<AxiDmaModel>> {
     device.window().unwrap().channel(side, AxiDmaConfig::default(), memory).unwrap()
 }

@@ -17,7 +17,13 @@ use contigo::{
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_millis(5);
-const CONFIG: DmacConfig = DmacConfig { burst_bytes: 128, fifo_bursts: 32, single_bursts: false, packet_bytes: 0, stop_us: 1_000 };
+const CONFIG: DmacConfig = DmacConfig {
+    burst_bytes: 128,
+    fifo_bursts: 32,
+    single_bursts: false,
+    packet_bytes: 0,
+    stop_us: 1_000,
+};
 
 /// A board's memory: 12 buffers of 4 KiB, and 4 KiB for descriptors.
 fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool, CpuBuf) -> Result<()>) {
@@ -27,7 +33,11 @@ fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool, CpuBuf) -> Result<()>
     let pool = region.pool(12, 4096).unwrap();
     act(&board, &pool, own.take().unwrap()).unwrap();
     let counts = board.counts();
-    assert_eq!((counts.unowned_accesses, counts.lost_writes, pool.taken(), own.taken()), (0, 0, 0, 0), "{counts:?}");
+    assert_eq!(
+        (counts.unowned_accesses, counts.lost_writes, pool.taken(), own.taken()),
+        (0, 0, 0, 0),
+        "{counts:?}"
+    );
 }
 
 fn core(board: &SimBoard, build: AxiDmacBuild) -> SimAxiDmac {
@@ -40,7 +50,11 @@ fn copier() -> AxiDmacBuild {
 
 fn receiver(packet_bytes: usize) -> AxiDmacBuild {
     let source = SourceConfig { packet_bytes, ..SourceConfig::default() };
-    AxiDmacBuild { sides: [Side::Stream, Side::Memory], stream: StreamConfig::source(source, 4096), ..AxiDmacBuild::default() }
+    AxiDmacBuild {
+        sides: [Side::Stream, Side::Memory],
+        stream: StreamConfig::source(source, 4096),
+        ..AxiDmacBuild::default()
+    }
 }
 
 /// The byte at a place.
@@ -57,8 +71,14 @@ fn the_core_says_how_it_is_built() {
         *driver.found()
     };
     let all = found(copier());
-    assert_eq!((all.kind, all.words, all.max_bytes, all.length_align), (DmacKind::Copy, [8, 8], 1 << 24, 1));
-    assert_eq!((all.address_align, all.rows, all.lists, all.address_bits, all.reports), (64, true, true, 32, false));
+    assert_eq!(
+        (all.kind, all.words, all.max_bytes, all.length_align),
+        (DmacKind::Copy, [8, 8], 1 << 24, 1)
+    );
+    assert_eq!(
+        (all.address_align, all.rows, all.lists, all.address_bits, all.reports),
+        (64, true, true, 32, false)
+    );
     let less = AxiDmacBuild {
         version: 0x0004_0361,
         sides: [Side::Memory, Side::Fifo],
@@ -71,9 +91,15 @@ fn the_core_says_how_it_is_built() {
         ..copier()
     };
     let less = found(less);
-    assert_eq!((less.kind, less.words, less.max_bytes, less.length_align), (DmacKind::Send, [8, 16], 1 << 14, 16));
+    assert_eq!(
+        (less.kind, less.words, less.max_bytes, less.length_align),
+        (DmacKind::Send, [8, 16], 1 << 14, 16)
+    );
     // 4.3 does not tell its bursts: the setting does.
-    assert_eq!((less.address_align, less.rows, less.lists, less.address_bits), (128, false, false, 36));
+    assert_eq!(
+        (less.address_align, less.rows, less.lists, less.address_bits),
+        (128, false, false, 36)
+    );
     // A core without descriptors has no reset of their reader, and is at rest all the same.
     assert!(!found(AxiDmacBuild { lists: false, ..copier() }).lists);
     assert!(found(receiver(64)).reports);
@@ -88,15 +114,27 @@ fn cores_that_cannot_be_driven_are_refused() {
         let core = SimAxiDmac::with_model(&board, port, AxiDmacModel::new(build));
         core.window().unwrap().driver(CONFIG).map(drop).unwrap_err()
     };
-    assert!(matches!(refused(AxiDmacBuild { version: 0x0004_0261, ..copier() }, false), Error::Setting { value: 0x0004_0261, .. }));
-    assert!(matches!(refused(AxiDmacBuild { version: 0x0005_0000, ..copier() }, false), Error::Setting { .. }));
-    assert!(matches!(refused(AxiDmacBuild { debug: false, ..copier() }, false), Error::Unsupported { .. }));
+    assert!(matches!(
+        refused(AxiDmacBuild { version: 0x0004_0261, ..copier() }, false),
+        Error::Setting { value: 0x0004_0261, .. }
+    ));
+    assert!(matches!(
+        refused(AxiDmacBuild { version: 0x0005_0000, ..copier() }, false),
+        Error::Setting { .. }
+    ));
+    assert!(matches!(
+        refused(AxiDmacBuild { debug: false, ..copier() }, false),
+        Error::Unsupported { .. }
+    ));
     let streams = AxiDmacBuild { sides: [Side::Stream, Side::Stream], ..copier() };
     assert!(matches!(refused(streams, false), Error::Unsupported { .. }));
     let incoherent = AxiDmacBuild { coherent: false, ..copier() };
     assert!(matches!(refused(incoherent, true), Error::Setting { name: "CACHE_COHERENT", .. }));
     // 4.3 had no such parameter.
-    assert!(matches!(refused(AxiDmacBuild { version: 0x0004_0361, ..copier() }, true), Error::Setting { .. }));
+    assert!(matches!(
+        refused(AxiDmacBuild { version: 0x0004_0361, ..copier() }, true),
+        Error::Setting { .. }
+    ));
 }
 
 #[test]
@@ -119,9 +157,18 @@ fn settings_and_bursts_that_no_core_works_with_are_refused() {
         (AxiDmacBuild { words: [8, 128], ..old }, CONFIG, "MAX_BYTES_PER_BURST", 128),
     ] {
         let refused = opened(build, config).unwrap_err();
-        assert!(matches!(refused, Error::Setting { name: found, value: had, .. } if (found, had) == (name, value)), "{refused}");
+        assert!(
+            matches!(refused, Error::Setting { name: found, value: had, .. } if (found, had) == (name, value)),
+            "{refused}"
+        );
     }
-    assert_eq!(opened(AxiDmacBuild { words: [8, 32], ..copier() }, DmacConfig { fifo_bursts: 16, ..CONFIG }), Ok(()));
+    assert_eq!(
+        opened(
+            AxiDmacBuild { words: [8, 32], ..copier() },
+            DmacConfig { fifo_bursts: 16, ..CONFIG }
+        ),
+        Ok(())
+    );
     assert_eq!(opened(AxiDmacBuild { words: [8, 64], ..old }, CONFIG), Ok(()));
 }
 
@@ -129,17 +176,31 @@ fn settings_and_bursts_that_no_core_works_with_are_refused() {
 fn a_core_with_few_address_bits_says_so_and_reaches_no_further() {
     let memory = [Side::Memory; 2];
     let (send, receive) = ([Side::Memory, Side::Stream], [Side::Stream, Side::Memory]);
-    for (sides, address_bits) in [(memory, 29), (send, 29), (receive, 29), (memory, 16), (memory, 31), (send, 33), (receive, 64)] {
+    for (sides, address_bits) in [
+        (memory, 29),
+        (send, 29),
+        (receive, 29),
+        (memory, 16),
+        (memory, 31),
+        (send, 33),
+        (receive, 64),
+    ] {
         let board = SimBoard::new(1);
         let core = core(&board, AxiDmacBuild { sides, address_bits, ..copier() });
         let driver = core.window().unwrap().driver(CONFIG).unwrap();
-        assert_eq!((driver.found().address_bits, driver.addr_bits()), (address_bits, address_bits), "{sides:?}");
+        assert_eq!(
+            (driver.found().address_bits, driver.addr_bits()),
+            (address_bits, address_bits),
+            "{sides:?}"
+        );
     }
     // The board's memory begins at 256 MiB, which 28 bits do not reach.
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, AxiDmacBuild { address_bits: 28, ..copier() });
         let mut queue = Queue::new(core.window()?.driver(CONFIG)?, 1)?;
-        let refused = queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[]).unwrap_err();
+        let refused = queue
+            .submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[])
+            .unwrap_err();
         assert!(matches!(refused.error, Error::Unreachable { last: 0x0FFF_FFFF, .. }), "{refused}");
         Ok(())
     });
@@ -154,14 +215,28 @@ fn jobs_that_the_core_cannot_take_are_refused_before() {
         let rows = DmacRows { row_bytes: 64, rows: 2, from_stride: 64, to_stride: 64 };
         assert!(matches!(driver.check(&[], &[]), Err(Error::Argument { .. })));
         let mut queue = Queue::new(driver, 1)?;
-        let mut refused = |from: std::ops::Range<usize>, to: std::ops::Range<usize>, rows: &[u32]| {
-            let operands = [pool.take().unwrap().to_device(from), pool.take().unwrap().from_device(to)];
-            queue.submit(operands, rows).unwrap_err().error
-        };
-        assert!(matches!(refused(0..1032, 0..2048, &[]), Error::OperandTooLong { max_bytes: 1024, .. }));
-        assert!(matches!(refused(0..12, 0..16, &[]), Error::Argument { value: 12, multiple_of: 8, .. }));
-        assert!(matches!(refused(32..64, 0..64, &[]), Error::BufferAlign { index: 0, align_bytes: 64, .. }));
-        assert!(matches!(refused(0..64, 0..32, &[]), Error::BufferSize { index: 1, need_bytes: 64, have_bytes: 32 }));
+        let mut refused =
+            |from: std::ops::Range<usize>, to: std::ops::Range<usize>, rows: &[u32]| {
+                let operands =
+                    [pool.take().unwrap().to_device(from), pool.take().unwrap().from_device(to)];
+                queue.submit(operands, rows).unwrap_err().error
+            };
+        assert!(matches!(
+            refused(0..1032, 0..2048, &[]),
+            Error::OperandTooLong { max_bytes: 1024, .. }
+        ));
+        assert!(matches!(
+            refused(0..12, 0..16, &[]),
+            Error::Argument { value: 12, multiple_of: 8, .. }
+        ));
+        assert!(matches!(
+            refused(32..64, 0..64, &[]),
+            Error::BufferAlign { index: 0, align_bytes: 64, .. }
+        ));
+        assert!(matches!(
+            refused(0..64, 0..32, &[]),
+            Error::BufferSize { index: 1, need_bytes: 64, have_bytes: 32 }
+        ));
         assert!(matches!(refused(0..128, 0..128, &rows.words()), Error::Unsupported { .. }));
         Ok(())
     });
@@ -181,9 +256,13 @@ fn rows_go_where_their_strides_say_and_nowhere_else() {
         let rows = DmacRows { row_bytes: 100, rows: 4, from_stride: 256, to_stride: 128 };
         let other = [pool.take()?.to_device(..867), pool.take()?.from_device(..)];
         let short = queue.submit(other, &rows.words()).unwrap_err();
-        assert!(matches!(short.error, Error::BufferSize { index: 0, need_bytes: 868, have_bytes: 867 }), "{short}");
+        assert!(
+            matches!(short.error, Error::BufferSize { index: 0, need_bytes: 868, have_bytes: 867 }),
+            "{short}"
+        );
         drop(short);
-        let done = queue.run([from.to_device(..868), to.from_device(..484)], &rows.words(), LIMIT)?;
+        let done =
+            queue.run([from.to_device(..868), to.from_device(..484)], &rows.words(), LIMIT)?;
         let [_, to] = done.buffers;
         let seen = to.view::<u8>()?;
         for (index, byte) in seen.iter().enumerate() {
@@ -252,7 +331,10 @@ fn a_receiver_that_reports_takes_one_row() {
         let mut queue = Queue::new(core.window()?.driver(CONFIG)?, 1)?;
         // The report of three rows would be 300 bytes, of which 172 are not where it says.
         let refused = queue.submit([pool.take()?.from_device(..)], &rows(4).words()).unwrap_err();
-        assert!(matches!(refused.error, Error::Unsupported { fix: "give one job a row", .. }), "{refused}");
+        assert!(
+            matches!(refused.error, Error::Unsupported { fix: "give one job a row", .. }),
+            "{refused}"
+        );
         drop(refused);
         let one = DmacRows { row_bytes: 1024, ..rows(1) };
         let done = queue.run([pool.take()?.from_device(..1024)], &one.words(), LIMIT)?;

@@ -32,7 +32,10 @@ fn dre() -> McdmaConfig {
 
 /// A camera: packets of 1,000 bytes with a pause after each.
 fn source() -> StreamConfig {
-    StreamConfig::source(SourceConfig { packet_bytes: 1000, gap_ns: 2_000, ..SourceConfig::default() }, 2048)
+    StreamConfig::source(
+        SourceConfig { packet_bytes: 1000, gap_ns: 2_000, ..SourceConfig::default() },
+        2048,
+    )
 }
 
 /// A board with memory for descriptors and packets.

@@ -1,5 +1,8 @@
 //! AXI VDMA: frames of both channels, their shape, errors, refusals, resets, and its registers.
-#![allow(unsafe_code, reason = "registers without a driver, and configurations that no register tells")]
+#![allow(
+    unsafe_code,
+    reason = "registers without a driver, and configurations that no register tells"
+)]
 
 #[path = "axi_vdma/starts.rs"]
 mod starts;
@@ -88,13 +91,15 @@ fn lines_lie_a_stride_apart_and_nothing_between_them_is_touched() {
     let device = camera(&board, 1024, 50_000);
     let config = AxiVdmaConfig { stride_bytes: 128, ..CONFIG };
     assert_eq!(config.frame_bytes(), 15 * 128 + 64);
-    let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, config).unwrap(), 1).unwrap();
+    let mut queue =
+        Queue::new(device.window().unwrap().channel(Side::S2mm, config).unwrap(), 1).unwrap();
     let mut frame = region.alloc(2048, Align::LINE).unwrap();
     frame.view_mut::<u8>().unwrap().fill(0xAA);
     let done = queue.run([frame.from_device(..)], &[], LIMIT).unwrap();
     assert_eq!(done.bytes, Some(config.frame_bytes()));
     let [frame] = done.buffers;
-    let lines: Vec<u8> = frame.view::<u8>().unwrap().chunks(128).flat_map(|line| &line[..64]).copied().collect();
+    let lines: Vec<u8> =
+        frame.view::<u8>().unwrap().chunks(128).flat_map(|line| &line[..64]).copied().collect();
     assert!(packet::is(0, &lines));
     assert!(frame.view::<u8>().unwrap().chunks(128).all(|line| line[64..] == [0xAA; 64]));
 }
@@ -107,7 +112,9 @@ fn both_channels_of_one_core() {
     let device = SimAxiVdma::new(&board, board.port());
     let core = device.window().unwrap().core().unwrap();
     // SAFETY: the model is built as the configuration says.
-    let (send, receive) = unsafe { (core.channel(Side::Mm2s, CONFIG).unwrap(), core.channel(Side::S2mm, CONFIG).unwrap()) };
+    let (send, receive) = unsafe {
+        (core.channel(Side::Mm2s, CONFIG).unwrap(), core.channel(Side::S2mm, CONFIG).unwrap())
+    };
     // SAFETY: as above.
     let again = unsafe { core.channel(Side::Mm2s, CONFIG) }.map(drop);
     assert_eq!(again, Err(Error::HasDriver));
@@ -124,7 +131,10 @@ fn both_channels_of_one_core() {
     receive.submit([region.alloc(1024, Align::LINE).unwrap().from_device(..)], &[]).unwrap();
     core.reset(|| device.reset()).unwrap();
     let failed = receive.wait::<1>(LIMIT).unwrap_err();
-    assert_eq!((failed.error, receive.is_stopped()), (Error::EndedByReset { device: "axi_vdma s2mm" }, true));
+    assert_eq!(
+        (failed.error, receive.is_stopped()),
+        (Error::EndedByReset { device: "axi_vdma s2mm" }, true)
+    );
 }
 
 #[test]
@@ -133,11 +143,16 @@ fn a_frame_of_another_shape_fails_alone_and_says_how() {
         let board = SimBoard::new(1);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let device = camera(&board, packet_bytes, 50_000);
-        let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
+        let mut queue =
+            Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
         for _ in 0..3 {
             let frame = region.alloc(1024, Align::LINE).unwrap();
             let failed = queue.run([frame.from_device(..)], &[], LIMIT).unwrap_err();
-            assert!(matches!(failed.error, Error::Fault { what, .. } if what.starts_with(name)) && failed.buffers.is_some(), "{failed}");
+            assert!(
+                matches!(failed.error, Error::Fault { what, .. } if what.starts_with(name))
+                    && failed.buffers.is_some(),
+                "{failed}"
+            );
         }
     }
 }
@@ -146,17 +161,21 @@ fn a_frame_of_another_shape_fails_alone_and_says_how() {
 fn every_error_is_a_sentence_and_the_next_frame_works() {
     let mut seen = BTreeSet::new();
     for seed in 0..20 {
-        let board = SimBoard::with(SimConfig { seed, faults: Faults { error: 500, ..Faults::NONE } });
+        let board =
+            SimBoard::with(SimConfig { seed, faults: Faults { error: 500, ..Faults::NONE } });
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let device = camera(&board, 1024, 50_000);
-        let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
+        let mut queue =
+            Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
         let mut good = 0;
         for _ in 0..10 {
             let frame = region.alloc(1024, Align::LINE).unwrap();
             match queue.run([frame.from_device(..)], &[], LIMIT) {
                 Ok(_) => good += 1,
                 Err(failed) => {
-                    let Error::FaultAt { device: "axi_vdma s2mm", what, .. } = failed.error else { panic!("{failed}") };
+                    let Error::FaultAt { device: "axi_vdma s2mm", what, .. } = failed.error else {
+                        panic!("{failed}")
+                    };
                     assert!(failed.buffers.is_some());
                     seen.insert(what.split(':').next().unwrap());
                 }
@@ -178,18 +197,27 @@ fn a_stream_that_never_comes_ends_with_the_time_limit_and_a_stuck_channel_keeps_
         board.port(),
         AxiVdmaModel::new(AxiVdmaSpec { stream: StreamConfig::sink(), ..AxiVdmaSpec::default() }),
     );
-    let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
+    let mut queue =
+        Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
     let frame = || region.alloc(1024, Align::LINE).unwrap();
     let failed = queue.run([frame().from_device(..)], &[], Duration::from_millis(1)).unwrap_err();
-    assert_eq!((failed.error, failed.buffers.is_some()), (Error::Timeout { timeout_us: 1_000 }, true));
+    assert_eq!(
+        (failed.error, failed.buffers.is_some()),
+        (Error::Timeout { timeout_us: 1_000 }, true)
+    );
 
-    let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
+    let board =
+        SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = camera(&board, 1024, 0);
-    let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
+    let mut queue =
+        Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
     let frame = region.alloc(1024, Align::LINE).unwrap();
     let failed = queue.run([frame.from_device(..)], &[], Duration::from_millis(1)).unwrap_err();
-    assert!(matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(), "{failed}");
+    assert!(
+        matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(),
+        "{failed}"
+    );
     device.reset().unwrap();
     queue.clear().unwrap();
 }
@@ -215,7 +243,8 @@ fn frames_and_cores_that_there_are_not() {
     for config in wrong {
         assert!(matches!(open(config), Err(Error::Argument { .. })), "{config:?}");
     }
-    let mut queue = Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
+    let mut queue =
+        Queue::new(device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap(), 1).unwrap();
     let frame = || region.alloc(2048, Align::LINE).unwrap();
     let failed = queue.submit([frame().from_device(..1000)], &[]).unwrap_err();
     assert_eq!(failed.error, Error::BufferSize { index: 0, need_bytes: 1024, have_bytes: 1000 });
@@ -224,9 +253,15 @@ fn frames_and_cores_that_there_are_not() {
     // Another core: an AXI DMA has no version there.
     let dma = contigo::sim::axi_dma::SimAxiDma::new(&board, board.port());
     // SAFETY: no job is given to it.
-    let refused = unsafe { AxiVdmaChannel::alone(dma.window().unwrap(), Side::S2mm, CONFIG) }.map(drop).unwrap_err();
+    let refused = unsafe { AxiVdmaChannel::alone(dma.window().unwrap(), Side::S2mm, CONFIG) }
+        .map(drop)
+        .unwrap_err();
     assert!(
-        matches!(refused, Error::RegisterWindow { device: "axi_vdma", .. } | Error::WrongDevice { device: "axi_vdma", .. }),
+        matches!(
+            refused,
+            Error::RegisterWindow { device: "axi_vdma", .. }
+                | Error::WrongDevice { device: "axi_vdma", .. }
+        ),
         "{refused}"
     );
 }

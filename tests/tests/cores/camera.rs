@@ -31,7 +31,10 @@ fn watched(frames: u32, depth: usize, late_us: impl Fn(u32) -> u32) -> (u32, u64
     for frame in 0..frames {
         let taken = camera.next(Duration::from_millis(1)).unwrap().unwrap();
         let number = packet::number(taken.buf.view::<u8>().unwrap()).unwrap();
-        assert!(packet::is(number, taken.buf.view::<u8>().unwrap()), "frame {frame} has wrong bytes");
+        assert!(
+            packet::is(number, taken.buf.view::<u8>().unwrap()),
+            "frame {frame} has wrong bytes"
+        );
         (lost, expected) = (lost + number - expected, number + 1);
         camera.give_back(taken.buf).unwrap();
         device.run_for(late_us(frame)).unwrap();
@@ -40,7 +43,10 @@ fn watched(frames: u32, depth: usize, late_us: impl Fn(u32) -> u32) -> (u32, u64
     let counts = device.model(AxiDmaModel::stream).unwrap();
     drop(camera);
     let seen = board.counts();
-    assert_eq!((seen.unowned_accesses, seen.stray_accesses, seen.evictions, seen.lost_writes), (0, 0, 0, 0));
+    assert_eq!(
+        (seen.unowned_accesses, seen.stray_accesses, seen.evictions, seen.lost_writes),
+        (0, 0, 0, 0)
+    );
     (lost, ran_dry, counts)
 }
 
@@ -58,7 +64,13 @@ fn none_of_2000_packets_is_lost_at_the_cameras_rate() {
 fn each_loss_is_counted_where_the_program_is_late() {
     for (depth, late_us) in [(1, 15), (2, 30), (8, 200)] {
         let (lost, ran_dry, counts) = watched(300, depth, |_| late_us);
-        assert!(lost > 0 && ran_dry > 0, "{depth} buffers, {late_us} us late: {lost} lost, dry {ran_dry} times");
-        assert!(u64::from(lost) <= counts.lost + counts.cut, "no packet that the camera delivered is missing: {lost}, {counts:?}");
+        assert!(
+            lost > 0 && ran_dry > 0,
+            "{depth} buffers, {late_us} us late: {lost} lost, dry {ran_dry} times"
+        );
+        assert!(
+            u64::from(lost) <= counts.lost + counts.cut,
+            "no packet that the camera delivered is missing: {lost}, {counts:?}"
+        );
     }
 }

@@ -64,8 +64,13 @@ fn the_writer_waits_for_writes_that_its_count_overtook() {
         let config = LitepcieConfig { ordered, ..LitepcieConfig::default() };
         let spec = LitepcieSpec { config, stream: StreamConfig::source(source, 4096) };
         let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
-        let mut queue = Queue::new(card.window().unwrap().driver(Side::Writer).unwrap(), 8).unwrap();
-        assert_eq!(queue.driver().stop_program().steps().len(), steps, "nothing tells a guard that writes have arrived");
+        let mut queue =
+            Queue::new(card.window().unwrap().driver(Side::Writer).unwrap(), 8).unwrap();
+        assert_eq!(
+            queue.driver().stop_program().steps().len(),
+            steps,
+            "nothing tells a guard that writes have arrived"
+        );
         for round in 0..50 {
             while !queue.is_full() {
                 queue.submit([pool.take().unwrap().from_device(..1024)], &[]).unwrap();
@@ -89,7 +94,10 @@ fn the_reader_waits_for_answers_that_no_register_tells() {
     let card = SimLitepcie::with_model(
         &board,
         board.port(),
-        LitepcieModel::new(LitepcieSpec { stream: StreamConfig::sink(), ..LitepcieSpec::default() }),
+        LitepcieModel::new(LitepcieSpec {
+            stream: StreamConfig::sink(),
+            ..LitepcieSpec::default()
+        }),
     );
     let mut queue = Queue::new(card.window().unwrap().driver(Side::Reader).unwrap(), 8).unwrap();
     for round in 0..50 {
@@ -111,13 +119,22 @@ fn both_sides_work_side_by_side_in_threads() {
     let board = SimBoard::new(1);
     ground!(board, pool);
     let source = SourceConfig { packet_bytes: 1024, ..SourceConfig::default() };
-    let spec = LitepcieSpec { stream: StreamConfig::source(source, 4096), ..LitepcieSpec::default() };
+    let spec =
+        LitepcieSpec { stream: StreamConfig::source(source, 4096), ..LitepcieSpec::default() };
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
     let core = card.window().unwrap().core().unwrap();
-    let (reader, writer) =
-        (contigo::sim::litepcie::channel(&core, Side::Reader).unwrap(), contigo::sim::litepcie::channel(&core, Side::Writer).unwrap());
-    assert_eq!(contigo::sim::litepcie::channel(&core, Side::Writer).map(drop), Err(Error::HasDriver));
-    assert!(matches!(contigo::sim::litepcie::channel(&core, Side::Loopback).map(drop), Err(Error::Unsupported { .. })));
+    let (reader, writer) = (
+        contigo::sim::litepcie::channel(&core, Side::Reader).unwrap(),
+        contigo::sim::litepcie::channel(&core, Side::Writer).unwrap(),
+    );
+    assert_eq!(
+        contigo::sim::litepcie::channel(&core, Side::Writer).map(drop),
+        Err(Error::HasDriver)
+    );
+    assert!(matches!(
+        contigo::sim::litepcie::channel(&core, Side::Loopback).map(drop),
+        Err(Error::Unsupported { .. })
+    ));
     std::thread::scope(|scope| {
         for driver in [reader, writer] {
             let pool = &pool;
@@ -129,19 +146,33 @@ fn both_sides_work_side_by_side_in_threads() {
                     assert!(began.elapsed() < Duration::from_secs(60));
                     while !queue.is_full() {
                         let buf = pool.take().unwrap();
-                        queue.submit([if writes { buf.from_device(..1024) } else { buf.to_device(..1024) }], &[]).unwrap();
+                        queue
+                            .submit(
+                                [if writes {
+                                    buf.from_device(..1024)
+                                } else {
+                                    buf.to_device(..1024)
+                                }],
+                                &[],
+                            )
+                            .unwrap();
                     }
-                    done += u32::from(queue.wait::<1>(Duration::from_micros(200)).unwrap().is_some());
+                    done +=
+                        u32::from(queue.wait::<1>(Duration::from_micros(200)).unwrap().is_some());
                 }
                 queue.stop().unwrap();
             });
         }
     });
     assert_eq!((board.counts().unowned_accesses, pool.taken()), (0, 0));
-    let mut queue = Queue::new(contigo::sim::litepcie::channel(&core, Side::Writer).unwrap(), 4).unwrap();
+    let mut queue =
+        Queue::new(contigo::sim::litepcie::channel(&core, Side::Writer).unwrap(), 4).unwrap();
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     core.reset(|| card.reset()).unwrap();
-    assert_eq!(queue.wait::<1>(LIMIT).map(drop).map_err(|failed| failed.error), Err(Error::EndedByReset { device: "litepcie" }));
+    assert_eq!(
+        queue.wait::<1>(LIMIT).map(drop).map_err(|failed| failed.error),
+        Err(Error::EndedByReset { device: "litepcie" })
+    );
 }
 
 /// What happens once, between two writes of registers.
@@ -182,13 +213,23 @@ fn reset_does_not_come_between_a_jobs_registers() {
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::default());
     let then: Once = Arc::default();
     // SAFETY: the model is this card, which no other code drives.
-    let core = Arc::new(unsafe { LitepcieCore::open(Interrupted { window: card.window().unwrap(), then: then.clone() }) }.unwrap());
+    let core = Arc::new(
+        unsafe {
+            LitepcieCore::open(Interrupted { window: card.window().unwrap(), then: then.clone() })
+        }
+        .unwrap(),
+    );
     // SAFETY: the model is built so.
-    let mut queue = Queue::new(unsafe { core.channel(Side::Reader, LitepcieConfig::default()) }.unwrap(), 4).unwrap();
+    let mut queue =
+        Queue::new(unsafe { core.channel(Side::Reader, LitepcieConfig::default()) }.unwrap(), 4)
+            .unwrap();
     let (told, seen) = std::sync::mpsc::channel();
     *then.lock().unwrap() = Some(Box::new({
         let (core, card) = (core.clone(), card.clone());
-        move || told.send(std::thread::spawn(move || core.reset(|| card.reset())).join().unwrap()).unwrap()
+        move || {
+            told.send(std::thread::spawn(move || core.reset(|| card.reset())).join().unwrap())
+                .unwrap()
+        }
     }));
     queue.submit([pool.take().unwrap().to_device(..)], &[]).unwrap();
     assert!(matches!(seen.recv().unwrap(), Err(Error::Contended { .. })));
@@ -204,9 +245,18 @@ fn bad_input_is_refused_with_numbers() {
         let operands = [pool.take().unwrap().to_device(from), pool.take().unwrap().from_device(to)];
         queue.submit(operands, &[]).map_err(|refused| refused.error).err()
     };
-    assert!(matches!(error(256..512, 0..512), Some(Error::BufferAlign { index: 0, align_bytes: 512, .. })));
-    assert!(matches!(error(0..12, 0..512), Some(Error::Argument { value: 12, multiple_of: 8, .. })));
-    assert_eq!(error(0..1024, 0..512), Some(Error::BufferSize { index: 1, need_bytes: 1024, have_bytes: 512 }));
+    assert!(matches!(
+        error(256..512, 0..512),
+        Some(Error::BufferAlign { index: 0, align_bytes: 512, .. })
+    ));
+    assert!(matches!(
+        error(0..12, 0..512),
+        Some(Error::Argument { value: 12, multiple_of: 8, .. })
+    ));
+    assert_eq!(
+        error(0..1024, 0..512),
+        Some(Error::BufferSize { index: 1, need_bytes: 1024, have_bytes: 512 })
+    );
     drop(queue);
     for bad in [
         LitepcieConfig { reader_at: 2, ..LitepcieConfig::default() },
@@ -221,7 +271,14 @@ fn bad_input_is_refused_with_numbers() {
     let far = LitepcieConfig { msi_at: 0x1_0000, ..LitepcieConfig::default() };
     // SAFETY: as above.
     let refused = unsafe { Litepcie::open(card.window().unwrap(), Side::Writer, far) }.map(drop);
-    assert_eq!(refused, Err(Error::RegisterWindow { device: "litepcie", need_bytes: 0x1_0004, have_bytes: 0x1_0000 }));
+    assert_eq!(
+        refused,
+        Err(Error::RegisterWindow {
+            device: "litepcie",
+            need_bytes: 0x1_0004,
+            have_bytes: 0x1_0000
+        })
+    );
 }
 
 /// Registers that all read the same.
@@ -248,23 +305,31 @@ fn cards_that_are_gone_or_old_are_said() {
         let open = |value| {
             let card = SimDevice::with_model(&board, board.port(), Same(value));
             // SAFETY: the model touches no memory.
-            unsafe { Litepcie::open(card.window().unwrap(), side, LitepcieConfig::default()) }.map(drop)
+            unsafe { Litepcie::open(card.window().unwrap(), side, LitepcieConfig::default()) }
+                .map(drop)
         };
         assert!(matches!(open(u32::MAX), Err(Error::Fault { what, .. }) if what.contains("gone")));
         assert!(matches!(open(0x5A), Err(Error::Fault { what, .. }) if what.contains("csr.csv")));
         // No idle bit.
-        assert_eq!(open(0), Err(Error::WillNotStop { device: "litepcie", status: 0, waited_us: 1_000 }));
+        assert_eq!(
+            open(0),
+            Err(Error::WillNotStop { device: "litepcie", status: 0, waited_us: 1_000 })
+        );
     }
 }
 
 #[test]
 fn a_request_that_never_ends_keeps_its_buffer_until_a_reset() {
-    let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
+    let board =
+        SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
     ground!(board, pool);
     let card = SimLitepcie::with_model(
         &board,
         board.port(),
-        LitepcieModel::new(LitepcieSpec { stream: StreamConfig::sink(), ..LitepcieSpec::default() }),
+        LitepcieModel::new(LitepcieSpec {
+            stream: StreamConfig::sink(),
+            ..LitepcieSpec::default()
+        }),
     );
     let mut queue = Queue::new(card.window().unwrap().driver(Side::Writer).unwrap(), 8).unwrap();
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
@@ -290,17 +355,39 @@ fn a_wait_wakes_for_an_end_that_was_seen_and_else_not() {
         ground!(board, pool);
         let config = LitepcieConfig { ordered, settle_us: 10, ..LitepcieConfig::default() };
         let source = SourceConfig { packets, packet_bytes: 1024, ..SourceConfig::default() };
-        let stream = if side == Side::Writer { StreamConfig::source(source, 4096) } else { StreamConfig::sink() };
-        let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(LitepcieSpec { config, stream }));
+        let stream = if side == Side::Writer {
+            StreamConfig::source(source, 4096)
+        } else {
+            StreamConfig::sink()
+        };
+        let card = SimLitepcie::with_model(
+            &board,
+            board.port(),
+            LitepcieModel::new(LitepcieSpec { config, stream }),
+        );
         let (window, watch) = (card.window().unwrap(), Watch::default());
         // SAFETY: the model is built so.
-        let driver = unsafe { Litepcie::open(Watched::new(&window, &watch), side, config) }.unwrap();
+        let driver =
+            unsafe { Litepcie::open(Watched::new(&window, &watch), side, config) }.unwrap();
         watch.waits.set(0);
         let mut queue = Queue::new(driver, 8).unwrap();
         let buf = pool.take().unwrap();
-        queue.submit([if side == Side::Writer { buf.from_device(..1024) } else { buf.to_device(..1024) }], &[]).unwrap();
+        queue
+            .submit(
+                [if side == Side::Writer {
+                    buf.from_device(..1024)
+                } else {
+                    buf.to_device(..1024)
+                }],
+                &[],
+            )
+            .unwrap();
         assert_eq!(queue.wait::<1>(LIMIT).unwrap().is_some(), ends, "{side:?} {faults:?}");
-        assert!(watch.waits.get() <= 8, "{side:?} {faults:?}: it woke {} times in 5 ms", watch.waits.get());
+        assert!(
+            watch.waits.get() <= 8,
+            "{side:?} {faults:?}: it woke {} times in 5 ms",
+            watch.waits.get()
+        );
         queue.stop().unwrap();
         while queue.take_back::<1>().unwrap().is_some() {}
     }
@@ -312,12 +399,22 @@ fn an_event_loop_has_no_file_where_ends_come_after_their_interrupts() {
     let armed = |side, ordered| {
         let board = SimBoard::new(1);
         let config = LitepcieConfig { ordered, ..LitepcieConfig::default() };
-        let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(LitepcieSpec { config, ..LitepcieSpec::default() }));
+        let card = SimLitepcie::with_model(
+            &board,
+            board.port(),
+            LitepcieModel::new(LitepcieSpec { config, ..LitepcieSpec::default() }),
+        );
         let (window, watch) = (card.window().unwrap(), Watch::default());
         watch.file.set(Some(7));
         // SAFETY: the model is built so.
-        unsafe { Litepcie::open(Watched::new(&window, &watch), side, config) }.unwrap().arm_irq().unwrap()
+        unsafe { Litepcie::open(Watched::new(&window, &watch), side, config) }
+            .unwrap()
+            .arm_irq()
+            .unwrap()
     };
-    assert_eq!([armed(Side::Reader, true), armed(Side::Writer, false), armed(Side::Loopback, false)], [None; 3]);
+    assert_eq!(
+        [armed(Side::Reader, true), armed(Side::Writer, false), armed(Side::Loopback, false)],
+        [None; 3]
+    );
     assert_eq!([armed(Side::Writer, true), armed(Side::Loopback, true)], [Some(7); 2]);
 }

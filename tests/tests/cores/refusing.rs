@@ -20,7 +20,9 @@ pub(crate) struct Refusing<B> {
 unsafe impl<B: Backend> Backend for Refusing<B> {
     forward!(|this| this.inner => name, mapping, segment, sync_for_cpu, held_by, wrong_accesses);
     unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
-        let took = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        let took = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         took.map_err(|_| Error::Contended { tries: 1 })?;
         // SAFETY: the caller's promise.
         unsafe { self.inner.sync_for_device(range, direction) }

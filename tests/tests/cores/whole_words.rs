@@ -47,15 +47,22 @@ macro_rules! ground {
 /// No access counts as one to what was not handed over, and the words were read to their ends.
 fn reads_beside(board: &SimBoard, bytes: u64) {
     let counts = board.counts();
-    assert_eq!((counts.unowned_accesses, counts.stray_accesses, counts.bytes_beside), (0, 0, bytes));
+    assert_eq!(
+        (counts.unowned_accesses, counts.stray_accesses, counts.bytes_beside),
+        (0, 0, bytes)
+    );
 }
 
 #[test]
 fn axi_dma_sends_the_last_word_s_bytes_alone() {
     ground!(board, rings, take);
-    let device =
-        SimAxiDma::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..CoreSpec::default() }));
-    let driver = device.window().unwrap().channel(Side::Mm2s, AxiDmaConfig::default(), Some(rings)).unwrap();
+    let device = SimAxiDma::with_model(
+        &board,
+        board.port(),
+        AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..CoreSpec::default() }),
+    );
+    let driver =
+        device.window().unwrap().channel(Side::Mm2s, AxiDmaConfig::default(), Some(rings)).unwrap();
     let mut queue = Queue::new(driver, 1).unwrap();
     drop(queue.run([take().to_device(..ODD_BYTES)], &[], LIMIT).unwrap());
     assert_eq!(device.model(AxiDmaModel::stream).unwrap().sent_bytes, ODD_BYTES as u64);
@@ -79,9 +86,19 @@ fn axi_cdma_does() {
     ground!(board, rings, take);
     drop(rings);
     let device = SimAxiCdma::new(&board, board.port());
-    let mut queue = Queue::new(device.window().unwrap().simple(AxiCdmaConfig::default()).unwrap(), 1).unwrap();
-    let [_, to] = queue.run([take().to_device(..ODD_BYTES), take().from_device(..)], &[], LIMIT).unwrap().buffers;
-    assert!(to.view_at::<u8>(..ODD_BYTES).unwrap().iter().enumerate().all(|(at, &byte)| usize::from(byte) == at % 251));
+    let mut queue =
+        Queue::new(device.window().unwrap().simple(AxiCdmaConfig::default()).unwrap(), 1).unwrap();
+    let [_, to] = queue
+        .run([take().to_device(..ODD_BYTES), take().from_device(..)], &[], LIMIT)
+        .unwrap()
+        .buffers;
+    assert!(
+        to.view_at::<u8>(..ODD_BYTES)
+            .unwrap()
+            .iter()
+            .enumerate()
+            .all(|(at, &byte)| usize::from(byte) == at % 251)
+    );
     reads_beside(&board, 3);
 }
 
@@ -101,8 +118,10 @@ fn msgdma_does() {
 fn axi_dmac_does() {
     ground!(board, rings, take);
     drop(rings);
-    let device = SimAxiDmac::with_model(&board, board.port(), AxiDmacModel::new(AxiDmacBuild::default()));
-    let mut queue = Queue::new(device.window().unwrap().driver(DmacConfig::default()).unwrap(), 1).unwrap();
+    let device =
+        SimAxiDmac::with_model(&board, board.port(), AxiDmacModel::new(AxiDmacBuild::default()));
+    let mut queue =
+        Queue::new(device.window().unwrap().driver(DmacConfig::default()).unwrap(), 1).unwrap();
     drop(queue.run([take().to_device(..ODD_BYTES), take().from_device(..)], &[], LIMIT).unwrap());
     reads_beside(&board, 7);
 }
@@ -114,8 +133,11 @@ fn a_wide_bus_s_operand_at_the_end_of_its_block_is_refused() {
     let region = Region::new(board.memory(4096 + 1024 + 64).unwrap()).unwrap();
     let rings = region.alloc(4096, Align::PAGE).unwrap();
     let packet = region.alloc(1024 + 64, Align::PAGE).unwrap();
-    let device =
-        SimAxiDma::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..CoreSpec::default() }));
+    let device = SimAxiDma::with_model(
+        &board,
+        board.port(),
+        AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..CoreSpec::default() }),
+    );
     let config = AxiDmaConfig { mm2s_data_bits: 1024, ..AxiDmaConfig::default() };
     let driver = device.window().unwrap().channel(Side::Mm2s, config, Some(rings)).unwrap();
     let mut queue = Queue::new(driver, 1).unwrap();
@@ -145,7 +167,8 @@ unsafe impl Model for Reader {
         self.failed.into()
     }
     fn write32(&mut self, _: usize, value: u32, bus: &mut SimBus<'_>) {
-        self.failed = bus.read_words(contigo::DevAddr(value.into()), &mut [0], self.word_bytes).is_err();
+        self.failed =
+            bus.read_words(contigo::DevAddr(value.into()), &mut [0], self.word_bytes).is_err();
     }
     fn irq_at_ns(&self) -> Option<u64> {
         None
@@ -158,10 +181,13 @@ fn a_word_that_reaches_past_memory_is_a_bus_error() {
     for (word_bytes, fails) in [(64, false), (128, true)] {
         let board = SimBoard::new(14);
         let region = Region::new(board.memory(1024 + 64).unwrap()).unwrap();
-        let device = SimDevice::with_model(&board, board.port(), Reader { word_bytes, failed: false });
+        let device =
+            SimDevice::with_model(&board, board.port(), Reader { word_bytes, failed: false });
         let buf = region.alloc(1024 + 64, Align::LINE).unwrap();
         // SAFETY: the model reads it at once.
-        let held = unsafe { buf.hand_over(&board.port(), 32, 1024..1025, contigo::Direction::ToDevice).unwrap() };
+        let held = unsafe {
+            buf.hand_over(&board.port(), 32, 1024..1025, contigo::Direction::ToDevice).unwrap()
+        };
         let window = device.window().unwrap();
         // SAFETY: as above.
         unsafe { window.write32(0, u32::try_from(held.slice().addr.0).unwrap()) };

@@ -15,14 +15,21 @@ use fake_cuda::{Config, Controls, Function, code as answers};
 type Copying = Queue<Gemm8Kernel<CopyingFunction>>;
 
 /// Runs `act` with a queue that copies, `capacity_bytes` for each operand.
-fn with_copies(config: &Config, capacity_bytes: usize, act: impl FnOnce(&mut Copying, &Pool)) -> (Result<(), Error>, Controls) {
+fn with_copies(
+    config: &Config,
+    capacity_bytes: usize,
+    act: impl FnOnce(&mut Copying, &Pool),
+) -> (Result<(), Error>, Controls) {
     let (controls, cuda) = driver(config);
     let done = {
         let gpu = Gpu::primary(&cuda, 0).unwrap();
         let module = loaded(&gpu);
-        let region = Region::new(CudaHost::allocate(&gpu, 64 * 1024, Align::DLPACK).unwrap()).unwrap();
+        let region =
+            Region::new(CudaHost::allocate(&gpu, 64 * 1024, Align::DLPACK).unwrap()).unwrap();
         let pool = region.pool(8, 4096).unwrap();
-        module.copying([capacity_bytes; 4]).map(|kernel| act(&mut Queue::new(kernel, 1).unwrap(), &pool))
+        module
+            .copying([capacity_bytes; 4])
+            .map(|kernel| act(&mut Queue::new(kernel, 1).unwrap(), &pool))
     };
     (done, controls)
 }
@@ -30,15 +37,30 @@ fn with_copies(config: &Config, capacity_bytes: usize, act: impl FnOnce(&mut Cop
 #[test]
 fn results_are_the_same_and_every_copy_is_counted() {
     let (done, controls) = with_copies(&Config::default(), 4096, |queue, pool| {
-        let [a_bytes, b_bytes, bias_bytes, c_bytes] = GEMM.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
+        let [a_bytes, b_bytes, bias_bytes, c_bytes] =
+            GEMM.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
         for job in 1..=20_i8 {
             let [mut a, mut b, mut bias, mut c] = [(); 4].map(|()| pool.take().unwrap());
             a.view_at_mut::<i8>(..a_bytes).unwrap().fill(job);
-            b.view_at_mut::<i8>(..b_bytes).unwrap().iter_mut().zip((0..=127).cycle()).for_each(|(to, from)| *to = from);
+            b.view_at_mut::<i8>(..b_bytes)
+                .unwrap()
+                .iter_mut()
+                .zip((0..=127).cycle())
+                .for_each(|(to, from)| *to = from);
             bias.view_at_mut::<i32>(..bias_bytes).unwrap().fill(i32::from(job) * -1_000);
             c.view_mut::<u8>().unwrap().fill(0xEE);
-            let right = expected(&GEMM, a.view_at(..a_bytes).unwrap(), b.view_at(..b_bytes).unwrap(), bias.view_at(..bias_bytes).unwrap());
-            let given = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
+            let right = expected(
+                &GEMM,
+                a.view_at(..a_bytes).unwrap(),
+                b.view_at(..b_bytes).unwrap(),
+                bias.view_at(..bias_bytes).unwrap(),
+            );
+            let given = [
+                a.to_device(..a_bytes),
+                b.to_device(..b_bytes),
+                bias.to_device(..bias_bytes),
+                c.from_device(..c_bytes),
+            ];
             let [.., c] = queue.run(given, &GEMM.words(), LIMIT).unwrap().buffers;
             let (result, rest) = c.view::<u8>().unwrap().split_at(c_bytes);
             assert_eq!(result, right);
@@ -69,17 +91,24 @@ fn an_operand_that_does_not_fit_is_refused() {
 
 #[test]
 fn whatever_fails_gives_everything_back() {
-    for (function, calls) in
-        [(Function::cuMemAlloc_v2, 4), (Function::cuMemcpyAsync, 4), (Function::cuLaunchKernel, 1), (Function::cuEventRecord, 1)]
-    {
+    for (function, calls) in [
+        (Function::cuMemAlloc_v2, 4),
+        (Function::cuMemcpyAsync, 4),
+        (Function::cuLaunchKernel, 1),
+        (Function::cuEventRecord, 1),
+    ] {
         for nth in 1..=calls {
-            let (done, controls) = with_copies(&Config::default().failing(function, nth, answers::OUT_OF_MEMORY), 4096, |queue, pool| {
-                let failed = queue.submit(operands(pool), &GEMM.words()).unwrap_err();
-                assert_eq!(code(failed.error).1, answers::OUT_OF_MEMORY);
-                drop(failed.buffers.expect("the stream is empty"));
-                assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (0, 0, false));
-                drop(queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap());
-            });
+            let (done, controls) = with_copies(
+                &Config::default().failing(function, nth, answers::OUT_OF_MEMORY),
+                4096,
+                |queue, pool| {
+                    let failed = queue.submit(operands(pool), &GEMM.words()).unwrap_err();
+                    assert_eq!(code(failed.error).1, answers::OUT_OF_MEMORY);
+                    drop(failed.buffers.expect("the stream is empty"));
+                    assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (0, 0, false));
+                    drop(queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap());
+                },
+            );
             assert_eq!(done.is_err(), function == Function::cuMemAlloc_v2, "{function:?} {nth}");
             clean_but_for(&controls, &[function]);
         }

@@ -18,7 +18,10 @@ const SLOT: usize = 256;
 /// `fill_bytes(dst, value, len)`, whose argument words are a launch, the value and the length.
 fn signature() -> Signature {
     let output = Parameter::Operand(OperandSpec::from_device());
-    Signature::new("fill_bytes", &[output, Parameter::Words(1), Parameter::Words(2)]).unwrap().sized(0, 1, &[1]).unwrap()
+    Signature::new("fill_bytes", &[output, Parameter::Words(1), Parameter::Words(2)])
+        .unwrap()
+        .sized(0, 1, &[1])
+        .unwrap()
 }
 
 /// The words of a job that writes `len` bytes.
@@ -36,7 +39,8 @@ fn with_function(config: &Config, act: impl FnOnce(CudaFunction, &Pool, &Control
         let region = Region::new(block(&gpu).unwrap()).unwrap();
         let pool = region.pool(16, SLOT).unwrap();
         // SAFETY: `examples/gemm8/kernels/gemm8.cu`: it writes `len` bytes at the operand.
-        let function = unsafe { CudaFunction::new(module.module(), c"fill_bytes", signature()) }.unwrap();
+        let function =
+            unsafe { CudaFunction::new(module.module(), c"fill_bytes", signature()) }.unwrap();
         act(function, &pool, &controls);
     }
     controls
@@ -57,33 +61,48 @@ fn next(queue: &mut Queue<impl Driver>) -> Option<(u64, u8)> {
 
 #[test]
 fn a_queue_keeps_as_many_launches_in_the_stream_as_it_has_events() {
-    let controls = with_function(&Config { kernel_polls: 3, ..Config::default() }, |function, pool, controls| {
-        // As C and Python have it: one type for every driver.
-        let mut queue = Queue::new(AnyDriver::new(function).unwrap(), JOBS).unwrap();
-        assert_eq!((queue.capacity(), queue.driver().depth(), queue.driver().name()), (JOBS, DEPTH, "fill_bytes"));
-        // A job and the value that it writes, by its number.
-        let job = |number: u64| (number, u8::try_from(number % 251).unwrap());
-        let (mut pushed, mut popped) = (0, 0);
-        for _ in 0..20 {
-            // Nothing is looked at in between, so no launch goes on meanwhile.
-            while !queue.is_full() {
-                assert_eq!(queue.submit(output(pool), &words(job(pushed).1, 256)).unwrap(), pushed);
-                pushed += 1;
+    let controls = with_function(
+        &Config { kernel_polls: 3, ..Config::default() },
+        |function, pool, controls| {
+            // As C and Python have it: one type for every driver.
+            let mut queue = Queue::new(AnyDriver::new(function).unwrap(), JOBS).unwrap();
+            assert_eq!(
+                (queue.capacity(), queue.driver().depth(), queue.driver().name()),
+                (JOBS, DEPTH, "fill_bytes")
+            );
+            // A job and the value that it writes, by its number.
+            let job = |number: u64| (number, u8::try_from(number % 251).unwrap());
+            let (mut pushed, mut popped) = (0, 0);
+            for _ in 0..20 {
+                // Nothing is looked at in between, so no launch goes on meanwhile.
+                while !queue.is_full() {
+                    assert_eq!(
+                        queue.submit(output(pool), &words(job(pushed).1, 256)).unwrap(),
+                        pushed
+                    );
+                    pushed += 1;
+                }
+                // The others wait until there is an event for them.
+                assert_eq!(
+                    (pushed - popped, controls.counters().launches),
+                    (JOBS as u64, popped + DEPTH as u64)
+                );
+                let full = queue.submit(output(pool), &words(0, 256)).unwrap_err();
+                assert_eq!(full.error, Error::QueueFull { depth: JOBS });
+                drop(full);
+                // Three stay.
+                while queue.len() > 3 {
+                    assert_eq!(next(&mut queue), Some(job(popped)));
+                    popped += 1;
+                }
             }
-            // The others wait until there is an event for them.
-            assert_eq!((pushed - popped, controls.counters().launches), (JOBS as u64, popped + DEPTH as u64));
-            let full = queue.submit(output(pool), &words(0, 256)).unwrap_err();
-            assert_eq!(full.error, Error::QueueFull { depth: JOBS });
-            drop(full);
-            // Three stay.
-            while queue.len() > 3 {
-                assert_eq!(next(&mut queue), Some(job(popped)));
-                popped += 1;
-            }
-        }
-        assert_eq!((queue.len(), pool.taken()), (3, 3));
-        assert_eq!((queue.counts().completed, queue.counts().failed), (20 * (JOBS as u64 - 3), 0));
-    });
+            assert_eq!((queue.len(), pool.taken()), (3, 3));
+            assert_eq!(
+                (queue.counts().completed, queue.counts().failed),
+                (20 * (JOBS as u64 - 3), 0)
+            );
+        },
+    );
     clean(&controls);
 }
 
@@ -98,12 +117,18 @@ fn what_was_in_the_stream_at_a_stop_comes_out_and_never_again() {
         queue.stop().unwrap();
         assert_eq!([next(&mut queue), next(&mut queue)], [Some((0, 1)), Some((1, 2))]);
         // The others are taken back without a poll: the queue does not report them later.
-        assert_eq!([(); 4].map(|()| queue.take_back::<1>().unwrap().map(|cancelled| cancelled.job)), [Some(2), Some(3), Some(4), None]);
+        assert_eq!(
+            [(); 4].map(|()| queue.take_back::<1>().unwrap().map(|cancelled| cancelled.job)),
+            [Some(2), Some(3), Some(4), None]
+        );
         assert_eq!(pool.taken(), 0);
         for value in 11..=13 {
             queue.submit(output(pool), &words(value, 256)).unwrap();
         }
-        assert_eq!([(); 4].map(|()| next(&mut queue)), [Some((5, 11)), Some((6, 12)), Some((7, 13)), None]);
+        assert_eq!(
+            [(); 4].map(|()| next(&mut queue)),
+            [Some((5, 11)), Some((6, 12)), Some((7, 13)), None]
+        );
         // Dropped with launches in the stream, it waits for them.
         queue.submit(output(pool), &words(1, 256)).unwrap();
         drop(queue);
@@ -123,7 +148,9 @@ fn copies_of_several_jobs_do_not_mix() {
         let pool = region.pool(16, SLOT).unwrap();
         let new = |capacity_bytes: &[usize]| {
             // SAFETY: as in `with_function`.
-            unsafe { CopyingFunction::new(module.module(), c"fill_bytes", signature(), capacity_bytes) }
+            unsafe {
+                CopyingFunction::new(module.module(), c"fill_bytes", signature(), capacity_bytes)
+            }
         };
         assert!(matches!(new(&[SLOT; 2]), Err(Error::Argument { value: 2, min: 1, max: 1, .. })));
         let mut queue = Queue::new(new(&[SLOT]).unwrap(), JOBS).unwrap();
@@ -143,7 +170,13 @@ fn words_that_a_kernel_cannot_take_are_refused() {
     let controls = with_function(&Config::default(), |function, pool, controls| {
         let mut queue = Queue::new(function, 1).unwrap();
         let mut refusal = |words: &[u32]| queue.submit(output(pool), words).unwrap_err().error;
-        let count = |value, min, max| Error::Argument { name: "the count of argument words", value, min, max, multiple_of: 1 };
+        let count = |value, min, max| Error::Argument {
+            name: "the count of argument words",
+            value,
+            min,
+            max,
+            multiple_of: 1,
+        };
         for value in [0, 9, 11, 64] {
             assert_eq!(refusal(&vec![1; value]), count(value as u64, 10, 10));
         }
@@ -151,15 +184,27 @@ fn words_that_a_kernel_cannot_take_are_refused() {
         for place in 0..6 {
             let mut words = words(7, 256);
             words[place] = 0;
-            assert!(matches!(refusal(&words), Error::Argument { name: "blocks and threads of a launch", value: 0, .. }));
+            assert!(matches!(
+                refusal(&words),
+                Error::Argument { name: "blocks and threads of a launch", value: 0, .. }
+            ));
         }
         let have_bytes = SLOT;
-        assert_eq!(refusal(&words(7, 257)), Error::BufferSize { index: 0, need_bytes: 257, have_bytes });
+        assert_eq!(
+            refusal(&words(7, 257)),
+            Error::BufferSize { index: 0, need_bytes: 257, have_bytes }
+        );
         let wide = Launch::of(1, 1).with(&[7, 1, 1]);
-        assert_eq!(refusal(&wide), Error::BufferSize { index: 0, need_bytes: 1 << 32 | 1, have_bytes });
+        assert_eq!(
+            refusal(&wide),
+            Error::BufferSize { index: 0, need_bytes: 1 << 32 | 1, have_bytes }
+        );
         assert_eq!((controls.counters().launches, pool.taken()), (0, 0));
         // The low byte of the value counts.
-        let [buf] = queue.run(output(pool), &Launch::of(1, 1).with(&[0x107, 100, 0]), LIMIT).unwrap().buffers;
+        let [buf] = queue
+            .run(output(pool), &Launch::of(1, 1).with(&[0x107, 100, 0]), LIMIT)
+            .unwrap()
+            .buffers;
         assert_eq!(buf.view_at::<u8>(..100).unwrap(), [7; 100]);
     });
     clean(&controls);
@@ -168,19 +213,25 @@ fn words_that_a_kernel_cannot_take_are_refused() {
 #[test]
 fn a_launch_that_is_refused_stops_the_queue_and_loses_nothing() {
     for function in [Function::cuLaunchKernel, Function::cuEventRecord] {
-        let controls = with_function(&Config::default().failing(function, 3, answers::INVALID_VALUE), |kernel, pool, _| {
-            let mut queue = Queue::new(kernel, JOBS).unwrap();
-            for value in 1..=2 {
-                queue.submit(output(pool), &words(value, 256)).unwrap();
-            }
-            let refused = queue.submit(output(pool), &words(3, 256)).unwrap_err();
-            assert_eq!((code(refused.error).1, refused.buffers.is_some(), queue.len()), (answers::INVALID_VALUE, true, 2));
-            drop(refused);
-            assert_eq!([(); 3].map(|()| next(&mut queue)), [Some((0, 1)), Some((1, 2)), None]);
-            queue.submit(output(pool), &words(4, 256)).unwrap();
-            assert_eq!(next(&mut queue), Some((2, 4)));
-            assert_eq!(pool.taken(), 0);
-        });
+        let controls = with_function(
+            &Config::default().failing(function, 3, answers::INVALID_VALUE),
+            |kernel, pool, _| {
+                let mut queue = Queue::new(kernel, JOBS).unwrap();
+                for value in 1..=2 {
+                    queue.submit(output(pool), &words(value, 256)).unwrap();
+                }
+                let refused = queue.submit(output(pool), &words(3, 256)).unwrap_err();
+                assert_eq!(
+                    (code(refused.error).1, refused.buffers.is_some(), queue.len()),
+                    (answers::INVALID_VALUE, true, 2)
+                );
+                drop(refused);
+                assert_eq!([(); 3].map(|()| next(&mut queue)), [Some((0, 1)), Some((1, 2)), None]);
+                queue.submit(output(pool), &words(4, 256)).unwrap();
+                assert_eq!(next(&mut queue), Some((2, 4)));
+                assert_eq!(pool.taken(), 0);
+            },
+        );
         clean_but_for(&controls, &[function]);
     }
 }

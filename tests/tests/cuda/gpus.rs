@@ -12,8 +12,14 @@ use std::{ffi::c_void, ptr, thread};
 fn a_machine_without_a_driver_says_what_to_install() {
     // SAFETY: there is no such file.
     let refused = unsafe { Cuda::load_from(c"/nonexistent/libcuda.so.1") }.unwrap_err();
-    assert!(matches!(refused, Error::NoLibrary { name: "libcuda.so.1", fix } if fix.contains("NVIDIA's driver")), "{refused:?}");
-    assert!(refused.to_string().starts_with("libcuda.so.1 cannot be loaded: install NVIDIA's driver"), "{refused}");
+    assert!(
+        matches!(refused, Error::NoLibrary { name: "libcuda.so.1", fix } if fix.contains("NVIDIA's driver")),
+        "{refused:?}"
+    );
+    assert!(
+        refused.to_string().starts_with("libcuda.so.1 cannot be loaded: install NVIDIA's driver"),
+        "{refused}"
+    );
     // A library that is none of NVIDIA's.
     // SAFETY: the C library, loaded already.
     let refused = unsafe { Cuda::load_from(c"libc.so.6") }.unwrap_err();
@@ -24,23 +30,42 @@ fn a_machine_without_a_driver_says_what_to_install() {
 fn drivers_and_gpus_that_cannot_be_used_say_why() {
     let controls = Controls::take(&Config { driver_version: 9_020, ..Config::default() });
     let refused = load().unwrap_err();
-    assert!(matches!(refused, Error::Setting { name: "cuDriverGetVersion", value: 9_020, fix } if fix.contains("10.2")), "{refused:?}");
+    assert!(
+        matches!(refused, Error::Setting { name: "cuDriverGetVersion", value: 9_020, fix } if fix.contains("10.2")),
+        "{refused:?}"
+    );
     controls.configure(&Config { device_count: 0, ..Config::default() });
     assert_eq!(code(load().unwrap_err()), ("cuInit", answers::NO_DEVICE));
-    controls.configure(&Config::default().failing(Function::cuInit, 1, answers::SYSTEM_DRIVER_MISMATCH));
+    controls.configure(&Config::default().failing(
+        Function::cuInit,
+        1,
+        answers::SYSTEM_DRIVER_MISMATCH,
+    ));
     assert_eq!(load().unwrap_err().to_string(), "cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)");
     controls.configure(&Config { driver_version: 10_020, ..Config::default() });
     let cuda = load().unwrap();
     assert_eq!((cuda.version(), cuda.gpus()), (10_020, Ok(1)));
     let refused = Gpu::primary(&cuda, 1).unwrap_err();
-    assert!(matches!(refused, Error::Argument { name: "the GPU's ordinal", value: 1, min: 0, max: 0, .. }), "{refused:?}");
-    controls.configure(&Config::default().with_devices(1, Device { can_map_host_memory: false, ..Device::default() }));
+    assert!(
+        matches!(
+            refused,
+            Error::Argument { name: "the GPU's ordinal", value: 1, min: 0, max: 0, .. }
+        ),
+        "{refused:?}"
+    );
+    controls.configure(
+        &Config::default()
+            .with_devices(1, Device { can_map_host_memory: false, ..Device::default() }),
+    );
     let cuda = load().unwrap();
     let refused = Gpu::primary(&cuda, 0).unwrap_err();
     assert!(
         matches!(
             refused,
-            Error::Unsupported { what: "this GPU cannot use the CPU's memory (CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY is 0)", .. }
+            Error::Unsupported {
+                what: "this GPU cannot use the CPU's memory (CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY is 0)",
+                ..
+            }
         ),
         "{refused:?}"
     );
@@ -61,7 +86,10 @@ fn every_call_that_opens_a_gpu_may_fail() {
         let controls = Controls::take(&Config::default().failing(function, 1, answers::UNKNOWN));
         let opened = load().and_then(|cuda| Gpu::primary(&cuda, 0).map(drop));
         let (call, found) = code(opened.unwrap_err());
-        assert!(found == answers::UNKNOWN && function.name().starts_with(call), "{function:?}: {call}");
+        assert!(
+            found == answers::UNKNOWN && function.name().starts_with(call),
+            "{function:?}: {call}"
+        );
         clean(&controls);
     }
 }
@@ -69,8 +97,14 @@ fn every_call_that_opens_a_gpu_may_fail() {
 #[test]
 fn facts_are_the_driver_s() {
     let nano = Device { major: 5, minor: 3, integrated: true, ..Device::default() };
-    let card =
-        Device { major: 5, minor: 3, integrated: false, memory_bytes: 8 << 30, host_native_atomic_supported: true, ..Device::default() };
+    let card = Device {
+        major: 5,
+        minor: 3,
+        integrated: false,
+        memory_bytes: 8 << 30,
+        host_native_atomic_supported: true,
+        ..Device::default()
+    };
     for (device, uncached) in [
         (nano, true),
         (Device { major: 6, minor: 2, ..nano }, true),
@@ -82,8 +116,14 @@ fn facts_are_the_driver_s() {
         let (_controls, cuda) = driver(&Config::default().with_devices(1, device));
         let gpu = Gpu::primary(&cuda, 0).unwrap();
         let facts = gpu.facts();
-        assert_eq!(facts.compute_capability, (device.major.unsigned_abs(), device.minor.unsigned_abs()));
-        assert_eq!((facts.integrated, facts.cpu_uncached(), facts.total_bytes), (device.integrated, uncached, device.memory_bytes));
+        assert_eq!(
+            facts.compute_capability,
+            (device.major.unsigned_abs(), device.minor.unsigned_abs())
+        );
+        assert_eq!(
+            (facts.integrated, facts.cpu_uncached(), facts.total_bytes),
+            (device.integrated, uncached, device.memory_bytes)
+        );
         assert_eq!(facts.host_native_atomics, device.host_native_atomic_supported);
         assert!(!facts.name.is_empty());
     }
@@ -135,7 +175,11 @@ fn a_context_of_another_library_is_adopted() {
     drop(Region::new(block(&gpu).unwrap()).unwrap());
     drop(gpu);
     let counters = controls.counters();
-    assert_eq!((counters.created_contexts, counters.retained_contexts), (1, 0), "it is not ours to release");
+    assert_eq!(
+        (counters.created_contexts, counters.retained_contexts),
+        (1, 0),
+        "it is not ours to release"
+    );
     // SAFETY: made above.
     assert_eq!(unsafe { function::<One>("cuCtxDestroy_v2")(context) }, 0);
     clean(&controls);
@@ -150,7 +194,10 @@ fn memory_of_one_gpu_is_not_another_s() {
     let inside = buf.as_mut_ptr();
     assert!(region.dev_addr_of(&first.port(), inside, 64).is_ok());
     let refused = region.dev_addr_of(&second.port(), inside, 64).unwrap_err();
-    assert!(matches!(refused, Error::WrongBus { port: "gpu", memory: contigo::Bus::Gpu(0) }), "{refused:?}");
+    assert!(
+        matches!(refused, Error::WrongBus { port: "gpu", memory: contigo::Bus::Gpu(0) }),
+        "{refused:?}"
+    );
     drop(buf);
     drop(region);
     drop((first, second));

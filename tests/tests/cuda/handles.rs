@@ -59,7 +59,11 @@ fn the_last_handle_gives_everything_back() {
         drop(handles);
         thread::spawn(|| drop(on_another_thread)).join().unwrap();
         let counters = controls.counters();
-        assert_eq!((counters.retained_contexts, counters.calls(Function::cuDevicePrimaryCtxRelease_v2)), (1, 0), "round {round}");
+        assert_eq!(
+            (counters.retained_contexts, counters.calls(Function::cuDevicePrimaryCtxRelease_v2)),
+            (1, 0),
+            "round {round}"
+        );
         drop(last);
         clean(&controls);
         let counters = controls.counters();
@@ -70,9 +74,17 @@ fn the_last_handle_gives_everything_back() {
             (Function::cuEventCreate, Function::cuEventDestroy_v2, 2 * CudaFunction::DEPTH as u64),
             (Function::cuMemAlloc_v2, Function::cuMemFree_v2, 4),
         ] {
-            assert_eq!((counters.calls(made), counters.calls(given_back)), (times, times), "{made:?}, round {round}");
+            assert_eq!(
+                (counters.calls(made), counters.calls(given_back)),
+                (times, times),
+                "{made:?}, round {round}"
+            );
         }
-        assert_eq!(counters.calls(Function::cuMemHostAlloc), counters.calls(Function::cuMemFreeHost), "round {round}");
+        assert_eq!(
+            counters.calls(Function::cuMemHostAlloc),
+            counters.calls(Function::cuMemFreeHost),
+            "round {round}"
+        );
     }
 }
 
@@ -84,7 +96,11 @@ fn a_kernel_that_never_ends_keeps_its_module_and_its_context_alone() {
         let gpu = Gpu::primary(&cuda, 0).unwrap();
         Queue::new(loaded(&gpu).kernel().unwrap(), 1).unwrap()
     };
-    assert_eq!((controls.counters().modules, controls.counters().retained_contexts), (1, 1), "the kernel has a handle to each");
+    assert_eq!(
+        (controls.counters().modules, controls.counters().retained_contexts),
+        (1, 1),
+        "the kernel has a handle to each"
+    );
     let region = Region::new(block(&Gpu::primary(&cuda, 0).unwrap()).unwrap()).unwrap();
     let pool = region.pool(4, 4096).unwrap();
     queue.submit(operands(&pool), &GEMM.words()).unwrap();
@@ -92,8 +108,20 @@ fn a_kernel_that_never_ends_keeps_its_module_and_its_context_alone() {
     // It is waited for, for a while.
     drop(queue);
     let counters = controls.counters();
-    assert_eq!((counters.freed_under_a_kernel, counters.ended_with_their_context), (0, 0), "{counters:?}");
-    assert_eq!((counters.host_allocs, counters.modules, counters.streams, counters.retained_contexts), (1, 1, 1, 2), "{counters:?}");
-    let given_back = [Function::cuModuleUnload, Function::cuStreamDestroy_v2, Function::cuDevicePrimaryCtxRelease_v2];
+    assert_eq!(
+        (counters.freed_under_a_kernel, counters.ended_with_their_context),
+        (0, 0),
+        "{counters:?}"
+    );
+    assert_eq!(
+        (counters.host_allocs, counters.modules, counters.streams, counters.retained_contexts),
+        (1, 1, 1, 2),
+        "{counters:?}"
+    );
+    let given_back = [
+        Function::cuModuleUnload,
+        Function::cuStreamDestroy_v2,
+        Function::cuDevicePrimaryCtxRelease_v2,
+    ];
     assert_eq!(given_back.map(|function| counters.calls(function)), [0; 3]);
 }

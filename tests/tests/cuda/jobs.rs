@@ -15,7 +15,8 @@ use std::{thread, time::Duration, time::Instant};
 type GpuQueue = Queue<Gemm8Kernel<CudaFunction>>;
 
 pub(crate) const LIMIT: Duration = Duration::from_secs(1);
-pub(crate) const GEMM: Gemm = Gemm { m: 3, n: 32, k: 48, output: Output::Int8 { relu: true, shift: 5 } };
+pub(crate) const GEMM: Gemm =
+    Gemm { m: 3, n: 32, k: 48, output: Output::Int8 { relu: true, shift: 5 } };
 
 fn queue(module: &Gemm8Module) -> GpuQueue {
     Queue::new(module.kernel().unwrap(), 4).unwrap()
@@ -30,12 +31,17 @@ pub(crate) fn loaded(gpu: &Gpu) -> Gemm8Module {
 pub(crate) fn expected(args: &Gemm, a: &[i8], b: &[i8], bias: &[i32]) -> Vec<u8> {
     let (m, n, k) = (args.m as usize, args.n as usize, args.k as usize);
     let sum = |row: usize, column: usize| {
-        let products = (0..k).map(|inner| i32::from(a[row * k + inner]) * i32::from(b[inner * n + column]));
+        let products =
+            (0..k).map(|inner| i32::from(a[row * k + inner]) * i32::from(b[inner * n + column]));
         products.fold(bias[column], i32::wrapping_add)
     };
-    let elements = (0..m).flat_map(|row| (0..n).map(move |column| (row, column))).map(|(row, column)| sum(row, column));
+    let elements = (0..m)
+        .flat_map(|row| (0..n).map(move |column| (row, column)))
+        .map(|(row, column)| sum(row, column));
     let bytes = usize::try_from(args.output.element_bytes()).unwrap();
-    elements.flat_map(|sum| requantize(sum, args.output).to_le_bytes().into_iter().take(bytes)).collect()
+    elements
+        .flat_map(|sum| requantize(sum, args.output).to_le_bytes().into_iter().take(bytes))
+        .collect()
 }
 
 #[test]
@@ -52,18 +58,33 @@ fn jobs_of_every_size_are_right_bit_for_bit() {
             0 => Output::Int32 { relu: rng.bool() },
             _ => Output::Int8 { relu: rng.bool(), shift: rng.u32(0..=31) },
         };
-        let args = Gemm { m: rng.u32(1..=8), n: 16 * rng.u32(1..=8), k: 16 * rng.u32(1..=8), output };
-        let [a_bytes, b_bytes, bias_bytes, c_bytes] = args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
+        let args =
+            Gemm { m: rng.u32(1..=8), n: 16 * rng.u32(1..=8), k: 16 * rng.u32(1..=8), output };
+        let [a_bytes, b_bytes, bias_bytes, c_bytes] =
+            args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
         let [mut a, mut b, mut bias, c] = [(); 4].map(|()| pool.take().unwrap());
         a.view_at_mut::<i8>(..a_bytes).unwrap().fill_with(|| rng.i8(..));
         b.view_at_mut::<i8>(..b_bytes).unwrap().fill_with(|| rng.i8(..));
         bias.view_at_mut::<i32>(..bias_bytes).unwrap().fill_with(|| rng.i32(..));
-        let right = expected(&args, a.view_at(..a_bytes).unwrap(), b.view_at(..b_bytes).unwrap(), bias.view_at(..bias_bytes).unwrap());
-        let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
+        let right = expected(
+            &args,
+            a.view_at(..a_bytes).unwrap(),
+            b.view_at(..b_bytes).unwrap(),
+            bias.view_at(..bias_bytes).unwrap(),
+        );
+        let operands = [
+            a.to_device(..a_bytes),
+            b.to_device(..b_bytes),
+            bias.to_device(..bias_bytes),
+            c.from_device(..c_bytes),
+        ];
         let [.., c] = queue.run(operands, &args.words(), LIMIT).unwrap().buffers;
         assert_eq!(c.view_at::<u8>(..c_bytes).unwrap(), right, "{args:?}");
     }
-    assert_eq!((queue.counts().completed, region.stats().bytes_copied, region.stats().syncs), (60, 0, 0));
+    assert_eq!(
+        (queue.counts().completed, region.stats().bytes_copied, region.stats().syncs),
+        (60, 0, 0)
+    );
     drop((queue, pool));
     drop(region);
     drop(module);
@@ -74,8 +95,14 @@ fn jobs_of_every_size_are_right_bit_for_bit() {
 /// Four operands of [`GEMM`], out of `pool`.
 pub(crate) fn operands(pool: &Pool) -> [Operand; 4] {
     let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
-    let [a_bytes, b_bytes, bias_bytes, c_bytes] = GEMM.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
-    [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)]
+    let [a_bytes, b_bytes, bias_bytes, c_bytes] =
+        GEMM.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
+    [
+        a.to_device(..a_bytes),
+        b.to_device(..b_bytes),
+        bias.to_device(..bias_bytes),
+        c.from_device(..c_bytes),
+    ]
 }
 
 /// Runs `act` with a GPU, gemm8's module and a pool on a driver like `config`; they are dropped
@@ -99,102 +126,146 @@ fn with_queue(config: &Config, act: impl FnOnce(GpuQueue, &Pool)) -> Controls {
 
 #[test]
 fn a_result_is_seen_when_the_driver_has_said_so_and_not_before() {
-    let controls = with_queue(&Config { kernel_polls: 5, ..Config::default() }, |mut queue, pool| {
-        queue.submit(operands(pool), &GEMM.words()).unwrap();
-        let mut looks = 0;
-        let [_, _, _, c] = loop {
-            if let Some(done) = queue.try_next().unwrap() {
-                break done.buffers;
-            }
-            looks += 1;
-            assert!(looks < 100);
-        };
-        assert!(looks >= 4, "{looks} looks");
-        drop(c);
-    });
+    let controls =
+        with_queue(&Config { kernel_polls: 5, ..Config::default() }, |mut queue, pool| {
+            queue.submit(operands(pool), &GEMM.words()).unwrap();
+            let mut looks = 0;
+            let [_, _, _, c] = loop {
+                if let Some(done) = queue.try_next().unwrap() {
+                    break done.buffers;
+                }
+                looks += 1;
+                assert!(looks < 100);
+            };
+            assert!(looks >= 4, "{looks} looks");
+            drop(c);
+        });
     clean(&controls);
 }
 
 #[test]
 fn a_job_that_takes_too_long_is_waited_out_and_its_buffers_come_back() {
-    let controls = with_queue(&Config { kernel_us: 20_000, ..Config::default() }, |mut queue, pool| {
-        let failed = queue.run(operands(pool), &GEMM.words(), Duration::from_micros(100)).unwrap_err();
-        assert_eq!(failed.error, Error::Timeout { timeout_us: 100 });
-        drop(failed.buffers.expect("the kernel ended while it was being stopped"));
-        assert_eq!((pool.taken(), queue.len(), queue.is_stopped(), queue.counts().cancelled), (0, 0, false, 1));
-        drop(queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap());
-        // A wait stops nothing.
-        queue.submit(operands(pool), &GEMM.words()).unwrap();
-        assert!(queue.wait::<4>(Duration::from_micros(100)).unwrap().is_none());
-        assert!(queue.wait::<4>(LIMIT).unwrap().is_some());
-        // Cleared under way, and dropped under way.
-        queue.submit(operands(pool), &GEMM.words()).unwrap();
-        queue.clear().unwrap();
-        assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (0, 0, false));
-        queue.submit(operands(pool), &GEMM.words()).unwrap();
-        drop(queue);
-        assert_eq!(pool.taken(), 0);
-    });
+    let controls =
+        with_queue(&Config { kernel_us: 20_000, ..Config::default() }, |mut queue, pool| {
+            let failed =
+                queue.run(operands(pool), &GEMM.words(), Duration::from_micros(100)).unwrap_err();
+            assert_eq!(failed.error, Error::Timeout { timeout_us: 100 });
+            drop(failed.buffers.expect("the kernel ended while it was being stopped"));
+            assert_eq!(
+                (pool.taken(), queue.len(), queue.is_stopped(), queue.counts().cancelled),
+                (0, 0, false, 1)
+            );
+            drop(queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap());
+            // A wait stops nothing.
+            queue.submit(operands(pool), &GEMM.words()).unwrap();
+            assert!(queue.wait::<4>(Duration::from_micros(100)).unwrap().is_none());
+            assert!(queue.wait::<4>(LIMIT).unwrap().is_some());
+            // Cleared under way, and dropped under way.
+            queue.submit(operands(pool), &GEMM.words()).unwrap();
+            queue.clear().unwrap();
+            assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (0, 0, false));
+            queue.submit(operands(pool), &GEMM.words()).unwrap();
+            drop(queue);
+            assert_eq!(pool.taken(), 0);
+        });
     clean(&controls);
 }
 
 #[test]
 fn a_kernel_that_never_ends_keeps_its_buffers_its_module_and_its_context() {
     let since = Instant::now();
-    let controls = with_queue(&Config { hang_launch: 2, ..Config::default() }, |mut queue, pool| {
-        drop(queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap());
-        let failed = queue.run(operands(pool), &GEMM.words(), Duration::from_millis(10)).unwrap_err();
-        assert!(matches!(failed.error, Error::WillNotStop { device: "gemm8 (CUDA)", status: 600, .. }), "{failed:?}");
-        assert!(matches!(failed.cause, Error::Timeout { .. }) && failed.buffers.is_none(), "{failed:?}");
-        assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (4, 1, true));
-        let refused = queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap_err();
-        assert_eq!(refused.error, Error::Busy);
-        drop(refused);
-        let refused = queue.submit(operands(pool), &GEMM.words()).unwrap_err();
-        assert_eq!(refused.error, Error::QueueStopped { in_flight: 1 });
-        drop(refused);
-        assert!(queue.take_back::<4>().unwrap().is_none(), "the GPU has them");
-        // It is not waited for as long again, here and where the queue is dropped.
-        let again = Instant::now();
-        assert!(matches!(queue.stop(), Err(Error::WillNotStop { status: 600, .. })));
-        drop(queue);
-        assert!(again.elapsed() < CudaFunction::STOP_LIMIT, "{:?}", again.elapsed());
-    });
+    let controls =
+        with_queue(&Config { hang_launch: 2, ..Config::default() }, |mut queue, pool| {
+            drop(queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap());
+            let failed =
+                queue.run(operands(pool), &GEMM.words(), Duration::from_millis(10)).unwrap_err();
+            assert!(
+                matches!(
+                    failed.error,
+                    Error::WillNotStop { device: "gemm8 (CUDA)", status: 600, .. }
+                ),
+                "{failed:?}"
+            );
+            assert!(
+                matches!(failed.cause, Error::Timeout { .. }) && failed.buffers.is_none(),
+                "{failed:?}"
+            );
+            assert_eq!((pool.taken(), queue.len(), queue.is_stopped()), (4, 1, true));
+            let refused = queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap_err();
+            assert_eq!(refused.error, Error::Busy);
+            drop(refused);
+            let refused = queue.submit(operands(pool), &GEMM.words()).unwrap_err();
+            assert_eq!(refused.error, Error::QueueStopped { in_flight: 1 });
+            drop(refused);
+            assert!(queue.take_back::<4>().unwrap().is_none(), "the GPU has them");
+            // It is not waited for as long again, here and where the queue is dropped.
+            let again = Instant::now();
+            assert!(matches!(queue.stop(), Err(Error::WillNotStop { status: 600, .. })));
+            drop(queue);
+            assert!(again.elapsed() < CudaFunction::STOP_LIMIT, "{:?}", again.elapsed());
+        });
     // Bounded: the wait for its end.
     assert!(since.elapsed().as_secs() < 30, "{:?}", since.elapsed());
     let counters = controls.counters();
-    assert_eq!((counters.freed_under_a_kernel, counters.ended_with_their_context), (0, 0), "{counters:?}");
-    assert_eq!((counters.host_allocs, counters.modules, counters.streams, counters.retained_contexts), (1, 1, 1, 1), "{counters:?}");
+    assert_eq!(
+        (counters.freed_under_a_kernel, counters.ended_with_their_context),
+        (0, 0),
+        "{counters:?}"
+    );
+    assert_eq!(
+        (counters.host_allocs, counters.modules, counters.streams, counters.retained_contexts),
+        (1, 1, 1, 1),
+        "{counters:?}"
+    );
 }
 
 #[test]
 fn a_fault_comes_late_is_named_and_loses_the_context() {
     for (after_calls, faulty) in [(0, 1), (1, 1), (3, 1), (0, 2)] {
         let late_error = LateError { launch: faulty, code: answers::ILLEGAL_ADDRESS, after_calls };
-        let controls = with_queue(&Config { late_error, ..Config::default() }, |mut queue, pool| {
-            for _ in 1..faulty {
-                drop(queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap());
-            }
-            // The launch itself, or the look after it, is what reports it.
-            let cause = match queue.submit(operands(pool), &GEMM.words()) {
-                Ok(_) => {
-                    let failed = queue.wait::<4>(LIMIT).unwrap_err();
-                    assert!(matches!(failed.error, Error::WillNotStop { status: 700, waited_us: ..1_000_000, .. }), "{failed:?}");
-                    assert!(failed.buffers.is_none(), "{failed:?}");
-                    failed.cause
+        let controls =
+            with_queue(&Config { late_error, ..Config::default() }, |mut queue, pool| {
+                for _ in 1..faulty {
+                    drop(queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap());
                 }
-                Err(failed) => {
-                    assert!(matches!(failed.error, Error::WillNotStop { .. }) && failed.buffers.is_none(), "{failed:?}");
-                    failed.cause
-                }
-            };
-            assert_eq!(code(cause).1, answers::ILLEGAL_ADDRESS, "{cause:?}");
-            assert!(cause.to_string().contains("CUDA_ERROR_ILLEGAL_ADDRESS (700)"), "{cause}");
-            assert_eq!((pool.taken(), queue.len()), (4, 1), "a lost context may still be writing");
-            assert!(queue.stop().is_err());
-        });
+                // The launch itself, or the look after it, is what reports it.
+                let cause = match queue.submit(operands(pool), &GEMM.words()) {
+                    Ok(_) => {
+                        let failed = queue.wait::<4>(LIMIT).unwrap_err();
+                        assert!(
+                            matches!(
+                                failed.error,
+                                Error::WillNotStop { status: 700, waited_us: ..1_000_000, .. }
+                            ),
+                            "{failed:?}"
+                        );
+                        assert!(failed.buffers.is_none(), "{failed:?}");
+                        failed.cause
+                    }
+                    Err(failed) => {
+                        assert!(
+                            matches!(failed.error, Error::WillNotStop { .. })
+                                && failed.buffers.is_none(),
+                            "{failed:?}"
+                        );
+                        failed.cause
+                    }
+                };
+                assert_eq!(code(cause).1, answers::ILLEGAL_ADDRESS, "{cause:?}");
+                assert!(cause.to_string().contains("CUDA_ERROR_ILLEGAL_ADDRESS (700)"), "{cause}");
+                assert_eq!(
+                    (pool.taken(), queue.len()),
+                    (4, 1),
+                    "a lost context may still be writing"
+                );
+                assert!(queue.stop().is_err());
+            });
         let counters = controls.counters();
-        assert_eq!((counters.freed_under_a_kernel, counters.ended_with_their_context), (0, 0), "{counters:?}");
+        assert_eq!(
+            (counters.freed_under_a_kernel, counters.ended_with_their_context),
+            (0, 0),
+            "{counters:?}"
+        );
         assert_eq!((counters.host_allocs, counters.retained_contexts), (1, 1), "{counters:?}");
     }
 }
@@ -205,12 +276,19 @@ fn images_that_do_not_load_say_why() {
     let gpu = Gpu::primary(&cuda, 0).unwrap();
     let mut log = Log::new();
     // SAFETY: no binary.
-    let refused = unsafe { Module::load(&gpu, Image::Ptx(c"this is no PTX"), &mut log) }.unwrap_err();
+    let refused =
+        unsafe { Module::load(&gpu, Image::Ptx(c"this is no PTX"), &mut log) }.unwrap_err();
     assert_eq!(code(refused), ("cuModuleLoadDataEx", answers::INVALID_PTX));
     assert!(log.contains("ptxas"), "{log:?}");
     // SAFETY: as above.
-    let module =
-        unsafe { Module::load(&gpu, Image::Ptx(c".version 6.0\n.target sm_53\n.visible .entry other() { ret; }"), &mut log) }.unwrap();
+    let module = unsafe {
+        Module::load(
+            &gpu,
+            Image::Ptx(c".version 6.0\n.target sm_53\n.visible .entry other() { ret; }"),
+            &mut log,
+        )
+    }
+    .unwrap();
     assert!(log.is_empty(), "{log}");
     let signature = Signature::new("gemm8", &[Parameter::Operand(OperandSpec::in_out())]).unwrap();
     // SAFETY: it has no such kernel.
@@ -223,10 +301,17 @@ fn images_that_do_not_load_say_why() {
 
 #[test]
 fn what_opening_a_kernel_makes_is_given_back_where_the_rest_fails() {
-    for function in [Function::cuStreamCreate, Function::cuEventCreate, Function::cuModuleGetFunction, Function::cuModuleLoadDataEx] {
-        let (controls, cuda) = driver(&Config::default().failing(function, 1, answers::OUT_OF_MEMORY));
+    for function in [
+        Function::cuStreamCreate,
+        Function::cuEventCreate,
+        Function::cuModuleGetFunction,
+        Function::cuModuleLoadDataEx,
+    ] {
+        let (controls, cuda) =
+            driver(&Config::default().failing(function, 1, answers::OUT_OF_MEMORY));
         let gpu = Gpu::primary(&cuda, 0).unwrap();
-        let made = Gemm8Module::load(&gpu, &mut Log::new()).and_then(|module| module.kernel().map(drop));
+        let made =
+            Gemm8Module::load(&gpu, &mut Log::new()).and_then(|module| module.kernel().map(drop));
         assert_eq!(code(made.unwrap_err()).1, answers::OUT_OF_MEMORY);
         drop(gpu);
         clean(&controls);
@@ -239,13 +324,21 @@ fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
     let fpga_region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let fpga_pool = fpga_region.pool(4, 4096).unwrap();
     let core = SimGemm8::new(&board, board.port());
-    let mut fpga = Queue::new(contigo_gemm8::Gemm8::open_simulated(core.window().unwrap()).unwrap(), 1).unwrap();
+    let mut fpga =
+        Queue::new(contigo_gemm8::Gemm8::open_simulated(core.window().unwrap()).unwrap(), 1)
+            .unwrap();
     let controls = with_queue(&Config::default(), |mut gpu, pool| {
         let refused = fpga.submit(operands(pool), &GEMM.words()).unwrap_err();
-        assert_eq!((refused.error, refused.operand), (Error::WrongBus { port: "sim-hp0", memory: contigo::Bus::Gpu(0) }, Some(0)));
+        assert_eq!(
+            (refused.error, refused.operand),
+            (Error::WrongBus { port: "sim-hp0", memory: contigo::Bus::Gpu(0) }, Some(0))
+        );
         drop(refused);
         let refused = gpu.submit(operands(&fpga_pool), &GEMM.words()).unwrap_err();
-        assert!(matches!(refused.error, Error::WrongBus { port: "gpu", memory: contigo::Bus::Sim(_) }), "{refused:?}");
+        assert!(
+            matches!(refused.error, Error::WrongBus { port: "gpu", memory: contigo::Bus::Sim(_) }),
+            "{refused:?}"
+        );
         drop(refused);
         assert_eq!((pool.taken(), fpga_pool.taken()), (0, 0));
     });
@@ -255,17 +348,26 @@ fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
 /// Objects that are forgotten under a kernel that runs stay: module, stream, memory, context.
 #[test]
 fn a_forgotten_queue_keeps_what_its_kernel_uses() {
-    let controls = with_gpu(&Config { hang_launch: 1, ..Config::default() }, |gpu, module, pool, _| {
-        let mut queue = queue(module);
-        queue.submit(operands(pool), &GEMM.words()).unwrap();
-        std::mem::forget(queue);
-        let copying = Queue::new(module.copying([4096; 4]).unwrap(), 1).unwrap();
-        std::mem::forget(copying);
-        assert!(gpu.is_in_use());
-    });
+    let controls =
+        with_gpu(&Config { hang_launch: 1, ..Config::default() }, |gpu, module, pool, _| {
+            let mut queue = queue(module);
+            queue.submit(operands(pool), &GEMM.words()).unwrap();
+            std::mem::forget(queue);
+            let copying = Queue::new(module.copying([4096; 4]).unwrap(), 1).unwrap();
+            std::mem::forget(copying);
+            assert!(gpu.is_in_use());
+        });
     let counters = controls.counters();
-    assert_eq!((counters.freed_under_a_kernel, counters.ended_with_their_context), (0, 0), "{counters:?}");
-    assert_eq!((counters.modules, counters.streams, counters.device_allocs, counters.retained_contexts), (1, 2, 4, 1), "{counters:?}");
+    assert_eq!(
+        (counters.freed_under_a_kernel, counters.ended_with_their_context),
+        (0, 0),
+        "{counters:?}"
+    );
+    assert_eq!(
+        (counters.modules, counters.streams, counters.device_allocs, counters.retained_contexts),
+        (1, 2, 4, 1),
+        "{counters:?}"
+    );
 }
 
 /// To give memory back the driver may wait for all kernels of the context: with one that hangs,
@@ -276,7 +378,8 @@ fn beside_a_kernel_that_hangs_nothing_waits_for_it() {
         let mut queue = queue(module);
         let waiting = || {
             let counters = controls.counters();
-            [Function::cuMemFreeHost, Function::cuMemFree_v2, Function::cuModuleUnload].map(|function| counters.calls(function))
+            [Function::cuMemFreeHost, Function::cuMemFree_v2, Function::cuModuleUnload]
+                .map(|function| counters.calls(function))
         };
         let before = waiting();
         drop(queue.run(operands(pool), &GEMM.words(), Duration::from_millis(1)).unwrap_err());
@@ -291,7 +394,11 @@ fn beside_a_kernel_that_hangs_nothing_waits_for_it() {
 fn a_call_that_is_forbidden_for_a_moment_loses_nothing() {
     /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: another thread captures a graph.
     const CAPTURING: i32 = 900;
-    let config = Config::default().failing(Function::cuEventQuery, 1, CAPTURING).failing(Function::cuStreamQuery, 2, CAPTURING);
+    let config = Config::default().failing(Function::cuEventQuery, 1, CAPTURING).failing(
+        Function::cuStreamQuery,
+        2,
+        CAPTURING,
+    );
     let controls = with_queue(&config, |mut queue, pool| {
         let failed = queue.run(operands(pool), &GEMM.words(), LIMIT).unwrap_err();
         assert_eq!(code(failed.error), ("cuEventQuery", CAPTURING));
@@ -305,10 +412,19 @@ fn a_call_that_is_forbidden_for_a_moment_loses_nothing() {
 fn operands_and_arguments_are_checked_as_the_fpga_s_are() {
     let controls = with_queue(&Config::default(), |mut queue, pool| {
         let refused = queue.submit(operands(pool), &Gemm { n: 17, ..GEMM }.words()).unwrap_err();
-        assert!(matches!(refused.error, Error::Argument { name: "n", value: 17, .. }), "{refused:?}");
+        assert!(
+            matches!(refused.error, Error::Argument { name: "n", value: 17, .. }),
+            "{refused:?}"
+        );
         drop(refused);
         let refused = queue.submit(operands(pool), &Gemm { m: 4, ..GEMM }.words()).unwrap_err();
-        assert!(matches!(refused.error, Error::BufferSize { index: 0, need_bytes: 192, have_bytes: 144 }), "{refused:?}");
+        assert!(
+            matches!(
+                refused.error,
+                Error::BufferSize { index: 0, need_bytes: 192, have_bytes: 144 }
+            ),
+            "{refused:?}"
+        );
         assert_eq!(queue.driver().name(), "gemm8 (CUDA)");
     });
     clean(&controls);

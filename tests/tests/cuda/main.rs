@@ -70,7 +70,14 @@ fn function<F: Copy>(name: &str) -> F {
 fn current() -> *mut c_void {
     let mut context = std::ptr::null_mut();
     // SAFETY: the pointer is a reference.
-    assert_eq!(unsafe { function::<unsafe extern "C" fn(*mut *mut c_void) -> i32>("cuCtxGetCurrent")(&raw mut context) }, 0);
+    assert_eq!(
+        unsafe {
+            function::<unsafe extern "C" fn(*mut *mut c_void) -> i32>("cuCtxGetCurrent")(
+                &raw mut context,
+            )
+        },
+        0
+    );
     context
 }
 
@@ -82,7 +89,8 @@ fn clean(controls: &Controls) {
 /// The same, where the test itself makes calls that are refused.
 fn clean_but_for(controls: &Controls, provoked: &[Function]) {
     let counters = controls.counters();
-    let lost = [counters.freed_under_a_kernel, counters.overruns, counters.ended_with_their_context];
+    let lost =
+        [counters.freed_under_a_kernel, counters.overruns, counters.ended_with_their_context];
     assert_eq!((counters.held(), lost), (0, [0; 3]), "{counters:?}");
     for function in Function::ALL.iter().filter(|function| !provoked.contains(function)) {
         assert_eq!(counters.refused(*function), 0, "{function:?}");

@@ -14,20 +14,40 @@ fn both_views_have_the_alignment_that_was_asked_for() {
     // How the driver's pointers are aligned: only odd multiples of this.
     for host_alignment in [16, 32, 64, 256, 4096] {
         for offset in [0, 0x10_0000_0000] {
-            let (controls, cuda) = driver(&Config { host_alignment, device_pointer_offset: offset, ..Config::default() });
+            let (controls, cuda) = driver(&Config {
+                host_alignment,
+                device_pointer_offset: offset,
+                ..Config::default()
+            });
             let gpu = Gpu::primary(&cuda, 0).unwrap();
             for align in [Align::MIN, Align::LINE, Align::DLPACK, Align::PAGE] {
-                for (len_bytes, whole_bytes) in [(1, 64), (64, 64), (4_095, 4_096), (100_000, 100_032)] {
+                for (len_bytes, whole_bytes) in
+                    [(1, 64), (64, 64), (4_095, 4_096), (100_000, 100_032)]
+                {
                     let memory = CudaHost::allocate(&gpu, len_bytes, align).unwrap();
                     let mapping = memory.mapping();
-                    assert_eq!((mapping.len_bytes, mapping.bus, mapping.coherent), (whole_bytes, Bus::Gpu(0), Some(true)));
+                    assert_eq!(
+                        (mapping.len_bytes, mapping.bus, mapping.coherent),
+                        (whole_bytes, Bus::Gpu(0), Some(true))
+                    );
                     assert_eq!(mapping.scope, SyncScope::Coherent);
-                    let (cpu, BaseAddr::Dev(DevAddr(gpu))) = (mapping.cpu.addr().get() as u64, mapping.base) else { panic!("{mapping:?}") };
+                    let (cpu, BaseAddr::Dev(DevAddr(gpu))) =
+                        (mapping.cpu.addr().get() as u64, mapping.base)
+                    else {
+                        panic!("{mapping:?}")
+                    };
                     let least = align.max(Align::LINE).bytes() as u64;
-                    assert_eq!((cpu % least, gpu % least, gpu.wrapping_sub(cpu)), (0, 0, offset), "{host_alignment} {align:?}");
+                    assert_eq!(
+                        (cpu % least, gpu % least, gpu.wrapping_sub(cpu)),
+                        (0, 0, offset),
+                        "{host_alignment} {align:?}"
+                    );
                     let region = Region::new(memory).unwrap();
                     let buf = region.alloc(whole_bytes, Align::LINE).unwrap();
-                    assert!(buf.view::<u8>().unwrap().iter().all(|byte| *byte == 0), "the driver gives garbage, and a region has zeros");
+                    assert!(
+                        buf.view::<u8>().unwrap().iter().all(|byte| *byte == 0),
+                        "the driver gives garbage, and a region has zeros"
+                    );
                 }
             }
             drop(gpu);
@@ -38,7 +58,8 @@ fn both_views_have_the_alignment_that_was_asked_for() {
 
 #[test]
 fn a_view_that_cannot_be_aligned_on_both_sides_is_refused() {
-    let (controls, cuda) = driver(&Config { device_pointer_offset: 0x10_0000_0020, ..Config::default() });
+    let (controls, cuda) =
+        driver(&Config { device_pointer_offset: 0x10_0000_0020, ..Config::default() });
     let gpu = Gpu::primary(&cuda, 0).unwrap();
     let refused = CudaHost::allocate(&gpu, 4096, Align::LINE).unwrap_err();
     assert!(matches!(refused, Error::Misaligned { align_bytes: 64, .. }), "{refused:?}");
@@ -73,20 +94,42 @@ fn write_combined_is_what_the_driver_is_told() {
     for write_combined in [0, 4] {
         // SAFETY: no other thread sees it.
         let combined = || unsafe { CudaHost::allocate_write_combined(&gpu, 64, Align::LINE) };
-        let memory = if write_combined == 0 { CudaHost::allocate(&gpu, 64, Align::LINE) } else { combined() }.unwrap();
+        let memory = if write_combined == 0 {
+            CudaHost::allocate(&gpu, 64, Align::LINE)
+        } else {
+            combined()
+        }
+        .unwrap();
         let mut context = std::ptr::null_mut();
         // SAFETY: the pointers are references; the device is there. Retained for the question,
         // which wants a current context.
         unsafe {
-            assert_eq!(function::<unsafe extern "C" fn(*mut *mut u8, i32) -> i32>("cuDevicePrimaryCtxRetain")(&raw mut context, 0), 0);
-            assert_eq!(function::<unsafe extern "C" fn(*mut u8) -> i32>("cuCtxSetCurrent")(context), 0);
+            assert_eq!(
+                function::<unsafe extern "C" fn(*mut *mut u8, i32) -> i32>(
+                    "cuDevicePrimaryCtxRetain"
+                )(&raw mut context, 0),
+                0
+            );
+            assert_eq!(
+                function::<unsafe extern "C" fn(*mut u8) -> i32>("cuCtxSetCurrent")(context),
+                0
+            );
         }
         let (mut flags, first) = (0, memory.mapping().cpu.as_ptr());
         // SAFETY: the first pointer is a reference, and the second one the driver's.
         assert_eq!(unsafe { function::<GetFlags>("cuMemHostGetFlags")(&raw mut flags, first) }, 0);
-        assert_eq!((flags & 4, flags & 3, memory.name()), (write_combined, 3, "cuda-host"), "portable and mapped in any case");
+        assert_eq!(
+            (flags & 4, flags & 3, memory.name()),
+            (write_combined, 3, "cuda-host"),
+            "portable and mapped in any case"
+        );
         // SAFETY: retained above.
-        assert_eq!(unsafe { function::<unsafe extern "C" fn(i32) -> i32>("cuDevicePrimaryCtxRelease_v2")(0) }, 0);
+        assert_eq!(
+            unsafe {
+                function::<unsafe extern "C" fn(i32) -> i32>("cuDevicePrimaryCtxRelease_v2")(0)
+            },
+            0
+        );
     }
     drop(gpu);
     clean(&controls);
@@ -98,10 +141,16 @@ fn lengths_that_no_memory_has_are_refused() {
     let gpu = Gpu::primary(&cuda, 0).unwrap();
     for len_bytes in [0, usize::MAX, isize::MAX as usize] {
         let refused = CudaHost::allocate(&gpu, len_bytes, Align::LINE).unwrap_err();
-        assert!(matches!(refused, Error::Argument { name: "len_bytes", .. }), "{len_bytes}: {refused:?}");
+        assert!(
+            matches!(refused, Error::Argument { name: "len_bytes", .. }),
+            "{len_bytes}: {refused:?}"
+        );
     }
     let half = Align::new(1 << 63).unwrap();
-    assert!(matches!(CudaHost::allocate(&gpu, 64, half).unwrap_err(), Error::Argument { name: "len_bytes", max: 0, .. }));
+    assert!(matches!(
+        CudaHost::allocate(&gpu, 64, half).unwrap_err(),
+        Error::Argument { name: "len_bytes", max: 0, .. }
+    ));
     let refused = CudaHost::allocate(&gpu, 2 << 20, Align::LINE).unwrap_err();
     assert_eq!(code(refused), ("cuMemHostAlloc", answers::OUT_OF_MEMORY));
     assert_eq!(refused.to_string(), "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)");
@@ -123,11 +172,17 @@ fn memory_of_the_program_is_registered_and_comes_back() {
         let device = Device { can_use_host_pointer_for_registered_mem, ..Device::default() };
         let (controls, cuda) = driver(&Config::default().with_devices(1, device));
         let gpu = Gpu::primary(&cuda, 0).unwrap();
-        assert_eq!(gpu.facts().host_pointer_for_registered, can_use_host_pointer_for_registered_mem);
+        assert_eq!(
+            gpu.facts().host_pointer_for_registered,
+            can_use_host_pointer_for_registered_mem
+        );
         let memory = own(8192);
         let first = memory.as_mut_ptr();
         let registered = CudaHost::register(&gpu, memory).unwrap();
-        assert_eq!((registered.name(), registered.mapping().cpu.as_ptr()), ("cuda-registered", first));
+        assert_eq!(
+            (registered.name(), registered.mapping().cpu.as_ptr()),
+            ("cuda-registered", first)
+        );
         let same = registered.mapping().base.raw() == first.addr() as u64;
         assert_eq!(same, can_use_host_pointer_for_registered_mem, "asked for, not guessed");
         // SAFETY: by `register`.
@@ -152,7 +207,8 @@ fn memory_that_cannot_be_registered_comes_back_too() {
     let (first, len_bytes) = (memory.as_mut_ptr(), memory.len());
     let registered = CudaHost::register(&gpu, memory).unwrap();
     // SAFETY: registered already, which is what is tried: nothing is done to it.
-    let again = unsafe { CudaHost::register_raw(&gpu, registered.mapping().cpu, len_bytes) }.unwrap_err();
+    let again =
+        unsafe { CudaHost::register_raw(&gpu, registered.mapping().cpu, len_bytes) }.unwrap_err();
     assert_eq!(code(again), ("cuMemHostRegister", answers::HOST_MEMORY_ALREADY_REGISTERED));
     // SAFETY: by `register`.
     let back = unsafe { registered.unregister() }.unwrap();
@@ -170,7 +226,14 @@ fn memory_that_cannot_be_registered_comes_back_too() {
     drop(refused);
     drop(gpu);
     let counters = controls.counters();
-    assert_eq!((counters.held(), counters.refused(Function::cuMemFreeHost), counters.refused(Function::cuMemHostUnregister)), (0, 0, 0));
+    assert_eq!(
+        (
+            counters.held(),
+            counters.refused(Function::cuMemFreeHost),
+            counters.refused(Function::cuMemHostUnregister)
+        ),
+        (0, 0, 0)
+    );
     let _ = first;
 
     let device = Device { host_register_supported: false, ..Device::default() };
@@ -178,7 +241,10 @@ fn memory_that_cannot_be_registered_comes_back_too() {
     let cuda = super::load().unwrap();
     let gpu = Gpu::primary(&cuda, 0).unwrap();
     let refused = CudaHost::register(&gpu, own(4096)).unwrap_err();
-    assert_eq!((code(refused.error), refused.into_returned().len()), (("cuMemHostRegister", answers::NOT_SUPPORTED), 4096));
+    assert_eq!(
+        (code(refused.error), refused.into_returned().len()),
+        (("cuMemHostRegister", answers::NOT_SUPPORTED), 4096)
+    );
 }
 
 #[test]
@@ -190,7 +256,11 @@ fn what_is_leaked_keeps_its_context() {
     drop(region);
     drop(gpu);
     let counters = controls.counters();
-    assert_eq!((counters.host_allocs, counters.retained_contexts, counters.ended_with_their_context), (1, 1, 0), "{counters:?}");
+    assert_eq!(
+        (counters.host_allocs, counters.retained_contexts, counters.ended_with_their_context),
+        (1, 1, 0),
+        "{counters:?}"
+    );
 }
 
 #[test]
@@ -216,7 +286,8 @@ fn whatever_fails_leaves_nothing_behind() {
         Function::cuPointerGetAttributes,
     ] {
         for nth in 1..=4 {
-            let (controls, cuda) = driver(&Config::default().failing(function, nth, answers::UNKNOWN));
+            let (controls, cuda) =
+                driver(&Config::default().failing(function, nth, answers::UNKNOWN));
             let gpu = Gpu::primary(&cuda, 0).unwrap();
             let allocated = block(&gpu).map(drop);
             let registered = CudaHost::register(&gpu, own(4096)).map(drop).map_err(|refused| {
@@ -226,7 +297,10 @@ fn whatever_fails_leaves_nothing_behind() {
             });
             for error in [allocated.err(), registered.err()].into_iter().flatten() {
                 let (call, found) = code(error);
-                assert!(found == answers::UNKNOWN && function.name().starts_with(call), "{function:?} {nth}: {error:?}");
+                assert!(
+                    found == answers::UNKNOWN && function.name().starts_with(call),
+                    "{function:?} {nth}: {error:?}"
+                );
                 seen.push(function);
             }
             drop(gpu);
@@ -238,9 +312,12 @@ fn whatever_fails_leaves_nothing_behind() {
             }
         }
     }
-    for function in
-        [Function::cuMemHostAlloc, Function::cuMemHostRegister_v2, Function::cuMemHostGetDevicePointer_v2, Function::cuPointerGetAttributes]
-    {
+    for function in [
+        Function::cuMemHostAlloc,
+        Function::cuMemHostRegister_v2,
+        Function::cuMemHostGetDevicePointer_v2,
+        Function::cuPointerGetAttributes,
+    ] {
         assert!(seen.contains(&function), "{function:?} was never reached");
     }
 }

@@ -31,9 +31,15 @@ fn the_driver_has_all_functions_and_finds_no_gpu() {
     }
     let _node = NoNode::new();
     for driver in drivers {
-        let output = driver.command(env::current_exe().unwrap()).args(["--exact", NAME, "--nocapture"]).env(CHILD, "1").output().unwrap();
+        let output = driver
+            .command(env::current_exe().unwrap())
+            .args(["--exact", NAME, "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
-        let answer = said.lines().find_map(|line| line.split_once("answer: ")).map(|(_, answer)| answer);
+        let answer =
+            said.lines().find_map(|line| line.split_once("answer: ")).map(|(_, answer)| answer);
         let expected = expected(&driver);
         assert!(
             expected.iter().any(|one| Some(format!("{one:?}").as_str()) == answer),

@@ -20,13 +20,17 @@ fn each_view_has_its_tag_its_pointer_and_its_gpu() {
     let gpu = Gpu::primary(&cuda, 1).unwrap();
     let region = Region::new(block(&gpu).unwrap()).unwrap();
     let mut buf = region.alloc(4096, Align::DLPACK).unwrap();
-    let (host, addr) = (buf.as_mut_ptr(), region.dev_addr_of(&gpu.port(), buf.as_mut_ptr(), 4096).unwrap());
+    let (host, addr) =
+        (buf.as_mut_ptr(), region.dev_addr_of(&gpu.port(), buf.as_mut_ptr(), 4096).unwrap());
     let spec = TensorSpec::new(DataType::F32, Shape::new(&[32, 32]).unwrap());
     let mut lent = TENSORS.lend(buf, &spec).unwrap();
     let tensor = lent.tensor().unwrap();
     // SAFETY: the consumer's, until the deleter below.
     let shown = unsafe { tensor.as_ref() };
-    assert_eq!((shown.tensor.device.device_type, shown.tensor.device.device_id), (abi::device::CUDA_HOST, 0));
+    assert_eq!(
+        (shown.tensor.device.device_type, shown.tensor.device.device_id),
+        (abi::device::CUDA_HOST, 0)
+    );
     assert_eq!((shown.tensor.data.cast::<u8>(), shown.tensor.byte_offset), (host, 0));
 
     // It comes back as what it was: ours, with the GPU's address.
@@ -42,17 +46,30 @@ fn each_view_has_its_tag_its_pointer_and_its_gpu() {
     let mut queue = Queue::new(module.kernel().unwrap(), 1).unwrap();
     let region = Region::new(block(&gpu).unwrap()).unwrap();
     let args = Gemm { m: 16, n: 16, k: 16, output: Output::Int32 { relu: false } };
-    let [a, b, bias, mut c] = [256, 256, 256, 4096].map(|len_bytes| region.alloc(len_bytes, Align::DLPACK).unwrap());
+    let [a, b, bias, mut c] =
+        [256, 256, 256, 4096].map(|len_bytes| region.alloc(len_bytes, Align::DLPACK).unwrap());
     let addr = region.dev_addr_of(&gpu.port(), c.as_mut_ptr(), 4096).unwrap();
-    queue.submit([a.to_device(..), b.to_device(..), bias.to_device(..64), c.from_device(..1024)], &args.words()).unwrap();
+    queue
+        .submit(
+            [a.to_device(..), b.to_device(..), bias.to_device(..64), c.from_device(..1024)],
+            &args.words(),
+        )
+        .unwrap();
     let [_, _, _, c] = queue.wait_device(Duration::from_millis(100)).unwrap().unwrap().buffers;
     let spec = TensorSpec::new(DataType::I32, Shape::new(&[16, 16]).unwrap());
     let mut lent = TENSORS.lend(c, &spec).unwrap();
     let tensor = lent.tensor().unwrap();
     // SAFETY: as above.
     let shown = unsafe { tensor.as_ref() };
-    assert_eq!((shown.tensor.device.device_type, shown.tensor.device.device_id), (abi::device::CUDA, 1));
-    assert_eq!((shown.tensor.data.addr() as u64, shown.tensor.byte_offset), (addr.0, 0), "a number, which the CPU does not follow");
+    assert_eq!(
+        (shown.tensor.device.device_type, shown.tensor.device.device_id),
+        (abi::device::CUDA, 1)
+    );
+    assert_eq!(
+        (shown.tensor.data.addr() as u64, shown.tensor.byte_offset),
+        (addr.0, 0),
+        "a number, which the CPU does not follow"
+    );
     // SAFETY: as above.
     drop(unsafe { Foreign::from_versioned(tensor.as_ptr()) }.unwrap());
     drop(lent.take_back().unwrap().into_cpu().unwrap());

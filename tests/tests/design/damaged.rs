@@ -9,8 +9,12 @@ use std::time::{Duration, Instant};
 fn ask(design: &Design<'_>) -> usize {
     let mut answers = 0;
     for core in design.instances() {
-        answers += usize::from(core.windows().is_ok()) + usize::from(core.masters().is_ok()) + usize::from(core.port().is_ok());
-        answers += core.interrupts().map_or(0, |interrupts| interrupts.len()) + core.clocks().count() + core.registers().count();
+        answers += usize::from(core.windows().is_ok())
+            + usize::from(core.masters().is_ok())
+            + usize::from(core.port().is_ok());
+        answers += core.interrupts().map_or(0, |interrupts| interrupts.len())
+            + core.clocks().count()
+            + core.registers().count();
         answers += usize::from(contigo::names::driver_of(&core).is_some())
             + usize::from(contigo::names::settings_of(&core).is_ok())
             + usize::from(contigo::names::device_of(&core).is_ok());
@@ -65,6 +69,9 @@ fn circles_end() {
     let begin = Instant::now();
     let design = Design::read(circle.as_bytes()).unwrap();
     assert!(ask(&design) > 0);
-    assert!(design.core("scale_0").unwrap().port().is_err() || design.core("axi_dma_0").unwrap().interrupts().is_ok());
+    assert!(
+        design.core("scale_0").unwrap().port().is_err()
+            || design.core("axi_dma_0").unwrap().interrupts().is_ok()
+    );
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }

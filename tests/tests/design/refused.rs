@@ -7,7 +7,10 @@ use contigo::design::{Design, DesignError, DesignRule};
 fn rule(error: DesignError, text: &str, at: &str) -> DesignRule {
     let line = text[..text.find(at).unwrap()].matches('\n').count() + 1;
     assert_eq!(error.line as usize, line, "{error}");
-    assert!(error.to_string().starts_with(&format!("line {}, byte {}: ", error.line, error.byte)), "{error}");
+    assert!(
+        error.to_string().starts_with(&format!("line {}, byte {}: ", error.line, error.byte)),
+        "{error}"
+    );
     error.rule
 }
 
@@ -48,19 +51,31 @@ fn a_file_that_is_cut_off_anywhere_is_refused() {
     // The tag that is cut off begins there.
     let tag = ZYNQ.rfind("<PORT ").unwrap();
     let error = Design::read(&ZYNQ.as_bytes()[..tag + 9]).unwrap_err();
-    assert_eq!((error.rule, error.line as usize), (DesignRule::Truncated, ZYNQ[..tag].matches('\n').count() + 1));
+    assert_eq!(
+        (error.rule, error.line as usize),
+        (DesignRule::Truncated, ZYNQ[..tag].matches('\n').count() + 1)
+    );
 }
 
 #[test]
 fn a_file_that_is_at_odds_with_itself_is_refused() {
     assert_eq!(read("INSTANCE=\"slice\"", "INSTANCE=\"smc\"").rule, DesignRule::SameName);
-    assert_eq!(read(":ip:smartconnect:1.0", ":ip:processing_system7:5.5").rule, DesignRule::SecondProcessor);
+    assert_eq!(
+        read(":ip:smartconnect:1.0", ":ip:processing_system7:5.5").rule,
+        DesignRule::SecondProcessor
+    );
     let other = read("DEVICE=\"7z020\"", "DEVICE=\"xc7a35t\"");
     assert_eq!((other.rule, other.name.as_str()), (DesignRule::OtherChip, "xc7a35t"));
-    assert!(matches!(read("    </MODULE>\n    <MODULE", "    <MODULE").rule, DesignRule::Expected(_)));
+    assert!(matches!(
+        read("    </MODULE>\n    <MODULE", "    <MODULE").rule,
+        DesignRule::Expected(_)
+    ));
     let many = (0..600).map(|each| format!("<MODULE INSTANCE=\"i{each}\"/>\n")).collect::<String>();
     let many = ZYNQ.replace("  </MODULES>", &format!("{many}  </MODULES>"));
-    assert!(matches!(Design::read(many.as_bytes()).unwrap_err().rule, DesignRule::TooMany { most: 512, .. }));
+    assert!(matches!(
+        Design::read(many.as_bytes()).unwrap_err().rule,
+        DesignRule::TooMany { most: 512, .. }
+    ));
 }
 
 #[test]
@@ -75,19 +90,28 @@ fn a_width_that_is_said_twice_is_the_same_twice() {
     let bus = "BUSNAME=\"mem_M00_AXI\" DATAWIDTH=\"64\" NAME=\"S_AXI_HP0\"";
     let parameter = "NAME=\"C_S_AXI_HP0_DATA_WIDTH\" VALUE=\"64\"";
     assert_eq!(port(bus, &bus.replace("64", "32")), (32, DesignRule::Disagrees { elsewhere: 64 }));
-    assert_eq!(port(parameter, &parameter.replace("64", "32")), (64, DesignRule::Disagrees { elsewhere: 32 }));
+    assert_eq!(
+        port(parameter, &parameter.replace("64", "32")),
+        (64, DesignRule::Disagrees { elsewhere: 32 })
+    );
     // All three say a width that an HP port of this chip cannot have.
     let wide = ZYNQ.replace("\"64\"", "\"128\"");
     let design = Design::read(wide.as_bytes()).unwrap();
     let error = design.core("axi_dma_0").unwrap().port().unwrap_err();
     assert_eq!((error.rule, error.found), (DesignRule::Width, 128));
     // The bus is missing, and only the parameter says it.
-    let alone = ZYNQ.replace("NAME=\"S_AXI_HP0\"", "NAME=\"S_AXI_HP9\"").replace(parameter, &parameter.replace("64", "48"));
-    let found = Design::read(alone.as_bytes()).unwrap().core("axi_dma_0").unwrap().port().unwrap_err();
+    let alone = ZYNQ
+        .replace("NAME=\"S_AXI_HP0\"", "NAME=\"S_AXI_HP9\"")
+        .replace(parameter, &parameter.replace("64", "48"));
+    let found =
+        Design::read(alone.as_bytes()).unwrap().core("axi_dma_0").unwrap().port().unwrap_err();
     assert_eq!((found.rule, found.found), (DesignRule::Width, 48));
     assert_eq!(
         error.to_string(),
-        format!("line {}, byte {}: `S_AXI_HP0`: 128 bits: a bus has 32 to 1024 bits, a power of two", error.line, error.byte)
+        format!(
+            "line {}, byte {}: `S_AXI_HP0`: 128 bits: a bus has 32 to 1024 bits, a power of two",
+            error.line, error.byte
+        )
     );
 }
 
@@ -99,14 +123,26 @@ fn addresses_that_cannot_be_are_refused() {
         let error = design.core("axi_dma_0").unwrap().windows().unwrap_err();
         (error.found, rule(error, &text, "INSTANCE=\"axi_dma_0\" IS_DATA"))
     };
-    assert_eq!(windows("0x4040FFFF", "0x403FFFFF"), (0x4040_0000, DesignRule::Window { last: 0x403F_FFFF }));
-    assert_eq!(windows("0x4040FFFF", "0x4040FFFE"), (0x4040_0000, DesignRule::Window { last: 0x4040_FFFE }));
+    assert_eq!(
+        windows("0x4040FFFF", "0x403FFFFF"),
+        (0x4040_0000, DesignRule::Window { last: 0x403F_FFFF })
+    );
+    assert_eq!(
+        windows("0x4040FFFF", "0x4040FFFE"),
+        (0x4040_0000, DesignRule::Window { last: 0x4040_FFFE })
+    );
     assert_eq!(windows("0x40400000", "4o400000"), (0, DesignRule::NotANumber("BASEVALUE")));
-    assert_eq!(windows("0x4040FFFF", "0xFFFFFFFFFFFFFFFFF"), (0, DesignRule::NotANumber("HIGHVALUE")));
+    assert_eq!(
+        windows("0x4040FFFF", "0xFFFFFFFFFFFFFFFFF"),
+        (0, DesignRule::NotANumber("HIGHVALUE"))
+    );
     let none = Design::read(ZYNQ.as_bytes()).unwrap().core("axi_dma_9").unwrap_err();
     let DesignRule::NoSuchCore { near } = none.rule else { panic!("{none}") };
     assert_eq!((none.name.as_str(), none.found), ("axi_dma_9", 4));
-    assert_eq!(near.names().collect::<Vec<_>>(), ["axi_dma_0", "axi_intc_0", "audio/gain", "scale_0"]);
+    assert_eq!(
+        near.names().collect::<Vec<_>>(),
+        ["axi_dma_0", "axi_intc_0", "audio/gain", "scale_0"]
+    );
 }
 
 #[test]
@@ -117,15 +153,25 @@ fn a_name_that_is_none_is_answered_with_the_nearest() {
         asked("AXI_DMA"),
         "`AXI_DMA`: the design has no instance of this name; the nearest of its cores (4): `axi_dma_0`, `audio/gain`, `axi_intc_0`, `scale_0`"
     );
-    for (name, nearest) in [("gain", "audio/gain"), ("scale0", "scale_0"), ("axi_intc", "axi_intc_0")] {
+    for (name, nearest) in
+        [("gain", "audio/gain"), ("scale0", "scale_0"), ("axi_intc", "axi_intc_0")]
+    {
         assert!(asked(name).contains(&format!("(4): `{nearest}`, ")), "{}", asked(name));
     }
     // More cores than a line has room for, and longer names than an error has.
-    let window = |name: &str| format!("<MEMRANGE BASEVALUE=\"0x0\" HIGHVALUE=\"0xFFF\" INSTANCE=\"{name}\" MEMTYPE=\"REGISTER\"/>");
-    let module = |name: &str| format!("<MODULE FULLNAME=\"/{name}\" INSTANCE=\"{name}\" VLNV=\"me:user:gain:1.0\"/>");
+    let window = |name: &str| {
+        format!(
+            "<MEMRANGE BASEVALUE=\"0x0\" HIGHVALUE=\"0xFFF\" INSTANCE=\"{name}\" MEMTYPE=\"REGISTER\"/>"
+        )
+    };
+    let module = |name: &str| {
+        format!("<MODULE FULLNAME=\"/{name}\" INSTANCE=\"{name}\" VLNV=\"me:user:gain:1.0\"/>")
+    };
     let names = (0..300).map(|each| format!("{}_{each:03}", "x".repeat(60))).collect::<Vec<_>>();
-    let (modules, windows) =
-        (names.iter().map(|name| module(name)).collect::<String>(), names.iter().map(|name| window(name)).collect::<String>());
+    let (modules, windows) = (
+        names.iter().map(|name| module(name)).collect::<String>(),
+        names.iter().map(|name| window(name)).collect::<String>(),
+    );
     let many = format!(
         "<EDKSYSTEM><MODULES>{modules}<MODULE FULLNAME=\"/ps\" INSTANCE=\"ps\" VLNV=\"xilinx.com:ip:processing_system7:5.5\">\
          <MEMORYMAP>{windows}</MEMORYMAP></MODULE></MODULES></EDKSYSTEM>"
@@ -134,6 +180,7 @@ fn a_name_that_is_none_is_answered_with_the_nearest() {
     let DesignRule::NoSuchCore { near } = none.rule else { panic!("{none}") };
     assert_eq!((none.name.as_str(), none.found, near.names().count()), ("y?", 300, 4));
     assert!(near.names().all(|name| name == "x".repeat(47)));
-    let bare = Design::read(b"<EDKSYSTEM><MODULES></MODULES></EDKSYSTEM>").unwrap().core("a").unwrap_err();
+    let bare =
+        Design::read(b"<EDKSYSTEM><MODULES></MODULES></EDKSYSTEM>").unwrap().core("a").unwrap_err();
     assert_eq!(bare.to_string(), "`a`: the design has no instance of this name, and no core");
 }

@@ -16,7 +16,10 @@ use std::{
 };
 
 /// A page of `region` that is lent, and its tensor.
-fn page(table: &'static TensorTable<1>, region: &Region) -> (Lent<CpuBuf>, NonNull<DlManagedTensorVersioned>) {
+fn page(
+    table: &'static TensorTable<1>,
+    region: &Region,
+) -> (Lent<CpuBuf>, NonNull<DlManagedTensorVersioned>) {
     let mut lent = table.lend(region.alloc(4096, Align::LINE).unwrap(), &spec(&[4])).unwrap();
     let tensor = lent.tensor().unwrap();
     (lent, tensor)
@@ -28,13 +31,22 @@ fn no_more_tensors_than_slots() {
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
     let pool = region.pool(4, 1024).unwrap();
-    let mut out: Vec<_> = (0..3).map(|_| TENSORS.lend(pool.take().unwrap(), &spec(&[4])).unwrap()).collect();
-    let Err((error, buf)) = TENSORS.lend(pool.take().unwrap(), &spec(&[4])).map_err(Refused::into_parts) else { panic!("a fourth") };
+    let mut out: Vec<_> =
+        (0..3).map(|_| TENSORS.lend(pool.take().unwrap(), &spec(&[4])).unwrap()).collect();
+    let Err((error, buf)) =
+        TENSORS.lend(pool.take().unwrap(), &spec(&[4])).map_err(Refused::into_parts)
+    else {
+        panic!("a fourth")
+    };
     assert_eq!((error, buf.len_bytes()), (Error::NoSlots { slots: 3 }, 1024));
     drop(out.remove(1));
     let again = TENSORS.lend(buf, &spec(&[4])).unwrap();
     drop((out, again));
-    assert_eq!((pool.taken(), TENSORS.taken()), (0, 0), "dropped with no tensor out, nothing is lost");
+    assert_eq!(
+        (pool.taken(), TENSORS.taken()),
+        (0, 0),
+        "dropped with no tensor out, nothing is lost"
+    );
 }
 
 /// Memory that records its drop.
@@ -53,7 +65,11 @@ impl Drop for Told {
 
 fn delete_elsewhere(tensor: NonNull<DlManagedTensorVersioned>) {
     let tensor = tensor.as_ptr().expose_provenance();
-    std::thread::spawn(move || delete(NonNull::new(std::ptr::with_exposed_provenance_mut(tensor)).unwrap())).join().unwrap();
+    std::thread::spawn(move || {
+        delete(NonNull::new(std::ptr::with_exposed_provenance_mut(tensor)).unwrap())
+    })
+    .join()
+    .unwrap();
 }
 
 #[test]
@@ -71,8 +87,15 @@ fn what_is_dropped_while_its_tensor_is_out_comes_back_with_its_slot_when_the_del
         // SAFETY: out.
         unsafe { data(tensor).0.write(round) };
         delete_elsewhere(tensor);
-        assert_eq!((pool.taken(), TENSORS.taken(), TENSORS.misuses()), (0, 0, usize::from(round) - 1));
-        assert_eq!(pool.take().unwrap().view::<u8>().unwrap()[0], round, "what the framework wrote");
+        assert_eq!(
+            (pool.taken(), TENSORS.taken(), TENSORS.misuses()),
+            (0, 0, usize::from(round) - 1)
+        );
+        assert_eq!(
+            pool.take().unwrap().view::<u8>().unwrap()[0],
+            round,
+            "what the framework wrote"
+        );
         // Once too often: its next owner keeps it.
         let next = pool.take().unwrap();
         delete(tensor);
@@ -97,17 +120,20 @@ fn a_tensor_keeps_the_memory_of_a_region_that_nothing_else_keeps() {
     let board = SimBoard::new(1);
     let lend: [fn(&Region, &SimBoard) -> NonNull<DlManagedTensorVersioned>; 3] = [
         |region, _| {
-            let mut lent = TENSORS.lend(region.alloc(4096, Align::LINE).unwrap(), &spec(&[4])).unwrap();
+            let mut lent =
+                TENSORS.lend(region.alloc(4096, Align::LINE).unwrap(), &spec(&[4])).unwrap();
             lent.tensor().unwrap()
         },
         |region, _| {
-            let mut lent = TENSORS.lend(region.pool(2, 64).unwrap().take().unwrap(), &spec(&[4])).unwrap();
+            let mut lent =
+                TENSORS.lend(region.pool(2, 64).unwrap().take().unwrap(), &spec(&[4])).unwrap();
             lent.tensor().unwrap()
         },
         |region, board| {
             let buf = region.alloc(4096, Align::LINE).unwrap();
             // SAFETY: no device receives the address.
-            let buf = unsafe { buf.hand_over(&board.port(), 32, .., Direction::FromDevice) }.unwrap();
+            let buf =
+                unsafe { buf.hand_over(&board.port(), 32, .., Direction::FromDevice) }.unwrap();
             let mut lent = TENSORS.lend(buf, &spec(&[4])).unwrap();
             lent.tensor().unwrap()
         },
@@ -147,7 +173,9 @@ fn a_holder_that_goes_while_the_deleter_comes_loses_nothing() {
         let (lent, tensor) = page(&TENSORS, &region);
         let tensor = tensor.as_ptr().expose_provenance();
         std::thread::scope(|scope| {
-            scope.spawn(move || delete(NonNull::new(std::ptr::with_exposed_provenance_mut(tensor)).unwrap()));
+            scope.spawn(move || {
+                delete(NonNull::new(std::ptr::with_exposed_provenance_mut(tensor)).unwrap())
+            });
             drop(lent);
         });
         assert_eq!((region.users(), TENSORS.taken(), TENSORS.misuses()), (1, 0, 0));
@@ -220,7 +248,9 @@ fn a_deleter_called_twice_races_with_no_later_loan() {
     let mut buf = lent.take_back().unwrap();
     let tensor = tensor.as_ptr().expose_provenance();
     std::thread::scope(|scope| {
-        scope.spawn(move || delete(NonNull::new(std::ptr::with_exposed_provenance_mut(tensor)).unwrap()));
+        scope.spawn(move || {
+            delete(NonNull::new(std::ptr::with_exposed_provenance_mut(tensor)).unwrap())
+        });
         for _ in 0..9 {
             let mut lent = TENSORS.lend(buf, &spec(&[8])).unwrap();
             delete(lent.tensor().unwrap());
@@ -266,7 +296,10 @@ fn nothing_is_lost_and_nothing_is_freed_twice() {
                         delete(tensor);
                     }
                     let buf = lent.take_back().unwrap();
-                    assert_eq!((buf.offset_bytes(), buf.view_at::<u32>(..4).unwrap()[0]), (at, thread as u32));
+                    assert_eq!(
+                        (buf.offset_bytes(), buf.view_at::<u32>(..4).unwrap()[0]),
+                        (at, thread as u32)
+                    );
                 }
             });
         }

@@ -35,7 +35,8 @@ fn folder(name: &str) -> PathBuf {
 
 /// Every file of a folder, in the order of their names.
 fn files(folder: &Path) -> Vec<Vec<u8>> {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries =
+        fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     let files: Vec<_> = paths.iter().map(|path| fs::read(path).unwrap()).collect();
@@ -59,7 +60,9 @@ fn tally(counts: &mut BTreeMap<String, usize>, outcome: &Outcome) {
         Err(Error::OutOfRange { .. }) => "not copied, too long".to_owned(),
         Err(error) => format!("not copied, {error:?}"),
     }));
-    words.extend(outcome.back.map(|back| if back { "buffer back" } else { "not its buffer" }.to_owned()));
+    words.extend(
+        outcome.back.map(|back| if back { "buffer back" } else { "not its buffer" }.to_owned()),
+    );
     words.extend((outcome.misuses > 0).then(|| "deleted too often".to_owned()));
     words.into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
 }
@@ -123,12 +126,23 @@ fn each_seed_is_a_file() {
     if std::env::var_os("CONTIGO_SEEDS_OVERWRITE").is_some_and(|value| value == "1") {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        seeds.iter().for_each(|seed| fs::write(folder.join(seed.name), seed.case.to_bytes()).unwrap());
+        seeds
+            .iter()
+            .for_each(|seed| fs::write(folder.join(seed.name), seed.case.to_bytes()).unwrap());
     }
     for seed in &seeds {
-        assert_eq!(fs::read(folder.join(seed.name)).ok(), Some(seed.case.to_bytes()), "{}", seed.name);
+        assert_eq!(
+            fs::read(folder.join(seed.name)).ok(),
+            Some(seed.case.to_bytes()),
+            "{}",
+            seed.name
+        );
     }
-    assert_eq!(files(&folder).len(), seeds.len(), "files that are no seeds, or two seeds of one name");
+    assert_eq!(
+        files(&folder).len(),
+        seeds.len(),
+        "files that are no seeds, or two seeds of one name"
+    );
 }
 
 #[test]
@@ -151,7 +165,8 @@ fn the_corpus_and_what_lies_near_it_keep_the_rules() {
 
 /// One change: a bit, a number that is an edge, a part of another case, or an end.
 fn mutate(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], rng: &mut fastrand::Rng) {
-    const EDGES: [i64; 12] = [0, 1, 2, -1, -4, 4096, 16_384, i64::MAX, i64::MIN, 1 << 31, 1 << 62, u32::MAX as i64];
+    const EDGES: [i64; 12] =
+        [0, 1, 2, -1, -4, 4096, 16_384, i64::MAX, i64::MIN, 1 << 31, 1 << 62, u32::MAX as i64];
     if bytes.is_empty() {
         bytes.push(rng.u8(..));
         return;

@@ -18,9 +18,18 @@ fn memory_of_ours_is_imported_wherever_it_points_and_knows_its_bus_address() {
     for offset in [0, 4, 100, 8192 - 96] {
         let mut theirs = Theirs::new(first.wrapping_add(offset), &[2, 3, 4]);
         let imported = import(&region, &mut theirs, &Contract::NUMPY).unwrap();
-        assert_eq!((imported.offset_bytes(), imported.len_bytes(), imported.is_read_only()), (at + offset, 96, false));
-        assert_eq!((imported.shape().dims(), imported.dtype()), ([2, 3, 4].as_slice(), DataType::F32));
-        assert_eq!(imported.dev_addr(&port), region.dev_addr_of(&port, first.wrapping_add(offset), 96));
+        assert_eq!(
+            (imported.offset_bytes(), imported.len_bytes(), imported.is_read_only()),
+            (at + offset, 96, false)
+        );
+        assert_eq!(
+            (imported.shape().dims(), imported.dtype()),
+            ([2, 3, 4].as_slice(), DataType::F32)
+        );
+        assert_eq!(
+            imported.dev_addr(&port),
+            region.dev_addr_of(&port, first.wrapping_add(offset), 96)
+        );
         let other = Port { bus: contigo::Bus::Soc, ..port };
         assert!(matches!(imported.dev_addr(&other), Err(Error::WrongBus { .. })));
         drop(imported);
@@ -32,10 +41,14 @@ fn memory_of_ours_is_imported_wherever_it_points_and_knows_its_bus_address() {
     theirs.managed().tensor.byte_offset = 8;
     theirs.managed().flags = READ_ONLY;
     let imported = import(&region, &mut theirs, &Contract::NUMPY).unwrap();
-    assert_eq!((imported.offset_bytes(), imported.len_bytes(), imported.is_read_only()), (at + 4, 4 * (2 * 8 + 2), true));
+    assert_eq!(
+        (imported.offset_bytes(), imported.len_bytes(), imported.is_read_only()),
+        (at + 4, 4 * (2 * 8 + 2), true)
+    );
     drop(imported);
     // An empty tensor has no bytes and no address.
-    let imported = import(&region, &mut Theirs::new(std::ptr::null_mut(), &[0, 5]), &Contract::TVM).map(|imported| imported.len_bytes());
+    let imported = import(&region, &mut Theirs::new(std::ptr::null_mut(), &[0, 5]), &Contract::TVM)
+        .map(|imported| imported.len_bytes());
     assert_eq!(imported.unwrap(), 0);
 }
 
@@ -47,7 +60,12 @@ fn memory_of_others_is_refused_or_copied_by_a_call_that_says_so() {
     let first = buf.view_mut::<u8>().unwrap().as_mut_ptr();
     let end = first.wrapping_add(region.len_bytes() - buf.offset_bytes());
     let mut elsewhere: Vec<f32> = (0..16_u8).map(f32::from).collect();
-    for start in [elsewhere.as_mut_ptr().cast(), end, end.wrapping_sub(60), first.wrapping_sub(buf.offset_bytes() + 4)] {
+    for start in [
+        elsewhere.as_mut_ptr().cast(),
+        end,
+        end.wrapping_sub(60),
+        first.wrapping_sub(buf.offset_bytes() + 4),
+    ] {
         let mut theirs = Theirs::new(start, &[16]);
         let refused = import(&region, &mut theirs, &Contract::ANY).unwrap_err();
         assert_eq!(refused.error, Error::NotOurs { addr: start.addr() as u64, len_bytes: 64 });
@@ -65,7 +83,10 @@ fn memory_of_others_is_refused_or_copied_by_a_call_that_says_so() {
     assert_eq!(buf.view_at::<f32>(..64).unwrap(), elsewhere);
     let mut small = buf.slice(..60).unwrap();
     // SAFETY: as above.
-    assert_eq!(unsafe { foreign.copy_to(&mut small) }, Err(Error::OutOfRange { start: 0, end: 64, len_bytes: 60 }));
+    assert_eq!(
+        unsafe { foreign.copy_to(&mut small) },
+        Err(Error::OutOfRange { start: 0, end: 64, len_bytes: 60 })
+    );
     drop(foreign);
     let theirs = Theirs::new(elsewhere.as_mut_ptr().cast(), &[4, 4]).with_strides(&[1, 4]);
     // SAFETY: as above.
@@ -89,7 +110,11 @@ fn what_was_lent_comes_back_as_the_part_that_a_framework_hands_on() {
     let part = |offset: usize| Theirs::new(data(tensor).0.wrapping_add(offset), &[16]);
     // While the framework has another tensor of it, the framework owns it.
     let mut theirs = part(128);
-    let Err((error, mut lent)) = import(&region, &mut theirs, &Contract::TVM).unwrap().into_buf(lent).map_err(Refused::into_parts) else {
+    let Err((error, mut lent)) = import(&region, &mut theirs, &Contract::TVM)
+        .unwrap()
+        .into_buf(lent)
+        .map_err(Refused::into_parts)
+    else {
         panic!("it is out")
     };
     assert_eq!((error, theirs.deleted()), (Error::TensorOut, 1));
@@ -99,12 +124,18 @@ fn what_was_lent_comes_back_as_the_part_that_a_framework_hands_on() {
     let there = elsewhere.tensor().unwrap();
     let mut theirs = Theirs::new(data(there).0, &[16]);
     let refused = import(&region, &mut theirs, &Contract::TVM).unwrap().into_buf(lent);
-    let (Error::NotOurs { len_bytes: 64, .. }, returned) = refused.unwrap_err().into_parts() else { panic!("another error") };
+    let (Error::NotOurs { len_bytes: 64, .. }, returned) = refused.unwrap_err().into_parts() else {
+        panic!("another error")
+    };
     lent = returned;
     delete(there);
     let mut theirs = part(128);
     let buf = import(&region, &mut theirs, &Contract::TVM).unwrap().into_buf(lent).unwrap();
-    assert_eq!((buf.offset_bytes(), buf.len_bytes()), (at + 128, 64), "the part that was handed on");
+    assert_eq!(
+        (buf.offset_bytes(), buf.len_bytes()),
+        (at + 128, 64),
+        "the part that was handed on"
+    );
     assert_eq!(buf.whole().len_bytes(), 4096);
     drop(elsewhere.take_back().unwrap());
 }
@@ -125,7 +156,10 @@ fn an_import_keeps_its_region() {
     let imported = Imported::new(&region, foreign, &Contract::TVM).unwrap();
     // What is refused is no user.
     let mut elsewhere = [0_u8; 64];
-    drop(import(&region, &mut Theirs::new(elsewhere.as_mut_ptr(), &[16]), &Contract::ANY).unwrap_err());
+    drop(
+        import(&region, &mut Theirs::new(elsewhere.as_mut_ptr(), &[16]), &Contract::ANY)
+            .unwrap_err(),
+    );
     assert_eq!(region.users(), 3);
     drop((buf, region));
     let imported = std::thread::spawn(move || imported).join().unwrap();

@@ -33,9 +33,15 @@ fn a_tensor_is_refused_by_the_rule_that_it_breaks() {
         (|t| t.managed().tensor.dtype.bits = 4, wrong(TensorRule::Type, 4, 8)),
         (|t| t.managed().tensor.dtype.bits = 0, wrong(TensorRule::Type, 0, 8)),
         (|t| t.managed().tensor.device.device_type = 4, wrong(TensorRule::DeviceType, 4, 1)),
-        (|t| t.managed().tensor.device.device_type = -1, wrong(TensorRule::DeviceType, u64::MAX, 1)),
+        (
+            |t| t.managed().tensor.device.device_type = -1,
+            wrong(TensorRule::DeviceType, u64::MAX, 1),
+        ),
         (|t| t.managed().tensor.device.device_type = 0, wrong(TensorRule::DeviceType, 0, 1)),
-        (|t| t.managed().tensor.byte_offset = u64::MAX, wrong(TensorRule::Size, u64::MAX, isize::MAX as u64)),
+        (
+            |t| t.managed().tensor.byte_offset = u64::MAX,
+            wrong(TensorRule::Size, u64::MAX, isize::MAX as u64),
+        ),
     ];
     let mut bytes = [0_u8; 64];
     for (index, (break_it, error)) in cases.into_iter().enumerate() {
@@ -52,7 +58,9 @@ fn a_tensor_is_refused_by_the_rule_that_it_breaks() {
         assert_eq!(describe(&mut Theirs::new(bytes.as_mut_ptr(), &dims)), Err(error), "{dims:?}");
     }
     // SAFETY: null is no tensor.
-    let null = unsafe { [Foreign::from_versioned(std::ptr::null_mut()), Foreign::from_legacy(std::ptr::null_mut())] };
+    let null = unsafe {
+        [Foreign::from_versioned(std::ptr::null_mut()), Foreign::from_legacy(std::ptr::null_mut())]
+    };
     assert_eq!(null.map(|null| null.map(drop)), [Err(wrong(TensorRule::NullTensor, 0, 1)); 2]);
 }
 
@@ -62,32 +70,44 @@ fn what_is_unusual_and_right_is_taken() {
     let first = bytes.as_mut_ptr();
     // A scalar, with neither shape nor strides.
     let mut scalar = Theirs::new(first, &[]);
-    (scalar.managed().tensor.shape, scalar.managed().tensor.strides) = (std::ptr::null_mut(), std::ptr::null_mut());
+    (scalar.managed().tensor.shape, scalar.managed().tensor.strides) =
+        (std::ptr::null_mut(), std::ptr::null_mut());
     assert_eq!(describe(&mut scalar).unwrap().extent(), Ok((first.addr() as u64, 4)));
     // No strides mean C's; a dimension of one element may have any.
     let mut no_strides = Theirs::new(first, &[2, 3]);
     no_strides.managed().tensor.strides = std::ptr::null_mut();
     assert_eq!(describe(&mut no_strides).unwrap().strides(), None);
-    assert_eq!(describe(&mut Theirs::new(first, &[2, 1, 3]).with_strides(&[3, 77, 1])).unwrap().strides(), None);
+    assert_eq!(
+        describe(&mut Theirs::new(first, &[2, 1, 3]).with_strides(&[3, 77, 1])).unwrap().strides(),
+        None
+    );
     let strided = describe(&mut Theirs::new(first, &[2, 3]).with_strides(&[1, 2])).unwrap();
-    assert_eq!((strided.strides(), strided.extent()), (Some([1, 2].as_slice()), Ok((first.addr() as u64, 24))));
+    assert_eq!(
+        (strided.strides(), strided.extent()),
+        (Some([1, 2].as_slice()), Ok((first.addr() as u64, 24)))
+    );
     // Shape and strides at an odd address, which Miri looks at.
     let mut entries: Vec<u8> = [0_i64, 2, 3, 1, 2].into_iter().flat_map(i64::to_ne_bytes).collect();
     let odd = 7 + entries.as_ptr().addr() % 2;
     entries.drain(..8 - odd);
     let mut anywhere = Theirs::new(first, &[2, 3]);
     let shape = entries.as_mut_ptr().wrapping_add(odd).cast::<i64>();
-    (anywhere.managed().tensor.shape, anywhere.managed().tensor.strides) = (shape, shape.wrapping_byte_add(16));
+    (anywhere.managed().tensor.shape, anywhere.managed().tensor.strides) =
+        (shape, shape.wrapping_byte_add(16));
     assert_eq!(describe(&mut anywhere), Ok(strided));
     // Nothing, with no data and any strides.
-    let empty = describe(&mut Theirs::new(std::ptr::null_mut(), &[2, 0]).with_strides(&[9, 9])).unwrap();
+    let empty =
+        describe(&mut Theirs::new(std::ptr::null_mut(), &[2, 0]).with_strides(&[9, 9])).unwrap();
     assert_eq!((empty.addr, empty.strides(), empty.extent()), (0, None, Ok((0, 0))));
     // The form before DLPack 1.0, with a deleter and without.
     let mut theirs = Theirs::new(first, &[2, 3]);
     let mut legacy = theirs.legacy();
     // SAFETY: the test's own.
     let foreign = unsafe { Foreign::from_legacy(&raw mut legacy) }.unwrap();
-    assert_eq!(foreign.describe().map(|what| (what.read_only, what.addr)), Ok((false, first.addr() as u64)));
+    assert_eq!(
+        foreign.describe().map(|what| (what.read_only, what.addr)),
+        Ok((false, first.addr() as u64))
+    );
     drop(foreign);
     assert_eq!(theirs.deleted(), 1);
     legacy.deleter = None;
@@ -105,21 +125,30 @@ fn a_buffer_that_is_too_small_or_a_spec_that_is_none_is_refused() {
     let type_of = |bits, lanes| DataType { code: 2, bits, lanes };
     for (spec, error) in [
         (spec(&[1025]), wrong(TensorRule::Size, 4100, 4096)),
-        (spec(&[i64::try_from(usize::MAX / 4).unwrap()]), wrong(TensorRule::Size, u64::MAX, isize::MAX as u64)),
+        (
+            spec(&[i64::try_from(usize::MAX / 4).unwrap()]),
+            wrong(TensorRule::Size, u64::MAX, isize::MAX as u64),
+        ),
         (TensorSpec { dtype: type_of(32, 2), ..spec(&[1]) }, wrong(TensorRule::Lanes, 2, 1)),
         (TensorSpec { dtype: type_of(12, 1), ..spec(&[1]) }, wrong(TensorRule::Type, 12, 8)),
     ] {
-        let Err((found, returned)) = TENSORS.lend(buf, &spec).map_err(Refused::into_parts) else { panic!("{spec:?}") };
+        let Err((found, returned)) = TENSORS.lend(buf, &spec).map_err(Refused::into_parts) else {
+            panic!("{spec:?}")
+        };
         assert_eq!(found, error);
         buf = returned;
     }
     assert_eq!(Shape::new(&[1; 9]), Err(wrong(TensorRule::Dims, 9, 8)));
     // As NumPy counts: an empty dimension makes no stride 0.
-    assert_eq!(Shape::new(&[2, 0, 3]).map(|shape| (shape.strides().to_vec(), shape.elements())), Ok((vec![3, 3, 1], 0)));
+    assert_eq!(
+        Shape::new(&[2, 0, 3]).map(|shape| (shape.strides().to_vec(), shape.elements())),
+        Ok((vec![3, 3, 1], 0))
+    );
     assert_eq!(TENSORS.taken(), 0);
     // All of it, and none of it.
     for (dims, data) in [([1024], false), ([0], true)] {
-        let mut lent = TENSORS.lend(buf, &TensorSpec { contract: Contract::DLPACK, ..spec(&dims) }).unwrap();
+        let mut lent =
+            TENSORS.lend(buf, &TensorSpec { contract: Contract::DLPACK, ..spec(&dims) }).unwrap();
         let tensor = lent.tensor().unwrap();
         assert_eq!(super::data(tensor).0.is_null(), data);
         super::delete(tensor);
@@ -137,10 +166,18 @@ fn a_contract_is_checked_at_import_too() {
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
     let buf = region.alloc(4096, Align::DLPACK).unwrap();
     let first = buf.view::<u8>().unwrap().as_ptr().cast_mut();
-    let found = |theirs: &mut Theirs, contract: &Contract| super::refused(super::import(&region, theirs, contract));
+    let found = |theirs: &mut Theirs, contract: &Contract| {
+        super::refused(super::import(&region, theirs, contract))
+    };
     let at = first.addr() as u64 + 32;
-    assert_eq!(found(&mut Theirs::new(first.wrapping_add(32), &[4]), &Contract::TVM), wrong(TensorRule::Alignment, at, 64));
-    assert_eq!(found(&mut Theirs::new(first, &[4, 4]).with_strides(&[1, 4]), &Contract::TVM), wrong(TensorRule::Strides, 1, 4));
+    assert_eq!(
+        found(&mut Theirs::new(first.wrapping_add(32), &[4]), &Contract::TVM),
+        wrong(TensorRule::Alignment, at, 64)
+    );
+    assert_eq!(
+        found(&mut Theirs::new(first, &[4, 4]).with_strides(&[1, 4]), &Contract::TVM),
+        wrong(TensorRule::Strides, 1, 4)
+    );
     let mut pinned = Theirs::new(first, &[4]);
     pinned.managed().tensor.device.device_type = 3;
     assert_eq!(found(&mut pinned, &Contract::TVM), wrong(TensorRule::DeviceType, 3, 1));
@@ -150,8 +187,15 @@ fn a_contract_is_checked_at_import_too() {
     assert_eq!(found(&mut bus, &Contract::ANY), wrong(TensorRule::DeviceType, 12, 1));
     // Strides that leave the region, or all addresses.
     for strides in [[4096, 1], [-1, 1], [i64::MAX, i64::MAX], [i64::MIN, 1]] {
-        let error = found(&mut Theirs::new(first.wrapping_sub(buf.offset_bytes()), &[4, 4]).with_strides(&strides), &Contract::NUMPY);
-        assert!(matches!(error, Error::NotOurs { .. } | Error::Tensor { rule: TensorRule::Size, .. }), "{strides:?}: {error:?}");
+        let error = found(
+            &mut Theirs::new(first.wrapping_sub(buf.offset_bytes()), &[4, 4])
+                .with_strides(&strides),
+            &Contract::NUMPY,
+        );
+        assert!(
+            matches!(error, Error::NotOurs { .. } | Error::Tensor { rule: TensorRule::Size, .. }),
+            "{strides:?}: {error:?}"
+        );
     }
 }
 
@@ -168,7 +212,10 @@ fn what_no_pointer_reaches_is_not_copied() {
     // SAFETY: the test's own; it is refused before an element is read.
     let copied = unsafe { Foreign::from_versioned(theirs.give()).unwrap().copy_to(&mut buf) };
     let addr = bytes.as_ptr().addr() as u64 + (1 << 33);
-    assert_eq!((copied, theirs.deleted()), (Err(wrong(TensorRule::Address, addr, usize::MAX as u64)), 1));
+    assert_eq!(
+        (copied, theirs.deleted()),
+        (Err(wrong(TensorRule::Address, addr, usize::MAX as u64)), 1)
+    );
     assert_eq!(region.stats().bytes_copied, 0);
 }
 
@@ -207,9 +254,14 @@ fn random_tensors_are_refused_or_inside() {
             6 => tensor.data = std::ptr::null_mut(),
             _ => {}
         }
-        let contract = [Contract::ANY, Contract::NUMPY, Contract::TVM, Contract::DLPACK][rng.usize(..4)];
+        let contract =
+            [Contract::ANY, Contract::NUMPY, Contract::TVM, Contract::DLPACK][rng.usize(..4)];
         // SAFETY: the test's own.
-        if let Ok(imported) = Imported::new(&region, unsafe { Foreign::from_versioned(theirs.give()) }.unwrap(), &contract) {
+        if let Ok(imported) = Imported::new(
+            &region,
+            unsafe { Foreign::from_versioned(theirs.give()) }.unwrap(),
+            &contract,
+        ) {
             taken += 1;
             assert!(imported.offset_bytes() + imported.len_bytes() <= region.len_bytes());
             let _ = imported.dev_addr(&board.port());

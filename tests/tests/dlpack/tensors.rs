@@ -24,7 +24,8 @@ impl Theirs {
         for at in (1..dims.len()).rev() {
             strides[at - 1] = strides[at].wrapping_mul(dims[at].max(1));
         }
-        let (shape, strides) = (Box::<[i64]>::into_raw(dims.into()), Box::into_raw(strides.into_boxed_slice()));
+        let (shape, strides) =
+            (Box::<[i64]>::into_raw(dims.into()), Box::into_raw(strides.into_boxed_slice()));
         let deleted = Box::into_raw(Box::<AtomicUsize>::default());
         let tensor = DlTensor {
             data: data.cast(),
@@ -36,8 +37,13 @@ impl Theirs {
             byte_offset: 0,
         };
         let version = DlVersion { major: MAJOR, minor: 99 };
-        let managed =
-            DlManagedTensorVersioned { version, manager_ctx: deleted.cast::<c_void>(), deleter: Some(count_versioned), flags: 0, tensor };
+        let managed = DlManagedTensorVersioned {
+            version,
+            manager_ctx: deleted.cast::<c_void>(),
+            deleter: Some(count_versioned),
+            flags: 0,
+            tensor,
+        };
         Self { managed: Box::into_raw(Box::new(managed)), shape, strides, deleted }
     }
 
@@ -61,7 +67,11 @@ impl Theirs {
     /// The same in the old form.
     pub(crate) fn legacy(&mut self) -> DlManagedTensor {
         let managed = self.managed();
-        DlManagedTensor { tensor: managed.tensor, manager_ctx: managed.manager_ctx, deleter: Some(count_legacy) }
+        DlManagedTensor {
+            tensor: managed.tensor,
+            manager_ctx: managed.manager_ctx,
+            deleter: Some(count_legacy),
+        }
     }
 
     /// How often its deleter was called.
@@ -76,7 +86,11 @@ impl Drop for Theirs {
         // SAFETY: `new` made them, and no code has the tensor any more.
         unsafe {
             drop(Box::from_raw(self.managed));
-            drop((Box::from_raw(self.shape), Box::from_raw(self.strides), Box::from_raw(self.deleted)));
+            drop((
+                Box::from_raw(self.shape),
+                Box::from_raw(self.strides),
+                Box::from_raw(self.deleted),
+            ));
         }
     }
 }

@@ -36,14 +36,19 @@ const UNCOMPILED: [(&str, &str, &str); 2] = [
         "let mut queue = Queue::new(driver, 8)?;",
         "an excerpt of the driver's page; docs/examples/jobs.rs has a queue",
     ),
-    ("runtime/contigo/guide/write-a-driver.md", "let device = \"uio:receiver", "it wants a board; docs/examples/board.rs is compiled"),
+    (
+        "runtime/contigo/guide/write-a-driver.md",
+        "let device = \"uio:receiver",
+        "it wants a board; docs/examples/board.rs is compiled",
+    ),
 ];
 
 /// Are the block's lines in this file, one after the other?
 pub(crate) fn is_part(block: &Block, text: &str) -> bool {
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let len = block.text.len();
-    (0..=lines.len().saturating_sub(len)).any(|at| lines.get(at..at + len).is_some_and(|part| dedent(part) == block.text))
+    (0..=lines.len().saturating_sub(len))
+        .any(|at| lines.get(at..at + len).is_some_and(|part| dedent(part) == block.text))
 }
 
 /// Why the block is not compiled; `None`: it is, or is no code.
@@ -54,9 +59,12 @@ fn wrong(root: &Path, page: &Page, block: &Block, sources: &[String]) -> Option<
         return None;
     }
     if let Some((_, extension, folders)) = SOURCES.iter().find(|(name, ..)| *name == language) {
-        let mut files =
-            sources.iter().filter(|path| path.ends_with(&format!(".{extension}")) && folders.iter().any(|folder| path.starts_with(folder)));
-        let found = files.any(|path| is_part(block, &fs::read_to_string(root.join(path)).unwrap_or_default()));
+        let mut files = sources.iter().filter(|path| {
+            path.ends_with(&format!(".{extension}"))
+                && folders.iter().any(|folder| path.starts_with(folder))
+        });
+        let found = files
+            .any(|path| is_part(block, &fs::read_to_string(root.join(path)).unwrap_or_default()));
         return (!found).then(|| format!("these lines are in no .{extension} of {folders:?}"));
     }
     let is_code = |line: &String| line.ends_with([';', '{']) && !line.starts_with(['$', '#', '/']);
@@ -66,9 +74,11 @@ fn wrong(root: &Path, page: &Page, block: &Block, sources: &[String]) -> Option<
             .err()
             .map(|error| error.to_string()),
         "" if page.path.starts_with(DOCTESTS) => None,
-        "" | "text" => {
-            block.text.iter().find(|line| is_code(line)).map(|line| format!("this looks like code, and has no language: {line}"))
-        }
+        "" | "text" => block
+            .text
+            .iter()
+            .find(|line| is_code(line))
+            .map(|line| format!("this looks like code, and has no language: {line}")),
         _ if OTHERS.iter().any(|(name, _)| *name == language) => None,
         _ => Some(format!("no test checks the language \"{language}\"")),
     }
@@ -96,7 +106,10 @@ fn every_exception_is_needed() {
     let root = root(env!("CARGO_MANIFEST_DIR"), 1);
     for (path, line, _) in UNCOMPILED {
         let text = fs::read_to_string(root.join(path)).unwrap();
-        assert!(text.lines().any(|text| text.starts_with(line)), "{path} has no line that begins with {line}");
+        assert!(
+            text.lines().any(|text| text.starts_with(line)),
+            "{path} has no line that begins with {line}"
+        );
     }
 }
 
@@ -106,11 +119,21 @@ fn every_example_is_quoted() {
     let pages = pages(&root);
     let sources = files(&root.join("docs/examples"), &["rs", "c", "py", "dtso", "json", "h"]);
     let quoted = |name: &str, text: &str| {
-        let linked = pages.iter().flat_map(|page| &page.links).any(|(_, link)| link.ends_with(&format!("examples/{name}")));
-        linked || pages.iter().flat_map(|page| &page.blocks).any(|block| block.text.len() > 1 && is_part(block, text))
+        let linked = pages
+            .iter()
+            .flat_map(|page| &page.links)
+            .any(|(_, link)| link.ends_with(&format!("examples/{name}")));
+        linked
+            || pages
+                .iter()
+                .flat_map(|page| &page.blocks)
+                .any(|block| block.text.len() > 1 && is_part(block, text))
     };
     let of = |name: &String| fs::read_to_string(root.join("docs/examples").join(name)).unwrap();
     let included: String = sources.iter().map(of).collect();
-    let idle: BTreeSet<_> = sources.iter().filter(|name| !quoted(name, &of(name)) && !included.contains(name.as_str())).collect();
+    let idle: BTreeSet<_> = sources
+        .iter()
+        .filter(|name| !quoted(name, &of(name)) && !included.contains(name.as_str()))
+        .collect();
     assert!(idle.is_empty(), "no page quotes {idle:?}");
 }

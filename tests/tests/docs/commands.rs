@@ -63,7 +63,10 @@ struct Tree {
 impl Tree {
     fn package(&self, name: &str) -> Option<&str> {
         let line = format!("name = \"{name}\"");
-        self.manifests.iter().find(|(_, text)| text.lines().any(|text| text == line)).map(|(path, _)| path.trim_end_matches("Cargo.toml"))
+        self.manifests
+            .iter()
+            .find(|(_, text)| text.lines().any(|text| text == line))
+            .map(|(path, _)| path.trim_end_matches("Cargo.toml"))
     }
 
     /// Why the command cannot run.
@@ -80,51 +83,80 @@ impl Tree {
     }
 
     fn cargo(&self, words: &[String]) -> Option<String> {
-        let words: Vec<&str> = words.iter().skip(1).map(String::as_str).skip_while(|word| word.starts_with('+')).collect();
+        let words: Vec<&str> = words
+            .iter()
+            .skip(1)
+            .map(String::as_str)
+            .skip_while(|word| word.starts_with('+'))
+            .collect();
         let verb = words.first().copied().unwrap_or("");
         if self.aliases.lines().any(|line| line.starts_with(&format!("{verb} = "))) {
             return None;
         }
-        let value = |names: [&str; 2]| words.iter().position(|word| names.contains(word)).and_then(|at| words.get(at + 1).copied());
+        let value = |names: [&str; 2]| {
+            words
+                .iter()
+                .position(|word| names.contains(word))
+                .and_then(|at| words.get(at + 1).copied())
+        };
         if verb == "fuzz" {
             let name = words.get(2).copied().unwrap_or("");
             return (!self.root.join(format!("tests/fuzz/fuzz_targets/{name}.rs")).exists())
                 .then(|| format!("there is no fuzz target {name}"));
         }
         if let Some(name) = value(["--package", "-p"]) {
-            let Some(folder) = self.package(name) else { return Some(format!("there is no package {name}")) };
+            let Some(folder) = self.package(name) else {
+                return Some(format!("there is no package {name}"));
+            };
             let test = value(["--test", "--bench"]).unwrap_or("");
-            let of = |folder: &str| ["tests", "benches"].map(|kind| format!("{folder}{kind}/{test}"));
-            let there = of(folder)
-                .iter()
-                .any(|path| self.root.join(format!("{path}.rs")).exists() || self.root.join(path).join("main.rs").exists());
+            let of =
+                |folder: &str| ["tests", "benches"].map(|kind| format!("{folder}{kind}/{test}"));
+            let there = of(folder).iter().any(|path| {
+                self.root.join(format!("{path}.rs")).exists()
+                    || self.root.join(path).join("main.rs").exists()
+            });
             if !test.is_empty() && !there {
                 return Some(format!("{name} has no test {test}"));
             }
         }
-        let profiles = self.manifests.iter().find(|(path, _)| path == "Cargo.toml").map_or("", |(_, text)| text);
+        let profiles = self
+            .manifests
+            .iter()
+            .find(|(path, _)| path == "Cargo.toml")
+            .map_or("", |(_, text)| text);
         match value(["--profile", "--profile"]) {
-            Some(profile) if !profiles.contains(&format!("[profile.{profile}]")) => return Some(format!("there is no profile {profile}")),
+            Some(profile) if !profiles.contains(&format!("[profile.{profile}]")) => {
+                return Some(format!("there is no profile {profile}"));
+            }
             _ => {}
         }
         let args: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let options = if verb == "install" { Ok(()) } else { known(Path::new(env!("CARGO")), &args) };
+        let options =
+            if verb == "install" { Ok(()) } else { known(Path::new(env!("CARGO")), &args) };
         options.err()
     }
 
     fn make(&self, page: &Page, words: &[String]) -> Option<String> {
         let at = words.iter().position(|word| word == "-C")?;
         let folder = words.get(at + 1)?;
-        let found = self.places(page, folder).into_iter().find_map(|place| fs::read_to_string(place.join("Makefile")).ok());
+        let found = self
+            .places(page, folder)
+            .into_iter()
+            .find_map(|place| fs::read_to_string(place.join("Makefile")).ok());
         let Some(text) = found else {
-            return (folder != "<tree>" && !folder.starts_with('/')).then(|| format!("{folder} has no Makefile"));
+            return (folder != "<tree>" && !folder.starts_with('/'))
+                .then(|| format!("{folder} has no Makefile"));
         };
         let rest = words.get(at + 2..).unwrap_or_default();
         let unknown = rest.iter().find(|word| match word.split_once('=') {
-            Some((name, _)) => !text.contains(name) && !["ARCH", "CROSS_COMPILE", "DESTDIR", "INSTALL_MOD_PATH"].contains(&name),
+            Some((name, _)) => {
+                !text.contains(name)
+                    && !["ARCH", "CROSS_COMPILE", "DESTDIR", "INSTALL_MOD_PATH"].contains(&name)
+            }
             None => !text.lines().any(|line| {
                 line.starts_with(&format!("{word}:"))
-                    || line.starts_with(".PHONY") && line.split_whitespace().any(|target| target == word.as_str())
+                    || line.starts_with(".PHONY")
+                        && line.split_whitespace().any(|target| target == word.as_str())
             }),
         });
         unknown.map(|word| format!("the Makefile of {folder} has no {word}"))
@@ -147,26 +179,34 @@ impl Tree {
 
     /// A word that is a file of this repository by its look, and is not there.
     fn missing_file(&self, page: &Page, word: &str) -> Option<String> {
-        let made =
-            ["target/", "bindings/python/target/", "tests/fuzz/artifacts/", "contigo-gpu/"].iter().any(|folder| word.starts_with(folder));
-        let top = word
-            .split('/')
-            .next()
-            .filter(|top| word.contains('/') && !top.starts_with('.') && !top.is_empty() && self.root.join(top).is_dir())?;
+        let made = ["target/", "bindings/python/target/", "tests/fuzz/artifacts/", "contigo-gpu/"]
+            .iter()
+            .any(|folder| word.starts_with(folder));
+        let top = word.split('/').next().filter(|top| {
+            word.contains('/')
+                && !top.starts_with('.')
+                && !top.is_empty()
+                && self.root.join(top).is_dir()
+        })?;
         let board = top == "boards" && word.contains("acme");
         let there = self.places(page, word).iter().any(|place| place.exists());
-        (!made && !board && !there && !word.contains(['*', '…', '='])).then(|| format!("there is no {word}"))
+        (!made && !board && !there && !word.contains(['*', '…', '=']))
+            .then(|| format!("there is no {word}"))
     }
 }
 
 #[test]
 fn commands_name_what_exists() {
     if let Some(why) = contigo_testkit::emulated::why() {
-        return contigo_testkit::emulated::skipped("docs::commands::commands_name_what_exists", &why);
+        return contigo_testkit::emulated::skipped(
+            "docs::commands::commands_name_what_exists",
+            &why,
+        );
     }
     let root = root(env!("CARGO_MANIFEST_DIR"), 1);
     let read = |path: String| (fs::read_to_string(root.join(&path)).unwrap_or_default(), path);
-    let manifests = files(&root, &["toml"]).into_iter().filter(|path| path.ends_with("Cargo.toml")).map(read);
+    let manifests =
+        files(&root, &["toml"]).into_iter().filter(|path| path.ends_with("Cargo.toml")).map(read);
     let manifests = manifests.map(|(text, path)| (path, text)).collect();
     let aliases = fs::read_to_string(root.join(".cargo/config.toml")).unwrap();
     let tree = Tree { root: root.clone(), manifests, aliases };
@@ -174,7 +214,10 @@ fn commands_name_what_exists() {
     for page in pages(&root).iter().filter(|page| page.path != "CHANGELOG.md") {
         for (line, words) in commands(page) {
             tried += 1;
-            wrong.extend(tree.wrong(page, &words).map(|why| format!("{}:{line}: {}: {why}", page.path, words.join(" "))));
+            wrong.extend(
+                tree.wrong(page, &words)
+                    .map(|why| format!("{}:{line}: {}: {why}", page.path, words.join(" "))),
+            );
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.into_iter().collect::<Vec<_>>().join("\n"));

@@ -1,4 +1,8 @@
-#![allow(unsafe_code, clippy::items_after_statements, reason = "which core is behind registers is the program's word")]
+#![allow(
+    unsafe_code,
+    clippy::items_after_statements,
+    reason = "which core is behind registers is the program's word"
+)]
 //! `?` in programs that answer with one type of error: the README's lines, beside a file that the
 //! program reads. `docs/errors.md` says which errors become which.
 
@@ -96,12 +100,27 @@ fn the_readmes_lines_are_here() {
     let pages = pages(&root);
     let readme = pages.iter().find(|page| page.path == "README.md").unwrap();
     let program = readme.blocks.iter().find(|block| block.language == "rust").unwrap();
-    assert!(program.text.len() <= PROGRAM_LINES, "the README's program has {} lines", program.text.len());
+    assert!(
+        program.text.len() <= PROGRAM_LINES,
+        "the README's program has {} lines",
+        program.text.len()
+    );
     let before_main = |line: &&String| line.as_str() != "fn main() -> contigo::Result<()> {";
-    let text: Vec<_> = program.text.iter().skip_while(before_main).skip(1).take_while(|line| line.trim() != "Ok(())").cloned().collect();
+    let text: Vec<_> = program
+        .text
+        .iter()
+        .skip_while(before_main)
+        .skip(1)
+        .take_while(|line| line.trim() != "Ok(())")
+        .cloned()
+        .collect();
     assert!(text.len() > 5, "the README's program has a main");
-    let body = Block { line: program.line, language: program.language.clone(), text: dedent(&text) };
-    assert!(is_part(&body, include_str!("conversions.rs")), "copy the body of the README's program into the macro");
+    let body =
+        Block { line: program.line, language: program.language.clone(), text: dedent(&text) };
+    assert!(
+        is_part(&body, include_str!("conversions.rs")),
+        "copy the body of the README's program into the macro"
+    );
 }
 
 /// Each keeps its whole text, and has the kind of its errno. Back again it is the same error.
@@ -110,13 +129,22 @@ fn every_error_becomes_one_of_std() {
     let name = "uio:a/b".parse::<MemoryName>().unwrap_err();
     let map = kernel::any(b"{}", "").and_then(|map| map.build()).unwrap_err();
     let design = Design::read(b"<EDKSYSTEM>").map(drop).unwrap_err();
-    for (own, text) in [(io::Error::from(name), name.to_string()), (map.into(), map.to_string()), (design.into(), design.to_string())] {
+    for (own, text) in [
+        (io::Error::from(name), name.to_string()),
+        (map.into(), map.to_string()),
+        (design.into(), design.to_string()),
+    ] {
         assert_eq!((own.kind(), own.to_string()), (io::ErrorKind::InvalidInput, text));
         assert_eq!(Error::from(own), Error::Os { call: "a call of std::io", errno: 22 });
     }
-    for error in [Error::Busy, Error::Timeout { timeout_us: 7 }, Error::Os { call: "mmap", errno: 12 }] {
+    for error in
+        [Error::Busy, Error::Timeout { timeout_us: 7 }, Error::Os { call: "mmap", errno: 12 }]
+    {
         let own = io::Error::from(error);
-        assert_eq!((own.kind(), own.to_string()), (io::Error::from_raw_os_error(error.errno()).kind(), error.to_string()));
+        assert_eq!(
+            (own.kind(), own.to_string()),
+            (io::Error::from_raw_os_error(error.errno()).kind(), error.to_string())
+        );
         assert_eq!(Error::from(own), error);
     }
     for (kind, errno) in [

@@ -14,7 +14,8 @@ const MADE: &str = "docs/errors.md";
 
 /// A link's file, from the root; and its anchor.
 fn target(page: &Page, link: &str) -> (String, Option<String>) {
-    let (file, anchor) = link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor.to_owned())));
+    let (file, anchor) =
+        link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor.to_owned())));
     if file.is_empty() {
         return (page.path.clone(), anchor);
     }
@@ -67,7 +68,10 @@ fn a_wrong_link_is_found() {
     let text = "# A b, `c`\n[1](#a-b-c) [2](../README.md#two-commands) `[3](nowhere)` [4](nowhere.md)\n[5](#d)\n";
     let wrong = wrong_links(
         &root,
-        &[crate::markdown::page(text, "docs/x.md".into()), crate::markdown::page("## Two commands", "README.md".into())],
+        &[
+            crate::markdown::page(text, "docs/x.md".into()),
+            crate::markdown::page("## Two commands", "README.md".into()),
+        ],
     );
     assert_eq!(wrong.len(), 3, "{wrong:?}"); // x.md itself is none: its own anchors have no file
 }
@@ -79,14 +83,24 @@ fn every_page_is_in_the_table_of_contents() {
     let mut reached = BTreeSet::from(["docs/README.md".to_owned()]);
     // Each round follows the links of one page more.
     for _ in 0..pages.len() {
-        let from = pages.iter().filter(|page| reached.contains(&page.path) && page.path.starts_with("docs/"));
-        let more: Vec<_> = from.flat_map(|page| page.links.iter().map(|(_, link)| target(page, link).0)).collect();
+        let from = pages
+            .iter()
+            .filter(|page| reached.contains(&page.path) && page.path.starts_with("docs/"));
+        let more: Vec<_> =
+            from.flat_map(|page| page.links.iter().map(|(_, link)| target(page, link).0)).collect();
         reached.extend(more);
     }
-    let lost: Vec<_> = pages.iter().map(|page| &page.path).filter(|path| path.starts_with("docs/") && !reached.contains(*path)).collect();
+    let lost: Vec<_> = pages
+        .iter()
+        .map(|page| &page.path)
+        .filter(|path| path.starts_with("docs/") && !reached.contains(*path))
+        .collect();
     assert!(lost.is_empty(), "no links lead from docs/README.md to {lost:?}");
     let readme = pages.iter().find(|page| page.path == "README.md").unwrap();
-    assert!(readme.links.iter().any(|(_, link)| link == "docs/README.md"), "README.md does not lead to docs/README.md");
+    assert!(
+        readme.links.iter().any(|(_, link)| link == "docs/README.md"),
+        "README.md does not lead to docs/README.md"
+    );
 }
 
 #[test]
@@ -95,9 +109,18 @@ fn pages_are_short_and_begin_with_their_use() {
     for page in pages(&root) {
         let lines = page.lines.len();
         if page.path == "README.md" {
-            assert!(lines <= README_LINES, "README.md has {lines} lines, and may have {README_LINES}");
-        } else if Path::new(&page.path).parent() == Some(Path::new("docs")) && !["docs/README.md", MADE].contains(&page.path.as_str()) {
-            assert!(lines <= PAGE_LINES, "{} has {lines} lines, and may have {PAGE_LINES}", page.path);
+            assert!(
+                lines <= README_LINES,
+                "README.md has {lines} lines, and may have {README_LINES}"
+            );
+        } else if Path::new(&page.path).parent() == Some(Path::new("docs"))
+            && !["docs/README.md", MADE].contains(&page.path.as_str())
+        {
+            assert!(
+                lines <= PAGE_LINES,
+                "{} has {lines} lines, and may have {PAGE_LINES}",
+                page.path
+            );
             let first = page.lines.get(2).map_or("", String::as_str);
             assert!(first.starts_with("After this page "), "{} begins with \"{first}\"", page.path);
         }

@@ -44,14 +44,20 @@ pub(crate) fn files(root: &Path, extensions: &[&str]) -> Vec<String> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let (path, name) = (entry.path(), entry.file_name().into_string().unwrap_or_default());
-            let hidden = name.starts_with('.') && ![".ci", ".cargo", ".github"].contains(&name.as_str());
-            if hidden || path.is_symlink() || ["target", "gpu-report", "corpus"].contains(&name.as_str()) {
+            let hidden =
+                name.starts_with('.') && ![".ci", ".cargo", ".github"].contains(&name.as_str());
+            if hidden
+                || path.is_symlink()
+                || ["target", "gpu-report", "corpus"].contains(&name.as_str())
+            {
                 continue;
             }
             let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
             if path.is_dir() {
                 folders.push(path);
-            } else if let (true, Ok(below)) = (extensions.contains(&extension), path.strip_prefix(root)) {
+            } else if let (true, Ok(below)) =
+                (extensions.contains(&extension), path.strip_prefix(root))
+            {
                 found.push(below.to_string_lossy().into_owned());
             }
         }
@@ -61,12 +67,22 @@ pub(crate) fn files(root: &Path, extensions: &[&str]) -> Vec<String> {
 }
 
 pub(crate) fn pages(root: &Path) -> Vec<Page> {
-    files(root, &["md"]).into_iter().map(|path| page(&fs::read_to_string(root.join(&path)).unwrap_or_default(), path)).collect()
+    files(root, &["md"])
+        .into_iter()
+        .map(|path| page(&fs::read_to_string(root.join(&path)).unwrap_or_default(), path))
+        .collect()
 }
 
 pub(crate) fn page(text: &str, path: String) -> Page {
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let mut page = Page { path, anchors: BTreeSet::new(), links: Vec::new(), spans: Vec::new(), blocks: Vec::new(), lines };
+    let mut page = Page {
+        path,
+        anchors: BTreeSet::new(),
+        links: Vec::new(),
+        spans: Vec::new(),
+        blocks: Vec::new(),
+        lines,
+    };
     let (mut fence, mut paragraph): (Option<Block>, (usize, String)) = (None, (0, String::new()));
     let lines = page.lines.clone();
     for (number, line) in lines.iter().enumerate().map(|(at, line)| (at + 1, line)) {
@@ -86,7 +102,11 @@ pub(crate) fn page(text: &str, path: String) -> Page {
         let heading = line.trim_start_matches('#');
         if heading.len() < line.len() && heading.starts_with(' ') && fence.is_none() {
             let (slug, mut count) = (slug(heading), 0);
-            while !page.anchors.insert(if count == 0 { slug.clone() } else { format!("{slug}-{count}") }) {
+            while !page.anchors.insert(if count == 0 {
+                slug.clone()
+            } else {
+                format!("{slug}-{count}")
+            }) {
                 count += 1;
             }
         }
@@ -94,7 +114,10 @@ pub(crate) fn page(text: &str, path: String) -> Page {
             sentence(&mut page, &std::mem::take(&mut paragraph));
         }
         if !inner.starts_with("```") {
-            paragraph = (if paragraph.1.is_empty() { number } else { paragraph.0 }, paragraph.1 + " " + inner);
+            paragraph = (
+                if paragraph.1.is_empty() { number } else { paragraph.0 },
+                paragraph.1 + " " + inner,
+            );
         }
     }
     sentence(&mut page, &paragraph);
@@ -151,7 +174,9 @@ pub(crate) fn commands(page: &Page) -> Vec<(usize, Vec<String>)> {
         }
     }
     for (line, span) in &page.spans {
-        if ["cargo ", "contigo "].iter().any(|program| span.starts_with(program)) && !span.contains(" = ") {
+        if ["cargo ", "contigo "].iter().any(|program| span.starts_with(program))
+            && !span.contains(" = ")
+        {
             split(span, *line, &mut found);
         }
     }
@@ -166,7 +191,8 @@ fn split(line: &str, number: usize, found: &mut Vec<(usize, Vec<String>)>) {
         !quoted && [';', '|', '&'].contains(&letter)
     };
     for command in line.split(ends) {
-        let words = command.split_whitespace().map(|word| word.trim_matches(['\'', '"']).to_owned());
+        let words =
+            command.split_whitespace().map(|word| word.trim_matches(['\'', '"']).to_owned());
         let words: Vec<String> = words.skip_while(|word| is_assignment(word)).collect();
         let skipped = match words.first().map(String::as_str) {
             // `ssh board …`, or `ssh -t board …`.
@@ -182,7 +208,10 @@ fn split(line: &str, number: usize, found: &mut Vec<(usize, Vec<String>)>) {
 
 fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_')
+        !name.is_empty()
+            && name.chars().all(|letter| {
+                letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_'
+            })
     })
 }
 
@@ -191,7 +220,9 @@ pub(crate) fn arguments(words: &[String], tool: &str) -> Option<Vec<String>> {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
     match (tool, word(0), word(1)) {
         ("contigo", "cargo", "demo") => words.get(1..),
-        ("contigo", "cargo", "contigo") | ("cross", "cargo", "cross") | ("lab", "cargo", "lab") => words.get(2..),
+        ("contigo", "cargo", "contigo") | ("cross", "cargo", "cross") | ("lab", "cargo", "lab") => {
+            words.get(2..)
+        }
         ("contigo", "contigo" | "./contigo", _) => words.get(1..),
         _ => None,
     }
@@ -200,7 +231,11 @@ pub(crate) fn arguments(words: &[String], tool: &str) -> Option<Vec<String>> {
 
 /// A command's help.
 fn help(program: &Path, command: &[&String]) -> Result<String, String> {
-    let output = std::process::Command::new(program).args(command).arg("--help").output().map_err(|error| error.to_string())?;
+    let output = std::process::Command::new(program)
+        .args(command)
+        .arg("--help")
+        .output()
+        .map_err(|error| error.to_string())?;
     if !output.status.success() {
         return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)));
     }
@@ -213,7 +248,11 @@ pub(crate) fn known(program: &Path, args: &[String]) -> Result<(), String> {
     let mut help = help(program, &command)?;
     // A command that has commands of its own: `contigo fpga load`.
     let own = help.split_once("\nCommands:\n").is_some_and(|(_, list)| {
-        let listed = |line: &str| args.get(1).is_some_and(|arg| line.split_whitespace().next() == Some(arg) && line.starts_with("  "));
+        let listed = |line: &str| {
+            args.get(1).is_some_and(|arg| {
+                line.split_whitespace().next() == Some(arg) && line.starts_with("  ")
+            })
+        };
         list.lines().any(listed)
     });
     if own && !command.is_empty() {

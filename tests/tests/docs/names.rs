@@ -18,7 +18,8 @@ const OTHERS: [&str; 10] = [
 ];
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').filter(|word| !word.is_empty())
+    text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+        .filter(|word| !word.is_empty())
 }
 
 #[test]
@@ -26,15 +27,23 @@ fn names_of_c_and_variables_exist() {
     let root = root(env!("CARGO_MANIFEST_DIR"), 1);
     let sources = files(&root, &["rs", "h", "c", "py", "toml", "inc", "bbclass"]);
     let mut known = String::new();
-    for path in sources.iter().map(String::as_str).chain([".ci/run", "tests/gpu/run", "tests/interop/run", "tests/interop/lab"]) {
+    for path in sources.iter().map(String::as_str).chain([
+        ".ci/run",
+        "tests/gpu/run",
+        "tests/interop/run",
+        "tests/interop/lab",
+    ]) {
         known += &fs::read_to_string(root.join(path)).unwrap_or_default();
     }
-    let known: BTreeSet<&str> = words(&known).filter(|word| word.to_ascii_lowercase().starts_with("contigo_")).collect();
+    let known: BTreeSet<&str> =
+        words(&known).filter(|word| word.to_ascii_lowercase().starts_with("contigo_")).collect();
     let mut wrong = String::new();
     for page in pages(&root).iter().filter(|page| page.path != "CHANGELOG.md") {
         for (at, line) in page.lines.iter().enumerate() {
-            for word in words(line).filter(|word| word.to_ascii_lowercase().starts_with("contigo_")) {
-                let whole = known.contains(word) || word.ends_with('_') && known.iter().any(|name| name.starts_with(word));
+            for word in words(line).filter(|word| word.to_ascii_lowercase().starts_with("contigo_"))
+            {
+                let whole = known.contains(word)
+                    || word.ends_with('_') && known.iter().any(|name| name.starts_with(word));
                 if !whole && !OTHERS.iter().any(|other| word.starts_with(other)) {
                     wrong += &format!("{}:{}: {word}\n", page.path, at + 1);
                 }
@@ -47,7 +56,8 @@ fn names_of_c_and_variables_exist() {
 #[test]
 fn names_of_the_python_package_exist() {
     let root = root(env!("CARGO_MANIFEST_DIR"), 1);
-    let stub = fs::read_to_string(root.join("bindings/python/package/contigo/__init__.pyi")).unwrap();
+    let stub =
+        fs::read_to_string(root.join("bindings/python/package/contigo/__init__.pyi")).unwrap();
     let own: BTreeSet<&str> = words(&stub).collect();
     let mut wrong = String::new();
     for page in pages(&root).iter().filter(|page| page.path != "CHANGELOG.md") {
@@ -56,8 +66,11 @@ fn names_of_the_python_package_exist() {
             .iter()
             .filter(|block| block.language == "python")
             .flat_map(|block| block.text.iter().map(|line| (block.line, line)));
-        let spans =
-            page.spans.iter().filter(|(_, span)| span.starts_with("contigo.") && !span.contains('/')).map(|(line, span)| (*line, span));
+        let spans = page
+            .spans
+            .iter()
+            .filter(|(_, span)| span.starts_with("contigo.") && !span.contains('/'))
+            .map(|(line, span)| (*line, span));
         for (line, text) in code.chain(spans) {
             for behind in text.split("contigo.").skip(1) {
                 let name = words(behind).next().unwrap_or("");
@@ -67,5 +80,8 @@ fn names_of_the_python_package_exist() {
             }
         }
     }
-    assert!(wrong.is_empty(), "bindings/python/package/contigo/__init__.pyi has no such names:\n{wrong}");
+    assert!(
+        wrong.is_empty(),
+        "bindings/python/package/contigo/__init__.pyi has no such names:\n{wrong}"
+    );
 }

@@ -46,10 +46,18 @@ fn operands_that_an_accelerator_cannot_use() {
 
 /// Runs a job that must be refused. Its operands come back as the CPU's buffers, with what they
 /// held.
-pub(super) fn refusal(queue: &mut GemmQueue, operands: [Operand; 4], gemm: &Gemm) -> (Error, [CpuBuf; 4]) {
+pub(super) fn refusal(
+    queue: &mut GemmQueue,
+    operands: [Operand; 4],
+    gemm: &Gemm,
+) -> (Error, [CpuBuf; 4]) {
     let pushed = queue.counts().pushed;
     let failed = queue.run(operands, &gemm.words(), LIMIT).unwrap_err();
-    assert_eq!((failed.error, queue.counts().pushed), (failed.cause, pushed), "no doorbell was rung");
+    assert_eq!(
+        (failed.error, queue.counts().pushed),
+        (failed.cause, pushed),
+        "no doorbell was rung"
+    );
     (failed.error, failed.buffers.unwrap().map(|operand| operand.into_buf().unwrap()))
 }
 
@@ -59,7 +67,9 @@ fn job_on(spec: SimSpec, port: fn(&SimBoard) -> Port) -> Option<Error> {
     let (board, freed) = (SimBoard::new(1), Arc::new(AtomicUsize::new(0)));
     let device = SimGemm8::new(&board, port(&board));
     let mut queue = queue(&device);
-    let region = Region::new(Watched { inner: board.memory_with(spec).unwrap(), freed: Arc::clone(&freed) }).unwrap();
+    let region =
+        Region::new(Watched { inner: board.memory_with(spec).unwrap(), freed: Arc::clone(&freed) })
+            .unwrap();
     let others = Region::new(board.memory(4096).unwrap()).unwrap();
     let (pool, odd) = (others.pool(4, SLOT).unwrap(), region.pool(2, SLOT).unwrap());
     let [a, b, bias] = [(); 3].map(|()| pool.take().unwrap());
@@ -69,7 +79,10 @@ fn job_on(spec: SimSpec, port: fn(&SimBoard) -> Port) -> Option<Error> {
         Ok(_done) => None,
         Err(failed) => {
             let [.., c] = failed.buffers.unwrap().map(|operand| operand.into_buf().unwrap());
-            assert!(c.view::<u8>().unwrap().iter().all(|&byte| byte == 0x5A), "refused before anything was touched");
+            assert!(
+                c.view::<u8>().unwrap().iter().all(|&byte| byte == 0x5A),
+                "refused before anything was touched"
+            );
             Some(failed.error)
         }
     };
@@ -87,18 +100,36 @@ pub(super) fn memory_against_port() -> Vec<Error> {
     assert_eq!((job_on(good, plain), job_on(good, snooping)), (None, None));
     let install = "the module contigo";
     let high = SimSpec { base: Some(BaseAddr::Phys(PhysAddr(0xFFFF_FF00))), ..good };
-    let unreachable = Error::Unreachable { port: "sim-hp0", addr: 0x1_0000_0000, len_bytes: 64, first: 0, last: 0xFFFF_FFFF };
+    let unreachable = Error::Unreachable {
+        port: "sim-hp0",
+        addr: 0x1_0000_0000,
+        len_bytes: 64,
+        first: 0,
+        last: 0xFFFF_FFFF,
+    };
     let mismatch = |port, memory_coherent| Some(Error::CoherencyMismatch { port, memory_coherent });
     let cases = [
         (SimSpec { coherent: Some(true), ..good }, mismatch("sim-hp0", true), None),
         (SimSpec { coherent: Some(false), ..good }, None, mismatch("sim-acp", false)),
         (SimSpec { scope: SyncScope::Coherent, ..good }, mismatch("sim-hp0", true), None),
-        (SimSpec { scope: SyncScope::None { install }, ..good }, Some(Error::CannotSync { port: "sim-hp0", install }), None),
-        (SimSpec { scope: SyncScope::Whole, ..good }, Some(Error::WholeBlock { shared_bytes: SLOT }), None),
+        (
+            SimSpec { scope: SyncScope::None { install }, ..good },
+            Some(Error::CannotSync { port: "sim-hp0", install }),
+            None,
+        ),
+        (
+            SimSpec { scope: SyncScope::Whole, ..good },
+            Some(Error::WholeBlock { shared_bytes: SLOT }),
+            None,
+        ),
     ];
     let mut provoked = vec![unreachable];
     for (spec, at_plain, at_snooping) in cases {
-        assert_eq!((job_on(spec, plain), job_on(spec, snooping)), (at_plain, at_snooping), "{spec:?}");
+        assert_eq!(
+            (job_on(spec, plain), job_on(spec, snooping)),
+            (at_plain, at_snooping),
+            "{spec:?}"
+        );
         provoked.extend(at_plain.into_iter().chain(at_snooping));
     }
     // The second slot of this block is beyond the port's 32 bits; `_first` takes the first.
@@ -116,7 +147,13 @@ pub(super) fn memory_against_port() -> Vec<Error> {
     let board = SimBoard::new(1);
     assert_eq!(beyond(board.port()), unreachable);
     let windowed = Port { window: (0x1000_0000, 0x1FFF_FFFF), addr_bits: 40, ..board.port() };
-    let outside = Error::Unreachable { port: "sim-hp0", addr: 0x1_0000_0000, len_bytes: 64, first: 0x1000_0000, last: 0x1FFF_FFFF };
+    let outside = Error::Unreachable {
+        port: "sim-hp0",
+        addr: 0x1_0000_0000,
+        len_bytes: 64,
+        first: 0x1000_0000,
+        last: 0x1FFF_FFFF,
+    };
     assert_eq!(beyond(windowed), outside);
 
     // Another board's memory, and a second piece of a block that can only be synchronised as a
@@ -125,9 +162,11 @@ pub(super) fn memory_against_port() -> Vec<Error> {
     let region = Region::new(there.memory(4096).unwrap()).unwrap();
     let pool = region.pool(4, SLOT).unwrap();
     let device = SimGemm8::new(&here, here.port());
-    let (error, _) = refusal(&mut queue(&device), operands([(); 4].map(|()| pool.take().unwrap())), &GEMM);
+    let (error, _) =
+        refusal(&mut queue(&device), operands([(); 4].map(|()| pool.take().unwrap())), &GEMM);
     assert_eq!(error, Error::WrongBus { port: "sim-hp0", memory: there.bus() });
-    let whole = Region::new(here.memory_with(SimSpec { scope: SyncScope::Whole, ..good }).unwrap()).unwrap();
+    let whole = Region::new(here.memory_with(SimSpec { scope: SyncScope::Whole, ..good }).unwrap())
+        .unwrap();
     let first = whole.alloc(128, Align::LINE).unwrap();
     assert_eq!(whole.alloc(64, Align::LINE).unwrap_err(), Error::WholeBlock { shared_bytes: 128 });
     drop(first);
@@ -148,33 +187,47 @@ pub(super) fn operands_refused() -> Vec<Error> {
         buffers.iter_mut().for_each(|buf| buf.view_mut::<u8>().unwrap().fill(0x5A));
         buffers
     };
-    let untouched = |buffers: &[CpuBuf; 4]| buffers.iter().all(|buf| buf.view::<u8>().unwrap().iter().all(|&byte| byte == 0x5A));
+    let untouched = |buffers: &[CpuBuf; 4]| {
+        buffers.iter().all(|buf| buf.view::<u8>().unwrap().iter().all(|&byte| byte == 0x5A))
+    };
 
     // Each way to spoil one operand of an otherwise good job.
     type Spoil = fn([CpuBuf; 4]) -> [Operand; 4];
     let spoiled: [(Spoil, Error); 7] = [
         (
-            |[a, b, bias, c]| [a.to_device(..16), b.from_device(..), bias.to_device(..64), c.from_device(..64)],
+            |[a, b, bias, c]| {
+                [a.to_device(..16), b.from_device(..), bias.to_device(..64), c.from_device(..64)]
+            },
             Error::WrongDirection { index: 1, expected: Direction::ToDevice },
         ),
         (
-            |[a, b, bias, c]| [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.in_out(..64)],
+            |[a, b, bias, c]| {
+                [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.in_out(..64)]
+            },
             Error::WrongDirection { index: 3, expected: Direction::FromDevice },
         ),
         (
-            |[a, b, bias, c]| [a.to_device(..16), b.to_device(..255), bias.to_device(..64), c.from_device(..64)],
+            |[a, b, bias, c]| {
+                [a.to_device(..16), b.to_device(..255), bias.to_device(..64), c.from_device(..64)]
+            },
             Error::BufferSize { index: 1, need_bytes: 256, have_bytes: 255 },
         ),
         (
-            |[a, b, bias, c]| [a.to_device(16..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)],
+            |[a, b, bias, c]| {
+                [a.to_device(16..16), b.to_device(..), bias.to_device(..64), c.from_device(..64)]
+            },
             Error::BufferSize { index: 0, need_bytes: 1, have_bytes: 0 },
         ),
         (
-            |[a, b, bias, c]| [a.to_device(..16), b.to_device(..257), bias.to_device(..64), c.from_device(..64)],
+            |[a, b, bias, c]| {
+                [a.to_device(..16), b.to_device(..257), bias.to_device(..64), c.from_device(..64)]
+            },
             Error::OutOfRange { start: 0, end: 257, len_bytes: 256 },
         ),
         (
-            |[a, b, bias, c]| [a.to_device(32..48), b.to_device(..), bias.to_device(..64), c.from_device(..64)],
+            |[a, b, bias, c]| {
+                [a.to_device(32..48), b.to_device(..), bias.to_device(..64), c.from_device(..64)]
+            },
             Error::BufferAlign { index: 0, addr: 0x1000_0020, align_bytes: 64 },
         ),
         (
@@ -195,13 +248,17 @@ pub(super) fn operands_refused() -> Vec<Error> {
         provoked.push(error);
     }
 
-    let argument = |name, value, min, max, multiple_of| Error::Argument { name, value, min, max, multiple_of };
+    let argument =
+        |name, value, min, max, multiple_of| Error::Argument { name, value, min, max, multiple_of };
     for (gemm, expected) in [
         (Gemm { m: 0, ..GEMM }, argument("m", 0, 1, 4096, 1)),
         (Gemm { m: u32::MAX, ..GEMM }, argument("m", 0xFFFF_FFFF, 1, 4096, 1)),
         (Gemm { n: 17, ..GEMM }, argument("n", 17, 16, 4096, 16)),
         (Gemm { k: 4112, ..GEMM }, argument("k", 4112, 16, 4096, 16)),
-        (Gemm { output: Output::Int8 { relu: true, shift: 32 }, ..GEMM }, argument("shift", 32, 0, 31, 1)),
+        (
+            Gemm { output: Output::Int8 { relu: true, shift: 32 }, ..GEMM },
+            argument("shift", 32, 0, 31, 1),
+        ),
     ] {
         let (error, buffers) = refusal(&mut queue, operands(take()), &gemm);
         assert_eq!(error, expected);

@@ -47,12 +47,30 @@ pub(super) fn numbers() -> Vec<Error> {
     let mut buf = region.alloc(128, Align::LINE).unwrap();
     provoked.extend(
         [
-            (buf.view_at::<u8>(100..129).unwrap_err(), Error::OutOfRange { start: 100, end: 129, len_bytes: 128 }),
-            (buf.view_at_mut::<u8>(129..).unwrap_err(), Error::OutOfRange { start: 129, end: 128, len_bytes: 128 }),
-            (buf.copy_from_slice(&[0; 129]).unwrap_err(), Error::OutOfRange { start: 0, end: 129, len_bytes: 128 }),
-            (buf.view::<[u8; 3]>().unwrap_err(), Error::View { len_bytes: 128, element_bytes: 3, align_bytes: 1 }),
-            (buf.view_at::<u32>(2..6).unwrap_err(), Error::View { len_bytes: 4, element_bytes: 4, align_bytes: 4 }),
-            (buf.view_at_mut::<u64>(..12).unwrap_err(), Error::View { len_bytes: 12, element_bytes: 8, align_bytes: 8 }),
+            (
+                buf.view_at::<u8>(100..129).unwrap_err(),
+                Error::OutOfRange { start: 100, end: 129, len_bytes: 128 },
+            ),
+            (
+                buf.view_at_mut::<u8>(129..).unwrap_err(),
+                Error::OutOfRange { start: 129, end: 128, len_bytes: 128 },
+            ),
+            (
+                buf.copy_from_slice(&[0; 129]).unwrap_err(),
+                Error::OutOfRange { start: 0, end: 129, len_bytes: 128 },
+            ),
+            (
+                buf.view::<[u8; 3]>().unwrap_err(),
+                Error::View { len_bytes: 128, element_bytes: 3, align_bytes: 1 },
+            ),
+            (
+                buf.view_at::<u32>(2..6).unwrap_err(),
+                Error::View { len_bytes: 4, element_bytes: 4, align_bytes: 4 },
+            ),
+            (
+                buf.view_at_mut::<u64>(..12).unwrap_err(),
+                Error::View { len_bytes: 12, element_bytes: 8, align_bytes: 8 },
+            ),
         ]
         .map(|(error, expected)| {
             assert_eq!(error, expected);
@@ -72,7 +90,8 @@ pub(super) fn numbers() -> Vec<Error> {
 fn refused(spec: SimSpec, needs: Requirements) -> Error {
     let (board, freed) = (SimBoard::new(1), Arc::new(AtomicUsize::new(0)));
     let watched = Watched { inner: board.memory_with(spec).unwrap(), freed: Arc::clone(&freed) };
-    let (error, returned) = Region::with(watched, needs, Limits::default()).unwrap_err().into_parts();
+    let (error, returned) =
+        Region::with(watched, needs, Limits::default()).unwrap_err().into_parts();
     assert_eq!(freed.load(Ordering::Relaxed), 0, "it was handed back");
     drop(returned);
     assert_eq!(freed.load(Ordering::Relaxed), 1);
@@ -81,7 +100,11 @@ fn refused(spec: SimSpec, needs: Requirements) -> Error {
 
 pub(super) fn blocks() -> Vec<Error> {
     let plain = Requirements::default();
-    let spec = SimSpec { len_bytes: 8192, base: Some(BaseAddr::Phys(PhysAddr(BASE))), ..SimSpec::default() };
+    let spec = SimSpec {
+        len_bytes: 8192,
+        base: Some(BaseAddr::Phys(PhysAddr(BASE))),
+        ..SimSpec::default()
+    };
     // Two lines of 32 bytes and a half of one of 64.
     let odd = SimSpec { len_bytes: 96, line: Align::MIN, scope: SyncScope::Whole, ..spec };
     let cases = [
@@ -95,10 +118,22 @@ pub(super) fn blocks() -> Vec<Error> {
             plain,
             Error::Misaligned { addr: BASE + 32, align_bytes: 64 },
         ),
-        (spec, Requirements { align: Align::PAGE, ..plain }, Error::Misaligned { addr: BASE, align_bytes: 4096 }),
-        (spec, Requirements { len_bytes: 8193, ..plain }, Error::BlockSize { len_bytes: 8192, need_bytes: 8193, line_bytes: 64 }),
+        (
+            spec,
+            Requirements { align: Align::PAGE, ..plain },
+            Error::Misaligned { addr: BASE, align_bytes: 4096 },
+        ),
+        (
+            spec,
+            Requirements { len_bytes: 8193, ..plain },
+            Error::BlockSize { len_bytes: 8192, need_bytes: 8193, line_bytes: 64 },
+        ),
         (odd, plain, Error::BlockSize { len_bytes: 96, need_bytes: 1, line_bytes: 64 }),
-        (spec, Requirements { addr_bits: 29, ..plain }, Error::TooHigh { last: BASE + 8191, addr_bits: 29 }),
+        (
+            spec,
+            Requirements { addr_bits: 29, ..plain },
+            Error::TooHigh { last: BASE + 8191, addr_bits: 29 },
+        ),
     ];
     let mut provoked: Vec<_> = cases
         .map(|(spec, needs, expected)| {
@@ -111,7 +146,10 @@ pub(super) fn blocks() -> Vec<Error> {
     // multiple of 1 GiB.
     let far = SimSpec { base: Some(BaseAddr::Phys(PhysAddr(1 << 30))), ..spec };
     let apart = refused(far, Requirements { align: Align::new(1 << 30).unwrap(), ..plain });
-    assert!(matches!(apart, Error::Misaligned { addr, align_bytes: 0x4000_0000 } if addr != 1 << 30), "{apart}");
+    assert!(
+        matches!(apart, Error::Misaligned { addr, align_bytes: 0x4000_0000 } if addr != 1 << 30),
+        "{apart}"
+    );
     provoked.push(apart);
     let board = SimBoard::new(1);
     let none = board.memory(0).unwrap_err();
@@ -120,7 +158,10 @@ pub(super) fn blocks() -> Vec<Error> {
     assert!(matches!(small, Error::BlockSize { len_bytes: 64, line_bytes: 64, .. }), "{small}");
     let kept: Vec<_> = std::iter::from_fn(|| board.memory(64).ok()).collect();
     let full = board.memory(64).unwrap_err();
-    assert_eq!((kept.len(), full), (32, Error::TooMany { what: "blocks on one simulated board", most: 32 }));
+    assert_eq!(
+        (kept.len(), full),
+        (32, Error::TooMany { what: "blocks on one simulated board", most: 32 })
+    );
     drop(kept);
     assert!(board.memory(64).is_ok());
     provoked.extend([none, small, full]);
@@ -129,29 +170,58 @@ pub(super) fn blocks() -> Vec<Error> {
 
 pub(super) fn allocations_and_addresses() -> Vec<Error> {
     let (board, freed) = (SimBoard::new(1), Arc::new(AtomicUsize::new(0)));
-    let region = Region::new(Watched { inner: board.memory(8192).unwrap(), freed: Arc::clone(&freed) }).unwrap();
+    let region =
+        Region::new(Watched { inner: board.memory(8192).unwrap(), freed: Arc::clone(&freed) })
+            .unwrap();
     let past = region.alloc(8193, Align::LINE).unwrap_err();
     assert_eq!(past, Error::Exhausted { need_bytes: 8193, capacity_bytes: 8192 });
     let nothing = region.alloc(0, Align::LINE).unwrap_err();
-    assert_eq!(nothing, Error::Argument { name: "the length of a buffer", value: 0, min: 1, max: 8192, multiple_of: 1 });
+    assert_eq!(
+        nothing,
+        Error::Argument {
+            name: "the length of a buffer",
+            value: 0,
+            min: 1,
+            max: 8192,
+            multiple_of: 1
+        }
+    );
     assert_eq!(region.free_bytes(), 8192, "a refused buffer takes nothing");
     let buf = region.alloc(8192, Align::LINE).unwrap();
     let first = buf.view::<u8>().unwrap().as_ptr();
     let apart = region.alloc(64, Align::new(1 << 30).unwrap()).unwrap_err();
     assert_eq!(apart, Error::Misaligned { addr: first.addr() as u64, align_bytes: 1 << 30 });
-    assert_eq!(region.alloc(1, Align::LINE).unwrap_err(), Error::Exhausted { need_bytes: 1, capacity_bytes: 8192 });
+    assert_eq!(
+        region.alloc(1, Align::LINE).unwrap_err(),
+        Error::Exhausted { need_bytes: 1, capacity_bytes: 8192 }
+    );
 
     let (port, elsewhere) = (board.port(), 0_u8);
     let theirs = region.dev_addr_of(&port, &raw const elsewhere, 1).unwrap_err();
     assert_eq!(theirs, Error::NotOurs { addr: (&raw const elsewhere).addr() as u64, len_bytes: 1 });
-    assert_eq!(region.dev_addr_of(&port, first, 8193).unwrap_err(), Error::NotOurs { addr: first.addr() as u64, len_bytes: 8193 });
+    assert_eq!(
+        region.dev_addr_of(&port, first, 8193).unwrap_err(),
+        Error::NotOurs { addr: first.addr() as u64, len_bytes: 8193 }
+    );
     let addr = region.dev_addr_of(&port, first, 8192).unwrap();
     for outside in [addr.0 - 1, addr.0 + 8192] {
-        assert_eq!(region.host_ptr_of(&port, contigo::DevAddr(outside)).unwrap_err(), Error::NotOurs { addr: outside, len_bytes: 1 });
+        assert_eq!(
+            region.host_ptr_of(&port, contigo::DevAddr(outside)).unwrap_err(),
+            Error::NotOurs { addr: outside, len_bytes: 1 }
+        );
     }
     let narrow = Port { addr_bits: 28, ..port };
     let above = region.dev_addr_of(&narrow, first, 64).unwrap_err();
-    assert_eq!(above, Error::Unreachable { port: "sim-hp0", addr: addr.0, len_bytes: 64, first: 0, last: 0x0FFF_FFFF });
+    assert_eq!(
+        above,
+        Error::Unreachable {
+            port: "sim-hp0",
+            addr: addr.0,
+            len_bytes: 64,
+            first: 0,
+            last: 0x0FFF_FFFF
+        }
+    );
     let other = region.dev_addr_of(&SimBoard::new(1).port(), first, 64).unwrap_err();
     assert_eq!(other, Error::WrongBus { port: "sim-hp0", memory: board.bus() });
 
@@ -178,7 +248,8 @@ pub(super) fn allocations_and_addresses() -> Vec<Error> {
 pub(super) fn pools_and_allocations() -> Vec<Error> {
     const CAPACITY: usize = 64 * 1024;
     let (board, freed) = (SimBoard::new(1), Arc::new(AtomicUsize::new(0)));
-    let watched = |len_bytes| Watched { inner: board.memory(len_bytes).unwrap(), freed: Arc::clone(&freed) };
+    let watched =
+        |len_bytes| Watched { inner: board.memory(len_bytes).unwrap(), freed: Arc::clone(&freed) };
     let region = Region::new(watched(CAPACITY)).unwrap();
     let argument = |name, value, max| Error::Argument { name, value, min: 1, max, multiple_of: 1 };
     let exhausted = |need_bytes, capacity_bytes| Error::Exhausted { need_bytes, capacity_bytes };
@@ -193,7 +264,11 @@ pub(super) fn pools_and_allocations() -> Vec<Error> {
         (usize::MAX, 64, argument("slots", usize::MAX as u64, 1 << 20)),
     ] {
         assert_eq!(region.pool(slots, slot_bytes).unwrap_err(), error, "{slots} of {slot_bytes}");
-        assert_eq!((region.free_bytes(), region.users()), (CAPACITY, 1), "a refused pool takes nothing");
+        assert_eq!(
+            (region.free_bytes(), region.users()),
+            (CAPACITY, 1),
+            "a refused pool takes nothing"
+        );
         provoked.push(error);
     }
     // One line less than the slots need: the last one would begin in the block and end behind it.
@@ -210,10 +285,14 @@ pub(super) fn pools_and_allocations() -> Vec<Error> {
     assert_eq!(large, exhausted(CAPACITY - 4096 + 1, CAPACITY));
     assert_eq!(region.alloc(usize::MAX, Align::LINE).unwrap_err(), exhausted(usize::MAX, CAPACITY));
 
-    let few = Region::with(watched(CAPACITY), Requirements::default(), Limits { allocations: 2 }).unwrap();
+    let few = Region::with(watched(CAPACITY), Requirements::default(), Limits { allocations: 2 })
+        .unwrap();
     let blocks = (few.alloc(64, Align::LINE).unwrap(), few.pool(1, 64).unwrap());
     let many = few.alloc(64, Align::LINE).unwrap_err();
-    assert_eq!(many, Error::TooMany { what: "allocations of a region, by its limit `allocations`", most: 2 });
+    assert_eq!(
+        many,
+        Error::TooMany { what: "allocations of a region, by its limit `allocations`", most: 2 }
+    );
     assert_eq!(few.pool(1, 64).unwrap_err(), many);
     drop((blocks, few));
 

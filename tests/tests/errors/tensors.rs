@@ -18,12 +18,20 @@ pub(super) fn refused() -> Vec<Error> {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(16 << 10).unwrap()).unwrap();
     let buf = region.alloc(4096, Align::LINE).unwrap();
-    let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[1025]).unwrap()) };
-    let Err((size, buf)) = tensors.lend(buf, &spec).map_err(Refused::into_parts) else { panic!("it does not fit") };
+    let spec = TensorSpec {
+        contract: Contract::TVM,
+        ..TensorSpec::new(DataType::F32, Shape::new(&[1025]).unwrap())
+    };
+    let Err((size, buf)) = tensors.lend(buf, &spec).map_err(Refused::into_parts) else {
+        panic!("it does not fit")
+    };
     assert_eq!(size, Error::Tensor { rule: TensorRule::Size, found: 4100, need: 4096 });
-    let mut lent = tensors.lend(buf, &TensorSpec { shape: Shape::new(&[1024]).unwrap(), ..spec }).unwrap();
+    let mut lent =
+        tensors.lend(buf, &TensorSpec { shape: Shape::new(&[1024]).unwrap(), ..spec }).unwrap();
     let tensor = lent.tensor().unwrap();
-    let Err((out, lent)) = lent.take_back().map_err(Refused::into_parts) else { panic!("it is out") };
+    let Err((out, lent)) = lent.take_back().map_err(Refused::into_parts) else {
+        panic!("it is out")
+    };
     assert_eq!(out, Error::TensorOut);
     // SAFETY: this test is the consumer.
     unsafe { (tensor.as_ref().deleter.unwrap())(tensor.as_ptr()) };

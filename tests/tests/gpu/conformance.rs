@@ -32,7 +32,8 @@ impl OnGpu {
         // First: each of them loads a module, and another test may be comparing free memory.
         let beside_others = beside_others();
         let stage = |gpu| CudaHost::allocate(gpu, STAGE_BYTES, Align::DLPACK).unwrap();
-        let master = gpu().map(|gpu| Master { gpu, raw: Raw::open(), stage: Mutex::new(stage(gpu)) });
+        let master =
+            gpu().map(|gpu| Master { gpu, raw: Raw::open(), stage: Mutex::new(stage(gpu)) });
         Self { master, _beside_others: beside_others }
     }
 

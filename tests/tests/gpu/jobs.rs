@@ -29,26 +29,43 @@ fn products(queue: &mut Queue<impl Driver>, pool: &Pool, jobs: u32, seed: u64) {
             0 => Output::Int32 { relu: rng.bool() },
             _ => Output::Int8 { relu: rng.bool(), shift: rng.u32(0..=31) },
         };
-        let args = Gemm { m: rng.u32(1..=16), n: 16 * rng.u32(1..=8), k: 16 * rng.u32(1..=8), output };
-        let [a_bytes, b_bytes, bias_bytes, c_bytes] = args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
+        let args =
+            Gemm { m: rng.u32(1..=16), n: 16 * rng.u32(1..=8), k: 16 * rng.u32(1..=8), output };
+        let [a_bytes, b_bytes, bias_bytes, c_bytes] =
+            args.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());
         let [mut a, mut b, mut bias, c] = [(); 4].map(|()| pool.take().unwrap());
-        let (mut left, mut right, mut add) = (vec![0_i8; a_bytes], vec![0_i8; b_bytes], vec![0_i32; bias_bytes / 4]);
+        let (mut left, mut right, mut add) =
+            (vec![0_i8; a_bytes], vec![0_i8; b_bytes], vec![0_i32; bias_bytes / 4]);
         left.fill_with(|| rng.i8(..));
         right.fill_with(|| rng.i8(..));
         add.fill_with(|| rng.i32(..));
         a.view_at_mut::<i8>(..a_bytes).unwrap().copy_from_slice(&left);
         b.view_at_mut::<i8>(..b_bytes).unwrap().copy_from_slice(&right);
         bias.view_at_mut::<i32>(..bias_bytes).unwrap().copy_from_slice(&add);
-        let operands = [a.to_device(..a_bytes), b.to_device(..b_bytes), bias.to_device(..bias_bytes), c.from_device(..c_bytes)];
+        let operands = [
+            a.to_device(..a_bytes),
+            b.to_device(..b_bytes),
+            bias.to_device(..bias_bytes),
+            c.from_device(..c_bytes),
+        ];
         let [.., c] = queue.run(operands, &args.words(), LIMIT).unwrap().buffers;
-        let (n, k, element_bytes) = (args.n as usize, args.k as usize, usize::try_from(output.element_bytes()).unwrap());
-        for (index, found) in c.view_at::<u8>(..c_bytes).unwrap().chunks(element_bytes).enumerate() {
+        let (n, k, element_bytes) =
+            (args.n as usize, args.k as usize, usize::try_from(output.element_bytes()).unwrap());
+        for (index, found) in c.view_at::<u8>(..c_bytes).unwrap().chunks(element_bytes).enumerate()
+        {
             let (row, column) = (index / n, index % n);
-            let products = left.iter().skip(row * k).take(k).zip(right.iter().skip(column).step_by(n));
+            let products =
+                left.iter().skip(row * k).take(k).zip(right.iter().skip(column).step_by(n));
             let bias = add.get(column).copied().unwrap();
-            let sum = products.fold(bias, |sum, (left, right)| sum.wrapping_add(i32::from(*left) * i32::from(*right)));
+            let sum = products.fold(bias, |sum, (left, right)| {
+                sum.wrapping_add(i32::from(*left) * i32::from(*right))
+            });
             let expected = requantize(sum, output).to_le_bytes();
-            assert_eq!(Some(found), expected.get(..element_bytes), "{args:?}, row {row}, column {column}");
+            assert_eq!(
+                Some(found),
+                expected.get(..element_bytes),
+                "{args:?}, row {row}, column {column}"
+            );
         }
     }
 }
@@ -64,10 +81,15 @@ fn pool_in(memory: CudaHost, act: impl FnOnce(&Pool)) {
 
 #[test]
 fn products_are_right_bit_for_bit_without_copies_and_with() {
-    let Some((gpu, _alone)) = alone("products_are_right_bit_for_bit_without_copies_and_with") else { return };
+    let Some((gpu, _alone)) = alone("products_are_right_bit_for_bit_without_copies_and_with")
+    else {
+        return;
+    };
     let mut log = Log::new();
     let module = Gemm8Module::load(gpu, &mut log).unwrap_or_else(|error| panic!("{error}: {log}"));
-    with_pool(gpu, |pool| products(&mut Queue::new(module.kernel().unwrap(), 1).unwrap(), pool, 2_000, 11));
+    with_pool(gpu, |pool| {
+        products(&mut Queue::new(module.kernel().unwrap(), 1).unwrap(), pool, 2_000, 11)
+    });
     let copying = module.copying([OPERAND_BYTES; 4]).unwrap();
     with_pool(gpu, |pool| products(&mut Queue::new(copying, 1).unwrap(), pool, 2_000, 11));
 }
@@ -81,7 +103,9 @@ fn queues_of_two_threads_are_right_bit_for_bit() {
         let module = module.clone();
         thread::spawn(move || {
             assert!(raw::current().is_null(), "a new thread has none");
-            with_pool(gpu, |pool| products(&mut Queue::new(module.kernel().unwrap(), 1).unwrap(), pool, 1_000, seed));
+            with_pool(gpu, |pool| {
+                products(&mut Queue::new(module.kernel().unwrap(), 1).unwrap(), pool, 1_000, seed)
+            });
             assert!(raw::current().is_null(), "the runtime has left one");
         })
     });
@@ -102,7 +126,12 @@ fn registered_memory_is_right_bit_for_bit_without_copies() {
     let first = own.as_ptr();
     let registered = match CudaHost::register(gpu, own) {
         Ok(registered) => registered,
-        Err(refused) if matches!(refused.error, Error::Cuda { call: "cuMemHostRegister", code: NOT_SUPPORTED, .. }) => {
+        Err(refused)
+            if matches!(
+                refused.error,
+                Error::Cuda { call: "cuMemHostRegister", code: NOT_SUPPORTED, .. }
+            ) =>
+        {
             return skipped(NAME, &refused.error.to_string());
         }
         Err(refused) => panic!("{}", refused.error),
@@ -111,7 +140,10 @@ fn registered_memory_is_right_bit_for_bit_without_copies() {
     pool_in(registered, |pool| {
         let buf = pool.take().unwrap();
         let page = buf.view::<u8>().unwrap();
-        assert!((first..first.wrapping_add(POOL_BYTES)).contains(&page.as_ptr()), "not the program's own");
+        assert!(
+            (first..first.wrapping_add(POOL_BYTES)).contains(&page.as_ptr()),
+            "not the program's own"
+        );
         assert!(page.iter().all(|byte| *byte == 0x5A), "its bytes are kept");
         drop(buf);
         products(&mut Queue::new(module.kernel().unwrap(), 1).unwrap(), pool, 1_000, 31);
@@ -126,9 +158,14 @@ const OTHERS_BYTES: usize = 32 << 20;
 /// Is as much free as before? Both numbers go to the log, for either answer.
 fn assert_all_is_back(what: &str, before: usize, after: usize, allowed: usize) {
     let difference = i128::try_from(after).unwrap() - i128::try_from(before).unwrap();
-    say(&format!("  free bytes of {what}: {before} before, {after} after, difference {difference}"));
+    say(&format!(
+        "  free bytes of {what}: {before} before, {after} after, difference {difference}"
+    ));
     let lost = before.saturating_sub(after);
-    assert!(lost <= allowed, "{lost} bytes of {before} that were free are not, {allowed} are allowed: {what}");
+    assert!(
+        lost <= allowed,
+        "{lost} bytes of {before} that were free are not, {allowed} are allowed: {what}"
+    );
 }
 
 /// `CONTIGO_JOBS` of them, a million where nothing is said. Of a few thousand no leak shows: all
@@ -136,7 +173,8 @@ fn assert_all_is_back(what: &str, before: usize, after: usize, allowed: usize) {
 #[test]
 fn a_million_small_jobs_leave_nothing_behind() {
     let Some((gpu, _alone)) = alone("a_million_small_jobs_leave_nothing_behind") else { return };
-    let jobs: u64 = env::var("CONTIGO_JOBS").ok().and_then(|jobs| jobs.parse().ok()).unwrap_or(1_000_000);
+    let jobs: u64 =
+        env::var("CONTIGO_JOBS").ok().and_then(|jobs| jobs.parse().ok()).unwrap_or(1_000_000);
     let raw = Raw::open();
     let module = Gemm8Module::load(gpu, &mut Log::new()).unwrap();
     let run = |jobs: u64| {
@@ -145,7 +183,12 @@ fn a_million_small_jobs_leave_nothing_behind() {
             let args = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
             for _ in 0..jobs {
                 let [a, b, bias, c] = [(); 4].map(|()| pool.take().unwrap());
-                let operands = [a.to_device(..16), b.to_device(..256), bias.to_device(..64), c.from_device(..64)];
+                let operands = [
+                    a.to_device(..16),
+                    b.to_device(..256),
+                    bias.to_device(..64),
+                    c.from_device(..64),
+                ];
                 drop(queue.run(operands, &args.words(), LIMIT).unwrap());
             }
             assert_eq!(queue.counts().completed, jobs);
@@ -155,7 +198,12 @@ fn a_million_small_jobs_leave_nothing_behind() {
     run(1_000);
     let before = raw.free_bytes();
     run(jobs);
-    assert_all_is_back(&format!("the GPU's memory, {jobs} jobs"), before, raw.free_bytes(), OTHERS_BYTES);
+    assert_all_is_back(
+        &format!("the GPU's memory, {jobs} jobs"),
+        before,
+        raw.free_bytes(),
+        OTHERS_BYTES,
+    );
 }
 
 /// How much of the CPU's memory a program could still get; `None` where this kernel does not say.
@@ -171,7 +219,9 @@ fn available_bytes() -> Option<usize> {
 #[test]
 fn what_is_opened_and_closed_leaves_nothing_behind() {
     const OTHER_PROGRAMS_BYTES: usize = 256 << 20;
-    let Some((gpu, _alone)) = alone("what_is_opened_and_closed_leaves_nothing_behind") else { return };
+    let Some((gpu, _alone)) = alone("what_is_opened_and_closed_leaves_nothing_behind") else {
+        return;
+    };
     let raw = Raw::open();
     let round = || {
         // SAFETY: no other thread sees it.

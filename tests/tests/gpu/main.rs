@@ -28,13 +28,17 @@ static USERS: RwLock<()> = RwLock::new(());
 /// The driver, for the whole program; or why there is none.
 fn cuda() -> Result<&'static Cuda, String> {
     static CUDA: OnceLock<Result<Cuda, String>> = OnceLock::new();
-    CUDA.get_or_init(|| Cuda::load().map_err(|error| error.to_string())).as_ref().map_err(Clone::clone)
+    CUDA.get_or_init(|| Cuda::load().map_err(|error| error.to_string()))
+        .as_ref()
+        .map_err(Clone::clone)
 }
 
 /// The first GPU, for the whole program; or why there is none.
 fn gpu() -> Result<&'static Gpu, String> {
     static GPU: OnceLock<Result<Gpu, String>> = OnceLock::new();
-    GPU.get_or_init(|| Gpu::primary(cuda()?, 0).map_err(|error| error.to_string())).as_ref().map_err(Clone::clone)
+    GPU.get_or_init(|| Gpu::primary(cuda()?, 0).map_err(|error| error.to_string()))
+        .as_ref()
+        .map_err(Clone::clone)
 }
 
 /// The GPU is used beside other tests, for as long as this is kept.

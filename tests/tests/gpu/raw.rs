@@ -2,8 +2,8 @@
 //! much memory is free.
 
 use super::libcuda::{
-    cuCtxGetCurrent, cuCtxSetCurrent, cuCtxSynchronize, cuDevicePrimaryCtxRetain, cuLaunchKernel, cuMemGetInfo_v2, cuModuleGetFunction,
-    cuModuleLoadDataEx, cuPointerGetAttribute,
+    cuCtxGetCurrent, cuCtxSetCurrent, cuCtxSynchronize, cuDevicePrimaryCtxRetain, cuLaunchKernel,
+    cuMemGetInfo_v2, cuModuleGetFunction, cuModuleLoadDataEx, cuPointerGetAttribute,
 };
 use contigo_gemm8::cuda::PTX;
 use std::{
@@ -35,13 +35,23 @@ unsafe impl Sync for Raw {}
 impl Raw {
     /// Loads the copying kernel into the primary context of GPU 0.
     pub(crate) fn open() -> Self {
-        let (mut context, mut module, mut copy) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        let (mut context, mut module, mut copy) =
+            (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
         // SAFETY: the pointers are references; the device is there; PTX ends with its NUL, and
         // there are no options.
         unsafe {
             assert_eq!(cuDevicePrimaryCtxRetain(&raw mut context, 0), 0);
             assert_eq!(cuCtxSetCurrent(context), 0);
-            assert_eq!(cuModuleLoadDataEx(&raw mut module, PTX.as_ptr().cast(), 0, ptr::null_mut(), ptr::null_mut()), 0);
+            assert_eq!(
+                cuModuleLoadDataEx(
+                    &raw mut module,
+                    PTX.as_ptr().cast(),
+                    0,
+                    ptr::null_mut(),
+                    ptr::null_mut()
+                ),
+                0
+            );
             assert_eq!(cuModuleGetFunction(&raw mut copy, module, c"copy_bytes".as_ptr()), 0);
         }
         Self { context, copy }
@@ -70,11 +80,25 @@ impl Raw {
     pub(crate) unsafe fn copy(&self, mut to: u64, mut from: u64, len_bytes: usize) {
         self.current();
         let mut len = len_bytes as u64;
-        let mut parameters: [*mut c_void; 3] = [(&raw mut to).cast(), (&raw mut from).cast(), (&raw mut len).cast()];
+        let mut parameters: [*mut c_void; 3] =
+            [(&raw mut to).cast(), (&raw mut from).cast(), (&raw mut len).cast()];
         // SAFETY: `copy_bytes` has these three; the default stream; the bytes are there by the
         // caller's promise.
-        let launched =
-            unsafe { cuLaunchKernel(self.copy, 8, 1, 1, 256, 1, 1, 0, ptr::null_mut(), parameters.as_mut_ptr(), ptr::null_mut()) };
+        let launched = unsafe {
+            cuLaunchKernel(
+                self.copy,
+                8,
+                1,
+                1,
+                256,
+                1,
+                1,
+                0,
+                ptr::null_mut(),
+                parameters.as_mut_ptr(),
+                ptr::null_mut(),
+            )
+        };
         // SAFETY: the context is current.
         assert_eq!((launched, unsafe { cuCtxSynchronize() }), (0, 0));
     }

@@ -29,9 +29,19 @@ fn registers_are_mapped_once_and_keep_the_file() {
     // SAFETY: memory.
     unsafe { second.write32(4, 9) };
     assert_eq!(kernel.register(1, 4), 9);
-    assert_eq!(guard.registers(0).map(drop), Err(Error::InUse { errno: libc::EBUSY }), "two drivers of one device");
-    assert_eq!(guard.registers(2).map(drop), Err(Error::NotFound { what: "window of this guard's registers", among: 2.into() }));
-    assert!(matches!(guard.registers(6).map(drop), Err(Error::Argument { name: "window", value: 6, max: 5, .. })));
+    assert_eq!(
+        guard.registers(0).map(drop),
+        Err(Error::InUse { errno: libc::EBUSY }),
+        "two drivers of one device"
+    );
+    assert_eq!(
+        guard.registers(2).map(drop),
+        Err(Error::NotFound { what: "window of this guard's registers", among: 2.into() })
+    );
+    assert!(matches!(
+        guard.registers(6).map(drop),
+        Err(Error::Argument { name: "window", value: 6, max: 5, .. })
+    ));
     assert!(matches!(guard.registers(u32::MAX).map(drop), Err(Error::Argument { .. })));
 }
 
@@ -59,7 +69,10 @@ fn a_device_that_was_taken_away_reads_ones_and_every_call_says_so() {
     // SAFETY: there is no device.
     assert_eq!(unsafe { guard.reset() }, gone("ioctl(CONTIGO_RESET)"));
     assert_eq!(guard.irq(0).unwrap().arm(), gone("read(/dev/contigo/)"));
-    assert_eq!(Region::new(block).map(drop).map_err(|refused| refused.error), gone("ioctl(CONTIGO_GET_SEGMENTS)"));
+    assert_eq!(
+        Region::new(block).map(drop).map_err(|refused| refused.error),
+        gone("ioctl(CONTIGO_GET_SEGMENTS)")
+    );
     // SAFETY: as above.
     let device = unsafe { Wired::new(registers, Spin, super::HP0) };
     // SAFETY: as above.

@@ -29,7 +29,11 @@ fn a_wait_unmasks_and_takes_the_interrupt() {
         let start = Instant::now();
         assert_eq!(irq.wait_at_most(20_000), Ok(()));
         assert!(start.elapsed() >= Duration::from_millis(20), "it ends on time, and not before");
-        assert_eq!((irq.interrupts(), kernel.log()), (0, vec![Event::Unmasked(1 << last)]), "the others stay as they are");
+        assert_eq!(
+            (irq.interrupts(), kernel.log()),
+            (0, vec![Event::Unmasked(1 << last)]),
+            "the others stay as they are"
+        );
         kernel.interrupt(last);
         assert_eq!(kernel.masked() >> last & 1, 1, "it was masked when it came");
         let start = Instant::now();
@@ -48,7 +52,11 @@ fn an_edge_that_comes_while_it_is_masked_is_not_lost() {
     assert!(!rings(&irq));
     assert_eq!(irq.arm(), Ok(()));
     assert!(rings(&irq), "after the look that comes now, the sleep ends at once");
-    assert_eq!((irq.arm(), irq.interrupts(), rings(&irq)), (Ok(()), 1, false), "and arming forgets it");
+    assert_eq!(
+        (irq.arm(), irq.interrupts(), rings(&irq)),
+        (Ok(()), 1, false),
+        "and arming forgets it"
+    );
 }
 
 #[test]
@@ -61,7 +69,11 @@ fn two_handles_have_one_interrupt() {
         kernel.interrupt(0);
         assert!(rings(&irq) && rings(&bell));
         assert_eq!((bell.arm(), bell.interrupts(), rings(&irq)), (Ok(()), 1, false));
-        assert_eq!((irq.arm(), irq.interrupts()), (Ok(()), 0), "the other one was faster, which is no error");
+        assert_eq!(
+            (irq.arm(), irq.interrupts()),
+            (Ok(()), 0),
+            "the other one was faster, which is no error"
+        );
     }
 }
 
@@ -93,7 +105,10 @@ fn threads_that_ask_for_one_interrupt_have_one_eventfd() {
         });
         let late = told.recv_timeout(Duration::from_secs(30));
         kernel.hold_eventfds(false);
-        assert!(matches!(late, Ok(Err(Error::Contended { .. }))), "a thread waits with a bound: {late:?}");
+        assert!(
+            matches!(late, Ok(Err(Error::Contended { .. }))),
+            "a thread waits with a bound: {late:?}"
+        );
         let first = told.recv_timeout(Duration::from_secs(30)).unwrap();
         assert_eq!(both.map(|thread| thread.join().unwrap()), [Ok(()); 2]);
         assert_eq!((asked(), kernel.eventfds()), (first, 1));
@@ -103,9 +118,15 @@ fn threads_that_ask_for_one_interrupt_have_one_eventfd() {
 #[test]
 fn an_interrupt_that_is_not_there_is_an_error() {
     let guard = kernel(0).open_guard().unwrap();
-    assert!(matches!(guard.irq(0).map(drop), Err(Error::Unsupported { what: "the device has no interrupt", .. })));
+    assert!(matches!(
+        guard.irq(0).map(drop),
+        Err(Error::Unsupported { what: "the device has no interrupt", .. })
+    ));
     let guard = kernel(2).open_guard().unwrap();
-    assert!(matches!(guard.irq(2).map(drop), Err(Error::Argument { name: "interrupt", value: 2, max: 1, .. })));
+    assert!(matches!(
+        guard.irq(2).map(drop),
+        Err(Error::Argument { name: "interrupt", value: 2, max: 1, .. })
+    ));
     let kernel = kernel(2);
     let guard = kernel.open_guard().unwrap();
     kernel.refuse(Call::SetEventFd, libc::EINVAL);

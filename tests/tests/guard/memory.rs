@@ -2,7 +2,10 @@
 //! and what is given back.
 
 use super::{HP0, import, os, syncs_nothing_beyond};
-use contigo::{Align, Backend as _, Bus, DevAddr, Direction, Error, PhysAddr, Region, mem::SyncScope, types::BaseAddr};
+use contigo::{
+    Align, Backend as _, Bus, DevAddr, Direction, Error, PhysAddr, Region, mem::SyncScope,
+    types::BaseAddr,
+};
 use contigo_testkit::{
     fake_dma_heap::page_bytes,
     fake_guard::{Call, Event, FakeGuard, GuardConfig, OFFSET},
@@ -25,11 +28,25 @@ fn a_device_has_memory_of_its_own() {
         let guard = kernel.open_guard().unwrap();
         let block = guard.allocate(bytes_of(1) + 1).unwrap();
         let mapping = block.mapping();
-        assert_eq!((block.name(), mapping.len_bytes, mapping.coherent), ("guard", bytes_of(2), Some(coherent)));
-        assert_eq!(mapping.scope, if coherent { SyncScope::Coherent } else { SyncScope::Range { granule_bytes: 64 } });
+        assert_eq!(
+            (block.name(), mapping.len_bytes, mapping.coherent),
+            ("guard", bytes_of(2), Some(coherent))
+        );
+        assert_eq!(
+            mapping.scope,
+            if coherent { SyncScope::Coherent } else { SyncScope::Range { granule_bytes: 64 } }
+        );
         let (bus, base) = (guard.seen_through(HP0).bus, mapping.base);
-        assert_eq!((mapping.bus, bus == Bus::Soc), (bus, !translated), "addresses of this device's alone where it translates");
-        let expected = if translated { BaseAddr::Dev(DevAddr(0x1000_0000 + OFFSET)) } else { BaseAddr::Phys(PhysAddr(0x1000_0000)) };
+        assert_eq!(
+            (mapping.bus, bus == Bus::Soc),
+            (bus, !translated),
+            "addresses of this device's alone where it translates"
+        );
+        let expected = if translated {
+            BaseAddr::Dev(DevAddr(0x1000_0000 + OFFSET))
+        } else {
+            BaseAddr::Phys(PhysAddr(0x1000_0000))
+        };
         assert_eq!(base, expected);
         let mut written = [1; 8];
         kernel.device_read(base.raw(), &mut written).unwrap();
@@ -65,7 +82,11 @@ fn syncs_are_whole_lines_where_the_device_writes() {
     let guard = kernel.open_guard().unwrap();
     let len_bytes = bytes_of(1);
     let block = guard.allocate(len_bytes).unwrap();
-    assert_eq!(block.mapping().scope, SyncScope::Range { granule_bytes: 256 }, "the granule is the kernel's");
+    assert_eq!(
+        block.mapping().scope,
+        SyncScope::Range { granule_bytes: 256 },
+        "the granule is the kernel's"
+    );
     kernel.log();
     let end = len_bytes as u64;
     // SAFETY: no reference to the block is alive.
@@ -76,7 +97,12 @@ fn syncs_are_whole_lines_where_the_device_writes() {
         block.sync_for_cpu(300..301, Direction::FromDevice).unwrap();
         block.sync_for_cpu(len_bytes - 1..len_bytes, Direction::Bidirectional).unwrap();
     }
-    let expected = [synced(1, false, 3..70), synced(1, false, 0..256), synced(1, true, 256..512), synced(1, true, end - 256..end)];
+    let expected = [
+        synced(1, false, 3..70),
+        synced(1, false, 0..256),
+        synced(1, true, 256..512),
+        synced(1, true, end - 256..end),
+    ];
     assert_eq!(kernel.log(), expected);
     // SAFETY: as above.
     unsafe { syncs_nothing_beyond(&block, len_bytes) };
@@ -87,7 +113,10 @@ fn syncs_are_whole_lines_where_the_device_writes() {
     assert_eq!(gone, Err(os("ioctl(CONTIGO_SYNC)", libc::ENODEV)));
     kernel.refuse(Call::Open, 0);
     let region = Region::new(block).unwrap();
-    assert_eq!((region.line(), region.alloc(1, Align::MIN).unwrap().len_bytes()), (Align::DLPACK, 256));
+    assert_eq!(
+        (region.line(), region.alloc(1, Align::MIN).unwrap().len_bytes()),
+        (Align::DLPACK, 256)
+    );
 }
 
 #[test]
@@ -96,16 +125,29 @@ fn coherent_memory_asks_the_kernel_for_no_sync() {
         let kernel = FakeGuard::new(GuardConfig { coherent, ..GuardConfig::default() });
         let guard = kernel.open_guard().unwrap();
         let region = contigo::Region::new(guard.allocate_coherent(100).unwrap()).unwrap();
-        let allocated = Event::Allocated { handle: 1, addr: 0x1000_0000, len_bytes: page_bytes(), coherent: true };
+        let allocated = Event::Allocated {
+            handle: 1,
+            addr: 0x1000_0000,
+            len_bytes: page_bytes(),
+            coherent: true,
+        };
         assert_eq!(kernel.log(), [allocated], "no first touch either");
         let port = contigo::Port { coherent, ..HP0 };
         let [ring, _other] = [(); 2].map(|()| region.alloc(64, Align::LINE).unwrap());
         // SAFETY: no device is given the address.
-        drop(unsafe { ring.hand_over(&port, 32, .., Direction::Bidirectional) }.unwrap().into_cpu().unwrap());
+        drop(
+            unsafe { ring.hand_over(&port, 32, .., Direction::Bidirectional) }
+                .unwrap()
+                .into_cpu()
+                .unwrap(),
+        );
         assert_eq!(kernel.log(), []);
         // SAFETY: no other code touches it.
         let refused = unsafe { region.export() }.unwrap_err();
-        assert!(matches!(refused, Error::Unsupported { fix: "export memory of Guard::allocate", .. }), "{refused}");
+        assert!(
+            matches!(refused, Error::Unsupported { fix: "export memory of Guard::allocate", .. }),
+            "{refused}"
+        );
         assert_eq!(kernel.log(), [], "the kernel is not asked");
     }
 }
@@ -127,16 +169,23 @@ fn a_refusal_says_what_to_change() {
     kernel.refuse(Call::Alloc, libc::ENODEV);
     assert_eq!(guard.allocate(5).map(drop), Err(os("ioctl(CONTIGO_ALLOC)", libc::ENODEV)));
     kernel.refuse(Call::Open, 0);
-    assert!(matches!(guard.allocate((1 << 20) + 1), Err(Error::NoMemory { errno: libc::EDQUOT, .. })));
+    assert!(matches!(
+        guard.allocate((1 << 20) + 1),
+        Err(Error::NoMemory { errno: libc::EDQUOT, .. })
+    ));
     for len_bytes in [0, usize::MAX, isize::MAX as usize + 1] {
         let refused = guard.allocate(len_bytes).unwrap_err();
-        assert!(matches!(refused, Error::Argument { name: "len_bytes", value, .. } if value == len_bytes as u64), "{refused:?}");
+        assert!(
+            matches!(refused, Error::Argument { name: "len_bytes", value, .. } if value == len_bytes as u64),
+            "{refused:?}"
+        );
     }
     assert_eq!(kernel.log(), []);
     let full = FakeGuard::new(GuardConfig::default());
     let guard = full.open_guard().unwrap();
     let mut blocks: Vec<_> = (0..256).map(|_| guard.allocate(1).unwrap()).collect();
-    let most = Error::TooMany { what: "buffers of a guarded device, with those in quarantine", most: 256 };
+    let most =
+        Error::TooMany { what: "buffers of a guarded device, with those in quarantine", most: 256 };
     assert_eq!(guard.allocate(1).map(drop), Err(most));
     blocks.pop();
     guard.allocate(1).unwrap();
@@ -153,7 +202,10 @@ fn what_cannot_be_mapped_is_released() {
         let kernel = FakeGuard::new(GuardConfig { more_offset, ..GuardConfig::default() });
         let guard = kernel.open_guard().unwrap();
         let value = (1 << 35) + more_offset;
-        assert_eq!(guard.allocate(1).map(drop), Err(Error::Unexpected { name: "mmap_offset of CONTIGO_ALLOC", value }));
+        assert_eq!(
+            guard.allocate(1).map(drop),
+            Err(Error::Unexpected { name: "mmap_offset of CONTIGO_ALLOC", value })
+        );
         assert_eq!(kernel.imports(), 0);
     }
 }
@@ -165,7 +217,15 @@ fn it_is_given_back_when_it_is_dropped_and_kept_where_it_is_out() {
     let len_bytes = page_bytes();
     drop(Region::new(guard.allocate(1).unwrap()).unwrap());
     let allocated = Event::Allocated { handle: 1, addr: 0x1000_0000, len_bytes, coherent: false };
-    assert_eq!(kernel.log(), [allocated, synced(1, false, 0..len_bytes), synced(1, true, 0..len_bytes), Event::Released(1)]);
+    assert_eq!(
+        kernel.log(),
+        [
+            allocated,
+            synced(1, false, 0..len_bytes),
+            synced(1, true, 0..len_bytes),
+            Event::Released(1)
+        ]
+    );
     let region = Region::new(guard.allocate(1).unwrap()).unwrap();
     std::mem::forget(region.alloc(64, Align::LINE).unwrap());
     drop(region);
@@ -173,9 +233,16 @@ fn it_is_given_back_when_it_is_dropped_and_kept_where_it_is_out() {
     assert_eq!(guard.info().unwrap().buffers, 1);
     assert_eq!(guard.set_addr_bits(32), Err(os("ioctl(CONTIGO_SET_DMA_BITS)", libc::EBUSY)));
     drop(guard);
-    assert!(!matches!(kernel.log().last(), Some(Event::Closed { .. })), "the forgotten buffer keeps the file open");
+    assert!(
+        !matches!(kernel.log().last(), Some(Event::Closed { .. })),
+        "the forgotten buffer keeps the file open"
+    );
     kernel.end_program();
-    assert_eq!(kernel.log().last(), Some(&Event::Closed { kept: 1 }), "nothing has stopped the device");
+    assert_eq!(
+        kernel.log().last(),
+        Some(&Event::Closed { kept: 1 }),
+        "nothing has stopped the device"
+    );
 }
 
 #[test]
@@ -194,7 +261,11 @@ fn an_export_is_the_same_memory_for_another_device() {
     let other = FakeGuard::new(GuardConfig::default());
     let other = other.open_guard().unwrap();
     assert_eq!(import(&other, &fd).unwrap().mapping().len_bytes, bytes_of(1));
-    assert_eq!(import(&guard, &fd).map(drop), Err(os("ioctl(CONTIGO_IMPORT)", libc::EINVAL)), "its own device has it");
+    assert_eq!(
+        import(&guard, &fd).map(drop),
+        Err(os("ioctl(CONTIGO_IMPORT)", libc::EINVAL)),
+        "its own device has it"
+    );
     kernel.refuse(Call::Export, libc::EMFILE);
     assert_eq!(export().map(drop), Err(os("ioctl(CONTIGO_EXPORT)", libc::EMFILE)));
 }

@@ -47,34 +47,77 @@ fn every_driver_leaves_what_stops_it() {
     let queue = Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
     // SAFETY: the fake has no device: nothing is written.
     let steps = armed(&kernel, |guard| unsafe { queue.arm(guard, 0) });
-    let write = |offset: usize, value| Step { kind: 1, offset_bytes: offset as u32, mask: u32::MAX, value, ..Step::default() };
-    let ctrl = Step { kind: 2, offset_bytes: gemm8::CTRL.offset() as u32, mask: 5, value: 4, timeout_us: 10_000, ..Step::default() };
-    assert_eq!(steps, [write(gemm8::ABORT.offset(), 1), ctrl, write(gemm8::ABORT.offset(), 0), ctrl]);
+    let write = |offset: usize, value| Step {
+        kind: 1,
+        offset_bytes: offset as u32,
+        mask: u32::MAX,
+        value,
+        ..Step::default()
+    };
+    let ctrl = Step {
+        kind: 2,
+        offset_bytes: gemm8::CTRL.offset() as u32,
+        mask: 5,
+        value: 4,
+        timeout_us: 10_000,
+        ..Step::default()
+    };
+    assert_eq!(
+        steps,
+        [write(gemm8::ABORT.offset(), 1), ctrl, write(gemm8::ABORT.offset(), 0), ctrl]
+    );
 
     let device = SimZdma::new(&board, board.port());
     let queue = Queue::new(device.window().unwrap().simple().unwrap(), 1).unwrap();
     // SAFETY: as above.
     let steps = armed(&kernel, |guard| unsafe { queue.arm(guard, 0) });
-    let enable = Step { kind: 2, offset_bytes: zdma::CTRL2.offset() as u32, mask: 1, value: 0, timeout_us: 900_000, ..Step::default() };
-    let busy = Step { kind: 3, offset_bytes: zdma::STATUS.offset() as u32, mask: 3, value: 2, timeout_us: 10_000, ..Step::default() };
+    let enable = Step {
+        kind: 2,
+        offset_bytes: zdma::CTRL2.offset() as u32,
+        mask: 1,
+        value: 0,
+        timeout_us: 900_000,
+        ..Step::default()
+    };
+    let busy = Step {
+        kind: 3,
+        offset_bytes: zdma::STATUS.offset() as u32,
+        mask: 3,
+        value: 2,
+        timeout_us: 10_000,
+        ..Step::default()
+    };
     assert_eq!(steps, [write(zdma::IDS.offset(), zdma::INT_ALL), enable, busy]);
 
     let device = SimPl330::new(&board, board.port());
     let program = region.alloc(PROGRAM_BYTES, Align::LINE).unwrap();
     // SAFETY: the window is a simulated PL330's.
-    let driver = unsafe { Pl330::open_with(device.window().unwrap(), program, Pl330Config { channel: 3, event: 2 }) };
+    let driver = unsafe {
+        Pl330::open_with(device.window().unwrap(), program, Pl330Config { channel: 3, event: 2 })
+    };
     let queue = Queue::new(driver.unwrap(), 1).unwrap();
     // SAFETY: as above.
     let steps = armed(&kernel, |guard| unsafe { queue.arm(guard, 0) });
     assert_eq!(steps[2], write(pl330::DBGINST0.offset(), 0x0001_0301), "DMAKILL of channel 3");
     let own = pl330::CHANNELS[3].csr.offset() as u32;
-    assert_eq!((steps[0].offset_bytes, steps[0].value, steps[6].offset_bytes, steps[6].value), (own, pl330::FAULTING_COMPLETING, own, 0));
-    let looked: Vec<_> = steps[7..].iter().map(|step| (step.kind, step.offset_bytes, step.mask, step.value, step.timeout_us)).collect();
-    let all: Vec<_> = pl330::CHANNELS.iter().map(|channel| (2, channel.csr.offset() as u32, 0xF, 0, 0)).collect();
+    assert_eq!(
+        (steps[0].offset_bytes, steps[0].value, steps[6].offset_bytes, steps[6].value),
+        (own, pl330::FAULTING_COMPLETING, own, 0)
+    );
+    let looked: Vec<_> = steps[7..]
+        .iter()
+        .map(|step| (step.kind, step.offset_bytes, step.mask, step.value, step.timeout_us))
+        .collect();
+    let all: Vec<_> =
+        pl330::CHANNELS.iter().map(|channel| (2, channel.csr.offset() as u32, 0xF, 0, 0)).collect();
     assert_eq!(looked, all, "another channel that runs is memory that is kept");
     let guard = kernel.open_guard().unwrap();
     // SAFETY: as above.
-    assert_eq!(unsafe { queue.arm(&guard, 1) }, Err(os("ioctl(CONTIGO_ARM)", libc::ENXIO)), "no such window");
+    assert_eq!(
+        unsafe { queue.arm(&guard, 1) },
+        Err(os("ioctl(CONTIGO_ARM)", libc::ENXIO)),
+        "no such window"
+    );
 }
 
 /// A window that two have: who drives the device, and who stops it.
@@ -135,7 +178,11 @@ unsafe impl Mmio for Channel {
         axi_dma::WINDOW_BYTES
     }
     fn read32(&self, offset: usize) -> u32 {
-        if offset == axi_dma::CHANNEL_BYTES + axi_dma::DMASR.offset() && self.halted.get() { axi_dma::HALTED } else { 0 }
+        if offset == axi_dma::CHANNEL_BYTES + axi_dma::DMASR.offset() && self.halted.get() {
+            axi_dma::HALTED
+        } else {
+            0
+        }
     }
     unsafe fn write32(&self, offset: usize, value: u32) {
         assert_eq!(offset, axi_dma::CHANNEL_BYTES + axi_dma::DMACR.offset());
@@ -158,9 +205,16 @@ impl Wait for Channel {
 fn a_channel_that_does_not_halt_is_reset() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let device = SimDevice::with_model(&board, board.port(), AxiDmaModel::new(CoreSpec::camera(SourceConfig::default(), 512)));
-    let driver =
-        device.window().unwrap().channel(Side::S2mm, AxiDmaConfig::default(), Some(region.alloc(256, Align::LINE).unwrap())).unwrap();
+    let device = SimDevice::with_model(
+        &board,
+        board.port(),
+        AxiDmaModel::new(CoreSpec::camera(SourceConfig::default(), 512)),
+    );
+    let driver = device
+        .window()
+        .unwrap()
+        .channel(Side::S2mm, AxiDmaConfig::default(), Some(region.alloc(256, Align::LINE).unwrap()))
+        .unwrap();
     let program = driver.stop_program();
     for (halts, resets) in [(true, 0), (false, 1)] {
         let channel = Channel { halts, halted: Cell::new(false), resets: Cell::new(0) };
@@ -168,7 +222,11 @@ fn a_channel_that_does_not_halt_is_reset() {
         assert_eq!((unsafe { program.run(&channel, 1) }, channel.resets.get()), (Ok(()), resets));
     }
     // SAFETY: as above.
-    assert_eq!(unsafe { program.run(&AllOnes, 1_000) }, Err(u32::MAX), "one that is gone does neither");
+    assert_eq!(
+        unsafe { program.run(&AllOnes, 1_000) },
+        Err(u32::MAX),
+        "one that is gone does neither"
+    );
 }
 
 /// Registers of a device that is gone.
@@ -226,8 +284,11 @@ fn a_device_that_is_gone_meets_no_program() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let program = region.alloc(PROGRAM_BYTES, Align::LINE).unwrap();
-    let (gemm, zdma, pl330) =
-        (SimGemm8::new(&board, board.port()), SimZdma::new(&board, board.port()), SimPl330::new(&board, board.port()));
+    let (gemm, zdma, pl330) = (
+        SimGemm8::new(&board, board.port()),
+        SimZdma::new(&board, board.port()),
+        SimPl330::new(&board, board.port()),
+    );
     let programs = [
         Gemm8::open_simulated(gemm.window().unwrap()).unwrap().stop_program(),
         zdma.window().unwrap().simple().unwrap().stop_program(),
@@ -261,24 +322,39 @@ fn zdmas_program_waits_for_the_copy() {
     queue.submit([buf().to_device(..4096), buf().from_device(..4096)], &[]).unwrap();
     assert_ne!(zdma::CTRL2.read(&window) & zdma::ENABLE, 0, "it runs");
     assert_eq!(run(&window), Ok(()));
-    assert_eq!((zdma::CTRL2.read(&window) & zdma::ENABLE, zdma::STATUS.read(&window) & zdma::STATE), (0, 0), "it was waited for");
+    assert_eq!(
+        (zdma::CTRL2.read(&window) & zdma::ENABLE, zdma::STATUS.read(&window) & zdma::STATE),
+        (0, 0),
+        "it was waited for"
+    );
     assert!(queue.wait::<2>(Duration::from_millis(10)).unwrap().is_some());
 }
 
 #[test]
 fn programs_have_a_bound_and_end_at_what_is_not_met() {
     let write = StopStep::write(gemm8::MODE.offset(), 0x300, 0x100);
-    assert_eq!(StopProgram::new(&[write; 33]), Err(Error::TooMany { what: "steps of a stop program", most: 32 }));
+    assert_eq!(
+        StopProgram::new(&[write; 33]),
+        Err(Error::TooMany { what: "steps of a stop program", most: 32 })
+    );
     let met = StopStep::poll_until(gemm8::ID.offset(), u32::MAX, 0, 0);
     let most = StopProgram::new(&[&[write; 31][..], &[met]].concat()).unwrap();
     assert_eq!(most.steps().len(), 32);
-    for ends in [&[met, write][..], &[write, StopStep::Else, met], &[met, StopStep::Else, met, write]] {
+    for ends in
+        [&[met, write][..], &[write, StopStep::Else, met], &[met, StopStep::Else, met, write]]
+    {
         let refused = StopProgram::new(ends).unwrap_err();
-        assert!(matches!(refused, Error::Unsupported { what, .. } if what.contains("after a write")), "{refused:?}");
+        assert!(
+            matches!(refused, Error::Unsupported { what, .. } if what.contains("after a write")),
+            "{refused:?}"
+        );
     }
     for (mask, value) in [(0, 0), (0xF0, 1), (1, 3)] {
         let refused = StopProgram::new(&[StopStep::poll_until(0, mask, value, 0)]).unwrap_err();
-        assert!(matches!(refused, Error::Argument { value: found, max, .. } if (found, max) == (value.into(), mask.into())), "{refused:?}");
+        assert!(
+            matches!(refused, Error::Argument { value: found, max, .. } if (found, max) == (value.into(), mask.into())),
+            "{refused:?}"
+        );
     }
     let board = SimBoard::new(1);
     let device = SimGemm8::new(&board, board.port());
@@ -295,9 +371,18 @@ fn programs_have_a_bound_and_end_at_what_is_not_met() {
         met,
     ];
     // SAFETY: as above.
-    assert_eq!(unsafe { StopProgram::new(&steps).unwrap().run(&window, 1) }, Err(id), "what the register says");
-    assert_eq!(gemm8::MODE.read(&window), 0x10F, "the masked bits, and no step after the one that is not met");
-    let never = StopProgram::new(&[StopStep::poll_until(gemm8::ID.offset(), u32::MAX, !id, 20)]).unwrap();
+    assert_eq!(
+        unsafe { StopProgram::new(&steps).unwrap().run(&window, 1) },
+        Err(id),
+        "what the register says"
+    );
+    assert_eq!(
+        gemm8::MODE.read(&window),
+        0x10F,
+        "the masked bits, and no step after the one that is not met"
+    );
+    let never =
+        StopProgram::new(&[StopStep::poll_until(gemm8::ID.offset(), u32::MAX, !id, 20)]).unwrap();
     // SAFETY: as above.
     assert_eq!(unsafe { never.run(&window, 1) }, Err(id));
 }
@@ -308,9 +393,14 @@ fn programs_have_a_bound_and_end_at_what_is_not_met() {
 fn a_step_beyond_4_gib_is_at_no_register() {
     let far = 0x1_0000_0000;
     let met = StopStep::poll_until(0, 1, 0, 0);
-    for step in [StopStep::write(far, 1, 0), StopStep::poll_until(far + 4, 1, 0, 0), StopStep::poll_while(usize::MAX, 1, 0, 0)] {
-        let (StopStep::Write { offset_bytes, .. } | StopStep::PollUntil { offset_bytes, .. } | StopStep::PollWhile { offset_bytes, .. }) =
-            step
+    for step in [
+        StopStep::write(far, 1, 0),
+        StopStep::poll_until(far + 4, 1, 0, 0),
+        StopStep::poll_while(usize::MAX, 1, 0, 0),
+    ] {
+        let (StopStep::Write { offset_bytes, .. }
+        | StopStep::PollUntil { offset_bytes, .. }
+        | StopStep::PollWhile { offset_bytes, .. }) = step
         else {
             panic!("{step:?}")
         };
@@ -318,7 +408,11 @@ fn a_step_beyond_4_gib_is_at_no_register() {
         let guard = FakeGuard::new(GuardConfig::default()).open_guard().unwrap();
         // SAFETY: there is no device.
         let refused = unsafe { guard.arm(&StopProgram::new(&[step, met]).unwrap(), 0) };
-        assert_eq!(refused, Err(super::os("ioctl(CONTIGO_ARM)", nix::libc::ENXIO)), "and not the first register");
+        assert_eq!(
+            refused,
+            Err(super::os("ioctl(CONTIGO_ARM)", nix::libc::ENXIO)),
+            "and not the first register"
+        );
     }
 }
 
@@ -333,10 +427,14 @@ fn an_else_is_where_a_program_goes_on() {
     let mark = |value| StopStep::write(gemm8::MODE.offset(), u32::MAX, value);
     let is = |value| StopStep::poll_until(gemm8::ID.offset(), u32::MAX, value, 20);
     let ask = |answer, value| StopProgram::new(&[is(answer), mark(value), is(id)]).unwrap();
-    for (first, second, third, outcome, left) in
-        [(id, id, id, Ok(()), 1), (!id, id, id, Ok(()), 2), (!id, !id, id, Ok(()), 3), (!id, !id, !id, Err(id), 0)]
-    {
-        let program = ask(first, 1).or_else(&ask(second, 2)).unwrap().or_else(&ask(third, 3)).unwrap();
+    for (first, second, third, outcome, left) in [
+        (id, id, id, Ok(()), 1),
+        (!id, id, id, Ok(()), 2),
+        (!id, !id, id, Ok(()), 3),
+        (!id, !id, !id, Err(id), 0),
+    ] {
+        let program =
+            ask(first, 1).or_else(&ask(second, 2)).unwrap().or_else(&ask(third, 3)).unwrap();
         // SAFETY: MODE starts nothing.
         unsafe { gemm8::MODE.write(&window, 0) };
         // SAFETY: as above.
@@ -346,11 +444,17 @@ fn an_else_is_where_a_program_goes_on() {
         unsafe { guard.arm(&program, 0).unwrap() };
         let Some(Event::Armed(steps)) = kernel.log().pop() else { panic!() };
         let kinds: Vec<_> = steps.iter().map(|step| step.kind).collect();
-        assert_eq!((kinds, steps[3]), (vec![2, 1, 2, 4, 2, 1, 2, 4, 2, 1, 2], Step { kind: 4, ..Step::default() }));
+        assert_eq!(
+            (kinds, steps[3]),
+            (vec![2, 1, 2, 4, 2, 1, 2, 4, 2, 1, 2], Step { kind: 4, ..Step::default() })
+        );
     }
     let (one, none) = (ask(id, 1), StopProgram::NONE);
     let half = StopProgram::new(&[is(id); 16]).unwrap();
-    assert_eq!(half.or_else(&half), Err(Error::TooMany { what: "steps of a stop program", most: 32 }));
+    assert_eq!(
+        half.or_else(&half),
+        Err(Error::TooMany { what: "steps of a stop program", most: 32 })
+    );
     for refused in [
         one.or_else(&none),
         none.or_else(&one),
@@ -360,7 +464,13 @@ fn an_else_is_where_a_program_goes_on() {
         StopProgram::new(&[StopStep::Else, is(id)]),
         StopProgram::new(&[is(id), StopStep::Else, StopStep::Else, is(id)]),
     ] {
-        assert!(matches!(refused, Err(Error::Argument { name: "the place of an Else, between other steps,", .. })), "{refused:?}");
+        assert!(
+            matches!(
+                refused,
+                Err(Error::Argument { name: "the place of an Else, between other steps,", .. })
+            ),
+            "{refused:?}"
+        );
     }
 }
 
@@ -372,6 +482,12 @@ fn a_driver_without_a_program_is_not_armed() {
     let queue = Queue::new(Xor::<_, 2>::new(&harness), 1).unwrap();
     // SAFETY: the fake has no device.
     let refused = unsafe { queue.arm(&guard, 0) }.unwrap_err();
-    assert!(matches!(refused, Error::Unsupported { what: "this driver has no stop program for the kernel", .. }), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Error::Unsupported { what: "this driver has no stop program for the kernel", .. }
+        ),
+        "{refused:?}"
+    );
     assert_eq!(kernel.log(), []);
 }

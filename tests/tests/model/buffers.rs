@@ -34,7 +34,11 @@ impl Machine {
         };
         self.carves += 1;
         let expected = len_bytes.next_multiple_of(self.line.bytes());
-        ensure!(len_bytes > 0 && buf.len_bytes() == expected, "{} bytes for {len_bytes}, not {expected}", buf.len_bytes());
+        ensure!(
+            len_bytes > 0 && buf.len_bytes() == expected,
+            "{} bytes for {len_bytes}, not {expected}",
+            buf.len_bytes()
+        );
         let addr = self.base + buf.offset_bytes() as u64;
         ensure!(align.divides(addr), "a block at {addr:#x}, alignment {align:?}");
         self.hold(Home::Block, buf)
@@ -48,12 +52,18 @@ impl Machine {
         let full = self.world.out(Home::Pool(number)) == count;
         match taken {
             Ok(buf) => {
-                ensure!(!full && buf.len_bytes() == SLOT_BYTES, "pool {number} gave out {buf:?}, full: {full}");
+                ensure!(
+                    !full && buf.len_bytes() == SLOT_BYTES,
+                    "pool {number} gave out {buf:?}, full: {full}"
+                );
                 self.hold(Home::Pool(number), buf)
             }
             Err(error) => {
                 self.tally("no slots");
-                ensure!(full && error == Error::NoSlots { slots: count }, "pool {number} says {error}, full: {full}");
+                ensure!(
+                    full && error == Error::NoSlots { slots: count },
+                    "pool {number} says {error}, full: {full}"
+                );
                 Ok(())
             }
         }
@@ -64,7 +74,10 @@ impl Machine {
     fn no_room(&mut self, error: Error, need_bytes: usize, align: Align) -> Verdict {
         if self.world.allocations() == ALLOCATIONS {
             self.tally("no more blocks");
-            let full = Error::TooMany { what: "allocations of a region, by its limit `allocations`", most: ALLOCATIONS as u64 };
+            let full = Error::TooMany {
+                what: "allocations of a region, by its limit `allocations`",
+                most: ALLOCATIONS as u64,
+            };
             ensure!(error == full, "the table is full, and the region says {error}");
             return Ok(());
         }
@@ -74,7 +87,9 @@ impl Machine {
         let longest = self.world.longest_free_run() / self.line.bytes();
         // In lines: the block, and what an alignment may cost; from 64 lines on, the good fit's
         // 1/32 beside.
-        let lines = need_bytes.div_ceil(self.line.bytes()) + align.max(self.line).bytes() / self.line.bytes() - 1;
+        let lines = need_bytes.div_ceil(self.line.bytes())
+            + align.max(self.line).bytes() / self.line.bytes()
+            - 1;
         let sure = if lines < 64 { lines } else { lines + lines.div_ceil(32) };
         ensure!(longest < sure, "no room for {need_bytes} bytes, with {longest} lines in one run");
         Ok(())
@@ -92,7 +107,11 @@ impl Machine {
         if self.pools.len() > 1 && self.rng.bool() {
             let closed = self.pools.swap_remove(self.rng.usize(1..self.pools.len()));
             self.note(|| format!("close pool {}", closed.number));
-            self.tally(if closed.pool.taken() > 0 { "pool closed, with slots out" } else { "pool closed" });
+            self.tally(if closed.pool.taken() > 0 {
+                "pool closed, with slots out"
+            } else {
+                "pool closed"
+            });
             self.world.close(closed.number);
             return Ok(());
         }
@@ -113,7 +132,10 @@ impl Machine {
         let mut at: Vec<_> = all.iter().map(CpuBuf::offset_bytes).collect();
         at.sort_unstable();
         let first = at.first().copied().unwrap_or_default();
-        ensure!(at.iter().copied().eq((0..count).map(|slot| first + slot * slot_bytes)), "{count} slots at {at:?}");
+        ensure!(
+            at.iter().copied().eq((0..count).map(|slot| first + slot * slot_bytes)),
+            "{count} slots at {at:?}"
+        );
         let number = self.world.open(first..first + count * slot_bytes)?;
         self.pools.push(Slots { pool, number, count });
         Ok(())
@@ -153,7 +175,11 @@ impl Machine {
         let Some(index) = self.one_of(self.held.len()) else { return Ok(()) };
         let Held { buf, claim, extent } = self.held.swap_remove(index);
         let shown = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
-        let wanted = if self.rng.u8(..4) > 0 { None } else { Some(random_range(&mut self.rng, shown.len() + 8)) };
+        let wanted = if self.rng.u8(..4) > 0 {
+            None
+        } else {
+            Some(random_range(&mut self.rng, shown.len() + 8))
+        };
         self.note(|| format!("show {wanted:?} of {shown:?}"));
         let (buf, expected) = match wanted {
             None => (buf.whole(), extent.clone()),
@@ -161,7 +187,11 @@ impl Machine {
                 Ok(buf) => (buf, shown.start + start..shown.start + end),
                 Err(refused) => {
                     let error = Error::OutOfRange { start, end, len_bytes: shown.len() };
-                    ensure!(refused.error == error && end > shown.len(), "slice {start}..{end} of {shown:?}: {}", refused.error);
+                    ensure!(
+                        refused.error == error && end > shown.len(),
+                        "slice {start}..{end} of {shown:?}: {}",
+                        refused.error
+                    );
                     (refused.into_returned(), shown)
                 }
             },
@@ -176,13 +206,25 @@ impl Machine {
         let Some(index) = self.one_of(self.held.len()) else { return Ok(()) };
         let Held { buf, claim, extent } = self.held.swap_remove(index);
         let (at, len) = (buf.offset_bytes(), buf.len_bytes());
-        let mid = if self.rng.bool() { self.rng.usize(..=len) & !(self.line.bytes() - 1) } else { self.rng.usize(..len + 4) };
+        let mid = if self.rng.bool() {
+            self.rng.usize(..=len) & !(self.line.bytes() - 1)
+        } else {
+            self.rng.usize(..len + 4)
+        };
         self.note(|| format!("split {extent:?}, showing {len} from {at}, at {mid}"));
         match buf.split_at(mid) {
             Ok((left, right)) => {
                 ensure!(mid <= len, "split {len} bytes at {mid}");
-                let found = [left.offset_bytes(), left.len_bytes(), right.offset_bytes(), right.len_bytes()];
-                ensure!(found == [at, mid, at + mid, len - mid], "{len} bytes at {at}, split at {mid}: {found:?}");
+                let found = [
+                    left.offset_bytes(),
+                    left.len_bytes(),
+                    right.offset_bytes(),
+                    right.len_bytes(),
+                ];
+                ensure!(
+                    found == [at, mid, at + mid, len - mid],
+                    "{len} bytes at {at}, split at {mid}: {found:?}"
+                );
                 self.tally("split");
                 self.world.claims[claim].handles += 1;
                 self.held.push(Held { buf: left, claim, extent: extent.start..at + mid });
@@ -190,7 +232,9 @@ impl Machine {
             }
             Err(refused) => {
                 ensure!(
-                    mid > len && refused.error == Error::OutOfRange { start: 0, end: mid, len_bytes: len },
+                    mid > len
+                        && refused.error
+                            == Error::OutOfRange { start: 0, end: mid, len_bytes: len },
                     "split at {mid}: {}",
                     refused.error
                 );

@@ -46,14 +46,32 @@ impl Machine {
     }
 
     /// What a job must be refused with, where the queue says `queue` to any.
-    fn refusal(&self, unit: &Unit<'_>, queue: Option<Error>, parts: &[Part; 4], gemm: Gemm) -> Option<Error> {
+    fn refusal(
+        &self,
+        unit: &Unit<'_>,
+        queue: Option<Error>,
+        parts: &[Part; 4],
+        gemm: Gemm,
+    ) -> Option<Error> {
         let (coherent, line_bytes) = (unit.coherent, self.line.bytes());
-        let expected = refusal(&Attempted { queue, coherent, line_bytes, base: self.base, parts, gemm });
-        self.note(|| format!("{gemm:?} on {:?}, coherent: {coherent}; expect {expected:?}", parts.each_ref().map(Part::absolute)));
+        let expected =
+            refusal(&Attempted { queue, coherent, line_bytes, base: self.base, parts, gemm });
+        self.note(|| {
+            format!(
+                "{gemm:?} on {:?}, coherent: {coherent}; expect {expected:?}",
+                parts.each_ref().map(Part::absolute)
+            )
+        });
         expected
     }
 
-    fn submit(&mut self, unit: &mut Unit<'_>, operands: [Operand; 4], parts: [Part; 4], gemm: Gemm) -> Verdict {
+    fn submit(
+        &mut self,
+        unit: &mut Unit<'_>,
+        operands: [Operand; 4],
+        parts: [Part; 4],
+        gemm: Gemm,
+    ) -> Verdict {
         let in_flight = unit.inside.len();
         let says = match unit.state {
             State::AtWork if in_flight == CAPACITY => Some(Error::QueueFull { depth: CAPACITY }),
@@ -64,26 +82,41 @@ impl Machine {
         let Some(queue) = &mut unit.queue else { return Ok(()) };
         match queue.submit(operands, &gemm.words()) {
             Ok(number) if expected.is_none() => {
-                ensure!(unit.inside.back().is_none_or(|before| before.number < number), "job {number} is inside");
+                ensure!(
+                    unit.inside.back().is_none_or(|before| before.number < number),
+                    "job {number} is inside"
+                );
                 self.started(&parts, unit.coherent);
                 unit.inside.push_back(Job { number, parts, gemm });
                 unit.given = true;
                 Ok(())
             }
-            Ok(_) => Err(Failure::Wrong(format!("a job was taken that must be refused: {expected:?}"))),
+            Ok(_) => {
+                Err(Failure::Wrong(format!("a job was taken that must be refused: {expected:?}")))
+            }
             Err(refused) => self.refused(refused, expected, parts),
         }
     }
 
     /// A job from its beginning to its end, or to the device's stop.
-    fn run_job(&mut self, unit: &mut Unit<'_>, operands: [Operand; 4], parts: [Part; 4], gemm: Gemm) -> Verdict {
+    fn run_job(
+        &mut self,
+        unit: &mut Unit<'_>,
+        operands: [Operand; 4],
+        parts: [Part; 4],
+        gemm: Gemm,
+    ) -> Verdict {
         let says = match unit.state {
             _ if !unit.inside.is_empty() => Some(Error::Busy),
             State::AtWork => None,
             _ => Some(Error::QueueStopped { in_flight: 0 }),
         };
         let expected = self.refusal(unit, says, &parts, gemm);
-        let timeout = if self.rng.u8(..4) == 0 { Duration::from_micros(self.rng.u32(..3).into()) } else { ENOUGH };
+        let timeout = if self.rng.u8(..4) == 0 {
+            Duration::from_micros(self.rng.u32(..3).into())
+        } else {
+            ENOUGH
+        };
         let Some(queue) = &mut unit.queue else { return Ok(()) };
         let failed = match queue.run(operands, &gemm.words(), timeout) {
             Ok(done) if expected.is_none() => {
@@ -91,19 +124,30 @@ impl Machine {
                 self.tally("done");
                 return self.done(done.buffers, parts, &gemm);
             }
-            Ok(_) => return Err(Failure::Wrong(format!("a job was run that must be refused: {expected:?}"))),
+            Ok(_) => {
+                return Err(Failure::Wrong(format!(
+                    "a job was run that must be refused: {expected:?}"
+                )));
+            }
             Err(refused) if expected.is_some() => return self.refused(refused, expected, parts),
             Err(failed) => failed,
         };
         self.started(&parts, unit.coherent);
         let late = timeout < ENOUGH || self.faults.hang + self.faults.stuck > 0;
-        ensure!(self.possible(failed.cause, late), "a run failed: {failed}, with {:?}", self.faults);
+        ensure!(
+            self.possible(failed.cause, late),
+            "a run failed: {failed}, with {:?}",
+            self.faults
+        );
         let Some(operands) = failed.buffers else {
             let number = queue.counts().pushed - 1;
             unit.inside.push_back(Job { number, parts, gemm });
             (unit.given, unit.stuck, unit.state) = (true, true, State::MustStop);
             self.tally("would not stop");
-            ensure!(self.faults.stuck > 0 && matches!(failed.error, Error::WillNotStop { .. }), "a run failed: {failed}");
+            ensure!(
+                self.faults.stuck > 0 && matches!(failed.error, Error::WillNotStop { .. }),
+                "a run failed: {failed}"
+            );
             return Ok(());
         };
         self.tally(match failed.error {
@@ -112,8 +156,11 @@ impl Machine {
             _ => "fell short",
         });
         self.written(&parts, &gemm, false);
-        let buffers: Vec<_> = operands.into_iter().filter_map(|operand| operand.into_buf().err()).collect();
-        let Ok(buffers) = buffers.try_into() else { return Err(Failure::Wrong("a job that ran left buffers with the CPU".into())) };
+        let buffers: Vec<_> =
+            operands.into_iter().filter_map(|operand| operand.into_buf().err()).collect();
+        let Ok(buffers) = buffers.try_into() else {
+            return Err(Failure::Wrong("a job that ran left buffers with the CPU".into()));
+        };
         self.lend(buffers, parts, unit.coherent)
     }
 
@@ -121,7 +168,11 @@ impl Machine {
         self.tally("started");
         for part in parts {
             match part.held_coherent {
-                None if part.extent.start % self.line.bytes() != 0 || part.extent.end % self.line.bytes() != 0 => self.tally("half a line"),
+                None if part.extent.start % self.line.bytes() != 0
+                    || part.extent.end % self.line.bytes() != 0 =>
+                {
+                    self.tally("half a line")
+                }
                 None => {}
                 Some(before) if before != coherent => self.tally("chained through another port"),
                 Some(_) => self.tally("chained"),
@@ -143,7 +194,9 @@ impl Machine {
     fn end_job(&mut self, unit: &mut Unit<'_>) -> Verdict {
         let Some(mut queue) = unit.queue.take() else { return Ok(()) };
         let way = self.rng.u8(..24);
-        self.note(|| format!("the jobs' end, way {way}, {:?}, {} inside", unit.state, unit.inside.len()));
+        self.note(|| {
+            format!("the jobs' end, way {way}, {:?}, {} inside", unit.state, unit.inside.len())
+        });
         let ended = match way {
             0 if self.forgets => {
                 self.forget_unit(unit, queue);
@@ -195,22 +248,35 @@ impl Machine {
     /// Looks until a job is done, up to a limit; a hung one is stopped.
     fn look_often(&mut self, unit: &mut Unit<'_>, queue: &mut Jobs) -> Verdict {
         for _ in 0..20 {
-            if self.wait(unit, queue, Duration::ZERO)? || unit.inside.is_empty() || unit.state != State::AtWork {
+            if self.wait(unit, queue, Duration::ZERO)?
+                || unit.inside.is_empty()
+                || unit.state != State::AtWork
+            {
                 return Ok(());
             }
             unit.device.run_for(5)?;
         }
-        ensure!(self.faults.hang + self.faults.stuck > 0, "a job that does not hang did not end in 20 looks");
+        ensure!(
+            self.faults.hang + self.faults.stuck > 0,
+            "a job that does not hang did not end in 20 looks"
+        );
         self.stop_unit(unit, queue)
     }
 
     /// The oldest job, which ended; `number`: as the queue says.
     fn told_of(&mut self, unit: &mut Unit<'_>, number: Option<u64>) -> Verdict<Job> {
-        ensure!(unit.state != State::Stopped { drained: true }, "a job was told of after the end of the others");
+        ensure!(
+            unit.state != State::Stopped { drained: true },
+            "a job was told of after the end of the others"
+        );
         let Some(job) = unit.inside.pop_front() else {
             return Err(Failure::Wrong(format!("job {number:?} was told of, and none is inside")));
         };
-        ensure!(unit.given && number.is_none_or(|number| number == job.number), "job {number:?} was told of, and not {}", job.number);
+        ensure!(
+            unit.given && number.is_none_or(|number| number == job.number),
+            "job {number:?} was told of, and not {}",
+            job.number
+        );
         if unit.inside.is_empty() && unit.state != State::MustStop {
             unit.state = State::AtWork;
         }
@@ -222,7 +288,10 @@ impl Machine {
         match &mut unit.state {
             State::Stopped { drained } => *drained = true,
             State::AtWork if !unit.inside.is_empty() && timeout == ENOUGH => {
-                ensure!(self.faults.hang + self.faults.stuck > 0, "a job that does not hang did not end in time");
+                ensure!(
+                    self.faults.hang + self.faults.stuck > 0,
+                    "a job that does not hang did not end in time"
+                );
                 self.tally("hung");
                 return self.stop_unit(unit, queue);
             }
@@ -234,7 +303,11 @@ impl Machine {
     /// One job failed alone, or the channel did.
     fn failed(&mut self, unit: &mut Unit<'_>, failed: JobError<[DevBuf; 4]>) -> Verdict {
         self.note(|| format!("failed: {failed}"));
-        ensure!(self.possible(failed.cause, false), "a job failed with {failed}, with {:?}", self.faults);
+        ensure!(
+            self.possible(failed.cause, false),
+            "a job failed with {failed}, with {:?}",
+            self.faults
+        );
         if let Some(buffers) = failed.buffers {
             let Job { parts, gemm, .. } = self.told_of(unit, None)?;
             self.tally("faulted");
@@ -265,7 +338,9 @@ impl Machine {
     pub(crate) fn written(&mut self, parts: &[Part; 4], gemm: &Gemm, complete: bool) {
         let [a, b, bias, c] = parts.each_ref().map(Part::absolute);
         let need = reference::operand_bytes(gemm);
-        let input = |index: usize, range: &std::ops::Range<usize>| self.world.read(range.start..range.start + need[index]);
+        let input = |index: usize, range: &std::ops::Range<usize>| {
+            self.world.read(range.start..range.start + need[index])
+        };
         let result = match (input(0, &a), input(1, &b), input(2, &bias)) {
             (Some(a), Some(b), Some(bias)) if complete => Some(reference::gemm8(gemm, a, b, bias)),
             _ => None,
@@ -276,12 +351,25 @@ impl Machine {
         }
     }
 
-    pub(crate) fn lend(&mut self, buffers: [DevBuf; 4], parts: [Part; 4], coherent: bool) -> Verdict {
+    pub(crate) fn lend(
+        &mut self,
+        buffers: [DevBuf; 4],
+        parts: [Part; 4],
+        coherent: bool,
+    ) -> Verdict {
         for (buf, part) in buffers.into_iter().zip(parts) {
-            let given = if part.held_coherent.is_some() { part.of.clone() } else { part.absolute() };
+            let given =
+                if part.held_coherent.is_some() { part.of.clone() } else { part.absolute() };
             let used = part.absolute();
-            let slice = DevSlice { addr: DevAddr(self.base + used.start as u64), offset_bytes: 0, len_bytes: used.len() };
-            ensure!((buf.slice(), buf.handed_over_bytes()) == (slice, given.len()), "{buf:?} instead of {slice:?} of {given:?}");
+            let slice = DevSlice {
+                addr: DevAddr(self.base + used.start as u64),
+                offset_bytes: 0,
+                len_bytes: used.len(),
+            };
+            ensure!(
+                (buf.slice(), buf.handed_over_bytes()) == (slice, given.len()),
+                "{buf:?} instead of {slice:?} of {given:?}"
+            );
             let Part { claim, extent, shown, .. } = part;
             self.lent.push(Lent { buf, claim, extent, shown, given, coherent });
         }

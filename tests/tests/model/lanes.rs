@@ -29,7 +29,9 @@ pub(crate) const RING_BYTES: usize = DEPTH * 128;
 
 /// Is it this packet, or the beginning of it that a fault left?
 pub(crate) fn is_packet(number: u32, seen: &[u8]) -> bool {
-    seen.get(4..).and_then(packet::number).is_some_and(|whole| packet::begins(number, whole as usize, seen))
+    seen.get(4..)
+        .and_then(packet::number)
+        .is_some_and(|whole| packet::begins(number, whole as usize, seen))
 }
 
 type Jobs = Queue<Liar<AxiDmaChannel<SimWindow<AxiDmaModel>>>>;
@@ -76,16 +78,39 @@ pub(crate) enum State {
 }
 
 impl<'d> Lane<'d> {
-    pub(crate) fn new(device: &'d SimDevice<AxiDmaModel>, rings: Pool, coherent: bool, in_order: bool, lie: Lie) -> Self {
+    pub(crate) fn new(
+        device: &'d SimDevice<AxiDmaModel>,
+        rings: Pool,
+        coherent: bool,
+        in_order: bool,
+        lie: Lie,
+    ) -> Self {
         let (queue, state, inside) = (None, State::AtWork, VecDeque::new());
-        Self { queue, device, rings, coherent, in_order, lie, state, inside, next_number: 0, told: 0, untold: 0, leaked: false }
+        Self {
+            queue,
+            device,
+            rings,
+            coherent,
+            in_order,
+            lie,
+            state,
+            inside,
+            next_number: 0,
+            told: 0,
+            untold: 0,
+            leaked: false,
+        }
     }
 
     /// A device at work is given what waits, as far as it takes it.
     fn feed(&mut self) {
         let given = self.inside.iter().filter(|inside| inside.given).count();
         if self.state == State::AtWork {
-            self.inside.iter_mut().filter(|inside| !inside.given).take(DEPTH - given).for_each(|inside| inside.given = true);
+            self.inside
+                .iter_mut()
+                .filter(|inside| !inside.given)
+                .take(DEPTH - given)
+                .for_each(|inside| inside.given = true);
         }
     }
 }
@@ -115,8 +140,12 @@ impl Machine {
         };
         done?;
         let counts = queue.counts();
-        let (inside, ended) = (lane.inside.len() as u64, counts.completed + counts.failed + counts.cancelled);
-        ensure!(queue.len() as u64 == inside && counts.pushed == ended + inside, "{counts:?} with {inside} inside");
+        let (inside, ended) =
+            (lane.inside.len() as u64, counts.completed + counts.failed + counts.cancelled);
+        ensure!(
+            queue.len() as u64 == inside && counts.pushed == ended + inside,
+            "{counts:?} with {inside} inside"
+        );
         lane.queue = Some(queue);
         Ok(())
     }
@@ -150,7 +179,9 @@ impl Machine {
         let in_flight = lane.inside.len();
         let expected = match lane.state {
             State::AtWork if in_flight == CAPACITY => Some(Error::QueueFull { depth: CAPACITY }),
-            State::AtWork => oracle::operand(0, &part, Direction::FromDevice, lane.coherent, self.line.bytes()),
+            State::AtWork => {
+                oracle::operand(0, &part, Direction::FromDevice, lane.coherent, self.line.bytes())
+            }
             _ => Some(Error::QueueStopped { in_flight }),
         };
         self.note(|| format!("push {:?}, expect {expected:?}", part.absolute()));
@@ -162,23 +193,33 @@ impl Machine {
                 self.tally(if lane.inside.len() > DEPTH { "waits" } else { "pushed" });
                 Ok(())
             }
-            Ok(_) => Err(Failure::Wrong(format!("a job was taken that must be refused: {expected:?}"))),
+            Ok(_) => {
+                Err(Failure::Wrong(format!("a job was taken that must be refused: {expected:?}")))
+            }
             Err(refused) => self.not_pushed(refused, expected, part),
         }
     }
 
-    fn not_pushed(&mut self, refused: JobError<[Operand; 1]>, expected: Option<Error>, part: Part) -> Verdict {
+    fn not_pushed(
+        &mut self,
+        refused: JobError<[Operand; 1]>,
+        expected: Option<Error>,
+        part: Part,
+    ) -> Verdict {
         ensure!(Some(refused.error) == expected, "{refused:?} instead of {expected:?}");
         self.tally(match refused.error {
             Error::QueueFull { .. } => "queue full",
             Error::QueueStopped { .. } => "queue stopped",
             _ => "not pushed",
         });
-        let [operand] = refused.buffers.ok_or(Failure::Wrong("a refused job kept its buffer".into()))?;
+        let [operand] =
+            refused.buffers.ok_or(Failure::Wrong("a refused job kept its buffer".into()))?;
         let Part { claim, extent, of, held_coherent, shown, .. } = part;
         match (operand.into_buf(), held_coherent) {
             (Ok(buf), None) => self.held.push(Held { buf, claim, extent }),
-            (Err(buf), Some(coherent)) => self.lent.push(Lent { buf, claim, extent, shown, given: of, coherent }),
+            (Err(buf), Some(coherent)) => {
+                self.lent.push(Lent { buf, claim, extent, shown, given: of, coherent })
+            }
             _ => return Err(Failure::Wrong("a refused buffer changed sides".into())),
         }
         Ok(())
@@ -197,7 +238,14 @@ impl Machine {
             let Part { claim, extent, of, held_coherent, shown, .. } = part;
             match (operand.into_buf(), held_coherent) {
                 (Ok(buf), _) => self.held.push(Held { buf, claim, extent }),
-                (Err(buf), coherent) => self.lent.push(Lent { buf, claim, extent, shown, given: of, coherent: coherent == Some(true) }),
+                (Err(buf), coherent) => self.lent.push(Lent {
+                    buf,
+                    claim,
+                    extent,
+                    shown,
+                    given: of,
+                    coherent: coherent == Some(true),
+                }),
             }
             return None;
         }
@@ -205,7 +253,11 @@ impl Machine {
     }
 
     fn next(&mut self, lane: &mut Lane<'_>, queue: &mut Jobs) -> Verdict {
-        let timeout = [Duration::ZERO, Duration::from_micros(self.rng.u32(..8).into()), Duration::from_micros(50)][self.rng.usize(..3)];
+        let timeout = [
+            Duration::ZERO,
+            Duration::from_micros(self.rng.u32(..8).into()),
+            Duration::from_micros(50),
+        ][self.rng.usize(..3)];
         if self.rng.u8(..4) == 0 {
             return match queue.wait_device(timeout) {
                 Ok(Some(done)) => {
@@ -226,7 +278,10 @@ impl Machine {
                 let part = self.told(lane, done.job)?;
                 let [buf] = done.buffers;
                 // The rest of a packet that was longer than the operand before begins none.
-                let (bytes, begins) = (done.bytes.unwrap_or(usize::MAX), PacketReport::of(done.status, done.words).first);
+                let (bytes, begins) = (
+                    done.bytes.unwrap_or(usize::MAX),
+                    PacketReport::of(done.status, done.words).first,
+                );
                 self.packet(lane, buf, part, bytes, begins)
             }
             Ok(None) => self.nothing(lane),
@@ -236,10 +291,19 @@ impl Machine {
 
     /// That job was told of.
     fn told(&mut self, lane: &mut Lane<'_>, job: u64) -> Verdict<Part> {
-        ensure!(lane.state != State::Stopped { drained: true }, "a job was told of after the end of the others, or after the fault");
+        ensure!(
+            lane.state != State::Stopped { drained: true },
+            "a job was told of after the end of the others, or after the fault"
+        );
         let found = lane.inside.iter().position(|inside| inside.job == job && inside.given);
-        ensure!(found.is_some() && (!lane.in_order || found == Some(0)), "job {job} is reported, inside are {:?}", lane.inside);
-        let Inside { part, .. } = found.and_then(|index| lane.inside.remove(index)).ok_or(Failure::Wrong("no such job".into()))?;
+        ensure!(
+            found.is_some() && (!lane.in_order || found == Some(0)),
+            "job {job} is reported, inside are {:?}",
+            lane.inside
+        );
+        let Inside { part, .. } = found
+            .and_then(|index| lane.inside.remove(index))
+            .ok_or(Failure::Wrong("no such job".into()))?;
         if lane.inside.is_empty() && lane.state != State::MustStop {
             lane.state = State::AtWork;
         }
@@ -248,12 +312,31 @@ impl Machine {
     }
 
     /// A packet in a buffer: the right one, all of it, and nothing beside it.
-    fn packet(&mut self, lane: &mut Lane<'_>, buf: CpuBuf, part: Part, bytes: usize, begins: bool) -> Verdict {
+    fn packet(
+        &mut self,
+        lane: &mut Lane<'_>,
+        buf: CpuBuf,
+        part: Part,
+        bytes: usize,
+        begins: bool,
+    ) -> Verdict {
         let at = part.absolute().start;
-        let seen = buf.view::<u8>()?.get(at - part.shown.start..).and_then(|rest| rest.get(..bytes)).unwrap_or_default();
-        let number = packet::number(seen).ok_or(Failure::Wrong(format!("a packet of {bytes} bytes")))?;
-        ensure!(!begins || is_packet(number, seen), "packet {number} is wrong, {bytes} bytes of it");
-        ensure!(!begins || !lane.in_order || number >= lane.next_number, "packet {number} after {}", lane.next_number);
+        let seen = buf
+            .view::<u8>()?
+            .get(at - part.shown.start..)
+            .and_then(|rest| rest.get(..bytes))
+            .unwrap_or_default();
+        let number =
+            packet::number(seen).ok_or(Failure::Wrong(format!("a packet of {bytes} bytes")))?;
+        ensure!(
+            !begins || is_packet(number, seen),
+            "packet {number} is wrong, {bytes} bytes of it"
+        );
+        ensure!(
+            !begins || !lane.in_order || number >= lane.next_number,
+            "packet {number} after {}",
+            lane.next_number
+        );
         if begins {
             lane.next_number = lane.next_number.max(number + 1);
         }
@@ -270,22 +353,40 @@ impl Machine {
             *drained = true;
             self.tally("drained");
             let written = lane.device.model(AxiDmaModel::written)?;
-            ensure!(written == lane.told + lane.untold, "{written} packets were written, and {} told of", lane.told + lane.untold);
+            ensure!(
+                written == lane.told + lane.untold,
+                "{written} packets were written, and {} told of",
+                lane.told + lane.untold
+            );
         }
         Ok(())
     }
 
-    fn channel_failed<B>(&mut self, lane: &mut Lane<'_>, queue: &Jobs, failed: &JobError<B>) -> Verdict {
-        let short = lane.inside.iter().any(|inside| inside.given && inside.part.range.len() < PACKET);
+    fn channel_failed<B>(
+        &mut self,
+        lane: &mut Lane<'_>,
+        queue: &Jobs,
+        failed: &JobError<B>,
+    ) -> Verdict {
+        let short =
+            lane.inside.iter().any(|inside| inside.given && inside.part.range.len() < PACKET);
         let possible = match failed.error {
             Error::Fault { .. } | Error::FaultAt { .. } => self.faults.error > 0 || short,
             Error::WillNotStop { .. } => self.faults.stuck > 0,
             _ => false,
         };
-        ensure!(possible && failed.buffers.is_none() && queue.is_stopped(), "the channel failed: {failed}, with {:?}", self.faults);
+        ensure!(
+            possible && failed.buffers.is_none() && queue.is_stopped(),
+            "the channel failed: {failed}, with {:?}",
+            self.faults
+        );
         self.tally("channel failed");
         // The ends before the fault were told, and nothing comes after it.
-        lane.state = if matches!(failed.error, Error::WillNotStop { .. }) { State::MustStop } else { State::Stopped { drained: true } };
+        lane.state = if matches!(failed.error, Error::WillNotStop { .. }) {
+            State::MustStop
+        } else {
+            State::Stopped { drained: true }
+        };
         Ok(())
     }
 
@@ -297,10 +398,14 @@ impl Machine {
             Ok(()) => {
                 self.tally("queue was stopped");
                 let drained = lane.state == State::Stopped { drained: true };
-                lane.state = if lane.inside.is_empty() { State::AtWork } else { State::Stopped { drained } };
+                lane.state =
+                    if lane.inside.is_empty() { State::AtWork } else { State::Stopped { drained } };
             }
             Err(error) => {
-                ensure!(matches!(error, Error::WillNotStop { .. }) && self.faults.stuck > 0, "stop: {error}");
+                ensure!(
+                    matches!(error, Error::WillNotStop { .. }) && self.faults.stuck > 0,
+                    "stop: {error}"
+                );
                 self.tally("queue would not stop");
                 lane.state = State::MustStop;
             }
@@ -312,7 +417,11 @@ impl Machine {
     /// had ended, where no wait asked for them.
     fn take_back(&mut self, lane: &mut Lane<'_>, queue: &mut Jobs) -> Verdict {
         if !matches!(lane.state, State::Stopped { .. }) {
-            ensure!(queue.take_back::<1>()?.is_none(), "a job was taken back in state {:?}", lane.state);
+            ensure!(
+                queue.take_back::<1>()?.is_none(),
+                "a job was taken back in state {:?}",
+                lane.state
+            );
             return Ok(());
         }
         while let Some(Cancelled { buffers: [buf], job: taken }) = queue.take_back()? {
@@ -360,11 +469,15 @@ impl Machine {
     fn drop_queue(&mut self, lane: &mut Lane<'_>, queue: Jobs) -> Verdict {
         drop(queue);
         let leaked = lane.rings.taken() > 0;
-        ensure!(!leaked || self.faults.stuck > 0, "a driver kept its descriptors whose device stops");
+        ensure!(
+            !leaked || self.faults.stuck > 0,
+            "a driver kept its descriptors whose device stops"
+        );
         self.tally(if leaked { "queue leaked" } else { "queue dropped" });
         if leaked {
             // The driver tries once more than the queue, and a device that is stuck stays so.
-            let (given, waiting): (VecDeque<_>, VecDeque<_>) = mem::take(&mut lane.inside).into_iter().partition(|inside| inside.given);
+            let (given, waiting): (VecDeque<_>, VecDeque<_>) =
+                mem::take(&mut lane.inside).into_iter().partition(|inside| inside.given);
             waiting.iter().for_each(|inside| self.dropped(&inside.part));
             lane.inside = given;
             self.all_leaked(lane);

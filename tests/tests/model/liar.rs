@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "implementing `Driver` is a promise, which these drivers break where a test asks for it")]
+#![allow(
+    unsafe_code,
+    reason = "implementing `Driver` is a promise, which these drivers break where a test asks for it"
+)]
 //! A driver around another: it tells ends out of order where it is asked to, or breaks one rule.
 
 use contigo::{Completion, Driver, OperandSpec, Port, Result, job::StopProgram, mem::DevSlice};
@@ -72,7 +75,8 @@ pub(crate) struct Liar<D> {
 
 impl<D: Driver> Liar<D> {
     pub(crate) fn new(inner: D, in_order: bool, lie: Lie, seed: u64) -> Self {
-        let port = Port { coherent: inner.port().coherent || lie == Lie::WrongPort, ..*inner.port() };
+        let port =
+            Port { coherent: inner.port().coherent || lie == Lie::WrongPort, ..*inner.port() };
         let (slots, held, rng) = (VecDeque::new(), Vec::new(), Rng::with_seed(seed));
         Self { inner, port, in_order, lie, rng, slots, next_inner: 0, held, stopped: false }
     }
@@ -153,12 +157,14 @@ unsafe impl<D: Driver> Driver for Liar<D> {
         // no more than `depth` are in flight and they end in order.
         unsafe { self.inner.submit(self.next_inner, &operands, args)? };
         self.slots.push_back(slot);
-        self.next_inner = if self.next_inner + 1 >= self.inner.depth() { 0 } else { self.next_inner + 1 };
+        self.next_inner =
+            if self.next_inner + 1 >= self.inner.depth() { 0 } else { self.next_inner + 1 };
         Ok(())
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        let early = !self.stopped && self.lies(Lie::TooEarly) || self.stopped && self.lies(Lie::AfterStop);
+        let early =
+            !self.stopped && self.lies(Lie::TooEarly) || self.stopped && self.lies(Lie::AfterStop);
         if early && let Some(slot) = self.slots.pop_front() {
             return Ok(Some(Completion::of(slot).with_bytes(64)));
         }

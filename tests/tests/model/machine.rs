@@ -122,16 +122,24 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let mut rng = Rng::with_seed(seed);
     let board = SimBoard::with(SimConfig { seed, faults: plan.faults });
     let line = Align::new([32, 64, 64, 128][rng.usize(..4)])?;
-    let backend = board.memory_with(SimSpec { len_bytes: REGION_BYTES, line, ..SimSpec::default() })?;
+    let backend =
+        board.memory_with(SimSpec { len_bytes: REGION_BYTES, line, ..SimSpec::default() })?;
     let base = backend.mapping().base.raw();
     let ports = [board.port(), if rng.bool() { board.port() } else { board.coherent_port() }];
     let forgets = rng.bool();
     let devices = ports.map(|port| SimGemm8::new(&board, port));
-    let config = SourceConfig { packet_bytes: lanes::PACKET, short_every: Some(3), gap_ns: rng.u64(..2_000), ..SourceConfig::default() };
-    let camera = SimDevice::with_model(&board, ports[1], AxiDmaModel::new(CoreSpec::camera(config, 512)));
+    let config = SourceConfig {
+        packet_bytes: lanes::PACKET,
+        short_every: Some(3),
+        gap_ns: rng.u64(..2_000),
+        ..SourceConfig::default()
+    };
+    let camera =
+        SimDevice::with_model(&board, ports[1], AxiDmaModel::new(CoreSpec::camera(config, 512)));
     let (leaked, tally) = {
         let limits = Limits { allocations: ALLOCATIONS };
-        let region = Region::with(Mutant::new(backend, plan.mutation), Requirements::default(), limits)?;
+        let region =
+            Region::with(Mutant::new(backend, plan.mutation), Requirements::default(), limits)?;
         let [first, second] = &devices;
         let mut units = [Unit::new(first, ports[0].coherent), Unit::new(second, ports[1].coherent)];
         let mut machine = Machine {
@@ -156,7 +164,9 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
         machine.carves += 1;
         machine.hold(Home::Block, before)?;
         machine.open_pool(1, lanes::RING_BYTES)?;
-        let Some(Slots { pool: rings, number: rings_number, .. }) = machine.pools.pop() else { return Err(no_pool()) };
+        let Some(Slots { pool: rings, number: rings_number, .. }) = machine.pools.pop() else {
+            return Err(no_pool());
+        };
         machine.open_pool(POOL_SLOTS, SLOT_BYTES)?;
         let mut lane = Lane::new(&camera, rings, ports[1].coherent, machine.rng.bool(), plan.lie);
         while machine.steps_left > 0 {
@@ -180,7 +190,10 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let SimCounts { stray_accesses, unowned_accesses, lost_writes, .. } = board.counts();
     ensure!(lost_writes == 0, "{lost_writes} statuses were overwritten");
     ensure!(stray_accesses == 0, "{stray_accesses} accesses to memory that was freed");
-    ensure!(unowned_accesses == 0, "{unowned_accesses} accesses to bytes that were not handed over");
+    ensure!(
+        unowned_accesses == 0,
+        "{unowned_accesses} accesses to bytes that were not handed over"
+    );
     let freed = boards::read(&board, board.port(), DevAddr(base), &mut [0; 4]).is_err();
     ensure!(freed != leaked, "something was leaked: {leaked}, and the block was freed: {freed}");
     Ok(tally)
@@ -206,7 +219,9 @@ impl Machine {
             _ => ("job", self.job(units, lane)),
         };
         done.and_then(|()| self.compare()).map_err(|failure| match failure {
-            Failure::Wrong(what) => Failure::Wrong(format!("{name}, {step} steps before the end: {what}")),
+            Failure::Wrong(what) => {
+                Failure::Wrong(format!("{name}, {step} steps before the end: {what}"))
+            }
             skipped @ Failure::Skipped(_) => skipped,
         })
     }
@@ -258,7 +273,11 @@ impl Machine {
         self.compare()?;
         for Slots { pool, number, count } in mem::take(&mut self.pools) {
             let all: Vec<_> = (0..count).map_while(|_| pool.take().ok()).collect();
-            ensure!(all.len() == count - self.world.out(Home::Pool(number)), "{} slots of pool {number} can be used", all.len());
+            ensure!(
+                all.len() == count - self.world.out(Home::Pool(number)),
+                "{} slots of pool {number} can be used",
+                all.len()
+            );
             self.world.close(number);
         }
         self.compare()?;

@@ -21,7 +21,12 @@
 //!
 //! The test checks itself: with a backend that leaves a sync out or rounds a range wrongly, it must
 //! fail.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 mod buffers;
 mod jobs;
@@ -62,7 +67,11 @@ type Sequence = fn(u64, Plan) -> Verdict<Tally>;
 
 /// Runs `CONTIGO_SEED`, or all seeds; a failure says how to run its seed again.
 fn all_seeds(test: &str, sequence: Sequence, plan: Plan) -> Tally {
-    let number = |name| env::var(name).ok().map(|text| text.parse::<u64>().unwrap_or_else(|_| panic!("{name}={text} is no number")));
+    let number = |name| {
+        env::var(name).ok().map(|text| {
+            text.parse::<u64>().unwrap_or_else(|_| panic!("{name}={text} is no number"))
+        })
+    };
     let (seeds, trace) = match number("CONTIGO_SEED") {
         Some(seed) => (seed..seed + 1, true),
         None => (0..number("CONTIGO_SEEDS").unwrap_or_else(|| emulated::fewer(SEEDS)), false),
@@ -70,7 +79,9 @@ fn all_seeds(test: &str, sequence: Sequence, plan: Plan) -> Tally {
     let mut total = Tally::new();
     for seed in seeds {
         match run(sequence, seed, Plan { trace, ..plan }) {
-            Ok(tally) => tally.into_iter().for_each(|(what, count)| *total.entry(what).or_default() += count),
+            Ok(tally) => {
+                tally.into_iter().for_each(|(what, count)| *total.entry(what).or_default() += count)
+            }
             Err(what) => panic!(
                 "seed {seed}: {what}\nrerun it with: CONTIGO_SEED={seed} cargo test -p contigo-tests --test model -- --exact {test} --nocapture"
             ),
@@ -87,7 +98,10 @@ fn run(sequence: Sequence, seed: u64, plan: Plan) -> Result<Tally, String> {
         Ok(Err(Failure::Skipped(_))) => Ok(Tally::new()),
         Ok(Err(Failure::Wrong(what))) => Err(what),
         Err(panic) => {
-            let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            let text = panic
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
             Err(format!("panicked: {}", text.unwrap_or_default()))
         }
     }
@@ -97,7 +111,10 @@ fn run(sequence: Sequence, seed: u64, plan: Plan) -> Result<Tally, String> {
 fn reached(total: &Tally, all: &[&str]) {
     let missed: Vec<_> = all.iter().filter(|what| !total.contains_key(**what)).collect();
     // One seed does not reach everything, nor do the few of an emulator.
-    assert!(env::var("CONTIGO_SEED").is_ok() || emulated::fewer(SEEDS) < SEEDS || missed.is_empty(), "no sequence reached {missed:?}");
+    assert!(
+        env::var("CONTIGO_SEED").is_ok() || emulated::fewer(SEEDS) < SEEDS || missed.is_empty(),
+        "no sequence reached {missed:?}"
+    );
 }
 
 const EVERYWHERE: &[&str] = &[
@@ -141,7 +158,8 @@ const EVERYWHERE: &[&str] = &[
     "waits",
 ];
 
-const STREAMS: &[&str] = &["armed", "dry", "frame", "frame forgotten", "frame given back", "late", "lost", "taken back"];
+const STREAMS: &[&str] =
+    &["armed", "dry", "frame", "frame forgotten", "frame given back", "late", "lost", "taken back"];
 
 #[test]
 fn nothing_goes_wrong() {
@@ -159,19 +177,33 @@ fn faults_happen_often() {
 fn devices_get_stuck() {
     let total = all_seeds("devices_get_stuck", machine::run, plan(STUCK));
     reached(&total, EVERYWHERE);
-    reached(&total, &["leaked", "queue leaked", "queue would not stop", "recovered after a reset", "would not stop"]);
+    reached(
+        &total,
+        &[
+            "leaked",
+            "queue leaked",
+            "queue would not stop",
+            "recovered after a reset",
+            "would not stop",
+        ],
+    );
 }
 
 /// The seed that catches a mutation, of at most `seeds`.
 fn caught(mutation: Mutation, seeds: u64) -> Option<(u64, String)> {
-    (0..seeds).find_map(|seed| run(machine::run, seed, Plan { mutation, ..plan(Faults::NONE) }).err().map(|what| (seed, what)))
+    (0..seeds).find_map(|seed| {
+        run(machine::run, seed, Plan { mutation, ..plan(Faults::NONE) })
+            .err()
+            .map(|what| (seed, what))
+    })
 }
 
 /// A backend that is wrong from its first sync on is caught within 20 sequences.
 #[test]
 fn mutants_are_caught_within_20_seeds() {
     for mutation in Mutation::ALWAYS {
-        let (seed, what) = caught(mutation, 20).unwrap_or_else(|| panic!("{mutation:?} was not caught"));
+        let (seed, what) =
+            caught(mutation, 20).unwrap_or_else(|| panic!("{mutation:?} was not caught"));
         println!("{mutation:?}: seed {seed}, {what}");
     }
 }
@@ -182,7 +214,8 @@ fn mutants_are_caught_within_20_seeds() {
 fn one_missing_sync_is_caught_within_100_seeds() {
     for n in 1..16 {
         for mutation in [Mutation::NoSyncForDeviceOnce(n), Mutation::NoSyncForCpuOnce(n)] {
-            let (seed, what) = caught(mutation, 100).unwrap_or_else(|| panic!("{mutation:?} was not caught"));
+            let (seed, what) =
+                caught(mutation, 100).unwrap_or_else(|| panic!("{mutation:?} was not caught"));
             println!("{mutation:?}: seed {seed}, {what}");
         }
     }
@@ -202,8 +235,11 @@ fn drivers_that_break_a_rule_are_caught_within_50_seeds() {
     let faults = Faults { error: 200, ..Faults::NONE };
     for (below, sequence) in [("queue", machine::run as Sequence), ("stream", streams::run)] {
         for lie in Lie::ALL {
-            let found = (0..50).find_map(|seed| run(sequence, seed, Plan { lie, ..plan(faults) }).err().map(|what| (seed, what)));
-            let (seed, what) = found.unwrap_or_else(|| panic!("{lie:?} below a {below} was not caught"));
+            let found = (0..50).find_map(|seed| {
+                run(sequence, seed, Plan { lie, ..plan(faults) }).err().map(|what| (seed, what))
+            });
+            let (seed, what) =
+                found.unwrap_or_else(|| panic!("{lie:?} below a {below} was not caught"));
             println!("{lie:?} below a {below}: seed {seed}, {what}");
         }
     }

@@ -21,10 +21,15 @@ impl Machine {
         // The largest first: it is the hardest to place.
         let mut order = [0, 1, 2, 3];
         order.sort_by_key(|&index| std::cmp::Reverse(need[index]));
-        let mut lens: Vec<_> =
-            self.held.iter().map(|held| held.buf.len_bytes()).chain(self.lent.iter().map(|lent| lent.given.len())).collect();
+        let mut lens: Vec<_> = self
+            .held
+            .iter()
+            .map(|held| held.buf.len_bytes())
+            .chain(self.lent.iter().map(|lent| lent.given.len()))
+            .collect();
         lens.sort_by_key(|&len| std::cmp::Reverse(len));
-        let fits = lens.len() >= 4 && lens.iter().zip(order).all(|(&len, index)| len >= need[index]);
+        let fits =
+            lens.len() >= 4 && lens.iter().zip(order).all(|(&len, index)| len >= need[index]);
         if !fits && (lens.len() < 4 || self.rng.u8(..16) > 0) {
             return None;
         }
@@ -50,14 +55,28 @@ impl Machine {
 
     pub(crate) fn operand(&mut self, need_bytes: usize, direction: Direction) -> (Operand, Part) {
         let large = |len: usize| len >= need_bytes;
-        let lent: Vec<_> = (0..self.lent.len()).filter(|&index| large(self.lent[index].given.len())).collect();
-        let held: Vec<_> = (0..self.held.len()).filter(|&index| large(self.held[index].buf.len_bytes())).collect();
-        let from_lent = if lent.is_empty() { held.is_empty() && self.held.is_empty() } else { self.rng.bool() || held.is_empty() };
+        let lent: Vec<_> =
+            (0..self.lent.len()).filter(|&index| large(self.lent[index].given.len())).collect();
+        let held: Vec<_> =
+            (0..self.held.len()).filter(|&index| large(self.held[index].buf.len_bytes())).collect();
+        let from_lent = if lent.is_empty() {
+            held.is_empty() && self.held.is_empty()
+        } else {
+            self.rng.bool() || held.is_empty()
+        };
         if from_lent {
             let index = self.one_of(lent.len()).map_or(0, |index| lent[index]);
             let Lent { buf, claim, extent, shown, given, coherent } = self.lent.swap_remove(index);
             let range = self.part(given.start, given.len(), need_bytes);
-            let part = Part { claim, extent, of: given, range: range.clone(), direction, held_coherent: Some(coherent), shown };
+            let part = Part {
+                claim,
+                extent,
+                of: given,
+                range: range.clone(),
+                direction,
+                held_coherent: Some(coherent),
+                shown,
+            };
             let operand = match direction {
                 Direction::ToDevice => buf.to_device(range),
                 Direction::FromDevice => buf.from_device(range),
@@ -70,7 +89,8 @@ impl Machine {
             let of = buf.offset_bytes()..buf.offset_bytes() + buf.len_bytes();
             let range = self.part(of.start, of.len(), need_bytes);
             let (shown, held_coherent) = (of.clone(), None);
-            let part = Part { claim, extent, of, range: range.clone(), direction, held_coherent, shown };
+            let part =
+                Part { claim, extent, of, range: range.clone(), direction, held_coherent, shown };
             let operand = match direction {
                 Direction::ToDevice => buf.to_device(range),
                 Direction::FromDevice => buf.from_device(range),
@@ -100,7 +120,12 @@ impl Machine {
     }
 
     /// The error is the right one, and every buffer is back as it was.
-    pub(crate) fn refused(&mut self, refused: JobError<[Operand; 4]>, expected: Option<Error>, parts: [Part; 4]) -> Verdict {
+    pub(crate) fn refused(
+        &mut self,
+        refused: JobError<[Operand; 4]>,
+        expected: Option<Error>,
+        parts: [Part; 4],
+    ) -> Verdict {
         self.tally(match refused.error {
             Error::Busy => "refused: busy",
             Error::QueueFull { .. } => "refused: full",
@@ -113,8 +138,12 @@ impl Machine {
             Error::BufferAlign { .. } => "refused: alignment",
             _ => "refused: otherwise",
         });
-        ensure!(Some(refused.error) == expected && refused.cause == refused.error, "{refused:?} instead of {expected:?}");
-        let operands = refused.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
+        ensure!(
+            Some(refused.error) == expected && refused.cause == refused.error,
+            "{refused:?} instead of {expected:?}"
+        );
+        let operands =
+            refused.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
         for (operand, part) in operands.into_iter().zip(parts) {
             let Part { claim, extent, of, held_coherent, shown, .. } = part;
             match (operand.into_buf(), held_coherent) {
@@ -124,7 +153,11 @@ impl Machine {
                     self.held.push(Held { buf, claim, extent });
                 }
                 (Err(buf), Some(coherent)) => {
-                    ensure!(buf.handed_over_bytes() == of.len(), "{buf:?} was refused, and had {} bytes", of.len());
+                    ensure!(
+                        buf.handed_over_bytes() == of.len(),
+                        "{buf:?} was refused, and had {} bytes",
+                        of.len()
+                    );
                     self.lent.push(Lent { buf, claim, extent, shown, given: of, coherent });
                 }
                 _ => return Err(Failure::Wrong("a refused buffer changed sides".into())),
@@ -137,7 +170,11 @@ impl Machine {
 /// A small product, now and then one that gemm8 does not take.
 pub(crate) fn some_gemm(rng: &mut Rng) -> Gemm {
     let shift = if rng.u8(..40) == 0 { 32 } else { rng.u32(..32) };
-    let output = if rng.bool() { Output::Int8 { relu: rng.bool(), shift } } else { Output::Int32 { relu: rng.bool() } };
+    let output = if rng.bool() {
+        Output::Int8 { relu: rng.bool(), shift }
+    } else {
+        Output::Int32 { relu: rng.bool() }
+    };
     let odd = rng.u8(..60);
     Gemm {
         m: if odd == 0 { 0 } else { rng.u32(1..=4) },

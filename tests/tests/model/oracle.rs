@@ -23,16 +23,37 @@ pub(crate) fn refusal(job: &Attempted<'_>) -> Option<Error> {
         let expected = if index == 3 { Direction::FromDevice } else { Direction::ToDevice };
         // The driver's error for an operand comes after the port's.
         let addr = job.base + part.absolute().start as u64;
-        let misaligned = || (!addr.is_multiple_of(64)).then_some(Error::BufferAlign { index, addr, align_bytes: 64 });
+        let misaligned = || {
+            (!addr.is_multiple_of(64)).then_some(Error::BufferAlign {
+                index,
+                addr,
+                align_bytes: 64,
+            })
+        };
         operand(index, part, expected, job.coherent, job.line_bytes).or_else(misaligned)
     };
     let arguments = || arguments(&job.gemm);
-    let sizes = || job.parts.iter().zip(operand_bytes(&job.gemm)).enumerate().find_map(|(index, (part, need))| size(index, part, need));
-    job.queue.or_else(|| job.parts.iter().enumerate().find_map(operand)).or_else(arguments).or_else(sizes)
+    let sizes = || {
+        job.parts
+            .iter()
+            .zip(operand_bytes(&job.gemm))
+            .enumerate()
+            .find_map(|(index, (part, need))| size(index, part, need))
+    };
+    job.queue
+        .or_else(|| job.parts.iter().enumerate().find_map(operand))
+        .or_else(arguments)
+        .or_else(sizes)
 }
 
 /// One operand against the port.
-pub(crate) fn operand(index: usize, part: &Part, expected: Direction, coherent: bool, line_bytes: usize) -> Option<Error> {
+pub(crate) fn operand(
+    index: usize,
+    part: &Part,
+    expected: Direction,
+    coherent: bool,
+    line_bytes: usize,
+) -> Option<Error> {
     if part.direction != expected {
         return Some(Error::WrongDirection { index, expected });
     }
@@ -50,8 +71,13 @@ pub(crate) fn operand(index: usize, part: &Part, expected: Direction, coherent: 
 
 /// Does rounding these bytes out to lines leave the buffer's own?
 fn shared_line(bytes: &Range<usize>, extent: &Range<usize>, line_bytes: usize) -> Option<Error> {
-    let (first, last) = (bytes.start / line_bytes * line_bytes, bytes.end.div_ceil(line_bytes) * line_bytes);
-    (first < extent.start || last > extent.end).then_some(Error::SharedLine { start: bytes.start, end: bytes.end, line_bytes })
+    let (first, last) =
+        (bytes.start / line_bytes * line_bytes, bytes.end.div_ceil(line_bytes) * line_bytes);
+    (first < extent.start || last > extent.end).then_some(Error::SharedLine {
+        start: bytes.start,
+        end: bytes.end,
+        line_bytes,
+    })
 }
 
 /// gemm8's own limits.
@@ -62,16 +88,27 @@ fn arguments(gemm: &Gemm) -> Option<Error> {
         (!fits).then_some(Error::Argument { name, value, min, max: 4096, multiple_of: min })
     };
     let shift = match gemm.output {
-        Output::Int8 { shift, .. } if shift > 31 => {
-            Some(Error::Argument { name: "shift", value: u64::from(shift), min: 0, max: 31, multiple_of: 1 })
-        }
+        Output::Int8 { shift, .. } if shift > 31 => Some(Error::Argument {
+            name: "shift",
+            value: u64::from(shift),
+            min: 0,
+            max: 31,
+            multiple_of: 1,
+        }),
         _ => None,
     };
-    dimension("m", gemm.m, 1).or_else(|| dimension("n", gemm.n, 16)).or_else(|| dimension("k", gemm.k, 16)).or(shift)
+    dimension("m", gemm.m, 1)
+        .or_else(|| dimension("n", gemm.n, 16))
+        .or_else(|| dimension("k", gemm.k, 16))
+        .or(shift)
 }
 
 /// Large enough.
 fn size(index: usize, part: &Part, need_bytes: usize) -> Option<Error> {
     let have_bytes = part.range.len();
-    (have_bytes < need_bytes).then_some(Error::BufferSize { index, need_bytes: need_bytes as u64, have_bytes })
+    (have_bytes < need_bytes).then_some(Error::BufferSize {
+        index,
+        need_bytes: need_bytes as u64,
+        have_bytes,
+    })
 }

@@ -19,7 +19,8 @@ pub(crate) fn gemm8(gemm: &Gemm, a: &[u8], b: &[u8], bias: &[u8]) -> Vec<u8> {
             let [w, x, y, z] = [0, 1, 2, 3].map(|byte| bias[4 * column + byte]);
             let mut sum = i64::from(i32::from_le_bytes([w, x, y, z]));
             for inner in 0..k {
-                sum += i64::from(a[row * k + inner].cast_signed()) * i64::from(b[inner * n + column].cast_signed());
+                sum += i64::from(a[row * k + inner].cast_signed())
+                    * i64::from(b[inner * n + column].cast_signed());
             }
             finish(sum, gemm.output, &mut c);
         }
@@ -29,7 +30,10 @@ pub(crate) fn gemm8(gemm: &Gemm, a: &[u8], b: &[u8], bias: &[u8]) -> Vec<u8> {
 
 /// Steps 1 to 3 of the contract's arithmetic: wrap to 32 bits, ReLU, then shift with rounding half
 /// up and saturate.
-#[allow(clippy::cast_possible_truncation, reason = "the contract's sum wraps to 32 bits; the rest is in range by then")]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "the contract's sum wraps to 32 bits; the rest is in range by then"
+)]
 fn finish(sum: i64, output: Output, c: &mut Vec<u8>) {
     let wrapped = i64::from(sum as i32);
     let (relu, shift) = match output {

@@ -50,18 +50,26 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let mut rng = Rng::with_seed(seed);
     let board = SimBoard::with(SimConfig { seed, faults: plan.faults });
     let line = Align::new([32, 64, 64, 128][rng.usize(..4)])?;
-    let region = Region::new(board.memory_with(SimSpec { len_bytes: 16 << 10, line, ..SimSpec::default() })?)?;
+    let region = Region::new(board.memory_with(SimSpec {
+        len_bytes: 16 << 10,
+        line,
+        ..SimSpec::default()
+    })?)?;
     let port = if rng.bool() { board.port() } else { board.coherent_port() };
-    let (places, slots, packet_bytes) = (rng.usize(1..=PLACES), rng.usize(1..=SLOTS), 4 * rng.usize(64..=128));
+    let (places, slots, packet_bytes) =
+        (rng.usize(1..=PLACES), rng.usize(1..=SLOTS), 4 * rng.usize(64..=128));
     let gap_ns = if rng.bool() { 0 } else { rng.u64(..10_000) };
-    let config = SourceConfig { packet_bytes, gap_ns, short_every: Some(3), ..SourceConfig::default() };
-    let device = SimDevice::with_model(&board, port, AxiDmaModel::new(CoreSpec::camera(config, 512)));
+    let config =
+        SourceConfig { packet_bytes, gap_ns, short_every: Some(3), ..SourceConfig::default() };
+    let device =
+        SimDevice::with_model(&board, port, AxiDmaModel::new(CoreSpec::camera(config, 512)));
     let (rings, pool) = (region.pool(1, PLACES * 128)?, region.pool(slots, 512)?);
     let (in_order, forgets) = (rng.bool(), rng.bool());
     let tally = sequence(rng, plan, &device, &rings, &pool, places, in_order, forgets)?;
     device.run_for(1_000)?;
     let (counts, model) = (board.counts(), device.model(AxiDmaModel::stream)?);
-    let seen = [counts.stray_accesses, counts.unowned_accesses, counts.evictions, counts.lost_writes];
+    let seen =
+        [counts.stray_accesses, counts.unowned_accesses, counts.evictions, counts.lost_writes];
     ensure!(seen == [0; 4], "{counts:?}");
     ensure!((0..=8).contains(&(model.begun - model.taken - model.lost - model.cut)), "{model:?}");
     Ok(tally)
@@ -85,11 +93,30 @@ fn sequence(
     )?;
     // More than the device takes at once, or fewer.
     let in_flight = rng.usize(1..=SLOTS);
-    let stream = Frames::new(Liar::new(camera, in_order, plan.lie, rng.u64(..)), pool.clone(), in_flight, &[])?;
+    let stream = Frames::new(
+        Liar::new(camera, in_order, plan.lie, rng.u64(..)),
+        pool.clone(),
+        in_flight,
+        &[],
+    )?;
     let held = Vec::new();
     let (forgotten, next_number, told, untold, drained) = (0, 0, 0, 0, true);
     let tally = Tally::new();
-    let mut world = World { rng, plan, tally, stream, device, pool, in_order, held, forgotten, next_number, told, untold, drained };
+    let mut world = World {
+        rng,
+        plan,
+        tally,
+        stream,
+        device,
+        pool,
+        in_order,
+        held,
+        forgotten,
+        next_number,
+        told,
+        untold,
+        drained,
+    };
     for step in (0..plan.steps).rev() {
         world.step(forgets).map_err(|failure| match failure {
             Failure::Wrong(what) => Failure::Wrong(format!("{step} steps before the end: {what}")),
@@ -104,7 +131,11 @@ fn sequence(
     }
     drop((stream, held));
     let stuck = plan.faults.stuck > 0 && rings.taken() > 0;
-    ensure!(stuck || (rings.taken(), pool.taken()) == (0, forgotten), "{} buffers are out, {forgotten} forgotten", pool.taken());
+    ensure!(
+        stuck || (rings.taken(), pool.taken()) == (0, forgotten),
+        "{} buffers are out, {forgotten} forgotten",
+        pool.taken()
+    );
     Ok(tally)
 }
 
@@ -129,28 +160,44 @@ impl World<'_> {
         for (buf, expected) in &self.held {
             ensure!(buf.view::<u8>()? == expected, "a frame changed in its owner's hands");
         }
-        let (out, inside, held) = (self.pool.taken(), self.stream.queue().len(), self.held.len() + self.forgotten);
+        let (out, inside, held) =
+            (self.pool.taken(), self.stream.queue().len(), self.held.len() + self.forgotten);
         ensure!(out == inside + held, "{out} buffers are out: {inside} inside, {held} held");
         let counts = self.stream.counts();
-        ensure!(counts.pushed == counts.completed + counts.failed + counts.cancelled + inside as u64, "{counts:?}, {inside} inside");
+        ensure!(
+            counts.pushed == counts.completed + counts.failed + counts.cancelled + inside as u64,
+            "{counts:?}, {inside} inside"
+        );
         ensure!(counts.completed == self.told, "{counts:?}, and {} frames", self.told);
         Ok(())
     }
 
     fn next(&mut self) -> Verdict {
-        let timeout = [Duration::ZERO, Duration::from_micros(self.rng.u32(..8).into()), Duration::from_micros(30)][self.rng.usize(..3)];
+        let timeout = [
+            Duration::ZERO,
+            Duration::from_micros(self.rng.u32(..8).into()),
+            Duration::from_micros(30),
+        ][self.rng.usize(..3)];
         let ran = self.stream.is_running();
         match self.stream.next(timeout) {
             Ok(Some(frame)) => {
-                ensure!(!self.drained, "a frame came after the end of the others, or after the fault");
+                ensure!(
+                    !self.drained,
+                    "a frame came after the end of the others, or after the fault"
+                );
                 let seen = frame.buf.view::<u8>()?;
                 let number = packet::number(seen).unwrap_or(u32::MAX);
-                let exact = self.plan.faults.short == 0 && self.device.model(AxiDmaModel::stream)?.cut == 0;
+                let exact =
+                    self.plan.faults.short == 0 && self.device.model(AxiDmaModel::stream)?.cut == 0;
                 let right = if exact { packet::is(number, seen) } else { is_packet(number, seen) };
                 ensure!(right, "frame {number} is wrong: {frame:?}");
                 let report = PacketReport::of(frame.status, frame.words);
                 ensure!(report.first && report.last && frame.last == Some(true), "{frame:?}");
-                ensure!(!self.in_order || number >= self.next_number, "frame {number} after {}", self.next_number);
+                ensure!(
+                    !self.in_order || number >= self.next_number,
+                    "frame {number} after {}",
+                    self.next_number
+                );
                 let expected = seen.to_vec();
                 self.next_number = self.next_number.max(number + 1);
                 self.told += 1;
@@ -162,11 +209,20 @@ impl World<'_> {
                 self.drained = true;
                 if !self.stream.queue().is_stopped() || self.plan.faults.stuck == 0 {
                     let written = self.device.model(AxiDmaModel::written)?;
-                    ensure!(written == self.told + self.untold, "{written} were written, {} told, {} not", self.told, self.untold);
+                    ensure!(
+                        written == self.told + self.untold,
+                        "{written} were written, {} told, {} not",
+                        self.told,
+                        self.untold
+                    );
                 }
             }
-            Err(Error::NoSlots { .. }) => ensure!(self.stream.queue().is_empty(), "the device has a buffer"),
-            Err(Error::Fault { .. } | Error::FaultAt { .. }) if self.plan.faults.error > 0 => self.drained = true,
+            Err(Error::NoSlots { .. }) => {
+                ensure!(self.stream.queue().is_empty(), "the device has a buffer")
+            }
+            Err(Error::Fault { .. } | Error::FaultAt { .. }) if self.plan.faults.error > 0 => {
+                self.drained = true
+            }
             Err(Error::WillNotStop { .. }) if self.plan.faults.stuck > 0 => {}
             Err(error) => ensure!(false, "next: {error}"),
         }
@@ -201,7 +257,10 @@ impl World<'_> {
         match self.stream.stop() {
             Ok(()) => {}
             Err(error) => {
-                ensure!(matches!(error, Error::WillNotStop { .. }) && self.plan.faults.stuck > 0, "stop: {error}");
+                ensure!(
+                    matches!(error, Error::WillNotStop { .. }) && self.plan.faults.stuck > 0,
+                    "stop: {error}"
+                );
                 if self.rng.bool() {
                     self.device.reset()?;
                     self.stream.stop()?;
@@ -214,7 +273,10 @@ impl World<'_> {
 
     fn take_back(&mut self) -> Verdict {
         if self.stream.is_running() || self.stream.queue().is_empty() {
-            ensure!(self.stream.take_back().is_none(), "a buffer came back from a stream that runs");
+            ensure!(
+                self.stream.take_back().is_none(),
+                "a buffer came back from a stream that runs"
+            );
             return Ok(());
         }
         while let Some(buf) = self.stream.take_back() {
@@ -246,7 +308,10 @@ impl World<'_> {
                 self.untold = self.device.model(AxiDmaModel::written)? - self.told;
                 self.drained = true;
             }
-            Err(error) => ensure!(matches!(error, Error::QueueStopped { .. }) && self.plan.faults.stuck > 0, "start: {error}"),
+            Err(error) => ensure!(
+                matches!(error, Error::QueueStopped { .. }) && self.plan.faults.stuck > 0,
+                "start: {error}"
+            ),
         }
         Ok(())
     }

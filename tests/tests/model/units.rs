@@ -44,7 +44,16 @@ pub(crate) struct Unit<'d> {
 impl<'d> Unit<'d> {
     pub(crate) fn new(device: &'d SimGemm8, coherent: bool) -> Self {
         let (state, inside) = (State::AtWork, VecDeque::new());
-        Self { queue: None, device, coherent, state, inside, given: false, stuck: false, lost: false }
+        Self {
+            queue: None,
+            device,
+            coherent,
+            state,
+            inside,
+            given: false,
+            stuck: false,
+            lost: false,
+        }
     }
 
     /// Every job ended in exactly one way, or is inside.
@@ -52,8 +61,15 @@ impl<'d> Unit<'d> {
         let Some(queue) = &self.queue else { return Ok(()) };
         let (counts, inside) = (queue.counts(), self.inside.len());
         let ended = counts.completed + counts.failed + counts.cancelled;
-        ensure!(counts.pushed == ended + inside as u64 && queue.len() == inside, "{counts:?} with {inside} inside");
-        ensure!(queue.is_stopped() == (self.state != State::AtWork), "{queue:?} in state {:?}", self.state);
+        ensure!(
+            counts.pushed == ended + inside as u64 && queue.len() == inside,
+            "{counts:?} with {inside} inside"
+        );
+        ensure!(
+            queue.is_stopped() == (self.state != State::AtWork),
+            "{queue:?} in state {:?}",
+            self.state
+        );
         Ok(())
     }
 
@@ -77,7 +93,11 @@ impl Machine {
                 Ok(true)
             }
             Err(refused) => {
-                ensure!(matches!(refused.error, Error::WillNotStop { .. }) && self.faults.stuck > 0, "a new queue: {}", refused.error);
+                ensure!(
+                    matches!(refused.error, Error::WillNotStop { .. }) && self.faults.stuck > 0,
+                    "a new queue: {}",
+                    refused.error
+                );
                 unit.stuck = true;
                 Ok(false)
             }
@@ -100,10 +120,14 @@ impl Machine {
             Ok(()) => {
                 ensure!(!unit.stuck, "a stuck device stopped by itself");
                 let drained = unit.state == State::Stopped { drained: true };
-                unit.state = if unit.inside.is_empty() { State::AtWork } else { State::Stopped { drained } };
+                unit.state =
+                    if unit.inside.is_empty() { State::AtWork } else { State::Stopped { drained } };
             }
             Err(error) => {
-                ensure!(matches!(error, Error::WillNotStop { .. }) && self.faults.stuck > 0, "stop: {error}");
+                ensure!(
+                    matches!(error, Error::WillNotStop { .. }) && self.faults.stuck > 0,
+                    "stop: {error}"
+                );
                 (unit.stuck, unit.state) = (true, State::MustStop);
             }
         }
@@ -113,7 +137,11 @@ impl Machine {
     /// All jobs that a stopped device has not ended, or was never given.
     pub(crate) fn take_back_unit(&mut self, unit: &mut Unit<'_>, queue: &mut Jobs) -> Verdict {
         if !matches!(unit.state, State::Stopped { .. }) {
-            ensure!(queue.take_back::<4>()?.is_none(), "a job was taken back in state {:?}", unit.state);
+            ensure!(
+                queue.take_back::<4>()?.is_none(),
+                "a job was taken back in state {:?}",
+                unit.state
+            );
             return Ok(());
         }
         while let Some(Cancelled { buffers, job }) = queue.take_back()? {
@@ -160,7 +188,9 @@ impl Machine {
         self.tally("job forgotten");
         mem::forget(queue);
         unit.lost = true;
-        unit.inside.drain(..).for_each(|job| job.parts.iter().for_each(|part| self.world.leak(part.claim)));
+        unit.inside
+            .drain(..)
+            .for_each(|job| job.parts.iter().for_each(|part| self.world.leak(part.claim)));
     }
 
     /// Makes a queue usable again whose device is stopped, or would not stop.

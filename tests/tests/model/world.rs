@@ -55,7 +55,12 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(len_bytes: usize) -> Self {
         // The first look decides what a fresh block holds.
-        Self { bytes: vec![0; len_bytes], known: vec![false; len_bytes], claims: Vec::new(), pools: Vec::new() }
+        Self {
+            bytes: vec![0; len_bytes],
+            known: vec![false; len_bytes],
+            claims: Vec::new(),
+            pools: Vec::new(),
+        }
     }
 
     /// A pool was made, whose slots lie in `territory`: no block and no other pool has any of it.
@@ -77,10 +82,14 @@ impl World {
             Home::Block => self.is_free(&bytes)?,
             Home::Pool(pool) => {
                 let territory = &self.pools[pool].territory;
-                ensure!(territory.start <= bytes.start && bytes.end <= territory.end, "{home:?} gave out {bytes:?}, outside {territory:?}");
+                ensure!(
+                    territory.start <= bytes.start && bytes.end <= territory.end,
+                    "{home:?} gave out {bytes:?}, outside {territory:?}"
+                );
             }
         }
-        let other = self.claims.iter().find(|other| other.is_out() && overlap(&other.bytes, &bytes));
+        let other =
+            self.claims.iter().find(|other| other.is_out() && overlap(&other.bytes, &bytes));
         ensure!(other.is_none(), "{home:?} gave out {bytes:?}, which {other:?} has");
         self.claims.push(Claim { home, bytes, handles: 1, leaked: false });
         Ok(self.claims.len() - 1)
@@ -96,8 +105,16 @@ impl World {
 
     /// What the region has given out: blocks, and pools.
     fn used(&self) -> impl Iterator<Item = &Range<usize>> {
-        let blocks = self.claims.iter().filter(|claim| claim.home == Home::Block && claim.is_out()).map(|claim| &claim.bytes);
-        let pools = self.pools.iter().enumerate().filter(|(pool, slots)| slots.open || self.out(Home::Pool(*pool)) > 0);
+        let blocks = self
+            .claims
+            .iter()
+            .filter(|claim| claim.home == Home::Block && claim.is_out())
+            .map(|claim| &claim.bytes);
+        let pools = self
+            .pools
+            .iter()
+            .enumerate()
+            .filter(|(pool, slots)| slots.open || self.out(Home::Pool(*pool)) > 0);
         blocks.chain(pools.map(|(_, slots)| &slots.territory))
     }
 
@@ -127,7 +144,9 @@ impl World {
     pub(crate) fn longest_free_run(&self) -> usize {
         let mut used: Vec<_> = self.used().collect();
         used.sort_by_key(|bytes| bytes.start);
-        let (longest, last) = used.iter().fold((0, 0), |(longest, end), bytes| (longest.max(bytes.start - end), bytes.end));
+        let (longest, last) = used
+            .iter()
+            .fold((0, 0), |(longest, end), bytes| (longest.max(bytes.start - end), bytes.end));
         longest.max(self.bytes.len() - last)
     }
 
@@ -138,9 +157,14 @@ impl World {
             self.known[range].fill(true);
             return Ok(());
         }
-        for ((offset, seen), (byte, known)) in (at..).zip(view).zip(self.bytes[range.clone()].iter_mut().zip(&self.known[range.clone()])) {
+        for ((offset, seen), (byte, known)) in (at..)
+            .zip(view)
+            .zip(self.bytes[range.clone()].iter_mut().zip(&self.known[range.clone()]))
+        {
             if *known && seen != byte {
-                let wrong = format!("byte {offset} is {seen:#04x} instead of {byte:#04x}, in a view of {range:?}");
+                let wrong = format!(
+                    "byte {offset} is {seen:#04x} instead of {byte:#04x}, in a view of {range:?}"
+                );
                 return Err(Failure::Wrong(wrong));
             }
             *byte = *seen;

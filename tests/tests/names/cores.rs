@@ -60,7 +60,9 @@ first packet may be torn as well.
 fn the_page_of_cores_is_up_to_date() {
     let mut page = String::from(HEAD);
     each_row(|row| {
-        let quoted = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let quoted = |names: &[&str]| {
+            names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        };
         write!(page, "\n## `{}`\n\n{}.\n", row.name, capital(row.help)).unwrap();
         let mut line = |what: &str, of: String| {
             if !of.is_empty() {
@@ -70,7 +72,14 @@ fn the_page_of_cores_is_up_to_date() {
         line("settings", quoted(row.settings.unwrap_or_default()));
         line("device tree", quoted(row.compatible));
         line("block design", quoted(row.ip));
-        line("self-test", if row.copies { format!("`contigo selftest --driver {}`", row.name) } else { String::new() });
+        line(
+            "self-test",
+            if row.copies {
+                format!("`contigo selftest --driver {}`", row.name)
+            } else {
+                String::new()
+            },
+        );
         page.push('\n');
     });
     page += TAIL;
@@ -79,7 +88,10 @@ fn the_page_of_cores_is_up_to_date() {
     if env::var_os("CONTIGO_WRITE_DOCS").is_some() {
         fs::write(&path, &page).unwrap();
     }
-    assert!(fs::read_to_string(&path).is_ok_and(|old| old == page), "CONTIGO_WRITE_DOCS=1 cargo test -p contigo-tests --test names");
+    assert!(
+        fs::read_to_string(&path).is_ok_and(|old| old == page),
+        "CONTIGO_WRITE_DOCS=1 cargo test -p contigo-tests --test names"
+    );
 }
 
 fn capital(text: &str) -> String {

@@ -17,14 +17,21 @@ fn tree(guards: &[(&str, &str)]) -> FakeDevices {
     for (guard, node) in guards {
         tree.folder(&format!("sys/class/contigo/{guard}/device"));
         if !node.is_empty() {
-            tree.link(&format!("sys/class/contigo/{guard}/device/of_node"), &format!("../../firmware/devicetree/base/{node}"));
+            tree.link(
+                &format!("sys/class/contigo/{guard}/device/of_node"),
+                &format!("../../firmware/devicetree/base/{node}"),
+            );
         }
     }
     tree
 }
 
 /// Opens the guard `name`, which a fake of the module has as `config` says.
-fn open_guard(tree: &FakeDevices, config: GuardConfig, name: &str) -> Result<(OpenDevice, FakeGuard), Error> {
+fn open_guard(
+    tree: &FakeDevices,
+    config: GuardConfig,
+    name: &str,
+) -> Result<(OpenDevice, FakeGuard), Error> {
     let guard = FakeGuard::new(config);
     let root = tree.root().to_owned().leak();
     // SAFETY: no driver is made of it that gives memory back.
@@ -45,18 +52,27 @@ fn a_guard_serves_registers_and_interrupt_with_nothing_beside_it() {
         guard.set_register(window, 4, 70 + window);
         let window = u8::try_from(window).unwrap();
         let driver = wired(&opened, Attach { window, ..POLLED }).unwrap();
-        assert_eq!((driver.read32(4), driver.interrupt().is_none()), (70 + u32::from(window), true));
+        assert_eq!(
+            (driver.read32(4), driver.interrupt().is_none()),
+            (70 + u32::from(window), true)
+        );
         assert_eq!(driver.len_bytes(), 0x1000);
         assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::HasDriver));
     }
     for window in [2, 6, 255] {
         let refused = wired(&opened, Attach { window, ..POLLED }).map(|_| ()).unwrap_err();
-        assert!(matches!(refused, Error::NotFound { .. } | Error::Argument { name: "window", .. }), "{window}: {refused}");
+        assert!(
+            matches!(refused, Error::NotFound { .. } | Error::Argument { name: "window", .. }),
+            "{window}: {refused}"
+        );
     }
     assert_eq!(guard.log(), [], "a polled device asks the kernel nothing");
     let driver = wired(&opened, Attach::default()).unwrap();
     let bell = driver.irq().unwrap().unwrap();
-    assert_eq!(driver.arm_irq(), Ok(Some(std::os::fd::AsRawFd::as_raw_fd(&driver.interrupt().unwrap()))));
+    assert_eq!(
+        driver.arm_irq(),
+        Ok(Some(std::os::fd::AsRawFd::as_raw_fd(&driver.interrupt().unwrap())))
+    );
     guard.interrupt(0);
     assert_eq!((driver.wait_at_most(60_000_000), bell.interrupts()), (Ok(()), 0));
     assert!(bell.as_fd().try_clone_to_owned().is_ok());
@@ -70,30 +86,74 @@ fn a_guard_serves_registers_and_interrupt_with_nothing_beside_it() {
 
 #[test]
 fn a_guard_is_found_by_its_address_and_its_node() {
-    let two = tree(&[("40000000.gemm8", "gemm8@0"), ("f8003000.dma-controller", ""), ("soc:mixer", "mixer"), ("adc.0", "")]);
+    let two = tree(&[
+        ("40000000.gemm8", "gemm8@0"),
+        ("f8003000.dma-controller", ""),
+        ("soc:mixer", "mixer"),
+        ("adc.0", ""),
+    ]);
     for (bound_as, names) in [
-        ("40000000.gemm8", ["40000000.gemm8", "40000000", "gemm8", "gemm8@40000000", "gemm8@0"].as_slice()),
-        ("f8003000.dma-controller", &["f8003000.dma-controller", "f8003000", "dma-controller", "dma-controller@f8003000"]),
+        (
+            "40000000.gemm8",
+            ["40000000.gemm8", "40000000", "gemm8", "gemm8@40000000", "gemm8@0"].as_slice(),
+        ),
+        (
+            "f8003000.dma-controller",
+            &["f8003000.dma-controller", "f8003000", "dma-controller", "dma-controller@f8003000"],
+        ),
         ("soc:mixer", &["soc:mixer", "mixer"]),
         ("adc.0", &["adc.0"]),
     ] {
         for name in names {
-            let (opened, _guard) = open_guard(&two, bound(bound_as), &format!("guard:{name}")).unwrap();
+            let (opened, _guard) =
+                open_guard(&two, bound(bound_as), &format!("guard:{name}")).unwrap();
             let memory = format!("dma-heap:no-such-heap@guard:{}", names[0]).parse().unwrap();
             let refused = opened.memory(&memory, 4096).map(|_| ()).unwrap_err();
-            assert!(!matches!(refused, Error::NeedsDevice { .. }), "{name}: it is its own memory: {refused}");
+            assert!(
+                !matches!(refused, Error::NeedsDevice { .. }),
+                "{name}: it is its own memory: {refused}"
+            );
             for own in ["guard".to_owned(), format!("guard:{}", names[0])] {
                 let block = opened.memory(&own.parse().unwrap(), 4096).unwrap();
-                assert_eq!((block.name(), block.mapping().len_bytes % 4096), ("guard", 0), "{name}: {own}");
+                assert_eq!(
+                    (block.name(), block.mapping().len_bytes % 4096),
+                    ("guard", 0),
+                    "{name}: {own}"
+                );
             }
-            for other in ["guard:other", "dma-heap:no-such-heap@guard:other"].map(|other| other.parse().unwrap()) {
-                assert!(matches!(opened.memory(&other, 4096).map(|_| ()), Err(Error::NeedsDevice { .. })));
+            for other in ["guard:other", "dma-heap:no-such-heap@guard:other"]
+                .map(|other| other.parse().unwrap())
+            {
+                assert!(matches!(
+                    opened.memory(&other, 4096).map(|_| ()),
+                    Err(Error::NeedsDevice { .. })
+                ));
             }
         }
     }
-    for name in ["4000000", "gemm", "gemm8@", "@40000000", "gemm8@40000000.", "40000000.", "adc", "0", "dma-controller@F8003000", "+0"] {
-        let refused = open_guard(&two, GuardConfig::default(), &format!("guard:{name}")).map(|_| ()).unwrap_err();
-        assert_eq!(refused, Error::NotFound { what: "device that is bound to the kernel module contigo", among: 4.into() }, "{name}");
+    for name in [
+        "4000000",
+        "gemm",
+        "gemm8@",
+        "@40000000",
+        "gemm8@40000000.",
+        "40000000.",
+        "adc",
+        "0",
+        "dma-controller@F8003000",
+        "+0",
+    ] {
+        let refused = open_guard(&two, GuardConfig::default(), &format!("guard:{name}"))
+            .map(|_| ())
+            .unwrap_err();
+        assert_eq!(
+            refused,
+            Error::NotFound {
+                what: "device that is bound to the kernel module contigo",
+                among: 4.into()
+            },
+            "{name}"
+        );
     }
 }
 
@@ -101,15 +161,18 @@ fn a_guard_is_found_by_its_address_and_its_node() {
 fn two_of_one_node_need_the_address_and_the_kernels_name_goes_first() {
     let what = "device that is bound to the kernel module contigo";
     let alike = tree(&[("40000000.gemm8", "gemm8@40000000"), ("40010000.gemm8", "gemm8@40010000")]);
-    let refused = open_guard(&alike, GuardConfig::default(), "guard:gemm8").map(|_| ()).unwrap_err();
+    let refused =
+        open_guard(&alike, GuardConfig::default(), "guard:gemm8").map(|_| ()).unwrap_err();
     assert_eq!(refused, Error::Ambiguous { what, matches: 2 });
     for name in ["guard:gemm8@40010000", "guard:40010000"] {
         assert!(open_guard(&alike, bound("40010000.gemm8"), name).is_ok(), "{name}");
     }
     // A device whose whole name is another one's node.
     // The folder may list any of them first.
-    let alike: Vec<_> = (0..9).map(|at| (format!("4000000{at}.gemm8"), format!("gemm8@4000000{at}"))).collect();
-    let mut all: Vec<_> = alike.iter().map(|(device, node)| (device.as_str(), node.as_str())).collect();
+    let alike: Vec<_> =
+        (0..9).map(|at| (format!("4000000{at}.gemm8"), format!("gemm8@4000000{at}"))).collect();
+    let mut all: Vec<_> =
+        alike.iter().map(|(device, node)| (device.as_str(), node.as_str())).collect();
     all.push(("gemm8", "pl@0"));
     assert!(open_guard(&tree(&all), bound("gemm8"), "guard:gemm8").is_ok());
 }
@@ -126,7 +189,8 @@ fn a_device_that_nothing_confines_says_what_opens_it() {
         if iommu {
             tree.folder("sys/class/contigo/40000000.gemm8/device/iommu_group");
         }
-        let entry = Inventory::under(tree.root()).devices().find(|entry| entry.kind == "guard").unwrap();
+        let entry =
+            Inventory::under(tree.root()).devices().find(|entry| entry.kind == "guard").unwrap();
         assert_eq!(entry.facts.addr, Some(0x4000_0000));
         entry.to_string()
     };
@@ -142,7 +206,9 @@ fn a_device_that_nothing_confines_says_what_opens_it() {
 #[test]
 fn a_guards_memory_and_its_aliases_say_what_the_guard_says() {
     let tree = tree(&[("40000000.gemm8", "gemm8@40000000"), ("50000000.gemm9", "gemm9@50000000")]);
-    for file in ["dev/contigo/40000000.gemm8", "dev/contigo/50000000.gemm9", "dev/dma_heap/linux,cma"] {
+    for file in
+        ["dev/contigo/40000000.gemm8", "dev/contigo/50000000.gemm9", "dev/dma_heap/linux,cma"]
+    {
         tree.file(file, "");
     }
     tree.file("sys/module/contigo/parameters/unprivileged", "N\n");
@@ -150,10 +216,22 @@ fn a_guards_memory_and_its_aliases_say_what_the_guard_says() {
     tree.folder("sys/class/contigo/50000000.gemm9/device/iommu_group");
     let inventory = Inventory::under(tree.root());
     for before in ["", "dma-heap:linux,cma@"] {
-        let memory =
-            |guard: &str| lines(inventory.memories()).into_iter().find(|line| line.starts_with(&format!("{before}{guard}"))).unwrap();
-        assert!(memory("guard:40000000.gemm8").contains("CAP_SYS_RAWIO"), "{}", memory("guard:40000000.gemm8"));
-        assert!(!memory("guard:50000000.gemm9").contains(", but"), "{}", memory("guard:50000000.gemm9"));
+        let memory = |guard: &str| {
+            lines(inventory.memories())
+                .into_iter()
+                .find(|line| line.starts_with(&format!("{before}{guard}")))
+                .unwrap()
+        };
+        assert!(
+            memory("guard:40000000.gemm8").contains("CAP_SYS_RAWIO"),
+            "{}",
+            memory("guard:40000000.gemm8")
+        );
+        assert!(
+            !memory("guard:50000000.gemm9").contains(", but"),
+            "{}",
+            memory("guard:50000000.gemm9")
+        );
     }
     let os = Error::Os { call: "open(/dev/contigo/)", errno: nix::libc::EPERM };
     for alias in ["40000000.gemm8", "40000000", "gemm8", "gemm8@40000000"] {

@@ -48,13 +48,17 @@ fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
         NO_OPENCL,
     ];
     // A model more is no line of this test.
-    let (models, devices): (Vec<_>, Vec<_>) = lines(inventory.devices()).into_iter().partition(|line| line.starts_with("sim:"));
+    let (models, devices): (Vec<_>, Vec<_>) =
+        lines(inventory.devices()).into_iter().partition(|line| line.starts_with("sim:"));
     assert_eq!(devices, expected);
     assert!(
-        ["sim:ap_ctrl", "sim:axi_dma_camera", "sim:board", "sim:zdma"].iter().all(|model| models.iter().any(|line| line == model)),
+        ["sim:ap_ctrl", "sim:axi_dma_camera", "sim:board", "sim:zdma"]
+            .iter()
+            .all(|model| models.iter().any(|line| line == model)),
         "{models:?}"
     );
-    let known = |name| inventory.memories().find(|entry| entry.name == Some(memory(name))).unwrap().facts;
+    let known =
+        |name| inventory.memories().find(|entry| entry.name == Some(memory(name))).unwrap().facts;
     let facts = known("u-dma-buf:udmabuf0");
     assert_eq!((facts.len_bytes, facts.addr), (Some(1 << 20), Some(0x3000_0000)));
     assert_eq!(known("hugetlb").len_bytes, Some(0));
@@ -62,8 +66,9 @@ fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
     assert_eq!((uio.len_bytes, uio.addr), (Some(0x1000), Some(0xF800_3000)));
     let answer = inventory.memory_answer().to_string();
     assert!(
-        answer.starts_with("this machine has guard:f8003000.dma-controller; u-dma-buf:udmabuf-smmu, but its node")
-            && answer.ends_with("; sim"),
+        answer.starts_with(
+            "this machine has guard:f8003000.dma-controller; u-dma-buf:udmabuf-smmu, but its node"
+        ) && answer.ends_with("; sim"),
         "{answer}"
     );
     assert!(inventory.device_answer().to_string().contains("; guard:f8003000.dma-controller; "));
@@ -80,7 +85,13 @@ fn an_empty_machine_says_why_of_each_kind() {
     let tree = FakeDevices::new();
     let inventory = Inventory::under(tree.root());
     let (memories, devices) = (lines(inventory.memories()), lines(inventory.devices()));
-    assert!(memories[..8].iter().chain(&devices[..7]).all(|line| line.starts_with("no ") && line.contains(": ")), "{memories:?}");
+    assert!(
+        memories[..8]
+            .iter()
+            .chain(&devices[..7])
+            .all(|line| line.starts_with("no ") && line.contains(": ")),
+        "{memories:?}"
+    );
     assert_eq!((memories.len(), memories[8].as_str()), (9, "sim"));
     assert!(devices[7..].iter().all(|line| line.starts_with("sim:")), "{devices:?}");
     let nowhere = Inventory::under("/nowhere");
@@ -93,7 +104,8 @@ fn a_list_has_an_end() {
     for number in 0..300 {
         tree.file(&format!("dev/dma_heap/heap{number:03}"), "");
     }
-    let heaps = || Inventory::under(tree.root()).memories().filter(|entry| entry.kind == "dma-heap");
+    let heaps =
+        || Inventory::under(tree.root()).memories().filter(|entry| entry.kind == "dma-heap");
     assert_eq!(heaps().count(), 256);
     assert_eq!(heaps().last().unwrap().name, Some(memory("dma-heap:heap255")));
 }

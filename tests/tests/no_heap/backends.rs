@@ -48,7 +48,10 @@ fn none_on_u_dma_buf() {
         let snooped = config.coherent == Some(true);
         let fake = FakeUDmaBuf::new(Config { size_bytes: 128 << 10, ..config });
         let (class, device) = (fake.class_dir(), fake.device_file());
-        let roots = Roots { dev: device.parent().unwrap().to_str().unwrap(), class: class.ancestors().nth(2).unwrap().to_str().unwrap() };
+        let roots = Roots {
+            dev: device.parent().unwrap().to_str().unwrap(),
+            class: class.ancestors().nth(2).unwrap().to_str().unwrap(),
+        };
         let kernel = Arc::new(Uncounted(fake.module().clone()));
         let board = board();
         let port = Port { coherent: snooped, ..wide(&board) };
@@ -66,7 +69,9 @@ fn none_on_u_dma_buf() {
 #[test]
 fn none_on_a_dma_heap() {
     let (board, kernel) = (board(), Arc::new(Uncounted(FakeHeap::new(Pages::Contiguous))));
-    none_on("dma-heap", &board, wide(&board), true, || OnBoard::new(&board, DmaHeap::allocate_from(kernel, HEAP, 128 << 10)?));
+    none_on("dma-heap", &board, wide(&board), true, || {
+        OnBoard::new(&board, DmaHeap::allocate_from(kernel, HEAP, 128 << 10)?)
+    });
 }
 
 /// The memory of a guard: of its own, and a dma-heap's where the device snoops. Where it does not,
@@ -93,8 +98,11 @@ fn none_on_a_guard() {
         }
         // The fake's bus is not the simulated board's, so a sync that is not snooped brings back
         // nothing of its device.
-        none_on("guard", &board, port, coherent, || OnBoard::new(&board, guard.allocate(128 << 10)?));
-        let synced = fake.log().iter().any(|event| matches!(event, fake_guard::Event::Synced { .. }));
+        none_on("guard", &board, port, coherent, || {
+            OnBoard::new(&board, guard.allocate(128 << 10)?)
+        });
+        let synced =
+            fake.log().iter().any(|event| matches!(event, fake_guard::Event::Synced { .. }));
         assert_eq!(synced, !coherent, "the syncs reached the module");
         let (exported, allocations) = count(|| {
             let region = contigo::Region::new(guard.allocate(4096)?)?;
@@ -104,7 +112,10 @@ fn none_on_a_guard() {
         assert_eq!((exported.is_ok(), allocations), (true, 0), "an export");
         if coherent {
             none_on("dma-heap by a guard", &board, port, true, || {
-                OnBoard::new(&board, DmaHeap::allocate_for_from(heap.clone(), &guard, HEAP, 128 << 10)?)
+                OnBoard::new(
+                    &board,
+                    DmaHeap::allocate_for_from(heap.clone(), &guard, HEAP, 128 << 10)?,
+                )
             });
         }
     }

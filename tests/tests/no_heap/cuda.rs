@@ -27,7 +27,8 @@ fn none_on_memory_that_cuda_pinned() {
         let mut queue = Queue::new(module.kernel()?, 1)?;
         for _ in 0..JOBS {
             let [a, b, bias, c] = [pool.take()?, pool.take()?, pool.take()?, pool.take()?];
-            let operands = [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)];
+            let operands =
+                [a.to_device(..16), b.to_device(..), bias.to_device(..64), c.from_device(..16)];
             drop(queue.run(operands, &GEMM.words(), LIMIT)?);
         }
         Ok::<_, Error>(queue.counts().completed)

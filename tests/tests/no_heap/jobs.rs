@@ -27,25 +27,33 @@ fn none_on_two_threads_that_share_a_pool() {
         });
         allocations
     };
-    let counts = std::thread::scope(|scope| [scope.spawn(work), scope.spawn(work)].map(|thread| thread.join().unwrap()));
+    let counts = std::thread::scope(|scope| {
+        [scope.spawn(work), scope.spawn(work)].map(|thread| thread.join().unwrap())
+    });
     assert_eq!(counts, [0, 0]);
 }
 
 #[test]
 fn none_in_a_queue_and_a_stream() {
     for port in [SimBoard::port as fn(&SimBoard) -> Port, SimBoard::coherent_port] {
-        let board =
-            SimBoard::with(SimConfig { seed: 12, faults: Faults { late_irq: 100, lost_irq: 100, short: 100, error: 10, ..Faults::NONE } });
+        let board = SimBoard::with(SimConfig {
+            seed: 12,
+            faults: Faults { late_irq: 100, lost_irq: 100, short: 100, error: 10, ..Faults::NONE },
+        });
         let device = SimDevice::with_model(
             &board,
             port(&board),
-            AxiDmaModel::new(CoreSpec::camera(SourceConfig { packet_bytes: 512, ..SourceConfig::default() }, 512)),
+            AxiDmaModel::new(CoreSpec::camera(
+                SourceConfig { packet_bytes: 512, ..SourceConfig::default() },
+                512,
+            )),
         );
         let (done, allocations) = count(|| {
             let region = Region::new(board.memory(64 << 10)?)?;
             let pool = region.pool(8, 512)?;
             let config = AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() };
-            let camera = |descriptors| device.window()?.channel(Side::S2mm, config, Some(descriptors));
+            let camera =
+                |descriptors| device.window()?.channel(Side::S2mm, config, Some(descriptors));
             let (mut packets, mut faults) = (0, 0);
             let mut queue = Queue::new(camera(region.alloc(512, Align::LINE)?)?, 4)?;
             for _ in 0..JOBS {
@@ -85,7 +93,10 @@ fn none_for_tensors_there_and_back() {
     let region = contigo::Region::new(board.memory(64 << 10).unwrap()).unwrap();
     let pool = region.pool(2, SLOT).unwrap();
     let frames = || {
-        let spec = TensorSpec { contract: Contract::TVM, ..TensorSpec::new(DataType::F32, Shape::new(&[4, 4])?) };
+        let spec = TensorSpec {
+            contract: Contract::TVM,
+            ..TensorSpec::new(DataType::F32, Shape::new(&[4, 4])?)
+        };
         let (mut buf, mut last) = (pool.take()?, None);
         for _ in 0..1000 {
             let mut lent = TENSORS.lend(buf, &spec)?;
@@ -121,7 +132,15 @@ fn a_kernels_map_is_read_and_its_jobs_run_without_it() {
         let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 2).unwrap();
         for _ in 0..100 {
             for _ in 0..2 {
-                queue.submit([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..64)], &[64]).unwrap();
+                queue
+                    .submit(
+                        [
+                            pool.take().unwrap().to_device(..64),
+                            pool.take().unwrap().from_device(..64),
+                        ],
+                        &[64],
+                    )
+                    .unwrap();
             }
             for _ in 0..2 {
                 assert!(queue.wait::<2>(Duration::from_millis(1)).unwrap().is_some());

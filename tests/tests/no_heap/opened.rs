@@ -24,7 +24,11 @@ fn devices_are_found_and_opened_without_it() {
         function.enable()?;
         let (bar, master) = (function.bar(0)?, function.bus_master()?);
         drop((registers, irq, bell, function, bar, master));
-        let refused = [tree.find("none").is_err(), tree.find_pci(1, 1).is_err(), tree.open_pci("0000:00:02.0").is_err()];
+        let refused = [
+            tree.find("none").is_err(),
+            tree.find_pci(1, 1).is_err(),
+            tree.open_pci("0000:00:02.0").is_err(),
+        ];
         Ok::<_, Error>(refused)
     });
     assert_eq!((found, allocations), (Ok([true; 3]), 0));
@@ -38,8 +42,10 @@ fn names_are_read_opened_and_listed_without_it() {
     let (done, allocations) = count(|| {
         let inventory = Inventory::under(tree.root());
         let mut listed = Listed(0);
-        write!(listed, "{}; {}", inventory.memory_answer(), inventory.device_answer()).map_err(|_| Error::Busy)?;
-        let refused = "vfio:0".parse::<MemoryName>().is_err_and(|error| write!(listed, "{error}").is_ok());
+        write!(listed, "{}; {}", inventory.memory_answer(), inventory.device_answer())
+            .map_err(|_| Error::Busy)?;
+        let refused =
+            "vfio:0".parse::<MemoryName>().is_err_and(|error| write!(listed, "{error}").is_ok());
         let name: DeviceName = "uio:dma".parse()?;
         // SAFETY: no driver is made of it that gives memory back.
         let device = unsafe { name.open_under(tree.root())? };
@@ -49,7 +55,8 @@ fn names_are_read_opened_and_listed_without_it() {
         // SAFETY: the model is a ZDMA.
         let mut queue = Queue::new(unsafe { Zdma::simple(attached)? }, 1)?;
         let [from, to] = [region.alloc(SLOT, Align::LINE)?, region.alloc(SLOT, Align::LINE)?];
-        let _both = queue.run([from.to_device(..), to.from_device(..)], &[], Duration::from_millis(20))?;
+        let _both =
+            queue.run([from.to_device(..), to.from_device(..)], &[], Duration::from_millis(20))?;
         drop(device);
         Ok::<_, Error>((refused, listed.0 > 500))
     });

@@ -34,7 +34,9 @@ impl App {
 fn none_in_programs_that_own_their_memory() {
     let given: Vec<_> = (0..3)
         .map(|_| {
-            let memory = |bytes: usize| &mut *Box::leak(vec![MaybeUninit::<u8>::uninit(); bytes].into_boxed_slice());
+            let memory = |bytes: usize| {
+                &mut *Box::leak(vec![MaybeUninit::<u8>::uninit(); bytes].into_boxed_slice())
+            };
             (
                 memory(Limits::default().control_bytes::<Sim>().unwrap()),
                 memory(Pool::control_bytes(8).unwrap()),
@@ -52,9 +54,17 @@ fn none_in_programs_that_own_their_memory() {
             } else {
                 Region::new(backend)?
             };
-            let frames = if round == 0 { region.pool_with_memory(8, 4096, of_pool)? } else { region.pool(8, 4096)? };
+            let frames = if round == 0 {
+                region.pool_with_memory(8, 4096, of_pool)?
+            } else {
+                region.pool(8, 4096)?
+            };
             let driver = AnyDriver::new(device.window()?.simple()?)?;
-            let queue = if round == 0 { Queue::with_memory(driver, 8, of_queue)? } else { Queue::new(driver, 8)? };
+            let queue = if round == 0 {
+                Queue::with_memory(driver, 8, of_queue)?
+            } else {
+                Queue::new(driver, 8)?
+            };
             let mut app = App { region, frames, queue };
             app.run()?;
             let last = app.frames.take()?;

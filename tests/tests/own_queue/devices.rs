@@ -36,10 +36,19 @@ fn eight_jobs_are_in_a_queue_over_a_channel_that_takes_one() {
 
 #[test]
 fn eight_calls_of_a_kernel_are_in_flight_each_with_its_own_numbers() {
-    let map = KernelMap::named("add", Protocol::Hs).result("ap_return", 0x10, 32).scalar("a", 0x18, 32).scalar("b", 0x20, 32);
-    let add = |call: &mut KernelCall<'_, '_>| Ok([u32::try_from(call.scalar(0) + call.scalar(1)).unwrap(), 0, 0, 0]);
+    let map = KernelMap::named("add", Protocol::Hs)
+        .result("ap_return", 0x10, 32)
+        .scalar("a", 0x18, 32)
+        .scalar("b", 0x20, 32);
+    let add = |call: &mut KernelCall<'_, '_>| {
+        Ok([u32::try_from(call.scalar(0) + call.scalar(1)).unwrap(), 0, 0, 0])
+    };
     let board = SimBoard::new(3);
-    let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(map.build().unwrap(), add).unwrap());
+    let kernel = SimApCtrl::with_model(
+        &board,
+        board.port(),
+        ApCtrlModel::new(map.build().unwrap(), add).unwrap(),
+    );
     let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 8).unwrap();
     let jobs: Vec<_> = (0..8).map(|round| queue.submit([], &[round, 7]).unwrap()).collect();
     for (round, job) in (0..8).zip(jobs) {

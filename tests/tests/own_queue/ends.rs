@@ -18,7 +18,12 @@ fn one_run(rig: &Rig, queue: &mut Queue<Scripted>, script: &Shared, way: &str) {
     script.borrow_mut().then.push_back(Ok(Some(Completion::of(0))));
     drop(queue.run([rig.operand()], &[], Duration::ZERO).unwrap());
     let operands = [rig.operand()];
-    let run = || queue.run(operands, &[], Duration::ZERO).map(drop).map_err(|failed| (failed.error, failed.buffers.is_some()));
+    let run = || {
+        queue
+            .run(operands, &[], Duration::ZERO)
+            .map(drop)
+            .map_err(|failed| (failed.error, failed.buffers.is_some()))
+    };
     match way {
         "refused" => {
             script.borrow_mut().submit = Some(FAULT);
@@ -31,10 +36,14 @@ fn one_run(rig: &Rig, queue: &mut Queue<Scripted>, script: &Shared, way: &str) {
             assert_eq!(run(), Err((FAULT, true)));
         }
         _ => {
-            script.borrow_mut().panics_in = Some(if way == "panics in submit" { "submit" } else { "poll" });
+            script.borrow_mut().panics_in =
+                Some(if way == "panics in submit" { "submit" } else { "poll" });
             assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
             assert_eq!((queue.len(), rig.pool.taken()), (1, 1), "{way}: the device may have it");
-            assert_eq!(queue.run([rig.operand()], &[], Duration::ZERO).unwrap_err().error, Error::Busy);
+            assert_eq!(
+                queue.run([rig.operand()], &[], Duration::ZERO).unwrap_err().error,
+                Error::Busy
+            );
             queue.clear().unwrap();
         }
     }
@@ -71,20 +80,33 @@ fn a_queues_job_gets_no_end_of_one_before() {
             }
             "panics in submit" => {
                 script.borrow_mut().panics_in = Some("submit");
-                assert!(catch_unwind(AssertUnwindSafe(|| drop(rig.submit(&mut queue, 1)))).is_err());
+                assert!(
+                    catch_unwind(AssertUnwindSafe(|| drop(rig.submit(&mut queue, 1)))).is_err()
+                );
                 queue.stop().unwrap();
             }
             _ => {
-                script.borrow_mut().polls.push_back(if way == "fails" { Err(FAULT) } else { Ok(Some(Completion::of(3))) });
+                script.borrow_mut().polls.push_back(if way == "fails" {
+                    Err(FAULT)
+                } else {
+                    Ok(Some(Completion::of(3)))
+                });
                 assert!(queue.wait::<1>(Duration::ZERO).unwrap_err().buffers.is_none());
             }
         }
         ends(&script, &[0, 1]);
         while queue.take_back::<1>().unwrap().is_some() {}
         let new = rig.submit(&mut queue, 2);
-        assert!(queue.wait::<1>(Duration::ZERO).unwrap().is_none(), "{way}: the end was of a job before");
+        assert!(
+            queue.wait::<1>(Duration::ZERO).unwrap().is_none(),
+            "{way}: the end was of a job before"
+        );
         ends(&script, &[0, 1]);
-        assert_eq!([(); 2].map(|()| at(&queue.wait::<1>(Duration::ZERO).unwrap().unwrap()))[..], new, "{way}");
+        assert_eq!(
+            [(); 2].map(|()| at(&queue.wait::<1>(Duration::ZERO).unwrap().unwrap()))[..],
+            new,
+            "{way}"
+        );
     }
 }
 
@@ -108,7 +130,11 @@ fn a_new_queue_over_a_driver_gets_no_end_of_the_one_before() {
         assert!(queue.wait::<1>(Duration::ZERO).unwrap().is_none(), "forgotten: {is_forgotten}");
         ends(&script, &[0]);
         assert_eq!(at(&queue.wait::<1>(Duration::ZERO).unwrap().unwrap()), new[0]);
-        assert_eq!(rig.pool.taken(), if is_forgotten { 2 } else { 0 }, "what the device may have is leaked");
+        assert_eq!(
+            rig.pool.taken(),
+            if is_forgotten { 2 } else { 0 },
+            "what the device may have is leaked"
+        );
     }
 }
 
@@ -134,14 +160,19 @@ fn a_streams_start_gives_no_frame_of_before() {
             }
             _ => {
                 script.borrow_mut().panics_in = Some("poll");
-                assert!(catch_unwind(AssertUnwindSafe(|| drop(stream.next(Duration::ZERO)))).is_err());
+                assert!(
+                    catch_unwind(AssertUnwindSafe(|| drop(stream.next(Duration::ZERO)))).is_err()
+                );
                 stream.stop().unwrap();
             }
         }
         // As many as the driver has slots: of frames that had arrived, and were not fetched.
         ends(&script, &[0, 1, 2, 3]);
         assert_eq!(stream.start(), Ok(4), "{way}");
-        assert!(stream.next(Duration::ZERO).unwrap().is_none(), "{way}: the frame was one of before");
+        assert!(
+            stream.next(Duration::ZERO).unwrap().is_none(),
+            "{way}: the frame was one of before"
+        );
         ends(&script, &[0]);
         drop(stream.next(Duration::ZERO).unwrap().unwrap());
     }

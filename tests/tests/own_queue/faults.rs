@@ -7,7 +7,8 @@ use std::time::Duration;
 
 #[test]
 fn a_completion_that_lies_stops_the_device_and_loses_no_buffer() {
-    let twice = |first: usize| vec![Ok(Some(Completion::of(first))), Ok(Some(Completion::of(first)))];
+    let twice =
+        |first: usize| vec![Ok(Some(Completion::of(first))), Ok(Some(Completion::of(first)))];
     /// Its name, in order, what `poll` says, and what is wrong: slot, bytes, most bytes.
     type Lie = (&'static str, bool, Vec<Result<Option<Completion>>>, usize, usize, usize);
     let lies: [Lie; 8] = [
@@ -16,9 +17,23 @@ fn a_completion_that_lies_stops_the_device_and_loses_no_buffer() {
         ("not the oldest", true, vec![Ok(Some(Completion::of(1)))], 1, 0, 0),
         ("a free slot", true, vec![Ok(Some(Completion::of(3)))], 3, 0, 0),
         ("a free slot", false, vec![Ok(Some(Completion::of(3)))], 3, 0, 0),
-        ("a slot that is not there", true, vec![Ok(Some(Completion::of(usize::MAX)))], usize::MAX, 0, 0),
+        (
+            "a slot that is not there",
+            true,
+            vec![Ok(Some(Completion::of(usize::MAX)))],
+            usize::MAX,
+            0,
+            0,
+        ),
         ("a slot that is not there", false, vec![Ok(Some(Completion::of(4)))], 4, 0, 0),
-        ("more bytes than there are", true, vec![Ok(Some(Completion::of(0).with_bytes(SLOT + 1)))], 0, SLOT + 1, SLOT),
+        (
+            "more bytes than there are",
+            true,
+            vec![Ok(Some(Completion::of(0).with_bytes(SLOT + 1)))],
+            0,
+            SLOT + 1,
+            SLOT,
+        ),
     ];
     for (what, in_order, polls, slot, bytes, most_bytes) in lies {
         let rig = Rig::new();
@@ -36,7 +51,10 @@ fn a_completion_that_lies_stops_the_device_and_loses_no_buffer() {
             _ => Error::BadCompletion { device, slot, bytes, most_bytes },
         };
         assert_eq!(failed.error, expected, "{what}, in order: {in_order}");
-        assert!(failed.buffers.is_none() && queue.is_stopped() && script.borrow().stops == 2, "{what}: it was stopped");
+        assert!(
+            failed.buffers.is_none() && queue.is_stopped() && script.borrow().stops == 2,
+            "{what}: it was stopped"
+        );
         assert_eq!(taken_back(&mut queue).len(), lie.len() - good, "{what}");
         assert_eq!((rig.pool.taken(), queue.is_stopped()), (0, false), "{what}");
     }
@@ -47,7 +65,10 @@ fn a_job_that_fails_alone_gives_its_buffer_back_and_the_others_go_on() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(4, true);
     let lie = rig.submit(&mut queue, 2);
-    script.borrow_mut().polls.extend([Ok(Some(Completion { status: 1, failed: Some("asked for"), ..Completion::of(0) })), Ok(None)]);
+    script.borrow_mut().polls.extend([
+        Ok(Some(Completion { status: 1, failed: Some("asked for"), ..Completion::of(0) })),
+        Ok(None),
+    ]);
     let failed = queue.wait::<1>(Duration::ZERO).unwrap_err();
     let [buf] = failed.buffers.unwrap();
     assert_eq!((failed.error, buf.into_cpu().unwrap().offset_bytes()), (FAULT, lie[0]));
@@ -72,16 +93,28 @@ fn a_driver_that_panics_keeps_its_slot_and_the_queue_takes_no_job_before_a_stop(
         }));
         let inside = if place == "submit" { 3 } else { 2 };
         assert!(panicked.is_err(), "{place}");
-        assert_eq!((queue.len(), rig.pool.taken()), (inside, inside), "{place}: the device may have them");
+        assert_eq!(
+            (queue.len(), rig.pool.taken()),
+            (inside, inside),
+            "{place}: the device may have them"
+        );
         let refused = queue.submit([rig.operand()], &[]).map_err(|refused| refused.error);
         if place == "poll" {
             assert_eq!(refused.unwrap(), 2);
         } else {
-            assert_eq!(refused, Err(Error::QueueStopped { in_flight: inside }), "{place}: no slot is given twice");
+            assert_eq!(
+                refused,
+                Err(Error::QueueStopped { in_flight: inside }),
+                "{place}: no slot is given twice"
+            );
         }
         assert!(queue.take_back::<1>().unwrap().is_none(), "{place}");
         queue.stop().unwrap();
-        assert_eq!(taken_back(&mut queue).len(), 3.min(inside + usize::from(place == "poll")), "{place}");
+        assert_eq!(
+            taken_back(&mut queue).len(),
+            3.min(inside + usize::from(place == "poll")),
+            "{place}"
+        );
         rig.submit(&mut queue, 1);
         drop(queue);
         assert_eq!(rig.pool.taken(), 0, "{place}");
@@ -98,9 +131,14 @@ fn a_device_that_refuses_a_job_is_stopped_and_the_job_comes_back() {
     let expected = buf.offset_bytes();
     let failed = queue.submit([buf.from_device(..)], &[]).unwrap_err();
     let [operand] = failed.buffers.unwrap();
-    let back = operand.into_buf().map_or_else(|dev| dev.into_cpu().unwrap(), |_| panic!("the device may have written it"));
+    let back = operand
+        .into_buf()
+        .map_or_else(|dev| dev.into_cpu().unwrap(), |_| panic!("the device may have written it"));
     assert_eq!((failed.error, back.offset_bytes(), queue.counts().stopped), (FAULT, expected, 1));
-    assert_eq!(queue.submit([back.from_device(..)], &[]).unwrap_err().error, Error::QueueStopped { in_flight: 2 });
+    assert_eq!(
+        queue.submit([back.from_device(..)], &[]).unwrap_err().error,
+        Error::QueueStopped { in_flight: 2 }
+    );
     script.borrow_mut().submit = None;
     assert_eq!(taken_back(&mut queue).len(), 2);
 
@@ -124,7 +162,10 @@ fn a_fault_with_a_device_that_will_not_stop_says_both() {
     script.borrow_mut().polls.extend([Err(FAULT), Ok(Some(Completion::of(0)))]);
     script.borrow_mut().stop = Some(STUCK);
     let failed = queue.wait::<1>(Duration::ZERO).unwrap_err();
-    assert_eq!((failed.error, failed.cause, queue.take_back::<1>().unwrap().is_none()), (STUCK, FAULT, true));
+    assert_eq!(
+        (failed.error, failed.cause, queue.take_back::<1>().unwrap().is_none()),
+        (STUCK, FAULT, true)
+    );
     // A job that ends all the same comes out.
     assert!(queue.wait::<1>(Duration::ZERO).unwrap().is_some());
     drop(queue);
@@ -140,7 +181,11 @@ fn an_end_of_before_a_stop_is_no_later_jobs() {
     rig.submit(&mut queue, 2);
     queue.stop().unwrap();
     script.borrow_mut().polls.extend([0, 1].map(|slot| Ok(Some(Completion::of(slot)))));
-    assert_eq!(queue.take_back::<1>().unwrap().unwrap().job, 0, "also where the driver knows that it had ended");
+    assert_eq!(
+        queue.take_back::<1>().unwrap().unwrap().job,
+        0,
+        "also where the driver knows that it had ended"
+    );
     assert_eq!(queue.wait::<1>(Duration::ZERO).unwrap().unwrap().job, 1);
     script.borrow_mut().polls.push_back(Ok(Some(Completion::of(1))));
     rig.submit(&mut queue, 1);

@@ -2,18 +2,32 @@
 //! anything is done.
 
 use super::{Rig, SLOT};
-use contigo::{Completion, Error, Queue, Result, Stream, Wait, job::queue_bytes, types::MAX_TIMEOUT};
+use contigo::{
+    Completion, Error, Queue, Result, Stream, Wait, job::queue_bytes, types::MAX_TIMEOUT,
+};
 use std::{cell::Cell, mem::MaybeUninit, time::Duration};
 
 const NS: Duration = Duration::from_nanos(1);
 /// No wait, the shortest, one that is no whole number of microseconds, and the longest, with their
 /// microseconds.
-const FINE: [(Duration, u32); 4] = [(Duration::ZERO, 0), (NS, 1), (Duration::from_nanos(20_001), 21), (MAX_TIMEOUT, 3_600_000_000)];
+const FINE: [(Duration, u32); 4] = [
+    (Duration::ZERO, 0),
+    (NS, 1),
+    (Duration::from_nanos(20_001), 21),
+    (MAX_TIMEOUT, 3_600_000_000),
+];
 /// An hour and a little, and the longest that can be written, with what the error says.
-const TOO_LONG: [(Duration, u64); 2] = [(MAX_TIMEOUT.saturating_add(NS), 3_600_000_001), (Duration::MAX, u64::MAX)];
+const TOO_LONG: [(Duration, u64); 2] =
+    [(MAX_TIMEOUT.saturating_add(NS), 3_600_000_001), (Duration::MAX, u64::MAX)];
 
 fn refusal(value: u64) -> Error {
-    Error::Argument { name: "time limit in microseconds", value, min: 0, max: 3_600_000_000, multiple_of: 1 }
+    Error::Argument {
+        name: "time limit in microseconds",
+        value,
+        min: 0,
+        max: 3_600_000_000,
+        multiple_of: 1,
+    }
 }
 
 /// A clock that advances only in a wait.
@@ -42,7 +56,11 @@ fn a_wait_lasts_as_long_as_its_limit_says() {
             looks += 1;
             false
         });
-        assert_eq!((done, clock.now_us.get(), contigo::types::timeout_us(limit)), (Ok(false), us.into(), Ok(us)), "{limit:?}");
+        assert_eq!(
+            (done, clock.now_us.get(), contigo::types::timeout_us(limit)),
+            (Ok(false), us.into(), Ok(us)),
+            "{limit:?}"
+        );
         if limit.is_zero() {
             assert_eq!((looks, clock.asked.get()), (1, 0), "one look, and no system call");
         }
@@ -51,7 +69,10 @@ fn a_wait_lasts_as_long_as_its_limit_says() {
         let (clock, refused) = (Clock::default(), Err(refusal(value)));
         assert_eq!(contigo::hw::poll_until(&clock, limit, |_| panic!("a look")), refused);
         assert_eq!(contigo::hw::poll_every(&clock, 1, limit, |_| panic!("a look")), refused);
-        assert_eq!((clock.asked.get(), contigo::types::timeout_us(limit)), (0, Err(refusal(value))));
+        assert_eq!(
+            (clock.asked.get(), contigo::types::timeout_us(limit)),
+            (0, Err(refusal(value)))
+        );
     }
 }
 
@@ -60,15 +81,23 @@ fn a_run_passes_a_limit_on_or_gives_the_buffers_back_unused() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(1, true);
     for (limit, us) in FINE {
-        assert_eq!(queue.run([rig.operand()], &[], limit).unwrap_err().error, Error::Timeout { timeout_us: us });
+        assert_eq!(
+            queue.run([rig.operand()], &[], limit).unwrap_err().error,
+            Error::Timeout { timeout_us: us }
+        );
         assert!(script.borrow().timeouts.contains(&limit), "as it was said");
     }
     for (limit, value) in TOO_LONG {
-        let before = (script.borrow().timeouts.len(), script.borrow().stops, script.borrow().slots.len());
+        let before =
+            (script.borrow().timeouts.len(), script.borrow().stops, script.borrow().slots.len());
         let failed = queue.run([rig.operand()], &[], limit).unwrap_err();
         let [operand] = failed.buffers.unwrap();
         assert!(failed.error == refusal(value) && operand.into_buf().is_ok(), "the CPU's still");
-        assert_eq!((script.borrow().timeouts.len(), script.borrow().stops, script.borrow().slots.len()), before, "nothing was done");
+        assert_eq!(
+            (script.borrow().timeouts.len(), script.borrow().stops, script.borrow().slots.len()),
+            before,
+            "nothing was done"
+        );
     }
     assert_eq!((rig.pool.taken(), queue.is_stopped()), (0, false));
 }
@@ -81,16 +110,32 @@ fn a_queue_refuses_a_limit_and_its_jobs_go_on() {
     for (limit, value) in TOO_LONG {
         let (looks, stops) = (script.borrow().timeouts.len(), script.borrow().stops);
         let refused = [
-            queue.wait::<1>(limit).map(drop).map_err(|failed| (failed.error, failed.buffers.is_some())),
-            queue.wait_device::<1>(limit).map(drop).map_err(|failed| (failed.error, failed.buffers.is_some())),
-            queue.wait_each(limit, |_, _, _| panic!("a buffer")).map(drop).map_err(|failed| (failed.error, failed.buffers.is_some())),
+            queue
+                .wait::<1>(limit)
+                .map(drop)
+                .map_err(|failed| (failed.error, failed.buffers.is_some())),
+            queue
+                .wait_device::<1>(limit)
+                .map(drop)
+                .map_err(|failed| (failed.error, failed.buffers.is_some())),
+            queue
+                .wait_each(limit, |_, _, _| panic!("a buffer"))
+                .map(drop)
+                .map_err(|failed| (failed.error, failed.buffers.is_some())),
         ];
         assert_eq!(refused, [Err((refusal(value), false)); 3]);
-        assert_eq!((script.borrow().timeouts.len(), script.borrow().stops), (looks, stops), "nothing was done");
+        assert_eq!(
+            (script.borrow().timeouts.len(), script.borrow().stops),
+            (looks, stops),
+            "nothing was done"
+        );
         assert!(queue.len() == 2 && !queue.is_stopped());
     }
     for (limit, _) in FINE {
-        assert!(queue.wait::<1>(limit).unwrap().is_none() && script.borrow().timeouts.last() == Some(&limit));
+        assert!(
+            queue.wait::<1>(limit).unwrap().is_none()
+                && script.borrow().timeouts.last() == Some(&limit)
+        );
     }
     script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0))));
     assert!(queue.wait::<1>(MAX_TIMEOUT).unwrap().is_some());
@@ -104,14 +149,29 @@ fn a_queue_says_what_is_beyond_its_limits() {
     let rig = Rig::new();
     for jobs in [0, 4_097] {
         let refused = Queue::new(rig.driver(1, true).0, jobs).unwrap_err();
-        assert_eq!(refused.error, Error::Argument { name: "the count of jobs", value: jobs as u64, min: 1, max: 4_096, multiple_of: 1 });
+        assert_eq!(
+            refused.error,
+            Error::Argument {
+                name: "the count of jobs",
+                value: jobs as u64,
+                min: 1,
+                max: 4_096,
+                multiple_of: 1
+            }
+        );
     }
     let (mut queue, script) = rig.queue(4, true);
     let refused = queue.submit([rig.operand()], &[0; 65]).unwrap_err();
     let value = |name, value, min, max| Error::Argument { name, value, min, max, multiple_of: 1 };
-    assert_eq!((refused.error, refused.buffers.is_some()), (value("the count of argument words", 65, 0, 64), true));
+    assert_eq!(
+        (refused.error, refused.buffers.is_some()),
+        (value("the count of argument words", 65, 0, 64), true)
+    );
     let refused = queue.run([rig.operand(), rig.operand()], &[], Duration::ZERO).unwrap_err();
-    assert_eq!((refused.error, refused.buffers.is_some()), (value("the count of operands", 2, 1, 1), true));
+    assert_eq!(
+        (refused.error, refused.buffers.is_some()),
+        (value("the count of operands", 2, 1, 1), true)
+    );
     // Another count of buffers than the jobs have: nothing is looked at, and nothing is lost.
     rig.submit(&mut queue, 1);
     let looks = script.borrow().timeouts.len();
@@ -123,7 +183,10 @@ fn a_queue_says_what_is_beyond_its_limits() {
     // All places are in use.
     queue.clear().unwrap();
     rig.submit(&mut queue, 4);
-    assert_eq!(queue.submit([rig.operand()], &[]).unwrap_err().error, Error::QueueFull { depth: 4 });
+    assert_eq!(
+        queue.submit([rig.operand()], &[]).unwrap_err().error,
+        Error::QueueFull { depth: 4 }
+    );
 }
 
 #[test]
@@ -136,10 +199,16 @@ fn a_stream_refuses_a_limit_before_it_gives_the_device_a_buffer() {
     drop(held);
     for (limit, value) in TOO_LONG {
         assert_eq!(stream.next(limit).unwrap_err(), refusal(value));
-        assert_eq!((script.borrow().slots.len(), stream.is_running(), stream.counts().failed), (1, true, 0));
+        assert_eq!(
+            (script.borrow().slots.len(), stream.is_running(), stream.counts().failed),
+            (1, true, 0)
+        );
     }
     for (limit, _) in FINE {
-        assert!(stream.next(limit).unwrap().is_none() && script.borrow().timeouts.last() == Some(&limit));
+        assert!(
+            stream.next(limit).unwrap().is_none()
+                && script.borrow().timeouts.last() == Some(&limit)
+        );
     }
     assert_eq!(script.borrow().slots.len(), 4, "it has a buffer in each place");
 }
@@ -152,7 +221,8 @@ fn a_queue_lies_in_the_programs_own_memory_wherever_that_begins() {
     };
     let rig = Rig::new();
     for begins in 0..64 {
-        let memory: &'static mut [_] = Box::leak(vec![MaybeUninit::<u8>::uninit(); BYTES + 64].into_boxed_slice());
+        let memory: &'static mut [_] =
+            Box::leak(vec![MaybeUninit::<u8>::uninit(); BYTES + 64].into_boxed_slice());
         let skip = memory.as_ptr().align_offset(64) + begins;
         let memory = &mut memory[skip % 64..][..BYTES];
         let (driver, script) = rig.driver(1, true);
@@ -162,7 +232,12 @@ fn a_queue_lies_in_the_programs_own_memory_wherever_that_begins() {
         rig.submit(&mut queue, 4);
     }
     assert_eq!(rig.pool.taken(), 0);
-    let refused = Queue::with_memory(rig.driver(1, true).0, 4, Box::leak(Box::new([MaybeUninit::uninit(); 100]))).unwrap_err();
+    let refused = Queue::with_memory(
+        rig.driver(1, true).0,
+        4,
+        Box::leak(Box::new([MaybeUninit::uninit(); 100])),
+    )
+    .unwrap_err();
     assert_eq!(refused.error, Error::Exhausted { need_bytes: BYTES, capacity_bytes: 100 });
     assert_eq!(refused.into_returned().1.len(), 100);
 }

@@ -14,12 +14,19 @@ fn slots_go_in_a_circle_and_begin_anew_after_a_stop() {
         drop(queue.wait::<1>(Duration::from_micros(9)).unwrap().unwrap());
         rig.submit(&mut queue, 1);
     }
-    assert_eq!(script.borrow().timeouts[1..], [Duration::from_micros(9); 7], "the first look is at ends of before the queue");
+    assert_eq!(
+        script.borrow().timeouts[1..],
+        [Duration::from_micros(9); 7],
+        "the first look is at ends of before the queue"
+    );
     assert_eq!(script.borrow().slots, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
     assert_eq!(queue.counts().ran_dry, 0);
     // A circle that is stopped in its middle: no wait blocks, and the oldest comes back first.
     queue.stop().unwrap();
-    assert!(queue.wait::<1>(Duration::from_millis(1)).unwrap().is_none() && script.borrow().timeouts.ends_with(&[Duration::ZERO]));
+    assert!(
+        queue.wait::<1>(Duration::from_millis(1)).unwrap().is_none()
+            && script.borrow().timeouts.ends_with(&[Duration::ZERO])
+    );
     assert_eq!([(); 3].map(|()| queue.take_back::<1>().unwrap().unwrap().job), [7, 8, 9]);
     rig.submit(&mut queue, 1);
     assert_eq!(script.borrow().slots.last(), Some(&0));
@@ -32,7 +39,10 @@ fn jobs_that_end_out_of_order_are_found_by_their_slot() {
     let lie = rig.submit(&mut queue, 4);
     assert!(queue.is_full());
     for slot in [2, 0, 3] {
-        script.borrow_mut().polls.push_back(Ok(Some(Completion { status: 70, ..Completion::of(slot).with_bytes(10) })));
+        script
+            .borrow_mut()
+            .polls
+            .push_back(Ok(Some(Completion { status: 70, ..Completion::of(slot).with_bytes(10) })));
         let done = queue.wait::<1>(Duration::ZERO).unwrap().unwrap();
         assert_eq!((at(&done), done.status, done.bytes), (lie[slot], 70, Some(10)), "slot {slot}");
     }
@@ -76,7 +86,10 @@ fn a_driver_of_any_type_is_driven() {
     queue.submit_list(&mut list, &[], 77).unwrap();
     script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0).with_bytes(100))));
     let mut seen = Vec::new();
-    let (tag, end) = queue.wait_each(Duration::ZERO, |tag, index, buf| seen.push((tag, index, buf))).unwrap().unwrap();
+    let (tag, end) = queue
+        .wait_each(Duration::ZERO, |tag, index, buf| seen.push((tag, index, buf)))
+        .unwrap()
+        .unwrap();
     assert_eq!((tag, end.bytes, seen.len(), list.len()), (77, Some(100), 1, 0));
     assert_eq!((seen[0].0, seen[0].1), (77, 0));
     drop((queue, seen));

@@ -31,12 +31,23 @@ fn a_stream_says_why_it_cannot_begin_or_go_on() {
         assert_eq!(frame.buf.len_bytes(), SLOT - 1, "all that it may have written");
         frames.push(frame);
     }
-    assert_eq!(stream.next(Duration::ZERO).unwrap_err(), Error::NoSlots { slots: 8 }, "nothing can come");
+    assert_eq!(
+        stream.next(Duration::ZERO).unwrap_err(),
+        Error::NoSlots { slots: 8 },
+        "nothing can come"
+    );
     // A frame that failed alone is an error and is counted; the stream goes on.
     stream.give_back(frames.pop().unwrap().buf).unwrap();
     drop((held, frames));
-    script.borrow_mut().polls.push_back(Ok(Some(Completion { status: 1, failed: Some("asked for"), ..Completion::of(2) })));
-    assert_eq!((stream.next(Duration::ZERO).unwrap_err(), stream.is_running(), stream.counts().failed), (FAULT, true, 1));
+    script.borrow_mut().polls.push_back(Ok(Some(Completion {
+        status: 1,
+        failed: Some("asked for"),
+        ..Completion::of(2)
+    })));
+    assert_eq!(
+        (stream.next(Duration::ZERO).unwrap_err(), stream.is_running(), stream.counts().failed),
+        (FAULT, true, 1)
+    );
     assert!(stream.next(Duration::ZERO).unwrap().is_none());
     assert_eq!((stream.queue().len(), rig.pool.taken()), (4, 4));
     // A device that refuses a buffer is stopped, and no frame is asked for behind the program's

@@ -13,11 +13,19 @@ fn jobs_wait_for_the_device_in_their_order() {
         let rig = Rig::new();
         let (mut queue, script) = rig.queue(1, in_order);
         let expected = rig.submit(&mut queue, 4);
-        assert_eq!((queue.len(), queue.is_full(), script.borrow().slots.len()), (4, true, 1), "the device has one");
+        assert_eq!(
+            (queue.len(), queue.is_full(), script.borrow().slots.len()),
+            (4, true, 1),
+            "the device has one"
+        );
         for (given, at_expected) in (2..=4).chain([4]).zip(expected) {
             script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0))));
             let done = queue.wait::<1>(Duration::ZERO).unwrap().unwrap();
-            assert_eq!((at(&done), script.borrow().slots.len()), (at_expected, given), "the next one was given at once");
+            assert_eq!(
+                (at(&done), script.borrow().slots.len()),
+                (at_expected, given),
+                "the next one was given at once"
+            );
         }
         assert!(queue.wait::<1>(Duration::ZERO).unwrap().is_none() && queue.is_empty());
         assert_eq!(queue.counts().ran_dry, 1, "after the last one");
@@ -62,7 +70,11 @@ fn a_job_that_waited_and_is_refused_by_the_device_stops_it_and_the_next_look_say
     let submitted = rig.submit(&mut queue, 3);
     script.borrow_mut().submit = Some(FAULT);
     script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0))));
-    assert_eq!(at(&queue.wait::<1>(Duration::ZERO).unwrap().unwrap()), submitted[0], "the end before is not lost");
+    assert_eq!(
+        at(&queue.wait::<1>(Duration::ZERO).unwrap().unwrap()),
+        submitted[0],
+        "the end before is not lost"
+    );
     assert_eq!((queue.is_stopped(), script.borrow().slots.len()), (true, 2));
     let failed = queue.wait::<1>(Duration::ZERO).unwrap_err();
     assert_eq!((failed.error, failed.buffers.is_none()), (FAULT, true));
@@ -108,7 +120,11 @@ fn a_callback_that_panics_loses_its_buffer_and_lets_no_job_overtake_another() {
     let (mut queue, script) = rig.queue(1, true);
     let submitted = rig.submit(&mut queue, 3);
     script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0))));
-    let asked = || queue.wait_each(Duration::ZERO, |_, _, buf| drop(buf.into_cpu().map(|_| panic!("asked for"))));
+    let asked = || {
+        queue.wait_each(Duration::ZERO, |_, _, buf| {
+            drop(buf.into_cpu().map(|_| panic!("asked for")))
+        })
+    };
     assert!(catch_unwind(AssertUnwindSafe(asked)).is_err());
     // The device has none, and two wait: one more is behind them.
     let last = rig.submit(&mut queue, 1);

@@ -78,11 +78,19 @@ fn a_fault_of_the_manager_is_that_of_the_channel_that_did_not_start() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = memory.pools();
-    let device = SimPl330::with_spec(&board, board.port(), Pl330Spec { channels: 4, ..Pl330Spec::default() });
+    let device = SimPl330::with_spec(
+        &board,
+        board.port(),
+        Pl330Spec { channels: 4, ..Pl330Spec::default() },
+    );
     let misheard = AtomicU32::new(0);
     // SAFETY: the window is a simulated PL330's.
-    let controller = unsafe { Controller::open(Misheard(device.window().unwrap(), &misheard)) }.unwrap();
-    let mut engines = [0, 1].map(|number| Queue::new(controller.channel(config(number), programs.take().unwrap()).unwrap(), 1).unwrap());
+    let controller =
+        unsafe { Controller::open(Misheard(device.window().unwrap(), &misheard)) }.unwrap();
+    let mut engines = [0, 1].map(|number| {
+        Queue::new(controller.channel(config(number), programs.take().unwrap()).unwrap(), 1)
+            .unwrap()
+    });
     let [sibling, one] = &mut engines;
     let mut rng = Rng::with_seed(1);
     let (operands, bytes) = random_copy(&mut rng, &data);
@@ -90,7 +98,10 @@ fn a_fault_of_the_manager_is_that_of_the_channel_that_did_not_start() {
     device.run_for(2).unwrap(); // it has begun
     misheard.store(1, Ordering::Relaxed);
     let failed = one.run(random_copy(&mut rng, &data).0, &[], WAIT).unwrap_err();
-    assert!(matches!(failed.error, Error::Fault { what, .. } if what.contains("manager")), "{failed}");
+    assert!(
+        matches!(failed.error, Error::Fault { what, .. } if what.contains("manager")),
+        "{failed}"
+    );
     drop(failed);
     assert!(arrived(&sibling.wait::<2>(WAIT).unwrap().unwrap().buffers[1], &bytes));
     let (operands, bytes) = random_copy(&mut rng, &data);
@@ -102,7 +113,8 @@ fn a_stuck_channel_keeps_what_is_its_own_until_a_reset_which_ends_its_siblings_j
     /// Long enough for a copy, also a late one.
     const SHORT: Duration = Duration::from_millis(2);
     for seed in 0..100 {
-        let board = SimBoard::with(SimConfig { seed, faults: Faults { stuck: 300, ..Faults::NONE } });
+        let board =
+            SimBoard::with(SimConfig { seed, faults: Faults { stuck: 300, ..Faults::NONE } });
         let memory = Memory::on(&board);
         let (programs, data) = memory.pools();
         let device = SimPl330::new(&board, board.port());
@@ -125,7 +137,10 @@ fn a_stuck_channel_keeps_what_is_its_own_until_a_reset_which_ends_its_siblings_j
         third.submit(random_copy(&mut rng, &data).0, &[]).unwrap();
         // The line is pulled while the third is at work, or about to be.
         controller.reset(|| device.reset()).unwrap();
-        assert_eq!(third.wait::<2>(WAIT).unwrap_err().error, Error::EndedByReset { device: "pl330" });
+        assert_eq!(
+            third.wait::<2>(WAIT).unwrap_err().error,
+            Error::EndedByReset { device: "pl330" }
+        );
         assert!(third.take_back::<2>().unwrap().is_some());
         assert!(second.wait::<2>(WAIT).unwrap().is_none(), "it had no job");
         assert_eq!(first.stop(), Ok(()));
@@ -140,31 +155,39 @@ fn a_stuck_channel_keeps_what_is_its_own_until_a_reset_which_ends_its_siblings_j
 
 #[test]
 fn a_stuck_channel_that_is_dropped_stays_claimed() {
-    let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
+    let board =
+        SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
     let memory = Memory::on(&board);
     let (programs, data) = memory.pools();
     let device = SimPl330::new(&board, board.port());
     let controller = device.window().unwrap().controller().unwrap();
-    let open = |channel, event| controller.channel(Pl330Config { channel, event }, programs.take().unwrap());
+    let open = |channel, event| {
+        controller.channel(Pl330Config { channel, event }, programs.take().unwrap())
+    };
     let mut queue = Queue::new(open(0, 0).unwrap(), 1).unwrap();
     let failed = queue.run(random_copy(&mut Rng::with_seed(1), &data).0, &[], WAIT).unwrap_err();
     assert!(failed.buffers.is_none(), "it may still write them");
     drop(queue);
     assert_eq!(programs.taken(), 1, "it may still fetch its program");
     let refused = |channel, event| open(channel, event).map(drop).map_err(|refused| refused.error);
-    assert_eq!((refused(0, 1), refused(1, 0), refused(1, 1)), (Err(Error::HasDriver), Err(Error::HasDriver), Ok(())));
+    assert_eq!(
+        (refused(0, 1), refused(1, 0), refused(1, 1)),
+        (Err(Error::HasDriver), Err(Error::HasDriver), Ok(()))
+    );
 }
 
 #[test]
 fn whatever_goes_wrong_on_eight_channels_no_byte_is_touched_that_was_not_given() {
     for seed in 0..emulated::fewer(10) {
-        let board = SimBoard::with(SimConfig { seed, faults: Faults { stuck: 0, ..Faults::OFTEN } });
+        let board =
+            SimBoard::with(SimConfig { seed, faults: Faults { stuck: 0, ..Faults::OFTEN } });
         let memory = Memory::on(&board);
         let (programs, data) = memory.pools();
         let device = SimPl330::new(&board, board.port());
         let controller = device.window().unwrap().controller().unwrap();
         let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
-        let mut queues: [_; CHANNELS] = array::from_fn(|number| Queue::new(driver(number), 1).unwrap());
+        let mut queues: [_; CHANNELS] =
+            array::from_fn(|number| Queue::new(driver(number), 1).unwrap());
         let mut pushed: [Option<Vec<u8>>; CHANNELS] = [const { None }; CHANNELS];
         let mut rng = Rng::with_seed(seed);
         for _ in 0..200 {
@@ -176,23 +199,32 @@ fn whatever_goes_wrong_on_eight_channels_no_byte_is_touched_that_was_not_given()
                     queue.submit(operands, &[]).unwrap();
                     *pushed = Some(bytes);
                 }
-                Some(bytes) => match queue.wait::<2>(Duration::from_micros(rng.u32(..100).into())) {
-                    Ok(Some(done)) => {
-                        assert!(arrived(&done.buffers[1], bytes));
-                        *pushed = None;
+                Some(bytes) => {
+                    match queue.wait::<2>(Duration::from_micros(rng.u32(..100).into())) {
+                        Ok(Some(done)) => {
+                            assert!(arrived(&done.buffers[1], bytes));
+                            *pushed = None;
+                        }
+                        Ok(None) if rng.u8(..4) > 0 => {}
+                        ended => {
+                            drop(ended);
+                            queue.stop().unwrap();
+                            drop(queue.take_back::<2>().unwrap());
+                            *pushed = None;
+                        }
                     }
-                    Ok(None) if rng.u8(..4) > 0 => {}
-                    ended => {
-                        drop(ended);
-                        queue.stop().unwrap();
-                        drop(queue.take_back::<2>().unwrap());
-                        *pushed = None;
-                    }
-                },
+                }
             }
         }
-        assert!(queues.iter().map(|queue| queue.counts().completed).sum::<u64>() > 20, "seed {seed}");
+        assert!(
+            queues.iter().map(|queue| queue.counts().completed).sum::<u64>() > 20,
+            "seed {seed}"
+        );
         drop(queues);
-        assert_eq!((programs.taken(), data.taken(), board.counts().unowned_accesses), (0, 0, 0), "seed {seed}");
+        assert_eq!(
+            (programs.taken(), data.taken(), board.counts().unowned_accesses),
+            (0, 0, 0),
+            "seed {seed}"
+        );
     }
 }

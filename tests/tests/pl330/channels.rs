@@ -63,7 +63,8 @@ fn eight_queues_of_one_thread_are_in_flight_at_once() {
         let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
         let channels = CHANNELS.min(spec.buffer_words as usize);
         assert_eq!(controller.channels() as usize, channels);
-        let mut queues: Vec<_> = (0..channels).map(|number| Queue::new(driver(number), 1).unwrap()).collect();
+        let mut queues: Vec<_> =
+            (0..channels).map(|number| Queue::new(driver(number), 1).unwrap()).collect();
         let mut rng = Rng::with_seed(seed as u64);
         let rounds = emulated::fewer(15);
         for _ in 0..rounds {
@@ -83,7 +84,11 @@ fn eight_queues_of_one_thread_are_in_flight_at_once() {
                 assert!(arrived(&done.buffers[1], &pushed[number]), "channel {number} of {spec:?}");
             }
         }
-        assert!(queues.iter().all(|queue| (queue.counts().completed, queue.counts().stopped) == (rounds, 0)));
+        assert!(
+            queues
+                .iter()
+                .all(|queue| (queue.counts().completed, queue.counts().stopped) == (rounds, 0))
+        );
         drop(queues);
         assert_eq!((programs.taken(), data.taken()), (0, 0), "everything is given back");
         assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
@@ -97,7 +102,10 @@ struct Yielding<D>(D);
 unsafe impl<D: Mmio> Mmio for Yielding<D> {
     forward!(|this| this.0 => len_bytes, read32);
     unsafe fn write32(&self, offset: usize, value: u32) {
-        if offset == regs::DBGINST1.offset() || offset == regs::DBGCMD.offset() || offset == regs::INTEN.offset() {
+        if offset == regs::DBGINST1.offset()
+            || offset == regs::DBGCMD.offset()
+            || offset == regs::INTEN.offset()
+        {
             thread::yield_now();
         }
         // SAFETY: the caller's promise.
@@ -138,7 +146,8 @@ fn channels_are_driven_by_several_threads() {
         let controller = unsafe { Controller::open(Yielding(device.window().unwrap())) }.unwrap();
         thread::scope(|scope| {
             for number in 0..threads {
-                let mut driver = controller.channel(config(number), programs.take().unwrap()).unwrap();
+                let mut driver =
+                    controller.channel(config(number), programs.take().unwrap()).unwrap();
                 may_go_anywhere(&driver);
                 let data = &data;
                 scope.spawn(move || {
@@ -162,19 +171,28 @@ fn a_channel_and_an_event_have_one_driver() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = memory.pools();
-    let device = SimPl330::with_spec(&board, board.port(), Pl330Spec { channels: 3, events: 3, ..Pl330Spec::default() });
+    let device = SimPl330::with_spec(
+        &board,
+        board.port(),
+        Pl330Spec { channels: 3, events: 3, ..Pl330Spec::default() },
+    );
     let controller = device.window().unwrap().controller().unwrap();
-    let open = |channel, event| controller.channel(Pl330Config { channel, event }, programs.take().unwrap());
-    let refused = |channel, event| open(channel, event).map(drop).map_err(|Refused { error, .. }| error);
+    let open = |channel, event| {
+        controller.channel(Pl330Config { channel, event }, programs.take().unwrap())
+    };
+    let refused =
+        |channel, event| open(channel, event).map(drop).map_err(|Refused { error, .. }| error);
     assert_eq!(controller.channels(), 3);
     let first = open(1, 2).unwrap();
     assert_eq!(refused(1, 0), Err(Error::HasDriver), "the channel");
     assert_eq!(refused(0, 2), Err(Error::HasDriver), "the event");
-    let argument = |name, value| Err(Error::Argument { name, value, min: 0, max: 2, multiple_of: 1 });
+    let argument =
+        |name, value| Err(Error::Argument { name, value, min: 0, max: 2, multiple_of: 1 });
     assert_eq!((refused(3, 0), refused(0, 3)), (argument("channel", 3), argument("event", 3)));
     // One that was refused for its memory has claimed nothing.
     let small = memory.region.alloc(64, Align::LINE).unwrap();
-    let too_small = controller.channel(Pl330Config { channel: 0, event: 0 }, small).map(drop).unwrap_err();
+    let too_small =
+        controller.channel(Pl330Config { channel: 0, event: 0 }, small).map(drop).unwrap_err();
     assert!(matches!(too_small.error, Error::BlockSize { len_bytes: 64, .. }));
     drop(first);
     assert_eq!(programs.taken(), 0);
@@ -194,14 +212,20 @@ fn opening_stops_every_channel() {
     let crashed = unsafe { Controller::open(Lent::new(&window)) }.unwrap();
     for number in [2, 5] {
         let mut driver = crashed.channel(config(number), programs.take().unwrap()).unwrap();
-        let code = [&[0x34, (15 - u8::try_from(number).unwrap()) << 3], &WAIT_FOR_EVER[..]].concat();
+        let code =
+            [&[0x34, (15 - u8::try_from(number).unwrap()) << 3], &WAIT_FOR_EVER[..]].concat();
         // SAFETY: it touches no memory.
         unsafe { driver.run_program(&code).unwrap() };
         device.run_for(100).unwrap();
         std::mem::forget(driver);
     }
     drop(crashed);
-    let at_work = |window: &_| regs::CHANNELS.iter().filter(|channel| channel.csr.read(window) & regs::STATUS != regs::STOPPED).count();
+    let at_work = |window: &_| {
+        regs::CHANNELS
+            .iter()
+            .filter(|channel| channel.csr.read(window) & regs::STATUS != regs::STOPPED)
+            .count()
+    };
     assert_eq!((at_work(&window), regs::INT_EVENT_RIS.read(&window).count_ones()), (2, 2));
     drop(window);
     let controller = device.window().unwrap().controller().unwrap();
@@ -213,7 +237,11 @@ fn opening_stops_every_channel() {
     let mut driver = controller.channel(config(2), programs.take().unwrap()).unwrap();
     assert_eq!(driver.poll(Duration::from_micros(100)), Ok(None), "an event of long ago is no end");
     controller.reset(|| Ok(())).unwrap();
-    assert_eq!(driver.poll(Duration::from_micros(100)), Ok(None), "a reset ends no job where there is none");
+    assert_eq!(
+        driver.poll(Duration::from_micros(100)),
+        Ok(None),
+        "a reset ends no job where there is none"
+    );
     copies(driver, &data, 2);
 }
 
@@ -232,7 +260,8 @@ fn channels_work_at_the_same_time() {
         }
         let begin_ns = board.now_ns();
         for queue in &mut queues {
-            queue.submit([data.take()?.to_device(1..8001), data.take()?.from_device(..8000)], &[])?;
+            queue
+                .submit([data.take()?.to_device(1..8001), data.take()?.from_device(..8000)], &[])?;
         }
         for queue in &mut queues {
             assert!(queue.wait::<2>(WAIT)?.is_some());

@@ -18,7 +18,8 @@ fn an_event_between_two_reads_is_not_the_end() {
         }
         value
     };
-    let mut driver = open(Bent::new(device.window().unwrap(), bend), programs.take().unwrap()).unwrap();
+    let mut driver =
+        open(Bent::new(device.window().unwrap(), bend), programs.take().unwrap()).unwrap();
     slow.set(false);
     // SAFETY: it touches no memory.
     unsafe { driver.run_program(&[&[0x34, 0], &WAIT_FOR_EVER[..]].concat()).unwrap() };
@@ -40,42 +41,65 @@ fn faults_strike_often_and_every_job_ends_well_or_with_its_error() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, port(&board));
-        let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
+        let mut queue =
+            Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1)
+                .unwrap();
         let (mut rng, mut good, mut faults, mut timeouts) = (Rng::with_seed(seed as u64), 0, 0, 0);
         for job in 0..1_000 {
             let (mut source, mut target) = (data.take().unwrap(), data.take().unwrap());
-            let (bytes, mut expected) = (scribble(&mut rng, &mut source), scribble(&mut rng, &mut target));
+            let (bytes, mut expected) =
+                (scribble(&mut rng, &mut source), scribble(&mut rng, &mut target));
             let (from, to, len) = copy(&mut rng, 1000);
             let range = to..to + len;
-            let target =
-                match queue.run([source.to_device(from..from + len), target.from_device(range.clone())], &[], Duration::from_millis(5)) {
-                    Ok(Done { buffers: [_, target], .. }) => {
-                        expected[range.clone()].copy_from_slice(&bytes[from..from + len]);
-                        good += 1;
-                        target
+            let target = match queue.run(
+                [source.to_device(from..from + len), target.from_device(range.clone())],
+                &[],
+                Duration::from_millis(5),
+            ) {
+                Ok(Done { buffers: [_, target], .. }) => {
+                    expected[range.clone()].copy_from_slice(&bytes[from..from + len]);
+                    good += 1;
+                    target
+                }
+                Err(failed) => {
+                    match failed.error {
+                        Error::Fault {
+                            device: "pl330",
+                            status,
+                            what: "a bus error while reading",
+                        } if status == 1 << 18 => faults += 1,
+                        Error::Timeout { timeout_us: 5_000 } => timeouts += 1,
+                        other => panic!("job {job}: {other}"),
                     }
-                    Err(failed) => {
-                        match failed.error {
-                            Error::Fault { device: "pl330", status, what: "a bus error while reading" } if status == 1 << 18 => faults += 1,
-                            Error::Timeout { timeout_us: 5_000 } => timeouts += 1,
-                            other => panic!("job {job}: {other}"),
-                        }
-                        let [_, target] = failed.buffers.unwrap();
-                        let target = target.into_cpu().unwrap();
-                        // As much of it as was written: the rest is as it was.
-                        let written = target.view_at::<u8>(range.clone()).unwrap();
-                        let new = &bytes[from..from + len];
-                        let done = written.iter().zip(new).zip(&expected[range.clone()]).all(|((now, new), old)| now == new || now == old);
-                        assert!(done, "job {job}");
-                        expected[range.clone()].copy_from_slice(written);
-                        target
-                    }
-                };
-            assert!(target.view::<u8>().unwrap() == expected, "job {job}: {len} bytes from {from} to {to}");
+                    let [_, target] = failed.buffers.unwrap();
+                    let target = target.into_cpu().unwrap();
+                    // As much of it as was written: the rest is as it was.
+                    let written = target.view_at::<u8>(range.clone()).unwrap();
+                    let new = &bytes[from..from + len];
+                    let done = written
+                        .iter()
+                        .zip(new)
+                        .zip(&expected[range.clone()])
+                        .all(|((now, new), old)| now == new || now == old);
+                    assert!(done, "job {job}");
+                    expected[range.clone()].copy_from_slice(written);
+                    target
+                }
+            };
+            assert!(
+                target.view::<u8>().unwrap() == expected,
+                "job {job}: {len} bytes from {from} to {to}"
+            );
         }
-        assert!(good > 700 && faults > 50 && timeouts > 50, "{good} good, {faults} faults, {timeouts} timeouts");
+        assert!(
+            good > 700 && faults > 50 && timeouts > 50,
+            "{good} good, {faults} faults, {timeouts} timeouts"
+        );
         assert_eq!(queue.counts().completed, good);
-        assert_eq!((data.taken(), board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0, 0));
+        assert_eq!(
+            (data.taken(), board.counts().stray_accesses, board.counts().unowned_accesses),
+            (0, 0, 0)
+        );
     }
 }
 
@@ -85,18 +109,26 @@ fn a_job_that_hangs_times_out_and_the_next_one_works() {
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
     let device = SimPl330::new(&board, board.port());
-    let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
+    let mut queue =
+        Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
     let (mut hung, mut after_one) = (0, 0);
     let mut last_hung = false;
     for _ in 0..200 {
         let (from, to) = (data.take().unwrap(), data.take().unwrap());
-        match queue.run([from.to_device(..700), to.from_device(1..701)], &[], Duration::from_millis(3)) {
+        match queue.run(
+            [from.to_device(..700), to.from_device(1..701)],
+            &[],
+            Duration::from_millis(3),
+        ) {
             Ok(_) => {
                 after_one += u32::from(last_hung);
                 last_hung = false;
             }
             Err(failed) => {
-                assert_eq!((failed.error, failed.buffers.is_some()), (Error::Timeout { timeout_us: 3_000 }, true));
+                assert_eq!(
+                    (failed.error, failed.buffers.is_some()),
+                    (Error::Timeout { timeout_us: 3_000 }, true)
+                );
                 (hung, last_hung) = (hung + 1, true);
             }
         }
@@ -107,28 +139,44 @@ fn a_job_that_hangs_times_out_and_the_next_one_works() {
 
 #[test]
 fn a_stuck_controller_keeps_what_it_may_write_until_a_reset() {
-    let board = SimBoard::with(SimConfig { seed: 3, faults: Faults { stuck: 300, ..Faults::NONE } });
+    let board =
+        SimBoard::with(SimConfig { seed: 3, faults: Faults { stuck: 300, ..Faults::NONE } });
     let memory = Memory::on(&board);
     let programs = memory.programs();
     let data = memory.region.pool(64, 1024).unwrap();
     let device = SimPl330::new(&board, board.port());
-    let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
+    let mut queue =
+        Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
     let (mut stuck, mut good) = (0, 0);
     while stuck < 8 || good < 8 {
         let (mut from, to) = (data.take().unwrap(), data.take().unwrap());
         from.view_mut::<u8>().unwrap().fill(7);
-        match queue.run([from.to_device(..900), to.from_device(..900)], &[], Duration::from_millis(3)) {
+        match queue.run(
+            [from.to_device(..900), to.from_device(..900)],
+            &[],
+            Duration::from_millis(3),
+        ) {
             Ok(Done { buffers: [_, to], .. }) => {
                 assert_eq!(to.view_at::<u8>(..900).unwrap(), [7; 900]);
                 good += 1;
             }
             Err(failed) => {
                 stuck += 1;
-                let killing = Error::WillNotStop { device: "pl330", status: regs::KILLING, waited_us: 10_000 };
-                assert_eq!((failed.error, failed.cause), (killing, Error::Timeout { timeout_us: 3_000 }));
+                let killing = Error::WillNotStop {
+                    device: "pl330",
+                    status: regs::KILLING,
+                    waited_us: 10_000,
+                };
+                assert_eq!(
+                    (failed.error, failed.cause),
+                    (killing, Error::Timeout { timeout_us: 3_000 })
+                );
                 assert!(failed.buffers.is_none() && data.taken() == 2, "kept, not freed");
                 assert_eq!(queue.clear(), Err(killing), "it is still stuck");
-                let busy = queue.submit([data.take().unwrap().to_device(..9), data.take().unwrap().from_device(..9)], &[]);
+                let busy = queue.submit(
+                    [data.take().unwrap().to_device(..9), data.take().unwrap().from_device(..9)],
+                    &[],
+                );
                 assert_eq!(busy.unwrap_err().error, Error::QueueStopped { in_flight: 1 });
                 device.reset().unwrap();
                 queue.clear().unwrap();
@@ -140,7 +188,8 @@ fn a_stuck_controller_keeps_what_it_may_write_until_a_reset() {
 
 #[test]
 fn a_driver_gives_its_program_back_only_if_its_controller_stopped() {
-    let board = SimBoard::with(SimConfig { seed: 3, faults: Faults { stuck: 1000, ..Faults::NONE } });
+    let board =
+        SimBoard::with(SimConfig { seed: 3, faults: Faults { stuck: 1000, ..Faults::NONE } });
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
     let device = SimPl330::new(&board, board.port());
@@ -159,7 +208,9 @@ fn a_driver_gives_its_program_back_only_if_its_controller_stopped() {
     assert_eq!(programs.taken(), 0);
 
     let mut queue = Queue::new(open(), 1).unwrap();
-    queue.submit([data.take().unwrap().to_device(..99), data.take().unwrap().from_device(..99)], &[]).unwrap();
+    queue
+        .submit([data.take().unwrap().to_device(..99), data.take().unwrap().from_device(..99)], &[])
+        .unwrap();
     drop(queue);
     assert_eq!((programs.taken(), data.taken()), (1, 2), "it may still fetch, and write");
 }
@@ -172,7 +223,8 @@ fn a_program_that_waits_for_ever_is_killed_by_the_next_driver() {
     let device = SimPl330::new(&board, board.port());
     let gone = Cell::new(false);
     let crashed = Revoked { inner: device.window().unwrap(), gone: &gone };
-    let mut crashed = open_with(crashed, programs.take().unwrap(), Pl330Config { channel: 2, event: 7 }).unwrap();
+    let mut crashed =
+        open_with(crashed, programs.take().unwrap(), Pl330Config { channel: 2, event: 7 }).unwrap();
     // SAFETY: it touches no memory.
     unsafe { crashed.run_program(&WAIT_FOR_EVER).unwrap() };
     assert_eq!(crashed.poll(Duration::from_micros(100)), Ok(None));
@@ -203,7 +255,9 @@ fn a_job_that_is_stopped_before_its_channel_has_started_never_starts() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, board.coherent_port());
-        let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
+        let mut queue =
+            Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1)
+                .unwrap();
         let (mut from, mut to) = (data.take().unwrap(), data.take().unwrap());
         from.view_mut::<u8>().unwrap().fill(1);
         to.view_mut::<u8>().unwrap().fill(2);
@@ -217,7 +271,11 @@ fn a_job_that_is_stopped_before_its_channel_has_started_never_starts() {
         queue.clear().unwrap();
         let written = board.counts().bytes_written;
         device.run_for(1_000_000).unwrap();
-        assert_eq!(board.counts().bytes_written, written, "after {after_ns} looks: it runs on behind everybody's back");
+        assert_eq!(
+            board.counts().bytes_written,
+            written,
+            "after {after_ns} looks: it runs on behind everybody's back"
+        );
         assert!(written - before_bytes < 100, "it was stopped early: {}", written - before_bytes);
         works(&mut queue, &data);
     }
@@ -230,11 +288,24 @@ fn a_lost_interrupt_costs_a_millisecond_and_a_late_one_its_lateness() {
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
         let device = SimPl330::new(&board, board.port());
-        let mut queue = Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap();
+        let mut queue =
+            Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1)
+                .unwrap();
         let mut longest = 0;
         for _ in 0..50 {
             let before_ns = board.now_ns();
-            drop(queue.run([data.take().unwrap().to_device(..1000), data.take().unwrap().from_device(..1000)], &[], timeout).unwrap());
+            drop(
+                queue
+                    .run(
+                        [
+                            data.take().unwrap().to_device(..1000),
+                            data.take().unwrap().from_device(..1000),
+                        ],
+                        &[],
+                        timeout,
+                    )
+                    .unwrap(),
+            );
             longest = longest.max((board.now_ns() - before_ns) / 1_000);
         }
         longest
@@ -291,7 +362,10 @@ fn a_controller_that_vanishes_ends_the_job_and_keeps_the_buffers() {
     let failed = queue.wait::<2>(WAIT).unwrap_err();
     let what = "that it is gone (all ones)";
     assert_eq!(failed.cause, Error::Fault { device: "pl330", status: u32::MAX, what });
-    assert_eq!(failed.error, Error::WillNotStop { device: "pl330", status: u32::MAX, waited_us: 10_000 });
+    assert_eq!(
+        failed.error,
+        Error::WillNotStop { device: "pl330", status: u32::MAX, waited_us: 10_000 }
+    );
     assert!(failed.buffers.is_none());
     gone.set(false);
     queue.clear().unwrap();
@@ -300,7 +374,10 @@ fn a_controller_that_vanishes_ends_the_job_and_keeps_the_buffers() {
     gone.set(true);
     let failed = queue.submit([from.to_device(..900), to.from_device(..900)], &[]).unwrap_err();
     assert_eq!(failed.cause, Error::Fault { device: "pl330", status: u32::MAX, what });
-    assert!(matches!(failed.error, Error::WillNotStop { status: u32::MAX, .. }) && failed.buffers.is_none());
+    assert!(
+        matches!(failed.error, Error::WillNotStop { status: u32::MAX, .. })
+            && failed.buffers.is_none()
+    );
 }
 
 #[test]
@@ -309,13 +386,23 @@ fn a_debug_interface_that_stays_busy_ends_everything_in_bounded_time() {
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
     let (device, busy) = (SimPl330::new(&board, board.port()), Cell::new(false));
-    let bend = |offset, value: u32| value | u32::from(offset == regs::DBGSTATUS.offset() && busy.get());
-    let mut queue = Queue::new(open(Bent::new(device.window().unwrap(), bend), programs.take().unwrap()).unwrap(), 1).unwrap();
+    let bend =
+        |offset, value: u32| value | u32::from(offset == regs::DBGSTATUS.offset() && busy.get());
+    let mut queue = Queue::new(
+        open(Bent::new(device.window().unwrap(), bend), programs.take().unwrap()).unwrap(),
+        1,
+    )
+    .unwrap();
     busy.set(true);
     let before_us = board.now_ns() / 1_000;
-    let failed = queue.submit([data.take().unwrap().to_device(..9), data.take().unwrap().from_device(..9)], &[]).unwrap_err();
+    let failed = queue
+        .submit([data.take().unwrap().to_device(..9), data.take().unwrap().from_device(..9)], &[])
+        .unwrap_err();
     let took_us = board.now_ns() / 1_000 - before_us;
-    assert_eq!(failed.cause, Error::Fault { device: "pl330", status: 1, what: "that its debug interface stays busy" });
+    assert_eq!(
+        failed.cause,
+        Error::Fault { device: "pl330", status: 1, what: "that its debug interface stays busy" }
+    );
     let will_not = Error::WillNotStop { device: "pl330", status: 1, waited_us: 10_000 };
     assert_eq!((failed.error, failed.buffers.is_none()), (will_not, true));
     assert!((15_000..16_000).contains(&took_us), "{took_us} us");

@@ -42,7 +42,8 @@ fn copies(driver: AnyDriver, region: &Region) {
     let mut queue = Queue::new(driver, 1).unwrap();
     let [mut from, to] = [(); 2].map(|()| region.alloc(4096, Align::LINE).unwrap());
     from.view_mut::<u8>().unwrap().fill(6);
-    let [_, to] = queue.run([from.to_device(1..2001), to.from_device(..2000)], &[], WAIT).unwrap().buffers;
+    let [_, to] =
+        queue.run([from.to_device(1..2001), to.from_device(..2000)], &[], WAIT).unwrap().buffers;
     assert_eq!(to.view_at::<u8>(..2000).unwrap(), [6; 2000]);
 }
 
@@ -55,8 +56,12 @@ fn a_channel_by_name_stops_alone_and_leaves_the_kernel_no_program() {
     assert!(!whole.stop_program().steps().is_empty(), "alone, it stops the controller");
     assert_eq!(driver("channel=0").map(drop), Err(Error::HasDriver));
     drop(whole);
-    let [first, second] = ["channel=0", "channel=1,event=9"].map(|settings| driver(settings).unwrap());
-    assert_eq!([&first, &second].map(AnyDriver::stop_program), [StopProgram::default(), StopProgram::default()]);
+    let [first, second] =
+        ["channel=0", "channel=1,event=9"].map(|settings| driver(settings).unwrap());
+    assert_eq!(
+        [&first, &second].map(AnyDriver::stop_program),
+        [StopProgram::default(), StopProgram::default()]
+    );
     thread::scope(|scope| {
         for driver in [first, second] {
             scope.spawn(|| copies(driver, &region));
@@ -76,7 +81,9 @@ fn a_channel_opens_while_the_last_one_of_another_closes() {
         for settings in ["channel=0", "channel=1", "channel=2"] {
             let driver = || driver(&device, &region, settings);
             scope.spawn(move || {
-                (0..emulated::fewer(2_000)).for_each(|round| drop(driver().unwrap_or_else(|error| panic!("{round}: {error}"))))
+                (0..emulated::fewer(2_000)).for_each(|round| {
+                    drop(driver().unwrap_or_else(|error| panic!("{round}: {error}")))
+                })
             });
         }
     });
@@ -96,7 +103,8 @@ fn a_channel_opens_while_the_device_is_reset() {
                 unsafe { device.reset() }.unwrap();
             }
         });
-        let opened = (0..emulated::fewer(2_000)).map(|_| driver(&device, &region, "channel=0").map(drop));
+        let opened =
+            (0..emulated::fewer(2_000)).map(|_| driver(&device, &region, "channel=0").map(drop));
         let refused = opened.filter_map(Result::err).next();
         is_over.store(1, Ordering::Relaxed);
         assert_eq!(refused, None);
@@ -119,7 +127,8 @@ fn a_channel_that_was_forgotten_keeps_its_place_and_not_its_siblings() {
     }
     // A device that was taken, and not opened, is given back like a driver.
     // SAFETY: nothing is driven.
-    let taken = unsafe { device.take(row("pl330").unwrap(), Settings("channel=4"), None, POLLED) }.unwrap();
+    let taken =
+        unsafe { device.take(row("pl330").unwrap(), Settings("channel=4"), None, POLLED) }.unwrap();
     assert_eq!(driver("channel=3").unwrap().poll(Duration::ZERO), Ok(None));
     drop(taken);
 }
@@ -162,7 +171,9 @@ unsafe fn elsewhere(_: AnyDevice) -> Result<AnyCore> {
     AnyCore::new(Elsewhere)
 }
 
-static ROW: DriverRow = DriverRow::new("elsewhere", "has the channels of another device", nothing).settings(&["channel"]).shared(elsewhere);
+static ROW: DriverRow = DriverRow::new("elsewhere", "has the channels of another device", nothing)
+    .settings(&["channel"])
+    .shared(elsewhere);
 
 /// The driver keeps both devices' cores until it is gone.
 #[test]
@@ -175,7 +186,9 @@ fn core_that_opens_another_devices_channel_closes_neither_under_its_driver() {
     // SAFETY: nothing drives this device.
     let taken = unsafe { device.take(&ROW, settings, None, POLLED) }.unwrap();
     // SAFETY: as above.
-    let driver = unsafe { taken.open(Parts { device: (), memory: Some(program), settings, map: None }) }.unwrap();
+    let driver =
+        unsafe { taken.open(Parts { device: (), memory: Some(program), settings, map: None }) }
+            .unwrap();
     assert_eq!(CLOSED.load(Ordering::Relaxed), 0);
     assert_eq!(other.attach(POLLED).map(drop), Err(Error::HasDriver), "its channel has a driver");
     drop(driver);
@@ -191,7 +204,8 @@ fn the_count_of_forgotten_drivers_ends_before_it_comes_round() {
     let region = memory(&device);
     let alive = driver(&device, &region, "channel=0").unwrap();
     // SAFETY: nothing is driven.
-    let take = || unsafe { device.take(row("pl330").unwrap(), Settings("channel=1"), None, POLLED) };
+    let take =
+        || unsafe { device.take(row("pl330").unwrap(), Settings("channel=1"), None, POLLED) };
     let forgotten = (0..1 << 17).map_while(|_| take().map(mem::forget).ok()).count();
     assert_eq!(forgotten, (1 << 16) - 1);
     assert!(matches!(take().map(drop), Err(Error::TooMany { most: 65_536, .. })));
@@ -207,10 +221,15 @@ fn a_setting_that_it_does_not_know_is_told_with_those_that_it_knows() {
     let unknown = Error::UnknownSetting { place: 2, known: &["channel", "event"] };
     let settings = Settings("event=1, chanel=3");
     // SAFETY: nothing drives it.
-    let open = |device| unsafe { (row("pl330").unwrap().open)(Parts { device, memory: None, settings, map: None }) };
+    let open = |device| unsafe {
+        (row("pl330").unwrap().open)(Parts { device, memory: None, settings, map: None })
+    };
     assert_eq!(open(device.attach(POLLED).unwrap()).map(drop), Err(unknown));
     // SAFETY: nothing drives it.
-    assert_eq!(unsafe { device.take(row("pl330").unwrap(), settings, None, POLLED) }.map(drop), Err(unknown));
+    assert_eq!(
+        unsafe { device.take(row("pl330").unwrap(), settings, None, POLLED) }.map(drop),
+        Err(unknown)
+    );
 }
 
 /// A channel that was taken had a reference to the core. The reference counted as used until the

@@ -13,7 +13,11 @@ fn one_byte(from: u32, to: u32, ccr: u32) -> Vec<u8> {
 
 /// The result of `code` on a controller as `spec` says. Then the driver stops it, and copies as if
 /// nothing had been.
-fn outcome(spec: Pl330Spec, config: Pl330Config, code: impl Fn(u32) -> Vec<u8>) -> Result<Option<Completion>> {
+fn outcome(
+    spec: Pl330Spec,
+    config: Pl330Config,
+    code: impl Fn(u32) -> Vec<u8>,
+) -> Result<Option<Completion>> {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
@@ -29,7 +33,11 @@ fn outcome(spec: Pl330Spec, config: Pl330Config, code: impl Fn(u32) -> Vec<u8>) 
     if outcome.is_err() {
         assert!(took_us < 2_500, "a fault is found soon, not when the time is over: {took_us} us");
         // SAFETY: as above.
-        assert_eq!(unsafe { driver.run_program(&code) }, Err(Error::Busy), "a channel that faults is not stopped");
+        assert_eq!(
+            unsafe { driver.run_program(&code) },
+            Err(Error::Busy),
+            "a channel that faults is not stopped"
+        );
     }
     driver.stop().unwrap();
     works(&mut Queue::new(driver, 1).unwrap(), &data);
@@ -46,7 +54,9 @@ fn every_fault_of_a_program_is_decoded_and_the_next_job_works() {
         assert_eq!(outcome(zynq, first, |_| vec![code]), fault(1, undefined), "{code:#x}");
     }
     let operand = "an operand in its program that this controller does not have";
-    for code in [vec![0x34, 16 << 3], vec![0x34, 1], vec![0x36, 31 << 3], mov(3, 0), mov(1, BYTE | 1 << 28)] {
+    for code in
+        [vec![0x34, 16 << 3], vec![0x34, 1], vec![0x36, 31 << 3], mov(3, 0), mov(1, BYTE | 1 << 28)]
+    {
         assert_eq!(outcome(zynq, first, |_| code.clone()), fault(2, operand), "{code:x?}");
     }
     let event = "that its channel is Non-secure and the event Secure";
@@ -56,7 +66,10 @@ fn every_fault_of_a_program_is_decoded_and_the_next_job_works() {
     for half in [BYTE, BYTE | 1 << 9, BYTE | 1 << 23] {
         assert_eq!(outcome(nonsecure, first, |_| mov(1, half)), fault(1 << 7, ccr));
     }
-    assert_eq!(outcome(nonsecure, first, |base| one_byte(base, base, BYTE | 1 << 9 | 1 << 23)), Ok(Some(Completion::of(0))));
+    assert_eq!(
+        outcome(nonsecure, first, |base| one_byte(base, base, BYTE | 1 << 9 | 1 << 23)),
+        Ok(Some(Completion::of(0)))
+    );
 
     // No memory is at address 0.
     let reading = "a bus error while reading";
@@ -68,11 +81,17 @@ fn every_fault_of_a_program_is_decoded_and_the_next_job_works() {
     assert_eq!(outcome(zynq, first, |_| vec![0x28, 255]), fault(1 << 16, fetching));
 
     let no_data = "a store for which nothing was loaded";
-    assert_eq!(outcome(zynq, first, |base| [mov(2, base), mov(1, BYTE), vec![STORE]].concat()), fault(1 << 13, no_data));
+    assert_eq!(
+        outcome(zynq, first, |base| [mov(2, base), mov(1, BYTE), vec![STORE]].concat()),
+        fault(1 << 13, no_data)
+    );
     // 16 beats of 4 bytes, where the buffer has 8 words.
     let small = Pl330Spec { bus_bytes: 4, buffer_words: 8, ..zynq };
     let wide = |base| [mov(0, base), mov(1, BYTE | 2 << 1 | 15 << 4), vec![LOAD]].concat();
-    assert_eq!(outcome(small, first, wide), fault(1 << 12, "a burst that is larger than its data buffer"));
+    assert_eq!(
+        outcome(small, first, wide),
+        fault(1 << 12, "a burst that is larger than its data buffer")
+    );
     let full = |base| [mov(0, base), mov(1, BYTE | 2 << 1 | 4 << 4), vec![LOAD, LOAD]].concat();
     let locked_up = "that its channel locked up: its data buffer is full, or never empty";
     assert_eq!(outcome(small, first, full), fault(1 << 31, locked_up));
@@ -81,9 +100,16 @@ fn every_fault_of_a_program_is_decoded_and_the_next_job_works() {
     assert_eq!(outcome(zynq, first, |_| vec![END]), Ok(None), "an end without the event");
     assert_eq!(outcome(zynq, first, |_| vec![0x34, 1 << 3, END]), Ok(None), "another event");
     let raised_and_waits = [[0x34, 0], WAIT_FOR_EVER].concat();
-    assert_eq!(outcome(zynq, first, |_| raised_and_waits.clone()), Ok(None), "the event before the end");
+    assert_eq!(
+        outcome(zynq, first, |_| raised_and_waits.clone()),
+        Ok(None),
+        "the event before the end"
+    );
     assert_eq!(outcome(zynq, first, |_| vec![0x34, 0, END]), Ok(Some(Completion::of(0))));
-    assert_eq!(outcome(zynq, first, |base| one_byte(base, base, BYTE)), Ok(Some(Completion::of(0))));
+    assert_eq!(
+        outcome(zynq, first, |base| one_byte(base, base, BYTE)),
+        Ok(Some(Completion::of(0)))
+    );
 }
 
 #[test]
@@ -99,14 +125,28 @@ fn a_manager_that_faults_is_decoded_and_killed() {
     let bent = Bent::new(device.window().unwrap(), lies);
     let mut queue = Queue::new(open(bent, programs.take().unwrap()).unwrap(), 1).unwrap();
     for _ in 0..2 {
-        let failed = queue.run([data.take().unwrap().to_device(..9), data.take().unwrap().from_device(..9)], &[], WAIT).unwrap_err();
+        let failed = queue
+            .run(
+                [data.take().unwrap().to_device(..9), data.take().unwrap().from_device(..9)],
+                &[],
+                WAIT,
+            )
+            .unwrap_err();
         let what = "that its manager is Non-secure and may not start a Secure channel";
         assert_eq!(failed.error, Error::Fault { device: "pl330", status: 1 << 30 | 1 << 4, what });
         drop(failed);
-        assert_eq!((data.taken(), !queue.is_empty()), (0, false), "the manager was killed, so it faults no more");
+        assert_eq!(
+            (data.taken(), !queue.is_empty()),
+            (0, false),
+            "the manager was killed, so it faults no more"
+        );
     }
     drop(queue);
-    works(&mut Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1).unwrap(), &data);
+    works(
+        &mut Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1)
+            .unwrap(),
+        &data,
+    );
 }
 
 #[test]
@@ -126,7 +166,11 @@ fn a_program_that_does_not_fit_or_comes_too_early_is_refused() {
     // SAFETY: it touches no memory.
     unsafe { driver.run_program(&code).unwrap() };
     // SAFETY: as above.
-    assert_eq!(unsafe { driver.run_program(&WAIT_FOR_EVER) }, Err(Error::Busy), "the channel is stopped still, and about to fetch");
+    assert_eq!(
+        unsafe { driver.run_program(&WAIT_FOR_EVER) },
+        Err(Error::Busy),
+        "the channel is stopped still, and about to fetch"
+    );
     assert_eq!(driver.poll(WAIT), Ok(Some(Completion::of(0))));
     assert_eq!(driver.poll(WAIT), Ok(None), "its event was taken back");
     // SAFETY: as above.

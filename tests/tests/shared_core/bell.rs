@@ -40,7 +40,12 @@ impl Wait for &Bell {
     fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
         assert_eq!(self.inside.fetch_add(1, Ordering::SeqCst), 0, "one thread at a time");
         let rings = self.rings.lock().unwrap();
-        let (mut rings, _) = self.rang.wait_timeout_while(rings, Duration::from_micros(timeout_us.into()), |rings| *rings == 0).unwrap();
+        let (mut rings, _) = self
+            .rang
+            .wait_timeout_while(rings, Duration::from_micros(timeout_us.into()), |rings| {
+                *rings == 0
+            })
+            .unwrap();
         *rings = rings.saturating_sub(1);
         self.inside.fetch_sub(1, Ordering::SeqCst);
         Ok(())
@@ -73,7 +78,10 @@ fn who_takes_the_interrupt_wakes_the_others_and_who_leaves_passes_it_on() {
         for (channel, ended) in channels.iter().zip(ended) {
             scope.spawn(move || {
                 let done = |_: &CoreChannel<_>| ended.load(Ordering::SeqCst) == 1;
-                assert_eq!(poll_until(channel, Duration::from_micros(LONG_US.into()), done), Ok(true));
+                assert_eq!(
+                    poll_until(channel, Duration::from_micros(LONG_US.into()), done),
+                    Ok(true)
+                );
             });
         }
         while bell.inside.load(Ordering::SeqCst) == 0 {
@@ -84,7 +92,11 @@ fn who_takes_the_interrupt_wakes_the_others_and_who_leaves_passes_it_on() {
             ring(index);
         }
     });
-    assert!(begin.elapsed() < Duration::from_secs(30), "no thread waited to its limit: {:?}", begin.elapsed());
+    assert!(
+        begin.elapsed() < Duration::from_secs(30),
+        "no thread waited to its limit: {:?}",
+        begin.elapsed()
+    );
     // Without another waiting thread, a wait ends on time.
     let begin = Instant::now();
     assert_eq!(poll_until(&channels[0], Duration::from_millis(20), |_| false), Ok(false));
@@ -93,7 +105,8 @@ fn who_takes_the_interrupt_wakes_the_others_and_who_leaves_passes_it_on() {
     ended[1].store(0, Ordering::SeqCst);
     thread::scope(|scope| {
         let done = |_: &CoreChannel<_>| ended[1].load(Ordering::SeqCst) == 1;
-        let long = scope.spawn(move || poll_until(&channels[1], Duration::from_micros(LONG_US.into()), done));
+        let long = scope
+            .spawn(move || poll_until(&channels[1], Duration::from_micros(LONG_US.into()), done));
         while bell.inside.load(Ordering::SeqCst) == 0 {
             thread::yield_now();
         }
@@ -104,7 +117,12 @@ fn who_takes_the_interrupt_wakes_the_others_and_who_leaves_passes_it_on() {
         let beside = scope.spawn(|| {
             let begin = Instant::now();
             let epoch = channels[2].reset_epoch();
-            assert_eq!(poll_until(&channels[2], Duration::from_micros(LONG_US.into()), |channel| channel.reset_epoch() != epoch), Ok(true));
+            assert_eq!(
+                poll_until(&channels[2], Duration::from_micros(LONG_US.into()), |channel| channel
+                    .reset_epoch()
+                    != epoch),
+                Ok(true)
+            );
             begin.elapsed()
         });
         thread::sleep(Duration::from_millis(20));

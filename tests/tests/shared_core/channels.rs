@@ -21,17 +21,27 @@ fn a_channel_is_claimed_once_and_given_back() {
     assert_eq!((first.index(), first.len_bytes(), first.port()), (0, 0x10, core.device().port()));
     assert_eq!(claim(0, 0..4).map(drop), Err(Error::HasDriver));
     let end = claim(31, 0x2C..0x30).unwrap();
-    assert_eq!(claim(32, 0..4).map(drop), Err(Error::Argument { name: "channel", value: 32, min: 0, max: 31, multiple_of: 1 }));
-    let outside = |need_bytes| Err(Error::RegisterWindow { device: "the channel", need_bytes, have_bytes: 0x30 });
+    assert_eq!(
+        claim(32, 0..4).map(drop),
+        Err(Error::Argument { name: "channel", value: 32, min: 0, max: 31, multiple_of: 1 })
+    );
+    let outside = |need_bytes| {
+        Err(Error::RegisterWindow { device: "the channel", need_bytes, have_bytes: 0x30 })
+    };
     assert_eq!(claim(1, 0x20..0x34).map(drop), outside(0x34));
     #[allow(clippy::reversed_empty_ranges, reason = "that is what is refused")]
     let reversed = 8..4;
     assert_eq!(claim(1, reversed).map(drop), outside(8));
     // Its registers begin at 0, and nothing is behind them.
     // SAFETY: a length moves nothing.
-    unsafe { [0, 8, 0xC, 0x10, usize::MAX - 3].into_iter().for_each(|offset| first.write32(offset, 7)) };
+    unsafe {
+        [0, 8, 0xC, 0x10, usize::MAX - 3].into_iter().for_each(|offset| first.write32(offset, 7))
+    };
     assert_eq!([0x00, 0x10, 0x18, 0x20].map(|offset| core.device().read32(offset)), [0, 7, 7, 0]);
-    assert_eq!([0, 0x10, usize::MAX - 3].map(|offset| first.read32(offset)), [7, u32::MAX, u32::MAX]);
+    assert_eq!(
+        [0, 0x10, usize::MAX - 3].map(|offset| first.read32(offset)),
+        [7, u32::MAX, u32::MAX]
+    );
     assert_eq!([0, 4].map(|offset| end.read32(offset)), [0, u32::MAX]);
     drop(first);
     assert!(claim(0, 0..4).is_ok());
@@ -55,7 +65,10 @@ fn two_threads_share_the_registers_and_the_interrupt() {
         }
     });
     assert_eq!(WRONG.read(core.device()), 0, "each started its own channel");
-    assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses, pool.taken()), (0, 0, 0));
+    assert_eq!(
+        (board.counts().stray_accesses, board.counts().unowned_accesses, pool.taken()),
+        (0, 0, 0)
+    );
 }
 
 #[test]
@@ -80,7 +93,10 @@ fn a_siblings_reset_ends_a_job_and_says_so() {
     // The channel says that it is not at work, as after a job.
     assert_eq!(STATUS.read(core.device()), 0);
     let failed = queue.wait::<2>(WAIT).unwrap_err();
-    assert_eq!((failed.error, failed.buffers.is_none()), (Error::EndedByReset { device: "twin" }, true));
+    assert_eq!(
+        (failed.error, failed.buffers.is_none()),
+        (Error::EndedByReset { device: "twin" }, true)
+    );
     assert!(queue.take_back::<2>().unwrap().is_some());
     // One that had no job does not mind.
     copies(on(&core, 1), &pool, 3);

@@ -61,7 +61,12 @@ impl Subject for Copier {
     fn may_fail(&self, _: &Error) -> bool {
         false
     }
-    fn open<R>(&self, window: SimWindow<ApCtrlModel>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(
+        &self,
+        window: SimWindow<ApCtrlModel>,
+        _: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
         Ok(act(&mut window.driver()?.stops_within(Duration::from_millis(1))?))
     }
 }

@@ -34,9 +34,18 @@ impl Subject for InMode {
         Kind::Copy
     }
     fn model(&self) -> AxiCdmaModel {
-        let AxiCdmaConfig { length_bits, address_bits, data_bits, dre, lite, burst_beats, .. } = self.config;
+        let AxiCdmaConfig { length_bits, address_bits, data_bits, dre, lite, burst_beats, .. } =
+            self.config;
         let lite_beats = lite.then_some(burst_beats);
-        AxiCdmaModel::new(AxiCdmaSpec { sg: self.sg, length_bits, address_bits, data_bits, dre, lite_beats, ..AxiCdmaSpec::default() })
+        AxiCdmaModel::new(AxiCdmaSpec {
+            sg: self.sg,
+            length_bits,
+            address_bits,
+            data_bits,
+            dre,
+            lite_beats,
+            ..AxiCdmaSpec::default()
+        })
     }
     fn memory_bytes(&self) -> usize {
         self.memory_bytes
@@ -50,9 +59,17 @@ impl Subject for InMode {
     fn may_fail(&self, error: &Error) -> bool {
         let Error::FaultAt { device: "axi_cdma", what, .. } = error else { return false };
         let is = |name| what.starts_with(name);
-        is("DMAIntErr") || is("DMASlvErr") || is("DMADecErr") || self.memory_bytes > 0 && is("SGSlvErr")
+        is("DMAIntErr")
+            || is("DMASlvErr")
+            || is("DMADecErr")
+            || self.memory_bytes > 0 && is("SGSlvErr")
     }
-    fn open<R>(&self, window: SimWindow<AxiCdmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(
+        &self,
+        window: SimWindow<AxiCdmaModel>,
+        memory: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
         Ok(match memory {
             Some(memory) => act(&mut window.sg(self.config, memory)?),
             None => act(&mut window.simple(self.config)?),
@@ -98,7 +115,13 @@ fn simple() {
 
 #[test]
 fn simple_in_a_core_with_scatter_gather_and_without_realignment() {
-    super::run(&InMode { name: "axi_cdma, simple beside scatter-gather", config: DEFAULT, memory_bytes: 0, sg: true, limits: WORDS });
+    super::run(&InMode {
+        name: "axi_cdma, simple beside scatter-gather",
+        config: DEFAULT,
+        memory_bytes: 0,
+        sg: true,
+        limits: WORDS,
+    });
 }
 
 #[test]
@@ -109,14 +132,27 @@ fn scatter_gather() {
 /// A length of 10 bits: five descriptors for the longest copy.
 #[test]
 fn several_descriptors_a_job_with_wide_addresses() {
-    let config = AxiCdmaConfig { length_bits: 10, address_bits: 64, depth: Some(3), dre: true, irq_threshold: 4, irq_delay: 3, ..DEFAULT };
+    let config = AxiCdmaConfig {
+        length_bits: 10,
+        address_bits: 64,
+        depth: Some(3),
+        dre: true,
+        irq_threshold: 4,
+        irq_delay: 3,
+        ..DEFAULT
+    };
     super::run(&InMode { name: "axi_cdma, several descriptors a job", config, ..SG });
 }
 
 #[test]
 fn without_realignment_on_a_wide_bus() {
     let config = AxiCdmaConfig { data_bits: 512, depth: Some(4), ..DEFAULT };
-    super::run(&InMode { name: "axi_cdma, 512 bits", config, limits: Limits { offset_align_bytes: 64, ..Limits::NONE }, ..SG });
+    super::run(&InMode {
+        name: "axi_cdma, 512 bits",
+        config,
+        limits: Limits { offset_align_bytes: 64, ..Limits::NONE },
+        ..SG
+    });
 }
 
 /// One burst of 16 beats, which begins where it cannot cross 4 KiB.

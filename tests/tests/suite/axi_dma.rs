@@ -43,14 +43,21 @@ impl Subject for AxiDmaJobs {
         self.kind
     }
     fn model(&self) -> AxiDmaModel {
-        let source = SourceConfig { packet_bytes: PACKET_BYTES, gap_ns: 500, ..SourceConfig::default() };
+        let source =
+            SourceConfig { packet_bytes: PACKET_BYTES, gap_ns: 500, ..SourceConfig::default() };
         let stream = match self.kind {
             Kind::Copy => StreamConfig::default(),
             Kind::Send => StreamConfig::sink(),
             Kind::Receive => StreamConfig::source(source, 2048),
         };
         let AxiDmaConfig { length_bits, address_bits, .. } = self.config();
-        AxiDmaModel::new(CoreSpec { sg: self.sg, length_bits, address_bits, stream, ..CoreSpec::default() })
+        AxiDmaModel::new(CoreSpec {
+            sg: self.sg,
+            length_bits,
+            address_bits,
+            stream,
+            ..CoreSpec::default()
+        })
     }
     fn stream(&self, model: &AxiDmaModel) -> Option<StreamCounts> {
         Some(model.stream())
@@ -81,10 +88,18 @@ impl Subject for AxiDmaJobs {
             _ => return false,
         };
         let fails = |side, kind| *device == side && [kind, Kind::Copy].contains(&self.kind);
-        what.starts_with("DMASlvErr") && (fails("axi_dma mm2s", Kind::Send) || fails("axi_dma s2mm", Kind::Receive))
+        what.starts_with("DMASlvErr")
+            && (fails("axi_dma mm2s", Kind::Send) || fails("axi_dma s2mm", Kind::Receive))
     }
-    fn open<R>(&self, window: SimWindow<AxiDmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
-        let channel = |side, window: SimWindow<AxiDmaModel>, memory| window.channel(side, self.config(), memory);
+    fn open<R>(
+        &self,
+        window: SimWindow<AxiDmaModel>,
+        memory: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
+        let channel = |side, window: SimWindow<AxiDmaModel>, memory| {
+            window.channel(side, self.config(), memory)
+        };
         Ok(match self.kind {
             Kind::Copy => act(&mut window.driver(self.config(), memory)?),
             Kind::Send => act(&mut channel(Side::Mm2s, window, memory)?),
@@ -149,7 +164,19 @@ fn send_sg_in_pieces() {
 /// TAILDESC and addresses in two halves.
 #[test]
 fn wide_addresses() {
-    super::run(&AxiDmaJobs { name: "axi_dma, s2mm, sg, 40 address bits", address_bits: 40, ..RECEIVE_SG });
-    super::run(&AxiDmaJobs { name: "axi_dma, mm2s, sg, 40 address bits", address_bits: 40, ..SEND_SG });
-    super::run(&AxiDmaJobs { name: "axi_dma, copy, sg, 40 address bits", address_bits: 40, ..COPY_SG });
+    super::run(&AxiDmaJobs {
+        name: "axi_dma, s2mm, sg, 40 address bits",
+        address_bits: 40,
+        ..RECEIVE_SG
+    });
+    super::run(&AxiDmaJobs {
+        name: "axi_dma, mm2s, sg, 40 address bits",
+        address_bits: 40,
+        ..SEND_SG
+    });
+    super::run(&AxiDmaJobs {
+        name: "axi_dma, copy, sg, 40 address bits",
+        address_bits: 40,
+        ..COPY_SG
+    });
 }

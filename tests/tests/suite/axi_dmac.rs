@@ -52,12 +52,15 @@ const MENDED: Built = Built { name: "axi_dmac, copies by a mended core", mended:
 const WORDS: Built = Built { name: "axi_dmac, copies of whole words", words: true, ..COPY };
 const ROW: Built = Built { name: "axi_dmac, copies as a row", rows: Rows::One, ..COPY };
 const ROWS: Built = Built { name: "axi_dmac, copies in rows", rows: Rows::Many, ..COPY };
-const LISTS: Built = Built { name: "axi_dmac, copies by lists", lists: true, length_bits: 10, ..COPY };
-const SLOW_LISTS: Built = Built { name: "axi_dmac, copies by lists that come late", fetch_ns: 1_500, ..LISTS };
+const LISTS: Built =
+    Built { name: "axi_dmac, copies by lists", lists: true, length_bits: 10, ..COPY };
+const SLOW_LISTS: Built =
+    Built { name: "axi_dmac, copies by lists that come late", fetch_ns: 1_500, ..LISTS };
 const SEND: Built = Built { name: "axi_dmac, send", kind: Kind::Send, ..COPY };
 const SEND_LISTS: Built = Built { name: "axi_dmac, send by lists", kind: Kind::Send, ..LISTS };
 const RECEIVE: Built = Built { name: "axi_dmac, receive", kind: Kind::Receive, ..COPY };
-const RECEIVE_MENDED: Built = Built { name: "axi_dmac, receive by a mended core", mended: true, ..RECEIVE };
+const RECEIVE_MENDED: Built =
+    Built { name: "axi_dmac, receive by a mended core", mended: true, ..RECEIVE };
 
 const BURST_BYTES: u32 = 64;
 /// The source's longest packet.
@@ -70,7 +73,11 @@ impl Built {
     }
 
     fn with(&self, flaws: AxiDmacFlaws) -> AxiDmacModel {
-        let source = SourceConfig { packet_bytes: PACKET_BYTES as usize, short_every: Some(5), ..SourceConfig::default() };
+        let source = SourceConfig {
+            packet_bytes: PACKET_BYTES as usize,
+            short_every: Some(5),
+            ..SourceConfig::default()
+        };
         let (sides, stream) = match self.kind {
             Kind::Copy => ([Side::Memory; 2], StreamConfig::sink()),
             Kind::Send => ([Side::Memory, Side::Stream], StreamConfig::sink()),
@@ -79,7 +86,16 @@ impl Built {
         let (length_align, fifo_bursts) = (if self.words { 8 } else { 1 }, self.fifo_bursts());
         let flaws = AxiDmacFlaws { single_bursts: flaws.single_bursts && !self.mended, ..flaws };
         let Self { length_bits, fetch_ns, .. } = *self;
-        let build = AxiDmacBuild { sides, stream, length_bits, length_align, fetch_ns, fifo_bursts, flaws, ..AxiDmacBuild::default() };
+        let build = AxiDmacBuild {
+            sides,
+            stream,
+            length_bits,
+            length_align,
+            fetch_ns,
+            fifo_bursts,
+            flaws,
+            ..AxiDmacBuild::default()
+        };
         AxiDmacModel::new(build)
     }
 }
@@ -126,7 +142,12 @@ impl Subject for Built {
         let rows = match self.rows {
             Rows::None => return Vec::new(),
             Rows::One => DmacRows { row_bytes: len_bytes, rows: 1, from_stride: 0, to_stride: 64 },
-            Rows::Many => DmacRows { row_bytes: pair, rows: len_bytes / pair, from_stride: pair, to_stride: pair },
+            Rows::Many => DmacRows {
+                row_bytes: pair,
+                rows: len_bytes / pair,
+                from_stride: pair,
+                to_stride: pair,
+            },
         };
         rows.words().into()
     }
@@ -136,10 +157,21 @@ impl Subject for Built {
     fn may_fail(&self, error: &Error) -> bool {
         matches!(error, Error::Fault { device: "axi_dmac", status: u32::MAX, what } if what.starts_with("bits that it never sets"))
     }
-    fn open<R>(&self, window: SimWindow<AxiDmacModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(
+        &self,
+        window: SimWindow<AxiDmacModel>,
+        memory: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
         let packet_bytes = if self.mended { PACKET_BYTES } else { 0 };
         let (fifo_bursts, single_bursts) = (self.fifo_bursts(), self.mended);
-        let config = DmacConfig { stop_us: 1_000, fifo_bursts, single_bursts, packet_bytes, ..DmacConfig::default() };
+        let config = DmacConfig {
+            stop_us: 1_000,
+            fifo_bursts,
+            single_bursts,
+            packet_bytes,
+            ..DmacConfig::default()
+        };
         Ok(match memory {
             Some(memory) => act(&mut window.listed(config, memory)?),
             None => act(&mut window.driver(config)?),

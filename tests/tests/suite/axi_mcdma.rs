@@ -39,8 +39,16 @@ impl Subject for Channel {
         if let Way::Mm2s(_) = self.way { Kind::Send } else { Kind::Receive }
     }
     fn model(&self) -> McdmaModel {
-        let source = SourceConfig { packet_bytes: self.packet_bytes(), short_every: Some(5), ..SourceConfig::default() };
-        let stream = if self.kind() == Kind::Send { StreamConfig::sink() } else { StreamConfig::source(source, 512) };
+        let source = SourceConfig {
+            packet_bytes: self.packet_bytes(),
+            short_every: Some(5),
+            ..SourceConfig::default()
+        };
+        let stream = if self.kind() == Kind::Send {
+            StreamConfig::sink()
+        } else {
+            StreamConfig::source(source, 512)
+        };
         let (dre, bits) = (self.dre, self.data_bits());
         let address_bits = self.address_bits;
         let config = McdmaConfig {
@@ -72,7 +80,12 @@ impl Subject for Channel {
     fn may_fail(&self, error: &Error) -> bool {
         matches!(error, Error::FaultAt { device: "axi_mcdma", what, .. } if what.starts_with("DMASlvErr"))
     }
-    fn open<R>(&self, window: SimWindow<McdmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(
+        &self,
+        window: SimWindow<McdmaModel>,
+        memory: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
         let memory = memory.ok_or(contigo::Error::Busy)?;
         if !self.shared {
             return Ok(act(&mut window.channel(self.way, memory)?));
@@ -83,12 +96,34 @@ impl Subject for Channel {
     }
 }
 
-const SENDS: Channel = Channel { name: "axi_mcdma, sends", way: Way::Mm2s(1), shared: true, dre: false, address_bits: 32 };
-const SENDS_ALONE: Channel =
-    Channel { name: "axi_mcdma, sends, alone, with DRE", way: Way::Mm2s(1), shared: false, dre: true, address_bits: 32 };
-const RECEIVES: Channel = Channel { name: "axi_mcdma, receives", way: Way::S2mm(1), shared: true, dre: false, address_bits: 32 };
-const RECEIVES_ALONE: Channel =
-    Channel { name: "axi_mcdma, receives, alone, with DRE", way: Way::S2mm(1), shared: false, dre: true, address_bits: 32 };
+const SENDS: Channel = Channel {
+    name: "axi_mcdma, sends",
+    way: Way::Mm2s(1),
+    shared: true,
+    dre: false,
+    address_bits: 32,
+};
+const SENDS_ALONE: Channel = Channel {
+    name: "axi_mcdma, sends, alone, with DRE",
+    way: Way::Mm2s(1),
+    shared: false,
+    dre: true,
+    address_bits: 32,
+};
+const RECEIVES: Channel = Channel {
+    name: "axi_mcdma, receives",
+    way: Way::S2mm(1),
+    shared: true,
+    dre: false,
+    address_bits: 32,
+};
+const RECEIVES_ALONE: Channel = Channel {
+    name: "axi_mcdma, receives, alone, with DRE",
+    way: Way::S2mm(1),
+    shared: false,
+    dre: true,
+    address_bits: 32,
+};
 
 pub(crate) fn each(see: &mut impl See) {
     see.see(&SENDS);
@@ -119,5 +154,9 @@ fn receives_alone() {
 #[test]
 fn wide_addresses() {
     super::run(&Channel { name: "axi_mcdma, sends, 40 address bits", address_bits: 40, ..SENDS });
-    super::run(&Channel { name: "axi_mcdma, receives, 40 address bits", address_bits: 40, ..RECEIVES });
+    super::run(&Channel {
+        name: "axi_mcdma, receives, 40 address bits",
+        address_bits: 40,
+        ..RECEIVES
+    });
 }

@@ -40,8 +40,13 @@ impl Subject for Frames {
         self.kind
     }
     fn model(&self) -> AxiVdmaModel {
-        let source = SourceConfig { packet_bytes: FRAME_BYTES, gap_ns: 20_000, ..SourceConfig::default() };
-        let stream = if self.kind == Kind::Send { StreamConfig::sink() } else { StreamConfig::source(source, 2048) };
+        let source =
+            SourceConfig { packet_bytes: FRAME_BYTES, gap_ns: 20_000, ..SourceConfig::default() };
+        let stream = if self.kind == Kind::Send {
+            StreamConfig::sink()
+        } else {
+            StreamConfig::source(source, 2048)
+        };
         AxiVdmaModel::new(AxiVdmaSpec {
             frame_stores: self.frame_stores,
             address_bits: self.address_bits,
@@ -64,9 +69,15 @@ impl Subject for Frames {
     fn may_fail(&self, error: &Error) -> bool {
         let Error::FaultAt { device, what, .. } = error else { return false };
         let side = if self.kind() == Kind::Send { "axi_vdma mm2s" } else { "axi_vdma s2mm" };
-        *device == side && ["VDMAIntErr", "VDMASlvErr", "VDMADecErr"].iter().any(|name| what.starts_with(name))
+        *device == side
+            && ["VDMAIntErr", "VDMASlvErr", "VDMADecErr"].iter().any(|name| what.starts_with(name))
     }
-    fn open<R>(&self, window: SimWindow<AxiVdmaModel>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(
+        &self,
+        window: SimWindow<AxiVdmaModel>,
+        _: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
         let config = AxiVdmaConfig {
             hsize_bytes: HSIZE,
             vsize_lines: LINES,
@@ -79,8 +90,10 @@ impl Subject for Frames {
     }
 }
 
-const SEND: Frames = Frames { name: "axi_vdma, mm2s", kind: Kind::Send, frame_stores: 3, address_bits: 32 };
-const RECEIVE: Frames = Frames { name: "axi_vdma, s2mm", kind: Kind::Receive, frame_stores: 3, address_bits: 32 };
+const SEND: Frames =
+    Frames { name: "axi_vdma, mm2s", kind: Kind::Send, frame_stores: 3, address_bits: 32 };
+const RECEIVE: Frames =
+    Frames { name: "axi_vdma, s2mm", kind: Kind::Receive, frame_stores: 3, address_bits: 32 };
 
 pub(crate) fn each(see: &mut impl See) {
     see.see(&SEND);
@@ -105,5 +118,10 @@ fn receive_with_32_frame_stores() {
 
 #[test]
 fn send_with_wide_addresses() {
-    super::run(&Frames { name: "axi_vdma, mm2s, 64 bits", frame_stores: 16, address_bits: 64, ..SEND });
+    super::run(&Frames {
+        name: "axi_vdma, mm2s, 64 bits",
+        frame_stores: 16,
+        address_bits: 64,
+        ..SEND
+    });
 }

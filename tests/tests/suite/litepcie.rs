@@ -31,8 +31,15 @@ impl Subject for Part {
     }
     fn model(&self) -> LitepcieModel {
         let source = SourceConfig { packet_bytes: 1024, ..SourceConfig::default() };
-        let stream = if self.1 == Side::Writer { StreamConfig::source(source, 4096) } else { StreamConfig::sink() };
-        LitepcieModel::new(LitepcieSpec { stream, config: LitepcieConfig { ordered: self.2, ..LitepcieConfig::default() } })
+        let stream = if self.1 == Side::Writer {
+            StreamConfig::source(source, 4096)
+        } else {
+            StreamConfig::sink()
+        };
+        LitepcieModel::new(LitepcieSpec {
+            stream,
+            config: LitepcieConfig { ordered: self.2, ..LitepcieConfig::default() },
+        })
     }
     fn stream(&self, model: &LitepcieModel) -> Option<StreamCounts> {
         Some(model.stream())

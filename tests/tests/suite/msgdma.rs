@@ -36,33 +36,59 @@ const BASE: MsgdmaConfig = MsgdmaConfig {
 const UNANSWERED: MsgdmaConfig = MsgdmaConfig { write_responses: false, ..BASE };
 const COPY: Built = Built("msgdma, copies without responses", BASE);
 const COPY_UNANSWERED: Built = Built("msgdma, copies whose writes have no answers", UNANSWERED);
-const FETCHED_UNANSWERED: Built =
-    Built("msgdma, copies by the prefetcher whose writes have no answers", MsgdmaConfig { prefetcher_at: Some(0x20), ..UNANSWERED });
-const RECEIVE_UNANSWERED: Built =
-    Built("msgdma, receive where writes have no answers", MsgdmaConfig { mode: MsgdmaMode::Receive, resp_at: Some(0x40), ..UNANSWERED });
-const RESPONSES: Built = Built("msgdma, copies with responses", MsgdmaConfig { resp_at: Some(0x40), ..BASE });
-const EXTENDED: Built = Built("msgdma, extended copies", MsgdmaConfig { extended: true, address_bits: 64, resp_at: Some(0x40), ..BASE });
-const UNALIGNED: Built = Built("msgdma, unaligned copies", MsgdmaConfig { transfer: MsgdmaTransfer::Unaligned, depth: 8, ..BASE });
-const FETCHED: Built = Built("msgdma, copies by the prefetcher", MsgdmaConfig { prefetcher_at: Some(0x20), ..BASE });
+const FETCHED_UNANSWERED: Built = Built(
+    "msgdma, copies by the prefetcher whose writes have no answers",
+    MsgdmaConfig { prefetcher_at: Some(0x20), ..UNANSWERED },
+);
+const RECEIVE_UNANSWERED: Built = Built(
+    "msgdma, receive where writes have no answers",
+    MsgdmaConfig { mode: MsgdmaMode::Receive, resp_at: Some(0x40), ..UNANSWERED },
+);
+const RESPONSES: Built =
+    Built("msgdma, copies with responses", MsgdmaConfig { resp_at: Some(0x40), ..BASE });
+const EXTENDED: Built = Built(
+    "msgdma, extended copies",
+    MsgdmaConfig { extended: true, address_bits: 64, resp_at: Some(0x40), ..BASE },
+);
+const UNALIGNED: Built = Built(
+    "msgdma, unaligned copies",
+    MsgdmaConfig { transfer: MsgdmaTransfer::Unaligned, depth: 8, ..BASE },
+);
+const FETCHED: Built =
+    Built("msgdma, copies by the prefetcher", MsgdmaConfig { prefetcher_at: Some(0x20), ..BASE });
 const FETCHED_EXTENDED: Built = Built(
     "msgdma, extended copies by the prefetcher",
     MsgdmaConfig { extended: true, address_bits: 40, prefetcher_at: Some(0x20), ..BASE },
 );
-const SEND: Built = Built("msgdma, send", MsgdmaConfig { mode: MsgdmaMode::Send, resp_at: Some(0x40), ..BASE });
-const SEND_FETCHED: Built =
-    Built("msgdma, send by the prefetcher", MsgdmaConfig { mode: MsgdmaMode::Send, prefetcher_at: Some(0x20), ..BASE });
-const RECEIVE: Built = Built("msgdma, receive", MsgdmaConfig { mode: MsgdmaMode::Receive, resp_at: Some(0x40), ..BASE });
-const RECEIVE_FETCHED: Built =
-    Built("msgdma, receive by the prefetcher", MsgdmaConfig { mode: MsgdmaMode::Receive, prefetcher_at: Some(0x20), ..BASE });
+const SEND: Built =
+    Built("msgdma, send", MsgdmaConfig { mode: MsgdmaMode::Send, resp_at: Some(0x40), ..BASE });
+const SEND_FETCHED: Built = Built(
+    "msgdma, send by the prefetcher",
+    MsgdmaConfig { mode: MsgdmaMode::Send, prefetcher_at: Some(0x20), ..BASE },
+);
+const RECEIVE: Built = Built(
+    "msgdma, receive",
+    MsgdmaConfig { mode: MsgdmaMode::Receive, resp_at: Some(0x40), ..BASE },
+);
+const RECEIVE_FETCHED: Built = Built(
+    "msgdma, receive by the prefetcher",
+    MsgdmaConfig { mode: MsgdmaMode::Receive, prefetcher_at: Some(0x20), ..BASE },
+);
 
 impl Built {
     fn with(&self, stop_loses_responses: bool) -> MsgdmaModel {
-        let source = SourceConfig { packet_bytes: 1536, short_every: Some(5), ..SourceConfig::default() };
+        let source =
+            SourceConfig { packet_bytes: 1536, short_every: Some(5), ..SourceConfig::default() };
         let stream = match self.1.mode {
             MsgdmaMode::Receive => StreamConfig::source(source, 4096),
             MsgdmaMode::Copy | MsgdmaMode::Send => StreamConfig::sink(),
         };
-        MsgdmaModel::new(MsgdmaBuild { config: self.1, stream, stop_loses_responses, ..MsgdmaBuild::default() })
+        MsgdmaModel::new(MsgdmaBuild {
+            config: self.1,
+            stream,
+            stop_loses_responses,
+            ..MsgdmaBuild::default()
+        })
     }
 }
 
@@ -104,11 +130,20 @@ impl Subject for Built {
     fn may_fail(&self, error: &Error) -> bool {
         let Error::Fault { what, status, .. } = error else { return false };
         match self.1.mode {
-            MsgdmaMode::Receive => *status != u32::MAX && what.starts_with("an error of the stream's source"),
-            MsgdmaMode::Copy | MsgdmaMode::Send => *status == u32::MAX && what.starts_with("bits that it never sets"),
+            MsgdmaMode::Receive => {
+                *status != u32::MAX && what.starts_with("an error of the stream's source")
+            }
+            MsgdmaMode::Copy | MsgdmaMode::Send => {
+                *status == u32::MAX && what.starts_with("bits that it never sets")
+            }
         }
     }
-    fn open<R>(&self, window: SimWindow<MsgdmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(
+        &self,
+        window: SimWindow<MsgdmaModel>,
+        memory: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
         Ok(match memory {
             Some(memory) => act(&mut window.prefetched(self.1, memory)?),
             None => act(&mut window.driver(self.1)?),
@@ -117,7 +152,9 @@ impl Subject for Built {
 }
 
 pub(crate) fn each(see: &mut impl See) {
-    for subject in [COPY, COPY_UNANSWERED, RESPONSES, EXTENDED, FETCHED, SEND, RECEIVE, RECEIVE_FETCHED] {
+    for subject in
+        [COPY, COPY_UNANSWERED, RESPONSES, EXTENDED, FETCHED, SEND, RECEIVE, RECEIVE_FETCHED]
+    {
         see.see(&subject);
     }
 }

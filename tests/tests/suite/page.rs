@@ -31,12 +31,18 @@ impl See for Page {
         for in_flight in [1, 8, 64] {
             let price = per_packet(subject, Way::Plain, in_flight, ROUNDS).unwrap();
             let coherent = per_packet(subject, Way::Coherent, in_flight, ROUNDS).unwrap();
-            assert_eq!((coherent.operand_syncs, coherent.own_syncs), (0, 0), "{}: a port that snoops needs no sync", subject.name());
+            assert_eq!(
+                (coherent.operand_syncs, coherent.own_syncs),
+                (0, 0),
+                "{}: a port that snoops needs no sync",
+                subject.name()
+            );
             let Price { jobs_at_once, reads, writes, operand_syncs, own_syncs } = price;
             if last.replace(jobs_at_once) == Some(jobs_at_once) {
                 continue;
             }
-            let [reads, writes, operand_syncs, own_syncs] = [reads, writes, operand_syncs, own_syncs].map(|count| count as f64 / 100.0);
+            let [reads, writes, operand_syncs, own_syncs] =
+                [reads, writes, operand_syncs, own_syncs].map(|count| count as f64 / 100.0);
             let name = subject.name();
             writeln!(self.0, "| {name} | {jobs_at_once} | {reads:.2} | {writes:.2} | {operand_syncs:.2} | {own_syncs:.2} |").unwrap();
         }
@@ -47,7 +53,10 @@ impl See for Page {
 fn the_page_of_counts_is_up_to_date() {
     if cfg!(target_pointer_width = "32") {
         // Jobs are drawn at random, and there a number of the same seed is another one.
-        return skipped("suite::the_page_of_counts_is_up_to_date", "the page has the jobs of 64-bit processors");
+        return skipped(
+            "suite::the_page_of_counts_is_up_to_date",
+            "the page has the jobs of 64-bit processors",
+        );
     }
     let mut page = Page(HEAD.into());
     ap_ctrl::each(&mut page);
@@ -68,5 +77,9 @@ fn the_page_of_counts_is_up_to_date() {
         fs::write(&path, &wanted).unwrap();
     }
     let written = fs::read_to_string(&path).is_ok_and(|now| now == wanted);
-    assert!(written, "CONTIGO_WRITE_DOCS=1 cargo test -p contigo-tests --test suite; it is now\n{}", page.0);
+    assert!(
+        written,
+        "CONTIGO_WRITE_DOCS=1 cargo test -p contigo-tests --test suite; it is now\n{}",
+        page.0
+    );
 }

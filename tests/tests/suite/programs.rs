@@ -1,6 +1,8 @@
 //! Each driver and mode has a stop program that the kernel takes.
 
-use super::{ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma};
+use super::{
+    ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma,
+};
 use contigo::{
     Align, Driver as _, Region,
     job::{StopProgram, StopStep},
@@ -10,7 +12,8 @@ use contigo_testkit::suite::{Subject, Way};
 
 /// No register tells that a reader's requests were answered, nor that writes which were overtaken
 /// are in memory.
-const NONE: [&str; 4] = ["litepcie, reader", "litepcie, writer", "litepcie, loopback", "litepcie, loopback, ordered"];
+const NONE: [&str; 4] =
+    ["litepcie, reader", "litepcie, writer", "litepcie, loopback", "litepcie, loopback, ordered"];
 
 struct Programs(usize);
 
@@ -22,20 +25,27 @@ impl See for Programs {
         let own_bytes = subject.memory_bytes().max(64).next_multiple_of(4096);
         let region = Region::new(board.memory(own_bytes).unwrap()).unwrap();
         let device = SimDevice::with_model(&board, Way::Plain.port(&board), subject.model());
-        let own = (subject.memory_bytes() > 0).then(|| region.alloc(own_bytes, Align::PAGE).unwrap());
-        let program = subject.open(device.window().unwrap(), own, |driver| driver.stop_program()).unwrap();
+        let own =
+            (subject.memory_bytes() > 0).then(|| region.alloc(own_bytes, Align::PAGE).unwrap());
+        let program =
+            subject.open(device.window().unwrap(), own, |driver| driver.stop_program()).unwrap();
         let name = subject.name();
         assert_eq!(program == StopProgram::NONE, NONE.contains(&name), "{name}: {program:?}");
         for way in program.steps().split(|step| *step == StopStep::Else) {
             let last = way.last();
-            let polls = matches!(last, Some(StopStep::PollUntil { .. } | StopStep::PollWhile { .. }) | None);
+            let polls = matches!(
+                last,
+                Some(StopStep::PollUntil { .. } | StopStep::PollWhile { .. }) | None
+            );
             assert!(polls, "{name}: only a poll shows that the device has stopped: {way:?}");
         }
         let polls_us: u64 = program
             .steps()
             .iter()
             .map(|step| match *step {
-                StopStep::PollUntil { timeout_us, .. } | StopStep::PollWhile { timeout_us, .. } => timeout_us.into(),
+                StopStep::PollUntil { timeout_us, .. } | StopStep::PollWhile { timeout_us, .. } => {
+                    timeout_us.into()
+                }
                 StopStep::Write { .. } | StopStep::Else => 0,
             })
             .sum();

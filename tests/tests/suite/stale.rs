@@ -1,8 +1,13 @@
-#![allow(unsafe_code, reason = "a driver that believes a register of the job before is a lie on purpose")]
+#![allow(
+    unsafe_code,
+    reason = "a driver that believes a register of the job before is a lie on purpose"
+)]
 //! A core whose registers still tell the job before, its end or its error: none of that is the next
 //! job's. A row for each driver and mode, and a driver that believes it, which the check finds.
 
-use super::{ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma};
+use super::{
+    ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma,
+};
 use contigo::{
     Align, Completion, CpuBuf, Driver, Error, Pool, Queue, Region, Result,
     drivers::pl330::PROGRAM_BYTES,
@@ -40,7 +45,14 @@ enum Before {
     FailedUnseen,
 }
 
-const ALL: [Before; 6] = [Before::Told, Before::ToldAndStopped, Before::Unseen, Before::Cut, Before::Failed, Before::FailedUnseen];
+const ALL: [Before; 6] = [
+    Before::Told,
+    Before::ToldAndStopped,
+    Before::Unseen,
+    Before::Cut,
+    Before::Failed,
+    Before::FailedUnseen,
+];
 
 type Jobs<'r, 'd> = Queue<&'r mut (dyn Driver + 'd)>;
 
@@ -52,10 +64,15 @@ fn push(subject: &impl Subject, pool: &Pool, queue: &mut Jobs<'_, '_>) -> Result
         Kind::Receive => subject.packet_bytes().next_multiple_of(unit).min(SLOT_BYTES),
         Kind::Copy | Kind::Send => limits.len_max_bytes.min(SLOT_BYTES) / unit * unit,
     };
-    let from = (kind != Kind::Receive).then(|| pool.take().map(|buf| buf.to_device(..len))).transpose()?;
-    let to = (kind != Kind::Send).then(|| pool.take().map(|buf| buf.from_device(..len))).transpose()?;
+    let from =
+        (kind != Kind::Receive).then(|| pool.take().map(|buf| buf.to_device(..len))).transpose()?;
+    let to =
+        (kind != Kind::Send).then(|| pool.take().map(|buf| buf.from_device(..len))).transpose()?;
     let mut operands = from.into_iter().chain(to).collect::<heapless::Vec<_, 2>>();
-    queue.submit_list(&mut operands, &subject.words(len), 0).map(drop).map_err(|failed| failed.cause)
+    queue
+        .submit_list(&mut operands, &subject.words(len), 0)
+        .map(drop)
+        .map_err(|failed| failed.cause)
 }
 
 /// Stops it, by a reset from outside where it will not, and takes all jobs back.
@@ -73,12 +90,18 @@ fn stop<S: Subject>(device: &SimDevice<S::Model>, queue: &mut Jobs<'_, '_>) -> R
 /// for the job's end.
 fn look<S: Subject>(subject: &S, before: Before) -> Result<(), String> {
     let fails = matches!(before, Before::Failed | Before::FailedUnseen);
-    let board = SimBoard::with(SimConfig { seed: 7, faults: Faults { error: if fails { 1000 } else { 0 }, ..Faults::NONE } });
+    let board = SimBoard::with(SimConfig {
+        seed: 7,
+        faults: Faults { error: if fails { 1000 } else { 0 }, ..Faults::NONE },
+    });
     let own_bytes = subject.memory_bytes().max(64);
-    let region = Region::new(board.memory(7 * SLOT_BYTES + own_bytes.next_multiple_of(4096)).unwrap()).unwrap();
+    let region =
+        Region::new(board.memory(7 * SLOT_BYTES + own_bytes.next_multiple_of(4096)).unwrap())
+            .unwrap();
     let pool = region.pool(6, SLOT_BYTES).unwrap();
     let device = SimDevice::with_model(&board, Way::Plain.port(&board), subject.model());
-    let memory = (subject.memory_bytes() > 0).then(|| region.alloc(own_bytes, Align::PAGE).unwrap());
+    let memory =
+        (subject.memory_bytes() > 0).then(|| region.alloc(own_bytes, Align::PAGE).unwrap());
     let seen = subject.open(device.window().unwrap(), memory, |driver| {
         let mut queue: Jobs<'_, '_> = Queue::new(driver, 8).unwrap();
         let first = push(subject, &pool, &mut queue);
@@ -93,7 +116,11 @@ fn look<S: Subject>(subject: &S, before: Before) -> Result<(), String> {
             Before::Failed => {
                 let told = queue.wait_each(LIMIT, |_, _, _| ());
                 let well = matches!(told, Ok(Some((_, completion))) if completion.failed.is_none());
-                assert!(first.is_err() || !well || !subject.tells_failures(), "{}: it does not fail", subject.name());
+                assert!(
+                    first.is_err() || !well || !subject.tells_failures(),
+                    "{}: it does not fail",
+                    subject.name()
+                );
             }
         }
         if before != Before::Told {
@@ -125,7 +152,11 @@ struct Rows {
 impl See for Rows {
     fn see(&mut self, subject: &impl Subject) {
         // Its two protocols are named.
-        let name = subject.name().split([',', ' ']).next().map_or("", |name| if name.starts_with("ap_ctrl") { "ap_ctrl" } else { name });
+        let name = subject
+            .name()
+            .split([',', ' '])
+            .next()
+            .map_or("", |name| if name.starts_with("ap_ctrl") { "ap_ctrl" } else { name });
         self.drivers.insert(name.to_owned());
         self.wrong.extend(ALL.into_iter().filter_map(|before| look(subject, before).err()));
     }
@@ -146,8 +177,12 @@ fn no_driver_takes_what_registers_tell_of_the_job_before_for_the_next_ones_end()
     rows.see(&Dma330);
     assert!(rows.wrong.is_empty(), "{:#?}", rows.wrong);
     let drivers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/drivers/src");
-    let drivers = fs::read_dir(drivers).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir());
-    let drivers: BTreeSet<_> = drivers.map(|entry| entry.file_name().into_string().unwrap()).filter(|name| name != NO_JOBS).collect();
+    let drivers =
+        fs::read_dir(drivers).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir());
+    let drivers: BTreeSet<_> = drivers
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .filter(|name| name != NO_JOBS)
+        .collect();
     assert_eq!(rows.drivers, drivers, "each driver has a row");
 }
 
@@ -172,7 +207,12 @@ impl Subject for Dma330 {
     fn may_fail(&self, _: &Error) -> bool {
         true
     }
-    fn open<R>(&self, window: SimWindow<Pl330Model>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(
+        &self,
+        window: SimWindow<Pl330Model>,
+        memory: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
         Ok(act(&mut window.driver(memory.unwrap())?))
     }
 }
@@ -228,7 +268,12 @@ impl Subject for Believing {
     fn may_fail(&self, _: &Error) -> bool {
         true
     }
-    fn open<R>(&self, window: SimWindow<ZdmaModel>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(
+        &self,
+        window: SimWindow<ZdmaModel>,
+        _: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
         Ok(act(&mut Believes { driver: window.simple()?, last: None, begins: false }))
     }
 }

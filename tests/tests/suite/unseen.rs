@@ -32,7 +32,12 @@ impl SimMemory for Through<'_, '_> {
 }
 
 impl<const AT_ONCE: bool> Deaf<AT_ONCE> {
-    fn with<R>(&mut self, bus: &mut SimBus<'_>, later_ns: u64, act: impl FnOnce(&mut ZdmaModel, &mut SimBus<'_>) -> R) -> R {
+    fn with<R>(
+        &mut self,
+        bus: &mut SimBus<'_>,
+        later_ns: u64,
+        act: impl FnOnce(&mut ZdmaModel, &mut SimBus<'_>) -> R,
+    ) -> R {
         let mut rng = bus.rng().clone();
         act(&mut self.0, &mut SimBus::over(&mut Through(bus, later_ns), &mut rng, &Faults::NONE))
     }
@@ -81,7 +86,12 @@ impl<const AT_ONCE: bool> Subject for Says<AT_ONCE> {
     fn may_fail(&self, _: &Error) -> bool {
         false
     }
-    fn open<R>(&self, window: SimWindow<Self::Model>, _: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(
+        &self,
+        window: SimWindow<Self::Model>,
+        _: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
         // SAFETY: the window is ZDMA's, and the only one.
         Ok(act(&mut unsafe { Zdma::simple(window) }?))
     }
@@ -96,11 +106,15 @@ fn wrong(subject: &impl Subject, words: &str) {
     assert!(what.contains(words), "{what}");
 }
 
-const FAULTS: &[Sight] = &[Sight::LateIrq, Sight::LostIrq, Sight::Error, Sight::Short, Sight::Hang, Sight::Stuck];
+const FAULTS: &[Sight] =
+    &[Sight::LateIrq, Sight::LostIrq, Sight::Error, Sight::Short, Sight::Hang, Sight::Stuck];
 
 #[test]
 fn a_model_without_faults_fails_unless_its_subject_says_so() {
-    wrong(&Says::<false>(&[]), "64 seeds never saw [LateIrq, LostIrq, Error, Short, Hang, Stuck], so nothing was checked there");
+    wrong(
+        &Says::<false>(&[]),
+        "64 seeds never saw [LateIrq, LostIrq, Error, Short, Hang, Stuck], so nothing was checked there",
+    );
     wrong(&Says::<false>(&[]), "Error: ask bus.strikes(bus.faults().error), and fail the job");
     let tally = faults(&Says::<false>(FAULTS), 0..SEEDS).unwrap();
     assert!(tally.completed > 0 && tally.stopped > 0, "{tally:?}");
@@ -113,7 +127,15 @@ fn a_model_that_needs_no_time_fails_unless_its_subject_says_so() {
         &Says::<true>(FAULTS),
         "64 seeds never saw [Stopped], so nothing was checked there. In the model, or in Subject::never: Stopped: let a job take time",
     );
-    let all = &[Sight::LateIrq, Sight::LostIrq, Sight::Error, Sight::Short, Sight::Hang, Sight::Stuck, Sight::Stopped];
+    let all = &[
+        Sight::LateIrq,
+        Sight::LostIrq,
+        Sight::Error,
+        Sight::Short,
+        Sight::Hang,
+        Sight::Stuck,
+        Sight::Stopped,
+    ];
     assert!(faults(&Says::<true>(all), 0..SEEDS).is_ok());
 }
 

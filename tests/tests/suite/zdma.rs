@@ -28,13 +28,19 @@ impl Subject for InMode {
     fn may_fail(&self, error: &Error) -> bool {
         match error {
             Error::Fault { device: "zdma", what, .. } => {
-                what.starts_with("a bus error while") || what.contains("descriptor that cannot be read")
+                what.starts_with("a bus error while")
+                    || what.contains("descriptor that cannot be read")
             }
             Error::ShortTransfer { need_bytes, done_bytes } => done_bytes < need_bytes,
             _ => false,
         }
     }
-    fn open<R>(&self, window: SimWindow<ZdmaModel>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R> {
+    fn open<R>(
+        &self,
+        window: SimWindow<ZdmaModel>,
+        memory: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R> {
         Ok(match memory {
             Some(memory) => act(&mut window.linked(memory)?),
             None => act(&mut window.simple()?),

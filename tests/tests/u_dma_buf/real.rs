@@ -42,10 +42,14 @@ struct Real;
 
 impl UDmaBufIoctl for Real {
     fn get_dev_info(&self, device: i32) -> Result<DevInfo, i32> {
-        RealIoctl.get_dev_info(device).map_err(|errno| if errno == libc::ENOSYS { libc::ENOTTY } else { errno })
+        RealIoctl
+            .get_dev_info(device)
+            .map_err(|errno| if errno == libc::ENOSYS { libc::ENOTTY } else { errno })
     }
     fn get_sync(&self, device: i32) -> Result<SyncArgs, i32> {
-        RealIoctl.get_sync(device).map_err(|errno| if errno == libc::ENOSYS { libc::ENOTTY } else { errno })
+        RealIoctl
+            .get_sync(device)
+            .map_err(|errno| if errno == libc::ENOSYS { libc::ENOTTY } else { errno })
     }
     fn set_sync(&self, device: i32, args: &SyncArgs) -> Result<(), i32> {
         RealIoctl.set_sync(device, args)
@@ -77,7 +81,12 @@ fn the_real_calls_write_the_attributes_and_allocate_nothing() {
     drop(block);
     assert_eq!(ALLOCATIONS.get(), before);
     assert_eq!(refused, Err(Error::InUse { errno: libc::EWOULDBLOCK }));
-    for (name, text) in [("sync_offset", "4096"), ("sync_size", "4096"), ("sync_direction", "2\n"), ("sync_for_cpu", "1\n")] {
+    for (name, text) in [
+        ("sync_offset", "4096"),
+        ("sync_size", "4096"),
+        ("sync_direction", "2\n"),
+        ("sync_for_cpu", "1\n"),
+    ] {
         assert_eq!(fs::read_to_string(fake.class_dir().join(name)).unwrap(), text, "{name}");
     }
     assert_eq!(fs::read_to_string(fake.class_dir().join("sync_for_device")).unwrap(), "1\n");

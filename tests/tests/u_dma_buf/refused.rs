@@ -21,13 +21,18 @@ fn a_block_is_opened_once_at_a_time() {
 }
 
 /// The module has no device of this name.
-const NOT_THERE: Error = Error::Os { call: "open(/sys/class/u-dma-buf/<name>)", errno: libc::ENOENT };
+const NOT_THERE: Error =
+    Error::Os { call: "open(/sys/class/u-dma-buf/<name>)", errno: libc::ENOENT };
 
 #[test]
 fn a_name_is_one_file_name() {
     let long = "u".repeat(64);
     for name in ["", ".", "..", "a/b", "/dev/mem", "a\0b", &long] {
-        assert_eq!(UDmaBuf::open(name).unwrap_err(), Error::BadName { len_bytes: name.len(), max_bytes: 63 }, "{name:?}");
+        assert_eq!(
+            UDmaBuf::open(name).unwrap_err(),
+            Error::BadName { len_bytes: name.len(), max_bytes: 63 },
+            "{name:?}"
+        );
     }
     let longest = "u".repeat(63);
     assert_eq!(UDmaBuf::open(&longest).unwrap_err(), NOT_THERE);
@@ -40,8 +45,12 @@ fn a_path_that_does_not_fit_is_refused() {
     for root in [&*long, "a\0b"] {
         let roots = Roots { dev: "/dev", class: root };
         // SAFETY: there is no such device, or the file is this test\'s own.
-        let error = unsafe { UDmaBuf::open_with("udmabuf0", roots, Arc::new(RealIoctl), false) }.unwrap_err();
-        assert_eq!(error, Error::BadName { len_bytes: root.len() + "/u-dma-buf/udmabuf0".len(), max_bytes: 255 });
+        let error = unsafe { UDmaBuf::open_with("udmabuf0", roots, Arc::new(RealIoctl), false) }
+            .unwrap_err();
+        assert_eq!(
+            error,
+            Error::BadName { len_bytes: root.len() + "/u-dma-buf/udmabuf0".len(), max_bytes: 255 }
+        );
     }
 }
 
@@ -70,16 +79,30 @@ fn a_missing_attribute_an_empty_an_unreadable_and_a_nonsensical_one_are_four_err
             assert_eq!(fake.open().unwrap_err(), Error::AttributeEmpty { name });
         }
         let padded = "0".repeat(64);
-        for (text, value) in [("12 34\n", 12), ("-1\n", 0), ("0x\n", 0), ("0x1g\n", 1), ("yes\n", 0), ("1\0", 1), (&*padded, 0)] {
+        for (text, value) in [
+            ("12 34\n", 12),
+            ("-1\n", 0),
+            ("0x\n", 0),
+            ("0x1g\n", 1),
+            ("yes\n", 0),
+            ("1\0", 1),
+            (&*padded, 0),
+        ] {
             fake.set(name, text);
             assert_eq!(fake.open().unwrap_err(), Error::Unexpected { name, value }, "{text:?}");
         }
         fake.set(name, "0x10000000000000000\n");
         assert_eq!(fake.open().unwrap_err(), Error::Unexpected { name, value: 1 << 60 });
         fake.set(name, "18446744073709551616\n");
-        assert_eq!(fake.open().unwrap_err(), Error::Unexpected { name, value: 1_844_674_407_370_955_161 });
+        assert_eq!(
+            fake.open().unwrap_err(),
+            Error::Unexpected { name, value: 1_844_674_407_370_955_161 }
+        );
         fake.make_unreadable(name);
-        assert_eq!(fake.open().unwrap_err(), Error::AttributeUnreadable { name, errno: libc::EISDIR });
+        assert_eq!(
+            fake.open().unwrap_err(),
+            Error::AttributeUnreadable { name, errno: libc::EISDIR }
+        );
     }
 }
 
@@ -88,7 +111,10 @@ fn an_old_module_without_a_way_to_sync_is_refused_when_it_is_opened() {
     for name in ["sync_offset", "sync_size", "sync_direction", "sync_for_cpu", "sync_for_device"] {
         let fake = FakeUDmaBuf::new(old());
         fake.make_unreadable(name);
-        assert_eq!(fake.open().unwrap_err(), Error::AttributeUnreadable { name, errno: libc::EISDIR });
+        assert_eq!(
+            fake.open().unwrap_err(),
+            Error::AttributeUnreadable { name, errno: libc::EISDIR }
+        );
         let fake = FakeUDmaBuf::new(old());
         fake.remove(name);
         assert_eq!(fake.open().unwrap_err(), Error::AttributeMissing { name });
@@ -102,7 +128,10 @@ fn numbers_that_cannot_be_are_refused() {
     for base in [Config::default(), old()] {
         assert_eq!(open(Config { phys_addr: 0, ..base.clone() }), nonsense("phys_addr", 0));
         let last_page = u64::MAX - 4095;
-        assert_eq!(open(Config { phys_addr: last_page, ..base.clone() }), nonsense("phys_addr", last_page));
+        assert_eq!(
+            open(Config { phys_addr: last_page, ..base.clone() }),
+            nonsense("phys_addr", last_page)
+        );
         for (size_bytes, len_bytes) in [(0, 0), (63, 63), (4096 + 32, 4128)] {
             let refused = Error::BlockSize { len_bytes, need_bytes: 64, line_bytes: 64 };
             assert_eq!(open(Config { size_bytes, ..base.clone() }), refused);
@@ -138,7 +167,10 @@ fn a_mode_that_maps_uncached_without_o_sync_is_refused() {
         }
         for sync_mode in 5..=7 {
             let error = FakeUDmaBuf::new(Config { sync_mode, ..base.clone() }).open().unwrap_err();
-            assert!(matches!(error, Error::Setting { name: "sync_mode", value, .. } if value == sync_mode), "{error}");
+            assert!(
+                matches!(error, Error::Setting { name: "sync_mode", value, .. } if value == sync_mode),
+                "{error}"
+            );
         }
     }
 }

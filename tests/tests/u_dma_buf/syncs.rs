@@ -22,10 +22,16 @@ use std::{
 
 #[test]
 fn coherent_memory_is_never_synced() {
-    for config in [Config { coherent: Some(true), ..Config::default() }, Config { coherent: Some(true), ..old() }] {
+    for config in [
+        Config { coherent: Some(true), ..Config::default() },
+        Config { coherent: Some(true), ..old() },
+    ] {
         let fake = FakeUDmaBuf::new(config);
         let block = fake.open().unwrap();
-        assert_eq!((block.mapping().scope, block.mapping().coherent), (SyncScope::Coherent, Some(true)));
+        assert_eq!(
+            (block.mapping().scope, block.mapping().coherent),
+            (SyncScope::Coherent, Some(true))
+        );
         block.device_sync(0..64, Direction::Bidirectional).unwrap();
         assert_eq!(fake.log(), []);
     }
@@ -103,7 +109,11 @@ fn data_moves_only_with_a_sync_in_the_right_direction() {
 
         block.device_sync(128..192, Direction::FromDevice).unwrap();
         fake.device_write(130, b"pong");
-        assert_ne!(&cpu_read::<4, _>(&block, 130), b"pong", "without a sync the CPU reads its own line");
+        assert_ne!(
+            &cpu_read::<4, _>(&block, 130),
+            b"pong",
+            "without a sync the CPU reads its own line"
+        );
         block.cpu_sync(128..192, Direction::FromDevice).unwrap();
         assert_eq!(&cpu_read::<4, _>(&block, 130), b"pong");
     }
@@ -116,7 +126,11 @@ fn a_fresh_block_holds_dirty_lines_until_they_are_synced() {
     fake.device_write(0, b"device");
     fake.evict(0..64);
     block.cpu_sync(0..64, Direction::FromDevice).unwrap();
-    assert_eq!(cpu_read(&block, 0), [0; 6], "the eviction of a dirty line came after the device's write");
+    assert_eq!(
+        cpu_read(&block, 0),
+        [0; 6],
+        "the eviction of a dirty line came after the device's write"
+    );
     block.device_sync(0..BLOCK, Direction::Bidirectional).unwrap();
     fake.device_write(0, b"device");
     fake.evict(0..64);
@@ -135,7 +149,9 @@ fn syncs_of_two_threads_never_overlap() {
                 scope.spawn(move || {
                     let start = index * 4096;
                     for _ in 0..8 {
-                        block.device_sync(start..start + 64 * (index + 1), Direction::ToDevice).unwrap();
+                        block
+                            .device_sync(start..start + 64 * (index + 1), Direction::ToDevice)
+                            .unwrap();
                     }
                 });
             }
@@ -191,7 +207,9 @@ fn a_lock_that_is_not_given_back_is_an_error_and_not_a_hang() {
         }
         Ok(())
     };
-    let block = fake.open_with(Arc::new(Interposed { module: fake.module().clone(), before }), false).unwrap();
+    let block = fake
+        .open_with(Arc::new(Interposed { module: fake.module().clone(), before }), false)
+        .unwrap();
     thread::scope(|scope| {
         let held = HOLD.lock().unwrap();
         scope.spawn(|| block.device_sync(0..64, Direction::ToDevice).unwrap());
@@ -209,12 +227,23 @@ fn a_lock_that_is_not_given_back_is_an_error_and_not_a_hang() {
 fn a_signal_during_a_write_is_tried_again_but_not_for_ever() {
     let fake = FakeUDmaBuf::new(old());
     let calls = AtomicU32::new(0);
-    let every_other = move || if calls.fetch_add(1, SeqCst) & 1 == 0 { Err(libc::EINTR) } else { Ok(()) };
-    let block = fake.open_with(Arc::new(Interposed { module: fake.module().clone(), before: every_other }), false).unwrap();
+    let every_other =
+        move || if calls.fetch_add(1, SeqCst) & 1 == 0 { Err(libc::EINTR) } else { Ok(()) };
+    let block = fake
+        .open_with(
+            Arc::new(Interposed { module: fake.module().clone(), before: every_other }),
+            false,
+        )
+        .unwrap();
     block.device_sync(0..64, Direction::ToDevice).unwrap();
     assert_eq!(fake.log(), [synced(Command::ForDevice, 0..64, Direction::ToDevice)]);
     drop(block);
-    let block = fake.open_with(Arc::new(Interposed { module: fake.module().clone(), before: || Err(libc::EINTR) }), false).unwrap();
+    let block = fake
+        .open_with(
+            Arc::new(Interposed { module: fake.module().clone(), before: || Err(libc::EINTR) }),
+            false,
+        )
+        .unwrap();
     let storm = Error::AttributeUnreadable { name: "sync_offset", errno: libc::EINTR };
     assert_eq!(block.device_sync(0..64, Direction::ToDevice), Err(storm));
 }

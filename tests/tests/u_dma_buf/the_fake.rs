@@ -48,7 +48,8 @@ fn the_fake_keeps_arguments_and_refuses_a_direction_of_3() {
     set(2, 64, 0).unwrap();
     assert_eq!(fake.kept().owner, 0);
 
-    let file = fs::File::options().write(true).open(fake.class_dir().join("sync_direction")).unwrap();
+    let file =
+        fs::File::options().write(true).open(fake.class_dir().join("sync_direction")).unwrap();
     let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
     assert_eq!(module.write_attribute(fd, "sync_direction", b"3"), Err(libc::EINVAL));
 }

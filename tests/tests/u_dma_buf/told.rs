@@ -1,7 +1,9 @@
 //! A block says what its module says, in every version of the module.
 
 use super::{BLOCK, cpu_write, fake, old, synced};
-use contigo::{Align, Backend, Bus, Direction, Error, PhysAddr, Region, mem::SyncScope, types::BaseAddr};
+use contigo::{
+    Align, Backend, Bus, Direction, Error, PhysAddr, Region, mem::SyncScope, types::BaseAddr,
+};
 use contigo_testkit::{
     direct::DirectSync as _,
     fake_u_dma_buf::{Command, Config, FakeUDmaBuf},
@@ -13,8 +15,14 @@ fn says_what_the_module_says() {
     let fake = fake();
     let block = fake.open().unwrap();
     let mapping = block.mapping();
-    assert_eq!((mapping.len_bytes, mapping.base, mapping.bus), (BLOCK, BaseAddr::Phys(PhysAddr(0x3820_0000)), Bus::Soc));
-    assert_eq!((mapping.scope, mapping.coherent), (SyncScope::Range { granule_bytes: 64 }, Some(false)));
+    assert_eq!(
+        (mapping.len_bytes, mapping.base, mapping.bus),
+        (BLOCK, BaseAddr::Phys(PhysAddr(0x3820_0000)), Bus::Soc)
+    );
+    assert_eq!(
+        (mapping.scope, mapping.coherent),
+        (SyncScope::Range { granule_bytes: 64 }, Some(false))
+    );
     assert_eq!((block.dma_mask_bits(), block.name()), (Some(32), "u-dma-buf"));
     cpu_write(&block, BLOCK - 3, b"end");
     assert_eq!(fs::read(fake.device_file()).unwrap()[BLOCK - 3..], *b"end");
@@ -31,7 +39,10 @@ fn the_granule_is_the_machines() {
 
     let size_bytes = 64 * 1023;
     let odd = FakeUDmaBuf::new(Config { line, size_bytes, ..Config::default() });
-    assert_eq!(odd.open().unwrap_err(), Error::BlockSize { len_bytes: 64 * 1023, need_bytes: 256, line_bytes: 256 });
+    assert_eq!(
+        odd.open().unwrap_err(),
+        Error::BlockSize { len_bytes: 64 * 1023, need_bytes: 256, line_bytes: 256 }
+    );
     let addr = 0x3820_0040;
     let askew = FakeUDmaBuf::new(Config { line, phys_addr: addr, ..Config::default() });
     let refused = Region::new(askew.open().unwrap()).unwrap_err();
@@ -44,7 +55,10 @@ fn an_old_module_says_the_same_through_sysfs() {
     fake.set("phys_addr", "0x38200000\n");
     let mapping = fake.open().unwrap().mapping();
     assert_eq!((mapping.len_bytes, mapping.base), (BLOCK, BaseAddr::Phys(PhysAddr(0x3820_0000))));
-    assert_eq!((mapping.scope, mapping.coherent), (SyncScope::Range { granule_bytes: 64 }, Some(false)));
+    assert_eq!(
+        (mapping.scope, mapping.coherent),
+        (SyncScope::Range { granule_bytes: 64 }, Some(false))
+    );
 }
 
 #[test]
@@ -52,13 +66,24 @@ fn einval_too_means_that_there_is_no_such_ioctl() {
     let fake = FakeUDmaBuf::new(Config { dev_info: Some(Err(libc::EINVAL)), ..Config::default() });
     assert_eq!(fake.open().unwrap().dma_mask_bits(), None);
     let fake = FakeUDmaBuf::new(Config { dev_info: Some(Err(libc::EIO)), ..Config::default() });
-    assert_eq!(fake.open().unwrap_err(), Error::Os { call: "ioctl(U_DMA_BUF_IOCTL_GET_DEV_INFO)", errno: libc::EIO });
+    assert_eq!(
+        fake.open().unwrap_err(),
+        Error::Os { call: "ioctl(U_DMA_BUF_IOCTL_GET_DEV_INFO)", errno: libc::EIO }
+    );
 }
 
 #[test]
 fn optional_attributes_are_never_required() {
     let fake = fake();
-    for name in ["size", "phys_addr", "sync_mode", "dma_coherent", "quirk_mmap_mode", "sync_for_cpu", "sync_for_device"] {
+    for name in [
+        "size",
+        "phys_addr",
+        "sync_mode",
+        "dma_coherent",
+        "quirk_mmap_mode",
+        "sync_for_cpu",
+        "sync_for_device",
+    ] {
         fake.remove(name);
     }
     // No attribute states that it is coherent, or that it is not.
@@ -93,5 +118,8 @@ fn the_block_is_exported_where_the_module_can() {
     let old = FakeUDmaBuf::new(old());
     // SAFETY: as above.
     let refused = unsafe { contigo::Region::new(old.open().unwrap()).unwrap().export() }.map(drop);
-    assert_eq!(refused, Err(Error::Os { call: "ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno: libc::ENOTTY }));
+    assert_eq!(
+        refused,
+        Err(Error::Os { call: "ioctl(U_DMA_BUF_IOCTL_EXPORT)", errno: libc::ENOTTY })
+    );
 }

@@ -17,31 +17,50 @@ fn a_translated_node_gives_a_bus_address_and_refuses_the_quirk() {
     }
     for (mode, coherent) in [(2, true), (3, false), (4, true)] {
         let error = open(mode, Some(coherent)).unwrap_err();
-        assert!(matches!(error, Error::Setting { name: "quirk_mmap_mode", value, .. } if value == u64::from(mode)), "{error}");
+        assert!(
+            matches!(error, Error::Setting { name: "quirk_mmap_mode", value, .. } if value == u64::from(mode)),
+            "{error}"
+        );
     }
     assert_eq!(open(5, Some(false)), Err(Error::Unexpected { name: "quirk_mmap_mode", value: 5 }));
     // A module that cannot say what it does had the quirk on ARM.
     let fake = FakeUDmaBuf::new(Config { quirk_mmap_mode: 0, ..old() });
     fs::create_dir_all(fake.class_dir().join("device/iommu_group")).unwrap();
-    assert_eq!(fake.open_translated().unwrap_err(), Error::AttributeMissing { name: "quirk_mmap_mode" });
+    assert_eq!(
+        fake.open_translated().unwrap_err(),
+        Error::AttributeMissing { name: "quirk_mmap_mode" }
+    );
 }
 
 #[test]
 fn an_address_that_something_translates_is_not_taken_for_a_physical_one() {
-    for (kind, bytes, refused) in
-        [("iommu_group", &b""[..], true), ("of_node/iommus", b"1234", true), ("dma-ranges", b"1234", true), ("dma-ranges", b"", false)]
-    {
+    for (kind, bytes, refused) in [
+        ("iommu_group", &b""[..], true),
+        ("of_node/iommus", b"1234", true),
+        ("dma-ranges", b"1234", true),
+        ("dma-ranges", b"", false),
+    ] {
         let fake = FakeUDmaBuf::new(Config { quirk_mmap_mode: 1, ..Config::default() });
         let device = fake.class_dir().join("device");
         std::fs::create_dir_all(device.join("of_node")).unwrap();
         std::fs::write(device.join(kind), bytes).unwrap();
         match fake.open() {
-            Ok(block) => assert!(!refused && block.mapping().base == BaseAddr::Phys(PhysAddr(0x3820_0000)), "{kind}"),
-            Err(error) => assert!(refused && matches!(error, Error::Unsupported { .. }), "{kind}: {error}"),
+            Ok(block) => assert!(
+                !refused && block.mapping().base == BaseAddr::Phys(PhysAddr(0x3820_0000)),
+                "{kind}"
+            ),
+            Err(error) => {
+                assert!(refused && matches!(error, Error::Unsupported { .. }), "{kind}: {error}")
+            }
         }
         match fake.open_translated() {
-            Ok(block) => assert!(refused && block.mapping().base == BaseAddr::Dev(DevAddr(0x3820_0000)), "{kind}"),
-            Err(error) => assert!(!refused && matches!(error, Error::Unsupported { .. }), "{kind}: {error}"),
+            Ok(block) => assert!(
+                refused && block.mapping().base == BaseAddr::Dev(DevAddr(0x3820_0000)),
+                "{kind}"
+            ),
+            Err(error) => {
+                assert!(!refused && matches!(error, Error::Unsupported { .. }), "{kind}: {error}")
+            }
         }
     }
 }
@@ -64,7 +83,8 @@ fn a_translation_is_looked_for_as_the_kernel_does() {
         let mut bus = fake.class_dir().join("tree/top/middle/near");
         std::fs::create_dir_all(bus.join("node")).unwrap();
         std::fs::create_dir(fake.class_dir().join("device")).unwrap();
-        std::os::unix::fs::symlink(bus.join("node"), fake.class_dir().join("device/of_node")).unwrap();
+        std::os::unix::fs::symlink(bus.join("node"), fake.class_dir().join("device/of_node"))
+            .unwrap();
         for ranges in buses {
             if let Some(bytes) = ranges {
                 std::fs::write(bus.join("dma-ranges"), bytes).unwrap();

@@ -37,21 +37,40 @@ fn a_function_may_not_ask_to_leave_the_caches_out() {
     for way in [Way::Group, Way::Iommufd] {
         let (kernel, _vfio) = opened(Machine::with(way));
         let control = kernel.config(DEVICE_CONTROL);
-        assert_eq!((control & ENABLE_NO_SNOOP, control & !ENABLE_NO_SNOOP), (0, 0x20), "that bit, and no other");
-        let stubborn = FakeVfio::new(Machine { pci: PciKind::ExpressStubborn, ..Machine::with(way) });
+        assert_eq!(
+            (control & ENABLE_NO_SNOOP, control & !ENABLE_NO_SNOOP),
+            (0, 0x20),
+            "that bit, and no other"
+        );
+        let stubborn =
+            FakeVfio::new(Machine { pci: PciKind::ExpressStubborn, ..Machine::with(way) });
         assert_eq!(unsuitable(refused(&stubborn)), ("Enable No Snoop of the PCI function", 0x820));
         let (kernel, vfio) = opened(Machine { pci: PciKind::Conventional, ..Machine::with(way) });
-        assert!(vfio.port().coherent && kernel.config(DEVICE_CONTROL) == 0x820, "no capability: no wish, and nothing written there");
+        assert!(
+            vfio.port().coherent && kernel.config(DEVICE_CONTROL) == 0x820,
+            "no capability: no wish, and nothing written there"
+        );
         let looping = FakeVfio::new(Machine { pci: PciKind::Looping, ..Machine::with(way) });
-        assert!(matches!(refused(&looping), Error::Unexpected { name: "the PCI function's list of capabilities", .. }));
+        assert!(matches!(
+            refused(&looping),
+            Error::Unexpected { name: "the PCI function's list of capabilities", .. }
+        ));
     }
     // Where the IOMMU overrides the function, the function is left alone.
-    let enforced = Machine { enforces_snooping: true, pci: PciKind::ExpressStubborn, ..Machine::with(Way::Group) };
+    let enforced = Machine {
+        enforces_snooping: true,
+        pci: PciKind::ExpressStubborn,
+        ..Machine::with(Way::Group)
+    };
     let (kernel, vfio) = opened(enforced);
     assert!(vfio.port().coherent && kernel.config(DEVICE_CONTROL) & ENABLE_NO_SNOOP != 0);
     // The answer to that question is not a promise: the function is asked then.
     let kernel = FakeVfio::new(Machine { enforces_snooping: true, ..Machine::with(Way::Group) });
     kernel.fail(Call::CheckExtension, 1, Errno::EINVAL);
-    let vfio = contigo::linux::vfio::Vfio::open_from(Arc::new(kernel.clone()), contigo_testkit::fake_vfio::ADDRESS).unwrap();
+    let vfio = contigo::linux::vfio::Vfio::open_from(
+        Arc::new(kernel.clone()),
+        contigo_testkit::fake_vfio::ADDRESS,
+    )
+    .unwrap();
     assert!(vfio.port().coherent && kernel.config(DEVICE_CONTROL) & ENABLE_NO_SNOOP == 0);
 }

@@ -20,7 +20,15 @@ fn it_is_reset_before_it_may_master_the_bus_and_stopped_on_drop() {
         let before = kernel.log().len();
         let device = open(&vfio, Interrupt::Any).unwrap();
         assert!(kernel.masters() && vfio.can_reset());
-        assert_eq!(kernel.log()[before..], [Event::BusMaster(false), Event::Irq(seam::MSI, true), Event::Reset, Event::BusMaster(true)]);
+        assert_eq!(
+            kernel.log()[before..],
+            [
+                Event::BusMaster(false),
+                Event::Irq(seam::MSI, true),
+                Event::Reset,
+                Event::BusMaster(true)
+            ]
+        );
         assert_eq!((*device.port(), device.interrupt()), (vfio.port(), Interrupt::Msi));
         let before = kernel.log().len();
         drop(device);
@@ -32,19 +40,30 @@ fn it_is_reset_before_it_may_master_the_bus_and_stopped_on_drop() {
 #[test]
 fn one_that_cannot_be_reset_must_be_at_rest_first() {
     let (kernel, vfio) = opened(Machine { resets: false, ..Machine::default() });
-    assert_eq!(unsuitable(open(&vfio, Interrupt::Any).unwrap_err()), ("the kernel knows no reset for this PCI function alone", 0));
+    assert_eq!(
+        unsuitable(open(&vfio, Interrupt::Any).unwrap_err()),
+        ("the kernel knows no reset for this PCI function alone", 0)
+    );
     // SAFETY: nothing drives it.
-    assert_eq!(unsuitable(unsafe { vfio.reset() }.unwrap_err()), ("the kernel knows no reset for this PCI function alone", 0));
+    assert_eq!(
+        unsuitable(unsafe { vfio.reset() }.unwrap_err()),
+        ("the kernel knows no reset for this PCI function alone", 0)
+    );
     assert!(!kernel.masters());
     let asked = Cell::new(0);
     let busy = |device: &mut VfioDevice| {
         asked.set(asked.get() + 1);
-        assert!(!kernel.masters() && device.read32(0) == 0, "its registers answer, and it may not master the bus");
+        assert!(
+            !kernel.masters() && device.read32(0) == 0,
+            "its registers answer, and it may not master the bus"
+        );
         Err(Error::WillNotStop { device: "it", status: 1, waited_us: 5 })
     };
     // SAFETY: it is a file; nothing does DMA.
     let refused = unsafe { VfioDevice::open_unreset(&vfio, 0, Interrupt::Any, busy) };
-    assert!(matches!(refused, Err(Error::WillNotStop { .. })) && !kernel.masters() && asked.get() == 1);
+    assert!(
+        matches!(refused, Err(Error::WillNotStop { .. })) && !kernel.masters() && asked.get() == 1
+    );
     // SAFETY: as above.
     let device = unsafe { VfioDevice::open_unreset(&vfio, 0, Interrupt::Any, |_| Ok(())) }.unwrap();
     assert!(kernel.masters() && !kernel.log().contains(&Event::Reset));
@@ -61,7 +80,11 @@ fn its_registers_have_one_owner() {
     drop(device);
     let device = open(&vfio, Interrupt::Any).unwrap();
     mem::forget(device);
-    assert_eq!(open(&vfio, Interrupt::Any).map(drop), Err(Error::HasDriver), "a forgotten one may still write");
+    assert_eq!(
+        open(&vfio, Interrupt::Any).map(drop),
+        Err(Error::HasDriver),
+        "a forgotten one may still write"
+    );
 
     // A device whose bus mastering cannot be turned off is not opened again.
     let (kernel, vfio) = opened(Machine::default());
@@ -100,9 +123,15 @@ fn bars_that_cannot_be_mapped_whole_are_refused() {
     let (_kernel, vfio) = opened(Machine::default());
     for bar in [6, 7, 255] {
         let refused = VfioDevice::open(&vfio, bar, Interrupt::Any).map(drop);
-        assert_eq!(refused, Err(Error::Argument { name: "bar", value: bar.into(), min: 0, max: 5, multiple_of: 1 }));
+        assert_eq!(
+            refused,
+            Err(Error::Argument { name: "bar", value: bar.into(), min: 0, max: 5, multiple_of: 1 })
+        );
     }
-    assert_eq!(unsuitable(VfioDevice::open(&vfio, 5, Interrupt::Any).unwrap_err()), ("this BAR cannot be mapped", 0));
+    assert_eq!(
+        unsuitable(VfioDevice::open(&vfio, 5, Interrupt::Any).unwrap_err()),
+        ("this BAR cannot be mapped", 0)
+    );
     for machine in [
         Machine { maps: false, ..Machine::default() },
         Machine { bar_bytes: 0, ..Machine::default() },
@@ -110,7 +139,11 @@ fn bars_that_cannot_be_mapped_whole_are_refused() {
         Machine { bar_capability: Some(u16::MAX), ..Machine::default() },
     ] {
         let (kernel, vfio) = opened(machine.clone());
-        let what = if machine.bar_capability.is_some() { "the kernel keeps parts of this BAR" } else { "this BAR cannot be mapped" };
+        let what = if machine.bar_capability.is_some() {
+            "the kernel keeps parts of this BAR"
+        } else {
+            "this BAR cannot be mapped"
+        };
         assert_eq!(unsuitable(open(&vfio, Interrupt::Any).unwrap_err()), (what, 0), "{machine:?}");
         assert!(!kernel.masters());
     }
@@ -118,7 +151,10 @@ fn bars_that_cannot_be_mapped_whole_are_refused() {
     assert!(open(&vfio, Interrupt::Any).is_ok(), "the MSI-X table may be mapped with the rest");
     let (_kernel, vfio) = opened(Machine { bar_bytes: 1 << 40, ..Machine::default() });
     let too_large = open(&vfio, Interrupt::Any).map(drop);
-    assert!(too_large.is_ok() || matches!(too_large, Err(Error::Os { call: "mmap(BAR)", .. })), "{too_large:?}");
+    assert!(
+        too_large.is_ok() || matches!(too_large, Err(Error::Os { call: "mmap(BAR)", .. })),
+        "{too_large:?}"
+    );
 }
 
 #[test]
@@ -140,10 +176,16 @@ fn the_first_interrupt_that_there_is() {
         match (open(&vfio, wanted), got) {
             (Ok(device), Some(got)) => {
                 assert_eq!(device.interrupt(), got, "{irqs:?}, {wanted:?}");
-                assert_eq!(device.raw_fd().is_some(), got == Msi || got == MsiX, "only a wait unmasks the line");
+                assert_eq!(
+                    device.raw_fd().is_some(),
+                    got == Msi || got == MsiX,
+                    "only a wait unmasks the line"
+                );
                 assert_eq!(kernel.raise(), got != Polled);
             }
-            (Err(error), None) => assert_eq!(unsuitable(error), ("the device has no interrupt of this type", 0)),
+            (Err(error), None) => {
+                assert_eq!(unsuitable(error), ("the device has no interrupt of this type", 0))
+            }
             other => panic!("{irqs:?}, {wanted:?}: {other:?}"),
         }
     }
@@ -159,7 +201,11 @@ fn a_wait_ends_when_the_interrupt_comes_and_at_its_limit() {
             device.wait_at_most(timeout_us).unwrap();
             device.now_us() - begin_us
         };
-        assert_eq!(device.raw_fd().is_some(), interrupt != Interrupt::Intx, "only a wait unmasks the line");
+        assert_eq!(
+            device.raw_fd().is_some(),
+            interrupt != Interrupt::Intx,
+            "only a wait unmasks the line"
+        );
         assert!(kernel.raise());
         assert!(timed(&mut device, 10_000_000) < 5_000_000, "{interrupt:?} came before the wait");
         assert!(timed(&mut device, 20_000) >= 19_000, "its count was taken: the next wait lasts");
@@ -169,17 +215,27 @@ fn a_wait_ends_when_the_interrupt_comes_and_at_its_limit() {
                 assert!(kernel.raise());
             });
             let waited_us = timed(&mut device, 10_000_000);
-            assert!((1_000..5_000_000).contains(&waited_us), "{interrupt:?} came after {waited_us} us");
+            assert!(
+                (1_000..5_000_000).contains(&waited_us),
+                "{interrupt:?} came after {waited_us} us"
+            );
         });
         assert_eq!(timed(&mut device, 0) / 1_000_000, 0);
         assert!(kernel.raise(), "after the wait it may come again");
-        assert_eq!(kernel.raise(), interrupt != Interrupt::Intx, "a level is masked until the next wait");
+        assert_eq!(
+            kernel.raise(),
+            interrupt != Interrupt::Intx,
+            "a level is masked until the next wait"
+        );
         assert_eq!(kernel.log().contains(&Event::Unmasked), interrupt == Interrupt::Intx);
     }
     let (kernel, vfio) = opened(Machine { irqs: [1, 0, 0], ..Machine::default() });
     let device = open(&vfio, Interrupt::Intx).unwrap();
     kernel.fail(Call::SetIrqs, 0, Errno::EIO);
-    assert_eq!(device.wait_at_most(1), Err(Error::Os { call: "ioctl(VFIO_DEVICE_SET_IRQS)", errno: Errno::EIO as i32 }));
+    assert_eq!(
+        device.wait_at_most(1),
+        Err(Error::Os { call: "ioctl(VFIO_DEVICE_SET_IRQS)", errno: Errno::EIO as i32 })
+    );
     let polled = {
         drop(device);
         open(&vfio, Interrupt::Polled).unwrap()
@@ -215,7 +271,10 @@ fn every_call_that_fails_gives_the_registers_back() {
 fn a_command_register_that_does_not_keep_its_bits_is_refused() {
     // Memory space stays off: the function would not answer.
     let kernel = FakeVfio::new(Machine { command_mask: 0b100, ..Machine::default() });
-    assert_eq!(super::refused(&kernel), Error::Unexpected { name: "the PCI command register", value: 0 });
+    assert_eq!(
+        super::refused(&kernel),
+        Error::Unexpected { name: "the PCI command register", value: 0 }
+    );
     // It cannot master the bus.
     let (_kernel, vfio) = opened(Machine { command_mask: 0b010, ..Machine::default() });
     let refused = open(&vfio, Interrupt::Any).map(drop);
@@ -232,7 +291,10 @@ fn a_reset_from_outside() {
     reset().unwrap();
     assert_eq!(kernel.log()[before..], [Event::Reset]);
     kernel.fail(Call::Reset, 0, Errno::EAGAIN);
-    assert_eq!(reset(), Err(Error::Os { call: "ioctl(VFIO_DEVICE_RESET)", errno: Errno::EAGAIN as i32 }));
+    assert_eq!(
+        reset(),
+        Err(Error::Os { call: "ioctl(VFIO_DEVICE_RESET)", errno: Errno::EAGAIN as i32 })
+    );
     assert!(kernel.masters(), "a configured function stays configured");
     drop(device);
 }

@@ -18,13 +18,17 @@ use std::{thread, time::Duration};
 
 #[test]
 fn the_guides_program_sleeps_until_the_interrupt_and_takes_every_end() {
-    let (kernel, vfio) = opened(Machine { bar_bytes: 0x1_0000, irqs: [1, 1, 1], ..Machine::default() });
+    let (kernel, vfio) =
+        opened(Machine { bar_bytes: 0x1_0000, irqs: [1, 1, 1], ..Machine::default() });
     let region = Region::new(vfio.memory(1 << 20).unwrap()).unwrap();
     let pool = region.pool(8, 4096).unwrap();
     let card = Card::that_waits(VfioDevice::open(&vfio, 0, Interrupt::Msi).unwrap(), &kernel);
     // Its writes are in memory when it counts them, so that an end comes with its interrupt.
     // SAFETY: the card is one with LitePCIe.
-    let driver = unsafe { Litepcie::open(Bar(&card), Side::Loopback, LitepcieConfig { ordered: true, ..config() }) }.unwrap();
+    let driver = unsafe {
+        Litepcie::open(Bar(&card), Side::Loopback, LitepcieConfig { ordered: true, ..config() })
+    }
+    .unwrap();
     let mut queue = Queue::new(driver, 4).unwrap();
     for job in 0..3_u8 {
         let mut from = pool.take().unwrap();
@@ -38,7 +42,9 @@ fn the_guides_program_sleeps_until_the_interrupt_and_takes_every_end() {
             card.work()
         });
         let runtime = ::tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let all = program::until_empty(&mut queue, |[_, to]| ended.push(to.view_at::<u8>(..1).unwrap()[0]));
+        let all = program::until_empty(&mut queue, |[_, to]| {
+            ended.push(to.view_at::<u8>(..1).unwrap()[0])
+        });
         // The program has no end where no interrupt and no look finds the ends.
         let limit = Duration::from_secs(20);
         runtime.block_on(async { ::tokio::time::timeout(limit, all).await }).unwrap().unwrap();

@@ -87,7 +87,12 @@ impl State {
             reader.table.pop_front();
             reader.count += 1;
         }
-        while let Some((addr, len)) = writer.table.front().copied().filter(|(_, len)| writer.enabled && self.between.len() >= *len) {
+        while let Some((addr, len)) = writer
+            .table
+            .front()
+            .copied()
+            .filter(|(_, len)| writer.enabled && self.between.len() >= *len)
+        {
             let bytes: Vec<u8> = self.between.drain(..len).collect();
             self.refused += u32::from(kernel.device_write(addr, &bytes).is_err());
             writer.table.pop_front();
@@ -120,7 +125,10 @@ unsafe impl Mmio for Bar<'_> {
             manual::VALUE => lane.value[0] = value,
             manual::WE => {
                 let [control, low] = lane.value;
-                lane.table.push_back((u64::from(value) << 32 | u64::from(low), (control & manual::LENGTH) as usize));
+                lane.table.push_back((
+                    u64::from(value) << 32 | u64::from(low),
+                    (control & manual::LENGTH) as usize,
+                ));
             }
             manual::FLUSH => (lane.table, lane.count) = (VecDeque::new(), 0),
             at if at == manual::VALUE + 4 => lane.value[1] = value,
@@ -167,16 +175,23 @@ fn jobs_run_over_memory_of_the_function() {
             for job in 0..3 {
                 let mut from = pool.take().unwrap();
                 from.view_mut::<u8>().unwrap().fill(round ^ job << 6);
-                queue.submit([from.to_device(..2048), pool.take().unwrap().from_device(..)], &[]).unwrap();
+                queue
+                    .submit([from.to_device(..2048), pool.take().unwrap().from_device(..)], &[])
+                    .unwrap();
             }
             for job in 0..3 {
                 let [_, to] = queue.wait(LIMIT).unwrap().unwrap().buffers;
-                assert!(to.view_at::<u8>(..2048).unwrap().iter().all(|byte| *byte == round ^ job << 6));
+                assert!(
+                    to.view_at::<u8>(..2048).unwrap().iter().all(|byte| *byte == round ^ job << 6)
+                );
             }
         }
         // Memory of another machine is refused before a register is written.
         let [from, to] = [0, 1].map(|_| elsewhere.alloc(4096, Align::PAGE).unwrap());
-        let refused = queue.submit([from.to_device(..), to.from_device(..)], &[]).map_err(|refused| refused.error).err();
+        let refused = queue
+            .submit([from.to_device(..), to.from_device(..)], &[])
+            .map_err(|refused| refused.error)
+            .err();
         assert!(matches!(refused, Some(Error::WrongBus { .. })), "{refused:?}");
         drop(queue);
         assert_eq!((pool.taken(), card.state().refused), (0, 0));
@@ -199,7 +214,11 @@ fn the_iommu_refuses_what_was_not_mapped() {
     let past = region.base().raw() + region.len_bytes() as u64;
     let reader = manual::DMA0 + manual::READER;
     #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
-    let words = [(manual::VALUE, 4096), (manual::VALUE + 4, past as u32), (manual::WE, (past >> 32) as u32)];
+    let words = [
+        (manual::VALUE, 4096),
+        (manual::VALUE + 4, past as u32),
+        (manual::WE, (past >> 32) as u32),
+    ];
     for (at, value) in words {
         // SAFETY: the IOMMU refuses the address, which is this test's purpose.
         unsafe { Bar(&card).write32(reader + at, value) };

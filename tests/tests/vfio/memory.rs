@@ -17,7 +17,9 @@ use std::{fs, mem};
 const WAYS: [Way; 2] = [Way::Group, Way::Iommufd];
 
 fn iova(memory: &VfioMemory) -> u64 {
-    let BaseAddr::Dev(DevAddr(iova)) = memory.mapping().base else { panic!("{:?}", memory.mapping()) };
+    let BaseAddr::Dev(DevAddr(iova)) = memory.mapping().base else {
+        panic!("{:?}", memory.mapping())
+    };
     iova
 }
 
@@ -30,15 +32,23 @@ fn in_process(cpu: usize) -> bool {
 fn a_block_is_whole_pages_zeroed_and_one_run() {
     for way in WAYS {
         let (kernel, vfio) = opened(Machine::with(way));
-        for (len_bytes, whole_bytes) in [(1, 4096), (4096, 4096), (4097, 8192), (3 << 20, 3 << 20)] {
+        for (len_bytes, whole_bytes) in [(1, 4096), (4096, 4096), (4097, 8192), (3 << 20, 3 << 20)]
+        {
             let memory = vfio.memory(len_bytes).unwrap();
             let mapping = memory.mapping();
-            assert_eq!((memory.name(), mapping.len_bytes, mapping.bus), ("vfio", whole_bytes, vfio.port().bus));
+            assert_eq!(
+                (memory.name(), mapping.len_bytes, mapping.bus),
+                ("vfio", whole_bytes, vfio.port().bus)
+            );
             let mut bytes = vec![1; whole_bytes];
             kernel.device_read(iova(&memory), &mut bytes).unwrap();
             assert!(bytes.iter().all(|byte| *byte == 0), "zeroed");
             let last = iova(&memory) + whole_bytes as u64;
-            assert_eq!(kernel.device_read(last, &mut [0]), Err(Refused { iova: last }), "and nothing behind it");
+            assert_eq!(
+                kernel.device_read(last, &mut [0]),
+                Err(Refused { iova: last }),
+                "and nothing behind it"
+            );
             let run = memory.segment(4095).unwrap();
             assert_eq!((run.addr, run.len_bytes), (iova(&memory) + 4095, whole_bytes - 4095));
             // The same alignment on both sides, as far as the block is large.
@@ -47,7 +57,9 @@ fn a_block_is_whole_pages_zeroed_and_one_run() {
         }
         for len_bytes in [0, (1 << 30) + 1, usize::MAX] {
             let refused = vfio.memory(len_bytes).unwrap_err();
-            assert!(matches!(refused, Error::Argument { name: "len_bytes", value, max: 0x4000_0000, .. } if value == len_bytes as u64));
+            assert!(
+                matches!(refused, Error::Argument { name: "len_bytes", value, max: 0x4000_0000, .. } if value == len_bytes as u64)
+            );
         }
     }
 }
@@ -66,34 +78,55 @@ fn places_are_low_and_come_back() {
     let blocks: Vec<_> = (0..64).map(|_| vfio.memory(4096).unwrap()).collect();
     let addrs: Vec<_> = blocks.iter().map(iova).collect();
     assert!(addrs.iter().all(|addr| (0x1_0000..0x10_0000).contains(addr)), "{addrs:x?}");
-    assert_eq!(vfio.memory(4096).unwrap_err(), Error::TooMany { what: "blocks mapped for one VFIO device", most: 64 });
+    assert_eq!(
+        vfio.memory(4096).unwrap_err(),
+        Error::TooMany { what: "blocks mapped for one VFIO device", most: 64 }
+    );
     drop(blocks);
     assert_eq!((kernel.mapped(), vfio.leaked_bytes()), (0, Ok(0)));
     assert_eq!(iova(&vfio.memory(4096).unwrap()), addrs[0]);
     // Only above the doorbells is there room for so much.
     let large = vfio.memory(128 << 20).unwrap();
     assert!(iova(&large) >= 0x810_0000);
-    let small = Machine { ranges: vec![IovaRange { start: 0, last: 0x1_FFFF }], ..Machine::default() };
+    let small =
+        Machine { ranges: vec![IovaRange { start: 0, last: 0x1_FFFF }], ..Machine::default() };
     let (_kernel, vfio) = opened(small);
-    assert_eq!(vfio.memory(0x1_1000).unwrap_err(), Error::Exhausted { need_bytes: 0x1_1000, capacity_bytes: 0x2_0000 });
+    assert_eq!(
+        vfio.memory(0x1_1000).unwrap_err(),
+        Error::Exhausted { need_bytes: 0x1_1000, capacity_bytes: 0x2_0000 }
+    );
 }
 
 #[test]
 fn what_the_kernel_does_not_map_is_refused_and_its_place_is_free_again() {
-    for (way, call, name) in
-        [(Way::Group, Call::MapDma, "ioctl(VFIO_IOMMU_MAP_DMA)"), (Way::Iommufd, Call::IoasMap, "ioctl(IOMMU_IOAS_MAP)")]
-    {
-        let (kernel, vfio) = opened(Machine { pin_limit_bytes: Some(1 << 20), ..Machine::with(way) });
+    for (way, call, name) in [
+        (Way::Group, Call::MapDma, "ioctl(VFIO_IOMMU_MAP_DMA)"),
+        (Way::Iommufd, Call::IoasMap, "ioctl(IOMMU_IOAS_MAP)"),
+    ] {
+        let (kernel, vfio) =
+            opened(Machine { pin_limit_bytes: Some(1 << 20), ..Machine::with(way) });
         let before = iova(&vfio.memory(4096).unwrap());
         for errno in [Errno::EEXIST, Errno::EFAULT, Errno::EINVAL] {
             kernel.fail(call, 0, errno);
-            assert_eq!(vfio.memory(4096).unwrap_err(), Error::Os { call: name, errno: errno as i32 });
+            assert_eq!(
+                vfio.memory(4096).unwrap_err(),
+                Error::Os { call: name, errno: errno as i32 }
+            );
         }
         kernel.fail(call, 0, Errno::ENOSPC);
-        assert_eq!(super::unsuitable(vfio.memory(4096).unwrap_err()), ("VFIO maps no more blocks for this program", 0));
-        assert_eq!(vfio.memory((1 << 20) + 1).unwrap_err(), Error::PinLimit { need_bytes: (1 << 20) + 4096, limit_bytes: 1 << 20 });
+        assert_eq!(
+            super::unsuitable(vfio.memory(4096).unwrap_err()),
+            ("VFIO maps no more blocks for this program", 0)
+        );
+        assert_eq!(
+            vfio.memory((1 << 20) + 1).unwrap_err(),
+            Error::PinLimit { need_bytes: (1 << 20) + 4096, limit_bytes: 1 << 20 }
+        );
         let most = vfio.memory(1 << 20).unwrap();
-        assert_eq!(vfio.memory(1).unwrap_err(), Error::PinLimit { need_bytes: 4096, limit_bytes: 1 << 20 });
+        assert_eq!(
+            vfio.memory(1).unwrap_err(),
+            Error::PinLimit { need_bytes: 4096, limit_bytes: 1 << 20 }
+        );
         drop(most);
         assert_eq!(iova(&vfio.memory(4096).unwrap()), before);
         assert_eq!(kernel.mapped(), 0);
@@ -101,7 +134,10 @@ fn what_the_kernel_does_not_map_is_refused_and_its_place_is_free_again() {
     // Without a limit it is the machine that has no memory.
     let (kernel, vfio) = opened(Machine::default());
     kernel.fail(Call::IoasMap, 0, Errno::ENOMEM);
-    assert_eq!(vfio.memory(4096).unwrap_err(), Error::Os { call: "ioctl(IOMMU_IOAS_MAP)", errno: Errno::ENOMEM as i32 });
+    assert_eq!(
+        vfio.memory(4096).unwrap_err(),
+        Error::Os { call: "ioctl(IOMMU_IOAS_MAP)", errno: Errno::ENOMEM as i32 }
+    );
 }
 
 #[test]
@@ -132,7 +168,10 @@ fn what_cannot_be_unmapped_is_leaked_and_counted() {
         let (cpu, at) = (memory.mapping().cpu.as_ptr().addr(), iova(&memory));
         kernel.fail(call, 0, Errno::EIO);
         drop(memory);
-        assert!(in_process(cpu) && in_process(cpu + 4096), "never freed while the device may reach it");
+        assert!(
+            in_process(cpu) && in_process(cpu + 4096),
+            "never freed while the device may reach it"
+        );
         assert_eq!((vfio.leaked_bytes(), kernel.mapped()), (Ok(8192), 1));
         assert_ne!(iova(&vfio.memory(4096).unwrap()), at, "nor its place given to another");
         kernel.device_write(at, &[7; 8192]).unwrap();
@@ -168,7 +207,11 @@ fn a_region_with_something_out_keeps_its_block_mapped() {
         let at = region.base().raw();
         mem::forget(region.alloc(4096, Align::PAGE).unwrap());
         drop(region);
-        assert_eq!((kernel.mapped(), kernel.device_write(at, &[1])), (1, Ok(())), "the device may still use it");
+        assert_eq!(
+            (kernel.mapped(), kernel.device_write(at, &[1])),
+            (1, Ok(())),
+            "the device may still use it"
+        );
         // A forgotten buffer keeps the device open; what it reaches can be taken away.
         vfio.revoke_all().unwrap();
         assert_eq!(kernel.device_write(at, &[1]), Err(Refused { iova: at }));
@@ -190,7 +233,11 @@ fn a_revoked_block_is_out_of_the_devices_reach_and_stays_the_programs() {
         vfio.revoke(base).unwrap();
         assert_eq!(kernel.device_write(at, &[2; 16]), Err(Refused { iova: at }));
         assert_eq!(kernel.device_read(at + 8191, &mut [0]), Err(Refused { iova: at + 8191 }));
-        assert_eq!(kernel.device_write(other.base().raw(), &[3]), Ok(()), "the other block is as it was");
+        assert_eq!(
+            kernel.device_write(other.base().raw(), &[3]),
+            Ok(()),
+            "the other block is as it was"
+        );
         let view = buf.view::<u8>().unwrap();
         assert!(view[..16] == [1; 16] && view[16..].iter().all(|byte| *byte == 0x5A));
         buf.view_mut::<u8>().unwrap().fill(0x77);
@@ -202,12 +249,20 @@ fn a_revoked_block_is_out_of_the_devices_reach_and_stays_the_programs() {
             gone(other.base().raw()),
             "a physical address is no address here"
         );
-        assert_eq!(vfio.revoke(BaseAddr::Dev(DevAddr(at + 4096))), gone(at + 4096), "where a block begins, or nowhere");
+        assert_eq!(
+            vfio.revoke(BaseAddr::Dev(DevAddr(at + 4096))),
+            gone(at + 4096),
+            "where a block begins, or nowhere"
+        );
         let place = iova(&vfio.memory(8192).unwrap());
         assert_ne!(place, at, "its place is taken as long as it lives");
         drop(buf);
         drop(region);
-        let unmapped = kernel.log().iter().filter(|event| **event == Event::Unmapped { iova: at, size: 8192 }).count();
+        let unmapped = kernel
+            .log()
+            .iter()
+            .filter(|event| **event == Event::Unmapped { iova: at, size: 8192 })
+            .count();
         assert_eq!((unmapped, vfio.leaked_bytes()), (1, Ok(0)), "not unmapped twice");
     }
 }
@@ -216,7 +271,8 @@ fn a_revoked_block_is_out_of_the_devices_reach_and_stays_the_programs() {
 fn everything_is_revoked_also_where_one_block_will_not_go() {
     for (way, call) in [(Way::Group, Call::UnmapDma), (Way::Iommufd, Call::IoasUnmap)] {
         let (kernel, vfio) = opened(Machine::with(way));
-        let blocks = [vfio.memory(4096).unwrap(), vfio.memory(4096).unwrap(), vfio.memory(4096).unwrap()];
+        let blocks =
+            [vfio.memory(4096).unwrap(), vfio.memory(4096).unwrap(), vfio.memory(4096).unwrap()];
         kernel.fail(call, 1, Errno::EIO);
         assert!(matches!(vfio.revoke_all(), Err(Error::Os { errno: libc::EIO, .. })));
         assert_eq!(kernel.mapped(), 1, "the two others are gone");
@@ -231,7 +287,10 @@ fn everything_is_revoked_also_where_one_block_will_not_go() {
 #[test]
 fn children_do_not_get_it() {
     if let Some(why) = emulated::why() {
-        emulated::skipped("memory::children_do_not_get_it", &format!("/proc/self/smaps describes the emulator: {why}"));
+        emulated::skipped(
+            "memory::children_do_not_get_it",
+            &format!("/proc/self/smaps describes the emulator: {why}"),
+        );
         return;
     }
     let (_kernel, vfio) = opened(Machine::default());
@@ -240,12 +299,18 @@ fn children_do_not_get_it() {
     // The kernel joins it to another test's where they are neighbours.
     let has_it = |line: &str| {
         let ends = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));
-        let ends = ends.and_then(|(start, end)| Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?));
+        let ends = ends.and_then(|(start, end)| {
+            Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)
+        });
         ends.is_some_and(|range| range.contains(&cpu))
     };
     let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
-    let flags = smaps.lines().skip_while(|line| !has_it(line)).find(|line| line.starts_with("VmFlags:"));
-    assert!(flags.is_some_and(|flags| flags.split(' ').any(|flag| flag == "dc")), "MADV_DONTFORK: {flags:?}");
+    let flags =
+        smaps.lines().skip_while(|line| !has_it(line)).find(|line| line.starts_with("VmFlags:"));
+    assert!(
+        flags.is_some_and(|flags| flags.split(' ').any(|flag| flag == "dc")),
+        "MADV_DONTFORK: {flags:?}"
+    );
 }
 
 #[test]
@@ -257,8 +322,12 @@ fn threads_map_and_unmap_at_once() {
             let vfio = &vfio;
             scope.spawn(move || {
                 for _ in 0..50 {
-                    let blocks: Vec<_> = (0..4).map(|_| vfio.memory(size * 4096).unwrap()).collect();
-                    let mut ranges: Vec<_> = blocks.iter().map(|block| (iova(block), block.mapping().len_bytes as u64)).collect();
+                    let blocks: Vec<_> =
+                        (0..4).map(|_| vfio.memory(size * 4096).unwrap()).collect();
+                    let mut ranges: Vec<_> = blocks
+                        .iter()
+                        .map(|block| (iova(block), block.mapping().len_bytes as u64))
+                        .collect();
                     ranges.sort_unstable();
                     assert!(ranges.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0));
                 }

@@ -44,7 +44,9 @@ unsafe fn listening(device: AnyDevice) -> Result<AnyCore> {
     AnyCore::new(Listening(Core::new(device)?))
 }
 
-static ROW: DriverRow = DriverRow::new("listening", "hears of resets", nothing).settings(&["channel"]).shared(listening);
+static ROW: DriverRow = DriverRow::new("listening", "hears of resets", nothing)
+    .settings(&["channel"])
+    .shared(listening);
 
 /// The reset went to the kernel without the core's lock, and no sibling heard of it.
 #[test]
@@ -55,13 +57,22 @@ fn a_reset_from_outside_goes_through_the_core_that_drivers_share() {
     let resets = || kernel.log().iter().filter(|event| **event == Event::Reset).count();
     // SAFETY: the device is a file, and nothing drives it.
     let reset = || unsafe { device.reset() };
-    assert_eq!((reset(), resets(), HEARD.load(Ordering::Relaxed)), (Ok(()), 1, 0), "no driver has it");
+    assert_eq!(
+        (reset(), resets(), HEARD.load(Ordering::Relaxed)),
+        (Ok(()), 1, 0),
+        "no driver has it"
+    );
     // SAFETY: as above.
-    let taken = unsafe { device.take(&ROW, Settings("channel=0"), None, Attach::default()) }.unwrap();
+    let taken =
+        unsafe { device.take(&ROW, Settings("channel=0"), None, Attach::default()) }.unwrap();
     let before = resets();
     assert_eq!((reset(), resets() - before, HEARD.load(Ordering::Relaxed)), (Ok(()), 1, 1));
     BUSY_FROM.store(1, Ordering::Relaxed);
-    assert_eq!((reset(), resets() - before), (Err(Error::Contended { tries: 1 }), 1), "a core in use keeps it away");
+    assert_eq!(
+        (reset(), resets() - before),
+        (Err(Error::Contended { tries: 1 }), 1),
+        "a core in use keeps it away"
+    );
     drop(taken);
     drop(device.attach(Attach::default()).unwrap());
     let before = resets();

@@ -32,7 +32,10 @@ fn fill(pool: &Pool, rng: &mut Rng) -> Vec<Known> {
 
 /// One random copy: sizes from 1 byte to all of a buffer, small ones as often as large ones.
 fn copy(queue: &mut ZdmaQueue, buffers: &mut Vec<Known>, rng: &mut Rng) -> Result<(), Error> {
-    let (mut from, mut to) = (buffers.swap_remove(rng.usize(..buffers.len())), buffers.swap_remove(rng.usize(..buffers.len())));
+    let (mut from, mut to) = (
+        buffers.swap_remove(rng.usize(..buffers.len())),
+        buffers.swap_remove(rng.usize(..buffers.len())),
+    );
     let bits = rng.u32(0..=SLOT.ilog2());
     let len = rng.usize(1..=1 << bits);
     let (at, into) = (rng.usize(..=SLOT - len), rng.usize(..=SLOT - len));
@@ -41,7 +44,13 @@ fn copy(queue: &mut ZdmaQueue, buffers: &mut Vec<Known>, rng: &mut Rng) -> Resul
         Ok(done) => (Ok(()), done.buffers),
         Err(failed) => {
             let error = failed.error;
-            (Err(error), failed.buffers.unwrap_or_else(|| panic!("{error}")).map(|operand| operand.into_cpu().unwrap()))
+            (
+                Err(error),
+                failed
+                    .buffers
+                    .unwrap_or_else(|| panic!("{error}"))
+                    .map(|operand| operand.into_cpu().unwrap()),
+            )
         }
     };
     (from.buf, to.buf) = (from_back, to_back);
@@ -68,7 +77,8 @@ fn exercise(mode: Mode, coherent: bool, faults: Faults, seed: u64, jobs: u32) ->
     let mut queue = Queue::new(zdma, 1).unwrap();
     let mut rng = Rng::with_seed(seed);
     let mut buffers = fill(&pool, &mut rng);
-    let errors: Vec<_> = (0..jobs).filter_map(|_| copy(&mut queue, &mut buffers, &mut rng).err()).collect();
+    let errors: Vec<_> =
+        (0..jobs).filter_map(|_| copy(&mut queue, &mut buffers, &mut rng).err()).collect();
     for known in &buffers {
         assert_eq!(known.buf.view::<u8>().unwrap(), known.bytes);
     }
@@ -92,7 +102,8 @@ fn whatever_goes_wrong_only_the_destination_suffers() {
     for (seed, mode) in (10..).zip(MODES) {
         for coherent in [false, true] {
             let errors = exercise(mode, coherent, Faults::OFTEN, seed, 2_000);
-            let count = |which: fn(&Error) -> bool| errors.iter().filter(|error| which(error)).count();
+            let count =
+                |which: fn(&Error) -> bool| errors.iter().filter(|error| which(error)).count();
             let faults = count(|error| matches!(error, Error::Fault { device: "zdma", .. }));
             let short = count(|error| matches!(error, Error::ShortTransfer { .. }));
             let hung = count(|error| *error == Error::Timeout { timeout_us: 20_000 });
@@ -104,7 +115,9 @@ fn whatever_goes_wrong_only_the_destination_suffers() {
 
 #[test]
 fn an_interrupt_that_comes_late_or_never_costs_time_and_no_result() {
-    for faults in [Faults { late_irq: 1000, ..Faults::NONE }, Faults { lost_irq: 1000, ..Faults::NONE }] {
+    for faults in
+        [Faults { late_irq: 1000, ..Faults::NONE }, Faults { lost_irq: 1000, ..Faults::NONE }]
+    {
         assert_eq!(exercise(Mode::Linked(4096), false, faults, 3, 500), []);
     }
 }
@@ -115,10 +128,15 @@ fn a_long_copy_with_more_room_for_descriptors_than_a_list_has() {
     let board = SimBoard::new(6);
     let region = Region::new(board.memory(2 << 20).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut queue = Queue::new(Mode::Linked(3 * 4096).open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
+    let mut queue =
+        Queue::new(Mode::Linked(3 * 4096).open(channel.window().unwrap(), alloc!(region)), 1)
+            .unwrap();
     let mut from = alloc!(region)(LONG);
     Rng::with_seed(6).fill(from.view_mut::<u8>().unwrap());
-    let [from, to] = queue.run([from.to_device(..), alloc!(region)(LONG).from_device(..)], &[], LIMIT).unwrap().buffers;
+    let [from, to] = queue
+        .run([from.to_device(..), alloc!(region)(LONG).from_device(..)], &[], LIMIT)
+        .unwrap()
+        .buffers;
     assert_eq!(from.view::<u8>().unwrap(), to.view::<u8>().unwrap());
 }
 
@@ -127,7 +145,8 @@ fn a_copy_into_its_own_neighbour_and_a_job_that_is_looked_at_once() {
     let board = SimBoard::new(5);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut queue = Queue::new(Mode::Linked(256).open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
+    let mut queue =
+        Queue::new(Mode::Linked(256).open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
     let (mut from, to) = alloc!(region)(16384).split_at(8192).unwrap();
     from.view_mut::<u8>().unwrap().fill(9);
     queue.submit([from.to_device(1..8192), to.from_device(..8191)], &[]).unwrap();
@@ -136,5 +155,13 @@ fn a_copy_into_its_own_neighbour_and_a_job_that_is_looked_at_once() {
     let [_from, to] = queue.try_next().unwrap().unwrap().buffers;
     assert_eq!(to.view_at::<u8>(..8191).unwrap(), [9; 8191]);
     assert_eq!(to.view_at::<u8>(8191..).unwrap(), [0]);
-    assert!(queue.run([to.to_device(..), alloc!(region)(8192).from_device(..)], &[], Duration::from_millis(1)).is_ok());
+    assert!(
+        queue
+            .run(
+                [to.to_device(..), alloc!(region)(8192).from_device(..)],
+                &[],
+                Duration::from_millis(1)
+            )
+            .is_ok()
+    );
 }

@@ -1,5 +1,8 @@
 //! Jobs that are refused, jobs that fail on the bus, and that the next job works.
-#![allow(unsafe_code, reason = "memory that is not there: a backend that lies, so that a real bus error can be seen")]
+#![allow(
+    unsafe_code,
+    reason = "memory that is not there: a backend that lies, so that a real bus error can be seen"
+)]
 
 use super::{LIMIT, MODES, Mode, alloc};
 use contigo::{
@@ -45,12 +48,27 @@ unsafe impl Backend for Hole {
     }
     fn mapping(&self) -> Mapping {
         let base = BaseAddr::Phys(PhysAddr(Self::BASE));
-        Mapping { cpu: self.cpu, len_bytes: 16 * 4096, base, bus: self.bus, scope: SyncScope::Range { granule_bytes: 64 }, coherent: None }
+        Mapping {
+            cpu: self.cpu,
+            len_bytes: 16 * 4096,
+            base,
+            bus: self.bus,
+            scope: SyncScope::Range { granule_bytes: 64 },
+            coherent: None,
+        }
     }
-    unsafe fn sync_for_device(&self, _range: Range<usize>, _direction: Direction) -> contigo::Result<()> {
+    unsafe fn sync_for_device(
+        &self,
+        _range: Range<usize>,
+        _direction: Direction,
+    ) -> contigo::Result<()> {
         Ok(())
     }
-    unsafe fn sync_for_cpu(&self, _range: Range<usize>, _direction: Direction) -> contigo::Result<()> {
+    unsafe fn sync_for_cpu(
+        &self,
+        _range: Range<usize>,
+        _direction: Direction,
+    ) -> contigo::Result<()> {
         Ok(())
     }
 }
@@ -65,7 +83,8 @@ fn fault(bit: u32) -> Error {
 fn good(queue: &mut Queue<impl Driver>, region: &Region) {
     let (mut from, to) = (alloc!(region)(LEN), alloc!(region)(LEN));
     from.view_mut::<u8>().unwrap().fill(0x5A);
-    let [_from, to] = queue.run([from.to_device(..), to.from_device(..)], &[], LIMIT).unwrap().buffers;
+    let [_from, to] =
+        queue.run([from.to_device(..), to.from_device(..)], &[], LIMIT).unwrap().buffers;
     assert_eq!(to.view::<u8>().unwrap(), [0x5A; LEN]);
 }
 
@@ -73,44 +92,80 @@ fn good(queue: &mut Queue<impl Driver>, region: &Region) {
 fn a_bus_error_is_told_from_another_and_the_next_job_works() {
     for mode in MODES {
         let board = SimBoard::new(1);
-        let (region, hole) = (Region::new(board.memory(1 << 20).unwrap()).unwrap(), Region::new(Hole::new(&board)).unwrap());
+        let (region, hole) = (
+            Region::new(board.memory(1 << 20).unwrap()).unwrap(),
+            Region::new(Hole::new(&board)).unwrap(),
+        );
         let channel = SimZdma::new(&board, board.port());
-        let mut queue = Queue::new(mode.open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
+        let mut queue =
+            Queue::new(mode.open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
         good(&mut queue, &region);
 
-        let failed = queue.run([alloc!(hole)(LEN).to_device(5..), alloc!(region)(LEN).from_device(..)], &[], LIMIT).unwrap_err();
-        assert_eq!((failed.error, failed.buffers.is_some()), (fault(regs::INT_READ), true), "{mode:?}");
+        let failed = queue
+            .run(
+                [alloc!(hole)(LEN).to_device(5..), alloc!(region)(LEN).from_device(..)],
+                &[],
+                LIMIT,
+            )
+            .unwrap_err();
+        assert_eq!(
+            (failed.error, failed.buffers.is_some()),
+            (fault(regs::INT_READ), true),
+            "{mode:?}"
+        );
         good(&mut queue, &region);
 
         let operands = [alloc!(region)(LEN).to_device(5..), alloc!(hole)(LEN).from_device(..)];
-        assert_eq!(queue.run(operands, &[], LIMIT).unwrap_err().error, fault(regs::INT_WRITE), "{mode:?}");
+        assert_eq!(
+            queue.run(operands, &[], LIMIT).unwrap_err().error,
+            fault(regs::INT_WRITE),
+            "{mode:?}"
+        );
         good(&mut queue, &region);
-        assert_eq!((queue.counts().completed, queue.counts().stopped, queue.is_empty()), (3, 2, true));
+        assert_eq!(
+            (queue.counts().completed, queue.counts().stopped, queue.is_empty()),
+            (3, 2, true)
+        );
     }
 }
 
 #[test]
 fn descriptors_that_the_channel_cannot_read() {
     let board = SimBoard::new(1);
-    let (region, hole) = (Region::new(board.memory(1 << 20).unwrap()).unwrap(), Region::new(Hole::new(&board)).unwrap());
+    let (region, hole) = (
+        Region::new(board.memory(1 << 20).unwrap()).unwrap(),
+        Region::new(Hole::new(&board)).unwrap(),
+    );
     let channel = SimZdma::new(&board, board.port());
-    let mut queue = Queue::new(channel.window().unwrap().linked(alloc!(hole)(256)).unwrap(), 1).unwrap();
-    let error = queue.run([alloc!(region)(LEN).to_device(..), alloc!(region)(LEN).from_device(..)], &[], LIMIT).unwrap_err().error;
-    assert!(error == fault(regs::INT_SRC_DESCRIPTOR) || error == fault(regs::INT_DST_DESCRIPTOR), "{error}");
+    let mut queue =
+        Queue::new(channel.window().unwrap().linked(alloc!(hole)(256)).unwrap(), 1).unwrap();
+    let error = queue
+        .run([alloc!(region)(LEN).to_device(..), alloc!(region)(LEN).from_device(..)], &[], LIMIT)
+        .unwrap_err()
+        .error;
+    assert!(
+        error == fault(regs::INT_SRC_DESCRIPTOR) || error == fault(regs::INT_DST_DESCRIPTOR),
+        "{error}"
+    );
     drop(queue);
-    let mut queue = Queue::new(channel.window().unwrap().linked(alloc!(region)(256)).unwrap(), 1).unwrap();
+    let mut queue =
+        Queue::new(channel.window().unwrap().linked(alloc!(region)(256)).unwrap(), 1).unwrap();
     good(&mut queue, &region);
 }
 
 /// Every error that the channel can report, from the model's faults: named, and the next job works.
 #[test]
 fn every_error_of_the_channel_has_its_name() {
-    let board = SimBoard::with(SimConfig { seed: 2, faults: Faults { error: 500, ..Faults::NONE } });
+    let board =
+        SimBoard::with(SimConfig { seed: 2, faults: Faults { error: 500, ..Faults::NONE } });
     let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut queue = Queue::new(channel.window().unwrap().linked(alloc!(region)(4096)).unwrap(), 1).unwrap();
+    let mut queue =
+        Queue::new(channel.window().unwrap().linked(alloc!(region)(4096)).unwrap(), 1).unwrap();
     let (mut from, mut to) = (alloc!(region)(LEN), alloc!(region)(LEN));
-    let mut bits = [regs::INT_READ, regs::INT_WRITE, regs::INT_SRC_DESCRIPTOR, regs::INT_DST_DESCRIPTOR].map(|bit| (bit, 0));
+    let mut bits =
+        [regs::INT_READ, regs::INT_WRITE, regs::INT_SRC_DESCRIPTOR, regs::INT_DST_DESCRIPTOR]
+            .map(|bit| (bit, 0));
     let mut good = 0;
     for round in 0..200_u8 {
         from.view_mut::<u8>().unwrap().fill(round);
@@ -121,7 +176,10 @@ fn every_error_of_the_channel_has_its_name() {
                 done.buffers
             }
             Err(failed) => {
-                let (_, seen) = bits.iter_mut().find(|(bit, _)| failed.error == fault(*bit)).unwrap_or_else(|| panic!("{}", failed.error));
+                let (_, seen) = bits
+                    .iter_mut()
+                    .find(|(bit, _)| failed.error == fault(*bit))
+                    .unwrap_or_else(|| panic!("{}", failed.error));
                 *seen += 1;
                 failed.buffers.unwrap().map(|operand| operand.into_cpu().unwrap())
             }
@@ -147,13 +205,22 @@ fn copies_that_no_channel_can_do() {
         let zdma = mode.open(channel.window().unwrap(), alloc!(region));
         let refusal = |from, to| zdma.check(&[slice(from), slice(to)], &[]);
         assert_eq!((refusal(max, max), refusal(1, usize::MAX)), (Ok(()), Ok(())));
-        let argument = |value| Error::Argument { name: "bytes to copy", value, min: 1, max: max as u64, multiple_of: 1 };
+        let argument = |value| Error::Argument {
+            name: "bytes to copy",
+            value,
+            min: 1,
+            max: max as u64,
+            multiple_of: 1,
+        };
         // On a 32-bit processor no buffer is longer than the longest list.
         if let Some(more) = max.checked_add(1) {
             assert_eq!(refusal(more, more), Err(argument(more as u64)), "{mode:?}");
         }
         assert_eq!(refusal(0, 0), Err(argument(0)));
-        assert_eq!(refusal(65, 64), Err(Error::BufferSize { index: 1, need_bytes: 65, have_bytes: 64 }));
+        assert_eq!(
+            refusal(65, 64),
+            Err(Error::BufferSize { index: 1, need_bytes: 65, have_bytes: 64 })
+        );
     }
 }
 
@@ -163,10 +230,16 @@ fn what_is_not_a_zdma() {
     let other = SimGemm8::new(&board, board.port());
     // SAFETY: it is refused by what is read: nothing is written to it.
     let refused = unsafe { Zdma::simple(other.window().unwrap()) }.map(drop).unwrap_err();
-    assert_eq!(refused, Error::RegisterWindow { device: "zdma", need_bytes: regs::WINDOW_BYTES, have_bytes: 0x90 });
+    assert_eq!(
+        refused,
+        Error::RegisterWindow { device: "zdma", need_bytes: regs::WINDOW_BYTES, have_bytes: 0x90 }
+    );
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
     // SAFETY: as above.
-    let (error, memory) = unsafe { Zdma::linked(other.window().unwrap(), alloc!(region)(4096)) }.map(drop).unwrap_err().into_parts();
+    let (error, memory) = unsafe { Zdma::linked(other.window().unwrap(), alloc!(region)(4096)) }
+        .map(drop)
+        .unwrap_err()
+        .into_parts();
     assert!(memory.len_bytes() == 4096 && matches!(error, Error::RegisterWindow { .. }));
 }
 
@@ -182,21 +255,46 @@ fn descriptors_that_do_not_suit_come_back() {
     };
     let small = Error::BlockSize { len_bytes: 64, need_bytes: 128, line_bytes: 64 };
     assert_eq!(refusal(&channel, alloc!(region)(64)), (small, 64));
-    assert_eq!(refusal(&channel, alloc!(elsewhere)(128)), (Error::WrongBus { port: "sim-hp0", memory: other.bus() }, 128));
+    assert_eq!(
+        refusal(&channel, alloc!(elsewhere)(128)),
+        (Error::WrongBus { port: "sim-hp0", memory: other.bus() }, 128)
+    );
     // A port that adds 16 to every address.
     let crooked = SimZdma::new(&board, Port { offset: 16, ..board.port() });
     let (error, len_bytes) = refusal(&crooked, alloc!(region)(128));
-    assert!(matches!(error, Error::Misaligned { align_bytes: 32, addr } if addr % 32 == 16), "{error}");
+    assert!(
+        matches!(error, Error::Misaligned { align_bytes: 32, addr } if addr % 32 == 16),
+        "{error}"
+    );
     assert_eq!(len_bytes, 128);
     // An address of 45 bits.
-    let high = SimSpec { base: Some(BaseAddr::Phys(PhysAddr(1 << 44))), len_bytes: 4096, ..SimSpec::default() };
+    let high = SimSpec {
+        base: Some(BaseAddr::Phys(PhysAddr(1 << 44))),
+        len_bytes: 4096,
+        ..SimSpec::default()
+    };
     let far = Region::new(board.memory_with(high).unwrap()).unwrap();
     let wide = SimZdma::new(&board, Port { addr_bits: 64, window: (0, u64::MAX), ..board.port() });
     let (error, _) = refusal(&wide, alloc!(far)(128));
-    assert_eq!(error, Error::Unreachable { port: "sim-hp0", addr: 1 << 44, len_bytes: 128, first: 0, last: (1 << 44) - 1 });
+    assert_eq!(
+        error,
+        Error::Unreachable {
+            port: "sim-hp0",
+            addr: 1 << 44,
+            len_bytes: 128,
+            first: 0,
+            last: (1 << 44) - 1
+        }
+    );
     let mut queue = Queue::new(wide.window().unwrap().simple().unwrap(), 1).unwrap();
-    let refused = queue.submit([alloc!(far)(64).to_device(..), alloc!(region)(64).from_device(..)], &[]).unwrap_err();
-    assert!(matches!(refused.error, Error::Unreachable { last, .. } if last == (1 << 44) - 1), "{}", refused.error);
+    let refused = queue
+        .submit([alloc!(far)(64).to_device(..), alloc!(region)(64).from_device(..)], &[])
+        .unwrap_err();
+    assert!(
+        matches!(refused.error, Error::Unreachable { last, .. } if last == (1 << 44) - 1),
+        "{}",
+        refused.error
+    );
     // None of them was harmed.
     assert!(region.alloc(7936 - 128 - 128, Align::LINE).is_ok());
 }

@@ -17,7 +17,11 @@ fn unlucky(faults: Faults) -> SimBoard {
     SimBoard::with(SimConfig { seed: 7, faults })
 }
 
-fn run(queue: &mut ZdmaQueue, [from, to]: [CpuBuf; 2], timeout: Duration) -> Result<Done<[CpuBuf; 2]>, JobError<[Operand; 2]>> {
+fn run(
+    queue: &mut ZdmaQueue,
+    [from, to]: [CpuBuf; 2],
+    timeout: Duration,
+) -> Result<Done<[CpuBuf; 2]>, JobError<[Operand; 2]>> {
     queue.run([from.to_device(..), to.from_device(..)], &[], timeout)
 }
 
@@ -27,7 +31,8 @@ fn a_channel_that_hangs_is_stopped_and_works_again() {
         let board = unlucky(Faults { hang: 500, ..Faults::NONE });
         let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
         let channel = SimZdma::new(&board, board.port());
-        let mut queue = Queue::new(mode.open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
+        let mut queue =
+            Queue::new(mode.open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
         let mut buffers = [alloc!(region)(LEN), alloc!(region)(LEN)];
         let (mut good, mut hung) = (0, 0);
         for round in 0..40_u8 {
@@ -54,7 +59,8 @@ fn a_job_that_is_given_up_early_is_stopped_before_its_buffers_come_back() {
     let board = SimBoard::new(11);
     let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut queue = Queue::new(Mode::Linked(4096).open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
+    let mut queue =
+        Queue::new(Mode::Linked(4096).open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
     let (mut from, mut to) = (alloc!(region)(LEN), alloc!(region)(LEN));
     from.view_mut::<u8>().unwrap().fill(1);
     for _ in 0..40 {
@@ -76,11 +82,20 @@ fn a_stuck_channel_keeps_everything_until_it_is_reset() {
         let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
         let pool = region.pool(4, LEN).unwrap();
         let channel = SimZdma::new(&board, board.port());
-        let mut queue = Queue::new(mode.open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
-        let failed = run(&mut queue, [pool.take().unwrap(), pool.take().unwrap()], Duration::from_millis(2)).unwrap_err();
+        let mut queue =
+            Queue::new(mode.open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
+        let failed =
+            run(&mut queue, [pool.take().unwrap(), pool.take().unwrap()], Duration::from_millis(2))
+                .unwrap_err();
         // 10 ms, 81 µs for 8 KiB at 100 bytes a microsecond, and 10 ms after EN was cleared.
-        assert_eq!(failed.error, Error::WillNotStop { device: "zdma", status: regs::STATE_BUSY, waited_us: 20_081 });
-        assert_eq!((failed.cause, failed.buffers.is_none()), (Error::Timeout { timeout_us: 2000 }, true));
+        assert_eq!(
+            failed.error,
+            Error::WillNotStop { device: "zdma", status: regs::STATE_BUSY, waited_us: 20_081 }
+        );
+        assert_eq!(
+            (failed.cause, failed.buffers.is_none()),
+            (Error::Timeout { timeout_us: 2000 }, true)
+        );
         assert_eq!((pool.taken(), queue.len()), (2, 1), "kept, not freed");
         assert_eq!(queue.clear().unwrap_err(), failed.error);
         channel.reset().unwrap();
@@ -95,10 +110,13 @@ fn with_descriptors(faults: Faults, job: bool, reset: bool) -> usize {
     let region: Region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let pool = region.pool(1, 4096).unwrap();
     let channel = SimZdma::new(&board, board.port());
-    let mut queue = Queue::new(channel.window().unwrap().linked(pool.take().unwrap()).unwrap(), 1).unwrap();
+    let mut queue =
+        Queue::new(channel.window().unwrap().linked(pool.take().unwrap()).unwrap(), 1).unwrap();
     assert_eq!(pool.taken(), 1);
     if job {
-        queue.submit([alloc!(region)(LEN).to_device(..), alloc!(region)(LEN).from_device(..)], &[]).unwrap();
+        queue
+            .submit([alloc!(region)(LEN).to_device(..), alloc!(region)(LEN).from_device(..)], &[])
+            .unwrap();
     }
     if reset {
         channel.reset().unwrap();
@@ -126,26 +144,52 @@ fn a_new_driver_stops_what_a_crashed_program_left() {
     // hand.
     let window = channel.window().unwrap();
     let mut list = alloc!(region)(64);
-    let at = u32::try_from(region.dev_addr_of(&board.port(), list.view::<u8>().unwrap().as_ptr(), 64).unwrap().0).unwrap();
+    let at = u32::try_from(
+        region.dev_addr_of(&board.port(), list.view::<u8>().unwrap().as_ptr(), 64).unwrap().0,
+    )
+    .unwrap();
     let pause = regs::WORD3_LINKED | regs::WORD3_PAUSE;
-    list.view_mut::<u32>().unwrap().copy_from_slice(&[at, 0, 1, pause, at, 0, 0, 0, at + 8, 0, 1, regs::WORD3_LINKED, at, 0, 0, 0]);
+    list.view_mut::<u32>().unwrap().copy_from_slice(&[
+        at,
+        0,
+        1,
+        pause,
+        at,
+        0,
+        0,
+        0,
+        at + 8,
+        0,
+        1,
+        regs::WORD3_LINKED,
+        at,
+        0,
+        0,
+        0,
+    ]);
     let lent = contigo::mem::DriverBuf::new(list, &board.port(), regs::ADDR_BITS).unwrap();
-    for (offset, value) in
-        [(regs::CTRL0.offset(), regs::POINT_TYPE_MEMORY), (regs::SRC_START.offset(), at), (regs::DST_START.offset(), at + 32)]
-    {
+    for (offset, value) in [
+        (regs::CTRL0.offset(), regs::POINT_TYPE_MEMORY),
+        (regs::SRC_START.offset(), at),
+        (regs::DST_START.offset(), at + 32),
+    ] {
         // SAFETY: these start nothing.
         unsafe { window.write32(offset, value) };
     }
     // SAFETY: the list is lent to the channel, and names itself only.
     unsafe { window.write32(regs::CTRL2.offset(), regs::ENABLE) };
     channel.run_for(100).unwrap();
-    assert_eq!((window.read32(regs::STATUS.offset()), window.read32(regs::ISR.offset())), (regs::STATE_PAUSED, regs::INT_PAUSE));
+    assert_eq!(
+        (window.read32(regs::STATUS.offset()), window.read32(regs::ISR.offset())),
+        (regs::STATE_PAUSED, regs::INT_PAUSE)
+    );
     drop(window);
 
     let mut queue = Queue::new(channel.window().unwrap().simple().unwrap(), 1).unwrap();
     drop(lent);
     let mut from = alloc!(region)(LEN);
     from.view_mut::<u8>().unwrap().fill(3);
-    let [_from, to] = run(&mut queue, [from, alloc!(region)(LEN)], Duration::from_millis(2)).unwrap().buffers;
+    let [_from, to] =
+        run(&mut queue, [from, alloc!(region)(LEN)], Duration::from_millis(2)).unwrap().buffers;
     assert_eq!(to.view::<u8>().unwrap(), [3; LEN]);
 }

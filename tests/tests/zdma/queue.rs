@@ -41,7 +41,9 @@ macro_rules! setting {
 
 #[test]
 fn as_many_are_in_flight_as_their_descriptors_have_room_for() {
-    for (len_bytes, depth) in [(128, 1), (192, 1), (256, 2), (512, 4), (960, 4), (1024, 8), (4096, 8), (1 << 16, 8)] {
+    for (len_bytes, depth) in
+        [(128, 1), (192, 1), (256, 2), (512, 4), (960, 4), (1024, 8), (4096, 8), (1 << 16, 8)]
+    {
         let board = SimBoard::new(1);
         setting!(board, len_bytes => region, pool, channel, queue);
         let mut rng = Rng::with_seed(1);
@@ -59,19 +61,31 @@ fn as_many_are_in_flight_as_their_descriptors_have_room_for() {
             assert_eq!(queue.is_full(), depth == DEPTH);
             for (index, bytes) in pushed.iter().enumerate() {
                 let done = queue.wait::<2>(LIMIT).unwrap().unwrap();
-                assert!(holds(&done.buffers[1], bytes), "job {index} of round {round}, {len_bytes} bytes");
+                assert!(
+                    holds(&done.buffers[1], bytes),
+                    "job {index} of round {round}, {len_bytes} bytes"
+                );
             }
-            assert!(queue.wait::<2>(LIMIT).unwrap().is_none(), "it runs dry, and nothing is stopped");
+            assert!(
+                queue.wait::<2>(LIMIT).unwrap().is_none(),
+                "it runs dry, and nothing is stopped"
+            );
         }
         let jobs = 5 * depth as u64;
-        assert_eq!(queue.counts(), QueueCounts { pushed: jobs, completed: jobs, ran_dry: 5, ..QueueCounts::default() });
+        assert_eq!(
+            queue.counts(),
+            QueueCounts { pushed: jobs, completed: jobs, ran_dry: 5, ..QueueCounts::default() }
+        );
     }
 }
 
 #[test]
 fn ten_thousand_copies_keep_their_order() {
     for (seed, len_bytes) in [(1, 1024), (2, 4096), (3, 256)] {
-        let board = SimBoard::with(SimConfig { seed, faults: Faults { late_irq: 100, lost_irq: 100, ..Faults::NONE } });
+        let board = SimBoard::with(SimConfig {
+            seed,
+            faults: Faults { late_irq: 100, lost_irq: 100, ..Faults::NONE },
+        });
         setting!(board, len_bytes => region, pool, channel, queue);
         let (mut rng, mut pushed) = (Rng::with_seed(seed), VecDeque::new());
         for _ in 0..emulated::fewer(3_000) {
@@ -94,7 +108,10 @@ fn ten_thousand_copies_keep_their_order() {
         }
         let QueueCounts { ran_dry, stopped, failed, .. } = queue.counts();
         assert!(ran_dry > 0, "it ran dry too");
-        assert_eq!((stopped, failed, board.counts().unowned_accesses, board.counts().stray_accesses), (0, 0, 0, 0));
+        assert_eq!(
+            (stopped, failed, board.counts().unowned_accesses, board.counts().stray_accesses),
+            (0, 0, 0, 0)
+        );
     }
 }
 
@@ -126,7 +143,10 @@ fn a_fault_in_the_middle_of_a_list_leaves_what_came_before_it() {
         }
         let failed = queue.wait::<2>(LIMIT).unwrap_err();
         let bit = if reading { regs::INT_READ } else { regs::INT_WRITE };
-        assert!(matches!(failed.error, Error::Fault { device: "zdma", status, .. } if status & bit != 0), "{failed}");
+        assert!(
+            matches!(failed.error, Error::Fault { device: "zdma", status, .. } if status & bit != 0),
+            "{failed}"
+        );
         for (job, _) in &pushed[told..] {
             assert_eq!(queue.take_back::<2>().unwrap().unwrap().job, *job);
         }
@@ -150,7 +170,10 @@ fn a_stop_gives_back_what_had_not_ended() {
         queue.submit(copy(&pool, &mut rng, 3000).0, &[]).unwrap();
     }
     queue.stop().unwrap();
-    assert_eq!(queue.submit(copy(&pool, &mut rng, 1).0, &[]).unwrap_err().error, Error::QueueStopped { in_flight: DEPTH });
+    assert_eq!(
+        queue.submit(copy(&pool, &mut rng, 1).0, &[]).unwrap_err().error,
+        Error::QueueStopped { in_flight: DEPTH }
+    );
     // It had ended, though no call had polled it.
     assert!(holds(&queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1], &first.1));
     assert!(queue.wait::<2>(LIMIT).unwrap().is_none());
@@ -172,7 +195,11 @@ fn a_stop_gives_back_what_had_not_ended() {
 #[test]
 fn a_list_that_never_ends_is_stopped_and_one_that_will_not_stop_keeps_its_jobs() {
     for stuck in [false, true] {
-        let faults = if stuck { Faults { stuck: 1000, ..Faults::NONE } } else { Faults { hang: 1000, ..Faults::NONE } };
+        let faults = if stuck {
+            Faults { stuck: 1000, ..Faults::NONE }
+        } else {
+            Faults { hang: 1000, ..Faults::NONE }
+        };
         let board = SimBoard::with(SimConfig { seed: 1, faults });
         setting!(board, 1024 => region, pool, channel, queue);
         let mut rng = Rng::with_seed(1);
@@ -197,7 +224,8 @@ fn a_list_that_never_ends_is_stopped_and_one_that_will_not_stop_keeps_its_jobs()
 #[test]
 fn whatever_goes_wrong_no_byte_is_touched_that_was_not_given() {
     for seed in 0..emulated::fewer(60) {
-        let board = SimBoard::with(SimConfig { seed, faults: Faults { stuck: 0, ..Faults::OFTEN } });
+        let board =
+            SimBoard::with(SimConfig { seed, faults: Faults { stuck: 0, ..Faults::OFTEN } });
         let len_bytes = [256, 1024, 4096][usize::try_from(seed % 3).unwrap()];
         setting!(board, len_bytes => region, pool, channel, queue);
         let (mut rng, mut pushed) = (Rng::with_seed(seed), VecDeque::new());
@@ -211,7 +239,10 @@ fn whatever_goes_wrong_no_byte_is_touched_that_was_not_given() {
                     pushed.push_back(bytes);
                 }
                 _ => match queue.wait::<2>(Duration::from_micros(rng.u32(..50).into())) {
-                    Ok(Some(done)) => assert!(holds(&done.buffers[1], &pushed.pop_front().unwrap()), "seed {seed}"),
+                    Ok(Some(done)) => assert!(
+                        holds(&done.buffers[1], &pushed.pop_front().unwrap()),
+                        "seed {seed}"
+                    ),
                     Ok(None) if !queue.is_stopped() => {}
                     _ => {
                         while queue.take_back::<2>().unwrap().is_some() {

@@ -76,7 +76,9 @@ unsafe impl Mmio for Noted {
     }
     unsafe fn write32(&self, offset: usize, value: u32) {
         self.notes.writes.borrow_mut().push((offset, value));
-        if (offset, value) == (regs::CTRL2.offset(), 0) && self.notes.states.borrow().front() == Some(&regs::STATE_BUSY) {
+        if (offset, value) == (regs::CTRL2.offset(), 0)
+            && self.notes.states.borrow().front() == Some(&regs::STATE_BUSY)
+        {
             self.notes.cleared_at_work.set(true);
         }
         if offset == regs::DATA_ATTR.offset() {
@@ -126,16 +128,23 @@ fn addr_of(region: &Region, board: &SimBoard, buf: &CpuBuf) -> u32 {
 #[test]
 fn opening_writes_nothing_and_stopping_sets_up_what_the_port_says() {
     let board = SimBoard::new(1);
-    for (port, data, descriptors) in [(board.port(), 0x0483_D20F, 0), (board.coherent_port(), 0x07C3_DF0F, 0x1F0)] {
+    for (port, data, descriptors) in
+        [(board.port(), 0x0483_D20F, 0), (board.coherent_port(), 0x07C3_DF0F, 0x1F0)]
+    {
         let notes = Notes::new();
         let zdma = simple(noted(&notes, port)).unwrap();
         assert_eq!(notes.written(), []);
         let queue = Queue::new(zdma, 1).unwrap();
         let masked_stopped_acknowledged = [(0x10C, 0xFFF), (0x200, 0), (0x100, 0xFFF)];
-        let configured = [(0x114, 0x3FF), (0x118, 0), (0x120, data), (0x124, descriptors), (0x108, 0x7C0)];
+        let configured =
+            [(0x114, 0x3FF), (0x118, 0), (0x120, data), (0x124, descriptors), (0x108, 0x7C0)];
         assert_eq!(notes.written(), [&masked_stopped_acknowledged[..], &configured].concat());
         drop(queue);
-        assert_eq!(notes.written(), masked_stopped_acknowledged, "dropping it leaves its interrupts masked");
+        assert_eq!(
+            notes.written(),
+            masked_stopped_acknowledged,
+            "dropping it leaves its interrupts masked"
+        );
     }
 }
 
@@ -151,12 +160,16 @@ fn a_transfer_in_registers() {
         notes.answer(0x188, 77);
         notes.ending.set((regs::INT_DONE, 0, 100));
         let base = addr_of(&region, &board, &from);
-        let [_, _] = queue.run([from.to_device(3..103), to.from_device(7..)], &[], LIMIT).unwrap().buffers;
+        let [_, _] =
+            queue.run([from.to_device(3..103), to.from_device(7..)], &[], LIMIT).unwrap().buffers;
         let started = [(0x100, 0xFFF), (0x188, 77), (0x110, 0)];
         let source = [(0x128, base + 3), (0x12C, 0), (0x130, 100), (0x134, coherent)];
         let destination = [(0x138, base + 256 + 7), (0x13C, 0), (0x140, 100), (0x144, coherent)];
         let rung_and_acknowledged = [(0x200, 1), (0x100, regs::INT_DONE)];
-        assert_eq!(notes.written(), [&started[..], &source, &destination, &rung_and_acknowledged].concat());
+        assert_eq!(
+            notes.written(),
+            [&started[..], &source, &destination, &rung_and_acknowledged].concat()
+        );
     }
 }
 
@@ -177,7 +190,10 @@ fn a_list_in_memory_and_where_it_begins() {
     let [_, _] = queue.run([from.to_device(..), to.from_device(..)], &[], LIMIT).unwrap().buffers;
     let started = [(0x100, 0xFFF), (0x188, 0), (0x110, 0x40)];
     let lists = [(0x158, base), (0x15C, 0), (0x160, base + 32), (0x164, 0)];
-    assert_eq!(notes.written(), [&started[..], &lists, &[(0x200, 1), (0x100, regs::INT_DONE)]].concat());
+    assert_eq!(
+        notes.written(),
+        [&started[..], &lists, &[(0x200, 1), (0x100, regs::INT_DONE)]].concat()
+    );
 }
 
 #[test]
@@ -191,14 +207,30 @@ fn what_a_channel_says_is_compared() {
     let endings = [
         ((done, 0, 99), Error::ShortTransfer { need_bytes: 100, done_bytes: 99 }, None),
         ((done, 0, 101), Error::ShortTransfer { need_bytes: 100, done_bytes: 101 }, None),
-        ((done, 0, u32::MAX), Error::ShortTransfer { need_bytes: 100, done_bytes: u64::from(u32::MAX) }, None),
+        (
+            (done, 0, u32::MAX),
+            Error::ShortTransfer { need_bytes: 100, done_bytes: u64::from(u32::MAX) },
+            None,
+        ),
         ((done, wrong, 100), fault(done, regs::describe(done)), None),
-        ((done | regs::INT_READ, wrong, 3), fault(done | regs::INT_READ, regs::describe(regs::INT_READ)), None),
+        (
+            (done | regs::INT_READ, wrong, 3),
+            fault(done | regs::INT_READ, regs::describe(regs::INT_READ)),
+            None,
+        ),
         // Without DMA_DONE, as QEMU's model ends a descriptor that it cannot read.
-        ((regs::INT_SRC_DESCRIPTOR, wrong, 0), fault(regs::INT_SRC_DESCRIPTOR, regs::describe(regs::INT_SRC_DESCRIPTOR)), None),
+        (
+            (regs::INT_SRC_DESCRIPTOR, wrong, 0),
+            fault(regs::INT_SRC_DESCRIPTOR, regs::describe(regs::INT_SRC_DESCRIPTOR)),
+            None,
+        ),
         // Done by one register, at work by the other.
         ((done, busy, 100), timeout, Some(will_not_stop(busy))),
-        ((done | regs::INT_WRITE, busy, 0), fault(done | regs::INT_WRITE, regs::describe(regs::INT_WRITE)), Some(will_not_stop(busy))),
+        (
+            (done | regs::INT_WRITE, busy, 0),
+            fault(done | regs::INT_WRITE, regs::describe(regs::INT_WRITE)),
+            Some(will_not_stop(busy)),
+        ),
         ((done, regs::STATE_PAUSED, 100), timeout, Some(will_not_stop(regs::STATE_PAUSED))),
         // A device that is gone.
         ((u32::MAX, u32::MAX, u32::MAX), timeout, Some(will_not_stop(u32::MAX))),
@@ -210,7 +242,8 @@ fn what_a_channel_says_is_compared() {
         let notes = Notes::new();
         let mut queue = Queue::new(simple(noted(&notes, board.port())).unwrap(), 1).unwrap();
         notes.ending.set(ending);
-        let operands = [alloc!(region)(256).to_device(..100), alloc!(region)(256).from_device(..100)];
+        let operands =
+            [alloc!(region)(256).to_device(..100), alloc!(region)(256).from_device(..100)];
         let failed = queue.run(operands, &[], LIMIT).unwrap_err();
         assert_eq!((failed.cause, failed.error), (cause, stopping.unwrap_or(cause)), "{ending:x?}");
         assert_eq!(failed.buffers.is_some(), stopping.is_none(), "{ending:x?}");
@@ -225,9 +258,14 @@ fn a_channel_whose_status_lags_behind_the_doorbell_is_not_taken_for_stopped() {
     let mut queue = Queue::new(simple(noted(&notes, board.port())).unwrap(), 1).unwrap();
     notes.ending.set((0, 0, 0));
     notes.states.replace([regs::STATE_DONE, regs::STATE_BUSY].into());
-    queue.submit([alloc!(region)(256).to_device(..), alloc!(region)(256).from_device(..)], &[]).unwrap();
+    queue
+        .submit([alloc!(region)(256).to_device(..), alloc!(region)(256).from_device(..)], &[])
+        .unwrap();
     assert!(queue.clear().is_err() && queue.len() == 1, "it is at work, and keeps its buffers");
-    assert!(notes.cleared_at_work.get(), "after the copy should have ended, EN is cleared all the same");
+    assert!(
+        notes.cleared_at_work.get(),
+        "after the copy should have ended, EN is cleared all the same"
+    );
     notes.states.replace([regs::STATE_DONE].into());
     queue.clear().unwrap();
 }
@@ -242,7 +280,9 @@ fn a_channel_at_work_is_let_come_to_its_end() {
     let mut states = VecDeque::from([regs::STATE_BUSY; 100]);
     states.push_back(regs::STATE_DONE);
     notes.states.replace(states);
-    queue.submit([alloc!(region)(256).to_device(..), alloc!(region)(256).from_device(..)], &[]).unwrap();
+    queue
+        .submit([alloc!(region)(256).to_device(..), alloc!(region)(256).from_device(..)], &[])
+        .unwrap();
     queue.clear().unwrap();
     assert!(!notes.cleared_at_work.get());
 }
@@ -250,12 +290,24 @@ fn a_channel_at_work_is_let_come_to_its_end() {
 #[test]
 fn windows_that_no_zdma_has() {
     let board = SimBoard::new(1);
-    let wrong = [(0x000, 2), (0x100, 1 << 12), (0x104, u32::MAX), (0x110, 1), (0x114, 0x400), (0x11C, 4), (0x120, 1 << 28), (0x124, 0x200)];
+    let wrong = [
+        (0x000, 2),
+        (0x100, 1 << 12),
+        (0x104, u32::MAX),
+        (0x110, 1),
+        (0x114, 0x400),
+        (0x11C, 4),
+        (0x120, 1 << 28),
+        (0x124, 0x200),
+    ];
     for ((offset, found), (register, _, zeroes)) in wrong.into_iter().zip(regs::ZEROES) {
         let notes = Notes::new();
         notes.answer(offset, found);
         let refused = simple(noted(&notes, board.port())).map(drop).unwrap_err();
-        assert_eq!(refused, Error::WrongDevice { device: "zdma", register, expected: found & !zeroes, found });
+        assert_eq!(
+            refused,
+            Error::WrongDevice { device: "zdma", register, expected: found & !zeroes, found }
+        );
         assert_eq!(notes.written(), []);
     }
     // Registers that hold nothing: opened, and found out when it is stopped.
@@ -284,6 +336,16 @@ fn windows_that_no_zdma_has() {
             self.0.port()
         }
     }
-    let refused = Queue::new(simple(Deaf(noted(&Notes::new(), board.port()))).unwrap(), 1).map(drop).unwrap_err();
-    assert_eq!(refused.error, Error::WrongDevice { device: "zdma", register: "ZDMA_CH_DATA_ATTR", expected: regs::DATA_PLAIN, found: 0 });
+    let refused = Queue::new(simple(Deaf(noted(&Notes::new(), board.port()))).unwrap(), 1)
+        .map(drop)
+        .unwrap_err();
+    assert_eq!(
+        refused.error,
+        Error::WrongDevice {
+            device: "zdma",
+            register: "ZDMA_CH_DATA_ATTR",
+            expected: regs::DATA_PLAIN,
+            found: 0
+        }
+    );
 }

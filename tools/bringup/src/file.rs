@@ -1,6 +1,9 @@
 //! A file that the caller names: a regular one, whole, and no longer than its kind is.
 
-#![allow(clippy::disallowed_methods, reason = "the file is none of a machine's: the caller names it")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the file is none of a machine's: the caller names it"
+)]
 
 use crate::machine::{READ, reopen};
 use nix::libc::O_PATH;
@@ -37,7 +40,8 @@ pub enum FileError {
 /// # Errors
 /// [`FileError`].
 pub fn open(path: &Path, most: u64) -> Result<File, FileError> {
-    let found = OpenOptions::new().read(true).custom_flags(O_PATH).open(path).map_err(FileError::Read)?;
+    let found =
+        OpenOptions::new().read(true).custom_flags(O_PATH).open(path).map_err(FileError::Read)?;
     right(&found.metadata().map_err(FileError::Read)?, most)?;
     Ok(reopen(&found, READ).map_err(FileError::Read)?.into())
 }
@@ -74,8 +78,12 @@ impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read(error) => write!(f, "{error}"),
-            Self::NotAFile => f.write_str("it is no file, but a folder, a pipe or a device: give a regular file"),
-            Self::TooLong { bytes, most } => write!(f, "it has {bytes} bytes, and no file of its kind has more than {most}"),
+            Self::NotAFile => {
+                f.write_str("it is no file, but a folder, a pipe or a device: give a regular file")
+            }
+            Self::TooLong { bytes, most } => {
+                write!(f, "it has {bytes} bytes, and no file of its kind has more than {most}")
+            }
         }
     }
 }
@@ -90,7 +98,11 @@ impl std::error::Error for FileError {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 mod tests {
     use super::*;
     use nix::{sys::stat::Mode, unistd::mkfifo};
@@ -112,7 +124,13 @@ mod tests {
         fs::write(&file, [7; 100]).unwrap();
         assert_eq!(read(&file, 100).unwrap(), [7; 100]);
         assert!(matches!(read(&file, 99), Err(FileError::TooLong { bytes: 100, most: 99 })));
-        assert!(matches!(read(Path::new("/proc/version"), 9), Err(FileError::TooLong { bytes: 10, most: 9 })), "it says 0 bytes");
+        assert!(
+            matches!(
+                read(Path::new("/proc/version"), 9),
+                Err(FileError::TooLong { bytes: 10, most: 9 })
+            ),
+            "it says 0 bytes"
+        );
         let none = read(&folder.path().join("none"), 9).unwrap_err().to_string();
         assert!(none.contains("No such file"), "{none}");
     }
@@ -123,6 +141,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("long");
         File::create(&path).unwrap().set_len(1 << 40).unwrap();
-        assert!(matches!(read(&path, 32 << 20), Err(FileError::TooLong { bytes: 0x100_0000_0000, .. })));
+        assert!(matches!(
+            read(&path, 32 << 20),
+            Err(FileError::TooLong { bytes: 0x100_0000_0000, .. })
+        ));
     }
 }

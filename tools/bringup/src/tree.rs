@@ -30,17 +30,33 @@ pub(crate) fn nodes(machine: &Machine) -> Vec<Node> {
     // Each turn takes one node, and adds no more than there is room for.
     while let Some((path, depth)) = todo.pop() {
         let folder = folder(&path);
-        if machine.text(format!("{folder}/status")).is_some_and(|status| !status.starts_with("ok")) {
+        if machine.text(format!("{folder}/status")).is_some_and(|status| !status.starts_with("ok"))
+        {
             continue;
         }
         if depth < DEPTH_MAX {
             let room = NODES_MAX.saturating_sub(found.len() + todo.len());
             let below = |name| if path.is_empty() { name } else { format!("{path}/{name}") };
-            todo.extend(machine.folders(&folder).into_iter().take(room).map(|name| (below(name), depth + 1)));
+            todo.extend(
+                machine
+                    .folders(&folder)
+                    .into_iter()
+                    .take(room)
+                    .map(|name| (below(name), depth + 1)),
+            );
         }
         let text = machine.text(format!("{folder}/compatible")).unwrap_or_default();
-        let compatible = text.split('\0').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect();
-        found.push(Node { coherent: machine.has(format!("{folder}/dma-coherent")), path, compatible });
+        let compatible = text
+            .split('\0')
+            .map(str::trim)
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect();
+        found.push(Node {
+            coherent: machine.has(format!("{folder}/dma-coherent")),
+            path,
+            compatible,
+        });
     }
     found.sort_by(|one, other| one.path.cmp(&other.path));
     found
@@ -70,7 +86,9 @@ impl Node {
 
     /// The name of its platform device, as the kernel makes it: `f8003000.dmac`.
     pub(crate) fn device(&self) -> String {
-        self.full_name().split_once('@').map_or_else(|| self.name().to_owned(), |(name, unit)| format!("{unit}.{name}"))
+        self.full_name()
+            .split_once('@')
+            .map_or_else(|| self.name().to_owned(), |(name, unit)| format!("{unit}.{name}"))
     }
 
     pub(crate) fn is(&self, compatible: &str) -> bool {
@@ -89,14 +107,18 @@ impl Node {
 
     /// A register of the fabric, on a machine of this family.
     pub(crate) fn is_fabric(&self, family: Family) -> bool {
-        self.unit().is_some_and(|unit| family.windows().iter().any(|&(first, last)| (first..=last).contains(&unit)))
+        self.unit().is_some_and(|unit| {
+            family.windows().iter().any(|&(first, last)| (first..=last).contains(&unit))
+        })
     }
 
     /// Its parent, and the parent's parent, up to the root. `nodes` are by path, as [`nodes`] has
     /// them: each is asked for all of its ancestors.
     pub(crate) fn ancestors<'a>(&self, nodes: &'a [Self]) -> impl Iterator<Item = &'a Self> {
         let paths: Vec<_> = above(&self.path).map(str::to_owned).collect();
-        paths.into_iter().filter_map(|path| nodes.binary_search_by(|node| node.path.cmp(&path)).ok().and_then(|at| nodes.get(at)))
+        paths.into_iter().filter_map(|path| {
+            nodes.binary_search_by(|node| node.path.cmp(&path)).ok().and_then(|at| nodes.get(at))
+        })
     }
 
     /// Whether the kernel takes it for coherent: the nearest node of it and those above says it
@@ -153,7 +175,9 @@ impl<'a> Buses<'a> {
     }
 
     fn read(&self, bus: &str) -> Option<Bus> {
-        let of = |path: &str, name: &str| cells(&self.machine.bytes(format!("{}/{name}", folder(path))).unwrap_or_default());
+        let of = |path: &str, name: &str| {
+            cells(&self.machine.bytes(format!("{}/{name}", folder(path))).unwrap_or_default())
+        };
         let count = |path: &str, name: &str, default| {
             let cells = of(path, name).first().copied().unwrap_or(default);
             usize::try_from(cells).ok().filter(|cells| (1..=2).contains(cells))
@@ -163,7 +187,8 @@ impl<'a> Buses<'a> {
             return Some(Bus::HandsOn);
         }
         let parent = above(bus).next().unwrap_or_default();
-        let (child, parent) = (count(bus, "#address-cells", 2)?, count(parent, "#address-cells", 2)?);
+        let (child, parent) =
+            (count(bus, "#address-cells", 2)?, count(parent, "#address-cells", 2)?);
         let size = count(bus, "#size-cells", 1)?;
         let range = |range: &[u32]| {
             let (first, rest) = range.split_at_checked(child)?;
@@ -195,9 +220,15 @@ pub(crate) fn cells(bytes: &[u8]) -> Vec<u32> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 mod tests {
-    use crate::{bitstream::Family, clocks, doctor::doctor, machine::Machine, ports::Cores, resets};
+    use crate::{
+        bitstream::Family, clocks, doctor::doctor, machine::Machine, ports::Cores, resets,
+    };
     use std::{fs, path::Path};
 
     /// A copy whose bus has `count` nodes and ranges. Each node has properties that name each other
@@ -212,7 +243,8 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         };
-        let cells = |cells: &[u32]| cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>();
+        let cells =
+            |cells: &[u32]| cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>();
         put("proc/meminfo".into(), b"MemTotal: 500000 kB\n");
         let bus = format!("{}/bus", super::BASE);
         for name in ["#address-cells", "#size-cells"] {
@@ -223,12 +255,16 @@ mod tests {
         put(format!("{bus}/compatible"), b"simple-bus\0");
         put(format!("{bus}/interrupt-parent"), &cells(&[1]));
         // Longer than all that one node has.
-        let ranges: Vec<_> = (0..16 * count).flat_map(|at| [at << 12, 0x4000_0000 + (at << 12), 0x1000]).collect();
+        let ranges: Vec<_> =
+            (0..16 * count).flat_map(|at| [at << 12, 0x4000_0000 + (at << 12), 0x1000]).collect();
         put(format!("{bus}/ranges"), &cells(&ranges));
         let names: Vec<_> = (1..=count).collect();
         for at in 0..count {
             let node = format!("{bus}/core@{:x}", at << 12);
-            put(format!("{node}/compatible"), [&b"generic-uio\0contigo,engine\0"[..], b"ikwzm,u-dma-buf\0"][(at % 2) as usize]);
+            put(
+                format!("{node}/compatible"),
+                [&b"generic-uio\0contigo,engine\0"[..], b"ikwzm,u-dma-buf\0"][(at % 2) as usize],
+            );
             put(format!("{node}/phandle"), &cells(&[at + 1]));
             put(format!("{node}/#interrupt-cells"), &cells(&[0]));
             put(format!("{node}/#clock-cells"), &cells(&[0]));
@@ -269,7 +305,10 @@ mod tests {
         });
         for (((reader, _), before), looks) in readers.iter().zip(small).zip(large) {
             std::eprintln!("{reader}: {before} looks, and {looks}");
-            assert!(looks <= before * 5 / 2, "{reader}: {before} looks for 64 nodes, and {looks} for 128");
+            assert!(
+                looks <= before * 5 / 2,
+                "{reader}: {before} looks for 64 nodes, and {looks} for 128"
+            );
         }
     }
 }

@@ -17,11 +17,21 @@ fn a_bit_says_its_names_and_its_device() {
     let found = Bitstream::parse(&file).unwrap();
     assert_eq!(found.format, Format::Bit);
     assert_eq!(found.design.as_deref(), Some("top;UserID=0XFFFFFFFF;Version=2024.1"));
-    assert_eq!((found.part.as_deref(), found.date.as_deref()), (Some("7z020clg400"), Some("2026/11/23 13:00:00")));
-    assert_eq!((found.idcode, found.partial, found.encrypted), (Some(0x0372_7093), Some(false), false));
+    assert_eq!(
+        (found.part.as_deref(), found.date.as_deref()),
+        (Some("7z020clg400"), Some("2026/11/23 13:00:00"))
+    );
+    assert_eq!(
+        (found.idcode, found.partial, found.encrypted),
+        (Some(0x0372_7093), Some(false), false)
+    );
     assert_eq!((found.sync_bytes, found.frame_bytes, found.order), (48, 404, ByteOrder::BitFile));
-    assert_eq!((found.device().map(|part| part.name), found.family()), (Some("7z020"), Some(Family::Zynq7000)));
-    let part = bit("rp_inst;PARTIAL=TRUE;Version=2024.1", "7z020clg400", &bin(&words(0x0372_7093, 101)));
+    assert_eq!(
+        (found.device().map(|part| part.name), found.family()),
+        (Some("7z020"), Some(Family::Zynq7000))
+    );
+    let part =
+        bit("rp_inst;PARTIAL=TRUE;Version=2024.1", "7z020clg400", &bin(&words(0x0372_7093, 101)));
     assert_eq!(Bitstream::parse(&part).unwrap().partial, Some(true));
 }
 
@@ -30,8 +40,13 @@ fn a_bit_becomes_the_bin_that_a_manager_takes() {
     let words = words(0x0372_7093, 2000);
     let manager = swapped(&words);
     let plain = bin(&words);
-    let files =
-        [bit("top", "7z020", &plain), plain.clone(), manager.clone(), xclbin(0, 0, &bit("top", "7z020", &plain)), xclbin(0, 1, &manager)];
+    let files = [
+        bit("top", "7z020", &plain),
+        plain.clone(),
+        manager.clone(),
+        xclbin(0, 0, &bit("top", "7z020", &plain)),
+        xclbin(0, 1, &manager),
+    ];
     for file in files {
         let image = Image::new(file).unwrap();
         let write = |order| {
@@ -47,10 +62,16 @@ fn a_bit_becomes_the_bin_that_a_manager_takes() {
 #[test]
 fn a_bin_and_an_rbf_say_what_they_can() {
     let found = Bitstream::parse(&swapped(&words(0x0373_1093, 7))).unwrap();
-    assert_eq!((found.format, found.order, found.idcode, found.partial), (Format::Bin, ByteOrder::Swapped, Some(0x0373_1093), None));
+    assert_eq!(
+        (found.format, found.order, found.idcode, found.partial),
+        (Format::Bin, ByteOrder::Swapped, Some(0x0373_1093), None)
+    );
     assert_eq!(found.device().map(|part| part.name), Some("7z045"));
     let found = Bitstream::parse(&rbf(4000)).unwrap();
-    assert_eq!((found.format, found.family(), found.idcode), (Format::Rbf, Some(Family::CycloneV), None));
+    assert_eq!(
+        (found.format, found.family(), found.idcode),
+        (Format::Rbf, Some(Family::CycloneV), None)
+    );
     let mut encrypted = words(0x0372_7093, 0);
     encrypted.truncate(20);
     encrypted.extend([0x3001_6004, 1, 2, 3, 4, 0x5555_5555, 0x0102_0304]);
@@ -63,20 +84,32 @@ fn each_damage_has_its_name_and_its_numbers() {
     let good = words(0x0372_7093, 101);
     let refused = |file: &[u8]| Bitstream::parse(file).unwrap_err();
     let file = zynq();
-    assert!(matches!(refused(&file[..file.len() - 8]), E::Cut { what: "its configuration", needs, has } if needs == has + 8));
-    assert!(matches!(refused(&[&file[..], &[0; 4]].concat()), E::Longer { says, has } if has == says + 4));
+    assert!(
+        matches!(refused(&file[..file.len() - 8]), E::Cut { what: "its configuration", needs, has } if needs == has + 8)
+    );
+    assert!(
+        matches!(refused(&[&file[..], &[0; 4]].concat()), E::Longer { says, has } if has == says + 4)
+    );
     assert!(matches!(refused(&file[..20]), E::Cut { what: "its header", has: 20, .. }));
     let mut other = file.clone();
     let at = file.windows(3).position(|three| three == b"\0b\0").unwrap() + 1;
     other[at] = b'x';
-    assert!(matches!(refused(&other), E::Field { wanted: 'b', found: b'x', offset } if offset == at));
+    assert!(
+        matches!(refused(&other), E::Field { wanted: 'b', found: b'x', offset } if offset == at)
+    );
     let mut wrong = good.clone();
     wrong[12] = 0xaa99_5567;
     let short = wrong[..29].to_vec();
     assert!(matches!(refused(&bin(&short)), E::NoSync { searched: 116 }));
     assert!(matches!(refused(b""), E::NoSync { searched: 0 }));
-    assert!(matches!(refused(&[&[0xff], &bin(&good)[..]].concat()), E::Unaligned { what: "the sync word", bytes: 49 }));
-    assert!(matches!(refused(&[&bin(&good)[..], &[0]].concat()), E::Unaligned { what: "the end", .. }));
+    assert!(matches!(
+        refused(&[&[0xff], &bin(&good)[..]].concat()),
+        E::Unaligned { what: "the sync word", bytes: 49 }
+    ));
+    assert!(matches!(
+        refused(&[&bin(&good)[..], &[0]].concat()),
+        E::Unaligned { what: "the end", .. }
+    ));
     assert!(matches!(refused(&bin(&good[..60])), E::Cut { what: "a packet", needs: 404, .. }));
     let end = good.len() - 18;
     assert!(matches!(refused(&bin(&good[..end])), E::NoEnd { .. }));
@@ -85,7 +118,10 @@ fn each_damage_has_its_name_and_its_numbers() {
     assert!(matches!(refused(&bin(&damaged)), E::Packet { offset: 52, word: 0x8000_0000 }));
     let mut twice = good[..end].to_vec();
     twice.extend([0x3001_8001, 0x0373_1093, 0x3000_8001, 0xd]);
-    assert!(matches!(refused(&bin(&twice)), E::TwoDevices { first: 0x0372_7093, second: 0x0373_1093 }));
+    assert!(matches!(
+        refused(&bin(&twice)),
+        E::TwoDevices { first: 0x0372_7093, second: 0x0373_1093 }
+    ));
     let section = bin(&good);
     assert!(matches!(refused(&xclbin(6, 0, &section)), E::NoBitstream { sections: 2 }));
     assert!(matches!(refused(&xclbin(0, 4, &section)), E::Emulation { mode: 4 }));
@@ -93,14 +129,29 @@ fn each_damage_has_its_name_and_its_numbers() {
     assert!(matches!(refused(&whole[..whole.len() - 1]), E::Cut { what: "the file", .. }));
     let mut outside = whole.clone();
     outside[0x1c8 + 40 + 32..][..8].copy_from_slice(&u64::MAX.to_le_bytes());
-    assert!(matches!(refused(&outside), E::Cut { what: "the section BITSTREAM", needs: u64::MAX, .. }));
+    assert!(matches!(
+        refused(&outside),
+        E::Cut { what: "the section BITSTREAM", needs: u64::MAX, .. }
+    ));
     let body = rbf(4000);
-    assert!(matches!(refused(&body[..body.len() - 400]), E::Cut { what: "its tail of ones", needs: 256, has: 115 }));
+    assert!(matches!(
+        refused(&body[..body.len() - 400]),
+        E::Cut { what: "its tail of ones", needs: 256, has: 115 }
+    ));
     // Each of them says what to do.
-    for file in [&file[..60], &file[..file.len() - 8], b"nonsense", &whole[..whole.len() - 1], &bin(&damaged)] {
+    for file in [
+        &file[..60],
+        &file[..file.len() - 8],
+        b"nonsense",
+        &whole[..whole.len() - 1],
+        &bin(&damaged),
+    ] {
         let said = refused(file).to_string();
         assert!(
-            [": copy", "; copy", "; take", "; give", ": is it"].iter().any(|cure| said.contains(cure)) || said.contains("give a"),
+            [": copy", "; copy", "; take", "; give", ": is it"]
+                .iter()
+                .any(|cure| said.contains(cure))
+                || said.contains("give a"),
             "{said}"
         );
     }
@@ -112,7 +163,14 @@ fn each_damage_has_its_name_and_its_numbers() {
 fn no_file_makes_it_panic() {
     let mut random = fastrand::Rng::with_seed(0xb175);
     let plain = bin(&words(0x0372_7093, 40));
-    let good = [zynq(), plain.clone(), swapped(&words(0x0372_7093, 40)), xclbin(0, 0, &zynq()), xclbin(0, 0, &plain), rbf(300)];
+    let good = [
+        zynq(),
+        plain.clone(),
+        swapped(&words(0x0372_7093, 40)),
+        xclbin(0, 0, &zynq()),
+        xclbin(0, 0, &plain),
+        rbf(300),
+    ];
     let (mut refused, mut taken) = (0, 0);
     for _ in 0..20_000 {
         let mut file = good[random.usize(..good.len())].clone();

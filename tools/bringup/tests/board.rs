@@ -1,5 +1,9 @@
 //! Which board a machine is, and what is on it.
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 #[path = "common/machines.rs"]
 #[allow(dead_code, reason = "each test takes what it needs")]
@@ -28,7 +32,10 @@ fn each_board_is_known_with_its_ports() {
         let folder = tempfile::tempdir().unwrap();
         let board = Board::of(&make(folder.path()).machine());
         let found: Vec<_> = board.known.boards.iter().map(|board| board.name).collect();
-        assert_eq!((found.as_slice(), board.known.sure, board.known.ports().len()), (names, sure, ports));
+        assert_eq!(
+            (found.as_slice(), board.known.sure, board.known.ports().len()),
+            (names, sure, ports)
+        );
     }
 }
 
@@ -39,7 +46,10 @@ fn a_tree_that_names_the_soc_only_leaves_several() {
     root.put(&format!("{TREE}/compatible"), "xlnx,zynq-7000\0");
     let several = Board::of(&root.machine()).known;
     let names: Vec<_> = several.boards.iter().map(|board| board.name).collect();
-    assert_eq!((several.sure, names.as_slice(), several.ports().len()), (Sure::BySoc, &["pynq-z2", "zc702"][..], 7));
+    assert_eq!(
+        (several.sure, names.as_slice(), several.ports().len()),
+        (Sure::BySoc, &["pynq-z2", "zc702"][..], 7)
+    );
     // PYNQ's image says it in the model.
     root.put(&format!("{TREE}/model"), "TUL PYNQ-Z2\0");
     let board = Board::of(&root.machine());
@@ -57,17 +67,42 @@ fn a_jetson_is_no_other_jetson() {
             Sure::ByName,
         ),
         // The module alone names no carrier: another maker's has other connectors.
-        ("maker,carrier+p3701-0000\0nvidia,p3701-0000\0nvidia,tegra234\0", "A maker's carrier", "jetson-orin", Sure::BySoc),
+        (
+            "maker,carrier+p3701-0000\0nvidia,p3701-0000\0nvidia,tegra234\0",
+            "A maker's carrier",
+            "jetson-orin",
+            Sure::BySoc,
+        ),
         (
             "nvidia,p3768-0000+p3767-0005\0nvidia,p3767-0005\0nvidia,tegra234\0",
             "NVIDIA Jetson Orin Nano Developer Kit",
             "jetson-orin",
             Sure::BySoc,
         ),
-        ("nvidia,p2972-0000\0nvidia,tegra194\0", "NVIDIA Jetson AGX Xavier Developer Kit", "jetson-xavier", Sure::ByName),
-        ("nvidia,p3509-0000+p3668-0000\0nvidia,tegra194\0", "NVIDIA Jetson Xavier NX Developer Kit", "jetson-xavier", Sure::BySoc),
-        ("nvidia,p3450-0000\0nvidia,tegra210\0", "NVIDIA Jetson Nano Developer Kit", "jetson-nano", Sure::ByName),
-        ("nvidia,p2371-2180\0nvidia,tegra210\0", "NVIDIA Jetson TX1 Developer Kit", "jetson-nano", Sure::BySoc),
+        (
+            "nvidia,p2972-0000\0nvidia,tegra194\0",
+            "NVIDIA Jetson AGX Xavier Developer Kit",
+            "jetson-xavier",
+            Sure::ByName,
+        ),
+        (
+            "nvidia,p3509-0000+p3668-0000\0nvidia,tegra194\0",
+            "NVIDIA Jetson Xavier NX Developer Kit",
+            "jetson-xavier",
+            Sure::BySoc,
+        ),
+        (
+            "nvidia,p3450-0000\0nvidia,tegra210\0",
+            "NVIDIA Jetson Nano Developer Kit",
+            "jetson-nano",
+            Sure::ByName,
+        ),
+        (
+            "nvidia,p2371-2180\0nvidia,tegra210\0",
+            "NVIDIA Jetson TX1 Developer Kit",
+            "jetson-nano",
+            Sure::BySoc,
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let root = orin(folder.path());
@@ -76,7 +111,12 @@ fn a_jetson_is_no_other_jetson() {
         let known = Board::of(&root.machine()).known;
         let found: Vec<_> = known.boards.iter().map(|board| board.name).collect();
         assert_eq!((found.as_slice(), known.sure), (&[names][..], sure), "{model}");
-        assert!(known.boards.iter().all(|board| board.facts.contains("PCIe") && board.facts.contains("dtsi")));
+        assert!(
+            known
+                .boards
+                .iter()
+                .all(|board| board.facts.contains("PCIe") && board.facts.contains("dtsi"))
+        );
     }
 }
 
@@ -86,9 +126,13 @@ fn what_is_loaded_and_running_is_told() {
     let root = pynq(folder.path());
     let board = Board::of(&root.machine());
     let fabric = board.fabric.unwrap();
-    assert_eq!((fabric.manager.as_str(), fabric.state, fabric.users.unwrap()), ("fpga0", State::Operating, vec![]));
+    assert_eq!(
+        (fabric.manager.as_str(), fabric.state, fabric.users.unwrap()),
+        ("fpga0", State::Operating, vec![])
+    );
     assert_eq!(fabric.bridges.len(), 1);
-    let devices: Vec<_> = board.devices.iter().map(|device| format!("{} {}", device.name, device.node)).collect();
+    let devices: Vec<_> =
+        board.devices.iter().map(|device| format!("{} {}", device.name, device.node)).collect();
     let wanted = [
         "guard:f8003000.dmac /dev/contigo/f8003000.dmac",
         "uio:copy /dev/uio0",
@@ -101,9 +145,14 @@ fn what_is_loaded_and_running_is_told() {
     root.put("dev/nvidia0", "");
     root.put("dev/nvidiactl", "");
     root.driver("0000:02:00.0", "vfio-pci");
-    symlink("../../../kernel/iommu_groups/7", root.0.join("sys/bus/pci/devices/0000:02:00.0/iommu_group")).unwrap();
+    symlink(
+        "../../../kernel/iommu_groups/7",
+        root.0.join("sys/bus/pci/devices/0000:02:00.0/iommu_group"),
+    )
+    .unwrap();
     let board = Board::of(&root.machine());
-    let devices: Vec<_> = board.devices.iter().map(|device| format!("{} {}", device.name, device.node)).collect();
+    let devices: Vec<_> =
+        board.devices.iter().map(|device| format!("{} {}", device.name, device.node)).collect();
     assert_eq!(devices, ["vfio:0000:02:00.0 /dev/vfio/7", "cuda:0 /dev/nvidia0"]);
     // Neither a PC nor a Jetson lacks a driver for a fabric.
     assert!(matches!(board.fabric, Err(FpgaError::NoManager)) && board.is_fabricless);
@@ -124,7 +173,10 @@ fn nonsense_is_no_board() {
     root.put(&format!("{TREE}/model"), "a\u{1b}[2Jb\0");
     root.put("sys/class/uio/uio0/name", [0, 255, 10]);
     let board = Board::of(&root.machine());
-    assert_eq!((board.known.sure, board.model.as_deref(), board.kernel), (Sure::No, Some("a\\u{1b}[2Jb"), None));
+    assert_eq!(
+        (board.known.sure, board.model.as_deref(), board.kernel),
+        (Sure::No, Some("a\\u{1b}[2Jb"), None)
+    );
     assert_eq!(board.devices.first().map(|device| device.name.as_str()), Some("uio:uio0"));
     assert_eq!(Board::of(&Machine::copy("/nowhere")).devices, []);
 }

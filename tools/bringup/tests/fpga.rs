@@ -49,9 +49,15 @@ fn load(board: &Board, file: Vec<u8>, options: &Options) -> Result<Loaded, FpgaE
 fn as_usable_as_before(board: &Board, flags: &str) {
     assert_eq!(board.left(), (vec![], vec![]));
     let machine = board.machine();
-    assert_eq!(machine.text("sys/class/fpga_manager/fpga0/flags").unwrap_or_else(|| flags.to_owned()), flags);
+    assert_eq!(
+        machine.text("sys/class/fpga_manager/fpga0/flags").unwrap_or_else(|| flags.to_owned()),
+        flags
+    );
     let loaded = load(board, zynq(), &FULL).unwrap();
-    assert_eq!((loaded.after, board.loaded()), (State::Operating, Some(swapped(&words(0x0372_7093, 101)))));
+    assert_eq!(
+        (loaded.after, board.loaded()),
+        (State::Operating, Some(swapped(&words(0x0372_7093, 101))))
+    );
     if loaded.bridges_after.is_empty() {
         assert_eq!(board.left(), (vec![], vec![]));
     }
@@ -70,8 +76,14 @@ fn the_manager_gets_a_bit_as_a_swapped_bin_and_its_old_flags_back() {
     let partial = bit("rp;PARTIAL=TRUE", "7z020clg400", &bin(&words(0x0372_7093, 9)));
     load(&board, partial.clone(), &Options { partial: true, ..FULL }).unwrap();
     assert_eq!(board.flags(), ["0", "20", "1", "20"]);
-    assert!(matches!(load(&board, partial, &FULL), Err(FpgaError::Partial { file_is_partial: true })));
-    assert!(matches!(load(&board, zynq(), &Options { partial: true, ..FULL }), Err(FpgaError::Partial { file_is_partial: false })));
+    assert!(matches!(
+        load(&board, partial, &FULL),
+        Err(FpgaError::Partial { file_is_partial: true })
+    ));
+    assert!(matches!(
+        load(&board, zynq(), &Options { partial: true, ..FULL }),
+        Err(FpgaError::Partial { file_is_partial: false })
+    ));
     as_usable_as_before(&board, "20");
 }
 
@@ -80,7 +92,9 @@ fn the_kernels_own_folder_is_used() {
     let folder = folder();
     let board = sysfs(&folder);
     board.put("sys/module/firmware_class/parameters/path", "/run/firmware").unwrap();
-    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::Place { path, .. }) if path.ends_with("run/firmware")));
+    assert!(
+        matches!(load(&board, zynq(), &FULL), Err(FpgaError::Place { path, .. }) if path.ends_with("run/firmware"))
+    );
     fs::create_dir_all(folder.path().join("run/firmware")).unwrap();
     load(&board, zynq(), &FULL).unwrap();
     assert_eq!(fs::read_dir(folder.path().join("run/firmware")).unwrap().count(), 0);
@@ -98,7 +112,10 @@ fn a_region_gets_an_overlay_and_its_bridges_open() {
     for (errno, state) in [(Some(22), "write init error"), (None, "write error")] {
         board.fail(Fault { errno, state, status: "" });
         let failed = load(&board, zynq(), &FULL);
-        assert!(matches!(failed, Err(FpgaError::Failed { way: Way::Overlay { .. }, .. })), "{failed:?}");
+        assert!(
+            matches!(failed, Err(FpgaError::Failed { way: Way::Overlay { .. }, .. })),
+            "{failed:?}"
+        );
         assert_eq!(board.left(), (vec![], vec![]));
     }
     // Another user of configfs keeps the folder: the error has that, and the load's own failure.
@@ -108,14 +125,16 @@ fn a_region_gets_an_overlay_and_its_bridges_open() {
     let said = left.to_string();
     assert!(matches!(left, FpgaError::Left { .. }), "{said}");
     assert!(
-        said.contains("in state \"write init error\"") && said.ends_with("rmdir /sys/kernel/config/device-tree/overlays/contigo-fpga"),
+        said.contains("in state \"write init error\"")
+            && said.ends_with("rmdir /sys/kernel/config/device-tree/overlays/contigo-fpga"),
         "{said}"
     );
     fs::remove_file(folder.path().join("etc/overlays/stuck")).unwrap();
     fpga.unload().unwrap();
     let loaded = load(&board, zynq(), &FULL).unwrap();
-    let open =
-        |bridges: &[contigo_bringup::fpga::Bridge]| bridges.iter().map(|bridge| (bridge.name.clone(), bridge.open)).collect::<Vec<_>>();
+    let open = |bridges: &[contigo_bringup::fpga::Bridge]| {
+        bridges.iter().map(|bridge| (bridge.name.clone(), bridge.open)).collect::<Vec<_>>()
+    };
     assert_eq!(open(&loaded.bridges_before), [("lwhps2fpga".to_owned(), Some(false))]);
     assert_eq!(open(&loaded.bridges_after), [("lwhps2fpga".to_owned(), Some(true))]);
     assert_eq!(board.left(), (vec![], vec!["contigo-fpga".to_owned()]));
@@ -128,7 +147,12 @@ fn a_region_gets_an_overlay_and_its_bridges_open() {
 #[test]
 fn one_of_several_regions_is_chosen_by_its_user() {
     let folder = folder();
-    let board = Board::new(folder.path(), ZYNQ).unwrap().with_overlays().unwrap().with_region("fpga-region/pr@1").unwrap();
+    let board = Board::new(folder.path(), ZYNQ)
+        .unwrap()
+        .with_overlays()
+        .unwrap()
+        .with_region("fpga-region/pr@1")
+        .unwrap();
     let regions = ["/fpga-region", "/fpga-region/pr@1"];
     let refused = load(&board, zynq(), &FULL).unwrap_err();
     assert!(matches!(&refused, FpgaError::SeveralRegions(there) if *there == regions), "{refused}");
@@ -136,7 +160,9 @@ fn one_of_several_regions_is_chosen_by_its_user() {
     let machine = board.machine();
     let at = |name| Fpga::find(&machine, None, None).unwrap().in_region(name);
     assert!(matches!(at("pr@2"), Err(FpgaError::NoSuchRegion { there, .. }) if there == regions));
-    for (name, region) in [("pr@1", regions[1]), (regions[1], regions[1]), ("fpga-region", regions[0])] {
+    for (name, region) in
+        [("pr@1", regions[1]), (regions[1], regions[1]), ("fpga-region", regions[0])]
+    {
         let fpga = at(name).unwrap();
         assert_eq!(fpga.way, Some(Way::Overlay { region: region.to_owned() }), "{name}");
         fpga.load(&Image::new(zynq()).unwrap(), &FULL).unwrap();
@@ -154,10 +180,22 @@ fn one_of_several_regions_is_chosen_by_its_user() {
 fn a_board_is_known_by_its_tree_and_no_other_is_believed() {
     let zynqmp = "Xilinx ZynqMP FPGA Manager";
     let rows = [
-        (zynqmp, "xlnx,zynqmp-sk-kv260-revA\0xlnx,zynqmp\0", "k26 (by the device tree, which names kv260)"),
-        (CYCLONE, "terasic,de10-nano\0altr,socfpga-cyclone5\0altr,socfpga\0", "5cseba6 (by the device tree, which names de10-nano)"),
+        (
+            zynqmp,
+            "xlnx,zynqmp-sk-kv260-revA\0xlnx,zynqmp\0",
+            "k26 (by the device tree, which names kv260)",
+        ),
+        (
+            CYCLONE,
+            "terasic,de10-nano\0altr,socfpga-cyclone5\0altr,socfpga\0",
+            "5cseba6 (by the device tree, which names de10-nano)",
+        ),
         // The name is another family's: the kernel's driver knows better.
-        (CYCLONE, "xlnx,zynqmp-sk-kv260-revA\0xlnx,zynqmp\0", "a Cyclone V SoC (by Altera SOCFPGA FPGA Manager)"),
+        (
+            CYCLONE,
+            "xlnx,zynqmp-sk-kv260-revA\0xlnx,zynqmp\0",
+            "a Cyclone V SoC (by Altera SOCFPGA FPGA Manager)",
+        ),
         (zynqmp, "acme,board\0xlnx,zynqmp\0", "a Zynq UltraScale+ (by Xilinx ZynqMP FPGA Manager)"),
     ];
     for (manager, compatible, device) in rows {
@@ -176,10 +214,21 @@ fn a_board_is_known_by_its_tree_and_no_other_is_believed() {
         said("pynq-z2"),
         "this board is 7z010 (by /sys/devices/soc0/soc_id), and not 7z020 (by --board pynq-z2): leave --board out, or name this board"
     );
-    assert!(said("kv260").starts_with("this board is 7z010 (by /sys/devices/soc0/soc_id), and not k26"), "{}", said("kv260"));
+    assert!(
+        said("kv260").starts_with("this board is 7z010 (by /sys/devices/soc0/soc_id), and not k26"),
+        "{}",
+        said("kv260")
+    );
     board.put("sys/devices/soc0/soc_id", "0x0").unwrap();
-    assert!(said("kv260").starts_with("this board is a Zynq-7000 (by Xilinx Zynq FPGA Manager)"), "{}", said("kv260"));
-    assert_eq!(Fpga::find(&machine, None, Some("zc702")).unwrap().target.part.map(|part| part.name), Some("7z020"));
+    assert!(
+        said("kv260").starts_with("this board is a Zynq-7000 (by Xilinx Zynq FPGA Manager)"),
+        "{}",
+        said("kv260")
+    );
+    assert_eq!(
+        Fpga::find(&machine, None, Some("zc702")).unwrap().target.part.map(|part| part.name),
+        Some("7z020")
+    );
 }
 
 #[test]
@@ -192,10 +241,20 @@ fn a_daemon_is_asked_where_it_runs() {
     board.put("usr/bin/fpgad_cli", "").unwrap();
     board.fail(Fault { errno: Some(22), state: "write error", status: "" });
     let failed = load(&board, zynq(), &FULL).unwrap_err();
-    assert!(failed.to_string().starts_with("fpgad failed in state \"write error\", and says: Invalid argument"), "{failed}");
+    assert!(
+        failed
+            .to_string()
+            .starts_with("fpgad failed in state \"write error\", and says: Invalid argument"),
+        "{failed}"
+    );
     load(&board, zynq(), &FULL).unwrap();
     let ran = board.ran();
-    assert!(ran[1].starts_with("usr/bin/fpgad_cli --device fpga0 load bitstream /lib/firmware/contigo-fpga."), "{ran:?}");
+    assert!(
+        ran[1].starts_with(
+            "usr/bin/fpgad_cli --device fpga0 load bitstream /lib/firmware/contigo-fpga."
+        ),
+        "{ran:?}"
+    );
     Fpga::find(&machine, None, None).unwrap().unload().unwrap();
     assert!(board.ran()[2].ends_with("fpga0 remove bitstream"));
     as_usable_as_before(&board, "0");
@@ -214,12 +273,24 @@ fn dfx_mgr_is_asked_and_believed_by_its_words_not_its_status() {
     fpga.unload().unwrap();
     let client = "usr/bin/dfx-mgr-client";
     // It takes no whole design while it has one.
-    let words = ["-unloadByName contigo-fpga.bin".to_owned(), format!("-b {file} -f Full"), format!("-b {file} -f Partial")];
+    let words = [
+        "-unloadByName contigo-fpga.bin".to_owned(),
+        format!("-b {file} -f Full"),
+        format!("-b {file} -f Partial"),
+    ];
     let asked = [&words[..], &words[..1]].concat();
-    assert_eq!(board.ran(), asked.iter().map(|words| format!("{client} {words}")).collect::<Vec<_>>());
+    assert_eq!(
+        board.ran(),
+        asked.iter().map(|words| format!("{client} {words}")).collect::<Vec<_>>()
+    );
     board.fail(Fault { errno: Some(22), state: "write error", status: "" });
     let failed = load(&board, zynq(), &FULL).unwrap_err();
-    assert!(failed.to_string().starts_with("dfx-mgrd failed in state \"write error\", and says: Load Error"), "{failed}");
+    assert!(
+        failed
+            .to_string()
+            .starts_with("dfx-mgrd failed in state \"write error\", and says: Load Error"),
+        "{failed}"
+    );
     assert_eq!(board.left(), (vec![], vec![]));
     // One before 2025.2 takes packages only.
     board.put("etc/dfx-mgrd/old", "").unwrap();
@@ -239,7 +310,12 @@ fn a_file_for_another_device_is_refused_untouched() {
         z7045.to_string(),
         "it is for 7z045 (IDCODE 0x03731093), and this is 7z020 (by --board pynq-z2): build the design for this device"
     );
-    for other in [image(0x04a4_9093, "xck26-sfvc784"), bin(&words(0x1373_1093, 9)), rbf(4000), image(0x1234_5093, "7z020")] {
+    for other in [
+        image(0x04a4_9093, "xck26-sfvc784"),
+        bin(&words(0x1373_1093, 9)),
+        rbf(4000),
+        image(0x1234_5093, "7z020"),
+    ] {
         assert!(matches!(load(&board, other, &FULL), Err(FpgaError::OtherDevice { .. })));
     }
     // Frames for more than the device has.
@@ -268,35 +344,62 @@ fn a_cyclone_takes_an_rbf_as_it_is() {
     let fpga = Fpga::find(&machine, None, Some("de10-nano")).unwrap();
     fpga.load(&Image::new(rbf(4001)).unwrap(), &FULL).unwrap();
     assert_eq!(board.loaded(), Some(rbf(4001)));
-    let refused = |file, options: &Options| fpga.load(&Image::new(file).unwrap(), options).unwrap_err();
-    assert!(matches!(refused(rbf(4001), &Options { partial: true, ..FULL }), FpgaError::NoPartial(_)));
+    let refused =
+        |file, options: &Options| fpga.load(&Image::new(file).unwrap(), options).unwrap_err();
+    assert!(matches!(
+        refused(rbf(4001), &Options { partial: true, ..FULL }),
+        FpgaError::NoPartial(_)
+    ));
     assert!(matches!(refused(rbf(7_007_204), &FULL), FpgaError::TooLarge { part: "5cseba6", .. }));
     assert!(matches!(refused(zynq(), &FULL), FpgaError::OtherDevice { .. }));
 }
 
 #[test]
 fn a_fabric_in_use_is_refused_and_each_user_named() {
-    let program = |id, name: &str, node: &str| User::Program { id, name: name.to_owned(), node: node.to_owned() };
+    let program = |id, name: &str, node: &str| User::Program {
+        id,
+        name: name.to_owned(),
+        node: node.to_owned(),
+    };
     let folder = folder();
     let board = sysfs(&folder)
         .with_process(11, "a\u{1b}[Jp", "/dev/uio0", "")
         .unwrap()
-        .with_process(12, "idle", "/dev/null", "76f0a000-76f0b000 r--p 00000000 00:00 0  /lib/libc.so")
+        .with_process(
+            12,
+            "idle",
+            "/dev/null",
+            "76f0a000-76f0b000 r--p 00000000 00:00 0  /lib/libc.so",
+        )
         .unwrap()
-        .with_process(13, "mapper", "/dev/null", "76f0a000-76f0b000 rw-s 40000000 00:05 7  /dev/mem")
+        .with_process(
+            13,
+            "mapper",
+            "/dev/null",
+            "76f0a000-76f0b000 rw-s 40000000 00:05 7  /dev/mem",
+        )
         .unwrap()
         .with_process(14, "guarded", "/dev/contigo/40000000.copy", "")
         .unwrap()
         .with_process(15, "buffered", "/dev/udmabuf0", "")
         .unwrap()
-        .with_process(16, "elsewhere", "/dev/uio1", "76f0a000-76f0b000 rw-s f8003000 00:05 7  /dev/mem")
+        .with_process(
+            16,
+            "elsewhere",
+            "/dev/uio1",
+            "76f0a000-76f0b000 rw-s f8003000 00:05 7  /dev/mem",
+        )
         .unwrap();
     board.put("sys/class/uio/uio0/maps/map0/addr", "0x40400000").unwrap();
     board.put("sys/class/uio/uio1/maps/map0/addr", "0xf8003000").unwrap();
     board.put("sys/class/contigo/40000000.copy/reset", "").unwrap();
     board.put("sys/class/u-dma-buf/udmabuf0/size", "4096").unwrap();
     let devices = folder.path().join("sys/bus/platform/devices");
-    for (device, driver) in [("40410000.dma", "xilinx-vdma"), ("40400000.axi_dma", "uio_pdrv_genirq"), ("f8003000.dma", "dma-pl330")] {
+    for (device, driver) in [
+        ("40410000.dma", "xilinx-vdma"),
+        ("40400000.axi_dma", "uio_pdrv_genirq"),
+        ("f8003000.dma", "dma-pl330"),
+    ] {
         fs::create_dir_all(devices.join(device)).unwrap();
         symlink(format!("../../drivers/{driver}"), devices.join(device).join("driver")).unwrap();
     }
@@ -309,17 +412,27 @@ fn a_fabric_in_use_is_refused_and_each_user_named() {
         program(15, "buffered", "/dev/udmabuf0"),
     ];
     assert_eq!(users, [&programs[..], &[driver]].concat());
-    assert!(FpgaError::InUse(users).to_string().contains("a\\u{1b}[Jp (process 11) has /dev/uio0;"));
+    assert!(
+        FpgaError::InUse(users).to_string().contains("a\\u{1b}[Jp (process 11) has /dev/uio0;")
+    );
     // A part: what its caller says is outside may be open, and all else may not.
     let partial = || bit("rp;PARTIAL=TRUE", "7z020clg400", &bin(&words(0x0372_7093, 9)));
-    let outside = |nodes: &[&str]| Options { partial: true, outside: nodes.iter().map(ToString::to_string).collect(), dry_run: false };
+    let outside = |nodes: &[&str]| Options {
+        partial: true,
+        outside: nodes.iter().map(ToString::to_string).collect(),
+        dry_run: false,
+    };
     let three = ["/dev/mem", "/dev/contigo/40000000.copy", "/dev/udmabuf0"];
-    assert!(matches!(load(&board, partial(), &outside(&three)), Err(FpgaError::InUse(users)) if users == programs[..1]));
+    assert!(
+        matches!(load(&board, partial(), &outside(&three)), Err(FpgaError::InUse(users)) if users == programs[..1])
+    );
     load(&board, partial(), &outside(&[&three[..], &["/dev/uio0"]].concat())).unwrap();
     for id in [11, 13, 14, 15] {
         fs::remove_dir_all(folder.path().join(format!("proc/{id}"))).unwrap();
     }
-    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::InUse(users)) if users.len() == 1));
+    assert!(
+        matches!(load(&board, zynq(), &FULL), Err(FpgaError::InUse(users)) if users.len() == 1)
+    );
     fs::remove_file(devices.join("40410000.dma/driver")).unwrap();
     as_usable_as_before(&board, "0");
 }
@@ -339,7 +452,12 @@ fn a_core_behind_vfio_or_xrt_is_in_use() {
         .unwrap()
         .with_process(25, "xrt", "/dev/dri/renderD129", "")
         .unwrap()
-        .with_process(26, "screen", "/dev/dri/renderD128", "76f0a000-76f0b000 rw-s 00000000 00:05 7  /dev/dri/card0")
+        .with_process(
+            26,
+            "screen",
+            "/dev/dri/renderD128",
+            "76f0a000-76f0b000 rw-s 00000000 00:05 7  /dev/dri/card0",
+        )
         .unwrap()
         .with_process(27, "card", "/dev/vfio/8", "")
         .unwrap();
@@ -393,14 +511,19 @@ fn a_manager_that_is_busy_or_fails_half_way_is_told_by_its_state() {
         let said = failed.to_string();
         assert!(matches!(failed, FpgaError::Failed { .. }), "{said}");
         assert!(
-            said.contains(&format!("in state \"{state}\"")) && said.contains("and says: reconfig CRC error") && said.contains(cure),
+            said.contains(&format!("in state \"{state}\""))
+                && said.contains("and says: reconfig CRC error")
+                && said.contains(cure),
             "{said}"
         );
         as_usable_as_before(&board, "0");
     }
     // A kernel that does not report the failure.
     board.fail(Fault { errno: None, state: "unknown", status: "" });
-    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::NotOperating { state: State::Unknown, .. })));
+    assert!(matches!(
+        load(&board, zynq(), &FULL),
+        Err(FpgaError::NotOperating { state: State::Unknown, .. })
+    ));
     as_usable_as_before(&board, "0");
 }
 
@@ -421,10 +544,16 @@ fn too_little_memory_and_a_late_sync_word_are_refused_before() {
     let folder = folder();
     let board = sysfs(&folder);
     board.put("proc/meminfo", "MemAvailable: 1 kB").unwrap();
-    assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::NoMemory { needs: 1200, available: 1024 })));
+    assert!(matches!(
+        load(&board, zynq(), &FULL),
+        Err(FpgaError::NoMemory { needs: 1200, available: 1024 })
+    ));
     board.put("proc/meminfo", "MemAvailable: 100 kB").unwrap();
     let late = [vec![0xffff_ffff; 24], words(0x0372_7093, 9)].concat();
-    assert!(matches!(load(&board, bin(&late), &FULL), Err(FpgaError::LateSync { offset: 144, header: 128 })));
+    assert!(matches!(
+        load(&board, bin(&late), &FULL),
+        Err(FpgaError::LateSync { offset: 144, header: 128 })
+    ));
     let mut encrypted = words(0x0372_7093, 0);
     encrypted.truncate(20);
     encrypted.extend([0x3001_6004, 1, 2, 3, 4]);
@@ -467,10 +596,16 @@ fn a_machine_without_a_way_or_full_of_nonsense_says_so() {
     assert!(matches!(find(None, Some("acme")), Err(FpgaError::NoSuchBoard(_))));
     assert!(matches!(find(Some("fpga7"), None), Err(FpgaError::NoSuchManager { .. })));
     board.put("sys/class/fpga_manager/fpga1/state", "\u{fffd}nonsense").unwrap();
-    assert!(matches!(find(None, None), Err(FpgaError::SeveralManagers(names)) if names == ["fpga0", "fpga1"]));
-    for file in
-        ["sys/class/uio/uio0/maps/map0/addr", "sys/class/fpga_bridge/x/state", "sys/devices/soc0/soc_id", "proc/9/maps", "proc/9/fd"]
-    {
+    assert!(
+        matches!(find(None, None), Err(FpgaError::SeveralManagers(names)) if names == ["fpga0", "fpga1"])
+    );
+    for file in [
+        "sys/class/uio/uio0/maps/map0/addr",
+        "sys/class/fpga_bridge/x/state",
+        "sys/devices/soc0/soc_id",
+        "proc/9/maps",
+        "proc/9/fd",
+    ] {
         board.put(file, "0xzz\u{0} -1").unwrap();
     }
     board.put("sys/devices/soc0/family", "Xilinx Zynq").unwrap();
@@ -482,10 +617,23 @@ fn a_machine_without_a_way_or_full_of_nonsense_says_so() {
     let machine = Machine::below(folder.path(), Writes);
     let fpga = Fpga::find(&machine, Some("fpga0"), None).unwrap();
     assert_eq!((fpga.target.part, fpga.users().unwrap().len()), (None, 0));
-    assert!(matches!(fpga.load(&Image::new(zynq()).unwrap(), &FULL), Err(FpgaError::Failed { state: State::Unknown, .. })));
+    assert!(matches!(
+        fpga.load(&Image::new(zynq()).unwrap(), &FULL),
+        Err(FpgaError::Failed { state: State::Unknown, .. })
+    ));
     assert_eq!(board.left(), (vec![], vec![]));
     let copy = Machine::copy(folder.path());
-    let error = Fpga::find(&copy, Some("fpga0"), None).unwrap().load(&Image::new(zynq()).unwrap(), &FULL).unwrap_err();
-    assert!(matches!(&error, FpgaError::Place { .. }) && error.to_string().contains("nothing is written to a copied machine"), "{error}");
-    assert!(matches!(Fpga::find(&Machine::copy("/nowhere"), None, None), Err(FpgaError::NoManager)));
+    let error = Fpga::find(&copy, Some("fpga0"), None)
+        .unwrap()
+        .load(&Image::new(zynq()).unwrap(), &FULL)
+        .unwrap_err();
+    assert!(
+        matches!(&error, FpgaError::Place { .. })
+            && error.to_string().contains("nothing is written to a copied machine"),
+        "{error}"
+    );
+    assert!(matches!(
+        Fpga::find(&Machine::copy("/nowhere"), None, None),
+        Err(FpgaError::NoManager)
+    ));
 }

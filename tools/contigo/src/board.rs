@@ -139,7 +139,11 @@ impl FabricEntry {
             device: fabric.device.clone(),
             state: fabric.state.to_string(),
             way: fabric.way.as_ref().map(|way| words(way.to_string())),
-            bridges: fabric.bridges.iter().map(|bridge| words(format!("{}: {}", bridge.name, open(bridge.open)))).collect(),
+            bridges: fabric
+                .bridges
+                .iter()
+                .map(|bridge| words(format!("{}: {}", bridge.name, open(bridge.open))))
+                .collect(),
             users,
             unseen,
         }
@@ -148,12 +152,14 @@ impl FabricEntry {
 
 impl Report {
     fn of(board: Board) -> Self {
-        let ports = board.known.ports().into_iter().filter_map(contigo_boards::port).map(|port| PortEntry {
-            name: port.name,
-            addr_bits: port.addr_bits,
-            window_first: format!("{:#x}", port.window.0),
-            window_last: format!("{:#x}", port.window.1),
-            coherent: port.coherent,
+        let ports = board.known.ports().into_iter().filter_map(contigo_boards::port).map(|port| {
+            PortEntry {
+                name: port.name,
+                addr_bits: port.addr_bits,
+                window_first: format!("{:#x}", port.window.0),
+                window_last: format!("{:#x}", port.window.1),
+                coherent: port.coherent,
+            }
         });
         Self {
             version: 1,
@@ -172,8 +178,18 @@ impl Report {
                 FpgaError::NoManager if board.is_fabricless => NO_FABRIC.to_owned(),
                 error => plain(&error.to_string(), WORDS_MAX),
             }),
-            devices: board.devices.into_iter().map(|device| DeviceEntry { name: device.name, node: device.node }).collect(),
-            facts: board.known.boards.iter().map(|board| board.facts).filter(|facts| !facts.is_empty()).collect(),
+            devices: board
+                .devices
+                .into_iter()
+                .map(|device| DeviceEntry { name: device.name, node: device.node })
+                .collect(),
+            facts: board
+                .known
+                .boards
+                .iter()
+                .map(|board| board.facts)
+                .filter(|facts| !facts.is_empty())
+                .collect(),
         }
     }
 
@@ -190,12 +206,16 @@ impl Report {
             ("SoC", self.soc.unwrap_or("not known here").to_owned()),
             ("kernel", text(self.kernel.as_deref())),
         ];
-        let list = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let list =
+            |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         if let Some(fabric) = &self.fabric {
             rows.extend([
                 ("fabric", format!("{}, {}", fabric.device, fabric.manager)),
                 ("loaded", fabric.state.clone()),
-                ("way to load", fabric.way.clone().unwrap_or_else(|| "none in this kernel".to_owned())),
+                (
+                    "way to load",
+                    fabric.way.clone().unwrap_or_else(|| "none in this kernel".to_owned()),
+                ),
                 ("bridges", list(&fabric.bridges)),
                 ("users", fabric.unseen.clone().unwrap_or_else(|| list(&fabric.users))),
             ]);
@@ -215,7 +235,12 @@ impl Report {
         let mut ports = table::new(&["port", "bits", "window", "coherent"]);
         for port in &self.ports {
             let window = format!("{}..={}", port.window_first, port.window_last);
-            ports.add_row([port.name, &port.addr_bits.to_string(), &window, if port.coherent { "yes" } else { "no" }]);
+            ports.add_row([
+                port.name,
+                &port.addr_bits.to_string(),
+                &window,
+                if port.coherent { "yes" } else { "no" },
+            ]);
         }
         format!("{facts}\n{ports}")
     }

@@ -52,7 +52,11 @@ struct Entry {
 
 impl Entry {
     fn of(clock: Clock, wanted: &[Checked]) -> Self {
-        let tree = wanted.iter().filter(|checked| checked.clock.as_ref() == Some(&clock)).map(Compared::of_guard).collect();
+        let tree = wanted
+            .iter()
+            .filter(|checked| checked.clock.as_ref() == Some(&clock))
+            .map(Compared::of_guard)
+            .collect();
         let Clock { name, parent, hz, enables, running, consumers } = clock;
         Self { clock: name, parent, hz, enables, running, users: consumers, tree }
     }
@@ -82,7 +86,8 @@ impl Compared {
 
     /// The same for a guarded device, whose clocks the kernel's module turns on for its program.
     fn of_guard(checked: &Checked) -> Self {
-        let off = (checked.verdict == Verdict::Off).then(|| "off until a program opens it".to_owned());
+        let off =
+            (checked.verdict == Verdict::Off).then(|| "off until a program opens it".to_owned());
         let compared = Self::of(checked);
         Self { verdict: off.unwrap_or(compared.verdict), ..compared }
     }
@@ -94,7 +99,8 @@ impl Compared {
             wanted_hz: crystal.board_hz,
             clock: Some(crystal.clock.clone()),
             hz: Some(crystal.tree_hz),
-            verdict: if crystal.is_right() { "right" } else { "wrong, and so is every rate" }.to_owned(),
+            verdict: if crystal.is_right() { "right" } else { "wrong, and so is every rate" }
+                .to_owned(),
         }
     }
 }
@@ -113,13 +119,18 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
         reckoned(Crystal::of(&machine))?;
         let hz = Control::find(&machine, fabric)?.set(&machine, hz)?;
         let set = Set { clock: fabric.to_string(), hz };
-        return if options.json { output::json(&set) } else { output::text(format_args!("{fabric}: {}", rate(hz))) };
+        return if options.json {
+            output::json(&set)
+        } else {
+            output::text(format_args!("{fabric}: {}", rate(hz)))
+        };
     }
     let clocks = match &options.design {
         // A file that is wrong is said before the machine is.
         Some(file) => {
             let wanted = wanted(file)?;
-            let judged = compared(&clocks::check(&clocks::clocks(&machine)?, &wanted), options.json);
+            let judged =
+                compared(&clocks::check(&clocks::clocks(&machine)?, &wanted), options.json);
             // A wrong crystal is why the others are.
             return reckoned(Crystal::of(&machine)).and(judged);
         }
@@ -127,13 +138,19 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
     };
     let guards = machine.list("sys/class/contigo");
     let crystal = Crystal::of(&machine);
-    let is_crystal = |clock: &Clock| crystal.as_ref().is_some_and(|crystal| crystal.clock == clock.name);
+    let is_crystal =
+        |clock: &Clock| crystal.as_ref().is_some_and(|crystal| crystal.clock == clock.name);
     let shown = |clock: &Clock| {
-        let ours = Fabric::named(&clock.name).is_some() || clock.consumers.iter().any(|user| guards.contains(user));
+        let ours = Fabric::named(&clock.name).is_some()
+            || clock.consumers.iter().any(|user| guards.contains(user));
         options.all || ours || is_crystal(clock)
     };
     let tree = clocks::check(&clocks, &clocks::wanted(&machine));
-    let mut entries: Vec<_> = clocks.iter().filter(|clock| shown(clock)).map(|clock| Entry::of(clock.clone(), &tree)).collect();
+    let mut entries: Vec<_> = clocks
+        .iter()
+        .filter(|clock| shown(clock))
+        .map(|clock| Entry::of(clock.clone(), &tree))
+        .collect();
     let mut wanted: Vec<_> = tree.iter().map(Compared::of_guard).collect();
     if let Some(crystal) = &crystal {
         wanted.insert(0, Compared::of_crystal(crystal));
@@ -145,12 +162,21 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
         return reckoned(crystal);
     }
     if entries.is_empty() && crystal.is_none() {
-        return output::text("no clock here is a fabric's or a guarded device's; --all has the others");
+        return output::text(
+            "no clock here is a fabric's or a guarded device's; --all has the others",
+        );
     }
     let mut table = table::new(&["clock", "from", "rate", "runs", "turned on by", "users"]);
     for Entry { clock, parent, hz, enables, running, users, .. } in entries {
         let running = running.map_or("?", |running| if running { "yes" } else { "no" });
-        table.add_row([clock, parent.unwrap_or_default(), rate(hz), running.to_owned(), enables.to_string(), users.join("\n")]);
+        table.add_row([
+            clock,
+            parent.unwrap_or_default(),
+            rate(hz),
+            running.to_owned(),
+            enables.to_string(),
+            users.join("\n"),
+        ]);
     }
     output::text(table)?;
     if !wanted.is_empty() {
@@ -161,7 +187,11 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
 
 /// Refuses a tree with another crystal than the board's.
 fn reckoned(crystal: Option<Crystal>) -> Result<(), Failure> {
-    let Some(Crystal { board, board_hz, place, tree_hz, .. }) = crystal.filter(|crystal| !crystal.is_right()) else { return Ok(()) };
+    let Some(Crystal { board, board_hz, place, tree_hz, .. }) =
+        crystal.filter(|crystal| !crystal.is_right())
+    else {
+        return Ok(());
+    };
     Err(Failure::Usage(format!(
         "the crystal of {board} has {board_hz} Hz, and {place} is {tree_hz}: every rate is wrong by that factor; mend it in the tree"
     )))
@@ -176,9 +206,20 @@ fn wanted(file: &Path) -> Result<Vec<Wanted>, Failure> {
     for core in design.cores() {
         all.extend(core.clocks().filter_map(|clock| {
             let fabric = Fabric::new(clock.fabric?)?;
-            let from_processor = design.core(clock.from).is_ok_and(|from| matches!(from.ip(), "processing_system7" | "zynq_ultra_ps_e"));
-            let words = if clock.hz == 0 && !clock.said.is_empty() { format!(" (`{}` is no rate)", clock.said) } else { String::new() };
-            Some(Wanted { who: format!("{} {}{words}", core.name(), clock.pin), fabric, hz: clock.hz, generated: !from_processor })
+            let from_processor = design
+                .core(clock.from)
+                .is_ok_and(|from| matches!(from.ip(), "processing_system7" | "zynq_ultra_ps_e"));
+            let words = if clock.hz == 0 && !clock.said.is_empty() {
+                format!(" (`{}` is no rate)", clock.said)
+            } else {
+                String::new()
+            };
+            Some(Wanted {
+                who: format!("{} {}{words}", core.name(), clock.pin),
+                fabric,
+                hz: clock.hz,
+                generated: !from_processor,
+            })
         }));
     }
     Ok(all)
@@ -193,14 +234,22 @@ fn compared(checked: &[Checked], json: bool) -> Result<(), Failure> {
     }
     match checked.iter().filter(|checked| checked.verdict.is_wrong()).count() {
         0 => Ok(()),
-        wrong => Err(Failure::Usage(format!("{wrong} clocks are off or too fast for the design: touch none of its cores before"))),
+        wrong => Err(Failure::Usage(format!(
+            "{wrong} clocks are off or too fast for the design: touch none of its cores before"
+        ))),
     }
 }
 
 fn listed(who: &str, wanted: &str, entries: Vec<Compared>) -> comfy_table::Table {
     let mut table = table::new(&[who, wanted, "clock", "has", "verdict"]);
     for Compared { core, wanted_hz, clock, hz, verdict } in entries {
-        table.add_row([core, rate(wanted_hz), clock.unwrap_or_default(), hz.map(rate).unwrap_or_default(), verdict]);
+        table.add_row([
+            core,
+            rate(wanted_hz),
+            clock.unwrap_or_default(),
+            hz.map(rate).unwrap_or_default(),
+            verdict,
+        ]);
     }
     table
 }

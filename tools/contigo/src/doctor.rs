@@ -76,7 +76,16 @@ pub(crate) struct Entry {
 impl Entry {
     fn of(finding: Finding) -> Self {
         let doctor::Check { id, area, title, cause, cure, source, .. } = *finding.check;
-        Self { id: id.into(), area, title, verdict: finding.outcome.verdict.name(), found: finding.outcome.found, cause, cure, source }
+        Self {
+            id: id.into(),
+            area,
+            title,
+            verdict: finding.outcome.verdict.name(),
+            found: finding.outcome.found,
+            cause,
+            cure,
+            source,
+        }
     }
 
     /// The port of an engine, measured.
@@ -104,13 +113,17 @@ impl Entry {
 /// could measure that. No engine is started after a register that did not answer.
 fn probed(machine: &Machine, stuck: Option<u64>) -> Vec<Entry> {
     if let Some(addr) = stuck {
-        return vec![Entry::probed(Err(format!("no engine is started while a processor waits for {addr:#x}: restart the board")))];
+        return vec![Entry::probed(Err(format!(
+            "no engine is started while a processor waits for {addr:#x}: restart the board"
+        )))];
     }
     let measured = selftest::probe();
     let own = measured.as_ref().map_or("", |probed| probed.port);
     let names = Board::of(machine).known.ports().into_iter().filter(|name| *name != own);
     let why = || Err("no idle engine stands on it".to_owned());
-    let others: Vec<_> = names.map(|name| Entry { id: format!("{MEASURED}:{name}").into(), ..Entry::probed(why()) }).collect();
+    let others: Vec<_> = names
+        .map(|name| Entry { id: format!("{MEASURED}:{name}").into(), ..Entry::probed(why()) })
+        .collect();
     std::iter::once(Entry::probed(measured)).chain(others).collect()
 }
 
@@ -120,14 +133,22 @@ pub(crate) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
     // A design that is wrong is said; any other reason for no register is a row.
     let design = options.design.as_ref();
     design.map_or(Ok(()), |file| ports::is_design(file))?;
-    let registers = options.probe.then(|| ports::facts(&machine, design).map_err(|failure| failure.to_string()));
-    let stuck = registers.as_ref().and_then(|registers| registers.as_ref().ok()).and_then(|facts| stuck(facts));
-    let mut checks: Vec<_> = doctor::doctor_with(&machine, registers)?.into_iter().map(Entry::of).collect();
+    let registers = options
+        .probe
+        .then(|| ports::facts(&machine, design).map_err(|failure| failure.to_string()));
+    let stuck = registers
+        .as_ref()
+        .and_then(|registers| registers.as_ref().ok())
+        .and_then(|facts| stuck(facts));
+    let mut checks: Vec<_> =
+        doctor::doctor_with(&machine, registers)?.into_iter().map(Entry::of).collect();
     if options.probe {
         checks.extend(probed(&machine, stuck));
     }
-    let count = |verdict: Verdict| checks.iter().filter(|entry| entry.verdict == verdict.name()).count();
-    let (faults, notes, skipped) = (count(Verdict::Fault), count(Verdict::Note), count(Verdict::Skipped));
+    let count =
+        |verdict: Verdict| checks.iter().filter(|entry| entry.verdict == verdict.name()).count();
+    let (faults, notes, skipped) =
+        (count(Verdict::Fault), count(Verdict::Note), count(Verdict::Skipped));
     let report = Report { version: 1, faults, notes, skipped, checks };
     if options.json { output::json(&report) } else { output::text(report.listed(options.all)) }?;
     Ok(ExitCode::from(u8::from(faults > 0)))
@@ -142,9 +163,12 @@ impl Report {
         }
         table::keep_names(&mut table, OTHERS);
         let mut text = if table.row_count() > 0 { format!("{table}\n\n") } else { String::new() };
-        for Entry { id, title, verdict, found, cause, cure, source, .. } in self.checks.iter().filter(bad) {
-            text +=
-                &format!("{verdict} {id}: expected: {title}\n  found  {found}\n  cause  {cause}\n  cure   {cure}\n  from   {source}\n\n");
+        for Entry { id, title, verdict, found, cause, cure, source, .. } in
+            self.checks.iter().filter(bad)
+        {
+            text += &format!(
+                "{verdict} {id}: expected: {title}\n  found  {found}\n  cause  {cause}\n  cure   {cure}\n  from   {source}\n\n"
+            );
         }
         let (all, looked) = (self.checks.len(), self.checks.len() - self.skipped);
         text + &format!(
@@ -161,7 +185,8 @@ mod tests {
     #[test]
     fn no_engine_is_started_after_a_register_that_did_not_answer() {
         let rows = probed(&Machine::copy("/nowhere"), Some(0xf800_9000));
-        let said: Vec<_> = rows.iter().map(|row| (&*row.id, row.verdict, row.found.as_str())).collect();
+        let said: Vec<_> =
+            rows.iter().map(|row| (&*row.id, row.verdict, row.found.as_str())).collect();
         let why = "not measurable: no engine is started while a processor waits for 0xf8009000: restart the board";
         assert_eq!(said, [(MEASURED, "skipped", why)]);
     }

@@ -68,25 +68,54 @@ impl fmt::Display for Failure {
             Self::Data(error) => write!(f, "{error}"),
             Self::Runtime(error) => write!(f, "{error}{}", Meaning(error)),
             Self::Memory { name, error } => {
-                write!(f, "--memory {name}: {}{}", Inventory::here().memory_error(name, *error), Meaning(error))
+                write!(
+                    f,
+                    "--memory {name}: {}{}",
+                    Inventory::here().memory_error(name, *error),
+                    Meaning(error)
+                )
             }
             Self::Device { name, error } => {
-                write!(f, "--device {name}: {}{}", Inventory::here().device_error(name, *error), Meaning(error))
+                write!(
+                    f,
+                    "--device {name}: {}{}",
+                    Inventory::here().device_error(name, *error),
+                    Meaning(error)
+                )
             }
             Self::NoSuchEngine { engine } => {
-                write!(f, "--driver {engine}: no device here is known to be one; {}", Inventory::here().device_answer())
+                write!(
+                    f,
+                    "--driver {engine}: no device here is known to be one; {}",
+                    Inventory::here().device_answer()
+                )
             }
             Self::Engine { engine, error: error @ Error::CannotSync { .. } } => {
-                write!(f, "--driver {engine}: {error} (in an emulator, which has no caches, --lab-port)")
+                write!(
+                    f,
+                    "--driver {engine}: {error} (in an emulator, which has no caches, --lab-port)"
+                )
             }
-            Self::Engine { engine, error } => write!(f, "--driver {engine}: {error}{}", Meaning(error)),
+            Self::Engine { engine, error } => {
+                write!(f, "--driver {engine}: {error}{}", Meaning(error))
+            }
             #[cfg(any(all(feature = "cuda", target_pointer_width = "64"), feature = "gpu"))]
             Self::Image { error, log } => write!(f, "{error}; the driver says: {log}"),
-            Self::NoMemory => write!(f, "there is no memory here whose address a device could use: contigo info says what is missing"),
+            Self::NoMemory => write!(
+                f,
+                "there is no memory here whose address a device could use: contigo info says what is missing"
+            ),
             Self::Usage(what) | Self::SelfTest(what) => f.write_str(what),
-            Self::Mismatches { scores, of } => write!(f, "{scores} of {of} scores differ from the CPU's reference: the device is wrong"),
+            Self::Mismatches { scores, of } => write!(
+                f,
+                "{scores} of {of} scores differ from the CPU's reference: the device is wrong"
+            ),
             Self::Write { path, error, option } => {
-                write!(f, "cannot write {}: {error}; choose another place with {option} PATH", path.display())
+                write!(
+                    f,
+                    "cannot write {}: {error}; choose another place with {option} PATH",
+                    path.display()
+                )
             }
             Self::Bitstream { file, error } => write!(f, "{}: {error}", file.display()),
             Self::Fpga(error) => write!(f, "{error}"),
@@ -113,7 +142,9 @@ struct Meaning<'a>(&'a Error);
 impl fmt::Display for Meaning<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self.0 {
-            Error::Os { errno, .. } | Error::Denied { errno, .. } | Error::AttributeUnreadable { errno, .. } => {
+            Error::Os { errno, .. }
+            | Error::Denied { errno, .. }
+            | Error::AttributeUnreadable { errno, .. } => {
                 write!(f, " ({})", Errno::from_raw(errno).desc())
             }
             _ => Ok(()),
@@ -124,7 +155,10 @@ impl fmt::Display for Meaning<'_> {
 impl std::error::Error for Failure {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Runtime(error) | Self::Memory { error, .. } | Self::Device { error, .. } | Self::Engine { error, .. } => Some(error),
+            Self::Runtime(error)
+            | Self::Memory { error, .. }
+            | Self::Device { error, .. }
+            | Self::Engine { error, .. } => Some(error),
             Self::Bitstream { error, .. } | Self::Fpga(error) => Some(error),
             Self::Reset(error) => Some(error),
             Self::Clocks(error) => Some(error),

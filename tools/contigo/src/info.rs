@@ -71,8 +71,12 @@ pub(crate) fn info(options: &Options) -> Result<(), Failure> {
     }
     let kernel = report.kernel.as_deref().unwrap_or("unknown");
     let within = known(report.memory_addr_bits);
-    let (memory, devices) = (listed("--memory", &report.memory), listed("--device", &report.devices));
-    output::text(format_args!("{}, Linux {kernel}, all memory within {within} address bits\n{memory}\n{devices}", report.architecture))
+    let (memory, devices) =
+        (listed("--memory", &report.memory), listed("--device", &report.devices));
+    output::text(format_args!(
+        "{}, Linux {kernel}, all memory within {within} address bits\n{memory}\n{devices}",
+        report.architecture
+    ))
 }
 
 /// A value, or a dash where it is not known.
@@ -96,7 +100,8 @@ fn listed(title: &str, offers: &[Offer]) -> Table {
         ("coherent", offers.iter().map(|offer| known(offer.coherent.map(coherent))).collect()),
         ("note", offers.iter().map(|offer| offer.note.clone()).collect()),
     ];
-    let shown: Vec<_> = columns.into_iter().filter(|(_, cells)| cells.iter().any(|cell| cell != "-")).collect();
+    let shown: Vec<_> =
+        columns.into_iter().filter(|(_, cells)| cells.iter().any(|cell| cell != "-")).collect();
     let header: Vec<_> = shown.iter().map(|(name, _)| *name).collect();
     let mut table = table::new(&header);
     for row in 0..offers.len() {
@@ -108,14 +113,27 @@ fn listed(title: &str, offers: &[Offer]) -> Table {
 
 impl Report {
     fn of(machine: &Machine, inventory: Inventory<'_>) -> Self {
-        let cma = machine.cma().map(|(total, free)| format!("; CMA: {} of {} free", size(free), size(total)));
+        let cma = machine
+            .cma()
+            .map(|(total, free)| format!("; CMA: {} of {} free", size(free), size(total)));
         let memory = inventory.memories().map(|entry| {
-            let cma = cma.as_deref().filter(|_| ["guard", "dma-heap"].contains(&entry.kind) && entry.name.is_some()).unwrap_or("");
+            let cma = cma
+                .as_deref()
+                .filter(|_| ["guard", "dma-heap"].contains(&entry.kind) && entry.name.is_some())
+                .unwrap_or("");
             Offer::new(&entry, entry.name.map(|name| name.help()), cma)
         });
-        let devices = inventory.devices().map(|entry| Offer::new(&entry, entry.name.map(|name| name.help()), ""));
+        let devices = inventory
+            .devices()
+            .map(|entry| Offer::new(&entry, entry.name.map(|name| name.help()), ""));
         let memory_addr_bits = machine.memory_end().map(|end| addr_bits(end - 1));
-        Self { architecture: ARCH, kernel: machine.kernel(), memory_addr_bits, memory: memory.collect(), devices: devices.collect() }
+        Self {
+            architecture: ARCH,
+            kernel: machine.kernel(),
+            memory_addr_bits,
+            memory: memory.collect(),
+            devices: devices.collect(),
+        }
     }
 }
 
@@ -123,7 +141,8 @@ impl Offer {
     fn new<N: ToString>(entry: &Entry<N>, help: Option<&str>, more: &str) -> Self {
         let Facts { len_bytes, addr, coherent, .. } = entry.facts;
         let at = addr.map_or(String::new(), |addr| format!("at {addr:#x}; "));
-        let last = addr.zip(len_bytes).and_then(|(addr, size)| addr.checked_add(size.saturating_sub(1)));
+        let last =
+            addr.zip(len_bytes).and_then(|(addr, size)| addr.checked_add(size.saturating_sub(1)));
         Self {
             name: entry.name.as_ref().map_or(entry.kind.to_owned(), ToString::to_string),
             state: match (&entry.name, entry.why) {
@@ -146,7 +165,12 @@ fn gpus() -> Vec<Offer> {
         Error,
         cuda::{Cuda, Gpu},
     };
-    let none = |state, error: Error| Offer { name: "cuda".into(), state, note: error.to_string(), ..Offer::default() };
+    let none = |state, error: Error| Offer {
+        name: "cuda".into(),
+        state,
+        note: error.to_string(),
+        ..Offer::default()
+    };
     let (cuda, gpus) = match Cuda::load().and_then(|cuda| cuda.gpus().map(|gpus| (cuda, gpus))) {
         Ok(found) => found,
         Err(error @ Error::NoLibrary { .. }) => return vec![none(State::Absent, error)],
@@ -163,9 +187,16 @@ fn gpus() -> Vec<Offer> {
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 fn gpu_offer(facts: &contigo::cuda::GpuFacts, version: u32) -> Offer {
     let (major, minor) = facts.compute_capability;
-    let kind = if facts.integrated { "shares the CPU's memory" } else { "reads the CPU's memory across the bus" };
-    let uncached =
-        if facts.cpu_uncached() { "; warning: pinned memory is uncached for the CPU here, which reads it slowly (below 7.2)" } else { "" };
+    let kind = if facts.integrated {
+        "shares the CPU's memory"
+    } else {
+        "reads the CPU's memory across the bus"
+    };
+    let uncached = if facts.cpu_uncached() {
+        "; warning: pinned memory is uncached for the CPU here, which reads it slowly (below 7.2)"
+    } else {
+        ""
+    };
     Offer {
         name: format!("cuda:{}", facts.ordinal),
         state: State::Ready,
@@ -188,9 +219,15 @@ const fn addr_bits(last: u64) -> u32 {
 
 fn size(bytes: u64) -> String {
     match bytes {
-        bytes if bytes >= 1 << 30 && bytes.is_multiple_of(1 << 30) => format!("{} GiB", bytes >> 30),
-        bytes if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
-        bytes if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
+        bytes if bytes >= 1 << 30 && bytes.is_multiple_of(1 << 30) => {
+            format!("{} GiB", bytes >> 30)
+        }
+        bytes if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => {
+            format!("{} MiB", bytes >> 20)
+        }
+        bytes if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => {
+            format!("{} KiB", bytes >> 10)
+        }
         bytes => format!("{bytes} bytes"),
     }
 }
@@ -229,14 +266,28 @@ mod tests {
     #[test]
     fn a_board_with_everything_is_described() -> std::io::Result<()> {
         let (folder, machine) = board()?;
-        let report = Report::of(&machine, Inventory::under(folder.path().to_str().unwrap_or_default()));
-        let found = |name: &str| report.memory.iter().find(|offer| offer.name == name).ok_or(std::io::ErrorKind::NotFound);
-        let (huge, new, old) = (found("hugetlb")?, found("u-dma-buf:udmabuf0")?, found("u-dma-buf:udmabuf1")?);
+        let report =
+            Report::of(&machine, Inventory::under(folder.path().to_str().unwrap_or_default()));
+        let found = |name: &str| {
+            report
+                .memory
+                .iter()
+                .find(|offer| offer.name == name)
+                .ok_or(std::io::ErrorKind::NotFound)
+        };
+        let (huge, new, old) =
+            (found("hugetlb")?, found("u-dma-buf:udmabuf0")?, found("u-dma-buf:udmabuf1")?);
         assert_eq!((huge.state, huge.size_bytes), (State::Blocked, Some(0)));
         assert!(huge.note.contains("nr_hugepages"), "{}", huge.note);
-        assert_eq!((new.state, new.size_bytes, new.addr_bits, new.coherent), (State::Ready, Some(1 << 20), Some(30), Some(false)));
+        assert_eq!(
+            (new.state, new.size_bytes, new.addr_bits, new.coherent),
+            (State::Ready, Some(1 << 20), Some(30), Some(false))
+        );
         assert!(new.note.starts_with("at 0x38500000; a block of CMA"), "{}", new.note);
-        assert_eq!((old.state, found("vfio")?.state, found("sim")?.state), (State::Blocked, State::Absent, State::Ready));
+        assert_eq!(
+            (old.state, found("vfio")?.state, found("sim")?.state),
+            (State::Blocked, State::Absent, State::Ready)
+        );
         assert!(found("dma-heap:linux,cma")?.note.ends_with("CMA: 64 MiB of 128 MiB free"));
         assert!(report.memory.iter().chain(&report.devices).all(|offer| !offer.note.is_empty()));
         Ok(())
@@ -244,7 +295,10 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!([1 << 30, 8 << 20, 4096, 100].map(size), ["1 GiB", "8 MiB", "4 KiB", "100 bytes"]);
+        assert_eq!(
+            [1 << 30, 8 << 20, 4096, 100].map(size),
+            ["1 GiB", "8 MiB", "4 KiB", "100 bytes"]
+        );
         assert_eq!((addr_bits(0xFFFF_FFFF), addr_bits(0x1_0000_0000), addr_bits(0)), (32, 33, 0));
     }
 }

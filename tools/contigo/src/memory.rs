@@ -20,15 +20,23 @@ pub(crate) fn device_name(text: &str) -> Result<DeviceName, String> {
 }
 
 /// Opens memory: of `device`, where there is one.
-pub(crate) fn open(name: &MemoryName, device: Option<&OpenDevice>, len_bytes: usize) -> Result<AnyMemory, Failure> {
-    let memory = device.map_or_else(|| name.open(len_bytes), |device| device.memory(name, len_bytes));
+pub(crate) fn open(
+    name: &MemoryName,
+    device: Option<&OpenDevice>,
+    len_bytes: usize,
+) -> Result<AnyMemory, Failure> {
+    let memory =
+        device.map_or_else(|| name.open(len_bytes), |device| device.memory(name, len_bytes));
     memory.map_err(|error| Failure::Memory { name: *name, error })
 }
 
 /// The memory of a simulated board, with `seed` where its name has none.
 pub(crate) fn seeded(name: &MemoryName, seed: u64) -> MemoryName {
     let with_seed = || format!("sim:{seed}").parse().ok();
-    Some(*name).filter(|name| name.kind() != "sim" || !name.argument().is_empty()).or_else(with_seed).unwrap_or(*name)
+    Some(*name)
+        .filter(|name| name.kind() != "sim" || !name.argument().is_empty())
+        .or_else(with_seed)
+        .unwrap_or(*name)
 }
 
 /// The same of a simulated device.
@@ -42,7 +50,10 @@ pub(crate) fn seeded_device(name: &DeviceName, seed: u64) -> DeviceName {
 /// The first memory of this machine that a real device could use, as far as its files say; it is
 /// not opened.
 pub(crate) fn first_for(device: Option<&DeviceName>) -> Option<MemoryName> {
-    let mut usable = Inventory::here().memories().filter(|entry| entry.why.is_none()).filter_map(|entry| entry.name);
+    let mut usable = Inventory::here()
+        .memories()
+        .filter(|entry| entry.why.is_none())
+        .filter_map(|entry| entry.name);
     match device.map(DeviceName::kind) {
         // Its own.
         Some("vfio" | "guard") => device?.to_string().parse().ok(),

@@ -19,6 +19,7 @@ pub(crate) fn text(text: impl Display) -> Result<(), Failure> {
 
 /// Prints one value, indented, and nothing else.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
-    let indented = serde_json::to_string_pretty(value).map_err(|error| Failure::Encode(error.to_string()))?;
+    let indented =
+        serde_json::to_string_pretty(value).map_err(|error| Failure::Encode(error.to_string()))?;
     text(indented)
 }

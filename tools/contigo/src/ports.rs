@@ -35,7 +35,8 @@ pub(crate) struct Prepare {
 }
 
 /// The processors, as Vivado calls them.
-const PROCESSORS: [(&str, Family); 2] = [("processing_system7", Family::Zynq7000), ("zynq_ultra_ps_e", Family::ZynqMp)];
+const PROCESSORS: [(&str, Family); 2] =
+    [("processing_system7", Family::Zynq7000), ("zynq_ultra_ps_e", Family::ZynqMp)];
 
 /// The field that comes before the ports of Zynq-7000.
 const SHIFTERS: &str = "level shifters";
@@ -112,7 +113,8 @@ impl Entry {
             Setter::Prepare => "prepare sets it".to_owned(),
             Setter::Boot(cure) => cure.to_owned(),
         });
-        let (addr, wanted) = (format!("{:#x}", field.addr), fact.wanted.map(|wanted| field.say(wanted)));
+        let (addr, wanted) =
+            (format!("{:#x}", field.addr), fact.wanted.map(|wanted| field.say(wanted)));
         Self { field: field.name, addr, value, wanted, verdict, note: why.or(cure) }
     }
 }
@@ -120,7 +122,9 @@ impl Entry {
 fn listed(entries: &[Entry]) -> comfy_table::Table {
     let mut table = table::new(&["field", "register", "has", "should have", "verdict"]);
     for Entry { field, addr, value, wanted, verdict, note } in entries {
-        let verdict = note.as_ref().map_or_else(|| (*verdict).to_owned(), |note| format!("{verdict}: {note}"));
+        let verdict = note
+            .as_ref()
+            .map_or_else(|| (*verdict).to_owned(), |note| format!("{verdict}: {note}"));
         let said = |value: &Option<String>| value.clone().unwrap_or_default();
         table.add_row([(*field).to_owned(), addr.clone(), said(value), said(wanted), verdict]);
     }
@@ -128,10 +132,16 @@ fn listed(entries: &[Entry]) -> comfy_table::Table {
 }
 
 /// Reads, compares and prints.
-pub(crate) fn registers(machine: &Machine, design: Option<&PathBuf>, loaded: bool, json: bool) -> Result<(), Failure> {
+pub(crate) fn registers(
+    machine: &Machine,
+    design: Option<&PathBuf>,
+    loaded: bool,
+    json: bool,
+) -> Result<(), Failure> {
     let open = Open { loaded, writable: false };
-    let (facts, running) =
-        with(machine, design, &open, |family, registers, known| Ok((ports::read(family, registers, known), known.running)))?;
+    let (facts, running) = with(machine, design, &open, |family, registers, known| {
+        Ok((ports::read(family, registers, known), known.running))
+    })?;
     let entries: Vec<_> = facts.iter().map(Entry::of).collect();
     if json {
         output::json(&Report { version: 1, running, registers: entries })?;
@@ -147,18 +157,27 @@ pub(crate) fn registers(machine: &Machine, design: Option<&PathBuf>, loaded: boo
 /// Shows the writes, or makes them.
 pub(crate) fn prepare(options: &Prepare) -> Result<(), Failure> {
     let (prepared, facts) = prepared(&board::machine(options.machine.as_ref()), options)?;
-    if options.json { output::json(&prepared) } else { output::text(prepared.listed(options.design.is_some())) }?;
+    if options.json {
+        output::json(&prepared)
+    } else {
+        output::text(prepared.listed(options.design.is_some()))
+    }?;
     wrong(&facts)
 }
 
 /// The writes, made or not, and the fields that are wrong after them.
 fn prepared(machine: &Machine, options: &Prepare) -> Result<(Prepared, Vec<Fact>), Failure> {
     let open = Open { loaded: options.loaded, writable: options.yes };
-    let (mut facts, steps) = with(machine, options.design.as_ref(), &open, |family, registers, known| {
-        let mut facts = ports::read(family, registers, known);
-        let steps = if options.yes { ports::prepare(machine, family, registers, known, &mut facts)? } else { ports::plan(&facts) };
-        Ok((facts, steps))
-    })?;
+    let (mut facts, steps) =
+        with(machine, options.design.as_ref(), &open, |family, registers, known| {
+            let mut facts = ports::read(family, registers, known);
+            let steps = if options.yes {
+                ports::prepare(machine, family, registers, known, &mut facts)?
+            } else {
+                ports::plan(&facts)
+            };
+            Ok((facts, steps))
+        })?;
     let writes: Vec<_> = steps
         .iter()
         .map(|step| Write {
@@ -173,7 +192,10 @@ fn prepared(machine: &Machine, options: &Prepare) -> Result<(Prepared, Vec<Fact>
     // The ports behind the level shifters are read when these are on, and set then.
     let mut behind = Vec::new();
     if !options.yes && steps.iter().any(|step| step.field.name == SHIFTERS) {
-        behind = facts.extract_if(.., |fact| matches!(fact.reading, Reading::Closed)).map(|fact| fact.field.name).collect();
+        behind = facts
+            .extract_if(.., |fact| matches!(fact.reading, Reading::Closed))
+            .map(|fact| fact.field.name)
+            .collect();
     }
     let left = facts.iter().map(Entry::of).collect();
     Ok((Prepared { version: 1, written: options.yes, writes, behind, left }, facts))
@@ -195,7 +217,14 @@ impl Prepared {
                 let names = self.behind.join(", ");
                 text.push(format!("behind the level shifters --yes reads these, too, and sets those that are wrong: {names}"));
             }
-            text.push(if self.written { "set, and read back" } else { "nothing was written: --yes writes" }.to_owned());
+            text.push(
+                if self.written {
+                    "set, and read back"
+                } else {
+                    "nothing was written: --yes writes"
+                }
+                .to_owned(),
+            );
         }
         if !self.left.is_empty() {
             text.push(format!("not to be set here:\n{}", listed(&self.left)));
@@ -210,10 +239,13 @@ fn is_open(fact: &Fact) -> bool {
 }
 
 fn wrong(facts: &[Fact]) -> Result<(), Failure> {
-    let names: Vec<_> = facts.iter().filter(|fact| is_open(fact)).map(|fact| fact.field.name).collect();
+    let names: Vec<_> =
+        facts.iter().filter(|fact| is_open(fact)).map(|fact| fact.field.name).collect();
     if !names.is_empty() {
         let names = names.join(", ");
-        return Err(Failure::Usage(format!("wrong or unread: {names}; start no job until they are right (contigo board prepare)")));
+        return Err(Failure::Usage(format!(
+            "wrong or unread: {names}; start no job until they are right (contigo board prepare)"
+        )));
     }
     Ok(())
 }
@@ -237,7 +269,9 @@ fn with<T>(
     let design = design.map(|file| numbers(file)).transpose()?;
     let family = ports::family(machine)?;
     if let Some((of, _)) = design.as_ref().filter(|(of, _)| *of != family) {
-        return Err(Failure::Usage(format!("the design is for a {of}, and this machine is a {family}")));
+        return Err(Failure::Usage(format!(
+            "the design is for a {of}, and this machine is a {family}"
+        )));
     }
     let number = |name: &str| design.as_ref().and_then(|(_, numbers)| numbers.get(name).copied());
     let registers = DevMem::open(machine, open.writable)?;
@@ -249,7 +283,9 @@ fn with<T>(
 
 /// The fields as they are, beside a design's where one is given.
 pub(crate) fn facts(machine: &Machine, design: Option<&PathBuf>) -> Result<Vec<Fact>, Failure> {
-    with(machine, design, &Open { loaded: false, writable: false }, |family, registers, known| Ok(ports::read(family, registers, known)))
+    with(machine, design, &Open { loaded: false, writable: false }, |family, registers, known| {
+        Ok(ports::read(family, registers, known))
+    })
 }
 
 /// Whether a file is a design of a processor that is known here.
@@ -262,10 +298,15 @@ fn numbers(file: &Path) -> Result<(Family, Numbers), Failure> {
     let refused = |why: String| Failure::Usage(format!("{}: {why}", file.display()));
     let text = overlay::source(file)?;
     let design = Design::read(&text).map_err(|error| refused(error.to_string()))?;
-    let known = |ip: &str| PROCESSORS.iter().find(|&&(name, _)| name == ip).map(|&(_, family)| family);
+    let known =
+        |ip: &str| PROCESSORS.iter().find(|&&(name, _)| name == ip).map(|&(_, family)| family);
     let found = design.instances().find_map(|core| Some((known(core.ip())?, core)));
-    let (family, core) = found.ok_or_else(|| refused("no processor of Zynq is in it".to_owned()))?;
-    let numbers = core.parameters().filter_map(|(name, value)| Some((name.to_owned(), parameter_number(value)?))).collect();
+    let (family, core) =
+        found.ok_or_else(|| refused("no processor of Zynq is in it".to_owned()))?;
+    let numbers = core
+        .parameters()
+        .filter_map(|(name, value)| Some((name.to_owned(), parameter_number(value)?)))
+        .collect();
     Ok((family, numbers))
 }
 

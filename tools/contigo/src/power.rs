@@ -49,27 +49,42 @@ impl Entry {
             Ok(microwatts) => (Some(microwatts as f64 / 1e6), None),
             Err(error) => (None, Some(error.to_string())),
         };
-        Self { rail: plain(&rail.name, NAME_MAX), chip: plain(&rail.chip, NAME_MAX), update_ms: rail.update_ms, watts, error }
+        Self {
+            rail: plain(&rail.name, NAME_MAX),
+            chip: plain(&rail.chip, NAME_MAX),
+            update_ms: rail.update_ms,
+            watts,
+            error,
+        }
     }
 }
 
 /// The rails that the kernel measures, and these monitors.
 pub(crate) fn rails(machine: &Machine, monitors: &[Monitor]) -> Vec<Rail> {
-    power::rails(machine).into_iter().chain(monitors.iter().map(|monitor| Rail::of(machine, monitor))).collect()
+    power::rails(machine)
+        .into_iter()
+        .chain(monitors.iter().map(|monitor| Rail::of(machine, monitor)))
+        .collect()
 }
 
 /// Prints the rails.
 pub(crate) fn power(options: &Options) -> Result<(), Failure> {
-    let entries: Vec<_> = rails(&board::machine(options.machine.as_ref()), &options.monitor).iter().map(Entry::of).collect();
+    let entries: Vec<_> = rails(&board::machine(options.machine.as_ref()), &options.monitor)
+        .iter()
+        .map(Entry::of)
+        .collect();
     if options.json {
         return output::json(&entries);
     }
     if entries.is_empty() {
-        return output::text("no rail is measured here: no driver of the kernel has a power monitor (/sys/class/hwmon)");
+        return output::text(
+            "no rail is measured here: no driver of the kernel has a power monitor (/sys/class/hwmon)",
+        );
     }
     let mut table = table::new(&["rail", "chip", "power", "new value every"]);
     for Entry { rail, chip, update_ms, watts, error } in &entries {
-        let power = watts.map_or_else(|| error.clone().unwrap_or_default(), |watts| format!("{watts:.3} W"));
+        let power = watts
+            .map_or_else(|| error.clone().unwrap_or_default(), |watts| format!("{watts:.3} W"));
         let update = update_ms.map_or_else(|| "–".to_owned(), |ms| format!("{ms} ms"));
         table.add_row([rail, chip, &power, &update]);
     }

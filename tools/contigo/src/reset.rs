@@ -61,7 +61,12 @@ struct Done {
 
 impl Entry {
     fn of_gpio(line: GpioLine) -> Self {
-        Self { line: line.to_string(), chip: Some(line.label), name: line.name, used_by: line.consumer }
+        Self {
+            line: line.to_string(),
+            chip: Some(line.label),
+            name: line.name,
+            used_by: line.consumer,
+        }
     }
 
     fn of_guard(guarded: Guarded) -> Self {
@@ -77,7 +82,9 @@ pub(crate) fn reset(options: &Options) -> Result<(), Failure> {
     let width = options.pulse_us.unwrap_or(PULSE_US);
     let done = match place {
         Place::Guard(name) => by_guard(&machine, name, options)?,
-        Place::Offset { .. } | Place::Name(_) => by_gpio(&machine, place, Width::from_us(width)?, options)?,
+        Place::Offset { .. } | Place::Name(_) => {
+            by_gpio(&machine, place, Width::from_us(width)?, options)?
+        }
     };
     if options.json {
         return output::json(&done);
@@ -87,7 +94,10 @@ pub(crate) fn reset(options: &Options) -> Result<(), Failure> {
         (Some(us), Some(active)) => format!("{active} for {us} us"),
         _ => "by the kernel, held until a program opens it".to_owned(),
     };
-    output::text(format_args!("{line}: {} ({how})", if dry_run { "would be reset" } else { "reset" }))
+    output::text(format_args!(
+        "{line}: {} ({how})",
+        if dry_run { "would be reset" } else { "reset" }
+    ))
 }
 
 fn by_guard(machine: &Machine, name: &str, options: &Options) -> Result<Done, Failure> {
@@ -100,17 +110,34 @@ fn by_guard(machine: &Machine, name: &str, options: &Options) -> Result<Done, Fa
     } else {
         guarded.reset(machine, options.take)?;
     }
-    Ok(Done { line: format!("guard:{}", guarded.device), dry_run: options.dry_run, pulse_us: None, active: None })
+    Ok(Done {
+        line: format!("guard:{}", guarded.device),
+        dry_run: options.dry_run,
+        pulse_us: None,
+        active: None,
+    })
 }
 
-fn by_gpio(machine: &Machine, place: &Place, width: Width, options: &Options) -> Result<Done, Failure> {
+fn by_gpio(
+    machine: &Machine,
+    place: &Place,
+    width: Width,
+    options: &Options,
+) -> Result<Done, Failure> {
     let active = options.active.ok_or_else(|| {
         Failure::Usage(format!("{place}: say the level that holds the core in reset, --active low (aresetn) or --active high"))
     })?;
     if options.take {
-        return Err(Failure::Usage("--take is for a guard: the kernel takes no GPIO from its user".to_owned()));
+        return Err(Failure::Usage(
+            "--take is for a guard: the kernel takes no GPIO from its user".to_owned(),
+        ));
     }
-    let done = Done { line: place.to_string(), dry_run: options.dry_run, pulse_us: Some(width.us()), active: Some(active.to_string()) };
+    let done = Done {
+        line: place.to_string(),
+        dry_run: options.dry_run,
+        pulse_us: Some(width.us()),
+        active: Some(active.to_string()),
+    };
     if options.dry_run {
         GpioLine::choose(&resets::lines(machine)?, place)?;
         return Ok(done);
@@ -125,16 +152,24 @@ fn by_gpio(machine: &Machine, place: &Place, width: Width, options: &Options) ->
 
 fn list(machine: &Machine, json: bool) -> Result<(), Failure> {
     let guards = Guarded::all(machine).into_iter().map(Entry::of_guard);
-    let entries: Vec<_> = guards.chain(resets::lines(machine)?.into_iter().map(Entry::of_gpio)).collect();
+    let entries: Vec<_> =
+        guards.chain(resets::lines(machine)?.into_iter().map(Entry::of_gpio)).collect();
     if json {
         return output::json(&entries);
     }
     if entries.is_empty() {
-        return output::text("no reset line is here: no GPIO chip in /dev, and no device that the kernel module guards");
+        return output::text(
+            "no reset line is here: no GPIO chip in /dev, and no device that the kernel module guards",
+        );
     }
     let mut table = table::new(&["line", "chip", "name", "used by"]);
     for Entry { line, chip, name, used_by } in entries {
-        table.add_row([line, chip.unwrap_or_default(), name.unwrap_or_default(), used_by.unwrap_or_else(|| "–".to_owned())]);
+        table.add_row([
+            line,
+            chip.unwrap_or_default(),
+            name.unwrap_or_default(),
+            used_by.unwrap_or_else(|| "–".to_owned()),
+        ]);
     }
     output::text(table)
 }

@@ -10,8 +10,12 @@ const COLUMNS: u16 = 100;
 /// How wide a table may be here: the terminal, and `COLUMNS` where the environment has it.
 fn columns() -> u16 {
     let terminal = Term::stdout();
-    let terminal = terminal.is_term().then(|| terminal.size_checked()).flatten().map(|(_, columns)| columns);
-    let said = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    let terminal =
+        terminal.is_term().then(|| terminal.size_checked()).flatten().map(|(_, columns)| columns);
+    let said = env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok())
+        .filter(|columns| *columns > 0);
     [terminal, said].into_iter().flatten().fold(COLUMNS, u16::min)
 }
 
@@ -19,7 +23,11 @@ fn columns() -> u16 {
 /// gets more lines.
 pub(crate) fn new(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header(header).set_width(columns());
+    table
+        .load_style(UTF8_BORDERS_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(header)
+        .set_width(columns());
     table
 }
 

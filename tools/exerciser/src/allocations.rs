@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "implementing GlobalAlloc is unsafe; every call is passed on to the system's allocator")]
+#![allow(
+    unsafe_code,
+    reason = "implementing GlobalAlloc is unsafe; every call is passed on to the system's allocator"
+)]
 //! Counts what the heap is asked for, thread by thread.
 //!
 //! In a program that says `#[global_allocator] static HEAP: CountingHeap = CountingHeap;`

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a device behind a counter is the same device: its promises are passed on")]
+#![allow(
+    unsafe_code,
+    reason = "a device behind a counter is the same device: its promises are passed on"
+)]
 //! How often a device's interrupt really came.
 
 use contigo::{Device, Error, Mmio, Wait, forward};

@@ -19,7 +19,8 @@ pub struct Limits {
 
 impl Limits {
     /// Any bytes, any number of them.
-    pub const NONE: Self = Self { offset_align_bytes: 1, len_align_bytes: 1, len_max_bytes: usize::MAX };
+    pub const NONE: Self =
+        Self { offset_align_bytes: 1, len_align_bytes: 1, len_max_bytes: usize::MAX };
 }
 
 /// A drawn copy: how many bytes, from where in the source, to where in the destination.
@@ -35,7 +36,12 @@ const SHORT_BYTES: usize = 2 * Align::LINE.bytes();
 
 /// Draws a copy from bytes `source` of one slot to bytes `destination` of another. `None` where the
 /// limits allow none.
-pub(super) fn draw(rng: &mut Rng, limits: &Limits, source: &Range<usize>, destination: &Range<usize>) -> Option<Drawn> {
+pub(super) fn draw(
+    rng: &mut Rng,
+    limits: &Limits,
+    source: &Range<usize>,
+    destination: &Range<usize>,
+) -> Option<Drawn> {
     let unit = limits.len_align_bytes.max(1);
     let (source, destination) = (aligned(source, limits), aligned(destination, limits));
     let most = source.len().min(destination.len()).min(limits.len_max_bytes) / unit;
@@ -53,7 +59,11 @@ pub(super) fn draw(rng: &mut Rng, limits: &Limits, source: &Range<usize>, destin
         _ => (rng.usize(1..=most), None),
     };
     let len = units * unit;
-    Some(Drawn { from: place(rng, limits, &source, len, None), to: place(rng, limits, &destination, len, edge), len })
+    Some(Drawn {
+        from: place(rng, limits, &source, len, None),
+        to: place(rng, limits, &destination, len, edge),
+        len,
+    })
 }
 
 /// `room` without the bytes before its first aligned one.
@@ -64,12 +74,21 @@ fn aligned(room: &Range<usize>, limits: &Limits) -> Range<usize> {
 
 /// Where in `room`, which begins at an aligned byte, `len` bytes go: across a multiple of `edge`,
 /// if there is one and it can be.
-fn place(rng: &mut Rng, limits: &Limits, room: &Range<usize>, len: usize, edge: Option<Align>) -> usize {
+fn place(
+    rng: &mut Rng,
+    limits: &Limits,
+    room: &Range<usize>,
+    len: usize,
+    edge: Option<Align>,
+) -> usize {
     let align = limits.offset_align_bytes.max(1);
     let last = room.start + (room.len() - len.min(room.len())) / align * align;
-    let anywhere = |rng: &mut Rng, first: usize, last: usize| first + rng.usize(0..=(last - first) / align) * align;
+    let anywhere = |rng: &mut Rng, first: usize, last: usize| {
+        first + rng.usize(0..=(last - first) / align) * align
+    };
     // The multiples of `edge` inside the room, of which one is to be inside the copy.
-    let multiples = edge.map(|edge| (room.start / edge.bytes() + 1)..room.end.div_ceil(edge.bytes()));
+    let multiples =
+        edge.map(|edge| (room.start / edge.bytes() + 1)..room.end.div_ceil(edge.bytes()));
     if let (Some(edge), Some(multiples)) = (edge, multiples)
         && !multiples.is_empty()
         && len > 1
@@ -106,15 +125,34 @@ mod tests {
                     one.min(other)..one.max(other)
                 };
                 let (source, destination) = (room(), room());
-                let Some(Drawn { from, to, len }) = draw(&mut rng, &limits, &source, &destination) else {
-                    let fits = |room: &Range<usize>| aligned(room, &limits).len() >= limits.len_align_bytes;
-                    assert!(!fits(&source) || !fits(&destination), "{limits:?} {source:?} {destination:?}");
+                let Some(Drawn { from, to, len }) = draw(&mut rng, &limits, &source, &destination)
+                else {
+                    let fits = |room: &Range<usize>| {
+                        aligned(room, &limits).len() >= limits.len_align_bytes
+                    };
+                    assert!(
+                        !fits(&source) || !fits(&destination),
+                        "{limits:?} {source:?} {destination:?}"
+                    );
                     continue;
                 };
-                assert!(len > 0 && len <= limits.len_max_bytes && len.is_multiple_of(limits.len_align_bytes));
-                assert!(from.is_multiple_of(limits.offset_align_bytes) && to.is_multiple_of(limits.offset_align_bytes));
-                assert!(source.start <= from && from + len <= source.end, "{source:?} {from} {len}");
-                assert!(destination.start <= to && to + len <= destination.end, "{destination:?} {to} {len}");
+                assert!(
+                    len > 0
+                        && len <= limits.len_max_bytes
+                        && len.is_multiple_of(limits.len_align_bytes)
+                );
+                assert!(
+                    from.is_multiple_of(limits.offset_align_bytes)
+                        && to.is_multiple_of(limits.offset_align_bytes)
+                );
+                assert!(
+                    source.start <= from && from + len <= source.end,
+                    "{source:?} {from} {len}"
+                );
+                assert!(
+                    destination.start <= to && to + len <= destination.end,
+                    "{destination:?} {to} {len}"
+                );
             }
         }
     }
@@ -122,12 +160,19 @@ mod tests {
     #[test]
     fn the_edges_are_met_often() {
         let mut rng = Rng::with_seed(2);
-        let drawn: Vec<_> = (0..1_000).filter_map(|_| draw(&mut rng, &Limits::NONE, &(0..SLOT), &(0..SLOT))).collect();
+        let drawn: Vec<_> = (0..1_000)
+            .filter_map(|_| draw(&mut rng, &Limits::NONE, &(0..SLOT), &(0..SLOT)))
+            .collect();
         let count = |case: fn(&Drawn) -> bool| drawn.iter().filter(|&one| case(one)).count();
         assert_eq!(drawn.len(), 1_000);
         assert!(count(|one| one.len == 1) > 40);
         assert!(count(|one| one.len == SLOT) > 80);
-        assert!(count(|one| one.len <= SHORT_BYTES && one.to / 4096 != (one.to + one.len - 1) / 4096) > 80);
-        assert!(count(|one| one.len <= SHORT_BYTES && one.to / 64 != (one.to + one.len - 1) / 64) > 200);
+        assert!(
+            count(|one| one.len <= SHORT_BYTES && one.to / 4096 != (one.to + one.len - 1) / 4096)
+                > 80
+        );
+        assert!(
+            count(|one| one.len <= SHORT_BYTES && one.to / 64 != (one.to + one.len - 1) / 64) > 200
+        );
     }
 }

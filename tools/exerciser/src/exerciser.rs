@@ -79,7 +79,12 @@ impl Exerciser {
     /// # Errors
     /// The first job that was refused or failed; this exerciser cannot run again, because that
     /// job's slots are lost. [`Error::Busy`] where the queue has jobs of others.
-    pub fn run<D: Driver>(&mut self, queue: &mut Queue<D>, mode: Mode<'_>, budget: Budget) -> Result<(), Stopped> {
+    pub fn run<D: Driver>(
+        &mut self,
+        queue: &mut Queue<D>,
+        mode: Mode<'_>,
+        budget: Budget,
+    ) -> Result<(), Stopped> {
         let way = Way { port: *queue.port(), addr_bits: queue.driver().addr_bits() };
         let mut job = Job::none(self.tally.jobs);
         let seed = self.seed;
@@ -91,7 +96,9 @@ impl Exerciser {
         // over them.
         self.sweep(way, job).map_err(|error| stopped(job, error))?;
         for done in 0..budget.jobs {
-            let over = |until: Instant| done.is_multiple_of(JOBS_PER_LOOK_AT_THE_CLOCK) && Instant::now() >= until;
+            let over = |until: Instant| {
+                done.is_multiple_of(JOBS_PER_LOOK_AT_THE_CLOCK) && Instant::now() >= until
+            };
             if budget.until.is_some_and(over) {
                 break;
             }
@@ -102,7 +109,9 @@ impl Exerciser {
                 self.sweep(way, job).map_err(|error| stopped(job, error))?;
             }
         }
-        self.all_back(way, job).and_then(|()| self.sweep(way, job)).map_err(|error| stopped(job, error))
+        self.all_back(way, job)
+            .and_then(|()| self.sweep(way, job))
+            .map_err(|error| stopped(job, error))
     }
 
     /// Decides a job. Slots that it wants, and that stayed the device's, are taken back where they
@@ -128,7 +137,8 @@ impl Exerciser {
         let (need_bytes, have_bytes) = (self.limits.len_align_bytes as u64, self.slot_bytes());
         let drawn = drawn.ok_or(Error::BufferSize { index: 0, need_bytes, have_bytes })?;
         (job.from, job.to, job.len_bytes) = ((from, drawn.from), (to, drawn.to), drawn.len);
-        (job.from_device_owned, job.to_device_owned) = (self.places.is_dev(from), self.places.is_dev(to));
+        (job.from_device_owned, job.to_device_owned) =
+            (self.places.is_dev(from), self.places.is_dev(to));
         Ok(job)
     }
 
@@ -136,7 +146,8 @@ impl Exerciser {
     /// one.
     fn choose(&mut self, chained: bool, not: usize) -> usize {
         let first = self.rng.usize(..SLOTS);
-        let mut around = (0..SLOTS).map(|step| 1 + (first + step) % SLOTS).filter(|&slot| slot != not);
+        let mut around =
+            (0..SLOTS).map(|step| 1 + (first + step) % SLOTS).filter(|&slot| slot != not);
         let any = around.clone().next().unwrap_or(1);
         if chained { around.find(|&slot| self.places.is_dev(slot)).unwrap_or(any) } else { any }
     }
@@ -147,10 +158,18 @@ impl Exerciser {
     }
 
     /// Fresh bytes by the CPU, the copy, the same copy in the shadow, and the comparison.
-    fn step<D: Driver>(&mut self, queue: &mut Queue<D>, mode: Mode<'_>, way: Way, job: &Job) -> Result<()> {
+    fn step<D: Driver>(
+        &mut self,
+        queue: &mut Queue<D>,
+        mode: Mode<'_>,
+        way: Way,
+        job: &Job,
+    ) -> Result<()> {
         self.cpu_s_turn(job)?;
-        let (from, from_room) = self.places.operand(job.from.0, &job.source(), Direction::ToDevice)?;
-        let (to, to_room) = self.places.operand(job.to.0, &job.destination(), Direction::FromDevice)?;
+        let (from, from_room) =
+            self.places.operand(job.from.0, &job.source(), Direction::ToDevice)?;
+        let (to, to_room) =
+            self.places.operand(job.to.0, &job.destination(), Direction::FromDevice)?;
         if let Mode::Events(events, _) = mode {
             events.arm()?;
         }
@@ -162,9 +181,13 @@ impl Exerciser {
         self.places.copy_in_the_shadow(job);
         self.tally.count(job, self.slot_bytes());
         // The source may be a neighbour of the destination.
-        let neighbours = [job.to.0 - 1, job.to.0 + 1].into_iter().filter(|&slot| slot != job.from.0);
+        let neighbours =
+            [job.to.0 - 1, job.to.0 + 1].into_iter().filter(|&slot| slot != job.from.0);
         let mut blamed = Blamed { tally: &mut self.tally, seed: self.seed, job: *job };
-        [job.from.0, job.to.0].into_iter().chain(neighbours).try_for_each(|slot| self.places.settle(slot, way, &mut blamed))
+        [job.from.0, job.to.0]
+            .into_iter()
+            .chain(neighbours)
+            .try_for_each(|slot| self.places.settle(slot, way, &mut blamed))
     }
 
     /// The CPU's work before a job: often fresh bytes in the source, sometimes in the destination,
@@ -189,7 +212,11 @@ impl Exerciser {
     }
 
     fn take_back(&mut self, slot: usize, way: Way, job: Job) -> Result<()> {
-        self.places.take_back(slot, way, &mut Blamed { tally: &mut self.tally, seed: self.seed, job })
+        self.places.take_back(
+            slot,
+            way,
+            &mut Blamed { tally: &mut self.tally, seed: self.seed, job },
+        )
     }
 
     fn all_back(&mut self, way: Way, job: Job) -> Result<()> {
@@ -224,7 +251,11 @@ fn finish<D: Driver>(queue: &mut Queue<D>, mode: Mode<'_>, kept: bool) -> Result
     let failed = match wait(queue, mode, kept) {
         Ok(Some(ended)) => return Ok(ended),
         Ok(None) => {
-            let limit = if let Mode::Waiting(limit) | Mode::Events(_, limit) = mode { limit } else { Duration::ZERO };
+            let limit = if let Mode::Waiting(limit) | Mode::Events(_, limit) = mode {
+                limit
+            } else {
+                Duration::ZERO
+            };
             Error::Timeout { timeout_us: timeout_us(limit)? }
         }
         Err(error) => error,
@@ -254,7 +285,11 @@ fn wait<D: Driver>(queue: &mut Queue<D>, mode: Mode<'_>, kept: bool) -> Result<O
     look(queue, limit, kept)
 }
 
-fn look<D: Driver>(queue: &mut Queue<D>, limit: Duration, kept: bool) -> Result<Option<[Ended; 2]>> {
+fn look<D: Driver>(
+    queue: &mut Queue<D>,
+    limit: Duration,
+    kept: bool,
+) -> Result<Option<[Ended; 2]>> {
     Ok(if kept {
         queue.wait_device(limit)?.map(|done| done.buffers.map(Ended::Dev))
     } else {

@@ -40,7 +40,10 @@ impl Ground {
         let unit = SLOT_BYTES_MIN.max(region.line().bytes());
         let slot_bytes = (have_bytes / PLACES).min(SLOT_BYTES_MAX) / unit * unit;
         if slot_bytes == 0 {
-            return Err(Error::Exhausted { need_bytes: PLACES * unit + Align::PAGE.bytes(), capacity_bytes: region.free_bytes() });
+            return Err(Error::Exhausted {
+                need_bytes: PLACES * unit + Align::PAGE.bytes(),
+                capacity_bytes: region.free_bytes(),
+            });
         }
         let before = region.alloc(slot_bytes, Align::PAGE)?;
         let pool = region.pool(SLOTS, slot_bytes)?;

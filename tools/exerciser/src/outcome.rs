@@ -46,7 +46,13 @@ pub enum Fault {
 impl Exerciser {
     /// As [`run`](Self::run), by the interrupt of `line` or polled, with all that is known of it
     /// afterwards.
-    pub fn measure<D: Driver>(&mut self, queue: &mut Queue<D>, line: Line<'_>, interrupt: bool, budget: Budget) -> Outcome {
+    pub fn measure<D: Driver>(
+        &mut self,
+        queue: &mut Queue<D>,
+        line: Line<'_>,
+        interrupt: bool,
+        budget: Budget,
+    ) -> Outcome {
         self.measure_in(queue, line, interrupt, budget, |run| run())
     }
 
@@ -60,17 +66,26 @@ impl Exerciser {
         budget: Budget,
         around: impl FnOnce(&mut dyn FnMut() -> Result<(), Stopped>) -> Result<(), Stopped>,
     ) -> Outcome {
-        let (mode, how) = if interrupt { ("interrupt", line.mode()) } else { ("polled", Mode::Polled) };
-        let (before, came, allocated, begun) = (self.tally(), line.came(), on_this_thread(), Instant::now());
+        let (mode, how) =
+            if interrupt { ("interrupt", line.mode()) } else { ("polled", Mode::Polled) };
+        let (before, came, allocated, begun) =
+            (self.tally(), line.came(), on_this_thread(), Instant::now());
         let ended = around(&mut || self.run(queue, how, budget));
         let allocations = on_this_thread() - allocated;
         let after = self.tally();
         Outcome {
             mode,
-            tally: Tally { jobs: after.jobs - before.jobs, bytes: after.bytes - before.bytes, ..after },
+            tally: Tally {
+                jobs: after.jobs - before.jobs,
+                bytes: after.bytes - before.bytes,
+                ..after
+            },
             ended,
             seconds: begun.elapsed().as_secs_f64(),
-            interrupts: came.zip(line.came()).map(|(before, after)| after - before).filter(|_| interrupt),
+            interrupts: came
+                .zip(line.came())
+                .map(|(before, after)| after - before)
+                .filter(|_| interrupt),
             allocations,
         }
     }
@@ -82,7 +97,11 @@ impl Outcome {
     pub fn and(self, later: Self) -> Self {
         Self {
             mode: self.mode,
-            tally: Tally { jobs: self.tally.jobs + later.tally.jobs, bytes: self.tally.bytes + later.tally.bytes, ..later.tally },
+            tally: Tally {
+                jobs: self.tally.jobs + later.tally.jobs,
+                bytes: self.tally.bytes + later.tally.bytes,
+                ..later.tally
+            },
             ended: later.ended,
             seconds: self.seconds + later.seconds,
             interrupts: self.interrupts.zip(later.interrupts).map(|(one, other)| one + other),
@@ -104,10 +123,16 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Wrong { first, mismatches, canary_hits } => {
-                write!(f, "{mismatches} mismatches and {canary_hits} canary hits, the first: {first}")
+                write!(
+                    f,
+                    "{mismatches} mismatches and {canary_hits} canary hits, the first: {first}"
+                )
             }
             Self::Stopped(stopped) => write!(f, "{stopped}"),
-            Self::Silent(jobs) => write!(f, "{jobs} jobs waited for an interrupt, and none came: check the node's interrupts"),
+            Self::Silent(jobs) => write!(
+                f,
+                "{jobs} jobs waited for an interrupt, and none came: check the node's interrupts"
+            ),
             Self::Allocated(times) => write!(f, "{times} heap allocations while jobs ran"),
         }
     }

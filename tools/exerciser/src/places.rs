@@ -46,7 +46,8 @@ impl Places {
         bufs.push(after);
         bufs.sort_by_key(CpuBuf::offset_bytes);
 
-        let (held, shadow) = (bufs.into_iter().map(Held::Cpu).collect(), std::vec![0; PLACES * slot_bytes]);
+        let (held, shadow) =
+            (bufs.into_iter().map(Held::Cpu).collect(), std::vec![0; PLACES * slot_bytes]);
         let mut places = Self { pool, slot_bytes, held, shadow, written: std::vec![0..0; PLACES] };
         places.refill(rng)?;
         Ok(places)
@@ -82,7 +83,12 @@ impl Places {
 
     /// Bytes `part` of a slot on their way into a job, and the bytes that the device will have of
     /// the slot: those that were handed over first.
-    pub(super) fn operand(&mut self, place: usize, part: &Range<usize>, direction: Direction) -> Result<(Operand, Range<usize>)> {
+    pub(super) fn operand(
+        &mut self,
+        place: usize,
+        part: &Range<usize>,
+        direction: Direction,
+    ) -> Result<(Operand, Range<usize>)> {
         let reads = direction == Direction::ToDevice;
         match self.take(place) {
             Held::Cpu(buf) if reads => Ok((buf.to_device(part.clone()), part.clone())),
@@ -104,22 +110,34 @@ impl Places {
 
     /// The same copy, by the CPU, in its own memory.
     pub(super) fn copy_in_the_shadow(&mut self, job: &Job) {
-        let (from, to) = (job.from.0 * self.slot_bytes + job.from.1, job.to.0 * self.slot_bytes + job.to.1);
+        let (from, to) =
+            (job.from.0 * self.slot_bytes + job.from.1, job.to.0 * self.slot_bytes + job.to.1);
         self.shadow.copy_within(from..from + job.len_bytes, to);
         let part = job.destination();
         if let Some(written) = self.written.get_mut(job.to.0) {
-            *written = if written.start == written.end { part } else { written.start.min(part.start)..written.end.max(part.end) };
+            *written = if written.start == written.end {
+                part
+            } else {
+                written.start.min(part.start)..written.end.max(part.end)
+            };
         }
     }
 
     /// Fresh random bytes over `part` of a slot and some around it, by the CPU.
-    pub(super) fn write_fresh(&mut self, rng: &mut Rng, place: usize, part: &Range<usize>) -> Result<()> {
+    pub(super) fn write_fresh(
+        &mut self,
+        rng: &mut Rng,
+        place: usize,
+        part: &Range<usize>,
+    ) -> Result<()> {
         /// Two lines on either side: neighbours of the part in its own lines, and in the next ones.
         const AROUND_BYTES: usize = 2 * Align::LINE.bytes();
         let start = part.start - rng.usize(0..=part.start.min(AROUND_BYTES));
         let end = part.end + rng.usize(0..=(self.slot_bytes - part.end).min(AROUND_BYTES));
         let base = place * self.slot_bytes;
-        if let (Some(Held::Cpu(buf)), Some(shadow)) = (self.held.get_mut(place), self.shadow.get_mut(base + start..base + end)) {
+        if let (Some(Held::Cpu(buf)), Some(shadow)) =
+            (self.held.get_mut(place), self.shadow.get_mut(base + start..base + end))
+        {
             rng.fill(shadow);
             buf.view_at_mut::<u8>(start..end)?.copy_from_slice(shadow);
         }
@@ -134,7 +152,10 @@ impl Places {
                 drop(buf);
                 let again = self.pool.take()?;
                 if again.offset_bytes() != offset_bytes {
-                    return Err(Error::NotOurs { addr: again.offset_bytes() as u64, len_bytes: self.slot_bytes });
+                    return Err(Error::NotOurs {
+                        addr: again.offset_bytes() as u64,
+                        len_bytes: self.slot_bytes,
+                    });
                 }
                 self.put(place, Held::Cpu(again));
             }
@@ -144,7 +165,12 @@ impl Places {
     }
 
     /// A slot that stayed the device's becomes the CPU's again, and is compared.
-    pub(super) fn take_back(&mut self, place: usize, way: Way, blame: &mut Blamed<'_>) -> Result<()> {
+    pub(super) fn take_back(
+        &mut self,
+        place: usize,
+        way: Way,
+        blame: &mut Blamed<'_>,
+    ) -> Result<()> {
         match self.take(place) {
             Held::Dev(buf, _) => {
                 self.put(place, Held::Cpu(buf.into_cpu()?));
@@ -179,17 +205,38 @@ impl Places {
         Ok(())
     }
 
-    fn compare(&mut self, place: usize, buf: &CpuBuf, written: &Range<usize>, blamed: &mut Blamed<'_>) -> Result<()> {
+    fn compare(
+        &mut self,
+        place: usize,
+        buf: &CpuBuf,
+        written: &Range<usize>,
+        blamed: &mut Blamed<'_>,
+    ) -> Result<()> {
         let found = buf.view_at::<u8>(..self.slot_bytes)?;
         let base = place * self.slot_bytes;
-        let Some(expected) = self.shadow.get_mut(base..base + self.slot_bytes) else { return Ok(()) };
+        let Some(expected) = self.shadow.get_mut(base..base + self.slot_bytes) else {
+            return Ok(());
+        };
         blamed.tally.compared += found.len() as u64;
         if found == expected {
             return Ok(());
         }
-        for (offset, (&found, expected)) in found.iter().zip(expected).enumerate().filter(|(_, (found, expected))| *found != *expected) {
+        for (offset, (&found, expected)) in found
+            .iter()
+            .zip(expected)
+            .enumerate()
+            .filter(|(_, (found, expected))| *found != *expected)
+        {
             let blame = if written.contains(&offset) { Blame::Mismatch } else { Blame::CanaryHit };
-            blamed.wrong(FirstWrong { seed: blamed.seed, job: blamed.job, slot: place, offset, expected: *expected, found, blame });
+            blamed.wrong(FirstWrong {
+                seed: blamed.seed,
+                job: blamed.job,
+                slot: place,
+                offset,
+                expected: *expected,
+                found,
+                blame,
+            });
             // Counted once; otherwise it would be counted again in every copy made of it.
             *expected = found;
         }
@@ -232,10 +279,16 @@ mod tests {
         let mut places = Places::new(Ground::new(&region)?, &mut rng)?;
         let before = places.shadow.clone();
         places.write_fresh(&mut rng, 5, &(300..700))?;
-        let same = (5 * 1024 + 300..5 * 1024 + 700).filter(|&at| before.get(at) == places.shadow.get(at)).count();
+        let same = (5 * 1024 + 300..5 * 1024 + 700)
+            .filter(|&at| before.get(at) == places.shadow.get(at))
+            .count();
         assert!(same < 20, "{same} of 400 bytes are what they were");
         let Some(Held::Cpu(buf)) = places.held.get(5) else { return Err(LOST) };
-        assert_eq!(Some(buf.view::<u8>()?), places.shadow.get(5 * 1024..6 * 1024), "all of the slot, as its shadow has it");
+        assert_eq!(
+            Some(buf.view::<u8>()?),
+            places.shadow.get(5 * 1024..6 * 1024),
+            "all of the slot, as its shadow has it"
+        );
         Ok(())
     }
 }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a buffer goes to the device's side and back with no job between, which is a promise that no job ran")]
+#![allow(
+    unsafe_code,
+    reason = "a buffer goes to the device's side and back with no job between, which is a promise that no job ran"
+)]
 //! The bytes that memory really holds, behind the CPU's caches.
 
 use contigo::{CpuBuf, Port, Result, mem::DriverBuf};

@@ -63,7 +63,15 @@ pub struct Job {
 impl Job {
     /// Before anything is decided.
     pub(super) const fn none(number: u64) -> Self {
-        Self { number, from: (0, 0), to: (0, 0), len_bytes: 0, from_device_owned: false, to_device_owned: false, kept: false }
+        Self {
+            number,
+            from: (0, 0),
+            to: (0, 0),
+            len_bytes: 0,
+            from_device_owned: false,
+            to_device_owned: false,
+            kept: false,
+        }
     }
 
     /// Which bytes of its source slot are read.
@@ -238,7 +246,11 @@ pub struct Stopped {
 impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (from, to) = (self.from, self.to);
-        write!(f, "job {}, {} bytes from slot {} + {} to slot {} + {}", self.number, self.len_bytes, from.0, from.1, to.0, to.1)?;
+        write!(
+            f,
+            "job {}, {} bytes from slot {} + {} to slot {} + {}",
+            self.number, self.len_bytes, from.0, from.1, to.0, to.1
+        )?;
         match (self.from_device_owned, self.to_device_owned) {
             (false, false) => Ok(()),
             (true, false) => f.write_str(" (source device-owned)"),
@@ -255,7 +267,10 @@ impl fmt::Display for FirstWrong {
             Blame::Mismatch => "where a job wrote",
             Blame::CanaryHit => "where no job wrote",
         };
-        write!(f, "seed {seed}, {job}: after it slot {slot} + {offset} is {found:#04x}, not {expected:#04x}, {blame}")
+        write!(
+            f,
+            "seed {seed}, {job}: after it slot {slot} + {offset} is {found:#04x}, not {expected:#04x}, {blame}"
+        )
     }
 }
 

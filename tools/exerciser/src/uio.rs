@@ -23,7 +23,11 @@ impl FoundEngine {
     #[must_use]
     pub fn all(root: &str) -> Vec<Self> {
         let engines = soc(root).map_or(&[] as &[DmaEngine], |soc| soc.engines).iter();
-        engines.filter_map(|engine| Some(Self { engine: *engine, device: at(root, engine.registers)? })).collect()
+        engines
+            .filter_map(|engine| {
+                Some(Self { engine: *engine, device: at(root, engine.registers)? })
+            })
+            .collect()
     }
 
     /// Its name on a command line: `pl330@dma-controller@f8003000`.
@@ -35,7 +39,9 @@ impl FoundEngine {
 
 /// The device whose registers are at `addr`.
 fn at(root: &str, addr: u64) -> Option<DeviceName> {
-    let found = Inventory::under(root).devices().find(|entry| ["uio", "guard"].contains(&entry.kind) && entry.facts.addr == Some(addr));
+    let found = Inventory::under(root)
+        .devices()
+        .find(|entry| ["uio", "guard"].contains(&entry.kind) && entry.facts.addr == Some(addr));
     found.and_then(|entry| entry.name)
 }
 
@@ -46,13 +52,18 @@ fn at(root: &str, addr: u64) -> Option<DeviceName> {
 /// [`Error::NotFound`]: they are elsewhere.
 pub fn ensure_at(opened: &OpenDevice, addr: u64) -> Result<(), Error> {
     let is_there = opened.addr() == Some(PhysAddr(addr));
-    is_there.then_some(()).ok_or(Error::NotFound { what: "DMA engine whose registers are at the board's address", among: 1.into() })
+    is_there.then_some(()).ok_or(Error::NotFound {
+        what: "DMA engine whose registers are at the board's address",
+        among: 1.into(),
+    })
 }
 
 /// The system on chip, by the device tree under `root`.
 #[must_use]
 pub fn soc(root: &str) -> Option<&'static Soc> {
-    by_compatible(&fs::read(Path::new(&format!("{root}/")).join("proc/device-tree/compatible")).ok()?)
+    by_compatible(
+        &fs::read(Path::new(&format!("{root}/")).join("proc/device-tree/compatible")).ok()?,
+    )
 }
 
 #[cfg(test)]
@@ -71,7 +82,10 @@ mod tests {
         tree.map(2, 0, "0xe000a000", "0x1000", "0x0");
         tree.uio(10, Some("dma-controller@f8003000"), "dmac");
         let [dmac] = <[_; 1]>::try_from(FoundEngine::all(tree.root())).unwrap();
-        assert_eq!((dmac.engine.kind, dmac.device.to_string().as_str()), (DmaKind::Pl330, "uio:dma-controller@f8003000"));
+        assert_eq!(
+            (dmac.engine.kind, dmac.device.to_string().as_str()),
+            (DmaKind::Pl330, "uio:dma-controller@f8003000")
+        );
         assert_eq!(dmac.label(), "pl330@dma-controller@f8003000");
         let tree = FakeDevices::new();
         tree.file("proc/device-tree/compatible", "xlnx,zynq-zc702\0xlnx,zynq-7000\0");

@@ -32,7 +32,8 @@ fn best_ns(mut act: impl FnMut(Event)) -> f64 {
 /// Text as a logger writes it: the time, the level, the event.
 fn text_ns(path: &Path, mut out: impl Write) -> Result<(f64, f64), Box<dyn Error>> {
     let start = Instant::now();
-    let ns = best_ns(|event| drop(writeln!(out, "{:.6} TRACE {event}", start.elapsed().as_secs_f64())));
+    let ns =
+        best_ns(|event| drop(writeln!(out, "{:.6} TRACE {event}", start.elapsed().as_secs_f64())));
     out.flush()?;
     Ok((ns, std::fs::metadata(path)?.len() as f64 / f64::from(ROUNDS * EVENTS)))
 }
@@ -54,8 +55,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut out = std::io::stdout();
     writeln!(out, "no defmt: {bare_ns:.1} ns, 0 bytes")?;
     writeln!(out, "no log started: {silent_ns:.0} ns, 0 bytes")?;
-    writeln!(out, "ring: {ring_ns:.0} ns, {written:.1} bytes; {} events dropped", contigo_log::dropped())?;
-    writeln!(out, "text in a buffer, lost with the program: {:.0} ns, {:.1} bytes", buffered.0, buffered.1)?;
+    writeln!(
+        out,
+        "ring: {ring_ns:.0} ns, {written:.1} bytes; {} events dropped",
+        contigo_log::dropped()
+    )?;
+    writeln!(
+        out,
+        "text in a buffer, lost with the program: {:.0} ns, {:.1} bytes",
+        buffered.0, buffered.1
+    )?;
     writeln!(out, "text at once, with system calls: {:.0} ns, {:.1} bytes", at_once.0, at_once.1)?;
     Ok(())
 }

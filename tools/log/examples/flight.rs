@@ -33,7 +33,11 @@ fn fly(jobs: u32) -> contigo::Result<()> {
     defmt::debug!("its pool has pieces of {=[?]} bytes", [256_u16; 2].as_slice());
     for job in 1..=jobs {
         let [from, to] = [pool.take()?, pool.take()?];
-        drop(queue.run([from.to_device(..16), to.from_device(..64)], &[], Duration::from_millis(100))?);
+        drop(queue.run(
+            [from.to_device(..16), to.from_device(..64)],
+            &[],
+            Duration::from_millis(100),
+        )?);
         defmt::warn!("job {=u32} is done", job);
         // When its output has no reader, the flight ends: a test that failed leaves none behind.
         if writeln!(std::io::stdout(), "{job}").is_err() {

@@ -48,12 +48,19 @@ impl BuildId {
                 continue;
             }
             let (offset, size) = if wide {
-                (number(image, header.checked_add(8)?, 8)?, number(image, header.checked_add(32)?, 8)?)
+                (
+                    number(image, header.checked_add(8)?, 8)?,
+                    number(image, header.checked_add(32)?, 8)?,
+                )
             } else {
-                (number(image, header.checked_add(4)?, 4)?, number(image, header.checked_add(16)?, 4)?)
+                (
+                    number(image, header.checked_add(4)?, 4)?,
+                    number(image, header.checked_add(16)?, 4)?,
+                )
             };
             let (first, len) = (usize::try_from(offset).ok()?, usize::try_from(size).ok()?);
-            if let Some(found) = image.get(first..first.checked_add(len)?).and_then(Self::in_notes) {
+            if let Some(found) = image.get(first..first.checked_add(len)?).and_then(Self::in_notes)
+            {
                 return Some(found);
             }
         }
@@ -63,13 +70,16 @@ impl BuildId {
     /// The build ID in a program's notes.
     pub(crate) fn in_notes(mut notes: &[u8]) -> Option<Self> {
         for _ in 0..MOST_NOTES {
-            let (name, len, kind) = (number(notes, 0, 4)?, number(notes, 4, 4)?, number(notes, 8, 4)?);
+            let (name, len, kind) =
+                (number(notes, 0, 4)?, number(notes, 4, 4)?, number(notes, 8, 4)?);
             let (name, len) = (usize::try_from(name).ok()?, usize::try_from(len).ok()?);
             let first = 12_usize.checked_add(name.checked_next_multiple_of(4)?)?;
             let end = first.checked_add(len)?;
             if kind == NT_GNU_BUILD_ID && notes.get(12..16) == Some(b"GNU\0") {
                 let mut own = Self { bytes: [0; BUILD_ID_BYTES], len: len.min(BUILD_ID_BYTES) };
-                own.bytes.get_mut(..own.len)?.copy_from_slice(notes.get(first..end)?.get(..own.len)?);
+                own.bytes
+                    .get_mut(..own.len)?
+                    .copy_from_slice(notes.get(first..end)?.get(..own.len)?);
                 return (len > 0).then_some(own);
             }
             notes = notes.get(end.checked_next_multiple_of(4)?..)?;

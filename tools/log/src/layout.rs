@@ -45,4 +45,5 @@ pub(crate) mod at {
 /// The length of the kernel's boot ID, as text.
 pub(crate) const BOOT_ID_BYTES: usize = 36;
 
-const _: () = assert!(at::PATH + PATH_BYTES <= HEADER_BYTES && at::BUILD_ID + BUILD_ID_BYTES <= at::PATH_LEN);
+const _: () =
+    assert!(at::PATH + PATH_BYTES <= HEADER_BYTES && at::BUILD_ID + BUILD_ID_BYTES <= at::PATH_LEN);

@@ -1,5 +1,10 @@
 //! The example's log, decoded while it flies and after it was killed.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use contigo_log::{Decoder, Entry, Piece, Reader, Refused};
 use contigo_testkit::emulated;
@@ -52,7 +57,10 @@ fn events(reader: &mut Reader, decoder: &Decoder) -> (Vec<Entry>, u64) {
 
 /// The numbers of the jobs that are told as done.
 fn jobs(events: &[Entry]) -> Vec<u32> {
-    events.iter().filter_map(|entry| entry.text.strip_prefix("job ")?.strip_suffix(" is done")?.parse().ok()).collect()
+    events
+        .iter()
+        .filter_map(|entry| entry.text.strip_prefix("job ")?.strip_suffix(" is done")?.parse().ok())
+        .collect()
 }
 
 #[test]
@@ -66,7 +74,9 @@ fn the_last_event_before_a_kill_is_there() {
         let mut rest = String::new();
         told.read_to_string(&mut rest).unwrap();
         // A line that the kill cut is no number of a job.
-        let last = rest.rsplit_once('\n').map_or(1_000 + run, |(whole, _)| whole.lines().last().unwrap().parse().unwrap());
+        let last = rest
+            .rsplit_once('\n')
+            .map_or(1_000 + run, |(whole, _)| whole.lines().last().unwrap().parse().unwrap());
 
         let mut reader = Reader::open(&log).unwrap();
         let decoder = decoder(&reader);
@@ -74,7 +84,10 @@ fn the_last_event_before_a_kill_is_there() {
         let jobs = jobs(&events);
         // A job is logged, then printed: the log is as far as the output, or one job further.
         let newest = *jobs.last().unwrap();
-        assert!(newest == last || newest == last + 1, "the log ends at {newest}, the output at {last}");
+        assert!(
+            newest == last || newest == last + 1,
+            "the log ends at {newest}, the output at {last}"
+        );
         assert!(jobs.windows(2).all(|two| two[1] == two[0] + 1), "no job is missing between two");
         assert!(overwritten > 0 && jobs[0] > 1, "the ring has wrapped");
         assert!(events.windows(2).all(|two| two[0].time_us <= two[1].time_us));
@@ -83,8 +96,15 @@ fn the_last_event_before_a_kill_is_there() {
         let (file, line) = done.place.clone().unwrap();
         assert!(file.ends_with("tools/log/examples/flight.rs") && line > 30, "{file}:{line}");
         if cfg!(feature = "events") {
-            for event in ["Take { slot: 0, len_bytes: 256 }", "Submit {", "Complete {", "SyncForCpu {"] {
-                assert!(events.iter().any(|entry| entry.text.starts_with(event) && entry.level == Some("TRACE")), "{event}");
+            for event in
+                ["Take { slot: 0, len_bytes: 256 }", "Submit {", "Complete {", "SyncForCpu {"]
+            {
+                assert!(
+                    events
+                        .iter()
+                        .any(|entry| entry.text.starts_with(event) && entry.level == Some("TRACE")),
+                    "{event}"
+                );
             }
         }
     }
@@ -110,7 +130,10 @@ fn a_log_is_read_while_it_is_written() {
         told.read_line(&mut line).unwrap();
         let (events, overwritten) = events(&mut reader, &decoder);
         for job in jobs(&events) {
-            assert!(job == newest + 1 || (overwritten > 0 && job > newest), "job {job} comes after {newest}");
+            assert!(
+                job == newest + 1 || (overwritten > 0 && job > newest),
+                "job {job} comes after {newest}"
+            );
             newest = job;
         }
         looks += u32::from(!events.is_empty());
@@ -126,13 +149,21 @@ fn a_panic_is_the_last_event() {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("flight.log");
     let ended = emulated::command(program()).arg(&log).args(["3", "panic"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&ended.stderr).contains("the flight is over after 3 jobs"), "the hook that was there has its turn");
+    assert!(
+        String::from_utf8_lossy(&ended.stderr).contains("the flight is over after 3 jobs"),
+        "the hook that was there has its turn"
+    );
     let mut reader = Reader::open(&log).unwrap();
     let decoder = decoder(&reader);
     let (events, _) = events(&mut reader, &decoder);
     let last = events.last().unwrap();
     assert_eq!(last.level, Some("ERROR"));
-    assert!(last.text.contains("examples/flight.rs") && last.text.contains("the flight is over after 3 jobs"), "{}", last.text);
+    assert!(
+        last.text.contains("examples/flight.rs")
+            && last.text.contains("the flight is over after 3 jobs"),
+        "{}",
+        last.text
+    );
     assert_eq!(jobs(&events), [1, 2, 3]);
     assert_eq!(events[0].text, "this flight has 3 jobs at most");
 }
@@ -149,7 +180,10 @@ fn an_unfinished_file_is_replaced_and_another_one_stays() {
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
         assert!(Reader::open(&log).unwrap().header().is_ok());
     }
-    assert!(!folder.path().join("flight.log.before").exists(), "an unfinished file is no run before");
+    assert!(
+        !folder.path().join("flight.log.before").exists(),
+        "an unfinished file is no run before"
+    );
     for foreign in [[0; 8000].as_slice(), b"short", &[0x5a; 8192]] {
         fs::write(&log, foreign).unwrap();
         assert!(String::from_utf8_lossy(&run().stderr).contains("no ring"));
@@ -168,8 +202,14 @@ fn another_build_is_refused() {
     assert!(emulated::command(program()).arg(&log).arg("1").output().unwrap().status.success());
     let header = Reader::open(&log).unwrap().header().unwrap();
     let other = fs::read(std::env::current_exe().unwrap()).unwrap();
-    assert!(matches!(Decoder::new(&other, &header), Err(Refused::OtherBuild { elf: Some(_), ring: Some(_) })));
-    assert!(matches!(Decoder::new(b"no program", &header), Err(Refused::OtherBuild { elf: None, .. })));
+    assert!(matches!(
+        Decoder::new(&other, &header),
+        Err(Refused::OtherBuild { elf: Some(_), ring: Some(_) })
+    ));
+    assert!(matches!(
+        Decoder::new(b"no program", &header),
+        Err(Refused::OtherBuild { elf: None, .. })
+    ));
     let right = fs::read(program()).unwrap();
     Decoder::new(&right, &header).unwrap();
     // The first page alone has the build ID, and nothing else of the program.
@@ -188,12 +228,18 @@ fn two_programs_have_no_ring_in_common() {
     assert_eq!(Reader::open(&log).unwrap().header().unwrap().pid, child.id());
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(emulated::command(program()).arg(&log).arg("1").output().unwrap().status.success(), "the lock ends with its program");
+    assert!(
+        emulated::command(program()).arg(&log).arg("1").output().unwrap().status.success(),
+        "the lock ends with its program"
+    );
     // And a symbolic link is no path to a ring.
     let link = folder.path().join("link.log");
     std::os::unix::fs::symlink(&log, &link).unwrap();
     assert!(!emulated::command(program()).arg(&link).arg("1").output().unwrap().status.success());
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && !folder.path().join("link.log.before").exists());
+    assert!(
+        fs::symlink_metadata(&link).unwrap().is_symlink()
+            && !folder.path().join("link.log.before").exists()
+    );
 }
 
 /// The disk has less room than the ring: RLIMIT_FSIZE is as good, and its signal is ignored.

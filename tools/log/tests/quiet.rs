@@ -28,11 +28,20 @@ const EVENTS: u64 = 20_000;
 
 /// From here on, a system call is the end of this process. As in `tests/tests/no_syscalls.rs`.
 fn give_up_system_calls() {
-    let statement = |code: u32, k: u32, jt: u8| libc::sock_filter { code: u16::try_from(code).unwrap_or(0), jt, jf: 0, k };
+    let statement = |code: u32, k: u32, jt: u8| libc::sock_filter {
+        code: u16::try_from(code).unwrap_or(0),
+        jt,
+        jf: 0,
+        k,
+    };
     let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     let number = |call: libc::c_long| u32::try_from(call).unwrap_or(u32::MAX);
     let mut filter = [
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, u32::try_from(std::mem::offset_of!(libc::seccomp_data, nr)).unwrap_or(0), 0),
+        statement(
+            libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
+            u32::try_from(std::mem::offset_of!(libc::seccomp_data, nr)).unwrap_or(0),
+            0,
+        ),
         statement(equal, number(libc::SYS_write), 3),
         statement(equal, number(libc::SYS_exit_group), 2),
         statement(equal, number(libc::SYS_getrusage), 1),
@@ -124,7 +133,10 @@ fn no_heap_and_no_system_call() {
         let why = emulated::why().unwrap_or_else(|| "this kernel has no seccomp".to_owned());
         return emulated::skipped("quiet::no_heap_and_no_system_call", &why);
     }
-    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == DONE, "the child ended with status {status:#x}; 0x1f is a system call");
+    assert!(
+        libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == DONE,
+        "the child ended with status {status:#x}; 0x1f is a system call"
+    );
     // SAFETY: the descriptor was made above, and no other code owns it.
     unsafe { File::from_raw_fd(reader) }.read_exact(&mut told).unwrap();
     assert_eq!(told[..16], [0; 16], "allocations in the start, and in {EVENTS} events");

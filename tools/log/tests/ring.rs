@@ -31,7 +31,8 @@ fn log() -> (&'static Path, std::sync::MutexGuard<'static, ()>) {
     let (_, path) = LOG.get_or_init(|| {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("ring.log");
-        contigo_log::start(&path, &Settings { ring_bytes: RING_BYTES, ..Settings::default() }).unwrap();
+        contigo_log::start(&path, &Settings { ring_bytes: RING_BYTES, ..Settings::default() })
+            .unwrap();
         (folder, path)
     });
     (path, ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
@@ -67,7 +68,10 @@ fn threads_lose_no_event_that_is_not_counted() {
     let before = contigo_log::dropped();
     thread::scope(|scope| {
         for thread in 0..THREADS {
-            scope.spawn(move || (0..EVENTS).for_each(|event| defmt::info!("thread {=u32} event {=u32}", thread, event)));
+            scope.spawn(move || {
+                (0..EVENTS)
+                    .for_each(|event| defmt::info!("thread {=u32} event {=u32}", thread, event))
+            });
         }
     });
     let dropped = contigo_log::dropped() - before;
@@ -77,7 +81,10 @@ fn threads_lose_no_event_that_is_not_counted() {
         let words: Vec<_> = text.split(' ').collect();
         if let ["thread", thread, "event", event] = words[..] {
             let event: u32 = event.parse().unwrap();
-            assert!(newest.insert(thread.to_owned(), event).is_none_or(|last| last < event), "{text} is out of order");
+            assert!(
+                newest.insert(thread.to_owned(), event).is_none_or(|last| last < event),
+                "{text} is out of order"
+            );
             heard += 1;
         }
     }
@@ -116,7 +123,10 @@ fn a_signal_handlers_event_is_there_or_counted() {
     let signals = SIGNALS.load(Ordering::Relaxed);
     assert!(signals > 0 && own_events > 0);
     let dropped = contigo_log::dropped() - before;
-    assert!(dropped <= signals, "{dropped} events of {signals} signals are dropped: this thread's own never is");
+    assert!(
+        dropped <= signals,
+        "{dropped} events of {signals} signals are dropped: this thread's own never is"
+    );
     let heard = texts(path).iter().filter(|text| *text == "a signal came").count() as u64;
     assert!(heard + dropped <= signals);
 }
@@ -156,7 +166,9 @@ fn a_long_event_is_dropped_and_the_next_is_not() {
 #[test]
 fn each_refusal_of_the_start_is_provoked() {
     let (_, _one) = log();
-    let given = |ring_bytes| contigo_log::start("/nowhere/at/all", &Settings { ring_bytes, ..Settings::default() });
+    let given = |ring_bytes| {
+        contigo_log::start("/nowhere/at/all", &Settings { ring_bytes, ..Settings::default() })
+    };
     assert_eq!(given(5000), Err(StartError::RingBytes { given: 5000 }));
     assert_eq!(given(2 << 20), Err(StartError::RingBytes { given: 2 << 20 }));
     assert_eq!(given(4096), Err(StartError::Twice));
@@ -196,7 +208,8 @@ fn each_refusal_of_a_file_is_provoked() {
 #[test]
 fn whatever_the_ring_holds_is_events_or_gaps() {
     let (path, _one) = log();
-    (0..500_u32).for_each(|event| defmt::debug!("whole {=u32} {=str} {=[u8]}", event, "text", [1, 2, 3]));
+    (0..500_u32)
+        .for_each(|event| defmt::debug!("whole {=u32} {=str} {=[u8]}", event, "text", [1, 2, 3]));
     let whole = fs::read(path).unwrap();
     let reader = Reader::open(path).unwrap();
     let decoder = decoder(&reader);
@@ -210,7 +223,9 @@ fn whatever_the_ring_holds_is_events_or_gaps() {
         match seed % 3 {
             // Everything, a few bytes, or a stretch of zeroes: a page that was never written.
             0 => random.fill(&mut bytes[HEADER_BYTES..]),
-            1 => (0..random.usize(1..50)).for_each(|_| bytes[random.usize(HEADER_BYTES..HEADER_BYTES + 9000)] = random.u8(..)),
+            1 => (0..random.usize(1..50)).for_each(|_| {
+                bytes[random.usize(HEADER_BYTES..HEADER_BYTES + 9000)] = random.u8(..)
+            }),
             _ => {
                 let from = random.usize(HEADER_BYTES..HEADER_BYTES + 4000);
                 bytes[from..from + 4096].fill(0);

@@ -11,7 +11,11 @@ const EVENTS: u32 = 10_000;
 fn an_event_takes_13_bytes_with_its_time() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("size.log");
-    contigo_log::start(&path, &Settings { clock: Clock::Monotonic, panics: false, ring_bytes: 4096 }).unwrap();
+    contigo_log::start(
+        &path,
+        &Settings { clock: Clock::Monotonic, panics: false, ring_bytes: 4096 },
+    )
+    .unwrap();
     for slot in 0..EVENTS {
         defmt::trace!("{}", Event::Take { slot: slot as usize & 7, len_bytes: 4096 });
     }

@@ -12,7 +12,8 @@ use contigo::{Completion, Error};
 use contigo_objects::{End, GENERATION_MAX, Handle, INDEX_BITS, JOBS, Kind, Refusal};
 use std::time::Duration;
 
-const _: () = assert!(COUNT * JOBS <= 1 << INDEX_BITS, "a job's index is its engine's and its ticket's");
+const _: () =
+    assert!(COUNT * JOBS <= 1 << INDEX_BITS, "a job's index is its engine's and its ticket's");
 
 /// How to end a job.
 #[derive(Clone, Copy)]
@@ -39,11 +40,21 @@ pub(crate) struct Outcome {
 
 /// Starts a job; `handle` is its number where the device has its buffers.
 #[inline]
-pub(crate) fn start(engine: u64, parts: impl Parts, args: &[u32], handle: &mut u64) -> Result<(), Fault> {
+pub(crate) fn start(
+    engine: u64,
+    parts: impl Parts,
+    args: &[u32],
+    handle: &mut u64,
+) -> Result<(), Fault> {
     let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
     let mut locked = slot.lock(Kind::Engine, generation)?;
     let mut started = None;
-    let result = locked.value().ok_or(Refusal::Stale { kind: Kind::Engine })?.start(index, parts, args, &mut started);
+    let result = locked.value().ok_or(Refusal::Stale { kind: Kind::Engine })?.start(
+        index,
+        parts,
+        args,
+        &mut started,
+    );
     if let Some((at, number)) = started {
         debug_assert!(number <= GENERATION_MAX, "2^48 jobs");
         *handle = job(index, at, number);
@@ -73,7 +84,12 @@ pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Faul
 
 /// The next job that ended, in that order, with its handle; where none has, they go on.
 #[inline]
-pub(crate) fn next(engine: u64, timeout: Duration, handle: &mut u64, outcome: &mut Outcome) -> Result<(), Fault> {
+pub(crate) fn next(
+    engine: u64,
+    timeout: Duration,
+    handle: &mut u64,
+    outcome: &mut Outcome,
+) -> Result<(), Fault> {
     contigo::types::timeout_us(timeout)?;
     let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
     let mut locked = slot.lock(Kind::Engine, generation)?;
@@ -93,7 +109,9 @@ fn taken(engine: &mut Engine, at: usize, to_cpu: bool, outcome: &mut Outcome) ->
             outcome.said = Some(completion);
             match completion {
                 Completion { failed: None, .. } => Ok(()),
-                Completion { failed: Some(what), status, .. } => Err(Error::Fault { device: engine.name(), status, what }.into()),
+                Completion { failed: Some(what), status, .. } => {
+                    Err(Error::Fault { device: engine.name(), status, what }.into())
+                }
             }
         }
         End::Fault(error) => Err(error.into()),

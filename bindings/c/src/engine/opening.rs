@@ -56,24 +56,38 @@ impl Engine {
         // SAFETY: the caller's promise: the file is the driver of this device.
         let row = unsafe { row(options.driver)? };
         let held = UsedDevice::of(options.device)?;
-        let own_gate = options.gate.as_ref().map(|gate| gate.device).filter(|&gate| gate != options.device);
+        let own_gate =
+            options.gate.as_ref().map(|gate| gate.device).filter(|&gate| gate != options.device);
         let gate = own_gate.map(UsedDevice::of).transpose()?;
         let region = (options.region != 0).then(|| REGIONS.lease(options.region)).transpose()?;
         let settings = Settings(options.settings);
         // SAFETY: the caller's promise.
-        let mut taken = unsafe { held.take(row, settings, options.port, options.attach) }.map_err(|error| named(error, settings))?;
+        let mut taken = unsafe { held.take(row, settings, options.port, options.attach) }
+            .map_err(|error| named(error, settings))?;
         if let Some(Gate { window, offset, .. }) = options.gate {
             let device = gate.as_deref();
             // SAFETY: the caller's promise.
             taken = unsafe { taken.behind(GateAt { device, window, offset })? };
         }
         // A page at least: a driver of lists has room for as many jobs as it takes.
-        let len_bytes = if options.region_bytes == 0 { row.memory_bytes.max(Align::PAGE.bytes()) } else { options.region_bytes };
-        let memory = region.as_ref().map(|region| region.memory().alloc(len_bytes, Align::PAGE)).transpose()?;
+        let len_bytes = if options.region_bytes == 0 {
+            row.memory_bytes.max(Align::PAGE.bytes())
+        } else {
+            options.region_bytes
+        };
+        let memory = region
+            .as_ref()
+            .map(|region| region.memory().alloc(len_bytes, Align::PAGE))
+            .transpose()?;
         let parts = Parts { device: (), memory, settings, map: options.map };
         // SAFETY: the caller's promise.
-        let driver = unsafe { taken.open(parts) }.map_err(|error| not_opened(error, settings, options.map))?;
-        Self::put(claimed, driver, Parents { device: Some(held), _gate: gate, _region: region, ..Parents::default() })
+        let driver = unsafe { taken.open(parts) }
+            .map_err(|error| not_opened(error, settings, options.map))?;
+        Self::put(
+            claimed,
+            driver,
+            Parents { device: Some(held), _gate: gate, _region: region, ..Parents::default() },
+        )
     }
 
     /// An engine over a driver that has all it needs.
@@ -85,7 +99,11 @@ impl Engine {
     ///
     /// # Safety
     /// As `AnyModule::kernel`.
-    pub(crate) unsafe fn of_kernel(module: u64, entry: &CStr, parameters: &[Parameter]) -> Result<u64, Fault> {
+    pub(crate) unsafe fn of_kernel(
+        module: u64,
+        entry: &CStr,
+        parameters: &[Parameter],
+    ) -> Result<u64, Fault> {
         let claimed = ENGINES.claim()?;
         // SAFETY: the caller's promise.
         let (driver, module) = unsafe { gpu::kernel(module, entry, parameters)? };
@@ -98,7 +116,10 @@ impl Engine {
 /// # Safety
 /// As `load_driver`.
 unsafe fn row(driver: &str) -> Result<&'static DriverRow, Fault> {
-    const NO_LIBRARY: Error = Error::NoLibrary { name: "the driver's file", fix: "docs/write-a-driver.md has how it is made" };
+    const NO_LIBRARY: Error = Error::NoLibrary {
+        name: "the driver's file",
+        fix: "docs/write-a-driver.md has how it is made",
+    };
     if !driver.contains('/') && !driver.ends_with(".so") {
         return Ok(names::row(driver)?);
     }
@@ -108,9 +129,16 @@ unsafe fn row(driver: &str) -> Result<&'static DriverRow, Fault> {
     // SAFETY: the caller's promise.
     unsafe { load_driver(&path) }.map_err(|error| match error {
         LoadError::Refused(refusal) => refusal.into(),
-        LoadError::TooMany => Error::TooMany { what: "drivers in shared libraries", most: DRIVER_LIBRARIES as u64 }.into(),
+        LoadError::TooMany => {
+            Error::TooMany { what: "drivers in shared libraries", most: DRIVER_LIBRARIES as u64 }
+                .into()
+        }
         other => {
-            let mut words = ForeignWords::of(if let LoadError::Library(_) = other { "the loader" } else { "this library" });
+            let mut words = ForeignWords::of(if let LoadError::Library(_) = other {
+                "the loader"
+            } else {
+                "this library"
+            });
             let _ = write!(words, "{other}");
             words.refusal(NO_LIBRARY)
         }
@@ -132,7 +160,9 @@ fn not_opened(error: Error, settings: Settings<'_>, map: Option<&[u8]>) -> Fault
 #[cold]
 fn named(refused: Fault, settings: Settings<'_>) -> Fault {
     match refused {
-        Fault::Runtime(error @ Error::UnknownSetting { place, .. }) => Fault::Setting { name: Name::clipped(settings.name(place)), error },
+        Fault::Runtime(error @ Error::UnknownSetting { place, .. }) => {
+            Fault::Setting { name: Name::clipped(settings.name(place)), error }
+        }
         other => other,
     }
 }

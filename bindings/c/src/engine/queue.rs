@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "an engine is made where it will be; whose guard stops the device is the C program's promise")]
+#![allow(
+    unsafe_code,
+    reason = "an engine is made where it will be; whose guard stops the device is the C program's promise"
+)]
 //! One engine: the jobs of any driver, and what it stands on.
 
 use super::{Part, Parts};
@@ -89,7 +92,11 @@ pub(super) struct Parents {
 
 impl Engine {
     /// Puts an engine over `driver` into its entry. `driver` is dropped before `parents`.
-    pub(super) fn put(mut claimed: Claimed<Self>, driver: AnyDriver, parents: Parents) -> Result<u64, Fault> {
+    pub(super) fn put(
+        mut claimed: Claimed<Self>,
+        driver: AnyDriver,
+        parents: Parents,
+    ) -> Result<u64, Fault> {
         // As many jobs as the device takes, and as a ticket can be had for.
         let jobs = driver.depth().clamp(1, JOBS);
         let queue = Queue::new(driver, jobs)?;
@@ -109,11 +116,24 @@ impl Engine {
     /// Starts a job on the engine in entry `index`. The answer is its ticket and its number, of a
     /// job that was refused too where the device would not stop, which has its buffers then.
     #[inline]
-    pub(super) fn start(&mut self, index: usize, parts: impl Parts, args: &[u32], job: &mut Option<(usize, u64)>) -> Result<(), Fault> {
+    pub(super) fn start(
+        &mut self,
+        index: usize,
+        parts: impl Parts,
+        args: &[u32],
+        job: &mut Option<(usize, u64)>,
+    ) -> Result<(), Fault> {
         let count = self.driver().operands().len();
         if parts.len() != count {
             let (value, n) = (parts.len() as u64, count as u64);
-            return Err(Error::Argument { name: "the count of operands", value, min: n, max: n, multiple_of: 1 }.into());
+            return Err(Error::Argument {
+                name: "the count of operands",
+                value,
+                min: n,
+                max: n,
+                multiple_of: 1,
+            }
+            .into());
         }
         let started = STARTED.get(index).map_or(0, |started| {
             // Only here, with the engine's entry locked.
@@ -143,7 +163,12 @@ impl Engine {
     /// Waits for the end of the job of ticket `at`, at most for `timeout`; `false`: it has not
     /// ended. With `to_cpu` its buffers are the CPU's then.
     #[inline]
-    pub(super) fn wait(&mut self, at: usize, timeout: Duration, to_cpu: bool) -> Result<bool, Fault> {
+    pub(super) fn wait(
+        &mut self,
+        at: usize,
+        timeout: Duration,
+        to_cpu: bool,
+    ) -> Result<bool, Fault> {
         self.ledger.wait(at, timeout, to_cpu).map_err(|failed| job_fault(&failed))
     }
 
@@ -157,7 +182,11 @@ impl Engine {
     /// Stops the device, which ends every job. That of ticket `waited` ends with `cause`, unless it
     /// ended well while the device was being stopped.
     pub(super) fn stop_for(&mut self, waited: usize, cause: Error) -> Result<(), Fault> {
-        self.ledger.stop(Some((waited, cause))).map_err(|error| Fault::Job { error, cause, operand: None })
+        self.ledger.stop(Some((waited, cause))).map_err(|error| Fault::Job {
+            error,
+            cause,
+            operand: None,
+        })
     }
 
     /// Stops the device, which ends every job.
@@ -201,7 +230,8 @@ impl Engine {
     /// # Safety
     /// As `Queue::arm`.
     pub(crate) unsafe fn arm(&self, window: u32) -> Result<(), Fault> {
-        let guard = self.parents.device.as_ref().and_then(|held| held.guard()).ok_or(Misuse::NoGuard)?;
+        let guard =
+            self.parents.device.as_ref().and_then(|held| held.guard()).ok_or(Misuse::NoGuard)?;
         // SAFETY: the caller's promise; `close` drops the queue before what holds the device.
         unsafe { self.ledger.queue().arm(guard, window)? };
         Ok(())
@@ -223,7 +253,12 @@ impl Engine {
 
 /// A hold on one buffer's entry, and its operand. Both lists have room for as many as operands.
 #[inline]
-fn hold(part: &Part, direction: Direction, holds: &mut Vec<JobHold<Buf>, MAX_OPERANDS>, operands: &mut Operands) -> Result<(), Fault> {
+fn hold(
+    part: &Part,
+    direction: Direction,
+    holds: &mut Vec<JobHold<Buf>, MAX_OPERANDS>,
+    operands: &mut Operands,
+) -> Result<(), Fault> {
     let mut hold = BUFS.hold(part.buf)?;
     let Buf { state, views, .. } = hold.value();
     // A sum past the end of all memory is past the end of the buffer, which is checked.

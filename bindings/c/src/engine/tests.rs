@@ -37,7 +37,12 @@ const MAP: &str = r#"{"name": "scan", "protocol": "ap_ctrl_chain", "interrupt": 
 /// The value that a call answers by its last argument.
 fn answer<T: Default>(call: impl FnOnce(*mut T) -> contigo_status) -> T {
     let mut value = T::default();
-    assert_eq!(call(&raw mut value), CONTIGO_OK, "{:?}", crate::last_error::with_text(|text| String::from_utf8_lossy(text).into_owned()));
+    assert_eq!(
+        call(&raw mut value),
+        CONTIGO_OK,
+        "{:?}",
+        crate::last_error::with_text(|text| String::from_utf8_lossy(text).into_owned())
+    );
     value
 }
 
@@ -53,10 +58,18 @@ impl Fake {
         let tree = FakeDevices::new();
         tree.uio(0, Some("scan@40000000"), "scan");
         // Each wait for the interrupt reads on in the file, and must not come to its end.
-        fs::File::options().write(true).open(tree.path("dev/uio0")).unwrap().set_len(1 << 28).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(tree.path("dev/uio0"))
+            .unwrap()
+            .set_len(1 << 28)
+            .unwrap();
         let name: DeviceName = "uio:scan".parse().unwrap();
         // SAFETY: no memory is given back because of what its registers say.
-        let device = DEVICES.insert(Opened::alone(unsafe { name.open_under(tree.root()) }.unwrap())).ok().unwrap();
+        let device = DEVICES
+            .insert(Opened::alone(unsafe { name.open_under(tree.root()) }.unwrap()))
+            .ok()
+            .unwrap();
         let fake = Self { tree, device, engine: 0 };
         fake.says(CTRL, IDLE);
         let options = contigo_engine_options {
@@ -76,7 +89,8 @@ impl Fake {
             gate_window: 0,
         };
         // SAFETY: the pointers are to constants; there is no device that could move a byte.
-        let engine = fake.idle(|| answer(|engine| unsafe { contigo_engine_open(&raw const options, engine) }));
+        let engine = fake
+            .idle(|| answer(|engine| unsafe { contigo_engine_open(&raw const options, engine) }));
         Self { engine, ..fake }
     }
 
@@ -104,17 +118,26 @@ impl Fake {
     }
 
     fn close(self) {
-        assert_eq!([self.idle(|| contigo_engine_close(self.engine)), contigo_device_close(self.device)], [CONTIGO_OK; 2]);
+        assert_eq!(
+            [self.idle(|| contigo_engine_close(self.engine)), contigo_device_close(self.device)],
+            [CONTIGO_OK; 2]
+        );
         assert_eq!(self.tree.held(), (0, 0), "nothing of it stays open");
         let mut fd = 7;
         // SAFETY: the pointer is a reference.
-        assert_eq!((unsafe { contigo_engine_irq_arm(self.engine, &raw mut fd) }, fd), (CONTIGO_E_STALE, -1));
+        assert_eq!(
+            (unsafe { contigo_engine_irq_arm(self.engine, &raw mut fd) }, fd),
+            (CONTIGO_E_STALE, -1)
+        );
     }
 }
 
 #[test]
 fn an_event_loop_arms_looks_and_waits() {
-    let options = contigo_sim_options { struct_size: size_of::<contigo_sim_options>(), ..contigo_sim_options::default() };
+    let options = contigo_sim_options {
+        struct_size: size_of::<contigo_sim_options>(),
+        ..contigo_sim_options::default()
+    };
     // SAFETY: the pointers are references.
     let sim = answer(|sim| unsafe { contigo_sim_open(&raw const options, sim) });
     // SAFETY: as above.
@@ -126,7 +149,9 @@ fn an_event_loop_arms_looks_and_waits() {
         ..contigo_region_options::default()
     };
     // SAFETY: as above.
-    let region = answer(|region| unsafe { contigo_region_open_with(c"sim".as_ptr(), &raw const memory, region) });
+    let region = answer(|region| unsafe {
+        contigo_region_open_with(c"sim".as_ptr(), &raw const memory, region)
+    });
     let fake = Fake::open(port, 0);
     // SAFETY: as above.
     let arm = || answer::<c_int>(|fd| unsafe { contigo_engine_irq_arm(fake.engine, fd) });
@@ -138,10 +163,13 @@ fn an_event_loop_arms_looks_and_waits() {
     let buf = answer(|buf| unsafe { contigo_carve(region, 64, 0, buf) });
     let operand = contigo_operand { buf, offset_bytes: 0, len_bytes: 64 };
     // SAFETY: as above.
-    let job = answer(|job| unsafe { contigo_job_start(fake.engine, &raw const operand, 1, ptr::null(), 0, job) });
+    let job = answer(|job| unsafe {
+        contigo_job_start(fake.engine, &raw const operand, 1, ptr::null(), 0, job)
+    });
     assert_eq!(fake.tree.word("dev/uio0", 0) & 1, 1, "AP_START");
     // SAFETY: as above.
-    let look = || answer::<u64>(|job| unsafe { contigo_queue_next(fake.engine, 0, job, ptr::null_mut()) });
+    let look =
+        || answer::<u64>(|job| unsafe { contigo_queue_next(fake.engine, 0, job, ptr::null_mut()) });
     // The engine has a job, and its interrupt can be had all the same.
     fake.says(CTRL, 0);
     assert_eq!((arm(), look()), (fd, 0));

@@ -63,12 +63,19 @@ unsafe impl Versioned for contigo_buf_info {
 /// # Safety
 /// `info` points to a structure whose `struct_size` is set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_buf_get_info(buf: contigo_buf, info: *mut contigo_buf_info) -> contigo_status {
+pub unsafe extern "C" fn contigo_buf_get_info(
+    buf: contigo_buf,
+    info: *mut contigo_buf_info,
+) -> contigo_status {
     call(|| {
         let value = with(buf, |buf| {
             let value = contigo_buf_info::default();
             Ok(match (buf.state.cpu(), buf.state.device()) {
-                (Ok(cpu), _) => contigo_buf_info { len_bytes: cpu.len_bytes(), offset_bytes: cpu.offset_bytes(), ..value },
+                (Ok(cpu), _) => contigo_buf_info {
+                    len_bytes: cpu.len_bytes(),
+                    offset_bytes: cpu.offset_bytes(),
+                    ..value
+                },
                 (_, Ok(dev)) => {
                     let DevSlice { addr: DevAddr(addr), len_bytes, .. } = dev.slice();
                     contigo_buf_info { len_bytes, addr, device_owned: 1, ..value }
@@ -92,12 +99,19 @@ pub unsafe extern "C" fn contigo_buf_get_info(buf: contigo_buf, info: *mut conti
 /// # Safety
 /// `ptr` and `len_bytes` are writable. `len_bytes` may be NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_buf_map(buf: contigo_buf, access: u32, ptr: *mut *mut c_void, len_bytes: *mut usize) -> contigo_status {
+pub unsafe extern "C" fn contigo_buf_map(
+    buf: contigo_buf,
+    access: u32,
+    ptr: *mut *mut c_void,
+    len_bytes: *mut usize,
+) -> contigo_status {
     let map = || {
         let access = match access {
             CONTIGO_READ => Access::Read,
             CONTIGO_WRITE => Access::Write,
-            value => return Err(ArgumentError::Value { what: "access", value: value.into() }.into()),
+            value => {
+                return Err(ArgumentError::Value { what: "access", value: value.into() }.into());
+            }
         };
         let (found, len) = with(buf, |buf| buf.map(access))?;
         if !len_bytes.is_null() {
@@ -124,7 +138,11 @@ pub extern "C" fn contigo_buf_unmap(buf: contigo_buf) -> contigo_status {
 /// # Safety
 /// `len_bytes` bytes are readable at `from`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_buf_write(buf: contigo_buf, from: *const c_void, len_bytes: usize) -> contigo_status {
+pub unsafe extern "C" fn contigo_buf_write(
+    buf: contigo_buf,
+    from: *const c_void,
+    len_bytes: usize,
+) -> contigo_status {
     call(|| {
         with(buf, |buf| {
             buf.may_take(from.addr(), len_bytes)?;
@@ -152,7 +170,11 @@ pub unsafe extern "C" fn contigo_buf_write(buf: contigo_buf, from: *const c_void
 /// # Safety
 /// `rest` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_buf_split(buf: contigo_buf, at_bytes: usize, rest: *mut contigo_buf) -> contigo_status {
+pub unsafe extern "C" fn contigo_buf_split(
+    buf: contigo_buf,
+    at_bytes: usize,
+    rest: *mut contigo_buf,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe { raw::opened(rest, "rest", || Buf::split(buf, at_bytes)) }
 }

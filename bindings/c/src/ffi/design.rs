@@ -108,9 +108,12 @@ unsafe fn read<'a>(hwh: *const u8, hwh_bytes: usize) -> Result<Design<'a>, Fault
 }
 
 fn described(core: &Core<'_, '_>) -> Result<contigo_core_info, Fault> {
-    let (windows, interrupts) = (core.windows().map_err(Fault::Design)?, core.interrupts().map_err(Fault::Design)?);
+    let (windows, interrupts) =
+        (core.windows().map_err(Fault::Design)?, core.interrupts().map_err(Fault::Design)?);
     let masters = core.masters().map_err(Fault::Design)?;
-    let bits = |reaches| if let Reaches::Memory { data_bits, .. } = reaches { Some(data_bits) } else { None };
+    let bits = |reaches| {
+        if let Reaches::Memory { data_bits, .. } = reaches { Some(data_bits) } else { None }
+    };
     let (first, driver) = (windows.first(), contigo::names::driver_of(core));
     let mut info = contigo_core_info {
         struct_size: 0,
@@ -132,7 +135,11 @@ fn described(core: &Core<'_, '_>) -> Result<contigo_core_info, Fault> {
     }
     keep(&mut info.name, core.path(), "the core's name")?;
     keep(&mut info.driver, driver.map_or("", |row| row.name), "the driver's name")?;
-    keep(&mut info.settings, &contigo::names::settings_of(core).map_err(Fault::Design)?, "the settings")?;
+    keep(
+        &mut info.settings,
+        &contigo::names::settings_of(core).map_err(Fault::Design)?,
+        "the settings",
+    )?;
     if let Ok(device) = contigo::names::device_of(core) {
         let mut text = heapless::String::<63>::new();
         let refusal = ArgumentError::Text { what: "the device's name", max_bytes: 63 };

@@ -37,7 +37,10 @@ pub type contigo_device = u64;
 /// # Safety
 /// `name` is NUL-terminated; `device` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_device_open(name: *const c_char, device: *mut contigo_device) -> contigo_status {
+pub unsafe extern "C" fn contigo_device_open(
+    name: *const c_char,
+    device: *mut contigo_device,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe { raw::opened(device, "device", || device::open(raw::text(name, "name")?.parse()?)) }
 }
@@ -72,7 +75,10 @@ pub unsafe extern "C" fn contigo_device_memory(
         raw::opened(region, "region", || {
             // 0 is no device here.
             DEVICES.lease(device)?;
-            region::open(raw::text(name, "name")?, &contigo_region_options { len_bytes, device, ..contigo_region_options::default() })
+            region::open(
+                raw::text(name, "name")?,
+                &contigo_region_options { len_bytes, device, ..contigo_region_options::default() },
+            )
         })
     }
 }
@@ -86,10 +92,15 @@ pub unsafe extern "C" fn contigo_device_memory(
 /// # Safety
 /// `seen` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_device_port(device: contigo_device, port: contigo_port, seen: *mut contigo_port) -> contigo_status {
+pub unsafe extern "C" fn contigo_device_port(
+    device: contigo_device,
+    port: contigo_port,
+    seen: *mut contigo_port,
+) -> contigo_status {
     let find = || {
         let device = DEVICES.lease(device)?;
-        let port = if port == 0 { device.port().ok_or(NO_PORT)? } else { device.seen_through(get(port)?) };
+        let port =
+            if port == 0 { device.port().ok_or(NO_PORT)? } else { device.seen_through(get(port)?) };
         Ok(PORTS.insert(port)?)
     };
     // SAFETY: the caller's promise.
@@ -124,7 +135,9 @@ pub unsafe extern "C" fn contigo_device_reset(device: contigo_device) -> contigo
 /// # Safety
 /// The device was stopped or reset since other code drove it. The library cannot check that.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_device_enable_bus_master(device: contigo_device) -> contigo_status {
+pub unsafe extern "C" fn contigo_device_enable_bus_master(
+    device: contigo_device,
+) -> contigo_status {
     call(|| {
         // SAFETY: the caller's promise.
         unsafe { DEVICES.lease(device)?.enable_bus_master()? };
@@ -147,7 +160,11 @@ pub unsafe extern "C" fn contigo_device_enable_bus_master(device: contigo_device
 /// `text` points to `capacity_bytes` writable bytes, or is NULL with a capacity of 0; `len_bytes`
 /// is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_inventory(text: *mut c_char, capacity_bytes: usize, len_bytes: *mut usize) -> contigo_status {
+pub unsafe extern "C" fn contigo_inventory(
+    text: *mut c_char,
+    capacity_bytes: usize,
+    len_bytes: *mut usize,
+) -> contigo_status {
     let list = |lines: &mut Lines<'_>| {
         gpu::bring()?;
         let inventory = Inventory::here();
@@ -176,10 +193,18 @@ unsafe fn write(
         let room = match (text.is_null(), isize::try_from(capacity_bytes)) {
             (_, Ok(0)) => &mut [],
             (true, _) => return Err(Fault::from(ArgumentError::Null { what: "text" })),
-            (false, Err(_)) => return Err(ArgumentError::Value { what: "capacity_bytes", value: capacity_bytes as u64 }.into()),
+            (false, Err(_)) => {
+                return Err(ArgumentError::Value {
+                    what: "capacity_bytes",
+                    value: capacity_bytes as u64,
+                }
+                .into());
+            }
             // SAFETY: not null, no larger than an object can be, and the caller's promise. The
             // caller's bytes are writable, and it need not have written them before.
-            (false, Ok(_)) => unsafe { slice::from_raw_parts_mut(text.cast::<MaybeUninit<u8>>(), capacity_bytes) },
+            (false, Ok(_)) => unsafe {
+                slice::from_raw_parts_mut(text.cast::<MaybeUninit<u8>>(), capacity_bytes)
+            },
         };
         let mut lines = Lines { room, len_bytes: 0 };
         act(&mut lines)?;
@@ -201,7 +226,11 @@ impl Lines<'_> {
         let why = entry.why.unwrap_or("");
         // It never fails.
         let _ = match &entry.name {
-            Some(name) => writeln!(self, "{what}\t{name}\t{}\t{why}", if why.is_empty() { "ready" } else { "blocked" }),
+            Some(name) => writeln!(
+                self,
+                "{what}\t{name}\t{}\t{why}",
+                if why.is_empty() { "ready" } else { "blocked" }
+            ),
             None => writeln!(self, "{what}\t{}\tabsent\t{why}", entry.kind),
         };
     }

@@ -64,7 +64,10 @@ impl Default for contigo_device_info {
 /// # Safety
 /// `info` points to a structure whose `struct_size` is set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_device_get_info(device: contigo_device, info: *mut contigo_device_info) -> contigo_status {
+pub unsafe extern "C" fn contigo_device_get_info(
+    device: contigo_device,
+    info: *mut contigo_device_info,
+) -> contigo_status {
     call(|| {
         let device = DEVICES.lease(device)?;
         let mut value = contigo_device_info::default();

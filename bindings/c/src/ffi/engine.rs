@@ -134,24 +134,54 @@ unsafe impl Versioned for contigo_engine_info {
 /// writes into other memory. Where there is a gate, all that the core does to memory passes it, and
 /// its `core_aresetn` resets the core.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_engine_open(options: *const contigo_engine_options, engine: *mut contigo_engine) -> contigo_status {
+pub unsafe extern "C" fn contigo_engine_open(
+    options: *const contigo_engine_options,
+    engine: *mut contigo_engine,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
         raw::opened(engine, "engine", || {
             let given = raw::read(options)?;
-            let contigo_engine_options { driver, device, port, window, polled, region, region_bytes, settings, map, map_bytes, .. } = given;
+            let contigo_engine_options {
+                driver,
+                device,
+                port,
+                window,
+                polled,
+                region,
+                region_bytes,
+                settings,
+                map,
+                map_bytes,
+                ..
+            } = given;
             let window = window_of(window, "contigo_engine_options.window")?;
             let gate_window = window_of(given.gate_window, "contigo_engine_options.gate_window")?;
             Engine::open(&EngineOptions {
                 driver: raw::text_within(driver, "contigo_engine_options.driver", PATH_BYTES)?,
                 device,
                 port,
-                attach: Attach { window, interrupt: !flag(polled, "contigo_engine_options.polled")? },
+                attach: Attach {
+                    window,
+                    interrupt: !flag(polled, "contigo_engine_options.polled")?,
+                },
                 region,
                 region_bytes,
-                settings: if settings.is_null() { "" } else { raw::text(settings, "contigo_engine_options.settings")? },
-                map: if map.is_null() { None } else { Some(raw::bytes(map, map_bytes, "contigo_engine_options.map")?) },
-                gate: (given.gate != 0).then_some(Gate { device: given.gate, window: gate_window, offset: given.gate_offset }),
+                settings: if settings.is_null() {
+                    ""
+                } else {
+                    raw::text(settings, "contigo_engine_options.settings")?
+                },
+                map: if map.is_null() {
+                    None
+                } else {
+                    Some(raw::bytes(map, map_bytes, "contigo_engine_options.map")?)
+                },
+                gate: (given.gate != 0).then_some(Gate {
+                    device: given.gate,
+                    window: gate_window,
+                    offset: given.gate_offset,
+                }),
             })
         })
     }
@@ -197,7 +227,10 @@ pub unsafe extern "C" fn contigo_engine_open_driver(
 /// # Safety
 /// `info` points to a structure whose `struct_size` is set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_engine_get_info(engine: contigo_engine, info: *mut contigo_engine_info) -> contigo_status {
+pub unsafe extern "C" fn contigo_engine_get_info(
+    engine: contigo_engine,
+    info: *mut contigo_engine_info,
+) -> contigo_status {
     #[allow(clippy::cast_possible_truncation, reason = "at most CONTIGO_MAX_JOBS")]
     call(|| {
         let value = on(engine, |engine| {
@@ -230,11 +263,19 @@ pub unsafe extern "C" fn contigo_engine_get_info(engine: contigo_engine, info: *
 /// # Safety
 /// `spec` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_engine_get_operand(engine: contigo_engine, index: u32, spec: *mut contigo_operand_spec) -> contigo_status {
+pub unsafe extern "C" fn contigo_engine_get_operand(
+    engine: contigo_engine,
+    index: u32,
+    spec: *mut contigo_operand_spec,
+) -> contigo_status {
     let find = || {
         on(engine, |engine| {
-            let spec = engine.driver().operands().get(index as usize).map(contigo_operand_spec::from);
-            Ok(spec.ok_or(ArgumentError::Value { what: "the number of an operand", value: index.into() })?)
+            let spec =
+                engine.driver().operands().get(index as usize).map(contigo_operand_spec::from);
+            Ok(spec.ok_or(ArgumentError::Value {
+                what: "the number of an operand",
+                value: index.into(),
+            })?)
         })
     };
     // SAFETY: the caller's promise.
@@ -255,7 +296,10 @@ pub unsafe extern "C" fn contigo_engine_get_operand(engine: contigo_engine, inde
 /// # Safety
 /// `fd` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_engine_irq_arm(engine: contigo_engine, fd: *mut c_int) -> contigo_status {
+pub unsafe extern "C" fn contigo_engine_irq_arm(
+    engine: contigo_engine,
+    fd: *mut c_int,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe { raw::answer_or(-1, fd, "fd", || on(engine, |engine| engine.arm_irq())) }
 }
@@ -281,7 +325,10 @@ pub extern "C" fn contigo_engine_close(engine: contigo_engine) -> contigo_status
     call(|| Engine::close(engine))
 }
 
-pub(super) fn on<R>(engine: contigo_engine, act: impl FnOnce(&mut Engine) -> Result<R, Fault>) -> Result<R, Fault> {
+pub(super) fn on<R>(
+    engine: contigo_engine,
+    act: impl FnOnce(&mut Engine) -> Result<R, Fault>,
+) -> Result<R, Fault> {
     let mut locked = ENGINES.lock(engine)?;
     act(locked.value().ok_or(Refusal::Stale { kind: Kind::Engine })?)
 }

@@ -53,7 +53,11 @@ pub unsafe extern "C" fn contigo_module_load(
     module: *mut contigo_module,
 ) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::opened(module, "module", || gpu::load(&get(port)?, raw::bytes(image, image_bytes, "image")?)) }
+    unsafe {
+        raw::opened(module, "module", || {
+            gpu::load(&get(port)?, raw::bytes(image, image_bytes, "image")?)
+        })
+    }
 }
 
 /// Opens an engine over one kernel of a module, with a stream or a queue of its own. `entry` is its
@@ -104,7 +108,10 @@ pub unsafe extern "C" fn contigo_engine_open_kernel(
                     Parameter::Words(given.words as usize)
                 });
             }
-            const _: () = assert!(MAX_OPERANDS <= Signature::MAX_PARAMETERS, "a kernel's operands are parameters");
+            const _: () = assert!(
+                MAX_OPERANDS <= Signature::MAX_PARAMETERS,
+                "a kernel's operands are parameters"
+            );
             Engine::of_kernel(module, CStr::from_ptr(entry), &known)
         })
     }

@@ -66,19 +66,34 @@ pub unsafe extern "C" fn contigo_job_start(
             return Err(ArgumentError::Value { what: "n", value: n as u64 }.into());
         }
         if args_words > MAX_ARGS {
-            return Err(ArgumentError::Value { what: "args_words", value: args_words as u64 }.into());
+            return Err(
+                ArgumentError::Value { what: "args_words", value: args_words as u64 }.into()
+            );
         }
         if !operands.is_aligned() {
-            return Err(ArgumentError::Value { what: "the address of operands", value: operands.addr() as u64 }.into());
+            return Err(ArgumentError::Value {
+                what: "the address of operands",
+                value: operands.addr() as u64,
+            }
+            .into());
         }
         if !args.is_aligned() {
-            return Err(ArgumentError::Value { what: "the address of args", value: args.addr() as u64 }.into());
+            return Err(ArgumentError::Value {
+                what: "the address of args",
+                value: args.addr() as u64,
+            }
+            .into());
         }
         // SAFETY: not null, aligned, and so many are there: the caller's promise.
         let operands = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(operands, n) } };
         // SAFETY: as above.
-        let args = if args_words == 0 { &[] } else { unsafe { slice::from_raw_parts(args, args_words) } };
-        let parts = operands.iter().map(|&contigo_operand { buf, offset_bytes, len_bytes }| Part { buf, offset_bytes, len_bytes });
+        let args =
+            if args_words == 0 { &[] } else { unsafe { slice::from_raw_parts(args, args_words) } };
+        let parts = operands.iter().map(|&contigo_operand { buf, offset_bytes, len_bytes }| Part {
+            buf,
+            offset_bytes,
+            len_bytes,
+        });
         engine::start(engine, parts, args, &mut started)
     });
     if !job.is_null() {
@@ -109,7 +124,11 @@ pub unsafe extern "C" fn contigo_job_start(
 /// # Safety
 /// `completion` is NULL, or points to a structure whose `struct_size` is set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_job_wait(job: contigo_job, timeout_us: u32, completion: *mut contigo_completion) -> contigo_status {
+pub unsafe extern "C" fn contigo_job_wait(
+    job: contigo_job,
+    timeout_us: u32,
+    completion: *mut contigo_completion,
+) -> contigo_status {
     let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: true, to_cpu: true };
     // SAFETY: the caller's promise.
     call(|| unsafe { end(job, how, completion, &mut Outcome::default()) })
@@ -121,7 +140,11 @@ pub unsafe extern "C" fn contigo_job_wait(job: contigo_job, timeout_us: u32, com
 /// # Safety
 /// As `contigo_job_wait`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_job_wait_device(job: contigo_job, timeout_us: u32, completion: *mut contigo_completion) -> contigo_status {
+pub unsafe extern "C" fn contigo_job_wait_device(
+    job: contigo_job,
+    timeout_us: u32,
+    completion: *mut contigo_completion,
+) -> contigo_status {
     let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: true, to_cpu: false };
     // SAFETY: the caller's promise.
     call(|| unsafe { end(job, how, completion, &mut Outcome::default()) })
@@ -181,7 +204,12 @@ pub unsafe extern "C" fn contigo_queue_next(
         // SAFETY: the caller's promise.
         unsafe { raw::room(completion)? };
         let mut outcome = Outcome::default();
-        let result = engine::next(engine, Duration::from_micros(timeout_us.into()), &mut ended, &mut outcome);
+        let result = engine::next(
+            engine,
+            Duration::from_micros(timeout_us.into()),
+            &mut ended,
+            &mut outcome,
+        );
         // SAFETY: the caller's promise.
         unsafe { fill(&outcome, completion, result) }
     });
@@ -203,7 +231,12 @@ pub extern "C" fn contigo_queue_stop(engine: contigo_engine) -> contigo_status {
 /// # Safety
 /// As `contigo_job_wait`.
 #[inline]
-unsafe fn end(job: contigo_job, how: Wait, completion: *mut contigo_completion, outcome: &mut Outcome) -> Result<(), Fault> {
+unsafe fn end(
+    job: contigo_job,
+    how: Wait,
+    completion: *mut contigo_completion,
+    outcome: &mut Outcome,
+) -> Result<(), Fault> {
     // SAFETY: the caller's promise.
     unsafe {
         raw::room(completion)?;
@@ -218,7 +251,11 @@ unsafe fn end(job: contigo_job, how: Wait, completion: *mut contigo_completion, 
 /// # Safety
 /// As `contigo_job_wait`.
 #[inline]
-unsafe fn fill(outcome: &Outcome, to: *mut contigo_completion, result: Result<(), Fault>) -> Result<(), Fault> {
+unsafe fn fill(
+    outcome: &Outcome,
+    to: *mut contigo_completion,
+    result: Result<(), Fault>,
+) -> Result<(), Fault> {
     let filled = match outcome.said {
         // SAFETY: the caller's promise.
         Some(said) if !to.is_null() => unsafe { raw::fill(to, &said.into()) },

@@ -47,11 +47,16 @@ unsafe impl Versioned for contigo_kernel_info {
 /// # Safety
 /// `map` points to `map_bytes` bytes; `kernel` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_kernel_open(map: *const u8, map_bytes: usize, kernel: *mut contigo_kernel) -> contigo_status {
+pub unsafe extern "C" fn contigo_kernel_open(
+    map: *const u8,
+    map_bytes: usize,
+    kernel: *mut contigo_kernel,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
         raw::opened(kernel, "kernel", || {
-            let map = kernel::any(raw::bytes(map, map_bytes, "map")?, "").and_then(|map| map.build());
+            let map =
+                kernel::any(raw::bytes(map, map_bytes, "map")?, "").and_then(|map| map.build());
             Ok(KERNELS.insert(map.map_err(Fault::Map)?)?)
         })
     }
@@ -62,8 +67,14 @@ pub unsafe extern "C" fn contigo_kernel_open(map: *const u8, map_bytes: usize, k
 /// # Safety
 /// `info` points to a structure whose `struct_size` is set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_kernel_get_info(kernel: contigo_kernel, info: *mut contigo_kernel_info) -> contigo_status {
-    #[allow(clippy::cast_possible_truncation, reason = "a window of registers, and at most 16 of each")]
+pub unsafe extern "C" fn contigo_kernel_get_info(
+    kernel: contigo_kernel,
+    info: *mut contigo_kernel_info,
+) -> contigo_status {
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "a window of registers, and at most 16 of each"
+    )]
     call(|| {
         let map = KERNELS.lease(kernel)?;
         let value = contigo_kernel_info {
@@ -84,12 +95,18 @@ pub unsafe extern "C" fn contigo_kernel_get_info(kernel: contigo_kernel, info: *
 /// # Safety
 /// `name` is NUL-terminated; `index` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_kernel_operand(kernel: contigo_kernel, name: *const c_char, index: *mut u32) -> contigo_status {
+pub unsafe extern "C" fn contigo_kernel_operand(
+    kernel: contigo_kernel,
+    name: *const c_char,
+    index: *mut u32,
+) -> contigo_status {
     let find = || {
         // SAFETY: the caller's promise.
         let (map, name) = (KERNELS.lease(kernel)?, unsafe { raw::text(name, "name")? });
         let found = map.pointers().iter().position(|pointer| pointer.name().as_str() == name);
-        let found = found.ok_or_else(|| no_such("operand", name, map.pointers().iter().map(|pointer| pointer.name().as_str())))?;
+        let found = found.ok_or_else(|| {
+            no_such("operand", name, map.pointers().iter().map(|pointer| pointer.name().as_str()))
+        })?;
         Ok(u32::try_from(found).unwrap_or(u32::MAX))
     };
     // SAFETY: the caller's promise.
@@ -118,13 +135,23 @@ pub unsafe extern "C" fn contigo_kernel_set(
         // SAFETY: the caller's promise.
         let (map, name) = (KERNELS.lease(kernel)?, unsafe { raw::text(name, "name")? });
         if !(map.words()..=MAX_ARGS).contains(&args_words) {
-            return Err(ArgumentError::Value { what: "args_words", value: args_words as u64 }.into());
+            return Err(
+                ArgumentError::Value { what: "args_words", value: args_words as u64 }.into()
+            );
         }
-        let (at, scalar) =
-            scalar(&map, name).ok_or_else(|| no_such("scalar", name, map.scalars().iter().map(|scalar| scalar.name().as_str())))?;
+        let (at, scalar) = scalar(&map, name).ok_or_else(|| {
+            no_such("scalar", name, map.scalars().iter().map(|scalar| scalar.name().as_str()))
+        })?;
         let max = u64::MAX >> (u64::BITS - scalar.bits().clamp(1, u64::BITS));
         if value > max {
-            return Err(contigo::Error::Argument { name: "the scalar", value, min: 0, max, multiple_of: 1 }.into());
+            return Err(contigo::Error::Argument {
+                name: "the scalar",
+                value,
+                min: 0,
+                max,
+                multiple_of: 1,
+            }
+            .into());
         }
         #[allow(clippy::cast_possible_truncation, reason = "its two halves")]
         let words = [value as u32, (value >> 32) as u32];

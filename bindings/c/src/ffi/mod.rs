@@ -19,11 +19,11 @@ mod sim;
 mod tensor;
 
 pub use {
-    buf::*, design::*, device::*, device_info::*, engine::*, gpu::*, job::*, kernel::*, library::*, pool::*, port::*, region::*,
-    registers::*, sim::*, tensor::*,
+    buf::*, design::*, device::*, device_info::*, engine::*, gpu::*, job::*, kernel::*, library::*,
+    pool::*, port::*, region::*, registers::*, sim::*, tensor::*,
 };
 
 pub use contigo_objects::driver::{
-    CONTIGO_READS, CONTIGO_WRITES, contigo_completion, contigo_dev_slice, contigo_driver_device, contigo_driver_library,
-    contigo_driver_ops, contigo_operand_spec, contigo_use,
+    CONTIGO_READS, CONTIGO_WRITES, contigo_completion, contigo_dev_slice, contigo_driver_device,
+    contigo_driver_library, contigo_driver_ops, contigo_operand_spec, contigo_use,
 };

@@ -29,7 +29,9 @@ pub unsafe extern "C" fn contigo_pool_open(
     pool: *mut contigo_pool,
 ) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::opened(pool, "pool", || Pool::open(region, slot_bytes, slots, align(align_bytes)?)) }
+    unsafe {
+        raw::opened(pool, "pool", || Pool::open(region, slot_bytes, slots, align(align_bytes)?))
+    }
 }
 
 /// Takes a free slot, which the CPU owns. It holds the bytes that its last owner left in it. Any
@@ -40,7 +42,10 @@ pub unsafe extern "C" fn contigo_pool_open(
 /// # Safety
 /// `buf` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_pool_take(pool: contigo_pool, buf: *mut contigo_buf) -> contigo_status {
+pub unsafe extern "C" fn contigo_pool_take(
+    pool: contigo_pool,
+    buf: *mut contigo_buf,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe { raw::opened(buf, "buf", || Pool::take(pool)) }
 }
@@ -50,7 +55,10 @@ pub unsafe extern "C" fn contigo_pool_take(pool: contigo_pool, buf: *mut contigo
 /// # Safety
 /// `free` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_pool_free_slots(pool: contigo_pool, free: *mut usize) -> contigo_status {
+pub unsafe extern "C" fn contigo_pool_free_slots(
+    pool: contigo_pool,
+    free: *mut usize,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe { raw::answer(free, "free", || Pool::free(pool)) }
 }

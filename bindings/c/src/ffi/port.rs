@@ -64,7 +64,10 @@ unsafe impl Versioned for contigo_port_options {
 /// # Safety
 /// `name` is NUL-terminated; `port` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_port_find(name: *const c_char, port: *mut contigo_port) -> contigo_status {
+pub unsafe extern "C" fn contigo_port_find(
+    name: *const c_char,
+    port: *mut contigo_port,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
         raw::opened(port, "port", || {
@@ -85,7 +88,10 @@ pub unsafe extern "C" fn contigo_port_find(name: *const c_char, port: *mut conti
 /// # Safety
 /// `options` points to an initialised structure with a NUL-terminated name; `port` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_port_define(options: *const contigo_port_options, port: *mut contigo_port) -> contigo_status {
+pub unsafe extern "C" fn contigo_port_define(
+    options: *const contigo_port_options,
+    port: *mut contigo_port,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
         raw::opened(port, "port", || {
@@ -94,15 +100,32 @@ pub unsafe extern "C" fn contigo_port_define(options: *const contigo_port_option
             let contigo_port_options { offset, addr_bits, window_first, window_last, .. } = options;
             if !(1..=64).contains(&addr_bits) {
                 let value = addr_bits.into();
-                return Err(Fault::from(Error::Argument { name: "addr_bits", value, min: 1, max: 64, multiple_of: 1 }));
+                return Err(Fault::from(Error::Argument {
+                    name: "addr_bits",
+                    value,
+                    min: 1,
+                    max: 64,
+                    multiple_of: 1,
+                }));
             }
             if window_first > window_last {
-                return Err(ArgumentError::Value { what: "contigo_port_options.window_last", value: window_last }.into());
+                return Err(ArgumentError::Value {
+                    what: "contigo_port_options.window_last",
+                    value: window_last,
+                }
+                .into());
             }
             let coherent = flag(options.coherent, "contigo_port_options.coherent")?;
             let bus = if options.sim == 0 { Bus::Soc } else { SIMS.lease(options.sim)?.bus() };
             let name = keep(name)?;
-            Ok(PORTS.insert(Port { name, bus, offset, addr_bits, window: (window_first, window_last), coherent })?)
+            Ok(PORTS.insert(Port {
+                name,
+                bus,
+                offset,
+                addr_bits,
+                window: (window_first, window_last),
+                coherent,
+            })?)
         })
     }
 }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "the values that C hands over are read and written here, after the checks that are possible")]
+#![allow(
+    unsafe_code,
+    reason = "the values that C hands over are read and written here, after the checks that are possible"
+)]
 //! Pointers from C: checked for NULL, read and written at any alignment, never kept.
 
 use crate::{fault::Fault, last_error::call, status::contigo_status};
@@ -30,7 +33,11 @@ pub(super) unsafe fn fill<T: Versioned>(to: *mut T, value: &T) -> Result<(), Fau
     // SAFETY: `known` bytes are there on both sides, the first of them `struct_size`; then up to
     // `given` on the caller's.
     unsafe {
-        ptr::copy_nonoverlapping(ptr::from_ref(value).cast::<u8>().add(size), bytes.add(size), known - size);
+        ptr::copy_nonoverlapping(
+            ptr::from_ref(value).cast::<u8>().add(size),
+            bytes.add(size),
+            known - size,
+        );
         bytes.add(known).write_bytes(0, given - known);
     }
     Ok(())
@@ -42,7 +49,11 @@ pub(super) unsafe fn fill<T: Versioned>(to: *mut T, value: &T) -> Result<(), Fau
 /// # Safety
 /// `to` is NULL, or points to a writable `T`.
 #[inline]
-pub(super) unsafe fn opened<T>(to: *mut T, what: &'static str, act: impl FnOnce() -> Result<T, Fault>) -> contigo_status {
+pub(super) unsafe fn opened<T>(
+    to: *mut T,
+    what: &'static str,
+    act: impl FnOnce() -> Result<T, Fault>,
+) -> contigo_status {
     call(|| {
         if to.is_null() {
             return Err(ArgumentError::Null { what }.into());
@@ -59,7 +70,11 @@ pub(super) unsafe fn opened<T>(to: *mut T, what: &'static str, act: impl FnOnce(
 /// # Safety
 /// `to` is NULL, or points to a writable `T`.
 #[inline]
-pub(super) unsafe fn answer<T: Default>(to: *mut T, what: &'static str, act: impl FnOnce() -> Result<T, Fault>) -> contigo_status {
+pub(super) unsafe fn answer<T: Default>(
+    to: *mut T,
+    what: &'static str,
+    act: impl FnOnce() -> Result<T, Fault>,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe { answer_or(T::default(), to, what, act) }
 }
@@ -69,7 +84,12 @@ pub(super) unsafe fn answer<T: Default>(to: *mut T, what: &'static str, act: imp
 /// # Safety
 /// As `answer`.
 #[inline]
-pub(super) unsafe fn answer_or<T>(refused: T, to: *mut T, what: &'static str, act: impl FnOnce() -> Result<T, Fault>) -> contigo_status {
+pub(super) unsafe fn answer_or<T>(
+    refused: T,
+    to: *mut T,
+    what: &'static str,
+    act: impl FnOnce() -> Result<T, Fault>,
+) -> contigo_status {
     if !to.is_null() {
         // SAFETY: not null, and the caller's promise.
         unsafe { to.write_unaligned(refused) };
@@ -83,12 +103,18 @@ pub(super) unsafe fn answer_or<T>(refused: T, to: *mut T, what: &'static str, ac
 /// # Safety
 /// `from` is NULL, or `len_bytes` bytes are there, initialised, and stay as they are for as long as
 /// `'a`.
-pub(super) unsafe fn bytes<'a>(from: *const u8, len_bytes: usize, what: &'static str) -> Result<&'a [u8], ArgumentError> {
+pub(super) unsafe fn bytes<'a>(
+    from: *const u8,
+    len_bytes: usize,
+    what: &'static str,
+) -> Result<&'a [u8], ArgumentError> {
     match (from.is_null(), len_bytes) {
         (_, 0) => Ok(&[]),
         (true, _) => Err(ArgumentError::Null { what }),
         // No object is larger (`slice::from_raw_parts`, "Safety").
-        _ if isize::try_from(len_bytes).is_err() => Err(ArgumentError::Value { what, value: len_bytes as u64 }),
+        _ if isize::try_from(len_bytes).is_err() => {
+            Err(ArgumentError::Value { what, value: len_bytes as u64 })
+        }
         // SAFETY: not null, at most `isize::MAX`, and the caller's promise.
         _ => Ok(unsafe { slice::from_raw_parts(from, len_bytes) }),
     }

@@ -103,7 +103,11 @@ unsafe impl Versioned for contigo_region_info {
 /// # Safety
 /// `name` is NUL-terminated; `region` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_region_open(name: *const c_char, len_bytes: usize, region: *mut contigo_region) -> contigo_status {
+pub unsafe extern "C" fn contigo_region_open(
+    name: *const c_char,
+    len_bytes: usize,
+    region: *mut contigo_region,
+) -> contigo_status {
     // SAFETY: the caller's promise; nothing is translated, and nothing write-combined.
     unsafe {
         raw::opened(region, "region", || {
@@ -138,7 +142,9 @@ pub unsafe extern "C" fn contigo_region_open_with(
     region: *mut contigo_region,
 ) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::opened(region, "region", || open(raw::text(name, "name")?, &raw::read(options)?)) }
+    unsafe {
+        raw::opened(region, "region", || open(raw::text(name, "name")?, &raw::read(options)?))
+    }
 }
 
 /// # Safety
@@ -193,7 +199,10 @@ pub extern "C" fn contigo_region_close(region: contigo_region) -> contigo_status
 /// `contigo_region_close` and before the program ends. After that another program may open the
 /// device.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_region_export(region: contigo_region, fd: *mut c_int) -> contigo_status {
+pub unsafe extern "C" fn contigo_region_export(
+    region: contigo_region,
+    fd: *mut c_int,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe { raw::answer_or(-1, fd, "fd", || REGIONS.lease(region)?.export()) }
 }
@@ -204,7 +213,10 @@ pub unsafe extern "C" fn contigo_region_export(region: contigo_region, fd: *mut 
 /// # Safety
 /// `info` points to a structure whose `struct_size` is set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_region_get_info(region: contigo_region, info: *mut contigo_region_info) -> contigo_status {
+pub unsafe extern "C" fn contigo_region_get_info(
+    region: contigo_region,
+    info: *mut contigo_region_info,
+) -> contigo_status {
     call(|| {
         let region = REGIONS.lease(region)?;
         let region = region.memory();
@@ -241,7 +253,11 @@ pub unsafe extern "C" fn contigo_dev_addr_of(
     addr: *mut u64,
 ) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(addr, "addr", || Ok(REGIONS.lease(region)?.memory().dev_addr_of(&get(port)?, ptr.cast(), len_bytes)?.0)) }
+    unsafe {
+        raw::answer(addr, "addr", || {
+            Ok(REGIONS.lease(region)?.memory().dev_addr_of(&get(port)?, ptr.cast(), len_bytes)?.0)
+        })
+    }
 }
 
 /// Answers where the CPU finds the byte at bus address `addr` of `port`. A device may own the byte
@@ -256,7 +272,9 @@ pub unsafe extern "C" fn contigo_host_ptr_of(
     addr: u64,
     ptr: *mut *mut c_void,
 ) -> contigo_status {
-    let find = || Ok(REGIONS.lease(region)?.memory().host_ptr_of(&get(port)?, DevAddr(addr))?.as_ptr().cast());
+    let find = || {
+        Ok(REGIONS.lease(region)?.memory().host_ptr_of(&get(port)?, DevAddr(addr))?.as_ptr().cast())
+    };
     // SAFETY: the caller's promise.
     unsafe { raw::answer_or(ptr::null_mut(), ptr, "ptr", find) }
 }

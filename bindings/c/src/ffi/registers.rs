@@ -58,7 +58,8 @@ pub unsafe extern "C" fn contigo_device_attach(
     registers: *mut contigo_registers,
 ) -> contigo_status {
     let attach = || {
-        let window = u8::try_from(window).map_err(|_| ArgumentError::Value { what: "window", value: window.into() })?;
+        let window = u8::try_from(window)
+            .map_err(|_| ArgumentError::Value { what: "window", value: window.into() })?;
         let how = Attach { window, interrupt: !flag(polled, "polled")? };
         // SAFETY: the caller's promise.
         unsafe { Attached::open(device, port, how) }
@@ -72,9 +73,17 @@ pub unsafe extern "C" fn contigo_device_attach(
 /// # Safety
 /// `value` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_registers_read(registers: contigo_registers, reg: contigo_register, value: *mut u32) -> contigo_status {
+pub unsafe extern "C" fn contigo_registers_read(
+    registers: contigo_registers,
+    reg: contigo_register,
+    value: *mut u32,
+) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(value, "value", || on(registers, |attached| Ok(attached.device.read32(reg.offset_bytes as usize)))) }
+    unsafe {
+        raw::answer(value, "value", || {
+            on(registers, |attached| Ok(attached.device.read32(reg.offset_bytes as usize)))
+        })
+    }
 }
 
 /// Writes a register; outside of the window nothing happens. `CONTIGO_E_KIND`: it is read-only.
@@ -83,10 +92,16 @@ pub unsafe extern "C" fn contigo_registers_read(registers: contigo_registers, re
 /// With this value the device touches only memory that was handed to it (`contigo_buf_give`, or a
 /// job). An address and a doorbell make it read and write there.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_registers_write(registers: contigo_registers, reg: contigo_register, value: u32) -> contigo_status {
+pub unsafe extern "C" fn contigo_registers_write(
+    registers: contigo_registers,
+    reg: contigo_register,
+    value: u32,
+) -> contigo_status {
     call(|| {
         if reg.access == CONTIGO_READ_ONLY {
-            return Err(Misuse::Register { offset_bytes: reg.offset_bytes, why: "is read-only" }.into());
+            return Err(
+                Misuse::Register { offset_bytes: reg.offset_bytes, why: "is read-only" }.into()
+            );
         }
         on(registers, |attached| {
             // SAFETY: the caller's promise.
@@ -117,11 +132,12 @@ pub unsafe extern "C" fn contigo_registers_wait_until(
     let mut last = 0;
     let status = call(|| {
         on(registers, |attached| {
-            let met = poll_until(&attached.device, Duration::from_micros(timeout_us.into()), |device| {
-                let now = device.read32(reg.offset_bytes as usize);
-                last = if reg.access == CONTIGO_READ_CLEARS { last | now } else { now };
-                last & mask == value
-            })?;
+            let met =
+                poll_until(&attached.device, Duration::from_micros(timeout_us.into()), |device| {
+                    let now = device.read32(reg.offset_bytes as usize);
+                    last = if reg.access == CONTIGO_READ_CLEARS { last | now } else { now };
+                    last & mask == value
+                })?;
             if met { Ok(()) } else { Err(Error::Timeout { timeout_us }.into()) }
         })
     });
@@ -135,7 +151,10 @@ pub unsafe extern "C" fn contigo_registers_wait_until(
 /// Waits for the interrupt, at most `timeout_us`; without one it is a short pause. It may end
 /// early: look at the device after it.
 #[unsafe(no_mangle)]
-pub extern "C" fn contigo_registers_wait(registers: contigo_registers, timeout_us: u32) -> contigo_status {
+pub extern "C" fn contigo_registers_wait(
+    registers: contigo_registers,
+    timeout_us: u32,
+) -> contigo_status {
     call(|| {
         on(registers, |attached| {
             let timeout_us = contigo::types::timeout_us(Duration::from_micros(timeout_us.into()))?;
@@ -153,7 +172,10 @@ pub extern "C" fn contigo_registers_close(registers: contigo_registers) -> conti
     })
 }
 
-fn on<R>(registers: contigo_registers, act: impl FnOnce(&mut Attached) -> Result<R, Fault>) -> Result<R, Fault> {
+fn on<R>(
+    registers: contigo_registers,
+    act: impl FnOnce(&mut Attached) -> Result<R, Fault>,
+) -> Result<R, Fault> {
     let mut locked = REGISTERS.lock(registers)?;
     act(locked.value().ok_or(Refusal::Stale { kind: Kind::Registers })?)
 }

@@ -59,16 +59,33 @@ unsafe impl Versioned for contigo_sim_options {
 /// # Safety
 /// `options` points to an initialised structure; `sim` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_sim_open(options: *const contigo_sim_options, sim: *mut contigo_sim) -> contigo_status {
+pub unsafe extern "C" fn contigo_sim_open(
+    options: *const contigo_sim_options,
+    sim: *mut contigo_sim,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
         raw::opened(sim, "sim", || {
-            let contigo_sim_options { seed, late_irq, lost_irq, error, short_transfer, hang, stuck, allow_wrong_accesses, .. } =
-                raw::read(options)?;
+            let contigo_sim_options {
+                seed,
+                late_irq,
+                lost_irq,
+                error,
+                short_transfer,
+                hang,
+                stuck,
+                allow_wrong_accesses,
+                ..
+            } = raw::read(options)?;
             let allow = match allow_wrong_accesses {
                 0 => false,
                 1 => true,
-                value => return Err(Fault::from(ArgumentError::Value { what: "allow_wrong_accesses", value: value.into() })),
+                value => {
+                    return Err(Fault::from(ArgumentError::Value {
+                        what: "allow_wrong_accesses",
+                        value: value.into(),
+                    }));
+                }
             };
             let faults = Faults { late_irq, lost_irq, error, short: short_transfer, hang, stuck };
             let board = SimBoard::try_with(SimConfig { seed, faults })?;
@@ -94,7 +111,11 @@ pub extern "C" fn contigo_sim_close(sim: contigo_sim) -> contigo_status {
 /// # Safety
 /// `port` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_sim_port(sim: contigo_sim, coherent: u32, port: *mut contigo_port) -> contigo_status {
+pub unsafe extern "C" fn contigo_sim_port(
+    sim: contigo_sim,
+    coherent: u32,
+    port: *mut contigo_port,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe {
         raw::opened(port, "port", || {
@@ -102,7 +123,12 @@ pub unsafe extern "C" fn contigo_sim_port(sim: contigo_sim, coherent: u32, port:
             let made = match coherent {
                 0 => board.port(),
                 1 => board.coherent_port(),
-                value => return Err(Fault::from(ArgumentError::Value { what: "coherent", value: value.into() })),
+                value => {
+                    return Err(Fault::from(ArgumentError::Value {
+                        what: "coherent",
+                        value: value.into(),
+                    }));
+                }
             };
             Ok(PORTS.insert(made)?)
         })
@@ -117,7 +143,11 @@ pub unsafe extern "C" fn contigo_sim_port(sim: contigo_sim, coherent: u32, port:
 /// # Safety
 /// `driver` is NUL-terminated; `device` is writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn contigo_sim_device(sim: contigo_sim, driver: *const c_char, device: *mut contigo_device) -> contigo_status {
+pub unsafe extern "C" fn contigo_sim_device(
+    sim: contigo_sim,
+    driver: *const c_char,
+    device: *mut contigo_device,
+) -> contigo_status {
     // SAFETY: the caller's promise.
     unsafe { raw::opened(device, "device", || on_board(sim, raw::text(driver, "driver")?)) }
 }

@@ -151,7 +151,12 @@ pub unsafe extern "C" fn contigo_tensor_locate(
                 let read_only = imported.is_read_only().into();
                 // The tensor stays the caller's: its deleter is not called here.
                 mem::forget(imported.into_foreign());
-                contigo_tensor_info { offset_bytes, len_bytes, read_only, ..contigo_tensor_info::default() }
+                contigo_tensor_info {
+                    offset_bytes,
+                    len_bytes,
+                    read_only,
+                    ..contigo_tensor_info::default()
+                }
             }
             Err(refused) => {
                 let (error, returned) = refused.into_parts();
@@ -182,7 +187,11 @@ unsafe fn read_spec(options: *const contigo_tensor_options) -> Result<(TensorSpe
     // SAFETY: the caller's promise.
     let options = unsafe { raw::read(options)? };
     if options.reserved != 0 {
-        return Err(ArgumentError::Value { what: "contigo_tensor_options.reserved", value: options.reserved.into() }.into());
+        return Err(ArgumentError::Value {
+            what: "contigo_tensor_options.reserved",
+            value: options.reserved.into(),
+        }
+        .into());
     }
     let mut entries = [0; limits::DIMS];
     let dims = entries.get_mut(..widen(options.ndim)).ok_or(too_many(options.ndim))?;
@@ -195,10 +204,14 @@ unsafe fn read_spec(options: *const contigo_tensor_options) -> Result<(TensorSpe
     }
     let dtype = DataType { code: options.dtype_code, bits: options.dtype_bits, lanes: 1 };
     let contract = Contract { align_bytes: widen(options.align_bytes), ..Contract::ANY };
-    let offset =
-        if flag(options.keep_byte_offset, "contigo_tensor_options.keep_byte_offset")? { ByteOffset::Kept } else { ByteOffset::Folded };
+    let offset = if flag(options.keep_byte_offset, "contigo_tensor_options.keep_byte_offset")? {
+        ByteOffset::Kept
+    } else {
+        ByteOffset::Folded
+    };
     let read_only = flag(options.read_only, "contigo_tensor_options.read_only")?;
-    let spec = TensorSpec { read_only, offset, contract, ..TensorSpec::new(dtype, Shape::new(dims)?) };
+    let spec =
+        TensorSpec { read_only, offset, contract, ..TensorSpec::new(dtype, Shape::new(dims)?) };
     Ok((spec, flag(options.legacy, "contigo_tensor_options.legacy")?))
 }
 

@@ -43,7 +43,9 @@ impl Origin {
     /// That of a part that is cut off.
     fn of_rest(&self) -> Result<Self, Refusal> {
         Ok(match self {
-            Self::Slot { pool, .. } => Self::Slot { pool: pool.again(Kind::Pool)?, has_entry: false },
+            Self::Slot { pool, .. } => {
+                Self::Slot { pool: pool.again(Kind::Pool)?, has_entry: false }
+            }
             Self::Region(region) => Self::Region(region.again(Kind::Region)?),
         })
     }
@@ -67,7 +69,9 @@ impl Buf {
     #[inline]
     pub(crate) fn release(raw: u64) -> Result<(), Fault> {
         let mut locked = BUFS.lock(raw)?;
-        let Some(Self { state, views, origin }) = locked.value() else { return Err(Refusal::Stale { kind: Kind::Buf }.into()) };
+        let Some(Self { state, views, origin }) = locked.value() else {
+            return Err(Refusal::Stale { kind: Kind::Buf }.into());
+        };
         state.is_idle(views)?;
         let has_entry = matches!(origin, Origin::Slot { has_entry: true, .. });
         // Dropped after that: the call that takes the slot next finds its entry kept. The pool may
@@ -80,7 +84,9 @@ impl Buf {
     /// that is returned. Where it is refused, the buffer is as it was.
     pub(crate) fn split(raw: u64, at_bytes: usize) -> Result<u64, Fault> {
         let mut locked = BUFS.lock(raw)?;
-        let Some(Self { state, views, origin }) = locked.value() else { return Err(Refusal::Stale { kind: Kind::Buf }.into()) };
+        let Some(Self { state, views, origin }) = locked.value() else {
+            return Err(Refusal::Stale { kind: Kind::Buf }.into());
+        };
         // Before anything is cut: a full table leaves the buffer as it is.
         let mut rest = BUFS.claim()?;
         let origin = origin.of_rest()?;
@@ -94,8 +100,14 @@ impl Buf {
         let shown = match access {
             // Readers may be many, so the pointer comes from a shared borrow; nothing is written
             // through it (contigo.h).
-            Access::Read => self.state.cpu()?.view::<u8>().map(|bytes| (bytes.as_ptr().cast_mut(), bytes.len())),
-            Access::Write => self.state.cpu_mut()?.view_mut::<u8>().map(|bytes| (bytes.as_mut_ptr(), bytes.len())),
+            Access::Read => {
+                self.state.cpu()?.view::<u8>().map(|bytes| (bytes.as_ptr().cast_mut(), bytes.len()))
+            }
+            Access::Write => self
+                .state
+                .cpu_mut()?
+                .view_mut::<u8>()
+                .map(|bytes| (bytes.as_mut_ptr(), bytes.len())),
         };
         shown.map_err(|error| self.views.close().map_or_else(Fault::from, |_| error.into()))
     }
@@ -105,10 +117,13 @@ impl Buf {
         self.state.is_idle(&self.views)?;
         let shown = self.state.cpu()?.view::<u8>()?;
         if len_bytes > shown.len() {
-            return Err(Error::OutOfRange { start: 0, end: len_bytes, len_bytes: shown.len() }.into());
+            return Err(
+                Error::OutOfRange { start: 0, end: len_bytes, len_bytes: shown.len() }.into()
+            );
         }
         let shown = shown.as_ptr_range();
-        let apart = addr >= shown.end.addr() || addr.saturating_add(len_bytes) <= shown.start.addr();
+        let apart =
+            addr >= shown.end.addr() || addr.saturating_add(len_bytes) <= shown.start.addr();
         if apart { Ok(()) } else { Err(Misuse::Overlap.into()) }
     }
 
@@ -141,7 +156,10 @@ impl Buf {
 }
 
 /// Does something with the buffer of a handle, in one call alone.
-pub(crate) fn with<R>(raw: u64, act: impl FnOnce(&mut Buf) -> Result<R, Fault>) -> Result<R, Fault> {
+pub(crate) fn with<R>(
+    raw: u64,
+    act: impl FnOnce(&mut Buf) -> Result<R, Fault>,
+) -> Result<R, Fault> {
     let mut locked: Locked<Buf> = BUFS.lock(raw)?;
     act(locked.value().ok_or(Refusal::Stale { kind: Kind::Buf })?)
 }

@@ -25,7 +25,10 @@ static CUDA: OnceLock<Cuda> = OnceLock::new();
 /// GPUs, by their ordinals.
 static GPUS: [OnceLock<Gpu>; limits::GPUS] = [const { OnceLock::new() }; limits::GPUS];
 /// The value in `place`, made by `make` where there is none yet.
-fn kept<T>(place: &'static OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&'static T, Error> {
+fn kept<T>(
+    place: &'static OnceLock<T>,
+    make: impl FnOnce() -> Result<T, Error>,
+) -> Result<&'static T, Error> {
     if let Some(there) = place.get() {
         return Ok(there);
     }
@@ -39,7 +42,13 @@ fn open(ordinal: u32) -> Result<&'static Gpu, Error> {
     let index = ordinal as usize;
     let Some(place) = GPUS.get(index) else {
         let max = (cuda.gpus()? as usize).min(limits::GPUS).saturating_sub(1) as u64;
-        return Err(Error::Argument { name: "the GPU's ordinal", value: ordinal.into(), min: 0, max, multiple_of: 1 });
+        return Err(Error::Argument {
+            name: "the GPU's ordinal",
+            value: ordinal.into(),
+            min: 0,
+            max,
+            multiple_of: 1,
+        });
     };
     kept(place, || Gpu::primary(cuda, ordinal))
 }
@@ -50,7 +59,12 @@ pub(crate) fn port(ordinal: u32) -> Result<Port, Fault> {
 }
 
 /// Memory that is pinned for a GPU, in both views at a multiple of `align`.
-pub(crate) fn pinned(ordinal: u32, len_bytes: usize, align: Align, write_combined: bool) -> Result<AnyMemory, Fault> {
+pub(crate) fn pinned(
+    ordinal: u32,
+    len_bytes: usize,
+    align: Align,
+    write_combined: bool,
+) -> Result<AnyMemory, Fault> {
     let gpu = open(ordinal)?;
     let pinned = if write_combined {
         // SAFETY: the C program says that it fences (contigo.h, `contigo_region_open_with`).
@@ -66,7 +80,11 @@ pub(crate) fn pinned(ordinal: u32, len_bytes: usize, align: Align, write_combine
 ///
 /// # Safety
 /// As `names::load_cuda`.
-pub(crate) unsafe fn load(ordinal: u32, image: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule, Error> {
+pub(crate) unsafe fn load(
+    ordinal: u32,
+    image: &[u8],
+    log: &mut dyn fmt::Write,
+) -> Result<AnyModule, Error> {
     // SAFETY: the caller's promise.
     unsafe { names::load_cuda(open(ordinal)?, image, log) }
 }
@@ -85,13 +103,23 @@ mod tests {
             let _ = PLACE.set(Arc::clone(&first));
             Ok(Arc::clone(&second))
         });
-        assert_eq!((made.map(|kept| **kept), Arc::strong_count(&first), Arc::strong_count(&second)), (Ok(1), 2, 1));
-        assert_eq!(kept(&PLACE, || Err(Error::Busy)).map(|kept| **kept), Ok(1), "nothing is made any more");
+        assert_eq!(
+            (made.map(|kept| **kept), Arc::strong_count(&first), Arc::strong_count(&second)),
+            (Ok(1), 2, 1)
+        );
+        assert_eq!(
+            kept(&PLACE, || Err(Error::Busy)).map(|kept| **kept),
+            Ok(1),
+            "nothing is made any more"
+        );
     }
 
     #[test]
     fn what_fails_is_tried_again() {
         static PLACE: OnceLock<u8> = OnceLock::new();
-        assert_eq!((kept(&PLACE, || Err(Error::Busy)), kept(&PLACE, || Ok(3))), (Err(Error::Busy), Ok(&3)));
+        assert_eq!(
+            (kept(&PLACE, || Err(Error::Busy)), kept(&PLACE, || Ok(3))),
+            (Err(Error::Busy), Ok(&3))
+        );
     }
 }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "how a device is wired, and who drives it, is the C program's promise")]
+#![allow(
+    unsafe_code,
+    reason = "how a device is wired, and who drives it, is the C program's promise"
+)]
 //! Devices that were opened by their names, and the registers of each.
 
 use crate::{
@@ -15,9 +18,11 @@ use contigo_objects::{Kind, Lease, Table};
 use core::ops::Deref;
 
 /// Devices. Each serves its registers, its engine and its memory: they count.
-pub(crate) static DEVICES: Table<Opened, { Kind::Device as u8 }, { limits::DEVICES }> = Table::new();
+pub(crate) static DEVICES: Table<Opened, { Kind::Device as u8 }, { limits::DEVICES }> =
+    Table::new();
 /// The registers of those that a program drives itself.
-pub(crate) static REGISTERS: Table<Attached, { Kind::Registers as u8 }, { limits::DEVICES }> = Table::new();
+pub(crate) static REGISTERS: Table<Attached, { Kind::Registers as u8 }, { limits::DEVICES }> =
+    Table::new();
 
 /// A device's registers and its interrupt. The fields are dropped in this order.
 pub(crate) struct Attached {
@@ -103,7 +108,13 @@ impl UsedDevice {
     ///
     /// # Safety
     /// As `OpenDevice::take`.
-    pub(crate) unsafe fn take(&self, row: &'static DriverRow, settings: Settings<'_>, port: u64, how: Attach) -> Result<Taken, Fault> {
+    pub(crate) unsafe fn take(
+        &self,
+        row: &'static DriverRow,
+        settings: Settings<'_>,
+        port: u64,
+        how: Attach,
+    ) -> Result<Taken, Fault> {
         let port = if port == 0 { None } else { Some(get(port)?) };
         // SAFETY: the caller's promise.
         Ok(unsafe { self.lease.take(row, settings, port, how)? })

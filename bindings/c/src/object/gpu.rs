@@ -69,7 +69,11 @@ pub(crate) unsafe fn load(port: &Port, image: &[u8]) -> Result<u64, Fault> {
 ///
 /// # Safety
 /// As `AnyModule::kernel`.
-pub(crate) unsafe fn kernel(module: u64, entry: &CStr, parameters: &[Parameter]) -> Result<(AnyDriver, ModuleLease), Fault> {
+pub(crate) unsafe fn kernel(
+    module: u64,
+    entry: &CStr,
+    parameters: &[Parameter],
+) -> Result<(AnyDriver, ModuleLease), Fault> {
     let module = MODULES.lease(module)?;
     let signature = Signature::new(keep(entry.to_str().unwrap_or("kernel"))?, parameters)?;
     // SAFETY: the caller's promise.

@@ -17,4 +17,5 @@ use contigo_objects::{Kind, Table};
 pub(crate) static SIMS: Table<SimBoard, { Kind::Sim as u8 }, { limits::SIMS }> = Table::new();
 
 /// Maps of kernels.
-pub(crate) static KERNELS: Table<KernelMap, { Kind::Kernel as u8 }, { limits::ENGINES }> = Table::new();
+pub(crate) static KERNELS: Table<KernelMap, { Kind::Kernel as u8 }, { limits::ENGINES }> =
+    Table::new();

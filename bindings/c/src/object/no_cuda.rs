@@ -21,12 +21,21 @@ pub(crate) fn port(_ordinal: u32) -> Result<Port, Fault> {
     Err(NONE.into())
 }
 
-pub(crate) fn pinned(_ordinal: u32, _len_bytes: usize, _align: Align, _write_combined: bool) -> Result<AnyMemory, Fault> {
+pub(crate) fn pinned(
+    _ordinal: u32,
+    _len_bytes: usize,
+    _align: Align,
+    _write_combined: bool,
+) -> Result<AnyMemory, Fault> {
     Err(NONE.into())
 }
 
 /// # Safety
 /// None: there is none.
-pub(crate) unsafe fn load(_ordinal: u32, _image: &[u8], _log: &mut dyn fmt::Write) -> Result<AnyModule, Error> {
+pub(crate) unsafe fn load(
+    _ordinal: u32,
+    _image: &[u8],
+    _log: &mut dyn fmt::Write,
+) -> Result<AnyModule, Error> {
     Err(NONE)
 }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "the entry of a pool's slot is filled by the call that takes the slot, and freed with the pool")]
+#![allow(
+    unsafe_code,
+    reason = "the entry of a pool's slot is filled by the call that takes the slot, and freed with the pool"
+)]
 //! Pools: the runtime's, with a handle for each slot that is out.
 //!
 //! Each slot has its own entry in the table of buffers from the beginning, so that no take finds
@@ -50,7 +53,9 @@ impl Entries {
 impl Drop for Entries {
     /// Frees them. Every one is kept: no slot is out.
     fn drop(&mut self) {
-        for entry in self.indices.iter().take(self.count).filter_map(|&index| BUFS.slot(index.into())) {
+        for entry in
+            self.indices.iter().take(self.count).filter_map(|&index| BUFS.slot(index.into()))
+        {
             // SAFETY: `keep` kept it. No buffer of the pool is there, which would have a lease on
             // the pool, nor can one be taken; what the last of each slot did happened before its
             // lease ended, and so before this.
@@ -61,10 +66,17 @@ impl Drop for Entries {
 
 impl Pool {
     /// Allocates a pool.
-    pub(crate) fn open(region: u64, slot_bytes: usize, slots: usize, align: Align) -> Result<u64, Fault> {
+    pub(crate) fn open(
+        region: u64,
+        slot_bytes: usize,
+        slots: usize,
+        align: Align,
+    ) -> Result<u64, Fault> {
         if slots == 0 || slots > limits::POOL_SLOTS {
             let (value, max) = (slots as u64, limits::POOL_SLOTS as u64);
-            return Err(Error::Argument { name: "slots", value, min: 1, max, multiple_of: 1 }.into());
+            return Err(
+                Error::Argument { name: "slots", value, min: 1, max, multiple_of: 1 }.into()
+            );
         }
         let region = REGIONS.lease(region)?;
         let line = region.memory().line();

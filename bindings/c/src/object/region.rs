@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "what memory is translated or fenced, and who imports it, is the C program's promise")]
+#![allow(
+    unsafe_code,
+    reason = "what memory is translated or fenced, and who imports it, is the C program's promise"
+)]
 //! Regions: blocks of DMA memory, and the objects that they belong to.
 
 use super::{SIMS, cuda, device::UsedDevice};
@@ -18,7 +21,8 @@ use core::ffi::c_int;
 use std::os::fd::IntoRawFd;
 
 /// Regions.
-pub(crate) static REGIONS: Table<Region, { Kind::Region as u8 }, { limits::REGIONS }> = Table::new();
+pub(crate) static REGIONS: Table<Region, { Kind::Region as u8 }, { limits::REGIONS }> =
+    Table::new();
 
 /// All that the other tables have of one region: buffers, of which a pool has one at least, and the
 /// engines' own memory.
@@ -56,16 +60,19 @@ impl RegionOptions {
     /// Refuses an option that does not fit the name, or another option.
     fn fits(&self) -> Result<(), ArgumentError> {
         const SIM: &str = "contigo_region_options.sim (for sim, without device)";
-        const TRANSLATED: &str = "contigo_region_options.translated (for u-dma-buf:NAME, without device)";
-        const WRITE_COMBINED: &str = "contigo_region_options.write_combined (for cuda, without device)";
+        const TRANSLATED: &str =
+            "contigo_region_options.translated (for u-dma-buf:NAME, without device)";
+        const WRITE_COMBINED: &str =
+            "contigo_region_options.write_combined (for cuda, without device)";
         let (kind, alone) = (self.name.kind(), self.device.is_none());
         let rules = [
             (SIM, self.sim, alone && kind == "sim"),
             (TRANSLATED, self.translated.then_some(1), alone && kind == "u-dma-buf"),
             (WRITE_COMBINED, self.write_combined.then_some(1), alone && kind == "cuda"),
         ];
-        let wrong =
-            rules.into_iter().find_map(|(what, given, fits)| given.filter(|_| !fits).map(|value| ArgumentError::Value { what, value }));
+        let wrong = rules.into_iter().find_map(|(what, given, fits)| {
+            given.filter(|_| !fits).map(|value| ArgumentError::Value { what, value })
+        });
         wrong.map_or(Ok(()), Err)
     }
 
@@ -91,11 +98,17 @@ impl RegionOptions {
                 Ok((memory.into(), Parent::Sim(board)))
             }
             // SAFETY: the caller's promise.
-            Self { translated: true, .. } => Ok((unsafe { UDmaBuf::open_translated(name) }.map_err(refused)?.into(), Parent::None)),
+            Self { translated: true, .. } => Ok((
+                unsafe { UDmaBuf::open_translated(name) }.map_err(refused)?.into(),
+                Parent::None,
+            )),
             _ if self.name.kind() == "cuda" => {
                 // A name of this kind has a number, or none.
                 let ordinal = name.parse().unwrap_or(0);
-                Ok((cuda::pinned(ordinal, len_bytes, align.max(Align::PAGE), self.write_combined)?, Parent::None))
+                Ok((
+                    cuda::pinned(ordinal, len_bytes, align.max(Align::PAGE), self.write_combined)?,
+                    Parent::None,
+                ))
             }
             _ => match self.name.device() {
                 // It is opened for this region alone, and closed with it.
@@ -169,13 +182,23 @@ mod tests {
         let (status, fd) = export(region);
         assert_eq!((status, fd > 2), (CONTIGO_OK, true), "{fd}");
         let flags = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap();
-        let flags = flags.lines().find_map(|line| line.strip_prefix("flags:").map(str::trim)).unwrap();
-        assert_ne!(u32::from_str_radix(flags, 8).unwrap() & 0o2_000_000, 0, "O_CLOEXEC: no program that is started gets it");
+        let flags =
+            flags.lines().find_map(|line| line.strip_prefix("flags:").map(str::trim)).unwrap();
+        assert_ne!(
+            u32::from_str_radix(flags, 8).unwrap() & 0o2_000_000,
+            0,
+            "O_CLOEXEC: no program that is started gets it"
+        );
 
         let mut buf = 0;
         let word = [0x3C_u8; 64];
         // SAFETY: the pointers are references, and so many bytes are there.
-        let wrote = unsafe { [contigo_carve(region, 64, 0, &raw mut buf), contigo_buf_write(buf, word.as_ptr().cast(), 64)] };
+        let wrote = unsafe {
+            [
+                contigo_carve(region, 64, 0, &raw mut buf),
+                contigo_buf_write(buf, word.as_ptr().cast(), 64),
+            ]
+        };
         assert_eq!((wrote, contigo_buf_release(buf)), ([CONTIGO_OK; 2], CONTIGO_OK));
         assert_eq!(contigo_region_close(region), CONTIGO_OK);
         // SAFETY: it was given to this test, which closes it by dropping the file.
@@ -192,26 +215,38 @@ mod tests {
         let fake = FakeUDmaBuf::new(Config { vanish_after: 3, ..Config::default() });
         let (region, mut port, mut buf) = (region(&fake), 0, 0);
         // SAFETY: the pointers are references, and the name is a text.
-        let made = unsafe { [contigo_carve(region, 64, 0, &raw mut buf), contigo_port_find(c"zynq-hp0".as_ptr(), &raw mut port)] };
+        let made = unsafe {
+            [
+                contigo_carve(region, 64, 0, &raw mut buf),
+                contigo_port_find(c"zynq-hp0".as_ptr(), &raw mut port),
+            ]
+        };
         assert_eq!(made, [CONTIGO_OK; 2]);
         let mut addr = 0;
         // SAFETY: as above; no device receives the address.
         let given = unsafe { contigo_buf_give(buf, port, 0, 64, CONTIGO_WRITES, &raw mut addr) };
         assert_eq!((given, contigo_buf_take_back(buf)), (CONTIGO_OK, CONTIGO_E_OS));
-        let mut info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
+        let mut info =
+            contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
         // SAFETY: the pointer is a reference.
         let told = unsafe { contigo_buf_get_info(buf, &raw mut info) };
         assert_eq!((told, info.addr, info.len_bytes, info.device_owned), (CONTIGO_OK, addr, 64, 1));
-        assert_eq!((contigo_port_close(port), contigo_region_close(region)), (CONTIGO_OK, CONTIGO_E_STILL_USED));
+        assert_eq!(
+            (contigo_port_close(port), contigo_region_close(region)),
+            (CONTIGO_OK, CONTIGO_E_STILL_USED)
+        );
     }
 
     #[test]
     fn what_the_kernel_says_is_passed_on() {
-        let fake = FakeUDmaBuf::new(Config { ioctls: false, class: "udmabuf", ..Config::default() });
+        let fake =
+            FakeUDmaBuf::new(Config { ioctls: false, class: "udmabuf", ..Config::default() });
         let region = region(&fake);
         assert_eq!(export(region), (CONTIGO_E_OS, -1));
         let text = crate::last_error::with_text(|text| String::from_utf8_lossy(text).into_owned());
-        assert!(text.is_some_and(|text| text.contains("U_DMA_BUF_IOCTL_EXPORT") && text.contains("errno 25")));
+        assert!(text.is_some_and(
+            |text| text.contains("U_DMA_BUF_IOCTL_EXPORT") && text.contains("errno 25")
+        ));
         assert_eq!(contigo_region_close(region), CONTIGO_OK);
     }
 }

@@ -58,7 +58,11 @@ pub(crate) struct Board {
 }
 
 pub(crate) fn sim_options() -> contigo_sim_options {
-    contigo_sim_options { struct_size: size_of::<contigo_sim_options>(), seed: 3, ..contigo_sim_options::default() }
+    contigo_sim_options {
+        struct_size: size_of::<contigo_sim_options>(),
+        seed: 3,
+        ..contigo_sim_options::default()
+    }
 }
 
 pub(crate) fn region_options(sim: contigo_sim) -> contigo_region_options {
@@ -84,7 +88,12 @@ pub(crate) fn try_region(name: &CStr, options: &contigo_region_options) -> conti
     status
 }
 
-pub(crate) fn engine_options(driver: &CStr, device: contigo_device, port: contigo_port, region: contigo_region) -> contigo_engine_options {
+pub(crate) fn engine_options(
+    driver: &CStr,
+    device: contigo_device,
+    port: contigo_port,
+    region: contigo_region,
+) -> contigo_engine_options {
     contigo_engine_options {
         struct_size: size_of::<contigo_engine_options>(),
         driver: driver.as_ptr(),
@@ -135,7 +144,8 @@ pub(crate) fn next(engine: contigo_engine, timeout_us: u32) -> (contigo_status, 
 }
 
 pub(crate) fn info_of(engine: contigo_engine) -> contigo_engine_info {
-    let mut info = contigo_engine_info { struct_size: size_of::<contigo_engine_info>(), ..Default::default() };
+    let mut info =
+        contigo_engine_info { struct_size: size_of::<contigo_engine_info>(), ..Default::default() };
     ok(unsafe { contigo_engine_get_info(engine, &mut info) });
     info
 }
@@ -146,10 +156,22 @@ pub(crate) const fn part(buf: contigo_buf, len_bytes: usize) -> contigo_operand 
 
 /// A driver in C that does nothing, well.
 pub(crate) fn own_driver(operand: &contigo_operand_spec) -> contigo_driver_ops {
-    unsafe extern "C" fn submit(_: *mut c_void, _: u32, _: *const contigo_dev_slice, _: usize, _: *const u32, _: usize) -> contigo_status {
+    unsafe extern "C" fn submit(
+        _: *mut c_void,
+        _: u32,
+        _: *const contigo_dev_slice,
+        _: usize,
+        _: *const u32,
+        _: usize,
+    ) -> contigo_status {
         CONTIGO_OK
     }
-    unsafe extern "C" fn poll(_: *mut c_void, _: u32, _: *mut contigo_completion, ended: *mut u32) -> contigo_status {
+    unsafe extern "C" fn poll(
+        _: *mut c_void,
+        _: u32,
+        _: *mut contigo_completion,
+        ended: *mut u32,
+    ) -> contigo_status {
         unsafe { *ended = 1 };
         CONTIGO_OK
     }
@@ -199,9 +221,17 @@ impl Board {
         bufs.map(|buf| part(buf, 64))
     }
 
-    pub(crate) fn try_start(&self, operands: &[contigo_operand; 2]) -> (contigo_status, contigo_job) {
+    pub(crate) fn try_start(
+        &self,
+        operands: &[contigo_operand; 2],
+    ) -> (contigo_status, contigo_job) {
         let mut job = 1;
-        (unsafe { contigo_job_start(self.engine, operands.as_ptr(), 2, ptr::null(), 0, &mut job) }, job)
+        (
+            unsafe {
+                contigo_job_start(self.engine, operands.as_ptr(), 2, ptr::null(), 0, &mut job)
+            },
+            job,
+        )
     }
 
     #[track_caller]
@@ -247,7 +277,13 @@ pub(crate) fn bytes(buf: contigo_buf) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn give(buf: contigo_buf, port: contigo_port, offset: usize, len: usize, uses: contigo_use) -> (contigo_status, u64) {
+pub(crate) fn give(
+    buf: contigo_buf,
+    port: contigo_port,
+    offset: usize,
+    len: usize,
+    uses: contigo_use,
+) -> (contigo_status, u64) {
     let mut addr = u64::MAX;
     (unsafe { contigo_buf_give(buf, port, offset, len, uses, &mut addr) }, addr)
 }
@@ -265,14 +301,16 @@ pub(crate) fn split(buf: contigo_buf, at_bytes: usize) -> contigo_buf {
 
 #[track_caller]
 pub(crate) fn info(buf: contigo_buf) -> contigo_buf_info {
-    let mut info = contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
+    let mut info =
+        contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
     ok(unsafe { contigo_buf_get_info(buf, &mut info) });
     info
 }
 
 #[track_caller]
 pub(crate) fn region_info(region: contigo_region) -> contigo_region_info {
-    let mut info = contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
+    let mut info =
+        contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
     ok(unsafe { contigo_region_get_info(region, &mut info) });
     info
 }
@@ -310,7 +348,10 @@ pub(crate) fn options(shape: &[i64]) -> contigo_tensor_options {
     }
 }
 
-pub(crate) fn lend(buf: contigo_buf, options: &contigo_tensor_options) -> (contigo_status, *mut DlManagedTensorVersioned) {
+pub(crate) fn lend(
+    buf: contigo_buf,
+    options: &contigo_tensor_options,
+) -> (contigo_status, *mut DlManagedTensorVersioned) {
     let mut tensor: *mut c_void = ptr::dangling_mut();
     (unsafe { contigo_buf_lend(buf, options, &mut tensor) }, tensor.cast())
 }

@@ -30,20 +30,31 @@ fn no_driver() {
 
 #[test]
 fn a_driver_that_is_too_old() {
-    alone("errors::a_driver_that_is_too_old", &Config { driver_version: 10_010, ..Config::default() }, |_| {
-        all_refused(CONTIGO_E_SETTING, "cuDriverGetVersion is 10010: CUDA 10.2 (10020) is the oldest driver");
-    });
+    alone(
+        "errors::a_driver_that_is_too_old",
+        &Config { driver_version: 10_010, ..Config::default() },
+        |_| {
+            all_refused(
+                CONTIGO_E_SETTING,
+                "cuDriverGetVersion is 10010: CUDA 10.2 (10020) is the oldest driver",
+            );
+        },
+    );
 }
 
 #[test]
 fn no_gpu_and_then_there_is_one() {
-    alone("errors::no_gpu_and_then_there_is_one", &Config::default().with_devices(0, Device::default()), |controls| {
-        all_refused(CONTIGO_E_CUDA, "cuInit: CUDA_ERROR_NO_DEVICE (100)");
-        // A failure is not kept.
-        controls.configure(&Config::default());
-        close(gpu(0));
-        clean(controls, 1);
-    });
+    alone(
+        "errors::no_gpu_and_then_there_is_one",
+        &Config::default().with_devices(0, Device::default()),
+        |controls| {
+            all_refused(CONTIGO_E_CUDA, "cuInit: CUDA_ERROR_NO_DEVICE (100)");
+            // A failure is not kept.
+            controls.configure(&Config::default());
+            close(gpu(0));
+            clean(controls, 1);
+        },
+    );
 }
 
 /// NVIDIA's own, of several versions, where `tests/cuda/get` has put them into the cache.
@@ -55,18 +66,25 @@ fn nvidia_s_driver_without_a_gpu() {
         return println!("answer: {status} {}", last_error());
     }
     let drivers = nvidia::drivers();
-    if let Some(why) = nvidia::may_have_a_gpu().or_else(|| drivers.is_empty().then(|| nvidia::NOT_HERE.into())) {
+    if let Some(why) =
+        nvidia::may_have_a_gpu().or_else(|| drivers.is_empty().then(|| nvidia::NOT_HERE.into()))
+    {
         return emulated::skipped(&format!("cuda::{TEST}"), &why);
     }
     let _node = NoNode::new();
     for driver in drivers {
         let said = run(TEST, &driver.folder);
-        let answer = said.lines().find_map(|line| line.split_once("answer: ")).map_or("", |(_, answer)| answer);
+        let answer = said
+            .lines()
+            .find_map(|line| line.split_once("answer: "))
+            .map_or("", |(_, answer)| answer);
         let expected = match driver.too_old() {
             true => format!("{CONTIGO_E_SETTING} cuDriverGetVersion is "),
             // QEMU's user mode has no get_mempolicy, and the drivers of CUDA 11 take that for an
             // unknown error.
-            false if emulated::why().is_some() && driver.major < 500 => format!("{CONTIGO_E_CUDA} cuInit: CUDA_ERROR_"),
+            false if emulated::why().is_some() && driver.major < 500 => {
+                format!("{CONTIGO_E_CUDA} cuInit: CUDA_ERROR_")
+            }
             false => format!("{CONTIGO_E_CUDA} cuInit: CUDA_ERROR_NO_DEVICE (100)"),
         };
         assert!(answer.starts_with(&expected), "{driver:?}: {answer}");
@@ -102,18 +120,42 @@ fn memory_that_the_driver_does_not_give() {
     alone("errors::memory_that_the_driver_does_not_give", &config, |controls| {
         let with = |len_bytes| contigo_region_options { len_bytes, ..region_options(0) };
         let first = pinned(0, &with(3 << 20));
-        refused(try_pinned(0, &with(3 << 20)), CONTIGO_E_CUDA, "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)");
+        refused(
+            try_pinned(0, &with(3 << 20)),
+            CONTIGO_E_CUDA,
+            "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)",
+        );
         ok(contigo_region_close(first));
         ok(contigo_region_close(pinned(0, &with(3 << 20))));
         for len_bytes in [0, usize::MAX] {
             refused(try_pinned(0, &with(len_bytes)), CONTIGO_E_ARGUMENT, "len_bytes");
         }
         let good = region_options(0);
-        refused(try_pinned(0, &contigo_region_options { align_bytes: 48, ..good }), CONTIGO_E_NOT_POWER_OF_TWO, "48");
-        refused(try_pinned(0, &contigo_region_options { align_bytes: 1 << 40, ..good }), CONTIGO_E_CUDA, "CUDA_ERROR_OUT_OF_MEMORY");
-        refused(try_pinned(0, &contigo_region_options { align_bytes: 1 << 63, ..good }), CONTIGO_E_ARGUMENT, "len_bytes");
-        refused(try_pinned(0, &contigo_region_options { addr_bits: 32, ..good }), CONTIGO_E_TOO_HIGH, "32 address bits");
-        refused(try_pinned(0, &contigo_region_options { write_combined: 2, ..good }), CONTIGO_E_VALUE, "write_combined cannot be 2");
+        refused(
+            try_pinned(0, &contigo_region_options { align_bytes: 48, ..good }),
+            CONTIGO_E_NOT_POWER_OF_TWO,
+            "48",
+        );
+        refused(
+            try_pinned(0, &contigo_region_options { align_bytes: 1 << 40, ..good }),
+            CONTIGO_E_CUDA,
+            "CUDA_ERROR_OUT_OF_MEMORY",
+        );
+        refused(
+            try_pinned(0, &contigo_region_options { align_bytes: 1 << 63, ..good }),
+            CONTIGO_E_ARGUMENT,
+            "len_bytes",
+        );
+        refused(
+            try_pinned(0, &contigo_region_options { addr_bits: 32, ..good }),
+            CONTIGO_E_TOO_HIGH,
+            "32 address bits",
+        );
+        refused(
+            try_pinned(0, &contigo_region_options { write_combined: 2, ..good }),
+            CONTIGO_E_VALUE,
+            "write_combined cannot be 2",
+        );
         assert_eq!(controls.counters().host_allocs, 0, "refused memory was given back");
         // A number that is no ordinal's never was a name.
         refused(try_region(c"cuda:4294967296", &good), CONTIGO_E_BAD_NAME, "cuda");
@@ -130,14 +172,29 @@ fn whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole() {
         Function::cuMemHostGetDevicePointer_v2,
         Function::cuPointerGetAttributes,
     ];
-    const ENGINE: [Function; 3] = [Function::cuModuleLoadDataEx, Function::cuModuleGetFunction, Function::cuStreamCreate];
-    let config = REGION.iter().chain(&ENGINE).fold(Config::default(), |config, call| config.failing(*call, 1, code::OUT_OF_MEMORY));
+    const ENGINE: [Function; 3] =
+        [Function::cuModuleLoadDataEx, Function::cuModuleGetFunction, Function::cuStreamCreate];
+    let config = REGION
+        .iter()
+        .chain(&ENGINE)
+        .fold(Config::default(), |config, call| config.failing(*call, 1, code::OUT_OF_MEMORY));
     let test = "errors::whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole";
     alone(test, &config, |controls| {
         let provoked = |function: Function, status| {
-            refused(status, CONTIGO_E_CUDA, &format!("{}: CUDA_ERROR_OUT_OF_MEMORY (2)", function.name().trim_end_matches("_v2")));
+            refused(
+                status,
+                CONTIGO_E_CUDA,
+                &format!(
+                    "{}: CUDA_ERROR_OUT_OF_MEMORY (2)",
+                    function.name().trim_end_matches("_v2")
+                ),
+            );
             let counters = controls.counters();
-            assert_eq!((counters.host_allocs, counters.streams, counters.events), (0, 0, 0), "{function:?}");
+            assert_eq!(
+                (counters.host_allocs, counters.streams, counters.events),
+                (0, 0, 0),
+                "{function:?}"
+            );
         };
         REGION.iter().for_each(|call| provoked(*call, try_pinned(0, &region_options(0))));
         let port = port("cuda");

@@ -7,54 +7,72 @@ use std::thread;
 
 #[test]
 fn a_program_s_own_kernel_is_launched_by_its_signature() {
-    alone("jobs::a_program_s_own_kernel_is_launched_by_its_signature", &Config::default(), |controls| {
-        let gpu = gpu(0);
-        let info = info_of(gpu.engine);
-        assert_eq!((info.operands, info.depth, info.in_order), (4, 8, 1));
-        // Several in the stream, and each end in its order.
-        let all = [gpu.operands(), gpu.operands()];
-        let jobs = all.map(|operands| gpu.start(&operands));
-        for (job, operands) in jobs.into_iter().zip(all) {
-            let mut ended = (CONTIGO_OK, 0);
-            while ended == (CONTIGO_OK, 0) {
-                ended = next(gpu.engine, 0);
+    alone(
+        "jobs::a_program_s_own_kernel_is_launched_by_its_signature",
+        &Config::default(),
+        |controls| {
+            let gpu = gpu(0);
+            let info = info_of(gpu.engine);
+            assert_eq!((info.operands, info.depth, info.in_order), (4, 8, 1));
+            // Several in the stream, and each end in its order.
+            let all = [gpu.operands(), gpu.operands()];
+            let jobs = all.map(|operands| gpu.start(&operands));
+            for (job, operands) in jobs.into_iter().zip(all) {
+                let mut ended = (CONTIGO_OK, 0);
+                while ended == (CONTIGO_OK, 0) {
+                    ended = next(gpu.engine, 0);
+                }
+                assert_eq!(ended, (CONTIGO_OK, job));
+                assert_eq!(
+                    bytes(operands[3].buf)[..64],
+                    [128, 0, 0, 0].repeat(16),
+                    "64 times 1 times 2"
+                );
+                release_all(&operands);
             }
-            assert_eq!(ended, (CONTIGO_OK, job));
-            assert_eq!(bytes(operands[3].buf)[..64], [128, 0, 0, 0].repeat(16), "64 times 1 times 2");
+            // A job that is no launch of it is refused before anything is touched.
+            let operands = gpu.operands();
+            let short = unsafe {
+                contigo_job_start(gpu.engine, operands.as_ptr(), 4, ARGS.as_ptr(), 10, &mut 0)
+            };
+            refused(short, CONTIGO_E_ARGUMENT, "10");
             release_all(&operands);
-        }
-        // A job that is no launch of it is refused before anything is touched.
-        let operands = gpu.operands();
-        let short = unsafe { contigo_job_start(gpu.engine, operands.as_ptr(), 4, ARGS.as_ptr(), 10, &mut 0) };
-        refused(short, CONTIGO_E_ARGUMENT, "10");
-        release_all(&operands);
-        refused(contigo_module_close(gpu.module), CONTIGO_E_STILL_USED, "1 still use this module");
-        close(gpu);
-        assert_eq!(controls.counters().kernels_done, 2);
-        clean(controls, 1);
-    });
+            refused(
+                contigo_module_close(gpu.module),
+                CONTIGO_E_STILL_USED,
+                "1 still use this module",
+            );
+            close(gpu);
+            assert_eq!(controls.counters().kernels_done, 2);
+            clean(controls, 1);
+        },
+    );
 }
 
 #[test]
 fn threads_that_open_the_same_gpu_at_once_share_it() {
     const THREADS: usize = 4;
-    alone("jobs::threads_that_open_the_same_gpu_at_once_share_it", &Config::default(), |controls| {
-        let together = Barrier::new(THREADS);
-        thread::scope(|scope| {
-            for _ in 0..THREADS {
-                scope.spawn(|| {
-                    together.wait();
-                    let gpu = gpu(0);
-                    let operands = gpu.operands();
-                    for _ in 0..10 {
-                        ok(wait(gpu.start(&operands), 1_000_000));
-                        assert_eq!(bytes(operands[3].buf)[..4], 128_i32.to_le_bytes());
-                    }
-                    release_all(&operands);
-                    close(gpu);
-                });
-            }
-        });
-        clean(controls, 1);
-    });
+    alone(
+        "jobs::threads_that_open_the_same_gpu_at_once_share_it",
+        &Config::default(),
+        |controls| {
+            let together = Barrier::new(THREADS);
+            thread::scope(|scope| {
+                for _ in 0..THREADS {
+                    scope.spawn(|| {
+                        together.wait();
+                        let gpu = gpu(0);
+                        let operands = gpu.operands();
+                        for _ in 0..10 {
+                            ok(wait(gpu.start(&operands), 1_000_000));
+                            assert_eq!(bytes(operands[3].buf)[..4], 128_i32.to_le_bytes());
+                        }
+                        release_all(&operands);
+                        close(gpu);
+                    });
+                }
+            });
+            clean(controls, 1);
+        },
+    );
 }

@@ -60,10 +60,19 @@ fn is_alone(test: &str) -> bool {
 /// Runs the process of a test, which finds its driver in `folder`, and answers its output.
 fn run(test: &str, folder: &Path) -> String {
     let mut command = emulated::command(env::current_exe().unwrap());
-    let output = command.args(["--exact", test, "--nocapture"]).env(TEST, test).env("LD_LIBRARY_PATH", folder).output().unwrap();
+    let output = command
+        .args(["--exact", test, "--nocapture"])
+        .env(TEST, test)
+        .env("LD_LIBRARY_PATH", folder)
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     // A name that no test has runs nothing, and succeeds.
-    assert!(output.status.success() && said.contains("1 passed"), "{test}: {said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{test}: {said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     said
 }
 
@@ -97,7 +106,10 @@ fn port(name: &str) -> contigo_port {
 
 /// `gemm8(a, b, bias, c, m, n, k, flags)`, a kernel whose operands only the program knows.
 fn parameters() -> [contigo_parameter; 8] {
-    let pointer = |uses| contigo_parameter { operand: contigo_operand_spec { r#use: uses, ..Default::default() }, ..Default::default() };
+    let pointer = |uses| contigo_parameter {
+        operand: contigo_operand_spec { r#use: uses, ..Default::default() },
+        ..Default::default()
+    };
     let word = contigo_parameter { words: 1, ..Default::default() };
     let read = pointer(CONTIGO_READS);
     [read, read, read, pointer(CONTIGO_WRITES), word, word, word, word]
@@ -107,13 +119,25 @@ fn parameters() -> [contigo_parameter; 8] {
 const ARGS: [u32; 11] = [1, 1, 1, 256, 1, 1, 0, 1, 16, 64, 0];
 
 fn try_module(port: contigo_port) -> (contigo_status, contigo_module) {
-    let (ptx, mut module) = (concat!(include_str!("../../../../examples/gemm8/kernels/gemm8.ptx"), "\0"), 1);
+    let (ptx, mut module) =
+        (concat!(include_str!("../../../../examples/gemm8/kernels/gemm8.ptx"), "\0"), 1);
     (unsafe { contigo_module_load(port, ptx.as_ptr(), ptx.len(), &mut module) }, module)
 }
 
 fn try_kernel(module: contigo_module, entry: &CStr) -> (contigo_status, contigo_engine) {
     let mut engine = 1;
-    (unsafe { contigo_engine_open_kernel(module, entry.as_ptr(), parameters().as_ptr(), 8, &mut engine) }, engine)
+    (
+        unsafe {
+            contigo_engine_open_kernel(
+                module,
+                entry.as_ptr(),
+                parameters().as_ptr(),
+                8,
+                &mut engine,
+            )
+        },
+        engine,
+    )
 }
 
 /// A region, a pool of eight slots and a kernel on a GPU.
@@ -157,7 +181,19 @@ impl OnGpu {
 
     fn try_start(&self, operands: &[contigo_operand; 4]) -> (contigo_status, contigo_job) {
         let mut job = 1;
-        (unsafe { contigo_job_start(self.engine, operands.as_ptr(), 4, ARGS.as_ptr(), ARGS.len(), &mut job) }, job)
+        (
+            unsafe {
+                contigo_job_start(
+                    self.engine,
+                    operands.as_ptr(),
+                    4,
+                    ARGS.as_ptr(),
+                    ARGS.len(),
+                    &mut job,
+                )
+            },
+            job,
+        )
     }
 
     #[track_caller]
@@ -180,8 +216,18 @@ fn close(gpu: OnGpu) {
 /// had to refuse nothing.
 fn clean(controls: &Controls, gpus: u64) {
     let counters = controls.counters();
-    let closed = [counters.host_allocs, counters.streams, counters.events, counters.freed_under_a_kernel, counters.overruns];
-    assert_eq!((closed, counters.retained_contexts, counters.modules), ([0; 5], gpus, 0), "{counters:?}");
+    let closed = [
+        counters.host_allocs,
+        counters.streams,
+        counters.events,
+        counters.freed_under_a_kernel,
+        counters.overruns,
+    ];
+    assert_eq!(
+        (closed, counters.retained_contexts, counters.modules),
+        ([0; 5], gpus, 0),
+        "{counters:?}"
+    );
     for function in Function::ALL {
         assert_eq!(counters.refused(*function), 0, "{function:?}");
     }

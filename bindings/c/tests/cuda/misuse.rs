@@ -15,7 +15,11 @@ fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
         ] {
             let buf = answer(|buf| unsafe { contigo_pool_take(pool, buf) });
             for port in others {
-                refused(give(buf, port, 0, 64, CONTIGO_READS).0, CONTIGO_E_WRONG_BUS, "not on the bus of this memory");
+                refused(
+                    give(buf, port, 0, 64, CONTIGO_READS).0,
+                    CONTIGO_E_WRONG_BUS,
+                    "not on the bus of this memory",
+                );
                 assert_eq!(bytes(buf).len(), SLOT, "the CPU's");
             }
             ok(contigo_buf_release(buf));
@@ -41,7 +45,11 @@ fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
 
         // Code is a GPU's, and registers are none of it.
         for port in [soc, fpga.port] {
-            refused(try_module(port).0, CONTIGO_E_KIND, "code is loaded for a GPU, and the port is ");
+            refused(
+                try_module(port).0,
+                CONTIGO_E_KIND,
+                "code is loaded for a GPU, and the port is ",
+            );
         }
         let device = answer(|device| unsafe { contigo_device_open(c"cuda:0".as_ptr(), device) });
         let zdma = unsafe { contigo_engine_open(&engine_options(c"zdma", device, 0, 0), &mut 0) };
@@ -64,7 +72,11 @@ fn a_gpu_has_no_interrupt_and_no_registers() {
         // Whether the engine has a job or not.
         for _ in 0..2 {
             let mut fd = 7;
-            refused(unsafe { contigo_engine_irq_arm(gpu.engine, &mut fd) }, CONTIGO_E_KIND, "no interrupt to sleep for");
+            refused(
+                unsafe { contigo_engine_irq_arm(gpu.engine, &mut fd) },
+                CONTIGO_E_KIND,
+                "no interrupt to sleep for",
+            );
             assert_eq!(fd, -1, "0 is a valid descriptor");
             refused(unsafe { contigo_engine_arm(gpu.engine, 0) }, CONTIGO_E_KIND, "guard");
             let _ = wait(job, 1_000_000);

@@ -34,7 +34,13 @@ fn none_from_the_first_call_to_the_last() {
                 release_all(&operands);
             }
             assert_eq!(try_region(c"cuda:9", &region_options(0)), CONTIGO_E_ARGUMENT);
-            assert_eq!(try_region(c"cuda", &contigo_region_options { len_bytes: 1 << 40, ..region_options(0) }), CONTIGO_E_CUDA);
+            assert_eq!(
+                try_region(
+                    c"cuda",
+                    &contigo_region_options { len_bytes: 1 << 40, ..region_options(0) }
+                ),
+                CONTIGO_E_CUDA
+            );
             close(gpu);
         });
         assert_eq!(allocations, 0);

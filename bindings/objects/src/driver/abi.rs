@@ -1,4 +1,8 @@
-#![allow(non_camel_case_types, unsafe_code, reason = "the names in C; structures of integers and pointers")]
+#![allow(
+    non_camel_case_types,
+    unsafe_code,
+    reason = "the names in C; structures of integers and pointers"
+)]
 //! What a driver and a program tell each other, as C has it. `contigo.h` is made of this file, too.
 
 use crate::{ArgumentError, Versioned};
@@ -66,7 +70,11 @@ impl From<&OperandSpec> for contigo_operand_spec {
     fn from(spec: &OperandSpec) -> Self {
         Self {
             r#use: use_of(spec.direction),
-            word_bytes: if spec.word_bytes <= 1 { 0 } else { u32::try_from(spec.word_bytes).unwrap_or(u32::MAX) },
+            word_bytes: if spec.word_bytes <= 1 {
+                0
+            } else {
+                u32::try_from(spec.word_bytes).unwrap_or(u32::MAX)
+            },
             align_bytes: spec.align_bytes,
             min_bytes: spec.min_bytes,
             max_bytes: if spec.max_bytes == usize::MAX { 0 } else { spec.max_bytes },
@@ -202,7 +210,12 @@ pub struct contigo_driver_ops {
     /// `struct_size`, which job it is (`slot`), and whatever else it knows. It tells each end once.
     /// An error means that the channel cannot go on; the library then stops it.
     pub poll: Option<
-        unsafe extern "C" fn(context: *mut c_void, timeout_us: u32, done: *mut contigo_completion, ended: *mut u32) -> contigo_status,
+        unsafe extern "C" fn(
+            context: *mut c_void,
+            timeout_us: u32,
+            done: *mut contigo_completion,
+            ended: *mut u32,
+        ) -> contigo_status,
     >,
     /// Stops the device in bounded time, at any moment of its work; also before its first job, for
     /// a program that crashed may have left it at work. After a 0 the device touches no memory of
@@ -256,7 +269,8 @@ pub struct contigo_driver_device {
     /// It may return early: look at the device again, then at the clock. An interrupt is a level:
     /// one that the driver has not cleared in the device ends the next wait at once. For a bit that
     /// raises no interrupt, such as that of a reset, wait 10 us at a time.
-    pub wait: Option<unsafe extern "C" fn(device: *const c_void, timeout_us: u32) -> contigo_status>,
+    pub wait:
+        Option<unsafe extern "C" fn(device: *const c_void, timeout_us: u32) -> contigo_status>,
     /// The setting `name`, one of `settings` of the `contigo_driver_library`, from `min` to `max`;
     /// `otherwise` where it was not given. The driver's `open` returns the status of a refusal, and
     /// the program gets its text.
@@ -273,9 +287,23 @@ pub struct contigo_driver_device {
     /// Writes `n` words into the driver's memory at `offset` bytes, a multiple of 4, and makes them
     /// visible to the device before the next register is written. The device does not fetch these
     /// bytes now.
-    pub memory_write: Option<unsafe extern "C" fn(device: *const c_void, offset: usize, words: *const u32, n: usize) -> contigo_status>,
+    pub memory_write: Option<
+        unsafe extern "C" fn(
+            device: *const c_void,
+            offset: usize,
+            words: *const u32,
+            n: usize,
+        ) -> contigo_status,
+    >,
     /// Reads `n` words of it, as the device wrote them.
-    pub memory_read: Option<unsafe extern "C" fn(device: *const c_void, offset: usize, words: *mut u32, n: usize) -> contigo_status>,
+    pub memory_read: Option<
+        unsafe extern "C" fn(
+            device: *const c_void,
+            offset: usize,
+            words: *mut u32,
+            n: usize,
+        ) -> contigo_status,
+    >,
     /// Says why the function that runs now refuses, for the text of the refusal: "operand 1 is
     /// shorter than operand 0". A constant of the library, of 127 bytes at most.
     pub say: Option<unsafe extern "C" fn(device: *const c_void, why: *const c_char)>,
@@ -341,13 +369,22 @@ mod tests {
     fn an_operand_is_the_same_on_both_sides() {
         let all = [
             OperandSpec::to_device(),
-            OperandSpec { align_bytes: 64, min_bytes: 8, max_bytes: 4096, ..OperandSpec::from_device() },
+            OperandSpec {
+                align_bytes: 64,
+                min_bytes: 8,
+                max_bytes: 4096,
+                ..OperandSpec::from_device()
+            },
             OperandSpec::in_out().in_words(128),
         ];
         for spec in all {
             assert_eq!(OperandSpec::try_from(&contigo_operand_spec::from(&spec)), Ok(spec));
         }
-        let bent = contigo_operand_spec { r#use: CONTIGO_READS, word_bytes: 3, ..contigo_operand_spec::default() };
+        let bent = contigo_operand_spec {
+            r#use: CONTIGO_READS,
+            word_bytes: 3,
+            ..contigo_operand_spec::default()
+        };
         assert!(OperandSpec::try_from(&bent).is_err());
     }
 }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "functions that a driver's library calls, with the device that it was given")]
+#![allow(
+    unsafe_code,
+    reason = "functions that a driver's library calls, with the device that it was given"
+)]
 //! The device that a driver in a shared library uses: its registers, its clock and its memory, by
 //! functions.
 
@@ -60,8 +63,16 @@ impl LibraryDevice {
         settings: Settings<'_>,
         known: &'static [&'static str],
     ) -> Result<Self> {
-        let settings = CString::new(settings.0).map_err(|_| Error::NotANumber { name: "a setting with a NUL", min: 0, max: u64::MAX })?;
-        let memory = memory.map(|memory| DriverBuf::new(memory, device.port(), addr_bits).map_err(|refused| refused.error)).transpose()?;
+        let settings = CString::new(settings.0).map_err(|_| Error::NotANumber {
+            name: "a setting with a NUL",
+            min: 0,
+            max: u64::MAX,
+        })?;
+        let memory = memory
+            .map(|memory| {
+                DriverBuf::new(memory, device.port(), addr_bits).map_err(|refused| refused.error)
+            })
+            .transpose()?;
         let abi = contigo_driver_device {
             struct_size: mem::size_of::<contigo_driver_device>(),
             len_bytes: device.len_bytes(),
@@ -81,10 +92,21 @@ impl LibraryDevice {
             say: Some(say),
         };
         let memory = UnsafeCell::new(memory);
-        let shared =
-            Box::into_raw(Box::new(Shared { abi, device, memory, settings, known, refused: Cell::new(None), why: Cell::new(None) }));
+        let shared = Box::into_raw(Box::new(Shared {
+            abi,
+            device,
+            memory,
+            settings,
+            known,
+            refused: Cell::new(None),
+            why: Cell::new(None),
+        }));
         // SAFETY: a box is not null.
-        Ok(Self { shared: unsafe { NonNull::new_unchecked(shared) }, close: None, is_at_rest: true })
+        Ok(Self {
+            shared: unsafe { NonNull::new_unchecked(shared) },
+            close: None,
+            is_at_rest: true,
+        })
     }
 
     /// What the library gets.
@@ -94,7 +116,11 @@ impl LibraryDevice {
 
     /// The driver was opened, and may have told the device where the memory is. `close` is called
     /// with its context when it ends.
-    pub(super) fn opened(&mut self, close: Option<unsafe extern "C" fn(*mut c_void)>, alone: &'static Mutex<()>) {
+    pub(super) fn opened(
+        &mut self,
+        close: Option<unsafe extern "C" fn(*mut c_void)>,
+        alone: &'static Mutex<()>,
+    ) {
         self.close = close.map(|close| (close, alone));
         self.is_at_rest = false;
     }
@@ -203,8 +229,10 @@ unsafe extern "C" fn setting(
     answer(shared, find())
 }
 
-const NO_MEMORY: Error =
-    Error::Unsupported { what: "the driver has no memory of its own", fix: "say how much it needs in contigo_driver_library.memory_bytes" };
+const NO_MEMORY: Error = Error::Unsupported {
+    what: "the driver has no memory of its own",
+    fix: "say how much it needs in contigo_driver_library.memory_bytes",
+};
 
 /// The memory of the driver.
 ///
@@ -232,25 +260,37 @@ unsafe fn fit(device: *const c_void, offset: usize, words: *const u32, n: usize)
     }
 }
 
-unsafe extern "C" fn memory_write(device: *const c_void, offset: usize, words: *const u32, n: usize) -> contigo_status {
+unsafe extern "C" fn memory_write(
+    device: *const c_void,
+    offset: usize,
+    words: *const u32,
+    n: usize,
+) -> contigo_status {
     if n == 0 {
         return 0;
     }
     // SAFETY: as in `read32`. So many words are there, and the device does not fetch these bytes:
     // the library's promise.
     unsafe {
-        let wrote = fit(device, offset, words, n).and_then(|()| memory(device)?.write(offset, slice::from_raw_parts(words, n)));
+        let wrote = fit(device, offset, words, n)
+            .and_then(|()| memory(device)?.write(offset, slice::from_raw_parts(words, n)));
         answer(of(device), wrote)
     }
 }
 
-unsafe extern "C" fn memory_read(device: *const c_void, offset: usize, words: *mut u32, n: usize) -> contigo_status {
+unsafe extern "C" fn memory_read(
+    device: *const c_void,
+    offset: usize,
+    words: *mut u32,
+    n: usize,
+) -> contigo_status {
     if n == 0 {
         return 0;
     }
     // SAFETY: as in `memory_write`; they are writable.
     unsafe {
-        let read = fit(device, offset, words, n).and_then(|()| memory(device)?.read(offset, slice::from_raw_parts_mut(words, n)));
+        let read = fit(device, offset, words, n)
+            .and_then(|()| memory(device)?.read(offset, slice::from_raw_parts_mut(words, n)));
         answer(of(device), read)
     }
 }

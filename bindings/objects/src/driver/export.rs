@@ -3,8 +3,8 @@
 
 use super::{
     abi::{
-        contigo_completion, contigo_dev_slice, contigo_driver_device, contigo_driver_library, contigo_driver_ops, contigo_operand_spec,
-        contigo_status,
+        contigo_completion, contigo_dev_slice, contigo_driver_device, contigo_driver_library,
+        contigo_driver_ops, contigo_operand_spec, contigo_status,
     },
     ops::of_c,
 };
@@ -79,7 +79,8 @@ macro_rules! export_driver {
         /// What programs look for in this library.
         #[unsafe(no_mangle)]
         #[allow(non_upper_case_globals, unsafe_code, reason = "the symbol's name")]
-        pub static contigo_driver: $crate::driver::contigo_driver_library = $crate::driver::library_of::<$export>();
+        pub static contigo_driver: $crate::driver::contigo_driver_library =
+            $crate::driver::library_of::<$export>();
     };
 }
 
@@ -123,7 +124,15 @@ unsafe impl Send for DriverMemory {}
 /// What the program's function answered.
 const fn answered(status: contigo_status) -> Result<()> {
     // The program knows the error, and takes the number for it: see `code`.
-    if status == 0 { Ok(()) } else { Err(Error::Fault { device: PROGRAM, status: status.cast_unsigned(), what: "the program's function" }) }
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(Error::Fault {
+            device: PROGRAM,
+            status: status.cast_unsigned(),
+            what: "the program's function",
+        })
+    }
 }
 
 /// Stands for the names of the program's device and port, which the library does not know.
@@ -151,7 +160,8 @@ impl DriverDevice {
     unsafe fn new(device: *const contigo_driver_device) -> Self {
         // SAFETY: the caller's promise.
         let said = unsafe { &*device };
-        let window = (0, u64::MAX.checked_shr(64_u32.saturating_sub(said.port_addr_bits)).unwrap_or(0));
+        let window =
+            (0, u64::MAX.checked_shr(64_u32.saturating_sub(said.port_addr_bits)).unwrap_or(0));
         let (addr_bits, coherent) = (said.port_addr_bits, said.port_coherent == 1);
         Self {
             device,
@@ -235,7 +245,11 @@ impl DriverMemory {
     /// # Safety
     /// The device does not fetch these bytes now.
     pub unsafe fn write(&mut self, offset_bytes: usize, words: &[u32]) -> Result<()> {
-        answered(call!(self.device, memory_write(offset_bytes, words.as_ptr(), words.len()), MISSING))
+        answered(call!(
+            self.device,
+            memory_write(offset_bytes, words.as_ptr(), words.len()),
+            MISSING
+        ))
     }
 
     /// As [`DriverBuf::read`](contigo::mem::DriverBuf::read).
@@ -243,7 +257,11 @@ impl DriverMemory {
     /// # Errors
     /// As there; the program has the error itself.
     pub fn read(&mut self, offset_bytes: usize, words: &mut [u32]) -> Result<()> {
-        answered(call!(self.device, memory_read(offset_bytes, words.as_mut_ptr(), words.len()), MISSING))
+        answered(call!(
+            self.device,
+            memory_read(offset_bytes, words.as_mut_ptr(), words.len()),
+            MISSING
+        ))
     }
 }
 
@@ -254,7 +272,9 @@ struct Exported<D: Export> {
 }
 
 /// The number of an error. One of the program's own functions goes back as it came.
-fn code(result: core::result::Result<Result<()>, Box<dyn core::any::Any + Send>>) -> contigo_status {
+fn code(
+    result: core::result::Result<Result<()>, Box<dyn core::any::Any + Send>>,
+) -> contigo_status {
     /// `CONTIGO_E_INTERNAL`: the driver panicked.
     const PANICKED: contigo_status = -18;
     match result {
@@ -278,7 +298,8 @@ unsafe extern "C" fn open<D: Export>(
             let driver = D::open(DriverDevice::new(device), Settings(settings))?;
             let mut operands = [contigo_operand_spec::default(); MAX_OPERANDS];
             operands.iter_mut().zip(driver.operands()).for_each(|(to, from)| *to = from.into());
-            let (depth, in_order, addr_bits) = (driver.depth(), driver.in_order(), driver.addr_bits());
+            let (depth, in_order, addr_bits) =
+                (driver.depth(), driver.in_order(), driver.addr_bits());
             let n_operands = u32::try_from(driver.operands().len()).unwrap_or(u32::MAX);
             let made = Box::into_raw(Box::new(Exported::<D> { driver, operands }));
             context.write(made.cast());
@@ -316,7 +337,8 @@ unsafe extern "C" fn check<D: Export>(
     args_words: usize,
 ) -> contigo_status {
     // SAFETY: `open` made it; one call at a time, with so many values.
-    let (driver, (operands, args)) = unsafe { (&(*context.cast::<Exported<D>>()).driver, of_c(operands, n, args, args_words)) };
+    let (driver, (operands, args)) =
+        unsafe { (&(*context.cast::<Exported<D>>()).driver, of_c(operands, n, args, args_words)) };
     code(catch_unwind(AssertUnwindSafe(|| driver.check(&operands, args))))
 }
 
@@ -329,9 +351,13 @@ unsafe extern "C" fn submit<D: Export>(
     args_words: usize,
 ) -> contigo_status {
     // SAFETY: as in `check`.
-    let (driver, (operands, args)) = unsafe { (&mut (*context.cast::<Exported<D>>()).driver, of_c(operands, n, args, args_words)) };
+    let (driver, (operands, args)) = unsafe {
+        (&mut (*context.cast::<Exported<D>>()).driver, of_c(operands, n, args, args_words))
+    };
     // SAFETY: the program submits what it has handed over, in a free slot.
-    code(catch_unwind(AssertUnwindSafe(|| unsafe { driver.submit(slot as usize, &operands, args) })))
+    code(catch_unwind(AssertUnwindSafe(|| unsafe {
+        driver.submit(slot as usize, &operands, args)
+    })))
 }
 
 unsafe extern "C" fn poll<D: Export>(
@@ -343,7 +369,9 @@ unsafe extern "C" fn poll<D: Export>(
     // SAFETY: as in `check`.
     let driver = unsafe { &mut (*context.cast::<Exported<D>>()).driver };
     let act = || {
-        let Some(end) = driver.poll(Duration::from_micros(timeout_us.into()))? else { return Ok(()) };
+        let Some(end) = driver.poll(Duration::from_micros(timeout_us.into()))? else {
+            return Ok(());
+        };
         // SAFETY: both are writable; `struct_size` stays the program's.
         unsafe {
             let struct_size = (*done).struct_size;

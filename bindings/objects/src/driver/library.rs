@@ -90,10 +90,12 @@ struct Place {
     loaded: OnceLock<Loaded>,
 }
 
-static PLACES: [Place; DRIVER_LIBRARIES] = [const { Place { settings: OnceLock::new(), loaded: OnceLock::new() } }; DRIVER_LIBRARIES];
+static PLACES: [Place; DRIVER_LIBRARIES] =
+    [const { Place { settings: OnceLock::new(), loaded: OnceLock::new() } }; DRIVER_LIBRARIES];
 
 /// A row's function has no more than its own address to know its library by.
-const OPENS: [Open<AnyDevice>; DRIVER_LIBRARIES] = [open::<0>, open::<1>, open::<2>, open::<3>, open::<4>, open::<5>, open::<6>, open::<7>];
+const OPENS: [Open<AnyDevice>; DRIVER_LIBRARIES] =
+    [open::<0>, open::<1>, open::<2>, open::<3>, open::<4>, open::<5>, open::<6>, open::<7>];
 
 /// Loads the library at `path`, and adds its driver to the table
 /// ([`contigo::names::register`]), from which every language opens it by its name. One that was
@@ -119,27 +121,43 @@ pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRo
     same_process()?;
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: the caller's promise.
-    let library =
-        unsafe { Library::open(Some(path.as_os_str()), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| LoadError::Library(words(&error)))?;
+    let library = unsafe { Library::open(Some(path.as_os_str()), RTLD_NOW | RTLD_LOCAL) }
+        .map_err(|error| LoadError::Library(words(&error)))?;
     // SAFETY: the symbol of this name is such a structure: the caller's promise.
-    let entry = unsafe { library.get::<*const contigo_driver_library>(c"contigo_driver".to_bytes_with_nul()) };
+    let entry = unsafe {
+        library.get::<*const contigo_driver_library>(c"contigo_driver".to_bytes_with_nul())
+    };
     let entry = *entry.map_err(|error| LoadError::Library(words(&error)))?;
-    if let Some(loaded) = PLACES.iter().filter_map(|place| place.loaded.get()).find(|loaded| loaded.entry == entry.addr()) {
+    if let Some(loaded) = PLACES
+        .iter()
+        .filter_map(|place| place.loaded.get())
+        .find(|loaded| loaded.entry == entry.addr())
+    {
         return loaded.listed();
     }
     // SAFETY: the caller's promise.
     let said = unsafe { read(entry)? };
     if said.reserved != 0 {
-        return Err(ArgumentError::Value { what: "contigo_driver.reserved", value: said.reserved.into() }.into());
+        return Err(ArgumentError::Value {
+            what: "contigo_driver.reserved",
+            value: said.reserved.into(),
+        }
+        .into());
     }
     if said.open.is_none() {
         return Err(ArgumentError::Null { what: "contigo_driver.open" }.into());
     }
     // SAFETY: the library stays as long as these texts are looked at: see below.
-    let (name, help) = unsafe { (text(said.name, "contigo_driver.name")?, text(said.help, "contigo_driver.help")?) };
+    let (name, help) = unsafe {
+        (text(said.name, "contigo_driver.name")?, text(said.help, "contigo_driver.help")?)
+    };
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if name.is_empty() || !name.bytes().all(is_name) {
-        return Err(ArgumentError::Text { what: "contigo_driver.name (letters, digits, _ and -)", max_bytes: crate::NAME_BYTES }.into());
+        return Err(ArgumentError::Text {
+            what: "contigo_driver.name (letters, digits, _ and -)",
+            max_bytes: crate::NAME_BYTES,
+        }
+        .into());
     }
     if names::row(name).is_ok() {
         return Err(LoadError::Taken { name: keep(name)? });
@@ -149,7 +167,10 @@ pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRo
         // SAFETY: as above.
         let listed = unsafe { text(said.settings, "contigo_driver.settings")? };
         for setting in listed.split(',').map(str::trim).filter(|setting| !setting.is_empty()) {
-            let many = ArgumentError::Value { what: "the number of contigo_driver.settings", value: SETTINGS as u64 + 1 };
+            let many = ArgumentError::Value {
+                what: "the number of contigo_driver.settings",
+                value: SETTINGS as u64 + 1,
+            };
             settings.push(setting).map_err(|_| many)?;
         }
     }
@@ -159,7 +180,12 @@ pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRo
     let row = DriverRow::new(name, help, open).settings(settings).memory(said.memory_bytes);
     // From here on it stays, and `name`, `help` and `settings` with it.
     mem::forget(library);
-    let loaded = place.loaded.get_or_init(|| Loaded { entry: entry.addr(), said, row, alone: Mutex::new(()) });
+    let loaded = place.loaded.get_or_init(|| Loaded {
+        entry: entry.addr(),
+        said,
+        row,
+        alone: Mutex::new(()),
+    });
     loaded.listed()
 }
 
@@ -210,7 +236,8 @@ impl Loaded {
         }
         let addr_bits = if said.memory_addr_bits == 0 { 64 } else { said.memory_addr_bits };
         let (port, known) = (*parts.device.port(), self.row.settings.unwrap_or_default());
-        let mut device = LibraryDevice::new(parts.device, parts.memory, addr_bits, parts.settings, known)?;
+        let mut device =
+            LibraryDevice::new(parts.device, parts.memory, addr_bits, parts.settings, known)?;
         let mut room = Room { bytes: [MaybeUninit::zeroed(); 4096] };
         room.ops.struct_size = mem::size_of::<contigo_driver_ops>();
         let mut context = ptr::null_mut::<c_void>();
@@ -236,11 +263,14 @@ impl Loaded {
                 let wrong = |why, answer| Error::Driver { driver: name, why, answer };
                 Err(match refusal {
                     Refusal::Runtime(error) => error,
-                    Refusal::Argument(ArgumentError::Value { what, value }) => wrong(what, i32::try_from(value).unwrap_or(i32::MAX)),
-                    Refusal::Argument(ArgumentError::Null { what }) => wrong(what, 0),
-                    Refusal::Argument(ArgumentError::NewerStruct { .. }) => {
-                        wrong("its contigo_driver_ops has something set that this program is too old for", 0)
+                    Refusal::Argument(ArgumentError::Value { what, value }) => {
+                        wrong(what, i32::try_from(value).unwrap_or(i32::MAX))
                     }
+                    Refusal::Argument(ArgumentError::Null { what }) => wrong(what, 0),
+                    Refusal::Argument(ArgumentError::NewerStruct { .. }) => wrong(
+                        "its contigo_driver_ops has something set that this program is too old for",
+                        0,
+                    ),
                     _ => wrong("its contigo_driver_ops has a struct_size that cannot be", 0),
                 })
             }

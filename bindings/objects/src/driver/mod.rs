@@ -14,8 +14,9 @@ mod library;
 mod ops;
 
 pub use abi::{
-    CONTIGO_READS, CONTIGO_WRITES, contigo_completion, contigo_dev_slice, contigo_driver_device, contigo_driver_library,
-    contigo_driver_ops, contigo_operand_spec, contigo_status, contigo_use, direction, use_of,
+    CONTIGO_READS, CONTIGO_WRITES, contigo_completion, contigo_dev_slice, contigo_driver_device,
+    contigo_driver_library, contigo_driver_ops, contigo_operand_spec, contigo_status, contigo_use,
+    direction, use_of,
 };
 pub use export::{DriverDevice, DriverMemory, Export, library_of};
 pub use library::{DRIVER_LIBRARIES, LoadError, load_driver};

@@ -6,7 +6,10 @@ use super::{
     device::LibraryDevice,
 };
 use crate::{ArgumentError, Refusal};
-use contigo::{Completion, Driver, Error, OperandSpec, Port, Result, Wait as _, job::MAX_OPERANDS, linux::Spin, mem::DevSlice};
+use contigo::{
+    Completion, Driver, Error, OperandSpec, Port, Result, Wait as _, job::MAX_OPERANDS,
+    linux::Spin, mem::DevSlice,
+};
 use core::{ffi::c_void, fmt, mem, slice};
 use heapless::Vec;
 use std::time::Duration;
@@ -14,9 +17,25 @@ use std::time::Duration;
 /// The functions that every driver has.
 #[derive(Clone, Copy)]
 struct Functions {
-    check: Option<unsafe extern "C" fn(*mut c_void, *const contigo_dev_slice, usize, *const u32, usize) -> contigo_status>,
-    submit: unsafe extern "C" fn(*mut c_void, u32, *const contigo_dev_slice, usize, *const u32, usize) -> contigo_status,
-    poll: unsafe extern "C" fn(*mut c_void, u32, *mut contigo_completion, *mut u32) -> contigo_status,
+    check: Option<
+        unsafe extern "C" fn(
+            *mut c_void,
+            *const contigo_dev_slice,
+            usize,
+            *const u32,
+            usize,
+        ) -> contigo_status,
+    >,
+    submit: unsafe extern "C" fn(
+        *mut c_void,
+        u32,
+        *const contigo_dev_slice,
+        usize,
+        *const u32,
+        usize,
+    ) -> contigo_status,
+    poll:
+        unsafe extern "C" fn(*mut c_void, u32, *mut contigo_completion, *mut u32) -> contigo_status,
     stop: unsafe extern "C" fn(*mut c_void) -> contigo_status,
 }
 
@@ -54,14 +73,20 @@ impl DriverOps {
         port: Port,
     ) -> core::result::Result<Self, Refusal> {
         let (Some(submit), Some(poll), Some(stop)) = (ops.submit, ops.poll, ops.stop) else {
-            return Err(ArgumentError::Null { what: "contigo_driver_ops.submit, poll or stop" }.into());
+            return Err(
+                ArgumentError::Null { what: "contigo_driver_ops.submit, poll or stop" }.into()
+            );
         };
         if ops.operands.is_null() {
             return Err(ArgumentError::Null { what: "contigo_driver_ops.operands" }.into());
         }
         let count = ops.n_operands as usize;
         if !(1..=MAX_OPERANDS).contains(&count) {
-            return Err(ArgumentError::Value { what: "contigo_driver_ops.n_operands", value: count as u64 }.into());
+            return Err(ArgumentError::Value {
+                what: "contigo_driver_ops.n_operands",
+                value: count as u64,
+            }
+            .into());
         }
         let mut operands = Vec::new();
         for at in 0..count {
@@ -72,7 +97,13 @@ impl DriverOps {
         let out_of_order = match ops.out_of_order {
             0 => false,
             1 => true,
-            value => return Err(ArgumentError::Value { what: "contigo_driver_ops.out_of_order", value: value.into() }.into()),
+            value => {
+                return Err(ArgumentError::Value {
+                    what: "contigo_driver_ops.out_of_order",
+                    value: value.into(),
+                }
+                .into());
+            }
         };
         Ok(Self {
             name,
@@ -95,10 +126,20 @@ impl DriverOps {
 
     /// The C function's answer, as the runtime's result. Where it hands on what one of the device's
     /// functions answered, that error.
-    fn answered(&self, answer: contigo_status, error: impl FnOnce(&'static str) -> Error, otherwise: &'static str) -> Result<()> {
+    fn answered(
+        &self,
+        answer: contigo_status,
+        error: impl FnOnce(&'static str) -> Error,
+        otherwise: &'static str,
+    ) -> Result<()> {
         // Also where it is 0: what was said before is no later refusal's.
-        let (refused, why) = self.device.as_ref().map_or((None, None), |device| device.refused(answer));
-        if answer == 0 { Ok(()) } else { Err(refused.unwrap_or_else(|| error(why.unwrap_or(otherwise)))) }
+        let (refused, why) =
+            self.device.as_ref().map_or((None, None), |device| device.refused(answer));
+        if answer == 0 {
+            Ok(())
+        } else {
+            Err(refused.unwrap_or_else(|| error(why.unwrap_or(otherwise))))
+        }
     }
 }
 
@@ -109,7 +150,11 @@ struct Room([u64; ROOM_BYTES / 8]);
 
 /// The same slices as C has them.
 fn slices(operands: &[DevSlice]) -> Vec<contigo_dev_slice, MAX_OPERANDS> {
-    operands.iter().map(|slice| contigo_dev_slice { addr: slice.addr.0, len_bytes: slice.len_bytes }).take(MAX_OPERANDS).collect()
+    operands
+        .iter()
+        .map(|slice| contigo_dev_slice { addr: slice.addr.0, len_bytes: slice.len_bytes })
+        .take(MAX_OPERANDS)
+        .collect()
 }
 
 /// The operands and the argument words of a call from C.
@@ -123,8 +168,13 @@ pub(super) unsafe fn of_c<'a>(
     words: usize,
 ) -> (Vec<DevSlice, MAX_OPERANDS>, &'a [u32]) {
     // SAFETY: the caller's promise.
-    let (given, args) = unsafe { (slice::from_raw_parts(operands, n), slice::from_raw_parts(args, words)) };
-    let operands = given.iter().map(|slice| DevSlice { addr: contigo::DevAddr(slice.addr), len_bytes: slice.len_bytes, offset_bytes: 0 });
+    let (given, args) =
+        unsafe { (slice::from_raw_parts(operands, n), slice::from_raw_parts(args, words)) };
+    let operands = given.iter().map(|slice| DevSlice {
+        addr: contigo::DevAddr(slice.addr),
+        len_bytes: slice.len_bytes,
+        offset_bytes: 0,
+    });
     (operands.take(MAX_OPERANDS).collect(), args)
 }
 
@@ -160,8 +210,14 @@ unsafe impl Driver for DriverOps {
         let Some(check) = self.functions.check else { return Ok(()) };
         let slices = slices(operands);
         // SAFETY: the pointers are to so many values, and the rest is the author's promise.
-        let answer = unsafe { check(self.context, slices.as_ptr(), slices.len(), args.as_ptr(), args.len()) };
-        self.answered(answer, |why| Error::DriverCheck { driver: self.name, why, answer }, "it does not say why")
+        let answer = unsafe {
+            check(self.context, slices.as_ptr(), slices.len(), args.as_ptr(), args.len())
+        };
+        self.answered(
+            answer,
+            |why| Error::DriverCheck { driver: self.name, why, answer },
+            "it does not say why",
+        )
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
@@ -171,8 +227,21 @@ unsafe impl Driver for DriverOps {
             device.is_at_rest = false;
         }
         // SAFETY: as in `check`; the caller's promise of the operands is handed on.
-        let answer = unsafe { (self.functions.submit)(self.context, slot, slices.as_ptr(), slices.len(), args.as_ptr(), args.len()) };
-        self.answered(answer, |why| Error::Driver { driver: self.name, why, answer }, "its submit refused the job")
+        let answer = unsafe {
+            (self.functions.submit)(
+                self.context,
+                slot,
+                slices.as_ptr(),
+                slices.len(),
+                args.as_ptr(),
+                args.len(),
+            )
+        };
+        self.answered(
+            answer,
+            |why| Error::Driver { driver: self.name, why, answer },
+            "its submit refused the job",
+        )
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
@@ -186,7 +255,11 @@ unsafe impl Driver for DriverOps {
             (*to).struct_size = mem::size_of::<contigo_completion>();
             ((self.functions.poll)(self.context, timeout_us, to, &raw mut ended), to.read())
         };
-        self.answered(answer, |why| Error::Driver { driver: self.name, why, answer }, "its poll says that the channel cannot go on")?;
+        self.answered(
+            answer,
+            |why| Error::Driver { driver: self.name, why, answer },
+            "its poll says that the channel cannot go on",
+        )?;
         Ok((ended != 0).then(|| Completion {
             slot: done.slot as usize,
             bytes: (done.has_bytes != 0).then_some(done.bytes),
@@ -198,7 +271,8 @@ unsafe impl Driver for DriverOps {
     }
 
     fn stop(&mut self) -> Result<()> {
-        let now_us = |this: &Self| this.device.as_ref().map_or_else(|| Spin.now_us(), LibraryDevice::now_us);
+        let now_us =
+            |this: &Self| this.device.as_ref().map_or_else(|| Spin.now_us(), LibraryDevice::now_us);
         let began_us = now_us(self);
         // SAFETY: as in `check`.
         let answer = unsafe { (self.functions.stop)(self.context) };
@@ -212,7 +286,11 @@ unsafe impl Driver for DriverOps {
         }
         match answer {
             0 => Ok(()),
-            answer => Err(Error::WillNotStop { device: self.name, status: answer.cast_unsigned(), waited_us }),
+            answer => Err(Error::WillNotStop {
+                device: self.name,
+                status: answer.cast_unsigned(),
+                waited_us,
+            }),
         }
     }
 }

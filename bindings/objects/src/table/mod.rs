@@ -47,12 +47,9 @@ impl<T: 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
     /// # Errors
     /// [`Refusal::TableFull`].
     pub fn claim_from(&'static self, first: usize) -> Result<Claimed<T>, Refusal> {
-        let free = self
-            .slots
-            .iter()
-            .enumerate()
-            .skip(first)
-            .find_map(|(index, slot)| slot.claim().map(|locked| Claimed { kind: Self::KIND, index, locked }));
+        let free = self.slots.iter().enumerate().skip(first).find_map(|(index, slot)| {
+            slot.claim().map(|locked| Claimed { kind: Self::KIND, index, locked })
+        });
         free.ok_or(Refusal::TableFull { kind: Self::KIND, entries: N })
     }
 
@@ -97,7 +94,8 @@ impl<T: 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
     #[inline]
     pub fn find(&'static self, raw: u64) -> Result<(Handle, &'static Slot<T>), Refusal> {
         let handle = Handle::of(raw, Self::KIND)?;
-        let slot = self.slots.get(handle.index).ok_or(Refusal::NoHandle { raw, expected: Self::KIND })?;
+        let slot =
+            self.slots.get(handle.index).ok_or(Refusal::NoHandle { raw, expected: Self::KIND })?;
         Ok((handle, slot))
     }
 }

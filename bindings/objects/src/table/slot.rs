@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "one entry of a static table: its word decides who may use the value beside it")]
+#![allow(
+    unsafe_code,
+    reason = "one entry of a static table: its word decides who may use the value beside it"
+)]
 //! One entry of a static table: a value that never moves, and the word that says who uses it.
 
 use super::{
@@ -148,14 +151,20 @@ mod tests {
         let slot = slot();
         let generation = filled(slot);
         let leases = [slot.lease(BUF, generation), slot.lease(BUF, generation)];
-        assert_eq!(slot.lock(BUF, generation).err(), Some(Refusal::StillUsed { kind: BUF, users: 2 }));
+        assert_eq!(
+            slot.lock(BUF, generation).err(),
+            Some(Refusal::StillUsed { kind: BUF, users: 2 })
+        );
         assert!(leases.iter().flatten().all(|lease| lease.len() == 3));
         drop(leases);
         assert_eq!(slot.lease(BUF, generation + 1).err(), STALE);
         if let Ok(mut locked) = slot.lock(BUF, generation) {
             locked.clear();
         }
-        assert_eq!((slot.lease(BUF, generation).err(), slot.lock(BUF, generation).err()), (STALE, STALE));
+        assert_eq!(
+            (slot.lease(BUF, generation).err(), slot.lock(BUF, generation).err()),
+            (STALE, STALE)
+        );
     }
 
     #[test]
@@ -198,17 +207,25 @@ mod tests {
         assert!(slot.claim().is_none(), "it is kept");
         // SAFETY: it is kept, and this test has it alone.
         assert_eq!(unsafe { slot.fill(vec![4]) }, Ok(first + 1));
-        assert_eq!((slot.lock(BUF, first).err(), slot.lease(BUF, first + 1).map(|lease| lease.len())), (STALE, Ok(1)));
+        assert_eq!(
+            (slot.lock(BUF, first).err(), slot.lease(BUF, first + 1).map(|lease| lease.len())),
+            (STALE, Ok(1))
+        );
         if let Ok(locked) = slot.lock(BUF, first + 1) {
             drop(locked.keep());
         }
         // SAFETY: as above.
         unsafe { slot.free_kept() };
         assert_eq!(slot.claim().map(|locked| locked.generation()), Some(first + 2));
-        let old = Slot::<u8> { word: Word(AtomicU64::new(bits(GENERATION_MAX, FREE))), ..Slot::new() };
+        let old =
+            Slot::<u8> { word: Word(AtomicU64::new(bits(GENERATION_MAX, FREE))), ..Slot::new() };
         let old: &'static Slot<u8> = Box::leak(Box::new(old));
-        assert!(old.claim().is_none(), "an entry whose generations are used up is never used again");
-        let kept = Slot::<u8> { word: Word(AtomicU64::new(bits(GENERATION_MAX, KEPT))), ..Slot::new() };
+        assert!(
+            old.claim().is_none(),
+            "an entry whose generations are used up is never used again"
+        );
+        let kept =
+            Slot::<u8> { word: Word(AtomicU64::new(bits(GENERATION_MAX, KEPT))), ..Slot::new() };
         let kept: &'static Slot<u8> = Box::leak(Box::new(kept));
         // SAFETY: as above.
         assert_eq!(unsafe { kept.fill(1) }, Err(1));

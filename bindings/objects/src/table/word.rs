@@ -78,7 +78,12 @@ impl Word {
             return None;
         }
         // Acquire: what the entry's last user did to the value is done.
-        let claimed = self.0.compare_exchange(word, bits(generation, CALL), Ordering::Acquire, Ordering::Relaxed);
+        let claimed = self.0.compare_exchange(
+            word,
+            bits(generation, CALL),
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        );
         claimed.ok().map(|_| generation)
     }
 
@@ -92,7 +97,16 @@ impl Word {
                 users => return Err(Refusal::StillUsed { kind, users }),
             }
             // Acquire: what the entry's last user did to the value is done.
-            if self.0.compare_exchange_weak(word, bits(generation, CALL), Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            if self
+                .0
+                .compare_exchange_weak(
+                    word,
+                    bits(generation, CALL),
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                )
+                .is_ok()
+            {
                 return Ok(());
             }
         }
@@ -115,7 +129,11 @@ impl Word {
                 return Err(Refusal::StillUsed { kind, users });
             }
             // Acquire: what the entry's last user did to the value is done.
-            if self.0.compare_exchange_weak(word, word + 1, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            if self
+                .0
+                .compare_exchange_weak(word, word + 1, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
+            {
                 return Ok(());
             }
         }

@@ -13,6 +13,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     semihosting::exit(status);
-    eprintln!("contigo-lab-exit: no emulator answers; QEMU wants -semihosting-config enable=on,target=native,userspace=on");
+    eprintln!(
+        "contigo-lab-exit: no emulator answers; QEMU wants -semihosting-config enable=on,target=native,userspace=on"
+    );
     ExitCode::FAILURE
 }

@@ -48,21 +48,30 @@ struct Command<'a> {
 }
 
 pub(crate) fn command(boards: &Path, helpers: &Path, options: &Options) -> Result<ExitCode> {
-    let board = Board::named(boards, std::slice::from_ref(&options.board))?.pop().context("there is no such board")?;
+    let board = Board::named(boards, std::slice::from_ref(&options.board))?
+        .pop()
+        .context("there is no such board")?;
     if let Some(model) = &board.about.qemu.model {
-        bail!("{} has a model beside QEMU, {model}, which only `cargo lab test` and `cargo lab shell` start", board.name);
+        bail!(
+            "{} has a model beside QEMU, {model}, which only `cargo lab test` and `cargo lab shell` start",
+            board.name
+        );
     }
     let cache = CacheDir::open()?;
-    fs::create_dir_all(&options.out).with_context(|| format!("cannot make {}", options.out.display()))?;
-    let out = fs::canonicalize(&options.out).with_context(|| format!("cannot find {}", options.out.display()))?;
+    fs::create_dir_all(&options.out)
+        .with_context(|| format!("cannot make {}", options.out.display()))?;
+    let out = fs::canonicalize(&options.out)
+        .with_context(|| format!("cannot find {}", options.out.display()))?;
     let kernel = Kernel::of(&cache, &board, false)?;
     let wanted = options.program.as_deref().map_or(Wanted::All, Wanted::Given);
     let programs = Programs::build(&cache, board.cpu(), wanted)?.read(&board)?;
-    let modules = guest::modules(&board, &kernel, kernel::modules(&cache, &board, &kernel, helpers)?)?;
+    let modules =
+        guest::modules(&board, &kernel, kernel::modules(&cache, &board, &kernel, helpers)?)?;
     let initramfs = out.join("initramfs");
     guest::pack(&board, &programs, &modules, Task::Shell, &initramfs)?;
     let tree = emulator::device_tree(&cache, &board, &kernel, &out)?;
-    let qemu = emulator::command(&board, &kernel, &initramfs, tree.as_deref(), None, Console::Another)?;
+    let qemu =
+        emulator::command(&board, &kernel, &initramfs, tree.as_deref(), None, Console::Another)?;
     if !options.json {
         print(qemu.line())?;
         return Ok(ExitCode::SUCCESS);

@@ -52,7 +52,8 @@ pub(crate) fn kernel(boards: &Path, helpers: &Path, options: &Options) -> Result
     let boards = Board::named(boards, &options.boards)?;
     let cache = CacheDir::open()?;
     if options.json {
-        let entries: Result<Vec<_>> = boards.iter().map(|board| entry(&cache, board, helpers, options.refresh)).collect();
+        let entries: Result<Vec<_>> =
+            boards.iter().map(|board| entry(&cache, board, helpers, options.refresh)).collect();
         print(format_args!("{}", serde_json::to_string_pretty(&entries?)?))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -62,7 +63,12 @@ pub(crate) fn kernel(boards: &Path, helpers: &Path, options: &Options) -> Result
             let (name, path) = busybox::of(&cache, board.cpu())?;
             print(format_args!("{}: the guest's {name} in {}", board.name, path.display()))?;
         }
-        print(format_args!("{}: Linux {} in {}", board.name, kernel.release, kernel.folder.display()))?;
+        print(format_args!(
+            "{}: Linux {} in {}",
+            board.name,
+            kernel.release,
+            kernel.folder.display()
+        ))?;
         for module in kernel::modules(&cache, board, &kernel, helpers)? {
             let name = module.file_stem().unwrap_or_default().display();
             print(format_args!("{}: the module {name} in {}", board.name, module.display()))?;
@@ -71,12 +77,19 @@ pub(crate) fn kernel(boards: &Path, helpers: &Path, options: &Options) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-fn entry<'a>(cache: &CacheDir, board: &'a Board, helpers: &Path, refresh: bool) -> Result<Entry<'a>> {
+fn entry<'a>(
+    cache: &CacheDir,
+    board: &'a Board,
+    helpers: &Path,
+    refresh: bool,
+) -> Result<Entry<'a>> {
     let kernel = Kernel::of(cache, board, refresh)?;
     let modules = kernel::modules(cache, board, &kernel, helpers)?;
-    let module = modules.into_iter().find(|module| module.file_stem().is_some_and(|name| name == "contigo"));
+    let module =
+        modules.into_iter().find(|module| module.file_stem().is_some_and(|name| name == "contigo"));
     let trees = cache.path().join("trees").join(&board.name);
-    fs::create_dir_all(&trees).map_err(|error| Failure::of_io("making a folder for the tree", &trees, &error))?;
+    fs::create_dir_all(&trees)
+        .map_err(|error| Failure::of_io("making a folder for the tree", &trees, &error))?;
     let tree = emulator::device_tree(cache, board, &kernel, &trees)?;
     Ok(Entry { board: &board.name, release: kernel.release, image: kernel.image, module, tree })
 }

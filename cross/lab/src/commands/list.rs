@@ -39,7 +39,16 @@ pub(crate) fn list(boards: &Path, options: &Options) -> Result<ExitCode> {
         print(serde_json::to_string_pretty(&lines)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = table::new(&["board", "what it is", "QEMU's machine", "cpu", "kernel", "in the cache", "engines", "memory"]);
+    let mut table = table::new(&[
+        "board",
+        "what it is",
+        "QEMU's machine",
+        "cpu",
+        "kernel",
+        "in the cache",
+        "engines",
+        "memory",
+    ]);
     for line in lines {
         table.add_row([
             line.board.to_owned(),

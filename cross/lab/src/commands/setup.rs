@@ -39,7 +39,8 @@ fn needs() -> Result<Vec<(Need, &'static str)>> {
         let strip = format!("{}strip", cpu.prefix());
         needs.push((Need::of(&strip), "makes the guests' programs small"));
     }
-    let mut programs = |names: &[&str], purpose| needs.extend(names.iter().map(|name| (Need::of(name), purpose)));
+    let mut programs =
+        |names: &[&str], purpose| needs.extend(names.iter().map(|name| (Need::of(name), purpose)));
     programs(kernel::TOOLS, "builds kernels");
     programs(kernel::CHECKERS, "checks the kernel module");
     programs(&["cpp", "dtc"], "compiles device trees");
@@ -49,12 +50,19 @@ fn needs() -> Result<Vec<(Need, &'static str)>> {
 
 pub(crate) fn setup(options: &Options) -> Result<ExitCode> {
     let missing = missing()?;
-    if !options.print && !missing.is_empty() && nix::unistd::geteuid().is_root() && packages::find("apt-get").is_some() {
+    if !options.print
+        && !missing.is_empty()
+        && nix::unistd::geteuid().is_root()
+        && packages::find("apt-get").is_some()
+    {
         install(&missing)?;
     }
     let mut table = table::new(&["program", "what for", "where"]);
     for (need, purpose) in needs()? {
-        let place = need.place().map_or_else(|| format!("missing: package {}", need.package), |path| path.display().to_string());
+        let place = need.place().map_or_else(
+            || format!("missing: package {}", need.package),
+            |path| path.display().to_string(),
+        );
         table.add_row([need.name, purpose.to_owned(), place]);
     }
     let cache = CacheDir::open()?;
@@ -62,18 +70,26 @@ pub(crate) fn setup(options: &Options) -> Result<ExitCode> {
     for cpu in Cpu::ALL {
         let has = toolchain::find(&cache, Target::named(cpu.target())?)?.is_some();
         let place = if has { "there".to_owned() } else { format!("missing: {CROSS_SETUP}") };
-        table.add_row([format!("Rust for {}", cpu.target()), "builds the guests' programs".to_owned(), place]);
+        table.add_row([
+            format!("Rust for {}", cpu.target()),
+            "builds the guests' programs".to_owned(),
+            place,
+        ]);
         has_rust &= has;
     }
     print(table)?;
     let missing = self::missing()?;
     if missing.is_empty() && has_rust {
-        print("Everything is there. Next: `cargo lab test`, which builds the kernels once (`cargo lab kernel` does only that).")?;
+        print(
+            "Everything is there. Next: `cargo lab test`, which builds the kernels once (`cargo lab kernel` does only that).",
+        )?;
         return Ok(ExitCode::SUCCESS);
     }
     if !missing.is_empty() {
         let list = missing.into_iter().collect::<Vec<_>>().join(" ");
-        print(format_args!("Install what is missing:\n    sudo apt install --no-install-recommends {list}"))?;
+        print(format_args!(
+            "Install what is missing:\n    sudo apt install --no-install-recommends {list}"
+        ))?;
     }
     if !has_rust {
         print(format_args!("Get Rust's standard libraries for the boards:\n    {CROSS_SETUP}"))?;
@@ -82,14 +98,23 @@ pub(crate) fn setup(options: &Options) -> Result<ExitCode> {
 }
 
 fn missing() -> Result<BTreeSet<String>> {
-    Ok(needs()?.into_iter().filter(|(need, _)| need.place().is_none()).map(|(need, _)| need.package).collect())
+    Ok(needs()?
+        .into_iter()
+        .filter(|(need, _)| need.place().is_none())
+        .map(|(need, _)| need.package)
+        .collect())
 }
 
 fn install(missing: &BTreeSet<String>) -> Result<()> {
     let cache = CacheDir::open()?;
-    let apt = |what: &str| Tool::new("apt-get", what).map(|apt| apt.limit(INSTALL_LIMIT).env("DEBIAN_FRONTEND", "noninteractive"));
+    let apt = |what: &str| {
+        Tool::new("apt-get", what)
+            .map(|apt| apt.limit(INSTALL_LIMIT).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
     apt("reading Debian's package lists")?.arg("update").run(&cache.log("setup-update")?)?;
-    let install = apt("installing what is missing")?.args(["install", "--yes", "--no-install-recommends"]).args(missing);
+    let install = apt("installing what is missing")?
+        .args(["install", "--yes", "--no-install-recommends"])
+        .args(missing);
     install.run(&cache.log("setup-install")?)?;
     Ok(())
 }
@@ -108,7 +133,8 @@ mod tests {
     const CALLS: [&str; 4] = ["Tool::new(", "packages::need(", "packages::find(", ".apt("];
     /// Names that are no text there: of the emulators, of lists that [`needs`] has as lists, and
     /// parameters, whose callers are looked at.
-    const VARIABLES: [&str; 6] = ["board.cpu().qemu()", "cpu.qemu()", "tool", "program", "&target.linker()", "named"];
+    const VARIABLES: [&str; 6] =
+        ["board.cpu().qemu()", "cpu.qemu()", "tool", "program", "&target.linker()", "named"];
     /// Programs that are optional, and said where they are missing.
     const OPTIONAL: [&str; 1] = ["dpkg-query"];
 
@@ -141,10 +167,17 @@ mod tests {
                     let name = after.trim_start().trim_start_matches("&format!(");
                     let literal = name.strip_prefix('"').and_then(|name| name.split('"').next());
                     let Some(literal) = literal else {
-                        let variable =
-                            VARIABLES.iter().any(|variable| name.strip_prefix(variable).is_some_and(|rest| rest.starts_with([',', ')'])));
+                        let variable = VARIABLES.iter().any(|variable| {
+                            name.strip_prefix(variable)
+                                .is_some_and(|rest| rest.starts_with([',', ')']))
+                        });
                         // The second word of apt's is what it is called for.
-                        assert!(variable || name.starts_with("named."), "{}: {call}{}", file.display(), name.lines().next().unwrap());
+                        assert!(
+                            variable || name.starts_with("named."),
+                            "{}: {call}{}",
+                            file.display(),
+                            name.lines().next().unwrap()
+                        );
                         continue;
                     };
                     for cpu in Cpu::ALL {
@@ -164,7 +197,12 @@ mod tests {
     #[test]
     fn setup_looks_for_the_c_library_that_test_links() {
         let needs = needs().unwrap();
-        for package in ["libc6-dev-armhf-cross", "libc6-dev-arm64-cross", "gcc-arm-linux-gnueabihf", "gcc-aarch64-linux-gnu"] {
+        for package in [
+            "libc6-dev-armhf-cross",
+            "libc6-dev-arm64-cross",
+            "gcc-arm-linux-gnueabihf",
+            "gcc-aarch64-linux-gnu",
+        ] {
             assert!(needs.iter().any(|(need, _)| need.package == package), "{package}");
         }
     }

@@ -25,21 +25,34 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn shell(boards: &Path, helpers: &Path, options: &Options) -> Result<ExitCode> {
-    let board = Board::named(boards, std::slice::from_ref(&options.board))?.pop().context("there is no such board")?;
+    let board = Board::named(boards, std::slice::from_ref(&options.board))?
+        .pop()
+        .context("there is no such board")?;
     let cache = CacheDir::open()?;
     let kernel = Kernel::of(&cache, &board, false)?;
     let function = Function::of(&cache, &board)?;
     let wanted = options.program.as_deref().map_or(Wanted::All, Wanted::Given);
     let programs = Programs::build(&cache, board.cpu(), wanted)?.read(&board)?;
-    let modules = guest::modules(&board, &kernel, kernel::modules(&cache, &board, &kernel, helpers)?)?;
+    let modules =
+        guest::modules(&board, &kernel, kernel::modules(&cache, &board, &kernel, helpers)?)?;
     let folder = cache.scratch()?;
     let initramfs = folder.path().join("initramfs");
     guest::pack(&board, &programs, &modules, Task::Shell, &initramfs)?;
     let tree = emulator::device_tree(&cache, &board, &kernel, folder.path())?;
     let served = function.as_ref().map(|function| function.serve(folder.path())).transpose()?;
     let function = function.as_ref().zip(served.as_ref().map(Served::socket));
-    let qemu = emulator::command(&board, &kernel, &initramfs, tree.as_deref(), function, Console::Terminal)?;
+    let qemu = emulator::command(
+        &board,
+        &kernel,
+        &initramfs,
+        tree.as_deref(),
+        function,
+        Console::Terminal,
+    )?;
     say("leave with `exit`, or with Ctrl-A X at any time");
     let status = qemu.interactive()?;
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+    Ok(status
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .map_or(ExitCode::FAILURE, ExitCode::from))
 }

@@ -97,11 +97,18 @@ pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<E
         packages::need(board.cpu().qemu())?;
     }
     if let Some(given) = &options.program {
-        boards.iter().try_for_each(|board| Program::read(board, board.cpu(), "program", given).map(drop))?;
+        boards
+            .iter()
+            .try_for_each(|board| Program::read(board, board.cpu(), "program", given).map(drop))?;
     }
-    let with = options.with.as_deref().map_or_else(|| Ok(Vec::new()), |with| brought(with, boards.iter()))?;
+    let with = options
+        .with
+        .as_deref()
+        .map_or_else(|| Ok(Vec::new()), |with| brought(with, boards.iter()))?;
     let cache = CacheDir::open()?;
-    for cpu in Cpu::ALL.into_iter().filter(|cpu| boards.iter().any(|board| runs(board, *cpu, options))) {
+    for cpu in
+        Cpu::ALL.into_iter().filter(|cpu| boards.iter().any(|board| runs(board, *cpu, options)))
+    {
         toolchain::static_build(&cache, cpu.target())?;
     }
     let (boards, mut rows) = with_functions(&cache, boards)?;
@@ -146,7 +153,13 @@ fn with_functions(cache: &CacheDir, boards: Vec<Board>) -> Result<(Vec<Modelled>
 
 /// Kernels and programs for all boards, so that a board that cannot be run is known before the
 /// first one is.
-fn prepare(cache: &CacheDir, modelled: Vec<Modelled>, helpers: &Path, with: &[(String, PathBuf)], options: &Options) -> Result<Vec<Ready>> {
+fn prepare(
+    cache: &CacheDir,
+    modelled: Vec<Modelled>,
+    helpers: &Path,
+    with: &[(String, PathBuf)],
+    options: &Options,
+) -> Result<Vec<Ready>> {
     let wanted = options.program.as_deref().map_or(Wanted::All, Wanted::Given);
     let boards = || modelled.iter().map(|(board, _)| board);
     let mut built: Vec<Programs> = Vec::new();
@@ -160,7 +173,8 @@ fn prepare(cache: &CacheDir, modelled: Vec<Modelled>, helpers: &Path, with: &[(S
     let mut ready = Vec::new();
     for (board, function) in modelled {
         let kernel = Kernel::of(cache, &board, false)?;
-        let modules = guest::modules(&board, &kernel, kernel::modules(cache, &board, &kernel, helpers)?)?;
+        let modules =
+            guest::modules(&board, &kernel, kernel::modules(cache, &board, &kernel, helpers)?)?;
         let built_for = |cpu| {
             built
                 .iter()
@@ -171,7 +185,8 @@ fn prepare(cache: &CacheDir, modelled: Vec<Modelled>, helpers: &Path, with: &[(S
         if also_32_bit(&board, options) {
             programs.push(built_for(Cpu::Arm)?.tests_32_bit(&board)?);
         }
-        let with = with.iter().find(|(name, _)| *name == board.name).map(|(_, folder)| folder.clone());
+        let with =
+            with.iter().find(|(name, _)| *name == board.name).map(|(_, folder)| folder.clone());
         ready.push(Ready { board, kernel, programs, modules, with, function });
     }
     Ok(ready)
@@ -179,7 +194,10 @@ fn prepare(cache: &CacheDir, modelled: Vec<Modelled>, helpers: &Path, with: &[(S
 
 /// The folders in `with` of those boards that have one there. Where no board has one, that is
 /// an error: a typo would otherwise go unnoticed.
-fn brought<'b>(with: &Path, boards: impl Iterator<Item = &'b Board> + Clone) -> Result<Vec<(String, PathBuf)>> {
+fn brought<'b>(
+    with: &Path,
+    boards: impl Iterator<Item = &'b Board> + Clone,
+) -> Result<Vec<(String, PathBuf)>> {
     let mut all = Vec::new();
     for board in boards.clone() {
         all.extend(guest::with(with, board)?.map(|folder| (board.name.clone(), folder)));
@@ -232,7 +250,9 @@ fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
     let filter = options.filter.as_ref().or(board.about.filter.as_ref());
     arguments.extend(filter.iter().flat_map(|filter| ["--filter".to_owned(), (*filter).clone()]));
     let demo = filter.map(String::as_str).is_none_or(|filter| emulator::DEMO.contains(filter));
-    let soak = options.soak.map(|minutes| format!("soak --minutes {minutes} --seed {} --lab", options.seed));
+    let soak = options
+        .soak
+        .map(|minutes| format!("soak --minutes {minutes} --seed {} --lab", options.seed));
     let soak: Option<Vec<_>> = soak.map(|words| words.split(' ').map(str::to_owned).collect());
     let task = match &soak {
         Some(arguments) => Task::Soak { arguments },
@@ -242,17 +262,30 @@ fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
     let tree = emulator::device_tree(cache, board, kernel, folder.path())?;
     let served = function.as_ref().map(|function| function.serve(folder.path())).transpose()?;
     let function = function.as_ref().zip(served.as_ref().map(Served::socket));
-    let qemu = emulator::command(board, kernel, &initramfs, tree.as_deref(), function, Console::Log)?;
+    let qemu =
+        emulator::command(board, kernel, &initramfs, tree.as_deref(), function, Console::Log)?;
     let console = folder.path().join("console.log");
-    let ran = emulator::run(board, qemu, &console, Watch { verbose: options.verbose, may_be_empty: options.filter.is_some() })?;
+    let ran = emulator::run(
+        board,
+        qemu,
+        &console,
+        Watch { verbose: options.verbose, may_be_empty: options.filter.is_some() },
+    )?;
     let trouble = match served {
         Some(served) => served.end(&cache.log(&format!("model-{}", board.name))?)?,
         None => None,
     };
     // Only now under its lasting name: two runs at the same time do not write into one file.
     let log = cache.log(&format!("console-{}", board.name))?;
-    fs::rename(&console, &log).map_err(|error| Failure::of_io("keeping the console's log", &log, &error))?;
-    Ok(judge(board, ran, trouble, if options.has_all_rows() { &board.about.checks } else { &[] }, &log))
+    fs::rename(&console, &log)
+        .map_err(|error| Failure::of_io("keeping the console's log", &log, &error))?;
+    Ok(judge(
+        board,
+        ran,
+        trouble,
+        if options.has_all_rows() { &board.about.checks } else { &[] },
+        &log,
+    ))
 }
 
 impl Options {
@@ -266,18 +299,35 @@ impl Options {
 /// A failed row for each of `checks` that no row has the name of.
 fn missing(board: &str, rows: &[Row], checks: &[String]) -> Vec<Row> {
     let gone = checks.iter().filter(|check| !rows.iter().any(|row| row.name == **check));
-    gone.map(|check| Row::failed(board, check, "the board's file names this check, and the guest printed no row of it")).collect()
+    gone.map(|check| {
+        Row::failed(
+            board,
+            check,
+            "the board's file names this check, and the guest printed no row of it",
+        )
+    })
+    .collect()
 }
 
 /// The run's rows, with one more where the run as a whole failed, or its model, or where one is
 /// missing.
-fn judge(board: &Board, ran: Ran, trouble: Option<String>, checks: &[String], log: &Path) -> Vec<Row> {
+fn judge(
+    board: &Board,
+    ran: Ran,
+    trouble: Option<String>,
+    checks: &[String],
+    log: &Path,
+) -> Vec<Row> {
     let mut rows = ran.heard.rows;
     for row in &mut rows {
         row.board.clone_from(&board.name);
     }
     if let Some(problem) = &ran.problem {
-        say(&format!("{}: {problem}; the console's log is {}; it ends with:", board.name, log.display()));
+        say(&format!(
+            "{}: {problem}; the console's log is {}; it ends with:",
+            board.name,
+            log.display()
+        ));
         ran.last.iter().for_each(|line| say(&format!("    {line}")));
         rows.push(Row::failed(&board.name, "the run", problem));
     } else {
@@ -285,8 +335,13 @@ fn judge(board: &Board, ran: Ran, trouble: Option<String>, checks: &[String], lo
     }
     rows.extend(trouble.map(|trouble| Row::failed(&board.name, "the model", &trouble)));
     let count = |status| rows.iter().filter(|row| row.status == status).count();
-    let (passed, failed, skipped) = (count(Status::Passed), count(Status::Failed), count(Status::Skipped));
-    say(&format!("{}: {passed} passed, {failed} failed, {skipped} skipped ({:.1} s)", board.name, ran.took.as_secs_f64()));
+    let (passed, failed, skipped) =
+        (count(Status::Passed), count(Status::Failed), count(Status::Skipped));
+    say(&format!(
+        "{}: {passed} passed, {failed} failed, {skipped} skipped ({:.1} s)",
+        board.name,
+        ran.took.as_secs_f64()
+    ));
     rows
 }
 
@@ -299,15 +354,22 @@ mod tests {
         let rows = [Row::passed("zynq", "doctor"), Row::skipped("zynq", "contigo power", "no bus")];
         let checks = ["doctor", "contigo power", "contigo reset"].map(str::to_owned);
         let gone = missing("zynq", &rows, &checks);
-        assert_eq!(gone.iter().map(|row| (row.name.as_str(), row.status)).collect::<Vec<_>>(), [("contigo reset", Status::Failed)]);
+        assert_eq!(
+            gone.iter().map(|row| (row.name.as_str(), row.status)).collect::<Vec<_>>(),
+            [("contigo reset", Status::Failed)]
+        );
         assert!(missing("zynq", &rows, &[]).is_empty());
     }
 
     #[test]
     fn only_a_run_of_everything_has_all_rows() -> std::result::Result<(), clap::Error> {
         let line = |words: &[&str]| -> std::result::Result<bool, clap::Error> {
-            let command = <Options as clap::Args>::augment_args(clap::Command::new("test").no_binary_name(true));
-            let options = <Options as clap::FromArgMatches>::from_arg_matches(&command.try_get_matches_from(words)?)?;
+            let command = <Options as clap::Args>::augment_args(
+                clap::Command::new("test").no_binary_name(true),
+            );
+            let options = <Options as clap::FromArgMatches>::from_arg_matches(
+                &command.try_get_matches_from(words)?,
+            )?;
             Ok(options.has_all_rows())
         };
         assert!(line(&["virt"])?);

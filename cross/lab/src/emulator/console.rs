@@ -41,7 +41,11 @@ impl Heard {
             self.rows.push(demo(board, rest));
         } else if let Some((_, rest)) = line.split_once("@module-failed ") {
             let (name, reason) = rest.split_once(' ').unwrap_or((rest, ""));
-            self.rows.push(Row::failed(board, &format!("loading the module {name}"), reason.trim()));
+            self.rows.push(Row::failed(
+                board,
+                &format!("loading the module {name}"),
+                reason.trim(),
+            ));
         } else if line.contains("@setup-failed ") {
             self.setup_failed = true;
         } else if let Some((_, rest)) = line.split_once("@end ") {
@@ -73,7 +77,11 @@ fn demo(board: &str, rest: &str) -> Row {
     };
     Row {
         kind: Kind::Jobs,
-        memory: report.pointer("/memory/name").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        memory: report
+            .pointer("/memory/name")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned(),
         engine: text("engine"),
         mode: "polled".into(),
         user: "0".into(),
@@ -111,18 +119,28 @@ mod tests {
 
     #[test]
     fn the_demo_is_a_row_that_fails_with_its_status() {
-        let report = r#"{ "memory": { "name": "sim" }, "engine": "gemm8", "jobs": 100, "mismatches": 0 }"#;
+        let report =
+            r#"{ "memory": { "name": "sim" }, "engine": "gemm8", "jobs": 100, "mismatches": 0 }"#;
         let passed = heard(&[&format!("@demo 0 {report}")]);
-        assert!(matches!(passed.rows.as_slice(), [Row { status: Status::Passed, jobs: Some(100), .. }]));
+        assert!(matches!(
+            passed.rows.as_slice(),
+            [Row { status: Status::Passed, jobs: Some(100), .. }]
+        ));
         assert_eq!(passed.rows.first().map(|row| row.memory.as_str()), Some("sim"));
         for bad in [format!("@demo 1 {report}"), "@demo 0 Segmentation fault".to_owned()] {
-            assert!(matches!(heard(&[&bad]).rows.as_slice(), [Row { status: Status::Failed, .. }]), "{bad}");
+            assert!(
+                matches!(heard(&[&bad]).rows.as_slice(), [Row { status: Status::Failed, .. }]),
+                "{bad}"
+            );
         }
     }
 
     #[test]
     fn a_panic_is_heard_once() {
-        let heard = heard(&["[ 1.0] Kernel panic - not syncing: VFS", "[ 1.0] ---[ end Kernel panic - not syncing: VFS ]---"]);
+        let heard = heard(&[
+            "[ 1.0] Kernel panic - not syncing: VFS",
+            "[ 1.0] ---[ end Kernel panic - not syncing: VFS ]---",
+        ]);
         assert_eq!(heard.panic.as_deref(), Some("[ 1.0] Kernel panic - not syncing: VFS"));
     }
 }

@@ -57,12 +57,19 @@ impl Function {
         let Some(model) = &board.about.qemu.model else { return Ok(None) };
         let (qemu, server) = (Newer::of(cache, board.cpu())?, server(cache)?);
         let asked = Tool::at(&server, format!("asking what {model} lacks here")).limit(PATIENCE);
-        let missing = asked.args(["--model", model, "--missing"]).output(&cache.log("pci-missing")?)?;
+        let missing =
+            asked.args(["--model", model, "--missing"]).output(&cache.log("pci-missing")?)?;
         if !missing.trim().is_empty() {
             // Without dpkg there is no word of Debian's for it.
-            let architecture = toolchain::host_architecture(cache).unwrap_or_else(|_| env::consts::ARCH.into());
+            let architecture =
+                toolchain::host_architecture(cache).unwrap_or_else(|_| env::consts::ARCH.into());
             let package = VERILATOR.into();
-            return Err(Failure::NoPackage { package, architecture, reason: missing.trim().into() }.into());
+            return Err(Failure::NoPackage {
+                package,
+                architecture,
+                reason: missing.trim().into(),
+            }
+            .into());
         }
         Ok(Some(Self { model: model.clone(), server, qemu }))
     }
@@ -76,14 +83,22 @@ impl Function {
     pub(crate) fn serve(&self, folder: &Path) -> Result<Served> {
         let (socket, log) = (folder.join("pci"), folder.join("pci.log"));
         let server = Tool::at(&self.server, format!("serving {}", self.model));
-        let (running, _) = server.args(["--model", &self.model, "--socket"]).arg(&socket).start(&log)?;
+        let (running, _) =
+            server.args(["--model", &self.model, "--socket"]).arg(&socket).start(&log)?;
         let mut served = Served { running, socket, log };
         let begun = Instant::now();
         while !served.socket.exists() {
             let ended = served.running.ended()?;
             if ended.is_some() || begun.elapsed() > PATIENCE {
-                let why = ended.map_or_else(|| "has no socket".to_owned(), |status| format!("ended ({})", in_words(status)));
-                bail!("the model {} {why}: {}", self.model, last_lines(&served.log, LAST_LINES).join("; "));
+                let why = ended.map_or_else(
+                    || "has no socket".to_owned(),
+                    |status| format!("ended ({})", in_words(status)),
+                );
+                bail!(
+                    "the model {} {why}: {}",
+                    self.model,
+                    last_lines(&served.log, LAST_LINES).join("; ")
+                );
             }
             interrupt::check()?;
             thread::sleep(LOOK);
@@ -107,7 +122,8 @@ impl Served {
             thread::sleep(LOOK);
             ended = self.running.ended()?;
         }
-        fs::rename(&self.log, log).map_err(|error| Failure::of_io("keeping the model's log", log, &error))?;
+        fs::rename(&self.log, log)
+            .map_err(|error| Failure::of_io("keeping the model's log", log, &error))?;
         let why = match ended {
             Some(status) if status.success() => return Ok(None),
             Some(status) => in_words(status),
@@ -120,9 +136,16 @@ impl Served {
 /// QEMU's arguments for a model on `socket`. Its memory is shared: a model would otherwise see
 /// another one, silently.
 pub(super) fn arguments(memory: &str, socket: &Path) -> Result<[String; 4]> {
-    let path = socket.to_str().ok_or_else(|| anyhow!("{} is no text, which QEMU wants of a socket's path", socket.display()))?;
+    let path = socket.to_str().ok_or_else(|| {
+        anyhow!("{} is no text, which QEMU wants of a socket's path", socket.display())
+    })?;
     let device = json!({ "driver": "vfio-user-pci", "socket": { "path": path, "type": "unix" } });
-    Ok(["-object".into(), format!("memory-backend-memfd,id={MEMORY},size={memory},share=on"), "-device".into(), device.to_string()])
+    Ok([
+        "-object".into(),
+        format!("memory-backend-memfd,id={MEMORY},size={memory},share=on"),
+        "-device".into(),
+        device.to_string(),
+    ])
 }
 
 /// The program, built for this machine as tests are: its C++ is then built once for both, and it is
@@ -131,9 +154,12 @@ fn server(cache: &CacheDir) -> Result<PathBuf> {
     let (package, program) = SERVER;
     let log = cache.log("cargo-pci")?;
     let cargo = env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from);
-    let build = Tool::at(&cargo, format!("building {program}")).current_dir(WORKSPACE).limit(BUILD_LIMIT);
+    let build =
+        Tool::at(&cargo, format!("building {program}")).current_dir(WORKSPACE).limit(BUILD_LIMIT);
     let build = build.args(["build", "--locked", "--message-format=json-render-diagnostics"]);
     let said = build.args(["--package", package, "--bin", program]).output(&log)?;
     let built = crate::guest::executables(&said).into_iter().find(|(name, _)| name == program);
-    built.map(|(_, path)| path).ok_or_else(|| anyhow!("cargo built no {program}; its log is {}", log.display()))
+    built
+        .map(|(_, path)| path)
+        .ok_or_else(|| anyhow!("cargo built no {program}; its log is {}", log.display()))
 }

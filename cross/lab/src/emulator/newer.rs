@@ -54,29 +54,46 @@ impl Newer {
             architecture: RELEASE.into(),
             reason: format!("a model wants QEMU 10.1 or newer, with vfio-user-pci: {reason}"),
         };
-        let architecture = toolchain::host_architecture(cache).map_err(|error| none(error.to_string()))?;
+        let architecture =
+            toolchain::host_architecture(cache).map_err(|error| none(error.to_string()))?;
         let staging = cache.stage(&name)?;
-        let version = Packages::backports(cache, &architecture, RELEASE).unpack_with_all_it_needs(PACKAGE, staging.path())?;
+        let version = Packages::backports(cache, &architecture, RELEASE)
+            .unpack_with_all_it_needs(PACKAGE, staging.path())?;
         match Self::in_folder(&staging.commit()?, cpu) {
             Some(unpacked) if unpacked.takes_models(&log) => Ok(unpacked),
-            _ => Err(none(format!("Debian's {version} has none that runs here; the log is {}", log.display())).into()),
+            _ => Err(none(format!(
+                "Debian's {version} has none that runs here; the log is {}",
+                log.display()
+            ))
+            .into()),
         }
     }
 
     fn in_folder(root: &Path, cpu: Cpu) -> Option<Self> {
-        let program = Some(root.join("usr/bin").join(cpu.qemu())).filter(|program| program.is_file())?;
+        let program =
+            Some(root.join("usr/bin").join(cpu.qemu())).filter(|program| program.is_file())?;
         // Named by Debian's multiarch.
-        let mut folders = fs::read_dir(root.join("usr/lib")).ok()?.flatten().map(|entry| entry.path());
+        let mut folders =
+            fs::read_dir(root.join("usr/lib")).ok()?.flatten().map(|entry| entry.path());
         let libraries = folders.find(|folder| folder.join("libc.so.6").is_file())?;
         let mut files = fs::read_dir(&libraries).ok()?.flatten().map(|entry| entry.path());
-        let is_loader = |file: &PathBuf| file.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("ld-linux"));
+        let is_loader = |file: &PathBuf| {
+            file.file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| name.starts_with("ld-linux"))
+        };
         let loader = files.find(is_loader)?;
         Some(Self::Unpacked { root: root.into(), libraries, loader, program })
     }
 
     /// Does it have `vfio-user-pci`? Its exit status is 0 in any case.
     fn takes_models(&self, log: &Path) -> bool {
-        let asked = self.tool("asking QEMU for vfio-user-pci".into()).args(["-machine", "none", "-device", "vfio-user-pci,help"]);
+        let asked = self.tool("asking QEMU for vfio-user-pci".into()).args([
+            "-machine",
+            "none",
+            "-device",
+            "vfio-user-pci,help",
+        ]);
         asked.output(log).is_ok_and(|said| said.contains("vfio-user-pci options"))
     }
 

@@ -42,7 +42,13 @@ pub(crate) fn command(
     let mut qemu = qemu
         .args(["-machine", &machine, "-m", &about.memory])
         .args(&about.qemu.arguments)
-        .args(["-display", "none", "-no-reboot", "-semihosting-config", "enable=on,target=native,userspace=on"])
+        .args([
+            "-display",
+            "none",
+            "-no-reboot",
+            "-semihosting-config",
+            "enable=on,target=native,userspace=on",
+        ])
         .arg("-kernel")
         .arg(&kernel.image)
         .arg("-initrd")

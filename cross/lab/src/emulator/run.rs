@@ -73,9 +73,17 @@ pub(crate) fn run(board: &Board, qemu: Tool, log: &Path, watch: Watch) -> Result
 }
 
 /// The error of a run beside its rows. A cause comes before its effects.
-fn problem(board: &Board, heard: &Heard, ended: Option<ExitStatus>, may_be_empty: bool) -> Option<String> {
+fn problem(
+    board: &Board,
+    heard: &Heard,
+    ended: Option<ExitStatus>,
+    may_be_empty: bool,
+) -> Option<String> {
     let Some(status) = ended else {
-        return Some(format!("the guest did not end within {} s and was ended", board.about.time_limit_s));
+        return Some(format!(
+            "the guest did not end within {} s and was ended",
+            board.about.time_limit_s
+        ));
     };
     if let Some(panic) = &heard.panic {
         return Some(format!("the kernel panicked: {panic}"));
@@ -84,13 +92,24 @@ fn problem(board: &Board, heard: &Heard, ended: Option<ExitStatus>, may_be_empty
         return Some("the board's setup.sh failed".into());
     }
     let Some(end) = heard.end else {
-        return Some(format!("QEMU ended ({}) before the guest had said that it was done", in_words(status)));
+        return Some(format!(
+            "QEMU ended ({}) before the guest had said that it was done",
+            in_words(status)
+        ));
     };
     if status.code() != Some(i32::from(end.status)) {
-        return Some(format!("the guest ended with {}, but QEMU with {}", end.status, in_words(status)));
+        return Some(format!(
+            "the guest ended with {}, but QEMU with {}",
+            end.status,
+            in_words(status)
+        ));
     }
     if heard.rows_of_tests() != end.rows {
-        return Some(format!("the guest printed {} rows, {} arrived", end.rows, heard.rows_of_tests()));
+        return Some(format!(
+            "the guest printed {} rows, {} arrived",
+            end.rows,
+            heard.rows_of_tests()
+        ));
     }
     if let Some(line) = heard.garbled.first() {
         return Some(format!("a row cannot be read: {line}"));
@@ -129,7 +148,11 @@ mod tests {
     #[test]
     fn a_run_passes_only_when_everything_agrees() {
         assert_eq!(judged(&[ROW, "@end 0 1"], Some(0), false), None);
-        assert_eq!(judged(&["@end 1 0"], Some(1), true), None, "a filter may leave nothing on a board");
+        assert_eq!(
+            judged(&["@end 1 0"], Some(1), true),
+            None,
+            "a filter may leave nothing on a board"
+        );
         assert!(judged(&["@end 139 0"], Some(139), true).is_some(), "but a crash is one");
         let cases: &[(&[&str], Option<i32>, &str)] = &[
             (&[ROW, "@end 0 1"], None, "did not end"),

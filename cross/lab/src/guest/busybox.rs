@@ -19,11 +19,15 @@ pub(crate) fn of(cache: &CacheDir, cpu: Cpu) -> Result<(String, PathBuf)> {
     let staging = cache.stage(&name)?;
     Packages::new(cache, cpu.debian()).unpack(PACKAGE, staging.path())?;
     let folder = staging.commit()?;
-    let file = file(&folder).with_context(|| format!("{PACKAGE} has no bin/{BUSYBOX} in {}", folder.display()))?;
+    let file = file(&folder)
+        .with_context(|| format!("{PACKAGE} has no bin/{BUSYBOX} in {}", folder.display()))?;
     Ok((BUSYBOX.into(), file))
 }
 
 /// Since Debian 13 it is in usr/bin.
 fn file(folder: &Path) -> Option<PathBuf> {
-    ["bin", "usr/bin"].map(|bin| folder.join(bin).join(BUSYBOX)).into_iter().find(|file| file.is_file())
+    ["bin", "usr/bin"]
+        .map(|bin| folder.join(bin).join(BUSYBOX))
+        .into_iter()
+        .find(|file| file.is_file())
 }

@@ -29,8 +29,14 @@ pub(super) struct Initramfs {
 
 impl Initramfs {
     pub(super) fn create(path: &Path) -> Result<Self> {
-        let file = File::create(path).map_err(|error| Failure::of_io("writing the initramfs", path, &error))?;
-        Ok(Self { path: path.into(), file: BufWriter::new(file), folders: BTreeSet::new(), inode: 0 })
+        let file = File::create(path)
+            .map_err(|error| Failure::of_io("writing the initramfs", path, &error))?;
+        Ok(Self {
+            path: path.into(),
+            file: BufWriter::new(file),
+            folders: BTreeSet::new(),
+            inode: 0,
+        })
     }
 
     /// A folder, with those above it.
@@ -67,7 +73,8 @@ impl Initramfs {
 
     fn entry(&mut self, name: &str, mode: u32, bytes: &[u8]) -> Result<()> {
         self.inode += 1;
-        let length = u32::try_from(bytes.len()).with_context(|| format!("{name} is larger than 4 GiB"))?;
+        let length =
+            u32::try_from(bytes.len()).with_context(|| format!("{name} is larger than 4 GiB"))?;
         let header = newc::Builder::new(name).ino(self.inode).mode(mode).nlink(1);
         let write = || {
             let mut entry = header.write(&mut self.file, length);
@@ -105,7 +112,11 @@ mod tests {
             seen.push((entry.name().to_owned(), entry.mode(), entry.file_size(), entry.uid()));
             rest = reader.finish().unwrap();
         }
-        let expected = [("lib", FOLDER, 0, 0), ("lib/modules", FOLDER, 0, 0), ("init", PROGRAM, 10, 0)];
-        assert_eq!(seen, expected.map(|(name, mode, size, uid)| (name.to_owned(), mode, size, uid)));
+        let expected =
+            [("lib", FOLDER, 0, 0), ("lib/modules", FOLDER, 0, 0), ("init", PROGRAM, 10, 0)];
+        assert_eq!(
+            seen,
+            expected.map(|(name, mode, size, uid)| (name.to_owned(), mode, size, uid))
+        );
     }
 }

@@ -21,19 +21,29 @@ impl Ko {
         let raw = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let bytes = if path.extension().is_some_and(|extension| extension == "xz") {
             let mut plain = Vec::new();
-            XzDecoder::new(raw.as_slice()).read_to_end(&mut plain).with_context(|| format!("cannot unpack {}", path.display()))?;
+            XzDecoder::new(raw.as_slice())
+                .read_to_end(&mut plain)
+                .with_context(|| format!("cannot unpack {}", path.display()))?;
             plain
         } else {
             raw
         };
-        let Ok(file) = object::File::parse(bytes.as_slice()) else { bail!("{} is no kernel module: not an ELF file", path.display()) };
-        let section =
-            file.section_by_name(".modinfo").with_context(|| format!("{} is no kernel module: it has no .modinfo", path.display()))?;
-        let info = section.data().with_context(|| format!("{}: its .modinfo cannot be read", path.display()))?;
+        let Ok(file) = object::File::parse(bytes.as_slice()) else {
+            bail!("{} is no kernel module: not an ELF file", path.display())
+        };
+        let section = file.section_by_name(".modinfo").with_context(|| {
+            format!("{} is no kernel module: it has no .modinfo", path.display())
+        })?;
+        let info = section
+            .data()
+            .with_context(|| format!("{}: its .modinfo cannot be read", path.display()))?;
         let value = |key: &str| field(info, key);
-        let release = value("vermagic").and_then(|magic| magic.split_whitespace().next().map(str::to_owned)).unwrap_or_default();
+        let release = value("vermagic")
+            .and_then(|magic| magic.split_whitespace().next().map(str::to_owned))
+            .unwrap_or_default();
         let depends = value("depends").unwrap_or_default();
-        let depends = depends.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        let depends =
+            depends.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
         let architecture = file.architecture();
         Ok(Self { bytes, architecture, release, depends })
     }

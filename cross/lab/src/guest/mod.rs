@@ -46,7 +46,13 @@ pub(crate) enum Task<'a> {
 }
 
 /// Writes the board's initramfs to `file`.
-pub(crate) fn pack(board: &Board, programs: &[Program], modules: &[Module], task: Task<'_>, file: &Path) -> Result<()> {
+pub(crate) fn pack(
+    board: &Board,
+    programs: &[Program],
+    modules: &[Module],
+    task: Task<'_>,
+    file: &Path,
+) -> Result<()> {
     let mut image = Initramfs::create(file)?;
     for folder in ["bin", "dev", "etc", "lab", "lib/modules", "proc", "root", "sys", "tmp"] {
         image.folder(folder)?;
@@ -66,7 +72,11 @@ pub(crate) fn pack(board: &Board, programs: &[Program], modules: &[Module], task
         list += &format!("/{place} {} {parameters}\n", module.name);
     }
     image.file("lab/modules", list.as_bytes())?;
-    let extra = modules.iter().filter(|module| module.extra).map(|module| format!("{}\n", module.name)).collect::<String>();
+    let extra = modules
+        .iter()
+        .filter(|module| module.extra)
+        .map(|module| format!("{}\n", module.name))
+        .collect::<String>();
     image.file("etc/contigo-modules", extra.as_bytes())?;
     if let Some(setup) = board.file(&board.about.setup) {
         image.copy("lab/setup.sh", &setup)?;

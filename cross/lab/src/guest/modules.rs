@@ -32,7 +32,8 @@ pub(crate) fn modules(board: &Board, kernel: &Kernel, own: Vec<PathBuf>) -> Resu
     if board.about.kernel.modules.is_empty() && extra.is_empty() {
         return Ok(Vec::new());
     }
-    let mut order = Order { board, tree: Tree::read(kernel)?, seen: BTreeSet::new(), list: Vec::new() };
+    let mut order =
+        Order { board, tree: Tree::read(kernel)?, seen: BTreeSet::new(), list: Vec::new() };
     for name in &board.about.kernel.modules {
         order.add(name)?;
     }
@@ -44,13 +45,20 @@ pub(crate) fn modules(board: &Board, kernel: &Kernel, own: Vec<PathBuf>) -> Resu
 
 /// The files in `CONTIGO_MODULES`, or in its folder of the board's name, by name.
 fn extra(board: &Board) -> Result<Vec<PathBuf>> {
-    let Some(folder) = env::var_os("CONTIGO_MODULES").filter(|folder| !folder.is_empty()).map(PathBuf::from) else { return Ok(Vec::new()) };
+    let Some(folder) =
+        env::var_os("CONTIGO_MODULES").filter(|folder| !folder.is_empty()).map(PathBuf::from)
+    else {
+        return Ok(Vec::new());
+    };
     let own = folder.join(&board.name);
     let folder = if own.is_dir() { own } else { folder };
-    let entries = fs::read_dir(&folder).with_context(|| format!("CONTIGO_MODULES: cannot read {}", folder.display()))?;
+    let entries = fs::read_dir(&folder)
+        .with_context(|| format!("CONTIGO_MODULES: cannot read {}", folder.display()))?;
     let mut files = Vec::new();
     for entry in entries {
-        let path = entry.with_context(|| format!("CONTIGO_MODULES: cannot read {}", folder.display()))?.path();
+        let path = entry
+            .with_context(|| format!("CONTIGO_MODULES: cannot read {}", folder.display()))?
+            .path();
         if module_name(&path).is_some() {
             files.push(path);
         }
@@ -80,15 +88,25 @@ struct Tree {
 impl Tree {
     fn read(kernel: &Kernel) -> Result<Self> {
         let list = kernel.modules.join("modules.builtin");
-        let list = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
-        let built_in = list.lines().filter_map(|line| module_name(Path::new(line.trim()))).map(|name| plain(&name)).collect();
+        let list =
+            fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
+        let built_in = list
+            .lines()
+            .filter_map(|line| module_name(Path::new(line.trim())))
+            .map(|name| plain(&name))
+            .collect();
         let mut files = BTreeMap::new();
-        collect(&kernel.modules, DEEPEST, &mut files).with_context(|| format!("cannot read {}", kernel.modules.display()))?;
+        collect(&kernel.modules, DEEPEST, &mut files)
+            .with_context(|| format!("cannot read {}", kernel.modules.display()))?;
         Ok(Self { files, built_in })
     }
 }
 
-fn collect(folder: &Path, deeper: usize, files: &mut BTreeMap<String, PathBuf>) -> std::io::Result<()> {
+fn collect(
+    folder: &Path,
+    deeper: usize,
+    files: &mut BTreeMap<String, PathBuf>,
+) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
@@ -120,7 +138,10 @@ impl Order<'_> {
             return Ok(());
         }
         let Some(path) = self.tree.files.get(&name).cloned() else {
-            bail!("board {}: its kernel has no module {name}, neither as a file nor built in", self.board.name);
+            bail!(
+                "board {}: its kernel has no module {name}, neither as a file nor built in",
+                self.board.name
+            );
         };
         let module = Ko::read(&path)?;
         for dependency in &module.depends {
@@ -136,10 +157,18 @@ impl Order<'_> {
         let module = Ko::read(path)?;
         let (board, cpu, shown) = (&self.board.name, self.board.cpu(), path.display());
         if module.architecture != cpu.elf() {
-            bail!("module {shown} is for {}, board {board} runs {}", cpu::elf_name(module.architecture), cpu.name());
+            bail!(
+                "module {shown} is for {}, board {board} runs {}",
+                cpu::elf_name(module.architecture),
+                cpu.name()
+            );
         }
         if module.release != kernel.release {
-            bail!("module {shown} is for kernel {}, board {board} runs {}", module.release, kernel.release);
+            bail!(
+                "module {shown} is for kernel {}, board {board} runs {}",
+                module.release,
+                kernel.release
+            );
         }
         for dependency in &module.depends {
             self.add(dependency)?;

@@ -26,16 +26,26 @@ impl Program {
     pub(crate) fn read(board: &Board, cpu: Cpu, name: &str, path: &Path) -> Result<Self> {
         let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let shown = path.display();
-        let Ok(file) = object::File::parse(bytes.as_slice()) else { bail!("{shown} is no ELF program") };
+        let Ok(file) = object::File::parse(bytes.as_slice()) else {
+            bail!("{shown} is no ELF program")
+        };
         let (wanted, got) = (cpu, file.architecture());
         if got != wanted.elf() {
-            bail!("{shown} is a program for {}, board {} runs {} ({})", cpu::elf_name(got), board.name, wanted.name(), wanted.target());
+            bail!(
+                "{shown} is a program for {}, board {} runs {} ({})",
+                cpu::elf_name(got),
+                board.name,
+                wanted.name(),
+                wanted.target()
+            );
         }
         if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
             bail!("{shown} is an object file, not a program");
         }
         if wants_loader(&bytes) {
-            bail!("{shown} wants shared libraries, and the guest has none: link it with -C target-feature=+crt-static");
+            bail!(
+                "{shown} wants shared libraries, and the guest has none: link it with -C target-feature=+crt-static"
+            );
         }
         Ok(Self { name: name.into(), bytes })
     }
@@ -49,6 +59,7 @@ fn wants_loader(bytes: &[u8]) -> bool {
     if let Ok(file) = ElfFile32::<object::Endianness>::parse(bytes) {
         return interp::<object::elf::FileHeader32<_>>(file.elf_program_headers(), file.endian());
     }
-    ElfFile64::<object::Endianness>::parse(bytes)
-        .is_ok_and(|file| interp::<object::elf::FileHeader64<_>>(file.elf_program_headers(), file.endian()))
+    ElfFile64::<object::Endianness>::parse(bytes).is_ok_and(|file| {
+        interp::<object::elf::FileHeader64<_>>(file.elf_program_headers(), file.endian())
+    })
 }

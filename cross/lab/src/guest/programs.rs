@@ -4,7 +4,9 @@
 use super::{Program, busybox};
 use crate::{board::Board, cpu::Cpu};
 use anyhow::{Context, bail};
-use contigo_cross::{cache_dir::CacheDir, command::Tool, failure::Result, progress::say, toolchain};
+use contigo_cross::{
+    cache_dir::CacheDir, command::Tool, failure::Result, progress::say, toolchain,
+};
 use serde::Deserialize;
 use std::{
     env, fs,
@@ -69,10 +71,18 @@ impl Programs {
         };
         let log = cache.log(&format!("cargo-{}", cpu.name()))?;
         let cargo = env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from);
-        let mut build = Tool::at(&cargo, format!("building the guest's programs for {}", cpu.name()))
-            .current_dir(WORKSPACE)
-            .args(["build", "--release", "--locked", "--message-format=json-render-diagnostics", "--target", cpu.target()])
-            .limit(BUILD_LIMIT);
+        let mut build =
+            Tool::at(&cargo, format!("building the guest's programs for {}", cpu.name()))
+                .current_dir(WORKSPACE)
+                .args([
+                    "build",
+                    "--release",
+                    "--locked",
+                    "--message-format=json-render-diagnostics",
+                    "--target",
+                    cpu.target(),
+                ])
+                .limit(BUILD_LIMIT);
         for (package, program) in list {
             build = build.args(["--package", package, "--bin", program]);
         }
@@ -83,7 +93,8 @@ impl Programs {
             build = build.env(name, value);
         }
         // The user's own would be taken in place of the target's.
-        let said = build.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS").output(&log)?;
+        let said =
+            build.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS").output(&log)?;
         let built = executables(&said);
         let folder = cache.scratch()?;
         let mut files = Vec::new();
@@ -114,7 +125,11 @@ impl Programs {
 
     /// The board tests alone, for a board whose processor is a wider one.
     pub(crate) fn tests_32_bit(&self, board: &Board) -> Result<Program> {
-        let tests = self.files.iter().find(|(name, _)| name == TESTS.1).with_context(|| format!("{} was not built", TESTS.1))?;
+        let tests = self
+            .files
+            .iter()
+            .find(|(name, _)| name == TESTS.1)
+            .with_context(|| format!("{} was not built", TESTS.1))?;
         Program::read(board, self.cpu, TESTS_32_BIT, &tests.1)
     }
 
@@ -122,7 +137,9 @@ impl Programs {
     pub(crate) fn say_sizes(&self) -> Result<()> {
         let mut sizes = Vec::new();
         for (name, path) in self.files.iter().filter(|(name, _)| name != busybox::BUSYBOX) {
-            let bytes = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
+            let bytes = fs::metadata(path)
+                .with_context(|| format!("cannot read {}", path.display()))?
+                .len();
             sizes.push(format!("{name} {} KiB", bytes.div_ceil(1024)));
         }
         say(&format!("static programs for {}: {}", self.cpu.name(), sizes.join(", ")));
@@ -140,8 +157,16 @@ fn c_program(cache: &CacheDir, cpu: Cpu, messages: &str, folder: &Path) -> Resul
     let capi = Path::new(WORKSPACE).join("bindings/c");
     let program = folder.join(NAMES);
     let compiler = Tool::new(&format!("{}gcc", cpu.prefix()), format!("compiling {NAMES}"))?;
-    let compiler = compiler.args(["-std=c11", "-O2", "-static", "-s", "-I"]).arg(capi.join("include")).arg(capi.join("examples/names.c"));
-    let compiler = compiler.arg(&library).args(["-lpthread", "-lm", "-ldl"]).arg("-o").arg(&program).writes(folder);
+    let compiler = compiler
+        .args(["-std=c11", "-O2", "-static", "-s", "-I"])
+        .arg(capi.join("include"))
+        .arg(capi.join("examples/names.c"));
+    let compiler = compiler
+        .arg(&library)
+        .args(["-lpthread", "-lm", "-ldl"])
+        .arg("-o")
+        .arg(&program)
+        .writes(folder);
     compiler.run(&cache.log("names-c")?)?;
     Ok(program)
 }
@@ -153,7 +178,9 @@ fn artifacts(messages: &str) -> impl Iterator<Item = Message> {
 
 /// The programs that cargo's messages name.
 pub(crate) fn executables(messages: &str) -> Vec<(String, PathBuf)> {
-    artifacts(messages).filter_map(|message| Some((message.target?.name, message.executable?))).collect()
+    artifacts(messages)
+        .filter_map(|message| Some((message.target?.name, message.executable?)))
+        .collect()
 }
 
 /// The program without its debug information, which is most of it.

@@ -39,7 +39,9 @@ pub(super) fn pack(image: &mut Initramfs, name: &str, from: &Path) -> Result<()>
     for entry in entries {
         let path = entry.path();
         let about = entry.metadata().with_context(|| cannot_read(&path))?;
-        let Ok(last) = entry.file_name().into_string() else { bail!("{} is no name in UTF-8", path.display()) };
+        let Ok(last) = entry.file_name().into_string() else {
+            bail!("{} is no name in UTF-8", path.display())
+        };
         let name = format!("{name}/{last}");
         if about.is_dir() {
             pack(image, &name, &path)?;

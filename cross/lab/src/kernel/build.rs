@@ -30,7 +30,12 @@ const KEY_DIGITS: usize = 16;
 pub(crate) const TOOLS: &[&str] = &["make", "gcc", "flex", "bison", "bc", "tar", "xz"];
 
 /// The kernel, from the cache or built now.
-pub(super) fn kernel(cache: &CacheDir, board: &Board, series: &str, refresh: bool) -> Result<Kernel> {
+pub(super) fn kernel(
+    cache: &CacheDir,
+    board: &Board,
+    series: &str,
+    refresh: bool,
+) -> Result<Kernel> {
     let cpu = board.cpu();
     let compiler = compiler(cache, cpu)?;
     let source = Source::of(cache, series, refresh)?;
@@ -44,7 +49,8 @@ pub(super) fn kernel(cache: &CacheDir, board: &Board, series: &str, refresh: boo
     let staging = cache.stage(&format!("kernels/{name}"))?;
     build(cache, board, &source, &fragments, &staging, &name)?;
     staging.commit()?;
-    whole(cache, cpu, &name, &source).with_context(|| format!("the kernel {name} was built, but something is missing in it"))
+    whole(cache, cpu, &name, &source)
+        .with_context(|| format!("the kernel {name} was built, but something is missing in it"))
 }
 
 /// The kernel if it is in the cache.
@@ -71,7 +77,9 @@ fn name(cpu: Cpu, series: &str, source: &Source, fragments: &str, compiler: &str
 
 /// The cross compiler in its own words, the first line of them.
 fn compiler(cache: &CacheDir, cpu: Cpu) -> Result<String> {
-    let ask = Tool::new(&format!("{}gcc", cpu.prefix()), "asking the compiler for its version")?.arg("--version").limit(ANSWER_LIMIT);
+    let ask = Tool::new(&format!("{}gcc", cpu.prefix()), "asking the compiler for its version")?
+        .arg("--version")
+        .limit(ANSWER_LIMIT);
     let said = ask.output(&cache.log("compiler-version")?)?;
     Ok(said.lines().next().unwrap_or_default().to_owned())
 }
@@ -81,30 +89,60 @@ fn whole(cache: &CacheDir, cpu: Cpu, name: &str, source: &Source) -> Option<Kern
     let folder = cache.path().join("kernels").join(name);
     let note: Note = serde_json::from_slice(&fs::read(folder.join(NOTE)).ok()?).ok()?;
     let image = folder.join(cpu.image().1);
-    let all = [&image, &folder.join(".config"), &folder.join("Module.symvers")].into_iter().all(|file| file.is_file());
-    all.then(|| Kernel { image, release: note.release, modules: folder.clone(), folder, source: Some(source.folder.clone()) })
+    let all = [&image, &folder.join(".config"), &folder.join("Module.symvers")]
+        .into_iter()
+        .all(|file| file.is_file());
+    all.then(|| Kernel {
+        image,
+        release: note.release,
+        modules: folder.clone(),
+        folder,
+        source: Some(source.folder.clone()),
+    })
 }
 
-fn build(cache: &CacheDir, board: &Board, source: &Source, fragments: &str, staging: &Staging, name: &str) -> Result<()> {
+fn build(
+    cache: &CacheDir,
+    board: &Board,
+    source: &Source,
+    fragments: &str,
+    staging: &Staging,
+    name: &str,
+) -> Result<()> {
     let cpu = board.cpu();
     let out = staging.path();
     let begun = Instant::now();
     let make = |what: String| -> Result<Tool> {
-        let tool = Tool::new("make", what)?.limit(BUILD_LIMIT).writes(out).arg("-C").arg(&source.folder);
         let tool =
-            tool.arg(format!("O={}", out.display())).arg(format!("ARCH={}", cpu.linux())).arg(format!("CROSS_COMPILE={}", cpu.prefix()));
+            Tool::new("make", what)?.limit(BUILD_LIMIT).writes(out).arg("-C").arg(&source.folder);
+        let tool = tool
+            .arg(format!("O={}", out.display()))
+            .arg(format!("ARCH={}", cpu.linux()))
+            .arg(format!("CROSS_COMPILE={}", cpu.prefix()));
         // The same input gives the same kernel: no date, no user, no machine in it.
-        Ok(tool.args(["KBUILD_BUILD_TIMESTAMP=@0", "KBUILD_BUILD_USER=contigo", "KBUILD_BUILD_HOST=lab"]).env("LC_ALL", "C.UTF-8"))
+        Ok(tool
+            .args([
+                "KBUILD_BUILD_TIMESTAMP=@0",
+                "KBUILD_BUILD_USER=contigo",
+                "KBUILD_BUILD_HOST=lab",
+            ])
+            .env("LC_ALL", "C.UTF-8"))
     };
     let fragment = out.join("contigo.config");
-    fs::write(&fragment, fragments).map_err(|error| Failure::of_io("writing the kernel's configuration", &fragment, &error))?;
+    fs::write(&fragment, fragments)
+        .map_err(|error| Failure::of_io("writing the kernel's configuration", &fragment, &error))?;
     let log = cache.log(&format!("kernel-{name}-config"))?;
     make(format!("configuring Linux {} for {}", source.version, board.name))?
         .arg("allnoconfig")
         .arg(format!("KCONFIG_ALLCONFIG={}", fragment.display()))
         .run(&log)?;
     let config = out.join(".config");
-    config::check(board, fragments, &fs::read_to_string(&config).with_context(|| format!("cannot read {}", config.display()))?)?;
+    config::check(
+        board,
+        fragments,
+        &fs::read_to_string(&config)
+            .with_context(|| format!("cannot read {}", config.display()))?,
+    )?;
 
     let log = cache.log(&format!("kernel-{name}"))?;
     let jobs = thread::available_parallelism().map_or(1, usize::from);
@@ -114,15 +152,24 @@ fn build(cache: &CacheDir, board: &Board, source: &Source, fragments: &str, stag
         .steps(board.about.kernel.steps)
         .run(&log)?;
     let release = out.join("include/config/kernel.release");
-    let release = fs::read_to_string(&release).with_context(|| format!("cannot read {}", release.display()))?.trim().to_owned();
+    let release = fs::read_to_string(&release)
+        .with_context(|| format!("cannot read {}", release.display()))?
+        .trim()
+        .to_owned();
     slim(out).map_err(|error| Failure::of_io("deleting object files", out, &error))?;
     if !out.join(cpu.image().1).is_file() {
-        bail!("make ended well, but there is no {} in {}; the log is {}", cpu.image().1, out.display(), log.display());
+        bail!(
+            "make ended well, but there is no {} in {}; the log is {}",
+            cpu.image().1,
+            out.display(),
+            log.display()
+        );
     }
     let package = format!("linux-source {}", source.version);
     let note = Note { release, package, lines, seconds: begun.elapsed().as_secs() };
     let file = out.join(NOTE);
-    fs::write(&file, serde_json::to_string_pretty(&note)?).map_err(|error| Failure::of_io("noting the kernel's release", &file, &error))
+    fs::write(&file, serde_json::to_string_pretty(&note)?)
+        .map_err(|error| Failure::of_io("noting the kernel's release", &file, &error))
 }
 
 /// Deletes what neither a boot nor a module built outside the tree needs: object files, archives of

@@ -47,7 +47,9 @@ pub(super) fn tree(cache: &CacheDir, cpu: Cpu, release: &str) -> Result<PathBuf>
 /// A Makefile of theirs, as it is below `root`.
 fn moved(text: &str, root: &Path) -> String {
     let own = format!("{}/usr/src/", root.display());
-    [" ", "="].iter().fold(text.to_owned(), |text, before| text.replace(&format!("{before}/usr/src/"), &format!("{before}{own}")))
+    [" ", "="].iter().fold(text.to_owned(), |text, before| {
+        text.replace(&format!("{before}/usr/src/"), &format!("{before}{own}"))
+    })
 }
 
 #[cfg(test)]
@@ -57,8 +59,7 @@ mod tests {
     #[test]
     fn headers_include_each_other_where_they_were_unpacked() {
         let text = "include /usr/src/linux-headers-6.12-common/Makefile\nKBUILD_OUTPUT=/usr/src/linux-headers-6.12-arm64\n# ../usr/src/x\n";
-        let there =
-            "include /c/usr/src/linux-headers-6.12-common/Makefile\nKBUILD_OUTPUT=/c/usr/src/linux-headers-6.12-arm64\n# ../usr/src/x\n";
+        let there = "include /c/usr/src/linux-headers-6.12-common/Makefile\nKBUILD_OUTPUT=/c/usr/src/linux-headers-6.12-arm64\n# ../usr/src/x\n";
         assert_eq!(moved(text, Path::new("/c")), there);
     }
 }

@@ -40,7 +40,12 @@ struct Module {
 /// The modules for `kernel`, in the order in which they are loaded: the lab's own, then that of
 /// `helpers` (`kernel-helpers/`), each where its sources are there. For Debian's own kernel none,
 /// unless the board asks for its headers; nothing is checked there.
-pub(crate) fn modules(cache: &CacheDir, board: &Board, kernel: &Kernel, helpers: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn modules(
+    cache: &CacheDir,
+    board: &Board,
+    kernel: &Kernel,
+    helpers: &Path,
+) -> Result<Vec<PathBuf>> {
     let (tree, checks) = match (&kernel.source, board.about.kernel.headers) {
         (Some(_), _) => (kernel.folder.clone(), true),
         (None, true) => (headers::tree(cache, board.cpu(), &kernel.release)?, false),
@@ -48,8 +53,15 @@ pub(crate) fn modules(cache: &CacheDir, board: &Board, kernel: &Kernel, helpers:
     };
     let own = ["module", "uapi"].map(|folder| (folder, helpers.join(folder)));
     let own = Module { name: "contigo", folders: own.into(), tree: tree.clone(), checks };
-    let lab = Module { name: "contigo_lab", folders: vec![("module", helpers.join("../cross/lab/module"))], tree, checks: false };
-    let has_sources = |module: &&Module| module.folders.first().is_some_and(|(_, folder)| folder.join("Kbuild").is_file());
+    let lab = Module {
+        name: "contigo_lab",
+        folders: vec![("module", helpers.join("../cross/lab/module"))],
+        tree,
+        checks: false,
+    };
+    let has_sources = |module: &&Module| {
+        module.folders.first().is_some_and(|(_, folder)| folder.join("Kbuild").is_file())
+    };
     [lab, own].iter().filter(has_sources).map(|module| module.built(cache, board)).collect()
 }
 
@@ -58,11 +70,16 @@ impl Module {
     fn built(&self, cache: &CacheDir, board: &Board) -> Result<PathBuf> {
         let mut sources = Vec::new();
         for (to, from) in &self.folders {
-            sources.extend(files(from)?.into_iter().map(|(name, bytes)| (format!("{to}/{name}"), bytes)));
+            sources.extend(
+                files(from)?.into_iter().map(|(name, bytes)| (format!("{to}/{name}"), bytes)),
+            );
         }
         let mut hash = Sha256::new();
         let built_for = self.tree.file_name().unwrap_or_default().as_encoded_bytes();
-        for part in [built_for].into_iter().chain(sources.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes])) {
+        for part in [built_for]
+            .into_iter()
+            .chain(sources.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes]))
+        {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
@@ -78,13 +95,19 @@ impl Module {
         let work = cache.scratch()?;
         for (name, bytes) in &sources {
             let place = work.path().join(name);
-            let copied = place.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&place, bytes));
-            copied.map_err(|error| Failure::of_io("copying the module's sources", &place, &error))?;
+            let copied = place
+                .parent()
+                .map_or(Ok(()), fs::create_dir_all)
+                .and_then(|()| fs::write(&place, bytes));
+            copied
+                .map_err(|error| Failure::of_io("copying the module's sources", &place, &error))?;
         }
         let folder = work.path().join("module");
-        self.make(board, &folder)?.run(&cache.log(&format!("module-{}-{}", self.name, board.name))?)?;
+        self.make(board, &folder)?
+            .run(&cache.log(&format!("module-{}-{}", self.name, board.name))?)?;
         let (built, place) = (folder.join(&made), staging.path().join(&made));
-        fs::copy(&built, &place).with_context(|| format!("make ended well, but there is no {}", built.display()))?;
+        fs::copy(&built, &place)
+            .with_context(|| format!("make ended well, but there is no {}", built.display()))?;
         Ok(staging.commit()?.join(made))
     }
 
@@ -93,7 +116,10 @@ impl Module {
         let (cpu, name, kernel) = (board.cpu(), self.name, self.tree.display().to_string());
         let config = fs::read_to_string(Path::new(&kernel).join(".config")).unwrap_or_default();
         let what = if self.checks { "building and checking" } else { "building" };
-        let tool = Tool::new("make", format!("{what} the module {name} for {}", board.name))?.limit(BUILD_LIMIT).writes(folder).arg("-C");
+        let tool = Tool::new("make", format!("{what} the module {name} for {}", board.name))?
+            .limit(BUILD_LIMIT)
+            .writes(folder)
+            .arg("-C");
         let tool = if self.checks {
             CHECKERS.iter().try_for_each(|tool| packages::need(tool).map(drop))?;
             // With its unit tests where the kernel has what runs them.
@@ -105,7 +131,9 @@ impl Module {
             let own = [format!("CC={}gcc", cpu.prefix()), "CONFIG_DEBUG_INFO_BTF_MODULES=".into()];
             tool.arg(&kernel).args([format!("M={}", folder.display()), "modules".into()]).args(own)
         };
-        Ok(tool.args([format!("ARCH={}", cpu.linux()), format!("CROSS_COMPILE={}", cpu.prefix())]).env("LC_ALL", "C.UTF-8"))
+        Ok(tool
+            .args([format!("ARCH={}", cpu.linux()), format!("CROSS_COMPILE={}", cpu.prefix())])
+            .env("LC_ALL", "C.UTF-8"))
     }
 }
 
@@ -115,7 +143,8 @@ fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
         let mut files = Vec::new();
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+            let name =
+                path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
             // Files that make left there, when it was run by hand, are no source.
             let is_source = ["Kbuild", "Makefile", "dkms.conf"].contains(&name.as_str())
                 || [".c", ".h"].iter().any(|end| name.ends_with(end) && !name.ends_with(".mod.c"));

@@ -17,7 +17,11 @@ const UNPACK_LIMIT: Duration = Duration::from_secs(1800);
 
 /// A third of the source that no board needs: one vendor's register lists, and programs for
 /// developers.
-const LEFT_OUT: [&str; 3] = ["--exclude=*/drivers/gpu/drm/amd/include", "--exclude=*/tools/perf", "--exclude=*/tools/testing"];
+const LEFT_OUT: [&str; 3] = [
+    "--exclude=*/drivers/gpu/drm/amd/include",
+    "--exclude=*/tools/perf",
+    "--exclude=*/tools/testing",
+];
 
 /// An unpacked kernel source.
 #[derive(Clone, Debug)]
@@ -37,7 +41,8 @@ impl Source {
         // The package is for all architectures: any list has it.
         let packages = Packages::new(cache, "arm64");
         if let Some(source) = Self::cached(cache, series)
-            && (!refresh || packages.version(&package)?.is_none_or(|newest| newest == source.version))
+            && (!refresh
+                || packages.version(&package)?.is_none_or(|newest| newest == source.version))
         {
             return Ok(source);
         }
@@ -45,17 +50,29 @@ impl Source {
         let version = packages.unpack(&package, unpacked.path())?.version;
         let staging = cache.stage(&format!("sources/{package}_{version}"))?;
         let archive = unpacked.path().join(format!("usr/src/{package}.tar.xz"));
-        let untar = Tool::new("tar", format!("unpacking {package} {version}"))?.args(["-x", "--strip-components=1", "-f"]).arg(&archive);
+        let untar = Tool::new("tar", format!("unpacking {package} {version}"))?
+            .args(["-x", "--strip-components=1", "-f"])
+            .arg(&archive);
         // tar calls xz, and its own message would not name the package.
         contigo_cross::packages::need("xz")?;
         let log = cache.log(&package)?;
-        untar.arg("-C").arg(staging.path()).args(LEFT_OUT).limit(UNPACK_LIMIT).writes(staging.path()).run(&log)?;
+        untar
+            .arg("-C")
+            .arg(staging.path())
+            .args(LEFT_OUT)
+            .limit(UNPACK_LIMIT)
+            .writes(staging.path())
+            .run(&log)?;
         if !staging.path().join("Makefile").is_file() {
-            anyhow::bail!("{package} {version} is no kernel source: it has no Makefile; the log is {}", log.display());
+            anyhow::bail!(
+                "{package} {version} is no kernel source: it has no Makefile; the log is {}",
+                log.display()
+            );
         }
         let folder = staging.commit()?;
         let pointer = cache.place(format!("sources/{package}"))?;
-        fs::write(&pointer, &version).map_err(|error| Failure::of_io("noting the source's version", &pointer, &error))?;
+        fs::write(&pointer, &version)
+            .map_err(|error| Failure::of_io("noting the source's version", &pointer, &error))?;
         Ok(Self { version, folder })
     }
 
@@ -65,15 +82,25 @@ impl Source {
         let version = fs::read_to_string(sources.join(format!("linux-source-{series}"))).ok()?;
         let version = version.trim().to_owned();
         let folder = sources.join(format!("linux-source-{series}_{version}"));
-        (!version.is_empty() && folder.join("Makefile").is_file()).then_some(Self { version, folder })
+        (!version.is_empty() && folder.join("Makefile").is_file())
+            .then_some(Self { version, folder })
     }
 
     /// Where `cpp` looks for what a device tree includes: the architecture's trees, in folders by
     /// vendor since 6.5, and the bindings.
     pub(crate) fn tree_folders(source: &Path, architecture: &str) -> Vec<PathBuf> {
         let trees = source.join(format!("arch/{architecture}/boot/dts"));
-        let mut folders = vec![source.join("include"), source.join("scripts/dtc/include-prefixes"), trees.clone()];
-        let vendors = fs::read_dir(&trees).into_iter().flatten().flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+        let mut folders = vec![
+            source.join("include"),
+            source.join("scripts/dtc/include-prefixes"),
+            trees.clone(),
+        ];
+        let vendors = fs::read_dir(&trees)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.is_dir());
         folders.extend(vendors);
         folders.sort();
         folders

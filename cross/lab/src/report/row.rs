@@ -86,8 +86,14 @@ impl Row {
 
     /// The name in a list. A name that has the memory and the engine in it does not get them twice.
     pub(crate) fn title(&self) -> String {
-        let more = [&self.memory, &self.engine, &self.mode].into_iter().filter(|part| !self.name.contains(part.as_str()));
-        let user = if self.user.is_empty() || self.user == "0" { String::new() } else { format!("user {}", self.user) };
+        let more = [&self.memory, &self.engine, &self.mode]
+            .into_iter()
+            .filter(|part| !self.name.contains(part.as_str()));
+        let user = if self.user.is_empty() || self.user == "0" {
+            String::new()
+        } else {
+            format!("user {}", self.user)
+        };
         let parts = [&self.board, &self.name].into_iter().chain(more).chain([&user]);
         parts.filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" · ")
     }
@@ -99,7 +105,8 @@ impl Row {
 
     /// A row that says "passed" and counts what must not be counts as failed.
     pub(crate) fn distrust(&mut self) {
-        let wrong = [self.mismatches, self.canary_hits].into_iter().flatten().any(|count| count != 0);
+        let wrong =
+            [self.mismatches, self.canary_hits].into_iter().flatten().any(|count| count != 0);
         if self.status == Status::Passed && wrong {
             self.status = Status::Failed;
             self.reason = Some("it says passed, but counts mismatches or canary hits".into());

@@ -20,8 +20,16 @@ impl Summary {
     pub(crate) fn new(mut rows: Vec<Row>, boards: usize, took: Duration) -> Self {
         rows.iter_mut().for_each(Row::distrust);
         let count = |status| rows.iter().filter(|row| row.status == status).count();
-        let (passed, failed, skipped) = (count(Status::Passed), count(Status::Failed), count(Status::Skipped));
-        Self { rows, boards, passed, failed, skipped, seconds: (took.as_secs_f64() * 10.0).round() / 10.0 }
+        let (passed, failed, skipped) =
+            (count(Status::Passed), count(Status::Failed), count(Status::Skipped));
+        Self {
+            rows,
+            boards,
+            passed,
+            failed,
+            skipped,
+            seconds: (took.as_secs_f64() * 10.0).round() / 10.0,
+        }
     }
 
     /// Nothing failed, and something was tested.
@@ -66,8 +74,16 @@ mod tests {
 
     #[test]
     fn the_closing_line_counts_and_the_skipped_are_named() {
-        let skipped = Row { status: Status::Skipped, reason: Some("no module u-dma-buf".into()), ..Row::passed("virt", "u-dma-buf") };
-        let summary = Summary::new(vec![Row::passed("virt", "a"), skipped.clone()], 1, Duration::from_millis(34_400));
+        let skipped = Row {
+            status: Status::Skipped,
+            reason: Some("no module u-dma-buf".into()),
+            ..Row::passed("virt", "u-dma-buf")
+        };
+        let summary = Summary::new(
+            vec![Row::passed("virt", "a"), skipped.clone()],
+            1,
+            Duration::from_millis(34_400),
+        );
         assert!(summary.is_ok());
         let text = summary.to_string();
         assert!(text.contains("skipped: no module u-dma-buf\n    virt · u-dma-buf\n"), "{text}");
@@ -75,7 +91,10 @@ mod tests {
             text.ends_with("test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 34.40s on 1 boards"),
             "{text}"
         );
-        assert!(!Summary::new(vec![skipped], 1, Duration::ZERO).is_ok(), "where everything was skipped nothing was shown");
+        assert!(
+            !Summary::new(vec![skipped], 1, Duration::ZERO).is_ok(),
+            "where everything was skipped nothing was shown"
+        );
     }
 
     #[test]

@@ -4,8 +4,19 @@ use super::{Kind, Row, Status};
 use comfy_table::{CellAlignment, Table};
 use std::collections::BTreeSet;
 
-const HEADER: [&str; 11] =
-    ["board", "memory", "engine", "mode", "user", "jobs", "bytes", "mismatches", "canary hits", "allocations", "system calls"];
+const HEADER: [&str; 11] = [
+    "board",
+    "memory",
+    "engine",
+    "mode",
+    "user",
+    "jobs",
+    "bytes",
+    "mismatches",
+    "canary hits",
+    "allocations",
+    "system calls",
+];
 /// The columns from here on are numbers, up to the last, which is the result.
 const FIRST_NUMBER: usize = 5;
 
@@ -22,7 +33,9 @@ pub(crate) fn rows(rows: &[Row]) -> Option<Table> {
     }
     let mut lines: Vec<(&Row, Vec<&Row>)> = Vec::new();
     for row in rows.iter().filter(|row| row.kind == Kind::Jobs && row.status != Status::Skipped) {
-        let key = |row: &Row| (row.board.clone(), row.memory.clone(), row.engine.clone(), row.mode.clone());
+        let key = |row: &Row| {
+            (row.board.clone(), row.memory.clone(), row.engine.clone(), row.mode.clone())
+        };
         match lines.iter_mut().find(|(first, _)| key(first) == key(row)) {
             Some((_, group)) => group.push(row),
             None => lines.push((row, vec![row])),
@@ -35,12 +48,18 @@ pub(crate) fn rows(rows: &[Row]) -> Option<Table> {
 }
 
 fn line(first: &Row, group: &[&Row]) -> Vec<String> {
-    let words = |word: fn(&Row) -> &str| group.iter().map(|row| word(row)).filter(|word| !word.is_empty()).collect::<BTreeSet<_>>();
+    let words = |word: fn(&Row) -> &str| {
+        group.iter().map(|row| word(row)).filter(|word| !word.is_empty()).collect::<BTreeSet<_>>()
+    };
     let joined = |word: fn(&Row) -> &str| words(word).into_iter().collect::<Vec<_>>().join(", ");
     // Where no row has a count, this is a dash and not 0.
     let sum = |count: fn(&Row) -> Option<u64>| {
         let counted: Vec<u64> = group.iter().filter_map(|row| count(row)).collect();
-        if counted.is_empty() { "–".to_owned() } else { thousands(counted.iter().fold(0, |sum: u64, count| sum.saturating_add(*count))) }
+        if counted.is_empty() {
+            "–".to_owned()
+        } else {
+            thousands(counted.iter().fold(0, |sum: u64, count| sum.saturating_add(*count)))
+        }
     };
     let failed = group.iter().any(|row| row.status == Status::Failed);
     vec![
@@ -77,8 +96,20 @@ mod tests {
     use super::*;
 
     fn jobs(mode: &str, jobs: u64, canary_hits: u64) -> Row {
-        let row = Row { kind: Kind::Jobs, memory: "huge".into(), engine: "edu".into(), mode: mode.into(), ..Row::passed("virt", "jobs") };
-        Row { jobs: Some(jobs), bytes: Some(1024 * jobs), mismatches: Some(0), canary_hits: Some(canary_hits), ..row }
+        let row = Row {
+            kind: Kind::Jobs,
+            memory: "huge".into(),
+            engine: "edu".into(),
+            mode: mode.into(),
+            ..Row::passed("virt", "jobs")
+        };
+        Row {
+            jobs: Some(jobs),
+            bytes: Some(1024 * jobs),
+            mismatches: Some(0),
+            canary_hits: Some(canary_hits),
+            ..row
+        }
     }
 
     #[test]
@@ -86,10 +117,15 @@ mod tests {
         let mut failed = Row { user: "1000".into(), ..jobs("polled", 500, 2) };
         failed.distrust();
         let skipped = Row { status: Status::Skipped, ..Row::passed("virt", "u-dma-buf") };
-        let text =
-            rows(&[jobs("polled", 10_000, 0), jobs("interrupt", 7, 0), failed, skipped]).map(|table| table.to_string()).unwrap_or_default();
+        let text = rows(&[jobs("polled", 10_000, 0), jobs("interrupt", 7, 0), failed, skipped])
+            .map(|table| table.to_string())
+            .unwrap_or_default();
         let lines: Vec<&str> = text.lines().filter(|line| line.contains("huge")).collect();
-        assert_eq!(lines.len(), 2, "a polled job does not count the system calls of interrupts: {text}");
+        assert_eq!(
+            lines.len(),
+            2,
+            "a polled job does not count the system calls of interrupts: {text}"
+        );
         for expected in ["10,500", "10,752,000", "interrupt", "FAILED", " 2 ", "–"] {
             assert!(text.contains(expected), "{expected} in {text}");
         }

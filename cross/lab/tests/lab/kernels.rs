@@ -48,8 +48,11 @@ fn a_build_is_kept_whole_and_not_repeated() -> Outcome {
         assert!(said.out.contains("own: Linux 6.12.1 in "), "{}", said.out);
     }
     assert_eq!(fs::read_to_string(world.path("builds"))?.lines().count(), 1);
-    let kernel = world.path("cache/kernels").join(world.cached("kernels").pop().ok_or("no kernel")?);
-    assert!(kernel.join("arch/arm/boot/zImage").is_file() && kernel.join("Module.symvers").is_file());
+    let kernel =
+        world.path("cache/kernels").join(world.cached("kernels").pop().ok_or("no kernel")?);
+    assert!(
+        kernel.join("arch/arm/boot/zImage").is_file() && kernel.join("Module.symvers").is_file()
+    );
     assert!(!kernel.join("drivers/a.o").exists(), "object files are deleted");
     Ok(())
 }
@@ -72,7 +75,11 @@ fn world_with_module(build: &str) -> Result<World, Box<dyn std::error::Error>> {
     for tool in ["perl", "sparse"] {
         world.program(tool, "exit 1")?;
     }
-    for (file, text) in [("module/Kbuild", "obj-m := contigo.o"), ("module/contigo_main.c", "int a;"), ("uapi/contigo.h", "int b;")] {
+    for (file, text) in [
+        ("module/Kbuild", "obj-m := contigo.o"),
+        ("module/contigo_main.c", "int a;"),
+        ("uapi/contigo.h", "int b;"),
+    ] {
         let place = world.path("helpers").join(file);
         fs::create_dir_all(place.parent().ok_or("no folder")?)?;
         fs::write(place, text)?;
@@ -104,7 +111,9 @@ fn the_module_is_built_once_for_a_kernel_and_again_when_its_sources_change() -> 
 
 #[test]
 fn a_warning_in_the_module_is_an_error_and_nothing_is_kept() -> Outcome {
-    let world = world_with_module("echo 'contigo_main.c:1:5: warning: dereference of noderef expression'; exit 2")?;
+    let world = world_with_module(
+        "echo 'contigo_main.c:1:5: warning: dereference of noderef expression'; exit 2",
+    )?;
     let why = "building and checking the module contigo for own failed (exit status 2)";
     world.run(&["kernel"])?.failed_with(&[why, "dereference of noderef expression"]);
     assert_eq!(world.cached("helpers"), [""; 0]);
@@ -170,7 +179,11 @@ fn what_the_kernel_does_not_take_is_an_error_that_names_it() -> Outcome {
     let world = world("exit 0")?;
     fs::write(world.path("boards/own/lab/kernel.config"), "CONFIG_MORE=y\n")?;
     fs::write(world.path("config"), "echo '# CONFIG_MORE is not set' > \"$out/.config\"")?;
-    world.run(&["kernel"])?.failed_with(&["this kernel does not take", "CONFIG_MORE=y", "CONFIG_DMA_SHARED_BUFFER=y"]);
+    world.run(&["kernel"])?.failed_with(&[
+        "this kernel does not take",
+        "CONFIG_MORE=y",
+        "CONFIG_DMA_SHARED_BUFFER=y",
+    ]);
     nothing_in_the_cache(&world);
     Ok(())
 }
@@ -180,12 +193,22 @@ fn a_full_disk_is_called_one() -> Outcome {
     let world = world("dd if=/dev/zero of=\"$out/vmlinux.o\" bs=65536 || exit 2")?;
     let small = world.path("small");
     fs::create_dir(&small)?;
-    let mounted = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "none"]).arg(&small).output();
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=2m", "none"])
+        .arg(&small)
+        .output();
     if !mounted.is_ok_and(|output| output.status.success()) {
-        writeln!(std::io::stderr(), "SKIPPED: a_full_disk_is_called_one: a small disk can be mounted by root only")?;
+        writeln!(
+            std::io::stderr(),
+            "SKIPPED: a_full_disk_is_called_one: a small disk can be mounted by root only"
+        )?;
         return Ok(());
     }
-    let moved = std::process::Command::new("cp").arg("-r").arg(world.path("cache/sources")).arg(&small).status();
+    let moved = std::process::Command::new("cp")
+        .arg("-r")
+        .arg(world.path("cache/sources"))
+        .arg(&small)
+        .status();
     let said = world.lab(&["kernel"]).env("CONTIGO_CACHE", &small).output();
     let kernels = fs::read_dir(small.join("kernels")).map_or(0, Iterator::count);
     // Before anything that may fail: a mount outlives a test.
@@ -200,7 +223,12 @@ fn a_full_disk_is_called_one() -> Outcome {
 fn without_apt_and_source_it_says_what_is_missing_and_where_to_put_it() -> Outcome {
     let world = world("exit 0")?;
     fs::remove_dir_all(world.path("cache/sources"))?;
-    world.run(&["kernel"])?.failed_with(&["linux-source-6.12", "this machine has no apt", "linux-source-6.12_*.deb", "cache/packages"]);
+    world.run(&["kernel"])?.failed_with(&[
+        "linux-source-6.12",
+        "this machine has no apt",
+        "linux-source-6.12_*.deb",
+        "cache/packages",
+    ]);
     nothing_in_the_cache(&world);
     Ok(())
 }
@@ -214,7 +242,11 @@ fn what_apt_refuses_is_said_in_its_words() -> Outcome {
         "apt-get",
         "for word; do [ \"$word\" = update ] && exit 0; done; echo 'E: Unable to locate package linux-source-6.12'; exit 100",
     )?;
-    world.run(&["kernel"])?.failed_with(&["linux-source-6.12", "Unable to locate package", "cache/packages"]);
+    world.run(&["kernel"])?.failed_with(&[
+        "linux-source-6.12",
+        "Unable to locate package",
+        "cache/packages",
+    ]);
     nothing_in_the_cache(&world);
     Ok(())
 }
@@ -246,7 +278,9 @@ fn a_source_that_is_not_whole_is_not_kept() -> Outcome {
     fs::write(world.path("cache/packages/linux-source-6.12_6.12.9-1_all.deb"), "a package")?;
     world.program("dpkg-deb", "case $1 in -f) echo 6.12.9-1 ;; esac")?;
     world.program("tar", "touch \"$6/half\"; echo 'xz: Unexpected end of input'; exit 2")?;
-    world.run(&["kernel"])?.failed_with(&["unpacking linux-source-6.12 6.12.9-1 failed", "Unexpected end of input"]);
+    world
+        .run(&["kernel"])?
+        .failed_with(&["unpacking linux-source-6.12 6.12.9-1 failed", "Unexpected end of input"]);
     world.program("tar", "exit 0")?;
     world.run(&["kernel"])?.failed_with(&["it has no Makefile"]);
     assert_eq!(world.cached("sources"), [""; 0]);

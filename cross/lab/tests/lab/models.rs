@@ -42,7 +42,10 @@ fn a_model_is_served_and_ended_with_its_run() -> Outcome {
     assert_eq!(said.status, Some(0), "{said:?}");
     assert!(is_gone(world.number("server")?), "the model runs on");
     let (asked, line) = (world.text("asked")?, world.text("line")?);
-    let socket = asked.trim().strip_prefix("--model card --socket ").ok_or("the model was asked for something else")?;
+    let socket = asked
+        .trim()
+        .strip_prefix("--model card --socket ")
+        .ok_or("the model was asked for something else")?;
     for text in [
         "-machine none,memory-backend=contigo-ram",
         "memory-backend-memfd,id=contigo-ram,size=64M,share=on",
@@ -66,7 +69,10 @@ fn a_board_whose_emulator_cannot_be_had_is_skipped_by_name() -> Outcome {
     world.board("with-card", BOARD)?;
     let said = world.test(&[])?;
     assert_eq!(said.status, Some(0), "{said:?}");
-    for text in ["skipped: qemu-system-arm (trixie) cannot be had here: a model wants QEMU 10.1 or newer", "with-card · the run"] {
+    for text in [
+        "skipped: qemu-system-arm (trixie) cannot be had here: a model wants QEMU 10.1 or newer",
+        "with-card · the run",
+    ] {
         assert!(said.out.contains(text), "no {text} in\n{}", said.out);
     }
     Ok(())
@@ -79,8 +85,13 @@ fn a_model_that_does_not_begin_fails_the_run_with_its_words() -> Outcome {
     }
     let world = World::with_emulator(&emulator(TAKES))?;
     world.board("with-card", BOARD)?;
-    world.program("contigo-pci", "case \"$*\" in *--missing) exit 0;; esac; echo 'there is no model card' >&2; exit 2")?;
-    world.test(&["with-card"])?.failed_with(&["the model card ended (exit status 2): there is no model card"]);
+    world.program(
+        "contigo-pci",
+        "case \"$*\" in *--missing) exit 0;; esac; echo 'there is no model card' >&2; exit 2",
+    )?;
+    world
+        .test(&["with-card"])?
+        .failed_with(&["the model card ended (exit status 2): there is no model card"]);
     Ok(())
 }
 

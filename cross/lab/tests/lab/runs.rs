@@ -21,7 +21,11 @@ const SKIPPED: &str = r#"@row {"kind":"check","name":"u-dma-buf","user":"0","sta
 pub(crate) fn can_build() -> bool {
     let there = Path::new("/usr/aarch64-linux-gnu/lib/libc.a").is_file();
     if !there {
-        writeln!(std::io::stderr(), "SKIPPED: runs of cargo lab: libc6-dev-arm64-cross is not installed").unwrap();
+        writeln!(
+            std::io::stderr(),
+            "SKIPPED: runs of cargo lab: libc6-dev-arm64-cross is not installed"
+        )
+        .unwrap();
     }
     there
 }
@@ -48,7 +52,11 @@ fn a_run_that_passes_is_one_table_and_a_closing_line() -> Outcome {
     ] {
         assert!(said.out.contains(text), "no {text} in\n{}", said.out);
     }
-    assert!(said.err.contains("contigo-lab-exit") && said.err.contains("KiB"), "sizes: {}", said.err);
+    assert!(
+        said.err.contains("contigo-lab-exit") && said.err.contains("KiB"),
+        "sizes: {}",
+        said.err
+    );
     let said = world.test(&["--json"])?;
     let summary: serde_json::Value = serde_json::from_str(&said.out)?;
     assert_eq!((summary.get("passed"), summary.get("skipped")), (Some(&1.into()), Some(&1.into())));
@@ -68,9 +76,18 @@ fn a_board_s_command_line_is_printed_for_who_starts_it() -> Outcome {
     assert_eq!(said.status, Some(0), "{said:?}");
     let command: serde_json::Value = serde_json::from_str(&said.out)?;
     assert_eq!(command.get("kernel"), Some(&RELEASE.into()));
-    let argv: Vec<_> =
-        command.get("argv").and_then(|argv| argv.as_array()).into_iter().flatten().filter_map(|word| word.as_str()).collect();
-    assert!(argv.first().is_some_and(|program| program.ends_with("qemu-system-aarch64")) && !argv.contains(&"-serial"), "{argv:?}");
+    let argv: Vec<_> = command
+        .get("argv")
+        .and_then(|argv| argv.as_array())
+        .into_iter()
+        .flatten()
+        .filter_map(|word| word.as_str())
+        .collect();
+    assert!(
+        argv.first().is_some_and(|program| program.ends_with("qemu-system-aarch64"))
+            && !argv.contains(&"-serial"),
+        "{argv:?}"
+    );
     let initramfs = command.get("initramfs").and_then(|path| path.as_str()).unwrap_or_default();
     assert!(argv.contains(&initramfs) && fs::metadata(initramfs)?.len() > 0);
     world.run(&["command", "nowhere", "--out", &out])?.failed_with(&["there is no board nowhere"]);
@@ -99,7 +116,8 @@ fn a_row_that_failed_fails_the_run() -> Outcome {
     let said = World::with_emulator(&prints(&[ROW, failed, "@end 1 2"], 1))?.test(&[])?;
     assert_eq!(said.status, Some(1), "{said:?}");
     assert!(
-        said.out.contains("FAILED: virtual · a fault is decoded\n    it was not\n") && said.out.contains("FAILED. 1 passed; 1 failed"),
+        said.out.contains("FAILED: virtual · a fault is decoded\n    it was not\n")
+            && said.out.contains("FAILED. 1 passed; 1 failed"),
         "{}",
         said.out
     );
@@ -111,14 +129,20 @@ fn a_guest_that_hangs_is_ended_and_its_last_lines_are_shown() -> Outcome {
     if !can_build() {
         return Ok(());
     }
-    let lines: Vec<String> = (1..=30).map(|number| format!("line {number} of the console")).collect();
+    let lines: Vec<String> =
+        (1..=30).map(|number| format!("line {number} of the console")).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let hang = prints(&lines, 0).replace("exit 0", "sleep 600 & echo $! > \"$HOME/inside\"; wait");
     let world = World::with_emulator(&hang)?;
     let begun = Instant::now();
     let said = world.test(&["--limit", "2"])?;
     assert!(begun.elapsed() < Duration::from_secs(15), "ended only after {:?}", begun.elapsed());
-    said.failed_with(&["did not end within 2 s", "line 30 of the console", "line 11 of the console", "console-virtual.log"]);
+    said.failed_with(&[
+        "did not end within 2 s",
+        "line 30 of the console",
+        "line 11 of the console",
+        "console-virtual.log",
+    ]);
     assert!(!said.err.contains("line 10 of"), "twenty lines are enough: {}", said.err);
     assert!(said.out.contains("test result: FAILED. 0 passed; 1 failed"), "{}", said.out);
     assert!(is_gone(world.number("inside")?), "a program that the emulator started runs on");
@@ -132,7 +156,9 @@ fn a_panic_is_one_although_the_emulator_ends_well() -> Outcome {
         return Ok(());
     }
     let panic = "[    0.9] Kernel panic - not syncing: Attempted to kill init!";
-    World::with_emulator(&prints(&["booting", panic], 0))?.test(&[])?.failed_with(&["the kernel panicked", "Attempted to kill init!"]);
+    World::with_emulator(&prints(&["booting", panic], 0))?
+        .test(&[])?
+        .failed_with(&["the kernel panicked", "Attempted to kill init!"]);
     Ok(())
 }
 
@@ -141,8 +167,12 @@ fn status_0_without_the_last_line_is_a_failure() -> Outcome {
     if !can_build() {
         return Ok(());
     }
-    World::with_emulator(&prints(&[ROW], 0))?.test(&[])?.failed_with(&["before the guest had said that it was done"]);
-    World::with_emulator(&prints(&[ROW, "@end 0 2"], 0))?.test(&[])?.failed_with(&["printed 2 rows, 1 arrived"]);
+    World::with_emulator(&prints(&[ROW], 0))?
+        .test(&[])?
+        .failed_with(&["before the guest had said that it was done"]);
+    World::with_emulator(&prints(&[ROW, "@end 0 2"], 0))?
+        .test(&[])?
+        .failed_with(&["printed 2 rows, 1 arrived"]);
     World::with_emulator("echo 'could not open disk' >&2; exit 1")?
         .test(&[])?
         .failed_with(&["QEMU ended (exit status 1)", "could not open disk"]);
@@ -171,7 +201,9 @@ fn the_emulator_goes_with_the_tool_however_that_ends() -> Outcome {
 fn a_program_for_another_processor_is_refused_before_the_run() -> Outcome {
     let world = World::with_emulator("touch \"$HOME/was-run\"")?;
     world.elf("tests", Elf::static_program(Architecture::X86_64))?;
-    world.test(&[])?.failed_with(&["tests is a program for x86-64, board virtual runs arm64 (aarch64-unknown-linux-gnu)"]);
+    world.test(&[])?.failed_with(&[
+        "tests is a program for x86-64, board virtual runs arm64 (aarch64-unknown-linux-gnu)",
+    ]);
     world.elf("tests", Elf::program(Architecture::Aarch64, true))?;
     world.test(&[])?.failed_with(&["wants shared libraries", "+crt-static"]);
     world.elf("tests", b"#!/bin/sh\n".to_vec())?;
@@ -190,15 +222,27 @@ fn a_module_for_another_kernel_is_refused_before_the_run() -> Outcome {
     let world = World::with_emulator("touch \"$HOME/was-run\"")?;
     let program = world.path("tests").display().to_string();
     let test = |expected: &[&str]| -> Outcome {
-        let output = world.lab(&["test", "--program", &program]).env("CONTIGO_MODULES", world.path("modules")).output()?;
+        let output = world
+            .lab(&["test", "--program", &program])
+            .env("CONTIGO_MODULES", world.path("modules"))
+            .output()?;
         super::world::Said::new(&output).failed_with(expected);
         Ok(())
     };
-    world.elf("modules/mine.ko", Elf::module(Architecture::Aarch64, "6.1.0-9-arm64 SMP mod_unload aarch64", "")?)?;
+    world.elf(
+        "modules/mine.ko",
+        Elf::module(Architecture::Aarch64, "6.1.0-9-arm64 SMP mod_unload aarch64", "")?,
+    )?;
     test(&["mine.ko is for kernel 6.1.0-9-arm64, board virtual runs 6.12.1+deb12-arm64"])?;
-    world.elf("modules/mine.ko", Elf::module(Architecture::X86_64, &format!("{RELEASE} SMP"), "")?)?;
+    world.elf(
+        "modules/mine.ko",
+        Elf::module(Architecture::X86_64, &format!("{RELEASE} SMP"), "")?,
+    )?;
     test(&["mine.ko is for x86-64, board virtual runs arm64"])?;
-    world.elf("modules/mine.ko", Elf::module(Architecture::Aarch64, &format!("{RELEASE} SMP"), "uio,no_such_thing")?)?;
+    world.elf(
+        "modules/mine.ko",
+        Elf::module(Architecture::Aarch64, &format!("{RELEASE} SMP"), "uio,no_such_thing")?,
+    )?;
     test(&["no module no_such_thing"])?;
     world.elf("modules/mine.ko", Elf::static_program(Architecture::Aarch64))?;
     test(&["mine.ko is no kernel module"])?;
@@ -216,14 +260,25 @@ fn modules_that_fit_are_packed_in_order_of_their_names() -> Outcome {
     let world = World::with_emulator(&(keep.to_owned() + &prints(&[ROW, "@end 0 1"], 0)))?;
     for name in ["b-second.ko", "a-first.ko"] {
         // The folder of the board's name goes before the files beside it.
-        world.elf(&format!("modules/virtual/{name}"), Elf::module(Architecture::Aarch64, &format!("{RELEASE} SMP"), "uio")?)?;
+        world.elf(
+            &format!("modules/virtual/{name}"),
+            Elf::module(Architecture::Aarch64, &format!("{RELEASE} SMP"), "uio")?,
+        )?;
     }
     world.elf("modules/wrong.ko", Elf::module(Architecture::Aarch64, "5.4 SMP", "")?)?;
     let program = world.path("tests").display().to_string();
-    let status = world.lab(&["test", "--program", &program]).env("CONTIGO_MODULES", world.path("modules")).output()?.status;
+    let status = world
+        .lab(&["test", "--program", &program])
+        .env("CONTIGO_MODULES", world.path("modules"))
+        .output()?
+        .status;
     assert!(status.success());
     let image = String::from_utf8_lossy(&fs::read(world.path("initramfs"))?).into_owned();
-    assert!(image.contains("/lib/modules/00-a-first.ko a-first \n/lib/modules/01-b-second.ko b-second \n"));
+    assert!(
+        image.contains(
+            "/lib/modules/00-a-first.ko a-first \n/lib/modules/01-b-second.ko b-second \n"
+        )
+    );
     assert!(image.contains("a-first\nb-second\n"), "the names for the tests");
     Ok(())
 }
@@ -238,7 +293,9 @@ fn what_with_brings_is_packed_for_its_board_alone() -> Outcome {
     let world = World::with_emulator(&(keep.to_owned() + &prints(&[ROW, "@end 0 1"], 0)))?;
     let with = world.path("with").display().to_string();
     write(&world.path("with/other/run"), b"for another board")?;
-    world.test(&["--with", &with])?.failed_with(&["with has a folder for none of these boards: virtual"]);
+    world
+        .test(&["--with", &with])?
+        .failed_with(&["with has a folder for none of these boards: virtual"]);
     write(&world.path("with/virtual/run"), b"#!/usr/bin/own\n")?;
     world.test(&["--with", &with])?.failed_with(&["with/virtual/run is no program"]);
     assert!(!world.path("initramfs").exists(), "it was not run");
@@ -254,10 +311,16 @@ fn what_with_brings_is_packed_for_its_board_alone() -> Outcome {
     let mode = |name: &str| {
         let name = format!("{name}\0");
         let at = image.windows(name.len()).position(|bytes| bytes == name.as_bytes())?;
-        image.get(at.checked_sub(96)?..at.checked_sub(88)?).map(|mode| String::from_utf8_lossy(mode).to_lowercase())
+        image
+            .get(at.checked_sub(96)?..at.checked_sub(88)?)
+            .map(|mode| String::from_utf8_lossy(mode).to_lowercase())
     };
-    let modes = ["with/run", "with/usr/lib", "with/usr/lib/libown.so.1", "with/usr/lib/libown.so"].map(mode);
-    assert_eq!(modes, ["000081ed", "000041ed", "000081a4", "0000a1ff"].map(|mode| Some(mode.to_owned())));
+    let modes = ["with/run", "with/usr/lib", "with/usr/lib/libown.so.1", "with/usr/lib/libown.so"]
+        .map(mode);
+    assert_eq!(
+        modes,
+        ["000081ed", "000041ed", "000081a4", "0000a1ff"].map(|mode| Some(mode.to_owned()))
+    );
     assert!(!String::from_utf8_lossy(&image).contains("for another board"));
     Ok(())
 }
@@ -268,9 +331,16 @@ fn boards_that_run_at_the_same_time_are_all_counted() -> Outcome {
         return Ok(());
     }
     let world = World::with_emulator(&prints(&[ROW, "@end 0 1"], 0))?;
-    fs::copy(world.path("boards/virtual/lab/virtual.toml"), world.path("boards/virtual/lab/other.toml"))?;
+    fs::copy(
+        world.path("boards/virtual/lab/virtual.toml"),
+        world.path("boards/virtual/lab/other.toml"),
+    )?;
     let said = world.test(&["--jobs", "2"])?;
     assert_eq!(said.status, Some(0), "{said:?}");
-    assert!(said.out.contains("2 passed; 0 failed; 0 ignored;") && said.out.contains(" on 2 boards"), "{}", said.out);
+    assert!(
+        said.out.contains("2 passed; 0 failed; 0 ignored;") && said.out.contains(" on 2 boards"),
+        "{}",
+        said.out
+    );
     Ok(())
 }

@@ -37,7 +37,10 @@ impl World {
             fs::create_dir(world.path(folder))?;
         }
         for name in REAL {
-            let place = ["/bin", "/usr/bin"].map(|bin| Path::new(bin).join(name)).into_iter().find(|path| path.exists());
+            let place = ["/bin", "/usr/bin"]
+                .map(|bin| Path::new(bin).join(name))
+                .into_iter()
+                .find(|path| path.exists());
             symlink(place.ok_or("this machine lacks a basic tool")?, world.path("bin").join(name))?;
         }
         Ok(world)
@@ -49,11 +52,18 @@ impl World {
         let world = Self::bare()?;
         world.program("qemu-system-aarch64", script)?;
         world.toolchain("aarch64-linux-gnu", "aarch64-unknown-linux-gnu")?;
-        world.board("virtual", &format!("architecture = \"arm64\"\n{REST}[kernel]\nstock = \"6.12\"\n"))?;
+        world.board(
+            "virtual",
+            &format!("architecture = \"arm64\"\n{REST}[kernel]\nstock = \"6.12\"\n"),
+        )?;
         let kernel = world.path("cache/kernels/debian-arm64-6.12");
         write(&kernel.join(format!("boot/vmlinuz-{RELEASE}")), b"a kernel")?;
-        write(&kernel.join(format!("lib/modules/{RELEASE}/modules.builtin")), b"kernel/drivers/uio/uio.ko\n")?;
-        let note = format!(r#"{{"release":"{RELEASE}","package":"linux-image","lines":0,"seconds":0}}"#);
+        write(
+            &kernel.join(format!("lib/modules/{RELEASE}/modules.builtin")),
+            b"kernel/drivers/uio/uio.ko\n",
+        )?;
+        let note =
+            format!(r#"{{"release":"{RELEASE}","package":"linux-image","lines":0,"seconds":0}}"#);
         write(&kernel.join("contigo-kernel.json"), note.as_bytes())?;
         world.elf("cache/busybox/arm64/bin/busybox", Elf::static_program(Architecture::Aarch64))?;
         world.elf("tests", Elf::static_program(Architecture::Aarch64))?;
@@ -68,7 +78,10 @@ impl World {
             world.program(tool, "exit 1")?;
         }
         world.program("arm-linux-gnueabihf-gcc", "echo 'gcc 99.1'")?;
-        world.board("own", &format!("architecture = \"arm\"\n{REST}[kernel]\nsource = \"6.12\"\n"))?;
+        world.board(
+            "own",
+            &format!("architecture = \"arm\"\n{REST}[kernel]\nsource = \"6.12\"\n"),
+        )?;
         write(&world.path("cache/sources/linux-source-6.12_6.12.1-1/Makefile"), b"")?;
         write(&world.path("cache/sources/linux-source-6.12"), b"6.12.1-1")?;
         Ok(world)
@@ -79,13 +92,22 @@ impl World {
         let exit = self.path("exit");
         self.elf("exit", Elf::static_program(Architecture::Aarch64))?;
         let artifact = |name: &str, path: &Path| {
-            format!(r#"echo '{{"reason":"compiler-artifact","target":{{"name":"{name}"}},"executable":"{}"}}'"#, path.display())
+            format!(
+                r#"echo '{{"reason":"compiler-artifact","target":{{"name":"{name}"}},"executable":"{}"}}'"#,
+                path.display()
+            )
         };
-        let built = [artifact("contigo-lab-exit", &exit), artifact("contigo-pci", &self.path("bin/contigo-pci"))];
+        let built = [
+            artifact("contigo-lab-exit", &exit),
+            artifact("contigo-pci", &self.path("bin/contigo-pci")),
+        ];
         self.program("cargo", &built.join("\n"))?;
         write(&self.path("std/libstd-0.rlib"), b"")?;
         let libraries = self.path("std");
-        self.program("rustc", &format!("[ \"$4\" = {target} ] || exit 1; echo {}", libraries.display()))?;
+        self.program(
+            "rustc",
+            &format!("[ \"$4\" = {target} ] || exit 1; echo {}", libraries.display()),
+        )?;
         self.program(&format!("{gnu}-gcc"), "echo 'gcc 99.1'")?;
         // -o OUT IN
         self.program(&format!("{gnu}-strip"), "cp \"$3\" \"$2\"")
@@ -113,8 +135,16 @@ impl World {
     /// `cargo lab` in this world.
     pub(crate) fn lab(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contigo-lab"));
-        command.env_clear().env("PATH", self.path("bin")).env("HOME", self.folder.path()).env("CONTIGO_CACHE", self.path("cache"));
-        command.env("CARGO", self.path("bin/cargo")).arg("--boards").arg(self.path("boards")).args(args);
+        command
+            .env_clear()
+            .env("PATH", self.path("bin"))
+            .env("HOME", self.folder.path())
+            .env("CONTIGO_CACHE", self.path("cache"));
+        command
+            .env("CARGO", self.path("bin/cargo"))
+            .arg("--boards")
+            .arg(self.path("boards"))
+            .args(args);
         // Its kernels are no kernels, and nothing can be built against them.
         command.arg("--kernel-helpers").arg(self.path("helpers"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -135,7 +165,9 @@ impl World {
     pub(crate) fn number(&self, file: &str) -> Result<i32, Box<dyn Error>> {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
-            if let Some(number) = fs::read_to_string(self.path(file)).ok().and_then(|text| text.trim().parse().ok()) {
+            if let Some(number) =
+                fs::read_to_string(self.path(file)).ok().and_then(|text| text.trim().parse().ok())
+            {
                 return Ok(number);
             }
             thread::sleep(Duration::from_millis(20));
@@ -223,11 +255,19 @@ impl Elf {
     }
 
     /// A kernel module with this `vermagic`.
-    pub(crate) fn module(architecture: Architecture, vermagic: &str, depends: &str) -> Result<Vec<u8>, Box<dyn Error>> {
+    pub(crate) fn module(
+        architecture: Architecture,
+        vermagic: &str,
+        depends: &str,
+    ) -> Result<Vec<u8>, Box<dyn Error>> {
         let mut file = Object::new(BinaryFormat::Elf, architecture, Endianness::Little);
         let segment = file.segment_name(StandardSegment::Data).to_vec();
         let section = file.add_section(segment, b".modinfo".to_vec(), SectionKind::ReadOnlyData);
-        file.append_section_data(section, format!("license=GPL\0depends={depends}\0vermagic={vermagic}\0").as_bytes(), 1);
+        file.append_section_data(
+            section,
+            format!("license=GPL\0depends={depends}\0vermagic={vermagic}\0").as_bytes(),
+            1,
+        );
         Ok(file.write()?)
     }
 }
@@ -242,7 +282,11 @@ pub(crate) fn is_gone(process: i32) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         match fs::read_to_string(format!("/proc/{process}/stat")) {
-            Ok(stat) if !stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')) => {}
+            Ok(stat)
+                if !stat
+                    .rsplit(')')
+                    .next()
+                    .is_some_and(|rest| rest.trim_start().starts_with('Z')) => {}
             _ => return true,
         }
         thread::sleep(Duration::from_millis(20));

@@ -30,7 +30,9 @@ mod tests {
 
     #[test]
     fn a_cortex_a9_is_no_arm64() -> contigo_cross::failure::Result<()> {
-        for (board, debian) in [("pynq-z2", "armhf"), ("de10-nano", "armhf"), ("kv260", "arm64"), ("jetson", "arm64")] {
+        for (board, debian) in
+            [("pynq-z2", "armhf"), ("de10-nano", "armhf"), ("kv260", "arm64"), ("jetson", "arm64")]
+        {
             assert_eq!(target(board)?.debian, debian, "{board}");
         }
         assert_eq!(target("aarch64-unknown-linux-gnu")?.debian, "arm64");

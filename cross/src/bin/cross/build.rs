@@ -83,25 +83,41 @@ pub(crate) fn build(options: &Options) -> Result<()> {
     let mut table = table::new(&["binary", "target", "size", "C library"]);
     for Built { binary, target, r#static, size_bytes, glibc, .. } in built {
         let shown = binary.strip_prefix(&workspace.root).unwrap_or(&binary).display().to_string();
-        table.add_row([shown, target.to_owned(), output::size(size_bytes), library(r#static, glibc.as_ref())]);
+        table.add_row([
+            shown,
+            target.to_owned(),
+            output::size(size_bytes),
+            library(r#static, glibc.as_ref()),
+        ]);
     }
     output::text(table)
 }
 
 /// Builds the programs for `target`, and looks whether they are what was asked for.
-pub(crate) fn all(cache: &CacheDir, workspace: &Workspace, target: &'static Target, link: Link) -> Result<Vec<Built>> {
+pub(crate) fn all(
+    cache: &CacheDir,
+    workspace: &Workspace,
+    target: &'static Target,
+    link: Link,
+) -> Result<Vec<Built>> {
     let how = if link == Link::Static { " (static)" } else { "" };
     let what = format!("building the programs for {}{how}", target.triple);
-    let parts = PROGRAMS.iter().flat_map(|(package, program)| ["--package", package, "--bin", program]);
+    let parts =
+        PROGRAMS.iter().flat_map(|(package, program)| ["--package", package, "--bin", program]);
     let folder = run(cache, workspace, target, link, what, parts)?;
     PROGRAMS.iter().map(|(_, program)| built(&folder.join(program), target, link)).collect()
 }
 
 /// Builds the C library, shared and static: the shared one, which was looked at, beside which the
 /// other is.
-pub(crate) fn c_library(cache: &CacheDir, workspace: &Workspace, target: &'static Target) -> Result<Built> {
+pub(crate) fn c_library(
+    cache: &CacheDir,
+    workspace: &Workspace,
+    target: &'static Target,
+) -> Result<Built> {
     let what = format!("building the C library for {}", target.triple);
-    let folder = run(cache, workspace, target, Link::Shared, what, ["--package", LIBRARY.0, "--lib"])?;
+    let folder =
+        run(cache, workspace, target, Link::Shared, what, ["--package", LIBRARY.0, "--lib"])?;
     built(&folder.join(LIBRARY.1), target, Link::Shared)
 }
 
@@ -115,16 +131,24 @@ fn run<'a>(
     parts: impl IntoIterator<Item = &'a str>,
 ) -> Result<PathBuf> {
     let (cargo, variables, triple, profile) = match link {
-        Link::Static => {
-            (Tool::at(&cargo()?, what).arg("build"), toolchain::static_build(cache, target.triple)?, target.triple.into(), "board-static")
-        }
+        Link::Static => (
+            Tool::at(&cargo()?, what).arg("build"),
+            toolchain::static_build(cache, target.triple)?,
+            target.triple.into(),
+            "board-static",
+        ),
         Link::Shared => {
             let zigbuild = Zigbuild::need(cache)?;
             let mut tool = Tool::at(&zigbuild.program(), what).arg("zigbuild");
             for (name, value) in zigbuild.variables() {
                 tool = tool.env(name, value);
             }
-            (tool, toolchain::variables(cache, target)?, format!("{}.{BOARDS_GLIBC}", target.triple), "board")
+            (
+                tool,
+                toolchain::variables(cache, target)?,
+                format!("{}.{BOARDS_GLIBC}", target.triple),
+                "board",
+            )
         }
     };
     let log = cache.log(&format!("build-{}-{profile}", target.debian))?;
@@ -144,16 +168,27 @@ fn run<'a>(
 }
 
 fn built(binary: &Path, target: &'static Target, link: Link) -> Result<Built> {
-    let size_bytes = fs::metadata(binary).map_err(|error| Failure::of_io("looking at what was built", binary, &error))?.len();
+    let size_bytes = fs::metadata(binary)
+        .map_err(|error| Failure::of_io("looking at what was built", binary, &error))?
+        .len();
     let Needs { glibc, libraries, .. } = right(binary, target, link)?;
     let binary = binary.to_owned();
-    Ok(Built { binary, target: target.triple, boards: boards::of(target), r#static: link == Link::Static, size_bytes, glibc, libraries })
+    Ok(Built {
+        binary,
+        target: target.triple,
+        boards: boards::of(target),
+        r#static: link == Link::Static,
+        size_bytes,
+        glibc,
+        libraries,
+    })
 }
 
 /// Is this program for `target`, and does it find its C library there? Its needs.
 pub(crate) fn right(binary: &Path, target: &Target, link: Link) -> Result<Needs> {
     let needs = Needs::of(binary)?;
-    let limit = BOARDS_GLIBC.parse().map_err(|what| anyhow::anyhow!("{BOARDS_GLIBC} is not {what}"))?;
+    let limit =
+        BOARDS_GLIBC.parse().map_err(|what| anyhow::anyhow!("{BOARDS_GLIBC} is not {what}"))?;
     if needs.machine != target.machine {
         let (has, wants) = (needs::machine(needs.machine), needs::machine(target.machine));
         return Err(anyhow::anyhow!("{} is for {has}, not for {wants}", binary.display()));
@@ -176,7 +211,10 @@ pub(crate) fn right(binary: &Path, target: &Target, link: Link) -> Result<Needs>
 fn without_our_paths(target: &Target, mut variables: Variables) -> Variables {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = set("CARGO_HOME").or_else(|| set("HOME").map(|home| home.join(".cargo")));
-    let Some(home) = home.and_then(|home| home.to_str().map(str::to_owned)).filter(|home| !home.contains(char::is_whitespace)) else {
+    let Some(home) = home
+        .and_then(|home| home.to_str().map(str::to_owned))
+        .filter(|home| !home.contains(char::is_whitespace))
+    else {
         return variables;
     };
     let flag = format!("--remap-path-prefix={home}/registry/src=crates");

@@ -57,7 +57,11 @@ pub(crate) fn check(options: &Options) -> Result<()> {
     } else {
         let mut table = table::new(&["program", "processor", "C library"]);
         for entry in &entries {
-            table.add_row([entry.program.display().to_string(), entry.processor.clone(), library(entry.r#static, entry.glibc.as_ref())]);
+            table.add_row([
+                entry.program.display().to_string(),
+                entry.processor.clone(),
+                library(entry.r#static, entry.glibc.as_ref()),
+            ]);
         }
         output::text(table)?;
     }
@@ -67,7 +71,10 @@ pub(crate) fn check(options: &Options) -> Result<()> {
 /// Why a program does not start where there is no newer glibc than `limit`.
 pub(crate) fn too_new(program: &Path, needs: &Needs, limit: &Glibc) -> Option<String> {
     let needed = needs.glibc.as_ref().filter(|needed| *needed > limit)?;
-    Some(format!("{} needs glibc {needed}, and a board may have no newer one than {limit}", program.display()))
+    Some(format!(
+        "{} needs glibc {needed}, and a board may have no newer one than {limit}",
+        program.display()
+    ))
 }
 
 /// The C library of a program, in a word.

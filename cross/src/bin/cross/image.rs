@@ -46,18 +46,29 @@ pub(crate) fn image(options: &Options) -> Result<()> {
     let lab = lab(&folder, &options.board)?;
     let build = folder.join("build");
     let packages = options.packages.clone().unwrap_or_else(|| workspace.target_dir.join(FOLDER));
-    let out = options.out.clone().unwrap_or_else(|| format!("contigo-{}.img", options.board).into());
+    let out =
+        options.out.clone().unwrap_or_else(|| format!("contigo-{}.img", options.board).into());
     let with = |tool: Tool| {
         let tool = tool.args(["--board", &options.board, "--suite", &options.suite, "--packages"]);
         tool.arg(&packages).arg("--out").arg(&out)
     };
     // Before the kernel, which may take ten minutes.
-    finished(with(Tool::at(&build, format!("looking for what the image of {} needs", options.board))).arg("--check"), options)?;
+    finished(
+        with(Tool::at(&build, format!("looking for what the image of {} needs", options.board)))
+            .arg("--check"),
+        options,
+    )?;
     let log = cache.log(&format!("image-kernel-{}", options.board))?;
-    let ask = Tool::at(&cargo()?, format!("the kernel of {}", options.board)).args(["lab", "kernel", lab.as_str(), "--json"]);
+    let ask = Tool::at(&cargo()?, format!("the kernel of {}", options.board)).args([
+        "lab",
+        "kernel",
+        lab.as_str(),
+        "--json",
+    ]);
     let answer = ask.current_dir(&workspace.root).limit(KERNEL_LIMIT).output(&log)?;
     let kernel = workspace.target_dir.join(format!("image-kernel-{}.json", options.board));
-    fs::write(&kernel, answer).map_err(|error| Failure::of_io("noting the kernel", &kernel, &error))?;
+    fs::write(&kernel, answer)
+        .map_err(|error| Failure::of_io("noting the kernel", &kernel, &error))?;
     let what = format!("the image of {}", options.board);
     // Its files get their owners: that alone is root's work.
     let tool = if nix::unistd::geteuid().is_root() {
@@ -73,7 +84,11 @@ pub(crate) fn image(options: &Options) -> Result<()> {
 fn finished(tool: Tool, options: &Options) -> Result<()> {
     let status = tool.interactive()?;
     if !status.success() {
-        bail!("the image of {} was not made ({}): the lines above say why", options.board, in_words(status));
+        bail!(
+            "the image of {} was not made ({}): the lines above say why",
+            options.board,
+            in_words(status)
+        );
     }
     Ok(())
 }
@@ -81,11 +96,16 @@ fn finished(tool: Tool, options: &Options) -> Result<()> {
 /// The lab's board that boots the image, by the image's own words on its board.
 fn lab(folder: &Path, board: &str) -> Result<String> {
     let boards = folder.join("boards");
-    let named = |name: &str| !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+    let named = |name: &str| {
+        !name.is_empty()
+            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-')
+    };
     let text = if named(board) { fs::read_to_string(boards.join(board)).ok() } else { None };
     let Some(text) = text else {
-        let entries = fs::read_dir(&boards).map_err(|error| Failure::of_io("looking for the images' boards", &boards, &error))?;
-        let mut known: Vec<_> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        let entries = fs::read_dir(&boards)
+            .map_err(|error| Failure::of_io("looking for the images' boards", &boards, &error))?;
+        let mut known: Vec<_> =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         known.sort();
         bail!("no image is known for the board \"{board}\"; there are {}", known.join(", "));
     };

@@ -25,7 +25,13 @@ use std::process::ExitCode;
 /// Downloads are kept in $CONTIGO_CACHE, else in ~/.cache/contigo. Exit status: 0 success, 1
 /// failure, 2 wrong usage.
 #[derive(Debug, Parser)]
-#[command(name = "cargo cross", bin_name = "cargo cross", version, arg_required_else_help = true, verbatim_doc_comment)]
+#[command(
+    name = "cargo cross",
+    bin_name = "cargo cross",
+    version,
+    arg_required_else_help = true,
+    verbatim_doc_comment
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

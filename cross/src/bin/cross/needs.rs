@@ -34,20 +34,24 @@ pub(crate) struct Needs {
 impl Needs {
     /// Reads the headers of `file`.
     pub(crate) fn of(file: &Path) -> Result<Self> {
-        let bytes = fs::read(file).map_err(|error| Failure::of_io("reading a program", file, &error))?;
+        let bytes =
+            fs::read(file).map_err(|error| Failure::of_io("reading a program", file, &error))?;
         let read = match object::FileKind::parse(&*bytes) {
             Ok(object::FileKind::Elf32) => read::<FileHeader32<Endianness>>(&bytes),
             Ok(object::FileKind::Elf64) => read::<FileHeader64<Endianness>>(&bytes),
             _ => return Err(anyhow::anyhow!("{} is no ELF program", file.display())),
         };
-        read.map_err(|error| anyhow::anyhow!("the needs of {} cannot be read: {error:#}", file.display()))
+        read.map_err(|error| {
+            anyhow::anyhow!("the needs of {} cannot be read: {error:#}", file.display())
+        })
     }
 }
 
 fn read<Header: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Needs> {
     let header = Header::parse(bytes)?;
     let endian = header.endian()?;
-    let is_dynamic = header.program_headers(endian, bytes)?.iter().any(|part| part.p_type(endian) == PT_INTERP);
+    let is_dynamic =
+        header.program_headers(endian, bytes)?.iter().any(|part| part.p_type(endian) == PT_INTERP);
     let sections = header.sections(endian, bytes)?;
     let mut glibc: Option<Glibc> = None;
     if let Some((mut libraries, strings)) = sections.gnu_verneed(endian, bytes)? {
@@ -58,7 +62,8 @@ fn read<Header: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Needs> 
                 if let Some(number) = name.strip_prefix("GLIBC_") {
                     // GLIBC_PRIVATE, say: a symbol that only the very same build of the library
                     // has.
-                    let needed = number.parse().map_err(|_| anyhow::anyhow!("{name} has no number"))?;
+                    let needed =
+                        number.parse().map_err(|_| anyhow::anyhow!("{name} has no number"))?;
                     glibc = glibc.max(Some(needed));
                 }
             }
@@ -67,9 +72,13 @@ fn read<Header: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Needs> 
     let mut libraries = Vec::new();
     if let Some((entries, strings)) = sections.dynamic(endian, bytes)? {
         let strings = sections.strings(endian, bytes, strings)?;
-        for entry in entries.iter().filter(|entry| entry.d_tag(endian).into() == u64::from(DT_NEEDED)) {
+        for entry in
+            entries.iter().filter(|entry| entry.d_tag(endian).into() == u64::from(DT_NEEDED))
+        {
             let at = u32::try_from(entry.d_val(endian).into())?;
-            let name = strings.get(at).map_err(|()| anyhow::anyhow!("the name of a library is outside of its table"))?;
+            let name = strings
+                .get(at)
+                .map_err(|()| anyhow::anyhow!("the name of a library is outside of its table"))?;
             libraries.push(String::from_utf8_lossy(name).into_owned());
         }
     }

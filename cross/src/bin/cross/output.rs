@@ -12,7 +12,9 @@ use std::{
 pub(crate) fn text(text: impl Display) -> Result<()> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(anyhow::anyhow!("cannot write to standard output: {error}")),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(anyhow::anyhow!("cannot write to standard output: {error}"))
+        }
         _ => Ok(()),
     }
 }

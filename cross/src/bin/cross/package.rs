@@ -25,7 +25,8 @@ use std::{
 /// In cargo's target folder.
 pub(crate) const FOLDER: &str = "contigo-packages";
 /// The programs that packing runs; the last three for Debian's packages alone.
-pub(crate) const PROGRAMS: [&str; 6] = ["make", "dtc", "readelf", "dh", "dpkg-architecture", "lintian"];
+pub(crate) const PROGRAMS: [&str; 6] =
+    ["make", "dtc", "readelf", "dh", "dpkg-architecture", "lintian"];
 /// It builds the Python package.
 pub(crate) const MATURIN: pip::Packages = pip::Packages {
     what: "maturin from PyPI (10 MB)",
@@ -86,7 +87,8 @@ pub(crate) fn package(options: &Options) -> Result<()> {
     need(&cache, options.deb)?;
     let date = if options.deb { date::seconds(&cache, &workspace.root)? } else { archive::TIME };
     let folder = options.out.clone().unwrap_or_else(|| workspace.target_dir.join(FOLDER));
-    fs::create_dir_all(&folder).map_err(|error| Failure::of_io("making the folder of packages", &folder, &error))?;
+    fs::create_dir_all(&folder)
+        .map_err(|error| Failure::of_io("making the folder of packages", &folder, &error))?;
     let mut packed = Vec::new();
     for target in targets {
         let parts = tree::Parts {
@@ -97,7 +99,13 @@ pub(crate) fn package(options: &Options) -> Result<()> {
         if options.deb {
             let version = options.deb_version.as_deref().unwrap_or(&workspace.version);
             // Those for every processor are made once, of the first tree.
-            packed.extend(deb::pack(&cache, &workspace, target, &tree, &deb::Of { version, date, with_all: packed.is_empty() })?);
+            packed.extend(deb::pack(
+                &cache,
+                &workspace,
+                target,
+                &tree,
+                &deb::Of { version, date, with_all: packed.is_empty() },
+            )?);
         } else {
             packed.push(plain::pack(&workspace, target, &tree)?);
         }
@@ -122,10 +130,14 @@ fn need(cache: &CacheDir, deb: bool) -> Result<()> {
     };
     let of_deb = ["dh", "dpkg-architecture"];
     // lintian looks at the packages afterwards: cross/packaging/debian/test.
-    let wanted = PROGRAMS.iter().filter(|program| **program != "lintian" && (deb || !of_deb.contains(program)));
+    let wanted = PROGRAMS
+        .iter()
+        .filter(|program| **program != "lintian" && (deb || !of_deb.contains(program)));
     for program in wanted {
         if packages::find(program).is_none() {
-            return Err(missing(program, format!("`apt install {}`, or ", packages::of(program))).into());
+            return Err(
+                missing(program, format!("`apt install {}`, or ", packages::of(program))).into()
+            );
         }
     }
     match MATURIN.find(cache) {
@@ -138,7 +150,8 @@ fn need(cache: &CacheDir, deb: bool) -> Result<()> {
 /// leaves none.
 fn put(folder: &Path, packed: Vec<Packed>) -> Result<Vec<Entry>> {
     let failed = |error| Failure::of_io("writing the packages", folder, &error);
-    let beside = tempfile::Builder::new().prefix(".unfinished-").tempdir_in(folder).map_err(failed)?;
+    let beside =
+        tempfile::Builder::new().prefix(".unfinished-").tempdir_in(folder).map_err(failed)?;
     for Packed { name, bytes, .. } in &packed {
         archive::write_synced(&beside.path().join(name), bytes)?;
     }

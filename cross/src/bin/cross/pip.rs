@@ -40,17 +40,32 @@ impl Packages {
         }
         let python = toolchain::need("python3", "python3-pip")?;
         let log = cache.log("pip")?;
-        let has_pip = Tool::at(&python, "looking for pip").args(["-m", "pip", "--version"]).output(&log).is_ok();
+        let has_pip = Tool::at(&python, "looking for pip")
+            .args(["-m", "pip", "--version"])
+            .output(&log)
+            .is_ok();
         if !has_pip {
             let remedy = "`apt install python3-pip`, or `cargo cross setup` as root".into();
-            return Err(Failure::MissingTool { program: "pip, Python's package installer,".into(), remedy }.into());
+            return Err(Failure::MissingTool {
+                program: "pip, Python's package installer,".into(),
+                remedy,
+            }
+            .into());
         }
         let staging = cache.stage(self.folder)?;
         let list = staging.path().join("requirements.txt");
-        fs::write(&list, self.requirements).map_err(|error| Failure::of_io("writing", &list, &error))?;
+        fs::write(&list, self.requirements)
+            .map_err(|error| Failure::of_io("writing", &list, &error))?;
         Tool::at(&python, format!("installing {}", self.what))
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"])
-            .args(["--only-binary", ":all:", "--no-deps", "--no-compile", "--require-hashes", "--requirement"])
+            .args([
+                "--only-binary",
+                ":all:",
+                "--no-deps",
+                "--no-compile",
+                "--require-hashes",
+                "--requirement",
+            ])
             .arg(&list)
             .arg("--target")
             .arg(staging.path())
@@ -58,6 +73,8 @@ impl Packages {
             .writes(staging.path())
             .run(&log)?;
         staging.commit()?;
-        self.find(cache).ok_or_else(|| anyhow::anyhow!("pip installed no {}; its log is {}", self.program, log.display()))
+        self.find(cache).ok_or_else(|| {
+            anyhow::anyhow!("pip installed no {}; its log is {}", self.program, log.display())
+        })
     }
 }

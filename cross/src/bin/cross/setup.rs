@@ -57,7 +57,14 @@ pub(crate) fn setup(options: &Options) -> Result<()> {
     let cache = CacheDir::open()?;
     let mut parts = vec![
         ("linkers and emulators", linkers::get(&cache, options.print)),
-        ("Rust's standard libraries", rust::get(&cache, options.print, if options.packages { &targets::PACKAGED } else { &targets::ALL })),
+        (
+            "Rust's standard libraries",
+            rust::get(
+                &cache,
+                options.print,
+                if options.packages { &targets::PACKAGED } else { &targets::ALL },
+            ),
+        ),
         ("cargo-zigbuild", zigbuild(&cache, options.print)),
     ];
     if options.packages {
@@ -69,7 +76,9 @@ pub(crate) fn setup(options: &Options) -> Result<()> {
     for (part, got) in parts {
         let (state, detail) = match got {
             Ok(got) => got,
-            Err(error) if matches!(error.downcast_ref(), Some(Failure::Interrupted)) => return Err(error),
+            Err(error) if matches!(error.downcast_ref(), Some(Failure::Interrupted)) => {
+                return Err(error);
+            }
             Err(error) => {
                 errors.push(format!("{error:#}"));
                 (State::Missing, format!("{error:#}").lines().next().unwrap_or_default().to_owned())
@@ -104,7 +113,10 @@ fn zigbuild(cache: &CacheDir, only_say: bool) -> Got {
         return Ok((State::Ready, found.program().display().to_string()));
     }
     if only_say {
-        return Ok((State::Todo, "pip install cargo-zigbuild and ziglang (100 MB) into the cache".into()));
+        return Ok((
+            State::Todo,
+            "pip install cargo-zigbuild and ziglang (100 MB) into the cache".into(),
+        ));
     }
     let program = Zigbuild::install(cache)?.program();
     Ok((State::Installed, program.display().to_string()))

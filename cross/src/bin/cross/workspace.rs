@@ -9,7 +9,8 @@ pub(crate) const TOOL: &str = "contigo";
 /// The package that has the tool.
 const PACKAGE: &str = "contigo-cli";
 /// The programs for a board: each with its package. The tests are the ones that the lab runs.
-pub(crate) const PROGRAMS: [(&str, &str); 2] = [(PACKAGE, TOOL), ("contigo-tests", "contigo-board-tests")];
+pub(crate) const PROGRAMS: [(&str, &str); 2] =
+    [(PACKAGE, TOOL), ("contigo-tests", "contigo-board-tests")];
 /// The package of the C library, and the shared one's file. The static one is `libcontigo_c.a`.
 pub(crate) const LIBRARY: (&str, &str) = ("contigo-c", "libcontigo_c.so");
 
@@ -39,10 +40,20 @@ struct Package {
 impl Workspace {
     /// Asks cargo.
     pub(crate) fn find(cache: &CacheDir) -> Result<Self> {
-        let ask = Tool::at(&cargo()?, "asking cargo for the workspace").args(["metadata", "--format-version", "1", "--no-deps"]);
+        let ask = Tool::at(&cargo()?, "asking cargo for the workspace").args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+        ]);
         let metadata: Metadata = serde_json::from_str(&ask.output(&cache.log("metadata")?)?)?;
         let package = metadata.packages.into_iter().find(|package| package.name == PACKAGE);
-        let outside = || anyhow::anyhow!("{} is not Contigo's workspace: it has no {PACKAGE}", metadata.workspace_root.display());
+        let outside = || {
+            anyhow::anyhow!(
+                "{} is not Contigo's workspace: it has no {PACKAGE}",
+                metadata.workspace_root.display()
+            )
+        };
         let version = package.ok_or_else(outside)?.version;
         Ok(Self { root: metadata.workspace_root, target_dir: metadata.target_directory, version })
     }

@@ -39,7 +39,12 @@ pub fn held_out() -> impl Iterator<Item = Digit> {
 
 /// The rows from [`FIRST_HELD_OUT`] on. A line that is no image ends the compilation.
 #[allow(long_running_const_eval, reason = "265 KB of text, a second")]
-#[allow(clippy::panic, clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "it runs at compile time only")]
+#[allow(
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "it runs at compile time only"
+)]
 const fn read(text: &[u8]) -> [[u8; PIXELS + 1]; HELD_OUT] {
     let mut rows = [[0; PIXELS + 1]; HELD_OUT];
     let (mut at, mut line, mut field, mut value) = (0, 0, 0, 0_u32);
@@ -51,19 +56,28 @@ const fn read(text: &[u8]) -> [[u8; PIXELS + 1]; HELD_OUT] {
             _ => panic!("data/optdigits.csv is not what it should be: restore the file"),
         }
         if ends_field {
-            assert!(value <= INK as u32 && field <= PIXELS, "data/optdigits.csv is not what it should be: restore the file");
+            assert!(
+                value <= INK as u32 && field <= PIXELS,
+                "data/optdigits.csv is not what it should be: restore the file"
+            );
             if line >= FIRST_HELD_OUT {
                 rows[line - FIRST_HELD_OUT][field] = value as u8;
             }
             (value, field) = (0, field + 1);
         }
         if text[at] == b'\n' {
-            assert!(field == PIXELS + 1, "data/optdigits.csv has a line that is not 64 pixels and a digit");
+            assert!(
+                field == PIXELS + 1,
+                "data/optdigits.csv has a line that is not 64 pixels and a digit"
+            );
             (line, field) = (line + 1, 0);
         }
         at += 1;
     }
-    assert!(line == FIRST_HELD_OUT + HELD_OUT, "data/optdigits.csv has not as many lines as it should");
+    assert!(
+        line == FIRST_HELD_OUT + HELD_OUT,
+        "data/optdigits.csv has not as many lines as it should"
+    );
     rows
 }
 
@@ -74,7 +88,12 @@ impl Digit {
     /// [`Error::BufferSize`] where `to` has not [`PIXELS`].
     pub fn decode(self, to: &mut [i8]) -> Result<(), DemoError> {
         if to.len() != PIXELS {
-            return Err(Error::BufferSize { index: 0, need_bytes: PIXELS as u64, have_bytes: to.len() }.into());
+            return Err(Error::BufferSize {
+                index: 0,
+                need_bytes: PIXELS as u64,
+                have_bytes: to.len(),
+            }
+            .into());
         }
         to.iter_mut().zip(self.pixels).for_each(|(to, &pixel)| *to = pixel.cast_signed());
         Ok(())

@@ -21,7 +21,10 @@ impl fmt::Display for DemoError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Data { file, line } => {
-                write!(f, "data/{file}, line {line}: not what it should be; restore the file and build again")
+                write!(
+                    f,
+                    "data/{file}, line {line}: not what it should be; restore the file and build again"
+                )
             }
             Self::Runtime(error) => error.fmt(f),
         }

@@ -27,9 +27,11 @@ pub(crate) struct Layer {
 }
 
 /// 64 pixels to 32 hidden values.
-pub(crate) const LAYER1: Layer = Layer { weights: "layer1.weights", bias: "layer1.bias", k: INPUTS, n: HIDDEN };
+pub(crate) const LAYER1: Layer =
+    Layer { weights: "layer1.weights", bias: "layer1.bias", k: INPUTS, n: HIDDEN };
 /// 32 hidden values to 16 scores.
-pub(crate) const LAYER2: Layer = Layer { weights: "layer2.weights", bias: "layer2.bias", k: HIDDEN, n: SCORES };
+pub(crate) const LAYER2: Layer =
+    Layer { weights: "layer2.weights", bias: "layer2.bias", k: HIDDEN, n: SCORES };
 
 impl Layer {
     /// Bytes of its weights: int8.
@@ -76,7 +78,9 @@ pub(crate) fn jobs() -> Result<[Gemm; 2], DemoError> {
 /// The best of the ten scores; the first of them if there is a tie.
 #[must_use]
 pub fn answer(scores: &[i32; SCORES]) -> u8 {
-    let best = (0_u8..).zip(scores.iter().take(CLASSES)).reduce(|best, next| if next.1 > best.1 { next } else { best });
+    let best = (0_u8..)
+        .zip(scores.iter().take(CLASSES))
+        .reduce(|best, next| if next.1 > best.1 { next } else { best });
     best.map_or(0, |(digit, _)| digit)
 }
 
@@ -85,7 +89,10 @@ fn record<T: FromStr>(name: &str, to: &mut [T]) -> Result<(), DemoError> {
     let mut lines = (1..).zip(TEXT.lines()).filter(|(_, text)| !text.starts_with('#'));
     let header = lines.by_ref().find(|(_, text)| text.split(' ').next() == Some(name));
     let (mut line, shape) = header.ok_or(nonsense(0))?;
-    let count = shape.split(' ').skip(1).try_fold(1_usize, |count, size| size.parse::<usize>().ok()?.checked_mul(count));
+    let count = shape
+        .split(' ')
+        .skip(1)
+        .try_fold(1_usize, |count, size| size.parse::<usize>().ok()?.checked_mul(count));
     if count != Some(to.len()) {
         return Err(nonsense(line));
     }
@@ -129,7 +136,10 @@ mod tests {
     fn a_wrong_shape_or_name_is_refused() {
         assert!(LAYER1.decode_weights(&mut [0; 7]).is_err());
         assert!(record::<i8>("layer3.weights", &mut [0; 4]).is_err());
-        assert!(record::<u8>("layer1.weights", &mut [0; INPUTS * HIDDEN]).is_err(), "there are negative weights");
+        assert!(
+            record::<u8>("layer1.weights", &mut [0; INPUTS * HIDDEN]).is_err(),
+            "there are negative weights"
+        );
     }
 
     #[test]

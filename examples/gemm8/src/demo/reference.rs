@@ -40,12 +40,15 @@ impl Reference {
     /// [`DemoError::Data`] where a score is no int32.
     pub fn scores(&self, pixels: &[i8; INPUTS]) -> Result<[i32; SCORES], DemoError> {
         let mut hidden = [0_i64; HIDDEN];
-        for (value, sum) in hidden.iter_mut().zip(sums(pixels.map(i64::from), &self.weights1, &self.bias1)) {
+        for (value, sum) in
+            hidden.iter_mut().zip(sums(pixels.map(i64::from), &self.weights1, &self.bias1))
+        {
             *value = rounded(sum.max(0), self.shift).clamp(-128, 127);
         }
         let mut scores = [0; SCORES];
         for (score, sum) in scores.iter_mut().zip(sums(hidden, &self.weights2, &self.bias2)) {
-            *score = i32::try_from(sum).map_err(|_| DemoError::Data { file: "digits-mlp.txt", line: 0 })?;
+            *score = i32::try_from(sum)
+                .map_err(|_| DemoError::Data { file: "digits-mlp.txt", line: 0 })?;
         }
         Ok(scores)
     }
@@ -53,10 +56,15 @@ impl Reference {
 
 /// For each column: its bias, and every input times its weight. There are as many columns as
 /// biases.
-fn sums<const K: usize>(inputs: [i64; K], weights: &[i8], bias: &[i32]) -> impl Iterator<Item = i64> {
+fn sums<const K: usize>(
+    inputs: [i64; K],
+    weights: &[i8],
+    bias: &[i32],
+) -> impl Iterator<Item = i64> {
     bias.iter().enumerate().map(move |(column, &bias_of_column)| {
         let down = weights.iter().skip(column).step_by(bias.len());
-        inputs.iter().zip(down).map(|(input, &weight)| input * i64::from(weight)).sum::<i64>() + i64::from(bias_of_column)
+        inputs.iter().zip(down).map(|(input, &weight)| input * i64::from(weight)).sum::<i64>()
+            + i64::from(bias_of_column)
     })
 }
 

@@ -157,12 +157,14 @@ pub fn stream_through<B: Backend + 'static, D: Driver>(
         queue.submit([between.to_device(..), weights2, bias2, scores], &job2.words())?;
         parsed = upcoming.next().map(parse).transpose()?; // the next image, while the device works
         let [between, weights, bias, scores] = ended(&mut queue, timeout)?;
-        (hidden, weights2, bias2) = (between.from_device(..), weights.to_device(..), bias.to_device(..));
+        (hidden, weights2, bias2) =
+            (between.from_device(..), weights.to_device(..), bias.to_device(..));
 
         let scores = scores.into_cpu()?;
         let scores: &[i32] = scores.view_at(..SCORE_BYTES)?;
         outcome.latency_ns = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        outcome.wrong_scores = scores.iter().zip(&task.expected).filter(|(found, expected)| found != expected).count();
+        outcome.wrong_scores =
+            scores.iter().zip(&task.expected).filter(|(found, expected)| found != expected).count();
         outcome.answer = scores.first_chunk().map_or(0, network::answer);
         done.fetch_add(1, Ordering::Relaxed);
     }
@@ -214,11 +216,19 @@ mod tests {
 
     #[test]
     fn one_wrong_score_is_found() -> Result<(), DemoError> {
-        let (board, mut tasks, mut outcomes) = (SimBoard::new(1), tasks(3)?, [Outcome::default(); 3]);
+        let (board, mut tasks, mut outcomes) =
+            (SimBoard::new(1), tasks(3)?, [Outcome::default(); 3]);
         if let Some(score) = tasks.get_mut(1).and_then(|task| task.expected.last_mut()) {
             *score += 1;
         }
-        stream(board.memory(REGION_BYTES)?, &board, board.port(), &tasks, &mut outcomes, &AtomicUsize::new(0))?;
+        stream(
+            board.memory(REGION_BYTES)?,
+            &board,
+            board.port(),
+            &tasks,
+            &mut outcomes,
+            &AtomicUsize::new(0),
+        )?;
         assert_eq!(outcomes.map(|outcome| outcome.wrong_scores), [0, 1, 0]);
         Ok(())
     }
@@ -227,7 +237,14 @@ mod tests {
     fn a_coherent_port_needs_no_maintenance() -> Result<(), DemoError> {
         let (board, mut outcomes) = (SimBoard::new(1), [Outcome::default(); 3]);
         let memory = board.memory(REGION_BYTES)?;
-        let measured = stream(memory, &board, board.coherent_port(), &tasks(3)?, &mut outcomes, &AtomicUsize::new(0))?;
+        let measured = stream(
+            memory,
+            &board,
+            board.coherent_port(),
+            &tasks(3)?,
+            &mut outcomes,
+            &AtomicUsize::new(0),
+        )?;
         assert_eq!(outcomes.map(|outcome| outcome.wrong_scores), [0; 3]);
         assert_eq!(measured.stats.syncs, 2, "the region's first touch, and nothing after it");
         Ok(())
@@ -237,16 +254,38 @@ mod tests {
     fn a_device_that_fails_ends_the_run_with_its_error() -> Result<(), DemoError> {
         let faults = Faults { error: 1000, ..Faults::NONE };
         let board = SimBoard::with(SimConfig { seed: 1, faults });
-        let ended = stream(board.memory(REGION_BYTES)?, &board, board.port(), &tasks(1)?, &mut [Outcome::default()], &AtomicUsize::new(0));
-        assert!(matches!(ended, Err(DemoError::Runtime(Error::Fault { device: "gemm8", .. }))), "{:?}", ended.err());
+        let ended = stream(
+            board.memory(REGION_BYTES)?,
+            &board,
+            board.port(),
+            &tasks(1)?,
+            &mut [Outcome::default()],
+            &AtomicUsize::new(0),
+        );
+        assert!(
+            matches!(ended, Err(DemoError::Runtime(Error::Fault { device: "gemm8", .. }))),
+            "{:?}",
+            ended.err()
+        );
         Ok(())
     }
 
     #[test]
     fn memory_that_is_too_small_says_so() -> Result<(), DemoError> {
         let (board, tasks) = (SimBoard::new(1), tasks(1)?);
-        let ended = stream(board.memory(1024)?, &board, board.port(), &tasks, &mut [Outcome::default()], &AtomicUsize::new(0));
-        assert!(matches!(ended, Err(DemoError::Runtime(Error::Exhausted { capacity_bytes: 1024, .. }))), "{:?}", ended.err());
+        let ended = stream(
+            board.memory(1024)?,
+            &board,
+            board.port(),
+            &tasks,
+            &mut [Outcome::default()],
+            &AtomicUsize::new(0),
+        );
+        assert!(
+            matches!(ended, Err(DemoError::Runtime(Error::Exhausted { capacity_bytes: 1024, .. }))),
+            "{:?}",
+            ended.err()
+        );
         Ok(())
     }
 }

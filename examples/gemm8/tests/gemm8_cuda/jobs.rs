@@ -13,8 +13,14 @@ const INT8: u32 = 2;
 const IGNORED: u32 = !(RELU | INT8 | 31 << 8);
 /// Grid and block: what a launcher would take, one thread for everything, more threads than
 /// elements, every direction at once, and few threads in many blocks.
-pub(crate) const GRIDS: [[u32; 6]; 6] =
-    [[4, 1, 1, 64, 1, 1], [1, 1, 1, 1, 1, 1], [3, 2, 1, 16, 16, 1], [2, 3, 2, 3, 2, 5], [1, 7, 1, 1, 1, 9], [5, 2, 3, 2, 1, 1]];
+pub(crate) const GRIDS: [[u32; 6]; 6] = [
+    [4, 1, 1, 64, 1, 1],
+    [1, 1, 1, 1, 1, 1],
+    [3, 2, 1, 16, 16, 1],
+    [2, 3, 2, 3, 2, 5],
+    [1, 7, 1, 1, 1, 9],
+    [5, 2, 3, 2, 1, 1],
+];
 /// More than the longest of them takes.
 const STATEMENTS_MAX: u64 = 1 << 30;
 /// Where operands are: multiples of 64, far from each other.
@@ -49,13 +55,22 @@ impl Job {
             Kernel::Gemm8 => {
                 let [a, b, bias, c] = BASES;
                 // A, B and C of int8 are bytes, wherever they are.
-                let (a, b, c) = (a + 1, b + 3, if self.arguments[3] & INT8 == 0 { c + 4 } else { c + 5 });
+                let (a, b, c) =
+                    (a + 1, b + 3, if self.arguments[3] & INT8 == 0 { c + 4 } else { c + 5 });
                 ("gemm8", vec![a, b, bias], c, vec![a, b, bias, c, p, q, r, s])
             }
-            Kernel::CopyBytes => ("copy_bytes", vec![BASES[1] + q], BASES[0] + p, vec![BASES[0] + p, BASES[1] + q, r]),
+            Kernel::CopyBytes => (
+                "copy_bytes",
+                vec![BASES[1] + q],
+                BASES[0] + p,
+                vec![BASES[0] + p, BASES[1] + q, r],
+            ),
             Kernel::FillBytes => ("fill_bytes", Vec::new(), BASES[0] + p, vec![BASES[0] + p, s, r]),
         };
-        let inputs = inputs.into_iter().zip(&self.operands).map(|(addr, bytes)| Window::new(addr, bytes.clone(), false));
+        let inputs = inputs
+            .into_iter()
+            .zip(&self.operands)
+            .map(|(addr, bytes)| Window::new(addr, bytes.clone(), false));
         let output = Window::new(output, vec![0xEE; self.expected.len()], true);
         (name, params, inputs.chain([output]).collect())
     }
@@ -71,8 +86,18 @@ pub(crate) fn run(jobs: &[Job]) {
         let entry = entries.iter().find(|entry| entry.name() == name).unwrap();
         let [gx, gy, gz, bx, by, bz] = job.grid;
         let mut progress = entry.start(Grid { blocks: [gx, gy, gz], threads: [bx, by, bz] });
-        assert_eq!(entry.run(&mut progress, &params, &mut windows, STATEMENTS_MAX), Ok(true), "{what}");
-        let wrong = windows.last().unwrap().bytes().iter().zip(&job.expected).position(|(found, expected)| found != expected);
+        assert_eq!(
+            entry.run(&mut progress, &params, &mut windows, STATEMENTS_MAX),
+            Ok(true),
+            "{what}"
+        );
+        let wrong = windows
+            .last()
+            .unwrap()
+            .bytes()
+            .iter()
+            .zip(&job.expected)
+            .position(|(found, expected)| found != expected);
         assert_eq!(wrong, None, "the first wrong byte of {what}");
     }
 }
@@ -122,7 +147,10 @@ impl Product {
     /// On `grid`; `sums` as above, for a test that wants several outputs of one product.
     pub(crate) fn job(&self, sums: &[i32], output: Output, grid: [u32; 6]) -> Job {
         let bytes = usize::try_from(output.element_bytes()).unwrap();
-        let expected = sums.iter().flat_map(|&sum| requantize(sum, output).to_le_bytes().into_iter().take(bytes)).collect();
+        let expected = sums
+            .iter()
+            .flat_map(|&sum| requantize(sum, output).to_le_bytes().into_iter().take(bytes))
+            .collect();
         self.job_with(expected, output, grid)
     }
 
@@ -139,18 +167,26 @@ impl Product {
 
 /// Every output there is: both forms, with and without ReLU, every shift.
 pub(crate) fn outputs() -> impl Iterator<Item = Output> {
-    [false, true]
-        .into_iter()
-        .flat_map(|relu| (0..32).map(move |shift| Output::Int8 { relu, shift }).chain(iter::once(Output::Int32 { relu })))
+    [false, true].into_iter().flat_map(|relu| {
+        (0..32)
+            .map(move |shift| Output::Int8 { relu, shift })
+            .chain(iter::once(Output::Int32 { relu }))
+    })
 }
 
 /// Sums at every border: of signs, of saturation after every shift, of rounding, and of 32 bits.
 fn borders() -> Vec<i32> {
     let powers = (0..32).map(|bit| 1_i64 << bit);
     let saturation = (0..32).flat_map(|shift| [127_i64, 128, 129].map(|value| value << shift));
-    let halves = (1..32).flat_map(|shift| [1_i64, 3, 5, 253, 255, 257].map(|value| value << (shift - 1)));
-    let around = powers.chain(saturation).chain(halves).flat_map(|value| [value - 1, value, value + 1]);
-    around.flat_map(|value| [value, -value]).filter_map(|value| i32::try_from(value).ok()).chain([0, i32::MIN, i32::MAX]).collect()
+    let halves =
+        (1..32).flat_map(|shift| [1_i64, 3, 5, 253, 255, 257].map(|value| value << (shift - 1)));
+    let around =
+        powers.chain(saturation).chain(halves).flat_map(|value| [value - 1, value, value + 1]);
+    around
+        .flat_map(|value| [value, -value])
+        .filter_map(|value| i32::try_from(value).ok())
+        .chain([0, i32::MIN, i32::MAX])
+        .collect()
 }
 
 /// Every border, times every output, with nothing added to it, whatever the other flags are. By
@@ -177,7 +213,8 @@ pub(crate) fn border_jobs() -> Vec<Job> {
 /// The longest sums of one sign, and sums that leave 32 bits: through the bias, and by products
 /// alone, which takes a k beyond the contract.
 pub(crate) fn longest_jobs() -> Vec<Job> {
-    const EXTREMES: [(u8, u8, i32); 4] = [(0x80, 0x80, i32::MAX), (0x80, 0x7F, i32::MIN), (0x7F, 0x7F, i32::MAX), (0x80, 0x80, 0)];
+    const EXTREMES: [(u8, u8, i32); 4] =
+        [(0x80, 0x80, i32::MAX), (0x80, 0x7F, i32::MIN), (0x7F, 0x7F, i32::MAX), (0x80, 0x80, 0)];
     let mut jobs = Vec::new();
     for k in [4096, 140_000] {
         for (left, right, bias) in EXTREMES {
@@ -186,7 +223,11 @@ pub(crate) fn longest_jobs() -> Vec<Job> {
             let sums = product.sums();
             let wraps = sums[0] < bias && left == right || sums[0] > bias && left != right;
             assert_eq!(wraps, bias != 0 || k > 4096, "{k} {left} {right} {bias}");
-            for output in [Output::Int32 { relu: false }, Output::Int8 { relu: false, shift: 19 }, Output::Int8 { relu: true, shift: 31 }] {
+            for output in [
+                Output::Int32 { relu: false },
+                Output::Int8 { relu: false, shift: 19 },
+                Output::Int8 { relu: true, shift: 31 },
+            ] {
                 jobs.push(product.job(&sums, output, GRIDS[2]));
             }
         }
@@ -197,7 +238,8 @@ pub(crate) fn longest_jobs() -> Vec<Job> {
 /// Any size, also those that the FPGA's engine does not take, on any grid.
 pub(crate) fn random_jobs(rng: &mut Rng, count: usize) -> Vec<Job> {
     let outputs: Vec<_> = outputs().collect();
-    let size = |rng: &mut Rng, most: u32| if rng.bool() { rng.u32(1..=4) } else { rng.u32(1..=most) };
+    let size =
+        |rng: &mut Rng, most: u32| if rng.bool() { rng.u32(1..=4) } else { rng.u32(1..=most) };
     let jobs = (0..count).map(|_| {
         let size = [size(rng, 40), size(rng, 70), size(rng, 200)];
         let product = Product::random(rng, size);
@@ -211,7 +253,9 @@ pub(crate) fn random_jobs(rng: &mut Rng, count: usize) -> Vec<Job> {
 pub(crate) fn byte_jobs(rng: &mut Rng) -> Vec<Job> {
     let mut jobs = Vec::new();
     // The long ones on every grid: each of its threads has something to do, and several times.
-    let lens = (0..=70).map(|len| (len, 0)).chain((0..GRIDS.len()).flat_map(|grid| [(1000, grid), (5000, grid)]));
+    let lens = (0..=70)
+        .map(|len| (len, 0))
+        .chain((0..GRIDS.len()).flat_map(|grid| [(1000, grid), (5000, grid)]));
     for (len, grid) in lens {
         let len_bytes = len as usize;
         for offset in [0, 1, 4, 8, 15] {
@@ -219,11 +263,23 @@ pub(crate) fn byte_jobs(rng: &mut Rng) -> Vec<Job> {
             let source: Vec<u8> = iter::repeat_with(|| rng.u8(..)).take(len_bytes).collect();
             for [to, from] in [[offset, 0], [0, offset], [offset, offset]] {
                 let (arguments, operands) = ([to, from, len, 0], vec![source.clone()]);
-                jobs.push(Job { kernel: Kernel::CopyBytes, grid, arguments, operands, expected: source.clone() });
+                jobs.push(Job {
+                    kernel: Kernel::CopyBytes,
+                    grid,
+                    arguments,
+                    operands,
+                    expected: source.clone(),
+                });
             }
             let value = rng.u32(..);
             let expected = vec![value.to_le_bytes()[0]; len_bytes];
-            jobs.push(Job { kernel: Kernel::FillBytes, grid, arguments: [offset, 0, len, value], operands: Vec::new(), expected });
+            jobs.push(Job {
+                kernel: Kernel::FillBytes,
+                grid,
+                arguments: [offset, 0, len, value],
+                operands: Vec::new(),
+                expected,
+            });
         }
     }
     jobs

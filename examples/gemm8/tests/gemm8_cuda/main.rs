@@ -1,11 +1,18 @@
 //! The CUDA kernels of `examples/gemm8/kernels/` without a GPU. Their PTX is executed instruction
 //! by instruction as any grid would run it, and compared with the runtime's arithmetic and its
 //! simulated engine. Their source is compiled, and must give the same PTX.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 mod jobs;
 
-use self::jobs::{GRIDS, Job, Product, border_jobs, byte_jobs, longest_jobs, outputs, random_jobs, run};
+use self::jobs::{
+    GRIDS, Job, Product, border_jobs, byte_jobs, longest_jobs, outputs, random_jobs, run,
+};
 use contigo::{
     Align, Queue, Region,
     sim::{SimBoard, SimSpec},
@@ -31,11 +38,19 @@ fn simulated_jobs() -> Vec<Job> {
     const OPERAND_BYTES: usize = 8192;
     let mut rng = Rng::with_seed(2);
     let board = SimBoard::new(1);
-    let region =
-        Region::new(board.memory_with(SimSpec { len_bytes: 4 * OPERAND_BYTES, coherent: Some(true), ..SimSpec::default() }).unwrap())
-            .unwrap();
+    let region = Region::new(
+        board
+            .memory_with(SimSpec {
+                len_bytes: 4 * OPERAND_BYTES,
+                coherent: Some(true),
+                ..SimSpec::default()
+            })
+            .unwrap(),
+    )
+    .unwrap();
     let device = SimGemm8::new(&board, board.coherent_port());
-    let mut queue = Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
+    let mut queue =
+        Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
     let mut bufs = [(); 4].map(|()| region.alloc(OPERAND_BYTES, Align::LINE).unwrap());
     let mut jobs = Vec::new();
     for output in outputs() {
@@ -49,7 +64,12 @@ fn simulated_jobs() -> Vec<Job> {
             view.copy_from_slice(bytes);
         }
         let [a, b, bias, c] = bufs;
-        let operands = [a.to_device(..lens[0]), b.to_device(..lens[1]), bias.to_device(..lens[2]), c.from_device(..lens[3])];
+        let operands = [
+            a.to_device(..lens[0]),
+            b.to_device(..lens[1]),
+            bias.to_device(..lens[2]),
+            c.from_device(..lens[3]),
+        ];
         bufs = queue.run(operands, &args.words(), Duration::from_millis(100)).unwrap().buffers;
         let c: &[u8] = bufs[3].view_at(..lens[3]).unwrap();
         jobs.push(product.job_with(c.to_vec(), output, GRIDS[rng.usize(..GRIDS.len())]));
@@ -75,11 +95,16 @@ fn the_ptx_has_these_kernels() {
     for entry in PTX.split(".visible .entry ").skip(1) {
         let (name, rest) = entry.split_once('(').unwrap();
         let parameters = rest.split_once(')').unwrap().0;
-        let types: Vec<_> = parameters.split_whitespace().filter(|word| matches!(*word, ".u32" | ".u64")).collect();
+        let types: Vec<_> =
+            parameters.split_whitespace().filter(|word| matches!(*word, ".u32" | ".u64")).collect();
         assert_eq!(types.len(), parameters.matches(".param").count(), "{parameters}");
         found.push((name, types.join("")));
     }
-    let expected = [("gemm8", ".u64.u64.u64.u64.u32.u32.u32.u32"), ("copy_bytes", ".u64.u64.u64"), ("fill_bytes", ".u64.u32.u64")];
+    let expected = [
+        ("gemm8", ".u64.u64.u64.u64.u32.u32.u32.u32"),
+        ("copy_bytes", ".u64.u64.u64"),
+        ("fill_bytes", ".u64.u32.u64"),
+    ];
     assert_eq!(found, expected.map(|(name, types)| (name, types.to_owned())));
     for line in [".version 6.0", ".target sm_53", ".address_size 64"] {
         assert_eq!(PTX.lines().filter(|found| *found == line).count(), 1, "{line}");
@@ -89,7 +114,9 @@ fn the_ptx_has_these_kernels() {
 
 /// `examples/gemm8/kernels/ptx`, which says by its exit status that a tool is missing.
 fn ptx(test: &str, argument: &str) {
-    let Ok(output) = Command::new("python3").arg(Path::new(CRATE).join("kernels/ptx")).arg(argument).output() else {
+    let Ok(output) =
+        Command::new("python3").arg(Path::new(CRATE).join("kernels/ptx")).arg(argument).output()
+    else {
         return emulated::skipped(test, "python3 is not here");
     };
     let said = String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,7 @@
-#![allow(clippy::indexing_slicing, reason = "each index is below a memory's depth: `at` sees to it")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "each index is below a memory's depth: `at` sees to it"
+)]
 //! VTA's memories and its arithmetic. Numbers are those of `config/pynq_sample.json`: a batch of 1,
 //! blocks of 16, inputs and weights of 8 bits, accumulators of 32.
 
@@ -52,7 +55,12 @@ impl Core {
     }
 
     /// A LOAD into the memory that it names.
-    pub(super) fn load(&mut self, insn: Insn, bases: &Bases, bus: &mut SimBus<'_>) -> Result<(), BusError> {
+    pub(super) fn load(
+        &mut self,
+        insn: Insn,
+        bases: &Bases,
+        bus: &mut SimBus<'_>,
+    ) -> Result<(), BusError> {
         let access = insn.access();
         let elements = access.columns;
         match access.memory {
@@ -65,7 +73,8 @@ impl Core {
             }
             // Weights are not padded.
             WGT => {
-                let access = Access { pad_top: 0, pad_bottom: 0, pad_left: 0, pad_right: 0, ..access };
+                let access =
+                    Access { pad_top: 0, pad_bottom: 0, pad_left: 0, pad_right: 0, ..access };
                 fill(&access, bases.wgt, BLOCK * BLOCK, bus, |element, bytes| {
                     let at = element % WEIGHTS * BLOCK * BLOCK;
                     signed(&mut self.wgt[at..at + BLOCK * BLOCK], bytes);
@@ -86,12 +95,18 @@ impl Core {
     }
 
     /// A STORE of the outputs.
-    pub(super) fn store(&self, insn: Insn, bases: &Bases, bus: &mut SimBus<'_>) -> Result<(), BusError> {
+    pub(super) fn store(
+        &self,
+        insn: Insn,
+        bases: &Bases,
+        bus: &mut SimBus<'_>,
+    ) -> Result<(), BusError> {
         let access = insn.access();
         for y in 0..access.rows {
             for x in 0..access.columns {
                 let at = (access.sram + y * access.columns + x) % ACCUMULATORS * BLOCK;
-                let bytes: Vec<u8> = self.out[at..at + BLOCK].iter().map(|each| each.cast_unsigned()).collect();
+                let bytes: Vec<u8> =
+                    self.out[at..at + BLOCK].iter().map(|each| each.cast_unsigned()).collect();
                 bus.write(address(bases.out, access.dram + y * access.stride + x, BLOCK), &bytes)?;
             }
         }
@@ -107,7 +122,8 @@ impl Core {
             for column in 0..BLOCK {
                 let weights = &self.wgt[weight + column * BLOCK..][..BLOCK];
                 let inputs = &self.inp[src % INPUTS * BLOCK..][..BLOCK];
-                let sum: i32 = weights.iter().zip(inputs).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
+                let sum: i32 =
+                    weights.iter().zip(inputs).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
                 let sum = self.acc[dst * BLOCK + column].wrapping_add(sum);
                 self.put(dst * BLOCK + column, if looped.resets { 0 } else { sum }, sum);
             }
@@ -120,7 +136,8 @@ impl Core {
         for (_, dst, src, _) in self.steps(&insn.looped()) {
             for column in 0..BLOCK {
                 let left = self.acc[dst * BLOCK + column];
-                let right = immediate.unwrap_or_else(|| self.acc[src % ACCUMULATORS * BLOCK + column]);
+                let right =
+                    immediate.unwrap_or_else(|| self.acc[src % ACCUMULATORS * BLOCK + column]);
                 // `ap_int<5>`: a negative shift goes to the left.
                 let by = right << 27 >> 27;
                 let value = match operation {
@@ -152,7 +169,12 @@ impl Core {
                 for at in looped.uops.0..looped.uops.1 {
                     let (dst, src, wgt) = indices(self.uop[at % UOPS]);
                     let dst = (dst + outer * looped.dst.0 + inner * looped.dst.1) % ACCUMULATORS;
-                    steps.push(((outer, inner), dst, src + outer * looped.src.0 + inner * looped.src.1, wgt));
+                    steps.push((
+                        (outer, inner),
+                        dst,
+                        src + outer * looped.src.0 + inner * looped.src.1,
+                        wgt,
+                    ));
                 }
             }
         }
@@ -166,7 +188,13 @@ fn address(base: u32, element: usize, bytes: usize) -> DevAddr {
 }
 
 /// Elements that follow each other in memory.
-fn row(base: u32, first: usize, elements: usize, bytes: usize, bus: &mut SimBus<'_>) -> Result<Vec<u8>, BusError> {
+fn row(
+    base: u32,
+    first: usize,
+    elements: usize,
+    bytes: usize,
+    bus: &mut SimBus<'_>,
+) -> Result<Vec<u8>, BusError> {
     let mut row = vec![0; elements * bytes];
     if !row.is_empty() {
         bus.read(address(base, first, bytes), &mut row)?;
@@ -175,7 +203,13 @@ fn row(base: u32, first: usize, elements: usize, bytes: usize, bus: &mut SimBus<
 }
 
 /// A 2D access with zeros around it: `put` gets each element and its bytes.
-fn fill(access: &Access, base: u32, bytes: usize, bus: &mut SimBus<'_>, mut put: impl FnMut(usize, &[u8])) -> Result<(), BusError> {
+fn fill(
+    access: &Access,
+    base: u32,
+    bytes: usize,
+    bus: &mut SimBus<'_>,
+    mut put: impl FnMut(usize, &[u8]),
+) -> Result<(), BusError> {
     let zero = vec![0; bytes];
     let width = access.pad_left + access.columns + access.pad_right;
     let mut element = access.sram;
@@ -188,7 +222,9 @@ fn fill(access: &Access, base: u32, bytes: usize, bus: &mut SimBus<'_>, mut put:
     zeros(&mut element, width * access.pad_top, &mut put);
     for y in 0..access.rows {
         zeros(&mut element, access.pad_left, &mut put);
-        for part in row(base, access.dram + y * access.stride, access.columns, bytes, bus)?.chunks(bytes) {
+        for part in
+            row(base, access.dram + y * access.stride, access.columns, bytes, bus)?.chunks(bytes)
+        {
             put(element, part);
             element += 1;
         }

@@ -106,7 +106,11 @@ impl VtaModel {
         let mut queues: [VecDeque<Insn>; 3] = Default::default();
         for at in 0..self.insn_count {
             let mut bytes = [0; insn::BYTES];
-            bus.read(DevAddr(u64::from(self.insn_addr) + u64::from(at) * insn::BYTES as u64), &mut bytes).ok()?;
+            bus.read(
+                DevAddr(u64::from(self.insn_addr) + u64::from(at) * insn::BYTES as u64),
+                &mut bytes,
+            )
+            .ok()?;
             let insn = Insn::new(bytes);
             let queue = match insn.opcode()? {
                 Opcode::Store => 2,
@@ -126,7 +130,9 @@ impl VtaModel {
                 l2c += u32::from(insn.pushes_next());
                 worked = true;
             }
-            while let Some(insn) = next_if(computes, |insn| (!insn.pops_prev() || l2c > 0) && (!insn.pops_next() || s2c > 0)) {
+            while let Some(insn) = next_if(computes, |insn| {
+                (!insn.pops_prev() || l2c > 0) && (!insn.pops_next() || s2c > 0)
+            }) {
                 l2c -= u32::from(insn.pops_prev());
                 s2c -= u32::from(insn.pops_next());
                 match insn.opcode()? {
@@ -213,7 +219,11 @@ unsafe impl Model for VtaModel {
             (FETCH, 0) if value & START != 0 && self.run.is_none() => {
                 let hangs = bus.strikes(bus.faults().hang) || bus.strikes(bus.faults().stuck);
                 let begins_at_ns = bus.now_ns() + FIRST_NS;
-                let ends_at_ns = if hangs { u64::MAX } else { begins_at_ns + INSN_NS * u64::from(self.insn_count) };
+                let ends_at_ns = if hangs {
+                    u64::MAX
+                } else {
+                    begins_at_ns + INSN_NS * u64::from(self.insn_count)
+                };
                 self.run = Some(Run { begins_at_ns, ends_at_ns, began: false });
             }
             (stage, 0) => {

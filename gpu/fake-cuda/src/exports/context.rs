@@ -34,7 +34,11 @@ extern "C" fn cuDevicePrimaryCtxRetain(context: Out<'_, Handle>, device: c_int) 
 extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> Code {
     call(Function::cuDevicePrimaryCtxRelease_v2, Needs::Init, |state, _| {
         let (index, _) = state.device(device)?;
-        let (handle, context) = state.contexts.primary(index).filter(|(_, own)| own.retained > 0).ok_or(code::INVALID_CONTEXT)?;
+        let (handle, context) = state
+            .contexts
+            .primary(index)
+            .filter(|(_, own)| own.retained > 0)
+            .ok_or(code::INVALID_CONTEXT)?;
         context.retained -= 1;
         if context.retained == 0 {
             state.ends_under_a_kernel(handle);
@@ -74,7 +78,9 @@ extern "C" fn cuCtxDestroy_v2(context: Handle) -> Code {
 /// `CUresult cuCtxGetCurrent(CUcontext *pctx)`
 #[unsafe(no_mangle)]
 extern "C" fn cuCtxGetCurrent(context: Out<'_, Handle>) -> Code {
-    call(Function::cuCtxGetCurrent, Needs::Init, |state, _| put(context, current(state.epoch).unwrap_or(0)))
+    call(Function::cuCtxGetCurrent, Needs::Init, |state, _| {
+        put(context, current(state.epoch).unwrap_or(0))
+    })
 }
 
 /// A context that can become current.
@@ -136,7 +142,12 @@ extern "C" fn cuCtxSynchronize() -> Code {
         if let Some(code) = alive.error {
             return Err(code);
         }
-        let streams: Vec<_> = state.streams.iter().filter(|(_, own)| own.context == *context).map(|(handle, _)| *handle).collect();
+        let streams: Vec<_> = state
+            .streams
+            .iter()
+            .filter(|(_, own)| own.context == *context)
+            .map(|(handle, _)| *handle)
+            .collect();
         let mut done = true;
         for stream in streams {
             done &= state.advance(stream, *until, false)?;

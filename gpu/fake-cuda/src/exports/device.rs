@@ -35,7 +35,9 @@ pub(super) const SHARED_BYTES_MAX: u32 = 48 << 10;
 /// `CUresult cuDeviceGetCount(int *count)`
 #[unsafe(no_mangle)]
 extern "C" fn cuDeviceGetCount(count: Out<'_, c_int>) -> Code {
-    call(Function::cuDeviceGetCount, Needs::Init, |state, _| put(count, state.config.device_count.cast_signed()))
+    call(Function::cuDeviceGetCount, Needs::Init, |state, _| {
+        put(count, state.config.device_count.cast_signed())
+    })
 }
 
 /// `CUresult cuDeviceGet(CUdevice *device, int ordinal)`
@@ -56,7 +58,10 @@ extern "C" fn cuDeviceGet(device: Out<'_, c_int>, ordinal: c_int) -> Code {
 unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, device: c_int) -> Code {
     call(Function::cuDeviceGetName, Needs::Init, |state, _| {
         let (index, own) = state.device(device)?;
-        let room = usize::try_from(len).ok().filter(|room| *room > 0 && !name.is_null()).ok_or(code::INVALID_VALUE)?;
+        let room = usize::try_from(len)
+            .ok()
+            .filter(|room| *room > 0 && !name.is_null())
+            .ok_or(code::INVALID_VALUE)?;
         let text = format!("Fake GPU {index} sm_{}{}", own.major, own.minor);
         let shown = text.len().min(room - 1);
         // SAFETY: the caller's promise: `shown` bytes and a NUL are at most `len`.
@@ -80,7 +85,9 @@ extern "C" fn cuDeviceGetAttribute(value: Out<'_, c_int>, attribute: u32, device
             attribute::COMPUTE_CAPABILITY_MAJOR => own.major,
             attribute::COMPUTE_CAPABILITY_MINOR => own.minor,
             attribute::HOST_NATIVE_ATOMIC_SUPPORTED => own.host_native_atomic_supported.into(),
-            attribute::CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM => own.can_use_host_pointer_for_registered_mem.into(),
+            attribute::CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM => {
+                own.can_use_host_pointer_for_registered_mem.into()
+            }
             attribute::HOST_REGISTER_SUPPORTED => own.host_register_supported.into(),
             0 | attribute::END.. => return Err(code::INVALID_VALUE),
             // Others that there are: it has none of them.

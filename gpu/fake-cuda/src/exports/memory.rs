@@ -29,10 +29,17 @@ fn pins(state: &State, len: usize) -> Answer {
 #[unsafe(no_mangle)]
 extern "C" fn cuMemHostAlloc(block: Out<'_, *mut c_void>, len: usize, flags: u32) -> Code {
     call(Function::cuMemHostAlloc, Needs::Context, |state, current| {
-        let block = block.filter(|_| len > 0 && flags & !ALLOC_FLAGS == 0).ok_or(code::INVALID_VALUE)?;
+        let block =
+            block.filter(|_| len > 0 && flags & !ALLOC_FLAGS == 0).ok_or(code::INVALID_VALUE)?;
         pins(state, len)?;
         let config = state.config;
-        let base = state.memory.allocate(len, config.host_alignment, config.device_pointer_offset, flags, current)?;
+        let base = state.memory.allocate(
+            len,
+            config.host_alignment,
+            config.device_pointer_offset,
+            flags,
+            current,
+        )?;
         put(Some(block), ptr::with_exposed_provenance_mut(base))
     })
 }
@@ -50,7 +57,9 @@ fn release(state: &mut State, p: *mut c_void, registered: bool, none: Code) -> A
 /// `CUresult cuMemFreeHost(void *p)`
 #[unsafe(no_mangle)]
 extern "C" fn cuMemFreeHost(p: *mut c_void) -> Code {
-    call(Function::cuMemFreeHost, Needs::Context, |state, _| release(state, p, false, code::INVALID_VALUE))
+    call(Function::cuMemFreeHost, Needs::Context, |state, _| {
+        release(state, p, false, code::INVALID_VALUE)
+    })
 }
 
 /// `CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)`
@@ -65,7 +74,11 @@ extern "C" fn cuMemHostRegister_v2(p: *mut c_void, len: usize, flags: u32) -> Co
             return Err(code::NOT_SUPPORTED);
         }
         pins(state, len)?;
-        let offset = if device.can_use_host_pointer_for_registered_mem { 0 } else { state.config.device_pointer_offset };
+        let offset = if device.can_use_host_pointer_for_registered_mem {
+            0
+        } else {
+            state.config.device_pointer_offset
+        };
         state.memory.register(p.expose_provenance(), len, offset, flags, current)
     })
 }
@@ -73,16 +86,30 @@ extern "C" fn cuMemHostRegister_v2(p: *mut c_void, len: usize, flags: u32) -> Co
 /// `CUresult cuMemHostUnregister(void *p)`
 #[unsafe(no_mangle)]
 extern "C" fn cuMemHostUnregister(p: *mut c_void) -> Code {
-    call(Function::cuMemHostUnregister, Needs::Context, |state, _| release(state, p, true, code::HOST_MEMORY_NOT_REGISTERED))
+    call(Function::cuMemHostUnregister, Needs::Context, |state, _| {
+        release(state, p, true, code::HOST_MEMORY_NOT_REGISTERED)
+    })
 }
 
 /// `CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)`
 #[unsafe(no_mangle)]
-extern "C" fn cuMemHostGetDevicePointer_v2(device: Out<'_, u64>, p: *mut c_void, flags: u32) -> Code {
+extern "C" fn cuMemHostGetDevicePointer_v2(
+    device: Out<'_, u64>,
+    p: *mut c_void,
+    flags: u32,
+) -> Code {
     call(Function::cuMemHostGetDevicePointer_v2, Needs::Context, |state, current| {
-        let block = state.memory.host_block(p.addr(), 1).filter(|_| flags == 0).ok_or(code::INVALID_VALUE)?;
+        let block = state
+            .memory
+            .host_block(p.addr(), 1)
+            .filter(|_| flags == 0)
+            .ok_or(code::INVALID_VALUE)?;
         let addr = block.device_base.wrapping_add((p.addr() - block.base) as u64);
-        if state.check_range(current, addr, 1) { put(device, addr) } else { Err(code::INVALID_VALUE) }
+        if state.check_range(current, addr, 1) {
+            put(device, addr)
+        } else {
+            Err(code::INVALID_VALUE)
+        }
     })
 }
 
@@ -111,11 +138,14 @@ fn attribute(state: &State, attribute: u32, addr: u64) -> Option<u64> {
         Found::Host(block) => Some(block),
         Found::Device(..) => None,
     };
-    let by_host = host.filter(|block| addr.wrapping_sub(device_base) >= len && addr >= block.base as u64);
+    let by_host =
+        host.filter(|block| addr.wrapping_sub(device_base) >= len && addr >= block.base as u64);
     let offset = by_host.map_or(addr.wrapping_sub(device_base), |block| addr - block.base as u64);
     match attribute {
         pointer::MEMORY_TYPE => Some(if host.is_some() { 1 } else { 2 }),
-        pointer::DEVICE_POINTER => host.is_none_or(|block| block.flags & DEVICEMAP != 0).then_some(device_base + offset),
+        pointer::DEVICE_POINTER => {
+            host.is_none_or(|block| block.flags & DEVICEMAP != 0).then_some(device_base + offset)
+        }
         pointer::HOST_POINTER => host.map(|block| block.base as u64 + offset),
         _ => None,
     }
@@ -162,7 +192,12 @@ unsafe extern "C" fn cuPointerGetAttribute(data: *mut c_void, which: u32, addr: 
 ///
 /// `which` and `data` have `count` entries, and each of `data` has room for what its attribute is.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuPointerGetAttributes(count: u32, which: *const u32, data: *const *mut c_void, addr: u64) -> Code {
+unsafe extern "C" fn cuPointerGetAttributes(
+    count: u32,
+    which: *const u32,
+    data: *const *mut c_void,
+    addr: u64,
+) -> Code {
     call(Function::cuPointerGetAttributes, Needs::Init, |state, _| {
         if count == 0 || which.is_null() || data.is_null() {
             return Err(code::INVALID_VALUE);
@@ -170,7 +205,9 @@ unsafe extern "C" fn cuPointerGetAttributes(count: u32, which: *const u32, data:
         for index in 0..count as usize {
             // SAFETY: the caller's promise.
             let (which, data) = unsafe { (which.add(index).read(), data.add(index).read()) };
-            if ![pointer::MEMORY_TYPE, pointer::DEVICE_POINTER, pointer::HOST_POINTER].contains(&which) {
+            if ![pointer::MEMORY_TYPE, pointer::DEVICE_POINTER, pointer::HOST_POINTER]
+                .contains(&which)
+            {
                 return Err(code::INVALID_VALUE);
             }
             // SAFETY: the caller's promise.
@@ -183,7 +220,9 @@ unsafe extern "C" fn cuPointerGetAttributes(count: u32, which: *const u32, data:
 /// Bytes of the current device that its contexts hold, and all of them.
 fn device_bytes(state: &State, current: Handle) -> Answer<(u64, u64)> {
     let device = state.contexts.get(current).ok_or(code::INVALID_CONTEXT)?.device;
-    let held = state.memory.device_bytes_of(|handle| state.contexts.get(handle).is_some_and(|context| context.device == device));
+    let held = state.memory.device_bytes_of(|handle| {
+        state.contexts.get(handle).is_some_and(|context| context.device == device)
+    });
     Ok((held, state.device_of(current)?.memory_bytes))
 }
 
@@ -204,7 +243,11 @@ extern "C" fn cuMemAlloc_v2(addr: Out<'_, u64>, len: usize) -> Code {
 #[unsafe(no_mangle)]
 extern "C" fn cuMemFree_v2(addr: u64) -> Code {
     call(Function::cuMemFree_v2, Needs::Context, |state, current| {
-        let block = state.memory.device_at(addr).filter(|block| block.context == current).ok_or(code::INVALID_VALUE)?;
+        let block = state
+            .memory
+            .device_at(addr)
+            .filter(|block| block.context == current)
+            .ok_or(code::INVALID_VALUE)?;
         let len = block.bytes.len() as u64;
         state.frees_under_a_kernel(addr, len);
         state.memory.release_device(addr);
@@ -230,10 +273,16 @@ extern "C" fn cuMemGetInfo_v2(free: Out<'_, usize>, total: Out<'_, usize>) -> Co
 extern "C" fn cuMemcpyAsync(dst: u64, src: u64, len: usize, stream: Handle) -> Code {
     call(Function::cuMemcpyAsync, Needs::Context, |state, current| {
         let stream = state.stream(stream, current)?;
-        if !state.check_range(current, dst, len as u64) || !state.check_range(current, src, len as u64) {
+        if !state.check_range(current, dst, len as u64)
+            || !state.check_range(current, src, len as u64)
+        {
             return Err(code::INVALID_VALUE);
         }
-        if len == 0 { Ok(()) } else { state.push(stream, Work::Within { dst, src, len: len as u64 }).map(|_| ()) }
+        if len == 0 {
+            Ok(())
+        } else {
+            state.push(stream, Work::Within { dst, src, len: len as u64 }).map(|_| ())
+        }
     })
 }
 

@@ -27,7 +27,10 @@ fn put<T>(out: Out<'_, T>, value: T) -> Answer {
 /// Sets the library to a configuration, as it is when nothing was called yet; 0 when it was taken.
 #[unsafe(no_mangle)]
 extern "C" fn fake_cuda_configure(config: Option<&Config>, bytes: usize) -> c_int {
-    let Some(config) = config.filter(|config| bytes == size_of::<Config>() && config.is_valid()) else { return code::INVALID_VALUE };
+    let Some(config) = config.filter(|config| bytes == size_of::<Config>() && config.is_valid())
+    else {
+        return code::INVALID_VALUE;
+    };
     lock().configure(config);
     code::SUCCESS
 }
@@ -35,7 +38,9 @@ extern "C" fn fake_cuda_configure(config: Option<&Config>, bytes: usize) -> c_in
 /// Reads the counters; 0 when they were written.
 #[unsafe(no_mangle)]
 extern "C" fn fake_cuda_counters(counters: Option<&mut Counters>, bytes: usize) -> c_int {
-    let Some(counters) = counters.filter(|_| bytes == size_of::<Counters>()) else { return code::INVALID_VALUE };
+    let Some(counters) = counters.filter(|_| bytes == size_of::<Counters>()) else {
+        return code::INVALID_VALUE;
+    };
     *counters = lock().counted();
     code::SUCCESS
 }
@@ -58,5 +63,7 @@ extern "C" fn cuInit(flags: u32) -> Code {
 /// `CUresult cuDriverGetVersion(int *driverVersion)`
 #[unsafe(no_mangle)]
 extern "C" fn cuDriverGetVersion(version: Out<'_, c_int>) -> Code {
-    call(crate::Function::cuDriverGetVersion, Needs::Nothing, |state, _| put(version, state.config.driver_version))
+    call(crate::Function::cuDriverGetVersion, Needs::Nothing, |state, _| {
+        put(version, state.config.driver_version)
+    })
 }

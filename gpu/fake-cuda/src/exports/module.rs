@@ -41,7 +41,13 @@ impl Log {
     ///
     /// `options` and `values` have `count` entries, and a buffer among them as many bytes as its
     /// size says.
-    unsafe fn find(buffer: u32, size: u32, count: usize, options: *const u32, values: *mut *mut c_void) -> Self {
+    unsafe fn find(
+        buffer: u32,
+        size: u32,
+        count: usize,
+        options: *const u32,
+        values: *mut *mut c_void,
+    ) -> Self {
         let mut log = Self { buffer: ptr::null_mut(), room: 0, filled: ptr::null_mut() };
         for index in 0..count {
             // SAFETY: the caller's promise.
@@ -105,7 +111,10 @@ unsafe extern "C" fn cuModuleLoadDataEx(
         // SAFETY: the caller's promise.
         let (info, error) = unsafe {
             let find = |buffer, size| Log::find(buffer, size, count, options, values);
-            (find(JIT_INFO_LOG_BUFFER, JIT_INFO_LOG_BUFFER_SIZE_BYTES), find(JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES))
+            (
+                find(JIT_INFO_LOG_BUFFER, JIT_INFO_LOG_BUFFER_SIZE_BYTES),
+                find(JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES),
+            )
         };
         // SAFETY: the caller's promise: the image ends with NUL.
         let text = unsafe { CStr::from_ptr(image.cast()) }.to_string_lossy();
@@ -133,7 +142,11 @@ unsafe extern "C" fn cuModuleLoadDataEx(
 #[unsafe(no_mangle)]
 extern "C" fn cuModuleUnload(module: Handle) -> Code {
     call(Function::cuModuleUnload, Needs::Context, |state, current| {
-        state.modules.get(&module).filter(|own| own.context == current).ok_or(code::INVALID_HANDLE)?;
+        state
+            .modules
+            .get(&module)
+            .filter(|own| own.context == current)
+            .ok_or(code::INVALID_HANDLE)?;
         state.unloads_under_a_kernel(module);
         state.modules.remove(&module);
         state.functions.retain(|_, function| function.module != module);
@@ -147,14 +160,27 @@ extern "C" fn cuModuleUnload(module: Handle) -> Code {
 ///
 /// `name` is NULL or a C string.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn cuModuleGetFunction(function: Out<'_, Handle>, module: Handle, name: *const c_char) -> Code {
+unsafe extern "C" fn cuModuleGetFunction(
+    function: Out<'_, Handle>,
+    module: Handle,
+    name: *const c_char,
+) -> Code {
     call(Function::cuModuleGetFunction, Needs::Context, |state, current| {
         let function = function.filter(|_| !name.is_null()).ok_or(code::INVALID_VALUE)?;
         // SAFETY: the caller's promise.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-        let own = state.modules.get(&module).filter(|own| own.context == current).ok_or(code::INVALID_HANDLE)?;
-        let entry = own.entries.iter().find(|entry| entry.name() == name).ok_or(code::NOT_FOUND)?.clone();
-        let same = state.functions.iter().find(|(_, own)| own.module == module && own.entry.name() == name).map(|(handle, _)| *handle);
+        let own = state
+            .modules
+            .get(&module)
+            .filter(|own| own.context == current)
+            .ok_or(code::INVALID_HANDLE)?;
+        let entry =
+            own.entries.iter().find(|entry| entry.name() == name).ok_or(code::NOT_FOUND)?.clone();
+        let same = state
+            .functions
+            .iter()
+            .find(|(_, own)| own.module == module && own.entry.name() == name)
+            .map(|(handle, _)| *handle);
         let handle = same.unwrap_or_else(|| state.new_handle());
         state.functions.insert(handle, Loaded { context: current, module, entry });
         put(Some(function), handle)
@@ -163,9 +189,13 @@ unsafe extern "C" fn cuModuleGetFunction(function: Out<'_, Handle>, module: Hand
 
 /// The dimensions that a device takes.
 fn check(launch: Launch) -> Answer {
-    let within = |dims: [u32; 3], max: [u32; 3]| dims.into_iter().zip(max).all(|(dim, max)| (1..=max).contains(&dim));
+    let within = |dims: [u32; 3], max: [u32; 3]| {
+        dims.into_iter().zip(max).all(|(dim, max)| (1..=max).contains(&dim))
+    };
     let threads: u64 = launch.block.into_iter().map(u64::from).product();
-    let fits = within(launch.grid, GRID_MAX) && within(launch.block, BLOCK_MAX) && threads <= u64::from(THREADS_MAX);
+    let fits = within(launch.grid, GRID_MAX)
+        && within(launch.block, BLOCK_MAX)
+        && threads <= u64::from(THREADS_MAX);
     if fits && launch.shared_bytes <= SHARED_BYTES_MAX { Ok(()) } else { Err(code::INVALID_VALUE) }
 }
 
@@ -193,10 +223,18 @@ unsafe extern "C" fn cuLaunchKernel(
     extra: *const *const c_void,
 ) -> Code {
     call(Function::cuLaunchKernel, Needs::Context, |state, current| {
-        let own = state.functions.get(&function).filter(|own| own.context == current).ok_or(code::INVALID_HANDLE)?;
+        let own = state
+            .functions
+            .get(&function)
+            .filter(|own| own.context == current)
+            .ok_or(code::INVALID_HANDLE)?;
         let (entry, module) = (Arc::clone(&own.entry), own.module);
         let stream = state.stream(stream, current)?;
-        let launch = Launch { grid: [grid_x, grid_y, grid_z], block: [block_x, block_y, block_z], shared_bytes };
+        let launch = Launch {
+            grid: [grid_x, grid_y, grid_z],
+            block: [block_x, block_y, block_z],
+            shared_bytes,
+        };
         check(launch)?;
         if !extra.is_null() {
             return Err(if params.is_null() { code::NOT_SUPPORTED } else { code::INVALID_VALUE });

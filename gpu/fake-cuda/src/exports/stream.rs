@@ -18,7 +18,8 @@ const EVENT_INTERPROCESS: u32 = 4;
 #[unsafe(no_mangle)]
 extern "C" fn cuStreamCreate(stream: Out<'_, Handle>, flags: u32) -> Code {
     call(Function::cuStreamCreate, Needs::Context, |state, current| {
-        let stream = stream.filter(|_| flags & !STREAM_NON_BLOCKING == 0).ok_or(code::INVALID_VALUE)?;
+        let stream =
+            stream.filter(|_| flags & !STREAM_NON_BLOCKING == 0).ok_or(code::INVALID_VALUE)?;
         let handle = state.new_handle();
         state.streams.insert(handle, Stream::new(current));
         put(Some(stream), handle)
@@ -51,7 +52,8 @@ extern "C" fn cuStreamQuery(stream: Handle) -> Code {
 /// `CUresult cuStreamSynchronize(CUstream hStream)`
 #[unsafe(no_mangle)]
 extern "C" fn cuStreamSynchronize(stream: Handle) -> Code {
-    let begin = |state: &mut State, current| Ok((current, state.stream(stream, current)?, state.next_seq));
+    let begin =
+        |state: &mut State, current| Ok((current, state.stream(stream, current)?, state.next_seq));
     wait(Function::cuStreamSynchronize, begin, step)
 }
 
@@ -59,7 +61,8 @@ extern "C" fn cuStreamSynchronize(stream: Handle) -> Code {
 #[unsafe(no_mangle)]
 extern "C" fn cuEventCreate(event: Out<'_, Handle>, flags: u32) -> Code {
     call(Function::cuEventCreate, Needs::Context, |state, current| {
-        let known = flags & !EVENT_FLAGS == 0 && (flags & EVENT_INTERPROCESS == 0 || flags & EVENT_DISABLE_TIMING != 0);
+        let known = flags & !EVENT_FLAGS == 0
+            && (flags & EVENT_INTERPROCESS == 0 || flags & EVENT_DISABLE_TIMING != 0);
         let event = event.filter(|_| known).ok_or(code::INVALID_VALUE)?;
         let handle = state.new_handle();
         state.events.insert(handle, Event { context: current, recorded: None });
@@ -72,7 +75,11 @@ extern "C" fn cuEventCreate(event: Out<'_, Handle>, flags: u32) -> Code {
 extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> Code {
     call(Function::cuEventRecord, Needs::Context, |state, current| {
         let stream = state.stream(stream, current)?;
-        state.events.get(&event).filter(|own| own.context == current).ok_or(code::INVALID_HANDLE)?;
+        state
+            .events
+            .get(&event)
+            .filter(|own| own.context == current)
+            .ok_or(code::INVALID_HANDLE)?;
         let seq = state.push(stream, Work::Record)?;
         state.events.get_mut(&event).ok_or(code::INVALID_HANDLE)?.recorded = Some((stream, seq));
         Ok(())
@@ -84,7 +91,10 @@ extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> Code {
 extern "C" fn cuEventQuery(event: Handle) -> Code {
     call(Function::cuEventQuery, Needs::Context, |state, _| {
         let own = state.events.get(&event).ok_or(code::INVALID_HANDLE)?;
-        let Some((context, (stream, seq))) = own.recorded.map(|recorded| (own.context, recorded)) else { return Ok(()) };
+        let Some((context, (stream, seq))) = own.recorded.map(|recorded| (own.context, recorded))
+        else {
+            return Ok(());
+        };
         if let Some(code) = state.contexts.alive(context)?.error {
             return Err(code);
         }
@@ -95,5 +105,7 @@ extern "C" fn cuEventQuery(event: Handle) -> Code {
 /// `CUresult cuEventDestroy_v2(CUevent hEvent)`: also before its record is reached.
 #[unsafe(no_mangle)]
 extern "C" fn cuEventDestroy_v2(event: Handle) -> Code {
-    call(Function::cuEventDestroy_v2, Needs::Context, |state, _| state.events.remove(&event).map(|_| ()).ok_or(code::INVALID_HANDLE))
+    call(Function::cuEventDestroy_v2, Needs::Context, |state, _| {
+        state.events.remove(&event).map(|_| ()).ok_or(code::INVALID_HANDLE)
+    })
 }

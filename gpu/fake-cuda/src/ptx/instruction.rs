@@ -9,11 +9,17 @@ use super::{
 /// Of amounts of a shift, positions and lengths of a field.
 const AMOUNT: Type = Type { kind: Kind::Unsigned, bits: 32 };
 impl<'t> Text<'t> {
-    pub(super) fn instruction(&mut self, mnemonic: &'t str, names: &mut Names<'t>, step: usize) -> Parsed<Op> {
+    pub(super) fn instruction(
+        &mut self,
+        mnemonic: &'t str,
+        names: &mut Names<'t>,
+        step: usize,
+    ) -> Parsed<Op> {
         let mut parts = mnemonic.split('.');
         let name = parts.next().unwrap_or_default();
         let mut modifiers: Vec<&str> = parts.collect();
-        let unknown = |text: &Self| text.error(&format!("Not a name of any known instruction: '{mnemonic}'"));
+        let unknown =
+            |text: &Self| text.error(&format!("Not a name of any known instruction: '{mnemonic}'"));
         if ["ret", "exit"].contains(&name) && modifiers.is_empty() {
             return Ok(Op::Return);
         }
@@ -30,11 +36,27 @@ impl<'t> Text<'t> {
                 self.expect("[")?;
                 let param = self.word()?;
                 self.expect("]")?;
-                let index = names.params.iter().position(|(name, bytes)| *name == param && *bytes == ty.bytes());
-                Ok(Op::Param { to, ty, index: index.ok_or_else(|| self.error(&format!("Unknown symbol '{param}'")))? })
+                let index = names
+                    .params
+                    .iter()
+                    .position(|(name, bytes)| *name == param && *bytes == ty.bytes());
+                Ok(Op::Param {
+                    to,
+                    ty,
+                    index: index.ok_or_else(|| self.error(&format!("Unknown symbol '{param}'")))?,
+                })
             }
-            ("ld" | "st", ["volatile", "global"] | ["global", "nc", "v2" | "v4"] | ["global", "nc" | "v2" | "v4"] | ["global"]) => {
-                let count = modifiers.last().and_then(|last| last.strip_prefix('v')).map_or(1, |count| if count == "2" { 2 } else { 4 });
+            (
+                "ld" | "st",
+                ["volatile", "global"]
+                | ["global", "nc", "v2" | "v4"]
+                | ["global", "nc" | "v2" | "v4"]
+                | ["global"],
+            ) => {
+                let count = modifiers
+                    .last()
+                    .and_then(|last| last.strip_prefix('v'))
+                    .map_or(1, |count| if count == "2" { 2 } else { 4 });
                 if name == "ld" {
                     let to = self.list(count, |text| text.register(names))?;
                     self.expect(",")?;
@@ -48,7 +70,14 @@ impl<'t> Text<'t> {
         }
     }
 
-    fn compute(&mut self, name: &str, modifiers: &[&str], ty: Type, names: &Names<'t>, unknown: &dyn Fn(&Self) -> Refused) -> Parsed<Op> {
+    fn compute(
+        &mut self,
+        name: &str,
+        modifiers: &[&str],
+        ty: Type,
+        names: &Names<'t>,
+        unknown: &dyn Fn(&Self) -> Refused,
+    ) -> Parsed<Op> {
         use Compute as C;
         let wide = Type { bits: 2 * ty.bits, ..ty };
         // The operation, the type of its result, and those of its operands.
@@ -59,7 +88,9 @@ impl<'t> Text<'t> {
             ("cvt", [to]) => (C::Move, types::ty(to).ok_or_else(|| unknown(self))?, &[ty]),
             ("and", []) => (C::And, ty, &[ty, ty]),
             ("or", []) => (C::Or, ty, &[ty, ty]),
-            ("setp", [how]) => (C::Compare(comparison(how).ok_or_else(|| unknown(self))?), PREDICATE, &[ty, ty]),
+            ("setp", [how]) => {
+                (C::Compare(comparison(how).ok_or_else(|| unknown(self))?), PREDICATE, &[ty, ty])
+            }
             ("selp", []) => (C::Select, ty, &[ty, ty, PREDICATE]),
             ("shl", []) => (C::ShiftLeft, ty, &[ty, AMOUNT]),
             ("shr", []) => (C::ShiftRight, ty, &[ty, AMOUNT]),
@@ -85,7 +116,11 @@ impl<'t> Text<'t> {
     }
 
     /// One, or so many between braces.
-    fn list<T>(&mut self, count: usize, mut one: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+    fn list<T>(
+        &mut self,
+        count: usize,
+        mut one: impl FnMut(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
         if count == 1 {
             return Ok(vec![one(self)?]);
         }
@@ -118,8 +153,13 @@ impl<'t> Text<'t> {
         let name = self.word()?;
         let digits = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let number: Option<usize> = name.get(digits.len()..).and_then(|number| number.parse().ok());
-        let group = names.registers.get(digits).zip(number).filter(|((_, count, _), number)| number < count);
-        let ((bits, _, first), number) = group.ok_or_else(|| self.error(&format!("Unknown symbol '{name}'")))?;
+        let group = names
+            .registers
+            .get(digits)
+            .zip(number)
+            .filter(|((_, count, _), number)| number < count);
+        let ((bits, _, first), number) =
+            group.ok_or_else(|| self.error(&format!("Unknown symbol '{name}'")))?;
         Ok(Register { index: first + number, bits: *bits })
     }
 
@@ -136,7 +176,10 @@ impl<'t> Text<'t> {
                 "%nctaid" => Special::Blocks,
                 _ => return None,
             };
-            Some(Operand::Special(special, ["x", "y", "z"].iter().position(|known| *known == dimension)?))
+            Some(Operand::Special(
+                special,
+                ["x", "y", "z"].iter().position(|known| *known == dimension)?,
+            ))
         });
         let Some(special) = special else { return self.register(names).map(Operand::Register) };
         self.at += 1;

@@ -70,7 +70,9 @@ fn tokens(text: &str) -> Vec<(usize, &str)> {
     for (index, line) in text.lines().enumerate() {
         let mut rest = line.split("//").next().unwrap_or_default().trim_start();
         while let Some(first) = rest.chars().next() {
-            let word = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"_$%.".contains(c)).unwrap_or(rest.len());
+            let word = rest
+                .find(|c: char| !c.is_ascii_alphanumeric() && !"_$%.".contains(c))
+                .unwrap_or(rest.len());
             let (token, behind) = rest.split_at(if word == 0 { first.len_utf8() } else { word });
             tokens.push((index + 1, token));
             rest = behind.trim_start();
@@ -91,7 +93,10 @@ const fn newest_isa(driver_version: i32) -> (i32, i32) {
 }
 
 fn refused(line: usize, severity: &str, what: &str) -> Refused {
-    Refused { log: format!("ptxas application ptx input, line {line}; {severity:<8}: {what}"), code: code::INVALID_PTX }
+    Refused {
+        log: format!("ptxas application ptx input, line {line}; {severity:<8}: {what}"),
+        code: code::INVALID_PTX,
+    }
 }
 
 impl<'t> Text<'t> {
@@ -144,21 +149,38 @@ impl<'t> Text<'t> {
 
     fn header(&mut self, compute_capability: u32, driver_version: i32) -> Parsed {
         if !self.take(".version") {
-            return Err(refused(1, "fatal", "Missing .version directive at start of file 'application ptx input'"));
+            return Err(refused(
+                1,
+                "fatal",
+                "Missing .version directive at start of file 'application ptx input'",
+            ));
         }
         let version = self.word()?;
         let (major, minor) = version.split_once('.').ok_or_else(|| self.syntax(version))?;
         let parse = |digits: &str| digits.parse::<i32>().map_err(|_| self.syntax(version));
         let newest = newest_isa(driver_version);
         if (parse(major)?, parse(minor)?) > newest {
-            let what = format!("Unsupported .version {version}; current version is '{}.{}'", newest.0, newest.1);
-            return Err(Refused { code: code::UNSUPPORTED_PTX_VERSION, ..refused(self.line(), "fatal", &what) });
+            let what = format!(
+                "Unsupported .version {version}; current version is '{}.{}'",
+                newest.0, newest.1
+            );
+            return Err(Refused {
+                code: code::UNSUPPORTED_PTX_VERSION,
+                ..refused(self.line(), "fatal", &what)
+            });
         }
         if !self.take(".target") {
-            return Err(refused(self.line(), "fatal", "Missing .target directive at start of file 'application ptx input'"));
+            return Err(refused(
+                self.line(),
+                "fatal",
+                "Missing .target directive at start of file 'application ptx input'",
+            ));
         }
         let target = self.word()?;
-        let number: u32 = target.strip_prefix("sm_").and_then(|number| number.parse().ok()).ok_or_else(|| self.syntax(target))?;
+        let number: u32 = target
+            .strip_prefix("sm_")
+            .and_then(|number| number.parse().ok())
+            .ok_or_else(|| self.syntax(target))?;
         if number > compute_capability {
             let log = "ptxas fatal   : SM version specified by .target is higher than default SM version assumed".to_owned();
             return Err(Refused { log, code: code::INVALID_PTX });
@@ -185,13 +207,21 @@ impl<'t> Text<'t> {
             self.statement(&mut names, &mut code)?;
         }
         for (step, label, line) in names.branches {
-            let to = names.labels.get(label).ok_or_else(|| refused(line, "error", &format!("Unknown symbol '{label}'")))?;
+            let to = names
+                .labels
+                .get(label)
+                .ok_or_else(|| refused(line, "error", &format!("Unknown symbol '{label}'")))?;
             if let Some(Step { op: Op::Branch(target), .. }) = code.get_mut(step) {
                 *target = *to;
             }
         }
         let name = name.to_owned();
-        Ok(Entry { name, params: names.params.into_iter().map(|(_, bytes)| bytes).collect(), code, registers: names.count })
+        Ok(Entry {
+            name,
+            params: names.params.into_iter().map(|(_, bytes)| bytes).collect(),
+            code,
+            registers: names.count,
+        })
     }
 
     /// A declaration of registers, a label, or an instruction.
@@ -205,7 +235,9 @@ impl<'t> Text<'t> {
             let count: usize = self.number()?;
             let all = names.count.saturating_add(count);
             if all > REGISTERS_MAX {
-                return Err(self.error(&format!("{all} registers: there is room for {REGISTERS_MAX}")));
+                return Err(
+                    self.error(&format!("{all} registers: there is room for {REGISTERS_MAX}"))
+                );
             }
             self.expect(">")?;
             names.registers.insert(group, (bits, count, names.count));
@@ -214,7 +246,11 @@ impl<'t> Text<'t> {
         }
         if self.take(":") {
             let known = names.labels.insert(first, code.len()).is_some();
-            return if known { Err(self.error(&format!("Duplicate definition of label '{first}'"))) } else { Ok(()) };
+            return if known {
+                Err(self.error(&format!("Duplicate definition of label '{first}'")))
+            } else {
+                Ok(())
+            };
         }
         let (guard, mnemonic) = if first == "@" {
             let wanted = !self.take("!");

@@ -63,7 +63,8 @@ impl Progress {
     /// To the next thread, or to the end.
     fn step(&mut self) {
         self.next = None;
-        self.ended = !step(&mut self.thread, self.grid.threads) && !step(&mut self.block, self.grid.blocks);
+        self.ended =
+            !step(&mut self.thread, self.grid.threads) && !step(&mut self.block, self.grid.blocks);
     }
 }
 
@@ -84,7 +85,10 @@ impl Window {
     /// values.
     #[must_use]
     pub fn written(&self) -> (u64, &[u8]) {
-        (self.addr + self.written.start as u64, self.bytes.get(self.written.clone()).unwrap_or_default())
+        (
+            self.addr + self.written.start as u64,
+            self.bytes.get(self.written.clone()).unwrap_or_default(),
+        )
     }
 
     /// The bytes of one access, where all of them are here.
@@ -105,7 +109,14 @@ impl Entry {
     #[must_use]
     pub fn start(&self, grid: Grid) -> Progress {
         let ended = grid.blocks.iter().chain(&grid.threads).any(|size| *size == 0);
-        Progress { grid, block: [0; 3], thread: [0; 3], next: None, registers: vec![UNSET; self.registers], ended }
+        Progress {
+            grid,
+            block: [0; 3],
+            thread: [0; 3],
+            next: None,
+            registers: vec![UNSET; self.registers],
+            ended,
+        }
     }
 
     /// Goes on for at most `statements_max`, of which each thread takes one, and more for many
@@ -115,7 +126,13 @@ impl Entry {
     /// A `CUresult`: `ILLEGAL_ADDRESS`, memory beside `windows` or a write to one that is not
     /// writable; `MISALIGNED_ADDRESS`, an access not aligned to its size; `LAUNCH_FAILED`, a
     /// division by zero.
-    pub fn run(&self, progress: &mut Progress, params: &[u64], windows: &mut [Window], statements_max: u64) -> Result<bool, i32> {
+    pub fn run(
+        &self,
+        progress: &mut Progress,
+        params: &[u64],
+        windows: &mut [Window],
+        statements_max: u64,
+    ) -> Result<bool, i32> {
         let mut left = statements_max;
         let mut own = Thread { params, windows, at: progress };
         while !own.at.ended {
@@ -163,13 +180,17 @@ impl Thread<'_> {
                     let bytes = self.memory(*at, ty.bytes() * to.len(), false)?;
                     let mut words = [0; 4];
                     for (word, bytes) in words.iter_mut().zip(bytes.chunks(ty.bytes())) {
-                        *word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+                        *word =
+                            bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
                     }
                     to.iter().zip(words).for_each(|(to, word)| self.set(*to, *ty, ty.value(word)));
                 }
                 Op::Store { ty, from, at } => {
                     let mut words = [0; 4];
-                    words.iter_mut().zip(from).for_each(|(word, from)| *word = self.value(*from, *ty));
+                    words
+                        .iter_mut()
+                        .zip(from)
+                        .for_each(|(word, from)| *word = self.value(*from, *ty));
                     let bytes = self.memory(*at, ty.bytes() * from.len(), true)?;
                     for (to, word) in bytes.chunks_mut(ty.bytes()).zip(words) {
                         to.iter_mut().zip(word.to_le_bytes()).for_each(|(to, byte)| *to = byte);
@@ -177,7 +198,10 @@ impl Thread<'_> {
                 }
                 Op::Compute { what, to, ty, operands } => {
                     let mut values = [0; 3];
-                    values.iter_mut().zip(operands).for_each(|(value, (operand, ty))| *value = self.value(*operand, *ty));
+                    values
+                        .iter_mut()
+                        .zip(operands)
+                        .for_each(|(value, (operand, ty))| *value = self.value(*operand, *ty));
                     self.set(*to, *ty, what.result(values, *ty)?);
                 }
             }
@@ -190,7 +214,9 @@ impl Thread<'_> {
     }
 
     fn value(&self, operand: Operand, ty: Type) -> i128 {
-        let at = |of: [u32; 3], dimension: usize| ty.cut(of.get(dimension).copied().unwrap_or_default().into());
+        let at = |of: [u32; 3], dimension: usize| {
+            ty.cut(of.get(dimension).copied().unwrap_or_default().into())
+        };
         match operand {
             Operand::Register(register) => ty.value(self.bits(register.index)),
             Operand::Number(number) => ty.cut(number),
@@ -202,7 +228,11 @@ impl Thread<'_> {
     }
 
     /// A register wider than the type takes its sign or zeros.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a register keeps its bits")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a register keeps its bits"
+    )]
     fn set(&mut self, to: Register, ty: Type, number: i128) {
         let whole = Type { kind: Kind::Bits, bits: to.bits };
         if let Some(register) = self.at.registers.get_mut(to.index) {

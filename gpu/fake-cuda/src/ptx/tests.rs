@@ -76,12 +76,21 @@ fn instructions_do_what_the_manual_says() {
         ("setp.lt.s32 %p1, %r1, %r2; selp.b32 %r3, 1, 0, %p1", [MINUS, 1], 1),
         ("setp.ge.s32 %p1, %r1, %r2; selp.b32 %r3, 1, 0, %p1", [7, 7], 1),
         ("setp.gt.s32 %p1, %r1, %r2; selp.b32 %r3, 1, 0, %p1", [7, 7], 0),
-        ("setp.ne.s32 %p1, %r1, 1; setp.le.s32 %p2, %r2, 1; and.pred %p0, %p1, %p2; selp.b32 %r3, 1, 0, %p0", [1, 1], 0),
+        (
+            "setp.ne.s32 %p1, %r1, 1; setp.le.s32 %p2, %r2, 1; and.pred %p0, %p1, %p2; selp.b32 %r3, 1, 0, %p0",
+            [1, 1],
+            0,
+        ),
     ];
     for (body, values, expected) in cases {
         let result = if body.contains("%r3") { "cvt.u64.u32 %rd3, %r3;" } else { "" };
-        let bytes = run(&format!("{body}; {result} st.global.u64 [%rd0], %rd3;"), values, ONE).unwrap();
-        assert_eq!(u64::from_le_bytes(bytes[..8].try_into().unwrap()), expected, "{body} of {values:?}");
+        let bytes =
+            run(&format!("{body}; {result} st.global.u64 [%rd0], %rd3;"), values, ONE).unwrap();
+        assert_eq!(
+            u64::from_le_bytes(bytes[..8].try_into().unwrap()),
+            expected,
+            "{body} of {values:?}"
+        );
     }
     // Not specified, so nothing may rely on it.
     assert_eq!(run("div.u32 %r3, %r1, %r2;", [1, 0], ONE), Err(code::LAUNCH_FAILED));
@@ -123,10 +132,15 @@ fn memory_is_little_endian_and_only_what_is_allowed() {
 /// An input is not written, and a word that only begins in it is not its.
 #[test]
 fn inputs_are_read_only() {
-    let text =
-        format!("{HEADER}.visible .entry k(.param .u64 at) {{ .reg .b64 %rd<2>; ld.param.u64 %rd0, [at]; st.global.u64 [%rd0], 1; }}");
+    let text = format!(
+        "{HEADER}.visible .entry k(.param .u64 at) {{ .reg .b64 %rd<2>; ld.param.u64 %rd0, [at]; st.global.u64 [%rd0], 1; }}"
+    );
     let entries = parse(&text, 53, 10020).unwrap();
-    for (writable, len, expected) in [(false, 8, Err(code::ILLEGAL_ADDRESS)), (true, 7, Err(code::ILLEGAL_ADDRESS)), (true, 8, Ok(true))] {
+    for (writable, len, expected) in [
+        (false, 8, Err(code::ILLEGAL_ADDRESS)),
+        (true, 7, Err(code::ILLEGAL_ADDRESS)),
+        (true, 8, Ok(true)),
+    ] {
         let mut windows = [Window::new(OUT, vec![0; len], writable)];
         assert_eq!(entries[0].run(&mut entries[0].start(ONE), &[OUT], &mut windows, 10), expected);
     }
@@ -162,7 +176,8 @@ fn a_kernel_goes_on_where_it_was() {
     assert_eq!(windows[0].bytes(), [1, 0, 0, 0, 0, 0, 0, 0]);
     // Every thread needs seven, and one for itself.
     let mut windows = [Window::new(OUT, vec![1, 0, 0, 0, 1, 0, 0, 0], true)];
-    let slices = (1..100).find(|_| count.run(&mut progress, &[OUT], &mut windows, 3).unwrap()).unwrap();
+    let slices =
+        (1..100).find(|_| count.run(&mut progress, &[OUT], &mut windows, 3).unwrap()).unwrap();
     assert!((9..14).contains(&slices), "{slices}");
     assert_eq!(windows[0].bytes(), [4, 0, 0, 0, 1, 0, 0, 0]);
     assert_eq!(count.run(&mut progress, &[OUT], &mut windows, 0), Ok(true));
@@ -172,48 +187,93 @@ fn a_kernel_goes_on_where_it_was() {
 #[test]
 fn a_thread_without_statements_takes_one() {
     let empty = &parse(&format!("{HEADER}.visible .entry k() {{ }}"), 53, 10020).unwrap()[0];
-    let mut progress = empty.start(Grid { blocks: [0x7FFF_FFFF, 0xFFFF, 0xFFFF], threads: [1024, 1, 1] });
+    let mut progress =
+        empty.start(Grid { blocks: [0x7FFF_FFFF, 0xFFFF, 0xFFFF], threads: [1024, 1, 1] });
     assert_eq!(empty.run(&mut progress, &[], &mut [], 1000), Ok(false));
     let mut progress = empty.start(Grid { blocks: [5, 1, 2], threads: [1, 3, 1] });
-    assert_eq!([29, 0, 1].map(|max| empty.run(&mut progress, &[], &mut [], max)), [Ok(false), Ok(false), Ok(true)]);
-    assert_eq!(empty.run(&mut empty.start(Grid { blocks: [1, 0, 1], ..ONE }), &[], &mut [], 0), Ok(true));
+    assert_eq!(
+        [29, 0, 1].map(|max| empty.run(&mut progress, &[], &mut [], max)),
+        [Ok(false), Ok(false), Ok(true)]
+    );
+    assert_eq!(
+        empty.run(&mut empty.start(Grid { blocks: [1, 0, 1], ..ONE }), &[], &mut [], 0),
+        Ok(true)
+    );
 }
 
 #[test]
 fn every_thread_runs_once_and_knows_its_place() {
-    let dimension = |blocks: &str, block: &str| format!("mov.u32 %r4, {blocks}; mov.u32 %r5, {block}; mad.lo.s32 %r3, %r3, %r4, %r5;");
+    let dimension = |blocks: &str, block: &str| {
+        format!("mov.u32 %r4, {blocks}; mov.u32 %r5, {block}; mad.lo.s32 %r3, %r3, %r4, %r5;")
+    };
     let place = [("%nctaid", "%ctaid"), ("%ntid", "%tid")]
-        .map(|(of, at)| ["z", "y", "x"].map(|name| dimension(&format!("{of}.{name}"), &format!("{at}.{name}"))).concat())
+        .map(|(of, at)| {
+            ["z", "y", "x"]
+                .map(|name| dimension(&format!("{of}.{name}"), &format!("{at}.{name}")))
+                .concat()
+        })
         .concat();
     let place = &format!(
         "mov.u32 %r3, 0; {place}
         cvt.u64.u32 %rd3, %r3; add.s64 %rd3, %rd3, %rd0; ld.global.u8 %r4, [%rd3]; add.u32 %r4, %r4, %r3; st.global.u8 [%rd3], %r4;"
     );
-    for (blocks, threads) in [([1, 1, 1], [64, 1, 1]), ([2, 2, 2], [2, 2, 2]), ([1, 4, 1], [1, 4, 4]), ([3, 1, 5], [1, 2, 2])] {
+    for (blocks, threads) in [
+        ([1, 1, 1], [64, 1, 1]),
+        ([2, 2, 2], [2, 2, 2]),
+        ([1, 4, 1], [1, 4, 4]),
+        ([3, 1, 5], [1, 2, 2]),
+    ] {
         let bytes = run(place, [0, 0], Grid { blocks, threads }).unwrap();
         let count: u32 = blocks.iter().chain(&threads).product();
-        let expected: Vec<u8> = (0..64).map(|at| 0xEE_u8.wrapping_add(if u32::from(at) < count { at } else { 0 })).collect();
+        let expected: Vec<u8> = (0..64)
+            .map(|at| 0xEE_u8.wrapping_add(if u32::from(at) < count { at } else { 0 }))
+            .collect();
         assert_eq!(bytes, expected, "{blocks:?} {threads:?}");
     }
 }
 
 #[test]
 fn what_is_no_ptx_is_refused_with_its_line() {
-    let body = |body: &str| format!("{HEADER}.visible .entry k(.param .u64 a) {{ .reg .b32 %r<3>; .reg .b64 %rd<2>;\n{body} }}");
+    let body = |body: &str| {
+        format!(
+            "{HEADER}.visible .entry k(.param .u64 a) {{ .reg .b32 %r<3>; .reg .b64 %rd<2>;\n{body} }}"
+        )
+    };
     for (text, expected) in [
-        (String::new(), "line 1; fatal   : Missing .version directive at start of file 'application ptx input'"),
-        (".version 6.0".to_owned(), "line 1; fatal   : Missing .target directive at start of file 'application ptx input'"),
+        (
+            String::new(),
+            "line 1; fatal   : Missing .version directive at start of file 'application ptx input'",
+        ),
+        (
+            ".version 6.0".to_owned(),
+            "line 1; fatal   : Missing .target directive at start of file 'application ptx input'",
+        ),
         (HEADER.replace("64", "32"), "line 3; fatal   : Parsing error near '32': syntax error"),
-        (HEADER.replace("53", "90"), "SM version specified by .target is higher than default SM version assumed"),
-        (format!("{HEADER}.visible .entry k"), "line 4; fatal   : Parsing error near '': syntax error"),
-        (format!("{HEADER}.global .u32 x;"), "line 4; fatal   : Parsing error near '.global': syntax error"),
-        (body("frob.u64 %rd1, 1;"), "line 5; error   : Not a name of any known instruction: 'frob.u64'"),
+        (
+            HEADER.replace("53", "90"),
+            "SM version specified by .target is higher than default SM version assumed",
+        ),
+        (
+            format!("{HEADER}.visible .entry k"),
+            "line 4; fatal   : Parsing error near '': syntax error",
+        ),
+        (
+            format!("{HEADER}.global .u32 x;"),
+            "line 4; fatal   : Parsing error near '.global': syntax error",
+        ),
+        (
+            body("frob.u64 %rd1, 1;"),
+            "line 5; error   : Not a name of any known instruction: 'frob.u64'",
+        ),
         (body("st.global.u64 [%rd2], 1;"), "line 5; error   : Unknown symbol '%rd2'"),
         (body("ld.param.u64 %rd1, [b];"), "line 5; error   : Unknown symbol 'b'"),
         (body("ret;\nbra L;"), "line 6; error   : Unknown symbol 'L'"),
         (body("L: ret;\nL:"), "line 6; error   : Duplicate definition of label 'L'"),
         (body("ret"), "line 5; fatal   : Parsing error near '}': syntax error"),
-        (body(".reg .b32 %x<65532>;"), "line 5; error   : 65537 registers: there is room for 65536"),
+        (
+            body(".reg .b32 %x<65532>;"),
+            "line 5; error   : 65537 registers: there is room for 65536",
+        ),
         // Octal.
         (body("mov.u32 %r0, 010;"), "line 5; fatal   : Parsing error near '010': syntax error"),
     ] {
@@ -225,8 +285,17 @@ fn what_is_no_ptx_is_refused_with_its_line() {
 /// Each driver takes the ISA that came with it, and no newer one.
 #[test]
 fn an_isa_newer_than_the_driver_is_refused() {
-    for (driver, newest) in [(9_000, "6.0"), (10_020, "6.5"), (11_080, "7.8"), (12_040, "8.4"), (12_080, "8.7"), (13_000, "9.0")] {
-        let taken = |isa: &str| parse(&HEADER.replace("6.0", isa), 87, driver).map_err(|refused| refused.code).is_ok();
+    for (driver, newest) in [
+        (9_000, "6.0"),
+        (10_020, "6.5"),
+        (11_080, "7.8"),
+        (12_040, "8.4"),
+        (12_080, "8.7"),
+        (13_000, "9.0"),
+    ] {
+        let taken = |isa: &str| {
+            parse(&HEADER.replace("6.0", isa), 87, driver).map_err(|refused| refused.code).is_ok()
+        };
         let (major, minor) = newest.split_once('.').unwrap();
         let newer = format!("{major}.{}", minor.parse::<u32>().unwrap() + 1);
         assert_eq!([taken(newest), taken(&newer)], [true, false], "{driver}");

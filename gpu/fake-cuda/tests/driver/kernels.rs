@@ -12,8 +12,14 @@ use std::{
 fn modules_are_ptx_with_entries() {
     let cuda = current(&Config::default());
     assert_eq!(load(c"not PTX"), Err(code::INVALID_PTX));
-    assert_eq!(load(c".version 7.0 .target sm_90 .visible .entry a() { ret; }"), Err(code::INVALID_PTX));
-    assert_eq!(load(c".version 8.5 .target sm_50 .visible .entry a() { ret; }"), Err(code::UNSUPPORTED_PTX_VERSION));
+    assert_eq!(
+        load(c".version 7.0 .target sm_90 .visible .entry a() { ret; }"),
+        Err(code::INVALID_PTX)
+    );
+    assert_eq!(
+        load(c".version 8.5 .target sm_50 .visible .entry a() { ret; }"),
+        Err(code::UNSUPPORTED_PTX_VERSION)
+    );
     let module = load(PTX).unwrap();
     for name in [c"gemm8", c"copy_bytes", c"fill_bytes", c"unknown"] {
         assert_eq!(function(module, name), function(module, name));
@@ -39,7 +45,10 @@ fn the_compiler_says_what_it_does_not_take() {
         &mut module => &mut Handle, image => *const c_char, 2 => u32, options.as_mut_ptr() => *mut u32, values.as_mut_ptr() => *mut *mut c_void,
     ));
     assert_eq!(answer, code::INVALID_PTX);
-    assert_eq!(CStr::from_bytes_until_nul(&log).unwrap(), c"ptxas application ptx input, line 1; fatal   : ");
+    assert_eq!(
+        CStr::from_bytes_until_nul(&log).unwrap(),
+        c"ptxas application ptx input, line 1; fatal   : "
+    );
     assert_eq!((log[48], values[1].addr()), (0x7F, 48));
 }
 
@@ -81,7 +90,10 @@ fn any_kernel_is_what_its_ptx_says_also_one_that_waits_for_the_cpu() {
     let [flag_at, out_at] = [flag, out].map(|p| device_pointer(p).unwrap());
     assert_eq!(launch_as(wait, [1; 3], [1; 3], 0, ptr::null_mut()), code::INVALID_VALUE);
     assert_eq!(launch(wait, 0, [flag_at, out_at]), OK);
-    assert_eq!([query(0), query(0), synchronize(0)], [code::NOT_READY, code::NOT_READY, code::LAUNCH_TIMEOUT]);
+    assert_eq!(
+        [query(0), query(0), synchronize(0)],
+        [code::NOT_READY, code::NOT_READY, code::LAUNCH_TIMEOUT]
+    );
     assert_eq!((byte(out, 0), cuda.counters().kernels_done, cuda.counters().queued), (1, 0, 1));
     // It goes on without a call.
     // SAFETY: as above.
@@ -142,7 +154,8 @@ st.global.u64 [%rd0], %rd2;
 
 #[test]
 fn a_kernel_may_be_as_long_as_it_likes() {
-    let _cuda = current(&Config { kernel_polls: 0, wait_bound_us: 60_000_000, ..Config::default() });
+    let _cuda =
+        current(&Config { kernel_polls: 0, wait_bound_us: 60_000_000, ..Config::default() });
     let long = function(load(LONG).unwrap(), c"long").unwrap();
     let out = pin(8, DEVICEMAP).unwrap();
     let mut values = [device_pointer(out).unwrap(), 400_000];

@@ -118,7 +118,8 @@ fn load(image: &CStr) -> Result<Handle, i32> {
     let mut module = 0;
     let (none, null) = (ptr::null_mut::<u32>(), ptr::null_mut::<*mut c_void>());
     let (image, module_at) = (image.as_ptr(), &mut module);
-    match cu!(cuModuleLoadDataEx(module_at => &mut Handle, image => *const c_char, 0 => u32, none => *mut u32, null => *mut *mut c_void)) {
+    match cu!(cuModuleLoadDataEx(module_at => &mut Handle, image => *const c_char, 0 => u32, none => *mut u32, null => *mut *mut c_void))
+    {
         0 => Ok(module),
         code => Err(code),
     }
@@ -126,7 +127,8 @@ fn load(image: &CStr) -> Result<Handle, i32> {
 
 fn function(module: Handle, name: &CStr) -> Result<Handle, i32> {
     let mut function = 0;
-    match cu!(cuModuleGetFunction(&mut function => &mut Handle, module => Handle, name.as_ptr() => *const c_char)) {
+    match cu!(cuModuleGetFunction(&mut function => &mut Handle, module => Handle, name.as_ptr() => *const c_char))
+    {
         0 => Ok(function),
         code => Err(code),
     }
@@ -138,7 +140,13 @@ fn launch<const N: usize>(function: Handle, stream: Handle, mut values: [u64; N]
     launch_as(function, [1; 3], [32, 1, 1], stream, params.as_mut_ptr())
 }
 
-fn launch_as(function: Handle, [gx, gy, gz]: [u32; 3], [bx, by, bz]: [u32; 3], stream: Handle, params: *mut *mut c_void) -> i32 {
+fn launch_as(
+    function: Handle,
+    [gx, gy, gz]: [u32; 3],
+    [bx, by, bz]: [u32; 3],
+    stream: Handle,
+    params: *mut *mut c_void,
+) -> i32 {
     cu!(cuLaunchKernel(
         function => Handle, gx => u32, gy => u32, gz => u32, bx => u32, by => u32, bz => u32, 0 => u32, stream => Handle,
         params => *mut *mut c_void, ptr::null_mut() => *mut *mut c_void,

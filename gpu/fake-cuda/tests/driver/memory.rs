@@ -16,7 +16,10 @@ fn pinned_memory_is_the_process_s_and_badly_aligned() {
     assert_eq!(device_pointer(p.wrapping_add(999)), Ok(p.addr() as u64 + 0x10_0000_0000 + 999));
     assert_eq!(device_pointer(p.wrapping_add(1000)), Err(code::INVALID_VALUE));
     let mut flags = 0;
-    assert_eq!((cu!(cuMemHostGetFlags(&mut flags => &mut u32, p => *mut u8)), flags), (OK, DEVICEMAP));
+    assert_eq!(
+        (cu!(cuMemHostGetFlags(&mut flags => &mut u32, p => *mut u8)), flags),
+        (OK, DEVICEMAP)
+    );
     assert_eq!((cuda.counters().host_allocs, cuda.counters().host_bytes), (1, 1000));
     assert_eq!(free(p.wrapping_add(16)), code::INVALID_VALUE);
     assert_eq!(free(p), OK);
@@ -33,7 +36,12 @@ fn pinned_memory_is_the_process_s_and_badly_aligned() {
     assert_eq!(free(unmapped), OK);
     assert_eq!(cuda.counters().overruns, 1);
 
-    cuda.configure(&Config { device_pointer_offset: 0, host_alignment: 8192, pinned_limit_bytes: 4096, ..Config::default() });
+    cuda.configure(&Config {
+        device_pointer_offset: 0,
+        host_alignment: 8192,
+        pinned_limit_bytes: 4096,
+        ..Config::default()
+    });
     assert_eq!((cu!(cuInit(0 => u32)), cu!(cuCtxSetCurrent(retain(0) => Handle))), (OK, OK));
     let p = pin(4000, DEVICEMAP).unwrap();
     assert_eq!((p.addr() % 16384, device_pointer(p)), (8192, Ok(p.addr() as u64)));
@@ -76,7 +84,10 @@ fn registered_memory_is_the_callers() {
     assert_eq!(cuda.counters().registrations, 1);
     assert_eq!(unregister(p), OK);
     assert_eq!(unregister(p), code::HOST_MEMORY_NOT_REGISTERED);
-    assert_eq!([register(ptr::null_mut(), 1, 0), register(p, 0, 0), register(p, 1, 16)], [code::INVALID_VALUE; 3]);
+    assert_eq!(
+        [register(ptr::null_mut(), 1, 0), register(p, 0, 0), register(p, 1, 16)],
+        [code::INVALID_VALUE; 3]
+    );
     assert_eq!(register(ptr::without_provenance_mut(0x1000), 1, 0), code::INVALID_VALUE);
     let pinned = pin(16, 0).unwrap();
     assert_eq!(unregister(pinned), code::HOST_MEMORY_NOT_REGISTERED);
@@ -94,7 +105,10 @@ fn registered_memory_is_the_callers() {
 
 #[test]
 fn memory_freed_under_a_kernel_is_counted() {
-    let cuda = current(&Config { late_error: LateError { after_calls: 0, ..Config::default().late_error }, ..Config::default() });
+    let cuda = current(&Config {
+        late_error: LateError { after_calls: 0, ..Config::default().late_error },
+        ..Config::default()
+    });
     let (p, q, fill) = (pin(64, DEVICEMAP).unwrap(), pin(64, DEVICEMAP).unwrap(), fill_bytes());
     assert_eq!(launch(fill, 0, [device_pointer(p).unwrap(), 7, 64]), OK);
     assert_eq!((free(q), cuda.counters().freed_under_a_kernel), (OK, 0));
@@ -107,7 +121,10 @@ fn memory_freed_under_a_kernel_is_counted() {
     assert_eq!((cu!(cuInit(0 => u32)), cu!(cuCtxSetCurrent(retain(0) => Handle))), (OK, OK));
     let p = pin(64, DEVICEMAP).unwrap();
     assert_eq!(launch(fill_bytes(), 0, [device_pointer(p).unwrap(), 7, 64]), OK);
-    assert_eq!((cu!(cuDevicePrimaryCtxRelease_v2(0 => c_int)), cuda.counters().freed_under_a_kernel), (OK, 1));
+    assert_eq!(
+        (cu!(cuDevicePrimaryCtxRelease_v2(0 => c_int)), cuda.counters().freed_under_a_kernel),
+        (OK, 1)
+    );
 }
 
 #[test]
@@ -115,11 +132,18 @@ fn pointers_are_told_apart() {
     let _cuda = current(&Config::default());
     let (p, addr) = (pin(64, DEVICEMAP).unwrap(), device_alloc(32));
     let (mut word, mut long) = (0_u32, 0_u64);
-    let mut words = |which, of: u64| (cu!(cuPointerGetAttribute(&mut word => &mut u32, which => u32, of => u64)), word);
+    let mut words = |which, of: u64| {
+        (cu!(cuPointerGetAttribute(&mut word => &mut u32, which => u32, of => u64)), word)
+    };
     let of_host = p.addr() as u64;
-    assert_eq!([words(2, of_host), words(2, device_pointer(p).unwrap()), words(2, addr + 31)], [(OK, 1), (OK, 1), (OK, 2)]);
+    assert_eq!(
+        [words(2, of_host), words(2, device_pointer(p).unwrap()), words(2, addr + 31)],
+        [(OK, 1), (OK, 1), (OK, 2)]
+    );
     assert_eq!(words(2, addr + 32).0, code::INVALID_VALUE);
-    let mut longs = |which, of: u64| (cu!(cuPointerGetAttribute(&mut long => &mut u64, which => u32, of => u64)), long);
+    let mut longs = |which, of: u64| {
+        (cu!(cuPointerGetAttribute(&mut long => &mut u64, which => u32, of => u64)), long)
+    };
     assert_eq!(longs(3, of_host + 3), (OK, device_pointer(p).unwrap() + 3));
     assert_eq!(longs(3, addr + 5), (OK, addr + 5));
     assert_eq!(longs(4, addr).0, code::INVALID_VALUE);
@@ -128,7 +152,10 @@ fn pointers_are_told_apart() {
     let mut which = [4_u32, 2];
     let none = ptr::from_ref(&which).addr() as u64;
     let (which_at, data_at) = (which.as_mut_ptr(), data.as_mut_ptr());
-    assert_eq!(cu!(cuPointerGetAttributes(2 => u32, which_at => *mut u32, data_at => *mut *mut c_void, none => u64)), OK);
+    assert_eq!(
+        cu!(cuPointerGetAttributes(2 => u32, which_at => *mut u32, data_at => *mut *mut c_void, none => u64)),
+        OK
+    );
     assert_eq!((host, kind), (0, 0));
 }
 

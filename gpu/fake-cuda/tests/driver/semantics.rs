@@ -29,22 +29,39 @@ fn nothing_works_before_cu_init() {
 
 #[test]
 fn devices_are_as_configured() {
-    let discrete = Device { major: 9, minor: 0, integrated: false, can_map_host_memory: false, ..Device::default() };
+    let discrete = Device {
+        major: 9,
+        minor: 0,
+        integrated: false,
+        can_map_host_memory: false,
+        ..Device::default()
+    };
     let _cuda = initialised(&Config::default().with_devices(2, discrete));
     let mut number = 0;
     assert_eq!((cu!(cuDeviceGetCount(&mut number => &mut c_int)), number), (OK, 2));
     assert_eq!((cu!(cuDeviceGet(&mut number => &mut c_int, 1 => c_int)), number), (OK, 1));
     for ordinal in [-1, 2] {
-        assert_eq!(cu!(cuDeviceGet(&mut number => &mut c_int, ordinal => c_int)), code::INVALID_DEVICE);
+        assert_eq!(
+            cu!(cuDeviceGet(&mut number => &mut c_int, ordinal => c_int)),
+            code::INVALID_DEVICE
+        );
     }
-    let mut attribute = |which| (cu!(cuDeviceGetAttribute(&mut number => &mut c_int, which => u32, 1 => c_int)), number);
-    assert_eq!([75, 76, 18, 19, 41, 86, 91].map(&mut attribute), [9, 0, 0, 0, 1, 0, 0].map(|value| (OK, value)));
+    let mut attribute = |which| {
+        (cu!(cuDeviceGetAttribute(&mut number => &mut c_int, which => u32, 1 => c_int)), number)
+    };
+    assert_eq!(
+        [75, 76, 18, 19, 41, 86, 91].map(&mut attribute),
+        [9, 0, 0, 0, 1, 0, 0].map(|value| (OK, value))
+    );
     assert_eq!(attribute(0).0, code::INVALID_VALUE);
     let mut name = [0x7F_u8; 8];
     assert_eq!(cu!(cuDeviceGetName(name.as_mut_ptr() => *mut u8, 7 => c_int, 0 => c_int)), OK);
     assert_eq!(&name, b"Fake G\0\x7F");
     let mut bytes = 0;
-    assert_eq!((cu!(cuDeviceTotalMem_v2(&mut bytes => &mut usize, 0 => c_int)), bytes), (OK, 1 << 30));
+    assert_eq!(
+        (cu!(cuDeviceTotalMem_v2(&mut bytes => &mut usize, 0 => c_int)), bytes),
+        (OK, 1 << 30)
+    );
 }
 
 #[test]
@@ -136,21 +153,33 @@ fn copies_go_through_device_memory() {
     assert_eq!((unused, all), ((1 << 30) - 64, 1 << 30));
     assert_eq!((cuda.counters().device_allocs, cuda.counters().device_bytes), (1, 64));
     assert_eq!(cu!(cuMemFree_v2(addr + 1 => u64)), code::INVALID_VALUE);
-    assert_eq!([cu!(cuMemFree_v2(addr => u64)), cu!(cuMemFree_v2(addr => u64))], [OK, code::INVALID_VALUE]);
+    assert_eq!(
+        [cu!(cuMemFree_v2(addr => u64)), cu!(cuMemFree_v2(addr => u64))],
+        [OK, code::INVALID_VALUE]
+    );
     let mut none = 0;
-    assert_eq!(cu!(cuMemAlloc_v2(&mut none => &mut u64, (1 << 30) + 1 => usize)), code::OUT_OF_MEMORY);
+    assert_eq!(
+        cu!(cuMemAlloc_v2(&mut none => &mut u64, (1 << 30) + 1 => usize)),
+        code::OUT_OF_MEMORY
+    );
 }
 
 #[test]
 fn a_kernel_out_of_its_memory_loses_the_context() {
-    let cuda = current(&Config { late_error: LateError { after_calls: 0, ..Config::default().late_error }, ..Config::default() });
+    let cuda = current(&Config {
+        late_error: LateError { after_calls: 0, ..Config::default().late_error },
+        ..Config::default()
+    });
     let p = pin(64, DEVICEMAP).unwrap();
     let fill = fill_bytes();
     // The host's address differs from the device's.
     assert_eq!(launch(fill, 0, [p.addr() as u64, 7, 64]), OK);
     assert!(pin(16, 0).is_ok());
     assert_eq!(synchronize(0), code::ILLEGAL_ADDRESS);
-    assert_eq!([free(p), synchronize(0), query(0), launch(fill, 0, [0, 0, 0])], [code::ILLEGAL_ADDRESS; 4]);
+    assert_eq!(
+        [free(p), synchronize(0), query(0), launch(fill, 0, [0, 0, 0])],
+        [code::ILLEGAL_ADDRESS; 4]
+    );
     assert_eq!(pin(16, 0), Err(code::ILLEGAL_ADDRESS));
     assert_eq!(cuda.counters().host_allocs, 2);
     // Its end ends all that the context had, and a retain makes it usable.
@@ -193,7 +222,12 @@ fn a_synchronise_reports_an_error_at_once() {
 
 #[test]
 fn a_kernel_that_never_ends_ends_with_its_context() {
-    let cuda = current(&Config { hang_launch: 1, kernel_polls: 0, wait_bound_us: 2000, ..Config::default() });
+    let cuda = current(&Config {
+        hang_launch: 1,
+        kernel_polls: 0,
+        wait_bound_us: 2000,
+        ..Config::default()
+    });
     let (p, done) = (pin(64, DEVICEMAP).unwrap(), event());
     assert_eq!(launch(fill_bytes(), 0, [device_pointer(p).unwrap(), 7, 1]), OK);
     assert_eq!(record(done, 0), OK);
@@ -211,8 +245,14 @@ fn a_kernel_that_never_ends_ends_with_its_context() {
         });
         assert_eq!(synchronize(0), code::CONTEXT_IS_DESTROYED);
     });
-    assert_eq!((cuda.counters().queued, cuda.counters().host_allocs, cuda.counters().modules), (0, 0, 0));
-    assert_eq!((cuda.counters().ended_with_their_context, cuda.counters().freed_under_a_kernel), (2, 1));
+    assert_eq!(
+        (cuda.counters().queued, cuda.counters().host_allocs, cuda.counters().modules),
+        (0, 0, 0)
+    );
+    assert_eq!(
+        (cuda.counters().ended_with_their_context, cuda.counters().freed_under_a_kernel),
+        (2, 1)
+    );
 }
 
 #[test]
@@ -228,8 +268,14 @@ fn streams_and_events_are_handles_of_their_context() {
     assert_eq!([query(own), record(done, 0), synchronize(own)], [code::INVALID_HANDLE; 3]);
     assert_eq!(cu!(cuCtxDestroy_v2(other => Handle)), OK);
     let destroy = |stream| cu!(cuStreamDestroy_v2(stream => Handle));
-    assert_eq!([destroy(own), destroy(own), destroy(0)], [OK, code::INVALID_HANDLE, code::INVALID_HANDLE]);
+    assert_eq!(
+        [destroy(own), destroy(own), destroy(0)],
+        [OK, code::INVALID_HANDLE, code::INVALID_HANDLE]
+    );
     let destroy = |event| cu!(cuEventDestroy_v2(event => Handle));
-    assert_eq!([destroy(done), destroy(done), query_event(done)], [OK, code::INVALID_HANDLE, code::INVALID_HANDLE]);
+    assert_eq!(
+        [destroy(done), destroy(done), query_event(done)],
+        [OK, code::INVALID_HANDLE, code::INVALID_HANDLE]
+    );
     assert_eq!((cuda.counters().streams, cuda.counters().events), (0, 0));
 }

@@ -9,13 +9,21 @@ use std::{
 };
 
 /// The variable that names the tool.
-pub(crate) const VARIABLE: &str = if cfg!(target_pointer_width = "64") { "NVTX_INJECTION64_PATH" } else { "NVTX_INJECTION32_PATH" };
+pub(crate) const VARIABLE: &str = if cfg!(target_pointer_width = "64") {
+    "NVTX_INJECTION64_PATH"
+} else {
+    "NVTX_INJECTION32_PATH"
+};
 
 /// A file that Cargo made of an example of this package, beside its tests.
 fn example(name: &str) -> PathBuf {
     let own = env::current_exe().unwrap();
     let built = own.parent().unwrap().parent().unwrap().join("examples").join(name);
-    assert!(built.exists(), "cargo test builds {} too, unless its arguments select other targets", built.display());
+    assert!(
+        built.exists(),
+        "cargo test builds {} too, unless its arguments select other targets",
+        built.display()
+    );
     built
 }
 
@@ -55,7 +63,9 @@ pub(crate) fn heard(program: &mut Command) -> (String, Vec<Line>) {
 
 impl Line {
     fn read(text: &str) -> Self {
-        let [thread, verb, domain, name, payload] = text.split(' ').collect::<Vec<_>>()[..] else { panic!("{text}") };
+        let [thread, verb, domain, name, payload] = text.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{text}")
+        };
         let (verb, id) = verb.split_once(':').unwrap_or((verb, "0"));
         Self {
             thread: thread.parse().unwrap(),

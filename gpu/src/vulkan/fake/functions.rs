@@ -1,4 +1,8 @@
-#![allow(unsafe_code, clippy::unwrap_used, reason = "a driver's functions, for tests; a test that panics has failed")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    reason = "a driver's functions, for tests; a test that panics has failed"
+)]
 //! The hostile driver's functions, by their names.
 
 use super::{Command, Range, asked, gone, made, state};
@@ -52,7 +56,8 @@ unsafe extern "system" fn allocate_memory(
         let base = unsafe { next.read() };
         if base.s_type == vk::StructureType::IMPORT_MEMORY_FD_INFO_KHR {
             // SAFETY: it is of this type, and the descriptor belongs to the driver from here on.
-            let fd = unsafe { OwnedFd::from_raw_fd((*next.cast::<vk::ImportMemoryFdInfoKHR<'_>>()).fd) };
+            let fd =
+                unsafe { OwnedFd::from_raw_fd((*next.cast::<vk::ImportMemoryFdInfoKHR<'_>>()).fd) };
             state(|state| state.fds.insert(raw, fd));
         }
         next = base.p_next;
@@ -104,7 +109,9 @@ unsafe extern "system" fn allocate_commands(
     out: *mut vk::CommandBuffer,
 ) -> vk::Result {
     // SAFETY: the structure is a reference, and the caller has room for as many.
-    let out = unsafe { slice::from_raw_parts_mut(out, usize::try_from((*allocate).command_buffer_count).unwrap()) };
+    let out = unsafe {
+        slice::from_raw_parts_mut(out, usize::try_from((*allocate).command_buffer_count).unwrap())
+    };
     out.iter_mut().zip(1..).for_each(|(out, at)| *out = vk::CommandBuffer::from_raw(at));
     asked("allocate_commands")
 }
@@ -115,12 +122,18 @@ unsafe extern "system" fn allocate_sets(
     out: *mut vk::DescriptorSet,
 ) -> vk::Result {
     // SAFETY: as above.
-    let out = unsafe { slice::from_raw_parts_mut(out, usize::try_from((*allocate).descriptor_set_count).unwrap()) };
+    let out = unsafe {
+        slice::from_raw_parts_mut(out, usize::try_from((*allocate).descriptor_set_count).unwrap())
+    };
     out.iter_mut().zip(1..).for_each(|(out, at)| *out = vk::DescriptorSet::from_raw(at));
     asked("allocate_sets")
 }
 
-unsafe extern "system" fn requirements(_: vk::Device, _: vk::Buffer, out: *mut vk::MemoryRequirements) {
+unsafe extern "system" fn requirements(
+    _: vk::Device,
+    _: vk::Buffer,
+    out: *mut vk::MemoryRequirements,
+) {
     let size = 65_536 + state(|state| state.more_bytes);
     // SAFETY: the caller has room for it.
     unsafe { out.write(vk::MemoryRequirements { size, alignment: 64, memory_type_bits: 0b11 }) }
@@ -137,11 +150,20 @@ unsafe extern "system" fn host_pointer(
     asked("host_pointer")
 }
 
-unsafe extern "system" fn bind_memory(_: vk::Device, _: vk::Buffer, _: vk::DeviceMemory, _: u64) -> vk::Result {
+unsafe extern "system" fn bind_memory(
+    _: vk::Device,
+    _: vk::Buffer,
+    _: vk::DeviceMemory,
+    _: u64,
+) -> vk::Result {
     asked("bind_memory")
 }
 
-unsafe extern "system" fn reset_fences(_: vk::Device, _: u32, fences: *const vk::Fence) -> vk::Result {
+unsafe extern "system" fn reset_fences(
+    _: vk::Device,
+    _: u32,
+    fences: *const vk::Fence,
+) -> vk::Result {
     // SAFETY: one fence, or more.
     let raw = unsafe { fences.read() }.as_raw();
     state(|state| {
@@ -161,7 +183,12 @@ unsafe extern "system" fn fence_status(_: vk::Device, fence: vk::Fence) -> vk::R
     })
 }
 
-unsafe extern "system" fn submit(_: vk::Queue, _: u32, _: *const vk::SubmitInfo<'_>, fence: vk::Fence) -> vk::Result {
+unsafe extern "system" fn submit(
+    _: vk::Queue,
+    _: u32,
+    _: *const vk::SubmitInfo<'_>,
+    fence: vk::Fence,
+) -> vk::Result {
     let answer = asked("submit");
     if answer == vk::Result::SUCCESS {
         state(|state| {
@@ -172,7 +199,10 @@ unsafe extern "system" fn submit(_: vk::Queue, _: u32, _: *const vk::SubmitInfo<
     answer
 }
 
-unsafe extern "system" fn begin(_: vk::CommandBuffer, _: *const vk::CommandBufferBeginInfo<'_>) -> vk::Result {
+unsafe extern "system" fn begin(
+    _: vk::CommandBuffer,
+    _: *const vk::CommandBufferBeginInfo<'_>,
+) -> vk::Result {
     asked("begin")
 }
 
@@ -189,7 +219,12 @@ unsafe extern "system" fn update_sets(
 ) {
 }
 
-unsafe extern "system" fn bind_pipeline(_: vk::CommandBuffer, _: vk::PipelineBindPoint, _: vk::Pipeline) {}
+unsafe extern "system" fn bind_pipeline(
+    _: vk::CommandBuffer,
+    _: vk::PipelineBindPoint,
+    _: vk::Pipeline,
+) {
+}
 
 #[allow(clippy::too_many_arguments, reason = "Vulkan's")]
 unsafe extern "system" fn bind_sets(
@@ -213,7 +248,8 @@ unsafe extern "system" fn push(
     values: *const c_void,
 ) {
     // SAFETY: so many bytes are there.
-    let bytes = unsafe { slice::from_raw_parts(values.cast::<u8>(), usize::try_from(size).unwrap()) };
+    let bytes =
+        unsafe { slice::from_raw_parts(values.cast::<u8>(), usize::try_from(size).unwrap()) };
     state(|state| state.commands.push(Command::Push(bytes.to_vec())));
 }
 
@@ -242,7 +278,10 @@ unsafe extern "system" fn barrier(
         at: (barrier.offset, barrier.size),
     };
     state(|state| {
-        state.commands.push(Command::Barrier([from, to].map(vk::PipelineStageFlags::as_raw), barriers.iter().map(range).collect()))
+        state.commands.push(Command::Barrier(
+            [from, to].map(vk::PipelineStageFlags::as_raw),
+            barriers.iter().map(range).collect(),
+        ))
     });
 }
 

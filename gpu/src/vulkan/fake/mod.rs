@@ -1,4 +1,8 @@
-#![allow(unsafe_code, clippy::unwrap_used, reason = "a driver's functions, for tests; a test that panics has failed")]
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    reason = "a driver's functions, for tests; a test that panics has failed"
+)]
 //! A hostile driver: it computes nothing, says what a test asks for, and sees what is done to it.
 //! Each thread has its own.
 
@@ -100,15 +104,22 @@ fn gone(kind: &'static str, raw: u64) {
 
 /// A device of this driver, which has memory of these properties as its second type. Does it import
 /// dma-bufs?
-pub(super) fn gpu(properties: vk::MemoryPropertyFlags, features: vk::ExternalMemoryFeatureFlags, has_dma_buf: bool) -> &'static VulkanGpu {
-    let mut memory_types = vk::PhysicalDeviceMemoryProperties { memory_type_count: 2, ..Default::default() };
+pub(super) fn gpu(
+    properties: vk::MemoryPropertyFlags,
+    features: vk::ExternalMemoryFeatureFlags,
+    has_dma_buf: bool,
+) -> &'static VulkanGpu {
+    let mut memory_types =
+        vk::PhysicalDeviceMemoryProperties { memory_type_count: 2, ..Default::default() };
     memory_types.memory_types = [vk::MemoryType { property_flags: properties, heap_index: 0 }; 32];
     // SAFETY: each function is as Vulkan declares the one of its name, except that pointers to
     // callbacks, which are null, are of no type.
     let device = unsafe { ash::Device::load_with(function, vk::Device::from_raw(1)) };
-    let (queue, host) = (vk::Queue::from_raw(1), ext::external_memory_host::DeviceFn::load(function));
+    let (queue, host) =
+        (vk::Queue::from_raw(1), ext::external_memory_host::DeviceFn::load(function));
     let fd = has_dma_buf.then(|| khr::external_memory_fd::DeviceFn::load(function));
     let driver = Driver { device, queue, host, fd, memory_types, features: [features; 2] };
-    let facts = VulkanFacts { max_storage_buffers: 16, has_dma_buf, has_foreign_owners: true, ..least() };
+    let facts =
+        VulkanFacts { max_storage_buffers: 16, has_dma_buf, has_foreign_owners: true, ..least() };
     Box::leak(Box::new(VulkanGpu::of(facts, driver).unwrap()))
 }

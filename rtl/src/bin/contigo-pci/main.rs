@@ -40,10 +40,14 @@ enum Asked {
 fn main() -> ExitCode {
     match asked(env::args().skip(1)) {
         Ok(Asked::Help) => print(&usage()),
-        Ok(Asked::Missing(row)) => print(&row.missing().map_or_else(String::new, |why| format!("{why}\n"))),
+        Ok(Asked::Missing(row)) => {
+            print(&row.missing().map_or_else(String::new, |why| format!("{why}\n")))
+        }
         Ok(Asked::Serve(row, socket)) => match row.serve(&socket, end) {
             Ok(Report { counts, findings }) => {
-                findings.iter().for_each(|finding| say(&format!("{} broke a rule: {finding}", row.name)));
+                findings
+                    .iter()
+                    .for_each(|finding| say(&format!("{} broke a rule: {finding}", row.name)));
                 say(&format!("{}: {counts:?}", row.name));
                 if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
             }

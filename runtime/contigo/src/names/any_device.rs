@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "registers and a port are promises, which each kind of device keeps")]
+#![allow(
+    unsafe_code,
+    reason = "registers and a port are promises, which each kind of device keeps"
+)]
 //! A device of every kind as one type.
 
 use super::{
@@ -85,7 +88,9 @@ impl AnyDevice {
             Attachment::Plain { irq, .. } => irq.as_ref().map(AsFd::as_fd),
             // SAFETY: it is open as long as the device, which is borrowed as long as what is
             // returned.
-            Attachment::Vfio(device) => device.raw_fd().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }),
+            Attachment::Vfio(device) => {
+                device.raw_fd().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) })
+            }
             #[cfg(feature = "sim")]
             Attachment::Simulated(_) => None,
         }
@@ -201,6 +206,9 @@ unsafe impl Device for AnyDevice {
 
 impl fmt::Debug for AnyDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnyDevice").field("len_bytes", &self.len_bytes()).field("port", &self.port).finish_non_exhaustive()
+        f.debug_struct("AnyDevice")
+            .field("len_bytes", &self.len_bytes())
+            .field("port", &self.port)
+            .finish_non_exhaustive()
     }
 }

@@ -29,8 +29,14 @@ impl Called {
             guards += 1;
             let mut buffer = [0; LINE_MAX_BYTES];
             let folder = files.folder(&[GUARDS, device]);
-            let node = folder.as_ref().and_then(|folder| link(folder, c"device/of_node", &mut buffer)).unwrap_or("");
-            let called = Self { device: device.try_into().unwrap_or_default(), node: node.try_into().unwrap_or_default() };
+            let node = folder
+                .as_ref()
+                .and_then(|folder| link(folder, c"device/of_node", &mut buffer))
+                .unwrap_or("");
+            let called = Self {
+                device: device.try_into().unwrap_or_default(),
+                node: node.try_into().unwrap_or_default(),
+            };
             if device == name {
                 (exact, found) = (true, called);
             } else if called.is(name) && !exact {
@@ -65,8 +71,10 @@ impl Called {
 /// none: its number comes last.
 fn split(device: &str) -> Option<(&str, &str)> {
     let (address, name) = device.split_once('.')?;
-    let is_address = !address.is_empty() && address.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    (is_address && name.starts_with(|letter: char| letter.is_ascii_alphabetic())).then_some((address, name))
+    let is_address = !address.is_empty()
+        && address.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    (is_address && name.starts_with(|letter: char| letter.is_ascii_alphabetic()))
+        .then_some((address, name))
 }
 
 /// The kernel's name of the one device that is called `name`.

@@ -40,7 +40,14 @@ impl Wait for GateWindow {
 }
 
 /// The gate's registers reach no memory.
-const NO_MEMORY: Port = Port { name: "none", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+const NO_MEMORY: Port = Port {
+    name: "none",
+    bus: Bus::Soc,
+    offset: 0,
+    addr_bits: 32,
+    window: (0, u32::MAX as u64),
+    coherent: false,
+};
 
 /// Which device has a gate's registers, and where in its window.
 #[derive(Clone, Copy, Debug)]
@@ -65,14 +72,23 @@ impl OpenGate {
     ///
     /// # Safety
     /// As [`Taken::behind`](super::Taken::behind).
-    pub(super) unsafe fn open(at: GateAt<'_>, core: &OpenDevice, how: Attach, port: Port) -> Result<Self> {
+    pub(super) unsafe fn open(
+        at: GateAt<'_>,
+        core: &OpenDevice,
+        how: Attach,
+        port: Port,
+    ) -> Result<Self> {
         let (from, gates) = (at.offset, Attach { window: at.window, interrupt: false });
         let device = match at.device {
             Some(own) => own.attach_through(Some(own.port().unwrap_or(NO_MEMORY)), gates)?,
             None => core.second(gates, port)?,
         };
         if !from.is_multiple_of(4) {
-            return Err(Error::RegisterWindow { device: "axi_gate", need_bytes: from, have_bytes: device.len_bytes() });
+            return Err(Error::RegisterWindow {
+                device: "axi_gate",
+                need_bytes: from,
+                have_bytes: device.len_bytes(),
+            });
         }
         // SAFETY: the caller's promise.
         let gate = unsafe { AxiGate::open(GateWindow { device, from })? };

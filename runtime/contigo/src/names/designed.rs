@@ -58,15 +58,23 @@ pub fn driver_of(core: &Core<'_, '_>) -> Option<&'static DriverRow> {
 pub fn settings_of(core: &Core<'_, '_>) -> Result<SettingsText, DesignError> {
     let mut settings = SettingsText::new();
     let Some(row) = driver_of(core) else { return Ok(settings) };
-    let values = core.parameters_of::<PARAMETERS_MAX>(row.parameters.iter().map(|(parameter, _)| *parameter));
+    let values = core
+        .parameters_of::<PARAMETERS_MAX>(row.parameters.iter().map(|(parameter, _)| *parameter));
     if values.len() < row.parameters.len() {
-        return Err(core.broken(DesignRule::TooMany { what: "parameters of a driver", most: PARAMETERS_MAX as u64 }));
+        return Err(core.broken(DesignRule::TooMany {
+            what: "parameters of a driver",
+            most: PARAMETERS_MAX as u64,
+        }));
     }
     for (at, ((parameter, setting), value)) in row.parameters.iter().zip(&values).enumerate() {
         // Vivado writes some parameters twice, under two names.
         let before = row.parameters.iter().zip(&values).take(at);
-        let said = before.into_iter().any(|((_, known), value)| known == setting && value.and_then(parameter_number).is_some());
-        let Some(value) = checked(core, parameter, setting, *value)?.filter(|_| !said) else { continue };
+        let said = before.into_iter().any(|((_, known), value)| {
+            known == setting && value.and_then(parameter_number).is_some()
+        });
+        let Some(value) = checked(core, parameter, setting, *value)?.filter(|_| !said) else {
+            continue;
+        };
         let comma = if settings.is_empty() { "" } else { "," };
         let most = SETTINGS_MAX_BYTES as u64;
         let rule = DesignRule::TooMany { what: "bytes of settings", most };
@@ -76,12 +84,20 @@ pub fn settings_of(core: &Core<'_, '_>) -> Result<SettingsText, DesignError> {
 }
 
 /// The parameter as a number that `setting` can be. `None`: the design does not say it.
-fn checked(core: &Core<'_, '_>, parameter: &'static str, setting: &str, text: Option<&str>) -> Result<Option<u64>, DesignError> {
+fn checked(
+    core: &Core<'_, '_>,
+    parameter: &'static str,
+    setting: &str,
+    text: Option<&str>,
+) -> Result<Option<u64>, DesignError> {
     let Some(text) = text.filter(|text| !text.trim_ascii().is_empty()) else { return Ok(None) };
-    let value = parameter_number(text).ok_or_else(|| core.broken(DesignRule::NotANumber(parameter)))?;
+    let value =
+        parameter_number(text).ok_or_else(|| core.broken(DesignRule::NotANumber(parameter)))?;
     let wrong = |rule| Err(DesignError { found: value, ..core.broken(rule) });
     match RANGES.iter().find(|(end, ..)| setting.ends_with(end)) {
-        Some(&(_, least, most)) if !(least..=most).contains(&value) => wrong(DesignRule::OutOfRange { parameter, least, most }),
+        Some(&(_, least, most)) if !(least..=most).contains(&value) => {
+            wrong(DesignRule::OutOfRange { parameter, least, most })
+        }
         Some(("data_bits", ..)) if !value.is_power_of_two() => wrong(DesignRule::Width),
         _ => Ok(Some(value)),
     }
@@ -93,7 +109,10 @@ fn checked(core: &Core<'_, '_>, parameter: &'static str, setting: &str, text: Op
 pub fn node_of(core: &Core<'_, '_>) -> heapless::String<NODE_MAX_BYTES> {
     // A node's name begins with a letter.
     let letters = core.name().chars().skip_while(|letter| !letter.is_ascii_alphabetic());
-    letters.filter(|letter| letter.is_ascii_alphanumeric() || *letter == '_').take(NODE_MAX_BYTES).collect()
+    letters
+        .filter(|letter| letter.is_ascii_alphanumeric() || *letter == '_')
+        .take(NODE_MAX_BYTES)
+        .collect()
 }
 
 /// The device that `core` is where its node is the one of `contigo overlay --dtso`:
@@ -141,7 +160,10 @@ impl Fabric {
         files.each("sys/class/fpga_manager", &mut |name| {
             let mut buffer = [0; LINE_MAX_BYTES];
             let folder = files.folder(&["sys/class/fpga_manager", name]);
-            let Some(said) = folder.as_ref().and_then(|folder| text(folder, c"state", &mut buffer)) else { return };
+            let Some(said) = folder.as_ref().and_then(|folder| text(folder, c"state", &mut buffer))
+            else {
+                return;
+            };
             managers += 1;
             if said == "operating" {
                 state = Self::Operating;
@@ -157,8 +179,12 @@ impl Fabric {
 impl fmt::Display for Fabric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Operating => f.write_str("a bitstream is loaded; the kernel does not say which one"),
-            Self::NotLoaded(state) => write!(f, "no bitstream is loaded: the FPGA manager's state is \"{state}\""),
+            Self::Operating => {
+                f.write_str("a bitstream is loaded; the kernel does not say which one")
+            }
+            Self::NotLoaded(state) => {
+                write!(f, "no bitstream is loaded: the FPGA manager's state is \"{state}\"")
+            }
             Self::Unknown => f.write_str("unknown: this machine has no FPGA manager that says it"),
         }
     }

@@ -76,7 +76,11 @@ impl DeviceName {
 is_text!(DeviceName, DEVICES, Form::Device);
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 mod tests {
     use super::{super::NameRule, DeviceName};
     use std::{format, string::ToString};

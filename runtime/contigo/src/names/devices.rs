@@ -64,10 +64,15 @@ impl DeviceName {
     pub unsafe fn open_guard_with(
         &self,
         root: &'static str,
-        kernel: contigo_core::linux::os::seam::Test<dyn contigo_core::linux::guard::seam::GuardKernel>,
+        kernel: contigo_core::linux::os::seam::Test<
+            dyn contigo_core::linux::guard::seam::GuardKernel,
+        >,
     ) -> Result<OpenDevice, Error> {
         let open = |device: &str| contigo_core::linux::guard::Guard::open_from(kernel, device);
-        OpenDevice::new(self, Opened::Guarded(Guarded::open(self.argument(), Files { root }, open)?))
+        OpenDevice::new(
+            self,
+            Opened::Guarded(Guarded::open(self.argument(), Files { root }, open)?),
+        )
     }
 
     /// The seam: opens a PCI function behind an IOMMU, with `kernel` in the place of VFIO.
@@ -77,7 +82,9 @@ impl DeviceName {
     #[cfg(feature = "testkit")]
     pub fn open_vfio_with(
         &self,
-        kernel: contigo_core::linux::os::seam::Test<dyn contigo_core::linux::vfio::seam::VfioKernel>,
+        kernel: contigo_core::linux::os::seam::Test<
+            dyn contigo_core::linux::vfio::seam::VfioKernel,
+        >,
     ) -> Result<OpenDevice, Error> {
         OpenDevice::new(self, Opened::Vfio(Vfio::open_from(kernel, self.argument())?))
     }
@@ -114,13 +121,17 @@ fn open(name: &DeviceName, root: &str) -> Result<OpenDevice, Error> {
     let opened = match row.id {
         DeviceKind::Uio => Opened::Plain(KernelRegisters::uio(name, root)?),
         DeviceKind::Pci => Opened::Plain(KernelRegisters::pci(name.argument(), root)?),
-        DeviceKind::Guard => Opened::Guarded(Guarded::open(name.argument(), Files { root: "" }, Guard::open)?),
+        DeviceKind::Guard => {
+            Opened::Guarded(Guarded::open(name.argument(), Files { root: "" }, Guard::open)?)
+        }
         DeviceKind::Vfio => Opened::Vfio(Vfio::open(name.argument())?),
         #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
         DeviceKind::Cuda => Opened::Gpu(super::gpu::open(name.ordinal())?),
         #[cfg(not(all(feature = "cuda", target_pointer_width = "64")))]
         DeviceKind::Cuda => return Err(Error::NotBuiltIn { kind: row.kind, feature: row.feature }),
-        DeviceKind::Vulkan | DeviceKind::OpenCl => Opened::Provided(provided::open(row.kind, row.feature, name.ordinal())?),
+        DeviceKind::Vulkan | DeviceKind::OpenCl => {
+            Opened::Provided(provided::open(row.kind, row.feature, name.ordinal())?)
+        }
         #[cfg(feature = "sim")]
         DeviceKind::Sim => {
             let (board, models) = super::simulated::open(name)?;
@@ -156,13 +167,19 @@ pub(super) fn facts(kind: DeviceKind, files: Files<'_>, argument: &str) -> Facts
         DeviceKind::Guard => found::guard(files, argument),
         DeviceKind::Pci => found::pci(files, argument),
         DeviceKind::Vfio => found::vfio(files, argument),
-        DeviceKind::Cuda | DeviceKind::Vulkan | DeviceKind::OpenCl | DeviceKind::Sim => Facts::default(),
+        DeviceKind::Cuda | DeviceKind::Vulkan | DeviceKind::OpenCl | DeviceKind::Sim => {
+            Facts::default()
+        }
     }
 }
 
 #[cfg(test)]
 #[cfg(feature = "sim")]
-#[allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 mod tests {
     use super::{DeviceName, Error};
     use std::string::ToString;
@@ -174,7 +191,11 @@ mod tests {
         let Error::NotFound { what: "simulated device", among } = told else { panic!("{told:?}") };
         let mut names = std::vec::Vec::new();
         among.each(|name| names.push(name.to_string()));
-        assert_eq!((names.len(), names.first().map(std::string::String::as_str)), (8, Some("axi_dma")), "{told}");
+        assert_eq!(
+            (names.len(), names.first().map(std::string::String::as_str)),
+            (8, Some("axi_dma")),
+            "{told}"
+        );
         assert!(among.count() > 8 && told.to_string().contains("axi_dma, "), "{told}");
     }
 }

@@ -88,7 +88,10 @@ impl fmt::Display for NameError {
 }
 
 /// The forms, one after the other.
-fn either(f: &mut fmt::Formatter<'_>, syntaxes: impl Iterator<Item = (&'static str, &'static str)>) -> fmt::Result {
+fn either(
+    f: &mut fmt::Formatter<'_>,
+    syntaxes: impl Iterator<Item = (&'static str, &'static str)>,
+) -> fmt::Result {
     let mut before = "";
     for (syntax, _) in syntaxes {
         write!(f, "{before}{syntax}")?;

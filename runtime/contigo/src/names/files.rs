@@ -44,7 +44,8 @@ impl Files<'_> {
     /// Does this user's process lack the right to read and write the file? A file that is not there
     /// is one too.
     pub(super) fn denies(self, parts: &[&str]) -> bool {
-        let may = |path: Path| access(path.as_c_str(), AccessFlags::R_OK | AccessFlags::W_OK).is_ok();
+        let may =
+            |path: Path| access(path.as_c_str(), AccessFlags::R_OK | AccessFlags::W_OK).is_ok();
         !self.path(parts).is_some_and(may)
     }
 
@@ -53,8 +54,10 @@ impl Files<'_> {
         /// Linux `include/uapi/linux/capability.h`.
         const CAP_SYS_RAWIO: u32 = 17;
         let mut buffer = [0; STATUS_MAX_BYTES];
-        let status = self.folder(&["proc/self"]).and_then(|folder| text(&folder, c"status", &mut buffer));
-        let line = status.and_then(|status| status.lines().find_map(|line| line.strip_prefix("CapEff:")));
+        let status =
+            self.folder(&["proc/self"]).and_then(|folder| text(&folder, c"status", &mut buffer));
+        let line =
+            status.and_then(|status| status.lines().find_map(|line| line.strip_prefix("CapEff:")));
         let has = line.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
         has.is_some_and(|has| has & 1 << CAP_SYS_RAWIO == 0)
     }
@@ -63,7 +66,9 @@ impl Files<'_> {
     pub(super) fn kernel(self) -> Option<(u64, u64)> {
         let mut buffer = [0; LINE_MAX_BYTES];
         let release = text(&self.folder(&["proc/sys/kernel"])?, c"osrelease", &mut buffer)?;
-        let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(|digits| digits.parse().ok());
+        let mut numbers = release
+            .split(|letter: char| !letter.is_ascii_digit())
+            .map(|digits| digits.parse().ok());
         Some((numbers.next()??, numbers.next()??))
     }
 
@@ -76,7 +81,11 @@ impl Files<'_> {
 }
 
 /// The text of an attribute, without the white space at its end.
-pub(super) fn text<'b>(folder: &Fd, attribute: &'static CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
+pub(super) fn text<'b>(
+    folder: &Fd,
+    attribute: &'static CStr,
+    buffer: &'b mut [u8],
+) -> Option<&'b str> {
     let raw = sysfs::read(folder, attribute, buffer).ok()??;
     core::str::from_utf8(raw).ok().map(str::trim_end)
 }

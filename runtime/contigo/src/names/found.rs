@@ -23,8 +23,10 @@ pub struct Facts {
     pub unusable: Option<&'static str>,
 }
 
-const CLOSED: &str = "this user may not open it: see the udev rules in kernel-helpers/udev, or be root";
-const HIDDEN: &str = "/proc/self/pagemap hides addresses from this user: be root, or give the program CAP_SYS_ADMIN";
+const CLOSED: &str =
+    "this user may not open it: see the udev rules in kernel-helpers/udev, or be root";
+const HIDDEN: &str =
+    "/proc/self/pagemap hides addresses from this user: be root, or give the program CAP_SYS_ADMIN";
 const HEAPS: &str = "dev/dma_heap";
 pub(super) const FUNCTIONS: &str = "sys/bus/pci/devices";
 const UIO: &str = "sys/class/uio";
@@ -54,7 +56,11 @@ pub(super) fn u_dma_buf(files: Files<'_>, name: &str) -> Facts {
         len_bytes: number(&folder, c"size"),
         addr: number(&folder, c"phys_addr"),
         coherent: number(&folder, c"dma_coherent").map(|flag| flag != 0),
-        unusable: if u_dma_buf::is_translated(&folder) { Some(TRANSLATED) } else { closed(files, &["dev", name]) },
+        unusable: if u_dma_buf::is_translated(&folder) {
+            Some(TRANSLATED)
+        } else {
+            closed(files, &["dev", name])
+        },
     }
 }
 
@@ -116,7 +122,9 @@ pub(super) fn hugetlb(files: Files<'_>, _: &str) -> Facts {
 pub(super) fn vfio_functions(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     files.each(FUNCTIONS, &mut |address| {
         let mut buffer = [0; LINE_MAX_BYTES];
-        let driver = files.folder(&[FUNCTIONS, address]).and_then(|folder| link(&folder, c"driver", &mut buffer));
+        let driver = files
+            .folder(&[FUNCTIONS, address])
+            .and_then(|folder| link(&folder, c"driver", &mut buffer));
         if driver == Some("vfio-pci") {
             each(address);
         }
@@ -131,7 +139,10 @@ pub(super) fn vfio(files: Files<'_>, address: &str) -> Facts {
     let by_group = group.is_some_and(|group| !files.denies(&["dev/vfio", group]));
     let mut by_device = false;
     if let Some(folder) = files.folder(&[FUNCTIONS, address, "vfio-dev"]) {
-        each(&folder, &mut |device| by_device |= !files.denies(&["dev/vfio/devices", device]) && !files.denies(&["dev/iommu"]));
+        each(&folder, &mut |device| {
+            by_device |=
+                !files.denies(&["dev/vfio/devices", device]) && !files.denies(&["dev/iommu"])
+        });
     }
     Facts { unusable: (!by_group && !by_device).then_some(GROUP), ..Facts::default() }
 }
@@ -144,7 +155,8 @@ fn each(folder: &Fd, each: &mut dyn FnMut(&str)) {
 }
 
 pub(super) fn pci(files: Files<'_>, address: &str) -> Facts {
-    const TAKEN: &str = "a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)";
+    const TAKEN: &str =
+        "a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)";
     let mut buffer = [0; LINE_MAX_BYTES];
     let folder = files.folder(&[FUNCTIONS, address]);
     let driver = folder.as_ref().and_then(|folder| link(folder, c"driver", &mut buffer));
@@ -165,7 +177,9 @@ pub(super) fn guard(files: Files<'_>, name: &str) -> Facts {
 fn unconfined(files: Files<'_>, name: &str) -> Option<&'static str> {
     const RAWIO: &str = "nothing confines it: be root, give the program CAP_SYS_RAWIO, or load the module contigo with unprivileged=1";
     let mut buffer = [0; LINE_MAX_BYTES];
-    let mut may = |folder: &[&str], file| Some(files.folder(folder).and_then(|at| text(&at, file, &mut buffer))? == "Y");
+    let mut may = |folder: &[&str], file| {
+        Some(files.folder(folder).and_then(|at| text(&at, file, &mut buffer))? == "Y")
+    };
     let allowed = may(&["sys/module/contigo/parameters"], c"unprivileged")?;
     let has_iommu = files.folder(&[GUARDS, name, "device/iommu_group"]).is_some();
     (!allowed && !has_iommu && files.lacks_rawio()).then_some(RAWIO)
@@ -176,7 +190,8 @@ fn unconfined(files: Files<'_>, name: &str) -> Option<&'static str> {
 pub(super) fn uio_devices(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     files.each(UIO, &mut |device| {
         let mut buffer = [0; LINE_MAX_BYTES];
-        if let Some(name) = files.folder(&[UIO, device]).and_then(|folder| uio_name(device, &folder, &mut buffer))
+        if let Some(name) =
+            files.folder(&[UIO, device]).and_then(|folder| uio_name(device, &folder, &mut buffer))
             && name != "uio_pci_generic"
         {
             each(name);
@@ -188,7 +203,11 @@ pub(super) fn uio_devices(files: Files<'_>, each: &mut dyn FnMut(&str)) {
 /// Where that would be taken for the number of another device, it is the device's number.
 fn uio_name<'b>(device: &'b str, folder: &Fd, buffer: &'b mut [u8]) -> Option<&'b str> {
     let has_node = link(folder, c"device/of_node", buffer).is_some();
-    let name = if has_node { link(folder, c"device/of_node", buffer) } else { text(folder, c"name", buffer) }?;
+    let name = if has_node {
+        link(folder, c"device/of_node", buffer)
+    } else {
+        text(folder, c"name", buffer)
+    }?;
     let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { device.strip_prefix("uio") } else { Some(name) }
 }
@@ -207,7 +226,12 @@ pub(super) fn uio(files: Files<'_>, name: &str) -> Facts {
         if uio_name(device, &folder, &mut buffer) == Some(name) {
             alike += 1;
             let unusable = closed(files, &["dev", device]);
-            facts = Facts { len_bytes: number(&folder, c"maps/map0/size"), addr: uio_addr(&folder), unusable, coherent: None };
+            facts = Facts {
+                len_bytes: number(&folder, c"maps/map0/size"),
+                addr: uio_addr(&folder),
+                unusable,
+                coherent: None,
+            };
         }
     });
     if alike > 1 { Facts { unusable: Some(ALIKE), ..Facts::default() } } else { facts }
@@ -217,7 +241,8 @@ pub(super) fn uio(files: Files<'_>, name: &str) -> Facts {
 pub(super) fn gpus(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     let (mut cards, mut jetson) = (false, false);
     files.each("dev", &mut |name| {
-        if let Some(number) = name.strip_prefix("nvidia").filter(|rest| rest.parse::<u8>().is_ok()) {
+        if let Some(number) = name.strip_prefix("nvidia").filter(|rest| rest.parse::<u8>().is_ok())
+        {
             cards = true;
             each(number);
         }
@@ -231,7 +256,12 @@ pub(super) fn gpus(files: Files<'_>, each: &mut dyn FnMut(&str)) {
 /// Vulkan's drivers by their manifests (Vulkan-Loader, `docs/LoaderDriverInterface.md`, "Driver
 /// Discovery on Linux"). Which GPUs they have, they alone know.
 pub(super) fn vulkan_drivers(files: Files<'_>, each: &mut dyn FnMut(&str)) {
-    any_in(files, &["usr/share/vulkan/icd.d", "usr/local/share/vulkan/icd.d", "etc/vulkan/icd.d"], ".json", each);
+    any_in(
+        files,
+        &["usr/share/vulkan/icd.d", "usr/local/share/vulkan/icd.d", "etc/vulkan/icd.d"],
+        ".json",
+        each,
+    );
 }
 
 /// The same of OpenCL (`cl_khr_icd`).

@@ -41,7 +41,11 @@ pub(super) fn open(ordinal: u32) -> Result<Gpu, Error> {
 ///
 /// # Safety
 /// As [`Module::load`].
-pub unsafe fn load_cuda(gpu: &Gpu, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule, Error> {
+pub unsafe fn load_cuda(
+    gpu: &Gpu,
+    code: &[u8],
+    log: &mut dyn fmt::Write,
+) -> Result<AnyModule, Error> {
     let mut said = Log::new();
     // SAFETY: the caller's promise.
     let module = unsafe { Module::load(gpu, Image::of(code), &mut said) };

@@ -45,8 +45,13 @@ pub(super) fn kind(text: &str) -> &str {
 }
 
 /// Takes `text` apart, whose kind has `argument`. `syntax` is for errors.
-pub(super) fn parse(text: &str, argument: Argument, syntax: &'static str) -> Result<Parsed, NameError> {
-    let refused = |rule, at: usize| NameError { rule, at, len_bytes: text.len(), form: Form::Of(syntax) };
+pub(super) fn parse(
+    text: &str,
+    argument: Argument,
+    syntax: &'static str,
+) -> Result<Parsed, NameError> {
+    let refused =
+        |rule, at: usize| NameError { rule, at, len_bytes: text.len(), form: Form::Of(syntax) };
     let start = kind(text).len();
     let rest = text.get(start..).unwrap_or("");
     let (begin, rest) = match rest.strip_prefix(':') {
@@ -60,13 +65,17 @@ pub(super) fn parse(text: &str, argument: Argument, syntax: &'static str) -> Res
         Argument::Nothing => {}
         Argument::Number { .. } | Argument::FileOrNothing if !given => {}
         _ if rest.is_empty() => return Err(refused(NameRule::Argument, end)),
-        Argument::File | Argument::FileOrNothing => file(rest).map_err(|(rule, at)| refused(rule, begin + at))?,
+        Argument::File | Argument::FileOrNothing => {
+            file(rest).map_err(|(rule, at)| refused(rule, begin + at))?
+        }
         Argument::FileOf(joint) => {
             if let Some(at) = rest.rfind(joint) {
                 let name = rest.get(at + joint.len()..).unwrap_or("");
                 file(name).map_err(|(rule, more)| refused(rule, text.len() - name.len() + more))?;
                 end = begin + at;
-            } else if let Some(at) = rest.rfind('@').filter(|at| rest.get(*at..).is_some_and(|rest| rest.contains(':'))) {
+            } else if let Some(at) =
+                rest.rfind('@').filter(|at| rest.get(*at..).is_some_and(|rest| rest.contains(':')))
+            {
                 // The name of a node has an @ too, and no colon after it.
                 return Err(refused(NameRule::Device, begin + at + 1));
             }
@@ -90,7 +99,9 @@ pub(super) fn parse(text: &str, argument: Argument, syntax: &'static str) -> Res
         }
     }
     let too_long = refused(NameRule::Length { max_bytes: Text::MAX_BYTES }, 0);
-    let (Some(text), Ok(begin), Ok(end)) = (Text::new(text), u8::try_from(begin), u8::try_from(end)) else {
+    let (Some(text), Ok(begin), Ok(end)) =
+        (Text::new(text), u8::try_from(begin), u8::try_from(end))
+    else {
         return Err(too_long);
     };
     Ok(Parsed { text, argument: (begin, end) })
@@ -104,7 +115,9 @@ fn file(name: &str) -> Result<(), (NameRule, usize)> {
     match name {
         "" => Err((NameRule::Argument, 0)),
         "." | ".." => Err((NameRule::Letter, 0)),
-        name if name.len() > FILE_MAX_BYTES => Err((NameRule::Length { max_bytes: FILE_MAX_BYTES }, FILE_MAX_BYTES)),
+        name if name.len() > FILE_MAX_BYTES => {
+            Err((NameRule::Length { max_bytes: FILE_MAX_BYTES }, FILE_MAX_BYTES))
+        }
         _ => Ok(()),
     }
 }
@@ -119,16 +132,31 @@ fn number(text: &str, max: u64) -> Result<(), NameRule> {
 /// Domain, bus, device and function (Linux `Documentation/PCI/sysfs-pci.rst`): `0000:01:00.0`. Some
 /// host bridges have domains of up to 8 digits.
 pub(super) fn is_pci(address: &str) -> bool {
-    let hexadecimal = |part: &str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let hexadecimal =
+        |part: &str| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let mut parts = address.split(':');
-    let (Some(domain), Some(bus), Some(slot), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else { return false };
+    let (Some(domain), Some(bus), Some(slot), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return false;
+    };
     let Some((device, function)) = slot.split_once('.') else { return false };
-    let lengths = (4..=8).contains(&domain.len()) && bus.len() == 2 && device.len() == 2 && function.len() == 1;
-    lengths && [domain, bus, device].into_iter().all(hexadecimal) && matches!(function.as_bytes(), [b'0'..=b'7'])
+    let lengths = (4..=8).contains(&domain.len())
+        && bus.len() == 2
+        && device.len() == 2
+        && function.len() == 1;
+    lengths
+        && [domain, bus, device].into_iter().all(hexadecimal)
+        && matches!(function.as_bytes(), [b'0'..=b'7'])
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 mod tests {
     use super::{
         super::{
@@ -147,7 +175,10 @@ mod tests {
     fn what_is_no_name_is_told_the_rule_and_the_place() {
         let long = format!("u-dma-buf:{}", "a".repeat(64));
         let longest = format!("dma-heap:{}@guard:{}", "h".repeat(63), "g".repeat(63));
-        assert!(longest.parse::<MemoryName>().is_ok(), "two names of files, as long as they can be");
+        assert!(
+            longest.parse::<MemoryName>().is_ok(),
+            "two names of files, as long as they can be"
+        );
         let number = |max| NameRule::Number { max };
         for (text, rule, at) in [
             ("", NameRule::Kind, 0),
@@ -187,7 +218,11 @@ mod tests {
             ("sim:zdma", number(u64::MAX), 4),
         ] {
             let refused = text.parse::<MemoryName>().unwrap_err();
-            assert_eq!((refused.rule, refused.at, refused.len_bytes), (rule, at, text.len()), "{text:?}");
+            assert_eq!(
+                (refused.rule, refused.at, refused.len_bytes),
+                (rule, at, text.len()),
+                "{text:?}"
+            );
             let Error::BadName { len_bytes, .. } = refused.into() else { panic!("{text:?}") };
             assert_eq!(len_bytes, text.len());
         }
@@ -229,14 +264,22 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(13);
         let mut names = 0;
         for _ in 0..100_000 {
-            let text: String = (0..rng.usize(..12)).map(|_| PIECES[rng.usize(..PIECES.len())]).collect();
+            let text: String =
+                (0..rng.usize(..12)).map(|_| PIECES[rng.usize(..PIECES.len())]).collect();
             match text.parse::<MemoryName>() {
                 Ok(name) => {
-                    assert_eq!((name.to_string(), name.to_string().parse()), (text.clone(), Ok(name)));
-                    assert!(name.device().is_none_or(|device| device.to_string().parse() == Ok(device)));
+                    assert_eq!(
+                        (name.to_string(), name.to_string().parse()),
+                        (text.clone(), Ok(name))
+                    );
+                    assert!(
+                        name.device().is_none_or(|device| device.to_string().parse() == Ok(device))
+                    );
                     names += 1;
                 }
-                Err(error) => assert!(error.at <= text.len() && !error.to_string().is_empty(), "{text:?}"),
+                Err(error) => {
+                    assert!(error.at <= text.len() && !error.to_string().is_empty(), "{text:?}")
+                }
             }
             if let Ok(device) = text.parse::<DeviceName>() {
                 assert_eq!(device.to_string(), text);

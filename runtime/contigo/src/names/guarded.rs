@@ -26,10 +26,19 @@ pub(super) struct Guarded {
 
 impl Guarded {
     /// The guard that is called `name`.
-    pub(super) fn open(name: &str, files: Files<'_>, open: impl FnOnce(&str) -> Result<Guard, Error>) -> Result<Self, Error> {
+    pub(super) fn open(
+        name: &str,
+        files: Files<'_>,
+        open: impl FnOnce(&str) -> Result<Guard, Error>,
+    ) -> Result<Self, Error> {
         let called = Called::find(name, files)?;
         let guard = open(&called.device)?;
-        Ok(Self { guard, called, windows: [const { Once::new() }; WINDOWS], mapping: Mutex::new(()) })
+        Ok(Self {
+            guard,
+            called,
+            windows: [const { Once::new() }; WINDOWS],
+            mapping: Mutex::new(()),
+        })
     }
 
     /// Is it what `name` names?

@@ -66,7 +66,9 @@ impl<'r> Inventory<'r> {
     /// Its memory: each kind in the order in which a program that may choose tries them, by name;
     /// and each kind that there is none of.
     pub fn memories(self) -> impl Iterator<Item = Entry<MemoryName>> + 'r {
-        MEMORIES.iter().flat_map(move |row| entries(self.files, row, memories::find, memories::facts))
+        MEMORIES
+            .iter()
+            .flat_map(move |row| entries(self.files, row, memories::find, memories::facts))
     }
 
     /// Its devices, in the same way.
@@ -85,8 +87,10 @@ impl<'r> Inventory<'r> {
     /// cannot be used, or, where there is none of that name, what there is.
     pub fn memory_error(self, name: &MemoryName, error: Error) -> impl fmt::Display + use<'r> {
         let name = listed(self.files, *name);
-        let why = self.memories().find(|entry| entry.name == Some(name)).and_then(|entry| entry.why);
-        let nearest = move |f: &mut fmt::Formatter<'_>| short(f, name.kind(), &name, self.memories());
+        let why =
+            self.memories().find(|entry| entry.name == Some(name)).and_then(|entry| entry.why);
+        let nearest =
+            move |f: &mut fmt::Formatter<'_>| short(f, name.kind(), &name, self.memories());
         Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, Answer(nearest)))
     }
 
@@ -94,16 +98,20 @@ impl<'r> Inventory<'r> {
     pub fn device_error(self, name: &DeviceName, error: Error) -> impl fmt::Display + use<'r> {
         let name = listed(self.files, *name);
         let why = self.devices().find(|entry| entry.name == Some(name)).and_then(|entry| entry.why);
-        let nearest = move |f: &mut fmt::Formatter<'_>| short(f, name.kind(), &name, self.devices());
+        let nearest =
+            move |f: &mut fmt::Formatter<'_>| short(f, name.kind(), &name, self.devices());
         Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, Answer(nearest)))
     }
 
     /// The same for a name of a device: those that can be opened.
     #[must_use]
     pub const fn device_answer(self) -> impl fmt::Display + 'r {
-        let ready = move || self.devices().filter(|entry| entry.name.is_some() && entry.why.is_none());
+        let ready =
+            move || self.devices().filter(|entry| entry.name.is_some() && entry.why.is_none());
         // A PC has tens of PCI functions that it cannot spare.
-        Answer(move |f: &mut fmt::Formatter<'_>| answer(f, ready()).and_then(|()| f.write_str("; contigo info lists the rest")))
+        Answer(move |f: &mut fmt::Formatter<'_>| {
+            answer(f, ready()).and_then(|()| f.write_str("; contigo info lists the rest"))
+        })
     }
 }
 
@@ -133,20 +141,28 @@ fn entries<'r, K: Copy, N: core::str::FromStr>(
     let built_in = row.is_built_in() && provided::is_here(row.kind);
     let (mut last, mut any): (Option<Text>, bool) = (None, false);
     let mut left = if built_in { MOST } else { 0 };
-    let none = move |why| Entry { kind: row.kind, name: None, facts: Facts::default(), why: Some(why) };
-    let mut missing = Some(none(if built_in { row.missing } else { "it is not built into this program" }));
+    let none =
+        move |why| Entry { kind: row.kind, name: None, facts: Facts::default(), why: Some(why) };
+    let mut missing =
+        Some(none(if built_in { row.missing } else { "it is not built into this program" }));
     core::iter::from_fn(move || {
         while left > 0 {
             left -= 1;
             let Some(next) = after(files, row.id, find, last) else { break };
             last = Some(next);
             let argument = next.as_str();
-            let whole = Text::join(&[row.kind, if argument.is_empty() { "" } else { ":" }, argument]);
+            let whole =
+                Text::join(&[row.kind, if argument.is_empty() { "" } else { ":" }, argument]);
             // A device whose text is no name cannot be opened by one.
             if let Some(name) = whole.and_then(|name| name.as_str().parse().ok()) {
                 any = true;
                 let facts = look(row.id, files, argument);
-                return Some(Entry { kind: row.kind, name: Some(name), facts, why: facts.unusable });
+                return Some(Entry {
+                    kind: row.kind,
+                    name: Some(name),
+                    facts,
+                    why: facts.unusable,
+                });
             }
         }
         left = 0;
@@ -175,7 +191,10 @@ impl<F: Fn(&mut fmt::Formatter<'_>) -> fmt::Result> fmt::Display for Answer<F> {
     }
 }
 
-fn answer<N: fmt::Display>(f: &mut fmt::Formatter<'_>, entries: impl Iterator<Item = Entry<N>>) -> fmt::Result {
+fn answer<N: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    entries: impl Iterator<Item = Entry<N>>,
+) -> fmt::Result {
     let mut before = "this machine has ";
     for entry in entries {
         write!(f, "{before}{entry}")?;
@@ -199,7 +218,8 @@ fn short<N: fmt::Display>(
         let mut text = heapless::String::<{ Text::MAX_BYTES }>::new();
         write!(text, "{name}").map(|()| text)
     };
-    let (asked, mut told, mut is_cut) = (text(asked)?, heapless::Vec::<(usize, Entry<N>), TOLD>::new(), false);
+    let (asked, mut told, mut is_cut) =
+        (text(asked)?, heapless::Vec::<(usize, Entry<N>), TOLD>::new(), false);
     for entry in all {
         let far = match &entry.name {
             Some(name) if entry.kind == kind => distance(&asked, &text(name)?),
@@ -225,13 +245,23 @@ fn short<N: fmt::Display>(
     f.write_str(if is_cut { "; contigo info lists the rest" } else { "" })
 }
 
-fn explained(f: &mut fmt::Formatter<'_>, error: Error, why: Option<&str>, answer: impl fmt::Display) -> fmt::Result {
+fn explained(
+    f: &mut fmt::Formatter<'_>,
+    error: Error,
+    why: Option<&str>,
+    answer: impl fmt::Display,
+) -> fmt::Result {
     write!(f, "{error}")?;
     match (why, error) {
         (Some(why), _) => write!(f, "; {why}"),
         // Its text has the names that are most like it.
         (None, Error::NotFound { among, .. }) if among.lists() => Ok(()),
-        (None, Error::NotFound { .. } | Error::AttributeMissing { .. } | Error::Os { errno: ENOENT, .. }) => write!(f, "; {answer}"),
+        (
+            None,
+            Error::NotFound { .. }
+            | Error::AttributeMissing { .. }
+            | Error::Os { errno: ENOENT, .. },
+        ) => write!(f, "; {answer}"),
         _ => Ok(()),
     }
 }

@@ -62,9 +62,13 @@ impl KernelRegisters {
     #[cfg_attr(feature = "audit", track_caller)]
     pub(super) fn attachment(&self, port: &Port, how: Attach) -> Result<Attachment, Error> {
         match self {
-            Self::Uio(..) if how.window > 0 => {
-                Err(Error::Argument { name: "window", value: how.window.into(), min: 0, max: 0, multiple_of: 1 })
-            }
+            Self::Uio(..) if how.window > 0 => Err(Error::Argument {
+                name: "window",
+                value: how.window.into(),
+                min: 0,
+                max: 0,
+                multiple_of: 1,
+            }),
             Self::Uio(registers, irq, _) => {
                 let irq = how.interrupt.then(|| irq.try_clone()).transpose()?;
                 // SAFETY: `OpenDevice` gives them to one driver at a time, or to a gate beside it.
@@ -85,7 +89,13 @@ impl KernelRegisters {
                 };
                 if *window != how.window {
                     let (value, max) = (how.window.into(), (*window).into());
-                    return Err(Error::Argument { name: "window", value, min: max, max, multiple_of: 1 });
+                    return Err(Error::Argument {
+                        name: "window",
+                        value,
+                        min: max,
+                        max,
+                        multiple_of: 1,
+                    });
                 }
                 let irq = how.interrupt.then(|| function.uio_irq()).transpose()?;
                 // SAFETY: `OpenDevice` gives them to one driver at a time, or to a gate beside it.

@@ -245,6 +245,8 @@ pub(super) static DEVICES: [Row<DeviceKind>; 8] = [
 ];
 
 /// Every form that a name has, and a sentence about each, for a program's help.
-pub(super) fn syntaxes<K>(rows: &'static [Row<K>]) -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(super) fn syntaxes<K>(
+    rows: &'static [Row<K>],
+) -> impl Iterator<Item = (&'static str, &'static str)> {
     rows.iter().map(|row| (row.syntax, row.help))
 }

@@ -144,7 +144,10 @@ unsafe impl Backend for AnyMemory {
 
 impl fmt::Debug for AnyMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnyMemory").field("name", &self.name()).field("mapping", &self.mapping()).finish()
+        f.debug_struct("AnyMemory")
+            .field("name", &self.name())
+            .field("mapping", &self.mapping())
+            .finish()
     }
 }
 
@@ -194,7 +197,11 @@ impl OpenDevice {
 
 /// Memory of `device`, where it belongs to one.
 #[cfg_attr(feature = "audit", track_caller)]
-fn of(name: &MemoryName, device: Option<&OpenDevice>, len_bytes: usize) -> Result<AnyMemory, Error> {
+fn of(
+    name: &MemoryName,
+    device: Option<&OpenDevice>,
+    len_bytes: usize,
+) -> Result<AnyMemory, Error> {
     let (argument, guard) = (name.argument(), device.and_then(OpenDevice::guard));
     let (row, other) = (name.row(), Error::NeedsDevice { kind: name.kind() });
     Ok(match row.id {
@@ -205,17 +212,28 @@ fn of(name: &MemoryName, device: Option<&OpenDevice>, len_bytes: usize) -> Resul
             None => DmaHeap::allocate(argument, len_bytes)?.into(),
         },
         MemoryKind::HugeTlb => HugeTlb::new(len_bytes)?.into(),
-        MemoryKind::Vfio => device.and_then(OpenDevice::vfio).ok_or(other)?.memory(len_bytes)?.into(),
+        MemoryKind::Vfio => {
+            device.and_then(OpenDevice::vfio).ok_or(other)?.memory(len_bytes)?.into()
+        }
         #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
         MemoryKind::Cuda => {
             let gpu = device.and_then(OpenDevice::gpu).ok_or(other)?;
-            contigo_core::cuda::CudaHost::allocate(gpu, len_bytes, contigo_core::types::Align::PAGE)?.into()
+            contigo_core::cuda::CudaHost::allocate(
+                gpu,
+                len_bytes,
+                contigo_core::types::Align::PAGE,
+            )?
+            .into()
         }
         #[cfg(not(all(feature = "cuda", target_pointer_width = "64")))]
         MemoryKind::Cuda => return Err(Error::NotBuiltIn { kind: row.kind, feature: row.feature }),
-        MemoryKind::Vulkan | MemoryKind::OpenCl => device.and_then(OpenDevice::provided).ok_or(other)?.memory(len_bytes)?.into(),
+        MemoryKind::Vulkan | MemoryKind::OpenCl => {
+            device.and_then(OpenDevice::provided).ok_or(other)?.memory(len_bytes)?.into()
+        }
         #[cfg(feature = "sim")]
-        MemoryKind::Sim => device.and_then(OpenDevice::board).ok_or(other)?.memory(len_bytes)?.into(),
+        MemoryKind::Sim => {
+            device.and_then(OpenDevice::board).ok_or(other)?.memory(len_bytes)?.into()
+        }
         #[cfg(not(feature = "sim"))]
         MemoryKind::Sim => return Err(Error::NotBuiltIn { kind: row.kind, feature: row.feature }),
     })
@@ -234,7 +252,9 @@ fn at_least(block: UDmaBuf, need_bytes: usize) -> Result<AnyMemory, Error> {
 pub(super) fn find(kind: MemoryKind, files: Files<'_>, each: &mut dyn FnMut(&str)) {
     match kind {
         MemoryKind::Guard => files.each(called::GUARDS, each),
-        MemoryKind::UDmaBuf => ["sys/class/u-dma-buf", "sys/class/udmabuf"].into_iter().for_each(|class| files.each(class, each)),
+        MemoryKind::UDmaBuf => ["sys/class/u-dma-buf", "sys/class/udmabuf"]
+            .into_iter()
+            .for_each(|class| files.each(class, each)),
         MemoryKind::DmaHeap => found::dma_heaps(files, each),
         MemoryKind::HugeTlb => found::huge_pages(files, each),
         MemoryKind::Vfio => found::vfio_functions(files, each),
@@ -253,6 +273,8 @@ pub(super) fn facts(kind: MemoryKind, files: Files<'_>, argument: &str) -> Facts
         MemoryKind::DmaHeap => found::dma_heap(files, argument),
         MemoryKind::HugeTlb => found::hugetlb(files, argument),
         MemoryKind::Vfio => found::vfio(files, argument),
-        MemoryKind::Cuda | MemoryKind::Vulkan | MemoryKind::OpenCl | MemoryKind::Sim => Facts::default(),
+        MemoryKind::Cuda | MemoryKind::Vulkan | MemoryKind::OpenCl | MemoryKind::Sim => {
+            Facts::default()
+        }
     }
 }

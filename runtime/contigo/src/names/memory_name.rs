@@ -50,7 +50,11 @@ impl MemoryName {
     #[must_use]
     pub fn device(&self) -> Option<DeviceName> {
         match self.row.id {
-            MemoryKind::Guard | MemoryKind::Vfio | MemoryKind::Cuda | MemoryKind::Vulkan | MemoryKind::OpenCl => self.text().parse().ok(),
+            MemoryKind::Guard
+            | MemoryKind::Vfio
+            | MemoryKind::Cuda
+            | MemoryKind::Vulkan
+            | MemoryKind::OpenCl => self.text().parse().ok(),
             MemoryKind::DmaHeap => self.more()?.parse().ok(),
             MemoryKind::Sim => DeviceName::board(self.argument()),
             MemoryKind::UDmaBuf | MemoryKind::HugeTlb => None,
@@ -103,7 +107,10 @@ mod tests {
         for text in NAMES {
             let name: MemoryName = text.parse().unwrap();
             let copy = name;
-            assert_eq!((name.to_string().as_str(), format!("{copy:>40}").trim_start(), copy), (text, text, name));
+            assert_eq!(
+                (name.to_string().as_str(), format!("{copy:>40}").trim_start(), copy),
+                (text, text, name)
+            );
             assert_eq!(text.split(':').next(), Some(name.kind()));
         }
         assert_ne!("sim".parse::<MemoryName>(), "sim:1".parse());
@@ -131,7 +138,10 @@ mod tests {
             ("", Some("sim:board")),
             ("18446744073709551615", Some("sim:board@18446744073709551615")),
         ];
-        assert_eq!(owners, expected.map(|(argument, device)| (argument.into(), device.map(Into::into))));
+        assert_eq!(
+            owners,
+            expected.map(|(argument, device)| (argument.into(), device.map(Into::into)))
+        );
     }
 
     /// As 32-bit builds have it, and builds without the feature.
@@ -141,10 +151,14 @@ mod tests {
         use super::{super::Inventory, DeviceName};
         use contigo_core::types::Error;
         let not_built_in = Error::NotBuiltIn { kind: "cuda", feature: "cuda" };
-        let (memory, device): (MemoryName, DeviceName) = ("cuda:1".parse().unwrap(), "cuda:1".parse().unwrap());
+        let (memory, device): (MemoryName, DeviceName) =
+            ("cuda:1".parse().unwrap(), "cuda:1".parse().unwrap());
         assert_eq!(memory.open(1).map(|_| ()), Err(not_built_in));
         assert_eq!(device.open().map(|_| ()), Err(not_built_in));
         let entry = Inventory::here().memories().find(|entry| entry.kind == "cuda").unwrap();
-        assert_eq!((entry.name, entry.to_string().as_str()), (None, "no cuda: it is not built into this program"));
+        assert_eq!(
+            (entry.name, entry.to_string().as_str()),
+            (None, "no cuda: it is not built into this program")
+        );
     }
 }

@@ -23,7 +23,12 @@ macro_rules! is_text {
             fn from_str(text: &str) -> Result<Self, super::NameError> {
                 let kind = super::grammar::kind(text);
                 let Some(row) = $rows.iter().find(|row| row.kind == kind) else {
-                    return Err(super::NameError { rule: super::NameRule::Kind, at: 0, len_bytes: text.len(), form: $form });
+                    return Err(super::NameError {
+                        rule: super::NameRule::Kind,
+                        at: 0,
+                        len_bytes: text.len(),
+                        form: $form,
+                    });
                 };
                 Ok(Self { parsed: super::grammar::parse(text, row.argument, row.syntax)?, row })
             }

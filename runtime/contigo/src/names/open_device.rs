@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "how a device is wired is a fact about the board, which a program can only claim")]
+#![allow(
+    unsafe_code,
+    reason = "how a device is wired is a fact about the board, which a program can only claim"
+)]
 //! What a device that was opened gives: its registers, its way to memory, its reset.
 
 use super::{
@@ -29,7 +32,10 @@ impl OpenDevice {
     pub fn reset_simulated(&self) -> Result<(), Error> {
         match &self.0.opened {
             Opened::Simulated(_, models) => self.reset_by(&mut || super::simulated::reset(models)),
-            _ => Err(Error::Unsupported { what: "this device is real", fix: "reset it with OpenDevice::reset" }),
+            _ => Err(Error::Unsupported {
+                what: "this device is real",
+                fix: "reset it with OpenDevice::reset",
+            }),
         }
     }
 
@@ -46,8 +52,10 @@ impl OpenDevice {
     /// As [`Guard::reset`]: no other thread calls a queue or a stream of it meanwhile. Drivers
     /// that share it (the setting `channel`) may go on, because their core keeps them away.
     pub unsafe fn reset(&self) -> Result<(), Error> {
-        const NONE: Error =
-            Error::Unsupported { what: "the kernel cannot reset this device", fix: "use VFIO's reset, a guard's, or the board's" };
+        const NONE: Error = Error::Unsupported {
+            what: "the kernel cannot reset this device",
+            fix: "use VFIO's reset, a guard's, or the board's",
+        };
         match &self.0.opened {
             // SAFETY: the caller's promise.
             Opened::Guarded(guarded) => self.reset_by(&mut || unsafe { guarded.guard.reset() }),
@@ -104,11 +112,25 @@ impl OpenDevice {
     }
 
     /// Refuses what a simulated core is not built with; a real one is what the program says.
-    #[cfg_attr(not(feature = "sim"), allow(clippy::unused_self, reason = "only a model says what it is"))]
-    pub(super) fn fits(&self, row: &DriverRow, settings: Settings<'_>, map: Option<&[u8]>) -> Result<(), Error> {
+    #[cfg_attr(
+        not(feature = "sim"),
+        allow(clippy::unused_self, reason = "only a model says what it is")
+    )]
+    pub(super) fn fits(
+        &self,
+        row: &DriverRow,
+        settings: Settings<'_>,
+        map: Option<&[u8]>,
+    ) -> Result<(), Error> {
         #[cfg(feature = "sim")]
         if let Opened::Simulated(_, models) = &self.0.opened {
-            return super::simulated::fits(models, row.name, row.settings.unwrap_or_default(), settings, map);
+            return super::simulated::fits(
+                models,
+                row.name,
+                row.settings.unwrap_or_default(),
+                settings,
+                map,
+            );
         }
         let _ = (row, settings, map);
         Ok(())
@@ -168,7 +190,11 @@ impl OpenDevice {
 
     /// `port` is true of it: the kernel's or the board's word, or a caller's who promised it.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub(super) fn attach_through(&self, port: Option<Port>, how: Attach) -> Result<AnyDevice, Error> {
+    pub(super) fn attach_through(
+        &self,
+        port: Option<Port>,
+        how: Attach,
+    ) -> Result<AnyDevice, Error> {
         let port = port.ok_or(NO_PORT)?;
         if self.0.attached.swap(true, Ordering::Acquire) {
             return Err(Error::HasDriver);
@@ -192,7 +218,9 @@ impl OpenDevice {
                 });
             }
             #[cfg(feature = "sim")]
-            Opened::Simulated(board, models) => Attachment::Simulated(super::simulated::lent(board, models, port)?),
+            Opened::Simulated(board, models) => {
+                Attachment::Simulated(super::simulated::lent(board, models, port)?)
+            }
             _ => self.attachment(port, how)?,
         };
         Ok(AnyDevice::second(attachment, port))
@@ -208,7 +236,9 @@ impl OpenDevice {
                 Ok(Attachment::Vfio(VfioDevice::open(vfio, how.window, interrupt)?))
             }
             #[cfg(feature = "sim")]
-            Opened::Simulated(board, models) => Ok(Attachment::Simulated(super::simulated::attach(board, models, port)?)),
+            Opened::Simulated(board, models) => {
+                Ok(Attachment::Simulated(super::simulated::attach(board, models, port)?))
+            }
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             Opened::Gpu(_) => Err(NO_REGISTERS),
             Opened::Provided(_) => Err(NO_REGISTERS),
@@ -291,7 +321,10 @@ impl OpenDevice {
             Opened::Gpu(gpu) => unsafe { super::gpu::load_cuda(gpu, code, log) },
             // SAFETY: the caller's promise.
             Opened::Provided(gpu) => unsafe { gpu.load(code, log) },
-            _ => Err(Error::Unsupported { what: "code is loaded for a GPU", fix: "open one: cuda:0, vulkan or opencl" }),
+            _ => Err(Error::Unsupported {
+                what: "code is loaded for a GPU",
+                fix: "open one: cuda:0, vulkan or opencl",
+            }),
         }
     }
 
@@ -315,6 +348,10 @@ impl OpenDevice {
 }
 
 /// A device whose way to memory no kernel tells.
-pub const NO_PORT: Error = Error::Unsupported { what: "no kernel says how this device reaches memory", fix: "name its port" };
+pub const NO_PORT: Error = Error::Unsupported {
+    what: "no kernel says how this device reaches memory",
+    fix: "name its port",
+};
 
-const NO_REGISTERS: Error = Error::Unsupported { what: "a GPU has no window of registers", fix: "launch a kernel on it" };
+const NO_REGISTERS: Error =
+    Error::Unsupported { what: "a GPU has no window of registers", fix: "launch a kernel on it" };

@@ -1,6 +1,9 @@
 //! A device that was opened once: what it is, and who has it.
 
-use super::{DeviceName, guarded::Guarded, kernel_registers::KernelRegisters, provided::GpuDevice, shared_core::SharedCore};
+use super::{
+    DeviceName, guarded::Guarded, kernel_registers::KernelRegisters, provided::GpuDevice,
+    shared_core::SharedCore,
+};
 use contigo_core::{
     linux::vfio::Vfio,
     types::{Error, shared::Shared},

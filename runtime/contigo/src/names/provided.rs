@@ -78,8 +78,10 @@ const KINDS: [&str; 2] = ["vulkan", "opencl"];
 const MOST_OPEN: usize = 32;
 
 /// Each by its bus, so that no function of another crate is called under the lock.
-static OPENED: Mutex<heapless::Vec<(Bus, &'static dyn GpuDevice), MOST_OPEN>> = Mutex::new(heapless::Vec::new());
-static PROVIDED: Mutex<heapless::Vec<&'static GpuKind, { KINDS.len() }>> = Mutex::new(heapless::Vec::new());
+static OPENED: Mutex<heapless::Vec<(Bus, &'static dyn GpuDevice), MOST_OPEN>> =
+    Mutex::new(heapless::Vec::new());
+static PROVIDED: Mutex<heapless::Vec<&'static GpuKind, { KINDS.len() }>> =
+    Mutex::new(heapless::Vec::new());
 
 /// Brings a kind of GPU, for the rest of the process's life: its names open memory and devices from
 /// here on. A second call changes nothing.
@@ -89,7 +91,10 @@ static PROVIDED: Mutex<heapless::Vec<&'static GpuKind, { KINDS.len() }>> = Mutex
 pub fn provide(kind: &'static GpuKind) -> Result<()> {
     let mut provided = lock::acquire(&PROVIDED)?;
     if !KINDS.contains(&kind.kind) {
-        return Err(Error::NotFound { what: "kind of GPU", among: u32::try_from(KINDS.len()).unwrap_or(u32::MAX).into() });
+        return Err(Error::NotFound {
+            what: "kind of GPU",
+            among: u32::try_from(KINDS.len()).unwrap_or(u32::MAX).into(),
+        });
     }
     if provided.iter().all(|known| known.kind != kind.kind) {
         // There is room for every kind.
@@ -108,12 +113,19 @@ fn find(kind: &str) -> Result<Option<&'static GpuKind>> {
 }
 
 /// Opens GPU number `ordinal` of `kind`.
-pub(super) fn open(kind: &'static str, feature: &'static str, ordinal: u32) -> Result<&'static dyn GpuDevice> {
+pub(super) fn open(
+    kind: &'static str,
+    feature: &'static str,
+    ordinal: u32,
+) -> Result<&'static dyn GpuDevice> {
     let gpu = (find(kind)?.ok_or(Error::NotBuiltIn { kind, feature })?.open)(ordinal)?;
     let bus = gpu.port().bus;
     let mut opened = lock::acquire(&OPENED)?;
     if opened.iter().all(|known| known.0 != bus) {
-        opened.push((bus, gpu)).map_err(|_| Error::TooMany { what: "GPUs of Vulkan and OpenCL", most: MOST_OPEN as u64 })?;
+        opened.push((bus, gpu)).map_err(|_| Error::TooMany {
+            what: "GPUs of Vulkan and OpenCL",
+            most: MOST_OPEN as u64,
+        })?;
     }
     Ok(gpu)
 }

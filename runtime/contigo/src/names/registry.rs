@@ -17,7 +17,8 @@ static BUILT_IN: [DriverRow; 10] = contigo_drivers::rows();
 /// How many rows a program registers at most: a bitstream has a handful of cores.
 pub const MAX_REGISTERED: usize = 32;
 
-static REGISTERED: Mutex<heapless::Vec<&'static DriverRow, MAX_REGISTERED>> = Mutex::new(heapless::Vec::new());
+static REGISTERED: Mutex<heapless::Vec<&'static DriverRow, MAX_REGISTERED>> =
+    Mutex::new(heapless::Vec::new());
 
 /// Adds a row, for the rest of the process's life.
 ///
@@ -28,7 +29,9 @@ pub fn register(row: &'static DriverRow) -> Result<()> {
     if registered.iter().copied().chain(&BUILT_IN).any(|known| known.name == row.name) {
         return Err(Error::InUse { errno: 0 });
     }
-    registered.push(row).map_err(|_| Error::TooMany { what: "registered drivers", most: MAX_REGISTERED as u64 })
+    registered
+        .push(row)
+        .map_err(|_| Error::TooMany { what: "registered drivers", most: MAX_REGISTERED as u64 })
 }
 
 /// The row called `name`.
@@ -50,6 +53,7 @@ fn every_name(each: &mut dyn FnMut(&str)) {
 pub fn each_row(mut each: impl FnMut(&'static DriverRow)) {
     BUILT_IN.iter().for_each(&mut each);
     // Rows that others register meanwhile are not shown.
-    let registered = lock::acquire(&REGISTERED).map(|registered| registered.clone()).unwrap_or_default();
+    let registered =
+        lock::acquire(&REGISTERED).map(|registered| registered.clone()).unwrap_or_default();
     registered.iter().copied().for_each(each);
 }

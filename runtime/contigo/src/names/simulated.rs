@@ -40,10 +40,18 @@ pub(super) fn attach(board: &SimBoard, models: &Models, port: Port) -> Result<Si
 }
 
 /// Refuses settings and a map that are not what the model is built with, before it is touched.
-pub(super) fn fits(models: &Models, driver: &str, known: &[&'static str], settings: Settings<'_>, map: Option<&[u8]>) -> Result<(), Error> {
+pub(super) fn fits(
+    models: &Models,
+    driver: &str,
+    known: &[&'static str],
+    settings: Settings<'_>,
+    map: Option<&[u8]>,
+) -> Result<(), Error> {
     let Some(model) = models else { return Ok(()) };
     let fit = |what: &'static str, nth, value: u64| match model.limits(what, nth)? {
-        Some((min, max)) if !(min..=max).contains(&value) => Err(Error::OtherModel { what, value, min, max }),
+        Some((min, max)) if !(min..=max).contains(&value) => {
+            Err(Error::OtherModel { what, value, min, max })
+        }
         _ => Ok(()),
     };
     for &name in known {
@@ -70,4 +78,7 @@ pub(super) fn reset(models: &Models) -> Result<(), Error> {
     models.as_ref().ok_or(NO_DEVICE)?.pull_reset()
 }
 
-const NO_DEVICE: Error = Error::Unsupported { what: "this simulated board has memory alone", fix: "open a device on it, as sim:zdma" };
+const NO_DEVICE: Error = Error::Unsupported {
+    what: "this simulated board has memory alone",
+    fix: "open a device on it, as sim:zdma",
+};

@@ -27,7 +27,10 @@ impl Counted {
         let shared = device.core();
         // Where each was forgotten, the device stays theirs.
         if shared.drivers.load(Ordering::Relaxed) >= DRIVERS_MAX {
-            return Err(Error::TooMany { what: "drivers of one device, with those that were forgotten", most: DRIVERS_MAX.into() });
+            return Err(Error::TooMany {
+                what: "drivers of one device, with those that were forgotten",
+                most: DRIVERS_MAX.into(),
+            });
         }
         shared.drivers.fetch_add(1, Ordering::Relaxed);
         Ok(Self(device.clone()))
@@ -121,7 +124,13 @@ impl OpenDevice {
     /// # Safety
     /// The device is the one that the driver is for. No other code drives it, except for drivers
     /// that are taken here. As [`attach_wired`](Self::attach_wired), where there is a port.
-    pub unsafe fn take(&self, row: &'static DriverRow, settings: Settings<'_>, port: Option<Port>, how: Attach) -> Result<Taken> {
+    pub unsafe fn take(
+        &self,
+        row: &'static DriverRow,
+        settings: Settings<'_>,
+        port: Option<Port>,
+        how: Attach,
+    ) -> Result<Taken> {
         row.settings.map_or(Ok(()), |known| settings.only(known))?;
         self.fits(row, settings, None)?;
         let channel = settings.number("channel", 0, u8::MAX.into())?;
@@ -131,7 +140,13 @@ impl OpenDevice {
                 Some(port) => unsafe { self.attach_wired(port, how)? },
                 None => self.attach(how)?,
             };
-            return Ok(Taken { row, device: self.clone(), how, gate: None, share: Share::Whole(device) });
+            return Ok(Taken {
+                row,
+                device: self.clone(),
+                how,
+                gate: None,
+                share: Share::Whole(device),
+            });
         };
         let port = port.map_or_else(|| self.port(), |port| Some(self.seen_through(port)));
         let shared = self.core();
@@ -142,8 +157,11 @@ impl OpenDevice {
             let core = unsafe { open_core(self.attach_through(port, how)?)? };
             *held = Some(OpenedCore { core, driver: row.name, port, how });
         }
-        let same = |opened: &OpenedCore| (opened.driver, opened.port, opened.how) == (row.name, port, how);
-        let Some(opened) = held.as_ref().filter(|opened| same(opened)) else { return Err(Error::HasDriver) };
+        let same =
+            |opened: &OpenedCore| (opened.driver, opened.port, opened.how) == (row.name, port, how);
+        let Some(opened) = held.as_ref().filter(|opened| same(opened)) else {
+            return Err(Error::HasDriver);
+        };
         let share = Share::Channel(Counted::of(self, opened)?);
         drop(held);
         Ok(Taken { row, device: self.clone(), how, gate: None, share })
@@ -186,7 +204,10 @@ impl Taken {
         let port = match &self.share {
             Share::Whole(device) => *device.port(),
             Share::Channel(_) => {
-                return Err(Error::Unsupported { what: "a gate stops all channels of a core", fix: "open the driver without `channel`" });
+                return Err(Error::Unsupported {
+                    what: "a gate stops all channels of a core",
+                    fix: "open the driver without `channel`",
+                });
             }
         };
         // SAFETY: the caller's promise.
@@ -218,9 +239,18 @@ impl Taken {
             Share::Channel(counted) => {
                 // Counted, so there is one. A handle to it, so that others are not kept waiting
                 // while this driver is opened.
-                let core = lock::acquire(&self.device.core().opened)?.as_ref().map(|opened| opened.core.clone());
+                let core = lock::acquire(&self.device.core().opened)?
+                    .as_ref()
+                    .map(|opened| opened.core.clone());
                 // SAFETY: the caller's promise.
-                let driver = unsafe { core.ok_or(Error::HasDriver)?.get().open(Parts { device: (), memory, settings, map })? };
+                let driver = unsafe {
+                    core.ok_or(Error::HasDriver)?.get().open(Parts {
+                        device: (),
+                        memory,
+                        settings,
+                        map,
+                    })?
+                };
                 AnyDriver::new(OfChannel { driver, _counted: counted })
             }
         }

@@ -33,7 +33,10 @@ impl Text {
 
     pub(super) fn as_str(&self) -> &str {
         // The invariant makes this an Ok; the other arm is a name that nothing has.
-        self.bytes.get(..self.len.into()).and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or("")
+        self.bytes
+            .get(..self.len.into())
+            .and_then(|bytes| core::str::from_utf8(bytes).ok())
+            .unwrap_or("")
     }
 }
 

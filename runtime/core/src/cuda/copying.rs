@@ -52,10 +52,21 @@ impl CopyingFunction {
     ///
     /// # Safety
     /// As [`CudaFunction::new`].
-    pub unsafe fn new(module: &Module, entry: &CStr, signature: Signature, capacity_bytes: &[usize]) -> Result<Self> {
+    pub unsafe fn new(
+        module: &Module,
+        entry: &CStr,
+        signature: Signature,
+        capacity_bytes: &[usize],
+    ) -> Result<Self> {
         let (value, n) = (capacity_bytes.len() as u64, signature.operands().len() as u64);
         if value != n {
-            return Err(Error::Argument { name: "the count of operands", value, min: n, max: n, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "the count of operands",
+                value,
+                min: n,
+                max: n,
+                multiple_of: 1,
+            });
         }
         // SAFETY: the caller's promise.
         let function = unsafe { CudaFunction::new(module, entry, signature)? };
@@ -63,7 +74,9 @@ impl CopyingFunction {
         for &len_bytes in capacity_bytes {
             let mut own = 0;
             // SAFETY: the pointer is a reference.
-            module.gpu().within(|api| check("cuMemAlloc", unsafe { (api.device_alloc)(&raw mut own, len_bytes) }))?;
+            module.gpu().within(|api| {
+                check("cuMemAlloc", unsafe { (api.device_alloc)(&raw mut own, len_bytes) })
+            })?;
             module.gpu().took();
             // There is room for as many as a kernel has.
             let _ = this.own.push((own, len_bytes));
@@ -108,14 +121,20 @@ unsafe impl Driver for CopyingFunction {
                 trace::happened(Event::CopyBytes { len_bytes }, Site::NONE);
                 Ok::<_, Error>(())
             };
-            let operands = || operands.iter().zip(own).zip(signature.operands().iter().map(|spec| spec.direction));
-            for ((operand, (own, _)), _) in operands().filter(|(_, direction)| direction.device_reads()) {
+            let operands = || {
+                operands.iter().zip(own).zip(signature.operands().iter().map(|spec| spec.direction))
+            };
+            for ((operand, (own, _)), _) in
+                operands().filter(|(_, direction)| direction.device_reads())
+            {
                 copy(*own, operand.addr.0, operand.len_bytes)?;
             }
             // SAFETY: the signature is the kernel's (`new`), and the memory belongs to this value.
             // The jobs before this one have left it when it runs.
             unsafe { stream.launch(api, &mut packed)? };
-            for ((operand, (own, _)), _) in operands().filter(|(_, direction)| direction.device_writes()) {
+            for ((operand, (own, _)), _) in
+                operands().filter(|(_, direction)| direction.device_writes())
+            {
                 copy(operand.addr.0, *own, operand.len_bytes)?;
             }
             Ok(())

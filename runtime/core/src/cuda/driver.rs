@@ -47,16 +47,20 @@ impl Cuda {
     pub unsafe fn load_from(file: &CStr) -> Result<Self> {
         const UPDATE: &str = "update NVIDIA's driver, which lacks this function";
         // SAFETY: the caller's promise.
-        let library = unsafe { open(file) }.map_err(|fix| Error::NoLibrary { name: "libcuda.so.1", fix })?;
+        let library =
+            unsafe { open(file) }.map_err(|fix| Error::NoLibrary { name: "libcuda.so.1", fix })?;
         let symbols = Symbols(&library);
-        let api = api!(|names: &[&'static CStr]| symbols.find(names).ok_or(Error::Unsupported { what: first(names), fix: UPDATE }));
+        let api = api!(|names: &[&'static CStr]| symbols
+            .find(names)
+            .ok_or(Error::Unsupported { what: first(names), fix: UPDATE }));
         core::mem::forget(library);
         let mut version: c_int = 0;
         // SAFETY: the pointer is a reference; allowed before `cuInit`.
         check("cuDriverGetVersion", unsafe { (api.driver_version)(&raw mut version) })?;
         let version = u32::try_from(version).unwrap_or(0);
         if version < Self::OLDEST {
-            let fix = "CUDA 10.2 (10020) is the oldest driver that is taken: update NVIDIA's driver";
+            let fix =
+                "CUDA 10.2 (10020) is the oldest driver that is taken: update NVIDIA's driver";
             return Err(Error::Setting { name: "cuDriverGetVersion", value: version.into(), fix });
         }
         // SAFETY: flags must be 0; any thread may call it, any number of times.
@@ -89,7 +93,8 @@ impl Cuda {
 #[cfg(not(target_feature = "crt-static"))]
 unsafe fn open(file: &CStr) -> Result<Library, &'static str> {
     // With its NUL it is not copied.
-    let name = core::str::from_utf8(file.to_bytes_with_nul()).map_err(|_| "its path is no UTF-8: give it another one")?;
+    let name = core::str::from_utf8(file.to_bytes_with_nul())
+        .map_err(|_| "its path is no UTF-8: give it another one")?;
     // SAFETY: the caller's promise.
     unsafe { Library::new(name) }
         .map_err(|_| "install NVIDIA's driver (on a Jetson it is part of JetPack), and see that ldconfig -p lists it")

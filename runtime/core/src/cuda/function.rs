@@ -118,7 +118,8 @@ unsafe impl Driver for CudaFunction {
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
-        let mut packed = Packed::new(&self.signature, operands.iter().map(|operand| operand.addr.0), words)?;
+        let mut packed =
+            Packed::new(&self.signature, operands.iter().map(|operand| operand.addr.0), words)?;
         // SAFETY: the signature is the kernel's (`new`), and the operands are handed over (this
         // function's contract), at these addresses.
         self.stream.submit(slot, |stream, api| unsafe { stream.launch(api, &mut packed) })

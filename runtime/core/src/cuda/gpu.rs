@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "the driver's functions are called, and a context is handed from thread to thread")]
+#![allow(
+    unsafe_code,
+    reason = "the driver's functions are called, and a context is handed from thread to thread"
+)]
 //! One GPU, and the context in which everything of it is done.
 
 use super::{
@@ -84,13 +87,21 @@ impl Gpu {
         let gpus = cuda.gpus()?;
         if ordinal >= gpus {
             let max = u64::from(gpus.saturating_sub(1));
-            return Err(Error::Argument { name: "the GPU's ordinal", value: ordinal.into(), min: 0, max, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "the GPU's ordinal",
+                value: ordinal.into(),
+                min: 0,
+                max,
+                multiple_of: 1,
+            });
         }
         let device = device(cuda, ordinal)?;
         let facts = facts(cuda, ordinal, device)?;
         let mut context = ptr::null_mut();
         // SAFETY: the pointer is a reference, and the device is one.
-        check("cuDevicePrimaryCtxRetain", unsafe { (cuda.api.primary_retain)(&raw mut context, device) })?;
+        check("cuDevicePrimaryCtxRetain", unsafe {
+            (cuda.api.primary_retain)(&raw mut context, device)
+        })?;
         Self::new(cuda, context, device, facts, true)
     }
 
@@ -113,15 +124,23 @@ impl Gpu {
         // SAFETY: as above.
         check("cuCtxGetDevice", unsafe { (cuda.api.context_device)(&raw mut device) })?;
         // A machine has a handful; the driver's own limit is 64 or so.
-        let ordinal = (0..cuda.gpus()?).find(|ordinal| self::device(cuda, *ordinal).is_ok_and(|found| found == device));
+        let ordinal = (0..cuda.gpus()?)
+            .find(|ordinal| self::device(cuda, *ordinal).is_ok_and(|found| found == device));
         let ordinal = ordinal.ok_or(error("cuCtxGetDevice", INVALID_CONTEXT))?;
         Self::new(cuda, context, device, facts(cuda, ordinal, device)?, false)
     }
 
     /// The first handle. Where it cannot be made, a context that was retained is released.
-    fn new(cuda: &Cuda, context: CuContext, device: CuDevice, facts: GpuFacts, retained: bool) -> Result<Self> {
+    fn new(
+        cuda: &Cuda,
+        context: CuContext,
+        device: CuDevice,
+        facts: GpuFacts,
+        retained: bool,
+    ) -> Result<Self> {
         let (out, hung) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Shared::new(Context { cuda: cuda.clone(), context, device, facts, retained, out, hung }).map(Self)
+        Shared::new(Context { cuda: cuda.clone(), context, device, facts, retained, out, hung })
+            .map(Self)
     }
 
     /// The facts that it tells of itself.
@@ -139,7 +158,14 @@ impl Gpu {
     /// Its way to memory that was made for it.
     #[must_use]
     pub fn port(&self) -> Port {
-        Port { name: "gpu", bus: self.bus(), offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true }
+        Port {
+            name: "gpu",
+            bus: self.bus(),
+            offset: 0,
+            addr_bits: 64,
+            window: (0, u64::MAX),
+            coherent: true,
+        }
     }
 
     /// Calls the driver with this context current, and leaves the thread's own as it was. A poll of
@@ -195,7 +221,9 @@ impl Gpu {
 fn device(cuda: &Cuda, ordinal: u32) -> Result<CuDevice> {
     let mut device = 0;
     // SAFETY: the pointer is a reference.
-    check("cuDeviceGet", unsafe { (cuda.api.device)(&raw mut device, c_int::try_from(ordinal).unwrap_or(c_int::MAX)) })?;
+    check("cuDeviceGet", unsafe {
+        (cuda.api.device)(&raw mut device, c_int::try_from(ordinal).unwrap_or(c_int::MAX))
+    })?;
     Ok(device)
 }
 
@@ -203,22 +231,31 @@ fn facts(cuda: &Cuda, ordinal: u32, device: CuDevice) -> Result<GpuFacts> {
     let attribute = |which| {
         let mut value: c_int = 0;
         // SAFETY: the pointer is a reference, and the device is one.
-        check("cuDeviceGetAttribute", unsafe { (cuda.api.device_attribute)(&raw mut value, which, device) })?;
+        check("cuDeviceGetAttribute", unsafe {
+            (cuda.api.device_attribute)(&raw mut value, which, device)
+        })?;
         Ok::<_, Error>(u32::try_from(value).unwrap_or(0))
     };
     let (mut bytes, mut total_bytes) = ([0_u8; 65], 0);
     // SAFETY: so many bytes are there, and the last one stays 0.
-    check("cuDeviceGetName", unsafe { (cuda.api.device_name)(bytes.as_mut_ptr().cast::<c_char>(), 64, device) })?;
+    check("cuDeviceGetName", unsafe {
+        (cuda.api.device_name)(bytes.as_mut_ptr().cast::<c_char>(), 64, device)
+    })?;
     // SAFETY: the pointer is a reference.
     check("cuDeviceTotalMem", unsafe { (cuda.api.device_total)(&raw mut total_bytes, device) })?;
-    let text = bytes.split(|byte| *byte == 0).next().and_then(|bytes| core::str::from_utf8(bytes).ok());
+    let text =
+        bytes.split(|byte| *byte == 0).next().and_then(|bytes| core::str::from_utf8(bytes).ok());
     let facts = GpuFacts {
         ordinal,
         name: text.and_then(|text| text.try_into().ok()).unwrap_or_default(),
-        compute_capability: (attribute(attribute::COMPUTE_CAPABILITY_MAJOR)?, attribute(attribute::COMPUTE_CAPABILITY_MINOR)?),
+        compute_capability: (
+            attribute(attribute::COMPUTE_CAPABILITY_MAJOR)?,
+            attribute(attribute::COMPUTE_CAPABILITY_MINOR)?,
+        ),
         integrated: attribute(attribute::INTEGRATED)? != 0,
         host_native_atomics: attribute(attribute::HOST_NATIVE_ATOMIC_SUPPORTED)? != 0,
-        host_pointer_for_registered: attribute(attribute::CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM)? != 0,
+        host_pointer_for_registered: attribute(attribute::CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM)?
+            != 0,
         can_map_host_memory: attribute(attribute::CAN_MAP_HOST_MEMORY)? != 0,
         total_bytes: total_bytes as u64,
     };
@@ -252,6 +289,9 @@ unsafe impl Sync for Context {}
 
 impl fmt::Debug for Gpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gpu").field("facts", self.facts()).field("retained", &self.0.retained).finish_non_exhaustive()
+        f.debug_struct("Gpu")
+            .field("facts", self.facts())
+            .field("retained", &self.0.retained)
+            .finish_non_exhaustive()
     }
 }

@@ -82,7 +82,11 @@ impl CudaHost {
     /// not order write-combined stores before it (Intel SDM 3A, 9.2.2 and 12.3.1). Jobs need
     /// nothing: the queue's barrier is one.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub unsafe fn allocate_write_combined(gpu: &Gpu, len_bytes: usize, align: Align) -> Result<Self> {
+    pub unsafe fn allocate_write_combined(
+        gpu: &Gpu,
+        len_bytes: usize,
+        align: Align,
+    ) -> Result<Self> {
         Self::allocate_as(gpu, len_bytes, align, PORTABLE | DEVICE_MAP | WRITE_COMBINED)
     }
 
@@ -91,12 +95,22 @@ impl CudaHost {
         let align = align.max(Align::LINE);
         let max = (isize::MAX as usize).saturating_sub(align.bytes());
         let whole_bytes = Align::LINE.round_up(len_bytes).filter(|whole| (1..=max).contains(whole));
-        let out_of_bounds = Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max: max as u64, multiple_of: 1 };
+        let out_of_bounds = Error::Argument {
+            name: "len_bytes",
+            value: len_bytes as u64,
+            min: 1,
+            max: max as u64,
+            multiple_of: 1,
+        };
         let whole_bytes = whole_bytes.ok_or(out_of_bounds)?;
         let allocate = |len_bytes| {
             let mut first = ptr::null_mut();
             // SAFETY: the pointer is a reference.
-            gpu.within(|api| check("cuMemHostAlloc", unsafe { (api.host_alloc)(&raw mut first, len_bytes, flags) }))?;
+            gpu.within(|api| {
+                check("cuMemHostAlloc", unsafe {
+                    (api.host_alloc)(&raw mut first, len_bytes, flags)
+                })
+            })?;
             NonNull::new(first).ok_or(Error::Unexpected { name: "cuMemHostAlloc", value: 0 })
         };
         let mut this = Self::found(gpu, allocate(whole_bytes)?, whole_bytes, Kind::Allocated)?;
@@ -133,7 +147,10 @@ impl CudaHost {
     /// The memory comes back with [`Error::Cuda`] and `cuMemHostRegister`: 712, some of it is
     /// registered; 801, not on this machine; or as [`allocate`](Self::allocate).
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn register(gpu: &Gpu, memory: &'static mut [u8]) -> Result<Self, Refused<&'static mut [u8]>> {
+    pub fn register(
+        gpu: &Gpu,
+        memory: &'static mut [u8],
+    ) -> Result<Self, Refused<&'static mut [u8]>> {
         let len_bytes = memory.len();
         let first = NonNull::from(memory).cast::<u8>();
         // SAFETY: `memory` is this call's for ever, and not used again but where nothing was
@@ -141,7 +158,9 @@ impl CudaHost {
         match unsafe { Self::register_raw(gpu, first, len_bytes) } {
             Ok(this) => Ok(this),
             // SAFETY: it was made of this slice, and no other code was given its address.
-            Err(error) => Err(Refused::new(error, unsafe { slice::from_raw_parts_mut(first.as_ptr(), len_bytes) })),
+            Err(error) => Err(Refused::new(error, unsafe {
+                slice::from_raw_parts_mut(first.as_ptr(), len_bytes)
+            })),
         }
     }
 
@@ -158,13 +177,23 @@ impl CudaHost {
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn register_raw(gpu: &Gpu, first: NonNull<u8>, len_bytes: usize) -> Result<Self> {
         if len_bytes == 0 {
-            return Err(Error::Argument { name: "len_bytes", value: 0, min: 1, max: isize::MAX as u64, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "len_bytes",
+                value: 0,
+                min: 1,
+                max: isize::MAX as u64,
+                multiple_of: 1,
+            });
         }
         let handle = first.cast::<c_void>();
         let flags = PORTABLE | DEVICE_MAP;
         // SAFETY: so many bytes are there, by the caller's promise; the driver pins the pages that
         // hold them.
-        gpu.within(|api| check("cuMemHostRegister", unsafe { (api.host_register)(handle.as_ptr(), len_bytes, flags) }))?;
+        gpu.within(|api| {
+            check("cuMemHostRegister", unsafe {
+                (api.host_register)(handle.as_ptr(), len_bytes, flags)
+            })
+        })?;
         Self::found(gpu, handle, len_bytes, Kind::Registered)
     }
 
@@ -179,7 +208,13 @@ impl CudaHost {
     pub unsafe fn unregister(self) -> Result<&'static mut [u8], Refused<Self>> {
         if self.kind == Kind::Allocated {
             let fix = "drop it";
-            return Err(Refused::new(Error::Unsupported { what: "this memory was allocated here, and is not registered", fix }, self));
+            return Err(Refused::new(
+                Error::Unsupported {
+                    what: "this memory was allocated here, and is not registered",
+                    fix,
+                },
+                self,
+            ));
         }
         let mut this = ManuallyDrop::new(self);
         match this.give_back() {
@@ -200,18 +235,35 @@ impl CudaHost {
     #[cfg_attr(feature = "audit", track_caller)]
     fn found(gpu: &Gpu, handle: NonNull<c_void>, len_bytes: usize, kind: Kind) -> Result<Self> {
         gpu.took();
-        let mut this = Self { gpu: gpu.clone(), handle, cpu: handle.cast(), len_bytes, addr: DevAddr(0), kind };
+        let mut this = Self {
+            gpu: gpu.clone(),
+            handle,
+            cpu: handle.cast(),
+            len_bytes,
+            addr: DevAddr(0),
+            kind,
+        };
         // From here on an error drops `this`, which gives the memory back.
         let mut addr = 0;
         // SAFETY: the pointer is a reference, and the memory belongs to the driver.
-        gpu.within(|api| check("cuMemHostGetDevicePointer", unsafe { (api.host_device_pointer)(&raw mut addr, handle.as_ptr(), 0) }))?;
+        gpu.within(|api| {
+            check("cuMemHostGetDevicePointer", unsafe {
+                (api.host_device_pointer)(&raw mut addr, handle.as_ptr(), 0)
+            })
+        })?;
         this.addr = DevAddr(addr);
         let (mut memory_type, mut device, mut host) = (0_u32, 0_u64, 0_u64);
         let mut which = [pointer::MEMORY_TYPE, pointer::DEVICE_POINTER, pointer::HOST_POINTER];
-        let mut into = [(&raw mut memory_type).cast::<c_void>(), (&raw mut device).cast(), (&raw mut host).cast()];
+        let mut into = [
+            (&raw mut memory_type).cast::<c_void>(),
+            (&raw mut device).cast(),
+            (&raw mut host).cast(),
+        ];
         let asked = gpu.within(|api| {
             // SAFETY: three attributes, and a variable of each one's type.
-            check("cuPointerGetAttributes", unsafe { (api.pointer_attributes)(3, which.as_mut_ptr(), into.as_mut_ptr(), addr) })
+            check("cuPointerGetAttributes", unsafe {
+                (api.pointer_attributes)(3, which.as_mut_ptr(), into.as_mut_ptr(), addr)
+            })
         });
         asked?;
         for (name, value, expected) in [
@@ -232,17 +284,26 @@ impl CudaHost {
         let handle = self.handle.as_ptr();
         if self.gpu.is_hung() {
             // The driver would wait for the kernel.
-            return Err(Error::WillNotStop { device: "a kernel of this GPU", status: NOT_READY.unsigned_abs(), waited_us: 0 });
+            return Err(Error::WillNotStop {
+                device: "a kernel of this GPU",
+                status: NOT_READY.unsigned_abs(),
+                waited_us: 0,
+            });
         }
         self.gpu.within(|api| match self.kind {
             // SAFETY: allocated by `allocate`. No code uses it any more: this value is going, and a
             // region that has lent some of it does not let go.
             Kind::Allocated => check("cuMemFreeHost", unsafe { (api.host_free)(handle) }),
             // SAFETY: registered by `register_raw`; else as above.
-            Kind::Registered => check("cuMemHostUnregister", unsafe { (api.host_unregister)(handle) }),
+            Kind::Registered => {
+                check("cuMemHostUnregister", unsafe { (api.host_unregister)(handle) })
+            }
         })?;
         self.gpu.gave_back();
-        trace::happened(Event::UnmapForDevice { iova: self.addr.0, len_bytes: self.len_bytes }, Site::NONE);
+        trace::happened(
+            Event::UnmapForDevice { iova: self.addr.0, len_bytes: self.len_bytes },
+            Site::NONE,
+        );
         Ok(())
     }
 }
@@ -298,6 +359,10 @@ unsafe impl Sync for CudaHost {}
 
 impl fmt::Debug for CudaHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CudaHost").field("kind", &self.kind).field("addr", &self.addr).field("len_bytes", &self.len_bytes).finish()
+        f.debug_struct("CudaHost")
+            .field("kind", &self.kind)
+            .field("addr", &self.addr)
+            .field("len_bytes", &self.len_bytes)
+            .finish()
     }
 }

@@ -72,7 +72,15 @@ impl Module {
             // SAFETY: two options with their values, the first of which points to as many bytes as
             // the second says. A text ends with its NUL, and a binary is whole by the caller's
             // promise.
-            check("cuModuleLoadDataEx", unsafe { (api.module_load)(&raw mut module, image, 2, options.as_mut_ptr(), values.as_mut_ptr()) })
+            check("cuModuleLoadDataEx", unsafe {
+                (api.module_load)(
+                    &raw mut module,
+                    image,
+                    2,
+                    options.as_mut_ptr(),
+                    values.as_mut_ptr(),
+                )
+            })
         });
         log.clear();
         let said = text.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -98,7 +106,9 @@ impl Module {
         self.gpu().within(|api| {
             // SAFETY: the pointer is a reference, the module is one, and the name ends with its
             // NUL.
-            check("cuModuleGetFunction", unsafe { (api.module_function)(&raw mut function, self.0.module, name.as_ptr()) })
+            check("cuModuleGetFunction", unsafe {
+                (api.module_function)(&raw mut function, self.0.module, name.as_ptr())
+            })
         })?;
         Ok(function)
     }
@@ -112,7 +122,9 @@ impl Drop for Loaded {
         }
         // SAFETY: the module is one, unloaded once, and no kernel of it runs: each that was made of
         // it had a handle, which it lets go only when it is idle and was given back.
-        let _ = self.gpu.within(|api| check("cuModuleUnload", unsafe { (api.module_unload)(self.module) }));
+        let _ = self
+            .gpu
+            .within(|api| check("cuModuleUnload", unsafe { (api.module_unload)(self.module) }));
     }
 }
 

@@ -56,7 +56,9 @@ impl Stream {
         let function = module.function(entry)?;
         let mut stream = ptr::null_mut();
         // SAFETY: the pointer is a reference.
-        module.gpu().within(|api| check("cuStreamCreate", unsafe { (api.stream_create)(&raw mut stream, NON_BLOCKING) }))?;
+        module.gpu().within(|api| {
+            check("cuStreamCreate", unsafe { (api.stream_create)(&raw mut stream, NON_BLOCKING) })
+        })?;
         // From here on dropping gives back the stream, and the events that were made.
         module.gpu().took();
         let (events, in_flight) = (Vec::new(), Deque::new());
@@ -73,7 +75,11 @@ impl Stream {
         for _ in 0..DEPTH {
             let mut event = ptr::null_mut();
             // SAFETY: the pointer is a reference.
-            module.gpu().within(|api| check("cuEventCreate", unsafe { (api.event_create)(&raw mut event, DISABLE_TIMING) }))?;
+            module.gpu().within(|api| {
+                check("cuEventCreate", unsafe {
+                    (api.event_create)(&raw mut event, DISABLE_TIMING)
+                })
+            })?;
             // There is room for `DEPTH`.
             let _ = this.events.push(event);
         }
@@ -84,13 +90,18 @@ impl Stream {
     ///
     /// # Errors
     /// The error of `act`, and [`Error::Cuda`]. Jobs that were put there before stay there.
-    pub(super) fn submit(&mut self, slot: usize, act: impl FnOnce(&Self, &Api) -> Result<()>) -> Result<()> {
+    pub(super) fn submit(
+        &mut self,
+        slot: usize,
+        act: impl FnOnce(&Self, &Api) -> Result<()>,
+    ) -> Result<()> {
         if self.stopped {
             self.in_flight.clear();
             self.stopped = false;
         }
         let full = Error::QueueFull { depth: DEPTH };
-        let event = self.events.get(slot).copied().filter(|_| !self.in_flight.is_full()).ok_or(full)?;
+        let event =
+            self.events.get(slot).copied().filter(|_| !self.in_flight.is_full()).ok_or(full)?;
         self.module.gpu().within(|api| {
             act(self, api)?;
             // SAFETY: both belong to this context.
@@ -116,7 +127,19 @@ impl Stream {
         // SAFETY: function and stream belong to this context. The parameters are the caller's
         // promise; the driver copies them before it returns (CUDA Driver API, `cuLaunchKernel`).
         check("cuLaunchKernel", unsafe {
-            (api.launch)(self.function, gx, gy, gz, bx, by, bz, shared_bytes, self.stream, parameters.as_mut_ptr(), ptr::null_mut())
+            (api.launch)(
+                self.function,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                shared_bytes,
+                self.stream,
+                parameters.as_mut_ptr(),
+                ptr::null_mut(),
+            )
         })
     }
 
@@ -125,7 +148,9 @@ impl Stream {
     /// # Errors
     /// [`Error::Cuda`].
     pub(super) fn poll(&mut self, timeout: Duration) -> Result<Option<usize>> {
-        let Some((slot, event)) = self.in_flight.front().and_then(|slot| Some((*slot, *self.events.get(*slot)?))) else {
+        let Some((slot, event)) =
+            self.in_flight.front().and_then(|slot| Some((*slot, *self.events.get(*slot)?)))
+        else {
             return Ok(None);
         };
         let (gpu, clock, mut answer) = (self.module.gpu(), self.clock, Ok(NOT_READY));
@@ -148,8 +173,13 @@ impl Stream {
     pub(super) fn stop(&mut self, device: &'static str) -> Result<()> {
         let since_us = self.clock.now_us();
         self.ended(if self.hung { DROP_LIMIT } else { STOP_LIMIT }).map_err(|code| {
-            let waited_us = u32::try_from(self.clock.now_us().saturating_sub(since_us)).unwrap_or(u32::MAX);
-            Error::WillNotStop { device, status: u32::try_from(code).unwrap_or(u32::MAX), waited_us }
+            let waited_us =
+                u32::try_from(self.clock.now_us().saturating_sub(since_us)).unwrap_or(u32::MAX);
+            Error::WillNotStop {
+                device,
+                status: u32::try_from(code).unwrap_or(u32::MAX),
+                waited_us,
+            }
         })?;
         self.stopped = true;
         Ok(())
@@ -177,10 +207,12 @@ impl Stream {
         let mut answer = NOT_READY;
         let waited = poll_until(&clock, timeout, |_| {
             // SAFETY: the stream belongs to this context.
-            answer = gpu.within(|api| Ok(unsafe { (api.stream_query)(stream) })).unwrap_or_else(|error| match error {
-                Error::Cuda { code, .. } => code,
-                _ => NOT_READY,
-            });
+            answer = gpu.within(|api| Ok(unsafe { (api.stream_query)(stream) })).unwrap_or_else(
+                |error| match error {
+                    Error::Cuda { code, .. } => code,
+                    _ => NOT_READY,
+                },
+            );
             answer == 0 || is_lost(answer)
         });
         let ended = waited == Ok(true) && answer == 0;

@@ -91,6 +91,14 @@ pub struct DlManagedTensorVersioned {
 
 // On 64 bits, and on armv7 (AAPCS: a u64 is aligned to 8 bytes).
 #[cfg(target_pointer_width = "64")]
-const _: () = assert!(size_of::<DlTensor>() == 48 && size_of::<DlManagedTensor>() == 64 && size_of::<DlManagedTensorVersioned>() == 80);
+const _: () = assert!(
+    size_of::<DlTensor>() == 48
+        && size_of::<DlManagedTensor>() == 64
+        && size_of::<DlManagedTensorVersioned>() == 80
+);
 #[cfg(all(target_pointer_width = "32", target_arch = "arm"))]
-const _: () = assert!(size_of::<DlTensor>() == 40 && size_of::<DlManagedTensor>() == 48 && size_of::<DlManagedTensorVersioned>() == 64);
+const _: () = assert!(
+    size_of::<DlTensor>() == 40
+        && size_of::<DlManagedTensor>() == 48
+        && size_of::<DlManagedTensorVersioned>() == 64
+);

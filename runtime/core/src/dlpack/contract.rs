@@ -34,7 +34,8 @@ impl Contract {
     /// ONNX Runtime's I/O binding: 64 bytes, as its CPU allocator gives
     /// (`MlasGetPreferredBufferAlignment`), compact (`OrtValue` has no strides), in the CPU's
     /// memory.
-    pub const ONNX_RUNTIME: Self = Self { align_bytes: 64, contiguous: true, place: Some(Place::Cpu) };
+    pub const ONNX_RUNTIME: Self =
+        Self { align_bytes: 64, contiguous: true, place: Some(Place::Cpu) };
     /// NumPy: any alignment and any strides, in the CPU's memory.
     pub const NUMPY: Self = Self { align_bytes: 1, contiguous: false, place: Some(Place::Cpu) };
     /// Nothing is demanded but a tensor.
@@ -42,9 +43,19 @@ impl Contract {
 
     /// Is a tensor whose first element is at `addr` what is demanded? An empty tensor has no
     /// address.
-    pub(super) fn check(&self, addr: u64, place: Place, shape: &Shape, strides: Option<&[i64]>) -> Result<()> {
+    pub(super) fn check(
+        &self,
+        addr: u64,
+        place: Place,
+        shape: &Shape,
+        strides: Option<&[i64]>,
+    ) -> Result<()> {
         if let Some(need) = self.place.filter(|need| *need != place) {
-            return Err(Error::Tensor { rule: TensorRule::DeviceType, found: place.device_type(), need: need.device_type() });
+            return Err(Error::Tensor {
+                rule: TensorRule::DeviceType,
+                found: place.device_type(),
+                need: need.device_type(),
+            });
         }
         let align = self.align_bytes.max(1) as u64;
         if shape.elements() > 0 && !addr.is_multiple_of(align) {

@@ -55,7 +55,11 @@ impl DataType {
     /// [`Error::Tensor`]: [`TensorRule::Lanes`], a vector type; [`TensorRule::Type`], no whole number of bytes, or 0.
     pub fn bytes(self) -> Result<usize, Error> {
         if self.lanes != 1 {
-            return Err(Error::Tensor { rule: TensorRule::Lanes, found: self.lanes.into(), need: 1 });
+            return Err(Error::Tensor {
+                rule: TensorRule::Lanes,
+                found: self.lanes.into(),
+                need: 1,
+            });
         }
         if self.bits == 0 || !self.bits.is_multiple_of(8) {
             return Err(Error::Tensor { rule: TensorRule::Type, found: self.bits.into(), need: 8 });

@@ -92,7 +92,11 @@ impl Foreign {
                     let tensor = tensor.as_ptr();
                     let version = (&raw const (*tensor).version).read();
                     if version.major != MAJOR {
-                        return Err(refusal(TensorRule::MajorVersion, version.major.into(), MAJOR.into()));
+                        return Err(refusal(
+                            TensorRule::MajorVersion,
+                            version.major.into(),
+                            MAJOR.into(),
+                        ));
                     }
                     ((&raw const (*tensor).tensor).read(), (&raw const (*tensor).flags).read())
                 }
@@ -118,14 +122,19 @@ impl Foreign {
     pub unsafe fn copy_to(&self, buf: &mut CpuBuf) -> Result<usize> {
         let what = self.describe()?;
         if !what.place.is_host() {
-            return Err(refusal(TensorRule::DeviceType, what.place.device_type(), Place::Cpu.device_type()));
+            return Err(refusal(
+                TensorRule::DeviceType,
+                what.place.device_type(),
+                Place::Cpu.device_type(),
+            ));
         }
         if let Some(strides) = what.strides() {
             return Err(strided(&what.shape, Some(strides)));
         }
         let len_bytes = what.shape.len_bytes(what.dtype.bytes()?)?;
         // On 32 bits pointer and `byte_offset` together may be more than a pointer.
-        let first = usize::try_from(what.addr).map_err(|_| refusal(TensorRule::Address, what.addr, usize::MAX as u64))?;
+        let first = usize::try_from(what.addr)
+            .map_err(|_| refusal(TensorRule::Address, what.addr, usize::MAX as u64))?;
         let Some(first) = NonNull::new(core::ptr::with_exposed_provenance_mut::<u8>(first)) else {
             return Ok(0);
         };
@@ -153,7 +162,9 @@ impl Description {
         if self.shape.elements() == 0 {
             return Ok((self.addr, 0));
         }
-        for (dim, stride) in self.shape.dims().iter().zip(self.strides().unwrap_or(self.shape.strides())) {
+        for (dim, stride) in
+            self.shape.dims().iter().zip(self.strides().unwrap_or(self.shape.strides()))
+        {
             // 8 dimensions of at most 2^63 steps of at most 2^63: below 2^127 only where each
             // product is; the sum is checked.
             let reach = i128::from(*dim - 1).checked_mul(i128::from(*stride)).ok_or(BEYOND)?;
@@ -164,7 +175,10 @@ impl Description {
         let first = i128::from(self.addr) + bytes(low)?;
         let len = bytes(high.checked_sub(low).and_then(|span| span.checked_add(1)).ok_or(BEYOND)?)?;
         let first = u64::try_from(first).map_err(|_| BEYOND)?;
-        let len = usize::try_from(len).ok().filter(|len| first.checked_add(*len as u64).is_some()).ok_or(BEYOND)?;
+        let len = usize::try_from(len)
+            .ok()
+            .filter(|len| first.checked_add(*len as u64).is_some())
+            .ok_or(BEYOND)?;
         Ok((first, len))
     }
 }
@@ -181,7 +195,8 @@ const fn refusal(rule: TensorRule, found: u64, need: u64) -> Error {
 #[allow(clippy::cast_sign_loss, reason = "a negative number is shown as its bits")]
 unsafe fn describe(tensor: &DlTensor, read_only: bool) -> Result<Description> {
     let count = usize::try_from(tensor.ndim).ok().filter(|count| *count <= MAX_DIMS);
-    let count = count.ok_or(refusal(TensorRule::Dims, i64::from(tensor.ndim) as u64, MAX_DIMS as u64))?;
+    let count =
+        count.ok_or(refusal(TensorRule::Dims, i64::from(tensor.ndim) as u64, MAX_DIMS as u64))?;
     let read = |from: *mut i64| {
         let mut entries = [0; MAX_DIMS];
         for (index, entry) in entries.iter_mut().enumerate().take(count) {
@@ -199,9 +214,14 @@ unsafe fn describe(tensor: &DlTensor, read_only: bool) -> Result<Description> {
     let element_bytes = tensor.dtype.bytes()?;
     shape.len_bytes(element_bytes)?;
     let device_type = i64::from(tensor.device.device_type) as u64;
-    let place = Place::of(tensor.device.device_type).ok_or(refusal(TensorRule::DeviceType, device_type, Place::Cpu.device_type()))?;
+    let place = Place::of(tensor.device.device_type).ok_or(refusal(
+        TensorRule::DeviceType,
+        device_type,
+        Place::Cpu.device_type(),
+    ))?;
     let strides = (count > 0 && !tensor.strides.is_null()).then(|| read(tensor.strides));
-    let strides = strides.filter(|strides| !shape.is_compact(strides.get(..count).unwrap_or_default()));
+    let strides =
+        strides.filter(|strides| !shape.is_compact(strides.get(..count).unwrap_or_default()));
     let addr = if shape.elements() == 0 {
         0
     } else if tensor.data.is_null() {

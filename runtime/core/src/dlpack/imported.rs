@@ -35,7 +35,11 @@ impl Imported {
     /// [`Error::Tensor`] with [`TensorRule::DeviceType`]: its address is none of the CPU's.
     /// [`Error::TooMany`]: there are too many handles of the region. Dropping it calls its deleter,
     /// as DLPack demands.
-    pub fn new(region: &Region, foreign: Foreign, contract: &Contract) -> Result<Self, Refused<Foreign>> {
+    pub fn new(
+        region: &Region,
+        foreign: Foreign,
+        contract: &Contract,
+    ) -> Result<Self, Refused<Foreign>> {
         let found = foreign.describe().and_then(|what| {
             contract.check(what.addr, what.place, &what.shape, what.strides())?;
             if !what.place.is_host() {
@@ -46,16 +50,24 @@ impl Imported {
             let kept = region.another()?;
             let mapping = &kept.block().state().mapping;
             // An empty tensor has no address.
-            let start = if len_bytes == 0 { 0 } else { first.wrapping_sub(mapping.cpu.addr().get() as u64) };
+            let start = if len_bytes == 0 {
+                0
+            } else {
+                first.wrapping_sub(mapping.cpu.addr().get() as u64)
+            };
             match usize::try_from(start) {
-                Ok(start) if start <= mapping.len_bytes && len_bytes <= mapping.len_bytes - start => {
+                Ok(start)
+                    if start <= mapping.len_bytes && len_bytes <= mapping.len_bytes - start =>
+                {
                     Ok((what.shape, what.dtype, what.read_only, Span::new(start, len_bytes), kept))
                 }
                 _ => Err(Error::NotOurs { addr: first, len_bytes }),
             }
         });
         match found {
-            Ok((shape, dtype, read_only, span, region)) => Ok(Self { foreign, region, shape, dtype, read_only, span }),
+            Ok((shape, dtype, read_only, span, region)) => {
+                Ok(Self { foreign, region, shape, dtype, read_only, span })
+            }
             Err(error) => Err(Refused::new(error, foreign)),
         }
     }
@@ -120,7 +132,10 @@ impl Imported {
         let Self { foreign, span, region, .. } = self;
         let of_lent = lent.span(region.block());
         drop(foreign);
-        let Some(start) = of_lent.filter(|own| own.start <= span.start && span.end() <= own.end()).map(|own| span.start - own.start) else {
+        let Some(start) = of_lent
+            .filter(|own| own.start <= span.start && span.end() <= own.end())
+            .map(|own| span.start - own.start)
+        else {
             let addr = span.start as u64;
             return Err(Refused::new(Error::NotOurs { addr, len_bytes: span.len }, lent));
         };
@@ -133,6 +148,9 @@ impl Imported {
 impl fmt::Debug for Imported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = Part::of(self.span.start..self.span.end());
-        f.debug_struct("Imported").field("foreign", &self.foreign).field("bytes", &shown).finish_non_exhaustive()
+        f.debug_struct("Imported")
+            .field("foreign", &self.foreign)
+            .field("bytes", &shown)
+            .finish_non_exhaustive()
     }
 }

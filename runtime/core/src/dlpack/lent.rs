@@ -48,7 +48,14 @@ impl sealed::Sealed for CpuBuf {
             ByteOffset::Kept => (block, self.offset_bytes() as u64),
         };
         let addr = first.addr().get() as u64;
-        Ok(Target { data: data.as_ptr().cast(), byte_offset, addr, len_bytes: self.len_bytes(), place, device_id: 0 })
+        Ok(Target {
+            data: data.as_ptr().cast(),
+            byte_offset,
+            addr,
+            len_bytes: self.len_bytes(),
+            place,
+            device_id: 0,
+        })
     }
 
     /// The consumer is the CPU, on the same side of the caches.
@@ -79,8 +86,19 @@ impl sealed::Sealed for DevBuf {
         };
         // On 32 bits a bus address may not fit a pointer.
         let data = usize::try_from(addr.wrapping_sub(byte_offset));
-        let data = data.map_err(|_| Error::Tensor { rule: TensorRule::Address, found: addr, need: usize::MAX as u64 })?;
-        Ok(Target { data: ptr::without_provenance_mut(data), byte_offset, addr, len_bytes, place, device_id })
+        let data = data.map_err(|_| Error::Tensor {
+            rule: TensorRule::Address,
+            found: addr,
+            need: usize::MAX as u64,
+        })?;
+        Ok(Target {
+            data: ptr::without_provenance_mut(data),
+            byte_offset,
+            addr,
+            len_bytes,
+            place,
+            device_id,
+        })
     }
 
     fn hand_over(&mut self, len_bytes: usize, read_only: bool, site: Site) -> Result<()> {
@@ -88,7 +106,11 @@ impl sealed::Sealed for DevBuf {
         if len_bytes == 0 {
             return Ok(());
         }
-        self.hand_on(len_bytes, if read_only { Direction::ToDevice } else { Direction::Bidirectional }, site)?;
+        self.hand_on(
+            len_bytes,
+            if read_only { Direction::ToDevice } else { Direction::Bidirectional },
+            site,
+        )?;
         // The consumer waits for nothing, also not for what this began.
         self.settled()
     }
@@ -127,9 +149,19 @@ impl Owned {
 }
 
 /// Bytes of an object: its handle, to which nothing is added, and where they begin in it.
-fn in_object(handle: Handle, addr: u64, offset_bytes: usize, len_bytes: usize, offset: ByteOffset) -> Result<Target> {
+fn in_object(
+    handle: Handle,
+    addr: u64,
+    offset_bytes: usize,
+    len_bytes: usize,
+    offset: ByteOffset,
+) -> Result<Target> {
     if offset == ByteOffset::Folded && offset_bytes != 0 {
-        return Err(Error::Tensor { rule: TensorRule::Handle, found: offset_bytes as u64, need: 0 });
+        return Err(Error::Tensor {
+            rule: TensorRule::Handle,
+            found: offset_bytes as u64,
+            need: 0,
+        });
     }
     let place = match handle.api {
         Api::OpenCl => Place::OpenCl,
@@ -137,9 +169,20 @@ fn in_object(handle: Handle, addr: u64, offset_bytes: usize, len_bytes: usize, o
     };
     // On 32 bits Vulkan's handles may not fit a pointer.
     let need = usize::MAX as u64;
-    let data = usize::try_from(handle.raw).map_err(|_| Error::Tensor { rule: TensorRule::Address, found: handle.raw, need })?;
+    let data = usize::try_from(handle.raw).map_err(|_| Error::Tensor {
+        rule: TensorRule::Address,
+        found: handle.raw,
+        need,
+    })?;
     let device_id = i32::try_from(handle.device_id).unwrap_or(i32::MAX);
-    Ok(Target { data: ptr::without_provenance_mut(data), byte_offset: offset_bytes as u64, addr, len_bytes, place, device_id })
+    Ok(Target {
+        data: ptr::without_provenance_mut(data),
+        byte_offset: offset_bytes as u64,
+        addr,
+        len_bytes,
+        place,
+        device_id,
+    })
 }
 
 /// A buffer that is lent as a tensor. While the tensor is out the buffer belongs to the consumer:
@@ -246,7 +289,9 @@ impl Lent<CpuBuf> {
 
 impl<B: Lendable> Drop for Lent<B> {
     fn drop(&mut self) {
-        let Some(buf) = self.buf.take().filter(|_| self.is_out()) else { return self.entry.slot().free() };
+        let Some(buf) = self.buf.take().filter(|_| self.is_out()) else {
+            return self.entry.slot().free();
+        };
         // Asked here, so that a child that is made later knows that it is one.
         let left = if same_process().is_ok() {
             Some(buf.owned())

@@ -32,13 +32,25 @@ impl Shape {
     /// # Errors
     /// [`Error::Tensor`]: [`TensorRule::Dims`], more than 8; [`TensorRule::Dimension`], one is
     /// negative; [`TensorRule::Size`], more elements than there are addresses.
-    #[allow(clippy::cast_sign_loss, reason = "a negative dimension is shown as its bits; a checked one is not negative")]
+    #[allow(
+        clippy::cast_sign_loss,
+        reason = "a negative dimension is shown as its bits; a checked one is not negative"
+    )]
     pub fn new(dims: &[i64]) -> Result<Self, Error> {
-        let mut shape = Self { dims: [0; MAX_DIMS], strides: [0; MAX_DIMS], count: dims.len(), elements: 1 };
-        let too_many = Error::Tensor { rule: TensorRule::Dims, found: dims.len() as u64, need: MAX_DIMS as u64 };
+        let mut shape =
+            Self { dims: [0; MAX_DIMS], strides: [0; MAX_DIMS], count: dims.len(), elements: 1 };
+        let too_many = Error::Tensor {
+            rule: TensorRule::Dims,
+            found: dims.len() as u64,
+            need: MAX_DIMS as u64,
+        };
         shape.dims.get_mut(..dims.len()).ok_or(too_many)?.copy_from_slice(dims);
         if let Some(&negative) = dims.iter().find(|dim| **dim < 0) {
-            return Err(Error::Tensor { rule: TensorRule::Dimension, found: negative as u64, need: i64::MAX as u64 });
+            return Err(Error::Tensor {
+                rule: TensorRule::Dimension,
+                found: negative as u64,
+                need: i64::MAX as u64,
+            });
         }
         // A dimension of 0 makes the tensor empty; the others must be countable all the same.
         let mut stride = 1_i64;
@@ -46,7 +58,8 @@ impl Shape {
             *stride_at = stride;
             stride = stride.checked_mul(dim.max(1)).ok_or(TOO_LARGE)?;
         }
-        shape.elements = if dims.contains(&0) { 0 } else { usize::try_from(stride).map_err(|_| TOO_LARGE)? };
+        shape.elements =
+            if dims.contains(&0) { 0 } else { usize::try_from(stride).map_err(|_| TOO_LARGE)? };
         Ok(shape)
     }
 
@@ -73,7 +86,10 @@ impl Shape {
     /// # Errors
     /// [`Error::Tensor`] with [`TensorRule::Size`]: more than there are addresses.
     pub fn len_bytes(&self, element_bytes: usize) -> Result<usize, Error> {
-        self.elements.checked_mul(element_bytes).filter(|len| isize::try_from(*len).is_ok()).ok_or(TOO_LARGE)
+        self.elements
+            .checked_mul(element_bytes)
+            .filter(|len| isize::try_from(*len).is_ok())
+            .ok_or(TOO_LARGE)
     }
 
     /// Do `strides` mean the same order? A dimension of one element may have any; so may all of an
@@ -81,8 +97,10 @@ impl Shape {
     #[must_use]
     pub(super) fn is_compact(&self, strides: &[i64]) -> bool {
         let each = self.dims().iter().zip(self.strides()).zip(strides);
-        self.elements == 0 || each.into_iter().all(|((dim, own), stride)| *dim == 1 || own == stride)
+        self.elements == 0
+            || each.into_iter().all(|((dim, own), stride)| *dim == 1 || own == stride)
     }
 }
 
-const TOO_LARGE: Error = Error::Tensor { rule: TensorRule::Size, found: u64::MAX, need: isize::MAX as u64 };
+const TOO_LARGE: Error =
+    Error::Tensor { rule: TensorRule::Size, found: u64::MAX, need: isize::MAX as u64 };

@@ -54,7 +54,11 @@ impl Slot {
     pub(crate) fn claim(&self) -> bool {
         let seen = self.0.load(Ordering::Relaxed);
         // Acquire: what its last holder and the deleter did to its fields is done.
-        seen & STATE == FREE && self.0.compare_exchange(seen, seen | HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        seen & STATE == FREE
+            && self
+                .0
+                .compare_exchange(seen, seen | HELD, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok()
     }
 
     /// Which tensor the holder gives out next, whose fields are its own until then. `None`: one is
@@ -89,7 +93,16 @@ impl Slot {
         // Release: what the consumer did to the bytes is done before the holder has them again.
         // Acquire: what a holder that has gone left is there. Two tries: between them only the
         // holder can change the word, from OUT to LEFT.
-        let back = |from| self.0.compare_exchange(word(turn, from), word(turn, HELD), Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let back = |from| {
+            self.0
+                .compare_exchange(
+                    word(turn, from),
+                    word(turn, HELD),
+                    Ordering::AcqRel,
+                    Ordering::Relaxed,
+                )
+                .is_ok()
+        };
         if back(OUT) {
             Deleted::Back
         } else if back(LEFT) {
@@ -113,6 +126,10 @@ impl Slot {
         // Acquire, here and where it fails: where the tensor came back, what the consumer did to
         // the bytes is done.
         let seen = self.0.load(Ordering::Acquire);
-        seen & STATE == OUT && self.0.compare_exchange(seen, seen | LEFT, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        seen & STATE == OUT
+            && self
+                .0
+                .compare_exchange(seen, seen | LEFT, Ordering::AcqRel, Ordering::Acquire)
+                .is_ok()
     }
 }

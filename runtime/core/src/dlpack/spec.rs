@@ -115,7 +115,11 @@ impl TensorSpec {
     pub(super) fn check(&self, target: &Target) -> Result<()> {
         let len_bytes = self.len_bytes()?;
         if len_bytes > target.len_bytes {
-            return Err(Error::Tensor { rule: TensorRule::Size, found: len_bytes as u64, need: target.len_bytes as u64 });
+            return Err(Error::Tensor {
+                rule: TensorRule::Size,
+                found: len_bytes as u64,
+                need: target.len_bytes as u64,
+            });
         }
         self.contract.check(target.addr, target.place, &self.shape, None)
     }

@@ -1,9 +1,15 @@
-#![allow(unsafe_code, reason = "structures that foreign code reads, and the deleters that it calls")]
+#![allow(
+    unsafe_code,
+    reason = "structures that foreign code reads, and the deleters that it calls"
+)]
 //! The tensors that are out: a table of fixed size, in memory that never goes away.
 
 use super::{
     Lent, Place, TensorSpec,
-    abi::{DataType, DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR, READ_ONLY},
+    abi::{
+        DataType, DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR,
+        MINOR, READ_ONLY,
+    },
     lent::{Lendable, Owned},
     shape::MAX_DIMS,
     slot::{Deleted, FREE, Slot, TURNS},
@@ -82,9 +88,17 @@ const NOTHING: DlTensor = DlTensor {
 impl<const SLOTS: usize> TensorTable<SLOTS> {
     /// An empty one.
     #[must_use]
-    #[allow(clippy::new_without_default, reason = "a table is a static, and `default` is not const")]
+    #[allow(
+        clippy::new_without_default,
+        reason = "a table is a static, and `default` is not const"
+    )]
     pub const fn new() -> Self {
-        const { assert!(1 <= SLOTS && SLOTS <= 1024, "a table has 1 to 1024 slots: finding a free one looks at each") };
+        const {
+            assert!(
+                1 <= SLOTS && SLOTS <= 1024,
+                "a table has 1 to 1024 slots: finding a free one looks at each"
+            )
+        };
         Self { entries: [const { Entry::new() }; SLOTS], likely: AtomicUsize::new(0) }
     }
 
@@ -101,11 +115,16 @@ impl<const SLOTS: usize> TensorTable<SLOTS> {
     /// `DevBuf` to be written, behind a port that does not snoop, also with [`Error::SharedLine`],
     /// or with what the backend's sync says.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn lend<B: Lendable>(&'static self, mut buf: B, spec: &TensorSpec) -> Result<Lent<B>, Refused<B>> {
-        let target = match buf.target(spec.offset).and_then(|target| spec.check(&target).map(|()| target)) {
-            Ok(target) => target,
-            Err(error) => return Err(Refused::new(error, buf)),
-        };
+    pub fn lend<B: Lendable>(
+        &'static self,
+        mut buf: B,
+        spec: &TensorSpec,
+    ) -> Result<Lent<B>, Refused<B>> {
+        let target =
+            match buf.target(spec.offset).and_then(|target| spec.check(&target).map(|()| target)) {
+                Ok(target) => target,
+                Err(error) => return Err(Refused::new(error, buf)),
+            };
         let likely = self.likely.load(Ordering::Relaxed);
         let (before, after) = self.entries.split_at_checked(likely).unwrap_or((&[], &self.entries));
         let found = after.iter().chain(before).position(|entry| entry.slot.claim());
@@ -114,7 +133,10 @@ impl<const SLOTS: usize> TensorTable<SLOTS> {
             return Err(Refused::new(Error::NoSlots { slots: SLOTS }, buf));
         };
         self.likely.store((at + 1) % SLOTS, Ordering::Relaxed);
-        if let Err(error) = spec.len_bytes().and_then(|len_bytes| buf.hand_over(len_bytes, spec.read_only, Site::here())) {
+        if let Err(error) = spec
+            .len_bytes()
+            .and_then(|len_bytes| buf.hand_over(len_bytes, spec.read_only, Site::here()))
+        {
             entry.slot.free();
             return Err(Refused::new(error, buf));
         }
@@ -157,7 +179,8 @@ pub struct Target {
 
 impl Entry {
     const fn new() -> Self {
-        const LEGACY: DlManagedTensor = DlManagedTensor { tensor: NOTHING, manager_ctx: ptr::null_mut(), deleter: None };
+        const LEGACY: DlManagedTensor =
+            DlManagedTensor { tensor: NOTHING, manager_ctx: ptr::null_mut(), deleter: None };
         // All zeroes, so that a table takes no room in a program's file.
         const VERSIONED: DlManagedTensorVersioned = DlManagedTensorVersioned {
             version: DlVersion { major: 0, minor: 0 },
@@ -175,7 +198,11 @@ impl Entry {
             strides: [0; MAX_DIMS],
             left: MaybeUninit::uninit(),
         };
-        Self { slot: Slot(AtomicUsize::new(FREE)), misuses: AtomicUsize::new(0), fields: UnsafeCell::new(fields) }
+        Self {
+            slot: Slot(AtomicUsize::new(FREE)),
+            misuses: AtomicUsize::new(0),
+            fields: UnsafeCell::new(fields),
+        }
     }
 
     /// Writes what the next tensor of a slot that is held will be.
@@ -192,8 +219,15 @@ impl Entry {
             (&raw mut (*fields).next).write(DlTensor {
                 // dlpack.h: a tensor of no elements has no data.
                 data: if shape.elements() == 0 { ptr::null_mut() } else { target.data },
-                device: DlDevice { device_type: target.place.device_type_i32(), device_id: target.device_id },
-                #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "at most MAX_DIMS")]
+                device: DlDevice {
+                    device_type: target.place.device_type_i32(),
+                    device_id: target.device_id,
+                },
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_possible_wrap,
+                    reason = "at most MAX_DIMS"
+                )]
                 ndim: count as i32,
                 dtype: spec.dtype,
                 shape: dims,

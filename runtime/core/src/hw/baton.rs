@@ -48,10 +48,16 @@ impl Baton {
     ///
     /// # Errors
     /// The error of `interrupt`, to the one whose wait it was.
-    pub(crate) fn wait(&self, seen: &Seen, timeout_us: u32, interrupt: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(crate) fn wait(
+        &self,
+        seen: &Seen,
+        timeout_us: u32,
+        interrupt: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let before = seen.0.load(Ordering::Relaxed);
         let mut waited = Ok(());
-        match self.word.compare_exchange(before, before | HELD, Ordering::AcqRel, Ordering::Acquire) {
+        match self.word.compare_exchange(before, before | HELD, Ordering::AcqRel, Ordering::Acquire)
+        {
             Ok(_) => {
                 let held = Held(self);
                 waited = interrupt();

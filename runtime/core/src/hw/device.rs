@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "how a device is wired is a fact about the board, which a program can only claim")]
+#![allow(
+    unsafe_code,
+    reason = "how a device is wired is a fact about the board, which a program can only claim"
+)]
 //! One device as a program holds it: its registers, its interrupt, and the port that its bus master
 //! is wired to.
 

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a register window is reached by volatile access, here and nowhere else")]
+#![allow(
+    unsafe_code,
+    reason = "a register window is reached by volatile access, here and nowhere else"
+)]
 //! Registers: typed constants over a window that is real or simulated.
 //!
 //! A driver names each register once, with its manual, table and access kind, and never adds
@@ -177,7 +180,8 @@ impl MmioWindow {
     }
 
     fn register(&self, offset: usize) -> Option<NonNull<u32>> {
-        let fits = offset.is_multiple_of(4) && offset.checked_add(4).is_some_and(|end| end <= self.len_bytes);
+        let fits = offset.is_multiple_of(4)
+            && offset.checked_add(4).is_some_and(|end| end <= self.len_bytes);
         // SAFETY: `fits` puts all 4 bytes of the register inside the window that `new` was
         // promised.
         fits.then(|| unsafe { self.base.byte_add(offset) })
@@ -270,8 +274,15 @@ mod tests {
         // SAFETY: three of the array's four words, reached through the window alone while it lives;
         // no device is behind them.
         let window = unsafe { MmioWindow::new(base, 12) };
-        assert_eq!([0, 4, 8].map(|offset| window.read32(offset)), [0x1111_1111, 0x8000_0001, 0xFFFF_FFFE]);
-        assert_eq!([12, 2, usize::MAX - 3].map(|offset| window.read32(offset)), [u32::MAX; 3], "outside, or odd");
+        assert_eq!(
+            [0, 4, 8].map(|offset| window.read32(offset)),
+            [0x1111_1111, 0x8000_0001, 0xFFFF_FFFE]
+        );
+        assert_eq!(
+            [12, 2, usize::MAX - 3].map(|offset| window.read32(offset)),
+            [u32::MAX; 3],
+            "outside, or odd"
+        );
         for (offset, value) in [(4, 0xDEAD_BEEF), (8, 0), (12, 1), (6, 1), (usize::MAX - 3, 1)] {
             // SAFETY: no device.
             unsafe { window.write32(offset, value) };

@@ -85,7 +85,13 @@ impl Siblings {
 
     pub(crate) fn claim(&self, index: usize) -> Result<()> {
         let (value, max) = (index as u64, CHANNELS_MAX as u64 - 1);
-        let bit = Self::bit(index).ok_or(Error::Argument { name: "channel", value, min: 0, max, multiple_of: 1 })?;
+        let bit = Self::bit(index).ok_or(Error::Argument {
+            name: "channel",
+            value,
+            min: 0,
+            max,
+            multiple_of: 1,
+        })?;
         if self.claimed.fetch_or(bit, Ordering::Acquire) & bit != 0 {
             return Err(Error::HasDriver);
         }

@@ -57,7 +57,11 @@ const LOOKS_BEFORE_CLOCK_AT_MOST: u32 = 10_000;
 /// # Errors
 /// [`Error::Argument`], before the first look: `timeout` is longer than an hour
 /// ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)). The error of the wait.
-pub fn poll_until<I: Wait>(device: &I, timeout: Duration, done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
+pub fn poll_until<I: Wait>(
+    device: &I,
+    timeout: Duration,
+    done: impl FnMut(&I) -> bool,
+) -> Result<bool, Error> {
     poll_every(device, u32::MAX, timeout, done)
 }
 
@@ -77,7 +81,12 @@ pub enum Settling {
 ///
 /// # Errors
 /// As [`poll_until`].
-pub fn poll_settling<I: Wait>(device: &I, settle_us: u32, timeout: Duration, mut look: impl FnMut(&I) -> Settling) -> Result<(), Error> {
+pub fn poll_settling<I: Wait>(
+    device: &I,
+    settle_us: u32,
+    timeout: Duration,
+    mut look: impl FnMut(&I) -> Settling,
+) -> Result<(), Error> {
     if settle_us == 0 || timeout.is_zero() {
         return poll_until(device, timeout, |device| look(device) == Settling::Over).map(|_| ());
     }
@@ -93,7 +102,8 @@ pub fn poll_settling<I: Wait>(device: &I, settle_us: u32, timeout: Duration, mut
     if seen == Settling::Over {
         return Ok(());
     }
-    let left = timeout.saturating_sub(Duration::from_micros(device.now_us().saturating_sub(from_us)));
+    let left =
+        timeout.saturating_sub(Duration::from_micros(device.now_us().saturating_sub(from_us)));
     poll_every(device, step_us, left, |device| look(device) == Settling::Over).map(|_| ())
 }
 
@@ -101,7 +111,12 @@ pub fn poll_settling<I: Wait>(device: &I, settle_us: u32, timeout: Duration, mut
 ///
 /// # Errors
 /// As [`poll_until`].
-pub fn poll_every<I: Wait>(device: &I, step_us: u32, timeout: Duration, mut done: impl FnMut(&I) -> bool) -> Result<bool, Error> {
+pub fn poll_every<I: Wait>(
+    device: &I,
+    step_us: u32,
+    timeout: Duration,
+    mut done: impl FnMut(&I) -> bool,
+) -> Result<bool, Error> {
     let timeout_us = timeout_us(timeout)?;
     if done(device) {
         return Ok(true);

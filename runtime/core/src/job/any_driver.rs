@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a driver of any type becomes a trait object, and passes its promises on")]
+#![allow(
+    unsafe_code,
+    reason = "a driver of any type becomes a trait object, and passes its promises on"
+)]
 //! A driver of any type as one type.
 
 use super::Driver;

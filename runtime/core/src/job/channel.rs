@@ -63,7 +63,9 @@ unsafe impl<D: Device> Mmio for CoreChannel<D> {
     #[inline]
     fn read32(&self, offset: usize) -> u32 {
         match offset.checked_add(4) {
-            Some(end) if end <= self.window.len() => self.core.device().read32(self.window.start + offset),
+            Some(end) if end <= self.window.len() => {
+                self.core.device().read32(self.window.start + offset)
+            }
             _ => u32::MAX,
         }
     }
@@ -84,7 +86,10 @@ impl<D: Device> Wait for CoreChannel<D> {
 
     /// In the device's interrupt, or until the sibling that is there takes it.
     fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
-        self.core.siblings().baton.wait(&self.seen, timeout_us, || self.core.device().wait_at_most(timeout_us))
+        self.core
+            .siblings()
+            .baton
+            .wait(&self.seen, timeout_us, || self.core.device().wait_at_most(timeout_us))
     }
 
     /// The device's, and with it every channel's: see [`Core`], "For callers".
@@ -118,6 +123,9 @@ forward_as_fd!({D: Device} CoreChannel<D>, core.shared.device: D);
 
 impl<D: Device> fmt::Debug for CoreChannel<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CoreChannel").field("index", &self.index).field("window", &self.window).finish_non_exhaustive()
+        f.debug_struct("CoreChannel")
+            .field("index", &self.index)
+            .field("window", &self.window)
+            .finish_non_exhaustive()
     }
 }

@@ -46,7 +46,12 @@ impl Completion {
 
     /// Refuses what cannot be. `most_bytes`: what the device was allowed to write.
     #[inline]
-    pub(super) const fn verify(&self, device: &'static str, expected: bool, most_bytes: usize) -> Result<(), Error> {
+    pub(super) const fn verify(
+        &self,
+        device: &'static str,
+        expected: bool,
+        most_bytes: usize,
+    ) -> Result<(), Error> {
         let bytes = match self.bytes {
             Some(bytes) => bytes,
             None => 0,
@@ -55,6 +60,10 @@ impl Completion {
             return Ok(());
         }
         let slot = self.slot;
-        Err(if expected { Error::BadCompletion { device, slot, bytes, most_bytes } } else { Error::NoSuchJob { device, slot } })
+        Err(if expected {
+            Error::BadCompletion { device, slot, bytes, most_bytes }
+        } else {
+            Error::NoSuchJob { device, slot }
+        })
     }
 }

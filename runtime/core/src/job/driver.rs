@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a driver that lies can write anywhere: implementing it is a promise")]
+#![allow(
+    unsafe_code,
+    reason = "a driver that lies can write anywhere: implementing it is a promise"
+)]
 //! All that a driver author writes.
 
 use super::{Completion, OperandSpec, StopProgram};

@@ -89,7 +89,11 @@ impl OperandSpec {
             return Err(Error::OperandTooLong { index, have_bytes, max_bytes: self.max_bytes });
         }
         if slice.addr.0 & (self.align_bytes as u64).wrapping_sub(1) != 0 {
-            return Err(Error::BufferAlign { index, addr: slice.addr.0, align_bytes: self.align_bytes });
+            return Err(Error::BufferAlign {
+                index,
+                addr: slice.addr.0,
+                align_bytes: self.align_bytes,
+            });
         }
         Ok(())
     }

@@ -93,6 +93,8 @@ impl<'a> Settings<'a> {
 
     fn each(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let settings = self.0.split(',').map(str::trim).filter(|setting| !setting.is_empty());
-        settings.map(|setting| setting.split_once('=').map_or((setting, ""), |(key, value)| (key.trim(), value.trim())))
+        settings.map(|setting| {
+            setting.split_once('=').map_or((setting, ""), |(key, value)| (key.trim(), value.trim()))
+        })
     }
 }

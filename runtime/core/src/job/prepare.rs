@@ -34,7 +34,16 @@ pub(super) fn prepare<D: Driver, const OPERANDS: usize>(
     let (specs, addr_bits) = (driver.operands(), driver.addr_bits());
     if specs.len() != operands.len() {
         let (value, n) = (operands.len() as u64, specs.len() as u64);
-        return Err((None, Error::Argument { name: "the count of operands", value, min: n, max: n, multiple_of: 1 }));
+        return Err((
+            None,
+            Error::Argument {
+                name: "the count of operands",
+                value,
+                min: n,
+                max: n,
+                multiple_of: 1,
+            },
+        ));
     }
     let (mut reads, mut writes) = (0_usize, 0_usize);
     for (index, (operand, spec)) in operands.iter().zip(specs).enumerate() {
@@ -55,7 +64,13 @@ pub(super) fn prepare<D: Driver, const OPERANDS: usize>(
 }
 
 #[inline(always)]
-fn one(operand: &Operand, index: usize, spec: &OperandSpec, port: &Port, addr_bits: u32) -> Result<DevSlice> {
+fn one(
+    operand: &Operand,
+    index: usize,
+    spec: &OperandSpec,
+    port: &Port,
+    addr_bits: u32,
+) -> Result<DevSlice> {
     if operand.direction() != spec.direction {
         return Err(Error::WrongDirection { index, expected: spec.direction });
     }
@@ -71,7 +86,11 @@ fn one(operand: &Operand, index: usize, spec: &OperandSpec, port: &Port, addr_bi
 /// far. Apart from the fast path.
 #[cold]
 #[inline(never)]
-pub(super) fn tell_given(driver: &impl Driver, port: &Port, operands: &[Operand]) -> Result<WrongAccesses> {
+pub(super) fn tell_given(
+    driver: &impl Driver,
+    port: &Port,
+    operands: &[Operand],
+) -> Result<WrongAccesses> {
     operands.iter().for_each(|operand| operand.given().is_given(port, operand.direction()));
     wrong_accesses(driver, operands)
 }
@@ -82,7 +101,12 @@ pub(super) fn tell_given(driver: &impl Driver, port: &Port, operands: &[Operand]
 /// device's own word has its error already.
 #[cold]
 #[inline(never)]
-pub(super) fn ended(driver: &impl Driver, operands: &[Operand], failed: bool, before: &mut Result<WrongAccesses>) -> Result<()> {
+pub(super) fn ended(
+    driver: &impl Driver,
+    operands: &[Operand],
+    failed: bool,
+    before: &mut Result<WrongAccesses>,
+) -> Result<()> {
     // First: where the board does not hear it, the count below is an error.
     at_rest(operands);
     // Of a failed job the accesses may be another's that is in flight: its end is to say them.

@@ -81,7 +81,18 @@ impl<D> DriverRow<D> {
     /// The row of a driver that needs no memory of its own.
     #[must_use]
     pub const fn new(name: &'static str, help: &'static str, open: Open<D>) -> Self {
-        Self { name, help, compatible: &[], settings: None, ip: &[], parameters: &[], memory_bytes: 0, copies: false, open, core: None }
+        Self {
+            name,
+            help,
+            compatible: &[],
+            settings: None,
+            ip: &[],
+            parameters: &[],
+            memory_bytes: 0,
+            copies: false,
+            open,
+            core: None,
+        }
     }
 
     /// The same, for nodes of the device tree that say one of `compatible`.
@@ -100,7 +111,11 @@ impl<D> DriverRow<D> {
     /// The same, of a core that Vivado's block designs call one of `ip`, whose parameters there are
     /// settings here: `("C_SG_LENGTH_WIDTH", "length_bits")`.
     #[must_use]
-    pub const fn ip(self, ip: &'static [&'static str], parameters: &'static [(&'static str, &'static str)]) -> Self {
+    pub const fn ip(
+        self,
+        ip: &'static [&'static str],
+        parameters: &'static [(&'static str, &'static str)],
+    ) -> Self {
         Self { ip, parameters, ..self }
     }
 
@@ -125,6 +140,9 @@ impl<D> DriverRow<D> {
 
 impl<D> fmt::Debug for DriverRow<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DriverRow").field("name", &self.name).field("memory_bytes", &self.memory_bytes).finish_non_exhaustive()
+        f.debug_struct("DriverRow")
+            .field("name", &self.name)
+            .field("memory_bytes", &self.memory_bytes)
+            .finish_non_exhaustive()
     }
 }

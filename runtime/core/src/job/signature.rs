@@ -118,27 +118,44 @@ impl Signature {
     /// [`Error::TooMany`]: more than 32 parameters, 16 operands or 64 words. [`Error::Argument`]:
     /// no operand, or a parameter of no words.
     pub fn new(name: &'static str, parameters: &[Parameter]) -> Result<Self> {
-        const NONE: Error = Error::Argument { name: "words of a parameter", value: 0, min: 1, max: 64, multiple_of: 1 };
+        const NONE: Error = Error::Argument {
+            name: "words of a parameter",
+            value: 0,
+            min: 1,
+            max: 64,
+            multiple_of: 1,
+        };
         let too_many = |what, most: usize| Error::TooMany { what, most: most as u64 };
         let launch = None;
-        let mut this = Self { name, operands: Vec::new(), parameters: Vec::new(), sizes: Vec::new(), launch };
+        let mut this =
+            Self { name, operands: Vec::new(), parameters: Vec::new(), sizes: Vec::new(), launch };
         for parameter in parameters {
             let words = match *parameter {
                 Parameter::Operand(spec) => {
-                    this.operands.push(spec).map_err(|_| too_many("operands of a kernel", MAX_OPERANDS))?;
+                    this.operands
+                        .push(spec)
+                        .map_err(|_| too_many("operands of a kernel", MAX_OPERANDS))?;
                     0
                 }
                 Parameter::Words(0) => return Err(NONE),
                 Parameter::Words(words) => u8::try_from(words).unwrap_or(u8::MAX),
             };
-            this.parameters.push(words).map_err(|_| too_many("parameters of a kernel", Self::MAX_PARAMETERS))?;
+            this.parameters
+                .push(words)
+                .map_err(|_| too_many("parameters of a kernel", Self::MAX_PARAMETERS))?;
         }
         if this.words() > Self::MAX_WORDS {
             return Err(too_many("argument words of a kernel", Self::MAX_WORDS));
         }
         if this.operands.is_empty() {
             let max = MAX_OPERANDS as u64;
-            return Err(Error::Argument { name: "the count of operands", value: 0, min: 1, max, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "the count of operands",
+                value: 0,
+                min: 1,
+                max,
+                multiple_of: 1,
+            });
         }
         Ok(this)
     }
@@ -153,16 +170,27 @@ impl Signature {
     pub fn sized(mut self, operand: usize, element_bytes: u64, counts: &[usize]) -> Result<Self> {
         let known = |name, value: usize, many: usize| match value < many {
             true => Ok(()),
-            false => Err(Error::Argument { name, value: value as u64, min: 0, max: many.saturating_sub(1) as u64, multiple_of: 1 }),
+            false => Err(Error::Argument {
+                name,
+                value: value as u64,
+                min: 0,
+                max: many.saturating_sub(1) as u64,
+                multiple_of: 1,
+            }),
         };
         known("the operand whose size is given", operand, self.operands.len())?;
         for count in counts {
             known("the scalar that counts elements", *count, self.scalars().count())?;
             let words = self.scalars().nth(*count).unwrap_or(0);
-            known("one less than the words of a scalar that counts elements", words.saturating_sub(1), 2)?;
+            known(
+                "one less than the words of a scalar that counts elements",
+                words.saturating_sub(1),
+                2,
+            )?;
         }
         let too_many = |what, most| Error::TooMany { what, most };
-        let counts = Vec::from_slice(counts).map_err(|_| too_many("scalars that count the elements of an operand", 4))?;
+        let counts = Vec::from_slice(counts)
+            .map_err(|_| too_many("scalars that count the elements of an operand", 4))?;
         let size = Size { operand, element_bytes, counts };
         self.sizes.push(size).map_err(|_| too_many("sizes of operands", MAX_OPERANDS as u64))?;
         Ok(self)
@@ -190,12 +218,19 @@ impl Signature {
     fn split<'w>(&self, words: &'w [u32]) -> Result<(Launch, &'w [u32])> {
         let (value, n) = (words.len() as u64, self.words() as u64);
         if value != n {
-            return Err(Error::Argument { name: "the count of argument words", value, min: n, max: n, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "the count of argument words",
+                value,
+                min: n,
+                max: n,
+                multiple_of: 1,
+            });
         }
         Ok(match (self.launch, words) {
-            (None, [gx, gy, gz, bx, by, bz, shared, scalars @ ..]) => {
-                (Launch { grid: [*gx, *gy, *gz], block: [*bx, *by, *bz], shared_bytes: *shared }, scalars)
-            }
+            (None, [gx, gy, gz, bx, by, bz, shared, scalars @ ..]) => (
+                Launch { grid: [*gx, *gy, *gz], block: [*bx, *by, *bz], shared_bytes: *shared },
+                scalars,
+            ),
             (launch, scalars) => (launch.unwrap_or(Launch::of(0, 0)), scalars),
         })
     }
@@ -220,10 +255,18 @@ impl Signature {
         let (launch, scalars) = self.split(words)?;
         if launch.grid.contains(&0) || launch.block.contains(&0) {
             let max = u32::MAX.into();
-            return Err(Error::Argument { name: "blocks and threads of a launch", value: 0, min: 1, max, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "blocks and threads of a launch",
+                value: 0,
+                min: 1,
+                max,
+                multiple_of: 1,
+            });
         }
         for Size { operand, element_bytes, counts } in &self.sizes {
-            let need_bytes = counts.iter().fold(*element_bytes, |bytes, count| bytes.saturating_mul(self.scalar(*count, scalars)));
+            let need_bytes = counts.iter().fold(*element_bytes, |bytes, count| {
+                bytes.saturating_mul(self.scalar(*count, scalars))
+            });
             let have_bytes = operands.get(*operand).map_or(0, |operand| operand.len_bytes);
             if (have_bytes as u64) < need_bytes {
                 return Err(Error::BufferSize { index: *operand, need_bytes, have_bytes });
@@ -234,7 +277,8 @@ impl Signature {
 
     /// The value of scalar number `index`, which has one or two words.
     fn scalar(&self, index: usize, scalars: &[u32]) -> u64 {
-        let (begin, words) = (self.scalars().take(index).sum::<usize>(), self.scalars().nth(index).unwrap_or(0));
+        let (begin, words) =
+            (self.scalars().take(index).sum::<usize>(), self.scalars().nth(index).unwrap_or(0));
         let value = |at: usize| scalars.get(at).copied().map_or(0, u64::from);
         value(begin) | if words == 2 { value(begin + 1) << 32 } else { 0 }
     }
@@ -244,7 +288,10 @@ impl Signature {
     ///
     /// # Errors
     /// [`Error::Argument`]: they are more words or fewer.
-    pub fn arguments<'w>(&self, words: &'w [u32]) -> Result<(Launch, impl Iterator<Item = Argument<'w>>)> {
+    pub fn arguments<'w>(
+        &self,
+        words: &'w [u32],
+    ) -> Result<(Launch, impl Iterator<Item = Argument<'w>>)> {
         let (launch, mut scalars) = self.split(words)?;
         let mut operand = 0;
         let arguments = self.parameters.iter().map(move |words| match usize::from(*words) {
@@ -271,10 +318,12 @@ mod tests {
 
     #[test]
     fn parameters_are_where_the_driver_looks_for_them() {
-        let parameters = [Parameter::Words(1), OPERAND, Parameter::Words(3), OPERAND, Parameter::Words(2)];
+        let parameters =
+            [Parameter::Words(1), OPERAND, Parameter::Words(3), OPERAND, Parameter::Words(2)];
         let signature = Signature::new("mixed", &parameters).unwrap();
         assert_eq!((signature.words(), signature.operands.len()), (13, 2));
-        let words = Launch { grid: [1, 2, 3], block: [4, 5, 6], shared_bytes: 7 }.with(&[10, 20, 21, 22, 30, 31]);
+        let words = Launch { grid: [1, 2, 3], block: [4, 5, 6], shared_bytes: 7 }
+            .with(&[10, 20, 21, 22, 30, 31]);
         let (launch, arguments) = signature.arguments(&words).unwrap();
         assert_eq!(launch.words(), [1, 2, 3, 4, 5, 6, 7]);
         let expected = [
@@ -288,7 +337,10 @@ mod tests {
         assert!(signature.arguments(words.get(1..).unwrap()).is_err());
 
         // The most of all that there can be.
-        let parameters: Vec<_, 32> = core::iter::once(OPERAND).chain([Parameter::Words(2); 26]).chain([Parameter::Words(1); 5]).collect();
+        let parameters: Vec<_, 32> = core::iter::once(OPERAND)
+            .chain([Parameter::Words(2); 26])
+            .chain([Parameter::Words(1); 5])
+            .collect();
         let signature = Signature::new("largest", &parameters).unwrap();
         assert_eq!(signature.words(), Signature::MAX_WORDS);
         assert_eq!(signature.arguments(&[9; 64]).unwrap().1.last(), Some(Argument::Words(&[9])));
@@ -299,10 +351,21 @@ mod tests {
         let new = |parameters: &[Parameter]| Signature::new("refused", parameters);
         assert!(matches!(new(&[OPERAND; 17]), Err(Error::TooMany { most: 16, .. })));
         assert!(matches!(new(&[Parameter::Words(1); 33]), Err(Error::TooMany { most: 32, .. })));
-        assert!(matches!(new(&[OPERAND, Parameter::Words(58)]), Err(Error::TooMany { most: 64, .. })));
-        assert!(matches!(new(&[Parameter::Words(1)]), Err(Error::Argument { min: 1, max: 16, .. })));
-        assert!(matches!(new(&[OPERAND, Parameter::Words(0)]), Err(Error::Argument { min: 1, max: 64, .. })));
-        let sized = |operand, counts: &[usize]| new(&[OPERAND, Parameter::Words(3), Parameter::Words(1)])?.sized(operand, 1, counts);
+        assert!(matches!(
+            new(&[OPERAND, Parameter::Words(58)]),
+            Err(Error::TooMany { most: 64, .. })
+        ));
+        assert!(matches!(
+            new(&[Parameter::Words(1)]),
+            Err(Error::Argument { min: 1, max: 16, .. })
+        ));
+        assert!(matches!(
+            new(&[OPERAND, Parameter::Words(0)]),
+            Err(Error::Argument { min: 1, max: 64, .. })
+        ));
+        let sized = |operand, counts: &[usize]| {
+            new(&[OPERAND, Parameter::Words(3), Parameter::Words(1)])?.sized(operand, 1, counts)
+        };
         assert!(matches!(sized(1, &[1]), Err(Error::Argument { value: 1, max: 0, .. })));
         assert!(matches!(sized(0, &[2]), Err(Error::Argument { value: 2, max: 1, .. })));
         assert!(matches!(sized(0, &[0]), Err(Error::Argument { value: 2, max: 1, .. })));

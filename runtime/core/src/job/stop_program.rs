@@ -123,9 +123,9 @@ impl StopProgram {
             }
             after_write = matches!(step, StopStep::Write { .. });
             let (mask, value) = match step {
-                StopStep::Write { mask, value, .. } | StopStep::PollUntil { mask, value, .. } | StopStep::PollWhile { mask, value, .. } => {
-                    (mask, value)
-                }
+                StopStep::Write { mask, value, .. }
+                | StopStep::PollUntil { mask, value, .. }
+                | StopStep::PollWhile { mask, value, .. } => (mask, value),
                 StopStep::Else if after_else => return Err(Self::stray_else(at)),
                 // Any value that is right.
                 StopStep::Else => (u32::MAX, 0),
@@ -133,9 +133,18 @@ impl StopProgram {
             after_else = step == StopStep::Else;
             if mask == 0 || value & !mask != 0 {
                 let (value, max) = (value.into(), mask.into());
-                return Err(Error::Argument { name: "the value of a step, within its mask,", value, min: 0, max, multiple_of: 1 });
+                return Err(Error::Argument {
+                    name: "the value of a step, within its mask,",
+                    value,
+                    min: 0,
+                    max,
+                    multiple_of: 1,
+                });
             }
-            program.steps.push(step).map_err(|_| Error::TooMany { what: "steps of a stop program", most: MAX_STEPS as u64 })?;
+            program.steps.push(step).map_err(|_| Error::TooMany {
+                what: "steps of a stop program",
+                most: MAX_STEPS as u64,
+            })?;
         }
         match program.steps.len() {
             len if after_else && len > 0 => Err(Self::stray_else(len - 1)),
@@ -147,7 +156,13 @@ impl StopProgram {
     /// The `Else` at step `at` has no steps on one of its sides.
     const fn stray_else(at: usize) -> Error {
         let (value, max) = (at as u64, MAX_STEPS as u64 - 2);
-        Error::Argument { name: "the place of an Else, between other steps,", value, min: 1, max, multiple_of: 1 }
+        Error::Argument {
+            name: "the place of an Else, between other steps,",
+            value,
+            min: 1,
+            max,
+            multiple_of: 1,
+        }
     }
 
     /// This program, and where it does not find the device stopped, `other`: to ask a core to stop,
@@ -197,8 +212,12 @@ impl StopProgram {
                     unsafe { device.write32(offset, kept | value) };
                     continue;
                 }
-                StopStep::PollUntil { offset_bytes, mask, value, timeout_us } => (offset_bytes, mask, value, timeout_us, true),
-                StopStep::PollWhile { offset_bytes, mask, value, timeout_us } => (offset_bytes, mask, value, timeout_us, false),
+                StopStep::PollUntil { offset_bytes, mask, value, timeout_us } => {
+                    (offset_bytes, mask, value, timeout_us, true)
+                }
+                StopStep::PollWhile { offset_bytes, mask, value, timeout_us } => {
+                    (offset_bytes, mask, value, timeout_us, false)
+                }
             };
             // An hour is more than any kernel takes of a step.
             let timeout = Duration::from_micros(timeout_us.into()).min(MAX_TIMEOUT);

@@ -82,7 +82,9 @@ fn failed<B>(failed: &JobError<B>) {
 /// By a job: what `submit` and `poll` answer, and how it ends.
 const JOBS: [Way; 7] = [
     ("wait", Ok(()), ENDED, |mut jobs| drop(jobs.wait::<1>(Duration::ZERO).unwrap())),
-    ("wait_device", Ok(()), ENDED, |mut jobs| core::mem::forget(jobs.wait_device::<1>(Duration::ZERO).unwrap())),
+    ("wait_device", Ok(()), ENDED, |mut jobs| {
+        core::mem::forget(jobs.wait_device::<1>(Duration::ZERO).unwrap())
+    }),
     ("try_next", Ok(()), ENDED, |mut jobs| assert!(matches!(jobs.try_next::<1>(), Ok(Some(_))))),
     ("a fault", Ok(()), Err(FAULT), |mut jobs| {
         assert!(jobs.wait::<1>(Duration::ZERO).is_err());
@@ -104,7 +106,8 @@ fn every_way_back_has_a_barrier() {
     let (region, _) = region(64 * 1024, Limits::default());
     let buf = || region.alloc(64, Align::LINE).unwrap();
     for port in PORTS {
-        let passed = |way: &str| assert!(COMPLETIONS.get() > AT_THE_END.get(), "{way}, {}", port.name);
+        let passed =
+            |way: &str| assert!(COMPLETIONS.get() > AT_THE_END.get(), "{way}, {}", port.name);
         for (way, start, poll, end) in JOBS {
             let mut jobs = Queue::new(Scripted { port, start, poll }, 1).unwrap();
             jobs.submit([buf().from_device(..)], &[]).unwrap();
@@ -170,7 +173,11 @@ fn every_way_to_a_device_has_a_barrier() {
         let first = DOORBELLS.get();
         // SAFETY: as above.
         let dev = unsafe { dev.hand_over(&port, 64, .., Direction::ToDevice) }.unwrap();
-        assert!(first > before && DOORBELLS.get() > first, "a hand-over, and one more, {}", port.name);
+        assert!(
+            first > before && DOORBELLS.get() > first,
+            "a hand-over, and one more, {}",
+            port.name
+        );
         drop(dev);
 
         let mut memory = DriverBuf::new(buf(), &port, 64).unwrap();

@@ -9,8 +9,17 @@
 //! its own into `seam`. Without it the seam's trait is private to the room, and has one
 //! implementor.
 
-#![cfg_attr(feature = "testkit", allow(unused_imports, reason = "a trait object's methods need no import of their trait"))]
-#![cfg_attr(not(feature = "testkit"), allow(unreachable_pub, reason = "the parts that a seam shows are only public where there is one"))]
+#![cfg_attr(
+    feature = "testkit",
+    allow(unused_imports, reason = "a trait object's methods need no import of their trait")
+)]
+#![cfg_attr(
+    not(feature = "testkit"),
+    allow(
+        unreachable_pub,
+        reason = "the parts that a seam shows are only public where there is one"
+    )
+)]
 
 #[cfg(test)]
 mod barrier_tests;

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a backend that lies hands out memory that is not there: implementing it is a promise")]
+#![allow(
+    unsafe_code,
+    reason = "a backend that lies hands out memory that is not there: implementing it is a promise"
+)]
 //! Where contiguous memory comes from: one trait, one file for each kind of memory.
 
 use crate::types::{BaseAddr, Bus, Direction, Error, platform::OwnedFd};
@@ -115,7 +118,11 @@ pub unsafe trait Backend: Send + Sync {
     /// # Safety
     /// Where `direction` says that the device writes: no reference to a byte of the range, rounded
     /// out to the granule, is alive.
-    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
+    unsafe fn sync_for_device(
+        &self,
+        range: Range<usize>,
+        direction: Direction,
+    ) -> Result<(), Error>;
 
     /// Takes `range` back for the CPU: what the device wrote becomes visible to it.
     ///
@@ -176,6 +183,9 @@ pub unsafe trait Backend: Send + Sync {
     /// As [`Region::export`](crate::Region::export).
     unsafe fn export(&self) -> Result<OwnedFd, Error> {
         let fix = "use u-dma-buf, dma-heap or an imported dma-buf";
-        Err(Error::Unsupported { what: "this memory is no dma-buf, which another importer could take", fix })
+        Err(Error::Unsupported {
+            what: "this memory is no dma-buf, which another importer could take",
+            fix,
+        })
     }
 }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "the only calls of a backend's syncs, and a pointer that crosses threads as a number")]
+#![allow(
+    unsafe_code,
+    reason = "the only calls of a backend's syncs, and a pointer that crosses threads as a number"
+)]
 //! The block behind a region: its facts, whatever the backend, and the syncs.
 
 use crate::{
@@ -67,12 +70,20 @@ impl State {
     }
 
     /// Every check that a block must pass, then the first touch.
-    pub(in crate::mem) fn checked(backend: &dyn Backend, needs: Requirements, site: Site) -> Result<Self> {
+    pub(in crate::mem) fn checked(
+        backend: &dyn Backend,
+        needs: Requirements,
+        site: Site,
+    ) -> Result<Self> {
         let mapping = backend.mapping();
         let line = Self::line_of(mapping.scope)?;
         let Mapping { len_bytes, base, .. } = mapping;
         if len_bytes < needs.len_bytes.max(1) || !line.divides(len_bytes as u64) {
-            return Err(Error::BlockSize { len_bytes, need_bytes: needs.len_bytes.max(1), line_bytes: line.bytes() });
+            return Err(Error::BlockSize {
+                len_bytes,
+                need_bytes: needs.len_bytes.max(1),
+                line_bytes: line.bytes(),
+            });
         }
         let align = needs.align.max(line);
         for addr in [base.raw(), mapping.cpu.as_ptr().addr() as u64] {
@@ -85,9 +96,15 @@ impl State {
         let reach = if needs.addr_bits >= 64 { u64::MAX } else { (1 << needs.addr_bits) - 1 };
         match last {
             Some(last) if last <= reach => {}
-            _ => return Err(Error::TooHigh { last: last.unwrap_or(u64::MAX), addr_bits: needs.addr_bits }),
+            _ => {
+                return Err(Error::TooHigh {
+                    last: last.unwrap_or(u64::MAX),
+                    addr_bits: needs.addr_bits,
+                });
+            }
         }
-        let state = Self { mapping, line, taken_bytes: AtomicUsize::new(0), counters: Counters::default() };
+        let state =
+            Self { mapping, line, taken_bytes: AtomicUsize::new(0), counters: Counters::default() };
         if matches!(mapping.scope, SyncScope::Range { .. } | SyncScope::Whole) {
             let whole = Maintenance { range: 0..len_bytes, direction: Direction::Bidirectional };
             state.sync_for_device(backend, &whole, site)?;
@@ -111,7 +128,12 @@ impl State {
 
     /// The bus address through `port` of `len_bytes` bytes at `ptr`.
     #[inline]
-    pub(in crate::mem) fn dev_addr_of(&self, port: &Port, ptr: *const u8, len_bytes: usize) -> Result<DevAddr> {
+    pub(in crate::mem) fn dev_addr_of(
+        &self,
+        port: &Port,
+        ptr: *const u8,
+        len_bytes: usize,
+    ) -> Result<DevAddr> {
         let mapping = &self.mapping;
         let offset = ptr.addr().wrapping_sub(mapping.cpu.as_ptr().addr());
         if offset >= mapping.len_bytes || len_bytes > mapping.len_bytes - offset {
@@ -143,8 +165,14 @@ impl State {
         (extent.len < taken).then_some(Error::WholeBlock { shared_bytes: taken - extent.len })
     }
 
-    pub(crate) fn sync_for_device(&self, backend: &dyn Backend, what: &Maintenance, site: Site) -> Result<()> {
-        let event = Event::SyncForDevice { offset_bytes: what.range.start, len_bytes: what.range.len() };
+    pub(crate) fn sync_for_device(
+        &self,
+        backend: &dyn Backend,
+        what: &Maintenance,
+        site: Site,
+    ) -> Result<()> {
+        let event =
+            Event::SyncForDevice { offset_bytes: what.range.start, len_bytes: what.range.len() };
         trace::begins(event, site);
         self.counters.syncs.add(1);
         self.counters.bytes_synced_for_device.add(what.range.len());
@@ -156,8 +184,14 @@ impl State {
         done
     }
 
-    pub(crate) fn sync_for_cpu(&self, backend: &dyn Backend, what: &Maintenance, site: Site) -> Result<()> {
-        let event = Event::SyncForCpu { offset_bytes: what.range.start, len_bytes: what.range.len() };
+    pub(crate) fn sync_for_cpu(
+        &self,
+        backend: &dyn Backend,
+        what: &Maintenance,
+        site: Site,
+    ) -> Result<()> {
+        let event =
+            Event::SyncForCpu { offset_bytes: what.range.start, len_bytes: what.range.len() };
         trace::begins(event, site);
         self.counters.syncs.add(1);
         self.counters.bytes_synced_for_cpu.add(what.range.len());

@@ -46,7 +46,10 @@ impl WrongAccesses {
     /// Those that came after `before`.
     #[must_use]
     pub(crate) const fn since(self, before: Self) -> Self {
-        Self { unowned: self.unowned.saturating_sub(before.unowned), stray: self.stray.saturating_sub(before.stray) }
+        Self {
+            unowned: self.unowned.saturating_sub(before.unowned),
+            stray: self.stray.saturating_sub(before.stray),
+        }
     }
 
     /// Were there none?

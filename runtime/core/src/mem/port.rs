@@ -47,7 +47,12 @@ impl Port {
 
     /// As [`dev_addr`](Self::dev_addr), for a master whose address register has only `addr_bits`
     /// bits.
-    pub(crate) fn dev_addr_within(&self, base: BaseAddr, len_bytes: usize, addr_bits: u32) -> Result<DevAddr, Error> {
+    pub(crate) fn dev_addr_within(
+        &self,
+        base: BaseAddr,
+        len_bytes: usize,
+        addr_bits: u32,
+    ) -> Result<DevAddr, Error> {
         let reach = self.reach(addr_bits);
         let addr = match base {
             BaseAddr::Phys(PhysAddr(raw)) => raw.checked_add(self.offset),
@@ -55,7 +60,9 @@ impl Port {
         };
         let last = addr.and_then(|first| first.checked_add((len_bytes as u64).saturating_sub(1)));
         match (addr, last) {
-            (Some(first), Some(last)) if reach.contains(&first) && reach.contains(&last) => Ok(DevAddr(first)),
+            (Some(first), Some(last)) if reach.contains(&first) && reach.contains(&last) => {
+                Ok(DevAddr(first))
+            }
             _ => Err(Error::Unreachable {
                 port: self.name,
                 addr: addr.unwrap_or(u64::MAX),

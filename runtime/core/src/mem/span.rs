@@ -99,11 +99,19 @@ pub(crate) struct Maintenance {
 /// must belong to this buffer, because every line that the device writes is invalidated later, the
 /// neighbour's bytes with it. They are cleaned too, never thrown away: the rest of a line is the
 /// owner's own data, and so is all of it if the job is refused after this.
-pub(crate) fn before_device(span: Span, direction: Direction, extent: Span, line: Align) -> Result<Maintenance, Error> {
+pub(crate) fn before_device(
+    span: Span,
+    direction: Direction,
+    extent: Span,
+    line: Align,
+) -> Result<Maintenance, Error> {
     if !direction.device_writes() {
         return Ok(Maintenance { range: span.range(), direction });
     }
-    Ok(Maintenance { range: whole_lines(span, extent, line)?.range(), direction: Direction::Bidirectional })
+    Ok(Maintenance {
+        range: whole_lines(span, extent, line)?.range(),
+        direction: Direction::Bidirectional,
+    })
 }
 
 /// The maintenance before a device writes `span` of a buffer that it only read so far, except for
@@ -125,8 +133,14 @@ pub(crate) fn before_writing(
         Some(written) => whole_lines(written, extent, line)?,
         None => Span::new(lines.end(), 0),
     };
-    let run = |start: usize, end: usize| Maintenance { range: start..end.max(start), direction: Direction::Bidirectional };
-    Ok([run(lines.start, lines.end().min(done.start)), run(lines.start.max(done.end()), lines.end())])
+    let run = |start: usize, end: usize| Maintenance {
+        range: start..end.max(start),
+        direction: Direction::Bidirectional,
+    };
+    Ok([
+        run(lines.start, lines.end().min(done.start)),
+        run(lines.start.max(done.end()), lines.end()),
+    ])
 }
 
 /// The maintenance after a device wrote `span`, before the CPU looks.
@@ -137,7 +151,8 @@ pub(crate) fn after_device(span: Span, extent: Span, line: Align) -> Result<Main
 
 /// `span` rounded out to whole lines, when they all lie in `extent`.
 fn whole_lines(span: Span, extent: Span, line: Align) -> Result<Span, Error> {
-    let refusal = Error::SharedLine { start: span.start, end: span.end(), line_bytes: line.bytes() };
+    let refusal =
+        Error::SharedLine { start: span.start, end: span.end(), line_bytes: line.bytes() };
     let start = line.round_down(span.start);
     let end = line.round_up(span.end()).ok_or(refusal)?;
     let lines = Span::new(start, end - start);
@@ -166,7 +181,8 @@ mod tests {
     #[test]
     fn lines_that_a_device_wrote_are_not_cleaned_again() {
         let ranges = |start, len, written: Option<Span>| {
-            before_writing(Span::new(start, len), written, EXTENT, Align::LINE, RANGED).map(|runs| runs.map(|run| run.range))
+            before_writing(Span::new(start, len), written, EXTENT, Align::LINE, RANGED)
+                .map(|runs| runs.map(|run| run.range))
         };
         let [before, behind] = ranges(130, 150, None).unwrap_or_default();
         assert_eq!((before, behind.is_empty()), (128..320, true));
@@ -189,8 +205,16 @@ mod tests {
         assert_eq!(refused, Err(Error::SharedLine { start: 128, end: 168, line_bytes: 64 }));
         // One byte of the line is enough, at either end.
         for all_but_one in [Span::new(129, 63), Span::new(128, 63)] {
-            let refused = before_device(all_but_one, Direction::FromDevice, all_but_one, Align::LINE);
-            assert_eq!(refused, Err(Error::SharedLine { start: all_but_one.start, end: all_but_one.end(), line_bytes: 64 }));
+            let refused =
+                before_device(all_but_one, Direction::FromDevice, all_but_one, Align::LINE);
+            assert_eq!(
+                refused,
+                Err(Error::SharedLine {
+                    start: all_but_one.start,
+                    end: all_but_one.end(),
+                    line_bytes: 64
+                })
+            );
         }
     }
 
@@ -199,11 +223,20 @@ mod tests {
         let whole = Span::new(64, 100);
         assert_eq!(whole.part(Part::of(..)), Ok(whole));
         assert_eq!(whole.part(Part::of(10..=19)), Ok(Span::new(74, 10)));
-        assert_eq!(whole.part(Part::of((Bound::Excluded(9), Bound::Excluded(20)))), Ok(Span::new(74, 10)));
-        assert_eq!(whole.part(Part::of(90..101)), Err(Error::OutOfRange { start: 90, end: 101, len_bytes: 100 }));
+        assert_eq!(
+            whole.part(Part::of((Bound::Excluded(9), Bound::Excluded(20)))),
+            Ok(Span::new(74, 10))
+        );
+        assert_eq!(
+            whole.part(Part::of(90..101)),
+            Err(Error::OutOfRange { start: 90, end: 101, len_bytes: 100 })
+        );
         #[allow(clippy::reversed_empty_ranges, reason = "that is the point")]
         let backwards = Part::of(20..10);
-        assert_eq!(whole.part(backwards), Err(Error::OutOfRange { start: 20, end: 10, len_bytes: 100 }));
+        assert_eq!(
+            whole.part(backwards),
+            Err(Error::OutOfRange { start: 20, end: 10, len_bytes: 100 })
+        );
         assert!(whole.part(Part::of(0..=usize::MAX)).is_err());
     }
 }

@@ -178,7 +178,12 @@ impl Event {
             | Self::SyncForDevice { len_bytes, .. }
             | Self::SyncForCpu { len_bytes, .. }
             | Self::Leak { len_bytes } => len_bytes,
-            Self::Release { .. } | Self::Submit { .. } | Self::Complete { .. } | Self::Stop { .. } | Self::Lend | Self::Return => 0,
+            Self::Release { .. }
+            | Self::Submit { .. }
+            | Self::Complete { .. }
+            | Self::Stop { .. }
+            | Self::Lend
+            | Self::Return => 0,
         }
     }
 }
@@ -234,19 +239,29 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.kind().name();
         match *self {
-            Self::Map { memory, base, len_bytes } => write!(f, "{name} {len_bytes} bytes of {memory} at {:#x}", base.raw()),
+            Self::Map { memory, base, len_bytes } => {
+                write!(f, "{name} {len_bytes} bytes of {memory} at {:#x}", base.raw())
+            }
             Self::MapForDevice { iova, len_bytes } | Self::UnmapForDevice { iova, len_bytes } => {
                 write!(f, "{name} {len_bytes} bytes at {iova:#x}")
             }
-            Self::CarveBytes { offset_bytes, len_bytes } => write!(f, "{name} {len_bytes} bytes at {offset_bytes}"),
+            Self::CarveBytes { offset_bytes, len_bytes } => {
+                write!(f, "{name} {len_bytes} bytes at {offset_bytes}")
+            }
             Self::Take { slot, len_bytes } => write!(f, "{name} slot {slot}, {len_bytes} bytes"),
             Self::Release { slot } => write!(f, "{name} slot {slot}"),
-            Self::SyncForDevice { offset_bytes, len_bytes } | Self::SyncForCpu { offset_bytes, len_bytes } => {
+            Self::SyncForDevice { offset_bytes, len_bytes }
+            | Self::SyncForCpu { offset_bytes, len_bytes } => {
                 write!(f, "{name} {offset_bytes}..{}", offset_bytes.saturating_add(len_bytes))
             }
-            Self::Submit { port, job } | Self::Complete { port, job } | Self::Stop { port, job } => write!(f, "{name} job {job} on {port}"),
+            Self::Submit { port, job }
+            | Self::Complete { port, job }
+            | Self::Stop { port, job } => write!(f, "{name} job {job} on {port}"),
             Self::Lend | Self::Return => f.write_str(name),
-            Self::Unmap { len_bytes } | Self::MapRegisters { len_bytes } | Self::CopyBytes { len_bytes } | Self::Leak { len_bytes } => {
+            Self::Unmap { len_bytes }
+            | Self::MapRegisters { len_bytes }
+            | Self::CopyBytes { len_bytes }
+            | Self::Leak { len_bytes } => {
                 write!(f, "{name} {len_bytes} bytes")
             }
         }

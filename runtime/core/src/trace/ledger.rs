@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a site is a reference that any thread may enter, kept as a pointer")]
+#![allow(
+    unsafe_code,
+    reason = "a site is a reference that any thread may enter, kept as a pointer"
+)]
 //! Events counted by site, in a table of fixed size.
 
 use super::{Event, Kind, Listener};
@@ -66,9 +69,17 @@ pub struct Count {
 impl<const SITES: usize> Ledger<SITES> {
     /// An empty one.
     #[must_use]
-    #[allow(clippy::new_without_default, reason = "a ledger is a static, and `default` is not const")]
+    #[allow(
+        clippy::new_without_default,
+        reason = "a ledger is a static, and `default` is not const"
+    )]
     pub const fn new() -> Self {
-        const { assert!(1 <= SITES && SITES <= 1024, "a ledger has 1 to 1024 sites: finding one may look at each") };
+        const {
+            assert!(
+                1 <= SITES && SITES <= 1024,
+                "a ledger has 1 to 1024 sites: finding one may look at each"
+            )
+        };
         Self { sites: [const { Counts::new() }; SITES], elsewhere: Counts::new() }
     }
 
@@ -92,7 +103,8 @@ impl<const SITES: usize> Ledger<SITES> {
     /// at most.
     fn row_of(&self, site: &'static Location<'static>) -> &Counts {
         // One line may have several `Location`s in a program, so it is found by its text.
-        let start = (site.line() as usize).wrapping_mul(31).wrapping_add(site.column() as usize) % SITES;
+        let start =
+            (site.line() as usize).wrapping_mul(31).wrapping_add(site.column() as usize) % SITES;
         let (before, after) = self.sites.split_at_checked(start).unwrap_or((&[], &self.sites));
         after.iter().chain(before).find(|row| row.is_of(site)).unwrap_or(&self.elsewhere)
     }
@@ -112,7 +124,11 @@ impl<const SITES: usize> Listener for Ledger<SITES> {
 impl Counts {
     const fn new() -> Self {
         let site = AtomicPtr::new(ptr::null_mut());
-        Self { site, calls: [const { Counter::new() }; KINDS], bytes: [const { Counter::new() }; KINDS] }
+        Self {
+            site,
+            calls: [const { Counter::new() }; KINDS],
+            bytes: [const { Counter::new() }; KINDS],
+        }
     }
 
     fn site(&self) -> Option<&'static Location<'static>> {
@@ -125,7 +141,12 @@ impl Counts {
     fn is_of(&self, site: &'static Location<'static>) -> bool {
         let own = self.site().or_else(|| {
             let pointer = ptr::from_ref(site).cast_mut();
-            match self.site.compare_exchange(ptr::null_mut(), pointer, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.site.compare_exchange(
+                ptr::null_mut(),
+                pointer,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
                 Ok(_) => Some(site),
                 Err(_) => self.site(), // another thread's, from just now
             }
@@ -137,7 +158,11 @@ impl Counts {
         let site = self.site();
         let counts = Kind::ALL.into_iter().zip(self.calls.iter().zip(&self.bytes));
         counts
-            .map(move |(kind, (calls, bytes))| Row { site, kind, count: Count { calls: calls.get(), bytes: bytes.get() } })
+            .map(move |(kind, (calls, bytes))| Row {
+                site,
+                kind,
+                count: Count { calls: calls.get(), bytes: bytes.get() },
+            })
             .filter(|row| row.count.calls != 0)
     }
 }

@@ -58,7 +58,10 @@ impl Counter {
 
     /// Adds `n`.
     pub fn add(&self, n: usize) {
-        #[allow(clippy::useless_conversion, reason = "the counter is 32 bits wide on processors without 64-bit atomics")]
+        #[allow(
+            clippy::useless_conversion,
+            reason = "the counter is 32 bits wide on processors without 64-bit atomics"
+        )]
         self.0.fetch_add(n as _, Relaxed);
     }
 
@@ -69,7 +72,10 @@ impl Counter {
     }
 
     /// The count so far.
-    #[allow(clippy::unnecessary_cast, reason = "the counter is 32 bits wide on processors without 64-bit atomics")]
+    #[allow(
+        clippy::unnecessary_cast,
+        reason = "the counter is 32 bits wide on processors without 64-bit atomics"
+    )]
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed) as u64
     }

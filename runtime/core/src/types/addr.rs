@@ -45,7 +45,9 @@ impl BaseAddr {
     /// does not wrap.
     pub(crate) const fn plus(self, offset_bytes: usize) -> Self {
         match self {
-            Self::Phys(PhysAddr(raw)) => Self::Phys(PhysAddr(raw.wrapping_add(offset_bytes as u64))),
+            Self::Phys(PhysAddr(raw)) => {
+                Self::Phys(PhysAddr(raw.wrapping_add(offset_bytes as u64)))
+            }
             Self::Dev(DevAddr(raw)) => Self::Dev(DevAddr(raw.wrapping_add(offset_bytes as u64))),
         }
     }
@@ -135,7 +137,11 @@ impl Align {
     /// # Errors
     /// [`Error::NotPowerOfTwo`] otherwise, zero included.
     pub const fn new(align_bytes: usize) -> Result<Self, Error> {
-        if align_bytes.is_power_of_two() { Ok(Self(align_bytes)) } else { Err(Error::NotPowerOfTwo { align_bytes }) }
+        if align_bytes.is_power_of_two() {
+            Ok(Self(align_bytes))
+        } else {
+            Err(Error::NotPowerOfTwo { align_bytes })
+        }
     }
 
     /// The alignment in bytes.

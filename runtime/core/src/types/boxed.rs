@@ -25,7 +25,10 @@ impl<T: ?Sized> Boxed<T> {
     ///
     /// # Safety
     /// As [`Shared::unsized_by`].
-    pub unsafe fn unsized_by<V>(value: V, find: fn(*mut Inner<V>) -> *mut Inner<T>) -> Result<Self> {
+    pub unsafe fn unsized_by<V>(
+        value: V,
+        find: fn(*mut Inner<V>) -> *mut Inner<T>,
+    ) -> Result<Self> {
         // SAFETY: the caller's promise.
         unsafe { Shared::unsized_by(value, find) }.map(Self)
     }
@@ -94,7 +97,8 @@ mod tests {
         let ends = Cell::new(0);
         let noisy = Noisy { polls: Cell::new(0), ends: &ends };
         // SAFETY: the pointer is unsized, and returned.
-        let mut boxed = unsafe { Boxed::<dyn Counts + '_>::unsized_by(noisy, |inner| inner) }.unwrap();
+        let mut boxed =
+            unsafe { Boxed::<dyn Counts + '_>::unsized_by(noisy, |inner| inner) }.unwrap();
         assert_eq!(boxed.count(), 1);
         boxed.add(10);
         let moved = [boxed];

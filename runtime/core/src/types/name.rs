@@ -75,7 +75,9 @@ pub const fn same(left: &str, right: &str) -> bool {
     loop {
         match (left, right) {
             ([], []) => return true,
-            ([a, more_left @ ..], [b, more_right @ ..]) if *a == *b => (left, right) = (more_left, more_right),
+            ([a, more_left @ ..], [b, more_right @ ..]) if *a == *b => {
+                (left, right) = (more_left, more_right)
+            }
             _ => return false,
         }
     }

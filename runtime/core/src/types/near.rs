@@ -52,7 +52,9 @@ impl Near {
 
 impl fmt::Display for Near {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.names().enumerate().try_for_each(|(at, name)| write!(f, "{}`{name}`", if at > 0 { ", " } else { "" }))
+        self.names()
+            .enumerate()
+            .try_for_each(|(at, name)| write!(f, "{}`{name}`", if at > 0 { ", " } else { "" }))
     }
 }
 
@@ -114,7 +116,10 @@ impl Among {
     }
 
     /// Those that are most like `name`. Of two that are as near the first comes first.
-    #[cfg_attr(not(all(feature = "linux", target_os = "linux")), allow(dead_code, reason = "names are of Linux"))]
+    #[cfg_attr(
+        not(all(feature = "linux", target_os = "linux")),
+        allow(dead_code, reason = "names are of Linux")
+    )]
     pub fn nearest(name: &str, every: Every) -> Self {
         let (mut found, mut all) = (Vec::<(usize, u8), MAX_KNOWN>::new(), 0);
         every(&mut |other| {
@@ -194,7 +199,8 @@ impl fmt::Display for Among {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mut outcome, mut told) = (Ok(()), 0);
         self.each(|name| {
-            outcome = outcome.and_then(|()| write!(f, "{}{name}", if told > 0 { ", " } else { "" }));
+            outcome =
+                outcome.and_then(|()| write!(f, "{}{name}", if told > 0 { ", " } else { "" }));
             told += 1;
         });
         match self.all - told {

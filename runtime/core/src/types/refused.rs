@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a refusal is shared between threads, and what it gives back is not")]
+#![allow(
+    unsafe_code,
+    reason = "a refusal is shared between threads, and what it gives back is not"
+)]
 //! A refusal, with the value that it gives back.
 
 use crate::types::Error;

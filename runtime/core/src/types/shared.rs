@@ -68,11 +68,19 @@ impl<T> Shared<T> {
         let capacity_bytes = memory.len();
         let skip = memory.as_mut_ptr().align_offset(mem::align_of::<Inner<T>>());
         let need_bytes = skip.saturating_add(mem::size_of::<Inner<T>>());
-        let place = memory.get_mut(skip..need_bytes).ok_or(Error::Exhausted { need_bytes, capacity_bytes })?;
+        let place = memory
+            .get_mut(skip..need_bytes)
+            .ok_or(Error::Exhausted { need_bytes, capacity_bytes })?;
         let place = NonNull::from(place).cast::<Inner<T>>();
         // SAFETY: the slice is as long as an `Inner<T>` and aligned for one; it is borrowed for
         // ever, and only here.
-        unsafe { place.write(Inner { count: Count::one(), memory: ManuallyDrop::new(Memory::Given), value }) };
+        unsafe {
+            place.write(Inner {
+                count: Count::one(),
+                memory: ManuallyDrop::new(Memory::Given),
+                value,
+            })
+        };
         Ok(Self { inner: place, owns: PhantomData })
     }
 }
@@ -82,13 +90,22 @@ impl<T: ?Sized> Shared<T> {
     ///
     /// # Safety
     /// `find` returns the pointer that it is given, unsized.
-    pub unsafe fn unsized_by<V>(value: V, find: fn(*mut Inner<V>) -> *mut Inner<T>) -> Result<Self> {
+    pub unsafe fn unsized_by<V>(
+        value: V,
+        find: fn(*mut Inner<V>) -> *mut Inner<T>,
+    ) -> Result<Self> {
         const { assert!(mem::align_of::<Inner<V>>() <= PAGE_BYTES, "pages are aligned to 4096 bytes") };
         let mut pages = Anonymous::zeroed(mem::size_of::<Inner<V>>())?;
         let place = pages.as_mut_ptr().cast::<Inner<V>>();
         // SAFETY: the pages are new, aligned as asserted, and large enough. They stay where they
         // are when the value that owns them moves into them.
-        unsafe { place.write(Inner { count: Count::one(), memory: ManuallyDrop::new(Memory::Pages(pages)), value }) };
+        unsafe {
+            place.write(Inner {
+                count: Count::one(),
+                memory: ManuallyDrop::new(Memory::Pages(pages)),
+                value,
+            })
+        };
         let inner = NonNull::new(find(place)).ok_or(Error::Os { call: "mmap", errno: 0 })?;
         Ok(Self { inner, owns: PhantomData })
     }
@@ -225,7 +242,8 @@ mod tests {
         let ends = AtomicU32::new(0);
         let value = Mutex::new(Noisy::new(&ends));
         // SAFETY: the pointer is unsized, and returned.
-        let shared = unsafe { Shared::<Mutex<dyn Counts + '_>>::unsized_by(value, |inner| inner) }.unwrap();
+        let shared =
+            unsafe { Shared::<Mutex<dyn Counts + '_>>::unsized_by(value, |inner| inner) }.unwrap();
         thread::scope(|scope| {
             for _ in 0..4 {
                 let shared = shared.clone();

@@ -25,7 +25,10 @@ const MAX_TIMEOUT_US: u64 = 3_600_000_000;
 pub const fn timeout_us(timeout: Duration) -> Result<u32> {
     let (seconds, part_us) = (timeout.as_secs(), timeout.subsec_nanos().div_ceil(1_000));
     if seconds < MAX_TIMEOUT.as_secs() || (seconds == MAX_TIMEOUT.as_secs() && part_us == 0) {
-        #[allow(clippy::cast_possible_truncation, reason = "3,600 seconds at most, in microseconds fewer than 2^32")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "3,600 seconds at most, in microseconds fewer than 2^32"
+        )]
         Ok(seconds as u32 * 1_000_000 + part_us)
     } else {
         Err(too_long(seconds, part_us))
@@ -35,5 +38,11 @@ pub const fn timeout_us(timeout: Duration) -> Result<u32> {
 #[cold]
 const fn too_long(seconds: u64, part_us: u32) -> Error {
     let value = seconds.saturating_mul(1_000_000).saturating_add(part_us as u64);
-    Error::Argument { name: "time limit in microseconds", value, min: 0, max: MAX_TIMEOUT_US, multiple_of: 1 }
+    Error::Argument {
+        name: "time limit in microseconds",
+        value,
+        min: 0,
+        max: MAX_TIMEOUT_US,
+        multiple_of: 1,
+    }
 }

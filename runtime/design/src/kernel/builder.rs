@@ -72,7 +72,16 @@ impl<'a> MapBuilder<'a> {
     pub const fn new(name: &'a str, protocol: Protocol) -> Self {
         let filler = Argument { name: "", offset: 0, bits: 0, kind: Kind::Scalar, at: 0 };
         let arguments = List::new(filler);
-        Self { name, protocol, window_bytes: 0, interrupt: false, arguments, error: None, at: 0, source: &[] }
+        Self {
+            name,
+            protocol,
+            window_bytes: 0,
+            interrupt: false,
+            arguments,
+            error: None,
+            at: 0,
+            source: &[],
+        }
     }
 
     /// The kernel's name.
@@ -101,12 +110,24 @@ impl<'a> MapBuilder<'a> {
 
     /// A pointer of 64 bits whose low word is at `offset` bytes. `length`: the rule for its
     /// operand's bytes, as `4*n`; an empty one leaves the length to the program's claim.
-    pub const fn pointer(self, name: &'a str, offset: u32, spec: OperandSpec, length: &'a str) -> Self {
+    pub const fn pointer(
+        self,
+        name: &'a str,
+        offset: u32,
+        spec: OperandSpec,
+        length: &'a str,
+    ) -> Self {
         self.argument(name, offset, 64, Kind::Pointer(spec, length))
     }
 
     /// As [`pointer`](Self::pointer), of 32 bits and one register.
-    pub const fn pointer32(self, name: &'a str, offset: u32, spec: OperandSpec, length: &'a str) -> Self {
+    pub const fn pointer32(
+        self,
+        name: &'a str,
+        offset: u32,
+        spec: OperandSpec,
+        length: &'a str,
+    ) -> Self {
         self.argument(name, offset, 32, Kind::Pointer(spec, length))
     }
 
@@ -120,7 +141,13 @@ impl<'a> MapBuilder<'a> {
         self.argument(name, offset, bits, Kind::Result)
     }
 
-    pub(super) const fn argument(mut self, name: &'a str, offset: u32, bits: u32, kind: Kind<'a>) -> Self {
+    pub(super) const fn argument(
+        mut self,
+        name: &'a str,
+        offset: u32,
+        bits: u32,
+        kind: Kind<'a>,
+    ) -> Self {
         let at = self.at;
         if !self.arguments.push(Argument { name, offset, bits, kind, at }) {
             let rule = MapRule::TooMany { what: "arguments", most: MAX_ARGUMENTS as u64 };
@@ -179,19 +206,30 @@ impl<'a> MapBuilder<'a> {
     }
 
     fn change(mut self, name: &str, act: impl FnOnce(&mut Argument<'a>) -> bool) -> Self {
-        let argument = self.arguments.as_mut_slice().iter_mut().find(|argument| argument.name == name);
-        if argument.is_some_and(act) { self } else { self.broken(MapError::of(self.no_such(name), Name::clipped(name), 0)) }
+        let argument =
+            self.arguments.as_mut_slice().iter_mut().find(|argument| argument.name == name);
+        if argument.is_some_and(act) {
+            self
+        } else {
+            self.broken(MapError::of(self.no_such(name), Name::clipped(name), 0))
+        }
     }
 
     /// No argument is called `name`, or it is none of that kind.
     pub(super) fn no_such(&self, name: &str) -> MapRule {
-        let others = self.arguments.as_slice().iter().map(|argument| argument.name).filter(|other| *other != name);
+        let others = self
+            .arguments
+            .as_slice()
+            .iter()
+            .map(|argument| argument.name)
+            .filter(|other| *other != name);
         MapRule::NoSuchArgument { near: Near::of(name, others) }
     }
 
     const fn broken(mut self, error: MapError) -> Self {
         if self.error.is_none() {
-            self.error = Some(MapError { byte: self.at, line: line_of(self.source, self.at), ..error });
+            self.error =
+                Some(MapError { byte: self.at, line: line_of(self.source, self.at), ..error });
         }
         self
     }
@@ -232,7 +270,9 @@ impl<'a> MapBuilder<'a> {
 
     /// The map, or what is wrong and where.
     const fn compared(&self) -> Result<KernelMap, (MapError, u32)> {
-        let Some(name) = Name::new(self.name) else { return Err((MapError::of(MapRule::Name, Name::clipped(self.name), 0), 0)) };
+        let Some(name) = Name::new(self.name) else {
+            return Err((MapError::of(MapRule::Name, Name::clipped(self.name), 0), 0));
+        };
         let mut map = KernelMap {
             name,
             protocol: self.protocol,
@@ -270,7 +310,11 @@ impl<'a> MapBuilder<'a> {
     }
 
     /// Where an argument's registers end; they suit the window, and the arguments behind it.
-    const fn place(&self, argument: &Argument<'_>, others: &[Argument<'_>]) -> Result<u32, MapError> {
+    const fn place(
+        &self,
+        argument: &Argument<'_>,
+        others: &[Argument<'_>],
+    ) -> Result<u32, MapError> {
         let name = Name::clipped(argument.name);
         if Name::new(argument.name).is_none() {
             return Err(MapError::of(MapRule::Name, name, 0));
@@ -291,7 +335,11 @@ impl<'a> MapBuilder<'a> {
         }
         let end = argument.end();
         if end > u32::MAX as u64 || self.window_bytes != 0 && end > self.window_bytes as u64 {
-            return Err(MapError::of(MapRule::OutsideWindow { window_bytes: self.window_bytes }, name, end));
+            return Err(MapError::of(
+                MapRule::OutsideWindow { window_bytes: self.window_bytes },
+                name,
+                end,
+            ));
         }
         let mut left = others;
         while let [other, rest @ ..] = left {
@@ -300,7 +348,11 @@ impl<'a> MapBuilder<'a> {
             }
             if (offset as u64) < other.end() && (other.offset as u64) < end {
                 let at = if offset > other.offset { offset } else { other.offset };
-                return Err(MapError::of(MapRule::Overlaps(Name::clipped(other.name)), name, at as u64));
+                return Err(MapError::of(
+                    MapRule::Overlaps(Name::clipped(other.name)),
+                    name,
+                    at as u64,
+                ));
             }
             left = rest;
         }
@@ -318,12 +370,29 @@ impl<'a> MapBuilder<'a> {
             let scalar = Scalar { name, offset, bits };
             match argument.kind {
                 Kind::Scalar if !map.scalars.push(scalar) => {
-                    return Err((MapError::of(MapRule::TooMany { what: "scalars", most: MAX_SCALARS as u64 }, name, 0), at));
+                    return Err((
+                        MapError::of(
+                            MapRule::TooMany { what: "scalars", most: MAX_SCALARS as u64 },
+                            name,
+                            0,
+                        ),
+                        at,
+                    ));
                 }
                 Kind::Result => {
                     words += scalar.words();
                     if words > MAX_RESULTS || !map.results.push(scalar) {
-                        return Err((MapError::of(MapRule::TooMany { what: "words of results", most: MAX_RESULTS as u64 }, name, 0), at));
+                        return Err((
+                            MapError::of(
+                                MapRule::TooMany {
+                                    what: "words of results",
+                                    most: MAX_RESULTS as u64,
+                                },
+                                name,
+                                0,
+                            ),
+                            at,
+                        ));
                     }
                 }
                 _ => {}
@@ -354,11 +423,17 @@ const fn operand(argument: &Argument<'_>, map: &mut KernelMap) -> Result<(), Map
     let length = match Length::parse(rule, map.scalars.as_slice()) {
         Ok(length) => length,
         Err(BadRule::Form) => return Err(MapError::of(MapRule::Length, name, 0)),
-        Err(BadRule::NoSuch(scalar)) => return Err(MapError::of(MapRule::NoSuchScalar(Name::clipped(scalar)), name, 0)),
+        Err(BadRule::NoSuch(scalar)) => {
+            return Err(MapError::of(MapRule::NoSuchScalar(Name::clipped(scalar)), name, 0));
+        }
     };
     let pointer = Pointer { name, offset: argument.offset, bits: argument.bits, length };
     if !map.pointers.push(pointer) || !map.operands.push(spec) {
-        return Err(MapError::of(MapRule::TooMany { what: "pointers", most: MAX_OPERANDS as u64 }, name, 0));
+        return Err(MapError::of(
+            MapRule::TooMany { what: "pointers", most: MAX_OPERANDS as u64 },
+            name,
+            0,
+        ));
     }
     Ok(())
 }

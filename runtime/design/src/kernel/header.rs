@@ -82,7 +82,11 @@ pub fn map(source: &[u8]) -> Result<MapBuilder<'_>, MapError> {
         here = text;
     }
     if !header.control {
-        let rule = if header.first || header.prefix.is_some() { MapRule::NoControl } else { MapRule::Missing("register of HLS") };
+        let rule = if header.first || header.prefix.is_some() {
+            MapRule::NoControl
+        } else {
+            MapRule::Missing("register of HLS")
+        };
         return Err(text.broken(rule, "", 0));
     }
     header.finish();
@@ -116,7 +120,9 @@ impl<'a> Header<'a> {
         let Some((name, rest)) = field.split_once('[') else { return Ok(()) };
         if name == argument.name {
             let high = rest.split([':', ']']).next().and_then(number);
-            argument.bits = high.and_then(|high| high.checked_add(1)).ok_or_else(|| here.expected("a bit's number"))?;
+            argument.bits = high
+                .and_then(|high| high.checked_add(1))
+                .ok_or_else(|| here.expected("a bit's number"))?;
             if rest.ends_with("(Read)") {
                 argument.kind = Kind::Result;
             }
@@ -158,20 +164,24 @@ impl<'a> Header<'a> {
     fn define(&mut self, here: &Text<'a>, define: &'a str) -> Result<(), MapError> {
         let mut words = define.split_ascii_whitespace();
         let (Some(name), Some(value)) = (words.next(), words.next()) else { return Ok(()) };
-        let (prefix, register, is_offset) = match (name.split_once("_ADDR_"), name.split_once("_BITS_")) {
-            (Some((prefix, register)), _) => (prefix, register, true),
-            (None, Some((prefix, register))) => (prefix, register, false),
-            (None, None) => return Ok(()),
-        };
+        let (prefix, register, is_offset) =
+            match (name.split_once("_ADDR_"), name.split_once("_BITS_")) {
+                (Some((prefix, register)), _) => (prefix, register, true),
+                (None, Some((prefix, register))) => (prefix, register, false),
+                (None, None) => return Ok(()),
+            };
         if *self.prefix.get_or_insert(prefix) != prefix {
             return Err(here.broken(MapRule::SecondWindow, "", 0));
         }
         let value = number(value).ok_or_else(|| here.expected("a number"))?;
-        let argument = register.strip_suffix("_DATA").or((register == "AP_RETURN").then_some(register));
+        let argument =
+            register.strip_suffix("_DATA").or((register == "AP_RETURN").then_some(register));
         match (register, argument, is_offset) {
             ("AP_CTRL", ..) => self.control = true,
             ("GIE", ..) => self.map = self.map.interrupt(true),
-            (_, Some(name), true) if self.map.at_offset(value).is_none() => self.argument(name, value, 0),
+            (_, Some(name), true) if self.map.at_offset(value).is_none() => {
+                self.argument(name, value, 0)
+            }
             (_, Some(name), false) => self.width(here, name, value)?,
             (array, None, true) if array.ends_with("_BASE") => {
                 let name = array.strip_suffix("_BASE").unwrap_or_default();
@@ -195,8 +205,13 @@ impl<'a> Header<'a> {
     /// The kernel's name, and which arguments are pointers.
     fn finish(&mut self) {
         if let Some(name) = self.prefix.and_then(|prefix| prefix.strip_prefix('X')) {
-            let interface = name.len().checked_sub(self.interface.len() + 1).and_then(|at| name.split_at_checked(at));
-            let kernel = interface.filter(|(_, end)| end.strip_prefix('_').is_some_and(|end| end.eq_ignore_ascii_case(self.interface)));
+            let interface = name
+                .len()
+                .checked_sub(self.interface.len() + 1)
+                .and_then(|at| name.split_at_checked(at));
+            let kernel = interface.filter(|(_, end)| {
+                end.strip_prefix('_').is_some_and(|end| end.eq_ignore_ascii_case(self.interface))
+            });
             self.map = self.map.name(kernel.map_or(name, |(kernel, _)| kernel));
         }
         for argument in self.map.all() {

@@ -58,7 +58,9 @@ struct Register<'a> {
 pub fn map<'a>(source: &'a [u8], instance: &str) -> Result<MapBuilder<'a>, MapError> {
     let mut text = super::text(source)?;
     let mut map = loop {
-        let tag = next(&mut text)?.ok_or_else(|| text.broken(MapRule::Missing("MODULE with this INSTANCE"), instance, 0))?;
+        let tag = next(&mut text)?.ok_or_else(|| {
+            text.broken(MapRule::Missing("MODULE with this INSTANCE"), instance, 0)
+        })?;
         if tag.name == "MODULE" && !tag.ends && is(&tag, instance) {
             break KernelMap::named(tag.get("INSTANCE").unwrap_or_default(), Protocol::Hs);
         }
@@ -69,7 +71,9 @@ pub fn map<'a>(source: &'a [u8], instance: &str) -> Result<MapBuilder<'a>, MapEr
         let Some(tag) = next(&mut text)? else { return Err(text.expected("the end of MODULE")) };
         match (tag.name, tag.ends) {
             ("MODULE", true) => break,
-            ("ADDRESSBLOCK", false) => map = map.window(said(&here, "a number as RANGE", tag.text("RANGE"))?.unwrap_or(0)),
+            ("ADDRESSBLOCK", false) => {
+                map = map.window(said(&here, "a number as RANGE", tag.text("RANGE"))?.unwrap_or(0))
+            }
             ("REGISTERS", false) => {
                 blocks += 1;
                 if blocks > 1 {
@@ -78,7 +82,10 @@ pub fn map<'a>(source: &'a [u8], instance: &str) -> Result<MapBuilder<'a>, MapEr
             }
             ("REGISTER", false) => {
                 here.mark(&mut map);
-                register = Some(Register { name: tag.get("NAME").unwrap_or_default(), ..Register::default() });
+                register = Some(Register {
+                    name: tag.get("NAME").unwrap_or_default(),
+                    ..Register::default()
+                });
             }
             ("REGISTER", true) => {
                 if let Some(register) = register.take() {
@@ -95,7 +102,9 @@ pub fn map<'a>(source: &'a [u8], instance: &str) -> Result<MapBuilder<'a>, MapEr
                 }
             }
             ("PROPERTY", false) => {
-                if let (Some(register), Some(name), Some(value)) = (&mut register, tag.get("NAME"), tag.get("VALUE")) {
+                if let (Some(register), Some(name), Some(value)) =
+                    (&mut register, tag.get("NAME"), tag.get("VALUE"))
+                {
                     register.property(&here, name, value)?;
                 }
             }
@@ -103,7 +112,15 @@ pub fn map<'a>(source: &'a [u8], instance: &str) -> Result<MapBuilder<'a>, MapEr
         }
     }
     if !control {
-        return Err(text.broken(if blocks > 0 { MapRule::NoControl } else { MapRule::Missing("REGISTER of this instance") }, instance, 0));
+        return Err(text.broken(
+            if blocks > 0 {
+                MapRule::NoControl
+            } else {
+                MapRule::Missing("REGISTER of this instance")
+            },
+            instance,
+            0,
+        ));
     }
     for argument in map.all() {
         if matches!(argument.kind, Kind::Scalar) && argument.bits == POINTER_BITS {
@@ -117,10 +134,14 @@ impl<'a> Register<'a> {
     fn property(&mut self, here: &Text<'a>, name: &str, value: &'a str) -> Result<(), MapError> {
         match (name, self.field) {
             ("BIT_WIDTH", Some(field)) if !field.starts_with("RESERVED") => {
-                self.field_bits = self.field_bits.saturating_add(said(here, "a number as BIT_WIDTH", value)?.unwrap_or(0));
+                self.field_bits = self
+                    .field_bits
+                    .saturating_add(said(here, "a number as BIT_WIDTH", value)?.unwrap_or(0));
             }
             ("DESCRIPTION", None) => self.description = value,
-            ("ADDRESS_OFFSET", None) => self.offset = said(here, "a number as ADDRESS_OFFSET", value)?,
+            ("ADDRESS_OFFSET", None) => {
+                self.offset = said(here, "a number as ADDRESS_OFFSET", value)?
+            }
             ("SIZE", None) => self.size = said(here, "a number as SIZE", value)?.unwrap_or(0),
             ("ACCESS", None) => self.read_only = value == "read-only",
             _ => {}
@@ -134,14 +155,19 @@ impl<'a> Register<'a> {
             *map = map.interrupt(true);
         }
         if self.name.starts_with("Memory_") {
-            return Err(here.broken(MapRule::MemoryInWindow, self.name, self.offset.unwrap_or(0).into()));
+            return Err(here.broken(
+                MapRule::MemoryInWindow,
+                self.name,
+                self.offset.unwrap_or(0).into(),
+            ));
         }
         let name = match self.description.strip_prefix("Data signal of ") {
             Some(name) => name.trim_ascii(),
             None if self.name == "ap_return" => self.name,
             None => return Ok(()),
         };
-        let offset = self.offset.ok_or_else(|| here.broken(MapRule::Missing("ADDRESS_OFFSET"), name, 0))?;
+        let offset =
+            self.offset.ok_or_else(|| here.broken(MapRule::Missing("ADDRESS_OFFSET"), name, 0))?;
         let bits = if self.field_bits > 0 { self.field_bits } else { self.size };
         // The words of one argument follow each other, and all but its last one are full.
         let goes_on = |last: &&mut Argument<'_>| {

@@ -69,7 +69,8 @@ pub fn map(source: &[u8]) -> Result<MapBuilder<'_>, MapError> {
         return Err(text.expected("the end"));
     }
     let name = name.ok_or_else(|| text.broken(MapRule::Missing("key `name`"), "", 0))?;
-    let protocol = protocol.ok_or_else(|| text.broken(MapRule::Missing("key `protocol`"), "", 0))?;
+    let protocol =
+        protocol.ok_or_else(|| text.broken(MapRule::Missing("key `protocol`"), "", 0))?;
     Ok(map.name(name).protocol(protocol))
 }
 
@@ -84,7 +85,11 @@ fn protocol_of(text: &mut Text<'_>) -> Result<Protocol, MapError> {
 }
 
 /// One pointer, scalar or result.
-fn argument<'a>(text: &mut Text<'a>, map: &mut MapBuilder<'a>, pointer: bool) -> Result<(), MapError> {
+fn argument<'a>(
+    text: &mut Text<'a>,
+    map: &mut MapBuilder<'a>,
+    pointer: bool,
+) -> Result<(), MapError> {
     text.skip_space();
     text.mark(map);
     let start = *text;
@@ -103,7 +108,9 @@ fn argument<'a>(text: &mut Text<'a>, map: &mut MapBuilder<'a>, pointer: bool) ->
                 let start = *text;
                 let word = string(text)?;
                 let found = DIRECTIONS.iter().find(|(each, _)| *each == word);
-                spec.direction = found.map(|(_, direction)| *direction).ok_or_else(|| start.expected("`in`, `out` or `inout`"))?;
+                spec.direction = found
+                    .map(|(_, direction)| *direction)
+                    .ok_or_else(|| start.expected("`in`, `out` or `inout`"))?;
             }
             _ => return Ok(false),
         }
@@ -111,12 +118,20 @@ fn argument<'a>(text: &mut Text<'a>, map: &mut MapBuilder<'a>, pointer: bool) ->
     })?;
     let name = name.ok_or_else(|| start.broken(MapRule::Missing("key `name`"), "", 0))?;
     let offset = offset.ok_or_else(|| start.broken(MapRule::Missing("key `offset`"), name, 0))?;
-    *map = map.argument(name, offset, bits, if pointer { Kind::Pointer(spec, length) } else { Kind::Scalar });
+    *map = map.argument(
+        name,
+        offset,
+        bits,
+        if pointer { Kind::Pointer(spec, length) } else { Kind::Scalar },
+    );
     Ok(())
 }
 
 /// Reads an object. `each` reads the value of a key, and says whether it knows the key.
-fn object<'a>(text: &mut Text<'a>, mut each: impl FnMut(&mut Text<'a>, &'a str) -> Result<bool, MapError>) -> Result<(), MapError> {
+fn object<'a>(
+    text: &mut Text<'a>,
+    mut each: impl FnMut(&mut Text<'a>, &'a str) -> Result<bool, MapError>,
+) -> Result<(), MapError> {
     sequence(text, ("{", "`{`"), ("}", "`,` or `}`"), |text| {
         text.skip_space();
         let start = *text;
@@ -129,7 +144,10 @@ fn object<'a>(text: &mut Text<'a>, mut each: impl FnMut(&mut Text<'a>, &'a str) 
     })
 }
 
-fn list<'a>(text: &mut Text<'a>, each: impl FnMut(&mut Text<'a>) -> Result<(), MapError>) -> Result<(), MapError> {
+fn list<'a>(
+    text: &mut Text<'a>,
+    each: impl FnMut(&mut Text<'a>) -> Result<(), MapError>,
+) -> Result<(), MapError> {
     sequence(text, ("[", "`[`"), ("]", "`,` or `]`"), each)
 }
 
@@ -167,8 +185,9 @@ fn string<'a>(text: &mut Text<'a>) -> Result<&'a str, MapError> {
         return Err(text.expected("a string"));
     }
     let start = *text;
-    let string =
-        text.until(|byte| matches!(byte, b'"' | b'\\') || byte.is_ascii_control()).and_then(|bytes| core::str::from_utf8(bytes).ok());
+    let string = text
+        .until(|byte| matches!(byte, b'"' | b'\\') || byte.is_ascii_control())
+        .and_then(|bytes| core::str::from_utf8(bytes).ok());
     match string {
         Some(string) if text.eat("\"") => Ok(string),
         _ => Err(start.expected("a string without escapes, and its end")),
@@ -180,7 +199,9 @@ fn whole(text: &mut Text<'_>) -> Result<u32, MapError> {
     text.skip_space();
     let start = *text;
     let quoted = text.eat("\"");
-    let digits = text.until(|byte| !byte.is_ascii_alphanumeric()).and_then(|bytes| core::str::from_utf8(bytes).ok());
+    let digits = text
+        .until(|byte| !byte.is_ascii_alphanumeric())
+        .and_then(|bytes| core::str::from_utf8(bytes).ok());
     let found = digits.and_then(|digits| if quoted { number(digits) } else { digits.parse().ok() });
     match found {
         Some(found) if !quoted || text.eat("\"") => Ok(found),

@@ -159,10 +159,23 @@ impl KernelMap {
             ("the count of pointers in the map", 0, pointers.len() as u64),
             ("the count of scalars in the map", 0, scalars.len() as u64),
         ];
-        let pointers = pointers.iter().enumerate().map(|(nth, pointer)| ("a pointer's offset in the map", nth, pointer.offset() as u64));
-        let at = scalars.iter().enumerate().map(|(nth, scalar)| ("a scalar's offset in the map", nth, scalar.offset() as u64));
-        let bits = scalars.iter().enumerate().map(|(nth, scalar)| ("a scalar's bits in the map", nth, scalar.bits().into()));
-        let results = self.results().iter().enumerate().map(|(nth, result)| (Self::RESULT, nth, result.offset() as u64));
+        let pointers = pointers
+            .iter()
+            .enumerate()
+            .map(|(nth, pointer)| ("a pointer's offset in the map", nth, pointer.offset() as u64));
+        let at = scalars
+            .iter()
+            .enumerate()
+            .map(|(nth, scalar)| ("a scalar's offset in the map", nth, scalar.offset() as u64));
+        let bits = scalars
+            .iter()
+            .enumerate()
+            .map(|(nth, scalar)| ("a scalar's bits in the map", nth, scalar.bits().into()));
+        let results = self
+            .results()
+            .iter()
+            .enumerate()
+            .map(|(nth, result)| (Self::RESULT, nth, result.offset() as u64));
         counts.into_iter().chain(pointers).chain(at).chain(bits).chain(results)
     }
 
@@ -181,7 +194,9 @@ impl KernelMap {
         let mut values = [0; MAX_SCALARS];
         for (scalar, value) in self.scalars().iter().zip(&mut values) {
             (*value, words) = match words {
-                [low, high, rest @ ..] if scalar.words() == 2 => (u64::from(*high) << 32 | u64::from(*low), rest),
+                [low, high, rest @ ..] if scalar.words() == 2 => {
+                    (u64::from(*high) << 32 | u64::from(*low), rest)
+                }
                 [word, rest @ ..] if scalar.words() == 1 => (u64::from(*word), rest),
                 _ => return None,
             };
@@ -191,20 +206,35 @@ impl KernelMap {
 }
 
 /// `from` and `to` of a direction, as JSON has it.
-pub(super) const DIRECTIONS: [(&str, Direction); 3] =
-    [("in", Direction::ToDevice), ("out", Direction::FromDevice), ("inout", Direction::Bidirectional)];
+pub(super) const DIRECTIONS: [(&str, Direction); 3] = [
+    ("in", Direction::ToDevice),
+    ("out", Direction::FromDevice),
+    ("inout", Direction::Bidirectional),
+];
 
 impl fmt::Display for KernelMap {
     /// As JSON, in one line; `{:#}` puts each argument into a line of its own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (line, end) = if f.alternate() { ("\n    ", "\n") } else { ("", "") };
         let Self { name, protocol, window_bytes, interrupt, .. } = self;
-        write!(f, "{{\"name\":\"{name}\",\"protocol\":\"{}\",\"window\":{window_bytes},\"interrupt\":{interrupt},", protocol.as_str())?;
+        write!(
+            f,
+            "{{\"name\":\"{name}\",\"protocol\":\"{}\",\"window\":{window_bytes},\"interrupt\":{interrupt},",
+            protocol.as_str()
+        )?;
         write!(f, "{end}\"pointers\":[")?;
         let mut comma = "";
-        for (Pointer { name, offset, bits, length }, spec) in self.pointers().iter().zip(self.operands()) {
-            let direction = DIRECTIONS.iter().find(|(_, each)| *each == spec.direction).map_or("inout", |(word, _)| word);
-            write!(f, "{comma}{line}{{\"name\":\"{name}\",\"offset\":{offset},\"bits\":{bits},\"direction\":\"{direction}\"")?;
+        for (Pointer { name, offset, bits, length }, spec) in
+            self.pointers().iter().zip(self.operands())
+        {
+            let direction = DIRECTIONS
+                .iter()
+                .find(|(_, each)| *each == spec.direction)
+                .map_or("inout", |(word, _)| word);
+            write!(
+                f,
+                "{comma}{line}{{\"name\":\"{name}\",\"offset\":{offset},\"bits\":{bits},\"direction\":\"{direction}\""
+            )?;
             write!(f, ",\"align\":{},\"min\":{}", spec.align_bytes, spec.min_bytes)?;
             if spec.max_bytes != usize::MAX {
                 write!(f, ",\"max\":{}", spec.max_bytes)?;
@@ -221,7 +251,10 @@ impl fmt::Display for KernelMap {
             write!(f, "],{end}\"{what}\":[")?;
             let mut comma = "";
             for Scalar { name, offset, bits } in scalars {
-                write!(f, "{comma}{line}{{\"name\":\"{name}\",\"offset\":{offset},\"bits\":{bits}}}")?;
+                write!(
+                    f,
+                    "{comma}{line}{{\"name\":\"{name}\",\"offset\":{offset},\"bits\":{bits}}}"
+                )?;
                 comma = ",";
             }
         }
@@ -263,7 +296,8 @@ pub struct Scalar {
 }
 
 impl Pointer {
-    pub(super) const FILLER: Self = Self { name: Name::NONE, offset: 0, bits: 64, length: Length::NONE };
+    pub(super) const FILLER: Self =
+        Self { name: Name::NONE, offset: 0, bits: 64, length: Length::NONE };
 
     /// The rule for its operand's length.
     #[must_use]

@@ -82,7 +82,11 @@ trait Place<'a> {
 
 impl<'a> Place<'a> for Text<'a> {
     fn broken(&self, rule: MapRule, name: &str, found: u64) -> MapError {
-        MapError { line: self.line(), byte: self.at(), ..MapError::of(rule, Name::clipped(name), found) }
+        MapError {
+            line: self.line(),
+            byte: self.at(),
+            ..MapError::of(rule, Name::clipped(name), found)
+        }
     }
 
     fn mark(&self, map: &mut MapBuilder<'a>) {
@@ -116,11 +120,24 @@ mod tests {
     /// Each reader looks at each byte a few times, and how large a file is makes no difference.
     #[test]
     fn a_large_file_is_read_a_few_times() {
-        let head = "// control\n// 0x00 : Control signals\n//        bit 0  - ap_start (Read/Write/COH)\n";
-        let comments = many(|at| format!("// {:#x} : Data signal of a{at}\n//        bit 31~0 - a{at}[31:0] (Read/Write)\n", 16 + 4 * at));
+        let head =
+            "// control\n// 0x00 : Control signals\n//        bit 0  - ap_start (Read/Write/COH)\n";
+        let comments = many(|at| {
+            format!(
+                "// {:#x} : Data signal of a{at}\n//        bit 31~0 - a{at}[31:0] (Read/Write)\n",
+                16 + 4 * at
+            )
+        });
         let defines = many(|at| format!("#define XK_CONTROL_ADDR_A{at}_DATA {:#x}\n", 16 + 4 * at));
-        let list = many(|at| format!("{}{{\"name\": \"a{at}\", \"offset\": {}}}\n", if at > 0 { "," } else { "" }, 16 + 4 * at));
-        let json = format!("{{\"name\": \"k\", \"protocol\": \"ap_ctrl_hs\", \"scalars\": [{list}]}}");
+        let list = many(|at| {
+            format!(
+                "{}{{\"name\": \"a{at}\", \"offset\": {}}}\n",
+                if at > 0 { "," } else { "" },
+                16 + 4 * at
+            )
+        });
+        let json =
+            format!("{{\"name\": \"k\", \"protocol\": \"ap_ctrl_hs\", \"scalars\": [{list}]}}");
         let register = |at| {
             format!(
                 "<REGISTER NAME=\"a{at}\"><PROPERTY NAME=\"DESCRIPTION\" VALUE=\"Data signal of a{at}\"/>\
@@ -128,10 +145,19 @@ mod tests {
                 16 + 4 * at
             )
         };
-        let module =
-            format!("<MODULE INSTANCE=\"k\"><REGISTERS><REGISTER NAME=\"CTRL\"></REGISTER>{}</REGISTERS></MODULE>", many(register));
-        for text in [format!("{head}{comments}"), format!("{head}{defines}"), json, module, format!("{{{}", " ".repeat(1 << 20))] {
-            let (answer, bytes) = visits::of(|| any(text.as_bytes(), "k").and_then(|map| map.build()));
+        let module = format!(
+            "<MODULE INSTANCE=\"k\"><REGISTERS><REGISTER NAME=\"CTRL\"></REGISTER>{}</REGISTERS></MODULE>",
+            many(register)
+        );
+        for text in [
+            format!("{head}{comments}"),
+            format!("{head}{defines}"),
+            json,
+            module,
+            format!("{{{}", " ".repeat(1 << 20)),
+        ] {
+            let (answer, bytes) =
+                visits::of(|| any(text.as_bytes(), "k").and_then(|map| map.build()));
             // More arguments than a kernel has, or a list that does not end.
             answer.unwrap_err();
             assert!(bytes <= 4 * text.len() as u64, "{bytes} of {}", text.len());

@@ -50,14 +50,16 @@ impl Length {
                     Some(bytes) => length.bytes = bytes,
                     None => return Err(BadRule::Form),
                 },
-                (None, [first, ..]) if first.is_ascii_alphabetic() || *first == b'_' => match (index_of(factor, scalars), places) {
-                    (Some(index), [place, more @ ..]) => {
-                        *place = index;
-                        places = more;
+                (None, [first, ..]) if first.is_ascii_alphabetic() || *first == b'_' => {
+                    match (index_of(factor, scalars), places) {
+                        (Some(index), [place, more @ ..]) => {
+                            *place = index;
+                            places = more;
+                        }
+                        (Some(_), []) => return Err(BadRule::Form),
+                        (None, _) => return Err(BadRule::NoSuch(factor)),
                     }
-                    (Some(_), []) => return Err(BadRule::Form),
-                    (None, _) => return Err(BadRule::NoSuch(factor)),
-                },
+                }
                 _ => return Err(BadRule::Form),
             }
         }
@@ -220,14 +222,18 @@ impl MapRule {
             Self::Overlaps(_) => "two arguments share a register",
             Self::Width => "a number has 1 to 64 bits, a pointer 32 or 64",
             Self::Disagrees => "the width is said twice, and not the same",
-            Self::Limits => "an alignment is a power of two, and a length's limits are in their order",
+            Self::Limits => {
+                "an alignment is a power of two, and a length's limits are in their order"
+            }
             Self::Length => "a length is a number times at most three scalars, as `4*n`",
             Self::NoSuchScalar(_) => "a length names no scalar of this kernel",
             Self::NoControl => {
                 "no register starts the kernel or says that it is done: s_axilite port=return gives it one, unless it is ap_ctrl_none"
             }
             Self::MemoryInWindow => "an array inside the register window is no operand of a job",
-            Self::SecondWindow => "arguments lie in a second window: bundle them as one s_axilite interface",
+            Self::SecondWindow => {
+                "arguments lie in a second window: bundle them as one s_axilite interface"
+            }
         }
     }
 }
@@ -257,11 +263,17 @@ impl fmt::Display for MapError {
         match rule {
             MapRule::Expected(what) => write!(f, "{what} was expected"),
             MapRule::Missing(what) => write!(f, "there is no {what}"),
-            MapRule::TooLong => write!(f, "{found} bytes are more than a map's file may have, 32 MiB"),
+            MapRule::TooLong => {
+                write!(f, "{found} bytes are more than a map's file may have, 32 MiB")
+            }
             MapRule::TooMany { what, most } => write!(f, "there are more than {most} {what}"),
             MapRule::Offset => write!(f, "offset {found:#x} is no multiple of 4"),
-            MapRule::Reserved => write!(f, "offset {found:#x} is a control register's: arguments begin at 0x10"),
-            MapRule::OutsideWindow { window_bytes } => write!(f, "its registers end at {found:#x}, and the window at {window_bytes:#x}"),
+            MapRule::Reserved => {
+                write!(f, "offset {found:#x} is a control register's: arguments begin at 0x10")
+            }
+            MapRule::OutsideWindow { window_bytes } => {
+                write!(f, "its registers end at {found:#x}, and the window at {window_bytes:#x}")
+            }
             MapRule::Overlaps(other) => write!(f, "at {found:#x} it has a register of `{other}`"),
             MapRule::Width => write!(f, "{found} bits: {}", rule.text()),
             MapRule::Disagrees => write!(f, "{found} bits here, and another number above"),
@@ -269,7 +281,9 @@ impl fmt::Display for MapError {
                 write!(f, "{}; its other arguments that are most like it: {near}", rule.text())
             }
             MapRule::Limits => write!(f, "{found}: {}", rule.text()),
-            MapRule::NoSuchScalar(scalar) => write!(f, "its length names `{scalar}`, which is no scalar of this kernel"),
+            MapRule::NoSuchScalar(scalar) => {
+                write!(f, "its length names `{scalar}`, which is no scalar of this kernel")
+            }
             _ => f.write_str(rule.text()),
         }
     }

@@ -130,7 +130,16 @@ impl<D: Device> ApCtrl<D> {
         }
         let (slots, ended) = (Deque::new(), Deque::new());
         let proved = map.protocol() == Protocol::Chain;
-        Ok(Self { device, map, name: "ap_ctrl", stop_us: STOP_US, slots, waiting: None, ended, proved })
+        Ok(Self {
+            device,
+            map,
+            name: "ap_ctrl",
+            stop_us: STOP_US,
+            slots,
+            waiting: None,
+            ended,
+            proved,
+        })
     }
 
     /// The same, by this name in messages.
@@ -163,7 +172,10 @@ impl<D: Device> ApCtrl<D> {
 
     /// The oldest job is done: what it left, and the kernel may end the next one.
     fn end(&mut self) -> Option<Completion> {
-        let completion = Completion { words: results(&self.device, &self.map), ..Completion::of(self.slots.pop_front()?) };
+        let completion = Completion {
+            words: results(&self.device, &self.map),
+            ..Completion::of(self.slots.pop_front()?)
+        };
         release(&self.device, &self.map);
         Some(completion)
     }
@@ -203,7 +215,13 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         let Some(values) = self.map.values(args) else {
             let (value, words) = (args.len() as u64, self.map.words() as u64);
-            return Err(Error::Argument { name: "the count of argument words", value, min: words, max: words, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "the count of argument words",
+                value,
+                min: words,
+                max: words,
+                multiple_of: 1,
+            });
         };
         for ((scalar, value), name) in self.map.scalars().iter().zip(values).zip(SCALARS) {
             let max = u64::MAX.checked_shr(u64::BITS - scalar.bits()).unwrap_or(u64::MAX);
@@ -235,8 +253,10 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             let ctrl = regs::CTRL.read_and_clear(&self.device);
             if ctrl & regs::AP_START != 0 {
                 // `check` found as many as the map has.
-                self.waiting =
-                    Some(Waiting { addrs: addrs.take(MAX_OPERANDS).collect(), words: args.iter().copied().take(MAX_WORDS).collect() });
+                self.waiting = Some(Waiting {
+                    addrs: addrs.take(MAX_OPERANDS).collect(),
+                    words: args.iter().copied().take(MAX_WORDS).collect(),
+                });
                 return Ok(());
             }
         }
@@ -258,7 +278,11 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             let mut ctrl = regs::CTRL.read_and_clear(device);
             // A late interrupt, or the one of AP_READY, would end every wait at once. CTRL is read
             // again, for what happened before it was taken back.
-            if core::mem::replace(&mut waited, true) && !regs::is_done(ctrl) && map.has_interrupt() && acknowledge(device) {
+            if core::mem::replace(&mut waited, true)
+                && !regs::is_done(ctrl)
+                && map.has_interrupt()
+                && acknowledge(device)
+            {
                 ctrl = regs::CTRL.read_and_clear(device);
             }
             if let Some(job) = waiting.take_if(|_| ctrl & regs::AP_START == 0) {
@@ -299,16 +323,23 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         // SAFETY: it starts nothing, and the kernel starts nothing by itself any more.
         unsafe { regs::CTRL.write(&self.device, 0) };
         let Self { device, map, slots, ended, .. } = self;
-        let idle = poll_every(&*device, STOP_STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
-            status = regs::CTRL.read_and_clear(device);
-            if regs::is_done(status) {
-                let words = results(device, map);
-                // As many as slots have room.
-                let _ = slots.pop_front().map(|slot| ended.push_back(Completion { words, ..Completion::of(slot) }));
-                release(device, map);
-            }
-            regs::is_idle(status)
-        })?;
+        let idle = poll_every(
+            &*device,
+            STOP_STEP_US,
+            Duration::from_micros(self.stop_us.into()),
+            |device| {
+                status = regs::CTRL.read_and_clear(device);
+                if regs::is_done(status) {
+                    let words = results(device, map);
+                    // As many as slots have room.
+                    let _ = slots
+                        .pop_front()
+                        .map(|slot| ended.push_back(Completion { words, ..Completion::of(slot) }));
+                    release(device, map);
+                }
+                regs::is_idle(status)
+            },
+        )?;
         if !idle {
             return Err(Error::WillNotStop { device: self.name, status, waited_us: self.stop_us });
         }
@@ -316,7 +347,11 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         if self.map.has_interrupt() {
             acknowledge(&self.device);
             // AP_READY lets a job start that waits.
-            let enabled = if self.map.protocol() == Protocol::Chain { regs::INT_DONE | regs::INT_READY } else { regs::INT_DONE };
+            let enabled = if self.map.protocol() == Protocol::Chain {
+                regs::INT_DONE | regs::INT_READY
+            } else {
+                regs::INT_DONE
+            };
             // Also after a reset from outside, which turned them off.
             // SAFETY: interrupt enables move no data.
             unsafe {
@@ -345,7 +380,12 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         }
         if self.map.protocol() == Protocol::Chain {
             for _ in 0..CHAIN {
-                let _ = steps.push(StopStep::poll_while(ctrl, regs::AP_DONE | regs::AP_IDLE, 0, limit_us));
+                let _ = steps.push(StopStep::poll_while(
+                    ctrl,
+                    regs::AP_DONE | regs::AP_IDLE,
+                    0,
+                    limit_us,
+                ));
                 let _ = steps.push(StopStep::write(ctrl, u32::MAX, regs::AP_CONTINUE));
             }
         } else {

@@ -22,8 +22,10 @@ pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
 /// As [`ApCtrl::open`].
 unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDriver> {
     parts.settings.only(SETTINGS)?;
-    let map =
-        parts.map.ok_or(Error::Unsupported { what: "ap_ctrl needs the map of its kernel", fix: "give its JSON, x<name>_hw.h or .hwh" })?;
+    let map = parts.map.ok_or(Error::Unsupported {
+        what: "ap_ctrl needs the map of its kernel",
+        fix: "give its JSON, x<name>_hw.h or .hwh",
+    })?;
     // SAFETY: the caller's promise.
     let driver = unsafe { ApCtrl::open(parts.device, kernel::any(map, "")?.build()?)? };
     AnyDriver::new(match parts.settings.number("stop_us", 1, timeout_us(MAX_TIMEOUT)?.into())? {

@@ -61,7 +61,8 @@ pub(crate) const fn is_done(ctrl: u32) -> bool {
 /// The kernel's results as they are now.
 pub(super) fn results<D: Device>(device: &D, map: &KernelMap) -> [u32; MAX_RESULTS] {
     let mut words = [0; MAX_RESULTS];
-    let registers = map.results().iter().flat_map(|result| [Some(result.register()), result.high_register()]);
+    let registers =
+        map.results().iter().flat_map(|result| [Some(result.register()), result.high_register()]);
     for (word, register) in words.iter_mut().zip(registers.flatten()) {
         *word = register.read(device);
     }
@@ -102,7 +103,12 @@ pub(super) fn acknowledge<D: Device>(device: &D) -> bool {
 /// # Safety
 /// As [`Driver::submit`](contigo_core::Driver::submit); and the kernel has taken the job before.
 #[inline]
-pub(super) unsafe fn start<D: Device>(device: &D, map: &KernelMap, addrs: impl Iterator<Item = DevAddr>, words: &[u32]) {
+pub(super) unsafe fn start<D: Device>(
+    device: &D,
+    map: &KernelMap,
+    addrs: impl Iterator<Item = DevAddr>,
+    words: &[u32],
+) {
     // SAFETY: the caller handed the operands over, and `check` compared them with the map's rules;
     // by 2 of `ApCtrl::open` the job that AP_START starts stays inside them.
     unsafe {
@@ -110,11 +116,17 @@ pub(super) unsafe fn start<D: Device>(device: &D, map: &KernelMap, addrs: impl I
             if pointer.bits() == u64::BITS {
                 pointer.registers().write(device, addr);
             } else {
-                #[allow(clippy::cast_possible_truncation, reason = "`addr_bits` is 32 then, and the caller compared")]
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    reason = "`addr_bits` is 32 then, and the caller compared"
+                )]
                 pointer.register().write(device, addr.0 as u32);
             }
         }
-        let registers = map.scalars().iter().flat_map(|scalar| [Some(scalar.register()), scalar.high_register()]);
+        let registers = map
+            .scalars()
+            .iter()
+            .flat_map(|scalar| [Some(scalar.register()), scalar.high_register()]);
         for (register, word) in registers.flatten().zip(words) {
             register.write(device, *word);
         }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "interrupts are acknowledged, a core that pauses is rung, and a reset is a register")]
+#![allow(
+    unsafe_code,
+    reason = "interrupts are acknowledged, a core that pauses is rung, and a reset is a register"
+)]
 //! How a job's end is seen: registers first, descriptors after. And how a core is stopped: by its
 //! soft reset, which lets bursts that were begun end.
 
@@ -56,7 +59,11 @@ impl Simple {
     }
 
     /// Has the job ended? After a reset: had it before?
-    pub(super) fn look(&mut self, device: &impl Device, timeout: Duration) -> Result<Option<Completion>> {
+    pub(super) fn look(
+        &mut self,
+        device: &impl Device,
+        timeout: Duration,
+    ) -> Result<Option<Completion>> {
         let from = match *self {
             Self::Reset | Self::Idle => return Ok(None),
             Self::Running { from, .. } => from,
@@ -85,7 +92,11 @@ impl Simple {
 }
 
 /// Has the oldest job of a chain ended? After a reset: had it before?
-pub(super) fn look_at_chain(device: &impl Device, chain: &mut Chain, timeout: Duration) -> Result<Option<Completion>> {
+pub(super) fn look_at_chain(
+    device: &impl Device,
+    chain: &mut Chain,
+    timeout: Duration,
+) -> Result<Option<Completion>> {
     if chain.is_empty() {
         return Ok(None);
     }
@@ -106,13 +117,16 @@ pub(super) fn look_at_chain(device: &impl Device, chain: &mut Chain, timeout: Du
             unsafe { regs::CDMASR.write(device, status & regs::IRQS) };
         }
         let failed = status & regs::ERRORS != 0;
-        if !failed && status & regs::IDLE == 0 && chain.is_at_oldest(regs::CURDESC_LOW.read(device)) {
+        if !failed && status & regs::IDLE == 0 && chain.is_at_oldest(regs::CURDESC_LOW.read(device))
+        {
             chain.tail.goes_on();
             return false;
         }
         found = match chain.look() {
             Ok(Look::Complete) => Ok(Some(Completion::of(chain.tell()))),
-            Ok(Look::Failed) => Err(fault_at(device, regs::CDMASR.read(device), chain.reads_from())),
+            Ok(Look::Failed) => {
+                Err(fault_at(device, regs::CDMASR.read(device), chain.reads_from()))
+            }
             // The jobs before the error were told.
             Ok(Look::Nothing) if failed => Err(fault_at(device, status, chain.reads_from())),
             Ok(Look::Nothing) => {
@@ -157,7 +171,11 @@ pub(super) fn reset(device: &impl Device, stop_us: u32) -> Result<()> {
         let resting = regs::CDMASR.read(device) & (regs::IDLE | regs::CDMASR_ZEROES) == regs::IDLE;
         resting && status & (regs::RESET | regs::CDMACR_ZEROES) == 0
     })?;
-    if over { Ok(()) } else { Err(Error::WillNotStop { device: "axi_cdma", status, waited_us: stop_us }) }
+    if over {
+        Ok(())
+    } else {
+        Err(Error::WillNotStop { device: "axi_cdma", status, waited_us: stop_us })
+    }
 }
 
 impl<D: Device> AxiCdma<D> {

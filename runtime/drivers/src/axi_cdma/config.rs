@@ -64,7 +64,11 @@ const BOUNDARY_BYTES: u64 = 4096;
 
 /// One number of the configuration, and its limits.
 fn within(name: &'static str, value: u64, min: u64, max: u64) -> Result<()> {
-    if (min..=max).contains(&value) { Ok(()) } else { Err(Error::Argument { name, value, min, max, multiple_of: 1 }) }
+    if (min..=max).contains(&value) {
+        Ok(())
+    } else {
+        Err(Error::Argument { name, value, min, max, multiple_of: 1 })
+    }
 }
 
 impl AxiCdmaConfig {
@@ -72,13 +76,20 @@ impl AxiCdmaConfig {
     pub(super) fn of(settings: contigo_core::job::Settings<'_>) -> Result<Self> {
         let default = Self::default();
         Ok(Self {
-            length_bits: settings.value("length_bits", regs::LENGTH_BITS_MIN, regs::LENGTH_BITS_MAX, default.length_bits)?,
+            length_bits: settings.value(
+                "length_bits",
+                regs::LENGTH_BITS_MIN,
+                regs::LENGTH_BITS_MAX,
+                default.length_bits,
+            )?,
             address_bits: settings.value("address_bits", 32, 64, default.address_bits)?,
             data_bits: settings.value("data_bits", 32, 1024, default.data_bits)?,
             dre: settings.flag("dre", false)?,
             lite: settings.flag("lite", false)?,
             burst_beats: settings.value("burst_beats", 2, 256, default.burst_beats)?,
-            depth: settings.number("depth", 1, DEPTH_MAX as u64)?.and_then(|depth| usize::try_from(depth).ok()),
+            depth: settings
+                .number("depth", 1, DEPTH_MAX as u64)?
+                .and_then(|depth| usize::try_from(depth).ok()),
             irq_threshold: settings.value("irq_threshold", 1, 255, default.irq_threshold)?,
             irq_delay: settings.value("irq_delay", 0, 255, default.irq_delay)?,
             stop_us: settings.value("stop_us", 1, 400_000, default.stop_us)?,
@@ -87,7 +98,12 @@ impl AxiCdmaConfig {
 
     /// Is there such a core?
     fn check(&self) -> Result<()> {
-        within("length_bits", self.length_bits.into(), regs::LENGTH_BITS_MIN.into(), regs::LENGTH_BITS_MAX.into())?;
+        within(
+            "length_bits",
+            self.length_bits.into(),
+            regs::LENGTH_BITS_MIN.into(),
+            regs::LENGTH_BITS_MAX.into(),
+        )?;
         within("address_bits", self.address_bits.into(), 32, 64)?;
         if !self.data_bits.is_power_of_two() || !(32..=1024).contains(&self.data_bits) {
             return Err(Error::Argument {
@@ -115,8 +131,10 @@ impl AxiCdmaConfig {
             });
         }
         if self.dre && self.lite {
-            const TOGETHER: Error =
-                Error::Unsupported { what: "no AXI CDMA has both dre and lite", fix: "take both from the block design" };
+            const TOGETHER: Error = Error::Unsupported {
+                what: "no AXI CDMA has both dre and lite",
+                fix: "take both from the block design",
+            };
             return Err(TOGETHER);
         }
         Ok(())
@@ -145,7 +163,11 @@ impl AxiCdmaConfig {
     pub(super) fn operand(&self, spec: OperandSpec, max_bytes: usize) -> OperandSpec {
         let spec = spec.at_most(max_bytes).in_words(self.word_bytes());
         // `check` has found a power of two.
-        if self.dre { spec } else { spec.aligned(Align::new(self.word_bytes()).unwrap_or(Align::LINE)) }
+        if self.dre {
+            spec
+        } else {
+            spec.aligned(Align::new(self.word_bytes()).unwrap_or(Align::LINE))
+        }
     }
 }
 
@@ -165,7 +187,13 @@ impl Keyhole {
         let (Self::Reads(addr) | Self::Writes(addr)) = self;
         let (value, max) = (u64::from(config.burst_beats), u64::from(regs::KEYHOLE_BEATS_MAX));
         if value > max {
-            return Err(Error::Argument { name: "burst_beats of a core with a keyhole", value, min: 2, max, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "burst_beats of a core with a keyhole",
+                value,
+                min: 2,
+                max,
+                multiple_of: 1,
+            });
         }
         let align_bytes = config.word_bytes();
         if !addr.is_multiple_of(align_bytes as u64) {
@@ -179,7 +207,11 @@ impl Keyhole {
 }
 
 /// Is this window large enough for an AXI CDMA, and zero where one is? Is there such a core?
-pub(super) fn check(device: &impl Device, config: &AxiCdmaConfig, keyhole: Option<Keyhole>) -> Result<()> {
+pub(super) fn check(
+    device: &impl Device,
+    config: &AxiCdmaConfig,
+    keyhole: Option<Keyhole>,
+) -> Result<()> {
     config.check()?;
     if let Some(keyhole) = keyhole {
         keyhole.check(config)?;
@@ -188,10 +220,18 @@ pub(super) fn check(device: &impl Device, config: &AxiCdmaConfig, keyhole: Optio
     if have_bytes < need_bytes {
         return Err(Error::RegisterWindow { device: "axi_cdma", need_bytes, have_bytes });
     }
-    let looks = [("CDMASR", regs::CDMASR.read(device), regs::CDMASR_ZEROES), ("CDMACR", regs::CDMACR.read(device), regs::CDMACR_ZEROES)];
+    let looks = [
+        ("CDMASR", regs::CDMASR.read(device), regs::CDMASR_ZEROES),
+        ("CDMACR", regs::CDMACR.read(device), regs::CDMACR_ZEROES),
+    ];
     for (register, found, zeroes) in looks {
         if found & zeroes != 0 {
-            return Err(Error::WrongDevice { device: "axi_cdma", register, expected: found & !zeroes, found });
+            return Err(Error::WrongDevice {
+                device: "axi_cdma",
+                register,
+                expected: found & !zeroes,
+                found,
+            });
         }
     }
     Ok(())
@@ -200,8 +240,10 @@ pub(super) fn check(device: &impl Device, config: &AxiCdmaConfig, keyhole: Optio
 /// Is scatter-gather built in?
 pub(super) fn has_sg(device: &impl Device, config: &AxiCdmaConfig) -> Result<()> {
     if config.lite {
-        const LITE: Error =
-            Error::Unsupported { what: "an AXI CDMA of the lite kind has no scatter-gather", fix: "open it without memory of its own" };
+        const LITE: Error = Error::Unsupported {
+            what: "an AXI CDMA of the lite kind has no scatter-gather",
+            fix: "open it without memory of its own",
+        };
         return Err(LITE);
     }
     if regs::CDMASR.read(device) & regs::SG_INCLUDED == 0 {
@@ -227,19 +269,43 @@ pub(super) fn is_wide(device: &impl Device) -> bool {
 
 /// Is this what the core takes? Lengths and alignment were compared with the operands'
 /// specifications.
-pub(super) fn suits(config: &AxiCdmaConfig, keyhole: Option<Keyhole>, transfer: &Transfer) -> Result<()> {
+pub(super) fn suits(
+    config: &AxiCdmaConfig,
+    keyhole: Option<Keyhole>,
+    transfer: &Transfer,
+) -> Result<()> {
     let value = transfer.len_bytes as u64;
     if value == 0 {
-        return Err(Error::Argument { name: "bytes to copy", value, min: 1, max: config.longest() as u64, multiple_of: 1 });
+        return Err(Error::Argument {
+            name: "bytes to copy",
+            value,
+            min: 1,
+            max: config.longest() as u64,
+            multiple_of: 1,
+        });
     }
     let word = config.word_bytes() as u64;
     if keyhole.is_some() && !value.is_multiple_of(word) {
         let max = config.piece_bytes() as u64;
-        return Err(Error::Argument { name: "bytes through a keyhole", value, min: word, max, multiple_of: word });
+        return Err(Error::Argument {
+            name: "bytes through a keyhole",
+            value,
+            min: word,
+            max,
+            multiple_of: word,
+        });
     }
     let sides = [
-        ("bytes from operand 0 on, up to the next multiple of 4096,", transfer.from, transfer.from_moves),
-        ("bytes from the last operand on, up to the next multiple of 4096,", transfer.to, transfer.to_moves),
+        (
+            "bytes from operand 0 on, up to the next multiple of 4096,",
+            transfer.from,
+            transfer.from_moves,
+        ),
+        (
+            "bytes from the last operand on, up to the next multiple of 4096,",
+            transfer.to,
+            transfer.to_moves,
+        ),
     ];
     for (name, addr, moves) in sides {
         let max = BOUNDARY_BYTES - addr % BOUNDARY_BYTES;

@@ -95,10 +95,15 @@ impl Chain {
         piece_bytes: usize,
         is_wide: bool,
     ) -> Result<Self, Refused<CpuBuf>> {
-        let layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_ALIGN, most: DESCRIPTORS_MAX };
+        let layout = Layout {
+            len_bytes: regs::DESCRIPTOR_BYTES,
+            align_bytes: regs::DESCRIPTOR_ALIGN,
+            most: DESCRIPTORS_MAX,
+        };
         // One more than jobs have: a job's last descriptor is never the one that TAILDESC names
         // already, and the write of TAILDESC always names another.
-        let ring = Ring::new(memory, port, addr_bits, layout, depth.unwrap_or(1).saturating_add(1))?;
+        let ring =
+            Ring::new(memory, port, addr_bits, layout, depth.unwrap_or(1).saturating_add(1))?;
         // SAFETY: the core was reset, and was not told of this memory.
         let ring = unsafe { ring.cleared(regs::STATUS_AT, regs::COMPLETE)? };
         let usable = ring.len() - 1;
@@ -145,7 +150,9 @@ impl Chain {
         let (first, count) = self.stale;
         for step in 0..count {
             // SAFETY: the core was reset, and fetches nothing before a doorbell.
-            unsafe { self.ring.write(self.ring.after(first, step), regs::STATUS_AT, &[regs::COMPLETE])? };
+            unsafe {
+                self.ring.write(self.ring.after(first, step), regs::STATUS_AT, &[regs::COMPLETE])?
+            };
         }
         self.stale = (0, 0);
         (self.oldest, self.next) = (0, 0);
@@ -177,7 +184,13 @@ impl Chain {
         let next = (self.oldest + self.in_flight) % self.depth;
         if slot != next || self.in_flight == self.depth {
             let (value, next) = (slot as u64, next as u64);
-            return Err(Error::Argument { name: "slot", value, min: next, max: next, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "slot",
+                value,
+                min: next,
+                max: next,
+                multiple_of: 1,
+            });
         }
         let (value, max) = (transfer.len_bytes as u64, self.longest() as u64);
         let first = self.next;
@@ -185,11 +198,18 @@ impl Chain {
         while done < transfer.len_bytes {
             // Where this fails, those written so far name bytes of a job that never began.
             if count == self.share {
-                return Err(Error::Argument { name: "bytes to copy", value, min: 1, max, multiple_of: 1 });
+                return Err(Error::Argument {
+                    name: "bytes to copy",
+                    value,
+                    min: 1,
+                    max,
+                    multiple_of: 1,
+                });
             }
             let left = transfer.len_bytes - done;
             let piece = left.min(self.piece_bytes);
-            let moved = |addr: u64, moves: bool| if moves { addr.wrapping_add(done as u64) } else { addr };
+            let moved =
+                |addr: u64, moves: bool| if moves { addr.wrapping_add(done as u64) } else { addr };
             let following = self.ring.after(at, 1);
             let words = regs::descriptor(
                 self.ring.addr(following),
@@ -276,7 +296,8 @@ impl Chain {
     pub(super) fn resets(&mut self) {
         if self.is_running() {
             let jobs = 0..self.in_flight;
-            let ended = jobs.take_while(|steps| matches!(self.look_at(*steps), Ok(Look::Complete))).count();
+            let ended =
+                jobs.take_while(|steps| matches!(self.look_at(*steps), Ok(Look::Complete))).count();
             self.state = State::Resetting { ended };
         }
     }
@@ -295,7 +316,9 @@ impl Chain {
     /// The next job that had ended before the reset: its slot. Without one, the others are
     /// forgotten.
     pub(super) fn tell_ended(&mut self) -> Option<usize> {
-        if let State::Reset { ended: left @ 1.. } | State::Resetting { ended: left @ 1.. } = &mut self.state {
+        if let State::Reset { ended: left @ 1.. } | State::Resetting { ended: left @ 1.. } =
+            &mut self.state
+        {
             *left -= 1;
             return Some(self.tell());
         }
@@ -309,7 +332,11 @@ impl Chain {
         let mut first = self.next;
         if self.in_flight > 0 {
             first = self.job(self.oldest).first;
-            count += if self.next > first { self.next - first } else { self.next + self.ring.len() - first };
+            count += if self.next > first {
+                self.next - first
+            } else {
+                self.next + self.ring.len() - first
+            };
         }
         if count > 0 {
             self.stale = (first, count);

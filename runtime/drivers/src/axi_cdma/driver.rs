@@ -99,17 +99,34 @@ impl<D: Device> AxiCdma<D> {
     ///
     /// # Safety
     /// As [`simple`](Self::simple).
-    pub unsafe fn sg(device: D, config: AxiCdmaConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
+    pub unsafe fn sg(
+        device: D,
+        config: AxiCdmaConfig,
+        descriptors: CpuBuf,
+    ) -> Result<Self, Refused<CpuBuf>> {
         Self::with_descriptors(device, config, None, descriptors)
     }
 
-    fn with_descriptors(device: D, config: AxiCdmaConfig, keyhole: Option<Keyhole>, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
-        let checked = config::check(&device, &config, keyhole).and_then(|()| config::has_sg(&device, &config));
+    fn with_descriptors(
+        device: D,
+        config: AxiCdmaConfig,
+        keyhole: Option<Keyhole>,
+        descriptors: CpuBuf,
+    ) -> Result<Self, Refused<CpuBuf>> {
+        let checked = config::check(&device, &config, keyhole)
+            .and_then(|()| config::has_sg(&device, &config));
         if let Err(error) = checked.and_then(|()| reset(&device, config.stop_us)) {
             return Err(Refused::new(error, descriptors));
         }
         let is_wide = config::is_wide(&device);
-        let chain = Chain::new(descriptors, device.port(), config.address_bits, config.depth, config.piece_bytes(), is_wide)?;
+        let chain = Chain::new(
+            descriptors,
+            device.port(),
+            config.address_bits,
+            config.depth,
+            config.piece_bytes(),
+            is_wide,
+        )?;
         Ok(Self::of(device, config, keyhole, Mode::Sg(chain)))
     }
 
@@ -136,15 +153,33 @@ impl<D: Device> AxiCdma<D> {
         Ok(match self.keyhole {
             None => {
                 let [from, to] = exactly(operands)?;
-                Transfer { from: from.addr.0, to: to.addr.0, len_bytes: from.len_bytes, from_moves, to_moves }
+                Transfer {
+                    from: from.addr.0,
+                    to: to.addr.0,
+                    len_bytes: from.len_bytes,
+                    from_moves,
+                    to_moves,
+                }
             }
             Some(Keyhole::Reads(from)) => {
                 let [to] = exactly(operands)?;
-                Transfer { from, to: to.addr.0, len_bytes: to.len_bytes, from_moves: false, to_moves }
+                Transfer {
+                    from,
+                    to: to.addr.0,
+                    len_bytes: to.len_bytes,
+                    from_moves: false,
+                    to_moves,
+                }
             }
             Some(Keyhole::Writes(to)) => {
                 let [from] = exactly(operands)?;
-                Transfer { from: from.addr.0, to, len_bytes: from.len_bytes, from_moves, to_moves: false }
+                Transfer {
+                    from: from.addr.0,
+                    to,
+                    len_bytes: from.len_bytes,
+                    from_moves,
+                    to_moves: false,
+                }
             }
         })
     }
@@ -222,7 +257,10 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
                 // long enough.
                 unsafe {
                     if starts {
-                        regs::CDMACR.write(device, regs::IOC | regs::ERROR | 1 << regs::THRESHOLD_SHIFT | keyhole);
+                        regs::CDMACR.write(
+                            device,
+                            regs::IOC | regs::ERROR | 1 << regs::THRESHOLD_SHIFT | keyhole,
+                        );
                     }
                     regs::SA.write(device, DevAddr(transfer.from));
                     regs::DA.write(device, DevAddr(transfer.to));
@@ -238,7 +276,8 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
                 }
             }
             Mode::Sg(chain) => {
-                let coalescing = self.config.irq_threshold << regs::THRESHOLD_SHIFT | self.config.irq_delay << regs::DELAY_SHIFT;
+                let coalescing = self.config.irq_threshold << regs::THRESHOLD_SHIFT
+                    | self.config.irq_delay << regs::DELAY_SHIFT;
                 let delay = if self.config.irq_delay > 0 { regs::DELAY } else { 0 };
                 let control = regs::SG_MODE | keyhole | regs::IOC | regs::ERROR | coalescing;
                 let starts = chain.begin_anew()?;
@@ -281,8 +320,18 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
     fn stop_program(&self) -> StopProgram {
         StopProgram::new(&[
             StopStep::write(regs::CDMACR.offset(), u32::MAX, regs::RESET),
-            StopStep::poll_until(regs::CDMACR.offset(), regs::RESET | regs::CDMACR_ZEROES, 0, self.config.stop_us),
-            StopStep::poll_until(regs::CDMASR.offset(), regs::IDLE | regs::CDMASR_ZEROES, regs::IDLE, self.config.stop_us),
+            StopStep::poll_until(
+                regs::CDMACR.offset(),
+                regs::RESET | regs::CDMACR_ZEROES,
+                0,
+                self.config.stop_us,
+            ),
+            StopStep::poll_until(
+                regs::CDMASR.offset(),
+                regs::IDLE | regs::CDMASR_ZEROES,
+                regs::IDLE,
+                self.config.stop_us,
+            ),
         ])
         .unwrap_or_default()
     }
@@ -337,9 +386,12 @@ impl<D: Device> AxiCdmaKeyhole<D> {
         descriptors: Option<CpuBuf>,
     ) -> Result<Self, Refused<Option<CpuBuf>>> {
         let opened = match descriptors {
-            Some(descriptors) => AxiCdma::with_descriptors(device, config, Some(keyhole), descriptors)
-                .map_err(|refused| Refused::new(refused.error, Some(refused.into_returned())))?,
-            None => AxiCdma::in_registers(device, config, Some(keyhole)).map_err(|error| Refused::new(error, None))?,
+            Some(descriptors) => {
+                AxiCdma::with_descriptors(device, config, Some(keyhole), descriptors)
+                    .map_err(|refused| Refused::new(refused.error, Some(refused.into_returned())))?
+            }
+            None => AxiCdma::in_registers(device, config, Some(keyhole))
+                .map_err(|error| Refused::new(error, None))?,
         };
         Ok(Self { cdma: opened })
     }

@@ -54,7 +54,10 @@ unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDri
     let Parts { device, memory, settings, .. } = parts;
     settings.only(SETTINGS)?;
     let config = AxiCdmaConfig::of(settings)?;
-    let (reads, writes) = (settings.number("keyhole_read", 0, u64::MAX)?, settings.number("keyhole_write", 0, u64::MAX)?);
+    let (reads, writes) = (
+        settings.number("keyhole_read", 0, u64::MAX)?,
+        settings.number("keyhole_write", 0, u64::MAX)?,
+    );
     let keyhole = match (reads, writes) {
         (None, None) => None,
         (Some(addr), None) => Some(Keyhole::Reads(addr)),

@@ -112,7 +112,16 @@ pub(crate) const KEYHOLE_BEATS_MAX: u32 = 16;
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
 pub(crate) const fn descriptor(next: u64, from: u64, to: u64, len_bytes: u32) -> [u32; 8] {
-    [next as u32, (next >> 32) as u32, from as u32, (from >> 32) as u32, to as u32, (to >> 32) as u32, len_bytes, 0]
+    [
+        next as u32,
+        (next >> 32) as u32,
+        from as u32,
+        (from >> 32) as u32,
+        to as u32,
+        (to >> 32) as u32,
+        len_bytes,
+        0,
+    ]
 }
 
 /// Does CDMASR say that the one transfer of simple mode ended, and well? `IOC_Irq` was clear before
@@ -127,8 +136,12 @@ pub(crate) const fn ended_well(status: u32) -> bool {
 pub const fn describe(status: u32) -> &'static str {
     match status {
         u32::MAX => "all ones: it is gone, or has no clock; check the bitstream and its clocks",
-        _ if status & SG_DECODE != 0 => "SGDecErr: m_axi_sg reaches no memory at this descriptor; connect that port to the memory",
-        _ if status & SG_SLAVE != 0 => "SGSlvErr: memory refused an access to this descriptor; is its block one that m_axi_sg may use?",
+        _ if status & SG_DECODE != 0 => {
+            "SGDecErr: m_axi_sg reaches no memory at this descriptor; connect that port to the memory"
+        }
+        _ if status & SG_SLAVE != 0 => {
+            "SGSlvErr: memory refused an access to this descriptor; is its block one that m_axi_sg may use?"
+        }
         _ if status & SG_INTERNAL != 0 => {
             "SGIntErr: this descriptor was complete already when it was fetched; other code than this driver drives the core"
         }
@@ -162,9 +175,15 @@ mod tests {
             (u32::MAX, "all ones"),
         ];
         for (bit, name) in names {
-            assert!(describe(bit).contains(name) && describe(bit | IDLE | ERROR).contains(name), "{name}");
+            assert!(
+                describe(bit).contains(name) && describe(bit | IDLE | ERROR).contains(name),
+                "{name}"
+            );
         }
-        assert_eq!(names.iter().filter(|(bit, _)| *bit != u32::MAX).fold(0, |bits, (bit, _)| bits | bit), ERRORS);
+        assert_eq!(
+            names.iter().filter(|(bit, _)| *bit != u32::MAX).fold(0, |bits, (bit, _)| bits | bit),
+            ERRORS
+        );
         assert_eq!(CDMASR_ZEROES & (ERRORS | IRQS | IDLE | SG_INCLUDED), 0);
     }
 }

@@ -85,7 +85,11 @@ impl Lane {
     /// A channel without jobs. The depth is the configuration's, or one descriptor a job.
     pub(super) fn new(side: Side, config: AxiDmaConfig, ring: Option<Ring>) -> Self {
         let descriptors = ring.as_ref().map_or(1, Ring::len);
-        let depth = if ring.is_some() { config.depth.unwrap_or(DEPTH_MAX).min(descriptors).min(DEPTH_MAX) } else { 1 };
+        let depth = if ring.is_some() {
+            config.depth.unwrap_or(DEPTH_MAX).min(descriptors).min(DEPTH_MAX)
+        } else {
+            1
+        };
         Self {
             side,
             config,
@@ -181,7 +185,11 @@ impl PacketReport {
     #[must_use]
     pub const fn of(status: u32, words: [u32; 4]) -> Self {
         let [torn, ..] = words;
-        Self { first: status & regs::FIRST != 0, last: status & regs::LAST != 0, maybe_torn: torn & MAYBE_TORN != 0 }
+        Self {
+            first: status & regs::FIRST != 0,
+            last: status & regs::LAST != 0,
+            maybe_torn: torn & MAYBE_TORN != 0,
+        }
     }
 }
 
@@ -200,7 +208,12 @@ impl<D: Device> AxiDmaChannel<D> {
     /// # Safety
     /// The window is an AXI DMA's (PG021), built as `config` says. No other code drives it while
     /// this value lives.
-    pub unsafe fn alone(device: D, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<Self> {
+    pub unsafe fn alone(
+        device: D,
+        side: Side,
+        config: AxiDmaConfig,
+        memory: Option<CpuBuf>,
+    ) -> Result<Self> {
         let sg = found(&device, &[side], &config)?;
         let ring = ring(sg, memory, device.port(), &config)?;
         Ok(Self::new(device, Lane::new(side, config, ring)))
@@ -241,7 +254,8 @@ impl<D: Device> AxiDmaChannel<D> {
     /// The sibling's error, where that halted this channel.
     pub(super) fn or_siblings(&self, error: Error) -> Error {
         let side = self.lane.side;
-        status_beside(&self.device, side).map_or(error, |status| regs::or_siblings(error, side.other(), status))
+        status_beside(&self.device, side)
+            .map_or(error, |status| regs::or_siblings(error, side.other(), status))
     }
 }
 
@@ -312,7 +326,11 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
 
     /// Of a channel that has the device to itself.
     fn stop_program(&self) -> StopProgram {
-        if self.device.siblings().is_some() { StopProgram::NONE } else { stop::program(&[self.lane.side], &self.lane.config) }
+        if self.device.siblings().is_some() {
+            StopProgram::NONE
+        } else {
+            stop::program(&[self.lane.side], &self.lane.config)
+        }
     }
 
     fn ran_dry(&self) -> Option<u64> {

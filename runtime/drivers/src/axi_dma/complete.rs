@@ -73,7 +73,11 @@ impl Lane {
             Side::S2mm => {
                 let status = status | regs::FIRST | regs::LAST;
                 let bytes = regs::LENGTH.read(at) as usize & self.config.longest();
-                Completion { status, words: self.words(true), ..Completion::of(self.oldest).with_bytes(bytes).with_last(true) }
+                Completion {
+                    status,
+                    words: self.words(true),
+                    ..Completion::of(self.oldest).with_bytes(bytes).with_last(true)
+                }
             }
         };
         self.in_flight = 0;
@@ -108,7 +112,9 @@ impl Lane {
                 // Maybe after the channel's status was read.
                 Next::Failed => return Err(self.fault(at, regs::DMASR.read(at))),
                 // The packets before the error were told.
-                Next::Open if status & (regs::HALTED | regs::ERRORS) != 0 => return Err(self.fault(at, status)),
+                Next::Open if status & (regs::HALTED | regs::ERRORS) != 0 => {
+                    return Err(self.fault(at, status));
+                }
                 // CURDESC moved on before the status was written.
                 Next::Open => return Ok(None),
             }
@@ -178,14 +184,23 @@ impl Lane {
                     return Err(regs::cut_length(self.side, &self.config, control, status));
                 }
                 self.bytes += bytes;
-                (is_last_piece, Completion::of(self.oldest).with_bytes(self.bytes).with_last(status & regs::LAST != 0))
+                (
+                    is_last_piece,
+                    Completion::of(self.oldest)
+                        .with_bytes(self.bytes)
+                        .with_last(status & regs::LAST != 0),
+                )
             }
         };
         if !over {
             self.done += 1;
             return Ok(Next::Descriptor);
         }
-        let end = Completion { status: status & !regs::FIRST | self.began, words: self.words(status & regs::LAST != 0), ..end };
+        let end = Completion {
+            status: status & !regs::FIRST | self.began,
+            words: self.words(status & regs::LAST != 0),
+            ..end
+        };
         let Some(ring) = &self.ring else { return Ok(Next::Open) };
         self.first = ring.after(self.first, pieces);
         self.given = self.given.saturating_sub(pieces);
@@ -221,7 +236,11 @@ impl Lane {
             let is_read = ring.read(index, regs::STATUS_AT, &mut status).is_ok();
             (is_read && status[0] & regs::FAILED != 0).then_some(index)
         });
-        let high = if self.config.address_bits > 32 { u64::from(regs::CURDESC_HIGH.read(at)) << 32 } else { 0 };
+        let high = if self.config.address_bits > 32 {
+            u64::from(regs::CURDESC_HIGH.read(at)) << 32
+        } else {
+            0
+        };
         let current = high | u64::from(regs::CURDESC_LOW.read(at));
         let descriptor = failed.map_or(current, |index| ring.addr(index));
         let mut words = [0; 5];
@@ -232,7 +251,12 @@ impl Lane {
         if status & regs::ERRORS == regs::INTERNAL_ERROR && control & regs::BYTES_MASK != 0 {
             return regs::cut_length(self.side, &self.config, control, 0);
         }
-        regs::decode(self.side, status, buffer.map(|()| u64::from(high) << 32 | u64::from(low)), Some(descriptor))
+        regs::decode(
+            self.side,
+            status,
+            buffer.map(|()| u64::from(high) << 32 | u64::from(low)),
+            Some(descriptor),
+        )
     }
 }
 
@@ -258,7 +282,9 @@ impl<D: Device> AxiDmaChannel<D> {
                 // From here on an interrupt comes.
                 ended || lane.step_us() > step_us
             })?;
-            left = timeout.saturating_sub(Duration::from_micros(self.device.now_us().saturating_sub(from_us)));
+            left = timeout.saturating_sub(Duration::from_micros(
+                self.device.now_us().saturating_sub(from_us),
+            ));
         }
         if !ended {
             ended = poll_until(&self.device, left, |device| {
@@ -285,7 +311,8 @@ impl<D: Device> AxiDmaChannel<D> {
         // A status in a descriptor was written before the reset, and is true.
         match (self.lane.ring.is_some(), found) {
             (true, Ok(Some(end))) => Ok(Some(end)),
-            (true, Ok(None)) => match self.lane.look_at_memory(&self.lane.side.at(&self.device), 0) {
+            (true, Ok(None)) => match self.lane.look_at_memory(&self.lane.side.at(&self.device), 0)
+            {
                 Ok(Some(end)) => Ok(Some(end)),
                 _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
             },

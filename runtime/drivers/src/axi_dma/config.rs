@@ -135,7 +135,11 @@ impl AxiDmaConfig {
     pub(super) fn check(&self) -> Result<()> {
         let between = |name, value: u32, min: u64, max: u64| {
             let value = u64::from(value);
-            if (min..=max).contains(&value) { Ok(()) } else { Err(Error::Argument { name, value, min, max, multiple_of: 1 }) }
+            if (min..=max).contains(&value) {
+                Ok(())
+            } else {
+                Err(Error::Argument { name, value, min, max, multiple_of: 1 })
+            }
         };
         between("length_bits", self.length_bits, 8, 26)?;
         between("address_bits", self.address_bits, 32, 64)?;
@@ -143,11 +147,18 @@ impl AxiDmaConfig {
         let depth = self.depth.map_or(1, |depth| u32::try_from(depth).unwrap_or(u32::MAX));
         between("depth", depth, 1, DEPTH_MAX as u64)?;
         between("irq_packets", self.irq_packets.into(), 1, 255)?;
-        for (name, bits) in
-            [("mm2s_data_bits, a power of two,", self.mm2s_data_bits), ("s2mm_data_bits, a power of two,", self.s2mm_data_bits)]
-        {
+        for (name, bits) in [
+            ("mm2s_data_bits, a power of two,", self.mm2s_data_bits),
+            ("s2mm_data_bits, a power of two,", self.s2mm_data_bits),
+        ] {
             if !bits.is_power_of_two() || !(32..=1024).contains(&bits) {
-                return Err(Error::Argument { name, value: bits.into(), min: 32, max: 1024, multiple_of: 32 });
+                return Err(Error::Argument {
+                    name,
+                    value: bits.into(),
+                    min: 32,
+                    max: 1024,
+                    multiple_of: 32,
+                });
             }
         }
         Ok(())
@@ -194,7 +205,11 @@ impl AxiDmaConfig {
     /// The operand of `side`, with so many descriptors for a job.
     pub(super) fn operand(&self, side: Side, descriptors: usize) -> OperandSpec {
         let (spec, data_bits, dre) = match side {
-            Side::Mm2s => (OperandSpec::to_device().in_words(self.mm2s_data_bits as usize / 8), self.mm2s_data_bits, self.mm2s_dre),
+            Side::Mm2s => (
+                OperandSpec::to_device().in_words(self.mm2s_data_bits as usize / 8),
+                self.mm2s_data_bits,
+                self.mm2s_dre,
+            ),
             Side::S2mm => (OperandSpec::from_device(), self.s2mm_data_bits, self.s2mm_dre),
         };
         let most = self.longest().max(descriptors.saturating_mul(self.piece()));
@@ -206,10 +221,19 @@ impl AxiDmaConfig {
 /// The most descriptors of a channel: an operand of 16 MiB by pieces of 16 KiB.
 const DESCRIPTORS_MAX: usize = 4 * DEPTH_MAX;
 
-const LAYOUT: Layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_ALIGN_BYTES, most: DESCRIPTORS_MAX };
+const LAYOUT: Layout = Layout {
+    len_bytes: regs::DESCRIPTOR_BYTES,
+    align_bytes: regs::DESCRIPTOR_ALIGN_BYTES,
+    most: DESCRIPTORS_MAX,
+};
 
 /// The circle of a core with scatter-gather; `None` where it has none, and the memory goes back.
-pub(super) fn ring(sg: bool, memory: Option<CpuBuf>, port: &Port, config: &AxiDmaConfig) -> Result<Option<Ring>> {
+pub(super) fn ring(
+    sg: bool,
+    memory: Option<CpuBuf>,
+    port: &Port,
+    config: &AxiDmaConfig,
+) -> Result<Option<Ring>> {
     const NO_MEMORY: Error = Error::Unsupported {
         what: "this AXI DMA has scatter-gather, and needs memory for its descriptors",
         fix: "give it 64 bytes for each, 4096 for 64 of them",
@@ -229,7 +253,11 @@ pub(super) fn ring(sg: bool, memory: Option<CpuBuf>, port: &Port, config: &AxiDm
 /// # Errors
 /// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::WillNotStop`], and
 /// [`Error::Unsupported`] where a channel is not built in, or in a way that is not driven.
-pub(super) fn found<D: Mmio + Wait>(device: &D, wanted: &[Side], config: &AxiDmaConfig) -> Result<bool> {
+pub(super) fn found<D: Mmio + Wait>(
+    device: &D,
+    wanted: &[Side],
+    config: &AxiDmaConfig,
+) -> Result<bool> {
     config.check()?;
     let end = |side: &Side| side.base() + regs::CHANNEL_BYTES;
     let (need_bytes, have_bytes) = (wanted.iter().map(end).max().unwrap_or(0), device.len_bytes());
@@ -246,7 +274,11 @@ pub(super) fn found<D: Mmio + Wait>(device: &D, wanted: &[Side], config: &AxiDma
 }
 
 /// The same, of one channel beside another. The core is reset where its sibling has no jobs.
-pub(super) fn found_beside(device: &impl Device, side: Side, config: &AxiDmaConfig) -> Result<bool> {
+pub(super) fn found_beside(
+    device: &impl Device,
+    side: Side,
+    config: &AxiDmaConfig,
+) -> Result<bool> {
     config.check()?;
     let at = side.at(device);
     let sg = is_there(&at, side, config)?;
@@ -262,13 +294,24 @@ fn is_there(at: &impl Mmio, side: Side, config: &AxiDmaConfig) -> Result<bool> {
     let status = regs::DMASR.read(at);
     if status & regs::RESERVED != 0 {
         let expected = status & !regs::RESERVED;
-        return Err(Error::WrongDevice { device: "axi_dma", register: "DMASR", expected, found: status });
+        return Err(Error::WrongDevice {
+            device: "axi_dma",
+            register: "DMASR",
+            expected,
+            found: status,
+        });
     }
     // A channel that is not built in reads as 0: it is neither halted nor at work.
     if status == 0 && regs::CONTROL.read(at) == 0 {
         return Err(match side {
-            Side::Mm2s => Error::Unsupported { what: "this AXI DMA has no MM2S channel", fix: "open it with the setting channel=1" },
-            Side::S2mm => Error::Unsupported { what: "this AXI DMA has no S2MM channel", fix: "open it with the setting channel=0" },
+            Side::Mm2s => Error::Unsupported {
+                what: "this AXI DMA has no MM2S channel",
+                fix: "open it with the setting channel=1",
+            },
+            Side::S2mm => Error::Unsupported {
+                what: "this AXI DMA has no S2MM channel",
+                fix: "open it with the setting channel=0",
+            },
         });
     }
     let sg = status & regs::SG_INCLUDED != 0;

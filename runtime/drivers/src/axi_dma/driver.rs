@@ -75,7 +75,8 @@ impl<D: Device> AxiDma<D> {
         let sg = found(&device, &[Side::Mm2s, Side::S2mm], &config)?;
         let (mut first, mut second) = (None, None);
         if let Some(memory) = memory {
-            let half = memory.len_bytes() / 2 / regs::DESCRIPTOR_ALIGN_BYTES * regs::DESCRIPTOR_ALIGN_BYTES;
+            let half = memory.len_bytes() / 2 / regs::DESCRIPTOR_ALIGN_BYTES
+                * regs::DESCRIPTOR_ALIGN_BYTES;
             let (low, high) = memory.split_at(half)?;
             (first, second) = (Some(low), Some(high));
         }
@@ -162,7 +163,8 @@ unsafe impl<D: Device> Driver for AxiDma<D> {
             return Ok(None);
         }
         let mut left = if self.receive.runs { timeout } else { Duration::ZERO };
-        let (mut step_us, is_wide) = (self.send.step_us().min(self.receive.step_us()), self.send.config.address_bits > 32);
+        let (mut step_us, is_wide) =
+            (self.send.step_us().min(self.receive.step_us()), self.send.config.address_bits > 32);
         let Self { device, send, receive, sent, answer, .. } = self;
         let mut look = |device: &D| -> Result<(bool, u32)> {
             if answer.is_none() {
@@ -190,7 +192,8 @@ unsafe impl<D: Device> Driver for AxiDma<D> {
             if !ended {
                 break;
             }
-            left = left.saturating_sub(Duration::from_micros(device.now_us().saturating_sub(from_us)));
+            left =
+                left.saturating_sub(Duration::from_micros(device.now_us().saturating_sub(from_us)));
             step_us = next_us;
         }
         Ok(None)
@@ -292,7 +295,12 @@ impl<D: Device> AxiDmaCore<D> {
     ///
     /// # Safety
     /// The core is built as `config` says.
-    pub unsafe fn channel(&self, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<AxiDmaChannel<CoreChannel<D>>> {
+    pub unsafe fn channel(
+        &self,
+        side: Side,
+        config: AxiDmaConfig,
+        memory: Option<CpuBuf>,
+    ) -> Result<AxiDmaChannel<CoreChannel<D>>> {
         let window = 0..self.core.device().len_bytes().max(side.base() + regs::CHANNEL_BYTES);
         // SAFETY: a channel's driver writes its own registers alone, and Reset by
         // `Siblings::reset`.
@@ -316,7 +324,9 @@ pub(super) fn set_busy(device: &impl Device, side: Side, busy: bool) {
 
 /// Has the other channel jobs?
 pub(super) fn is_busy_beside(device: &impl Device, side: Side) -> bool {
-    device.siblings().is_some_and(|siblings| marks(siblings).load(Ordering::Acquire) & !(1 << side.index()) != 0)
+    device
+        .siblings()
+        .is_some_and(|siblings| marks(siblings).load(Ordering::Acquire) & !(1 << side.index()) != 0)
 }
 
 /// The other channel's DMASR, where it has a driver; 0 where the window ends before it.

@@ -1,7 +1,9 @@
 #![allow(unsafe_code, reason = "which core is behind registers is the program's word")]
 //! How every language opens it by its name.
 
-use super::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side, StatusStream, config::DEPTH_MAX};
+use super::{
+    AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side, StatusStream, config::DEPTH_MAX,
+};
 use contigo_core::{
     hw::Device,
     job::{AnyCore, AnyDriver, Channels, DriverRow, Parts, Settings},
@@ -66,7 +68,9 @@ unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDri
         // SAFETY: the caller's promise.
         None => AnyDriver::new(unsafe { AxiDma::open(parts.device, config, parts.memory)? }),
         // SAFETY: the caller's promise.
-        Some(side) => AnyDriver::new(unsafe { AxiDmaChannel::alone(parts.device, side, config, parts.memory)? }),
+        Some(side) => AnyDriver::new(unsafe {
+            AxiDmaChannel::alone(parts.device, side, config, parts.memory)?
+        }),
     }
 }
 
@@ -94,8 +98,9 @@ impl<D: Device + Send + Sync + 'static> Channels for AxiDmaCore<D> {
 /// The configuration, and the channel where one is said.
 fn said(settings: Settings<'_>) -> Result<(AxiDmaConfig, Option<Side>)> {
     settings.only(SETTINGS)?;
-    let byte =
-        |name, min, default: u8| -> Result<u8> { Ok(u8::try_from(settings.value(name, min, 255, default.into())?).unwrap_or(default)) };
+    let byte = |name, min, default: u8| -> Result<u8> {
+        Ok(u8::try_from(settings.value(name, min, 255, default.into())?).unwrap_or(default))
+    };
     let side = match settings.number("channel", 0, 1)? {
         None => None,
         Some(0) => Some(Side::Mm2s),
@@ -110,13 +115,18 @@ fn said(settings: Settings<'_>) -> Result<(AxiDmaConfig, Option<Side>)> {
         mm2s_dre: settings.flag("mm2s_dre", was.mm2s_dre)?,
         s2mm_dre: settings.flag("s2mm_dre", was.s2mm_dre)?,
         micro_dma: settings.flag("micro_dma", was.micro_dma)?,
-        status_stream: match (settings.flag("status_stream", false)?, settings.flag("status_length", false)?) {
+        status_stream: match (
+            settings.flag("status_stream", false)?,
+            settings.flag("status_length", false)?,
+        ) {
             (false, _) => StatusStream::Off,
             (true, true) => StatusStream::GivesLength,
             (true, false) if settings.flag("status_driven", false)? => StatusStream::Driven,
             (true, false) => StatusStream::On,
         },
-        depth: settings.number("depth", 1, DEPTH_MAX as u64)?.and_then(|depth| usize::try_from(depth).ok()),
+        depth: settings
+            .number("depth", 1, DEPTH_MAX as u64)?
+            .and_then(|depth| usize::try_from(depth).ok()),
         stop_us: settings.value("stop_us", 1, 1_000_000, was.stop_us)?,
         irq_packets: byte("irq_packets", 1, was.irq_packets)?,
         irq_delay: byte("irq_delay", 0, was.irq_delay)?,

@@ -26,10 +26,11 @@ pub(super) fn halt(at: &(impl Mmio + Wait), config: &AxiDmaConfig) -> Result<boo
     // SAFETY: a channel that does not run starts nothing.
     unsafe { regs::DMACR.write(at, 0) };
     let mut status = 0;
-    let halted = poll_every(at, STOP_STEP_US, Duration::from_micros(config.stop_us.into()), |at| {
-        status = regs::DMASR.read(at);
-        regs::is_halted(status)
-    })?;
+    let halted =
+        poll_every(at, STOP_STEP_US, Duration::from_micros(config.stop_us.into()), |at| {
+            status = regs::DMASR.read(at);
+            regs::is_halted(status)
+        })?;
     Ok(halted && status & regs::ERRORS == 0)
 }
 
@@ -46,14 +47,24 @@ pub(super) fn reset(at: &(impl Mmio + Wait), side: Side, config: &AxiDmaConfig) 
         control = regs::CONTROL.read(at);
         control & regs::RESET == 0 && regs::is_halted(regs::DMASR.read(at))
     })?;
-    if over { Ok(()) } else { Err(Error::WillNotStop { device: side.name(), status: control, waited_us: 2 * config.stop_us }) }
+    if over {
+        Ok(())
+    } else {
+        Err(Error::WillNotStop {
+            device: side.name(),
+            status: control,
+            waited_us: 2 * config.stop_us,
+        })
+    }
 }
 
 /// Asks the channels of `sides` to halt, and resets the core where one does not, by steps.
 pub(super) fn program(sides: &[Side], config: &AxiDmaConfig) -> StopProgram {
     let (control, status, stop_us) = (regs::DMACR.offset(), regs::DMASR.offset(), config.stop_us);
     let bases = || sides.iter().map(|side| side.base());
-    let halted = |base| StopStep::poll_until(base + status, regs::HALTED | regs::RESERVED, regs::HALTED, stop_us);
+    let halted = |base| {
+        StopStep::poll_until(base + status, regs::HALTED | regs::RESERVED, regs::HALTED, stop_us)
+    };
     let ask = bases().flat_map(|base| [StopStep::write(base + control, u32::MAX, 0), halted(base)]);
     let reset = bases().flat_map(|base| {
         let over = StopStep::poll_until(base + control, regs::RESET, 0, stop_us);
@@ -79,7 +90,8 @@ impl Lane {
     /// May a job be under way? The core says Idle late after a doorbell: it counts after a look
     /// that came behind the last one.
     pub(super) fn may_be_busy(&self, at: &impl Mmio) -> bool {
-        self.is_busy(at) || self.runs && self.in_flight > 0 && !matches!(self.seen, Seen::Looked { .. })
+        self.is_busy(at)
+            || self.runs && self.in_flight > 0 && !matches!(self.seen, Seen::Looked { .. })
     }
 
     /// The channel has stopped.
@@ -120,7 +132,8 @@ impl<D: Device> AxiDmaChannel<D> {
                 self.lane.cut();
             }
         }
-        let (busy, held, unsure) = (self.lane.is_busy(&at), self.is_held(), self.lane.may_be_busy(&at));
+        let (busy, held, unsure) =
+            (self.lane.is_busy(&at), self.is_held(), self.lane.may_be_busy(&at));
         let sibling_works = is_busy_beside(&self.device, self.lane.side);
         // RS=0 waits for the packet of a receive, which may never come.
         let at_once = busy && !sibling_works && self.lane.side == Side::S2mm;

@@ -19,7 +19,12 @@ impl Lane {
     /// # Safety
     /// As [`Driver::submit`](contigo_core::Driver::submit), and no other code resets the core
     /// meanwhile.
-    pub(super) unsafe fn submit(&mut self, at: &(impl Mmio + Wait), slot: usize, operand: &DevSlice) -> Result<()> {
+    pub(super) unsafe fn submit(
+        &mut self,
+        at: &(impl Mmio + Wait),
+        slot: usize,
+        operand: &DevSlice,
+    ) -> Result<()> {
         if !self.runs {
             self.forget()?;
             self.torn |= self.cut || self.open;
@@ -46,7 +51,9 @@ impl Lane {
         let Some(ring) = &mut self.ring else { return Ok(()) };
         for step in 0..self.given.min(ring.len()) {
             // SAFETY: the channel is halted.
-            unsafe { ring.write(ring.after(self.first, step), regs::STATUS_AT, &[regs::COMPLETE])? };
+            unsafe {
+                ring.write(ring.after(self.first, step), regs::STATUS_AT, &[regs::COMPLETE])?
+            };
         }
         self.given = 0;
         Ok(())
@@ -54,7 +61,11 @@ impl Lane {
 
     /// # Safety
     /// As [`submit`](Self::submit).
-    unsafe fn submit_registers(&mut self, at: &(impl Mmio + Wait), operand: &DevSlice) -> Result<()> {
+    unsafe fn submit_registers(
+        &mut self,
+        at: &(impl Mmio + Wait),
+        operand: &DevSlice,
+    ) -> Result<()> {
         let len_bytes = u32::try_from(operand.len_bytes).unwrap_or(0);
         self.addr = operand.addr;
         if !self.runs {
@@ -78,7 +89,8 @@ impl Lane {
     /// nothing starts: the register tells the bytes that came, by and by. One that is cut to less
     /// is too short for its packet, which is DMAIntErr.
     fn find_cut(&mut self, at: &impl Mmio, len_bytes: u32) -> Result<()> {
-        let may_be_cut = self.side == Side::Mm2s || len_bytes.is_multiple_of(1 << regs::LENGTH_BITS_LEAST);
+        let may_be_cut =
+            self.side == Side::Mm2s || len_bytes.is_multiple_of(1 << regs::LENGTH_BITS_LEAST);
         if !may_be_cut || len_bytes as usize <= self.fits_bytes {
             return Ok(());
         }
@@ -90,7 +102,11 @@ impl Lane {
                 // One that its sibling's error halted takes no length.
                 let is_held = regs::is_halted(status) && status & regs::ERRORS == 0;
                 let cut = || regs::cut_length(self.side, &self.config, len_bytes, found);
-                return Err(if is_held { regs::decode(self.side, status, None, None) } else { cut() });
+                return Err(if is_held {
+                    regs::decode(self.side, status, None, None)
+                } else {
+                    cut()
+                });
             }
             _ => {}
         }
@@ -99,20 +115,33 @@ impl Lane {
 
     /// # Safety
     /// As [`submit`](Self::submit).
-    unsafe fn submit_descriptors(&mut self, at: &(impl Mmio + Wait), slot: usize, operand: &DevSlice) -> Result<()> {
+    unsafe fn submit_descriptors(
+        &mut self,
+        at: &(impl Mmio + Wait),
+        slot: usize,
+        operand: &DevSlice,
+    ) -> Result<()> {
         let Some(ring) = &mut self.ring else { return Ok(()) };
         let pieces = self.config.pieces(operand.len_bytes);
         let (begins, mut last) = (ring.addr(self.head), self.head);
         for piece in 0..pieces {
             let from = piece * self.config.piece();
-            let len_bytes = if piece + 1 == pieces { operand.len_bytes - from } else { self.config.piece() };
+            let len_bytes =
+                if piece + 1 == pieces { operand.len_bytes - from } else { self.config.piece() };
             let flags = match self.side {
                 Side::S2mm => 0,
-                Side::Mm2s => (if piece == 0 { regs::TX_FIRST } else { 0 }) | if piece + 1 == pieces { regs::TX_LAST } else { 0 },
+                Side::Mm2s => {
+                    (if piece == 0 { regs::TX_FIRST } else { 0 })
+                        | if piece + 1 == pieces { regs::TX_LAST } else { 0 }
+                }
             };
             last = ring.after(self.head, piece);
             let control = u32::try_from(len_bytes).unwrap_or(0) & regs::BYTES_MASK | flags;
-            let words = regs::descriptor(ring.addr(ring.after(last, 1)), DevAddr(operand.addr.0 + from as u64), control);
+            let words = regs::descriptor(
+                ring.addr(ring.after(last, 1)),
+                DevAddr(operand.addr.0 + from as u64),
+                control,
+            );
             // Also where the write fails half-way.
             self.given += 1;
             // SAFETY: each job in flight has `len / depth` descriptors at most, and there are fewer
@@ -162,8 +191,8 @@ impl Lane {
     unsafe fn start(&mut self, at: &(impl Mmio + Wait)) -> Result<()> {
         // From here on it is to be stopped, whatever comes.
         self.runs = true;
-        let coalescing =
-            u32::from(self.config.irq_packets) << regs::THRESHOLD_SHIFT | u32::from(self.config.irq_delay) << regs::DELAY_SHIFT;
+        let coalescing = u32::from(self.config.irq_packets) << regs::THRESHOLD_SHIFT
+            | u32::from(self.config.irq_delay) << regs::DELAY_SHIFT;
         // SAFETY: the caller's promise.
         unsafe { regs::DMACR.write(at, regs::RUN | regs::IRQ_ENABLE | coalescing) };
         let (mut status, limit) = (0, Duration::from_micros(self.config.stop_us.into()));

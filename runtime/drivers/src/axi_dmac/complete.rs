@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "interrupts are acknowledged, and ENABLE is a bit of a control register")]
+#![allow(
+    unsafe_code,
+    reason = "interrupts are acknowledged, and ENABLE is a bit of a control register"
+)]
 //! How a job's end is seen and told, and how the core is stopped: it is disabled, completes its
 //! accesses, and resets itself.
 
@@ -20,10 +23,13 @@ const STOP_STEP_US: u32 = 5;
 impl Jobs {
     /// The oldest job's end, where it was read before.
     pub(super) fn tell(&mut self) -> Option<Completion> {
-        let place = self.places.get_mut(self.oldest).filter(|place| self.given > 0 && place.ended)?;
+        let place =
+            self.places.get_mut(self.oldest).filter(|place| self.given > 0 && place.ended)?;
         place.ended = false;
         let completion = match (self.kind, place.partial) {
-            (DmacKind::Receive, Some(bytes)) => Completion::of(self.oldest).with_bytes(usize::try_from(bytes).unwrap_or(usize::MAX)),
+            (DmacKind::Receive, Some(bytes)) => {
+                Completion::of(self.oldest).with_bytes(usize::try_from(bytes).unwrap_or(usize::MAX))
+            }
             _ => Completion::of(self.oldest),
         };
         (self.oldest, self.given) = (self.id(1), self.given - 1);
@@ -88,7 +94,9 @@ impl Jobs {
 
     /// The core has stopped: only ends that were read are told.
     pub(super) fn stopped(&mut self) {
-        let ended = (0..self.given).take_while(|&steps| self.places.get(self.id(steps)).is_some_and(|place| place.ended)).count();
+        let ended = (0..self.given)
+            .take_while(|&steps| self.places.get(self.id(steps)).is_some_and(|place| place.ended))
+            .count();
         (self.given, self.held, self.state) = (ended, 0, State::Stopped);
     }
 }
@@ -110,5 +118,9 @@ pub(super) fn halt(device: &impl Device, stop_us: u32) -> Result<()> {
         status = regs::STATE.read(device);
         status & (regs::STATE_BITS | regs::STATE_RESERVED) == regs::STATE_RESET
     })?;
-    if met { Ok(()) } else { Err(Error::WillNotStop { device: "axi_dmac", status, waited_us: stop_us }) }
+    if met {
+        Ok(())
+    } else {
+        Err(Error::WillNotStop { device: "axi_dmac", status, waited_us: stop_us })
+    }
 }

@@ -51,7 +51,13 @@ impl Default for DmacConfig {
     /// Bursts of 128 bytes, as the core begins, the largest FIFO, which is right for all, no more
     /// than the core was seen to do, and 10 ms.
     fn default() -> Self {
-        Self { burst_bytes: 128, fifo_bursts: 32, single_bursts: false, packet_bytes: 0, stop_us: 10_000 }
+        Self {
+            burst_bytes: 128,
+            fifo_bursts: 32,
+            single_bursts: false,
+            packet_bytes: 0,
+            stop_us: 10_000,
+        }
     }
 }
 
@@ -72,7 +78,8 @@ impl DmacConfig {
     }
 
     /// The names that [`from_settings`](Self::from_settings) knows.
-    pub const SETTINGS: &'static [&'static str] = &["burst_bytes", "fifo_bursts", "single_bursts", "packet_bytes", "stop_us"];
+    pub const SETTINGS: &'static [&'static str] =
+        &["burst_bytes", "fifo_bursts", "single_bursts", "packet_bytes", "stop_us"];
 
     /// As settings have it, each with its default.
     ///
@@ -81,12 +88,14 @@ impl DmacConfig {
     #[allow(clippy::cast_possible_truncation, reason = "each number has its limit")]
     pub fn from_settings(settings: &Settings<'_>) -> Result<Self> {
         let default = Self::default();
-        let burst_bytes =
-            settings.number("burst_bytes", BURST_MIN as u64, BURST_MAX as u64)?.map_or(default.burst_bytes, |bytes| bytes as usize);
+        let burst_bytes = settings
+            .number("burst_bytes", BURST_MIN as u64, BURST_MAX as u64)?
+            .map_or(default.burst_bytes, |bytes| bytes as usize);
         let fifo_bursts = settings.value("fifo_bursts", FIFO_MIN, FIFO_MAX, default.fifo_bursts)?;
         let single_bursts = settings.flag("single_bursts", default.single_bursts)?;
         let packet_bytes = settings.value("packet_bytes", 0, u32::MAX, default.packet_bytes)?;
-        let stop_us = settings.number("stop_us", 1, 1_000_000)?.map_or(default.stop_us, |us| us as u32);
+        let stop_us =
+            settings.number("stop_us", 1, 1_000_000)?.map_or(default.stop_us, |us| us as u32);
         let config = Self { burst_bytes, fifo_bursts, single_bursts, packet_bytes, stop_us };
         config.check().map(|()| config)
     }
@@ -158,7 +167,9 @@ unsafe fn address_bits(device: &impl Device, kind: DmacKind) -> u32 {
 
 /// Is it an AXI DMAC, of a version that this driver knows?
 pub(super) fn identify(device: &impl Device) -> Result<()> {
-    let wrong = |register, expected, found| Err(Error::WrongDevice { device: "axi_dmac", register, expected, found });
+    let wrong = |register, expected, found| {
+        Err(Error::WrongDevice { device: "axi_dmac", register, expected, found })
+    };
     let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
     if have_bytes < need_bytes {
         return Err(Error::RegisterWindow { device: "axi_dmac", need_bytes, have_bytes });
@@ -168,7 +179,8 @@ pub(super) fn identify(device: &impl Device) -> Result<()> {
         return wrong("IDENTIFICATION", regs::DMAC, identification);
     }
     let version = regs::VERSION.read(device);
-    if version & regs::VERSION_BITS < regs::VERSION_MIN || version >> 16 != regs::VERSION_MIN >> 16 {
+    if version & regs::VERSION_BITS < regs::VERSION_MIN || version >> 16 != regs::VERSION_MIN >> 16
+    {
         let fix = "build it from an HDL release whose axi_dmac has version 4.3 or a later 4.x: older ones do not tell their types";
         return Err(Error::Setting { name: "axi_dmac's VERSION", value: version.into(), fix });
     }
@@ -180,11 +192,19 @@ pub(super) fn tells_stops(device: &impl Device) -> Result<()> {
     let state = regs::STATE.read(device);
     if state & regs::STATE_RESERVED != 0 {
         let expected = state & !regs::STATE_RESERVED;
-        return Err(Error::WrongDevice { device: "axi_dmac", register: "the debug word at 0x43C", expected, found: state });
+        return Err(Error::WrongDevice {
+            device: "axi_dmac",
+            register: "the debug word at 0x43C",
+            expected,
+            found: state,
+        });
     }
     if state == 0 {
         let fix = "build it with DISABLE_DEBUG_REGISTERS = 0, which is the default";
-        return Err(Error::Unsupported { what: "without its debug registers no driver sees that this AXI DMAC has stopped", fix });
+        return Err(Error::Unsupported {
+            what: "without its debug registers no driver sees that this AXI DMAC has stopped",
+            fix,
+        });
     }
     Ok(())
 }
@@ -194,7 +214,8 @@ pub(super) fn tells_stops(device: &impl Device) -> Result<()> {
 pub(super) fn look(device: &impl Device, burst_bytes: usize) -> Result<DmacFound> {
     let version = regs::VERSION.read(device);
     let interface = regs::INTERFACE.read(device);
-    let (Some((source, source_word)), Some((destination, destination_word))) = (regs::source(interface), regs::destination(interface))
+    let (Some((source, source_word)), Some((destination, destination_word))) =
+        (regs::source(interface), regs::destination(interface))
     else {
         return Err(Error::Unexpected { name: "INTERFACE_DESCRIPTION_1", value: interface.into() });
     };
@@ -209,7 +230,8 @@ pub(super) fn look(device: &impl Device, burst_bytes: usize) -> Result<DmacFound
             });
         }
     };
-    let coherent = version & regs::VERSION_BITS >= regs::VERSION_COHERENCY && regs::COHERENCY.read(device) & regs::COHERENT != 0;
+    let coherent = version & regs::VERSION_BITS >= regs::VERSION_COHERENCY
+        && regs::COHERENCY.read(device) & regs::COHERENT != 0;
     if device.port().coherent && !coherent {
         let fix = "say that its port does not snoop, or build it with CACHE_COHERENT = 1";
         return Err(Error::Setting { name: "CACHE_COHERENT", value: 0, fix });
@@ -239,7 +261,8 @@ pub(super) fn look(device: &impl Device, burst_bytes: usize) -> Result<DmacFound
         return Err(Error::Setting { name: "MAX_BYTES_PER_BURST", value: burst_bytes as u64, fix });
     }
     // The register takes less, and the write's WLAST comes before its AWLEN says then.
-    let source_align = if kind == DmacKind::Copy && source_word > destination_word { source_word } else { 1 };
+    let source_align =
+        if kind == DmacKind::Copy && source_word > destination_word { source_word } else { 1 };
     Ok(DmacFound {
         version,
         kind,
@@ -307,7 +330,12 @@ impl DmacRows {
 
 /// The job of these operands and words, where the core takes it. `longest`: the most bytes of one
 /// row.
-pub(super) fn job(found: &DmacFound, longest: u64, operands: &[DevSlice], args: &[u32]) -> Result<Job> {
+pub(super) fn job(
+    found: &DmacFound,
+    longest: u64,
+    operands: &[DevSlice],
+    args: &[u32],
+) -> Result<Job> {
     let (first, second) = match found.kind {
         DmacKind::Copy => {
             let [from, to] = exactly(operands)?;
@@ -318,10 +346,12 @@ pub(super) fn job(found: &DmacFound, longest: u64, operands: &[DevSlice], args: 
             (only, None)
         }
     };
-    let refused =
-        |name, value, max: u64, multiple_of: usize| Err(Error::Argument { name, value, min: 1, max, multiple_of: multiple_of as u64 });
+    let refused = |name, value, max: u64, multiple_of: usize| {
+        Err(Error::Argument { name, value, min: 1, max, multiple_of: multiple_of as u64 })
+    };
     let rows = if args.is_empty() { None } else { Some(rows(found, args)?) };
-    let (row_bytes, most) = rows.map_or((first.len_bytes as u64, longest), |rows| (rows.row_bytes.into(), found.max_bytes));
+    let (row_bytes, most) = rows
+        .map_or((first.len_bytes as u64, longest), |rows| (rows.row_bytes.into(), found.max_bytes));
     if row_bytes == 0 || row_bytes > most || !row_bytes.is_multiple_of(found.length_align as u64) {
         return refused("bytes of a job, or of a row", row_bytes, most, found.length_align);
     }
@@ -331,7 +361,9 @@ pub(super) fn job(found: &DmacFound, longest: u64, operands: &[DevSlice], args: 
         DmacKind::Receive => (None, Some(first)),
     };
     for (index, (operand, stride)) in
-        [(from, rows.map(|rows| rows.from_stride)), (to, rows.map(|rows| rows.to_stride))].into_iter().enumerate()
+        [(from, rows.map(|rows| rows.from_stride)), (to, rows.map(|rows| rows.to_stride))]
+            .into_iter()
+            .enumerate()
     {
         let Some(operand) = operand else { continue };
         let need_bytes = rows.map_or(row_bytes, |rows| rows.span(stride.unwrap_or(0)));
@@ -345,7 +377,8 @@ pub(super) fn job(found: &DmacFound, longest: u64, operands: &[DevSlice], args: 
         }
     }
     let addr = |operand: Option<&DevSlice>| operand.map_or(0, |operand| operand.addr.0);
-    let DmacRows { rows, from_stride, to_stride, .. } = rows.unwrap_or(DmacRows { row_bytes: 0, rows: 1, from_stride: 0, to_stride: 0 });
+    let DmacRows { rows, from_stride, to_stride, .. } =
+        rows.unwrap_or(DmacRows { row_bytes: 0, rows: 1, from_stride: 0, to_stride: 0 });
     Ok(Job { from: addr(from), to: addr(to), row_bytes, rows, from_stride, to_stride })
 }
 
@@ -362,7 +395,13 @@ fn rows(found: &DmacFound, args: &[u32]) -> Result<DmacRows> {
         return Err(Error::Unsupported { what, fix: "give one job a row" });
     }
     if rows == 0 || u64::from(rows) > found.max_bytes {
-        return Err(Error::Argument { name: "rows", value: rows.into(), min: 1, max: found.max_bytes, multiple_of: 1 });
+        return Err(Error::Argument {
+            name: "rows",
+            value: rows.into(),
+            min: 1,
+            max: found.max_bytes,
+            multiple_of: 1,
+        });
     }
     Ok(DmacRows { row_bytes, rows, from_stride, to_stride })
 }

@@ -68,7 +68,14 @@ impl<D: Device> AxiDmac<D> {
         halt(&device, config.stop_us)?;
         let found = config::look(&device, config.burst_bytes)?;
         let jobs = Jobs::new(found.kind, Together::new(&found, &config), None);
-        Ok(Self { device, config, found, operands: found.operands(found.max_bytes), jobs, lists: None })
+        Ok(Self {
+            device,
+            config,
+            found,
+            operands: found.operands(found.max_bytes),
+            jobs,
+            lists: None,
+        })
     }
 
     /// The driver of `device`, with lists of descriptors in `descriptors`: 64 bytes for each piece
@@ -85,7 +92,11 @@ impl<D: Device> AxiDmac<D> {
     /// # Safety
     /// As [`open`](Self::open). No program before cleared HWDESC while the core read a descriptor:
     /// the core forgets the read, and no register tells.
-    pub unsafe fn listed(device: D, config: DmacConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
+    pub unsafe fn listed(
+        device: D,
+        config: DmacConfig,
+        descriptors: CpuBuf,
+    ) -> Result<Self, Refused<CpuBuf>> {
         // SAFETY: the caller's promise.
         match unsafe { Self::open(device, config) } {
             Ok(driver) => driver.with_lists(descriptors),
@@ -102,15 +113,25 @@ impl<D: Device> AxiDmac<D> {
     pub(super) fn with_lists(mut self, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         if !self.takes_lists() {
             let (what, fix) = if self.found.lists {
-                ("a list of descriptors has no report of a packet's length", "give no memory: a receiver takes jobs in registers")
+                (
+                    "a list of descriptors has no report of a packet's length",
+                    "give no memory: a receiver takes jobs in registers",
+                )
             } else {
-                ("this AXI DMAC has no descriptors", "build it with DMA_SG_TRANSFER = 1, or give no memory")
+                (
+                    "this AXI DMAC has no descriptors",
+                    "build it with DMA_SG_TRANSFER = 1, or give no memory",
+                )
             };
             return Err(Refused::new(Error::Unsupported { what, fix }, descriptors));
         }
         let lists = Lists::new(descriptors, self.device.port(), &self.found)?;
         self.operands = self.found.operands(lists.longest());
-        self.jobs = Jobs::new(self.found.kind, Together::new(&self.found, &self.config), Some(lists.firsts()));
+        self.jobs = Jobs::new(
+            self.found.kind,
+            Together::new(&self.found, &self.config),
+            Some(lists.firsts()),
+        );
         self.lists = Some(lists);
         Ok(self)
     }
@@ -140,7 +161,10 @@ impl<D: Device> AxiDmac<D> {
         }
         match regs::TRANSFER_ID.read(&self.device) {
             0 => Ok(()),
-            id => Err(Error::Unexpected { name: "TRANSFER_ID of a core that was reset", value: id.into() }),
+            id => Err(Error::Unexpected {
+                name: "TRANSFER_ID of a core that was reset",
+                value: id.into(),
+            }),
         }
     }
 }
@@ -239,7 +263,12 @@ unsafe impl<D: Device> Driver for AxiDmac<D> {
     fn stop_program(&self) -> StopProgram {
         StopProgram::new(&[
             StopStep::write(regs::CONTROL.offset(), !regs::HWDESC, 0),
-            StopStep::poll_until(regs::STATE.offset(), regs::STATE_BITS | regs::STATE_RESERVED, regs::STATE_RESET, PROGRAM_US),
+            StopStep::poll_until(
+                regs::STATE.offset(),
+                regs::STATE_BITS | regs::STATE_RESERVED,
+                regs::STATE_RESET,
+                PROGRAM_US,
+            ),
         ])
         .unwrap_or_default()
     }

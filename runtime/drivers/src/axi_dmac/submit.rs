@@ -82,7 +82,16 @@ pub(super) const fn gone(status: u32) -> Error {
 
 impl Jobs {
     pub(super) fn new(kind: DmacKind, together: Together, lists: Option<[u64; regs::IDS]>) -> Self {
-        Self { kind, together, lists, places: [Place::default(); regs::IDS], oldest: 0, given: 0, held: 0, state: State::Stopped }
+        Self {
+            kind,
+            together,
+            lists,
+            places: [Place::default(); regs::IDS],
+            oldest: 0,
+            given: 0,
+            held: 0,
+            state: State::Stopped,
+        }
     }
 
     /// The core was enabled anew.
@@ -98,7 +107,12 @@ impl Jobs {
     ///
     /// # Safety
     /// The operands were handed over.
-    pub(super) unsafe fn push(&mut self, device: &impl Device, found: &DmacFound, job: Job) -> Result<()> {
+    pub(super) unsafe fn push(
+        &mut self,
+        device: &impl Device,
+        found: &DmacFound,
+        job: Job,
+    ) -> Result<()> {
         let id = self.id(self.given + self.held);
         let room = self.given + self.held < regs::IDS;
         let Some(place) = self.places.get_mut(id).filter(|_| room) else { return Err(Error::Busy) };
@@ -115,7 +129,9 @@ impl Jobs {
         }
         let id = self.id(self.given);
         let job = self.places.get(id).map_or_else(Job::default, |place| place.job);
-        let mut under_way = (0..self.given).filter_map(|steps| self.places.get(self.id(steps))).filter(|place| !place.ended);
+        let mut under_way = (0..self.given)
+            .filter_map(|steps| self.places.get(self.id(steps)))
+            .filter(|place| !place.ended);
         if !under_way.all(|before| self.together.allows(&before.job, &job)) {
             return Ok(());
         }
@@ -258,7 +274,8 @@ impl Together {
 
     /// May others wait behind this buffer? Its longest packet ends before its last three bursts.
     const fn packets_end_early(&self, job: &Job) -> bool {
-        self.packet_bytes > 0 && self.bursts(job) >= self.packet_bytes.div_ceil(self.burst_bytes) + LATE_BURSTS
+        self.packet_bytes > 0
+            && self.bursts(job) >= self.packet_bytes.div_ceil(self.burst_bytes) + LATE_BURSTS
     }
 
     /// Are the rows of this job held apart, and does a packet fit?
@@ -270,7 +287,11 @@ impl Together {
         if job.rows > ROW_IDS && !self.rows_are_long(job) {
             let fix = "it loses the ends of more than four rows so short: give four rows a job, or longer ones, \
                        or say its FIFO_SIZE where that is less";
-            return Err(Error::Setting { name: "fifo_bursts", value: self.fifo_bursts.into(), fix });
+            return Err(Error::Setting {
+                name: "fifo_bursts",
+                value: self.fifo_bursts.into(),
+                fix,
+            });
         }
         if job.rows > 1 && !self.single_bursts && self.bursts(job) == 1 {
             let fix = "rows of one burst get each other's lengths: give each row a job, or longer rows, \
@@ -282,10 +303,15 @@ impl Together {
 
     /// May the core get `job` while `before` is under way?
     const fn allows(&self, before: &Job, job: &Job) -> bool {
-        let ids = before.rows == 1 && job.rows == 1 || self.rows_are_long(before) && self.rows_are_long(job);
+        let ids = before.rows == 1 && job.rows == 1
+            || self.rows_are_long(before) && self.rows_are_long(job);
         let lengths = match self.kind {
-            DmacKind::Receive if self.reports => self.single_bursts && self.packets_end_early(before),
-            DmacKind::Copy | DmacKind::Send | DmacKind::Receive => self.single_bursts || self.bursts(before) > 1 && self.bursts(job) > 1,
+            DmacKind::Receive if self.reports => {
+                self.single_bursts && self.packets_end_early(before)
+            }
+            DmacKind::Copy | DmacKind::Send | DmacKind::Receive => {
+                self.single_bursts || self.bursts(before) > 1 && self.bursts(job) > 1
+            }
         };
         ids && lengths
     }
@@ -305,8 +331,16 @@ pub(super) struct Lists {
 impl Lists {
     /// # Errors
     /// As [`Ring::new`].
-    pub(super) fn new(memory: CpuBuf, port: &Port, found: &DmacFound) -> Result<Self, Refused<CpuBuf>> {
-        let layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_BYTES, most: PIECES_MAX * regs::IDS };
+    pub(super) fn new(
+        memory: CpuBuf,
+        port: &Port,
+        found: &DmacFound,
+    ) -> Result<Self, Refused<CpuBuf>> {
+        let layout = Layout {
+            len_bytes: regs::DESCRIPTOR_BYTES,
+            align_bytes: regs::DESCRIPTOR_BYTES,
+            most: PIECES_MAX * regs::IDS,
+        };
         let ring = Ring::new(memory, port, found.address_bits, layout, regs::IDS)?;
         let burst = found.address_align as u64;
         let piece_bytes = found.max_bytes / burst * burst;
@@ -338,7 +372,9 @@ impl Lists {
             let bytes = match left.checked_sub(self.piece_bytes) {
                 _ if job.rows > 1 => left,
                 // The last piece would be one burst behind another piece (`Together`).
-                Some(1..) if left - self.piece_bytes <= self.burst_bytes => self.piece_bytes - self.burst_bytes,
+                Some(1..) if left - self.piece_bytes <= self.burst_bytes => {
+                    self.piece_bytes - self.burst_bytes
+                }
                 _ => left.min(self.piece_bytes),
             };
             let is_last = bytes == left;
@@ -367,7 +403,10 @@ impl Lists {
                 return Ok(());
             }
         }
-        Err(Error::Unexpected { name: "the length of a job, which `check` compared,", value: job.row_bytes })
+        Err(Error::Unexpected {
+            name: "the length of a job, which `check` compared,",
+            value: job.row_bytes,
+        })
     }
 
     /// Gives the memory back.

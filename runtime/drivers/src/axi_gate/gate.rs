@@ -56,7 +56,9 @@ impl<W: Mmio + Wait> AxiGate<W> {
         if have_bytes < need_bytes {
             return Err(Error::RegisterWindow { device: NAME, need_bytes, have_bytes });
         }
-        let wrong = |register, expected, found| Err(Error::WrongDevice { device: NAME, register, expected, found });
+        let wrong = |register, expected, found| {
+            Err(Error::WrongDevice { device: NAME, register, expected, found })
+        };
         let (id, version) = (regs::ID.read(&window), regs::VERSION.read(&window));
         match version >> 16 {
             _ if id != regs::GATE => return wrong("ID", regs::GATE, id),
@@ -88,7 +90,8 @@ impl<W: Mmio + Wait> AxiGate<W> {
         }
         if status & regs::FAILED != 0 {
             let status = regs::ERROR.read(&self.window);
-            let (low, high) = (regs::ERROR_ADDR_LOW.read(&self.window), regs::ERROR_ADDR_HIGH.read(&self.window));
+            let (low, high) =
+                (regs::ERROR_ADDR_LOW.read(&self.window), regs::ERROR_ADDR_HIGH.read(&self.window));
             let what = match (status & regs::BY_WRITE != 0, status & regs::DECERR != 0) {
                 (true, true) => {
                     "DECERR for a burst of writes: no memory is at its address; compare it with the operands and the address map"
@@ -99,15 +102,26 @@ impl<W: Mmio + Wait> AxiGate<W> {
                 (false, true) => {
                     "DECERR for a burst of reads: no memory is at its address; compare it with the operands and the address map"
                 }
-                (false, false) => "SLVERR for a burst of reads: memory refused it; check that its port is enabled",
+                (false, false) => {
+                    "SLVERR for a burst of reads: memory refused it; check that its port is enabled"
+                }
             };
-            return Some(Error::FaultAt { device: NAME, status, what, addr: u64::from(high) << 32 | u64::from(low) });
+            return Some(Error::FaultAt {
+                device: NAME,
+                status,
+                what,
+                addr: u64::from(high) << 32 | u64::from(low),
+            });
         }
         if status & regs::MISFRAMED != 0 {
-            return fault("the core's WLAST was not where its burst ends: its data are shifted; it breaks AXI, or was reset alone");
+            return fault(
+                "the core's WLAST was not where its burst ends: its data are shifted; it breaks AXI, or was reset alone",
+            );
         }
         if status & regs::STRAY != 0 {
-            fault("an answer came that no burst had asked for; the interconnect was reset alone, or breaks AXI")
+            fault(
+                "an answer came that no burst had asked for; the interconnect was reset alone, or breaks AXI",
+            )
         } else {
             None
         }
@@ -147,7 +161,10 @@ impl<W: Mmio + Wait> AxiGate<W> {
     /// is gone. The gate's registers are at `offset` in the window that the steps are for.
     #[must_use]
     pub(crate) fn program(offset: usize) -> StopProgram {
-        let (control, status) = (offset.saturating_add(regs::CONTROL.offset()), offset.saturating_add(regs::STATUS.offset()));
+        let (control, status) = (
+            offset.saturating_add(regs::CONTROL.offset()),
+            offset.saturating_add(regs::STATUS.offset()),
+        );
         let steps = [
             StopStep::write(control, u32::MAX, regs::STOP | regs::RESET),
             StopStep::poll_until(status, SHUT_MASK, SHUT, OWED_US),
@@ -165,17 +182,22 @@ impl<W: Mmio + Wait> AxiGate<W> {
 
     fn until(&self, mask: u32, value: u32, limit_us: u32) -> Result<()> {
         let status = self.status_once(mask, value, limit_us);
-        if status & mask == value { Ok(()) } else { Err(Error::WillNotStop { device: NAME, status, waited_us: limit_us }) }
+        if status & mask == value {
+            Ok(())
+        } else {
+            Err(Error::WillNotStop { device: NAME, status, waited_us: limit_us })
+        }
     }
 
     /// STATUS when the bits of `mask` are `value`, or at the end of the limit.
     fn status_once(&self, mask: u32, value: u32, limit_us: u32) -> u32 {
         let mut status = 0;
         // An interrupt's file that fails only ends the waiting: what counts is what STATUS says.
-        let _ = poll_every(&self.window, STEP_US, Duration::from_micros(limit_us.into()), |window| {
-            status = regs::STATUS.read(window);
-            status & mask == value
-        });
+        let _ =
+            poll_every(&self.window, STEP_US, Duration::from_micros(limit_us.into()), |window| {
+                status = regs::STATUS.read(window);
+                status & mask == value
+            });
         status
     }
 
@@ -201,9 +223,15 @@ impl<W: Mmio + Wait> AxiGate<W> {
     /// it first waits for what memory owes, and a core that is owed an answer for too long is an
     /// error too.
     pub(super) fn failure(&self, settled: bool) -> Option<Error> {
-        let status = if settled { self.status_once(regs::IDLE, regs::IDLE, OWED_US) } else { regs::STATUS.read(&self.window) };
+        let status = if settled {
+            self.status_once(regs::IDLE, regs::IDLE, OWED_US)
+        } else {
+            regs::STATUS.read(&self.window)
+        };
         let what = if status & regs::STOPPED != 0 {
-            Some("another program shut the gate, as a stop program does; stop the queue, which opens it")
+            Some(
+                "another program shut the gate, as a stop program does; stop the queue, which opens it",
+            )
         } else if settled && status & regs::IDLE == 0 {
             Some("the core said that its job is done, and memory still owes it an answer")
         } else {
@@ -214,6 +242,10 @@ impl<W: Mmio + Wait> AxiGate<W> {
 
     /// The error of a gate that did not shut.
     pub(super) fn held(&self) -> Error {
-        Error::WillNotStop { device: NAME, status: regs::STATUS.read(&self.window), waited_us: OWED_US }
+        Error::WillNotStop {
+            device: NAME,
+            status: regs::STATUS.read(&self.window),
+            waited_us: OWED_US,
+        }
     }
 }

@@ -26,7 +26,11 @@ impl<'d, D: Device> Part<'d, D> {
     pub unsafe fn new(device: &'d D, from: usize, len_bytes: usize) -> Result<Self, Error> {
         let need_bytes = from.saturating_add(len_bytes);
         if !from.is_multiple_of(4) || need_bytes > device.len_bytes() {
-            return Err(Error::RegisterWindow { device: "a part of a window", need_bytes, have_bytes: device.len_bytes() });
+            return Err(Error::RegisterWindow {
+                device: "a part of a window",
+                need_bytes,
+                have_bytes: device.len_bytes(),
+            });
         }
         Ok(Self { device, from, len_bytes })
     }

@@ -23,7 +23,11 @@ use core::{cell::Cell, fmt, mem::ManuallyDrop, time::Duration};
 const DEPTH_MAX: usize = 256;
 /// Completion's word 1: the packet may lack its beginning.
 pub(super) const MAYBE_TORN: u32 = 1;
-const LAYOUT: Layout = Layout { len_bytes: regs::DESCRIPTOR_BYTES, align_bytes: regs::DESCRIPTOR_BYTES, most: DEPTH_MAX };
+const LAYOUT: Layout = Layout {
+    len_bytes: regs::DESCRIPTOR_BYTES,
+    align_bytes: regs::DESCRIPTOR_BYTES,
+    most: DEPTH_MAX,
+};
 
 /// One core, whose channels have a driver each: up to 16 that send and 16 that receive, in one
 /// thread or in several.
@@ -80,7 +84,11 @@ impl<D: Device> Mcdma<D> {
     /// [`Error::Unsupported`] where the core has no such channel, [`Error::Argument`] for a
     /// parameter that no core has. Or with [`Error::BlockSize`], [`Error::Misaligned`], or an error
     /// of [`DriverBuf::new`](contigo_core::mem::DriverBuf::new).
-    pub fn channel(&self, way: Way, descriptors: CpuBuf) -> Result<McdmaChannel<CoreChannel<D>>, Refused<CpuBuf>> {
+    pub fn channel(
+        &self,
+        way: Way,
+        descriptors: CpuBuf,
+    ) -> Result<McdmaChannel<CoreChannel<D>>, Refused<CpuBuf>> {
         self.channel_as(way, self.config, descriptors)
     }
 
@@ -94,7 +102,9 @@ impl<D: Device> Mcdma<D> {
     ) -> Result<McdmaChannel<CoreChannel<D>>, Refused<CpuBuf>> {
         // SAFETY: the window belongs to the core. A channel's driver writes its own registers, and
         // under the lock the enable bits and the common control, in which it changes its own alone.
-        let channel = unsafe { self.core.channel(way.index().min(u32::BITS as usize), 0..regs::WINDOW_BYTES) };
+        let channel = unsafe {
+            self.core.channel(way.index().min(u32::BITS as usize), 0..regs::WINDOW_BYTES)
+        };
         match channel {
             Ok(channel) => McdmaChannel::new(channel, way, config, descriptors),
             Err(error) => Err(Refused::new(error, descriptors)),
@@ -175,7 +185,13 @@ impl PacketReport {
     pub const fn of(status: u32, words: [u32; 4]) -> Self {
         let [sideband, torn, ..] = words;
         let (first, last) = (status & regs::FIRST != 0, status & regs::LAST != 0);
-        Self { first, last, maybe_torn: torn & MAYBE_TORN != 0, user: sideband as u16, id: (sideband >> 24) as u8 }
+        Self {
+            first,
+            last,
+            maybe_torn: torn & MAYBE_TORN != 0,
+            user: sideband as u16,
+            id: (sideband >> 24) as u8,
+        }
     }
 }
 
@@ -188,7 +204,12 @@ impl<D: Device> McdmaChannel<D> {
     ///
     /// # Safety
     /// As [`Mcdma::open`].
-    pub unsafe fn open(device: D, way: Way, config: McdmaConfig, descriptors: CpuBuf) -> Result<Self> {
+    pub unsafe fn open(
+        device: D,
+        way: Way,
+        config: McdmaConfig,
+        descriptors: CpuBuf,
+    ) -> Result<Self> {
         begin(&device, Some(way), config)?;
         Ok(Self::new(device, way, config, descriptors)?)
     }
@@ -198,7 +219,12 @@ impl<D: Device> McdmaChannel<D> {
     /// # Errors
     /// `descriptors` come back with the error of [`McdmaConfig::check`] or of the circle, or
     /// [`Error::Unsupported`] where the core has no such channel.
-    fn new(device: D, way: Way, config: McdmaConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
+    fn new(
+        device: D,
+        way: Way,
+        config: McdmaConfig,
+        descriptors: CpuBuf,
+    ) -> Result<Self, Refused<CpuBuf>> {
         let (regs, common, operand) = match parts(&device, way, &config) {
             Ok(parts) => parts,
             Err(error) => return Err(Refused::new(error, descriptors)),
@@ -247,10 +273,19 @@ impl<D: Device> McdmaChannel<D> {
 }
 
 /// The registers and the operand of channel `way`, which is there.
-fn parts(device: &impl Device, way: Way, config: &McdmaConfig) -> Result<(&'static regs::Channel, &'static regs::Common, OperandSpec)> {
+fn parts(
+    device: &impl Device,
+    way: Way,
+    config: &McdmaConfig,
+) -> Result<(&'static regs::Channel, &'static regs::Common, OperandSpec)> {
     let operand = config.check(way)?;
-    let none = Error::Unsupported { what: "the core has no such channel", fix: "build it with more, or take one with a smaller number" };
-    let (Some(regs), Some(common)) = (regs::CHANNELS.get(way.index()), regs::COMMON.get(way.direction())) else {
+    let none = Error::Unsupported {
+        what: "the core has no such channel",
+        fix: "build it with more, or take one with a smaller number",
+    };
+    let (Some(regs), Some(common)) =
+        (regs::CHANNELS.get(way.index()), regs::COMMON.get(way.direction()))
+    else {
         return Err(none);
     };
     if common.status.read(device) & regs::COMMON_RESERVED != 0 {
@@ -339,6 +374,9 @@ impl<D: Device> Drop for McdmaChannel<D> {
 
 impl<D: Device> fmt::Debug for McdmaChannel<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("McdmaChannel").field("port", &self.device.port().name).field("way", &self.way).finish_non_exhaustive()
+        f.debug_struct("McdmaChannel")
+            .field("port", &self.device.port().name)
+            .field("way", &self.way)
+            .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "registers acknowledge an interrupt, and stop a channel and the core")]
+#![allow(
+    unsafe_code,
+    reason = "registers acknowledge an interrupt, and stop a channel and the core"
+)]
 //! How a channel's jobs end: one by one, by a stop, or by a reset of the core.
 
 use super::{
@@ -27,9 +30,14 @@ pub(super) fn reset(device: &impl Device, common: &regs::Common, stop_us: u32) -
     let mut control = 0;
     let over = poll_every(device, STEP_US, Duration::from_micros(stop_us.into()), |device| {
         control = common.control.read(device);
-        control & regs::RESET == 0 && common.status.read(device) & (regs::HALTED | regs::COMMON_RESERVED) == regs::HALTED
+        control & regs::RESET == 0
+            && common.status.read(device) & (regs::HALTED | regs::COMMON_RESERVED) == regs::HALTED
     })?;
-    if over { Ok(()) } else { Err(Error::WillNotStop { device: regs::DEVICE, status: control, waited_us: stop_us }) }
+    if over {
+        Ok(())
+    } else {
+        Err(Error::WillNotStop { device: regs::DEVICE, status: control, waited_us: stop_us })
+    }
 }
 
 /// Does a descriptor say that its job is done? One that failed says Completed too.
@@ -44,7 +52,8 @@ impl<D: Device> McdmaChannel<D> {
         if self.in_flight == 0 {
             return Ok(None);
         }
-        let (index, direction, epoch, registers) = (self.oldest, self.way.direction(), self.epoch, self.regs);
+        let (index, direction, epoch, registers) =
+            (self.oldest, self.way.direction(), self.epoch, self.regs);
         if !self.runs {
             // Stopped: nothing changes any more, and one look says all.
             // A fault was told before the stop.
@@ -76,10 +85,16 @@ impl<D: Device> McdmaChannel<D> {
                     found = Self::look(ring, index, direction).map(|status| {
                         descriptor = status;
                         *look_again &= is_good(status);
-                        is_good(status) || channel & (regs::ERROR | regs::OTHER_ERROR) != 0 || status & regs::FAILED != 0
+                        is_good(status)
+                            || channel & (regs::ERROR | regs::OTHER_ERROR) != 0
+                            || status & regs::FAILED != 0
                     });
                 }
-                if tail.may_pause() && channel & regs::IDLE != 0 && matches!(found, Ok(false)) && descriptor & regs::COMPLETE == 0 {
+                if tail.may_pause()
+                    && channel & regs::IDLE != 0
+                    && matches!(found, Ok(false))
+                    && descriptor & regs::COMPLETE == 0
+                {
                     tail.rung();
                     // SAFETY: the channel pauses before the oldest job, whose descriptor is open.
                     unsafe { high.write(device, upper) };
@@ -99,7 +114,9 @@ impl<D: Device> McdmaChannel<D> {
         let (index, slot) = (self.oldest, self.slot);
         let mut completion = Completion { status, ..Completion::of(slot) };
         if let Way::S2mm(_) = self.way {
-            completion = completion.with_bytes((status & regs::BYTES) as usize).with_last(status & regs::LAST != 0);
+            completion = completion
+                .with_bytes((status & regs::BYTES) as usize)
+                .with_last(status & regs::LAST != 0);
             let [sideband, torn, ..] = &mut completion.words;
             if self.config.sideband {
                 self.ring.read(index, regs::SIDEBAND_AT, core::slice::from_mut(sideband))?;
@@ -127,22 +144,30 @@ impl<D: Device> McdmaChannel<D> {
         if direction == 1 {
             return Ok(receive);
         }
-        if is_good(send) && (send ^ control) & regs::BYTES != 0 { Err(regs::cut_length(send)) } else { Ok(send) }
+        if is_good(send) && (send ^ control) & regs::BYTES != 0 {
+            Err(regs::cut_length(send))
+        } else {
+            Ok(send)
+        }
     }
 
     /// The error behind the channel's status, or behind its oldest descriptor's.
     fn fault(&mut self, channel: u32, descriptor: u32) -> Error {
-        if channel & (regs::ERROR | regs::OTHER_ERROR) == regs::OTHER_ERROR && descriptor & regs::FAILED == 0 {
+        if channel & (regs::ERROR | regs::OTHER_ERROR) == regs::OTHER_ERROR
+            && descriptor & regs::FAILED == 0
+        {
             return regs::fault_elsewhere(self.common.error.read(&*self.device));
         }
         let mut words = [0; 2];
         let address = |[low, high]: [u32; 2]| u64::from(high) << 32 | u64::from(low);
-        let buffer = self.ring.read(self.oldest, regs::BUFFER_AT, &mut words).map_or(0, |()| address(words));
+        let buffer =
+            self.ring.read(self.oldest, regs::BUFFER_AT, &mut words).map_or(0, |()| address(words));
         if descriptor & regs::FAILED != 0 {
             return regs::descriptor_fault(descriptor, buffer);
         }
         let current = self.regs.current.map(|half| half.read(&*self.device));
-        let current = if self.config.address_bits > 32 { address(current) } else { current[0].into() };
+        let current =
+            if self.config.address_bits > 32 { address(current) } else { current[0].into() };
         regs::core_fault(self.common.error.read(&*self.device), buffer, current)
     }
 
@@ -157,7 +182,8 @@ impl<D: Device> McdmaChannel<D> {
             // One that failed counts too, so the registers have to say the same. All zeros and all
             // ones are no registers.
             Ok(device.reset_epoch() != self.epoch
-                && self.regs.control.read(device) & (regs::RUN | regs::IRQS | regs::THRESHOLD_1) == regs::THRESHOLD_1
+                && self.regs.control.read(device) & (regs::RUN | regs::IRQS | regs::THRESHOLD_1)
+                    == regs::THRESHOLD_1
                 && regs::COMMON.iter().all(|common| common.control.read(device) & regs::RESET == 0))
         })
     }
@@ -194,11 +220,13 @@ impl<D: Device> McdmaChannel<D> {
             return Ok(true);
         }
         let newest = self.ring.after(self.oldest, self.in_flight - 1);
-        let (registers, at, epoch, ring) = (self.regs, self.way.status_at(), self.epoch, &mut self.ring);
+        let (registers, at, epoch, ring) =
+            (self.regs, self.way.status_at(), self.epoch, &mut self.ring);
         let mut done = false;
         poll_every(device, STEP_US, Duration::from_micros(self.config.stop_us.into()), |device| {
             let status = registers.status.read(device);
-            let hopeless = status & (regs::ERROR | regs::OTHER_ERROR) != 0 || device.reset_epoch() != epoch;
+            let hopeless =
+                status & (regs::ERROR | regs::OTHER_ERROR) != 0 || device.reset_epoch() != epoch;
             // The register first: a look at a descriptor is a sync. They end in order.
             if status & (regs::IDLE | regs::CHANNEL_RESERVED) == regs::IDLE {
                 let mut words = [0];
@@ -211,11 +239,17 @@ impl<D: Device> McdmaChannel<D> {
 
     /// The reset as steps. It ends the jobs of all channels.
     pub(super) fn stop_steps(&self) -> StopProgram {
-        let (control, status, stop_us) = (self.common.control.offset(), self.common.status.offset(), self.config.stop_us);
+        let (control, status, stop_us) =
+            (self.common.control.offset(), self.common.status.offset(), self.config.stop_us);
         StopProgram::new(&[
             StopStep::write(control, u32::MAX, regs::RESET),
             StopStep::poll_until(control, regs::RESET, 0, stop_us),
-            StopStep::poll_until(status, regs::HALTED | regs::COMMON_RESERVED, regs::HALTED, stop_us),
+            StopStep::poll_until(
+                status,
+                regs::HALTED | regs::COMMON_RESERVED,
+                regs::HALTED,
+                stop_us,
+            ),
         ])
         .unwrap_or_default()
     }

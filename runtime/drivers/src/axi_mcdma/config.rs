@@ -97,7 +97,11 @@ impl Default for McdmaConfig {
 /// A number from `min` to `max`.
 fn within(name: &'static str, value: impl Into<u64>, min: u64, max: u64) -> Result<()> {
     let value = value.into();
-    if (min..=max).contains(&value) { Ok(()) } else { Err(Error::Argument { name, value, min, max, multiple_of: 1 }) }
+    if (min..=max).contains(&value) {
+        Ok(())
+    } else {
+        Err(Error::Argument { name, value, min, max, multiple_of: 1 })
+    }
 }
 
 impl McdmaConfig {
@@ -114,9 +118,11 @@ impl McdmaConfig {
         within("stop_us", self.stop_us, 1, 100_000)?;
         let most = (1 << self.length_bits) - 1;
         let (operand, align) = match way {
-            Way::Mm2s(_) => {
-                (OperandSpec::to_device().in_words((self.mm2s_data_bits as usize / 8).next_power_of_two()), self.align_bytes(way))
-            }
+            Way::Mm2s(_) => (
+                OperandSpec::to_device()
+                    .in_words((self.mm2s_data_bits as usize / 8).next_power_of_two()),
+                self.align_bytes(way),
+            ),
             Way::S2mm(_) => (OperandSpec::from_device(), self.align_bytes(way)),
         };
         let most = if let Way::S2mm(_) = way { most / align * align } else { most };
@@ -164,6 +170,8 @@ pub(super) fn begin(device: &impl Device, way: Option<Way>, config: McdmaConfig)
         Some(Way::Mm2s(_)) => reset(device, send, config.stop_us),
         Some(Way::S2mm(_)) => reset(device, receive, config.stop_us),
         // A direction that was not built has no registers.
-        None => reset(device, send, config.stop_us).or_else(|_| reset(device, receive, config.stop_us)),
+        None => {
+            reset(device, send, config.stop_us).or_else(|_| reset(device, receive, config.stop_us))
+        }
     }
 }

@@ -9,8 +9,17 @@ use contigo_core::{
     types::{Error, Result},
 };
 
-const SETTINGS: &[&str] =
-    &["channel", "address_bits", "length_bits", "mm2s_data_bits", "mm2s_dre", "s2mm_data_bits", "s2mm_dre", "stop_us", "sideband"];
+const SETTINGS: &[&str] = &[
+    "channel",
+    "address_bits",
+    "length_bits",
+    "mm2s_data_bits",
+    "mm2s_dre",
+    "s2mm_data_bits",
+    "s2mm_dre",
+    "stop_us",
+    "sideband",
+];
 
 /// 64 descriptors.
 const MEMORY_BYTES: usize = 64 * super::regs::DESCRIPTOR_BYTES;
@@ -74,14 +83,22 @@ impl<D: Device + Send + Sync + 'static> Channels for Mcdma<D> {
 
 /// Channel, parameters and descriptors.
 fn said(parts: Parts<'_, ()>) -> Result<(Way, McdmaConfig, CpuBuf)> {
-    const NO_MEMORY: Error =
-        Error::Unsupported { what: "axi_mcdma needs memory of its own, for its descriptors", fix: "give it a block of 4096 bytes" };
+    const NO_MEMORY: Error = Error::Unsupported {
+        what: "axi_mcdma needs memory of its own, for its descriptors",
+        fix: "give it a block of 4096 bytes",
+    };
     const { assert!(MEMORY_BYTES == 4096) };
     parts.settings.only(SETTINGS)?;
     let default = McdmaConfig::default();
-    let number = |name, least: u64, most: u64, default: u64| parts.settings.number(name, least, most).map(|value| value.unwrap_or(default));
-    let byte = |name, most, default: u8| number(name, 0, most, default.into()).map(|value| u8::try_from(value).unwrap_or(u8::MAX));
-    let width = |name, default: u16| number(name, 32, 1024, default.into()).map(|value| u16::try_from(value).unwrap_or(u16::MAX));
+    let number = |name, least: u64, most: u64, default: u64| {
+        parts.settings.number(name, least, most).map(|value| value.unwrap_or(default))
+    };
+    let byte = |name, most, default: u8| {
+        number(name, 0, most, default.into()).map(|value| u8::try_from(value).unwrap_or(u8::MAX))
+    };
+    let width = |name, default: u16| {
+        number(name, 32, 1024, default.into()).map(|value| u16::try_from(value).unwrap_or(u16::MAX))
+    };
     let config = McdmaConfig {
         address_bits: byte("address_bits", 64, default.address_bits)?,
         length_bits: byte("length_bits", super::regs::LENGTH_BITS_MAX.into(), default.length_bits)?,
@@ -89,7 +106,8 @@ fn said(parts: Parts<'_, ()>) -> Result<(Way, McdmaConfig, CpuBuf)> {
         mm2s_dre: parts.settings.flag("mm2s_dre", default.mm2s_dre)?,
         s2mm_data_bits: width("s2mm_data_bits", default.s2mm_data_bits)?,
         s2mm_dre: parts.settings.flag("s2mm_dre", default.s2mm_dre)?,
-        stop_us: number("stop_us", 1, 100_000, default.stop_us.into()).map(|value| u32::try_from(value).unwrap_or(u32::MAX))?,
+        stop_us: number("stop_us", 1, 100_000, default.stop_us.into())
+            .map(|value| u32::try_from(value).unwrap_or(u32::MAX))?,
         sideband: parts.settings.flag("sideband", default.sideband)?,
     };
     let way = Way::of_setting(byte("channel", 31, 0)?);

@@ -157,7 +157,21 @@ pub const COMPLETE: u32 = 1 << 31;
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
 pub(crate) const fn descriptor(next: u64, buffer: u64, control: u32) -> [u32; 13] {
-    [next as u32, (next >> 32) as u32, buffer as u32, (buffer >> 32) as u32, 0, control, 0, 0, 0, 0, 0, 0, 0]
+    [
+        next as u32,
+        (next >> 32) as u32,
+        buffer as u32,
+        (buffer >> 32) as u32,
+        0,
+        control,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]
 }
 
 /// Where a descriptor has CONTROL; both places of a status follow.
@@ -174,18 +188,27 @@ pub(super) const fn core_fault(status: u32, buffer: u64, descriptor: u64) -> Err
     let device = DEVICE;
     let (what, addr) = match status {
         0 => ("an error of this channel whose cause it does not tell", descriptor),
-        _ if status & 1 << 6 != 0 => {
-            ("SGDecErr, that no memory is where it fetches a descriptor: is its port m_axi_sg wired to this memory?", descriptor)
+        _ if status & 1 << 6 != 0 => (
+            "SGDecErr, that no memory is where it fetches a descriptor: is its port m_axi_sg wired to this memory?",
+            descriptor,
+        ),
+        _ if status & 1 << 5 != 0 => {
+            ("SGSlvErr, that memory answered a descriptor's fetch with an error", descriptor)
         }
-        _ if status & 1 << 5 != 0 => ("SGSlvErr, that memory answered a descriptor's fetch with an error", descriptor),
-        _ if status & 1 << 4 != 0 => {
-            ("SGIntErr, that it fetched a descriptor which is complete already: does other code drive this core?", descriptor)
+        _ if status & 1 << 4 != 0 => (
+            "SGIntErr, that it fetched a descriptor which is complete already: does other code drive this core?",
+            descriptor,
+        ),
+        _ if status & 1 << 2 != 0 => {
+            ("DMADecErr, that no memory answers at a buffer's address on its data port", buffer)
         }
-        _ if status & 1 << 2 != 0 => ("DMADecErr, that no memory answers at a buffer's address on its data port", buffer),
-        _ if status & 1 << 1 != 0 => ("DMASlvErr, that memory answered its data port with an error", buffer),
-        _ if status & 1 << 0 != 0 => {
-            ("DMAIntErr, a length of 0, or a stream that ended otherwise than its status stream said: compare length_bits", buffer)
+        _ if status & 1 << 1 != 0 => {
+            ("DMASlvErr, that memory answered its data port with an error", buffer)
         }
+        _ if status & 1 << 0 != 0 => (
+            "DMAIntErr, a length of 0, or a stream that ended otherwise than its status stream said: compare length_bits",
+            buffer,
+        ),
         _ => ("an error that PG288 does not know: is this core an AXI MCDMA 1.1?", descriptor),
     };
     Error::FaultAt { device, status, what, addr }
@@ -209,19 +232,26 @@ pub(super) const fn fault_elsewhere(status: u32) -> Error {
 
 /// Fewer bytes were sent than the descriptor has.
 pub(super) const fn cut_length(status: u32) -> Error {
-    let what =
-        "fewer bytes sent than were given: its length register is narrower than length_bits says; take its width from the block design";
+    let what = "fewer bytes sent than were given: its length register is narrower than length_bits says; take its width from the block design";
     Error::Fault { device: DEVICE, status, what }
 }
 
 /// All ones.
 pub(super) const fn gone() -> Error {
-    Error::Fault { device: DEVICE, status: u32::MAX, what: "nothing: it is gone, or its registers are not at this address" }
+    Error::Fault {
+        device: DEVICE,
+        status: u32::MAX,
+        what: "nothing: it is gone, or its registers are not at this address",
+    }
 }
 
 /// It does not leave its halt.
 pub(super) const fn not_running(status: u32) -> Error {
-    Error::Fault { device: DEVICE, status, what: "that it is halted and does not start: are s_axi_aclk and s_axi_lite_aclk on?" }
+    Error::Fault {
+        device: DEVICE,
+        status,
+        what: "that it is halted and does not start: are s_axi_aclk and s_axi_lite_aclk on?",
+    }
 }
 
 #[cfg(test)]
@@ -233,13 +263,27 @@ mod tests {
     fn each_error_bit_has_its_name_and_its_address() {
         let names = ["DMAIntErr", "DMASlvErr", "DMADecErr", "", "SGIntErr", "SGSlvErr", "SGDecErr"];
         for (bit, name) in (0..).zip(names).filter(|(_, name)| !name.is_empty()) {
-            let Error::FaultAt { status, what, addr, .. } = core_fault(1 << bit, 7, 64) else { panic!("{name}") };
-            assert!(what.starts_with(name) && status == 1 << bit && addr == if bit < 4 { 7 } else { 64 }, "{what}");
+            let Error::FaultAt { status, what, addr, .. } = core_fault(1 << bit, 7, 64) else {
+                panic!("{name}")
+            };
+            assert!(
+                what.starts_with(name)
+                    && status == 1 << bit
+                    && addr == if bit < 4 { 7 } else { 64 },
+                "{what}"
+            );
         }
         // In a descriptor the same three are bits 28 to 30.
         for (bit, name) in (28..).zip(["DMAIntErr", "DMASlvErr", "DMADecErr"]) {
-            let Error::FaultAt { status, what, addr, .. } = descriptor_fault(1 << 31 | 1 << bit | 5, 7) else { panic!("{name}") };
-            assert!(what.starts_with(name) && status == 1 << 31 | 1 << bit | 5 && addr == 7, "{what}");
+            let Error::FaultAt { status, what, addr, .. } =
+                descriptor_fault(1 << 31 | 1 << bit | 5, 7)
+            else {
+                panic!("{name}")
+            };
+            assert!(
+                what.starts_with(name) && status == 1 << 31 | 1 << bit | 5 && addr == 7,
+                "{what}"
+            );
         }
     }
 }

@@ -26,15 +26,23 @@ impl<D: Device> McdmaChannel<D> {
             let status_at = self.way.status_at();
             for step in 0..self.in_flight {
                 // SAFETY: the channel is stopped.
-                unsafe { self.ring.write(self.ring.after(self.oldest, step), status_at, &[regs::COMPLETE])? };
+                unsafe {
+                    self.ring.write(
+                        self.ring.after(self.oldest, step),
+                        status_at,
+                        &[regs::COMPLETE],
+                    )?
+                };
             }
-            (self.oldest, self.slot, self.in_flight, self.look_again) = (self.ring.after(self.oldest, self.in_flight), slot, 0, false);
+            (self.oldest, self.slot, self.in_flight, self.look_again) =
+                (self.ring.after(self.oldest, self.in_flight), slot, 0, false);
             self.torn |= self.cut || self.open;
             (self.cut, self.open) = (false, false);
         }
         let index = self.ring.after(self.oldest, self.in_flight);
         let len_bytes = u32::try_from(packet.len_bytes).unwrap_or(u32::MAX) & regs::BYTES;
-        let control = if let Way::Mm2s(_) = self.way { len_bytes | regs::SOF | regs::EOF } else { len_bytes };
+        let control =
+            if let Way::Mm2s(_) = self.way { len_bytes | regs::SOF | regs::EOF } else { len_bytes };
         let next = self.ring.addr(self.ring.after(index, 1));
         // SAFETY: the slot is free, so its descriptor was told or taken back: the channel is
         // stopped, or its tail lies before.
@@ -108,10 +116,11 @@ impl<D: Device> McdmaChannel<D> {
             self.common.control.write(device, regs::RUN);
         }
         let mut status = 0;
-        let runs = poll_until(device, Duration::from_micros(self.config.stop_us.into()), |device| {
-            status = self.common.status.read(device);
-            status & (regs::HALTED | regs::COMMON_RESERVED) == 0
-        })?;
+        let runs =
+            poll_until(device, Duration::from_micros(self.config.stop_us.into()), |device| {
+                status = self.common.status.read(device);
+                status & (regs::HALTED | regs::COMMON_RESERVED) == 0
+            })?;
         // An error of another channel holds the direction halted until a reset.
         match self.common.error.read(device) {
             _ if runs => Ok(()),

@@ -99,7 +99,8 @@ impl<D: Device> AxiVdmaChannel<D> {
     /// The channel is halted, and the frame at `addr` belongs to the device.
     #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
     unsafe fn put_address(&self, addr: u64) {
-        let (registers, stores, bank) = (self.side.registers(), self.config.stores(), self.config.bank());
+        let (registers, stores, bank) =
+            (self.side.registers(), self.config.stores(), self.config.bank());
         for store in 0..stores {
             // SAFETY: the caller's promise; REG_INDEX chooses a bank.
             unsafe {
@@ -108,7 +109,8 @@ impl<D: Device> AxiVdmaChannel<D> {
                 }
                 if self.config.is_wide() {
                     self.device.write32(registers.start + 8 * (store % bank), addr as u32);
-                    self.device.write32(registers.start + 8 * (store % bank) + 4, (addr >> 32) as u32);
+                    self.device
+                        .write32(registers.start + 8 * (store % bank) + 4, (addr >> 32) as u32);
                 } else {
                     self.device.write32(registers.start + 4 * (store % bank), addr as u32);
                 }
@@ -122,7 +124,12 @@ impl<D: Device> AxiVdmaChannel<D> {
     /// It belongs to the device, and the channel is halted.
     unsafe fn begin(&self, addr: u64) -> Result<()> {
         let (registers, device) = (self.side.registers(), &self.device);
-        let control = regs::RUN | regs::CIRCULAR | regs::FRAME_COUNT | regs::FRAMES | regs::ERROR | 1 << regs::COUNT_SHIFT;
+        let control = regs::RUN
+            | regs::CIRCULAR
+            | regs::FRAME_COUNT
+            | regs::FRAMES
+            | regs::ERROR
+            | 1 << regs::COUNT_SHIFT;
         // SAFETY: addresses and sizes come first, as in AMD's own driver: nothing that follows
         // finds an old one. The frame is as long as the sizes say, by `operands`. FrmCnt_Irq is
         // cleared before RS, so that it is of this frame. RS alone starts no frame.
@@ -141,7 +148,11 @@ impl<D: Device> AxiVdmaChannel<D> {
             status & regs::HALTED == 0
         };
         if !(0..START_LOOKS).any(|_| has_started()) {
-            return Err(Error::Fault { device: self.side.name(), status, what: regs::describe_start(status) });
+            return Err(Error::Fault {
+                device: self.side.name(),
+                status,
+                what: regs::describe_start(status),
+            });
         }
         // SAFETY: as above.
         unsafe { registers.vsize.write(device, self.config.vsize_lines) };
@@ -171,7 +182,11 @@ fn reset(device: &impl Device, side: Side, stop_us: u32) -> Result<()> {
         let status = registers.status.read(device);
         control & regs::RESET == 0 && status & (regs::HALTED | regs::RESERVED) == regs::HALTED
     })?;
-    if over { Ok(()) } else { Err(Error::WillNotStop { device: side.name(), status: control, waited_us: stop_us }) }
+    if over {
+        Ok(())
+    } else {
+        Err(Error::WillNotStop { device: side.name(), status: control, waited_us: stop_us })
+    }
 }
 
 // SAFETY: 1. PG020: the channel reads, or writes, VSIZE lines of HSIZE bytes, STRIDE apart, from
@@ -210,7 +225,9 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
         // A reset between the first register and the doorbell would clear the addresses.
         let _lock = self.device.siblings().map(Siblings::lock).transpose()?;
         let epoch = self.device.reset_epoch();
-        if epoch != self.epoch && matches!(self.state, State::Works { .. } | State::TakenBack { .. }) {
+        if epoch != self.epoch
+            && matches!(self.state, State::Works { .. } | State::TakenBack { .. })
+        {
             return Err(Error::EndedByReset { device: self.side.name() });
         }
         self.epoch = epoch;
@@ -232,7 +249,9 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
         };
         let (registers, mut status) = (self.side.registers(), 0);
         let failed = |status: u32| {
-            let halted_by_shape = status & regs::HALTED != 0 && status & regs::SHAPE != 0 && status & regs::FRAMES == 0;
+            let halted_by_shape = status & regs::HALTED != 0
+                && status & regs::SHAPE != 0
+                && status & regs::FRAMES == 0;
             status == u32::MAX || status & regs::FATAL != 0 || halted_by_shape
         };
         poll_until(&self.device, timeout, |device| {
@@ -243,7 +262,12 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
             return Err(Error::EndedByReset { device: self.side.name() });
         }
         if failed(status) {
-            return Err(Error::FaultAt { device: self.side.name(), status, what: regs::describe(status), addr });
+            return Err(Error::FaultAt {
+                device: self.side.name(),
+                status,
+                what: regs::describe(status),
+                addr,
+            });
         }
         if !regs::is_over(status) {
             return Ok(None);
@@ -256,10 +280,13 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
 
     /// Resets the channel. A frame that was over before is still reported.
     fn stop(&mut self) -> Result<()> {
-        if let State::Works { over: over @ None, .. } | State::TakenBack { over: over @ None } = &mut self.state {
+        if let State::Works { over: over @ None, .. } | State::TakenBack { over: over @ None } =
+            &mut self.state
+        {
             // The reset clears what tells.
             let status = self.side.registers().status.read(&self.device);
-            *over = (regs::is_over(status) && self.device.reset_epoch() == self.epoch).then_some(status);
+            *over = (regs::is_over(status) && self.device.reset_epoch() == self.epoch)
+                .then_some(status);
         }
         reset(&self.device, self.side, self.config.stop_us)?;
         self.state = match self.state {
@@ -270,11 +297,17 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
     }
 
     fn stop_program(&self) -> StopProgram {
-        let (control, status) = (self.side.registers().control.offset(), self.side.registers().status.offset());
+        let (control, status) =
+            (self.side.registers().control.offset(), self.side.registers().status.offset());
         StopProgram::new(&[
             StopStep::write(control, u32::MAX, regs::RESET),
             StopStep::poll_until(control, regs::RESET, 0, self.config.stop_us),
-            StopStep::poll_until(status, regs::HALTED | regs::RESERVED, regs::HALTED, self.config.stop_us),
+            StopStep::poll_until(
+                status,
+                regs::HALTED | regs::RESERVED,
+                regs::HALTED,
+                self.config.stop_us,
+            ),
         ])
         .unwrap_or_default()
     }
@@ -332,7 +365,11 @@ impl<D: Device> AxiVdmaCore<D> {
     ///
     /// # Safety
     /// The core is built as `config` says.
-    pub unsafe fn channel(&self, side: Side, config: AxiVdmaConfig) -> Result<AxiVdmaChannel<CoreChannel<D>>> {
+    pub unsafe fn channel(
+        &self,
+        side: Side,
+        config: AxiVdmaConfig,
+    ) -> Result<AxiVdmaChannel<CoreChannel<D>>> {
         check(self.core.device(), &config)?;
         // SAFETY: a channel's driver writes its own registers alone (`Side::registers`).
         let device = unsafe { self.core.channel(side.index(), 0..regs::WINDOW_BYTES)? };

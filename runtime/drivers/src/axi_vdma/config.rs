@@ -67,7 +67,16 @@ impl Default for AxiVdmaConfig {
     /// The core as Vivado builds it. There is no default frame: one of no lines is refused.
     fn default() -> Self {
         let (hsize_bytes, vsize_lines, stride_bytes) = (0, 0, 0);
-        Self { hsize_bytes, vsize_lines, stride_bytes, frame_stores: 0, address_bits: 32, data_bits: 64, dre: false, stop_us: 10_000 }
+        Self {
+            hsize_bytes,
+            vsize_lines,
+            stride_bytes,
+            frame_stores: 0,
+            address_bits: 32,
+            data_bits: 64,
+            dre: false,
+            stop_us: 10_000,
+        }
     }
 }
 
@@ -89,10 +98,22 @@ impl AxiVdmaConfig {
             if (min..=max).contains(&value) && value.is_multiple_of(multiple_of) {
                 return Ok(());
             }
-            Err(Error::Argument { name, value: value.into(), min: min.into(), max: max.into(), multiple_of: multiple_of.into() })
+            Err(Error::Argument {
+                name,
+                value: value.into(),
+                min: min.into(),
+                max: max.into(),
+                multiple_of: multiple_of.into(),
+            })
         };
         within("address_bits", self.address_bits, 32, 64, 1)?;
-        within("data_bits, a power of two,", if self.data_bits.is_power_of_two() { self.data_bits } else { 0 }, 32, 1024, 32)?;
+        within(
+            "data_bits, a power of two,",
+            if self.data_bits.is_power_of_two() { self.data_bits } else { 0 },
+            32,
+            1024,
+            32,
+        )?;
         let word = if self.dre { 1 } else { self.data_bits / 8 };
         within("hsize_bytes", self.hsize_bytes, 1, regs::HSIZE_MAX, word)?;
         within("vsize_lines", self.vsize_lines, 1, regs::VSIZE_MAX, 1)?;
@@ -100,7 +121,13 @@ impl AxiVdmaConfig {
         within("stop_us", self.stop_us, 1, 400_000, 1)?;
         let (value, max) = (self.frame_stores as u64, self.stores_max() as u64);
         if value > max {
-            return Err(Error::Argument { name: "frame_stores", value, min: 0, max, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "frame_stores",
+                value,
+                min: 0,
+                max,
+                multiple_of: 1,
+            });
         }
         Ok(())
     }
@@ -132,7 +159,11 @@ impl AxiVdmaConfig {
         };
         let spec = spec.at_least(self.frame_bytes());
         // `check` has found a power of two.
-        if self.dre { spec } else { spec.aligned(Align::new(self.data_bits as usize / 8).unwrap_or(Align::LINE)) }
+        if self.dre {
+            spec
+        } else {
+            spec.aligned(Align::new(self.data_bits as usize / 8).unwrap_or(Align::LINE))
+        }
     }
 }
 
@@ -146,7 +177,12 @@ pub(super) fn check(device: &impl Mmio, config: &AxiVdmaConfig) -> Result<()> {
     let found = regs::VERSION.read(device);
     if found >> 28 != regs::MAJOR {
         let expected = regs::MAJOR << 28 | found & 0x0FFF_FFFF;
-        return Err(Error::WrongDevice { device: "axi_vdma", register: "VDMA_VERSION", expected, found });
+        return Err(Error::WrongDevice {
+            device: "axi_vdma",
+            register: "VDMA_VERSION",
+            expected,
+            found,
+        });
     }
     Ok(())
 }

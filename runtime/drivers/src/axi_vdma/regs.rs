@@ -118,16 +118,24 @@ pub(crate) const fn describe(status: u32) -> &'static str {
         _ if status & DECODE != 0 => {
             "VDMADecErr: the port reaches no memory at an address of this frame; check the port and the address map"
         }
-        _ if status & SLAVE != 0 => "VDMASlvErr: memory refused an access of this frame; is every slave on its way clocked and open?",
+        _ if status & SLAVE != 0 => {
+            "VDMASlvErr: memory refused an access of this frame; is every slave on its way clocked and open?"
+        }
         _ if status & INTERNAL != 0 => {
             "VDMAIntErr: a size of 0, or a frame that does not fit its line buffer; check hsize_bytes, vsize_lines and data_bits"
         }
         _ if status & SOF_EARLY != 0 => {
             "SOFEarlyErr: the next frame began before the last line; the source has fewer lines than vsize_lines"
         }
-        _ if status & EOL_EARLY != 0 => "EOLEarlyErr: a line ended too early; the source has fewer bytes in a line than hsize_bytes",
-        _ if status & SOF_LATE != 0 => "SOFLateErr: lines came after the last one; the source has more lines than vsize_lines",
-        _ if status & EOL_LATE != 0 => "EOLLateErr: a line did not end; the source has more bytes in a line than hsize_bytes",
+        _ if status & EOL_EARLY != 0 => {
+            "EOLEarlyErr: a line ended too early; the source has fewer bytes in a line than hsize_bytes"
+        }
+        _ if status & SOF_LATE != 0 => {
+            "SOFLateErr: lines came after the last one; the source has more lines than vsize_lines"
+        }
+        _ if status & EOL_LATE != 0 => {
+            "EOLLateErr: a line did not end; the source has more bytes in a line than hsize_bytes"
+        }
         _ => "that it halted, and no error; did something other than this driver reset it?",
     }
 }
@@ -159,8 +167,14 @@ mod tests {
             (u32::MAX, "all ones"),
         ];
         for (bit, name) in names {
-            assert!(describe(bit).contains(name) && describe(bit | HALTED | ERROR).contains(name), "{name}");
+            assert!(
+                describe(bit).contains(name) && describe(bit | HALTED | ERROR).contains(name),
+                "{name}"
+            );
         }
-        assert_eq!(names.iter().filter(|(bit, _)| *bit != u32::MAX).fold(0, |bits, (bit, _)| bits | bit), FATAL | SHAPE);
+        assert_eq!(
+            names.iter().filter(|(bit, _)| *bit != u32::MAX).fold(0, |bits, (bit, _)| bits | bit),
+            FATAL | SHAPE
+        );
     }
 }

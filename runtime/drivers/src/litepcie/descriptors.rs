@@ -32,7 +32,14 @@ pub(super) struct Lane {
 impl Lane {
     pub(super) const fn new(base: u32, reads: bool, config: &LitepcieConfig) -> Self {
         let settle_us = if reads || !config.ordered { config.settle_us } else { 0 };
-        Self { regs: regs::Lane::at(base as usize), seen: (0, 0), over: 0, settle_us, stop_us: config.stop_us, stopped: true }
+        Self {
+            regs: regs::Lane::at(base as usize),
+            seen: (0, 0),
+            over: 0,
+            settle_us,
+            stop_us: config.stop_us,
+            stopped: true,
+        }
     }
 
     /// Was an end seen that cannot be told yet?
@@ -71,11 +78,16 @@ impl Lane {
     ///
     /// # Safety
     /// The bytes were handed over, and the table has room.
-    #[allow(clippy::cast_possible_truncation, reason = "the halves of an address; a length of 24 bits")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the halves of an address; a length of 24 bits"
+    )]
     pub(super) unsafe fn give(&self, device: &impl Mmio, slice: &DevSlice, len_bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            self.regs.value_high.write(device, (len_bytes as u32 & regs::LENGTH) | regs::LAST_DISABLE);
+            self.regs
+                .value_high
+                .write(device, (len_bytes as u32 & regs::LENGTH) | regs::LAST_DISABLE);
             self.regs.value_low.write(device, slice.addr.0 as u32);
             self.regs.we.write(device, (slice.addr.0 >> 32) as u32);
         }
@@ -128,20 +140,33 @@ impl Lane {
         // SAFETY: a lane that does not run starts no request.
         unsafe { self.regs.enable.write(device, 0) };
         let mut enable = 0;
-        let idle = poll_every(device, STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
-            enable = self.regs.enable.read(device);
-            enable & (regs::ENABLE_RESERVED | regs::IDLE | regs::RUN) == regs::IDLE
-        })?;
+        let idle =
+            poll_every(device, STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
+                enable = self.regs.enable.read(device);
+                enable & (regs::ENABLE_RESERVED | regs::IDLE | regs::RUN) == regs::IDLE
+            })?;
         if !idle {
-            return Err(Error::WillNotStop { device: DEVICE, status: enable, waited_us: self.stop_us });
+            return Err(Error::WillNotStop {
+                device: DEVICE,
+                status: enable,
+                waited_us: self.stop_us,
+            });
         }
         if self.settle_us > 0 {
             // Requests that left before are answered, and writes are in memory.
             let until_us = device.now_us().saturating_add(self.settle_us.into());
-            let settled =
-                poll_every(device, STEP_US, Duration::from_micros(2 * u64::from(self.settle_us)), |device| device.now_us() > until_us)?;
+            let settled = poll_every(
+                device,
+                STEP_US,
+                Duration::from_micros(2 * u64::from(self.settle_us)),
+                |device| device.now_us() > until_us,
+            )?;
             if !settled {
-                return Err(Error::WillNotStop { device: DEVICE, status: enable, waited_us: self.settle_us });
+                return Err(Error::WillNotStop {
+                    device: DEVICE,
+                    status: enable,
+                    waited_us: self.settle_us,
+                });
             }
         }
         // Reading it brings behind it what an ordered writer sent before (PCI Express Base
@@ -159,6 +184,11 @@ impl Lane {
         let enable = self.regs.enable.offset();
         let idle = regs::ENABLE_RESERVED | regs::IDLE | regs::RUN;
         let is_idle = StopStep::poll_until(enable, idle, regs::IDLE, self.stop_us);
-        [StopStep::write(enable, u32::MAX, 0), is_idle, StopStep::write(self.regs.reset.offset(), u32::MAX, 1), is_idle]
+        [
+            StopStep::write(enable, u32::MAX, 0),
+            is_idle,
+            StopStep::write(self.regs.reset.offset(), u32::MAX, 1),
+            is_idle,
+        ]
     }
 }

@@ -88,12 +88,18 @@ impl<D: Device> Litepcie<D> {
             return Err(Error::RegisterWindow { device: DEVICE, need_bytes, have_bytes });
         }
         let most = regs::LENGTH as usize / config.word_bytes() * config.word_bytes();
-        let spec = |operand: OperandSpec| Ok::<_, Error>(operand.aligned(Align::new(regs::REQUEST_BYTES)?).at_most(most));
+        let spec = |operand: OperandSpec| {
+            Ok::<_, Error>(operand.aligned(Align::new(regs::REQUEST_BYTES)?).at_most(most))
+        };
         let (send, receive) = (spec(OperandSpec::to_device())?, spec(OperandSpec::from_device())?);
         let operands = if side == Side::Writer { [receive; 2] } else { [send, receive] };
-        let (reader, writer) = (Lane::new(config.reader_at, true, &config), Lane::new(config.writer_at, false, &config));
+        let (reader, writer) = (
+            Lane::new(config.reader_at, true, &config),
+            Lane::new(config.writer_at, false, &config),
+        );
         let (device, state) = (ManuallyDrop::new(device), State::Stopped);
-        let mut this = Self { device, side, config, reader, writer, operands, given: 0, told: 0, state };
+        let mut this =
+            Self { device, side, config, reader, writer, operands, given: 0, told: 0, state };
         let device = &*this.device;
         for lane in lanes(side, &mut this.writer, &mut this.reader) {
             lane.find(device)?;
@@ -130,7 +136,11 @@ impl<D: Device> Litepcie<D> {
 }
 
 /// The lanes of `side`, the writer first: it is ready before anything is sent to it.
-fn lanes<'l>(side: Side, writer: &'l mut Lane, reader: &'l mut Lane) -> impl Iterator<Item = &'l mut Lane> {
+fn lanes<'l>(
+    side: Side,
+    writer: &'l mut Lane,
+    reader: &'l mut Lane,
+) -> impl Iterator<Item = &'l mut Lane> {
     let writer = (side != Side::Reader).then_some(writer);
     let reader = (side != Side::Writer).then_some(reader);
     writer.into_iter().chain(reader)
@@ -183,13 +193,23 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
 
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         let [] = exactly(args)?;
-        let (Some(first), multiple_of) = (operands.first(), self.config.word_bytes() as u64) else { return Ok(()) };
+        let (Some(first), multiple_of) = (operands.first(), self.config.word_bytes() as u64) else {
+            return Ok(());
+        };
         let (value, max) = (first.len_bytes as u64, u64::from(regs::LENGTH));
         if !value.is_multiple_of(multiple_of) {
-            return Err(Error::Argument { name: "bytes of a job", value, min: multiple_of, max, multiple_of });
+            return Err(Error::Argument {
+                name: "bytes of a job",
+                value,
+                min: multiple_of,
+                max,
+                multiple_of,
+            });
         }
         match operands.get(1) {
-            Some(to) if (to.len_bytes as u64) < value => Err(Error::BufferSize { index: 1, need_bytes: value, have_bytes: to.len_bytes }),
+            Some(to) if (to.len_bytes as u64) < value => {
+                Err(Error::BufferSize { index: 1, need_bytes: value, have_bytes: to.len_bytes })
+            }
             _ => Ok(()),
         }
     }
@@ -200,7 +220,9 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
         let _lock = self.device.siblings().map(Siblings::lock).transpose()?;
         let epoch = self.device.reset_epoch();
         let starts = match self.state {
-            State::Running { epoch: since } if epoch != since => return Err(Error::EndedByReset { device: DEVICE }),
+            State::Running { epoch: since } if epoch != since => {
+                return Err(Error::EndedByReset { device: DEVICE });
+            }
             State::Running { .. } => false,
             State::Stopped => {
                 (self.state, self.given, self.told) = (State::Running { epoch }, 0, 0);
@@ -254,10 +276,12 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
     }
 
     fn stop(&mut self) -> Result<()> {
-        let reset = matches!(self.state, State::Running { epoch } if self.device.reset_epoch() != epoch);
+        let reset =
+            matches!(self.state, State::Running { epoch } if self.device.reset_epoch() != epoch);
         // The reader first: a loopback is empty when its writer stops after it.
         let read = if self.side == Side::Writer { Ok(()) } else { self.reader.stop(&*self.device) };
-        let written = if self.side == Side::Reader { Ok(()) } else { self.writer.stop(&*self.device) };
+        let written =
+            if self.side == Side::Reader { Ok(()) } else { self.writer.stop(&*self.device) };
         read.and(written)?;
         if reset {
             self.told = self.given;
@@ -276,7 +300,9 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
     /// writes which were overtaken are in memory.
     fn stop_program(&self) -> StopProgram {
         match self.side {
-            Side::Writer if self.config.ordered => StopProgram::new(&self.writer.stop_steps()).unwrap_or_default(),
+            Side::Writer if self.config.ordered => {
+                StopProgram::new(&self.writer.stop_steps()).unwrap_or_default()
+            }
             _ => StopProgram::NONE,
         }
     }
@@ -296,7 +322,10 @@ impl<D: Device> Drop for Litepcie<D> {
 
 impl<D: Device> fmt::Debug for Litepcie<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Litepcie").field("port", &self.device.port().name).field("side", &self.side).finish_non_exhaustive()
+        f.debug_struct("Litepcie")
+            .field("port", &self.device.port().name)
+            .field("side", &self.side)
+            .finish_non_exhaustive()
     }
 }
 
@@ -327,14 +356,27 @@ impl<D: Device> LitepcieCore<D> {
     ///
     /// # Safety
     /// The design is as `config` says.
-    pub unsafe fn channel(&self, side: Side, config: LitepcieConfig) -> Result<Litepcie<CoreChannel<D>>> {
+    pub unsafe fn channel(
+        &self,
+        side: Side,
+        config: LitepcieConfig,
+    ) -> Result<Litepcie<CoreChannel<D>>> {
         let index = match side {
             Side::Reader => 0,
             Side::Writer => 1,
-            Side::Loopback => return Err(Error::Unsupported { what: "the loopback needs both sides", fix: "open it without a channel" }),
+            Side::Loopback => {
+                return Err(Error::Unsupported {
+                    what: "the loopback needs both sides",
+                    fix: "open it without a channel",
+                });
+            }
         };
         // SAFETY: a side writes the registers of its own lane alone.
-        let part = Litepcie::part(unsafe { self.core.channel(index, 0..self.core.device().len_bytes())? }, side, config)?;
+        let part = Litepcie::part(
+            unsafe { self.core.channel(index, 0..self.core.device().len_bytes())? },
+            side,
+            config,
+        )?;
         let lock = self.core.lock()?;
         // SAFETY: the loopback is off already where the other side runs.
         unsafe { begin(self.core.device(), &config, false) };

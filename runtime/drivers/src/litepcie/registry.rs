@@ -65,8 +65,12 @@ fn said(settings: Settings<'_>) -> Result<(Side, LitepcieConfig)> {
     settings.only(SETTINGS)?;
     let default = LitepcieConfig::default();
     let number = |name, default| settings.value(name, 0, u32::MAX, default);
-    let byte = |name, default: u8| number(name, default.into()).map(|value| u8::try_from(value).unwrap_or(u8::MAX));
-    let short = |name, default: u16| number(name, default.into()).map(|value| u16::try_from(value).unwrap_or(u16::MAX));
+    let byte = |name, default: u8| {
+        number(name, default.into()).map(|value| u8::try_from(value).unwrap_or(u8::MAX))
+    };
+    let short = |name, default: u16| {
+        number(name, default.into()).map(|value| u16::try_from(value).unwrap_or(u16::MAX))
+    };
     let config = LitepcieConfig {
         reader_at: number("reader_at", default.reader_at)?,
         writer_at: number("writer_at", default.writer_at)?,

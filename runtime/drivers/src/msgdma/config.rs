@@ -133,8 +133,11 @@ impl MsgdmaConfig {
     pub fn from_settings(settings: &Settings<'_>) -> Result<Self> {
         const AT_MAX: u64 = u32::MAX as u64;
         let default = Self::default();
-        let number =
-            |name, min, max, default: usize| settings.number(name, min, max).map(|found| found.map_or(default, |value| value as usize));
+        let number = |name, min, max, default: usize| {
+            settings
+                .number(name, min, max)
+                .map(|found| found.map_or(default, |value| value as usize))
+        };
         let some = |at: usize| (at != 0).then_some(at);
         Ok(Self {
             mode: match number("mode", 0, 2, 0)? {
@@ -201,10 +204,22 @@ impl MsgdmaConfig {
         limits("depth", self.depth as u64, DEPTH_MIN as u64, 1024, 1)?;
         limits("settle_us", self.settle_us.into(), 1, SETTLE_MAX_US.into(), 1)?;
         limits("max_bytes", self.max_bytes.into(), 1, u32::MAX.into(), 1)?;
-        limits("address_bits without extended descriptors", self.address_bits.into(), 12, if self.extended { 64 } else { 32 }, 1)?;
-        if self.mode == MsgdmaMode::Receive && self.resp_at.is_none() && self.prefetcher_at.is_none() {
+        limits(
+            "address_bits without extended descriptors",
+            self.address_bits.into(),
+            12,
+            if self.extended { 64 } else { 32 },
+            1,
+        )?;
+        if self.mode == MsgdmaMode::Receive
+            && self.resp_at.is_none()
+            && self.prefetcher_at.is_none()
+        {
             let fix = "build the core with a memory-mapped response port, or with a prefetcher, and say `resp_at` or `prefetcher_at`";
-            return Err(Error::Unsupported { what: "without responses no driver knows how long a received packet is", fix });
+            return Err(Error::Unsupported {
+                what: "without responses no driver knows how long a received packet is",
+                fix,
+            });
         }
         let descriptor = if self.extended { regs::EXTENDED_BYTES } else { regs::STANDARD_BYTES };
         let slave = self.prefetcher_at.is_none().then_some((self.desc_at, descriptor));
@@ -218,14 +233,29 @@ impl MsgdmaConfig {
         for (index, &(at, len)) in ports.iter().flatten().enumerate() {
             let (need_bytes, multiple_of) = (at.saturating_add(len), 4);
             if !at.is_multiple_of(4) {
-                return Err(Error::Argument { name: "a port's offset", value: at as u64, min: 0, max: u32::MAX.into(), multiple_of });
+                return Err(Error::Argument {
+                    name: "a port's offset",
+                    value: at as u64,
+                    min: 0,
+                    max: u32::MAX.into(),
+                    multiple_of,
+                });
             }
             if have_bytes < need_bytes {
                 return Err(Error::RegisterWindow { device: "msgdma", need_bytes, have_bytes });
             }
-            if ports.iter().flatten().take(index).any(|&(other, bytes)| at < other + bytes && other < need_bytes) {
+            if ports
+                .iter()
+                .flatten()
+                .take(index)
+                .any(|&(other, bytes)| at < other + bytes && other < need_bytes)
+            {
                 let fix = "compare csr_at, desc_at, resp_at and prefetcher_at with the base addresses in Platform Designer";
-                return Err(Error::Setting { name: "a port's offset, inside another port,", value: at as u64, fix });
+                return Err(Error::Setting {
+                    name: "a port's offset, inside another port,",
+                    value: at as u64,
+                    fix,
+                });
             }
         }
         Ok(())
@@ -239,7 +269,10 @@ impl MsgdmaConfig {
             MsgdmaTransfer::Aligned | MsgdmaTransfer::FullWords => spec.aligned(word),
         };
         let max_bytes = usize::try_from(self.max_bytes).unwrap_or(usize::MAX);
-        let (from, to) = (suit(OperandSpec::to_device().in_words(self.word_bytes())), suit(OperandSpec::from_device()));
+        let (from, to) = (
+            suit(OperandSpec::to_device().in_words(self.word_bytes())),
+            suit(OperandSpec::from_device()),
+        );
         match self.mode {
             MsgdmaMode::Receive => [to.at_most(max_bytes), to],
             MsgdmaMode::Copy | MsgdmaMode::Send => [from.at_most(max_bytes), to],
@@ -251,7 +284,9 @@ impl MsgdmaConfig {
 pub(super) fn is_msgdma(device: &impl Device, config: &MsgdmaConfig) -> Result<()> {
     config.check(device)?;
     let csr = At(device, config.csr_at);
-    let wrong = |register, expected, found| Err(Error::WrongDevice { device: "msgdma", register, expected, found });
+    let wrong = |register, expected, found| {
+        Err(Error::WrongDevice { device: "msgdma", register, expected, found })
+    };
     let status = regs::STATUS.read(&csr);
     if status & regs::RESERVED != 0 {
         return wrong("STATUS", status & !regs::RESERVED, status);
@@ -268,7 +303,11 @@ pub(super) fn is_msgdma(device: &impl Device, config: &MsgdmaConfig) -> Result<(
     }
     if config.is_spoilt_by_stop() && regs::CONTROL.read(&csr) & regs::STOP != 0 {
         let fix = "a stop cut a copy of this core, which waits for the answers of writes that it never made: reset it from outside";
-        return Err(Error::Setting { name: "mSGDMA's CONTROL", value: regs::CONTROL.read(&csr).into(), fix });
+        return Err(Error::Setting {
+            name: "mSGDMA's CONTROL",
+            value: regs::CONTROL.read(&csr).into(),
+            fix,
+        });
     }
     if regs::COMPONENT_INFO.read(&csr) & regs::COMPONENT_TYPE_BITS != regs::COMPONENT_TYPE {
         return Ok(()); // an older core
@@ -283,10 +322,18 @@ pub(super) fn is_msgdma(device: &impl Device, config: &MsgdmaConfig) -> Result<(
     let (first, second) = (regs::COMPONENT_1.read(&csr), regs::COMPONENT_2.read(&csr));
     let (mask, expected) = (regs::COMPONENT_MODE | regs::COMPONENT_EXTENDED, mode | extended);
     if first & mask != expected {
-        return wrong("COMPONENT_CONFIGURATION_1 (mode in bits 17:16, extended in 18)", first & !mask | expected, first);
+        return wrong(
+            "COMPONENT_CONFIGURATION_1 (mode in bits 17:16, extended in 18)",
+            first & !mask | expected,
+            first,
+        );
     }
     if second & regs::COMPONENT_PREFETCHER != prefetcher {
-        return wrong("COMPONENT_CONFIGURATION_2 (prefetcher in bit 17)", second & !regs::COMPONENT_PREFETCHER | prefetcher, second);
+        return wrong(
+            "COMPONENT_CONFIGURATION_2 (prefetcher in bit 17)",
+            second & !regs::COMPONENT_PREFETCHER | prefetcher,
+            second,
+        );
     }
     Ok(())
 }

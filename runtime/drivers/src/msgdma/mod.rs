@@ -202,9 +202,16 @@ impl<D: Device> Msgdma<D> {
     /// # Safety
     /// As [`open`](Self::open). The interconnect answers a write of the prefetcher when it is in
     /// memory, so that none comes after a stop.
-    pub unsafe fn prefetched(device: D, config: MsgdmaConfig, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
+    pub unsafe fn prefetched(
+        device: D,
+        config: MsgdmaConfig,
+        descriptors: CpuBuf,
+    ) -> Result<Self, Refused<CpuBuf>> {
         let Some(at) = config.prefetcher_at else {
-            let error = Error::Unsupported { what: "without `prefetcher_at` there is no prefetcher", fix: "say where its CSR port lies" };
+            let error = Error::Unsupported {
+                what: "without `prefetcher_at` there is no prefetcher",
+                fix: "say where its CSR port lies",
+            };
             return Err(Refused::new(error, descriptors));
         };
         if let Err(error) = is_msgdma(&device, &config) {
@@ -296,14 +303,21 @@ unsafe impl<D: Device> Driver for Msgdma<D> {
         };
         let max = self.config.max_bytes.into();
         if need_bytes == 0 || need_bytes > max || !need_bytes.is_multiple_of(multiple_of) {
-            return Err(Error::Argument { name: "bytes of a job", value: need_bytes, min: multiple_of, max, multiple_of });
+            return Err(Error::Argument {
+                name: "bytes of a job",
+                value: need_bytes,
+                min: multiple_of,
+                max,
+                multiple_of,
+            });
         }
         Ok(())
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let len_bytes = operands.first().map_or(0, |first| first.len_bytes);
-        let len = u32::try_from(len_bytes).map_err(|_| Error::Unexpected { name: "a job's length", value: len_bytes as u64 })?;
+        let len = u32::try_from(len_bytes)
+            .map_err(|_| Error::Unexpected { name: "a job's length", value: len_bytes as u64 })?;
         if self.stopped {
             self.begin_anew(slot)?;
             self.stopped = false;
@@ -312,7 +326,9 @@ unsafe impl<D: Device> Driver for Msgdma<D> {
             // SAFETY: the caller's promise.
             Way::Slave(slave) => unsafe { slave.submit(&self.device, slot, len, operands) },
             // SAFETY: the caller's promise.
-            Way::Prefetch(prefetch) => unsafe { prefetch.submit(&self.device, slot, len, operands) },
+            Way::Prefetch(prefetch) => unsafe {
+                prefetch.submit(&self.device, slot, len, operands)
+            },
         }
     }
 
@@ -329,7 +345,9 @@ unsafe impl<D: Device> Driver for Msgdma<D> {
         let mut found = Ok(None);
         poll_settling(device, config.settles_us(), timeout, |device| {
             found = match way {
-                Way::Slave(slave) => slave.look(device).map(|ended| if ended { slave.tell() } else { None }),
+                Way::Slave(slave) => {
+                    slave.look(device).map(|ended| if ended { slave.tell() } else { None })
+                }
                 Way::Prefetch(prefetch) => prefetch.look(device),
             };
             match found {
@@ -341,7 +359,9 @@ unsafe impl<D: Device> Driver for Msgdma<D> {
         // Once a wait also where no register says anything: an interconnect may deliver a
         // descriptor after its interrupt, which was acknowledged then.
         match way {
-            Way::Prefetch(prefetch) if !timeout.is_zero() && matches!(found, Ok(None)) => prefetch.tell(device),
+            Way::Prefetch(prefetch) if !timeout.is_zero() && matches!(found, Ok(None)) => {
+                prefetch.tell(device)
+            }
             _ => found,
         }
     }

@@ -50,8 +50,14 @@ pub(super) struct Prefetch {
 impl Prefetch {
     /// # Errors
     /// As [`Ring::new`].
-    pub(super) fn new(config: MsgdmaConfig, at: usize, memory: CpuBuf, port: &Port) -> Result<Self, Refused<CpuBuf>> {
-        let len_bytes = 4 * if config.extended { regs::EXTENDED_WORDS } else { regs::STANDARD_WORDS };
+    pub(super) fn new(
+        config: MsgdmaConfig,
+        at: usize,
+        memory: CpuBuf,
+        port: &Port,
+    ) -> Result<Self, Refused<CpuBuf>> {
+        let len_bytes =
+            4 * if config.extended { regs::EXTENDED_WORDS } else { regs::STANDARD_WORDS };
         let most = config.depth.min(JOBS_MAX) + 1;
         let layout = Layout { len_bytes, align_bytes: len_bytes, most };
         // One descriptor is never owned: the prefetcher stops there.
@@ -87,7 +93,8 @@ impl Prefetch {
     /// The core was reset: no descriptor is owned, and jobs begin at the first. Those that were
     /// launched and not told may be owned still.
     pub(super) fn begin_anew(&mut self) -> Result<()> {
-        let (at, owned) = (self.control_at(), if self.written { self.launched } else { self.ring.len() });
+        let (at, owned) =
+            (self.control_at(), if self.written { self.launched } else { self.ring.len() });
         // Before the writes: where one fails, a cleared owner is not the end of a job.
         (self.launched, self.waiting, self.seen) = (0, 0, 0);
         self.settle.begin_anew();
@@ -105,7 +112,13 @@ impl Prefetch {
     ///
     /// # Safety
     /// The operands were handed over.
-    pub(super) unsafe fn submit(&mut self, device: &impl Device, slot: usize, len: u32, operands: &[DevSlice]) -> Result<()> {
+    pub(super) unsafe fn submit(
+        &mut self,
+        device: &impl Device,
+        slot: usize,
+        len: u32,
+        operands: &[DevSlice],
+    ) -> Result<()> {
         let place = self.place(self.launched + self.waiting);
         let next = self.ring.addr(self.ring.after(place, 1));
         let (from, to) = addresses(self.config.mode, operands);
@@ -116,7 +129,13 @@ impl Prefetch {
         let mut words = [0; regs::EXTENDED_WORDS];
         words[..4].copy_from_slice(&[low(from), low(to), len, low(next)]);
         let used = if self.config.extended {
-            words[7..12].copy_from_slice(&[sequence, regs::STRIDE_ONE, high(from), high(to), high(next)]);
+            words[7..12].copy_from_slice(&[
+                sequence,
+                regs::STRIDE_ONE,
+                high(from),
+                high(to),
+                high(next),
+            ]);
             words[15] = control;
             &words[..]
         } else {
@@ -141,7 +160,11 @@ impl Prefetch {
     /// Has the prefetcher stopped? Then it looks at no descriptor.
     fn has_stopped(&self, device: &impl Device) -> Result<bool> {
         let status = regs::FETCH_CONTROL.read(&At(device, self.at));
-        if status & regs::FETCH_RESERVED != 0 { Err(gone(status)) } else { Ok(status & regs::RUN == 0) }
+        if status & regs::FETCH_RESERVED != 0 {
+            Err(gone(status))
+        } else {
+            Ok(status & regs::RUN == 0)
+        }
     }
 
     /// Gives the prefetcher the jobs that wait, where it has stopped.
@@ -224,7 +247,8 @@ impl Prefetch {
         if self.config.mode == MsgdmaMode::Receive {
             self.ring.read(place, regs::ACTUAL_AT, &mut actual)?;
         }
-        (self.oldest, self.launched, self.seen) = (self.ring.after(place, 1), self.launched - 1, self.seen - 1);
+        (self.oldest, self.launched, self.seen) =
+            (self.ring.after(place, 1), self.launched - 1, self.seen - 1);
         self.more = self.launched > 0;
         let [bytes, status] = actual;
         let slot = self.slot;

@@ -56,18 +56,31 @@ impl<D: Device> Msgdma<D> {
     ///
     /// # Errors
     /// [`Error::WillNotStop`], with the register's last word; or that of the interrupt's file.
-    fn wait_for(&self, mut register: impl FnMut(&D) -> u32, done: impl Fn(u32) -> bool) -> Result<()> {
+    fn wait_for(
+        &self,
+        mut register: impl FnMut(&D) -> u32,
+        done: impl Fn(u32) -> bool,
+    ) -> Result<()> {
         let mut status = 0;
-        let met = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(self.config.stop_us.into()), |device| {
-            status = register(device);
-            done(status)
-        })?;
+        let met = poll_every(
+            &self.device,
+            STOP_STEP_US,
+            Duration::from_micros(self.config.stop_us.into()),
+            |device| {
+                status = register(device);
+                done(status)
+            },
+        )?;
         if met { Ok(()) } else { Err(self.will_not(status)) }
     }
 
     /// The descriptor's end, the masters' stop, the prefetcher's, and a reset: two times at most.
     const fn will_not(&self, status: u32) -> Error {
-        Error::WillNotStop { device: "msgdma", status, waited_us: self.config.stop_us.saturating_mul(8) }
+        Error::WillNotStop {
+            device: "msgdma",
+            status,
+            waited_us: self.config.stop_us.saturating_mul(8),
+        }
     }
 
     /// Stops and resets the core. Between the two, ends are kept that a reset would clear.
@@ -110,7 +123,11 @@ impl<D: Device> Msgdma<D> {
             slave.drain(&self.device);
         }
         self.reset_dispatcher(regs::EMPTY)?;
-        if settle(&self.device, self.config.settles_us())? { Ok(()) } else { Err(self.will_not(control)) }
+        if settle(&self.device, self.config.settles_us())? {
+            Ok(())
+        } else {
+            Err(self.will_not(control))
+        }
     }
 
     /// Lets no descriptor begin, and waits for the one at work; stops the masters where that takes
@@ -120,7 +137,10 @@ impl<D: Device> Msgdma<D> {
         // SAFETY: a core that stops starts nothing.
         unsafe { regs::CONTROL.write(&At(&self.device, csr_at), regs::STOP_DESCRIPTORS) };
         let (bits, stopped) = (regs::STOPPED | regs::RESERVED, regs::STOPPED);
-        let done = self.wait_for(|device| regs::STATUS.read(&At(device, csr_at)), |status| status & bits == stopped);
+        let done = self.wait_for(
+            |device| regs::STATUS.read(&At(device, csr_at)),
+            |status| status & bits == stopped,
+        );
         if !is_late(done)? {
             return Ok(());
         }
@@ -128,13 +148,21 @@ impl<D: Device> Msgdma<D> {
             self.spoilt = Spoilt::Cut;
         }
         // SAFETY: as above.
-        unsafe { regs::CONTROL.write(&At(&self.device, csr_at), regs::STOP | regs::STOP_DESCRIPTORS) };
-        self.wait_for(|device| regs::STATUS.read(&At(device, csr_at)), |status| status & bits == stopped)
+        unsafe {
+            regs::CONTROL.write(&At(&self.device, csr_at), regs::STOP | regs::STOP_DESCRIPTORS)
+        };
+        self.wait_for(
+            |device| regs::STATUS.read(&At(device, csr_at)),
+            |status| status & bits == stopped,
+        )
     }
 
     fn prefetcher_stops(&self, at: usize) -> Result<()> {
         let bits = regs::RUN | regs::FETCH_RESET | regs::FETCH_RESERVED;
-        self.wait_for(|device| regs::FETCH_CONTROL.read(&At(device, at)), |status| status & bits == 0)
+        self.wait_for(
+            |device| regs::FETCH_CONTROL.read(&At(device, at)),
+            |status| status & bits == 0,
+        )
     }
 
     /// Resets the dispatcher and the masters. `empty`: it must be idle then, with this bit.
@@ -142,8 +170,12 @@ impl<D: Device> Msgdma<D> {
         let csr_at = self.config.csr_at;
         // SAFETY: a core that is reset starts nothing.
         unsafe { regs::CONTROL.write(&At(&self.device, csr_at), regs::RESET) };
-        let bits = regs::RESETTING | regs::RESERVED | if empty == 0 { 0 } else { regs::BUSY | empty };
-        self.wait_for(|device| regs::STATUS.read(&At(device, csr_at)), |status| status & bits == empty)
+        let bits =
+            regs::RESETTING | regs::RESERVED | if empty == 0 { 0 } else { regs::BUSY | empty };
+        self.wait_for(
+            |device| regs::STATUS.read(&At(device, csr_at)),
+            |status| status & bits == empty,
+        )
     }
 
     /// The same as data. The polls are of registers with bits that the core never sets. The second
@@ -154,9 +186,13 @@ impl<D: Device> Msgdma<D> {
     /// for the next program to see; the last look is at STATUS all the same, where STOPPED follows
     /// as no descriptor is at work.
     pub(super) fn program(&self) -> StopProgram {
-        let (control, status) = (self.config.csr_at + regs::CONTROL.offset(), self.config.csr_at + regs::STATUS.offset());
+        let (control, status) = (
+            self.config.csr_at + regs::CONTROL.offset(),
+            self.config.csr_at + regs::STATUS.offset(),
+        );
         let wait = StopStep::write(control, u32::MAX, regs::STOP_DESCRIPTORS);
-        let ended = StopStep::poll_until(status, regs::STOPPED | regs::RESERVED, regs::STOPPED, PROGRAM_US);
+        let ended =
+            StopStep::poll_until(status, regs::STOPPED | regs::RESERVED, regs::STOPPED, PROGRAM_US);
         let stop = StopStep::write(control, u32::MAX, regs::STOP | regs::STOP_DESCRIPTORS);
         let reset = StopStep::write(control, u32::MAX, regs::RESET);
         let idle = regs::RESETTING | regs::BUSY | regs::EMPTY | regs::RESERVED;
@@ -166,7 +202,15 @@ impl<D: Device> Msgdma<D> {
         let fetch = self.config.prefetcher_at.map(|at| {
             let fetch = at + regs::FETCH_CONTROL.offset();
             let begin = StopStep::write(fetch, u32::MAX, regs::FETCH_RESET);
-            (begin, StopStep::poll_until(fetch, regs::RUN | regs::FETCH_RESET | regs::FETCH_RESERVED, 0, PROGRAM_US))
+            (
+                begin,
+                StopStep::poll_until(
+                    fetch,
+                    regs::RUN | regs::FETCH_RESET | regs::FETCH_RESERVED,
+                    0,
+                    PROGRAM_US,
+                ),
+            )
         });
         let settles_us = self.config.settles_us();
         let settled = (settles_us > 0).then_some([
@@ -176,9 +220,16 @@ impl<D: Device> Msgdma<D> {
         let settled = settled.as_ref().map_or(&[][..], |steps| &steps[..]);
         let marks = regs::RESET | regs::STOP | regs::STOP_DESCRIPTORS;
         let marked = StopStep::poll_until(control, marks, regs::STOP_DESCRIPTORS, MARK_US);
-        let kept = StopStep::poll_until(status, idle | regs::STOPPED, regs::EMPTY | regs::STOPPED, ANSWER_US);
+        let kept = StopStep::poll_until(
+            status,
+            idle | regs::STOPPED,
+            regs::EMPTY | regs::STOPPED,
+            ANSWER_US,
+        );
         let spoilt: &[StopStep] = if self.config.is_spoilt_by_stop() { &[stop, kept] } else { &[] };
-        let steps = |parts: &[&[StopStep]]| StopProgram::of(parts.iter().flat_map(|part| part.iter().copied()));
+        let steps = |parts: &[&[StopStep]]| {
+            StopProgram::of(parts.iter().flat_map(|part| part.iter().copied()))
+        };
         let program = || {
             let (first, second) = match &fetch {
                 Some((begin, done)) => {

@@ -53,7 +53,9 @@ pub(super) const fn control(mode: MsgdmaMode) -> u32 {
             MsgdmaMode::Copy => regs::WAIT_FOR_WRITES,
             // No `IRQ_ON_ERROR`: these bits would be sent.
             MsgdmaMode::Send => regs::GENERATE_SOP | regs::GENERATE_EOP,
-            MsgdmaMode::Receive => regs::END_ON_EOP | regs::IRQ_ON_EARLY | regs::IRQ_ON_ERROR | regs::WAIT_FOR_WRITES,
+            MsgdmaMode::Receive => {
+                regs::END_ON_EOP | regs::IRQ_ON_EARLY | regs::IRQ_ON_ERROR | regs::WAIT_FOR_WRITES
+            }
         }
 }
 
@@ -71,7 +73,14 @@ pub(super) fn completion(mode: MsgdmaMode, slot: usize, bytes: u32, status: u32)
 
 impl Slave {
     pub(super) const fn new(config: MsgdmaConfig) -> Self {
-        Self { config, oldest: 0, in_flight: 0, waiting: 0, ended: Deque::new(), settle: Settle::new(&config) }
+        Self {
+            config,
+            oldest: 0,
+            in_flight: 0,
+            waiting: 0,
+            ended: Deque::new(),
+            settle: Settle::new(&config),
+        }
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -89,7 +98,13 @@ impl Slave {
     ///
     /// # Safety
     /// The operands were handed over.
-    pub(super) unsafe fn submit(&mut self, device: &impl Device, slot: usize, len: u32, operands: &[DevSlice]) -> Result<()> {
+    pub(super) unsafe fn submit(
+        &mut self,
+        device: &impl Device,
+        slot: usize,
+        len: u32,
+        operands: &[DevSlice],
+    ) -> Result<()> {
         let csr = At(device, self.config.csr_at);
         // Every core holds so many; a write to a full FIFO would make the processor wait.
         if self.in_flight >= DEPTH_MIN {
@@ -183,7 +198,10 @@ impl Slave {
     /// How many responses wait. More than jobs in flight cannot be.
     fn count(&self, responses: u32) -> Result<usize> {
         let most = self.in_flight - self.ended.len();
-        usize::try_from(responses).ok().filter(|&responses| responses <= most).ok_or(gone(responses))
+        usize::try_from(responses)
+            .ok()
+            .filter(|&responses| responses <= most)
+            .ok_or(gone(responses))
     }
 
     /// Without a response port only an idle core says that jobs ended: all of them.
@@ -203,7 +221,9 @@ impl Slave {
                 return Ok(false);
             }
         }
-        while self.ended.len() < self.in_flight && self.ended.push_back(Ended { bytes: 0, status: 0 }).is_ok() {}
+        while self.ended.len() < self.in_flight
+            && self.ended.push_back(Ended { bytes: 0, status: 0 }).is_ok()
+        {}
         Ok(true)
     }
 
@@ -211,7 +231,9 @@ impl Slave {
     pub(super) fn drain(&mut self, device: &impl Device) {
         if self.config.resp_at.is_some() {
             for _ in 0..JOBS_MAX {
-                if self.in_flight == self.ended.len() || !matches!(self.look_for_ends(device), Ok(true)) {
+                if self.in_flight == self.ended.len()
+                    || !matches!(self.look_for_ends(device), Ok(true))
+                {
                     break;
                 }
             }
@@ -305,5 +327,7 @@ pub(super) fn settle(device: &impl Device, us: u32) -> Result<bool> {
         return Ok(true);
     }
     let until_us = device.now_us().saturating_add(us.into());
-    poll_every(device, STEP_US, Duration::from_micros(2 * u64::from(us)), |device| device.now_us() > until_us)
+    poll_every(device, STEP_US, Duration::from_micros(2 * u64::from(us)), |device| {
+        device.now_us() > until_us
+    })
 }

@@ -92,7 +92,11 @@ impl<D: Device> Controller<D> {
     /// # Errors
     /// `program` comes back with [`Error::HasDriver`] where the channel or the event is another
     /// driver's, or as from [`Pl330::open_with`](super::Pl330::open_with).
-    pub fn channel(&self, config: Pl330Config, program: CpuBuf) -> Result<Pl330Channel<D>, Refused<CpuBuf>> {
+    pub fn channel(
+        &self,
+        config: Pl330Config,
+        program: CpuBuf,
+    ) -> Result<Pl330Channel<D>, Refused<CpuBuf>> {
         let (core, device) = match self.claim(config) {
             Ok(claimed) => claimed,
             Err(error) => return Err(Refused::new(error, program)),
@@ -113,7 +117,10 @@ impl<D: Device> Controller<D> {
         // the other registers cannot be written.
         let device = unsafe { self.core.channel(config.channel.into(), 0..regs::WINDOW_BYTES)? };
         let bit = 1 << config.event;
-        if device.siblings().is_some_and(|siblings| marks(siblings).fetch_or(bit, Ordering::Acquire) & bit != 0) {
+        if device
+            .siblings()
+            .is_some_and(|siblings| marks(siblings).fetch_or(bit, Ordering::Acquire) & bit != 0)
+        {
             return Err(Error::HasDriver);
         }
         Ok((core, device))
@@ -208,15 +215,18 @@ unsafe impl<D: Device> Driver for Pl330Channel<D> {
 
     fn stop(&mut self) -> Result<()> {
         let number = u32::from(self.thread.config.channel);
-        Stopping::new(number..number + 1, self.thread.unsettled()).run(&*self.device, |device, thread| {
-            let Ok(_block) = device.lock() else { return false };
-            // A sibling may have given an instruction since this channel looked.
-            if regs::DBGSTATUS.read(device) & regs::DBG_BUSY != 0 {
-                return false;
-            }
-            kill(device, thread);
-            true
-        })?;
+        Stopping::new(number..number + 1, self.thread.unsettled()).run(
+            &*self.device,
+            |device, thread| {
+                let Ok(_block) = device.lock() else { return false };
+                // A sibling may have given an instruction since this channel looked.
+                if regs::DBGSTATUS.read(device) & regs::DBG_BUSY != 0 {
+                    return false;
+                }
+                kill(device, thread);
+                true
+            },
+        )?;
         self.thread.is_stopped();
         let _block = self.device.lock()?;
         self.thread.acknowledge(&*self.device, regs::INTEN.read(&*self.device));
@@ -245,7 +255,10 @@ impl<D: Device> Drop for Pl330Channel<D> {
 
 impl<D: Device> fmt::Debug for Pl330Channel<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pl330Channel").field("port", &self.device.port().name).field("config", &self.thread.config).finish_non_exhaustive()
+        f.debug_struct("Pl330Channel")
+            .field("port", &self.device.port().name)
+            .field("config", &self.thread.config)
+            .finish_non_exhaustive()
     }
 }
 

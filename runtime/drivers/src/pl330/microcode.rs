@@ -135,8 +135,13 @@ impl Program {
 
     fn put(&mut self, code: &[u8]) -> Result<()> {
         for &byte in code {
-            let past_the_end = Error::OutOfRange { start: self.len_bytes, end: self.len_bytes + 1, len_bytes: PROGRAM_BYTES };
-            *self.words.get_mut(self.len_bytes / 4).ok_or(past_the_end)? |= u32::from(byte) << (8 * (self.len_bytes % 4));
+            let past_the_end = Error::OutOfRange {
+                start: self.len_bytes,
+                end: self.len_bytes + 1,
+                len_bytes: PROGRAM_BYTES,
+            };
+            *self.words.get_mut(self.len_bytes / 4).ok_or(past_the_end)? |=
+                u32::from(byte) << (8 * (self.len_bytes % 4));
             self.len_bytes += 1;
         }
         Ok(())
@@ -223,7 +228,14 @@ mod tests {
     /// All on the machines that build. On others the same arithmetic is done by an emulator.
     const STEP: usize = if cfg!(target_arch = "x86_64") { 1 } else { 5 };
 
-    const CORE: Core = Core { bus_bytes: 8, buffer_words: 128, nonsecure: false, coherent: false, barriers: false, event: 3 };
+    const CORE: Core = Core {
+        bus_bytes: 8,
+        buffer_words: 128,
+        nonsecure: false,
+        coherent: false,
+        barriers: false,
+        event: 3,
+    };
 
     /// The copies of a program, by a decoder that knows nothing of the assembler: runs of bytes, in
     /// order.
@@ -250,7 +262,8 @@ mod tests {
             let operand = |n: usize| code[pc + n];
             match code[pc] {
                 0xBC => {
-                    let value = u32::from_le_bytes([operand(2), operand(3), operand(4), operand(5)]);
+                    let value =
+                        u32::from_le_bytes([operand(2), operand(3), operand(4), operand(5)]);
                     match operand(1) {
                         0 => sar = value,
                         1 => ccr = value,
@@ -277,7 +290,11 @@ mod tests {
                     assert_eq!(ccr >> 14 & 1, 1, "the destination counts up");
                     burst(dar, size, beats);
                     done.to.get_or_insert(dar);
-                    assert_eq!(loaded.take(), Some(size * beats), "a store takes what its load brought");
+                    assert_eq!(
+                        loaded.take(),
+                        Some(size * beats),
+                        "a store takes what its load brought"
+                    );
                     done.moved_bytes += u64::from(size * beats);
                     dar = dar.wrapping_add(size * beats);
                     pc += 1;
@@ -307,7 +324,10 @@ mod tests {
                 }
                 0x00 => {
                     assert_eq!(loaded, None);
-                    assert!(code[pc + 1..].iter().all(|&byte| byte == 0), "only DMAEND to the end of the last word");
+                    assert!(
+                        code[pc + 1..].iter().all(|&byte| byte == 0),
+                        "only DMAEND to the end of the last word"
+                    );
                     return done;
                 }
                 other => panic!("instruction {other:#x} at {pc}"),
@@ -326,7 +346,11 @@ mod tests {
     fn expect(core: &Core, from: u32, to: u32, len_bytes: u32) -> (Done, usize) {
         let program = copy(core, from, to, len_bytes).unwrap();
         let done = run(program.words());
-        assert_eq!(done.moved_bytes, u64::from(len_bytes), "{from:#x} to {to:#x}, {len_bytes} bytes");
+        assert_eq!(
+            done.moved_bytes,
+            u64::from(len_bytes),
+            "{from:#x} to {to:#x}, {len_bytes} bytes"
+        );
         assert_eq!((done.from, done.to), (Some(from), Some(to)));
         assert_eq!(done.events, vec![core.event]);
         assert!(program.words().len() * 4 <= PROGRAM_BYTES);
@@ -363,7 +387,10 @@ mod tests {
                         // As often equal in their low bits as not.
                         let to = if below(2) == 0 { to & !0xFFF | from & 0xFFF } else { to };
                         let (done, _) = expect(&core, from, to, 1 + below(20_000));
-                        assert!(done.widest_burst <= buffer_words * bus_bytes && done.widest_burst <= 16 * bus_bytes);
+                        assert!(
+                            done.widest_burst <= buffer_words * bus_bytes
+                                && done.widest_burst <= 16 * bus_bytes
+                        );
                         assert_eq!(done.barriers, 1 + if barriers { 2 * done.bursts } else { 0 });
                     }
                 }
@@ -373,7 +400,16 @@ mod tests {
 
     #[test]
     fn loops_count_right_at_their_edges() {
-        for around in [256, 2 * 256, 65_536 - 256, 65_536, 65_536 + 256, 2 * 65_536, 5 * 65_536, BLOCKS_MAX - 256] {
+        for around in [
+            256,
+            2 * 256,
+            65_536 - 256,
+            65_536,
+            65_536 + 256,
+            2 * 65_536,
+            5 * 65_536,
+            BLOCKS_MAX - 256,
+        ] {
             for count in around - 1..=around + 1 {
                 // Byte by byte, and in whole bursts.
                 expect(&CORE, 0x1000_0000, 0x2000_0001, count);
@@ -390,12 +426,21 @@ mod tests {
     fn the_longest_program() {
         // 16 bytes wide, so the largest block is 256: eight blocks before it and eight after, all
         // three loops, and barriers.
-        let core = Core { bus_bytes: 16, nonsecure: true, coherent: true, barriers: true, event: 31, ..CORE };
+        let core = Core {
+            bus_bytes: 16,
+            nonsecure: true,
+            coherent: true,
+            barriers: true,
+            event: 31,
+            ..CORE
+        };
         let middle = (REPEATS - 1) * ROUNDS * ROUNDS + (ROUNDS - 1) * ROUNDS + (ROUNDS - 1);
         let program = copy(&core, 1, 0x8000_0001, 255 + middle * 256 + 255).unwrap();
         assert_eq!(program.len_bytes, 334, "the sum beside PROGRAM_BYTES");
         // One more round of the nested loops leaves none for the others.
-        assert!(copy(&core, 1, 0x8000_0001, 255 + (middle + 1) * 256 + 255).unwrap().len_bytes < 334);
+        assert!(
+            copy(&core, 1, 0x8000_0001, 255 + (middle + 1) * 256 + 255).unwrap().len_bytes < 334
+        );
     }
 
     #[test]
@@ -414,13 +459,22 @@ mod tests {
     fn what_the_channel_may_and_how_the_port_looks_is_in_every_block() {
         let ccrs = |core: &Core| -> Vec<u32> {
             let program = copy(core, 0x1001, 0x2001, 300).unwrap();
-            let code: Vec<u8> = program.words().iter().flat_map(|word| word.to_le_bytes()).collect();
-            code.windows(6).filter(|code| code[..2] == [0xBC, 1]).map(|c| u32::from_le_bytes([c[2], c[3], c[4], c[5]])).collect()
+            let code: Vec<u8> =
+                program.words().iter().flat_map(|word| word.to_le_bytes()).collect();
+            code.windows(6)
+                .filter(|code| code[..2] == [0xBC, 1])
+                .map(|c| u32::from_le_bytes([c[2], c[3], c[4], c[5]]))
+                .collect()
         };
-        let bits = |ccr: u32| [ccr >> 8 & 7, ccr >> 11 & 7, ccr >> 22 & 7, ccr >> 25 & 7, ccr >> 28];
+        let bits =
+            |ccr: u32| [ccr >> 8 & 7, ccr >> 11 & 7, ccr >> 22 & 7, ccr >> 25 & 7, ccr >> 28];
         assert!(ccrs(&CORE).len() > 8);
         assert!(ccrs(&CORE).iter().all(|&ccr| bits(ccr) == [0; 5]));
-        assert!(ccrs(&Core { nonsecure: true, ..CORE }).iter().all(|&ccr| bits(ccr) == [2, 0, 2, 0, 0]));
-        assert!(ccrs(&Core { coherent: true, ..CORE }).iter().all(|&ccr| bits(ccr) == [0, 2, 0, 2, 0]));
+        assert!(
+            ccrs(&Core { nonsecure: true, ..CORE }).iter().all(|&ccr| bits(ccr) == [2, 0, 2, 0, 0])
+        );
+        assert!(
+            ccrs(&Core { coherent: true, ..CORE }).iter().all(|&ccr| bits(ccr) == [0, 2, 0, 2, 0])
+        );
     }
 }

@@ -92,9 +92,18 @@ impl Found {
             let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
             return Err(Error::RegisterWindow { device: regs::DEVICE, need_bytes, have_bytes });
         }
-        let wrong = |register, expected, found| Error::WrongDevice { device: regs::DEVICE, register, expected, found };
-        let [periph_id, pcell_id] = [regs::PERIPH_ID, regs::PCELL_ID]
-            .map(|registers| registers.into_iter().rev().fold(0, |word, register| word << 8 | register.read(device) & 0xFF));
+        let wrong = |register, expected, found| Error::WrongDevice {
+            device: regs::DEVICE,
+            register,
+            expected,
+            found,
+        };
+        let [periph_id, pcell_id] = [regs::PERIPH_ID, regs::PCELL_ID].map(|registers| {
+            registers
+                .into_iter()
+                .rev()
+                .fold(0, |word, register| word << 8 | register.read(device) & 0xFF)
+        });
         if periph_id & regs::PERIPH_ID_MASK != regs::PERIPH_ID_VALUE {
             let expected = regs::PERIPH_ID_VALUE | periph_id & !regs::PERIPH_ID_MASK;
             return Err(wrong("periph_id", expected, periph_id));
@@ -127,22 +136,34 @@ impl Found {
     /// many channels as it has words.
     fn shared(self) -> Self {
         let channels = self.all_channels.min(self.buffer_words);
-        Self { buffer_words: self.buffer_words.checked_div(channels).unwrap_or(1), channels, ..self }
+        Self {
+            buffer_words: self.buffer_words.checked_div(channels).unwrap_or(1),
+            channels,
+            ..self
+        }
     }
 
     /// The facts for the assembler, where this controller has the channel and the event of
     /// `config`.
     fn core(&self, config: Pl330Config) -> Result<Core> {
-        for (name, value, count) in [("channel", config.channel, self.channels), ("event", config.event, self.events)] {
+        for (name, value, count) in
+            [("channel", config.channel, self.channels), ("event", config.event, self.events)]
+        {
             if u32::from(value) >= count {
                 let (value, max) = (u64::from(value), u64::from(count - 1));
                 return Err(Error::Argument { name, value, min: 0, max, multiple_of: 1 });
             }
         }
-        let Self { bus_bytes, buffer_words, nonsecure, nonsecure_events, barriers, coherent, .. } = *self;
+        let Self {
+            bus_bytes, buffer_words, nonsecure, nonsecure_events, barriers, coherent, ..
+        } = *self;
         if nonsecure && nonsecure_events >> config.event & 1 == 0 {
             let fix = "take an event whose bit is set, or make the manager Secure";
-            return Err(Error::Setting { name: "pl330's CR3 register", value: u64::from(nonsecure_events), fix });
+            return Err(Error::Setting {
+                name: "pl330's CR3 register",
+                value: u64::from(nonsecure_events),
+                fix,
+            });
         }
         Ok(Core { bus_bytes, buffer_words, nonsecure, coherent, barriers, event: config.event })
     }
@@ -206,11 +227,16 @@ impl<D: Device> Pl330<D> {
     ///
     /// # Safety
     /// As [`open`](Self::open): an ID that is right is a hint, and no proof.
-    pub unsafe fn open_with(device: D, program: CpuBuf, config: Pl330Config) -> Result<Self, Refused<CpuBuf>> {
-        let (found, core) = match Found::at(&device).and_then(|found| Ok((found, found.core(config)?))) {
-            Ok(found) => found,
-            Err(error) => return Err(Refused::new(error, program)),
-        };
+    pub unsafe fn open_with(
+        device: D,
+        program: CpuBuf,
+        config: Pl330Config,
+    ) -> Result<Self, Refused<CpuBuf>> {
+        let (found, core) =
+            match Found::at(&device).and_then(|found| Ok((found, found.core(config)?))) {
+                Ok(found) => found,
+                Err(error) => return Err(Refused::new(error, program)),
+            };
         let thread = Thread::new(program, device.port(), core, config)?;
         Ok(Self { device, thread, channels: found.all_channels })
     }
@@ -280,10 +306,13 @@ unsafe impl<D: Device> Driver for Pl330<D> {
     }
 
     fn stop(&mut self) -> Result<()> {
-        Stopping::new(0..self.channels, self.thread.unsettled()).run(&self.device, |device, thread| {
-            kill(device, thread);
-            true
-        })?;
+        Stopping::new(0..self.channels, self.thread.unsettled()).run(
+            &self.device,
+            |device, thread| {
+                kill(device, thread);
+                true
+            },
+        )?;
         self.thread.is_stopped();
         self.thread.acknowledge(&self.device, 0);
         Ok(())
@@ -293,7 +322,9 @@ unsafe impl<D: Device> Driver for Pl330<D> {
     /// armed.
     fn stop_program(&self) -> StopProgram {
         let channels = regs::CHANNELS.iter().take(self.channels as usize);
-        let others = channels.map(|channel| StopStep::poll_until(channel.csr.offset(), regs::STATUS, regs::STOPPED, 0));
+        let others = channels.map(|channel| {
+            StopStep::poll_until(channel.csr.offset(), regs::STATUS, regs::STOPPED, 0)
+        });
         StopProgram::of(self.thread.stop_steps().into_iter().chain(others)).unwrap_or_default()
     }
 }

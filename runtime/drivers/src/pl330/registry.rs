@@ -69,10 +69,13 @@ fn said(parts: Parts<'_, ()>) -> Result<(Pl330Config, CpuBuf)> {
     parts.settings.only(SETTINGS)?;
     // At most 31, so that it fits.
     let small = |value: Option<u64>| value.and_then(|value| u8::try_from(value).ok());
-    let channel = small(parts.settings.number("channel", 0, regs::CHANNELS_MAX as u64 - 1)?).unwrap_or(0);
+    let channel =
+        small(parts.settings.number("channel", 0, regs::CHANNELS_MAX as u64 - 1)?).unwrap_or(0);
     let event = small(parts.settings.number("event", 0, EVENTS_MAX - 1)?).unwrap_or(channel);
-    const NO_MEMORY: Error =
-        Error::Unsupported { what: "pl330 needs memory of its own, for its program", fix: "give it a block of 512 bytes" };
+    const NO_MEMORY: Error = Error::Unsupported {
+        what: "pl330 needs memory of its own, for its program",
+        fix: "give it a block of 512 bytes",
+    };
     const { assert!(MEMORY_BYTES <= 512) };
     let memory = parts.memory.ok_or(NO_MEMORY)?;
     Ok((Pl330Config { channel, event }, memory))

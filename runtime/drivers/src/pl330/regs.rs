@@ -50,9 +50,11 @@ pub(crate) const CR3: Register<ReadOnly> = Register::at(0xE0C);
 /// many words of that width the data buffer (MFIFO) holds, less one in bits 29..20.
 pub const CRD: Register<ReadOnly> = Register::at(0xE14);
 /// periph_id_0 to periph_id_3, a byte each, the lowest first.
-pub(crate) const PERIPH_ID: [Register<ReadOnly>; 4] = [Register::at(0xFE0), Register::at(0xFE4), Register::at(0xFE8), Register::at(0xFEC)];
+pub(crate) const PERIPH_ID: [Register<ReadOnly>; 4] =
+    [Register::at(0xFE0), Register::at(0xFE4), Register::at(0xFE8), Register::at(0xFEC)];
 /// pcell_id_0 to pcell_id_3, a byte each, the lowest first.
-pub(crate) const PCELL_ID: [Register<ReadOnly>; 4] = [Register::at(0xFF0), Register::at(0xFF4), Register::at(0xFF8), Register::at(0xFFC)];
+pub(crate) const PCELL_ID: [Register<ReadOnly>; 4] =
+    [Register::at(0xFF0), Register::at(0xFF4), Register::at(0xFF8), Register::at(0xFFC)];
 
 /// The registers of one channel.
 #[derive(Clone, Copy, Debug)]
@@ -93,8 +95,16 @@ impl Channel {
 }
 
 /// The channels' registers.
-pub const CHANNELS: [Channel; CHANNELS_MAX] =
-    [Channel::at(0), Channel::at(1), Channel::at(2), Channel::at(3), Channel::at(4), Channel::at(5), Channel::at(6), Channel::at(7)];
+pub const CHANNELS: [Channel; CHANNELS_MAX] = [
+    Channel::at(0),
+    Channel::at(1),
+    Channel::at(2),
+    Channel::at(3),
+    Channel::at(4),
+    Channel::at(5),
+    Channel::at(6),
+    Channel::at(7),
+];
 
 /// DSR, CSRn: the bits that say what a thread does.
 pub const STATUS: u32 = 0xF;
@@ -216,7 +226,11 @@ pub(super) fn fault_of_manager(ftrd: u32) -> Error {
 
 /// A debug interface that takes no instruction: nothing can be started or stopped.
 pub(super) fn fault_of_debug_interface(dbgstatus: u32) -> Error {
-    let what = if dbgstatus == u32::MAX { "that it is gone (all ones)" } else { "that its debug interface stays busy" };
+    let what = if dbgstatus == u32::MAX {
+        "that it is gone (all ones)"
+    } else {
+        "that its debug interface stays busy"
+    };
     Error::Fault { device: DEVICE, status: dbgstatus, what }
 }
 
@@ -242,10 +256,13 @@ mod tests {
             (0..32).filter(|bit| known >> bit & 1 == 1).map(|bit| what(decode(1 << bit))).collect()
         };
         // The bit that says where the instruction came from says no more than that.
-        let (channel, manager) = (words(fault_of_channel, CHANNEL), words(fault_of_manager, MANAGER));
+        let (channel, manager) =
+            (words(fault_of_channel, CHANNEL), words(fault_of_manager, MANAGER));
         assert_eq!(channel.len(), CHANNEL.count_ones() as usize);
         assert_eq!(manager.len(), MANAGER.count_ones() as usize);
-        for (words, unknown) in [(&channel, "unknown bits"), (&manager, "unknown bits of its manager")] {
+        for (words, unknown) in
+            [(&channel, "unknown bits"), (&manager, "unknown bits of its manager")]
+        {
             assert!(words.contains(unknown) && words.iter().all(|word| !word.is_empty()));
         }
         for bit in (0..32).filter(|bit| CHANNEL >> bit & 1 == 0) {
@@ -257,6 +274,13 @@ mod tests {
     #[test]
     fn a_bus_error_is_more_than_the_lock_up_that_follows_it() {
         assert_eq!(what(fault_of_channel(FAULT_LOCKUP | FAULT_READ)), "a bus error while reading");
-        assert_eq!(fault_of_channel(1 << 31), Error::Fault { device: "pl330", status: 1 << 31, what: what(fault_of_channel(1 << 31)) });
+        assert_eq!(
+            fault_of_channel(1 << 31),
+            Error::Fault {
+                device: "pl330",
+                status: 1 << 31,
+                what: what(fault_of_channel(1 << 31))
+            }
+        );
     }
 }

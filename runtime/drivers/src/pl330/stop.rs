@@ -60,21 +60,31 @@ impl Stopping {
     ///
     /// # Errors
     /// [`Error::WillNotStop`], or that of the interrupt's file.
-    pub(super) fn run<D: Device>(mut self, device: &D, kill: impl Fn(&D, u32) -> bool) -> Result<()> {
-        let stopped = poll_every(device, STOP_STEP_US, Duration::from_micros(STOP_US.into()), |device| {
-            match self.next(device) {
-                Next::Stopped => return true,
-                Next::Wait => {}
-                Next::Kill(thread) => {
-                    if kill(device, thread) {
-                        self.unsettled = None;
-                        self.settles_at_us = device.now_us().saturating_add(STOP_STEP_US.into());
+    pub(super) fn run<D: Device>(
+        mut self,
+        device: &D,
+        kill: impl Fn(&D, u32) -> bool,
+    ) -> Result<()> {
+        let stopped =
+            poll_every(device, STOP_STEP_US, Duration::from_micros(STOP_US.into()), |device| {
+                match self.next(device) {
+                    Next::Stopped => return true,
+                    Next::Wait => {}
+                    Next::Kill(thread) => {
+                        if kill(device, thread) {
+                            self.unsettled = None;
+                            self.settles_at_us =
+                                device.now_us().saturating_add(STOP_STEP_US.into());
+                        }
                     }
                 }
-            }
-            false
-        })?;
-        if stopped { Ok(()) } else { Err(Error::WillNotStop { device: regs::DEVICE, status: self.last, waited_us: STOP_US }) }
+                false
+            })?;
+        if stopped {
+            Ok(())
+        } else {
+            Err(Error::WillNotStop { device: regs::DEVICE, status: self.last, waited_us: STOP_US })
+        }
     }
 
     /// Waits for what will end by itself, and kills one thread that will not. Stopped: all these
@@ -85,7 +95,9 @@ impl Stopping {
         if self.last & regs::DBG_BUSY != 0 {
             return Next::Wait;
         }
-        for (thread, channel) in (0..).zip(&regs::CHANNELS).filter(|(thread, _)| self.channels.contains(thread)) {
+        for (thread, channel) in
+            (0..).zip(&regs::CHANNELS).filter(|(thread, _)| self.channels.contains(thread))
+        {
             self.last = channel.csr.read(device);
             match self.last & regs::STATUS {
                 regs::STOPPED if self.unsettled != Some(thread) => {}
@@ -109,11 +121,21 @@ impl Thread {
         let csr = self.registers().map_or(0, |channel| channel.csr.offset());
         [
             StopStep::poll_while(csr, regs::STATUS, regs::FAULTING_COMPLETING, STOP_US),
-            StopStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
+            StopStep::poll_while(
+                regs::DBGSTATUS.offset(),
+                regs::DBG_BUSY,
+                regs::DBG_BUSY,
+                DEBUG_US,
+            ),
             StopStep::write(regs::DBGINST0.offset(), u32::MAX, DMAKILL << 16 | channel << 8 | 1),
             StopStep::write(regs::DBGINST1.offset(), u32::MAX, 0),
             StopStep::write(regs::DBGCMD.offset(), u32::MAX, 0),
-            StopStep::poll_while(regs::DBGSTATUS.offset(), regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US),
+            StopStep::poll_while(
+                regs::DBGSTATUS.offset(),
+                regs::DBG_BUSY,
+                regs::DBG_BUSY,
+                DEBUG_US,
+            ),
             StopStep::poll_until(csr, regs::STATUS, regs::STOPPED, STOP_US),
         ]
     }

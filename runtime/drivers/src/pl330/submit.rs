@@ -55,10 +55,18 @@ impl Thread {
     ///
     /// # Errors
     /// `program` comes back with [`Error::BlockSize`], or what [`DriverBuf::new`] says.
-    pub(super) fn new(program: CpuBuf, port: &Port, core: Core, config: Pl330Config) -> Result<Self, Refused<CpuBuf>> {
+    pub(super) fn new(
+        program: CpuBuf,
+        port: &Port,
+        core: Core,
+        config: Pl330Config,
+    ) -> Result<Self, Refused<CpuBuf>> {
         if program.len_bytes() < PROGRAM_BYTES {
             let (len_bytes, line_bytes) = (program.len_bytes(), Align::LINE.bytes());
-            return Err(Refused::new(Error::BlockSize { len_bytes, need_bytes: PROGRAM_BYTES, line_bytes }, program));
+            return Err(Refused::new(
+                Error::BlockSize { len_bytes, need_bytes: PROGRAM_BYTES, line_bytes },
+                program,
+            ));
         }
         let program = ManuallyDrop::new(DriverBuf::new(program, port, ADDR_BITS)?);
         Ok(Self { program, core, config, state: State::Stopped })
@@ -104,12 +112,19 @@ impl Thread {
         if (to.len_bytes as u64) < need_bytes {
             return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });
         }
-        let [from_addr, to_addr] = [addr32(port, from.addr.0, from.len_bytes)?, addr32(port, to.addr.0, to.len_bytes)?];
+        let [from_addr, to_addr] =
+            [addr32(port, from.addr.0, from.len_bytes)?, addr32(port, to.addr.0, to.len_bytes)?];
         let max = u64::from(BLOCKS_MAX) * u64::from(self.core.block_bytes(from_addr, to_addr));
         if (1..=max).contains(&need_bytes) {
             return Ok(());
         }
-        Err(Error::Argument { name: "bytes to copy", value: need_bytes, min: 1, max, multiple_of: 1 })
+        Err(Error::Argument {
+            name: "bytes to copy",
+            value: need_bytes,
+            min: 1,
+            max,
+            multiple_of: 1,
+        })
     }
 
     /// Writes the program of a copy.
@@ -118,7 +133,8 @@ impl Thread {
     /// The channel is stopped.
     pub(super) unsafe fn load_copy(&mut self, port: &Port, operands: &[DevSlice]) -> Result<()> {
         let [from, to] = exactly(operands)?;
-        let [from_addr, to_addr] = [addr32(port, from.addr.0, from.len_bytes)?, addr32(port, to.addr.0, to.len_bytes)?];
+        let [from_addr, to_addr] =
+            [addr32(port, from.addr.0, from.len_bytes)?, addr32(port, to.addr.0, to.len_bytes)?];
         let len_bytes = addr32(port, from.len_bytes as u64, from.len_bytes)?;
         let program = microcode::copy(&self.core, from_addr, to_addr, len_bytes)?;
         // SAFETY: the caller's promise.
@@ -137,7 +153,11 @@ impl Thread {
             return Err(Error::OutOfRange { start: 0, end, len_bytes: self.program.len_bytes() });
         }
         // A channel whose DMAGO was given may still be stopped, and about to fetch.
-        if self.unsettled().is_some() || self.registers().is_some_and(|channel| channel.csr.read(device) & regs::STATUS != regs::STOPPED) {
+        if self.unsettled().is_some()
+            || self
+                .registers()
+                .is_some_and(|channel| channel.csr.read(device) & regs::STATUS != regs::STOPPED)
+        {
             return Err(Error::Busy);
         }
         for (offset_bytes, chunk) in (0..).step_by(CHUNK).zip(code.chunks(CHUNK)) {
@@ -147,7 +167,10 @@ impl Thread {
             }
             // SAFETY: the channel is stopped, and no other channel fetches from this memory: it is
             // this driver's.
-            unsafe { self.program.write(offset_bytes, words.get(..chunk.len().div_ceil(4)).unwrap_or_default())? }
+            unsafe {
+                self.program
+                    .write(offset_bytes, words.get(..chunk.len().div_ceil(4)).unwrap_or_default())?
+            }
         }
         Ok(())
     }
@@ -159,10 +182,11 @@ impl Thread {
     /// over. The debug interface and INTEN are this caller's alone until it returns.
     pub(super) unsafe fn go(&mut self, device: &impl Device, others: u32) -> Result<()> {
         let mut status = 0;
-        let idle = poll_every(device, DEBUG_STEP_US, Duration::from_micros(DEBUG_US.into()), |device| {
-            status = regs::DBGSTATUS.read(device);
-            status & regs::DBG_BUSY == 0
-        })?;
+        let idle =
+            poll_every(device, DEBUG_STEP_US, Duration::from_micros(DEBUG_US.into()), |device| {
+                status = regs::DBGSTATUS.read(device);
+                status & regs::DBG_BUSY == 0
+            })?;
         if !idle {
             return Err(regs::fault_of_debug_interface(status));
         }
@@ -172,7 +196,14 @@ impl Thread {
         let program = addr32(device.port(), self.program.addr_at(0).0, self.program.len_bytes())?;
         self.state = State::Started { epoch };
         // SAFETY: the caller's promise.
-        unsafe { debug_instruction(device, 0, [DMAGO | security, u32::from(self.config.channel)], program) }
+        unsafe {
+            debug_instruction(
+                device,
+                0,
+                [DMAGO | security, u32::from(self.config.channel)],
+                program,
+            )
+        }
         Ok(())
     }
 
@@ -187,7 +218,11 @@ impl Thread {
     }
 
     /// As [`Driver::poll`](contigo_core::Driver::poll).
-    pub(super) fn poll(&mut self, device: &impl Device, timeout: Duration) -> Result<Option<Completion>> {
+    pub(super) fn poll(
+        &mut self,
+        device: &impl Device,
+        timeout: Duration,
+    ) -> Result<Option<Completion>> {
         let (mut found, mut reset, event_bit) = (Look::Running, false, self.event_bit());
         let Some(channel) = self.registers() else { return Ok(None) };
         poll_every(device, FAULT_STEP_US, timeout, |device| {
@@ -224,7 +259,13 @@ impl Thread {
 /// An address as the controller's registers hold it. `ADDR_BITS` has kept others from getting here.
 fn addr32(port: &Port, addr: u64, len_bytes: usize) -> Result<u32> {
     let last = u64::from(u32::MAX);
-    u32::try_from(addr).map_err(|_| Error::Unreachable { port: port.name, addr, len_bytes, first: 0, last })
+    u32::try_from(addr).map_err(|_| Error::Unreachable {
+        port: port.name,
+        addr,
+        len_bytes,
+        first: 0,
+        last,
+    })
 }
 
 /// Gives one instruction to the debug interface, which is idle: its first two bytes, and the other
@@ -232,7 +273,12 @@ fn addr32(port: &Port, addr: u64, len_bytes: usize) -> Result<u32> {
 ///
 /// # Safety
 /// As [`Mmio::write32`]: DMAKILL ends transfers, DMAGO starts a program.
-pub(super) unsafe fn debug_instruction(device: &impl Mmio, thread: u32, [byte0, byte1]: [u32; 2], rest: u32) {
+pub(super) unsafe fn debug_instruction(
+    device: &impl Mmio,
+    thread: u32,
+    [byte0, byte1]: [u32; 2],
+    rest: u32,
+) {
     // SAFETY: the caller's promise.
     unsafe {
         regs::DBGINST0.write(device, byte1 << 24 | byte0 << 16 | thread);
@@ -258,7 +304,9 @@ impl Look {
         let raised = regs::INT_EVENT_RIS.read(device) & event_bit != 0;
         let csr = channel.csr.read(device);
         match csr & regs::STATUS {
-            regs::FAULTING | regs::FAULTING_COMPLETING => Self::Failed(regs::fault_of_channel(channel.ftr.read(device))),
+            regs::FAULTING | regs::FAULTING_COMPLETING => {
+                Self::Failed(regs::fault_of_channel(channel.ftr.read(device)))
+            }
             regs::STOPPED if raised => Self::Done,
             regs::STOPPED if regs::FSRD.read(device) & regs::FSRD_MANAGER != 0 => {
                 Self::Failed(regs::fault_of_manager(regs::FTRD.read(device)))

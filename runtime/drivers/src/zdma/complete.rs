@@ -65,7 +65,9 @@ impl<D: Device> Zdma<D> {
     /// its end.
     fn done_for_certain(&self, isr: u32, status: u32) -> u32 {
         let of_reading = regs::INT_READ | regs::INT_SRC_DESCRIPTOR;
-        let certain = regs::is_idle(status) && isr & of_reading != 0 && isr & regs::INT_FATAL & !of_reading == 0;
+        let certain = regs::is_idle(status)
+            && isr & of_reading != 0
+            && isr & regs::INT_FATAL & !of_reading == 0;
         if certain { regs::TOTAL_BYTE.read(&self.device) } else { 0 }
     }
 
@@ -78,7 +80,10 @@ impl<D: Device> Zdma<D> {
         let done_bytes = regs::TOTAL_BYTE.read(&self.device);
         let need_bytes = self.jobs.running_bytes();
         if done_bytes != need_bytes {
-            return Err(Error::ShortTransfer { need_bytes: u64::from(need_bytes), done_bytes: u64::from(done_bytes) });
+            return Err(Error::ShortTransfer {
+                need_bytes: u64::from(need_bytes),
+                done_bytes: u64::from(done_bytes),
+            });
         }
         Ok(())
     }
@@ -108,7 +113,11 @@ impl<D: Device> Zdma<D> {
             left_over = self.not_idle(STOP_US)?;
         }
         if let Some(status) = left_over {
-            return Err(Error::WillNotStop { device: "zdma", status, waited_us: copy_us + STOP_US });
+            return Err(Error::WillNotStop {
+                device: "zdma",
+                status,
+                waited_us: copy_us + STOP_US,
+            });
         }
         // SAFETY: acknowledging moves no data.
         unsafe { regs::ISR.write(&self.device, regs::INT_ALL) };
@@ -121,11 +130,16 @@ impl<D: Device> Zdma<D> {
     /// That of the interrupt's file, where the wait ended by it.
     fn not_idle(&mut self, limit_us: u32) -> Result<Option<u32>> {
         let (mut status, mut idle_looks) = (regs::STATE_BUSY, 0);
-        let idle = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(limit_us.into()), |device| {
-            status = regs::STATUS.read(device);
-            idle_looks = if regs::is_idle(status) { idle_looks + 1 } else { 0 };
-            idle_looks >= IDLE_LOOKS
-        })?;
+        let idle = poll_every(
+            &self.device,
+            STOP_STEP_US,
+            Duration::from_micros(limit_us.into()),
+            |device| {
+                status = regs::STATUS.read(device);
+                idle_looks = if regs::is_idle(status) { idle_looks + 1 } else { 0 };
+                idle_looks >= IDLE_LOOKS
+            },
+        )?;
         Ok((!idle).then_some(status))
     }
 

@@ -106,10 +106,15 @@ impl List {
         let control = regs::WORD3_LINKED | if coherent { regs::WORD3_COHERENT } else { 0 };
         for (pair, piece) in list.words.as_chunks_mut::<PAIR_WORDS>().0.iter_mut().zip(pieces) {
             list.used += PAIR_WORDS;
-            let next = if piece.last { then.unwrap_or(at).0 } else { at.0.wrapping_add(4 * list.used as u64) };
+            let next = if piece.last {
+                then.unwrap_or(at).0
+            } else {
+                at.0.wrapping_add(4 * list.used as u64)
+            };
             let stop = if piece.last && then.is_none() { regs::WORD3_STOP } else { 0 };
             let [from, to] = [words(piece.from), words(piece.to)];
-            let [source, destination] = [words(next), words(next.wrapping_add(regs::DESCRIPTOR_BYTES as u64))];
+            let [source, destination] =
+                [words(next), words(next.wrapping_add(regs::DESCRIPTOR_BYTES as u64))];
             *pair = [
                 from.0,
                 from.1,
@@ -146,7 +151,11 @@ const fn words(addr: u64) -> (u32, u32) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+    #![allow(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        reason = "a test that panics has failed, which is its purpose"
+    )]
     use super::*;
     use std::vec::Vec;
 
@@ -200,7 +209,8 @@ mod tests {
 
     #[test]
     fn descriptors_are_as_the_manual_draws_them() {
-        let (from, to, at) = (DevAddr(0x1_2345_6789), DevAddr(0x8_0000_0FFE), DevAddr(0x4_0000_0040));
+        let (from, to, at) =
+            (DevAddr(0x1_2345_6789), DevAddr(0x8_0000_0FFE), DevAddr(0x4_0000_0040));
         let list = List::new(Pieces::new(from, to, 4100, 8).unwrap(), at, None, true);
         let [stop, linked, coherent] = [1 << 4, 1 << 1, 1];
         let expected: [[u32; 8]; 6] = [
@@ -213,11 +223,15 @@ mod tests {
         ];
         assert_eq!(list.words(), expected.as_flattened());
         let plain = List::new(Pieces::new(from, to, 1, 8).unwrap(), at, None, false);
-        assert_eq!((plain.words()[3], plain.words()[11], plain.words().len()), (stop | linked, linked, 16));
+        assert_eq!(
+            (plain.words()[3], plain.words()[11], plain.words().len()),
+            (stop | linked, linked, 16)
+        );
         // With a job behind it: no end, and both sides go on there.
         let then = Some(DevAddr(0x4_0000_0800));
         let chained = List::new(Pieces::new(from, to, 1, 8).unwrap(), at, then, false);
-        let expected = [0x2345_6789, 1, 1, linked, 0x800, 4, 0, 0, 0x0000_0FFE, 8, 1, linked, 0x820, 4, 0, 0];
+        let expected =
+            [0x2345_6789, 1, 1, linked, 0x800, 4, 0, 0, 0x0000_0FFE, 8, 1, linked, 0x820, 4, 0, 0];
         assert_eq!(chained.words(), expected);
     }
 }

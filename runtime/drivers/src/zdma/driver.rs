@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware; attributes and interrupt masks are registers")]
+#![allow(
+    unsafe_code,
+    reason = "implementing `Driver` is a promise about the hardware; attributes and interrupt masks are registers"
+)]
 //! The driver of a channel: the look of a window that counts as a ZDMA's, the registers that no job
 //! changes, and what is asked of it.
 
@@ -77,7 +80,10 @@ impl<D: Device> Zdma<D> {
         }
         let (len_bytes, need_bytes) = (descriptors.len_bytes(), PAIRS_MIN * PAIR_BYTES);
         if len_bytes < need_bytes {
-            return Err(Refused::new(Error::BlockSize { len_bytes, need_bytes, line_bytes: PAIR_BYTES }, descriptors));
+            return Err(Refused::new(
+                Error::BlockSize { len_bytes, need_bytes, line_bytes: PAIR_BYTES },
+                descriptors,
+            ));
         }
         let descriptors = DriverBuf::new(descriptors, device.port(), regs::ADDR_BITS)?;
         let (addr, align_bytes) = (descriptors.addr_at(0).0, regs::DESCRIPTOR_BYTES);
@@ -107,7 +113,12 @@ impl<D: Device> Zdma<D> {
         }
         match regs::DATA_ATTR.read(device) {
             holds if holds == data => Ok(()),
-            found => Err(Error::WrongDevice { device: "zdma", register: "ZDMA_CH_DATA_ATTR", expected: data, found }),
+            found => Err(Error::WrongDevice {
+                device: "zdma",
+                register: "ZDMA_CH_DATA_ATTR",
+                expected: data,
+                found,
+            }),
         }
     }
 }
@@ -121,7 +132,12 @@ fn is_zdma(device: &impl Device) -> Result<()> {
     for (name, register, zeroes) in regs::ZEROES {
         let found = register.read(device);
         if found & zeroes != 0 {
-            return Err(Error::WrongDevice { device: "zdma", register: name, expected: found & !zeroes, found });
+            return Err(Error::WrongDevice {
+                device: "zdma",
+                register: name,
+                expected: found & !zeroes,
+                found,
+            });
         }
     }
     Ok(())
@@ -169,10 +185,20 @@ unsafe impl<D: Device> Driver for Zdma<D> {
         let [from, to] = exactly(operands)?;
         let (value, max) = (from.len_bytes as u64, self.jobs.longest());
         if to.len_bytes < from.len_bytes {
-            return Err(Error::BufferSize { index: 1, need_bytes: value, have_bytes: to.len_bytes });
+            return Err(Error::BufferSize {
+                index: 1,
+                need_bytes: value,
+                have_bytes: to.len_bytes,
+            });
         }
         if value == 0 || value > max {
-            return Err(Error::Argument { name: "bytes to copy", value, min: 1, max, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "bytes to copy",
+                value,
+                min: 1,
+                max,
+                multiple_of: 1,
+            });
         }
         Ok(())
     }

@@ -200,7 +200,11 @@ mod tests {
             assert!(describe(bit).contains(name), "{name}");
             assert!(describe(bit | INT_DONE).contains(name), "{name}, and done");
         }
-        let every = names.iter().fold(1 << 1 | 1 << 2, |bits, (bit, _)| if *bit == u32::MAX { bits } else { bits | bit });
+        let every =
+            names.iter().fold(
+                1 << 1 | 1 << 2,
+                |bits, (bit, _)| if *bit == u32::MAX { bits } else { bits | bit },
+            );
         assert_eq!(every, INT_ALL);
     }
 

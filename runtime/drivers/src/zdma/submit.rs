@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "descriptors are memory that a device fetches, and EN sends the channel to the operands")]
+#![allow(
+    unsafe_code,
+    reason = "descriptors are memory that a device fetches, and EN sends the channel to the operands"
+)]
 //! The jobs of one channel, in the order in which they were submitted: told, ended, in the list
 //! that the channel walks, waiting for the next list. And how a list is started.
 
@@ -65,7 +68,17 @@ impl Jobs {
         }
         let pairs = (all >> depth.ilog2()).min(PAIRS_MAX);
         let none = Job { from: DevAddr(0), to: DevAddr(0), size: 0 };
-        Self { memory, pairs, depth, jobs: [none; DEPTH_MAX], oldest: 0, ended: 0, running: 0, waiting: 0, state: State::Stopped }
+        Self {
+            memory,
+            pairs,
+            depth,
+            jobs: [none; DEPTH_MAX],
+            oldest: 0,
+            ended: 0,
+            running: 0,
+            waiting: 0,
+            state: State::Stopped,
+        }
     }
 
     /// The most bytes of one copy.
@@ -84,7 +97,9 @@ impl Jobs {
 
     /// How many bytes the list at work copies.
     pub(super) fn running_bytes(&self) -> u32 {
-        let sizes = (self.ended..self.ended + self.running).filter_map(|index| self.job(index)).map(|job| job.size);
+        let sizes = (self.ended..self.ended + self.running)
+            .filter_map(|index| self.job(index))
+            .map(|job| job.size);
         sizes.fold(0, u32::saturating_add)
     }
 
@@ -99,7 +114,13 @@ impl Jobs {
     /// # Errors
     /// [`Error::Argument`] for another slot than the next one, and for a size that does not fit.
     /// The error of the descriptors' sync.
-    pub(super) fn push(&mut self, slot: usize, from: DevSlice, to: DevSlice, coherent: bool) -> Result<()> {
+    pub(super) fn push(
+        &mut self,
+        slot: usize,
+        from: DevSlice,
+        to: DevSlice,
+        coherent: bool,
+    ) -> Result<()> {
         if matches!(self.state, State::Stopped) {
             (self.state, self.ended) = (State::Started, 0);
         }
@@ -109,10 +130,17 @@ impl Jobs {
         }
         let next = self.slot(count) as u64;
         if count == self.depth || slot as u64 != next {
-            return Err(Error::Argument { name: "slot", value: slot as u64, min: next, max: next, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "slot",
+                value: slot as u64,
+                min: next,
+                max: next,
+                multiple_of: 1,
+            });
         }
         let (value, max) = (from.len_bytes as u64, self.longest());
-        let too_long = Error::Argument { name: "bytes to copy", value, min: 1, max, multiple_of: 1 };
+        let too_long =
+            Error::Argument { name: "bytes to copy", value, min: 1, max, multiple_of: 1 };
         let size = u32::try_from(value).ok().filter(|_| value <= max).ok_or(too_long)?;
         if let Some(job) = self.jobs.get_mut(slot) {
             *job = Job { from: from.addr, to: to.addr, size };
@@ -136,13 +164,20 @@ impl Jobs {
         }
         let mut bytes = 0_u32;
         for index in self.ended..self.ended + self.waiting {
-            let Some(sum) = self.job(index).and_then(|job| bytes.checked_add(job.size)) else { break };
+            let Some(sum) = self.job(index).and_then(|job| bytes.checked_add(job.size)) else {
+                break;
+            };
             (bytes, self.running) = (sum, self.running + 1);
         }
         self.waiting -= self.running;
-        let (Some(last), Some(Job { from, to, .. })) = (self.running.checked_sub(1), self.job(self.ended)) else { return Ok(None) };
+        let (Some(last), Some(Job { from, to, .. })) =
+            (self.running.checked_sub(1), self.job(self.ended))
+        else {
+            return Ok(None);
+        };
         self.write(self.ended + last, true, coherent)?;
-        let list = self.memory.as_ref().map(|memory| memory.addr_at(self.place(self.slot(self.ended))));
+        let list =
+            self.memory.as_ref().map(|memory| memory.addr_at(self.place(self.slot(self.ended))));
         Ok(Some(Launch { from, to, bytes, list }))
     }
 
@@ -156,7 +191,11 @@ impl Jobs {
     fn write(&mut self, index: usize, last: bool, coherent: bool) -> Result<()> {
         let (slot, next) = (self.slot(index), self.slot(index + 1));
         let (here, then) = (self.place(slot), self.place(next));
-        let (Some(memory), Some(Job { from, to, size })) = (&mut self.memory, self.jobs.get(slot).copied()) else { return Ok(()) };
+        let (Some(memory), Some(Job { from, to, size })) =
+            (&mut self.memory, self.jobs.get(slot).copied())
+        else {
+            return Ok(());
+        };
         // `push` compared the size with `longest`.
         let Some(pieces) = Pieces::new(from, to, size.into(), self.pairs) else { return Ok(()) };
         let then = (!last).then(|| memory.addr_at(then));
@@ -177,7 +216,10 @@ impl Jobs {
         let mut left_bytes = done_bytes;
         // At most 7.
         while self.running > 1 {
-            let Some(left) = self.job(self.ended).and_then(|job| left_bytes.checked_sub(job.size)) else { break };
+            let Some(left) = self.job(self.ended).and_then(|job| left_bytes.checked_sub(job.size))
+            else {
+                break;
+            };
             (left_bytes, self.ended, self.running) = (left, self.ended + 1, self.running - 1);
         }
         self.state = State::Failed(fault);
@@ -222,7 +264,9 @@ impl<D: Device> Zdma<D> {
     /// Starts the jobs that wait, where the channel is idle.
     pub(super) fn launch(&mut self) -> Result<()> {
         let coherent = self.device.port().coherent;
-        let Some(Launch { from, to, bytes, list }) = self.jobs.launch(coherent)? else { return Ok(()) };
+        let Some(Launch { from, to, bytes, list }) = self.jobs.launch(coherent)? else {
+            return Ok(());
+        };
         let device = &self.device;
         let word3 = if coherent { regs::WORD3_COHERENT } else { 0 };
         // SAFETY: the operands of every job that waits were handed over (`submit`), and `check`
@@ -236,7 +280,8 @@ impl<D: Device> Zdma<D> {
             if let Some(DevAddr(list)) = list {
                 regs::CTRL0.write(device, regs::POINT_TYPE_MEMORY);
                 regs::SRC_START.write(device, DevAddr(list));
-                regs::DST_START.write(device, DevAddr(list.wrapping_add(regs::DESCRIPTOR_BYTES as u64)));
+                regs::DST_START
+                    .write(device, DevAddr(list.wrapping_add(regs::DESCRIPTOR_BYTES as u64)));
             } else {
                 regs::CTRL0.write(device, 0);
                 regs::SRC_ADDR.write(device, from);
@@ -269,26 +314,43 @@ mod tests {
             jobs.push(slot, slice(slot as u64, most), slice(0, most), false).unwrap();
         }
         let full = jobs.push(0, slice(0, 1), slice(0, 1), false);
-        assert_eq!(full, Err(Error::Argument { name: "slot", value: 0, min: 0, max: 0, multiple_of: 1 }));
+        assert_eq!(
+            full,
+            Err(Error::Argument { name: "slot", value: 0, min: 0, max: 0, multiple_of: 1 })
+        );
         // Four have 4 GiB less 4 bytes.
         for first in [0, 4] {
             let launch = jobs.launch(false).unwrap().unwrap();
-            assert_eq!((launch.from, launch.bytes, jobs.running_bytes()), (DevAddr(first), 4 * regs::SIZE_MAX, 4 * regs::SIZE_MAX));
+            assert_eq!(
+                (launch.from, launch.bytes, jobs.running_bytes()),
+                (DevAddr(first), 4 * regs::SIZE_MAX, 4 * regs::SIZE_MAX)
+            );
             assert!(jobs.launch(false).unwrap().is_none(), "one list at a time");
             jobs.all_ended();
         }
         assert!(jobs.launch(false).unwrap().is_none());
-        assert_eq!([0; DEPTH_MAX + 1].map(|_| jobs.tell()), [0, 1, 2, 3, 4, 5, 6, 7, 8].map(|slot| Some(slot).filter(|slot| *slot < 8)));
-        let skipped = (jobs.push(5, slice(0, 1), slice(0, 1), false), jobs.push(7, slice(0, 1), slice(0, 1), false));
+        assert_eq!(
+            [0; DEPTH_MAX + 1].map(|_| jobs.tell()),
+            [0, 1, 2, 3, 4, 5, 6, 7, 8].map(|slot| Some(slot).filter(|slot| *slot < 8))
+        );
+        let skipped = (
+            jobs.push(5, slice(0, 1), slice(0, 1), false),
+            jobs.push(7, slice(0, 1), slice(0, 1), false),
+        );
         assert_eq!(skipped.0, Ok(()), "an empty ring begins anywhere");
-        assert_eq!(skipped.1, Err(Error::Argument { name: "slot", value: 7, min: 6, max: 6, multiple_of: 1 }));
+        assert_eq!(
+            skipped.1,
+            Err(Error::Argument { name: "slot", value: 7, min: 6, max: 6, multiple_of: 1 })
+        );
     }
 
     #[test]
     fn a_list_that_failed_tells_what_its_bytes_cover_and_starts_nothing_more() {
         let fault = Error::Busy;
         // How many bytes are certain, and how many of the list's three jobs of 10 bytes ended.
-        for (done_bytes, ended) in [(0, 0), (9, 0), (10, 1), (19, 1), (20, 2), (30, 2), (u32::MAX, 2)] {
+        for (done_bytes, ended) in
+            [(0, 0), (9, 0), (10, 1), (19, 1), (20, 2), (30, 2), (u32::MAX, 2)]
+        {
             let mut jobs = Jobs { depth: DEPTH_MAX, ..Jobs::new(None) };
             for slot in 0..3 {
                 jobs.push(slot, slice(0, 10), slice(0, 10), false).unwrap();

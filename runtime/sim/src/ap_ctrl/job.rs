@@ -105,7 +105,8 @@ where
     /// The oldest job ends: all that it writes is written now.
     pub(super) fn run(&mut self, job: Job, bus: &mut SimBus<'_>) {
         let Self { map, compute, .. } = self;
-        let mut call = KernelCall { map, pointers: &job.pointers, scalars: &job.scalars, bus: &mut *bus };
+        let mut call =
+            KernelCall { map, pointers: &job.pointers, scalars: &job.scalars, bus: &mut *bus };
         // A kernel does not tell what its master was answered.
         self.results = compute(&mut call).unwrap_or_default();
         let [oldest, next] = &mut self.jobs;

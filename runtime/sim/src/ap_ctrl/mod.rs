@@ -161,7 +161,9 @@ where
     fn fits(&self, number: &str, nth: usize) -> Option<(u64, u64)> {
         let mut all = self.map.layout();
         // A map may leave out what the kernel answers; one that it does not answer is at no offset.
-        let found = all.find(|(name, at, _)| (*name, *at) == (number, nth)).map(|(.., value)| (value, value));
+        let found = all
+            .find(|(name, at, _)| (*name, *at) == (number, nth))
+            .map(|(.., value)| (value, value));
         found.or_else(|| (number == KernelMap::RESULT).then_some((0, 0)))
     }
 
@@ -171,12 +173,17 @@ where
             self.take(bus);
             match self.jobs {
                 [Some(Job { fate: Fate::Stuck, pointers, .. }), _] => {
-                    if let Some(addr) = self.output().and_then(|index| pointers.get(index).copied()) {
+                    if let Some(addr) = self.output().and_then(|index| pointers.get(index).copied())
+                    {
                         let _ = bus.write(DevAddr(addr), &[GARBAGE]);
                     }
                 }
                 // The end of a chain's job waits until the one before was seen.
-                [Some(job), _] if job.fate == Fate::Good && job.ends_at_ns <= bus.now_ns() && !(self.chain() && self.done) => {
+                [Some(job), _]
+                    if job.fate == Fate::Good
+                        && job.ends_at_ns <= bus.now_ns()
+                        && !(self.chain() && self.done) =>
+                {
                     self.run(job, bus);
                 }
                 _ => {}
@@ -196,10 +203,15 @@ where
         match offset {
             regs::AP_CTRL => {
                 let busy = self.start.is_some() || self.jobs_inside() > 0;
-                let done = if self.chain() { self.done || stale } else { mem::take(&mut self.done) };
+                let done =
+                    if self.chain() { self.done || stale } else { mem::take(&mut self.done) };
                 let ready = mem::take(&mut self.ready);
                 let restarts = bit(self.restarts, regs::AUTO_RESTART);
-                bit(self.start.is_some(), regs::START) | bit(done, regs::DONE) | bit(!busy, regs::IDLE) | bit(ready, regs::READY) | restarts
+                bit(self.start.is_some(), regs::START)
+                    | bit(done, regs::DONE)
+                    | bit(!busy, regs::IDLE)
+                    | bit(ready, regs::READY)
+                    | restarts
             }
             _ if offset <= regs::ISR && !self.map.has_interrupt() => 0,
             regs::GIE => self.gie,
@@ -253,10 +265,14 @@ where
         // job, and the taking of the next.
         let raised = self.raise.iter().filter(|(_, bits)| self.ier & bits != 0).map(|(at, _)| *at);
         let ends = match self.jobs {
-            [Some(Job { fate: Fate::Good, ends_at_ns, .. }), _] if !(self.chain() && self.done) => Some(ends_at_ns),
+            [Some(Job { fate: Fate::Good, ends_at_ns, .. }), _] if !(self.chain() && self.done) => {
+                Some(ends_at_ns)
+            }
             _ => None,
         };
-        let taken = self.start.filter(|_| self.chain() && self.jobs_inside() < STAGES && self.ier & regs::CHANNEL_READY != 0);
+        let taken = self.start.filter(|_| {
+            self.chain() && self.jobs_inside() < STAGES && self.ier & regs::CHANNEL_READY != 0
+        });
         raised.chain(ends).chain(taken).filter(|at| *at < u64::MAX).min()
     }
 
@@ -264,13 +280,17 @@ where
         self.pointers = [u64::MAX; MAX_OPERANDS];
         (self.scalars, self.results) = ([0; MAX_SCALARS], [0; MAX_RESULTS]);
         (self.gie, self.ier, self.isr) = (0, 0, 0);
-        (self.done, self.ready, self.stale, self.restarts, self.start) = (false, false, false, false, None);
+        (self.done, self.ready, self.stale, self.restarts, self.start) =
+            (false, false, false, false, None);
         (self.jobs, self.raise) = ([None; STAGES], [(u64::MAX, 0); 2]);
     }
 }
 
 impl<F> fmt::Debug for ApCtrlModel<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ApCtrlModel").field("map", self.map.name()).field("jobs", &self.jobs).finish_non_exhaustive()
+        f.debug_struct("ApCtrlModel")
+            .field("map", self.map.name())
+            .field("jobs", &self.jobs)
+            .finish_non_exhaustive()
     }
 }

@@ -35,9 +35,11 @@ mod tests {
 
     #[test]
     fn the_driver_and_the_model_read_the_same_table() {
-        let driver = [regs::CTRL.offset(), regs::GIE.offset(), regs::IER.offset(), regs::ISR.offset()];
+        let driver =
+            [regs::CTRL.offset(), regs::GIE.offset(), regs::IER.offset(), regs::ISR.offset()];
         assert_eq!(driver, [super::AP_CTRL, super::GIE, super::IER, super::ISR]);
-        let driver = [regs::AP_START, regs::AP_DONE, regs::AP_IDLE, regs::AP_READY, regs::AP_CONTINUE];
+        let driver =
+            [regs::AP_START, regs::AP_DONE, regs::AP_IDLE, regs::AP_READY, regs::AP_CONTINUE];
         let model = [super::START, super::DONE, super::IDLE, super::READY, super::CONTINUE];
         assert_eq!(driver, model);
         let driver = [regs::AUTO_RESTART, regs::INT_DONE, regs::INT_READY];

@@ -15,12 +15,24 @@ pub(super) struct Word<'m> {
 impl<F> ApCtrlModel<F> {
     /// The word of an argument at `offset`.
     pub(super) fn argument(&mut self, offset: usize) -> Option<Word<'_>> {
-        let pointers = self.map.pointers().iter().map(|each| (each.offset(), each.bits())).zip(&mut self.pointers);
-        let scalars = self.map.scalars().iter().map(|each| (each.offset(), each.bits())).zip(&mut self.scalars);
-        pointers.chain(scalars).find_map(|((at, bits), word)| match (offset.checked_sub(at)?, bits > 32) {
-            (0, wide) => Some(Word { word, high: false, wide }),
-            (4, true) => Some(Word { word, high: true, wide: true }),
-            _ => None,
+        let pointers = self
+            .map
+            .pointers()
+            .iter()
+            .map(|each| (each.offset(), each.bits()))
+            .zip(&mut self.pointers);
+        let scalars = self
+            .map
+            .scalars()
+            .iter()
+            .map(|each| (each.offset(), each.bits()))
+            .zip(&mut self.scalars);
+        pointers.chain(scalars).find_map(|((at, bits), word)| {
+            match (offset.checked_sub(at)?, bits > 32) {
+                (0, wide) => Some(Word { word, high: false, wide }),
+                (4, true) => Some(Word { word, high: true, wide: true }),
+                _ => None,
+            }
         })
     }
 

@@ -9,7 +9,15 @@ use contigo_core::types::DevAddr;
 
 impl AxiCdmaModel {
     /// A transfer begins at `now_ns`.
-    pub(super) fn begin(&mut self, now_ns: u64, descriptor: Option<u64>, next: u64, [from, to]: [u64; 2], len: u32, bus: &mut SimBus<'_>) {
+    pub(super) fn begin(
+        &mut self,
+        now_ns: u64,
+        descriptor: Option<u64>,
+        next: u64,
+        [from, to]: [u64; 2],
+        len: u32,
+        bus: &mut SimBus<'_>,
+    ) {
         let len_bytes = len as usize;
         let busy_ns = LATENCY_NS + u64::from(len) / BYTES_PER_NS;
         let faults = *bus.faults();
@@ -18,7 +26,8 @@ impl AxiCdmaModel {
         } else if bus.strikes(faults.hang) {
             Fate::Hang
         } else if bus.strikes(faults.error) {
-            let bits = [manual::SR_DMA_INT, manual::SR_DMA_SLV, manual::SR_DMA_DEC, manual::SR_SG_SLV];
+            let bits =
+                [manual::SR_DMA_INT, manual::SR_DMA_SLV, manual::SR_DMA_DEC, manual::SR_SG_SLV];
             let kinds = if descriptor.is_some() { bits.len() } else { 3 };
             Fate::Error(bits.get(bus.rng().usize(..kinds)).copied().unwrap_or(manual::SR_DMA_INT))
         } else {
@@ -33,7 +42,18 @@ impl AxiCdmaModel {
         };
         let jitter_ns = bus.rng().u64(..=busy_ns / 8);
         let (begins_ns, ends_ns) = (now_ns, now_ns + busy_ns + jitter_ns);
-        let transfer = Transfer { descriptor, next, from, to, len_bytes, moved: 0, begins_ns, ends_ns, irq_delay_ns, fate };
+        let transfer = Transfer {
+            descriptor,
+            next,
+            from,
+            to,
+            len_bytes,
+            moved: 0,
+            begins_ns,
+            ends_ns,
+            irq_delay_ns,
+            fate,
+        };
         self.transfer = Some(transfer);
         if let Some(bit) = transfer.nonsense(&self.spec, self.control) {
             self.fail(now_ns, bit, bus);
@@ -47,8 +67,11 @@ impl AxiCdmaModel {
         if !at.is_multiple_of(manual::BD_ALIGN) || bus.read(DevAddr(at), &mut raw).is_err() {
             return self.fail(now_ns, manual::SR_SG_DEC, bus);
         }
-        let word = |index: usize| raw.as_chunks().0.get(index).map_or(0, |word| u32::from_le_bytes(*word));
-        let addr = |index: usize| self.spec.held(u64::from(word(index + 1)) << 32 | u64::from(word(index)));
+        let word =
+            |index: usize| raw.as_chunks().0.get(index).map_or(0, |word| u32::from_le_bytes(*word));
+        let addr = |index: usize| {
+            self.spec.held(u64::from(word(index + 1)) << 32 | u64::from(word(index)))
+        };
         if word(7) & manual::BD_COMPLETE != 0 {
             return self.fail(now_ns, manual::SR_SG_INT, bus);
         }
@@ -81,7 +104,10 @@ impl AxiCdmaModel {
                 manual::SR_DMA_SLV => manual::BD_SLV,
                 _ => manual::BD_DEC,
             };
-            let _ = bus.write(DevAddr(at + manual::BD_STATUS), &(manual::BD_COMPLETE | told).to_le_bytes());
+            let _ = bus.write(
+                DevAddr(at + manual::BD_STATUS),
+                &(manual::BD_COMPLETE | told).to_le_bytes(),
+            );
         }
         self.halted = true;
         self.status |= bit | manual::IRQ_ERROR;
@@ -93,7 +119,9 @@ impl AxiCdmaModel {
         self.settle(bus);
         let keyhole = self.control & (manual::CR_KEYHOLE_READ | manual::CR_KEYHOLE_WRITE) != 0;
         match self.transfer {
-            Some(transfer) if transfer.fate == Fate::Good && transfer.descriptor.is_some() && !keyhole => {
+            Some(transfer)
+                if transfer.fate == Fate::Good && transfer.descriptor.is_some() && !keyhole =>
+            {
                 (self.transfer, self.next) = (None, transfer.next);
                 self.posted = Some((now_ns + POST_NS, transfer));
                 self.go_on(now_ns, &transfer, bus);
@@ -127,7 +155,11 @@ impl AxiCdmaModel {
 
     /// As [`ends`](Self::ends), of a transfer that is over at once, fails, or waits for a FIFO.
     fn finish(&mut self, now_ns: u64, mut transfer: Transfer, bus: &mut SimBus<'_>) {
-        let limit = if let Fate::Error(_) = transfer.fate { transfer.len_bytes / 2 } else { transfer.len_bytes };
+        let limit = if let Fate::Error(_) = transfer.fate {
+            transfer.len_bytes / 2
+        } else {
+            transfer.len_bytes
+        };
         let ran = transfer.run(limit, self.control, &mut self.fifo, bus);
         self.transfer = Some(transfer);
         match (ran, transfer.fate) {
@@ -139,7 +171,9 @@ impl AxiCdmaModel {
             }
         }
         if let Some(at) = transfer.descriptor
-            && bus.write(DevAddr(at + manual::BD_STATUS), &manual::BD_COMPLETE.to_le_bytes()).is_err()
+            && bus
+                .write(DevAddr(at + manual::BD_STATUS), &manual::BD_COMPLETE.to_le_bytes())
+                .is_err()
         {
             return self.fail(now_ns, manual::SR_SG_DEC, bus);
         }
@@ -177,7 +211,8 @@ impl AxiCdmaModel {
             // The status of the last burst is taken, and its errors are masked
             // (`axi_cdma_sg_cntlr.vhd`).
             if let Some(at) = transfer.descriptor.filter(|_| transfer.is_in_last_burst()) {
-                let _ = bus.write(DevAddr(at + manual::BD_STATUS), &manual::BD_COMPLETE.to_le_bytes());
+                let _ =
+                    bus.write(DevAddr(at + manual::BD_STATUS), &manual::BD_COMPLETE.to_le_bytes());
             }
         }
         self.restart();

@@ -136,6 +136,9 @@ mod tests {
         for (driver, model) in bits {
             assert_eq!(driver, model, "{driver:#x}");
         }
-        assert_eq!(regs::descriptor(0x1_0000_0040, 0x2_0000_0003, 0x3_0000_0004, 5), [0x40, 1, 3, 2, 4, 3, 5, 0]);
+        assert_eq!(
+            regs::descriptor(0x1_0000_0040, 0x2_0000_0003, 0x3_0000_0004, 5),
+            [0x40, 1, 3, 2, 4, 3, 5, 0]
+        );
     }
 }

@@ -53,7 +53,11 @@ impl SimWindow<AxiCdmaModel> {
     ///
     /// # Errors
     /// As [`sg`](AxiCdma::sg).
-    pub fn sg(self, config: AxiCdmaConfig, descriptors: CpuBuf) -> Result<AxiCdma<Self>, Refused<CpuBuf>> {
+    pub fn sg(
+        self,
+        config: AxiCdmaConfig,
+        descriptors: CpuBuf,
+    ) -> Result<AxiCdma<Self>, Refused<CpuBuf>> {
         // SAFETY: as in `simple`.
         unsafe { AxiCdma::sg(self, config, descriptors) }
     }
@@ -118,7 +122,8 @@ impl AxiCdmaModel {
     pub fn new(spec: AxiCdmaSpec) -> Self {
         let (control, fifo) = (1 << manual::THRESHOLD_SHIFT, SimStream::new(spec.fifo));
         let (status, current, tail, from, to, btt, next) = (0, 0, 0, 0, 0, 0, 0);
-        let (reloads, has_work, transfer, posted, halted, resets_at_ns) = (false, false, None, None, false, None);
+        let (reloads, has_work, transfer, posted, halted, resets_at_ns) =
+            (false, false, None, None, false, None);
         let (countdown, delay_at_ns, line_at_ns) = (1, None, None);
         Self {
             spec,
@@ -167,7 +172,10 @@ impl AxiCdmaModel {
 
     /// When the next thing happens.
     fn next_at_ns(&self) -> Option<u64> {
-        let ends = self.transfer.filter(|transfer| !matches!(transfer.fate, Fate::Hang | Fate::Stuck)).map(|transfer| transfer.ends_ns);
+        let ends = self
+            .transfer
+            .filter(|transfer| !matches!(transfer.fate, Fate::Hang | Fate::Stuck))
+            .map(|transfer| transfer.ends_ns);
         let posted = self.posted.map(|(at_ns, _)| at_ns);
         [ends, posted, self.resets_at_ns, self.delay_at_ns].into_iter().flatten().min()
     }
@@ -192,7 +200,9 @@ unsafe impl Model for AxiCdmaModel {
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         if self.is_stuck() {
             // It runs on behind everybody's back.
-            if let Some(Transfer { to, .. }) = self.transfer.filter(|_| self.control & manual::CR_KEYHOLE_WRITE == 0) {
+            if let Some(Transfer { to, .. }) =
+                self.transfer.filter(|_| self.control & manual::CR_KEYHOLE_WRITE == 0)
+            {
                 let _ = bus.write(DevAddr(to), &[GARBAGE]);
             }
             return;
@@ -226,7 +236,8 @@ unsafe impl Model for AxiCdmaModel {
         }
         let enabled = self.control & manual::IRQ_ALL != 0;
         let posted = self.posted.and_then(|(at_ns, transfer)| Some(at_ns + transfer.irq_delay_ns?));
-        let coming = self.transfer.filter(|transfer| !matches!(transfer.fate, Fate::Hang | Fate::Stuck));
+        let coming =
+            self.transfer.filter(|transfer| !matches!(transfer.fate, Fate::Hang | Fate::Stuck));
         let ends = coming.and_then(|transfer| Some(transfer.ends_ns + transfer.irq_delay_ns?));
         [ends, posted, self.delay_at_ns].into_iter().flatten().min().filter(|_| enabled)
     }

@@ -12,7 +12,8 @@ impl AxiCdmaModel {
         match offset {
             manual::CDMACR => self.control | sg(manual::CR_TAIL_POINTER),
             manual::CDMASR => {
-                let idle = if self.is_idle() && self.resets_at_ns.is_none() { manual::SR_IDLE } else { 0 };
+                let idle =
+                    if self.is_idle() && self.resets_at_ns.is_none() { manual::SR_IDLE } else { 0 };
                 let counts = self.countdown << manual::THRESHOLD_SHIFT;
                 self.status | idle | counts | sg(manual::SR_SG_INCLUDED)
             }
@@ -44,7 +45,9 @@ impl AxiCdmaModel {
             }
             // The others can be written only while it is idle.
             _ if !self.is_idle() => {}
-            manual::CURDESC | manual::CURDESC_MSB if self.in_sg_mode() => self.current = self.half(self.current, offset, value),
+            manual::CURDESC | manual::CURDESC_MSB if self.in_sg_mode() => {
+                self.current = self.half(self.current, offset, value)
+            }
             manual::SA | manual::SA_MSB => self.from = self.half(self.from, offset, value),
             manual::DA | manual::DA_MSB => self.to = self.half(self.to, offset, value),
             manual::BTT => self.write_btt(value, bus),
@@ -91,8 +94,11 @@ impl AxiCdmaModel {
 
     /// One half of an address.
     fn half(&self, addr: u64, offset: usize, value: u32) -> u64 {
-        let halves =
-            if offset.is_multiple_of(8) { addr >> 32 << 32 | u64::from(value) } else { addr & 0xFFFF_FFFF | u64::from(value) << 32 };
+        let halves = if offset.is_multiple_of(8) {
+            addr >> 32 << 32 | u64::from(value)
+        } else {
+            addr & 0xFFFF_FFFF | u64::from(value) << 32
+        };
         self.spec.held(halves)
     }
 }

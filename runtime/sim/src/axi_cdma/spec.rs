@@ -26,7 +26,15 @@ impl Default for AxiCdmaSpec {
     /// scatter-gather, realignment, 26 bits of length, 64 of addresses, and a FIFO that gives back
     /// what it gets.
     fn default() -> Self {
-        Self { sg: true, length_bits: 26, address_bits: 64, data_bits: 32, dre: true, lite_beats: None, fifo: StreamConfig::default() }
+        Self {
+            sg: true,
+            length_bits: 26,
+            address_bits: 64,
+            data_bits: 32,
+            dre: true,
+            lite_beats: None,
+            fifo: StreamConfig::default(),
+        }
     }
 }
 

@@ -43,8 +43,13 @@ impl Transfer {
     /// The bit of an error that the core finds before it moves anything.
     pub(super) fn nonsense(&self, spec: &AxiCdmaSpec, control: u32) -> Option<u32> {
         let (len, word) = (self.len_bytes as u64, spec.word_bytes());
-        let sides = [(self.from, control & manual::CR_KEYHOLE_READ), (self.to, control & manual::CR_KEYHOLE_WRITE)];
-        let misaligned = sides.iter().any(|(addr, fixed)| (!spec.dre || *fixed != 0) && !addr.is_multiple_of(word));
+        let sides = [
+            (self.from, control & manual::CR_KEYHOLE_READ),
+            (self.to, control & manual::CR_KEYHOLE_WRITE),
+        ];
+        let misaligned = sides
+            .iter()
+            .any(|(addr, fixed)| (!spec.dre || *fixed != 0) && !addr.is_multiple_of(word));
         let too_long = spec.lite_beats.is_some_and(|beats| {
             let crosses = |addr: u64| addr % 4096 + len > 4096;
             len > u64::from(beats) * word || crosses(self.from) || crosses(self.to)
@@ -53,10 +58,19 @@ impl Transfer {
     }
 
     /// Moves up to `limit` bytes of it. `false`: a FIFO makes it wait.
-    pub(super) fn run(&mut self, limit: usize, control: u32, fifo: &mut SimStream, bus: &mut SimBus<'_>) -> Result<bool, u32> {
+    pub(super) fn run(
+        &mut self,
+        limit: usize,
+        control: u32,
+        fifo: &mut SimStream,
+        bus: &mut SimBus<'_>,
+    ) -> Result<bool, u32> {
         let limit = limit.min(self.len_bytes);
         while self.moved < limit {
-            let (from, to) = (self.from.wrapping_add(self.moved as u64), self.to.wrapping_add(self.moved as u64));
+            let (from, to) = (
+                self.from.wrapping_add(self.moved as u64),
+                self.to.wrapping_add(self.moved as u64),
+            );
             let boundary = BURST_BYTES - usize::try_from(to % BURST_BYTES as u64).unwrap_or(0);
             let mut want = boundary.min(limit - self.moved);
             if control & manual::CR_KEYHOLE_WRITE != 0 {
@@ -96,7 +110,8 @@ impl Transfer {
 
     /// How many bytes it has moved by `now_ns`, where it goes on.
     pub(super) fn moved_by(&self, now_ns: u64) -> usize {
-        let (passed, whole) = (now_ns.saturating_sub(self.begins_ns), (self.ends_ns - self.begins_ns).max(1));
+        let (passed, whole) =
+            (now_ns.saturating_sub(self.begins_ns), (self.ends_ns - self.begins_ns).max(1));
         let bytes = u128::from(passed.min(whole)) * self.len_bytes as u128 / u128::from(whole);
         usize::try_from(bytes).unwrap_or(self.len_bytes)
     }

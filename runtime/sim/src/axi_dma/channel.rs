@@ -80,7 +80,8 @@ impl Channel {
 
     /// Everything except for the counts, as after a reset.
     pub(super) const fn power_on(&mut self) {
-        let (written, ran_dry, error_at, fetches) = (self.written, self.ran_dry, self.error_at, self.fetches);
+        let (written, ran_dry, error_at, fetches) =
+            (self.written, self.ran_dry, self.error_at, self.fetches);
         *self = Self { written, ran_dry, error_at, fetches, ..Self::new(self.side) };
     }
 
@@ -99,13 +100,25 @@ impl Channel {
 
     /// When the next thing happens.
     pub(super) fn next_at_ns(&self, stream: &SimStream, now_ns: u64) -> Option<u64> {
-        let burst = self.transfer.as_ref().and_then(|transfer| transfer.burst_at_ns(self.side, stream, now_ns));
+        let burst = self
+            .transfer
+            .as_ref()
+            .and_then(|transfer| transfer.burst_at_ns(self.side, stream, now_ns));
         let posted = self.posted.as_ref().map(|(at_ns, _)| *at_ns);
-        [burst, posted, self.fetch.at_ns(), self.halts_at_ns, self.delay_at_ns].into_iter().flatten().min()
+        [burst, posted, self.fetch.at_ns(), self.halts_at_ns, self.delay_at_ns]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// The thing that happens at `now_ns`.
-    pub(super) fn happen(&mut self, now_ns: u64, spec: &CoreSpec, stream: &mut SimStream, bus: &mut SimBus<'_>) {
+    pub(super) fn happen(
+        &mut self,
+        now_ns: u64,
+        spec: &CoreSpec,
+        stream: &mut SimStream,
+        bus: &mut SimBus<'_>,
+    ) {
         if self.posted.as_ref().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
             return self.settle(now_ns, spec, bus);
         }
@@ -125,7 +138,11 @@ impl Channel {
 
     /// DMACR, without Reset.
     pub(super) fn control(&mut self, value: u32, now_ns: u64, stuck: bool) {
-        let threshold = if value & pg021::THRESHOLD == 0 { pg021::THRESHOLD_RESET } else { value & pg021::THRESHOLD };
+        let threshold = if value & pg021::THRESHOLD == 0 {
+            pg021::THRESHOLD_RESET
+        } else {
+            value & pg021::THRESHOLD
+        };
         // After an error of either channel, both run again only after a reset.
         let run = if !self.has_failed() && !self.held { value & pg021::CR_RS } else { 0 };
         self.control = value & (pg021::SR_IRQ_ALL | pg021::DELAY) | threshold | run;
@@ -200,7 +217,13 @@ impl Channel {
         }
     }
 
-    pub(super) fn write(&mut self, offset: usize, value: u32, spec: &CoreSpec, bus: &mut SimBus<'_>) {
+    pub(super) fn write(
+        &mut self,
+        offset: usize,
+        value: u32,
+        spec: &CoreSpec,
+        bus: &mut SimBus<'_>,
+    ) {
         let wide = spec.address_bits > 32;
         match offset {
             pg021::DMASR => {
@@ -211,7 +234,9 @@ impl Channel {
             }
             // The pointer can only be read while the channel runs.
             pg021::CURDESC if spec.sg && !self.runs => set_low(&mut self.current, value),
-            pg021::CURDESC_MSB if spec.sg && wide && !self.runs => set_high(&mut self.current, value),
+            pg021::CURDESC_MSB if spec.sg && wide && !self.runs => {
+                set_high(&mut self.current, value)
+            }
             pg021::TAILDESC if spec.sg => {
                 set_low(&mut self.tail, value);
                 if !wide {

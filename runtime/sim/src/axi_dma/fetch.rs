@@ -88,8 +88,12 @@ impl Channel {
         if !at.is_multiple_of(pg021::BD_ALIGN) || bus.read(DevAddr(at), &mut bytes).is_err() {
             return self.fail_fetch(now_ns, at, pg021::SR_SG_DEC_ERR);
         }
-        let word = |at: usize| bytes.as_chunks().0.get(at / 4).map_or(0, |word| u32::from_le_bytes(*word));
-        let address = |at: usize| u64::from(word(at)) | if spec.address_bits > 32 { u64::from(word(at + 4)) << 32 } else { 0 };
+        let word =
+            |at: usize| bytes.as_chunks().0.get(at / 4).map_or(0, |word| u32::from_le_bytes(*word));
+        let address = |at: usize| {
+            u64::from(word(at))
+                | if spec.address_bits > 32 { u64::from(word(at + 4)) << 32 } else { 0 }
+        };
         if word(pg021::BD_STATUS) & pg021::BD_CMPLT != 0 {
             return self.fail_fetch(now_ns, at, pg021::SR_SG_INT_ERR);
         }

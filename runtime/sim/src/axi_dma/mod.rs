@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a device that lies about being finished corrupts memory, also a simulated one")]
+#![allow(
+    unsafe_code,
+    reason = "a device that lies about being finished corrupts memory, also a simulated one"
+)]
 //! A model of the core: both channels, in direct register mode or with scatter-gather, and what is
 //! at the other end of their streams.
 //!
@@ -51,7 +54,12 @@ impl SimWindow<AxiDmaModel> {
     ///
     /// # Errors
     /// As [`alone`](AxiDmaChannel::alone).
-    pub fn channel(self, side: Side, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<AxiDmaChannel<Self>> {
+    pub fn channel(
+        self,
+        side: Side,
+        config: AxiDmaConfig,
+        memory: Option<CpuBuf>,
+    ) -> Result<AxiDmaChannel<Self>> {
         // SAFETY: as in `driver`.
         unsafe { AxiDmaChannel::alone(self, side, config, memory) }
     }
@@ -125,17 +133,26 @@ impl AxiDmaModel {
     /// Which channel has registers at `offset`, and where in its own.
     const fn place(&self, offset: usize) -> Option<(Side, usize)> {
         match offset {
-            pg021::MM2S..pg021::S2MM if self.spec.has_mm2s => Some((Side::Mm2s, offset - pg021::MM2S)),
-            pg021::S2MM..pg021::END if self.spec.has_s2mm => Some((Side::S2mm, offset - pg021::S2MM)),
+            pg021::MM2S..pg021::S2MM if self.spec.has_mm2s => {
+                Some((Side::Mm2s, offset - pg021::MM2S))
+            }
+            pg021::S2MM..pg021::END if self.spec.has_s2mm => {
+                Some((Side::S2mm, offset - pg021::S2MM))
+            }
             _ => None,
         }
     }
 
     /// When the next thing happens, and where; `None` for the place: a reset is over.
     fn next(&self) -> Option<(u64, Option<Side>)> {
-        let of = |channel: &Channel| Some((channel.next_at_ns(&self.stream, self.now_ns)?, Some(channel.side)));
+        let of = |channel: &Channel| {
+            Some((channel.next_at_ns(&self.stream, self.now_ns)?, Some(channel.side)))
+        };
         let reset = self.resets_at_ns.map(|at_ns| (at_ns, None));
-        [reset, of(&self.s2mm), of(&self.mm2s)].into_iter().flatten().min_by_key(|(at_ns, _)| *at_ns)
+        [reset, of(&self.s2mm), of(&self.mm2s)]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(at_ns, _)| *at_ns)
     }
 
     /// Both channels as after power-on, and the stream where the core's reset reaches it. Statuses
@@ -234,7 +251,8 @@ unsafe impl Model for AxiDmaModel {
     }
 
     fn irq_at_ns(&self) -> Option<u64> {
-        let [send, receive] = [&self.mm2s, &self.s2mm].map(|channel| channel.irq_at_ns(&self.stream, self.now_ns, &self.spec));
+        let [send, receive] = [&self.mm2s, &self.s2mm]
+            .map(|channel| channel.irq_at_ns(&self.stream, self.now_ns, &self.spec));
         [send, receive].into_iter().flatten().min()
     }
 

@@ -57,11 +57,27 @@ impl CoreSpec {
         let (length_bits, address_bits, bytes_per_us) = (14, 32, 800);
         let (sg, has_mm2s, has_s2mm, resets_stream, stuck) = (true, false, true, true, false);
         let (error_at, fetch_error_at) = (None, None);
-        Self { sg, has_mm2s, has_s2mm, length_bits, address_bits, stream, resets_stream, bytes_per_us, error_at, fetch_error_at, stuck }
+        Self {
+            sg,
+            has_mm2s,
+            has_s2mm,
+            length_bits,
+            address_bits,
+            stream,
+            resets_stream,
+            bytes_per_us,
+            error_at,
+            fetch_error_at,
+            stuck,
+        }
     }
 
     pub(super) const fn duration_ns(&self, bytes: usize) -> u64 {
-        (bytes as u64).saturating_mul(1_000).div_ceil(if self.bytes_per_us == 0 { 1 } else { self.bytes_per_us })
+        (bytes as u64).saturating_mul(1_000).div_ceil(if self.bytes_per_us == 0 {
+            1
+        } else {
+            self.bytes_per_us
+        })
     }
 
     /// The bits of a length that the core has.

@@ -63,19 +63,30 @@ impl Transfer {
 
 impl Channel {
     /// The time of the interrupt's line, or an earlier one: nothing comes before.
-    pub(super) fn irq_at_ns(&self, stream: &SimStream, now_ns: u64, spec: &CoreSpec) -> Option<u64> {
+    pub(super) fn irq_at_ns(
+        &self,
+        stream: &SimStream,
+        now_ns: u64,
+        spec: &CoreSpec,
+    ) -> Option<u64> {
         let enabled = self.control & pg021::SR_IRQ_ALL;
         let line = self.line_at_ns.filter(|_| self.status & enabled != 0);
-        let late = |transfer: &Transfer| if self.packets_left <= 1 { transfer.irq_late_ns } else { None };
+        let late =
+            |transfer: &Transfer| if self.packets_left <= 1 { transfer.irq_late_ns } else { None };
         let coming = self.transfer.as_ref().and_then(|transfer| {
             let begins_ns = transfer.burst_at_ns(self.side, stream, now_ns)?;
             let moves_ns = transfer.at_ns.saturating_add(spec.duration_ns(transfer.left()));
             let late_ns = if transfer.error != 0 { Some(0) } else { late(transfer) };
             Some(begins_ns.max(if self.side == Side::Mm2s { moves_ns } else { 0 }) + late_ns?)
         });
-        let posted = self.posted.as_ref().and_then(|(at_ns, transfer)| Some(at_ns + late(transfer)?));
+        let posted =
+            self.posted.as_ref().and_then(|(at_ns, transfer)| Some(at_ns + late(transfer)?));
         let fetch = self.fetch.at_ns().filter(|_| self.transfer.is_none());
-        [line, coming, posted, fetch, self.delay_at_ns].into_iter().flatten().min().filter(|_| enabled != 0)
+        [line, coming, posted, fetch, self.delay_at_ns]
+            .into_iter()
+            .flatten()
+            .min()
+            .filter(|_| enabled != 0)
     }
 
     /// The next transfer, and its fate.
@@ -84,7 +95,9 @@ impl Channel {
         let error = if bus.strikes(faults.error) { pg021::SR_DMA_SLV_ERR } else { 0 };
         let hangs = bus.strikes(faults.hang);
         // The answer of a loopback is what was sent.
-        let may_end = matches!(spec.stream.end, StreamEnd::Source(_)) && self.side == Side::S2mm && !self.in_packet;
+        let may_end = matches!(spec.stream.end, StreamEnd::Source(_))
+            && self.side == Side::S2mm
+            && !self.in_packet;
         let short = may_end && bus.strikes(faults.short);
         let irq_late_ns = if bus.strikes(faults.lost_irq) {
             None
@@ -107,12 +120,24 @@ impl Channel {
             return;
         }
         let at_ns = bus.now_ns() + FETCH_NS;
-        let transfer = Transfer { addr: self.addr, len_bytes: length as usize, at_ns, ends: self.side == Side::Mm2s, ..NONE };
+        let transfer = Transfer {
+            addr: self.addr,
+            len_bytes: length as usize,
+            at_ns,
+            ends: self.side == Side::Mm2s,
+            ..NONE
+        };
         self.begin(transfer, spec, bus);
     }
 
     /// One burst.
-    pub(super) fn burst(&mut self, now_ns: u64, spec: &CoreSpec, stream: &mut SimStream, bus: &mut SimBus<'_>) {
+    pub(super) fn burst(
+        &mut self,
+        now_ns: u64,
+        spec: &CoreSpec,
+        stream: &mut SimStream,
+        bus: &mut SimBus<'_>,
+    ) {
         let Some(mut transfer) = self.transfer.take() else { return };
         let (at, mut bytes) = (DevAddr(transfer.addr + transfer.done as u64), [0; BURST_BYTES]);
         let (buffer, _) = bytes.split_at_mut(transfer.left().min(BURST_BYTES));
@@ -135,13 +160,19 @@ impl Channel {
                 let got = buffer.get(..taken.bytes).unwrap_or_default();
                 if transfer.done == 0 && taken.bytes > 0 {
                     transfer.begins = !core::mem::replace(&mut self.in_packet, true);
-                    if transfer.begins && spec.error_at.is_some() && packet::number(got) == spec.error_at && self.error_at.is_none() {
+                    if transfer.begins
+                        && spec.error_at.is_some()
+                        && packet::number(got) == spec.error_at
+                        && self.error_at.is_none()
+                    {
                         (transfer.error, self.error_at) = (pg021::SR_DMA_SLV_ERR, spec.error_at);
                     }
                 }
                 let is_memory = bus.write(at, got).is_ok();
                 transfer.ends = taken.last;
-                if !taken.last && transfer.short.is_some_and(|short| transfer.done + taken.bytes >= short) {
+                if !taken.last
+                    && transfer.short.is_some_and(|short| transfer.done + taken.bytes >= short)
+                {
                     (transfer.ends, self.discards) = (true, true);
                 }
                 (taken.bytes, transfer.ends || taken.bytes == transfer.left(), is_memory)
@@ -181,7 +212,10 @@ impl Channel {
         if spec.sg {
             let frame = match self.side {
                 Side::Mm2s => 0,
-                Side::S2mm => (if transfer.begins { pg021::BD_RX_SOF } else { 0 }) | if transfer.ends { pg021::BD_RX_EOF } else { 0 },
+                Side::S2mm => {
+                    (if transfer.begins { pg021::BD_RX_SOF } else { 0 })
+                        | if transfer.ends { pg021::BD_RX_EOF } else { 0 }
+                }
             };
             let error = match transfer.error {
                 0 => 0,
@@ -190,7 +224,13 @@ impl Channel {
                 _ => pg021::BD_INT_ERR,
             };
             let status = pg021::BD_CMPLT | frame | count | error;
-            if bus.write(DevAddr(transfer.descriptor + pg021::BD_STATUS as u64), &status.to_le_bytes()).is_err() {
+            if bus
+                .write(
+                    DevAddr(transfer.descriptor + pg021::BD_STATUS as u64),
+                    &status.to_le_bytes(),
+                )
+                .is_err()
+            {
                 return self.fail(now_ns, pg021::SR_SG_DEC_ERR, spec, bus);
             }
         } else if self.side == Side::S2mm && transfer.error == 0 {

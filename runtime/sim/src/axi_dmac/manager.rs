@@ -22,7 +22,8 @@ impl AxiDmacModel {
         if !self.build.debug {
             return 0;
         }
-        let (released, reader) = if self.build.lists { (m::SG_RESET_RELEASED, m::SG_ENABLED) } else { (0, 0) };
+        let (released, reader) =
+            if self.build.lists { (m::SG_RESET_RELEASED, m::SG_ENABLED) } else { (0, 0) };
         let state = match self.manager {
             Manager::Reset => m::STATE_RESET,
             Manager::Startup(_) => m::STATE_STARTUP,
@@ -37,12 +38,15 @@ impl AxiDmacModel {
         let was = self.control & m::ENABLE != 0;
         self.control = value & (m::ENABLE | m::PAUSE | lists);
         match (was, value & m::ENABLE != 0) {
-            (false, true) if self.manager == Manager::Reset => self.manager = Manager::Startup(now_ns + STARTUP_NS),
+            (false, true) if self.manager == Manager::Reset => {
+                self.manager = Manager::Startup(now_ns + STARTUP_NS)
+            }
             (true, false) => {
                 // IDs, DONE and reports go at once, accesses under way go on.
                 self.queue = Queue::default();
                 let stuck = self.active.as_ref().is_some_and(Active::never_stops);
-                self.manager = Manager::Shutdown(if stuck { u64::MAX } else { now_ns + SHUTDOWN_NS });
+                self.manager =
+                    Manager::Shutdown(if stuck { u64::MAX } else { now_ns + SHUTDOWN_NS });
             }
             _ => {}
         }
@@ -54,7 +58,11 @@ impl AxiDmacModel {
         match self.manager {
             Manager::Startup(at_ns) if at_ns != u64::MAX => Some(at_ns),
             Manager::Shutdown(at_ns) if at_ns != u64::MAX => {
-                let fetched_ns = self.active.as_ref().and_then(Active::fetched_at_ns).filter(|_| self.control & m::HWDESC != 0);
+                let fetched_ns = self
+                    .active
+                    .as_ref()
+                    .and_then(Active::fetched_at_ns)
+                    .filter(|_| self.control & m::HWDESC != 0);
                 Some(fetched_ns.map_or(at_ns, |fetched_ns| fetched_ns.max(at_ns)))
             }
             _ => None,
@@ -68,7 +76,10 @@ impl AxiDmacModel {
         match self.manager {
             Manager::Startup(_) => self.manager = Manager::Enabled,
             Manager::Shutdown(_) => {
-                let forgotten = self.active.as_ref().filter(|active| active.fetched_at_ns().is_some_and(|due| due > at_ns));
+                let forgotten = self
+                    .active
+                    .as_ref()
+                    .filter(|active| active.fetched_at_ns().is_some_and(|due| due > at_ns));
                 if let Some(descriptor) = forgotten.and_then(|active| active.descriptor(bus)) {
                     self.owed = Some(descriptor);
                 }
@@ -77,7 +88,8 @@ impl AxiDmacModel {
                 self.stream.cut(true);
                 // Enabled again meanwhile: it starts up after its reset.
                 let enabled = self.control & m::ENABLE != 0;
-                self.manager = if enabled { Manager::Startup(at_ns + STARTUP_NS) } else { Manager::Reset };
+                self.manager =
+                    if enabled { Manager::Startup(at_ns + STARTUP_NS) } else { Manager::Reset };
             }
             _ => {}
         }

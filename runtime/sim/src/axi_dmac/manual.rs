@@ -130,7 +130,10 @@ mod tests {
             assert_eq!(driver, model, "bit {index}");
         }
         for lists in [0, SG_RESET_RELEASED] {
-            assert_eq!((STATE_RESET | RESETS_RELEASED | lists) & (regs::STATE_BITS | regs::STATE_RESERVED), regs::STATE_RESET);
+            assert_eq!(
+                (STATE_RESET | RESETS_RELEASED | lists) & (regs::STATE_BITS | regs::STATE_RESERVED),
+                regs::STATE_RESET
+            );
         }
     }
 }

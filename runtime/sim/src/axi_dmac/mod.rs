@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a device that lies about being finished corrupts memory, also a simulated one")]
+#![allow(
+    unsafe_code,
+    reason = "a device that lies about being finished corrupts memory, also a simulated one"
+)]
 //! The model: the register map, the queue, and the mover of data behind them.
 //!
 //! Like the core it reports no error of a memory. The board's fault "error" is therefore a bridge
@@ -49,7 +52,8 @@ pub struct AxiDmacFlaws {
 
 impl AxiDmacFlaws {
     /// As 4.5 was seen.
-    pub const ALL: Self = Self { row_ids: true, single_bursts: true, late_packet_ends: true, early_last: true };
+    pub const ALL: Self =
+        Self { row_ids: true, single_bursts: true, late_packet_ends: true, early_last: true };
 }
 
 /// How the model is built.
@@ -176,8 +180,14 @@ impl AxiDmacModel {
                 Side::Fifo => 2,
             }
         }
-        let AxiDmacBuild { sides: [source, destination], words: [source_word, destination_word], burst_bytes, .. } = self.build;
-        let burst = if self.build.version & 0xFF00 >= 0x0500 { burst_bytes.trailing_zeros() } else { 0 };
+        let AxiDmacBuild {
+            sides: [source, destination],
+            words: [source_word, destination_word],
+            burst_bytes,
+            ..
+        } = self.build;
+        let burst =
+            if self.build.version & 0xFF00 >= 0x0500 { burst_bytes.trailing_zeros() } else { 0 };
         let source = kind(source) << 12 | source_word.trailing_zeros() << 8;
         burst << 16 | source | kind(destination) << 4 | destination_word.trailing_zeros()
     }
@@ -204,7 +214,11 @@ impl SimWindow<AxiDmacModel> {
     ///
     /// # Errors
     /// As [`listed`](AxiDmac::listed).
-    pub fn listed(self, config: DmacConfig, descriptors: CpuBuf) -> Result<AxiDmac<Self>, Refused<CpuBuf>> {
+    pub fn listed(
+        self,
+        config: DmacConfig,
+        descriptors: CpuBuf,
+    ) -> Result<AxiDmac<Self>, Refused<CpuBuf>> {
         // SAFETY: as in `driver`.
         unsafe { AxiDmac::listed(self, config, descriptors) }
     }
@@ -236,7 +250,11 @@ unsafe impl Model for AxiDmacModel {
             m::SCRATCH => self.scratch,
             m::IDENTIFICATION => m::IDENTITY,
             m::INTERFACE_DESCRIPTION_1 if self.build.version & 0xFF00 >= 0x0300 => self.interface(),
-            m::INTERFACE_DESCRIPTION_2 if self.build.version & 0xFF00 >= 0x0400 && self.build.coherent => m::CACHE_COHERENT,
+            m::INTERFACE_DESCRIPTION_2
+                if self.build.version & 0xFF00 >= 0x0400 && self.build.coherent =>
+            {
+                m::CACHE_COHERENT
+            }
             m::IRQ_MASK => self.irq_mask,
             m::IRQ_PENDING => self.irq_source & !self.irq_mask,
             m::IRQ_SOURCE => self.irq_source,
@@ -256,7 +274,9 @@ unsafe impl Model for AxiDmacModel {
             m::IRQ_MASK => self.irq_mask = value & (m::TRANSFER_QUEUED | m::TRANSFER_COMPLETED),
             m::IRQ_PENDING | m::IRQ_SOURCE => self.irq_source &= !value,
             m::CONTROL => self.write_control(value, bus.now_ns()),
-            m::TRANSFER_SUBMIT if value & 1 != 0 && self.control & m::ENABLE != 0 => self.queue.submit(bus.now_ns()),
+            m::TRANSFER_SUBMIT if value & 1 != 0 && self.control & m::ENABLE != 0 => {
+                self.queue.submit(bus.now_ns())
+            }
             _ => self.request.write(offset, value, &self.build),
         }
     }

@@ -106,16 +106,21 @@ impl AxiDmacModel {
         let [source, destination] = self.build.sides;
         if active.fetch.is_none() && source != Side::Memory {
             let left = active.request.x_length + 1 - active.done;
-            return Some(self.stream.ready_at_ns(active.next_ns, left.min(64) as usize)?.max(active.next_ns));
+            return Some(
+                self.stream.ready_at_ns(active.next_ns, left.min(64) as usize)?.max(active.next_ns),
+            );
         }
-        let waits = active.fetch.is_none() && destination != Side::Memory && self.stream.room_bytes() == 0;
+        let waits =
+            active.fetch.is_none() && destination != Side::Memory && self.stream.room_bytes() == 0;
         (!waits).then_some(active.next_ns)
     }
 
     /// The thing that happens at `at_ns`.
     pub(super) fn happen(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
         self.step_manager(at_ns, bus);
-        if self.manager == Manager::Enabled && self.queue.next_at_ns().is_some_and(|due| due <= at_ns) {
+        if self.manager == Manager::Enabled
+            && self.queue.next_at_ns().is_some_and(|due| due <= at_ns)
+        {
             self.queue.take_in(&self.request);
             self.raise(m::TRANSFER_QUEUED, Some(at_ns));
         }
@@ -188,17 +193,30 @@ impl AxiDmacModel {
     /// A transfer, a piece or a row begins: what its length does to the core.
     fn look_at_lengths(&mut self, bus: &mut SimBus<'_>) {
         let AxiDmacBuild { sides, words: [source_word, destination_word], flaws, .. } = self.build;
-        let Some(active) = self.active.filter(|active| active.fetch.is_none() && active.fate == Fate::Good) else { return };
+        let Some(active) =
+            self.active.filter(|active| active.fetch.is_none() && active.fate == Fate::Good)
+        else {
+            return;
+        };
         let x_length = active.request.x_length;
         let ragged = !(x_length as usize + 1).is_multiple_of(source_word);
-        if flaws.early_last && sides == [Side::Memory; 2] && source_word > destination_word && ragged {
+        if flaws.early_last
+            && sides == [Side::Memory; 2]
+            && source_word > destination_word
+            && ragged
+        {
             self.active = Some(Active { fate: Fate::Hang, ..active });
             return;
         }
         // Each side that is memory has an address generator of its own. How long a packet from a
         // stream is comes later.
         let known = sides[0] != Side::Stream;
-        if !flaws.single_bursts || !known || !active.behind || !self.is_one_burst(x_length) || bus.rng().bool() {
+        if !flaws.single_bursts
+            || !known
+            || !active.behind
+            || !self.is_one_burst(x_length)
+            || bus.rng().bool()
+        {
             return;
         }
         let listed = self.control & m::HWDESC != 0;
@@ -222,10 +240,15 @@ impl AxiDmacModel {
         if !self.build.flaws.row_ids {
             return told;
         }
-        let own = (active.row + 1..=active.request.y_length).map(|row| (active.request, row, !active.follows));
+        let own = (active.row + 1..=active.request.y_length)
+            .map(|row| (active.request, row, !active.follows));
         // Of transfers that are lists, only descriptors have the rows.
         let listed = self.control & m::HWDESC != 0;
-        let waiting = self.queue.waiting().filter(|_| !listed).flat_map(|request| (0..=request.y_length).map(|row| (*request, row, true)));
+        let waiting = self
+            .queue
+            .waiting()
+            .filter(|_| !listed)
+            .flat_map(|request| (0..=request.y_length).map(|row| (*request, row, true)));
         // So many bursts are asked for and not answered, at most.
         let most = 2 * self.build.fifo_bursts - 1;
         let mut bursts = 1;
@@ -253,7 +276,12 @@ impl AxiDmacModel {
             // The answers come in the order of the reads.
             core::mem::swap(owed, &mut bytes);
         }
-        let beat = |index: usize| bytes.get(8 * index..).and_then(|rest| rest.first_chunk()).map_or(0, |beat| u64::from_le_bytes(*beat));
+        let beat = |index: usize| {
+            bytes
+                .get(8 * index..)
+                .and_then(|rest| rest.first_chunk())
+                .map_or(0, |beat| u64::from_le_bytes(*beat))
+        };
         #[allow(clippy::cast_possible_truncation, reason = "the two halves of a beat")]
         let halves = |index: usize| (beat(index) as u32, (beat(index) >> 32) as u32);
         let (flags, _) = halves(0);
@@ -282,8 +310,19 @@ impl AxiDmacModel {
 
     /// One burst of a row.
     fn burst(&mut self, at_ns: u64, mut active: Active, bus: &mut SimBus<'_>) {
-        let Request { destination, source, x_length, y_length, destination_stride, source_stride, flags, .. } = active.request;
-        let at = |addr: u64, stride: u32| DevAddr(addr + u64::from(stride) * u64::from(active.row) + u64::from(active.done));
+        let Request {
+            destination,
+            source,
+            x_length,
+            y_length,
+            destination_stride,
+            source_stride,
+            flags,
+            ..
+        } = active.request;
+        let at = |addr: u64, stride: u32| {
+            DevAddr(addr + u64::from(stride) * u64::from(active.row) + u64::from(active.done))
+        };
         let (from, to) = (at(source, source_stride), at(destination, destination_stride));
         let left = (x_length + 1 - active.done) as usize;
         let size = left.min(self.burst_bytes());
@@ -300,7 +339,10 @@ impl AxiDmacModel {
             [Side::Memory, _] => {
                 let bytes = beats.get_mut(..size.min(self.stream.room_bytes())).unwrap_or_default();
                 let _ = bus.read_words(from, bytes, self.build.words[0]);
-                let last = bytes.len() == left && last_row && !active.follows && flags & m::FLAG_TLAST != 0;
+                let last = bytes.len() == left
+                    && last_row
+                    && !active.follows
+                    && flags & m::FLAG_TLAST != 0;
                 self.stream.give(bytes, last)
             }
             _ => {
@@ -309,7 +351,8 @@ impl AxiDmacModel {
                 let one_burst = active.total as usize + taken.bytes <= self.burst_bytes();
                 let single = ends && active.behind && one_burst && self.build.flaws.single_bursts;
                 // It takes another one's length.
-                let written = if single && bus.rng().bool() { taken.bytes / 2 } else { taken.bytes };
+                let written =
+                    if single && bus.rng().bool() { taken.bytes / 2 } else { taken.bytes };
                 let _ = bus.write(to, beats.get(..written).unwrap_or_default());
                 taken.bytes
             }
@@ -320,9 +363,11 @@ impl AxiDmacModel {
         let row_ends = active.done == x_length + 1;
         if ends && !(row_ends && last_row) {
             // `up_dma_enable_tlen_reporting`: as FLAGS is now, not as it was submitted.
-            let report = (self.request.flags & m::FLAG_PARTIAL_REPORTING != 0).then_some(active.total);
+            let report =
+                (self.request.flags & m::FLAG_PARTIAL_REPORTING != 0).then_some(active.total);
             let burst_of = |byte: u32| byte as usize / self.burst_bytes();
-            let late = burst_of(x_length) - burst_of(active.done.saturating_sub(1)) <= 2 && !self.queue.is_empty();
+            let late = burst_of(x_length) - burst_of(active.done.saturating_sub(1)) <= 2
+                && !self.queue.is_empty();
             self.rewound = self.build.flaws.late_packet_ends && late && bus.rng().bool();
             (active.over, active.next_ns) = (Some(report), at_ns + RESPONSE_NS);
         } else if row_ends && !last_row {
@@ -334,7 +379,8 @@ impl AxiDmacModel {
             self.active = Some(active);
             return self.look_at_lengths(bus);
         } else if row_ends && active.follows {
-            (active.fetch, active.next_ns) = (Some(active.request.list), active.next_ns + self.build.fetch_ns);
+            (active.fetch, active.next_ns) =
+                (Some(active.request.list), active.next_ns + self.build.fetch_ns);
         } else if row_ends {
             (active.over, active.next_ns) = (Some(None), at_ns + RESPONSE_NS);
         }

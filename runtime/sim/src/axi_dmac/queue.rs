@@ -66,16 +66,28 @@ impl Request {
         let length_mask = u32::MAX >> (32 - build.length_bits);
         match offset {
             m::FLAGS => self.flags = value & (m::FLAG_TLAST | m::FLAG_PARTIAL_REPORTING),
-            m::DEST_ADDRESS => set_low(&mut self.destination, value, destination_word, build.address_bits),
+            m::DEST_ADDRESS => {
+                set_low(&mut self.destination, value, destination_word, build.address_bits)
+            }
             m::SRC_ADDRESS => set_low(&mut self.source, value, source_word, build.address_bits),
             m::X_LENGTH => self.x_length = value & length_mask | (build.length_align - 1),
             m::Y_LENGTH if build.rows => self.y_length = value & length_mask,
-            m::DEST_STRIDE if build.rows => self.destination_stride = value & length_mask & words_of(destination_word),
-            m::SRC_STRIDE if build.rows => self.source_stride = value & length_mask & words_of(source_word),
+            m::DEST_STRIDE if build.rows => {
+                self.destination_stride = value & length_mask & words_of(destination_word)
+            }
+            m::SRC_STRIDE if build.rows => {
+                self.source_stride = value & length_mask & words_of(source_word)
+            }
             m::SG_ADDRESS if build.lists => set_low(&mut self.list, value, 8, build.address_bits),
-            m::DEST_ADDRESS_HIGH => set_high(&mut self.destination, value, destination_word, build.address_bits),
-            m::SRC_ADDRESS_HIGH => set_high(&mut self.source, value, source_word, build.address_bits),
-            m::SG_ADDRESS_HIGH if build.lists => set_high(&mut self.list, value, 8, build.address_bits),
+            m::DEST_ADDRESS_HIGH => {
+                set_high(&mut self.destination, value, destination_word, build.address_bits)
+            }
+            m::SRC_ADDRESS_HIGH => {
+                set_high(&mut self.source, value, source_word, build.address_bits)
+            }
+            m::SG_ADDRESS_HIGH if build.lists => {
+                set_high(&mut self.list, value, 8, build.address_bits)
+            }
             _ => {}
         }
     }
@@ -149,7 +161,9 @@ impl Queue {
         Some(match offset {
             m::TRANSFER_ID => self.next,
             m::TRANSFER_SUBMIT => u32::from(self.submitted_ns.is_some()),
-            m::TRANSFER_DONE => self.done | if self.reports.is_empty() { 0 } else { m::PARTIAL_TRANSFER_DONE },
+            m::TRANSFER_DONE => {
+                self.done | if self.reports.is_empty() { 0 } else { m::PARTIAL_TRANSFER_DONE }
+            }
             m::ACTIVE_TRANSFER_ID => self.next_end,
             m::PARTIAL_TRANSFER_LENGTH => self.reports.front().map_or(0, |(bytes, _)| *bytes),
             _ => return None,

@@ -153,7 +153,9 @@ impl Channel {
                 self.current = at;
                 return Step::Failed(pg288::ERR_SG_DEC);
             }
-            let word = |index: usize| bytes.as_chunks().0.get(index).map_or(0, |word| u32::from_le_bytes(*word));
+            let word = |index: usize| {
+                bytes.as_chunks().0.get(index).map_or(0, |word| u32::from_le_bytes(*word))
+            };
             let address = |index: usize| u64::from(word(index + 1)) << 32 | u64::from(word(index));
             self.current = at;
             if word(if self.direction == 0 { 7 } else { 6 }) & pg288::BD_COMPLETE != 0 {
@@ -172,7 +174,13 @@ impl Channel {
     }
 
     /// When it has something to do, in a direction that `runs`. It ends a write that it began.
-    pub(super) fn due_ns(&self, runs: bool, enabled: bool, now_ns: u64, stream: &SimStream) -> Option<u64> {
+    pub(super) fn due_ns(
+        &self,
+        runs: bool,
+        enabled: bool,
+        now_ns: u64,
+        stream: &SimStream,
+    ) -> Option<u64> {
         if let Some((at_ns, _)) = self.posts {
             return Some(at_ns);
         }
@@ -185,12 +193,21 @@ impl Channel {
         if self.in_packet && self.queue.is_empty() {
             return None;
         }
-        let want = self.queue.front().map_or(BURST_BYTES, |bd| (bd.len_bytes() - self.moved).min(BURST_BYTES));
+        let want = self
+            .queue
+            .front()
+            .map_or(BURST_BYTES, |bd| (bd.len_bytes() - self.moved).min(BURST_BYTES));
         stream.ready_at_ns(now_ns, want).map(|at_ns| at_ns.max(self.not_before_ns))
     }
 
     /// Does the thing that is due at `now_ns`.
-    pub(super) fn step(&mut self, now_ns: u64, enabled: bool, stream: &mut SimStream, bus: &mut SimBus<'_>) -> Step {
+    pub(super) fn step(
+        &mut self,
+        now_ns: u64,
+        enabled: bool,
+        stream: &mut SimStream,
+        bus: &mut SimBus<'_>,
+    ) -> Step {
         if let Some((at_ns, status)) = self.posts
             && at_ns <= now_ns
         {
@@ -198,7 +215,9 @@ impl Channel {
             return self.post(status, bus);
         }
         self.not_before_ns = now_ns + BURST_NS;
-        if self.direction == 1 && (self.dropping || !self.in_packet && (self.queue.is_empty() || !enabled)) {
+        if self.direction == 1
+            && (self.dropping || !self.in_packet && (self.queue.is_empty() || !enabled))
+        {
             return self.drop_packet(now_ns, stream);
         }
         let Some(bd) = self.queue.front().copied() else { return Step::Nothing };
@@ -211,8 +230,13 @@ impl Channel {
         if self.fate.hangs {
             return Step::Nothing;
         }
-        let burst = (self.fate.ends_after.unwrap_or(usize::MAX).min(bd.len_bytes()) - self.moved).min(BURST_BYTES);
-        let moved = if self.direction == 0 { self.send(&bd, burst, stream, bus) } else { self.receive(now_ns, &bd, burst, stream, bus) };
+        let burst = (self.fate.ends_after.unwrap_or(usize::MAX).min(bd.len_bytes()) - self.moved)
+            .min(BURST_BYTES);
+        let moved = if self.direction == 0 {
+            self.send(&bd, burst, stream, bus)
+        } else {
+            self.receive(now_ns, &bd, burst, stream, bus)
+        };
         match moved {
             Ok(Some(status)) => {
                 let error = if self.fate.fails { pg288::BD_SLV_ERR } else { 0 };
@@ -231,7 +255,12 @@ impl Channel {
     fn draw(&mut self, bd: &Fetched, bus: &mut SimBus<'_>) {
         let (fails, hangs) = (bus.strikes(bus.faults().error), bus.strikes(bus.faults().hang));
         let short = self.direction == 1 && bus.strikes(bus.faults().short);
-        self.fate = Fate { drawn: true, fails, hangs, ends_after: short.then_some((bd.len_bytes() / 3).max(1)) };
+        self.fate = Fate {
+            drawn: true,
+            fails,
+            hangs,
+            ends_after: short.then_some((bd.len_bytes() / 3).max(1)),
+        };
     }
 
     fn count(&self) -> u32 {
@@ -239,10 +268,17 @@ impl Channel {
     }
 
     /// Sends a burst of at most `burst` bytes. `Some`: the descriptor's last.
-    fn send(&mut self, bd: &Fetched, burst: usize, stream: &mut SimStream, bus: &mut SimBus<'_>) -> Result<Option<u32>, ()> {
+    fn send(
+        &mut self,
+        bd: &Fetched,
+        burst: usize,
+        stream: &mut SimStream,
+        bus: &mut SimBus<'_>,
+    ) -> Result<Option<u32>, ()> {
         let mut bytes = [0; BURST_BYTES];
         let (bytes, _) = bytes.split_at_mut(burst.min(stream.room_bytes()));
-        bus.read_words(DevAddr(bd.buffer + self.moved as u64), bytes, WORD_BYTES).map_err(|_| ())?;
+        bus.read_words(DevAddr(bd.buffer + self.moved as u64), bytes, WORD_BYTES)
+            .map_err(|_| ())?;
         let over = self.moved + bytes.len() == bd.len_bytes();
         self.moved += stream.give(bytes, over && bd.control & pg288::BD_CTRL_EOF != 0);
         Ok((self.moved == bd.len_bytes()).then(|| self.count()))
@@ -260,7 +296,11 @@ impl Channel {
         let mut bytes = [0; BURST_BYTES];
         let (bytes, _) = bytes.split_at_mut(burst);
         let taken = stream.take(now_ns, bytes);
-        bus.write(DevAddr(bd.buffer + self.moved as u64), bytes.get(..taken.bytes).unwrap_or_default()).map_err(|_| ())?;
+        bus.write(
+            DevAddr(bd.buffer + self.moved as u64),
+            bytes.get(..taken.bytes).unwrap_or_default(),
+        )
+        .map_err(|_| ())?;
         if taken.bytes == 0 {
             return Ok(None);
         }
@@ -307,13 +347,22 @@ impl Channel {
         first.copy_from_slice(&(status | pg288::BD_COMPLETE).to_le_bytes());
         // TUSER and TID are the channel's number here.
         let number = u32::try_from(self.number).unwrap_or(0);
-        second.copy_from_slice(&(number << 24 | number << pg288::SIDEBAND_TDEST_SHIFT | number).to_le_bytes());
-        let (at, len) = (bd.at + pg288::BD_STS.get(self.direction).copied().unwrap_or(0), if self.direction == 0 { 4 } else { 8 });
+        second.copy_from_slice(
+            &(number << 24 | number << pg288::SIDEBAND_TDEST_SHIFT | number).to_le_bytes(),
+        );
+        let (at, len) = (
+            bd.at + pg288::BD_STS.get(self.direction).copied().unwrap_or(0),
+            if self.direction == 0 { 4 } else { 8 },
+        );
         if bus.write(DevAddr(at), words.get(..len).unwrap_or_default()).is_err() {
             return Step::Failed(pg288::ERR_SG_DEC);
         }
         if errors != 0 {
-            return Step::Failed(if errors & pg288::BD_DEC_ERR != 0 { pg288::ERR_DECODE } else { pg288::ERR_SLAVE });
+            return Step::Failed(if errors & pg288::BD_DEC_ERR != 0 {
+                pg288::ERR_DECODE
+            } else {
+                pg288::ERR_SLAVE
+            });
         }
         if self.direction == 0 || status & pg288::BD_RXEOF != 0 {
             self.raise(pg288::IRQ_IOC, bus);
@@ -328,7 +377,11 @@ impl Channel {
     pub(super) fn raise(&mut self, bit: u32, bus: &mut SimBus<'_>) {
         self.raised |= bit;
         if !bus.strikes(bus.faults().lost_irq) {
-            let late_ns = if bus.strikes(bus.faults().late_irq) { 10 * 4096 * BURST_NS / BURST_BYTES as u64 } else { 0 };
+            let late_ns = if bus.strikes(bus.faults().late_irq) {
+                10 * 4096 * BURST_NS / BURST_BYTES as u64
+            } else {
+                0
+            };
             self.irq_at_ns = Some(self.irq_at_ns.unwrap_or(u64::MAX).min(bus.now_ns() + late_ns));
         }
     }

@@ -133,17 +133,36 @@ mod tests {
         }
         for (direction, common) in regs::COMMON.iter().enumerate() {
             let base = direction * RX;
-            let found = [at(common.control), at(common.status), at(common.enable), at(common.in_progress), at(common.error)];
+            let found = [
+                at(common.control),
+                at(common.status),
+                at(common.enable),
+                at(common.in_progress),
+                at(common.error),
+            ];
             assert_eq!(found, [CCR, CSR, CHEN, CHSER, ERR].map(|offset| base + offset));
             assert_eq!(at(common.completed), base + SERVED[direction]);
             assert_eq!(at(common.interrupts), base + INT_SER[direction]);
             for number in 0..16 {
                 let channel = &regs::CHANNELS[16 * direction + number];
                 let base = base + number * NEXT_CHANNEL;
-                let [[current, current_high], [tail, tail_high]] = [channel.current, channel.tail].map(|halves| halves.map(at));
-                let found = [at(channel.control), at(channel.status), current, current_high, tail, tail_high, at(channel.dropped)];
+                let [[current, current_high], [tail, tail_high]] =
+                    [channel.current, channel.tail].map(|halves| halves.map(at));
+                let found = [
+                    at(channel.control),
+                    at(channel.status),
+                    current,
+                    current_high,
+                    tail,
+                    tail_high,
+                    at(channel.dropped),
+                ];
                 let expected = [CR, SR, CDESC, CDESC_MSB, TDESC, TDESC_MSB, PKTDROP];
-                assert_eq!(found, expected.map(|offset| base + offset), "direction {direction}, channel {number}");
+                assert_eq!(
+                    found,
+                    expected.map(|offset| base + offset),
+                    "direction {direction}, channel {number}"
+                );
             }
         }
         assert_eq!((at(regs::ALL_DROPPED), regs::WINDOW_BYTES), (RX + ALL_PKTDROP, END));
@@ -171,8 +190,17 @@ mod tests {
         assert_eq!(regs::COMMON_RESERVED, !(CSR_HALTED | CSR_IDLE));
         let words = regs::descriptor(0x1_2345_6780, 0x9_ABCD_EF01, 77);
         let address = |word: usize| u64::from(words[word + 1]) << 32 | u64::from(words[word]);
-        assert_eq!((address(BD_NEXT), address(BD_BUFFER), words[BD_CTRL]), (0x1_2345_6780, 0x9_ABCD_EF01, 77));
-        assert_eq!((regs::STATUS_AT.map(|at| at as u64), regs::SIDEBAND_AT as u64), (BD_STS, BD_SIDEBAND));
-        assert_eq!((regs::DESCRIPTOR_BYTES as u64, regs::BUFFER_AT, regs::CONTROL_AT), (BD_ALIGN, 4 * BD_BUFFER, 4 * BD_CTRL));
+        assert_eq!(
+            (address(BD_NEXT), address(BD_BUFFER), words[BD_CTRL]),
+            (0x1_2345_6780, 0x9_ABCD_EF01, 77)
+        );
+        assert_eq!(
+            (regs::STATUS_AT.map(|at| at as u64), regs::SIDEBAND_AT as u64),
+            (BD_STS, BD_SIDEBAND)
+        );
+        assert_eq!(
+            (regs::DESCRIPTOR_BYTES as u64, regs::BUFFER_AT, regs::CONTROL_AT),
+            (BD_ALIGN, 4 * BD_BUFFER, 4 * BD_CTRL)
+        );
     }
 }

@@ -117,7 +117,9 @@ impl McdmaModel {
         for (direction, (side, channels)) in self.sides.iter().zip(&self.channels).enumerate() {
             for (number, (channel, stream)) in channels.iter().zip(&self.streams).enumerate() {
                 let due = channel.due_ns(side.runs, side.enable >> number & 1 != 0, now_ns, stream);
-                if let Some(at_ns) = due.filter(|at_ns| next.is_none_or(|(first, ..)| *at_ns < first)) {
+                if let Some(at_ns) =
+                    due.filter(|at_ns| next.is_none_or(|(first, ..)| *at_ns < first))
+                {
                     next = Some((at_ns, direction, number));
                 }
             }
@@ -127,16 +129,25 @@ impl McdmaModel {
 
     /// A channel's step has ended so.
     fn settle(&mut self, direction: usize, number: usize, step: Step, bus: &mut SimBus<'_>) {
-        let (Some(side), Some(channels)) = (self.sides.get_mut(direction), self.channels.get_mut(direction)) else { return };
+        let (Some(side), Some(channels)) =
+            (self.sides.get_mut(direction), self.channels.get_mut(direction))
+        else {
+            return;
+        };
         match step {
             Step::Nothing => {}
             Step::Dropped => side.dropped = side.dropped.wrapping_add(1),
-            Step::Done => (side.served, side.in_progress) = (side.served | 1 << number, 1 << number),
+            Step::Done => {
+                (side.served, side.in_progress) = (side.served | 1 << number, 1 << number)
+            }
             Step::Failed(bit) => {
                 // The whole direction halts, and keeps what it has until a reset.
                 (side.runs, side.error, side.in_progress) = (false, side.error | bit, 1 << number);
                 for (index, channel) in channels.iter_mut().enumerate() {
-                    channel.raise(if index == number { pg288::IRQ_ERROR } else { pg288::IRQ_OTHER }, bus);
+                    channel.raise(
+                        if index == number { pg288::IRQ_ERROR } else { pg288::IRQ_OTHER },
+                        bus,
+                    );
                 }
             }
         }
@@ -144,7 +155,8 @@ impl McdmaModel {
 
     /// Everything as after power-on. A loopback's FIFO is outside of the core.
     fn clear(&mut self) {
-        (self.sides, self.channels, self.resets_at_ns) = ([Side::default(); 2], channels(&self.spec), None);
+        (self.sides, self.channels, self.resets_at_ns) =
+            ([Side::default(); 2], channels(&self.spec), None);
         for stream in &mut self.streams {
             stream.cut(true);
         }
@@ -161,7 +173,10 @@ impl McdmaModel {
             }
             self.resets_at_ns = Some(ends_ns);
             // The registers are cleared at once.
-            self.channels.as_flattened_mut().iter_mut().for_each(|channel| channel.control = pg288::CR_RESET_VALUE);
+            self.channels
+                .as_flattened_mut()
+                .iter_mut()
+                .for_each(|channel| channel.control = pg288::CR_RESET_VALUE);
         }
         if let Some(side) = self.sides.get_mut(direction).filter(|_| self.resets_at_ns.is_none()) {
             // An error halts it until a reset.
@@ -171,7 +186,9 @@ impl McdmaModel {
 
     /// Does a direction say that it is in reset?
     fn is_reset(&self, direction: usize) -> bool {
-        self.resets_at_ns.and_then(|ends_ns| ends_ns.get(direction).copied()).is_some_and(|end_ns| end_ns > self.now_ns)
+        self.resets_at_ns
+            .and_then(|ends_ns| ends_ns.get(direction).copied())
+            .is_some_and(|end_ns| end_ns > self.now_ns)
     }
 
     /// When the whole core's reset ends.
@@ -181,29 +198,51 @@ impl McdmaModel {
 
     fn common(&mut self, direction: usize, offset: usize) -> u32 {
         let resets = self.is_reset(direction);
-        let busy = self.channels.get(direction).is_some_and(|channels| channels.iter().any(Channel::is_busy));
+        let busy = self
+            .channels
+            .get(direction)
+            .is_some_and(|channels| channels.iter().any(Channel::is_busy));
         let raised = |channel: &Channel| channel.raised & channel.control & pg288::IRQ_ALL != 0;
-        let Some((side, channels)) = self.sides.get_mut(direction).zip(self.channels.get(direction)) else { return 0 };
+        let Some((side, channels)) =
+            self.sides.get_mut(direction).zip(self.channels.get(direction))
+        else {
+            return 0;
+        };
         match offset {
             pg288::CCR => u32::from(side.runs) | if resets { pg288::CCR_RESET } else { 0 },
-            pg288::CSR => (if side.runs { 0 } else { pg288::CSR_HALTED }) | if busy { 0 } else { pg288::CSR_IDLE },
+            pg288::CSR => {
+                (if side.runs { 0 } else { pg288::CSR_HALTED })
+                    | if busy { 0 } else { pg288::CSR_IDLE }
+            }
             pg288::CHEN => side.enable,
             pg288::CHSER => side.in_progress,
             pg288::ERR => side.error,
             pg288::ALL_PKTDROP if direction == 1 => side.dropped,
             _ if pg288::SERVED.get(direction) == Some(&offset) => core::mem::take(&mut side.served),
-            _ if pg288::INT_SER.get(direction) == Some(&offset) => {
-                channels.iter().rev().fold(0, |bits, channel| bits << 1 | u32::from(raised(channel)))
-            }
+            _ if pg288::INT_SER.get(direction) == Some(&offset) => channels
+                .iter()
+                .rev()
+                .fold(0, |bits, channel| bits << 1 | u32::from(raised(channel))),
             _ => 0,
         }
     }
 
-    fn write_channel(&mut self, direction: usize, number: usize, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+    fn write_channel(
+        &mut self,
+        direction: usize,
+        number: usize,
+        offset: usize,
+        value: u32,
+        bus: &mut SimBus<'_>,
+    ) {
         let (wide, now_ns) = (self.spec.config.address_bits > 32, bus.now_ns());
         let side = self.sides.get(direction).copied().unwrap_or_default();
         let channels = self.channels.get_mut(direction);
-        let (Some(channel), Some(stream)) = (channels.and_then(|all| all.get_mut(number)), self.streams.get_mut(number)) else { return };
+        let (Some(channel), Some(stream)) =
+            (channels.and_then(|all| all.get_mut(number)), self.streams.get_mut(number))
+        else {
+            return;
+        };
         let (low, high) = (u64::from(value), u64::from(value) << 32);
         let mut rings = false;
         match offset {
@@ -212,7 +251,9 @@ impl McdmaModel {
             pg288::CDESC => channel.point(channel.current >> 32 << 32 | low),
             pg288::CDESC_MSB if wide => channel.point(channel.current & 0xFFFF_FFFF | high),
             pg288::TDESC => (channel.tail, rings) = (channel.tail >> 32 << 32 | low, !wide),
-            pg288::TDESC_MSB if wide => (channel.tail, rings) = (channel.tail & 0xFFFF_FFFF | high, true),
+            pg288::TDESC_MSB if wide => {
+                (channel.tail, rings) = (channel.tail & 0xFFFF_FFFF | high, true)
+            }
             _ => {}
         }
         if rings {
@@ -227,10 +268,13 @@ impl McdmaModel {
     /// Which direction a register is in, which channel's if it is one's, and its place as channel
     /// 0's.
     const fn place(offset: usize) -> (usize, Option<usize>, usize) {
-        let (direction, offset) = if offset >= pg288::RX { (1, offset - pg288::RX) } else { (0, offset) };
+        let (direction, offset) =
+            if offset >= pg288::RX { (1, offset - pg288::RX) } else { (0, offset) };
         match offset / pg288::NEXT_CHANNEL {
             0 => (direction, None, offset),
-            channel => (direction, Some(channel - 1), pg288::NEXT_CHANNEL + offset % pg288::NEXT_CHANNEL),
+            channel => {
+                (direction, Some(channel - 1), pg288::NEXT_CHANNEL + offset % pg288::NEXT_CHANNEL)
+            }
         }
     }
 }
@@ -253,13 +297,20 @@ unsafe impl Model for McdmaModel {
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         let now_ns = bus.now_ns();
         // Each step of a channel takes its time, a drop too.
-        while let Some((at_ns, direction, number)) = self.next(self.now_ns).filter(|(at_ns, ..)| *at_ns <= now_ns) {
+        while let Some((at_ns, direction, number)) =
+            self.next(self.now_ns).filter(|(at_ns, ..)| *at_ns <= now_ns)
+        {
             if self.reset_ends_ns().is_some_and(|resets_ns| resets_ns <= at_ns) {
                 break;
             }
-            let enabled = self.sides.get(direction).is_some_and(|side| side.enable >> number & 1 != 0);
+            let enabled =
+                self.sides.get(direction).is_some_and(|side| side.enable >> number & 1 != 0);
             let channels = self.channels.get_mut(direction);
-            let (Some(channel), Some(stream)) = (channels.and_then(|all| all.get_mut(number)), self.streams.get_mut(number)) else { break };
+            let (Some(channel), Some(stream)) =
+                (channels.and_then(|all| all.get_mut(number)), self.streams.get_mut(number))
+            else {
+                break;
+            };
             self.now_ns = self.now_ns.max(at_ns);
             let step = channel.step(self.now_ns, enabled, stream, bus);
             self.settle(direction, number, step, bus);
@@ -273,7 +324,11 @@ unsafe impl Model for McdmaModel {
     fn read32(&mut self, offset: usize, _: &mut SimBus<'_>) -> u32 {
         let (direction, number, offset) = Self::place(offset);
         let Some(number) = number else { return self.common(direction, offset) };
-        let Some(channel) = self.channels.get_mut(direction).and_then(|channels| channels.get_mut(number)) else { return 0 };
+        let Some(channel) =
+            self.channels.get_mut(direction).and_then(|channels| channels.get_mut(number))
+        else {
+            return 0;
+        };
         #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
         match offset {
             pg288::CR => channel.control,

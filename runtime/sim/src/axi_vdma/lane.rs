@@ -124,7 +124,11 @@ impl Lane {
     pub(super) fn read(&self, at: usize) -> u32 {
         match at {
             manual::CR => self.control,
-            manual::SR => self.status | 1 << manual::COUNT_SHIFT | if self.is_halted() { manual::SR_HALTED } else { 0 },
+            manual::SR => {
+                self.status
+                    | 1 << manual::COUNT_SHIFT
+                    | if self.is_halted() { manual::SR_HALTED } else { 0 }
+            }
             manual::INDEX => self.high_bank.into(),
             _ => 0,
         }
@@ -180,7 +184,13 @@ impl Lane {
         }
     }
 
-    pub(super) fn write_size(&mut self, at: usize, value: u32, spec: &AxiVdmaSpec, bus: &mut SimBus<'_>) {
+    pub(super) fn write_size(
+        &mut self,
+        at: usize,
+        value: u32,
+        spec: &AxiVdmaSpec,
+        bus: &mut SimBus<'_>,
+    ) {
         if at >= manual::START {
             let register = self.register(at);
             if let Some(store) = self.stores.get_mut(register).filter(|_| register < built(spec)) {
@@ -189,7 +199,11 @@ impl Lane {
         } else if let Some(size) = self.sizes.get_mut(at / 4) {
             *size = value;
         }
-        if at == manual::VSIZE && self.control & manual::CR_RUN != 0 && !self.is_halted() && self.frame.is_none() {
+        if at == manual::VSIZE
+            && self.control & manual::CR_RUN != 0
+            && !self.is_halted()
+            && self.frame.is_none()
+        {
             self.begin(spec, bus);
         }
     }
@@ -197,7 +211,11 @@ impl Lane {
     /// The address of frame store `store`.
     fn address(&self, store: usize, spec: &AxiVdmaSpec) -> u64 {
         let word = |at: usize| u64::from(self.stores.get(at).copied().unwrap_or(0));
-        if spec.address_bits > 32 { word(2 * store + 1) << 32 | word(2 * store) } else { word(store) }
+        if spec.address_bits > 32 {
+            word(2 * store + 1) << 32 | word(2 * store)
+        } else {
+            word(store)
+        }
     }
 
     fn begin(&mut self, spec: &AxiVdmaSpec, bus: &mut SimBus<'_>) {
@@ -224,10 +242,18 @@ impl Lane {
         } else {
             Some(0)
         };
-        self.frame = Some(Frame { addr, moved: 0, due_ns: now_ns + LATENCY_NS, fate, irq_delay_ns, last: None });
+        self.frame = Some(Frame {
+            addr,
+            moved: 0,
+            due_ns: now_ns + LATENCY_NS,
+            fate,
+            irq_delay_ns,
+            last: None,
+        });
         let word = u64::from(spec.data_bits / 8);
         let [hsize, stride] = [manual::HSIZE, manual::STRIDE].map(|at| u64::from(self.size(at)));
-        let misaligned = !spec.dre && [addr, hsize, stride].iter().any(|value| !value.is_multiple_of(word));
+        let misaligned =
+            !spec.dre && [addr, hsize, stride].iter().any(|value| !value.is_multiple_of(word));
         if self.frame_bytes() == 0 || misaligned {
             self.fail(now_ns, manual::SR_INTERNAL);
         }
@@ -237,7 +263,8 @@ impl Lane {
     fn fail(&mut self, now_ns: u64, bit: u32) {
         self.status |= bit | manual::IRQ_ERROR;
         self.control &= !manual::CR_RUN;
-        (self.frame, self.halted, self.halts_at_ns, self.line_at_ns) = (None, true, None, Some(now_ns));
+        (self.frame, self.halted, self.halts_at_ns, self.line_at_ns) =
+            (None, true, None, Some(now_ns));
     }
 
     /// The frame's last byte came: the interrupt is up, and the channel halts a little later.
@@ -255,7 +282,10 @@ impl Lane {
     fn place(&self, frame: &Frame, want: usize) -> (u64, usize) {
         let hsize = (self.size(manual::HSIZE) as usize).max(1);
         let (line, column) = (frame.moved / hsize, frame.moved % hsize);
-        (frame.addr + line as u64 * u64::from(self.size(manual::STRIDE)) + column as u64, want.min(hsize - column))
+        (
+            frame.addr + line as u64 * u64::from(self.size(manual::STRIDE)) + column as u64,
+            want.min(hsize - column),
+        )
     }
 
     /// Everything that is due by now.
@@ -269,7 +299,12 @@ impl Lane {
             return;
         }
         // A reset or a halt ends what would come after it.
-        let until_ns = [self.resets_at_ns, self.halts_at_ns].into_iter().flatten().min().unwrap_or(u64::MAX).min(now_ns);
+        let until_ns = [self.resets_at_ns, self.halts_at_ns]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(u64::MAX)
+            .min(now_ns);
         self.go_on(until_ns, stream, bus);
         if self.halts_at_ns.is_some_and(|at| at <= now_ns) {
             self.settle(bus);
@@ -277,7 +312,10 @@ impl Lane {
         }
         if self.resets_at_ns.is_some_and(|at| at <= now_ns) {
             self.settle(bus);
-            let mid_frame = self.mid_frame || self.frame.is_some_and(|frame| frame.moved > 0 && frame.moved < self.frame_bytes());
+            let mid_frame = self.mid_frame
+                || self
+                    .frame
+                    .is_some_and(|frame| frame.moved > 0 && frame.moved < self.frame_bytes());
             *self = Self { mid_frame: self.receives && mid_frame, ..Self::new(self.receives) };
             if self.receives {
                 stream.cut(true);
@@ -299,10 +337,15 @@ impl Lane {
             if let (Fate::Error(bit), true) = (frame.fate, half) {
                 return self.fail(until_ns, bit);
             }
-            if frame.fate == Fate::Hang || frame.moved >= self.frame_bytes() || frame.last.is_some() {
+            if frame.fate == Fate::Hang || frame.moved >= self.frame_bytes() || frame.last.is_some()
+            {
                 return;
             }
-            let went_on = if self.receives { self.take(frame, until_ns, stream, bus) } else { self.give(frame, until_ns, stream, bus) };
+            let went_on = if self.receives {
+                self.take(frame, until_ns, stream, bus)
+            } else {
+                self.give(frame, until_ns, stream, bus)
+            };
             if !went_on {
                 return;
             }
@@ -310,9 +353,18 @@ impl Lane {
     }
 
     /// A burst of S2MM, by `until_ns`. A packet of the stream is a frame.
-    fn take(&mut self, mut frame: Frame, until_ns: u64, stream: &mut SimStream, bus: &mut SimBus<'_>) -> bool {
+    fn take(
+        &mut self,
+        mut frame: Frame,
+        until_ns: u64,
+        stream: &mut SimStream,
+        bus: &mut SimBus<'_>,
+    ) -> bool {
         let (addr, want) = self.place(&frame, BURST_BYTES);
-        let Some(at_ns) = stream.ready_at_ns(self.now_ns, want).filter(|&at_ns| at_ns <= until_ns) else { return false };
+        let Some(at_ns) = stream.ready_at_ns(self.now_ns, want).filter(|&at_ns| at_ns <= until_ns)
+        else {
+            return false;
+        };
         self.now_ns = self.now_ns.max(at_ns);
         let mut bytes = [0; BURST_BYTES];
         let taken = stream.take(self.now_ns, bytes.get_mut(..want).unwrap_or_default());
@@ -347,7 +399,13 @@ impl Lane {
     }
 
     /// A burst of MM2S, by `until_ns`.
-    fn give(&mut self, mut frame: Frame, until_ns: u64, stream: &mut SimStream, bus: &mut SimBus<'_>) -> bool {
+    fn give(
+        &mut self,
+        mut frame: Frame,
+        until_ns: u64,
+        stream: &mut SimStream,
+        bus: &mut SimBus<'_>,
+    ) -> bool {
         if frame.due_ns > until_ns {
             return false;
         }
@@ -379,7 +437,11 @@ impl Lane {
         }
         let frame = self.frame.filter(|frame| !matches!(frame.fate, Fate::Hang | Fate::Stuck))?;
         let left = self.frame_bytes().saturating_sub(frame.moved);
-        let next = if self.receives { stream.ready_at_ns(self.now_ns, left.min(BURST_BYTES)) } else { Some(frame.due_ns) };
+        let next = if self.receives {
+            stream.ready_at_ns(self.now_ns, left.min(BURST_BYTES))
+        } else {
+            Some(frame.due_ns)
+        };
         next.filter(|_| frame.irq_delay_ns.is_some())
     }
 

@@ -75,9 +75,18 @@ mod tests {
     #[test]
     fn both_tables_say_the_same() {
         for (side, channel) in [regs::MM2S, regs::S2MM].into_iter().enumerate() {
-            let [base, sizes] = [CHANNELS, SIZES].map(|offsets| offsets.get(side).copied().unwrap_or(0));
-            assert_eq!([channel.control.offset(), channel.status.offset(), channel.index.offset()], [CR, SR, INDEX].map(|at| base + at));
-            let driver = [channel.vsize.offset(), channel.hsize.offset(), channel.stride.offset(), channel.start];
+            let [base, sizes] =
+                [CHANNELS, SIZES].map(|offsets| offsets.get(side).copied().unwrap_or(0));
+            assert_eq!(
+                [channel.control.offset(), channel.status.offset(), channel.index.offset()],
+                [CR, SR, INDEX].map(|at| base + at)
+            );
+            let driver = [
+                channel.vsize.offset(),
+                channel.hsize.offset(),
+                channel.stride.offset(),
+                channel.start,
+            ];
             assert_eq!(driver, [VSIZE, HSIZE, STRIDE, START].map(|at| sizes + at));
         }
         assert_eq!((regs::VERSION.offset(), regs::WINDOW_BYTES, regs::BANK), (VERSION, END, BANK));

@@ -41,7 +41,13 @@ pub struct AxiVdmaSpec {
 impl Default for AxiVdmaSpec {
     /// The core as Vivado builds it, with a loopback.
     fn default() -> Self {
-        Self { frame_stores: 3, address_bits: 32, data_bits: 64, dre: false, stream: StreamConfig::default() }
+        Self {
+            frame_stores: 3,
+            address_bits: 32,
+            data_bits: 64,
+            dre: false,
+            stream: StreamConfig::default(),
+        }
     }
 }
 
@@ -86,7 +92,11 @@ impl AxiVdmaModel {
     /// As after power-on.
     #[must_use]
     pub fn new(spec: AxiVdmaSpec) -> Self {
-        Self { spec, lanes: [Lane::new(false), Lane::new(true)], stream: SimStream::new(spec.stream) }
+        Self {
+            spec,
+            lanes: [Lane::new(false), Lane::new(true)],
+            stream: SimStream::new(spec.stream),
+        }
     }
 
     /// The stream's counts.

@@ -93,7 +93,8 @@ impl Lane {
                 // A request leaves when there is room for its answer.
                 let asked: usize = self.pending.iter().map(|request| request.len).sum();
                 let want = (descriptor.len - self.moved).min(REQUEST_BYTES);
-                (!self.pending.is_full() && stream.room_bytes() >= asked + want).then_some(self.not_before_ns)
+                (!self.pending.is_full() && stream.room_bytes() >= asked + want)
+                    .then_some(self.not_before_ns)
             }
             Some(descriptor) => {
                 let want = (descriptor.len - self.moved).min(REQUEST_BYTES);
@@ -105,7 +106,12 @@ impl Lane {
     }
 
     /// Does a step that is due. True: a descriptor was carried out.
-    pub(super) fn step(&mut self, now_ns: u64, stream: &mut SimStream, bus: &mut SimBus<'_>) -> bool {
+    pub(super) fn step(
+        &mut self,
+        now_ns: u64,
+        stream: &mut SimStream,
+        bus: &mut SimBus<'_>,
+    ) -> bool {
         if self.pending.front().is_some_and(|request| request.at_ns <= now_ns) {
             self.arrived(stream, bus);
             return false;
@@ -118,11 +124,22 @@ impl Lane {
                 return false;
             }
         }
-        let (addr, want) = (descriptor.addr + self.moved as u64, (descriptor.len - self.moved).min(REQUEST_BYTES));
+        let (addr, want) =
+            (descriptor.addr + self.moved as u64, (descriptor.len - self.moved).min(REQUEST_BYTES));
         let mut bytes = [0; REQUEST_BYTES];
-        let len = if self.reads { want } else { stream.take(now_ns, bytes.get_mut(..want).unwrap_or_default()).bytes };
+        let len = if self.reads {
+            want
+        } else {
+            stream.take(now_ns, bytes.get_mut(..want).unwrap_or_default()).bytes
+        };
         self.moved += len;
-        let request = Request { at_ns: now_ns + ANSWER_NS, addr, len, over: self.moved == descriptor.len, bytes };
+        let request = Request {
+            at_ns: now_ns + ANSWER_NS,
+            addr,
+            len,
+            over: self.moved == descriptor.len,
+            bytes,
+        };
         if self.reads || !self.ordered {
             // There is room: `due_ns` looked, and a write has arrived before the fourth one leaves.
             let _ = self.pending.push_back(request);
@@ -152,7 +169,10 @@ impl Lane {
 
     pub(super) fn read(&self, at: usize) -> u32 {
         match at {
-            0 => u32::from(self.enabled) | if self.stuck || self.enabled && !self.table.is_empty() { 0 } else { 2 },
+            0 => {
+                u32::from(self.enabled)
+                    | if self.stuck || self.enabled && !self.table.is_empty() { 0 } else { 2 }
+            }
             litepcie::LOOP_PROG_N => self.loop_prog_n,
             litepcie::LOOP_STATUS => self.count,
             litepcie::LEVEL => u32::try_from(self.table.len()).unwrap_or(u32::MAX),
@@ -177,7 +197,9 @@ impl Lane {
                 let [control, low] = self.value;
                 let len = usize::try_from(control & litepcie::LENGTH).unwrap_or(0);
                 // A table that is full loses it.
-                let _ = self.table.push_back(Descriptor { addr: u64::from(value) << 32 | u64::from(low), len });
+                let _ = self
+                    .table
+                    .push_back(Descriptor { addr: u64::from(value) << 32 | u64::from(low), len });
             }
             litepcie::LOOP_PROG_N => self.loop_prog_n = value,
             litepcie::FLUSH if !self.stuck => {

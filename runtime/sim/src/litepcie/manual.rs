@@ -46,13 +46,21 @@ mod tests {
             register.offset()
         }
         let lane = regs::Lane::at(0x100);
-        let found = [at(lane.enable), at(lane.value_high), at(lane.value_low), at(lane.we), at(lane.loop_prog_n), at(lane.loop_status)];
+        let found = [
+            at(lane.enable),
+            at(lane.value_high),
+            at(lane.value_low),
+            at(lane.we),
+            at(lane.loop_prog_n),
+            at(lane.loop_status),
+        ];
         let expected = [0, VALUE, VALUE + 4, WE, LOOP_PROG_N, LOOP_STATUS];
         assert_eq!(found, expected.map(|offset| 0x100 + offset));
         assert_eq!([at(lane.level), at(lane.reset)], [0x100 + LEVEL, 0x100 + FLUSH]);
         assert_eq!((regs::LAST_DISABLE, regs::LENGTH), (LAST_DISABLE, LENGTH));
         let config = LitepcieConfig::default();
-        let places = [config.writer_at, config.reader_at, config.loopback_at, config.msi_at].map(|at| at as usize);
+        let places = [config.writer_at, config.reader_at, config.loopback_at, config.msi_at]
+            .map(|at| at as usize);
         let dma = DMA0;
         assert_eq!(places, [dma + WRITER, dma + READER, dma + LOOPBACK, MSI]);
     }

@@ -42,7 +42,10 @@ impl SimWindow<LitepcieModel> {
 ///
 /// # Errors
 /// As [`channel`](LitepcieCore::channel).
-pub fn channel(core: &LitepcieCore<SimWindow<LitepcieModel>>, side: Side) -> Result<Litepcie<CoreChannel<SimWindow<LitepcieModel>>>> {
+pub fn channel(
+    core: &LitepcieCore<SimWindow<LitepcieModel>>,
+    side: Side,
+) -> Result<Litepcie<CoreChannel<SimWindow<LitepcieModel>>>> {
     let config = core.device().ask(|model| model.spec.config)?;
     // SAFETY: this core's model is built so.
     unsafe { core.channel(side, config) }
@@ -88,7 +91,16 @@ impl LitepcieModel {
     pub fn new(spec: LitepcieSpec) -> Self {
         let (stream, between) = (SimStream::new(spec.stream), SimStream::default());
         let lanes = lanes(&spec);
-        Self { spec, stream, between, lanes, loops: false, msi_enable: 0, irq_at_ns: None, now_ns: 0 }
+        Self {
+            spec,
+            stream,
+            between,
+            lanes,
+            loops: false,
+            msi_enable: 0,
+            irq_at_ns: None,
+            now_ns: 0,
+        }
     }
 
     /// The counts of its stream.
@@ -99,7 +111,12 @@ impl LitepcieModel {
 
     fn next_ns(&self) -> Option<(u64, usize)> {
         let stream = if self.loops { &self.between } else { &self.stream };
-        let due = |index: usize| self.lanes.get(index).and_then(|lane| lane.due_ns(self.now_ns, stream)).map(|at_ns| (at_ns, index));
+        let due = |index: usize| {
+            self.lanes
+                .get(index)
+                .and_then(|lane| lane.due_ns(self.now_ns, stream))
+                .map(|at_ns| (at_ns, index))
+        };
         [due(0), due(1)].into_iter().flatten().min()
     }
 
@@ -137,11 +154,13 @@ unsafe impl Model for LitepcieModel {
             self.now_ns = self.now_ns.max(at_ns);
             let stream = if self.loops { &mut self.between } else { &mut self.stream };
             let Some(lane) = self.lanes.get_mut(index) else { break };
-            let irq = if index == 0 { self.spec.config.writer_irq } else { self.spec.config.reader_irq };
+            let irq =
+                if index == 0 { self.spec.config.writer_irq } else { self.spec.config.reader_irq };
             let ended = lane.step(self.now_ns, stream, bus);
             if ended && self.msi_enable >> irq & 1 != 0 && !bus.strikes(bus.faults().lost_irq) {
                 let late_ns = if bus.strikes(bus.faults().late_irq) { 50_000 } else { 0 };
-                self.irq_at_ns = Some(self.irq_at_ns.unwrap_or(u64::MAX).min(self.now_ns + late_ns));
+                self.irq_at_ns =
+                    Some(self.irq_at_ns.unwrap_or(u64::MAX).min(self.now_ns + late_ns));
             }
         }
         self.now_ns = now_ns;
@@ -168,7 +187,9 @@ unsafe impl Model for LitepcieModel {
                 match (index, ran, lane.runs()) {
                     (0, false, true) => self.stream.trigger(bus.now_ns()),
                     // The bytes that it had taken are gone.
-                    (0, true, false) => [&mut self.stream, &mut self.between].into_iter().for_each(|stream| stream.cut(false)),
+                    (0, true, false) => [&mut self.stream, &mut self.between]
+                        .into_iter()
+                        .for_each(|stream| stream.cut(false)),
                     _ => {}
                 }
             }

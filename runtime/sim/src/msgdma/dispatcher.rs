@@ -122,12 +122,15 @@ impl Dispatcher {
         if let Some(word) = self.staged.get_mut(at / 4) {
             *word = value;
         }
-        let control_at = if extended { m::DESCRIPTOR_CONTROL_ENHANCED } else { m::DESCRIPTOR_CONTROL_STANDARD };
+        let control_at =
+            if extended { m::DESCRIPTOR_CONTROL_ENHANCED } else { m::DESCRIPTOR_CONTROL_STANDARD };
         if at != control_at || value & m::CONTROL_GO == 0 {
             return;
         }
         let word = |at: usize| self.staged.get(at / 4).copied().unwrap_or(0);
-        let wide = |low: usize, high: usize| u64::from(word(low)) | if extended { u64::from(word(high)) << 32 } else { 0 };
+        let wide = |low: usize, high: usize| {
+            u64::from(word(low)) | if extended { u64::from(word(high)) << 32 } else { 0 }
+        };
         let descriptor = Descriptor {
             read: wide(m::DESCRIPTOR_READ_ADDRESS, m::DESCRIPTOR_READ_ADDRESS_HIGH),
             write: wide(m::DESCRIPTOR_WRITE_ADDRESS, m::DESCRIPTOR_WRITE_ADDRESS_HIGH),
@@ -161,7 +164,14 @@ impl Dispatcher {
     }
 
     /// The masters are done with a descriptor.
-    pub(super) fn done(&mut self, at_ns: u64, active: &Active, (bytes, status): (u32, u32), keeps_response: bool, interrupts_here: bool) {
+    pub(super) fn done(
+        &mut self,
+        at_ns: u64,
+        active: &Active,
+        (bytes, status): (u32, u32),
+        keeps_response: bool,
+        interrupts_here: bool,
+    ) {
         self.sequence = active.descriptor.sequence << 16 | active.descriptor.sequence;
         self.active = None;
         if self.fifo.is_empty() {
@@ -177,11 +187,14 @@ impl Dispatcher {
             }
             self.irq = true;
         }
-        let on_error = self.control & m::CONTROL_STOP_ON_ERROR != 0 && status & m::RESPONSE_ERROR_MASK != 0;
-        let on_early = self.control & m::CONTROL_STOP_ON_EARLY != 0 && status & m::RESPONSE_EARLY_TERMINATION != 0;
+        let on_error =
+            self.control & m::CONTROL_STOP_ON_ERROR != 0 && status & m::RESPONSE_ERROR_MASK != 0;
+        let on_early = self.control & m::CONTROL_STOP_ON_EARLY != 0
+            && status & m::RESPONSE_EARLY_TERMINATION != 0;
         if on_error || on_early {
             self.control |= m::CONTROL_STOP;
-            self.stopped_on |= if on_error { m::STATUS_STOPPED_ON_ERROR } else { m::STATUS_STOPPED_ON_EARLY };
+            self.stopped_on |=
+                if on_error { m::STATUS_STOPPED_ON_ERROR } else { m::STATUS_STOPPED_ON_EARLY };
         }
     }
 
@@ -199,7 +212,8 @@ impl Dispatcher {
 /// Does a descriptor with this control word interrupt for this status?
 pub(super) const fn interrupts(control: u32, status: u32) -> bool {
     let errors = status & m::RESPONSE_ERROR_MASK & (control & m::CONTROL_ERROR_IRQ) >> 16;
-    let early = status & m::RESPONSE_EARLY_TERMINATION != 0 && control & m::CONTROL_EARLY_TERMINATION_IRQ != 0;
+    let early = status & m::RESPONSE_EARLY_TERMINATION != 0
+        && control & m::CONTROL_EARLY_TERMINATION_IRQ != 0;
     control & m::CONTROL_TRANSFER_COMPLETE_IRQ != 0 || errors != 0 || early
 }
 
@@ -229,7 +243,8 @@ impl MsgdmaModel {
             m::CSR_CONTROL if dispatcher.resets_at_ns.is_some() => {}
             m::CSR_CONTROL if value & m::CONTROL_RESET != 0 => {
                 dispatcher.control = m::CONTROL_RESET;
-                let stuck = dispatcher.stuck_at().is_some() || dispatcher.active.as_ref().is_some_and(Active::never_stops);
+                let stuck = dispatcher.stuck_at().is_some()
+                    || dispatcher.active.as_ref().is_some_and(Active::never_stops);
                 dispatcher.resets_at_ns = Some(if stuck { u64::MAX } else { now_ns + RESET_NS });
                 self.stream.cut(true);
             }

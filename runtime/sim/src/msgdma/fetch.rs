@@ -87,7 +87,8 @@ impl Fetch {
                 if value & m::PREFETCHER_RESET != 0 {
                     self.reset_if_idle(now_ns);
                 } else if begins && kept & m::PREFETCHER_RESET == 0 {
-                    (self.state, self.at, self.writes_back) = (State::First(now_ns + FETCH_NS), self.next, true);
+                    (self.state, self.at, self.writes_back) =
+                        (State::First(now_ns + FETCH_NS), self.next, true);
                 }
             }
             m::PREFETCHER_NEXT_LOW => self.next = self.next >> 32 << 32 | u64::from(value),
@@ -126,10 +127,12 @@ impl MsgdmaModel {
     /// The prefetcher's next step, at `at_ns`.
     pub(super) fn step_fetch(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
         if self.fetch.resets_at_ns.is_some_and(|resets| resets <= at_ns) {
-            let Fetch { next, poll, control, irq, line_at_ns, landing, .. } = core::mem::take(&mut self.fetch);
+            let Fetch { next, poll, control, irq, line_at_ns, landing, .. } =
+                core::mem::take(&mut self.fetch);
             let control = control & !(m::PREFETCHER_RUN | m::PREFETCHER_RESET);
             // An interconnect that answered early keeps its writes.
-            self.fetch = Fetch { next, poll, control, irq, line_at_ns, landing, ..Fetch::default() };
+            self.fetch =
+                Fetch { next, poll, control, irq, line_at_ns, landing, ..Fetch::default() };
         }
         self.land_words(at_ns, bus);
         if self.fetch.write_back_at_ns.is_some_and(|due| due <= at_ns) {
@@ -139,7 +142,10 @@ impl MsgdmaModel {
         match self.fetch.state {
             State::First(due) if due <= at_ns => {
                 let mut bytes = [0; 4 * m::WORDS_ENHANCED];
-                let _ = bus.read(DevAddr(self.fetch.at), bytes.get_mut(..4 * (count - 1)).unwrap_or_default());
+                let _ = bus.read(
+                    DevAddr(self.fetch.at),
+                    bytes.get_mut(..4 * (count - 1)).unwrap_or_default(),
+                );
                 self.fetch.state = State::Second(at_ns + FETCH_NS, words_of(&bytes));
             }
             State::Second(due, mut words) if due <= at_ns => {
@@ -151,7 +157,9 @@ impl MsgdmaModel {
                 }
                 self.fetch.state = match control & m::CONTROL_OWN_BY_HW {
                     _ if self.fetch.control & m::PREFETCHER_RESET != 0 => State::Idle,
-                    0 if self.fetch.control & m::PREFETCHER_POLL_EN != 0 => State::First(at_ns + 10 * u64::from(self.fetch.poll).max(1)),
+                    0 if self.fetch.control & m::PREFETCHER_POLL_EN != 0 => {
+                        State::First(at_ns + 10 * u64::from(self.fetch.poll).max(1))
+                    }
                     0 => {
                         self.fetch.control &= !m::PREFETCHER_RUN;
                         State::Idle
@@ -171,7 +179,9 @@ impl MsgdmaModel {
 
     /// Control words that are there.
     fn land_words(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
-        while let Some(&(_, at, word)) = self.fetch.landing.front().filter(|(lands, ..)| *lands <= at_ns) {
+        while let Some(&(_, at, word)) =
+            self.fetch.landing.front().filter(|(lands, ..)| *lands <= at_ns)
+        {
             let _ = self.fetch.landing.pop_front();
             let _ = bus.write(DevAddr(at), &word.to_le_bytes());
         }
@@ -180,7 +190,9 @@ impl MsgdmaModel {
     fn hand_over(&mut self, words: &[u32; m::WORDS_ENHANCED], count: usize, at_ns: u64) {
         let word = |index: usize| words.get(index).copied().unwrap_or(0);
         let extended = count == m::WORDS_ENHANCED;
-        let wide = |low: usize, high: usize| u64::from(word(low)) | if extended { u64::from(word(high)) << 32 } else { 0 };
+        let wide = |low: usize, high: usize| {
+            u64::from(word(low)) | if extended { u64::from(word(high)) << 32 } else { 0 }
+        };
         let control = word(count - 1);
         let descriptor = Descriptor {
             read: wide(0, m::WORD_READ_HIGH),
@@ -192,7 +204,8 @@ impl MsgdmaModel {
         };
         self.dispatcher.push(descriptor, at_ns);
         let _ = self.fetch.pointers.push_back((self.fetch.at, control));
-        (self.fetch.at, self.fetch.state) = (wide(m::WORD_NEXT, m::WORD_NEXT_HIGH), State::First(at_ns + FETCH_NS));
+        (self.fetch.at, self.fetch.state) =
+            (wide(m::WORD_NEXT, m::WORD_NEXT_HIGH), State::First(at_ns + FETCH_NS));
     }
 
     /// Writes the oldest response into the oldest descriptor that was fetched.
@@ -203,11 +216,19 @@ impl MsgdmaModel {
         let status = self.dispatcher.pop_response();
         let delay_ns = self.fetch.irq_delays_ns.pop_front().flatten();
         let count = if self.build.config.extended { m::WORDS_ENHANCED } else { m::WORDS_STANDARD };
-        let owned = if self.fetch.control & m::PREFETCHER_PARK != 0 { control } else { control & !m::CONTROL_OWN_BY_HW };
+        let owned = if self.fetch.control & m::PREFETCHER_PARK != 0 {
+            control
+        } else {
+            control & !m::CONTROL_OWN_BY_HW
+        };
         for (offset, word) in [(m::WRITE_BACK_BYTES, bytes), (m::WRITE_BACK_STATUS, status)] {
             let _ = bus.write(DevAddr(at + offset), &word.to_le_bytes());
         }
-        let _ = self.fetch.landing.push_back((at_ns + self.build.late_write_back_ns, at + 4 * (count as u64 - 1), owned));
+        let _ = self.fetch.landing.push_back((
+            at_ns + self.build.late_write_back_ns,
+            at + 4 * (count as u64 - 1),
+            owned,
+        ));
         if self.build.late_write_back_ns == 0 {
             self.land_words(at_ns, bus);
         }

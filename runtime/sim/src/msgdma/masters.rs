@@ -57,8 +57,13 @@ impl MsgdmaModel {
     pub(super) fn next_at_ns(&self) -> Option<u64> {
         let master = self.dispatcher.active.and_then(|active| self.burst_ns(&active));
         let posted = self.posted.map(|(at_ns, ..)| at_ns);
-        let times =
-            [master, posted, self.dispatcher.stops_at_ns, self.dispatcher.resets_at_ns, self.fetch.next_at_ns(self.dispatcher.room())];
+        let times = [
+            master,
+            posted,
+            self.dispatcher.stops_at_ns,
+            self.dispatcher.resets_at_ns,
+            self.fetch.next_at_ns(self.dispatcher.room()),
+        ];
         times.into_iter().flatten().filter(|&at_ns| at_ns != u64::MAX).min()
     }
 
@@ -88,17 +93,27 @@ impl MsgdmaModel {
 
     /// Does the descriptor end with the answers of its writes?
     const fn waits_for_writes(&self, active: &Active) -> bool {
-        active.writes && self.build.config.write_responses && active.descriptor.control & m::CONTROL_WAIT_WRITE_RESPONSE != 0
+        active.writes
+            && self.build.config.write_responses
+            && active.descriptor.control & m::CONTROL_WAIT_WRITE_RESPONSE != 0
     }
 
     /// The masters are told to stop.
     pub(super) fn stop_masters(&mut self) {
         let cut = self.dispatcher.active.filter(|active| active.done > 0 && active.over.is_none());
-        self.owed |= self.build.stop_loses_responses && cut.is_some_and(|active| self.waits_for_writes(&active));
+        self.owed |= self.build.stop_loses_responses
+            && cut.is_some_and(|active| self.waits_for_writes(&active));
     }
 
     /// Writes the bytes of a burst; without answers its last byte comes later.
-    fn write_burst(&mut self, at_ns: u64, to: DevAddr, bytes: &[u8], waits: bool, bus: &mut SimBus<'_>) {
+    fn write_burst(
+        &mut self,
+        at_ns: u64,
+        to: DevAddr,
+        bytes: &[u8],
+        waits: bool,
+        bus: &mut SimBus<'_>,
+    ) {
         let Some((last, others)) = bytes.split_last().filter(|_| !waits) else {
             let _ = bus.write(to, bytes);
             return;
@@ -169,13 +184,16 @@ impl MsgdmaModel {
         }
         let writes = self.mode() != MsgdmaMode::Send;
         let next_ns = at_ns + LATENCY_NS + bus.rng().u64(..100);
-        self.dispatcher.active = Some(Active { descriptor, done: 0, next_ns, over: None, irq_delay_ns, fate, writes });
+        self.dispatcher.active =
+            Some(Active { descriptor, done: 0, next_ns, over: None, irq_delay_ns, fate, writes });
     }
 
     /// One burst. Memory that is not there is no error to Avalon's masters.
     fn burst(&mut self, at_ns: u64, mut active: Active, bus: &mut SimBus<'_>) {
         let Descriptor { read, write, length, control, strides, .. } = active.descriptor;
-        let at = |addr: u64, stride: u32| DevAddr(if stride == 0 { addr } else { addr + u64::from(active.done) });
+        let at = |addr: u64, stride: u32| {
+            DevAddr(if stride == 0 { addr } else { addr + u64::from(active.done) })
+        };
         let (from, to) = (at(read, strides & 0xFFFF), at(write, strides >> 16));
         let left = (length - active.done) as usize;
         let mut beats = [0; BURST_BYTES];
@@ -198,7 +216,13 @@ impl MsgdmaModel {
             }
             MsgdmaMode::Receive => {
                 let taken = self.stream.take(at_ns, beats.get_mut(..size).unwrap_or_default());
-                self.write_burst(at_ns, to, beats.get(..taken.bytes).unwrap_or_default(), waits, bus);
+                self.write_burst(
+                    at_ns,
+                    to,
+                    beats.get(..taken.bytes).unwrap_or_default(),
+                    waits,
+                    bus,
+                );
                 ends = taken.last && control & m::CONTROL_END_ON_EOP != 0;
                 taken.bytes
             }
@@ -206,13 +230,17 @@ impl MsgdmaModel {
         active.done += u32::try_from(moved).unwrap_or(0);
         let full = active.done == length;
         if full || ends {
-            let early = full && !ends && self.mode() == MsgdmaMode::Receive && control & m::CONTROL_END_ON_EOP != 0;
+            let early = full
+                && !ends
+                && self.mode() == MsgdmaMode::Receive
+                && control & m::CONTROL_END_ON_EOP != 0;
             let bits = if let Fate::Error(bits) = active.fate { bits } else { 0 };
             let status = bits | if early { m::RESPONSE_EARLY_TERMINATION } else { 0 };
             // Only a receiver with packets counts.
             let bytes = if self.mode() == MsgdmaMode::Receive { active.done } else { 0 };
             // Without the wait its last write is answered after its end.
-            (active.over, active.next_ns) = (Some((bytes, status)), if waits { at_ns + WRITE_NS } else { at_ns });
+            (active.over, active.next_ns) =
+                (Some((bytes, status)), if waits { at_ns + WRITE_NS } else { at_ns });
         } else {
             active.next_ns = at_ns + (moved as u64 / BYTES_PER_NS).max(4);
         }
@@ -222,7 +250,13 @@ impl MsgdmaModel {
     fn finish(&mut self, at_ns: u64, active: &Active, response: (u32, u32)) {
         let config = &self.build.config;
         let fetched = config.prefetcher_at.is_some();
-        self.dispatcher.done(at_ns, active, response, config.resp_at.is_some() || fetched, !fetched);
+        self.dispatcher.done(
+            at_ns,
+            active,
+            response,
+            config.resp_at.is_some() || fetched,
+            !fetched,
+        );
         if fetched {
             self.fetch.response(at_ns, active.irq_delay_ns);
         }

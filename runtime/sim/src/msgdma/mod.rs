@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a device that lies about being finished corrupts memory, also a simulated one")]
+#![allow(
+    unsafe_code,
+    reason = "a device that lies about being finished corrupts memory, also a simulated one"
+)]
 //! The model: dispatcher, masters and prefetcher, by the core's own Verilog.
 //!
 //! Like the core it sees no error of a memory. The board's fault "error" is therefore an error bit
@@ -87,7 +90,15 @@ impl MsgdmaModel {
     pub fn new(build: MsgdmaBuild) -> Self {
         let depth = build.config.depth.clamp(1, JOBS_MAX);
         let stream = SimStream::new(build.stream);
-        Self { build, dispatcher: Dispatcher::new(depth), fetch: Fetch::default(), stream, posted: None, owed: false, gone: false }
+        Self {
+            build,
+            dispatcher: Dispatcher::new(depth),
+            fetch: Fetch::default(),
+            stream,
+            posted: None,
+            owed: false,
+            gone: false,
+        }
     }
 
     /// The counts of its stream.
@@ -127,7 +138,8 @@ impl MsgdmaModel {
             MsgdmaMode::Send => 1,
             MsgdmaMode::Receive => 2,
         };
-        let first = mode << manual::CONFIG_1_MODE_SHIFT | if config.extended { manual::CONFIG_1_ENHANCED } else { 0 };
+        let first = mode << manual::CONFIG_1_MODE_SHIFT
+            | if config.extended { manual::CONFIG_1_ENHANCED } else { 0 };
         let second = if config.prefetcher_at.is_some() { manual::CONFIG_2_PREFETCHER } else { 0 };
         (first, second, manual::TYPE_VERSION)
     }
@@ -158,7 +170,11 @@ impl SimWindow<MsgdmaModel> {
     ///
     /// # Errors
     /// As [`prefetched`](Msgdma::prefetched).
-    pub fn prefetched(self, config: MsgdmaConfig, descriptors: CpuBuf) -> Result<Msgdma<Self>, Refused<CpuBuf>> {
+    pub fn prefetched(
+        self,
+        config: MsgdmaConfig,
+        descriptors: CpuBuf,
+    ) -> Result<Msgdma<Self>, Refused<CpuBuf>> {
         // SAFETY: as in `driver`.
         unsafe { Msgdma::prefetched(self, config, descriptors) }
     }
@@ -238,7 +254,11 @@ unsafe impl Model for MsgdmaModel {
         if self.gone {
             return None;
         }
-        let line = if self.build.config.prefetcher_at.is_some() { self.fetch.line_at_ns() } else { self.dispatcher.line_at_ns() };
+        let line = if self.build.config.prefetcher_at.is_some() {
+            self.fetch.line_at_ns()
+        } else {
+            self.dispatcher.line_at_ns()
+        };
         line.or_else(|| self.expected_ns())
     }
 

@@ -125,9 +125,24 @@ impl Channel {
     }
 
     /// DMAGO.
-    pub(super) fn go(&mut self, at_ns: u64, pc: u32, nonsecure: bool, fate: Fate, irq_delay_ns: Option<u64>) {
+    pub(super) fn go(
+        &mut self,
+        at_ns: u64,
+        pc: u32,
+        nonsecure: bool,
+        fate: Fate,
+        irq_delay_ns: Option<u64>,
+    ) {
         let next_at_ns = at_ns + INSTRUCTION_NS;
-        *self = Self { status: ddi0424::EXECUTING, pc, nonsecure, next_at_ns, fate, irq_delay_ns, ..Self::new() };
+        *self = Self {
+            status: ddi0424::EXECUTING,
+            pc,
+            nonsecure,
+            next_at_ns,
+            fate,
+            irq_delay_ns,
+            ..Self::new()
+        };
     }
 
     /// How much of the data buffer it takes.
@@ -146,16 +161,30 @@ impl Channel {
     }
 
     /// Does what is due by `until_ns`, in the order of time.
-    pub(super) fn advance(&mut self, until_ns: u64, shared: &Shared, events: &mut Events, bus: &mut SimBus<'_>) {
+    pub(super) fn advance(
+        &mut self,
+        until_ns: u64,
+        shared: &Shared,
+        events: &mut Events,
+        bus: &mut SimBus<'_>,
+    ) {
         if let Some((addr, len)) = self.first_store.filter(|_| self.stuck) {
-            let _ = bus.write(DevAddr(u64::from(addr)), [GARBAGE; BURST_BYTES].get(..len).unwrap_or_default());
+            let _ = bus.write(
+                DevAddr(u64::from(addr)),
+                [GARBAGE; BURST_BYTES].get(..len).unwrap_or_default(),
+            );
         }
         while self.step(until_ns, shared, events, bus) {}
     }
 
     /// When its program will raise an interrupt, if nothing happens to it: its own future, run
     /// through with no data.
-    pub(super) fn predict(&self, shared: &Shared, events: &Events, bus: &mut SimBus<'_>) -> Option<u64> {
+    pub(super) fn predict(
+        &self,
+        shared: &Shared,
+        events: &Events,
+        bus: &mut SimBus<'_>,
+    ) -> Option<u64> {
         let (mut future, mut events) = (Self { rehearsal: true, ..self.clone() }, events.clone());
         events.raised = 0;
         for _ in 0..PREDICTED {
@@ -167,7 +196,13 @@ impl Channel {
     }
 
     /// The next thing, where it is due by `until_ns`.
-    fn step(&mut self, until_ns: u64, shared: &Shared, events: &mut Events, bus: &mut SimBus<'_>) -> bool {
+    fn step(
+        &mut self,
+        until_ns: u64,
+        shared: &Shared,
+        events: &mut Events,
+        bus: &mut SimBus<'_>,
+    ) -> bool {
         let answered_at_ns = self.write.map_or(u64::MAX, |write| write.at_ns);
         if self.status == ddi0424::WAITING_FOR_EVENT && events.take(self.awaited) {
             self.status = ddi0424::EXECUTING;
@@ -187,7 +222,8 @@ impl Channel {
     /// Memory answers the write.
     fn answered(&mut self, bus: &mut SimBus<'_>) {
         let Some(Write { addr, len, bytes, .. }) = self.write.take() else { return };
-        let failed = !self.rehearsal && bus.write(DevAddr(u64::from(addr)), bytes.get(..len).unwrap_or_default()).is_err();
+        let failed = !self.rehearsal
+            && bus.write(DevAddr(u64::from(addr)), bytes.get(..len).unwrap_or_default()).is_err();
         if failed && self.status != ddi0424::KILLING {
             self.fault(ddi0424::DATA_WRITE_ERR);
         } else {
@@ -225,22 +261,31 @@ impl Channel {
         };
         let at_the_end = matches!(instruction, Instruction::WriteBarrier | Instruction::End);
         match self.fate {
-            Fate::Error(after) if self.executed >= after || at_the_end => return self.fault(ddi0424::DATA_READ_ERR),
+            Fate::Error(after) if self.executed >= after || at_the_end => {
+                return self.fault(ddi0424::DATA_READ_ERR);
+            }
             Fate::Hang(after) if self.executed >= after || at_the_end => {
                 self.next_at_ns = u64::MAX;
                 return;
             }
-            Fate::Stuck(after) if self.executed >= after && self.first_store.is_some() || at_the_end => {
+            Fate::Stuck(after)
+                if self.executed >= after && self.first_store.is_some() || at_the_end =>
+            {
                 (self.next_at_ns, self.stuck) = (u64::MAX, true);
                 return;
             }
             _ => {}
         }
         // An instruction that must wait for a write is executed again when the write is answered.
-        let waits_for = |instruction| matches!(instruction, Instruction::Store | Instruction::WriteBarrier);
+        let waits_for =
+            |instruction| matches!(instruction, Instruction::Store | Instruction::WriteBarrier);
         if let Some(write) = self.write.filter(|_| waits_for(instruction)) {
             self.next_at_ns = write.at_ns;
-            self.status = if instruction == Instruction::WriteBarrier { ddi0424::AT_BARRIER } else { ddi0424::EXECUTING };
+            self.status = if instruction == Instruction::WriteBarrier {
+                ddi0424::AT_BARRIER
+            } else {
+                ddi0424::EXECUTING
+            };
             return;
         }
         let before = self.pc;
@@ -268,22 +313,36 @@ impl Channel {
                 counter.into_iter().for_each(|counter| *counter = counter.saturating_sub(1));
             }
             Instruction::Move(0, value) => self.sar = value,
-            Instruction::Move(1, value) if self.nonsecure && value & (1 << 9) & (value >> 14) == 0 => self.fault(ddi0424::CH_RDWR_ERR),
+            Instruction::Move(1, value)
+                if self.nonsecure && value & (1 << 9) & (value >> 14) == 0 =>
+            {
+                self.fault(ddi0424::CH_RDWR_ERR)
+            }
             // The model swaps no bytes.
-            Instruction::Move(1, value) if value >> 28 & 7 != 0 => self.fault(ddi0424::OPERAND_INVALID),
+            Instruction::Move(1, value) if value >> 28 & 7 != 0 => {
+                self.fault(ddi0424::OPERAND_INVALID)
+            }
             Instruction::Move(1, value) => self.ccr = value,
             Instruction::Move(_, value) => self.dar = value,
-            Instruction::Event(event) | Instruction::WaitForEvent(event) if u32::from(event) >= shared.events => {
+            Instruction::Event(event) | Instruction::WaitForEvent(event)
+                if u32::from(event) >= shared.events =>
+            {
                 self.fault(ddi0424::OPERAND_INVALID);
             }
-            Instruction::Event(event) | Instruction::WaitForEvent(event) if self.nonsecure && shared.nonsecure_events >> event & 1 == 0 => {
+            Instruction::Event(event) | Instruction::WaitForEvent(event)
+                if self.nonsecure && shared.nonsecure_events >> event & 1 == 0 =>
+            {
                 self.fault(ddi0424::CH_EVNT_ERR);
             }
             Instruction::Event(event) => {
-                let delivered = self.irq_delay_ns.map_or(u64::MAX, |delay| self.next_at_ns.saturating_add(delay));
+                let delivered = self
+                    .irq_delay_ns
+                    .map_or(u64::MAX, |delay| self.next_at_ns.saturating_add(delay));
                 events.raise(event, delivered);
             }
-            Instruction::WaitForEvent(event) => (self.status, self.awaited) = (ddi0424::WAITING_FOR_EVENT, event),
+            Instruction::WaitForEvent(event) => {
+                (self.status, self.awaited) = (ddi0424::WAITING_FOR_EVENT, event)
+            }
         }
     }
 
@@ -342,7 +401,10 @@ impl Channel {
     fn byte(&mut self, index: u32, bus: &mut SimBus<'_>) -> Result<u8, u32> {
         let at = self.pc.wrapping_add(index);
         let (addr, offset) = (at & !(low32(LINE_BYTES) - 1), at as usize % LINE_BYTES);
-        let slot = self.lines.get_mut(addr as usize / LINE_BYTES % LINES).ok_or(ddi0424::INSTR_FETCH_ERR)?;
+        let slot = self
+            .lines
+            .get_mut(addr as usize / LINE_BYTES % LINES)
+            .ok_or(ddi0424::INSTR_FETCH_ERR)?;
         if slot.is_none_or(|line| line.addr != addr) {
             let mut bytes = [0; LINE_BYTES];
             bus.read(DevAddr(u64::from(addr)), &mut bytes).map_err(|_| ddi0424::INSTR_FETCH_ERR)?;

@@ -43,7 +43,9 @@ impl Events {
 
     /// When the first of the interrupts that are raised is delivered.
     pub(super) fn delivered_at_ns(&self) -> Option<u64> {
-        let lines = (0..).zip(&self.rises_at_ns).filter(|&(event, _): &(u32, _)| self.interrupts() >> event & 1 == 1);
+        let lines = (0..)
+            .zip(&self.rises_at_ns)
+            .filter(|&(event, _): &(u32, _)| self.interrupts() >> event & 1 == 1);
         lines.map(|(_, &at_ns)| at_ns).min().filter(|&at_ns| at_ns != u64::MAX)
     }
 }

@@ -129,7 +129,12 @@ mod tests {
             (regs::PERIPH_ID_VALUE, PERIPH_ID),
             (regs::PCELL_ID_VALUE, PCELL_ID),
         ];
-        offsets.iter().enumerate().for_each(|(index, (driver, model))| assert_eq!(driver, model, "offset {index}"));
-        bits.iter().enumerate().for_each(|(index, (driver, model))| assert_eq!(driver, model, "bit {index}"));
+        offsets
+            .iter()
+            .enumerate()
+            .for_each(|(index, (driver, model))| assert_eq!(driver, model, "offset {index}"));
+        bits.iter()
+            .enumerate()
+            .for_each(|(index, (driver, model))| assert_eq!(driver, model, "bit {index}"));
     }
 }

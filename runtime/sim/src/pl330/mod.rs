@@ -97,7 +97,15 @@ pub struct Pl330Spec {
 
 impl Default for Pl330Spec {
     fn default() -> Self {
-        Self { channels: 8, events: 16, bus_bytes: 8, buffer_words: 128, nonsecure: false, nonsecure_events: 0, revision: 2 }
+        Self {
+            channels: 8,
+            events: 16,
+            bus_bytes: 8,
+            buffer_words: 128,
+            nonsecure: false,
+            nonsecure_events: 0,
+            revision: 2,
+        }
     }
 }
 
@@ -162,7 +170,9 @@ impl Pl330Model {
         match (opcode, by_channel) {
             (0x01, true) => {
                 let number = inst0 as usize >> 8 & 7;
-                if let (Some(channel), Some(predicted_ns)) = (self.channels.get_mut(number), self.predicted_ns.get_mut(number)) {
+                if let (Some(channel), Some(predicted_ns)) =
+                    (self.channels.get_mut(number), self.predicted_ns.get_mut(number))
+                {
                     channel.kill();
                     *predicted_ns = None;
                 }
@@ -182,7 +192,8 @@ impl Pl330Model {
 
     fn go(&mut self, at_ns: u64, nonsecure: bool, number: u32, pc: u32, bus: &mut SimBus<'_>) {
         let shared = self.shared(0);
-        let channel = self.channels.get_mut(number as usize).filter(|_| number < self.spec.channels);
+        let channel =
+            self.channels.get_mut(number as usize).filter(|_| number < self.spec.channels);
         let Some(channel) = channel.filter(|channel| channel.status == ddi0424::STOPPED) else {
             self.ftrd = ddi0424::OPERAND_INVALID | ddi0424::DBG_INSTR;
             return;
@@ -222,7 +233,9 @@ impl Pl330Model {
             let nonsecure = if channel.nonsecure { ddi0424::CNS } else { 0 };
             Some(match offset {
                 o if o == ddi0424::FTR0 + 4 * n => channel.ftr,
-                o if o == ddi0424::CSR0 + 8 * n => channel.status | u32::from(channel.awaited) << 4 | nonsecure,
+                o if o == ddi0424::CSR0 + 8 * n => {
+                    channel.status | u32::from(channel.awaited) << 4 | nonsecure
+                }
                 o if o == ddi0424::CPC0 + 8 * n => channel.pc,
                 o if o == ddi0424::SAR0 + 0x20 * n => channel.sar,
                 o if o == ddi0424::DAR0 + 0x20 * n => channel.dar,
@@ -236,7 +249,9 @@ impl Pl330Model {
 
     /// FSRC.
     fn faulting(&self) -> u32 {
-        let faults = |channel: &Channel| matches!(channel.status, ddi0424::FAULTING | ddi0424::FAULTING_COMPLETING);
+        let faults = |channel: &Channel| {
+            matches!(channel.status, ddi0424::FAULTING | ddi0424::FAULTING_COMPLETING)
+        };
         self.channels.iter().rev().fold(0, |bits, channel| bits << 1 | u32::from(faults(channel)))
     }
 }
@@ -256,22 +271,37 @@ unsafe impl Model for Pl330Model {
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         let now_ns = bus.now_ns();
         for _ in 0..GIVEN {
-            let Some(&(at_ns, instruction)) = self.given.front().filter(|&&(at_ns, _)| at_ns <= now_ns) else { break };
+            let Some(&(at_ns, instruction)) =
+                self.given.front().filter(|&&(at_ns, _)| at_ns <= now_ns)
+            else {
+                break;
+            };
             self.given.pop_front();
             self.channels_until(at_ns, bus);
             self.execute(at_ns, instruction, bus);
         }
         self.channels_until(now_ns, bus);
         // By now it was raised, or something came between.
-        self.predicted_ns = self.predicted_ns.map(|predicted_ns| predicted_ns.filter(|&at_ns| at_ns > now_ns));
+        self.predicted_ns =
+            self.predicted_ns.map(|predicted_ns| predicted_ns.filter(|&at_ns| at_ns > now_ns));
     }
 
     fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32 {
-        let Pl330Spec { channels, events, bus_bytes, buffer_words, nonsecure, nonsecure_events, revision } = self.spec;
+        let Pl330Spec {
+            channels,
+            events,
+            bus_bytes,
+            buffer_words,
+            nonsecure,
+            nonsecure_events,
+            revision,
+        } = self.spec;
         let security = if nonsecure { ddi0424::DNS } else { 0 };
         let byte_of = |id: u32, first: usize| id >> (8 * (offset - first) / 4) & 0xFF;
         match offset {
-            ddi0424::DSR => security | if self.ftrd != 0 { ddi0424::FAULTING } else { ddi0424::STOPPED },
+            ddi0424::DSR => {
+                security | if self.ftrd != 0 { ddi0424::FAULTING } else { ddi0424::STOPPED }
+            }
             ddi0424::INTEN => self.events.enabled,
             ddi0424::INT_EVENT_RIS => self.events.raised,
             ddi0424::INTMIS => self.events.interrupts(),
@@ -279,9 +309,13 @@ unsafe impl Model for Pl330Model {
             ddi0424::FSRC => self.faulting(),
             ddi0424::FTRD => self.ftrd,
             ddi0424::DBGSTATUS => u32::from(self.busy_until_ns > bus.now_ns()),
-            ddi0424::CR0 => channels.saturating_sub(1) << 4 | events.saturating_sub(1) << 17 | security >> 7,
+            ddi0424::CR0 => {
+                channels.saturating_sub(1) << 4 | events.saturating_sub(1) << 17 | security >> 7
+            }
             ddi0424::CR3 => nonsecure_events,
-            ddi0424::CRD => bus_bytes.checked_ilog2().unwrap_or(0) | buffer_words.saturating_sub(1) << 20,
+            ddi0424::CRD => {
+                bus_bytes.checked_ilog2().unwrap_or(0) | buffer_words.saturating_sub(1) << 20
+            }
             o @ 0xFE0..=0xFEC if o % 4 == 0 => byte_of(ddi0424::PERIPH_ID | revision << 20, 0xFE0),
             o @ 0xFF0..=0xFFC if o % 4 == 0 => byte_of(ddi0424::PCELL_ID, 0xFF0),
             _ => self.channel_register(offset).unwrap_or(0),

@@ -46,20 +46,34 @@ impl Default for SourceConfig {
     /// 4 KiB back to back at 400 MB/s, without end. A reset of the core resets it.
     fn default() -> Self {
         let (packets, packet_bytes, bytes_per_us, gap_ns) = (u32::MAX, 4096, 400, 0);
-        Self { packets, packet_bytes, bytes_per_us, gap_ns, short_every: None, marks_last: true, goes_on: false }
+        Self {
+            packets,
+            packet_bytes,
+            bytes_per_us,
+            gap_ns,
+            short_every: None,
+            marks_last: true,
+            goes_on: false,
+        }
     }
 }
 
 impl SourceConfig {
     pub(super) const fn len_bytes(&self, number: u32) -> usize {
         match self.short_every {
-            Some(every) if every > 0 && number.is_multiple_of(every) && self.packet_bytes >= 12 => self.packet_bytes / 12 * 4,
+            Some(every) if every > 0 && number.is_multiple_of(every) && self.packet_bytes >= 12 => {
+                self.packet_bytes / 12 * 4
+            }
             _ => self.packet_bytes,
         }
     }
 
     pub(super) const fn duration_ns(&self, bytes: u64) -> u64 {
-        bytes.saturating_mul(1_000).div_ceil(if self.bytes_per_us == 0 { 1 } else { self.bytes_per_us })
+        bytes.saturating_mul(1_000).div_ceil(if self.bytes_per_us == 0 {
+            1
+        } else {
+            self.bytes_per_us
+        })
     }
 }
 

@@ -12,7 +12,9 @@ mod loopback;
 pub mod packet;
 mod source;
 
-pub use config::{FIFO_MAX_BYTES, FNV_START, SourceConfig, StreamConfig, StreamCounts, StreamEnd, fnv1a};
+pub use config::{
+    FIFO_MAX_BYTES, FNV_START, SourceConfig, StreamConfig, StreamCounts, StreamEnd, fnv1a,
+};
 use loopback::Loopback;
 use source::Source;
 
@@ -56,7 +58,8 @@ impl SimStream {
     /// byte, or those.
     #[must_use]
     pub fn new(config: StreamConfig) -> Self {
-        let config = StreamConfig { fifo_bytes: config.fifo_bytes.clamp(1, FIFO_MAX_BYTES), ..config };
+        let config =
+            StreamConfig { fifo_bytes: config.fifo_bytes.clamp(1, FIFO_MAX_BYTES), ..config };
         let counts = StreamCounts { sent_hash: FNV_START, ..StreamCounts::default() };
         Self { config, counts, loopback: Loopback::new(), source: Source::new() }
     }

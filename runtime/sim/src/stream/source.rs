@@ -54,7 +54,13 @@ impl Source {
     }
 
     /// The bytes that arrived by `now_ns`.
-    pub(super) fn settle(&mut self, now_ns: u64, config: &SourceConfig, fifo_bytes: usize, counts: &mut StreamCounts) {
+    pub(super) fn settle(
+        &mut self,
+        now_ns: u64,
+        config: &SourceConfig,
+        fifo_bytes: usize,
+        counts: &mut StreamCounts,
+    ) {
         let period_ns = (config.duration_ns(config.packet_bytes as u64) + config.gap_ns).max(1);
         let mut turns = 0;
         // Each turn is a packet that is over; the long silence of a core is one turn.
@@ -62,12 +68,22 @@ impl Source {
             let len_bytes = config.len_bytes(self.number);
             if !core::mem::replace(&mut self.begun, true) {
                 counts.begun += 1;
-                let packet = Packet { number: self.number, whole_bytes: len_bytes, len_bytes, arrived: 0, taken: 0 };
+                let packet = Packet {
+                    number: self.number,
+                    whole_bytes: len_bytes,
+                    len_bytes,
+                    arrived: 0,
+                    taken: 0,
+                };
                 self.is_lost = self.fifo.push_back(packet).is_err();
                 counts.lost += u64::from(self.is_lost);
             }
             let end_ns = begins_ns + config.duration_ns(len_bytes as u64);
-            self.arrive((now_ns - begins_ns).saturating_mul(config.bytes_per_us) / 1_000, fifo_bytes, counts);
+            self.arrive(
+                (now_ns - begins_ns).saturating_mul(config.bytes_per_us) / 1_000,
+                fifo_bytes,
+                counts,
+            );
             if end_ns > now_ns {
                 return;
             }
@@ -75,7 +91,8 @@ impl Source {
             let mut next_ns = end_ns + config.gap_ns;
             turns += 1;
             if turns > ONE_BY_ONE && next_ns < now_ns {
-                let skipped = ((now_ns - next_ns) / period_ns).min(u64::from(config.packets.saturating_sub(self.number)));
+                let skipped = ((now_ns - next_ns) / period_ns)
+                    .min(u64::from(config.packets.saturating_sub(self.number)));
                 (counts.begun, counts.lost) = (counts.begun + skipped, counts.lost + skipped);
                 self.number = self.number.wrapping_add(u32::try_from(skipped).unwrap_or(u32::MAX));
                 next_ns += skipped * period_ns;
@@ -107,7 +124,12 @@ impl Source {
         }
     }
 
-    pub(super) fn take(&mut self, to: &mut [u8], config: &SourceConfig, counts: &mut StreamCounts) -> Taken {
+    pub(super) fn take(
+        &mut self,
+        to: &mut [u8],
+        config: &SourceConfig,
+        counts: &mut StreamCounts,
+    ) -> Taken {
         let Some(packet) = self.fifo.front_mut() else { return Taken::default() };
         let bytes = packet.waits().min(to.len());
         let part = to.get_mut(..bytes).unwrap_or_default();
@@ -121,9 +143,17 @@ impl Source {
         Taken { bytes, last: over && config.marks_last && bytes > 0 }
     }
 
-    pub(super) fn ready_at_ns(&self, now_ns: u64, want_bytes: usize, config: &SourceConfig) -> Option<u64> {
+    pub(super) fn ready_at_ns(
+        &self,
+        now_ns: u64,
+        want_bytes: usize,
+        config: &SourceConfig,
+    ) -> Option<u64> {
         // Times do not go back, and what is in the FIFO arrived before.
-        let waiting = self.fifo.front().filter(|packet| packet.waits() >= want_bytes || packet.arrived == packet.len_bytes);
+        let waiting = self
+            .fifo
+            .front()
+            .filter(|packet| packet.waits() >= want_bytes || packet.arrived == packet.len_bytes);
         if waiting.is_some() {
             return Some(now_ns);
         }
@@ -136,7 +166,8 @@ impl Source {
 
     pub(super) fn cut(&mut self, counts: &mut StreamCounts) {
         // Those that lost their end were counted then.
-        counts.cut += self.fifo.iter().filter(|packet| packet.len_bytes == packet.whole_bytes).count() as u64;
+        counts.cut +=
+            self.fifo.iter().filter(|packet| packet.len_bytes == packet.whole_bytes).count() as u64;
         self.fifo.clear();
         if core::mem::take(&mut self.begun) {
             self.number = self.number.wrapping_add(1);
@@ -146,7 +177,11 @@ impl Source {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 mod tests {
     use super::*;
 
@@ -158,7 +193,15 @@ mod tests {
             let short_every = rng.bool().then_some(3);
             let packet_bytes = rng.usize(12..400);
             let (bytes_per_us, gap_ns, packets) = (rng.u64(1..900), rng.u64(..300), 100);
-            let config = SourceConfig { packets, packet_bytes, bytes_per_us, gap_ns, short_every, marks_last: true, goes_on: false };
+            let config = SourceConfig {
+                packets,
+                packet_bytes,
+                bytes_per_us,
+                gap_ns,
+                short_every,
+                marks_last: true,
+                goes_on: false,
+            };
             let (mut source, mut counts, mut now_ns) = (Source::new(), StreamCounts::default(), 0);
             let fifo_bytes = rng.usize(64..600);
             source.trigger(0, &config);
@@ -177,8 +220,13 @@ mod tests {
                     (got, last_number) = (0, Some(number));
                 }
             }
-            assert_eq!((counts.begun, counts.taken + counts.lost + counts.cut), (100, 100), "{counts:?}");
-            (all.taken, all.lost, all.cut) = (all.taken + counts.taken, all.lost + counts.lost, all.cut + counts.cut);
+            assert_eq!(
+                (counts.begun, counts.taken + counts.lost + counts.cut),
+                (100, 100),
+                "{counts:?}"
+            );
+            (all.taken, all.lost, all.cut) =
+                (all.taken + counts.taken, all.lost + counts.lost, all.cut + counts.cut);
         }
         assert!(all.taken > 1_000 && all.lost > 1_000 && all.cut > 100, "{all:?}");
     }

@@ -108,7 +108,12 @@ mod tests {
             (regs::STATE_FAILED, DONE_WITH_ERROR),
         ];
         assert_eq!((1 << regs::ADDR_BITS) - 1, ADDRESS);
-        offsets.iter().enumerate().for_each(|(index, (driver, model))| assert_eq!(driver, model, "offset {index}"));
-        bits.iter().enumerate().for_each(|(index, (driver, model))| assert_eq!(driver, model, "bit {index}"));
+        offsets
+            .iter()
+            .enumerate()
+            .for_each(|(index, (driver, model))| assert_eq!(driver, model, "offset {index}"));
+        bits.iter()
+            .enumerate()
+            .for_each(|(index, (driver, model))| assert_eq!(driver, model, "bit {index}"));
     }
 }

@@ -114,7 +114,8 @@ impl ZdmaModel {
     #[must_use]
     pub fn new() -> Self {
         let (isr, imr, state, total_bytes) = (0, ug1087::INTERRUPTS, ug1087::DONE, 0);
-        let mut model = Self { words: [0; WORDS], isr, imr, state, total_bytes, job: None, line_at_ns: None };
+        let mut model =
+            Self { words: [0; WORDS], isr, imr, state, total_bytes, job: None, line_at_ns: None };
         model.set(ERR_CTRL, 1);
         model.set(ug1087::ZDMA_CH_CTRL0, ug1087::OVR_FETCH);
         model.set(ug1087::ZDMA_CH_CTRL1, ug1087::CTRL1_RESET);
@@ -155,7 +156,8 @@ impl ZdmaModel {
 
     /// In simple mode only the source's size counts.
     fn destination(&self, bus: &mut SimBus<'_>) -> Option<Descriptor> {
-        let first = self.first(bus, ug1087::ZDMA_CH_DST_START_LSB, ug1087::ZDMA_CH_DST_DSCR_WORD0)?;
+        let first =
+            self.first(bus, ug1087::ZDMA_CH_DST_START_LSB, ug1087::ZDMA_CH_DST_DSCR_WORD0)?;
         Some(if self.in_memory() { first } else { Descriptor { left: u32::MAX, ..first } })
     }
 
@@ -205,7 +207,14 @@ impl ZdmaModel {
         let jitter_ns = bus.rng().u64(..=busy_ns / 8);
         let to = self.destination(bus).map_or(u64::MAX, |first| first.addr);
         self.state = ug1087::BUSY;
-        self.job = Some(Job { ends_at_ns: bus.now_ns() + busy_ns + jitter_ns, irq_delay_ns, fate, to, list: length, dropped: false });
+        self.job = Some(Job {
+            ends_at_ns: bus.now_ns() + busy_ns + jitter_ns,
+            irq_delay_ns,
+            fate,
+            to,
+            list: length,
+            dropped: false,
+        });
     }
 
     /// EN was cleared under a job: one that hangs is dropped, the others come to their end.
@@ -326,7 +335,9 @@ unsafe impl Model for ZdmaModel {
                 self.job = None;
                 self.state = ug1087::DONE;
             }
-            Some(job) if job.fate != Fate::Hang && job.ends_at_ns <= bus.now_ns() => self.run(job, bus),
+            Some(job) if job.fate != Fate::Hang && job.ends_at_ns <= bus.now_ns() => {
+                self.run(job, bus)
+            }
             _ => {}
         }
     }
@@ -363,7 +374,10 @@ unsafe impl Model for ZdmaModel {
                 self.set(offset, value & CTRL0_BITS);
                 // Out of the paused state, with EN at 0. Resuming is not modelled: no driver here
                 // does it.
-                if value & ug1087::CONT != 0 && self.state == ug1087::PAUSED && self.word(ug1087::ZDMA_CH_CTRL2) == 0 {
+                if value & ug1087::CONT != 0
+                    && self.state == ug1087::PAUSED
+                    && self.word(ug1087::ZDMA_CH_CTRL2) == 0
+                {
                     self.state = ug1087::DONE;
                 }
             }
@@ -377,7 +391,11 @@ unsafe impl Model for ZdmaModel {
         }
         match self.job {
             Some(Job { fate: Fate::Hang | Fate::Stuck, .. } | Job { dropped: true, .. }) => None,
-            Some(Job { ends_at_ns, irq_delay_ns: Some(delay), .. }) if self.imr & ug1087::DMA_DONE == 0 => Some(ends_at_ns + delay),
+            Some(Job { ends_at_ns, irq_delay_ns: Some(delay), .. })
+                if self.imr & ug1087::DMA_DONE == 0 =>
+            {
+                Some(ends_at_ns + delay)
+            }
             _ => None,
         }
     }

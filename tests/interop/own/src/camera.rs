@@ -45,25 +45,29 @@ const LENGTH_BITS: u32 = 26;
 /// A setting that is not there.
 const NEVER: u32 = u32::MAX;
 
-pub(crate) static ROW: DriverRow = DriverRow::new("camera", "a camera: its jobs have one operand, a packet that it writes", open)
-    .settings(&[
-        "depth",
-        "packets",
-        "short_every",
-        "error_at",
-        "stuck",
-        "refuses_at",
-        "fails_at",
-        "twice_at",
-        "unknown_at",
-        "too_long_at",
-        "taken",
-    ])
-    .memory(DEPTH_MAX as usize * LINE);
+pub(crate) static ROW: DriverRow =
+    DriverRow::new("camera", "a camera: its jobs have one operand, a packet that it writes", open)
+        .settings(&[
+            "depth",
+            "packets",
+            "short_every",
+            "error_at",
+            "stuck",
+            "refuses_at",
+            "fails_at",
+            "twice_at",
+            "unknown_at",
+            "too_long_at",
+            "taken",
+        ])
+        .memory(DEPTH_MAX as usize * LINE);
 
 /// `sim:camera`.
 pub(crate) fn model() -> AnyModel {
-    AnyModel::new(Watched { camera: AxiDmaModel::new(spec(SourceConfig::default())), wrong: [NEVER; 4] })
+    AnyModel::new(Watched {
+        camera: AxiDmaModel::new(spec(SourceConfig::default())),
+        wrong: [NEVER; 4],
+    })
 }
 
 /// The receive channel, behind a FIFO of 512 bytes.
@@ -91,16 +95,36 @@ unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
         unsafe { device.write32(WRONG + 4 * index, number(name)?) };
     }
     let (fails_at, twice_at) = (number("fails_at")?, number("twice_at")?);
-    let lies = Lies { fails_at, twice_at, unknown_at: number("unknown_at")?, too_long_at: number("too_long_at")? };
+    let lies = Lies {
+        fails_at,
+        twice_at,
+        unknown_at: number("unknown_at")?,
+        too_long_at: number("too_long_at")?,
+    };
     let depth = settings.number("depth", 1, DEPTH_MAX)?.unwrap_or(8) as usize;
     // A descriptor for each job.
     let memory = memory.map(|memory| memory.slice(..depth * LINE)).transpose()?;
-    let config = AxiDmaConfig { depth: Some(depth), length_bits: LENGTH_BITS, s2mm_dre: true, ..AxiDmaConfig::default() };
+    let config = AxiDmaConfig {
+        depth: Some(depth),
+        length_bits: LENGTH_BITS,
+        s2mm_dre: true,
+        ..AxiDmaConfig::default()
+    };
     // SAFETY: the caller's promise.
     let camera = unsafe { AxiDmaChannel::alone(device, Side::S2mm, config, memory)? };
     let taken = (number("taken")? == 1).then(io::pipe).transpose();
-    let taken = taken.map_err(|error| Error::Os { call: "pipe", errno: error.raw_os_error().unwrap_or(0) })?;
-    AnyDriver::new(Lying { camera, lies, refuses_at: number("refuses_at")?, jobs: 0, ends: 0, last: None, held: None, taken })
+    let taken = taken
+        .map_err(|error| Error::Os { call: "pipe", errno: error.raw_os_error().unwrap_or(0) })?;
+    AnyDriver::new(Lying {
+        camera,
+        lies,
+        refuses_at: number("refuses_at")?,
+        jobs: 0,
+        ends: 0,
+        last: None,
+        held: None,
+        taken,
+    })
 }
 
 fn number(settings: Settings<'_>, name: &'static str) -> Result<u32> {
@@ -150,7 +174,11 @@ unsafe impl Driver for Lying {
         unsafe { self.camera.submit(slot, operands, args)? };
         let this = self.jobs;
         self.jobs += 1;
-        let refusal = Error::Fault { device: "camera", status: this, what: "it was asked to refuse this job" };
+        let refusal = Error::Fault {
+            device: "camera",
+            status: this,
+            what: "it was asked to refuse this job",
+        };
         if this == self.refuses_at { Err(refusal) } else { Ok(()) }
     }
 
@@ -163,13 +191,17 @@ unsafe impl Driver for Lying {
         self.ends += 1;
         let before = self.last.replace(end);
         Ok(Some(match self.lies {
-            Lies { fails_at, .. } if fails_at == this => Completion { failed: Some("asked for"), ..end },
+            Lies { fails_at, .. } if fails_at == this => {
+                Completion { failed: Some("asked for"), ..end }
+            }
             Lies { twice_at, .. } if twice_at == this => before.unwrap_or(end),
             Lies { unknown_at, .. } if unknown_at == this => {
                 self.held = Some(end);
                 Completion::of(usize::MAX)
             }
-            Lies { too_long_at, .. } if too_long_at == this => end.with_bytes(regs::BYTES_MASK as usize + 1),
+            Lies { too_long_at, .. } if too_long_at == this => {
+                end.with_bytes(regs::BYTES_MASK as usize + 1)
+            }
             _ => end,
         }))
     }
@@ -203,10 +235,15 @@ unsafe impl Model for Watched {
         match offset.checked_sub(WRONG).and_then(|at| self.wrong.get_mut(at / 4)) {
             Some(wrong) => {
                 *wrong = value;
-                let [packets, short_every, error_at, stuck] = self.wrong.map(|value| (value != NEVER).then_some(value));
+                let [packets, short_every, error_at, stuck] =
+                    self.wrong.map(|value| (value != NEVER).then_some(value));
                 let packets = packets.unwrap_or(NEVER);
                 let source = SourceConfig { packets, short_every, ..SourceConfig::default() };
-                self.camera = AxiDmaModel::new(CoreSpec { error_at, stuck: stuck == Some(1), ..spec(source) });
+                self.camera = AxiDmaModel::new(CoreSpec {
+                    error_at,
+                    stuck: stuck == Some(1),
+                    ..spec(source)
+                });
             }
             None => self.camera.write32(offset, value, bus),
         }

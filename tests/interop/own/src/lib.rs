@@ -11,8 +11,9 @@ use pyo3::{exceptions::PyImportError, prelude::*};
 
 #[pymodule]
 fn _contigo(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let registered =
-        names::register(&camera::ROW).and_then(|()| sim::register("camera", camera::model)).and_then(|()| contigo_gemm8::register());
+    let registered = names::register(&camera::ROW)
+        .and_then(|()| sim::register("camera", camera::model))
+        .and_then(|()| contigo_gemm8::register());
     registered.map_err(|error| PyImportError::new_err(format!("camera, gemm8: {error}")))?;
     contigo_python::fill(module)?;
     module.add_function(wrap_pyfunction!(camera::camera_runs, module)?)

@@ -93,8 +93,14 @@ fn has_clock() -> bool {
 
 /// Runs one row in a child, as `user` where that is given, for `limit_s` seconds at most. `work`
 /// returns the row. Files, mappings and jobs that it leaves end with the process.
-pub(crate) fn row(name: &Name, user: Option<u32>, limit_s: u32, work: impl FnOnce(Steady) -> Row) -> Row {
-    let failed = |reason: String| Row { user: user.unwrap_or(0), ..Row::new(name, Status::Failed, reason) };
+pub(crate) fn row(
+    name: &Name,
+    user: Option<u32>,
+    limit_s: u32,
+    work: impl FnOnce(Steady) -> Row,
+) -> Row {
+    let failed =
+        |reason: String| Row { user: user.unwrap_or(0), ..Row::new(name, Status::Failed, reason) };
     let Some(shared) = share() else { return failed(format!("mmap: {}", Errno::last())) };
     let (reader, writer) = match std::io::pipe() {
         Ok(pipe) => pipe,
@@ -111,7 +117,11 @@ pub(crate) fn row(name: &Name, user: Option<u32>, limit_s: u32, work: impl FnOnc
             shared.traced.store(has_clock() && ptrace::traceme().is_ok(), Ordering::SeqCst);
             let row = match user.map_or(Ok(()), become_user) {
                 Ok(()) => work(Steady { shared }),
-                Err(errno) => Row::new(name, Status::Skipped, format!("cannot become user {}: {errno}", user.unwrap_or(0))),
+                Err(errno) => Row::new(
+                    name,
+                    Status::Skipped,
+                    format!("cannot become user {}: {errno}", user.unwrap_or(0)),
+                ),
             };
             tell(writer.into(), &row);
             // SAFETY: `exit_group`, and nothing before it: no destructor has anything to do that
@@ -125,7 +135,9 @@ pub(crate) fn row(name: &Name, user: Option<u32>, limit_s: u32, work: impl FnOnc
             let _ = File::from(OwnedFd::from(reader)).read_to_end(&mut told);
             match (ended, serde_json::from_slice::<Row>(&told).ok()) {
                 (Ok(WaitStatus::Exited(_, 0)), Some(row)) => row,
-                (Ok(WaitStatus::Signaled(_, Signal::SIGALRM, _)), _) => failed(format!("did not end within {limit_s} s")),
+                (Ok(WaitStatus::Signaled(_, Signal::SIGALRM, _)), _) => {
+                    failed(format!("did not end within {limit_s} s"))
+                }
                 (Ok(WaitStatus::Signaled(_, signal, _)), _) => failed(format!("ended by {signal}")),
                 (Ok(other), _) => failed(format!("ended as {other:?} and said nothing")),
                 (Err(errno), _) => failed(format!("lost: {errno}")),
@@ -141,14 +153,20 @@ fn watch(child: Pid, shared: &Shared) -> Result<WaitStatus, Errno> {
         match waitpid(child, None)? {
             end @ (WaitStatus::Exited(..) | WaitStatus::Signaled(..)) => return Ok(end),
             WaitStatus::PtraceSyscall(_) => {
-                if entering && shared.counting.load(Ordering::SeqCst) && shared.syscalls.fetch_add(1, Ordering::SeqCst) == 0 {
+                if entering
+                    && shared.counting.load(Ordering::SeqCst)
+                    && shared.syscalls.fetch_add(1, Ordering::SeqCst) == 0
+                {
                     shared.first_call.store(call_number(child), Ordering::SeqCst);
                 }
                 entering = !entering;
                 ptrace::syscall(child, None)?;
             }
             WaitStatus::Stopped(_, Signal::SIGSTOP) => {
-                ptrace::setoptions(child, ptrace::Options::PTRACE_O_TRACESYSGOOD | ptrace::Options::PTRACE_O_EXITKILL)?;
+                ptrace::setoptions(
+                    child,
+                    ptrace::Options::PTRACE_O_TRACESYSGOOD | ptrace::Options::PTRACE_O_EXITKILL,
+                )?;
                 entering = true;
                 if shared.stop_at_calls.load(Ordering::SeqCst) {
                     ptrace::syscall(child, None)?;
@@ -173,16 +191,23 @@ fn call_number(child: Pid) -> i32 {
     let mut info = [0_u8; INFO_BYTES];
     // SAFETY: the kernel writes at most as many bytes as the third argument says, which the array
     // has.
-    let wrote = unsafe { libc::ptrace(PTRACE_GET_SYSCALL_INFO as _, child.as_raw(), INFO_BYTES, info.as_mut_ptr()) };
-    let number = info.get(NUMBER_AT..NUMBER_AT + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes);
+    let wrote = unsafe {
+        libc::ptrace(PTRACE_GET_SYSCALL_INFO as _, child.as_raw(), INFO_BYTES, info.as_mut_ptr())
+    };
+    let number = info
+        .get(NUMBER_AT..NUMBER_AT + 8)
+        .and_then(|bytes| bytes.try_into().ok())
+        .map(u64::from_ne_bytes);
     number.filter(|_| wrote > 0).and_then(|number| i32::try_from(number).ok()).unwrap_or(-1)
 }
 
 /// A page that this process and its children share, for ever.
 fn share() -> Option<&'static Shared> {
-    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    let (access, kind) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
     // SAFETY: a new mapping, anywhere, of no file.
-    let page = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<Shared>(), access, kind, -1, 0) };
+    let page =
+        unsafe { libc::mmap(std::ptr::null_mut(), size_of::<Shared>(), access, kind, -1, 0) };
     let page = NonNull::new(page).filter(|_| page != libc::MAP_FAILED)?;
     // SAFETY: at least `size_of::<Shared>()` bytes, page-aligned, zeroed (mmap(2)), which is a
     // valid `Shared`; never unmapped; all of it atomics, so that two processes may use it at once.
@@ -219,14 +244,20 @@ mod tests {
     #[test]
     fn calls_are_counted_and_what_goes_wrong_is_told() {
         let name = Name::check("x", "", "");
-        let quiet = row(&name, None, 10, |steady| passed(steady.run(|| (0..1000_u64).map(std::hint::black_box).sum::<u64>()).1));
+        let quiet = row(&name, None, 10, |steady| {
+            passed(steady.run(|| (0..1000_u64).map(std::hint::black_box).sum::<u64>()).1)
+        });
         assert_eq!((quiet.status, quiet.reason.as_str()), (Status::Passed, "all\nwell"));
         if quiet.syscalls.is_none() {
             return println!("skipped: ptrace(2) is not possible here");
         }
         assert_eq!(quiet.syscalls, Some(0));
-        let three = row(&name, None, 10, |steady| passed(steady.run(|| [getpid(), getpid(), getpid()]).1));
-        assert_eq!((three.syscalls, three.jobs), (Some(3), u64::try_from(libc::SYS_getpid).unwrap_or(0)));
+        let three =
+            row(&name, None, 10, |steady| passed(steady.run(|| [getpid(), getpid(), getpid()]).1));
+        assert_eq!(
+            (three.syscalls, three.jobs),
+            (Some(3), u64::try_from(libc::SYS_getpid).unwrap_or(0))
+        );
         // Twice, and what lies between is not counted.
         let twice = row(&name, None, 10, |steady| {
             steady.run(getpid);

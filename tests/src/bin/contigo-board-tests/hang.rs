@@ -17,7 +17,8 @@ pub(crate) fn hang() -> ExitCode {
     // Else the kernel leaves 5 % to the others (Documentation/scheduler/sched-rt-group.rst). From
     // 6.12 on a fair server has its share as well.
     let _ = fs::write("/proc/sys/kernel/sched_rt_runtime_us", "-1");
-    for entry in fs::read_dir("/sys/kernel/debug/sched/fair_server").into_iter().flatten().flatten() {
+    for entry in fs::read_dir("/sys/kernel/debug/sched/fair_server").into_iter().flatten().flatten()
+    {
         let _ = fs::write(entry.path().join("runtime"), "0");
     }
     println!("hanging this board, which only a reset ends");
@@ -33,7 +34,8 @@ pub(crate) fn hang() -> ExitCode {
         let pinned = set.set(processor).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
         let first = libc::sched_param { sched_priority: 99 };
         // SAFETY: the parameter lives until the call returns.
-        let is_first = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const first) } == 0;
+        let is_first =
+            unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const first) } == 0;
         if pinned.is_err() || !is_first {
             eprintln!("contigo-board-tests: hang: this wants root");
             return ExitCode::FAILURE;

@@ -34,7 +34,10 @@ pub(crate) fn read_only(heap: &str, len_bytes: usize) -> Result<OwnedFd> {
 
 fn with(heap: &str, len_bytes: usize, access: i32) -> Result<OwnedFd> {
     let opened = File::open(format!("/dev/dma_heap/{heap}"));
-    let heap = opened.map_err(|error| Error::Os { call: "open(/dev/dma_heap/)", errno: error.raw_os_error().unwrap_or(0) })?;
+    let heap = opened.map_err(|error| Error::Os {
+        call: "open(/dev/dma_heap/)",
+        errno: error.raw_os_error().unwrap_or(0),
+    })?;
     let fd_flags = access | nix::libc::O_CLOEXEC;
     let mut data = AllocationData { len: len_bytes as u64, fd: 0, fd_flags, heap_flags: 0 };
     // SAFETY: the struct is the request's, and lives until the call returns.

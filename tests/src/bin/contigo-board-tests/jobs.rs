@@ -17,7 +17,8 @@ const SLOW_WARM_UP: u64 = 2;
 /// The copies of such an engine: 12 copies are 2.4 s, and there are several rows of them.
 pub(crate) const SLOW_JOBS: u64 = 12;
 /// The copies that it can make.
-pub(crate) const SLOW_LIMITS: Limits = Limits { len_max_bytes: TRANSFER_BYTES as usize, ..Limits::NONE };
+pub(crate) const SLOW_LIMITS: Limits =
+    Limits { len_max_bytes: TRANSFER_BYTES as usize, ..Limits::NONE };
 
 /// Of jobs that wait for an interrupt, or whose caches the kernel maintains, so many have their
 /// system calls counted.
@@ -45,7 +46,14 @@ pub(crate) struct Measured {
 }
 
 /// One row: `jobs` copies by the engine of `place`, in its memory.
-pub(crate) fn row(name: &Name, place: &Place, interrupt: bool, seed: u64, jobs: u64, steady: Steady) -> Row {
+pub(crate) fn row(
+    name: &Name,
+    place: &Place,
+    interrupt: bool,
+    seed: u64,
+    jobs: u64,
+    steady: Steady,
+) -> Row {
     let slow = place.engine.is_slow();
     let bench = Jobs {
         seed,
@@ -80,20 +88,37 @@ impl Bench for Jobs {
 
     fn on<D: Driver>(self, region: &Region, mut queue: Queue<D>, line: Line<'_>) -> Self::Out {
         let mut exerciser = Exerciser::new(Ground::new(region)?, self.limits, self.seed)?;
-        let synced_by_kernel = matches!(region.name(), "u-dma-buf" | "dma-heap" | "guard") && !queue.port().coherent;
+        let synced_by_kernel =
+            matches!(region.name(), "u-dma-buf" | "dma-heap" | "guard") && !queue.port().coherent;
         // Stopping at each of four calls a job, or ten, makes a row of 10,000 take half a minute.
-        let counted = if self.interrupt || synced_by_kernel { self.jobs.min(COUNTED_JOBS) } else { self.jobs };
+        let counted = if self.interrupt || synced_by_kernel {
+            self.jobs.min(COUNTED_JOBS)
+        } else {
+            self.jobs
+        };
         let mut cost = Cost::NOTHING;
-        let mut outcome = exerciser.measure(&mut queue, line, self.interrupt, Budget::jobs(self.warm_up));
+        let mut outcome =
+            exerciser.measure(&mut queue, line, self.interrupt, Budget::jobs(self.warm_up));
         if outcome.ended.is_ok() {
-            outcome = exerciser.measure_in(&mut queue, line, self.interrupt, Budget::jobs(counted), |run| {
-                let (ended, of_them) = self.steady.run(run);
-                cost = of_them;
-                ended
-            });
+            outcome = exerciser.measure_in(
+                &mut queue,
+                line,
+                self.interrupt,
+                Budget::jobs(counted),
+                |run| {
+                    let (ended, of_them) = self.steady.run(run);
+                    cost = of_them;
+                    ended
+                },
+            );
         }
         if outcome.ended.is_ok() && counted < self.jobs {
-            outcome = outcome.and(exerciser.measure(&mut queue, line, self.interrupt, Budget::jobs(self.jobs - counted)));
+            outcome = outcome.and(exerciser.measure(
+                &mut queue,
+                line,
+                self.interrupt,
+                Budget::jobs(self.jobs - counted),
+            ));
         }
         Ok(Measured { outcome, cost, counted, synced_by_kernel })
     }
@@ -106,7 +131,10 @@ impl Measured {
         let mut reasons: Vec<_> = outcome.faults().map(|fault| fault.to_string()).collect();
         let calls = cost.syscalls.unwrap_or(0);
         if outcome.mode == "polled" && calls > 0 && !synced_by_kernel {
-            reasons.push(format!("{calls} system calls while polled, the first number {}", cost.first_call));
+            reasons.push(format!(
+                "{calls} system calls while polled, the first number {}",
+                cost.first_call
+            ));
         }
         let status = if reasons.is_empty() { Status::Passed } else { Status::Failed };
         if cost.syscalls.is_none() {
@@ -134,14 +162,28 @@ mod tests {
     use super::*;
     use contigo_exerciser::{Blame, FirstWrong, Job, Stopped};
 
-    const COPY: Job =
-        Job { number: 7, from: (1, 2), to: (3, 4), len_bytes: 5, from_device_owned: false, to_device_owned: false, kept: false };
+    const COPY: Job = Job {
+        number: 7,
+        from: (1, 2),
+        to: (3, 4),
+        len_bytes: 5,
+        from_device_owned: false,
+        to_device_owned: false,
+        kept: false,
+    };
     const QUIET: Cost = Cost { syscalls: Some(0), first_call: 0 };
     const CALLED: Cost = Cost { syscalls: Some(800), first_call: 113 };
 
     fn polled() -> Outcome {
         let tally = Tally { jobs: 100, bytes: 1000, ..Tally::default() };
-        Outcome { mode: "polled", tally, ended: Ok(()), seconds: 1.0, interrupts: None, allocations: 0 }
+        Outcome {
+            mode: "polled",
+            tally,
+            ended: Ok(()),
+            seconds: 1.0,
+            interrupts: None,
+            allocations: 0,
+        }
     }
 
     fn waited() -> Outcome {
@@ -149,7 +191,11 @@ mod tests {
     }
 
     fn row(outcome: Outcome, cost: Cost, counted: u64, synced_by_kernel: bool) -> Row {
-        Measured { outcome, cost, counted, synced_by_kernel }.row(&Name::jobs("m", "e", outcome.mode))
+        Measured { outcome, cost, counted, synced_by_kernel }.row(&Name::jobs(
+            "m",
+            "e",
+            outcome.mode,
+        ))
     }
 
     #[test]
@@ -159,17 +205,39 @@ mod tests {
             (passed.status, passed.jobs, passed.bytes, passed.syscalls, passed.reason.as_str()),
             (Status::Passed, 100, 1000, Some(0), "")
         );
-        let first = FirstWrong { seed: 9, job: COPY, slot: 3, offset: 4, expected: 1, found: 2, blame: Blame::Mismatch };
+        let first = FirstWrong {
+            seed: 9,
+            job: COPY,
+            slot: 3,
+            offset: 4,
+            expected: 1,
+            found: 2,
+            blame: Blame::Mismatch,
+        };
         let wrong = Tally { mismatches: 1, first_wrong: Some(first), ..polled().tally };
         for (outcome, cost, said) in [
             (Outcome { tally: wrong, ..polled() }, QUIET, "the first: seed 9, job 7, "),
-            (Outcome { ended: Err(Stopped { seed: 9, job: COPY, error: Error::Busy }), ..polled() }, QUIET, "seed 9, job 7, "),
+            (
+                Outcome {
+                    ended: Err(Stopped { seed: 9, job: COPY, error: Error::Busy }),
+                    ..polled()
+                },
+                QUIET,
+                "seed 9, job 7, ",
+            ),
             (Outcome { allocations: 3, ..polled() }, QUIET, "3 heap allocations"),
             (polled(), CALLED, "800 system calls while polled, the first number 113"),
-            (Outcome { interrupts: Some(0), ..waited() }, QUIET, "100 jobs waited for an interrupt, and none came"),
+            (
+                Outcome { interrupts: Some(0), ..waited() },
+                QUIET,
+                "100 jobs waited for an interrupt, and none came",
+            ),
         ] {
             let failed = row(outcome, cost, 100, false);
-            assert!(failed.status == Status::Failed && failed.reason.contains(said), "{said}: {failed:?}");
+            assert!(
+                failed.status == Status::Failed && failed.reason.contains(said),
+                "{said}: {failed:?}"
+            );
         }
     }
 
@@ -177,19 +245,32 @@ mod tests {
     fn what_is_allowed_is_said() {
         let uncounted = Cost { syscalls: None, ..QUIET };
         for (outcome, cost, counted, synced, syscalls, said) in [
-            (polled(), CALLED, 100, true, Some(800), "800 system calls in the first 100 jobs; the kernel synchronises this memory"),
+            (
+                polled(),
+                CALLED,
+                100,
+                true,
+                Some(800),
+                "800 system calls in the first 100 jobs; the kernel synchronises this memory",
+            ),
             (waited(), CALLED, 20, false, None, "800 system calls in the first 20 jobs"),
             (polled(), uncounted, 100, false, None, "not counted"),
         ] {
             let passed = row(outcome, cost, counted, synced);
-            assert!(passed.status == Status::Passed && passed.syscalls == syscalls && passed.reason.contains(said), "{passed:?}");
+            assert!(
+                passed.status == Status::Passed
+                    && passed.syscalls == syscalls
+                    && passed.reason.contains(said),
+                "{passed:?}"
+            );
         }
     }
 
     #[test]
     fn a_row_that_could_not_begin_is_a_failure_of_root_s() {
         let name = Name::jobs("m", "e", "polled");
-        let expected = if nix::unistd::geteuid().is_root() { Status::Failed } else { Status::Skipped };
+        let expected =
+            if nix::unistd::geteuid().is_root() { Status::Failed } else { Status::Skipped };
         assert_eq!(refused(&name, Error::PagemapHidden { page: 1 }).status, expected);
         assert_eq!(refused(&name, Error::Busy).status, Status::Failed);
     }

@@ -71,7 +71,9 @@ impl Drop for Told {
 fn supplier(guard: &str, property: &str) -> Option<String> {
     let phandle = fs::read(format!("/sys/class/contigo/{guard}/device/of_node/{property}")).ok()?;
     let nodes = fs::read_dir("/proc/device-tree").ok()?.flatten();
-    let points = |node: &fs::DirEntry| fs::read(node.path().join("phandle")).is_ok_and(|own| phandle.get(..4) == Some(&own));
+    let points = |node: &fs::DirEntry| {
+        fs::read(node.path().join("phandle")).is_ok_and(|own| phandle.get(..4) == Some(&own))
+    };
     nodes.into_iter().find(points)?.file_name().into_string().ok()
 }
 
@@ -96,7 +98,9 @@ impl Exporter {
         const EXPORT: u32 = 0xC010_4C01;
         let mut export = [pages, properties, 0, 0];
         // SAFETY: the call takes 16 bytes.
-        Errno::result(unsafe { libc::ioctl(self.0.as_raw_fd(), EXPORT as _, export.as_mut_ptr()) })?;
+        Errno::result(unsafe {
+            libc::ioctl(self.0.as_raw_fd(), EXPORT as _, export.as_mut_ptr())
+        })?;
         // SAFETY: the kernel has just made this descriptor for this call.
         Ok(unsafe { OwnedFd::from_raw_fd(export[2].cast_signed()) })
     }
@@ -126,7 +130,9 @@ impl KernelLog {
         let mut record = [0; 8192];
         while let Ok(len) = self.0.read(&mut record) {
             let text = String::from_utf8_lossy(record.get(..len).unwrap_or_default()).into_owned();
-            lines.push(text.split_once(';').map_or(text.clone(), |(_, line)| line.trim_end().to_owned()));
+            lines.push(
+                text.split_once(';').map_or(text.clone(), |(_, line)| line.trim_end().to_owned()),
+            );
         }
         lines
     }

@@ -68,8 +68,12 @@ impl Memory {
     /// IOMMU can use it, and `Region` refuses its blocks.
     pub(crate) fn kinds() -> Vec<Self> {
         let memories = Inventory::here().memories().filter(|entry| KINDS.contains(&entry.kind));
-        let alone = memories.filter(|entry| entry.name.is_none_or(|name| name.device().is_none() && name.argument() != "system"));
-        let mut kinds: Vec<_> = alone.map(|entry| Self { kind: entry.kind, name: entry.name, why: entry.why }).collect();
+        let alone = memories.filter(|entry| {
+            entry.name.is_none_or(|name| name.device().is_none() && name.argument() != "system")
+        });
+        let mut kinds: Vec<_> = alone
+            .map(|entry| Self { kind: entry.kind, name: entry.name, why: entry.why })
+            .collect();
         kinds.sort_by_key(|memory| KINDS.iter().position(|kind| *kind == memory.kind));
         kinds
     }
@@ -81,7 +85,9 @@ impl Memory {
 
     /// The memory that it imports for that device.
     fn imported(guard: &str) -> impl Iterator<Item = Self> {
-        heaps().into_iter().filter_map(move |heap| Self::named(&format!("dma-heap:{heap}@guard:{guard}")))
+        heaps()
+            .into_iter()
+            .filter_map(move |heap| Self::named(&format!("dma-heap:{heap}@guard:{guard}")))
     }
 
     /// Why it cannot be used here, if that can be known without opening it.
@@ -113,15 +119,24 @@ impl Memory {
     /// (IO_TLB_SEGSIZE of Linux).
     pub(crate) fn region_bytes(&self) -> usize {
         const BOUNCED_BYTES: usize = 192 << 10;
-        let forced = || fs::read_to_string("/proc/cmdline").is_ok_and(|line| line.contains("swiotlb=force"));
-        if self.is_imported() && self.kind == "dma-heap" && forced() { BOUNCED_BYTES } else { Ground::REGION_BYTES }
+        let forced =
+            || fs::read_to_string("/proc/cmdline").is_ok_and(|line| line.contains("swiotlb=force"));
+        if self.is_imported() && self.kind == "dma-heap" && forced() {
+            BOUNCED_BYTES
+        } else {
+            Ground::REGION_BYTES
+        }
     }
 
     pub(crate) fn label(&self) -> String {
         match self.name {
             None => format!("{}:*", self.kind),
             Some(name) if self.is_imported() => {
-                let what = if name.kind() == "guard" { "memory".into() } else { format!("dma-heap:{}", name.argument()) };
+                let what = if name.kind() == "guard" {
+                    "memory".into()
+                } else {
+                    format!("dma-heap:{}", name.argument())
+                };
                 format!("{what} by contigo{}", if is_compat() { ", 32 bits" } else { "" })
             }
             Some(name) if name.kind() == "vfio" => "vfio".into(),
@@ -136,25 +151,34 @@ impl Engine {
         let mut engines: Vec<_> = FoundEngine::all("")
             .into_iter()
             .flat_map(|found| {
-                let modes: &[bool] = if found.engine.kind == DmaKind::Zdma { &[false, true] } else { &[false] };
-                modes.iter().map(move |&linked| Self::Soc { found, linked, port: found.engine.port })
+                let modes: &[bool] =
+                    if found.engine.kind == DmaKind::Zdma { &[false, true] } else { &[false] };
+                modes.iter().map(move |&linked| Self::Soc {
+                    found,
+                    linked,
+                    port: found.engine.port,
+                })
             })
             .collect();
         for address in names(FUNCTIONS) {
-            let [vendor, device] = ["vendor", "device"].map(|file| text(&format!("{FUNCTIONS}/{address}/{file}")).unwrap_or_default());
+            let [vendor, device] = ["vendor", "device"]
+                .map(|file| text(&format!("{FUNCTIONS}/{address}/{file}")).unwrap_or_default());
             if [vendor.as_str(), device.as_str()] == EDU {
-                let (name, engine): (_, fn(DeviceName) -> Self) = match (platform_device(&address), is_behind_iommu(&address)) {
-                    (Some(guard), _) => (format!("guard:{guard}"), Self::Edu),
-                    (None, true) => (format!("vfio:{address}"), Self::EduVfio),
-                    (None, false) => (format!("pci:{address}"), Self::Edu),
-                };
+                let (name, engine): (_, fn(DeviceName) -> Self) =
+                    match (platform_device(&address), is_behind_iommu(&address)) {
+                        (Some(guard), _) => (format!("guard:{guard}"), Self::Edu),
+                        (None, true) => (format!("vfio:{address}"), Self::EduVfio),
+                        (None, false) => (format!("pci:{address}"), Self::Edu),
+                    };
                 engines.extend(name.parse().ok().map(engine));
             }
             if [vendor.as_str(), device.as_str()] == GATED {
-                let name = platform_device(&address).map_or_else(|| format!("pci:{address}"), |guard| format!("guard:{guard}"));
+                let name = platform_device(&address)
+                    .map_or_else(|| format!("pci:{address}"), |guard| format!("guard:{guard}"));
                 engines.extend(name.parse().ok().map(Self::Gated));
             }
-            let modelled: Option<fn(DeviceName) -> Self> = match [vendor.as_str(), device.as_str()] {
+            let modelled: Option<fn(DeviceName) -> Self> = match [vendor.as_str(), device.as_str()]
+            {
                 LITEPCIE => Some(Self::Litepcie),
                 GEMM8 => Some(Self::Gemm8),
                 _ => None,
@@ -178,11 +202,14 @@ impl Engine {
             Self::Soc { .. } | Self::Edu(_) => {
                 let mut kinds = Memory::kinds();
                 if let Some(guard) = self.guard() {
-                    if Path::new(&format!("/sys/class/contigo/{guard}/device/iommu_group")).exists() {
+                    if Path::new(&format!("/sys/class/contigo/{guard}/device/iommu_group")).exists()
+                    {
                         // This device cannot use physical addresses; and scattered memory is in one
                         // run for it.
                         let heaps = names("/dev/dma_heap").into_iter();
-                        let imported = heaps.filter_map(|heap| Memory::named(&format!("dma-heap:{heap}@guard:{guard}")));
+                        let imported = heaps.filter_map(|heap| {
+                            Memory::named(&format!("dma-heap:{heap}@guard:{guard}"))
+                        });
                         return Memory::own(&guard).into_iter().chain(imported).collect();
                     }
                     // The module gives a heap's blocks an address, and knows whether it snoops.
@@ -203,7 +230,11 @@ impl Engine {
         match self {
             Self::Sim(kind) => format!("sim:{}", kind.name()).parse().ok(),
             Self::Soc { found, .. } => Some(found.device),
-            Self::Edu(device) | Self::EduVfio(device) | Self::Litepcie(device) | Self::Gemm8(device) | Self::Gated(device) => Some(*device),
+            Self::Edu(device)
+            | Self::EduVfio(device)
+            | Self::Litepcie(device)
+            | Self::Gemm8(device)
+            | Self::Gated(device) => Some(*device),
         }
     }
 
@@ -218,7 +249,11 @@ impl Engine {
         match self {
             Self::Sim(kind) => Some(*kind),
             Self::Soc { found, .. } => Some(found.engine.kind),
-            Self::Edu(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Gemm8(_) | Self::Gated(_) => None,
+            Self::Edu(_)
+            | Self::EduVfio(_)
+            | Self::Litepcie(_)
+            | Self::Gemm8(_)
+            | Self::Gated(_) => None,
         }
     }
 
@@ -227,7 +262,12 @@ impl Engine {
         match self {
             Self::Soc { port, .. } => *port,
             // The port of a simulated board or of VFIO takes its place.
-            Self::Edu(_) | Self::EduVfio(_) | Self::Litepcie(_) | Self::Gemm8(_) | Self::Gated(_) | Self::Sim(_) => VIRT_PCIE,
+            Self::Edu(_)
+            | Self::EduVfio(_)
+            | Self::Litepcie(_)
+            | Self::Gemm8(_)
+            | Self::Gated(_)
+            | Self::Sim(_) => VIRT_PCIE,
         }
     }
 
@@ -260,7 +300,9 @@ pub(crate) fn is_behind_iommu(address: &str) -> bool {
 /// The platform device that the lab has made of the PCI function `address`
 /// (`cross/lab/module/lab_platform.c`), where the module contigo has it.
 fn platform_device(address: &str) -> Option<String> {
-    names(&format!("{FUNCTIONS}/{address}")).into_iter().find(|name| Path::new(&format!("/sys/class/contigo/{name}")).exists())
+    names(&format!("{FUNCTIONS}/{address}"))
+        .into_iter()
+        .find(|name| Path::new(&format!("/sys/class/contigo/{name}")).exists())
 }
 
 /// The heaps of contiguous memory. The system heap is scattered pages: no device without an IOMMU
@@ -271,7 +313,8 @@ pub(crate) fn heaps() -> Vec<String> {
 
 /// Is this a 32-bit program on a 64-bit kernel?
 pub(crate) fn is_compat() -> bool {
-    let is_64 = |machine: &OsStr| [b"aarch64".as_slice(), b"x86_64"].contains(&machine.as_encoded_bytes());
+    let is_64 =
+        |machine: &OsStr| [b"aarch64".as_slice(), b"x86_64"].contains(&machine.as_encoded_bytes());
     cfg!(target_pointer_width = "32") && uname().is_ok_and(|system| is_64(system.machine()))
 }
 
@@ -289,7 +332,8 @@ fn text(path: &str) -> Option<String> {
 /// The names in a folder, in order; nothing where there is no folder.
 fn names(folder: &str) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten();
-    let mut names: Vec<_> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let mut names: Vec<_> =
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     names.sort();
     names
 }

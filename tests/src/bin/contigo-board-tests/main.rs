@@ -49,7 +49,9 @@ fn main() -> ExitCode {
         }
     };
     if !is_counting() {
-        eprintln!("contigo-board-tests: heap allocations are not being counted, so nothing can be said about them");
+        eprintln!(
+            "contigo-board-tests: heap allocations are not being counted, so nothing can be said about them"
+        );
         return ExitCode::FAILURE;
     }
     match options.task {
@@ -83,7 +85,9 @@ fn test(options: &Options) -> ExitCode {
     if !options.json {
         println!("{passed} passed, {failed} failed, {skipped} skipped");
     }
-    if let Some(Err(error)) = options.report.as_deref().map(|path| report::write(path, options, rows)) {
+    if let Some(Err(error)) =
+        options.report.as_deref().map(|path| report::write(path, options, rows))
+    {
         eprintln!("contigo-board-tests: {error}");
         return ExitCode::FAILURE;
     }

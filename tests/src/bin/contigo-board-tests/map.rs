@@ -18,7 +18,8 @@ const GUARD_BYTES: usize = 4096;
 impl Map {
     /// All of a file that can be mapped shared.
     pub(crate) fn shared(fd: BorrowedFd<'_>, len_bytes: usize) -> Result<Self> {
-        let len_bytes = NonZeroUsize::new(len_bytes).ok_or(Error::Os { call: "mmap", errno: nix::libc::EINVAL })?;
+        let len_bytes = NonZeroUsize::new(len_bytes)
+            .ok_or(Error::Os { call: "mmap", errno: nix::libc::EINVAL })?;
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: a new mapping, which no reference is made of.
         let start = unsafe { mmap(None, len_bytes, access, MapFlags::MAP_SHARED, fd, 0) };
@@ -32,10 +33,12 @@ impl Map {
         let whole = NonZeroUsize::new(len_bytes + GUARD_BYTES).unwrap_or(NonZeroUsize::MIN);
         let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: as above.
-        let start = unsafe { mmap_anonymous(None, whole, access, MapFlags::MAP_PRIVATE) }.map_err(os("mmap"))?;
+        let start = unsafe { mmap_anonymous(None, whole, access, MapFlags::MAP_PRIVATE) }
+            .map_err(os("mmap"))?;
         let map = Self { start: start.cast(), len_bytes: whole };
         // SAFETY: the last page of the mapping, to which no reference exists.
-        unsafe { mprotect(start.byte_add(len_bytes), GUARD_BYTES, ProtFlags::PROT_NONE) }.map_err(os("mprotect"))?;
+        unsafe { mprotect(start.byte_add(len_bytes), GUARD_BYTES, ProtFlags::PROT_NONE) }
+            .map_err(os("mprotect"))?;
         Ok(map)
     }
 

@@ -100,7 +100,8 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Options, (String, bool)>
     let (mut minutes, mut until_reset) = (None, false);
     let mut options = Options::default();
     while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| (format!("{word} needs a value\n\n{USAGE}"), false));
+        let mut value =
+            || words.next().ok_or_else(|| (format!("{word} needs a value\n\n{USAGE}"), false));
         match word.as_str() {
             "--json" => options.json = true,
             "--list" => options.list = true,
@@ -129,10 +130,22 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Options, (String, bool)>
         return Err(("--jobs is at least 1".into(), false));
     }
     options.task = match (task.as_deref(), minutes, until_reset) {
-        (Some("soak"), Some(minutes @ 1..), _) => Task::Soak(Soak { time: Duration::from_secs(minutes * 60) }),
-        (Some("soak"), ..) => return Err((format!("soak wants --hours N or --minutes N, at least 1\n\n{USAGE}"), false)),
+        (Some("soak"), Some(minutes @ 1..), _) => {
+            Task::Soak(Soak { time: Duration::from_secs(minutes * 60) })
+        }
+        (Some("soak"), ..) => {
+            return Err((
+                format!("soak wants --hours N or --minutes N, at least 1\n\n{USAGE}"),
+                false,
+            ));
+        }
         (Some("hang"), _, true) => Task::Hang,
-        (Some("hang"), ..) => return Err((format!("hang wants --until-reset: nothing else ends it\n\n{USAGE}"), false)),
+        (Some("hang"), ..) => {
+            return Err((
+                format!("hang wants --until-reset: nothing else ends it\n\n{USAGE}"),
+                false,
+            ));
+        }
         _ => Task::Test,
     };
     Ok(options)
@@ -142,7 +155,10 @@ fn number<N: std::str::FromStr>(option: &str, text: &str) -> Result<N, (String, 
     text.parse().map_err(|_| (format!("{option} {text}: write a number\n\n{USAGE}"), false))
 }
 
-fn named<N: std::str::FromStr<Err = NameError>>(option: &str, text: &str) -> Result<N, (String, bool)> {
+fn named<N: std::str::FromStr<Err = NameError>>(
+    option: &str,
+    text: &str,
+) -> Result<N, (String, bool)> {
     text.parse().map_err(|error| (format!("{option} {text}: {error}"), false))
 }
 
@@ -160,7 +176,13 @@ mod tests {
         let all = of(&line.split(' ').collect::<Vec<_>>());
         let (memory, device) = ("sim:3".parse().ok(), "sim:zdma".parse().ok());
         assert!(memory.is_some() && device.is_some());
-        let filters = Options { memory, device, filter: "edu".into(), report: Some("r.json".into()), ..Options::default() };
+        let filters = Options {
+            memory,
+            device,
+            filter: "edu".into(),
+            report: Some("r.json".into()),
+            ..Options::default()
+        };
         let expected = Options {
             task: Task::Test,
             json: true,

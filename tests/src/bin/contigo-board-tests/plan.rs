@@ -55,7 +55,9 @@ impl Planned {
         let user = self.user.map_or(String::new(), |user| format!(" (user {user})"));
         match &self.what {
             What::Nothing(why) => format!("{}{user}: {why}", self.name.title()),
-            What::Jobs { .. } | What::Check(_) | What::Latency { .. } | What::Energy(_) => format!("{}{user}", self.name.title()),
+            What::Jobs { .. } | What::Check(_) | What::Latency { .. } | What::Energy(_) => {
+                format!("{}{user}", self.name.title())
+            }
         }
     }
 
@@ -63,15 +65,19 @@ impl Planned {
     pub(crate) fn run(&self, options: &Options) -> Row {
         let Self { name, user, .. } = self;
         match &self.what {
-            What::Nothing(why) => Row { user: user.unwrap_or(0), ..Row::new(name, Status::Skipped, why) },
-            What::Jobs { place, interrupt } => {
-                child::row(name, *user, ROW_LIMIT_S, |steady| jobs::row(name, place, *interrupt, options.seed, options.jobs, steady))
+            What::Nothing(why) => {
+                Row { user: user.unwrap_or(0), ..Row::new(name, Status::Skipped, why) }
             }
+            What::Jobs { place, interrupt } => child::row(name, *user, ROW_LIMIT_S, |steady| {
+                jobs::row(name, place, *interrupt, options.seed, options.jobs, steady)
+            }),
             What::Check(check) => child::row(name, *user, ROW_LIMIT_S, |_| check.row(name)),
-            What::Latency { place, interrupt } => {
-                child::row(name, *user, ROW_LIMIT_S, |_| latency::row(name, place, *interrupt, options.jobs))
+            What::Latency { place, interrupt } => child::row(name, *user, ROW_LIMIT_S, |_| {
+                latency::row(name, place, *interrupt, options.jobs)
+            }),
+            What::Energy(place) => {
+                child::row(name, *user, ROW_LIMIT_S, |_| energy::row(name, place))
             }
-            What::Energy(place) => child::row(name, *user, ROW_LIMIT_S, |_| energy::row(name, place)),
         }
     }
 
@@ -95,16 +101,30 @@ fn engines(options: &Options) -> (Vec<Engine>, bool) {
 /// Every engine of copies with every memory that it can be given here, for a soak.
 pub(crate) fn places(options: &Options) -> (Vec<Place>, bool) {
     let (engines, simulated) = engines(options);
-    let of = |engine: &Engine| engine.memories().into_iter().filter_map(|memory| place(options, engine, &memory).ok()).collect::<Vec<_>>();
-    let copies = engines.iter().filter(|engine| !matches!(engine, Engine::Litepcie(_) | Engine::Gemm8(_) | Engine::Gated(_)));
+    let of = |engine: &Engine| {
+        engine
+            .memories()
+            .into_iter()
+            .filter_map(|memory| place(options, engine, &memory).ok())
+            .collect::<Vec<_>>()
+    };
+    let copies = engines.iter().filter(|engine| {
+        !matches!(engine, Engine::Litepcie(_) | Engine::Gemm8(_) | Engine::Gated(_))
+    });
     let mut places: Vec<_> = copies.flat_map(of).collect();
-    places.retain(|place| options.memory.is_none_or(|memory| place.memory.label() == Memory::of(memory).label()));
+    places.retain(|place| {
+        options.memory.is_none_or(|memory| place.memory.label() == Memory::of(memory).label())
+    });
     (places, simulated)
 }
 
 /// The guard of an engine, with the first heap.
 pub(crate) fn subject(engine: &Engine) -> Option<Subject> {
-    Some(Subject { guard: engine.guard()?, heap: machine::heaps().into_iter().next()?, kind: engine.kind() })
+    Some(Subject {
+        guard: engine.guard()?,
+        heap: machine::heaps().into_iter().next()?,
+        kind: engine.kind(),
+    })
 }
 
 /// The same with a reach that leaves out what is carved there.
@@ -122,7 +142,11 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
     let mut rows = Vec::new();
     for engine in &engines {
         // These have tests of their own: `vfio/litepcie.rs`, `vfio/gemm8.rs`.
-        for memory in engine.memories().iter().filter(|_| !matches!(engine, Engine::Litepcie(_) | Engine::Gemm8(_))) {
+        for memory in engine
+            .memories()
+            .iter()
+            .filter(|_| !matches!(engine, Engine::Litepcie(_) | Engine::Gemm8(_)))
+        {
             rows.extend(jobs_rows(options, engine, memory));
         }
         rows.extend(engine_checks(options, engine));
@@ -133,11 +157,21 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
     if engines.iter().any(|engine| matches!(engine, Engine::Soc { .. } | Engine::Edu(_))) {
         rows.extend(Memory::kinds().iter().filter_map(memory_check));
         // In an emulator: the page that moves is lost to the machine until it is started anew.
-        if options.lab && Memory::kinds().iter().any(|memory| memory.is("hugetlb") && memory.absent().is_none()) {
-            rows.push(Planned::check("pinned-page-stays", "hugetlb", "", What::Check(Check::Pinned)));
+        if options.lab
+            && Memory::kinds()
+                .iter()
+                .any(|memory| memory.is("hugetlb") && memory.absent().is_none())
+        {
+            rows.push(Planned::check(
+                "pinned-page-stays",
+                "hugetlb",
+                "",
+                What::Check(Check::Pinned),
+            ));
         }
     }
-    if let Some(guard) = engines.iter().filter(|engine| !matches!(engine, Engine::Gated(_))).find_map(Engine::guard)
+    if let Some(guard) =
+        engines.iter().filter(|engine| !matches!(engine, Engine::Gated(_))).find_map(Engine::guard)
         && let Some(heap) = machine::heaps().into_iter().next()
     {
         rows.push(Planned::check(UNLOADED, "", "", What::Check(Check::Unloaded { guard, heap })));
@@ -177,10 +211,15 @@ impl Planned {
     /// physical address.
     fn for_user(&self, user: u32) -> Option<Self> {
         let theirs = match &self.what {
-            What::Jobs { place, .. } => place.memory.device().is_some_and(|device| device.kind() != "sim") || place.memory.is("u-dma-buf"),
+            What::Jobs { place, .. } => {
+                place.memory.device().is_some_and(|device| device.kind() != "sim")
+                    || place.memory.is("u-dma-buf")
+            }
             What::Check(check) => {
-                matches!(check, Check::Vfio(..) | Check::Litepcie(..) | Check::Gemm8(..) | Check::Fuzzed(_))
-                    || matches!(check, Check::Gated(_, _, device) if device.kind() == "guard")
+                matches!(
+                    check,
+                    Check::Vfio(..) | Check::Litepcie(..) | Check::Gemm8(..) | Check::Fuzzed(_)
+                ) || matches!(check, Check::Gated(_, _, device) if device.kind() == "guard")
                     || check.is_for_user()
             }
             What::Latency { .. } | What::Energy(_) | What::Nothing(_) => false,
@@ -207,10 +246,19 @@ fn figures(options: &Options, engine: &Engine) -> Vec<Planned> {
     if matches!(engine, Engine::Litepcie(_) | Engine::Gemm8(_) | Engine::Gated(_)) {
         return Vec::new();
     }
-    let Some(place) = engine.memories().into_iter().find_map(|memory| place(options, engine, &memory).ok()) else { return Vec::new() };
-    let row = |kind, mode, what| Planned { name: Name::figures(kind, &place.memory.label(), &engine.label(), mode), user: None, what };
-    let mut rows: Vec<_> =
-        [("polled", false), ("interrupt", true)].map(|(mode, interrupt)| row("latency", mode, What::Latency { place, interrupt })).into();
+    let Some(place) =
+        engine.memories().into_iter().find_map(|memory| place(options, engine, &memory).ok())
+    else {
+        return Vec::new();
+    };
+    let row = |kind, mode, what| Planned {
+        name: Name::figures(kind, &place.memory.label(), &engine.label(), mode),
+        user: None,
+        what,
+    };
+    let mut rows: Vec<_> = [("polled", false), ("interrupt", true)]
+        .map(|(mode, interrupt)| row("latency", mode, What::Latency { place, interrupt }))
+        .into();
     if energy::is_measured() {
         rows.push(row("energy", "polled", What::Energy(place)));
     }
@@ -237,11 +285,17 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
         let tests = tests.iter().enumerate();
         return tests
             .map(|(number, (name, _))| {
-                Planned::check(&format!("vfio-{name}"), "vfio", &label, What::Check(make(number, device.argument().to_owned())))
+                Planned::check(
+                    &format!("vfio-{name}"),
+                    "vfio",
+                    &label,
+                    What::Check(make(number, device.argument().to_owned())),
+                )
             })
             .collect();
     }
-    let found = engine.memories().into_iter().find_map(|memory| place(options, engine, &memory).ok());
+    let found =
+        engine.memories().into_iter().find_map(|memory| place(options, engine, &memory).ok());
     let memory = found.as_ref().map_or(String::new(), |place| place.memory.label());
     let check = |name: &str, make: &dyn Fn(Place) -> Check| {
         let what = match &found {
@@ -276,19 +330,37 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     if let Engine::Soc { found: uio, linked: false, .. } = engine
         && engine.guard().is_none()
     {
-        rows.push(Planned::check("uio-in-use-refused", "", &label, What::Check(Check::UioInUse(uio.device))));
+        rows.push(Planned::check(
+            "uio-in-use-refused",
+            "",
+            &label,
+            What::Check(Check::UioInUse(uio.device)),
+        ));
     }
     // Where nothing holds the memory, a kill is seen to do harm: or the check of a guard proves
     // nothing.
-    if let (Engine::Edu(_), None, Some(memory)) = (engine, engine.guard(), Memory::named("hugetlb")) {
-        let what = place(options, engine, &memory).map_or_else(What::Nothing, |place| What::Check(Check::Killed(place)));
+    if let (Engine::Edu(_), None, Some(memory)) = (engine, engine.guard(), Memory::named("hugetlb"))
+    {
+        let what = place(options, engine, &memory)
+            .map_or_else(What::Nothing, |place| What::Check(Check::Killed(place)));
         rows.push(Planned::check("killed-in-flight-is-caught", &memory.label(), &label, what));
     }
     // Where only an emulator's port takes a memory, the real one must refuse it.
     for memory in engine.memories() {
         if memory.absent().is_none() && unmaintained(engine, &memory) {
-            let place = Place { memory, engine: *engine, port: engine.port(), reach: Reach::All, armed: true };
-            rows.push(Planned::check("real-port-refused", &memory.label(), &label, What::Check(Check::RealPort(place))));
+            let place = Place {
+                memory,
+                engine: *engine,
+                port: engine.port(),
+                reach: Reach::All,
+                armed: true,
+            };
+            rows.push(Planned::check(
+                "real-port-refused",
+                &memory.label(),
+                &label,
+                What::Check(Check::RealPort(place)),
+            ));
         }
     }
     rows
@@ -298,24 +370,35 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
 fn guard_checks(options: &Options, engine: &Engine, guard: &str) -> Vec<Planned> {
     let label = engine.label();
     let mut rows = Vec::new();
-    let check = |name: &str, memory: &str, check| Planned::check(name, memory, &label, What::Check(check));
+    let check =
+        |name: &str, memory: &str, check| Planned::check(name, memory, &label, What::Check(check));
     for heap in machine::heaps() {
-        let Some(memory) = Memory::named(&format!("dma-heap:{heap}@guard:{guard}")) else { continue };
+        let Some(memory) = Memory::named(&format!("dma-heap:{heap}@guard:{guard}")) else {
+            continue;
+        };
         let place = |memory| place(options, engine, &memory);
         let label = memory.label();
-        rows.extend(memory.name().map(|name| check("exhausted-and-back", &label, Check::Exhausted(*name))));
+        rows.extend(
+            memory.name().map(|name| check("exhausted-and-back", &label, Check::Exhausted(*name))),
+        );
         if matches!(engine, Engine::Edu(_)) {
-            let what = place(memory).map_or_else(What::Nothing, |place| What::Check(Check::Killed(place)));
+            let what =
+                place(memory).map_or_else(What::Nothing, |place| What::Check(Check::Killed(place)));
             rows.push(Planned::check("killed-in-flight", &label, &engine.label(), what));
         }
         if engine.kind() == Some(DmaKind::Pl330) {
-            let what = place(memory).map_or_else(What::Nothing, |place| What::Check(Check::Stopped(place)));
+            let what = place(memory)
+                .map_or_else(What::Nothing, |place| What::Check(Check::Stopped(place)));
             rows.push(Planned::check("killed-program-stopped", &label, &engine.label(), what));
         }
         let subject = Subject { guard: guard.to_owned(), heap: heap.clone(), kind: engine.kind() };
         rows.push(check("port-fuzzed", &label, Check::Fuzzed(subject.clone())));
         let ours = TESTS.iter().enumerate().filter(|(_, test)| (test.is_for)(&subject));
-        rows.extend(ours.map(|(number, test)| check(test.name, &label, Check::Guard(number, subject.clone()))));
+        rows.extend(
+            ours.map(|(number, test)| {
+                check(test.name, &label, Check::Guard(number, subject.clone()))
+            }),
+        );
         rows.push(check(UNBOUND, &label, Check::Unbound { guard: guard.to_owned(), heap }));
     }
     rows
@@ -323,18 +406,22 @@ fn guard_checks(options: &Options, engine: &Engine, guard: &str) -> Vec<Planned>
 
 fn memory_check(memory: &Memory) -> Option<Planned> {
     let label = memory.label();
-    let check = |name: &str, check: Check| Some(Planned::check(name, &label, "", What::Check(check)));
+    let check =
+        |name: &str, check: Check| Some(Planned::check(name, &label, "", What::Check(check)));
     let name = memory.name().filter(|_| memory.is("hugetlb") || memory.is("dma-heap"))?;
     match memory.absent() {
         None => check("exhausted-and-back", Check::Exhausted(*name)),
-        Some(_) if memory.is("dma-heap") => check("no-address-refused", Check::HeapRefused(name.argument().to_owned())),
+        Some(_) if memory.is("dma-heap") => {
+            check("no-address-refused", Check::HeapRefused(name.argument().to_owned()))
+        }
         Some(_) => None,
     }
 }
 
 fn hidden_check(memory: &Memory, user: u32) -> Option<Planned> {
     let name = memory.name().filter(|_| memory.is("hugetlb") || memory.is("dma-heap"))?;
-    let row = Planned::check("address-hidden", &memory.label(), "", What::Check(Check::Hidden(*name)));
+    let row =
+        Planned::check("address-hidden", &memory.label(), "", What::Check(Check::Hidden(*name)));
     memory.absent().is_none().then_some(Planned { user: Some(user), ..row })
 }
 

@@ -134,7 +134,12 @@ struct Array {
     ptr: u64,
 }
 
-const _: () = assert!(size_of::<Info>() == 184 && size_of::<Import>() == 32 && size_of::<Step>() == 24 && size_of::<Alloc>() == 32);
+const _: () = assert!(
+    size_of::<Info>() == 184
+        && size_of::<Import>() == 32
+        && size_of::<Step>() == 24
+        && size_of::<Alloc>() == 32
+);
 
 impl Step {
     pub(crate) const fn write(offset_bytes: u32, value: u32) -> Self {
@@ -150,7 +155,8 @@ impl Step {
         Self { window, ..self }
     }
 
-    pub(crate) const ELSE: Self = Self { kind: 4, window: 0, offset_bytes: 0, mask: 0, value: 0, timeout_us: 0 };
+    pub(crate) const ELSE: Self =
+        Self { kind: 4, window: 0, offset_bytes: 0, mask: 0, value: 0, timeout_us: 0 };
 }
 
 /// An opened guard.
@@ -207,18 +213,31 @@ impl RawGuard {
     }
 
     /// One range of a buffer.
-    pub(crate) fn sync(&self, handle: u32, flags: u32, offset_bytes: u64, len_bytes: u64) -> Result<(), Errno> {
+    pub(crate) fn sync(
+        &self,
+        handle: u32,
+        flags: u32,
+        offset_bytes: u64,
+        len_bytes: u64,
+    ) -> Result<(), Errno> {
         self.sync_ranges(&[Range { handle, flags, offset_bytes, len_bytes }])
     }
 
     /// The same range of a buffer from its first byte, `count` times in one call.
-    pub(crate) fn sync_again(&self, count: u32, handle: u32, flags: u32, len_bytes: u64) -> Result<(), Errno> {
+    pub(crate) fn sync_again(
+        &self,
+        count: u32,
+        handle: u32,
+        flags: u32,
+        len_bytes: u64,
+    ) -> Result<(), Errno> {
         self.sync_ranges(&vec![Range { handle, flags, offset_bytes: 0, len_bytes }; count as usize])
     }
 
     fn sync_ranges(&self, ranges: &[Range]) -> Result<(), Errno> {
         let count = u32::try_from(ranges.len()).unwrap_or(u32::MAX);
-        let mut sync = Array { count, reserved: 0, ptr: ranges.as_ptr().expose_provenance() as u64 };
+        let mut sync =
+            Array { count, reserved: 0, ptr: ranges.as_ptr().expose_provenance() as u64 };
         // SAFETY: its own structure, which points to as many ranges as it says.
         unsafe { self.call(code::SYNC, (&raw mut sync).cast()) }
     }
@@ -229,7 +248,8 @@ impl RawGuard {
 
     pub(crate) fn arm(&self, steps: &[Step]) -> Result<(), Errno> {
         let count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-        let mut sequence = Array { count, reserved: 0, ptr: steps.as_ptr().expose_provenance() as u64 };
+        let mut sequence =
+            Array { count, reserved: 0, ptr: steps.as_ptr().expose_provenance() as u64 };
         // SAFETY: its own structure, which points to as many steps as it says.
         unsafe { self.call(code::ARM, (&raw mut sequence).cast()) }
     }
@@ -250,17 +270,38 @@ impl RawGuard {
     /// The first window's registers.
     pub(crate) fn map(&self) -> Result<RawRegisters, Errno> {
         let window = self.info()?.window[0];
-        self.map_at(window.mmap_offset, window.len_bytes, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED)
-            .map(RawRegisters)
+        self.map_at(
+            window.mmap_offset,
+            window.len_bytes,
+            ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
+            MapFlags::MAP_SHARED,
+        )
+        .map(RawRegisters)
     }
 
     /// A mapping as the test asks for it.
-    pub(crate) fn map_at(&self, offset: u64, len_bytes: u64, access: ProtFlags, kind: MapFlags) -> Result<Pages, Errno> {
-        let len_bytes = usize::try_from(len_bytes).ok().and_then(NonZeroUsize::new).ok_or(Errno::EOVERFLOW)?;
+    pub(crate) fn map_at(
+        &self,
+        offset: u64,
+        len_bytes: u64,
+        access: ProtFlags,
+        kind: MapFlags,
+    ) -> Result<Pages, Errno> {
+        let len_bytes =
+            usize::try_from(len_bytes).ok().and_then(NonZeroUsize::new).ok_or(Errno::EOVERFLOW)?;
         // Memory is behind 32 GiB, also for a program of 32 bits: nix has an `off_t` here.
         let offset = offset.try_into().map_err(|_| Errno::EOVERFLOW)?;
         // SAFETY: a new mapping, of which no reference is made.
-        let start = unsafe { libc::mmap64(ptr::null_mut(), len_bytes.get(), access.bits(), kind.bits(), self.0.as_raw_fd(), offset) };
+        let start = unsafe {
+            libc::mmap64(
+                ptr::null_mut(),
+                len_bytes.get(),
+                access.bits(),
+                kind.bits(),
+                self.0.as_raw_fd(),
+                offset,
+            )
+        };
         if start == libc::MAP_FAILED {
             return Err(Errno::last());
         }
@@ -271,14 +312,16 @@ impl RawGuard {
     pub(crate) fn read(&self, len_bytes: usize) -> Result<u32, Errno> {
         let mut came = [0_u8; 8];
         // SAFETY: as many bytes as the array has, at most.
-        let read = unsafe { libc::read(self.0.as_raw_fd(), came.as_mut_ptr().cast(), len_bytes.min(8)) };
+        let read =
+            unsafe { libc::read(self.0.as_raw_fd(), came.as_mut_ptr().cast(), len_bytes.min(8)) };
         Errno::result(read).map(|_| u32::from_ne_bytes([came[0], came[1], came[2], came[3]]))
     }
 
     /// From now on `read` answers EAGAIN instead of waiting.
     pub(crate) fn set_nonblocking(&self) -> Result<(), Errno> {
         // SAFETY: flags of this descriptor.
-        Errno::result(unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) }).map(drop)
+        Errno::result(unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) })
+            .map(drop)
     }
 
     /// The events that `poll(2)` sees within `timeout_ms`.
@@ -346,13 +389,25 @@ impl RawRegisters {
         let file = OpenOptions::new().read(true).write(true).open(function.join("resource0"))?;
         let len_bytes = NonZeroUsize::new(4096).ok_or(io::ErrorKind::InvalidInput)?;
         // SAFETY: a new mapping, of which no reference is made.
-        let start = unsafe { mmap(None, len_bytes, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED, &file, 0) }?;
+        let start = unsafe {
+            mmap(
+                None,
+                len_bytes,
+                ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
+                MapFlags::MAP_SHARED,
+                &file,
+                0,
+            )
+        }?;
         Ok(Self(Pages { start, len_bytes }))
     }
 
     fn at(&self, offset_bytes: u32) -> *mut u32 {
         let offset = offset_bytes as usize;
-        assert!(offset + 4 <= self.0.len_bytes.get() && offset.is_multiple_of(4), "a register of this window");
+        assert!(
+            offset + 4 <= self.0.len_bytes.get() && offset.is_multiple_of(4),
+            "a register of this window"
+        );
         // SAFETY: within the mapping, as was just seen.
         unsafe { self.0.start.as_ptr().byte_add(offset).cast() }
     }

@@ -88,14 +88,31 @@ impl Name {
         Self::figures("jobs", memory, engine, mode)
     }
 
-    pub(crate) fn figures(kind: &'static str, memory: &str, engine: &str, mode: &'static str) -> Self {
+    pub(crate) fn figures(
+        kind: &'static str,
+        memory: &str,
+        engine: &str,
+        mode: &'static str,
+    ) -> Self {
         let also = if kind == "jobs" { String::new() } else { format!("/{kind}") };
         let name = format!("{memory}/{engine}/{mode}{also}");
-        Self { kind: kind.into(), memory: memory.into(), engine: engine.into(), mode: mode.into(), name }
+        Self {
+            kind: kind.into(),
+            memory: memory.into(),
+            engine: engine.into(),
+            mode: mode.into(),
+            name,
+        }
     }
 
     pub(crate) fn check(name: &str, memory: &str, engine: &str) -> Self {
-        Self { kind: "check".into(), memory: memory.into(), engine: engine.into(), mode: "".into(), name: name.into() }
+        Self {
+            kind: "check".into(),
+            memory: memory.into(),
+            engine: engine.into(),
+            mode: "".into(),
+            name: name.into(),
+        }
     }
 }
 
@@ -103,8 +120,13 @@ impl Name {
     /// With what tells it from others of the same name.
     pub(crate) fn title(&self) -> String {
         let places = [self.memory.as_str(), self.engine.as_str()];
-        let places: Vec<_> = places.into_iter().filter(|place| self.kind == "check" && !place.is_empty()).collect();
-        if places.is_empty() { self.name.clone() } else { format!("{} ({})", self.name, places.join(", ")) }
+        let places: Vec<_> =
+            places.into_iter().filter(|place| self.kind == "check" && !place.is_empty()).collect();
+        if places.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{} ({})", self.name, places.join(", "))
+        }
     }
 }
 
@@ -140,9 +162,17 @@ impl Row {
     pub(crate) fn text(&self) -> String {
         let mut line = format!("{:<7} {:<58}", self.status.word(), self.name.title());
         if self.jobs > 0 {
-            let _ =
-                write!(line, " {} jobs, {} bytes, {} mismatches, {} canary hits", self.jobs, self.bytes, self.mismatches, self.canary_hits);
-            let _ = write!(line, ", {} interrupts, {} allocations", number(self.interrupts, "-"), self.allocations);
+            let _ = write!(
+                line,
+                " {} jobs, {} bytes, {} mismatches, {} canary hits",
+                self.jobs, self.bytes, self.mismatches, self.canary_hits
+            );
+            let _ = write!(
+                line,
+                ", {} interrupts, {} allocations",
+                number(self.interrupts, "-"),
+                self.allocations
+            );
             let _ = write!(line, ", {} system calls", number(self.syscalls, "?"));
         }
         if self.name.kind == "jobs" || self.seconds > 0.0 {
@@ -165,7 +195,11 @@ mod tests {
 
     #[test]
     fn a_row_is_one_line_of_json() {
-        let mut row = Row::new(&Name::jobs("dma-heap:linux,cma", "pl330", "polled"), Status::Failed, "a \"quote\"\nand a \\ and \u{7f}");
+        let mut row = Row::new(
+            &Name::jobs("dma-heap:linux,cma", "pl330", "polled"),
+            Status::Failed,
+            "a \"quote\"\nand a \\ and \u{7f}",
+        );
         (row.user, row.jobs, row.syscalls, row.seconds) = (0, 3, Some(0), 1.5);
         let expected = concat!(
             r#"@row {"kind":"jobs","name":"dma-heap:linux,cma/pl330/polled","memory":"dma-heap:linux,cma","engine":"pl330","mode":"polled","#,

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "how each engine is wired is a fact about its board, which this file claims")]
+#![allow(
+    unsafe_code,
+    reason = "how each engine is wired is a fact about its board, which this file claims"
+)]
 //! Memory, an engine and what is to be done with both: types that differ for every pair, made here
 //! and nowhere else.
 
@@ -28,8 +31,14 @@ const EDU_BITS: u32 = 32;
 const EDU_NARROW_BITS: u32 = 28;
 /// QEMU's `virt` machine: PCI masters snoop (hw/arm/virt.c, `create_pcie`: the node is
 /// `dma-coherent`), bus address = physical address where no SMMU is (`docs/system/arm/virt.rst`).
-pub(crate) const VIRT_PCIE: Port =
-    Port { name: "virt-pcie", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
+pub(crate) const VIRT_PCIE: Port = Port {
+    name: "virt-pcie",
+    bus: Bus::Soc,
+    offset: 0,
+    addr_bits: 64,
+    window: (0, u64::MAX),
+    coherent: true,
+};
 
 /// The same for a platform device of the module's: the kernel says whether that snoops.
 pub(crate) fn virt_port(opened: &OpenDevice) -> Port {
@@ -83,7 +92,12 @@ pub(crate) trait Bench {
     ///
     /// # Errors
     /// The error of stopping the engine at first.
-    fn on_pl330<D: Device>(self, region: &Region, driver: Pl330<D>, line: Line<'_>) -> Result<Self::Out>
+    fn on_pl330<D: Device>(
+        self,
+        region: &Region,
+        driver: Pl330<D>,
+        line: Line<'_>,
+    ) -> Result<Self::Out>
     where
         Self: Sized,
     {
@@ -99,8 +113,10 @@ impl Place {
     /// # Errors
     /// The error of opening either.
     pub(crate) fn run<H: Bench>(&self, interrupt: bool, bench: H) -> Result<H::Out> {
-        const NOWHERE: Error = Error::NotFound { what: "memory for this engine", among: contigo::types::Among::of(0) };
-        let (memory, engine) = (self.memory.name().ok_or(NOWHERE)?, self.engine.device().ok_or(NOWHERE)?);
+        const NOWHERE: Error =
+            Error::NotFound { what: "memory for this engine", among: contigo::types::Among::of(0) };
+        let (memory, engine) =
+            (self.memory.name().ok_or(NOWHERE)?, self.engine.device().ok_or(NOWHERE)?);
         let name = self.memory.device().filter(|owner| owner.kind() != "sim").unwrap_or(engine);
         let device = name.open()?;
         if let Engine::Soc { found, .. } = self.engine {
@@ -109,7 +125,10 @@ impl Place {
         let region = Region::new(device.memory(memory, self.memory.region_bytes())?)?;
         let (task, came) = (Task { place: self, device: &device, bench }, AtomicU64::new(0));
         if let Some(vfio) = device.vfio() {
-            let device = crate::vfio::open_device(vfio, if interrupt { Interrupt::Any } else { Interrupt::Polled })?;
+            let device = crate::vfio::open_device(
+                vfio,
+                if interrupt { Interrupt::Any } else { Interrupt::Polled },
+            )?;
             if interrupt && device.interrupt() == Interrupt::Polled {
                 // Every pause between two looks would count as an interrupt.
                 return Err(Error::NotFound { what: "interrupt of edu", among: 0.into() });
@@ -127,10 +146,20 @@ impl Place {
             // SAFETY: `machine.rs` found it by edu's vendor and device, and it is locked.
             Engine::Edu(_) | Engine::EduVfio(_) => unsafe { task.with_edu(&region, attached) },
             // They are no engines of copies: `vfio/` and `gemm8/` have their tests.
-            Engine::Litepcie(_) | Engine::Gemm8(_) | Engine::Gated(_) => Err(Error::NotFound { what: "copy engine", among: 0.into() }),
+            Engine::Litepcie(_) | Engine::Gemm8(_) | Engine::Gated(_) => {
+                Err(Error::NotFound { what: "copy engine", among: 0.into() })
+            }
             Engine::Sim(kind) => {
                 // SAFETY: the model is a `kind`.
-                unsafe { task.with_kind(&region, Counted::new(attached, &came), kind, false, Line::Counted(&came)) }
+                unsafe {
+                    task.with_kind(
+                        &region,
+                        Counted::new(attached, &came),
+                        kind,
+                        false,
+                        Line::Counted(&came),
+                    )
+                }
             }
             Engine::Soc { found, linked, .. } => {
                 let events = IrqEvents::of(&attached)?;
@@ -175,7 +204,14 @@ impl<H: Bench> Task<'_, H> {
 
     /// # Safety
     /// `device` is a `kind`, and no other code drives it.
-    unsafe fn with_kind<D: Device>(self, region: &Region, device: D, kind: DmaKind, linked: bool, line: Line<'_>) -> Result<H::Out> {
+    unsafe fn with_kind<D: Device>(
+        self,
+        region: &Region,
+        device: D,
+        kind: DmaKind,
+        linked: bool,
+        line: Line<'_>,
+    ) -> Result<H::Out> {
         match (kind, linked) {
             (DmaKind::Pl330, _) => {
                 let program = region.alloc(PROGRAM_BYTES, Align::PAGE)?;
@@ -189,7 +225,9 @@ impl<H: Bench> Task<'_, H> {
                     // SAFETY: the caller's promise.
                     false => unsafe { Zdma::simple(device)? },
                     // SAFETY: the caller's promise.
-                    true => unsafe { Zdma::linked(device, region.alloc(Ground::DRIVER_BYTES, Align::PAGE)?)? },
+                    true => unsafe {
+                        Zdma::linked(device, region.alloc(Ground::DRIVER_BYTES, Align::PAGE)?)?
+                    },
                 };
                 let queue = self.queue(driver)?;
                 Ok(self.bench.on(region, queue, line))

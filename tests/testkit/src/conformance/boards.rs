@@ -82,7 +82,8 @@ impl OnName {
     /// An error of the names or of the opening.
     pub fn new(device: &str, memory: &str) -> Result<Self> {
         let device = device.parse::<DeviceName>()?.open()?;
-        let port = device.port().ok_or(Error::NotFound { what: "port of the device", among: 0.into() })?;
+        let port =
+            device.port().ok_or(Error::NotFound { what: "port of the device", among: 0.into() })?;
         Ok(Self { name: memory.parse()?, port, device })
     }
 
@@ -112,7 +113,12 @@ impl<F> OnMemory<F> {
     /// Blocks that `open` makes. The master snoops, and has all 64 address bits.
     pub fn new(open: F) -> Self {
         let board = SimBoard::new(1);
-        let port = Port { name: "any-memory", addr_bits: 64, window: (0, u64::MAX), ..board.coherent_port() };
+        let port = Port {
+            name: "any-memory",
+            addr_bits: 64,
+            window: (0, u64::MAX),
+            ..board.coherent_port()
+        };
         Self { board, port, open }
     }
 }
@@ -215,7 +221,12 @@ struct Master<'t> {
     answered: &'t AtomicBool,
 }
 
-fn transfer(board: &SimBoard, port: Port, addr: DevAddr, transfer: Transfer<'_>) -> Result<(), BusError> {
+fn transfer(
+    board: &SimBoard,
+    port: Port,
+    addr: DevAddr,
+    transfer: Transfer<'_>,
+) -> Result<(), BusError> {
     let answered = AtomicBool::new(false);
     let master = Master { addr, transfer, answered: &answered };
     let device = SimDevice::with_model(board, port, master);

@@ -24,7 +24,8 @@ pub fn the_device_sees_what_the_cpu_wrote<H: Harness>(harness: &H) -> Verdict {
     let [mut input, mut output] = rig.buffers()?;
     for _ in 0..ROUNDS {
         let bytes = scribble(&mut rng, &mut input)?;
-        let [dev_input, dev_output] = on_the_device(&mut queue, [input.to_device(..), output.from_device(..)], 0)?;
+        let [dev_input, dev_output] =
+            on_the_device(&mut queue, [input.to_device(..), output.from_device(..)], 0)?;
         // Looked at from the bus: no return to the CPU is involved.
         let mut seen = vec![0; bytes.len()];
         harness.probe(dev_input.slice().addr, &mut seen)?;
@@ -52,7 +53,8 @@ pub fn the_cpu_sees_what_the_device_wrote<H: Harness>(harness: &H) -> Verdict {
         if round % 2 == 0 {
             scribble(&mut rng, &mut output)?;
         }
-        [input, output] = queue.run([input.to_device(..), output.from_device(..)], &[0x77], WAIT)?.buffers;
+        [input, output] =
+            queue.run([input.to_device(..), output.from_device(..)], &[0x77], WAIT)?.buffers;
         expect("the output", &output, &keyed(&bytes, 0x77))?;
         expect("the output, looked at again", &output, &keyed(&bytes, 0x77))?;
     }
@@ -112,24 +114,51 @@ fn neighbours<H: Harness>(harness: &H, device_writes: bool) -> Verdict {
         let [held] = on_the_device(&mut owner, [right.in_out(..)], 0x99)?;
 
         let range = some_range(&mut rng, bytes.len());
-        let what = format!("a job on bytes {range:?} of the {}", if device_writes { "output" } else { "input" });
+        let what = format!(
+            "a job on bytes {range:?} of the {}",
+            if device_writes { "output" } else { "input" }
+        );
         let part = bytes.get(range.clone()).unwrap_or_default().to_vec();
         if device_writes {
-            [other, used] = queue.run([other.to_device(..range.len()), used.from_device(range.clone())], &[0x3C], WAIT)?.buffers;
+            [other, used] = queue
+                .run(
+                    [other.to_device(..range.len()), used.from_device(range.clone())],
+                    &[0x3C],
+                    WAIT,
+                )?
+                .buffers;
             let written = keyed(others.get(..range.len()).unwrap_or_default(), 0x3C);
             bytes.get_mut(range.clone()).unwrap_or_default().copy_from_slice(&written);
             expect(&format!("{what}: the other operand"), &other, &others)?;
         } else {
-            [used, other] = queue.run([used.to_device(range.clone()), other.from_device(..range.len())], &[0x3C], WAIT)?.buffers;
-            expect_bytes(&format!("{what}: the result"), other.view_at::<u8>(..range.len())?, &keyed(&part, 0x3C))?;
+            [used, other] = queue
+                .run(
+                    [used.to_device(range.clone()), other.from_device(..range.len())],
+                    &[0x3C],
+                    WAIT,
+                )?
+                .buffers;
+            expect_bytes(
+                &format!("{what}: the result"),
+                other.view_at::<u8>(..range.len())?,
+                &keyed(&part, 0x3C),
+            )?;
             let rest = others.get(range.len()..).unwrap_or_default();
-            expect_bytes(&format!("{what}: behind the result"), other.view_at::<u8>(range.len()..)?, rest)?;
+            expect_bytes(
+                &format!("{what}: behind the result"),
+                other.view_at::<u8>(range.len()..)?,
+                rest,
+            )?;
         }
         expect(&format!("{what}: the buffer"), &used, &bytes)?;
         expect(&format!("{what}: the neighbour before"), &left, &canary)?;
         let mut seen = vec![0; theirs.len()];
         harness.probe(held.slice().addr, &mut seen)?;
-        expect_bytes(&format!("{what}: the device's neighbour behind, on the bus"), &seen, &theirs)?;
+        expect_bytes(
+            &format!("{what}: the device's neighbour behind, on the bus"),
+            &seen,
+            &theirs,
+        )?;
         right = held.into_cpu()?;
         expect(&format!("{what}: the device's neighbour behind"), &right, &theirs)?;
     }
@@ -149,7 +178,8 @@ pub fn partly_written_lines_keep_the_rest<H: Harness>(harness: &H) -> Verdict {
         let len = 1 + round * 3;
         let bytes = scribble(&mut rng, &mut input)?;
         let mut expected = scribble(&mut rng, &mut output)?;
-        [input, output] = queue.run([input.to_device(..len), output.from_device(..len)], &[5], WAIT)?.buffers;
+        [input, output] =
+            queue.run([input.to_device(..len), output.from_device(..len)], &[5], WAIT)?.buffers;
         let written = keyed(bytes.get(..len).unwrap_or_default(), 5);
         expected.get_mut(..len).unwrap_or_default().copy_from_slice(&written);
         expect(&format!("an output of {len} bytes"), &output, &expected)?;
@@ -191,8 +221,11 @@ pub fn every_cut_through_a_line_keeps_the_rest<H: Harness>(harness: &H) -> Verdi
                     _ => cut % line != 0 && matches!(refused.error, Error::SharedLine { .. }),
                 };
                 ensure!(expected && !coherent, "cut at {cut}: {refused}");
-                let [operand] = refused.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
-                let theirs = operand.into_buf().map_err(|_| Failure::Wrong("it was the CPU's".into()))?;
+                let [operand] = refused
+                    .buffers
+                    .ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
+                let theirs =
+                    operand.into_buf().map_err(|_| Failure::Wrong("it was the CPU's".into()))?;
                 expect(&format!("the CPU's half, cut at {cut} and refused"), &mine, before)?;
                 expect(&format!("the other half, cut at {cut} and refused"), &theirs, after)?;
                 drop(mine);
@@ -222,12 +255,17 @@ pub fn half_a_line_can_be_read<H: Harness>(harness: &H) -> Verdict {
         let bytes = scribble(&mut rng, &mut buffer)?;
         let (before, after) = bytes.split_at(cut);
         let (left, right) = buffer.split_at(cut)?;
-        let (theirs, mut mine, read) = if rng.bool() { (left, right, before) } else { (right, left, after) };
+        let (theirs, mut mine, read) =
+            if rng.bool() { (left, right, before) } else { (right, left, after) };
         queue.submit([theirs.to_device(..), output.from_device(..read.len())], &[0x24])?;
         let written = scribble(&mut rng, &mut mine)?;
         let [theirs, back] = ended(&mut queue)?;
         output = back;
-        expect_bytes(&format!("{} bytes beside a cut at {cut}", read.len()), output.view_at(..read.len())?, &keyed(read, 0x24))?;
+        expect_bytes(
+            &format!("{} bytes beside a cut at {cut}", read.len()),
+            output.view_at(..read.len())?,
+            &keyed(read, 0x24),
+        )?;
         expect(&format!("the half that was read, cut at {cut}"), &theirs, read)?;
         expect(&format!("the half that the CPU wrote, cut at {cut}"), &mine, &written)?;
     }

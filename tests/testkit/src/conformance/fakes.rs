@@ -44,11 +44,19 @@ impl OnFakeModule {
     }
 
     /// The module whose block holds these bytes, and where they are in it.
-    fn at<R>(&self, addr: DevAddr, len_bytes: usize, act: impl FnOnce(&FakeUDmaBuf, usize) -> R) -> Result<R, BusError> {
+    fn at<R>(
+        &self,
+        addr: DevAddr,
+        len_bytes: usize,
+        act: impl FnOnce(&FakeUDmaBuf, usize) -> R,
+    ) -> Result<R, BusError> {
         for (base, size_bytes, module) in self.modules().iter() {
             match addr.0.checked_sub(*base) {
                 Some(offset) if offset + len_bytes as u64 <= *size_bytes => {
-                    return Ok(act(module, usize::try_from(offset).map_err(|_| BusError { addr })?));
+                    return Ok(act(
+                        module,
+                        usize::try_from(offset).map_err(|_| BusError { addr })?,
+                    ));
                 }
                 _ => {}
             }
@@ -72,7 +80,14 @@ impl Harness for OnFakeModule {
 
     fn port(&self) -> Port {
         let coherent = self.config.coherent == Some(true);
-        Port { name: "fake", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent }
+        Port {
+            name: "fake",
+            bus: Bus::Soc,
+            offset: 0,
+            addr_bits: 32,
+            window: (0, u64::from(u32::MAX)),
+            coherent,
+        }
     }
 
     fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
@@ -127,7 +142,8 @@ impl OnFakeVfio {
     #[allow(clippy::panic, reason = "this is how a test fails")]
     pub fn new(machine: Machine) -> Self {
         let kernel = FakeVfio::new(machine);
-        let vfio = Vfio::open_from(Arc::new(kernel.clone()), ADDRESS).unwrap_or_else(|error| panic!("{error}"));
+        let vfio = Vfio::open_from(Arc::new(kernel.clone()), ADDRESS)
+            .unwrap_or_else(|error| panic!("{error}"));
         Self { kernel, vfio }
     }
 }
@@ -140,7 +156,9 @@ impl Harness for OnFakeVfio {
         match memory.mapping().scope {
             // armv7: a job through a port that does not snoop is refused (`fake_vfio`'s and the
             // region's own tests).
-            SyncScope::None { install } => Err(Failure::Skipped(format!("the runtime cannot maintain its caches on this CPU: {install}"))),
+            SyncScope::None { install } => Err(Failure::Skipped(format!(
+                "the runtime cannot maintain its caches on this CPU: {install}"
+            ))),
             _ => Ok(memory),
         }
     }
@@ -178,7 +196,14 @@ impl Guarded {
     }
 
     fn port(&self) -> Port {
-        let claimed = Port { name: "fake", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u64::from(u32::MAX)), coherent: false };
+        let claimed = Port {
+            name: "fake",
+            bus: Bus::Soc,
+            offset: 0,
+            addr_bits: 32,
+            window: (0, u64::from(u32::MAX)),
+            coherent: false,
+        };
         self.guard.seen_through(Port { coherent: self.guard.is_coherent(), ..claimed })
     }
 
@@ -214,7 +239,11 @@ impl Harness for OnFakeGuard {
 
     fn open(&self, len_bytes: usize) -> Result<GuardMemory, Failure> {
         let guard = &self.device.guard;
-        Ok(if self.coherent { guard.allocate_coherent(len_bytes) } else { guard.allocate(len_bytes) }?)
+        Ok(if self.coherent {
+            guard.allocate_coherent(len_bytes)
+        } else {
+            guard.allocate(len_bytes)
+        }?)
     }
 
     fn port(&self) -> Port {

@@ -22,7 +22,9 @@ pub fn three_operands<H: Harness>(harness: &H) -> Verdict {
     let [mut left, mut right, mut output] = rig.buffers()?;
     for _ in 0..16 {
         let (first, second) = (scribble(&mut rng, &mut left)?, scribble(&mut rng, &mut right)?);
-        [left, right, output] = queue.run([left.to_device(..), right.to_device(..), output.from_device(..)], &[1], WAIT)?.buffers;
+        [left, right, output] = queue
+            .run([left.to_device(..), right.to_device(..), output.from_device(..)], &[1], WAIT)?
+            .buffers;
         expect("the output of two inputs", &output, &xor(&first, &second, 1))?;
         expect("the first input", &left, &first)?;
         expect("the second input", &right, &second)?;
@@ -45,16 +47,30 @@ pub fn chaining_needs_no_sync<H: Harness>(harness: &H) -> Verdict {
         let bytes = scribble(&mut rng, &mut input)?;
         scribble(&mut rng, &mut middle)?;
         let before = rig.syncs();
-        let [dev_input, dev_middle] = on_the_device(&mut first, [input.to_device(..), middle.from_device(..)], 0x0F)?;
+        let [dev_input, dev_middle] =
+            on_the_device(&mut first, [input.to_device(..), middle.from_device(..)], 0x0F)?;
         let handed_over = rig.syncs();
-        ensure!(handed_over == before + 2 * per_sync, "{} syncs for two operands", handed_over - before);
-        let [dev_middle, dev_output] = on_the_device(&mut second, [dev_middle.to_device(..), output.from_device(..)], 0xF0)?;
+        ensure!(
+            handed_over == before + 2 * per_sync,
+            "{} syncs for two operands",
+            handed_over - before
+        );
+        let [dev_middle, dev_output] =
+            on_the_device(&mut second, [dev_middle.to_device(..), output.from_device(..)], 0xF0)?;
         let chained = rig.syncs();
-        ensure!(chained == handed_over + per_sync, "{} syncs for one new operand", chained - handed_over);
+        ensure!(
+            chained == handed_over + per_sync,
+            "{} syncs for one new operand",
+            chained - handed_over
+        );
         input = dev_input.into_cpu()?;
         ensure!(rig.syncs() == chained, "a sync for a buffer that no device wrote");
         (middle, output) = (dev_middle.into_cpu()?, dev_output.into_cpu()?);
-        ensure!(rig.syncs() == chained + 2 * per_sync, "{} syncs for two outputs", rig.syncs() - chained);
+        ensure!(
+            rig.syncs() == chained + 2 * per_sync,
+            "{} syncs for two outputs",
+            rig.syncs() - chained
+        );
         expect("the middle of the chain", &middle, &keyed(&bytes, 0x0F))?;
         expect("the end of the chain", &output, &keyed(&bytes, 0xFF))?;
     }
@@ -78,10 +94,18 @@ pub fn chained_buffers_change_their_part<H: Harness>(harness: &H) -> Verdict {
         let (start, len) = (rng.usize(..200), 1 + rng.usize(..200));
         // First the device reads it, or writes it; then it writes other parts of what it was given.
         let (mut held, dev_other): (DevBuf, DevBuf) = if rng.bool() {
-            let [held, other] = on_the_device(&mut copier, [buffer.to_device(start..start + len), other.from_device(..len)], 0)?;
+            let [held, other] = on_the_device(
+                &mut copier,
+                [buffer.to_device(start..start + len), other.from_device(..len)],
+                0,
+            )?;
             (held, other)
         } else {
-            let [other, held] = on_the_device(&mut copier, [other.to_device(..len), buffer.from_device(start..start + len)], 0)?;
+            let [other, held] = on_the_device(
+                &mut copier,
+                [other.to_device(..len), buffer.from_device(start..start + len)],
+                0,
+            )?;
             copy(&mut bytes, start, others.get(..len).unwrap_or_default());
             (held, other)
         };
@@ -93,7 +117,14 @@ pub fn chained_buffers_change_their_part<H: Harness>(harness: &H) -> Verdict {
             copy(&mut bytes, start + from, &part);
         }
         (buffer, other) = (held.into_cpu()?, dev_other.into_cpu()?);
-        expect(&format!("a buffer whose bytes {start}..{} were a device's for three jobs", start + len), &buffer, &bytes)?;
+        expect(
+            &format!(
+                "a buffer whose bytes {start}..{} were a device's for three jobs",
+                start + len
+            ),
+            &buffer,
+            &bytes,
+        )?;
     }
     Ok(())
 }
@@ -119,12 +150,20 @@ pub fn a_start_that_fails_leaves_no_stale_line<H: Harness>(harness: &H) -> Verdi
         let operands = if round % 2 == 0 {
             [input.to_device(..), output.from_device(..)]
         } else {
-            let [input, output] = on_the_device(&mut works, [input.to_device(..), output.from_device(..)], 2)?;
+            let [input, output] =
+                on_the_device(&mut works, [input.to_device(..), output.from_device(..)], 2)?;
             [input.to_device(..), output.from_device(..)]
         };
-        let Err(failed) = fails.submit(operands, &[4]) else { return Err(Failure::Wrong("a start that fails did not".into())) };
-        ensure!(failed.error == START_FAILED && fails.is_empty() && !fails.is_stopped(), "{failed}");
-        let buffers = failed.buffers.ok_or(Failure::Wrong("the device had stopped, and the buffers are gone".into()))?;
+        let Err(failed) = fails.submit(operands, &[4]) else {
+            return Err(Failure::Wrong("a start that fails did not".into()));
+        };
+        ensure!(
+            failed.error == START_FAILED && fails.is_empty() && !fails.is_stopped(),
+            "{failed}"
+        );
+        let buffers = failed
+            .buffers
+            .ok_or(Failure::Wrong("the device had stopped, and the buffers are gone".into()))?;
         let mut back = Vec::new();
         for operand in buffers {
             back.push(match operand.into_buf() {
@@ -135,7 +174,11 @@ pub fn a_start_that_fails_leaves_no_stale_line<H: Harness>(harness: &H) -> Verdi
         let pair: [_; 2] = back.try_into().map_err(|_| Failure::Wrong("not two buffers".into()))?;
         [input, output] = pair;
         expect("the input of a start that failed", &input, &bytes)?;
-        expect("the output of a start that failed, written all the same", &output, &keyed(&bytes, 4))?;
+        expect(
+            "the output of a start that failed, written all the same",
+            &output,
+            &keyed(&bytes, 4),
+        )?;
     }
     Ok(())
 }
@@ -157,7 +200,13 @@ pub fn a_thousand_jobs<H: Harness>(harness: &H) -> Verdict {
         let (from, to) = (rng.usize(..=bytes.len() - len), rng.usize(..=bytes.len() - len));
         let key = rng.u8(..);
         let mut expected = scribble(&mut rng, &mut output)?;
-        [input, output] = queue.run([input.to_device(from..from + len), output.from_device(to..to + len)], &[key.into()], WAIT)?.buffers;
+        [input, output] = queue
+            .run(
+                [input.to_device(from..from + len), output.from_device(to..to + len)],
+                &[key.into()],
+                WAIT,
+            )?
+            .buffers;
         copy(&mut expected, to, &keyed(bytes.get(from..from + len).unwrap_or_default(), key));
         expect(&format!("job {number}, {len} bytes from {from} to {to}"), &output, &expected)?;
     }
@@ -186,9 +235,16 @@ pub fn a_forgotten_job_keeps_its_memory<H: Harness>(harness: &H) -> Verdict {
         } else {
             let mut queue = rig.queue::<1>()?;
             queue.submit([pool.take()?.in_out(..)], &[1])?;
-            let refused = queue.run([spare.in_out(..)], &[1], WAIT).err().ok_or(Failure::Wrong("a second job was run".into()))?;
-            ensure!(refused.error == Error::Busy && queue.len() == 1, "a second job beside the first: {refused}");
-            let [operand] = refused.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
+            let refused = queue
+                .run([spare.in_out(..)], &[1], WAIT)
+                .err()
+                .ok_or(Failure::Wrong("a second job was run".into()))?;
+            ensure!(
+                refused.error == Error::Busy && queue.len() == 1,
+                "a second job beside the first: {refused}"
+            );
+            let [operand] =
+                refused.buffers.ok_or(Failure::Wrong("a refused job kept its buffers".into()))?;
             spare = operand.into_cpu()?;
             mem::forget(queue);
         }
@@ -218,7 +274,8 @@ pub fn two_threads_at_once<H: Harness>(harness: &H) -> Verdict {
             let (mut input, mut output) = (pool.take()?, pool.take()?);
             let bytes = scribble(&mut rng, &mut input)?;
             scribble(&mut rng, &mut output)?;
-            let [input, output] = queue.run([input.to_device(..), output.from_device(..)], &[0x18], WAIT)?.buffers;
+            let [input, output] =
+                queue.run([input.to_device(..), output.from_device(..)], &[0x18], WAIT)?.buffers;
             expect("an input beside another thread", &input, &bytes)?;
             expect("an output beside another thread", &output, &keyed(&bytes, 0x18))?;
             expect_bytes("the same, again", output.view()?, &keyed(&bytes, 0x18))?;
@@ -228,7 +285,9 @@ pub fn two_threads_at_once<H: Harness>(harness: &H) -> Verdict {
     let both = thread::scope(|scope| {
         let other = scope.spawn(|| work(25));
         let mine = work(26);
-        other.join().map_or(Err(Failure::Wrong("the other thread panicked".into())), |verdict| verdict.and(mine))
+        other.join().map_or(Err(Failure::Wrong("the other thread panicked".into())), |verdict| {
+            verdict.and(mine)
+        })
     });
     both?;
     ensure!(pool.taken() == 0, "{} slots are still taken", pool.taken());

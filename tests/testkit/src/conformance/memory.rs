@@ -19,7 +19,8 @@ use contigo::{
 /// [`Failure`](super::Failure).
 pub fn the_mapping_is_stable_and_aligned<H: Harness>(harness: &H) -> Verdict {
     let same = |a: &Mapping, b: &Mapping| {
-        (a.cpu, a.len_bytes, a.base, a.bus, a.scope, a.coherent) == (b.cpu, b.len_bytes, b.base, b.bus, b.scope, b.coherent)
+        (a.cpu, a.len_bytes, a.base, a.bus, a.scope, a.coherent)
+            == (b.cpu, b.len_bytes, b.base, b.bus, b.scope, b.coherent)
     };
     let backend = harness.open(8192)?;
     let before = backend.mapping();
@@ -31,14 +32,28 @@ pub fn the_mapping_is_stable_and_aligned<H: Harness>(harness: &H) -> Verdict {
         _ => Align::LINE,
     };
     ensure!(before.len_bytes >= 8192, "only {} bytes", before.len_bytes);
-    ensure!(line.divides(before.len_bytes as u64), "{} bytes are no whole lines of {}", before.len_bytes, line.bytes());
+    ensure!(
+        line.divides(before.len_bytes as u64),
+        "{} bytes are no whole lines of {}",
+        before.len_bytes,
+        line.bytes()
+    );
     ensure!(line.divides(before.base.raw()), "the bus address {:?} is not aligned", before.base);
-    ensure!(line.divides(before.cpu.as_ptr().addr() as u64), "the CPU address {:?} is not aligned", before.cpu);
+    ensure!(
+        line.divides(before.cpu.as_ptr().addr() as u64),
+        "the CPU address {:?} is not aligned",
+        before.cpu
+    );
     ensure!(!moved.name().is_empty(), "the backend has no name");
 
     let other = harness.open(8192)?.mapping();
     let apart = |a: u64, b: u64| a.abs_diff(b) >= before.len_bytes.min(other.len_bytes) as u64;
-    ensure!(apart(before.base.raw(), other.base.raw()), "two blocks at {:?} and {:?} on the bus", before.base, other.base);
+    ensure!(
+        apart(before.base.raw(), other.base.raw()),
+        "two blocks at {:?} and {:?} on the bus",
+        before.base,
+        other.base
+    );
     Ok(())
 }
 
@@ -52,12 +67,25 @@ pub fn segments_cover_the_block<H: Harness>(harness: &H) -> Verdict {
     let mut offset = 0;
     while offset < len_bytes {
         let run = backend.segment(offset)?;
-        ensure!(run.addr == base.raw() + offset as u64, "byte {offset} is at {:#x}, the block begins at {base:?}", run.addr);
-        ensure!(1 <= run.len_bytes && run.len_bytes <= len_bytes - offset, "a run of {} bytes at byte {offset}", run.len_bytes);
+        ensure!(
+            run.addr == base.raw() + offset as u64,
+            "byte {offset} is at {:#x}, the block begins at {base:?}",
+            run.addr
+        );
+        ensure!(
+            1 <= run.len_bytes && run.len_bytes <= len_bytes - offset,
+            "a run of {} bytes at byte {offset}",
+            run.len_bytes
+        );
         // From the middle of a run, the rest of it.
         let middle = run.len_bytes / 2;
         let rest = backend.segment(offset + middle)?;
-        ensure!(rest.addr == run.addr + middle as u64, "byte {} is at {:#x}", offset + middle, rest.addr);
+        ensure!(
+            rest.addr == run.addr + middle as u64,
+            "byte {} is at {:#x}",
+            offset + middle,
+            rest.addr
+        );
         offset += run.len_bytes;
     }
     ensure!(offset == len_bytes, "the runs have {offset} bytes, the block {len_bytes}");
@@ -74,9 +102,14 @@ pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict 
     let mapping = backend.mapping();
     // SAFETY: the bytes are mapped and initialised (`Backend`, 2), and the backend, which no
     // other code has, lives on.
-    let fresh = unsafe { std::slice::from_raw_parts(mapping.cpu.as_ptr().cast_const(), 4096) }.to_vec();
+    let fresh =
+        unsafe { std::slice::from_raw_parts(mapping.cpu.as_ptr().cast_const(), 4096) }.to_vec();
     let region = Region::new(backend)?;
-    expect("a region, compared with the block before it", &region.alloc(4096, Align::MIN)?, &fresh)?;
+    expect(
+        "a region, compared with the block before it",
+        &region.alloc(4096, Align::MIN)?,
+        &fresh,
+    )?;
 
     let mut rng = fastrand::Rng::with_seed(3);
     let rig = Rig::new(harness, 4, 1024)?;
@@ -84,7 +117,8 @@ pub fn views_are_initialised_and_hold_still<H: Harness>(harness: &H) -> Verdict 
     let [first, mut input, output, copy] = rig.buffers()?;
     let before = first.view::<u8>()?.to_vec();
     scribble(&mut rng, &mut input)?;
-    let [_input, _output] = queue.run([input.to_device(..), output.from_device(..)], &[1], WAIT)?.buffers;
+    let [_input, _output] =
+        queue.run([input.to_device(..), output.from_device(..)], &[1], WAIT)?.buffers;
     expect("a buffer that was never written", &first, &before)?;
     // The device, too, reads bytes that the CPU never wrote.
     let [first, copy] = queue.run([first.to_device(..), copy.from_device(..)], &[0], WAIT)?.buffers;
@@ -109,20 +143,49 @@ pub fn buffers_are_aligned_on_both_sides<H: Harness>(harness: &H) -> Verdict {
         }
         let buffer = region.alloc(100 + bits, align)?;
         let (start, len) = (buffer.offset_bytes(), buffer.len_bytes());
-        ensure!(align.divides(base.raw() + start as u64), "bus address {:#x}, alignment {}", base.raw() + start as u64, align.bytes());
-        ensure!(align.divides((cpu.as_ptr().addr() + start) as u64), "CPU offset {start}, alignment {}", align.bytes());
+        ensure!(
+            align.divides(base.raw() + start as u64),
+            "bus address {:#x}, alignment {}",
+            base.raw() + start as u64,
+            align.bytes()
+        );
+        ensure!(
+            align.divides((cpu.as_ptr().addr() + start) as u64),
+            "CPU offset {start}, alignment {}",
+            align.bytes()
+        );
         ensure!(region.line().divides(start as u64), "offset {start} is inside a line");
-        ensure!(len >= 100 + bits && region.line().divides(len as u64), "{len} bytes for {}", 100 + bits);
-        ensure!(start + len <= region.len_bytes(), "{len} bytes from {start} on end behind the block");
-        let apart = |other: &CpuBuf| start + len <= other.offset_bytes() || other.offset_bytes() + other.len_bytes() <= start;
+        ensure!(
+            len >= 100 + bits && region.line().divides(len as u64),
+            "{len} bytes for {}",
+            100 + bits
+        );
+        ensure!(
+            start + len <= region.len_bytes(),
+            "{len} bytes from {start} on end behind the block"
+        );
+        let apart = |other: &CpuBuf| {
+            start + len <= other.offset_bytes() || other.offset_bytes() + other.len_bytes() <= start
+        };
         ensure!(out.iter().all(apart), "bytes {start}.. are another buffer's too");
-        ensure!(buffer.view::<u8>()?.as_ptr().addr() == cpu.as_ptr().addr() + start, "the view is somewhere else");
+        ensure!(
+            buffer.view::<u8>()?.as_ptr().addr() == cpu.as_ptr().addr() + start,
+            "the view is somewhere else"
+        );
         out.push(buffer);
         let used: usize = out.iter().map(CpuBuf::len_bytes).sum();
-        ensure!(region.free_bytes() == region.len_bytes() - used, "{} bytes free beside {used}", region.free_bytes());
+        ensure!(
+            region.free_bytes() == region.len_bytes() - used,
+            "{} bytes free beside {used}",
+            region.free_bytes()
+        );
     }
     out.clear();
-    ensure!(region.free_bytes() == region.len_bytes(), "{} bytes free after the last buffer", region.free_bytes());
+    ensure!(
+        region.free_bytes() == region.len_bytes(),
+        "{} bytes free after the last buffer",
+        region.free_bytes()
+    );
     let need_bytes = region.len_bytes() + 1;
     let refused = region.alloc(need_bytes, Align::MIN).map(|_| ());
     let refused_as_it_is = matches!(refused, Err(Error::Exhausted { capacity_bytes, .. }) if capacity_bytes == region.len_bytes());
@@ -143,7 +206,10 @@ pub fn addresses_translate_both_ways<H: Harness>(harness: &H) -> Verdict {
         BaseAddr::Phys(phys) => phys.0 + port.offset,
         BaseAddr::Dev(dev) => dev.0,
     };
-    let (at, bus) = (|offset: usize| cpu.as_ptr().wrapping_add(offset).cast_const(), |offset: usize| DevAddr(first + offset as u64));
+    let (at, bus) = (
+        |offset: usize| cpu.as_ptr().wrapping_add(offset).cast_const(),
+        |offset: usize| DevAddr(first + offset as u64),
+    );
     for offset in (0..4096).chain(len_bytes - 4096..len_bytes) {
         let addr = region.dev_addr_of(&port, at(offset), 1)?;
         ensure!(addr == bus(offset), "byte {offset} has bus address {addr}");
@@ -151,17 +217,33 @@ pub fn addresses_translate_both_ways<H: Harness>(harness: &H) -> Verdict {
         ensure!(ptr.as_ptr().cast_const() == at(offset), "bus address {addr} is at {ptr:?}");
     }
     for (offset, len) in [(0, len_bytes), (1, len_bytes - 1), (len_bytes - 1, 1), (64, 0)] {
-        ensure!(region.dev_addr_of(&port, at(offset), len)? == bus(offset), "{len} bytes from byte {offset}");
+        ensure!(
+            region.dev_addr_of(&port, at(offset), len)? == bus(offset),
+            "{len} bytes from byte {offset}"
+        );
     }
     let before = cpu.as_ptr().wrapping_sub(1).cast_const();
-    let outside = [(at(len_bytes), 1), (at(len_bytes), 0), (at(len_bytes - 1), 2), (at(1), len_bytes), (at(0), usize::MAX), (before, 1)];
+    let outside = [
+        (at(len_bytes), 1),
+        (at(len_bytes), 0),
+        (at(len_bytes - 1), 2),
+        (at(1), len_bytes),
+        (at(0), usize::MAX),
+        (before, 1),
+    ];
     for (ptr, len) in outside {
         let refused = region.dev_addr_of(&port, ptr, len);
-        ensure!(refused == Err(Error::NotOurs { addr: ptr.addr() as u64, len_bytes: len }), "{len} bytes at {ptr:?}: {refused:?}");
+        ensure!(
+            refused == Err(Error::NotOurs { addr: ptr.addr() as u64, len_bytes: len }),
+            "{len} bytes at {ptr:?}: {refused:?}"
+        );
     }
     for addr in [first.wrapping_sub(1), first + len_bytes as u64, 0, u64::MAX] {
         let refused = region.host_ptr_of(&port, DevAddr(addr));
-        ensure!(refused == Err(Error::NotOurs { addr, len_bytes: 1 }), "bus address {addr:#x}: {refused:?}");
+        ensure!(
+            refused == Err(Error::NotOurs { addr, len_bytes: 1 }),
+            "bus address {addr:#x}: {refused:?}"
+        );
     }
     Ok(())
 }
@@ -172,10 +254,15 @@ pub fn addresses_translate_both_ways<H: Harness>(harness: &H) -> Verdict {
 /// [`Failure`](super::Failure).
 pub fn what_came_back_is_freed<H: Harness>(harness: &H) -> Verdict {
     let rig = Rig::new(harness, 2, 1024)?;
-    let base = rig.regions().iter().map(|region| DevAddr(region.base().raw() + harness.port().offset)).collect::<Vec<_>>();
+    let base = rig
+        .regions()
+        .iter()
+        .map(|region| DevAddr(region.base().raw() + harness.port().offset))
+        .collect::<Vec<_>>();
     let mut queue = rig.queue::<2>()?;
     let [input, output] = rig.buffers()?;
-    let [input, output] = on_the_device(&mut queue, [input.to_device(..), output.from_device(..)], 9)?;
+    let [input, output] =
+        on_the_device(&mut queue, [input.to_device(..), output.from_device(..)], 9)?;
     drop(input);
     drop(output);
     drop(rig);
@@ -218,6 +305,9 @@ pub fn stays<H: Harness>(harness: &H, mapping: Mapping) -> Verdict {
     let mut bytes = [0; 64];
     harness.probe(DevAddr(first), &mut bytes)?;
     let cpu = mapping.cpu.as_ptr().addr();
-    ensure!(crate::mapped::is_mapped(cpu, mapping.len_bytes), "the block at {cpu:#x} is not mapped any more");
+    ensure!(
+        crate::mapped::is_mapped(cpu, mapping.len_bytes),
+        "the block at {cpu:#x} is not mapped any more"
+    );
     Ok(())
 }

@@ -192,7 +192,10 @@ pub fn owned<H: Harness>(harness: &H, check: fn(&H) -> Verdict) -> Verdict {
     };
     harness.device_read(addr, &mut [0])?;
     let counted = harness.unowned_accesses();
-    ensure!(counted == Some(1), "an access to bytes that were not handed over is counted as {counted:?}");
+    ensure!(
+        counted == Some(1),
+        "an access to bytes that were not handed over is counted as {counted:?}"
+    );
     Ok(())
 }
 
@@ -204,7 +207,9 @@ pub fn owned<H: Harness>(harness: &H, check: fn(&H) -> Verdict) -> Verdict {
 pub fn report(backend: &str, check: &str, verdict: Verdict) {
     match verdict {
         Ok(()) => {}
-        Err(Failure::Skipped(why)) => crate::emulated::skipped(&format!("{backend}::{check}"), &why),
+        Err(Failure::Skipped(why)) => {
+            crate::emulated::skipped(&format!("{backend}::{check}"), &why)
+        }
         Err(Failure::Wrong(what)) => panic!("{backend}::{check}: {what}"),
     }
 }

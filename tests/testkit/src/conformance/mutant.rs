@@ -1,5 +1,8 @@
 //! Backends with one thing wrong. The suite is run on them to check itself: each must be caught.
-#![allow(unsafe_code, reason = "implements the unsafe trait Backend, and breaks its third rule on purpose")]
+#![allow(
+    unsafe_code,
+    reason = "implements the unsafe trait Backend, and breaks its third rule on purpose"
+)]
 
 use super::{Failure, Harness};
 use contigo::{
@@ -90,7 +93,9 @@ impl<B: Backend> Mutant<B> {
                 start.next_multiple_of(line).min(end)..end
             }
             Mutation::ShortByALine => start..(end.saturating_sub(1) / line * line).max(start),
-            Mutation::RoundedOutwards if direction.device_writes() => start.saturating_sub(line)..(end + line).min(len_bytes),
+            Mutation::RoundedOutwards if direction.device_writes() => {
+                start.saturating_sub(line)..(end + line).min(len_bytes)
+            }
             Mutation::Shifted => (start + line).min(len_bytes)..(end + line).min(len_bytes),
             _ => start..end,
         }
@@ -118,7 +123,9 @@ unsafe impl<B: Backend> Backend for Mutant<B> {
             Mutation::NoSyncForDevice => Ok(()),
             Mutation::NoSyncForDeviceOnce(n) if n == call => Ok(()),
             // SAFETY: the users of a mutant hold no view during a sync.
-            _ => unsafe { self.inner.sync_for_device(self.range(range, direction), self.direction(direction)) },
+            _ => unsafe {
+                self.inner.sync_for_device(self.range(range, direction), self.direction(direction))
+            },
         }
     }
 
@@ -130,7 +137,9 @@ unsafe impl<B: Backend> Backend for Mutant<B> {
             Mutation::NoSyncForCpu => Ok(()),
             Mutation::NoSyncForCpuOnce(n) if n == call => Ok(()),
             // SAFETY: the users of a mutant hold no view during a sync.
-            _ => unsafe { self.inner.sync_for_cpu(self.range(range, direction), self.direction(direction)) },
+            _ => unsafe {
+                self.inner.sync_for_cpu(self.range(range, direction), self.direction(direction))
+            },
         }
     }
 }

@@ -26,12 +26,21 @@ impl<'h, H: Harness> Rig<'h, H> {
     /// # Errors
     /// An error of the harness or of the region.
     pub fn new(harness: &'h H, count: usize, buffer_bytes: usize) -> Verdict<Self> {
-        let needs = |len_bytes| Requirements { len_bytes, align: Align::MIN, ..Requirements::default() };
-        let first = Region::with(harness.open(count * buffer_bytes)?, needs(count * buffer_bytes), Limits::default())?;
+        let needs =
+            |len_bytes| Requirements { len_bytes, align: Align::MIN, ..Requirements::default() };
+        let first = Region::with(
+            harness.open(count * buffer_bytes)?,
+            needs(count * buffer_bytes),
+            Limits::default(),
+        )?;
         let alone = first.scope() == SyncScope::Whole && !harness.port().coherent;
         let mut regions = vec![first];
         for _ in 1..if alone { count } else { 1 } {
-            regions.push(Region::with(harness.open(buffer_bytes)?, needs(buffer_bytes), Limits::default())?);
+            regions.push(Region::with(
+                harness.open(buffer_bytes)?,
+                needs(buffer_bytes),
+                Limits::default(),
+            )?);
         }
         Ok(Self { harness, regions, buffer_bytes })
     }
@@ -49,7 +58,10 @@ impl<'h, H: Harness> Rig<'h, H> {
         if self.regions.len() == 1 {
             buffers.sort_by_key(CpuBuf::offset_bytes);
             let places: Vec<_> = buffers.iter().map(CpuBuf::offset_bytes).collect();
-            ensure!(places.is_sorted_by(|place, next| place + self.buffer_bytes == *next), "no neighbours: {places:?}");
+            ensure!(
+                places.is_sorted_by(|place, next| place + self.buffer_bytes == *next),
+                "no neighbours: {places:?}"
+            );
         }
         buffers.try_into().map_err(|_| Failure::Wrong("fewer buffers than asked for".into()))
     }
@@ -98,7 +110,11 @@ pub fn ended<const N: usize>(queue: &mut Queue<impl Driver>) -> Verdict<[CpuBuf;
 ///
 /// # Errors
 /// What `submit` and `wait_device` say; [`Failure::Wrong`] where it does not end.
-pub fn on_the_device<const N: usize>(queue: &mut Queue<impl Driver>, operands: [Operand; N], key: u8) -> Verdict<[DevBuf; N]> {
+pub fn on_the_device<const N: usize>(
+    queue: &mut Queue<impl Driver>,
+    operands: [Operand; N],
+    key: u8,
+) -> Verdict<[DevBuf; N]> {
     queue.submit(operands, &[key.into()])?;
     Ok(queue.wait_device(WAIT)?.ok_or(Failure::Wrong("a job did not end".into()))?.buffers)
 }
@@ -133,14 +149,25 @@ pub fn expect(what: &str, buffer: &CpuBuf, expected: &[u8]) -> Verdict {
 /// # Errors
 /// [`Failure::Wrong`], with the first byte that differs.
 pub fn expect_bytes(what: &str, found: &[u8], expected: &[u8]) -> Verdict {
-    ensure!(found.len() == expected.len(), "{what}: {} bytes instead of {}", found.len(), expected.len());
+    ensure!(
+        found.len() == expected.len(),
+        "{what}: {} bytes instead of {}",
+        found.len(),
+        expected.len()
+    );
     if found == expected {
         return Ok(());
     }
     let mut pairs = found.iter().zip(expected).enumerate();
     let wrong = pairs.clone().filter(|(_, (found, expected))| found != expected).count();
-    let (at, values) = pairs.find(|(_, (found, expected))| found != expected).unwrap_or((0, (&0, &0)));
-    Err(Failure::Wrong(format!("{what}: byte {at} is {:#04x} instead of {:#04x} ({wrong} of {} differ)", values.0, values.1, found.len())))
+    let (at, values) =
+        pairs.find(|(_, (found, expected))| found != expected).unwrap_or((0, (&0, &0)));
+    Err(Failure::Wrong(format!(
+        "{what}: byte {at} is {:#04x} instead of {:#04x} ({wrong} of {} differ)",
+        values.0,
+        values.1,
+        found.len()
+    )))
 }
 
 /// The exclusive or of two rows of bytes and a key.

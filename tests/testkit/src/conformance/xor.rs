@@ -65,17 +65,22 @@ impl<'h, H: Harness, const OPERANDS: usize> Xor<'h, H, OPERANDS> {
         let mut result = vec![key as u8; output.len_bytes + self.overrun_bytes];
         for input in inputs {
             let mut bytes = vec![0; input.len_bytes];
-            self.device.device_read(input.addr, &mut bytes).map_err(fault(1, "a bus error while reading"))?;
+            self.device
+                .device_read(input.addr, &mut bytes)
+                .map_err(fault(1, "a bus error while reading"))?;
             for (sum, byte) in result.iter_mut().zip(bytes) {
                 *sum ^= byte;
             }
         }
-        self.device.device_write(output.addr, &result).map_err(fault(2, "a bus error while writing"))
+        self.device
+            .device_write(output.addr, &result)
+            .map_err(fault(2, "a bus error while writing"))
     }
 }
 
 /// The error of a start that fails.
-pub const START_FAILED: Error = Error::Fault { device: "xor", status: 3, what: "a doorbell that was answered with an error" };
+pub const START_FAILED: Error =
+    Error::Fault { device: "xor", status: 3, what: "a doorbell that was answered with an error" };
 
 // SAFETY: 1. `run` touches the operands' bytes and no others, and writes only the last. 2. It runs
 // inside `poll`, and not after `stop`, which takes the job away. 4. `check` compares numbers. 5.
@@ -106,7 +111,11 @@ unsafe impl<H: Harness, const OPERANDS: usize> Driver for Xor<'_, H, OPERANDS> {
     fn check(&self, operands: &[DevSlice], _key: &[u32]) -> Result<()> {
         let Some((output, inputs)) = operands.split_last() else { return Ok(()) };
         match inputs.iter().zip(0..).find(|(input, _)| input.len_bytes != output.len_bytes) {
-            Some((input, index)) => Err(Error::BufferSize { index, need_bytes: output.len_bytes as u64, have_bytes: input.len_bytes }),
+            Some((input, index)) => Err(Error::BufferSize {
+                index,
+                need_bytes: output.len_bytes as u64,
+                have_bytes: input.len_bytes,
+            }),
             None => Ok(()),
         }
     }

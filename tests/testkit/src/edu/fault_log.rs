@@ -78,7 +78,11 @@ impl FaultLog {
     /// # Errors
     /// [`Error::Os`]: EPERM, the log is for CAP_SYSLOG (`/proc/sys/kernel/dmesg_restrict`); EACCES.
     pub fn open(stream: u32) -> Result<Self> {
-        let log = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg").map_err(os)?;
+        let log = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open("/dev/kmsg")
+            .map_err(os)?;
         let mut this = Self { log, stream, words: None };
         this.forget()?;
         Ok(this)
@@ -94,8 +98,11 @@ impl FaultLog {
         for _ in 0..MAX_RECORDS {
             match self.log.read(&mut record) {
                 Ok(count) => {
-                    let text = String::from_utf8_lossy(record.get(..count).unwrap_or_default()).into_owned();
-                    if let Some(fault) = self.take(&text).filter(|fault| fault.stream == self.stream) {
+                    let text = String::from_utf8_lossy(record.get(..count).unwrap_or_default())
+                        .into_owned();
+                    if let Some(fault) =
+                        self.take(&text).filter(|fault| fault.stream == self.stream)
+                    {
                         return Ok(Some(fault));
                     }
                 }
@@ -117,7 +124,8 @@ impl FaultLog {
             self.words = Some(Vec::new());
             return None;
         }
-        let word = u64::from_str_radix(text.trim_start_matches("\\x09").strip_prefix("0x")?, 16).ok()?;
+        let word =
+            u64::from_str_radix(text.trim_start_matches("\\x09").strip_prefix("0x")?, 16).ok()?;
         let words = self.words.as_mut()?;
         words.push(word);
         let [first, second, third, _] = words.as_slice() else { return None };
@@ -174,17 +182,23 @@ mod tests {
     fn an_event_is_read_from_its_five_lines() {
         let mut log = FaultLog { log: File::open("/dev/null").unwrap(), stream: 8, words: None };
         let smmu = "arm-smmu-v3 9050000.smmuv3: ";
-        let mut take = |text: &str| log.take(&format!("6,339,5140900,-;{text}\n SUBSYSTEM=platform\n"));
+        let mut take =
+            |text: &str| log.take(&format!("6,339,5140900,-;{text}\n SUBSYSTEM=platform\n"));
         assert_eq!(take("\\x090x0000000800000010"), None, "no event began");
         // Class IN; RnW, bit 35, says a read.
         for (second, write) in [("0x0000020000000000", true), ("0x0000020800000000", false)] {
-            for text in ["event 0x10 received:", "\\x090x0000000800000010", &format!("\\x09{second}")] {
+            for text in
+                ["event 0x10 received:", "\\x090x0000000800000010", &format!("\\x09{second}")]
+            {
                 assert_eq!(take(&format!("{smmu}{text}")), None);
             }
             assert_eq!(take("usb 1-1: something else"), None);
             assert_eq!(take(&format!("{smmu}\\x090x0000000048000000")), None);
             let fault = take(&format!("{smmu}\\x090x0000000048000000"));
-            assert_eq!(fault, Some(IommuFault { event: 0x10, stream: 8, write, addr: 0x4800_0000 }));
+            assert_eq!(
+                fault,
+                Some(IommuFault { event: 0x10, stream: 8, write, addr: 0x4800_0000 })
+            );
         }
         assert_eq!(take(&format!("{smmu}\\x090x0000000048000000")), None, "it is over");
     }

@@ -89,14 +89,28 @@ impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Edu<D, ADDR_BITS, W> {
     /// # Safety
     /// As [`open`](Edu::open).
     pub unsafe fn watched(device: D, watch: W) -> Result<Self> {
-        const { assert!(1 <= ADDR_BITS && ADDR_BITS <= 32, "edu's registers keep what one access of 32 bits brings") };
+        const {
+            assert!(
+                1 <= ADDR_BITS && ADDR_BITS <= 32,
+                "edu's registers keep what one access of 32 bits brings"
+            )
+        };
         if device.len_bytes() < regs::WINDOW_BYTES {
-            return Err(Error::RegisterWindow { device: "edu", need_bytes: regs::WINDOW_BYTES, have_bytes: device.len_bytes() });
+            return Err(Error::RegisterWindow {
+                device: "edu",
+                need_bytes: regs::WINDOW_BYTES,
+                have_bytes: device.len_bytes(),
+            });
         }
         let id = regs::ID.read(&device);
         if id & regs::ID_MASK != regs::ID_VALUE {
             let expected = regs::ID_VALUE | id & !regs::ID_MASK;
-            return Err(Error::WrongDevice { device: "edu", register: "identification", expected, found: id });
+            return Err(Error::WrongDevice {
+                device: "edu",
+                register: "identification",
+                expected,
+                found: id,
+            });
         }
         Ok(Self { device, watch, leg: Leg::Idle })
     }
@@ -130,7 +144,11 @@ impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Edu<D, ADDR_BITS, W> {
         match self.watch.seen(REPORT_US)? {
             None => Ok(()),
             Some(fault) => {
-                let what = if fault.write { "a write that the IOMMU refused" } else { "a read that the IOMMU refused" };
+                let what = if fault.write {
+                    "a write that the IOMMU refused"
+                } else {
+                    "a read that the IOMMU refused"
+                };
                 Err(Error::Fault { device: "edu", status: fault.event, what })
             }
         }
@@ -173,7 +191,13 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
         let [from, to] = exactly(operands)?;
         let (need_bytes, max) = (from.len_bytes as u64, u64::from(regs::TRANSFER_BYTES));
         if need_bytes > max {
-            return Err(Error::Argument { name: "the length of a copy", value: need_bytes, min: 1, max, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "the length of a copy",
+                value: need_bytes,
+                min: 1,
+                max,
+                multiple_of: 1,
+            });
         }
         if to.len_bytes < from.len_bytes {
             return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });
@@ -208,7 +232,14 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
                     self.leg = Leg::Out;
                     // SAFETY: `submit`'s caller handed `to` over, and `check` found it long enough
                     // for what `submit` put here.
-                    unsafe { self.transfer(regs::BUFFER, low(to.addr.0), low(to.len_bytes as u64), regs::FROM_EDU) };
+                    unsafe {
+                        self.transfer(
+                            regs::BUFFER,
+                            low(to.addr.0),
+                            low(to.len_bytes as u64),
+                            regs::FROM_EDU,
+                        )
+                    };
                 }
                 Leg::Out => {
                     self.leg = Leg::Idle;
@@ -223,7 +254,8 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
     fn stop(&mut self) -> Result<()> {
         self.leg = Leg::Idle;
         // An interrupt's file that fails only ends the waiting: what counts is RUN.
-        let _ = poll_every(&self.device, STOP_STEP_US, Duration::from_micros(STOP_US.into()), is_idle);
+        let _ =
+            poll_every(&self.device, STOP_STEP_US, Duration::from_micros(STOP_US.into()), is_idle);
         if !is_idle(&self.device) {
             let status = regs::COMMAND.read(&self.device);
             return Err(Error::WillNotStop { device: "edu", status, waited_us: STOP_US });
@@ -235,6 +267,12 @@ unsafe impl<D: Device, const ADDR_BITS: u32, W: FaultWatch> Driver for Edu<D, AD
     /// edu has no abort: waits for the end of the transfer under way. All ones, of a device that is
     /// gone, have RUN set.
     fn stop_program(&self) -> StopProgram {
-        StopProgram::new(&[StopStep::poll_while(regs::COMMAND.offset(), regs::RUN, regs::RUN, STOP_US)]).unwrap_or_default()
+        StopProgram::new(&[StopStep::poll_while(
+            regs::COMMAND.offset(),
+            regs::RUN,
+            regs::RUN,
+            STOP_US,
+        )])
+        .unwrap_or_default()
     }
 }

@@ -33,7 +33,17 @@ impl<const BITS: u32> EduModel<BITS> {
     /// An edu.
     #[must_use]
     pub const fn new() -> Self {
-        Self { source: 0, target: 0, count: 0, command: 0, raised: 0, ends_at_ns: None, buffer: [0; 4096], ignored: 0, stuck: false }
+        Self {
+            source: 0,
+            target: 0,
+            count: 0,
+            command: 0,
+            raised: 0,
+            ends_at_ns: None,
+            buffer: [0; 4096],
+            ignored: 0,
+            stuck: false,
+        }
     }
 
     /// One that ends no transfer.
@@ -124,7 +134,11 @@ unsafe impl<const BITS: u32> Model for EduModel<BITS> {
 
     fn irq_at_ns(&self) -> Option<u64> {
         // Without an interrupt the end is seen by looking.
-        if self.raised != 0 { Some(0) } else { self.ends_at_ns.filter(|_| self.command & regs::INTERRUPT != 0 && !self.stuck) }
+        if self.raised != 0 {
+            Some(0)
+        } else {
+            self.ends_at_ns.filter(|_| self.command & regs::INTERRUPT != 0 && !self.stuck)
+        }
     }
 
     fn reset(&mut self) {

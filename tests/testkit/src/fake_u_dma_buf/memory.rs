@@ -22,7 +22,9 @@ impl Memory {
         let lines = range.start / self.line..range.end.div_ceil(self.line);
         match (command, direction) {
             (Command::ForCpu, Direction::ToDevice) => {}
-            (Command::ForDevice, Direction::ToDevice | Direction::Bidirectional) => self.write_back(lines),
+            (Command::ForDevice, Direction::ToDevice | Direction::Bidirectional) => {
+                self.write_back(lines)
+            }
             // Lines covered only in part are written back first: the kernel must not lose the bytes
             // beside the range.
             (Command::ForDevice, Direction::FromDevice) | (Command::ForCpu, _) => {

@@ -9,9 +9,16 @@
 //! The memory is two memories. The file is what the CPU sees in its cache; the bus side is what a
 //! device sees. Only an effective sync or [`FakeUDmaBuf::evict`] moves lines between them, so a
 //! forgotten sync shows as stale data, and a line that two owners share eats one of them.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test's helper: a failure here fails the test where it happens")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test's helper: a failure here fails the test where it happens"
+)]
 #![allow(unsafe_code, reason = "opening the module through its seam is a promise about the file")]
-#![allow(clippy::cast_possible_truncation, reason = "offsets are below the size of the fake's file, which fits in memory")]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "offsets are below the size of the fake's file, which fits in memory"
+)]
 
 mod config;
 mod memory;
@@ -53,12 +60,18 @@ impl FakeUDmaBuf {
         let root = tempfile::tempdir().unwrap();
         let dev = root.path().join("dev");
         fs::create_dir_all(&dev).unwrap();
-        let file = File::options().read(true).write(true).create_new(true).open(dev.join(&config.name)).unwrap();
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(dev.join(&config.name))
+            .unwrap();
         file.set_len(config.size_bytes).unwrap();
         // A fresh CMA block holds an earlier owner's data on the bus; the CPU's lines of it (zeros)
         // are dirty.
         let bus = vec![0xDD; config.size_bytes as usize];
-        let memory = Mutex::new(Memory { line: config.line.bytes(), file, clean: bus.clone(), bus });
+        let memory =
+            Mutex::new(Memory { line: config.line.bytes(), file, clean: bus.clone(), bus });
         let module = Module {
             root,
             kept: Mutex::new(Kept { mode: config.sync_mode, ..Kept::default() }),
@@ -76,7 +89,14 @@ impl FakeUDmaBuf {
         fake.set("size", &format!("{}\n", config.size_bytes));
         fake.set("phys_addr", &format!("{:#018x}\n", config.phys_addr));
         fake.set("sync_mode", &format!("{}\n", config.sync_mode));
-        for name in ["sync_offset", "sync_size", "sync_direction", "sync_owner", "sync_for_cpu", "sync_for_device"] {
+        for name in [
+            "sync_offset",
+            "sync_size",
+            "sync_direction",
+            "sync_owner",
+            "sync_for_cpu",
+            "sync_for_device",
+        ] {
             fake.set(name, "0\n");
         }
         if let Some(coherent) = config.coherent {
@@ -146,7 +166,11 @@ impl FakeUDmaBuf {
     ///
     /// # Errors
     /// As [`UDmaBuf::open`].
-    pub fn open_with(&self, kernel: Arc<dyn UDmaBufIoctl>, translated: bool) -> Result<UDmaBuf, Error> {
+    pub fn open_with(
+        &self,
+        kernel: Arc<dyn UDmaBufIoctl>,
+        translated: bool,
+    ) -> Result<UDmaBuf, Error> {
         let root = self.module.0.root.path().to_str().unwrap();
         let roots = Roots { dev: &format!("{root}/dev"), class: &format!("{root}/class") };
         // SAFETY: the file belongs to this fake. Only the fake's device side writes it, and never

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a descriptor belongs to the runtime, which has it open while it calls")]
+#![allow(
+    unsafe_code,
+    reason = "a descriptor belongs to the runtime, which has it open while it calls"
+)]
 //! The module: what its ioctls and its sync files do, what it keeps between calls, and what it
 //! counts.
 
@@ -90,8 +93,11 @@ impl FakeIoctl {
             return Ok(());
         }
         let mut kept = lock(&self.0.kept);
-        let (offset, size, direction) =
-            if word & !1 == 0 { (kept.offset, kept.size, kept.direction) } else { (word >> 32, word & 0xFFFF_FFF0, (word >> 2) & 3) };
+        let (offset, size, direction) = if word & !1 == 0 {
+            (kept.offset, kept.size, kept.direction)
+        } else {
+            (word >> 32, word & 0xFFFF_FFF0, (word >> 2) & 3)
+        };
         if offset.wrapping_add(size) > self.0.config.size_bytes {
             return Err(libc::EINVAL);
         }
@@ -102,7 +108,11 @@ impl FakeIoctl {
         };
         kept.owner = u64::from(command == Command::ForDevice);
         if size > 0 && self.0.config.coherent != Some(true) {
-            lock(&self.0.memory).sync(command, offset as usize..(offset + size) as usize, direction);
+            lock(&self.0.memory).sync(
+                command,
+                offset as usize..(offset + size) as usize,
+                direction,
+            );
         }
         lock(&self.0.log).push(Synced { command, range: offset..offset + size, direction });
         self.0.effective.fetch_add(1, SeqCst);
@@ -110,7 +120,11 @@ impl FakeIoctl {
     }
 
     fn present(&self) -> Result<(), i32> {
-        if self.0.effective.load(SeqCst) >= self.0.config.vanish_after { Err(libc::ENODEV) } else { Ok(()) }
+        if self.0.effective.load(SeqCst) >= self.0.config.vanish_after {
+            Err(libc::ENODEV)
+        } else {
+            Ok(())
+        }
     }
 
     fn enter(&self) -> Inside<'_> {
@@ -133,7 +147,8 @@ impl Drop for Inside<'_> {
 impl UDmaBufIoctl for FakeIoctl {
     fn get_dev_info(&self, device: i32) -> Result<DevInfo, i32> {
         // Opened without O_SYNC: the real module would look at it when the block is mapped.
-        let details = fs::read_to_string(format!("/proc/self/fdinfo/{device}")).map_err(|_| libc::EBADF)?;
+        let details =
+            fs::read_to_string(format!("/proc/self/fdinfo/{device}")).map_err(|_| libc::EBADF)?;
         let flags = details.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim();
         let flags = i32::from_str_radix(flags, 8).unwrap();
         assert_eq!(flags & (libc::O_SYNC | libc::O_CLOEXEC), libc::O_CLOEXEC);
@@ -146,7 +161,9 @@ impl UDmaBufIoctl for FakeIoctl {
         }
         self.present()?;
         let coherent = u64::from(config.coherent == Some(true));
-        let flags = u64::from(config.dma_mask_bits) | coherent << 9 | u64::from(config.quirk_mmap_mode) << 10;
+        let flags = u64::from(config.dma_mask_bits)
+            | coherent << 9
+            | u64::from(config.quirk_mmap_mode) << 10;
         Ok(DevInfo { flags, size: config.size_bytes, addr: config.phys_addr })
     }
 
@@ -165,13 +182,18 @@ impl UDmaBufIoctl for FakeIoctl {
             return Err(libc::ENOTTY);
         }
         self.present()?;
-        if !size.is_multiple_of(crate::fake_dma_heap::page_bytes()) || size > self.0.config.size_bytes {
+        if !size.is_multiple_of(crate::fake_dma_heap::page_bytes())
+            || size > self.0.config.size_bytes
+        {
             return Err(libc::EINVAL);
         }
         // The block's own file in the place of a dma-buf over it: the same bytes.
         // SAFETY: the descriptor belongs to the runtime, which has it open while it calls.
         let device = unsafe { BorrowedFd::borrow_raw(device) };
-        device.try_clone_to_owned().map(IntoRawFd::into_raw_fd).map_err(|error| error.raw_os_error().unwrap_or(libc::EMFILE))
+        device
+            .try_clone_to_owned()
+            .map(IntoRawFd::into_raw_fd)
+            .map_err(|error| error.raw_os_error().unwrap_or(libc::EMFILE))
     }
 
     fn set_sync(&self, _device: i32, args: &SyncArgs) -> Result<(), i32> {
@@ -211,9 +233,11 @@ impl UDmaBufIoctl for FakeIoctl {
         self.present()?;
         // The descriptor is that of the file it is said to be.
         let link = fs::read_link(format!("/proc/self/fd/{file}")).map_err(|_| libc::EBADF)?;
-        let file_name = link.file_name().unwrap().to_str().unwrap().trim_end_matches(" (deleted)").to_owned();
+        let file_name =
+            link.file_name().unwrap().to_str().unwrap().trim_end_matches(" (deleted)").to_owned();
         assert_eq!(file_name, name);
-        let value: u64 = std::str::from_utf8(text).unwrap().trim_end().parse().map_err(|_| libc::EINVAL)?;
+        let value: u64 =
+            std::str::from_utf8(text).unwrap().trim_end().parse().map_err(|_| libc::EINVAL)?;
         let me = std::thread::current().id();
         let before = lock(&self.0.sequence).replace(me);
         if before.is_some_and(|other| other != me) {
@@ -225,7 +249,10 @@ impl UDmaBufIoctl for FakeIoctl {
             "sync_size" => lock(&self.0.kept).size = value,
             "sync_direction" if value <= 2 => lock(&self.0.kept).direction = value,
             "sync_for_cpu" | "sync_for_device" => {
-                let done = self.run(if name == "sync_for_cpu" { Command::ForCpu } else { Command::ForDevice }, value);
+                let done = self.run(
+                    if name == "sync_for_cpu" { Command::ForCpu } else { Command::ForDevice },
+                    value,
+                );
                 *lock(&self.0.sequence) = None;
                 done?;
             }

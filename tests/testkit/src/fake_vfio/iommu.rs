@@ -44,7 +44,11 @@ impl Iommu {
         if !is_in_process(vaddr, size) {
             return Err(libc::EFAULT);
         }
-        if self.mappings.iter().any(|other| other.iova < iova + size && iova < other.iova + other.size) {
+        if self
+            .mappings
+            .iter()
+            .any(|other| other.iova < iova + size && iova < other.iova + other.size)
+        {
             return Err(libc::EEXIST);
         }
         self.mappings.push(Mapping { iova, vaddr, size });
@@ -55,12 +59,16 @@ impl Iommu {
     pub(super) fn unmap(&mut self, iova: u64, size: u64) -> Result<u64, i32> {
         let end = iova + size;
         let inside = |mapping: &Mapping| iova <= mapping.iova && mapping.iova + mapping.size <= end;
-        let outside = |mapping: &Mapping| mapping.iova + mapping.size <= iova || end <= mapping.iova;
+        let outside =
+            |mapping: &Mapping| mapping.iova + mapping.size <= iova || end <= mapping.iova;
         if self.mappings.iter().any(|mapping| !inside(mapping) && !outside(mapping)) {
             return Err(libc::EINVAL);
         }
         let before = self.bytes();
-        self.freed_too_early |= self.mappings.iter().any(|mapping| inside(mapping) && !is_in_process(mapping.vaddr, mapping.size));
+        self.freed_too_early |= self
+            .mappings
+            .iter()
+            .any(|mapping| inside(mapping) && !is_in_process(mapping.vaddr, mapping.size));
         self.mappings.retain(|mapping| !inside(mapping));
         Ok(before - self.bytes())
     }
@@ -92,7 +100,9 @@ impl Iommu {
     /// Where these bytes are in the process. All of them must lie in one mapping: nothing here maps
     /// two side by side as one.
     fn translate(&self, iova: u64, len: usize) -> Result<usize, Refused> {
-        let found = self.mappings.iter().find(|mapping| mapping.iova <= iova && iova + len as u64 <= mapping.iova + mapping.size);
+        let found = self.mappings.iter().find(|mapping| {
+            mapping.iova <= iova && iova + len as u64 <= mapping.iova + mapping.size
+        });
         let mapping = found.ok_or(Refused { iova })?;
         usize::try_from(mapping.vaddr + (iova - mapping.iova)).map_err(|_| Refused { iova })
     }
@@ -100,6 +110,8 @@ impl Iommu {
 
 /// Is all of it mapped in this process?
 fn is_in_process(vaddr: u64, size: u64) -> bool {
-    let (Ok(start), Ok(len_bytes)) = (usize::try_from(vaddr), usize::try_from(size)) else { return false };
+    let (Ok(start), Ok(len_bytes)) = (usize::try_from(vaddr), usize::try_from(size)) else {
+        return false;
+    };
     is_mapped(start, len_bytes)
 }

@@ -1,4 +1,7 @@
-#![allow(clippy::indexing_slicing, reason = "a table that is too short for what it holds is a mistake in this fake")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "a table that is too short for what it holds is a mistake in this fake"
+)]
 //! The settings of the fake's machine, the calls that can be made to fail, and the events of the
 //! log.
 
@@ -185,7 +188,10 @@ impl Default for Machine {
             enforces_snooping: false,
             release: (6, 12),
             pin_limit_bytes: None,
-            ranges: vec![IovaRange { start: 0, last: 0x7FF_FFFF }, IovaRange { start: 0x810_0000, last: 0xFFFF_FFFF_FFFF }],
+            ranges: vec![
+                IovaRange { start: 0, last: 0x7FF_FFFF },
+                IovaRange { start: 0x810_0000, last: 0xFFFF_FFFF_FFFF },
+            ],
             tells_ranges: true,
             capability_align: 8,
             broken_chain: false,
@@ -250,7 +256,11 @@ impl Machine {
     }
 
     /// IOMMU_IOAS_IOVA_RANGES.
-    pub(super) fn iova_ranges(&self, ask: &mut IoasIovaRanges, room: &mut [IovaRange]) -> Result<i32, i32> {
+    pub(super) fn iova_ranges(
+        &self,
+        ask: &mut IoasIovaRanges,
+        room: &mut [IovaRange],
+    ) -> Result<i32, i32> {
         for (to, from) in room.iter_mut().zip(&self.ranges) {
             *to = *from;
         }

@@ -105,7 +105,9 @@ impl FakeVfio {
     #[must_use]
     pub fn raise(&self) -> bool {
         let mut state = self.lock();
-        let Some((index, eventfd, masked)) = state.irq.filter(|(_, _, masked)| !*masked) else { return false };
+        let Some((index, eventfd, masked)) = state.irq.filter(|(_, _, masked)| !*masked) else {
+            return false;
+        };
         // A level stays masked until the program unmasks it.
         state.irq = Some((index, eventfd, masked || index == contigo::linux::vfio::seam::INTX));
         let one = 1_u64.to_ne_bytes();
@@ -140,7 +142,11 @@ unsafe impl VfioKernel for FakeVfio {
     fn function(&self, address: &str) -> Result<Function, Error> {
         let state = self.lock();
         match address {
-            ADDRESS => Ok(Function { group: state.machine.group, no_iommu: state.machine.no_iommu, device: state.machine.device }),
+            ADDRESS => Ok(Function {
+                group: state.machine.group,
+                no_iommu: state.machine.no_iommu,
+                device: state.machine.device,
+            }),
             _ => Err(Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" }),
         }
     }
@@ -155,7 +161,10 @@ unsafe impl VfioKernel for FakeVfio {
             let mut state = self.lock();
             state.strike(Call::DeviceFd)?;
             state.is_usable()?;
-            if kind(group) != Some(Kind::Group) || name.to_str() != Ok(ADDRESS) || !state.machine.bound {
+            if kind(group) != Some(Kind::Group)
+                || name.to_str() != Ok(ADDRESS)
+                || !state.machine.bound
+            {
                 return Err(libc::ENODEV);
             }
         }
@@ -165,7 +174,9 @@ unsafe impl VfioKernel for FakeVfio {
     fn eventfd(&self) -> Result<Fd, i32> {
         self.lock().strike(Call::Eventfd)?;
         // SAFETY: no pointer is taken, and the descriptor is new.
-        let fd = unsafe { OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK)) };
+        let fd = unsafe {
+            OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK))
+        };
         Ok(self.file(Kind::Event, fd))
     }
 
@@ -181,17 +192,27 @@ unsafe impl VfioKernel for FakeVfio {
             (Kind::Container, Request::CheckExtension(extension)) => Ok(state.extension(extension)),
             (Kind::Container, Request::SetIommu(iommu)) => state.set_iommu(iommu),
             (Kind::Container, Request::Type1Info(info)) => state.machine.type1_info(info),
-            (Kind::Container, Request::MapDma(map)) => state.map(Way::Group, map.vaddr, map.iova, map.size),
-            (Kind::Container, Request::UnmapDma(unmap)) => state.unmap(Way::Group, unmap.iova, &mut unmap.size),
+            (Kind::Container, Request::MapDma(map)) => {
+                state.map(Way::Group, map.vaddr, map.iova, map.size)
+            }
+            (Kind::Container, Request::UnmapDma(unmap)) => {
+                state.unmap(Way::Group, unmap.iova, &mut unmap.size)
+            }
             (Kind::Device, Request::BindIommufd(bind)) => state.bind(file.raw(), bind.iommufd),
             (Kind::Device, Request::AttachIommufdPt(attach)) => state.attach(attach.pt_id),
             (Kind::Iommufd, Request::IoasAlloc(alloc)) => {
                 alloc.out_ioas_id = machine::IOAS;
                 Ok(0)
             }
-            (Kind::Iommufd, Request::IoasIovaRanges(ask, room)) => state.machine.iova_ranges(ask, room),
-            (Kind::Iommufd, Request::IoasMap(map)) => state.map(Way::Iommufd, map.user_va, map.iova, map.length),
-            (Kind::Iommufd, Request::IoasUnmap(unmap)) => state.unmap(Way::Iommufd, unmap.iova, &mut unmap.length),
+            (Kind::Iommufd, Request::IoasIovaRanges(ask, room)) => {
+                state.machine.iova_ranges(ask, room)
+            }
+            (Kind::Iommufd, Request::IoasMap(map)) => {
+                state.map(Way::Iommufd, map.user_va, map.iova, map.length)
+            }
+            (Kind::Iommufd, Request::IoasUnmap(unmap)) => {
+                state.unmap(Way::Iommufd, unmap.iova, &mut unmap.length)
+            }
             (Kind::Device | Kind::DeviceOfGroup, request) => state.device_ioctl(request),
             _ => Err(libc::ENOTTY),
         }
@@ -200,7 +221,9 @@ unsafe impl VfioKernel for FakeVfio {
     fn read_at(&self, file: &Fd, offset: u64, bytes: &mut [u8]) -> Result<(), i32> {
         let mut state = self.lock();
         state.strike(Call::ReadConfig)?;
-        state.config_at(kind(file).ok_or(libc::EBADF)?, offset).and_then(|at| state.pci.read_bytes(at, bytes))
+        state
+            .config_at(kind(file).ok_or(libc::EBADF)?, offset)
+            .and_then(|at| state.pci.read_bytes(at, bytes))
     }
 
     fn write_at(&self, file: &Fd, offset: u64, bytes: &[u8]) -> Result<(), i32> {

@@ -8,7 +8,8 @@ use super::{
     pci::Pci,
 };
 use contigo::linux::vfio::seam::{
-    CONFIG_REGION, DMA_CC_IOMMU, DeviceInfo, INTX, IrqInfo, IrqSet, MSI, MSIX, RegionInfo, Request, TYPE1V2_IOMMU,
+    CONFIG_REGION, DMA_CC_IOMMU, DeviceInfo, INTX, IrqInfo, IrqSet, MSI, MSIX, RegionInfo, Request,
+    TYPE1V2_IOMMU,
 };
 use nix::errno::Errno;
 
@@ -52,7 +53,9 @@ impl State {
 
     /// Fails where a test said so.
     pub(super) fn strike(&mut self, call: Call) -> Result<(), i32> {
-        let Some(index) = self.faults.iter().position(|(other, ..)| *other == call) else { return Ok(()) };
+        let Some(index) = self.faults.iter().position(|(other, ..)| *other == call) else {
+            return Ok(());
+        };
         match self.faults[index] {
             (_, 0, errno) => {
                 self.faults.remove(index);
@@ -118,7 +121,11 @@ impl State {
 
     /// Is the device in an address space, so that its file may be used?
     pub(super) const fn is_usable(&self) -> Result<(), i32> {
-        if (self.has_container && self.iommu_set) || self.attached { Ok(()) } else { Err(libc::EINVAL) }
+        if (self.has_container && self.iommu_set) || self.attached {
+            Ok(())
+        } else {
+            Err(libc::EINVAL)
+        }
     }
 
     pub(super) fn set_container(&mut self) -> Result<i32, i32> {
@@ -247,18 +254,31 @@ impl State {
     }
 
     fn irq_info(&self, info: &mut IrqInfo) -> Result<(), i32> {
-        info.count = *self.machine.irqs.get(usize::try_from(info.index).unwrap_or(usize::MAX)).ok_or(libc::EINVAL)?;
+        info.count = *self
+            .machine
+            .irqs
+            .get(usize::try_from(info.index).unwrap_or(usize::MAX))
+            .ok_or(libc::EINVAL)?;
         info.flags = IrqInfo::EVENTFD;
         Ok(())
     }
 
     fn set_irqs(&mut self, set: &IrqSet) -> Result<(), i32> {
-        let has = |index: u32| self.machine.irqs.get(usize::try_from(index).unwrap_or(usize::MAX)).is_some_and(|count| *count > 0);
+        let has = |index: u32| {
+            self.machine
+                .irqs
+                .get(usize::try_from(index).unwrap_or(usize::MAX))
+                .is_some_and(|count| *count > 0)
+        };
         if !has(set.index) || ![INTX, MSI, MSIX].contains(&set.index) {
             return Err(libc::EINVAL);
         }
         match (set.flags, set.count) {
-            (flags, 1) if flags == IrqSet::DATA_EVENTFD | IrqSet::TRIGGER && set.argsz == 24 && self.irq.is_none() => {
+            (flags, 1)
+                if flags == IrqSet::DATA_EVENTFD | IrqSet::TRIGGER
+                    && set.argsz == 24
+                    && self.irq.is_none() =>
+            {
                 self.irq = Some((set.index, set.data, false));
                 self.log.push(Event::Irq(set.index, true));
             }
@@ -266,7 +286,11 @@ impl State {
                 self.irq = None;
                 self.log.push(Event::Irq(set.index, false));
             }
-            (flags, 1) if flags == IrqSet::DATA_NONE | IrqSet::UNMASK && set.argsz == 20 && set.index == INTX => {
+            (flags, 1)
+                if flags == IrqSet::DATA_NONE | IrqSet::UNMASK
+                    && set.argsz == 20
+                    && set.index == INTX =>
+            {
                 let (index, eventfd, _) = self.irq.ok_or(libc::EINVAL)?;
                 self.irq = Some((index, eventfd, false));
                 self.log.push(Event::Unmasked);

@@ -132,16 +132,37 @@ impl Case {
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut bytes = Bytes(bytes);
         let [switches, contract, again, origin] = bytes.take();
-        let version = DlVersion { major: u32::from_le_bytes(bytes.take()), minor: u32::from_le_bytes(bytes.take()) };
+        let version = DlVersion {
+            major: u32::from_le_bytes(bytes.take()),
+            minor: u32::from_le_bytes(bytes.take()),
+        };
         let flags = u64::from_le_bytes(bytes.take());
-        let device = DlDevice { device_type: i32::from_le_bytes(bytes.take()), device_id: i32::from_le_bytes(bytes.take()) };
+        let device = DlDevice {
+            device_type: i32::from_le_bytes(bytes.take()),
+            device_id: i32::from_le_bytes(bytes.take()),
+        };
         let ndim = i32::from_le_bytes(bytes.take());
         let [code, bits] = bytes.take();
         let dtype = DataType { code, bits, lanes: u16::from_le_bytes(bytes.take()) };
-        let (data, byte_offset) = (i64::from_le_bytes(bytes.take()), u64::from_le_bytes(bytes.take()));
+        let (data, byte_offset) =
+            (i64::from_le_bytes(bytes.take()), u64::from_le_bytes(bytes.take()));
         let count = usize::try_from(ndim).unwrap_or(0).min(MOST);
         let (shape, strides) = (bytes.entries(count), bytes.entries(count));
-        Self { switches, contract, again, origin, version, flags, device, ndim, dtype, data, byte_offset, shape, strides }
+        Self {
+            switches,
+            contract,
+            again,
+            origin,
+            version,
+            flags,
+            device,
+            ndim,
+            dtype,
+            data,
+            byte_offset,
+            shape,
+            strides,
+        }
     }
 
     /// The bytes that it is made from.

@@ -64,7 +64,11 @@ impl Told<'_> {
             let contract = self.case.contract();
             let mut broken = vec![];
             if contract.place.is_some_and(|need| need != seen.place) {
-                broken.push(wrong(TensorRule::DeviceType, type_of(seen.place), contract.place.map_or(0, type_of)));
+                broken.push(wrong(
+                    TensorRule::DeviceType,
+                    type_of(seen.place),
+                    contract.place.map_or(0, type_of),
+                ));
             }
             if !matches!(seen.place, Place::Cpu | Place::CudaHost) {
                 broken.push(wrong(TensorRule::DeviceType, type_of(seen.place), 1));
@@ -80,12 +84,14 @@ impl Told<'_> {
                 Some((_, 0)) => Some((0, 0)),
                 Some((first, len)) => {
                     let (first, region) = (i128::from(first), i128::from(region));
-                    let is_inside = region <= first && first + len as i128 <= region + region_bytes as i128;
+                    let is_inside =
+                        region <= first && first + len as i128 <= region + region_bytes as i128;
                     is_inside.then_some(((first - region) as usize, len))
                 }
                 None => None,
             };
-            let outside = seen.extent.map_or(BEYOND, |(addr, len_bytes)| Error::NotOurs { addr, len_bytes });
+            let outside =
+                seen.extent.map_or(BEYOND, |(addr, len_bytes)| Error::NotOurs { addr, len_bytes });
             match inside {
                 Some(span) if broken.is_empty() => Ok(span),
                 Some(_) => Err(broken),
@@ -112,7 +118,11 @@ impl Told<'_> {
         }
         let place = place(case.device.device_type);
         if place.is_none() {
-            broken.push(wrong(TensorRule::DeviceType, i64::from(case.device.device_type) as u64, 1));
+            broken.push(wrong(
+                TensorRule::DeviceType,
+                i64::from(case.device.device_type) as u64,
+                1,
+            ));
         }
         let Some(elements) = self.elements(&mut broken) else { return Err(broken) };
         let element_bytes = usize::from(case.dtype.bits / 8);
@@ -155,7 +165,8 @@ impl Told<'_> {
             return None;
         }
         // Of an empty tensor the other dimensions must be countable too.
-        let countable = dims.iter().fold(1_u128, |product, dim| product.saturating_mul((*dim).max(1) as u128));
+        let countable =
+            dims.iter().fold(1_u128, |product, dim| product.saturating_mul((*dim).max(1) as u128));
         let elements = if dims.contains(&0) { Some(0) } else { usize::try_from(countable).ok() };
         let elements = elements.filter(|_| countable <= i64::MAX as u128);
         if elements.is_none() {
@@ -179,13 +190,29 @@ impl Told<'_> {
         each.find(|(dim, (found, need))| **dim != 1 && found != need).map(|(_, pair)| pair)
     }
 
-    fn extent(&self, elements: usize, element_bytes: usize, addr: u64, strided: bool) -> Option<(u64, usize)> {
+    fn extent(
+        &self,
+        elements: usize,
+        element_bytes: usize,
+        addr: u64,
+        strided: bool,
+    ) -> Option<(u64, usize)> {
         if elements == 0 {
             return Some((addr, 0));
         }
         let strides = if strided { self.case.strides.clone() } else { self.c_strides() };
-        let reaches = self.case.shape.iter().zip(&strides).map(|(dim, stride)| i128::from(*dim - 1) * i128::from(*stride));
-        let sum = |sign: i128| reaches.clone().filter(|reach| reach.signum() == sign).fold(0_i128, i128::saturating_add);
+        let reaches = self
+            .case
+            .shape
+            .iter()
+            .zip(&strides)
+            .map(|(dim, stride)| i128::from(*dim - 1) * i128::from(*stride));
+        let sum = |sign: i128| {
+            reaches
+                .clone()
+                .filter(|reach| reach.signum() == sign)
+                .fold(0_i128, i128::saturating_add)
+        };
         let item = element_bytes as i128;
         let first = i128::from(addr).saturating_add(sum(-1).saturating_mul(item));
         let end = i128::from(addr).saturating_add(sum(1).saturating_add(1).saturating_mul(item));

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "memory is copied from where a tensor says, and a deleter is called too often")]
+#![allow(
+    unsafe_code,
+    reason = "memory is copied from where a tensor says, and a deleter is called too often"
+)]
 //! A region, and the import of one case.
 
 use super::{
@@ -11,7 +14,10 @@ use contigo::{
     Align, CpuBuf, DevAddr, Error, Pool, Region, Result,
     dlpack::{
         DataType, Foreign, Imported, Lendable, Lent, Shape, TensorSpec, TensorTable,
-        abi::{DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlVersion, MAJOR, MINOR, READ_ONLY, device},
+        abi::{
+            DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlVersion, MAJOR, MINOR,
+            READ_ONLY, device,
+        },
     },
     sim::SimBoard,
     types::{Refused, TensorRule},
@@ -83,7 +89,11 @@ impl Rig {
         let ((board, region), (other, copies)) = (memory(REGION_BYTES), memory(COPY_BYTES));
         let fill = |buf: &mut CpuBuf| {
             let offset = buf.offset_bytes();
-            buf.view_mut::<u8>().unwrap().iter_mut().enumerate().for_each(|(at, byte)| *byte = byte_at(offset + at, false));
+            buf.view_mut::<u8>()
+                .unwrap()
+                .iter_mut()
+                .enumerate()
+                .for_each(|(at, byte)| *byte = byte_at(offset + at, false));
         };
         let mut front = region.alloc(SLOT_BYTES, Align::DLPACK).unwrap();
         fill(&mut front);
@@ -186,11 +196,17 @@ impl Rig {
             Err(broken) => panic!("taken as {span:?}, and it breaks {broken:?}"),
         }
         assert!(span.0 <= REGION_BYTES && span.1 <= REGION_BYTES - span.0, "{span:?} is outside");
-        assert_eq!((imported.shape().dims(), imported.dtype()), (case.shape.as_slice(), case.dtype));
+        assert_eq!(
+            (imported.shape().dims(), imported.dtype()),
+            (case.shape.as_slice(), case.dtype)
+        );
         assert_eq!(imported.is_read_only(), is_read_only(case));
         assert_eq!(imported.dev_addr(&self.board.port()), Ok(DevAddr(self.base.0 + span.0 as u64)));
         let elsewhere = self.other.port();
-        assert_eq!(imported.dev_addr(&elsewhere), Err(Error::WrongBus { port: elsewhere.name, memory: self.board.bus() }));
+        assert_eq!(
+            imported.dev_addr(&elsewhere),
+            Err(Error::WrongBus { port: elsewhere.name, memory: self.board.bus() })
+        );
         assert!(!format!("{imported:?}").is_empty());
         span
     }
@@ -201,15 +217,20 @@ impl Rig {
         let (right, from) = match &verdict.described {
             Err(broken) => (Err(broken.clone()), None),
             Ok(seen) => {
-                let (broken, len_bytes) = (seen.against_copies(), seen.elements * seen.element_bytes);
+                let (broken, len_bytes) =
+                    (seen.against_copies(), seen.elements * seen.element_bytes);
                 if !broken.is_empty() {
                     (Err(broken), None)
                 } else if len_bytes == 0 {
                     (Ok(0), None)
                 } else {
                     let from = self.readable(seen.addr, len_bytes)?;
-                    let refusal = Error::OutOfRange { start: 0, end: len_bytes, len_bytes: COPY_BYTES };
-                    (if len_bytes <= COPY_BYTES { Ok(len_bytes) } else { Err(vec![refusal]) }, Some(from))
+                    let refusal =
+                        Error::OutOfRange { start: 0, end: len_bytes, len_bytes: COPY_BYTES };
+                    (
+                        if len_bytes <= COPY_BYTES { Ok(len_bytes) } else { Err(vec![refusal]) },
+                        Some(from),
+                    )
                 }
             }
         };
@@ -225,7 +246,12 @@ impl Rig {
         let copied = *found.as_ref().unwrap_or(&0);
         let (copy, rest) = buf.view::<u8>().unwrap().split_at(copied);
         if let Some((offset, is_elsewhere)) = from {
-            assert!(copy.iter().enumerate().all(|(at, byte)| *byte == byte_at(offset + at, is_elsewhere)), "other bytes");
+            assert!(
+                copy.iter()
+                    .enumerate()
+                    .all(|(at, byte)| *byte == byte_at(offset + at, is_elsewhere)),
+                "other bytes"
+            );
         }
         assert!(rest.iter().all(|byte| *byte == 0xEE), "more bytes");
         Some(found)
@@ -271,7 +297,8 @@ impl Rig {
             ..TensorSpec::new(case.dtype, shape)
         };
         let room = SLOT_BYTES - at;
-        let len_bytes = verdict.described.as_ref().map_or(0, |seen| seen.elements * seen.element_bytes);
+        let len_bytes =
+            verdict.described.as_ref().map_or(0, |seen| seen.elements * seen.element_bytes);
         let buf = self.pool.take().unwrap().slice(at..).unwrap();
         let mut lent = match self.table.lend(buf, &spec) {
             Ok(lent) => lent,
@@ -311,7 +338,11 @@ impl Rig {
         for _ in 0..outcome.misuses {
             given.delete();
         }
-        assert_eq!(self.table.misuses() - misuses, outcome.misuses, "calls too many of the deleter");
+        assert_eq!(
+            self.table.misuses() - misuses,
+            outcome.misuses,
+            "calls too many of the deleter"
+        );
         if let Some(lent) = buf {
             let buf = lent.take_back().unwrap();
             assert_eq!((buf.offset_bytes(), buf.len_bytes()), (SLOT_BYTES + at, room));
@@ -334,7 +365,11 @@ enum Given {
 
 impl Given {
     fn take<B: Lendable>(lent: &mut Lent<B>, legacy: bool) -> Result<Self> {
-        if legacy { lent.legacy_tensor().map(Self::Legacy) } else { lent.tensor().map(Self::Versioned) }
+        if legacy {
+            lent.legacy_tensor().map(Self::Legacy)
+        } else {
+            lent.tensor().map(Self::Versioned)
+        }
     }
 
     fn foreign(&self) -> Foreign {
@@ -379,16 +414,28 @@ fn described(case: &Case, foreign: &Foreign, verdict: &Verdict) {
         Ok(what) => what,
         Err(error) => return assert_one_of(error, &verdict.described),
     };
-    let Ok(seen) = &verdict.described else { panic!("{what:?}, and it breaks {:?}", verdict.described) };
-    assert_eq!((what.dtype, what.shape.dims(), what.shape.elements()), (case.dtype, case.shape.as_slice(), seen.elements));
-    assert_eq!((what.place, what.addr, what.read_only), (seen.place, seen.addr, is_read_only(case)));
+    let Ok(seen) = &verdict.described else {
+        panic!("{what:?}, and it breaks {:?}", verdict.described)
+    };
+    assert_eq!(
+        (what.dtype, what.shape.dims(), what.shape.elements()),
+        (case.dtype, case.shape.as_slice(), seen.elements)
+    );
+    assert_eq!(
+        (what.place, what.addr, what.read_only),
+        (seen.place, seen.addr, is_read_only(case))
+    );
     assert_eq!(what.strides(), seen.strided.map(|_| case.strides.as_slice()));
     assert_eq!(what.extent(), seen.extent.ok_or(BEYOND));
 }
 
 /// The buffer came back as the tensor's part of it, or is lent still, because the tensor is not in
 /// it.
-fn is_back(back: Result<CpuBuf, Refused<Lent<CpuBuf>>>, span: (usize, usize), own: (usize, usize)) -> bool {
+fn is_back(
+    back: Result<CpuBuf, Refused<Lent<CpuBuf>>>,
+    span: (usize, usize),
+    own: (usize, usize),
+) -> bool {
     let is_inside = own.0 <= span.0 && span.0 + span.1 <= own.0 + own.1;
     match back {
         Ok(buf) => {

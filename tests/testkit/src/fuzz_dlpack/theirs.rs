@@ -38,10 +38,14 @@ struct Owner {
 
 impl Theirs {
     pub(super) fn new(case: &Case, data: *mut u8) -> Self {
-        let (shape, strides) =
-            (Box::into_raw(case.shape.clone().into_boxed_slice()), Box::into_raw(case.strides.clone().into_boxed_slice()));
+        let (shape, strides) = (
+            Box::into_raw(case.shape.clone().into_boxed_slice()),
+            Box::into_raw(case.strides.clone().into_boxed_slice()),
+        );
         let owner = Box::into_raw(Box::new(Owner { deleted: 0, shape, strides }));
-        let or_null = |is_null: bool, entries: *mut [i64]| if is_null { ptr::null_mut() } else { entries.cast::<i64>() };
+        let or_null = |is_null: bool, entries: *mut [i64]| {
+            if is_null { ptr::null_mut() } else { entries.cast::<i64>() }
+        };
         let tensor = DlTensor {
             data: data.cast(),
             device: case.device,
@@ -56,10 +60,18 @@ impl Theirs {
             Managed::Null { legacy: case.is(switch::LEGACY) }
         } else if case.is(switch::LEGACY) {
             let deleter = has_deleter.then_some(delete_legacy as unsafe extern "C" fn(_));
-            Managed::Legacy(Box::into_raw(Box::new(DlManagedTensor { tensor, manager_ctx, deleter })))
+            Managed::Legacy(Box::into_raw(Box::new(DlManagedTensor {
+                tensor,
+                manager_ctx,
+                deleter,
+            })))
         } else {
             let whole = Layout::new::<DlManagedTensorVersioned>();
-            let known = if case.version.major == MAJOR { whole.size() } else { offset_of!(DlManagedTensorVersioned, tensor) };
+            let known = if case.version.major == MAJOR {
+                whole.size()
+            } else {
+                offset_of!(DlManagedTensorVersioned, tensor)
+            };
             let layout = Layout::from_size_align(known, whole.align()).unwrap();
             let deleter = has_deleter.then_some(delete_versioned as unsafe extern "C" fn(_));
             // SAFETY: the layout has a size; the writes lie in it, see above.

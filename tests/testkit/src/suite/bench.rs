@@ -78,7 +78,13 @@ impl Job {
 
     /// Compares the operands of a job that ended, well or badly. `packet`: the least number of the
     /// next packet.
-    pub(super) fn compare(self, kind: Kind, ended: Option<&Completion>, buffers: Vec<DevBuf>, packet: &mut u32) -> Verdict {
+    pub(super) fn compare(
+        self,
+        kind: Kind,
+        ended: Option<&Completion>,
+        buffers: Vec<DevBuf>,
+        packet: &mut u32,
+    ) -> Verdict {
         ensure!(buffers.len() == self.before.len(), "{} buffers came back", buffers.len());
         let good = ended.filter(|completion| completion.failed.is_none());
         for (index, (buf, before)) in buffers.into_iter().zip(&self.before).enumerate() {
@@ -99,8 +105,16 @@ impl Job {
                     Kind::Receive => received(part, packet)?,
                     _ => {
                         let sent = self.sent();
-                        ensure!(got == sent.len() || completion.bytes.is_none(), "{got} bytes of {} are told", sent.len());
-                        ensure!(part.get(..sent.len()) == Some(sent), "the copy of {} bytes is wrong", sent.len());
+                        ensure!(
+                            got == sent.len() || completion.bytes.is_none(),
+                            "{got} bytes of {} are told",
+                            sent.len()
+                        );
+                        ensure!(
+                            part.get(..sent.len()) == Some(sent),
+                            "the copy of {} bytes is wrong",
+                            sent.len()
+                        );
                     }
                 }
             }
@@ -111,9 +125,16 @@ impl Job {
 
 /// Is it a packet of the source, or the beginning of one that was cut, and a later one?
 fn received(seen: &[u8], expected: &mut u32) -> Verdict {
-    let (Some(number), Some(whole)) = (packet::number(seen), seen.get(4..).and_then(packet::number)) else { return Ok(()) };
+    let (Some(number), Some(whole)) =
+        (packet::number(seen), seen.get(4..).and_then(packet::number))
+    else {
+        return Ok(());
+    };
     ensure!(number >= *expected, "packet {number} after packet {expected}");
-    ensure!(seen.len() <= whole as usize && packet::begins(number, whole as usize, seen), "packet {number} has wrong bytes");
+    ensure!(
+        seen.len() <= whole as usize && packet::begins(number, whole as usize, seen),
+        "packet {number} has wrong bytes"
+    );
     *expected = number + 1;
     Ok(())
 }

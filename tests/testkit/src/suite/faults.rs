@@ -58,7 +58,9 @@ pub fn faults<S: Subject>(subject: &S, seeds: Range<u64>) -> Verdict<Tally> {
     let count = seeds.end.saturating_sub(seeds.start);
     for seed in seeds {
         one(subject, seed, &mut tally).map_err(|failure| match failure {
-            Failure::Wrong(what) => Failure::Wrong(format!("{}, seed {seed}: {what}", subject.name())),
+            Failure::Wrong(what) => {
+                Failure::Wrong(format!("{}, seed {seed}: {what}", subject.name()))
+            }
             skipped @ Failure::Skipped(_) => skipped,
         })?;
     }
@@ -81,7 +83,9 @@ const fn faults_of(seed: u64) -> Faults {
 fn one<S: Subject>(subject: &S, seed: u64, tally: &mut Tally) -> Verdict {
     let board = SimBoard::with(SimConfig { seed, faults: faults_of(seed) });
     let way = if (seed / 4).is_multiple_of(2) { Way::Plain } else { Way::Coherent };
-    let region = Region::new(board.memory(SLOTS * SLOT_BYTES + subject.memory_bytes().next_multiple_of(4096) + 4096)?)?;
+    let region = Region::new(
+        board.memory(SLOTS * SLOT_BYTES + subject.memory_bytes().next_multiple_of(4096) + 4096)?,
+    )?;
     let pool = region.pool(SLOTS, SLOT_BYTES)?;
     let device = SimDevice::with_model(&board, way.port(&board), subject.drawn(seed));
     let verdict = on_board(subject, seed, &board, &device, (&region, &pool), tally);
@@ -118,20 +122,40 @@ fn on_board<S: Subject>(
     tally: &mut Tally,
 ) -> Verdict {
     let own_bytes = subject.memory_bytes();
-    let (free_bytes, memory) = (region.free_bytes(), if own_bytes > 0 { Some(region.alloc(own_bytes, Align::PAGE)?) } else { None });
+    let (free_bytes, memory) = (
+        region.free_bytes(),
+        if own_bytes > 0 { Some(region.alloc(own_bytes, Align::PAGE)?) } else { None },
+    );
     let sent = subject.open(device.window()?, memory, |driver| {
         let queue = Queue::new(driver, DEPTH).map_err(|refused| Failure::from(refused.error))?;
         let rng = Rng::with_seed(seed);
         let (jobs, lost, sent) = (VecDeque::new(), false, FNV_START);
         let faults = faults_of(seed);
-        let mut run = Run { subject, device, pool, queue, faults, rng, jobs, packet: 0, tags: 0, lost, sent, tally };
+        let mut run = Run {
+            subject,
+            device,
+            pool,
+            queue,
+            faults,
+            rng,
+            jobs,
+            packet: 0,
+            tags: 0,
+            lost,
+            sent,
+            tally,
+        };
         run.steps()?;
         Ok::<_, Failure>((!run.lost).then_some(run.sent))
     })??;
     let out = (pool.taken(), free_bytes - region.free_bytes());
     ensure!(out == (0, 0), "{} buffers and {} bytes of the driver's stayed out", out.0, out.1);
     let counts = board.counts();
-    ensure!(counts.unowned_accesses == 0, "{} accesses to bytes that were not given", counts.unowned_accesses);
+    ensure!(
+        counts.unowned_accesses == 0,
+        "{} accesses to bytes that were not given",
+        counts.unowned_accesses
+    );
     ensure!(counts.stray_accesses == 0, "{} accesses to no memory", counts.stray_accesses);
     ensure!(counts.evictions == 0 && counts.lost_writes == 0, "a sync is missing: {counts:?}");
     let stream = device.model(|model| subject.stream(model))?;
@@ -226,7 +250,11 @@ impl<S: Subject> Run<'_, '_, S> {
     fn ended(&mut self, tag: usize, completion: &Completion, buffers: Vec<DevBuf>) -> Verdict {
         let job = self.job(tag)?;
         if let Some(what) = completion.failed {
-            self.expect(&[Error::Fault { device: self.subject.name(), status: completion.status, what }])?;
+            self.expect(&[Error::Fault {
+                device: self.subject.name(),
+                status: completion.status,
+                what,
+            }])?;
             (self.lost, self.tally.failed) = (true, self.tally.failed + 1);
         } else {
             self.tally.completed += 1;
@@ -240,7 +268,8 @@ impl<S: Subject> Run<'_, '_, S> {
     /// The job with this tag. Where jobs end in order it is the oldest.
     fn job(&mut self, tag: usize) -> Verdict<Job> {
         let place = self.jobs.iter().position(|job| job.tag() == tag);
-        let place = place.ok_or_else(|| Failure::Wrong(format!("job {tag} ended twice, or never began")))?;
+        let place = place
+            .ok_or_else(|| Failure::Wrong(format!("job {tag} ended twice, or never began")))?;
         ensure!(place == 0 || !self.queue.driver().in_order(), "job {tag} overtook {place} others");
         self.jobs.remove(place).ok_or_else(|| Failure::Wrong("a job is gone".into()))
     }

@@ -41,14 +41,23 @@ pub struct Price {
 ///
 /// # Errors
 /// [`Failure::Wrong`]: a job failed or never ended.
-pub fn per_packet<S: Subject>(subject: &S, way: Way, in_flight: usize, rounds: usize) -> Verdict<Price> {
+pub fn per_packet<S: Subject>(
+    subject: &S,
+    way: Way,
+    in_flight: usize,
+    rounds: usize,
+) -> Verdict<Price> {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(SLOTS * SLOT_BYTES)?)?;
     let own_bytes = subject.memory_bytes().max(64);
     let own_region = Region::new(board.memory(own_bytes.next_multiple_of(4096))?)?;
     let pool = region.pool(SLOTS, SLOT_BYTES)?;
     let device = SimDevice::with_model(&board, way.port(&board), subject.model());
-    let memory = if subject.memory_bytes() > 0 { Some(own_region.alloc(own_bytes, Align::PAGE)?) } else { None };
+    let memory = if subject.memory_bytes() > 0 {
+        Some(own_region.alloc(own_bytes, Align::PAGE)?)
+    } else {
+        None
+    };
     let in_flight = in_flight.min(DEPTH);
     let mut rng = Rng::with_seed(1);
     subject.open(device.window()?, memory, |driver| {
@@ -75,7 +84,10 @@ pub fn per_packet<S: Subject>(subject: &S, way: Way, in_flight: usize, rounds: u
                 }
             }
             if ended < given {
-                return Err(Failure::Wrong(format!("{}: {ended} of {given} jobs ended", subject.name())));
+                return Err(Failure::Wrong(format!(
+                    "{}: {ended} of {given} jobs ended",
+                    subject.name()
+                )));
             }
             // The first round starts the channel.
             if round > 0 {
@@ -90,6 +102,12 @@ pub fn per_packet<S: Subject>(subject: &S, way: Way, in_flight: usize, rounds: u
         }
         let each = |count: u64| count * 100 / jobs.max(1);
         let Price { jobs_at_once, reads, writes, operand_syncs, own_syncs } = price;
-        Ok(Price { jobs_at_once, reads: each(reads), writes: each(writes), operand_syncs: each(operand_syncs), own_syncs: each(own_syncs) })
+        Ok(Price {
+            jobs_at_once,
+            reads: each(reads),
+            writes: each(writes),
+            operand_syncs: each(operand_syncs),
+            own_syncs: each(own_syncs),
+        })
     })?
 }

@@ -29,7 +29,15 @@ pub enum Sight {
 
 impl Sight {
     /// All of them.
-    pub const ALL: [Self; 7] = [Self::LateIrq, Self::LostIrq, Self::Error, Self::Short, Self::Hang, Self::Stuck, Self::Stopped];
+    pub const ALL: [Self; 7] = [
+        Self::LateIrq,
+        Self::LostIrq,
+        Self::Error,
+        Self::Short,
+        Self::Hang,
+        Self::Stuck,
+        Self::Stopped,
+    ];
 
     /// Was it seen, in the core's faults and in their effect?
     const fn is_in(self, tally: &Tally, tells_failures: bool) -> bool {
@@ -63,7 +71,10 @@ pub(super) fn all_seen<S: Subject>(subject: &S, seeds: u64, tally: &Tally) -> Ve
     let seen = |sight: &Sight| sight.is_in(tally, subject.tells_failures());
     let stale: Vec<_> = subject.never().iter().filter(|sight| seen(sight)).collect();
     ensure!(stale.is_empty(), "{}: Subject::never has {stale:?}, which happened", subject.name());
-    let unseen: Vec<_> = Sight::ALL.into_iter().filter(|sight| !seen(sight) && !subject.never().contains(sight)).collect();
+    let unseen: Vec<_> = Sight::ALL
+        .into_iter()
+        .filter(|sight| !seen(sight) && !subject.never().contains(sight))
+        .collect();
     if seeds < SEEDS {
         return Ok(());
     }

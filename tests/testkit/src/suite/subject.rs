@@ -111,5 +111,10 @@ pub trait Subject {
     ///
     /// # Errors
     /// The error of the driver's own function.
-    fn open<R>(&self, window: SimWindow<Self::Model>, memory: Option<CpuBuf>, act: impl FnOnce(&mut (dyn Driver + '_)) -> R) -> Result<R>;
+    fn open<R>(
+        &self,
+        window: SimWindow<Self::Model>,
+        memory: Option<CpuBuf>,
+        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
+    ) -> Result<R>;
 }

@@ -32,14 +32,23 @@ fn every_error_is_a_sentence_and_the_next_copy_works() {
             let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
             let device = SimAxiCdma::new(&board, board.port());
             let window = device.window().unwrap();
-            let cdma = if sg { window.sg(DRE, carve!(region)(4096)).map_err(Error::from) } else { window.simple(DRE) };
+            let cdma = if sg {
+                window.sg(DRE, carve!(region)(4096)).map_err(Error::from)
+            } else {
+                window.simple(DRE)
+            };
             let mut queue = Queue::new(cdma.unwrap(), 1).unwrap();
             let mut good = 0;
             for byte in 0..10 {
                 match copy(&mut queue, &region, byte) {
                     Ok(()) => good += 1,
                     Err(Error::FaultAt { device: "axi_cdma", status, what, addr }) => {
-                        assert!(status & regs::ERRORS != 0 && addr != 0 && what == regs::describe(status), "{status:#x}");
+                        assert!(
+                            status & regs::ERRORS != 0
+                                && addr != 0
+                                && what == regs::describe(status),
+                            "{status:#x}"
+                        );
                         seen.insert(what.split(':').next().unwrap());
                     }
                     Err(error) => panic!("{error}"),
@@ -49,8 +58,11 @@ fn every_error_is_a_sentence_and_the_next_copy_works() {
             drop(queue);
             assert_eq!(board.counts().unowned_accesses, 0);
         }
-        let names: &[&str] =
-            if sg { &["DMADecErr", "DMAIntErr", "DMASlvErr", "SGSlvErr"] } else { &["DMADecErr", "DMAIntErr", "DMASlvErr"] };
+        let names: &[&str] = if sg {
+            &["DMADecErr", "DMAIntErr", "DMASlvErr", "SGSlvErr"]
+        } else {
+            &["DMADecErr", "DMAIntErr", "DMASlvErr"]
+        };
         assert_eq!(seen.into_iter().collect::<Vec<_>>(), names);
     }
 }
@@ -59,7 +71,8 @@ fn every_error_is_a_sentence_and_the_next_copy_works() {
 fn the_jobs_before_an_error_are_told_first() {
     let (mut mixed, mut failures) = (0, 0);
     for seed in 0..200 {
-        let board = SimBoard::with(SimConfig { seed, faults: Faults { error: 150, ..Faults::NONE } });
+        let board =
+            SimBoard::with(SimConfig { seed, faults: Faults { error: 150, ..Faults::NONE } });
         let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
         let device = narrow(&board);
         let cdma = device.window().unwrap().sg(DRE, carve!(region)(4096)).unwrap();
@@ -98,11 +111,20 @@ fn a_length_that_btt_cuts_is_an_error() {
     let board = SimBoard::new(1);
     let len = (8 << 20) + 64;
     let region = Region::new(board.memory(2 * (len + 4096)).unwrap()).unwrap();
-    let device = SimDevice::with_model(&board, board.port(), AxiCdmaModel::new(AxiCdmaSpec { length_bits: 23, ..AxiCdmaSpec::default() }));
+    let device = SimDevice::with_model(
+        &board,
+        board.port(),
+        AxiCdmaModel::new(AxiCdmaSpec { length_bits: 23, ..AxiCdmaSpec::default() }),
+    );
     let config = AxiCdmaConfig { length_bits: 26, ..DEFAULT };
     let mut queue = Queue::new(device.window().unwrap().simple(config).unwrap(), 1).unwrap();
-    let failed = queue.submit([carve!(region)(len).to_device(..), carve!(region)(len).from_device(..)], &[]).unwrap_err();
-    assert!(matches!(failed.error, Error::Unsupported { fix: "set length_bits=23", .. }), "{failed}");
+    let failed = queue
+        .submit([carve!(region)(len).to_device(..), carve!(region)(len).from_device(..)], &[])
+        .unwrap_err();
+    assert!(
+        matches!(failed.error, Error::Unsupported { fix: "set length_bits=23", .. }),
+        "{failed}"
+    );
     assert!(failed.buffers.is_some(), "the buffers are back");
     assert_eq!(board.counts().unowned_accesses, 0);
 }
@@ -110,11 +132,18 @@ fn a_length_that_btt_cuts_is_an_error() {
 #[test]
 fn an_interrupt_that_never_comes_costs_time_alone() {
     for sg in [false, true] {
-        let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { lost_irq: 1000, ..Faults::NONE } });
+        let board = SimBoard::with(SimConfig {
+            seed: 1,
+            faults: Faults { lost_irq: 1000, ..Faults::NONE },
+        });
         let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
         let device = SimAxiCdma::new(&board, board.port());
         let window = device.window().unwrap();
-        let cdma = if sg { window.sg(DRE, carve!(region)(4096)).unwrap() } else { window.simple(DRE).unwrap() };
+        let cdma = if sg {
+            window.sg(DRE, carve!(region)(4096)).unwrap()
+        } else {
+            window.simple(DRE).unwrap()
+        };
         let mut queue = Queue::new(cdma, 1).unwrap();
         for byte in 0..5 {
             copy(&mut queue, &region, byte).unwrap();
@@ -124,19 +153,29 @@ fn an_interrupt_that_never_comes_costs_time_alone() {
 
 #[test]
 fn a_core_that_hangs_is_stopped_and_one_that_will_not_stop_keeps_its_buffers() {
-    for (faults, stops) in [(Faults { hang: 1000, ..Faults::NONE }, true), (Faults { stuck: 1000, ..Faults::NONE }, false)] {
+    for (faults, stops) in [
+        (Faults { hang: 1000, ..Faults::NONE }, true),
+        (Faults { stuck: 1000, ..Faults::NONE }, false),
+    ] {
         for sg in [false, true] {
             let board = SimBoard::with(SimConfig { seed: 1, faults });
             let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
             let device = SimAxiCdma::new(&board, board.port());
             let window = device.window().unwrap();
-            let cdma = if sg { window.sg(DRE, carve!(region)(4096)).unwrap() } else { window.simple(DRE).unwrap() };
+            let cdma = if sg {
+                window.sg(DRE, carve!(region)(4096)).unwrap()
+            } else {
+                window.simple(DRE).unwrap()
+            };
             let mut queue = Queue::new(cdma, 1).unwrap();
             let error = copy(&mut queue, &region, 1).unwrap_err();
             if stops {
                 assert_eq!(error, Error::Timeout { timeout_us: 20_000 });
             } else {
-                assert!(matches!(error, Error::WillNotStop { device: "axi_cdma", status, .. } if status & regs::RESET != 0), "{error}");
+                assert!(
+                    matches!(error, Error::WillNotStop { device: "axi_cdma", status, .. } if status & regs::RESET != 0),
+                    "{error}"
+                );
                 assert_eq!(queue.clear().unwrap_err(), error);
                 device.reset().unwrap();
                 queue.clear().unwrap();
@@ -150,7 +189,8 @@ fn a_core_that_hangs_is_stopped_and_one_that_will_not_stop_keeps_its_buffers() {
 /// The steps for the kernel stop what the driver started.
 #[test]
 fn the_stop_program_resets_the_core() {
-    let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { hang: 1000, ..Faults::NONE } });
+    let board =
+        SimBoard::with(SimConfig { seed: 1, faults: Faults { hang: 1000, ..Faults::NONE } });
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
     let cdma = device.window().unwrap().sg(DRE, carve!(region)(4096)).unwrap();

@@ -24,7 +24,9 @@ fn a_ring_goes_round_and_the_core_never_waits() {
             while !queue.is_full() && pushed < 500 {
                 let mut from = pool.take().unwrap();
                 from.view_mut::<u32>().unwrap().fill(pushed);
-                queue.submit([from.to_device(..900), pool.take().unwrap().from_device(..)], &[]).unwrap();
+                queue
+                    .submit([from.to_device(..900), pool.take().unwrap().from_device(..)], &[])
+                    .unwrap();
                 pushed += 1;
             }
             let done = queue.wait::<2>(LIMIT).unwrap().unwrap();
@@ -48,7 +50,9 @@ fn a_stop_in_the_middle_tells_what_had_ended_and_gives_back_the_rest() {
             for byte in 0..8 {
                 let mut from = carve!(region)(4096);
                 from.view_mut::<u8>().unwrap().fill(byte);
-                queue.submit([from.to_device(..), carve!(region)(4096).from_device(..)], &[]).unwrap();
+                queue
+                    .submit([from.to_device(..), carve!(region)(4096).from_device(..)], &[])
+                    .unwrap();
             }
             device.run_for(u32::try_from(us).unwrap()).unwrap();
             if round == 1 {
@@ -68,7 +72,11 @@ fn a_stop_in_the_middle_tells_what_had_ended_and_gives_back_the_rest() {
             assert_eq!(told, 8);
         }
         for byte in 0..8 {
-            assert_eq!(queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap(), [byte; 4096], "it works again");
+            assert_eq!(
+                queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap(),
+                [byte; 4096],
+                "it works again"
+            );
         }
         drop(queue);
         let counts = board.counts();
@@ -84,7 +92,9 @@ fn a_copy_that_ended_before_a_stop_is_told_in_simple_mode_too() {
     let device = SimAxiCdma::new(&board, board.port());
     let mut queue = Queue::new(device.window().unwrap().simple(DRE).unwrap(), 1).unwrap();
     for (us, ends) in [(0, false), (1_000, true)] {
-        queue.submit([carve!(region)(4096).to_device(..), carve!(region)(4096).from_device(..)], &[]).unwrap();
+        queue
+            .submit([carve!(region)(4096).to_device(..), carve!(region)(4096).from_device(..)], &[])
+            .unwrap();
         device.run_for(us).unwrap();
         queue.stop().unwrap();
         assert_eq!(queue.wait::<2>(Duration::ZERO).unwrap().is_some(), ends);
@@ -101,7 +111,9 @@ fn the_descriptors_memory_is_back_after_a_drop() {
     for _ in 0..3 {
         let cdma = device.window().unwrap().sg(DRE, own.take().unwrap()).unwrap();
         let mut queue = Queue::new(cdma, 1).unwrap();
-        queue.submit([carve!(region)(256).to_device(..), carve!(region)(256).from_device(..)], &[]).unwrap();
+        queue
+            .submit([carve!(region)(256).to_device(..), carve!(region)(256).from_device(..)], &[])
+            .unwrap();
         drop(queue);
         assert_eq!(own.taken(), 0);
     }

@@ -52,14 +52,40 @@ fn windows_that_no_cdma_has() {
         unsafe { AxiCdma::simple(device, DEFAULT) }.map(drop).unwrap_err()
     };
     let small = open(0x28, |_| 0);
-    assert_eq!(small, Error::RegisterWindow { device: "axi_cdma", need_bytes: regs::WINDOW_BYTES, have_bytes: 0x28 });
+    assert_eq!(
+        small,
+        Error::RegisterWindow {
+            device: "axi_cdma",
+            need_bytes: regs::WINDOW_BYTES,
+            have_bytes: 0x28
+        }
+    );
     let expected = !regs::CDMASR_ZEROES;
-    assert_eq!(open(0x1000, |_| u32::MAX), Error::WrongDevice { device: "axi_cdma", register: "CDMASR", expected, found: u32::MAX });
+    assert_eq!(
+        open(0x1000, |_| u32::MAX),
+        Error::WrongDevice { device: "axi_cdma", register: "CDMASR", expected, found: u32::MAX }
+    );
     // An AXI DMA that is halted: bit 0 of its status.
     let dma = open(0x1000, |offset| if offset == 4 { 0x0001_0009 } else { 0x0001_0002 });
-    assert_eq!(dma, Error::WrongDevice { device: "axi_cdma", register: "CDMASR", expected: 0x0001_0008, found: 0x0001_0009 });
+    assert_eq!(
+        dma,
+        Error::WrongDevice {
+            device: "axi_cdma",
+            register: "CDMASR",
+            expected: 0x0001_0008,
+            found: 0x0001_0009
+        }
+    );
     let control = open(0x1000, |offset| if offset == 0 { 0x0001_0003 } else { 2 });
-    assert_eq!(control, Error::WrongDevice { device: "axi_cdma", register: "CDMACR", expected: 0x0001_0002, found: 0x0001_0003 });
+    assert_eq!(
+        control,
+        Error::WrongDevice {
+            device: "axi_cdma",
+            register: "CDMACR",
+            expected: 0x0001_0002,
+            found: 0x0001_0003
+        }
+    );
 }
 
 /// A core whose clock stands: it answers zeroes, and is never idle.
@@ -69,16 +95,25 @@ fn a_core_that_is_never_idle_does_not_stop() {
     let device = Numbers { port: board.port(), len_bytes: 0x1000, answer: |_| 0 };
     // SAFETY: the device touches no memory.
     let refused = unsafe { AxiCdma::simple(device, DEFAULT) }.map(drop);
-    assert_eq!(refused, Err(Error::WillNotStop { device: "axi_cdma", status: 0, waited_us: 10_000 }));
+    assert_eq!(
+        refused,
+        Err(Error::WillNotStop { device: "axi_cdma", status: 0, waited_us: 10_000 })
+    );
 }
 
 #[test]
 fn scatter_gather_that_is_not_built_in() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let device = SimDevice::with_model(&board, board.port(), AxiCdmaModel::new(AxiCdmaSpec { sg: false, ..AxiCdmaSpec::default() }));
+    let device = SimDevice::with_model(
+        &board,
+        board.port(),
+        AxiCdmaModel::new(AxiCdmaSpec { sg: false, ..AxiCdmaSpec::default() }),
+    );
     let refused = device.window().unwrap().sg(DEFAULT, carve!(region)(4096)).unwrap_err();
-    assert!(matches!(refused.error, Error::Unsupported { what, fix } if what.contains("SGIncld") && fix.contains("block design")));
+    assert!(
+        matches!(refused.error, Error::Unsupported { what, fix } if what.contains("SGIncld") && fix.contains("block design"))
+    );
     let memory = refused.into_returned();
     assert_eq!(memory.len_bytes(), 4096, "the memory is back");
     let lite = AxiCdmaConfig { lite: true, ..DEFAULT };
@@ -110,12 +145,26 @@ fn configurations_that_no_core_has() {
     for config in wrong {
         assert!(matches!(open(config), Err(Error::Argument { .. })), "{config:?}");
     }
-    assert!(matches!(open(AxiCdmaConfig { lite: true, dre: true, ..DEFAULT }), Err(Error::Unsupported { .. })));
-    let keyhole = |config, keyhole| device.window().unwrap().keyhole(config, keyhole, None).map(drop).unwrap_err().error;
+    assert!(matches!(
+        open(AxiCdmaConfig { lite: true, dre: true, ..DEFAULT }),
+        Err(Error::Unsupported { .. })
+    ));
+    let keyhole = |config, keyhole| {
+        device.window().unwrap().keyhole(config, keyhole, None).map(drop).unwrap_err().error
+    };
     let beats = AxiCdmaConfig { burst_beats: 32, ..DEFAULT };
-    assert!(matches!(keyhole(beats, Keyhole::Reads(FIFO_ADDR)), Error::Argument { value: 32, max: 16, .. }));
-    assert_eq!(keyhole(DEFAULT, Keyhole::Writes(FIFO_ADDR + 2)), Error::Misaligned { addr: FIFO_ADDR + 2, align_bytes: 4 });
-    assert_eq!(keyhole(DEFAULT, Keyhole::Writes(1 << 32)), Error::TooHigh { last: 1 << 32, addr_bits: 32 });
+    assert!(matches!(
+        keyhole(beats, Keyhole::Reads(FIFO_ADDR)),
+        Error::Argument { value: 32, max: 16, .. }
+    ));
+    assert_eq!(
+        keyhole(DEFAULT, Keyhole::Writes(FIFO_ADDR + 2)),
+        Error::Misaligned { addr: FIFO_ADDR + 2, align_bytes: 4 }
+    );
+    assert_eq!(
+        keyhole(DEFAULT, Keyhole::Writes(1 << 32)),
+        Error::TooHigh { last: 1 << 32, addr_bits: 32 }
+    );
 }
 
 #[test]
@@ -143,8 +192,14 @@ fn jobs_that_no_core_takes() {
         let operands = [carve!(region)(4096).to_device(from), carve!(region)(4096).from_device(to)];
         queue.submit(operands, &[]).unwrap_err().error
     };
-    assert_eq!(start(0..1024, 0..1024), Error::OperandTooLong { index: 0, have_bytes: 1024, max_bytes: 1023 });
-    assert_eq!(start(0..100, 0..99), Error::BufferSize { index: 1, need_bytes: 100, have_bytes: 99 });
+    assert_eq!(
+        start(0..1024, 0..1024),
+        Error::OperandTooLong { index: 0, have_bytes: 1024, max_bytes: 1023 }
+    );
+    assert_eq!(
+        start(0..100, 0..99),
+        Error::BufferSize { index: 1, need_bytes: 100, have_bytes: 99 }
+    );
     assert!(matches!(start(1..100, 0..200), Error::BufferAlign { index: 0, align_bytes: 4, .. }));
     assert!(matches!(start(0..100, 2..200), Error::BufferAlign { index: 1, align_bytes: 4, .. }));
     drop(queue);
@@ -158,7 +213,8 @@ fn jobs_that_no_core_takes() {
 fn a_lite_core_crosses_no_boundary() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-    let spec = AxiCdmaSpec { sg: false, dre: false, lite_beats: Some(16), ..AxiCdmaSpec::default() };
+    let spec =
+        AxiCdmaSpec { sg: false, dre: false, lite_beats: Some(16), ..AxiCdmaSpec::default() };
     let device = SimDevice::with_model(&board, board.port(), AxiCdmaModel::new(spec));
     let config = AxiCdmaConfig { lite: true, ..DEFAULT };
     let mut queue = Queue::new(device.window().unwrap().simple(config).unwrap(), 1).unwrap();
@@ -166,10 +222,19 @@ fn a_lite_core_crosses_no_boundary() {
         let operands = [carve!(region)(8192).to_device(from), carve!(region)(8192).from_device(to)];
         queue.run(operands, &[], super::LIMIT).map(drop).map_err(|failed| failed.error)
     };
-    assert_eq!(start(0..65, 0..65), Err(Error::OperandTooLong { index: 0, have_bytes: 65, max_bytes: 64 }));
+    assert_eq!(
+        start(0..65, 0..65),
+        Err(Error::OperandTooLong { index: 0, have_bytes: 65, max_bytes: 64 })
+    );
     let crosses = start(4060..4120, 0..64);
-    assert!(matches!(crosses, Err(Error::Argument { name, value: 60, max: 36, .. }) if name.contains("operand 0")), "{crosses:?}");
+    assert!(
+        matches!(crosses, Err(Error::Argument { name, value: 60, max: 36, .. }) if name.contains("operand 0")),
+        "{crosses:?}"
+    );
     let crosses = start(0..64, 4064..4128);
-    assert!(matches!(crosses, Err(Error::Argument { name, value: 64, max: 32, .. }) if name.contains("last operand")), "{crosses:?}");
+    assert!(
+        matches!(crosses, Err(Error::Argument { name, value: 64, max: 32, .. }) if name.contains("last operand")),
+        "{crosses:?}"
+    );
     assert_eq!(start(4032..4096, 4096..4160), Ok(()));
 }

@@ -27,10 +27,21 @@ fn opening_resets_the_core() {
         // SAFETY: the model is built so, and has no memory at the FIFO's address.
         unsafe {
             match way {
-                0 => drop((AxiCdma::simple(Lent::new(&window), DEFAULT).unwrap(), assert_reset(&window))),
-                1 => drop((AxiCdma::sg(Lent::new(&window), DEFAULT, descriptors).unwrap(), assert_reset(&window))),
+                0 => drop((
+                    AxiCdma::simple(Lent::new(&window), DEFAULT).unwrap(),
+                    assert_reset(&window),
+                )),
+                1 => drop((
+                    AxiCdma::sg(Lent::new(&window), DEFAULT, descriptors).unwrap(),
+                    assert_reset(&window),
+                )),
                 _ => {
-                    let opened = AxiCdmaKeyhole::open(Lent::new(&window), DEFAULT, Keyhole::Reads(FIFO_ADDR), None);
+                    let opened = AxiCdmaKeyhole::open(
+                        Lent::new(&window),
+                        DEFAULT,
+                        Keyhole::Reads(FIFO_ADDR),
+                        None,
+                    );
                     drop((opened.unwrap(), assert_reset(&window)));
                 }
             }
@@ -54,12 +65,22 @@ const STATUS: usize = 0x04;
 #[test]
 fn after_power_on_it_is_idle_and_says_what_is_built_in() {
     let board = SimBoard::new(1);
-    for (sg, control, status) in [(true, 0x0001_0002, 0x0001_000A), (false, 0x0001_0000, 0x0001_0002)] {
-        let device = SimDevice::with_model(&board, board.port(), AxiCdmaModel::new(AxiCdmaSpec { sg, ..AxiCdmaSpec::default() }));
+    for (sg, control, status) in
+        [(true, 0x0001_0002, 0x0001_000A), (false, 0x0001_0000, 0x0001_0002)]
+    {
+        let device = SimDevice::with_model(
+            &board,
+            board.port(),
+            AxiCdmaModel::new(AxiCdmaSpec { sg, ..AxiCdmaSpec::default() }),
+        );
         let window = device.window().unwrap();
         assert_eq!((window.read32(CONTROL), window.read32(STATUS)), (control, status));
         write(&window, CONTROL, regs::SG_MODE);
-        assert_eq!(window.read32(CONTROL) & regs::SG_MODE != 0, sg, "the bit stays 0 without the queue");
+        assert_eq!(
+            window.read32(CONTROL) & regs::SG_MODE != 0,
+            sg,
+            "the bit stays 0 without the queue"
+        );
     }
 }
 
@@ -88,7 +109,11 @@ fn a_length_of_zero_and_an_absent_descriptor_are_errors_that_a_reset_clears() {
     write(&window, regs::BTT.offset(), 0);
     assert_eq!(window.read32(STATUS) & regs::ERRORS, regs::DMA_INTERNAL);
     write(&window, STATUS, u32::MAX);
-    assert_eq!(window.read32(STATUS) & (regs::ERRORS | regs::IRQS), regs::DMA_INTERNAL, "writing 1 clears interrupts alone");
+    assert_eq!(
+        window.read32(STATUS) & (regs::ERRORS | regs::IRQS),
+        regs::DMA_INTERNAL,
+        "writing 1 clears interrupts alone"
+    );
     write(&window, regs::BTT.offset(), 64);
     assert_eq!(window.read32(STATUS) & regs::IDLE, regs::IDLE, "it has halted");
     write(&window, CONTROL, regs::RESET);

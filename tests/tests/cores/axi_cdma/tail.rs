@@ -22,7 +22,9 @@ use std::sync::{
 fn a_core_with_wide_addresses_never_passes_its_tail() {
     // A setting that forgot the width changes nothing.
     for (built_bits, address_bits) in [(32, 32), (40, 40), (40, 32), (64, 64)] {
-        for (for_us, in_flight) in (0..12).flat_map(|for_us| [(for_us, 1), (for_us, 2), (for_us, 3), (for_us, 8)]) {
+        for (for_us, in_flight) in
+            (0..12).flat_map(|for_us| [(for_us, 1), (for_us, 2), (for_us, 3), (for_us, 8)])
+        {
             let board = SimBoard::new(7);
             let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
             let pool = region.pool(16, 1024).unwrap();
@@ -36,11 +38,22 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
             let mut open = 0;
             for round in 0..60 {
                 while open < in_flight {
-                    queue.submit([pool.take().unwrap().to_device(..1000), pool.take().unwrap().from_device(..)], &[]).unwrap();
+                    queue
+                        .submit(
+                            [
+                                pool.take().unwrap().to_device(..1000),
+                                pool.take().unwrap().from_device(..),
+                            ],
+                            &[],
+                        )
+                        .unwrap();
                     open += 1;
                 }
                 let done = queue.wait::<2>(LIMIT).map_err(|failed| failed.error);
-                assert!(matches!(done, Ok(Some(_))), "{built_bits} {for_us} {in_flight} {round}: {done:?}");
+                assert!(
+                    matches!(done, Ok(Some(_))),
+                    "{built_bits} {for_us} {in_flight} {round}: {done:?}"
+                );
                 open -= 1;
                 if round % 10 == 9 {
                     queue.stop().unwrap();
@@ -65,7 +78,12 @@ fn descriptors_of_jobs_that_a_stop_took_back_are_complete() {
     let mut queue = Queue::new(cdma, 8).unwrap();
     for jobs in [5, 1] {
         for _ in 0..jobs {
-            queue.submit([carve!(region)(1024).to_device(..), carve!(region)(1024).from_device(..)], &[]).unwrap();
+            queue
+                .submit(
+                    [carve!(region)(1024).to_device(..), carve!(region)(1024).from_device(..)],
+                    &[],
+                )
+                .unwrap();
         }
         queue.stop().unwrap();
         while queue.wait::<2>(LIMIT).unwrap().is_some() {}
@@ -73,7 +91,12 @@ fn descriptors_of_jobs_that_a_stop_took_back_are_complete() {
     }
     drop(queue);
     let memory = rings.take().unwrap();
-    let complete = memory.view::<u32>().unwrap().chunks(16).map(|bd| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0).collect::<Vec<_>>();
+    let complete = memory
+        .view::<u32>()
+        .unwrap()
+        .chunks(16)
+        .map(|bd| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0)
+        .collect::<Vec<_>>();
     assert_eq!((complete[0], &complete[1..]), (false, &[true; 15][..]));
 }
 
@@ -82,14 +105,20 @@ fn descriptors_of_jobs_that_a_stop_took_back_are_complete() {
 fn descriptors_of_a_job_that_never_began_are_complete() {
     let (board, left) = (SimBoard::new(8), Arc::new(AtomicUsize::new(usize::MAX)));
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let own = Region::new(Refusing { inner: board.memory(1024).unwrap(), left: Arc::clone(&left) }).unwrap();
+    let own = Region::new(Refusing { inner: board.memory(1024).unwrap(), left: Arc::clone(&left) })
+        .unwrap();
     let rings = own.pool(1, 1024).unwrap();
     let device = SimAxiCdma::new(&board, board.port());
     let config = AxiCdmaConfig { length_bits: 10, depth: Some(3), ..DRE };
     let cdma = device.window().unwrap().sg(config, rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(cdma, 8).unwrap();
     let mut push = |len| {
-        let refused = queue.submit([carve!(region)(4096).to_device(..len), carve!(region)(4096).from_device(..)], &[]).is_err();
+        let refused = queue
+            .submit(
+                [carve!(region)(4096).to_device(..len), carve!(region)(4096).from_device(..)],
+                &[],
+            )
+            .is_err();
         queue.stop().unwrap();
         while queue.wait::<2>(LIMIT).unwrap().is_some() {}
         while queue.take_back::<2>().unwrap().is_some() {}
@@ -103,6 +132,11 @@ fn descriptors_of_a_job_that_never_began_are_complete() {
     assert!(!push(1000));
     drop(queue);
     let memory = rings.take().unwrap();
-    let complete = memory.view::<u32>().unwrap().chunks(16).map(|bd| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0).collect::<Vec<_>>();
+    let complete = memory
+        .view::<u32>()
+        .unwrap()
+        .chunks(16)
+        .map(|bd| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0)
+        .collect::<Vec<_>>();
     assert_eq!((complete[0], &complete[1..]), (false, &[true; 15][..]));
 }

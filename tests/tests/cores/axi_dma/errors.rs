@@ -23,7 +23,8 @@ fn fails(spec: CoreSpec, config: AxiDmaConfig, side: Side, len_bytes: usize) -> 
     let driver = device.window().unwrap().channel(side, config, Some(ring(&region))).unwrap();
     let mut queue = Queue::new(driver, 1).unwrap();
     let buf = pool.take().unwrap();
-    let operand = if side == Side::Mm2s { buf.to_device(..len_bytes) } else { buf.from_device(..len_bytes) };
+    let operand =
+        if side == Side::Mm2s { buf.to_device(..len_bytes) } else { buf.from_device(..len_bytes) };
     let failed = queue.run([operand], &[], SOON).unwrap_err().error;
     assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0), "{failed}");
     failed
@@ -38,13 +39,21 @@ fn what(error: &Error) -> &'static str {
 
 #[test]
 fn a_length_register_that_is_narrower_than_was_said() {
-    let cut = |device, need_bytes, done_bytes| Error::LengthCut { device, length_bits: 20, need_bytes, done_bytes };
+    let cut = |device, need_bytes, done_bytes| Error::LengthCut {
+        device,
+        length_bits: 20,
+        need_bytes,
+        done_bytes,
+    };
     for spec in [DIRECT, WITH_SG] {
         let core = CoreSpec { stream: StreamConfig::sink(), ..spec };
         let config = AxiDmaConfig { length_bits: 20, ..AxiDmaConfig::default() };
         // With scatter-gather nothing tells of a part that is cut off a packet that is sent.
         if !spec.sg {
-            assert_eq!(fails(core, config, Side::Mm2s, 20_000), cut("axi_dma mm2s", 20_000, 20_000 - (1 << 14)));
+            assert_eq!(
+                fails(core, config, Side::Mm2s, 20_000),
+                cut("axi_dma mm2s", 20_000, 20_000 - (1 << 14))
+            );
         }
         // Where all of it is cut off, direct register mode starts nothing.
         assert_eq!(fails(core, config, Side::Mm2s, 1 << 14), cut("axi_dma mm2s", 1 << 14, 0));
@@ -53,7 +62,10 @@ fn a_length_register_that_is_narrower_than_was_said() {
         assert_eq!(fails(core, config, Side::S2mm, 1 << 14), cut("axi_dma s2mm", 1 << 14, 0));
     }
     let error = fails(DIRECT, AxiDmaConfig::default(), Side::Mm2s, 1 << 14);
-    assert_eq!(error, Error::OperandTooLong { index: 0, have_bytes: 1 << 14, max_bytes: (1 << 14) - 1 });
+    assert_eq!(
+        error,
+        Error::OperandTooLong { index: 0, have_bytes: 1 << 14, max_bytes: (1 << 14) - 1 }
+    );
 }
 
 /// Its first piece would count as full, and the packet's rest lie behind the bytes that are told.
@@ -61,9 +73,18 @@ fn a_length_register_that_is_narrower_than_was_said() {
 fn a_length_register_that_is_narrower_where_pieces_are_received() {
     let source = SourceConfig { packet_bytes: 288, ..SourceConfig::default() };
     let spec = CoreSpec { stream: StreamConfig::source(source, 2048), length_bits: 8, ..WITH_SG };
-    let error = fails(spec, AxiDmaConfig { depth: Some(2), ..AxiDmaConfig::default() }, Side::S2mm, 20_000);
+    let error =
+        fails(spec, AxiDmaConfig { depth: Some(2), ..AxiDmaConfig::default() }, Side::S2mm, 20_000);
     let piece = 16_383 / 128 * 128;
-    assert_eq!(error, Error::LengthCut { device: "axi_dma s2mm", length_bits: 14, need_bytes: piece, done_bytes: piece % 256 });
+    assert_eq!(
+        error,
+        Error::LengthCut {
+            device: "axi_dma s2mm",
+            length_bits: 14,
+            need_bytes: piece,
+            done_bytes: piece % 256
+        }
+    );
 }
 
 /// The end of a job lies in memory, where it stays.
@@ -95,7 +116,12 @@ fn a_packet_that_is_longer_than_its_operand_or_never_ends() {
     let error = fails(spec, AxiDmaConfig::default(), Side::S2mm, 512);
     assert!(what(&error).starts_with("DMAIntErr: a packet is longer than its operand"), "{error}");
     let endless = SourceConfig { marks_last: false, ..source };
-    let error = fails(CoreSpec { stream: StreamConfig::source(endless, 2048), ..DIRECT }, AxiDmaConfig::default(), Side::S2mm, 4096);
+    let error = fails(
+        CoreSpec { stream: StreamConfig::source(endless, 2048), ..DIRECT },
+        AxiDmaConfig::default(),
+        Side::S2mm,
+        4096,
+    );
     assert!(what(&error).contains("or never ends") && what(&error).contains("TLAST"), "{error}");
 }
 
@@ -113,19 +139,31 @@ fn an_address_that_is_not_memory_on_the_port() {
     // The core has 32 address bits, and the driver and the port say 40: the upper half is lost.
     for spec in [DIRECT, WITH_SG] {
         let board = SimBoard::new(1);
-        let far = SimSpec { len_bytes: 64 * 1024, base: Some(BaseAddr::Phys(PhysAddr(0x9_0000_0000))), ..SimSpec::default() };
+        let far = SimSpec {
+            len_bytes: 64 * 1024,
+            base: Some(BaseAddr::Phys(PhysAddr(0x9_0000_0000))),
+            ..SimSpec::default()
+        };
         let region = Region::new(board.memory_with(far).unwrap()).unwrap();
         let pool = region.pool(1, 4096).unwrap();
         let near = Region::new(board.memory(4096).unwrap()).unwrap();
         let port = Port { addr_bits: 40, window: (0, (1 << 40) - 1), ..board.port() };
-        let device = SimAxiDma::with_model(&board, port, AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..spec }));
+        let device = SimAxiDma::with_model(
+            &board,
+            port,
+            AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..spec }),
+        );
         let config = AxiDmaConfig { address_bits: 40, ..AxiDmaConfig::default() };
-        let driver = device.window().unwrap().channel(Side::Mm2s, config, Some(ring(&near))).unwrap();
+        let driver =
+            device.window().unwrap().channel(Side::Mm2s, config, Some(ring(&near))).unwrap();
         let mut queue = Queue::new(driver, 1).unwrap();
         let failed = queue.run([pool.take().unwrap().to_device(..64)], &[], SOON).unwrap_err();
         let Error::FaultAt { addr, what, .. } = failed.error else { panic!("{}", failed.error) };
         assert!(
-            addr == 0x9_0000_0000 && what.starts_with("DMADecErr: the buffer's address is not memory that this port reaches"),
+            addr == 0x9_0000_0000
+                && what.starts_with(
+                    "DMADecErr: the buffer's address is not memory that this port reaches"
+                ),
             "{what}"
         );
     }
@@ -137,9 +175,11 @@ fn a_misaligned_operand_is_refused_unless_the_core_realigns() {
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(4, 4096).unwrap();
     let device = core(&board, DIRECT);
-    let with = |config| Queue::new(device.window().unwrap().driver(config, None).unwrap(), 1).unwrap();
+    let with =
+        |config| Queue::new(device.window().unwrap().driver(config, None).unwrap(), 1).unwrap();
     let start = |config| {
-        let operands = [pool.take().unwrap().to_device(3..1003), pool.take().unwrap().from_device(1..1001)];
+        let operands =
+            [pool.take().unwrap().to_device(3..1003), pool.take().unwrap().from_device(1..1001)];
         with(config).run(operands, &[], SOON).map_err(|failed| failed.error).map(|done| done.bytes)
     };
     let wide = AxiDmaConfig { mm2s_data_bits: 64, ..AxiDmaConfig::default() };
@@ -154,15 +194,21 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = core(&board, WITH_SG);
-    let open = |config, memory| device.window().unwrap().channel(Side::S2mm, config, memory).unwrap_err();
+    let open =
+        |config, memory| device.window().unwrap().channel(Side::S2mm, config, memory).unwrap_err();
     let was = AxiDmaConfig::default();
     assert!(matches!(
         open(was, None),
-        Error::Unsupported { what: "this AXI DMA has scatter-gather, and needs memory for its descriptors", .. }
+        Error::Unsupported {
+            what: "this AXI DMA has scatter-gather, and needs memory for its descriptors",
+            ..
+        }
     ));
-    for config in
-        [AxiDmaConfig { length_bits: 27, ..was }, AxiDmaConfig { address_bits: 31, ..was }, AxiDmaConfig { s2mm_data_bits: 48, ..was }]
-    {
+    for config in [
+        AxiDmaConfig { length_bits: 27, ..was },
+        AxiDmaConfig { address_bits: 31, ..was },
+        AxiDmaConfig { s2mm_data_bits: 48, ..was },
+    ] {
         assert!(matches!(open(config, None), Error::Argument { .. }));
     }
     let small = region.alloc(128, Align::LINE).unwrap();
@@ -192,11 +238,17 @@ fn a_core_with_micro_dma_or_a_status_stream_is_refused_where_it_would_not_work()
     let was = AxiDmaConfig::default();
     for spec in [DIRECT, WITH_SG] {
         for side in [Side::Mm2s, Side::S2mm] {
-            assert!(refused(spec, side, AxiDmaConfig { micro_dma: true, ..was }).contains("Micro DMA moves one burst"));
+            assert!(
+                refused(spec, side, AxiDmaConfig { micro_dma: true, ..was })
+                    .contains("Micro DMA moves one burst")
+            );
             let stream = |status_stream| refused(spec, side, AxiDmaConfig { status_stream, ..was });
             let receives = spec.sg && side == Side::S2mm;
             assert_eq!(stream(StatusStream::On).contains("ends no packet without it"), receives);
-            assert_eq!(stream(StatusStream::GivesLength).contains("counts 0 bytes received"), receives);
+            assert_eq!(
+                stream(StatusStream::GivesLength).contains("counts 0 bytes received"),
+                receives
+            );
             assert_eq!((stream(StatusStream::Driven), stream(StatusStream::Off)), ("", ""));
         }
     }
@@ -207,11 +259,19 @@ fn a_core_with_micro_dma_or_a_status_stream_is_refused_where_it_would_not_work()
         // By its function: by its name the model, which has no status stream, refuses it first.
         let device = sim.attach(Attach::default())?;
         // SAFETY: the model is the core, which this driver alone drives.
-        unsafe { (row("axi_dma")?.open)(Parts { device, memory, settings, map: None }).map(|driver| driver.depth()) }
+        unsafe {
+            (row("axi_dma")?.open)(Parts { device, memory, settings, map: None })
+                .map(|driver| driver.depth())
+        }
     };
     assert!(by_settings("channel=1,status_stream=1,status_driven=1").is_ok());
-    assert!(matches!(by_settings("channel=1,status_stream=1"), Err(Error::Unsupported { fix, .. }) if fix.contains("status_driven=1")));
-    assert!(matches!(by_settings("channel=1,status_stream=1,status_driven=1,status_length=1"), Err(Error::Unsupported { .. })));
+    assert!(
+        matches!(by_settings("channel=1,status_stream=1"), Err(Error::Unsupported { fix, .. }) if fix.contains("status_driven=1"))
+    );
+    assert!(matches!(
+        by_settings("channel=1,status_stream=1,status_driven=1,status_length=1"),
+        Err(Error::Unsupported { .. })
+    ));
     assert!(matches!(by_settings("channel=0,micro_dma=1"), Err(Error::Unsupported { .. })));
 }
 
@@ -251,10 +311,16 @@ fn a_core_that_is_not_there_or_never_leaves_its_reset() {
         // SAFETY: nothing is there.
         unsafe { AxiDma::open(Dead(value, port), AxiDmaConfig::default(), None) }.unwrap_err()
     };
-    assert!(matches!(open(u32::MAX), Error::WrongDevice { device: "axi_dma", register: "DMASR", found: u32::MAX, .. }));
+    assert!(matches!(
+        open(u32::MAX),
+        Error::WrongDevice { device: "axi_dma", register: "DMASR", found: u32::MAX, .. }
+    ));
     assert!(matches!(open(0), Error::Unsupported { what: "this AXI DMA has no MM2S channel", .. }));
     assert!(matches!(open(1 << 2), Error::WrongDevice { .. }));
     // Held in reset: DMACR.Reset is DMASR's reserved bit here, so a plain halted core that never
     // clears anything is one that runs for ever.
-    assert!(matches!(open(1 << 1), Error::WillNotStop { device: "axi_dma mm2s", waited_us: 2_000, .. }));
+    assert!(matches!(
+        open(1 << 1),
+        Error::WillNotStop { device: "axi_dma mm2s", waited_us: 2_000, .. }
+    ));
 }

@@ -20,8 +20,15 @@ fn ends(spec: CoreSpec, faults: Faults) -> (Option<Error>, u64, Option<usize>) {
     let board = SimBoard::with(SimConfig { seed: 7, faults });
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(1, 4096).unwrap();
-    let device = core(&board, CoreSpec { stream: StreamConfig::source(SourceConfig::default(), 512), ..spec });
-    let driver = device.window().unwrap().channel(Side::S2mm, AxiDmaConfig::default(), Some(ring(&region))).unwrap();
+    let device = core(
+        &board,
+        CoreSpec { stream: StreamConfig::source(SourceConfig::default(), 512), ..spec },
+    );
+    let driver = device
+        .window()
+        .unwrap()
+        .channel(Side::S2mm, AxiDmaConfig::default(), Some(ring(&region)))
+        .unwrap();
     let mut queue = Queue::new(driver, 1).unwrap();
     let begun = board.now_ns();
     let ended = queue.run([pool.take().unwrap().from_device(..4096)], &[], LIMIT);
@@ -42,12 +49,21 @@ fn each_fault_ends_as_the_table_says() {
         assert_eq!((late, bytes), (None, Some(4096)));
         let (lost, lost_us, bytes) = ends(spec, Faults { lost_irq: often, ..Faults::NONE });
         assert_eq!((lost, bytes), (None, Some(4096)));
-        assert!(usual_us < late_us && late_us < lost_us && lost_us >= 2_000, "{usual_us} {late_us} {lost_us}");
+        assert!(
+            usual_us < late_us && late_us < lost_us && lost_us >= 2_000,
+            "{usual_us} {late_us} {lost_us}"
+        );
         let (error, ..) = ends(spec, Faults { error: often, ..Faults::NONE });
-        assert!(matches!(error, Some(Error::FaultAt { what, .. }) if what.starts_with("DMASlvErr: ")), "{error:?}");
+        assert!(
+            matches!(error, Some(Error::FaultAt { what, .. }) if what.starts_with("DMASlvErr: ")),
+            "{error:?}"
+        );
         // A packet that ends early is a packet: as many bytes as came.
         let (short, _, bytes) = ends(spec, Faults { short: often, ..Faults::NONE });
-        assert!(short.is_none() && bytes.is_some_and(|bytes| (1..4096).contains(&bytes)), "{short:?} {bytes:?}");
+        assert!(
+            short.is_none() && bytes.is_some_and(|bytes| (1..4096).contains(&bytes)),
+            "{short:?} {bytes:?}"
+        );
         let (hang, ..) = ends(spec, Faults { hang: often, ..Faults::NONE });
         assert!(matches!(hang, Some(Error::Timeout { .. })), "{hang:?}");
         // A stuck core is one that does not stop when its driver stops it.

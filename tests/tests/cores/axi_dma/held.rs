@@ -38,14 +38,20 @@ fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop
         let device = core(&board, spec);
         let whole = device.window().unwrap().core().unwrap();
         // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
-        let open = |side| Queue::new(unsafe { whole.channel(side, config(), Some(ring(&region))) }.unwrap(), 4).unwrap();
+        let open = |side| {
+            Queue::new(unsafe { whole.channel(side, config(), Some(ring(&region))) }.unwrap(), 4)
+                .unwrap()
+        };
         let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
         macro_rules! give {
             (send $len:expr) => {
-                send.submit([pool.take().unwrap().to_device(..$len)], &[]).map_err(|refused| refused.error)
+                send.submit([pool.take().unwrap().to_device(..$len)], &[])
+                    .map_err(|refused| refused.error)
             };
             (receive $len:expr) => {
-                receive.submit([pool.take().unwrap().from_device(..$len)], &[]).map_err(|refused| refused.error)
+                receive
+                    .submit([pool.take().unwrap().from_device(..$len)], &[])
+                    .map_err(|refused| refused.error)
             };
         }
         macro_rules! both_work {
@@ -69,7 +75,10 @@ fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop
         }
         macro_rules! receive_was_reset {
             () => {
-                assert_eq!(receive.wait::<1>(SOON).unwrap_err().error, Error::EndedByReset { device: S2MM });
+                assert_eq!(
+                    receive.wait::<1>(SOON).unwrap_err().error,
+                    Error::EndedByReset { device: S2MM }
+                );
                 assert!(receive.take_back::<1>().unwrap().is_some());
             };
         }
@@ -135,7 +144,10 @@ fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop
             both_work!();
         }
         let counts = board.counts();
-        assert_eq!([counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes], [0; 4]);
+        assert_eq!(
+            [counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes],
+            [0; 4]
+        );
     }
 }
 
@@ -150,8 +162,10 @@ fn the_core_holds_both_at_0_until_its_reset() {
     let at = |side: Side| if side == Side::Mm2s { 0 } else { regs::CHANNEL_BYTES };
     let read = |side, register: usize| window.read32(at(side) + register);
     // SAFETY: there is no descriptor.
-    let write = |side, register: usize, value| unsafe { window.write32(at(side) + register, value) };
-    let (control, status, head, tail) = (regs::DMACR.offset(), regs::DMASR.offset(), 0x08, regs::TAILDESC.offset());
+    let write =
+        |side, register: usize, value| unsafe { window.write32(at(side) + register, value) };
+    let (control, status, head, tail) =
+        (regs::DMACR.offset(), regs::DMASR.offset(), 0x08, regs::TAILDESC.offset());
     for side in [Side::Mm2s, Side::S2mm] {
         write(side, head, descriptor);
         write(side, control, regs::RUN);
@@ -161,7 +175,10 @@ fn the_core_holds_both_at_0_until_its_reset() {
     device.run_for(5).unwrap();
     assert_ne!(read(Side::S2mm, status) & regs::SG_DECODE_ERROR, 0);
     for _ in 0..2 {
-        assert_eq!(read(Side::Mm2s, status) & (regs::HALTED | regs::IDLE | regs::ERRORS | regs::IRQS), regs::HALTED);
+        assert_eq!(
+            read(Side::Mm2s, status) & (regs::HALTED | regs::IDLE | regs::ERRORS | regs::IRQS),
+            regs::HALTED
+        );
         assert_eq!(read(Side::Mm2s, control) & regs::RUN, 0);
         // RS stays 0, and an error's bit cannot be cleared.
         write(Side::S2mm, status, u32::MAX);
@@ -170,7 +187,10 @@ fn the_core_holds_both_at_0_until_its_reset() {
     write(Side::Mm2s, control, regs::RESET);
     device.run_for(5).unwrap();
     write(Side::Mm2s, control, regs::RUN);
-    assert_eq!((read(Side::Mm2s, status) & regs::HALTED, read(Side::S2mm, status) & regs::ERRORS), (0, 0));
+    assert_eq!(
+        (read(Side::Mm2s, status) & regs::HALTED, read(Side::S2mm, status) & regs::ERRORS),
+        (0, 0)
+    );
 }
 
 /// Memory answers a fetch of S2MM's with an error, before MM2S starts or after. The core then holds
@@ -189,8 +209,11 @@ fn an_error_of_a_fetch_is_told_also_where_it_keeps_the_other_channel_from_its_st
             let driver = device.window().unwrap().driver(config, Some(ring(&region))).unwrap();
             let mut queue = contigo::Queue::new(driver, 1).unwrap();
             for _ in 0..10 {
-                let operands = [pool.take().unwrap().to_device(..1000), pool.take().unwrap().from_device(..)];
-                let Err(JobError { cause: error, .. }) = queue.run(operands, &[], SOON) else { continue };
+                let operands =
+                    [pool.take().unwrap().to_device(..1000), pool.take().unwrap().from_device(..)];
+                let Err(JobError { cause: error, .. }) = queue.run(operands, &[], SOON) else {
+                    continue;
+                };
                 let is_fetch = matches!(error, Error::FaultAt { device: S2MM, what, .. } | Error::Fault { device: S2MM, what, .. } if what.starts_with("SGSlvErr"));
                 assert!(is_fetch, "fetch {fetch_error_at}: {error}");
                 names += 1;
@@ -210,7 +233,8 @@ fn a_length_that_a_halted_channel_does_not_take_is_the_siblings_error() {
     let device = core(&board, DIRECT);
     let whole = device.window().unwrap().core().unwrap();
     // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
-    let open = |side| Queue::new(unsafe { whole.channel(side, config(), None) }.unwrap(), 4).unwrap();
+    let open =
+        |side| Queue::new(unsafe { whole.channel(side, config(), None) }.unwrap(), 4).unwrap();
     let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
     // The FIFO takes the packet, which is too long for its operand.
     send.submit([pool.take().unwrap().to_device(..1000)], &[]).unwrap();
@@ -232,7 +256,15 @@ fn both_as_one_tell_the_error_of_the_channel_that_failed_and_go_on() {
     let mut queue = Queue::new(driver, 4).unwrap();
     for _ in 0..3 {
         for len_bytes in [4096, CUT_TO_0] {
-            queue.submit([pool.take().unwrap().to_device(..len_bytes), pool.take().unwrap().from_device(..8192)], &[]).unwrap();
+            queue
+                .submit(
+                    [
+                        pool.take().unwrap().to_device(..len_bytes),
+                        pool.take().unwrap().from_device(..8192),
+                    ],
+                    &[],
+                )
+                .unwrap();
         }
         assert_eq!(queue.wait::<2>(SOON).unwrap().unwrap().bytes, Some(4096));
         device.run_for(20).unwrap();

@@ -21,15 +21,18 @@ fn report(done: &Done<[CpuBuf; 1]>) -> PacketReport {
 #[test]
 fn both_channels_work_side_by_side_also_after_a_stop_of_one() {
     for spec in [DIRECT, WITH_SG] {
-        let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 50, ..AxiDmaConfig::default() });
+        let (board, config) =
+            (SimBoard::new(2), AxiDmaConfig { stop_us: 50, ..AxiDmaConfig::default() });
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let pool = region.pool(4, 4096).unwrap();
         let device = core(&board, spec);
         let whole = device.window().unwrap().core().unwrap();
         // SAFETY: the model is built so.
         let open = |side| unsafe { whole.channel(side, config, Some(ring(&region))) };
-        let (mut send, mut receive) =
-            (Queue::new(open(Side::Mm2s).unwrap(), 4).unwrap(), Queue::new(open(Side::S2mm).unwrap(), 4).unwrap());
+        let (mut send, mut receive) = (
+            Queue::new(open(Side::Mm2s).unwrap(), 4).unwrap(),
+            Queue::new(open(Side::S2mm).unwrap(), 4).unwrap(),
+        );
         assert_eq!(open(Side::S2mm).unwrap_err(), Error::HasDriver);
         // A packet that S2MM does not receive waits in the FIFO, and MM2S with it.
         send.submit([pool.take().unwrap().to_device(..4096)], &[]).unwrap();
@@ -51,20 +54,27 @@ fn both_channels_work_side_by_side_also_after_a_stop_of_one() {
         assert_eq!(receive.wait::<1>(SOON).unwrap().unwrap().bytes, Some(300));
         assert!(send.wait::<1>(SOON).unwrap().is_some());
         let counts = board.counts();
-        assert_eq!([counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes], [0; 4]);
+        assert_eq!(
+            [counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes],
+            [0; 4]
+        );
     }
 }
 
 #[test]
 fn a_receive_that_waits_is_ended_by_a_reset_which_the_sibling_hears_of() {
     for spec in [DIRECT, WITH_SG] {
-        let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
+        let (board, config) =
+            (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
         let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
         let pool = region.pool(2, 16 * 1024).unwrap();
         let device = core(&board, CoreSpec { stream: StreamConfig::sink(), ..spec });
         let whole = device.window().unwrap().core().unwrap();
         // SAFETY: the model is built so.
-        let open = |side| Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap();
+        let open = |side| {
+            Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4)
+                .unwrap()
+        };
         let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
         for _ in 0..3 {
             // 16,000 bytes take 20 us.
@@ -81,7 +91,9 @@ fn a_receive_that_waits_is_ended_by_a_reset_which_the_sibling_hears_of() {
         receive.submit([pool.take().unwrap().from_device(..64)], &[]).unwrap();
         send.submit([pool.take().unwrap().to_device(..64)], &[]).unwrap();
         send.stop().unwrap();
-        assert!(send.wait::<1>(SOON).unwrap().is_some() || send.take_back::<1>().unwrap().is_some());
+        assert!(
+            send.wait::<1>(SOON).unwrap().is_some() || send.take_back::<1>().unwrap().is_some()
+        );
         assert!(receive.wait::<1>(Duration::from_micros(50)).unwrap().is_none(), "it goes on");
         assert_eq!(board.counts().unowned_accesses, 0);
     }
@@ -92,7 +104,8 @@ fn a_receive_that_waits_is_ended_by_a_reset_which_the_sibling_hears_of() {
 #[test]
 fn a_stop_whose_interrupts_file_fails_resets_no_core() {
     for spec in [DIRECT, WITH_SG] {
-        let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 200, ..AxiDmaConfig::default() });
+        let (board, config) =
+            (SimBoard::new(2), AxiDmaConfig { stop_us: 200, ..AxiDmaConfig::default() });
         let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
         let pool = region.pool(2, 16 * 1024).unwrap();
         let device = core(&board, spec);
@@ -100,7 +113,10 @@ fn a_stop_whose_interrupts_file_fails_resets_no_core() {
         // SAFETY: the model is built so.
         let whole = unsafe { AxiDmaCore::open(Watched::new(&window, &watch)).unwrap() };
         // SAFETY: as above.
-        let open = |side| Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap();
+        let open = |side| {
+            Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4)
+                .unwrap()
+        };
         let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
         // 16,000 bytes take 20 us.
         receive.submit([pool.take().unwrap().from_device(..16_000)], &[]).unwrap();
@@ -111,7 +127,9 @@ fn a_stop_whose_interrupts_file_fails_resets_no_core() {
         watch.fails.set(None);
         send.stop().unwrap();
         assert_eq!(receive.wait::<1>(SOON).unwrap().unwrap().bytes, Some(16_000), "{spec:?}");
-        assert!(send.wait::<1>(SOON).unwrap().is_some() || send.take_back::<1>().unwrap().is_some());
+        assert!(
+            send.wait::<1>(SOON).unwrap().is_some() || send.take_back::<1>().unwrap().is_some()
+        );
     }
 }
 
@@ -119,17 +137,24 @@ fn a_stop_whose_interrupts_file_fails_resets_no_core() {
 #[test]
 fn a_receive_that_waits_is_stopped_at_once() {
     for (spec, both) in [(DIRECT, false), (WITH_SG, false), (DIRECT, true), (WITH_SG, true)] {
-        let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 10_000, ..AxiDmaConfig::default() });
+        let (board, config) =
+            (SimBoard::new(2), AxiDmaConfig { stop_us: 10_000, ..AxiDmaConfig::default() });
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let pool = region.pool(2, 4096).unwrap();
-        let silent = StreamConfig::source(SourceConfig { packets: 0, ..SourceConfig::default() }, 4096);
+        let silent =
+            StreamConfig::source(SourceConfig { packets: 0, ..SourceConfig::default() }, 4096);
         let device = core(&board, CoreSpec { stream: silent, ..spec });
         let window = device.window().unwrap();
         let from_ns = board.now_ns();
         if both {
             let driver = window.driver(config, Some(ring(&region))).unwrap();
             let mut queue = Queue::new(driver, 4).unwrap();
-            queue.submit([pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..)], &[]).unwrap();
+            queue
+                .submit(
+                    [pool.take().unwrap().to_device(..64), pool.take().unwrap().from_device(..)],
+                    &[],
+                )
+                .unwrap();
             queue.stop().unwrap();
             assert!(queue.take_back::<2>().unwrap().is_some());
         } else {
@@ -148,7 +173,8 @@ fn a_receive_that_waits_is_stopped_at_once() {
 #[test]
 fn a_stream_that_a_stop_tore_is_told() {
     for resets_stream in [true, false] {
-        let source = SourceConfig { packet_bytes: 4096, bytes_per_us: 100, ..SourceConfig::default() };
+        let source =
+            SourceConfig { packet_bytes: 4096, bytes_per_us: 100, ..SourceConfig::default() };
         let spec = CoreSpec { resets_stream, ..CoreSpec::camera(source, 4096) };
         let board = SimBoard::new(3);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
@@ -156,7 +182,8 @@ fn a_stream_that_a_stop_tore_is_told() {
         let device = core(&board, spec);
         let mut config = AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() };
         config.depth = Some(4);
-        let driver = device.window().unwrap().channel(Side::S2mm, config, Some(ring(&region))).unwrap();
+        let driver =
+            device.window().unwrap().channel(Side::S2mm, config, Some(ring(&region))).unwrap();
         let mut queue = Queue::new(driver, 4).unwrap();
         queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
         device.run_for(20).unwrap();
@@ -168,8 +195,13 @@ fn a_stream_that_a_stop_tore_is_told() {
             assert_eq!(report(&done).maybe_torn, torn, "{index}");
             let [buf] = done.buffers;
             let seen = &buf.view::<u8>().unwrap()[..done.bytes.unwrap()];
-            let whole = packet::number(seen).is_some_and(|number| packet::begins(number, 4096, seen));
-            assert_eq!(whole, resets_stream || !torn, "{index}: only the rest of a packet is no packet");
+            let whole =
+                packet::number(seen).is_some_and(|number| packet::begins(number, 4096, seen));
+            assert_eq!(
+                whole,
+                resets_stream || !torn,
+                "{index}: only the rest of a packet is no packet"
+            );
         }
         assert_eq!(device.model(AxiDmaModel::ran_dry).unwrap(), queue.counts().ran_dry);
     }
@@ -181,13 +213,16 @@ fn a_stream_that_a_stop_tore_is_told() {
 fn the_first_packet_after_a_start_is_maybe_torn_and_those_that_ended_before_the_stop_are_whole() {
     const LEN: usize = 1000;
     for (sg, depth) in [(true, 4), (false, 1)] {
-        let source = SourceConfig { packet_bytes: LEN, bytes_per_us: 100, ..SourceConfig::default() };
+        let source =
+            SourceConfig { packet_bytes: LEN, bytes_per_us: 100, ..SourceConfig::default() };
         let board = SimBoard::new(31);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let pool = region.pool(4, 4096).unwrap();
-        let device = core(&board, CoreSpec { sg, resets_stream: false, ..CoreSpec::camera(source, 4096) });
+        let device =
+            core(&board, CoreSpec { sg, resets_stream: false, ..CoreSpec::camera(source, 4096) });
         let config = AxiDmaConfig { stop_us: 5, depth: Some(depth), ..AxiDmaConfig::default() };
-        let driver = device.window().unwrap().channel(Side::S2mm, config, Some(ring(&region))).unwrap();
+        let driver =
+            device.window().unwrap().channel(Side::S2mm, config, Some(ring(&region))).unwrap();
         let mut queue = Queue::new(driver, 4).unwrap();
         let (mut rests, mut after_stops, mut flags) = (0, 0, 0);
         for round in 0..40_u32 {
@@ -199,10 +234,18 @@ fn the_first_packet_after_a_start_is_maybe_torn_and_those_that_ended_before_the_
             let mut told = |done: Done<[CpuBuf; 1]>, first: bool| {
                 let [buf] = &done.buffers;
                 let seen = &buf.view::<u8>().unwrap()[..done.bytes.unwrap()];
-                let is_whole = seen.len() == LEN && packet::number(seen).is_some_and(|number| packet::is(number, seen));
-                assert!(is_whole || report(&done).maybe_torn, "sg {sg}, round {round}: the rest of a packet is reported as a whole one");
-                assert!(!report(&done).maybe_torn || first, "sg {sg}, round {round}: this packet is whole");
-                (rests, flags) = (rests + u32::from(!is_whole), flags + u32::from(report(&done).maybe_torn));
+                let is_whole = seen.len() == LEN
+                    && packet::number(seen).is_some_and(|number| packet::is(number, seen));
+                assert!(
+                    is_whole || report(&done).maybe_torn,
+                    "sg {sg}, round {round}: the rest of a packet is reported as a whole one"
+                );
+                assert!(
+                    !report(&done).maybe_torn || first,
+                    "sg {sg}, round {round}: this packet is whole"
+                );
+                (rests, flags) =
+                    (rests + u32::from(!is_whole), flags + u32::from(report(&done).maybe_torn));
             };
             if round % 3 == 0 {
                 told(queue.wait::<1>(SOON).unwrap().unwrap(), place == 0 && round > 0);
@@ -227,7 +270,8 @@ fn the_first_packet_after_a_start_is_maybe_torn_and_those_that_ended_before_the_
 #[test]
 fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
     for (spec, both) in [(DIRECT, false), (WITH_SG, false), (DIRECT, true), (WITH_SG, true)] {
-        let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
+        let (board, config) =
+            (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
         let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
         let pool = region.pool(4, 16 * 1024).unwrap();
         let device = core(&board, CoreSpec { resets_stream: false, ..spec });
@@ -237,7 +281,15 @@ fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
             let mut queue = Queue::new(driver, 4).unwrap();
             let mut flags = [0; 4];
             for (flag, stops) in flags.iter_mut().zip([false, true, false, false]) {
-                queue.submit([pool.take().unwrap().to_device(..16_000), pool.take().unwrap().from_device(..16_000)], &[]).unwrap();
+                queue
+                    .submit(
+                        [
+                            pool.take().unwrap().to_device(..16_000),
+                            pool.take().unwrap().from_device(..16_000),
+                        ],
+                        &[],
+                    )
+                    .unwrap();
                 if stops {
                     device.run_for(5).unwrap();
                     queue.stop().unwrap();
@@ -251,7 +303,10 @@ fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
         }
         let whole = device.window().unwrap().core().unwrap();
         // SAFETY: the model is built so.
-        let open = |side| Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap();
+        let open = |side| {
+            Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4)
+                .unwrap()
+        };
         let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
         let mut flags = [false; 3];
         for (index, flag) in flags.iter_mut().enumerate() {
@@ -275,7 +330,8 @@ fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
 /// not believe that nothing was under way.
 #[test]
 fn a_stop_that_reads_idle_of_the_time_before_says_that_the_next_answer_may_be_torn() {
-    let (board, config) = (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
+    let (board, config) =
+        (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
     let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
     let pool = region.pool(4, 16 * 1024).unwrap();
     let device = core(&board, CoreSpec { resets_stream: false, ..WITH_SG });
@@ -283,11 +339,26 @@ fn a_stop_that_reads_idle_of_the_time_before_says_that_the_next_answer_may_be_to
     let status = |side: Side| if side == Side::Mm2s { 0x04 } else { 0x34 };
     let sends = Lent::with_bits(&window, status(Side::Mm2s), regs::IDLE);
     // SAFETY: the model is built so.
-    let driver = unsafe { AxiDma::open(Lent::with_bits(&sends, status(Side::S2mm), regs::IDLE), config, Some(ring(&region))) }.unwrap();
+    let driver = unsafe {
+        AxiDma::open(
+            Lent::with_bits(&sends, status(Side::S2mm), regs::IDLE),
+            config,
+            Some(ring(&region)),
+        )
+    }
+    .unwrap();
     let mut queue = Queue::new(driver, 4).unwrap();
     let mut flags = [0; 4];
     for (flag, stops) in flags.iter_mut().zip([false, true, false, false]) {
-        queue.submit([pool.take().unwrap().to_device(..16_000), pool.take().unwrap().from_device(..16_000)], &[]).unwrap();
+        queue
+            .submit(
+                [
+                    pool.take().unwrap().to_device(..16_000),
+                    pool.take().unwrap().from_device(..16_000),
+                ],
+                &[],
+            )
+            .unwrap();
         if stops {
             device.run_for(5).unwrap();
             queue.stop().unwrap();
@@ -310,7 +381,9 @@ fn the_first_packet_after_the_reset_of_a_channel_that_was_held_is_maybe_torn() {
     let whole = device.window().unwrap().core().unwrap();
     let config = AxiDmaConfig { length_bits: 20, stop_us: 50, ..AxiDmaConfig::default() };
     // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
-    let open = |side| Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap();
+    let open = |side| {
+        Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap()
+    };
     let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
     let mut flags = [false; 3];
     for (index, flag) in flags.iter_mut().enumerate() {
@@ -360,7 +433,10 @@ fn the_receive_channel_alone_is_a_camera_s() {
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = core(&board, CoreSpec::camera(SourceConfig::default(), 512));
     let refused = device.window().unwrap().driver(AxiDmaConfig::default(), Some(ring(&region)));
-    assert!(matches!(refused.unwrap_err(), Error::Unsupported { what: "this AXI DMA has no MM2S channel", .. }));
+    assert!(matches!(
+        refused.unwrap_err(),
+        Error::Unsupported { what: "this AXI DMA has no MM2S channel", .. }
+    ));
     let driver = alone(&device, Side::S2mm, Some(ring(&region)));
     assert_eq!((driver.name(), driver.side()), ("axi_dma s2mm", Side::S2mm));
 }

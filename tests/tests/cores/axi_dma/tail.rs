@@ -16,9 +16,9 @@ use std::time::Duration;
 /// A packet of 1 KiB takes 3.6 us. The ring has room for 64 jobs, and 8 are in flight at most.
 #[test]
 fn a_core_with_wide_addresses_never_passes_its_tail() {
-    for (address_bits, for_us, in_flight) in
-        (0..12).map(|n| 3 * n).flat_map(|for_us| [(32, for_us, 3), (40, for_us, 1), (40, for_us, 2), (40, for_us, 3), (40, for_us, 8)])
-    {
+    for (address_bits, for_us, in_flight) in (0..12).map(|n| 3 * n).flat_map(|for_us| {
+        [(32, for_us, 3), (40, for_us, 1), (40, for_us, 2), (40, for_us, 3), (40, for_us, 8)]
+    }) {
         let source = SourceConfig { packet_bytes: 1024, gap_ns: 1_000, ..SourceConfig::default() };
         let spec = CoreSpec { address_bits, stream: StreamConfig::source(source, 4096), ..WITH_SG };
         let board = SimBoard::new(7);
@@ -29,7 +29,8 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
         let slow = Preempted::new(&device, after, for_us).unwrap();
         let config = AxiDmaConfig { address_bits, ..AxiDmaConfig::default() };
         // SAFETY: the model is built so.
-        let driver = unsafe { AxiDmaChannel::alone(slow, Side::S2mm, config, Some(ring(&region))) }.unwrap();
+        let driver =
+            unsafe { AxiDmaChannel::alone(slow, Side::S2mm, config, Some(ring(&region))) }.unwrap();
         let mut queue = Queue::new(driver, 8).unwrap();
         let mut open = 0;
         for round in 0..100 {
@@ -37,7 +38,10 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
                 queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
                 open += 1;
             }
-            let done = queue.wait::<1>(SOON).unwrap().unwrap_or_else(|| panic!("{address_bits} {for_us} {in_flight} {round}: no end"));
+            let done = queue
+                .wait::<1>(SOON)
+                .unwrap()
+                .unwrap_or_else(|| panic!("{address_bits} {for_us} {in_flight} {round}: no end"));
             assert_eq!(done.bytes, Some(1024));
             open -= 1;
             if round % 10 == 9 {
@@ -55,7 +59,8 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
 #[test]
 fn packets_are_sent_while_the_first_answer_is_missing() {
     for address_bits in [32, 40] {
-        let source = SourceConfig { packet_bytes: 1000, bytes_per_us: 1, ..SourceConfig::default() };
+        let source =
+            SourceConfig { packet_bytes: 1000, bytes_per_us: 1, ..SourceConfig::default() };
         let spec = CoreSpec { address_bits, stream: StreamConfig::source(source, 2048), ..WITH_SG };
         let board = SimBoard::new(1);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
@@ -66,7 +71,12 @@ fn packets_are_sent_while_the_first_answer_is_missing() {
         let mut queue = Queue::new(driver, 6).unwrap();
         for jobs in [1, 5] {
             for _ in 0..jobs {
-                queue.submit([pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)], &[]).unwrap();
+                queue
+                    .submit(
+                        [pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)],
+                        &[],
+                    )
+                    .unwrap();
             }
             assert!(queue.wait::<2>(Duration::from_micros(200)).unwrap().is_none());
         }
@@ -88,7 +98,10 @@ fn descriptors_that_the_core_was_not_given_are_complete() {
     let mut memory = rings.take().unwrap();
     memory.view_mut::<u8>().unwrap().fill(0x5A);
     let complete = |words: &[u32]| -> Vec<bool> {
-        words.chunks(16).map(|bd| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0 && bd[8..13] == [0; 5]).collect()
+        words
+            .chunks(16)
+            .map(|bd| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0 && bd[8..13] == [0; 5])
+            .collect()
     };
     drop(alone(&device, Side::S2mm, Some(memory)));
     let memory = rings.take().unwrap();

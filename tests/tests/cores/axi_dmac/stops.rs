@@ -70,7 +70,12 @@ fn a_stop_waits_for_the_descriptor_that_is_under_way() {
         }
         queue.submit([from.to_device(..512), to.from_device(..512)], &[])?;
         let [_, to] = queue.wait::<2>(LIMIT)?.unwrap().buffers;
-        assert!(to.view_at::<u8>(..512)?.iter().enumerate().all(|(index, byte)| *byte == pattern(index)));
+        assert!(
+            to.view_at::<u8>(..512)?
+                .iter()
+                .enumerate()
+                .all(|(index, byte)| *byte == pattern(index))
+        );
         drop(returned);
         Ok(())
     });

@@ -63,7 +63,10 @@ fn two_and_two_channels_work_in_threads() {
                     let [buf] = done.buffers;
                     let len = done.bytes.unwrap();
                     assert!(
-                        packet::is(number ^ u32::from(pair) << 16, buf.view_at::<u8>(..len).unwrap()),
+                        packet::is(
+                            number ^ u32::from(pair) << 16,
+                            buf.view_at::<u8>(..len).unwrap()
+                        ),
                         "packet {number} of pair {pair}"
                     );
                     queue.submit([buf.from_device(..)], &[]).unwrap();
@@ -76,12 +79,20 @@ fn two_and_two_channels_work_in_threads() {
                 for number in 0..count {
                     let began = Instant::now();
                     while armed.load(Ordering::Acquire) <= number {
-                        assert!(began.elapsed() < PATIENCE, "packet {number} has no buffer to receive it");
+                        assert!(
+                            began.elapsed() < PATIENCE,
+                            "packet {number} has no buffer to receive it"
+                        );
                         thread::yield_now();
                     }
                     let mut buf = pool.take().unwrap();
                     let len = 8 + number as usize * 13 % 2000;
-                    packet::part(number ^ u32::from(pair) << 16, len, 0, &mut buf.view_mut::<u8>().unwrap()[..len]);
+                    packet::part(
+                        number ^ u32::from(pair) << 16,
+                        len,
+                        0,
+                        &mut buf.view_mut::<u8>().unwrap()[..len],
+                    );
                     queue.submit([buf.to_device(..len)], &[]).unwrap();
                     let _ = patiently(&mut queue);
                 }
@@ -91,7 +102,10 @@ fn two_and_two_channels_work_in_threads() {
     });
     assert_eq!((pool.taken(), rings.taken()), (0, 0));
     let counts = board.counts();
-    assert_eq!((counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes), (0, 0, 0, 0));
+    assert_eq!(
+        (counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes),
+        (0, 0, 0, 0)
+    );
 }
 
 /// A queue's next job's end, as an error where there is one.
@@ -106,7 +120,8 @@ fn one_channels_reset_tells_the_others() {
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
     let core = device.window().unwrap().core().unwrap();
     let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
-    let (mut first, mut second, mut sender) = (queue(Way::S2mm(0)), queue(Way::S2mm(1)), queue(Way::Mm2s(1)));
+    let (mut first, mut second, mut sender) =
+        (queue(Way::S2mm(0)), queue(Way::S2mm(1)), queue(Way::Mm2s(1)));
     for queue in [&mut first, &mut second] {
         queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     }
@@ -155,7 +170,8 @@ fn one_channels_reset_tells_the_others() {
 /// The error of one holds its direction halted until a reset: another that starts names it.
 #[test]
 fn a_channel_that_starts_after_anothers_error_does_not_ask_for_the_clock() {
-    let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { error: 1000, ..Faults::NONE } });
+    let board =
+        SimBoard::with(SimConfig { seed: 1, faults: Faults { error: 1000, ..Faults::NONE } });
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
     let core = device.window().unwrap().core().unwrap();
@@ -164,15 +180,23 @@ fn a_channel_that_starts_after_anothers_error_does_not_ask_for_the_clock() {
     first.submit([pool.take().unwrap().to_device(..100)], &[]).unwrap();
     device.run_for(20).unwrap();
     let refused = second.submit([pool.take().unwrap().to_device(..100)], &[]).unwrap_err();
-    assert!(matches!(refused.cause, Error::Fault { what, .. } if what.starts_with("an error on another channel")), "{}", refused.cause);
+    assert!(
+        matches!(refused.cause, Error::Fault { what, .. } if what.starts_with("an error on another channel")),
+        "{}",
+        refused.cause
+    );
 }
 
 #[test]
 fn a_siblings_reset_that_failed_gives_no_buffer_back() {
-    let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
+    let board =
+        SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
     ground!(board, rings, pool);
     // Its packet comes slowly: it is under way when the sibling gives up.
-    let slow = StreamConfig::source(SourceConfig { packet_bytes: 4000, bytes_per_us: 1, ..SourceConfig::default() }, 2048);
+    let slow = StreamConfig::source(
+        SourceConfig { packet_bytes: 4000, bytes_per_us: 1, ..SourceConfig::default() },
+        2048,
+    );
     let config = McdmaConfig { stop_us: 1, ..dre() };
     let spec = McdmaSpec { config, streams: [StreamConfig::default(), slow] };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
@@ -201,9 +225,11 @@ fn a_stop_waits_for_the_end_of_a_siblings_reset() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
     let core = device.window().unwrap().core().unwrap();
-    let mut queue = Queue::new(core.channel(Way::S2mm(1), rings.take().unwrap()).unwrap(), 4).unwrap();
+    let mut queue =
+        Queue::new(core.channel(Way::S2mm(1), rings.take().unwrap()).unwrap(), 4).unwrap();
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
-    let (begun, ends, ended) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
+    let (begun, ends, ended) =
+        (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
             while !begun.load(Ordering::Acquire) {
@@ -228,12 +254,14 @@ fn a_stop_waits_for_the_end_of_a_siblings_reset() {
 
 #[test]
 fn one_channels_error_halts_its_direction() {
-    let board = SimBoard::with(SimConfig { seed: 5, faults: Faults { error: 500, ..Faults::NONE } });
+    let board =
+        SimBoard::with(SimConfig { seed: 5, faults: Faults { error: 500, ..Faults::NONE } });
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
     let core = device.window().unwrap().core().unwrap();
     let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
-    let (mut waits, mut receiver, mut sender) = (queue(Way::S2mm(0)), queue(Way::S2mm(1)), queue(Way::Mm2s(1)));
+    let (mut waits, mut receiver, mut sender) =
+        (queue(Way::S2mm(0)), queue(Way::S2mm(1)), queue(Way::Mm2s(1)));
     let (mut mine, mut another) = (0, 0);
     for turn in 0..100 {
         for queue in [&mut waits, &mut receiver] {
@@ -251,7 +279,10 @@ fn one_channels_error_halts_its_direction() {
             }
         } else if let Err(Error::Fault { what, status, .. }) = end(&mut waits) {
             another += 1;
-            assert!(what.starts_with("an error on another channel") && status == SLAVE_ERROR, "{what}");
+            assert!(
+                what.starts_with("an error on another channel") && status == SLAVE_ERROR,
+                "{what}"
+            );
             assert_eq!(end(&mut receiver), reset);
         }
         for queue in [&mut waits, &mut receiver] {
@@ -289,7 +320,10 @@ fn a_thread_whose_jobs_a_reset_ended_starts_them_again() {
             assert!(began.elapsed() < PATIENCE, "{received} packets, {resets:?} resets");
             let mut error = None;
             while !queue.is_full() && error.is_none() {
-                error = queue.submit([pool.take().unwrap().from_device(..)], &[]).map_err(|refused| refused.cause).err();
+                error = queue
+                    .submit([pool.take().unwrap().from_device(..)], &[])
+                    .map_err(|refused| refused.cause)
+                    .err();
             }
             if error.is_none() {
                 match queue.wait::<1>(Duration::from_micros(50)) {
@@ -320,7 +354,8 @@ fn a_reset_from_outside_ends_every_job() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
     let core = device.window().unwrap().core().unwrap();
-    let mut queue = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
+    let mut queue =
+        Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     core.reset(|| device.reset()).unwrap();
     assert_eq!(end(&mut queue), Err(Error::EndedByReset { device: "axi_mcdma" }));

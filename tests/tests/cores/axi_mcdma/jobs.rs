@@ -1,7 +1,9 @@
 //! Packets out and in.
 
 use super::*;
-use contigo::{CpuBuf, Done, Driver, Error, Queue, drivers::axi_mcdma::PacketReport, sim::stream::StreamCounts};
+use contigo::{
+    CpuBuf, Done, Driver, Error, Queue, drivers::axi_mcdma::PacketReport, sim::stream::StreamCounts,
+};
 
 fn report(done: &Done<[CpuBuf; 1]>) -> PacketReport {
     PacketReport::of(done.status, done.words)
@@ -35,7 +37,8 @@ fn a_packet_without_a_buffer_is_dropped_and_counted() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(source()));
     let core = device.window().unwrap().core().unwrap();
-    let mut queue = Queue::new(core.channel(Way::S2mm(1), rings.take().unwrap()).unwrap(), 8).unwrap();
+    let mut queue =
+        Queue::new(core.channel(Way::S2mm(1), rings.take().unwrap()).unwrap(), 8).unwrap();
     for expected in [0, 1] {
         queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
         let done = queue.wait::<1>(LIMIT).unwrap().unwrap();
@@ -47,9 +50,16 @@ fn a_packet_without_a_buffer_is_dropped_and_counted() {
     let dropped = queue.driver().dropped();
     assert!((30..60).contains(&dropped), "{dropped}");
     assert_eq!(u64::from(core.all_dropped()), dropped, "the other channel dropped none");
-    assert_eq!(queue.driver().ran_dry(), Some(dropped), "reading clears it, and the driver adds up");
+    assert_eq!(
+        queue.driver().ran_dry(),
+        Some(dropped),
+        "reading clears it, and the driver adds up"
+    );
     let counts = device.model(|model| model.stream(1)).unwrap().unwrap();
-    assert!(matches!(counts, StreamCounts { lost: 0, cut: 0, .. }), "the core lets no stream wait: {counts:?}");
+    assert!(
+        matches!(counts, StreamCounts { lost: 0, cut: 0, .. }),
+        "the core lets no stream wait: {counts:?}"
+    );
 }
 
 #[test]
@@ -65,7 +75,10 @@ fn a_packet_longer_than_its_buffer_goes_on_in_the_next() {
     let mut bytes = Vec::new();
     for (expected, first, last) in [(400, true, false), (400, false, false), (200, false, true)] {
         let done = queue.wait::<1>(LIMIT).unwrap().unwrap();
-        assert_eq!((done.bytes, report(&done).first, report(&done).last), (Some(expected), first, last));
+        assert_eq!(
+            (done.bytes, report(&done).first, report(&done).last),
+            (Some(expected), first, last)
+        );
         bytes.extend_from_slice(done.buffers[0].view_at::<u8>(..expected).unwrap());
     }
     assert!(packet::is(0, &bytes));
@@ -83,7 +96,8 @@ fn the_sideband_is_reported_where_it_is_asked_for() {
     for sideband in [false, true] {
         let spec = McdmaSpec { config: McdmaConfig { sideband, ..dre() }, streams: [source(); 2] };
         let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
-        let channel = device.window().unwrap().channel(Way::S2mm(1), rings.take().unwrap()).unwrap();
+        let channel =
+            device.window().unwrap().channel(Way::S2mm(1), rings.take().unwrap()).unwrap();
         let mut queue = Queue::new(channel, 8).unwrap();
         queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
         let done = queue.wait::<1>(LIMIT).unwrap().unwrap();
@@ -97,7 +111,11 @@ fn addresses_of_64_bits_ring_the_upper_bell() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
     let config = McdmaConfig { address_bits: 64, ..dre() };
-    let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(McdmaSpec { config, streams: [StreamConfig::sink(); 2] }));
+    let device = SimMcdma::with_model(
+        &board,
+        board.port(),
+        McdmaModel::new(McdmaSpec { config, streams: [StreamConfig::sink(); 2] }),
+    );
     let channel = device.window().unwrap().channel(Way::Mm2s(0), rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(channel, 8).unwrap();
     for _ in 0..40 {
@@ -125,7 +143,8 @@ fn an_interrupt_that_is_not_connected_costs_time_alone() {
 fn a_stream_without_an_end_of_packet_fills_buffers() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
-    let endless = StreamConfig::source(SourceConfig { marks_last: false, ..SourceConfig::default() }, 2048);
+    let endless =
+        StreamConfig::source(SourceConfig { marks_last: false, ..SourceConfig::default() }, 2048);
     let device = SimMcdma::with_model(&board, board.port(), model(endless));
     let channel = device.window().unwrap().channel(Way::S2mm(0), rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(channel, 8).unwrap();
@@ -134,13 +153,17 @@ fn a_stream_without_an_end_of_packet_fills_buffers() {
     }
     for index in 0..4 {
         let done = queue.wait::<1>(LIMIT).unwrap().unwrap();
-        assert_eq!((done.bytes, report(&done).first, report(&done).last), (Some(2000), index == 0, false));
+        assert_eq!(
+            (done.bytes, report(&done).first, report(&done).last),
+            (Some(2000), index == 0, false)
+        );
     }
 }
 
 #[test]
 fn an_error_comes_after_the_jobs_before_it_and_names_the_buffer() {
-    let board = SimBoard::with(SimConfig { seed: 3, faults: Faults { error: 200, ..Faults::NONE } });
+    let board =
+        SimBoard::with(SimConfig { seed: 3, faults: Faults { error: 200, ..Faults::NONE } });
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
     let channel = device.window().unwrap().channel(Way::Mm2s(0), rings.take().unwrap()).unwrap();
@@ -153,8 +176,13 @@ fn an_error_comes_after_the_jobs_before_it_and_names_the_buffer() {
         match queue.wait::<1>(LIMIT) {
             Ok(done) => well += u32::from(done.is_some()),
             Err(error) => {
-                let Error::FaultAt { device, what, addr, .. } = error.error else { panic!("{error}") };
-                assert!(device == "axi_mcdma" && what.starts_with("DMASlvErr") && addr >= 0x1000_0000, "{error}");
+                let Error::FaultAt { device, what, addr, .. } = error.error else {
+                    panic!("{error}")
+                };
+                assert!(
+                    device == "axi_mcdma" && what.starts_with("DMASlvErr") && addr >= 0x1000_0000,
+                    "{error}"
+                );
                 failed += 1;
                 queue.clear().unwrap();
             }

@@ -15,20 +15,43 @@ use std::sync::atomic::{AtomicBool, Ordering};
 fn operands_that_the_core_cannot_take_are_refused_with_numbers() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
-    let config = McdmaConfig { mm2s_data_bits: 128, s2mm_data_bits: 64, length_bits: 10, ..McdmaConfig::default() };
+    let config = McdmaConfig {
+        mm2s_data_bits: 128,
+        s2mm_data_bits: 64,
+        length_bits: 10,
+        ..McdmaConfig::default()
+    };
     let spec = McdmaSpec { config, streams: [StreamConfig::sink(); 2] };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
     let core = device.window().unwrap().core().unwrap();
-    let mut sender = Queue::new(core.channel(Way::Mm2s(0), rings.take().unwrap()).unwrap(), 4).unwrap();
-    let mut receiver = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
-    let mut sent =
-        |range: std::ops::Range<usize>| sender.submit([pool.take().unwrap().to_device(range)], &[]).map_err(|refused| refused.error).err();
+    let mut sender =
+        Queue::new(core.channel(Way::Mm2s(0), rings.take().unwrap()).unwrap(), 4).unwrap();
+    let mut receiver =
+        Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
+    let mut sent = |range: std::ops::Range<usize>| {
+        sender
+            .submit([pool.take().unwrap().to_device(range)], &[])
+            .map_err(|refused| refused.error)
+            .err()
+    };
     assert!(matches!(sent(8..100), Some(Error::BufferAlign { index: 0, align_bytes: 16, .. })));
-    assert_eq!(sent(0..1024), Some(Error::OperandTooLong { index: 0, have_bytes: 1024, max_bytes: 1023 }));
+    assert_eq!(
+        sent(0..1024),
+        Some(Error::OperandTooLong { index: 0, have_bytes: 1024, max_bytes: 1023 })
+    );
     assert_eq!(sent(16..1039), None, "any length from an aligned address");
-    let got = receiver.submit([pool.take().unwrap().from_device(..100)], &[]).map_err(|refused| refused.error).err();
-    assert!(matches!(got, Some(Error::Argument { value: 100, min: 8, multiple_of: 8, .. })), "{got:?}");
-    let got = receiver.submit([pool.take().unwrap().from_device(..1023)], &[]).map_err(|refused| refused.error).err();
+    let got = receiver
+        .submit([pool.take().unwrap().from_device(..100)], &[])
+        .map_err(|refused| refused.error)
+        .err();
+    assert!(
+        matches!(got, Some(Error::Argument { value: 100, min: 8, multiple_of: 8, .. })),
+        "{got:?}"
+    );
+    let got = receiver
+        .submit([pool.take().unwrap().from_device(..1023)], &[])
+        .map_err(|refused| refused.error)
+        .err();
     assert_eq!(got, Some(Error::OperandTooLong { index: 0, have_bytes: 1023, max_bytes: 1016 }));
 }
 
@@ -36,14 +59,23 @@ fn operands_that_the_core_cannot_take_are_refused_with_numbers() {
 fn a_length_register_that_is_narrower_than_said_is_found() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
-    let spec = McdmaSpec { config: McdmaConfig { length_bits: 10, ..dre() }, streams: [StreamConfig::sink(); 2] };
+    let spec = McdmaSpec {
+        config: McdmaConfig { length_bits: 10, ..dre() },
+        streams: [StreamConfig::sink(); 2],
+    };
     let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
     // SAFETY: the window is the model's.
-    let channel = unsafe { McdmaChannel::open(device.window().unwrap(), Way::Mm2s(0), dre(), rings.take().unwrap()) }.unwrap();
+    let channel = unsafe {
+        McdmaChannel::open(device.window().unwrap(), Way::Mm2s(0), dre(), rings.take().unwrap())
+    }
+    .unwrap();
     let mut queue = Queue::new(channel, 4).unwrap();
     queue.submit([pool.take().unwrap().to_device(..1030)], &[]).unwrap();
     let error = queue.wait::<1>(LIMIT).map(|done| done.is_some()).map_err(|failed| failed.error);
-    assert!(matches!(error, Err(Error::Fault { what, .. }) if what.contains("length_bits")), "{error:?}");
+    assert!(
+        matches!(error, Err(Error::Fault { what, .. }) if what.contains("length_bits")),
+        "{error:?}"
+    );
     assert!(queue.wait::<1>(LIMIT).unwrap().is_none(), "told once");
 }
 
@@ -53,9 +85,19 @@ fn channels_and_descriptors_that_do_not_suit_come_back() {
     ground!(board, rings, _pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
     let core = device.window().unwrap().core().unwrap();
-    let error = |way| core.channel(way, rings.take().unwrap()).map(drop).map_err(|refused: Refused<_>| refused.error);
-    assert!(matches!(error(Way::S2mm(2)), Err(Error::Unsupported { what: "the core has no such channel", .. })));
-    assert!(matches!(error(Way::Mm2s(16)), Err(Error::Argument { name: "channel", value: 32, max: 31, .. })));
+    let error = |way| {
+        core.channel(way, rings.take().unwrap())
+            .map(drop)
+            .map_err(|refused: Refused<_>| refused.error)
+    };
+    assert!(matches!(
+        error(Way::S2mm(2)),
+        Err(Error::Unsupported { what: "the core has no such channel", .. })
+    ));
+    assert!(matches!(
+        error(Way::Mm2s(16)),
+        Err(Error::Argument { name: "channel", value: 32, max: 31, .. })
+    ));
     let held = core.channel(Way::Mm2s(1), rings.take().unwrap()).unwrap();
     assert_eq!(error(Way::Mm2s(1)), Err(Error::HasDriver));
     drop(held);
@@ -74,9 +116,13 @@ fn a_core_without_a_direction_works_in_the_other() {
     let device = SimDevice::with_model(&board, board.port(), Half(model(source())));
     // SAFETY: the model is a core without MM2S.
     let core = unsafe { Mcdma::open(device.window().unwrap(), dre()) }.unwrap();
-    let none = core.channel(Way::Mm2s(0), rings.take().unwrap()).map(drop).map_err(|refused| refused.error);
+    let none = core
+        .channel(Way::Mm2s(0), rings.take().unwrap())
+        .map(drop)
+        .map_err(|refused| refused.error);
     assert!(matches!(none, Err(Error::Unsupported { .. })), "{none:?}");
-    let mut queue = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
+    let mut queue =
+        Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     assert!(queue.wait::<1>(LIMIT).unwrap().is_some());
 }
@@ -152,10 +198,15 @@ fn registers_that_read_zero_are_no_stopped_channel() {
     for siblings_reset in [false, true] {
         let board = SimBoard::new(1);
         ground!(board, rings, pool);
-        let device = SimDevice::with_model(&board, board.port(), Later(model(StreamConfig::default()), AtomicBool::new(false)));
+        let device = SimDevice::with_model(
+            &board,
+            board.port(),
+            Later(model(StreamConfig::default()), AtomicBool::new(false)),
+        );
         // SAFETY: the model is a core.
         let core = unsafe { Mcdma::open(device.window().unwrap(), dre()) }.unwrap();
-        let mut queue = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
+        let mut queue =
+            Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
         queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
         device.model(|model| model.1.store(true, Ordering::Relaxed)).unwrap();
         if siblings_reset {
@@ -178,19 +229,28 @@ fn what_is_no_core_is_said() {
         // SAFETY: the model touches no memory.
         let shared = unsafe { Mcdma::open(device.window().unwrap(), dre()) }.map(drop);
         // SAFETY: as above.
-        let alone = unsafe { McdmaChannel::open(device.window().unwrap(), way, dre(), rings.take().unwrap()) }.map(drop);
+        let alone = unsafe {
+            McdmaChannel::open(device.window().unwrap(), way, dre(), rings.take().unwrap())
+        }
+        .map(drop);
         (shared, alone)
     };
     for way in [Way::Mm2s(0), Way::S2mm(0)] {
         let (shared, alone) = open(u32::MAX, way);
-        assert!(matches!(shared, Err(Error::Fault { what, .. }) if what.contains("gone")), "{shared:?}");
+        assert!(
+            matches!(shared, Err(Error::Fault { what, .. }) if what.contains("gone")),
+            "{shared:?}"
+        );
         assert_eq!(shared, alone);
         // In reset for ever: its clock is off.
         let stopped = Err(Error::WillNotStop { device: "axi_mcdma", status: 5, waited_us: 1_000 });
         assert_eq!(open(5, way), (stopped, stopped));
         // No registers at all.
         let (shared, alone) = open(0, way);
-        assert!(matches!((shared, alone), (Err(Error::WillNotStop { status: 0, .. }), Err(Error::WillNotStop { .. }))));
+        assert!(matches!(
+            (shared, alone),
+            (Err(Error::WillNotStop { status: 0, .. }), Err(Error::WillNotStop { .. }))
+        ));
     }
     // One that halts for ever is found by the first job, not by the first wait.
     let device = SimDevice::with_model(&board, board.port(), Same(regs::HALTED | regs::IRQS));
@@ -201,14 +261,19 @@ fn what_is_no_core_is_said() {
 
 #[test]
 fn a_core_that_will_not_reset_keeps_its_buffers() {
-    let board = SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
+    let board =
+        SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
     let core = device.window().unwrap().core().unwrap();
-    let mut queue = Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
+    let mut queue =
+        Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
     queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
     let stopped = queue.stop();
-    assert!(matches!(stopped, Err(Error::WillNotStop { device: "axi_mcdma", waited_us: 1_000, .. })), "{stopped:?}");
+    assert!(
+        matches!(stopped, Err(Error::WillNotStop { device: "axi_mcdma", waited_us: 1_000, .. })),
+        "{stopped:?}"
+    );
     assert!(queue.take_back::<1>().unwrap().is_none() && pool.taken() == 1);
     device.reset().unwrap();
     queue.clear().unwrap();
@@ -228,11 +293,22 @@ fn parameters_that_no_core_has_are_refused() {
         McdmaConfig { mm2s_data_bits: 48, ..McdmaConfig::default() },
     ] {
         // SAFETY: the window is the model's.
-        let refused = unsafe { McdmaChannel::open(device.window().unwrap(), Way::Mm2s(0), bad, rings.take().unwrap()) };
-        assert!(matches!(refused, Err(Error::Argument { .. } | Error::NotPowerOfTwo { align_bytes: 6 })), "{bad:?}: {refused:?}");
+        let refused = unsafe {
+            McdmaChannel::open(device.window().unwrap(), Way::Mm2s(0), bad, rings.take().unwrap())
+        };
+        assert!(
+            matches!(
+                refused,
+                Err(Error::Argument { .. } | Error::NotPowerOfTwo { align_bytes: 6 })
+            ),
+            "{bad:?}: {refused:?}"
+        );
     }
     let whole = device.window().unwrap().channel(Way::Mm2s(0), rings.take().unwrap()).unwrap();
-    assert_eq!((whole.depth(), whole.stop_program().steps().len(), whole.way()), (16, 3, Way::Mm2s(0)));
+    assert_eq!(
+        (whole.depth(), whole.stop_program().steps().len(), whole.way()),
+        (16, 3, Way::Mm2s(0))
+    );
 }
 
 #[test]
@@ -244,16 +320,21 @@ fn channels_open_by_name_side_by_side() {
         let settings = Settings(settings);
         // SAFETY: the model is the core, which no other code drives.
         unsafe {
-            let taken = device.as_ref().take(row("axi_mcdma")?, settings, None, Attach::default())?;
+            let taken =
+                device.as_ref().take(row("axi_mcdma")?, settings, None, Attach::default())?;
             taken.open(Parts { device: (), memory: Some(take()), settings, map: None })
         }
     };
     let mut receiver = Queue::new(open("channel=17,s2mm_dre=1").unwrap(), 2).unwrap();
     let mut sender = Queue::new(open("channel=1,mm2s_dre=1,length_bits=12").unwrap(), 2).unwrap();
-    let long = receiver.submit([take().from_device(..1 << 14)], &[]).map_err(|refused| refused.error).err();
+    let long = receiver
+        .submit([take().from_device(..1 << 14)], &[])
+        .map_err(|refused| refused.error)
+        .err();
     assert!(matches!(long, Some(Error::OutOfRange { .. })), "{long:?}");
     receiver.submit([take().from_device(..)], &[]).unwrap();
-    let long = sender.submit([take().to_device(..4096)], &[]).map_err(|refused| refused.error).err();
+    let long =
+        sender.submit([take().to_device(..4096)], &[]).map_err(|refused| refused.error).err();
     assert_eq!(long, Some(Error::OperandTooLong { index: 0, have_bytes: 4096, max_bytes: 4095 }));
     sender.submit([take().to_device(1..778)], &[]).unwrap();
     assert!(sender.wait::<1>(LIMIT).unwrap().is_some());

@@ -69,9 +69,13 @@ fn an_end_is_told_when_its_last_word_is_there() {
                     push(&mut queue, pool, 1 + 4 * round + job)?;
                 }
                 for job in 0..4 {
-                    let to = next(&mut queue, &core)?.unwrap_or_else(|| panic!("{config:?}: copy {job} never ends"));
+                    let to = next(&mut queue, &core)?
+                        .unwrap_or_else(|| panic!("{config:?}: copy {job} never ends"));
                     let byte = 1 + 4 * round + job;
-                    assert!(to.view::<u8>()?.iter().all(|seen| *seen == byte), "{config:?}: copy {job} is reported, and is not there");
+                    assert!(
+                        to.view::<u8>()?.iter().all(|seen| *seen == byte),
+                        "{config:?}: copy {job} is reported, and is not there"
+                    );
                 }
             }
             Ok(())
@@ -98,7 +102,11 @@ fn a_stop_in_the_middle_leaves_no_write_behind_it_and_the_core_works_on() {
                 core.run_for(us)?;
                 if by_program {
                     // SAFETY: the steps stop.
-                    assert_eq!(unsafe { queue.driver().stop_program().run(&window, 5) }, Ok(()), "{config:?} after {us} us");
+                    assert_eq!(
+                        unsafe { queue.driver().stop_program().run(&window, 5) },
+                        Ok(()),
+                        "{config:?} after {us} us"
+                    );
                     let written = board.counts().bytes_written;
                     core.run_for(50)?;
                     assert_eq!(board.counts().bytes_written, written, "{config:?} after {us} us");
@@ -108,7 +116,8 @@ fn a_stop_in_the_middle_leaves_no_write_behind_it_and_the_core_works_on() {
                 while queue.take_back::<2>().unwrap().is_some() {}
                 core.run_for(50)?;
                 push(&mut queue, pool, 9)?;
-                let to = next(&mut queue, &core)?.unwrap_or_else(|| panic!("{config:?}: after a stop at {us} us no job ends"));
+                let to = next(&mut queue, &core)?
+                    .unwrap_or_else(|| panic!("{config:?}: after a stop at {us} us no job ends"));
                 assert!(to.view::<u8>()?.iter().all(|seen| *seen == 9));
                 Ok(())
             });
@@ -133,7 +142,10 @@ fn a_copy_that_does_not_end_leaves_a_core_that_wants_a_reset_from_outside() {
             let csr = config.csr_at + regs::CONTROL.offset();
             assert_eq!(window.read32(csr) & regs::STOP, regs::STOP);
             // SAFETY: nothing is read or written by a driver that is refused.
-            let refused = unsafe { Msgdma::open(Lent::new(&window), MsgdmaConfig { prefetcher_at: None, ..config }) }.map(drop);
+            let refused = unsafe {
+                Msgdma::open(Lent::new(&window), MsgdmaConfig { prefetcher_at: None, ..config })
+            }
+            .map(drop);
             assert!(matches!(refused, Err(Error::Setting { .. })), "{refused:?}");
             // SAFETY: the steps stop.
             assert_eq!(unsafe { queue.driver().stop_program().run(&window, 5) }, Ok(()));
@@ -168,7 +180,9 @@ fn a_receiver_is_stopped_in_a_packet_and_while_it_waits_for_one() {
             while queue.wait::<1>(Duration::ZERO)?.is_some() {}
             while queue.take_back::<1>().unwrap().is_some() {}
             queue.submit([pool.take()?.from_device(..1024)], &[])?;
-            let done = queue.wait::<1>(LIMIT)?.unwrap_or_else(|| panic!("after a stop at {us} us no packet comes"));
+            let done = queue
+                .wait::<1>(LIMIT)?
+                .unwrap_or_else(|| panic!("after a stop at {us} us no packet comes"));
             let [buf] = done.buffers;
             let bytes = buf.view_at::<u8>(..700)?;
             assert!(packet::number(bytes).is_some_and(|number| packet::is(number, bytes)));
@@ -248,7 +262,11 @@ fn a_wait_wakes_for_an_end_that_was_seen_and_else_not() {
                 // While an end waits, a line that the driver has not acknowledged may end each
                 // sleep.
                 let most = if ends { 200 } else { 8 };
-                assert!(watch.waits.get() <= most, "{config:?} {faults:?}: it woke {} times in 5 ms", watch.waits.get());
+                assert!(
+                    watch.waits.get() <= most,
+                    "{config:?} {faults:?}: it woke {} times in 5 ms",
+                    watch.waits.get()
+                );
                 let _ = queue.stop();
                 while queue.take_back::<2>().unwrap().is_some() {}
                 if !ends {
@@ -325,7 +343,10 @@ fn a_core_that_a_stop_spoilt_is_not_well_because_the_program_panicked() {
             waits = watch.waits.get() - before;
             watch.bits.set((0, 0, 0));
             for _ in 0..2 {
-                assert!(matches!(queue.stop(), Err(Error::WillNotStop { .. })), "the panic was in wait {panics:?}");
+                assert!(
+                    matches!(queue.stop(), Err(Error::WillNotStop { .. })),
+                    "the panic was in wait {panics:?}"
+                );
             }
             core.reset()?;
             queue.stop()?;
@@ -355,10 +376,14 @@ fn a_stop_program_does_not_take_a_core_for_stopped_that_has_not_waited() {
             let until_us = board.now_ns() / 1_000 + late_us;
             watch.bits.set((config.csr_at + regs::STATUS.offset(), regs::RESETTING, until_us));
             // SAFETY: the steps stop.
-            let answer = unsafe { queue.driver().stop_program().run(&Watched::new(&window, &watch), 5) };
+            let answer =
+                unsafe { queue.driver().stop_program().run(&Watched::new(&window, &watch), 5) };
             assert_eq!(answer.is_ok(), stopped, "late by {late_us} us: {answer:?}");
             let waited_us = (board.now_ns() / 1_000).saturating_sub(until_us);
-            assert!(answer.is_err() || waited_us >= 2_000, "late by {late_us} us: it waited {waited_us} us");
+            assert!(
+                answer.is_err() || waited_us >= 2_000,
+                "late by {late_us} us: it waited {waited_us} us"
+            );
             core.reset()?;
             queue.stop()?;
             assert!(queue.take_back::<2>().unwrap().is_some());
@@ -371,7 +396,8 @@ fn a_stop_program_does_not_take_a_core_for_stopped_that_has_not_waited() {
 #[test]
 fn a_stop_program_does_not_take_a_prefetcher_that_runs_for_stopped() {
     for write_responses in [false, true] {
-        let config = MsgdmaConfig { prefetcher_at: Some(0x60), write_responses, settle_us: 2_000, ..COPY };
+        let config =
+            MsgdmaConfig { prefetcher_at: Some(0x60), write_responses, settle_us: 2_000, ..COPY };
         with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, own| {
             let core = core(board, config, StreamConfig::sink());
             let (window, watch) = (core.window()?, Watch::default());
@@ -380,7 +406,8 @@ fn a_stop_program_does_not_take_a_prefetcher_that_runs_for_stopped() {
             core.run_for(5)?;
             watch.bits.set((0x60 + regs::FETCH_CONTROL.offset(), regs::RUN, u64::MAX));
             // SAFETY: the steps stop.
-            let answer = unsafe { queue.driver().stop_program().run(&Watched::new(&window, &watch), 5) };
+            let answer =
+                unsafe { queue.driver().stop_program().run(&Watched::new(&window, &watch), 5) };
             assert!(answer.is_err(), "write_responses {write_responses}");
             watch.bits.set((0, 0, 0));
             core.reset()?;

@@ -5,8 +5,9 @@ use super::{BEGUN, ENDED, Flag, PTX, SOON, Word, forbidden, say};
 use crate::{
     alone,
     libcuda::{
-        cuEventCreate, cuEventDestroy_v2, cuEventQuery, cuEventRecord, cuLaunchKernel, cuMemAlloc_v2, cuMemFree_v2, cuMemFreeHost,
-        cuMemHostAlloc, cuModuleGetFunction, cuModuleLoadDataEx, cuModuleUnload, cuStreamCreate, cuStreamDestroy_v2, cuStreamQuery,
+        cuEventCreate, cuEventDestroy_v2, cuEventQuery, cuEventRecord, cuLaunchKernel,
+        cuMemAlloc_v2, cuMemFree_v2, cuMemFreeHost, cuMemHostAlloc, cuModuleGetFunction,
+        cuModuleLoadDataEx, cuModuleUnload, cuStreamCreate, cuStreamDestroy_v2, cuStreamQuery,
     },
     raw::Raw,
 };
@@ -64,7 +65,9 @@ impl Made {
 
     fn module(ptx: &core::ffi::CStr) -> Self {
         // SAFETY: as above; PTX, with its NUL; no options.
-        Self::by(|to| unsafe { cuModuleLoadDataEx(to, ptx.as_ptr().cast(), 0, ptr::null_mut(), ptr::null_mut()) })
+        Self::by(|to| unsafe {
+            cuModuleLoadDataEx(to, ptx.as_ptr().cast(), 0, ptr::null_mut(), ptr::null_mut())
+        })
     }
 }
 
@@ -73,18 +76,20 @@ type Call = (&'static str, bool, Box<dyn FnOnce() -> c_int + Send>);
 
 /// The calls to measure, with all the objects that they need.
 fn calls() -> Vec<Call> {
-    let (event, stream, block, module) = (Made::event(), Made::stream(), Made::block(), Made::module(gemm8_cuda::PTX));
+    let (event, stream, block, module) =
+        (Made::event(), Made::stream(), Made::block(), Made::module(gemm8_cuda::PTX));
     let idle = Made::stream();
     // SAFETY: both were made above.
     assert_eq!(unsafe { cuEventRecord(event.0, idle.0) }, 0);
     let mut device = 0;
     // SAFETY: the pointer is a reference.
     assert_eq!(unsafe { cuMemAlloc_v2(&raw mut device, BLOCK_BYTES) }, 0);
-    let on = |call: unsafe fn(*mut c_void) -> c_int, made: Made| -> Box<dyn FnOnce() -> c_int + Send> {
-        // The whole of it moves to the other thread, not the pointer in it.
-        // SAFETY: below, each handle is what the function takes, and is given back once.
-        Box::new(move || unsafe { call({ made }.0) })
-    };
+    let on =
+        |call: unsafe fn(*mut c_void) -> c_int, made: Made| -> Box<dyn FnOnce() -> c_int + Send> {
+            // The whole of it moves to the other thread, not the pointer in it.
+            // SAFETY: below, each handle is what the function takes, and is given back once.
+            Box::new(move || unsafe { call({ made }.0) })
+        };
     vec![
         ("cuEventQuery", true, on(cuEventQuery, event)),
         ("cuStreamQuery", true, on(cuStreamQuery, idle)),
@@ -96,7 +101,11 @@ fn calls() -> Vec<Call> {
         ("cuModuleUnload", false, on(cuModuleUnload, module)),
         ("cuStreamCreate", false, Box::new(|| i32::from(Made::stream().0.is_null()))),
         ("cuMemHostAlloc", false, Box::new(|| i32::from(Made::block().0.is_null()))),
-        ("cuModuleLoadDataEx", false, Box::new(|| i32::from(Made::module(gemm8_cuda::PTX).0.is_null()))),
+        (
+            "cuModuleLoadDataEx",
+            false,
+            Box::new(|| i32::from(Made::module(gemm8_cuda::PTX).0.is_null())),
+        ),
     ]
 }
 
@@ -105,12 +114,31 @@ fn launch(spin: Made, stream: Made, out: Word, flag: Word) -> c_int {
     let (mut out, mut flag) = (out.addr, flag.addr);
     let mut parameters: [*mut c_void; 2] = [(&raw mut out).cast(), (&raw mut flag).cast()];
     // SAFETY: `spin` has these two parameters, and both words stay for ever.
-    unsafe { cuLaunchKernel(spin.0, 1, 1, 1, 1, 1, 1, 0, stream.0, parameters.as_mut_ptr(), ptr::null_mut()) }
+    unsafe {
+        cuLaunchKernel(
+            spin.0,
+            1,
+            1,
+            1,
+            1,
+            1,
+            1,
+            0,
+            stream.0,
+            parameters.as_mut_ptr(),
+            ptr::null_mut(),
+        )
+    }
 }
 
 /// One line of the table: how long `call` took on a thread of its own beside the kernel, and
 /// whether it waited.
-fn beside(name: &str, raw: &Arc<Raw>, flag: &Flag, call: Box<dyn FnOnce() -> c_int + Send>) -> (Duration, c_int, bool) {
+fn beside(
+    name: &str,
+    raw: &Arc<Raw>,
+    flag: &Flag,
+    call: Box<dyn FnOnce() -> c_int + Send>,
+) -> (Duration, c_int, bool) {
     let (send, receive) = mpsc::channel();
     let raw = Arc::clone(raw);
     thread::spawn(move || {
@@ -124,8 +152,12 @@ fn beside(name: &str, raw: &Arc<Raw>, flag: &Flag, call: Box<dyn FnOnce() -> c_i
     let waited = first == Err(RecvTimeoutError::Timeout);
     match if waited { receive.recv_timeout(SOON) } else { first } {
         Ok((took, code)) => (took, code, waited),
-        Err(RecvTimeoutError::Timeout) => panic!("{name}: the kernel may end, and the call does not come back"),
-        Err(RecvTimeoutError::Disconnected) => panic!("{name}: the call failed, as its thread says above"),
+        Err(RecvTimeoutError::Timeout) => {
+            panic!("{name}: the kernel may end, and the call does not come back")
+        }
+        Err(RecvTimeoutError::Disconnected) => {
+            panic!("{name}: the call failed, as its thread says above")
+        }
     }
 }
 
@@ -136,7 +168,8 @@ fn which_calls_wait_for_a_kernel_that_has_nothing_to_do_with_them() {
         return skipped(NAME, why);
     }
     let raw = Arc::new(Raw::open());
-    let (flag, out, stream, module) = (Flag(Word::new(gpu)), Word::new(gpu), Made::stream(), Made::module(PTX));
+    let (flag, out, stream, module) =
+        (Flag(Word::new(gpu)), Word::new(gpu), Made::stream(), Made::module(PTX));
     // SAFETY: the pointer is a reference, the name ends with its NUL.
     let spin = Made::by(|to| unsafe { cuModuleGetFunction(to, module.0, c"spin".as_ptr()) });
     // Once with the flag up, for what a driver loads late.

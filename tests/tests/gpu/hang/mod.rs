@@ -30,7 +30,8 @@ const SOON: Duration = Duration::from_secs(5);
 
 /// `spin(out, flag)`, whose argument words are the flag's address.
 fn spin(module: &Module) -> CudaFunction {
-    let parameters = [Parameter::Operand(OperandSpec::from_device().at_least(4)), Parameter::Words(2)];
+    let parameters =
+        [Parameter::Operand(OperandSpec::from_device().at_least(4)), Parameter::Words(2)];
     let signature = Signature::new("spin", &parameters).unwrap().launched(Launch::of(1, 1));
     // SAFETY: [`PTX`]: one thread writes four bytes at the operand. It reads four more at the flag,
     // which is never freed ([`Word::new`]) and which the CPU reads and writes as an atomic.
@@ -113,5 +114,6 @@ fn forbidden() -> Option<&'static str> {
     let mut limited = 0;
     // SAFETY: the pointer is a reference, and the device is there.
     let asked = unsafe { cuDeviceGetAttribute(&raw mut limited, KERNEL_EXEC_TIMEOUT, 0) };
-    (asked != 0 || limited != 0).then_some("a display's watchdog ends this GPU's kernels, and the context with them")
+    (asked != 0 || limited != 0)
+        .then_some("a display's watchdog ends this GPU's kernels, and the context with them")
 }

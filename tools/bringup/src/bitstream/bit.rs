@@ -8,7 +8,8 @@ use super::{Bitstream, BitstreamError, Format, packets};
 
 /// The first 13 bytes of every `.bit`: nine bytes behind a length, then the length 1, which goes
 /// with the letter a.
-const BEGIN: [u8; 13] = [0x00, 0x09, 0x0f, 0xf0, 0x0f, 0xf0, 0x0f, 0xf0, 0x0f, 0xf0, 0x00, 0x00, 0x01];
+const BEGIN: [u8; 13] =
+    [0x00, 0x09, 0x0f, 0xf0, 0x0f, 0xf0, 0x0f, 0xf0, 0x0f, 0xf0, 0x00, 0x00, 0x01];
 
 /// The four fields of text. The fifth, e, has the length of the rest.
 const FIELDS: [char; 4] = ['a', 'b', 'c', 'd'];
@@ -26,7 +27,8 @@ pub(super) fn parse(file: &[u8]) -> Result<Bitstream, BitstreamError> {
         let from = at + 3;
         #[cfg(test)]
         super::visits::add(length);
-        let said = file.get(from..from + length).ok_or_else(|| cut("its header", from + length, file))?;
+        let said =
+            file.get(from..from + length).ok_or_else(|| cut("its header", from + length, file))?;
         // The tool ends a text with a zero byte.
         *text = String::from_utf8_lossy(said).trim_end_matches('\0').to_owned();
         at = from + length;
@@ -68,10 +70,17 @@ fn begin(file: &[u8], offset: usize, wanted: char) -> Result<(), BitstreamError>
     }
 }
 
-fn bytes<const N: usize>(file: &[u8], at: usize, what: &'static str) -> Result<[u8; N], BitstreamError> {
+fn bytes<const N: usize>(
+    file: &[u8],
+    at: usize,
+    what: &'static str,
+) -> Result<[u8; N], BitstreamError> {
     #[cfg(test)]
     super::visits::add(N);
-    file.get(at..).and_then(|rest| rest.first_chunk()).copied().ok_or_else(|| cut(what, at + N, file))
+    file.get(at..)
+        .and_then(|rest| rest.first_chunk())
+        .copied()
+        .ok_or_else(|| cut(what, at + N, file))
 }
 
 fn cut(what: &'static str, needs: usize, file: &[u8]) -> BitstreamError {

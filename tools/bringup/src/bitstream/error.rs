@@ -98,16 +98,30 @@ impl fmt::Display for BitstreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read(error) => write!(f, "it cannot be read: {error}"),
-            Self::NotAFile => f.write_str("it is a folder, a pipe or a device: give a .bit, .bin, .xclbin or .rbf"),
+            Self::NotAFile => f.write_str(
+                "it is a folder, a pipe or a device: give a .bit, .bin, .xclbin or .rbf",
+            ),
             Self::NoMemory { bytes, available } => {
-                write!(f, "it has {bytes} bytes, and {available} of memory are left: end programs, or compress the bitstream")
+                write!(
+                    f,
+                    "it has {bytes} bytes, and {available} of memory are left: end programs, or compress the bitstream"
+                )
             }
-            Self::TooLong { bytes, most } => write!(f, "it has {bytes} bytes, and no bitstream has more than {most}: is it another file?"),
+            Self::TooLong { bytes, most } => write!(
+                f,
+                "it has {bytes} bytes, and no bitstream has more than {most}: is it another file?"
+            ),
             Self::Cut { what, needs, has } => {
-                write!(f, "it is cut: {what} needs {needs} bytes, and there are {has}; copy the file again, whole")
+                write!(
+                    f,
+                    "it is cut: {what} needs {needs} bytes, and there are {has}; copy the file again, whole"
+                )
             }
             Self::Longer { says, has } => {
-                write!(f, "its header says {says} bytes, and there are {has}; take the file as the tool wrote it")
+                write!(
+                    f,
+                    "its header says {says} bytes, and there are {has}; take the file as the tool wrote it"
+                )
             }
             Self::Field { offset, wanted, found } => write!(
                 f,
@@ -119,21 +133,38 @@ impl fmt::Display for BitstreamError {
                  give a .bit, .bin, .xclbin or .rbf"
             ),
             Self::Unaligned { what, bytes } => {
-                write!(f, "{what} is at {bytes} bytes, which is not a multiple of 4; take the file as the tool wrote it")
+                write!(
+                    f,
+                    "{what} is at {bytes} bytes, which is not a multiple of 4; take the file as the tool wrote it"
+                )
             }
             Self::Packet { offset, word } => {
-                write!(f, "byte {offset} begins no packet ({word:#010x}): the file is damaged; copy it again")
+                write!(
+                    f,
+                    "byte {offset} begins no packet ({word:#010x}): the file is damaged; copy it again"
+                )
             }
             Self::NoEnd { has } => {
-                write!(f, "it is cut: its {has} bytes have no command DESYNC, which ends a bitstream; copy the file again, whole")
+                write!(
+                    f,
+                    "it is cut: its {has} bytes have no command DESYNC, which ends a bitstream; copy the file again, whole"
+                )
             }
             Self::TwoDevices { first, second } => {
-                write!(f, "it asks for device {first:#010x} and for {second:#010x}: the file is damaged; copy it again")
+                write!(
+                    f,
+                    "it asks for device {first:#010x} and for {second:#010x}: the file is damaged; copy it again"
+                )
             }
             Self::NoBitstream { sections } => {
-                write!(f, "none of its {sections} sections is a bitstream: it only describes a design; give the .bit or .bin beside it")
+                write!(
+                    f,
+                    "none of its {sections} sections is a bitstream: it only describes a design; give the .bit or .bin beside it"
+                )
             }
-            Self::Emulation { mode } => write!(f, "it is for an emulator (mode {mode}): build it with v++ --target hw"),
+            Self::Emulation { mode } => {
+                write!(f, "it is for an emulator (mode {mode}): build it with v++ --target hw")
+            }
         }
     }
 }

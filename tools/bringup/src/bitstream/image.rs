@@ -45,6 +45,9 @@ impl Image {
 
 impl std::fmt::Debug for Image {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Image").field("bitstream", &self.bitstream).field("bytes", &self.bytes.len()).finish()
+        f.debug_struct("Image")
+            .field("bitstream", &self.bitstream)
+            .field("bytes", &self.bytes.len())
+            .finish()
     }
 }

@@ -144,7 +144,9 @@ impl Bitstream {
         if self.format == Format::Rbf {
             return Some(Family::CycloneV);
         }
-        self.device().map(|part| part.family).or_else(|| self.part.as_deref().and_then(Family::of_name))
+        self.device()
+            .map(|part| part.family)
+            .or_else(|| self.part.as_deref().and_then(Family::of_name))
     }
 
     /// Writes the configuration of `file`, which this was read from, with its words in `order`. It
@@ -205,7 +207,11 @@ mod visits {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 mod tests {
     use super::*;
 
@@ -215,7 +221,8 @@ mod tests {
     const END: [u8; 8] = [0x30, 0, 0x80, 1, 0, 0, 0, 0x0d];
 
     fn bit(packets: &[u8]) -> Vec<u8> {
-        let mut file = vec![0x00, 0x09, 0x0f, 0xf0, 0x0f, 0xf0, 0x0f, 0xf0, 0x0f, 0xf0, 0x00, 0x00, 0x01];
+        let mut file =
+            vec![0x00, 0x09, 0x0f, 0xf0, 0x0f, 0xf0, 0x0f, 0xf0, 0x0f, 0xf0, 0x00, 0x00, 0x01];
         for letter in *b"abcd" {
             file.extend([letter, 0xff, 0xff].into_iter().chain([b'x'; 0xffff]));
         }
@@ -232,7 +239,8 @@ mod tests {
         let mut file = vec![0; from];
         file[..8].copy_from_slice(b"xclbin2\0");
         file[0x130..0x138].copy_from_slice(&((from + packets.len()) as u64).to_le_bytes());
-        file[0x130 + 144..0x130 + 148].copy_from_slice(&u32::try_from(sections).unwrap().to_le_bytes());
+        file[0x130 + 144..0x130 + 148]
+            .copy_from_slice(&u32::try_from(sections).unwrap().to_le_bytes());
         for section in 0..sections {
             let at = 0x130 + 152 + section * 40;
             file[at..at + 4].copy_from_slice(&u32::from(section + 1 < sections).to_le_bytes());
@@ -252,11 +260,21 @@ mod tests {
             let packets = [&SYNC[..], &NOTHING.repeat(bytes / 4), &END].concat();
             let cut = [&SYNC[..], &NOTHING.repeat(bytes / 4)].concat();
             let rbf = [&[0xff; 128][..], &[0x6a; 4], &vec![0xff; bytes]].concat();
-            let files = [("bin", packets.clone()), ("cut", cut), ("bit", bit(&packets)), ("xclbin", xclbin(&packets, bytes)), ("rbf", rbf)];
+            let files = [
+                ("bin", packets.clone()),
+                ("cut", cut),
+                ("bit", bit(&packets)),
+                ("xclbin", xclbin(&packets, bytes)),
+                ("rbf", rbf),
+            ];
             for (name, file) in files {
                 let (found, looked) = (Bitstream::parse(&file), visits::taken());
                 assert_eq!(found.is_ok(), name != "cut", "{name}: {found:?}");
-                assert!(looked >= bytes / 16 && looked <= FEW * file.len(), "{name}: {looked} of {}", file.len());
+                assert!(
+                    looked >= bytes / 16 && looked <= FEW * file.len(),
+                    "{name}: {looked} of {}",
+                    file.len()
+                );
             }
         }
     }

@@ -68,7 +68,9 @@ pub(super) fn walk(payload: &[u8]) -> Result<Found, BitstreamError> {
             match register {
                 register::FDRI => found.frame_bytes += data_bytes as u64,
                 register::IDCODE => match found.idcode {
-                    Some(known) if known != first => return Err(BitstreamError::TwoDevices { first: known, second: first }),
+                    Some(known) if known != first => {
+                        return Err(BitstreamError::TwoDevices { first: known, second: first });
+                    }
                     _ => found.idcode = Some(first),
                 },
                 register::CMD if first == DESYNC => return Ok(found),
@@ -87,7 +89,8 @@ fn sync(payload: &[u8]) -> Result<(usize, ByteOrder), BitstreamError> {
     let searched = payload.len().min(SEARCH_BYTES);
     #[cfg(test)]
     super::visits::add(4 * searched);
-    let orders = [(SYNC.to_be_bytes(), ByteOrder::BitFile), (SYNC.to_le_bytes(), ByteOrder::Swapped)];
+    let orders =
+        [(SYNC.to_be_bytes(), ByteOrder::BitFile), (SYNC.to_le_bytes(), ByteOrder::Swapped)];
     let head = payload.get(..searched).unwrap_or_default();
     let found = head.windows(4).enumerate().find_map(|(at, four)| {
         let (_, order) = orders.iter().find(|(bytes, _)| four == bytes)?;

@@ -88,7 +88,10 @@ impl Part {
     /// The Zynq-7000 whose processor says `device`: bits 16 to 12 of its `PSS_IDCODE`.
     #[must_use]
     pub fn of_zynq(device: u32) -> Option<&'static Self> {
-        PARTS.iter().find(|part| part.family == Family::Zynq7000 && part.idcode.is_some_and(|idcode| idcode >> 12 & 0x1f == device))
+        PARTS.iter().find(|part| {
+            part.family == Family::Zynq7000
+                && part.idcode.is_some_and(|idcode| idcode >> 12 & 0x1f == device)
+        })
     }
 }
 
@@ -97,7 +100,12 @@ impl Family {
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         let name = bare(name);
-        let begins = [("7z", Self::Zynq7000), ("zu", Self::ZynqMp), ("k2", Self::ZynqMp), ("5cs", Self::CycloneV)];
+        let begins = [
+            ("7z", Self::Zynq7000),
+            ("zu", Self::ZynqMp),
+            ("k2", Self::ZynqMp),
+            ("5cs", Self::CycloneV),
+        ];
         begins.iter().find(|(begin, _)| name.starts_with(begin)).map(|&(_, family)| family)
     }
 
@@ -110,7 +118,11 @@ impl Family {
     pub const fn windows(self) -> &'static [(u64, u64)] {
         match self {
             Self::Zynq7000 => &[(0x4000_0000, 0xbfff_ffff)],
-            Self::ZynqMp => &[(0x8000_0000, 0xbfff_ffff), (0x4_0000_0000, 0x5_ffff_ffff), (0x10_0000_0000, 0x7f_ffff_ffff)],
+            Self::ZynqMp => &[
+                (0x8000_0000, 0xbfff_ffff),
+                (0x4_0000_0000, 0x5_ffff_ffff),
+                (0x10_0000_0000, 0x7f_ffff_ffff),
+            ],
             Self::CycloneV => &[(0xc000_0000, 0xfbff_ffff), (0xff20_0000, 0xff3f_ffff)],
         }
     }
@@ -139,12 +151,21 @@ mod tests {
     #[test]
     fn a_device_is_known_by_each_of_its_names_and_numbers() {
         let name = |name: &str| Part::named(name).map(|part| part.name);
-        assert_eq!((name("7z020clg400"), name("XC7Z020"), name("xc7z012sclg485")), (Some("7z020"), Some("7z020"), Some("7z012s")));
-        assert_eq!((name("xck26-sfvc784-2LV-c"), name("5CSEBA6U23I7"), name("7a35tcpg236")), (Some("k26"), Some("5cseba6"), None));
+        assert_eq!(
+            (name("7z020clg400"), name("XC7Z020"), name("xc7z012sclg485")),
+            (Some("7z020"), Some("7z020"), Some("7z012s"))
+        );
+        assert_eq!(
+            (name("xck26-sfvc784-2LV-c"), name("5CSEBA6U23I7"), name("7a35tcpg236")),
+            (Some("k26"), Some("5cseba6"), None)
+        );
         for part in PARTS {
             assert_eq!(Part::named(part.name), Some(part));
             if let Some(idcode) = part.idcode {
-                assert_eq!((Part::of_idcode(idcode), Part::of_idcode(idcode | VERSION)), (Some(part), Some(part)));
+                assert_eq!(
+                    (Part::of_idcode(idcode), Part::of_idcode(idcode | VERSION)),
+                    (Some(part), Some(part))
+                );
                 if part.family == Family::Zynq7000 {
                     assert_eq!(Part::of_zynq(idcode >> 12 & 0x1f), Some(part));
                 }

@@ -17,7 +17,8 @@ const ONES: u8 = 0xff;
 
 pub(super) fn is(file: &[u8]) -> bool {
     let ones = |bytes: &[u8]| bytes.iter().all(|&byte| byte == ONES);
-    file.get(..HEAD_BYTES).is_some_and(ones) && file.get(HEAD_BYTES..HEAD_BYTES + MARK.len()) == Some(&MARK)
+    file.get(..HEAD_BYTES).is_some_and(ones)
+        && file.get(HEAD_BYTES..HEAD_BYTES + MARK.len()) == Some(&MARK)
 }
 
 pub(super) fn parse(file: &[u8]) -> Result<Bitstream, BitstreamError> {
@@ -25,7 +26,11 @@ pub(super) fn parse(file: &[u8]) -> Result<Bitstream, BitstreamError> {
     #[cfg(test)]
     super::visits::add(tail);
     if tail < TAIL_BYTES {
-        return Err(BitstreamError::Cut { what: "its tail of ones", needs: TAIL_BYTES as u64, has: tail as u64 });
+        return Err(BitstreamError::Cut {
+            what: "its tail of ones",
+            needs: TAIL_BYTES as u64,
+            has: tail as u64,
+        });
     }
     Ok(Bitstream {
         format: Format::Rbf,

@@ -47,14 +47,18 @@ pub(super) fn bitstream(file: &[u8]) -> Result<Range<usize>, BitstreamError> {
     let sections = u32::from_le_bytes(bytes(file, SECTIONS)?) as usize;
     // The file's length bounds the loop: a section without its header is an error.
     for section in 0..sections {
-        let at = section.checked_mul(HEADER_BYTES).and_then(|at| at.checked_add(TABLE)).unwrap_or(usize::MAX);
+        let at = section
+            .checked_mul(HEADER_BYTES)
+            .and_then(|at| at.checked_add(TABLE))
+            .unwrap_or(usize::MAX);
         if u32::from_le_bytes(bytes(file, at)?) != BITSTREAM {
             continue;
         }
         let offset = u64::from_le_bytes(bytes(file, at + OFFSET)?);
         let size = u64::from_le_bytes(bytes(file, at + SIZE)?);
         let needs = offset.saturating_add(size);
-        let inside = usize::try_from(offset).ok().zip(usize::try_from(needs).ok()).filter(|_| needs <= has);
+        let inside =
+            usize::try_from(offset).ok().zip(usize::try_from(needs).ok()).filter(|_| needs <= has);
         let Some((from, to)) = inside else {
             return Err(BitstreamError::Cut { what: "the section BITSTREAM", needs, has });
         };
@@ -66,6 +70,10 @@ pub(super) fn bitstream(file: &[u8]) -> Result<Range<usize>, BitstreamError> {
 fn bytes<const N: usize>(file: &[u8], at: usize) -> Result<[u8; N], BitstreamError> {
     #[cfg(test)]
     super::visits::add(N);
-    let cut = || BitstreamError::Cut { what: "its table of sections", needs: at.saturating_add(N) as u64, has: file.len() as u64 };
+    let cut = || BitstreamError::Cut {
+        what: "its table of sections",
+        needs: at.saturating_add(N) as u64,
+        has: file.len() as u64,
+    };
     file.get(at..).and_then(|rest| rest.first_chunk()).copied().ok_or_else(cut)
 }

@@ -27,7 +27,8 @@ impl Device {
             found.push(device("guard", &name, format!("/dev/contigo/{name}")));
         }
         for uio in machine.list("sys/class/uio") {
-            let called = machine.text(format!("sys/class/uio/{uio}/name")).unwrap_or_else(|| uio.clone());
+            let called =
+                machine.text(format!("sys/class/uio/{uio}/name")).unwrap_or_else(|| uio.clone());
             found.push(device("uio", &called, format!("/dev/{uio}")));
         }
         for class in ["sys/class/u-dma-buf", "sys/class/udmabuf"] {
@@ -37,9 +38,20 @@ impl Device {
         }
         for bus in ["sys/bus/pci/devices", "sys/bus/platform/devices"] {
             for name in machine.list(bus) {
-                let last = |link: &str| Some(machine.link(format!("{bus}/{name}/{link}"))?.file_name()?.to_string_lossy().into_owned());
+                let last = |link: &str| {
+                    Some(
+                        machine
+                            .link(format!("{bus}/{name}/{link}"))?
+                            .file_name()?
+                            .to_string_lossy()
+                            .into_owned(),
+                    )
+                };
                 if last("driver").is_some_and(|driver| driver.contains("vfio")) {
-                    let group = last("iommu_group").map_or_else(|| "no group".to_owned(), |group| format!("/dev/vfio/{group}"));
+                    let group = last("iommu_group").map_or_else(
+                        || "no group".to_owned(),
+                        |group| format!("/dev/vfio/{group}"),
+                    );
                     found.push(device("vfio", &name, group));
                 }
             }
@@ -49,7 +61,9 @@ impl Device {
         }
         // NVIDIA's driver may count them in another order. A Jetson has one, without a number.
         let nodes = machine.list("dev").into_iter();
-        let gpus = nodes.filter(|node| node.strip_prefix("nvidia").is_some_and(|number| number.parse::<u8>().is_ok()));
+        let gpus = nodes.filter(|node| {
+            node.strip_prefix("nvidia").is_some_and(|number| number.parse::<u8>().is_ok())
+        });
         let jetson = machine.has("dev/nvmap").then(|| "nvmap".to_owned());
         for (index, node) in gpus.chain(jetson).enumerate() {
             found.push(device("cuda", &index.to_string(), format!("/dev/{node}")));

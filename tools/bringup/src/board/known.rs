@@ -29,25 +29,33 @@ impl Known {
     pub fn of(compatible: &[u8], model: &[u8], soc: Option<&Soc>) -> Self {
         // The maker's entry for this very board. Names are shared: an Orin Nano is a Jetson Orin.
         let entries = || compatible.split(|&byte| byte == 0);
-        let own = |board: &&Board| entries().any(|entry| board.compatible.iter().any(|one| one.as_bytes() == entry));
+        let own = |board: &&Board| {
+            entries().any(|entry| board.compatible.iter().any(|one| one.as_bytes() == entry))
+        };
         if let Some(board) = ALL.iter().find(own) {
             return Self { sure: Sure::ByName, boards: vec![board] };
         }
         let says = [compatible, model].map(|bytes| easy(&String::from_utf8_lossy(bytes)));
         let by_text = ALL.iter().filter(|board| board.compatible.is_empty());
-        let named = by_text.into_iter().find(|board| says.iter().any(|text| text.contains(&format!("-{}-", board.name))));
+        let named = by_text
+            .into_iter()
+            .find(|board| says.iter().any(|text| text.contains(&format!("-{}-", board.name))));
         if let Some(board) = named {
             return Self { sure: Sure::ByName, boards: vec![board] };
         }
         // The chip follows in the text: `Cyclone V 5CSEBA6` where the SoC is `Cyclone V SoC`.
-        let has = |board: &&Board| soc.is_some_and(|soc| board.soc.starts_with(soc.name.trim_end_matches(" SoC")));
+        let has = |board: &&Board| {
+            soc.is_some_and(|soc| board.soc.starts_with(soc.name.trim_end_matches(" SoC")))
+        };
         let boards: Vec<_> = ALL.iter().filter(has).collect();
         Self { sure: if boards.is_empty() { Sure::No } else { Sure::BySoc }, boards }
     }
 
     /// The board that a machine's tree names.
     pub(crate) fn named(machine: &Machine) -> Option<&'static Board> {
-        let root = |name: &str| machine.bytes(format!("sys/firmware/devicetree/base/{name}")).unwrap_or_default();
+        let root = |name: &str| {
+            machine.bytes(format!("sys/firmware/devicetree/base/{name}")).unwrap_or_default()
+        };
         let (compatible, model) = (root("compatible"), root("model"));
         let known = Self::of(&compatible, &model, contigo_boards::by_compatible(&compatible));
         known.boards.first().copied().filter(|_| known.sure == Sure::ByName)
@@ -69,6 +77,8 @@ impl Known {
 
 /// A text as the boards' names are written: `Zynq PYNQ-Z2` is `-zynq-pynq-z2-`.
 fn easy(text: &str) -> String {
-    let letters = text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' });
+    let letters = text.chars().map(|letter| {
+        if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' }
+    });
     format!("-{}-", letters.collect::<String>())
 }

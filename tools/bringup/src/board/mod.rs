@@ -65,7 +65,8 @@ impl Board {
     #[must_use]
     pub fn of(machine: &Machine) -> Self {
         let tree = |name: &str| machine.bytes(format!("sys/firmware/devicetree/base/{name}"));
-        let text = |bytes: &[u8]| plain(String::from_utf8_lossy(bytes).trim_end_matches('\0'), NAME_MAX);
+        let text =
+            |bytes: &[u8]| plain(String::from_utf8_lossy(bytes).trim_end_matches('\0'), NAME_MAX);
         let (model, root) = (tree("model"), tree("compatible").unwrap_or_default());
         let soc = contigo_boards::by_compatible(&root);
         Self {

@@ -30,15 +30,17 @@ impl Control {
     pub fn find(machine: &Machine, fabric: Fabric) -> Result<Self, ClockError> {
         let vendors = machine.list(DEVICES).into_iter().map(|device| {
             let node = format!("{DEVICES}/{device}/of_node");
-            let is = machine.text(format!("{node}/compatible")).is_some_and(|text| text.split('\0').any(|word| word == COMPATIBLE));
+            let is = machine
+                .text(format!("{node}/compatible"))
+                .is_some_and(|text| text.split('\0').any(|word| word == COMPATIBLE));
             (is, node, format!("{DEVICES}/{device}/set_rate"))
         });
-        let others = machine
-            .list(FCLKCFG)
-            .into_iter()
-            .map(|name| (true, format!("{FCLKCFG}/{name}/device/of_node"), format!("{FCLKCFG}/{name}/rate")));
+        let others = machine.list(FCLKCFG).into_iter().map(|name| {
+            (true, format!("{FCLKCFG}/{name}/device/of_node"), format!("{FCLKCFG}/{name}/rate"))
+        });
         let found = vendors.chain(others).find_map(|(is, node, file)| {
-            let family = number(machine, &node).filter(|_| is).and_then(|number| fabric.family(number))?;
+            let family =
+                number(machine, &node).filter(|_| is).and_then(|number| fabric.family(number))?;
             machine.has(&file).then_some(Self { fabric, family, file })
         });
         found.ok_or(ClockError::NoControl(fabric))
@@ -50,7 +52,8 @@ impl Control {
     /// [`ClockError::Unreadable`].
     pub fn hz(&self, machine: &Machine) -> Result<u64, ClockError> {
         let text = machine.text(&self.file).unwrap_or_default();
-        text.parse().map_err(|_| ClockError::Unreadable { path: format!("/{}", self.file).into(), text })
+        text.parse()
+            .map_err(|_| ClockError::Unreadable { path: format!("/{}", self.file).into(), text })
     }
 
     /// Sets the rate, and reads which one it became.
@@ -61,7 +64,8 @@ impl Control {
     /// rate that near; it was set back. [`ClockError::NotSetBack`]: that failed, and the clock has
     /// another rate now.
     pub fn set(&self, machine: &Machine, hz: u64) -> Result<u64, ClockError> {
-        let users = users::of(machine, Some(self.family)).map_err(|error| ClockError::CannotSee(Box::new(error)))?;
+        let users = users::of(machine, Some(self.family))
+            .map_err(|error| ClockError::CannotSee(Box::new(error)))?;
         if !users.is_empty() {
             return Err(ClockError::InUse(users));
         }
@@ -75,12 +79,18 @@ impl Control {
         let error = self.write(machine, before).err();
         match self.hz(machine).ok() {
             Some(has) if is_near(has, before) => Err(failed),
-            has_hz => Err(ClockError::NotSetBack { fabric: self.fabric, was_hz: before, has_hz, error: error.map(Box::new) }),
+            has_hz => Err(ClockError::NotSetBack {
+                fabric: self.fabric,
+                was_hz: before,
+                has_hz,
+                error: error.map(Box::new),
+            }),
         }
     }
 
     fn write(&self, machine: &Machine, hz: u64) -> Result<(), ClockError> {
-        let told = |error| ClockError::Refused { path: format!("/{}", self.file).into(), hz, error };
+        let told =
+            |error| ClockError::Refused { path: format!("/{}", self.file).into(), hz, error };
         machine.write(&self.file, hz.to_string().as_bytes()).map_err(told)
     }
 }

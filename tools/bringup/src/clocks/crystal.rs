@@ -51,7 +51,9 @@ impl Crystal {
         let board_hz = board.crystal_hz?;
         let family = family_of(machine)?;
         let (_, compatible, names, property) = SAID.into_iter().find(|(of, ..)| *of == family)?;
-        let is = |node: &&Node| node.is(compatible) && (names.is_empty() || names.contains(&node.name()));
+        let is = |node: &&Node| {
+            node.is(compatible) && (names.is_empty() || names.contains(&node.name()))
+        };
         let nodes = tree::nodes(machine);
         let node = nodes.iter().find(is)?;
         let said = node.cells(machine, property).first().copied().map(u64::from);
@@ -60,7 +62,8 @@ impl Crystal {
         // The kernel calls a fixed clock as the tree does, or else as its node is called.
         let own = machine.text(format!("{}/clock-output-names", node.folder())).unwrap_or_default();
         let own = own.split('\0').next().filter(|name| !name.is_empty()).unwrap_or(node.name());
-        let clock = if family == Family::Zynq7000 { "ps_clk".to_owned() } else { plain(own, NAME_MAX) };
+        let clock =
+            if family == Family::Zynq7000 { "ps_clk".to_owned() } else { plain(own, NAME_MAX) };
         let place = format!("{property} of /{}{absent}", plain(&node.path, NAME_MAX));
         Some(Self { board: board.name, board_hz, place, tree_hz, clock })
     }

@@ -30,7 +30,8 @@ impl Fabric {
     /// of the last; no driver sets one.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let zynqmp = || name.strip_prefix("pl").map(|rest| rest.strip_suffix("_ref").unwrap_or(rest));
+        let zynqmp =
+            || name.strip_prefix("pl").map(|rest| rest.strip_suffix("_ref").unwrap_or(rest));
         let cyclone = || name.strip_prefix("h2f_user")?.strip_suffix("_clk");
         let digit = name.strip_prefix("fclk").or_else(zynqmp).or_else(cyclone)?;
         Self::new(digit.parse().ok()?)
@@ -38,7 +39,9 @@ impl Fabric {
 
     /// The family whose clock controller has this clock at `number`.
     pub(super) fn family(self, number: u32) -> Option<Family> {
-        FIRST.into_iter().find_map(|(first, family)| (first + u32::from(self.0) == number).then_some(family))
+        FIRST
+            .into_iter()
+            .find_map(|(first, family)| (first + u32::from(self.0) == number).then_some(family))
     }
 
     /// The clock that this family's controller has at `number`.
@@ -130,7 +133,11 @@ pub struct Checked {
 pub fn check(clocks: &[Clock], wanted: &[Wanted]) -> Vec<Checked> {
     let one = |wanted: &Wanted| {
         let clock = wanted.fabric.of(clocks);
-        Checked { wanted: wanted.clone(), verdict: clock.map_or(Verdict::Unknown, |clock| verdict(clock, wanted)), clock: clock.cloned() }
+        Checked {
+            wanted: wanted.clone(),
+            verdict: clock.map_or(Verdict::Unknown, |clock| verdict(clock, wanted)),
+            clock: clock.cloned(),
+        }
     };
     wanted.iter().map(one).collect()
 }

@@ -42,7 +42,9 @@ impl Clock {
 /// [`ClockError::Hidden`]: debugfs is not mounted, or this program may not read it.
 /// [`ClockError::NotASummary`]: the file has another form.
 pub fn clocks(machine: &Machine) -> Result<Vec<Clock>, ClockError> {
-    let text = machine.read(SUMMARY).map_err(|error| ClockError::Hidden { path: format!("/{SUMMARY}").into(), error })?;
+    let text = machine
+        .read(SUMMARY)
+        .map_err(|error| ClockError::Hidden { path: format!("/{SUMMARY}").into(), error })?;
     parse(&text).ok_or(ClockError::NotASummary)
 }
 
@@ -58,8 +60,11 @@ pub(super) fn parse(text: &str) -> Option<Vec<Clock>> {
         let level = line.len().saturating_sub(line.trim_start().len()).saturating_sub(1) / 3;
         let mut words = line.split_whitespace();
         let Some(name) = words.next() else { continue };
-        let numbers: Vec<u64> = words.by_ref().take(counts + 2).filter_map(|word| word.parse().ok()).collect();
-        let (Some(&enables), Some(&hz), true) = (numbers.first(), numbers.get(counts), numbers.len() == counts + 2) else {
+        let numbers: Vec<u64> =
+            words.by_ref().take(counts + 2).filter_map(|word| word.parse().ok()).collect();
+        let (Some(&enables), Some(&hz), true) =
+            (numbers.first(), numbers.get(counts), numbers.len() == counts + 2)
+        else {
             // Another user of the clock above: a device and its word for the clock.
             if let Some(clock) = all.last_mut() {
                 clock.add(Some(name));
@@ -71,13 +76,24 @@ pub(super) fn parse(text: &str) -> Option<Vec<Clock>> {
         }
         // Phase and duty cycle.
         let mut words = words.skip(2);
-        let running = if gate { words.next().and_then(|word| ["N", "Y"].iter().position(|known| *known == word)) } else { None };
+        let running = if gate {
+            words.next().and_then(|word| ["N", "Y"].iter().position(|known| *known == word))
+        } else {
+            None
+        };
         above.truncate(level);
         let parent = above.last().cloned();
         above.push(name.to_owned());
         let enables = u32::try_from(enables).unwrap_or(u32::MAX);
         let running = running.map(|index| index == 1);
-        all.push(Clock { name: name.to_owned(), parent, hz, enables, running, consumers: Vec::new() });
+        all.push(Clock {
+            name: name.to_owned(),
+            parent,
+            hz,
+            enables,
+            running,
+            consumers: Vec::new(),
+        });
         if let Some(clock) = all.last_mut() {
             clock.add(words.next());
         }

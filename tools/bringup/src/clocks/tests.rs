@@ -28,7 +28,10 @@ const OLD: &str = "\
 #[test]
 fn a_summary_of_each_form_is_read() -> Outcome {
     let new = parse(NEW).ok_or("no summary")?;
-    let names: Vec<_> = new.iter().map(|clock| (clock.name.as_str(), clock.parent.as_deref(), clock.hz, clock.running)).collect();
+    let names: Vec<_> = new
+        .iter()
+        .map(|clock| (clock.name.as_str(), clock.parent.as_deref(), clock.hz, clock.running))
+        .collect();
     let expected = [
         ("ps_clk", None, 33_333_333, Some(true)),
         ("iopll", Some("ps_clk"), 999_999_990, Some(true)),
@@ -44,12 +47,22 @@ fn a_summary_of_each_form_is_read() -> Outcome {
     );
     let old = parse(OLD).ok_or("no summary")?;
     let last = old.last().ok_or("no clock")?;
-    assert_eq!((old.len(), last.parent.as_deref(), last.hz, last.running), (2, Some("ps_clk"), 99_999_001, None));
+    assert_eq!(
+        (old.len(), last.parent.as_deref(), last.hz, last.running),
+        (2, Some("ps_clk"), 99_999_001, None)
+    );
     assert_eq!(parse("nonsense"), None);
-    let deep: String = (0..40).map(|level| format!("{}c{level} 1 1 0 5 0 0 50000 Y\n", " ".repeat(level * 3 + 1))).collect();
+    let deep: String = (0..40)
+        .map(|level| format!("{}c{level} 1 1 0 5 0 0 50000 Y\n", " ".repeat(level * 3 + 1)))
+        .collect();
     assert_eq!(parse(&format!("protect hardware\n---\n{deep}")), None, "a tree that no kernel has");
-    let named = |bytes: usize| parse(&format!("protect hardware\n---\n\n {} 1 1 0 5 0 0 50000 Y\n", "c".repeat(bytes)));
-    assert!(named(256).is_some_and(|clocks| clocks.len() == 1) && named(257).is_none(), "each child would keep a long name");
+    let named = |bytes: usize| {
+        parse(&format!("protect hardware\n---\n\n {} 1 1 0 5 0 0 50000 Y\n", "c".repeat(bytes)))
+    };
+    assert!(
+        named(256).is_some_and(|clocks| clocks.len() == 1) && named(257).is_none(),
+        "each child would keep a long name"
+    );
     Ok(())
 }
 
@@ -57,7 +70,9 @@ fn a_summary_of_each_form_is_read() -> Outcome {
 fn a_design_is_compared_with_the_clocks() -> Outcome {
     let clocks = parse(NEW).ok_or("no summary")?;
     let wanted = |number, hz, generated| {
-        Fabric::new(number).map(|fabric| Wanted { who: "copy aclk".to_owned(), fabric, hz, generated }).ok_or("no such clock")
+        Fabric::new(number)
+            .map(|fabric| Wanted { who: "copy aclk".to_owned(), fabric, hz, generated })
+            .ok_or("no such clock")
     };
     let rows = [
         (0, 100_000_000, false, Verdict::Right),
@@ -70,10 +85,21 @@ fn a_design_is_compared_with_the_clocks() -> Outcome {
     ];
     for (number, hz, generated, verdict) in rows {
         let checked = check(&clocks, &[wanted(number, hz, generated)?]);
-        assert_eq!(checked.first().map(|checked| checked.verdict), Some(verdict), "{number} {hz} {generated}");
+        assert_eq!(
+            checked.first().map(|checked| checked.verdict),
+            Some(verdict),
+            "{number} {hz} {generated}"
+        );
     }
-    assert!(Fabric::new(4).is_none() && Fabric::named("fclk4").is_none() && Fabric::named("pl0_ref_mux").is_none());
-    assert_eq!((Fabric::named("pl3_ref"), Fabric::named("fclk3")), (Fabric::new(3), Fabric::new(3)));
+    assert!(
+        Fabric::new(4).is_none()
+            && Fabric::named("fclk4").is_none()
+            && Fabric::named("pl0_ref_mux").is_none()
+    );
+    assert_eq!(
+        (Fabric::named("pl3_ref"), Fabric::named("fclk3")),
+        (Fabric::new(3), Fabric::new(3))
+    );
     Ok(())
 }
 
@@ -91,7 +117,11 @@ impl Kernel for Divider {
         if self.stubborn && fs::read_to_string(path)? != "100000000\n" {
             return Err(io::Error::from_raw_os_error(16));
         }
-        let hz: u64 = str::from_utf8(bytes).ok().and_then(|text| text.parse().ok()).filter(|hz| *hz > 0).ok_or_else(invalid)?;
+        let hz: u64 = str::from_utf8(bytes)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .filter(|hz| *hz > 0)
+            .ok_or_else(invalid)?;
         fs::write(path, format!("{}\n", 1_000_000_000 / (1_000_000_000 / hz).clamp(1, 64)))
     }
 
@@ -121,10 +151,16 @@ fn a_clock_is_set_and_set_back_where_it_is_not_near() -> Outcome {
     let [zero, one] = [0, 1].map(Fabric::new);
     assert!(matches!(Control::find(&machine, zero.ok_or("")?), Err(ClockError::NoControl(_))));
     let control = Control::find(&machine, one.ok_or("")?)?;
-    assert_eq!((control.set(&machine, 50_000_000)?, control.hz(&machine)?), (50_000_000, 50_000_000));
+    assert_eq!(
+        (control.set(&machine, 50_000_000)?, control.hz(&machine)?),
+        (50_000_000, 50_000_000)
+    );
     // 333 MHz is near enough to a third; 600 MHz has no divider, and the clock is as before.
     assert_eq!(control.set(&machine, 333_000_000)?, 333_333_333);
-    assert!(matches!(control.set(&machine, 600_000_000), Err(ClockError::Rate { nearest: 1_000_000_000, .. })));
+    assert!(matches!(
+        control.set(&machine, 600_000_000),
+        Err(ClockError::Rate { nearest: 1_000_000_000, .. })
+    ));
     assert_eq!(control.hz(&machine)?, 333_333_333);
     assert!(matches!(control.set(&machine, 0), Err(ClockError::Refused { hz: 0, .. })));
     // A program with a core of the fabric open keeps it.
@@ -132,7 +168,9 @@ fn a_clock_is_set_and_set_back_where_it_is_not_near() -> Outcome {
     fs::create_dir_all(root.join("proc/77/fd"))?;
     fs::write(root.join("proc/77/maps"), "")?;
     symlink("/dev/contigo/43c00000.copy", root.join("proc/77/fd/4"))?;
-    assert!(matches!(control.set(&machine, 50_000_000), Err(ClockError::InUse(users)) if users.len() == 1));
+    assert!(
+        matches!(control.set(&machine, 50_000_000), Err(ClockError::InUse(users)) if users.len() == 1)
+    );
     assert_eq!(control.hz(&machine)?, 333_333_333);
     fs::write(device.join("set_rate"), "fast")?;
     assert!(matches!(control.hz(&machine), Err(ClockError::Unreadable { .. })));
@@ -151,9 +189,17 @@ fn a_clock_that_is_not_set_back_is_said_with_its_rate() -> Outcome {
     let control = Control::find(&machine, Fabric::new(0).ok_or("")?)?;
     let error = control.set(&machine, 600_000_000).err().ok_or("there is no such rate")?;
     let (was, has) = (100_000_000, Some(1_000_000_000));
-    assert!(matches!(&error, ClockError::NotSetBack { was_hz, has_hz, error: Some(_), .. } if (*was_hz, *has_hz) == (was, has)), "{error}");
+    assert!(
+        matches!(&error, ClockError::NotSetBack { was_hz, has_hz, error: Some(_), .. } if (*was_hz, *has_hz) == (was, has)),
+        "{error}"
+    );
     let said = error.to_string();
-    assert!(said.starts_with("clock 0 of the fabric had 100000000 Hz, has 1000000000 Hz now, and was not set back"), "{said}");
+    assert!(
+        said.starts_with(
+            "clock 0 of the fabric had 100000000 Hz, has 1000000000 Hz now, and was not set back"
+        ),
+        "{said}"
+    );
     Ok(())
 }
 
@@ -168,9 +214,11 @@ fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
         fs::create_dir_all(path.parent().ok_or(io::ErrorKind::NotFound)?)?;
         fs::write(path, cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>())
     };
-    for (node, phandle, cells, compatible) in
-        [("clkc@100", 3, 1, "xlnx,ps7-clkc\0"), ("oscillator", 4, 0, "fixed-clock\0"), ("clocking0", 5, 0, "xlnx,fclk\0")]
-    {
+    for (node, phandle, cells, compatible) in [
+        ("clkc@100", 3, 1, "xlnx,ps7-clkc\0"),
+        ("oscillator", 4, 0, "fixed-clock\0"),
+        ("clocking0", 5, 0, "xlnx,fclk\0"),
+    ] {
         put(&format!("{node}/phandle"), &[phandle])?;
         put(&format!("{node}/#clock-cells"), &[cells])?;
         fs::write(tree.join(node).join("compatible"), compatible)?;
@@ -185,16 +233,26 @@ fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
     put("odd@43c20000/clocks", &[9, 9, 9])?;
     let machine = Machine::copy(root);
     assert_eq!(super::wanted(&machine), []);
-    for (device, node) in [("43c00000.fir", "fir@43c00000"), ("43c10000.copy", "copy@43c10000"), ("43c20000.odd", "odd@43c20000")] {
+    for (device, node) in [
+        ("43c00000.fir", "fir@43c00000"),
+        ("43c10000.copy", "copy@43c10000"),
+        ("43c20000.odd", "odd@43c20000"),
+    ] {
         let guard = root.join("sys/class/contigo").join(device).join("device");
         fs::create_dir_all(&guard)?;
         symlink(Path::new("/sys/firmware/devicetree/base").join(node), guard.join("of_node"))?;
     }
     let [zero, one] = [0, 1].map(Fabric::new);
-    let wanted = |who: &str, fabric: Option<Fabric>, hz| Some(Wanted { who: who.to_owned(), fabric: fabric?, hz, generated: false });
-    let expected = [wanted("43c00000.fir s_axi_aclk", one, 100_000_000), wanted("43c10000.copy", zero, 0)];
+    let wanted = |who: &str, fabric: Option<Fabric>, hz| {
+        Some(Wanted { who: who.to_owned(), fabric: fabric?, hz, generated: false })
+    };
+    let expected =
+        [wanted("43c00000.fir s_axi_aclk", one, 100_000_000), wanted("43c10000.copy", zero, 0)];
     assert_eq!(super::wanted(&machine).into_iter().map(Some).collect::<Vec<_>>(), expected);
-    let verdicts: Vec<_> = check(&parse(NEW).ok_or("no summary")?, &super::wanted(&machine)).iter().map(|one| one.verdict).collect();
+    let verdicts: Vec<_> = check(&parse(NEW).ok_or("no summary")?, &super::wanted(&machine))
+        .iter()
+        .map(|one| one.verdict)
+        .collect();
     assert_eq!(verdicts, [Verdict::Off, Verdict::RunsUnsaid]);
     // The design's own generator makes another rate of it, which cannot be compared with FCLK1's.
     put("clk_wiz@43c30000/phandle", &[6])?;
@@ -210,7 +268,8 @@ fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
     put("clks/h2f_user1_clk/#clock-cells", &[0])?;
     put("copy@43c10000/clocks", &[7])?;
     assert_eq!(super::wanted(&machine).last().map(|wanted| wanted.fabric), one);
-    let cyclone = parse(" protect hardware\n---\n h2f_user1_clk 1 1 0 50000000 0 0 50000 Y\n").ok_or("no summary")?;
+    let cyclone = parse(" protect hardware\n---\n h2f_user1_clk 1 1 0 50000000 0 0 50000 Y\n")
+        .ok_or("no summary")?;
     assert_eq!(one.and_then(|fabric| fabric.of(&cyclone)).map(|clock| clock.hz), Some(50_000_000));
     Ok(())
 }
@@ -228,9 +287,15 @@ fn a_clock_of_fclkcfg_is_set() -> Outcome {
     symlink("../../../devices/fclk1", class.join("device"))?;
     fs::write(class.join("rate"), "100000000\n")?;
     let machine = Machine::below(root, DIVIDER);
-    assert!(matches!(Control::find(&machine, Fabric::new(2).ok_or("")?), Err(ClockError::NoControl(_))));
+    assert!(matches!(
+        Control::find(&machine, Fabric::new(2).ok_or("")?),
+        Err(ClockError::NoControl(_))
+    ));
     let control = Control::find(&machine, Fabric::new(1).ok_or("")?)?;
-    assert_eq!((control.set(&machine, 50_000_000)?, control.hz(&machine)?), (50_000_000, 50_000_000));
+    assert_eq!(
+        (control.set(&machine, 50_000_000)?, control.hz(&machine)?),
+        (50_000_000, 50_000_000)
+    );
     Ok(())
 }
 
@@ -240,7 +305,8 @@ fn a_summary_that_cannot_be_read_says_what_to_do() -> Outcome {
     assert!(hidden.to_string().contains("mount -t debugfs"), "{hidden}");
     let folder = tempfile::tempdir()?;
     fs::create_dir_all(folder.path().join("sys/kernel/debug/clk"))?;
-    let write = |text: &str| fs::write(folder.path().join("sys/kernel/debug/clk/clk_summary"), text);
+    let write =
+        |text: &str| fs::write(folder.path().join("sys/kernel/debug/clk/clk_summary"), text);
     let read = || clocks(&Machine::copy(folder.path()));
     write("nonsense")?;
     assert!(matches!(read(), Err(ClockError::NotASummary)));

@@ -13,7 +13,8 @@ use crate::{
 
 const CLASS: &str = "sys/class/contigo";
 /// The controllers of the processors whose clocks for the fabric are known by number.
-const CONTROLLERS: [(&str, Family); 2] = [("xlnx,ps7-clkc", Family::Zynq7000), ("xlnx,zynqmp-clk", Family::ZynqMp)];
+const CONTROLLERS: [(&str, Family); 2] =
+    [("xlnx,ps7-clkc", Family::Zynq7000), ("xlnx,zynqmp-clk", Family::ZynqMp)];
 /// A node that only hands a clock on (AMD's Linux, `drivers/staging/xilinx-fclk`).
 const HANDS_ON: &str = "xlnx,fclk";
 /// A clock of the fabric that goes through a node of its own, as `xlnx,fclk` or a fixed factor.
@@ -25,7 +26,11 @@ const CLOCKS_MAX: usize = 16;
 /// for. A rate is 0 where it says none; then the clock is still known, and whether it runs.
 #[must_use]
 pub fn wanted(machine: &Machine) -> Vec<Wanted> {
-    let guards: Vec<_> = machine.list(CLASS).into_iter().map(|id| (format!("{CLASS}/{id}/device/of_node"), id)).collect();
+    let guards: Vec<_> = machine
+        .list(CLASS)
+        .into_iter()
+        .map(|id| (format!("{CLASS}/{id}/device/of_node"), id))
+        .collect();
     // Without guards the tree need not be read.
     if guards.is_empty() {
         return Vec::new();
@@ -40,9 +45,17 @@ pub fn wanted(machine: &Machine) -> Vec<Wanted> {
         for fabric in fabrics(machine, &providers, &node, "clocks") {
             let name = names.next().unwrap_or_default();
             let Some(found) = fabric else { continue };
-            let rate = assigned.iter().zip(&rates).find_map(|(one, rate)| (*one == fabric).then_some(*rate));
+            let rate = assigned
+                .iter()
+                .zip(&rates)
+                .find_map(|(one, rate)| (*one == fabric).then_some(*rate));
             let who = format!("{id} {name}").trim_end().to_owned();
-            all.push(Wanted { who, fabric: found.fabric, hz: rate.map_or(0, u64::from), generated: found.generated });
+            all.push(Wanted {
+                who,
+                fabric: found.fabric,
+                hz: rate.map_or(0, u64::from),
+                generated: found.generated,
+            });
         }
     }
     all
@@ -72,7 +85,12 @@ pub(crate) fn providers(machine: &Machine) -> Vec<Provider> {
     let provider = |node: Node| {
         let cells = *node.cells(machine, "#clock-cells").first()?;
         let phandle = *node.cells(machine, "phandle").first()?;
-        Some(Provider { phandle, cells: usize::try_from(cells).ok()?, source: node.cells(machine, "clocks"), node })
+        Some(Provider {
+            phandle,
+            cells: usize::try_from(cells).ok()?,
+            source: node.cells(machine, "clocks"),
+            node,
+        })
     };
     let mut all: Vec<_> = tree::nodes(machine).into_iter().filter_map(provider).collect();
     all.sort_by_key(|provider| provider.phandle);
@@ -80,7 +98,12 @@ pub(crate) fn providers(machine: &Machine) -> Vec<Provider> {
 }
 
 /// The clocks in a property, in order: those of the fabric, and `None` for each other one.
-pub(crate) fn fabrics(machine: &Machine, providers: &[Provider], folder: &str, property: &str) -> Vec<Option<Found>> {
+pub(crate) fn fabrics(
+    machine: &Machine,
+    providers: &[Provider],
+    folder: &str,
+    property: &str,
+) -> Vec<Option<Found>> {
     specifiers(providers, &cells(machine, folder, property))
         .into_iter()
         .map(|(provider, arguments)| fabric(providers, provider, &arguments))
@@ -93,7 +116,10 @@ fn specifiers<'a>(providers: &'a [Provider], cells: &[u32]) -> Vec<(&'a Provider
     let (mut found, mut rest) = (Vec::new(), cells);
     while let Some((phandle, after)) = rest.split_first().filter(|_| found.len() < CLOCKS_MAX) {
         let first = providers.partition_point(|provider| provider.phandle < *phandle);
-        let Some(provider) = providers.get(first).filter(|provider| provider.phandle == *phandle) else { break };
+        let Some(provider) = providers.get(first).filter(|provider| provider.phandle == *phandle)
+        else {
+            break;
+        };
         let Some((arguments, next)) = after.split_at_checked(provider.cells) else { break };
         found.push((provider, arguments.to_vec()));
         rest = next;
@@ -105,8 +131,13 @@ fn specifiers<'a>(providers: &'a [Provider], cells: &[u32]) -> Vec<(&'a Provider
 fn fabric(providers: &[Provider], provider: &Provider, arguments: &[u32]) -> Option<Found> {
     let (mut provider, mut arguments, mut generated) = (provider, arguments.to_vec(), false);
     for _ in 0..THROUGH_MAX {
-        if let Some(&(_, family)) = CONTROLLERS.iter().find(|(compatible, _)| provider.node.is(compatible)) {
-            return Some(Found { fabric: Fabric::of_number(family, *arguments.first()?)?, generated });
+        if let Some(&(_, family)) =
+            CONTROLLERS.iter().find(|(compatible, _)| provider.node.is(compatible))
+        {
+            return Some(Found {
+                fabric: Fabric::of_number(family, *arguments.first()?)?,
+                generated,
+            });
         }
         if let Some(fabric) = Fabric::named(provider.node.full_name()) {
             return Some(Found { fabric, generated });

@@ -39,7 +39,12 @@ pub(super) const CHECKS: &[Check] = &[
         cause: CAUSE,
         cure: CURE,
         source: "kernel-helpers/README.md, Does it work?",
-        look: |facts| nodes(facts, facts.blocks().iter().map(|block| format!("dev/{}", last(block))).collect()),
+        look: |facts| {
+            nodes(
+                facts,
+                facts.blocks().iter().map(|block| format!("dev/{}", last(block))).collect(),
+            )
+        },
     },
     Check {
         id: "uio-rights",
@@ -48,7 +53,12 @@ pub(super) const CHECKS: &[Check] = &[
         cause: CAUSE,
         cure: CURE,
         source: "kernel-helpers/README.md, With uio instead",
-        look: |facts| nodes(facts, super::uio::devices(facts).iter().map(|name| format!("dev/{name}")).collect()),
+        look: |facts| {
+            nodes(
+                facts,
+                super::uio::devices(facts).iter().map(|name| format!("dev/{name}")).collect(),
+            )
+        },
     },
     Check {
         id: "guard-rights-node",
@@ -102,7 +112,10 @@ fn nodes(facts: &Facts<'_>, paths: Vec<String>) -> Outcome {
     if !facts.prepared() {
         return skipped("this machine was not prepared for programs");
     }
-    let all: Vec<_> = paths.into_iter().filter_map(|path| Some((facts.machine.metadata(&path).ok()?, path))).collect();
+    let all: Vec<_> = paths
+        .into_iter()
+        .filter_map(|path| Some((facts.machine.metadata(&path).ok()?, path)))
+        .collect();
     if all.is_empty() {
         return skipped("there is none");
     }
@@ -110,7 +123,9 @@ fn nodes(facts: &Facts<'_>, paths: Vec<String>) -> Outcome {
         let (everybody, group) = (data.mode() & 0o006 == 0o006, data.mode() & 0o060 == 0o060);
         everybody || group && (data.gid() != 0 || id == Some(0))
     };
-    let words = |(data, path): &(fs::Metadata, String)| format!("/{path}: group {}, mode {:o}", data.gid(), data.mode() & 0o777);
+    let words = |(data, path): &(fs::Metadata, String)| {
+        format!("/{path}: group {}, mode {:o}", data.gid(), data.mode() & 0o777)
+    };
     let bad: Vec<_> = all.iter().filter(|node| !allowed(node)).map(words).collect();
     let good = format!("{} nodes", all.len());
     if !bad.is_empty() {
@@ -118,5 +133,10 @@ fn nodes(facts: &Facts<'_>, paths: Vec<String>) -> Outcome {
     }
     // The group may, and this user is not in it. Another one may be.
     let outside = all.iter().filter(|(data, _)| !facts.may_open(data));
-    noted(&outside.map(|node| format!("you are not in the group: {}", words(node))).collect::<Vec<_>>(), good)
+    noted(
+        &outside
+            .map(|node| format!("you are not in the group: {}", words(node)))
+            .collect::<Vec<_>>(),
+        good,
+    )
 }

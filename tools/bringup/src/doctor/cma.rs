@@ -98,7 +98,10 @@ fn failed(facts: &Facts<'_>) -> Outcome {
         return skipped("this kernel does not count (CONFIG_CMA_SYSFS)");
     }
     let count = |area: &String| {
-        facts.number(&format!("{folder}/{area}/alloc_pages_fail")).filter(|&pages| pages > 0).map(|pages| format!("{area}: {pages} pages"))
+        facts
+            .number(&format!("{folder}/{area}/alloc_pages_fail"))
+            .filter(|&pages| pages > 0)
+            .map(|pages| format!("{area}: {pages} pages"))
     };
     let bad: Vec<_> = areas.iter().filter_map(count).collect();
     noted(&bad, "0 pages")
@@ -117,14 +120,17 @@ fn fragmented(facts: &Facts<'_>) -> Outcome {
             let free = number("count")?.saturating_sub(number("used")?);
             let largest = number("maxchunk")?;
             // Only from 4 MiB of free pages on: a quarter of less is smaller than a frame.
-            (free >= 1024 && largest < free / 4).then(|| format!("{area}: {free} pages are free, the largest piece has {largest}"))
+            (free >= 1024 && largest < free / 4)
+                .then(|| format!("{area}: {free} pages are free, the largest piece has {largest}"))
         })
         .collect();
     noted(&bad, format!("{} areas", areas.len()))
 }
 
 fn twice(facts: &Facts<'_>) -> Outcome {
-    let node = facts.nodes.iter().find(|node| facts.machine.has(format!("sys/firmware/devicetree/base/{}/linux,cma-default", node.path)));
+    let node = facts.nodes.iter().find(|node| {
+        facts.machine.has(format!("sys/firmware/devicetree/base/{}/linux,cma-default", node.path))
+    });
     match (facts.parameter("cma"), node) {
         (Some(size), Some(node)) => note(format!("cma={size}, and {}", node.path)),
         (Some(size), None) => fine(format!("cma={size}")),
@@ -147,10 +153,14 @@ fn high(facts: &Facts<'_>) -> Outcome {
     for pool in facts.nodes_of("shared-dma-pool") {
         let first = place(facts, pool, "reg").map(|(base, _)| base);
         // Within its ranges the kernel chooses: known is only what holds for all of a range.
-        let range = place(facts, pool, "alloc-ranges").filter(|&(base, len)| base >= HIGH || base.saturating_add(len) <= HIGH);
-        begins.extend(first.or(range.map(|(base, _)| base)).map(|base| (pool.full_name().to_owned(), base)));
+        let range = place(facts, pool, "alloc-ranges")
+            .filter(|&(base, len)| base >= HIGH || base.saturating_add(len) <= HIGH);
+        begins.extend(
+            first.or(range.map(|(base, _)| base)).map(|base| (pool.full_name().to_owned(), base)),
+        );
     }
-    let said = facts.parameter("cma").and_then(|value| bytes(value.split_once('@')?.1.split('-').next()?));
+    let said =
+        facts.parameter("cma").and_then(|value| bytes(value.split_once('@')?.1.split('-').next()?));
     begins.extend(said.map(|base| ("cma=".to_owned(), base)));
     if begins.is_empty() {
         return match facts.machine.memory_end() {
@@ -160,14 +170,18 @@ fn high(facts: &Facts<'_>) -> Outcome {
         };
     }
     let words = |(name, base): &(String, u64)| format!("{name} begins at {base:#x}");
-    noted(&begins.iter().filter(|(_, base)| *base >= HIGH).map(words).collect::<Vec<_>>(), format!("{} places", begins.len()))
+    noted(
+        &begins.iter().filter(|(_, base)| *base >= HIGH).map(words).collect::<Vec<_>>(),
+        format!("{} places", begins.len()),
+    )
 }
 
 /// The first address and length of a property, which has as many cells for one as for the other.
 fn place(facts: &Facts<'_>, pool: &Node, name: &str) -> Option<(u64, u64)> {
     let cells = cells(&pool.property(facts.machine, name)?);
     let parent = pool.ancestors(&facts.nodes).next();
-    let said = |name: &str| crate::tree::cells(&parent?.property(facts.machine, name)?).first().copied();
+    let said =
+        |name: &str| crate::tree::cells(&parent?.property(facts.machine, name)?).first().copied();
     let wide = said("#address-cells").map_or(cells.len().is_multiple_of(4), |cells| cells == 2);
     let each = if wide { 2 } else { 1 };
     Some((number(cells.get(..each)?), number(cells.get(each..2 * each)?)))
@@ -182,6 +196,8 @@ fn bytes(text: &str) -> Option<u64> {
         _ => 0,
     };
     let digits = if unit > 0 { text.get(..text.len() - 1)? } else { text };
-    let number = digits.strip_prefix("0x").map_or_else(|| digits.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())?;
+    let number = digits
+        .strip_prefix("0x")
+        .map_or_else(|| digits.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())?;
     number.checked_mul(1_u64 << unit)
 }

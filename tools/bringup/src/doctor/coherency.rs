@@ -52,12 +52,19 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn engine(facts: &Facts<'_>) -> Outcome {
-    let Some(range) = facts.family.map(not_coherent) else { return skipped("no engine that is known here") };
-    let engines: Vec<_> = facts.nodes.iter().filter(|node| node.unit().is_some_and(|unit| range.contains(&unit))).collect();
+    let Some(range) = facts.family.map(not_coherent) else {
+        return skipped("no engine that is known here");
+    };
+    let engines: Vec<_> = facts
+        .nodes
+        .iter()
+        .filter(|node| node.unit().is_some_and(|unit| range.contains(&unit)))
+        .collect();
     if engines.is_empty() {
         return skipped("no engine that is known here");
     }
-    let bad: Vec<_> = engines.iter().filter(|node| node.coherent).map(|node| node.path.clone()).collect();
+    let bad: Vec<_> =
+        engines.iter().filter(|node| node.coherent).map(|node| node.path.clone()).collect();
     none_of(&bad, format!("{} engines", engines.len()))
 }
 
@@ -70,11 +77,16 @@ fn bus(facts: &Facts<'_>) -> Outcome {
     // Below a bus of the fabric alone, each master may be on ACP or HPC.
     let others = |bus: &Node| {
         let below = format!("{}/", bus.path);
-        let mut devices = facts.nodes.iter().filter(|node| node.path.starts_with(&below) && node.unit().is_some());
+        let mut devices = facts
+            .nodes
+            .iter()
+            .filter(|node| node.path.starts_with(&below) && node.unit().is_some());
         devices.any(|node| facts.family.is_some_and(|family| !node.is_fabric(family)))
     };
-    let (bad, maybe): (Vec<_>, Vec<_>) = buses.iter().filter(|node| node.coherent).partition(|bus| others(bus));
-    let paths = |nodes: Vec<&&Node>| nodes.into_iter().map(|node| node.path.clone()).collect::<Vec<_>>();
+    let (bad, maybe): (Vec<_>, Vec<_>) =
+        buses.iter().filter(|node| node.coherent).partition(|bus| others(bus));
+    let paths =
+        |nodes: Vec<&&Node>| nodes.into_iter().map(|node| node.path.clone()).collect::<Vec<_>>();
     let good = format!("{} buses", buses.len());
     if bad.is_empty() { noted(&paths(maybe), good) } else { none_of(&paths(bad), good) }
 }
@@ -89,11 +101,20 @@ fn block(facts: &Facts<'_>) -> Outcome {
         if let (Some(node), Some(said)) = (node, facts.number(&format!("{block}/dma_coherent"))) {
             compared += 1;
             // As of_dma_is_coherent: the node's own word, or one of the buses' above it.
-            let coherent = node.coherent || node.ancestors(&facts.nodes).any(|above| above.coherent);
+            let coherent =
+                node.coherent || node.ancestors(&facts.nodes).any(|above| above.coherent);
             if coherent != (said == 1) {
-                bad.push(format!("{}: the module says {said}, the tree {}", last(&block), u8::from(coherent)));
+                bad.push(format!(
+                    "{}: the module says {said}, the tree {}",
+                    last(&block),
+                    u8::from(coherent)
+                ));
             }
         }
     }
-    if compared == 0 { skipped("no block with a node") } else { none_of(&bad, format!("{compared} blocks")) }
+    if compared == 0 {
+        skipped("no block with a node")
+    } else {
+        none_of(&bad, format!("{compared} blocks"))
+    }
 }

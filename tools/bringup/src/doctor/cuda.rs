@@ -65,21 +65,32 @@ pub(super) const CHECKS: &[Check] = &[
 
 fn jetson<'a>(facts: &'a Facts<'_>) -> Option<&'a str> {
     let root = facts.nodes.iter().find(|node| node.path.is_empty())?;
-    root.compatible.iter().find_map(|one| one.strip_prefix("nvidia,").filter(|name| name.starts_with("tegra")))
+    root.compatible
+        .iter()
+        .find_map(|one| one.strip_prefix("nvidia,").filter(|name| name.starts_with("tegra")))
 }
 
 fn driver(facts: &Facts<'_>) -> Outcome {
     let is = |device: &str, file: &str, value: &str| {
-        facts.machine.text(format!("{PCI}/{device}/{file}")).is_some_and(|text| text.starts_with(value))
+        facts
+            .machine
+            .text(format!("{PCI}/{device}/{file}"))
+            .is_some_and(|text| text.starts_with(value))
     };
-    let gpus: Vec<_> =
-        facts.machine.list(PCI).into_iter().filter(|device| is(device, "vendor", "0x10de") && is(device, "class", "0x03")).collect();
+    let gpus: Vec<_> = facts
+        .machine
+        .list(PCI)
+        .into_iter()
+        .filter(|device| is(device, "vendor", "0x10de") && is(device, "class", "0x03"))
+        .collect();
     if gpus.is_empty() {
         return skipped("no GPU of NVIDIA's on PCI");
     }
     let other = |device: &String| {
         let link = facts.machine.link(format!("{PCI}/{device}/driver"));
-        let driver = link.and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned())).unwrap_or_else(|| "none".into());
+        let driver = link
+            .and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned()))
+            .unwrap_or_else(|| "none".into());
         // With vfio-pci it is passed to a guest.
         (driver != "nvidia" && driver != "vfio-pci").then(|| format!("{device}: driver {driver}"))
     };
@@ -96,7 +107,9 @@ fn libraries(facts: &Facts<'_>) -> Vec<String> {
 /// The version of the kernel's module: the first word with two dots, or with one, and digits.
 fn module(facts: &Facts<'_>) -> Option<String> {
     let text = facts.machine.text("proc/driver/nvidia/version")?;
-    let word = |word: &&str| word.contains('.') && word.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
+    let word = |word: &&str| {
+        word.contains('.') && word.chars().all(|letter| letter.is_ascii_digit() || letter == '.')
+    };
     text.lines().next()?.split_ascii_whitespace().find(word).map(str::to_owned)
 }
 
@@ -110,26 +123,44 @@ fn library(facts: &Facts<'_>) -> Outcome {
         return skipped("a container, or a copy without /usr");
     }
     let found = libraries(facts);
-    if found.is_empty() { note("no libcuda.so") } else { fine(format!("libcuda.so.{}", found.join(", "))) }
+    if found.is_empty() {
+        note("no libcuda.so")
+    } else {
+        fine(format!("libcuda.so.{}", found.join(", ")))
+    }
 }
 
 fn version(facts: &Facts<'_>) -> Outcome {
     // libcuda.so.1 and libcuda.so.1.1 (Jetson) are names of the interface.
-    let libraries: Vec<_> = libraries(facts).into_iter().filter(|version| version.contains('.') && !version.starts_with("1.")).collect();
-    let (Some(module), false) = (module(facts), libraries.is_empty()) else { return skipped("one of the two does not say") };
-    if libraries.contains(&module) { fine(module) } else { fault(format!("module {module}, library {}", libraries.join(", "))) }
+    let libraries: Vec<_> = libraries(facts)
+        .into_iter()
+        .filter(|version| version.contains('.') && !version.starts_with("1."))
+        .collect();
+    let (Some(module), false) = (module(facts), libraries.is_empty()) else {
+        return skipped("one of the two does not say");
+    };
+    if libraries.contains(&module) {
+        fine(module)
+    } else {
+        fault(format!("module {module}, library {}", libraries.join(", ")))
+    }
 }
 
 fn rights(facts: &Facts<'_>) -> Outcome {
     let nodes = ["dev/nvmap", "dev/nvhost-ctrl", "dev/nvhost-gpu"].into_iter();
-    let nodes: Vec<_> = nodes.filter_map(|path| Some((facts.machine.metadata(path).ok()?, path))).collect();
+    let nodes: Vec<_> =
+        nodes.filter_map(|path| Some((facts.machine.metadata(path).ok()?, path))).collect();
     if nodes.is_empty() {
         return skipped("no integrated GPU");
     }
     // Where the machine names no user, the mode alone tells.
     let shared = |data: &fs::Metadata| data.mode() & 0o006 == 0o006 || data.mode() & 0o060 == 0o060;
-    let may = |(data, _): &&(fs::Metadata, &str)| facts.may_open(data) && (facts.status("Uid", 10) == Some(0) || shared(data));
-    let words = |(data, path): &(fs::Metadata, &str)| format!("/{path}: group {}, mode {:o}", data.gid(), data.mode() & 0o777);
+    let may = |(data, _): &&(fs::Metadata, &str)| {
+        facts.may_open(data) && (facts.status("Uid", 10) == Some(0) || shared(data))
+    };
+    let words = |(data, path): &(fs::Metadata, &str)| {
+        format!("/{path}: group {}, mode {:o}", data.gid(), data.mode() & 0o777)
+    };
     let bad: Vec<_> = nodes.iter().filter(|node| !may(node)).map(words).collect();
     noted(&bad, format!("{} nodes", nodes.len()))
 }

@@ -89,13 +89,20 @@ fn clock(facts: &Facts<'_>) -> Outcome {
     let cores = facts.fabric();
     let providers = providers(facts.machine);
     let named = |node: &Node| -> Vec<_> {
-        let found = fabrics(facts.machine, &providers, &node.folder(), "clocks").into_iter().flatten();
+        let found =
+            fabrics(facts.machine, &providers, &node.folder(), "clocks").into_iter().flatten();
         found.map(|found| found.fabric).collect()
     };
     // One whose clocks are all others than the fabric's needs none of these.
     let cores: Vec<_> = cores
         .into_iter()
-        .filter(|node| if node.is("contigo,engine") { !has(node) } else { !has(node) || !named(node).is_empty() })
+        .filter(|node| {
+            if node.is("contigo,engine") {
+                !has(node)
+            } else {
+                !has(node) || !named(node).is_empty()
+            }
+        })
         .collect();
     if cores.is_empty() || facts.parameter("clk_ignore_unused").is_some() {
         return skipped("no core of the fabric that wants a running clock, or clk_ignore_unused");
@@ -104,10 +111,18 @@ fn clock(facts: &Facts<'_>) -> Outcome {
     if clocks.is_empty() {
         return skipped("not readable: run as root, with debugfs");
     }
-    let word = |(name, count, runs): &(String, u64, bool)| format!("{name}: {count}, {}", if *runs { "runs" } else { "off" });
+    let word = |(name, count, runs): &(String, u64, bool)| {
+        format!("{name}: {count}, {}", if *runs { "runs" } else { "off" })
+    };
     let words = clocks.iter().map(word).collect::<Vec<_>>().join("; ");
-    let is_off = |fabric: Fabric| clocks.iter().any(|(name, _, runs)| !*runs && Fabric::named(name) == Some(fabric));
-    let off: Vec<_> = cores.iter().filter(|node| named(node).into_iter().any(is_off)).map(|node| node.full_name()).collect();
+    let is_off = |fabric: Fabric| {
+        clocks.iter().any(|(name, _, runs)| !*runs && Fabric::named(name) == Some(fabric))
+    };
+    let off: Vec<_> = cores
+        .iter()
+        .filter(|node| named(node).into_iter().any(is_off))
+        .map(|node| node.full_name())
+        .collect();
     // A core that names no clock may have one of the board's own.
     match (off.is_empty(), clocks.iter().any(|(.., runs)| *runs)) {
         (false, _) => fault(format!("{words}; off for {}", off.join(", "))),
@@ -143,12 +158,17 @@ fn waits(facts: &Facts<'_>) -> Outcome {
         return skipped("not readable: run as root, with debugfs");
     };
     // Others wait on right machines too: of the kernel's own, a driver may just not be built.
-    let block = |one: &String| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf");
-    let ours = |node: &&Node| node.is("contigo,engine") || node.is("generic-uio") || node.compatible.iter().any(block);
+    let block =
+        |one: &String| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf");
+    let ours = |node: &&Node| {
+        node.is("contigo,engine") || node.is("generic-uio") || node.compatible.iter().any(block)
+    };
     let ours: Vec<_> = facts.nodes.iter().filter(ours).collect();
     let is_ours = |device: &str| {
         let of = facts.of_node(&format!("sys/bus/platform/devices/{device}"));
-        ours.iter().any(|node| of.as_ref().map_or_else(|| node.device() == device, |path| *path == node.path))
+        ours.iter().any(|node| {
+            of.as_ref().map_or_else(|| node.device() == device, |path| *path == node.path)
+        })
     };
     let (mut bad, mut others) = (Vec::new(), 0);
     for line in text.lines() {
@@ -172,7 +192,11 @@ fn bridge(facts: &Facts<'_>) -> Outcome {
         if bridge.open == Some(false) { &mut closed } else { &mut open }.push(bridge.name);
     }
     // A design rarely has a core behind each of them.
-    if open.is_empty() { fault(closed.join(", ")) } else { fine(format!("open: {}, closed: {}", open.join(" "), closed.join(" "))) }
+    if open.is_empty() {
+        fault(closed.join(", "))
+    } else {
+        fine(format!("open: {}, closed: {}", open.join(" "), closed.join(" ")))
+    }
 }
 
 fn empty(facts: &Facts<'_>) -> Outcome {
@@ -181,11 +205,17 @@ fn empty(facts: &Facts<'_>) -> Outcome {
         .machine
         .list(folder)
         .iter()
-        .filter_map(|id| Some(format!("{id}: {}", facts.machine.text(format!("{folder}/{id}/state"))?)))
+        .filter_map(|id| {
+            Some(format!("{id}: {}", facts.machine.text(format!("{folder}/{id}/state"))?))
+        })
         .collect();
     if states.is_empty() || facts.fabric().is_empty() {
         return skipped("no manager, or the tree has no core of the fabric");
     }
     let words = states.join(", ");
-    if states.iter().any(|state| state.ends_with(": operating")) { fine(words) } else { note(words) }
+    if states.iter().any(|state| state.ends_with(": operating")) {
+        fine(words)
+    } else {
+        note(words)
+    }
 }

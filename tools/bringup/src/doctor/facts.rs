@@ -50,7 +50,8 @@ impl<'a> Facts<'a> {
         let nodes = tree::nodes(machine);
         let platform = machine.list(PLATFORM).into_iter().map(|name| {
             let link = |file: &str| machine.link(format!("{PLATFORM}/{name}/{file}"));
-            let driver = link("driver").and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned()));
+            let driver = link("driver")
+                .and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned()));
             (name.clone(), link("of_node").and_then(|link| node_of(&link)), driver)
         });
         let platform = platform.collect();
@@ -82,13 +83,21 @@ impl<'a> Facts<'a> {
 
     /// How many cells an interrupt of this controller has.
     pub(super) fn interrupt_cells(&self, phandle: u32) -> Option<u32> {
-        let ask = || cells(&self.node_with(phandle)?.property(self.machine, "#interrupt-cells")?).first().copied();
+        let ask = || {
+            cells(&self.node_with(phandle)?.property(self.machine, "#interrupt-cells")?)
+                .first()
+                .copied()
+        };
         *self.links.interrupt_cells.borrow_mut().entry(phandle).or_insert_with(ask)
     }
 
     /// The pool that the kernel takes where none is named.
     pub(super) fn cma(&self) -> Option<&Node> {
-        let first = || self.nodes.iter().position(|node| node.property(self.machine, "linux,cma-default").is_some());
+        let first = || {
+            self.nodes
+                .iter()
+                .position(|node| node.property(self.machine, "linux,cma-default").is_some())
+        };
         self.nodes.get((*self.links.cma.get_or_init(first))?)
     }
 
@@ -128,7 +137,9 @@ impl<'a> Facts<'a> {
     /// This machine is prepared for programs that drive devices: by a node in its tree (of
     /// uio, the module contigo or u-dma-buf), by a block or by a guard.
     pub(super) fn prepared(&self) -> bool {
-        let ours = |one: &String| one == "generic-uio" || one == "contigo,engine" || one.starts_with("ikwzm,");
+        let ours = |one: &String| {
+            one == "generic-uio" || one == "contigo,engine" || one.starts_with("ikwzm,")
+        };
         self.nodes.iter().any(|node| node.compatible.iter().any(ours))
             || !self.blocks().is_empty()
             || !self.machine.list("sys/class/contigo").is_empty()
@@ -137,7 +148,12 @@ impl<'a> Facts<'a> {
     /// The devices of a class, and the path of each one's node in the tree, where sysfs says it.
     pub(super) fn class(&self, class: &str) -> Vec<(String, Option<String>)> {
         let node = |name: &String| self.of_node(&format!("{class}/{name}/device"));
-        self.machine.list(class).into_iter().map(|name| (node(&name), name)).map(|(node, name)| (name, node)).collect()
+        self.machine
+            .list(class)
+            .into_iter()
+            .map(|name| (node(&name), name))
+            .map(|(node, name)| (name, node))
+            .collect()
     }
 
     /// The path of the node that a device's folder in sysfs leads to.
@@ -157,9 +173,11 @@ impl<'a> Facts<'a> {
     pub(super) fn may_open(&self, data: &Metadata) -> bool {
         let (everybody, group) = (data.mode() & 0o006 == 0o006, data.mode() & 0o060 == 0o060);
         let status = self.machine.text("proc/self/status").unwrap_or_default();
-        let Some(groups) = status.lines().find_map(|line| line.strip_prefix("Groups:")) else { return true };
-        let own =
-            self.status("Gid", 10) == Some(data.gid().into()) || groups.split_ascii_whitespace().any(|id| id.parse() == Ok(data.gid()));
+        let Some(groups) = status.lines().find_map(|line| line.strip_prefix("Groups:")) else {
+            return true;
+        };
+        let own = self.status("Gid", 10) == Some(data.gid().into())
+            || groups.split_ascii_whitespace().any(|id| id.parse() == Ok(data.gid()));
         let user = self.status("Uid", 10);
         let owner = data.mode() & 0o600 == 0o600 && user == Some(data.uid().into());
         user == Some(0) || owner || everybody || group && own
@@ -178,19 +196,29 @@ impl<'a> Facts<'a> {
     pub(super) fn config(&self, option: &str) -> Option<bool> {
         let line = format!("CONFIG_{option}=");
         let config = self.config.as_ref()?;
-        Some(config.lines().any(|text| text.strip_prefix(&line).is_some_and(|value| matches!(value, "y" | "m"))))
+        Some(
+            config.lines().any(|text| {
+                text.strip_prefix(&line).is_some_and(|value| matches!(value, "y" | "m"))
+            }),
+        )
     }
 
     /// A number in a file, decimal or with 0x.
     pub(super) fn number(&self, path: &str) -> Option<u64> {
         let text = self.machine.text(path)?;
-        text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
+        text.strip_prefix("0x")
+            .map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
     }
 
     /// The same of `/proc/meminfo`, in its own unit.
     pub(super) fn meminfo(&self, name: &str) -> Option<u64> {
         let text = self.machine.text("proc/meminfo")?;
-        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?.split_ascii_whitespace().next()?.parse().ok()
+        text.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?
+            .split_ascii_whitespace()
+            .next()?
+            .parse()
+            .ok()
     }
 
     /// The kernel's version: 6.12.
@@ -204,14 +232,17 @@ impl<'a> Facts<'a> {
     pub(super) fn blocks(&self) -> Vec<String> {
         let mut found = Vec::new();
         for class in ["sys/class/u-dma-buf", "sys/class/udmabuf"] {
-            found.extend(self.machine.list(class).into_iter().map(|name| format!("{class}/{name}")));
+            found
+                .extend(self.machine.list(class).into_iter().map(|name| format!("{class}/{name}")));
         }
         found
     }
 
     /// Whether a device is in an IOMMU group.
     pub(super) fn grouped(&self, device: &str) -> bool {
-        self.iommu_groups().iter().any(|group| self.machine.has(format!("sys/kernel/iommu_groups/{group}/devices/{device}")))
+        self.iommu_groups().iter().any(|group| {
+            self.machine.has(format!("sys/kernel/iommu_groups/{group}/devices/{device}"))
+        })
     }
 
     /// IOMMU groups.
@@ -233,10 +264,13 @@ pub(super) fn last(path: &str) -> &str {
 fn config(machine: &Machine) -> Option<String> {
     if let Some(packed) = machine.bytes("proc/config.gz") {
         let mut text = Vec::new();
-        let unpacked = flate2::read::GzDecoder::new(packed.as_slice()).take(CONFIG_MAX_BYTES).read_to_end(&mut text);
+        let unpacked = flate2::read::GzDecoder::new(packed.as_slice())
+            .take(CONFIG_MAX_BYTES)
+            .read_to_end(&mut text);
         if unpacked.is_ok() {
             return Some(String::from_utf8_lossy(&text).into_owned());
         }
     }
-    machine.text(format!("boot/config-{}", machine.kernel().filter(|kernel| !kernel.contains('/'))?))
+    machine
+        .text(format!("boot/config-{}", machine.kernel().filter(|kernel| !kernel.contains('/'))?))
 }

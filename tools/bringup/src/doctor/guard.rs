@@ -48,7 +48,11 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// The engines that wait for the module: no other driver has them.
 pub(super) fn waiting<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
-    facts.nodes_of("contigo,engine").into_iter().filter(|node| facts.given_away(node, "contigo").is_none()).collect()
+    facts
+        .nodes_of("contigo,engine")
+        .into_iter()
+        .filter(|node| facts.given_away(node, "contigo").is_none())
+        .collect()
 }
 
 /// The module needs Linux 5.10: on an older one another driver serves.
@@ -60,7 +64,9 @@ fn module(facts: &Facts<'_>) -> Outcome {
     match waiting(facts).len() {
         0 => skipped("the tree has no engine, or other drivers have each"),
         count if facts.machine.has("sys/module/contigo") => fine(format!("{count} engines")),
-        count if is_too_old(facts) => note(format!("{count} engines, and a kernel before 5.10, for which the module is not")),
+        count if is_too_old(facts) => {
+            note(format!("{count} engines, and a kernel before 5.10, for which the module is not"))
+        }
         count => fault(format!("{count} engines, not loaded")),
     }
 }
@@ -74,7 +80,9 @@ fn bound(facts: &Facts<'_>) -> Outcome {
     // By its node where sysfs says it: the address in a device's name is translated by the buses.
     let is = |node: &Node| {
         let mut named = there.iter();
-        named.any(|(name, of)| of.as_ref().map_or_else(|| *name == node.device(), |path| *path == node.path))
+        named.any(|(name, of)| {
+            of.as_ref().map_or_else(|| *name == node.device(), |path| *path == node.path)
+        })
     };
     let (mut bad, mut given, all) = (Vec::new(), Vec::new(), nodes.len());
     for node in nodes.into_iter().filter(|node| !is(node)) {
@@ -89,15 +97,23 @@ fn bound(facts: &Facts<'_>) -> Outcome {
 /// The engines that the module has; where it is not loaded, those of the tree.
 fn engines(facts: &Facts<'_>) -> Vec<String> {
     let there = facts.machine.list("sys/class/contigo");
-    if there.is_empty() { facts.nodes_of("contigo,engine").into_iter().map(Node::device).collect() } else { there }
+    if there.is_empty() {
+        facts.nodes_of("contigo,engine").into_iter().map(Node::device).collect()
+    } else {
+        there
+    }
 }
 
 fn rights(facts: &Facts<'_>) -> Outcome {
-    if facts.machine.list("sys/class/contigo").is_empty() || !facts.machine.has("sys/module/contigo") {
+    if facts.machine.list("sys/class/contigo").is_empty()
+        || !facts.machine.has("sys/module/contigo")
+    {
         return skipped("no engine, or the module is not loaded");
     }
     if engines(facts).iter().all(|device| facts.grouped(device)) {
-        return skipped("an IOMMU is before each of them, and the module looks whether it confines");
+        return skipped(
+            "an IOMMU is before each of them, and the module looks whether it confines",
+        );
     }
     match facts.machine.text("sys/module/contigo/parameters/unprivileged").as_deref() {
         Some("Y" | "1") => fine("unprivileged=1"),
@@ -106,13 +122,19 @@ fn rights(facts: &Facts<'_>) -> Outcome {
 }
 
 fn lockdown(facts: &Facts<'_>) -> Outcome {
-    if facts.nodes_of("contigo,engine").is_empty() && facts.machine.list("sys/class/contigo").is_empty() {
+    if facts.nodes_of("contigo,engine").is_empty()
+        && facts.machine.list("sys/class/contigo").is_empty()
+    {
         return skipped("no engine");
     }
     match facts.machine.text("sys/kernel/security/lockdown") {
         None => skipped("this kernel cannot be locked down"),
-        Some(_) if engines(facts).iter().all(|device| facts.grouped(device)) => fine("an IOMMU is before each engine"),
-        Some(state) if state.contains("[integrity]") || state.contains("[confidentiality]") => fault(state),
+        Some(_) if engines(facts).iter().all(|device| facts.grouped(device)) => {
+            fine("an IOMMU is before each engine")
+        }
+        Some(state) if state.contains("[integrity]") || state.contains("[confidentiality]") => {
+            fault(state)
+        }
         Some(state) => fine(state.chars().take(60).collect::<String>()),
     }
 }

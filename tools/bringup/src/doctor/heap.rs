@@ -30,7 +30,12 @@ pub(super) const CHECKS: &[Check] = &[
 
 fn heaps(facts: &Facts<'_>) -> Vec<String> {
     // "system" and its like are not contiguous.
-    facts.machine.list("dev/dma_heap").into_iter().filter(|name| !name.starts_with("system")).collect()
+    facts
+        .machine
+        .list("dev/dma_heap")
+        .into_iter()
+        .filter(|name| !name.starts_with("system"))
+        .collect()
 }
 
 fn missing(facts: &Facts<'_>) -> Outcome {
@@ -41,17 +46,25 @@ fn missing(facts: &Facts<'_>) -> Outcome {
     if !facts.has_tree() || facts.meminfo("CmaTotal").unwrap_or(0) == 0 {
         return skipped("no CMA, or no device tree");
     }
-    if facts.blocks().is_empty() { note("no heap, and no block of u-dma-buf") } else { fine("u-dma-buf serves") }
+    if facts.blocks().is_empty() {
+        note("no heap, and no block of u-dma-buf")
+    } else {
+        fine("u-dma-buf serves")
+    }
 }
 
 fn address(facts: &Facts<'_>) -> Outcome {
     if heaps(facts).is_empty() {
         return skipped("no heap");
     }
-    let Some((major, minor)) = facts.kernel() else { return skipped("the kernel's version is not known") };
+    let Some((major, minor)) = facts.kernel() else {
+        return skipped("the kernel's version is not known");
+    };
     if facts.machine.has("sys/module/contigo") {
         fine("the module contigo")
-    } else if (major, minor) < (6, 9) && facts.status("CapEff", 16).is_some_and(|all| all & CAP_SYS_ADMIN == 0) && facts.blocks().is_empty()
+    } else if (major, minor) < (6, 9)
+        && facts.status("CapEff", 16).is_some_and(|all| all & CAP_SYS_ADMIN == 0)
+        && facts.blocks().is_empty()
     {
         note(format!("pagemap on {major}.{minor}, without CAP_SYS_ADMIN"))
     } else if (major, minor) < (6, 9) {

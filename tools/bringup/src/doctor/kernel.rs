@@ -31,7 +31,8 @@ pub(super) const CHECKS: &[Check] = &[
         cure: "a kernel with CONFIG_DMABUF_HEAPS=y, which selects it",
         source: "kernel-helpers/README.md, The module",
         look: |facts| {
-            let outcome = option(facts, "DMA_SHARED_BUFFER", !super::guard::waiting(facts).is_empty());
+            let outcome =
+                option(facts, "DMA_SHARED_BUFFER", !super::guard::waiting(facts).is_empty());
             if super::guard::is_too_old(facts) { choice(outcome) } else { outcome }
         },
     },

@@ -32,13 +32,26 @@ fn governor(facts: &Facts<'_>) -> Outcome {
         .machine
         .list(POLICIES)
         .iter()
-        .filter_map(|policy| Some((facts.machine.text(format!("{POLICIES}/{policy}/scaling_governor"))?, policy.clone())))
+        .filter_map(|policy| {
+            Some((
+                facts.machine.text(format!("{POLICIES}/{policy}/scaling_governor"))?,
+                policy.clone(),
+            ))
+        })
         .collect();
     if policies.is_empty() {
         return skipped("no frequency scaling");
     }
-    let words = policies.iter().map(|(governor, policy)| format!("{policy}: {governor}")).collect::<Vec<_>>().join(", ");
-    if policies.iter().all(|(governor, _)| governor == "performance") { fine(words) } else { note(words) }
+    let words = policies
+        .iter()
+        .map(|(governor, policy)| format!("{policy}: {governor}"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if policies.iter().all(|(governor, _)| governor == "performance") {
+        fine(words)
+    } else {
+        note(words)
+    }
 }
 
 fn throttled(facts: &Facts<'_>) -> Outcome {

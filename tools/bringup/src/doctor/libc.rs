@@ -17,7 +17,8 @@ const PLACES: [&str; 8] = [
     "lib",
 ];
 /// Where packages are; each may hold folders of several Pythons.
-const ROOTS: [&str; 4] = ["usr/lib", "usr/local/lib", "usr/local/share/pynq-venv/lib", "opt/venv/lib"];
+const ROOTS: [&str; 4] =
+    ["usr/lib", "usr/local/lib", "usr/local/share/pynq-venv/lib", "opt/venv/lib"];
 /// The same below a user's folder: pip's own place, and the usual names of an environment.
 const HOMES: [&str; 4] = [".local/lib", "venv/lib", ".venv/lib", "env/lib"];
 /// The most users whose folders are looked at: a board has a few.
@@ -72,25 +73,45 @@ fn old(facts: &Facts<'_>) -> Outcome {
 fn wheel(facts: &Facts<'_>) -> Outcome {
     let Some(own) = version(facts) else { return skipped("no glibc") };
     let mut tags = Vec::new();
-    let users = facts.machine.folders("home").into_iter().take(USERS_MAX).map(|user| format!("home/{user}"));
-    let homes = users.chain(["root".to_owned()]).flat_map(|home| HOMES.map(|folder| format!("{home}/{folder}")));
+    let users = facts
+        .machine
+        .folders("home")
+        .into_iter()
+        .take(USERS_MAX)
+        .map(|user| format!("home/{user}"));
+    let homes = users
+        .chain(["root".to_owned()])
+        .flat_map(|home| HOMES.map(|folder| format!("{home}/{folder}")));
     for root in homes.chain(ROOTS.map(str::to_owned)) {
         for python in facts.machine.list(&root).iter().filter(|name| name.starts_with("python3")) {
             for packages in ["dist-packages", "site-packages"] {
                 let folder = format!("{root}/{python}/{packages}");
                 let ours =
-                    facts.machine.list(&folder).into_iter().filter(|name| name.starts_with("contigo-") && name.ends_with(".dist-info"));
-                let text = ours.filter_map(|name| facts.machine.text(format!("{folder}/{name}/WHEEL")));
-                tags.extend(
-                    text.flat_map(|text| text.lines().filter_map(|line| Some(line.strip_prefix("Tag: ")?.to_owned())).collect::<Vec<_>>()),
-                );
+                    facts.machine.list(&folder).into_iter().filter(|name| {
+                        name.starts_with("contigo-") && name.ends_with(".dist-info")
+                    });
+                let text =
+                    ours.filter_map(|name| facts.machine.text(format!("{folder}/{name}/WHEEL")));
+                tags.extend(text.flat_map(|text| {
+                    text.lines()
+                        .filter_map(|line| Some(line.strip_prefix("Tag: ")?.to_owned()))
+                        .collect::<Vec<_>>()
+                }));
             }
         }
     }
     if tags.is_empty() {
         return skipped("no wheel of Contigo");
     }
-    let newer = |tag: &&String| tag.split_once("manylinux_").and_then(|(_, rest)| numbers(rest)).is_some_and(|wants| wants > own);
-    let bad: Vec<_> = tags.iter().filter(newer).map(|tag| format!("{tag}, the machine has {}.{}", own.0, own.1)).collect();
+    let newer = |tag: &&String| {
+        tag.split_once("manylinux_")
+            .and_then(|(_, rest)| numbers(rest))
+            .is_some_and(|wants| wants > own)
+    };
+    let bad: Vec<_> = tags
+        .iter()
+        .filter(newer)
+        .map(|tag| format!("{tag}, the machine has {}.{}", own.0, own.1))
+        .collect();
     none_of(&bad, tags.join(", "))
 }

@@ -36,7 +36,9 @@ pub(super) const CHECKS: &[Check] = &[
 
 fn forced(facts: &Facts<'_>) -> Outcome {
     match facts.parameter("swiotlb") {
-        Some(value) if value.split(',').any(|word| word == "force") => fault(format!("swiotlb={value}")),
+        Some(value) if value.split(',').any(|word| word == "force") => {
+            fault(format!("swiotlb={value}"))
+        }
         Some(value) => fine(format!("swiotlb={value}")),
         None => fine("the kernel's own"),
     }

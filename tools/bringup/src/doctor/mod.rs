@@ -137,10 +137,18 @@ impl fmt::Display for DoctorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoProc(path) => {
-                write!(f, "{} cannot be read: mount /proc and /sys, or name a folder that has a machine's copies of both", path.display())
+                write!(
+                    f,
+                    "{} cannot be read: mount /proc and /sys, or name a folder that has a machine's copies of both",
+                    path.display()
+                )
             }
             Self::Nonsense(path) => {
-                write!(f, "{} has no line MemTotal: copy the machine's /proc, /sys and /etc again, as text", path.display())
+                write!(
+                    f,
+                    "{} has no line MemTotal: copy the machine's /proc, /sys and /etc again, as text",
+                    path.display()
+                )
             }
             Self::TooLarge(path) => write!(
                 f,
@@ -189,8 +197,13 @@ pub fn doctor(machine: &Machine) -> Result<Vec<Finding>, DoctorError> {
 ///
 /// # Errors
 /// [`DoctorError`]: the folder is no machine's, or a copy is larger than a machine.
-pub fn doctor_with(machine: &Machine, registers: Option<Result<Vec<Fact>, String>>) -> Result<Vec<Finding>, DoctorError> {
-    let meminfo = machine.bytes("proc/meminfo").ok_or_else(|| DoctorError::NoProc(machine.path("proc/meminfo")))?;
+pub fn doctor_with(
+    machine: &Machine,
+    registers: Option<Result<Vec<Fact>, String>>,
+) -> Result<Vec<Finding>, DoctorError> {
+    let meminfo = machine
+        .bytes("proc/meminfo")
+        .ok_or_else(|| DoctorError::NoProc(machine.path("proc/meminfo")))?;
     if !String::from_utf8_lossy(&meminfo).lines().any(|line| line.starts_with("MemTotal:")) {
         return Err(DoctorError::Nonsense(machine.path("proc/meminfo")));
     }

@@ -31,7 +31,13 @@ pub(super) const CHECKS: &[Check] = &[
         cause: "A core in reset answers nothing, and a bridge in reset hangs the processor.",
         cure: "sudo contigo board prepare --design top.hwh --yes; on Cyclone V: bridge enable in U-Boot",
         source: "Linux, drivers/fpga/zynq-fpga.c, SLCR_FPGA_RST_CTRL; drivers/fpga/altera-hps2fpga.c",
-        look: |facts| judged(facts, |name| name.starts_with("reset ") || name.starts_with("bridge ") || name.starts_with("ports to ")),
+        look: |facts| {
+            judged(facts, |name| {
+                name.starts_with("reset ")
+                    || name.starts_with("bridge ")
+                    || name.starts_with("ports to ")
+            })
+        },
     },
     Check {
         id: "hpc-snooping",
@@ -49,18 +55,24 @@ const SHUT: [&str; 3] = ["held", "in reset", "closed"];
 
 fn judged(facts: &Facts<'_>, is: fn(&str) -> bool) -> Outcome {
     let all = match &facts.registers {
-        None => return skipped("not measurable: contigo board --registers reads it, or doctor --probe as root"),
+        None => {
+            return skipped(
+                "not measurable: contigo board --registers reads it, or doctor --probe as root",
+            );
+        }
         Some(Err(why)) => return skipped(format!("not measurable: {why}")),
         Some(Ok(all)) => all,
     };
     let fields: Vec<_> = all.iter().filter(|fact| is(fact.field.name)).collect();
-    let value = |fact: &Fact| match &fact.reading {
+    let value = |fact: &Fact| {
+        match &fact.reading {
         Reading::Value(value) => fact.field.say(*value),
         Reading::Held => "its block is held in reset".to_owned(),
         Reading::Closed => {
             "left alone: no bitstream runs, the level shifters or all clocks are off, or no design says that it is used".to_owned()
         }
         Reading::Failed(error) => error.to_string(),
+    }
     };
     let listed = |of: &dyn Fn(&Fact) -> bool| -> Vec<String> {
         let those = fields.iter().filter(|fact| of(fact));
@@ -72,15 +84,20 @@ fn judged(facts: &Facts<'_>, is: fn(&str) -> bool) -> Outcome {
     let wrong = listed(&|fact| wrong(fact) || hangs(fact));
     // The right value is not known there. A state in which nothing goes through is reported all the
     // same, but a block in reset only where a design uses its port.
-    let shut = |fact: &Fact| fact.verdict == Verdict::Unknown && SHUT.contains(&value(fact).as_str());
-    let shut = listed(&|fact| shut(fact) || fact.wanted.is_some() && matches!(fact.reading, Reading::Held));
+    let shut =
+        |fact: &Fact| fact.verdict == Verdict::Unknown && SHUT.contains(&value(fact).as_str());
+    let shut = listed(&|fact| {
+        shut(fact) || fact.wanted.is_some() && matches!(fact.reading, Reading::Held)
+    });
     let right = fields.iter().filter(|fact| fact.verdict == Verdict::Right).count();
     let rest = listed(&|fact| fact.verdict != Verdict::Right).join(", ");
     match (wrong.is_empty(), shut.is_empty(), right) {
         _ if fields.is_empty() => skipped("this SoC has no such register"),
         (false, ..) => fault(wrong.join(", ")),
         (true, false, _) => note(shut.join(", ")),
-        (true, true, 0) => skipped(format!("not compared: neither a design (--design) nor the tree says the value; {rest}")),
+        (true, true, 0) => skipped(format!(
+            "not compared: neither a design (--design) nor the tree says the value; {rest}"
+        )),
         (true, true, _) => fine(format!("{right} of {} are right", fields.len())),
     }
 }

@@ -16,7 +16,8 @@ pub(super) const CHECKS: &[Check] = &[Check {
 
 /// One past the last address that a node's master reaches, and the property that says it.
 fn limit(facts: &Facts<'_>, node: &Node) -> Option<(u64, &'static str)> {
-    let mask = node.property(facts.machine, "dma-mask").and_then(|bytes| cells(&bytes).first().copied());
+    let mask =
+        node.property(facts.machine, "dma-mask").and_then(|bytes| cells(&bytes).first().copied());
     let mask = mask.map(|bits| (1_u64.checked_shl(bits).unwrap_or(u64::MAX), "dma-mask"));
     // The nearest bus whose dma-ranges are not empty counts (of_dma_get_range).
     let ranges = |bus: &Node| {
@@ -24,7 +25,10 @@ fn limit(facts: &Facts<'_>, node: &Node) -> Option<(u64, &'static str)> {
         let own = |name: &str, default| count(facts, Some(bus), name, default);
         let (child, size) = (own("#address-cells", 2), own("#size-cells", 1));
         let parent = count(facts, bus.ancestors(&facts.nodes).next(), "#address-cells", 2);
-        let end = |range: &[u32]| number(range.get(child..child + parent)?).checked_add(number(range.get(child + parent..)?));
+        let end = |range: &[u32]| {
+            number(range.get(child..child + parent)?)
+                .checked_add(number(range.get(child + parent..)?))
+        };
         list.chunks_exact((child + parent + size).max(1)).filter_map(end).max()
     };
     let ranges = node.ancestors(&facts.nodes).find_map(ranges).map(|end| (end, "dma-ranges"));
@@ -33,7 +37,9 @@ fn limit(facts: &Facts<'_>, node: &Node) -> Option<(u64, &'static str)> {
 
 /// A count of cells: of this node, or of the nearest one above that says it.
 fn count(facts: &Facts<'_>, node: Option<&Node>, name: &str, default: usize) -> usize {
-    let said = |node: &Node| cells(&node.property(facts.machine, name)?).first().map(|&cells| cells as usize);
+    let said = |node: &Node| {
+        cells(&node.property(facts.machine, name)?).first().map(|&cells| cells as usize)
+    };
     let above = |node: &Node| said(node).or_else(|| node.ancestors(&facts.nodes).find_map(said));
     // The specification has two at most.
     node.and_then(above).unwrap_or(default).min(2)
@@ -63,8 +69,11 @@ fn pool<'a>(facts: &'a Facts<'_>, node: &Node) -> Option<&'a Node> {
 
 fn narrow(facts: &Facts<'_>) -> Outcome {
     let blocks = u_dma_buf::wanted(facts);
-    let confined = |node: &Node| node.property(facts.machine, "iommus").is_some() || facts.grouped(&node.device());
-    let masters = facts.nodes_of("contigo,engine").into_iter().chain(blocks).filter(|node| !confined(node));
+    let confined = |node: &Node| {
+        node.property(facts.machine, "iommus").is_some() || facts.grouped(&node.device())
+    };
+    let masters =
+        facts.nodes_of("contigo,engine").into_iter().chain(blocks).filter(|node| !confined(node));
     let masters: Vec<_> = masters.collect();
     if masters.is_empty() {
         return skipped("the tree has no engine and no block without an IOMMU");
@@ -73,9 +82,14 @@ fn narrow(facts: &Facts<'_>) -> Outcome {
     for node in &masters {
         let Some((reach, by)) = limit(facts, node) else { continue };
         let block = facts.blocks().into_iter().find(|block| u_dma_buf::is_of(facts, block, node));
-        let block =
-            block.and_then(|block| facts.number(&format!("{block}/phys_addr"))?.checked_add(facts.number(&format!("{block}/size"))?));
-        let words = |end: u64| format!("{}: {by} ends at {reach:#x}, the memory at {end:#x}", node.full_name());
+        let block = block.and_then(|block| {
+            facts
+                .number(&format!("{block}/phys_addr"))?
+                .checked_add(facts.number(&format!("{block}/size"))?)
+        });
+        let words = |end: u64| {
+            format!("{}: {by} ends at {reach:#x}, the memory at {end:#x}", node.full_name())
+        };
         match block.or_else(|| end_of_pool(facts, pool(facts, node)?)) {
             Some(end) if end > reach => bad.push(words(end)),
             Some(_) => {}

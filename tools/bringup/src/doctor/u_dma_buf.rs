@@ -65,12 +65,15 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 pub(super) fn wanted<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
-    let ours = |one: &String| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf");
+    let ours =
+        |one: &String| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf");
     facts.nodes.iter().filter(|node| node.compatible.iter().any(ours)).collect()
 }
 
 fn loaded(facts: &Facts<'_>) -> bool {
-    ["u-dma-buf", "udmabuf"].iter().any(|name| facts.machine.has(format!("sys/bus/platform/drivers/{name}")))
+    ["u-dma-buf", "udmabuf"]
+        .iter()
+        .any(|name| facts.machine.has(format!("sys/bus/platform/drivers/{name}")))
 }
 
 fn module(facts: &Facts<'_>) -> Outcome {
@@ -88,8 +91,10 @@ pub(super) fn is_of(facts: &Facts<'_>, block: &str, node: &Node) -> bool {
         return path == node.path;
     }
     let name = last(block);
-    node.property(facts.machine, "device-name")
-        .map_or_else(|| name.rsplit(':').next() == Some(node.name()), |said| String::from_utf8_lossy(&said).trim_end_matches('\0') == name)
+    node.property(facts.machine, "device-name").map_or_else(
+        || name.rsplit(':').next() == Some(node.name()),
+        |said| String::from_utf8_lossy(&said).trim_end_matches('\0') == name,
+    )
 }
 
 fn block(facts: &Facts<'_>) -> Outcome {
@@ -99,8 +104,12 @@ fn block(facts: &Facts<'_>) -> Outcome {
     }
     // A number (minor-number) is another name still.
     let numbered = |node: &Node| node.property(facts.machine, "minor-number").is_some();
-    let is_there = |node: &&&Node| blocks.iter().any(|block| is_of(facts, block, node)) || numbered(node) && blocks.len() >= wanted.len();
-    let bad: Vec<_> = wanted.iter().filter(|node| !is_there(node)).map(|node| node.path.clone()).collect();
+    let is_there = |node: &&&Node| {
+        blocks.iter().any(|block| is_of(facts, block, node))
+            || numbered(node) && blocks.len() >= wanted.len()
+    };
+    let bad: Vec<_> =
+        wanted.iter().filter(|node| !is_there(node)).map(|node| node.path.clone()).collect();
     none_of(&bad, format!("{} in the tree, {} there", wanted.len(), blocks.len()))
 }
 
@@ -109,7 +118,12 @@ fn version(facts: &Facts<'_>) -> Outcome {
         return skipped("no armv7 that is known here");
     }
     let said = facts.machine.text("sys/module/u_dma_buf/version");
-    let said = said.or_else(|| facts.blocks().iter().find_map(|block| facts.machine.text(format!("{block}/driver_version"))));
+    let said = said.or_else(|| {
+        facts
+            .blocks()
+            .iter()
+            .find_map(|block| facts.machine.text(format!("{block}/driver_version")))
+    });
     match said.as_deref() {
         None => skipped("not loaded, or it does not say"),
         Some("4.4.0") => fault("4.4.0"),
@@ -118,26 +132,45 @@ fn version(facts: &Facts<'_>) -> Outcome {
 }
 
 /// A line for each block that `bad` has a word about; `as_one` says how bad that is.
-fn each(facts: &Facts<'_>, as_one: fn(&[String], String) -> Outcome, bad: impl Fn(&str) -> Option<String>) -> Outcome {
+fn each(
+    facts: &Facts<'_>,
+    as_one: fn(&[String], String) -> Outcome,
+    bad: impl Fn(&str) -> Option<String>,
+) -> Outcome {
     let blocks = facts.blocks();
     if blocks.is_empty() {
         return skipped("no block");
     }
-    let bad: Vec<_> = blocks.iter().filter_map(|block| Some(format!("{}: {}", last(block), bad(block)?))).collect();
+    let bad: Vec<_> = blocks
+        .iter()
+        .filter_map(|block| Some(format!("{}: {}", last(block), bad(block)?)))
+        .collect();
     as_one(&bad, format!("{} blocks", blocks.len()))
 }
 
 fn size(facts: &Facts<'_>) -> Outcome {
-    each(facts, none_of, |block| facts.number(&format!("{block}/size")).filter(|size| size % 64 != 0).map(|size| format!("{size} bytes")))
+    each(facts, none_of, |block| {
+        facts
+            .number(&format!("{block}/size"))
+            .filter(|size| size % 64 != 0)
+            .map(|size| format!("{size} bytes"))
+    })
 }
 
 fn sync_mode(facts: &Facts<'_>) -> Outcome {
-    each(facts, noted, |block| facts.number(&format!("{block}/sync_mode")).filter(|mode| *mode > 4).map(|mode| format!("sync_mode {mode}")))
+    each(facts, noted, |block| {
+        facts
+            .number(&format!("{block}/sync_mode"))
+            .filter(|mode| *mode > 4)
+            .map(|mode| format!("sync_mode {mode}"))
+    })
 }
 
 fn reach(facts: &Facts<'_>) -> Outcome {
     each(facts, noted, |block| {
-        let end = facts.number(&format!("{block}/phys_addr"))?.checked_add(facts.number(&format!("{block}/size"))?)?;
+        let end = facts
+            .number(&format!("{block}/phys_addr"))?
+            .checked_add(facts.number(&format!("{block}/size"))?)?;
         (end > 1 << 32).then(|| format!("ends at {end:#x}"))
     })
 }

@@ -77,7 +77,9 @@ pub(super) const CHECKS: &[Check] = &[
 /// The nodes, and the name of the device of uio that the kernel has for each.
 fn nodes<'a>(facts: &'a Facts<'_>) -> Vec<(&'a Node, Option<String>)> {
     let there = served(facts);
-    let named = |node: &Node| there.iter().find(|one| is_of(facts, one, node)).map(|(.., name)| name.clone());
+    let named = |node: &Node| {
+        there.iter().find(|one| is_of(facts, one, node)).map(|(.., name)| name.clone())
+    };
     facts.nodes_of("generic-uio").into_iter().map(|node| (node, named(node))).collect()
 }
 
@@ -89,26 +91,37 @@ fn is_of(facts: &Facts<'_>, (_, of, name): &(String, Option<String>, String), no
 
 /// The nodes that wait for uio's driver: no other driver has them.
 pub(super) fn waiting<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
-    facts.nodes_of("generic-uio").into_iter().filter(|node| facts.given_away(node, DRIVER_NAME).is_none()).collect()
+    facts
+        .nodes_of("generic-uio")
+        .into_iter()
+        .filter(|node| facts.given_away(node, DRIVER_NAME).is_none())
+        .collect()
 }
 
 /// The devices of uio: each with the path of its node, and its name.
 fn served(facts: &Facts<'_>) -> Vec<(String, Option<String>, String)> {
     let name = |uio: &String| facts.machine.text(format!("{CLASS}/{uio}/name")).unwrap_or_default();
-    facts.class(CLASS).into_iter().map(|(uio, node)| (name(&uio), uio, node)).map(|(name, uio, node)| (uio, node, name)).collect()
+    facts
+        .class(CLASS)
+        .into_iter()
+        .map(|(uio, node)| (name(&uio), uio, node))
+        .map(|(name, uio, node)| (uio, node, name))
+        .collect()
 }
 
 /// The devices of uio that the tree's nodes have; a vendor's own are others.
 pub(super) fn devices(facts: &Facts<'_>) -> Vec<String> {
     let nodes = facts.nodes_of("generic-uio");
-    let ours = |one: &(String, Option<String>, String)| nodes.iter().any(|node| is_of(facts, one, node));
+    let ours =
+        |one: &(String, Option<String>, String)| nodes.iter().any(|node| is_of(facts, one, node));
     served(facts).into_iter().filter(ours).map(|(uio, ..)| uio).collect()
 }
 
 /// The name that a node's device gets: `linux,uio-name`, or the node's own.
 fn named_as(facts: &Facts<'_>, node: &Node) -> String {
-    let said =
-        node.property(facts.machine, "linux,uio-name").map(|bytes| String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned());
+    let said = node
+        .property(facts.machine, "linux,uio-name")
+        .map(|bytes| String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned());
     said.unwrap_or_else(|| node.name().to_owned())
 }
 
@@ -132,20 +145,30 @@ fn parameter(facts: &Facts<'_>) -> Outcome {
             None => bad.push(format!("{} has no /dev/uio", node.full_name())),
         }
     }
-    if bad.is_empty() { noted(&given, format!("{} nodes are served", nodes.len())) } else { none_of(&bad, "") }
+    if bad.is_empty() {
+        noted(&given, format!("{} nodes are served", nodes.len()))
+    } else {
+        none_of(&bad, "")
+    }
 }
 
 /// The number of a node's interrupts. A controller says how many cells each of them has.
 fn interrupts(facts: &Facts<'_>, node: &Node) -> usize {
-    let property = |node: &Node, name: &str| node.property(facts.machine, name).map(|bytes| cells(&bytes));
+    let property =
+        |node: &Node, name: &str| node.property(facts.machine, name).map(|bytes| cells(&bytes));
     let first = |node: &Node, name: &str| property(node, name)?.first().copied();
     // The GIC has three.
-    let each = |phandle: Option<u32>| phandle.and_then(|phandle| facts.interrupt_cells(phandle)).map_or(3, |n| n as usize);
+    let each = |phandle: Option<u32>| {
+        phandle.and_then(|phandle| facts.interrupt_cells(phandle)).map_or(3, |n| n as usize)
+    };
     // The specification lets the second win (chapter 2.4).
     let Some(list) = property(node, "interrupts-extended") else {
         let parent = first(node, "interrupt-parent");
-        let parent = parent.or_else(|| node.ancestors(&facts.nodes).find_map(|above| first(above, "interrupt-parent")));
-        return property(node, "interrupts").map_or(0, |list| list.len().div_ceil(each(parent).max(1)));
+        let parent = parent.or_else(|| {
+            node.ancestors(&facts.nodes).find_map(|above| first(above, "interrupt-parent"))
+        });
+        return property(node, "interrupts")
+            .map_or(0, |list| list.len().div_ceil(each(parent).max(1)));
     };
     let (mut rest, mut count) = (list.as_slice(), 0);
     while let Some((&phandle, more)) = rest.split_first() {
@@ -160,7 +183,11 @@ fn wired(facts: &Facts<'_>) -> Outcome {
     if nodes.is_empty() {
         return skipped("the tree has no such node");
     }
-    let bad: Vec<_> = nodes.iter().filter(|(node, _)| interrupts(facts, node) == 0).map(|(node, _)| node.full_name().to_owned()).collect();
+    let bad: Vec<_> = nodes
+        .iter()
+        .filter(|(node, _)| interrupts(facts, node) == 0)
+        .map(|(node, _)| node.full_name().to_owned())
+        .collect();
     noted(&bad, format!("{} nodes", nodes.len()))
 }
 
@@ -169,9 +196,16 @@ fn wired(facts: &Facts<'_>) -> Outcome {
 fn counted<'a>(facts: &'a Facts<'_>) -> Vec<(&'a Node, Option<u64>)> {
     let text = facts.machine.text("proc/interrupts").unwrap_or_default();
     let count = |name: &str| {
-        let is = |line: &&str| line.ends_with(&format!(" {name}")) || line.split([',', ' ']).skip(1).any(|word| word == name);
-        let came =
-            |line: &str| line.split_ascii_whitespace().skip(1).map_while(|word| word.parse::<u64>().ok()).fold(0, u64::saturating_add);
+        let is = |line: &&str| {
+            line.ends_with(&format!(" {name}"))
+                || line.split([',', ' ']).skip(1).any(|word| word == name)
+        };
+        let came = |line: &str| {
+            line.split_ascii_whitespace()
+                .skip(1)
+                .map_while(|word| word.parse::<u64>().ok())
+                .fold(0, u64::saturating_add)
+        };
         text.lines().filter(is).map(came).reduce(u64::saturating_add)
     };
     // The interrupt has the device's own name, whatever the tree says by now.
@@ -184,17 +218,29 @@ fn named(facts: &Facts<'_>) -> Outcome {
     if nodes.is_empty() {
         return skipped("no node with an interrupt is served");
     }
-    let bad: Vec<_> = nodes.iter().filter(|(_, count)| count.is_none()).map(|(node, _)| node.full_name().to_owned()).collect();
+    let bad: Vec<_> = nodes
+        .iter()
+        .filter(|(_, count)| count.is_none())
+        .map(|(node, _)| node.full_name().to_owned())
+        .collect();
     none_of(&bad, format!("{} in /proc/interrupts", nodes.len()))
 }
 
 fn counts(facts: &Facts<'_>) -> Outcome {
-    let nodes: Vec<_> = counted(facts).into_iter().filter_map(|(node, count)| Some((node, count?))).collect();
+    let nodes: Vec<_> =
+        counted(facts).into_iter().filter_map(|(node, count)| Some((node, count?))).collect();
     if nodes.is_empty() {
         return skipped("the kernel lists none");
     }
-    let bad: Vec<_> = nodes.iter().filter(|(_, count)| *count == 0).map(|(node, _)| format!("{}: 0", node.full_name())).collect();
-    let good = nodes.iter().map(|(node, count)| format!("{}: {count}", node.full_name())).collect::<Vec<_>>();
+    let bad: Vec<_> = nodes
+        .iter()
+        .filter(|(_, count)| *count == 0)
+        .map(|(node, _)| format!("{}: 0", node.full_name()))
+        .collect();
+    let good = nodes
+        .iter()
+        .map(|(node, count)| format!("{}: {count}", node.full_name()))
+        .collect::<Vec<_>>();
     noted(&bad, good.join(", "))
 }
 
@@ -204,7 +250,9 @@ fn one(facts: &Facts<'_>) -> Outcome {
         return skipped("the tree has no such node");
     }
     let more = |(node, _): &(&Node, Option<String>)| {
-        Some(interrupts(facts, node)).filter(|&count| count > 1).map(|count| format!("{}: {count}", node.full_name()))
+        Some(interrupts(facts, node))
+            .filter(|&count| count > 1)
+            .map(|count| format!("{}: {count}", node.full_name()))
     };
     let bad: Vec<_> = nodes.iter().filter_map(more).collect();
     noted(&bad, format!("{} nodes", nodes.len()))
@@ -213,7 +261,11 @@ fn one(facts: &Facts<'_>) -> Outcome {
 /// The driver maps a domain of interrupts for each controller, and writes MER as it does so (Linux,
 /// drivers/irqchip/irq-xilinx-intc.c). It is no platform driver: the domain alone shows it.
 fn intc(facts: &Facts<'_>) -> Outcome {
-    let ours = |node: &&Node| node.compatible.iter().any(|one| one.starts_with("xlnx,xps-intc") || one.starts_with("xlnx,axi-intc"));
+    let ours = |node: &&Node| {
+        node.compatible
+            .iter()
+            .any(|one| one.starts_with("xlnx,xps-intc") || one.starts_with("xlnx,axi-intc"))
+    };
     let all: Vec<_> = facts.nodes.iter().filter(ours).collect();
     if all.is_empty() {
         return skipped("the tree has no such controller");
@@ -226,17 +278,29 @@ fn intc(facts: &Facts<'_>) -> Outcome {
         let name = format!(":{}", node.path.replace('/', ":"));
         let name = name.as_str();
         match facts.driver(node) {
-            _ if node.is("generic-uio") => bad.push(format!("{} is a node of uio", node.full_name())),
-            Some(driver @ ("uio_pdrv_genirq" | "contigo")) => bad.push(format!("{} has {driver}", node.full_name())),
-            _ if domains.iter().any(|domain| domain == name || domain.starts_with(&format!("{name}-"))) => {}
-            _ if !domains.is_empty() => bad.push(format!("{} has no domain of interrupts", node.full_name())),
-            _ if config == Some(false) => bad.push(format!("{}, and no CONFIG_XILINX_INTC", node.full_name())),
+            _ if node.is("generic-uio") => {
+                bad.push(format!("{} is a node of uio", node.full_name()))
+            }
+            Some(driver @ ("uio_pdrv_genirq" | "contigo")) => {
+                bad.push(format!("{} has {driver}", node.full_name()))
+            }
+            _ if domains
+                .iter()
+                .any(|domain| domain == name || domain.starts_with(&format!("{name}-"))) => {}
+            _ if !domains.is_empty() => {
+                bad.push(format!("{} has no domain of interrupts", node.full_name()))
+            }
+            _ if config == Some(false) => {
+                bad.push(format!("{}, and no CONFIG_XILINX_INTC", node.full_name()))
+            }
             _ if config.is_none() => unknown += 1,
             _ => {}
         }
     }
     if bad.is_empty() && unknown > 0 {
-        return skipped("not measurable: no kernel's configuration, and no domains of interrupts in debugfs");
+        return skipped(
+            "not measurable: no kernel's configuration, and no domains of interrupts in debugfs",
+        );
     }
     none_of(&bad, format!("{} controllers", all.len()))
 }

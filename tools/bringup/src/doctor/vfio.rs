@@ -60,13 +60,20 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn iommu(facts: &Facts<'_>) -> Outcome {
-    let smmu = |one: &String| one.starts_with("arm,smmu") || one.starts_with("arm,mmu-") || one.starts_with("nvidia,smmu");
+    let smmu = |one: &String| {
+        one.starts_with("arm,smmu") || one.starts_with("arm,mmu-") || one.starts_with("nvidia,smmu")
+    };
     let Some(node) = facts.nodes.iter().find(|node| node.compatible.iter().any(smmu)) else {
         return skipped("the tree has none that is enabled");
     };
     match facts.iommu_groups().len() {
         0 => note(format!("{} is there, and no group", node.full_name())),
-        count if facts.iommu_groups().iter().all(|group| kind(facts, group).as_deref() == Some("identity")) => {
+        count
+            if facts
+                .iommu_groups()
+                .iter()
+                .all(|group| kind(facts, group).as_deref() == Some("identity")) =>
+        {
             note(format!("{count} groups, each of type identity"))
         }
         count => fine(format!("{count} groups")),
@@ -80,7 +87,9 @@ fn kind(facts: &Facts<'_>, group: &str) -> Option<String> {
 
 fn strict(facts: &Facts<'_>) -> Outcome {
     // VFIO has domains of its own, which forget at once.
-    let ours = |(_, devices): &(String, Vec<(String, String)>)| devices.iter().any(|(_, driver)| driver == "contigo");
+    let ours = |(_, devices): &(String, Vec<(String, String)>)| {
+        devices.iter().any(|(_, driver)| driver == "contigo")
+    };
     let groups: Vec<_> = groups(facts).into_iter().filter(ours).collect();
     if groups.is_empty() {
         return skipped("no device of the module contigo is behind an IOMMU");
@@ -95,8 +104,11 @@ fn strict(facts: &Facts<'_>) -> Outcome {
 /// The devices of each group, with their drivers.
 fn groups(facts: &Facts<'_>) -> Vec<(String, Vec<(String, String)>)> {
     let driver = |device: &str| {
-        let link = ["pci", "platform"].iter().find_map(|bus| facts.machine.link(format!("sys/bus/{bus}/devices/{device}/driver")));
-        link.and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned())).unwrap_or_default()
+        let link = ["pci", "platform"]
+            .iter()
+            .find_map(|bus| facts.machine.link(format!("sys/bus/{bus}/devices/{device}/driver")));
+        link.and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned()))
+            .unwrap_or_default()
     };
     let devices = |group: &String| {
         facts
@@ -107,12 +119,20 @@ fn groups(facts: &Facts<'_>) -> Vec<(String, Vec<(String, String)>)> {
             .map(|(driver, device)| (device, driver))
             .collect()
     };
-    facts.iommu_groups().into_iter().map(|group| (devices(&group), group)).map(|(devices, group)| (group, devices)).collect()
+    facts
+        .iommu_groups()
+        .into_iter()
+        .map(|group| (devices(&group), group))
+        .map(|(devices, group)| (group, devices))
+        .collect()
 }
 
 /// The groups with a device of VFIO's.
 fn passed(facts: &Facts<'_>) -> Vec<(String, Vec<(String, String)>)> {
-    groups(facts).into_iter().filter(|(_, devices)| devices.iter().any(|(_, driver)| driver.contains("vfio"))).collect()
+    groups(facts)
+        .into_iter()
+        .filter(|(_, devices)| devices.iter().any(|(_, driver)| driver.contains("vfio")))
+        .collect()
 }
 
 fn viable(facts: &Facts<'_>) -> Outcome {
@@ -121,10 +141,18 @@ fn viable(facts: &Facts<'_>) -> Outcome {
         return skipped("no device is VFIO's");
     }
     // A port and a stub are no obstacle (Linux, Documentation/driver-api/vfio.rst).
-    let blocks = |driver: &str| !driver.is_empty() && !driver.contains("vfio") && !["pcieport", "pci-stub"].contains(&driver);
-    let all = groups.iter().flat_map(|(group, devices)| devices.iter().map(move |(device, driver)| (group, device, driver)));
-    let bad: Vec<_> =
-        all.filter(|(.., driver)| blocks(driver)).map(|(group, device, driver)| format!("group {group}: {driver} has {device}")).collect();
+    let blocks = |driver: &str| {
+        !driver.is_empty()
+            && !driver.contains("vfio")
+            && !["pcieport", "pci-stub"].contains(&driver)
+    };
+    let all = groups.iter().flat_map(|(group, devices)| {
+        devices.iter().map(move |(device, driver)| (group, device, driver))
+    });
+    let bad: Vec<_> = all
+        .filter(|(.., driver)| blocks(driver))
+        .map(|(group, device, driver)| format!("group {group}: {driver} has {device}"))
+        .collect();
     none_of(&bad, format!("{} groups", groups.len()))
 }
 
@@ -144,7 +172,10 @@ fn memlock(facts: &Facts<'_>) -> Outcome {
         return fine("CAP_IPC_LOCK: no limit");
     }
     let limits = facts.machine.text("proc/self/limits").unwrap_or_default();
-    let Some(limit) = limits.lines().find_map(|line| line.strip_prefix("Max locked memory")?.split_ascii_whitespace().next()) else {
+    let Some(limit) = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max locked memory")?.split_ascii_whitespace().next())
+    else {
         return skipped("the limit cannot be read");
     };
     match limit.parse::<u64>() {

@@ -12,7 +12,10 @@ pub struct Around {
     pub who: &'static str,
 }
 
-const PORTS: Around = Around { what: "no core moves data", who: "Contigo refuses while a program or a driver has a node of the fabric" };
+const PORTS: Around = Around {
+    what: "no core moves data",
+    who: "Contigo refuses while a program or a driver has a node of the fabric",
+};
 
 /// Everything around a load of `family` by `way`.
 ///
@@ -32,23 +35,41 @@ pub fn around(family: Option<Family>, way: Option<&Way>, partial: bool) -> Vec<A
     match (family, partial) {
         (Some(Family::Zynq7000), false) => all.extend([
             Around { what: "level shifters", who: "the kernel's zynq-fpga: off before, on after" },
-            Around { what: "resets of the fabric", who: "the kernel's zynq-fpga: FPGA0 to FPGA3, held meanwhile" },
+            Around {
+                what: "resets of the fabric",
+                who: "the kernel's zynq-fpga: FPGA0 to FPGA3, held meanwhile",
+            },
         ]),
         (Some(Family::ZynqMp), false) => all.extend([
             Around { what: "isolation of the fabric", who: "the PMU's firmware" },
-            Around { what: "resets of the fabric", who: "the PMU's firmware: pl_resetn0 to 3, pulsed after" },
+            Around {
+                what: "resets of the fabric",
+                who: "the PMU's firmware: pl_resetn0 to 3, pulsed after",
+            },
         ]),
         (Some(Family::Zynq7000 | Family::ZynqMp), true) => {
-            all.push(Around { what: "decoupling of the region", who: "the design: its decoupler, which its program sets" });
+            all.push(Around {
+                what: "decoupling of the region",
+                who: "the design: its decoupler, which its program sets",
+            });
         }
         (Some(Family::CycloneV), _) => {
-            all.push(Around { what: "port to the SDRAM", who: "the boot code; it opens only while no transfer runs" });
+            all.push(Around {
+                what: "port to the SDRAM",
+                who: "the boot code; it opens only while no transfer runs",
+            });
         }
         (None, _) => {}
     }
     all.extend([
-        Around { what: "clocks", who: "the boot code, the device tree, PYNQ, or contigo clocks --set" },
-        Around { what: "widths of ports", who: "the boot code, PYNQ, or contigo board prepare --design" },
+        Around {
+            what: "clocks",
+            who: "the boot code, the device tree, PYNQ, or contigo clocks --set",
+        },
+        Around {
+            what: "widths of ports",
+            who: "the boot code, PYNQ, or contigo board prepare --design",
+        },
     ]);
     all
 }

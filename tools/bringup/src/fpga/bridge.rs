@@ -18,10 +18,12 @@ impl Bridge {
     pub(crate) fn all(machine: &Machine) -> Vec<Self> {
         let folder = "sys/class/fpga_bridge";
         let bridge = |id: String| Self {
-            open: machine.text(format!("{folder}/{id}/state")).and_then(|state| match state.as_str() {
-                "enabled" => Some(true),
-                "disabled" => Some(false),
-                _ => None,
+            open: machine.text(format!("{folder}/{id}/state")).and_then(|state| {
+                match state.as_str() {
+                    "enabled" => Some(true),
+                    "disabled" => Some(false),
+                    _ => None,
+                }
             }),
             name: machine.text(format!("{folder}/{id}/name")).unwrap_or(id),
         };

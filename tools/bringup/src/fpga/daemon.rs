@@ -37,12 +37,22 @@ pub(super) fn find(machine: &Machine) -> Option<Way> {
 }
 
 /// Lets fpgad load the file at `path`, which the machine calls so.
-pub(super) fn load(machine: &Machine, client: &str, manager: &Manager, path: &Path) -> Result<(), FpgaError> {
+pub(super) fn load(
+    machine: &Machine,
+    client: &str,
+    manager: &Manager,
+    path: &Path,
+) -> Result<(), FpgaError> {
     ask(machine, client, manager, &["load", "bitstream", &path.to_string_lossy()])
 }
 
 /// Lets dfx-mgr load the file at `path`, for the whole fabric or for a part of it.
-pub(super) fn dfx_load(machine: &Machine, manager: &Manager, path: &Path, partial: bool) -> Result<(), FpgaError> {
+pub(super) fn dfx_load(
+    machine: &Machine,
+    manager: &Manager,
+    path: &Path,
+    partial: bool,
+) -> Result<(), FpgaError> {
     let kind = if partial { "Partial" } else { "Full" };
     if !partial {
         // It takes no whole design while it has one. Where it has none of ours, the unload fails,
@@ -58,12 +68,21 @@ pub(super) fn dfx_unload(machine: &Machine, manager: &Manager) -> Result<(), Fpg
 }
 
 /// Its client's answer must have the words `done`.
-fn dfx_ask(machine: &Machine, manager: &Manager, arguments: &[&str], done: &str) -> Result<(), FpgaError> {
+fn dfx_ask(
+    machine: &Machine,
+    manager: &Manager,
+    arguments: &[&str],
+    done: &str,
+) -> Result<(), FpgaError> {
     let (words, error) = match machine.run(DFX, arguments) {
         Ok(ran) if ran.output.contains(done) => return Ok(()),
-        Ok(ran) if ran.output.contains(DFX_OLD) => return Err(FpgaError::Owned { daemon: "dfx-mgrd" }),
+        Ok(ran) if ran.output.contains(DFX_OLD) => {
+            return Err(FpgaError::Owned { daemon: "dfx-mgrd" });
+        }
         Ok(ran) => (ran.output, None),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Err(FpgaError::Owned { daemon: "dfx-mgrd" }),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(FpgaError::Owned { daemon: "dfx-mgrd" });
+        }
         Err(error) => (String::new(), Some(error)),
     };
     Err(FpgaError::Failed { way: Way::DfxMgr, state: manager.state(machine), words, error })
@@ -74,7 +93,12 @@ pub(super) fn unload(machine: &Machine, client: &str, manager: &Manager) -> Resu
     ask(machine, client, manager, &["remove", "bitstream"])
 }
 
-fn ask(machine: &Machine, client: &str, manager: &Manager, command: &[&str]) -> Result<(), FpgaError> {
+fn ask(
+    machine: &Machine,
+    client: &str,
+    manager: &Manager,
+    command: &[&str],
+) -> Result<(), FpgaError> {
     let arguments = [&["--device", manager.id.as_str()], command].concat();
     let (words, error) = match machine.run(client, &arguments) {
         Ok(ran) if ran.success => return Ok(()),

@@ -75,7 +75,18 @@ impl Blob {
         let structure = HEADER_BYTES + RESERVED_BYTES;
         let names = structure + length(&self.structure);
         let total = names + length(&self.names);
-        let header = [MAGIC, total, structure, names, HEADER_BYTES, VERSION, COMPATIBLE, 0, length(&self.names), length(&self.structure)];
+        let header = [
+            MAGIC,
+            total,
+            structure,
+            names,
+            HEADER_BYTES,
+            VERSION,
+            COMPATIBLE,
+            0,
+            length(&self.names),
+            length(&self.structure),
+        ];
         let mut blob: Vec<u8> = header.into_iter().flat_map(u32::to_be_bytes).collect();
         blob.resize(structure as usize, 0);
         blob.extend(self.structure);
@@ -99,7 +110,11 @@ mod tests {
 
     /// The tree as the device-tree compiler reads it back, apart from this writer.
     fn read_back(blob: &[u8]) -> io::Result<String> {
-        let mut dtc = Command::new("dtc").args(["-q", "-I", "dtb", "-O", "dts"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut dtc = Command::new("dtc")
+            .args(["-q", "-I", "dtb", "-O", "dts"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
         dtc.stdin.take().ok_or(ErrorKind::BrokenPipe)?.write_all(blob)?;
         let output = dtc.wait_with_output()?;
         assert!(output.status.success());
@@ -110,7 +125,10 @@ mod tests {
     fn the_compiler_reads_what_is_written() -> io::Result<()> {
         let tree = match read_back(&region("/fpga-full", "a.bin", true)) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                writeln!(io::stderr(), "skipped: dtbo::the_compiler_reads_what_is_written: there is no dtc")?;
+                writeln!(
+                    io::stderr(),
+                    "skipped: dtbo::the_compiler_reads_what_is_written: there is no dtc"
+                )?;
                 return Ok(());
             }
             tree => tree?,

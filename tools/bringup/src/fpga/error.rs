@@ -242,7 +242,9 @@ impl std::error::Error for FpgaError {
         match self {
             Self::Bitstream(error) => Some(error),
             Self::Left { failed, .. } => Some(failed),
-            Self::CannotSee { error, .. } | Self::Place { error, .. } | Self::Told { error, .. } => Some(error),
+            Self::CannotSee { error, .. }
+            | Self::Place { error, .. }
+            | Self::Told { error, .. } => Some(error),
             Self::Failed { error: Some(error), .. } => Some(error),
             _ => None,
         }

@@ -34,19 +34,29 @@ pub(super) struct Firmware {
 impl Firmware {
     /// Writes the configuration under a name of its own, and gives it its last name when it is
     /// whole and on the disk.
-    pub(super) fn place(machine: &Machine, image: &Image, order: ByteOrder) -> Result<Self, FpgaError> {
+    pub(super) fn place(
+        machine: &Machine,
+        image: &Image,
+        order: ByteOrder,
+    ) -> Result<Self, FpgaError> {
         let named = machine.text(NAMED).filter(|named| !named.is_empty());
         let folder = machine.path(named.as_deref().unwrap_or(USUAL));
         let wrong = |error| FpgaError::Place { path: machine.name(&folder), error };
-        let one = machine.files().folder_to_write(named.as_deref().unwrap_or(USUAL)).map_err(wrong)?;
-        let one = Flock::lock(one, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
-            Errno::EWOULDBLOCK => FpgaError::Loading,
-            errno => wrong(errno.into()),
-        })?;
+        let one =
+            machine.files().folder_to_write(named.as_deref().unwrap_or(USUAL)).map_err(wrong)?;
+        let one =
+            Flock::lock(one, FlockArg::LockExclusiveNonblock).map_err(
+                |(_, errno)| match errno {
+                    Errno::EWOULDBLOCK => FpgaError::Loading,
+                    errno => wrong(errno.into()),
+                },
+            )?;
         let making = format!(".{NAME}.part");
         // It takes away what is there of either name, also when the next line fails.
         let firmware = Self { path: folder.join(NAME), folder: one, name: NAME };
-        match write(&firmware.folder, &making, image, order).and_then(|()| machine::rename(&*firmware.folder, &making, NAME)) {
+        match write(&firmware.folder, &making, image, order)
+            .and_then(|()| machine::rename(&*firmware.folder, &making, NAME))
+        {
             Ok(()) => Ok(firmware),
             Err(error) => {
                 let _ = machine::remove(&*firmware.folder, &making);

@@ -1,6 +1,8 @@
 //! The load itself, step by step, and its counterpart.
 
-use super::{Bridge, Fpga, FpgaError, State, Way, daemon, firmware::Firmware, overlay, sysfs, users};
+use super::{
+    Bridge, Fpga, FpgaError, State, Way, daemon, firmware::Firmware, overlay, sysfs, users,
+};
 use crate::bitstream::{Bitstream, Family, Image};
 use std::{
     thread,
@@ -57,14 +59,28 @@ impl Fpga<'_> {
         }
         self.quiet(options)?;
         if options.dry_run {
-            return Ok(Loaded { before, after: before, bridges_after: bridges_before.clone(), bridges_before });
+            return Ok(Loaded {
+                before,
+                after: before,
+                bridges_after: bridges_before.clone(),
+                bridges_before,
+            });
         }
         let firmware = Firmware::place(machine, image, self.manager.order())?;
         match way {
             Way::Sysfs => sysfs::load(machine, &self.manager, firmware.name, options.partial)?,
-            Way::Overlay { region } => overlay::load(machine, &self.manager, region, firmware.name, options.partial)?,
-            Way::Fpgad { client } => daemon::load(machine, client, &self.manager, &machine.name(firmware.path()))?,
-            Way::DfxMgr => daemon::dfx_load(machine, &self.manager, &machine.name(firmware.path()), options.partial)?,
+            Way::Overlay { region } => {
+                overlay::load(machine, &self.manager, region, firmware.name, options.partial)?
+            }
+            Way::Fpgad { client } => {
+                daemon::load(machine, client, &self.manager, &machine.name(firmware.path()))?
+            }
+            Way::DfxMgr => daemon::dfx_load(
+                machine,
+                &self.manager,
+                &machine.name(firmware.path()),
+                options.partial,
+            )?,
         }
         let after = self.operating()?;
         Ok(Loaded { before, after, bridges_before, bridges_after: self.bridges() })
@@ -102,8 +118,12 @@ impl Fpga<'_> {
     fn check(&self, bitstream: &Bitstream, partial: bool) -> Result<(), FpgaError> {
         self.target.check(bitstream)?;
         match (bitstream.partial, self.target.family) {
-            (_, Some(family @ Family::CycloneV)) if partial => return Err(FpgaError::NoPartial(family)),
-            (Some(file_is_partial), _) if file_is_partial != partial => return Err(FpgaError::Partial { file_is_partial }),
+            (_, Some(family @ Family::CycloneV)) if partial => {
+                return Err(FpgaError::NoPartial(family));
+            }
+            (Some(file_is_partial), _) if file_is_partial != partial => {
+                return Err(FpgaError::Partial { file_is_partial });
+            }
             _ => {}
         }
         if partial && matches!(self.way, Some(Way::Fpgad { .. })) {
@@ -135,7 +155,9 @@ impl Fpga<'_> {
         let mut users = self.users()?;
         if options.partial {
             users.retain(|user| match user {
-                users::User::Program { node, .. } => !options.outside.iter().any(|outside| outside == node),
+                users::User::Program { node, .. } => {
+                    !options.outside.iter().any(|outside| outside == node)
+                }
                 // Cores outside the part keep their drivers, and a driver's node cannot be told.
                 users::User::Driver { .. } => false,
             });

@@ -78,14 +78,23 @@ impl State {
     /// Whether the manager is on its way between two states of rest.
     #[must_use]
     pub const fn busy(self) -> bool {
-        matches!(self, Self::PowerUp | Self::FirmwareRequest | Self::WriteInit | Self::Write | Self::WriteComplete)
+        matches!(
+            self,
+            Self::PowerUp
+                | Self::FirmwareRequest
+                | Self::WriteInit
+                | Self::Write
+                | Self::WriteComplete
+        )
     }
 
     /// Which step failed, what is left in the fabric, and what to do.
     #[must_use]
     pub const fn cure(self) -> &'static str {
         match self {
-            Self::Unknown | Self::Unreadable => "dmesg has the driver's reason; load a bitstream again before a core is touched",
+            Self::Unknown | Self::Unreadable => {
+                "dmesg has the driver's reason; load a bitstream again before a core is touched"
+            }
             Self::PowerOff => "the fabric has no power: switch the board's supply for it on",
             Self::PowerUp => "the fabric is powering up: try again",
             Self::Reset => "the fabric is in reset and empty: load again",
@@ -99,7 +108,9 @@ impl State {
                 "the manager did not get the fabric ready: on Cyclone V look at the switches MSEL, elsewhere at dmesg; load again"
             }
             Self::Write => "the bitstream is still being written: try again",
-            Self::WriteError => "the transfer broke off, and the fabric is empty: dmesg has the driver's reason; load again",
+            Self::WriteError => {
+                "the transfer broke off, and the fabric is empty: dmesg has the driver's reason; load again"
+            }
             Self::WriteComplete => "the fabric still starts: try again",
             Self::WriteCompleteError => {
                 "the fabric took all, did not start, and is empty: the file is for another device or is damaged; build it for this \
@@ -112,7 +123,12 @@ impl State {
 
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(STATES.iter().find(|(state, _)| state == self).map_or("unreadable", |&(_, words)| words))
+        f.write_str(
+            STATES
+                .iter()
+                .find(|(state, _)| state == self)
+                .map_or("unreadable", |&(_, words)| words),
+        )
     }
 }
 
@@ -183,6 +199,9 @@ mod tests {
             assert_eq!((State::of(Some(words)), state.to_string().as_str()), (state, words));
             assert!(!state.cure().is_empty());
         }
-        assert_eq!((State::of(None), State::of(Some("nonsense"))), (State::Unreadable, State::Unreadable));
+        assert_eq!(
+            (State::of(None), State::of(Some("nonsense"))),
+            (State::Unreadable, State::Unreadable)
+        );
     }
 }

@@ -66,11 +66,19 @@ impl<'a> Fpga<'a> {
     /// [`FpgaError::NoManager`]: the kernel knows none. [`FpgaError::SeveralManagers`]: `manager`
     /// does not say which one. [`FpgaError::NoSuchBoard`]: `board` is no board's name.
     /// [`FpgaError::OtherBoard`]: it is not this one's.
-    pub fn find(machine: &'a Machine, manager: Option<&str>, board: Option<&str>) -> Result<Self, FpgaError> {
+    pub fn find(
+        machine: &'a Machine,
+        manager: Option<&str>,
+        board: Option<&str>,
+    ) -> Result<Self, FpgaError> {
         let manager = Manager::find(machine, manager)?;
         let way = Way::find(machine, &manager);
         let target = Target::find(machine, &manager, board)?;
-        let regions = if matches!(way, Some(Way::Overlay { .. })) { overlay::regions(machine) } else { Vec::new() };
+        let regions = if matches!(way, Some(Way::Overlay { .. })) {
+            overlay::regions(machine)
+        } else {
+            Vec::new()
+        };
         let chosen = regions.len() < 2;
         Ok(Self { machine, manager, way, target, regions, chosen })
     }
@@ -81,7 +89,11 @@ impl<'a> Fpga<'a> {
     /// # Errors
     /// [`FpgaError::NoSuchRegion`].
     pub fn in_region(mut self, name: &str) -> Result<Self, FpgaError> {
-        let found = self.regions.iter().find(|path| *path == name || path.rsplit('/').next() == Some(name)).cloned();
+        let found = self
+            .regions
+            .iter()
+            .find(|path| *path == name || path.rsplit('/').next() == Some(name))
+            .cloned();
         let Some(region) = found else {
             return Err(FpgaError::NoSuchRegion { name: name.to_owned(), there: self.regions });
         };

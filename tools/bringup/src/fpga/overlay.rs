@@ -26,11 +26,19 @@ pub(super) fn regions(machine: &Machine) -> Vec<String> {
 }
 
 /// Applies the overlay that names the file. The kernel refuses the overlay when the load fails.
-pub(super) fn load(machine: &Machine, manager: &Manager, region: &str, name: &str, partial: bool) -> Result<(), FpgaError> {
+pub(super) fn load(
+    machine: &Machine,
+    manager: &Manager,
+    region: &str,
+    name: &str,
+    partial: bool,
+) -> Result<(), FpgaError> {
     if machine.has(OURS) {
         return Err(FpgaError::Applied(format!("/{OURS}").into()));
     }
-    machine.make_dir(OURS).map_err(|error| FpgaError::Told { path: format!("/{OURS}").into(), error })?;
+    machine
+        .make_dir(OURS)
+        .map_err(|error| FpgaError::Told { path: format!("/{OURS}").into(), error })?;
     let told = machine.write(format!("{OURS}/dtbo"), &dtbo::region(region, name, partial));
     // Some kernels take the blob, fail, and tell it here only.
     let applied = machine.text(format!("{OURS}/status")).is_none_or(|status| status == "applied");
@@ -44,7 +52,11 @@ pub(super) fn load(machine: &Machine, manager: &Manager, region: &str, name: &st
     let failed = FpgaError::Failed { way, state, words: String::new(), error };
     match machine.remove_dir(OURS) {
         Ok(()) => Err(failed),
-        Err(error) => Err(FpgaError::Left { path: format!("/{OURS}").into(), error, failed: Box::new(failed) }),
+        Err(error) => Err(FpgaError::Left {
+            path: format!("/{OURS}").into(),
+            error,
+            failed: Box::new(failed),
+        }),
     }
 }
 
@@ -55,5 +67,7 @@ pub(super) fn applied(machine: &Machine) -> bool {
 
 /// Takes the overlay away: the kernel ends the devices in it, and closes the region's bridges.
 pub(super) fn unload(machine: &Machine) -> Result<(), FpgaError> {
-    machine.remove_dir(OURS).map_err(|error| FpgaError::Told { path: format!("/{OURS}").into(), error })
+    machine
+        .remove_dir(OURS)
+        .map_err(|error| FpgaError::Told { path: format!("/{OURS}").into(), error })
 }

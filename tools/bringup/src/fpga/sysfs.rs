@@ -10,17 +10,26 @@ const EBUSY: i32 = 16;
 
 /// Lets the kernel load the file `name` of its folder. It comes back when the fabric runs, or when
 /// one of the driver's steps failed, each of which has its limit in the kernel.
-pub(super) fn load(machine: &Machine, manager: &Manager, name: &str, partial: bool) -> Result<(), FpgaError> {
+pub(super) fn load(
+    machine: &Machine,
+    manager: &Manager,
+    name: &str,
+    partial: bool,
+) -> Result<(), FpgaError> {
     let flags = Flags::set(machine, manager, partial)?;
     let path = manager.file("firmware");
     let told = machine.write(&path, name.as_bytes());
     drop(flags);
     let Err(error) = told else { return Ok(()) };
     let state = manager.state(machine);
-    if error.raw_os_error() == Some(EBUSY) && !matches!(state, State::WriteInitError | State::WriteError | State::WriteCompleteError) {
+    if error.raw_os_error() == Some(EBUSY)
+        && !matches!(state, State::WriteInitError | State::WriteError | State::WriteCompleteError)
+    {
         return Err(FpgaError::Busy(state));
     }
-    if matches!(error.kind(), std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::NotFound) && state != State::FirmwareRequestError {
+    if matches!(error.kind(), std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::NotFound)
+        && state != State::FirmwareRequestError
+    {
         return Err(FpgaError::Told { path: format!("/{path}").into(), error });
     }
     let words = machine.text(manager.file("status")).unwrap_or_default().replace('\n', ", ");

@@ -24,25 +24,47 @@ impl Target {
     /// From the board's name that the caller gave, unless the processor or the manager contradicts
     /// it. Without one it is from the processor's own number, or from the board that the device
     /// tree names. Else the manager and the tree tell the family.
-    pub(super) fn find(machine: &Machine, manager: &Manager, board: Option<&str>) -> Result<Self, FpgaError> {
+    pub(super) fn find(
+        machine: &Machine,
+        manager: &Manager,
+        board: Option<&str>,
+    ) -> Result<Self, FpgaError> {
         let processor = Self::processor(machine);
-        let driver = manager.family().map(|family| Self { family: Some(family), part: None, from: manager.name.clone() });
+        let driver = manager.family().map(|family| Self {
+            family: Some(family),
+            part: None,
+            from: manager.name.clone(),
+        });
         if let Some(name) = board {
             let known = contigo_boards::ALL.iter().find(|board| board.name == name);
             let known = known.ok_or_else(|| FpgaError::NoSuchBoard(name.to_owned()))?;
             let given = Self::of_board(known, format!("--board {name}"));
-            return match [processor, driver].into_iter().flatten().find(|here| given.contradicts(here)) {
-                Some(here) => Err(FpgaError::OtherBoard { given: given.to_string(), here: here.to_string() }),
+            return match [processor, driver]
+                .into_iter()
+                .flatten()
+                .find(|here| given.contradicts(here))
+            {
+                Some(here) => {
+                    Err(FpgaError::OtherBoard { given: given.to_string(), here: here.to_string() })
+                }
                 None => Ok(given),
             };
         }
         // A tree that names another family's board than the kernel's driver is none to go by.
-        let named = Known::named(machine).map(|board| Self::of_board(board, format!("the device tree, which names {}", board.name)));
-        let named = named.filter(|named| named.part.is_some() && !driver.as_ref().is_some_and(|driver| named.contradicts(driver)));
+        let named = Known::named(machine).map(|board| {
+            Self::of_board(board, format!("the device tree, which names {}", board.name))
+        });
+        let named = named.filter(|named| {
+            named.part.is_some() && !driver.as_ref().is_some_and(|driver| named.contradicts(driver))
+        });
         let found = processor.or(named).or(driver);
         Ok(found.unwrap_or_else(|| {
             let family = family_of(machine);
-            Self { family, part: None, from: if family.is_some() { "the device tree" } else { "nothing" }.to_owned() }
+            Self {
+                family,
+                part: None,
+                from: if family.is_some() { "the device tree" } else { "nothing" }.to_owned(),
+            }
         }))
     }
 
@@ -60,8 +82,13 @@ impl Target {
             return None;
         }
         let said = machine.text(format!("{folder}/soc_id"))?;
-        let part = u32::from_str_radix(said.trim_start_matches("0x"), 16).ok().and_then(Part::of_zynq)?;
-        Some(Self { family: Some(part.family), part: Some(part), from: format!("/{folder}/soc_id") })
+        let part =
+            u32::from_str_radix(said.trim_start_matches("0x"), 16).ok().and_then(Part::of_zynq)?;
+        Some(Self {
+            family: Some(part.family),
+            part: Some(part),
+            from: format!("/{folder}/soc_id"),
+        })
     }
 
     /// Whether both say a family, or both a device, and not the same one.
@@ -77,7 +104,9 @@ impl Target {
             && theirs != ours
         {
             let name = bitstream.device().map(|part| part.name);
-            return Err(other(name.map_or_else(|| theirs.to_string(), |name| format!("{name} ({theirs})"))));
+            return Err(other(
+                name.map_or_else(|| theirs.to_string(), |name| format!("{name} ({theirs})")),
+            ));
         }
         let Some(part) = self.part else { return Ok(()) };
         // The number first: the device itself compares it.
@@ -91,7 +120,9 @@ impl Target {
             return Err(other(theirs.name.to_owned()));
         }
         match part.full_bytes {
-            Some(most) if bitstream.frame_bytes > most => Err(FpgaError::TooLarge { bytes: bitstream.frame_bytes, most, part: part.name }),
+            Some(most) if bitstream.frame_bytes > most => {
+                Err(FpgaError::TooLarge { bytes: bitstream.frame_bytes, most, part: part.name })
+            }
             _ => Ok(()),
         }
     }

@@ -55,7 +55,10 @@ impl fmt::Display for User {
         match self {
             Self::Program { id, name, node } => write!(f, "{name} (process {id}) has {node}"),
             Self::Driver { name, device } => {
-                write!(f, "the driver {name} has {device} (echo {device} > /sys/bus/platform/drivers/{name}/unbind)")
+                write!(
+                    f,
+                    "the driver {name} has {device} (echo {device} > /sys/bus/platform/drivers/{name}/unbind)"
+                )
             }
         }
     }
@@ -80,7 +83,9 @@ pub(crate) fn of(machine: &Machine, family: Option<Family>) -> Result<Vec<User>,
 }
 
 fn inside(family: Option<Family>, address: u64) -> bool {
-    family.is_none_or(|family| family.windows().iter().any(|&(first, last)| (first..=last).contains(&address)))
+    family.is_none_or(|family| {
+        family.windows().iter().any(|&(first, last)| (first..=last).contains(&address))
+    })
 }
 
 fn hex(text: &str) -> Option<u64> {
@@ -95,24 +100,40 @@ fn address(device: &str) -> Option<u64> {
 /// The nodes in `/dev` that lead into the fabric.
 fn nodes(machine: &Machine, family: Option<Family>) -> BTreeSet<String> {
     let uio = |id: &String| {
-        let windows = (0..MAPS_MAX).filter_map(|map| hex(&machine.text(format!("sys/class/uio/{id}/maps/map{map}/addr"))?));
+        let windows = (0..MAPS_MAX).filter_map(|map| {
+            hex(&machine.text(format!("sys/class/uio/{id}/maps/map{map}/addr"))?)
+        });
         windows.into_iter().any(|address| inside(family, address))
     };
     let guard = |id: &String| address(id).is_some_and(|address| inside(family, address));
     let uio = machine.list("sys/class/uio").into_iter().filter(uio).map(|id| format!("/dev/{id}"));
-    let guards = machine.list("sys/class/contigo").into_iter().filter(guard).map(|id| format!("/dev/contigo/{id}"));
-    let buffers = BUFFERS.iter().flat_map(|class| machine.list(class)).map(|id| format!("/dev/{id}"));
+    let guards = machine
+        .list("sys/class/contigo")
+        .into_iter()
+        .filter(guard)
+        .map(|id| format!("/dev/contigo/{id}"));
+    let buffers =
+        BUFFERS.iter().flat_map(|class| machine.list(class)).map(|id| format!("/dev/{id}"));
     uio.chain(guards).chain(buffers).chain(vfio(machine, family)).chain(xrt(machine)).collect()
 }
 
 /// The nodes by which a program gets a core from VFIO: its group's, and its own since Linux 6.6.
 fn vfio(machine: &Machine, family: Option<Family>) -> Vec<String> {
     let mut nodes = Vec::new();
-    for device in machine.list(PLATFORM).into_iter().filter(|device| address(device).is_some_and(|address| inside(family, address))) {
+    for device in machine
+        .list(PLATFORM)
+        .into_iter()
+        .filter(|device| address(device).is_some_and(|address| inside(family, address)))
+    {
         if let Some(group) = target(machine, format!("{PLATFORM}/{device}/iommu_group")) {
             nodes.extend([format!("/dev/vfio/{group}"), format!("/dev/vfio/noiommu-{group}")]);
         }
-        nodes.extend(machine.list(format!("{PLATFORM}/{device}/vfio-dev")).iter().map(|id| format!("/dev/vfio/devices/{id}")));
+        nodes.extend(
+            machine
+                .list(format!("{PLATFORM}/{device}/vfio-dev"))
+                .iter()
+                .map(|id| format!("/dev/vfio/devices/{id}")),
+        );
         if driver(machine, &device).as_deref() == Some("vfio-platform") {
             nodes.push(VFIO.to_owned());
         }
@@ -122,7 +143,8 @@ fn vfio(machine: &Machine, family: Option<Family>) -> Vec<String> {
 
 /// The nodes of XRT's driver. Its device is a node of the tree with no address.
 fn xrt(machine: &Machine) -> impl Iterator<Item = String> {
-    let of_zocl = |id: &String| target(machine, format!("{DRM}/{id}/device/driver")).as_deref() == Some(ZOCL);
+    let of_zocl =
+        |id: &String| target(machine, format!("{DRM}/{id}/device/driver")).as_deref() == Some(ZOCL);
     machine.list(DRM).into_iter().filter(of_zocl).map(|id| format!("/dev/dri/{id}"))
 }
 
@@ -144,7 +166,9 @@ fn drivers(machine: &Machine, family: Option<Family>) -> Vec<User> {
             continue;
         }
         match driver(machine, &device) {
-            Some(name) if !PASSIVE.contains(&name.as_str()) => users.push(User::Driver { name, device }),
+            Some(name) if !PASSIVE.contains(&name.as_str()) => {
+                users.push(User::Driver { name, device })
+            }
             _ => {}
         }
     }
@@ -152,17 +176,28 @@ fn drivers(machine: &Machine, family: Option<Family>) -> Vec<User> {
 }
 
 /// The nodes that a process has open or mapped. A process that has ended meanwhile has none.
-fn held(machine: &Machine, id: u32, nodes: &BTreeSet<String>, family: Option<Family>) -> Result<BTreeSet<String>, FpgaError> {
+fn held(
+    machine: &Machine,
+    id: u32,
+    nodes: &BTreeSet<String>,
+    family: Option<Family>,
+) -> Result<BTreeSet<String>, FpgaError> {
     let mut held = BTreeSet::new();
     let folder = format!("proc/{id}/fd");
     let unseen = |path: String, error: std::io::Error| match error.kind() {
-        ErrorKind::PermissionDenied => Err(FpgaError::CannotSee { path: format!("/{path}").into(), error }),
+        ErrorKind::PermissionDenied => {
+            Err(FpgaError::CannotSee { path: format!("/{path}").into(), error })
+        }
         _ => Ok(()),
     };
     match machine.entries(&folder) {
         Ok(files) => {
             let links = files.iter().filter_map(|file| machine.link(format!("{folder}/{file}")));
-            held.extend(links.filter_map(|link| link.into_os_string().into_string().ok()).filter(|link| nodes.contains(link)));
+            held.extend(
+                links
+                    .filter_map(|link| link.into_os_string().into_string().ok())
+                    .filter(|link| nodes.contains(link)),
+            );
         }
         Err(error) => unseen(folder, error)?,
     }
@@ -180,7 +215,8 @@ fn mapped(text: &str, nodes: &BTreeSet<String>, family: Option<Family>) -> BTree
     let mut found = BTreeMap::new();
     for line in text.lines() {
         let mut words = line.split_ascii_whitespace();
-        let (offset, node) = (words.nth(2).and_then(hex).unwrap_or(0), words.nth(2).unwrap_or_default());
+        let (offset, node) =
+            (words.nth(2).and_then(hex).unwrap_or(0), words.nth(2).unwrap_or_default());
         if nodes.contains(node) || (node == "/dev/mem" && inside(family, offset)) {
             found.insert(node.to_owned(), ());
         }

@@ -95,7 +95,10 @@ impl Board {
         for folder in [REGION, OVERLAYS, "sys/class/fpga_region/region0"] {
             fs::create_dir_all(self.root.join(folder))?;
         }
-        symlink(Path::new("/").join(REGION), self.root.join("sys/class/fpga_region/region0/of_node"))?;
+        symlink(
+            Path::new("/").join(REGION),
+            self.root.join("sys/class/fpga_region/region0/of_node"),
+        )?;
         self.put("sys/class/fpga_bridge/br0/name", "lwhps2fpga")?;
         self.put("sys/class/fpga_bridge/br0/state", "disabled")?;
         Ok(self)
@@ -130,7 +133,10 @@ impl Board {
     /// The machine.
     #[must_use]
     pub fn machine(&self) -> Machine {
-        Machine::below(&self.root, FakeLinux { root: self.root.clone(), seen: Arc::clone(&self.seen) })
+        Machine::below(
+            &self.root,
+            FakeLinux { root: self.root.clone(), seen: Arc::clone(&self.seen) },
+        )
     }
 
     /// The next load fails so.
@@ -176,8 +182,13 @@ impl FakeLinux {
 
     /// `fpga_mgr_firmware_load`, with `zynq-fpga.c` behind it.
     fn load(&self, name: &str) -> io::Result<()> {
-        let named = fs::read_to_string(self.root.join("sys/module/firmware_class/parameters/path")).unwrap_or_default();
-        let folder = if named.trim().is_empty() { "lib/firmware" } else { named.trim().trim_start_matches('/') };
+        let named = fs::read_to_string(self.root.join("sys/module/firmware_class/parameters/path"))
+            .unwrap_or_default();
+        let folder = if named.trim().is_empty() {
+            "lib/firmware"
+        } else {
+            named.trim().trim_start_matches('/')
+        };
         let Ok(bytes) = fs::read(self.root.join(folder).join(name)) else {
             self.set(&format!("{MANAGER}/state"), "firmware request error")?;
             return Err(io::ErrorKind::NotFound.into());
@@ -188,9 +199,12 @@ impl FakeLinux {
             return fault.errno.map_or(Ok(()), |errno| Err(io::Error::from_raw_os_error(errno)));
         }
         let manager = fs::read_to_string(self.root.join(MANAGER).join("name"))?;
-        let partial = fs::read_to_string(self.root.join(MANAGER).join("flags")).is_ok_and(|flags| flags.trim() == "1");
+        let partial = fs::read_to_string(self.root.join(MANAGER).join("flags"))
+            .is_ok_and(|flags| flags.trim() == "1");
         let synced = bytes.chunks(4).take(32).any(|word| word == [0x66, 0x55, 0x99, 0xaa]);
-        if manager.trim() == "Xilinx Zynq FPGA Manager" && (!bytes.len().is_multiple_of(4) || !(partial || synced)) {
+        if manager.trim() == "Xilinx Zynq FPGA Manager"
+            && (!bytes.len().is_multiple_of(4) || !(partial || synced))
+        {
             self.set(&format!("{MANAGER}/state"), "write init error")?;
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -250,7 +264,9 @@ impl Kernel for FakeLinux {
 
     fn make_dir(&self, path: &Path) -> io::Result<()> {
         fs::create_dir(path)?;
-        ["dtbo", "path", "status"].iter().try_for_each(|file| fs::write(path.join(file), "unapplied\n"))
+        ["dtbo", "path", "status"]
+            .iter()
+            .try_for_each(|file| fs::write(path.join(file), "unapplied\n"))
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
@@ -267,7 +283,10 @@ impl Kernel for FakeLinux {
         let done = match arguments {
             [_, _, "load", "bitstream", file] => self.load(file.rsplit('/').next().unwrap_or(file)),
             ["-b", file, ..] => {
-                return Ok(self.dfx(self.load(file.rsplit('/').next().unwrap_or(file)).is_ok(), "Loaded with slot_handle 1"));
+                return Ok(self.dfx(
+                    self.load(file.rsplit('/').next().unwrap_or(file)).is_ok(),
+                    "Loaded with slot_handle 1",
+                ));
             }
             ["-unloadByName", _] => return Ok(self.dfx(true, "unload returns: 0 (Ok)")),
             _ => self.set(&format!("{MANAGER}/state"), "unknown"),

@@ -48,7 +48,8 @@ const COPY_MAX_LOOKS: u64 = 1 << 20;
 const LINKS_MAX: usize = 40;
 
 /// How a file is opened to be read. Where a length has 32 bits, a file may be longer.
-pub(crate) const READ: OFlag = OFlag::O_RDONLY.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_LARGEFILE);
+pub(crate) const READ: OFlag =
+    OFlag::O_RDONLY.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_LARGEFILE);
 
 /// Whose files they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +88,13 @@ impl Eq for Files {}
 
 impl Files {
     pub(super) fn of(path: PathBuf, whose: Whose) -> Self {
-        let folder = open(&path, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty());
-        let (left, looks) = if whose == Whose::Copy { (COPY_MAX_BYTES, COPY_MAX_LOOKS) } else { (u64::MAX, u64::MAX) };
+        let folder =
+            open(&path, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty());
+        let (left, looks) = if whose == Whose::Copy {
+            (COPY_MAX_BYTES, COPY_MAX_LOOKS)
+        } else {
+            (u64::MAX, u64::MAX)
+        };
         Self(Arc::new(Root { path, whose, folder, left: left.into(), looks: looks.into() }))
     }
 
@@ -173,9 +179,13 @@ impl Files {
     /// this machine, elsewhere a regular file that stands for one.
     pub(crate) fn registers(&self, path: &str, writable: bool) -> io::Result<File> {
         // O_SYNC: the kernel then maps without a cache (Linux, drivers/char/mem.c).
-        let flags = OFlag::O_SYNC | OFlag::O_LARGEFILE | if writable { OFlag::O_RDWR } else { OFlag::O_RDONLY };
+        let flags = OFlag::O_SYNC
+            | OFlag::O_LARGEFILE
+            | if writable { OFlag::O_RDWR } else { OFlag::O_RDONLY };
         match self.0.whose {
-            Whose::This => Ok(open(&self.path(path), flags | OFlag::O_CLOEXEC, Mode::empty())?.into()),
+            Whose::This => {
+                Ok(open(&self.path(path), flags | OFlag::O_CLOEXEC, Mode::empty())?.into())
+            }
             Whose::Copy if writable => Err(read_only()),
             _ => self.regular(Path::new(path), READ | flags),
         }
@@ -185,7 +195,10 @@ impl Files {
     pub(crate) fn device(&self, path: &str) -> io::Result<PathBuf> {
         match self.0.whose {
             Whose::This => Ok(self.path(path)),
-            _ => Err(io::Error::new(ErrorKind::Unsupported, "no device of a copied machine is opened")),
+            _ => Err(io::Error::new(
+                ErrorKind::Unsupported,
+                "no device of a copied machine is opened",
+            )),
         }
     }
 
@@ -208,7 +221,9 @@ impl Files {
     /// The file at `path`, which is not opened: a descriptor that says what it is.
     fn at(&self, path: &Path) -> io::Result<OwnedFd> {
         match self.0.whose {
-            Whose::This => Ok(open(&self.path(path), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?),
+            Whose::This => {
+                Ok(open(&self.path(path), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?)
+            }
             _ => {
                 self.look()?;
                 inside(self.folder()?, below(path))
@@ -242,13 +257,22 @@ pub(crate) fn reopen(found: impl AsFd, flags: OFlag) -> io::Result<OwnedFd> {
     open(itself(&found).as_str(), flags | OFlag::O_CLOEXEC, Mode::empty()).map_err(|errno| {
         // A file of a process that has ended is not there either.
         let no_proc = errno == Errno::ENOENT && !Path::new("/proc/self/fd").exists();
-        if no_proc { io::Error::new(ErrorKind::Unsupported, "/proc is not mounted, by which files are opened") } else { errno.into() }
+        if no_proc {
+            io::Error::new(
+                ErrorKind::Unsupported,
+                "/proc is not mounted, by which files are opened",
+            )
+        } else {
+            errno.into()
+        }
     })
 }
 
 /// Takes `count` away from what a copy may cost. Of this machine's files there is no count.
 fn spend(left: &AtomicU64, count: usize) {
-    let _ = left.fetch_update(Relaxed, Relaxed, |left| (left < u64::MAX).then(|| left.saturating_sub(count as u64)));
+    let _ = left.fetch_update(Relaxed, Relaxed, |left| {
+        (left < u64::MAX).then(|| left.saturating_sub(count as u64))
+    });
 }
 
 fn too_large() -> io::Error {
@@ -262,7 +286,12 @@ pub(super) fn read_only() -> io::Error {
 /// Makes a file in a folder. A link of that name is not followed.
 pub(crate) fn create(folder: impl AsFd, name: &str) -> io::Result<File> {
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_NOFOLLOW;
-    let made = openat(folder, name, flags | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC, Mode::from_bits_truncate(0o666))?;
+    let made = openat(
+        folder,
+        name,
+        flags | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC,
+        Mode::from_bits_truncate(0o666),
+    )?;
     let file = File::from(made);
     if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::AlreadyExists.into()) }
 }
@@ -286,7 +315,11 @@ fn below(path: &Path) -> &Path {
 /// The file at `path` as if `root` were the root of all, as a descriptor with `O_PATH`.
 fn inside(root: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC);
-    match openat2(root, path, how.resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS)) {
+    match openat2(
+        root,
+        path,
+        how.resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS),
+    ) {
         // Linux has the call since 5.6, and an emulator or a container may not. With EAGAIN the
         // kernel could not tell, because something was renamed meanwhile.
         Err(Errno::ENOSYS | Errno::EPERM | Errno::EAGAIN) => walk(root, path)?.into_last(),
@@ -361,7 +394,11 @@ impl Found<'_> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 mod tests {
     use super::*;
     use crate::machine::Machine;
@@ -445,32 +482,68 @@ mod tests {
         fs::write(place.path().join("dev/mem"), "word").unwrap();
         let files = Files::of(place.path().to_owned(), Whose::Copy);
         for path in ["dev/pipe", "dev", "dev/folder"] {
-            assert_eq!(files.open(path).unwrap_err().to_string(), "it is no regular file", "{path}");
+            assert_eq!(
+                files.open(path).unwrap_err().to_string(),
+                "it is no regular file",
+                "{path}"
+            );
         }
-        assert_eq!(files.open("dev/null").unwrap_err().raw_os_error(), Some(Errno::ELOOP as i32), "it leads to itself in there");
+        assert_eq!(
+            files.open("dev/null").unwrap_err().raw_os_error(),
+            Some(Errno::ELOOP as i32),
+            "it leads to itself in there"
+        );
         assert!(files.registers("dev/mem", false).is_ok());
-        assert_eq!(files.registers("dev/mem", true).unwrap_err().kind(), ErrorKind::ReadOnlyFilesystem);
+        assert_eq!(
+            files.registers("dev/mem", true).unwrap_err().kind(),
+            ErrorKind::ReadOnlyFilesystem
+        );
         assert_eq!(files.folder_to_write("dev").unwrap_err().kind(), ErrorKind::ReadOnlyFilesystem);
         assert_eq!(files.device("dev/mem").unwrap_err().kind(), ErrorKind::Unsupported);
         let names = files.entries("dev").unwrap();
-        let expected = [("folder", true), ("link", false), ("mem", false), ("null", false), ("pipe", false)];
+        let expected =
+            [("folder", true), ("link", false), ("mem", false), ("null", false), ("pipe", false)];
         assert_eq!(names, expected.map(|(name, is_folder)| (name.to_owned(), is_folder)));
         let (copy, asked) = (Machine::copy(place.path()), place.path().join("asked"));
-        fs::write(place.path().join("dev/program"), format!("#!/bin/sh\n: > {}\n", asked.display())).unwrap();
-        fs::set_permissions(place.path().join("dev/program"), fs::Permissions::from_mode(0o755)).unwrap();
-        let refused = [copy.write("dev/mem", b"more"), copy.make_dir("dev/new"), copy.remove_dir("dev/folder")];
-        assert!(refused.into_iter().all(|done| done.unwrap_err().to_string() == "nothing is written to a copied machine"));
-        assert_eq!(copy.run("dev/program", &[]).unwrap_err().to_string(), "no program of a copied machine is run");
+        fs::write(
+            place.path().join("dev/program"),
+            format!("#!/bin/sh\n: > {}\n", asked.display()),
+        )
+        .unwrap();
+        fs::set_permissions(place.path().join("dev/program"), fs::Permissions::from_mode(0o755))
+            .unwrap();
+        let refused = [
+            copy.write("dev/mem", b"more"),
+            copy.make_dir("dev/new"),
+            copy.remove_dir("dev/folder"),
+        ];
+        assert!(
+            refused
+                .into_iter()
+                .all(|done| done.unwrap_err().to_string()
+                    == "nothing is written to a copied machine")
+        );
+        assert_eq!(
+            copy.run("dev/program", &[]).unwrap_err().to_string(),
+            "no program of a copied machine is run"
+        );
         assert_eq!(
             (fs::read(place.path().join("dev/mem")).unwrap(), copy.has("dev/new"), asked.exists()),
             (b"word".to_vec(), false, false)
         );
         assert!(copy.has("dev/folder"));
         let fake = Files::of(place.path().to_owned(), Whose::Fake);
-        assert!(fake.registers("dev/mem", true).is_ok() && fake.registers("dev/pipe", true).is_err() && fake.device("dev/mem").is_err());
+        assert!(
+            fake.registers("dev/mem", true).is_ok()
+                && fake.registers("dev/pipe", true).is_err()
+                && fake.device("dev/mem").is_err()
+        );
         let folder = fake.folder_to_write("dev").unwrap();
         assert_eq!(create(&folder, "link").unwrap_err().raw_os_error(), Some(Errno::ELOOP as i32));
-        create(&folder, "part").and_then(|_| rename(&folder, "part", "whole")).and_then(|()| remove(&folder, "whole")).unwrap();
+        create(&folder, "part")
+            .and_then(|_| rename(&folder, "part", "whole"))
+            .and_then(|()| remove(&folder, "whole"))
+            .unwrap();
         assert!(create(&folder, "pipe").is_err());
     }
 
@@ -484,8 +557,10 @@ mod tests {
         }
         let files = Files::of(place.path().to_owned(), Whose::Copy);
         assert_eq!(files.read("sys/name").unwrap().len() as u64, ATTRIBUTE_MAX_BYTES);
-        let read =
-            (0..=COPY_MAX_BYTES / FILE_MAX_BYTES).map_while(|_| files.read("maps").ok()).map(|bytes| bytes.len() as u64).sum::<u64>();
+        let read = (0..=COPY_MAX_BYTES / FILE_MAX_BYTES)
+            .map_while(|_| files.read("maps").ok())
+            .map(|bytes| bytes.len() as u64)
+            .sum::<u64>();
         assert_eq!(read, COPY_MAX_BYTES - ATTRIBUTE_MAX_BYTES);
         assert_eq!(files.read("sys/name").unwrap_err().kind(), ErrorKind::FileTooLarge);
         assert!(files.are_spent());
@@ -501,7 +576,11 @@ mod tests {
     /// Opens, and lists, while another process exchanges a file and a pipe, and a folder and a
     /// pipe. Whether the pipe was opened is what inotify(7) says: a descriptor with `O_PATH` opens
     /// nothing.
-    fn exchanged(root: &Path, open: impl Fn(&str) -> io::Result<OwnedFd>, list: impl Fn(&str) -> io::Result<OwnedFd>) {
+    fn exchanged(
+        root: &Path,
+        open: impl Fn(&str) -> io::Result<OwnedFd>,
+        list: impl Fn(&str) -> io::Result<OwnedFd>,
+    ) {
         // A busy machine exchanges nothing for hundreds of rounds, until the other thread's turn.
         const ROUNDS: [usize; 2] = [4_000, 400_000];
         fs::create_dir(root.join("one")).unwrap();
@@ -536,7 +615,11 @@ mod tests {
             done.store(true, Relaxed);
         });
         assert!(seen.iter().all(|times| *times > 0), "{seen:?}");
-        assert_eq!(opens.read_events().map_or(0, |events| events.len()), 0, "opens of the pipe, in {seen:?}");
+        assert_eq!(
+            opens.read_events().map_or(0, |events| events.len()),
+            0,
+            "opens of the pipe, in {seen:?}"
+        );
         fs::File::options().read(true).custom_flags(READ.bits()).open(root.join("pipe")).unwrap();
         assert_eq!(opens.read_events().unwrap().len(), 1, "one that is seen");
     }
@@ -546,11 +629,17 @@ mod tests {
     fn a_pipe_that_takes_the_place_of_a_file_meanwhile_is_not_opened() {
         let [by_kernel, by_steps] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let files = Files::of(by_kernel.path().to_owned(), Whose::Copy);
-        let list = |path: &str| files.entries(path).and_then(|_| files.open("file").map(OwnedFd::from));
+        let list =
+            |path: &str| files.entries(path).and_then(|_| files.open("file").map(OwnedFd::from));
         exchanged(by_kernel.path(), |path| files.open(path).map(OwnedFd::from), list);
         let root = open(by_steps.path(), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).unwrap();
         let found = |path: &str| walk(root.as_fd(), Path::new(path)).and_then(Found::into_last);
-        let list = |path: &str| found(path).and_then(|folder| reopen(folder, READ | OFlag::O_DIRECTORY));
-        exchanged(by_steps.path(), |path| found(path).and_then(|file| regular(file, READ)).map(OwnedFd::from), list);
+        let list =
+            |path: &str| found(path).and_then(|folder| reopen(folder, READ | OFlag::O_DIRECTORY));
+        exchanged(
+            by_steps.path(),
+            |path| found(path).and_then(|file| regular(file, READ)).map(OwnedFd::from),
+            list,
+        );
     }
 }

@@ -125,7 +125,12 @@ impl Kernel for Copied {
 /// its group.
 fn run_for(limit: Duration, path: &Path, arguments: &[&str]) -> io::Result<Ran> {
     let mut command = Command::new(path);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
     let mut child = command.spawn()?;
     let deadline = Instant::now() + limit;
     let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
@@ -135,7 +140,10 @@ fn run_for(limit: Duration, path: &Path, arguments: &[&str]) -> io::Result<Ran> 
     said.iter_mut().flatten().for_each(Said::take);
     let Some(status) = ended? else {
         kill(&mut child)?;
-        return Err(io::Error::new(ErrorKind::TimedOut, format!("no end after {} s", limit.as_secs())));
+        return Err(io::Error::new(
+            ErrorKind::TimedOut,
+            format!("no end after {} s", limit.as_secs()),
+        ));
     };
     let output: String = said.iter().flatten().map(Said::text).collect::<Vec<_>>().join(" ");
     let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -144,7 +152,11 @@ fn run_for(limit: Duration, path: &Path, arguments: &[&str]) -> io::Result<Ran> 
 
 /// A child's status, or `None` where it has not ended at the deadline. `meanwhile` comes before
 /// each look.
-fn until(child: &mut Child, deadline: Instant, mut meanwhile: impl FnMut()) -> io::Result<Option<ExitStatus>> {
+fn until(
+    child: &mut Child,
+    deadline: Instant,
+    mut meanwhile: impl FnMut(),
+) -> io::Result<Option<ExitStatus>> {
     loop {
         meanwhile();
         if let Some(status) = child.try_wait()? {
@@ -214,7 +226,13 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("id");
         let begun = Instant::now();
-        let ran = sh(SOON, &format!("sleep 100 & echo $! > {}; echo started; echo odd >&2; exit 3", file.display()))?;
+        let ran = sh(
+            SOON,
+            &format!(
+                "sleep 100 & echo $! > {}; echo started; echo odd >&2; exit 3",
+                file.display()
+            ),
+        )?;
         assert_eq!(ran, Ran { success: false, status: Some(3), output: "started odd".to_owned() });
         assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
         let id = fs::read_to_string(file)?.trim().parse().map_err(io::Error::other)?;
@@ -230,8 +248,13 @@ mod tests {
         let file = folder.path().join("id");
         let begun = Instant::now();
         let limit = Duration::from_secs(2);
-        let error = sh(limit, &format!("sleep 100 & echo $! > {}; wait", file.display())).err().ok_or(ErrorKind::Other)?;
-        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::TimedOut, "no end after 2 s"));
+        let error = sh(limit, &format!("sleep 100 & echo $! > {}; wait", file.display()))
+            .err()
+            .ok_or(ErrorKind::Other)?;
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (ErrorKind::TimedOut, "no end after 2 s")
+        );
         assert!((limit..SOON).contains(&begun.elapsed()), "{:?}", begun.elapsed());
         let id = fs::read_to_string(file)?.trim().parse().map_err(io::Error::other)?;
         let deadline = Instant::now() + SOON;
@@ -246,8 +269,15 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no child processes")]
     fn a_long_output_is_taken_and_its_beginning_kept() -> io::Result<()> {
-        let ran = sh(SOON, "i=0; while [ $i -lt 4000 ]; do echo 0123456789012345678901234567890123456789; i=$((i+1)); done; echo end >&2")?;
-        assert!(ran.success && ran.output.starts_with("0123") && ran.output.ends_with(" end"), "{}", ran.output);
+        let ran = sh(
+            SOON,
+            "i=0; while [ $i -lt 4000 ]; do echo 0123456789012345678901234567890123456789; i=$((i+1)); done; echo end >&2",
+        )?;
+        assert!(
+            ran.success && ran.output.starts_with("0123") && ran.output.ends_with(" end"),
+            "{}",
+            ran.output
+        );
         assert!(ran.output.len() <= OUTPUT_MAX_BYTES + 4, "{}", ran.output.len());
         Ok(())
     }

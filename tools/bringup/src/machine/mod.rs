@@ -73,7 +73,8 @@ impl Machine {
     /// As those of [`fs::File::open`] and [`io::Read::read_to_string`].
     pub fn read(&self, path: impl AsRef<Path>) -> io::Result<String> {
         let bytes = self.files.read(path)?;
-        let mut text = String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let mut text = String::from_utf8(bytes)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         text.truncate(text.trim_end().len());
         Ok(text)
     }

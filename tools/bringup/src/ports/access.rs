@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "registers through /dev/mem, and a child process that may die of one")]
+#![allow(
+    unsafe_code,
+    reason = "registers through /dev/mem, and a child process that may die of one"
+)]
 //! Registers at their physical addresses, through `/dev/mem`.
 
 use super::AccessError;
@@ -59,11 +62,13 @@ impl DevMem {
     fn mapped(&self, addr: u64, writable: bool) -> Result<(MmapRaw, usize), AccessError> {
         let failed = |error| AccessError::Map { addr, error };
         let page = page_bytes();
-        let offset = usize::try_from(addr % page).map_err(|_| failed(std::io::ErrorKind::InvalidInput.into()))?;
+        let offset = usize::try_from(addr % page)
+            .map_err(|_| failed(std::io::ErrorKind::InvalidInput.into()))?;
         let mut options = MmapOptions::new();
         options.offset(addr - addr % page).len(offset + size_of::<u32>());
         #[allow(clippy::disallowed_methods, reason = "a child of fork is who has it")]
-        let mapped = if writable { options.map_raw(&self.0) } else { options.map_raw_read_only(&self.0) };
+        let mapped =
+            if writable { options.map_raw(&self.0) } else { options.map_raw_read_only(&self.0) };
         Ok((mapped.map_err(failed)?, offset))
     }
 }
@@ -71,7 +76,10 @@ impl DevMem {
 /// The size of a page of this kernel.
 fn page_bytes() -> u64 {
     let bytes = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten();
-    bytes.and_then(|bytes| u64::try_from(bytes).ok()).filter(|bytes| bytes.is_power_of_two()).unwrap_or(PAGE)
+    bytes
+        .and_then(|bytes| u64::try_from(bytes).ok())
+        .filter(|bytes| bytes.is_power_of_two())
+        .unwrap_or(PAGE)
 }
 
 impl Registers for DevMem {
@@ -98,12 +106,14 @@ fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError>
     let (result, sender) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(AccessError::Child)?;
     // A handler of this program's must not run in the child.
     let mut before = SigSet::empty();
-    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before)).map_err(AccessError::Child)?;
+    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before))
+        .map_err(AccessError::Child)?;
     // SAFETY: other threads of this process may hold locks that stay locked in the child. It takes
     // none: it sets signals' actions and mask, and calls `prctl`, one access, `write` and `_exit`.
     let forked = unsafe { fork() };
     if !matches!(forked, Ok(ForkResult::Child)) {
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None).map_err(AccessError::Child)?;
+        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)
+            .map_err(AccessError::Child)?;
     }
     match forked.map_err(AccessError::Child)? {
         ForkResult::Child => {
@@ -129,14 +139,20 @@ fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError>
             loop {
                 let status = match waitpid(child, Some(WaitPidFlag::WNOHANG)) {
                     // This program ignores SIGCHLD, and the kernel has taken the child away.
-                    Err(Errno::ECHILD) => return word(&result).map_err(|_| AccessError::Bus { addr }),
+                    Err(Errno::ECHILD) => {
+                        return word(&result).map_err(|_| AccessError::Bus { addr });
+                    }
                     status => status.map_err(AccessError::Child)?,
                 };
                 match status {
                     WaitStatus::Exited(_, 0) => return word(&result),
                     WaitStatus::Exited(..) => return Err(AccessError::Child(Errno::EPIPE)),
-                    WaitStatus::Signaled(_, Signal::SIGBUS, _) => return Err(AccessError::Bus { addr }),
-                    WaitStatus::Signaled(_, signal, _) => return Err(AccessError::Killed { addr, signal }),
+                    WaitStatus::Signaled(_, Signal::SIGBUS, _) => {
+                        return Err(AccessError::Bus { addr });
+                    }
+                    WaitStatus::Signaled(_, signal, _) => {
+                        return Err(AccessError::Killed { addr, signal });
+                    }
                     _ if began.elapsed() > ACCESS_MAX => {
                         // A wait for it could be for ever: init reaps it.
                         let _ = kill(child, Signal::SIGKILL);

@@ -36,19 +36,26 @@ impl Cores {
         let (nodes, mut buses) = (tree::nodes(machine), Buses::of(machine));
         found.asks_for_sdram = asks_for_sdram(machine, &nodes);
         for node in nodes {
-            let block = node.compatible.iter().any(|one| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf"));
+            let block = node
+                .compatible
+                .iter()
+                .any(|one| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf"));
             // A bus is no core. Those on it have nodes of their own.
             if node.compatible.is_empty() || node.is("simple-bus") {
                 continue;
             }
             let addr = buses.address(&node);
-            let within = |&(first, last): &(u64, u64)| addr.is_some_and(|addr| (first..=last).contains(&addr));
+            let within = |&(first, last): &(u64, u64)| {
+                addr.is_some_and(|addr| (first..=last).contains(&addr))
+            };
             let fabric = family.windows().iter().any(within);
             found.coherent |= (block || fabric) && node.is_coherent(machine);
             found.behind_h2f |= within(&H2F);
             found.behind_lw |= within(&LW);
         }
-        for block in BLOCKS.iter().flat_map(|class| machine.list(class).into_iter().map(move |id| format!("{class}/{id}/dma_coherent"))) {
+        for block in BLOCKS.iter().flat_map(|class| {
+            machine.list(class).into_iter().map(move |id| format!("{class}/{id}/dma_coherent"))
+        }) {
             found.coherent |= machine.text(block).is_some_and(|text| text != "0");
         }
         found
@@ -57,7 +64,9 @@ impl Cores {
 
 /// Whether the tree wants the bridge to the SDRAM open.
 fn asks_for_sdram(machine: &Machine, nodes: &[Node]) -> bool {
-    let Some(bridge) = nodes.iter().find(|node| node.is("altr,socfpga-fpga2sdram-bridge")) else { return false };
+    let Some(bridge) = nodes.iter().find(|node| node.is("altr,socfpga-fpga2sdram-bridge")) else {
+        return false;
+    };
     let own = bridge.cells(machine, "phandle");
     let names = |region: &Node| {
         let loaded = region.property(machine, "firmware-name").is_some();

@@ -49,17 +49,30 @@ impl fmt::Display for AccessError {
             Self::Open(error) if error.kind() == io::ErrorKind::NotFound => {
                 write!(f, "/dev/mem is not there: this kernel has no CONFIG_DEVMEM")
             }
-            Self::Open(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => write!(f, "/dev/mem: {error}"),
-            Self::Open(error) => write!(f, "/dev/mem: {error}; run this as root, on a kernel that is not locked down"),
+            Self::Open(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                write!(f, "/dev/mem: {error}")
+            }
+            Self::Open(error) => write!(
+                f,
+                "/dev/mem: {error}; run this as root, on a kernel that is not locked down"
+            ),
             Self::Map { addr, error } if error.kind() == io::ErrorKind::PermissionDenied => {
-                write!(f, "/dev/mem at {addr:#x}: {error}; a driver has it, and the kernel has CONFIG_IO_STRICT_DEVMEM")
+                write!(
+                    f,
+                    "/dev/mem at {addr:#x}: {error}; a driver has it, and the kernel has CONFIG_IO_STRICT_DEVMEM"
+                )
             }
             Self::Map { addr, error } => write!(f, "/dev/mem at {addr:#x}: {error}"),
             Self::Bus { addr } => write!(f, "bus error at {addr:#x}: nothing answers there"),
             Self::Child(errno) => write!(f, "the access needs a process of its own: {errno}"),
             Self::After { addr } => write!(f, "not tried, because {addr:#x} does not answer"),
-            Self::Killed { addr, signal } => write!(f, "the access to {addr:#x} was ended by {signal}"),
-            Self::NoAnswer { addr } => write!(f, "no answer from {addr:#x} in 5 s: a processor waits there; restart the board"),
+            Self::Killed { addr, signal } => {
+                write!(f, "the access to {addr:#x} was ended by {signal}")
+            }
+            Self::NoAnswer { addr } => write!(
+                f,
+                "no answer from {addr:#x} in 5 s: a processor waits there; restart the board"
+            ),
         }
     }
 }
@@ -69,7 +82,9 @@ impl std::error::Error for AccessError {
         match self {
             Self::Open(error) | Self::Map { error, .. } => Some(error),
             Self::Child(errno) => Some(errno),
-            Self::Bus { .. } | Self::After { .. } | Self::Killed { .. } | Self::NoAnswer { .. } => None,
+            Self::Bus { .. } | Self::After { .. } | Self::Killed { .. } | Self::NoAnswer { .. } => {
+                None
+            }
         }
     }
 }
@@ -133,27 +148,46 @@ impl fmt::Display for PortsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoFamily => {
-                write!(f, "the device tree names no SoC whose registers are known here: Zynq-7000, Zynq UltraScale+, Cyclone V")
+                write!(
+                    f,
+                    "the device tree names no SoC whose registers are known here: Zynq-7000, Zynq UltraScale+, Cyclone V"
+                )
             }
             Self::Read(error) => write!(f, "{error}"),
             Self::CannotSee(error) => write!(f, "{error}"),
             Self::InUse(users) => {
                 let users: Vec<_> = users.iter().map(ToString::to_string).collect();
-                write!(f, "the fabric is in use, and a port must be at rest: {}; end or unbind it first", users.join(", "))
+                write!(
+                    f,
+                    "the fabric is in use, and a port must be at rest: {}; end or unbind it first",
+                    users.join(", ")
+                )
             }
             Self::Locked => {
-                write!(f, "the SLCR is locked, so writes do nothing: Linux unlocks it, so something locked it since; restart the board")
+                write!(
+                    f,
+                    "the SLCR is locked, so writes do nothing: Linux unlocks it, so something locked it since; restart the board"
+                )
             }
-            Self::Write { field, error } => write!(f, "{field} was not set: {error}; all writes before it are undone"),
+            Self::Write { field, error } => {
+                write!(f, "{field} was not set: {error}; all writes before it are undone")
+            }
             Self::Kept { field, wrote, has } => write!(
                 f,
                 "{field} did not become {wrote}, and is {has}: the secure world keeps the register; all writes before it are undone"
             ),
             Self::Stuck { field, addr } => {
-                write!(f, "{field} at {addr:#x} does not answer, and a processor waits there: restart the board; nothing was undone")
+                write!(
+                    f,
+                    "{field} at {addr:#x} does not answer, and a processor waits there: restart the board; nothing was undone"
+                )
             }
-            Self::Behind { set, error } => write!(f, "{error}; set before that, and left so: {}", set.join(", ")),
-            Self::NotUndone { field, was, error } => write!(f, "{error}; but {field} was not set back to {was}: restart the board"),
+            Self::Behind { set, error } => {
+                write!(f, "{error}; set before that, and left so: {}", set.join(", "))
+            }
+            Self::NotUndone { field, was, error } => {
+                write!(f, "{error}; but {field} was not set back to {was}: restart the board")
+            }
         }
     }
 }

@@ -34,7 +34,11 @@ impl fmt::Debug for Known<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { design, running, stopped, cores } = self;
         let mut said = f.debug_struct("Known");
-        said.field("design", &design.is_some()).field("running", running).field("stopped", stopped).field("cores", cores).finish()
+        said.field("design", &design.is_some())
+            .field("running", running)
+            .field("stopped", stopped)
+            .field("cores", cores)
+            .finish()
     }
 }
 
@@ -86,7 +90,10 @@ pub struct Fact {
 pub fn read(family: Family, registers: &impl Registers, known: &Known<'_>) -> Vec<Fact> {
     let mut stuck = None;
     let one = |field: &'static Field| {
-        let mut reading = stuck.map_or_else(|| value(registers, field, known), |addr| Reading::Failed(AccessError::After { addr }));
+        let mut reading = stuck.map_or_else(
+            || value(registers, field, known),
+            |addr| Reading::Failed(AccessError::After { addr }),
+        );
         let mut wanted = wanted(field, known);
         if let (Want::Handoff { addr, asked }, &Reading::Value(value)) = (field.want, &reading)
             && known.running
@@ -103,7 +110,9 @@ pub fn read(family: Family, registers: &impl Registers, known: &Known<'_>) -> Ve
         }
         let verdict = match (&reading, wanted) {
             // Two values may be the same in words: either of them snoops.
-            (Reading::Value(value), Some(wanted)) if field.say(*value) == field.say(wanted) => Verdict::Right,
+            (Reading::Value(value), Some(wanted)) if field.say(*value) == field.say(wanted) => {
+                Verdict::Right
+            }
             (Reading::Value(_), Some(_)) => Verdict::Wrong,
             (Reading::Value(_), None) => Verdict::Unknown,
             _ => Verdict::Unread,
@@ -131,7 +140,9 @@ fn value(registers: &impl Registers, field: &Field, known: &Known<'_>) -> Readin
         (Err(error), _) | (_, Err(error)) => Reading::Failed(error),
         (Ok(true), _) => Reading::Held,
         (_, Ok(true)) => Reading::Closed,
-        _ => registers.read(field.addr).map_or_else(Reading::Failed, |value| Reading::Value(field.of(value))),
+        _ => registers
+            .read(field.addr)
+            .map_or_else(Reading::Failed, |value| Reading::Value(field.of(value))),
     }
 }
 
@@ -150,7 +161,9 @@ fn wanted(field: &Field, known: &Known<'_>) -> Option<u32> {
             let words = format!("{} bits", number(parameter)?);
             field.words.iter().find(|&&(_, known)| known == words).map(|&(value, _)| value)
         }
-        Want::Coherent { value, by } => (cores.coherent && (design.is_none() || has(by))).then_some(value),
+        Want::Coherent { value, by } => {
+            (cores.coherent && (design.is_none() || has(by))).then_some(value)
+        }
         Want::Core { value, has } => (running && has(&cores)).then_some(value),
         Want::Handoff { .. } | Want::Unknown => None,
     }

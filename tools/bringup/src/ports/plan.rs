@@ -1,6 +1,8 @@
 //! The writes that make wrong fields right.
 
-use super::{AccessError, Fact, Field, Known, PortsError, Reading, Registers, Setter, Verdict, read, stuck};
+use super::{
+    AccessError, Fact, Field, Known, PortsError, Reading, Registers, Setter, Verdict, read, stuck,
+};
 use crate::{bitstream::Family, fpga::users, machine::Machine};
 
 /// SLCR_LOCKSTA: bit 0 says that writes to the SLCR do nothing (UG585, appendix B, slcr). The
@@ -25,7 +27,9 @@ pub struct Step {
 #[must_use]
 pub fn plan(facts: &[Fact]) -> Vec<Step> {
     let step = |fact: &Fact| match (&fact.reading, fact.wanted) {
-        (&Reading::Value(from), Some(to)) if fact.verdict == Verdict::Wrong && fact.field.setter == Setter::Prepare => {
+        (&Reading::Value(from), Some(to))
+            if fact.verdict == Verdict::Wrong && fact.field.setter == Setter::Prepare =>
+        {
             Some(Step { field: fact.field, from, to })
         }
         _ => None,
@@ -43,11 +47,17 @@ pub fn plan(facts: &[Fact]) -> Vec<Step> {
 ///   before it were undone.
 /// - [`PortsError::NotUndone`]: that failed, too.
 /// - [`PortsError::Stuck`]: an access does not end, and nothing was undone.
-pub fn apply(machine: &Machine, family: Family, registers: &impl Registers, steps: &[Step]) -> Result<(), PortsError> {
+pub fn apply(
+    machine: &Machine,
+    family: Family,
+    registers: &impl Registers,
+    steps: &[Step],
+) -> Result<(), PortsError> {
     if steps.is_empty() {
         return Ok(());
     }
-    let users = users::of(machine, Some(family)).map_err(|error| PortsError::CannotSee(Box::new(error)))?;
+    let users =
+        users::of(machine, Some(family)).map_err(|error| PortsError::CannotSee(Box::new(error)))?;
     if !users.is_empty() {
         return Err(PortsError::InUse(users));
     }
@@ -93,7 +103,10 @@ pub fn prepare(
             return Err(if matches!(error, PortsError::Write { .. } | PortsError::Kept { .. }) {
                 undone(registers, &steps, error)
             } else {
-                PortsError::Behind { set: steps.iter().map(|step| step.field.name).collect(), error: Box::new(error) }
+                PortsError::Behind {
+                    set: steps.iter().map(|step| step.field.name).collect(),
+                    error: Box::new(error),
+                }
             });
         }
         steps.extend(behind);
@@ -105,7 +118,11 @@ pub fn prepare(
 fn undone(registers: &impl Registers, steps: &[Step], error: PortsError) -> PortsError {
     for step in steps.iter().rev() {
         if write(registers, step.field, step.from).is_err() {
-            return PortsError::NotUndone { field: step.field.name, was: step.field.say(step.from), error: Box::new(error) };
+            return PortsError::NotUndone {
+                field: step.field.name,
+                was: step.field.say(step.from),
+                error: Box::new(error),
+            };
         }
     }
     error
@@ -119,5 +136,9 @@ fn write(registers: &impl Registers, field: &'static Field, value: u32) -> Resul
     }
     registers.write(field.addr, field.with(before, value)).map_err(failed)?;
     let after = field.of(registers.read(field.addr).map_err(failed)?);
-    if after == value { Ok(()) } else { Err(PortsError::Kept { field: field.name, wrote: field.say(value), has: field.say(after) }) }
+    if after == value {
+        Ok(())
+    } else {
+        Err(PortsError::Kept { field: field.name, wrote: field.say(value), has: field.say(after) })
+    }
 }

@@ -21,20 +21,28 @@ const RST_FPD_TOP: u64 = 0xfd1a_0100;
 const RST_LPD_TOP: u64 = 0xff5e_023c;
 
 const UG585_AFI: &str = "UG585, appendix B, axi_hp: AFI_RDCHAN_CTRL, AFI_WRCHAN_CTRL";
-const UG585_SLCR: &str = "UG585, appendix B, slcr: FPGA_RST_CTRL, LVL_SHFTR_EN; Linux, drivers/fpga/zynq-fpga.c";
-const UG1087_AFIFM: &str = "UG1087, AFIFM: AFIFM_RDCTRL, AFIFM_WRCTRL; resets in CRF_APB and CRL_APB";
+const UG585_SLCR: &str =
+    "UG585, appendix B, slcr: FPGA_RST_CTRL, LVL_SHFTR_EN; Linux, drivers/fpga/zynq-fpga.c";
+const UG1087_AFIFM: &str =
+    "UG1087, AFIFM: AFIFM_RDCTRL, AFIFM_WRCTRL; resets in CRF_APB and CRL_APB";
 const UG1087_AFI_FS: &str = "UG1087, FPD_SLCR and LPD_SLCR: afi_fs";
 const UG1087_APU: &str = "UG1087, LPD_SLCR: lpd_apu";
-const CV_SDR: &str = "Cyclone V HPS Register Map, sdr: fpgaportrst; Linux, drivers/fpga/altera-fpga2sdram.c";
-const CV_RST: &str = "Cyclone V HPS Register Map, rstmgr: brgmodrst; Linux, drivers/fpga/altera-hps2fpga.c";
+const CV_SDR: &str =
+    "Cyclone V HPS Register Map, sdr: fpgaportrst; Linux, drivers/fpga/altera-fpga2sdram.c";
+const CV_RST: &str =
+    "Cyclone V HPS Register Map, rstmgr: brgmodrst; Linux, drivers/fpga/altera-hps2fpga.c";
 
-const CV_ACP: &str = "Cyclone V HPS Register Map, acpidmap: dynrd_s, dynwr_s; HPS TRM, ACP ID Mapper";
+const CV_ACP: &str =
+    "Cyclone V HPS Register Map, acpidmap: dynrd_s, dynwr_s; HPS TRM, ACP ID Mapper";
 
 /// The cure for an HPC port that does not snoop.
 pub(crate) const BROADCAST: &str = "[init] in the .bif, \".set. 0xFF41A040 = 0x3;\": it counts only before the processors leave reset";
-const SDRAM: &str = "it opens only while no transfer to the SDRAM runs: bridge enable in U-Boot, before Linux";
-const MAPPER: &str = "the boot code writes the mapper's dynrd and dynwr, while no transfer is on the ACP";
-const BRIDGES: &str = "bridge enable in U-Boot, or the kernel's fpga-bridge in the tree; L3's remap cannot be read";
+const SDRAM: &str =
+    "it opens only while no transfer to the SDRAM runs: bridge enable in U-Boot, before Linux";
+const MAPPER: &str =
+    "the boot code writes the mapper's dynrd and dynwr, while no transfer is on the ACP";
+const BRIDGES: &str =
+    "bridge enable in U-Boot, or the kernel's fpga-bridge in the tree; L3's remap cannot be read";
 
 /// One direction of a port of Zynq-7000.
 macro_rules! hp {
@@ -46,7 +54,10 @@ macro_rules! hp {
             words: HALF,
             setter: Setter::Prepare,
             source: UG585_AFI,
-            want: Want::Width { parameter: concat!("PCW_S_AXI_HP", $n, "_DATA_WIDTH"), used: concat!("PCW_USE_S_AXI_HP", $n) },
+            want: Want::Width {
+                parameter: concat!("PCW_S_AXI_HP", $n, "_DATA_WIDTH"),
+                used: concat!("PCW_USE_S_AXI_HP", $n),
+            },
             held: None,
             after: Some((LVL_SHFTR_EN, 0xf)),
         }
@@ -105,7 +116,10 @@ macro_rules! afifm {
             words: DOWN,
             setter: Setter::Prepare,
             source: UG1087_AFIFM,
-            want: Want::Width { parameter: concat!("PSU__SAXIGP", $n, "__DATA_WIDTH"), used: concat!("PSU__USE__S_AXI_GP", $n) },
+            want: Want::Width {
+                parameter: concat!("PSU__SAXIGP", $n, "__DATA_WIDTH"),
+                used: concat!("PSU__USE__S_AXI_GP", $n),
+            },
             held: Some($held),
             after: None,
         }
@@ -121,7 +135,10 @@ macro_rules! afi_fs {
             words: UP,
             setter: Setter::Prepare,
             source: UG1087_AFI_FS,
-            want: Want::Width { parameter: concat!("PSU__MAXIGP", $n, "__DATA_WIDTH"), used: concat!("PSU__USE__M_AXI_GP", $n) },
+            want: Want::Width {
+                parameter: concat!("PSU__MAXIGP", $n, "__DATA_WIDTH"),
+                used: concat!("PSU__USE__M_AXI_GP", $n),
+            },
             held: None,
             after: None,
         }
@@ -175,11 +192,27 @@ const fn bridge(name: &'static str, mask: u32, has: fn(&Cores) -> bool) -> Field
 }
 
 /// A field of the ACP's ID mapper, for masters whose ID is mapped as it comes: the fabric's.
-const fn mapper(name: &'static str, addr: u64, mask: u32, words: &'static [(u32, &'static str)]) -> Field {
-    Field { name, addr, mask, words, setter: Setter::Boot(MAPPER), source: CV_ACP, want: Want::Unknown, held: None, after: None }
+const fn mapper(
+    name: &'static str,
+    addr: u64,
+    mask: u32,
+    words: &'static [(u32, &'static str)],
+) -> Field {
+    Field {
+        name,
+        addr,
+        mask,
+        words,
+        setter: Setter::Boot(MAPPER),
+        source: CV_ACP,
+        want: Want::Unknown,
+        held: None,
+        after: None,
+    }
 }
 
-const PAGES: &[(u32, &str)] = &[(0, "first GiB"), (1, "second GiB"), (2, "third GiB"), (3, "fourth GiB")];
+const PAGES: &[(u32, &str)] =
+    &[(0, "first GiB"), (1, "second GiB"), (2, "third GiB"), (3, "fourth GiB")];
 const SHARED: &[(u32, &str)] = &[(0, "not shared: no snooping"), (1, "shared")];
 
 static CYCLONE_V: [Field; 8] = [

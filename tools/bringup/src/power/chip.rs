@@ -62,9 +62,14 @@ impl<E: fmt::Display> fmt::Display for ChipError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bus(error) => write!(f, "{error}"),
-            Self::Other { maker, die } => write!(f, "another chip answers: maker {maker:#06x}, die {die:#06x}"),
+            Self::Other { maker, die } => {
+                write!(f, "another chip answers: maker {maker:#06x}, die {die:#06x}")
+            }
             Self::Driver => f.write_str("its driver refuses a number: report it"),
-            Self::Resting { mode } => write!(f, "it rests: its configuration has mode {mode}, and {CONTINUOUS} measures all the time"),
+            Self::Resting { mode } => write!(
+                f,
+                "it rests: its configuration has mode {mode}, and {CONTINUOUS} measures all the time"
+            ),
         }
     }
 }
@@ -113,7 +118,11 @@ impl<I2C: I2c> Chip<I2C> {
             return Err(ChipError::Other { maker, die });
         }
         let mode = mode & CONTINUOUS;
-        if mode == CONTINUOUS { Ok(Self { driver, monitor: monitor.clone() }) } else { Err(ChipError::Resting { mode }) }
+        if mode == CONTINUOUS {
+            Ok(Self { driver, monitor: monitor.clone() })
+        } else {
+            Err(ChipError::Resting { mode })
+        }
     }
 
     /// The power now, in microwatts: the product of the chip's last voltage and current.

@@ -32,6 +32,8 @@ impl Energy {
     /// The mean power in watts. `None` as with [`joules`](Self::joules).
     #[must_use]
     pub fn watts(&self) -> Option<f64> {
-        self.joules().map(|joules| joules / self.time.as_secs_f64()).filter(|watts| watts.is_finite())
+        self.joules()
+            .map(|joules| joules / self.time.as_secs_f64())
+            .filter(|watts| watts.is_finite())
     }
 }

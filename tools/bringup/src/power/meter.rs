@@ -71,7 +71,14 @@ impl Line {
             Ok(gauge) => (Some(gauge), None),
             Err(error) => (None, Some(error)),
         };
-        let energy = Energy { rail: rail.name.clone(), idle_microwatts: 0, readings: 0, time: Duration::ZERO, femtojoules: 0, error };
+        let energy = Energy {
+            rail: rail.name.clone(),
+            idle_microwatts: 0,
+            readings: 0,
+            time: Duration::ZERO,
+            femtojoules: 0,
+            error,
+        };
         Self { gauge, energy, idles: 0, first: None, last: None }
     }
 
@@ -88,8 +95,10 @@ impl Line {
         let Some(power) = self.power() else { return };
         self.idles = self.idles.saturating_add(1);
         // The mean so far, moved by its share of the new one.
-        self.energy.idle_microwatts =
-            self.energy.idle_microwatts.saturating_add(power.saturating_sub(self.energy.idle_microwatts) / self.idles);
+        self.energy.idle_microwatts = self
+            .energy
+            .idle_microwatts
+            .saturating_add(power.saturating_sub(self.energy.idle_microwatts) / self.idles);
     }
 
     /// One reading more, and the trapezoid between it and the one before.

@@ -70,8 +70,11 @@ impl FromStr for Monitor {
         let parsed = || {
             let (model, rest) = text.split_once('@')?;
             let (bus, rest) = rest.split_once(':')?;
-            let (addr, shunt) = rest.split_once(',').map_or((rest, None), |(addr, shunt)| (addr, Some(shunt)));
-            let given = |shunt: &str| shunt.strip_prefix("shunt_uohm=")?.parse().ok().filter(|&uohm| uohm > 0);
+            let (addr, shunt) =
+                rest.split_once(',').map_or((rest, None), |(addr, shunt)| (addr, Some(shunt)));
+            let given = |shunt: &str| {
+                shunt.strip_prefix("shunt_uohm=")?.parse().ok().filter(|&uohm| uohm > 0)
+            };
             let (model, shunt_uohm) = match (model, shunt) {
                 ("ina260", None) => (Model::Ina260, INA260_UOHM),
                 ("ina226", Some(shunt)) => (Model::Ina226, given(shunt)?),

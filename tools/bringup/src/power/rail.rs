@@ -37,8 +37,15 @@ impl Rail {
     /// A monitor on an I2C bus, which no driver of the kernel has.
     #[must_use]
     pub fn of(machine: &Machine, monitor: &Monitor) -> Self {
-        let from = Reading::Chip { bus: format!("dev/i2c-{}", monitor.bus), monitor: monitor.clone() };
-        Self { name: monitor.to_string(), chip: monitor.model.to_string(), update_ms: None, from, files: machine.files().clone() }
+        let from =
+            Reading::Chip { bus: format!("dev/i2c-{}", monitor.bus), monitor: monitor.clone() };
+        Self {
+            name: monitor.to_string(),
+            chip: monitor.model.to_string(),
+            update_ms: None,
+            from,
+            files: machine.files().clone(),
+        }
     }
 
     /// Opens the rail's files, for readings with no further look-up.
@@ -78,7 +85,8 @@ fn of_monitor(machine: &Machine, folder: &str) -> Vec<Rail> {
             }
             // Only of this chip it is said that both numbers are of one channel. It has three:
             // in4 is the voltage at the first one's shunt, and curr4 the sum of all currents.
-            let [millivolts, milliamperes] = ["in", "curr"].map(|kind| file(format!("{kind}{channel}_input")));
+            let [millivolts, milliamperes] =
+                ["in", "curr"].map(|kind| file(format!("{kind}{channel}_input")));
             let from = Reading::Product { millivolts: millivolts?, milliamperes: milliamperes? };
             (chip == "ina3221" && channel <= 3).then(|| rail(label("in", channel), from))
         })

@@ -33,7 +33,14 @@ pub fn lines(machine: &Machine) -> Result<Vec<GpioLine>, ResetError> {
             // `is_used` of that crate is also true of a free line that was an output once.
             let consumer = info.is_kernel().then(|| word(info.consumer()));
             let active_low = info.is_active_low();
-            all.push(GpioLine { chip: chip.clone(), label: label.clone(), offset, name, consumer, active_low });
+            all.push(GpioLine {
+                chip: chip.clone(),
+                label: label.clone(),
+                offset,
+                name,
+                consumer,
+                active_low,
+            });
         }
     }
     Ok(all)
@@ -45,17 +52,28 @@ pub fn lines(machine: &Machine) -> Result<Vec<GpioLine>, ResetError> {
 /// # Errors
 /// Those of [`lines`] and of [`GpioLine::choose`]; [`ResetError::InUse`] also where another user
 /// took it meanwhile; [`ResetError::NotAnOutput`]: the chip refuses.
-pub fn open(machine: &Machine, place: &Place, active: Active) -> Result<ResetLine<CdevPin>, ResetError> {
+pub fn open(
+    machine: &Machine,
+    place: &Place,
+    active: Active,
+) -> Result<ResetLine<CdevPin>, ResetError> {
     let all = lines(machine)?;
     let line = GpioLine::choose(&all, place)?;
     let told = |error| ResetError::Chip { chip: line.chip.clone(), error };
-    let wanted = opened(machine, &line.chip).and_then(|mut chip| chip.get_line(line.offset)).map_err(told)?;
+    let wanted = opened(machine, &line.chip)
+        .and_then(|mut chip| chip.get_line(line.offset))
+        .map_err(told)?;
     // Levels are as on the wire here: the kernel turns none round.
     let released = u8::from(active.released() == PinState::High);
-    let handle = wanted.request(LineRequestFlags::OUTPUT, released, CONSUMER).map_err(|error| match wanted.info() {
-        Ok(info) if info.is_kernel() => ResetError::InUse { line: line.to_string(), consumer: word(info.consumer()) },
-        _ => ResetError::NotAnOutput { line: line.to_string(), error },
-    })?;
+    let handle =
+        wanted.request(LineRequestFlags::OUTPUT, released, CONSUMER).map_err(
+            |error| match wanted.info() {
+                Ok(info) if info.is_kernel() => {
+                    ResetError::InUse { line: line.to_string(), consumer: word(info.consumer()) }
+                }
+                _ => ResetError::NotAnOutput { line: line.to_string(), error },
+            },
+        )?;
     Ok(ResetLine::new(CdevPin::new(handle).map_err(told)?, active))
 }
 

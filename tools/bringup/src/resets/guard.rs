@@ -19,7 +19,11 @@ impl Guarded {
     /// Each guarded device of a machine, and who has it.
     #[must_use]
     pub fn all(machine: &Machine) -> Vec<Self> {
-        machine.list(CLASS).into_iter().map(|device| Self { users: users(machine, &device), device }).collect()
+        machine
+            .list(CLASS)
+            .into_iter()
+            .map(|device| Self { users: users(machine, &device), device })
+            .collect()
     }
 
     /// The one that is called `name`: by the kernel, by address, or as a node with its address or
@@ -38,7 +42,10 @@ impl Guarded {
         match found.len() {
             0 => Err(ResetError::NoSuchLine { place: place(), among }),
             1 => found.pop().ok_or_else(|| ResetError::NoSuchLine { place: place(), among }),
-            _ => Err(ResetError::Ambiguous { place: place(), there: found.into_iter().map(|guarded| guarded.device).collect() }),
+            _ => Err(ResetError::Ambiguous {
+                place: place(),
+                there: found.into_iter().map(|guarded| guarded.device).collect(),
+            }),
         }
     }
 
@@ -74,18 +81,29 @@ impl Guarded {
         if take || self.users.is_empty() {
             return Ok(());
         }
-        Err(ResetError::InUse { line: format!("guard:{}", self.device), consumer: self.users.join(", ") })
+        Err(ResetError::InUse {
+            line: format!("guard:{}", self.device),
+            consumer: self.users.join(", "),
+        })
     }
 }
 
 /// The programs with a guard's file open.
 fn users(machine: &Machine, device: &str) -> Vec<String> {
     let node = format!("/dev/contigo/{device}");
-    let processes = machine.list("proc").into_iter().filter(|id| id.bytes().all(|byte| byte.is_ascii_digit()));
+    let processes =
+        machine.list("proc").into_iter().filter(|id| id.bytes().all(|byte| byte.is_ascii_digit()));
     let open = |id: &String| {
         let folder = format!("proc/{id}/fd");
-        machine.list(&folder).iter().any(|fd| machine.link(format!("{folder}/{fd}")).is_some_and(|to| to.as_os_str() == node.as_str()))
+        machine.list(&folder).iter().any(|fd| {
+            machine.link(format!("{folder}/{fd}")).is_some_and(|to| to.as_os_str() == node.as_str())
+        })
     };
-    let name = |id: String| format!("{} (process {id})", plain(&machine.text(format!("proc/{id}/comm")).unwrap_or_default(), COMM_MAX));
+    let name = |id: String| {
+        format!(
+            "{} (process {id})",
+            plain(&machine.text(format!("proc/{id}/comm")).unwrap_or_default(), COMM_MAX)
+        )
+    };
     processes.filter(open).map(name).collect()
 }

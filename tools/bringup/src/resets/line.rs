@@ -100,10 +100,16 @@ impl<P: OutputPin> ResetLine<P> {
     ///
     /// # Errors
     /// [`PulseError`] says whether the core may still be held.
-    pub fn pulse(&mut self, width: Width, delay: &mut impl DelayNs) -> Result<(), PulseError<P::Error>> {
+    pub fn pulse(
+        &mut self,
+        width: Width,
+        delay: &mut impl DelayNs,
+    ) -> Result<(), PulseError<P::Error>> {
         if let Err(error) = self.assert() {
             // It may have got there all the same, and a core must not stay in reset unnoticed.
-            return Err(self.release().map_or_else(PulseError::Held, |()| PulseError::NotAsserted(error)));
+            return Err(self
+                .release()
+                .map_or_else(PulseError::Held, |()| PulseError::NotAsserted(error)));
         }
         delay.delay_us(width.us());
         // Once more where it fails: an expander on a busy bus may have lost one arbitration.

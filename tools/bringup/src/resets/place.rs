@@ -28,7 +28,11 @@ impl FromStr for Place {
         }
         match text.strip_prefix("/dev/").unwrap_or(text).rsplit_once(':') {
             // A line's name may have a colon too, and then no number stands behind the last one.
-            Some((chip, offset)) if !chip.is_empty() && offset.bytes().all(|byte| byte.is_ascii_digit()) && !offset.is_empty() => {
+            Some((chip, offset))
+                if !chip.is_empty()
+                    && offset.bytes().all(|byte| byte.is_ascii_digit())
+                    && !offset.is_empty() =>
+            {
                 let offset = offset.parse().map_err(|_| ResetError::NotALine(text.to_owned()))?;
                 Ok(Self::Offset { chip: chip.to_owned(), offset })
             }
@@ -78,7 +82,9 @@ impl GpioLine {
     /// [`ResetError::NoSuchLine`], [`ResetError::Ambiguous`], [`ResetError::InUse`].
     pub fn choose<'a>(lines: &'a [Self], place: &Place) -> Result<&'a Self, ResetError> {
         let meant = |line: &&Self| match place {
-            Place::Offset { chip, offset } => line.offset == *offset && (line.chip == *chip || line.label == *chip),
+            Place::Offset { chip, offset } => {
+                line.offset == *offset && (line.chip == *chip || line.label == *chip)
+            }
             Place::Name(name) => line.name.as_ref() == Some(name),
             Place::Guard(_) => false,
         };
@@ -86,14 +92,19 @@ impl GpioLine {
         match found.as_slice() {
             [] => Err(ResetError::NoSuchLine { place: place.clone(), among: lines.len() }),
             [line] => line.free().map(|()| *line),
-            several => Err(ResetError::Ambiguous { place: place.clone(), there: several.iter().map(ToString::to_string).collect() }),
+            several => Err(ResetError::Ambiguous {
+                place: place.clone(),
+                there: several.iter().map(ToString::to_string).collect(),
+            }),
         }
     }
 
     fn free(&self) -> Result<(), ResetError> {
         match &self.consumer {
             None => Ok(()),
-            Some(consumer) => Err(ResetError::InUse { line: self.to_string(), consumer: consumer.clone() }),
+            Some(consumer) => {
+                Err(ResetError::InUse { line: self.to_string(), consumer: consumer.clone() })
+            }
         }
     }
 }

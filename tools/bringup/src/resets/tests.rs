@@ -94,7 +94,10 @@ fn a_pulse_is_asserted_held_and_released_in_its_polarity() -> Outcome {
     assert_eq!(pulse(Active::Low, &[1])?, (Err(PulseError::NotAsserted(Broken)), vec![Low, High]));
     assert_eq!(pulse(Active::Low, &[1, 2])?, (Err(PulseError::Held(Broken)), vec![Low, High]));
     assert_eq!(pulse(Active::Low, &[3])?, (Ok(()), vec![Low, Us(25), High, High]));
-    assert_eq!(pulse(Active::Low, &[3, 4])?, (Err(PulseError::Held(Broken)), vec![Low, Us(25), High, High]));
+    assert_eq!(
+        pulse(Active::Low, &[3, 4])?,
+        (Err(PulseError::Held(Broken)), vec![Low, Us(25), High, High])
+    );
     Ok(())
 }
 
@@ -102,7 +105,10 @@ fn a_pulse_is_asserted_held_and_released_in_its_polarity() -> Outcome {
 fn a_width_has_bounds() -> Outcome {
     assert_eq!((Width::from_us(1)?.us(), Width::from_us(Width::MAX_US)?.us()), (1, 1_000_000));
     for us in [0, Width::MAX_US + 1, u32::MAX] {
-        assert!(matches!(Width::from_us(us), Err(ResetError::Width { us: refused }) if refused == us), "{us}");
+        assert!(
+            matches!(Width::from_us(us), Err(ResetError::Width { us: refused }) if refused == us),
+            "{us}"
+        );
     }
     Ok(())
 }
@@ -146,11 +152,18 @@ fn one_free_line_is_chosen() -> Outcome {
         line("gpiochip1", 1, Some("twice"), None),
     ];
     let chosen = |text: &str| GpioLine::choose(&lines, &text.parse()?).map(|line| line.offset);
-    assert_eq!((chosen("aresetn")?, chosen("zynqmp_gpio:78")?, chosen("gpiochip1:1")?), (78, 78, 1));
+    assert_eq!(
+        (chosen("aresetn")?, chosen("zynqmp_gpio:78")?, chosen("gpiochip1:1")?),
+        (78, 78, 1)
+    );
     let error = chosen("led").err().ok_or("a line in use is no error")?.to_string();
     assert_eq!(error, "gpiochip0:79 is in use by leds-gpio: end or unbind it first");
-    assert!(matches!(chosen("gpiochip0:80"), Err(ResetError::InUse { consumer, .. }) if consumer.is_empty()));
-    assert!(matches!(chosen("twice"), Err(ResetError::Ambiguous { there, .. }) if there == ["gpiochip1:0", "gpiochip1:1"]));
+    assert!(
+        matches!(chosen("gpiochip0:80"), Err(ResetError::InUse { consumer, .. }) if consumer.is_empty())
+    );
+    assert!(
+        matches!(chosen("twice"), Err(ResetError::Ambiguous { there, .. }) if there == ["gpiochip1:0", "gpiochip1:1"])
+    );
     assert!(matches!(chosen("gpiochip1:78"), Err(ResetError::NoSuchLine { among: 5, .. })));
     let nothing = super::open(&Machine::copy("/nowhere"), &"aresetn".parse()?, Active::Low);
     assert!(matches!(nothing, Err(ResetError::NoSuchLine { among: 0, .. })));
@@ -194,13 +207,22 @@ fn a_guard_is_reset_and_never_taken_unasked() -> Outcome {
     let said = Arc::new(Mutex::new(Vec::new()));
     let machine = |errno| Machine::below(folder.path(), Answers(errno, Arc::clone(&said)));
     let found = |name: &str| Guarded::find(&machine(None), name);
-    assert_eq!((found("copy@40000000")?.device, found("50000000")?.device), ("40000000.copy".to_owned(), "50000000.copy".to_owned()));
+    assert_eq!(
+        (found("copy@40000000")?.device, found("50000000")?.device),
+        ("40000000.copy".to_owned(), "50000000.copy".to_owned())
+    );
     assert!(matches!(found("copy"), Err(ResetError::Ambiguous { there, .. }) if there.len() == 2));
     assert!(matches!(found("other"), Err(ResetError::NoSuchLine { among: 3, .. })));
     let fir = found("fir")?;
     let error = fir.reset(&machine(None), false).err().ok_or("a guard in use is no error")?;
-    assert_eq!(error.to_string(), "guard:60000000.fir is in use by camera (process 77): end or unbind it first");
-    assert!(said.lock().map_err(|error| error.to_string())?.is_empty(), "nothing is written before");
+    assert_eq!(
+        error.to_string(),
+        "guard:60000000.fir is in use by camera (process 77): end or unbind it first"
+    );
+    assert!(
+        said.lock().map_err(|error| error.to_string())?.is_empty(),
+        "nothing is written before"
+    );
     fir.reset(&machine(None), true)?;
     let file = format!("{} 1", at("sys/class/contigo/60000000.fir/reset").display());
     assert_eq!(*said.lock().map_err(|error| error.to_string())?, [file]);
@@ -214,18 +236,36 @@ fn a_guard_is_reset_and_never_taken_unasked() -> Outcome {
 #[test]
 fn nonsense_resets_nothing() -> Outcome {
     let mut random = fastrand::Rng::with_seed(0x4e5e);
-    let pieces =
-        ["guard:", "gpiochip", ":", "0", "@", "-1", "40000000", ".", "/dev/", "\u{202e}", "\0", "copy", "99999999999999999999", " "];
+    let pieces = [
+        "guard:",
+        "gpiochip",
+        ":",
+        "0",
+        "@",
+        "-1",
+        "40000000",
+        ".",
+        "/dev/",
+        "\u{202e}",
+        "\0",
+        "copy",
+        "99999999999999999999",
+        " ",
+    ];
     let said = Arc::new(Mutex::new(Vec::new()));
     for _ in 0..300 {
         let folder = tempfile::tempdir()?;
         let any = |random: &mut fastrand::Rng| -> String {
-            (0..random.usize(..6)).filter_map(|_| pieces.get(random.usize(..pieces.len()))).copied().collect()
+            (0..random.usize(..6))
+                .filter_map(|_| pieces.get(random.usize(..pieces.len())))
+                .copied()
+                .collect()
         };
         for parent in ["sys/class/contigo", "proc", "proc/7/fd", "dev"] {
             for _ in 0..random.usize(..4) {
                 let name = any(&mut random).replace(['/', '\0'], "_");
-                let path = folder.path().join(parent).join(if name.is_empty() { "7" } else { &name });
+                let path =
+                    folder.path().join(parent).join(if name.is_empty() { "7" } else { &name });
                 // Above it there may be a file already.
                 if path.parent().is_none_or(|parent| fs::create_dir_all(parent).is_err()) {
                     continue;

@@ -52,7 +52,12 @@ pub(crate) const SPECIALS: &[Special] = &[
         "a virtual machine of arm64",
         |path| {
             let root = kv260(path);
-            for gone in ["sys/class/contigo", "dev/contigo", "sys/bus/pci/devices/0000:02:00.0", "dev/dma_heap"] {
+            for gone in [
+                "sys/class/contigo",
+                "dev/contigo",
+                "sys/bus/pci/devices/0000:02:00.0",
+                "dev/dma_heap",
+            ] {
                 root.remove(gone);
             }
             root.mode("dev/vfio/3", 0o600);
@@ -73,7 +78,12 @@ pub(crate) const SPECIALS: &[Special] = &[
         },
         &[],
     ),
-    ("ZynqMP's engine on a port that snoops", kv260, |root| root.put(&format!("{TREE}/axi/dma-controller@fd500000/dma-coherent"), ""), &[]),
+    (
+        "ZynqMP's engine on a port that snoops",
+        kv260,
+        |root| root.put(&format!("{TREE}/axi/dma-controller@fd500000/dma-coherent"), ""),
+        &[],
+    ),
     (
         "a block that is coherent by its bus",
         kv260,
@@ -96,14 +106,22 @@ pub(crate) const SPECIALS: &[Special] = &[
         },
         &[],
     ),
-    ("the boot loader loaded", pynq, |root| root.put("sys/class/fpga_manager/fpga0/state", "unknown\n"), &[("fabric-empty", "note")]),
+    (
+        "the boot loader loaded",
+        pynq,
+        |root| root.put("sys/class/fpga_manager/fpga0/state", "unknown\n"),
+        &[("fabric-empty", "note")],
+    ),
     (
         "a name for uio, on a shared line",
         pynq,
         |root| {
             root.put(&format!("{TREE}/{COPY}/linux,uio-name"), "my,copy\0");
             root.put("sys/class/uio/uio0/name", "my,copy\n");
-            root.put("proc/interrupts", " 45:         12          3  GIC-0  61 Level     other, my,copy\n");
+            root.put(
+                "proc/interrupts",
+                " 45:         12          3  GIC-0  61 Level     other, my,copy\n",
+            );
         },
         &[],
     ),
@@ -151,7 +169,12 @@ pub(crate) const SPECIALS: &[Special] = &[
         },
         &[],
     ),
-    ("Secure Boot, and an IOMMU", kv260, |root| root.put("sys/kernel/security/lockdown", "none [integrity] confidentiality\n"), &[]),
+    (
+        "Secure Boot, and an IOMMU",
+        kv260,
+        |root| root.put("sys/kernel/security/lockdown", "none [integrity] confidentiality\n"),
+        &[],
+    ),
     (
         "a vendor's driver of VFIO",
         kv260,
@@ -161,11 +184,20 @@ pub(crate) const SPECIALS: &[Special] = &[
         },
         &[],
     ),
-    ("a small limit", kv260, |root| root.put("proc/self/limits", "Max locked memory  65536  65536  bytes\n"), &[("memlock", "note")]),
+    (
+        "a small limit",
+        kv260,
+        |root| root.put("proc/self/limits", "Max locked memory  65536  65536  bytes\n"),
+        &[("memlock", "note")],
+    ),
     (
         "groups that are bypassed",
         kv260,
-        |root| ["3", "4"].iter().for_each(|group| root.put(&format!("sys/kernel/iommu_groups/{group}/type"), "identity\n")),
+        |root| {
+            ["3", "4"].iter().for_each(|group| {
+                root.put(&format!("sys/kernel/iommu_groups/{group}/type"), "identity\n")
+            })
+        },
         &[("iommu-missing", "note")],
     ),
     (
@@ -190,7 +222,12 @@ pub(crate) const SPECIALS: &[Special] = &[
         },
         &[("fabric-empty", "note")],
     ),
-    ("a heap without rights to its address", kv260, |root| root.put("proc/self/status", "CapEff:\t0\n"), &[("heap-address", "note")]),
+    (
+        "a heap without rights to its address",
+        kv260,
+        |root| root.put("proc/self/status", "CapEff:\t0\n"),
+        &[("heap-address", "note")],
+    ),
     (
         "a core that no program has open, so that its clock rests",
         pynq,
@@ -214,7 +251,12 @@ pub(crate) const SPECIALS: &[Special] = &[
         },
         &[("heap-rights", "note"), ("vfio-rights", "note")],
     ),
-    ("blocks in a pool of their own", pynq, |root| root.put("proc/meminfo", "MemTotal:  500000 kB\n"), &[("cma-missing", "note")]),
+    (
+        "blocks in a pool of their own",
+        pynq,
+        |root| root.put("proc/meminfo", "MemTotal:  500000 kB\n"),
+        &[("cma-missing", "note")],
+    ),
     (
         "blocks that have no memory yet",
         pynq,
@@ -242,7 +284,11 @@ pub(crate) const SPECIALS: &[Special] = &[
             root.put("dev/contigo/f8001000.dmac", "");
             let device = root.0.join("sys/bus/platform/devices/f8001000.dmac");
             fs::create_dir_all(&device).unwrap();
-            symlink(Path::new("../../../../firmware/devicetree/base/amba/dmac@0x1000"), device.join("of_node")).unwrap();
+            symlink(
+                Path::new("../../../../firmware/devicetree/base/amba/dmac@0x1000"),
+                device.join("of_node"),
+            )
+            .unwrap();
             root.put("sys/kernel/debug/devices_deferred", "f8001000.dmac\n");
         },
         &[("device-waits", "fault")],
@@ -253,7 +299,11 @@ pub(crate) const SPECIALS: &[Special] = &[
         |root| {
             let outside = root.0.parent().unwrap().join("outside");
             fs::create_dir_all(outside.join("device")).unwrap();
-            symlink(Path::new("../../../../firmware/devicetree/base/amba/dmac@f8003000"), outside.join("device/of_node")).unwrap();
+            symlink(
+                Path::new("../../../../firmware/devicetree/base/amba/dmac@f8003000"),
+                outside.join("device/of_node"),
+            )
+            .unwrap();
             root.remove("sys/class/contigo/f8003000.dmac");
             symlink(&outside, root.0.join("sys/class/contigo/8000.x")).unwrap();
         },
@@ -276,7 +326,10 @@ pub(crate) const SPECIALS: &[Special] = &[
         orin,
         |root| {
             root.mode("dev/nvmap", 0o660);
-            root.put("proc/self/status", "Uid:\t1000\t1000\t1000\t1000\nGroups:\t4242 \nCapEff:\t0000000000200000\n");
+            root.put(
+                "proc/self/status",
+                "Uid:\t1000\t1000\t1000\t1000\nGroups:\t4242 \nCapEff:\t0000000000200000\n",
+            );
         },
         &[("cuda-rights", "note")],
     ),
@@ -327,8 +380,13 @@ pub(crate) const SPECIALS: &[Special] = &[
         pynq,
         |root| {
             root.put("proc/sys/kernel/osrelease", "5.4.104\n");
-            root.put("boot/config-5.4.104", "CONFIG_DMA_CMA=y\nCONFIG_UIO_PDRV_GENIRQ=m\nCONFIG_XILINX_INTC=y\n");
-            ["sys/module/contigo", "sys/class/contigo", "dev/contigo"].iter().for_each(|gone| root.remove(gone));
+            root.put(
+                "boot/config-5.4.104",
+                "CONFIG_DMA_CMA=y\nCONFIG_UIO_PDRV_GENIRQ=m\nCONFIG_XILINX_INTC=y\n",
+            );
+            ["sys/module/contigo", "sys/class/contigo", "dev/contigo"]
+                .iter()
+                .for_each(|gone| root.remove(gone));
         },
         &[("guard-module", "note"), ("config-dma-buf", "note")],
     ),
@@ -339,7 +397,9 @@ pub(crate) const SPECIALS: &[Special] = &[
             root.put("sys/kernel/debug/clk/fclk0/clk_enable_count", "0\n");
             root.put(
                 "sys/kernel/debug/clk/clk_summary",
-                format!("{SUMMARY} fclk0 0 0 0 100000000 0 0 50000 Y deviceless no_connection_id\n"),
+                format!(
+                    "{SUMMARY} fclk0 0 0 0 100000000 0 0 50000 Y deviceless no_connection_id\n"
+                ),
             );
         },
         &[],
@@ -373,7 +433,9 @@ pub(crate) const SPECIALS: &[Special] = &[
             root.cells(&format!("{COPY}/clocks"), &[1, 15]);
             root.put(
                 "sys/kernel/debug/clk/clk_summary",
-                format!("{SUMMARY} fclk0 1 1 0 100000000 0 0 50000 N deviceless no_connection_id\n"),
+                format!(
+                    "{SUMMARY} fclk0 1 1 0 100000000 0 0 50000 N deviceless no_connection_id\n"
+                ),
             );
         },
         &[("clk-off", "fault")],
@@ -442,7 +504,11 @@ pub(crate) const SPECIALS: &[Special] = &[
         "a bus that reaches a quarter of the memory, and no more",
         pynq,
         |root| {
-            for (name, cells) in [("#address-cells", &[1][..]), ("#size-cells", &[1]), ("dma-ranges", &[0, 0, 0x800_0000])] {
+            for (name, cells) in [
+                ("#address-cells", &[1][..]),
+                ("#size-cells", &[1]),
+                ("dma-ranges", &[0, 0, 0x800_0000]),
+            ] {
                 root.cells(&format!("amba/{name}"), cells);
             }
             root.cells("#address-cells", &[1]);
@@ -465,21 +531,38 @@ pub(crate) const SPECIALS: &[Special] = &[
         "CMA between ranges that the tree names",
         kv260,
         |root| {
-            for (pool, range) in [("linux,cma", [0, 0x4000_0000, 0, 0x4000_0000]), ("frames", [8, 0, 0, 0x4000_0000])] {
+            for (pool, range) in [
+                ("linux,cma", [0, 0x4000_0000, 0, 0x4000_0000]),
+                ("frames", [8, 0, 0, 0x4000_0000]),
+            ] {
                 root.node(&format!("reserved-memory/{pool}"), "shared-dma-pool");
                 root.cells(&format!("reserved-memory/{pool}/alloc-ranges"), &range);
             }
         },
         &[("cma-high", "note")],
     ),
-    ("CMA where the command line says", kv260, |root| root.put("proc/cmdline", "cma=256M@0x800000000\n"), &[("cma-high", "note")]),
-    ("CMA where the kernel says", kv260, |root| root.put("sys/kernel/debug/cma/reserved/base_pfn", "8388608"), &[("cma-high", "note")]),
+    (
+        "CMA where the command line says",
+        kv260,
+        |root| root.put("proc/cmdline", "cma=256M@0x800000000\n"),
+        &[("cma-high", "note")],
+    ),
+    (
+        "CMA where the kernel says",
+        kv260,
+        |root| root.put("sys/kernel/debug/cma/reserved/base_pfn", "8388608"),
+        &[("cma-high", "note")],
+    ),
     (
         "two controllers, of which uio has one",
         pynq,
         |root| {
             root.node("amba/interrupt-controller@41810000", "xlnx,axi-intc-4.1");
-            root.platform("41810000.interrupt-controller", "amba/interrupt-controller@41810000", "uio_pdrv_genirq");
+            root.platform(
+                "41810000.interrupt-controller",
+                "amba/interrupt-controller@41810000",
+                "uio_pdrv_genirq",
+            );
         },
         &[("intc-driver", "fault")],
     ),
@@ -517,7 +600,10 @@ pub(crate) const SPECIALS: &[Special] = &[
             // Only root may give it away. For others it is their own already.
             let _ = chown(root.0.join("dev/uio0"), Some(1000), Some(998));
             let owner = fs::metadata(root.0.join("dev/uio0")).unwrap().uid();
-            root.put("proc/self/status", format!("Uid:\t{owner}\nGid:\t4243\nGroups:\t4242 \nCapEff:\t0000000000200000\n"));
+            root.put(
+                "proc/self/status",
+                format!("Uid:\t{owner}\nGid:\t4243\nGroups:\t4242 \nCapEff:\t0000000000200000\n"),
+            );
             root.mode("dev/uio0", 0o660);
         },
         &[],
@@ -526,7 +612,10 @@ pub(crate) const SPECIALS: &[Special] = &[
         "a user who is not in the group",
         pynq,
         |root| {
-            root.put("proc/self/status", "Uid:\t1000\nGid:\t4243\nGroups:\t4242 \nCapEff:\t0000000000200000\n");
+            root.put(
+                "proc/self/status",
+                "Uid:\t1000\nGid:\t4243\nGroups:\t4242 \nCapEff:\t0000000000200000\n",
+            );
             root.mode("dev/uio0", 0o660);
             // Only root may give it away; another user's own group is none of these.
             let _ = chown(root.0.join("dev/uio0"), None, Some(998));
@@ -557,5 +646,6 @@ fn group(root: &Root, path: &str, id: u32) {
 fn of_node(root: &Root, class: &str, node: &str) {
     let device = root.0.join(class).join("device");
     fs::create_dir_all(&device).unwrap();
-    symlink(Path::new("../../../../firmware/devicetree/base").join(node), device.join("of_node")).unwrap();
+    symlink(Path::new("../../../../firmware/devicetree/base").join(node), device.join("of_node"))
+        .unwrap();
 }

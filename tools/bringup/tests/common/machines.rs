@@ -8,8 +8,7 @@ use std::{
 };
 
 pub(crate) const TREE: &str = "sys/firmware/devicetree/base";
-pub(crate) const CONFIG: &str =
-    "CONFIG_DMA_CMA=y\nCONFIG_UIO_PDRV_GENIRQ=m\nCONFIG_DMA_SHARED_BUFFER=y\nCONFIG_XILINX_INTC=y\nCONFIG_VFIO=m\n";
+pub(crate) const CONFIG: &str = "CONFIG_DMA_CMA=y\nCONFIG_UIO_PDRV_GENIRQ=m\nCONFIG_DMA_SHARED_BUFFER=y\nCONFIG_XILINX_INTC=y\nCONFIG_VFIO=m\n";
 const LIBC: &str = "GNU C Library (Debian GLIBC) stable release version 2.31.\n";
 
 /// A machine below a folder.
@@ -28,7 +27,10 @@ impl Root {
     }
 
     pub(crate) fn cells(&self, path: &str, cells: &[u32]) {
-        self.put(&format!("{TREE}/{path}"), cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>());
+        self.put(
+            &format!("{TREE}/{path}"),
+            cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>(),
+        );
     }
 
     pub(crate) fn driver(&self, device: &str, driver: &str) {
@@ -42,7 +44,8 @@ impl Root {
     pub(crate) fn platform(&self, device: &str, node: &str, driver: &str) {
         let path = self.0.join(format!("sys/bus/platform/devices/{device}"));
         fs::create_dir_all(&path).unwrap();
-        symlink(format!("../../../../firmware/devicetree/base/{node}"), path.join("of_node")).unwrap();
+        symlink(format!("../../../../firmware/devicetree/base/{node}"), path.join("of_node"))
+            .unwrap();
         symlink(format!("../../../../bus/platform/drivers/{driver}"), path.join("driver")).unwrap();
     }
 
@@ -72,8 +75,14 @@ impl Root {
 }
 
 fn all(root: &Root, kernel: &str, cma_kib: u32, end_page: u64) {
-    root.put("proc/meminfo", format!("MemTotal:  500000 kB\nCmaTotal:  {cma_kib} kB\nCmaFree:  {cma_kib} kB\n"));
-    root.put("proc/zoneinfo", format!("Node 0, zone  Normal\n  spanned {end_page}\n  start_pfn:  0\n"));
+    root.put(
+        "proc/meminfo",
+        format!("MemTotal:  500000 kB\nCmaTotal:  {cma_kib} kB\nCmaFree:  {cma_kib} kB\n"),
+    );
+    root.put(
+        "proc/zoneinfo",
+        format!("Node 0, zone  Normal\n  spanned {end_page}\n  start_pfn:  0\n"),
+    );
     root.put("proc/sys/kernel/osrelease", format!("{kernel}\n"));
     root.put("proc/cmdline", "console=ttyPS0,115200 rw rootwait\n");
     root.put("etc/group", "root:x:0:\ndma:x:998:user\n");
@@ -100,10 +109,17 @@ pub(crate) fn pynq(root: &Path) -> Root {
     root.folder("sys/bus/platform/drivers/uio_pdrv_genirq");
     root.folder("sys/bus/platform/drivers/u-dma-buf");
     root.put("sys/class/uio/uio0/name", "copy\n");
-    root.put("proc/interrupts", "           CPU0       CPU1\n 45:         12          3  GIC-0  61 Level     copy\n");
-    for (name, text) in
-        [("size", "16777216"), ("phys_addr", "0x10000000"), ("sync_mode", "1"), ("dma_coherent", "0"), ("driver_version", "5.3.0")]
-    {
+    root.put(
+        "proc/interrupts",
+        "           CPU0       CPU1\n 45:         12          3  GIC-0  61 Level     copy\n",
+    );
+    for (name, text) in [
+        ("size", "16777216"),
+        ("phys_addr", "0x10000000"),
+        ("sync_mode", "1"),
+        ("dma_coherent", "0"),
+        ("driver_version", "5.3.0"),
+    ] {
         root.put(&format!("sys/class/u-dma-buf/udmabuf0/{name}"), text);
     }
     root.put("sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
@@ -134,10 +150,18 @@ pub(crate) fn de10(root: &Path) -> Root {
     let root = Root(root.to_owned());
     all(&root, "5.4.104", 65_536, 262_144);
     root.put("boot/config-5.4.104", CONFIG);
-    root.put(&format!("{TREE}/compatible"), "terasic,de10-nano\0altr,socfpga-cyclone5\0altr,socfpga\0");
+    root.put(
+        &format!("{TREE}/compatible"),
+        "terasic,de10-nano\0altr,socfpga-cyclone5\0altr,socfpga\0",
+    );
     root.node("udmabuf0", "ikwzm,u-dma-buf");
     root.folder("sys/bus/platform/drivers/u-dma-buf");
-    for (name, text) in [("size", "16777216"), ("phys_addr", "0x30000000"), ("sync_mode", "1"), ("dma_coherent", "0")] {
+    for (name, text) in [
+        ("size", "16777216"),
+        ("phys_addr", "0x30000000"),
+        ("sync_mode", "1"),
+        ("dma_coherent", "0"),
+    ] {
         root.put(&format!("sys/class/u-dma-buf/udmabuf0/{name}"), text);
     }
     root.node("soc/copy@ff200000", "generic-uio");
@@ -181,7 +205,10 @@ pub(crate) fn kv260(root: &Path) -> Root {
         "proc/self/limits",
         "Limit  Soft Limit  Hard Limit  Units\nMax locked memory         134217728            134217728            bytes\n",
     );
-    root.put("proc/self/status", "Uid:\t1000\t1000\t1000\t1000\nGroups:\t998 1000 \nCapEff:\t0000000000200000\n");
+    root.put(
+        "proc/self/status",
+        "Uid:\t1000\t1000\t1000\t1000\nGroups:\t998 1000 \nCapEff:\t0000000000200000\n",
+    );
     for node in ["vfio/3", "vfio/vfio", "dma_heap/linux,cma", "dma_heap/system"] {
         root.put(&format!("dev/{node}"), "");
     }
@@ -203,7 +230,10 @@ pub(crate) fn pc(root: &Path) -> Root {
     root.driver("0000:01:00.0", "nvidia");
     root.put("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
     root.put("sys/bus/pci/devices/0000:01:00.0/class", "0x030000\n");
-    root.put("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun 6\n");
+    root.put(
+        "proc/driver/nvidia/version",
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue Jun 6\n",
+    );
     root.put("usr/lib/x86_64-linux-gnu/libcuda.so.535.54.03", "");
     root.put("usr/lib/x86_64-linux-gnu/libcuda.so.1", "");
     root
@@ -218,7 +248,12 @@ pub(crate) fn orin(root: &Path) -> Root {
     root.put("dev/nvmap", "");
     root.put("dev/dma_heap/linux,cma", "");
     root.put("usr/lib/aarch64-linux-gnu/nvidia/libcuda.so.1.1", "");
-    for (file, text) in [("name", "ina3221"), ("in1_label", "VDD_GPU_SOC"), ("in1_input", "19000"), ("curr1_input", "210")] {
+    for (file, text) in [
+        ("name", "ina3221"),
+        ("in1_label", "VDD_GPU_SOC"),
+        ("in1_input", "19000"),
+        ("curr1_input", "210"),
+    ] {
         root.put(&format!("sys/class/hwmon/hwmon3/{file}"), text);
     }
     root

@@ -64,7 +64,9 @@ pub(crate) fn xclbin(kind: u32, mode: u16, section: &[u8]) -> Vec<u8> {
     file.extend(mode.to_le_bytes());
     file.resize(0x1c0, 0);
     file.extend(2_u64.to_le_bytes());
-    for (kind, offset, bytes) in [(2_u32, first, metadata.len()), (kind, first + metadata.len(), section.len())] {
+    for (kind, offset, bytes) in
+        [(2_u32, first, metadata.len()), (kind, first + metadata.len(), section.len())]
+    {
         file.extend(kind.to_le_bytes());
         file.extend(b"name\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
         file.extend((offset as u64).to_le_bytes());

@@ -27,11 +27,16 @@ struct Entry {
 }
 
 impl Energies {
-    #[allow(clippy::cast_precision_loss, reason = "there are 897 images of two jobs each, and a rail has some watts")]
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "there are 897 images of two jobs each, and a rail has some watts"
+    )]
     pub(super) fn new(energies: &[Energy], images: usize, jobs: u64) -> Self {
         let entry = |energy: &Energy| Entry {
             rail: energy.rail.clone(),
-            millijoules_per_image: energy.joules().map(|joules| joules * 1e3 / images.max(1) as f64),
+            millijoules_per_image: energy
+                .joules()
+                .map(|joules| joules * 1e3 / images.max(1) as f64),
             millijoules_per_job: energy.joules().map(|joules| joules * 1e3 / jobs.max(1) as f64),
             watts: energy.watts(),
             idle_watts: energy.idle_microwatts as f64 / 1e6,
@@ -67,26 +72,39 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let monitor = folder.path().join("sys/class/hwmon/hwmon0");
         fs::create_dir_all(&monitor)?;
-        for (file, text) in [("name", "ina260"), ("label", "u14"), ("power1_input", "5000000"), ("power2_input", "?")] {
+        for (file, text) in [
+            ("name", "ina260"),
+            ("label", "u14"),
+            ("power1_input", "5000000"),
+            ("power2_input", "?"),
+        ] {
             fs::write(monitor.join(file), text)?;
         }
         let machine = Machine::copy(folder.path());
         assert_eq!(super::super::rails(&machine, &[])?.len(), 2);
         let step = Duration::from_millis(1);
-        let ((), measured) = power::beside(&power::rails(&machine), step, || sleep(Duration::from_millis(20)));
+        let ((), measured) =
+            power::beside(&power::rails(&machine), step, || sleep(Duration::from_millis(20)));
         let energies = Energies::new(&measured, 10, 20);
         let json = serde_json::to_value(&energies)?;
-        let number = |name: &str| json.pointer(&format!("/0/{name}")).and_then(serde_json::Value::as_f64).ok_or_else(|| json.to_string());
+        let number = |name: &str| {
+            json.pointer(&format!("/0/{name}"))
+                .and_then(serde_json::Value::as_f64)
+                .ok_or_else(|| json.to_string())
+        };
         let (image, job) = (number("millijoules_per_image")?, number("millijoules_per_job")?);
         assert!(job > 0.0 && (image - 2.0 * job).abs() < 1e-9, "{json}");
         let lines: Vec<_> = energies.lines().collect();
         let [right, wrong] = lines.as_slice() else { return Err(format!("{lines:?}").into()) };
         assert!(
-            right.contains(" mJ per image on u14, ") && right.contains(" mJ per job: 5.000 W in ") && right.ends_with("5.000 W before"),
+            right.contains(" mJ per image on u14, ")
+                && right.contains(" mJ per job: 5.000 W in ")
+                && right.ends_with("5.000 W before"),
             "{right}"
         );
         assert!(wrong.starts_with("none on u14: ") && wrong.ends_with("no number"), "{wrong}");
-        let error = super::super::rails(&Machine::copy("/nowhere"), &[]).err().ok_or("rails of nothing")?;
+        let error =
+            super::super::rails(&Machine::copy("/nowhere"), &[]).err().ok_or("rails of nothing")?;
         assert!(error.to_string().starts_with("--power: no rail is measured here"), "{error}");
         Ok(())
     }

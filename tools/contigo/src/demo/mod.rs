@@ -18,7 +18,9 @@ use contigo_bringup::{
     machine::Machine,
     power::{self, Monitor, Rail},
 };
-use contigo_gemm8::demo::{self, HELD_OUT, Measured, Outcome, PIXELS, REGION_BYTES, Reference, Task};
+use contigo_gemm8::demo::{
+    self, HELD_OUT, Measured, Outcome, PIXELS, REGION_BYTES, Reference, Task,
+};
 use energies::Energies;
 use report::{Asked, Report};
 use sheet::Picture;
@@ -91,7 +93,9 @@ pub(crate) struct Options {
 fn images(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(images) if (1..=HELD_OUT).contains(&images) => Ok(images),
-        _ => Err(format!("there are {HELD_OUT} held-out images: write a number from 1 to {HELD_OUT}")),
+        _ => Err(format!(
+            "there are {HELD_OUT} held-out images: write a number from 1 to {HELD_OUT}"
+        )),
     }
 }
 
@@ -103,7 +107,9 @@ fn seed(text: &str) -> Result<u64, String> {
 fn rails(machine: &Machine, monitors: &[Monitor]) -> Result<Vec<Rail>, Failure> {
     let rails = crate::power::rails(machine, monitors);
     if rails.is_empty() {
-        return Err(Failure::Usage("--power: no rail is measured here (contigo power); leave --power out".to_owned()));
+        return Err(Failure::Usage(
+            "--power: no rail is measured here (contigo power); leave --power out".to_owned(),
+        ));
     }
     Ok(rails)
 }
@@ -111,7 +117,9 @@ fn rails(machine: &Machine, monitors: &[Monitor]) -> Result<Vec<Rail>, Failure> 
 /// Where the device of this name has its demo: Verilator is for developers, and not for boards.
 fn elsewhere(name: &str) -> Result<Infallible, String> {
     Err(if name.starts_with("rtl:") {
-        format!("the demo in Verilog is `cargo run -p contigo-rtl --bin rtl-demo -- --device {name}`, in Contigo's sources")
+        format!(
+            "the demo in Verilog is `cargo run -p contigo-rtl --bin rtl-demo -- --device {name}`, in Contigo's sources"
+        )
     } else {
         "the engine is the simulated gemm8, or the GPU of --memory cuda, vulkan or opencl; in Verilog it is rtl:gemm8".to_owned()
     })
@@ -131,7 +139,11 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     let memory = options.memory;
     let seeded = memory::seeded(&memory, options.seed);
     // The name may have a seed of its own: the report says the one that gives this run again.
-    let seed = if seeded.kind() == "sim" { seeded.argument().parse().unwrap_or(options.seed) } else { options.seed };
+    let seed = if seeded.kind() == "sim" {
+        seeded.argument().parse().unwrap_or(options.seed)
+    } else {
+        options.seed
+    };
     let mut outcomes = vec![Outcome::default(); tasks.len()];
 
     let trace = options.trace.as_deref().map(|path| (path, Trace::listening()));
@@ -141,7 +153,9 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     let done = AtomicUsize::new(0);
     let rails = if options.power { rails(&Machine::this(), &options.monitor)? } else { Vec::new() };
     let (measured, energies) = power::beside(&rails, power::STEP, || {
-        progress::beside(&done, tasks.len(), || measure(&seeded, seed, &tasks, &mut outcomes, &done))
+        progress::beside(&done, tasks.len(), || {
+            measure(&seeded, seed, &tasks, &mut outcomes, &done)
+        })
     });
     let measured = measured?;
 
@@ -151,7 +165,8 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     let labels: Vec<_> = pictures.iter().map(|picture| picture.label).collect();
     let asked = Asked { memory: &memory, seed, sheet: &options.png };
     let audit = trace.map(|(_, trace)| trace.rows());
-    let energies = options.power.then(|| Energies::new(&energies, outcomes.len(), measured.jobs.completed));
+    let energies =
+        options.power.then(|| Energies::new(&energies, outcomes.len(), measured.jobs.completed));
     let mut report = Report::new(&asked, &labels, &outcomes, &measured, energies, audit);
     let drawn = sheet::write(&options.png, &report.title(), &pictures);
     if drawn.is_err() {
@@ -177,9 +192,16 @@ fn on_gpu<B: Backend + 'static>(
     done: &AtomicUsize,
 ) -> Result<Measured, Failure> {
     let mut log = contigo::cuda::Log::new();
-    let module =
-        contigo_gemm8::cuda::Gemm8Module::load(gpu, &mut log).map_err(|error| Failure::Image { error, log: log.as_str().to_owned() })?;
-    Ok(demo::stream_on_gpu(memory, module.kernel()?, "gemm8 as a CUDA kernel", tasks, outcomes, done)?)
+    let module = contigo_gemm8::cuda::Gemm8Module::load(gpu, &mut log)
+        .map_err(|error| Failure::Image { error, log: log.as_str().to_owned() })?;
+    Ok(demo::stream_on_gpu(
+        memory,
+        module.kernel()?,
+        "gemm8 as a CUDA kernel",
+        tasks,
+        outcomes,
+        done,
+    )?)
 }
 
 /// The same through Vulkan or OpenCL.
@@ -198,12 +220,26 @@ fn on_other_gpu<B: Backend + 'static>(
     };
     if device.kind() == "vulkan" {
         let module = vulkan::Gemm8Module::load(VulkanGpu::open(device.ordinal())?)?;
-        return Ok(demo::stream_on_gpu(memory, module.kernel()?, "gemm8 as a compute shader", tasks, outcomes, done)?);
+        return Ok(demo::stream_on_gpu(
+            memory,
+            module.kernel()?,
+            "gemm8 as a compute shader",
+            tasks,
+            outcomes,
+            done,
+        )?);
     }
     let mut log = Log::new();
     let module = opencl::Gemm8Module::build(OpenClGpu::open(device.ordinal())?, &mut log)
         .map_err(|error| Failure::Image { error, log: log.as_str().to_owned() })?;
-    Ok(demo::stream_on_gpu(memory, module.kernel()?, "gemm8 as an OpenCL kernel", tasks, outcomes, done)?)
+    Ok(demo::stream_on_gpu(
+        memory,
+        module.kernel()?,
+        "gemm8 as an OpenCL kernel",
+        tasks,
+        outcomes,
+        done,
+    )?)
 }
 
 /// With a simulated engine on memory that is real: `memory` goes on the board's bus at its own
@@ -220,7 +256,13 @@ fn on_board<B: Backend + 'static>(
 }
 
 /// From before the memory is opened until it has been given back.
-fn measure(name: &MemoryName, seed: u64, tasks: &[Task], outcomes: &mut [Outcome], done: &AtomicUsize) -> Result<Measured, Failure> {
+fn measure(
+    name: &MemoryName,
+    seed: u64,
+    tasks: &[Task],
+    outcomes: &mut [Outcome],
+    done: &AtomicUsize,
+) -> Result<Measured, Failure> {
     let owner = name.device().map(|owner| owner.open()).transpose();
     let device = owner.map_err(|error| Failure::Memory { name: *name, error })?;
     let memory = memory::open(name, device.as_ref(), REGION_BYTES)?;
@@ -230,7 +272,11 @@ fn measure(name: &MemoryName, seed: u64, tasks: &[Task], outcomes: &mut [Outcome
             return on_gpu(memory, gpu, tasks, outcomes, done);
         }
         #[cfg(feature = "gpu")]
-        if let Some(gpu) = device.as_ref().map(OpenDevice::name).filter(|name| ["vulkan", "opencl"].contains(&name.kind())) {
+        if let Some(gpu) = device
+            .as_ref()
+            .map(OpenDevice::name)
+            .filter(|name| ["vulkan", "opencl"].contains(&name.kind()))
+        {
             return on_other_gpu(memory, gpu, tasks, outcomes, done);
         }
         match device.as_ref().and_then(OpenDevice::board) {
@@ -251,7 +297,8 @@ mod tests {
     /// Simulated memory stands for real memory here: on a board of its own, put on the engine's.
     #[test]
     fn memory_that_needs_maintenance_gets_a_port_that_does_not_snoop() -> Result<(), Failure> {
-        let (elsewhere, board, mut outcomes) = (SimBoard::new(1), SimBoard::new(2), [Outcome::default(); 2]);
+        let (elsewhere, board, mut outcomes) =
+            (SimBoard::new(1), SimBoard::new(2), [Outcome::default(); 2]);
         let (reference, done) = (Reference::new()?, AtomicUsize::new(0));
         let mut tasks = Vec::new();
         for digit in demo::held_out().take(2) {
@@ -259,8 +306,12 @@ mod tests {
             digit.decode(&mut pixels)?;
             tasks.push(Task { digit, expected: reference.scores(&pixels)? });
         }
-        let measured = on_board(elsewhere.memory(REGION_BYTES)?, &board, &tasks, &mut outcomes, &done)?;
-        assert_eq!((measured.port.name, measured.jobs.completed, done.into_inner()), ("sim-wide", 4, 2));
+        let measured =
+            on_board(elsewhere.memory(REGION_BYTES)?, &board, &tasks, &mut outcomes, &done)?;
+        assert_eq!(
+            (measured.port.name, measured.jobs.completed, done.into_inner()),
+            ("sim-wide", 4, 2)
+        );
         Ok(())
     }
 }

@@ -77,7 +77,11 @@ impl Report {
         audit: Option<Vec<Row>>,
     ) -> Self {
         let images = outcomes.len();
-        let correct = labels.iter().zip(outcomes).filter(|(label, outcome)| **label == outcome.answer).count();
+        let correct = labels
+            .iter()
+            .zip(outcomes)
+            .filter(|(label, outcome)| **label == outcome.answer)
+            .count();
         let mut latencies: Vec<_> = outcomes.iter().map(|outcome| outcome.latency_ns).collect();
         latencies.sort_unstable();
         let Measured { backend, base, len_bytes, port, stats, jobs, engine, device_ns } = *measured;
@@ -103,8 +107,12 @@ impl Report {
             bytes_synced_for_device: stats.bytes_synced_for_device,
             bytes_synced_for_cpu: stats.bytes_synced_for_cpu,
             sync_calls: stats.syncs,
-            latency_us: Latency { p50: us(percentile(&latencies, 50)), p99: us(percentile(&latencies, 99)) },
-            device_time_us_per_image: device_ns.map(|device_ns| hundredths(us(device_ns) / ratio(images, 1))),
+            latency_us: Latency {
+                p50: us(percentile(&latencies, 50)),
+                p99: us(percentile(&latencies, 99)),
+            },
+            device_time_us_per_image: device_ns
+                .map(|device_ns| hundredths(us(device_ns) / ratio(images, 1))),
             energy,
             sheet: Some(asked.sheet.display().to_string()),
             audit,
@@ -121,7 +129,10 @@ impl Report {
 
     /// The sheet's title.
     pub(crate) fn title(&self) -> String {
-        format!("Handwritten digits on gemm8: {} of {} right ({:.2} %)", self.correct, self.images, self.accuracy_percent)
+        format!(
+            "Handwritten digits on gemm8: {} of {} right ({:.2} %)",
+            self.correct, self.images, self.accuracy_percent
+        )
     }
 }
 
@@ -135,13 +146,31 @@ impl fmt::Display for Report {
         row("engine", format_args!("{}", self.engine))?;
         row("seed", format_args!("{}", self.seed))?;
         row("images", format_args!("{}, none of them seen in training", self.images))?;
-        row("accuracy", format_args!("{} of {} ({:.2} %)", self.correct, self.images, self.accuracy_percent))?;
-        row("mismatches", format_args!("{} in {} scores, bit for bit against the CPU", self.mismatches, self.scores_checked))?;
+        row(
+            "accuracy",
+            format_args!("{} of {} ({:.2} %)", self.correct, self.images, self.accuracy_percent),
+        )?;
+        row(
+            "mismatches",
+            format_args!(
+                "{} in {} scores, bit for bit against the CPU",
+                self.mismatches, self.scores_checked
+            ),
+        )?;
         row("jobs", format_args!("{}", self.jobs))?;
         row("bytes copied", format_args!("{}", self.bytes_copied))?;
-        row("bytes synced", format_args!("{} for the device, {} for the CPU", self.bytes_synced_for_device, self.bytes_synced_for_cpu))?;
+        row(
+            "bytes synced",
+            format_args!(
+                "{} for the device, {} for the CPU",
+                self.bytes_synced_for_device, self.bytes_synced_for_cpu
+            ),
+        )?;
         row("sync calls", format_args!("{}", self.sync_calls))?;
-        row("latency p50", format_args!("{:.1} us from image parsed to scores visible", self.latency_us.p50))?;
+        row(
+            "latency p50",
+            format_args!("{:.1} us from image parsed to scores visible", self.latency_us.p50),
+        )?;
         row("latency p99", format_args!("{:.1} us", self.latency_us.p99))?;
         if let Some(device_time_us) = self.device_time_us_per_image {
             row("device time", format_args!("{device_time_us:.2} us per image, virtual"))?;

@@ -48,7 +48,11 @@ pub(crate) struct Picture {
 /// Draws the first [`MAX_IMAGES`] of `pictures` and writes them to `path`.
 pub(crate) fn write(path: &Path, title: &str, pictures: &[Picture]) -> Result<(), Failure> {
     let Canvas { size, dots } = draw(title, pictures);
-    let file = File::create(path).map_err(|error| Failure::Write { path: path.to_owned(), error, option: "--png" })?;
+    let file = File::create(path).map_err(|error| Failure::Write {
+        path: path.to_owned(),
+        error,
+        option: "--png",
+    })?;
     let mut encoder = png::Encoder::new(BufWriter::new(file), size.width, size.height);
     encoder.set_color(png::ColorType::Rgb);
     let written = encoder.write_header().and_then(|mut writer| {
@@ -56,7 +60,9 @@ pub(crate) fn write(path: &Path, title: &str, pictures: &[Picture]) -> Result<()
         writer.finish()
     });
     written.map_err(|error| match error {
-        png::EncodingError::IoError(error) => Failure::Write { path: path.to_owned(), error, option: "--png" },
+        png::EncodingError::IoError(error) => {
+            Failure::Write { path: path.to_owned(), error, option: "--png" }
+        }
         other => Failure::Encode(other.to_string()),
     })
 }
@@ -66,15 +72,24 @@ fn draw(title: &str, pictures: &[Picture]) -> Canvas {
     let columns = u32::try_from(shown.len().min(COLUMNS)).unwrap_or(0);
     let rows = u32::try_from(shown.len().div_ceil(COLUMNS)).unwrap_or(0);
     let width = (2 * MARGIN + columns * CELL.width - GAP).max(MIN_WIDTH);
-    let mut canvas = Canvas::new(Size::new(width, MARGIN + HEADER + rows * CELL.height + MARGIN / 2));
+    let mut canvas =
+        Canvas::new(Size::new(width, MARGIN + HEADER + rows * CELL.height + MARGIN / 2));
 
     let corner = Point::zero() + Size::new_equal(MARGIN);
     canvas.text(title, corner, &FONT_10X20, TEXT, Alignment::Left);
-    let which = if shown.len() < pictures.len() { format!("The first {} are shown. ", shown.len()) } else { String::new() };
-    let legend = format!("{which}Below each image: what the network read. Red: wrong, as read and as it is.");
+    let which = if shown.len() < pictures.len() {
+        format!("The first {} are shown. ", shown.len())
+    } else {
+        String::new()
+    };
+    let legend = format!(
+        "{which}Below each image: what the network read. Red: wrong, as read and as it is."
+    );
     canvas.text(&legend, corner + Size::new(0, 26), &FONT_7X13, FAINT, Alignment::Left);
 
-    let places = (0..rows).flat_map(|row| (0..columns).map(move |column| Size::new(column * CELL.width, row * CELL.height)));
+    let places = (0..rows).flat_map(|row| {
+        (0..columns).map(move |column| Size::new(column * CELL.width, row * CELL.height))
+    });
     for (picture, place) in shown.iter().zip(places) {
         canvas.picture(picture, corner + Size::new(0, HEADER) + place);
     }
@@ -89,23 +104,41 @@ struct Canvas {
 
 impl Canvas {
     fn new(size: Size) -> Self {
-        Self { size, dots: [PAPER.r(), PAPER.g(), PAPER.b()].repeat(size.width as usize * size.height as usize) }
+        Self {
+            size,
+            dots: [PAPER.r(), PAPER.g(), PAPER.b()]
+                .repeat(size.width as usize * size.height as usize),
+        }
     }
 
     fn fill(&mut self, corner: Point, size: Size, colour: Rgb888) {
-        let Ok(()) = Rectangle::new(corner, size).into_styled(PrimitiveStyle::with_fill(colour)).draw(self);
+        let Ok(()) =
+            Rectangle::new(corner, size).into_styled(PrimitiveStyle::with_fill(colour)).draw(self);
     }
 
-    fn text(&mut self, text: &str, at: Point, font: &MonoFont<'_>, colour: Rgb888, alignment: Alignment) {
+    fn text(
+        &mut self,
+        text: &str,
+        at: Point,
+        font: &MonoFont<'_>,
+        colour: Rgb888,
+        alignment: Alignment,
+    ) {
         let style = TextStyleBuilder::new().alignment(alignment).baseline(Baseline::Top).build();
-        let Ok(_) = Text::with_text_style(text, at, MonoTextStyle::new(font, colour), style).draw(self);
+        let Ok(_) =
+            Text::with_text_style(text, at, MonoTextStyle::new(font, colour), style).draw(self);
     }
 
     fn picture(&mut self, picture: &Picture, corner: Point) {
         let wrong = picture.answer != picture.label;
-        let (border, colour, paper) = if wrong { (3, WRONG, WRONG_PAPER) } else { (1, LINE, PAPER) };
+        let (border, colour, paper) =
+            if wrong { (3, WRONG, WRONG_PAPER) } else { (1, LINE, PAPER) };
         self.fill(corner - Size::new_equal(border), Size::new_equal(IMAGE + 2 * border), colour);
-        for (pixel, place) in picture.pixels.iter().zip((0..SIDE).flat_map(|y| (0..SIDE).map(move |x| Size::new(x, y)))) {
+        for (pixel, place) in picture
+            .pixels
+            .iter()
+            .zip((0..SIDE).flat_map(|y| (0..SIDE).map(move |x| Size::new(x, y))))
+        {
             self.fill(corner + place * ZOOM, Size::new_equal(ZOOM), shade(*pixel, paper));
         }
         let below = corner + Size::new(IMAGE / 2, IMAGE + 6);
@@ -143,7 +176,10 @@ impl DrawTarget for Canvas {
     type Color = Rgb888;
     type Error = Infallible;
 
-    fn draw_iter<I: IntoIterator<Item = Pixel<Rgb888>>>(&mut self, pixels: I) -> Result<(), Infallible> {
+    fn draw_iter<I: IntoIterator<Item = Pixel<Rgb888>>>(
+        &mut self,
+        pixels: I,
+    ) -> Result<(), Infallible> {
         for Pixel(at, colour) in pixels {
             // Pixels outside are cut off.
             let (Ok(x), Ok(y)) = (u32::try_from(at.x), u32::try_from(at.y)) else { continue };

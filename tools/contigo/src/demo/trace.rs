@@ -89,7 +89,9 @@ impl Trace {
     /// The counts, by kind, and by site in the order of the program's text.
     pub(crate) fn rows(&self) -> Vec<Row> {
         let mut rows: Vec<_> = self.ledger.rows().collect();
-        rows.sort_by_key(|row| (row.kind as usize, row.site.map(|site| (site.file(), site.line(), site.column()))));
+        rows.sort_by_key(|row| {
+            (row.kind as usize, row.site.map(|site| (site.file(), site.line(), site.column())))
+        });
         let row = |row: trace::Row| Row {
             what: row.kind.name(),
             calls: row.count.calls,
@@ -119,7 +121,10 @@ impl Trace {
     fn timeline(&self) -> Vec<Value> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let mut timeline = vec![name(DEVICE, "jobs on the device")];
-        timeline.extend((1..=self.threads.load(Ordering::Relaxed)).map(|thread| name(thread, &format!("CPU, thread {thread}"))));
+        timeline.extend(
+            (1..=self.threads.load(Ordering::Relaxed))
+                .map(|thread| name(thread, &format!("CPU, thread {thread}"))),
+        );
         let mut submitted: Vec<&Entry> = Vec::new();
         for entry in entries.iter() {
             if let Event::Submit { .. } = entry.event {
@@ -163,7 +168,10 @@ impl Listener for Trace {
         if let Some(ranges) = self.ranges {
             ranges.happened(event, site);
         }
-        let begin_ns = BEGUN.take().filter(|(begun, _)| begun == event).map_or(end_ns, |(_, begin_ns)| begin_ns);
+        let begin_ns = BEGUN
+            .take()
+            .filter(|(begun, _)| begun == event)
+            .map_or(end_ns, |(_, begin_ns)| begin_ns);
         self.ledger.happened(event, site);
         let entry = Entry { begin_ns, end_ns, thread: self.thread(), event: *event, site };
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,7 +193,10 @@ impl Entry {
             if self.end_ns == self.begin_ns {
                 fields.extend([("ph".to_owned(), json!("i")), ("s".to_owned(), json!("t"))]);
             } else {
-                fields.extend([("ph".to_owned(), json!("X")), ("dur".to_owned(), json!(us(self.end_ns - self.begin_ns)))]);
+                fields.extend([
+                    ("ph".to_owned(), json!("X")),
+                    ("dur".to_owned(), json!(us(self.end_ns - self.begin_ns))),
+                ]);
             }
         }
         shown
@@ -210,10 +221,16 @@ impl fmt::Display for Audit<'_> {
         let mut table = table::new(&["what", "calls", "bytes", "site"]);
         for Row { what, calls, bytes, site } in self.0 {
             let number = |number: &u64| Cell::new(number).set_alignment(CellAlignment::Right);
-            table.add_row([Cell::new(what), number(calls), number(bytes), Cell::new(site.as_deref().unwrap_or("(when dropped)"))]);
+            table.add_row([
+                Cell::new(what),
+                number(calls),
+                number(bytes),
+                Cell::new(site.as_deref().unwrap_or("(when dropped)")),
+            ]);
         }
         let copies = self.0.iter().filter(|row| row.what == Kind::CopyBytes.name());
-        let (calls, bytes) = copies.fold((0, 0), |(calls, bytes), row| (calls + row.calls, bytes + row.bytes));
+        let (calls, bytes) =
+            copies.fold((0, 0), |(calls, bytes), row| (calls + row.calls, bytes + row.bytes));
         write!(f, "{table}\ncopies: {calls}, of {bytes} bytes")
     }
 }

@@ -89,7 +89,8 @@ pub(crate) fn fpga(options: &Options) -> Result<(), Failure> {
             if *json { output::json(&report) } else { output::text(report.listed()) }
         }
         Command::Load { file, partial, dry_run, outside, which } => {
-            let options = LoadOptions { partial: *partial, outside: outside.clone(), dry_run: *dry_run };
+            let options =
+                LoadOptions { partial: *partial, outside: outside.clone(), dry_run: *dry_run };
             let report = load(&machine, file, &options, which)?;
             if which.json { output::json(&report) } else { output::text(report.listed()) }
         }
@@ -122,7 +123,12 @@ fn find<'a>(machine: &'a Machine, which: &Which) -> Result<Fpga<'a>, Failure> {
     }
 }
 
-fn load(machine: &Machine, file: &Path, options: &LoadOptions, which: &Which) -> Result<LoadReport, Failure> {
+fn load(
+    machine: &Machine,
+    file: &Path,
+    options: &LoadOptions,
+    which: &Which,
+) -> Result<LoadReport, Failure> {
     let image = open(machine, file)?;
     let fpga = find(machine, which)?;
     let loaded = fpga.load(&image, options).map_err(refused(file))?;
@@ -133,12 +139,17 @@ fn load(machine: &Machine, file: &Path, options: &LoadOptions, which: &Which) ->
 fn unload(machine: &Machine, which: &Which) -> Result<UnloadReport, Failure> {
     let fpga = find(machine, which)?;
     fpga.unload()?;
-    Ok(UnloadReport { manager: fpga.manager.id.clone(), state: fpga.state().to_string(), bridges: BridgeEntry::all(&fpga.bridges()) })
+    Ok(UnloadReport {
+        manager: fpga.manager.id.clone(),
+        state: fpga.state().to_string(),
+        bridges: BridgeEntry::all(&fpga.bridges()),
+    })
 }
 
 fn status(machine: &Machine, which: &Which) -> Result<StatusReport, Failure> {
     let fpga = find(machine, which)?;
-    let around = around(fpga.target.family, fpga.way.as_ref(), false).iter().map(AroundEntry::of).collect();
+    let around =
+        around(fpga.target.family, fpga.way.as_ref(), false).iter().map(AroundEntry::of).collect();
     // Without the privilege the rest is still worth reading.
     let (users, unseen) = match fpga.users() {
         Ok(users) => (users.iter().map(ToString::to_string).collect(), None),

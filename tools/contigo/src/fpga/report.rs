@@ -27,7 +27,18 @@ pub(super) struct FileReport {
 
 impl FileReport {
     pub(super) fn of(file: &Path, image: &Image) -> Self {
-        let Bitstream { format, design, part, date, idcode, order, payload, partial, encrypted, .. } = &image.bitstream;
+        let Bitstream {
+            format,
+            design,
+            part,
+            date,
+            idcode,
+            order,
+            payload,
+            partial,
+            encrypted,
+            ..
+        } = &image.bitstream;
         Self {
             file: file.display().to_string(),
             format: format.to_string(),
@@ -45,7 +56,9 @@ impl FileReport {
     }
 
     fn rows(&self) -> Vec<(&'static str, String)> {
-        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "the file does not say".to_owned());
+        let text = |text: &Option<String>| {
+            text.clone().unwrap_or_else(|| "the file does not say".to_owned())
+        };
         let device = match (self.device, &self.family) {
             (Some(device), Some(family)) => format!("{device}, {family}"),
             (None, Some(family)) => family.clone(),
@@ -100,7 +113,11 @@ impl BridgeEntry {
             };
             format!("{}: {state}", bridge.name)
         };
-        if bridges.is_empty() { "the kernel knows none".to_owned() } else { bridges.iter().map(word).collect::<Vec<_>>().join("\n") }
+        if bridges.is_empty() {
+            "the kernel knows none".to_owned()
+        } else {
+            bridges.iter().map(word).collect::<Vec<_>>().join("\n")
+        }
     }
 }
 
@@ -136,7 +153,13 @@ pub(super) struct LoadReport {
 }
 
 impl LoadReport {
-    pub(super) fn of(bitstream: FileReport, fpga: &Fpga<'_>, loaded: &Loaded, around: &[Around], dry_run: bool) -> Self {
+    pub(super) fn of(
+        bitstream: FileReport,
+        fpga: &Fpga<'_>,
+        loaded: &Loaded,
+        around: &[Around],
+        dry_run: bool,
+    ) -> Self {
         Self {
             loaded: !dry_run,
             manager: fpga.manager.id.clone(),
@@ -161,7 +184,11 @@ impl LoadReport {
             ("bridges", BridgeEntry::words(&self.bridges_after)),
             ("around", AroundEntry::words(&self.around)),
         ]);
-        let end = if self.loaded { "loaded: the fabric runs" } else { "checked: nothing was written; without --dry-run it is loaded" };
+        let end = if self.loaded {
+            "loaded: the fabric runs"
+        } else {
+            "checked: nothing was written; without --dry-run it is loaded"
+        };
         format!("{}\n{end}", listed(&rows))
     }
 }
@@ -175,7 +202,11 @@ pub(super) struct UnloadReport {
 
 impl UnloadReport {
     pub(super) fn listed(&self) -> String {
-        let rows = [("manager", self.manager.clone()), ("state", self.state.clone()), ("bridges", BridgeEntry::words(&self.bridges))];
+        let rows = [
+            ("manager", self.manager.clone()),
+            ("state", self.state.clone()),
+            ("bridges", BridgeEntry::words(&self.bridges)),
+        ];
         format!("{}\nunloaded", listed(&rows))
     }
 }
@@ -204,9 +235,14 @@ impl StatusReport {
             (None, []) => "none".to_owned(),
             (None, users) => users.join("\n"),
         };
-        let way =
-            if self.regions.len() > 1 { Some(format!("an overlay onto one of {}", self.regions.join(", "))) } else { self.way.clone() };
-        let way = way.unwrap_or_else(|| "none: a kernel of the board's vendor has one, or the boot loader loads".to_owned());
+        let way = if self.regions.len() > 1 {
+            Some(format!("an overlay onto one of {}", self.regions.join(", ")))
+        } else {
+            self.way.clone()
+        };
+        let way = way.unwrap_or_else(|| {
+            "none: a kernel of the board's vendor has one, or the boot loader loads".to_owned()
+        });
         listed(&[
             ("manager", format!("{}: {}", self.manager, self.name)),
             ("device", self.device.clone()),

@@ -1,5 +1,9 @@
 //! The four commands on a board in a folder.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use super::*;
 use contigo_bringup::machine::fake::Board;
@@ -16,35 +20,59 @@ fn which(board: Option<&str>) -> Which {
 fn file(folder: &TempDir, idcode: u32) -> PathBuf {
     let path = folder.path().join("top.bin");
     let words = [0xffff_ffff, 0xaa99_5566, 0x3001_8001, idcode, 0x3000_8001, 0x0000_000d];
-    fs::write(&path, words.iter().flat_map(|word: &u32| word.to_be_bytes()).collect::<Vec<_>>()).unwrap();
+    fs::write(&path, words.iter().flat_map(|word: &u32| word.to_be_bytes()).collect::<Vec<_>>())
+        .unwrap();
     path
 }
 
 #[test]
 fn a_load_is_told_with_its_states_and_its_file() {
     let folder = tempfile::tempdir().unwrap();
-    let board = Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_sysfs().unwrap();
+    let board =
+        Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_sysfs().unwrap();
     let (machine, path) = (board.machine(), file(&folder, 0x0372_7093));
-    let dry = load(&machine, &path, &LoadOptions { dry_run: true, ..NONE }, &which(Some("pynq-z2"))).ok().unwrap();
-    assert!(dry.listed().ends_with("checked: nothing was written; without --dry-run it is loaded") && board.loaded().is_none());
+    let dry =
+        load(&machine, &path, &LoadOptions { dry_run: true, ..NONE }, &which(Some("pynq-z2")))
+            .ok()
+            .unwrap();
+    assert!(
+        dry.listed().ends_with("checked: nothing was written; without --dry-run it is loaded")
+            && board.loaded().is_none()
+    );
     let done = load(&machine, &path, &NONE, &which(Some("pynq-z2"))).ok().unwrap();
     let json = serde_json::to_value(&done).unwrap();
     let text = |name: &str| json[name].as_str().map(str::to_owned);
-    assert_eq!((text("state_before").as_deref(), text("state_after").as_deref()), (Some("unknown"), Some("operating")));
-    assert_eq!((json["loaded"].as_bool(), json["bitstream"]["idcode"].as_str()), (Some(true), Some("0x03727093")));
+    assert_eq!(
+        (text("state_before").as_deref(), text("state_after").as_deref()),
+        (Some("unknown"), Some("operating"))
+    );
+    assert_eq!(
+        (json["loaded"].as_bool(), json["bitstream"]["idcode"].as_str()),
+        (Some(true), Some("0x03727093"))
+    );
     let said = done.listed();
-    for word in ["7z020 (by --board pynq-z2)", "the FPGA manager", "operating", "level shifters", "loaded: the fabric runs"] {
+    for word in [
+        "7z020 (by --board pynq-z2)",
+        "the FPGA manager",
+        "operating",
+        "level shifters",
+        "loaded: the fabric runs",
+    ] {
         assert!(said.contains(word), "{word}:\n{said}");
     }
     let state = status(&machine, &which(None)).ok().unwrap();
-    assert_eq!((state.state.as_str(), state.users.len(), state.unseen.as_deref()), ("operating", 0, None));
+    assert_eq!(
+        (state.state.as_str(), state.users.len(), state.unseen.as_deref()),
+        ("operating", 0, None)
+    );
     assert!(state.listed().contains("a Zynq-7000 (by Xilinx Zynq FPGA Manager)"));
 }
 
 #[test]
 fn each_refusal_names_its_file_or_its_fabric() {
     let folder = tempfile::tempdir().unwrap();
-    let board = Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_sysfs().unwrap();
+    let board =
+        Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_sysfs().unwrap();
     let (machine, path) = (board.machine(), file(&folder, 0x0373_1093));
     let said = |failure: Option<Failure>| failure.unwrap().to_string();
     let other = said(load(&machine, &path, &NONE, &which(Some("pynq-z2"))).err());
@@ -59,18 +87,29 @@ fn each_refusal_names_its_file_or_its_fabric() {
 #[test]
 fn what_cannot_be_read_whole_is_refused_before_it_is_opened() {
     let folder = tempfile::tempdir().unwrap();
-    let board = Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_sysfs().unwrap();
+    let board =
+        Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_sysfs().unwrap();
     let machine = board.machine();
     let said = |path: &Path| open(&machine, path).err().unwrap().to_string();
     let pipe = folder.path().join("top.fifo");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     for path in [pipe.as_path(), folder.path(), Path::new("/dev/null")] {
-        assert!(said(path).ends_with("it is a folder, a pipe or a device: give a .bit, .bin, .xclbin or .rbf"), "{}", said(path));
+        assert!(
+            said(path).ends_with(
+                "it is a folder, a pipe or a device: give a .bit, .bin, .xclbin or .rbf"
+            ),
+            "{}",
+            said(path)
+        );
     }
     let large = folder.path().join("large.bin");
     fs::File::create(&large).unwrap().set_len(100 << 20).unwrap();
     board.put("proc/meminfo", "MemAvailable: 1024 kB").unwrap();
-    assert!(said(&large).contains("it has 104857600 bytes, and 1048576 of memory are left"), "{}", said(&large));
+    assert!(
+        said(&large).contains("it has 104857600 bytes, and 1048576 of memory are left"),
+        "{}",
+        said(&large)
+    );
     board.put("proc/meminfo", "MemAvailable: 400000 kB").unwrap();
     assert!(said(&large).contains("it is no bitstream"), "{}", said(&large));
     fs::File::create(&large).unwrap().set_len(129 << 20).unwrap();
@@ -80,7 +119,8 @@ fn what_cannot_be_read_whole_is_refused_before_it_is_opened() {
 #[test]
 fn an_overlay_is_taken_away_again() {
     let folder = tempfile::tempdir().unwrap();
-    let board = Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_overlays().unwrap();
+    let board =
+        Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_overlays().unwrap();
     let (machine, path) = (board.machine(), file(&folder, 0x0372_7093));
     let done = load(&machine, &path, &NONE, &which(None)).ok().unwrap();
     assert!(done.listed().contains("lwhps2fpga: open"));

@@ -42,10 +42,17 @@ mod tests {
     #[test]
     fn a_terminal_obeys_nothing_of_it() {
         let text = "a\u{1b}[2Jb\nc\u{9b}31md\u{202e}e\u{2066}f\u{2028}g\u{e0041}h\u{7f}\u{e9}";
-        assert_eq!(super::line(text), "a\\u{1b}[2Jb c\\u{9b}31md\\u{202e}e\\u{2066}f\\u{2028}g\\u{e0041}h\\u{7f}\u{e9}");
+        assert_eq!(
+            super::line(text),
+            "a\\u{1b}[2Jb c\\u{9b}31md\\u{202e}e\\u{2066}f\\u{2028}g\\u{e0041}h\\u{7f}\u{e9}"
+        );
         let json = serde_json::to_string(text).map(|json| super::json(&json)).unwrap_or_default();
         assert!(json.chars().all(|letter| !super::is_harmful(letter)), "{json}");
         assert!(json.contains("\\u009b31m") && json.contains("\\udb40\\udc41"), "{json}");
-        assert_eq!(serde_json::from_str::<String>(&json).ok().as_deref(), Some(text), "the value is the same");
+        assert_eq!(
+            serde_json::from_str::<String>(&json).ok().as_deref(),
+            Some(text),
+            "the value is the same"
+        );
     }
 }

@@ -19,11 +19,29 @@ pub(super) struct Lines {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Line<'a> {
-    Begin { program: &'a str, pid: u32, build_id: Option<String>, boot_id: &'a str, start_real_ns: u64 },
-    Event { time_us: u64, level: Option<&'a str>, file: Option<&'a str>, line: Option<u64>, text: &'a str },
-    Overwritten { overwritten_bytes: u64 },
-    Damaged { damaged_bytes: u64 },
-    End { dropped_events: u64 },
+    Begin {
+        program: &'a str,
+        pid: u32,
+        build_id: Option<String>,
+        boot_id: &'a str,
+        start_real_ns: u64,
+    },
+    Event {
+        time_us: u64,
+        level: Option<&'a str>,
+        file: Option<&'a str>,
+        line: Option<u64>,
+        text: &'a str,
+    },
+    Overwritten {
+        overwritten_bytes: u64,
+    },
+    Damaged {
+        damaged_bytes: u64,
+    },
+    End {
+        dropped_events: u64,
+    },
 }
 
 impl Lines {
@@ -51,14 +69,22 @@ impl Lines {
     /// An event, or the gap where there were some. A frame that is no `event` is damaged.
     pub(super) fn piece(&mut self, piece: &Piece, event: Option<&Event>) -> Result<(), Failure> {
         match piece {
-            Piece::Overwritten { len_bytes } => self.put(&Line::Overwritten { overwritten_bytes: *len_bytes }),
+            Piece::Overwritten { len_bytes } => {
+                self.put(&Line::Overwritten { overwritten_bytes: *len_bytes })
+            }
             Piece::Damaged { len_bytes } => self.put(&Line::Damaged { damaged_bytes: *len_bytes }),
             Piece::Frame(frame) => match event {
                 None => self.put(&Line::Damaged { damaged_bytes: frame.len() as u64 }),
                 Some(event) => {
                     let file = event.place.as_ref().map(|(file, _)| shown(file));
                     let line = event.place.as_ref().map(|(_, line)| *line);
-                    self.put(&Line::Event { time_us: event.time_us, level: event.level.as_deref(), file, line, text: &event.text })
+                    self.put(&Line::Event {
+                        time_us: event.time_us,
+                        level: event.level.as_deref(),
+                        file,
+                        line,
+                        text: &event.text,
+                    })
                 }
             },
         }
@@ -74,7 +100,9 @@ impl Lines {
 
     fn put(&mut self, line: &Line<'_>) -> Result<(), Failure> {
         let text = if self.json {
-            harmless::json(&serde_json::to_string(line).map_err(|error| Failure::Encode(error.to_string()))?)
+            harmless::json(
+                &serde_json::to_string(line).map_err(|error| Failure::Encode(error.to_string()))?,
+            )
         } else {
             harmless::line(&line.text())
         };
@@ -94,16 +122,26 @@ impl Line<'_> {
     fn text(&self) -> String {
         match self {
             Self::Begin { program, pid, build_id, .. } => {
-                format!("-- {program}, process {pid}, build {}", build_id.as_deref().unwrap_or("unknown"))
+                format!(
+                    "-- {program}, process {pid}, build {}",
+                    build_id.as_deref().unwrap_or("unknown")
+                )
             }
             Self::Event { time_us, level, file, line, text } => {
-                let place = file.zip(*line).map(|(file, line)| format!("  ({file}:{line})")).unwrap_or_default();
+                let place = file
+                    .zip(*line)
+                    .map(|(file, line)| format!("  ({file}:{line})"))
+                    .unwrap_or_default();
                 let (seconds, micros) = (time_us / 1_000_000, time_us % 1_000_000);
                 format!("{seconds}.{micros:06} {:5} {text}{place}", level.unwrap_or(""))
             }
-            Self::Overwritten { overwritten_bytes } => format!("-- {overwritten_bytes} bytes before this were overwritten by newer events"),
+            Self::Overwritten { overwritten_bytes } => {
+                format!("-- {overwritten_bytes} bytes before this were overwritten by newer events")
+            }
             Self::Damaged { damaged_bytes } => format!("-- {damaged_bytes} bytes here are damaged"),
-            Self::End { dropped_events } => format!("-- the program dropped {dropped_events} events"),
+            Self::End { dropped_events } => {
+                format!("-- the program dropped {dropped_events} events")
+            }
         }
     }
 }

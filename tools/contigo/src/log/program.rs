@@ -15,7 +15,9 @@ const HEAD_BYTES: u64 = 64 << 10;
 /// tool's user names it. No file is opened that another user's log names.
 pub(super) fn open(path: &Path, named_by: Option<u32>) -> Result<File, String> {
     if let Some(owner) = named_by.map(Uid::from_raw).filter(|owner| *owner != geteuid()) {
-        return Err(format!("the log is user {owner}'s, and no file is opened that another user's log names"));
+        return Err(format!(
+            "the log is user {owner}'s, and no file is opened that another user's log names"
+        ));
     }
     file::open(path, MOST_BYTES).map_err(|error| match error {
         FileError::TooLong { bytes, most } => {
@@ -27,7 +29,8 @@ pub(super) fn open(path: &Path, named_by: Option<u32>) -> Result<File, String> {
 
 /// The program's build ID, by its file's first bytes: all of it is read for the right one alone.
 pub(super) fn build_id(file: &File) -> io::Result<Option<BuildId>> {
-    let mut head = vec![0; usize::try_from(file.metadata()?.len().min(HEAD_BYTES)).map_err(io::Error::other)?];
+    let mut head =
+        vec![0; usize::try_from(file.metadata()?.len().min(HEAD_BYTES)).map_err(io::Error::other)?];
     file.read_exact_at(&mut head, 0)?;
     Ok(BuildId::of(&head))
 }

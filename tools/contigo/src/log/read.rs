@@ -30,7 +30,9 @@ pub(super) fn log(options: &Options) -> Result<(), Failure> {
             let replaced = options.follow && !reader.is_still(&options.file);
             for piece in reader.pieces().map_err(about_file)? {
                 let event = match &piece {
-                    Piece::Frame(frame) => texts.event(frame).map_err(|why| about(&options.file, &why))?,
+                    Piece::Frame(frame) => {
+                        texts.event(frame).map_err(|why| about(&options.file, &why))?
+                    }
                     _ => None,
                 };
                 lines.piece(&piece, event.as_ref())?;
@@ -53,12 +55,17 @@ pub(super) fn log(options: &Options) -> Result<(), Failure> {
 fn begun(options: &Options) -> Result<(Reader, Header), Refused> {
     let mut waits = false;
     loop {
-        match Reader::open(&options.file).and_then(|reader| reader.header().map(|header| (reader, header))) {
+        match Reader::open(&options.file)
+            .and_then(|reader| reader.header().map(|header| (reader, header)))
+        {
             Err(refused) if options.follow && is_early(&refused) => {
                 if !waits {
                     // Where standard error is closed too, this line is lost.
                     let file = harmless::line(&options.file.display().to_string());
-                    let _ = writeln!(io::stderr(), "contigo: {file} is no log yet: waiting for its program");
+                    let _ = writeln!(
+                        io::stderr(),
+                        "contigo: {file} is no log yet: waiting for its program"
+                    );
                     waits = true;
                 }
                 thread::sleep(BETWEEN_LOOKS);

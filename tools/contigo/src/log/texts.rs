@@ -69,7 +69,10 @@ impl Texts {
         }
         self.ends += 1;
         if self.ends > MOST_ENDS {
-            return Err(format!("{} of its events take more memory or time than any event: the log is damaged or hostile", self.ends));
+            return Err(format!(
+                "{} of its events take more memory or time than any event: the log is damaged or hostile",
+                self.ends
+            ));
         }
         self.child = Child::start(&self.elf, &self.header)?;
         Ok(None)
@@ -98,8 +101,9 @@ impl Child {
                 let mut own = Self { pid, stream };
                 own.stream.set_read_timeout(Some(MOST_START_TIME)).map_err(os)?;
                 own.stream.set_write_timeout(Some(MOST_FRAME_TIME)).map_err(os)?;
-                let refused: Option<String> =
-                    own.answer().map_err(|_| "its tables take more memory or time than a program's".to_owned())?;
+                let refused: Option<String> = own.answer().map_err(|_| {
+                    "its tables take more memory or time than a program's".to_owned()
+                })?;
                 own.stream.set_read_timeout(Some(MOST_FRAME_TIME)).map_err(os)?;
                 refused.map_or(Ok(own), Err)
             }
@@ -137,7 +141,8 @@ fn answer_all(mut parent: UnixStream, elf: &File, header: &Header) -> io::Result
     setrlimit(Resource::RLIMIT_AS, most, most)?;
     let mut bytes = vec![0; usize::try_from(len_bytes).map_err(io::Error::other)?];
     let read = elf.read_exact_at(&mut bytes, 0).map_err(|error| error.to_string());
-    let decoder = read.and_then(|()| Decoder::new(&bytes, header).map_err(|refused| refused.to_string()));
+    let decoder =
+        read.and_then(|()| Decoder::new(&bytes, header).map_err(|refused| refused.to_string()));
     drop(bytes);
     put(&mut parent, &serde_json::to_vec(&decoder.as_ref().err())?)?;
     let Ok(decoder) = decoder else { return Ok(()) };

@@ -24,7 +24,11 @@ struct Tree {
 type Notes = Vec<String>;
 
 /// The overlay's source for the cores of `report`.
-pub(super) fn source(design: &Design<'_>, report: &Report<'_>, options: &Options) -> Result<Written, String> {
+pub(super) fn source(
+    design: &Design<'_>,
+    report: &Report<'_>,
+    options: &Options,
+) -> Result<Written, String> {
     let tree = Tree::of(design.soc())?;
     let (mut nodes, mut notes) = (String::new(), Vec::new());
     for entry in &report.cores {
@@ -45,7 +49,11 @@ pub(super) fn source(design: &Design<'_>, report: &Report<'_>, options: &Options
         nodes.push_str(&node);
     }
     let mut text = String::new();
-    let when = if options.at_boot { "At boot, after the bitstream" } else { "With the bitstream, or at boot after it" };
+    let when = if options.at_boot {
+        "At boot, after the bitstream"
+    } else {
+        "With the bitstream, or at boot after it"
+    };
     let _ = write!(
         text,
         "// Written by contigo overlay, from the design {} for {}.\n/dts-v1/;\n/plugin/;\n\n/*\n * {when}: an access to a core that is not there hangs the\n * processor. Compile it with dtc -@ -W no-avoid_unnecessary_addr_size -I dts -O dtb. A program\n * opens guard:NAME@ADDRESS.\n */\n&amba {{\n\t#address-cells = <{}>;\n\t#size-cells = <{}>;\n{nodes}\n}};\n",
@@ -77,13 +85,22 @@ impl Tree {
         match soc {
             Soc::Zynq7000 => Ok(Self { soc, cells: 1, interrupts: "intc", clocks: "clkc" }),
             Soc::ZynqMp => Ok(Self { soc, cells: 2, interrupts: "gic", clocks: "zynqmp_clk" }),
-            _ => Err("no device tree for a design without Zynq-7000 or Zynq UltraScale+".to_owned()),
+            _ => {
+                Err("no device tree for a design without Zynq-7000 or Zynq UltraScale+".to_owned())
+            }
         }
     }
 
     /// The node of a core, or nothing where it can have none.
-    fn node(&self, design: &Design<'_>, core: &Core<'_, '_>, options: &Options, notes: &mut Notes) -> Result<String, DesignError> {
-        let named = |names: &[String]| names.iter().any(|name| name == core.name() || name == core.path());
+    fn node(
+        &self,
+        design: &Design<'_>,
+        core: &Core<'_, '_>,
+        options: &Options,
+        notes: &mut Notes,
+    ) -> Result<String, DesignError> {
+        let named =
+            |names: &[String]| names.iter().any(|name| name == core.name() || name == core.path());
         let Some(registers) = self.registers(core)? else {
             notes.push("the processor sees no registers of it, so it has no node".to_owned());
             return Ok(String::new());
@@ -94,7 +111,10 @@ impl Tree {
             Ok(port) => port.coherent,
             Err(error) if error.rule == DesignRule::NoPort => false,
             Err(error) if error.rule == DesignRule::Unsure => {
-                let (yes, no) = (format!("--coherent {}", core.name()), format!("--not-coherent {}", core.name()));
+                let (yes, no) = (
+                    format!("--coherent {}", core.name()),
+                    format!("--not-coherent {}", core.name()),
+                );
                 notes.push(format!("the file does not tell whether its port snoops for it, so it has no node: {yes}, or {no}"));
                 return Ok(String::new());
             }
@@ -104,12 +124,18 @@ impl Tree {
             }
             Err(error) => return Err(error),
         };
-        let mut node = format!("\n\t{} {{\n\t\tcompatible = \"contigo,engine\";\n{registers}", self.title(core)?);
+        let mut node = format!(
+            "\n\t{} {{\n\t\tcompatible = \"contigo,engine\";\n{registers}",
+            self.title(core)?
+        );
         self.interrupts(design, core, options.at_boot, notes, &mut node)?;
         self.clocks(core, notes, &mut node);
         if coherent {
             if self.soc == Soc::ZynqMp {
-                notes.push("its port snoops where the firmware has set Enable_snoops of the CCI (UG1085)".to_owned());
+                notes.push(
+                    "its port snoops where the firmware has set Enable_snoops of the CCI (UG1085)"
+                        .to_owned(),
+                );
             }
             node.push_str("\t\tdma-coherent;\n");
         }
@@ -129,8 +155,12 @@ impl Tree {
             return Ok(String::new());
         };
         let number = |name| core.number(name).map(|number| number & 0xFFFF_FFFF);
-        let (Some(inputs), Some(kinds)) = (number("C_NUM_INTR_INPUTS"), number("C_KIND_OF_INTR")) else {
-            notes.push("C_NUM_INTR_INPUTS or C_KIND_OF_INTR is missing or no number, so it has no node".to_owned());
+        let (Some(inputs), Some(kinds)) = (number("C_NUM_INTR_INPUTS"), number("C_KIND_OF_INTR"))
+        else {
+            notes.push(
+                "C_NUM_INTR_INPUTS or C_KIND_OF_INTR is missing or no number, so it has no node"
+                    .to_owned(),
+            );
             return Ok(String::new());
         };
         let inputs = inputs.clamp(1, 32);
@@ -139,7 +169,11 @@ impl Tree {
         let mut node = format!(
             "\n\t{}: {} {{\n\t\tcompatible = \"xlnx,xps-intc-1.00.a\";\n{registers}\t\tinterrupt-controller;\n\t\t#address-cells = <0>;\n\t\t#interrupt-cells = <2>;\n\t\txlnx,kind-of-intr = <{kinds:#x}>;\n\t\txlnx,num-intr-inputs = <{inputs:#x}>;\n\t\tinterrupt-parent = <&{}>;\n\t\tinterrupts = <0 {line} 4>;\n",
             contigo::names::node_of(core),
-            self.title(core)?.replacen(contigo::names::node_of(core).as_str(), "interrupt-controller", 1),
+            self.title(core)?.replacen(
+                contigo::names::node_of(core).as_str(),
+                "interrupt-controller",
+                1
+            ),
             self.interrupts
         );
         self.clocks(core, notes, &mut node);
@@ -156,14 +190,20 @@ impl Tree {
     /// `reg`; none where it has no registers.
     fn registers(&self, core: &Core<'_, '_>) -> Result<Option<String>, DesignError> {
         let windows = core.windows()?;
-        let window = |window: &contigo::design::Window<'_>| format!("<{} {}>", self.number(window.address), self.number(window.len_bytes));
+        let window = |window: &contigo::design::Window<'_>| {
+            format!("<{} {}>", self.number(window.address), self.number(window.len_bytes))
+        };
         let windows: Vec<_> = windows.iter().map(window).collect();
         Ok(Some(format!("\t\treg = {};\n", windows.join(", "))).filter(|_| !windows.is_empty()))
     }
 
     /// A number in the bus's cells.
     fn number(&self, number: u64) -> String {
-        if self.cells == 1 { format!("{number:#x}") } else { format!("{:#x} {:#x}", number >> 32, number & 0xFFFF_FFFF) }
+        if self.cells == 1 {
+            format!("{number:#x}")
+        } else {
+            format!("{:#x} {:#x}", number >> 32, number & 0xFFFF_FFFF)
+        }
     }
 
     fn interrupts(
@@ -179,7 +219,10 @@ impl Tree {
             let kind = if interrupt.trigger == Trigger::EdgeRising { 1 } else { 4 };
             match interrupt.wired {
                 Wired::Processor { .. } if interrupt.trigger == Trigger::Low => {
-                    notes.push(format!("{} is low or falls, which the interrupt controller cannot: it is missing", interrupt.pin));
+                    notes.push(format!(
+                        "{} is low or falls, which the interrupt controller cannot: it is missing",
+                        interrupt.pin
+                    ));
                     continue;
                 }
                 Wired::Processor { line } => match self.soc.shared_interrupt(line) {
@@ -198,11 +241,17 @@ impl Tree {
                     continue;
                 }
                 Wired::Elsewhere { instance } => {
-                    notes.push(format!("its interrupt {} goes into {instance}: it is missing, and jobs are polled", interrupt.pin));
+                    notes.push(format!(
+                        "its interrupt {} goes into {instance}: it is missing, and jobs are polled",
+                        interrupt.pin
+                    ));
                     continue;
                 }
                 _ => {
-                    notes.push(format!("its interrupt {} is not connected: it is missing, and jobs are polled", interrupt.pin));
+                    notes.push(format!(
+                        "its interrupt {} is not connected: it is missing, and jobs are polled",
+                        interrupt.pin
+                    ));
                     continue;
                 }
             }
@@ -211,13 +260,26 @@ impl Tree {
         if list.is_empty() {
             return Ok(());
         }
-        let label = |name: &str| design.core(name).map_or_else(|_| name.to_owned(), |core| contigo::names::node_of(&core).to_string());
+        let label = |name: &str| {
+            design
+                .core(name)
+                .map_or_else(|_| name.to_owned(), |core| contigo::names::node_of(&core).to_string())
+        };
         if behind {
             let each = list.iter().map(|(parent, cells)| format!("<&{} {cells}>", label(parent)));
-            let _ = writeln!(node, "\t\tinterrupts-extended = {};", each.collect::<Vec<_>>().join(", "));
+            let _ = writeln!(
+                node,
+                "\t\tinterrupts-extended = {};",
+                each.collect::<Vec<_>>().join(", ")
+            );
         } else {
             let each: Vec<_> = list.iter().map(|(_, cells)| format!("<{cells}>")).collect();
-            let _ = writeln!(node, "\t\tinterrupt-parent = <&{}>;\n\t\tinterrupts = {};", self.interrupts, each.join(", "));
+            let _ = writeln!(
+                node,
+                "\t\tinterrupt-parent = <&{}>;\n\t\tinterrupts = {};",
+                self.interrupts,
+                each.join(", ")
+            );
         }
         if unique(&names) {
             let _ = writeln!(node, "\t\tinterrupt-names = {};", names.join(", "));
@@ -235,10 +297,14 @@ impl Tree {
             }
         }
         if !foreign.is_empty() {
-            notes.push(format!("its clock {} comes from the fabric itself, and the overlay does not turn it on", foreign.join(", ")));
+            notes.push(format!(
+                "its clock {} comes from the fabric itself, and the overlay does not turn it on",
+                foreign.join(", ")
+            ));
         }
         if !clocks.is_empty() {
-            let each: Vec<_> = clocks.iter().map(|number| format!("<&{} {number}>", self.clocks)).collect();
+            let each: Vec<_> =
+                clocks.iter().map(|number| format!("<&{} {number}>", self.clocks)).collect();
             let _ = writeln!(node, "\t\tclocks = {};", each.join(", "));
         }
     }

@@ -47,20 +47,24 @@ pub(crate) struct Options {
 
 /// The bytes of a hand-off that the user names.
 pub(crate) fn source(file: &Path) -> Result<Vec<u8>, Failure> {
-    file::read(file, MAX_BYTES as u64).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
+    file::read(file, MAX_BYTES as u64)
+        .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
 }
 
 /// Prints the design.
 pub(crate) fn overlay(options: &Options) -> Result<(), Failure> {
     let file = match options.file.extension() {
-        Some(extension) if extension == "bit" || extension == "bin" => options.file.with_extension("hwh"),
+        Some(extension) if extension == "bit" || extension == "bin" => {
+            options.file.with_extension("hwh")
+        }
         _ => options.file.clone(),
     };
     let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", file.display()));
     let source = source(&file)?;
     let design = Design::read(&source).map_err(|error| wrong(&error))?;
     coherency(&design, options).map_err(|error| wrong(&error))?;
-    let report = Report::of(&design, &options.core, &Fabric::here()).map_err(|error| wrong(&error))?;
+    let report =
+        Report::of(&design, &options.core, &Fabric::here()).map_err(|error| wrong(&error))?;
     if let Some(path) = &options.dtso {
         let written = dtso::source(&design, &report, options).map_err(|error| wrong(&error))?;
         for note in &written.notes {
@@ -69,11 +73,17 @@ pub(crate) fn overlay(options: &Options) -> Result<(), Failure> {
         }
         if path.as_os_str() == "-" {
             if options.json {
-                return Err(Failure::Usage("--dtso - and --json both print: name a file for one of them".into()));
+                return Err(Failure::Usage(
+                    "--dtso - and --json both print: name a file for one of them".into(),
+                ));
             }
             return output::text(written.text.trim_end());
         }
-        fs::write(path, written.text).map_err(|error| Failure::Write { path: path.clone(), error, option: "--dtso" })?;
+        fs::write(path, written.text).map_err(|error| Failure::Write {
+            path: path.clone(),
+            error,
+            option: "--dtso",
+        })?;
     }
     if options.json {
         return output::json(&report);
@@ -84,18 +94,31 @@ pub(crate) fn overlay(options: &Options) -> Result<(), Failure> {
 /// Refuses what the program says about a port where the file says something else. A node that lies
 /// about it loses data.
 fn coherency(design: &Design<'_>, options: &Options) -> Result<(), String> {
-    let said = [("--coherent", true, &options.coherent), ("--not-coherent", false, &options.not_coherent)];
-    for (option, snoops, name) in said.into_iter().flat_map(|(option, snoops, names)| names.iter().map(move |name| (option, snoops, name)))
+    let said =
+        [("--coherent", true, &options.coherent), ("--not-coherent", false, &options.not_coherent)];
+    for (option, snoops, name) in said
+        .into_iter()
+        .flat_map(|(option, snoops, names)| names.iter().map(move |name| (option, snoops, name)))
     {
         match design.core(name).and_then(|core| core.port()) {
             Ok(port) if port.coherent != snoops => {
                 let words = if port.coherent { "snoops" } else { "does not snoop" };
-                return Err(format!("{option} {name}: the file says that its port {} {words} for it", port.name));
+                return Err(format!(
+                    "{option} {name}: the file says that its port {} {words} for it",
+                    port.name
+                ));
             }
             Err(error) if error.rule == DesignRule::NoPort && snoops => {
-                return Err(format!("{option} {name}: no port snoops for a core that reaches no memory"));
+                return Err(format!(
+                    "{option} {name}: no port snoops for a core that reaches no memory"
+                ));
             }
-            Err(error) if !matches!(error.rule, DesignRule::NoPort | DesignRule::Unsure | DesignRule::MixedPorts) => {
+            Err(error)
+                if !matches!(
+                    error.rule,
+                    DesignRule::NoPort | DesignRule::Unsure | DesignRule::MixedPorts
+                ) =>
+            {
                 return Err(error.to_string());
             }
             _ => {}
@@ -107,10 +130,19 @@ fn coherency(design: &Design<'_>, options: &Options) -> Result<(), String> {
 /// The table for people.
 fn listed(report: &Report<'_>) -> String {
     let mut table = table::new(&["core", "driver", "registers", "interrupt", "memory", "clock"]);
-    let lines = |lines: Vec<String>| if lines.is_empty() { "-".to_owned() } else { lines.join("\n") };
+    let lines =
+        |lines: Vec<String>| if lines.is_empty() { "-".to_owned() } else { lines.join("\n") };
     for core in &report.cores {
-        let windows = core.windows.iter().map(|window| format!("{} {}", window.address, size(window.bytes))).collect();
-        let interrupts = core.interrupts.iter().map(|interrupt| format!("{} {}", interrupt.pin, interrupt.wired)).collect();
+        let windows = core
+            .windows
+            .iter()
+            .map(|window| format!("{} {}", window.address, size(window.bytes)))
+            .collect();
+        let interrupts = core
+            .interrupts
+            .iter()
+            .map(|interrupt| format!("{} {}", interrupt.pin, interrupt.wired))
+            .collect();
         let clocks = core.clocks.iter().map(|clock| format!("{clock}")).collect();
         let registers = match (core.hls, core.outside) {
             (true, _) => "registers (HLS)",
@@ -118,11 +150,24 @@ fn listed(report: &Report<'_>) -> String {
             _ => "registers",
         };
         let driver = core.driver.unwrap_or(registers);
-        table.add_row([core.name.to_owned(), driver.to_owned(), lines(windows), lines(interrupts), lines(memory(core)), lines(clocks)]);
+        table.add_row([
+            core.name.to_owned(),
+            driver.to_owned(),
+            lines(windows),
+            lines(interrupts),
+            lines(memory(core)),
+            lines(clocks),
+        ]);
     }
     table::keep_names(&mut table, 60);
     let tool = if report.tool.is_empty() { "?" } else { report.tool };
-    let title = format!("{}: {} ({}), Vivado {tool}; {} cores", report.name, report.device, report.soc, report.cores.len());
+    let title = format!(
+        "{}: {} ({}), Vivado {tool}; {} cores",
+        report.name,
+        report.device,
+        report.soc,
+        report.cores.len()
+    );
     format!("{title}\n{table}\nfabric: {}", report.fabric)
 }
 
@@ -131,8 +176,12 @@ fn memory(core: &CoreEntry<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for master in &core.masters {
         let line = match &master.port {
-            Some(port) => format!("{}, {} bits, {}", port.name, port.data_bits, port.snoops.words()),
-            None => format!("{} reaches {}", master.interface, master.elsewhere.unwrap_or("nothing")),
+            Some(port) => {
+                format!("{}, {} bits, {}", port.name, port.data_bits, port.snoops.words())
+            }
+            None => {
+                format!("{} reaches {}", master.interface, master.elsewhere.unwrap_or("nothing"))
+            }
         };
         if !lines.contains(&line) {
             lines.push(line);

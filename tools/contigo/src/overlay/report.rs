@@ -94,14 +94,31 @@ pub(super) struct ClockEntry<'a> {
 
 impl<'a> Report<'a> {
     /// Of all cores, or of those that are named.
-    pub(super) fn of(design: &Design<'a>, named: &[String], fabric: &Fabric) -> Result<Self, DesignError> {
+    pub(super) fn of(
+        design: &Design<'a>,
+        named: &[String],
+        fabric: &Fabric,
+    ) -> Result<Self, DesignError> {
         for name in named {
             design.core(name)?;
         }
-        let chosen = |core: &Core<'_, 'a>| named.is_empty() || named.iter().any(|name| name == core.name() || name == core.path());
-        let cores = design.cores().filter(chosen).map(|core| CoreEntry::of(&core, design)).collect::<Result<_, _>>()?;
+        let chosen = |core: &Core<'_, 'a>| {
+            named.is_empty() || named.iter().any(|name| name == core.name() || name == core.path())
+        };
+        let cores = design
+            .cores()
+            .filter(chosen)
+            .map(|core| CoreEntry::of(&core, design))
+            .collect::<Result<_, _>>()?;
         let fabric = fabric.to_string();
-        Ok(Self { name: design.name(), device: design.device(), soc: design.soc().name(), tool: design.tool(), fabric, cores })
+        Ok(Self {
+            name: design.name(),
+            device: design.device(),
+            soc: design.soc().name(),
+            tool: design.tool(),
+            fabric,
+            cores,
+        })
     }
 }
 
@@ -131,7 +148,8 @@ impl<'a> CoreEntry<'a> {
                 Wired::Processor { line } => design.soc().shared_interrupt(line),
                 _ => None,
             };
-            let (edge, wired) = (interrupt.trigger == Trigger::EdgeRising, Way(interrupt.wired, spi));
+            let (edge, wired) =
+                (interrupt.trigger == Trigger::EdgeRising, Way(interrupt.wired, spi));
             InterruptEntry { pin: interrupt.pin, edge, spi, controller, input, wired }
         };
         let master = |master: &contigo::design::Master<'a>| {
@@ -140,12 +158,28 @@ impl<'a> CoreEntry<'a> {
                     let (first, last) = port.window;
                     let (window_first, window_last) = (format!("{first:#x}"), format!("{last:#x}"));
                     let snoops = SnoopsEntry(snoops);
-                    (Some(PortEntry { name: port.name, interface, data_bits, snoops, window_first, window_last }), None)
+                    (
+                        Some(PortEntry {
+                            name: port.name,
+                            interface,
+                            data_bits,
+                            snoops,
+                            window_first,
+                            window_last,
+                        }),
+                        None,
+                    )
                 }
                 Reaches::Elsewhere { instance } => (None, Some(instance)),
                 _ => (None, None),
             };
-            MasterEntry { interface: master.interface, data_bits: master.data_bits, addr_bits: master.addr_bits, port, elsewhere }
+            MasterEntry {
+                interface: master.interface,
+                data_bits: master.data_bits,
+                addr_bits: master.addr_bits,
+                port,
+                elsewhere,
+            }
         };
         Ok(Self {
             name: core.name(),
@@ -155,7 +189,9 @@ impl<'a> CoreEntry<'a> {
             outside: core.is_outside(),
             driver: contigo::names::driver_of(core).map(|row| row.name),
             settings: contigo::names::settings_of(core)?.to_string(),
-            node: windows.first().map(|first| format!("{}@{:x}", contigo::names::node_of(core), first.address)),
+            node: windows
+                .first()
+                .map(|first| format!("{}@{:x}", contigo::names::node_of(core), first.address)),
             windows: windows.iter().map(window).collect(),
             interrupts: core.interrupts()?.iter().map(interrupt).collect(),
             masters: core.masters()?.iter().map(master).collect(),

@@ -1,5 +1,9 @@
 //! `contigo board prepare --yes` on a board in a folder. Its `/dev/mem` is a file with holes.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 use super::*;
 use contigo_bringup::machine::fake::Board;
@@ -36,13 +40,26 @@ impl Registers {
 
     fn word(&self, addr: u64) -> u32 {
         let mut bytes = [0; 4];
-        File::open(self.folder.path().join("dev/mem")).unwrap().read_exact_at(&mut bytes, addr).unwrap();
+        File::open(self.folder.path().join("dev/mem"))
+            .unwrap()
+            .read_exact_at(&mut bytes, addr)
+            .unwrap();
         u32::from_ne_bytes(bytes)
     }
 
     /// The report as JSON and as text, and the fields that stay wrong.
-    fn prepared(&self, design: Option<&str>, yes: bool) -> (serde_json::Value, String, Result<(), Failure>) {
-        let options = Prepare { design: design.map(PathBuf::from), loaded: false, yes, machine: None, json: false };
+    fn prepared(
+        &self,
+        design: Option<&str>,
+        yes: bool,
+    ) -> (serde_json::Value, String, Result<(), Failure>) {
+        let options = Prepare {
+            design: design.map(PathBuf::from),
+            loaded: false,
+            yes,
+            machine: None,
+            json: false,
+        };
         let (prepared, facts) = prepared(&self.machine, &options).ok().unwrap();
         (serde_json::to_value(&prepared).unwrap(), prepared.listed(design.is_some()), wrong(&facts))
     }
@@ -56,8 +73,14 @@ fn fields(json: &serde_json::Value) -> Vec<&str> {
 fn a_zynqs_level_shifters_are_switched_on() {
     let board = Registers::new("xlnx,zynq-7000", &[]);
     let (json, text, left) = board.prepared(None, true);
-    assert_eq!((json["written"].as_bool(), json["writes"][0]["addr"].as_str()), (Some(true), Some("0xf8000900")));
-    assert!(text.contains("set, and read back") && left.is_ok() && board.word(SHIFTERS) == 0xf, "{text}");
+    assert_eq!(
+        (json["written"].as_bool(), json["writes"][0]["addr"].as_str()),
+        (Some(true), Some("0xf8000900"))
+    );
+    assert!(
+        text.contains("set, and read back") && left.is_ok() && board.word(SHIFTERS) == 0xf,
+        "{text}"
+    );
     let (_, text, _) = board.prepared(None, true);
     assert!(text.starts_with("nothing to set; --design"), "{text}");
 }
@@ -65,10 +88,14 @@ fn a_zynqs_level_shifters_are_switched_on() {
 /// The port is touched only while the level shifters are on.
 #[test]
 fn a_zynqs_port_is_set_after_its_level_shifters() {
-    let board = Registers::new("xlnx,zynq-7000", &[(0xf800_8000, 1), (0xf800_8014, 1), (0xf800_0240, 0xf)]);
+    let board =
+        Registers::new("xlnx,zynq-7000", &[(0xf800_8000, 1), (0xf800_8014, 1), (0xf800_0240, 0xf)]);
     let (json, _, left) = board.prepared(Some(ZYNQ), true);
     assert!(left.is_ok());
-    assert_eq!(fields(&json), ["level shifters", "reset 0 of the fabric", "HP0 read width", "HP0 write width"]);
+    assert_eq!(
+        fields(&json),
+        ["level shifters", "reset 0 of the fabric", "HP0 read width", "HP0 write width"]
+    );
     assert_eq!((board.word(SHIFTERS), board.word(0xf800_0240)), (0xf, 0xe));
     assert_eq!((board.word(0xf800_8000), board.word(0xf800_8014)), (0, 0));
 }
@@ -78,11 +105,18 @@ fn the_widths_of_a_design_are_set_and_a_held_block_is_left() {
     // AFI_FM6, the block of LPD, is held in reset.
     let board = Registers::new("xlnx,zynqmp", &[(0xff5e_023c, 0x8_0000)]);
     let (json, text, left) = board.prepared(Some(ZYNQMP), true);
-    assert!(left.unwrap_err().to_string().starts_with("wrong or unread: LPD read width, LPD write width; start no job"));
+    assert!(
+        left.unwrap_err()
+            .to_string()
+            .starts_with("wrong or unread: LPD read width, LPD write width; start no job")
+    );
     assert_eq!(fields(&json), ["HPC1 read width", "HPC1 write width", "HPM0 width", "HPM1 width"]);
     assert_eq!(board.word(0xfd61_5000), 0x600, "128 bits, and 64");
     assert_eq!((board.word(0xfd37_0000), board.word(0xfd37_0014)), (1, 1));
-    assert_eq!((json["left"][0]["field"].as_str(), json["left"][0]["verdict"].as_str()), (Some("LPD read width"), Some("not read")));
+    assert_eq!(
+        (json["left"][0]["field"].as_str(), json["left"][0]["verdict"].as_str()),
+        (Some("LPD read width"), Some("not read"))
+    );
     assert_eq!((board.word(0xff9b_0000), json["left"].as_array().map(Vec::len)), (0, Some(2)));
     assert!(text.contains("not to be set here:\n"), "{text}");
 }

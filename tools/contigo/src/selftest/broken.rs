@@ -70,7 +70,14 @@ fn report(jobs: u64) -> Result<Report, Failure> {
 fn both(jobs: u64) -> Result<(Tested, Report), Failure> {
     let name = |error: NameError| Failure::Runtime(error.into());
     let registers = Registers::Device("sim:zdma".parse().map_err(name)?);
-    let chosen = Chosen { driver: copier("zdma")?, registers, addr: None, port: None, lab_port: false, why: String::new() };
+    let chosen = Chosen {
+        driver: copier("zdma")?,
+        registers,
+        addr: None,
+        port: None,
+        lab_port: false,
+        why: String::new(),
+    };
     let task = Task { seed: 3, jobs, time: None, settings: "" };
     let tested = tested(&task)?;
     let report = Report::new(&"sim".parse().map_err(name)?, &chosen, &task, &tested);
@@ -82,15 +89,21 @@ fn why(report: &Report) -> String {
 }
 
 #[test]
-fn a_broken_engine_fails_the_test_and_the_failure_says_how_to_meet_it_again() -> Result<(), Failure> {
+fn a_broken_engine_fails_the_test_and_the_failure_says_how_to_meet_it_again() -> Result<(), Failure>
+{
     let failed = report(200)?;
     let text = failed.to_string();
-    assert!(text.contains("no interrupt: polled only") && text.contains("FAILED: polled: "), "{text}");
+    assert!(
+        text.contains("no interrupt: polled only") && text.contains("FAILED: polled: "),
+        "{text}"
+    );
     let why = why(&failed);
     assert!(why.contains("seed 3, job ") && why.contains("where a job wrote"), "{why}");
     // It shows again with as many jobs as it says, and not before the first that is broken, which
     // is the tenth.
-    let number = why.rsplit_once("(again: --jobs ").and_then(|(_, rest)| rest.strip_suffix(')')?.parse().ok());
+    let number = why
+        .rsplit_once("(again: --jobs ")
+        .and_then(|(_, rest)| rest.strip_suffix(')')?.parse().ok());
     let number: u64 = number.unwrap_or_default();
     assert!(number >= 10, "{why}");
     assert!(report(number)?.verdict().is_err() && report(9)?.verdict().is_ok(), "{why}");

@@ -51,12 +51,21 @@ impl Chosen {
     /// A simulated ZDMA, and why.
     fn simulated(why: String) -> Result<Self, Failure> {
         let device = "sim:zdma".parse().map_err(|error| Failure::Runtime(Error::from(error)))?;
-        Ok(Self { driver: copier("zdma")?, registers: Registers::Device(device), addr: None, port: None, lab_port: false, why })
+        Ok(Self {
+            driver: copier("zdma")?,
+            registers: Registers::Device(device),
+            addr: None,
+            port: None,
+            lab_port: false,
+            why,
+        })
     }
 
     /// Instead of a real engine: no memory here is any that it could use.
     pub(crate) fn without_memory(self) -> Result<Self, Failure> {
-        Self::simulated(format!("there is {self}, but no memory whose address a device could use (contigo info)"))
+        Self::simulated(format!(
+            "there is {self}, but no memory whose address a device could use (contigo info)"
+        ))
     }
 
     /// The device, where it has a name.
@@ -90,20 +99,34 @@ impl Asked<'_> {
                 let needs = "--dev-mem ADDR needs --driver NAME, and no device";
                 return Err(Failure::Usage(needs.into()));
             };
-            return self.real(driver, Registers::DevMem(addr), boards_engine(addr).filter(|engine| engine.kind.name() == driver.name));
+            return self.real(
+                driver,
+                Registers::DevMem(addr),
+                boards_engine(addr).filter(|engine| engine.kind.name() == driver.name),
+            );
         }
         // Memory of a device is for that device.
-        let device = self.device.or_else(|| memory.and_then(MemoryName::device).filter(|owner| owner.kind() != "sim"));
+        let device = self
+            .device
+            .or_else(|| memory.and_then(MemoryName::device).filter(|owner| owner.kind() != "sim"));
         match (device, self.driver) {
             (Some(device), driver) => self.named(device, driver),
             (None, None) if memory.is_some_and(|memory| memory.kind() == "sim") => {
                 Chosen::simulated("a real engine does not see the simulated memory".into())
             }
             (None, driver) => {
-                let suits = |found: &FoundEngine| driver.is_none_or(|driver| driver.name == found.engine.kind.name());
+                let suits = |found: &FoundEngine| {
+                    driver.is_none_or(|driver| driver.name == found.engine.kind.name())
+                };
                 match (FoundEngine::all("").into_iter().find(suits), driver) {
-                    (Some(found), _) => self.real(copier(found.engine.kind.name())?, Registers::Device(found.device), Some(&found.engine)),
-                    (None, Some(driver)) => Err(Failure::NoSuchEngine { engine: driver.name.into() }),
+                    (Some(found), _) => self.real(
+                        copier(found.engine.kind.name())?,
+                        Registers::Device(found.device),
+                        Some(&found.engine),
+                    ),
+                    (None, Some(driver)) => {
+                        Err(Failure::NoSuchEngine { engine: driver.name.into() })
+                    }
                     (None, None) => Chosen::simulated(none_here()),
                 }
             }
@@ -111,12 +134,28 @@ impl Asked<'_> {
     }
 
     /// The engine that is `device`: that driver's, or what its model or the board says.
-    fn named(&self, device: DeviceName, driver: Option<&'static DriverRow>) -> Result<Chosen, Failure> {
+    fn named(
+        &self,
+        device: DeviceName,
+        driver: Option<&'static DriverRow>,
+    ) -> Result<Chosen, Failure> {
         let registers = Registers::Device(device);
-        let unknown = || Failure::Usage(format!("--device {device}: say with --driver what it is: {}", copiers()));
+        let unknown = || {
+            Failure::Usage(format!(
+                "--device {device}: say with --driver what it is: {}",
+                copiers()
+            ))
+        };
         if device.kind() == "sim" {
             let driver = copier(device.argument()).map_err(|_| unknown())?;
-            return Ok(Chosen { driver, registers, addr: None, port: None, lab_port: false, why: String::new() });
+            return Ok(Chosen {
+                driver,
+                registers,
+                addr: None,
+                port: None,
+                lab_port: false,
+                why: String::new(),
+            });
         }
         // It is closed again: the test opens it once its memory is known.
         let opened = device.open().map_err(|error| Failure::Device { name: device, error })?;
@@ -124,15 +163,38 @@ impl Asked<'_> {
         let known_driver = known.and_then(|engine| copier(engine.kind.name()).ok());
         let driver = driver.or(known_driver).ok_or_else(unknown)?;
         match opened.port() {
-            Some(_) => Ok(Chosen { driver, registers, addr: None, port: None, lab_port: false, why: String::new() }),
-            None => self.real(driver, registers, known.filter(|engine| engine.kind.name() == driver.name)),
+            Some(_) => Ok(Chosen {
+                driver,
+                registers,
+                addr: None,
+                port: None,
+                lab_port: false,
+                why: String::new(),
+            }),
+            None => self.real(
+                driver,
+                registers,
+                known.filter(|engine| engine.kind.name() == driver.name),
+            ),
         }
     }
 
     /// With the port that was named, or else the board's.
-    fn real(&self, driver: &'static DriverRow, registers: Registers, known: Option<&DmaEngine>) -> Result<Chosen, Failure> {
+    fn real(
+        &self,
+        driver: &'static DriverRow,
+        registers: Registers,
+        known: Option<&DmaEngine>,
+    ) -> Result<Chosen, Failure> {
         let addr = known.map(|engine| engine.registers);
-        let chosen = Chosen { driver, registers, addr, port: None, lab_port: self.lab_port, why: String::new() };
+        let chosen = Chosen {
+            driver,
+            registers,
+            addr,
+            port: None,
+            lab_port: self.lab_port,
+            why: String::new(),
+        };
         let port = match self.port {
             Some(name) => Some(port_called(name)?),
             None => known.map(|engine| engine.port),
@@ -141,7 +203,10 @@ impl Asked<'_> {
             let label = chosen.label();
             Failure::Usage(format!("how {label} reaches memory is not known here: name its port with --port (contigo boards lists them)"))
         })?;
-        Ok(Chosen { port: Some(if self.lab_port { Port { coherent: true, ..port } } else { port }), ..chosen })
+        Ok(Chosen {
+            port: Some(if self.lab_port { Port { coherent: true, ..port } } else { port }),
+            ..chosen
+        })
     }
 }
 
@@ -149,7 +214,10 @@ impl Asked<'_> {
 pub(super) fn copier(name: &str) -> Result<&'static DriverRow, Failure> {
     match row(name) {
         Ok(row) if row.copies => Ok(row),
-        _ => Err(Failure::Usage(format!("no driver is called {name} and copies memory; there are {}", copiers()))),
+        _ => Err(Failure::Usage(format!(
+            "no driver is called {name} and copies memory; there are {}",
+            copiers()
+        ))),
     }
 }
 
@@ -172,7 +240,10 @@ pub(crate) fn port_called(name: &str) -> Result<Port, Failure> {
     let names = || ports.iter().map(|port| port.name).collect::<Vec<_>>().join(", ");
     match ports.iter().find(|port| port.name == name) {
         Some(port) => Ok(**port),
-        None => Err(Failure::Usage(format!("--port {name}: there is none of that name; there are {}", names()))),
+        None => Err(Failure::Usage(format!(
+            "--port {name}: there is none of that name; there are {}",
+            names()
+        ))),
     }
 }
 
@@ -181,7 +252,8 @@ fn none_here() -> String {
     match soc("") {
         None => "this machine has no DMA engine that Contigo knows".into(),
         Some(soc) => {
-            let nodes: Vec<_> = soc.engines.iter().map(|engine| format!("{:#x}", engine.registers)).collect();
+            let nodes: Vec<_> =
+                soc.engines.iter().map(|engine| format!("{:#x}", engine.registers)).collect();
             format!(
                 "no device of user space has the registers of a DMA engine of {}: let one of the nodes at {} say contigo,engine",
                 soc.name,
@@ -200,8 +272,12 @@ impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = self.driver.name;
         match self.registers {
-            Registers::Device(_) if self.is_simulated() && self.why.is_empty() => write!(f, "simulated {kind}"),
-            Registers::Device(_) if self.is_simulated() => write!(f, "simulated {kind}: {}", self.why),
+            Registers::Device(_) if self.is_simulated() && self.why.is_empty() => {
+                write!(f, "simulated {kind}")
+            }
+            Registers::Device(_) if self.is_simulated() => {
+                write!(f, "simulated {kind}: {}", self.why)
+            }
             Registers::Device(device) => write!(f, "{kind}, {device}"),
             Registers::DevMem(_) => write!(f, "{}, by /dev/mem", self.label()),
         }

@@ -93,7 +93,8 @@ pub(crate) struct Options {
 
 fn address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").ok_or("write an address as 0xf8003000")?;
-    u64::from_str_radix(digits, 16).map_err(|error| format!("{error}; write an address as 0xf8003000"))
+    u64::from_str_radix(digits, 16)
+        .map_err(|error| format!("{error}; write an address as 0xf8003000"))
 }
 
 /// Chooses, tests and prints.
@@ -104,10 +105,13 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
     let driver = options.driver.map(|DriverName(row)| row);
     // A wrong name is refused, also where the engine turns out to know its port.
     port.as_deref().map(engine::port_called).transpose()?;
-    let asked = Asked { driver, device, port: port.as_deref(), lab_port: *lab_port, dev_mem: *dev_mem };
+    let asked =
+        Asked { driver, device, port: port.as_deref(), lab_port: *lab_port, dev_mem: *dev_mem };
     let (engine, memory) = together(&asked, memory)?;
     if let (Some(name), None) = (port, engine.port) {
-        let text = format!("--port {name} is for a real engine whose port the kernel does not report; leave it out for this one: {engine}");
+        let text = format!(
+            "--port {name} is for a real engine whose port the kernel does not report; leave it out for this one: {engine}"
+        );
         return Err(Failure::Usage(text));
     }
     let task = Task {
@@ -156,17 +160,31 @@ pub(crate) fn probe() -> Result<Probed, String> {
 
 fn judged(tested: &Tested, report: &Report, what: &str) -> Probed {
     // The heap is no matter of the port's.
-    let right = tested.outcomes.iter().flat_map(Outcome::faults).all(|fault| matches!(fault, Fault::Allocated(_)));
-    let said = if right { String::new() } else { report.verdict().err().map_or_else(String::new, |failure| format!("; {failure}")) };
+    let right = tested
+        .outcomes
+        .iter()
+        .flat_map(Outcome::faults)
+        .all(|fault| matches!(fault, Fault::Allocated(_)));
+    let said = if right {
+        String::new()
+    } else {
+        report.verdict().err().map_or_else(String::new, |failure| format!("; {failure}"))
+    };
     let port = tested.port.name;
     Probed { right, port, found: format!("{what}, port {port}: {} copies{said}", report.jobs()) }
 }
 
 /// An engine, and memory that it sees.
-fn together(asked: &Asked<'_>, memory: Option<MemoryName>) -> Result<(Chosen, MemoryName), Failure> {
+fn together(
+    asked: &Asked<'_>,
+    memory: Option<MemoryName>,
+) -> Result<(Chosen, MemoryName), Failure> {
     let simulated = || "sim".parse().map_err(|error| Failure::Runtime(Error::from(error)));
-    if let Some(gpu) = memory.filter(|memory| ["cuda", "vulkan", "opencl"].contains(&memory.kind())) {
-        return Err(Failure::Usage(format!("no engine here sees a GPU's memory: contigo demo --memory {gpu} runs on the GPU")));
+    if let Some(gpu) = memory.filter(|memory| ["cuda", "vulkan", "opencl"].contains(&memory.kind()))
+    {
+        return Err(Failure::Usage(format!(
+            "no engine here sees a GPU's memory: contigo demo --memory {gpu} runs on the GPU"
+        )));
     }
     let engine = asked.choose(memory.as_ref())?;
     match memory {
@@ -177,7 +195,9 @@ fn together(asked: &Asked<'_>, memory: Option<MemoryName>) -> Result<(Chosen, Me
         None if engine.is_simulated() => Ok((engine, simulated()?)),
         None => match memory::first_for(engine.device()) {
             Some(memory) => Ok((engine, memory)),
-            None if asked.driver.is_some() || asked.device.is_some() || asked.dev_mem.is_some() => Err(Failure::NoMemory),
+            None if asked.driver.is_some() || asked.device.is_some() || asked.dev_mem.is_some() => {
+                Err(Failure::NoMemory)
+            }
             None => Ok((engine.without_memory()?, simulated()?)),
         },
     }
@@ -186,7 +206,10 @@ fn together(asked: &Asked<'_>, memory: Option<MemoryName>) -> Result<(Chosen, Me
 /// Opens the device and the memory, and runs the jobs.
 fn measure(name: &MemoryName, engine: &Chosen, task: &Task<'_>) -> Result<Tested, Failure> {
     // A board has one seed: its memory's name may say it.
-    let seed = Some(name).filter(|name| name.kind() == "sim").and_then(|name| name.argument().parse().ok()).unwrap_or(task.seed);
+    let seed = Some(name)
+        .filter(|name| name.kind() == "sim")
+        .and_then(|name| name.argument().parse().ok())
+        .unwrap_or(task.seed);
     let mut device = None;
     if let Some(name) = engine.device() {
         let named = memory::seeded_device(name, seed);
@@ -197,7 +220,9 @@ fn measure(name: &MemoryName, engine: &Chosen, task: &Task<'_>) -> Result<Tested
     }
     let memory = memory::open(name, device.as_ref(), Ground::REGION_BYTES)?;
     match (device.as_ref(), engine.port) {
-        (Some(device), _) if engine.is_simulated() => run::simulated(memory, device, engine.driver, task),
+        (Some(device), _) if engine.is_simulated() => {
+            run::simulated(memory, device, engine.driver, task)
+        }
         (device, port) => run::real(memory, engine, device, port, task),
     }
     .map_err(|failure| match failure {

@@ -66,13 +66,41 @@ struct Case {
 }
 
 impl Report {
-    pub(crate) fn new(memory: &MemoryName, engine: &Chosen, task: &Task<'_>, tested: &Tested) -> Self {
+    pub(crate) fn new(
+        memory: &MemoryName,
+        engine: &Chosen,
+        task: &Task<'_>,
+        tested: &Tested,
+    ) -> Self {
         let reasons = reasons(engine, tested);
-        let Tested { backend, base, len_bytes, port, slot_bytes, has_interrupt, ref outcomes, tried } = *tested;
+        let Tested {
+            backend,
+            base,
+            len_bytes,
+            port,
+            slot_bytes,
+            has_interrupt,
+            ref outcomes,
+            tried,
+        } = *tested;
         Self {
-            memory: Memory { name: memory.to_string(), backend, base: format!("{:#x}", base.raw()), len_bytes },
-            engine: Engine { name: engine.to_string(), simulated: engine.is_simulated(), interrupt: has_interrupt },
-            port: Port { name: port.name, addr_bits: port.addr_bits, coherent: port.coherent, lab_port: engine.lab_port },
+            memory: Memory {
+                name: memory.to_string(),
+                backend,
+                base: format!("{:#x}", base.raw()),
+                len_bytes,
+            },
+            engine: Engine {
+                name: engine.to_string(),
+                simulated: engine.is_simulated(),
+                interrupt: has_interrupt,
+            },
+            port: Port {
+                name: port.name,
+                addr_bits: port.addr_bits,
+                coherent: port.coherent,
+                lab_port: engine.lab_port,
+            },
             seed: task.seed,
             slot_bytes,
             rows: outcomes.iter().map(Row::from).collect(),
@@ -84,7 +112,11 @@ impl Report {
 
     /// The failures of the run.
     pub(crate) fn verdict(&self) -> Result<(), Failure> {
-        if self.reasons.is_empty() { Ok(()) } else { Err(Failure::SelfTest(self.reasons.join("; "))) }
+        if self.reasons.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::SelfTest(self.reasons.join("; ")))
+        }
     }
 
     pub(crate) fn jobs(&self) -> u64 {
@@ -99,14 +131,20 @@ fn reasons(engine: &Chosen, tested: &Tested) -> Vec<String> {
             Fault::Wrong { first, .. } => format!(" (again: --jobs {})", first.job.number),
             // Two engines refuse the same memory: one when it is opened, for its own program, one
             // when a job starts.
-            Fault::Stopped(Stopped { error: contigo::Error::CannotSync { .. }, .. }) if !engine.is_simulated() && !engine.lab_port => {
+            Fault::Stopped(Stopped { error: contigo::Error::CannotSync { .. }, .. })
+                if !engine.is_simulated() && !engine.lab_port =>
+            {
                 " (in an emulator, which has no caches, --lab-port)".into()
             }
             _ => String::new(),
         };
         format!("{}: {fault}{advice}", outcome.mode)
     };
-    tested.outcomes.iter().flat_map(|outcome| outcome.faults().map(move |fault| told(outcome, fault))).collect()
+    tested
+        .outcomes
+        .iter()
+        .flat_map(|outcome| outcome.faults().map(move |fault| told(outcome, fault)))
+        .collect()
 }
 
 /// The rows of the table, one for each of a mode's numbers.
@@ -117,7 +155,8 @@ impl Row {
     fn numbers(&self) -> [String; 6] {
         let interrupts = self.interrupts.map_or("-".to_owned(), |count| count.to_string());
         let [jobs, bytes, mismatches, canary_hits] =
-            [self.jobs, self.bytes, self.mismatches, self.canary_hits].map(|number| number.to_string());
+            [self.jobs, self.bytes, self.mismatches, self.canary_hits]
+                .map(|number| number.to_string());
         [jobs, bytes, format!("{:.2}", self.mb_per_s), mismatches, canary_hits, interrupts]
     }
 }
@@ -126,7 +165,15 @@ impl From<&Outcome> for Row {
     fn from(outcome: &Outcome) -> Self {
         let Outcome { mode, seconds, interrupts, tally, .. } = *outcome;
         let Tally { jobs, bytes, mismatches, canary_hits, .. } = tally;
-        Self { mode, jobs, bytes, mb_per_s: mb_per_s(bytes, seconds), mismatches, canary_hits, interrupts }
+        Self {
+            mode,
+            jobs,
+            bytes,
+            mb_per_s: mb_per_s(bytes, seconds),
+            mismatches,
+            canary_hits,
+            interrupts,
+        }
     }
 }
 
@@ -139,7 +186,13 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut line = |label: &str, value: fmt::Arguments<'_>| writeln!(f, "{label:>7}: {value}");
         let Memory { name, base, len_bytes, .. } = &self.memory;
-        line("memory", format_args!("{name}, {len_bytes} bytes at {base}, 64 slots of {} bytes", self.slot_bytes))?;
+        line(
+            "memory",
+            format_args!(
+                "{name}, {len_bytes} bytes at {base}, 64 slots of {} bytes",
+                self.slot_bytes
+            ),
+        )?;
         line("engine", format_args!("{}", self.engine.name))?;
         let snoops = match (self.port.coherent, self.port.lab_port) {
             (_, true) => "taken for coherent because of --lab-port",
@@ -148,7 +201,8 @@ impl fmt::Display for Report {
         };
         line("port", format_args!("{}, {} bits, {snoops}", self.port.name, self.port.addr_bits))?;
         line("seed", format_args!("{}", self.seed))?;
-        let modes: Vec<_> = ["mode"].into_iter().chain(self.rows.iter().map(|row| row.mode)).collect();
+        let modes: Vec<_> =
+            ["mode"].into_iter().chain(self.rows.iter().map(|row| row.mode)).collect();
         let mut table = table::new(&modes);
         for (index, what) in NUMBERS.iter().enumerate() {
             let numbers = self.rows.iter().filter_map(|row| row.numbers().into_iter().nth(index));

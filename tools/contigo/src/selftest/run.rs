@@ -48,7 +48,12 @@ pub(crate) struct Tested {
 
 /// A simulated engine, on its board's memory, or on real memory, which goes on the board's bus at
 /// its own address.
-pub(crate) fn simulated(memory: AnyMemory, device: &OpenDevice, driver: &DriverRow, task: &Task<'_>) -> Result<Tested, Failure> {
+pub(crate) fn simulated(
+    memory: AnyMemory,
+    device: &OpenDevice,
+    driver: &DriverRow,
+    task: &Task<'_>,
+) -> Result<Tested, Failure> {
     let mapping = memory.mapping();
     match device.board() {
         Some(board) if mapping.bus != board.bus() => {
@@ -139,8 +144,14 @@ fn limits(operands: &[OperandSpec]) -> Limits {
 }
 
 /// Every mode, one after the other, on the same slots.
-pub(crate) fn drive<D: Driver>(region: &Region, mut queue: Queue<D>, line: Line<'_>, task: &Task<'_>) -> Result<Tested, Failure> {
-    let mut exerciser = Exerciser::new(Ground::new(region)?, limits(queue.driver().operands()), task.seed)?;
+pub(crate) fn drive<D: Driver>(
+    region: &Region,
+    mut queue: Queue<D>,
+    line: Line<'_>,
+    task: &Task<'_>,
+) -> Result<Tested, Failure> {
+    let mut exerciser =
+        Exerciser::new(Ground::new(region)?, limits(queue.driver().operands()), task.seed)?;
     let has_interrupt = line.came().is_some();
     let modes: &[bool] = if has_interrupt { &[false, true] } else { &[false] };
     let share = task.time.map(|time| time / if has_interrupt { 2 } else { 1 });
@@ -149,7 +160,9 @@ pub(crate) fn drive<D: Driver>(region: &Region, mut queue: Queue<D>, line: Line<
         // Each mode is the same jobs, from the first: so `--jobs` meets a failure again that a time
         // had met.
         exerciser.restart()?;
-        let budget = share.map_or(Budget::jobs(task.jobs), |share| Budget::until(Instant::now() + share, task.jobs));
+        let budget = share.map_or(Budget::jobs(task.jobs), |share| {
+            Budget::until(Instant::now() + share, task.jobs)
+        });
         let outcome = exerciser.measure(&mut queue, line, *interrupt, budget);
         tried = tried.and(outcome.tally.tried);
         outcomes.push(outcome);

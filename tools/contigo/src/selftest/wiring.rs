@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "how a real engine is wired is a fact about its board, which this file claims")]
+#![allow(
+    unsafe_code,
+    reason = "how a real engine is wired is a fact about its board, which this file claims"
+)]
 //! Engines, wired to the ports that their boards' constants or the user name.
 
 use contigo::{

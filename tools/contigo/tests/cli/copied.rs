@@ -27,7 +27,8 @@ const RUN_MAX: Duration = Duration::from_secs(30);
 /// More than a run could read in that time, and than this machine has room for.
 const HUGE_BYTES: u64 = 1 << 42;
 /// Values of options, by the names that the help has for them.
-const VALUES: [(&str, &str); 3] = [("FILE", ZYNQ), ("MONITOR", "ina260@7:0x40"), ("CLOCK=HZ", "fclk0=100000000")];
+const VALUES: [(&str, &str); 3] =
+    [("FILE", ZYNQ), ("MONITOR", "ina260@7:0x40"), ("CLOCK=HZ", "fclk0=100000000")];
 /// The uses of a file outside, of a pipe and of a device: there are none.
 const TOUCHED: AddWatchFlags = AddWatchFlags::IN_OPEN
     .union(AddWatchFlags::IN_ACCESS)
@@ -79,9 +80,14 @@ fn run(folder: &Path, words: &[String]) -> Answer<Said> {
         }
         sleep(Duration::from_millis(2));
     };
-    let text = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let text =
+        |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let said = Said { status: status.code(), out: text(&out)?, err: text(&err)? };
-    if status.code().is_none() { Err(format!("{words:?} died: {status}, {said:?}").into()) } else { Ok(said) }
+    if status.code().is_none() {
+        Err(format!("{words:?} died: {status}, {said:?}").into())
+    } else {
+        Ok(said)
+    }
 }
 
 /// A command that takes `--machine`, and its other options, each with a value where it has one.
@@ -102,12 +108,22 @@ fn all(folder: &Path) -> Answer<Vec<Takes>> {
             let words: Vec<_> = line.split_whitespace().collect();
             match (line.starts_with(' '), words.as_slice()) {
                 (false, [head]) if head.ends_with(':') => section = head,
-                (true, [name, ..]) if section == "Commands:" && line.starts_with("  ") && !line.starts_with("   ") && *name != "help" => {
+                (true, [name, ..])
+                    if section == "Commands:"
+                        && line.starts_with("  ")
+                        && !line.starts_with("   ")
+                        && *name != "help" =>
+                {
                     todo.push([command.clone(), vec![(*name).to_owned()]].concat());
                 }
                 (true, [.., "--help" | "--version"]) => {}
-                (true, [name, value @ ..]) if section == "Options:" && name.starts_with("--") && value.len() < 2 => {
-                    options.push(((*name).to_owned(), value.first().map(|value| value.trim_matches(['<', '>']).to_owned())));
+                (true, [name, value @ ..])
+                    if section == "Options:" && name.starts_with("--") && value.len() < 2 =>
+                {
+                    options.push((
+                        (*name).to_owned(),
+                        value.first().map(|value| value.trim_matches(['<', '>']).to_owned()),
+                    ));
                 }
                 _ => {}
             }
@@ -118,8 +134,14 @@ fn all(folder: &Path) -> Answer<Vec<Takes>> {
         }
         let with_value = |(name, value): &(String, Option<String>)| -> Answer<Vec<String>> {
             let Some(value) = value else { return Ok(vec![name.clone()]) };
-            let known = VALUES.iter().find(|(name, _)| name == value).map(|(_, known)| (*known).to_owned());
-            Ok(vec![name.clone(), known.ok_or_else(|| format!("{command:?} {name}: write a value for {value} into VALUES"))?])
+            let known =
+                VALUES.iter().find(|(name, _)| name == value).map(|(_, known)| (*known).to_owned());
+            Ok(vec![
+                name.clone(),
+                known.ok_or_else(|| {
+                    format!("{command:?} {name}: write a value for {value} into VALUES")
+                })?,
+            ])
         };
         let options = others.map(with_value).collect::<Answer<_>>()?;
         found.push(Takes { command, options });
@@ -129,7 +151,8 @@ fn all(folder: &Path) -> Answer<Vec<Takes>> {
 
 impl Takes {
     fn with(&self, options: &[Vec<String>]) -> Vec<String> {
-        [&self.command[..], &["--machine".to_owned(), "copy".to_owned()], &options.concat()].concat()
+        [&self.command[..], &["--machine".to_owned(), "copy".to_owned()], &options.concat()]
+            .concat()
     }
 
     /// With as many of its options as go together.
@@ -162,7 +185,10 @@ impl World {
             ("sys/class/hwmon/hwmon1/name", "ina3221\n"),
             ("sys/class/hwmon/hwmon1/in1_input", "19000\n"),
             ("sys/class/hwmon/hwmon1/curr1_input", "210\n"),
-            ("sys/kernel/debug/clk/clk_summary", "protect hardware\n---\n fclk0 1 1 0 99999999 0 0 50000 Y\n"),
+            (
+                "sys/kernel/debug/clk/clk_summary",
+                "protect hardware\n---\n fclk0 1 1 0 99999999 0 0 50000 Y\n",
+            ),
             ("sys/class/fpga_manager/fpga0/name", "Xilinx Zynq FPGA Manager\n"),
             ("sys/class/contigo/40000000.copy/x", ""),
             ("sys/kernel/config/device-tree/overlays/x", ""),
@@ -179,7 +205,10 @@ impl World {
         fs::create_dir_all(world.copy().join("proc/77/fd"))?;
         symlink("/dev/uio0", world.copy().join("proc/77/fd/3"))?;
         fs::create_dir_all(world.copy().join("sys/class/fpga_region/region0"))?;
-        symlink("../../../firmware/devicetree/base/amba", world.copy().join("sys/class/fpga_region/region0/of_node"))?;
+        symlink(
+            "../../../firmware/devicetree/base/amba",
+            world.copy().join("sys/class/fpga_region/region0/of_node"),
+        )?;
         fs::create_dir(world.outside())?;
         Ok(world)
     }
@@ -232,7 +261,8 @@ impl Watch {
     /// To all below `place`, and to itself.
     fn on(place: &Path, what: AddWatchFlags) -> Answer<Self> {
         let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC)?;
-        let (files, folders) = if place.is_dir() { below(place)? } else { (Vec::new(), Vec::new()) };
+        let (files, folders) =
+            if place.is_dir() { below(place)? } else { (Vec::new(), Vec::new()) };
         for path in files.iter().chain(&folders).chain([&place.to_owned()]) {
             inotify.add_watch(path, what)?;
         }
@@ -242,7 +272,10 @@ impl Watch {
     fn events(&self) -> Answer<Vec<String>> {
         match self.0.read_events() {
             Err(Errno::EAGAIN) => Ok(Vec::new()),
-            events => Ok(events?.iter().map(|event| format!("{:?} {:?}", event.mask, event.name)).collect()),
+            events => Ok(events?
+                .iter()
+                .map(|event| format!("{:?} {:?}", event.mask, event.name))
+                .collect()),
         }
     }
 }
@@ -273,17 +306,22 @@ impl Plant {
         match self {
             Self::LinkOut => symlink(to, path)?,
             Self::Pipe => mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR)?,
-            Self::Device => match mknod(path, SFlag::S_IFCHR, Mode::S_IRUSR | Mode::S_IWUSR, makedev(1, 5)) {
-                Err(Errno::EPERM) => {
-                    fs::rename(to, path)?;
-                    return Ok(false);
+            Self::Device => {
+                match mknod(path, SFlag::S_IFCHR, Mode::S_IRUSR | Mode::S_IWUSR, makedev(1, 5)) {
+                    Err(Errno::EPERM) => {
+                        fs::rename(to, path)?;
+                        return Ok(false);
+                    }
+                    made => made?,
                 }
-                made => made?,
-            },
+            }
             Self::Huge => File::create(path)?.set_len(HUGE_BYTES)?,
             Self::Itself => symlink(path.file_name().ok_or("no name")?, path)?,
             Self::Root => symlink("/", path)?,
-            Self::Absolute => symlink(Path::new("/").join("elsewhere").join(to.file_name().ok_or("no name")?), path)?,
+            Self::Absolute => symlink(
+                Path::new("/").join("elsewhere").join(to.file_name().ok_or("no name")?),
+                path,
+            )?,
         }
         Ok(true)
     }
@@ -342,7 +380,8 @@ fn no_link_leads_out_and_no_pipe_is_opened_wherever_it_is() -> Outcome {
             plant.plant(path, &to)?;
             let watch = plant.watch(path, &to)?;
             // With all options: they do more than without.
-            let ran = runs.iter().skip(1).step_by(2).filter_map(|words| run(world.path(), words).err());
+            let ran =
+                runs.iter().skip(1).step_by(2).filter_map(|words| run(world.path(), words).err());
             let mut wrong: Vec<_> = ran.map(|error| error.to_string()).collect();
             wrong.extend(watch.map_or_else(|| Ok(Vec::new()), |watch| watch.events())?);
             fs::remove_file(path)?;
@@ -352,7 +391,11 @@ fn no_link_leads_out_and_no_pipe_is_opened_wherever_it_is() -> Outcome {
         // Another program may have looked into the folder, or the kernel was out of memory: only
         // a fault of the tool's comes twice.
         if !once()?.is_empty() {
-            wrong.extend(once()?.into_iter().map(|event| format!("{plant:?} at {}: {event}", path.display())));
+            wrong.extend(
+                once()?
+                    .into_iter()
+                    .map(|event| format!("{plant:?} at {}: {event}", path.display())),
+            );
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
@@ -363,7 +406,9 @@ fn no_link_leads_out_and_no_pipe_is_opened_wherever_it_is() -> Outcome {
 fn a_copy_full_of_what_no_machine_has_is_read_in_time() -> Outcome {
     let runs = World::new(machines::pynq)?.runs()?;
     for board in [machines::pynq, machines::de10, machines::kv260, machines::pc, machines::orin] {
-        for plant in [Plant::LinkOut, Plant::Pipe, Plant::Device, Plant::Huge, Plant::Itself, Plant::Root] {
+        for plant in
+            [Plant::LinkOut, Plant::Pipe, Plant::Device, Plant::Huge, Plant::Itself, Plant::Root]
+        {
             let world = World::new(board)?;
             let mut watches = Vec::new();
             for (number, path) in below(&world.copy())?.0.into_iter().enumerate() {
@@ -389,7 +434,8 @@ fn an_absolute_link_is_the_copys_own() -> Outcome {
     for board in [machines::pynq, machines::kv260] {
         let world = World::new(board)?;
         let runs = world.runs()?;
-        let before: Vec<_> = runs.iter().map(|words| run(world.path(), words)).collect::<Answer<_>>()?;
+        let before: Vec<_> =
+            runs.iter().map(|words| run(world.path(), words)).collect::<Answer<_>>()?;
         assert!(before.iter().any(|said| said.status == Some(0)), "{before:?}");
         let elsewhere = world.copy().join("elsewhere");
         let (files, _) = below(&world.copy())?;

@@ -28,10 +28,17 @@ fn only_what_must_be_synchronised_is() -> Outcome {
     assert_eq!(report["memory"]["coherent"], false);
     // The image is cleaned, the scores' line is invalidated before and after. The network is the
     // device's from its first job on, and so is what the layers hand to each other.
-    assert_eq!(report["bytes_synced_for_device"], REGION_BYTES + NETWORK_BYTES + images * (IMAGE_BYTES + SCORE_BYTES));
+    assert_eq!(
+        report["bytes_synced_for_device"],
+        REGION_BYTES + NETWORK_BYTES + images * (IMAGE_BYTES + SCORE_BYTES)
+    );
     assert_eq!(report["bytes_synced_for_cpu"], REGION_BYTES + images * SCORE_BYTES);
     assert_eq!(report["sync_calls"], 2 + 5 + images * 3);
-    assert!(report["accuracy_percent"].as_f64().is_some_and(|percent| (85.0..=100.0).contains(&percent)));
+    assert!(
+        report["accuracy_percent"]
+            .as_f64()
+            .is_some_and(|percent| (85.0..=100.0).contains(&percent))
+    );
     let (p50, p99) = (&report["latency_us"]["p50"], &report["latency_us"]["p99"]);
     assert!(0.0 < p50.as_f64().unwrap_or(0.0) && p50.as_f64() <= p99.as_f64(), "{p50} {p99}");
     Ok(())
@@ -50,7 +57,10 @@ fn a_report_says_the_seed_that_gives_its_run_again() -> Outcome {
 fn one_seed_gives_one_run() -> Outcome {
     let figures = |seed: &str| -> Result<Value, Box<dyn Error>> {
         let mut report = Run::of(&["demo", "--images", "30", "--seed", seed, "--json"])?.json()?;
-        report.as_object_mut().and_then(|fields| fields.remove("latency_us")).ok_or("no latency")?;
+        report
+            .as_object_mut()
+            .and_then(|fields| fields.remove("latency_us"))
+            .ok_or("no latency")?;
         Ok(report)
     };
     assert_eq!(figures("7")?, figures("7")?);
@@ -64,13 +74,33 @@ fn the_text_says_what_was_promised() -> Outcome {
     let run = Run::of(&["demo", "--images", "5"])?;
     assert_eq!(run.status(), Some(0), "{}", run.stderr());
     let text = run.stdout();
-    for line in ["bytes copied: 0", "jobs: 10", "engine: simulated gemm8", "contact sheet: contigo-demo.png"] {
-        assert!(text.lines().any(|found| found.trim_start() == line), "{line:?} is not in:\n{text}");
+    for line in [
+        "bytes copied: 0",
+        "jobs: 10",
+        "engine: simulated gemm8",
+        "contact sheet: contigo-demo.png",
+    ] {
+        assert!(
+            text.lines().any(|found| found.trim_start() == line),
+            "{line:?} is not in:\n{text}"
+        );
     }
-    for part in ["accuracy: ", "mismatches: 0 ", "latency p50: ", "latency p99: ", "seed: 1", "sim-hp0", "not coherent"] {
+    for part in [
+        "accuracy: ",
+        "mismatches: 0 ",
+        "latency p50: ",
+        "latency p99: ",
+        "seed: 1",
+        "sim-hp0",
+        "not coherent",
+    ] {
         assert!(text.contains(part), "{part:?} is not in:\n{text}");
     }
-    assert!(run.stderr().is_empty(), "no progress bar where standard error is no terminal: {}", run.stderr());
+    assert!(
+        run.stderr().is_empty(),
+        "no progress bar where standard error is no terminal: {}",
+        run.stderr()
+    );
     Ok(())
 }
 
@@ -78,7 +108,11 @@ fn the_text_says_what_was_promised() -> Outcome {
 fn a_seed_that_is_no_number_is_told_what_one_is() -> Outcome {
     let run = Run::of(&["demo", "--seed", "x"])?;
     assert_eq!(run.status(), Some(2));
-    assert!(run.stderr().contains("a seed is a number from 0 to 18446744073709551615"), "{}", run.stderr());
+    assert!(
+        run.stderr().contains("a seed is a number from 0 to 18446744073709551615"),
+        "{}",
+        run.stderr()
+    );
     Ok(())
 }
 
@@ -86,7 +120,8 @@ fn a_seed_that_is_no_number_is_told_what_one_is() -> Outcome {
 fn the_contact_sheet_is_a_picture() -> Outcome {
     let run = Run::of(&["demo", "--images", "3", "--png", "sheet.png", "--json"])?;
     assert_eq!(run.json()?["sheet"], "sheet.png");
-    let mut reader = png::Decoder::new(BufReader::new(File::open(run.file("sheet.png"))?)).read_info()?;
+    let mut reader =
+        png::Decoder::new(BufReader::new(File::open(run.file("sheet.png"))?)).read_info()?;
     let mut dots = vec![0; reader.output_buffer_size().ok_or("too large")?];
     let frame = reader.next_frame(&mut dots)?;
     assert!(frame.width >= 400 && frame.height >= 100, "{}x{}", frame.width, frame.height);
@@ -99,9 +134,13 @@ fn a_sheet_that_cannot_be_written_is_a_failure_after_the_report() -> Outcome {
     let run = Run::of(&["demo", "--images", "1", "--png", "no/such/folder.png"])?;
     assert_eq!(run.status(), Some(1));
     let text = run.stdout();
-    assert!(text.contains("mismatches: 0") && text.contains("contact sheet: not written"), "{text}");
     assert!(
-        run.stderr().starts_with("contigo: cannot write no/such/folder.png: ") && run.stderr().lines().count() == 1,
+        text.contains("mismatches: 0") && text.contains("contact sheet: not written"),
+        "{text}"
+    );
+    assert!(
+        run.stderr().starts_with("contigo: cannot write no/such/folder.png: ")
+            && run.stderr().lines().count() == 1,
         "{}",
         run.stderr()
     );

@@ -25,7 +25,13 @@ fn the_status_says_whether_there_is_a_fault() -> Outcome {
     fs::write(folder.path().join("proc/cmdline"), "swiotlb=force\n")?;
     let run = Run::of(&["doctor", "--machine", root])?;
     assert_eq!(run.status(), Some(1));
-    for said in ["swiotlb-forced", "  found  swiotlb=force\n", "  cure   take swiotlb=force from", "  from   Linux, ", "\nfaults: 1, "] {
+    for said in [
+        "swiotlb-forced",
+        "  found  swiotlb=force\n",
+        "  cure   take swiotlb=force from",
+        "  from   Linux, ",
+        "\nfaults: 1, ",
+    ] {
         assert!(run.stdout().contains(said), "{said}: {}", run.stdout());
     }
     let run = Run::of(&["doctor", "--json", "--machine", root])?;
@@ -33,7 +39,11 @@ fn the_status_says_whether_there_is_a_fault() -> Outcome {
     let json: serde_json::Value = serde_json::from_slice(&run.output.stdout)?;
     let checks = json["checks"].as_array().ok_or("no checks")?;
     assert!(json["version"] == 1 && json["faults"] == 1 && checks.len() >= 40, "{json}");
-    let bad: Vec<_> = checks.iter().filter(|check| check["verdict"] == "fault").map(|check| &check["id"]).collect();
+    let bad: Vec<_> = checks
+        .iter()
+        .filter(|check| check["verdict"] == "fault")
+        .map(|check| &check["id"])
+        .collect();
     assert_eq!(bad, ["swiotlb-forced"]);
     Ok(())
 }
@@ -42,18 +52,38 @@ fn the_status_says_whether_there_is_a_fault() -> Outcome {
 #[test]
 fn this_machine_is_looked_at() -> Outcome {
     let run = Run::of(&["doctor", "--all"])?;
-    assert!(matches!(run.status(), Some(0 | 1)) && run.stdout().contains("config-vfio"), "{}{}", run.stdout(), run.stderr());
+    assert!(
+        matches!(run.status(), Some(0 | 1)) && run.stdout().contains("config-vfio"),
+        "{}{}",
+        run.stdout(),
+        run.stderr()
+    );
     // A build machine has no engine of a SoC; a board measures one.
     let json = Run::of(&["doctor", "--probe", "--json"])?.json()?;
-    let probed =
-        json["checks"].as_array().and_then(|checks| checks.iter().find(|check| check["id"] == "port-measured")).ok_or("no checks")?;
-    let (verdict, found) = (probed["verdict"].as_str().unwrap_or_default(), probed["found"].as_str().unwrap_or_default());
-    assert!(verdict == "fine" || verdict == "skipped" && found.starts_with("not measurable: "), "{probed}");
+    let probed = json["checks"]
+        .as_array()
+        .and_then(|checks| checks.iter().find(|check| check["id"] == "port-measured"))
+        .ok_or("no checks")?;
+    let (verdict, found) = (
+        probed["verdict"].as_str().unwrap_or_default(),
+        probed["found"].as_str().unwrap_or_default(),
+    );
+    assert!(
+        verdict == "fine" || verdict == "skipped" && found.starts_with("not measurable: "),
+        "{probed}"
+    );
     assert_eq!(Run::of(&["doctor", "--probe", "--machine", "."])?.status(), Some(2));
     // A design that is none is said. Another machine's, or no right to its registers, is a row.
     let run = Run::of(&["doctor", "--probe", "--design", "/nowhere/top.hwh"])?;
-    assert!(run.stdout().is_empty() && run.stderr().contains("/nowhere/top.hwh: "), "{}{}", run.stdout(), run.stderr());
-    let json: serde_json::Value = serde_json::from_str(&Run::of(&["doctor", "--probe", "--design", ZYNQ, "--json"])?.stdout())?;
+    assert!(
+        run.stdout().is_empty() && run.stderr().contains("/nowhere/top.hwh: "),
+        "{}{}",
+        run.stdout(),
+        run.stderr()
+    );
+    let json: serde_json::Value = serde_json::from_str(
+        &Run::of(&["doctor", "--probe", "--design", ZYNQ, "--json"])?.stdout(),
+    )?;
     let mut checks = json["checks"].as_array().ok_or("no checks")?.iter();
     let width = checks.find(|check| check["id"] == "port-width").ok_or("no port-width")?;
     assert_eq!(width["verdict"], "skipped", "{width}");

@@ -1,6 +1,9 @@
 //! The command-line tool as its users run it: each command has a file, and so has each way to be
 //! refused.
-#![allow(clippy::indexing_slicing, reason = "a JSON value answers an absent key with null, and an assertion then fails")]
+#![allow(
+    clippy::indexing_slicing,
+    reason = "a JSON value answers an absent key with null, and an assertion then fails"
+)]
 
 mod board;
 mod clocks;
@@ -81,7 +84,10 @@ impl Run {
 
 /// The number that a header line of the weights file gives.
 fn promised(key: &str) -> Result<u64, Box<dyn Error>> {
-    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/gemm8/data/digits-mlp.txt"))?;
+    let text = fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/gemm8/data/digits-mlp.txt"
+    ))?;
     let line = text.lines().find_map(|line| line.strip_prefix(key)).ok_or("no such line")?;
     Ok(line.split_whitespace().next().ok_or("no number")?.parse()?)
 }

@@ -6,7 +6,11 @@ use serde_json::Value;
 use std::{error::Error, fs, path::PathBuf, process::Command, sync::OnceLock};
 use tempfile::TempDir;
 
-const VARIABLE: &str = if cfg!(target_pointer_width = "64") { "NVTX_INJECTION64_PATH" } else { "NVTX_INJECTION32_PATH" };
+const VARIABLE: &str = if cfg!(target_pointer_width = "64") {
+    "NVTX_INJECTION64_PATH"
+} else {
+    "NVTX_INJECTION32_PATH"
+};
 
 /// The tool that writes lines. `cargo test --workspace` has built it; a narrower run builds it
 /// here.
@@ -17,12 +21,18 @@ fn tool() -> Result<&'static PathBuf, Box<dyn Error>> {
         let folder = own.parent().and_then(|deps| deps.parent()).ok_or("no folder of Cargo's")?;
         let built = folder.join("examples/libnvtx_lines.so");
         if !built.exists() {
-            let example = ["build", "--quiet", "--locked", "-p", "contigo-nvtx", "--example", "nvtx_lines"];
-            assert!(Command::new(env!("CARGO")).args(example).status()?.success(), "the example was not built");
+            let example =
+                ["build", "--quiet", "--locked", "-p", "contigo-nvtx", "--example", "nvtx_lines"];
+            assert!(
+                Command::new(env!("CARGO")).args(example).status()?.success(),
+                "the example was not built"
+            );
         }
         Ok(built)
     };
-    TOOL.get_or_init(|| build().map_err(|error| error.to_string())).as_ref().map_err(|error| error.clone().into())
+    TOOL.get_or_init(|| build().map_err(|error| error.to_string()))
+        .as_ref()
+        .map_err(|error| error.clone().into())
 }
 
 /// A run under the tool, and its lines.
@@ -39,7 +49,8 @@ fn heard(args: &[&str]) -> Result<(Run, Vec<String>), Box<dyn Error>> {
 fn count(lines: &[String], verb: &str, name: &str) -> usize {
     let is = |line: &&String| {
         let mut words = line.split(' ').skip(1);
-        words.next().and_then(|word| word.split(':').next()) == Some(verb) && words.nth(1) == Some(name)
+        words.next().and_then(|word| word.split(':').next()) == Some(verb)
+            && words.nth(1) == Some(name)
     };
     lines.iter().filter(is).count()
 }
@@ -55,7 +66,11 @@ fn a_tool_hears_each_job_of_the_demo() -> Outcome {
         let (run, lines) = heard(&[&["demo", "--images", "20", "--json"], more].concat())?;
         let report = run.json()?;
         let jobs = lines.iter().filter(|line| line.contains(" job_on_")).count();
-        assert_eq!((jobs, count(&lines, "end", "-")), (2 * images, 2 * images), "two jobs for each image: {more:?}");
+        assert_eq!(
+            (jobs, count(&lines, "end", "-")),
+            (2 * images, 2 * images),
+            "two jobs for each image: {more:?}"
+        );
         // As the trace's test has it.
         assert_eq!(count(&lines, "push", "sync_for_device"), 1 + 5 + 2 * images);
         assert_eq!((count(&lines, "push", "copy"), &report["bytes_copied"]), (0, &Value::from(0)));
@@ -68,12 +83,17 @@ fn a_tool_hears_each_job_of_the_demo() -> Outcome {
 fn a_tool_that_is_not_there_is_said_and_the_run_goes_on() -> Outcome {
     let mut command = emulated::command(env!("CARGO_BIN_EXE_contigo"));
     let folder = TempDir::new()?;
-    command.args(["demo", "--images", "1"]).current_dir(folder.path()).env(VARIABLE, "/nowhere/libtool.so");
+    command
+        .args(["demo", "--images", "1"])
+        .current_dir(folder.path())
+        .env(VARIABLE, "/nowhere/libtool.so");
     let run = Run { folder, output: command.output()? };
     assert_eq!(run.status(), Some(0), "{}", run.stderr());
     let said = run.stderr();
     assert!(
-        said.contains(VARIABLE) && said.contains("cannot be loaded: /nowhere/libtool.so: ") && said.contains("goes on without it"),
+        said.contains(VARIABLE)
+            && said.contains("cannot be loaded: /nowhere/libtool.so: ")
+            && said.contains("goes on without it"),
         "{said}"
     );
     Ok(())

@@ -18,7 +18,11 @@ use std::{error::Error, fs, os::unix::fs::FileExt, path::Path, process::Command}
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod files;
 #[path = "../../../bringup/tests/common/machines.rs"]
-#[allow(dead_code, clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
+#[allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 pub(super) mod machines;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -69,7 +73,11 @@ const PAGES: [Page; 4] = [
         manager: "Altera SOCFPGA FPGA Manager",
         bitstream: Some(("top.rbf", || files::rbf(4000))),
         design: ZYNQ,
-        says: &[("fpga info", "Cyclone V"), ("board --registers", "closed"), ("board", "de10-nano")],
+        says: &[
+            ("fpga info", "Cyclone V"),
+            ("board --registers", "closed"),
+            ("board", "de10-nano"),
+        ],
         sets: &[],
     },
     Page {
@@ -77,10 +85,18 @@ const PAGES: [Page; 4] = [
         place: ("boards", "KV260"),
         machine: machines::kv260,
         manager: "Xilinx ZynqMP FPGA Manager",
-        bitstream: Some(("top.bit", || files::bit("top", "xck26-sfvc784-2LV-c", &files::bin(&files::words(0x04a4_9093, 9))))),
+        bitstream: Some(("top.bit", || {
+            files::bit("top", "xck26-sfvc784-2LV-c", &files::bin(&files::words(0x04a4_9093, 9)))
+        })),
         design: ZYNQMP,
         says: &[("fpga info", "k26, Zynq UltraScale+"), ("board", "kv260")],
-        sets: &[(0xfd61_5000, 0x600), (0xfd37_0000, 1), (0xfd37_0014, 1), (0xff9b_0000, 2), (0xff9b_0014, 2)],
+        sets: &[
+            (0xfd61_5000, 0x600),
+            (0xfd37_0000, 1),
+            (0xfd37_0014, 1),
+            (0xff9b_0000, 2),
+            (0xff9b_0014, 2),
+        ],
     },
     Page {
         board: "jetson",
@@ -95,7 +111,12 @@ const PAGES: [Page; 4] = [
 ];
 
 /// The designs' clocks in Hz.
-const CLOCKS: [(&str, u32); 4] = [("fclk0", 99_999_999), ("fclk1", 49_999_999), ("pl0_ref", 99_999_001), ("pl1_ref", 299_997_009)];
+const CLOCKS: [(&str, u32); 4] = [
+    ("fclk0", 99_999_999),
+    ("fclk1", 49_999_999),
+    ("pl0_ref", 99_999_001),
+    ("pl1_ref", 299_997_009),
+];
 
 #[test]
 fn each_command_of_a_boards_page_has_a_mark_and_does_what_it_says() -> Outcome {
@@ -108,10 +129,15 @@ fn each_command_of_a_boards_page_has_a_mark_and_does_what_it_says() -> Outcome {
         let registers = fs::File::create(folder.path().join("copy/dev/mem"))?;
         registers.set_len(1 << 32)?;
         // As Linux 6.12 lists them.
-        let own = CLOCKS.iter().filter(|(name, _)| name.starts_with("pl") == (page.design == ZYNQMP));
-        let lines: String = own.map(|(name, hz)| format!(" {name} 1 1 0 {hz} 0 0 50000 Y\n")).collect();
+        let own =
+            CLOCKS.iter().filter(|(name, _)| name.starts_with("pl") == (page.design == ZYNQMP));
+        let lines: String =
+            own.map(|(name, hz)| format!(" {name} 1 1 0 {hz} 0 0 50000 Y\n")).collect();
         fs::create_dir_all(folder.path().join("copy/sys/kernel/debug/clk"))?;
-        fs::write(folder.path().join("copy/sys/kernel/debug/clk/clk_summary"), format!("protect hardware\n---\n{lines}"))?;
+        fs::write(
+            folder.path().join("copy/sys/kernel/debug/clk/clk_summary"),
+            format!("protect hardware\n---\n{lines}"),
+        )?;
         if let Some((name, bytes)) = page.bitstream {
             fs::write(folder.path().join(name), bytes())?;
         }
@@ -126,11 +152,15 @@ fn each_command_of_a_boards_page_has_a_mark_and_does_what_it_says() -> Outcome {
             } else if line.starts_with("```") {
                 shell = inside && line == "```sh";
             } else if shell {
-                let (command, mark) = line.split_once(" # [").ok_or_else(|| format!("{}: no mark: {line}", page.board))?;
+                let (command, mark) = line
+                    .split_once(" # [")
+                    .ok_or_else(|| format!("{}: no mark: {line}", page.board))?;
                 match mark.split_once(']').map(|(mark, _)| mark) {
                     Some("test") => {
                         wrong.extend(
-                            run(page, folder.path(), command.trim()).err().map(|error| format!("{}: {command}: {error}", page.board)),
+                            run(page, folder.path(), command.trim())
+                                .err()
+                                .map(|error| format!("{}: {command}: {error}", page.board)),
                         );
                         tried += 1;
                     }
@@ -145,45 +175,68 @@ fn each_command_of_a_boards_page_has_a_mark_and_does_what_it_says() -> Outcome {
 }
 
 fn run(page: &Page, folder: &Path, command: &str) -> Result<(), Box<dyn Error>> {
-    let words: Vec<_> = command.split_ascii_whitespace().skip_while(|word| ["ssh", "board", "sudo"].contains(word)).collect();
+    let words: Vec<_> = command
+        .split_ascii_whitespace()
+        .skip_while(|word| ["ssh", "board", "sudo"].contains(word))
+        .collect();
     let output = match words.as_slice() {
         // A load writes to the kernel: here to one that answers as Linux does.
         [_, "fpga", "load", file, "--board", board, rest @ ..] => {
             let root = tempfile::tempdir()?;
             let fake = Board::new(root.path(), page.manager)?;
-            let fake = if page.board == "de10-nano" { fake.with_overlays()? } else { fake.with_sysfs()? };
+            let fake =
+                if page.board == "de10-nano" { fake.with_overlays()? } else { fake.with_sysfs()? };
             let options = Options { dry_run: rest == ["--dry-run"], ..Options::default() };
             let machine = fake.machine();
             let fpga = Fpga::find(&machine, None, Some(board))?;
             fpga.load(&Image::new(fs::read(folder.join(file))?)?, &options)?;
-            assert_eq!((fake.loaded().is_none(), fpga.state() != State::Operating), (options.dry_run, options.dry_run));
+            assert_eq!(
+                (fake.loaded().is_none(), fpga.state() != State::Operating),
+                (options.dry_run, options.dry_run)
+            );
             return Ok(());
         }
         [_, "fpga", "status"] => {
             let root = tempfile::tempdir()?;
             let machine = Board::new(root.path(), page.manager)?.with_overlays()?.machine();
             let bridges = Fpga::find(&machine, None, None)?.bridges();
-            assert!(bridges.iter().any(|bridge| bridge.name == "lwhps2fpga" && bridge.open == Some(false)), "{bridges:?}");
+            assert!(
+                bridges
+                    .iter()
+                    .any(|bridge| bridge.name == "lwhps2fpga" && bridge.open == Some(false)),
+                "{bridges:?}"
+            );
             return Ok(());
         }
         ["contigo" | "./contigo", rest @ ..] => {
             // A copy is not written. The registers become as the tool's own tests show.
             let rest: Vec<_> = rest.iter().copied().filter(|word| *word != "--yes").collect();
             let sets = rest.starts_with(&["board", "prepare"]);
-            let looks = [Some(&"doctor"), Some(&"board"), Some(&"power"), Some(&"clocks")].contains(&rest.first());
+            let looks = [Some(&"doctor"), Some(&"board"), Some(&"power"), Some(&"clocks")]
+                .contains(&rest.first());
             let machine: &[_] = if looks { &["--machine", "copy"] } else { &[] };
-            let output = emulated::command(env!("CARGO_BIN_EXE_contigo")).args(rest).args(machine).current_dir(folder).output()?;
+            let output = emulated::command(env!("CARGO_BIN_EXE_contigo"))
+                .args(rest)
+                .args(machine)
+                .current_dir(folder)
+                .output()?;
             for (addr, value) in page.sets.iter().filter(|_| sets) {
-                let memory = fs::OpenOptions::new().write(true).open(folder.join("copy/dev/mem"))?;
+                let memory =
+                    fs::OpenOptions::new().write(true).open(folder.join("copy/dev/mem"))?;
                 memory.write_all_at(&value.to_ne_bytes(), *addr)?;
             }
             output
         }
         ["dtc", rest @ ..] => {
-            let rest = rest.iter().map(|word| if word.contains('/') { format!("{ROOT}/{word}") } else { (*word).to_owned() });
+            let rest = rest.iter().map(|word| {
+                if word.contains('/') { format!("{ROOT}/{word}") } else { (*word).to_owned() }
+            });
             match Command::new("dtc").args(rest).current_dir(folder).output() {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    emulated::skipped(&format!("pages::{}: {command}", page.board), "dtc is not here");
+                    emulated::skipped(
+                        &format!("pages::{}: {command}", page.board),
+                        "dtc is not here",
+                    );
                     return Ok(());
                 }
                 output => output?,
@@ -196,7 +249,11 @@ fn run(page: &Page, folder: &Path, command: &str) -> Result<(), Box<dyn Error>> 
     }
     let said = String::from_utf8_lossy(&output.stdout);
     let rest = words.get(1..).unwrap_or_default().join(" ");
-    let known = ALL_SAY.iter().chain(page.says).filter(|(begin, _)| rest.starts_with(begin)).max_by_key(|(begin, _)| begin.len());
+    let known = ALL_SAY
+        .iter()
+        .chain(page.says)
+        .filter(|(begin, _)| rest.starts_with(begin))
+        .max_by_key(|(begin, _)| begin.len());
     match known {
         // It prints nothing, and leaves a file.
         None if words.first() == Some(&"dtc") => Ok(()),

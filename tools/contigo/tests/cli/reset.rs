@@ -5,13 +5,24 @@ use super::{Outcome, Run};
 #[test]
 fn a_line_that_is_not_there_is_status_1() -> Outcome {
     let nowhere = "gpiochip99:5";
-    for args in [&["reset", nowhere, "--active", "low"][..], &["reset", nowhere, "--active", "low", "--dry-run"]] {
+    for args in [
+        &["reset", nowhere, "--active", "low"][..],
+        &["reset", nowhere, "--active", "low", "--dry-run"],
+    ] {
         let run = Run::of(args)?;
         assert_eq!((run.status(), run.stdout().as_str()), (Some(1), ""), "{args:?}");
-        assert!(run.stderr().starts_with(&format!("contigo: no line is called {nowhere}")), "{}", run.stderr());
+        assert!(
+            run.stderr().starts_with(&format!("contigo: no line is called {nowhere}")),
+            "{}",
+            run.stderr()
+        );
     }
     let run = Run::of(&["reset", "guard:nothing@1234"])?;
-    assert!(run.status() == Some(1) && run.stderr().contains("no device is called guard:nothing@1234"), "{}", run.stderr());
+    assert!(
+        run.status() == Some(1) && run.stderr().contains("no device is called guard:nothing@1234"),
+        "{}",
+        run.stderr()
+    );
     Ok(())
 }
 

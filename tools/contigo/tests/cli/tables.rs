@@ -19,11 +19,17 @@ fn every_table_fits() -> Outcome {
         (&trace, true),
     ];
     for (args, has_a_table) in commands {
-        for (columns, most) in [(None, 100), (Some(200), 100), (Some(100), 100), (Some(80), 80), (Some(60), 60)] {
+        for (columns, most) in
+            [(None, 100), (Some(200), 100), (Some(100), 100), (Some(80), 80), (Some(60), 60)]
+        {
             let run = Run::within(columns, args)?;
             assert_eq!(run.status(), Some(0), "{args:?}: {}", run.stderr());
             let widest = widest(&run.stdout());
-            assert!(widest <= most && (widest > 0) == has_a_table, "{args:?}, {columns:?}: {widest}\n{}", run.stdout());
+            assert!(
+                widest <= most && (widest > 0) == has_a_table,
+                "{args:?}, {columns:?}: {widest}\n{}",
+                run.stdout()
+            );
         }
     }
     Ok(())
@@ -32,8 +38,14 @@ fn every_table_fits() -> Outcome {
 #[test]
 fn no_word_of_a_header_is_broken() -> Outcome {
     for (args, words) in [
-        (&["selftest", "--device", "sim:zdma", "--jobs", "60"] as &[_], &["mismatches", "interrupt"] as &[_]),
-        (&["boards"], &["cyclone-v-f2sdram", "0x80000000..=0xbfffffff", "0x0..=0xffffffffffffffff"]),
+        (
+            &["selftest", "--device", "sim:zdma", "--jobs", "60"] as &[_],
+            &["mismatches", "interrupt"] as &[_],
+        ),
+        (
+            &["boards"],
+            &["cyclone-v-f2sdram", "0x80000000..=0xbfffffff", "0x0..=0xffffffffffffffff"],
+        ),
         (&["info"], &["--memory", "--device", "sim:pl330"]),
     ] {
         let text = Run::within(Some(80), args)?.stdout();

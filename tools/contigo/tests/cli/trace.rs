@@ -12,7 +12,8 @@ fn a_trace_has_every_step_and_agrees_with_the_report() -> Outcome {
     let trace: Value = serde_json::from_reader(BufReader::new(File::open(run.file("run.json"))?))?;
     assert_eq!(trace["otherData"]["events_lost"], 0);
     let events = trace["traceEvents"].as_array().ok_or("no events")?;
-    let named = |name: &str| events.iter().filter(|event| event["name"] == name).collect::<Vec<_>>();
+    let named =
+        |name: &str| events.iter().filter(|event| event["name"] == name).collect::<Vec<_>>();
     let audit = report["audit"].as_array().ok_or("no audit")?;
     // The runtime's own count, the table and the timeline are three ways to the same figures.
     for (name, calls, bytes) in [
@@ -26,11 +27,21 @@ fn a_trace_has_every_step_and_agrees_with_the_report() -> Outcome {
         ("submit", 2 * images, 0),
         ("complete", 2 * images, 0),
         ("stop", 0, 0),
-        ("sync for device", 1 + 5 + 2 * images, report["bytes_synced_for_device"].as_u64().ok_or("no count")?),
+        (
+            "sync for device",
+            1 + 5 + 2 * images,
+            report["bytes_synced_for_device"].as_u64().ok_or("no count")?,
+        ),
         // Of the hidden values as well, when they are dropped.
-        ("sync for cpu", 1 + images + 1, report["bytes_synced_for_cpu"].as_u64().ok_or("no count")? + 64),
+        (
+            "sync for cpu",
+            1 + images + 1,
+            report["bytes_synced_for_cpu"].as_u64().ok_or("no count")? + 64,
+        ),
     ] {
-        let sum = |list: &[&Value], key: &str| list.iter().filter_map(|item| item[key].as_u64()).sum::<u64>();
+        let sum = |list: &[&Value], key: &str| {
+            list.iter().filter_map(|item| item[key].as_u64()).sum::<u64>()
+        };
         let rows: Vec<_> = audit.iter().filter(|row| row["what"] == name).collect();
         assert_eq!((sum(&rows, "calls"), sum(&rows, "bytes")), (calls, bytes), "{name}: {rows:?}");
         let of_kind = named(name);
@@ -41,10 +52,16 @@ fn a_trace_has_every_step_and_agrees_with_the_report() -> Outcome {
     assert_eq!(bars.len() as u64, 2 * images);
     for bar in bars {
         assert!(bar["ph"] == "X" && bar["dur"].as_f64().is_some_and(|dur| dur > 0.0), "{bar}");
-        assert!(bar["args"]["submitted"].as_str().is_some_and(|site| site.contains("run.rs:")), "{bar}");
+        assert!(
+            bar["args"]["submitted"].as_str().is_some_and(|site| site.contains("run.rs:")),
+            "{bar}"
+        );
     }
     for sync in named("sync for device") {
-        assert!(sync["args"]["site"].as_str().is_some_and(|site| site.contains("run.rs:")), "{sync}");
+        assert!(
+            sync["args"]["site"].as_str().is_some_and(|site| site.contains("run.rs:")),
+            "{sync}"
+        );
     }
     let times: Vec<_> = named("submit").iter().filter_map(|event| event["ts"].as_f64()).collect();
     assert!(times.is_sorted(), "{times:?}");
@@ -61,6 +78,11 @@ fn a_trace_s_table_is_in_the_text() -> Outcome {
     }
     let run = Run::of(&["demo", "--images", "5", "--trace", "no/such/folder/run.json"])?;
     assert_eq!(run.status(), Some(1));
-    assert!(run.stdout().contains("accuracy: ") && run.stderr().contains("choose another place with --trace PATH"), "{}", run.stderr());
+    assert!(
+        run.stdout().contains("accuracy: ")
+            && run.stderr().contains("choose another place with --trace PATH"),
+        "{}",
+        run.stderr()
+    );
     Ok(())
 }

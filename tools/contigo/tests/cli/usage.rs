@@ -16,10 +16,19 @@ fn wrong_usage_is_status_2_and_says_what_is_right() -> Outcome {
         (&["demo", "--images", "898"], "a number from 1 to 897"),
         (&["demo", "--images", "0"], "a number from 1 to 897"),
         (&["demo", "--images", "many"], "a number from 1 to 897"),
-        (&["demo", "--device", "rtl:gemm8"], "cargo run -p contigo-rtl --bin rtl-demo -- --device rtl:gemm8"),
-        (&["demo", "--device", "sim:zdma"], "the engine is the simulated gemm8, or the GPU of --memory cuda"),
+        (
+            &["demo", "--device", "rtl:gemm8"],
+            "cargo run -p contigo-rtl --bin rtl-demo -- --device rtl:gemm8",
+        ),
+        (
+            &["demo", "--device", "sim:zdma"],
+            "the engine is the simulated gemm8, or the GPU of --memory cuda",
+        ),
         (&["demo", "--seed", "-1"], "for '--seed <S>'"),
-        (&["selftest", "--driver", "gpu"], "no driver is called gpu and copies memory; there are axi_dma, "),
+        (
+            &["selftest", "--driver", "gpu"],
+            "no driver is called gpu and copies memory; there are axi_dma, ",
+        ),
         (&["selftest", "--driver", "sim-pl330"], "there are axi_dma, "),
         (&["selftest", "--dev-mem", "f8003000"], "write an address as 0xf8003000"),
         (&["selftest", "--seconds", "0"], "1..=86400"),
@@ -37,7 +46,13 @@ fn wrong_usage_is_status_2_and_says_what_is_right() -> Outcome {
 
 #[test]
 fn help_is_help() -> Outcome {
-    for args in [&["--help"] as &[_], &["demo", "--help"], &["selftest", "--help"], &["info", "--help"], &["boards", "--help"]] {
+    for args in [
+        &["--help"] as &[_],
+        &["demo", "--help"],
+        &["selftest", "--help"],
+        &["info", "--help"],
+        &["boards", "--help"],
+    ] {
         let run = Run::of(args)?;
         assert_eq!(run.status(), Some(0), "{args:?}");
         assert!(run.stdout().contains("Usage: contigo"), "{args:?}");
@@ -47,7 +62,11 @@ fn help_is_help() -> Outcome {
 
 #[test]
 fn a_reader_that_has_gone_is_no_panic() -> Outcome {
-    let mut child = emulated::command(env!("CARGO_BIN_EXE_contigo")).arg("boards").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut child = emulated::command(env!("CARGO_BIN_EXE_contigo"))
+        .arg("boards")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
     drop(child.stdout.take());
     let output = child.wait_with_output()?;
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -62,7 +81,8 @@ fn without_its_decoder_log_says_how_to_get_it() -> Outcome {
     let run = Run::of(&["log", "/nowhere"])?;
     assert_eq!(run.status(), Some(1));
     assert!(
-        run.stderr().contains("cargo install --path tools/contigo --features log") && run.stderr().lines().count() == 1,
+        run.stderr().contains("cargo install --path tools/contigo --features log")
+            && run.stderr().lines().count() == 1,
         "{}",
         run.stderr()
     );

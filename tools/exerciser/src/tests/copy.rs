@@ -3,7 +3,8 @@
 //! wrong with it.
 
 use contigo::{
-    Backend, Completion, DevAddr, Device, Direction, Driver, Error, OperandSpec, Port, Result, forward,
+    Backend, Completion, DevAddr, Device, Direction, Driver, Error, OperandSpec, Port, Result,
+    forward,
     hw::{
         mmio::{Pointer, ReadClears, ReadWrite, Register},
         poll_until,
@@ -72,7 +73,11 @@ unsafe impl<D: Device> Driver for Copy<D> {
     fn check(&self, operands: &[DevSlice], _: &[u32]) -> Result<()> {
         let [from, to] = exactly(operands)?;
         if to.len_bytes < from.len_bytes {
-            return Err(Error::BufferSize { index: 1, need_bytes: from.len_bytes as u64, have_bytes: to.len_bytes });
+            return Err(Error::BufferSize {
+                index: 1,
+                need_bytes: from.len_bytes as u64,
+                have_bytes: to.len_bytes,
+            });
         }
         Ok(())
     }
@@ -100,7 +105,11 @@ unsafe impl<D: Device> Driver for Copy<D> {
             status = CTRL.read_and_clear(device);
             status & IDLE != 0 && status != u32::MAX
         })?;
-        if idle { Ok(()) } else { Err(Error::WillNotStop { device: "copy", status, waited_us: 100_000 }) }
+        if idle {
+            Ok(())
+        } else {
+            Err(Error::WillNotStop { device: "copy", status, waited_us: 100_000 })
+        }
     }
 }
 
@@ -168,7 +177,16 @@ pub(super) struct CopyModel {
 
 impl CopyModel {
     pub(super) const fn new(bug: Bug) -> Self {
-        Self { bug, from: 0, to: 0, len: 0, ends_at_ns: None, done: false, jobs: 0, bytes: [0; BUFFER_BYTES] }
+        Self {
+            bug,
+            from: 0,
+            to: 0,
+            len: 0,
+            ends_at_ns: None,
+            done: false,
+            jobs: 0,
+            bytes: [0; BUFFER_BYTES],
+        }
     }
 
     fn copy(&mut self, bus: &mut SimBus<'_>) {
@@ -226,7 +244,9 @@ unsafe impl Model for CopyModel {
     fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
         let wide = u64::from(value);
         match offset {
-            0x00 if matches!(self.bug, Bug::HangsAt(job) if self.jobs + 1 >= job) => self.ends_at_ns = Some(u64::MAX),
+            0x00 if matches!(self.bug, Bug::HangsAt(job) if self.jobs + 1 >= job) => {
+                self.ends_at_ns = Some(u64::MAX)
+            }
             0x00 => self.ends_at_ns = Some(bus.now_ns() + 500 + u64::from(self.len)),
             0x10 => self.from = self.from >> 32 << 32 | wide,
             0x14 => self.from = self.from & 0xFFFF_FFFF | wide << 32,

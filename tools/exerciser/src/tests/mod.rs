@@ -1,6 +1,10 @@
 //! A healthy engine passes, and each of a set of broken ones is caught: without that, the
 //! exerciser's word is worth nothing.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 
 mod copy;
 
@@ -53,9 +57,14 @@ impl Trial {
         let region = Region::new(board.memory(self.region_bytes).unwrap()).unwrap();
         let device = SimDevice::with_model(&board, port, CopyModel::new(self.bug));
         let window = device.window().unwrap();
-        let driver = if self.believed_coherent { Copy::believed_coherent(window) } else { Copy::open(window) };
+        let driver = if self.believed_coherent {
+            Copy::believed_coherent(window)
+        } else {
+            Copy::open(window)
+        };
         let mut queue = Queue::new(driver, 1).unwrap();
-        let mut exerciser = Exerciser::new(Ground::new(&region).unwrap(), self.limits, self.seed).unwrap();
+        let mut exerciser =
+            Exerciser::new(Ground::new(&region).unwrap(), self.limits, self.seed).unwrap();
         let ended = exerciser.run(&mut queue, self.mode, Budget::jobs(self.jobs));
         (ended, exerciser.tally())
     }
@@ -72,7 +81,10 @@ fn a_healthy_engine_passes_and_every_case_is_tried() {
     for mode in [Mode::Polled, WAITING] {
         for snoops in [false, true] {
             let tally = Trial { jobs: 1_000, mode, snoops, ..LARGE }.tally();
-            assert_eq!((tally.jobs, tally.mismatches, tally.canary_hits, tally.first_wrong), (1_000, 0, 0, None));
+            assert_eq!(
+                (tally.jobs, tally.mismatches, tally.canary_hits, tally.first_wrong),
+                (1_000, 0, 0, None)
+            );
             for (case, count) in tally.tried.cases() {
                 assert!(count >= 10, "{case}: {count}, {mode:?}");
             }
@@ -99,8 +111,11 @@ fn every_broken_engine_is_caught() {
     ] {
         for seed in 1..=5 {
             for (snoops, mode) in [(false, Mode::Polled), (true, WAITING)] {
-                let tally = Trial { bug, seed, region_bytes, snoops, mode, jobs: 60, ..SMALL }.tally();
-                let Some(first) = tally.first_wrong else { panic!("{bug:?}, seed {seed}, snoops {snoops}: not caught") };
+                let tally =
+                    Trial { bug, seed, region_bytes, snoops, mode, jobs: 60, ..SMALL }.tally();
+                let Some(first) = tally.first_wrong else {
+                    panic!("{bug:?}, seed {seed}, snoops {snoops}: not caught")
+                };
                 assert!(first.job.number <= 10, "{bug:?} was seen only by {first}");
                 assert!(tally.mismatches + tally.canary_hits > 0);
             }
@@ -114,7 +129,10 @@ fn what_is_wrong_is_told_apart() {
     // In a slot that stayed the device's, what one job writes too much may be what an earlier one
     // wrote.
     assert!(overrun.canary_hits > 100 && overrun.mismatches < 30, "{overrun:?}");
-    assert!(matches!(overrun.first_wrong, Some(FirstWrong { blame: Blame::CanaryHit, .. })), "{overrun:?}");
+    assert!(
+        matches!(overrun.first_wrong, Some(FirstWrong { blame: Blame::CanaryHit, .. })),
+        "{overrun:?}"
+    );
     let underrun = Trial { bug: Bug::Underrun, ..SMALL }.tally();
     assert!(underrun.mismatches > 100 && underrun.canary_hits == 0, "{underrun:?}");
 }
@@ -124,7 +142,12 @@ fn a_byte_that_changed_far_away_is_found_at_the_end() {
     // Twenty slots further, where no neighbour is: found by the comparison of everything after the
     // last job. A job that writes above slot 45 has its echo outside of all memory.
     for snoops in [false, true] {
-        let found = |seed: &u64| Trial { bug: Bug::Echo(20 * 1024), jobs: 3, snoops, seed: *seed, ..SMALL }.tally().canary_hits > 0;
+        let found = |seed: &u64| {
+            Trial { bug: Bug::Echo(20 * 1024), jobs: 3, snoops, seed: *seed, ..SMALL }
+                .tally()
+                .canary_hits
+                > 0
+        };
         assert!((1..=20).filter(found).count() >= 15, "snoops {snoops}");
     }
 }
@@ -137,7 +160,10 @@ fn a_byte_that_changed_in_the_next_slot_is_found_at_once() {
             let Some(first) = tally.first_wrong else { panic!("seed {seed}: not caught") };
             // Not after the very first one where that slot was the CPU's to write, or the device's
             // still.
-            assert!(first.job.number <= 4 && first.blame == Blame::CanaryHit, "seed {seed}, snoops {snoops}: {first}");
+            assert!(
+                first.job.number <= 4 && first.blame == Blame::CanaryHit,
+                "seed {seed}, snoops {snoops}: {first}"
+            );
         }
     }
 }
@@ -146,11 +172,13 @@ fn a_byte_that_changed_in_the_next_slot_is_found_at_once() {
 fn a_missing_invalidation_is_caught_though_memory_is_right() {
     for seed in 1..=5 {
         let board = SimBoard::new(seed);
-        let memory = Forgetful { memory: board.memory(SMALL.region_bytes).unwrap(), slot_bytes: 1024 };
+        let memory =
+            Forgetful { memory: board.memory(SMALL.region_bytes).unwrap(), slot_bytes: 1024 };
         let region = Region::new(memory).unwrap();
         let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
         let mut queue = Queue::new(Copy::open(device.window().unwrap()), 1).unwrap();
-        let mut exerciser = Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, seed).unwrap();
+        let mut exerciser =
+            Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, seed).unwrap();
         assert_eq!(exerciser.slot_bytes(), 1024);
         exerciser.run(&mut queue, Mode::Polled, Budget::jobs(20)).unwrap();
         let first = exerciser.tally().first_wrong.unwrap();
@@ -164,7 +192,10 @@ fn one_bit_in_a_thousand_jobs_is_caught() {
     for seed in 1..=5 {
         let tally = Trial { bug: Bug::Flip(1_000), seed, jobs: 1_050, ..SMALL }.tally();
         // More than one where the wrong byte was copied on before the CPU saw it.
-        assert!((1..=10).contains(&tally.mismatches) && tally.canary_hits == 0, "seed {seed}: {tally:?}");
+        assert!(
+            (1..=10).contains(&tally.mismatches) && tally.canary_hits == 0,
+            "seed {seed}: {tally:?}"
+        );
         let first = tally.first_wrong.unwrap();
         assert_eq!((first.blame, first.expected ^ first.found), (Blame::Mismatch, 0x10));
         assert!((1_000..=1_050).contains(&first.job.number), "{first}");
@@ -186,8 +217,12 @@ fn the_same_seed_meets_the_same_failure_again() {
     assert_eq!(trial.tally(), first);
     let shown = first.first_wrong.unwrap();
     // To the job that the failure names, and with the other way to wait.
-    let again = Trial { jobs: shown.job.number, mode: WAITING, ..trial }.tally().first_wrong.unwrap();
-    assert_eq!((again.slot, again.offset, again.expected, again.found), (shown.slot, shown.offset, shown.expected, shown.found));
+    let again =
+        Trial { jobs: shown.job.number, mode: WAITING, ..trial }.tally().first_wrong.unwrap();
+    assert_eq!(
+        (again.slot, again.offset, again.expected, again.found),
+        (shown.slot, shown.offset, shown.expected, shown.found)
+    );
     assert_ne!(Trial { seed: 4, ..trial }.tally().first_wrong, first.first_wrong);
 }
 
@@ -209,7 +244,10 @@ fn a_new_beginning_is_the_first_one_again() {
 fn limits_are_kept() {
     let limits = Limits { offset_align_bytes: 16, len_align_bytes: 4, len_max_bytes: 256 };
     let tally = Trial { limits, ..SMALL }.tally();
-    assert_eq!((tally.jobs, tally.tried.odd_address, tally.tried.odd_length, tally.tried.one_byte), (300, 0, 0, 0));
+    assert_eq!(
+        (tally.jobs, tally.tried.odd_address, tally.tried.odd_length, tally.tried.one_byte),
+        (300, 0, 0, 0)
+    );
     // An engine that can write whole words only is healthy when it is asked for no less.
     let words = Limits { offset_align_bytes: 4, len_align_bytes: 4, ..Limits::NONE };
     let tally = Trial { bug: Bug::Words(4), limits: words, ..SMALL }.tally();
@@ -232,7 +270,8 @@ fn interrupts_are_counted_only_where_they_came() {
     let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
     let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
     let interrupts = AtomicU64::new(0);
-    let mut queue = Queue::new(Copy::open(Counted::new(device.window().unwrap(), &interrupts)), 1).unwrap();
+    let mut queue =
+        Queue::new(Copy::open(Counted::new(device.window().unwrap(), &interrupts)), 1).unwrap();
     let mut exerciser = Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, 1).unwrap();
     exerciser.run(&mut queue, Mode::Polled, Budget::jobs(50)).unwrap();
     assert_eq!(interrupts.load(Ordering::Relaxed), 0);
@@ -242,7 +281,8 @@ fn interrupts_are_counted_only_where_they_came() {
     // A wait that its time ended is no interrupt.
     let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::HangsAt(6)));
     let interrupts = AtomicU64::new(0);
-    let mut queue = Queue::new(Copy::open(Counted::new(device.window().unwrap(), &interrupts)), 1).unwrap();
+    let mut queue =
+        Queue::new(Copy::open(Counted::new(device.window().unwrap(), &interrupts)), 1).unwrap();
     assert!(exerciser.run(&mut queue, WAITING, Budget::jobs(50)).is_err());
     assert_eq!(interrupts.load(Ordering::Relaxed), 5);
 }
@@ -252,7 +292,10 @@ fn memory_that_is_too_small_says_how_much_it_takes() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let refused = Ground::new(&region).err();
-    assert!(matches!(refused, Some(Error::Exhausted { need_bytes: 71_680, capacity_bytes: 65_536 })), "{refused:?}");
+    assert!(
+        matches!(refused, Some(Error::Exhausted { need_bytes: 71_680, capacity_bytes: 65_536 })),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -261,7 +304,10 @@ fn all_of_the_ground_comes_back_to_the_region() {
     let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
     for seed in 1..=2 {
         let exerciser = Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, seed).unwrap();
-        assert_eq!((exerciser.slot_bytes(), region.free_bytes()), (1024, SMALL.region_bytes - PLACES * 1024));
+        assert_eq!(
+            (exerciser.slot_bytes(), region.free_bytes()),
+            (1024, SMALL.region_bytes - PLACES * 1024)
+        );
         drop(exerciser);
         assert_eq!((region.free_bytes(), region.users()), (SMALL.region_bytes, 1));
     }
@@ -276,7 +322,9 @@ fn a_queue_with_jobs_of_others_is_refused() {
     let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
     let mut queue = Queue::new(Copy::open(device.window().unwrap()), 2).unwrap();
     let mut exerciser = Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, 1).unwrap();
-    queue.submit([others.take().unwrap().to_device(..), others.take().unwrap().from_device(..)], &[]).unwrap();
+    queue
+        .submit([others.take().unwrap().to_device(..), others.take().unwrap().from_device(..)], &[])
+        .unwrap();
     let refused = exerciser.run(&mut queue, Mode::Polled, Budget::jobs(1)).unwrap_err();
     assert_eq!((refused.error, queue.len(), exerciser.tally().jobs), (Error::Busy, 1, 0));
     queue.clear().unwrap();

@@ -45,12 +45,15 @@ impl Decoder {
             return Err(Refused::OtherBuild { ring: header.build_id, elf: own });
         }
         let parsed = caught(|| {
-            let table = Table::parse(elf).map_err(|error| error.to_string())?.ok_or("it has no section .defmt")?;
+            let table = Table::parse(elf)
+                .map_err(|error| error.to_string())?
+                .ok_or("it has no section .defmt")?;
             // A file with no debugger's tables has no places, and its events are whole without.
             let locations = table.get_locations(elf).unwrap_or_default();
             Ok::<_, String>(Self { table, locations })
         });
-        let own = parsed.unwrap_or_else(|| Err("it is damaged".into())).map_err(Refused::NoTexts)?;
+        let own =
+            parsed.unwrap_or_else(|| Err("it is damaged".into())).map_err(Refused::NoTexts)?;
         if own.table.is_empty() {
             return Err(Refused::NoTexts("it is stripped, or no event is in it".into()));
         }
@@ -63,7 +66,10 @@ impl Decoder {
         caught(|| {
             let (frame, _) = self.table.decode(frame).ok()?;
             let time = frame.display_timestamp().map(|time| time.to_string()).unwrap_or_default();
-            let place = self.locations.get(&frame.index()).map(|place| (place.file.display().to_string(), place.line));
+            let place = self
+                .locations
+                .get(&frame.index())
+                .map(|place| (place.file.display().to_string(), place.line));
             let level = frame.level().map(|level| match level.as_str() {
                 "trace" => "TRACE",
                 "debug" => "DEBUG",
@@ -71,7 +77,12 @@ impl Decoder {
                 "warn" => "WARN",
                 _ => "ERROR",
             });
-            Some(Entry { time_us: microseconds(&time), level, place, text: frame.display_message().to_string() })
+            Some(Entry {
+                time_us: microseconds(&time),
+                level,
+                place,
+                text: frame.display_message().to_string(),
+            })
         })?
     }
 }
@@ -79,7 +90,11 @@ impl Decoder {
 /// The microseconds of a time as defmt prints it: `SECONDS.MICROSECONDS`.
 fn microseconds(time: &str) -> u64 {
     let (seconds, rest) = time.split_once('.').unwrap_or((time, "0"));
-    seconds.parse::<u64>().unwrap_or(0).saturating_mul(1_000_000).saturating_add(rest.parse().unwrap_or(0))
+    seconds
+        .parse::<u64>()
+        .unwrap_or(0)
+        .saturating_mul(1_000_000)
+        .saturating_add(rest.parse().unwrap_or(0))
 }
 
 /// The answer of `act`; `None` where it panics, silently. defmt's decoder panics on some frames

@@ -50,12 +50,14 @@ impl Header {
             return Err(Refused::Cut { has: bytes.len() as u64, needs: HEADER_BYTES as u64 });
         }
         let wide = |at| number(bytes, at, 8).unwrap_or(0);
-        let narrow = |at| number(bytes, at, 4).and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
+        let narrow =
+            |at| number(bytes, at, 4).and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
         let text = |at: usize, len: u32, most: usize| {
             let len = usize::try_from(len).unwrap_or(most).min(most);
             bytes.get(at..at + len).unwrap_or_default().to_vec()
         };
-        let (ring_bytes, written, reserved) = (narrow(at::RING_BYTES), wide(at::WRITTEN), wide(at::RESERVED));
+        let (ring_bytes, written, reserved) =
+            (narrow(at::RING_BYTES), wide(at::WRITTEN), wide(at::RESERVED));
         if !RING_BYTES.contains(&ring_bytes) || !ring_bytes.is_power_of_two() {
             return Err(Refused::RingBytes { found: ring_bytes });
         }
@@ -67,12 +69,22 @@ impl Header {
             pid: narrow(at::PID),
             start_monotonic_ns: wide(at::START_MONOTONIC_NS),
             start_real_ns: wide(at::START_REAL_NS),
-            boot_id: String::from_utf8_lossy(&text(at::BOOT_ID, 36, BOOT_ID_BYTES)).trim_matches('\0').to_owned(),
+            boot_id: String::from_utf8_lossy(&text(at::BOOT_ID, 36, BOOT_ID_BYTES))
+                .trim_matches('\0')
+                .to_owned(),
             written,
             reserved,
             dropped: wide(at::DROPPED),
-            build_id: BuildId::stored(&text(at::BUILD_ID, narrow(at::BUILD_ID_LEN), BUILD_ID_BYTES)),
-            program: PathBuf::from(OsString::from_vec(text(at::PATH, narrow(at::PATH_LEN), PATH_BYTES))),
+            build_id: BuildId::stored(&text(
+                at::BUILD_ID,
+                narrow(at::BUILD_ID_LEN),
+                BUILD_ID_BYTES,
+            )),
+            program: PathBuf::from(OsString::from_vec(text(
+                at::PATH,
+                narrow(at::PATH_LEN),
+                PATH_BYTES,
+            ))),
         })
     }
 }

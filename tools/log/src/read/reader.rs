@@ -54,14 +54,17 @@ impl Reader {
         if !found.metadata()?.is_file() {
             return Err(Refused::NoRing);
         }
-        let file = OpenOptions::new().read(true).open(format!("/proc/self/fd/{}", found.as_raw_fd()))?;
+        let file =
+            OpenOptions::new().read(true).open(format!("/proc/self/fd/{}", found.as_raw_fd()))?;
         Ok(Self { file, seen: 0, within: false })
     }
 
     /// Is this the file that `path` names still? A program that starts again makes a new one.
     #[must_use]
     pub fn is_still(&self, path: impl AsRef<Path>) -> bool {
-        let (Ok(own), Ok(named)) = (self.file.metadata(), std::fs::metadata(path)) else { return false };
+        let (Ok(own), Ok(named)) = (self.file.metadata(), std::fs::metadata(path)) else {
+            return false;
+        };
         (own.dev(), own.ino()) == (named.dev(), named.ino())
     }
 
@@ -104,7 +107,10 @@ impl Reader {
         let mut ring = vec![0; before.ring_bytes as usize];
         let has = self.fill(&mut ring, HEADER_BYTES as u64)?;
         if has < ring.len() {
-            return Err(Refused::Cut { has: (HEADER_BYTES + has) as u64, needs: (HEADER_BYTES + ring.len()) as u64 });
+            return Err(Refused::Cut {
+                has: (HEADER_BYTES + has) as u64,
+                needs: (HEADER_BYTES + ring.len()) as u64,
+            });
         }
         fence(Ordering::Acquire);
         // The header once more: the writer may have gone on while the ring was copied.
@@ -116,7 +122,8 @@ impl Reader {
     fn new_ones(&mut self, before: &Header, ring: &[u8], after: &Header) -> Vec<Piece> {
         // Bytes from here on were in the ring during the whole copy. A file that a program rewrites
         // meanwhile must not have more of them than the ring.
-        let oldest = after.reserved.max(before.reserved).saturating_sub(u64::from(before.ring_bytes));
+        let oldest =
+            after.reserved.max(before.reserved).saturating_sub(u64::from(before.ring_bytes));
         let mut pieces = Vec::new();
         let mut at = self.seen;
         if oldest > at {
@@ -176,13 +183,15 @@ fn frames(bytes: &[u8], pieces: &mut Vec<Piece>) {
     for encoded in bytes.split_inclusive(|byte| *byte == 0) {
         match encoded.split_last() {
             // No program writes a longer one, and seven zeroes are one byte here.
-            Some((0, frame)) if !frame.is_empty() && encoded.len() <= FRAME_BYTES => match rzcobs::frame(frame) {
-                Some(frame) => {
-                    tell(&mut damaged, pieces);
-                    pieces.push(Piece::Frame(frame));
+            Some((0, frame)) if !frame.is_empty() && encoded.len() <= FRAME_BYTES => {
+                match rzcobs::frame(frame) {
+                    Some(frame) => {
+                        tell(&mut damaged, pieces);
+                        pieces.push(Piece::Frame(frame));
+                    }
+                    None => damaged += encoded.len() as u64,
                 }
-                None => damaged += encoded.len() as u64,
-            },
+            }
             _ => damaged += encoded.len() as u64,
         }
     }
@@ -224,14 +233,25 @@ mod tests {
         const FEW: usize = 12;
         for ring_bytes in [1 << 12, 1 << 20] {
             let frame = [0x7f; FRAME_BYTES - 1].into_iter().chain([0]);
-            let fills = [vec![0; ring_bytes], vec![1; ring_bytes], [1, 0].repeat(ring_bytes / 2), frame.cycle().take(ring_bytes).collect()];
+            let fills = [
+                vec![0; ring_bytes],
+                vec![1; ring_bytes],
+                [1, 0].repeat(ring_bytes / 2),
+                frame.cycle().take(ring_bytes).collect(),
+            ];
             for ring in fills {
                 let mut reader = Reader { file: File::open("/dev/null")?, seen: 0, within: false };
-                let full = Header { ring_bytes: u32::try_from(ring_bytes).unwrap_or(0), ..header(ring_bytes as u64, ring_bytes as u64) };
+                let full = Header {
+                    ring_bytes: u32::try_from(ring_bytes).unwrap_or(0),
+                    ..header(ring_bytes as u64, ring_bytes as u64)
+                };
                 visits::taken();
                 let pieces = reader.new_ones(&full, &ring, &full);
                 let looked = visits::taken();
-                assert!(!pieces.is_empty() && looked >= ring_bytes && looked <= FEW * ring_bytes, "{looked} of {ring_bytes}");
+                assert!(
+                    !pieces.is_empty() && looked >= ring_bytes && looked <= FEW * ring_bytes,
+                    "{looked} of {ring_bytes}"
+                );
             }
         }
         Ok(())
@@ -258,7 +278,10 @@ mod tests {
     fn an_event_that_was_cut_by_one_look_is_no_damage_in_the_next() -> std::io::Result<()> {
         let mut reader = Reader { file: File::open("/dev/null")?, seen: 0, within: false };
         let mut ring = vec![7; 4096];
-        let looks = [(header(1_000, 1_000), header(6_000, 6_100)), (header(6_000, 6_100), header(6_000, 6_100))];
+        let looks = [
+            (header(1_000, 1_000), header(6_000, 6_100)),
+            (header(6_000, 6_100), header(6_000, 6_100)),
+        ];
         // The rest of an event ends at byte 2,104, and what follows is damage indeed.
         for end in [2_103, 2_999, (6_000 - 1) % 4096] {
             if let Some(byte) = ring.get_mut(end) {
@@ -267,7 +290,10 @@ mod tests {
         }
         let [first, second] = looks.map(|(before, after)| reader.new_ones(&before, &ring, &after));
         assert_eq!(first, [Piece::Overwritten { len_bytes: 2_004 }]);
-        assert_eq!(second, [Piece::Overwritten { len_bytes: 100 }, Piece::Damaged { len_bytes: 3_896 }]);
+        assert_eq!(
+            second,
+            [Piece::Overwritten { len_bytes: 100 }, Piece::Damaged { len_bytes: 3_896 }]
+        );
         Ok(())
     }
 
@@ -279,15 +305,23 @@ mod tests {
             encoded.splice(..2, [first, 0x3f]);
             encoded
         };
-        let right = |len| (1..=255).map(|first| long(first, len)).find(|encoded| rzcobs::frame(encoded).is_some());
+        let right = |len| {
+            (1..=255).map(|first| long(first, len)).find(|encoded| rzcobs::frame(encoded).is_some())
+        };
         let said = |mut encoded: Vec<u8>| {
             encoded.push(0);
             let mut pieces = Vec::new();
             frames(&encoded, &mut pieces);
             pieces
         };
-        assert!(matches!(right(FRAME_BYTES - 1).map(said).as_deref(), Some([Piece::Frame(_)])), "the longest that is one");
+        assert!(
+            matches!(right(FRAME_BYTES - 1).map(said).as_deref(), Some([Piece::Frame(_)])),
+            "the longest that is one"
+        );
         assert_eq!(right(599).map(said), Some(vec![Piece::Damaged { len_bytes: 600 }]));
-        assert_eq!(right(FRAME_BYTES).map(said), Some(vec![Piece::Damaged { len_bytes: FRAME_BYTES as u64 + 1 }]));
+        assert_eq!(
+            right(FRAME_BYTES).map(said),
+            Some(vec![Piece::Damaged { len_bytes: FRAME_BYTES as u64 + 1 }])
+        );
     }
 }

@@ -11,7 +11,10 @@ const OFF: u64 = u64::MAX;
 /// A clock that fails is no reason not to log.
 fn now_us() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
-        u64::try_from(now.tv_sec()).unwrap_or(0).wrapping_mul(1_000_000).wrapping_add(u64::try_from(now.tv_nsec()).unwrap_or(0) / 1_000)
+        u64::try_from(now.tv_sec())
+            .unwrap_or(0)
+            .wrapping_mul(1_000_000)
+            .wrapping_add(u64::try_from(now.tv_nsec()).unwrap_or(0) / 1_000)
     })
 }
 

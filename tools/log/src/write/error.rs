@@ -45,7 +45,9 @@ impl fmt::Display for StartError {
                 f,
                 "this kernel loads the program {off_by} bytes off a multiple of 64 KiB, which changes the events' numbers; build it with -C relocation-model=static"
             ),
-            Self::NoBuildId => f.write_str("the program has no build ID; link it with -C link-arg=-Wl,--build-id"),
+            Self::NoBuildId => {
+                f.write_str("the program has no build ID; link it with -C link-arg=-Wl,--build-id")
+            }
             Self::Twice => f.write_str("the program has a log already"),
             Self::File { call, errno } => write!(f, "{call} failed with errno {errno}"),
         }

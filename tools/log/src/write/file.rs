@@ -46,7 +46,10 @@ pub(super) fn create(path: &Path, ring_bytes: u32) -> Result<NonNull<u8>, StartE
     match map {
         Ok(_) => core::mem::forget(locked),
         // Another process may have put its file there.
-        Err(_) if fs::symlink_metadata(path).is_ok_and(|named| (named.dev(), named.ino()) == (about.dev(), about.ino())) => {
+        Err(_)
+            if fs::symlink_metadata(path)
+                .is_ok_and(|named| (named.dev(), named.ino()) == (about.dev(), about.ino())) =>
+        {
             // The first error says more than this one's.
             let _ = fs::remove_file(path);
         }
@@ -59,12 +62,20 @@ pub(super) fn create(path: &Path, ring_bytes: u32) -> Result<NonNull<u8>, StartE
 /// would wait for one, and on a full tmpfs it would end the program.
 fn map(file: &File, len_bytes: usize) -> Result<NonNull<u8>, StartError> {
     // At most 1 MiB and a page (`RING_BYTES`).
-    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "at most 1 MiB and a page")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        reason = "at most 1 MiB and a page"
+    )]
     let end = len_bytes as nix::libc::off_t;
-    posix_fallocate(file, 0, end).map_err(|errno: Errno| StartError::File { call: "posix_fallocate", errno: errno as i32 })?;
+    posix_fallocate(file, 0, end).map_err(|errno: Errno| StartError::File {
+        call: "posix_fallocate",
+        errno: errno as i32,
+    })?;
     // SAFETY: a new file of this program's user alone, which no program shortens: what `memmap2`
     // asks for. Others read it, and this process reaches it by atomics and raw copies alone.
-    let mut map: MmapMut = unsafe { MmapOptions::new().len(len_bytes).map_mut(file) }.map_err(os("mmap"))?;
+    let mut map: MmapMut =
+        unsafe { MmapOptions::new().len(len_bytes).map_mut(file) }.map_err(os("mmap"))?;
     for page in map.chunks_mut(PAGE_BYTES) {
         if let Some(first) = page.first_mut() {
             // SAFETY: a byte of the mapping. Volatile: a zero over a zero is no work to a compiler.
@@ -90,8 +101,10 @@ fn os(call: &'static str) -> impl Fn(io::Error) -> StartError {
 
 /// The lock that says who writes.
 fn lock(file: File) -> Result<Flock<File>, StartError> {
-    Flock::lock(file, FlockArg::LockExclusiveNonblock)
-        .map_err(|(_, errno)| StartError::File { call: "flock: another process logs there", errno: errno as i32 })
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| StartError::File {
+        call: "flock: another process logs there",
+        errno: errno as i32,
+    })
 }
 
 /// Renames a ring that is there. The rest of a start that was killed is taken away. Any other
@@ -108,7 +121,9 @@ fn keep_the_last(path: &Path) -> Result<(), StartError> {
         return Err(foreign);
     }
     match io::Read::read_exact(&mut file, &mut begins) {
-        Err(error) if about.len() > 0 => return Err(error.raw_os_error().map_or(foreign, |_| os("read")(error))),
+        Err(error) if about.len() > 0 => {
+            return Err(error.raw_os_error().map_or(foreign, |_| os("read")(error)));
+        }
         _ => {}
     }
     // Another version's ring is one too.
@@ -128,7 +143,8 @@ fn keep_the_last(path: &Path) -> Result<(), StartError> {
     let too_long = StartError::File { call: "rename", errno: ENAMETOOLONG };
     before.get_mut(..name.len()).ok_or(too_long)?.copy_from_slice(name);
     before.get_mut(name.len()..whole).ok_or(too_long)?.copy_from_slice(BEFORE);
-    fs::rename(path, OsStr::from_bytes(before.get(..whole).unwrap_or_default())).map_err(os("rename"))
+    fs::rename(path, OsStr::from_bytes(before.get(..whole).unwrap_or_default()))
+        .map_err(os("rename"))
 }
 
 /// Can a file of this length be a ring whose start was killed before its magic?

@@ -40,7 +40,11 @@ pub(super) fn numbers_are_right() -> Result<(), StartError> {
     #[allow(clippy::cast_possible_truncation, reason = "as defmt makes a number of an address")]
     let off_by = (own as u16).wrapping_sub(1);
     // ALIGNED is named, so that its object is linked.
-    if off_by == 0 && !core::hint::black_box(ALIGNED.0.get()).is_null() { Ok(()) } else { Err(StartError::LoadAddress { off_by }) }
+    if off_by == 0 && !core::hint::black_box(ALIGNED.0.get()).is_null() {
+        Ok(())
+    } else {
+        Err(StartError::LoadAddress { off_by })
+    }
 }
 
 /// This program's build ID, from its notes in memory: the C library knows where they are.
@@ -56,13 +60,20 @@ unsafe extern "C" fn of_program(info: *mut dl_phdr_info, _: usize, found: *mut c
     // SAFETY: the C library's own description, which is there during this call.
     let info = unsafe { &*info };
     // SAFETY: the table and its length, as the C library says.
-    let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    let headers =
+        unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
     let id = headers.iter().filter(|header| header.p_type == PT_NOTE).find_map(|header| {
-        #[allow(clippy::cast_possible_truncation, reason = "both are addresses and sizes of this process")]
-        let (first, len) = (info.dlpi_addr.wrapping_add(header.p_vaddr) as usize, header.p_memsz as usize);
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "both are addresses and sizes of this process"
+        )]
+        let (first, len) =
+            (info.dlpi_addr.wrapping_add(header.p_vaddr) as usize, header.p_memsz as usize);
         // SAFETY: the linker's notes are in a segment that is mapped, readable and constant, with
         // this length.
-        BuildId::in_notes(unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(first), len) })
+        BuildId::in_notes(unsafe {
+            core::slice::from_raw_parts(core::ptr::with_exposed_provenance(first), len)
+        })
     });
     // SAFETY: `own_build_id` gave its own variable.
     unsafe { found.cast::<Option<BuildId>>().write(id) };
@@ -81,7 +92,9 @@ pub(super) fn fill(map: NonNull<u8>, settings: &Settings, build_id: &BuildId) {
     let now_ns = |clock| {
         clock_gettime(clock).map_or(0, |now| {
             let seconds = u64::try_from(now.tv_sec()).unwrap_or(0);
-            seconds.wrapping_mul(1_000_000_000).wrapping_add(u64::try_from(now.tv_nsec()).unwrap_or(0))
+            seconds
+                .wrapping_mul(1_000_000_000)
+                .wrapping_add(u64::try_from(now.tv_nsec()).unwrap_or(0))
         })
     };
     put(at::RING_BYTES, &settings.ring_bytes.to_le_bytes());
@@ -93,11 +106,14 @@ pub(super) fn fill(map: NonNull<u8>, settings: &Settings, build_id: &BuildId) {
     put(at::BUILD_ID_LEN, &(build_id.bytes().len() as u32).to_le_bytes());
     let mut boot = [0; BOOT_ID_BYTES];
     // A kernel without it leaves zeroes.
-    let _ = File::open("/proc/sys/kernel/random/boot_id").and_then(|mut file| file.read_exact(&mut boot));
+    let _ = File::open("/proc/sys/kernel/random/boot_id")
+        .and_then(|mut file| file.read_exact(&mut boot));
     put(at::BOOT_ID, &boot);
     let mut path = [0_u8; PATH_BYTES];
     // SAFETY: a constant name, and a buffer with its length.
-    let len = unsafe { nix::libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len()) };
+    let len = unsafe {
+        nix::libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len())
+    };
     let len = usize::try_from(len).unwrap_or(0);
     put(at::PATH, path.get(..len).unwrap_or_default());
     #[allow(clippy::cast_possible_truncation, reason = "PATH_BYTES at most")]

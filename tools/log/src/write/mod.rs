@@ -42,7 +42,8 @@ pub fn start(path: impl AsRef<Path>, settings: &Settings) -> Result<(), StartErr
     let begin = || {
         let map = file::create(path.as_ref(), settings.ring_bytes)?;
         header::fill(map, settings, &build_id);
-        ring::open(map, settings.ring_bytes).inspect_err(|_| drop(std::fs::remove_file(path.as_ref())))
+        ring::open(map, settings.ring_bytes)
+            .inspect_err(|_| drop(std::fs::remove_file(path.as_ref())))
     };
     begin().inspect_err(|_| STARTED.store(false, Ordering::Release))?;
     clock::begin(settings.clock);

@@ -28,8 +28,14 @@ impl Write for Short {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = MOST_BYTES.saturating_sub(self.len);
         // A whole character, or none of it.
-        let fits = text.char_indices().map(|(at, letter)| at + letter.len_utf8()).take_while(|end| *end <= room).last().unwrap_or(0);
-        let (from, to) = (text.as_bytes().get(..fits), self.bytes.get_mut(self.len..self.len + fits));
+        let fits = text
+            .char_indices()
+            .map(|(at, letter)| at + letter.len_utf8())
+            .take_while(|end| *end <= room)
+            .last()
+            .unwrap_or(0);
+        let (from, to) =
+            (text.as_bytes().get(..fits), self.bytes.get_mut(self.len..self.len + fits));
         if let (Some(from), Some(to)) = (from, to) {
             to.copy_from_slice(from);
             self.len += fits;
@@ -57,7 +63,11 @@ fn told(panic: &PanicHookInfo<'_>) {
         let mut short = Short { bytes: [0; MOST_BYTES], len: 0 };
         // Its own text says where it was, and why.
         let _ = write!(short, "{panic}");
-        let text = short.bytes.get(..short.len).and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or_default();
+        let text = short
+            .bytes
+            .get(..short.len)
+            .and_then(|bytes| core::str::from_utf8(bytes).ok())
+            .unwrap_or_default();
         defmt::error!("{=str}", text);
     }
     if let Some(before) = BEFORE.get() {

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "memory that other processes read, and a page that the kernel wipes in a child")]
+#![allow(
+    unsafe_code,
+    reason = "memory that other processes read, and a page that the kernel wipes in a child"
+)]
 //! The ring while it is written: whole frames, one writer at a time, and readers that see which
 //! bytes are whole.
 //!
@@ -41,7 +44,14 @@ pub(super) fn open(map: NonNull<u8>, ring_bytes: u32) -> Result<(), StartError> 
     let os = |errno| StartError::File { call: "mmap(MAP_ANONYMOUS)", errno };
     let len = NonZeroUsize::new(size_of::<Open>()).ok_or(os(0))?;
     // SAFETY: a new mapping, wherever there is room.
-    let page = unsafe { mmap_anonymous(None, len, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_PRIVATE) };
+    let page = unsafe {
+        mmap_anonymous(
+            None,
+            len,
+            ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
+            MapFlags::MAP_PRIVATE,
+        )
+    };
     let page = page.map_err(|errno| os(errno as i32))?;
     // SAFETY: the page that was mapped above. Linux before 4.14 refuses the advice.
     unsafe { nix::libc::madvise(page.as_ptr(), len.get(), MADV_WIPEONFORK) };
@@ -70,7 +80,13 @@ pub(super) fn is_open() -> bool {
 
 /// A counter of the header.
 fn counter(map: NonNull<u8>, at: usize) -> &'static AtomicU64 {
-    const { assert!(at::WRITTEN.is_multiple_of(8) && at::RESERVED.is_multiple_of(8) && at::DROPPED.is_multiple_of(8)) }
+    const {
+        assert!(
+            at::WRITTEN.is_multiple_of(8)
+                && at::RESERVED.is_multiple_of(8)
+                && at::DROPPED.is_multiple_of(8)
+        )
+    }
     // SAFETY: within the header, which is mapped for ever; aligned, as the page and the offsets
     // are; and no code of this process accesses it otherwise.
     unsafe { AtomicU64::from_ptr(map.as_ptr().add(at).cast()) }
@@ -127,7 +143,8 @@ pub(super) fn dropped() -> u64 {
 
 /// Writes the file back, and waits for it.
 pub(super) fn sync() -> Result<(), StartError> {
-    let (map, ring_bytes) = mapped().ok_or(StartError::File { call: "msync: no log was started", errno: 0 })?;
+    let (map, ring_bytes) =
+        mapped().ok_or(StartError::File { call: "msync: no log was started", errno: 0 })?;
     // SAFETY: the whole mapping, which is never unmapped.
     match unsafe { nix::libc::msync(map.as_ptr().cast(), HEADER_BYTES + ring_bytes, MS_SYNC) } {
         0 => Ok(()),

@@ -39,7 +39,11 @@ impl World {
         for (index, which) in bufs.into_iter().enumerate() {
             let buf = &mut self.bufs[which];
             let expected = buf.not_free(&[Is::Cpu, Is::Device]);
-            let operand = buf.shared.state.lock().unwrap().operand(&buf.shared.views, 0..BYTES, Direction::Bidirectional);
+            let operand = buf.shared.state.lock().unwrap().operand(
+                &buf.shared.views,
+                0..BYTES,
+                Direction::Bidirectional,
+            );
             assert_eq!(operand.as_ref().err().copied(), expected);
             let Ok(operand) = operand else {
                 self.ledger.refuse(at, &mut operands);
@@ -49,10 +53,16 @@ impl World {
             assert!(operands.push(operand).is_ok());
         }
         let script = self.script();
-        let submitted = self.ledger.submit(at, &mut operands, &[]).map_err(|refused| (refused.error, refused.buffers.is_some()));
+        let submitted = self
+            .ledger
+            .submit(at, &mut operands, &[])
+            .map_err(|refused| (refused.error, refused.buffers.is_some()));
         let known = Known { at, number: self.number, bufs };
         if self.must_stop {
-            assert_eq!(submitted, Err((Error::QueueStopped { in_flight: self.flying.len() }, true)));
+            assert_eq!(
+                submitted,
+                Err((Error::QueueStopped { in_flight: self.flying.len() }, true))
+            );
             self.back(&bufs, &before);
             // The look for ends may find a fault, and the device may stop this time.
             self.drains(&script, |_| Ended::Cancelled);
@@ -99,7 +109,9 @@ impl World {
     /// is gone are passed over.)
     fn reported(&mut self, script: &Script) {
         if !self.flying.is_empty() {
-            script.done.iter().for_each(|(_, failed)| self.ends(if *failed { Ended::Alone } else { Ended::Well }, false));
+            script.done.iter().for_each(|(_, failed)| {
+                self.ends(if *failed { Ended::Alone } else { Ended::Well }, false)
+            });
         }
     }
 
@@ -123,7 +135,11 @@ impl World {
     }
 
     /// What one look does, and its answer.
-    fn looks(&mut self, to_cpu: impl Fn(&Known) -> bool, script: &mut Script) -> Result<bool, Error> {
+    fn looks(
+        &mut self,
+        to_cpu: impl Fn(&Known) -> bool,
+        script: &mut Script,
+    ) -> Result<bool, Error> {
         let Some(oldest) = self.flying.front() else { return Ok(false) };
         let to_cpu = to_cpu(oldest);
         if script.is_faulty && (script.fault_is_first || script.done.is_empty()) {
@@ -154,7 +170,12 @@ impl World {
 
     /// Waits for one of the jobs that were not taken.
     pub(super) fn wait(&mut self, which: usize) {
-        let known: Vec<_> = self.flying.iter().chain(self.ended.iter().map(|(job, _)| job)).map(|job| (job.at, job.number)).collect();
+        let known: Vec<_> = self
+            .flying
+            .iter()
+            .chain(self.ended.iter().map(|(job, _)| job))
+            .map(|job| (job.at, job.number))
+            .collect();
         let Some((at, number)) = known.get(which).copied() else { return };
         assert_eq!(self.ledger.number(at), number);
         let mut script = self.script();
@@ -172,8 +193,13 @@ impl World {
     pub(super) fn first_ended(&mut self) {
         let mut script = self.script();
         let first = self.ledger.first_ended(Duration::ZERO).map_err(|failed| failed.error);
-        let looked = if self.ended.is_empty() { self.looks(|_| true, &mut script) } else { Ok(true) };
-        let expected = if looked == Err(STUCK) { Err(STUCK) } else { Ok(self.ended.first().map(|(job, _)| job.at)) };
+        let looked =
+            if self.ended.is_empty() { self.looks(|_| true, &mut script) } else { Ok(true) };
+        let expected = if looked == Err(STUCK) {
+            Err(STUCK)
+        } else {
+            Ok(self.ended.first().map(|(job, _)| job.at))
+        };
         assert_eq!(first, expected);
     }
 
@@ -187,7 +213,9 @@ impl World {
         } else {
             assert_eq!(stopped, Ok(()));
             self.reported(&script);
-            self.lost(|job| if waited == Some((job.at, FAULT)) { Ended::Fault(FAULT) } else { Ended::Cancelled });
+            self.lost(|job| {
+                if waited == Some((job.at, FAULT)) { Ended::Fault(FAULT) } else { Ended::Cancelled }
+            });
         }
     }
 
@@ -216,7 +244,9 @@ impl World {
                 }
             }
             // A device without a job has no fault.
-            2 | 3 if !self.flying.is_empty() => (script.is_faulty, script.fault_is_first) = (true, which == 3),
+            2 | 3 if !self.flying.is_empty() => {
+                (script.is_faulty, script.fault_is_first) = (true, which == 3)
+            }
             2 | 3 => {}
             4 => script.refuses = !script.refuses,
             5 => script.sticks = 1,

@@ -88,7 +88,8 @@ impl Modelled {
 
     /// The same, and because it has views.
     fn not_free(&self, wanted: &[Is]) -> Option<Refusal> {
-        self.not(wanted).or_else(|| (self.views() > 0).then_some(Refusal::Viewed { views: self.views() }))
+        self.not(wanted)
+            .or_else(|| (self.views() > 0).then_some(Refusal::Viewed { views: self.views() }))
     }
 }
 
@@ -134,7 +135,15 @@ impl World {
     fn allocate(&mut self) {
         let buf = self.region.alloc(BYTES, Align::DLPACK).unwrap();
         let shared = Arc::new(Shared { state: Mutex::new(Buffer::new(buf)), views: Views::new() });
-        self.bufs.push(Modelled { shared, is: Is::Cpu, readers: 0, has_writer: false, is_dropped: false, hand_overs: 0, tensor: None });
+        self.bufs.push(Modelled {
+            shared,
+            is: Is::Cpu,
+            readers: 0,
+            has_writer: false,
+            is_dropped: false,
+            hand_overs: 0,
+            tensor: None,
+        });
     }
 
     /// Does one call: its number, and which buffer. Jobs are half of them: few are in flight
@@ -188,7 +197,8 @@ impl World {
         let buf = &mut self.bufs[which];
         let is_its = buf.is == Is::Device && hand_over == buf.hand_overs;
         let expected = (!is_its).then_some(Refusal::HandOverEnded);
-        let opened = buf.shared.state.lock().unwrap().open_device_view(&buf.shared.views, hand_over);
+        let opened =
+            buf.shared.state.lock().unwrap().open_device_view(&buf.shared.views, hand_over);
         assert_eq!(opened.err(), expected);
         buf.readers += u32::from(expected.is_none());
     }
@@ -214,7 +224,8 @@ impl World {
         let expected = buf.not_free(&[Is::Cpu]);
         let mut state = buf.shared.state.lock().unwrap();
         // SAFETY: no device receives the address.
-        let given = unsafe { state.give(&buf.shared.views, &port, 0..BYTES, Direction::Bidirectional) };
+        let given =
+            unsafe { state.give(&buf.shared.views, &port, 0..BYTES, Direction::Bidirectional) };
         assert_eq!(given.err(), expected);
         drop(state);
         if expected.is_none() {
@@ -226,7 +237,10 @@ impl World {
         let buf = &mut self.bufs[which];
         let ended = by.is_some_and(|by| by != buf.hand_overs).then_some(Refusal::HandOverEnded);
         let expected = buf.not(&[Is::Device]).or(ended).or_else(|| buf.not_free(&[Is::Device]));
-        assert_eq!(buf.shared.state.lock().unwrap().take_back(&buf.shared.views, by).err(), expected);
+        assert_eq!(
+            buf.shared.state.lock().unwrap().take_back(&buf.shared.views, by).err(),
+            expected
+        );
         if expected.is_none() {
             buf.is = Is::Cpu;
         }
@@ -297,7 +311,10 @@ impl World {
             };
             assert_eq!((state.owner(), buf.shared.views.count()), (owner, buf.views()));
             assert_eq!(state.hand_over(), (buf.is == Is::Device).then_some(buf.hand_overs));
-            assert_eq!((state.cpu().is_ok(), state.device().is_ok()), (buf.is == Is::Cpu, buf.is == Is::Device));
+            assert_eq!(
+                (state.cpu().is_ok(), state.device().is_ok()),
+                (buf.is == Is::Cpu, buf.is == Is::Device)
+            );
             assert_eq!(state.is_idle(&buf.shared.views).err(), buf.not_free(&[Is::Cpu]));
         }
         let ledger = &self.ledger;

@@ -26,7 +26,8 @@ pub(super) struct Script {
     pub(super) sticks: u8,
 }
 
-pub(super) const FAULT: Error = Error::Fault { device: "script", status: 1, what: "a fault of the channel" };
+pub(super) const FAULT: Error =
+    Error::Fault { device: "script", status: 1, what: "a fault of the channel" };
 pub(super) const REFUSED: Error = Error::Fault { device: "script", status: 2, what: "refused" };
 pub(super) const STUCK: Error = Error::WillNotStop { device: "script", waited_us: 1, status: 0 };
 
@@ -71,7 +72,10 @@ unsafe impl Driver for Scripted {
             return Err(FAULT);
         }
         let end = script.done.pop_front();
-        Ok(end.map(|(slot, failed)| Completion { failed: failed.then_some("alone"), ..Completion::of(slot) }))
+        Ok(end.map(|(slot, failed)| Completion {
+            failed: failed.then_some("alone"),
+            ..Completion::of(slot)
+        }))
     }
     fn stop(&mut self) -> Result<()> {
         let mut script = self.script.lock().unwrap();

@@ -60,7 +60,8 @@ impl Member {
                 if entry.file_type().map_err(failed)?.is_dir() {
                     folders.push(path);
                 } else {
-                    members.push(Self::read(&path, path.strip_prefix(folder)?.display().to_string())?);
+                    members
+                        .push(Self::read(&path, path.strip_prefix(folder)?.display().to_string())?);
                 }
             }
         }

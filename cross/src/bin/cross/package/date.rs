@@ -10,12 +10,22 @@ const VARIABLE: &str = "SOURCE_DATE_EPOCH";
 pub(super) fn seconds(cache: &CacheDir, root: &Path) -> Result<u64> {
     if let Some(set) = env::var_os(VARIABLE).filter(|set| !set.is_empty()) {
         let set = set.to_string_lossy();
-        return set.parse().map_err(|_| anyhow::anyhow!("{VARIABLE} is \"{set}\", and no number of seconds since 1970"));
+        return set.parse().map_err(|_| {
+            anyhow::anyhow!("{VARIABLE} is \"{set}\", and no number of seconds since 1970")
+        });
     }
     let ask = packages::find("git").map(|git| {
-        let tool = Tool::at(&git, "asking git for the newest commit's date").args(["log", "-1", "--format=%ct"]);
+        let tool = Tool::at(&git, "asking git for the newest commit's date").args([
+            "log",
+            "-1",
+            "--format=%ct",
+        ]);
         tool.current_dir(root).output(&cache.log("git")?)
     });
     let answer = ask.and_then(Result::ok).and_then(|text| text.trim().parse().ok());
-    answer.ok_or_else(|| anyhow::anyhow!("git tells no date of these sources: set {VARIABLE} to one, in seconds since 1970"))
+    answer.ok_or_else(|| {
+        anyhow::anyhow!(
+            "git tells no date of these sources: set {VARIABLE} to one, in seconds since 1970"
+        )
+    })
 }

@@ -36,11 +36,19 @@ pub(super) struct Of<'a> {
 pub(super) fn version(text: &str) -> std::result::Result<String, String> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || ".+~".contains(letter);
     let right = text.starts_with(|first: char| first.is_ascii_digit()) && text.chars().all(plain);
-    right.then(|| text.to_owned()).ok_or_else(|| "a version like 0.1.0+board2: a digit, then letters, digits, '.', '+' or '~'".to_owned())
+    right.then(|| text.to_owned()).ok_or_else(|| {
+        "a version like 0.1.0+board2: a digit, then letters, digits, '.', '+' or '~'".to_owned()
+    })
 }
 
 /// Packs the tree.
-pub(super) fn pack(cache: &CacheDir, workspace: &Workspace, target: &'static Target, tree: &Tree, how: &Of<'_>) -> Result<Vec<Packed>> {
+pub(super) fn pack(
+    cache: &CacheDir,
+    workspace: &Workspace,
+    target: &'static Target,
+    tree: &Tree,
+    how: &Of<'_>,
+) -> Result<Vec<Packed>> {
     let scratch = cache.scratch()?;
     let source = scratch.path().join("source");
     let (debian, out) = (source.join("debian"), scratch.path().join("out"));
@@ -51,7 +59,8 @@ pub(super) fn pack(cache: &CacheDir, workspace: &Workspace, target: &'static Tar
     std::os::unix::fs::symlink(tree.path(), source.join("tree")).map_err(failed)?;
     fill(cache, &workspace.root.join(RULES), &debian, how)?;
     substitute(tree, &debian)?;
-    let goals: &[&str] = if how.with_all { &["binary-indep", "binary-arch"] } else { &["binary-arch"] };
+    let goals: &[&str] =
+        if how.with_all { &["binary-indep", "binary-arch"] } else { &["binary-arch"] };
     for goal in goals {
         let what = format!("packing for {} ({goal})", target.debian);
         Tool::new("dpkg-architecture", what)?
@@ -73,16 +82,23 @@ pub(super) fn pack(cache: &CacheDir, workspace: &Workspace, target: &'static Tar
     for entry in fs::read_dir(&out).map_err(failed)? {
         let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
         let bytes = fs::read(out.join(&name)).map_err(failed)?;
-        let (target, boards) = if name.ends_with("_all.deb") { ("all", Vec::new()) } else { (triple, boards.clone()) };
+        let (target, boards) =
+            if name.ends_with("_all.deb") { ("all", Vec::new()) } else { (triple, boards.clone()) };
         packed.push(Packed { name, target, boards, bytes });
     }
     packed.sort_by(|one, other| one.name.cmp(&other.name));
-    if packed.is_empty() { Err(anyhow::anyhow!("debhelper made no package for {}", target.debian)) } else { Ok(packed) }
+    if packed.is_empty() {
+        Err(anyhow::anyhow!("debhelper made no package for {}", target.debian))
+    } else {
+        Ok(packed)
+    }
 }
 
 /// Copies debhelper's files, with the version and the packer in them, and writes the changelog.
 fn fill(cache: &CacheDir, rules: &Path, debian: &Path, how: &Of<'_>) -> Result<()> {
-    let said = |name: &str, otherwise: &str| env::var(name).ok().filter(|said| !said.is_empty()).unwrap_or_else(|| otherwise.into());
+    let said = |name: &str, otherwise: &str| {
+        env::var(name).ok().filter(|said| !said.is_empty()).unwrap_or_else(|| otherwise.into())
+    };
     let packer = format!("{} <{}>", said("DEBFULLNAME", PACKER.0), said("DEBEMAIL", PACKER.1));
     let failed = |error| Failure::of_io("copying debhelper's files", rules, &error);
     for entry in fs::read_dir(rules).map_err(failed)? {
@@ -93,7 +109,9 @@ fn fill(cache: &CacheDir, rules: &Path, debian: &Path, how: &Of<'_>) -> Result<(
         let text = fs::read_to_string(&to).map_err(failed)?;
         fs::write(&to, text.replace("@PACKER@", &packer)).map_err(failed)?;
     }
-    let date = Tool::new("date", "writing the date")?.args(["-u", "-R", "-d"]).arg(format!("@{}", how.date));
+    let date = Tool::new("date", "writing the date")?
+        .args(["-u", "-R", "-d"])
+        .arg(format!("@{}", how.date));
     let date = date.env("LC_ALL", "C").output(&cache.log("date")?)?;
     let changelog = format!(
         "{TOOL} ({}) unstable; urgency=medium\n\n  * CHANGELOG.md in Contigo's sources says what is new.\n\n -- {packer}  {}\n",
@@ -112,10 +130,16 @@ fn substitute(tree: &Tree, debian: &Path) -> Result<()> {
     let packages = [
         ("contigo", tree.programs.iter().map(needed).collect::<Vec<_>>()),
         ("libcontigo2", vec![needed(&tree.library)]),
-        ("python3-contigo", vec![(extension, tree.python.libraries.clone(), tree.python.glibc.clone())]),
+        (
+            "python3-contigo",
+            vec![(extension, tree.python.libraries.clone(), tree.python.glibc.clone())],
+        ),
     ];
     for (package, files) in packages {
-        let files: Vec<_> = files.iter().map(|(file, libraries, glibc)| Needed { file, libraries, glibc: glibc.as_ref() }).collect();
+        let files: Vec<_> = files
+            .iter()
+            .map(|(file, libraries, glibc)| Needed { file, libraries, glibc: glibc.as_ref() })
+            .collect();
         let file = debian.join(format!("{package}.needs"));
         fs::write(&file, format!("shlibs:Depends={}\n", depends::line(&files)?))
             .map_err(|error| Failure::of_io("writing", &file, &error))?;

@@ -46,10 +46,17 @@ pub(super) fn pack(workspace: &Workspace, target: &'static Target, tree: &Tree) 
         Content::Link(to) => (None, None, Some(to.clone())),
     };
     let listed: Vec<_> = members.iter().map(file).collect();
-    let files = members.iter().zip(&listed).map(|(member, (size, sum, link))| match (size, sum, link) {
-        (Some(size_bytes), Some(sha256), _) => File::Regular { path: &member.path, size_bytes: *size_bytes, sha256: sha256.clone() },
-        (.., link) => File::Link { path: &member.path, link: link.as_deref().unwrap_or_default() },
-    });
+    let files =
+        members.iter().zip(&listed).map(|(member, (size, sum, link))| match (size, sum, link) {
+            (Some(size_bytes), Some(sha256), _) => File::Regular {
+                path: &member.path,
+                size_bytes: *size_bytes,
+                sha256: sha256.clone(),
+            },
+            (.., link) => {
+                File::Link { path: &member.path, link: link.as_deref().unwrap_or_default() }
+            }
+        });
     let (triple, boards) = of(target);
     let manifest = Manifest {
         name: TOOL,
@@ -61,7 +68,10 @@ pub(super) fn pack(workspace: &Workspace, target: &'static Target, tree: &Tree) 
     };
     let mut text = serde_json::to_vec_pretty(&manifest)?;
     text.push(b'\n');
-    members.push(Member { path: MANIFEST.into(), content: Content::File { mode: 0o644, bytes: text } });
+    members.push(Member {
+        path: MANIFEST.into(),
+        content: Content::File { mode: 0o644, bytes: text },
+    });
     let name = format!("{TOOL}-{}-{triple}", workspace.version);
     let bytes = archive::tar_gz(&name, members)?;
     Ok(Packed { name: format!("{name}.tar.gz"), target: triple, boards, bytes })

@@ -34,7 +34,10 @@ const COPIED: [(&str, &str); 6] = [
     // An administrator chooses there, and older images read no other place.
     ("kernel-helpers/modprobe.d/contigo.conf", "etc/modprobe.d/contigo.conf"),
     // A boot complains of a module that is listed and missing, and a node loads it by itself.
-    ("kernel-helpers/modules-load.d/contigo.conf", "usr/share/doc/contigo/examples/modules-load.d/contigo.conf"),
+    (
+        "kernel-helpers/modules-load.d/contigo.conf",
+        "usr/share/doc/contigo/examples/modules-load.d/contigo.conf",
+    ),
     ("cross/packaging/man/contigo.1", "usr/share/man/man1/contigo.1"),
     ("cross/packaging/man/contigo-board-tests.1", "usr/share/man/man1/contigo-board-tests.1"),
 ];
@@ -65,7 +68,8 @@ impl Tree {
 
     /// The newest glibc version that something in it needs.
     pub(super) fn glibc(&self) -> Option<&Glibc> {
-        let built = self.programs.iter().chain([&self.library]).filter_map(|built| built.glibc.as_ref());
+        let built =
+            self.programs.iter().chain([&self.library]).filter_map(|built| built.glibc.as_ref());
         built.chain(&self.python.glibc).max()
     }
 
@@ -76,7 +80,12 @@ impl Tree {
 }
 
 /// Lays all of it.
-pub(super) fn lay(cache: &CacheDir, workspace: &Workspace, target: &'static Target, parts: Parts) -> Result<Tree> {
+pub(super) fn lay(
+    cache: &CacheDir,
+    workspace: &Workspace,
+    target: &'static Target,
+    parts: Parts,
+) -> Result<Tree> {
     let folder = cache.scratch()?;
     let root = folder.path();
     for program in &parts.programs {
@@ -88,10 +97,20 @@ pub(super) fn lay(cache: &CacheDir, workspace: &Workspace, target: &'static Targ
     }
     let built = parts.library.binary.parent().unwrap_or(Path::new("."));
     let make = |what: &str, folder: &str, goal: &str, variables: &[String]| {
-        let tool = Tool::new("make", what.to_owned())?.arg("--directory").arg(workspace.root.join(folder)).arg(goal);
-        tool.arg(format!("DESTDIR={}", root.display())).args(variables).writes(root).run(&cache.log(goal)?)
+        let tool = Tool::new("make", what.to_owned())?
+            .arg("--directory")
+            .arg(workspace.root.join(folder))
+            .arg(goal);
+        tool.arg(format!("DESTDIR={}", root.display()))
+            .args(variables)
+            .writes(root)
+            .run(&cache.log(goal)?)
     };
-    let to = [format!("BUILT={}", built.display()), "PREFIX=/usr".into(), format!("LIBDIR=lib/{}", target.gnu)];
+    let to = [
+        format!("BUILT={}", built.display()),
+        "PREFIX=/usr".into(),
+        format!("LIBDIR=lib/{}", target.gnu),
+    ];
     make("laying out the C library", "bindings/c", "install", &to)?;
     make("laying out the module's sources", "kernel-helpers/module", "dkms", &[])?;
     overlays(cache, workspace, &root.join(OVERLAYS))?;
@@ -130,7 +149,9 @@ fn overlays(cache: &CacheDir, workspace: &Workspace, into: &Path) -> Result<()> 
 fn python(cache: &CacheDir, workspace: &Workspace, target: &Target, into: &Path) -> Result<()> {
     let scratch = cache.scratch()?;
     let maturin = MATURIN.find(cache).ok_or_else(|| packages::missing("maturin"))?.join("bin");
-    let path = env::join_paths(std::iter::once(maturin).chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())))?;
+    let path = env::join_paths(
+        std::iter::once(maturin).chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())),
+    )?;
     let script = workspace.root.join("bindings/python/build-wheels");
     Tool::at(&script, format!("building the Python package for {}", target.triple))
         .arg("--out")
@@ -143,9 +164,17 @@ fn python(cache: &CacheDir, workspace: &Workspace, target: &Target, into: &Path)
         .run(&cache.log(&format!("wheel-{}", target.debian))?)?;
     let failed = |error| Failure::of_io("looking for the wheel", scratch.path(), &error);
     let mut files = fs::read_dir(scratch.path()).map_err(failed)?;
-    let wheel = files.next().transpose().map_err(failed)?.ok_or_else(|| anyhow::anyhow!("{} made no wheel", script.display()))?.path();
+    let wheel = files
+        .next()
+        .transpose()
+        .map_err(failed)?
+        .ok_or_else(|| anyhow::anyhow!("{} made no wheel", script.display()))?
+        .path();
     fs::create_dir_all(into).map_err(|error| Failure::of_io("making a folder", into, &error))?;
-    let unpack = Tool::new("python3", "unpacking the wheel")?.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(into);
+    let unpack = Tool::new("python3", "unpacking the wheel")?
+        .args(["-m", "zipfile", "-e"])
+        .arg(&wheel)
+        .arg(into);
     unpack.writes(into).run(&cache.log("unzip")?)?;
     let info = into.join(format!("{TOOL}-{}.dist-info", workspace.version));
     let failed = |error| Failure::of_io("looking at the Python package", &info, &error);
@@ -159,6 +188,9 @@ fn python(cache: &CacheDir, workspace: &Workspace, target: &Target, into: &Path)
 }
 
 fn copy(from: &Path, to: &Path, mode: u32) -> Result<()> {
-    let copied = fs::create_dir_all(to.parent().unwrap_or(Path::new("."))).and_then(|()| fs::copy(from, to));
-    copied.and_then(|_| fs::set_permissions(to, fs::Permissions::from_mode(mode))).map_err(|error| Failure::of_io("copying", from, &error))
+    let copied =
+        fs::create_dir_all(to.parent().unwrap_or(Path::new("."))).and_then(|()| fs::copy(from, to));
+    copied
+        .and_then(|_| fs::set_permissions(to, fs::Permissions::from_mode(mode)))
+        .map_err(|error| Failure::of_io("copying", from, &error))
 }

@@ -44,11 +44,20 @@ pub(super) fn get(cache: &CacheDir, only_say: bool, look: fn() -> Missing, ready
 /// once more.
 fn install(cache: &CacheDir, names: &[&str]) -> Result<()> {
     let apt = |what: &str| {
-        Ok::<_, anyhow::Error>(Tool::new("apt-get", what.to_owned())?.env("DEBIAN_FRONTEND", "noninteractive").limit(INSTALL_LIMIT))
+        Ok::<_, anyhow::Error>(
+            Tool::new("apt-get", what.to_owned())?
+                .env("DEBIAN_FRONTEND", "noninteractive")
+                .limit(INSTALL_LIMIT),
+        )
     };
     let what = format!("installing {}", names.join(" "));
-    let install =
-        || apt(&what)?.args(["install", "--yes", "--no-install-recommends"]).args(names).writes("/usr").run(&cache.log("apt-install")?);
+    let install = || {
+        apt(&what)?
+            .args(["install", "--yes", "--no-install-recommends"])
+            .args(names)
+            .writes("/usr")
+            .run(&cache.log("apt-install")?)
+    };
     if install().is_ok() {
         return Ok(());
     }

@@ -24,6 +24,7 @@ fn missing() -> Missing {
 
 /// Installs what is missing where this user may; else the error says what to install.
 pub(super) fn get(cache: &CacheDir, only_say: bool) -> Got {
-    let ready = targets::ALL.map(|target| format!("{}, {}", target.linker(), target.emulator)).join(", ");
+    let ready =
+        targets::ALL.map(|target| format!("{}, {}", target.linker(), target.emulator)).join(", ");
     apt::get(cache, only_say, missing, ready)
 }

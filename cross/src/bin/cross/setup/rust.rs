@@ -27,18 +27,25 @@ pub(super) fn get(cache: &CacheDir, only_say: bool, all: &[&'static Target]) -> 
     let rustup = packages::find("rustup");
     if only_say {
         let debian = "Debian's libraries into the cache";
-        let what =
-            if rustup.is_some() { format!("rustup target add {names}; failing that, {debian}") } else { format!("{debian}: {names}") };
+        let what = if rustup.is_some() {
+            format!("rustup target add {names}; failing that, {debian}")
+        } else {
+            format!("{debian}: {names}")
+        };
         return Ok((State::Todo, what));
     }
     let no_rustup = match rustup {
         None => "rustup is not installed".to_owned(),
         Some(rustup) => {
             let log = cache.log("rustup")?;
-            let add = Tool::at(&rustup, format!("rustup target add {names}")).args(["target", "add"]);
-            match add.args(wanted.iter().map(|target| target.triple)).limit(RUSTUP_LIMIT).run(&log) {
+            let add =
+                Tool::at(&rustup, format!("rustup target add {names}")).args(["target", "add"]);
+            match add.args(wanted.iter().map(|target| target.triple)).limit(RUSTUP_LIMIT).run(&log)
+            {
                 Ok(_) => "rustup's toolchain is not the one in use".to_owned(),
-                Err(error) if matches!(error.downcast_ref(), Some(Failure::Interrupted)) => return Err(error),
+                Err(error) if matches!(error.downcast_ref(), Some(Failure::Interrupted)) => {
+                    return Err(error);
+                }
                 Err(_) => format!("rustup says \"{}\"", said(&last_lines(&log, LOG_LINES))),
             }
         }
@@ -68,7 +75,11 @@ fn missing(cache: &CacheDir, all: &[&'static Target]) -> Result<Vec<&'static Tar
     Ok(missing)
 }
 
-fn from_debian(cache: &CacheDir, wanted: &[&'static Target], all: &[&'static Target]) -> Result<()> {
+fn from_debian(
+    cache: &CacheDir,
+    wanted: &[&'static Target],
+    all: &[&'static Target],
+) -> Result<()> {
     let installed = match toolchain::rustc_in_use() {
         Some(rustc) => Installed::of(cache, &rustc)?,
         None => None,
@@ -76,7 +87,9 @@ fn from_debian(cache: &CacheDir, wanted: &[&'static Target], all: &[&'static Tar
     toolchain::make(cache, wanted, installed.as_ref())?;
     match missing(cache, all)?.as_slice() {
         [] => Ok(()),
-        [target, ..] => Err(anyhow::anyhow!("Debian's Rust does not find its library for {}", target.triple)),
+        [target, ..] => {
+            Err(anyhow::anyhow!("Debian's Rust does not find its library for {}", target.triple))
+        }
     }
 }
 
@@ -95,7 +108,9 @@ fn from_where(cache: &CacheDir, all: &[&'static Target]) -> Result<String> {
             Some(Rust::InUse(rustc)) => rustc.display().to_string(),
             Some(Rust::Private(folder)) => {
                 let folder = folder.display();
-                format!("Debian's\nfor `cargo test`: export RUSTC={folder}/rustc RUSTDOC={folder}/rustdoc")
+                format!(
+                    "Debian's\nfor `cargo test`: export RUSTC={folder}/rustc RUSTDOC={folder}/rustdoc"
+                )
             }
             None => "none".to_owned(),
         };

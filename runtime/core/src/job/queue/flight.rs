@@ -9,7 +9,9 @@ use super::{
 use crate::{
     job::{
         Completion, Driver, JobError,
-        prepare::{OperandError, Slices, at_rest, ended, forget_ends, prepare, received, tell_given},
+        prepare::{
+            OperandError, Slices, at_rest, ended, forget_ends, prepare, received, tell_given,
+        },
     },
     mem::{DevSlice, Operand},
     trace::{self, Event, Site},
@@ -70,7 +72,9 @@ impl<D: Driver> Queue<D> {
         let mut slices = Slices::<N>::new();
         let most_bytes = match self.ready(operands, &mut slices, words, site) {
             Ok(most_bytes) => most_bytes,
-            Err((operand, error)) => return Err(JobError { operand, ..JobError::gave_back(error, ()) }),
+            Err((operand, error)) => {
+                return Err(JobError { operand, ..JobError::gave_back(error, ()) });
+            }
         };
         for (operand, slice) in operands.iter_mut().zip(&slices) {
             operand.give(&self.port, slice.addr);
@@ -79,7 +83,9 @@ impl<D: Driver> Queue<D> {
             forget_ends(&mut self.driver);
         }
         let number = self.counts.pushed;
-        let Some(place) = self.free.pop(&self.places) else { return Err(JobError::gave_back(Error::Busy, ())) };
+        let Some(place) = self.free.pop(&self.places) else {
+            return Err(JobError::gave_back(Error::Busy, ()));
+        };
         // From here on the operands are in their place, also where the driver panics. It was free,
         // and `ready` counted them.
         if !self.places.put(place, Job::new(number, tag, most_bytes), operands) {
@@ -102,7 +108,13 @@ impl<D: Driver> Queue<D> {
     /// Gives the job at `place`, which is in no list, to the driver. `words`: where they are not in
     /// the place.
     #[inline]
-    fn launch(&mut self, place: Place, slices: &[DevSlice], words: Option<&[u32]>, site: Site) -> Result<()> {
+    fn launch(
+        &mut self,
+        place: Place,
+        slices: &[DevSlice],
+        words: Option<&[u32]>,
+        site: Site,
+    ) -> Result<()> {
         let slot = self.next_slot();
         if self.port.is_simulated() {
             let wrong = tell_given(&self.driver, &self.port, self.places.operands(place));
@@ -136,7 +148,13 @@ impl<D: Driver> Queue<D> {
     /// The device did not take the job at `place`: it is stopped, or the job stays inside.
     #[cold]
     #[inline(never)]
-    fn not_launched<const N: usize>(&mut self, place: Place, cause: Error, back: &mut Vec<Operand, N>, site: Site) -> JobError<()> {
+    fn not_launched<const N: usize>(
+        &mut self,
+        place: Place,
+        cause: Error,
+        back: &mut Vec<Operand, N>,
+        site: Site,
+    ) -> JobError<()> {
         let failed = self.channel_failed(cause, site);
         if self.state == State::MustStop {
             return failed;
@@ -196,13 +214,20 @@ impl<D: Driver> Queue<D> {
         };
         let place = self.place_of(completion.slot);
         let most_bytes = place.and_then(|place| self.places.job(place)).map(|job| job.most_bytes);
-        if let Err(error) = completion.verify(self.driver.name(), most_bytes.is_some(), most_bytes.unwrap_or(0)) {
+        if let Err(error) =
+            completion.verify(self.driver.name(), most_bytes.is_some(), most_bytes.unwrap_or(0))
+        {
             return Err(self.channel_failed(error, site));
         }
         barrier::after_completion();
         let Some(place) = place else { return Ok(None) };
         if self.port.is_simulated()
-            && let Err(error) = ended(&self.driver, self.places.operands(place), completion.failed.is_some(), &mut self.wrong)
+            && let Err(error) = ended(
+                &self.driver,
+                self.places.operands(place),
+                completion.failed.is_some(),
+                &mut self.wrong,
+            )
         {
             return Err(self.channel_failed(error, site));
         }
@@ -251,7 +276,11 @@ impl<D: Driver> Queue<D> {
     /// How many jobs the driver is given at once.
     const fn slots_used_at_once(&self) -> usize {
         // Out of order, a bit says which slot is in use.
-        if self.in_order || self.slots < u64::BITS as usize { self.slots } else { u64::BITS as usize }
+        if self.in_order || self.slots < u64::BITS as usize {
+            self.slots
+        } else {
+            u64::BITS as usize
+        }
     }
 
     /// The slot of the next job. The driver has fewer than `slots_used_at_once`.
@@ -270,7 +299,11 @@ impl<D: Driver> Queue<D> {
 
     /// The values that `each` makes of them, in an array of as many as a job has.
     #[inline]
-    pub(super) fn hand_out_array<const N: usize, B>(&mut self, place: Place, each: impl Fn(Operand) -> B) -> Option<[B; N]> {
+    pub(super) fn hand_out_array<const N: usize, B>(
+        &mut self,
+        place: Place,
+        each: impl Fn(Operand) -> B,
+    ) -> Option<[B; N]> {
         let buffers = self.places.take_array(place, each)?;
         self.leave(place);
         self.came_out(place);
@@ -299,7 +332,8 @@ impl<D: Driver> Queue<D> {
     #[inline]
     pub(super) fn begin_anew_if_empty(&mut self) {
         if self.state == State::Stopped && self.is_empty() {
-            (self.state, self.next, self.slots_used, self.late, self.forget) = (State::AtWork, 0, 0, None, true);
+            (self.state, self.next, self.slots_used, self.late, self.forget) =
+                (State::AtWork, 0, 0, None, true);
         }
     }
 

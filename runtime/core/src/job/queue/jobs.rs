@@ -49,7 +49,10 @@ impl<D: Driver> Queue<D> {
             Err(failed) => return Err(in_array(failed, list)),
         };
         let failed = match self.ended(timeout, site) {
-            Ok(Some((place, end))) => match self.succeeded(place, &end, site).and_then(|()| self.out(place, &end, Operand::reclaim)) {
+            Ok(Some((place, end))) => match self
+                .succeeded(place, &end, site)
+                .and_then(|()| self.out(place, &end, Operand::reclaim))
+            {
                 Ok(done) => return Ok(done),
                 Err(error) => JobError::leaked(error, error),
             },
@@ -61,7 +64,11 @@ impl<D: Driver> Queue<D> {
 
     /// The only job of the queue did not end well. It comes out, if the device does not have it.
     #[cold]
-    fn run_failed<const N: usize>(&mut self, place: Place, failed: JobError<()>) -> JobError<[Operand; N]> {
+    fn run_failed<const N: usize>(
+        &mut self,
+        place: Place,
+        failed: JobError<()>,
+    ) -> JobError<[Operand; N]> {
         let JobError { error, cause, operand, .. } = failed;
         if self.state == State::MustStop {
             return JobError::leaked(error, cause);
@@ -90,7 +97,11 @@ impl<D: Driver> Queue<D> {
     /// [`Error::WillNotStop`] these operands stay inside too.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn submit<const N: usize>(&mut self, operands: [Operand; N], words: &[u32]) -> Result<u64, JobError<[Operand; N]>> {
+    pub fn submit<const N: usize>(
+        &mut self,
+        operands: [Operand; N],
+        words: &[u32],
+    ) -> Result<u64, JobError<[Operand; N]>> {
         let mut list = Vec::from_array(operands);
         match self.enter(&mut list, words, 0, Site::here()) {
             Ok((_, number)) => Ok(number),
@@ -106,7 +117,12 @@ impl<D: Driver> Queue<D> {
     /// again.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn submit_list<const N: usize>(&mut self, operands: &mut Vec<Operand, N>, words: &[u32], tag: usize) -> Result<u64, JobError<()>> {
+    pub fn submit_list<const N: usize>(
+        &mut self,
+        operands: &mut Vec<Operand, N>,
+        words: &[u32],
+        tag: usize,
+    ) -> Result<u64, JobError<()>> {
         self.enter(operands, words, tag, Site::here()).map(|(_, number)| number)
     }
 
@@ -123,7 +139,10 @@ impl<D: Driver> Queue<D> {
     ///   `N`. Nothing was looked at, and all jobs go on.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn wait<const N: usize>(&mut self, timeout: Duration) -> Result<Option<Done<[CpuBuf; N]>>, JobError<[DevBuf; N]>> {
+    pub fn wait<const N: usize>(
+        &mut self,
+        timeout: Duration,
+    ) -> Result<Option<Done<[CpuBuf; N]>>, JobError<[DevBuf; N]>> {
         let site = Site::here();
         self.wait_for(timeout, site, |queue, place, end| {
             queue.succeeded(place, end, site)?;
@@ -138,7 +157,10 @@ impl<D: Driver> Queue<D> {
     /// As [`wait`](Self::wait).
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn wait_device<const N: usize>(&mut self, timeout: Duration) -> Result<Option<Done<[DevBuf; N]>>, JobError<[DevBuf; N]>> {
+    pub fn wait_device<const N: usize>(
+        &mut self,
+        timeout: Duration,
+    ) -> Result<Option<Done<[DevBuf; N]>>, JobError<[DevBuf; N]>> {
         let site = Site::here();
         self.wait_for(timeout, site, |queue, place, end| {
             queue.no_fault(end)?;
@@ -152,7 +174,9 @@ impl<D: Driver> Queue<D> {
     /// As [`wait`](Self::wait).
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn try_next<const N: usize>(&mut self) -> Result<Option<Done<[CpuBuf; N]>>, JobError<[DevBuf; N]>> {
+    pub fn try_next<const N: usize>(
+        &mut self,
+    ) -> Result<Option<Done<[CpuBuf; N]>>, JobError<[DevBuf; N]>> {
         self.wait(Duration::ZERO)
     }
 
@@ -233,7 +257,9 @@ impl<D: Driver> Queue<D> {
     fn no_fault(&self, end: &Completion) -> Result<()> {
         match end.failed {
             None => Ok(()),
-            Some(what) => Err(Error::Fault { device: self.driver.name(), status: end.status, what }),
+            Some(what) => {
+                Err(Error::Fault { device: self.driver.name(), status: end.status, what })
+            }
         }
     }
 
@@ -242,12 +268,20 @@ impl<D: Driver> Queue<D> {
     #[inline]
     fn succeeded(&self, place: Place, end: &Completion, site: Site) -> Result<()> {
         self.no_fault(end)?;
-        self.places.operands(place).iter().try_for_each(|operand| operand.given().sync_for_cpu(site))
+        self.places
+            .operands(place)
+            .iter()
+            .try_for_each(|operand| operand.given().sync_for_cpu(site))
     }
 
     /// A job's end, with what `each` makes of its operands at `place`, which are `N`.
     #[inline]
-    fn out<const N: usize, B>(&mut self, place: Place, end: &Completion, each: impl Fn(Operand) -> B) -> Result<Done<[B; N]>> {
+    fn out<const N: usize, B>(
+        &mut self,
+        place: Place,
+        end: &Completion,
+        each: impl Fn(Operand) -> B,
+    ) -> Result<Done<[B; N]>> {
         let number = self.places.job(place).map_or(0, |job| job.number);
         let buffers = self.hand_out_array(place, each).ok_or(Error::Busy)?;
         Ok(Done::new(buffers, number, end))
@@ -255,7 +289,11 @@ impl<D: Driver> Queue<D> {
 
     /// One job's error, with its buffers out of their place.
     #[cold]
-    fn failed_alone<const N: usize>(&mut self, place: Place, error: Error) -> JobError<[DevBuf; N]> {
+    fn failed_alone<const N: usize>(
+        &mut self,
+        place: Place,
+        error: Error,
+    ) -> JobError<[DevBuf; N]> {
         let mut buffers = Vec::<_, N>::new();
         // There is room for each: they are `N`.
         self.hand_out(place, |_, operand| drop(buffers.push(operand.into_dev())));

@@ -68,7 +68,9 @@ impl List {
         if self.first() == Some(place) {
             return self.pop(links).is_some();
         }
-        let Some(before) = self.iter(links).find(|at| links.next(*at) == place) else { return false };
+        let Some(before) = self.iter(links).find(|at| links.next(*at) == place) else {
+            return false;
+        };
         let next = links.next(place);
         links.set_next(before, next);
         if self.last == place {
@@ -119,7 +121,11 @@ mod tests {
             let order: Vec<Place> = list.iter(&table).collect();
             let expected: Vec<Place> = (0..5).filter(|place| *place != out).chain([out]).collect();
             assert_eq!(order, expected, "{out}");
-            assert_eq!(core::iter::from_fn(|| list.pop(&table)).collect::<Vec<_>>(), expected, "{out}");
+            assert_eq!(
+                core::iter::from_fn(|| list.pop(&table)).collect::<Vec<_>>(),
+                expected,
+                "{out}"
+            );
             assert!(list.is_empty() && list.first().is_none());
         }
     }

@@ -145,7 +145,11 @@ impl<D: Driver> Queue<D> {
     /// # Errors
     /// As [`new`](Self::new), and the memory comes back with the driver; [`Error::Exhausted`] where
     /// it is too small.
-    pub fn with_memory(mut driver: D, jobs: usize, memory: Given) -> Result<Self, Refused<(D, Given)>> {
+    pub fn with_memory(
+        mut driver: D,
+        jobs: usize,
+        memory: Given,
+    ) -> Result<Self, Refused<(D, Given)>> {
         // From here on the reference is gone: no use of it can end what is made of the memory.
         let mut memory = NonNull::from(memory);
         let made = Plan::new(jobs, driver.operands().len()).and_then(|plan| {

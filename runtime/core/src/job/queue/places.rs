@@ -42,7 +42,8 @@ pub(super) struct Job {
 }
 
 impl Job {
-    const NONE: Self = Self { next: NONE, words: 0, is_here: false, slot: 0, number: 0, tag: 0, most_bytes: 0 };
+    const NONE: Self =
+        Self { next: NONE, words: 0, is_here: false, slot: 0, number: 0, tag: 0, most_bytes: 0 };
 
     pub(super) const fn new(number: u64, tag: usize, most_bytes: usize) -> Self {
         Self { number, tag, most_bytes, ..Self::NONE }
@@ -122,7 +123,8 @@ impl Places {
         let Plan { count, operands_each, .. } = *plan;
         // SAFETY: the plan put each part inside its layout, aligned for its type, and no two
         // overlap. The memory is zeroed: words are initialized, and the jobs are here.
-        let (jobs, operands, words) = unsafe { (memory.at::<Job>(0), memory.at(plan.operands), memory.at(plan.words)) };
+        let (jobs, operands, words) =
+            unsafe { (memory.at::<Job>(0), memory.at(plan.operands), memory.at(plan.words)) };
         for at in 0..count {
             // SAFETY: the plan has room for `count` of them.
             unsafe { jobs.add(at).write(Job::NONE) }
@@ -159,13 +161,19 @@ impl Places {
     /// The first operand of a job at `place`, and of the next one's.
     fn operands_at(&self, place: Place) -> Option<NonNull<Operand>> {
         // SAFETY: `place` is below `count`, so that it is inside the pages.
-        (usize::from(place) < self.count).then(|| unsafe { self.operands.add(usize::from(place) * self.operands_each) })
+        (usize::from(place) < self.count)
+            .then(|| unsafe { self.operands.add(usize::from(place) * self.operands_each) })
     }
 
     /// Moves `job` and its operands, exactly as many as a job has, from the list into `place`,
     /// which has none. False where it has, or where there are more or fewer.
     #[inline]
-    pub(super) fn put<const N: usize>(&mut self, place: Place, job: Job, from: &mut heapless::Vec<Operand, N>) -> bool {
+    pub(super) fn put<const N: usize>(
+        &mut self,
+        place: Place,
+        job: Job,
+        from: &mut heapless::Vec<Operand, N>,
+    ) -> bool {
         let Some(first) = self.operands_at(place) else { return false };
         let len = from.len();
         if len != self.operands_each || self.job(place).is_none_or(|job| job.is_here) {
@@ -188,7 +196,9 @@ impl Places {
     pub(super) fn operands(&self, place: Place) -> &[Operand] {
         match (self.operands_at(place), self.job(place)) {
             // SAFETY: the invariant of `operands`; borrowed as `self` is.
-            (Some(first), Some(job)) if job.is_here => unsafe { slice::from_raw_parts(first.as_ptr(), self.operands_each) },
+            (Some(first), Some(job)) if job.is_here => unsafe {
+                slice::from_raw_parts(first.as_ptr(), self.operands_each)
+            },
             _ => &[],
         }
     }
@@ -198,7 +208,9 @@ impl Places {
     pub(super) fn operands_mut(&mut self, place: Place) -> &mut [Operand] {
         match (self.operands_at(place), self.job(place)) {
             // SAFETY: as in `operands`, and `self` is borrowed alone.
-            (Some(first), Some(job)) if job.is_here => unsafe { slice::from_raw_parts_mut(first.as_ptr(), self.operands_each) },
+            (Some(first), Some(job)) if job.is_here => unsafe {
+                slice::from_raw_parts_mut(first.as_ptr(), self.operands_each)
+            },
             _ => &mut [],
         }
     }
@@ -212,14 +224,19 @@ impl Places {
         if mem::take(&mut job.is_here) {
             // SAFETY: they were initialized (`is_here`), and are not from here on: each is read
             // once.
-            (0..self.operands_each).for_each(|index| each(index, unsafe { first.add(index).read() }));
+            (0..self.operands_each)
+                .for_each(|index| each(index, unsafe { first.add(index).read() }));
         }
     }
 
     /// The values that `each` makes of the operands at `place`, which are not here any more.
     /// `None`: there is no job, or jobs do not have `N` of them.
     #[inline]
-    pub(super) fn take_array<const N: usize, B>(&mut self, place: Place, each: impl Fn(Operand) -> B) -> Option<[B; N]> {
+    pub(super) fn take_array<const N: usize, B>(
+        &mut self,
+        place: Place,
+        each: impl Fn(Operand) -> B,
+    ) -> Option<[B; N]> {
         let (first, each_has) = (self.operands_at(place)?, self.operands_each);
         let job = self.job_mut(place).filter(|job| job.is_here && each_has == N)?;
         job.is_here = false;
@@ -234,7 +251,12 @@ impl Places {
         job.words = len;
         // SAFETY: the invariant of `words`: `job_mut` found that `place` is below `count`. They
         // are in pages of our own, and `words` is elsewhere, because `self` is borrowed alone.
-        unsafe { self.words.add(usize::from(place) * MAX_WORDS).as_ptr().copy_from_nonoverlapping(words.as_ptr(), len) }
+        unsafe {
+            self.words
+                .add(usize::from(place) * MAX_WORDS)
+                .as_ptr()
+                .copy_from_nonoverlapping(words.as_ptr(), len)
+        }
     }
 
     /// The words of a job that waits.
@@ -242,7 +264,12 @@ impl Places {
         let Some(job) = self.job(place) else { return &[] };
         // SAFETY: the invariant of `words`, and `keep_words` keeps at most `MAX_WORDS`; borrowed as
         // `self` is.
-        unsafe { slice::from_raw_parts(self.words.add(usize::from(place) * MAX_WORDS).as_ptr(), job.words) }
+        unsafe {
+            slice::from_raw_parts(
+                self.words.add(usize::from(place) * MAX_WORDS).as_ptr(),
+                job.words,
+            )
+        }
     }
 }
 

@@ -97,12 +97,25 @@ impl<D: Driver> Stream<D> {
         };
         let max_bytes = spec.max_bytes;
         if spec.direction != Direction::FromDevice {
-            return Err(Refused::new(Error::WrongDirection { index: 0, expected: Direction::FromDevice }, driver));
+            return Err(Refused::new(
+                Error::WrongDirection { index: 0, expected: Direction::FromDevice },
+                driver,
+            ));
         }
         let Ok(words) = Vec::from_slice(words) else {
-            return Err(Refused::new(argument("the count of argument words", words.len(), 0, MAX_WORDS), driver));
+            return Err(Refused::new(
+                argument("the count of argument words", words.len(), 0, MAX_WORDS),
+                driver,
+            ));
         };
-        Ok(Self { queue: Queue::new(driver, in_flight)?, pool, words, max_bytes, running: false, arrived: None })
+        Ok(Self {
+            queue: Queue::new(driver, in_flight)?,
+            pool,
+            words,
+            max_bytes,
+            running: false,
+            arrived: None,
+        })
     }
 
     /// Gives the device a buffer for each place, and so starts it; after a stop or a fault, anew.
@@ -152,7 +165,10 @@ impl<D: Driver> Stream<D> {
                 let stops = self.queue.counts.stopped;
                 let ended = self.queue.wait_device(timeout);
                 self.running &= self.queue.counts.stopped == stops;
-                let Some(Done { buffers: [buffers], job, bytes, status, words, last }) = ended? else { return Ok(None) };
+                let Some(Done { buffers: [buffers], job, bytes, status, words, last }) = ended?
+                else {
+                    return Ok(None);
+                };
                 Done { buffers, job, bytes, status, words, last }
             }
         };
@@ -238,6 +254,9 @@ forward_as_fd!({D: Driver} Stream<D>, queue: D);
 
 impl<D: Driver> fmt::Debug for Stream<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream").field("running", &self.running).field("queue", &self.queue).finish_non_exhaustive()
+        f.debug_struct("Stream")
+            .field("running", &self.running)
+            .field("queue", &self.queue)
+            .finish_non_exhaustive()
     }
 }

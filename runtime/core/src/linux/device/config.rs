@@ -72,13 +72,19 @@ impl Config {
     }
 
     fn read(&self) -> Result<u16, Error> {
-        match self.0.read_u16_at(COMMAND).map_err(|errno| Error::Os { call: "pread(config)", errno })? {
+        match self
+            .0
+            .read_u16_at(COMMAND)
+            .map_err(|errno| Error::Os { call: "pread(config)", errno })?
+        {
             ABSENT => Err(Error::Unexpected { name: "config", value: ABSENT.into() }),
             command => Ok(command),
         }
     }
 
     fn write(&self, command: u16) -> Result<(), Error> {
-        self.0.write_u16_at(COMMAND, command).map_err(|errno| Error::Os { call: "pwrite(config)", errno })
+        self.0
+            .write_u16_at(COMMAND, command)
+            .map_err(|errno| Error::Os { call: "pwrite(config)", errno })
     }
 }

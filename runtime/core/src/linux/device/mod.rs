@@ -9,4 +9,6 @@ mod uio;
 mod uio_irq;
 
 pub(in crate::linux) use self::registers::Extent;
-pub use self::{bus_master::BusMaster, pci::PciFunction, registers::Registers, uio::Uio, uio_irq::UioIrq};
+pub use self::{
+    bus_master::BusMaster, pci::PciFunction, registers::Registers, uio::Uio, uio_irq::UioIrq,
+};

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "how a device is wired is a fact about the board, which a program can only claim")]
+#![allow(
+    unsafe_code,
+    reason = "how a device is wired is a fact about the board, which a program can only claim"
+)]
 //! One PCI function, by its files under `/sys/bus/pci/devices`.
 
 use super::{
@@ -21,7 +24,10 @@ use crate::{
     types::{Bus, Error},
 };
 use core::{cell::Cell, ffi::CStr, fmt::Write as _};
-use nix::libc::{EACCES, EBUSY, EIO, ENODEV, ENOENT, EPERM, EWOULDBLOCK, O_DIRECTORY, O_PATH, O_RDONLY, O_RDWR, O_SYNC};
+use nix::libc::{
+    EACCES, EBUSY, EIO, ENODEV, ENOENT, EPERM, EWOULDBLOCK, O_DIRECTORY, O_PATH, O_RDONLY, O_RDWR,
+    O_SYNC,
+};
 
 /// A function has six base address registers (PCI Local Bus Specification 3.0, 6.2.5.1).
 const BARS: u32 = 6;
@@ -124,19 +130,31 @@ impl PciFunction {
         let path = Path::join(&[root, "sys/bus/pci/devices", &address])?;
         let folder = match Fd::open(path.as_c_str(), O_RDONLY | O_DIRECTORY) {
             Ok(folder) => folder,
-            Err(ENOENT) => return Err(Error::NotFound { what: "PCI function", among: pci_bus::count(root)?.into() }),
-            Err(errno) => return Err(Error::AttributeUnreadable { name: "/sys/bus/pci/devices", errno }),
+            Err(ENOENT) => {
+                return Err(Error::NotFound {
+                    what: "PCI function",
+                    among: pci_bus::count(root)?.into(),
+                });
+            }
+            Err(errno) => {
+                return Err(Error::AttributeUnreadable { name: "/sys/bus/pci/devices", errno });
+            }
         };
         refuse_taken(&folder)?;
         let config = folder.open_at(c"config", O_RDWR).map_err(|errno| match errno {
             EACCES | EPERM => Error::Denied { what: "a PCI function", errno, fix: ROOT },
             errno => Error::Os { call: "open(config)", errno },
         })?;
-        config
-            .try_lock()
-            .map_err(|errno| if errno == EWOULDBLOCK { Error::InUse { errno } } else { Error::Os { call: "flock(config)", errno } })?;
+        config.try_lock().map_err(|errno| {
+            if errno == EWOULDBLOCK {
+                Error::InUse { errno }
+            } else {
+                Error::Os { call: "flock(config)", errno }
+            }
+        })?;
         let dev = Path::join(&[root, "dev"])?;
-        let dev = Fd::open(dev.as_c_str(), O_PATH | O_DIRECTORY).map_err(|errno| Error::Os { call: "open(/dev)", errno })?;
+        let dev = Fd::open(dev.as_c_str(), O_PATH | O_DIRECTORY)
+            .map_err(|errno| Error::Os { call: "open(/dev)", errno })?;
         Ok(Self { address, folder, dev, config: Config::new(config), taken: Cell::new(0) })
     }
 
@@ -167,7 +185,13 @@ impl PciFunction {
     pub fn bar(&self, index: u32) -> Result<Registers, Error> {
         const LOCKED: &str = "the kernel is locked down (Secure Boot): use VFIO";
         if index >= BARS {
-            return Err(Error::Argument { name: "bar", value: index.into(), min: 0, max: u64::from(BARS) - 1, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "bar",
+                value: index.into(),
+                min: 0,
+                max: u64::from(BARS) - 1,
+                multiple_of: 1,
+            });
         }
         if self.taken.get() & 1 << index != 0 {
             return Err(Error::InUse { errno: EBUSY });
@@ -178,11 +202,17 @@ impl PciFunction {
         let _ = write!(name, "resource{index}\0");
         let name = CStr::from_bytes_with_nul(name.as_bytes()).unwrap_or(c"");
         let denied = |error| match error {
-            Error::Os { errno: errno @ (EACCES | EPERM), .. } => Error::Denied { what: "a PCI function's BAR", errno, fix: LOCKED },
+            Error::Os { errno: errno @ (EACCES | EPERM), .. } => {
+                Error::Denied { what: "a PCI function's BAR", errno, fix: LOCKED }
+            }
             error => error,
         };
-        let file = self.folder.open_at(name, O_RDWR | O_SYNC).map_err(|errno| denied(Error::Os { call: "open(resource)", errno }))?;
-        let registers = Registers::map(&file, "mmap(resource)", extent, Some(self.config.lock()?)).map_err(denied)?;
+        let file = self
+            .folder
+            .open_at(name, O_RDWR | O_SYNC)
+            .map_err(|errno| denied(Error::Os { call: "open(resource)", errno }))?;
+        let registers = Registers::map(&file, "mmap(resource)", extent, Some(self.config.lock()?))
+            .map_err(denied)?;
         self.taken.set(self.taken.get() | 1 << index);
         Ok(registers)
     }
@@ -222,8 +252,10 @@ impl PciFunction {
     /// the function has no line; [`Error::InUse`], [`Error::Denied`] and [`Error::Os`] for
     /// `/dev/uioN`.
     pub fn uio_irq(&self) -> Result<UioIrq, Error> {
-        const NOT_BOUND: Error =
-            Error::NotFound { what: "UIO device of this PCI function (bind uio_pci_generic to it)", among: crate::types::Among::of(0) };
+        const NOT_BOUND: Error = Error::NotFound {
+            what: "UIO device of this PCI function (bind uio_pci_generic to it)",
+            among: crate::types::Among::of(0),
+        };
         let folder = match self.folder.open_at(c"uio", O_RDONLY | O_DIRECTORY) {
             Ok(folder) => folder,
             Err(ENOENT) => return Err(NOT_BOUND),
@@ -283,7 +315,8 @@ impl PciFunction {
         let mut buffer = [0; 32];
         if port.bus != Bus::Soc
             || self.folder.open_at(c"iommu_group", O_PATH).is_err()
-            || sysfs::read(&self.folder, c"iommu_group/type", &mut buffer)?.is_some_and(|text| text.trim_ascii_end() == b"identity")
+            || sysfs::read(&self.folder, c"iommu_group/type", &mut buffer)?
+                .is_some_and(|text| text.trim_ascii_end() == b"identity")
         {
             return Ok(());
         }
@@ -297,16 +330,26 @@ impl PciFunction {
     /// Which bytes of `resource<index>` are the BAR.
     fn extent(&self, index: u32) -> Result<Extent, Error> {
         let mut buffer = [0; RESOURCE_MAX_BYTES];
-        let text = sysfs::read(&self.folder, c"resource", &mut buffer)?.ok_or(Error::AttributeMissing { name: "resource" })?;
+        let text = sysfs::read(&self.folder, c"resource", &mut buffer)?
+            .ok_or(Error::AttributeMissing { name: "resource" })?;
         let line = text.split(|&byte| byte == b'\n').nth(index as usize).unwrap_or(&[]);
-        let mut numbers = line.split(|&byte| byte == b' ').map(|number| sysfs::parse("resource", number));
+        let mut numbers =
+            line.split(|&byte| byte == b' ').map(|number| sysfs::parse("resource", number));
         let mut next = || numbers.next().unwrap_or(Err(Error::AttributeEmpty { name: "resource" }));
         let (first, last, flags) = (next()?, next()?, next()?);
         if flags & IORESOURCE_MEM == 0 {
-            return Err(Error::Setting { name: "resource", value: flags, fix: "this BAR holds no memory: use another" });
+            return Err(Error::Setting {
+                name: "resource",
+                value: flags,
+                fix: "this BAR holds no memory: use another",
+            });
         }
         if first == 0 || flags & IORESOURCE_UNSET != 0 {
-            return Err(Error::Setting { name: "resource", value: flags, fix: "this BAR got no address: see the kernel's log for why" });
+            return Err(Error::Setting {
+                name: "resource",
+                value: flags,
+                fix: "this BAR got no address: see the kernel's log for why",
+            });
         }
         let len_bytes = last.checked_sub(first).and_then(|len| len.checked_add(1));
         let len_bytes = len_bytes.ok_or(Error::Unexpected { name: "resource", value: last })?;

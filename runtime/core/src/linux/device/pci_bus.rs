@@ -30,7 +30,9 @@ pub(super) fn find(root: &str, vendor: u16, device: u16) -> Result<Address, Erro
     let (mut others, mut matches, mut found) = (0, 0, Address::new());
     if let Some(all) = functions(root)? {
         each_name(&all, FOLDER, |name| {
-            match Path::join(&[name]).map(|path| all.open_at(path.as_c_str(), O_RDONLY | O_DIRECTORY)) {
+            match Path::join(&[name])
+                .map(|path| all.open_at(path.as_c_str(), O_RDONLY | O_DIRECTORY))
+            {
                 Ok(Ok(folder)) if id(&folder) == Ok((vendor, device)) => {
                     matches += 1;
                     found = Address::try_from(name).unwrap_or_default();
@@ -82,11 +84,16 @@ pub(super) fn id(folder: &Fd) -> Result<(u16, u16), Error> {
 fn is_address(address: &str) -> bool {
     let mut parts = address.split([':', '.']);
     let mut hexadecimal = |lengths: RangeInclusive<usize>| {
-        parts.next().is_some_and(|part| lengths.contains(&part.len()) && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')))
+        parts.next().is_some_and(|part| {
+            lengths.contains(&part.len())
+                && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        })
     };
     let numbers = hexadecimal(4..=8) && hexadecimal(2..=2) && hexadecimal(2..=2);
     let separators = address.bytes().filter(|byte| matches!(byte, b':' | b'.')).eq(*b"::.");
-    numbers && separators && matches!(parts.next(), Some("0" | "1" | "2" | "3" | "4" | "5" | "6" | "7"))
+    numbers
+        && separators
+        && matches!(parts.next(), Some("0" | "1" | "2" | "3" | "4" | "5" | "6" | "7"))
 }
 
 #[cfg(test)]

@@ -54,15 +54,26 @@ impl Registers {
 
     /// Maps `extent` of `file`, and keeps `lock` open as long as it lives. `call` is for errors.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub(in crate::linux) fn map(file: &Fd, call: &'static str, extent: Extent, lock: Option<Fd>) -> Result<Self, Error> {
+    pub(in crate::linux) fn map(
+        file: &Fd,
+        call: &'static str,
+        extent: Extent,
+        lock: Option<Fd>,
+    ) -> Result<Self, Error> {
         let os = |errno: Option<i32>| Error::Os { call, errno: errno.unwrap_or(EINVAL) };
         let Extent { offset_bytes, in_page_bytes, len_bytes } = extent;
-        let end = in_page_bytes.checked_add(len_bytes).filter(|end| (1..=Self::MAX_BYTES).contains(end)).ok_or(os(None))?;
-        let (Ok(end), Ok(skip), Ok(len)) = (usize::try_from(end), usize::try_from(in_page_bytes), usize::try_from(len_bytes)) else {
+        let end = in_page_bytes
+            .checked_add(len_bytes)
+            .filter(|end| (1..=Self::MAX_BYTES).contains(end))
+            .ok_or(os(None))?;
+        let (Ok(end), Ok(skip), Ok(len)) =
+            (usize::try_from(end), usize::try_from(in_page_bytes), usize::try_from(len_bytes))
+        else {
             return Err(os(None));
         };
         let map = map::file(file.raw(), offset_bytes, end, call)?;
-        let first = NonNull::new(map.as_mut_ptr()).filter(|_| skip.is_multiple_of(4)).ok_or(os(None))?;
+        let first =
+            NonNull::new(map.as_mut_ptr()).filter(|_| skip.is_multiple_of(4)).ok_or(os(None))?;
         // SAFETY: `skip + len = end` bytes were mapped, readable and writable; a page and `skip`
         // are multiples of 4. The mapping has no other owner than the window beside it, and is
         // dropped after it. The lock and root see to it that no other program writes these
@@ -119,16 +130,25 @@ impl Registers {
         }
         let len_bytes = len_bytes as u64;
         if !(4..=Self::MAX_BYTES).contains(&len_bytes) || !len_bytes.is_multiple_of(4) {
-            return Err(Error::Argument { name: "len_bytes", value: len_bytes, min: 4, max: Self::MAX_BYTES, multiple_of: 4 });
+            return Err(Error::Argument {
+                name: "len_bytes",
+                value: len_bytes,
+                min: 4,
+                max: Self::MAX_BYTES,
+                multiple_of: 4,
+            });
         }
         let denied = |error| match error {
-            Error::Os { errno: errno @ (EACCES | EPERM), .. } => Error::Denied { what: "/dev/mem", errno, fix: FIX },
+            Error::Os { errno: errno @ (EACCES | EPERM), .. } => {
+                Error::Denied { what: "/dev/mem", errno, fix: FIX }
+            }
             error => error,
         };
         let in_page_bytes = addr.0 % pagemap::page_bytes()? as u64;
         let extent = Extent { offset_bytes: addr.0 - in_page_bytes, in_page_bytes, len_bytes };
         // With O_SYNC the kernel maps what is not RAM uncached (`phys_mem_access_prot`).
-        let file = Fd::open(c"/dev/mem", O_RDWR | O_SYNC).map_err(|errno| denied(Error::Os { call: "open(/dev/mem)", errno }))?;
+        let file = Fd::open(c"/dev/mem", O_RDWR | O_SYNC)
+            .map_err(|errno| denied(Error::Os { call: "open(/dev/mem)", errno }))?;
         Self::map(&file, "mmap(/dev/mem)", extent, None).map_err(denied)
     }
 }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "how a device is wired is a fact about the board, which a program can only claim")]
+#![allow(
+    unsafe_code,
+    reason = "how a device is wired is a fact about the board, which a program can only claim"
+)]
 //! A device that the kernel gives to user space: registers and interrupt through `/dev/uioN`.
 
 use super::{Registers, UioIrq, registers::Extent};
@@ -13,7 +16,10 @@ use crate::{
     types::{Error, PhysAddr},
 };
 use core::{ffi::CStr, fmt::Write as _};
-use nix::libc::{EACCES, EBUSY, EINVAL, ENODEV, ENOENT, ENOTDIR, EPERM, EWOULDBLOCK, O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR};
+use nix::libc::{
+    EACCES, EBUSY, EINVAL, ENODEV, ENOENT, ENOTDIR, EPERM, EWOULDBLOCK, O_DIRECTORY, O_NONBLOCK,
+    O_RDONLY, O_RDWR,
+};
 
 /// Device numbers that are looked at. The kernel gives the lowest that is free (`idr_alloc` in
 /// `uio_get_minor`), and no board here has a tenth as many; each costs one system call, once.
@@ -157,15 +163,30 @@ impl Uio {
         let mut buffer = [0; LINK_MAX_BYTES];
         // Before its file is opened: closing it again would turn bus mastering off for a program
         // that drives the function (`release` in `uio_pci_generic.c`).
-        if sysfs::read(&folder, c"name", &mut buffer)?.is_some_and(|name| name.trim_ascii_end() == b"uio_pci_generic") {
-            return Err(Error::Denied { what: "/dev/uioN", errno: EBUSY, fix: "it is a PCI function: open it with PciFunction" });
+        if sysfs::read(&folder, c"name", &mut buffer)?
+            .is_some_and(|name| name.trim_ascii_end() == b"uio_pci_generic")
+        {
+            return Err(Error::Denied {
+                what: "/dev/uioN",
+                errno: EBUSY,
+                fix: "it is a PCI function: open it with PciFunction",
+            });
         }
         let (addr, extent) = extent(&folder, 0)?;
         let dev = Path::join(&[root, "dev"])?;
-        let dev = Fd::open(dev.as_c_str(), O_RDONLY | O_DIRECTORY).map_err(|errno| Error::Os { call: "open(/dev)", errno })?;
+        let dev = Fd::open(dev.as_c_str(), O_RDONLY | O_DIRECTORY)
+            .map_err(|errno| Error::Os { call: "open(/dev)", errno })?;
         let file = open_file(&dev, index)?;
         let registers = map(&file, extent)?;
-        Ok(Self { registers, file, folder, index, addr, in_page_bytes: extent.in_page_bytes, taken: 1 })
+        Ok(Self {
+            registers,
+            file,
+            folder,
+            index,
+            addr,
+            in_page_bytes: extent.in_page_bytes,
+            taken: 1,
+        })
     }
 
     /// N of `/dev/uioN`.
@@ -204,7 +225,13 @@ impl Uio {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn map(&mut self, index: u32) -> Result<Registers, Error> {
         if index == 0 || index as usize >= MAPS.len() {
-            return Err(Error::Argument { name: "map", value: index.into(), min: 1, max: MAPS.len() as u64 - 1, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "map",
+                value: index.into(),
+                min: 1,
+                max: MAPS.len() as u64 - 1,
+                multiple_of: 1,
+            });
         }
         if self.taken & 1 << index != 0 {
             return Err(Error::InUse { errno: EBUSY });
@@ -257,8 +284,13 @@ pub(super) fn open_file(dev: &Fd, index: u32) -> Result<Fd, Error> {
         EACCES | EPERM => Error::Denied { what: "/dev/uioN", errno, fix: FIX },
         errno => Error::Os { call: "open(/dev/uio)", errno },
     })?;
-    file.try_lock()
-        .map_err(|errno| if errno == EWOULDBLOCK { Error::InUse { errno } } else { Error::Os { call: "flock(/dev/uio)", errno } })?;
+    file.try_lock().map_err(|errno| {
+        if errno == EWOULDBLOCK {
+            Error::InUse { errno }
+        } else {
+            Error::Os { call: "flock(/dev/uio)", errno }
+        }
+    })?;
     Ok(file)
 }
 
@@ -269,7 +301,10 @@ fn map(file: &Fd, extent: Extent) -> Result<Registers, Error> {
     const WHOLE: &str = "the kernel maps whole pages only: make the node's reg that large";
     Registers::map(file, "mmap(/dev/uio)", extent, None).map_err(|error| match error {
         // `uio_mmap_physical` maps no page of which a part is outside the device.
-        Error::Os { errno: EINVAL, .. } if extent.len_bytes < pagemap::page_bytes().unwrap_or(0) as u64 - extent.in_page_bytes => {
+        Error::Os { errno: EINVAL, .. }
+            if extent.len_bytes
+                < pagemap::page_bytes().unwrap_or(0) as u64 - extent.in_page_bytes =>
+        {
             Error::Setting { name: "maps/mapN/size", value: extent.len_bytes, fix: WHOLE }
         }
         error => error,
@@ -302,7 +337,10 @@ fn extent(folder: &Fd, index: usize) -> Result<(PhysAddr, Extent), Error> {
     if offset >= page_bytes || !offset.is_multiple_of(4) {
         return Err(nonsense(map.offset, offset));
     }
-    let len_bytes = size.checked_sub(offset).filter(|&len_bytes| len_bytes != 0).ok_or(nonsense(map.size, size))?;
+    let len_bytes = size
+        .checked_sub(offset)
+        .filter(|&len_bytes| len_bytes != 0)
+        .ok_or(nonsense(map.size, size))?;
     // Map N is mapped at offset N pages, whatever its address (uio-howto.rst, "mmap() device
     // memory").
     let offset_bytes = page_bytes * index as u64;
@@ -311,7 +349,10 @@ fn extent(folder: &Fd, index: usize) -> Result<(PhysAddr, Extent), Error> {
 
 /// `/sys/class/uio/uio<index>`, or `None` where there is none.
 fn folder(root: &str, index: u32) -> Result<Option<Fd>, Error> {
-    match Fd::open(Path::join(&[root, "sys/class/uio", uio(index).as_str()])?.as_c_str(), O_RDONLY | O_DIRECTORY) {
+    match Fd::open(
+        Path::join(&[root, "sys/class/uio", uio(index).as_str()])?.as_c_str(),
+        O_RDONLY | O_DIRECTORY,
+    ) {
         Ok(folder) => Ok(Some(folder)),
         Err(ENOENT | ENOTDIR) => Ok(None),
         Err(errno) => Err(Error::AttributeUnreadable { name: "/sys/class/uio/uioN", errno }),

@@ -76,7 +76,8 @@ impl UioIrq {
     /// # Errors
     /// [`Error::Os`] with `fcntl(/dev/uio)`: this process has too many files.
     pub fn try_clone(&self) -> Result<Self, Error> {
-        let file = self.file.try_clone().map_err(|errno| Error::Os { call: "fcntl(/dev/uio)", errno })?;
+        let file =
+            self.file.try_clone().map_err(|errno| Error::Os { call: "fcntl(/dev/uio)", errno })?;
         Ok(Self::new(file, self.config.as_ref().map(Config::try_clone).transpose()?))
     }
 
@@ -194,7 +195,10 @@ mod tests {
         let mut written = [0; 64];
         match kernels.read(&mut written) {
             Ok(count) => {
-                assert!(count.is_multiple_of(4) && written[..count].chunks(4).all(|word| word == 1_u32.to_ne_bytes()));
+                assert!(
+                    count.is_multiple_of(4)
+                        && written[..count].chunks(4).all(|word| word == 1_u32.to_ne_bytes())
+                );
                 count / 4
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
@@ -208,12 +212,19 @@ mod tests {
         let start = Instant::now();
         assert_eq!(irq.wait_at_most(20_000), Ok(()));
         let waited = start.elapsed();
-        assert!((Duration::from_millis(20)..Duration::from_secs(10)).contains(&waited), "it ends on time, and not before: {waited:?}");
+        assert!(
+            (Duration::from_millis(20)..Duration::from_secs(10)).contains(&waited),
+            "it ends on time, and not before: {waited:?}"
+        );
         assert_eq!((irq.interrupts(), unmasked(&mut kernels)), (0, 1));
         kernels.write_all(&7_u32.to_ne_bytes()).unwrap();
         let start = Instant::now();
         assert_eq!(irq.wait_at_most(60_000_000), Ok(()));
-        assert!(start.elapsed() < Duration::from_secs(30), "the interrupt ends it: {:?}", start.elapsed());
+        assert!(
+            start.elapsed() < Duration::from_secs(30),
+            "the interrupt ends it: {:?}",
+            start.elapsed()
+        );
         assert_eq!((irq.interrupts(), unmasked(&mut kernels)), (1, 1));
     }
 
@@ -248,11 +259,15 @@ mod tests {
         // error.
         let (reader, writer) = std::io::pipe().unwrap();
         // SAFETY: as in `pair`.
-        let [reader, writer] = [reader.into_raw_fd(), writer.into_raw_fd()].map(|raw| unsafe { Fd::from_raw(raw) });
+        let [reader, writer] =
+            [reader.into_raw_fd(), writer.into_raw_fd()].map(|raw| unsafe { Fd::from_raw(raw) });
         assert_eq!((reader.wait_readable(0), writer.wait_readable(0)), (Ok(false), Ok(false)));
         drop(reader);
         assert_eq!(writer.wait_readable(0), Err(EIO));
         // man 2 write: EPIPE, with a signal that Rust's runtime ignores.
-        assert_eq!(irq.wait_at_most(0), Err(Error::Os { call: "write(/dev/uio)", errno: nix::libc::EPIPE }));
+        assert_eq!(
+            irq.wait_at_most(0),
+            Err(Error::Os { call: "write(/dev/uio)", errno: nix::libc::EPIPE })
+        );
     }
 }

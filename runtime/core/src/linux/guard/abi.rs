@@ -86,8 +86,12 @@ structure!(/** `struct contigo_eventfd`. */ EventFd, 8, { interrupt: u32, fd: i3
 /// x86, arm and arm64.
 pub mod code {
     #![allow(missing_docs, reason = "the header documents them")]
-    use super::{Alloc, DmaBits, EventFd, Export, Import, Release, Segments, StopSequence, Sync, Unmask};
-    use nix::{request_code_none, request_code_readwrite, request_code_write, sys::ioctl::ioctl_num_type};
+    use super::{
+        Alloc, DmaBits, EventFd, Export, Import, Release, Segments, StopSequence, Sync, Unmask,
+    };
+    use nix::{
+        request_code_none, request_code_readwrite, request_code_write, sys::ioctl::ioctl_num_type,
+    };
 
     const IOC: u8 = 0xC1;
     pub const GET_INFO: ioctl_num_type = request_code_none!(IOC, 0x50);
@@ -95,7 +99,8 @@ pub mod code {
     pub const ALLOC: ioctl_num_type = request_code_readwrite!(IOC, 0x52, size_of::<Alloc>());
     pub const EXPORT: ioctl_num_type = request_code_readwrite!(IOC, 0x53, size_of::<Export>());
     pub const IMPORT: ioctl_num_type = request_code_readwrite!(IOC, 0x54, size_of::<Import>());
-    pub const GET_SEGMENTS: ioctl_num_type = request_code_readwrite!(IOC, 0x55, size_of::<Segments>());
+    pub const GET_SEGMENTS: ioctl_num_type =
+        request_code_readwrite!(IOC, 0x55, size_of::<Segments>());
     pub const RELEASE: ioctl_num_type = request_code_write!(IOC, 0x56, size_of::<Release>());
     pub const SYNC: ioctl_num_type = request_code_write!(IOC, 0x57, size_of::<Sync>());
     pub const ARM: ioctl_num_type = request_code_write!(IOC, 0x58, size_of::<StopSequence>());
@@ -103,7 +108,22 @@ pub mod code {
     pub const SET_EVENTFD: ioctl_num_type = request_code_write!(IOC, 0x5A, size_of::<EventFd>());
     pub const RESET: ioctl_num_type = request_code_none!(IOC, 0x5B);
 
-    const _: () = assert!(GET_INFO == 0xC150 && SET_DMA_BITS == 0x4008_C151 && ALLOC == 0xC020_C152 && EXPORT == 0xC008_C153);
-    const _: () = assert!(IMPORT == 0xC020_C154 && GET_SEGMENTS == 0xC018_C155 && RELEASE == 0x4008_C156 && SYNC == 0x4010_C157);
-    const _: () = assert!(ARM == 0x4010_C158 && UNMASK == 0x4008_C159 && SET_EVENTFD == 0x4008_C15A && RESET == 0xC15B);
+    const _: () = assert!(
+        GET_INFO == 0xC150
+            && SET_DMA_BITS == 0x4008_C151
+            && ALLOC == 0xC020_C152
+            && EXPORT == 0xC008_C153
+    );
+    const _: () = assert!(
+        IMPORT == 0xC020_C154
+            && GET_SEGMENTS == 0xC018_C155
+            && RELEASE == 0x4008_C156
+            && SYNC == 0x4010_C157
+    );
+    const _: () = assert!(
+        ARM == 0x4010_C158
+            && UNMASK == 0x4008_C159
+            && SET_EVENTFD == 0x4008_C15A
+            && RESET == 0xC15B
+    );
 }

@@ -33,7 +33,10 @@ impl<D: Driver> Queue<D> {
         let program = self.driver().stop_program();
         if program.steps().is_empty() {
             let fix = "poll its stop in the program, or give the driver a stop program";
-            return Err(Error::Unsupported { what: "this driver has no stop program for the kernel", fix });
+            return Err(Error::Unsupported {
+                what: "this driver has no stop program for the kernel",
+                fix,
+            });
         }
         // SAFETY: the program only stops the device (`Driver`, 7), and the caller says that these
         // are its registers.

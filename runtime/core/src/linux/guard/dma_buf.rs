@@ -90,9 +90,17 @@ impl DmaBuf {
     ///
     /// # Safety
     /// As [`import`](Self::import), from when this returns.
-    pub unsafe fn import_written(guard: &Guard, fd: BorrowedFd<'_>, timeout: Duration) -> Result<Self, Error> {
+    pub unsafe fn import_written(
+        guard: &Guard,
+        fd: BorrowedFd<'_>,
+        timeout: Duration,
+    ) -> Result<Self, Error> {
         let wait_us = timeout_us(timeout)?;
-        let file = guard.0.kernel.duplicate(fd.as_raw_fd()).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
+        let file = guard
+            .0
+            .kernel
+            .duplicate(fd.as_raw_fd())
+            .map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
         guard.0.kernel.written(&file, wait_us).map_err(|errno| os("ppoll(dma-buf)", errno))?;
         // SAFETY: the caller's promise.
         unsafe { Self::import(guard, fd) }
@@ -105,12 +113,28 @@ impl DmaBuf {
     ///
     /// # Safety
     /// As [`import`](Self::import); `fd` is open.
-    pub(crate) unsafe fn import_as(guard: &Guard, fd: i32, name: &'static str) -> Result<Self, Error> {
-        let file = guard.0.kernel.duplicate(fd).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
+    pub(crate) unsafe fn import_as(
+        guard: &Guard,
+        fd: i32,
+        name: &'static str,
+    ) -> Result<Self, Error> {
+        let file =
+            guard.0.kernel.duplicate(fd).map_err(|errno| os("fcntl(F_DUPFD_CLOEXEC)", errno))?;
         let mut import = Import { fd: file.raw(), ..Import::default() };
-        guard.0.kernel.ioctl(&guard.0.file, Request::Import(&mut import)).map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
+        guard
+            .0
+            .kernel
+            .ioctl(&guard.0.file, Request::Import(&mut import))
+            .map_err(|errno| os("ioctl(CONTIGO_IMPORT)", errno))?;
         match map(file.raw(), import.len_bytes) {
-            Ok(map) => Ok(Self { guard: guard.clone(), map, file, handle: import.handle, addr: import.addr, name }),
+            Ok(map) => Ok(Self {
+                guard: guard.clone(),
+                map,
+                file,
+                handle: import.handle,
+                addr: import.addr,
+                name,
+            }),
             Err(error) => {
                 // No device received its address.
                 guard.release(import.handle);
@@ -163,20 +187,44 @@ unsafe impl Backend for DmaBuf {
 
     fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
         let (mut found, mut count) = (SegmentAt::default(), 0);
-        let ask = Request::GetSegment { handle: self.handle, offset_bytes: offset_bytes as u64, found: &mut found, count: &mut count };
-        self.guard.0.kernel.ioctl(&self.guard.0.file, ask).map_err(|errno| os("ioctl(CONTIGO_GET_SEGMENTS)", errno))?;
+        let ask = Request::GetSegment {
+            handle: self.handle,
+            offset_bytes: offset_bytes as u64,
+            found: &mut found,
+            count: &mut count,
+        };
+        self.guard
+            .0
+            .kernel
+            .ioctl(&self.guard.0.file, ask)
+            .map_err(|errno| os("ioctl(CONTIGO_GET_SEGMENTS)", errno))?;
         let left = self.map.len().saturating_sub(offset_bytes);
         match count {
-            1 if left > 0 && found.len_bytes > 0 => {
-                Ok(Segment { addr: found.addr, len_bytes: usize::try_from(found.len_bytes).map_or(left, |run| run.min(left)) })
-            }
-            0 => Err(Error::OutOfRange { start: offset_bytes, end: offset_bytes, len_bytes: self.map.len() }),
-            1 => Err(Error::Unexpected { name: "length of CONTIGO_GET_SEGMENTS", value: found.len_bytes }),
-            count => Err(Error::Unexpected { name: "count of CONTIGO_GET_SEGMENTS", value: count.into() }),
+            1 if left > 0 && found.len_bytes > 0 => Ok(Segment {
+                addr: found.addr,
+                len_bytes: usize::try_from(found.len_bytes).map_or(left, |run| run.min(left)),
+            }),
+            0 => Err(Error::OutOfRange {
+                start: offset_bytes,
+                end: offset_bytes,
+                len_bytes: self.map.len(),
+            }),
+            1 => Err(Error::Unexpected {
+                name: "length of CONTIGO_GET_SEGMENTS",
+                value: found.len_bytes,
+            }),
+            count => Err(Error::Unexpected {
+                name: "count of CONTIGO_GET_SEGMENTS",
+                value: count.into(),
+            }),
         }
     }
 
-    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_device(
+        &self,
+        range: Range<usize>,
+        direction: Direction,
+    ) -> Result<(), Error> {
         let _ = direction;
         self.sync(&range, SYNC_FOR_DEVICE)
     }
@@ -193,6 +241,9 @@ unsafe impl Backend for DmaBuf {
 
 impl fmt::Debug for DmaBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DmaBuf").field("addr", &self.addr).field("len_bytes", &self.map.len()).finish_non_exhaustive()
+        f.debug_struct("DmaBuf")
+            .field("addr", &self.addr)
+            .field("len_bytes", &self.map.len())
+            .finish_non_exhaustive()
     }
 }

@@ -1,8 +1,8 @@
 //! The kernel's word about a guarded device: distrusted, and then kept.
 
 use super::abi::{
-    INFO_ARMED, INFO_COHERENT, INFO_CONFINED, INFO_IOMMU, INFO_RESET, INFO_TRANSLATED, Info, MAX_INTERRUPTS, MAX_WINDOWS, WINDOW_STOP,
-    Window,
+    INFO_ARMED, INFO_COHERENT, INFO_CONFINED, INFO_IOMMU, INFO_RESET, INFO_TRANSLATED, Info,
+    MAX_INTERRUPTS, MAX_WINDOWS, WINDOW_STOP, Window,
 };
 use crate::types::{Align, Error};
 
@@ -73,12 +73,21 @@ pub(super) fn checked(info: Info) -> Result<(Info, Align), Error> {
         return Err(unexpected("interrupts of CONTIGO_GET_INFO", info.interrupts));
     }
     for (at, window) in info.window.iter().enumerate() {
-        let end = last(window).ok_or(Error::Unexpected { name: "mmap_offset of CONTIGO_GET_INFO", value: window.mmap_offset })?;
+        let end = last(window).ok_or(Error::Unexpected {
+            name: "mmap_offset of CONTIGO_GET_INFO",
+            value: window.mmap_offset,
+        })?;
         // Two mappings of the same registers would be two drivers.
-        let meets =
-            |other: &Window| other.len_bytes > 0 && other.mmap_offset < end && last(other).is_none_or(|last| window.mmap_offset < last);
+        let meets = |other: &Window| {
+            other.len_bytes > 0
+                && other.mmap_offset < end
+                && last(other).is_none_or(|last| window.mmap_offset < last)
+        };
         if window.len_bytes > 0 && info.window.iter().skip(at + 1).any(meets) {
-            return Err(Error::Unexpected { name: "mmap_offset of CONTIGO_GET_INFO", value: window.mmap_offset });
+            return Err(Error::Unexpected {
+                name: "mmap_offset of CONTIGO_GET_INFO",
+                value: window.mmap_offset,
+            });
         }
     }
     Ok((info, granule(info.granule_bytes)?))
@@ -92,7 +101,8 @@ const fn last(window: &Window) -> Option<u64> {
 /// The unit that two owners may not share. A PC's kernel says 1, because every bus master snoops;
 /// the kernels of the boards here say 32 to 128, and 4,096 is a page.
 fn granule(bytes: u32) -> Result<Align, Error> {
-    let refused = Error::Unexpected { name: "granule_bytes of CONTIGO_GET_INFO", value: bytes.into() };
+    let refused =
+        Error::Unexpected { name: "granule_bytes of CONTIGO_GET_INFO", value: bytes.into() };
     if !bytes.is_power_of_two() || bytes as usize > Align::PAGE.bytes() {
         return Err(refused);
     }

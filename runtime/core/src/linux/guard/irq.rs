@@ -56,11 +56,24 @@ impl Guard {
     /// many. [`Error::Os`] with `eventfd` or `ioctl(CONTIGO_SET_EVENTFD)`. [`Error::Contended`]:
     /// another thread has been asking for one for a second.
     pub fn irq(&self, interrupt: u32) -> Result<GuardIrq, Error> {
-        const NONE: Error =
-            Error::Unsupported { what: "the device has no interrupt", fix: "give its node in the device tree one, or poll" };
+        const NONE: Error = Error::Unsupported {
+            what: "the device has no interrupt",
+            fix: "give its node in the device tree one, or poll",
+        };
         let max = u64::from(self.0.info.interrupts.checked_sub(1).ok_or(NONE)?);
-        let no_such = Error::Argument { name: "interrupt", value: interrupt.into(), min: 0, max, multiple_of: 1 };
-        let place = self.0.events.get(interrupt as usize).filter(|_| u64::from(interrupt) <= max).ok_or(no_such)?;
+        let no_such = Error::Argument {
+            name: "interrupt",
+            value: interrupt.into(),
+            min: 0,
+            max,
+            multiple_of: 1,
+        };
+        let place = self
+            .0
+            .events
+            .get(interrupt as usize)
+            .filter(|_| u64::from(interrupt) <= max)
+            .ok_or(no_such)?;
         // A read of the file takes what came of every interrupt: of a device with one, that is all.
         if max > 0 {
             self.make_event(place, interrupt)?;
@@ -85,7 +98,10 @@ impl Guard {
     fn signalled(&self, interrupt: u32) -> Result<Fd, Error> {
         let event = Fd::eventfd().map_err(|errno| os("eventfd", errno))?;
         let ask = Request::SetEventFd { interrupt, event: &event };
-        self.0.kernel.ioctl(&self.0.file, ask).map_err(|errno| os("ioctl(CONTIGO_SET_EVENTFD)", errno))?;
+        self.0
+            .kernel
+            .ioctl(&self.0.file, ask)
+            .map_err(|errno| os("ioctl(CONTIGO_SET_EVENTFD)", errno))?;
         Ok(event)
     }
 }
@@ -110,7 +126,11 @@ impl GuardIrq {
 
     /// Another handle on the same interrupt.
     pub fn second(&self) -> Self {
-        Self { guard: self.guard.clone(), interrupt: self.interrupt, interrupts: AtomicUsize::new(0) }
+        Self {
+            guard: self.guard.clone(),
+            interrupt: self.interrupt,
+            interrupts: AtomicUsize::new(0),
+        }
     }
 
     /// The eventfd of a device with several.
@@ -142,7 +162,11 @@ impl GuardIrq {
 
     fn unmask(&self) -> Result<(), Error> {
         let ask = Request::Unmask(1 << self.interrupt);
-        self.guard.0.kernel.ioctl(&self.guard.0.file, ask).map_err(|errno| os("ioctl(CONTIGO_UNMASK)", errno))
+        self.guard
+            .0
+            .kernel
+            .ioctl(&self.guard.0.file, ask)
+            .map_err(|errno| os("ioctl(CONTIGO_UNMASK)", errno))
     }
 }
 

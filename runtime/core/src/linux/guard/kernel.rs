@@ -2,7 +2,10 @@
 //! machine is.
 #![allow(unsafe_code, reason = "ioctls on a raw descriptor, and the unsafe trait of the seam")]
 
-use super::abi::{self, Alloc, DmaBits, EventFd, Export, Import, Info, Release, SegmentAt, Segments, Step, SyncRange, Unmask};
+use super::abi::{
+    self, Alloc, DmaBits, EventFd, Export, Import, Info, Release, SegmentAt, Segments, Step,
+    SyncRange, Unmask,
+};
 use crate::{
     linux::os::{
         dir,
@@ -135,7 +138,8 @@ const CLASS: &str = "/sys/class/contigo";
 unsafe impl GuardKernel for RealGuard {
     fn open(&self, name: &str) -> Result<Fd, Error> {
         const WHAT: &str = "/dev/contigo/";
-        const FIX: &str = "add the user to the group of the udev rule (kernel-helpers/udev), or be root";
+        const FIX: &str =
+            "add the user to the group of the udev rule (kernel-helpers/udev), or be root";
         const UNCONFINED: &str = "nothing confines this device, so it needs CAP_SYS_RAWIO (root), or the module parameter \
                                   unprivileged=1; a kernel that is locked down refuses it to all";
         check_name(name)?;
@@ -143,7 +147,10 @@ unsafe impl GuardKernel for RealGuard {
         // Not blocking: interrupts are read only after `ppoll` said that there are some, or to find
         // out.
         Fd::open(path.as_c_str(), O_RDWR | O_NONBLOCK).map_err(|errno| match errno {
-            ENOENT => Error::NotFound { what: "guard of the kernel module contigo", among: guards().into() },
+            ENOENT => Error::NotFound {
+                what: "guard of the kernel module contigo",
+                among: guards().into(),
+            },
             EACCES => Error::Denied { what: WHAT, errno, fix: FIX },
             EPERM => Error::Denied { what: WHAT, errno, fix: UNCONFINED },
             EBUSY => Error::InUse { errno },
@@ -161,11 +168,17 @@ unsafe impl GuardKernel for RealGuard {
         match request {
             // SAFETY: each structure is the one of its request code (sizes asserted in `abi.rs`),
             // lives until the call returns, and is borrowed exclusively where the kernel writes.
-            Request::GetInfo(info) => unsafe { call(fd, abi::code::GET_INFO, (&raw mut *info).cast()) },
+            Request::GetInfo(info) => unsafe {
+                call(fd, abi::code::GET_INFO, (&raw mut *info).cast())
+            },
             // SAFETY: as above.
-            Request::Import(import) => unsafe { call(fd, abi::code::IMPORT, (&raw mut *import).cast()) },
+            Request::Import(import) => unsafe {
+                call(fd, abi::code::IMPORT, (&raw mut *import).cast())
+            },
             // SAFETY: as above.
-            Request::Alloc(alloc) => unsafe { call(fd, abi::code::ALLOC, (&raw mut *alloc).cast()) },
+            Request::Alloc(alloc) => unsafe {
+                call(fd, abi::code::ALLOC, (&raw mut *alloc).cast())
+            },
             Request::Export { handle, dma_buf } => {
                 let mut export = Export { handle, fd: -1 };
                 // SAFETY: as above.
@@ -212,7 +225,8 @@ unsafe impl GuardKernel for RealGuard {
             }
             Request::Arm(steps) => {
                 let ptr = steps.as_ptr().expose_provenance() as u64;
-                let mut sequence = abi::StopSequence { count: count(steps.len())?, reserved: 0, ptr };
+                let mut sequence =
+                    abi::StopSequence { count: count(steps.len())?, reserved: 0, ptr };
                 // SAFETY: as above.
                 unsafe { call(fd, abi::code::ARM, (&raw mut sequence).cast()) }
             }
@@ -223,7 +237,11 @@ unsafe impl GuardKernel for RealGuard {
 /// How many ports there are.
 fn guards() -> u32 {
     let mut ports = 0;
-    let Ok(folder) = Path::join(&[CLASS]).map(|path| Fd::open(path.as_c_str(), O_RDONLY | O_DIRECTORY)) else { return 0 };
+    let Ok(folder) =
+        Path::join(&[CLASS]).map(|path| Fd::open(path.as_c_str(), O_RDONLY | O_DIRECTORY))
+    else {
+        return 0;
+    };
     if let Ok(folder) = folder {
         let _ = dir::each_name(&folder, CLASS, |_| {
             ports += 1;
@@ -238,7 +256,11 @@ fn guards() -> u32 {
 ///
 /// # Safety
 /// `argument` is what the request reads and writes.
-unsafe fn call(fd: i32, request: nix::sys::ioctl::ioctl_num_type, argument: *mut c_void) -> Result<(), i32> {
+unsafe fn call(
+    fd: i32,
+    request: nix::sys::ioctl::ioctl_num_type,
+    argument: *mut c_void,
+) -> Result<(), i32> {
     sysfs::retry(|| {
         // SAFETY: the caller's promise.
         let result = unsafe { libc::ioctl(fd, request, argument) };

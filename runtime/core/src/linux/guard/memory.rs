@@ -86,15 +86,33 @@ impl GuardMemory {
     fn new(guard: &Guard, len_bytes: usize, is_coherent: bool) -> Result<Self, Error> {
         const MAX_BYTES: usize = isize::MAX as usize;
         let page_bytes = pagemap::page_bytes()?;
-        let whole_bytes = len_bytes.checked_next_multiple_of(page_bytes).filter(|whole| (1..=MAX_BYTES).contains(whole));
+        let whole_bytes = len_bytes
+            .checked_next_multiple_of(page_bytes)
+            .filter(|whole| (1..=MAX_BYTES).contains(whole));
         let Some(whole_bytes) = whole_bytes else {
-            return Err(Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max: MAX_BYTES as u64, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "len_bytes",
+                value: len_bytes as u64,
+                min: 1,
+                max: MAX_BYTES as u64,
+                multiple_of: 1,
+            });
         };
         let flags = if is_coherent { ALLOC_COHERENT } else { 0 };
         let mut alloc = Alloc { len_bytes: whole_bytes as u64, flags, ..Alloc::default() };
-        guard.0.kernel.ioctl(&guard.0.file, Request::Alloc(&mut alloc)).map_err(|errno| refused(errno, whole_bytes))?;
+        guard
+            .0
+            .kernel
+            .ioctl(&guard.0.file, Request::Alloc(&mut alloc))
+            .map_err(|errno| refused(errno, whole_bytes))?;
         match map(guard, &alloc, whole_bytes, page_bytes) {
-            Ok(map) => Ok(Self { guard: guard.clone(), map, handle: alloc.handle, addr: alloc.addr, is_coherent }),
+            Ok(map) => Ok(Self {
+                guard: guard.clone(),
+                map,
+                handle: alloc.handle,
+                addr: alloc.addr,
+                is_coherent,
+            }),
             Err(error) => {
                 // No device received its address.
                 guard.release(alloc.handle);
@@ -112,7 +130,10 @@ impl GuardMemory {
             return Ok(());
         }
         let granule = self.guard.0.granule;
-        let lines = || granule.round_down(range.start)..granule.round_up(range.end).unwrap_or(len_bytes).min(len_bytes);
+        let lines = || {
+            granule.round_down(range.start)
+                ..granule.round_up(range.end).unwrap_or(len_bytes).min(len_bytes)
+        };
         self.guard.sync(self.handle, &if whole_lines { lines() } else { range.clone() }, flags)
     }
 }
@@ -121,18 +142,33 @@ impl GuardMemory {
 const fn refused(errno: i32, need_bytes: usize) -> Error {
     let fix = match errno {
         EDQUOT => "give some back, or raise the parameter max_mib of the module contigo",
-        ENOMEM => "ask for less, or for more CMA (cma= on the kernel's command line, or a memory-region of the node)",
-        ENOSPC => return Error::TooMany { what: "buffers of a guarded device, with those in quarantine", most: MAX_BUFFERS as u64 },
+        ENOMEM => {
+            "ask for less, or for more CMA (cma= on the kernel's command line, or a memory-region of the node)"
+        }
+        ENOSPC => {
+            return Error::TooMany {
+                what: "buffers of a guarded device, with those in quarantine",
+                most: MAX_BUFFERS as u64,
+            };
+        }
         errno => return os("ioctl(CONTIGO_ALLOC)", errno),
     };
     Error::NoMemory { need_bytes, errno, fix }
 }
 
 /// All of what was allocated.
-fn map(guard: &Guard, alloc: &Alloc, len_bytes: usize, page_bytes: usize) -> Result<MmapRaw, Error> {
+fn map(
+    guard: &Guard,
+    alloc: &Alloc,
+    len_bytes: usize,
+    page_bytes: usize,
+) -> Result<MmapRaw, Error> {
     const CALL: &str = "mmap(/dev/contigo/)";
     if !alloc.mmap_offset.is_multiple_of(page_bytes as u64) {
-        return Err(Error::Unexpected { name: "mmap_offset of CONTIGO_ALLOC", value: alloc.mmap_offset });
+        return Err(Error::Unexpected {
+            name: "mmap_offset of CONTIGO_ALLOC",
+            value: alloc.mmap_offset,
+        });
     }
     // The kernel refuses more than was allocated: a mapped byte is a byte that exists.
     match guard.0.kernel.memory(&guard.0.file, alloc.handle) {
@@ -161,10 +197,18 @@ unsafe impl Backend for GuardMemory {
 
     fn mapping(&self) -> Mapping {
         // Coherent memory too: `SyncScope::Coherent` is refused on a port that does not snoop.
-        self.guard.mapping(&self.map, self.addr, SyncScope::Range { granule_bytes: self.guard.0.granule.bytes() })
+        self.guard.mapping(
+            &self.map,
+            self.addr,
+            SyncScope::Range { granule_bytes: self.guard.0.granule.bytes() },
+        )
     }
 
-    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_device(
+        &self,
+        range: Range<usize>,
+        direction: Direction,
+    ) -> Result<(), Error> {
         self.sync(&range, direction.device_writes(), SYNC_FOR_DEVICE)
     }
 
@@ -200,6 +244,9 @@ unsafe impl Backend for GuardMemory {
 
 impl fmt::Debug for GuardMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardMemory").field("addr", &self.addr).field("len_bytes", &self.map.len()).finish_non_exhaustive()
+        f.debug_struct("GuardMemory")
+            .field("addr", &self.addr)
+            .field("len_bytes", &self.map.len())
+            .finish_non_exhaustive()
     }
 }

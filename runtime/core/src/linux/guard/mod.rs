@@ -136,7 +136,10 @@ impl Guard {
     /// # Errors
     /// As [`open`](Guard::open).
     #[cfg(feature = "testkit")]
-    pub fn open_from(kernel: crate::linux::os::seam::Test<dyn GuardKernel>, name: &str) -> Result<Self, Error> {
+    pub fn open_from(
+        kernel: crate::linux::os::seam::Test<dyn GuardKernel>,
+        name: &str,
+    ) -> Result<Self, Error> {
         Self::asking(Kernel::Test(kernel), name)
     }
 
@@ -194,7 +197,10 @@ impl Guard {
     /// [`Error::Os`]: EBUSY, memory is allocated or imported; EINVAL, out of range; EIO, the kernel
     /// cannot serve so few lines.
     pub fn set_addr_bits(&self, bits: u32) -> Result<(), Error> {
-        self.0.kernel.ioctl(&self.0.file, Request::SetDmaBits(bits)).map_err(|errno| os("ioctl(CONTIGO_SET_DMA_BITS)", errno))
+        self.0
+            .kernel
+            .ioctl(&self.0.file, Request::SetDmaBits(bits))
+            .map_err(|errno| os("ioctl(CONTIGO_SET_DMA_BITS)", errno))
     }
 
     /// Resets the device by its reset lines: it is as after power-on, and has let go of all memory.
@@ -216,7 +222,10 @@ impl Guard {
     /// would then start a job with cleared addresses. Where no IOMMU confines the device, memory is
     /// at address 0 too.
     pub unsafe fn reset(&self) -> Result<(), Error> {
-        self.0.kernel.ioctl(&self.0.file, Request::Reset).map_err(|errno| os("ioctl(CONTIGO_RESET)", errno))
+        self.0
+            .kernel
+            .ioctl(&self.0.file, Request::Reset)
+            .map_err(|errno| os("ioctl(CONTIGO_RESET)", errno))
     }
 
     /// Leaves `program` with the kernel, for the device's register window `window` (its entry in
@@ -249,7 +258,10 @@ impl Guard {
     fn sync(&self, handle: u32, range: &Range<usize>, flags: u32) -> Result<(), Error> {
         let (offset_bytes, len_bytes) = (range.start as u64, range.len() as u64);
         let ranges = [SyncRange { handle, flags, offset_bytes, len_bytes }];
-        self.0.kernel.ioctl(&self.0.file, Request::Sync(&ranges)).map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
+        self.0
+            .kernel
+            .ioctl(&self.0.file, Request::Sync(&ranges))
+            .map_err(|errno| os("ioctl(CONTIGO_SYNC)", errno))
     }
 
     /// Memory of this device, which the kernel says is at `addr`: a physical address where nothing
@@ -261,7 +273,14 @@ impl Guard {
             _ => BaseAddr::Dev(DevAddr(addr)),
         };
         let scope = if coherent { SyncScope::Coherent } else { scope };
-        Mapping { cpu: mapped::start(map), len_bytes: map.len(), base, bus: self.0.bus, scope, coherent: Some(coherent) }
+        Mapping {
+            cpu: mapped::start(map),
+            len_bytes: map.len(),
+            base,
+            bus: self.0.bus,
+            scope,
+            coherent: Some(coherent),
+        }
     }
 
     /// Gives up an import or an allocation; where that fails, the file holds it.
@@ -273,7 +292,9 @@ impl Guard {
 /// The kernel's word about the device, unchecked.
 fn ask(kernel: &Kernel, file: &Fd) -> Result<Info, Error> {
     let mut info = Info { argsz: Info::ARGSZ, ..Info::default() };
-    kernel.ioctl(file, Request::GetInfo(&mut info)).map_err(|errno| os("ioctl(CONTIGO_GET_INFO)", errno))?;
+    kernel
+        .ioctl(file, Request::GetInfo(&mut info))
+        .map_err(|errno| os("ioctl(CONTIGO_GET_INFO)", errno))?;
     Ok(info)
 }
 
@@ -282,8 +303,13 @@ fn next_bus() -> Result<Bus, Error> {
     // I/O address spaces count from 0 (`vfio`); these count down from the other end.
     const LAST: u32 = u32::MAX / 2;
     static NEXT: AtomicU32 = AtomicU32::new(u32::MAX);
-    let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_sub(1).filter(|next| *next > LAST));
-    next.map(Bus::Iommu).map_err(|_| Error::TooMany { what: "translated guards in the life of a program", most: LAST.into() })
+    let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+        next.checked_sub(1).filter(|next| *next > LAST)
+    });
+    next.map(Bus::Iommu).map_err(|_| Error::TooMany {
+        what: "translated guards in the life of a program",
+        most: LAST.into(),
+    })
 }
 
 /// Refuses a range that is not all within the `len_bytes` of a block.
@@ -300,6 +326,9 @@ const fn os(call: &'static str, errno: i32) -> Error {
 
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guard").field("info", &self.0.info).field("bus", &self.0.bus).finish_non_exhaustive()
+        f.debug_struct("Guard")
+            .field("info", &self.0.info)
+            .field("bus", &self.0.bus)
+            .finish_non_exhaustive()
     }
 }

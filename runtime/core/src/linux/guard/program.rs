@@ -10,7 +10,9 @@ impl StopProgram {
     /// The steps for the device's register window `window`.
     pub(super) fn steps_for(&self, window: u32) -> heapless::Vec<Step, { abi::MAX_STEPS }> {
         let step = |step: &StopStep| match *step {
-            StopStep::Write { offset_bytes, mask, value } => Step { kind: STEP_WRITE, window, offset_bytes, mask, value, timeout_us: 0 },
+            StopStep::Write { offset_bytes, mask, value } => {
+                Step { kind: STEP_WRITE, window, offset_bytes, mask, value, timeout_us: 0 }
+            }
             StopStep::PollUntil { offset_bytes, mask, value, timeout_us } => {
                 Step { kind: STEP_POLL, window, offset_bytes, mask, value, timeout_us }
             }

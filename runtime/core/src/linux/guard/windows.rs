@@ -46,10 +46,17 @@ impl Guard {
             fix: "give its node a reg of whole pages in the block design",
         };
         let max = MAX_WINDOWS as u64 - 1;
-        let no_such = Error::Argument { name: "window", value: window.into(), min: 0, max, multiple_of: 1 };
+        let no_such =
+            Error::Argument { name: "window", value: window.into(), min: 0, max, multiple_of: 1 };
         let found = self.0.info.window.get(window as usize).ok_or(no_such)?;
         if found.len_bytes == 0 {
-            let among = crate::types::Among::of(self.0.info.window.iter().fold(0, |all, window| all + u32::from(window.len_bytes > 0)));
+            let among = crate::types::Among::of(
+                self.0
+                    .info
+                    .window
+                    .iter()
+                    .fold(0, |all, window| all + u32::from(window.len_bytes > 0)),
+            );
             return Err(Error::NotFound { what: "window of this guard's registers", among });
         }
         if found.flags & WINDOW_MMAP == 0 {
@@ -61,7 +68,12 @@ impl Guard {
         if self.0.taken.fetch_or(bit, Ordering::AcqRel) & bit != 0 {
             return Err(Error::InUse { errno: EBUSY });
         }
-        let mapped = Registers::map(self.0.kernel.registers(&self.0.file), "mmap(/dev/contigo/)", extent, None);
+        let mapped = Registers::map(
+            self.0.kernel.registers(&self.0.file),
+            "mmap(/dev/contigo/)",
+            extent,
+            None,
+        );
         mapped.inspect_err(|_| {
             self.0.taken.fetch_and(!bit, Ordering::AcqRel);
         })
@@ -73,7 +85,10 @@ fn extent(window: &Window) -> Result<Extent, Error> {
     let page_bytes = pagemap::page_bytes()? as u64;
     let Window { len_bytes, mmap_offset: offset_bytes, .. } = *window;
     if !offset_bytes.is_multiple_of(page_bytes) {
-        return Err(Error::Unexpected { name: "mmap_offset of CONTIGO_GET_INFO", value: offset_bytes });
+        return Err(Error::Unexpected {
+            name: "mmap_offset of CONTIGO_GET_INFO",
+            value: offset_bytes,
+        });
     }
     Ok(Extent { offset_bytes, in_page_bytes: 0, len_bytes })
 }

@@ -1,5 +1,8 @@
 //! Huge pages: contiguous memory from any stock kernel, 2 MiB at a time, for a privileged process.
-#![allow(unsafe_code, reason = "implements the unsafe trait Backend, and writes one byte to each page of a raw mapping")]
+#![allow(
+    unsafe_code,
+    reason = "implements the unsafe trait Backend, and writes one byte to each page of a raw mapping"
+)]
 
 use crate::{
     linux::os::{
@@ -123,13 +126,26 @@ impl HugeTlb {
     ///   CAP_IPC_LOCK, or a hugetlb cgroup with fewer pages than the machine.
     pub fn new(len_bytes: usize) -> Result<Self, Error> {
         const MAX_BYTES: usize = HugeTlb::MAX_PAGES * HugeTlb::PAGE_BYTES;
-        let out_of_bounds = Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max: MAX_BYTES as u64, multiple_of: 1 };
-        let whole_bytes = HUGE.round_up(len_bytes).filter(|whole| (1..=MAX_BYTES).contains(whole)).ok_or(out_of_bounds)?;
+        let out_of_bounds = Error::Argument {
+            name: "len_bytes",
+            value: len_bytes as u64,
+            min: 1,
+            max: MAX_BYTES as u64,
+            multiple_of: 1,
+        };
+        let whole_bytes = HUGE
+            .round_up(len_bytes)
+            .filter(|whole| (1..=MAX_BYTES).contains(whole))
+            .ok_or(out_of_bounds)?;
         let page_bytes = pagemap::page_bytes()?;
 
         // Without MAP_NORESERVE the kernel reserves every page now, or fails now.
-        let map = map::anonymous(MmapOptions::new().len(whole_bytes).huge(Some(PAGE_BITS)).populate(), "mmap(MAP_HUGETLB)")?;
-        let mut this = Self { pin: None, map, base: PhysAddr(0), page_bytes, scope: cache::scope() };
+        let map = map::anonymous(
+            MmapOptions::new().len(whole_bytes).huge(Some(PAGE_BITS)).populate(),
+            "mmap(MAP_HUGETLB)",
+        )?;
+        let mut this =
+            Self { pin: None, map, base: PhysAddr(0), page_bytes, scope: cache::scope() };
 
         // Hidden frames first: without the capability the lock might fail too, which would be the
         // less useful message.
@@ -175,7 +191,11 @@ impl HugeTlb {
     fn touch(&self) -> Result<(), Error> {
         let block = self.block();
         for offset_bytes in (0..self.map.len()).step_by(Self::PAGE_BYTES) {
-            let page = Block { cpu: block.cpu.saturating_add(offset_bytes as u64), len_bytes: Self::PAGE_BYTES, ..block };
+            let page = Block {
+                cpu: block.cpu.saturating_add(offset_bytes as u64),
+                len_bytes: Self::PAGE_BYTES,
+                ..block
+            };
             pagemap::base(&page, pagemap::read)?;
             // SAFETY: offset_bytes < map.len() by the loop's bound, so the byte lies in the
             // mapping. That is readable and writable, present (checked on the line above), and
@@ -219,7 +239,11 @@ unsafe impl Backend for HugeTlb {
         pagemap::run(&self.block(), offset_bytes, pagemap::read)
     }
 
-    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_device(
+        &self,
+        range: Range<usize>,
+        direction: Direction,
+    ) -> Result<(), Error> {
         cache::for_device(&self.map, range, direction)
     }
 

@@ -15,7 +15,10 @@
 //!   `SCTLR_EL1_UCT`; `arch/arm64/mm/dma-mapping.c`: what the kernel's own DMA API does.
 #![cfg_attr(
     target_arch = "aarch64",
-    allow(unsafe_code, reason = "dc cvac, dc civac, dsb and mrs ctr_el0 are instructions that no safe function has")
+    allow(
+        unsafe_code,
+        reason = "dc cvac, dc civac, dsb and mrs ctr_el0 are instructions that no safe function has"
+    )
 )]
 
 use super::map;
@@ -26,7 +29,8 @@ use memmap2::MmapRaw;
 
 /// The advice where user space cannot maintain the caches.
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
-const INSTALL: &str = "use u-dma-buf, whose module maintains the caches that user space cannot on this CPU";
+const INSTALL: &str =
+    "use u-dma-buf, whose module maintains the caches that user space cannot on this CPU";
 
 /// The bytes that one sync call covers, for memory that only this file maintains. Ask once and keep
 /// the answer.
@@ -55,11 +59,19 @@ pub(crate) fn granule() -> Align {
 
 /// The memory's coherency, as far as it is known without asking a kernel driver. On a PC all memory
 /// is coherent. On ARM that is a property of the port, and nothing is known of the memory.
-pub(crate) const COHERENT: Option<bool> = if cfg!(any(target_arch = "x86", target_arch = "x86_64")) { Some(true) } else { None };
+pub(crate) const COHERENT: Option<bool> =
+    if cfg!(any(target_arch = "x86", target_arch = "x86_64")) { Some(true) } else { None };
 
 /// Memory by its physical address, whose caches this file maintains where that is needed.
 pub(crate) fn mapping(map: &MmapRaw, base: PhysAddr, scope: SyncScope) -> Mapping {
-    Mapping { cpu: map::start(map), len_bytes: map.len(), base: BaseAddr::Phys(base), bus: Bus::Soc, scope, coherent: COHERENT }
+    Mapping {
+        cpu: map::start(map),
+        len_bytes: map.len(),
+        base: BaseAddr::Phys(base),
+        bus: Bus::Soc,
+        scope,
+        coherent: COHERENT,
+    }
 }
 
 /// Hands bytes `range` of `map` to a device that does not snoop: cleans the lines to the point of
@@ -72,7 +84,11 @@ pub(crate) fn mapping(map: &MmapRaw, base: PhysAddr, scope: SyncScope) -> Mappin
 ///
 /// # Errors
 /// [`Error::OutOfRange`]; [`Error::CannotSync`] on an architecture where user space cannot.
-pub(crate) fn for_device(map: &MmapRaw, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+pub(crate) fn for_device(
+    map: &MmapRaw,
+    range: Range<usize>,
+    direction: Direction,
+) -> Result<(), Error> {
     check(map, &range)?;
     let _ = direction;
     #[cfg(target_arch = "aarch64")]
@@ -91,7 +107,11 @@ pub(crate) fn for_device(map: &MmapRaw, range: Range<usize>, direction: Directio
 ///
 /// # Errors
 /// As [`for_device`].
-pub(crate) fn for_cpu(map: &MmapRaw, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+pub(crate) fn for_cpu(
+    map: &MmapRaw,
+    range: Range<usize>,
+    direction: Direction,
+) -> Result<(), Error> {
     check(map, &range)?;
     #[cfg(target_arch = "aarch64")]
     if direction.device_writes() {
@@ -148,11 +168,16 @@ mod lines {
             words_log2 => 4 << words_log2,
         };
         // Both are powers of two, so `new` refuses neither.
-        Align::new(granule_bytes.max(line_bytes(ctr_el0))).map_or(Align::LINE, |granule| granule.max(Align::LINE))
+        Align::new(granule_bytes.max(line_bytes(ctr_el0)))
+            .map_or(Align::LINE, |granule| granule.max(Align::LINE))
     }
 
     /// The first byte of every line that holds a byte of `range`, counted from address `cpu`.
-    pub(crate) fn of(cpu: usize, range: Range<usize>, line_bytes: usize) -> impl Iterator<Item = usize> {
+    pub(crate) fn of(
+        cpu: usize,
+        range: Range<usize>,
+        line_bytes: usize,
+    ) -> impl Iterator<Item = usize> {
         let first = cpu.wrapping_add(range.start) & !(line_bytes - 1);
         let end = if range.is_empty() { first } else { cpu.wrapping_add(range.end) };
         (first..end).step_by(line_bytes)
@@ -167,8 +192,15 @@ mod lines {
                     for end in start..300 {
                         let mut lines = super::of(0x4000, start..end, line_bytes);
                         for line in (0x4000..0x4200).step_by(line_bytes) {
-                            if start < end && line < 0x4000 + end && 0x4000 + start < line + line_bytes {
-                                assert_eq!(lines.next(), Some(line), "{start}..{end} in lines of {line_bytes}");
+                            if start < end
+                                && line < 0x4000 + end
+                                && 0x4000 + start < line + line_bytes
+                            {
+                                assert_eq!(
+                                    lines.next(),
+                                    Some(line),
+                                    "{start}..{end} in lines of {line_bytes}"
+                                );
                             }
                         }
                         assert_eq!(lines.next(), None, "{start}..{end} in lines of {line_bytes}");
@@ -189,7 +221,11 @@ mod lines {
                 (0x8644_C004, 64, 256),
                 (0x8944_C004, 64, 2048), // the largest that is defined
             ] {
-                assert_eq!((super::line_bytes(ctr_el0), super::granule(ctr_el0).bytes()), (line_bytes, granule_bytes), "{ctr_el0:#x}");
+                assert_eq!(
+                    (super::line_bytes(ctr_el0), super::granule(ctr_el0).bytes()),
+                    (line_bytes, granule_bytes),
+                    "{ctr_el0:#x}"
+                );
             }
         }
     }
@@ -209,7 +245,9 @@ mod el0 {
         // cores forbid that, it traps the read and answers with the value that is safe on every
         // core (`ctr_read_handler`).
         // 2. Reading it changes nothing.
-        unsafe { asm!("mrs {}, ctr_el0", out(reg) value, options(nomem, nostack, preserves_flags)) };
+        unsafe {
+            asm!("mrs {}, ctr_el0", out(reg) value, options(nomem, nostack, preserves_flags))
+        };
         value
     }
 

@@ -23,10 +23,16 @@ const MAX_CALLS: u32 = 64;
 /// # Errors
 /// The error of `each`, at once; [`Error::AttributeUnreadable`]; [`Error::Unexpected`] where the
 /// directory does not end.
-pub fn each_name(folder: &Fd, name: &'static str, mut each: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
+pub fn each_name(
+    folder: &Fd,
+    name: &'static str,
+    mut each: impl FnMut(&str) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut buffer = Buffer([0; 2_048]);
     for _ in 0..MAX_CALLS {
-        let count = folder.next_entries(&mut buffer.0).map_err(|errno| Error::AttributeUnreadable { name, errno })?;
+        let count = folder
+            .next_entries(&mut buffer.0)
+            .map_err(|errno| Error::AttributeUnreadable { name, errno })?;
         if count == 0 {
             return Ok(());
         }
@@ -72,7 +78,8 @@ mod tests {
         assert!(threads.contains(&std::process::id()), "{threads:?}");
 
         // More than fit in one buffer.
-        let path = std::env::temp_dir().join(std::format!("contigo-entries-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(std::format!("contigo-entries-{}", std::process::id()));
         fs::create_dir(&path).unwrap();
         let expected: BTreeSet<_> = (0..200).map(|index| std::format!("uio{index}")).collect();
         expected.iter().for_each(|name| fs::write(path.join(name), []).unwrap());
@@ -105,9 +112,13 @@ mod tests {
     fn what_is_no_entry_ends_the_list() {
         let mut entry = [0; 24];
         entry[NAME_AT..NAME_AT + 3].copy_from_slice(b"uio");
-        for (length, expected) in
-            [(24, Some((&b"uio"[..], &[][..]))), (25, None), (19, Some((&[][..], &entry[19..]))), (18, None), (0, None)]
-        {
+        for (length, expected) in [
+            (24, Some((&b"uio"[..], &[][..]))),
+            (25, None),
+            (19, Some((&[][..], &entry[19..]))),
+            (18, None),
+            (0, None),
+        ] {
             let mut entry = entry;
             entry[LENGTH_AT..LENGTH_AT + 2].copy_from_slice(&u16::to_ne_bytes(length));
             assert_eq!(first(&entry), expected, "{length}");

@@ -3,7 +3,10 @@
 //! `std`'s `CString`, `PathBuf` and `File` allocate or need a type of `std` by name, and this crate
 //! has neither a heap nor `std`. So a path is built in place, and a descriptor is a number that
 //! closes itself.
-#![allow(unsafe_code, reason = "the few system calls on a descriptor; every other file here calls these")]
+#![allow(
+    unsafe_code,
+    reason = "the few system calls on a descriptor; every other file here calls these"
+)]
 
 use crate::types::Error;
 use crate::types::platform::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -27,7 +30,11 @@ const PATH_MAX_BYTES: usize = 256;
 /// [`Error::BadName`]: empty, longer than [`NAME_MAX_BYTES`], `.`, `..`, or with a `/` or a NUL inside.
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     let length_fits = (1..=NAME_MAX_BYTES).contains(&name.len());
-    if length_fits && name != "." && name != ".." && !name.bytes().any(|byte| byte == b'/' || byte == 0) {
+    if length_fits
+        && name != "."
+        && name != ".."
+        && !name.bytes().any(|byte| byte == b'/' || byte == 0)
+    {
         return Ok(());
     }
     Err(Error::BadName { len_bytes: name.len(), max_bytes: NAME_MAX_BYTES })
@@ -46,7 +53,9 @@ impl Path {
     /// # Errors
     /// [`Error::BadName`] where they do not fit, or hold a NUL.
     pub fn join(parts: &[&str]) -> Result<Self, Error> {
-        let len_bytes = parts.iter().fold(parts.len().saturating_sub(1), |sum, part| sum.saturating_add(part.len()));
+        let len_bytes = parts
+            .iter()
+            .fold(parts.len().saturating_sub(1), |sum, part| sum.saturating_add(part.len()));
         let refused = Error::BadName { len_bytes, max_bytes: PATH_MAX_BYTES - 1 };
         let mut bytes = heapless::Vec::new();
         for (index, part) in parts.iter().enumerate() {
@@ -98,7 +107,13 @@ impl Fd {
     fn open_from(directory: c_int, path: &CStr, flags: c_int) -> Result<Self, i32> {
         // SAFETY: `path` is a NUL-terminated string that outlives the call. Without O_CREAT and
         // O_TMPFILE no mode is read.
-        let fd = unsafe { libc::openat(directory, path.as_ptr(), (flags & !(libc::O_CREAT | libc::O_TMPFILE)) | libc::O_CLOEXEC) };
+        let fd = unsafe {
+            libc::openat(
+                directory,
+                path.as_ptr(),
+                (flags & !(libc::O_CREAT | libc::O_TMPFILE)) | libc::O_CLOEXEC,
+            )
+        };
         if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
     }
 
@@ -164,8 +179,12 @@ impl Fd {
     pub fn read_link<'b>(&self, name: &CStr, buffer: &'b mut [u8]) -> Result<&'b [u8], i32> {
         // SAFETY: `name` is NUL-terminated and outlives the call; the buffer's own length bounds
         // what is written into it.
-        let count = unsafe { libc::readlinkat(self.raw, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
-        usize::try_from(count).map(|count| buffer.get(..count).unwrap_or(&[])).map_err(|_| Errno::last_raw())
+        let count = unsafe {
+            libc::readlinkat(self.raw, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len())
+        };
+        usize::try_from(count)
+            .map(|count| buffer.get(..count).unwrap_or(&[]))
+            .map_err(|_| Errno::last_raw())
     }
 
     /// Reads 4 bytes from where the file stands: a UIO device's interrupt count.
@@ -225,7 +244,9 @@ impl Fd {
     pub(crate) fn read_u16_at(&self, offset_bytes: u16) -> Result<u16, i32> {
         let mut bytes = [0; 2];
         // SAFETY: the call writes at most the buffer's 2 bytes.
-        match unsafe { libc::pread(self.raw, bytes.as_mut_ptr().cast(), bytes.len(), offset_bytes.into()) } {
+        match unsafe {
+            libc::pread(self.raw, bytes.as_mut_ptr().cast(), bytes.len(), offset_bytes.into())
+        } {
             2 => Ok(u16::from_le_bytes(bytes)),
             count if count < 0 => Err(Errno::last_raw()),
             _ => Err(libc::EIO),
@@ -239,7 +260,9 @@ impl Fd {
     pub(crate) fn write_u16_at(&self, offset_bytes: u16, value: u16) -> Result<(), i32> {
         let bytes = value.to_le_bytes();
         // SAFETY: the call reads the buffer's 2 bytes.
-        let count = unsafe { libc::pwrite(self.raw, bytes.as_ptr().cast(), bytes.len(), offset_bytes.into()) };
+        let count = unsafe {
+            libc::pwrite(self.raw, bytes.as_ptr().cast(), bytes.len(), offset_bytes.into())
+        };
         if count < 0 { Err(Errno::last_raw()) } else { written(count, &bytes) }
     }
 
@@ -260,7 +283,9 @@ impl Fd {
     pub(crate) fn next_entries(&self, buffer: &mut [u8]) -> Result<usize, i32> {
         // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written
         // into it.
-        let count = unsafe { libc::syscall(libc::SYS_getdents64, self.raw, buffer.as_mut_ptr(), buffer.len()) };
+        let count = unsafe {
+            libc::syscall(libc::SYS_getdents64, self.raw, buffer.as_mut_ptr(), buffer.len())
+        };
         usize::try_from(count).map_err(|_| Errno::last_raw())
     }
 
@@ -275,8 +300,15 @@ impl Fd {
         let mut file = libc::pollfd { fd: self.raw, events: libc::POLLIN, revents: 0 };
         // Both parts fit the smallest types that any Linux has for them: at most 4,294 s and less
         // than 10^9 ns.
-        #[allow(clippy::cast_possible_wrap, clippy::cast_lossless, reason = "the fields' types differ from one target to another")]
-        let timeout = libc::timespec { tv_sec: (timeout_us / 1_000_000) as _, tv_nsec: (timeout_us % 1_000_000 * 1_000) as _ };
+        #[allow(
+            clippy::cast_possible_wrap,
+            clippy::cast_lossless,
+            reason = "the fields' types differ from one target to another"
+        )]
+        let timeout = libc::timespec {
+            tv_sec: (timeout_us / 1_000_000) as _,
+            tv_nsec: (timeout_us % 1_000_000 * 1_000) as _,
+        };
         // SAFETY: one `pollfd`, borrowed for the call; the time is only read; no signal mask is
         // given.
         let count = unsafe { libc::ppoll(&raw mut file, 1, &raw const timeout, core::ptr::null()) };
@@ -297,7 +329,11 @@ impl Fd {
     /// of another.
     pub(crate) fn try_lock(&self) -> Result<(), i32> {
         // SAFETY: the call takes no pointer.
-        if unsafe { libc::flock(self.raw, libc::LOCK_EX | libc::LOCK_NB) } == 0 { Ok(()) } else { Err(Errno::last_raw()) }
+        if unsafe { libc::flock(self.raw, libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+            Ok(())
+        } else {
+            Err(Errno::last_raw())
+        }
     }
 }
 
@@ -306,7 +342,9 @@ impl Fd {
 /// # Errors
 /// [`Error::Os`].
 pub(crate) fn exported(raw: c_int) -> Result<OwnedFd, Error> {
-    Fd::duplicate(raw).and_then(Fd::into_owned).map_err(|errno| Error::Os { call: "fcntl(F_DUPFD_CLOEXEC)", errno })
+    Fd::duplicate(raw)
+        .and_then(Fd::into_owned)
+        .map_err(|errno| Error::Os { call: "fcntl(F_DUPFD_CLOEXEC)", errno })
 }
 
 fn written(count: isize, bytes: &[u8]) -> Result<(), i32> {

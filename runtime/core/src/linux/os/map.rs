@@ -10,7 +10,12 @@ use nix::libc::EINVAL;
 /// Maps `len_bytes` bytes from `offset_bytes` of the file `fd`, shared with its other mappings.
 /// `call` is for errors.
 #[allow(clippy::disallowed_methods, reason = "this is the one place")]
-pub(crate) fn file(fd: i32, offset_bytes: u64, len_bytes: usize, call: &'static str) -> Result<MmapRaw, Error> {
+pub(crate) fn file(
+    fd: i32,
+    offset_bytes: u64,
+    len_bytes: usize,
+    call: &'static str,
+) -> Result<MmapRaw, Error> {
     // memmap2 uses mmap64: on armv7 a register at 0xFF20_0000 is past what a 32-bit off_t reaches.
     let map = MmapOptions::new().len(len_bytes).offset(offset_bytes).map_raw(fd);
     unforked(map.map_err(|error| os(call, error.raw_os_error()))?, call)
@@ -30,7 +35,8 @@ pub(crate) fn anonymous(options: &MmapOptions, call: &'static str) -> Result<Mma
 /// refused there).
 fn unforked(map: MmapRaw, call: &'static str) -> Result<MmapRaw, Error> {
     NonNull::new(map.as_mut_ptr()).ok_or(os(call, None))?;
-    map.advise(Advice::DontFork).map_err(|error| os("madvise(MADV_DONTFORK)", error.raw_os_error()))?;
+    map.advise(Advice::DontFork)
+        .map_err(|error| os("madvise(MADV_DONTFORK)", error.raw_os_error()))?;
     Ok(map)
 }
 

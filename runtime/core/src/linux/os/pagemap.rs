@@ -60,8 +60,16 @@ pub(crate) struct Block {
 
 /// The kernel's page size in bytes: 4, 16 or 64 KiB.
 pub fn page_bytes() -> Result<usize, Error> {
-    let value = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|value| usize::try_from(value).ok()).unwrap_or(0);
-    if value.is_power_of_two() { Ok(value) } else { Err(Error::Unexpected { name: "sysconf(_SC_PAGESIZE)", value: value as u64 }) }
+    let value = sysconf(SysconfVar::PAGE_SIZE)
+        .ok()
+        .flatten()
+        .and_then(|value| usize::try_from(value).ok())
+        .unwrap_or(0);
+    if value.is_power_of_two() {
+        Ok(value)
+    } else {
+        Err(Error::Unexpected { name: "sysconf(_SC_PAGESIZE)", value: value as u64 })
+    }
 }
 
 /// Reads the entries of consecutive virtual pages; page number = virtual address / page size.
@@ -80,12 +88,17 @@ pub fn read(first_page: u64, entries: &mut [u64]) -> Result<(), Error> {
     };
     // On armv7 off_t has 32 bits: the last page of a 32-bit address space is at byte 2^20 * 8, far
     // below its end.
-    let offset = first_page.checked_mul(ENTRY_BYTES).and_then(|offset| off_t::try_from(offset).ok());
+    let offset =
+        first_page.checked_mul(ENTRY_BYTES).and_then(|offset| off_t::try_from(offset).ok());
     let offset = offset.ok_or_else(|| unreadable(Errno::EOVERFLOW))?;
     let file = open(NAME, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()).map_err(unreadable)?;
     let need_bytes = size_of_val(entries);
     let done_bytes = pread(&file, entries.as_mut_bytes(), offset).map_err(unreadable)?;
-    if done_bytes == need_bytes { Ok(()) } else { Err(Error::Unexpected { name: NAME, value: done_bytes as u64 }) }
+    if done_bytes == need_bytes {
+        Ok(())
+    } else {
+        Err(Error::Unexpected { name: NAME, value: done_bytes as u64 })
+    }
 }
 
 /// The contiguous run that begins at byte `offset_bytes` of `block`: as long as each unit lies just
@@ -103,7 +116,11 @@ pub(crate) fn run(
 ) -> Result<Segment, Error> {
     let Block { cpu, len_bytes, page_bytes, unit_bytes, .. } = *block;
     if offset_bytes >= len_bytes || !page_bytes.is_power_of_two() || !unit_bytes.is_power_of_two() {
-        return Err(Error::OutOfRange { start: offset_bytes, end: offset_bytes.saturating_add(1), len_bytes });
+        return Err(Error::OutOfRange {
+            start: offset_bytes,
+            end: offset_bytes.saturating_add(1),
+            len_bytes,
+        });
     }
     let within = offset_bytes & (unit_bytes - 1);
     let mut start = offset_bytes - within;
@@ -113,7 +130,11 @@ pub(crate) fn run(
     // INVARIANT: start grows by unit_bytes for each entry, so there are at most len_bytes /
     // unit_bytes rounds.
     while start < len_bytes {
-        let pages = if unit_bytes == page_bytes { (len_bytes - start).div_ceil(page_bytes).min(BATCH) } else { 1 };
+        let pages = if unit_bytes == page_bytes {
+            (len_bytes - start).div_ceil(page_bytes).min(BATCH)
+        } else {
+            1
+        };
         let (batch, _) = entries.split_at_mut_checked(pages).unwrap_or_default();
         let first_page = cpu.saturating_add(start as u64) / page_bytes as u64;
         read(first_page, batch)?;
@@ -127,7 +148,9 @@ pub(crate) fn run(
             };
             match addr {
                 None => addr = found.checked_add(within as u64),
-                Some(addr) if found != next => return Ok(Segment { addr, len_bytes: start - offset_bytes }),
+                Some(addr) if found != next => {
+                    return Ok(Segment { addr, len_bytes: start - offset_bytes });
+                }
                 Some(_) => {}
             }
             next = found.saturating_add(unit_bytes as u64);
@@ -140,17 +163,24 @@ pub(crate) fn run(
 
 /// Is this process shown frames at all? One page of its stack is looked up, which is not the one at
 /// address 0 that is asked about.
-fn shows_frames(page_bytes: usize, read: &mut impl FnMut(u64, &mut [u64]) -> Result<(), Error>) -> bool {
+fn shows_frames(
+    page_bytes: usize,
+    read: &mut impl FnMut(u64, &mut [u64]) -> Result<(), Error>,
+) -> bool {
     let (here, mut entry) = (0_u8, [0]);
     let page = (&raw const here).addr() / page_bytes;
-    read(page as u64, &mut entry).is_ok() && matches!(decode(entry[0], page_bytes), Ok(Frame::At(_)))
+    read(page as u64, &mut entry).is_ok()
+        && matches!(decode(entry[0], page_bytes), Ok(Frame::At(_)))
 }
 
 /// Where byte 0 of `block` lies: address 0 only where memory is there and the kernel shows it.
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) fn base(block: &Block, read: impl FnMut(u64, &mut [u64]) -> Result<(), Error>) -> Result<PhysAddr, Error> {
+pub(crate) fn base(
+    block: &Block,
+    read: impl FnMut(u64, &mut [u64]) -> Result<(), Error>,
+) -> Result<PhysAddr, Error> {
     let first = Block { len_bytes: block.len_bytes.min(block.unit_bytes), ..*block };
     Ok(PhysAddr(run(&first, 0, read)?.addr))
 }
@@ -164,7 +194,8 @@ fn decode(entry: u64, page_bytes: usize) -> Result<Frame, Error> {
         0 => Ok(Frame::Hidden),
         frame => {
             let addr = frame.checked_mul(page_bytes as u64);
-            addr.map(|addr| Frame::At(PhysAddr(addr))).ok_or(Error::Unexpected { name: NAME, value: entry })
+            addr.map(|addr| Frame::At(PhysAddr(addr)))
+                .ok_or(Error::Unexpected { name: NAME, value: entry })
         }
     }
 }
@@ -179,7 +210,8 @@ mod tests {
     /// `elsewhere`.
     fn first_frame_is_zero(elsewhere: u64) -> Result<PhysAddr, Error> {
         let absent = Error::NoAddress { install: "" };
-        let block = Block { cpu: 7 * PAGE, len_bytes: 4096, page_bytes: 4096, unit_bytes: 4096, absent };
+        let block =
+            Block { cpu: 7 * PAGE, len_bytes: 4096, page_bytes: 4096, unit_bytes: 4096, absent };
         base(&block, |first_page, entries| {
             entries.fill(PRESENT | if first_page == 7 { 0 } else { elsewhere });
             Ok(())

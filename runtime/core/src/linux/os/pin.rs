@@ -59,7 +59,15 @@ impl Pin {
         let all = iovec { iov_base: map.as_mut_ptr().cast(), iov_len: map.len() };
         // SAFETY: the kernel reads one `iovec`, borrowed for the call. It pins the pages of the
         // mapping, and reads and writes no byte of them: nothing is ever submitted to the ring.
-        checked(unsafe { libc::syscall(libc::SYS_io_uring_register, ring.raw(), REGISTER_BUFFERS, &raw const all, 1 as c_uint) })?;
+        checked(unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_register,
+                ring.raw(),
+                REGISTER_BUFFERS,
+                &raw const all,
+                1 as c_uint,
+            )
+        })?;
         Ok(Self { ring, owner: this_process() })
     }
 }
@@ -80,7 +88,15 @@ impl Drop for Pin {
         if this_process() == self.owner {
             let nothing = core::ptr::null::<iovec>();
             // SAFETY: this call reads no memory. An error changes nothing: the close does it then.
-            unsafe { libc::syscall(libc::SYS_io_uring_register, self.ring.raw(), UNREGISTER_BUFFERS, nothing, 0 as c_uint) };
+            unsafe {
+                libc::syscall(
+                    libc::SYS_io_uring_register,
+                    self.ring.raw(),
+                    UNREGISTER_BUFFERS,
+                    nothing,
+                    0 as c_uint,
+                )
+            };
         }
     }
 }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "the vector that the kernel gives a program is read by a function of the C library")]
+#![allow(
+    unsafe_code,
+    reason = "the vector that the kernel gives a program is read by a function of the C library"
+)]
 //! A wait with no interrupt.
 
 use crate::{hw::Wait, types::Error};
@@ -25,7 +28,9 @@ impl Wait for Spin {
         // once.
         clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(u64::MAX, |now| {
             let seconds = u64::try_from(now.tv_sec()).unwrap_or(0);
-            seconds.saturating_mul(1_000_000).saturating_add(u64::try_from(now.tv_nsec()).unwrap_or(0) / 1_000)
+            seconds
+                .saturating_mul(1_000_000)
+                .saturating_add(u64::try_from(now.tv_nsec()).unwrap_or(0) / 1_000)
         })
     }
 

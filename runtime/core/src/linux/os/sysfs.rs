@@ -33,14 +33,19 @@ pub(crate) fn required(folder: &Fd, attribute: &'static CStr) -> Result<u64, Err
 }
 
 /// The attribute's contents, as much as fits in `buffer`; `None` where there is no such attribute.
-pub fn read<'b>(folder: &Fd, attribute: &'static CStr, buffer: &'b mut [u8]) -> Result<Option<&'b [u8]>, Error> {
+pub fn read<'b>(
+    folder: &Fd,
+    attribute: &'static CStr,
+    buffer: &'b mut [u8],
+) -> Result<Option<&'b [u8]>, Error> {
     let name = text(attribute);
     let file = match folder.open_at(attribute, O_RDONLY | ATTRIBUTE) {
         Ok(file) => file,
         Err(ENOENT) => return Ok(None),
         Err(errno) => return Err(Error::AttributeUnreadable { name, errno }),
     };
-    let count = retry(|| file.read_start(buffer)).map_err(|errno| Error::AttributeUnreadable { name, errno })?;
+    let count = retry(|| file.read_start(buffer))
+        .map_err(|errno| Error::AttributeUnreadable { name, errno })?;
     Ok(Some(buffer.get(..count).unwrap_or(&[])))
 }
 
@@ -75,6 +80,9 @@ pub(crate) fn parse(name: &'static str, raw: &[u8]) -> Result<u64, Error> {
     }
     digits.iter().try_fold(0_u64, |value, &byte| {
         let digit = char::from(byte).to_digit(radix).ok_or(nonsense(value))?;
-        value.checked_mul(u64::from(radix)).and_then(|shifted| shifted.checked_add(u64::from(digit))).ok_or(nonsense(value))
+        value
+            .checked_mul(u64::from(radix))
+            .and_then(|shifted| shifted.checked_add(u64::from(digit)))
+            .ok_or(nonsense(value))
     })
 }

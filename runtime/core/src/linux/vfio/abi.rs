@@ -120,7 +120,15 @@ impl RegionInfo {
     /// The question about region `index`.
     #[must_use]
     pub const fn ask(index: u32) -> Self {
-        Self { argsz: size_of_u32::<Self>(), flags: 0, index, cap_offset: 0, size: 0, offset: 0, caps: [0; 64] }
+        Self {
+            argsz: size_of_u32::<Self>(),
+            flags: 0,
+            index,
+            cap_offset: 0,
+            size: 0,
+            offset: 0,
+            caps: [0; 64],
+        }
     }
 }
 
@@ -181,13 +189,27 @@ impl IrqSet {
     /// Interrupt 0 of kind `index` may come again: a level that was masked when it came.
     #[must_use]
     pub const fn unmask(index: u32) -> Self {
-        Self { argsz: Self::BARE_BYTES, flags: Self::DATA_NONE | Self::UNMASK, index, start: 0, count: 1, data: -1 }
+        Self {
+            argsz: Self::BARE_BYTES,
+            flags: Self::DATA_NONE | Self::UNMASK,
+            index,
+            start: 0,
+            count: 1,
+            data: -1,
+        }
     }
 
     /// No interrupt of kind `index` any more.
     #[must_use]
     pub const fn off(index: u32) -> Self {
-        Self { argsz: Self::BARE_BYTES, flags: Self::DATA_NONE | Self::TRIGGER, index, start: 0, count: 0, data: -1 }
+        Self {
+            argsz: Self::BARE_BYTES,
+            flags: Self::DATA_NONE | Self::TRIGGER,
+            index,
+            start: 0,
+            count: 0,
+            data: -1,
+        }
     }
 
     /// `offsetofend(struct vfio_irq_set, count)`.
@@ -219,7 +241,14 @@ impl Type1Info {
     /// The question.
     #[must_use]
     pub const fn ask() -> Self {
-        Self { argsz: size_of_u32::<Self>(), flags: 0, iova_pgsizes: 0, cap_offset: 0, pad: 0, caps: [0; 250] }
+        Self {
+            argsz: size_of_u32::<Self>(),
+            flags: 0,
+            iova_pgsizes: 0,
+            cap_offset: 0,
+            pad: 0,
+            caps: [0; 250],
+        }
     }
 }
 
@@ -288,16 +317,36 @@ pub(super) const fn size_of_u32<T>() -> u32 {
 // The header's sizes, offsets and request codes, spelled out: a change that would change the ABI
 // does not compile.
 const _: () = {
-    assert!(size_of::<GroupStatus>() == 8 && size_of::<DeviceInfo>() == 16 && size_of::<IrqInfo>() == 16);
-    assert!(offset_of!(RegionInfo, size) == 16 && offset_of!(RegionInfo, offset) == 24 && offset_of!(RegionInfo, caps) == 32);
+    assert!(
+        size_of::<GroupStatus>() == 8
+            && size_of::<DeviceInfo>() == 16
+            && size_of::<IrqInfo>() == 16
+    );
+    assert!(
+        offset_of!(RegionInfo, size) == 16
+            && offset_of!(RegionInfo, offset) == 24
+            && offset_of!(RegionInfo, caps) == 32
+    );
     assert!(size_of::<RegionInfo>() == 32 + 256);
     assert!(size_of::<IrqSet>() == 24 && offset_of!(IrqSet, data) == IrqSet::BARE_BYTES as usize);
     assert!(offset_of!(Type1Info, iova_pgsizes) == 8 && offset_of!(Type1Info, cap_offset) == 16);
     assert!(offset_of!(Type1Info, caps) == 24 && size_of::<Type1Info>() == 1024);
-    assert!(size_of::<MapDma>() == 32 && offset_of!(MapDma, vaddr) == 8 && offset_of!(MapDma, iova) == 16);
-    assert!(size_of::<UnmapDma>() == 24 && offset_of!(UnmapDma, iova) == 8 && offset_of!(UnmapDma, size) == 16);
+    assert!(
+        size_of::<MapDma>() == 32
+            && offset_of!(MapDma, vaddr) == 8
+            && offset_of!(MapDma, iova) == 16
+    );
+    assert!(
+        size_of::<UnmapDma>() == 24
+            && offset_of!(UnmapDma, iova) == 8
+            && offset_of!(UnmapDma, size) == 16
+    );
     assert!(size_of::<BindIommufd>() == 16 && offset_of!(BindIommufd, iommufd) == 8);
     assert!(size_of::<AttachIommufdPt>() == 12);
-    assert!(CHECK_EXTENSION == 0x3B65 && DEVICE_SET_IRQS == 0x3B6E && DEVICE_ATTACH_IOMMUFD_PT == 0x3B77);
+    assert!(
+        CHECK_EXTENSION == 0x3B65
+            && DEVICE_SET_IRQS == 0x3B6E
+            && DEVICE_ATTACH_IOMMUFD_PT == 0x3B77
+    );
     assert!(IOMMU_GET_INFO == 0x3B70 && IOMMU_MAP_DMA == 0x3B71 && IOMMU_UNMAP_DMA == 0x3B72);
 };

@@ -54,7 +54,12 @@ impl Config {
     ///
     /// # Errors
     /// [`Error::Os`]; [`Error::Unexpected`] where the bits do not stay as they were written.
-    pub(super) fn enable(self, kernel: &Kernel, device: &Fd, bus_master: bool) -> Result<(), Error> {
+    pub(super) fn enable(
+        self,
+        kernel: &Kernel,
+        device: &Fd,
+        bus_master: bool,
+    ) -> Result<(), Error> {
         let before = self.read(kernel, device, COMMAND)?;
         let wanted = (before & !BUS_MASTER) | MEMORY | if bus_master { BUS_MASTER } else { 0 };
         self.write(kernel, device, COMMAND, wanted)?;
@@ -83,7 +88,11 @@ impl Config {
             return Ok(());
         }
         let fix = "this function may leave the caches out whatever its driver says: use an IOMMU that makes every access snoop";
-        Err(Error::Setting { name: "Enable No Snoop of the PCI function", value: found.into(), fix })
+        Err(Error::Setting {
+            name: "Enable No Snoop of the PCI function",
+            value: found.into(),
+            fix,
+        })
     }
 
     /// Where the PCI Express capability is.

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a mapping of registers, and the unsafe traits of a device that the IOMMU confines")]
+#![allow(
+    unsafe_code,
+    reason = "a mapping of registers, and the unsafe traits of a device that the IOMMU confines"
+)]
 //! The registers and the interrupt of a device behind an IOMMU.
 
 use super::{
@@ -61,9 +64,16 @@ impl Vfio {
     pub unsafe fn reset(&self) -> Result<(), Error> {
         if !self.0.resets {
             let fix = "see that its last driver stopped it, and open it without a reset";
-            return Err(Error::Unsupported { what: "the kernel knows no reset for this PCI function alone", fix });
+            return Err(Error::Unsupported {
+                what: "the kernel knows no reset for this PCI function alone",
+                fix,
+            });
         }
-        self.0.kernel.ioctl(&self.0.device, Request::Reset).map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_RESET)", errno))
+        self.0
+            .kernel
+            .ioctl(&self.0.device, Request::Reset)
+            .map(drop)
+            .map_err(|errno| os("ioctl(VFIO_DEVICE_RESET)", errno))
     }
 }
 
@@ -132,7 +142,13 @@ impl VfioDevice {
     #[cfg_attr(feature = "audit", track_caller)]
     fn quiet(vfio: &Vfio, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
         if bar > LAST_BAR {
-            return Err(Error::Argument { name: "bar", value: bar.into(), min: 0, max: LAST_BAR.into(), multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "bar",
+                value: bar.into(),
+                min: 0,
+                max: LAST_BAR.into(),
+                multiple_of: 1,
+            });
         }
         if vfio.0.taken.swap(true, Ordering::Acquire) {
             return Err(Error::HasDriver);
@@ -164,7 +180,8 @@ fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
         let fix = "it has I/O ports, is smaller than a page, or is not there; use the BAR that has the registers";
         return Err(Error::Unsupported { what: "this BAR cannot be mapped", fix });
     }
-    let caps = Capabilities { words: &info.caps, at_bytes: core::mem::offset_of!(RegionInfo, caps) };
+    let caps =
+        Capabilities { words: &info.caps, at_bytes: core::mem::offset_of!(RegionInfo, caps) };
     let first = if info.flags & RegionInfo::CAPS == 0 { 0 } else { info.cap_offset };
     // With more capabilities than there is room for, the kernel names none: it does not
     // report then whether parts are left out.
@@ -174,7 +191,8 @@ fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
         return Err(Error::Unsupported { what: "the kernel keeps parts of this BAR", fix });
     }
     const CALL: &str = "mmap(BAR)";
-    let len_bytes = usize::try_from(info.size).map_err(|_| Error::Os { call: CALL, errno: Errno::EOVERFLOW as i32 })?;
+    let len_bytes = usize::try_from(info.size)
+        .map_err(|_| Error::Os { call: CALL, errno: Errno::EOVERFLOW as i32 })?;
     map::file(vfio.0.device.raw(), info.offset, len_bytes, CALL)
 }
 

@@ -63,7 +63,9 @@ impl Signal {
         };
         for (kind, index) in kinds.iter().filter_map(|kind| Some((*kind, kind.index()?))) {
             let mut info = IrqInfo { argsz: size_of_u32::<IrqInfo>(), index, ..IrqInfo::default() };
-            kernel.ioctl(device, Request::IrqInfo(&mut info)).map_err(|errno| os("ioctl(VFIO_DEVICE_GET_IRQ_INFO)", errno))?;
+            kernel
+                .ioctl(device, Request::IrqInfo(&mut info))
+                .map_err(|errno| os("ioctl(VFIO_DEVICE_GET_IRQ_INFO)", errno))?;
             if info.count == 0 || info.flags & IrqInfo::EVENTFD == 0 {
                 continue;
             }
@@ -132,14 +134,23 @@ impl Signal {
 fn wait_readable(fd: i32, timeout_us: u32) -> Result<(), Error> {
     let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let (seconds, nanoseconds) = (timeout_us / 1_000_000, timeout_us % 1_000_000 * 1_000);
-    #[allow(clippy::cast_possible_wrap, clippy::useless_conversion, reason = "both are below 2^31, whatever the width of time_t is")]
-    let timeout = libc::timespec { tv_sec: (seconds as i32).into(), tv_nsec: (nanoseconds as i32).into() };
+    #[allow(
+        clippy::cast_possible_wrap,
+        clippy::useless_conversion,
+        reason = "both are below 2^31, whatever the width of time_t is"
+    )]
+    let timeout =
+        libc::timespec { tv_sec: (seconds as i32).into(), tv_nsec: (nanoseconds as i32).into() };
     // SAFETY: both structs live until the call returns, the count says one, and no signal mask is
     // given.
     let ready = unsafe { libc::ppoll(&raw mut poll, 1, &raw const timeout, core::ptr::null()) };
     if ready < 0 {
         // A signal: the caller looks at the device, and waits again.
-        return if Errno::last() == Errno::EINTR { Ok(()) } else { Err(os("ppoll(eventfd)", Errno::last_raw())) };
+        return if Errno::last() == Errno::EINTR {
+            Ok(())
+        } else {
+            Err(os("ppoll(eventfd)", Errno::last_raw()))
+        };
     }
     if ready == 0 {
         return Ok(());

@@ -66,7 +66,14 @@ impl IoasIovaRanges {
     /// The question.
     #[must_use]
     pub const fn ask(ioas_id: u32) -> Self {
-        Self { size: size_of_u32::<Self>(), ioas_id, num_iovas: 0, reserved: 0, allowed_iovas: 0, out_iova_alignment: 0 }
+        Self {
+            size: size_of_u32::<Self>(),
+            ioas_id,
+            num_iovas: 0,
+            reserved: 0,
+            allowed_iovas: 0,
+            out_iova_alignment: 0,
+        }
     }
 }
 
@@ -97,7 +104,15 @@ impl IoasMap {
     /// `length` bytes at `user_va`, at `iova`, to read and write.
     #[must_use]
     pub const fn at(ioas_id: u32, user_va: u64, iova: u64, length: u64) -> Self {
-        Self { size: size_of_u32::<Self>(), flags: Self::FIXED_READ_WRITE, ioas_id, reserved: 0, user_va, length, iova }
+        Self {
+            size: size_of_u32::<Self>(),
+            flags: Self::FIXED_READ_WRITE,
+            ioas_id,
+            reserved: 0,
+            user_va,
+            length,
+            iova,
+        }
     }
 }
 
@@ -126,7 +141,20 @@ impl IoasUnmap {
 const _: () = {
     assert!(size_of::<IoasAlloc>() == 12 && size_of::<IovaRange>() == 16);
     assert!(size_of::<IoasIovaRanges>() == 32 && offset_of!(IoasIovaRanges, allowed_iovas) == 16);
-    assert!(size_of::<IoasMap>() == 40 && offset_of!(IoasMap, user_va) == 16 && offset_of!(IoasMap, iova) == 32);
-    assert!(size_of::<IoasUnmap>() == 24 && offset_of!(IoasUnmap, iova) == 8 && offset_of!(IoasUnmap, length) == 16);
-    assert!(IOAS_ALLOC == 0x3B81 && IOAS_IOVA_RANGES == 0x3B84 && IOAS_MAP == 0x3B85 && IOAS_UNMAP == 0x3B86);
+    assert!(
+        size_of::<IoasMap>() == 40
+            && offset_of!(IoasMap, user_va) == 16
+            && offset_of!(IoasMap, iova) == 32
+    );
+    assert!(
+        size_of::<IoasUnmap>() == 24
+            && offset_of!(IoasUnmap, iova) == 8
+            && offset_of!(IoasUnmap, length) == 16
+    );
+    assert!(
+        IOAS_ALLOC == 0x3B81
+            && IOAS_IOVA_RANGES == 0x3B84
+            && IOAS_MAP == 0x3B85
+            && IOAS_UNMAP == 0x3B86
+    );
 };

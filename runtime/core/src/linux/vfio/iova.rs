@@ -11,8 +11,10 @@ pub(super) const MAX_RANGES: usize = 32;
 /// The most blocks that can be mapped at once in one I/O address space: one for each region, and a
 /// program plans a few.
 pub(super) const MAX_BLOCKS: usize = 64;
-pub(super) const TOO_MANY_RANGES: Error = Error::TooMany { what: "ranges of I/O addresses for one device", most: MAX_RANGES as u64 };
-const TOO_MANY_BLOCKS: Error = Error::TooMany { what: "blocks mapped for one VFIO device", most: MAX_BLOCKS as u64 };
+pub(super) const TOO_MANY_RANGES: Error =
+    Error::TooMany { what: "ranges of I/O addresses for one device", most: MAX_RANGES as u64 };
+const TOO_MANY_BLOCKS: Error =
+    Error::TooMany { what: "blocks mapped for one VFIO device", most: MAX_BLOCKS as u64 };
 /// Nothing is placed below 64 KiB: devices and people take a small address for none.
 const FLOOR: u64 = 0x1_0000;
 /// Above this no larger alignment helps: what an IOMMU maps with one entry, with pages of 4 KiB.
@@ -82,14 +84,30 @@ impl Table {
     ///
     /// # Errors
     /// [`Error::TooMany`], [`Error::Exhausted`].
-    pub(super) fn place(&mut self, cpu: u64, len_bytes: usize, page_bytes: usize) -> Result<u64, Error> {
+    pub(super) fn place(
+        &mut self,
+        cpu: u64,
+        len_bytes: usize,
+        page_bytes: usize,
+    ) -> Result<u64, Error> {
         let size = len_bytes as u64;
-        let step = size.checked_next_power_of_two().unwrap_or(LARGEST_STEP).min(LARGEST_STEP).max(page_bytes as u64);
-        let place = self.ranges.iter().filter_map(|range| self.place_in(range, cpu & (step - 1), size, step)).min();
-        let capacity_bytes = self.ranges.iter().fold(0, |sum: u64, range| sum.saturating_add((range.last - range.start).saturating_add(1)));
+        let step = size
+            .checked_next_power_of_two()
+            .unwrap_or(LARGEST_STEP)
+            .min(LARGEST_STEP)
+            .max(page_bytes as u64);
+        let place = self
+            .ranges
+            .iter()
+            .filter_map(|range| self.place_in(range, cpu & (step - 1), size, step))
+            .min();
+        let capacity_bytes = self.ranges.iter().fold(0, |sum: u64, range| {
+            sum.saturating_add((range.last - range.start).saturating_add(1))
+        });
         let capacity_bytes = usize::try_from(capacity_bytes).unwrap_or(usize::MAX);
         let iova = place.ok_or(Error::Exhausted { need_bytes: len_bytes, capacity_bytes })?;
-        let index = self.blocks.iter().position(|block| block.iova > iova).unwrap_or(self.blocks.len());
+        let index =
+            self.blocks.iter().position(|block| block.iova > iova).unwrap_or(self.blocks.len());
         let block = Block { iova, len_bytes: size, state: State::Mapped };
         self.blocks.insert(index, block).map_err(|_| TOO_MANY_BLOCKS)?;
         Ok(iova)
@@ -126,7 +144,10 @@ impl Table {
 
     /// How many bytes the kernel would not unmap.
     pub(super) fn leaked_bytes(&self) -> u64 {
-        self.blocks.iter().filter(|block| block.state == State::Leaked).fold(0, |sum, block| sum.saturating_add(block.len_bytes))
+        self.blocks
+            .iter()
+            .filter(|block| block.state == State::Leaked)
+            .fold(0, |sum, block| sum.saturating_add(block.len_bytes))
     }
 }
 
@@ -136,13 +157,23 @@ fn in_phase(from: u64, phase: u64, step: u64) -> Option<u64> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 mod tests {
-    use super::{Error, FLOOR, IovaRange, LARGEST_STEP, MAX_BLOCKS, MAX_RANGES, State, TOO_MANY_BLOCKS, TOO_MANY_RANGES, Table};
+    use super::{
+        Error, FLOOR, IovaRange, LARGEST_STEP, MAX_BLOCKS, MAX_RANGES, State, TOO_MANY_BLOCKS,
+        TOO_MANY_RANGES, Table,
+    };
     use std::vec::Vec;
 
     /// `virt` with an SMMU: the doorbells of interrupts are the hole.
-    const ARM: [IovaRange; 2] = [IovaRange { start: 0, last: 0x7FF_FFFF }, IovaRange { start: 0x810_0000, last: u64::MAX >> 16 }];
+    const ARM: [IovaRange; 2] = [
+        IovaRange { start: 0, last: 0x7FF_FFFF },
+        IovaRange { start: 0x810_0000, last: u64::MAX >> 16 },
+    ];
     const PAGE: usize = 4096;
 
     fn table(ranges: &[IovaRange]) -> Table {
@@ -155,29 +186,55 @@ mod tests {
         assert_eq!(table.window(), (0, u64::MAX >> 16));
         assert_eq!(table.place(0x7F00_0000_1000, PAGE, PAGE), Ok(FLOOR));
         assert_eq!(table.place(0x7F00_0000_1000, PAGE, PAGE), Ok(FLOOR + 0x1000));
-        assert_eq!(table.place(0x7F00_0002_3000, 1 << 20, PAGE), Ok(0x2_3000), "1 MiB, 0x23000 past a multiple of 1 MiB");
-        assert_eq!(table.place(0x7F00_0020_1000, 4 << 20, PAGE), Ok(0x20_1000), "2 MiB is the largest step");
+        assert_eq!(
+            table.place(0x7F00_0002_3000, 1 << 20, PAGE),
+            Ok(0x2_3000),
+            "1 MiB, 0x23000 past a multiple of 1 MiB"
+        );
+        assert_eq!(
+            table.place(0x7F00_0020_1000, 4 << 20, PAGE),
+            Ok(0x20_1000),
+            "2 MiB is the largest step"
+        );
         table.remove(FLOOR);
-        assert_eq!(table.place(0x7F00_0000_5000, PAGE, PAGE), Ok(FLOOR), "a place that came back is taken again");
+        assert_eq!(
+            table.place(0x7F00_0000_5000, PAGE, PAGE),
+            Ok(FLOOR),
+            "a place that came back is taken again"
+        );
         // Larger than the range below the hole: behind it.
         assert_eq!(table.place(0x7F00_0000_0000, 128 << 20, PAGE), Ok(0x820_0000));
         let mut table = self::table(&[ARM[0]]);
         let too_large = table.place(0, usize::MAX >> 1, PAGE);
-        assert!(matches!(too_large, Err(Error::Exhausted { need_bytes, .. }) if need_bytes == usize::MAX >> 1), "{too_large:?}");
+        assert!(
+            matches!(too_large, Err(Error::Exhausted { need_bytes, .. }) if need_bytes == usize::MAX >> 1),
+            "{too_large:?}"
+        );
     }
 
     #[test]
     fn the_hole_and_the_ends_are_never_crossed() {
-        let hole = [IovaRange { start: 0x2_0000, last: 0x2_3FFF }, IovaRange { start: 0x2_5000, last: 0x2_5FFF }];
+        let hole = [
+            IovaRange { start: 0x2_0000, last: 0x2_3FFF },
+            IovaRange { start: 0x2_5000, last: 0x2_5FFF },
+        ];
         let mut table = table(&hole);
-        for expected in [Ok(0x2_0000), Ok(0x2_2000), Err(Error::Exhausted { need_bytes: 2 * PAGE, capacity_bytes: 0x5000 })] {
+        for expected in [
+            Ok(0x2_0000),
+            Ok(0x2_2000),
+            Err(Error::Exhausted { need_bytes: 2 * PAGE, capacity_bytes: 0x5000 }),
+        ] {
             assert_eq!(table.place(0x4000, 2 * PAGE, PAGE), expected);
         }
         assert_eq!(table.place(0x4000, PAGE, PAGE), Ok(0x2_5000));
         assert!(matches!(table.place(0x4000, PAGE, PAGE), Err(Error::Exhausted { .. })));
         // The very last address of all.
-        let mut table = Table::new(&[IovaRange { start: u64::MAX - 0xFFF, last: u64::MAX }]).unwrap_or_default();
-        assert!(matches!(table.place(0, PAGE, PAGE), Err(Error::Exhausted { .. })), "its end has no address");
+        let mut table = Table::new(&[IovaRange { start: u64::MAX - 0xFFF, last: u64::MAX }])
+            .unwrap_or_default();
+        assert!(
+            matches!(table.place(0, PAGE, PAGE), Err(Error::Exhausted { .. })),
+            "its end has no address"
+        );
     }
 
     #[test]
@@ -188,7 +245,10 @@ mod tests {
         }
         assert_eq!(table.place(0, PAGE, PAGE), Err(TOO_MANY_BLOCKS));
         assert_eq!(Table::new(&[ARM[0]; MAX_RANGES + 1]).err(), Some(TOO_MANY_RANGES));
-        assert!(matches!(Table::new(&[IovaRange { start: 2, last: 1 }]), Err(Error::Unexpected { value: 2, .. })));
+        assert!(matches!(
+            Table::new(&[IovaRange { start: 2, last: 1 }]),
+            Err(Error::Unexpected { value: 2, .. })
+        ));
         assert_eq!(Table::new(&[]).unwrap_or_default().window(), (u64::MAX, 0));
     }
 
@@ -198,22 +258,36 @@ mod tests {
         // Knuth's generator (TAOCP 2, 3.3.4), its upper half.
         let mut state = 0x10_0A_u64;
         let mut random = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 32) % below
         };
-        let mut table = table(&[IovaRange { start: 0, last: 0x5_FFFF }, IovaRange { start: 0x8_0000, last: 0x9_FFFF }]);
+        let mut table = table(&[
+            IovaRange { start: 0, last: 0x5_FFFF },
+            IovaRange { start: 0x8_0000, last: 0x9_FFFF },
+        ]);
         let mut model: Vec<(u64, u64)> = Vec::new();
         for _ in 0..4000 {
             if random(2) == 0 && !model.is_empty() {
-                let (iova, _) = model.swap_remove(usize::try_from(random(model.len() as u64)).unwrap_or(0));
+                let (iova, _) =
+                    model.swap_remove(usize::try_from(random(model.len() as u64)).unwrap_or(0));
                 table.remove(iova);
                 continue;
             }
             let (pages, cpu) = (1 + random(9), random(1 << 30) * PAGE as u64);
-            let (size, step) = (pages * PAGE as u64, (pages * PAGE as u64).next_power_of_two().min(LARGEST_STEP));
-            let free = |iova: u64| model.iter().all(|(start, len)| iova + size <= *start || start + len <= iova);
-            let allowed = |iova: u64| (FLOOR..=0x6_0000 - size).contains(&iova) || (0x8_0000..=0xA_0000 - size).contains(&iova);
-            let lowest = (0..0xA_0000).step_by(PAGE).find(|iova| allowed(*iova) && free(*iova) && iova % step == cpu % step);
+            let (size, step) =
+                (pages * PAGE as u64, (pages * PAGE as u64).next_power_of_two().min(LARGEST_STEP));
+            let free = |iova: u64| {
+                model.iter().all(|(start, len)| iova + size <= *start || start + len <= iova)
+            };
+            let allowed = |iova: u64| {
+                (FLOOR..=0x6_0000 - size).contains(&iova)
+                    || (0x8_0000..=0xA_0000 - size).contains(&iova)
+            };
+            let lowest = (0..0xA_0000)
+                .step_by(PAGE)
+                .find(|iova| allowed(*iova) && free(*iova) && iova % step == cpu % step);
             let len_bytes = usize::try_from(size).unwrap_or(0);
             match (table.place(cpu, len_bytes, PAGE), lowest) {
                 (Ok(iova), Some(lowest)) if iova == lowest => model.push((iova, size)),
@@ -229,7 +303,13 @@ mod tests {
         let mut table = table(&ARM);
         let first = table.place(0, PAGE, PAGE).unwrap_or(0);
         assert!(table.get(first + 1).is_none(), "only where it begins");
-        assert!(table.get(first).is_some_and(|block| core::mem::replace(&mut block.state, State::Leaked) == State::Mapped));
+        assert!(
+            table
+                .get(first)
+                .is_some_and(
+                    |block| core::mem::replace(&mut block.state, State::Leaked) == State::Mapped
+                )
+        );
         assert_eq!((table.leaked_bytes(), table.blocks().count()), (PAGE as u64, 1));
         assert_eq!(table.place(0, PAGE, PAGE), Ok(first + PAGE as u64));
     }

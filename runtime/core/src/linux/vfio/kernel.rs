@@ -1,9 +1,15 @@
 //! The requests of this module to the kernel: one trait, so that a test can stand in for a kernel
 //! with any IOMMU, or none.
-#![allow(unsafe_code, reason = "ioctls and positioned reads on raw descriptors, and the unsafe trait of the seam")]
+#![allow(
+    unsafe_code,
+    reason = "ioctls and positioned reads on raw descriptors, and the unsafe trait of the seam"
+)]
 
 use super::{
-    abi::{self, AttachIommufdPt, BindIommufd, DeviceInfo, GroupStatus, IrqInfo, IrqSet, MapDma, RegionInfo, Type1Info, UnmapDma},
+    abi::{
+        self, AttachIommufdPt, BindIommufd, DeviceInfo, GroupStatus, IrqInfo, IrqSet, MapDma,
+        RegionInfo, Type1Info, UnmapDma,
+    },
     iommufd::{self, IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
     sysfs,
 };
@@ -181,7 +187,9 @@ unsafe impl VfioKernel for RealVfio {
             Request::Reset => (abi::DEVICE_RESET, number(0)),
             Request::SetContainer(mut container) => {
                 // SAFETY: the kernel reads one int, which outlives the call.
-                return unsafe { call(file, abi::GROUP_SET_CONTAINER, (&raw mut container).cast()) };
+                return unsafe {
+                    call(file, abi::GROUP_SET_CONTAINER, (&raw mut container).cast())
+                };
             }
             Request::GroupStatus(status) => (abi::GROUP_GET_STATUS, ptr::from_mut(status).cast()),
             Request::DeviceInfo(info) => (abi::DEVICE_GET_INFO, ptr::from_mut(info).cast()),
@@ -189,7 +197,9 @@ unsafe impl VfioKernel for RealVfio {
             Request::IrqInfo(info) => (abi::DEVICE_GET_IRQ_INFO, ptr::from_mut(info).cast()),
             Request::SetIrqs(set) => (abi::DEVICE_SET_IRQS, ptr::from_ref(set).cast_mut().cast()),
             Request::BindIommufd(bind) => (abi::DEVICE_BIND_IOMMUFD, ptr::from_mut(bind).cast()),
-            Request::AttachIommufdPt(attach) => (abi::DEVICE_ATTACH_IOMMUFD_PT, ptr::from_mut(attach).cast()),
+            Request::AttachIommufdPt(attach) => {
+                (abi::DEVICE_ATTACH_IOMMUFD_PT, ptr::from_mut(attach).cast())
+            }
             Request::Type1Info(info) => (abi::IOMMU_GET_INFO, ptr::from_mut(info).cast()),
             Request::MapDma(map) => (abi::IOMMU_MAP_DMA, ptr::from_ref(map).cast_mut().cast()),
             Request::UnmapDma(unmap) => (abi::IOMMU_UNMAP_DMA, ptr::from_mut(unmap).cast()),
@@ -222,7 +232,8 @@ unsafe impl VfioKernel for RealVfio {
         let at = i64::try_from(offset).map_err(|_| libc::EOVERFLOW)?;
         // SAFETY: the buffer is borrowed for the call, and its own length bounds what is written
         // into it.
-        let count = unsafe { libc::pread64(file.raw(), bytes.as_mut_ptr().cast(), bytes.len(), at) };
+        let count =
+            unsafe { libc::pread64(file.raw(), bytes.as_mut_ptr().cast(), bytes.len(), at) };
         whole(count, bytes.len())
     }
 
@@ -279,7 +290,9 @@ fn version(release: impl Iterator<Item = u8>) -> (u32, u32) {
     let mut slot = slots.next();
     for letter in release {
         match (letter, &mut slot) {
-            (b'0'..=b'9', Some(number)) => **number = number.saturating_mul(10).saturating_add(u32::from(letter - b'0')),
+            (b'0'..=b'9', Some(number)) => {
+                **number = number.saturating_mul(10).saturating_add(u32::from(letter - b'0'))
+            }
             (b'.', Some(_)) => slot = slots.next(),
             _ => break,
         }
@@ -288,7 +301,11 @@ fn version(release: impl Iterator<Item = u8>) -> (u32, u32) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 mod tests {
     use super::{RealVfio, Request, VfioKernel, abi::DeviceInfo, libc, version};
 

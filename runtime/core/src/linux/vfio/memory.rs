@@ -61,10 +61,18 @@ impl VfioMemory {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn new(vfio: &Vfio, len_bytes: usize) -> Result<Self, Error> {
         let page_bytes = pagemap::page_bytes()?;
-        let whole_bytes = len_bytes.checked_next_multiple_of(page_bytes).filter(|whole| (1..=Self::MAX_BYTES).contains(whole));
+        let whole_bytes = len_bytes
+            .checked_next_multiple_of(page_bytes)
+            .filter(|whole| (1..=Self::MAX_BYTES).contains(whole));
         let Some(whole_bytes) = whole_bytes else {
             let max = Self::MAX_BYTES as u64;
-            return Err(Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "len_bytes",
+                value: len_bytes as u64,
+                min: 1,
+                max,
+                multiple_of: 1,
+            });
         };
         let map = map::anonymous(MmapOptions::new().len(whole_bytes), "mmap(MAP_ANONYMOUS)")?;
         let cpu = map.as_ptr().addr() as u64;
@@ -109,7 +117,10 @@ impl VfioMemory {
         table.remove(self.iova);
         drop(table);
         if is_mapped {
-            trace::happened(Event::UnmapForDevice { iova: self.iova, len_bytes: self.map.len() }, Site::NONE);
+            trace::happened(
+                Event::UnmapForDevice { iova: self.iova, len_bytes: self.map.len() },
+                Site::NONE,
+            );
         }
         Ok(())
     }
@@ -165,7 +176,11 @@ unsafe impl Backend for VfioMemory {
         }
     }
 
-    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_device(
+        &self,
+        range: Range<usize>,
+        direction: Direction,
+    ) -> Result<(), Error> {
         cache::for_device(&self.map, range, direction)
     }
 
@@ -176,6 +191,9 @@ unsafe impl Backend for VfioMemory {
 
 impl fmt::Debug for VfioMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VfioMemory").field("iova", &DevAddr(self.iova)).field("len_bytes", &self.map.len()).finish_non_exhaustive()
+        f.debug_struct("VfioMemory")
+            .field("iova", &DevAddr(self.iova))
+            .field("len_bytes", &self.map.len())
+            .finish_non_exhaustive()
     }
 }

@@ -87,8 +87,9 @@ pub use self::{device::VfioDevice, interrupt::Interrupt, memory::VfioMemory};
 pub mod seam {
     pub use super::{
         abi::{
-            AttachIommufdPt, BindIommufd, CONFIG_REGION, DMA_CC_IOMMU, DeviceInfo, GroupStatus, INTX, IrqInfo, IrqSet, MSI, MSIX, MapDma,
-            RegionInfo, TYPE1V2_IOMMU, Type1Info, UnmapDma,
+            AttachIommufdPt, BindIommufd, CONFIG_REGION, DMA_CC_IOMMU, DeviceInfo, GroupStatus,
+            INTX, IrqInfo, IrqSet, MSI, MSIX, MapDma, RegionInfo, TYPE1V2_IOMMU, Type1Info,
+            UnmapDma,
         },
         iommufd::{IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
         kernel::{Function, Request, VfioKernel},
@@ -170,7 +171,10 @@ impl Vfio {
     /// # Errors
     /// As [`open`](Vfio::open). Files that were opened are closed again.
     #[cfg(feature = "testkit")]
-    pub fn open_from(kernel: crate::linux::os::seam::Test<dyn VfioKernel>, address: &str) -> Result<Self, Error> {
+    pub fn open_from(
+        kernel: crate::linux::os::seam::Test<dyn VfioKernel>,
+        address: &str,
+    ) -> Result<Self, Error> {
         Self::asking(Kernel::Test(kernel), address)
     }
 
@@ -182,7 +186,11 @@ impl Vfio {
         };
         if function.no_iommu {
             let fix = "a no-IOMMU group confines nothing: turn the IOMMU on, or drive the device by UIO and claim its port";
-            return Err(Error::Setting { name: "the device's group of vfio-noiommu", value: group.into(), fix });
+            return Err(Error::Setting {
+                name: "the device's group of vfio-noiommu",
+                value: group.into(),
+                fix,
+            });
         }
         let by_iommufd = match function.device {
             Some(number) => Space::by_iommufd(&kernel, number)?,
@@ -193,7 +201,9 @@ impl Vfio {
             None => Space::by_group(&kernel, address, group)?,
         };
         let mut info = DeviceInfo { argsz: size_of_u32::<DeviceInfo>(), ..DeviceInfo::default() };
-        kernel.ioctl(&device, Request::DeviceInfo(&mut info)).map_err(|errno| os("ioctl(VFIO_DEVICE_GET_INFO)", errno))?;
+        kernel
+            .ioctl(&device, Request::DeviceInfo(&mut info))
+            .map_err(|errno| os("ioctl(VFIO_DEVICE_GET_INFO)", errno))?;
         if info.flags & DeviceInfo::PCI == 0 {
             let fix = "only PCI devices are driven here";
             return Err(Error::Unsupported { what: "this VFIO device is no PCI device", fix });
@@ -209,8 +219,21 @@ impl Vfio {
         let window = table.window();
         let bus = next_bus()?;
         event!("vfio: opened as bus {}", bus);
-        let (table, taken, resets) = (Mutex::new(table), AtomicBool::new(false), info.flags & DeviceInfo::RESET != 0);
-        Shared::new(Opened { device, space, kernel, config, table, bus, window, coherent, resets, taken }).map(Self)
+        let (table, taken, resets) =
+            (Mutex::new(table), AtomicBool::new(false), info.flags & DeviceInfo::RESET != 0);
+        Shared::new(Opened {
+            device,
+            space,
+            kernel,
+            config,
+            table,
+            bus,
+            window,
+            coherent,
+            resets,
+            taken,
+        })
+        .map(Self)
     }
 
     /// Maps `len_bytes` of zeroed memory, rounded up to whole pages, for this process and for the
@@ -228,7 +251,14 @@ impl Vfio {
     #[must_use]
     pub fn port(&self) -> Port {
         let addr_bits = u64::BITS - self.0.window.1.leading_zeros();
-        Port { name: "vfio", bus: Bus::Iommu(self.0.bus), offset: 0, addr_bits, window: self.0.window, coherent: self.0.coherent }
+        Port {
+            name: "vfio",
+            bus: Bus::Iommu(self.0.bus),
+            offset: 0,
+            addr_bits,
+            window: self.0.window,
+            coherent: self.0.coherent,
+        }
     }
 
     /// Was the device opened by its own file and iommufd, or by its group and a container?
@@ -269,7 +299,8 @@ impl Vfio {
         let mut table = lock::acquire(&self.0.table)?;
         let not_ours = Error::NotOurs { addr: base.raw(), len_bytes: 1 };
         let BaseAddr::Dev(iova) = base else { return Err(not_ours) };
-        let block = table.get(iova.0).filter(|block| block.state == State::Mapped).ok_or(not_ours)?;
+        let block =
+            table.get(iova.0).filter(|block| block.state == State::Mapped).ok_or(not_ours)?;
         self.0.space.unmap(&self.0.kernel, block.iova, block.len_bytes)?;
         block.state = State::Revoked;
         #[allow(clippy::cast_possible_truncation, reason = "a block of this process")]
@@ -314,11 +345,17 @@ impl Vfio {
 fn next_bus() -> Result<u32, Error> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1));
-    next.map_err(|_| Error::TooMany { what: "VFIO devices in the life of a program", most: u32::MAX.into() })
+    next.map_err(|_| Error::TooMany {
+        what: "VFIO devices in the life of a program",
+        most: u32::MAX.into(),
+    })
 }
 
 impl fmt::Debug for Vfio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Vfio").field("port", &self.port()).field("by_iommufd", &self.by_iommufd()).finish_non_exhaustive()
+        f.debug_struct("Vfio")
+            .field("port", &self.port())
+            .field("by_iommufd", &self.by_iommufd())
+            .finish_non_exhaustive()
     }
 }

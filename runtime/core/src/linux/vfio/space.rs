@@ -2,7 +2,9 @@
 //! iommufd.
 
 use super::{
-    abi::{self, AttachIommufdPt, BindIommufd, GroupStatus, MapDma, Type1Info, UnmapDma, size_of_u32},
+    abi::{
+        self, AttachIommufdPt, BindIommufd, GroupStatus, MapDma, Type1Info, UnmapDma, size_of_u32,
+    },
     iommufd::{IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
     iova::{MAX_RANGES, TOO_MANY_RANGES},
     kernel::{Kernel, Request, VfioKernel},
@@ -52,7 +54,11 @@ impl Space {
             Err(errno) if absent(errno) => return Ok(None),
             Err(errno) => return Err(os("open(/dev/iommu)", errno)),
         };
-        let mut bind = BindIommufd { argsz: size_of_u32::<BindIommufd>(), iommufd: iommufd.raw(), ..BindIommufd::default() };
+        let mut bind = BindIommufd {
+            argsz: size_of_u32::<BindIommufd>(),
+            iommufd: iommufd.raw(),
+            ..BindIommufd::default()
+        };
         let bound = kernel.ioctl(&device, Request::BindIommufd(&mut bind));
         bound.map_err(|errno| match errno {
             // EINVAL: the file was opened and bound before (`vfio_df_open`); nothing else of this
@@ -63,9 +69,12 @@ impl Space {
             errno => attach_error("ioctl(VFIO_DEVICE_BIND_IOMMUFD)", errno),
         })?;
         let mut alloc = IoasAlloc::ask();
-        kernel.ioctl(&iommufd, Request::IoasAlloc(&mut alloc)).map_err(|errno| os("ioctl(IOMMU_IOAS_ALLOC)", errno))?;
+        kernel
+            .ioctl(&iommufd, Request::IoasAlloc(&mut alloc))
+            .map_err(|errno| os("ioctl(IOMMU_IOAS_ALLOC)", errno))?;
         let ioas = alloc.out_ioas_id;
-        let mut attach = AttachIommufdPt { argsz: size_of_u32::<AttachIommufdPt>(), flags: 0, pt_id: ioas };
+        let mut attach =
+            AttachIommufdPt { argsz: size_of_u32::<AttachIommufdPt>(), flags: 0, pt_id: ioas };
         let attached = kernel.ioctl(&device, Request::AttachIommufdPt(&mut attach));
         attached.map_err(|errno| attach_error("ioctl(VFIO_DEVICE_ATTACH_IOMMUFD_PT)", errno))?;
         Ok(Some((device, Self::Iommufd { iommufd, ioas })))
@@ -75,21 +84,39 @@ impl Space {
     ///
     /// # Errors
     /// [`Error::InUse`], [`Error::Unsupported`], [`Error::Os`].
-    pub(super) fn by_group(kernel: &Kernel, address: &str, number: u32) -> Result<(Fd, Self), Error> {
+    pub(super) fn by_group(
+        kernel: &Kernel,
+        address: &str,
+        number: u32,
+    ) -> Result<(Fd, Self), Error> {
         check_name(address)?;
-        let group = kernel.open(numbered("/dev/vfio", "", number)?.as_c_str()).map_err(|errno| match errno {
-            EBUSY => Error::InUse { errno },
-            ENOENT | ENODEV => Error::Unsupported { what: "the PCI device is not bound to vfio-pci", fix: BIND },
-            errno => os("open(/dev/vfio/<group>)", errno),
-        })?;
-        let container = kernel.open(c"/dev/vfio/vfio").map_err(|errno| os("open(/dev/vfio/vfio)", errno))?;
+        let group = kernel.open(numbered("/dev/vfio", "", number)?.as_c_str()).map_err(
+            |errno| match errno {
+                EBUSY => Error::InUse { errno },
+                ENOENT | ENODEV => Error::Unsupported {
+                    what: "the PCI device is not bound to vfio-pci",
+                    fix: BIND,
+                },
+                errno => os("open(/dev/vfio/<group>)", errno),
+            },
+        )?;
+        let container =
+            kernel.open(c"/dev/vfio/vfio").map_err(|errno| os("open(/dev/vfio/vfio)", errno))?;
         let mut status = GroupStatus { argsz: size_of_u32::<GroupStatus>(), flags: 0 };
-        kernel.ioctl(&group, Request::GroupStatus(&mut status)).map_err(|errno| os("ioctl(VFIO_GROUP_GET_STATUS)", errno))?;
+        kernel
+            .ioctl(&group, Request::GroupStatus(&mut status))
+            .map_err(|errno| os("ioctl(VFIO_GROUP_GET_STATUS)", errno))?;
         if status.flags & GroupStatus::VIABLE == 0 {
             return Err(not_viable(number));
         }
         let set = kernel.ioctl(&group, Request::SetContainer(container.raw()));
-        set.map_err(|errno| if errno == EBUSY { not_viable(number) } else { os("ioctl(VFIO_GROUP_SET_CONTAINER)", errno) })?;
+        set.map_err(|errno| {
+            if errno == EBUSY {
+                not_viable(number)
+            } else {
+                os("ioctl(VFIO_GROUP_SET_CONTAINER)", errno)
+            }
+        })?;
         let type1 = kernel.ioctl(&container, Request::CheckExtension(abi::TYPE1V2_IOMMU));
         if type1.map_err(|errno| os("ioctl(VFIO_CHECK_EXTENSION)", errno))? <= 0 {
             let fix = "load the module vfio_iommu_type1";
@@ -99,7 +126,9 @@ impl Space {
         set.map_err(|errno| attach_error("ioctl(VFIO_SET_IOMMU)", errno))?;
         let name = Path::join(&[address])?;
         let device = kernel.device(&group, name.as_c_str()).map_err(|errno| match errno {
-            ENODEV => Error::Unsupported { what: "the PCI device is not bound to vfio-pci", fix: BIND },
+            ENODEV => {
+                Error::Unsupported { what: "the PCI device is not bound to vfio-pci", fix: BIND }
+            }
             errno => os("ioctl(VFIO_GROUP_GET_DEVICE_FD)", errno),
         })?;
         Ok((device, Self::Container { group, container }))
@@ -116,11 +145,14 @@ impl Space {
             Self::Container { container, .. } => {
                 const CALL: &str = "ioctl(VFIO_IOMMU_GET_INFO)";
                 let mut info = Type1Info::ask();
-                kernel.ioctl(container, Request::Type1Info(&mut info)).map_err(|errno| os(CALL, errno))?;
+                kernel
+                    .ioctl(container, Request::Type1Info(&mut info))
+                    .map_err(|errno| os(CALL, errno))?;
                 if info.argsz > size_of_u32::<Type1Info>() {
                     return Err(TOO_MANY_RANGES);
                 }
-                type1_ranges(&info).unwrap_or(Err(Error::Unexpected { name: CALL, value: info.cap_offset.into() }))
+                type1_ranges(&info)
+                    .unwrap_or(Err(Error::Unexpected { name: CALL, value: info.cap_offset.into() }))
             }
             Self::Iommufd { iommufd, ioas } => {
                 let mut ask = IoasIovaRanges::ask(*ioas);
@@ -132,7 +164,10 @@ impl Space {
                 })?;
                 let count = usize::try_from(ask.num_iovas).unwrap_or(usize::MAX);
                 let found = found.get(..count).and_then(|found| Ranges::from_slice(found).ok());
-                found.ok_or(Error::Unexpected { name: "ioctl(IOMMU_IOAS_IOVA_RANGES)", value: ask.num_iovas.into() })
+                found.ok_or(Error::Unexpected {
+                    name: "ioctl(IOMMU_IOAS_IOVA_RANGES)",
+                    value: ask.num_iovas.into(),
+                })
             }
         }
     }
@@ -140,7 +175,9 @@ impl Space {
     /// Is every access of the device made to snoop by the hardware, whatever the device asks for?
     pub(super) fn enforces_snooping(&self, kernel: &Kernel) -> bool {
         match self {
-            Self::Container { container, .. } => kernel.ioctl(container, Request::CheckExtension(abi::DMA_CC_IOMMU)).unwrap_or(0) > 0,
+            Self::Container { container, .. } => {
+                kernel.ioctl(container, Request::CheckExtension(abi::DMA_CC_IOMMU)).unwrap_or(0) > 0
+            }
             // It is turned on where the hardware has it (`iommufd_hwpt_paging_enforce_cc`), and
             // no request reports it.
             Self::Iommufd { .. } => false,
@@ -161,18 +198,31 @@ impl Space {
     /// # Errors
     /// [`Error::PinLimit`], [`Error::Unsupported`] where the kernel's own table is full,
     /// [`Error::Os`].
-    pub(super) fn map(&self, kernel: &Kernel, cpu: u64, iova: u64, len_bytes: usize) -> Result<(), Error> {
+    pub(super) fn map(
+        &self,
+        kernel: &Kernel,
+        cpu: u64,
+        iova: u64,
+        len_bytes: usize,
+    ) -> Result<(), Error> {
         /// `VFIO_DMA_MAP_FLAG_READ` and `VFIO_DMA_MAP_FLAG_WRITE`.
         const READ_WRITE: u32 = 0b11;
         let size = len_bytes as u64;
         let (call, mapped) = match self {
             Self::Container { container, .. } => {
-                let map = MapDma { argsz: size_of_u32::<MapDma>(), flags: READ_WRITE, vaddr: cpu, iova, size };
+                let map = MapDma {
+                    argsz: size_of_u32::<MapDma>(),
+                    flags: READ_WRITE,
+                    vaddr: cpu,
+                    iova,
+                    size,
+                };
                 ("ioctl(VFIO_IOMMU_MAP_DMA)", kernel.ioctl(container, Request::MapDma(&map)))
             }
-            Self::Iommufd { iommufd, ioas } => {
-                ("ioctl(IOMMU_IOAS_MAP)", kernel.ioctl(iommufd, Request::IoasMap(&IoasMap::at(*ioas, cpu, iova, size))))
-            }
+            Self::Iommufd { iommufd, ioas } => (
+                "ioctl(IOMMU_IOAS_MAP)",
+                kernel.ioctl(iommufd, Request::IoasMap(&IoasMap::at(*ioas, cpu, iova, size))),
+            ),
         };
         mapped.map(drop).map_err(|errno| match (errno, kernel.pin_limit_bytes()) {
             (ENOMEM, Some(limit_bytes)) => Error::PinLimit { need_bytes: len_bytes, limit_bytes },
@@ -193,7 +243,8 @@ impl Space {
     pub(super) fn unmap(&self, kernel: &Kernel, iova: u64, len_bytes: u64) -> Result<(), Error> {
         let (call, unmapped, done_bytes) = match self {
             Self::Container { container, .. } => {
-                let mut unmap = UnmapDma { argsz: size_of_u32::<UnmapDma>(), flags: 0, iova, size: len_bytes };
+                let mut unmap =
+                    UnmapDma { argsz: size_of_u32::<UnmapDma>(), flags: 0, iova, size: len_bytes };
                 let unmapped = kernel.ioctl(container, Request::UnmapDma(&mut unmap));
                 ("ioctl(VFIO_IOMMU_UNMAP_DMA)", unmapped, unmap.size)
             }
@@ -204,7 +255,11 @@ impl Space {
             }
         };
         unmapped.map_err(|errno| os(call, errno))?;
-        if done_bytes == len_bytes { Ok(()) } else { Err(Error::Unexpected { name: call, value: done_bytes }) }
+        if done_bytes == len_bytes {
+            Ok(())
+        } else {
+            Err(Error::Unexpected { name: call, value: done_bytes })
+        }
     }
 }
 
@@ -213,13 +268,17 @@ impl Space {
 fn type1_ranges(info: &Type1Info) -> Option<Result<Ranges, Error>> {
     let caps = Capabilities { words: &info.caps, at_bytes: core::mem::offset_of!(Type1Info, caps) };
     let Some(at) = caps.find(info.cap_offset, Type1Info::IOVA_RANGES)? else {
-        return Some(Ranges::from_slice(&[IovaRange { start: 0, last: u64::MAX }]).map_err(|_| TOO_MANY_RANGES));
+        return Some(
+            Ranges::from_slice(&[IovaRange { start: 0, last: u64::MAX }])
+                .map_err(|_| TOO_MANY_RANGES),
+        );
     };
     // Behind the header: a count, nothing, then pairs of 64 bits.
     let mut ranges = Ranges::new();
     for index in 0..usize::try_from(caps.word(at.checked_add(8)?)?).ok()? {
         let at = at.checked_add(16)?.checked_add(index.checked_mul(16)?)?;
-        let range = IovaRange { start: caps.double_word(at)?, last: caps.double_word(at.checked_add(8)?)? };
+        let range =
+            IovaRange { start: caps.double_word(at)?, last: caps.double_word(at.checked_add(8)?)? };
         if ranges.push(range).is_err() {
             return Some(Err(TOO_MANY_RANGES));
         }
@@ -261,7 +320,10 @@ impl Capabilities<'_> {
     }
 
     fn double_word(&self, offset_bytes: usize) -> Option<u64> {
-        let ([a, b, c, d], [e, f, g, h]) = (self.word(offset_bytes)?.to_ne_bytes(), self.word(offset_bytes.checked_add(4)?)?.to_ne_bytes());
+        let ([a, b, c, d], [e, f, g, h]) = (
+            self.word(offset_bytes)?.to_ne_bytes(),
+            self.word(offset_bytes.checked_add(4)?)?.to_ne_bytes(),
+        );
         Some(u64::from_ne_bytes([a, b, c, d, e, f, g, h]))
     }
 }
@@ -271,7 +333,8 @@ fn numbered(folder: &str, prefix: &str, number: u32) -> Result<Path, Error> {
     /// `vfio` and ten digits.
     const NAME_BYTES: usize = 16;
     let mut name = String::<NAME_BYTES>::new();
-    write!(name, "{prefix}{number}").map_err(|_| Error::BadName { len_bytes: NAME_BYTES + 1, max_bytes: NAME_BYTES })?;
+    write!(name, "{prefix}{number}")
+        .map_err(|_| Error::BadName { len_bytes: NAME_BYTES + 1, max_bytes: NAME_BYTES })?;
     Path::join(&[folder, &name])
 }
 
@@ -285,8 +348,7 @@ fn not_viable(group: u32) -> Error {
 fn attach_error(call: &'static str, errno: i32) -> Error {
     match errno {
         EPERM => {
-            let fix =
-                "turn on interrupt remapping; or allow_unsafe_interrupts of vfio_iommu_type1 and iommufd, where the device is trusted";
+            let fix = "turn on interrupt remapping; or allow_unsafe_interrupts of vfio_iommu_type1 and iommufd, where the device is trusted";
             Error::Unsupported { what: "the device's interrupts are not isolated", fix }
         }
         ENODEV | EINVAL => Error::Denied {

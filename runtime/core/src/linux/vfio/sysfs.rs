@@ -1,5 +1,8 @@
 //! A PCI function, as `/sys` describes it: its IOMMU group, and its number as a VFIO device.
-#![allow(unsafe_code, reason = "readlinkat and getdents64, which no safe function has without a heap")]
+#![allow(
+    unsafe_code,
+    reason = "readlinkat and getdents64, which no safe function has without a heap"
+)]
 
 use super::kernel::Function;
 use crate::{
@@ -32,8 +35,15 @@ pub(super) fn function(root: &str, address: &str) -> Result<Function, Error> {
     let folder = Path::join(&[root, "bus/pci/devices", address])?;
     let folder = match Fd::open(folder.as_c_str(), libc::O_RDONLY | libc::O_DIRECTORY) {
         Ok(folder) => folder,
-        Err(libc::ENOENT) => return Err(Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" }),
-        Err(errno) => return Err(Error::AttributeUnreadable { name: "/sys/bus/pci/devices/<address>", errno }),
+        Err(libc::ENOENT) => {
+            return Err(Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" });
+        }
+        Err(errno) => {
+            return Err(Error::AttributeUnreadable {
+                name: "/sys/bus/pci/devices/<address>",
+                errno,
+            });
+        }
     };
     let group = group(&folder)?;
     let no_iommu = group.is_some() && is_no_iommu(&folder)?;
@@ -45,7 +55,14 @@ fn group(folder: &Fd) -> Result<Option<u32>, Error> {
     let mut link = [0; LINK_BYTES];
     // SAFETY: the descriptor is open, the name ends with a NUL, and the buffer's own length bounds
     // what is written.
-    let count = unsafe { libc::readlinkat(folder.raw(), c"iommu_group".as_ptr(), link.as_mut_ptr().cast(), link.len()) };
+    let count = unsafe {
+        libc::readlinkat(
+            folder.raw(),
+            c"iommu_group".as_ptr(),
+            link.as_mut_ptr().cast(),
+            link.len(),
+        )
+    };
     let Ok(count) = usize::try_from(count) else {
         return match Errno::last_raw() {
             libc::ENOENT => Ok(None),
@@ -65,7 +82,9 @@ fn is_no_iommu(folder: &Fd) -> Result<bool, Error> {
     match folder.open_at(c"iommu_group/name", libc::O_RDONLY | ATTRIBUTE) {
         Ok(file) => {
             let mut name = [0; 64];
-            let count = file.read_start(&mut name).map_err(|errno| Error::AttributeUnreadable { name: NAME, errno })?;
+            let count = file
+                .read_start(&mut name)
+                .map_err(|errno| Error::AttributeUnreadable { name: NAME, errno })?;
             Ok(name.get(..count).unwrap_or_default().trim_ascii_end() == NO_IOMMU)
         }
         Err(libc::ENOENT) => Ok(false),
@@ -82,11 +101,14 @@ fn device(folder: &Fd) -> Result<Option<u32>, Error> {
     };
     let mut entries = [0_u8; ENTRIES_BYTES];
     // SAFETY: the descriptor is open, and the buffer's own length bounds what is written.
-    let count = unsafe { libc::syscall(libc::SYS_getdents64, folder.raw(), entries.as_mut_ptr(), entries.len()) };
+    let count = unsafe {
+        libc::syscall(libc::SYS_getdents64, folder.raw(), entries.as_mut_ptr(), entries.len())
+    };
     let Ok(count) = usize::try_from(count) else {
         return Err(Error::AttributeUnreadable { name: DEVICES, errno: Errno::last_raw() });
     };
-    Ok(names(entries.get(..count).unwrap_or_default()).find_map(|name| number(name.to_bytes().strip_prefix(b"vfio")?)))
+    Ok(names(entries.get(..count).unwrap_or_default())
+        .find_map(|name| number(name.to_bytes().strip_prefix(b"vfio")?)))
 }
 
 /// The names in what getdents64(2) wrote: each record is an inode and an offset of 8 bytes, its own
@@ -104,11 +126,19 @@ fn names(mut records: &[u8]) -> impl Iterator<Item = &CStr> {
 
 /// A decimal number, and nothing else.
 fn number(digits: &[u8]) -> Option<u32> {
-    core::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
+    core::str::from_utf8(digits)
+        .ok()
+        .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?
+        .parse()
+        .ok()
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, which is its purpose")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose"
+)]
 mod tests {
     use super::{Error, Function, function};
     use std::{
@@ -136,7 +166,11 @@ mod tests {
         fn group(&self, number: &str) -> PathBuf {
             let group = self.0.join("kernel/iommu_groups").join(number);
             fs::create_dir_all(&group).unwrap();
-            symlink(Path::new("../../../../kernel/iommu_groups").join(number), self.folder().join("iommu_group")).unwrap();
+            symlink(
+                Path::new("../../../../kernel/iommu_groups").join(number),
+                self.folder().join("iommu_group"),
+            )
+            .unwrap();
             group
         }
         fn ask(&self) -> Result<Function, Error> {
@@ -153,7 +187,11 @@ mod tests {
     #[test]
     fn a_function_says_its_group_and_its_number() {
         let sys = Sys::new("whole");
-        assert_eq!(sys.ask(), Ok(Function { group: None, no_iommu: false, device: None }), "no IOMMU, no driver");
+        assert_eq!(
+            sys.ask(),
+            Ok(Function { group: None, no_iommu: false, device: None }),
+            "no IOMMU, no driver"
+        );
         let group = sys.group("12");
         assert_eq!(sys.ask(), Ok(Function { group: Some(12), no_iommu: false, device: None }));
         let devices = sys.folder().join("vfio-dev");
@@ -171,7 +209,10 @@ mod tests {
     fn what_is_no_function_and_what_is_no_group() {
         let sys = Sys::new("nonsense");
         let root = String::from(sys.0.to_str().unwrap_or_default());
-        assert_eq!(function(&root, "0000:00:02.0"), Err(Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" }));
+        assert_eq!(
+            function(&root, "0000:00:02.0"),
+            Err(Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" })
+        );
         for name in ["", "..", "a/b", "nul\0"] {
             assert!(matches!(function(&root, name), Err(Error::BadName { .. })), "{name}");
         }
@@ -182,6 +223,10 @@ mod tests {
             fs::create_dir_all(devices.join(name)).unwrap();
         }
         let _ = fs::remove_file(sys.folder().join("iommu_group"));
-        assert_eq!(sys.ask().map(|function| function.device), Ok(None), "none of these is a number");
+        assert_eq!(
+            sys.ask().map(|function| function.device),
+            Ok(None),
+            "none of these is a number"
+        );
     }
 }

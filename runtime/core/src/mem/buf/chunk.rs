@@ -47,7 +47,12 @@ impl Chunk {
     /// `table` goes with `owner`. The owner counts one handle of `token`, which this is, and it
     /// stays where it is until `release` was called for that handle.
     #[inline]
-    pub(crate) unsafe fn counted(owner: NonNull<()>, table: &'static OwnerTable, token: u32, extent: Span) -> Self {
+    pub(crate) unsafe fn counted(
+        owner: NonNull<()>,
+        table: &'static OwnerTable,
+        token: u32,
+        extent: Span,
+    ) -> Self {
         Self { owner, table, extent, token }
     }
 
@@ -97,7 +102,10 @@ impl Chunk {
     #[inline(always)]
     pub(crate) fn give_to_device(&self, span: Span, port: Option<&Port>, direction: Direction) {
         if self.is_simulated() {
-            tell(self.with_extent(span), Holder::Device { port, writes: direction.device_writes() });
+            tell(
+                self.with_extent(span),
+                Holder::Device { port, writes: direction.device_writes() },
+            );
         }
     }
 

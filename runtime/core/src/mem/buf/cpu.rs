@@ -80,9 +80,16 @@ impl CpuBuf {
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::View`].
-    pub fn view_at<Elem: FromBytes + Immutable>(&self, range: impl RangeBounds<usize>) -> Result<&[Elem], Error> {
+    pub fn view_at<Elem: FromBytes + Immutable>(
+        &self,
+        range: impl RangeBounds<usize>,
+    ) -> Result<&[Elem], Error> {
         let part = self.span.part(Part::of(range))?;
-        let bytes = self.bytes().get(part.start - self.span.start..).and_then(|rest| rest.get(..part.len)).unwrap_or_default();
+        let bytes = self
+            .bytes()
+            .get(part.start - self.span.start..)
+            .and_then(|rest| rest.get(..part.len))
+            .unwrap_or_default();
         <[Elem]>::ref_from_bytes(bytes).map_err(|_| no_view::<Elem>(part.len))
     }
 
@@ -90,10 +97,17 @@ impl CpuBuf {
     ///
     /// # Errors
     /// As [`view_at`](Self::view_at).
-    pub fn view_at_mut<Elem: FromBytes + IntoBytes>(&mut self, range: impl RangeBounds<usize>) -> Result<&mut [Elem], Error> {
+    pub fn view_at_mut<Elem: FromBytes + IntoBytes>(
+        &mut self,
+        range: impl RangeBounds<usize>,
+    ) -> Result<&mut [Elem], Error> {
         let part = self.span.part(Part::of(range))?;
         let first = part.start - self.span.start;
-        let bytes = self.bytes_mut().get_mut(first..).and_then(|rest| rest.get_mut(..part.len)).unwrap_or_default();
+        let bytes = self
+            .bytes_mut()
+            .get_mut(first..)
+            .and_then(|rest| rest.get_mut(..part.len))
+            .unwrap_or_default();
         <[Elem]>::mut_from_bytes(bytes).map_err(|_| no_view::<Elem>(part.len))
     }
 
@@ -243,7 +257,11 @@ impl CpuBuf {
 }
 
 fn no_view<Elem>(len_bytes: usize) -> Error {
-    Error::View { len_bytes, element_bytes: mem::size_of::<Elem>(), align_bytes: mem::align_of::<Elem>() }
+    Error::View {
+        len_bytes,
+        element_bytes: mem::size_of::<Elem>(),
+        align_bytes: mem::align_of::<Elem>(),
+    }
 }
 
 impl Drop for CpuBuf {
@@ -264,6 +282,9 @@ unsafe impl Sync for CpuBuf {}
 
 impl fmt::Debug for CpuBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CpuBuf").field("offset_bytes", &self.span.start).field("len_bytes", &self.span.len).finish()
+        f.debug_struct("CpuBuf")
+            .field("offset_bytes", &self.span.start)
+            .field("len_bytes", &self.span.len)
+            .finish()
     }
 }

@@ -284,14 +284,21 @@ impl DevBuf {
     fn ask(&self) -> Result<(), Error> {
         match (self.bus(), self.chunk.extent) {
             // A simulated board may be over memory of such a GPU.
-            (Bus::Objects(_) | Bus::Sim(_), extent) => self.chunk.backend().settled(extent.start..extent.end()),
+            (Bus::Objects(_) | Bus::Sim(_), extent) => {
+                self.chunk.backend().settled(extent.start..extent.end())
+            }
             _ => Ok(()),
         }
     }
 
     /// Cleans `len_bytes` from `offset_bytes` of what was handed over, so that the device sees
     /// them.
-    pub(super) fn publish(&self, offset_bytes: usize, len_bytes: usize, site: Site) -> Result<(), Error> {
+    pub(super) fn publish(
+        &self,
+        offset_bytes: usize,
+        len_bytes: usize,
+        site: Site,
+    ) -> Result<(), Error> {
         if self.coherent {
             return Ok(());
         }
@@ -302,7 +309,12 @@ impl DevBuf {
 
     /// Invalidates the lines of `len_bytes` from `offset_bytes` of what was handed over, so that
     /// the CPU sees what the device wrote there.
-    pub(super) fn look_again(&self, offset_bytes: usize, len_bytes: usize, site: Site) -> Result<(), Error> {
+    pub(super) fn look_again(
+        &self,
+        offset_bytes: usize,
+        len_bytes: usize,
+        site: Site,
+    ) -> Result<(), Error> {
         if self.coherent || len_bytes == 0 {
             return Ok(());
         }
@@ -371,6 +383,9 @@ unsafe impl Sync for DevBuf {}
 
 impl fmt::Debug for DevBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DevBuf").field("slice", &self.slice()).field("handed_over_bytes", &self.span.len).finish()
+        f.debug_struct("DevBuf")
+            .field("slice", &self.slice())
+            .field("handed_over_bytes", &self.span.len)
+            .finish()
     }
 }

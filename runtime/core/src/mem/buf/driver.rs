@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a driver writes here beside its jobs, when it knows that the device does not look")]
+#![allow(
+    unsafe_code,
+    reason = "a driver writes here beside its jobs, when it knows that the device does not look"
+)]
 //! A buffer that a driver keeps: microcode, descriptors.
 
 use super::{CpuBuf, DevBuf};
@@ -61,7 +64,10 @@ impl DriverBuf {
     pub fn new(buf: CpuBuf, port: &Port, addr_bits: u32) -> Result<Self, Refused<CpuBuf>> {
         let (start, line) = (buf.span().start, buf.chunk().line());
         if !line.divides(start as u64) {
-            return Err(Refused::new(Error::Misaligned { addr: start as u64, align_bytes: line.bytes() }, buf));
+            return Err(Refused::new(
+                Error::Misaligned { addr: start as u64, align_bytes: line.bytes() },
+                buf,
+            ));
         }
         // SAFETY: the buffer is dropped or comes back only by `release`, whose caller says that the
         // device has stopped.
@@ -115,7 +121,9 @@ impl DriverBuf {
             // this handle is alive, and of which this is the only handle: no reference to it
             // exists. It begins at a line (`new`), so the word is aligned. One volatile store of a
             // word is allowed in every kind of mapping, device memory included.
-            unsafe { to.byte_add(offset_bytes + 4 * index).cast::<u32>().write_volatile(word.to_le()) };
+            unsafe {
+                to.byte_add(offset_bytes + 4 * index).cast::<u32>().write_volatile(word.to_le())
+            };
         }
         self.buf.publish(offset_bytes, 4 * words.len(), Site::here())?;
         barrier::before_doorbell();
@@ -146,7 +154,9 @@ impl DriverBuf {
         for (index, word) in words.iter_mut().enumerate() {
             // SAFETY: as in `write`. The device may write it meanwhile: no reference to it exists,
             // and one aligned volatile load of a word finds what it was before or is after.
-            *word = u32::from_le(unsafe { from.byte_add(offset_bytes + 4 * index).cast::<u32>().read_volatile() });
+            *word = u32::from_le(unsafe {
+                from.byte_add(offset_bytes + 4 * index).cast::<u32>().read_volatile()
+            });
         }
         Ok(())
     }
@@ -155,7 +165,11 @@ impl DriverBuf {
     fn check(&self, offset_bytes: usize, words: usize) -> Result<(), Error> {
         let end = offset_bytes.saturating_add(words.saturating_mul(4));
         if end > self.len_bytes() {
-            return Err(Error::OutOfRange { start: offset_bytes, end, len_bytes: self.len_bytes() });
+            return Err(Error::OutOfRange {
+                start: offset_bytes,
+                end,
+                len_bytes: self.len_bytes(),
+            });
         }
         if !offset_bytes.is_multiple_of(4) {
             return Err(Error::Misaligned { addr: offset_bytes as u64, align_bytes: 4 });
@@ -184,6 +198,9 @@ impl DriverBuf {
 
 impl fmt::Debug for DriverBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DriverBuf").field("addr", &self.addr_at(0)).field("len_bytes", &self.len_bytes()).finish()
+        f.debug_struct("DriverBuf")
+            .field("addr", &self.addr_at(0))
+            .field("len_bytes", &self.len_bytes())
+            .finish()
     }
 }

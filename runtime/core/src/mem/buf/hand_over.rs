@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "an address is given out here without a job: its caller must know when the device has stopped")]
+#![allow(
+    unsafe_code,
+    reason = "an address is given out here without a job: its caller must know when the device has stopped"
+)]
 //! The hand-over: the one way from the CPU to a device, and from one device on to the next.
 //!
 //! Three steps, each in one place: [`check`] compares memory with port and touches nothing;
@@ -19,7 +22,14 @@ use core::ops::RangeBounds;
 
 /// Every check of `span` of a chunk against a port, and where the device will find it.
 #[inline]
-pub(super) fn check(chunk: &Chunk, span: Span, direction: Direction, index: usize, port: &Port, addr_bits: u32) -> Result<DevSlice, Error> {
+pub(super) fn check(
+    chunk: &Chunk,
+    span: Span,
+    direction: Direction,
+    index: usize,
+    port: &Port,
+    addr_bits: u32,
+) -> Result<DevSlice, Error> {
     if span.len == 0 {
         return Err(Error::BufferSize { index, need_bytes: 1, have_bytes: 0 });
     }
@@ -36,8 +46,12 @@ pub(super) fn check(chunk: &Chunk, span: Span, direction: Direction, index: usiz
     }
     if !port.coherent {
         match mapping.scope {
-            SyncScope::Coherent => return Err(Error::CoherencyMismatch { port: port.name, memory_coherent: true }),
-            SyncScope::None { install } => return Err(Error::CannotSync { port: port.name, install }),
+            SyncScope::Coherent => {
+                return Err(Error::CoherencyMismatch { port: port.name, memory_coherent: true });
+            }
+            SyncScope::None { install } => {
+                return Err(Error::CannotSync { port: port.name, install });
+            }
             SyncScope::Whole => state.shared_with_others(chunk.extent).map_or(Ok(()), Err)?,
             SyncScope::Range { .. } => {}
         }
@@ -50,12 +64,22 @@ pub(super) fn check(chunk: &Chunk, span: Span, direction: Direction, index: usiz
 /// The cache maintenance before a device uses `span` of a chunk that belonged to the CPU. `check`
 /// passed.
 #[inline]
-pub(super) fn prepare(chunk: &Chunk, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
+pub(super) fn prepare(
+    chunk: &Chunk,
+    span: Span,
+    direction: Direction,
+    port: &Port,
+    site: Site,
+) -> Result<(), Error> {
     if port.coherent {
         return Ok(());
     }
     let state = chunk.state();
-    state.sync_for_device(chunk.backend(), &before_device(span, direction, chunk.extent, state.line)?, site)
+    state.sync_for_device(
+        chunk.backend(),
+        &before_device(span, direction, chunk.extent, state.line)?,
+        site,
+    )
 }
 
 /// The checks, the caches, and the barrier before a doorbell: what a job does for its operands, for
@@ -170,17 +194,32 @@ impl DevBuf {
 
     /// The cache maintenance before the next device uses `span`. `check` passed.
     #[inline]
-    pub(super) fn prepare(&self, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
+    pub(super) fn prepare(
+        &self,
+        span: Span,
+        direction: Direction,
+        port: &Port,
+        site: Site,
+    ) -> Result<(), Error> {
         if self.is_coherent() != port.coherent {
             return self.change_port(span, direction, port, site);
         }
-        if direction.device_writes() && !port.coherent { self.before_writing(span, self.written(), site) } else { Ok(()) }
+        if direction.device_writes() && !port.coherent {
+            self.before_writing(span, self.written(), site)
+        } else {
+            Ok(())
+        }
     }
 
     /// Hands the first `len_bytes` of the last hand-over on to a consumer on the same side of the
     /// caches: a framework that gets its tensor. One that writes needs of the caches the same as a
     /// job that writes.
-    pub(crate) fn hand_on(&mut self, len_bytes: usize, direction: Direction, site: Site) -> Result<(), Error> {
+    pub(crate) fn hand_on(
+        &mut self,
+        len_bytes: usize,
+        direction: Direction,
+        site: Site,
+    ) -> Result<(), Error> {
         let part = self.slice_span().part(Part::of(..len_bytes))?;
         if direction.device_writes() && !self.is_coherent() {
             self.before_writing(part, self.written(), site)?;
@@ -193,14 +232,24 @@ impl DevBuf {
     /// becomes visible in them. The other way: what is in them goes behind, for all that was handed
     /// over. Caches and memory agree then, so that nothing counts as written (`DevBuf::again`).
     /// Nothing is refused here that `check` lets through.
-    fn change_port(&self, span: Span, direction: Direction, port: &Port, site: Site) -> Result<(), Error> {
+    fn change_port(
+        &self,
+        span: Span,
+        direction: Direction,
+        port: &Port,
+        site: Site,
+    ) -> Result<(), Error> {
         // As in `into_cpu`: the maintenance may not come before the look that saw the device's end.
         barrier::after_completion();
         if port.coherent {
             return self.sync_for_cpu(site);
         }
         let (chunk, state) = (self.chunk(), self.chunk().state());
-        state.sync_for_device(chunk.backend(), &before_device(self.span(), Direction::ToDevice, chunk.extent, state.line)?, site)?;
+        state.sync_for_device(
+            chunk.backend(),
+            &before_device(self.span(), Direction::ToDevice, chunk.extent, state.line)?,
+            site,
+        )?;
         if direction.device_writes() { self.before_writing(span, None, site) } else { Ok(()) }
     }
 
@@ -209,6 +258,8 @@ impl DevBuf {
     fn before_writing(&self, span: Span, written: Option<Span>, site: Site) -> Result<(), Error> {
         let (chunk, state) = (self.chunk(), self.chunk().state());
         let runs = before_writing(span, written, chunk.extent, state.line, state.mapping.scope)?;
-        runs.iter().filter(|run| !run.range.is_empty()).try_for_each(|run| state.sync_for_device(chunk.backend(), run, site))
+        runs.iter()
+            .filter(|run| !run.range.is_empty())
+            .try_for_each(|run| state.sync_for_device(chunk.backend(), run, site))
     }
 }

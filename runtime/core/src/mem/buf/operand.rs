@@ -79,7 +79,12 @@ impl Operand {
     /// Every check of memory against port, and where the device will find the bytes. Touches
     /// nothing.
     #[inline]
-    pub(crate) fn check(&self, index: usize, port: &Port, addr_bits: u32) -> Result<DevSlice, Error> {
+    pub(crate) fn check(
+        &self,
+        index: usize,
+        port: &Port,
+        addr_bits: u32,
+    ) -> Result<DevSlice, Error> {
         if !self.buf.inside {
             let (start, end) = (self.asked.start, self.asked.len);
             return Err(Error::OutOfRange { start, end, len_bytes: self.buf.span().len });
@@ -89,19 +94,34 @@ impl Operand {
 
     /// A device that reads whole words of `word_bytes` reads beside `slice`. Are these bytes in the
     /// block too? A block begins and ends with a line: a word of up to a line always is.
-    pub(crate) fn check_words(&self, index: usize, word_bytes: usize, slice: &DevSlice) -> Result<(), Error> {
+    pub(crate) fn check_words(
+        &self,
+        index: usize,
+        word_bytes: usize,
+        slice: &DevSlice,
+    ) -> Result<(), Error> {
         let mask = (word_bytes as u64).wrapping_sub(1);
-        let (from, last) = (slice.addr.0, slice.addr.0.saturating_add(slice.len_bytes as u64).saturating_sub(1));
+        let (from, last) =
+            (slice.addr.0, slice.addr.0.saturating_add(slice.len_bytes as u64).saturating_sub(1));
         let (word_from, word_last) = (from & !mask, last | mask);
         if (word_from, word_last) == (from, last) {
             return Ok(());
         }
         let block_from = from.saturating_sub(self.asked.start as u64);
-        let block_last = block_from.saturating_add(self.chunk().state().mapping.len_bytes as u64).saturating_sub(1);
+        let block_last = block_from
+            .saturating_add(self.chunk().state().mapping.len_bytes as u64)
+            .saturating_sub(1);
         if word_from >= block_from && word_last <= block_last {
             return Ok(());
         }
-        Err(Error::ReadsBeside { index, word_bytes, from: word_from, last: word_last, block_from, block_last })
+        Err(Error::ReadsBeside {
+            index,
+            word_bytes,
+            from: word_from,
+            last: word_last,
+            block_from,
+            block_last,
+        })
     }
 
     /// Makes the bytes ready for the device. `check` passed.

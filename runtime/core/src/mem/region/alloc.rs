@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "the allocator's table lies in the control block's memory, behind its lock")]
+#![allow(
+    unsafe_code,
+    reason = "the allocator's table lies in the control block's memory, behind its lock"
+)]
 //! The allocator of a region, behind its lock.
 
 use super::{control::Control, returned};
@@ -34,11 +37,22 @@ impl Control {
         taken
     }
 
-    fn allocate(&self, table: &mut Tlsf<[Node]>, len_bytes: usize, align: Align) -> Result<(u16, Span)> {
+    fn allocate(
+        &self,
+        table: &mut Tlsf<[Node]>,
+        len_bytes: usize,
+        align: Align,
+    ) -> Result<(u16, Span)> {
         let (line, capacity_bytes) = (self.state.line, self.state.mapping.len_bytes);
         let align = align.max(line);
         if len_bytes == 0 {
-            return Err(Error::Argument { name: "the length of a buffer", value: 0, min: 1, max: capacity_bytes as u64, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "the length of a buffer",
+                value: 0,
+                min: 1,
+                max: capacity_bytes as u64,
+                multiple_of: 1,
+            });
         }
         let shared_bytes = self.state.taken_bytes.load(Ordering::Relaxed);
         if self.state.mapping.scope == SyncScope::Whole && shared_bytes > 0 {
@@ -48,12 +62,16 @@ impl Control {
         let most = self.limits.allocations as u64;
         let lines = |bytes: usize| u32::try_from(bytes / line.bytes()).map_err(|_| exhausted);
         let phase = lines(self.state.phase(align)?)?;
-        let (want, align) = (lines(line.round_up(len_bytes).ok_or(exhausted)?)?, lines(align.bytes())?);
+        let (want, align) =
+            (lines(line.round_up(len_bytes).ok_or(exhausted)?)?, lines(align.bytes())?);
         let block = table.allocate(want, align, phase).map_err(|full| match full {
-            Full::Blocks => Error::TooMany { what: "allocations of a region, by its limit `allocations`", most },
+            Full::Blocks => {
+                Error::TooMany { what: "allocations of a region, by its limit `allocations`", most }
+            }
             Full::Memory => exhausted,
         })?;
-        let span = Span::new(block.start as usize * line.bytes(), block.len as usize * line.bytes());
+        let span =
+            Span::new(block.start as usize * line.bytes(), block.len as usize * line.bytes());
         self.set_taken(|bytes| bytes + span.len);
         self.state.counters.carves.add_alone(1);
         Ok((block.id, span))
@@ -77,13 +95,17 @@ impl Control {
 
     /// Only the lock's holder changes the sum, so it needs no atomic addition.
     fn set_taken(&self, change: impl FnOnce(usize) -> usize) {
-        self.state.taken_bytes.store(change(self.state.taken_bytes.load(Ordering::Relaxed)), Ordering::Relaxed);
+        self.state
+            .taken_bytes
+            .store(change(self.state.taken_bytes.load(Ordering::Relaxed)), Ordering::Relaxed);
     }
 
     /// Frees what was dropped meanwhile: at most as many blocks as there are.
     fn settle(&self, table: &mut Tlsf<[Node]>) {
         // SAFETY: `Control`'s invariant.
-        returned::take_each(unsafe { self.returned.as_ref() }, &self.hot.any_returned, |id| self.free_locked(table, id));
+        returned::take_each(unsafe { self.returned.as_ref() }, &self.hot.any_returned, |id| {
+            self.free_locked(table, id)
+        });
     }
 
     /// How many bytes are not allocated, after what was dropped meanwhile was freed; or before,

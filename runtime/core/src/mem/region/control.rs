@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a control block's parts are reached by pointers into its own memory, and freed by its last unit")]
+#![allow(
+    unsafe_code,
+    reason = "a control block's parts are reached by pointers into its own memory, and freed by its last unit"
+)]
 //! The control block of a region: everything that its handles share.
 //!
 //! ```text
@@ -92,7 +95,12 @@ const BLOCKS: &OwnerTable = &OwnerTable {
     release: |owner, token| unsafe { Control::release(owner.cast(), token) },
     // SAFETY: `Control::buffer` made the pointer, and a block with a handle has a unit of the
     // count, which keeps the control block.
-    share: |owner, token| unsafe { owner.cast::<Control>().as_ref() }.part(token).ok_or(parts::REFUSAL).and_then(parts::one_more),
+    share: |owner, token| {
+        unsafe { owner.cast::<Control>().as_ref() }
+            .part(token)
+            .ok_or(parts::REFUSAL)
+            .and_then(parts::one_more)
+    },
 };
 
 impl Control {
@@ -113,7 +121,12 @@ impl Control {
     /// # Safety
     /// `memory` was made for the layout of `plan`, a plan of `B`, and has nothing in it. `state` is
     /// [`check`](Self::check)'s word about `backend`.
-    pub(super) unsafe fn write<B: Backend + 'static>(backend: B, state: State, plan: &Plan, memory: Memory) -> NonNull<Self> {
+    pub(super) unsafe fn write<B: Backend + 'static>(
+        backend: B,
+        state: State,
+        plan: &Plan,
+        memory: Memory,
+    ) -> NonNull<Self> {
         let Plan { limits, .. } = *plan;
         #[allow(clippy::cast_possible_truncation, reason = "`check` refuses more lines than that")]
         let lines = (state.mapping.len_bytes / state.line.bytes()) as u32;
@@ -124,16 +137,26 @@ impl Control {
         unsafe {
             let place = memory.at::<B>(plan.backend);
             place.write(backend);
-            let nodes = ptr::slice_from_raw_parts_mut(memory.at::<Node>(plan.table).as_ptr(), limits.allocations);
+            let nodes = ptr::slice_from_raw_parts_mut(
+                memory.at::<Node>(plan.table).as_ptr(),
+                limits.allocations,
+            );
             let table = &mut *(nodes as *mut Tlsf<[Node]>);
             table.init(lines);
             let this = memory.at::<Self>(0);
             this.write(Self {
-                hot: Hot { count: Count::one(), table: Mutex::new(NonNull::from(table)), any_returned: AtomicBool::new(false) },
+                hot: Hot {
+                    count: Count::one(),
+                    table: Mutex::new(NonNull::from(table)),
+                    any_returned: AtomicBool::new(false),
+                },
                 state,
                 limits,
                 backend: place,
-                returned: NonNull::slice_from_raw_parts(memory.at(plan.returned), limits.allocations.div_ceil(WORD_BITS)),
+                returned: NonNull::slice_from_raw_parts(
+                    memory.at(plan.returned),
+                    limits.allocations.div_ceil(WORD_BITS),
+                ),
                 parts: NonNull::slice_from_raw_parts(memory.at(plan.parts), limits.allocations),
                 memory: ManuallyDrop::new(memory),
             });
@@ -143,7 +166,11 @@ impl Control {
 
     /// Adds a unit to the count, for a caller who has one.
     pub(super) fn add(&self) -> Result<()> {
-        if self.hot.count.add() { Ok(()) } else { Err(Error::TooMany { what: "handles of one region", most: MAX_HANDLES as u64 }) }
+        if self.hot.count.add() {
+            Ok(())
+        } else {
+            Err(Error::TooMany { what: "handles of one region", most: MAX_HANDLES as u64 })
+        }
     }
 
     /// How many units there are.
@@ -206,7 +233,10 @@ impl Control {
             }
             // Before `free`: a listener is the program's code, and no lock is held while it runs.
             trace::happened(Event::Release { slot: token as usize }, Site::NONE);
-            #[allow(clippy::cast_possible_truncation, reason = "the token of a buffer is its block's number (`buffer`)")]
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "the token of a buffer is its block's number (`buffer`)"
+            )]
             control.free(token as u16);
         }
         // SAFETY: the caller's promise; the reference above has ended.

@@ -69,13 +69,20 @@ impl Region {
     /// too large. [`Error::Os`]: the kernel has no pages. [`Error::Unsupported`]: there is no
     /// kernel.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn with<B: Backend + 'static>(backend: B, needs: Requirements, limits: Limits) -> Result<Self, Refused<B>> {
+    pub fn with<B: Backend + 'static>(
+        backend: B,
+        needs: Requirements,
+        limits: Limits,
+    ) -> Result<Self, Refused<B>> {
         let site = Site::here();
-        let made =
-            Plan::new::<B>(limits).and_then(|plan| Ok((plan, Memory::from_kernel(plan.layout)?, Control::check(&backend, needs, site)?)));
+        let made = Plan::new::<B>(limits).and_then(|plan| {
+            Ok((plan, Memory::from_kernel(plan.layout)?, Control::check(&backend, needs, site)?))
+        });
         match made {
             // SAFETY: the memory is new, and the plan and the state are this backend's.
-            Ok((plan, memory, state)) => Ok(Self { control: unsafe { Control::write(backend, state, &plan, memory) } }),
+            Ok((plan, memory, state)) => {
+                Ok(Self { control: unsafe { Control::write(backend, state, &plan, memory) } })
+            }
             Err(error) => Err(Refused::new(error, backend)),
         }
     }
@@ -102,7 +109,9 @@ impl Region {
         });
         match made {
             // SAFETY: as in `with`.
-            Ok((plan, given, state)) => Ok(Self { control: unsafe { Control::write(backend, state, &plan, given) } }),
+            Ok((plan, given, state)) => {
+                Ok(Self { control: unsafe { Control::write(backend, state, &plan, given) } })
+            }
             // SAFETY: nothing was made of it. It is the caller's again, for ever.
             Err(error) => Err(Refused::new(error, (backend, unsafe { memory.as_mut() }))),
         }
@@ -182,7 +191,9 @@ impl Region {
         let site = Site::here();
         let plan = PoolPlan::new(slots)?;
         // SAFETY: the memory is new.
-        unsafe { self.pool_in(&plan, Memory::from_kernel(plan.layout)?, slot_bytes, Some(align), site) }
+        unsafe {
+            self.pool_in(&plan, Memory::from_kernel(plan.layout)?, slot_bytes, Some(align), site)
+        }
     }
 
     /// As [`pool`](Self::pool), where there is no kernel: what the pool keeps account of lies in
@@ -192,11 +203,18 @@ impl Region {
     /// As [`pool`](Self::pool), and the memory comes back; [`Error::Exhausted`] also where it is
     /// too small.
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn pool_with_memory(&self, slots: usize, slot_bytes: usize, memory: Given) -> Result<Pool, Refused<Given>> {
+    pub fn pool_with_memory(
+        &self,
+        slots: usize,
+        slot_bytes: usize,
+        memory: Given,
+    ) -> Result<Pool, Refused<Given>> {
         let (site, mut memory) = (Site::here(), NonNull::from(memory)); // as in `Region::with_memory`
         let made = PoolPlan::new(slots).and_then(|plan| {
             // SAFETY: it is given for ever, and comes back only where nothing is made of it.
-            unsafe { self.pool_in(&plan, Memory::given(plan.layout, memory)?, slot_bytes, None, site) }
+            unsafe {
+                self.pool_in(&plan, Memory::given(plan.layout, memory)?, slot_bytes, None, site)
+            }
         });
         // SAFETY: nothing was made of it. It is the caller's again, for ever.
         made.map_err(|error| Refused::new(error, unsafe { memory.as_mut() }))
@@ -204,18 +222,30 @@ impl Region {
 
     /// # Safety
     /// `memory` was made for the layout of `plan`, and has nothing in it.
-    unsafe fn pool_in(&self, plan: &PoolPlan, memory: Memory, slot_bytes: usize, align: Option<Align>, site: Site) -> Result<Pool> {
-        let exhausted = |need_bytes| Error::Exhausted { need_bytes, capacity_bytes: self.len_bytes() };
+    unsafe fn pool_in(
+        &self,
+        plan: &PoolPlan,
+        memory: Memory,
+        slot_bytes: usize,
+        align: Option<Align>,
+        site: Site,
+    ) -> Result<Pool> {
+        let exhausted =
+            |need_bytes| Error::Exhausted { need_bytes, capacity_bytes: self.len_bytes() };
         let slot_bytes = self.line().round_up(slot_bytes).ok_or(exhausted(slot_bytes))?;
         let len_bytes = slot_bytes.checked_mul(plan.slots).ok_or(exhausted(usize::MAX))?;
         let (block, span) = match self.control().take(len_bytes, align.unwrap_or(Align::DLPACK)) {
-            Err(Error::Misaligned { .. } | Error::Exhausted { .. }) if align.is_none() => self.control().take(len_bytes, self.line())?,
+            Err(Error::Misaligned { .. } | Error::Exhausted { .. }) if align.is_none() => {
+                self.control().take(len_bytes, self.line())?
+            }
             taken => taken?,
         };
         trace::happened(Event::CarveBytes { offset_bytes: span.start, len_bytes: span.len }, site);
         // SAFETY: the caller's promise; this region's `take` gave the block, and the unit with it.
         // The pool was made with one handle.
-        Ok(unsafe { Pool::of(PoolState::write(plan, memory, self.control, (block, span), slot_bytes)) })
+        Ok(unsafe {
+            Pool::of(PoolState::write(plan, memory, self.control, (block, span), slot_bytes))
+        })
     }
 
     /// The bus address through `port` of `len_bytes` bytes at `ptr`, in O(1). It is a number: it

@@ -97,8 +97,13 @@ impl Plan {
         // No sum overflows: a type has at most `isize::MAX` bytes, and all others are bounded.
         let align = if align_of::<B>() > LINE { align_of::<B>() } else { LINE };
         let mut end = size_of::<Control>();
-        let table = put(&mut end, LINE, size_of::<Tlsf<[Node; 0]>>() + limits.allocations * size_of::<Node>());
-        let returned = put(&mut end, LINE, limits.allocations.div_ceil(WORD_BITS) * size_of::<AtomicUsize>());
+        let table = put(
+            &mut end,
+            LINE,
+            size_of::<Tlsf<[Node; 0]>>() + limits.allocations * size_of::<Node>(),
+        );
+        let returned =
+            put(&mut end, LINE, limits.allocations.div_ceil(WORD_BITS) * size_of::<AtomicUsize>());
         let parts = put(&mut end, LINE, limits.allocations);
         let backend = put(&mut end, align, size_of::<B>());
         Ok(Self { limits, table, returned, parts, backend, layout: tri!(layout(end, align)) })
@@ -131,7 +136,13 @@ pub(super) const fn pool_control_bytes(slots: usize) -> Result<usize> {
 
 const fn within(name: &'static str, value: usize, max: usize) -> Result<()> {
     if value == 0 || value > max {
-        return Err(Error::Argument { name, value: value as u64, min: 1, max: max as u64, multiple_of: 1 });
+        return Err(Error::Argument {
+            name,
+            value: value as u64,
+            min: 1,
+            max: max as u64,
+            multiple_of: 1,
+        });
     }
     Ok(())
 }
@@ -146,10 +157,16 @@ const fn put(end: &mut usize, align: usize, size_bytes: usize) -> usize {
 const fn layout(size_bytes: usize, align: usize) -> Result<Layout> {
     match Layout::from_size_align(size_bytes, align) {
         Ok(layout) => Ok(layout),
-        Err(_) => Err(Error::Exhausted { need_bytes: size_bytes, capacity_bytes: isize::MAX as usize }),
+        Err(_) => {
+            Err(Error::Exhausted { need_bytes: size_bytes, capacity_bytes: isize::MAX as usize })
+        }
     }
 }
 
-const _: () = assert!(align_of::<Control>() == LINE && align_of::<PoolState>() == LINE && align_of::<Tlsf<[Node; 0]>>() <= LINE);
+const _: () = assert!(
+    align_of::<Control>() == LINE
+        && align_of::<PoolState>() == LINE
+        && align_of::<Tlsf<[Node; 0]>>() <= LINE
+);
 // A token is the number of a bit: of these, one in each word stands for no slot.
 const _: () = assert!(MAX_SLOTS.div_ceil(WORD_SLOTS) * WORD_BITS < u32::MAX as usize);

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "the parts of a control block are reached by pointers into its memory")]
+#![allow(
+    unsafe_code,
+    reason = "the parts of a control block are reached by pointers into its memory"
+)]
 //! The memory that a control block or a queue's jobs lie in: pages from the kernel, or what the
 //! program gave.
 
@@ -25,11 +28,17 @@ impl Memory {
     pub(crate) fn from_kernel(layout: Layout) -> Result<Self> {
         if !HAS_MEMORY {
             let fix = "build with the feature linux, or give memory of your own: with_memory, pool_with_memory";
-            return Err(Error::Unsupported { what: "there is no kernel here that gives memory", fix });
+            return Err(Error::Unsupported {
+                what: "there is no kernel here that gives memory",
+                fix,
+            });
         }
         let mut pages = Anonymous::zeroed(layout.size())?.unforked()?;
         let start = pages.start();
-        debug_assert!(start.addr().get().is_multiple_of(layout.align()), "mmap(2) gives whole pages");
+        debug_assert!(
+            start.addr().get().is_multiple_of(layout.align()),
+            "mmap(2) gives whole pages"
+        );
         Ok(Self { start, _pages: Some(pages) })
     }
 
@@ -37,12 +46,17 @@ impl Memory {
     ///
     /// # Safety
     /// `memory` is the caller's alone. Where something is made of the result, it is given for ever.
-    pub(crate) unsafe fn given(layout: Layout, mut memory: NonNull<[MaybeUninit<u8>]>) -> Result<Self> {
+    pub(crate) unsafe fn given(
+        layout: Layout,
+        mut memory: NonNull<[MaybeUninit<u8>]>,
+    ) -> Result<Self> {
         // SAFETY: the caller's promise.
         let memory = unsafe { memory.as_mut() };
-        let refusal = Error::Exhausted { need_bytes: wherever(layout), capacity_bytes: memory.len() };
+        let refusal =
+            Error::Exhausted { need_bytes: wherever(layout), capacity_bytes: memory.len() };
         let skip = memory.as_mut_ptr().align_offset(layout.align());
-        let part = memory.get_mut(skip..).and_then(|rest| rest.get_mut(..layout.size())).ok_or(refusal)?;
+        let part =
+            memory.get_mut(skip..).and_then(|rest| rest.get_mut(..layout.size())).ok_or(refusal)?;
         part.fill(MaybeUninit::new(0));
         Ok(Self { start: NonNull::from(part).cast(), _pages: None })
     }

@@ -14,7 +14,9 @@ pub(crate) const REFUSAL: Error = Error::TooManyParts { limit: MAX_PARTS };
 pub(crate) fn one_more(more: &AtomicU8) -> Result<(), Error> {
     // Only holders of the slot change its count, at most `MAX_PARTS` of them, and each repetition
     // is another's success.
-    more.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_add(1)).map(|_| ()).map_err(|_| REFUSAL)
+    more.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_add(1))
+        .map(|_| ())
+        .map_err(|_| REFUSAL)
 }
 
 /// One handle is gone: was it the last? Where it was not, `more` is not touched after the

@@ -107,6 +107,10 @@ unsafe impl Sync for Pool {}
 
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool").field("slots", &self.slots()).field("slot_bytes", &self.slot_bytes()).field("taken", &self.taken()).finish()
+        f.debug_struct("Pool")
+            .field("slots", &self.slots())
+            .field("slot_bytes", &self.slot_bytes())
+            .field("taken", &self.taken())
+            .finish()
     }
 }

@@ -69,7 +69,9 @@ const SLOTS: &OwnerTable = &OwnerTable {
     // SAFETY: as above; the handle is gone.
     release: |owner, token| unsafe { PoolState::release(owner.cast(), token) },
     // SAFETY: as above.
-    share: |owner, token| unsafe { owner.cast::<PoolState>().as_ref() }.state().share(token as usize),
+    share: |owner, token| {
+        unsafe { owner.cast::<PoolState>().as_ref() }.state().share(token as usize)
+    },
 };
 
 impl PoolState {
@@ -97,7 +99,11 @@ impl PoolState {
                 parts: NonNull::slice_from_raw_parts(memory.at(plan.parts), word_count * WORD_BITS),
                 slot_bytes,
                 start: span.start,
-                hot: Hot { handles: Count::one(), likely: AtomicUsize::new(0), pending: AtomicUsize::new(0) },
+                hot: Hot {
+                    handles: Count::one(),
+                    likely: AtomicUsize::new(0),
+                    pending: AtomicUsize::new(0),
+                },
                 slots: plan.slots,
                 block,
                 memory: ManuallyDrop::new(memory),
@@ -185,8 +191,13 @@ impl PoolState {
     unsafe fn free(this: NonNull<Self>) {
         // SAFETY: no other thread has the pool, and what all others did to it has been seen
         // (`Slots::release`, `Slots::close`). The memory is moved out, so that it is freed once.
-        let (memory, control, block) =
-            unsafe { (ptr::read(&raw const (*this.as_ptr()).memory), (*this.as_ptr()).control, (*this.as_ptr()).block) };
+        let (memory, control, block) = unsafe {
+            (
+                ptr::read(&raw const (*this.as_ptr()).memory),
+                (*this.as_ptr()).control,
+                (*this.as_ptr()).block,
+            )
+        };
         // SAFETY: the pool's unit keeps the region's control block.
         unsafe { control.as_ref() }.free(block);
         // Before the unit: the last one runs the backend's drop, which may panic.

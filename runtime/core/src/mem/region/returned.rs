@@ -38,7 +38,10 @@ pub(crate) fn take_each(words: &[AtomicUsize], any: &AtomicBool, mut free: impl 
         // Acquire: as in `put`.
         let mut bits = word.swap(0, Ordering::Acquire);
         while bits != 0 {
-            #[allow(clippy::cast_possible_truncation, reason = "a bit's number is its block's, which `put` had in 16 bits")]
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "a bit's number is its block's, which `put` had in 16 bits"
+            )]
             free((index * WORD_BITS + bits.trailing_zeros() as usize) as u16);
             bits &= bits - 1;
         }

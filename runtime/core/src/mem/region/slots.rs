@@ -105,7 +105,10 @@ impl Slots<'_> {
 
     /// How many slots of an open pool are free. Other threads may change that at once.
     pub(crate) fn free(&self) -> usize {
-        self.words.iter().map(|word| (word.load(Ordering::Relaxed) & !CLOSED).count_ones() as usize).sum()
+        self.words
+            .iter()
+            .map(|word| (word.load(Ordering::Relaxed) & !CLOSED).count_ones() as usize)
+            .sum()
     }
 
     /// Is nothing left? Each release of a closed pool takes 1, and `close` what is left of

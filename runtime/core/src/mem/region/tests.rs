@@ -14,7 +14,9 @@ use super::{
 };
 use crate::{
     dlpack::{DataType, Shape, TensorSpec, TensorTable, abi::DlManagedTensorVersioned},
-    mem::{Backend, CpuBuf, Mapping, Port, SyncScope, block::Requirements, region::bitmap::WORD_BITS},
+    mem::{
+        Backend, CpuBuf, Mapping, Port, SyncScope, block::Requirements, region::bitmap::WORD_BITS,
+    },
     types::{Align, BaseAddr, Bus, Direction, Error, PhysAddr, Result, atomic::AtomicU8},
 };
 use core::{mem, mem::MaybeUninit, ops::Range, ptr, ptr::NonNull};
@@ -49,7 +51,18 @@ impl Block {
         let ends = Arc::new(AtomicUsize::new(0));
         // SAFETY: the layout is not empty.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap();
-        (Self { start, layout, scope, ends: Arc::clone(&ends), panics: false, offset: 0, len_bytes }, ends)
+        (
+            Self {
+                start,
+                layout,
+                scope,
+                ends: Arc::clone(&ends),
+                panics: false,
+                offset: 0,
+                len_bytes,
+            },
+            ends,
+        )
     }
 }
 
@@ -71,7 +84,14 @@ unsafe impl Backend for Block {
         let base = BaseAddr::Phys(PhysAddr(0x1000_0000)).plus(self.offset);
         // SAFETY: it lies inside the memory.
         let cpu = unsafe { self.start.add(self.offset) };
-        Mapping { cpu, len_bytes: self.len_bytes, base, bus: Bus::Soc, scope: self.scope, coherent: None }
+        Mapping {
+            cpu,
+            len_bytes: self.len_bytes,
+            base,
+            bus: Bus::Soc,
+            scope: self.scope,
+            coherent: None,
+        }
     }
     unsafe fn sync_for_device(&self, _: Range<usize>, _: Direction) -> Result<()> {
         Ok(())
@@ -87,11 +107,23 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 const RANGED: SyncScope = SyncScope::Range { granule_bytes: 64 };
-pub(crate) const PORT: Port = Port { name: "test", bus: Bus::Soc, offset: 0, addr_bits: 32, window: (0, u32::MAX as u64), coherent: false };
+pub(crate) const PORT: Port = Port {
+    name: "test",
+    bus: Bus::Soc,
+    offset: 0,
+    addr_bits: 32,
+    window: (0, u32::MAX as u64),
+    coherent: false,
+};
 
 pub(crate) fn region(len_bytes: usize, limits: Limits) -> (Region, Arc<AtomicUsize>) {
     let (block, ends) = Block::new(len_bytes, RANGED);
-    (Region::with(block, Requirements::default(), limits).map_err(|refused| refused.error).unwrap(), ends)
+    (
+        Region::with(block, Requirements::default(), limits)
+            .map_err(|refused| refused.error)
+            .unwrap(),
+        ends,
+    )
 }
 
 fn ends(ends: &AtomicUsize) -> usize {
@@ -108,8 +140,13 @@ fn the_last_one_out_drops_the_backend_whatever_it_is() {
         buffer.view_mut::<u8>().unwrap().fill(7);
         // SAFETY: no device receives the address.
         let device = unsafe { buffer.hand_over(&PORT, 32, .., Direction::Bidirectional) }.unwrap();
-        let mut all: Vec<Box<dyn Send>> =
-            vec![Box::new(region.clone()), Box::new(region), Box::new(pool), Box::new(slot), Box::new(device)];
+        let mut all: Vec<Box<dyn Send>> = vec![
+            Box::new(region.clone()),
+            Box::new(region),
+            Box::new(pool),
+            Box::new(slot),
+            Box::new(device),
+        ];
         let mut order = order;
         while !all.is_empty() {
             assert_eq!(ends(&gone), 0, "{} are left", all.len());
@@ -159,7 +196,10 @@ fn a_refusal_names_its_limit() {
     assert_eq!(region.limits(), limits);
     let pools = [region.pool(5, 64).unwrap(), region.pool(5, 64).unwrap()];
     let Err(Error::Argument { name: "slots", value: 0, .. }) = region.pool(0, 64) else { panic!() };
-    let Err(Error::Argument { name: "slots", max: 1_048_576, .. }) = region.pool((1 << 20) + 1, 64) else { panic!() };
+    let Err(Error::Argument { name: "slots", max: 1_048_576, .. }) = region.pool((1 << 20) + 1, 64)
+    else {
+        panic!()
+    };
     let buffers = [region.alloc(1, Align::LINE).unwrap(), region.alloc(1, Align::LINE).unwrap()];
     for refused in [region.alloc(1, Align::LINE).map(drop), region.pool(1, 64).map(drop)] {
         let Err(Error::TooMany { what, most: 4 }) = refused else { panic!() };
@@ -167,7 +207,9 @@ fn a_refusal_names_its_limit() {
     }
     drop((pools, buffers));
     assert_eq!((region.users(), region.free_bytes()), (1, 64 * 1024));
-    let Err(Error::Exhausted { need_bytes: 65_537, .. }) = region.alloc(65_537, Align::LINE) else { panic!() };
+    let Err(Error::Exhausted { need_bytes: 65_537, .. }) = region.alloc(65_537, Align::LINE) else {
+        panic!()
+    };
     let Err(Error::Exhausted { .. }) = region.pool(10, usize::MAX) else { panic!() };
     let Err(Error::Exhausted { .. }) = region.pool(10, usize::MAX / 8) else { panic!() };
     let Err(Error::Exhausted { .. }) = region.pool(1025, 64) else { panic!() };
@@ -247,7 +289,10 @@ fn an_address_is_aligned_for_both() {
     region.verify().unwrap();
     // The block lies at a multiple of 4096 for the CPU, and of 256 MiB for the device.
     let far = region.alloc(64, Align::new(1 << 24).unwrap()).map(drop);
-    assert!(far.is_ok() || matches!(far, Err(Error::Misaligned { .. } | Error::Exhausted { .. })), "{far:?}");
+    assert!(
+        far.is_ok() || matches!(far, Err(Error::Misaligned { .. } | Error::Exhausted { .. })),
+        "{far:?}"
+    );
 }
 
 #[test]
@@ -261,7 +306,8 @@ fn a_block_that_is_synchronised_as_a_whole_has_one_buffer() {
     drop(unsafe { only.hand_over(&PORT, 32, .., Direction::FromDevice) }.unwrap());
     let pool = region.pool(2, 64).unwrap();
     // SAFETY: as above.
-    let refused = unsafe { pool.take().unwrap().hand_over(&PORT, 32, .., Direction::FromDevice) }.unwrap_err();
+    let refused = unsafe { pool.take().unwrap().hand_over(&PORT, 32, .., Direction::FromDevice) }
+        .unwrap_err();
     assert_eq!(refused.error, Error::WholeBlock { shared_bytes: 64 });
     drop((refused, pool, region));
     assert_eq!(ends(&gone), 1);
@@ -302,7 +348,10 @@ fn memory_that_is_no_dma_buf_is_not_exported() {
     let (region, _) = region(4096, Limits::default());
     // SAFETY: no importer receives it.
     let refused = unsafe { region.export() }.map(drop);
-    assert!(matches!(refused, Err(Error::Unsupported { what, .. }) if what.contains("no dma-buf")), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::Unsupported { what, .. }) if what.contains("no dma-buf")),
+        "{refused:?}"
+    );
 }
 
 /// A backend whose value has `BYTES` bytes, and whose memory is a static.
@@ -320,7 +369,14 @@ unsafe impl<const BYTES: usize> Backend for OfBytes<BYTES> {
     fn mapping(&self) -> Mapping {
         let base = BaseAddr::Phys(PhysAddr(0x1000_0000));
         let cpu = NonNull::from(&LINES.0).cast();
-        Mapping { cpu, len_bytes: 4096, base, bus: Bus::Soc, scope: SyncScope::Coherent, coherent: None }
+        Mapping {
+            cpu,
+            len_bytes: 4096,
+            base,
+            bus: Bus::Soc,
+            scope: SyncScope::Coherent,
+            coherent: None,
+        }
     }
     unsafe fn sync_for_device(&self, _: Range<usize>, _: Direction) -> Result<()> {
         Ok(())
@@ -344,14 +400,19 @@ fn fits_wherever_it_begins<const BYTES: usize>() {
         let limits = Limits { allocations };
         let need = limits.control_bytes::<OfBytes<BYTES>>().unwrap();
         for past in (0..64).step_by(if cfg!(miri) { 31 } else { 1 }) {
-            let region =
-                Region::with_memory(OfBytes([7; BYTES]), needs, limits, given(need, past)).map_err(|refused| refused.error).unwrap();
+            let region = Region::with_memory(OfBytes([7; BYTES]), needs, limits, given(need, past))
+                .map_err(|refused| refused.error)
+                .unwrap();
             let pool_bytes = Pool::control_bytes(allocations).unwrap();
-            let pool = region.pool_with_memory(allocations.min(32), 64, given(pool_bytes, past)).map_err(|refused| refused.error).unwrap();
+            let pool = region
+                .pool_with_memory(allocations.min(32), 64, given(pool_bytes, past))
+                .map_err(|refused| refused.error)
+                .unwrap();
             drop(pool.take().unwrap());
         }
         // The first byte after a line is the worst. There, one byte less does not do.
-        let refused = Region::with_memory(OfBytes([7; BYTES]), needs, limits, given(need - 1, 1)).unwrap_err();
+        let refused = Region::with_memory(OfBytes([7; BYTES]), needs, limits, given(need - 1, 1))
+            .unwrap_err();
         assert_eq!(refused.error, Error::Exhausted { need_bytes: need, capacity_bytes: need - 1 });
         let (backend, memory) = refused.into_returned();
         assert_eq!((backend.0, memory.len()), ([7; BYTES], need - 1));
@@ -377,7 +438,9 @@ fn without_a_kernel_the_program_gives_the_memory() {
     let refused = Region::with_memory(block, needs, limits, given(need, 1)).unwrap_err();
     assert!(matches!(refused.error, Error::BlockSize { .. }), "{}", refused.error);
     let (block, memory) = refused.into_returned();
-    let region = Region::with_memory(block, Requirements::default(), limits, memory).map_err(|refused| refused.error).unwrap();
+    let region = Region::with_memory(block, Requirements::default(), limits, memory)
+        .map_err(|refused| refused.error)
+        .unwrap();
 
     let need = Pool::control_bytes(64).unwrap();
     let refused = region.pool_with_memory(64, 64, given(need - 1, 1)).unwrap_err();
@@ -385,7 +448,10 @@ fn without_a_kernel_the_program_gives_the_memory() {
     let refused = region.pool_with_memory(64, 4096, given(need, 1)).unwrap_err();
     assert!(matches!(refused.error, Error::Exhausted { .. }), "{}", refused.error);
     assert_eq!((region.users(), region.free_bytes()), (1, 4096));
-    let pool = region.pool_with_memory(64, 64, refused.into_returned()).map_err(|refused| refused.error).unwrap();
+    let pool = region
+        .pool_with_memory(64, 64, refused.into_returned())
+        .map_err(|refused| refused.error)
+        .unwrap();
     let all: Vec<_> = (0..64).map(|_| pool.take().unwrap()).collect();
     drop((region, pool));
     assert_eq!(ends(&gone), 0);
@@ -399,7 +465,9 @@ fn a_refused_backend_comes_back() {
     let needs = Requirements { len_bytes: 8192, ..Requirements::default() };
     let refused = Region::with(block, needs, Limits::default()).unwrap_err();
     assert!(matches!(refused.error, Error::BlockSize { len_bytes: 4096, need_bytes: 8192, .. }));
-    let refused = Region::with(refused.into_returned(), Requirements::default(), Limits { allocations: 0 }).unwrap_err();
+    let refused =
+        Region::with(refused.into_returned(), Requirements::default(), Limits { allocations: 0 })
+            .unwrap_err();
     assert!(matches!(refused.error, Error::Argument { name: "allocations", .. }));
     assert_eq!(ends(&gone), 0);
     drop(refused);
@@ -459,7 +527,12 @@ fn threads_take_and_drop_at_once_and_all_comes_back() {
                 thread::spawn(move || {
                     let mut held = Vec::new();
                     for round in 0..rounds {
-                        let mut buf = if round % 3 == number { region.alloc(64 + round % 4096, Align::LINE) } else { pool.take() }.unwrap();
+                        let mut buf = if round % 3 == number {
+                            region.alloc(64 + round % 4096, Align::LINE)
+                        } else {
+                            pool.take()
+                        }
+                        .unwrap();
                         buf.view_mut::<u8>().unwrap()[0] = 1;
                         held.push(buf);
                         if held.len() > 4 {
@@ -528,7 +601,11 @@ fn a_drop_waits_for_no_lock_and_the_next_allocation_frees() {
     let slot = pool.take().unwrap();
     let held = table.lock();
     drop((buffer, pool, slot));
-    assert_eq!((region.free_bytes(), region.users()), (0, 1), "the lock kept them from being freed");
+    assert_eq!(
+        (region.free_bytes(), region.users()),
+        (0, 1),
+        "the lock kept them from being freed"
+    );
     drop(held);
     assert!(region.alloc(4096, Align::LINE).is_ok());
     assert_eq!(region.free_bytes(), 4096);
@@ -542,10 +619,15 @@ fn a_limit_that_no_table_holds_is_refused_by_name() {
     };
     assert_eq!((refused(0), refused(16_385)), ("allocations", "allocations"));
     assert!(matches!(Pool::control_bytes(0), Err(Error::Argument { name: "slots", .. })));
-    assert!(matches!(Pool::control_bytes((1 << 20) + 1), Err(Error::Argument { name: "slots", .. })));
+    assert!(matches!(
+        Pool::control_bytes((1 << 20) + 1),
+        Err(Error::Argument { name: "slots", .. })
+    ));
     #[repr(align(8192))]
     struct Wide;
-    let Err(Error::Argument { max: 4096, .. }) = Limits::default().control_bytes::<Wide>() else { panic!() };
+    let Err(Error::Argument { max: 4096, .. }) = Limits::default().control_bytes::<Wide>() else {
+        panic!()
+    };
     // The figures of the documentation.
     let bytes = Limits::default().control_bytes::<Block>().unwrap();
     assert!((19 * 1024..=21 * 1024).contains(&bytes), "{bytes}");

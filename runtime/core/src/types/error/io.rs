@@ -50,7 +50,8 @@ impl From<io::Error> for Error {
 /// The errno of an error that no system call made.
 const fn nearest(kind: io::ErrorKind) -> i32 {
     use io::ErrorKind::{
-        AlreadyExists, InvalidData, InvalidInput, NotFound, OutOfMemory, PermissionDenied, TimedOut, Unsupported, WouldBlock,
+        AlreadyExists, InvalidData, InvalidInput, NotFound, OutOfMemory, PermissionDenied,
+        TimedOut, Unsupported, WouldBlock,
     };
     match kind {
         NotFound => 2,

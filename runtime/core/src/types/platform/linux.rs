@@ -33,7 +33,9 @@ impl Anonymous {
     /// [`Error::Os`]: mmap(2) has no more.
     pub fn zeroed(len_bytes: usize) -> Result<Self> {
         let mapped = MmapMut::map_anon(len_bytes);
-        mapped.map(Self).map_err(|error| Error::Os { call: "mmap", errno: error.raw_os_error().unwrap_or(0) })
+        mapped
+            .map(Self)
+            .map_err(|error| Error::Os { call: "mmap", errno: error.raw_os_error().unwrap_or(0) })
     }
 
     /// Keeps these pages from children of fork(2): what lies in them has one owner, the parent.
@@ -44,7 +46,10 @@ impl Anonymous {
         // Miri has neither the advice, nor processes.
         if !cfg!(miri) {
             let advised = self.0.advise(Advice::DontFork);
-            advised.map_err(|error| Error::Os { call: "madvise(MADV_DONTFORK)", errno: error.raw_os_error().unwrap_or(0) })?;
+            advised.map_err(|error| Error::Os {
+                call: "madvise(MADV_DONTFORK)",
+                errno: error.raw_os_error().unwrap_or(0),
+            })?;
         }
         Ok(self)
     }
@@ -62,7 +67,11 @@ impl Anonymous {
 
 /// Sleeps for so long, or less after a signal.
 pub(crate) fn sleep(time: Duration) {
-    let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty(), &TimeSpec::from_duration(time));
+    let _ = clock_nanosleep(
+        ClockId::CLOCK_MONOTONIC,
+        ClockNanosleepFlags::empty(),
+        &TimeSpec::from_duration(time),
+    );
 }
 
 /// Sleeps while `word` holds `is`, until [`wake_all`], and at most for `timeout_us`; or less, as
@@ -72,12 +81,24 @@ pub(crate) fn sleep_while(word: &AtomicU32, is: u32, timeout_us: u32) {
     const INSTEAD: Duration = Duration::from_micros(50);
     // This call reads two words as wide as the processor's, on every Linux. libc's `timespec` is
     // wider on 32-bit processors with times of 64 bits.
-    #[allow(clippy::cast_possible_wrap, clippy::cast_lossless, reason = "both are below 2^31, whatever the width of c_long is")]
+    #[allow(
+        clippy::cast_possible_wrap,
+        clippy::cast_lossless,
+        reason = "both are below 2^31, whatever the width of c_long is"
+    )]
     let time = [(timeout_us / 1_000_000) as c_long, (timeout_us % 1_000_000 * 1_000) as c_long];
     let time = time.as_ptr().cast::<libc::timespec>();
     // SAFETY: the call reads the word and the time, both of which live until it returns, and writes
     // nothing.
-    let slept = unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, is, time) };
+    let slept = unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            is,
+            time,
+        )
+    };
     if slept != 0 && Errno::last() == Errno::ENOSYS {
         sleep(INSTEAD);
     }
@@ -86,7 +107,14 @@ pub(crate) fn sleep_while(word: &AtomicU32, is: u32, timeout_us: u32) {
 /// Wakes all that sleep in [`sleep_while`] on `word`.
 pub(crate) fn wake_all(word: &AtomicU32) {
     // SAFETY: the call writes nothing; the word's address is a name.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, c_int::MAX) };
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            c_int::MAX,
+        )
+    };
 }
 
 /// `AsFd` of a value whose field waits for the interrupt.

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a page that the kernel wipes in a child, and a function that the C library calls there")]
+#![allow(
+    unsafe_code,
+    reason = "a page that the kernel wipes in a child, and a function that the C library calls there"
+)]
 //! Which process this is: a child of fork(2) finds out that it is another one.
 //!
 //! One word says it, in a page that the kernel gives to a child as zeroes (`MADV_WIPEONFORK`),
@@ -67,7 +70,14 @@ fn ask() -> Result<()> {
     let pid = unsafe { getpid() }.cast_unsigned();
     let len_bytes = const { core::num::NonZeroUsize::new(size_of::<AtomicU32>()).unwrap() };
     // SAFETY: a new mapping, wherever there is room.
-    let page = unsafe { mmap_anonymous(None, len_bytes, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_PRIVATE) };
+    let page = unsafe {
+        mmap_anonymous(
+            None,
+            len_bytes,
+            ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
+            MapFlags::MAP_PRIVATE,
+        )
+    };
     let page = page.map_err(os("mmap(MAP_ANONYMOUS)"))?;
     let word = page.cast::<AtomicU32>();
     // SAFETY: a page, readable and writable, aligned, zeroed, and not published yet.
@@ -88,7 +98,10 @@ fn ask() -> Result<()> {
     }
     OWNER.store(pid, Ordering::Relaxed);
     // Release: the word is there for a thread that finds the page.
-    if WORD.compare_exchange(ptr::null_mut(), word.as_ptr(), Ordering::Release, Ordering::Relaxed).is_err() {
+    if WORD
+        .compare_exchange(ptr::null_mut(), word.as_ptr(), Ordering::Release, Ordering::Relaxed)
+        .is_err()
+    {
         // SAFETY: this page was not published; another thread's was first.
         let _ = unsafe { munmap(page, len_bytes.get()) };
     }
@@ -106,7 +119,10 @@ unsafe extern "C" fn in_a_child() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nix::libc::{_exit, MADV_KEEPONFORK, SIGCHLD, SYS_clone, WEXITSTATUS, c_long, fork, madvise, syscall, waitpid};
+    use nix::libc::{
+        _exit, MADV_KEEPONFORK, SIGCHLD, SYS_clone, WEXITSTATUS, c_long, fork, madvise, syscall,
+        waitpid,
+    };
     use std::{assert, assert_eq};
 
     /// Does a child, which `fork` makes, know that it is one, and whose?
@@ -134,12 +150,18 @@ mod tests {
         assert_eq!(same_process(), Ok(()));
         // QEMU's user mode takes the advice, and keeps it to itself. It answers for the first link,
         // and the kernel for the second.
-        let own = ["/proc/self/exe", "/proc/thread-self/exe"].map(|link| std::fs::read_link(link).ok());
+        let own =
+            ["/proc/self/exe", "/proc/thread-self/exe"].map(|link| std::fs::read_link(link).ok());
         // SAFETY: a page of this test's own.
-        let new = memmap2::MmapMut::map_anon(1).is_ok_and(|mut page| unsafe { madvise(page.as_mut_ptr().cast(), 1, MADV_WIPEONFORK) } == 0);
+        let new = memmap2::MmapMut::map_anon(1).is_ok_and(
+            |mut page| unsafe { madvise(page.as_mut_ptr().cast(), 1, MADV_WIPEONFORK) } == 0,
+        );
         // SAFETY: the child makes two loads and ends. By the system call, so that the C library
         // tells it nothing.
-        assert_eq!(child_knows(|| unsafe { syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) }), new && own[0] == own[1]);
+        assert_eq!(
+            child_knows(|| unsafe { syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) }),
+            new && own[0] == own[1]
+        );
         // SAFETY: this module's page, whose word stays as it is; then as above.
         assert!(child_knows(|| unsafe {
             madvise(WORD.load(Ordering::Relaxed).cast(), size_of::<AtomicU32>(), MADV_KEEPONFORK);

@@ -35,14 +35,19 @@ const SKIPPED: u8 = b'~';
 impl Apart {
     /// Begins `work` in a child, as `user` where that is given. `work` may write [`AT_WORK`] to the
     /// pipe, once.
-    pub(super) fn begin(user: Option<u32>, work: impl FnOnce(&mut PipeWriter) -> Verdict) -> Result<Self, Wrong> {
-        let failed = |what: &str, error: &dyn std::fmt::Display| Wrong::Failed(format!("{what}: {error}"));
+    pub(super) fn begin(
+        user: Option<u32>,
+        work: impl FnOnce(&mut PipeWriter) -> Verdict,
+    ) -> Result<Self, Wrong> {
+        let failed =
+            |what: &str, error: &dyn std::fmt::Display| Wrong::Failed(format!("{what}: {error}"));
         let (said, mut pipe) = std::io::pipe().map_err(|error| failed("pipe", &error))?;
         // SAFETY: this process has one thread.
         match unsafe { fork() }.map_err(|errno| failed("fork", &errno))? {
             ForkResult::Child => {
                 drop(said);
-                let became = user.map_or(Ok(()), become_user).and_then(|()| set_pdeathsig(Signal::SIGKILL));
+                let became =
+                    user.map_or(Ok(()), become_user).and_then(|()| set_pdeathsig(Signal::SIGKILL));
                 let done = match became {
                     Ok(()) => work(&mut pipe),
                     Err(errno) => Err(Wrong::Skipped(format!("cannot become a user: {errno}"))),
@@ -65,7 +70,10 @@ impl Apart {
         let mut byte = [0];
         match self.said.read_exact(&mut byte) {
             Ok(()) if byte == AT_WORK => Ok(self),
-            _ => Err(Wrong::Failed(format!("a process is not at work: {}", String::from_utf8_lossy(&self.ended()?.1)))),
+            _ => Err(Wrong::Failed(format!(
+                "a process is not at work: {}",
+                String::from_utf8_lossy(&self.ended()?.1)
+            ))),
         }
     }
 
@@ -82,7 +90,9 @@ impl Apart {
         let _ = kill(self.process, Signal::SIGKILL);
         match self.reap()? {
             WaitStatus::Signaled(_, Signal::SIGKILL, _) => Ok(begun.elapsed()),
-            other => Err(Wrong::Failed(format!("a process was to be killed, and ended by itself: {other:?}"))),
+            other => Err(Wrong::Failed(format!(
+                "a process was to be killed, and ended by itself: {other:?}"
+            ))),
         }
     }
 

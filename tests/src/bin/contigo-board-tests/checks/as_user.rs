@@ -19,7 +19,12 @@ pub(super) const USER: u32 = 1000;
 
 /// Opens a guard as that user.
 pub(super) fn opens(guard: &str) -> Result<Result<(), Errno>, Wrong> {
-    let work = || become_user(USER).and_then(|()| RawGuard::open(guard).map(drop)).err().map_or(0, |errno| errno as i32);
+    let work = || {
+        become_user(USER)
+            .and_then(|()| RawGuard::open(guard).map(drop))
+            .err()
+            .map_or(0, |errno| errno as i32)
+    };
     // SAFETY: this process has one thread.
     let child = match unsafe { fork() }.map_err(|errno| Wrong::Failed(format!("fork: {errno}")))? {
         // SAFETY: `exit_group`, and nothing before it.
@@ -36,6 +41,7 @@ pub(super) fn opens(guard: &str) -> Result<Result<(), Errno>, Wrong> {
 /// Hands a guard to that user's group, as a udev rule would.
 pub(super) fn allow(guard: &str) -> Result<(), Wrong> {
     let node = format!("/dev/contigo/{guard}");
-    let shared = chown(&node, None, Some(USER)).and_then(|()| fs::set_permissions(&node, fs::Permissions::from_mode(0o660)));
+    let shared = chown(&node, None, Some(USER))
+        .and_then(|()| fs::set_permissions(&node, fs::Permissions::from_mode(0o660)));
     shared.map_err(|error| Wrong::Failed(format!("{node}: {error}")))
 }

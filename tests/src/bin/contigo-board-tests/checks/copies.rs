@@ -32,11 +32,21 @@ pub(super) fn buffers(region: &Region) -> Result<[CpuBuf; 2], Wrong> {
 
 /// Copies a pattern from one to the other, waits, compares all of the destination, and gives both
 /// back.
-pub(super) fn one<D: Driver>(queue: &mut Queue<D>, mut from: CpuBuf, mut to: CpuBuf, mark: u8) -> Result<[CpuBuf; 2], Wrong> {
+pub(super) fn one<D: Driver>(
+    queue: &mut Queue<D>,
+    mut from: CpuBuf,
+    mut to: CpuBuf,
+    mark: u8,
+) -> Result<[CpuBuf; 2], Wrong> {
     ok(from.view_mut::<u8>())?.fill(mark);
     ok(to.view_mut::<u8>())?.fill(!mark);
-    let [from, to] = ok(queue.run([from.to_device(3..3 + LEN), to.from_device(5..5 + LEN)], &[], JOB_TIMEOUT))?.buffers;
-    let right = ok(to.view::<u8>())?.iter().enumerate().all(|(at, &byte)| byte == if (5..5 + LEN).contains(&at) { mark } else { !mark });
+    let [from, to] =
+        ok(queue.run([from.to_device(3..3 + LEN), to.from_device(5..5 + LEN)], &[], JOB_TIMEOUT))?
+            .buffers;
+    let right = ok(to.view::<u8>())?
+        .iter()
+        .enumerate()
+        .all(|(at, &byte)| byte == if (5..5 + LEN).contains(&at) { mark } else { !mark });
     ensure(right, "the copy is wrong")?;
     Ok([from, to])
 }

@@ -62,7 +62,8 @@ const OTHERS: u8 = 12;
 /// A poll of a program that is run takes so long at most, and seldom longer.
 const POLL_US: u64 = 20;
 /// Numbers that are at an edge of something.
-const EDGES: [u64; 16] = [0, 1, 2, 3, 4, 11, 12, 32, 64, 255, 256, 257, 1024, 1025, u32::MAX as u64, u64::MAX];
+const EDGES: [u64; 16] =
+    [0, 1, 2, 3, 4, 11, 12, 32, 64, 255, 256, 257, 1024, 1025, u32::MAX as u64, u64::MAX];
 
 /// Threads that call at once, on one file: as many as the lab's machine has processors.
 const THREADS: usize = 2;
@@ -80,8 +81,14 @@ struct Hands {
 }
 
 pub(super) fn fuzzed(subject: &Subject) -> Verdict {
-    let free = || meminfo("CmaFree").zip(meminfo("SUnreclaim")).ok_or_else(|| Wrong::Skipped("/proc/meminfo has no CmaFree".into()));
-    let mut threads: Vec<Hands> = (0..THREADS as u64).map(|seed| Hands::new(&subject.heap, seed)).collect::<Result<_, _>>()?;
+    let free = || {
+        meminfo("CmaFree")
+            .zip(meminfo("SUnreclaim"))
+            .ok_or_else(|| Wrong::Skipped("/proc/meminfo has no CmaFree".into()))
+    };
+    let mut threads: Vec<Hands> = (0..THREADS as u64)
+        .map(|seed| Hands::new(&subject.heap, seed))
+        .collect::<Result<_, _>>()?;
     let begun = Instant::now();
     let mut half = || {
         let mut made = 0;
@@ -95,7 +102,10 @@ pub(super) fn fuzzed(subject: &Subject) -> Verdict {
             let stopped = subject.always(&ok(guard.map().map_err(os("mmap")))?);
             std::thread::scope(|scope| {
                 for hands in &mut threads {
-                    scope.spawn(|| (0..CALLS_PER_FILE / THREADS as u64).for_each(|_| hands.call(&guard, subject)));
+                    scope.spawn(|| {
+                        (0..CALLS_PER_FILE / THREADS as u64)
+                            .for_each(|_| hands.call(&guard, subject))
+                    });
                 }
             });
             made += CALLS_PER_FILE;
@@ -124,13 +134,18 @@ pub(super) fn fuzzed(subject: &Subject) -> Verdict {
     );
     ensure(first + second >= CALLS, format!("too slow: {seen}"))?;
     ensure(after.0 + CMA_KB >= cma && after.1 <= slab + SLAB_KB, seen.clone())?;
-    ensure(accepted > CALLS / 100, format!("too few were accepted for anything to be tried: {seen}"))?;
+    ensure(
+        accepted > CALLS / 100,
+        format!("too few were accepted for anything to be tried: {seen}"),
+    )?;
     Ok(seen)
 }
 
 /// Calls until this process is killed, whatever becomes of the device meanwhile.
 pub(super) fn without_end(subject: &Subject, seed: u64) -> Verdict {
-    let mut threads: Vec<Hands> = (0..THREADS as u64).map(|thread| Hands::new(&subject.heap, seed ^ thread)).collect::<Result<_, _>>()?;
+    let mut threads: Vec<Hands> = (0..THREADS as u64)
+        .map(|thread| Hands::new(&subject.heap, seed ^ thread))
+        .collect::<Result<_, _>>()?;
     loop {
         // Not there while it is unbound, and refused while it is in quarantine behind an IOMMU.
         let Ok(guard) = RawGuard::open(&subject.guard) else {
@@ -140,7 +155,9 @@ pub(super) fn without_end(subject: &Subject, seed: u64) -> Verdict {
         ok(guard.set_nonblocking().map_err(os("fcntl")))?;
         std::thread::scope(|scope| {
             for hands in &mut threads {
-                scope.spawn(|| (0..CALLS_PER_FILE / THREADS as u64).for_each(|_| hands.call(&guard, subject)));
+                scope.spawn(|| {
+                    (0..CALLS_PER_FILE / THREADS as u64).for_each(|_| hands.call(&guard, subject))
+                });
             }
         });
     }
@@ -153,9 +170,21 @@ impl Hands {
             files.push(ok(block(heap, pages * 4096))?);
         }
         for path in ["/dev/null", "/proc/self/exe"] {
-            files.push(OpenOptions::new().read(true).open(path).map_err(|error| Wrong::Failed(format!("{path}: {error}")))?.into());
+            files.push(
+                OpenOptions::new()
+                    .read(true)
+                    .open(path)
+                    .map_err(|error| Wrong::Failed(format!("{path}: {error}")))?
+                    .into(),
+            );
         }
-        Ok(Self { rng: Rng::with_seed(seed), files, map: ok(Map::guarded(ARENA_BYTES))?, exported: None, accepted: 0 })
+        Ok(Self {
+            rng: Rng::with_seed(seed),
+            files,
+            map: ok(Map::guarded(ARENA_BYTES))?,
+            exported: None,
+            accepted: 0,
+        })
     }
 
     /// One call.
@@ -201,7 +230,9 @@ impl Hands {
             return;
         }
         // SAFETY: eight bytes of the arena, of which no reference is alive.
-        let fd = unsafe { self.map.start().add(argument - arena.start + 4).cast::<i32>().read_unaligned() };
+        let fd = unsafe {
+            self.map.start().add(argument - arena.start + 4).cast::<i32>().read_unaligned()
+        };
         // SAFETY: the kernel has just made this descriptor for this call.
         self.exported = Some(unsafe { OwnedFd::from_raw_fd(fd) });
     }
@@ -234,7 +265,9 @@ impl Hands {
         let array = self.start() as u64 + 1024;
         // SAFETY: the arena is aligned, initialised, this value's alone, and the kernel writes it
         // only in a call.
-        let arena = unsafe { std::slice::from_raw_parts_mut(self.map.start().cast::<u64>(), ARENA_BYTES / 8) };
+        let arena = unsafe {
+            std::slice::from_raw_parts_mut(self.map.start().cast::<u64>(), ARENA_BYTES / 8)
+        };
         let words = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         let handle = self.rng.u32(..8);
         let some = self.some_fd(guard);
@@ -242,14 +275,22 @@ impl Hands {
         let argument: [u64; 9] = match request {
             code::GET_INFO => [words(self.rng.u32(24..256), 0), 0, 0, 0, 0, 0, 0, 0, 0],
             code::SET_DMA_BITS => [words(self.rng.u32(10..68), 0), 0, 0, 0, 0, 0, 0, 0, 0],
-            code::ALLOC => [self.rng.u64(..5) << 12, words(self.rng.u32(..2), 0), 0, 0, 0, 0, 0, 0, 0],
+            code::ALLOC => {
+                [self.rng.u64(..5) << 12, words(self.rng.u32(..2), 0), 0, 0, 0, 0, 0, 0, 0]
+            }
             code::EXPORT => [words(handle, 0), 0, 0, 0, 0, 0, 0, 0, 0],
-            code::IMPORT => [words(some.cast_unsigned(), self.rng.u32(..3)), 0, 0, 0, 0, 0, 0, 0, 0],
-            code::GET_SEGMENTS => [words(handle, self.rng.u32(..3)), words(count, 0), array, 0, 0, 0, 0, 0, 0],
+            code::IMPORT => {
+                [words(some.cast_unsigned(), self.rng.u32(..3)), 0, 0, 0, 0, 0, 0, 0, 0]
+            }
+            code::GET_SEGMENTS => {
+                [words(handle, self.rng.u32(..3)), words(count, 0), array, 0, 0, 0, 0, 0, 0]
+            }
             code::RELEASE => [words(handle, 0), 0, 0, 0, 0, 0, 0, 0, 0],
             code::SYNC | code::ARM => [words(count, 0), array, 0, 0, 0, 0, 0, 0, 0],
             code::UNMASK => [words(self.rng.u32(..3), 0), 0, 0, 0, 0, 0, 0, 0, 0],
-            code::SET_EVENTFD => [words(self.rng.u32(..3), some.cast_unsigned()), 0, 0, 0, 0, 0, 0, 0, 0],
+            code::SET_EVENTFD => {
+                [words(self.rng.u32(..3), some.cast_unsigned()), 0, 0, 0, 0, 0, 0, 0, 0]
+            }
             _ => [0; 9],
         };
         arena[..9].copy_from_slice(&argument);
@@ -257,8 +298,11 @@ impl Hands {
             let at = 128 + 3 * entry;
             // A range, or a step: three words each.
             let range = [words(handle, flag), self.rng.u64(..65536), self.rng.u64(..65536)];
-            let step =
-                [words(self.rng.u32(..5), 0), words(self.rng.u32(..16) * 4, self.rng.u32(..)), words(0, self.rng.u32(..POLL_US as u32))];
+            let step = [
+                words(self.rng.u32(..5), 0),
+                words(self.rng.u32(..16) * 4, self.rng.u32(..)),
+                words(0, self.rng.u32(..POLL_US as u32)),
+            ];
             arena[at..at + 3].copy_from_slice(if request == code::ARM { &step } else { &range });
         }
         // And then something is wrong with it.
@@ -274,12 +318,18 @@ impl Hands {
         // A stop sequence that is run must not take a second each time.
         for entry in 0..6_usize {
             let word = &mut arena[130 + 3 * entry];
-            if request == code::ARM && (POLL_US..=1_000_000).contains(&(*word >> 32)) && self.rng.u16(..1000) != 0 {
+            if request == code::ARM
+                && (POLL_US..=1_000_000).contains(&(*word >> 32))
+                && self.rng.u16(..1000) != 0
+            {
                 *word = words(low(*word), POLL_US as u32);
             }
         }
         // GET_SEGMENTS writes an array: only inside the arena, or where the kernel must refuse.
-        if request == code::GET_SEGMENTS && (arena[2] < array || arena[2] > array + 1024) && self.rng.u8(..8) != 0 {
+        if request == code::GET_SEGMENTS
+            && (arena[2] < array || arena[2] > array + 1024)
+            && self.rng.u8(..8) != 0
+        {
             arena[2] = array;
         }
         if request == code::GET_SEGMENTS {
@@ -287,7 +337,8 @@ impl Hands {
             if !inside.contains(&arena[2]) {
                 // Null, or an address of the kernel's half: never memory of this process that is
                 // not the arena.
-                arena[2] = if self.rng.bool() { 0 } else { usize::MAX as u64 & !0xFFF | arena[2] & 0xFFF };
+                arena[2] =
+                    if self.rng.bool() { 0 } else { usize::MAX as u64 & !0xFFF | arena[2] & 0xFFF };
             }
         }
     }
@@ -304,7 +355,9 @@ impl Hands {
         match self.rng.usize(..self.files.len() + 3) {
             at if at < self.files.len() => self.files[at].as_raw_fd(),
             at if at == self.files.len() => guard,
-            at if at == self.files.len() + 1 => self.exported.as_ref().map_or(-1, AsRawFd::as_raw_fd),
+            at if at == self.files.len() + 1 => {
+                self.exported.as_ref().map_or(-1, AsRawFd::as_raw_fd)
+            }
             _ => -1,
         }
     }

@@ -55,5 +55,7 @@ pub(super) fn hostile(subject: &Subject, seed: u64, time: Duration) -> Verdict {
     let left = subject.quarantined_bytes()?;
     ensure(left == 0, format!("root has the device back, and {left} bytes are in quarantine"))?;
     allow(&subject.guard)?;
-    Ok(format!("{users} hostile users killed, {unbinds} unbinds, {resets} resets, {endings} quarantines ended"))
+    Ok(format!(
+        "{users} hostile users killed, {unbinds} unbinds, {resets} resets, {endings} quarantines ended"
+    ))
 }

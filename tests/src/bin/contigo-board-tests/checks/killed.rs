@@ -9,7 +9,9 @@ use crate::{
     map::Map,
     setup::{Bench, Place},
 };
-use contigo::{Align, Backend as _, Driver, Error, Queue, Region, linux::memory::HugeTlb, names::MemoryName};
+use contigo::{
+    Align, Backend as _, Driver, Error, Queue, Region, linux::memory::HugeTlb, names::MemoryName,
+};
 use contigo_exerciser::{Ground, Line};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use nix::{
@@ -58,7 +60,8 @@ impl Bench for InFlight {
 
     fn on<D: Driver>(mut self, region: &Region, mut queue: Queue<D>, _line: Line<'_>) -> Verdict {
         let len = TRANSFER_BYTES as usize;
-        let (mut from, to) = (ok(region.alloc(SLOT, Align::PAGE))?, ok(region.alloc(SLOT, Align::PAGE))?);
+        let (mut from, to) =
+            (ok(region.alloc(SLOT, Align::PAGE))?, ok(region.alloc(SLOT, Align::PAGE))?);
         ok(from.view_mut::<u8>())?.fill(MARK);
         ok(queue.submit([from.to_device(..len), to.from_device(..len)], &[]))?;
         // The first transfer takes 100 ms; the look after its end rings the doorbell of the second.
@@ -130,8 +133,12 @@ pub(super) fn killed_at_work<H: Bench<Out = Verdict>>(
 
 /// Starts a process with `work`, which gets a pipe, and kills it so long `after` it wrote there
 /// that its device is at work. Did it, and how long did its end take?
-pub(crate) fn killed_while<R: fmt::Debug>(work: impl FnOnce(PipeWriter) -> R, after: Duration) -> Result<(bool, Duration), Wrong> {
-    let (mut reader, writer) = std::io::pipe().map_err(|error| Wrong::Failed(format!("pipe: {error}")))?;
+pub(crate) fn killed_while<R: fmt::Debug>(
+    work: impl FnOnce(PipeWriter) -> R,
+    after: Duration,
+) -> Result<(bool, Duration), Wrong> {
+    let (mut reader, writer) =
+        std::io::pipe().map_err(|error| Wrong::Failed(format!("pipe: {error}")))?;
     // SAFETY: this process has one thread.
     match unsafe { fork() }.map_err(|errno| Wrong::Failed(format!("fork: {errno}")))? {
         ForkResult::Child => {
@@ -160,7 +167,9 @@ pub(crate) fn killed_while<R: fmt::Debug>(work: impl FnOnce(PipeWriter) -> R, af
 fn ended(child: Pid) -> Result<bool, Wrong> {
     match waitpid(child, None) {
         Ok(WaitStatus::Signaled(_, Signal::SIGKILL, _)) => Ok(true),
-        Ok(WaitStatus::Exited(..)) => Err(Wrong::Failed("the process ended before it was killed".into())),
+        Ok(WaitStatus::Exited(..)) => {
+            Err(Wrong::Failed("the process ended before it was killed".into()))
+        }
         other => Err(Wrong::Failed(format!("lost: {other:?}"))),
     }
 }
@@ -250,7 +259,9 @@ fn freed_page() -> contigo::Result<HugeTlb> {
     let end = Instant::now() + FREED;
     loop {
         match HugeTlb::new(HugeTlb::PAGE_BYTES) {
-            Err(Error::Os { errno: libc::ENOMEM, .. }) if Instant::now() < end => sleep(Duration::from_millis(1)),
+            Err(Error::Os { errno: libc::ENOMEM, .. }) if Instant::now() < end => {
+                sleep(Duration::from_millis(1))
+            }
             page => return page,
         }
     }

@@ -39,12 +39,18 @@ pub(super) fn all_of(name: &MemoryName) -> Verdict {
 pub(super) fn hidden(name: &MemoryName) -> Verdict {
     match name.open(BLOCK_BYTES).map(drop) {
         Err(error @ Error::PagemapHidden { .. }) => Ok(error.to_string()),
-        Err(Error::Os { errno: libc::EACCES | libc::EPERM, .. }) => Err(Wrong::Skipped("this user may not open it".into())),
+        Err(Error::Os { errno: libc::EACCES | libc::EPERM, .. }) => {
+            Err(Wrong::Skipped("this user may not open it".into()))
+        }
         other => Err(Wrong::Failed(format!("not refused as hidden: {other:?}"))),
     }
 }
 
-fn exhausted<B, P>(counter: &Counter<impl Fn() -> Option<u64>>, make: impl Fn() -> Result<B>, probe: impl Fn() -> Result<P>) -> Verdict {
+fn exhausted<B, P>(
+    counter: &Counter<impl Fn() -> Option<u64>>,
+    make: impl Fn() -> Result<B>,
+    probe: impl Fn() -> Result<P>,
+) -> Verdict {
     let counted = |expected: Option<u64>| {
         let _held = ok(probe())?;
         expected.map_or_else(|| counter.count(), |expected| counter.settled(expected))
@@ -70,11 +76,18 @@ fn exhausted<B, P>(counter: &Counter<impl Fn() -> Option<u64>>, make: impl Fn() 
 
 /// Takes blocks until one is refused as it must be, and gives them all back: how many there were,
 /// and the refusal.
-fn use_up<B>(blocks: &mut Vec<B>, make: impl Fn() -> Result<B>) -> std::result::Result<(usize, Error), Wrong> {
+fn use_up<B>(
+    blocks: &mut Vec<B>,
+    make: impl Fn() -> Result<B>,
+) -> std::result::Result<(usize, Error), Wrong> {
     let refused = loop {
         match make() {
             Ok(block) if blocks.len() < BLOCKS_MAX => blocks.push(block),
-            Ok(_) => return Err(Wrong::Skipped(format!("more than {BLOCKS_MAX} blocks: this memory is too large to be used up"))),
+            Ok(_) => {
+                return Err(Wrong::Skipped(format!(
+                    "more than {BLOCKS_MAX} blocks: this memory is too large to be used up"
+                )));
+            }
             Err(error) => break error,
         }
     };
@@ -97,7 +110,9 @@ pub(super) fn heap_refused(name: &str) -> Verdict {
     const ROUNDS: usize = 8;
     let refuse = || match DmaHeap::allocate(name, BLOCK_BYTES) {
         Err(error @ Error::NoAddress { .. }) => Ok(error),
-        other => Err(Wrong::Failed(format!("not refused for want of an address: {:?}", other.map(drop)))),
+        other => {
+            Err(Wrong::Failed(format!("not refused for want of an address: {:?}", other.map(drop))))
+        }
     };
     let error = refuse()?;
     let counter = Counter::of("CmaFree");
@@ -113,7 +128,10 @@ pub(super) fn heap_refused(name: &str) -> Verdict {
         }
         seen.push(format!("{before} and {after}"));
     }
-    Err(Wrong::Failed(format!("CmaFree before and after {TIMES} refusals, {ROUNDS} times: {}", seen.join(", "))))
+    Err(Wrong::Failed(format!(
+        "CmaFree before and after {TIMES} refusals, {ROUNDS} times: {}",
+        seen.join(", ")
+    )))
 }
 
 /// A counter of the kernel's.
@@ -201,12 +219,19 @@ mod tests {
             room.take(ENOMEM)
         };
         let seen = exhausted(&steady(), make, || Ok(()));
-        assert!(matches!(&seen, Err(Wrong::Failed(why)) if why.contains("blocks the first time")), "{seen:?}");
+        assert!(
+            matches!(&seen, Err(Wrong::Failed(why)) if why.contains("blocks the first time")),
+            "{seen:?}"
+        );
     }
 
     #[test]
     fn another_refusal_is_not_the_one() {
-        for (free, refusal) in [(3, Error::PagemapHidden { page: 7 }), (3, Error::Os { call: "take", errno: libc::EPERM }), (0, ENOMEM)] {
+        for (free, refusal) in [
+            (3, Error::PagemapHidden { page: 7 }),
+            (3, Error::Os { call: "take", errno: libc::EPERM }),
+            (0, ENOMEM),
+        ] {
             let room = room(free);
             let seen = exhausted(&steady(), || room.take(refusal), || Ok(()));
             assert!(matches!(seen, Err(Wrong::Failed(_))), "{free} {refusal}: {seen:?}");
@@ -216,7 +241,10 @@ mod tests {
     #[test]
     fn a_counter_that_is_not_there_is_no_failure_of_the_memory() {
         let room = room(3);
-        assert!(matches!(exhausted(&Counter::of("NoSuchCounter"), || room.take(ENOMEM), || Ok(())), Err(Wrong::Skipped(_))));
+        assert!(matches!(
+            exhausted(&Counter::of("NoSuchCounter"), || room.take(ENOMEM), || Ok(())),
+            Err(Wrong::Skipped(_))
+        ));
     }
 
     #[test]
@@ -228,7 +256,11 @@ mod tests {
             let read = || {
                 looks.set(looks.get() + 1);
                 let rounds = taken.get() / 4;
-                Some(if falls { 200 - 7 * rounds } else { 100 - u64::from((2..=lag).contains(&looks.get())) })
+                Some(if falls {
+                    200 - 7 * rounds
+                } else {
+                    100 - u64::from((2..=lag).contains(&looks.get()))
+                })
             };
             let make = || {
                 taken.set(taken.get() + 1);
@@ -237,7 +269,8 @@ mod tests {
             let seen = exhausted(&Counter { name: "Falling", read }, make, || Ok(()));
             assert_eq!(seen.is_ok(), passes, "{seen:?}");
             assert!(
-                passes || matches!(&seen, Err(Wrong::Failed(why)) if why.starts_with("Falling was 193 and then 186, 186 and")),
+                passes
+                    || matches!(&seen, Err(Wrong::Failed(why)) if why.starts_with("Falling was 193 and then 186, 186 and")),
                 "{seen:?}"
             );
         }

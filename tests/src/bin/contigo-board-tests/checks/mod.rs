@@ -103,7 +103,9 @@ impl Check {
         let begun = std::time::Instant::now();
         let row = match self {
             Self::Unreachable(place) => at(name, place, reach::Unreachable),
-            Self::Timeout(place) => at(name, place, timeout::Timeouts { slow: place.engine.is_slow() }),
+            Self::Timeout(place) => {
+                at(name, place, timeout::Timeouts { slow: place.engine.is_slow() })
+            }
             Self::Pl330Fault(place) => at(name, place, pl330::Trial::Fault),
             Self::Pl330Killed(place) => at(name, place, pl330::Trial::Killed),
             Self::RealPort(place) => real_port(name, place),
@@ -114,13 +116,22 @@ impl Check {
             Self::UioInUse(device) => verdict(name, reach::uio_in_use(device)),
             Self::Killed(place) => verdict(name, killed::killed(place)),
             Self::Stopped(place) => verdict(name, stopped::stopped(place)),
-            Self::Fuzzed(subject) => verdict(name, guard::lazily(subject, || fuzz::fuzzed(subject))),
-            Self::Hostile { subject, seed, time } => verdict(name, hostile::hostile(subject, *seed, *time)),
+            Self::Fuzzed(subject) => {
+                verdict(name, guard::lazily(subject, || fuzz::fuzzed(subject)))
+            }
+            Self::Hostile { subject, seed, time } => {
+                verdict(name, hostile::hostile(subject, *seed, *time))
+            }
             Self::Unbound { guard, heap } => verdict(name, unbound::unbound(guard, heap)),
             Self::Unloaded { guard, heap } => verdict(name, unloaded::unloaded(guard, heap)),
-            Self::Guard(number, subject) => verdict(name, guard::TESTS.get(*number).map_or_else(no_such, |test| (test.run)(subject))),
+            Self::Guard(number, subject) => verdict(
+                name,
+                guard::TESTS.get(*number).map_or_else(no_such, |test| (test.run)(subject)),
+            ),
             Self::Vfio(number, address) => vfio::row(name, vfio::TESTS, *number, address),
-            Self::Litepcie(number, address) => vfio::row(name, vfio::litepcie::TESTS, *number, address),
+            Self::Litepcie(number, address) => {
+                vfio::row(name, vfio::litepcie::TESTS, *number, address)
+            }
             Self::Gemm8(number, address) => vfio::row(name, vfio::gemm8::TESTS, *number, address),
             Self::Gated(tests, number, device) => match tests.get(*number) {
                 Some((_, test)) => vfio::seen(name, test(device)),
@@ -193,7 +204,13 @@ mod tests {
     }
 
     fn sim(kind: DmaKind, reach: Reach) -> Place {
-        Place { memory: named("sim"), engine: Engine::Sim(kind), port: VIRT_PCIE, reach, armed: true }
+        Place {
+            memory: named("sim"),
+            engine: Engine::Sim(kind),
+            port: VIRT_PCIE,
+            reach,
+            armed: true,
+        }
     }
 
     fn status(check: &Check) -> (Status, String) {
@@ -216,8 +233,12 @@ mod tests {
         let (failed, why) = status(&Check::RealPort(sim(DmaKind::Zdma, Reach::All)));
         assert!(failed == Status::Failed && why.starts_with("not refused"), "{why}");
         let (failed, why) = status(&Check::RealPort(sim(DmaKind::Zdma, Reach::DriverOnly)));
-        assert!(failed == Status::Failed && !why.contains("caches"), "another refusal is not the one: {why}");
-        let nowhere = Place { memory: named("u-dma-buf:no-such-device"), ..sim(DmaKind::Zdma, Reach::All) };
+        assert!(
+            failed == Status::Failed && !why.contains("caches"),
+            "another refusal is not the one: {why}"
+        );
+        let nowhere =
+            Place { memory: named("u-dma-buf:no-such-device"), ..sim(DmaKind::Zdma, Reach::All) };
         let (failed, why) = status(&Check::RealPort(nowhere));
         assert!(failed == Status::Failed && why.starts_with("refused, but as: "), "{why}");
     }

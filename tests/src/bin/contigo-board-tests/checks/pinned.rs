@@ -36,7 +36,9 @@ pub(super) fn pinned() -> Verdict {
     ensure(!loose.is_pinned(), "pinned without io_uring".to_owned())?;
     match soft_offline(&loose) {
         Ok(()) => {}
-        Err(libc::EINVAL | libc::EPERM) => return Err(Wrong::Skipped("needs CONFIG_MEMORY_FAILURE and root".into())),
+        Err(libc::EINVAL | libc::EPERM) => {
+            return Err(Wrong::Skipped("needs CONFIG_MEMORY_FAILURE and root".into()));
+        }
         Err(errno) => return Err(Wrong::Failed(format!("without a pin: errno {errno}"))),
     }
     let moved = match loose.verify() {
@@ -47,7 +49,10 @@ pub(super) fn pinned() -> Verdict {
     let block = ok(HugeTlb::new(1))?;
     ensure(block.is_pinned(), "not pinned, though this kernel has io_uring".to_owned())?;
     let offline = soft_offline(&block);
-    ensure(offline == Err(libc::EBUSY), format!("a pinned page, taken out of service: {offline:?}"))?;
+    ensure(
+        offline == Err(libc::EBUSY),
+        format!("a pinned page, taken out of service: {offline:?}"),
+    )?;
     ok(block.verify())?;
     let region = ok(Region::new(block))?;
     ok(region.verify())?;

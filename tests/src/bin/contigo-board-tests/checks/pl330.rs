@@ -34,7 +34,12 @@ impl Bench for Trial {
         Err(Wrong::Failed("this engine is no PL330".into()))
     }
 
-    fn on_pl330<D: Device>(self, region: &Region, mut driver: Pl330<D>, _line: Line<'_>) -> Result<Verdict> {
+    fn on_pl330<D: Device>(
+        self,
+        region: &Region,
+        mut driver: Pl330<D>,
+        _line: Line<'_>,
+    ) -> Result<Verdict> {
         driver.stop()?;
         let seen = match self {
             Self::Fault => fault(&mut driver),
@@ -45,7 +50,9 @@ impl Bench for Trial {
             Err(wrong) => return Ok(Err(wrong)),
         };
         let mut queue = Queue::new(driver, 1)?;
-        Ok(buffers(region).and_then(|[from, to]| one(&mut queue, from, to, 0x77)).map(|_| format!("{seen}, and the next job worked")))
+        Ok(buffers(region)
+            .and_then(|[from, to]| one(&mut queue, from, to, 0x77))
+            .map(|_| format!("{seen}, and the next job worked")))
     }
 }
 

@@ -28,9 +28,14 @@ impl Bench for Unreachable {
         };
         ensure(addr + SLOT as u64 - 1 > last, format!("{addr:#x} is within {last:#x}"))?;
         ensure(queue.counts().pushed == 0 && queue.is_empty(), "the doorbell was rung")?;
-        let [_, to] = refused.buffers.ok_or_else(|| Wrong::Failed("the buffers are lost".into()))?;
-        let to = to.into_buf().map_err(|_| Wrong::Failed("the destination is the device's".into()))?;
-        ensure(ok(to.view::<u8>())?.iter().all(|&byte| byte == 0x22), "the destination was written")?;
+        let [_, to] =
+            refused.buffers.ok_or_else(|| Wrong::Failed("the buffers are lost".into()))?;
+        let to =
+            to.into_buf().map_err(|_| Wrong::Failed("the destination is the device's".into()))?;
+        ensure(
+            ok(to.view::<u8>())?.iter().all(|&byte| byte == 0x22),
+            "the destination was written",
+        )?;
         Ok(error.to_string())
     }
 }

@@ -33,19 +33,29 @@ impl Bench for Timeouts {
             Err(failed) => failed,
         };
         ensure(
-            contigo::types::timeout_us(limit).is_ok_and(|timeout_us| failed.error == Error::Timeout { timeout_us }),
+            contigo::types::timeout_us(limit)
+                .is_ok_and(|timeout_us| failed.error == Error::Timeout { timeout_us }),
             format!("it ended as: {failed}"),
         )?;
-        ensure(queue.is_empty() && !queue.is_stopped() && queue.counts().stopped == 1, "the engine was not stopped")?;
-        let [from, to] = failed.buffers.ok_or_else(|| Wrong::Failed("the buffers are lost".into()))?;
+        ensure(
+            queue.is_empty() && !queue.is_stopped() && queue.counts().stopped == 1,
+            "the engine was not stopped",
+        )?;
+        let [from, to] =
+            failed.buffers.ok_or_else(|| Wrong::Failed("the buffers are lost".into()))?;
         let (from, to) = (ok(from.into_cpu())?, ok(to.into_cpu())?);
         let then = ok(to.view::<u8>())?.to_vec();
         sleep(AFTERWARDS);
         let to = ok(refresh(to, queue.port(), queue.driver().addr_bits()))?;
-        let written = ok(to.view::<u8>())?.iter().zip(&then).filter(|(now, then)| now != then).count();
+        let written =
+            ok(to.view::<u8>())?.iter().zip(&then).filter(|(now, then)| now != then).count();
         ensure(written == 0, format!("{written} bytes were written after the engine was stopped"))?;
         drop(one(&mut queue, from, to, 0x66)?);
-        Ok(format!("{}; {} of {len} bytes had been written, none afterwards, and the next job worked", failed.error, moved(&then)))
+        Ok(format!(
+            "{}; {} of {len} bytes had been written, none afterwards, and the next job worked",
+            failed.error,
+            moved(&then)
+        ))
     }
 }
 

@@ -10,15 +10,20 @@ use std::{fs, path::PathBuf};
 /// ENODEV for everything from then on, nothing worse, and all works again when it is bound again.
 pub(super) fn unbound(name: &str, heap: &str) -> Verdict {
     let class = PathBuf::from("/sys/class/contigo").join(name).join("device");
-    let device = fs::canonicalize(&class).map_err(|error| Wrong::Failed(format!("{}: {error}", class.display())))?;
-    let driver = fs::canonicalize(device.join("driver")).map_err(|error| Wrong::Failed(format!("driver: {error}")))?;
+    let device = fs::canonicalize(&class)
+        .map_err(|error| Wrong::Failed(format!("{}: {error}", class.display())))?;
+    let driver = fs::canonicalize(device.join("driver"))
+        .map_err(|error| Wrong::Failed(format!("driver: {error}")))?;
     let bound = device.file_name().unwrap_or_default().to_os_string();
-    let write =
-        |file: &str| fs::write(driver.join(file), bound.as_encoded_bytes()).map_err(|error| Wrong::Failed(format!("{file}: {error}")));
+    let write = |file: &str| {
+        fs::write(driver.join(file), bound.as_encoded_bytes())
+            .map_err(|error| Wrong::Failed(format!("{file}: {error}")))
+    };
     let guard = ok(Guard::open(name))?;
     let block = ok(DmaHeap::allocate_for(&guard, heap, 1 << 16))?;
     write("unbind")?;
-    let gone = |error: Option<Error>| matches!(error, Some(Error::Os { errno: nix::libc::ENODEV, .. }));
+    let gone =
+        |error: Option<Error>| matches!(error, Some(Error::Os { errno: nix::libc::ENODEV, .. }));
     // SAFETY: no reference to the block was made.
     #[allow(unsafe_code, reason = "a sync of memory to which no reference exists")]
     let sync = unsafe { block.sync_for_device(0..64, Direction::ToDevice) };
@@ -29,7 +34,10 @@ pub(super) fn unbound(name: &str, heap: &str) -> Verdict {
     let bits = guard.set_addr_bits(32);
     ensure(gone(bits.err()), format!("address bits: {bits:?}"))?;
     let again = Guard::open(name).map(drop);
-    ensure(matches!(again, Err(Error::NotFound { .. } | Error::Os { .. })), format!("open: {again:?}"))?;
+    ensure(
+        matches!(again, Err(Error::NotFound { .. } | Error::Os { .. })),
+        format!("open: {again:?}"),
+    )?;
     drop(block);
     drop(guard);
     write("bind")?;

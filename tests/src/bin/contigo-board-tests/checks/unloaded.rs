@@ -37,7 +37,8 @@ pub(super) fn unloaded(name: &str, heap: &str) -> Verdict {
     drop(guard);
     let unloaded = || unload().map_err(|errno| Wrong::Failed(format!("delete_module: {errno}")));
     let load = |parameters: &str| {
-        let module = File::open(&file).map_err(|error| Wrong::Failed(format!("{file}: {error}")))?;
+        let module =
+            File::open(&file).map_err(|error| Wrong::Failed(format!("{file}: {error}")))?;
         let parameters = CString::new(parameters).unwrap_or_default();
         let loaded = finit_module(&module, &parameters, ModuleInitFlags::empty());
         loaded.map_err(|errno| Wrong::Failed(format!("finit_module({file}): {errno}")))
@@ -49,14 +50,22 @@ pub(super) fn unloaded(name: &str, heap: &str) -> Verdict {
         ensure(empty, format!("unloaded, and there still is {left}"))?;
     }
     let gone = Guard::open(name).map(drop);
-    ensure(matches!(gone, Err(Error::NotFound { .. } | Error::Os { .. })), format!("open: {gone:?}"))?;
+    ensure(
+        matches!(gone, Err(Error::NotFound { .. } | Error::Os { .. })),
+        format!("open: {gone:?}"),
+    )?;
 
     load(&parameters.replace("unprivileged=1", ""))?;
-    let confined = RawGuard::open(name).and_then(|guard| guard.info()).is_ok_and(|info| info.flags & info::CONFINED != 0);
+    let confined = RawGuard::open(name)
+        .and_then(|guard| guard.info())
+        .is_ok_and(|info| info.flags & info::CONFINED != 0);
     allow(name)?;
     let user = opens(name)?;
     let expected = if confined { Ok(()) } else { Err(Errno::EPERM) };
-    ensure(user == expected, format!("without the parameter user {USER} is answered {user:?}, not {expected:?}"))?;
+    ensure(
+        user == expected,
+        format!("without the parameter user {USER} is answered {user:?}, not {expected:?}"),
+    )?;
     if parameters.contains("unprivileged=1") {
         unloaded()?;
         load(&parameters)?;
@@ -66,7 +75,9 @@ pub(super) fn unloaded(name: &str, heap: &str) -> Verdict {
     }
     let guard = ok(Guard::open(name))?;
     drop(ok(DmaHeap::allocate_for(&guard, heap, 1 << 16))?);
-    Ok(format!("refused in use; unloaded, nothing is left; loaded without its parameter, user {USER} is answered {user:?}"))
+    Ok(format!(
+        "refused in use; unloaded, nothing is left; loaded without its parameter, user {USER} is answered {user:?}"
+    ))
 }
 
 /// The module's file and its parameters, as the lab's guest has noted them.
@@ -75,7 +86,12 @@ fn module_file(list: &str) -> Result<(String, String), Wrong> {
     let mut modules = lines.lines().map(|line| line.split_ascii_whitespace());
     let file = modules.find_map(|mut words| {
         let file = words.next()?;
-        (words.next()?.as_bytes() == MODULE.to_bytes()).then(|| (file.to_owned(), words.collect::<Vec<_>>().join(" ")))
+        (words.next()?.as_bytes() == MODULE.to_bytes())
+            .then(|| (file.to_owned(), words.collect::<Vec<_>>().join(" ")))
     });
-    file.ok_or_else(|| Wrong::Skipped(format!("which file the module came from is not known here: no line for it in {list}")))
+    file.ok_or_else(|| {
+        Wrong::Skipped(format!(
+            "which file the module came from is not known here: no line for it in {list}"
+        ))
+    })
 }

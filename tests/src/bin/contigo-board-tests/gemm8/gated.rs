@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "which core is behind the registers, and how it is wired, is a claim")]
+#![allow(
+    unsafe_code,
+    reason = "which core is behind the registers, and how it is wired, is a claim"
+)]
 //! gemm8 behind the gate, as a SoC has a core: no IOMMU and no reset keeps it from memory. Only the
 //! gate does.
 
@@ -21,7 +24,8 @@ use std::time::Instant;
 pub(crate) type Test = (&'static str, fn(&DeviceName) -> Result<Seen>);
 
 /// By UIO.
-pub(crate) const UIO: &[Test] = &[("uio-products-polled", products), ("uio-timeout-stops", stopped)];
+pub(crate) const UIO: &[Test] =
+    &[("uio-products-polled", products), ("uio-timeout-stops", stopped)];
 /// By the module contigo.
 pub(crate) const GUARD: &[Test] = &[
     ("guard-products-polled", products),

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "memory is read through raw pointers that a device may still write, and programs that lie")]
+#![allow(
+    unsafe_code,
+    reason = "memory is read through raw pointers that a device may still write, and programs that lie"
+)]
 //! A program is killed while the core writes, and its memory is another's at once.
 
 use super::{
@@ -81,14 +84,20 @@ fn next_owner(name: &DeviceName) -> Result<u64> {
     let opened = next(name)?;
     let blocks = all(&opened)?;
     let canary = u64::from_ne_bytes([CANARY; 8]);
-    let words =
-        || blocks.iter().flat_map(|block| (0..BYTES / 8).map(|index| block.mapping().cpu.as_ptr().cast::<u64>().wrapping_add(index)));
+    let words = || {
+        blocks.iter().flat_map(|block| {
+            (0..BYTES / 8)
+                .map(|index| block.mapping().cpu.as_ptr().cast::<u64>().wrapping_add(index))
+        })
+    };
     // SAFETY: within its mapping, which begins at a page; no reference to it exists.
     words().for_each(|word| unsafe { word.write_volatile(canary) });
     sleep(A_WHILE);
     // SAFETY: as above.
     let found = words().map(|word| unsafe { word.read_volatile() });
-    Ok(found.map(|word| word.to_ne_bytes().iter().filter(|byte| **byte != CANARY).count() as u64).sum())
+    Ok(found
+        .map(|word| word.to_ne_bytes().iter().filter(|byte| **byte != CANARY).count() as u64)
+        .sum())
 }
 
 /// Kills a program at work, `round` milliseconds or so later. Was it seen at work?
@@ -106,7 +115,8 @@ fn works(name: &DeviceName, leaves: Leaves, tell: &mut PipeWriter) -> Result<()>
     let opened = name.open()?;
     opened.guard().ok_or(Error::NotFound { what: "guard", among: 0.into() })?;
     let region = ground(&opened)?;
-    let first = region.host_ptr_of(&opened.seen_through(virt_port(&opened)), DevAddr(region.base().raw()))?;
+    let first = region
+        .host_ptr_of(&opened.seen_through(virt_port(&opened)), DevAddr(region.base().raw()))?;
     let [a, b, bias, mut c] = long_operands(&region, &LONG)?;
     c.view_mut::<u8>()?.fill(CANARY);
     let device = attached(&opened)?;
@@ -116,7 +126,12 @@ fn works(name: &DeviceName, leaves: Leaves, tell: &mut PipeWriter) -> Result<()>
         Leaves::Nothing => Queue::new(driver(&device)?, 1)?,
     };
     let [a_len, b_len, bias_len, c_len] = lens(&LONG);
-    let operands = [a.to_device(..a_len), b.to_device(..b_len), bias.to_device(..bias_len), c.from_device(..c_len)];
+    let operands = [
+        a.to_device(..a_len),
+        b.to_device(..b_len),
+        bias.to_device(..bias_len),
+        c.from_device(..c_len),
+    ];
     core.submit(operands, &LONG.words())?;
     let begun = Instant::now();
     // SAFETY: the region is alive, and C, its beginning, is the core's: no view of it exists.
@@ -132,7 +147,8 @@ fn works(name: &DeviceName, leaves: Leaves, tell: &mut PipeWriter) -> Result<()>
 
 /// A queue that leaves a lie.
 fn lying<'d>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Queue<Driver<'d>>> {
-    let holds = StopStep::poll_until(regs::WINDOW_BYTES + regs::ID.offset(), u32::MAX, regs::GATE, 1_000);
+    let holds =
+        StopStep::poll_until(regs::WINDOW_BYTES + regs::ID.offset(), u32::MAX, regs::GATE, 1_000);
     let program = StopProgram::new(&[holds]).unwrap_or_default();
     if let Some(guard) = opened.guard() {
         // SAFETY: it is a lie, and the test sees what comes of it: the memory is the test's own.
@@ -160,7 +176,10 @@ pub(super) fn stopped(name: &DeviceName) -> Result<Seen> {
         seen.canary_hits += next_owner(name)?;
     }
     seen.failed = at_work != KILLS;
-    seen.detail = format!("{at_work} of {KILLS} programs killed at work; {} bytes of the next owners were written", seen.canary_hits);
+    seen.detail = format!(
+        "{at_work} of {KILLS} programs killed at work; {} bytes of the next owners were written",
+        seen.canary_hits
+    );
     Ok(seen)
 }
 
@@ -175,14 +194,20 @@ pub(super) fn told_lies(name: &DeviceName) -> Result<Seen> {
         (caught, bytes) = (caught + u64::from(written > 0), bytes + written);
         quiet(name)?;
     }
-    let detail = format!("{LIES} programs killed that said stopped too early: {caught} next owners were written, {bytes} bytes");
+    let detail = format!(
+        "{LIES} programs killed that said stopped too early: {caught} next owners were written, {bytes} bytes"
+    );
     Ok(Seen { failed: caught < CAUGHT, ..Seen::shown(detail) })
 }
 
 /// How much the module keeps because the core has not stopped.
 fn kept_bytes(name: &DeviceName) -> Result<u64> {
     let opened = name.open()?;
-    Ok(opened.guard().map(contigo::linux::guard::Guard::info).transpose()?.map_or(0, |info| info.quarantined_bytes))
+    Ok(opened
+        .guard()
+        .map(contigo::linux::guard::Guard::info)
+        .transpose()?
+        .map_or(0, |info| info.quarantined_bytes))
 }
 
 /// A killed program that left nothing: no other program gets its memory. Another one shuts the gate
@@ -199,10 +224,13 @@ pub(super) fn kept(name: &DeviceName) -> Result<Seen> {
     let kept = kept_bytes(name)? - before;
     quiet(name)?;
     let then = kept_bytes(name)? - before;
-    let mut detail = format!("{kept} bytes kept, and refused to the next owner: {refused}; {then} after another program has stopped it");
+    let mut detail = format!(
+        "{kept} bytes kept, and refused to the next owner: {refused}; {then} after another program has stopped it"
+    );
     let mut right = refused && kept == BYTES as u64 && then == kept;
     if nix::unistd::geteuid().is_root() {
-        let ended = fs::write(format!("/sys/class/contigo/{}/quarantine", name.argument()), "0").is_ok();
+        let ended =
+            fs::write(format!("/sys/class/contigo/{}/quarantine", name.argument()), "0").is_ok();
         let left = kept_bytes(name)?;
         right &= ended && left == 0;
         detail = format!("{detail}, {left} after the administrator has ended it");

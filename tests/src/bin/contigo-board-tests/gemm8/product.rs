@@ -36,7 +36,11 @@ pub(crate) fn random(rng: &mut Rng) -> Gemm {
     let n = 16 * if rng.u8(..4) == 0 { rng.u32(17..=40) } else { rng.u32(1..=8) };
     let k = 16 * if rng.u8(..4) == 0 { rng.u32(7..=24) } else { rng.u32(1..=6) };
     let relu = rng.bool();
-    let output = if rng.bool() { Output::Int32 { relu } } else { Output::Int8 { relu, shift: rng.u32(..32) } };
+    let output = if rng.bool() {
+        Output::Int32 { relu }
+    } else {
+        Output::Int8 { relu, shift: rng.u32(..32) }
+    };
     Gemm { m: rng.u32(1..=40), n, k, output }
 }
 
@@ -59,11 +63,18 @@ pub(crate) fn run<D: Driver>(
     limit: Duration,
 ) -> core::result::Result<Operands, Stopped> {
     let [a_len, b_len, bias_len, c_len] = lens(gemm);
-    let operands = [a.to_device(..a_len), b.to_device(..b_len), bias.to_device(..bias_len), c.from_device(..c_len)];
+    let operands = [
+        a.to_device(..a_len),
+        b.to_device(..b_len),
+        bias.to_device(..bias_len),
+        c.from_device(..c_len),
+    ];
     core.run(operands, &gemm.words(), limit).map(|done| done.buffers).map_err(|failed| {
         let back = failed.buffers.map(|buffers| buffers.map(Operand::into_cpu));
         match back {
-            Some([Ok(a), Ok(b), Ok(bias), Ok(c)]) => Stopped { error: failed.error, buffers: Some([a, b, bias, c]) },
+            Some([Ok(a), Ok(b), Ok(bias), Ok(c)]) => {
+                Stopped { error: failed.error, buffers: Some([a, b, bias, c]) }
+            }
             _ => Stopped { error: failed.error, buffers: None },
         }
     })
@@ -96,7 +107,9 @@ pub(crate) fn compare(seen: &mut Seen, [a, b, bias, c]: &Operands, gemm: &Gemm) 
         }
         for (sum, found) in sums.into_iter().zip(found.chunks(each)) {
             let expected = requantize(sum, gemm.output).to_le_bytes();
-            wrong += expected.iter().zip(found).filter(|(expected, found)| expected != found).count() as u64;
+            wrong +=
+                expected.iter().zip(found).filter(|(expected, found)| expected != found).count()
+                    as u64;
         }
     }
     let len = m * n * each;
@@ -107,7 +120,12 @@ pub(crate) fn compare(seen: &mut Seen, [a, b, bias, c]: &Operands, gemm: &Gemm) 
 }
 
 /// A random product with all that belongs to it.
-pub(crate) fn product<D: Driver>(seen: &mut Seen, core: &mut Queue<D>, mut operands: Operands, rng: &mut Rng) -> Result<Operands> {
+pub(crate) fn product<D: Driver>(
+    seen: &mut Seen,
+    core: &mut Queue<D>,
+    mut operands: Operands,
+    rng: &mut Rng,
+) -> Result<Operands> {
     let gemm = random(rng);
     fill(&mut operands, rng)?;
     let operands = run(core, operands, &gemm, LIMIT)?;
@@ -119,7 +137,11 @@ pub(crate) fn product<D: Driver>(seen: &mut Seen, core: &mut Queue<D>, mut opera
 pub(crate) fn long_operands(region: &Region, gemm: &Gemm) -> Result<Operands> {
     let [a, b, bias, c] = lens(gemm);
     let c = region.alloc(c, Align::PAGE)?;
-    let [mut a, mut b, mut bias] = [region.alloc(a, Align::PAGE)?, region.alloc(b, Align::PAGE)?, region.alloc(bias, Align::PAGE)?];
+    let [mut a, mut b, mut bias] = [
+        region.alloc(a, Align::PAGE)?,
+        region.alloc(b, Align::PAGE)?,
+        region.alloc(bias, Align::PAGE)?,
+    ];
     for (buffer, byte) in [(&mut a, 0), (&mut b, 1), (&mut bias, !CANARY)] {
         buffer.view_mut::<u8>()?.fill(byte);
     }
@@ -131,19 +153,29 @@ const TIMEOUTS: u64 = 10;
 
 /// Jobs that take too long are stopped: nothing is written after that, and the next product is
 /// right.
-pub(crate) fn timeouts<D: Driver>(core: &mut Queue<D>, gemm: &Gemm, mut long: Operands, mut few: Operands) -> Result<Seen> {
+pub(crate) fn timeouts<D: Driver>(
+    core: &mut Queue<D>,
+    gemm: &Gemm,
+    mut long: Operands,
+    mut few: Operands,
+) -> Result<Seen> {
     let (mut seen, mut at_work, mut rng) = (Seen::default(), 0, Rng::with_seed(2));
     for round in 0..TIMEOUTS {
         long[3].view_mut::<u8>()?.fill(CANARY);
         let limit = Duration::from_millis(2 + 8 * round);
-        let Err(late) = run(core, long, gemm, limit) else { return Ok(Seen::failed("the long product was over at once")) };
-        let (Error::Timeout { .. }, Some(buffers)) = (late.error, late.buffers) else { return Ok(Seen::failed(late.error.to_string())) };
+        let Err(late) = run(core, long, gemm, limit) else {
+            return Ok(Seen::failed("the long product was over at once"));
+        };
+        let (Error::Timeout { .. }, Some(buffers)) = (late.error, late.buffers) else {
+            return Ok(Seen::failed(late.error.to_string()));
+        };
         long = buffers;
         let c = long[3].view_mut::<u8>()?;
         at_work += u64::from(c.iter().any(|byte| *byte != CANARY));
         c.fill(CANARY);
         sleep(A_WHILE);
-        seen.canary_hits += long[3].view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
+        seen.canary_hits +=
+            long[3].view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
         few = product(&mut seen, core, few, &mut rng)?;
     }
     seen.failed = at_work == 0;

@@ -20,13 +20,18 @@ impl Board {
         let board = board::Board::of(machine);
         let names: Vec<_> = board.known.boards.iter().map(|board| board.name).collect();
         let by_name = board.known.sure == board::Sure::ByName;
-        let compatible = machine.bytes("sys/firmware/devicetree/base/compatible").unwrap_or_default();
+        let compatible =
+            machine.bytes("sys/firmware/devicetree/base/compatible").unwrap_or_default();
         let compatible = String::from_utf8_lossy(&compatible);
         Self {
             name: names.first().copied().filter(|_| by_name),
             may_be: if by_name { Vec::new() } else { names },
             model: board.model,
-            compatible: compatible.split('\0').filter(|word| !word.is_empty()).map(str::to_owned).collect(),
+            compatible: compatible
+                .split('\0')
+                .filter(|word| !word.is_empty())
+                .map(str::to_owned)
+                .collect(),
             soc: board.soc.map(|soc| soc.name),
         }
     }

@@ -27,12 +27,14 @@ pub(super) struct Cyclictest {
 /// Its figures, or why there are none.
 pub(super) fn run() -> Result<Cyclictest, String> {
     let said = within(Command::new("cyclictest").args(ARGUMENTS))?;
-    figures(&said).ok_or_else(|| format!("cyclictest printed another line than its summary: {}", said.trim()))
+    figures(&said)
+        .ok_or_else(|| format!("cyclictest printed another line than its summary: {}", said.trim()))
 }
 
 fn within(command: &mut Command) -> Result<String, String> {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let mut child = child.map_err(|error| format!("cyclictest (of rt-tests) cannot be run: {error}"))?;
+    let mut child =
+        child.map_err(|error| format!("cyclictest (of rt-tests) cannot be run: {error}"))?;
     let deadline = Instant::now() + LIMIT;
     // Its summary is a line, which the pipe holds.
     let status = loop {
@@ -48,7 +50,11 @@ fn within(command: &mut Command) -> Result<String, String> {
     };
     let mut said = String::new();
     let _ = child.stdout.take().map(|mut stdout| stdout.read_to_string(&mut said));
-    if status.success() { Ok(said) } else { Err(format!("cyclictest ended with {status}: it wants root, or the right to priority 80")) }
+    if status.success() {
+        Ok(said)
+    } else {
+        Err(format!("cyclictest ended with {status}: it wants root, or the right to priority 80"))
+    }
 }
 
 /// Of `T: 0 ( 123) P:80 I:1000 C:   5000 Min:      2 Act:    3 Avg:    3 Max:      20`.

@@ -5,10 +5,23 @@ use contigo_bringup::machine::Machine;
 
 /// Words of a device tree's `compatible` and `model`, or of a PC's firmware, that only emulators
 /// and hypervisors have.
-const WORDS: [&str; 8] = ["qemu", "dummy-virt", "kvm", "virtualbox", "vmware", "bochs", "firecracker", "virtual machine"];
+const WORDS: [&str; 8] = [
+    "qemu",
+    "dummy-virt",
+    "kvm",
+    "virtualbox",
+    "vmware",
+    "bochs",
+    "firecracker",
+    "virtual machine",
+];
 /// Their files; the last one is that of this project's lab, whose Zynq-7000 has no other sign.
-const FILES: [&str; 4] =
-    ["sys/firmware/qemu_fw_cfg", "sys/firmware/devicetree/base/hypervisor", "sys/hypervisor/type", "etc/contigo-board"];
+const FILES: [&str; 4] = [
+    "sys/firmware/qemu_fw_cfg",
+    "sys/firmware/devicetree/base/hypervisor",
+    "sys/hypervisor/type",
+    "etc/contigo-board",
+];
 /// Who made a PC, and its name for it.
 const DMI: [&str; 3] = ["sys_vendor", "product_name", "board_vendor"];
 
@@ -22,7 +35,9 @@ pub(super) fn by_what(machine: &Machine, lab: bool) -> Option<String> {
     named
         .filter_map(|file| said(machine, &file))
         .next()
-        .or_else(|| FILES.iter().find(|file| machine.has(file)).map(|file| format!("there is /{file}")))
+        .or_else(|| {
+            FILES.iter().find(|file| machine.has(file)).map(|file| format!("there is /{file}"))
+        })
         .or_else(|| virtio(machine))
         .or_else(|| processor(machine))
         .or_else(|| interface(machine))
@@ -32,8 +47,13 @@ pub(super) fn by_what(machine: &Machine, lab: bool) -> Option<String> {
 const RPMSG: &str = "0x0007";
 
 fn virtio(machine: &Machine) -> Option<String> {
-    let kind = |name: &String| machine.text(format!("sys/bus/virtio/devices/{name}/device")).unwrap_or_default();
-    let found = machine.list("sys/bus/virtio/devices").into_iter().find(|name| kind(name).trim() != RPMSG)?;
+    let kind = |name: &String| {
+        machine.text(format!("sys/bus/virtio/devices/{name}/device")).unwrap_or_default()
+    };
+    let found = machine
+        .list("sys/bus/virtio/devices")
+        .into_iter()
+        .find(|name| kind(name).trim() != RPMSG)?;
     Some(format!("it has the virtio device {found}"))
 }
 
@@ -47,7 +67,10 @@ fn said(machine: &Machine, file: &str) -> Option<String> {
 /// A PC's processor says that it is under a hypervisor.
 fn processor(machine: &Machine) -> Option<String> {
     let cpuinfo = machine.text("proc/cpuinfo")?;
-    let flags = cpuinfo.lines().find_map(|line| line.split_once(':').filter(|(name, _)| name.trim() == "flags"))?.1;
+    let flags = cpuinfo
+        .lines()
+        .find_map(|line| line.split_once(':').filter(|(name, _)| name.trim() == "flags"))?
+        .1;
     let is_there = flags.split_ascii_whitespace().any(|flag| flag == "hypervisor");
     is_there.then(|| "the processor's flags have the word hypervisor".into())
 }

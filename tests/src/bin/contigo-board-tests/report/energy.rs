@@ -53,12 +53,20 @@ pub(crate) fn row(name: &Name, place: &Place) -> Row {
         Ok((Err(error), _)) | Err(error) => return refused(name, error),
     };
     let rails: Vec<_> = measured.iter().filter_map(|rail| Energy::of(name, rail, jobs)).collect();
-    let said = rails.iter().map(|rail| format!("{}: {} nJ a job", rail.rail, rail.nanojoules_per_job));
-    let why = measured.iter().filter_map(|rail| rail.error.as_ref().map(|error| format!("{}: {error}", rail.rail)));
+    let said =
+        rails.iter().map(|rail| format!("{}: {} nJ a job", rail.rail, rail.nanojoules_per_job));
+    let why = measured
+        .iter()
+        .filter_map(|rail| rail.error.as_ref().map(|error| format!("{}: {error}", rail.rail)));
     let said: Vec<_> = said.chain(why).collect();
     let status = if rails.is_empty() { Status::Skipped } else { Status::Passed };
     let seconds = begun.elapsed().as_secs_f64();
-    Row { jobs, seconds, energy: (!rails.is_empty()).then_some(rails), ..Row::new(name, status, said.join("; ")) }
+    Row {
+        jobs,
+        seconds,
+        energy: (!rails.is_empty()).then_some(rails),
+        ..Row::new(name, status, said.join("; "))
+    }
 }
 
 struct Worked<'r> {
@@ -88,7 +96,11 @@ impl Bench for Worked<'_> {
 }
 
 impl Energy {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "microjoules of some seconds")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "microjoules of some seconds"
+    )]
     fn of(name: &Name, rail: &power::Energy, jobs: u64) -> Option<Self> {
         let microjoules = (rail.joules()? * 1e6).max(0.0) as u64;
         Some(Self {

@@ -33,12 +33,18 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
 }
 
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or_else(|| Path::new("."));
     Builder::new().prefix(PREFIX).tempfile_in(folder)
 }
 
 fn said(path: &Path, error: &io::Error) -> String {
-    format!("--report {}: {error}; nothing was written: name a file on a disk with room", path.display())
+    format!(
+        "--report {}: {error}; nothing was written: name a file on a disk with room",
+        path.display()
+    )
 }
 
 #[cfg(test)]

@@ -58,13 +58,23 @@ pub(crate) fn row(name: &Name, place: &Place, interrupt: bool, jobs: u64) -> Row
     let begun = Instant::now();
     let slow = place.engine.is_slow();
     let n = if slow { jobs.min(SLOW_JOBS) } else { jobs.min(SAMPLES_MAX) };
-    let taken = place.run(interrupt, Timed { interrupt, n, warm_up: if slow { SLOW_WARM_UP } else { WARM_UP } });
+    let taken = place
+        .run(interrupt, Timed { interrupt, n, warm_up: if slow { SLOW_WARM_UP } else { WARM_UP } });
     let row = match taken {
-        Ok(Ok(Samples { ns, without_interrupt })) => match Latency::of(name, ns, without_interrupt) {
-            Some(latency) => Row { jobs: n, latency: Some(latency), ..Row::new(name, Status::Passed, "") },
-            None => Row::new(name, Status::Skipped, format!("each of {n} jobs was over before its interrupt")),
+        Ok(Ok(Samples { ns, without_interrupt })) => match Latency::of(name, ns, without_interrupt)
+        {
+            Some(latency) => {
+                Row { jobs: n, latency: Some(latency), ..Row::new(name, Status::Passed, "") }
+            }
+            None => Row::new(
+                name,
+                Status::Skipped,
+                format!("each of {n} jobs was over before its interrupt"),
+            ),
         },
-        Ok(Err(error @ Error::NotFound { .. })) | Err(error @ Error::NotFound { .. }) if interrupt => {
+        Ok(Err(error @ Error::NotFound { .. })) | Err(error @ Error::NotFound { .. })
+            if interrupt =>
+        {
             Row::new(name, Status::Skipped, error.to_string())
         }
         Ok(Err(error)) | Err(error) => refused(name, error),
@@ -75,7 +85,11 @@ pub(crate) fn row(name: &Name, place: &Place, interrupt: bool, jobs: u64) -> Row
 
 impl std::fmt::Display for Latency {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "p50 {} ns, p99 {} ns, max {} ns of {}", self.p50_ns, self.p99_ns, self.max_ns, self.n)
+        write!(
+            f,
+            "p50 {} ns, p99 {} ns, max {} ns of {}",
+            self.p50_ns, self.p99_ns, self.max_ns, self.n
+        )
     }
 }
 
@@ -98,14 +112,21 @@ impl Bench for Timed {
             return Err(Error::NotFound { what: "interrupt of this engine", among: 0.into() });
         }
         let mut buffers = handed_over(region, &mut queue, LEN_BYTES)?;
-        let mut samples = Samples { ns: Vec::with_capacity(usize::try_from(self.n).unwrap_or(0)), without_interrupt: 0 };
+        let mut samples = Samples {
+            ns: Vec::with_capacity(usize::try_from(self.n).unwrap_or(0)),
+            without_interrupt: 0,
+        };
         for turn in 0..self.warm_up + self.n {
             if let (true, Line::Events(events)) = (self.interrupt, line) {
                 events.arm()?;
             }
             let came = line.came();
             let begun = Instant::now();
-            buffers = if self.interrupt { by_interrupt(&mut queue, buffers, line)? } else { polled(&mut queue, buffers, LEN_BYTES)? };
+            buffers = if self.interrupt {
+                by_interrupt(&mut queue, buffers, line)?
+            } else {
+                polled(&mut queue, buffers, LEN_BYTES)?
+            };
             let took = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
             let silent = self.interrupt && line.came() == came;
             if turn >= self.warm_up && silent {
@@ -116,7 +137,11 @@ impl Bench for Timed {
         }
         let [_, to] = buffers;
         let to = to.into_cpu()?;
-        if to.view::<u8>()?.get(..LEN_BYTES).is_none_or(|bytes| bytes.iter().any(|&byte| byte != MARK)) {
+        if to
+            .view::<u8>()?
+            .get(..LEN_BYTES)
+            .is_none_or(|bytes| bytes.iter().any(|&byte| byte != MARK))
+        {
             return Err(Error::NotFound { what: "byte that the engine copied", among: 0.into() });
         }
         Ok(samples)
@@ -126,7 +151,11 @@ impl Bench for Timed {
 pub(super) type Buffers = [DevBuf; 2];
 
 /// Two buffers of `len` bytes, which are the device's from the first copy on.
-pub(super) fn handed_over<D: Driver>(region: &Region, queue: &mut Queue<D>, len: usize) -> Result<Buffers, Error> {
+pub(super) fn handed_over<D: Driver>(
+    region: &Region,
+    queue: &mut Queue<D>,
+    len: usize,
+) -> Result<Buffers, Error> {
     let [mut from, mut to] = [region.alloc(len, Align::PAGE)?, region.alloc(len, Align::PAGE)?];
     from.view_mut::<u8>()?.fill(MARK);
     to.view_mut::<u8>()?.fill(!MARK);
@@ -141,7 +170,11 @@ fn ended<D: Driver>(queue: &mut Queue<D>, timeout: Duration) -> Result<Buffers, 
     Ok(queue.wait_device(timeout)?.ok_or(late)?.buffers)
 }
 
-fn by_interrupt<D: Driver>(queue: &mut Queue<D>, [from, to]: Buffers, line: Line<'_>) -> Result<Buffers, Error> {
+fn by_interrupt<D: Driver>(
+    queue: &mut Queue<D>,
+    [from, to]: Buffers,
+    line: Line<'_>,
+) -> Result<Buffers, Error> {
     queue.submit([from.to_device(..LEN_BYTES), to.from_device(..LEN_BYTES)], &[])?;
     if let Line::Events(events) = line {
         events.wait(JOB_TIMEOUT)?;
@@ -150,7 +183,11 @@ fn by_interrupt<D: Driver>(queue: &mut Queue<D>, [from, to]: Buffers, line: Line
 }
 
 /// One copy of `len` bytes, which is looked at without pause.
-pub(super) fn polled<D: Driver>(queue: &mut Queue<D>, [from, to]: Buffers, len: usize) -> Result<Buffers, Error> {
+pub(super) fn polled<D: Driver>(
+    queue: &mut Queue<D>,
+    [from, to]: Buffers,
+    len: usize,
+) -> Result<Buffers, Error> {
     queue.submit([from.to_device(..len), to.from_device(..len)], &[])?;
     for _ in 0..LOOKS_MAX {
         if let Some(done) = queue.wait_device(Duration::ZERO)? {
@@ -199,7 +236,11 @@ fn clock() -> (u64, u64) {
     steps.sort_unstable();
     let median = percentile(&steps, 50).unwrap_or(0);
     // Each difference is a multiple of the clock's step, and some differ by one step.
-    let between = steps.windows(2).filter_map(|pair| pair.last()?.checked_sub(*pair.first()?)).filter(|&step| step > 0).min();
+    let between = steps
+        .windows(2)
+        .filter_map(|pair| pair.last()?.checked_sub(*pair.first()?))
+        .filter(|&step| step > 0)
+        .min();
     let smallest = steps.iter().copied().find(|&step| step > 0);
     (between.into_iter().chain(smallest).min().unwrap_or(1), median)
 }
@@ -213,7 +254,10 @@ mod tests {
     fn percentiles_are_samples() {
         let name = Name::figures("latency", "m", "e", "polled");
         let latency = Latency::of(&name, (1..=200).rev().collect(), 3).unwrap();
-        assert_eq!((latency.n, latency.min_ns, latency.p50_ns, latency.p99_ns, latency.max_ns), (200, 1, 100, 198, 200));
+        assert_eq!(
+            (latency.n, latency.min_ns, latency.p50_ns, latency.p99_ns, latency.max_ns),
+            (200, 1, 100, 198, 200)
+        );
         assert_eq!((latency.without_interrupt, latency.mode.as_str()), (3, "polled"));
         let one = Latency::of(&name, vec![7], 0).unwrap();
         assert_eq!((one.p50_ns, one.p99_ns, one.max_ns), (7, 7, 7));

@@ -100,7 +100,11 @@ pub(crate) struct Counts {
 impl Counts {
     pub(crate) fn of(rows: &[Row]) -> Self {
         let of = |status| rows.iter().filter(|row| row.status == status).count();
-        Self { passed: of(Status::Passed), failed: of(Status::Failed), skipped: of(Status::Skipped) }
+        Self {
+            passed: of(Status::Passed),
+            failed: of(Status::Failed),
+            skipped: of(Status::Skipped),
+        }
     }
 }
 
@@ -115,11 +119,17 @@ pub(crate) fn write_soak(path: &Path, options: &Options, soak: Summary) -> Resul
 }
 
 fn write_of(path: &Path, report: &Report<'_>) -> Result<(), String> {
-    let json = serde_json::to_vec_pretty(report).map_err(|error| format!("{}: {error}", path.display()))?;
+    let json = serde_json::to_vec_pretty(report)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
     file::write_whole(path, &json)
 }
 
-fn of<'o>(machine: &Machine, options: &'o Options, mut rows: Vec<Row>, soak: Option<Summary>) -> Report<'o> {
+fn of<'o>(
+    machine: &Machine,
+    options: &'o Options,
+    mut rows: Vec<Row>,
+    soak: Option<Summary>,
+) -> Report<'o> {
     let latency: Vec<_> = rows.iter_mut().filter_map(|row| row.latency.take()).collect();
     let energy: Vec<_> = rows.iter_mut().filter_map(|row| row.energy.take()).flatten().collect();
     let mut missing = BTreeMap::new();
@@ -130,7 +140,10 @@ fn of<'o>(machine: &Machine, options: &'o Options, mut rows: Vec<Row>, soak: Opt
         (None, true) => None,
     };
     if latency.is_empty() {
-        missing.insert("latency", unasked.unwrap_or("no engine here was timed; the rows say why").to_owned());
+        missing.insert(
+            "latency",
+            unasked.unwrap_or("no engine here was timed; the rows say why").to_owned(),
+        );
     }
     if energy.is_empty() {
         let why = "the kernel has no monitor of power here (contigo power), or its row failed";
@@ -139,20 +152,36 @@ fn of<'o>(machine: &Machine, options: &'o Options, mut rows: Vec<Row>, soak: Opt
     if soak.is_none() {
         missing.insert("soak", "this was no soak".to_owned());
     }
-    let cyclictest = if soak.is_some() { Err("this was a soak".to_owned()) } else { cyclictest::run() };
+    let cyclictest =
+        if soak.is_some() { Err("this was a soak".to_owned()) } else { cyclictest::run() };
     let cyclictest = cyclictest.map_err(|why| missing.insert("cyclictest", why)).ok();
     Report {
         schema: SCHEMA,
-        tool: Tool { name: "contigo-board-tests", version: env!("CARGO_PKG_VERSION"), commit: option_env!("CONTIGO_COMMIT") },
-        taken_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        tool: Tool {
+            name: "contigo-board-tests",
+            version: env!("CARGO_PKG_VERSION"),
+            commit: option_env!("CONTIGO_COMMIT"),
+        },
+        taken_unix_s: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs()),
         emulated: emulated::by_what(machine, options.lab),
         board: board::Board::of(machine),
         kernel: system::Kernel::of(machine),
         processor: system::Processor::of(machine),
         c_library: system::c_library(),
-        memories: Memory::kinds().iter().map(|memory| Found { name: memory.label(), why_not: memory.absent() }).collect(),
+        memories: Memory::kinds()
+            .iter()
+            .map(|memory| Found { name: memory.label(), why_not: memory.absent() })
+            .collect(),
         engines: Engine::all().iter().map(FoundEngine::of).collect(),
-        options: Settings { jobs: options.jobs, seed: options.seed, filter: &options.filter, lab: options.lab, user: options.user },
+        options: Settings {
+            jobs: options.jobs,
+            seed: options.seed,
+            filter: &options.filter,
+            lab: options.lab,
+            user: options.user,
+        },
         counts: Counts::of(&rows),
         rows,
         latency_definition: latency::DEFINITION,

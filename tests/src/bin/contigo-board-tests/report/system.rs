@@ -32,7 +32,8 @@ fn text(of: impl Fn(&nix::sys::utsname::UtsName) -> &std::ffi::OsStr) -> String 
 impl Kernel {
     pub(super) fn of(machine: &Machine) -> Self {
         let version = text(|system| system.version());
-        let preempt_rt = version.contains("PREEMPT_RT") || machine.text("sys/kernel/realtime").is_some_and(|text| text == "1");
+        let preempt_rt = version.contains("PREEMPT_RT")
+            || machine.text("sys/kernel/realtime").is_some_and(|text| text == "1");
         Self {
             release: text(|system| system.release()),
             version,
@@ -45,7 +46,9 @@ impl Kernel {
 impl Processor {
     pub(super) fn of(machine: &Machine) -> Self {
         let cpuinfo = machine.text("proc/cpuinfo").unwrap_or_default();
-        let model = cpuinfo.lines().find_map(|line| line.split_once(':').filter(|(key, _)| key.trim() == "model name"));
+        let model = cpuinfo
+            .lines()
+            .find_map(|line| line.split_once(':').filter(|(key, _)| key.trim() == "model name"));
         Self {
             architecture: text(|system| system.machine()),
             model: model.map(|(_, value)| value.trim().to_owned()),

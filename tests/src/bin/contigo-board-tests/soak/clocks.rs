@@ -30,13 +30,19 @@ impl Clocks {
     }
 
     fn below(folder: &Path) -> Self {
-        let policies = fs::read_dir(folder).into_iter().flatten().flatten().filter_map(|entry| Policy::at(&entry.path()));
+        let policies = fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| Policy::at(&entry.path()));
         Self(policies.collect())
     }
 
     /// Why there is nothing to move.
     pub(super) fn missing(&self) -> Option<String> {
-        self.0.is_empty().then(|| format!("clocks: no policy in {FOLDER} has two frequencies and may be written"))
+        self.0.is_empty().then(|| {
+            format!("clocks: no policy in {FOLDER} has two frequencies and may be written")
+        })
     }
 
     /// Perhaps one move; how many.
@@ -54,13 +60,19 @@ impl Clocks {
 impl Policy {
     fn at(folder: &Path) -> Option<Self> {
         let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok();
-        let (lowest, highest): (u64, u64) = (number("cpuinfo_min_freq")?, number("cpuinfo_max_freq")?);
+        let (lowest, highest): (u64, u64) =
+            (number("cpuinfo_min_freq")?, number("cpuinfo_max_freq")?);
         let file = folder.join("scaling_max_freq");
         let was = fs::read_to_string(&file).ok()?.trim().to_owned();
         // Never above the limit that was set before, for the supply or the heat sink.
         let highest = highest.min(was.parse().ok()?);
         // Its own text changes nothing.
-        (lowest < highest && fs::write(&file, &was).is_ok()).then_some(Self { file, lowest, highest, was })
+        (lowest < highest && fs::write(&file, &was).is_ok()).then_some(Self {
+            file,
+            lowest,
+            highest,
+            was,
+        })
     }
 }
 
@@ -68,7 +80,11 @@ impl Drop for Clocks {
     fn drop(&mut self) {
         for policy in &self.0 {
             if let Err(error) = fs::write(&policy.file, &policy.was) {
-                eprintln!("contigo-board-tests: soak: {}: {error}; it was {}", policy.file.display(), policy.was);
+                eprintln!(
+                    "contigo-board-tests: soak: {}: {error}; it was {}",
+                    policy.file.display(),
+                    policy.was
+                );
             }
         }
     }
@@ -84,7 +100,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let policy = folder.path().join("policy0");
         fs::create_dir(&policy).unwrap();
-        for (name, khz) in [("cpuinfo_min_freq", "300000\n"), ("cpuinfo_max_freq", "900000\n"), ("scaling_max_freq", "650000\n")] {
+        for (name, khz) in [
+            ("cpuinfo_min_freq", "300000\n"),
+            ("cpuinfo_max_freq", "900000\n"),
+            ("scaling_max_freq", "650000\n"),
+        ] {
             fs::write(policy.join(name), khz).unwrap();
         }
         let mut clocks = Clocks::below(folder.path());
@@ -93,7 +113,8 @@ mod tests {
         let mut moves = 0;
         for _ in 0..100 {
             moves += clocks.moved(&mut rng);
-            let khz: u64 = fs::read_to_string(policy.join("scaling_max_freq")).unwrap().parse().unwrap();
+            let khz: u64 =
+                fs::read_to_string(policy.join("scaling_max_freq")).unwrap().parse().unwrap();
             assert!((300_000..=650_000).contains(&khz), "{khz}: the limit set before is 650000");
         }
         assert!((10..50).contains(&moves), "{moves}");

@@ -29,7 +29,12 @@ impl Bench for AtWork {
         let mut exerciser = Exerciser::new(Ground::new(region)?, self.limits, self.seed)?;
         let _ = self.tell.write_all(&[1]);
         exerciser
-            .measure(&mut queue, line, self.interrupt, Budget::until(Instant::now() + AT_WORK, u64::MAX))
+            .measure(
+                &mut queue,
+                line,
+                self.interrupt,
+                Budget::until(Instant::now() + AT_WORK, u64::MAX),
+            )
             .ended
             .map_err(|stopped| stopped.error)
     }
@@ -37,9 +42,14 @@ impl Bench for AtWork {
 
 pub(super) fn row(name: &Name, place: &Place, seed: u64, interrupt: bool, after: Duration) -> Row {
     let limits = if place.engine.is_slow() { crate::jobs::SLOW_LIMITS } else { Limits::NONE };
-    match killed_while(|tell| place.run(interrupt, AtWork { tell, seed, interrupt, limits }), after) {
+    match killed_while(|tell| place.run(interrupt, AtWork { tell, seed, interrupt, limits }), after)
+    {
         Ok((true, _)) => Row::new(name, Status::Passed, ""),
-        Ok((false, _)) => Row::new(name, Status::Failed, format!("seed {seed}: it ended before it was killed")),
-        Err(Wrong::Failed(why) | Wrong::Skipped(why)) => Row::new(name, Status::Failed, format!("seed {seed}: {why}")),
+        Ok((false, _)) => {
+            Row::new(name, Status::Failed, format!("seed {seed}: it ended before it was killed"))
+        }
+        Err(Wrong::Failed(why) | Wrong::Skipped(why)) => {
+            Row::new(name, Status::Failed, format!("seed {seed}: {why}"))
+        }
     }
 }

@@ -44,5 +44,7 @@ impl fmt::Display for Line<'_> {
 
 fn hottest_millidegrees() -> Option<i64> {
     let zones = fs::read_dir("/sys/class/thermal").ok()?.flatten();
-    zones.filter_map(|zone| fs::read_to_string(zone.path().join("temp")).ok()?.trim().parse().ok()).max()
+    zones
+        .filter_map(|zone| fs::read_to_string(zone.path().join("temp")).ok()?.trim().parse().ok())
+        .max()
 }

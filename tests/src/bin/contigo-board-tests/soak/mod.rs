@@ -97,8 +97,13 @@ pub(crate) fn soak(options: &Options, soak: Soak) -> ExitCode {
     for why in &left_out {
         say(format_args!("left out: {why}"));
     }
-    let mut summary =
-        Summary { seed: options.seed, planned_s: soak.time.as_secs(), left_out, engines: rounds.engines(), ..Summary::default() };
+    let mut summary = Summary {
+        seed: options.seed,
+        planned_s: soak.time.as_secs(),
+        left_out,
+        engines: rounds.engines(),
+        ..Summary::default()
+    };
     let why = run(&mut summary, &mut rounds, &mut clocks, soak.time, options);
     drop(clocks);
     let mut faults: Vec<String> = why.into_iter().collect();
@@ -108,12 +113,20 @@ pub(crate) fn soak(options: &Options, soak: Soak) -> ExitCode {
         summary.ended_by = "fault";
     }
     for fault in &faults {
-        eprintln!("contigo-board-tests: soak: round {} of seed {}: {fault}", summary.rounds, summary.seed);
+        eprintln!(
+            "contigo-board-tests: soak: round {} of seed {}: {fault}",
+            summary.rounds, summary.seed
+        );
     }
     say(format_args!("{}", Line::of(&summary, options.json)));
-    say(format_args!("ended by {} after {} s, in {} rounds", summary.ended_by, summary.seconds, summary.rounds));
+    say(format_args!(
+        "ended by {} after {} s, in {} rounds",
+        summary.ended_by, summary.seconds, summary.rounds
+    ));
     let interrupted = summary.ended_by.starts_with("SIG");
-    if let Some(Err(error)) = options.report.as_deref().map(|path| report::write_soak(path, options, summary)) {
+    if let Some(Err(error)) =
+        options.report.as_deref().map(|path| report::write_soak(path, options, summary))
+    {
         eprintln!("contigo-board-tests: {error}");
         return ExitCode::FAILURE;
     }
@@ -130,7 +143,13 @@ fn say(line: fmt::Arguments<'_>) {
 }
 
 /// Rounds until the time is over, a signal came or something is wrong, which is the answer.
-fn run(summary: &mut Summary, rounds: &mut Rounds, clocks: &mut Clocks, time: Duration, options: &Options) -> Option<String> {
+fn run(
+    summary: &mut Summary,
+    rounds: &mut Rounds,
+    clocks: &mut Clocks,
+    time: Duration,
+    options: &Options,
+) -> Option<String> {
     let begun = Instant::now();
     let (end, mut next_line) = (begun + time, begun + LINE_EVERY);
     let mut watch = Watch::new(options.lab);
@@ -186,7 +205,9 @@ fn one(summary: &mut Summary, rounds: &mut Rounds, left: Duration) -> Option<Str
     summary.bytes += row.bytes;
     match round.kind {
         Kind::Jobs { mode, .. } => {
-            if let Some(worked) = summary.engines.iter_mut().find(|worked| worked.name == row.name.engine) {
+            if let Some(worked) =
+                summary.engines.iter_mut().find(|worked| worked.name == row.name.engine)
+            {
                 *match mode {
                     work::Mode::Polled => &mut worked.polled,
                     work::Mode::Interrupt => &mut worked.interrupt,

@@ -60,7 +60,11 @@ impl Bound {
         let done = self.write("unbind").and_then(|()| {
             let gone = self.name.open().is_err();
             self.restore()?;
-            if gone { Ok(()) } else { Err(format!("{} could be opened without its driver", self.name)) }
+            if gone {
+                Ok(())
+            } else {
+                Err(format!("{} could be opened without its driver", self.name))
+            }
         });
         match done {
             Ok(()) => Row::new(name, Status::Passed, ""),
@@ -71,7 +75,8 @@ impl Bound {
     fn write(&self, file: &str) -> Result<(), String> {
         let device = self.device.file_name().unwrap_or_default();
         let path = self.driver.join(file);
-        fs::write(&path, device.as_encoded_bytes()).map_err(|error| format!("{}: {error}", path.display()))
+        fs::write(&path, device.as_encoded_bytes())
+            .map_err(|error| format!("{}: {error}", path.display()))
     }
 }
 
@@ -81,7 +86,8 @@ fn uio(name: &str) -> Option<PathBuf> {
     let is_it = |folder: &PathBuf| {
         folder.file_name().is_some_and(|own| own == name)
             || fs::read_to_string(folder.join("name")).is_ok_and(|text| text.trim() == name)
-            || fs::canonicalize(folder.join("device/of_node")).is_ok_and(|node| node.file_name().is_some_and(|own| own == name))
+            || fs::canonicalize(folder.join("device/of_node"))
+                .is_ok_and(|node| node.file_name().is_some_and(|own| own == name))
     };
     let mut found = folders.filter(is_it);
     let first = found.next()?;

@@ -65,12 +65,25 @@ impl Rounds {
     pub(super) fn new(options: &Options) -> Result<Self, String> {
         let (places, simulated) = plan::places(options);
         if places.is_empty() {
-            return Err("no engine here can be given a memory: contigo-board-tests --list says why".into());
+            return Err(
+                "no engine here can be given a memory: contigo-board-tests --list says why".into(),
+            );
         }
-        let mut bound: Vec<_> = places.iter().filter_map(|place| Bound::of(place.engine.device()?)).collect();
+        let mut bound: Vec<_> =
+            places.iter().filter_map(|place| Bound::of(place.engine.device()?)).collect();
         bound.dedup();
-        let hostile = places.iter().find_map(|place| plan::subject(&place.engine)).filter(|subject| subject.reset().is_some());
-        Ok(Self { rng: Rng::with_seed(options.seed), seed: options.seed, places, bound, hostile, simulated })
+        let hostile = places
+            .iter()
+            .find_map(|place| plan::subject(&place.engine))
+            .filter(|subject| subject.reset().is_some());
+        Ok(Self {
+            rng: Rng::with_seed(options.seed),
+            seed: options.seed,
+            places,
+            bound,
+            hostile,
+            simulated,
+        })
     }
 
     pub(super) fn random(&mut self) -> &mut Rng {
@@ -91,13 +104,19 @@ impl Rounds {
             left.push("silicon: no engine was found, so that the simulated board is soaked".into());
         }
         if !self.places.iter().any(is_held) {
-            left.push("kills: nothing stops the engine of a killed program here; load the module contigo".into());
+            left.push(
+                "kills: nothing stops the engine of a killed program here; load the module contigo"
+                    .into(),
+            );
         }
         if self.bound.is_empty() {
             left.push("unbinds: no engine has a driver that this user may take away".into());
         }
         if self.hostile.is_none() {
-            left.push("hostile users: no device of the module contigo has a reset line of the lab's".into());
+            left.push(
+                "hostile users: no device of the module contigo has a reset line of the lab's"
+                    .into(),
+            );
         }
         left
     }
@@ -117,10 +136,16 @@ impl Rounds {
         let pressure = self.rng.u8(..OF) == 0;
         let kind = match self.rng.u8(..OF) {
             0 if is_held(&place) => Kind::Kill(place),
-            1 if !self.bound.is_empty() => Kind::Rebind(self.bound.get(self.rng.usize(..self.bound.len()))?.clone()),
+            1 if !self.bound.is_empty() => {
+                Kind::Rebind(self.bound.get(self.rng.usize(..self.bound.len()))?.clone())
+            }
             2 => Kind::Check(Check::Timeout(place)),
-            3 if place.engine.kind() == Some(DmaKind::Pl330) => Kind::Check(Check::Pl330Fault(place)),
-            4 if self.hostile.is_some() => Kind::Check(Check::Hostile { subject: self.hostile.clone()?, seed, time: slice }),
+            3 if place.engine.kind() == Some(DmaKind::Pl330) => {
+                Kind::Check(Check::Pl330Fault(place))
+            }
+            4 if self.hostile.is_some() => {
+                Kind::Check(Check::Hostile { subject: self.hostile.clone()?, seed, time: slice })
+            }
             3 => Kind::Check(Check::Unreachable(plan::out_of_reach(place))),
             _ => Kind::Jobs { place, mode, slice },
         };
@@ -132,7 +157,12 @@ impl Rounds {
             Kind::Check(_) => "fault",
         };
         let name = Name::jobs(&place.memory.label(), &place.engine.label(), mode.name());
-        Some(Round { name: Name { name: format!("{what} {}", name.name), ..name }, seed, kind, pressure })
+        Some(Round {
+            name: Name { name: format!("{what} {}", name.name), ..name },
+            seed,
+            kind,
+            pressure,
+        })
     }
 
     /// Gives back what has no driver; the answer is what is not as it was found.
@@ -141,9 +171,17 @@ impl Rounds {
         // A last job on each shows that it is stopped, and works.
         let worked = self.places.iter().filter_map(|place| {
             let name = Name::jobs(&place.memory.label(), &place.engine.label(), "polled");
-            let work = Work { seed: self.seed, mode: Mode::Polled, slice: Duration::ZERO, slow: place.engine.is_slow() };
-            let row = child::row(&name, None, super::ROUND_LIMIT_S, |_| work::row(&name, place, Work { slice: LAST, ..work }));
-            (row.status == crate::row::Status::Failed).then(|| format!("at the end, {}: {}", name.name, row.reason))
+            let work = Work {
+                seed: self.seed,
+                mode: Mode::Polled,
+                slice: Duration::ZERO,
+                slow: place.engine.is_slow(),
+            };
+            let row = child::row(&name, None, super::ROUND_LIMIT_S, |_| {
+                work::row(&name, place, Work { slice: LAST, ..work })
+            });
+            (row.status == crate::row::Status::Failed)
+                .then(|| format!("at the end, {}: {}", name.name, row.reason))
         });
         let wrong: Vec<_> = wrong.into_iter().chain(worked).collect();
         (!wrong.is_empty()).then(|| wrong.join("; "))
@@ -163,7 +201,8 @@ impl Round {
         let Self { name, seed, .. } = self;
         match &self.kind {
             Kind::Jobs { place, mode, slice } => {
-                let work = Work { seed: *seed, mode: *mode, slice: *slice, slow: place.engine.is_slow() };
+                let work =
+                    Work { seed: *seed, mode: *mode, slice: *slice, slow: place.engine.is_slow() };
                 child::row(name, None, limit_s, |_| work::row(name, place, work))
             }
             // The one that is killed is a child of the round's.

@@ -14,7 +14,8 @@ extern "C" fn came_now(signal: i32) {
 /// From here on they are noted.
 pub(super) fn listen() -> nix::Result<()> {
     // A wait for a child goes on: a round is short.
-    let action = SigAction::new(SigHandler::Handler(came_now), SaFlags::SA_RESTART, SigSet::empty());
+    let action =
+        SigAction::new(SigHandler::Handler(came_now), SaFlags::SA_RESTART, SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         // SAFETY: the handler stores a number, which any thread may do at any time.
         unsafe { sigaction(signal, &action)? };

@@ -19,7 +19,8 @@ const CMA_FALLS_KIB: u64 = 4 << 10;
 const SETTLES: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(100);
 /// Words of the kernel's log that mean a fault of its own.
-const FAULTS: [&str; 7] = ["BUG:", "KASAN", "UBSAN:", "WARNING:", "Oops", "INFO: task", "Unable to handle"];
+const FAULTS: [&str; 7] =
+    ["BUG:", "KASAN", "UBSAN:", "WARNING:", "Oops", "INFO: task", "Unable to handle"];
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct OwnMemory {
@@ -75,7 +76,10 @@ impl Watch {
             self.memory.first_kib = self.memory.last_kib;
         }
         if self.memory.last_kib > self.memory.bound_kib() {
-            return Some(format!("this process has {} KiB, and had {}", self.memory.last_kib, self.memory.first_kib));
+            return Some(format!(
+                "this process has {} KiB, and had {}",
+                self.memory.last_kib, self.memory.first_kib
+            ));
         }
         let said = self.log.as_mut().map(KernelLog::lines).unwrap_or_default();
         if let Some(line) = said.iter().find(|line| FAULTS.iter().any(|word| line.contains(word))) {
@@ -118,9 +122,13 @@ impl Counters {
             return Some(format!("CmaFree was {was} KiB and is {is}"));
         }
         if self.huge_free < first.huge_free {
-            return Some(format!("HugePages_Free was {:?} and is {:?}", first.huge_free, self.huge_free));
+            return Some(format!(
+                "HugePages_Free was {:?} and is {:?}",
+                first.huge_free, self.huge_free
+            ));
         }
-        (self.files > first.files).then(|| format!("{} files are open, and {} were", self.files, first.files))
+        (self.files > first.files)
+            .then(|| format!("{} files are open, and {} were", self.files, first.files))
     }
 }
 
@@ -137,7 +145,12 @@ mod tests {
 
     #[test]
     fn what_grows_is_named() {
-        let first = Counters { slab_kib: Some(1000), cma_free_kib: Some(30_000), huge_free: Some(4), files: 5 };
+        let first = Counters {
+            slab_kib: Some(1000),
+            cma_free_kib: Some(30_000),
+            huge_free: Some(4),
+            files: 5,
+        };
         assert_eq!(first.grown(&first), None);
         for (now, said) in [
             (Counters { slab_kib: Some(100_000), ..first }, "SUnreclaim"),
@@ -156,6 +169,9 @@ mod tests {
         assert_eq!(watch.grown(false), None);
         let kept = vec![1_u8; 4 << 20];
         let grown = watch.grown(false);
-        assert!(grown.is_some_and(|why| why.contains("this process has")) && kept.iter().all(|&byte| byte == 1));
+        assert!(
+            grown.is_some_and(|why| why.contains("this process has"))
+                && kept.iter().all(|&byte| byte == 1)
+        );
     }
 }

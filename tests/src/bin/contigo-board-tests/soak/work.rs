@@ -47,7 +47,12 @@ pub(super) fn row(name: &Name, place: &Place, work: Work) -> Row {
         Ok(Err(error)) | Err(error) => return refused(name, error),
     };
     let status = if wrong.is_empty() { Status::Passed } else { Status::Failed };
-    Row { jobs, bytes, seconds: begun.elapsed().as_secs_f64(), ..Row::new(name, status, wrong.join("; ")) }
+    Row {
+        jobs,
+        bytes,
+        seconds: begun.elapsed().as_secs_f64(),
+        ..Row::new(name, status, wrong.join("; "))
+    }
 }
 
 impl Bench for Work {
@@ -60,8 +65,17 @@ impl Bench for Work {
         }
         let mut exerciser = Exerciser::new(Ground::new(region)?, limits, self.seed)?;
         let until = Instant::now() + self.slice;
-        let outcome = exerciser.measure(&mut queue, line, self.mode == Mode::Interrupt, Budget::until(until, self.most()));
-        Ok((outcome.tally.jobs, outcome.tally.bytes, outcome.faults().map(|fault| fault.to_string()).collect()))
+        let outcome = exerciser.measure(
+            &mut queue,
+            line,
+            self.mode == Mode::Interrupt,
+            Budget::until(until, self.most()),
+        );
+        Ok((
+            outcome.tally.jobs,
+            outcome.tally.bytes,
+            outcome.faults().map(|fault| fault.to_string()).collect(),
+        ))
     }
 }
 
@@ -86,22 +100,38 @@ fn queued<D: Driver>(region: &Region, queue: &mut Queue<D>, work: Work) -> Worke
         while !is_over && !queue.is_full() {
             let (mut from, mut to) = (pool.take()?, pool.take()?);
             let len = rng.usize(1..=SLOT_BYTES);
-            let (at, into, mark) = (rng.usize(..=SLOT_BYTES - len), rng.usize(..=SLOT_BYTES - len), rng.u8(..));
+            let (at, into, mark) =
+                (rng.usize(..=SLOT_BYTES - len), rng.usize(..=SLOT_BYTES - len), rng.u8(..));
             from.view_mut::<u8>()?.fill(mark);
             to.view_mut::<u8>()?.fill(!mark);
             queue.submit([from.to_device(at..at + len), to.from_device(into..into + len)], &[])?;
             expected.push_back((mark, into, len));
         }
-        let Some((mark, into, len)) = expected.pop_front() else { return Ok((jobs, bytes, Vec::new())) };
+        let Some((mark, into, len)) = expected.pop_front() else {
+            return Ok((jobs, bytes, Vec::new()));
+        };
         let Some(done) = queue.wait(JOB_TIMEOUT)? else {
-            return Ok((jobs, bytes, vec![format!("seed {}: job {} of a queue did not end", work.seed, jobs + 1)]));
+            return Ok((
+                jobs,
+                bytes,
+                vec![format!("seed {}: job {} of a queue did not end", work.seed, jobs + 1)],
+            ));
         };
         let [_, to] = done.buffers;
-        let wrong =
-            to.view::<u8>()?.iter().enumerate().filter(|&(at, &byte)| byte != if (into..into + len).contains(&at) { mark } else { !mark });
+        let wrong = to.view::<u8>()?.iter().enumerate().filter(|&(at, &byte)| {
+            byte != if (into..into + len).contains(&at) { mark } else { !mark }
+        });
         let wrong = wrong.count();
         if wrong > 0 {
-            return Ok((jobs, bytes, vec![format!("seed {}: {wrong} wrong bytes after job {} of a queue", work.seed, jobs + 1)]));
+            return Ok((
+                jobs,
+                bytes,
+                vec![format!(
+                    "seed {}: {wrong} wrong bytes after job {} of a queue",
+                    work.seed,
+                    jobs + 1
+                )],
+            ));
         }
         jobs += 1;
         bytes += len as u64;

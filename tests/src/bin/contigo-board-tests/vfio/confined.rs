@@ -19,9 +19,12 @@ pub(super) const CANARY: u8 = 0x5A;
 pub(super) fn opened(address: &str) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let port = vfio.port();
-    let way = if vfio.by_iommufd() { "device file and iommufd" } else { "group and type1 container" };
+    let way =
+        if vfio.by_iommufd() { "device file and iommufd" } else { "group and type1 container" };
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = |name: &str| status.lines().find(|line| line.starts_with(name)).unwrap_or(name).replace('\t', " ");
+    let line = |name: &str| {
+        status.lines().find(|line| line.starts_with(name)).unwrap_or(name).replace('\t', " ")
+    };
     Ok(Seen::shown(format!(
         "{way}; {:?}, {:#x}..={:#x}, coherent {}, resets {}; {}; {}",
         port.bus,
@@ -40,20 +43,31 @@ pub(super) fn another_bus(address: &str) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let own = Region::new(vfio.memory(raw_address::BYTES)?)?.pool(2, raw_address::BYTES / 2)?;
     let mut queue = Queue::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?, 1)?;
-    let Bus::Iommu(number) = queue.port().bus else { return Ok(Seen::failed("the port is on no bus of an IOMMU")) };
+    let Bus::Iommu(number) = queue.port().bus else {
+        return Ok(Seen::failed("the port is on no bus of an IOMMU"));
+    };
     let mut refused = 0;
     for bus in [Bus::Soc, Bus::Iommu(number + 1)] {
         // SAFETY: the queue refuses it; were it not to, the address is not mapped in this address
         // space.
-        let other = Region::new(unsafe { RawAddress::new(BaseAddr::Dev(DevAddr(0x4000_0000)), bus) })?;
+        let other =
+            Region::new(unsafe { RawAddress::new(BaseAddr::Dev(DevAddr(0x4000_0000)), bus) })?;
         let other = other.alloc(4096, Align::PAGE)?;
         match queue.submit([own.take()?.to_device(..64), other.from_device(..64)], &[]) {
-            Err(error) if error.error == (Error::WrongBus { port: "vfio", memory: bus }) && error.operand == Some(1) => refused += 1,
+            Err(error)
+                if error.error == (Error::WrongBus { port: "vfio", memory: bus })
+                    && error.operand == Some(1) =>
+            {
+                refused += 1
+            }
             other => return Ok(Seen::failed(format!("{bus:?}: {other:?}"))),
         }
     }
     let started = queue.counts().pushed;
-    Ok(Seen { failed: refused != 2 || started != 0, ..Seen::shown(format!("{refused} refused, {started} doorbells")) })
+    Ok(Seen {
+        failed: refused != 2 || started != 0,
+        ..Seen::shown(format!("{refused} refused, {started} doorbells"))
+    })
 }
 
 /// How long a transfer that is refused is.

@@ -34,8 +34,18 @@ fn run<const BITS: u32>(address: &str, interrupt: Interrupt) -> Result<Seen> {
     let mut exerciser = Exerciser::new(Ground::new(&region)?, SLOW_LIMITS, 0xED0)?;
     let ended = exerciser.run(&mut queue, Mode::Waiting(LIMIT), Budget::jobs(SLOW_JOBS));
     let Tally { jobs, bytes, mismatches, canary_hits, first_wrong, .. } = exerciser.tally();
-    let wrong = first_wrong.map(|first| first.to_string()).or(ended.err().map(|stopped| stopped.to_string()));
-    let detail = format!("{interrupt:?}, {BITS} address bits, memory at {:#x}", region.base().raw());
+    let wrong = first_wrong
+        .map(|first| first.to_string())
+        .or(ended.err().map(|stopped| stopped.to_string()));
+    let detail =
+        format!("{interrupt:?}, {BITS} address bits, memory at {:#x}", region.base().raw());
     let detail = wrong.iter().fold(detail, |detail, wrong| format!("{detail}; {wrong}"));
-    Ok(Seen { jobs, bytes, mismatches, canary_hits, failed: wrong.is_some(), ..Seen::shown(detail) })
+    Ok(Seen {
+        jobs,
+        bytes,
+        mismatches,
+        canary_hits,
+        failed: wrong.is_some(),
+        ..Seen::shown(detail)
+    })
 }

@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a port is claimed that is not the device's, and memory is read through a raw pointer")]
+#![allow(
+    unsafe_code,
+    reason = "a port is claimed that is not the device's, and memory is read through a raw pointer"
+)]
 //! Addresses that the device must not reach, forced into it: the IOMMU refuses them.
 
 use super::{
@@ -24,7 +27,9 @@ pub(super) fn raw_address(address: &str) -> Result<Seen> {
     // edu has no error bit, and behind a raw address are no bytes to look at.
     match fault_log(address) {
         Some(_) => raw(address),
-        None => Ok(Seen::skipped("this user may not read /dev/kmsg, which reports what the IOMMU refused")),
+        None => Ok(Seen::skipped(
+            "this user may not read /dev/kmsg, which reports what the IOMMU refused",
+        )),
     }
 }
 
@@ -50,14 +55,26 @@ fn raw(address: &str) -> Result<Seen> {
 /// The same with the physical address of a huge page, whose bytes are looked at.
 fn physical(address: &str, refused: Refused) -> Result<Seen> {
     match HugeTlb::new(HugeTlb::PAGE_BYTES) {
-        Ok(_) => forced(address, refused, &|| Region::new(HugeTlb::new(HugeTlb::PAGE_BYTES)?).map_err(Into::into), "hugetlb"),
-        Err(error) => Ok(Seen::skipped(format!("no huge page with its address for this user: {error}"))),
+        Ok(_) => forced(
+            address,
+            refused,
+            &|| Region::new(HugeTlb::new(HugeTlb::PAGE_BYTES)?).map_err(Into::into),
+            "hugetlb",
+        ),
+        Err(error) => {
+            Ok(Seen::skipped(format!("no huge page with its address for this user: {error}")))
+        }
     }
 }
 
 /// Jobs with memory that the device does not reach, first to read and then to write, through a port
 /// that claims that it does; then a good job.
-fn forced(address: &str, refused: Refused, memory: &dyn Fn() -> Result<Region>, what: &str) -> Result<Seen> {
+fn forced(
+    address: &str,
+    refused: Refused,
+    memory: &dyn Fn() -> Result<Region>,
+    what: &str,
+) -> Result<Seen> {
     let vfio = Vfio::open(address)?;
     let own = Region::new(vfio.memory(raw_address::BYTES)?)?;
     // The own block under the claimed bus, so that one queue takes both: an address is an address.
@@ -71,7 +88,14 @@ fn forced(address: &str, refused: Refused, memory: &dyn Fn() -> Result<Region>, 
     let mut raw_buf = raw.alloc(4096, Align::PAGE)?;
     let device = open_device(&vfio, Interrupt::Polled)?;
     // The claim of a program that ignores the IOMMU: one port for both kinds of memory.
-    let claimed = Port { name: "a claim", bus: Bus::Soc, offset: 0, addr_bits: 64, window: (0, u64::MAX), coherent: true };
+    let claimed = Port {
+        name: "a claim",
+        bus: Bus::Soc,
+        offset: 0,
+        addr_bits: 64,
+        window: (0, u64::MAX),
+        coherent: true,
+    };
     // SAFETY: it is not true, and the test is what the IOMMU makes of it: at most the block of this
     // `Vfio` is reached.
     let device = unsafe { Wired::new(device, Spin, claimed) };
@@ -97,7 +121,8 @@ fn forced(address: &str, refused: Refused, memory: &dyn Fn() -> Result<Region>, 
             Err((error, None)) => return Err(error),
         };
         (good_buf, raw_buf) = if writes { (first, second) } else { (second, first) };
-        outcome.canary_hits += raw_buf.view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
+        outcome.canary_hits +=
+            raw_buf.view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
         outcome.jobs += 1;
         if !writes {
             // A read that was refused gives edu zeros (QEMU), and those it wrote into the own
@@ -106,9 +131,12 @@ fn forced(address: &str, refused: Refused, memory: &dyn Fn() -> Result<Region>, 
             let stolen = |index: &usize| unsafe { brought.add(*index).read_volatile() } == CANARY;
             outcome.canary_hits += (0..refused.len()).filter(stolen).count() as u64;
         }
-        let expected = if writes { "a write that the IOMMU refused" } else { "a read that the IOMMU refused" };
+        let expected =
+            if writes { "a write that the IOMMU refused" } else { "a read that the IOMMU refused" };
         match (sees, error) {
-            (true, Some(Error::Fault { device: "edu", status: 0x10, what })) if what == expected => {
+            (true, Some(Error::Fault { device: "edu", status: 0x10, what }))
+                if what == expected =>
+            {
                 reports.push(format!("Error::Fault {{ status: 0x10, {what} }}"));
             }
             (false, None) => reports.push("done, says edu, which has no error bit".to_owned()),
@@ -125,11 +153,16 @@ fn forced(address: &str, refused: Refused, memory: &dyn Fn() -> Result<Region>, 
     to.view_mut::<u8>()?.fill(0x11);
     let mut queue = Queue::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?, 1)?;
     let [_, to] = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
-    outcome.mismatches += to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != 0x99).count() as u64;
+    outcome.mismatches +=
+        to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != 0x99).count() as u64;
     outcome.jobs += 1;
     outcome.bytes += LEN as u64;
-    outcome.detail =
-        format!("{} bytes of {what} memory at {:#x}: {}; the next job was right", refused.len(), raw.base().raw(), reports.join("; "));
+    outcome.detail = format!(
+        "{} bytes of {what} memory at {:#x}: {}; the next job was right",
+        refused.len(),
+        raw.base().raw(),
+        reports.join("; ")
+    );
     Ok(outcome)
 }
 

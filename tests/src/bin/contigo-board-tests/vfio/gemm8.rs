@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "which core is behind the registers is a claim, and memory is read while a device writes it")]
+#![allow(
+    unsafe_code,
+    reason = "which core is behind the registers is a claim, and memory is read while a device writes it"
+)]
 //! Board tests of gemm8's Verilog behind virtio-iommu (`contigo-pci --model gemm8`): products, and
 //! what must not be written.
 
@@ -7,7 +10,9 @@ use super::{
     killed::{CANARY, KILLED_BYTES, killed as kills},
     litepcie::interrupts,
 };
-use crate::gemm8::product::{A_WHILE, LIMIT, SLOTS, fill, lens, long_operands, operands, product, random, run, timeouts};
+use crate::gemm8::product::{
+    A_WHILE, LIMIT, SLOTS, fill, lens, long_operands, operands, product, random, run, timeouts,
+};
 use contigo::{
     Align, DevAddr, Error, Queue, Region, Result,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
@@ -106,16 +111,22 @@ fn taken_away(address: &str, operand: usize, says: &str) -> Result<Seen> {
         return Ok(Seen::failed("the product was done all the same"));
     };
     let typed = matches!(failed.error, Error::Fault { device: "gemm8", what, .. } if what == says);
-    let Some(operands) = failed.buffers else { return Ok(Seen::failed(format!("{}: and the buffers did not come back", failed.error))) };
+    let Some(operands) = failed.buffers else {
+        return Ok(Seen::failed(format!("{}: and the buffers did not come back", failed.error)));
+    };
     sleep(A_WHILE);
     if operand == 3 {
-        seen.canary_hits += operands[3].view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
+        seen.canary_hits +=
+            operands[3].view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
     }
     drop(operands);
     let next = memory(&vfio)?;
     drop(product(&mut seen, &mut core, self::operands(&next)?, &mut rng)?);
     seen.failed = !typed;
-    seen.detail = format!("{} bytes taken away: {}; the next product was right", SLOTS[operand], failed.error);
+    seen.detail = format!(
+        "{} bytes taken away: {}; the next product was right",
+        SLOTS[operand], failed.error
+    );
     Ok(seen)
 }
 
@@ -132,7 +143,12 @@ fn writes_on_and_on(address: &str, tell: &mut PipeWriter) -> Result<()> {
     c.view_mut::<u8>()?.fill(CANARY);
     let [a_len, b_len, bias_len, c_len] = lens(&LONG);
     let mut core = open(&vfio, Interrupt::Polled)?;
-    let operands = [a.to_device(..a_len), b.to_device(..b_len), bias.to_device(..bias_len), c.from_device(..c_len)];
+    let operands = [
+        a.to_device(..a_len),
+        b.to_device(..b_len),
+        bias.to_device(..bias_len),
+        c.from_device(..c_len),
+    ];
     core.submit(operands, &LONG.words())?;
     let begun = Instant::now();
     // SAFETY: the region is alive, and C, its beginning, is the core's: no view of it exists.

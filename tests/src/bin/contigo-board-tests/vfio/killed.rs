@@ -22,7 +22,11 @@ pub(super) const CANARY: u8 = 0x5A;
 const AFTER_MS: u64 = 20;
 
 /// Kills `kills` processes. `work` says by its pipe that the device writes, and never returns.
-pub(super) fn killed(address: &str, kills: u64, work: fn(&str, &mut PipeWriter) -> Result<()>) -> Result<Seen> {
+pub(super) fn killed(
+    address: &str,
+    kills: u64,
+    work: fn(&str, &mut PipeWriter) -> Result<()>,
+) -> Result<Seen> {
     let mut seen = Seen::default();
     let mut at_work = 0;
     for round in 0..kills {
@@ -35,7 +39,10 @@ pub(super) fn killed(address: &str, kills: u64, work: fn(&str, &mut PipeWriter) 
         seen.canary_hits += next_owner(address)?;
     }
     seen.failed = at_work != kills;
-    seen.detail = format!("{at_work} of {kills} processes killed at work; {} bytes of the next owners were written", seen.canary_hits);
+    seen.detail = format!(
+        "{at_work} of {kills} processes killed at work; {} bytes of the next owners were written",
+        seen.canary_hits
+    );
     Ok(seen)
 }
 
@@ -56,7 +63,9 @@ fn next_owner(address: &str) -> Result<u64> {
     sleep(A_WHILE);
     // SAFETY: as above.
     let found = indices.map(|index| unsafe { words.add(index).read_volatile() });
-    let written: u64 = found.map(|word| word.to_ne_bytes().iter().filter(|byte| **byte != CANARY).count() as u64).sum();
+    let written: u64 = found
+        .map(|word| word.to_ne_bytes().iter().filter(|byte| **byte != CANARY).count() as u64)
+        .sum();
     drop(device);
     Ok(written)
 }

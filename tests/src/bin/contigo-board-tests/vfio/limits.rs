@@ -24,8 +24,10 @@ pub(super) fn opened_again(address: &str) -> Result<Seen> {
         let mark = 0x30 + u8::try_from(round).unwrap_or(0);
         from.view_mut::<u8>()?.fill(mark);
         let mut queue = Queue::new(open_edu::<WIDE, _>(&vfio, Interrupt::Any, Unwatched)?, 1)?;
-        let [_, to] = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
-        outcome.mismatches += to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != mark).count() as u64;
+        let [_, to] =
+            queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
+        outcome.mismatches +=
+            to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != mark).count() as u64;
         outcome.jobs += 1;
         outcome.bytes += LEN as u64;
         drop((queue, to));
@@ -41,7 +43,9 @@ pub(super) fn opened_again(address: &str) -> Result<Seen> {
 /// nowhere.)
 fn pinned() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("?").trim().to_owned();
+    let value = |name: &str| {
+        status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("?").trim().to_owned()
+    };
     format!("VmLck {} VmPin {}", value("VmLck:"), value("VmPin:"))
 }
 
@@ -67,16 +71,27 @@ pub(super) fn limits(address: &str) -> Result<Seen> {
     let no_msix = VfioDevice::open(&vfio, 0, Interrupt::MsiX).map(drop);
     check("MSI-X", matches!(no_msix, Err(Error::Unsupported { .. })), short(&no_msix));
     let unreset = VfioDevice::open(&vfio, 0, Interrupt::Any).map(drop);
-    check("no reset", vfio.can_reset() || matches!(unreset, Err(Error::Unsupported { .. })), short(&unreset));
+    check(
+        "no reset",
+        vfio.can_reset() || matches!(unreset, Err(Error::Unsupported { .. })),
+        short(&unreset),
+    );
 
     // RLIMIT_MEMLOCK: root has CAP_IPC_LOCK, and no limit.
-    let before = getrlimit(Resource::RLIMIT_MEMLOCK).map_err(|errno| Error::Os { call: "getrlimit", errno: errno as i32 })?;
-    let set =
-        |soft| setrlimit(Resource::RLIMIT_MEMLOCK, soft, before.1).map_err(|errno| Error::Os { call: "setrlimit", errno: errno as i32 });
+    let before = getrlimit(Resource::RLIMIT_MEMLOCK)
+        .map_err(|errno| Error::Os { call: "getrlimit", errno: errno as i32 })?;
+    let set = |soft| {
+        setrlimit(Resource::RLIMIT_MEMLOCK, soft, before.1)
+            .map_err(|errno| Error::Os { call: "setrlimit", errno: errno as i32 })
+    };
     set(LIMIT_BYTES as _)?;
     let root = nix::unistd::geteuid().is_root();
     let large = vfio.memory(8 << 20).map(drop);
-    let expected = if root { Ok(()) } else { Err(Error::PinLimit { need_bytes: 8 << 20, limit_bytes: LIMIT_BYTES }) };
+    let expected = if root {
+        Ok(())
+    } else {
+        Err(Error::PinLimit { need_bytes: 8 << 20, limit_bytes: LIMIT_BYTES })
+    };
     check("8 MiB with a limit of 1 MiB", large == expected, format!("{large:?}"));
     let small = vfio.memory(256 << 10).map(drop);
     check("256 KiB after that", small.is_ok(), format!("{small:?}"));
@@ -90,7 +105,11 @@ pub(super) fn limits(address: &str) -> Result<Seen> {
             Err(error) => break error,
         }
     };
-    check("blocks", matches!(last, Error::TooMany { most: 64, .. }) && blocks.len() == 64, format!("{} and then {last:?}", blocks.len()));
+    check(
+        "blocks",
+        matches!(last, Error::TooMany { most: 64, .. }) && blocks.len() == 64,
+        format!("{} and then {last:?}", blocks.len()),
+    );
     drop(blocks);
     let again = vfio.memory(4096).map(drop);
     check("after them", again.is_ok() && vfio.leaked_bytes() == Ok(0), format!("{again:?}"));

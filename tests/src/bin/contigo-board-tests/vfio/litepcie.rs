@@ -74,14 +74,23 @@ const fn part(round: u64) -> usize {
 }
 
 fn fill(buffer: &mut CpuBuf, round: u64) -> Result<()> {
-    buffer.view_mut::<u8>()?.iter_mut().enumerate().for_each(|(index, to)| *to = byte(round, index));
+    buffer
+        .view_mut::<u8>()?
+        .iter_mut()
+        .enumerate()
+        .for_each(|(index, to)| *to = byte(round, index));
     Ok(())
 }
 
 /// Compares what arrived, and what is behind it.
 fn compare(seen: &mut Seen, buffer: &CpuBuf, round: u64, len: usize) -> Result<()> {
     let bytes = buffer.view::<u8>()?;
-    seen.mismatches += bytes.iter().enumerate().take(len).filter(|(index, is)| **is != byte(round, *index)).count() as u64;
+    seen.mismatches += bytes
+        .iter()
+        .enumerate()
+        .take(len)
+        .filter(|(index, is)| **is != byte(round, *index))
+        .count() as u64;
     seen.canary_hits += bytes.iter().skip(len).filter(|is| **is != CANARY).count() as u64;
     (seen.jobs, seen.bytes) = (seen.jobs + 1, seen.bytes + len as u64);
     Ok(())
@@ -91,7 +100,8 @@ fn compare(seen: &mut Seen, buffer: &CpuBuf, round: u64, len: usize) -> Result<(
 pub(super) fn interrupts(address: &str) -> u64 {
     let all = fs::read_to_string("/proc/interrupts").unwrap_or_default();
     let ours = all.lines().filter(|line| line.contains("vfio-msi") && line.contains(address));
-    ours.flat_map(|line| line.split_whitespace().skip(1).map_while(|word| word.parse::<u64>().ok())).sum()
+    ours.flat_map(|line| line.split_whitespace().skip(1).map_while(|word| word.parse::<u64>().ok()))
+        .sum()
 }
 
 fn by_interrupt(address: &str) -> Result<Seen> {
@@ -124,7 +134,10 @@ fn loops(address: &str, interrupt: Interrupt) -> Result<Seen> {
     let by_interrupt = (ROUNDS / 5..=2 * ROUNDS).contains(&told) && took < LIMIT;
     seen.failed = if interrupt == Interrupt::Msi { !by_interrupt } else { told != 0 };
     let took = took.as_millis();
-    seen.detail = format!("{ROUNDS} jobs of 8 to {LEN} bytes, {told} interrupts, {took} ms; {}", scattered(&vfio, &region)?);
+    seen.detail = format!(
+        "{ROUNDS} jobs of 8 to {LEN} bytes, {told} interrupts, {took} ms; {}",
+        scattered(&vfio, &region)?
+    );
     Ok(seen)
 }
 
@@ -133,7 +146,10 @@ fn scattered(vfio: &Vfio, region: &Region) -> Result<String> {
     let first = region.host_ptr_of(&vfio.port(), DevAddr(region.base().raw()))?;
     Ok(match pages(first.addr().get(), region.len_bytes()) {
         Some(pages) => {
-            let runs = 1 + pages.windows(2).filter(|pair| !matches!(pair, [one, next] if one + 1 == *next)).count();
+            let runs = 1 + pages
+                .windows(2)
+                .filter(|pair| !matches!(pair, [one, next] if one + 1 == *next))
+                .count();
             format!("{} pages of memory in {runs} runs", pages.len())
         }
         None => "an ordinary user does not see where the pages are".to_owned(),
@@ -209,7 +225,8 @@ fn not_written(address: &str) -> Result<Seen> {
     let mut queue = open(&vfio, Interrupt::Msi)?;
     let mut seen = Seen::default();
     // Mapped, it is written: so the address is the right one.
-    let [from, mut to] = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
+    let [from, mut to] =
+        queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
     compare(&mut seen, &to, 3, LEN)?;
     to.view_mut::<u8>()?.fill(CANARY);
     vfio.revoke(taken.base())?;
@@ -219,7 +236,10 @@ fn not_written(address: &str) -> Result<Seen> {
     seen.canary_hits += written;
     drop((queue, to));
     next_job(&vfio, &mut seen)?;
-    seen.detail = format!("{LEN} bytes at {:#x} taken away, {written} written; the next job was right", taken.base().raw());
+    seen.detail = format!(
+        "{LEN} bytes at {:#x} taken away, {written} written; the next job was right",
+        taken.base().raw()
+    );
     Ok(seen)
 }
 
@@ -235,15 +255,25 @@ fn not_read(address: &str) -> Result<Seen> {
     let mut queue = open(&vfio, Interrupt::Msi)?;
     let mut seen = Seen::default();
     let failed = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], SHORT);
-    let Err(failed) = failed else { return Ok(Seen::failed("the job ended, though its source was taken away")) };
+    let Err(failed) = failed else {
+        return Ok(Seen::failed("the job ended, though its source was taken away"));
+    };
     let typed = failed.error == (Error::Timeout { timeout_us: 200_000 });
-    let Some([_, to]) = failed.buffers else { return Ok(Seen::failed(format!("{}: and the buffers did not come back", failed.error))) };
-    let Ok(to) = to.into_cpu() else { return Ok(Seen::failed("the destination did not come back")) };
+    let Some([_, to]) = failed.buffers else {
+        return Ok(Seen::failed(format!("{}: and the buffers did not come back", failed.error)));
+    };
+    let Ok(to) = to.into_cpu() else {
+        return Ok(Seen::failed("the destination did not come back"));
+    };
     seen.canary_hits += to.view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
     seen.failed = !typed;
     drop((queue, to));
     next_job(&vfio, &mut seen)?;
-    seen.detail = format!("{LEN} bytes at {:#x} taken away: {}; the next job was right", taken.base().raw(), failed.error);
+    seen.detail = format!(
+        "{LEN} bytes at {:#x} taken away: {}; the next job was right",
+        taken.base().raw(),
+        failed.error
+    );
     Ok(seen)
 }
 

@@ -109,7 +109,11 @@ fn quiesce(device: &mut VfioDevice) -> Result<()> {
     if poll_every(device, 1_000, Duration::from_millis(400), idle)? {
         return Ok(());
     }
-    Err(Error::WillNotStop { device: "edu", status: regs::COMMAND.read(device), waited_us: 400_000 })
+    Err(Error::WillNotStop {
+        device: "edu",
+        status: regs::COMMAND.read(device),
+        waited_us: 400_000,
+    })
 }
 
 /// BAR 0 of the edu in `vfio`.
@@ -127,7 +131,11 @@ pub(crate) fn open_device(vfio: &Vfio, interrupt: Interrupt) -> Result<VfioDevic
     Ok(device)
 }
 
-fn open_edu<const BITS: u32, W: FaultWatch>(vfio: &Vfio, interrupt: Interrupt, watch: W) -> Result<VfioEdu<BITS, W>> {
+fn open_edu<const BITS: u32, W: FaultWatch>(
+    vfio: &Vfio,
+    interrupt: Interrupt,
+    watch: W,
+) -> Result<VfioEdu<BITS, W>> {
     // SAFETY: `vfio` is the lab's edu, whose mask is wider than any of these.
     unsafe { Edu::watched(open_device(vfio, interrupt)?, watch) }
 }
@@ -136,6 +144,7 @@ fn open_edu<const BITS: u32, W: FaultWatch>(vfio: &Vfio, interrupt: Interrupt, w
 fn fault_log(address: &str) -> Option<FaultLog> {
     let (bus, rest) = address.get(5..)?.split_once(':')?;
     let (device, function) = rest.split_once('.')?;
-    let [bus, device, function] = [bus, device, function].map(|digits| u32::from_str_radix(digits, 16).ok());
+    let [bus, device, function] =
+        [bus, device, function].map(|digits| u32::from_str_radix(digits, 16).ok());
     FaultLog::open(bus? << 8 | device? << 3 | function?).ok()
 }

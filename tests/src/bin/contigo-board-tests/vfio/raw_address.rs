@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "a backend that lies about its address, which is what the test is about")]
+#![allow(
+    unsafe_code,
+    reason = "a backend that lies about its address, which is what the test is about"
+)]
 //! Memory that says to lie at an address of the test's choice, on a bus of its choice: how a raw
 //! address gets into a device.
 
@@ -48,12 +51,27 @@ unsafe impl Backend for RawAddress {
     }
     fn mapping(&self) -> Mapping {
         let (cpu, base, bus) = (self.page, self.base, self.bus);
-        Mapping { cpu, len_bytes: BYTES, base, bus, scope: SyncScope::Coherent, coherent: Some(true) }
+        Mapping {
+            cpu,
+            len_bytes: BYTES,
+            base,
+            bus,
+            scope: SyncScope::Coherent,
+            coherent: Some(true),
+        }
     }
-    unsafe fn sync_for_device(&self, _range: Range<usize>, _direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_device(
+        &self,
+        _range: Range<usize>,
+        _direction: Direction,
+    ) -> Result<(), Error> {
         Ok(())
     }
-    unsafe fn sync_for_cpu(&self, _range: Range<usize>, _direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_cpu(
+        &self,
+        _range: Range<usize>,
+        _direction: Direction,
+    ) -> Result<(), Error> {
         Ok(())
     }
 }

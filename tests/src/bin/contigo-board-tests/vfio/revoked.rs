@@ -1,4 +1,7 @@
-#![allow(unsafe_code, reason = "memory is read through a raw pointer that a device may still write")]
+#![allow(
+    unsafe_code,
+    reason = "memory is read through a raw pointer that a device may still write"
+)]
 //! Memory that is taken away while the device is at work.
 
 use super::{
@@ -55,7 +58,9 @@ fn in_time<T>(mut test: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> 
 }
 
 fn too_late() -> Seen {
-    Seen::failed(format!("{TRIES} times the transfer was over before it could be stopped: this machine is too busy"))
+    Seen::failed(format!(
+        "{TRIES} times the transfer was over before it could be stopped: this machine is too busy"
+    ))
 }
 
 fn revoked(address: &str, refused: Refused, writes: bool) -> Result<Seen> {
@@ -86,7 +91,10 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
     vfio.revoke(taken)?;
     let late = started.elapsed() >= if writes { SECOND_ENDS } else { FIRST_ENDS };
     let again = vfio.revoke(taken);
-    let [from, to] = queue.wait(LIMIT)?.ok_or(Error::Timeout { timeout_us: contigo::types::timeout_us(LIMIT)? })?.buffers;
+    let [from, to] = queue
+        .wait(LIMIT)?
+        .ok_or(Error::Timeout { timeout_us: contigo::types::timeout_us(LIMIT)? })?
+        .buffers;
     if late {
         return Ok(None);
     }
@@ -94,13 +102,19 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
     // A read that was refused gives edu zeros (QEMU), and those it may write: never what it was not
     // allowed to read.
     let allowed = if writes { CANARY } else { 0 };
-    outcome.canary_hits += to.view_at::<u8>(..len)?.iter().filter(|byte| **byte != allowed).count() as u64;
-    outcome.canary_hits += to.view_at::<u8>(len..)?.iter().filter(|byte| **byte != CANARY).count() as u64;
+    outcome.canary_hits +=
+        to.view_at::<u8>(..len)?.iter().filter(|byte| **byte != allowed).count() as u64;
+    outcome.canary_hits +=
+        to.view_at::<u8>(len..)?.iter().filter(|byte| **byte != CANARY).count() as u64;
     outcome.canary_hits += from.view::<u8>()?.iter().filter(|byte| **byte != 0x99).count() as u64;
     let fault = match &mut log {
         None => "the kernel log was not read".to_owned(),
         Some(log) => match log.seen(500_000)? {
-            Some(fault @ IommuFault { event: 0x10, addr, write, .. }) if addr == taken.raw() && write == writes => format!("{fault:x?}"),
+            Some(fault @ IommuFault { event: 0x10, addr, write, .. })
+                if addr == taken.raw() && write == writes =>
+            {
+                format!("{fault:x?}")
+            }
             other => {
                 outcome.failed = true;
                 format!("no fault at {taken:?}: {other:x?}")
@@ -112,7 +126,10 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
     drop((source, target));
     outcome.failed |= vfio.leaked_bytes()? != 0;
     let done = if writes { "written" } else { "read" };
-    outcome.detail = format!("{len} bytes at {:#x} taken away, nothing {done}; {fault}; edu says done", taken.raw());
+    outcome.detail = format!(
+        "{len} bytes at {:#x} taken away, nothing {done}; {fault}; edu says done",
+        taken.raw()
+    );
     Ok(Some(outcome))
 }
 
@@ -160,7 +177,8 @@ fn forgotten(vfio: &Vfio) -> Result<Option<u64>> {
     let bytes = region.host_ptr_of(&port, DevAddr(region.base().raw() + target))?;
     // SAFETY: 4096 bytes of the region, which is alive; the device may no longer write them, and
     // where it does all the same, a volatile read sees it.
-    let changed = (0..4096).filter(|index| unsafe { bytes.add(*index).read_volatile() } != CANARY).count();
+    let changed =
+        (0..4096).filter(|index| unsafe { bytes.add(*index).read_volatile() } != CANARY).count();
     Ok(Some(changed as u64))
 }
 

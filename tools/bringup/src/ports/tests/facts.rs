@@ -30,8 +30,14 @@ fn the_tables_are_those_of_other_peoples_files() -> Outcome {
     }
     // The masks that psu_init writes: AFI_FM0 to 5, and 6.
     let held = |family: Family| fields(family).iter().filter_map(|field| field.held);
-    assert_eq!(held(Family::ZynqMp).filter(|held| held.0 == 0xfd1a_0100).fold(0, |all, held| all | held.1), 0x1f80);
-    assert_eq!(held(Family::ZynqMp).filter(|held| held.0 == 0xff5e_023c).fold(0, |all, held| all | held.1), 0x8_0000);
+    assert_eq!(
+        held(Family::ZynqMp).filter(|held| held.0 == 0xfd1a_0100).fold(0, |all, held| all | held.1),
+        0x1f80
+    );
+    assert_eq!(
+        held(Family::ZynqMp).filter(|held| held.0 == 0xff5e_023c).fold(0, |all, held| all | held.1),
+        0x8_0000
+    );
     Ok(())
 }
 
@@ -48,11 +54,19 @@ fn a_design_is_compared_and_what_is_wrong_is_set() -> Outcome {
     };
     // No clock of the fabric reaches the ports before the level shifters are on.
     let facts = read(Family::Zynq7000, &fake, &running(Some(&design)));
-    assert!(matches!(named(&facts, "HP0 read width")?, Fact { reading: Reading::Closed, wanted: Some(1), verdict: Verdict::Unread, .. }));
-    let said: Vec<_> = plan(&facts).iter().map(|step| (step.field.name, step.from, step.to)).collect();
+    assert!(matches!(
+        named(&facts, "HP0 read width")?,
+        Fact { reading: Reading::Closed, wanted: Some(1), verdict: Verdict::Unread, .. }
+    ));
+    let said: Vec<_> =
+        plan(&facts).iter().map(|step| (step.field.name, step.from, step.to)).collect();
     assert_eq!(said, [("level shifters", 0, 0xf)]);
     apply(&no_machine(), Family::Zynq7000, &fake, &plan(&facts))?;
-    assert!(!fake.read.borrow().iter().any(|addr| (0xf800_8000..0xf800_c000).contains(addr)), "{:x?}", fake.read);
+    assert!(
+        !fake.read.borrow().iter().any(|addr| (0xf800_8000..0xf800_c000).contains(addr)),
+        "{:x?}",
+        fake.read
+    );
     let facts = read(Family::Zynq7000, &fake, &running(Some(&design)));
     let rows = [
         ("HP0 read width", Verdict::Wrong),
@@ -68,14 +82,25 @@ fn a_design_is_compared_and_what_is_wrong_is_set() -> Outcome {
         assert_eq!(named(&facts, name)?.verdict, verdict, "{name}");
     }
     // A design leaves the clock of a port that it does not use undriven: a read may not end.
-    assert!(!fake.read.borrow().iter().any(|addr| (0xf800_a000..0xf800_c000).contains(addr)), "{:x?}", fake.read);
+    assert!(
+        !fake.read.borrow().iter().any(|addr| (0xf800_a000..0xf800_c000).contains(addr)),
+        "{:x?}",
+        fake.read
+    );
     let steps = plan(&facts);
-    let said: Vec<_> = steps.iter().map(|step| (step.field.name, step.field.say(step.from), step.field.say(step.to))).collect();
-    let expected = [("HP0 read width", "64 bits", "32 bits"), ("HP0 write width", "64 bits", "32 bits")];
+    let said: Vec<_> = steps
+        .iter()
+        .map(|step| (step.field.name, step.field.say(step.from), step.field.say(step.to)))
+        .collect();
+    let expected =
+        [("HP0 read width", "64 bits", "32 bits"), ("HP0 write width", "64 bits", "32 bits")];
     assert_eq!(said, expected.map(|(name, from, to)| (name, from.to_owned(), to.to_owned())));
     apply(&no_machine(), Family::Zynq7000, &fake, &steps)?;
     // The bits beside the field are as they were.
-    assert_eq!((fake.get(0xf800_8000), fake.get(0xf800_8014), fake.get(0xf800_0900)), (Some(0xf1), Some(1), Some(0xf)));
+    assert_eq!(
+        (fake.get(0xf800_8000), fake.get(0xf800_8014), fake.get(0xf800_0900)),
+        (Some(0xf1), Some(1), Some(0xf))
+    );
     assert!(plan(&read(Family::Zynq7000, &fake, &running(Some(&design)))).is_empty());
     Ok(())
 }
@@ -84,7 +109,13 @@ fn a_design_is_compared_and_what_is_wrong_is_set() -> Outcome {
 fn without_a_bitstream_and_a_design_nothing_is_wrong() {
     for family in [Family::Zynq7000, Family::ZynqMp, Family::CycloneV] {
         let facts = read(family, &Fake::zeros(family), &Known::default());
-        assert!(facts.iter().all(|fact| matches!(fact.reading, Reading::Closed) || fact.verdict == Verdict::Unknown), "{facts:?}");
+        assert!(
+            facts
+                .iter()
+                .all(|fact| matches!(fact.reading, Reading::Closed)
+                    || fact.verdict == Verdict::Unknown),
+            "{facts:?}"
+        );
         assert!(plan(&facts).is_empty());
     }
     // A port of Zynq-7000 has no clock of the fabric then.
@@ -93,7 +124,11 @@ fn without_a_bitstream_and_a_design_nothing_is_wrong() {
     read(Family::Zynq7000, &fake, &Known::default());
     read(Family::Zynq7000, &fake, &running(None));
     read(Family::Zynq7000, &fake, &Known { stopped: true, ..running(Some(&every_port)) });
-    assert!(!fake.read.borrow().iter().any(|addr| (0xf800_8000..0xf800_c000).contains(addr)), "{:x?}", fake.read);
+    assert!(
+        !fake.read.borrow().iter().any(|addr| (0xf800_8000..0xf800_c000).contains(addr)),
+        "{:x?}",
+        fake.read
+    );
 }
 
 /// Each parameter of a design is asked for by the fields of its port, and by no other: two ports
@@ -101,37 +136,62 @@ fn without_a_bitstream_and_a_design_nothing_is_wrong() {
 #[test]
 fn each_port_has_its_own_parameters() {
     let asked = |family: Family, used: &str, width: &str, bits: u64| {
-        let number = |name: &str| [(used, 1), (width, bits)].into_iter().find_map(|(known, value)| (known == name).then_some(value));
+        let number = |name: &str| {
+            [(used, 1), (width, bits)]
+                .into_iter()
+                .find_map(|(known, value)| (known == name).then_some(value))
+        };
         let facts = read(family, &Fake::zeros(family), &running(Some(&number)));
         let wanted = facts.iter().filter(|fact| fact.field.name.ends_with("width"));
-        wanted.filter_map(|fact| Some(format!("{}: {}", fact.field.name, fact.field.say(fact.wanted?)))).collect::<Vec<_>>()
+        wanted
+            .filter_map(|fact| {
+                Some(format!("{}: {}", fact.field.name, fact.field.say(fact.wanted?)))
+            })
+            .collect::<Vec<_>>()
     };
     for n in 0..4 {
         let (used, width) = (format!("PCW_USE_S_AXI_HP{n}"), format!("PCW_S_AXI_HP{n}_DATA_WIDTH"));
-        let expected = [format!("HP{n} read width: 32 bits"), format!("HP{n} write width: 32 bits")];
+        let expected =
+            [format!("HP{n} read width: 32 bits"), format!("HP{n} write width: 32 bits")];
         assert_eq!(asked(Family::Zynq7000, &used, &width, 32), expected);
     }
     for (n, port) in ["HPC0", "HPC1", "HP0", "HP1", "HP2", "HP3", "LPD"].iter().enumerate() {
-        let (used, width) = (format!("PSU__USE__S_AXI_GP{n}"), format!("PSU__SAXIGP{n}__DATA_WIDTH"));
+        let (used, width) =
+            (format!("PSU__USE__S_AXI_GP{n}"), format!("PSU__SAXIGP{n}__DATA_WIDTH"));
         for bits in [32, 64, 128] {
-            let expected = [format!("{port} read width: {bits} bits"), format!("{port} write width: {bits} bits")];
+            let expected = [
+                format!("{port} read width: {bits} bits"),
+                format!("{port} write width: {bits} bits"),
+            ];
             assert_eq!(asked(Family::ZynqMp, &used, &width, bits), expected);
         }
     }
     for (n, port) in ["HPM0", "HPM1", "HPM0_LPD"].iter().enumerate() {
-        let (used, width) = (format!("PSU__USE__M_AXI_GP{n}"), format!("PSU__MAXIGP{n}__DATA_WIDTH"));
+        let (used, width) =
+            (format!("PSU__USE__M_AXI_GP{n}"), format!("PSU__MAXIGP{n}__DATA_WIDTH"));
         for bits in [32, 64, 128] {
-            assert_eq!(asked(Family::ZynqMp, &used, &width, bits), [format!("{port} width: {bits} bits")]);
+            assert_eq!(
+                asked(Family::ZynqMp, &used, &width, bits),
+                [format!("{port} width: {bits} bits")]
+            );
         }
     }
     // The values that AMD's boot code and PYNQ write: 0 is the widest of one kind, and the
     // narrowest of the other.
     let value = |name: &str, bits: &str| {
         let field = fields(Family::ZynqMp).iter().find(|field| field.name == name);
-        field.and_then(|field| field.words.iter().find(|(_, word)| *word == bits)).map(|(value, _)| *value)
+        field
+            .and_then(|field| field.words.iter().find(|(_, word)| *word == bits))
+            .map(|(value, _)| *value)
     };
-    assert_eq!(["32 bits", "64 bits", "128 bits"].map(|bits| value("HP0 read width", bits)), [Some(2), Some(1), Some(0)]);
-    assert_eq!(["32 bits", "64 bits", "128 bits"].map(|bits| value("HPM0 width", bits)), [Some(0), Some(1), Some(2)]);
+    assert_eq!(
+        ["32 bits", "64 bits", "128 bits"].map(|bits| value("HP0 read width", bits)),
+        [Some(2), Some(1), Some(0)]
+    );
+    assert_eq!(
+        ["32 bits", "64 bits", "128 bits"].map(|bits| value("HPM0 width", bits)),
+        [Some(0), Some(1), Some(2)]
+    );
 }
 
 /// A core that is meant to be coherent reads old bytes behind an HPC port that does not snoop.
@@ -147,9 +207,18 @@ fn snooping_is_wrong_where_the_tree_wants_it() -> Outcome {
     };
     let hpc1 = |name: &str| (name == "PSU__USE__S_AXI_GP1").then_some(1);
     let hp0 = |name: &str| (name == "PSU__USE__S_AXI_GP2").then_some(1);
-    assert_eq!((verdict(0, true, None)?, verdict(1, true, None)?), (Verdict::Wrong, Verdict::Wrong));
-    assert_eq!((verdict(2, true, None)?, verdict(3, true, Some(&hpc1))?), (Verdict::Right, Verdict::Right));
-    assert_eq!((verdict(0, false, None)?, verdict(0, true, Some(&hp0))?), (Verdict::Unknown, Verdict::Unknown));
+    assert_eq!(
+        (verdict(0, true, None)?, verdict(1, true, None)?),
+        (Verdict::Wrong, Verdict::Wrong)
+    );
+    assert_eq!(
+        (verdict(2, true, None)?, verdict(3, true, Some(&hpc1))?),
+        (Verdict::Right, Verdict::Right)
+    );
+    assert_eq!(
+        (verdict(0, false, None)?, verdict(0, true, Some(&hp0))?),
+        (Verdict::Unknown, Verdict::Unknown)
+    );
     assert_eq!(verdict(0, true, Some(&hpc1))?, Verdict::Wrong);
     Ok(())
 }
@@ -164,7 +233,11 @@ fn a_bridge_and_a_port_that_a_core_needs_must_be_open() -> Outcome {
     let wrong = |fake: &Fake, cores, running| {
         let facts = read(Family::CycloneV, fake, &Known { running, cores, ..Known::default() });
         assert!(plan(&facts).is_empty(), "the boot code's alone");
-        facts.iter().filter(|fact| fact.verdict == Verdict::Wrong).map(|fact| fact.field.name).collect::<Vec<_>>()
+        facts
+            .iter()
+            .filter(|fact| fact.verdict == Verdict::Wrong)
+            .map(|fact| fact.field.name)
+            .collect::<Vec<_>>()
     };
     // Nor are the closed ports to the SDRAM: the cores may all be behind the ACP.
     let names = ["bridge to the fabric", "bridge to its registers (LW)", "bridge from the fabric"];
@@ -208,14 +281,27 @@ fn the_ports_to_the_sdram_are_those_of_the_handoff() -> Outcome {
 /// The handoff is a register like the others: after it does not answer, nothing is touched.
 #[test]
 fn a_handoff_that_does_not_answer_is_the_last_access() -> Outcome {
-    let known = || Known { running: true, cores: Cores { asks_for_sdram: true, ..Cores::default() }, ..Known::default() };
+    let known = || Known {
+        running: true,
+        cores: Cores { asks_for_sdram: true, ..Cores::default() },
+        ..Known::default()
+    };
     let fake = Fake { stuck: Some(0xffd0_808c), ..Fake::zeros(Family::CycloneV) };
     let facts = read(Family::CycloneV, &fake, &known());
-    assert_eq!((stuck(&facts), fake.read.borrow().last().copied()), (Some(0xffd0_808c), Some(0xffd0_808c)));
-    assert!(matches!(named(&facts, "ACP writes are")?.reading, Reading::Failed(AccessError::After { addr: 0xffd0_808c })));
+    assert_eq!(
+        (stuck(&facts), fake.read.borrow().last().copied()),
+        (Some(0xffd0_808c), Some(0xffd0_808c))
+    );
+    assert!(matches!(
+        named(&facts, "ACP writes are")?.reading,
+        Reading::Failed(AccessError::After { addr: 0xffd0_808c })
+    ));
     // One that is not there says why.
     let facts = read(Family::CycloneV, &Fake::zeros(Family::CycloneV), &known());
-    assert!(matches!(named(&facts, "ports to the SDRAM")?.reading, Reading::Failed(AccessError::Bus { addr: 0xffd0_808c })));
+    assert!(matches!(
+        named(&facts, "ports to the SDRAM")?.reading,
+        Reading::Failed(AccessError::Bus { addr: 0xffd0_808c })
+    ));
     assert!(matches!(named(&facts, "ACP writes are")?.reading, Reading::Value(0)));
     Ok(())
 }
@@ -227,17 +313,25 @@ fn a_block_that_is_held_in_reset_is_not_read() -> Outcome {
     let facts = read(Family::ZynqMp, &fake, &running(None));
     assert!(matches!(named(&facts, "HP0 read width")?.reading, Reading::Held));
     assert!(matches!(named(&facts, "HP1 read width")?.reading, Reading::Value(0)));
-    assert!(!fake.read.borrow().contains(&0xfd38_0000) && fake.read.borrow().contains(&0xfd39_0000));
+    assert!(
+        !fake.read.borrow().contains(&0xfd38_0000) && fake.read.borrow().contains(&0xfd39_0000)
+    );
     Ok(())
 }
 
 #[test]
 fn the_boot_codes_fields_are_said_and_never_set() -> Outcome {
     let fake = Fake::zeros(Family::ZynqMp);
-    let mut facts = read(Family::ZynqMp, &fake, &running(Some(&|name: &str| (name == "PSU__USE__S_AXI_GP1").then_some(1))));
+    let mut facts = read(
+        Family::ZynqMp,
+        &fake,
+        &running(Some(&|name: &str| (name == "PSU__USE__S_AXI_GP1").then_some(1))),
+    );
     let snooping = named(&facts, "snooping of HPC")?;
     assert_eq!((snooping.verdict, snooping.wanted), (Verdict::Unknown, None));
-    assert!(matches!(snooping.field.setter, Setter::Boot(cure) if cure.contains("0xFF41A040 = 0x3")));
+    assert!(
+        matches!(snooping.field.setter, Setter::Boot(cure) if cure.contains("0xFF41A040 = 0x3"))
+    );
     for fact in &mut facts {
         (fact.verdict, fact.wanted) = (Verdict::Wrong, Some(3));
     }

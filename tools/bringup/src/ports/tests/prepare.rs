@@ -15,14 +15,21 @@ fn a_write_that_does_nothing_undoes_those_before_it() -> Outcome {
     };
     let steps = plan(&read(Family::Zynq7000, &fake, &running(Some(&design))));
     assert_eq!(steps.len(), 2);
-    let error = apply(&no_machine(), Family::Zynq7000, &fake, &steps).err().ok_or("it was applied")?;
-    assert!(error.to_string().starts_with("HP3 write width did not become 32 bits, and is 64 bits: "), "{error}");
+    let error =
+        apply(&no_machine(), Family::Zynq7000, &fake, &steps).err().ok_or("it was applied")?;
+    assert!(
+        error.to_string().starts_with("HP3 write width did not become 32 bits, and is 64 bits: "),
+        "{error}"
+    );
     assert_eq!((fake.get(0xf800_b000), fake.get(0xf800_b014)), (Some(0), Some(0)));
     // The SLCR, which has the level shifters, is locked.
     let fake = Fake::zeros(Family::Zynq7000);
     fake.set(0xf800_000c, 1);
     let steps = plan(&read(Family::Zynq7000, &fake, &running(None)));
-    assert!(matches!(apply(&no_machine(), Family::Zynq7000, &fake, &steps), Err(PortsError::Locked)));
+    assert!(matches!(
+        apply(&no_machine(), Family::Zynq7000, &fake, &steps),
+        Err(PortsError::Locked)
+    ));
     assert_eq!(fake.get(0xf800_0900), Some(0));
     Ok(())
 }
@@ -52,7 +59,10 @@ fn a_port_that_keeps_its_width_undoes_the_level_shifters() -> Outcome {
     assert_eq!((fake.read.borrow().last(), fake.get(0xf800_0900)), (Some(&0xf800_8014), Some(0xf)));
     let stuck = PortsError::Stuck { field: "HP0 write width", addr: 0xf800_8014 };
     let error = PortsError::Behind { set: vec!["level shifters"], error: Box::new(stuck) };
-    assert!(error.to_string().ends_with("; set before that, and left so: level shifters"), "{error}");
+    assert!(
+        error.to_string().ends_with("; set before that, and left so: level shifters"),
+        "{error}"
+    );
     Ok(())
 }
 
@@ -82,7 +92,8 @@ impl Registers for Taken<'_> {
     }
 
     fn write(&self, addr: u64, value: u32) -> Result<(), AccessError> {
-        let taken = fs::create_dir_all(self.device).and_then(|()| symlink("../../../drivers/xilinx-vdma", self.device.join("driver")));
+        let taken = fs::create_dir_all(self.device)
+            .and_then(|()| symlink("../../../drivers/xilinx-vdma", self.device.join("driver")));
         taken.map_err(|_| AccessError::Bus { addr })?;
         self.fake.write(addr, value)
     }
@@ -92,11 +103,17 @@ impl Registers for Taken<'_> {
 fn a_fabric_that_is_taken_meanwhile_keeps_its_level_shifters() -> Outcome {
     let folder = tempfile::tempdir()?;
     let (machine, fake) = (Machine::copy(folder.path()), Fake::zeros(Family::Zynq7000));
-    let registers = Taken { fake: &fake, device: &folder.path().join("sys/bus/platform/devices/43c00000.copy") };
-    let design = |name: &str| if name == "PCW_S_AXI_HP0_DATA_WIDTH" { Some(32) } else { every_port(name) };
+    let registers = Taken {
+        fake: &fake,
+        device: &folder.path().join("sys/bus/platform/devices/43c00000.copy"),
+    };
+    let design =
+        |name: &str| if name == "PCW_S_AXI_HP0_DATA_WIDTH" { Some(32) } else { every_port(name) };
     let known = running(Some(&design));
     let mut facts = read(Family::Zynq7000, &registers, &known);
-    let error = prepare(&machine, Family::Zynq7000, &registers, &known, &mut facts).err().ok_or("it was prepared")?;
+    let error = prepare(&machine, Family::Zynq7000, &registers, &known, &mut facts)
+        .err()
+        .ok_or("it was prepared")?;
     let PortsError::Behind { set, error } = error else { return Err(format!("{error}").into()) };
     assert!(set == ["level shifters"] && matches!(*error, PortsError::InUse(_)), "{error}");
     assert_eq!((fake.get(0xf800_0900), fake.get(0xf800_8000)), (Some(0xf), Some(0)));
@@ -111,12 +128,18 @@ fn after_an_access_that_does_not_end_nothing_is_touched() -> Outcome {
     let facts = read(Family::Zynq7000, &fake, &running(Some(&every_port)));
     assert_eq!(stuck(&facts), Some(0xf800_9000));
     assert!(matches!(named(&facts, "HP0 write width")?.reading, Reading::Value(0)));
-    assert!(matches!(named(&facts, "HP1 write width")?.reading, Reading::Failed(AccessError::After { addr: 0xf800_9000 })));
+    assert!(matches!(
+        named(&facts, "HP1 write width")?.reading,
+        Reading::Failed(AccessError::After { addr: 0xf800_9000 })
+    ));
     assert_eq!(fake.read.borrow().last(), Some(&0xf800_9000));
     let steps = plan(&read(Family::Zynq7000, &Fake::zeros(Family::Zynq7000), &running(None)));
     let fake = Fake { stuck: Some(0xf800_0900), ..Fake::zeros(Family::Zynq7000) };
     let applied = apply(&no_machine(), Family::Zynq7000, &fake, &steps);
-    assert!(matches!(applied, Err(PortsError::Stuck { field: "level shifters", addr: 0xf800_0900 })), "{applied:?}");
+    assert!(
+        matches!(applied, Err(PortsError::Stuck { field: "level shifters", addr: 0xf800_0900 })),
+        "{applied:?}"
+    );
     assert_eq!(*fake.read.borrow(), [0xf800_000c, 0xf800_0900]);
     Ok(())
 }
@@ -138,7 +161,10 @@ fn a_bus_error_ends_the_access_and_not_the_program() -> Outcome {
     assert_eq!(registers.read(0x1_0018)?, 7);
     assert!(matches!(registers.read(0x4_0000), Err(AccessError::Bus { addr: 0x4_0000 })));
     assert!(matches!(registers.write(0x4_0000, 1), Err(AccessError::Bus { addr: 0x4_0000 })));
-    assert!(matches!(DevMem::open(&machine, false)?.write(0x1_0018, 8), Err(AccessError::Map { addr: 0x1_0018, .. })));
+    assert!(matches!(
+        DevMem::open(&machine, false)?.write(0x1_0018, 8),
+        Err(AccessError::Map { addr: 0x1_0018, .. })
+    ));
     assert_eq!(registers.read(0x1_0018)?, 7);
     // A copy's is read alone.
     let copy = Machine::copy(folder.path());
@@ -156,7 +182,8 @@ fn nonsense_in_registers_is_an_answer() {
     let (mut done, mut failed) = (0, 0);
     for _ in 0..2000 {
         let families = [Family::Zynq7000, Family::ZynqMp, Family::CycloneV];
-        let family = families.get(random.usize(..families.len())).copied().unwrap_or(Family::Zynq7000);
+        let family =
+            families.get(random.usize(..families.len())).copied().unwrap_or(Family::Zynq7000);
         let fake = Fake::zeros(family);
         let addrs: Vec<_> = fake.values.borrow().keys().copied().collect();
         for addr in &addrs {
@@ -167,24 +194,52 @@ fn nonsense_in_registers_is_an_answer() {
                 _ => fake.set(*addr, random.u32(..)),
             }
         }
-        let any = |random: &mut fastrand::Rng| random.bool().then(|| addrs.get(random.usize(..addrs.len())).copied()).flatten();
-        let fake = Fake { keeps: any(&mut random), stuck: any(&mut random).filter(|_| random.u8(..4) == 0), ..fake };
+        let any = |random: &mut fastrand::Rng| {
+            random.bool().then(|| addrs.get(random.usize(..addrs.len())).copied()).flatten()
+        };
+        let fake = Fake {
+            keeps: any(&mut random),
+            stuck: any(&mut random).filter(|_| random.u8(..4) == 0),
+            ..fake
+        };
         let seed = random.u64(..);
         // The same number each time for the same parameter.
         let design = |name: &str| {
-            let number = name.bytes().fold(seed, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
-            [None, Some(0), Some(1), Some(32), Some(64), Some(u64::MAX)].get(usize::try_from(number % 6).unwrap_or(0)).copied().flatten()
+            let number = name
+                .bytes()
+                .fold(seed, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+            [None, Some(0), Some(1), Some(32), Some(64), Some(u64::MAX)]
+                .get(usize::try_from(number % 6).unwrap_or(0))
+                .copied()
+                .flatten()
         };
-        let cores = Cores { coherent: random.bool(), behind_h2f: random.bool(), behind_lw: random.bool(), asks_for_sdram: random.bool() };
-        let known = Known { design: random.bool().then_some(&design), running: random.bool(), stopped: random.u8(..8) == 0, cores };
+        let cores = Cores {
+            coherent: random.bool(),
+            behind_h2f: random.bool(),
+            behind_lw: random.bool(),
+            asks_for_sdram: random.bool(),
+        };
+        let known = Known {
+            design: random.bool().then_some(&design),
+            running: random.bool(),
+            stopped: random.u8(..8) == 0,
+            cores,
+        };
         let facts = read(family, &fake, &known);
         assert_eq!(facts.len(), fields(family).len());
         let steps = plan(&facts);
-        assert!(steps.iter().all(|step| step.field.setter == Setter::Prepare && step.from != step.to));
+        assert!(
+            steps.iter().all(|step| step.field.setter == Setter::Prepare && step.from != step.to)
+        );
         match apply(&no_machine(), family, &fake, &steps) {
             Ok(()) => {
                 done += 1;
-                assert!(steps.iter().all(|step| fake.get(step.field.addr).map(|value| step.field.of(value)) == Some(step.to)));
+                assert!(
+                    steps
+                        .iter()
+                        .all(|step| fake.get(step.field.addr).map(|value| step.field.of(value))
+                            == Some(step.to))
+                );
             }
             Err(error) => {
                 failed += 1;

@@ -16,9 +16,13 @@ fn a_tree_that_asks_for_the_ports_to_the_sdram() -> Outcome {
     // Linux opens a region's bridges where it loads a bitstream.
     assert!(!asks());
     fs::write(soc.join("region/firmware-name"), "top.rbf\0")?;
-    for (file, value, asked) in
-        [("phandle", 5, false), ("phandle", 7, true), ("phandle", 8, false), ("bridge-enable", 0, false), ("bridge-enable", 1, true)]
-    {
+    for (file, value, asked) in [
+        ("phandle", 5, false),
+        ("phandle", 7, true),
+        ("phandle", 8, false),
+        ("bridge-enable", 0, false),
+        ("bridge-enable", 1, true),
+    ] {
         fs::write(soc.join("fpga-bridge@ffc25080").join(file), [0, 0, 0, value])?;
         assert_eq!(asks(), asked, "{file} {value}");
     }
@@ -57,7 +61,10 @@ fn a_tree_says_what_its_cores_need() -> Outcome {
     // The bridges of Intel's reference design are one bus, whose children have two cells: which
     // bridge, and the place behind it. A bus says for all on it that they are coherent.
     let cells = |path: &str, cells: &[u32]| {
-        fs::write(tree.join("soc/bridge@0xc0000000").join(path), cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>())
+        fs::write(
+            tree.join("soc/bridge@0xc0000000").join(path),
+            cells.iter().flat_map(|cell| cell.to_be_bytes()).collect::<Vec<_>>(),
+        )
     };
     node("soc/bridge@0xc0000000", "altr,bridge-21.1\0simple-bus", false)?;
     fs::write(tree.join("soc/#address-cells"), 1_u32.to_be_bytes())?;
@@ -94,7 +101,9 @@ fn clocks_that_are_all_off_stop_the_fabric() -> Outcome {
     let place = folder.path().join("sys/kernel/debug/clk");
     fs::create_dir_all(&place)?;
     for (first, second, stopped) in [("N", "N", true), ("N", "Y", false)] {
-        let rows = format!(" ps 1 1 0 5 0 0 50000 Y\n fclk0 0 0 0 5 0 0 50000 {first}\n fclk1 0 0 0 5 0 0 50000 {second}\n");
+        let rows = format!(
+            " ps 1 1 0 5 0 0 50000 Y\n fclk0 0 0 0 5 0 0 50000 {first}\n fclk1 0 0 0 5 0 0 50000 {second}\n"
+        );
         fs::write(place.join("clk_summary"), format!("protect hardware\n---\n{rows}"))?;
         assert_eq!(is_stopped(&machine), stopped);
     }

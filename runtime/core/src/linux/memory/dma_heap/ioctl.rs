@@ -36,7 +36,8 @@ mod raw {
     use nix::{ioctl_readwrite_bad, request_code_readwrite};
 
     /// `_IOWR(DMA_HEAP_IOC_MAGIC, 0x0, struct dma_heap_allocation_data)`.
-    pub(super) const ALLOC: nix::sys::ioctl::ioctl_num_type = request_code_readwrite!(b'H', 0, size_of::<super::AllocationData>());
+    pub(super) const ALLOC: nix::sys::ioctl::ioctl_num_type =
+        request_code_readwrite!(b'H', 0, size_of::<super::AllocationData>());
     // The `_bad` macro takes the whole request code: the other one names std.
     ioctl_readwrite_bad!(alloc, ALLOC, super::AllocationData);
 }
@@ -103,7 +104,8 @@ unsafe impl HeapKernel for RealHeap {
         // SAFETY: the descriptor is open while `heap` is borrowed. `data` is the struct that this
         // request reads and writes (its size is in the request code, checked above), and lives
         // until the call returns.
-        unsafe { raw::alloc(heap.raw(), &raw mut data) }.map_err(|errno| Error::Os { call: CALL, errno: errno as i32 })?;
+        unsafe { raw::alloc(heap.raw(), &raw mut data) }
+            .map_err(|errno| Error::Os { call: CALL, errno: errno as i32 })?;
         match i32::try_from(data.fd) {
             // SAFETY: the kernel has just made this descriptor for this call.
             Ok(fd) => Ok(unsafe { Fd::from_raw(fd) }),

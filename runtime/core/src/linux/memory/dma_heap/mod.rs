@@ -16,7 +16,10 @@
 //! access, they only maintain. So on arm64 this backend maintains by address itself, and on a PC
 //! nothing needs it. On armv7, where user space cannot, the memory is refused on a port that does
 //! not snoop.
-#![allow(unsafe_code, reason = "implements the unsafe trait Backend, and reads one byte of each page of a raw mapping")]
+#![allow(
+    unsafe_code,
+    reason = "implements the unsafe trait Backend, and reads one byte of each page of a raw mapping"
+)]
 
 mod ioctl;
 
@@ -141,11 +144,21 @@ impl DmaHeap {
     /// # Errors
     /// As [`allocate_for`](DmaHeap::allocate_for).
     #[cfg(feature = "testkit")]
-    pub fn allocate_for_from(kernel: Test<dyn HeapKernel>, guard: &Guard, name: &str, len_bytes: usize) -> Result<DmaBuf, Error> {
+    pub fn allocate_for_from(
+        kernel: Test<dyn HeapKernel>,
+        guard: &Guard,
+        name: &str,
+        len_bytes: usize,
+    ) -> Result<DmaBuf, Error> {
         Self::imported(&Kernel::Test(kernel), guard, name, len_bytes)
     }
 
-    fn imported(kernel: &Kernel, guard: &Guard, name: &str, len_bytes: usize) -> Result<DmaBuf, Error> {
+    fn imported(
+        kernel: &Kernel,
+        guard: &Guard,
+        name: &str,
+        len_bytes: usize,
+    ) -> Result<DmaBuf, Error> {
         let (_, file) = Self::alloc(kernel, name, len_bytes)?;
         // SAFETY: a new dma-buf, zeroed, whose only other descriptor is closed at the end of this
         // function (HeapKernel, 1); it is open until then.
@@ -156,10 +169,18 @@ impl DmaHeap {
     fn alloc(kernel: &Kernel, name: &str, len_bytes: usize) -> Result<(usize, Fd), Error> {
         check_name(name)?;
         let page_bytes = pagemap::page_bytes()?;
-        let whole_bytes = len_bytes.checked_next_multiple_of(page_bytes).filter(|whole| (1..=Self::MAX_BYTES).contains(whole));
+        let whole_bytes = len_bytes
+            .checked_next_multiple_of(page_bytes)
+            .filter(|whole| (1..=Self::MAX_BYTES).contains(whole));
         let Some(whole_bytes) = whole_bytes else {
             let max = Self::MAX_BYTES as u64;
-            return Err(Error::Argument { name: "len_bytes", value: len_bytes as u64, min: 1, max, multiple_of: 1 });
+            return Err(Error::Argument {
+                name: "len_bytes",
+                value: len_bytes as u64,
+                min: 1,
+                max,
+                multiple_of: 1,
+            });
         };
         let heap = kernel.open(name)?;
         // The dma-buf lives on its own, without the heap's file.
@@ -171,7 +192,11 @@ impl DmaHeap {
     /// # Errors
     /// As [`allocate`](DmaHeap::allocate). Files that were opened are closed again.
     #[cfg(feature = "testkit")]
-    pub fn allocate_from(kernel: Test<dyn HeapKernel>, name: &str, len_bytes: usize) -> Result<Self, Error> {
+    pub fn allocate_from(
+        kernel: Test<dyn HeapKernel>,
+        name: &str,
+        len_bytes: usize,
+    ) -> Result<Self, Error> {
         Self::asking(Kernel::Test(kernel), name, len_bytes)
     }
 
@@ -181,9 +206,11 @@ impl DmaHeap {
         // With the length given, memmap2 asks for no file size, and the kernel refuses a dma-buf
         // that is shorter (`dma_buf_mmap_internal`): a mapped byte is a byte that exists.
         let map = map::file(file.raw(), 0, whole_bytes, "mmap(dma-buf)")?;
-        let mut this = Self { map, file, kernel, base: PhysAddr(0), page_bytes, scope: cache::scope() };
+        let mut this =
+            Self { map, file, kernel, base: PhysAddr(0), page_bytes, scope: cache::scope() };
         this.touch();
-        this.base = pagemap::base(&this.block(), |page, entries| this.kernel.pagemap(page, entries))?;
+        this.base =
+            pagemap::base(&this.block(), |page, entries| this.kernel.pagemap(page, entries))?;
         Ok(this)
     }
 
@@ -232,10 +259,16 @@ unsafe impl Backend for DmaHeap {
     }
 
     fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
-        pagemap::run(&self.block(), offset_bytes, |page, entries| self.kernel.pagemap(page, entries))
+        pagemap::run(&self.block(), offset_bytes, |page, entries| {
+            self.kernel.pagemap(page, entries)
+        })
     }
 
-    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_device(
+        &self,
+        range: Range<usize>,
+        direction: Direction,
+    ) -> Result<(), Error> {
         cache::for_device(&self.map, range, direction)
     }
 

@@ -24,7 +24,12 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn ask(directory: &Directory, kernel: &Kernel, device: c_int, granule: Align) -> Result<Self, Error> {
+    pub(super) fn ask(
+        directory: &Directory,
+        kernel: &Kernel,
+        device: c_int,
+        granule: Align,
+    ) -> Result<Self, Error> {
         let info = if_answered("ioctl(U_DMA_BUF_IOCTL_GET_DEV_INFO)", kernel.get_dev_info(device))?;
         let stored = if_answered("ioctl(U_DMA_BUF_IOCTL_GET_SYNC)", kernel.get_sync(device))?;
         let size = agreed(directory, c"size", "size", info.map(|info| info.size))?;
@@ -82,7 +87,12 @@ fn if_answered<T>(call: &'static str, answer: Result<T, i32>) -> Result<Option<T
 }
 
 /// A number that an ioctl or an attribute must give, and that both give alike where both do.
-fn agreed(directory: &Directory, attribute: &'static CStr, name: &'static str, told: Option<u64>) -> Result<u64, Error> {
+fn agreed(
+    directory: &Directory,
+    attribute: &'static CStr,
+    name: &'static str,
+    told: Option<u64>,
+) -> Result<u64, Error> {
     match told {
         None => directory.required(attribute),
         Some(told) => match directory.number(attribute)? {
@@ -103,7 +113,9 @@ fn coherency(directory: &Directory, info: Option<DevInfo>) -> Result<Option<bool
     };
     match (attribute, info.map(|info| info.coherent())) {
         (None, Some(true)) => Ok(Some(true)),
-        (Some(said), Some(told)) if said != told => Err(Error::Unexpected { name: "dma_coherent", value: u64::from(said) }),
+        (Some(said), Some(told)) if said != told => {
+            Err(Error::Unexpected { name: "dma_coherent", value: u64::from(said) })
+        }
         _ => Ok(attribute),
     }
 }
@@ -113,7 +125,11 @@ fn checked_len(addr: u64, size: u64, granule: Align) -> Result<usize, Error> {
     let nonsense = |name, value| Error::Unexpected { name, value };
     let len_bytes = usize::try_from(size).map_err(|_| nonsense("size", size))?;
     if size == 0 || !granule.divides(size) {
-        return Err(Error::BlockSize { len_bytes, need_bytes: granule.bytes(), line_bytes: granule.bytes() });
+        return Err(Error::BlockSize {
+            len_bytes,
+            need_bytes: granule.bytes(),
+            line_bytes: granule.bytes(),
+        });
     }
     if addr == 0 || addr.checked_add(size - 1).is_none() {
         return Err(nonsense("phys_addr", addr));

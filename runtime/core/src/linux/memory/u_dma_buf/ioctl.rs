@@ -2,7 +2,10 @@
 //!
 //! The numbers and layouts are those of `u-dma-buf-ioctl.h` in u-dma-buf 5.5.0. Ioctls 1 to 9 came
 //! together in 4.7.0: a module answers all of them or none, and `ENOTTY` is how none looks.
-#![allow(unsafe_code, reason = "the ioctls themselves; the rest of the backend calls the safe trait")]
+#![allow(
+    unsafe_code,
+    reason = "the ioctls themselves; the rest of the backend calls the safe trait"
+)]
 
 use crate::{linux::os::cache, types::Align};
 use core::{ffi::c_int, mem::offset_of};

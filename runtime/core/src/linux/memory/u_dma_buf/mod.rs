@@ -191,22 +191,40 @@ impl UDmaBuf {
     /// `<roots.dev>/<name>` is a device of the module, or a test's file that no other code maps,
     /// writes or shortens while this value lives. `roots.class` and `kernel` tell the truth about
     /// it, and a sync that succeeds was done.
-    unsafe fn open_in(name: &str, roots: Roots<'_>, kernel: Kernel, translated: bool) -> Result<Self, Error> {
+    unsafe fn open_in(
+        name: &str,
+        roots: Roots<'_>,
+        kernel: Kernel,
+        translated: bool,
+    ) -> Result<Self, Error> {
         check_name(name)?;
         // First: what is no device of the module is not opened, because that can have effects of
         // its own.
         let directory = Directory::find(roots.class, name)?;
         if translated != directory.is_translated() {
             let (what, fix) = if translated {
-                ("nothing translates this device's addresses (iommu_group, iommus, dma-ranges)", "open it as an untranslated one")
+                (
+                    "nothing translates this device's addresses (iommu_group, iommus, dma-ranges)",
+                    "open it as an untranslated one",
+                )
             } else {
-                ("the device's addresses are translated (iommu_group, iommus or dma-ranges)", "open it as a translated one")
+                (
+                    "the device's addresses are translated (iommu_group, iommus or dma-ranges)",
+                    "open it as a translated one",
+                )
             };
             return Err(Error::Unsupported { what, fix });
         }
         // Without O_SYNC: the module maps the block cached.
-        let device = Fd::open(Path::join(&[roots.dev, name])?.as_c_str(), O_RDWR).map_err(|errno| os("open(/dev/<name>)", errno))?;
-        device.try_lock().map_err(|errno| if errno == EWOULDBLOCK { Error::InUse { errno } } else { os("flock(/dev/<name>)", errno) })?;
+        let device = Fd::open(Path::join(&[roots.dev, name])?.as_c_str(), O_RDWR)
+            .map_err(|errno| os("open(/dev/<name>)", errno))?;
+        device.try_lock().map_err(|errno| {
+            if errno == EWOULDBLOCK {
+                Error::InUse { errno }
+            } else {
+                os("flock(/dev/<name>)", errno)
+            }
+        })?;
         let granule = kernel.granule();
         let facts = Facts::ask(&directory, &kernel, device.raw(), granule)?;
         facts.refuse_uncached()?;
@@ -222,7 +240,11 @@ impl UDmaBuf {
         let map = map::file(device.raw(), 0, facts.len_bytes, "mmap(/dev/<name>)")?;
         Ok(Self {
             map,
-            base: if translated { BaseAddr::Dev(DevAddr(facts.addr)) } else { BaseAddr::Phys(PhysAddr(facts.addr)) },
+            base: if translated {
+                BaseAddr::Dev(DevAddr(facts.addr))
+            } else {
+                BaseAddr::Phys(PhysAddr(facts.addr))
+            },
             coherent: facts.coherent,
             dma_mask_bits: facts.info.and_then(|info| info.dma_mask_bits()),
             way,
@@ -261,9 +283,12 @@ impl UDmaBuf {
         match &self.way {
             SyncWay::Nothing => Ok(()),
             SyncWay::Ioctl => {
-                let args = SyncArgs { flags: command | (direction_code(direction) << 2), size, offset };
+                let args =
+                    SyncArgs { flags: command | (direction_code(direction) << 2), size, offset };
                 let _serial = lock::acquire(&self.serial)?;
-                self.kernel.set_sync(self.device.raw(), &args).map_err(|errno| os("ioctl(U_DMA_BUF_IOCTL_SET_SYNC)", errno))
+                self.kernel
+                    .set_sync(self.device.raw(), &args)
+                    .map_err(|errno| os("ioctl(U_DMA_BUF_IOCTL_SET_SYNC)", errno))
             }
             SyncWay::Sysfs(files) => {
                 let _serial = lock::acquire(&self.serial)?;
@@ -295,13 +320,19 @@ unsafe impl Backend for UDmaBuf {
             bus: Bus::Soc,
             scope: match self.way {
                 SyncWay::Nothing => SyncScope::Coherent,
-                SyncWay::Ioctl | SyncWay::Sysfs(_) => SyncScope::Range { granule_bytes: self.granule.bytes() },
+                SyncWay::Ioctl | SyncWay::Sysfs(_) => {
+                    SyncScope::Range { granule_bytes: self.granule.bytes() }
+                }
             },
             coherent: self.coherent,
         }
     }
 
-    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<(), Error> {
+    unsafe fn sync_for_device(
+        &self,
+        range: Range<usize>,
+        direction: Direction,
+    ) -> Result<(), Error> {
         self.sync(SyncArgs::FOR_DEVICE, range, direction)
     }
 

@@ -21,10 +21,18 @@ impl Directory {
     /// Finds the device's directory under `class_root`.
     pub(super) fn find(class_root: &str, name: &str) -> Result<Self, Error> {
         for class in CLASSES {
-            match Fd::open(Path::join(&[class_root, class, name])?.as_c_str(), O_RDONLY | O_DIRECTORY) {
+            match Fd::open(
+                Path::join(&[class_root, class, name])?.as_c_str(),
+                O_RDONLY | O_DIRECTORY,
+            ) {
                 Ok(fd) => return Ok(Self(fd)),
                 Err(ENOENT | ENOTDIR) => {}
-                Err(errno) => return Err(Error::AttributeUnreadable { name: "/sys/class/u-dma-buf/<name>", errno }),
+                Err(errno) => {
+                    return Err(Error::AttributeUnreadable {
+                        name: "/sys/class/u-dma-buf/<name>",
+                        errno,
+                    });
+                }
             }
         }
         Err(Error::Os { call: "open(/sys/class/u-dma-buf/<name>)", errno: ENOENT })
@@ -111,11 +119,22 @@ impl SyncFiles {
     /// One packed word written to `sync_for_cpu` would do in newer modules; before 1.4 that file
     /// takes only 0 and 1, and the word has 32 bits for the offset. Four writes work in every
     /// version and at every offset.
-    pub(super) fn sync(&self, kernel: &Kernel, command: u64, direction: Direction, offset: u64, size: u64) -> Result<(), Error> {
+    pub(super) fn sync(
+        &self,
+        kernel: &Kernel,
+        command: u64,
+        direction: Direction,
+        offset: u64,
+        size: u64,
+    ) -> Result<(), Error> {
         self.offset.write(kernel, offset)?;
         self.size.write(kernel, size)?;
         self.direction.write(kernel, super::direction_code(direction))?;
-        if command == SyncArgs::FOR_CPU { self.for_cpu.write(kernel, 1) } else { self.for_device.write(kernel, 1) }
+        if command == SyncArgs::FOR_CPU {
+            self.for_cpu.write(kernel, 1)
+        } else {
+            self.for_device.write(kernel, 1)
+        }
     }
 }
 
@@ -132,7 +151,8 @@ impl Attribute {
         // u64::MAX has 20 digits: it always fits.
         let mut digits = heapless::String::<24>::new();
         write!(digits, "{value}").map_err(|_| unwritten(EIO))?;
-        let count = retry(|| kernel.write_attribute(self.file.raw(), self.name, digits.as_bytes())).map_err(unwritten)?;
+        let count = retry(|| kernel.write_attribute(self.file.raw(), self.name, digits.as_bytes()))
+            .map_err(unwritten)?;
         if count == digits.len() { Ok(()) } else { Err(unwritten(EIO)) }
     }
 }

@@ -143,7 +143,12 @@ impl<N: AsRef<[Node]> + AsMut<[Node]> + ?Sized> Tlsf<N> {
     /// # Errors
     /// [`Full::Blocks`] if all nodes are live, else [`Full::Memory`] within the [good-fit
     /// bound](self).
-    pub(crate) fn allocate(&mut self, granules: u32, align: u32, phase: u32) -> Result<Block, Full> {
+    pub(crate) fn allocate(
+        &mut self,
+        granules: u32,
+        align: u32,
+        phase: u32,
+    ) -> Result<Block, Full> {
         if self.live() == self.nodes.as_ref().len() {
             return Err(Full::Blocks);
         }

@@ -26,7 +26,8 @@ pub(crate) struct Node {
 
 impl Node {
     /// No live block.
-    pub(super) const SPARE: Self = Self { start: 0, gap: 0, prev: NIL, next: NIL, prev_free: NIL, next_free: NIL };
+    pub(super) const SPARE: Self =
+        Self { start: 0, gap: 0, prev: NIL, next: NIL, prev_free: NIL, next_free: NIL };
     /// The end, alone in the ring, of a memory of no granules.
     pub(super) const EMPTY_END: Self = Self { prev: END, next: END, ..Self::SPARE };
 }

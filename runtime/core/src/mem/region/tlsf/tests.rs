@@ -72,12 +72,23 @@ impl<const BLOCKS: usize> Checked<BLOCKS> {
         let result = self.tlsf.allocate(granules, align, phase);
         match result {
             Ok(block) => {
-                assert!(usize::from(block.id) < BLOCKS && self.live.iter().all(|live| live.id != block.id), "id {block:?}");
+                assert!(
+                    usize::from(block.id) < BLOCKS
+                        && self.live.iter().all(|live| live.id != block.id),
+                    "id {block:?}"
+                );
                 assert!(block.len == granules && granules > 0, "length {block:?}");
-                assert_eq!((u64::from(phase) + u64::from(block.start)) % u64::from(align), 0, "alignment {align} {phase} {block:?}");
+                assert_eq!(
+                    (u64::from(phase) + u64::from(block.start)) % u64::from(align),
+                    0,
+                    "alignment {align} {phase} {block:?}"
+                );
                 let at = self.live.partition_point(|live| live.start < block.start);
                 let (gap_start, gap) = self.gaps()[at];
-                assert!(block.start >= gap_start && gap - (block.start - gap_start) >= granules, "overlap or out of bounds {block:?}");
+                assert!(
+                    block.start >= gap_start && gap - (block.start - gap_start) >= granules,
+                    "overlap or out of bounds {block:?}"
+                );
                 self.live.insert(at, block);
             }
             Err(Full::Blocks) => assert_eq!(self.live.len(), BLOCKS),
@@ -85,7 +96,10 @@ impl<const BLOCKS: usize> Checked<BLOCKS> {
                 assert!(self.live.len() < BLOCKS);
                 let bound = good_fit(u64::from(granules) + u64::from(align) - 1);
                 let largest = self.gaps().iter().map(|gap| gap.1).max();
-                assert!(granules == 0 || largest.is_none_or(|gap| u64::from(gap) < bound), "{granules} at {align}, {largest:?} free");
+                assert!(
+                    granules == 0 || largest.is_none_or(|gap| u64::from(gap) < bound),
+                    "{granules} at {align}, {largest:?} free"
+                );
             }
         }
         self.check();
@@ -151,7 +165,11 @@ impl<const BLOCKS: usize> Checked<BLOCKS> {
                 while owner != NIL {
                     let node = tlsf.node(owner);
                     assert_eq!(node.prev_free, before, "list links");
-                    assert!(sizes(fl, sl).contains(&u64::from(node.gap)), "gap {} in list {fl} {sl}", node.gap);
+                    assert!(
+                        sizes(fl, sl).contains(&u64::from(node.gap)),
+                        "gap {} in list {fl} {sl}",
+                        node.gap
+                    );
                     found += 1;
                     assert!(found <= BLOCKS + 1, "a list runs in a circle");
                     (before, owner) = (owner, node.next_free);
@@ -209,7 +227,10 @@ fn run<const BLOCKS: usize>(seed: u64) {
         assert!(checked.free(id));
     }
     if granules > 0 {
-        assert_eq!(checked.allocate(granules, 1, phase).map(|block| (block.start, block.len)), Ok((0, granules)));
+        assert_eq!(
+            checked.allocate(granules, 1, phase).map(|block| (block.start, block.len)),
+            Ok((0, granules))
+        );
     }
 }
 
@@ -344,10 +365,18 @@ fn a_list_holds_the_sizes_of_the_paper() {
         for near in [1u32 << power, 3 << power >> 1, 33 << power >> 5, u32::MAX >> power] {
             for granules in [near.saturating_sub(1), near, near.saturating_add(1)] {
                 let class = Class::of(granules);
-                assert!((class.0 as usize) < LISTS && sizes(class.fl(), class.sl()).contains(&u64::from(granules)), "{granules}");
+                assert!(
+                    (class.0 as usize) < LISTS
+                        && sizes(class.fl(), class.sl()).contains(&u64::from(granules)),
+                    "{granules}"
+                );
                 if granules > 0 {
                     let holding = Class::holding(granules);
-                    assert_eq!(sizes(holding.fl(), holding.sl()).start, good_fit(u64::from(granules)), "{granules}");
+                    assert_eq!(
+                        sizes(holding.fl(), holding.sl()).start,
+                        good_fit(u64::from(granules)),
+                        "{granules}"
+                    );
                 }
             }
         }

@@ -32,7 +32,8 @@ pub(super) fn is_possible(subject: &Subject) -> bool {
 }
 
 pub(super) fn aborts(subject: &Subject) -> Verdict {
-    let lab = Part::named(&subject.guard).ok_or_else(|| Wrong::Skipped("its device is not the lab's".into()))?;
+    let lab = Part::named(&subject.guard)
+        .ok_or_else(|| Wrong::Skipped("its device is not the lab's".into()))?;
     let hole = file("hole", lab.told("hole"))?;
     let device = Path::new("/sys/bus/platform/devices").join(HOLE);
     file("driver_override", fs::write(device.join("driver_override"), "contigo"))?;
@@ -48,7 +49,13 @@ pub(super) fn aborts(subject: &Subject) -> Verdict {
     };
     let (end, said) = Apart::begin(None, |_| reads())?.ended()?;
     let aborted = matches!(end, WaitStatus::Signaled(_, Signal::SIGBUS, _));
-    ensure(aborted, format!("what reads there ended as {end:?}, {:?}: this check can catch nothing", String::from_utf8_lossy(&said)))?;
+    ensure(
+        aborted,
+        format!(
+            "what reads there ended as {end:?}, {:?}: this check can catch nothing",
+            String::from_utf8_lossy(&said)
+        ),
+    )?;
 
     // As an ordinary user, where one may open what nothing confines: with unprivileged=1.
     let user = apart(Some(USER), || {
@@ -56,7 +63,10 @@ pub(super) fn aborts(subject: &Subject) -> Verdict {
             Err(Errno::EPERM) => return Ok("may not open it".into()),
             opened => sys("open", opened)?,
         };
-        ensure(sys("GET_INFO", guard.info())?.window[0].flags & STOP == 0, "its node does not say that it answers, and GET_INFO does")?;
+        ensure(
+            sys("GET_INFO", guard.info())?.window[0].flags & STOP == 0,
+            "its node does not say that it answers, and GET_INFO does",
+        )?;
         for step in [Step::poll(0, 1, 1, 1), Step::poll(0xFFC, 1, 0, 1)] {
             never_armed(&guard, &[step])?;
             never_armed(&guard, &[Step::write(0, 1), step])?;
@@ -68,9 +78,16 @@ pub(super) fn aborts(subject: &Subject) -> Verdict {
     let listed = apart(Some(USER), || {
         let guard = subject.open()?;
         let registers = sys("mmap", guard.map())?;
-        ensure(sys("GET_INFO", guard.info())?.window[0].flags & STOP != 0, "its node says that it answers, and GET_INFO does not")?;
+        ensure(
+            sys("GET_INFO", guard.info())?.window[0].flags & STOP != 0,
+            "its node says that it answers, and GET_INFO does not",
+        )?;
         sys("ARM in a window that answers", guard.arm(&subject.always(&registers)))?;
-        refused("ARM behind its windows", guard.arm(&[Step::poll(0, 1, 1, 1).in_window(5)]), Errno::ENXIO)?;
+        refused(
+            "ARM behind its windows",
+            guard.arm(&[Step::poll(0, 1, 1, 1).in_window(5)]),
+            Errno::ENXIO,
+        )?;
         Ok("armed in a window that answers".into())
     })?;
 

@@ -13,7 +13,8 @@ use nix::errno::Errno;
 use std::fs;
 
 pub(super) fn clocks(subject: &Subject) -> Verdict {
-    let clock = subject.clock().ok_or_else(|| Wrong::Skipped("its clock is not the lab's".into()))?;
+    let clock =
+        subject.clock().ok_or_else(|| Wrong::Skipped("its clock is not the lab's".into()))?;
     let power = Part::power_of(&subject.guard);
     let on = |wanted: u64| {
         let has = |part: &Part, file| part.number(file).is_ok_and(|number| number == wanted);
@@ -26,9 +27,18 @@ pub(super) fn clocks(subject: &Subject) -> Verdict {
     ensure(on(1), "opened, and the clock or the power is off")?;
     drop(guard);
     ensure(on(0), "closed, and the clock or the power is on")?;
-    ensure(enables()? == before + 1, format!("turned on {} times by one opening", enables()? - before))?;
+    ensure(
+        enables()? == before + 1,
+        format!("turned on {} times by one opening", enables()? - before),
+    )?;
 
-    let names = file("its node", fs::read_to_string(format!("/sys/class/contigo/{}/device/of_node/clock-names", subject.guard)))?;
+    let names = file(
+        "its node",
+        fs::read_to_string(format!(
+            "/sys/class/contigo/{}/device/of_node/clock-names",
+            subject.guard
+        )),
+    )?;
     let name = names.split('\0').next().unwrap_or_default();
     let mut log = file("/dev/kmsg", KernelLog::from_here())?;
     let fails = file("fail", clock.told("fail"))?;
@@ -40,9 +50,16 @@ pub(super) fn clocks(subject: &Subject) -> Verdict {
         [clock, device] if clock.contains(name) && device.contains(&subject.guard) => Some(clock),
         _ => None,
     });
-    let said =
-        said.ok_or_else(|| Wrong::Failed(format!("no lines of the kernel's log have {name} and then {}: {lines:?}", subject.guard)))?;
+    let said = said.ok_or_else(|| {
+        Wrong::Failed(format!(
+            "no lines of the kernel's log have {name} and then {}: {lines:?}",
+            subject.guard
+        ))
+    })?;
     ensure(on(0), "an open that failed left the power on")?;
     drop(subject.open()?);
-    Ok(format!("on and off{}; EIO and \"{said}\"", if power.is_some() { ", with its power domain" } else { "" }))
+    Ok(format!(
+        "on and off{}; EIO and \"{said}\"",
+        if power.is_some() { ", with its power domain" } else { "" }
+    ))
 }

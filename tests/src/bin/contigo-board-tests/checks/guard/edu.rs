@@ -23,7 +23,12 @@ pub(super) const STOP: [Step; 1] = [Step::poll(COMMAND, RUNNING, 0, OVER_US)];
 
 /// The steps that begin a transfer, as a program of a hostile user has them.
 pub(super) const fn start(to: u32) -> [Step; 4] {
-    [Step::write(SOURCE, OWN_MEMORY), Step::write(DESTINATION, to), Step::write(COUNT, LEN), Step::write(COMMAND, WRITE)]
+    [
+        Step::write(SOURCE, OWN_MEMORY),
+        Step::write(DESTINATION, to),
+        Step::write(COUNT, LEN),
+        Step::write(COMMAND, WRITE),
+    ]
 }
 
 /// Is it at work?

@@ -23,7 +23,10 @@ pub(super) fn exclusive(subject: &Subject) -> Verdict {
     let guard = subject.open()?;
     refused("a second open", RawGuard::open(&subject.guard), Errno::EBUSY)?;
     let other = child(|| i32::from(RawGuard::open(&subject.guard).err() != Some(Errno::EBUSY)))?;
-    ensure(ended(other)? == WaitStatus::Exited(other, 0), "another process was not refused by EBUSY")?;
+    ensure(
+        ended(other)? == WaitStatus::Exited(other, 0),
+        "another process was not refused by EBUSY",
+    )?;
     // A child that has the descriptor keeps the device.
     let holder = child(|| {
         sleep(Duration::from_millis(200));
@@ -39,8 +42,14 @@ pub(super) fn exclusive(subject: &Subject) -> Verdict {
     refused("open, while its registers are mapped", RawGuard::open(&subject.guard), Errno::EBUSY)?;
     let before = registers.read(subject.steady());
     drop(registers);
-    ensure(soon(|| RawGuard::open(&subject.guard).is_ok()), "it stays busy after the mapping's end")?;
-    Ok(format!("EBUSY four times; register {:#x} is {before:#x} without a descriptor", subject.steady()))
+    ensure(
+        soon(|| RawGuard::open(&subject.guard).is_ok()),
+        "it stays busy after the mapping's end",
+    )?;
+    Ok(format!(
+        "EBUSY four times; register {:#x} is {before:#x} without a descriptor",
+        subject.steady()
+    ))
 }
 
 /// A child of fork() does not have the registers.
@@ -50,7 +59,10 @@ pub(super) fn not_inherited(subject: &Subject) -> Verdict {
     let before = registers.read(subject.steady());
     let looks = child(|| i32::from(registers.read(subject.steady()) == before))?;
     let end = ended(looks)?;
-    ensure(matches!(end, WaitStatus::Signaled(_, Signal::SIGSEGV, _)), format!("a child that read a register ended as {end:?}"))?;
+    ensure(
+        matches!(end, WaitStatus::Signaled(_, Signal::SIGSEGV, _)),
+        format!("a child that read a register ended as {end:?}"),
+    )?;
     ensure(registers.read(subject.steady()) == before, "the parent's registers are gone")?;
     Ok("a child that reads a register ends by SIGSEGV; its parent reads on".into())
 }
@@ -62,8 +74,16 @@ pub(super) fn mappings(subject: &Subject) -> Verdict {
     let pages = window.len_bytes.next_multiple_of(4096);
     let (read, shared) = (ProtFlags::PROT_READ, MapFlags::MAP_SHARED);
     let at = window.mmap_offset;
-    refused("a private mapping", guard.map_at(at, 4096, read, MapFlags::MAP_PRIVATE), Errno::EINVAL)?;
-    refused("an executable one", guard.map_at(at, 4096, read | ProtFlags::PROT_EXEC, shared), Errno::EPERM)?;
+    refused(
+        "a private mapping",
+        guard.map_at(at, 4096, read, MapFlags::MAP_PRIVATE),
+        Errno::EINVAL,
+    )?;
+    refused(
+        "an executable one",
+        guard.map_at(at, 4096, read | ProtFlags::PROT_EXEC, shared),
+        Errno::EPERM,
+    )?;
     refused("a page too many", guard.map_at(at, pages + 4096, read, shared), Errno::EINVAL)?;
     refused("behind it", guard.map_at(at + pages, 4096, read, shared), Errno::EINVAL)?;
     refused("far behind it", guard.map_at(at + (1 << 30), 4096, read, shared), Errno::EINVAL)?;

@@ -21,7 +21,8 @@ use std::{
 const WORK: Duration = Duration::from_millis(150);
 
 pub(super) fn fences(subject: &Subject) -> Verdict {
-    let exporter = Exporter::open().map_err(|error| Wrong::Skipped(format!("/dev/contigo-lab: {error}")))?;
+    let exporter =
+        Exporter::open().map_err(|error| Wrong::Skipped(format!("/dev/contigo-lab: {error}")))?;
     let buffer = |properties| file("LAB_EXPORT", exporter.buffer(4, properties));
     let guard = subject.open()?;
 
@@ -47,7 +48,10 @@ pub(super) fn fences(subject: &Subject) -> Verdict {
 }
 
 /// Syncs while something is at work for a while, which it must have waited for.
-fn while_at_work(exporter: &Exporter, sync: impl FnOnce() -> Result<(), Errno>) -> Result<Duration, Wrong> {
+fn while_at_work(
+    exporter: &Exporter,
+    sync: impl FnOnce() -> Result<(), Errno>,
+) -> Result<Duration, Wrong> {
     let begun = Instant::now();
     let (done, ended, over) = scope(|scope| {
         let work = scope.spawn(|| {
@@ -61,7 +65,10 @@ fn while_at_work(exporter: &Exporter, sync: impl FnOnce() -> Result<(), Errno>) 
     });
     sys("SYNC", done)?;
     let over = over.map_err(|_| Wrong::Failed("the work on the buffer panicked".to_owned()))?;
-    ensure(ended >= over, format!("it was synchronised {:?} before the end of the work on it", over - ended))?;
+    ensure(
+        ended >= over,
+        format!("it was synchronised {:?} before the end of the work on it", over - ended),
+    )?;
     Ok(begun.elapsed())
 }
 
@@ -73,11 +80,25 @@ fn interrupt_me_after(time: Duration) -> Result<(), Wrong> {
     let armed = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
-        let timer =
-            libc::itimerval { it_interval: std::mem::zeroed(), it_value: libc::timeval { tv_sec: 0, tv_usec: time.subsec_micros() as _ } };
+        let timer = libc::itimerval {
+            it_interval: std::mem::zeroed(),
+            it_value: libc::timeval { tv_sec: 0, tv_usec: time.subsec_micros() as _ },
+        };
         Errno::result(libc::sigaction(libc::SIGVTALRM, &raw const action, std::ptr::null_mut()))
-            .and_then(|_| Errno::result(libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut())))
-            .and_then(|_| Errno::result(libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut())))
+            .and_then(|_| {
+                Errno::result(libc::sigaction(
+                    libc::SIGALRM,
+                    &raw const action,
+                    std::ptr::null_mut(),
+                ))
+            })
+            .and_then(|_| {
+                Errno::result(libc::setitimer(
+                    libc::ITIMER_REAL,
+                    &raw const timer,
+                    std::ptr::null_mut(),
+                ))
+            })
     };
     sys("setitimer", armed).map(drop)
 }

@@ -27,7 +27,11 @@ pub(super) fn interrupts(subject: &Subject) -> Verdict {
     refused("a read of 3 bytes", guard.read(3), Errno::EINVAL)?;
     refused("unmasking what it has not", guard.unmask(1 << count), Errno::EINVAL)?;
     let mut event = sys("eventfd", eventfd())?;
-    refused("an interrupt that it has not", guard.set_eventfd(count, event.as_raw_fd()), Errno::EINVAL)?;
+    refused(
+        "an interrupt that it has not",
+        guard.set_eventfd(count, event.as_raw_fd()),
+        Errno::EINVAL,
+    )?;
     let null = file("/dev/null", File::open("/dev/null"))?;
     refused("a file that is no eventfd", guard.set_eventfd(0, null.as_raw_fd()), Errno::EINVAL)?;
     refused("no descriptor", guard.set_eventfd(0, 9999), Errno::EBADF)?;
@@ -46,10 +50,16 @@ pub(super) fn interrupts(subject: &Subject) -> Verdict {
     }
     for round in 0..3 {
         registers.write(RAISE, 1);
-        ensure(guard.poll(1_000) == libc::POLLIN, format!("round {round}: no interrupt within a second"))?;
+        ensure(
+            guard.poll(1_000) == libc::POLLIN,
+            format!("round {round}: no interrupt within a second"),
+        )?;
         ensure(sys("read", guard.read(4))? == 1, "read does not say which one came")?;
         let times = signalled(&mut event);
-        ensure(times == Some(1), format!("round {round}: the eventfd was signalled {times:?} times"))?;
+        ensure(
+            times == Some(1),
+            format!("round {round}: the eventfd was signalled {times:?} times"),
+        )?;
         acknowledge();
         // It is masked now: another one is seen when it is unmasked.
         registers.write(RAISE, 1);
@@ -66,7 +76,8 @@ pub(super) fn interrupts(subject: &Subject) -> Verdict {
 
 fn eventfd() -> Result<File, Errno> {
     // SAFETY: a new descriptor, which no other code owns.
-    Errno::result(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) }).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }.into())
+    Errno::result(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) })
+        .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }.into())
 }
 
 /// How often it was signalled since the last look; `None`: not at all. Another processor may not

@@ -27,16 +27,23 @@ pub(super) fn confined(subject: &Subject) -> Verdict {
         return Ok("not confined; the kernel is tainted".into());
     }
     let group = file("its group", fs::canonicalize(group(subject)))?;
-    let kind = || Ok::<_, Wrong>(file("type", fs::read_to_string(group.join("type")))?.trim().to_owned());
+    let kind =
+        || Ok::<_, Wrong>(file("type", fs::read_to_string(group.join("type")))?.trim().to_owned());
     if kind()? == "DMA" {
-        ensure(has(first, info::STRICT | info::ALONE | info::CONFINED), format!("strict and alone, and its flags are {first:#x}"))?;
+        ensure(
+            has(first, info::STRICT | info::ALONE | info::CONFINED),
+            format!("strict and alone, and its flags are {first:#x}"),
+        )?;
         allow(&subject.guard)?;
         let user = opens(&subject.guard)?;
         ensure(user.is_ok(), format!("it is confined, and user {USER} cannot open it: {user:?}"))?;
         file("type", fs::write(group.join("type"), "DMA-FQ"))?;
     }
     let lazy = flags()?;
-    ensure(kind()? == "DMA-FQ" && !has(lazy, info::STRICT) && !has(lazy, info::CONFINED), format!("lazy, and its flags are {lazy:#x}"))?;
+    ensure(
+        kind()? == "DMA-FQ" && !has(lazy, info::STRICT) && !has(lazy, info::CONFINED),
+        format!("lazy, and its flags are {lazy:#x}"),
+    )?;
     let user = opens(&subject.guard)?;
     ensure(user == Err(Errno::EPERM), format!("it is not confined, and user {USER}: {user:?}"))?;
     let unbound = subject.unbind()?;
@@ -44,7 +51,9 @@ pub(super) fn confined(subject: &Subject) -> Verdict {
     unbound.bind()?;
     let again = flags()?;
     ensure(has(again, info::CONFINED), format!("strict again, and its flags are {again:#x}"))?;
-    Ok(format!("flags {first:#x} while strict; {lazy:#x} while lazy, and EPERM for user {USER}; {again:#x} again"))
+    Ok(format!(
+        "flags {first:#x} while strict; {lazy:#x} while lazy, and EPERM for user {USER}; {again:#x} again"
+    ))
 }
 
 /// Does `work` behind an IOMMU that forgets an address by and by, where there is one and this user
@@ -71,10 +80,14 @@ pub(super) fn can_have_a_companion(subject: &Subject) -> bool {
 
 /// A device that shares its group reaches what is mapped for the other.
 pub(super) fn group_of_two(subject: &Subject) -> Verdict {
-    let lab = Part::named(&subject.guard).ok_or_else(|| Wrong::Skipped("its device is not the lab's".into()))?;
+    let lab = Part::named(&subject.guard)
+        .ok_or_else(|| Wrong::Skipped("its device is not the lab's".into()))?;
     let companion = file("companion", lab.told("companion"))?;
     let devices = file("its group", fs::read_dir(group(subject).join("devices")))?.count();
-    ensure(devices == 2, format!("{devices} devices are in its group: this check can catch nothing"))?;
+    ensure(
+        devices == 2,
+        format!("{devices} devices are in its group: this check can catch nothing"),
+    )?;
     let flags = sys("GET_INFO", subject.open()?.info())?.flags;
     let right = flags & info::IOMMU != 0 && flags & (info::ALONE | info::CONFINED) == 0;
     ensure(right, format!("two in a group, and its flags are {flags:#x}"))?;
@@ -83,7 +96,10 @@ pub(super) fn group_of_two(subject: &Subject) -> Verdict {
     ensure(user == Err(Errno::EPERM), format!("it is not confined, and user {USER}: {user:?}"))?;
     drop(companion);
     let alone = sys("GET_INFO", subject.open()?.info())?.flags;
-    ensure(alone & info::ALONE != 0, format!("alone in its group again, and its flags are {alone:#x}"))?;
+    ensure(
+        alone & info::ALONE != 0,
+        format!("alone in its group again, and its flags are {alone:#x}"),
+    )?;
     Ok(format!("flags {flags:#x}, and EPERM for user {USER}; {alone:#x} when it is alone"))
 }
 

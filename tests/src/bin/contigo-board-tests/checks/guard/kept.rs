@@ -34,27 +34,34 @@ fn kept_by(subject: &Subject, line: Option<Part>) -> Verdict {
     let guard = subject.open()?;
     let has_iommu = sys("GET_INFO", guard.info())?.flags & info::IOMMU != 0;
     drop(guard);
-    let fails = lab.leaves(subject, || file("fail", line.as_ref().map(|line| line.told("fail")).transpose()))?;
+    let fails = lab.leaves(subject, || {
+        file("fail", line.as_ref().map(|line| line.told("fail")).transpose())
+    })?;
     if line.is_some() {
         refused("open without its reset", RawGuard::open(&subject.guard), Errno::EIO)?;
         drop(fails);
         seen.push("until a reset");
     } else if has_iommu {
         refused("open, while it is mapped", RawGuard::open(&subject.guard), Errno::EBUSY)?;
-        let registers = file("its registers through sysfs", RawRegisters::of_function(&subject.guard))?;
+        let registers =
+            file("its registers through sysfs", RawRegisters::of_function(&subject.guard))?;
         subject.set_flag(&registers, true);
         seen.push("EBUSY behind the IOMMU, until its own stop sequence finds the device stopped");
     } else {
         let guard = subject.open()?;
         lab.keeps(&guard, 1)?;
         if let Some(clock) = subject.clock() {
-            ensure(file("enabled", clock.number("enabled"))? == 1, "the clock of a device that is at work is off")?;
+            ensure(
+                file("enabled", clock.number("enabled"))? == 1,
+                "the clock of a device that is at work is off",
+            )?;
         }
         let registers = sys("mmap", guard.map())?;
         sys("ARM", guard.arm(&subject.always(&registers)))?;
         drop((guard, registers));
         let guard = subject.open()?;
-        lab.keeps(&guard, 1).map_err(|wrong| wrong_with("another user's stop sequence was met", wrong))?;
+        lab.keeps(&guard, 1)
+            .map_err(|wrong| wrong_with("another user's stop sequence was met", wrong))?;
         let registers = sys("mmap", guard.map())?;
         subject.set_flag(&registers, true);
         seen.push("until its own stop sequence finds the device stopped, and no other");
@@ -66,7 +73,10 @@ fn kept_by(subject: &Subject, line: Option<Part>) -> Verdict {
         lab.leaves(subject, || Ok(()))?;
         let place = format!("/sys/class/contigo/{}/quarantine", subject.guard);
         let bytes = file("quarantine", fs::read_to_string(&place))?;
-        ensure(bytes.trim() == LEFT_BYTES.to_string(), format!("{bytes:?} bytes are in quarantine, and {LEFT_BYTES} were left"))?;
+        ensure(
+            bytes.trim() == LEFT_BYTES.to_string(),
+            format!("{bytes:?} bytes are in quarantine, and {LEFT_BYTES} were left"),
+        )?;
         ensure(fs::write(&place, "1").is_err(), "a number of bytes to keep was taken")?;
         file("quarantine", fs::write(&place, "0"))?;
         lab.nothing_is_mapped()?;
@@ -79,16 +89,27 @@ fn kept_by(subject: &Subject, line: Option<Part>) -> Verdict {
     }
 
     // The driver goes: nothing is mapped for the device any more, and nothing goes to others.
-    let fails = lab.leaves(subject, || file("fail", line.as_ref().map(|line| line.told("fail")).transpose()))?;
+    let fails = lab.leaves(subject, || {
+        file("fail", line.as_ref().map(|line| line.told("fail")).transpose())
+    })?;
     let buffers = lab.number("buffers")?;
     let unbound = subject.unbind()?;
     lab.nothing_is_mapped()?;
     let lost = if has_iommu { 1 } else { 0 };
-    ensure(lab.number("buffers")? == buffers - lost, "the exporter's buffer went to others without an IOMMU, or stayed behind one")?;
+    ensure(
+        lab.number("buffers")? == buffers - lost,
+        "the exporter's buffer went to others without an IOMMU, or stayed behind one",
+    )?;
     drop(fails);
     unbound.bind()?;
-    ensure(soon(|| std::path::Path::new("/dev/contigo").join(&subject.guard).exists()), "it did not come back")?;
-    ensure(sys("GET_INFO", subject.open()?.info())?.quarantined == 0, "a driver that was bound anew keeps something")?;
+    ensure(
+        soon(|| std::path::Path::new("/dev/contigo").join(&subject.guard).exists()),
+        "it did not come back",
+    )?;
+    ensure(
+        sys("GET_INFO", subject.open()?.info())?.quarantined == 0,
+        "a driver that was bound anew keeps something",
+    )?;
     seen.push("through the loss of its driver");
     Ok(format!("{LEFT_BYTES} bytes of two buffers: {}", seen.join("; ")))
 }
@@ -111,8 +132,10 @@ struct Lab {
 
 impl Lab {
     fn of(subject: &Subject) -> Result<Self, Wrong> {
-        let exporter = Exporter::open().map_err(|error| Wrong::Skipped(format!("/dev/contigo-lab: {error}")))?;
-        let counts = Part::named("exporter").ok_or_else(|| Wrong::Skipped("the exporter does not count".into()))?;
+        let exporter = Exporter::open()
+            .map_err(|error| Wrong::Skipped(format!("/dev/contigo-lab: {error}")))?;
+        let counts = Part::named("exporter")
+            .ok_or_else(|| Wrong::Skipped("the exporter does not count".into()))?;
         drop(subject.open()?);
         let mut lab = Self { exporter, counts, mapped: 0, buffers: 0, bytes: all_bytes()? };
         lab.mapped = lab.number("maps")? - lab.number("unmaps")?;
@@ -126,7 +149,11 @@ impl Lab {
 
     /// A user goes, and nothing stops the device: its stop sequence is not met, and `fails` is made
     /// before.
-    fn leaves<T>(&self, subject: &Subject, fails: impl FnOnce() -> Result<T, Wrong>) -> Result<T, Wrong> {
+    fn leaves<T>(
+        &self,
+        subject: &Subject,
+        fails: impl FnOnce() -> Result<T, Wrong>,
+    ) -> Result<T, Wrong> {
         let (bytes, buffers) = (all_bytes()?, self.number("buffers")?);
         let guard = subject.open()?;
         let registers = sys("mmap", guard.map())?;
@@ -139,15 +166,27 @@ impl Lab {
         let fails = fails()?;
         drop((block, cached, guard, registers));
         let held = all_bytes()? - bytes;
-        ensure(held == LEFT_BYTES, format!("its user is gone, the device is at work, and {held} bytes of {LEFT_BYTES} are kept"))?;
-        ensure(self.number("buffers")? == buffers + 1, "the exporter's buffer was dropped under the device")?;
+        ensure(
+            held == LEFT_BYTES,
+            format!(
+                "its user is gone, the device is at work, and {held} bytes of {LEFT_BYTES} are kept"
+            ),
+        )?;
+        ensure(
+            self.number("buffers")? == buffers + 1,
+            "the exporter's buffer was dropped under the device",
+        )?;
         Ok(fails)
     }
 
     fn keeps(&self, guard: &RawGuard, users: u32) -> Result<(), Wrong> {
         let info = sys("GET_INFO", guard.info())?;
-        let right = info.quarantined == 2 * users && info.quarantined_bytes == u64::from(users) * LEFT_BYTES;
-        ensure(right, format!("{} buffers of {} bytes are kept", info.quarantined, info.quarantined_bytes))
+        let right = info.quarantined == 2 * users
+            && info.quarantined_bytes == u64::from(users) * LEFT_BYTES;
+        ensure(
+            right,
+            format!("{} buffers of {} bytes are kept", info.quarantined, info.quarantined_bytes),
+        )
     }
 
     fn nothing_is_mapped(&self) -> Result<(), Wrong> {
@@ -158,7 +197,10 @@ impl Lab {
     /// It has stopped, so all is given back; at the next opening.
     fn nothing_is_kept(&self, subject: &Subject) -> Result<(), Wrong> {
         let info = sys("GET_INFO", subject.open()?.info())?;
-        ensure(info.quarantined == 0 && info.quarantined_bytes == 0, format!("it has stopped, and {} buffers are kept", info.quarantined))?;
+        ensure(
+            info.quarantined == 0 && info.quarantined_bytes == 0,
+            format!("it has stopped, and {} buffers are kept", info.quarantined),
+        )?;
         let held = all_bytes()? - self.bytes;
         ensure(held == 0, format!("it has stopped, and {held} bytes are held"))?;
         ensure(self.number("buffers")? == self.buffers, "the exporter's buffer is still held")
@@ -169,6 +211,8 @@ impl Lab {
 fn all_bytes() -> Result<u64, Wrong> {
     const LIST: &str = "/sys/kernel/debug/dma_buf/bufinfo";
     let list = file(LIST, fs::read_to_string(LIST))?;
-    let total = list.lines().rev().find_map(|line| line.strip_prefix("Total ")?.split(", ").nth(1)?.split(' ').next()?.parse().ok());
+    let total = list.lines().rev().find_map(|line| {
+        line.strip_prefix("Total ")?.split(", ").nth(1)?.split(' ').next()?.parse().ok()
+    });
     total.ok_or_else(|| Wrong::Failed(format!("{LIST} has no total")))
 }

@@ -12,7 +12,8 @@ use std::fs;
 const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 
 pub(super) fn is_possible() -> bool {
-    fs::read_to_string(LOCKDOWN).is_ok_and(|levels| levels.contains("[none]") || levels.contains("[integrity]"))
+    fs::read_to_string(LOCKDOWN)
+        .is_ok_and(|levels| levels.contains("[none]") || levels.contains("[integrity]"))
 }
 
 pub(super) fn locked_down(subject: &Subject) -> Verdict {

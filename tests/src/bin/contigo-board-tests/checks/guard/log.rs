@@ -36,7 +36,10 @@ pub(super) fn log(subject: &Subject) -> Verdict {
     }
     drop(guard);
     let lines = ours(subject, &mut kernel);
-    ensure(lines.is_empty(), format!("wrong calls left {} lines: {:?}", lines.len(), lines.first()))?;
+    ensure(
+        lines.is_empty(),
+        format!("wrong calls left {} lines: {:?}", lines.len(), lines.first()),
+    )?;
 
     let has_iommu = sys("GET_INFO", subject.open()?.info())?.flags & info::IOMMU != 0;
     let line = subject.reset();
@@ -55,18 +58,34 @@ pub(super) fn log(subject: &Subject) -> Verdict {
     }
     let took = begun.elapsed();
     subject.end_quarantine()?;
-    let lines: Vec<_> = ours(subject, &mut kernel).into_iter().filter(|line| !line.contains("quarantine ended")).collect();
+    let lines: Vec<_> = ours(subject, &mut kernel)
+        .into_iter()
+        .filter(|line| !line.contains("quarantine ended"))
+        .collect();
     // A part of the first window, and of the last.
     let most = KINDS * LINES * (took.as_secs() / WINDOW_S + 2);
     ensure(!lines.is_empty(), "a device that has not stopped left no line")?;
-    ensure(lines.len() as u64 <= most, format!("{ROUNDS} ends in {took:?} left {} lines, more than {most}", lines.len()))?;
-    ensure(most < ROUNDS as u64, format!("{ROUNDS} ends took {took:?}: this machine is too slow for the check"))?;
-    Ok(format!("no line of {} wrong calls; {} of {ROUNDS} ends that were not stopped, in {took:?}", 9 * CALLS, lines.len()))
+    ensure(
+        lines.len() as u64 <= most,
+        format!("{ROUNDS} ends in {took:?} left {} lines, more than {most}", lines.len()),
+    )?;
+    ensure(
+        most < ROUNDS as u64,
+        format!("{ROUNDS} ends took {took:?}: this machine is too slow for the check"),
+    )?;
+    Ok(format!(
+        "no line of {} wrong calls; {} of {ROUNDS} ends that were not stopped, in {took:?}",
+        9 * CALLS,
+        lines.len()
+    ))
 }
 
 /// Lines that name the device or the module.
 fn ours(subject: &Subject, log: &mut KernelLog) -> Vec<String> {
-    log.lines().into_iter().filter(|line| line.contains(&subject.guard) || line.contains("contigo")).collect()
+    log.lines()
+        .into_iter()
+        .filter(|line| line.contains(&subject.guard) || line.contains("contigo"))
+        .collect()
 }
 
 fn wrong_calls(guard: &RawGuard) -> Result<(), Wrong> {
@@ -79,9 +98,14 @@ fn wrong_calls(guard: &RawGuard) -> Result<(), Wrong> {
     refused("a sync of none", guard.sync(77, 1, 0, 1), Errno::ENOENT)?;
     refused("a register far away", guard.arm(&[Step::poll(!3, 1, 1, 1)]), Errno::ENXIO)?;
     refused("no such interrupt", guard.set_eventfd(99, -1), Errno::EINVAL)?;
-    refused("no mapping", guard.map_at(1 << 30, 4096, ProtFlags::PROT_READ, MapFlags::MAP_SHARED), Errno::EINVAL)
+    refused(
+        "no mapping",
+        guard.map_at(1 << 30, 4096, ProtFlags::PROT_READ, MapFlags::MAP_SHARED),
+        Errno::EINVAL,
+    )
 }
 
 fn to_read(subject: &Subject) -> Result<File, Errno> {
-    File::open(format!("/dev/contigo/{}", subject.guard)).map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))
+    File::open(format!("/dev/contigo/{}", subject.guard))
+        .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))
 }

@@ -31,7 +31,8 @@ const CALLS: u32 = 20;
 pub(super) fn long_sync(subject: &Subject) -> Verdict {
     let guard = subject.open()?;
     let is_coherent = sys("GET_INFO", guard.info())?.flags & info::COHERENT != 0;
-    let (handle, len_bytes) = most_of(&guard, if is_coherent { &LEN_BYTES[2..] } else { &LEN_BYTES })?;
+    let (handle, len_bytes) =
+        most_of(&guard, if is_coherent { &LEN_BYTES[2..] } else { &LEN_BYTES })?;
     let begin = || {
         let caller = Apart::begin(None, |pipe| {
             file("pipe", pipe.write_all(&AT_WORK))?;
@@ -49,11 +50,15 @@ pub(super) fn long_sync(subject: &Subject) -> Verdict {
     // How long a call is, of which the others must see nothing. Where the device snoops, nothing is
     // done.
     let ranges = if is_coherent { RANGES } else { 1 };
-    let call = time(|| guard.sync_again(ranges, handle, SYNC_FOR_CPU, len_bytes))? * (RANGES / ranges);
+    let call =
+        time(|| guard.sync_again(ranges, handle, SYNC_FOR_CPU, len_bytes))? * (RANGES / ranges);
     if is_coherent {
         ensure(call < BOUND, format!("a sync that moves nothing took {call:?}"))?;
     } else {
-        ensure(call > BOUND, format!("the longest sync takes {call:?}: this check can catch nothing"))?;
+        ensure(
+            call > BOUND,
+            format!("the longest sync takes {call:?}: this check can catch nothing"),
+        )?;
     }
     let caller = begin()?;
     let (mut longest, mut longest_alloc) = (Duration::ZERO, Duration::ZERO);
@@ -62,7 +67,10 @@ pub(super) fn long_sync(subject: &Subject) -> Verdict {
         longest_alloc = longest_alloc.max(time(|| guard.release(guard.alloc(4096, 0)?.handle))?);
     }
     ensure(longest < BOUND, format!("GET_INFO waited {longest:?} for a sync"))?;
-    ensure(longest_alloc < BOUND, format!("ALLOC and RELEASE waited {longest_alloc:?} for a sync"))?;
+    ensure(
+        longest_alloc < BOUND,
+        format!("ALLOC and RELEASE waited {longest_alloc:?} for a sync"),
+    )?;
     let killed = caller.killed()?;
     ensure(killed < BOUND, format!("SIGKILL took {killed:?} to end it"))?;
 
@@ -71,7 +79,9 @@ pub(super) fn long_sync(subject: &Subject) -> Verdict {
     let begun = Instant::now();
     let (how, unbound) = match subject.reset_by_root() {
         Ok(()) => ("root's reset", None),
-        Err(error) if error.raw_os_error() == Some(Errno::EOPNOTSUPP as i32) => ("unbinding", Some(subject.unbind()?)),
+        Err(error) if error.raw_os_error() == Some(Errno::EOPNOTSUPP as i32) => {
+            ("unbinding", Some(subject.unbind()?))
+        }
         Err(error) => return Err(Wrong::Failed(format!("reset: {error}"))),
     };
     let taken = begun.elapsed();
@@ -83,7 +93,10 @@ pub(super) fn long_sync(subject: &Subject) -> Verdict {
     drop(guard);
     if let Some(unbound) = unbound {
         unbound.bind()?;
-        ensure(soon(|| Path::new("/dev/contigo").join(&subject.guard).exists()), "it did not come back")?;
+        ensure(
+            soon(|| Path::new("/dev/contigo").join(&subject.guard).exists()),
+            "it did not come back",
+        )?;
     }
     drop(subject.open()?);
     let what = if is_coherent { "nothing is moved: " } else { "" };
@@ -95,7 +108,9 @@ pub(super) fn long_sync(subject: &Subject) -> Verdict {
 
 /// Memory of its own, the most that there is.
 fn most_of(guard: &RawGuard, lengths: &[u64]) -> Result<(u32, u64), Wrong> {
-    let most = lengths.iter().find_map(|&len_bytes| Some((guard.alloc(len_bytes, 0).ok()?.handle, len_bytes)));
+    let most = lengths
+        .iter()
+        .find_map(|&len_bytes| Some((guard.alloc(len_bytes, 0).ok()?.handle, len_bytes)));
     most.ok_or_else(|| Wrong::Skipped("there is not one MiB in one run".into()))
 }
 

@@ -22,7 +22,8 @@ const UNPRIVILEGED: &str = "/sys/module/contigo/parameters/unprivileged";
 
 /// Is there an IOMMU, and a reset line of the lab?
 pub(super) fn is_possible(subject: &Subject) -> bool {
-    let has_iommu = fs::exists(format!("/sys/class/contigo/{}/device/iommu_group", subject.guard)).unwrap_or(false);
+    let has_iommu = fs::exists(format!("/sys/class/contigo/{}/device/iommu_group", subject.guard))
+        .unwrap_or(false);
     has_iommu && subject.is_edu() && subject.reset().is_some()
 }
 
@@ -32,7 +33,8 @@ pub(super) fn lying(subject: &Subject) -> Verdict {
     if sys("GET_INFO", subject.open()?.info())?.flags & info::CONFINED == 0 {
         return Err(Wrong::Skipped("its IOMMU forgets addresses later: it is not confined".into()));
     }
-    let line = subject.reset().ok_or_else(|| Wrong::Skipped("its reset line is not the lab's".into()))?;
+    let line =
+        subject.reset().ok_or_else(|| Wrong::Skipped("its reset line is not the lab's".into()))?;
     let mut caught = None;
     for _ in 0..ROUNDS {
         if caught.is_some() {
@@ -45,7 +47,11 @@ pub(super) fn lying(subject: &Subject) -> Verdict {
         caught = fresh.written()?;
         drop(inert);
     }
-    let addr = caught.ok_or_else(|| Wrong::Failed("a reset that stops nothing was not seen: this check can catch nothing".into()))?;
+    let addr = caught.ok_or_else(|| {
+        Wrong::Failed(
+            "a reset that stops nothing was not seen: this check can catch nothing".into(),
+        )
+    })?;
     for _ in 0..ROUNDS {
         begins_at_its_end(subject)?;
         never_written(subject.open()?)?;
@@ -56,9 +62,15 @@ pub(super) fn lying(subject: &Subject) -> Verdict {
     subject.without_reset(|| {
         allow(&subject.guard)?;
         let flags = sys("GET_INFO", subject.open()?.info())?.flags;
-        ensure(flags & info::CONFINED == 0, format!("no reset line, and it is called confined: {flags:#x}"))?;
+        ensure(
+            flags & info::CONFINED == 0,
+            format!("no reset line, and it is called confined: {flags:#x}"),
+        )?;
         let user = opens(&subject.guard)?;
-        ensure(is_open_to_all || user == Err(Errno::EPERM), format!("it is not confined, and user {USER}: {user:?}"))
+        ensure(
+            is_open_to_all || user == Err(Errno::EPERM),
+            format!("it is not confined, and user {USER}: {user:?}"),
+        )
     })?;
     allow(&subject.guard)?;
     Ok(format!(
@@ -73,12 +85,17 @@ fn begins_at_its_end(subject: &Subject) -> Result<(), Wrong> {
         let guard = subject.open()?;
         let registers = sys("mmap", guard.map())?;
         let memory = sys("ALLOC", guard.alloc(LEFT_BYTES as u64, 0))?;
-        let to = u32::try_from(memory.addr).map_err(|_| Wrong::Failed(format!("edu does not reach {:#x}", memory.addr)))?;
+        let to = u32::try_from(memory.addr)
+            .map_err(|_| Wrong::Failed(format!("edu does not reach {:#x}", memory.addr)))?;
         let now = registers.read(subject.steady()) & 1;
-        let steps: Vec<_> = edu::start(to).into_iter().chain([Step::poll(subject.steady(), 1, now, 100)]).collect();
+        let steps: Vec<_> =
+            edu::start(to).into_iter().chain([Step::poll(subject.steady(), 1, now, 100)]).collect();
         sys("ARM", guard.arm(&steps))?;
         Ok(String::new())
     })?;
     let bytes = subject.quarantined_bytes()?;
-    ensure(bytes == 0, format!("its user's sequence was met, and it was reset; {bytes} bytes are in quarantine"))
+    ensure(
+        bytes == 0,
+        format!("its user's sequence was met, and it was reset; {bytes} bytes are in quarantine"),
+    )
 }

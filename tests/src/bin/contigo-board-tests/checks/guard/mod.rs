@@ -40,7 +40,11 @@ pub(crate) struct Test {
     pub(crate) for_user: bool,
 }
 
-const fn test(name: &'static str, run: fn(&Subject) -> Verdict, is_for: fn(&Subject) -> bool) -> Test {
+const fn test(
+    name: &'static str,
+    run: fn(&Subject) -> Verdict,
+    is_for: fn(&Subject) -> bool,
+) -> Test {
     Test { name, run, is_for, for_user: false }
 }
 

@@ -31,10 +31,19 @@ pub(super) fn own(subject: &Subject) -> Verdict {
     ensure((0..LEN_BYTES).all(|at| pages.read(at) == 0), "it is not zero")?;
     refused(
         "a page too many",
-        guard.map_at(memory.mmap_offset, len_bytes + 4096, ProtFlags::PROT_READ, MapFlags::MAP_SHARED),
+        guard.map_at(
+            memory.mmap_offset,
+            len_bytes + 4096,
+            ProtFlags::PROT_READ,
+            MapFlags::MAP_SHARED,
+        ),
         Errno::EINVAL,
     )?;
-    refused("a private mapping", guard.map_at(memory.mmap_offset, 4096, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE), Errno::EINVAL)?;
+    refused(
+        "a private mapping",
+        guard.map_at(memory.mmap_offset, 4096, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE),
+        Errno::EINVAL,
+    )?;
     let last = map(&guard, memory.mmap_offset + len_bytes - 4096, 4096)?;
     pages.write(LEN_BYTES - 1, MARK);
     ensure(last.read(4095) == MARK, "its last page is another one")?;
@@ -75,7 +84,10 @@ pub(super) fn own(subject: &Subject) -> Verdict {
     )?;
     let unbound = subject.unbind()?;
     refused("ALLOC", guard.alloc(4096, 0), Errno::ENODEV)?;
-    let same = pages.read(LEN_BYTES - 1) == MARK && ring.read(0) == MARK && private.read(8191) == MARK && private.read(0) == 0;
+    let same = pages.read(LEN_BYTES - 1) == MARK
+        && ring.read(0) == MARK
+        && private.read(8191) == MARK
+        && private.read(0) == 0;
     ensure(same, "its device is gone, and it has changed")?;
     private.write(0, MARK);
     ensure(private.read(0) == MARK, "its device is gone, and it cannot be written")?;
@@ -85,7 +97,10 @@ pub(super) fn own(subject: &Subject) -> Verdict {
     let first = shared.as_ref().map(|shared| unsafe { shared.start().read_volatile() });
     ensure(first.is_none_or(|first| first == MARK), "the dma-buf has other bytes")?;
     unbound.bind()?;
-    ensure(soon(|| Path::new("/dev/contigo").join(&subject.guard).exists()), "it did not come back")?;
+    ensure(
+        soon(|| Path::new("/dev/contigo").join(&subject.guard).exists()),
+        "it did not come back",
+    )?;
     drop((pages, last, ring, private, shared, guard));
     let next = subject.open()?;
     let again = sys("ALLOC of the next user", next.alloc(len_bytes, 0))?;
@@ -95,11 +110,28 @@ pub(super) fn own(subject: &Subject) -> Verdict {
     Ok(seen)
 }
 
-pub(super) fn map(guard: &RawGuard, offset: u64, len_bytes: usize) -> Result<Pages, super::super::Wrong> {
-    sys("mmap", guard.map_at(offset, len_bytes as u64, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED))
+pub(super) fn map(
+    guard: &RawGuard,
+    offset: u64,
+    len_bytes: usize,
+) -> Result<Pages, super::super::Wrong> {
+    sys(
+        "mmap",
+        guard.map_at(
+            offset,
+            len_bytes as u64,
+            ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
+            MapFlags::MAP_SHARED,
+        ),
+    )
 }
 
-fn written_by_edu(guard: &RawGuard, handle: u32, addr: u64, pages: &Pages) -> Result<&'static str, super::super::Wrong> {
+fn written_by_edu(
+    guard: &RawGuard,
+    handle: u32,
+    addr: u64,
+    pages: &Pages,
+) -> Result<&'static str, super::super::Wrong> {
     let registers = sys("mmap", guard.map())?;
     (0..edu::LEN as usize).for_each(|at| pages.write(at, MARK));
     sys("SYNC", guard.sync(handle, 2, 0, u64::from(edu::LEN)))?;

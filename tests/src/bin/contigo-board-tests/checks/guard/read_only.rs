@@ -16,17 +16,23 @@ use std::{thread::sleep, time::Duration};
 pub(super) fn read_only(subject: &Subject) -> Verdict {
     let guard = subject.open()?;
     let buffer = match heap::read_only(&subject.heap, 1 << 16) {
-        Err(contigo::Error::Os { errno: nix::libc::EACCES, .. }) => return Err(Wrong::Skipped("this user may not open the heap".into())),
+        Err(contigo::Error::Os { errno: nix::libc::EACCES, .. }) => {
+            return Err(Wrong::Skipped("this user may not open the heap".into()));
+        }
         made => ok(made)?,
     };
     refused("a buffer for reading, imported for writing", guard.import(&buffer, 0), Errno::EACCES)?;
     ensure(sys("GET_INFO", guard.info())?.buffers == 0, "the import was refused, and kept")?;
     let mapped = sys("imported for reading", guard.import(&buffer, import::READ_ONLY))?;
     let flags = sys("GET_INFO", guard.info())?.flags;
-    let kept = if subject.is_edu() && flags & info::IOMMU != 0 { unwritten(subject, &guard)? } else { "" };
+    let kept =
+        if subject.is_edu() && flags & info::IOMMU != 0 { unwritten(subject, &guard)? } else { "" };
     sys("RELEASE", guard.release(mapped.handle))?;
     refused("an unknown flag", guard.import(&buffer, 1 << 31 | import::READ_ONLY), Errno::EINVAL)?;
-    Ok(format!("EACCES for writing; {} bytes at {:#x} for reading{kept}", mapped.len_bytes, mapped.addr))
+    Ok(format!(
+        "EACCES for writing; {} bytes at {:#x} for reading{kept}",
+        mapped.len_bytes, mapped.addr
+    ))
 }
 
 /// A buffer that this program may write and the device may not: what the device writes arrives
@@ -47,8 +53,15 @@ fn unwritten(subject: &Subject, guard: &RawGuard) -> Result<&'static str, Wrong>
         sys("RELEASE", guard.release(place.handle))?;
         #[allow(unsafe_code, reason = "memory that a device may write")]
         // SAFETY: as above.
-        let is_whole = (0..edu::LEN as usize).all(|at| unsafe { bytes.start().add(at).read_volatile() } == MARK);
-        ensure(is_whole != arrives, format!("flags {flags}: what the device wrote {}", if arrives { "is lost" } else { "has arrived" }))?;
+        let is_whole = (0..edu::LEN as usize)
+            .all(|at| unsafe { bytes.start().add(at).read_volatile() } == MARK);
+        ensure(
+            is_whole != arrives,
+            format!(
+                "flags {flags}: what the device wrote {}",
+                if arrives { "is lost" } else { "has arrived" }
+            ),
+        )?;
     }
     Ok(", and the IOMMU keeps the device to it")
 }

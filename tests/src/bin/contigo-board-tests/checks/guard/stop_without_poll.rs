@@ -26,15 +26,24 @@ pub(super) fn stop_without_poll(subject: &Subject) -> Verdict {
     ];
     for (what, steps) in unproven {
         refused(what, guard.arm(steps), Errno::EINVAL)?;
-        ensure(sys("GET_INFO", guard.info())?.flags & info::ARMED != 0, format!("{what} was refused, and nothing is armed any more"))?;
+        ensure(
+            sys("GET_INFO", guard.info())?.flags & info::ARMED != 0,
+            format!("{what} was refused, and nothing is armed any more"),
+        )?;
     }
-    sys("a write that is polled for, on each way", guard.arm(&[write, poll, Step::ELSE, write, poll]))?;
+    sys(
+        "a write that is polled for, on each way",
+        guard.arm(&[write, poll, Step::ELSE, write, poll]),
+    )?;
     sys("ARM", guard.arm(&[poll]))?;
     refused("a write at the end", guard.arm(&[poll, write]), Errno::EINVAL)?;
     // A register was touched: without a stop sequence this would be in quarantine.
     sys("ALLOC", guard.alloc(4096, 0))?;
     drop((guard, registers));
     let left = sys("GET_INFO", subject.open()?.info())?.quarantined;
-    ensure(left == 0, format!("the sequence before was to find it stopped, and {left} buffers are in quarantine"))?;
+    ensure(
+        left == 0,
+        format!("the sequence before was to find it stopped, and {left} buffers are in quarantine"),
+    )?;
     Ok(format!("EINVAL for {} sequences; the one before stays armed, and is run", unproven.len()))
 }

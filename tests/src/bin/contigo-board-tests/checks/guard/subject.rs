@@ -39,7 +39,9 @@ impl Subject {
 
     pub(crate) fn open(&self) -> Result<RawGuard, Wrong> {
         RawGuard::open(&self.guard).map_err(|errno| match errno {
-            Errno::EACCES | Errno::EPERM if !nix::unistd::geteuid().is_root() => Wrong::Skipped("this user may not open it".into()),
+            Errno::EACCES | Errno::EPERM if !nix::unistd::geteuid().is_root() => {
+                Wrong::Skipped("this user may not open it".into())
+            }
             _ => Wrong::Failed(format!("open {}: {errno}", self.guard)),
         })
     }
@@ -76,7 +78,11 @@ impl Subject {
     /// A program that always finds it stopped, the second part because the first is not met.
     pub(crate) fn always(&self, registers: &RawRegisters) -> [Step; 3] {
         let now = registers.read(self.steady()) & 1;
-        [Step::poll(self.steady(), 1, 1 - now, 100), Step::ELSE, Step::poll(self.steady(), 1, now, 100)]
+        [
+            Step::poll(self.steady(), 1, 1 - now, 100),
+            Step::ELSE,
+            Step::poll(self.steady(), 1, now, 100),
+        ]
     }
 
     /// Has the kernel no other way than the program to stop it?
@@ -106,8 +112,13 @@ impl Subject {
 
     /// Does `work` with the same device as if it had no reset line, where the lab can have it so.
     /// Its file is root's alone afterwards.
-    pub(super) fn without_reset<T>(&self, work: impl FnOnce() -> Result<T, Wrong>) -> Result<Option<T>, Wrong> {
-        let Some(switch) = Part::named(&self.guard).filter(|part| part.has("no_reset")) else { return Ok(None) };
+    pub(super) fn without_reset<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, Wrong>,
+    ) -> Result<Option<T>, Wrong> {
+        let Some(switch) = Part::named(&self.guard).filter(|part| part.has("no_reset")) else {
+            return Ok(None);
+        };
         let unbound = self.unbind()?;
         let without = file("no_reset", switch.told("no_reset"))?;
         unbound.bind()?;
@@ -158,7 +169,11 @@ pub(super) fn file<T>(what: &str, answer: io::Result<T>) -> Result<T, Wrong> {
 }
 
 /// A call that must answer this errno.
-pub(super) fn refused<T: std::fmt::Debug>(call: &str, answer: Result<T, Errno>, errno: Errno) -> Result<(), Wrong> {
+pub(super) fn refused<T: std::fmt::Debug>(
+    call: &str,
+    answer: Result<T, Errno>,
+    errno: Errno,
+) -> Result<(), Wrong> {
     let seen = answer.as_ref().err() == Some(&errno);
     ensure(seen, format!("{call}: {answer:?}, not {errno:?}"))
 }

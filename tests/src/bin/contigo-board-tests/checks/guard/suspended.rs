@@ -22,7 +22,11 @@ pub(super) fn suspend() -> io::Result<()> {
 const NEEDS_STOP: &str = "/sys/module/contigo/parameters/sleep_needs_stop";
 
 /// The system sleeps, and then the device is not this file's any more.
-fn ended_by_sleep(subject: &Subject, guard: RawGuard, registers: RawRegisters) -> Result<(), Wrong> {
+fn ended_by_sleep(
+    subject: &Subject,
+    guard: RawGuard,
+    registers: RawRegisters,
+) -> Result<(), Wrong> {
     file("system sleep", suspend())?;
     refused("GET_INFO after it", guard.info(), Errno::ENODEV)?;
     let after = registers.read(subject.steady());
@@ -42,12 +46,24 @@ pub(super) fn suspended(subject: &Subject) -> Verdict {
         file(NEEDS_STOP, fs::write(NEEDS_STOP, "Y"))?;
         let refused = suspend();
         file(NEEDS_STOP, fs::write(NEEDS_STOP, "N"))?;
-        let busy = refused.as_ref().err().and_then(io::Error::raw_os_error) == Some(nix::libc::EBUSY);
-        ensure(busy, format!("nothing stops the device, sleep_needs_stop is set, and system sleep: {refused:?}"))?;
-        ensure(registers.read(subject.steady()) != u32::MAX && guard.info().is_ok(), "system sleep was refused, and the device is gone")?;
+        let busy =
+            refused.as_ref().err().and_then(io::Error::raw_os_error) == Some(nix::libc::EBUSY);
+        ensure(
+            busy,
+            format!(
+                "nothing stops the device, sleep_needs_stop is set, and system sleep: {refused:?}"
+            ),
+        )?;
+        ensure(
+            registers.read(subject.steady()) != u32::MAX && guard.info().is_ok(),
+            "system sleep was refused, and the device is gone",
+        )?;
         seen = "EBUSY with sleep_needs_stop, and sleep without, while nothing could stop it; ";
         ended_by_sleep(subject, guard, registers)?;
-        file("quarantine", fs::write(format!("/sys/class/contigo/{}/quarantine", subject.guard), "0"))?;
+        file(
+            "quarantine",
+            fs::write(format!("/sys/class/contigo/{}/quarantine", subject.guard), "0"),
+        )?;
     } else {
         drop((guard, registers));
     }

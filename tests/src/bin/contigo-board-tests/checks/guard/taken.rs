@@ -54,7 +54,10 @@ pub(super) fn taken(subject: &Subject) -> Verdict {
     unbound.bind()?;
 
     // The next owner has the device, and what the one before writes does not reach it.
-    ensure(soon(|| std::path::Path::new("/dev/contigo").join(&subject.guard).exists()), "it did not come back")?;
+    ensure(
+        soon(|| std::path::Path::new("/dev/contigo").join(&subject.guard).exists()),
+        "it did not come back",
+    )?;
     let next = subject.open()?;
     let own = sys("mmap", next.map())?;
     subject.set_flag(&own, true);
@@ -64,6 +67,12 @@ pub(super) fn taken(subject: &Subject) -> Verdict {
     ensure(own.read(subject.flag()) == flag, "a write of the owner before reached the device")?;
     ensure(own.read(subject.steady()) == real, "the next owner's registers are not the device's")?;
     drop((guard, registers));
-    ensure(sys("GET_INFO", next.info()).is_ok(), "the end of the owner before took it from the next")?;
-    Ok(format!("ENODEV and POLLHUP; {} reads without a crash; the next owner saw nothing", reads.load(Ordering::Relaxed)))
+    ensure(
+        sys("GET_INFO", next.info()).is_ok(),
+        "the end of the owner before took it from the next",
+    )?;
+    Ok(format!(
+        "ENODEV and POLLHUP; {} reads without a crash; the next owner saw nothing",
+        reads.load(Ordering::Relaxed)
+    ))
 }

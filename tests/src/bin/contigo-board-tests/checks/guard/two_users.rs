@@ -38,7 +38,10 @@ pub(super) fn two_users(subject: &Subject) -> Verdict {
         if has_iommu { refused_while_mapped(subject) } else { lying(subject) }
     })?;
     allow(&subject.guard)?;
-    Ok(without.map_or_else(|| seen.clone(), |without| format!("{seen}; without its reset line: {without}")))
+    Ok(without.map_or_else(
+        || seen.clone(),
+        |without| format!("{seen}; without its reset line: {without}"),
+    ))
 }
 
 /// Freed pages and bus addresses are kept for each processor: the next owner gets the last ones.
@@ -70,17 +73,29 @@ fn lying(subject: &Subject) -> Verdict {
             let guard = subject.open()?;
             let info = sys("GET_INFO", guard.info())?;
             let same = info.quarantined == 1 && info.quarantined_bytes == LEFT_BYTES as u64;
-            ensure(same, format!("another user's lie was believed: {} buffers are in quarantine", info.quarantined))?;
+            ensure(
+                same,
+                format!(
+                    "another user's lie was believed: {} buffers are in quarantine",
+                    info.quarantined
+                ),
+            )?;
             if in_flight {
                 never_written(guard)?;
             }
             subject.end_quarantine()?;
-            ensure(subject.quarantined_bytes()? == 0, "the administrator ended it, and something is left")?;
+            ensure(
+                subject.quarantined_bytes()? == 0,
+                "the administrator ended it, and something is left",
+            )?;
             if in_flight || !subject.is_edu() {
                 break;
             }
         }
-        ensure(in_flight || !subject.is_edu(), "never while the device was at work: this machine is too slow for the check")?;
+        ensure(
+            in_flight || !subject.is_edu(),
+            "never while the device was at work: this machine is too slow for the check",
+        )?;
         seen.push(if is_armed { "left with its polls unmet" } else { "left unarmed" });
     }
     let when = if subject.is_edu() { "while the device wrote, " } else { "" };
@@ -107,7 +122,10 @@ fn refused_while_mapped(subject: &Subject) -> Verdict {
         leaves(subject, user, is_armed)?;
         refused("open for root", RawGuard::open(&subject.guard), Errno::EBUSY)?;
         let other = opens(&subject.guard)?;
-        ensure(matches!(other, Err(Errno::EBUSY | Errno::EPERM)), format!("user {USER}: {other:?}"))?;
+        ensure(
+            matches!(other, Err(Errno::EBUSY | Errno::EPERM)),
+            format!("user {USER}: {other:?}"),
+        )?;
         sleep(edu::OVER);
         subject.end_quarantine()?;
         drop(subject.open()?);
@@ -122,7 +140,10 @@ fn by_reset(subject: &Subject, line: &Part) -> Verdict {
     let next = |is_armed| {
         leaves(subject, user, is_armed)?;
         let guard = subject.open()?;
-        ensure(sys("GET_INFO", guard.info())?.quarantined == 0, "it was reset, and something is in quarantine")?;
+        ensure(
+            sys("GET_INFO", guard.info())?.quarantined == 0,
+            "it was reset, and something is in quarantine",
+        )?;
         Ok::<_, Wrong>(guard)
     };
     let mut caught = None;
@@ -136,12 +157,17 @@ fn by_reset(subject: &Subject, line: &Part) -> Verdict {
         caught = fresh.written()?;
         drop(inert);
     }
-    ensure(caught.is_some() || !subject.is_edu(), "a reset that stops nothing was not seen: this check can catch nothing")?;
+    ensure(
+        caught.is_some() || !subject.is_edu(),
+        "a reset that stops nothing was not seen: this check can catch nothing",
+    )?;
     for is_armed in [false, true] {
         never_written(next(is_armed)?)?;
     }
     Ok(match caught {
-        Some(addr) => format!("the opening resets it: nothing is written; by a line that stops nothing {addr:#x} was"),
+        Some(addr) => format!(
+            "the opening resets it: nothing is written; by a line that stops nothing {addr:#x} was"
+        ),
         None => "the opening resets it, and nothing is left".into(),
     })
 }

@@ -12,7 +12,9 @@ const BLOCK_BYTES: usize = 64 << 10;
 pub(super) fn unarmed(subject: &Subject) -> Verdict {
     let guard = subject.open()?;
     if sys("GET_INFO", guard.info())?.flags & info::IOMMU != 0 {
-        return Err(Wrong::Skipped("behind an IOMMU no process could open the device again".into()));
+        return Err(Wrong::Skipped(
+            "behind an IOMMU no process could open the device again".into(),
+        ));
     }
     let block = ok(heap::block(&subject.heap, BLOCK_BYTES))?;
     sys("IMPORT", guard.import(&block, 0))?;
@@ -22,7 +24,10 @@ pub(super) fn unarmed(subject: &Subject) -> Verdict {
         let bytes = u64::from(expected) * BLOCK_BYTES as u64;
         ensure(
             info.quarantined == expected && info.quarantined_bytes == bytes,
-            format!("{when}: {} buffers, {} bytes are kept", info.quarantined, info.quarantined_bytes),
+            format!(
+                "{when}: {} buffers, {} bytes are kept",
+                info.quarantined, info.quarantined_bytes
+            ),
         )
     };
     kept("no register was touched", 0)?;
@@ -41,7 +46,10 @@ pub(super) fn unarmed(subject: &Subject) -> Verdict {
     sys("ARM", guard.arm(&subject.always(&registers)))?;
     drop((registers, guard));
     kept("another user's stop sequence was met", 1)?;
-    file("quarantine", std::fs::write(format!("/sys/class/contigo/{}/quarantine", subject.guard), "0"))?;
+    file(
+        "quarantine",
+        std::fs::write(format!("/sys/class/contigo/{}/quarantine", subject.guard), "0"),
+    )?;
     kept("the administrator ended it", 0)?;
     Ok("kept where a register was touched, until the administrator ends it; nothing kept where none was".into())
 }
