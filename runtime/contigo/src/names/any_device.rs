@@ -86,9 +86,9 @@ impl AnyDevice {
     pub fn interrupt(&self) -> Option<BorrowedFd<'_>> {
         match &self.attachment {
             Attachment::Plain { irq, .. } => irq.as_ref().map(AsFd::as_fd),
-            // SAFETY: it is open as long as the device, which is borrowed as long as what is
-            // returned.
             Attachment::Vfio(device) => {
+                // SAFETY: it is open as long as the device, which is borrowed as long as what is
+                // returned.
                 device.raw_fd().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) })
             }
             #[cfg(feature = "sim")]

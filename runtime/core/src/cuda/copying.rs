@@ -73,8 +73,8 @@ impl CopyingFunction {
         let mut this = Self { function, own: Vec::new(), bytes_copied: 0 };
         for &len_bytes in capacity_bytes {
             let mut own = 0;
-            // SAFETY: the pointer is a reference.
             module.gpu().within(|api| {
+                // SAFETY: the pointer is a reference.
                 check("cuMemAlloc", unsafe { (api.device_alloc)(&raw mut own, len_bytes) })
             })?;
             module.gpu().took();

@@ -105,8 +105,8 @@ impl CudaHost {
         let whole_bytes = whole_bytes.ok_or(out_of_bounds)?;
         let allocate = |len_bytes| {
             let mut first = ptr::null_mut();
-            // SAFETY: the pointer is a reference.
             gpu.within(|api| {
+                // SAFETY: the pointer is a reference.
                 check("cuMemHostAlloc", unsafe {
                     (api.host_alloc)(&raw mut first, len_bytes, flags)
                 })
@@ -187,9 +187,9 @@ impl CudaHost {
         }
         let handle = first.cast::<c_void>();
         let flags = PORTABLE | DEVICE_MAP;
-        // SAFETY: so many bytes are there, by the caller's promise; the driver pins the pages that
-        // hold them.
         gpu.within(|api| {
+            // SAFETY: so many bytes are there, by the caller's promise; the driver pins the pages
+            // that hold them.
             check("cuMemHostRegister", unsafe {
                 (api.host_register)(handle.as_ptr(), len_bytes, flags)
             })
@@ -245,8 +245,8 @@ impl CudaHost {
         };
         // From here on an error drops `this`, which gives the memory back.
         let mut addr = 0;
-        // SAFETY: the pointer is a reference, and the memory belongs to the driver.
         gpu.within(|api| {
+            // SAFETY: the pointer is a reference, and the memory belongs to the driver.
             check("cuMemHostGetDevicePointer", unsafe {
                 (api.host_device_pointer)(&raw mut addr, handle.as_ptr(), 0)
             })
@@ -294,8 +294,8 @@ impl CudaHost {
             // SAFETY: allocated by `allocate`. No code uses it any more: this value is going, and a
             // region that has lent some of it does not let go.
             Kind::Allocated => check("cuMemFreeHost", unsafe { (api.host_free)(handle) }),
-            // SAFETY: registered by `register_raw`; else as above.
             Kind::Registered => {
+                // SAFETY: registered by `register_raw`; else as above.
                 check("cuMemHostUnregister", unsafe { (api.host_unregister)(handle) })
             }
         })?;

@@ -55,8 +55,8 @@ impl Stream {
     pub(super) fn new(module: &Module, entry: &CStr) -> Result<Self> {
         let function = module.function(entry)?;
         let mut stream = ptr::null_mut();
-        // SAFETY: the pointer is a reference.
         module.gpu().within(|api| {
+            // SAFETY: the pointer is a reference.
             check("cuStreamCreate", unsafe { (api.stream_create)(&raw mut stream, NON_BLOCKING) })
         })?;
         // From here on dropping gives back the stream, and the events that were made.
@@ -74,8 +74,8 @@ impl Stream {
         };
         for _ in 0..DEPTH {
             let mut event = ptr::null_mut();
-            // SAFETY: the pointer is a reference.
             module.gpu().within(|api| {
+                // SAFETY: the pointer is a reference.
                 check("cuEventCreate", unsafe {
                     (api.event_create)(&raw mut event, DISABLE_TIMING)
                 })

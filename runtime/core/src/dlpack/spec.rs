@@ -1,78 +1,10 @@
 //! The tensor that a buffer is lent as.
 
-use super::{Contract, DataType, Shape, table::Target};
+use super::{ByteOffset, Contract, DataType, Shape, place::Target};
 use crate::{
     dlpack::TensorRule,
     types::{Error, Result},
 };
-
-/// Where the memory of a tensor is: `DLDeviceType`, as far as it can be Contigo's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum Place {
-    /// `kDLCPU`: the data pointer is an address of the CPU.
-    Cpu,
-    /// `kDLCUDAHost`: memory that CUDA pinned; the data pointer is an address of the CPU.
-    CudaHost,
-    /// `kDLCUDA`: the data pointer is an address of the GPU.
-    Cuda,
-    /// `kDLOpenCL`: the data pointer is a `cl_mem`, and the byte offset an origin in it.
-    OpenCl,
-    /// `kDLVulkan`: the data pointer is a `VkBuffer`, and the byte offset one of a binding.
-    Vulkan,
-    /// `kDLExtDev`: the data pointer is a bus address, for a driver that knows whose.
-    BusAddress,
-}
-
-impl Place {
-    pub(super) const fn device_type_i32(self) -> i32 {
-        use super::abi::device::{CPU, CUDA, CUDA_HOST, EXT_DEV, OPENCL, VULKAN};
-        match self {
-            Self::Cpu => CPU,
-            Self::CudaHost => CUDA_HOST,
-            Self::Cuda => CUDA,
-            Self::OpenCl => OPENCL,
-            Self::Vulkan => VULKAN,
-            Self::BusAddress => EXT_DEV,
-        }
-    }
-
-    #[allow(clippy::cast_sign_loss, reason = "all are positive")]
-    pub(super) const fn device_type(self) -> u64 {
-        self.device_type_i32() as u64
-    }
-
-    /// Of a tensor that comes from outside. Objects do not: nothing can be added to a handle, and
-    /// no region here knows whose it is.
-    pub(super) const fn of(device_type: i32) -> Option<Self> {
-        use super::abi::device::{CPU, CUDA, CUDA_HOST, EXT_DEV};
-        match device_type {
-            CPU => Some(Self::Cpu),
-            CUDA_HOST => Some(Self::CudaHost),
-            CUDA => Some(Self::Cuda),
-            EXT_DEV => Some(Self::BusAddress),
-            _ => None,
-        }
-    }
-
-    /// Is the data pointer one that the CPU can follow?
-    #[must_use]
-    pub const fn is_host(self) -> bool {
-        matches!(self, Self::Cpu | Self::CudaHost)
-    }
-}
-
-/// Where the offset of a buffer in its block goes. Consumers differ: TVM's generated code ignores
-/// `byte_offset` on some paths, and an opaque handle cannot have anything added.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub enum ByteOffset {
-    /// Into the data pointer, which is an address here: `byte_offset` is 0.
-    #[default]
-    Folded,
-    /// Into `byte_offset`: the data pointer is the block's first byte.
-    Kept,
-}
 
 /// The tensor that a buffer is lent as: its elements, and the consumer's demands.
 ///

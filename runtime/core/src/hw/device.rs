@@ -9,7 +9,7 @@ use crate::types::forward::forward;
 use crate::{
     hw::{mmio::Mmio, siblings::Siblings, wait::Wait},
     mem::Port,
-    types::platform::forward_as_fd,
+    types::{Result, platform::forward_as_fd},
 };
 
 /// One device: registers ([`Mmio`]), waiting ([`Wait`]), and the port that its bus master reaches
@@ -46,6 +46,26 @@ pub unsafe trait Device: Mmio + Wait {
     /// not pass on the device below it, and is counted with all of the board.
     fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         None
+    }
+}
+
+/// Does `act` while no sibling of this channel's driver does, and none resets the device.
+///
+/// # Errors
+/// [`Error::Contended`], or what `act` returns.
+pub fn locked<R>(device: &impl Device, act: impl FnOnce() -> Result<R>) -> Result<R> {
+    let _lock = device.siblings().map(Siblings::lock).transpose()?;
+    act()
+}
+
+/// Does what ends the jobs of all the device's drivers: [`Siblings::reset`], where there are any.
+///
+/// # Errors
+/// As [`locked`].
+pub fn reset_all<R>(device: &impl Device, act: impl FnOnce() -> Result<R>) -> Result<R> {
+    match device.siblings() {
+        Some(siblings) => siblings.reset(act),
+        None => act(),
     }
 }
 

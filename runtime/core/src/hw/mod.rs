@@ -10,8 +10,7 @@ mod siblings;
 pub mod wait;
 
 pub(crate) use baton::Seen;
-pub use device::{Device, Wired};
+pub use device::{Device, Wired, locked, reset_all};
 pub use mmio::{Mmio, MmioWindow};
 pub use siblings::{CoreLock, Siblings};
-pub use siblings::{locked, reset_all};
 pub use wait::{Wait, poll_every, poll_until};

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "marks are a promise between drivers")]
 //! What the drivers of one device's channels share.
 
-use super::{baton::Baton, device::Device};
+use super::baton::Baton;
 use crate::types::{Error, Result, barrier, lock};
 use core::{
     fmt,
@@ -100,26 +100,6 @@ impl Siblings {
 
     pub(crate) fn give_back(&self, index: usize) {
         self.claimed.fetch_and(!Self::bit(index).unwrap_or(0), Ordering::Release);
-    }
-}
-
-/// Does `act` while no sibling of this channel's driver does, and none resets the device.
-///
-/// # Errors
-/// [`Error::Contended`], or what `act` returns.
-pub fn locked<R>(device: &impl Device, act: impl FnOnce() -> Result<R>) -> Result<R> {
-    let _lock = device.siblings().map(Siblings::lock).transpose()?;
-    act()
-}
-
-/// Does what ends the jobs of all the device's drivers: [`Siblings::reset`], where there are any.
-///
-/// # Errors
-/// As [`locked`].
-pub fn reset_all<R>(device: &impl Device, act: impl FnOnce() -> Result<R>) -> Result<R> {
-    match device.siblings() {
-        Some(siblings) => siblings.reset(act),
-        None => act(),
     }
 }
 

@@ -14,7 +14,6 @@
 
 mod any_core;
 mod any_driver;
-mod channel;
 mod completion;
 mod core;
 mod counts;
@@ -28,10 +27,9 @@ mod row;
 mod signature;
 mod stop_program;
 
-pub use self::core::Core;
+pub use self::core::{Core, CoreChannel};
 pub use any_core::{AnyCore, Channels};
 pub use any_driver::AnyDriver;
-pub use channel::CoreChannel;
 pub use completion::Completion;
 pub use counts::QueueCounts;
 pub use driver::{Driver, exactly};

@@ -1,11 +1,10 @@
-//! Addresses, each space a type of its own, and alignments.
+//! Addresses, each space a type of its own, and the direction of a job.
 //!
 //! A CPU pointer, a physical address and a bus address are three different numbers that often look
 //! alike. On a Cyclone V the same byte is `0x0010_0000` to the FPGA-to-SDRAM port and `0x8010_0000`
 //! to the ACP port; behind an IOMMU nothing looks alike at all. So none of them converts into
 //! another without a [`Port`](crate::Port) that says how.
 
-use crate::types::Error;
 use core::fmt;
 
 /// Where the CPU's memory controller finds a byte. Only a [`Port`](crate::Port) turns it into a
@@ -109,81 +108,26 @@ impl Direction {
     }
 }
 
-/// An alignment in bytes: a power of two, checked once, here.
-///
-/// ```
-/// use contigo::{Align, Error};
-/// assert_eq!(Align::new(256)?, Align::DLPACK);
-/// assert_eq!(Align::new(48), Err(Error::NotPowerOfTwo { align_bytes: 48 }));
-/// # Ok::<(), Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Align(usize);
-
-impl Align {
-    /// 32 bytes: the least that any accelerator here is given (one line of a Cortex-A9, one beat of
-    /// a 256-bit bus).
-    pub const MIN: Self = Self(32);
-    /// 64 bytes: one cache line of a Cortex-A53/A72/A78 or a PC, and TVM's `kAllocAlignment`.
-    pub const LINE: Self = Self(64);
-    /// 256 bytes: what DLPack's `dlpack.h` asks of a `data` pointer.
-    pub const DLPACK: Self = Self(256);
-    /// 4096 bytes: one page, and the boundary that no AXI burst crosses (Arm IHI 0022, A3.4.1).
-    pub const PAGE: Self = Self(4096);
-
-    /// Any power of two.
-    ///
-    /// # Errors
-    /// [`Error::NotPowerOfTwo`] otherwise, zero included.
-    pub const fn new(align_bytes: usize) -> Result<Self, Error> {
-        if align_bytes.is_power_of_two() {
-            Ok(Self(align_bytes))
-        } else {
-            Err(Error::NotPowerOfTwo { align_bytes })
-        }
-    }
-
-    /// The alignment in bytes.
-    #[must_use]
-    pub const fn bytes(self) -> usize {
-        self.0
-    }
-
-    /// Is `value` a multiple of this alignment?
-    #[must_use]
-    pub const fn divides(self, value: u64) -> bool {
-        value & (self.0 as u64 - 1) == 0
-    }
-
-    /// The next multiple at or above `value`; `None` where that overflows.
-    #[must_use]
-    pub const fn round_up(self, value: usize) -> Option<usize> {
-        match value.checked_add(self.0 - 1) {
-            Some(sum) => Some(sum & !(self.0 - 1)),
-            None => None,
-        }
-    }
-
-    /// The next multiple at or below `value`.
-    #[must_use]
-    pub const fn round_down(self, value: usize) -> usize {
-        value & !(self.0 - 1)
+impl fmt::Debug for PhysAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PhysAddr({self})")
     }
 }
 
-macro_rules! hex {
-    ($($name:ident),*) => {$(
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({:#x})"), self.0)
-            }
-        }
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{:#x}", self.0)
-            }
-        }
-    )*};
+impl fmt::Display for PhysAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
 }
-hex!(PhysAddr, DevAddr);
+
+impl fmt::Debug for DevAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DevAddr({self})")
+    }
+}
+
+impl fmt::Display for DevAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}

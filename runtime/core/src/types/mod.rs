@@ -7,6 +7,7 @@
 //! crates.
 
 pub(crate) mod addr;
+mod align;
 #[doc(hidden)]
 pub mod atomic;
 pub(crate) mod barrier;
@@ -33,7 +34,8 @@ pub mod shared;
 mod tensor_rule;
 pub(crate) mod timeout;
 
-pub use addr::{Align, BaseAddr, Bus, DevAddr, Direction, PhysAddr};
+pub use addr::{BaseAddr, Bus, DevAddr, Direction, PhysAddr};
+pub use align::Align;
 pub use error::{Error, ErrorKind, ErrorRow, Result};
 #[cfg(all(feature = "std", not(target_os = "none")))]
 pub use error::{IoError, with_text};

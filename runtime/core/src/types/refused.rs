@@ -68,3 +68,18 @@ impl<T> core::error::Error for Refused<T> {
         Some(&self.error)
     }
 }
+
+/// It keeps the error, and drops the value that came back. So a buffer returns to its pool.
+///
+/// ```
+/// use contigo::{Error, types::Refused};
+/// let refused = Refused::new(Error::Busy, "a buffer");
+/// let error: std::io::Error = refused.into();
+/// assert_eq!(error.to_string(), Error::Busy.to_string());
+/// ```
+#[cfg(all(feature = "std", not(target_os = "none")))]
+impl<T> From<Refused<T>> for crate::types::IoError {
+    fn from(refused: Refused<T>) -> Self {
+        refused.error.into()
+    }
+}

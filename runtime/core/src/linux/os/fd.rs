@@ -8,6 +8,9 @@
     reason = "the few system calls on a descriptor; every other file here calls these"
 )]
 
+#[cfg(feature = "testkit")]
+extern crate std;
+
 use crate::types::Error;
 use crate::types::platform::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use core::{
@@ -78,13 +81,17 @@ impl Path {
     }
 }
 
+/// Who closes a fake's file when it is dropped.
+#[cfg(feature = "testkit")]
+type Owner = std::boxed::Box<dyn core::any::Any + Send + Sync>;
+
 /// An open file descriptor. It owns the descriptor, and closes it when it is dropped.
 #[derive(Debug)]
 pub struct Fd {
     raw: c_int,
     /// A fake's file: what closes the descriptor in the place of this value.
     #[cfg(feature = "testkit")]
-    pub(super) owner: Option<super::seam::Owner>,
+    pub(super) owner: Option<Owner>,
 }
 
 impl Fd {

@@ -11,9 +11,6 @@ use std::{boxed::Box, sync::Arc};
 /// Who is asked in the kernel's place.
 pub type Test<K> = Arc<K>;
 
-/// Who closes a fake's file when it is dropped.
-pub(super) type Owner = Box<dyn Any + Send + Sync>;
-
 /// Who is asked: the running kernel, or what a test put in its place. Without the feature `testkit`
 /// there is no such choice.
 pub(crate) enum Asked<K: ?Sized + 'static> {

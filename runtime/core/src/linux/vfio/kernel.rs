@@ -62,18 +62,6 @@ pub enum Request<'a> {
     IoasUnmap(&'a mut IoasUnmap),
 }
 
-/// One PCI function, as `/sys` describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Function {
-    /// Its IOMMU group's number; `None`: it has none.
-    pub group: Option<u32>,
-    /// The group is one of VFIO's no-IOMMU groups, before which no IOMMU stands.
-    pub no_iommu: bool,
-    /// Its number as a VFIO device: `/dev/vfio/devices/vfio<number>`, where the kernel has that
-    /// file. `None`: it is not bound to a VFIO driver, or the kernel is older than 6.1.
-    pub device: Option<u32>,
-}
-
 /// The requests of [`Vfio`](super::Vfio) to the kernel. `RealVfio` does it; a test puts its own
 /// kernel here. Errors are errno values.
 ///
@@ -97,7 +85,7 @@ pub unsafe trait VfioKernel: Send + Sync {
     /// # Errors
     /// [`Error::BadName`], [`Error::AttributeMissing`], [`Error::AttributeUnreadable`],
     /// [`Error::Unexpected`].
-    fn function(&self, address: &str) -> Result<Function, Error>;
+    fn function(&self, address: &str) -> Result<sysfs::Function, Error>;
 
     /// Opens a file under `/dev`, to read and write.
     ///
@@ -159,7 +147,7 @@ pub(super) struct RealVfio;
 // keep a page from migrating.
 // 3. Both are the kernel's own words.
 unsafe impl VfioKernel for RealVfio {
-    fn function(&self, address: &str) -> Result<Function, Error> {
+    fn function(&self, address: &str) -> Result<sysfs::Function, Error> {
         sysfs::function("/sys", address)
     }
 

@@ -92,7 +92,8 @@ pub mod seam {
             UnmapDma,
         },
         iommufd::{IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
-        kernel::{Function, Request, VfioKernel},
+        kernel::{Request, VfioKernel},
+        sysfs::Function,
     };
     pub use crate::linux::os::fd::Fd;
 }

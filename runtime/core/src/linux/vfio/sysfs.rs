@@ -4,7 +4,6 @@
     reason = "readlinkat and getdents64, which no safe function has without a heap"
 )]
 
-use super::kernel::Function;
 use crate::{
     linux::os::{
         fd::{Fd, Path, check_name},
@@ -24,6 +23,18 @@ const NO_IOMMU: &[u8] = b"vfio-noiommu";
 const LINK_BYTES: usize = 1024;
 /// One reading of a directory that holds one entry, `.` and `..`, of at most 280 bytes each.
 const ENTRIES_BYTES: usize = 1024;
+
+/// One PCI function, as `/sys` describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its IOMMU group's number; `None`: it has none.
+    pub group: Option<u32>,
+    /// The group is one of VFIO's no-IOMMU groups, before which no IOMMU stands.
+    pub no_iommu: bool,
+    /// Its number as a VFIO device: `/dev/vfio/devices/vfio<number>`, where the kernel has that
+    /// file. `None`: it is not bound to a VFIO driver, or the kernel is older than 6.1.
+    pub device: Option<u32>,
+}
 
 /// What `<root>/bus/pci/devices/<address>` says.
 ///

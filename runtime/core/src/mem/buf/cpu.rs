@@ -1,14 +1,14 @@
 #![allow(unsafe_code, reason = "views are made here, and nowhere else")]
 //! The CPU's side of a buffer.
 
-use super::{Chunk, Operand};
+use super::Chunk;
 use crate::{
     mem::{
         block::Block,
         span::{Part, Span},
     },
     trace::{self, Event, Site},
-    types::{Bus, Direction, Error, Refused},
+    types::{Bus, Error, Refused},
 };
 use core::{fmt, mem, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -180,23 +180,6 @@ impl CpuBuf {
         let left = half(Span::new(extent.start, cut - extent.start), Span::new(span.start, mid));
         let right = half(Span::new(cut, extent.end() - cut), Span::new(cut, span.len - mid));
         Ok((left, right))
-    }
-
-    /// An operand that the device reads: bytes `range` of this buffer are cleaned, no others. The
-    /// range is checked when the job starts.
-    pub fn to_device(self, range: impl RangeBounds<usize>) -> Operand {
-        Operand::from_cpu(self, Part::of(range), Direction::ToDevice)
-    }
-
-    /// An operand that the device writes: the lines of `range` are cleaned before the job and
-    /// invalidated after it, and no other bytes are lost.
-    pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand {
-        Operand::from_cpu(self, Part::of(range), Direction::FromDevice)
-    }
-
-    /// An operand that the device reads and writes.
-    pub fn in_out(self, range: impl RangeBounds<usize>) -> Operand {
-        Operand::from_cpu(self, Part::of(range), Direction::Bidirectional)
     }
 
     pub(super) fn chunk(&self) -> &Chunk {

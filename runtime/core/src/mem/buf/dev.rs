@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a buffer goes to any thread, and gives its bytes back")]
 //! The device's side of a buffer.
 
-use super::{Chunk, CpuBuf, Operand};
+use super::{Chunk, CpuBuf};
 use crate::{
     mem::{
         Handle, Port, WrongAccesses,
@@ -10,7 +10,7 @@ use crate::{
     trace::{self, Event, Site},
     types::{Bus, DevAddr, Direction, Error, Refused, barrier},
 };
-use core::{fmt, mem::ManuallyDrop, ops::RangeBounds, ptr::NonNull};
+use core::{fmt, mem::ManuallyDrop, ptr::NonNull};
 
 /// One operand as a driver sees it: where the device finds it. A plain number: it gives no right to
 /// the bytes.
@@ -203,21 +203,6 @@ impl DevBuf {
     #[must_use]
     pub const fn handed_over_bytes(&self) -> usize {
         self.span.len
-    }
-
-    /// An operand that the next device reads: `range` of what was handed over first.
-    pub fn to_device(self, range: impl RangeBounds<usize>) -> Operand {
-        Operand::from_dev(self, Part::of(range), Direction::ToDevice)
-    }
-
-    /// An operand that the next device writes.
-    pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand {
-        Operand::from_dev(self, Part::of(range), Direction::FromDevice)
-    }
-
-    /// An operand that the next device reads and writes.
-    pub fn in_out(self, range: impl RangeBounds<usize>) -> Operand {
-        Operand::from_dev(self, Part::of(range), Direction::Bidirectional)
     }
 
     /// The CPU's again: what devices wrote is visible after this, also behind a port that snoops.

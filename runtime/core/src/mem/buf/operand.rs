@@ -12,7 +12,7 @@ use crate::{
 };
 #[cfg(target_pointer_width = "64")]
 use core::mem;
-use core::{fmt, mem::ManuallyDrop};
+use core::{fmt, mem::ManuallyDrop, ops::RangeBounds};
 
 /// A buffer on its way into a job: which bytes of it, and what the device does with them. It has no
 /// view and no address.
@@ -33,14 +33,45 @@ pub struct Operand {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(mem::size_of::<Operand>() <= 128, "an operand is moved without a call");
 
-impl Operand {
-    #[inline]
-    pub(super) fn from_cpu(buf: CpuBuf, part: Part, direction: Direction) -> Self {
-        Self::from_dev(DevBuf::unsent(buf), part, direction)
+impl CpuBuf {
+    /// An operand that the device reads: bytes `range` of this buffer are cleaned, no others. The
+    /// range is checked when the job starts.
+    pub fn to_device(self, range: impl RangeBounds<usize>) -> Operand {
+        Operand::from_dev(DevBuf::unsent(self), Part::of(range), Direction::ToDevice)
     }
 
+    /// An operand that the device writes: the lines of `range` are cleaned before the job and
+    /// invalidated after it, and no other bytes are lost.
+    pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand {
+        Operand::from_dev(DevBuf::unsent(self), Part::of(range), Direction::FromDevice)
+    }
+
+    /// An operand that the device reads and writes.
+    pub fn in_out(self, range: impl RangeBounds<usize>) -> Operand {
+        Operand::from_dev(DevBuf::unsent(self), Part::of(range), Direction::Bidirectional)
+    }
+}
+
+impl DevBuf {
+    /// An operand that the next device reads: `range` of what was handed over first.
+    pub fn to_device(self, range: impl RangeBounds<usize>) -> Operand {
+        Operand::from_dev(self, Part::of(range), Direction::ToDevice)
+    }
+
+    /// An operand that the next device writes.
+    pub fn from_device(self, range: impl RangeBounds<usize>) -> Operand {
+        Operand::from_dev(self, Part::of(range), Direction::FromDevice)
+    }
+
+    /// An operand that the next device reads and writes.
+    pub fn in_out(self, range: impl RangeBounds<usize>) -> Operand {
+        Operand::from_dev(self, Part::of(range), Direction::Bidirectional)
+    }
+}
+
+impl Operand {
     #[inline]
-    pub(super) fn from_dev(mut buf: DevBuf, part: Part, direction: Direction) -> Self {
+    fn from_dev(mut buf: DevBuf, part: Part, direction: Direction) -> Self {
         let (asked, inside) = part.within(buf.span());
         (buf.direction, buf.inside) = (direction, inside);
         Self { buf: ManuallyDrop::new(buf), asked }

@@ -21,15 +21,15 @@
 
 use super::{
     count::{Count, MAX_HANDLES},
-    limits::{LINE, Limits, Plan},
-    memory::Memory,
+    limits::{LINE, Limits, PAGE, layout, put, tri, within},
+    memory::{Memory, wherever},
 };
 use crate::{
     mem::{
         Backend,
         block::{Block, Requirements, State},
         buf::{Chunk, OwnerTable},
-        region::tlsf::{Node, Tlsf},
+        region::tlsf::{MAX_BLOCKS, Node, Tlsf},
         region::{bitmap::WORD_BITS, parts},
         span::Span,
     },
@@ -39,8 +39,65 @@ use crate::{
         atomic::{AtomicBool, AtomicU8, AtomicUsize},
     },
 };
-use core::{mem::ManuallyDrop, ptr, ptr::NonNull};
+use core::{alloc::Layout, mem::ManuallyDrop, ptr, ptr::NonNull};
 use spin::Mutex;
+
+impl Limits {
+    /// How many bytes [`Region::with_memory`](super::Region::with_memory) needs for a backend of
+    /// the type `B`, wherever they begin. The compiler can work it out, for a static.
+    ///
+    /// ```
+    /// use contigo::{Limits, sim::Sim};
+    /// use core::mem::MaybeUninit;
+    ///
+    /// const LIMITS: Limits = Limits { allocations: 16 };
+    /// const BYTES: usize = match LIMITS.control_bytes::<Sim>() {
+    ///     Ok(bytes) => bytes,
+    ///     Err(_) => panic!("a limit is out of range"),
+    /// };
+    /// static mut MEMORY: [MaybeUninit<u8>; BYTES] = [MaybeUninit::uninit(); BYTES];
+    /// assert!(BYTES < Limits::default().control_bytes::<Sim>()?);
+    /// # Ok::<(), contigo::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: the limit is 0, or more than there can be; or `B` is aligned to more
+    /// than 4,096 bytes.
+    pub const fn control_bytes<B>(&self) -> Result<usize> {
+        Ok(wherever(tri!(Plan::new::<B>(*self)).layout))
+    }
+}
+
+/// Where each part of a region's control block begins, in bytes from the beginning of it.
+#[derive(Clone, Copy)]
+pub(super) struct Plan {
+    pub(super) limits: Limits,
+    pub(super) table: usize,
+    pub(super) returned: usize,
+    pub(super) parts: usize,
+    pub(super) backend: usize,
+    pub(super) layout: Layout,
+}
+
+impl Plan {
+    pub(super) const fn new<B>(limits: Limits) -> Result<Self> {
+        tri!(within("allocations", limits.allocations, MAX_BLOCKS));
+        tri!(within("the alignment of the backend", align_of::<B>(), PAGE));
+        // No sum overflows: a type has at most `isize::MAX` bytes, and all others are bounded.
+        let align = if align_of::<B>() > LINE { align_of::<B>() } else { LINE };
+        let mut end = size_of::<Control>();
+        let table = put(
+            &mut end,
+            LINE,
+            size_of::<Tlsf<[Node; 0]>>() + limits.allocations * size_of::<Node>(),
+        );
+        let returned =
+            put(&mut end, LINE, limits.allocations.div_ceil(WORD_BITS) * size_of::<AtomicUsize>());
+        let parts = put(&mut end, LINE, limits.allocations);
+        let backend = put(&mut end, align, size_of::<B>());
+        Ok(Self { limits, table, returned, parts, backend, layout: tri!(layout(end, align)) })
+    }
+}
 
 /// See the [module](self). INVARIANT: every pointer in it leads to its own part of `memory`, as
 /// `Plan` laid it out, initialised, and valid until `memory` is dropped.
@@ -69,7 +126,11 @@ pub(super) struct Hot {
     pub(super) any_returned: AtomicBool,
 }
 
-const _: () = assert!(size_of::<Hot>() == LINE);
+const _: () = assert!(
+    size_of::<Hot>() == LINE
+        && align_of::<Control>() == LINE
+        && align_of::<Tlsf<[Node; 0]>>() <= LINE
+);
 
 // SAFETY: the pointers lead to memory that no move moves: the control block's own. What they
 // lead to is atomic, or behind the lock, or a backend, which is `Send + Sync`.
@@ -93,9 +154,9 @@ const BLOCKS: &OwnerTable = &OwnerTable {
     // SAFETY: `Control::buffer` made the pointer. The handle is gone: its share of the unit is the
     // function's.
     release: |owner, token| unsafe { Control::release(owner.cast(), token) },
-    // SAFETY: `Control::buffer` made the pointer, and a block with a handle has a unit of the
-    // count, which keeps the control block.
     share: |owner, token| {
+        // SAFETY: `Control::buffer` made the pointer, and a block with a handle has a unit of the
+        // count, which keeps the control block.
         unsafe { owner.cast::<Control>().as_ref() }
             .part(token)
             .ok_or(parts::REFUSAL)

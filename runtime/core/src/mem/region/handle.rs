@@ -3,10 +3,9 @@
 
 use super::{
     Limits, Pool,
-    control::Control,
-    limits::{Plan, PoolPlan},
+    control::{Control, Plan},
     memory::{Given, Memory},
-    pool_state::PoolState,
+    pool_state::{PoolPlan, PoolState},
 };
 use crate::{
     mem::{
@@ -79,8 +78,8 @@ impl Region {
             Ok((plan, Memory::from_kernel(plan.layout)?, Control::check(&backend, needs, site)?))
         });
         match made {
-            // SAFETY: the memory is new, and the plan and the state are this backend's.
             Ok((plan, memory, state)) => {
+                // SAFETY: the memory is new, and the plan and the state are this backend's.
                 Ok(Self { control: unsafe { Control::write(backend, state, &plan, memory) } })
             }
             Err(error) => Err(Refused::new(error, backend)),
@@ -108,8 +107,8 @@ impl Region {
             Ok((plan, given, Control::check(&backend, needs, site)?))
         });
         match made {
-            // SAFETY: as in `with`.
             Ok((plan, given, state)) => {
+                // SAFETY: as in `with`.
                 Ok(Self { control: unsafe { Control::write(backend, state, &plan, given) } })
             }
             // SAFETY: nothing was made of it. It is the caller's again, for ever.

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a handle is a pointer that counts")]
 //! Equal slots of a region, for any number of threads.
 
-use super::{limits, pool_state::PoolState};
+use super::pool_state::{self, PoolState};
 use crate::{mem::CpuBuf, trace::Site, types::Result};
 use core::{fmt, ptr::NonNull};
 
@@ -47,7 +47,7 @@ impl Pool {
     /// # Errors
     /// [`Error::Argument`](crate::Error::Argument): no slots, or more than 1,048,576.
     pub const fn control_bytes(slots: usize) -> Result<usize> {
-        limits::pool_control_bytes(slots)
+        pool_state::pool_control_bytes(slots)
     }
 
     /// A free slot. It holds whatever its last owner left.

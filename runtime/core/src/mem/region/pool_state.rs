@@ -8,8 +8,8 @@
 use super::{
     control::Control,
     count::Count,
-    limits::{LINE, PoolPlan},
-    memory::Memory,
+    limits::{LINE, MAX_SLOTS, layout, put, tri, within},
+    memory::{Memory, wherever},
     slots::{Slots, slot_of, words_for},
 };
 use crate::{
@@ -25,10 +25,35 @@ use crate::{
     },
 };
 use core::{
+    alloc::Layout,
     mem::{ManuallyDrop, offset_of},
     ptr,
     ptr::NonNull,
 };
+
+/// Where each part of a pool's control block begins, in bytes from the beginning of it.
+#[derive(Clone, Copy)]
+pub(super) struct PoolPlan {
+    pub(super) slots: usize,
+    pub(super) words: usize,
+    pub(super) parts: usize,
+    pub(super) layout: Layout,
+}
+
+impl PoolPlan {
+    pub(super) const fn new(slots: usize) -> Result<Self> {
+        tri!(within("slots", slots, MAX_SLOTS));
+        let mut end = size_of::<PoolState>();
+        let words = put(&mut end, LINE, words_for(slots) * size_of::<AtomicUsize>());
+        let parts = put(&mut end, LINE, words_for(slots) * WORD_BITS);
+        Ok(Self { slots, words, parts, layout: tri!(layout(end, LINE)) })
+    }
+}
+
+/// How many bytes a pool of `slots` needs for its control block, wherever they begin.
+pub(super) const fn pool_control_bytes(slots: usize) -> Result<usize> {
+    Ok(wherever(tri!(PoolPlan::new(slots)).layout))
+}
 
 /// See the [module](self). INVARIANT: `words` and `parts` lead to their own parts of `memory`, as
 /// `PoolPlan` laid it out, and are valid until `memory` is dropped. `control` is valid as long.
@@ -58,7 +83,11 @@ pub(super) struct Hot {
     pending: AtomicUsize,
 }
 
-const _: () = assert!(offset_of!(PoolState, hot) == LINE && size_of::<Hot>() == LINE);
+const _: () = assert!(
+    align_of::<PoolState>() == LINE
+        && offset_of!(PoolState, hot) == LINE
+        && size_of::<Hot>() == LINE
+);
 
 /// A slot as its chunk sees its owner: the pool's control block. A constant, so that a drop which
 /// the compiler sees beside its take is no indirect call.
@@ -68,8 +97,8 @@ const SLOTS: &OwnerTable = &OwnerTable {
     block: |owner| unsafe { owner.cast::<PoolState>().as_ref() }.control,
     // SAFETY: as above; the handle is gone.
     release: |owner, token| unsafe { PoolState::release(owner.cast(), token) },
-    // SAFETY: as above.
     share: |owner, token| {
+        // SAFETY: as above.
         unsafe { owner.cast::<PoolState>().as_ref() }.state().share(token as usize)
     },
 };

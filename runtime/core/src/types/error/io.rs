@@ -2,7 +2,6 @@
 //! the standard library. Built with the feature `std` alone, because such an error takes the heap.
 
 use super::Error;
-use crate::types::Refused;
 use std::io;
 
 extern crate std;
@@ -69,20 +68,6 @@ const fn nearest(kind: io::ErrorKind) -> i32 {
 /// `told`, whose text stays, under the kind of `error`'s errno.
 pub fn with_text(error: Error, told: impl core::error::Error + Send + Sync + 'static) -> io::Error {
     io::Error::new(io::Error::from_raw_os_error(error.errno()).kind(), told)
-}
-
-/// It keeps the error, and drops the value that came back. So a buffer returns to its pool.
-///
-/// ```
-/// use contigo::{Error, types::Refused};
-/// let refused = Refused::new(Error::Busy, "a buffer");
-/// let error: std::io::Error = refused.into();
-/// assert_eq!(error.to_string(), Error::Busy.to_string());
-/// ```
-impl<T> From<Refused<T>> for io::Error {
-    fn from(refused: Refused<T>) -> Self {
-        refused.error.into()
-    }
 }
 
 /// For the other crates of the runtime, which do not name std.

@@ -3,9 +3,10 @@
 
 use super::{
     ErrorKind, ErrorRow,
-    words::{Answer, Errno, Limits, List},
+    words::{Errno, Limits, List},
 };
 use crate::types::{Bus, Direction, TensorRule, near::Among};
+use core::fmt;
 
 // errno(3), as Linux numbers them on the processors of every board here.
 const EPERM: i32 = 1;
@@ -708,4 +709,18 @@ System {
     } "this is a child of process {owner_pid}, and uses nothing of it: call exec, start the child by \
        spawn, or fork before the first call";
 }
+}
+
+/// What a driver's function answered: a number of its own, or a code of the table of errors.
+struct Answer(i32);
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Error::ROWS.iter().find(|row| row.code == self.0) {
+            Some(row) => write!(f, "{}, {}", self.0, row.name),
+            // A status register, as most manuals have it.
+            None if self.0 > 255 => write!(f, "{:#x}", self.0),
+            None => write!(f, "{}", self.0),
+        }
+    }
 }

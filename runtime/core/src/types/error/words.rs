@@ -31,20 +31,6 @@ impl fmt::Display for List {
     }
 }
 
-/// What a driver's function answered: a number of its own, or a code of the table of errors.
-pub(super) struct Answer(pub(super) i32);
-
-impl fmt::Display for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match super::Error::ROWS.iter().find(|row| row.code == self.0) {
-            Some(row) => write!(f, "{}, {}", self.0, row.name),
-            // A status register, as most manuals have it.
-            None if self.0 > 255 => write!(f, "{:#x}", self.0),
-            None => write!(f, "{}", self.0),
-        }
-    }
-}
-
 /// An errno with its name, and errno(3)'s words for it.
 pub(super) struct Errno(pub(super) i32);
 
