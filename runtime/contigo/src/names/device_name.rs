@@ -4,7 +4,7 @@ use super::{
     error::Form,
     grammar::Parsed,
     kinds::{DEVICES, DeviceKind, Row},
-    name::is_text,
+    name::{Kind, Name},
     text::Text,
 };
 
@@ -28,23 +28,15 @@ use super::{
 /// assert_eq!((name.kind(), name.argument()), ("uio", "axi_dma@40400000"));
 /// # Ok::<(), contigo::names::NameError>(())
 /// ```
-#[derive(Clone, Copy)]
-pub struct DeviceName {
-    parsed: Parsed,
-    row: &'static Row<DeviceKind>,
+pub type DeviceName = Name<DeviceKind>;
+
+impl Kind for DeviceKind {
+    const NAME: &'static str = "DeviceName";
+    const ROWS: &'static [Row<Self>] = &DEVICES;
+    const FORM: Form = Form::Device;
 }
 
 impl DeviceName {
-    /// The text after it; of a simulated device its model alone, without the seed.
-    #[must_use]
-    pub fn argument(&self) -> &str {
-        self.parsed.argument()
-    }
-
-    pub(super) const fn row(&self) -> &'static Row<DeviceKind> {
-        self.row
-    }
-
     /// A simulated board, by what its memory's name has for a seed.
     pub(super) fn board(seed: &str) -> Option<Self> {
         let at = if seed.is_empty() { "" } else { "@" };
@@ -67,13 +59,7 @@ impl DeviceName {
     pub(super) fn seed(&self) -> Option<u64> {
         self.parsed.more().and_then(Parsed::number)
     }
-
-    fn text(&self) -> &str {
-        self.parsed.text()
-    }
 }
-
-is_text!(DeviceName, DEVICES, Form::Device);
 
 #[cfg(test)]
 #[allow(

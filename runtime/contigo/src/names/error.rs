@@ -26,7 +26,7 @@ pub struct NameError {
 
 /// The form to write in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub enum Form {
     /// A name of its kind.
     Of(&'static str),
     /// A name of memory.

@@ -25,7 +25,8 @@ pub(super) enum Argument {
 }
 
 /// A kind, which begins its names.
-pub(super) struct Row<K> {
+#[derive(Debug)]
+pub struct Row<K> {
     pub(super) id: K,
     /// The beginning of its names.
     pub(super) kind: &'static str,
@@ -52,7 +53,7 @@ impl<K> Row<K> {
 
 /// The kinds of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MemoryKind {
+pub enum MemoryKind {
     Guard,
     UDmaBuf,
     DmaHeap,
@@ -66,7 +67,7 @@ pub(super) enum MemoryKind {
 
 /// The kinds of devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DeviceKind {
+pub enum DeviceKind {
     Uio,
     Guard,
     Pci,

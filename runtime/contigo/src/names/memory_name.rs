@@ -3,9 +3,8 @@
 use super::{
     device_name::DeviceName,
     error::Form,
-    grammar::Parsed,
     kinds::{MEMORIES, MemoryKind, Row},
-    name::is_text,
+    name::{Kind, Name},
 };
 
 /// The name of memory: what a user writes after `--memory`, in every language. It is copied like a
@@ -32,24 +31,20 @@ use super::{
 /// assert_eq!(name.device().map(|device| device.to_string()).as_deref(), Some("guard:f8003000"));
 /// # Ok::<(), contigo::names::NameError>(())
 /// ```
-#[derive(Clone, Copy)]
-pub struct MemoryName {
-    parsed: Parsed,
-    row: &'static Row<MemoryKind>,
+pub type MemoryName = Name<MemoryKind>;
+
+impl Kind for MemoryKind {
+    const NAME: &'static str = "MemoryName";
+    const ROWS: &'static [Row<Self>] = &MEMORIES;
+    const FORM: Form = Form::Memory;
 }
 
 impl MemoryName {
-    /// The text after it, without the device; `""` where there is none.
-    #[must_use]
-    pub fn argument(&self) -> &str {
-        self.parsed.argument()
-    }
-
     /// The device that it belongs to, from which it is opened; `None` for memory that is opened
     /// alone.
     #[must_use]
     pub fn device(&self) -> Option<DeviceName> {
-        match self.row.id {
+        match self.row().id {
             MemoryKind::Guard
             | MemoryKind::Vfio
             | MemoryKind::Cuda
@@ -61,20 +56,10 @@ impl MemoryName {
         }
     }
 
-    pub(super) const fn row(&self) -> &'static Row<MemoryKind> {
-        self.row
-    }
-
-    fn text(&self) -> &str {
-        self.parsed.text()
-    }
-
     fn more(&self) -> Option<&str> {
         self.parsed.more()
     }
 }
-
-is_text!(MemoryName, MEMORIES, Form::Memory);
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]

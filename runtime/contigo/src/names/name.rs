@@ -1,58 +1,93 @@
-//! The part that names of memory and of devices share: each is a text, read by a table.
+//! Names of memory and of devices: texts, each read by its table of kinds.
 
-/// `FromStr` of a name by its table of kinds, its row there, and its text for everything else.
-macro_rules! is_text {
-    ($name:ident, $rows:ident, $form:expr) => {
-        impl $name {
-            /// The kind: what stands before the first colon.
-            #[must_use]
-            pub const fn kind(&self) -> &'static str {
-                self.row.kind
-            }
+use super::{
+    NameError, NameRule,
+    error::Form,
+    grammar::{self, Parsed},
+    kinds::Row,
+};
+use core::{fmt, str::FromStr};
 
-            /// One sentence about its kind.
-            #[must_use]
-            pub const fn help(&self) -> &'static str {
-                self.row.help
-            }
-        }
-
-        impl core::str::FromStr for $name {
-            type Err = super::NameError;
-
-            fn from_str(text: &str) -> Result<Self, super::NameError> {
-                let kind = super::grammar::kind(text);
-                let Some(row) = $rows.iter().find(|row| row.kind == kind) else {
-                    return Err(super::NameError {
-                        rule: super::NameRule::Kind,
-                        at: 0,
-                        len_bytes: text.len(),
-                        form: $form,
-                    });
-                };
-                Ok(Self { parsed: super::grammar::parse(text, row.argument, row.syntax)?, row })
-            }
-        }
-
-        impl core::fmt::Display for $name {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.pad(self.text())
-            }
-        }
-
-        impl core::fmt::Debug for $name {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.debug_tuple(stringify!($name)).field(&self.text()).finish()
-            }
-        }
-
-        impl PartialEq for $name {
-            fn eq(&self, other: &Self) -> bool {
-                self.parsed == other.parsed
-            }
-        }
-
-        impl Eq for $name {}
-    };
+/// The kinds that a table has.
+pub trait Kind: Copy + 'static {
+    /// The type's name.
+    #[doc(hidden)]
+    const NAME: &'static str;
+    /// The table.
+    #[doc(hidden)]
+    const ROWS: &'static [Row<Self>];
+    /// What an error calls it.
+    #[doc(hidden)]
+    const FORM: Form;
 }
-pub(super) use is_text;
+
+/// A name: [`DeviceName`](super::DeviceName) or [`MemoryName`](super::MemoryName). It is copied
+/// like a number, and says nothing of whether this machine has such a thing:
+/// [`Inventory`](super::Inventory) does, and `open`.
+#[derive(Clone, Copy)]
+pub struct Name<K: 'static> {
+    pub(super) parsed: Parsed,
+    row: &'static Row<K>,
+}
+
+impl<K> Name<K> {
+    /// The kind: what stands before the first colon.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        self.row.kind
+    }
+
+    /// One sentence about its kind.
+    #[must_use]
+    pub const fn help(&self) -> &'static str {
+        self.row.help
+    }
+
+    /// The text after its kind: of memory without the device, of a simulated device its model
+    /// alone, without the seed. `""` where there is none.
+    #[must_use]
+    pub fn argument(&self) -> &str {
+        self.parsed.argument()
+    }
+
+    pub(super) const fn row(&self) -> &'static Row<K> {
+        self.row
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.parsed.text()
+    }
+}
+
+impl<K: Kind> FromStr for Name<K> {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let kind = grammar::kind(text);
+        let Some(row) = K::ROWS.iter().find(|row| row.kind == kind) else {
+            let (rule, len_bytes) = (NameRule::Kind, text.len());
+            return Err(NameError { rule, at: 0, len_bytes, form: K::FORM });
+        };
+        Ok(Self { parsed: grammar::parse(text, row.argument, row.syntax)?, row })
+    }
+}
+
+impl<K> fmt::Display for Name<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.text())
+    }
+}
+
+impl<K: Kind> fmt::Debug for Name<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple(K::NAME).field(&self.text()).finish()
+    }
+}
+
+impl<K> PartialEq for Name<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.parsed == other.parsed
+    }
+}
+
+impl<K> Eq for Name<K> {}

@@ -92,30 +92,37 @@ impl<Access> Register<Access> {
     }
 }
 
-macro_rules! readable { ($($access:ident)*) => {$(
-    impl Register<$access> {
-        /// Reads it.
-        #[inline]
-        pub fn read(self, window: &impl Mmio) -> u32 {
-            window.read32(self.offset)
-        }
+/// The access kinds whose reads change nothing.
+pub trait Readable {}
+impl Readable for ReadOnly {}
+impl Readable for ReadWrite {}
+impl Readable for WriteOneToggles {}
+
+/// The access kinds that can be written.
+pub trait Writable {}
+impl Writable for ReadWrite {}
+impl Writable for WriteOneToggles {}
+impl Writable for ReadClears {}
+
+impl<Access: Readable> Register<Access> {
+    /// Reads it.
+    #[inline]
+    pub fn read(self, window: &impl Mmio) -> u32 {
+        window.read32(self.offset)
     }
-)*}; }
-macro_rules! writable { ($($access:ident)*) => {$(
-    impl Register<$access> {
-        /// Writes it.
-        ///
-        /// # Safety
-        /// As [`Mmio::write32`].
-        #[inline]
-        pub unsafe fn write(self, window: &impl Mmio, value: u32) {
-            // SAFETY: the caller's promise.
-            unsafe { window.write32(self.offset, value) }
-        }
+}
+
+impl<Access: Writable> Register<Access> {
+    /// Writes it.
+    ///
+    /// # Safety
+    /// As [`Mmio::write32`].
+    #[inline]
+    pub unsafe fn write(self, window: &impl Mmio, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { window.write32(self.offset, value) }
     }
-)*}; }
-readable!(ReadOnly ReadWrite WriteOneToggles);
-writable!(ReadWrite WriteOneToggles ReadClears);
+}
 
 impl Register<ReadClears> {
     /// Reads it, which clears some of its bits: use what comes back.

@@ -232,3 +232,19 @@ macro_rules! forward {
     };
 }
 pub(crate) use forward;
+
+/// `AsFd` of a value whose field waits for the interrupt.
+#[macro_export]
+macro_rules! forward_as_fd {
+    ({$($generics:tt)*} $type:ty, $($field:ident).+: $waits:ident) => {
+        impl<$($generics)*> $crate::types::platform::AsFd for $type
+        where
+            $waits: $crate::types::platform::AsFd,
+        {
+            /// Where the device's interrupt shows.
+            fn as_fd(&self) -> $crate::types::platform::BorrowedFd<'_> {
+                self.$($field).+.as_fd()
+            }
+        }
+    };
+}

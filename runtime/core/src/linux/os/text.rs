@@ -1,14 +1,12 @@
 //! Events that are no steps of a run, as text. [`trace`](crate::trace) has the steps.
 
-/// A text, to `log` and `defmt` where they are on. The format string must be one that both take.
-macro_rules! event {
-    ($text:literal $(, $arg:expr)*) => {{
-        #[cfg(feature = "log")]
-        log::trace!(target: "contigo", $text $(, $arg)*);
-        #[cfg(feature = "defmt")]
-        defmt::trace!($text $(, $arg)*);
-        #[cfg(not(any(feature = "log", feature = "defmt")))]
-        { $( let _ = &$arg; )* }
-    }};
+use core::fmt;
+
+/// A text, to `log` and `defmt` where they are on.
+pub(crate) fn event(text: fmt::Arguments<'_>) {
+    #[cfg(feature = "log")]
+    log::trace!(target: "contigo", "{text}");
+    #[cfg(feature = "defmt")]
+    defmt::trace!("{}", defmt::Display2Format(&text));
+    let _ = text;
 }
-pub(crate) use event;

@@ -117,19 +117,4 @@ pub(crate) fn wake_all(word: &AtomicU32) {
     };
 }
 
-/// `AsFd` of a value whose field waits for the interrupt.
-#[macro_export]
-macro_rules! forward_as_fd {
-    ({$($generics:tt)*} $type:ty, $($field:ident).+: $waits:ident) => {
-        impl<$($generics)*> $crate::types::platform::AsFd for $type
-        where
-            $waits: $crate::types::platform::AsFd,
-        {
-            /// Where the device's interrupt shows.
-            fn as_fd(&self) -> $crate::types::platform::BorrowedFd<'_> {
-                self.$($field).+.as_fd()
-            }
-        }
-    };
-}
-pub use forward_as_fd;
+pub use crate::forward_as_fd;

@@ -61,9 +61,14 @@ pub(crate) const fn wake_all(_word: &AtomicU32) {}
 #[derive(Debug)]
 pub enum OwnedFd {}
 
-/// There are no files.
-#[macro_export]
-macro_rules! forward_as_fd {
-    ($($ignored:tt)*) => {};
+/// A file that is lent, of which there is none here.
+#[derive(Debug)]
+pub struct BorrowedFd<'file>(core::convert::Infallible, core::marker::PhantomData<&'file ()>);
+
+/// What has a file. Nothing has one here.
+pub trait AsFd {
+    /// The file.
+    fn as_fd(&self) -> BorrowedFd<'_>;
 }
-pub use forward_as_fd;
+
+pub use crate::forward_as_fd;
