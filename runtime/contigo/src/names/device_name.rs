@@ -10,7 +10,7 @@ use super::{
 
 /// The name of a device: what a user writes after `--device`, in every language. It is copied like
 /// a number, and says nothing of whether this machine has such a device:
-/// [`Inventory`](super::Inventory) does, and [`open`](Self::open).
+/// [`Inventory`](super::Inventory) does, and `open`.
 ///
 /// | name | device |
 /// |---|---|

@@ -49,7 +49,8 @@ fn hides_addresses(files: Files<'_>) -> Option<&'static str> {
 // ---- Memory.
 
 pub(super) fn u_dma_buf(files: Files<'_>, name: &str) -> Facts {
-    const TRANSLATED: &str = "its node is behind an IOMMU or dma-ranges: a program opens it with UDmaBuf::open_translated";
+    const TRANSLATED: &str = "its node is behind an IOMMU or dma-ranges: a program opens it with \
+     UDmaBuf::open_translated";
     let folders = u_dma_buf::CLASSES.map(|class| files.folder(&["sys/class", class, name]));
     let Some(folder) = folders.into_iter().flatten().next() else { return Facts::default() };
     Facts {
@@ -83,8 +84,10 @@ pub(super) fn dma_heaps(files: Files<'_>, each: &mut dyn FnMut(&str)) {
 }
 
 pub(super) fn dma_heap(files: Files<'_>, argument: &str) -> Facts {
-    const SINCE_6_9: &str = "from Linux 6.9 on its address needs the kernel module contigo, which has memory of its own: guard:DEVICE";
-    const SCATTERED: &str = "its blocks are scattered pages: a device needs an IOMMU and the kernel module contigo for them";
+    const SINCE_6_9: &str = "from Linux 6.9 on its address needs the kernel module contigo, which \
+     has memory of its own: guard:DEVICE";
+    const SCATTERED: &str = "its blocks are scattered pages: a device needs an IOMMU and the \
+     kernel module contigo for them";
     let (heap, guarded) = match argument.rsplit_once("@guard:") {
         Some((heap, name)) => (heap, Some(name)),
         None => (argument, None),
@@ -132,7 +135,8 @@ pub(super) fn vfio_functions(files: Files<'_>, each: &mut dyn FnMut(&str)) {
 }
 
 pub(super) fn vfio(files: Files<'_>, address: &str) -> Facts {
-    const GROUP: &str = "this user may not open /dev/vfio/GROUP, nor /dev/vfio/devices and /dev/iommu: chown them, or be root";
+    const GROUP: &str = "this user may not open /dev/vfio/GROUP, nor /dev/vfio/devices and \
+     /dev/iommu: chown them, or be root";
     let mut buffer = [0; LINE_MAX_BYTES];
     let folder = files.folder(&[FUNCTIONS, address]);
     let group = folder.as_ref().and_then(|folder| link(folder, c"iommu_group", &mut buffer));
@@ -175,7 +179,8 @@ pub(super) fn guard(files: Files<'_>, name: &str) -> Facts {
 /// Does the module keep from this process a device that nothing confines? It asks for
 /// `CAP_SYS_RAWIO` then, or for its parameter `unprivileged`. Behind an IOMMU only opening tells.
 fn unconfined(files: Files<'_>, name: &str) -> Option<&'static str> {
-    const RAWIO: &str = "nothing confines it: be root, give the program CAP_SYS_RAWIO, or load the module contigo with unprivileged=1";
+    const RAWIO: &str = "nothing confines it: be root, give the program CAP_SYS_RAWIO, or load \
+     the module contigo with unprivileged=1";
     let mut buffer = [0; LINE_MAX_BYTES];
     let mut may = |folder: &[&str], file| {
         Some(files.folder(folder).and_then(|at| text(&at, file, &mut buffer))? == "Y")

@@ -81,7 +81,8 @@ pub enum DeviceKind {
 const NO_GUARD: &str = "no device is bound to the kernel module contigo (kernel-helpers/README.md)";
 /// The feature of a program that has the crate `contigo-gpu`.
 const GPU: &str = "gpu";
-const NO_VULKAN: &str = "no driver of Vulkan is installed: there is no file in /usr/share/vulkan/icd.d or /etc/vulkan/icd.d";
+const NO_VULKAN: &str = "no driver of Vulkan is installed: there is no file in \
+ /usr/share/vulkan/icd.d or /etc/vulkan/icd.d";
 const NO_OPENCL: &str = "no driver of OpenCL is installed: there is no file in /etc/OpenCL/vendors";
 
 /// Every kind of memory, in the order in which a program that may choose tries them.
@@ -91,7 +92,8 @@ pub(super) static MEMORIES: [Row<MemoryKind>; 9] = [
         kind: "guard",
         argument: Argument::FileOrNothing,
         syntax: "guard[:DEVICE]",
-        help: "memory that the kernel allocates for a guarded device, and whose caches it maintains by ranges",
+        help: "memory that the kernel allocates for a guarded device, and whose caches it \
+         maintains by ranges",
         missing: NO_GUARD,
         feature: "linux",
     },
@@ -100,7 +102,8 @@ pub(super) static MEMORIES: [Row<MemoryKind>; 9] = [
         kind: "u-dma-buf",
         argument: Argument::File,
         syntax: "u-dma-buf:NAME",
-        help: "a block of CMA from the kernel module u-dma-buf, by its name in /dev, with physical addresses",
+        help: "a block of CMA from the kernel module u-dma-buf, by its name in /dev, with \
+         physical addresses",
         missing: "load the kernel module u-dma-buf, and declare a block in the device tree",
         feature: "linux",
     },
@@ -109,7 +112,8 @@ pub(super) static MEMORIES: [Row<MemoryKind>; 9] = [
         kind: "dma-heap",
         argument: Argument::FileOf("@guard:"),
         syntax: "dma-heap:NAME[@guard:DEVICE]",
-        help: "a block of a dma-heap, by its name in /dev/dma_heap; with a guard, which has better memory of its own, the kernel knows its address",
+        help: "a block of a dma-heap, by its name in /dev/dma_heap; with a guard, which has \
+         better memory of its own, the kernel knows its address",
         missing: "the kernel has no dma-heap: CONFIG_DMABUF_HEAPS and CONFIG_DMABUF_HEAPS_CMA",
         feature: "linux",
     },
@@ -145,7 +149,8 @@ pub(super) static MEMORIES: [Row<MemoryKind>; 9] = [
         kind: "vulkan",
         argument: Argument::Number { max: u32::MAX as u64 },
         syntax: "vulkan[:N]",
-        help: "memory of the CPU's that a GPU takes through Vulkan (VK_EXT_external_memory_host), by its number",
+        help: "memory of the CPU's that a GPU takes through Vulkan (VK_EXT_external_memory_host), \
+         by its number",
         missing: NO_VULKAN,
         feature: GPU,
     },
@@ -154,7 +159,8 @@ pub(super) static MEMORIES: [Row<MemoryKind>; 9] = [
         kind: "opencl",
         argument: Argument::Number { max: u32::MAX as u64 },
         syntax: "opencl[:N]",
-        help: "memory of the CPU's that a GPU takes through OpenCL (CL_MEM_USE_HOST_PTR), by its number",
+        help: "memory of the CPU's that a GPU takes through OpenCL (CL_MEM_USE_HOST_PTR), by its \
+         number",
         missing: NO_OPENCL,
         feature: GPU,
     },
@@ -176,8 +182,10 @@ pub(super) static DEVICES: [Row<DeviceKind>; 8] = [
         kind: "uio",
         argument: Argument::File,
         syntax: "uio:NODE",
-        help: "a device that the kernel gives to user space, by its node in the device tree, what its driver calls it, or its number",
-        missing: "no device tree's node is generic-uio (uio_pdrv_genirq.of_id=generic-uio on the kernel's command line)",
+        help: "a device that the kernel gives to user space, by its node in the device tree, what \
+         its driver calls it, or its number",
+        missing: "no device tree's node is generic-uio (uio_pdrv_genirq.of_id=generic-uio on the \
+         kernel's command line)",
         feature: "linux",
     },
     Row {
@@ -185,7 +193,8 @@ pub(super) static DEVICES: [Row<DeviceKind>; 8] = [
         kind: "guard",
         argument: Argument::File,
         syntax: "guard:DEVICE",
-        help: "a device that is bound to the kernel module contigo, by its registers' address, its node, or the kernel's name for it",
+        help: "a device that is bound to the kernel module contigo, by its registers' address, \
+         its node, or the kernel's name for it",
         missing: NO_GUARD,
         feature: "linux",
     },
@@ -203,7 +212,8 @@ pub(super) static DEVICES: [Row<DeviceKind>; 8] = [
         kind: "vfio",
         argument: Argument::Pci,
         syntax: "vfio:DDDD:BB:DD.F",
-        help: "a PCI function behind an IOMMU, which confines it to the memory that is opened from it",
+        help: "a PCI function behind an IOMMU, which confines it to the memory that is opened \
+         from it",
         missing: "no PCI function is bound to vfio-pci, which needs an IOMMU",
         feature: "linux",
     },

@@ -27,7 +27,7 @@ use core::fmt;
 /// Memory of whatever kind: a [`Backend`] for a program that has its memory's name from its user.
 /// It owns the block, with no heap, and keeps the device open that it belongs to.
 ///
-/// [`MemoryName::open`](super::MemoryName::open) and
+/// `MemoryName::open` and
 /// [`OpenDevice::memory`](super::OpenDevice::memory) make one of a name, and `From` of every type
 /// that holds memory.
 ///
@@ -134,7 +134,10 @@ impl From<OwnedMemory> for AnyMemory {
 // SAFETY: every method belongs to one backend, the same one at every call, because the value inside
 // is never exchanged. Moving this value moves no block, as that backend promises.
 unsafe impl Backend for AnyMemory {
-    forward!(|this| this.0.backend() => name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by, wrong_accesses);
+    forward!(|this| this.0.backend() =>
+        name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by,
+        wrong_accesses
+    );
 
     unsafe fn export(&self) -> Result<OwnedFd, Error> {
         // SAFETY: the caller's promise.

@@ -9,7 +9,7 @@ use super::{
 
 /// The name of memory: what a user writes after `--memory`, in every language. It is copied like a
 /// number, and says nothing of whether this machine has such memory:
-/// [`Inventory`](super::Inventory) does, and [`open`](Self::open).
+/// [`Inventory`](super::Inventory) does, and `open`.
 ///
 /// | name | memory |
 /// |---|---|

@@ -75,6 +75,7 @@ pub use self::{
     inventory::{Entry, Inventory},
     memories::AnyMemory,
     memory_name::MemoryName,
+    name::Name,
     open_device::NO_PORT,
     opened::OpenDevice,
     provided::{GpuDevice, GpuKind, OwnedMemory, gpu_behind, provide},

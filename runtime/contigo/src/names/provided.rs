@@ -62,7 +62,10 @@ impl OwnedMemory {
 
 // SAFETY: every method is one backend's, which may be moved (`Backend`, 1).
 unsafe impl Backend for OwnedMemory {
-    forward!(|this| *this.0 => name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by, wrong_accesses);
+    forward!(|this| *this.0 =>
+        name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by,
+        wrong_accesses
+    );
 }
 
 impl fmt::Debug for OwnedMemory {

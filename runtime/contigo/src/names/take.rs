@@ -54,7 +54,10 @@ struct OfChannel {
 
 // SAFETY: every method is the driver's own.
 unsafe impl Driver for OfChannel {
-    forward!(|this| this.driver => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, arm_irq, ran_dry);
+    forward!(|this| this.driver =>
+        name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop,
+        arm_irq, ran_dry
+    );
     // No stop program: the kernel runs one for a device, and this driver's leaves the siblings at
     // work.
 }

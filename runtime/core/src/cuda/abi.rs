@@ -66,18 +66,23 @@ functions! {
     event_destroy: [c"cuEventDestroy_v2"](CuEvent);
     event_record: [c"cuEventRecord"](CuEvent, CuStream);
     event_query: [c"cuEventQuery"](CuEvent);
-    module_load: [c"cuModuleLoadDataEx"](*mut CuModule, *const c_void, c_uint, *mut CuJitOption, *mut *mut c_void);
+    module_load: [c"cuModuleLoadDataEx"](
+        *mut CuModule, *const c_void, c_uint, *mut CuJitOption, *mut *mut c_void
+    );
     module_unload: [c"cuModuleUnload"](CuModule);
     module_function: [c"cuModuleGetFunction"](*mut CuFunction, CuModule, *const c_char);
     /// Function, grid (3), block (3), shared bytes, stream, parameters, extra.
     launch: [c"cuLaunchKernel"](
-        CuFunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CuStream, *mut *mut c_void, *mut *mut c_void
+        CuFunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CuStream,
+        *mut *mut c_void, *mut *mut c_void
     );
     device_alloc: [c"cuMemAlloc_v2"](*mut CuDevicePtr, usize);
     device_free: [c"cuMemFree_v2"](CuDevicePtr);
     /// To, from, bytes, stream. Both are in the unified address space, as pinned memory is.
     copy: [c"cuMemcpyAsync"](CuDevicePtr, CuDevicePtr, usize, CuStream);
-    pointer_attributes: [c"cuPointerGetAttributes"](c_uint, *mut CuPointerAttribute, *mut *mut c_void, CuDevicePtr);
+    pointer_attributes: [c"cuPointerGetAttributes"](
+        c_uint, *mut CuPointerAttribute, *mut *mut c_void, CuDevicePtr
+    );
 }
 
 /// `CUdevice_attribute`.

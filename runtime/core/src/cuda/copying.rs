@@ -95,7 +95,9 @@ impl CopyingFunction {
 // length and in its direction: `check` compared the two. 2. As `CudaFunction`: the event is behind
 // the last copy, and the stream holds them all. 4. to 6. As `CudaFunction`.
 unsafe impl Driver for CopyingFunction {
-    crate::types::forward::forward!(|this| this.function => name, port, addr_bits, operands, depth, in_order, stop_program, ran_dry);
+    crate::types::forward::forward!(|this| this.function =>
+        name, port, addr_bits, operands, depth, in_order, stop_program, ran_dry
+    );
     crate::types::forward::forward!(|this| this.function => poll, stop, arm_irq);
 
     fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {

@@ -96,8 +96,10 @@ unsafe fn open(file: &CStr) -> Result<Library, &'static str> {
     let name = core::str::from_utf8(file.to_bytes_with_nul())
         .map_err(|_| "its path is no UTF-8: give it another one")?;
     // SAFETY: the caller's promise.
-    unsafe { Library::new(name) }
-        .map_err(|_| "install NVIDIA's driver (on a Jetson it is part of JetPack), and see that ldconfig -p lists it")
+    unsafe { Library::new(name) }.map_err(|_| {
+        "install NVIDIA's driver (on a Jetson it is part of JetPack), and see that \
+         ldconfig -p lists it"
+    })
 }
 
 /// The C library of a static program would want its own shared twin for that.

@@ -262,7 +262,8 @@ fn facts(cuda: &Cuda, ordinal: u32, device: CuDevice) -> Result<GpuFacts> {
     if !facts.can_map_host_memory {
         let fix = "use another one";
         return Err(Error::Unsupported {
-            what: "this GPU cannot use the CPU's memory (CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY is 0)",
+            what: "this GPU cannot use the CPU's memory (CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY \
+             is 0)",
             fix,
         });
     }

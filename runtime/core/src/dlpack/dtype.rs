@@ -52,7 +52,8 @@ impl DataType {
     /// Bytes of one element.
     ///
     /// # Errors
-    /// [`Error::Tensor`]: [`TensorRule::Lanes`], a vector type; [`TensorRule::Type`], no whole number of bytes, or 0.
+    /// [`Error::Tensor`]: [`TensorRule::Lanes`], a vector type; [`TensorRule::Type`], no whole
+    /// number of bytes, or 0.
     pub fn bytes(self) -> Result<usize, Error> {
         if self.lanes != 1 {
             return Err(Error::Tensor {

@@ -54,9 +54,9 @@ struct Fields {
 
 // SAFETY: the fields belong to one thread at a time. `Slot` gives them to its holder (`claim`,
 // Acquire) until `give_out` (Release). It does so again from the deleter's call on (`deleted`,
-// AcqRel, and `is_out` and `next_turn`, Acquire). While the tensor is out they are only read, except
-// for `left`, which the holder writes and the last deleter reads; a buffer in it may go to any
-// thread. The two fields that a deleter reads which is called once too often are written once
+// AcqRel, and `is_out` and `next_turn`, Acquire). While the tensor is out they are only read,
+// except for `left`, which the holder writes and the last deleter reads; a buffer in it may go to
+// any thread. The two fields that a deleter reads which is called once too often are written once
 // (`give_versioned`). Their pointers lead to the same entry, or are numbers here.
 unsafe impl Sync for Entry {}
 

@@ -79,9 +79,9 @@ impl Foreign {
     /// The tensor's description.
     ///
     /// # Errors
-    /// [`Error::Tensor`]: another major version, more than 8 dimensions or fewer than 0, no shape, a negative dimension, more elements than
-    /// addresses, a type of no whole bytes or of several lanes, a device that is none of ours,
-    /// elements but no data.
+    /// [`Error::Tensor`]: another major version, more than 8 dimensions or fewer than 0, no shape,
+    /// a negative dimension, more elements than addresses, a type of no whole bytes or of several
+    /// lanes, a device that is none of ours, elements but no data.
     pub fn describe(&self) -> Result<Description> {
         // SAFETY: valid until the deleter is called (`from_versioned`); the version is looked at
         // before what depends on it.

@@ -76,8 +76,9 @@ impl<B: Lendable> Lent<B> {
     /// The same in the form before DLPack 1.0, for a consumer that knows no other.
     ///
     /// # Errors
-    /// [`Error::TensorOut`]. [`Error::Tensor`] with [`TensorRule::Flags`]: this form cannot say
-    /// that nothing may be written.
+    /// [`Error::TensorOut`]. [`Error::Tensor`] with
+    /// [`TensorRule::Flags`](crate::dlpack::TensorRule::Flags): this form cannot say that nothing
+    /// may be written.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn legacy_tensor(&mut self) -> Result<NonNull<DlManagedTensor>> {
         let tensor = self.entry.give_legacy()?;

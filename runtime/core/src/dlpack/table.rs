@@ -51,9 +51,9 @@ impl<const SLOTS: usize> TensorTable<SLOTS> {
     ///
     /// # Errors
     /// The buffer comes back with [`Error::NoSlots`], or with [`Error::Tensor`]:
-    /// [`TensorRule::Size`], the elements do not fit in it; or what the contract does not allow. A
-    /// `DevBuf` to be written, behind a port that does not snoop, also with [`Error::SharedLine`],
-    /// or with what the backend's sync says.
+    /// [`TensorRule::Size`](crate::dlpack::TensorRule::Size), the elements do not fit in it; or
+    /// what the contract does not allow. A `DevBuf` to be written, behind a port that does not
+    /// snoop, also with [`Error::SharedLine`], or with what the backend's sync says.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn lend<B: Lendable>(
         &'static self,

@@ -52,7 +52,7 @@ pub unsafe trait Device: Mmio + Wait {
 /// Does `act` while no sibling of this channel's driver does, and none resets the device.
 ///
 /// # Errors
-/// [`Error::Contended`], or what `act` returns.
+/// [`Error::Contended`](crate::Error::Contended), or what `act` returns.
 pub fn locked<R>(device: &impl Device, act: impl FnOnce() -> Result<R>) -> Result<R> {
     let _lock = device.siblings().map(Siblings::lock).transpose()?;
     act()

@@ -218,7 +218,12 @@ unsafe fn load(register: NonNull<u32>) -> u32 {
         let value;
         // SAFETY: the caller's promise. It uses no stack and no flags.
         unsafe {
-            core::arch::asm!("ldr {value:w}, [{at}]", value = out(reg) value, at = in(reg) register.as_ptr(), options(nostack, preserves_flags))
+            core::arch::asm!(
+                "ldr {value:w}, [{at}]",
+                value = out(reg) value,
+                at = in(reg) register.as_ptr(),
+                options(nostack, preserves_flags)
+            )
         };
         value
     }
@@ -238,7 +243,12 @@ unsafe fn store(register: NonNull<u32>, value: u32) {
     #[cfg(all(target_arch = "aarch64", target_pointer_width = "64", not(miri)))]
     // SAFETY: the caller's promise. It uses no stack and no flags.
     unsafe {
-        core::arch::asm!("str {value:w}, [{at}]", value = in(reg) value, at = in(reg) register.as_ptr(), options(nostack, preserves_flags));
+        core::arch::asm!(
+            "str {value:w}, [{at}]",
+            value = in(reg) value,
+            at = in(reg) register.as_ptr(),
+            options(nostack, preserves_flags)
+        );
     }
     #[cfg(not(all(target_arch = "aarch64", target_pointer_width = "64", not(miri))))]
     // SAFETY: the caller's promise.

@@ -1,6 +1,7 @@
 #![allow(
     unsafe_code,
-    reason = "a core of any type becomes a trait object, and opening a channel is the program's promise"
+    reason = "a core of any type becomes a trait object, and opening a channel is the program's \
+     promise"
 )]
 //! A device whose channels have a driver each, of any type as one type.
 

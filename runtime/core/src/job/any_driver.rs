@@ -38,7 +38,10 @@ impl AnyDriver {
 
 // SAFETY: every method is the driver's own.
 unsafe impl Driver for AnyDriver {
-    forward!(|this| *this.0 => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
+    forward!(|this| *this.0 =>
+        name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop,
+        stop_program, arm_irq, ran_dry
+    );
 }
 
 impl fmt::Debug for AnyDriver {

@@ -178,8 +178,8 @@ impl<D> fmt::Debug for Core<D> {
     }
 }
 
-/// One channel of a [`Core`]: registers, interrupt and port, for one driver, in any thread. It has a
-/// handle to the core. The channel is given back when it is dropped; one that is forgotten stays
+/// One channel of a [`Core`]: registers, interrupt and port, for one driver, in any thread. It has
+/// a handle to the core. The channel is given back when it is dropped; one that is forgotten stays
 /// claimed, and keeps the device open.
 pub struct CoreChannel<D: Device> {
     core: Core<D>,

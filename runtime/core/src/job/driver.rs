@@ -300,5 +300,8 @@ pub fn exactly<T, const N: usize>(given: &[T]) -> Result<&[T; N]> {
 
 // SAFETY: every method is the driver's own.
 unsafe impl<D: Driver + ?Sized> Driver for &mut D {
-    crate::types::forward::forward!(|this| **this => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
+    crate::types::forward::forward!(|this| **this =>
+        name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop,
+        stop_program, arm_irq, ran_dry
+    );
 }

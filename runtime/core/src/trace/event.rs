@@ -94,8 +94,9 @@ pub enum Event {
         /// The queue's count of jobs, from 1: one more than what `submit` returned.
         job: u64,
     },
-    /// A job ended without a result: it did not start, timed out or failed. The device was stopped, or
-    /// a `Leak` follows. Jobs that a program cancels by stopping or dropping a queue are not told.
+    /// A job ended without a result: it did not start, timed out or failed. The device was stopped,
+    /// or a `Leak` follows. Jobs that a program cancels by stopping or dropping a queue are not
+    /// told.
     Stop {
         /// The device's port.
         port: &'static str,

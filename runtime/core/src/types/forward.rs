@@ -82,13 +82,23 @@ macro_rules! forward {
         }
     };
     (@ sync_for_device $to:tt) => {
-        unsafe fn sync_for_device(&self, range: ::core::ops::Range<usize>, direction: $crate::Direction) -> $crate::Result<()> {
+        unsafe fn sync_for_device(
+            &self,
+            range: ::core::ops::Range<usize>,
+            direction: $crate::Direction,
+        ) -> $crate::Result<()> {
             // SAFETY: the caller's promise.
-            $crate::forward!(@@ self $to inner => unsafe { inner.sync_for_device(range, direction) })
+            $crate::forward!(@@ self $to inner => unsafe {
+                inner.sync_for_device(range, direction)
+            })
         }
     };
     (@ sync_for_cpu $to:tt) => {
-        unsafe fn sync_for_cpu(&self, range: ::core::ops::Range<usize>, direction: $crate::Direction) -> $crate::Result<()> {
+        unsafe fn sync_for_cpu(
+            &self,
+            range: ::core::ops::Range<usize>,
+            direction: $crate::Direction,
+        ) -> $crate::Result<()> {
             // SAFETY: the caller's promise.
             $crate::forward!(@@ self $to inner => unsafe { inner.sync_for_cpu(range, direction) })
         }
@@ -179,13 +189,21 @@ macro_rules! forward {
         }
     };
     (@ submit $to:tt) => {
-        unsafe fn submit(&mut self, slot: usize, operands: &[$crate::mem::DevSlice], args: &[u32]) -> $crate::Result<()> {
+        unsafe fn submit(
+            &mut self,
+            slot: usize,
+            operands: &[$crate::mem::DevSlice],
+            args: &[u32],
+        ) -> $crate::Result<()> {
             // SAFETY: the caller's promise.
             $crate::forward!(@@@ self $to inner => unsafe { inner.submit(slot, operands, args) })
         }
     };
     (@ poll $to:tt) => {
-        fn poll(&mut self, timeout: ::core::time::Duration) -> $crate::Result<Option<$crate::Completion>> {
+        fn poll(
+            &mut self,
+            timeout: ::core::time::Duration,
+        ) -> $crate::Result<Option<$crate::Completion>> {
             $crate::forward!(@@@ self $to inner => inner.poll(timeout))
         }
     };

@@ -94,7 +94,13 @@ impl<T: ?Sized> Shared<T> {
         value: V,
         find: fn(*mut Inner<V>) -> *mut Inner<T>,
     ) -> Result<Self> {
-        const { assert!(mem::align_of::<Inner<V>>() <= PAGE_BYTES, "pages are aligned to 4096 bytes") };
+        const {
+            assert!(
+                mem::align_of::<Inner<V>>() <= PAGE_BYTES,
+                "pages are aligned to 4096 \
+         bytes"
+            )
+        };
         let mut pages = Anonymous::zeroed(mem::size_of::<Inner<V>>())?;
         let place = pages.as_mut_ptr().cast::<Inner<V>>();
         // SAFETY: the pages are new, aligned as asserted, and large enough. They stay where they

@@ -58,7 +58,8 @@ impl Config {
             found => Err(Error::Setting {
                 name: "config",
                 value: found.into(),
-                fix: "the function keeps a bit of its command register as it was: it cannot be driven from here",
+                fix: "the function keeps a bit of its command register as it was: it cannot be \
+                 driven from here",
             }),
         }
     }

@@ -323,7 +323,8 @@ impl PciFunction {
         Err(Error::Setting {
             name: "iommu_group",
             value: 1,
-            fix: "an IOMMU translates this function's addresses: use VFIO, or boot with iommu.passthrough=1",
+            fix: "an IOMMU translates this function's addresses: use VFIO, or boot with \
+             iommu.passthrough=1",
         })
     }
 
@@ -363,7 +364,8 @@ impl PciFunction {
 
 /// Two drivers on one device would be one too many, and the kernel's others do not know of `flock`.
 fn refuse_taken(folder: &Fd) -> Result<(), Error> {
-    const FIX: &str = "a driver of the kernel has it: bind uio_pci_generic to it instead (driver_override, unbind, drivers_probe)";
+    const FIX: &str = "a driver of the kernel has it: bind uio_pci_generic to it instead \
+     (driver_override, unbind, drivers_probe)";
     let mut buffer = [0; LINK_MAX_BYTES];
     match folder.read_link(c"driver", &mut buffer) {
         Ok(link) => match link.rsplit(|&byte| byte == b'/').next() {

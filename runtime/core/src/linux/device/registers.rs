@@ -124,7 +124,8 @@ impl Registers {
     /// ```
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn from_dev_mem(addr: PhysAddr, len_bytes: usize) -> Result<Self, Error> {
-        const FIX: &str = "be root, on a kernel without CONFIG_STRICT_DEVMEM for these registers; or use a generic-uio node and Uio::find";
+        const FIX: &str = "be root, on a kernel without CONFIG_STRICT_DEVMEM for these registers; \
+         or use a generic-uio node and Uio::find";
         if !addr.0.is_multiple_of(4) {
             return Err(Error::Misaligned { addr: addr.0, align_bytes: 4 });
         }

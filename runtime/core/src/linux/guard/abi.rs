@@ -55,9 +55,12 @@ macro_rules! structure {
     };
 }
 
-structure!(/** `struct contigo_window`. */ Window, 24, { len_bytes: u64, mmap_offset: u64, flags: u32, reserved: u32 });
+structure!(/** `struct contigo_window`. */ Window, 24, {
+    len_bytes: u64, mmap_offset: u64, flags: u32, reserved: u32,
+});
 structure!(/** `struct contigo_info`. */ Info, 184, {
-    argsz: u32, flags: u32, dma_bits: u32, buffers: u32, quarantined: u32, interrupts: u32, granule_bytes: u32, reserved: u32,
+    argsz: u32, flags: u32, dma_bits: u32, buffers: u32, quarantined: u32,
+    interrupts: u32, granule_bytes: u32, reserved: u32,
     quarantined_bytes: u64, window: [Window; MAX_WINDOWS],
 });
 impl Info {
@@ -67,18 +70,28 @@ impl Info {
 const _: () = assert!(Info::ARGSZ as usize == size_of::<Info>());
 
 structure!(/** `struct contigo_dma_bits`. */ DmaBits, 8, { bits: u32, reserved: u32 });
-structure!(/** `struct contigo_alloc`. */ Alloc, 32, { len_bytes: u64, flags: u32, handle: u32, addr: u64, mmap_offset: u64 });
+structure!(/** `struct contigo_alloc`. */ Alloc, 32, {
+    len_bytes: u64, flags: u32, handle: u32, addr: u64, mmap_offset: u64,
+});
 structure!(/** `struct contigo_export`. */ Export, 8, { handle: u32, fd: i32 });
-structure!(/** `struct contigo_import`. */ Import, 32, { fd: i32, flags: u32, handle: u32, segments: u32, addr: u64, len_bytes: u64 });
+structure!(/** `struct contigo_import`. */ Import, 32, {
+    fd: i32, flags: u32, handle: u32, segments: u32, addr: u64, len_bytes: u64,
+});
 structure!(/** `struct contigo_segment`. */ SegmentAt, 16, { addr: u64, len_bytes: u64 });
-structure!(/** `struct contigo_segments`. */ Segments, 24, { handle: u32, count: u32, offset_bytes: u64, ptr: u64 });
+structure!(/** `struct contigo_segments`. */ Segments, 24, {
+    handle: u32, count: u32, offset_bytes: u64, ptr: u64,
+});
 structure!(/** `struct contigo_release`. */ Release, 8, { handle: u32, reserved: u32 });
-structure!(/** `struct contigo_range`. */ SyncRange, 24, { handle: u32, flags: u32, offset_bytes: u64, len_bytes: u64 });
+structure!(/** `struct contigo_range`. */ SyncRange, 24, {
+    handle: u32, flags: u32, offset_bytes: u64, len_bytes: u64,
+});
 structure!(/** `struct contigo_sync`. */ Sync, 16, { count: u32, reserved: u32, ptr: u64 });
 structure!(/** `struct contigo_step`. */ Step, 24, {
     kind: u32, window: u32, offset_bytes: u32, mask: u32, value: u32, timeout_us: u32,
 });
-structure!(/** `struct contigo_stop_sequence`. */ StopSequence, 16, { count: u32, reserved: u32, ptr: u64 });
+structure!(/** `struct contigo_stop_sequence`. */ StopSequence, 16, {
+    count: u32, reserved: u32, ptr: u64,
+});
 structure!(/** `struct contigo_unmask`. */ Unmask, 8, { interrupts: u32, reserved: u32 });
 structure!(/** `struct contigo_eventfd`. */ EventFd, 8, { interrupt: u32, fd: i32 });
 

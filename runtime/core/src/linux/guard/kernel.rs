@@ -140,7 +140,8 @@ unsafe impl GuardKernel for RealGuard {
         const WHAT: &str = "/dev/contigo/";
         const FIX: &str =
             "add the user to the group of the udev rule (kernel-helpers/udev), or be root";
-        const UNCONFINED: &str = "nothing confines this device, so it needs CAP_SYS_RAWIO (root), or the module parameter \
+        const UNCONFINED: &str = "nothing confines this device, so it needs CAP_SYS_RAWIO (root), \
+         or the module parameter \
                                   unprivileged=1; a kernel that is locked down refuses it to all";
         check_name(name)?;
         let path = Path::join(&["/dev/contigo", name])?;

@@ -143,7 +143,8 @@ const fn refused(errno: i32, need_bytes: usize) -> Error {
     let fix = match errno {
         EDQUOT => "give some back, or raise the parameter max_mib of the module contigo",
         ENOMEM => {
-            "ask for less, or for more CMA (cma= on the kernel's command line, or a memory-region of the node)"
+            "ask for less, or for more CMA (cma= on the kernel's command line, or a memory-region \
+             of the node)"
         }
         ENOSPC => {
             return Error::TooMany {
@@ -225,7 +226,8 @@ unsafe impl Backend for GuardMemory {
             fix: "export memory of Guard::allocate",
         };
         const TRANSLATED: Error = Error::Unsupported {
-            what: "memory of a device behind an IOMMU is no dma-buf: the device's next user would reach it",
+            what: "memory of a device behind an IOMMU is no dma-buf: the device's next user would \
+             reach it",
             fix: "allocate it from a dma-heap, and import that for each device",
         };
         const CALL: &str = "ioctl(CONTIGO_EXPORT)";

@@ -247,9 +247,15 @@ impl Guard {
     ///   a UIO device or `/dev/mem`: the kernel writes its registers then.
     pub unsafe fn arm(&self, program: &StopProgram, window: u32) -> Result<(), Error> {
         let steps = program.steps_for(window);
-        let fix = "add contigo,stop-windows = <0>; to the device's node where each of its registers answers, or run with CAP_SYS_RAWIO";
+        let fix = "add contigo,stop-windows = <0>; to the device's node where each of its \
+         registers answers, or run with CAP_SYS_RAWIO";
         self.0.kernel.ioctl(&self.0.file, Request::Arm(&steps)).map_err(|errno| match errno {
-            EPERM => Error::Denied { what: "leaving a stop sequence with the kernel, which could not survive a bus error", errno, fix },
+            EPERM => Error::Denied {
+                what: "leaving a stop sequence with the kernel, which could \
+             not survive a bus error",
+                errno,
+                fix,
+            },
             errno => os("ioctl(CONTIGO_ARM)", errno),
         })
     }

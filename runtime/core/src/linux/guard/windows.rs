@@ -42,7 +42,8 @@ impl Guard {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn registers(&self, window: u32) -> Result<Registers, Error> {
         const SHARED: Error = Error::Unsupported {
-            what: "this window cannot be mapped: it is not of whole pages, so another device may have registers in them",
+            what: "this window cannot be mapped: it is not of whole pages, so another device may \
+             have registers in them",
             fix: "give its node a reg of whole pages in the block design",
         };
         let max = MAX_WINDOWS as u64 - 1;

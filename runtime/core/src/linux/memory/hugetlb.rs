@@ -1,7 +1,8 @@
 //! Huge pages: contiguous memory from any stock kernel, 2 MiB at a time, for a privileged process.
 #![allow(
     unsafe_code,
-    reason = "implements the unsafe trait Backend, and writes one byte to each page of a raw mapping"
+    reason = "implements the unsafe trait Backend, and writes one byte to each page of a raw \
+     mapping"
 )]
 
 use crate::{

@@ -30,7 +30,8 @@ const PATH_MAX_BYTES: usize = 256;
 /// Refuses what is not the name of one file directly inside a directory.
 ///
 /// # Errors
-/// [`Error::BadName`]: empty, longer than [`NAME_MAX_BYTES`], `.`, `..`, or with a `/` or a NUL inside.
+/// [`Error::BadName`]: empty, longer than [`NAME_MAX_BYTES`], `.`, `..`, or with a `/` or a NUL
+/// inside.
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     let length_fits = (1..=NAME_MAX_BYTES).contains(&name.len());
     if length_fits

@@ -78,9 +78,9 @@ pub fn page_bytes() -> Result<usize, Error> {
 /// fork.
 ///
 /// # Errors
-/// [`Error::AttributeMissing`]: a kernel without CONFIG_PROC_PAGE_MONITOR, or no `/proc`. [`Error::AttributeUnreadable`]:
-/// a process that changed its user (prctl(2), PR_SET_DUMPABLE). [`Error::Unexpected`]: fewer
-/// entries than pages.
+/// [`Error::AttributeMissing`]: a kernel without CONFIG_PROC_PAGE_MONITOR, or no `/proc`.
+/// [`Error::AttributeUnreadable`]: a process that changed its user (prctl(2), PR_SET_DUMPABLE).
+/// [`Error::Unexpected`]: fewer entries than pages.
 pub fn read(first_page: u64, entries: &mut [u64]) -> Result<(), Error> {
     let unreadable = |errno: Errno| match errno {
         Errno::ENOENT => Error::AttributeMissing { name: NAME },

@@ -87,7 +87,8 @@ impl Config {
         if found & ENABLE_NO_SNOOP == 0 {
             return Ok(());
         }
-        let fix = "this function may leave the caches out whatever its driver says: use an IOMMU that makes every access snoop";
+        let fix = "this function may leave the caches out whatever its driver says: use an IOMMU \
+         that makes every access snoop";
         Err(Error::Setting {
             name: "Enable No Snoop of the PCI function",
             value: found.into(),

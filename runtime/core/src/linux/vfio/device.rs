@@ -177,7 +177,8 @@ fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
     let asked = vfio.0.kernel.ioctl(&vfio.0.device, Request::RegionInfo(&mut info));
     asked.map_err(|errno| os("ioctl(VFIO_DEVICE_GET_REGION_INFO)", errno))?;
     if info.size == 0 || info.flags & RegionInfo::MMAP == 0 {
-        let fix = "it has I/O ports, is smaller than a page, or is not there; use the BAR that has the registers";
+        let fix = "it has I/O ports, is smaller than a page, or is not there; use the BAR that \
+         has the registers";
         return Err(Error::Unsupported { what: "this BAR cannot be mapped", fix });
     }
     let caps =

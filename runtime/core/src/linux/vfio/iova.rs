@@ -207,7 +207,10 @@ mod tests {
         let mut table = self::table(&[ARM[0]]);
         let too_large = table.place(0, usize::MAX >> 1, PAGE);
         assert!(
-            matches!(too_large, Err(Error::Exhausted { need_bytes, .. }) if need_bytes == usize::MAX >> 1),
+            matches!(
+                too_large,
+                Err(Error::Exhausted { need_bytes, .. }) if need_bytes == usize::MAX >> 1
+            ),
             "{too_large:?}"
         );
     }

@@ -182,11 +182,13 @@ impl Vfio {
     fn asking(kernel: Kernel, address: &str) -> Result<Self, Error> {
         let function = kernel.function(address)?;
         let Some(group) = function.group else {
-            let fix = "turn the IOMMU on in firmware and kernel and bind the device to vfio-pci, or drive it by UIO";
+            let fix = "turn the IOMMU on in firmware and kernel and bind the device to vfio-pci, \
+             or drive it by UIO";
             return Err(Error::Unsupported { what: "no IOMMU stands before the PCI device", fix });
         };
         if function.no_iommu {
-            let fix = "a no-IOMMU group confines nothing: turn the IOMMU on, or drive the device by UIO and claim its port";
+            let fix = "a no-IOMMU group confines nothing: turn the IOMMU on, or drive the device \
+             by UIO and claim its port";
             return Err(Error::Setting {
                 name: "the device's group of vfio-noiommu",
                 value: group.into(),

@@ -17,7 +17,8 @@ use core::{ffi::c_int, fmt::Write as _};
 use heapless::{String, Vec};
 use nix::libc::{EACCES, EBUSY, EINVAL, EMSGSIZE, ENODEV, ENOENT, ENOMEM, ENOSPC, EPERM};
 
-const BIND: &str = "echo vfio-pci > /sys/bus/pci/devices/<address>/driver_override; echo <address> > /sys/bus/pci/drivers_probe";
+const BIND: &str = "echo vfio-pci > /sys/bus/pci/devices/<address>/driver_override; echo \
+ <address> > /sys/bus/pci/drivers_probe";
 
 /// The allowed ranges, as many as are remembered.
 pub(super) type Ranges = Vec<IovaRange, MAX_RANGES>;
@@ -227,7 +228,8 @@ impl Space {
         mapped.map(drop).map_err(|errno| match (errno, kernel.pin_limit_bytes()) {
             (ENOMEM, Some(limit_bytes)) => Error::PinLimit { need_bytes: len_bytes, limit_bytes },
             (ENOSPC, _) => {
-                let fix = "map fewer and larger blocks, or raise /sys/module/vfio_iommu_type1/parameters/dma_entry_limit";
+                let fix = "map fewer and larger blocks, or raise \
+                 /sys/module/vfio_iommu_type1/parameters/dma_entry_limit";
                 Error::Unsupported { what: "VFIO maps no more blocks for this program", fix }
             }
             _ => os(call, errno),
@@ -339,7 +341,8 @@ fn numbered(folder: &str, prefix: &str, number: u32) -> Result<Path, Error> {
 }
 
 fn not_viable(group: u32) -> Error {
-    let fix = "bind every device of this IOMMU group (/sys/kernel/iommu_groups/<number>/devices) to vfio-pci, or to no driver";
+    let fix = "bind every device of this IOMMU group (/sys/kernel/iommu_groups/<number>/devices) \
+     to vfio-pci, or to no driver";
     Error::Setting { name: "the IOMMU group, which is not viable,", value: group.into(), fix }
 }
 
@@ -348,7 +351,8 @@ fn not_viable(group: u32) -> Error {
 fn attach_error(call: &'static str, errno: i32) -> Error {
     match errno {
         EPERM => {
-            let fix = "turn on interrupt remapping; or allow_unsafe_interrupts of vfio_iommu_type1 and iommufd, where the device is trusted";
+            let fix = "turn on interrupt remapping; or allow_unsafe_interrupts of \
+             vfio_iommu_type1 and iommufd, where the device is trusted";
             Error::Unsupported { what: "the device's interrupts are not isolated", fix }
         }
         ENODEV | EINVAL => Error::Denied {

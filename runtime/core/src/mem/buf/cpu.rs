@@ -17,7 +17,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 ///
 /// No device holds its address, so references into it are ordinary references. To let a device at
 /// it, give it away: [`to_device`](Self::to_device), [`from_device`](Self::from_device) or
-/// [`in_out`](Self::in_out) make it an [`Operand`] of a job, and no view outlives that:
+/// [`in_out`](Self::in_out) make it an [`Operand`](super::Operand) of a job, and no view outlives
+/// that:
 ///
 /// ```compile_fail,E0505
 /// # use contigo::{CpuBuf, Operand};

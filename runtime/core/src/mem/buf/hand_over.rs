@@ -1,6 +1,7 @@
 #![allow(
     unsafe_code,
-    reason = "an address is given out here without a job: its caller must know when the device has stopped"
+    reason = "an address is given out here without a job: its caller must know when the device \
+     has stopped"
 )]
 //! The hand-over: the one way from the CPU to a device, and from one device on to the next.
 //!

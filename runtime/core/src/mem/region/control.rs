@@ -1,6 +1,7 @@
 #![allow(
     unsafe_code,
-    reason = "a control block's parts are reached by pointers into its own memory, and freed by its last unit"
+    reason = "a control block's parts are reached by pointers into its own memory, and freed by \
+     its last unit"
 )]
 //! The control block of a region: everything that its handles share.
 //!

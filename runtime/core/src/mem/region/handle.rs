@@ -208,7 +208,8 @@ impl Region {
         slot_bytes: usize,
         memory: Given,
     ) -> Result<Pool, Refused<Given>> {
-        let (site, mut memory) = (Site::here(), NonNull::from(memory)); // as in `Region::with_memory`
+        // As in `Region::with_memory`.
+        let (site, mut memory) = (Site::here(), NonNull::from(memory));
         let made = PoolPlan::new(slots).and_then(|plan| {
             // SAFETY: it is given for ever, and comes back only where nothing is made of it.
             unsafe {

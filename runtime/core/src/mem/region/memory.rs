@@ -27,7 +27,8 @@ impl Memory {
     /// Pages for `layout`, which is aligned to a page at most.
     pub(crate) fn from_kernel(layout: Layout) -> Result<Self> {
         if !HAS_MEMORY {
-            let fix = "build with the feature linux, or give memory of your own: with_memory, pool_with_memory";
+            let fix = "build with the feature linux, or give memory of your own: with_memory, \
+             pool_with_memory";
             return Err(Error::Unsupported {
                 what: "there is no kernel here that gives memory",
                 fix,

@@ -71,7 +71,8 @@ Request {
         multiple_of: u64,
     } let must = Limits { min, max, multiple_of }; "{name} is {value}: it must be {must}";
 
-    /// The check of a driver in C, or of one in a shared library, refuses a job. Nothing was touched.
+    /// The check of a driver in C, or of one in a shared library, refuses a job. Nothing was
+    /// touched.
     DriverCheck(-171 DRIVER_CHECK Argument EINVAL) {
         /// The driver.
         driver: &'static str,
@@ -79,7 +80,8 @@ Request {
         why: &'static str,
         /// What it answered: a number of its own, or a code of this table.
         answer: i32,
-    } let said = Answer(answer); "the driver {driver} takes no such job: {why} (its check answered {said})";
+    } let said = Answer(answer); "the driver {driver} takes no such job: {why} (its check \
+     answered {said})";
 
     /// A setting is no number.
     NotANumber(-159 NOT_A_NUMBER Argument EINVAL) {
@@ -102,7 +104,8 @@ Request {
         /// The most that it has.
         max: u64,
     } let has = Limits { min, max, multiple_of: 1 };
-    "{what} is {value}, and for this simulated core it must be {has}: say that, or make a model of your \
+    "{what} is {value}, and for this simulated core it must be {has}: say that, or make a model \
+     of your \
      own core in Rust";
 
     /// The driver has no setting of this name. The text lists those that it has.
@@ -131,7 +134,8 @@ Request {
         have_bytes: usize,
         /// The most that one job takes.
         max_bytes: usize,
-    } "operand {index} has {have_bytes} bytes, and the device takes {max_bytes} in one job: cut it, \
+    } "operand {index} has {have_bytes} bytes, and the device takes {max_bytes} in one job: cut \
+     it, \
        or open the driver with the width of its core (length_bits)";
 
     /// The device reads whole words of its bus, and the operand's first or last one is not all in
@@ -149,7 +153,8 @@ Request {
         block_from: u64 as hex,
         /// The block's last address.
         block_last: u64 as hex,
-    } "the device reads operand {index} in words of {word_bytes} bytes, {from:#x}..={last:#x}, and its \
+    } "the device reads operand {index} in words of {word_bytes} bytes, {from:#x}..={last:#x}, \
+     and its \
        block has {block_from:#x}..={block_last:#x}: keep it away from the block's ends, or \
        give a whole word";
 
@@ -215,7 +220,8 @@ Memory {
         expected: u64 as hex,
         /// Where it is.
         found: u64 as hex,
-    } "the block is not contiguous: byte {offset_bytes} is at {found:#x}, expected at {expected:#x}; \
+    } "the block is not contiguous: byte {offset_bytes} is at {found:#x}, expected at \
+     {expected:#x}; \
        ask for a smaller block, or for memory from CMA";
 
     /// An address is not aligned as was asked for.
@@ -301,7 +307,8 @@ Memory {
         slot_bytes: usize,
         /// The line.
         line_bytes: usize,
-    } "a slot of {slot_bytes} bytes is not a whole number of {line_bytes}-byte cache lines: round it up";
+    } "a slot of {slot_bytes} bytes is not a whole number of {line_bytes}-byte cache lines: round \
+     it up";
 
     /// The block can only be synchronised as a whole, so it can hold only one buffer.
     WholeBlock(-112 WHOLE_BLOCK Buffer EBUSY) {
@@ -324,7 +331,8 @@ Memory {
         end: usize,
         /// The line.
         line_bytes: usize,
-    } "the device would write bytes {start}..{end}, which share a {line_bytes}-byte cache line with \
+    } "the device would write bytes {start}..{end}, which share a {line_bytes}-byte cache line \
+     with \
        another buffer: cut buffers at multiples of the line, and give whole lines";
 
     /// An operand is too small for the job.
@@ -335,7 +343,8 @@ Memory {
         need_bytes: u64,
         /// How many it was given.
         have_bytes: usize,
-    } "operand {index} has {have_bytes} bytes, the job needs {need_bytes}: give more, or a smaller job";
+    } "operand {index} has {have_bytes} bytes, the job needs {need_bytes}: give more, or a \
+     smaller job";
 
     /// An operand's bus address is not aligned as the device needs.
     BufferAlign(-121 BUFFER_ALIGN Buffer EINVAL) {
@@ -420,7 +429,8 @@ Device {
     QueueStopped(-154 QUEUE_STOPPED Busy ESHUTDOWN) {
         /// How many are in it.
         in_flight: usize,
-    } "the queue was stopped, or must be (jobs in it: {in_flight}): take them back; where its device \
+    } "the queue was stopped, or must be (jobs in it: {in_flight}): take them back; where its \
+     device \
        would not stop, reset it and stop the queue first";
 
     /// The job did not end in time. The device was stopped, and the buffers are back.
@@ -495,7 +505,8 @@ Device {
         bytes: usize,
         /// How many it was given.
         most_bytes: usize,
-    } "{device} says that job {slot} wrote {bytes} bytes, and it was given {most_bytes}: is it this \
+    } "{device} says that job {slot} wrote {bytes} bytes, and it was given {most_bytes}: is it \
+     this \
        core, and this driver right?";
 
     /// The simulated device touched bytes that were not handed over to it, or no memory at all,
@@ -508,7 +519,8 @@ Device {
         unowned: u64,
         /// How often it touched addresses where no memory is.
         stray: u64,
-    } "{device}, simulated, made {unowned} accesses to bytes that were not handed over to it in that \
+    } "{device}, simulated, made {unowned} accesses to bytes that were not handed over to it in \
+     that \
        direction, and {stray} to addresses without memory: are its addresses and lengths those of \
        the job's operands, and is the map this kernel's? (a test that provokes this allows it with \
        allow_wrong_accesses)";
@@ -520,14 +532,16 @@ Device {
         device: &'static str,
         /// Which job, as the device says.
         slot: usize,
-    } "{device} says that job {slot} ended, and it has no such job: is it this core, and this driver \
+    } "{device} says that job {slot} ended, and it has no such job: is it this core, and this \
+     driver \
        right?";
 
     /// Another channel of the same core reset it, which ended this channel's jobs.
     EndedByReset(-156 ENDED_BY_RESET Device ECANCELED) {
         /// The core.
         device: &'static str,
-    } "{device} was reset, by the program or by another of its channels, which ended this channel's \
+    } "{device} was reset, by the program or by another of its channels, which ended this \
+     channel's \
        jobs: start them again";
 
     /// The device would not stop, and keeps its buffers.
@@ -538,7 +552,8 @@ Device {
         status: u32 as register,
         /// How long it was given.
         waited_us: u32,
-    } "{device} did not stop within {waited_us} us (control {status:#010x}): it keeps its buffers; reset \
+    } "{device} did not stop within {waited_us} us (control {status:#010x}): it keeps its \
+     buffers; reset \
        it from outside, then stop the queue and take them back";
 
     /// The register window is too small: this is another device.
@@ -563,7 +578,8 @@ Device {
         expected: u32 as register,
         /// Its content here.
         found: u32 as register,
-    } "this is no {device}: {register} holds {found:#010x}, and {expected:#010x} was expected; check \
+    } "this is no {device}: {register} holds {found:#010x}, and {expected:#010x} was expected; \
+     check \
        the address, and the bitstream";
 
     /// NVIDIA's driver refused, or tells now of a kernel that failed before. From 700 on the GPU is
@@ -676,7 +692,8 @@ System {
     InUse(-140 IN_USE Busy EBUSY) {
         /// The errno of the lock.
         errno: i32,
-    } "another program has this block or device open (errno {errno}): end that program, or take another; \
+    } "another program has this block or device open (errno {errno}): end that program, or take \
+     another; \
        a guarded device that did not stop is to be reset";
 
     /// The kernel would not pin so much memory for this user (`RLIMIT_MEMLOCK`).
@@ -692,7 +709,8 @@ System {
     Contended(-142 CONTENDED Busy EAGAIN) {
         /// How many times it tried.
         tries: u32,
-    } "another thread's cache maintenance or PCI access did not end within {tries} tries: try again";
+    } "another thread's cache maintenance or PCI access did not end within {tries} tries: try \
+     again";
 
     /// A library of the system is not there, as NVIDIA's driver. The text says what to install.
     NoLibrary(-146 NO_LIBRARY NotFound ENOENT) {
@@ -706,7 +724,8 @@ System {
     Forked(-147 FORKED Forked EPERM) {
         /// The process whose memory and devices they are.
         owner_pid: u32,
-    } "this is a child of process {owner_pid}, and uses nothing of it: call exec, start the child by \
+    } "this is a child of process {owner_pid}, and uses nothing of it: call exec, start the child \
+     by \
        spawn, or fork before the first call";
 }
 }

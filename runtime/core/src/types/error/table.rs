@@ -33,7 +33,9 @@ macro_rules! errors {
             /// Each row's variant, errno, documentation and text, for C's header and the page of
             /// errors.
             #[doc(hidden)]
-            pub const ABOUT: &'static [(&'static str, &'static str, &'static [&'static str], &'static str)] = &[$($(
+            pub const ABOUT: &'static [(
+                &'static str, &'static str, &'static [&'static str], &'static str,
+            )] = &[$($(
                 (stringify!($variant), stringify!($errno), &[$($about),*], $text),
             )*)*];
 
@@ -64,7 +66,10 @@ macro_rules! errors {
             #[allow(unused_variables, reason = "a text may show what it makes of its fields")]
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 match *self {$($(
-                    Self::$variant $({ $($field),* })? => { $(let $local = $made;)* write!(f, $text) }
+                    Self::$variant $({ $($field),* })? => {
+                        $(let $local = $made;)*
+                        write!(f, $text)
+                    }
                 )*)*}
             }
         }
@@ -84,7 +89,12 @@ macro_rules! errors {
         }
     };
     (@row $kind:ident $code:literal $name:ident $class:ident) => {
-        ErrorRow { code: $code, name: stringify!($name), kind: ErrorKind::$kind, class: stringify!($class) }
+        ErrorRow {
+            code: $code,
+            name: stringify!($name),
+            kind: ErrorKind::$kind,
+            class: stringify!($class),
+        }
     };
     (@ $field:ident) => { &$field };
     (@ $field:ident hex) => { &format_args!("{:#x}", $field) };

@@ -1,6 +1,7 @@
 #![allow(
     unsafe_code,
-    reason = "a page that the kernel wipes in a child, and a function that the C library calls there"
+    reason = "a page that the kernel wipes in a child, and a function that the C library calls \
+     there"
 )]
 //! Which process this is: a child of fork(2) finds out that it is another one.
 //!

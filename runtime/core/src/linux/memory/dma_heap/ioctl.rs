@@ -57,7 +57,8 @@ pub unsafe trait HeapKernel: Send + Sync {
     /// Opens `/dev/dma_heap/<name>`.
     ///
     /// # Errors
-    /// [`Error::BadName`]: empty, longer than 63 bytes, `.` or `..`, or with a `/` or a NUL. [`Error::Os`]: the errno of open(2).
+    /// [`Error::BadName`]: empty, longer than 63 bytes, `.` or `..`, or with a `/` or a NUL.
+    /// [`Error::Os`]: the errno of open(2).
     fn open(&self, name: &str) -> Result<Fd, Error>;
 
     /// Allocates a dma-buf of `len_bytes`, a multiple of the page size, readable and writable,

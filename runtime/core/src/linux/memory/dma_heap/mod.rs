@@ -51,7 +51,8 @@ use core::ops::Range;
 use memmap2::MmapRaw;
 
 /// The advice where pagemap has no address for a dma-buf.
-const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use Guard::allocate, or u-dma-buf in its place; \
+const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use Guard::allocate, or \
+ u-dma-buf in its place; \
                        /proc/self/pagemap has no address for a dma-heap since Linux 6.9";
 
 /// One block from a dma-heap. This value owns it, descriptor and mapping. The last close frees the

@@ -50,7 +50,8 @@ impl Facts {
             Some(value @ 5..=7) => Err(Error::Setting {
                 name: "sync_mode",
                 value,
-                fix: "the block would be mapped uncached; write 1 to sync_mode, or remove sync-always from the device tree",
+                fix: "the block would be mapped uncached; write 1 to sync_mode, or remove \
+                 sync-always from the device tree",
             }),
             Some(value) => Err(Error::Unexpected { name: "sync_mode", value }),
         }
@@ -70,7 +71,8 @@ impl Facts {
             (2..=4, _) => Err(Error::Setting {
                 name: "quirk_mmap_mode",
                 value,
-                fix: "the bus address would be mapped as a physical one; add quirk-mmap-off to the device-tree node",
+                fix: "the bus address would be mapped as a physical one; add quirk-mmap-off to \
+                 the device-tree node",
             }),
             _ => Err(Error::Unexpected { name: "quirk_mmap_mode", value }),
         }
