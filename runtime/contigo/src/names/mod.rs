@@ -22,9 +22,9 @@
 //! | `shared_core`, `core_gate`, `take`; `registry` | drivers by their names, and how several share a device |
 //! | `designed` | the cores of a block design by these names |
 //!
-//! A new kind of memory is its backend, a row of `kinds.rs` and its arms in `memories.rs`, a fake,
-//! a line of the conformance suite, and its documentation. The tool, C and Python name no kind but
-//! GPUs, whose code they load.
+//! A new kind of memory is its backend, a row of `kinds.rs` with its arms in `memories.rs` and
+//! `memory_name.rs`, a fake, and a line of the conformance suite. The tool, C and Python name no
+//! kind but GPUs, whose code they load.
 //!
 //! GPUs of Vulkan and OpenCL are another crate's, `contigo-gpu`, which brings them by [`provide`].
 //!

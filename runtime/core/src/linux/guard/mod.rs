@@ -12,13 +12,12 @@
 //! ```
 
 mod abi;
-mod arm;
 mod dma_buf;
 mod info;
 mod irq;
 mod kernel;
 mod memory;
-mod program;
+mod stop_program;
 mod windows;
 
 pub use self::{dma_buf::DmaBuf, info::GuardInfo, irq::GuardIrq, memory::GuardMemory};

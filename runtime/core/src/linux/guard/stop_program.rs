@@ -1,9 +1,12 @@
 #![allow(unsafe_code, reason = "a program that the kernel runs later writes registers")]
-//! A device's stop program: from a driver to the kernel.
+//! A driver's stop program, as the kernel takes it, and how it is left with the kernel.
 
-use super::Guard;
+use super::{
+    Guard,
+    abi::{self, STEP_ELSE, STEP_POLL, STEP_POLL_NOT, STEP_WRITE, Step},
+};
 use crate::{
-    job::{Driver, Queue},
+    job::{Driver, Queue, StopProgram, StopStep},
     types::Error,
 };
 
@@ -41,5 +44,27 @@ impl<D: Driver> Queue<D> {
         // SAFETY: the program only stops the device (`Driver`, 7), and the caller says that these
         // are its registers.
         unsafe { guard.arm(&program, window) }
+    }
+}
+
+// A program always fits.
+const _: () = assert!(StopProgram::MAX_STEPS <= abi::MAX_STEPS);
+
+impl StopProgram {
+    /// The steps for the device's register window `window`.
+    pub(super) fn steps_for(&self, window: u32) -> heapless::Vec<Step, { abi::MAX_STEPS }> {
+        let step = |step: &StopStep| match *step {
+            StopStep::Write { offset_bytes, mask, value } => {
+                Step { kind: STEP_WRITE, window, offset_bytes, mask, value, timeout_us: 0 }
+            }
+            StopStep::PollUntil { offset_bytes, mask, value, timeout_us } => {
+                Step { kind: STEP_POLL, window, offset_bytes, mask, value, timeout_us }
+            }
+            StopStep::PollWhile { offset_bytes, mask, value, timeout_us } => {
+                Step { kind: STEP_POLL_NOT, window, offset_bytes, mask, value, timeout_us }
+            }
+            StopStep::Else => Step { kind: STEP_ELSE, ..Step::default() },
+        };
+        self.steps().iter().map(step).collect()
     }
 }
