@@ -33,7 +33,7 @@ enum Owner {
     /// A framework has its tensor, or had it.
     LentCpu(Lent<CpuBuf>),
     /// The same of a device's.
-    DriverDevice(Lent<DevBuf>),
+    LentDevice(Lent<DevBuf>),
     /// A job; or one call, which puts it back before it ends.
     Job,
     Freed,
@@ -107,7 +107,7 @@ impl Buffer {
         match self.owner {
             Owner::Cpu(_) => "cpu",
             Owner::Device(_) | Owner::Job => "device",
-            Owner::LentCpu(_) | Owner::DriverDevice(_) => "lent",
+            Owner::LentCpu(_) | Owner::LentDevice(_) => "lent",
             Owner::Freed => "gone",
         }
     }
@@ -232,8 +232,8 @@ impl Buffer {
         })
     }
 
-    /// Lends it as a tensor, the CPU's or a device's, and gives the tensor out. `legacy`: in the form
-    /// before DLPack 1.0.
+    /// Lends it as a tensor, the CPU's or a device's, and gives the tensor out. `legacy`: in the
+    /// form before DLPack 1.0.
     ///
     /// # Errors
     /// Who has it instead; [`Refusal::Viewed`]; as `TensorTable::lend` and `Lent::tensor`.
@@ -248,7 +248,7 @@ impl Buffer {
         self.change(|owner| match owner {
             Owner::Cpu(buf) => lend(table.lend(buf, spec), legacy, Owner::LentCpu, Owner::Cpu),
             Owner::Device(buf) => {
-                lend(table.lend(buf, spec), legacy, Owner::DriverDevice, Owner::Device)
+                lend(table.lend(buf, spec), legacy, Owner::LentDevice, Owner::Device)
             }
             other => other.refused(),
         })
@@ -261,7 +261,7 @@ impl Buffer {
     pub fn unlend(&mut self) -> Result<(), Refusal> {
         self.change(|owner| match owner {
             Owner::LentCpu(lent) => back(lent, Owner::LentCpu, Owner::Cpu),
-            Owner::DriverDevice(lent) => back(lent, Owner::DriverDevice, Owner::Device),
+            Owner::LentDevice(lent) => back(lent, Owner::LentDevice, Owner::Device),
             other => other.refused(),
         })
     }
@@ -331,7 +331,7 @@ impl Owner {
         match self {
             Self::Cpu(_) => Refusal::OnCpu,
             Self::Device(_) => Refusal::OnDevice,
-            Self::LentCpu(_) | Self::DriverDevice(_) => Refusal::Runtime(Error::TensorOut),
+            Self::LentCpu(_) | Self::LentDevice(_) => Refusal::Runtime(Error::TensorOut),
             Self::Job => Refusal::InJob,
             Self::Freed => Refusal::Freed,
         }
@@ -382,5 +382,20 @@ fn back<B: Lendable>(
     match lent.take_back() {
         Ok(buf) => (kept_as(buf), Ok(())),
         Err(refused) => kept(refused, lent_as),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_do_not_overflow_into_the_flags() {
+        const READERS: u32 = (1 << 30) - 1;
+        let views = Views(AtomicU32::new(READERS - 1));
+        assert_eq!(
+            (views.open(Access::Read), views.open(Access::Read)),
+            (Ok(()), Err(Refusal::Viewed { views: READERS }))
+        );
     }
 }

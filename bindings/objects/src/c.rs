@@ -4,81 +4,15 @@
 )]
 //! Values from C: checked for NULL, read at any alignment, never kept.
 
-use crate::NAME_BYTES;
+use crate::ArgumentError;
 use core::{
     ffi::{CStr, c_char},
-    fmt,
     mem::{self, MaybeUninit},
     ptr, slice,
 };
 
-/// What is wrong with a value that C handed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArgumentError {
-    /// A pointer that must not be null is.
-    Null {
-        /// Which one.
-        what: &'static str,
-    },
-    /// A structure's `struct_size` cannot be.
-    StructSize {
-        /// The structure.
-        what: &'static str,
-        /// What it says.
-        given: usize,
-        /// The least that it can be.
-        least: usize,
-        /// The most.
-        most: usize,
-    },
-    /// A structure of a newer header has something set that this library does not know.
-    NewerStruct {
-        /// The structure.
-        what: &'static str,
-        /// How many bytes of it are known.
-        known: usize,
-        /// Which byte is set.
-        at: usize,
-    },
-    /// A text that is not UTF-8, or too long.
-    Text {
-        /// Which one.
-        what: &'static str,
-        /// The most that it can have.
-        max_bytes: usize,
-    },
-    /// A number that is none of those that the header lists.
-    Value {
-        /// Which one.
-        what: &'static str,
-        /// The number.
-        value: u64,
-    },
-}
-
-impl fmt::Display for ArgumentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Null { what } => write!(f, "{what} is NULL"),
-            Self::StructSize { what, given, least, most } => {
-                write!(
-                    f,
-                    "{what}.struct_size is {given}; it is sizeof the structure, {least} to {most}"
-                )
-            }
-            Self::NewerStruct { what, known, at } => {
-                write!(
-                    f,
-                    "{what} has byte {at} set, and this library knows {known} bytes of it: it is older than the header"
-                )
-            }
-            Self::Text { what, max_bytes } => {
-                write!(f, "{what} is not UTF-8, or longer than {max_bytes} bytes")
-            }
-            Self::Value { what, value } => write!(f, "{what} cannot be {value}"),
-        }
-    }
-}
+/// The longest name, in bytes: of a port, a kernel, a driver, a setting.
+pub const NAME_BYTES: usize = 127;
 
 /// A structure whose first field is its size, so that a newer one can have more fields.
 ///

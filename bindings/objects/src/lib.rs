@@ -9,8 +9,8 @@
 //! | `ledger` | the jobs of one driver, from their start until their ends are taken | C, Python |
 //! | `names` | names that a program makes up, for as long as it runs | C, Python |
 //! | `c` | values from C, checked and read | C, `driver` |
-//! | [`driver`] | drivers behind functions of C, a program's own or in a shared library | C, Python, drivers |
-//! | `handle`, `table` | numbers for objects in fixed tables | C |
+//! | [`driver`] | drivers behind functions of C, also in shared libraries | C, Python, drivers |
+//! | `table` | handles: numbers for objects in fixed tables | C |
 //! | `refusal` | why a call is refused | C, Python |
 //!
 //! Nothing here allocates from the heap or waits for another thread, but for `Ledger::boxed`, which
@@ -23,23 +23,17 @@ mod atomic {
 mod buffer;
 mod c;
 pub mod driver;
-mod handle;
 mod ledger;
 mod names;
 mod refusal;
 mod table;
 mod views;
-#[cfg(test)]
-mod views_tests;
 
 pub use buffer::Buffer;
-pub use c::{ArgumentError, Versioned, read, struct_size, text, text_within};
+pub use c::{NAME_BYTES, Versioned, read, struct_size, text, text_within};
 pub use driver::{LoadError, load_driver};
-use table::GENERATION_BITS;
-
-pub use handle::{Handle, INDEX_BITS, Kind};
 pub use ledger::{End, JOBS, Job, Ledger, Operands};
-pub use names::{NAME_BYTES, NAMES, keep};
-pub use refusal::Refusal;
-pub use table::{Claimed, GENERATION_MAX, JobHold, Lease, Locked, Slot, Table};
+pub use names::{NAMES, keep};
+pub use refusal::{ArgumentError, Kind, Refusal};
+pub use table::{Claimed, GENERATION_MAX, Handle, INDEX_BITS, JobHold, Lease, Locked, Slot, Table};
 pub use views::{Access, Views};

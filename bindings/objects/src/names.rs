@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a name is written once, by the thread that claimed its place")]
 //! Names that a program makes up: of its ports, and of its kernels.
 
-use crate::Refusal;
+use crate::{NAME_BYTES, Refusal};
 use core::{
     cell::UnsafeCell,
     str,
@@ -10,9 +10,6 @@ use core::{
 
 /// The most different names that are kept.
 pub const NAMES: usize = 1024;
-
-/// The longest of them, in bytes.
-pub const NAME_BYTES: usize = 127;
 
 /// A place for a name. Zeroes where there is none, so that they are no part of a program's file.
 struct Place {

@@ -1,8 +1,138 @@
-//! Why an object refuses a call.
+//! Why an object refuses a call: which kind of object, and what is wrong.
 
-use crate::{ArgumentError, Kind};
 use contigo::{Error, types::Refused};
 use core::fmt;
+
+/// The kind of object that a handle is for. Its number is in the handle's highest four bits, so
+/// that small numbers are no handles.
+#[allow(missing_docs, reason = "each is called as its objects are")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    Sim = 1,
+    Port = 2,
+    Region = 4,
+    Pool = 5,
+    Buf = 6,
+    Engine = 7,
+    Job = 8,
+    Device = 10,
+    Registers = 11,
+    Kernel = 12,
+    Module = 13,
+}
+
+impl Kind {
+    /// Each, and its name in a text.
+    pub(crate) const ALL: [(Self, &'static str); 11] = [
+        (Self::Sim, "simulated board"),
+        (Self::Port, "port"),
+        (Self::Region, "region"),
+        (Self::Pool, "pool"),
+        (Self::Buf, "buffer"),
+        (Self::Engine, "engine"),
+        (Self::Job, "job"),
+        (Self::Device, "device"),
+        (Self::Registers, "registers"),
+        (Self::Kernel, "kernel"),
+        (Self::Module, "module"),
+    ];
+
+    /// The kind of this number. A number that is no kind's does not compile.
+    #[allow(clippy::indexing_slicing, reason = "it runs in the compiler, which checks the index")]
+    pub(crate) const fn of(number: u8) -> Self {
+        let mut index = 0;
+        loop {
+            if Self::ALL[index].0 as u8 == number {
+                return Self::ALL[index].0;
+            }
+            index += 1;
+        }
+    }
+
+    /// The article before its name.
+    const fn article(self) -> &'static str {
+        match self {
+            Self::Engine => "an ",
+            Self::Registers => "",
+            _ => "a ",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::ALL.iter().find(|(kind, _)| kind == self);
+        f.write_str(name.map_or("", |(_, name)| name))
+    }
+}
+
+/// What is wrong with a value that C handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgumentError {
+    /// A pointer that must not be null is.
+    Null {
+        /// Which one.
+        what: &'static str,
+    },
+    /// A structure's `struct_size` cannot be.
+    StructSize {
+        /// The structure.
+        what: &'static str,
+        /// What it says.
+        given: usize,
+        /// The least that it can be.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
+    /// A structure of a newer header has something set that this library does not know.
+    NewerStruct {
+        /// The structure.
+        what: &'static str,
+        /// How many bytes of it are known.
+        known: usize,
+        /// Which byte is set.
+        at: usize,
+    },
+    /// A text that is not UTF-8, or too long.
+    Text {
+        /// Which one.
+        what: &'static str,
+        /// The most that it can have.
+        max_bytes: usize,
+    },
+    /// A number that is none of those that the header lists.
+    Value {
+        /// Which one.
+        what: &'static str,
+        /// The number.
+        value: u64,
+    },
+}
+
+impl fmt::Display for ArgumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Null { what } => write!(f, "{what} is NULL"),
+            Self::StructSize { what, given, least, most } => {
+                write!(
+                    f,
+                    "{what}.struct_size is {given}; it is sizeof the structure, {least} to {most}"
+                )
+            }
+            Self::NewerStruct { what, known, at } => write!(
+                f,
+                "{what} has byte {at} set, and this library knows {known} bytes of it: it is older \
+                 than the header"
+            ),
+            Self::Text { what, max_bytes } => {
+                write!(f, "{what} is not UTF-8, or longer than {max_bytes} bytes")
+            }
+            Self::Value { what, value } => write!(f, "{what} cannot be {value}"),
+        }
+    }
+}
 
 /// Why an object refuses a call: a mistake that Rust's types would not let through, or an error of
 /// the runtime. Nothing has changed.
@@ -104,20 +234,20 @@ impl<T> From<Refused<T>> for Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::NoHandle { raw, expected } => {
-                write!(f, "{raw:#x} is no handle; that of {} was expected", expected.with_article())
-            }
+            Self::NoHandle { raw, expected } => write!(
+                f,
+                "{raw:#x} is no handle; that of {}{expected} was expected",
+                expected.article()
+            ),
             Self::Stale { kind } => {
                 write!(f, "this {kind} is gone: its handle was released, closed or given away")
             }
-            Self::WrongKind { expected, found } => {
-                write!(
-                    f,
-                    "this is the handle of {}; that of {} was expected",
-                    found.with_article(),
-                    expected.with_article()
-                )
-            }
+            Self::WrongKind { expected, found } => write!(
+                f,
+                "this is the handle of {}{found}; that of {}{expected} was expected",
+                found.article(),
+                expected.article()
+            ),
             Self::InCall { kind } => write!(
                 f,
                 "another thread is in a call with this {kind}: use it from one thread at a time"

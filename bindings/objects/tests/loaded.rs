@@ -2,7 +2,8 @@
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
-    reason = "the libraries are this crate's and the system's; a test that panics has failed, which is its purpose"
+    reason = "the libraries are this crate's and the system's; a test that panics has failed, \
+              which is its purpose"
 )]
 
 use contigo::{

@@ -102,11 +102,8 @@ impl LibraryDevice {
             why: Cell::new(None),
         }));
         // SAFETY: a box is not null.
-        Ok(Self {
-            shared: unsafe { NonNull::new_unchecked(shared) },
-            close: None,
-            is_at_rest: true,
-        })
+        let shared = unsafe { NonNull::new_unchecked(shared) };
+        Ok(Self { shared, close: None, is_at_rest: true })
     }
 
     /// What the library gets.
@@ -140,8 +137,8 @@ impl LibraryDevice {
         unsafe { self.shared.as_ref() }
     }
 
-    /// The error shared `status`, where one of the functions answered that last; and what the driver
-    /// said. Both are forgotten.
+    /// The error shared `status`, where one of the functions answered that last; and what the
+    /// driver said. Both are forgotten.
     pub(super) fn refused(&self, status: contigo_status) -> (Option<Error>, Option<&'static str>) {
         let Shared { refused, why, .. } = self.shared();
         (refused.take().filter(|error| error.row().code == status), why.take())

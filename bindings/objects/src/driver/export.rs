@@ -71,8 +71,8 @@ pub trait Export: 'static {
     unsafe fn open(device: DriverDevice, settings: Settings<'_>) -> Result<Self::Driver>;
 }
 
-/// Makes a crate of type `cdylib` a driver's library: see [`Export`](crate::driver::Export). Once in
-/// a crate.
+/// Makes a crate of type `cdylib` a driver's library: see [`Export`](crate::driver::Export). Once
+/// in a crate.
 #[macro_export]
 macro_rules! export_driver {
     ($export:ty) => {
@@ -292,7 +292,8 @@ unsafe extern "C" fn open<D: Export>(
     context: *mut *mut c_void,
 ) -> contigo_status {
     let act = || {
-        // SAFETY: the program's promise (contigo.h): its structure, a text, and two that are writable.
+        // SAFETY: the program's promise (contigo.h): its structure, a text, and two that are
+        // writable.
         unsafe {
             let settings = CStr::from_ptr((*device).settings).to_str().unwrap_or("");
             let driver = D::open(DriverDevice::new(device), Settings(settings))?;

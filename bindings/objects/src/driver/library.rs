@@ -61,7 +61,8 @@ impl fmt::Display for LoadError {
             Self::Refused(refusal) => refusal.fmt(f),
             Self::Taken { name } => write!(
                 f,
-                "there is a driver {name} already; give this one another name, or, where this is a new build of it, load it in a new process"
+                "there is a driver {name} already; give this one another name, or, where this is \
+                 a new build of it, load it in a new process"
             ),
             Self::TooMany => write!(f, "a process loads {DRIVER_LIBRARIES} drivers at most"),
         }
@@ -228,10 +229,10 @@ impl Loaded {
         let Some(open) = said.open else { return Err(Error::Busy) };
         let have = parts.memory.as_ref().map_or(0, |memory| memory.len_bytes());
         if have < said.memory_bytes {
-            let what = "the driver needs memory of its own";
             return Err(Error::Unsupported {
-                what,
-                fix: "give it a region, and as many bytes of it as its row in the list of drivers says",
+                what: "the driver needs memory of its own",
+                fix: "give it a region, and as many bytes of it as its row in the list of drivers \
+                      says",
             });
         }
         let addr_bits = if said.memory_addr_bits == 0 { 64 } else { said.memory_addr_bits };

@@ -1,8 +1,8 @@
 //! Drivers behind functions of C: a program's own, or one in a shared library.
 //!
 //! ```text
-//!   abi.rs: contigo.h's structures ──► ops.rs: a driver of functions   (a program's own, or a library's)
-//!                                         ▲
+//!   abi.rs: contigo.h's structures ──► ops.rs: a driver of functions, a program's own
+//!                                         ▲    or a library's
 //!   library.rs: a library, and its row ───┘◄── device.rs: the device that the library uses
 //!   export.rs: the other side: such a library, written in Rust
 //! ```

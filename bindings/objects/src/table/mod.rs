@@ -1,20 +1,60 @@
-//! Fixed tables in statics: every object that a C program has a handle to lives in one, from the
-//! beginning at a fixed place.
+//! Handles, and the fixed tables of the objects that they name. A handle is a number, checked at
+//! every call; a table is a static, so that an object stays where it was made.
 
-mod hold;
-mod lease;
-mod locked;
 mod slot;
 mod word;
 
-pub use hold::JobHold;
-pub use lease::Lease;
-pub use locked::Locked;
-pub use slot::Slot;
-pub(crate) use word::GENERATION_BITS;
+pub use slot::{JobHold, Lease, Locked, Slot};
 pub use word::GENERATION_MAX;
 
-use crate::{Handle, Kind, Refusal};
+use crate::{Kind, Refusal};
+use word::GENERATION_BITS;
+
+/// Bits of the index: the largest table, the buffers', has 4,096 entries.
+pub const INDEX_BITS: u32 = 12;
+const KIND_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
+
+/// Which entry of a table, and in which of its lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle {
+    /// The entry.
+    pub index: usize,
+    /// The life.
+    pub generation: u64,
+}
+
+impl Handle {
+    /// The number that a C program gets: kind, generation, index, from the highest bit.
+    #[must_use]
+    pub const fn raw(self, kind: Kind) -> u64 {
+        (kind as u64) << KIND_SHIFT
+            | (self.generation & GENERATION_MAX) << INDEX_BITS
+            | (self.index as u64 & ((1 << INDEX_BITS) - 1))
+    }
+
+    /// Reads a number from a C program, which may be any.
+    ///
+    /// # Errors
+    /// [`Refusal::NoHandle`], [`Refusal::WrongKind`].
+    #[inline]
+    pub fn of(raw: u64, expected: Kind) -> Result<Self, Refusal> {
+        if raw >> KIND_SHIFT == expected as u64 {
+            #[allow(clippy::cast_possible_truncation, reason = "12 bits")]
+            let index = (raw & ((1 << INDEX_BITS) - 1)) as usize;
+            return Ok(Self { index, generation: raw >> INDEX_BITS & GENERATION_MAX });
+        }
+        Err(Self::not(raw, expected))
+    }
+
+    /// Why it is none of those.
+    #[cold]
+    fn not(raw: u64, expected: Kind) -> Refusal {
+        match Kind::ALL.iter().find(|(kind, _)| *kind as u64 == raw >> KIND_SHIFT) {
+            Some(&(found, _)) => Refusal::WrongKind { expected, found },
+            None => Refusal::NoHandle { raw, expected },
+        }
+    }
+}
 
 /// `N` entries for objects of one kind, whose number is `KIND`. All of it is zeroes at first, so
 /// that it has no place in the program's file.
@@ -30,7 +70,7 @@ impl<T: 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
     #[must_use]
     #[allow(clippy::new_without_default, reason = "it is a static's")]
     pub const fn new() -> Self {
-        const { assert!(N <= 1 << crate::INDEX_BITS, "an index has 12 bits") };
+        const { assert!(N <= 1 << INDEX_BITS, "an index has 12 bits") };
         Self { slots: [const { Slot::new() }; N] }
     }
 
@@ -58,9 +98,30 @@ impl<T: 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
     /// # Errors
     /// [`Refusal::TableFull`].
     pub fn insert(&'static self, value: T) -> Result<u64, Refusal> {
-        let mut claimed = self.claim()?;
-        claimed.locked.put(value);
-        Ok(claimed.raw())
+        Ok(self.claim()?.put(value))
+    }
+
+    /// Calls `act` with the object of a handle, for this call alone.
+    ///
+    /// # Errors
+    /// As [`lock`](Self::lock); what `act` says.
+    #[inline]
+    pub fn with<R, E: From<Refusal>>(
+        &'static self,
+        raw: u64,
+        act: impl FnOnce(&mut T) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let mut locked = self.lock(raw)?;
+        act(locked.value().ok_or(Refusal::Stale { kind: Self::KIND })?)
+    }
+
+    /// Drops the object of a handle, and frees its entry.
+    ///
+    /// # Errors
+    /// As [`lock`](Self::lock).
+    pub fn close(&'static self, raw: u64) -> Result<(), Refusal> {
+        self.lock(raw)?.clear();
+        Ok(())
     }
 
     /// The object of a handle, for one call alone.
@@ -68,8 +129,8 @@ impl<T: 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
     /// # Errors
     /// It is no handle of this kind; its object is gone, in a job, in another call, or used.
     pub fn lock(&'static self, raw: u64) -> Result<Locked<T>, Refusal> {
-        let (handle, slot) = self.find(raw)?;
-        slot.lock(Self::KIND, handle.generation)
+        let (Handle { generation, .. }, slot) = self.find(raw)?;
+        slot.lock(Self::KIND, generation)
     }
 
     /// The object of a handle, for a job.
@@ -122,9 +183,45 @@ pub struct Claimed<T: 'static> {
 }
 
 impl<T> Claimed<T> {
+    /// Puts its value there, and answers its handle.
+    pub fn put(mut self, value: T) -> u64 {
+        self.locked.put(value);
+        self.raw()
+    }
+
     /// The handle of its new life.
     #[must_use]
     pub const fn raw(&self) -> u64 {
         Handle { index: self.index, generation: self.locked.generation() }.raw(self.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_comes_back_as_it_was() {
+        for (kind, index, generation) in
+            [(Kind::Sim, 0, 1), (Kind::Buf, 4095, GENERATION_MAX), (Kind::Job, 7, 1 << 33)]
+        {
+            let handle = Handle { index, generation };
+            assert_eq!(Handle::of(handle.raw(kind), kind), Ok(handle));
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_no_handles_are_refused() {
+        for raw in [0, 1, 4096, 1 << 59, u64::MAX] {
+            assert_eq!(
+                Handle::of(raw, Kind::Buf),
+                Err(Refusal::NoHandle { raw, expected: Kind::Buf })
+            );
+        }
+        let region = Handle { index: 1, generation: 1 }.raw(Kind::Region);
+        assert_eq!(
+            Handle::of(region, Kind::Buf),
+            Err(Refusal::WrongKind { expected: Kind::Buf, found: Kind::Region })
+        );
     }
 }

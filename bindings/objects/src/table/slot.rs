@@ -4,17 +4,19 @@
 )]
 //! One entry of a static table: a value that never moves, and the word that says who uses it.
 
-use super::{
-    JobHold, Lease, Locked,
-    word::{FREE, LIVE, Word},
-};
+use super::word::{FREE, JOB, KEPT, LIVE, Word};
 use crate::{Kind, Refusal};
-use core::{cell::UnsafeCell, mem::MaybeUninit, sync::atomic::AtomicU64};
+use core::{
+    cell::UnsafeCell,
+    mem::{self, ManuallyDrop, MaybeUninit},
+    ops::Deref,
+    sync::atomic::AtomicU64,
+};
 
 /// One entry of a static table.
 #[derive(Debug)]
 pub struct Slot<T> {
-    pub(super) word: Word,
+    word: Word,
     /// Zeroes where there is none, so that a table is no part of a program's file.
     ///
     /// INVARIANT: initialised in the states `JOB` and `LIVE`, and in `CALL` as `Locked`
@@ -22,8 +24,8 @@ pub struct Slot<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: the value is reached through `Locked` and `JobHold`, which one thread has at a time (states
-// `CALL` and `JOB`), and through `Lease`, which exists only for `T: Sync`.
+// SAFETY: the value is reached through `Locked` and `JobHold`, which one thread has at a time
+// (states `CALL` and `JOB`), and through `Lease`, which exists only for `T: Sync`.
 unsafe impl<T: Send> Sync for Slot<T> {}
 
 impl<T> Slot<T> {
@@ -92,12 +94,6 @@ impl<T> Slot<T> {
         self.word.alone(kind, generation)?;
         Ok(JobHold { slot: self, generation })
     }
-
-    /// The value's place. Who may look at it, and when it holds a value, says the word.
-    #[inline]
-    pub(super) const fn value(&self) -> *mut MaybeUninit<T> {
-        self.value.get()
-    }
 }
 
 impl<T: Sync> Slot<T> {
@@ -111,10 +107,154 @@ impl<T: Sync> Slot<T> {
     }
 }
 
+/// One entry, for one call alone. Dropping it makes the entry live, or free where it has no value.
+#[must_use]
+#[derive(Debug)]
+pub struct Locked<T: 'static> {
+    slot: &'static Slot<T>,
+    generation: u64,
+    /// Is there a value?
+    full: bool,
+}
+
+impl<T> Locked<T> {
+    /// In which life the entry is.
+    pub const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The value, where there is one.
+    pub fn value(&mut self) -> Option<&mut T> {
+        // SAFETY: the entry is in the state `CALL`, and this is the one `Locked` of it; `&mut self`
+        // makes the borrow exclusive. It is initialised where `full` is true.
+        self.full.then(|| unsafe { (*self.slot.value.get()).assume_init_mut() })
+    }
+
+    /// Puts a value into an entry that has none. One that has another keeps it.
+    pub fn put(&mut self, value: T) {
+        if !self.full {
+            // SAFETY: as in `value`.
+            unsafe { (*self.slot.value.get()).write(value) };
+            self.full = true;
+        }
+    }
+
+    /// Makes a value where it will be, in an entry that has none: for one that no stack holds.
+    ///
+    /// # Safety
+    /// `make` makes the value.
+    pub unsafe fn make(&mut self, make: impl FnOnce(&mut MaybeUninit<T>)) {
+        if !self.full {
+            // SAFETY: as in `value`; nothing is there yet.
+            make(unsafe { &mut *self.slot.value.get() });
+            self.full = true;
+        }
+    }
+
+    /// Drops the value where it is: the entry will be free.
+    pub fn clear(&mut self) {
+        if mem::take(&mut self.full) {
+            // SAFETY: as in `value`; it counts as uninitialised from here on.
+            unsafe { (*self.slot.value.get()).assume_init_drop() }
+        }
+    }
+
+    /// Takes the value out, and frees the entry.
+    pub fn take(mut self) -> Option<T> {
+        self.moved_out()
+    }
+
+    /// Takes the value out where there is one, and keeps the entry for a pool's slot.
+    pub fn keep(self) -> Option<T> {
+        let mut this = ManuallyDrop::new(self);
+        let value = this.moved_out();
+        this.slot.word.leave(this.generation, KEPT);
+        value
+    }
+
+    fn moved_out(&mut self) -> Option<T> {
+        // SAFETY: as in `value`; it counts as uninitialised from here on.
+        mem::take(&mut self.full).then(|| unsafe { (*self.slot.value.get()).assume_init_read() })
+    }
+}
+
+impl<T> Drop for Locked<T> {
+    fn drop(&mut self) {
+        let state = if self.full { LIVE } else { FREE };
+        self.slot.word.leave(self.generation, state);
+    }
+}
+
+/// An entry that a job has. Dropping it leaves the entry to the job for ever: leak, never free,
+/// what a device may own.
+#[must_use]
+#[derive(Debug)]
+pub struct JobHold<T: 'static> {
+    slot: &'static Slot<T>,
+    generation: u64,
+}
+
+impl<T> JobHold<T> {
+    /// The job has it from here on, and no call: what others do with it is refused until its end.
+    #[inline]
+    pub fn begin(&self) {
+        self.slot.word.leave(self.generation, JOB);
+    }
+
+    /// The value, whose entry stays the job's.
+    #[inline]
+    pub fn value(&mut self) -> &mut T {
+        // SAFETY: the entry is in the state `CALL` or `JOB`, from which no other code takes it, and
+        // this is its one hold; `&mut self` makes the borrow exclusive. It was live before, so that
+        // the value is there, and no other code takes it away.
+        unsafe { (*self.slot.value.get()).assume_init_mut() }
+    }
+
+    /// The device is finished with it: it is live again.
+    #[inline]
+    pub fn back(self) {
+        self.slot.word.leave(self.generation, LIVE);
+    }
+}
+
+/// A value that is used: it stays as long as this lives. It has no reference to the value, because
+/// a function that takes it and drops it would keep that reference alive for longer than the value
+/// is certain to stay.
+#[derive(Debug)]
+pub struct Lease<T: 'static> {
+    slot: &'static Slot<T>,
+}
+
+impl<T: Sync> Lease<T> {
+    /// One lease more on the same value.
+    ///
+    /// # Errors
+    /// [`Refusal::StillUsed`]: it has as many as are counted.
+    pub fn again(&self, kind: Kind) -> Result<Self, Refusal> {
+        // This lease keeps the entry live, and in this life.
+        self.slot.lease(kind, self.slot.word.generation())
+    }
+}
+
+impl<T> Deref for Lease<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: the entry is a static's; the word counts this lease, so the value is there and
+        // no call has it alone. The borrow ends before the lease does.
+        unsafe { (*self.slot.value.get()).assume_init_ref() }
+    }
+}
+
+impl<T> Drop for Lease<T> {
+    fn drop(&mut self) {
+        self.slot.word.end_lease();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{
-        super::word::{GENERATION_MAX, KEPT, USERS_MAX, bits},
+        super::word::{GENERATION_MAX, USERS_MAX, bits},
         *,
     };
 

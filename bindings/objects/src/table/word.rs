@@ -6,8 +6,8 @@
 //!    ▲                 ▲  │ value given up        │  ▲                   │ drop
 //!    └─────────────────│──┘ ◄─────────────────────┘  └───────────────────┘
 //!                      │      lock, hold
-//!                      ├──────► JOB                  a job has it, until its end is taken
-//!                      └──────► KEPT ─────► LIVE      a free slot of a pool; the call that takes it fills it
+//!                      ├──────► JOB               a job has it, until its end is taken
+//!                      └──────► KEPT ─────► LIVE   a free slot of a pool: taking it fills it
 //! ```
 //!
 //! Nothing waits here: what another thread uses at this moment is refused, so no thread can be held

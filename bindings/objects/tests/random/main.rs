@@ -1,6 +1,8 @@
-//! Random calls on buffers, tensors and the jobs of a driver, against a model of the rules. The fuzz
-//! target `objects` finds calls by coverage, and this test those of a few seeds.
+//! Buffers that are leaked, and random calls on buffers, tensors and the jobs of a driver, against
+//! a model of the rules. The fuzz target `objects` finds calls by coverage, and this test those of
+//! a few seeds.
 
+mod leaks;
 mod world;
 
 #[test]

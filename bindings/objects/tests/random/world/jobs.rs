@@ -124,7 +124,8 @@ impl World {
         self.must_stop = false;
     }
 
-    /// The device would not stop, and the ends are looked for. A fault that is found stops it again.
+    /// The device would not stop, and the ends are looked for. A fault that is found stops it
+    /// again.
     fn drains(&mut self, script: &Script, why: impl Fn(&Known) -> Ended) {
         if !(script.is_faulty && script.fault_is_first) {
             self.reported(script);

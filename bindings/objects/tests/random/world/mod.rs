@@ -1,12 +1,13 @@
 //! Buffers, tensors and the jobs of one driver, and a model of the rules that they keep: each byte
-//! of the input is a call, and every answer is compared. The fuzz target `objects` builds this file,
-//! too.
+//! of the input is a call, and every answer is compared. The fuzz target `objects` builds this
+//! file, too.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a test that panics has failed, which is its purpose; the driver touches no memory, and no device receives an address"
+    reason = "a test that panics has failed, which is its purpose; the driver touches no memory, \
+              and no device receives an address"
 )]
 
 mod jobs;
@@ -54,7 +55,7 @@ enum Is {
     Device,
     Job,
     LentCpu,
-    DriverDevice,
+    LentDevice,
     Freed,
 }
 
@@ -81,7 +82,7 @@ impl Modelled {
             Is::Cpu => Refusal::OnCpu,
             Is::Device => Refusal::OnDevice,
             Is::Job => Refusal::InJob,
-            Is::LentCpu | Is::DriverDevice => Refusal::Runtime(Error::TensorOut),
+            Is::LentCpu | Is::LentDevice => Refusal::Runtime(Error::TensorOut),
             Is::Freed => Refusal::Freed,
         })
     }
@@ -254,7 +255,7 @@ impl World {
         let lent = buf.shared.state.lock().unwrap().lend(&buf.shared.views, &TENSORS, &spec, false);
         assert_eq!(lent.err(), expected);
         if let Ok(tensor) = lent {
-            buf.is = if buf.is == Is::Cpu { Is::LentCpu } else { Is::DriverDevice };
+            buf.is = if buf.is == Is::Cpu { Is::LentCpu } else { Is::LentDevice };
             buf.tensor = Some(tensor.cast());
         }
     }
@@ -270,7 +271,7 @@ impl World {
     fn unlend(&mut self, which: usize) {
         let buf = &mut self.bufs[which];
         let out = buf.tensor.is_some().then_some(Refusal::Runtime(Error::TensorOut));
-        let expected = buf.not(&[Is::LentCpu, Is::DriverDevice]).or(out);
+        let expected = buf.not(&[Is::LentCpu, Is::LentDevice]).or(out);
         assert_eq!(buf.shared.state.lock().unwrap().unlend().err(), expected);
         if expected.is_none() {
             buf.is = if buf.is == Is::LentCpu { Is::Cpu } else { Is::Device };
@@ -306,7 +307,7 @@ impl World {
             let owner = match buf.is {
                 Is::Cpu => "cpu",
                 Is::Device | Is::Job => "device",
-                Is::LentCpu | Is::DriverDevice => "lent",
+                Is::LentCpu | Is::LentDevice => "lent",
                 Is::Freed => "gone",
             };
             assert_eq!((state.owner(), buf.shared.views.count()), (owner, buf.views()));
@@ -339,7 +340,7 @@ impl World {
                 // The last view of a buffer that was dropped frees it, and another takes its place.
                 self.close_view(which);
             }
-            if matches!(self.bufs[which].is, Is::LentCpu | Is::DriverDevice) {
+            if matches!(self.bufs[which].is, Is::LentCpu | Is::LentDevice) {
                 self.unlend(which);
             }
             if self.bufs[which].is == Is::Device {

@@ -17,7 +17,8 @@ pub(super) struct Script {
     pub(super) running: VecDeque<usize>,
     /// Ends that it has not reported; did the job fail?
     pub(super) done: VecDeque<(usize, bool)>,
-    /// A look finds a fault of the channel: before the ends that it has not reported, or behind them.
+    /// A look finds a fault of the channel: before the ends that it has not reported, or behind
+    /// them.
     pub(super) is_faulty: bool,
     pub(super) fault_is_first: bool,
     /// The next job is refused by the device itself.

@@ -18,9 +18,8 @@ fn given() -> (Region, usize, Buffer, Views) {
         (Buffer::new(region.alloc(BYTES, Align::DLPACK).unwrap()), Views::new());
     let free = region.free_bytes();
     // SAFETY: no device receives the address.
-    assert!(
-        unsafe { buffer.give(&views, &board.port(), 0..BYTES, Direction::Bidirectional) }.is_ok()
-    );
+    let given = unsafe { buffer.give(&views, &board.port(), 0..BYTES, Direction::Bidirectional) };
+    assert!(given.is_ok());
     (region, free, buffer, views)
 }
 
