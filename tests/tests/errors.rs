@@ -99,7 +99,7 @@ const KERNEL: [(Error, &str); 24] = [
     (Error::Unsupported { what: "cuInit", fix: "update it" }, include_str!("cuda/gpus.rs")),
     (
         Error::SlotSize { slot_bytes: 100, line_bytes: 64 },
-        include_str!("../../bindings/c/src/object/pool.rs"),
+        include_str!("../../bindings/c/src/object/buf.rs"),
     ),
     (
         Error::DriverCheck { driver: "mover", why: "too short", answer: 3 },

@@ -244,8 +244,8 @@ typedef struct {
 typedef struct {
     /// sizeof(contigo_engine_options).
     size_t struct_size;
-    /// The driver's name; contigo_inventory lists them, with their settings and jobs. Or the
-    /// path of a shared library with a driver (contigo_driver_library): it has a / in it, or ends
+    /// The driver's name; contigo_inventory lists them, with their settings and jobs. Or the path
+    /// of a shared library with a driver (contigo_driver_library): it has a / in it, or ends
     /// with .so.
     const char *driver;
     /// The device (contigo_device_open, contigo_sim_device).
@@ -283,8 +283,8 @@ typedef uint64_t contigo_engine;
 typedef struct {
     /// Does the device read it (CONTIGO_READS), write it (CONTIGO_WRITES), or both?
     contigo_use use;
-    /// The device reads it in whole words of so many bytes, a power of two, such as its data bus has:
-    /// a job whose last word is not all in the operand's block is refused then. 0: by bytes.
+    /// The device reads it in whole words of so many bytes, a power of two, such as its data bus
+    /// has: a job whose last word is not all in the operand's block is refused then. 0: by bytes.
     uint32_t word_bytes;
     /// Its bus address is a multiple of so many bytes, a power of two; 0: any address.
     size_t align_bytes;
@@ -302,8 +302,8 @@ typedef struct {
     size_t len_bytes;
 } contigo_dev_slice;
 
-/// A device's report at the end of a job. A driver fills the fields that it knows, all others are 0,
-/// and leaves struct_size, which says how many bytes the program knows. A later version has at
+/// A device's report at the end of a job. A driver fills the fields that it knows, all others are
+/// 0, and leaves struct_size, which says how many bytes the program knows. A later version has at
 /// most 256 bytes.
 typedef struct {
     /// sizeof(contigo_completion).
@@ -339,8 +339,8 @@ typedef struct {
 typedef struct {
     /// sizeof(contigo_driver_ops).
     size_t struct_size;
-    /// The core's name, for messages. It is copied. A driver in a shared library has the name in its
-    /// contigo_driver_library instead.
+    /// The core's name, for messages. It is copied. A driver in a shared library has the name in
+    /// its contigo_driver_library instead.
     const char *name;
     /// How many jobs the device takes at once; 0: 1. Slots are 0 to one less.
     uint32_t depth;
@@ -350,8 +350,8 @@ typedef struct {
     uint32_t addr_bits;
     /// How many operands a job has: 1 to 16.
     uint32_t n_operands;
-    /// The operands, in their order. They are copied when the call that takes this structure, or the
-    /// open of a driver's library, has returned: no local array of open will do.
+    /// The operands, in their order. They are copied when the call that takes this structure, or
+    /// the open of a driver's library, has returned: no local array of open will do.
     const contigo_operand_spec *operands;
     /// Answers 0 where the hardware takes these operands and argument words. Starts nothing. NULL:
     /// the hardware takes all of them.
@@ -371,8 +371,8 @@ typedef struct {
     contigo_status (*poll)(void *context, uint32_t timeout_us, contigo_completion *done, uint32_t *ended);
     /// Stops the device in bounded time, at any moment of its work; also before its first job, for
     /// a program that crashed may have left it at work. After a 0 the device touches no memory of
-    /// any job, and none of the driver's own, until the next submit, which names slot 0. After any
-    /// other answer the device keeps the buffers.
+    /// any job, and none of the driver's own, until the next submit, which names slot 0. After
+    /// any other answer the device keeps the buffers.
     contigo_status (*stop)(void *context);
 } contigo_driver_ops;
 
@@ -1442,8 +1442,8 @@ contigo_status contigo_pool_close(contigo_pool pool);
 
 /// Carves one buffer of len_bytes, rounded up to whole cache lines, at a multiple of
 /// align_bytes for the CPU and for the device; 0: a cache line. It is for data that a program
-/// plans once, such as weights. Release it with contigo_buf_release, which gives the bytes back to
-/// the region.
+/// plans once, such as weights. Release it with contigo_buf_release, which gives the bytes back
+/// to the region.
 ///
 /// The caller promises:
 /// buf is writable.

@@ -66,9 +66,32 @@ pub(crate) enum Misuse {
     Panicked,
 }
 
+impl Fault {
+    /// A pointer that must not be null is.
+    pub(crate) const fn null(what: &'static str) -> Self {
+        Self::Argument(ArgumentError::Null { what })
+    }
+
+    /// A number that the header does not list.
+    pub(crate) fn value(what: &'static str, value: impl Into<u64>) -> Self {
+        Self::Argument(ArgumentError::Value { what, value: value.into() })
+    }
+
+    /// A number that is not from `min` to `max`.
+    pub(crate) const fn range(name: &'static str, value: u64, min: u64, max: u64) -> Self {
+        Self::Runtime(Error::Argument { name, value, min, max, multiple_of: 1 })
+    }
+}
+
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         Self::Runtime(error)
+    }
+}
+
+impl From<DesignError> for Fault {
+    fn from(error: DesignError) -> Self {
+        Self::Design(error)
     }
 }
 
@@ -142,10 +165,15 @@ impl fmt::Display for Fault {
 fn refused(refusal: Refusal, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match refusal {
         Refusal::OnDevice | Refusal::InJob => f.write_str(
-            "the buffer is a device's: wait for its job, or stop its engine; after contigo_buf_give contigo_buf_take_back takes it back",
+            "the buffer is a device's: wait for its job, or stop its engine; after \
+             contigo_buf_give contigo_buf_take_back takes it back",
         ),
-        Refusal::OnCpu => f.write_str("the buffer is the CPU's and has no bus address: hand it over with contigo_buf_give"),
-        Refusal::HasJobs { .. } => write!(f, "{refusal}: wait for them, or stop it by contigo_queue_stop"),
+        Refusal::OnCpu => f.write_str(
+            "the buffer is the CPU's and has no bus address: hand it over with contigo_buf_give",
+        ),
+        Refusal::HasJobs { .. } => {
+            write!(f, "{refusal}: wait for them, or stop it by contigo_queue_stop")
+        }
         other => write!(f, "{other}"),
     }
 }
@@ -170,7 +198,8 @@ impl fmt::Display for Misuse {
             }
             Self::NoGuard => write!(
                 f,
-                "the engine has no device that was opened as guard:…, so the kernel module does not stop it"
+                "the engine has no device that was opened as guard:…, so the kernel module does \
+                 not stop it"
             ),
             Self::NoInterrupt => {
                 write!(f, "the device has no interrupt to sleep for: look again and again")

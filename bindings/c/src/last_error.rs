@@ -27,17 +27,22 @@ thread_local! {
     static LAST: RefCell<Text> = const { RefCell::new(Text { bytes: [0; TEXT_BYTES], len: 0 }) };
 }
 
-impl fmt::Write for Text {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
+impl Text {
+    /// Adds `text`, as far as all is `max_bytes` at most. It is cut between two characters.
+    fn add(&mut self, text: &str, max_bytes: usize) -> fmt::Result {
         for char in text.chars() {
-            let mut utf8 = [0; 4];
-            let piece = char.encode_utf8(&mut utf8).as_bytes();
-            let end = self.len + piece.len();
-            // A text is cut between two characters.
-            self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?.copy_from_slice(piece);
+            let end = self.len + char.len_utf8();
+            let room = self.bytes.get_mut(self.len..end).filter(|_| end <= max_bytes);
+            char.encode_utf8(room.ok_or(fmt::Error)?);
             self.len = end;
         }
         Ok(())
+    }
+}
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.add(text, TEXT_BYTES)
     }
 }
 
@@ -116,14 +121,9 @@ impl fmt::Write for ForeignWords {
             if !mem::replace(&mut self.begun, true) {
                 last.len = 0;
             }
-            let room = Self::BYTES.saturating_sub(last.len);
-            let end = text
-                .char_indices()
-                .map(|(at, char)| at + char.len_utf8())
-                .take_while(|end| *end <= room)
-                .last()
-                .unwrap_or(0);
-            last.write_str(text.get(..end).unwrap_or(""))
+            // The rest is cut, which is no failure.
+            let _ = last.add(text, Self::BYTES);
+            Ok(())
         };
         LAST.try_with(write).unwrap_or(Err(fmt::Error))
     }

@@ -12,10 +12,11 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `object/` | simulated boards, GPUs, ports, guards, regions, pools, buffers |
-//! | `engine/` | devices, engines and their jobs |
-//! | `fault.rs`, `status.rs`, `last_error.rs` | refusals, their codes and their text |
+//! | `object/` | simulated boards, GPUs, ports, devices, regions, pools, buffers |
+//! | `engine/` | engines and their jobs |
+//! | `fault.rs`, `status/`, `last_error.rs` | refusals, their codes and their text |
 //! | `ffi/` | the functions that C calls, one file for each kind of object |
+//! | `handles.rs`, `limits.rs` | the handles' types, and how many of each there are |
 //!
 //! # Who keeps what
 //!
@@ -36,16 +37,16 @@
 mod engine;
 mod fault;
 mod ffi;
+mod handles;
 mod last_error;
 mod limits;
 mod object;
 mod status;
+#[cfg(test)]
+mod tests;
 
+pub use engine::contigo_operand;
 pub use ffi::*;
-pub use limits::{
-    CONTIGO_MAX_ARGS, CONTIGO_MAX_BUFS, CONTIGO_MAX_DEVICES, CONTIGO_MAX_DIMS, CONTIGO_MAX_ENGINES,
-    CONTIGO_MAX_GPUS, CONTIGO_MAX_JOBS, CONTIGO_MAX_NAME_BYTES, CONTIGO_MAX_POOL_SLOTS,
-    CONTIGO_MAX_POOLS, CONTIGO_MAX_PORT_NAMES, CONTIGO_MAX_PORTS, CONTIGO_MAX_REGIONS,
-    CONTIGO_MAX_SIMS, CONTIGO_MAX_TENSORS,
-};
+pub use handles::*;
+pub use limits::*;
 pub use status::*;

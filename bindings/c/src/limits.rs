@@ -40,22 +40,7 @@ pub const CONTIGO_MAX_DIMS: c_uint = 8;
 /// Bytes of a name, its NUL not counted.
 pub const CONTIGO_MAX_NAME_BYTES: c_uint = 127;
 
-/// The same for the tables.
-pub(crate) const BUFS: usize = CONTIGO_MAX_BUFS as usize;
-pub(crate) const POOL_SLOTS: usize = CONTIGO_MAX_POOL_SLOTS as usize;
-pub(crate) const POOLS: usize = CONTIGO_MAX_POOLS as usize;
-pub(crate) const REGIONS: usize = CONTIGO_MAX_REGIONS as usize;
-pub(crate) const ENGINES: usize = CONTIGO_MAX_ENGINES as usize;
 const _: () = assert!(contigo_objects::JOBS == CONTIGO_MAX_JOBS as usize);
-pub(crate) const MAX_ARGS: usize = CONTIGO_MAX_ARGS as usize;
-pub(crate) const PORTS: usize = CONTIGO_MAX_PORTS as usize;
 const _: () = assert!(contigo_objects::NAMES == CONTIGO_MAX_PORT_NAMES as usize);
-#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
-pub(crate) const GPUS: usize = CONTIGO_MAX_GPUS as usize;
-pub(crate) const DEVICES: usize = CONTIGO_MAX_DEVICES as usize;
-pub(crate) const SIMS: usize = CONTIGO_MAX_SIMS as usize;
-pub(crate) const DIMS: usize = CONTIGO_MAX_DIMS as usize;
-const _: () = assert!(DIMS == contigo::dlpack::MAX_DIMS);
-pub(crate) const TENSORS: usize = CONTIGO_MAX_TENSORS as usize;
-pub(crate) const NAME_BYTES: usize = CONTIGO_MAX_NAME_BYTES as usize;
-const _: () = assert!(contigo_objects::NAME_BYTES == NAME_BYTES);
+const _: () = assert!(contigo_objects::NAME_BYTES == CONTIGO_MAX_NAME_BYTES as usize);
+const _: () = assert!(contigo::dlpack::MAX_DIMS == CONTIGO_MAX_DIMS as usize);

@@ -1,24 +1,26 @@
 //! Jobs by their handles: which engine, which ticket, and whether it is still that job.
 
 use super::{
-    Parts,
+    contigo_operand,
     queue::{ENGINES, Engine},
 };
 use crate::{
     fault::{Fault, Misuse},
-    limits::ENGINES as COUNT,
+    limits::CONTIGO_MAX_ENGINES,
 };
 use contigo::{Completion, Error};
 use contigo_objects::{End, GENERATION_MAX, Handle, INDEX_BITS, JOBS, Kind, Refusal};
 use std::time::Duration;
 
-const _: () =
-    assert!(COUNT * JOBS <= 1 << INDEX_BITS, "a job's index is its engine's and its ticket's");
+const _: () = assert!(
+    CONTIGO_MAX_ENGINES as usize * JOBS <= 1 << INDEX_BITS,
+    "a job's index is its engine's and its ticket's"
+);
 
 /// How to end a job.
 #[derive(Clone, Copy)]
 pub(crate) struct Wait {
-    pub(crate) timeout: Duration,
+    pub(crate) timeout_us: u32,
     /// Where the time is over, stop the device with a timeout; else let the job go on.
     pub(crate) stop: bool,
     /// The buffers are the CPU's then.
@@ -42,19 +44,15 @@ pub(crate) struct Outcome {
 #[inline]
 pub(crate) fn start(
     engine: u64,
-    parts: impl Parts,
+    operands: &[contigo_operand],
     args: &[u32],
     handle: &mut u64,
 ) -> Result<(), Fault> {
     let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
     let mut locked = slot.lock(Kind::Engine, generation)?;
     let mut started = None;
-    let result = locked.value().ok_or(Refusal::Stale { kind: Kind::Engine })?.start(
-        index,
-        parts,
-        args,
-        &mut started,
-    );
+    let engine = locked.value().ok_or(Refusal::Stale { kind: Kind::Engine })?;
+    let result = engine.start(index, operands, args, &mut started);
     if let Some((at, number)) = started {
         debug_assert!(number <= GENERATION_MAX, "2^48 jobs");
         *handle = job(index, at, number);
@@ -62,10 +60,16 @@ pub(crate) fn start(
     result
 }
 
+/// A time to wait, within the runtime's limit.
+fn timeout(timeout_us: u32) -> Result<Duration, Error> {
+    let timeout = Duration::from_micros(timeout_us.into());
+    contigo::types::timeout_us(timeout).map(|_| timeout)
+}
+
 /// Ends a job, or leaves it as it is where it goes on.
 #[inline]
 pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Fault> {
-    let timeout_us = contigo::types::timeout_us(how.timeout)?;
+    let (timeout_us, timeout) = (how.timeout_us, timeout(how.timeout_us)?);
     let Handle { index, generation } = Handle::of(raw, Kind::Job)?;
     let stale = Refusal::Stale { kind: Kind::Job };
     let mut locked = ENGINES.slot(index / JOBS).ok_or(stale)?.lock_current(Kind::Job)?;
@@ -73,7 +77,7 @@ pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Faul
     if generation == 0 || engine.ledger().number(at) != generation {
         return Err(stale.into());
     }
-    if !engine.wait(at, how.timeout, how.to_cpu)? {
+    if !engine.wait(at, timeout, how.to_cpu)? {
         if !how.stop {
             return Ok(());
         }
@@ -86,11 +90,11 @@ pub(crate) fn end(raw: u64, how: Wait, outcome: &mut Outcome) -> Result<(), Faul
 #[inline]
 pub(crate) fn next(
     engine: u64,
-    timeout: Duration,
+    timeout_us: u32,
     handle: &mut u64,
     outcome: &mut Outcome,
 ) -> Result<(), Fault> {
-    contigo::types::timeout_us(timeout)?;
+    let timeout = timeout(timeout_us)?;
     let (Handle { index, generation }, slot) = ENGINES.find(engine)?;
     let mut locked = slot.lock(Kind::Engine, generation)?;
     let engine = locked.value().ok_or(Refusal::Stale { kind: Kind::Engine })?;

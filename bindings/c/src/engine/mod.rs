@@ -15,21 +15,22 @@ mod job;
 mod opening;
 mod queue;
 
-#[cfg(test)]
-mod tests;
-
 pub(crate) use job::{Outcome, Wait, end, next, start};
 pub(crate) use opening::{EngineOptions, Gate};
 pub(crate) use queue::{ENGINES, Engine};
 
-/// Which bytes of which buffer.
-#[derive(Clone, Copy)]
-pub(crate) struct Part {
-    pub(crate) buf: u64,
-    pub(crate) offset_bytes: usize,
-    pub(crate) len_bytes: usize,
-}
+use crate::handles::contigo_buf;
 
-/// The operands of a job.
-pub(crate) trait Parts: ExactSizeIterator<Item = Part> + Clone {}
-impl<P: ExactSizeIterator<Item = Part> + Clone> Parts for P {}
+/// Which bytes of which buffer a job uses. The CPU owns the buffer, or a device does since an
+/// earlier job or `contigo_buf_give`; then the bytes count from the first that was handed over. The
+/// driver says whether the device reads or writes them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct contigo_operand {
+    /// The buffer.
+    pub buf: contigo_buf,
+    /// The first byte, from the beginning of the buffer.
+    pub offset_bytes: usize,
+    /// How many.
+    pub len_bytes: usize,
+}

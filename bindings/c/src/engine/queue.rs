@@ -1,23 +1,24 @@
 #![allow(
     unsafe_code,
-    reason = "an engine is made where it will be; whose guard stops the device is the C program's promise"
+    reason = "an engine is made where it will be; which node stops the device is the C program's \
+              promise"
 )]
 //! One engine: the jobs of any driver, and what it stands on.
 
-use super::{Part, Parts};
+use super::contigo_operand;
 use crate::{
     fault::{Fault, Misuse},
-    limits::ENGINES as COUNT,
+    limits::CONTIGO_MAX_ENGINES,
     object::{
         buf::{BUFS, Buf},
         device::UsedDevice,
-        gpu::ModuleLease,
         region::Region,
     },
 };
 use contigo::{
     CpuBuf, DevBuf, Direction, Driver, Error, JobError, Queue,
     job::{AnyDriver, MAX_OPERANDS, QueueCounts},
+    names::AnyModule,
 };
 use contigo_objects::{Claimed, JOBS, Job, JobHold, Kind, Lease, Ledger, Operands, Refusal, Table};
 use core::{
@@ -27,6 +28,8 @@ use core::{
     time::Duration,
 };
 use heapless::Vec;
+
+const COUNT: usize = CONTIGO_MAX_ENGINES as usize;
 
 /// Engines.
 pub(crate) static ENGINES: Table<Engine, { Kind::Engine as u8 }, COUNT> = Table::new();
@@ -62,8 +65,8 @@ impl Job for Holds {
 }
 
 impl Holds {
-    /// The buffers of a job that has ended are their handles' again, with `to_cpu` on the CPU's side.
-    /// One whose caches could not be maintained is still a device's.
+    /// The buffers of a job that has ended are their handles' again, with `to_cpu` on the CPU's
+    /// side. One whose caches could not be maintained is still a device's.
     #[inline]
     pub(super) fn back(&mut self, to_cpu: bool) -> Result<(), Fault> {
         let mut result = Ok(());
@@ -86,7 +89,7 @@ impl Holds {
 pub(super) struct Parents {
     pub(super) device: Option<UsedDevice>,
     pub(super) _gate: Option<UsedDevice>,
-    pub(super) _module: Option<ModuleLease>,
+    pub(super) _module: Option<Lease<AnyModule>>,
     pub(super) _region: Option<Lease<Region>>,
 }
 
@@ -119,21 +122,13 @@ impl Engine {
     pub(super) fn start(
         &mut self,
         index: usize,
-        parts: impl Parts,
+        given: &[contigo_operand],
         args: &[u32],
         job: &mut Option<(usize, u64)>,
     ) -> Result<(), Fault> {
-        let count = self.driver().operands().len();
-        if parts.len() != count {
-            let (value, n) = (parts.len() as u64, count as u64);
-            return Err(Error::Argument {
-                name: "the count of operands",
-                value,
-                min: n,
-                max: n,
-                multiple_of: 1,
-            }
-            .into());
+        let count = self.driver().operands().len() as u64;
+        if given.len() as u64 != count {
+            return Err(Fault::range("the count of operands", given.len() as u64, count, count));
         }
         let started = STARTED.get(index).map_or(0, |started| {
             // Only here, with the engine's entry locked.
@@ -144,10 +139,10 @@ impl Engine {
         // Before the doorbell: whatever happens then, the job is known.
         let (at, Holds(holds), specs) = self.ledger.open(started)?;
         let mut operands = Operands::new();
-        for (index, (part, spec)) in parts.clone().zip(specs).enumerate() {
-            if let Err(fault) = hold(&part, spec.direction, holds, &mut operands) {
+        for (index, (part, spec)) in given.iter().zip(specs).enumerate() {
+            if let Err(fault) = hold(part, spec.direction, holds, &mut operands) {
                 self.ledger.refuse(at, &mut operands);
-                return Err(same_buffer(parts.clone(), index).unwrap_or(fault));
+                return Err(same_buffer(given, index).unwrap_or(fault));
             }
         }
         holds.iter().for_each(JobHold::begin);
@@ -254,7 +249,7 @@ impl Engine {
 /// A hold on one buffer's entry, and its operand. Both lists have room for as many as operands.
 #[inline]
 fn hold(
-    part: &Part,
+    part: &contigo_operand,
     direction: Direction,
     holds: &mut Vec<JobHold<Buf>, MAX_OPERANDS>,
     operands: &mut Operands,
@@ -278,9 +273,9 @@ fn hold(
 
 /// Is operand `second` refused because an operand before it has the same buffer?
 #[cold]
-fn same_buffer(mut parts: impl Parts, second: usize) -> Option<Fault> {
-    let buf = parts.clone().nth(second)?.buf;
-    let first = parts.position(|part| part.buf == buf).filter(|first| *first < second)?;
+fn same_buffer(given: &[contigo_operand], second: usize) -> Option<Fault> {
+    let buf = given.get(second)?.buf;
+    let first = given.iter().position(|part| part.buf == buf).filter(|first| *first < second)?;
     Some(Misuse::SameBuffer { first, second }.into())
 }
 

@@ -1,16 +1,14 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Buffers.
 
-use super::{
-    port::contigo_port,
-    raw::{self, Versioned},
-};
+use super::raw::{self, Versioned};
 use crate::{
-    fault::ArgumentError,
+    fault::Fault,
+    handles::{contigo_buf, contigo_port},
     last_error::call,
     object::{
-        buf::{Buf, with},
-        port::get,
+        buf::{BUFS, Buf},
+        port_of,
     },
     status::contigo_status,
 };
@@ -20,11 +18,6 @@ use contigo_objects::{
     driver::{contigo_use, direction},
 };
 use core::{ffi::c_void, mem, ptr};
-
-/// A buffer: some bytes of a region. Either the CPU owns them or a device does, never both. While
-/// the CPU owns the buffer, it can be mapped and has no bus address. While a device owns it, it has
-/// a bus address and cannot be mapped. Any thread may use it, one thread at a time.
-pub type contigo_buf = u64;
 
 /// For `contigo_buf_map`: to read. Several may read at once.
 pub const CONTIGO_READ: u32 = 1;
@@ -68,9 +61,9 @@ pub unsafe extern "C" fn contigo_buf_get_info(
     info: *mut contigo_buf_info,
 ) -> contigo_status {
     call(|| {
-        let value = with(buf, |buf| {
+        BUFS.with(buf, |buf| {
             let value = contigo_buf_info::default();
-            Ok(match (buf.state.cpu(), buf.state.device()) {
+            let value = match (buf.state.cpu(), buf.state.device()) {
                 (Ok(cpu), _) => contigo_buf_info {
                     len_bytes: cpu.len_bytes(),
                     offset_bytes: cpu.offset_bytes(),
@@ -81,10 +74,10 @@ pub unsafe extern "C" fn contigo_buf_get_info(
                     contigo_buf_info { len_bytes, addr, device_owned: 1, ..value }
                 }
                 (_, Err(refusal)) => return Err(refusal.into()),
-            })
-        })?;
-        // SAFETY: the caller's promise.
-        unsafe { raw::fill(info, &value) }
+            };
+            // SAFETY: the caller's promise.
+            unsafe { raw::fill(info, &value) }
+        })
     })
 }
 
@@ -109,11 +102,9 @@ pub unsafe extern "C" fn contigo_buf_map(
         let access = match access {
             CONTIGO_READ => Access::Read,
             CONTIGO_WRITE => Access::Write,
-            value => {
-                return Err(ArgumentError::Value { what: "access", value: value.into() }.into());
-            }
+            value => return Err(Fault::value("access", value)),
         };
-        let (found, len) = with(buf, |buf| buf.map(access))?;
+        let (found, len) = BUFS.with(buf, |buf| buf.map(access))?;
         if !len_bytes.is_null() {
             // SAFETY: not null, and the caller's promise.
             unsafe { len_bytes.write_unaligned(len) };
@@ -128,7 +119,7 @@ pub unsafe extern "C" fn contigo_buf_map(
 /// is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_unmap(buf: contigo_buf) -> contigo_status {
-    call(|| with(buf, |buf| Ok(buf.views.close().map(drop)?)))
+    call(|| BUFS.with(buf, |buf| Ok(buf.views.close().map(drop)?)))
 }
 
 /// Copies `len_bytes` bytes to the beginning of the buffer, and counts them. Data that the program
@@ -144,11 +135,12 @@ pub unsafe extern "C" fn contigo_buf_write(
     len_bytes: usize,
 ) -> contigo_status {
     call(|| {
-        with(buf, |buf| {
+        BUFS.with(buf, |buf| {
             buf.may_take(from.addr(), len_bytes)?;
-            // SAFETY: the caller's promise; and no byte of it is one of those of which `copy_from`
-            // makes a slice to write.
-            buf.copy_from(unsafe { raw::bytes(from.cast(), len_bytes, "from")? })
+            // SAFETY: the caller's promise; and no byte of it is one of those of which
+            // `copy_from_slice` makes a slice to write.
+            let source = unsafe { raw::bytes(from.cast(), len_bytes, "from")? };
+            Ok::<_, Fault>(buf.state.cpu_mut()?.copy_from_slice(source)?)
         })
     })
 }
@@ -214,9 +206,8 @@ pub unsafe extern "C" fn contigo_buf_give(
     // SAFETY: the caller's promise.
     unsafe {
         raw::answer(to, "addr", || {
-            let direction = direction(r#use)?;
-            let port = get(port)?;
-            with(buf, |buf| buf.hand_to_device(&port, offset_bytes, len_bytes, direction))
+            let (direction, port) = (direction(r#use)?, port_of(port)?);
+            BUFS.with(buf, |buf| buf.hand_to_device(&port, offset_bytes, len_bytes, direction))
         })
     }
 }
@@ -228,7 +219,7 @@ pub unsafe extern "C" fn contigo_buf_give(
 /// job.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_take_back(buf: contigo_buf) -> contigo_status {
-    call(|| with(buf, |Buf { state, views, .. }| Ok(state.take_back(views, None)?)))
+    call(|| BUFS.with(buf, |Buf { state, views, .. }| Ok(state.take_back(views, None)?)))
 }
 
 /// Gives the buffer back: to its pool, or for good. The handle is stale from here on.

@@ -1,14 +1,12 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! A block design from its `.hwh`: the names, drivers and ports of its cores.
 
-use super::{
-    contigo_port,
-    raw::{self, Versioned},
-};
+use super::raw::{self, Versioned};
 use crate::{
     fault::{ArgumentError, Fault},
+    handles::contigo_port,
     last_error::call,
-    object::port::PORTS,
+    object::PORTS,
     status::contigo_status,
 };
 use contigo::design::{Core, Design, Reaches, Wired};
@@ -69,7 +67,7 @@ pub unsafe extern "C" fn contigo_design_core(
     call(|| {
         // SAFETY: the caller's promise.
         let (design, name) = unsafe { (read(hwh, hwh_bytes)?, raw::text(name, "name")?) };
-        let value = described(&design.core(name).map_err(Fault::Design)?)?;
+        let value = described(&design.core(name)?)?;
         // SAFETY: the caller's promise.
         unsafe { raw::fill(info, &value) }
     })
@@ -92,8 +90,7 @@ pub unsafe extern "C" fn contigo_design_port(
     unsafe {
         raw::opened(port, "port", || {
             let (design, name) = (read(hwh, hwh_bytes)?, raw::text(name, "name")?);
-            let found = design.core(name).and_then(|core| core.port()).map_err(Fault::Design)?;
-            Ok(PORTS.insert(found)?)
+            Ok(PORTS.insert(design.core(name)?.port()?)?)
         })
     }
 }
@@ -104,23 +101,22 @@ pub unsafe extern "C" fn contigo_design_port(
 /// As `raw::bytes`.
 unsafe fn read<'a>(hwh: *const u8, hwh_bytes: usize) -> Result<Design<'a>, Fault> {
     // SAFETY: the caller's promise.
-    Design::read(unsafe { raw::bytes(hwh, hwh_bytes, "hwh")? }).map_err(Fault::Design)
+    Ok(Design::read(unsafe { raw::bytes(hwh, hwh_bytes, "hwh")? })?)
 }
 
 fn described(core: &Core<'_, '_>) -> Result<contigo_core_info, Fault> {
-    let (windows, interrupts) =
-        (core.windows().map_err(Fault::Design)?, core.interrupts().map_err(Fault::Design)?);
-    let masters = core.masters().map_err(Fault::Design)?;
-    let bits = |reaches| {
-        if let Reaches::Memory { data_bits, .. } = reaches { Some(data_bits) } else { None }
-    };
+    let (windows, interrupts) = (core.windows()?, core.interrupts()?);
+    let port_bits = core.masters()?.iter().find_map(|master| match master.reaches {
+        Reaches::Memory { data_bits, .. } => Some(data_bits),
+        _ => None,
+    });
     let (first, driver) = (windows.first(), contigo::names::driver_of(core));
     let mut info = contigo_core_info {
         struct_size: 0,
         address: first.map_or(0, |window| window.address),
         window_bytes: first.map_or(0, |window| window.len_bytes),
         memory_bytes: driver.map_or(0, |row| row.memory_bytes as u64),
-        port_bits: masters.iter().find_map(|master| bits(master.reaches)).unwrap_or(0),
+        port_bits: port_bits.unwrap_or(0),
         interrupts: u32::try_from(interrupts.len()).unwrap_or(u32::MAX),
         interrupt: [0; CONTIGO_CORE_INTERRUPTS],
         name: [0; 128],
@@ -135,11 +131,7 @@ fn described(core: &Core<'_, '_>) -> Result<contigo_core_info, Fault> {
     }
     keep(&mut info.name, core.path(), "the core's name")?;
     keep(&mut info.driver, driver.map_or("", |row| row.name), "the driver's name")?;
-    keep(
-        &mut info.settings,
-        &contigo::names::settings_of(core).map_err(Fault::Design)?,
-        "the settings",
-    )?;
+    keep(&mut info.settings, &contigo::names::settings_of(core)?, "the settings")?;
     if let Ok(device) = contigo::names::device_of(core) {
         let mut text = heapless::String::<63>::new();
         let refusal = ArgumentError::Text { what: "the device's name", max_bytes: 63 };
@@ -154,9 +146,6 @@ fn keep(room: &mut [c_char], text: &str, what: &'static str) -> Result<(), Argum
     if text.len() >= room.len() {
         return Err(ArgumentError::Text { what, max_bytes: room.len() - 1 });
     }
-    for (place, byte) in room.iter_mut().zip(text.bytes()) {
-        // `c_char` has a sign on some processors.
-        *place = c_char::from_ne_bytes([byte]);
-    }
+    raw::put_text(room, text);
     Ok(())
 }

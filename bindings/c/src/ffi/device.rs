@@ -1,18 +1,18 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
-//! Memory and devices by their names.
+//! Devices by their names: opening, reset, the list of this machine, and facts.
 
 use super::{
-    port::contigo_port,
-    raw,
-    region::{self, contigo_region, contigo_region_options},
+    raw::{self, Versioned},
+    region::{self, contigo_region_options},
 };
 use crate::{
-    fault::{ArgumentError, Fault},
+    fault::Fault,
+    handles::{contigo_device, contigo_port, contigo_region},
     last_error::call,
     object::{
+        PORTS,
         device::{self, DEVICES},
-        gpu,
-        port::{PORTS, get},
+        gpu, port_of,
     },
     status::contigo_status,
 };
@@ -20,13 +20,9 @@ use contigo::names::{self, Entry, Inventory, NO_PORT};
 use core::{
     ffi::c_char,
     fmt::{self, Write as _},
-    mem::MaybeUninit,
+    mem::{self, MaybeUninit},
     slice,
 };
-
-/// A device that was opened by its name: one opening serves its registers, its engine and its
-/// memory. It can be closed once all of them are.
-pub type contigo_device = u64;
 
 /// Opens a device by its name: `uio:axi_dma@40400000`, `guard:f8003000`, `guard:gemm8`,
 /// `pci:0000:01:00.0`, `vfio:0000:01:00.0`, `sim:zdma`; a GPU for its memory: `vulkan`,
@@ -49,10 +45,7 @@ pub unsafe extern "C" fn contigo_device_open(
 /// open.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_device_close(device: contigo_device) -> contigo_status {
-    call(|| {
-        DEVICES.lock(device)?.clear();
-        Ok(())
-    })
+    call(|| Ok(DEVICES.close(device)?))
 }
 
 /// Opens `len_bytes` of memory for a device: memory that belongs to it (`guard`, `vfio:…`), a
@@ -99,8 +92,11 @@ pub unsafe extern "C" fn contigo_device_port(
 ) -> contigo_status {
     let find = || {
         let device = DEVICES.lease(device)?;
-        let port =
-            if port == 0 { device.port().ok_or(NO_PORT)? } else { device.seen_through(get(port)?) };
+        let port = if port == 0 {
+            device.port().ok_or(NO_PORT)?
+        } else {
+            device.seen_through(port_of(port)?)
+        };
         Ok(PORTS.insert(port)?)
     };
     // SAFETY: the caller's promise.
@@ -165,41 +161,11 @@ pub unsafe extern "C" fn contigo_inventory(
     capacity_bytes: usize,
     len_bytes: *mut usize,
 ) -> contigo_status {
-    let list = |lines: &mut Lines<'_>| {
-        gpu::bring()?;
-        let inventory = Inventory::here();
-        inventory.memories().for_each(|entry| lines.entry("memory", &entry));
-        inventory.devices().for_each(|entry| lines.entry("device", &entry));
-        names::each_row(|row| {
-            let _ = writeln!(lines, "driver\t{}\tready\t{}", row.name, row.help);
-        });
-        Ok(())
-    };
-    // SAFETY: the caller's promise.
-    unsafe { write(text, capacity_bytes, len_bytes, list) }
-}
-
-/// Writes a text into the caller's room, and its whole length to `len_bytes`.
-///
-/// # Safety
-/// As `contigo_inventory`.
-unsafe fn write(
-    text: *mut c_char,
-    capacity_bytes: usize,
-    len_bytes: *mut usize,
-    act: impl FnOnce(&mut Lines<'_>) -> Result<(), Fault>,
-) -> contigo_status {
-    let written = || {
+    let list = || {
         let room = match (text.is_null(), isize::try_from(capacity_bytes)) {
             (_, Ok(0)) => &mut [],
-            (true, _) => return Err(Fault::from(ArgumentError::Null { what: "text" })),
-            (false, Err(_)) => {
-                return Err(ArgumentError::Value {
-                    what: "capacity_bytes",
-                    value: capacity_bytes as u64,
-                }
-                .into());
-            }
+            (true, _) => return Err(Fault::null("text")),
+            (false, Err(_)) => return Err(Fault::value("capacity_bytes", capacity_bytes as u64)),
             // SAFETY: not null, no larger than an object can be, and the caller's promise. The
             // caller's bytes are writable, and it need not have written them before.
             (false, Ok(_)) => unsafe {
@@ -207,12 +173,22 @@ unsafe fn write(
             },
         };
         let mut lines = Lines { room, len_bytes: 0 };
-        act(&mut lines)?;
-        lines.end();
+        gpu::bring()?;
+        let inventory = Inventory::here();
+        inventory.memories().for_each(|entry| lines.entry("memory", &entry));
+        inventory.devices().for_each(|entry| lines.entry("device", &entry));
+        names::each_row(|row| {
+            let _ = writeln!(lines, "driver\t{}\tready\t{}", row.name, row.help);
+        });
+        // The NUL.
+        let at = lines.len_bytes.min(lines.room.len().saturating_sub(1));
+        if let Some(last) = lines.room.get_mut(at) {
+            last.write(0);
+        }
         Ok(lines.len_bytes)
     };
     // SAFETY: the caller's promise.
-    unsafe { raw::answer(len_bytes, "len_bytes", written) }
+    unsafe { raw::answer(len_bytes, "len_bytes", list) }
 }
 
 /// Text in a caller's room, as much as fits.
@@ -234,14 +210,6 @@ impl Lines<'_> {
             None => writeln!(self, "{what}\t{}\tabsent\t{why}", entry.kind),
         };
     }
-
-    /// The NUL.
-    fn end(&mut self) {
-        let at = self.len_bytes.min(self.room.len().saturating_sub(1));
-        if let Some(last) = self.room.get_mut(at) {
-            last.write(0);
-        }
-    }
 }
 
 impl fmt::Write for Lines<'_> {
@@ -254,4 +222,90 @@ impl fmt::Write for Lines<'_> {
         }
         Ok(())
     }
+}
+
+/// Facts about an opened device. Yes is 1, no 0. Where `is_guarded` is 0 the kernel module says
+/// nothing of the device, and every fact up to `window_len_bytes` is 0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct contigo_device_info {
+    /// `sizeof(contigo_device_info)`.
+    pub struct_size: usize,
+    /// It was opened as `guard:…`: the kernel module stops it when the program ends.
+    pub is_guarded: u32,
+    /// The device snoops the CPU's caches.
+    pub is_coherent: u32,
+    /// Its bus addresses are not physical ones.
+    pub is_translated: u32,
+    /// It reaches memory that was imported for it, and nothing else: an IOMMU that forgets an
+    /// address at once stands before this device alone.
+    pub is_confined: u32,
+    /// The kernel can reset it (`contigo_device_reset`), and does so when the program ends.
+    pub can_reset: u32,
+    /// The kernel has a program that stops it (`contigo_engine_arm`).
+    pub is_armed: u32,
+    /// How many interrupts it has.
+    pub interrupts: u32,
+    /// Blocks that this opening has allocated or imported.
+    pub buffers: u32,
+    /// Blocks in quarantine, because nothing has stopped the device.
+    pub quarantined: u32,
+    /// Always 0.
+    pub reserved: u32,
+    /// How long those are, in bytes.
+    pub quarantined_bytes: u64,
+    /// How many bytes each window of registers has; 0: there is none.
+    pub window_len_bytes: [u64; 6],
+    /// The name that a GPU's driver gives it, such as "llvmpipe (LLVM 15.0.6, 256 bits)", with a
+    /// NUL, cut to fit; empty where the device is no GPU. On a machine with drivers for the CPU
+    /// beside a GPU's it says which one `vulkan` or `opencl:1` means.
+    pub gpu_name: [c_char; 128],
+}
+
+// SAFETY: integers only, `struct_size` first.
+unsafe impl Versioned for contigo_device_info {
+    const NAME: &'static str = "contigo_device_info";
+    const LEAST: usize = mem::size_of::<Self>();
+}
+
+impl Default for contigo_device_info {
+    fn default() -> Self {
+        // SAFETY: integers only.
+        unsafe { mem::zeroed() }
+    }
+}
+
+/// Fills `info` with facts about a device. `CONTIGO_E_OS`: the kernel module does not answer.
+///
+/// # Safety
+/// `info` points to a structure whose `struct_size` is set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn contigo_device_get_info(
+    device: contigo_device,
+    info: *mut contigo_device_info,
+) -> contigo_status {
+    call(|| {
+        let device = DEVICES.lease(device)?;
+        let mut value = contigo_device_info::default();
+        if let Some(guard) = device.guard() {
+            let found = guard.info()?;
+            value = contigo_device_info {
+                is_guarded: 1,
+                is_coherent: found.coherent.into(),
+                is_translated: found.translated.into(),
+                is_confined: found.confined.into(),
+                can_reset: found.can_reset.into(),
+                is_armed: found.armed.into(),
+                interrupts: found.interrupts,
+                buffers: found.buffers,
+                quarantined: found.quarantined,
+                quarantined_bytes: found.quarantined_bytes,
+                window_len_bytes: found.window_len_bytes,
+                ..value
+            };
+        }
+        raw::put_text(&mut value.gpu_name, device.gpu_name().unwrap_or(""));
+        // SAFETY: the caller's promise.
+        unsafe { raw::fill(info, &value) }
+    })
 }

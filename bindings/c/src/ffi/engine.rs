@@ -1,22 +1,17 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Engines: a device's driver by its name, or one that is written in C.
 
-use super::{
-    device::contigo_device,
-    port::{contigo_port, flag},
-    raw::{self, Versioned},
-    region::contigo_region,
-};
+use super::raw::{self, Versioned, flag};
 use crate::{
     engine::{ENGINES, Engine, EngineOptions, Gate},
-    fault::{ArgumentError, Fault},
+    fault::Fault,
+    handles::{contigo_device, contigo_engine, contigo_port, contigo_region},
     last_error::call,
-    object::port::get,
+    object::port_of,
     status::contigo_status,
 };
 use contigo::{Driver, job::AnyDriver, names::Attach};
 use contigo_objects::{
-    Kind, Refusal,
     driver::{DriverOps, contigo_driver_ops, contigo_operand_spec},
     keep,
 };
@@ -25,17 +20,14 @@ use core::{
     mem,
 };
 
-/// An engine: one channel of one device, its driver, and its jobs in flight.
-pub type contigo_engine = u64;
-
 /// Says which driver an engine has, and which device.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct contigo_engine_options {
     /// `sizeof(contigo_engine_options)`.
     pub struct_size: usize,
-    /// The driver's name; `contigo_inventory` lists them, with their settings and jobs. Or the
-    /// path of a shared library with a driver (`contigo_driver_library`): it has a `/` in it, or ends
+    /// The driver's name; `contigo_inventory` lists them, with their settings and jobs. Or the path
+    /// of a shared library with a driver (`contigo_driver_library`): it has a `/` in it, or ends
     /// with `.so`.
     pub driver: *const c_char,
     /// The device (`contigo_device_open`, `contigo_sim_device`).
@@ -155,8 +147,8 @@ pub unsafe extern "C" fn contigo_engine_open(
                 map_bytes,
                 ..
             } = given;
-            let window = window_of(window, "contigo_engine_options.window")?;
-            let gate_window = window_of(given.gate_window, "contigo_engine_options.gate_window")?;
+            let window = raw::window(window, "contigo_engine_options.window")?;
+            let gate_window = raw::window(given.gate_window, "contigo_engine_options.gate_window")?;
             Engine::open(&EngineOptions {
                 driver: raw::text_within(driver, "contigo_engine_options.driver", PATH_BYTES)?,
                 device,
@@ -190,10 +182,6 @@ pub unsafe extern "C" fn contigo_engine_open(
 /// The longest path, as Linux has it (`PATH_MAX`, with its NUL).
 const PATH_BYTES: usize = 4095;
 
-fn window_of(window: u32, what: &'static str) -> Result<u8, Fault> {
-    u8::try_from(window).map_err(|_| ArgumentError::Value { what, value: window.into() }.into())
-}
-
 /// Opens an engine over a driver in C, which stops the device first. Close it with
 /// `contigo_engine_close`; the functions and `context` stay until then.
 ///
@@ -217,7 +205,7 @@ pub unsafe extern "C" fn contigo_engine_open_driver(
         raw::opened(engine, "engine", || {
             let ops = raw::read(ops)?;
             let name = keep(raw::text(ops.name, "contigo_driver_ops.name")?)?;
-            Engine::of_driver(AnyDriver::new(DriverOps::new(&ops, context, name, get(port)?)?)?)
+            Engine::of_driver(AnyDriver::new(DriverOps::new(&ops, context, name, port_of(port)?)?)?)
         })
     }
 }
@@ -233,10 +221,10 @@ pub unsafe extern "C" fn contigo_engine_get_info(
 ) -> contigo_status {
     #[allow(clippy::cast_possible_truncation, reason = "at most CONTIGO_MAX_JOBS")]
     call(|| {
-        let value = on(engine, |engine| {
+        ENGINES.with(engine, |engine| {
             let (counts, depth, in_flight, ended, stopped) = engine.counts();
             let driver = engine.driver();
-            Ok(contigo_engine_info {
+            let value = contigo_engine_info {
                 struct_size: 0,
                 operands: driver.operands().len() as u32,
                 depth: depth as u32,
@@ -250,10 +238,10 @@ pub unsafe extern "C" fn contigo_engine_get_info(
                 cancelled: counts.cancelled,
                 stops: counts.stopped,
                 ran_dry: counts.ran_dry,
-            })
-        })?;
-        // SAFETY: the caller's promise.
-        unsafe { raw::fill(info, &value) }
+            };
+            // SAFETY: the caller's promise.
+            unsafe { raw::fill(info, &value) }
+        })
     })
 }
 
@@ -269,13 +257,10 @@ pub unsafe extern "C" fn contigo_engine_get_operand(
     spec: *mut contigo_operand_spec,
 ) -> contigo_status {
     let find = || {
-        on(engine, |engine| {
+        ENGINES.with(engine, |engine| {
             let spec =
                 engine.driver().operands().get(index as usize).map(contigo_operand_spec::from);
-            Ok(spec.ok_or(ArgumentError::Value {
-                what: "the number of an operand",
-                value: index.into(),
-            })?)
+            spec.ok_or_else(|| Fault::value("the number of an operand", index))
         })
     };
     // SAFETY: the caller's promise.
@@ -301,7 +286,7 @@ pub unsafe extern "C" fn contigo_engine_irq_arm(
     fd: *mut c_int,
 ) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer_or(-1, fd, "fd", || on(engine, |engine| engine.arm_irq())) }
+    unsafe { raw::answer_or(-1, fd, "fd", || ENGINES.with(engine, |engine| engine.arm_irq())) }
 }
 
 /// Leaves a stop of the device with the kernel. The kernel runs it when this program ends, in any
@@ -315,7 +300,7 @@ pub unsafe extern "C" fn contigo_engine_irq_arm(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, window: u32) -> contigo_status {
     // SAFETY: the caller's promise.
-    call(|| on(engine, |engine| unsafe { engine.arm(window) }))
+    call(|| ENGINES.with(engine, |engine| unsafe { engine.arm(window) }))
 }
 
 /// Closes an engine. `CONTIGO_E_HAS_JOB` while it has jobs whose end no call has taken;
@@ -323,12 +308,4 @@ pub unsafe extern "C" fn contigo_engine_arm(engine: contigo_engine, window: u32)
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_engine_close(engine: contigo_engine) -> contigo_status {
     call(|| Engine::close(engine))
-}
-
-pub(super) fn on<R>(
-    engine: contigo_engine,
-    act: impl FnOnce(&mut Engine) -> Result<R, Fault>,
-) -> Result<R, Fault> {
-    let mut locked = ENGINES.lock(engine)?;
-    act(locked.value().ok_or(Refusal::Stale { kind: Kind::Engine })?)
 }

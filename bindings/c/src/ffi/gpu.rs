@@ -1,12 +1,13 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Kernels of GPUs.
 
-use super::{engine::contigo_engine, port::contigo_port, raw};
+use super::raw;
 use crate::{
     engine::Engine,
-    fault::{ArgumentError, Fault},
+    fault::Fault,
+    handles::{contigo_engine, contigo_module, contigo_port},
     last_error::call,
-    object::{gpu, port::get},
+    object::{gpu, port_of},
     status::contigo_status,
 };
 use contigo::{
@@ -16,9 +17,6 @@ use contigo::{
 use contigo_objects::driver::contigo_operand_spec;
 use core::ffi::{CStr, c_char};
 use heapless::Vec;
-
-/// Code that was loaded for a GPU.
-pub type contigo_module = u64;
 
 /// One parameter of a GPU's kernel.
 #[repr(C)]
@@ -55,7 +53,7 @@ pub unsafe extern "C" fn contigo_module_load(
     // SAFETY: the caller's promise.
     unsafe {
         raw::opened(module, "module", || {
-            gpu::load(&get(port)?, raw::bytes(image, image_bytes, "image")?)
+            gpu::load(&port_of(port)?, raw::bytes(image, image_bytes, "image")?)
         })
     }
 }
@@ -94,10 +92,10 @@ pub unsafe extern "C" fn contigo_engine_open_kernel(
             // The length is checked, and so is the text.
             raw::text(entry, "entry")?;
             if parameters.is_null() {
-                return Err(Fault::from(ArgumentError::Null { what: "parameters" }));
+                return Err(Fault::null("parameters"));
             }
             if n > Signature::MAX_PARAMETERS {
-                return Err(ArgumentError::Value { what: "n", value: n as u64 }.into());
+                return Err(Fault::value("n", n as u64));
             }
             let mut known = Vec::<Parameter, { Signature::MAX_PARAMETERS }>::new();
             for at in 0..n {
@@ -120,5 +118,5 @@ pub unsafe extern "C" fn contigo_engine_open_kernel(
 /// Closes a module. `CONTIGO_E_STILL_USED` while an engine has a kernel of it.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_module_close(module: contigo_module) -> contigo_status {
-    call(|| gpu::close(module))
+    call(|| Ok(gpu::MODULES.close(module)?))
 }

@@ -1,39 +1,18 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Jobs, by their handles and in the order of their ends.
 
-use super::{
-    buf::contigo_buf,
-    engine::{contigo_engine, on},
-    raw,
-};
+use super::raw;
 use crate::{
-    engine::{self, Outcome, Part, Wait},
-    fault::{ArgumentError, Fault},
+    engine::{self, ENGINES, Engine, Outcome, Wait, contigo_operand},
+    fault::Fault,
+    handles::{contigo_engine, contigo_job},
     last_error::call,
-    limits::MAX_ARGS,
+    limits::CONTIGO_MAX_ARGS,
     status::contigo_status,
 };
 use contigo::job::MAX_OPERANDS;
 use contigo_objects::driver::contigo_completion;
 use core::slice;
-use std::time::Duration;
-
-/// A job. Its handle is stale once its end was taken.
-pub type contigo_job = u64;
-
-/// Which bytes of which buffer a job uses. The CPU owns the buffer, or a device does since an
-/// earlier job or `contigo_buf_give`; then the bytes count from the first that was handed over. The
-/// driver says whether the device reads or writes them.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct contigo_operand {
-    /// The buffer.
-    pub buf: contigo_buf,
-    /// The first byte, from the beginning of the buffer.
-    pub offset_bytes: usize,
-    /// How many.
-    pub len_bytes: usize,
-}
 
 /// Gives the device one job more: `n` operands, as many as the driver's jobs have, and `args_words`
 /// argument words, which the driver's documentation names. Every check comes first, then the caches
@@ -60,41 +39,32 @@ pub unsafe extern "C" fn contigo_job_start(
     let mut started = 0;
     let status = call(|| {
         if job.is_null() || (operands.is_null() && n > 0) || (args.is_null() && args_words > 0) {
-            return Err(ArgumentError::Null { what: "job, operands or args" }.into());
+            return Err(Fault::null("job, operands or args"));
         }
         if n > MAX_OPERANDS {
-            return Err(ArgumentError::Value { what: "n", value: n as u64 }.into());
+            return Err(Fault::value("n", n as u64));
         }
-        if args_words > MAX_ARGS {
-            return Err(
-                ArgumentError::Value { what: "args_words", value: args_words as u64 }.into()
-            );
+        if args_words > CONTIGO_MAX_ARGS as usize {
+            return Err(Fault::value("args_words", args_words as u64));
         }
         if !operands.is_aligned() {
-            return Err(ArgumentError::Value {
-                what: "the address of operands",
-                value: operands.addr() as u64,
-            }
-            .into());
+            return Err(Fault::value("the address of operands", operands.addr() as u64));
         }
         if !args.is_aligned() {
-            return Err(ArgumentError::Value {
-                what: "the address of args",
-                value: args.addr() as u64,
-            }
-            .into());
+            return Err(Fault::value("the address of args", args.addr() as u64));
         }
-        // SAFETY: not null, aligned, and so many are there: the caller's promise.
-        let operands = if n == 0 { &[] } else { unsafe { slice::from_raw_parts(operands, n) } };
-        // SAFETY: as above.
-        let args =
-            if args_words == 0 { &[] } else { unsafe { slice::from_raw_parts(args, args_words) } };
-        let parts = operands.iter().map(|&contigo_operand { buf, offset_bytes, len_bytes }| Part {
-            buf,
-            offset_bytes,
-            len_bytes,
-        });
-        engine::start(engine, parts, args, &mut started)
+        let (mut given, mut words) = ([].as_slice(), [].as_slice());
+        // SAFETY: where there are some, not null, aligned, and so many are there: the caller's
+        // promise.
+        unsafe {
+            if n > 0 {
+                given = slice::from_raw_parts(operands, n);
+            }
+            if args_words > 0 {
+                words = slice::from_raw_parts(args, args_words);
+            }
+        }
+        engine::start(engine, given, words, &mut started)
     });
     if !job.is_null() {
         // SAFETY: not null, and the caller's promise.
@@ -129,7 +99,7 @@ pub unsafe extern "C" fn contigo_job_wait(
     timeout_us: u32,
     completion: *mut contigo_completion,
 ) -> contigo_status {
-    let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: true, to_cpu: true };
+    let how = Wait { timeout_us, stop: true, to_cpu: true };
     // SAFETY: the caller's promise.
     call(|| unsafe { end(job, how, completion, &mut Outcome::default()) })
 }
@@ -145,7 +115,7 @@ pub unsafe extern "C" fn contigo_job_wait_device(
     timeout_us: u32,
     completion: *mut contigo_completion,
 ) -> contigo_status {
-    let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: true, to_cpu: false };
+    let how = Wait { timeout_us, stop: true, to_cpu: false };
     // SAFETY: the caller's promise.
     call(|| unsafe { end(job, how, completion, &mut Outcome::default()) })
 }
@@ -163,11 +133,11 @@ pub unsafe extern "C" fn contigo_job_wait_for(
     done: *mut u32,
     completion: *mut contigo_completion,
 ) -> contigo_status {
-    let how = Wait { timeout: Duration::from_micros(timeout_us.into()), stop: false, to_cpu: true };
+    let how = Wait { timeout_us, stop: false, to_cpu: true };
     let mut ended = 0;
     let status = call(|| {
         if done.is_null() {
-            return Err(ArgumentError::Null { what: "done" }.into());
+            return Err(Fault::null("done"));
         }
         let mut outcome = Outcome::default();
         // SAFETY: the caller's promise.
@@ -199,17 +169,12 @@ pub unsafe extern "C" fn contigo_queue_next(
     let mut ended = 0;
     let status = call(|| {
         if job.is_null() {
-            return Err(ArgumentError::Null { what: "job" }.into());
+            return Err(Fault::null("job"));
         }
         // SAFETY: the caller's promise.
         unsafe { raw::room(completion)? };
         let mut outcome = Outcome::default();
-        let result = engine::next(
-            engine,
-            Duration::from_micros(timeout_us.into()),
-            &mut ended,
-            &mut outcome,
-        );
+        let result = engine::next(engine, timeout_us, &mut ended, &mut outcome);
         // SAFETY: the caller's promise.
         unsafe { fill(&outcome, completion, result) }
     });
@@ -225,7 +190,7 @@ pub unsafe extern "C" fn contigo_queue_next(
 /// jobs. After `CONTIGO_E_WILL_NOT_STOP` reset the device from outside, and call this again.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_queue_stop(engine: contigo_engine) -> contigo_status {
-    call(|| on(engine, crate::engine::Engine::stop))
+    call(|| ENGINES.with(engine, Engine::stop))
 }
 
 /// # Safety

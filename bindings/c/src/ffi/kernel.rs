@@ -3,21 +3,14 @@
 
 use super::raw::{self, Versioned};
 use crate::{
-    fault::{ArgumentError, Fault},
-    last_error::call,
-    limits::MAX_ARGS,
-    object::KERNELS,
-    status::contigo_status,
+    fault::Fault, handles::contigo_kernel, last_error::call, limits::CONTIGO_MAX_ARGS,
+    object::KERNELS, status::contigo_status,
 };
 use contigo::design::{
     Name, Near,
     kernel::{self, KernelMap, Scalar},
 };
 use core::{ffi::c_char, mem};
-
-/// The map of a kernel that HLS made. It opens nothing: the same bytes are `map` of
-/// `contigo_engine_options`, with the driver `ap_ctrl`.
-pub type contigo_kernel = u64;
 
 /// The operands and the words of a kernel's jobs, and the size of its registers.
 #[repr(C)]
@@ -130,28 +123,19 @@ pub unsafe extern "C" fn contigo_kernel_set(
 ) -> contigo_status {
     call(|| {
         if args.is_null() {
-            return Err(ArgumentError::Null { what: "args" }.into());
+            return Err(Fault::null("args"));
         }
         // SAFETY: the caller's promise.
         let (map, name) = (KERNELS.lease(kernel)?, unsafe { raw::text(name, "name")? });
-        if !(map.words()..=MAX_ARGS).contains(&args_words) {
-            return Err(
-                ArgumentError::Value { what: "args_words", value: args_words as u64 }.into()
-            );
+        if !(map.words()..=CONTIGO_MAX_ARGS as usize).contains(&args_words) {
+            return Err(Fault::value("args_words", args_words as u64));
         }
         let (at, scalar) = scalar(&map, name).ok_or_else(|| {
             no_such("scalar", name, map.scalars().iter().map(|scalar| scalar.name().as_str()))
         })?;
         let max = u64::MAX >> (u64::BITS - scalar.bits().clamp(1, u64::BITS));
         if value > max {
-            return Err(contigo::Error::Argument {
-                name: "the scalar",
-                value,
-                min: 0,
-                max,
-                multiple_of: 1,
-            }
-            .into());
+            return Err(Fault::range("the scalar", value, 0, max));
         }
         #[allow(clippy::cast_possible_truncation, reason = "its two halves")]
         let words = [value as u32, (value >> 32) as u32];
@@ -166,10 +150,7 @@ pub unsafe extern "C" fn contigo_kernel_set(
 /// Closes a map.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_kernel_close(kernel: contigo_kernel) -> contigo_status {
-    call(|| {
-        KERNELS.lock(kernel)?.clear();
-        Ok(())
-    })
+    call(|| Ok(KERNELS.close(kernel)?))
 }
 
 /// The scalar called `name`, and its first argument word.

@@ -4,7 +4,6 @@
 mod buf;
 mod design;
 mod device;
-mod device_info;
 mod engine;
 mod gpu;
 mod job;
@@ -19,8 +18,8 @@ mod sim;
 mod tensor;
 
 pub use {
-    buf::*, design::*, device::*, device_info::*, engine::*, gpu::*, job::*, kernel::*, library::*,
-    pool::*, port::*, region::*, registers::*, sim::*, tensor::*,
+    buf::*, design::*, device::*, engine::*, gpu::*, job::*, kernel::*, library::*, pool::*,
+    port::*, region::*, registers::*, sim::*, tensor::*,
 };
 
 pub use contigo_objects::driver::{

@@ -1,17 +1,14 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Pools: equal buffers, taken and released with no system call.
 
-use super::{buf::contigo_buf, raw, region::contigo_region};
+use super::raw;
 use crate::{
+    handles::{contigo_buf, contigo_pool, contigo_region},
     last_error::call,
-    object::{buf::Buf, pool::Pool},
+    object::buf::{Buf, POOLS, Pool},
     status::contigo_status,
 };
 use contigo::Align;
-
-/// A pool: equal slots over one piece of a region. Any number of threads may take and release at
-/// once.
-pub type contigo_pool = u64;
 
 /// Carves `slots` buffers of `slot_bytes` each, 1 to `CONTIGO_MAX_POOL_SLOTS`. `slot_bytes` is a
 /// multiple of the region's cache line, so that no line has two owners. The first slot begins at a
@@ -66,13 +63,13 @@ pub unsafe extern "C" fn contigo_pool_free_slots(
 /// Closes a pool. `CONTIGO_E_STILL_USED` while a slot is out.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_pool_close(pool: contigo_pool) -> contigo_status {
-    call(|| Pool::close(pool))
+    call(|| Ok(POOLS.close(pool)?))
 }
 
 /// Carves one buffer of `len_bytes`, rounded up to whole cache lines, at a multiple of
 /// `align_bytes` for the CPU and for the device; 0: a cache line. It is for data that a program
-/// plans once, such as weights. Release it with `contigo_buf_release`, which gives the bytes back to
-/// the region.
+/// plans once, such as weights. Release it with `contigo_buf_release`, which gives the bytes back
+/// to the region.
 ///
 /// # Safety
 /// `buf` is writable.

@@ -1,23 +1,17 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Ports: how bus masters reach memory.
 
-use super::{
-    raw::{self, Versioned},
-    sim::contigo_sim,
-};
+use super::raw::{self, Versioned, flag};
 use crate::{
-    fault::{ArgumentError, Fault, Misuse},
+    fault::{Fault, Misuse},
+    handles::{contigo_port, contigo_sim},
     last_error::call,
-    object::{SIMS, gpu, port::PORTS},
+    object::{PORTS, SIMS, gpu},
     status::contigo_status,
 };
-use contigo::{Bus, Error, Port};
+use contigo::{Bus, Port};
 use contigo_objects::keep;
 use core::{ffi::c_char, mem};
-
-/// A port: one bus master's way to memory. It is a handful of numbers, and each object that uses it
-/// has a copy, so it can be closed at any time.
-pub type contigo_port = u64;
 
 /// A port of the program's own board.
 #[repr(C)]
@@ -99,33 +93,15 @@ pub unsafe extern "C" fn contigo_port_define(
             let name = raw::text(options.name, "contigo_port_options.name")?;
             let contigo_port_options { offset, addr_bits, window_first, window_last, .. } = options;
             if !(1..=64).contains(&addr_bits) {
-                let value = addr_bits.into();
-                return Err(Fault::from(Error::Argument {
-                    name: "addr_bits",
-                    value,
-                    min: 1,
-                    max: 64,
-                    multiple_of: 1,
-                }));
+                return Err(Fault::range("addr_bits", addr_bits.into(), 1, 64));
             }
             if window_first > window_last {
-                return Err(ArgumentError::Value {
-                    what: "contigo_port_options.window_last",
-                    value: window_last,
-                }
-                .into());
+                return Err(Fault::value("contigo_port_options.window_last", window_last));
             }
             let coherent = flag(options.coherent, "contigo_port_options.coherent")?;
             let bus = if options.sim == 0 { Bus::Soc } else { SIMS.lease(options.sim)?.bus() };
-            let name = keep(name)?;
-            Ok(PORTS.insert(Port {
-                name,
-                bus,
-                offset,
-                addr_bits,
-                window: (window_first, window_last),
-                coherent,
-            })?)
+            let (name, window) = (keep(name)?, (window_first, window_last));
+            Ok(PORTS.insert(Port { name, bus, offset, addr_bits, window, coherent })?)
         })
     }
 }
@@ -133,17 +109,5 @@ pub unsafe extern "C" fn contigo_port_define(
 /// Closes a port's handle. Each object that uses the port has a copy.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_port_close(port: contigo_port) -> contigo_status {
-    call(|| {
-        PORTS.lock(port)?.clear();
-        Ok(())
-    })
-}
-
-/// 0 or 1.
-pub(super) const fn flag(value: u32, what: &'static str) -> Result<bool, ArgumentError> {
-    match value {
-        0 => Ok(false),
-        1 => Ok(true),
-        value => Err(ArgumentError::Value { what, value: value as u64 }),
-    }
+    call(|| Ok(PORTS.close(port)?))
 }

@@ -1,12 +1,13 @@
 #![allow(
     unsafe_code,
-    reason = "the values that C hands over are read and written here, after the checks that are possible"
+    reason = "the values that C hands over are read and written here, after the checks that are \
+              possible"
 )]
 //! Pointers from C: checked for NULL, read and written at any alignment, never kept.
 
 use crate::{fault::Fault, last_error::call, status::contigo_status};
 use contigo_objects::{ArgumentError, struct_size};
-use core::{mem, ptr, slice};
+use core::{ffi::c_char, mem, ptr, slice};
 
 pub(super) use contigo_objects::{Versioned, read, text, text_within};
 
@@ -56,7 +57,7 @@ pub(super) unsafe fn opened<T>(
 ) -> contigo_status {
     call(|| {
         if to.is_null() {
-            return Err(ArgumentError::Null { what }.into());
+            return Err(Fault::null(what));
         }
         let value = act()?;
         // SAFETY: not null, and the caller's promise.
@@ -118,4 +119,27 @@ pub(super) unsafe fn bytes<'a>(
         // SAFETY: not null, at most `isize::MAX`, and the caller's promise.
         _ => Ok(unsafe { slice::from_raw_parts(from, len_bytes) }),
     }
+}
+
+/// Copies a text into a structure's field of zeroes: as much as fits before a NUL.
+pub(super) fn put_text(field: &mut [c_char], text: &str) {
+    let room = field.len().saturating_sub(1);
+    for (place, byte) in field.iter_mut().take(room).zip(text.bytes()) {
+        // `c_char` has a sign on some processors.
+        *place = c_char::from_ne_bytes([byte]);
+    }
+}
+
+/// 0 or 1.
+pub(super) fn flag(value: u32, what: &'static str) -> Result<bool, Fault> {
+    match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        value => Err(Fault::value(what, value)),
+    }
+}
+
+/// The number of a window of registers.
+pub(super) fn window(value: u32, what: &'static str) -> Result<u8, Fault> {
+    u8::try_from(value).map_err(|_| Fault::value(what, value))
 }

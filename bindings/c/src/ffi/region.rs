@@ -1,17 +1,13 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Regions: blocks of DMA memory.
 
-use super::{
-    device::contigo_device,
-    port::{contigo_port, flag},
-    raw::{self, Versioned},
-    sim::contigo_sim,
-};
+use super::raw::{self, Versioned, flag};
 use crate::{
     fault::Fault,
+    handles::{contigo_device, contigo_port, contigo_region, contigo_sim},
     last_error::call,
     object::{
-        port::get,
+        port_of,
         region::{REGIONS, Region, RegionOptions},
     },
     status::contigo_status,
@@ -21,10 +17,7 @@ use core::{
     ffi::{c_char, c_int, c_void},
     mem, ptr,
 };
-
-/// A region: one block of DMA memory, contiguous on the bus, aligned, and checked. Carve it once,
-/// when the program begins.
-pub type contigo_region = u64;
+use std::os::fd::IntoRawFd as _;
 
 /// The properties of memory that its name does not say. A field of 0 stands for its default.
 #[repr(C)]
@@ -176,7 +169,7 @@ pub(super) unsafe fn open(name: &str, options: &contigo_region_options) -> Resul
 /// may wait for the GPU's work; beside a kernel that does not end it stays pinned.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_region_close(region: contigo_region) -> contigo_status {
-    call(|| Region::close(region))
+    call(|| Ok(REGIONS.close(region)?))
 }
 
 /// Answers a descriptor of a dma-buf that holds the region's whole block, for another importer. The
@@ -204,7 +197,9 @@ pub unsafe extern "C" fn contigo_region_export(
     fd: *mut c_int,
 ) -> contigo_status {
     // SAFETY: the caller's promise.
-    unsafe { raw::answer_or(-1, fd, "fd", || REGIONS.lease(region)?.export()) }
+    unsafe {
+        raw::answer_or(-1, fd, "fd", || Ok(REGIONS.lease(region)?.memory().export()?.into_raw_fd()))
+    }
 }
 
 /// Fills `info` with the region's size, its cache line, where it lies, and counts of its work so
@@ -255,7 +250,11 @@ pub unsafe extern "C" fn contigo_dev_addr_of(
     // SAFETY: the caller's promise.
     unsafe {
         raw::answer(addr, "addr", || {
-            Ok(REGIONS.lease(region)?.memory().dev_addr_of(&get(port)?, ptr.cast(), len_bytes)?.0)
+            Ok(REGIONS
+                .lease(region)?
+                .memory()
+                .dev_addr_of(&port_of(port)?, ptr.cast(), len_bytes)?
+                .0)
         })
     }
 }
@@ -273,7 +272,12 @@ pub unsafe extern "C" fn contigo_host_ptr_of(
     ptr: *mut *mut c_void,
 ) -> contigo_status {
     let find = || {
-        Ok(REGIONS.lease(region)?.memory().host_ptr_of(&get(port)?, DevAddr(addr))?.as_ptr().cast())
+        Ok(REGIONS
+            .lease(region)?
+            .memory()
+            .host_ptr_of(&port_of(port)?, DevAddr(addr))?
+            .as_ptr()
+            .cast())
     };
     // SAFETY: the caller's promise.
     unsafe { raw::answer_or(ptr::null_mut(), ptr, "ptr", find) }

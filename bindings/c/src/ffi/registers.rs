@@ -1,23 +1,16 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Registers of a device that a program drives itself.
 
-use super::{
-    device::contigo_device,
-    port::{contigo_port, flag},
-    raw,
-};
+use super::raw::{self, flag};
 use crate::{
-    fault::{ArgumentError, Fault, Misuse},
+    fault::Misuse,
+    handles::{contigo_device, contigo_port, contigo_registers},
     last_error::call,
     object::device::{Attached, REGISTERS},
     status::contigo_status,
 };
 use contigo::{Error, Mmio, Wait, hw::poll_until, names::Attach};
-use contigo_objects::{Kind, Refusal};
 use std::time::Duration;
-
-/// The registers and the interrupt of a device that a program drives itself.
-pub type contigo_registers = u64;
 
 /// It keeps the bits that are written, and reading changes nothing.
 pub const CONTIGO_READ_WRITE: u32 = 0;
@@ -58,8 +51,7 @@ pub unsafe extern "C" fn contigo_device_attach(
     registers: *mut contigo_registers,
 ) -> contigo_status {
     let attach = || {
-        let window = u8::try_from(window)
-            .map_err(|_| ArgumentError::Value { what: "window", value: window.into() })?;
+        let window = raw::window(window, "window")?;
         let how = Attach { window, interrupt: !flag(polled, "polled")? };
         // SAFETY: the caller's promise.
         unsafe { Attached::open(device, port, how) }
@@ -81,7 +73,8 @@ pub unsafe extern "C" fn contigo_registers_read(
     // SAFETY: the caller's promise.
     unsafe {
         raw::answer(value, "value", || {
-            on(registers, |attached| Ok(attached.device.read32(reg.offset_bytes as usize)))
+            REGISTERS
+                .with(registers, |attached| Ok(attached.device.read32(reg.offset_bytes as usize)))
         })
     }
 }
@@ -103,7 +96,7 @@ pub unsafe extern "C" fn contigo_registers_write(
                 Misuse::Register { offset_bytes: reg.offset_bytes, why: "is read-only" }.into()
             );
         }
-        on(registers, |attached| {
+        REGISTERS.with(registers, |attached| {
             // SAFETY: the caller's promise.
             unsafe { attached.device.write32(reg.offset_bytes as usize, value) };
             Ok(())
@@ -131,7 +124,7 @@ pub unsafe extern "C" fn contigo_registers_wait_until(
 ) -> contigo_status {
     let mut last = 0;
     let status = call(|| {
-        on(registers, |attached| {
+        REGISTERS.with(registers, |attached| {
             let met =
                 poll_until(&attached.device, Duration::from_micros(timeout_us.into()), |device| {
                     let now = device.read32(reg.offset_bytes as usize);
@@ -156,7 +149,7 @@ pub extern "C" fn contigo_registers_wait(
     timeout_us: u32,
 ) -> contigo_status {
     call(|| {
-        on(registers, |attached| {
+        REGISTERS.with(registers, |attached| {
             let timeout_us = contigo::types::timeout_us(Duration::from_micros(timeout_us.into()))?;
             Ok(attached.device.wait_at_most(timeout_us)?)
         })
@@ -166,16 +159,5 @@ pub extern "C" fn contigo_registers_wait(
 /// Gives the registers back; the next program or engine may have them.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_registers_close(registers: contigo_registers) -> contigo_status {
-    call(|| {
-        REGISTERS.lock(registers)?.clear();
-        Ok(())
-    })
-}
-
-fn on<R>(
-    registers: contigo_registers,
-    act: impl FnOnce(&mut Attached) -> Result<R, Fault>,
-) -> Result<R, Fault> {
-    let mut locked = REGISTERS.lock(registers)?;
-    act(locked.value().ok_or(Refusal::Stale { kind: Kind::Registers })?)
+    call(|| Ok(REGISTERS.close(registers)?))
 }

@@ -1,23 +1,15 @@
 #![allow(unsafe_code, reason = "functions that C calls")]
 //! Simulated boards.
 
-use super::{
-    device::contigo_device,
-    port::contigo_port,
-    raw::{self, Versioned},
-};
+use super::raw::{self, Versioned, flag};
 use crate::{
-    fault::{ArgumentError, Fault},
+    handles::{contigo_device, contigo_port, contigo_sim},
     last_error::call,
-    object::{SIMS, device::on_board, port::PORTS},
+    object::{PORTS, SIMS, device::on_board},
     status::contigo_status,
 };
 use contigo::sim::{Faults, SimBoard, SimConfig};
 use core::{ffi::c_char, mem};
-
-/// A simulated board: a bus, a clock of virtual time, and a seed that decides everything that is
-/// left to chance.
-pub type contigo_sim = u64;
 
 /// The seed and the faults of a simulated board. Where all is zero except for `struct_size`,
 /// nothing goes wrong.
@@ -77,16 +69,7 @@ pub unsafe extern "C" fn contigo_sim_open(
                 allow_wrong_accesses,
                 ..
             } = raw::read(options)?;
-            let allow = match allow_wrong_accesses {
-                0 => false,
-                1 => true,
-                value => {
-                    return Err(Fault::from(ArgumentError::Value {
-                        what: "allow_wrong_accesses",
-                        value: value.into(),
-                    }));
-                }
-            };
+            let allow = flag(allow_wrong_accesses, "allow_wrong_accesses")?;
             let faults = Faults { late_irq, lost_irq, error, short: short_transfer, hang, stuck };
             let board = SimBoard::try_with(SimConfig { seed, faults })?;
             board.allow_wrong_accesses(allow)?;
@@ -98,10 +81,7 @@ pub unsafe extern "C" fn contigo_sim_open(
 /// Closes a simulated board. `CONTIGO_E_STILL_USED` while it has regions or devices.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_sim_close(sim: contigo_sim) -> contigo_status {
-    call(|| {
-        SIMS.lock(sim)?.clear();
-        Ok(())
-    })
+    call(|| Ok(SIMS.close(sim)?))
 }
 
 /// Answers a port of a simulated board, with 32 address bits and no offset. With `coherent` 0 it
@@ -119,18 +99,8 @@ pub unsafe extern "C" fn contigo_sim_port(
     // SAFETY: the caller's promise.
     unsafe {
         raw::opened(port, "port", || {
-            let board = SIMS.lease(sim)?;
-            let made = match coherent {
-                0 => board.port(),
-                1 => board.coherent_port(),
-                value => {
-                    return Err(Fault::from(ArgumentError::Value {
-                        what: "coherent",
-                        value: value.into(),
-                    }));
-                }
-            };
-            Ok(PORTS.insert(made)?)
+            let (board, coherent) = (SIMS.lease(sim)?, flag(coherent, "coherent")?);
+            Ok(PORTS.insert(if coherent { board.coherent_port() } else { board.port() })?)
         })
     }
 }

@@ -1,17 +1,16 @@
 #![allow(unsafe_code, reason = "functions that C calls, and tensors of frameworks")]
 //! Buffers as tensors of a framework (DLPack), and a framework's tensors as bytes of a region.
 
-use super::{
-    buf::contigo_buf,
-    port::flag,
-    raw::{self, Versioned},
-    region::contigo_region,
-};
+use super::raw::{self, Versioned, flag};
 use crate::{
-    fault::{ArgumentError, Fault},
+    fault::Fault,
+    handles::{contigo_buf, contigo_region},
     last_error::call,
-    limits,
-    object::{buf::with, region::REGIONS},
+    limits::CONTIGO_MAX_DIMS,
+    object::{
+        buf::{BUFS, Buf, TENSORS},
+        region::REGIONS,
+    },
     status::contigo_status,
 };
 use contigo::dlpack::{ByteOffset, Contract, DataType, Foreign, Imported, Shape, TensorSpec};
@@ -102,7 +101,9 @@ pub unsafe extern "C" fn contigo_buf_lend(
     unsafe {
         raw::answer_or(ptr::null_mut(), tensor, "tensor", || {
             let (spec, legacy) = read_spec(options)?;
-            with(buf, |buf| buf.lend(&spec, legacy))
+            BUFS.with(buf, |Buf { state, views, .. }| {
+                Ok(state.lend(views, &TENSORS, &spec, legacy)?)
+            })
         })
     }
 }
@@ -111,7 +112,7 @@ pub unsafe extern "C" fn contigo_buf_lend(
 /// consumer has not called it. `CONTIGO_E_CPU_OWNED`, `CONTIGO_E_DEVICE_OWNED`: it was not lent.
 #[unsafe(no_mangle)]
 pub extern "C" fn contigo_buf_unlend(buf: contigo_buf) -> contigo_status {
-    call(|| with(buf, |buf| Ok(buf.state.unlend()?)))
+    call(|| Ok(BUFS.with(buf, |buf| buf.state.unlend())?))
 }
 
 /// Finds out which bytes of `region` the elements of a tensor are. Any library may have made the
@@ -135,37 +136,29 @@ pub unsafe extern "C" fn contigo_tensor_locate(
     info: *mut contigo_tensor_info,
 ) -> contigo_status {
     call(|| {
+        let region = REGIONS.lease(region)?;
+        let contract = Contract { align_bytes: widen(align_bytes), ..Contract::ANY };
         // SAFETY: the caller's promise; and it is forgotten below, whatever comes of it.
         let foreign = unsafe { foreign(tensor, legacy)? };
-        let region = match REGIONS.lease(region) {
-            Ok(region) => region,
-            Err(misuse) => {
-                mem::forget(foreign);
-                return Err(misuse.into());
-            }
-        };
-        let contract = Contract { align_bytes: widen(align_bytes), ..Contract::ANY };
-        let value = match Imported::new(region.memory(), foreign, &contract) {
+        let (found, foreign) = match Imported::new(region.memory(), foreign, &contract) {
             Ok(imported) => {
-                let (offset_bytes, len_bytes) = (imported.offset_bytes(), imported.len_bytes());
-                let read_only = imported.is_read_only().into();
-                // The tensor stays the caller's: its deleter is not called here.
-                mem::forget(imported.into_foreign());
-                contigo_tensor_info {
-                    offset_bytes,
-                    len_bytes,
-                    read_only,
+                let value = contigo_tensor_info {
+                    offset_bytes: imported.offset_bytes(),
+                    len_bytes: imported.len_bytes(),
+                    read_only: imported.is_read_only().into(),
                     ..contigo_tensor_info::default()
-                }
+                };
+                (Ok(value), imported.into_foreign())
             }
             Err(refused) => {
-                let (error, returned) = refused.into_parts();
-                mem::forget(returned);
-                return Err(error.into());
+                let (error, foreign) = refused.into_parts();
+                (Err(error), foreign)
             }
         };
+        // The tensor stays the caller's: its deleter is not called here.
+        mem::forget(foreign);
         // SAFETY: the caller's promise.
-        unsafe { raw::fill(info, &value) }
+        unsafe { raw::fill(info, &found?) }
     })
 }
 
@@ -187,16 +180,12 @@ unsafe fn read_spec(options: *const contigo_tensor_options) -> Result<(TensorSpe
     // SAFETY: the caller's promise.
     let options = unsafe { raw::read(options)? };
     if options.reserved != 0 {
-        return Err(ArgumentError::Value {
-            what: "contigo_tensor_options.reserved",
-            value: options.reserved.into(),
-        }
-        .into());
+        return Err(Fault::value("contigo_tensor_options.reserved", options.reserved));
     }
-    let mut entries = [0; limits::DIMS];
+    let mut entries = [0; CONTIGO_MAX_DIMS as usize];
     let dims = entries.get_mut(..widen(options.ndim)).ok_or(too_many(options.ndim))?;
     if options.shape.is_null() && !dims.is_empty() {
-        return Err(ArgumentError::Null { what: "contigo_tensor_options.shape" }.into());
+        return Err(Fault::null("contigo_tensor_options.shape"));
     }
     for (index, dim) in dims.iter_mut().enumerate() {
         // SAFETY: not null, and the caller's promise: an index below `ndim`.
@@ -216,7 +205,7 @@ unsafe fn read_spec(options: *const contigo_tensor_options) -> Result<(TensorSpe
 }
 
 fn too_many(ndim: u32) -> Fault {
-    let (rule, need) = (contigo::types::TensorRule::Dims, limits::DIMS as u64);
+    let (rule, need) = (contigo::types::TensorRule::Dims, CONTIGO_MAX_DIMS.into());
     contigo::Error::Tensor { rule, found: ndim.into(), need }.into()
 }
 

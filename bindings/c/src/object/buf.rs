@@ -1,26 +1,32 @@
-#![allow(unsafe_code, reason = "a hand-over to a device is the C program's promise")]
-//! Buffers: what each is of, and where it goes when it is released.
+#![allow(
+    unsafe_code,
+    reason = "a hand-over to a device is the C program's promise; the entry of a pool's slot is \
+              filled by the call that takes the slot, and freed with the pool"
+)]
+//! Buffers: what each is of, and where it goes when it is released. Pools: the runtime's, with a
+//! handle for each slot that is out.
+//!
+//! Each slot has its own entry in the table of buffers from the beginning, so that no take finds
+//! the table full. The call that takes the slot fills the entry.
 
-use super::{
-    pool::Pool,
-    region::{REGIONS, Region},
-};
+use super::region::{REGIONS, Region};
 use crate::{
     fault::{Fault, Misuse},
-    limits,
+    limits::{CONTIGO_MAX_BUFS, CONTIGO_MAX_POOL_SLOTS, CONTIGO_MAX_POOLS, CONTIGO_MAX_TENSORS},
 };
-use contigo::{
-    Align, CpuBuf, Direction, Error, Port,
-    dlpack::{TensorSpec, TensorTable},
-};
-use contigo_objects::{Access, Buffer, Kind, Lease, Locked, Refusal, Table, Views};
-use core::ffi::c_void;
+use contigo::{Align, CpuBuf, Direction, Error, Port, dlpack::TensorTable};
+use contigo_objects::{Access, Buffer, Claimed, Handle, Kind, Lease, Refusal, Slot, Table, Views};
+use core::mem;
+
+/// As many slots as a pool has at most.
+const SLOTS: usize = CONTIGO_MAX_POOL_SLOTS as usize;
 
 /// The tensors that frameworks have.
-static TENSORS: TensorTable<{ limits::TENSORS }> = TensorTable::new();
+pub(crate) static TENSORS: TensorTable<{ CONTIGO_MAX_TENSORS as usize }> = TensorTable::new();
 
 /// Buffers. The pools' free slots have entries too, which are kept for them.
-pub(crate) static BUFS: Table<Buf, { Kind::Buf as u8 }, { limits::BUFS }> = Table::new();
+pub(crate) static BUFS: Table<Buf, { Kind::Buf as u8 }, { CONTIGO_MAX_BUFS as usize }> =
+    Table::new();
 
 /// One buffer: who has it, its views, and what it is of.
 pub(crate) struct Buf {
@@ -30,7 +36,7 @@ pub(crate) struct Buf {
 }
 
 /// What a buffer is of, and is not closed while the buffer is there.
-pub(super) enum Origin {
+enum Origin {
     /// A slot, or a part of one. Is it in the slot's own entry?
     Slot {
         pool: Lease<Pool>,
@@ -52,17 +58,16 @@ impl Origin {
 }
 
 impl Buf {
-    pub(super) const fn new(buf: CpuBuf, origin: Origin) -> Self {
+    const fn new(buf: CpuBuf, origin: Origin) -> Self {
         Self { state: Buffer::new(buf), views: Views::new(), origin }
     }
 
     /// Allocates one buffer.
     pub(crate) fn carve(region: u64, len_bytes: usize, align: Align) -> Result<u64, Fault> {
         let region = REGIONS.lease(region)?;
-        let mut claimed = BUFS.claim()?;
+        let claimed = BUFS.claim()?;
         let buf = region.memory().alloc(len_bytes, align)?;
-        claimed.locked.put(Self::new(buf, Origin::Region(region)));
-        Ok(claimed.raw())
+        Ok(claimed.put(Self::new(buf, Origin::Region(region))))
     }
 
     /// Gives the buffer back to its pool, or for good. Refused while it is mapped or a device's.
@@ -80,18 +85,15 @@ impl Buf {
         Ok(())
     }
 
-    /// Cuts a buffer at byte `at_bytes`: it keeps what is before, and what is behind gets the handle
-    /// that is returned. Where it is refused, the buffer is as it was.
+    /// Cuts a buffer at byte `at_bytes`: it keeps what is before, and what is behind gets the
+    /// handle that is returned. Where it is refused, the buffer is as it was.
     pub(crate) fn split(raw: u64, at_bytes: usize) -> Result<u64, Fault> {
-        let mut locked = BUFS.lock(raw)?;
-        let Some(Self { state, views, origin }) = locked.value() else {
-            return Err(Refusal::Stale { kind: Kind::Buf }.into());
-        };
-        // Before anything is cut: a full table leaves the buffer as it is.
-        let mut rest = BUFS.claim()?;
-        let origin = origin.of_rest()?;
-        rest.locked.put(Self::new(state.split(views, at_bytes)?, origin));
-        Ok(rest.raw())
+        BUFS.with(raw, |Self { state, views, origin }| {
+            // Before anything is cut: a full table leaves the buffer as it is.
+            let rest = BUFS.claim()?;
+            let origin = origin.of_rest()?;
+            Ok(rest.put(Self::new(state.split(views, at_bytes)?, origin)))
+        })
     }
 
     /// The CPU's address of the buffer, for as long as `unmap` is not called.
@@ -127,11 +129,6 @@ impl Buf {
         if apart { Ok(()) } else { Err(Misuse::Overlap.into()) }
     }
 
-    /// Copies `source` to the beginning of the buffer.
-    pub(crate) fn copy_from(&mut self, source: &[u8]) -> Result<(), Fault> {
-        Ok(self.state.cpu_mut()?.copy_from_slice(source)?)
-    }
-
     /// Makes a part of it a device's, and says where the device finds it.
     ///
     /// # Safety
@@ -148,18 +145,110 @@ impl Buf {
         // SAFETY: the caller's promise.
         Ok(unsafe { self.state.give(&self.views, port, range, direction)? }.slice().addr.0)
     }
+}
 
-    /// Lends it as a tensor, the CPU's or a device's, and gives the tensor out.
-    pub(crate) fn lend(&mut self, spec: &TensorSpec, legacy: bool) -> Result<*mut c_void, Fault> {
-        Ok(self.state.lend(&self.views, &TENSORS, spec, legacy)?)
+/// Pools.
+pub(crate) static POOLS: Table<Pool, { Kind::Pool as u8 }, { CONTIGO_MAX_POOLS as usize }> =
+    Table::new();
+
+/// Equal slots of a region. Every buffer of it has a lease on it.
+pub(crate) struct Pool {
+    pool: contigo::Pool,
+    entries: Entries,
+    /// A region with pools is not closed.
+    _region: Lease<Region>,
+}
+
+/// The slots' entries in the table of buffers. Each is kept while its slot is not out.
+struct Entries {
+    indices: [u16; SLOTS],
+    count: usize,
+}
+
+impl Entries {
+    /// Keeps so many entries: or none, where there are not enough.
+    fn keep(count: usize) -> Result<Self, Refusal> {
+        const { assert!(CONTIGO_MAX_BUFS <= 1 << u16::BITS, "an entry's number fits 16 bits") };
+        let mut entries = Self { indices: [0; SLOTS], count: 0 };
+        let mut next = 0;
+        for entry in entries.indices.iter_mut().take(count) {
+            let Claimed { index, locked, .. } = BUFS.claim_from(next)?;
+            drop(locked.keep());
+            next = index + 1;
+            *entry = u16::try_from(index).unwrap_or_default();
+            entries.count += 1;
+        }
+        Ok(entries)
     }
 }
 
-/// Does something with the buffer of a handle, in one call alone.
-pub(crate) fn with<R>(
-    raw: u64,
-    act: impl FnOnce(&mut Buf) -> Result<R, Fault>,
-) -> Result<R, Fault> {
-    let mut locked: Locked<Buf> = BUFS.lock(raw)?;
-    act(locked.value().ok_or(Refusal::Stale { kind: Kind::Buf })?)
+impl Drop for Entries {
+    /// Frees them. Every one is kept: no slot is out.
+    fn drop(&mut self) {
+        for entry in
+            self.indices.iter().take(self.count).filter_map(|&index| BUFS.slot(index.into()))
+        {
+            // SAFETY: `keep` kept it. No buffer of the pool is there, which would have a lease on
+            // the pool, nor can one be taken; what the last of each slot did happened before its
+            // lease ended, and so before this.
+            unsafe { entry.free_kept() }
+        }
+    }
+}
+
+impl Pool {
+    /// Allocates a pool.
+    pub(crate) fn open(
+        region: u64,
+        slot_bytes: usize,
+        slots: usize,
+        align: Align,
+    ) -> Result<u64, Fault> {
+        if !(1..=SLOTS).contains(&slots) {
+            return Err(Fault::range("slots", slots as u64, 1, SLOTS as u64));
+        }
+        let region = REGIONS.lease(region)?;
+        let line = region.memory().line();
+        if slot_bytes == 0 || !line.divides(slot_bytes as u64) {
+            return Err(Error::SlotSize { slot_bytes, line_bytes: line.bytes() }.into());
+        }
+        let claimed = POOLS.claim()?;
+        let entries = Entries::keep(slots)?;
+        let pool = region.memory().pool_aligned(slots, slot_bytes, align)?;
+        Ok(claimed.put(Self { pool, entries, _region: region }))
+    }
+
+    /// A free slot, as a buffer with a handle.
+    #[inline]
+    pub(crate) fn take(raw: u64) -> Result<u64, Fault> {
+        let pool = POOLS.lease(raw)?;
+        let buf = pool.pool.take()?;
+        let none = Error::NoSlots { slots: pool.pool.slots() };
+        let (index, entry) = pool.entry(&buf).ok_or(none)?;
+        // SAFETY: this call has the slot whose entry it is. Until the slot was taken the entry was
+        // kept: by `Entries::keep`, or by `Buf::release`, which then gave the slot back.
+        match unsafe { entry.fill(Buf::new(buf, Origin::Slot { pool, has_entry: true })) } {
+            Ok(generation) => Ok(Handle { index, generation }.raw(Kind::Buf)),
+            Err(buf) => {
+                // The entry is used up, and the slot stays taken with it.
+                mem::forget(buf);
+                Err(none.into())
+            }
+        }
+    }
+
+    /// The entry of the slot that `buf` is.
+    fn entry(&self, buf: &CpuBuf) -> Option<(usize, &'static Slot<Buf>)> {
+        // The slots follow each other, so that these are as many numbers in a row: no two have the
+        // same remainder.
+        let number = buf.offset_bytes().checked_div(self.pool.slot_bytes())?;
+        let index = (*self.entries.indices.get(number.checked_rem(self.pool.slots())?)?).into();
+        Some((index, BUFS.slot(index)?))
+    }
+
+    /// How many slots are free.
+    pub(crate) fn free(raw: u64) -> Result<usize, Fault> {
+        let pool = POOLS.lease(raw)?;
+        Ok(pool.pool.slots() - pool.pool.taken())
+    }
 }

@@ -4,11 +4,8 @@
 )]
 //! Devices that were opened by their names, and the registers of each.
 
-use crate::{
-    fault::Fault,
-    limits,
-    object::{SIMS, gpu, port::get},
-};
+use super::{SIMS, gpu, port_of};
+use crate::{fault::Fault, limits::CONTIGO_MAX_DEVICES};
 use contigo::{
     job::Settings,
     names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, Taken},
@@ -17,11 +14,12 @@ use contigo::{
 use contigo_objects::{Kind, Lease, Table};
 use core::ops::Deref;
 
+const DEVICE_COUNT: usize = CONTIGO_MAX_DEVICES as usize;
+
 /// Devices. Each serves its registers, its engine and its memory: they count.
-pub(crate) static DEVICES: Table<Opened, { Kind::Device as u8 }, { limits::DEVICES }> =
-    Table::new();
+pub(crate) static DEVICES: Table<Opened, { Kind::Device as u8 }, DEVICE_COUNT> = Table::new();
 /// The registers of those that a program drives itself.
-pub(crate) static REGISTERS: Table<Attached, { Kind::Registers as u8 }, { limits::DEVICES }> =
+pub(crate) static REGISTERS: Table<Attached, { Kind::Registers as u8 }, DEVICE_COUNT> =
     Table::new();
 
 /// A device's registers and its interrupt. The fields are dropped in this order.
@@ -53,21 +51,19 @@ impl Deref for Opened {
 
 /// Puts the model of `driver`'s device on a simulated board.
 pub(crate) fn on_board(sim: u64, driver: &str) -> Result<u64, Fault> {
-    let mut claimed = DEVICES.claim()?;
+    let claimed = DEVICES.claim()?;
     let sim = SIMS.lease(sim)?;
     let device = OpenDevice::on_board(&sim, driver)?;
-    claimed.locked.put(Opened { device, _sim: Some(sim) });
-    Ok(claimed.raw())
+    Ok(claimed.put(Opened { device, _sim: Some(sim) }))
 }
 
 /// Opens the device that `name` names.
 pub(crate) fn open(name: DeviceName) -> Result<u64, Fault> {
     // First: a full table opens no device.
-    let mut claimed = DEVICES.claim()?;
+    let claimed = DEVICES.claim()?;
     gpu::bring()?;
     let device = name.open().map_err(|error| Fault::Device { name, error })?;
-    claimed.locked.put(Opened::alone(device));
-    Ok(claimed.raw())
+    Ok(claimed.put(Opened::alone(device)))
 }
 
 /// A device that is used: the program's, or one that was opened for this use alone and is closed
@@ -92,18 +88,6 @@ impl UsedDevice {
         Ok(Self { lease: DEVICES.lease(owned.0)?, _owned: Some(owned) })
     }
 
-    /// Its registers, behind `port`; 0: the kernel says how it reaches memory.
-    ///
-    /// # Safety
-    /// As `OpenDevice::attach_wired`.
-    unsafe fn attach(&self, port: u64, how: Attach) -> Result<AnyDevice, Fault> {
-        Ok(match port {
-            0 => self.lease.attach(how)?,
-            // SAFETY: the caller's promise.
-            port => unsafe { self.lease.attach_wired(get(port)?, how)? },
-        })
-    }
-
     /// The device for a driver, alone or beside drivers of other channels.
     ///
     /// # Safety
@@ -115,7 +99,7 @@ impl UsedDevice {
         port: u64,
         how: Attach,
     ) -> Result<Taken, Fault> {
-        let port = if port == 0 { None } else { Some(get(port)?) };
+        let port = if port == 0 { None } else { Some(port_of(port)?) };
         // SAFETY: the caller's promise.
         Ok(unsafe { self.lease.take(row, settings, port, how)? })
     }
@@ -130,21 +114,23 @@ impl Deref for UsedDevice {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        if let Ok(mut device) = DEVICES.lock(self.0) {
-            device.clear();
-        }
+        let _ = DEVICES.close(self.0);
     }
 }
 
 impl Attached {
+    /// The registers of a device behind `port`; 0: the kernel says how it reaches memory.
+    ///
     /// # Safety
     /// As `OpenDevice::attach_wired`.
     pub(crate) unsafe fn open(device: u64, port: u64, how: Attach) -> Result<u64, Fault> {
-        let mut claimed = REGISTERS.claim()?;
+        let claimed = REGISTERS.claim()?;
         let held = UsedDevice::of(device)?;
-        // SAFETY: the caller's promise.
-        let device = unsafe { held.attach(port, how)? };
-        claimed.locked.put(Self { device, _held: held });
-        Ok(claimed.raw())
+        let device = match port {
+            0 => held.attach(how)?,
+            // SAFETY: the caller's promise.
+            port => unsafe { held.attach_wired(port_of(port)?, how)? },
+        };
+        Ok(claimed.put(Self { device, _held: held }))
     }
 }

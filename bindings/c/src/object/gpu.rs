@@ -7,7 +7,7 @@ use super::cuda;
 use crate::{
     fault::{Fault, Misuse},
     last_error::ForeignWords,
-    limits,
+    limits::CONTIGO_MAX_ENGINES,
 };
 use contigo::{
     Bus, Error, Port,
@@ -18,10 +18,11 @@ use contigo_objects::{Kind, Lease, Table, keep};
 use core::ffi::CStr;
 
 /// Code on GPUs, whose kernels engines have.
-static MODULES: Table<AnyModule, { Kind::Module as u8 }, { limits::ENGINES }> = Table::new();
-
-/// Keeps a module.
-pub(crate) type ModuleLease = Lease<AnyModule>;
+pub(crate) static MODULES: Table<
+    AnyModule,
+    { Kind::Module as u8 },
+    { CONTIGO_MAX_ENGINES as usize },
+> = Table::new();
 
 /// Brings the names of GPUs that are another crate's. A second call changes nothing.
 pub(crate) fn bring() -> Result<(), Error> {
@@ -49,7 +50,7 @@ pub(crate) fn port(name: &str) -> Result<Option<Port>, Fault> {
 /// # Safety
 /// As `OpenDevice::load`.
 pub(crate) unsafe fn load(port: &Port, image: &[u8]) -> Result<u64, Fault> {
-    let mut claimed = MODULES.claim()?;
+    let claimed = MODULES.claim()?;
     let mut log = ForeignWords::of("the compiler of the GPU's driver");
     let loaded = match port.bus {
         // SAFETY: the caller's promise.
@@ -60,8 +61,7 @@ pub(crate) unsafe fn load(port: &Port, image: &[u8]) -> Result<u64, Fault> {
             None => return Err(Misuse::NoGpu { is: port.name }.into()),
         },
     };
-    claimed.locked.put(loaded.map_err(|error| log.refusal(error))?);
-    Ok(claimed.raw())
+    Ok(claimed.put(loaded.map_err(|error| log.refusal(error))?))
 }
 
 /// The driver of one of its kernels, and the module's lease: a module is not closed while it has
@@ -73,16 +73,10 @@ pub(crate) unsafe fn kernel(
     module: u64,
     entry: &CStr,
     parameters: &[Parameter],
-) -> Result<(AnyDriver, ModuleLease), Fault> {
+) -> Result<(AnyDriver, Lease<AnyModule>), Fault> {
     let module = MODULES.lease(module)?;
     let signature = Signature::new(keep(entry.to_str().unwrap_or("kernel"))?, parameters)?;
     // SAFETY: the caller's promise.
     let driver = unsafe { module.kernel(entry, signature)? };
     Ok((driver, module))
-}
-
-/// Unloads a module.
-pub(crate) fn close(module: u64) -> Result<(), Fault> {
-    MODULES.lock(module)?.clear();
-    Ok(())
 }

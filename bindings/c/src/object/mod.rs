@@ -5,17 +5,32 @@ pub(crate) mod buf;
 mod cuda;
 pub(crate) mod device;
 pub(crate) mod gpu;
-pub(crate) mod pool;
-pub(crate) mod port;
 pub(crate) mod region;
 
-use crate::limits;
-use contigo::{design::kernel::KernelMap, sim::SimBoard};
+use crate::{
+    fault::Fault,
+    limits::{CONTIGO_MAX_ENGINES, CONTIGO_MAX_PORTS, CONTIGO_MAX_SIMS},
+};
+use contigo::{Port, design::kernel::KernelMap, sim::SimBoard};
 use contigo_objects::{Kind, Table};
 
 /// Simulated boards.
-pub(crate) static SIMS: Table<SimBoard, { Kind::Sim as u8 }, { limits::SIMS }> = Table::new();
+pub(crate) static SIMS: Table<SimBoard, { Kind::Sim as u8 }, { CONTIGO_MAX_SIMS as usize }> =
+    Table::new();
 
 /// Maps of kernels.
-pub(crate) static KERNELS: Table<KernelMap, { Kind::Kernel as u8 }, { limits::ENGINES }> =
+pub(crate) static KERNELS: Table<
+    KernelMap,
+    { Kind::Kernel as u8 },
+    { CONTIGO_MAX_ENGINES as usize },
+> = Table::new();
+
+/// Ports. A port is a handful of numbers: each user of one has a copy, so that it can be closed at
+/// any time.
+pub(crate) static PORTS: Table<Port, { Kind::Port as u8 }, { CONTIGO_MAX_PORTS as usize }> =
     Table::new();
+
+/// A copy of a handle's port.
+pub(crate) fn port_of(raw: u64) -> Result<Port, Fault> {
+    Ok(*PORTS.lease(raw)?)
+}

@@ -6,6 +6,7 @@ mod codes;
 pub use codes::*;
 
 use crate::fault::{ArgumentError, Fault, Misuse};
+use contigo::Error;
 use contigo_objects::Refusal;
 use core::ffi::CStr;
 
@@ -120,12 +121,30 @@ const fn of_misuse(misuse: Misuse) -> contigo_status {
 
 /// The name of a code, as this header spells it; `"?"` for a number that is none.
 pub(crate) fn name(status: contigo_status) -> &'static CStr {
-    names().find(|(code, _)| *code == status).map_or(c"?", |(_, name)| name)
+    let own = NAMES.iter().find(|(code, _)| *code == status).map(|(_, name)| *name);
+    let row = Error::ROWS.iter().position(|row| row.code == status);
+    let of_runtime = || CStr::from_bytes_until_nul(RUNTIME.get(row?)?).ok();
+    own.or_else(of_runtime).unwrap_or(c"?")
 }
 
-fn names() -> impl Iterator<Item = (contigo_status, &'static CStr)> {
-    NAMES.iter().chain(codes::NAMES).copied()
-}
+/// Room for a name of the runtime's table, with its NUL.
+const NAME_BYTES: usize = 40;
+
+/// The names of the runtime's codes, in the order of its table, with a NUL behind each.
+#[allow(clippy::indexing_slicing, reason = "it runs in the compiler, which checks each index")]
+static RUNTIME: [[u8; NAME_BYTES]; Error::ROWS.len()] = {
+    const PREFIX: &[u8] = b"CONTIGO_E_";
+    let (mut names, mut row) = ([[0; NAME_BYTES]; Error::ROWS.len()], 0);
+    while row < names.len() {
+        let name = Error::ROWS[row].name.as_bytes();
+        assert!(PREFIX.len() + name.len() < NAME_BYTES);
+        let (_, after) = names[row].split_at_mut(PREFIX.len());
+        after.split_at_mut(name.len()).0.copy_from_slice(name);
+        names[row].split_at_mut(PREFIX.len()).0.copy_from_slice(PREFIX);
+        row += 1;
+    }
+    names
+};
 
 /// Of those that are not in the runtime's table.
 const NAMES: &[(contigo_status, &CStr)] = &[
@@ -154,16 +173,15 @@ const NAMES: &[(contigo_status, &CStr)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use contigo::Error;
     use std::collections::BTreeSet;
 
     #[test]
     fn codes_are_negative_and_different() {
-        let codes: BTreeSet<_> = names().map(|(code, _)| code).collect();
-        assert_eq!(codes.len(), names().count());
-        assert!(names().all(|(code, _)| code < 0 || code == CONTIGO_OK));
-        let known = |row: &contigo::types::ErrorRow| names().any(|(code, _)| code == row.code);
-        assert!(Error::ROWS.iter().all(known), "each row of the runtime's has its name");
+        let rows = Error::ROWS.iter().map(|row| row.code);
+        let all: Vec<_> = NAMES.iter().map(|(code, _)| *code).chain(rows).collect();
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+        assert!(all.iter().all(|code| *code < 0 || *code == CONTIGO_OK));
         assert_eq!((name(CONTIGO_E_STALE), name(1), name(-50)), (c"CONTIGO_E_STALE", c"?", c"?"));
+        assert_eq!(name(CONTIGO_E_PAGEMAP_HIDDEN), c"CONTIGO_E_PAGEMAP_HIDDEN");
     }
 }

@@ -55,8 +55,8 @@ pub const fn use_of(direction: Direction) -> contigo_use {
 pub struct contigo_operand_spec {
     /// Does the device read it (`CONTIGO_READS`), write it (`CONTIGO_WRITES`), or both?
     pub r#use: contigo_use,
-    /// The device reads it in whole words of so many bytes, a power of two, such as its data bus has:
-    /// a job whose last word is not all in the operand's block is refused then. 0: by bytes.
+    /// The device reads it in whole words of so many bytes, a power of two, such as its data bus
+    /// has: a job whose last word is not all in the operand's block is refused then. 0: by bytes.
     pub word_bytes: u32,
     /// Its bus address is a multiple of so many bytes, a power of two; 0: any address.
     pub align_bytes: usize,
@@ -106,8 +106,8 @@ pub struct contigo_dev_slice {
     pub len_bytes: usize,
 }
 
-/// A device's report at the end of a job. A driver fills the fields that it knows, all others are 0,
-/// and leaves `struct_size`, which says how many bytes the program knows. A later version has at
+/// A device's report at the end of a job. A driver fills the fields that it knows, all others are
+/// 0, and leaves `struct_size`, which says how many bytes the program knows. A later version has at
 /// most 256 bytes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -168,8 +168,8 @@ impl From<Completion> for contigo_completion {
 pub struct contigo_driver_ops {
     /// `sizeof(contigo_driver_ops)`.
     pub struct_size: usize,
-    /// The core's name, for messages. It is copied. A driver in a shared library has the name in its
-    /// `contigo_driver_library` instead.
+    /// The core's name, for messages. It is copied. A driver in a shared library has the name in
+    /// its `contigo_driver_library` instead.
     pub name: *const c_char,
     /// How many jobs the device takes at once; 0: 1. Slots are 0 to one less.
     pub depth: u32,
@@ -179,8 +179,8 @@ pub struct contigo_driver_ops {
     pub addr_bits: u32,
     /// How many operands a job has: 1 to 16.
     pub n_operands: u32,
-    /// The operands, in their order. They are copied when the call that takes this structure, or the
-    /// `open` of a driver's library, has returned: no local array of `open` will do.
+    /// The operands, in their order. They are copied when the call that takes this structure, or
+    /// the `open` of a driver's library, has returned: no local array of `open` will do.
     pub operands: *const contigo_operand_spec,
     /// Answers 0 where the hardware takes these operands and argument words. Starts nothing. NULL:
     /// the hardware takes all of them.
@@ -219,8 +219,8 @@ pub struct contigo_driver_ops {
     >,
     /// Stops the device in bounded time, at any moment of its work; also before its first job, for
     /// a program that crashed may have left it at work. After a 0 the device touches no memory of
-    /// any job, and none of the driver's own, until the next `submit`, which names slot 0. After any
-    /// other answer the device keeps the buffers.
+    /// any job, and none of the driver's own, until the next `submit`, which names slot 0. After
+    /// any other answer the device keeps the buffers.
     pub stop: Option<unsafe extern "C" fn(context: *mut c_void) -> contigo_status>,
 }
 
