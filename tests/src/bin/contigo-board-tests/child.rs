@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "fork, a page that two processes share, and ptrace")]
+#![allow(unsafe_code, reason = "fork, a page that two processes share, scheduling, and ptrace")]
 //! Every row in a process of its own: a crash, a hang or a forgotten buffer is that row's and no
 //! other's, and another user's rights end with it. And the parent counts the child's system calls,
 //! because it can stop it at each of them (ptrace(2)).
@@ -14,6 +14,7 @@ use crate::{
 };
 use nix::{
     errno::Errno,
+    sched::{CpuSet, sched_setaffinity},
     sys::{
         prctl::set_dumpable,
         ptrace,
@@ -23,11 +24,15 @@ use nix::{
     unistd::{ForkResult, Gid, Pid, Uid, fork, getpid, setgid, setgroups, setuid},
 };
 use std::{
-    fs::File,
+    fs::{self, File},
+    hint,
     io::Read,
     os::fd::OwnedFd,
+    process::ExitCode,
     ptr::NonNull,
     sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering},
+    thread,
+    time::Duration,
 };
 
 /// The state that parent and child both see.
@@ -229,10 +234,49 @@ fn tell(pipe: OwnedFd, row: &Row) {
     let _ = serde_json::to_writer(File::from(pipe), row);
 }
 
+/// Its last word gets out before it begins.
+const WORD: Duration = Duration::from_secs(1);
+
+/// `hang --until-reset`: hangs the board, for the tests of a bench's reset. A loop on every
+/// processor that no other program and no thread of the kernel interrupts.
+pub(crate) fn hang() -> ExitCode {
+    // Else the kernel leaves 5 % to the others (Documentation/scheduler/sched-rt-group.rst). From
+    // 6.12 on a fair server has its share as well.
+    let _ = fs::write("/proc/sys/kernel/sched_rt_runtime_us", "-1");
+    for entry in fs::read_dir("/sys/kernel/debug/sched/fair_server").into_iter().flatten().flatten()
+    {
+        let _ = fs::write(entry.path().join("runtime"), "0");
+    }
+    println!("hanging this board, which only a reset ends");
+    thread::sleep(WORD);
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    for processor in (0..processors).rev() {
+        // The last one is this process itself.
+        // SAFETY: this process has one thread.
+        if processor > 0 && !matches!(unsafe { fork() }, Ok(ForkResult::Child)) {
+            continue;
+        }
+        let mut set = CpuSet::new();
+        let pinned = set.set(processor).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
+        let first = libc::sched_param { sched_priority: 99 };
+        // SAFETY: the parameter lives until the call returns.
+        let is_first =
+            unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const first) } == 0;
+        if pinned.is_err() || !is_first {
+            eprintln!("contigo-board-tests: hang: this wants root");
+            return ExitCode::FAILURE;
+        }
+        loop {
+            hint::spin_loop();
+        }
+    }
+    ExitCode::FAILURE
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{thread::sleep, time::Duration};
+    use std::thread::sleep;
 
     fn passed(cost: Cost) -> Row {
         let mut row = Row::new(&Name::check("x", "", ""), Status::Passed, "all\nwell");

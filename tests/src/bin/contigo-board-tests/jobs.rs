@@ -65,22 +65,8 @@ pub(crate) fn row(
     };
     match place.run(interrupt, bench) {
         Ok(Ok(measured)) => measured.row(name),
-        Ok(Err(error)) | Err(error) => refused(name, error),
+        Ok(Err(error)) | Err(error) => Row::unopened(name, error),
     }
-}
-
-/// A row that did not begin. A file that this user may not open is skipped; everything else is a
-/// failure.
-pub(crate) fn refused(name: &Name, error: Error) -> Row {
-    let not_ours = !nix::unistd::geteuid().is_root()
-        && matches!(
-            error,
-            Error::PagemapHidden { .. }
-                | Error::Denied { errno: libc::EACCES | libc::EPERM, .. }
-                | Error::Os { errno: libc::EACCES | libc::EPERM, .. }
-                | Error::AttributeUnreadable { .. }
-        );
-    Row::new(name, if not_ours { Status::Skipped } else { Status::Failed }, error.to_string())
 }
 
 impl Bench for Jobs {
@@ -264,14 +250,5 @@ mod tests {
                 "{passed:?}"
             );
         }
-    }
-
-    #[test]
-    fn a_row_that_could_not_begin_is_a_failure_of_root_s() {
-        let name = Name::jobs("m", "e", "polled");
-        let expected =
-            if nix::unistd::geteuid().is_root() { Status::Failed } else { Status::Skipped };
-        assert_eq!(refused(&name, Error::PagemapHidden { page: 1 }).status, expected);
-        assert_eq!(refused(&name, Error::Busy).status, Status::Failed);
     }
 }

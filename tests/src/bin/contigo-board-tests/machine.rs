@@ -83,11 +83,10 @@ impl Memory {
         Self::named(&format!("guard:{guard}"))
     }
 
-    /// The memory that it imports for that device.
-    fn imported(guard: &str) -> impl Iterator<Item = Self> {
-        heaps()
-            .into_iter()
-            .filter_map(move |heap| Self::named(&format!("dma-heap:{heap}@guard:{guard}")))
+    /// The memory of these heaps that it imports for that device.
+    fn imported(guard: &str, heaps: Vec<String>) -> impl Iterator<Item = Self> {
+        let named = move |heap| Self::named(&format!("dma-heap:{heap}@guard:{guard}"));
+        heaps.into_iter().filter_map(named)
     }
 
     /// Why it cannot be used here, if that can be known without opening it.
@@ -163,7 +162,8 @@ impl Engine {
         for address in names(FUNCTIONS) {
             let [vendor, device] = ["vendor", "device"]
                 .map(|file| text(&format!("{FUNCTIONS}/{address}/{file}")).unwrap_or_default());
-            if [vendor.as_str(), device.as_str()] == EDU {
+            let ids = [vendor.as_str(), device.as_str()];
+            if ids == EDU {
                 let (name, engine): (_, fn(DeviceName) -> Self) =
                     match (platform_device(&address), is_behind_iommu(&address)) {
                         (Some(guard), _) => (format!("guard:{guard}"), Self::Edu),
@@ -172,13 +172,12 @@ impl Engine {
                     };
                 engines.extend(name.parse().ok().map(engine));
             }
-            if [vendor.as_str(), device.as_str()] == GATED {
+            if ids == GATED {
                 let name = platform_device(&address)
                     .map_or_else(|| format!("pci:{address}"), |guard| format!("guard:{guard}"));
                 engines.extend(name.parse().ok().map(Self::Gated));
             }
-            let modelled: Option<fn(DeviceName) -> Self> = match [vendor.as_str(), device.as_str()]
-            {
+            let modelled: Option<fn(DeviceName) -> Self> = match ids {
                 LITEPCIE => Some(Self::Litepcie),
                 GEMM8 => Some(Self::Gemm8),
                 _ => None,
@@ -194,7 +193,7 @@ impl Engine {
     pub(crate) fn memories(&self) -> Vec<Memory> {
         match self {
             Self::Sim(_) => Memory::named("sim").into_iter().collect(),
-            // Its tests choose their own: `gemm8/ground.rs`.
+            // Its tests choose their own: `gemm8/gated.rs`.
             Self::Gated(_) => Vec::new(),
             Self::EduVfio(device) | Self::Litepcie(device) | Self::Gemm8(device) => {
                 Memory::named(&device.to_string()).into_iter().collect()
@@ -206,10 +205,7 @@ impl Engine {
                     {
                         // This device cannot use physical addresses; and scattered memory is in one
                         // run for it.
-                        let heaps = names("/dev/dma_heap").into_iter();
-                        let imported = heaps.filter_map(|heap| {
-                            Memory::named(&format!("dma-heap:{heap}@guard:{guard}"))
-                        });
+                        let imported = Memory::imported(&guard, names(HEAPS));
                         return Memory::own(&guard).into_iter().chain(imported).collect();
                     }
                     // The module gives a heap's blocks an address, and knows whether it snoops.
@@ -217,7 +213,7 @@ impl Engine {
                     kinds.extend(Memory::own(&guard));
                     // Else a block holds one buffer at a time, and the rows have many.
                     if self.port().coherent {
-                        kinds.extend(Memory::imported(&guard));
+                        kinds.extend(Memory::imported(&guard, heaps()));
                     }
                 }
                 kinds
@@ -249,11 +245,7 @@ impl Engine {
         match self {
             Self::Sim(kind) => Some(*kind),
             Self::Soc { found, .. } => Some(found.engine.kind),
-            Self::Edu(_)
-            | Self::EduVfio(_)
-            | Self::Litepcie(_)
-            | Self::Gemm8(_)
-            | Self::Gated(_) => None,
+            _ => None,
         }
     }
 
@@ -262,13 +254,13 @@ impl Engine {
         match self {
             Self::Soc { port, .. } => *port,
             // The port of a simulated board or of VFIO takes its place.
-            Self::Edu(_)
-            | Self::EduVfio(_)
-            | Self::Litepcie(_)
-            | Self::Gemm8(_)
-            | Self::Gated(_)
-            | Self::Sim(_) => VIRT_PCIE,
+            _ => VIRT_PCIE,
         }
+    }
+
+    /// Does it copy from memory to memory?
+    pub(crate) const fn copies(&self) -> bool {
+        !matches!(self, Self::Litepcie(_) | Self::Gemm8(_) | Self::Gated(_))
     }
 
     /// Does a copy take it a fifth of a second?
@@ -292,6 +284,9 @@ impl Engine {
 /// The kernel's PCI functions.
 const FUNCTIONS: &str = "/sys/bus/pci/devices";
 
+/// The kernel's heaps.
+const HEAPS: &str = "/dev/dma_heap";
+
 /// Do addresses of the PCI function `address` go through an IOMMU?
 pub(crate) fn is_behind_iommu(address: &str) -> bool {
     Path::new(&format!("{FUNCTIONS}/{address}/iommu_group")).exists()
@@ -308,7 +303,7 @@ fn platform_device(address: &str) -> Option<String> {
 /// The heaps of contiguous memory. The system heap is scattered pages: no device without an IOMMU
 /// can use it, and `Region` refuses its blocks.
 pub(crate) fn heaps() -> Vec<String> {
-    names("/dev/dma_heap").into_iter().filter(|name| name != "system").collect()
+    names(HEAPS).into_iter().filter(|name| name != "system").collect()
 }
 
 /// Is this a 32-bit program on a 64-bit kernel?

@@ -2,30 +2,31 @@
 //! on a board.
 //!
 //! ```text
-//!   machine.rs: what is here ──► plan.rs: rows ──► child.rs: each in a process of its own ──► row.rs: a line
-//!                                                     └─ setup.rs: memory and engine ──► jobs.rs, checks/
+//!   machine.rs: what is here ─► plan.rs: rows ─► child.rs: each in its own process ─► row.rs: a line
+//!                                                  └─ setup.rs: memory and engine ─► jobs.rs, checks/
 //! ```
 //!
-//! With `--report` the rows go into one file, with what is known of the machine: `report/`. `soak/`
-//! does random work for hours, and `hang.rs` is for the tests of a bench's reset.
+//! A check returns a verdict (`verdict.rs`). With `--report` the rows go into one file, with what
+//! is known of the machine: `report/`. `soak/` does random work for hours, and `hang` is for the
+//! tests of a bench's reset.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "rows go to standard output")]
 
+mod apart;
 mod checks;
 mod child;
 mod gemm8;
-mod hang;
-mod heap;
 mod jobs;
 mod lab;
 mod machine;
-mod map;
 mod options;
+mod pages;
 mod plan;
 mod raw;
 mod report;
 mod row;
 mod setup;
 mod soak;
+mod verdict;
 mod vfio;
 
 use contigo_exerciser::{CountingHeap, is_counting};
@@ -50,12 +51,13 @@ fn main() -> ExitCode {
     };
     if !is_counting() {
         eprintln!(
-            "contigo-board-tests: heap allocations are not being counted, so nothing can be said about them"
+            "contigo-board-tests: heap allocations are not being counted, so nothing can be said \
+             about them"
         );
         return ExitCode::FAILURE;
     }
     match options.task {
-        Task::Hang => return hang::hang(),
+        Task::Hang => return child::hang(),
         Task::Soak(soak) => return soak::soak(&options, soak),
         Task::Test => {}
     }

@@ -172,7 +172,8 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let line = "--json --list --jobs 7 --seed 8 --memory sim:3 --device sim:zdma --filter edu --user 1000 --lab --locked-down --sim --report r.json";
+        let line = "--json --list --jobs 7 --seed 8 --memory sim:3 --device sim:zdma --filter edu \
+                    --user 1000 --lab --locked-down --sim --report r.json";
         let all = of(&line.split(' ').collect::<Vec<_>>());
         let (memory, device) = ("sim:3".parse().ok(), "sim:zdma".parse().ok());
         assert!(memory.is_some() && device.is_some());

@@ -1,17 +1,20 @@
 //! Which rows there are on this machine.
 
 use crate::{
-    checks::{Check, KEPT, LOCKED_DOWN, Subject, TAKEN, TESTS},
-    child, gemm8, jobs,
+    checks::{self, KEPT, LOCKED_DOWN, Subject, TAKEN, engine as of_engine, killed, memory},
+    child::{self, Steady},
+    gemm8, jobs,
     machine::{self, Engine, Memory},
     options::Options,
     report::{energy, latency},
     row::{Name, Row, Status},
     setup::{Place, Reach},
+    verdict::{Seen, Verdict, Wrong},
     vfio,
 };
 use contigo::Port;
 use contigo_boards::DmaKind;
+use std::{rc::Rc, time::Instant};
 
 /// For one row, in seconds: 10,000 copies by the slowest of the fast engines take half a minute in
 /// an emulator on a busy machine.
@@ -24,40 +27,76 @@ const UNBOUND: &str = "port-unbound";
 const UNLOADED: &str = "module-unloaded";
 
 /// One row, before it is run.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Planned {
     name: Name,
     user: Option<u32>,
     what: What,
+    /// It makes sense for an ordinary user, too: it needs no physical address.
+    for_user: bool,
+    /// It is about the module's calls, which have one layout for programs of 32 and of 64 bits.
+    of_module: bool,
 }
 
-#[derive(Clone, Debug)]
+/// Makes the row, in its own process.
+type Work = Rc<dyn Fn(&Name, &Options, Steady) -> Row>;
+
+#[derive(Clone)]
 enum What {
-    Jobs {
-        place: Place,
-        interrupt: bool,
-    },
-    Check(Check),
-    /// For a report: how long the shortest job takes.
-    Latency {
-        place: Place,
-        interrupt: bool,
-    },
-    /// For a report: the energy of a job.
-    Energy(Place),
+    Work(Work),
     /// It is not possible here, and why.
     Nothing(String),
 }
 
 impl Planned {
+    fn new(name: Name, what: What) -> Self {
+        Self { name, user: None, what, for_user: false, of_module: false }
+    }
+
+    /// A row of a check.
+    fn check<S: Into<Seen>>(
+        name: &str,
+        memory: &str,
+        engine: &str,
+        check: impl Fn() -> Result<S, Wrong> + 'static,
+    ) -> Self {
+        let work = move |name: &Name, _: &Options, _| {
+            let begun = Instant::now();
+            let row = Row::of(name, check().map(Into::into));
+            Row { seconds: begun.elapsed().as_secs_f64(), ..row }
+        };
+        Self::new(Name::check(name, memory, engine), What::Work(Rc::new(work)))
+    }
+
+    /// A row that says why a check is not possible.
+    fn nothing(name: &str, memory: &str, engine: &str, why: impl Into<String>) -> Self {
+        Self::new(Name::check(name, memory, engine), What::Nothing(why.into()))
+    }
+
+    /// A row of a check at a place that there may not be.
+    fn at(
+        name: &str,
+        memory: &str,
+        engine: &str,
+        place: &Result<Place, String>,
+        check: fn(&Place) -> Verdict,
+    ) -> Self {
+        match place.clone() {
+            Ok(place) => Self::check(name, memory, engine, move || check(&place)),
+            Err(why) => Self::nothing(name, memory, engine, why),
+        }
+    }
+
+    fn also(self, for_user: bool, of_module: bool) -> Self {
+        Self { for_user, of_module, ..self }
+    }
+
     /// For `--list`.
     pub(crate) fn title(&self) -> String {
         let user = self.user.map_or(String::new(), |user| format!(" (user {user})"));
         match &self.what {
             What::Nothing(why) => format!("{}{user}: {why}", self.name.title()),
-            What::Jobs { .. } | What::Check(_) | What::Latency { .. } | What::Energy(_) => {
-                format!("{}{user}", self.name.title())
-            }
+            What::Work(_) => format!("{}{user}", self.name.title()),
         }
     }
 
@@ -68,21 +107,10 @@ impl Planned {
             What::Nothing(why) => {
                 Row { user: user.unwrap_or(0), ..Row::new(name, Status::Skipped, why) }
             }
-            What::Jobs { place, interrupt } => child::row(name, *user, ROW_LIMIT_S, |steady| {
-                jobs::row(name, place, *interrupt, options.seed, options.jobs, steady)
-            }),
-            What::Check(check) => child::row(name, *user, ROW_LIMIT_S, |_| check.row(name)),
-            What::Latency { place, interrupt } => child::row(name, *user, ROW_LIMIT_S, |_| {
-                latency::row(name, place, *interrupt, options.jobs)
-            }),
-            What::Energy(place) => {
-                child::row(name, *user, ROW_LIMIT_S, |_| energy::row(name, place))
+            What::Work(work) => {
+                child::row(name, *user, ROW_LIMIT_S, |steady| work(name, options, steady))
             }
         }
-    }
-
-    fn check(name: &str, memory: &str, engine: &str, what: What) -> Self {
-        Self { name: Name::check(name, memory, engine), user: None, what }
     }
 }
 
@@ -101,30 +129,24 @@ fn engines(options: &Options) -> (Vec<Engine>, bool) {
 /// Every engine of copies with every memory that it can be given here, for a soak.
 pub(crate) fn places(options: &Options) -> (Vec<Place>, bool) {
     let (engines, simulated) = engines(options);
-    let of = |engine: &Engine| {
-        engine
-            .memories()
-            .into_iter()
-            .filter_map(|memory| place(options, engine, &memory).ok())
-            .collect::<Vec<_>>()
-    };
-    let copies = engines.iter().filter(|engine| {
-        !matches!(engine, Engine::Litepcie(_) | Engine::Gemm8(_) | Engine::Gated(_))
-    });
-    let mut places: Vec<_> = copies.flat_map(of).collect();
+    let copies = engines.iter().filter(|engine| engine.copies());
+    let mut places: Vec<_> = copies.flat_map(|engine| all_places(options, engine)).collect();
     places.retain(|place| {
         options.memory.is_none_or(|memory| place.memory.label() == Memory::of(memory).label())
     });
     (places, simulated)
 }
 
+/// An engine with each memory that it can be given here.
+fn all_places(options: &Options, engine: &Engine) -> impl Iterator<Item = Place> {
+    let memories = engine.memories().into_iter();
+    memories.filter_map(move |memory| place(options, engine, &memory).ok())
+}
+
 /// The guard of an engine, with the first heap.
 pub(crate) fn subject(engine: &Engine) -> Option<Subject> {
-    Some(Subject {
-        guard: engine.guard()?,
-        heap: machine::heaps().into_iter().next()?,
-        kind: engine.kind(),
-    })
+    let heap = machine::heaps().into_iter().next()?;
+    Some(Subject { guard: engine.guard()?, heap, kind: engine.kind() })
 }
 
 /// The same with a reach that leaves out what is carved there.
@@ -141,13 +163,11 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
     let (engines, _) = engines(options);
     let mut rows = Vec::new();
     for engine in &engines {
-        // These have tests of their own: `vfio/litepcie.rs`, `vfio/gemm8.rs`.
-        for memory in engine
-            .memories()
-            .iter()
-            .filter(|_| !matches!(engine, Engine::Litepcie(_) | Engine::Gemm8(_)))
-        {
-            rows.extend(jobs_rows(options, engine, memory));
+        // LitePCIe and gemm8 have tests of their own.
+        if !matches!(engine, Engine::Litepcie(_) | Engine::Gemm8(_)) {
+            for memory in engine.memories() {
+                rows.extend(jobs_rows(options, engine, &memory));
+            }
         }
         rows.extend(engine_checks(options, engine));
         if options.report.is_some() {
@@ -155,33 +175,26 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
         }
     }
     if engines.iter().any(|engine| matches!(engine, Engine::Soc { .. } | Engine::Edu(_))) {
-        rows.extend(Memory::kinds().iter().filter_map(memory_check));
+        let kinds = Memory::kinds();
+        rows.extend(kinds.iter().filter_map(memory_check));
         // In an emulator: the page that moves is lost to the machine until it is started anew.
-        if options.lab
-            && Memory::kinds()
-                .iter()
-                .any(|memory| memory.is("hugetlb") && memory.absent().is_none())
-        {
-            rows.push(Planned::check(
-                "pinned-page-stays",
-                "hugetlb",
-                "",
-                What::Check(Check::Pinned),
-            ));
+        let has_huge_pages =
+            kinds.iter().any(|memory| memory.is("hugetlb") && memory.absent().is_none());
+        if options.lab && has_huge_pages {
+            rows.push(Planned::check("pinned-page-stays", "hugetlb", "", memory::pinned));
         }
     }
-    if let Some(guard) =
-        engines.iter().filter(|engine| !matches!(engine, Engine::Gated(_))).find_map(Engine::guard)
-        && let Some(heap) = machine::heaps().into_iter().next()
-    {
-        rows.push(Planned::check(UNLOADED, "", "", What::Check(Check::Unloaded { guard, heap })));
+    let mut guarded = engines.iter().filter(|engine| !matches!(engine, Engine::Gated(_)));
+    if let Some(subject) = guarded.find_map(subject) {
+        let unloaded = move || checks::module::unloaded(&subject);
+        rows.push(Planned::check(UNLOADED, "", "", unloaded));
     }
     let compat = machine::is_compat();
-    if compat {
-        rows.retain(Planned::is_of_the_module);
-    }
+    rows.retain(|row| !compat || row.of_module);
     if let Some(user) = options.user {
-        let theirs: Vec<_> = rows.iter().filter_map(|row| row.for_user(user)).collect();
+        let theirs = rows.iter().filter(|row| row.for_user);
+        let theirs: Vec<_> =
+            theirs.map(|row| Planned { user: Some(user), ..row.clone() }).collect();
         rows.extend(theirs);
         if !compat {
             rows.extend(Memory::kinds().iter().filter_map(|memory| hidden_check(memory, user)));
@@ -196,71 +209,43 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
     rows
 }
 
-impl Planned {
-    /// A row that a 32-bit program on a 64-bit kernel runs: the module's calls, which have one
-    /// layout for both.
-    fn is_of_the_module(&self) -> bool {
-        match &self.what {
-            What::Jobs { place, .. } => place.memory.is_imported(),
-            What::Check(check) => matches!(check, Check::Fuzzed(_)) || check.is_for_user(),
-            What::Latency { .. } | What::Energy(_) | What::Nothing(_) => false,
-        }
-    }
+/// How the end of a job is found, and whether by an interrupt.
+const MODES: [(&str, bool); 2] = [("polled", false), ("interrupt", true)];
 
-    /// The same row for an ordinary user, where it makes sense for one: memory that needs no
-    /// physical address.
-    fn for_user(&self, user: u32) -> Option<Self> {
-        let theirs = match &self.what {
-            What::Jobs { place, .. } => {
-                place.memory.device().is_some_and(|device| device.kind() != "sim")
-                    || place.memory.is("u-dma-buf")
-            }
-            What::Check(check) => {
-                matches!(
-                    check,
-                    Check::Vfio(..) | Check::Litepcie(..) | Check::Gemm8(..) | Check::Fuzzed(_)
-                ) || matches!(check, Check::Gated(_, _, device) if device.kind() == "guard")
-                    || check.is_for_user()
-            }
-            What::Latency { .. } | What::Energy(_) | What::Nothing(_) => false,
-        };
-        theirs.then(|| Self { user: Some(user), ..self.clone() })
-    }
-}
-
-fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> Vec<Planned> {
+fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> [Planned; 2] {
     let place = place(options, engine, memory);
-    let row = |(mode, interrupt): (&'static str, bool)| {
-        let what = match &place {
-            Ok(place) => What::Jobs { place: *place, interrupt },
-            Err(why) => What::Nothing(why.clone()),
+    MODES.map(|(mode, interrupt)| {
+        let name = Name::jobs(&memory.label(), &engine.label(), mode);
+        let place = match place.clone() {
+            Ok(place) => place,
+            Err(why) => return Planned::new(name, What::Nothing(why)),
         };
-        Planned { name: Name::jobs(&memory.label(), &engine.label(), mode), user: None, what }
-    };
-    [("polled", false), ("interrupt", true)].map(row).into()
+        let work = move |name: &Name, options: &Options, steady| {
+            jobs::row(name, &place, interrupt, options.seed, options.jobs, steady)
+        };
+        let for_user =
+            memory.device().is_some_and(|device| device.kind() != "sim") || memory.is("u-dma-buf");
+        Planned::new(name, What::Work(Rc::new(work))).also(for_user, memory.is_imported())
+    })
 }
 
 /// For a report: the figures of an engine, in the first memory that it can be given here.
 fn figures(options: &Options, engine: &Engine) -> Vec<Planned> {
-    // These copy nothing from memory to memory.
-    if matches!(engine, Engine::Litepcie(_) | Engine::Gemm8(_) | Engine::Gated(_)) {
-        return Vec::new();
-    }
-    let Some(place) =
-        engine.memories().into_iter().find_map(|memory| place(options, engine, &memory).ok())
-    else {
+    let Some(place) = all_places(options, engine).next().filter(|_| engine.copies()) else {
         return Vec::new();
     };
-    let row = |kind, mode, what| Planned {
-        name: Name::figures(kind, &place.memory.label(), &engine.label(), mode),
-        user: None,
-        what,
-    };
-    let mut rows: Vec<_> = [("polled", false), ("interrupt", true)]
-        .map(|(mode, interrupt)| row("latency", mode, What::Latency { place, interrupt }))
+    let name = |kind, mode| Name::figures(kind, &place.memory.label(), &engine.label(), mode);
+    let mut rows: Vec<_> = MODES
+        .map(|(mode, interrupt)| {
+            let work = move |name: &Name, options: &Options, _| {
+                latency::row(name, &place, interrupt, options.jobs)
+            };
+            Planned::new(name("latency", mode), What::Work(Rc::new(work)))
+        })
         .into();
     if energy::is_measured() {
-        rows.push(row("energy", "polled", What::Energy(place)));
+        let work = move |name: &Name, _: &Options, _| energy::row(name, &place);
+        rows.push(Planned::new(name("energy", "polled"), What::Work(Rc::new(work))));
     }
     rows
 }
@@ -268,160 +253,142 @@ fn figures(options: &Options, engine: &Engine) -> Vec<Planned> {
 /// The checks of an engine, in the first memory that it can be given here.
 fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     let label = engine.label();
-    if let Engine::Gated(device) = engine {
-        let tests = if device.kind() == "guard" { gemm8::GUARD } else { gemm8::UIO };
-        let check = |(number, (name, _)): (usize, &gemm8::Test)| {
-            Planned::check(name, "", &label, What::Check(Check::Gated(tests, number, *device)))
-        };
-        return tests.iter().enumerate().map(check).collect();
+    match engine {
+        Engine::Gated(device) => {
+            let is_guard = device.kind() == "guard";
+            let tests = if is_guard { gemm8::GUARD } else { gemm8::UIO };
+            let (device, tests) = (*device, tests.iter());
+            let rows = tests.map(|&(name, test)| {
+                Planned::check(name, "", &label, move || test(&device)).also(is_guard, false)
+            });
+            return rows.collect();
+        }
+        Engine::EduVfio(device) => return vfio_checks(&label, device.argument(), vfio::TESTS),
+        Engine::Litepcie(device) => {
+            return vfio_checks(&label, device.argument(), vfio::litepcie::TESTS);
+        }
+        Engine::Gemm8(device) => return vfio_checks(&label, device.argument(), gemm8::VFIO),
+        Engine::Sim(_) | Engine::Soc { .. } | Engine::Edu(_) => {}
     }
-    let (tests, make): (_, fn(usize, String) -> Check) = match engine {
-        Engine::EduVfio(_) => (vfio::TESTS, Check::Vfio),
-        Engine::Litepcie(_) => (vfio::litepcie::TESTS, Check::Litepcie),
-        Engine::Gemm8(_) => (vfio::gemm8::TESTS, Check::Gemm8),
-        _ => (&[], Check::Vfio),
-    };
-    if let (Some(device), [_, ..]) = (engine.device(), tests) {
-        let tests = tests.iter().enumerate();
-        return tests
-            .map(|(number, (name, _))| {
-                Planned::check(
-                    &format!("vfio-{name}"),
-                    "vfio",
-                    &label,
-                    What::Check(make(number, device.argument().to_owned())),
-                )
-            })
-            .collect();
-    }
-    let found =
-        engine.memories().into_iter().find_map(|memory| place(options, engine, &memory).ok());
+    let found = all_places(options, engine)
+        .next()
+        .ok_or_else(|| "there is no memory that this engine could be given".to_owned());
     let memory = found.as_ref().map_or(String::new(), |place| place.memory.label());
-    let check = |name: &str, make: &dyn Fn(Place) -> Check| {
-        let what = match &found {
-            Some(place) => What::Check(make(*place)),
-            None => What::Nothing("there is no memory that this engine could be given".into()),
-        };
-        Planned::check(name, &memory, &label, what)
+    let check = |name: &str, check: fn(&Place) -> Verdict| {
+        Planned::at(name, &memory, &label, &found, check)
     };
-    let mut rows = Vec::new();
-    let reach = match engine {
-        Engine::Edu(_) => ("28-bit-mask-refused", Reach::Narrow),
-        _ => ("unreachable-refused", Reach::DriverOnly),
-    };
-    rows.push(check(reach.0, &|place| Check::Unreachable(Place { reach: reach.1, ..place })));
-    rows.push(check("timeout-stops", &Check::Timeout));
+    let reach =
+        if let Engine::Edu(_) = engine { "28-bit-mask-refused" } else { "unreachable-refused" };
+    let mut rows = vec![
+        check(reach, |place| of_engine::unreachable(&out_of_reach(*place))),
+        check("timeout-stops", of_engine::timeout),
+    ];
     match engine.kind() {
         Some(DmaKind::Pl330) => {
-            rows.push(check("fault-decoded", &Check::Pl330Fault));
-            rows.push(check("endless-program-killed", &Check::Pl330Killed));
+            rows.push(check("fault-decoded", of_engine::pl330_fault));
+            rows.push(check("endless-program-killed", of_engine::pl330_killed));
         }
         Some(DmaKind::Zdma) => {
-            let why = "only an IOMMU makes a bus address that faults and does no harm; QEMU's ZDMA ignores what the bus answers";
-            rows.push(Planned::check("fault-decoded", &memory, &label, What::Nothing(why.into())));
+            let why = "only an IOMMU makes a bus address that faults and does no harm; \
+                       QEMU's ZDMA ignores what the bus answers";
+            rows.push(Planned::nothing("fault-decoded", &memory, &label, why));
         }
         None => {}
     }
-    if let Some(guard) = engine.guard()
-        && !matches!(engine, Engine::Soc { linked: true, .. })
-    {
-        rows.extend(guard_checks(options, engine, &guard));
-    }
-    if let Engine::Soc { found: uio, linked: false, .. } = engine
-        && engine.guard().is_none()
-    {
-        rows.push(Planned::check(
-            "uio-in-use-refused",
-            "",
-            &label,
-            What::Check(Check::UioInUse(uio.device)),
-        ));
-    }
-    // Where nothing holds the memory, a kill is seen to do harm: or the check of a guard proves
-    // nothing.
-    if let (Engine::Edu(_), None, Some(memory)) = (engine, engine.guard(), Memory::named("hugetlb"))
-    {
-        let what = place(options, engine, &memory)
-            .map_or_else(What::Nothing, |place| What::Check(Check::Killed(place)));
-        rows.push(Planned::check("killed-in-flight-is-caught", &memory.label(), &label, what));
+    match (engine, engine.guard()) {
+        (Engine::Soc { linked: true, .. }, _) => {}
+        (_, Some(guard)) => rows.extend(guard_checks(options, engine, &guard)),
+        (Engine::Soc { found, .. }, None) => {
+            let device = found.device;
+            let in_use = move || of_engine::uio_in_use(&device);
+            rows.push(Planned::check("uio-in-use-refused", "", &label, in_use));
+        }
+        // Where nothing holds the memory, a kill is seen to do harm: or the check of a guard proves
+        // nothing.
+        (Engine::Edu(_), None) => rows.extend(Memory::named("hugetlb").map(|memory| {
+            let place = place(options, engine, &memory);
+            let name = "killed-in-flight-is-caught";
+            Planned::at(name, &memory.label(), &label, &place, killed::killed)
+        })),
+        _ => {}
     }
     // Where only an emulator's port takes a memory, the real one must refuse it.
     for memory in engine.memories() {
         if memory.absent().is_none() && unmaintained(engine, &memory) {
-            let place = Place {
-                memory,
-                engine: *engine,
-                port: engine.port(),
-                reach: Reach::All,
-                armed: true,
-            };
-            rows.push(Planned::check(
-                "real-port-refused",
-                &memory.label(),
-                &label,
-                What::Check(Check::RealPort(place)),
-            ));
+            let (engine, port) = (*engine, engine.port());
+            let place = Ok(Place { memory, engine, port, reach: Reach::All, armed: true });
+            let name = "real-port-refused";
+            rows.push(Planned::at(name, &memory.label(), &label, &place, of_engine::real_port));
         }
     }
     rows
+}
+
+/// The tests of a PCI function behind an IOMMU.
+fn vfio_checks(label: &str, address: &str, tests: &'static [vfio::Test]) -> Vec<Planned> {
+    let row = |&(name, test): &vfio::Test| {
+        let address = address.to_owned();
+        let test = move || test(&address);
+        Planned::check(&format!("vfio-{name}"), "vfio", label, test).also(true, false)
+    };
+    tests.iter().map(row).collect()
 }
 
 /// The checks of a guard of the module contigo.
 fn guard_checks(options: &Options, engine: &Engine, guard: &str) -> Vec<Planned> {
     let label = engine.label();
     let mut rows = Vec::new();
-    let check =
-        |name: &str, memory: &str, check| Planned::check(name, memory, &label, What::Check(check));
     for heap in machine::heaps() {
         let Some(memory) = Memory::named(&format!("dma-heap:{heap}@guard:{guard}")) else {
             continue;
         };
-        let place = |memory| place(options, engine, &memory);
-        let label = memory.label();
-        rows.extend(
-            memory.name().map(|name| check("exhausted-and-back", &label, Check::Exhausted(*name))),
-        );
+        let of_memory = memory.label();
+        let subject = Subject { guard: guard.to_owned(), heap, kind: engine.kind() };
+        let check = |name: &str, check: fn(&Subject) -> Verdict| {
+            let subject = subject.clone();
+            Planned::check(name, &of_memory, &label, move || check(&subject))
+        };
+        if let Some(&name) = memory.name() {
+            let exhausted = move || memory::all_of(&name);
+            rows.push(Planned::check("exhausted-and-back", &of_memory, &label, exhausted));
+        }
+        let place = place(options, engine, &memory);
         if matches!(engine, Engine::Edu(_)) {
-            let what =
-                place(memory).map_or_else(What::Nothing, |place| What::Check(Check::Killed(place)));
-            rows.push(Planned::check("killed-in-flight", &label, &engine.label(), what));
+            let name = "killed-in-flight";
+            rows.push(Planned::at(name, &of_memory, &label, &place, killed::killed));
         }
         if engine.kind() == Some(DmaKind::Pl330) {
-            let what = place(memory)
-                .map_or_else(What::Nothing, |place| What::Check(Check::Stopped(place)));
-            rows.push(Planned::check("killed-program-stopped", &label, &engine.label(), what));
+            let name = "killed-program-stopped";
+            rows.push(Planned::at(name, &of_memory, &label, &place, killed::stopped));
         }
-        let subject = Subject { guard: guard.to_owned(), heap: heap.clone(), kind: engine.kind() };
-        rows.push(check("port-fuzzed", &label, Check::Fuzzed(subject.clone())));
-        let ours = TESTS.iter().enumerate().filter(|(_, test)| (test.is_for)(&subject));
-        rows.extend(
-            ours.map(|(number, test)| {
-                check(test.name, &label, Check::Guard(number, subject.clone()))
-            }),
-        );
-        rows.push(check(UNBOUND, &label, Check::Unbound { guard: guard.to_owned(), heap }));
+        rows.push(check("port-fuzzed", checks::fuzzed).also(true, true));
+        for test in checks::TESTS.iter().filter(|test| (test.is_for)(&subject)) {
+            rows.push(check(test.name, test.run).also(test.for_user, test.for_user));
+        }
+        rows.push(check(UNBOUND, checks::module::unbound));
     }
     rows
 }
 
 fn memory_check(memory: &Memory) -> Option<Planned> {
+    let name = *memory.name().filter(|_| memory.is("hugetlb") || memory.is("dma-heap"))?;
     let label = memory.label();
-    let check =
-        |name: &str, check: Check| Some(Planned::check(name, &label, "", What::Check(check)));
-    let name = memory.name().filter(|_| memory.is("hugetlb") || memory.is("dma-heap"))?;
     match memory.absent() {
-        None => check("exhausted-and-back", Check::Exhausted(*name)),
+        None => {
+            let exhausted = move || memory::all_of(&name);
+            Some(Planned::check("exhausted-and-back", &label, "", exhausted))
+        }
         Some(_) if memory.is("dma-heap") => {
-            check("no-address-refused", Check::HeapRefused(name.argument().to_owned()))
+            let refused = move || memory::heap_refused(name.argument());
+            Some(Planned::check("no-address-refused", &label, "", refused))
         }
         Some(_) => None,
     }
 }
 
 fn hidden_check(memory: &Memory, user: u32) -> Option<Planned> {
-    let name = memory.name().filter(|_| memory.is("hugetlb") || memory.is("dma-heap"))?;
-    let row =
-        Planned::check("address-hidden", &memory.label(), "", What::Check(Check::Hidden(*name)));
+    let name = *memory.name().filter(|_| memory.is("hugetlb") || memory.is("dma-heap"))?;
+    let row = Planned::check("address-hidden", &memory.label(), "", move || memory::hidden(&name));
     memory.absent().is_none().then_some(Planned { user: Some(user), ..row })
 }
 
@@ -434,7 +401,11 @@ fn place(options: &Options, engine: &Engine, memory: &Memory) -> Result<Place, S
     let port = match (unmaintained(engine, memory), options.lab) {
         (false, _) => real,
         (true, true) => Port { name: "lab", coherent: true, ..real },
-        (true, false) => return Err("the caches of this memory cannot be maintained on this processor; in an emulator: --lab".into()),
+        (true, false) => {
+            let why = "the caches of this memory cannot be maintained on this processor; \
+                       in an emulator: --lab";
+            return Err(why.into());
+        }
     };
     Ok(Place { memory: *memory, engine: *engine, port, reach: Reach::All, armed: true })
 }

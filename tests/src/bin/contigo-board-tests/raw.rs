@@ -2,19 +2,20 @@
 //! The calls of `kernel-helpers/uapi/contigo.h`, raw: with structures of this file's own, and every
 //! errno as it comes. The runtime stands between a program and the kernel; here nothing does.
 
-use crate::map::Map;
+use crate::{
+    pages::{Map, READ_WRITE},
+    verdict::{Wrong, must},
+};
 use nix::{
     errno::Errno,
     libc,
-    sys::mman::{MapFlags, ProtFlags, mmap, munmap},
+    sys::mman::{MapFlags, ProtFlags},
 };
 use std::{
     ffi::c_void,
     fs::{self, File, OpenOptions},
-    io,
-    num::NonZeroUsize,
     os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
-    ptr::{self, NonNull},
+    ptr,
 };
 
 /// `CONTIGO_INFO_*`, as far as a test asks.
@@ -270,13 +271,7 @@ impl RawGuard {
     /// The first window's registers.
     pub(crate) fn map(&self) -> Result<RawRegisters, Errno> {
         let window = self.info()?.window[0];
-        self.map_at(
-            window.mmap_offset,
-            window.len_bytes,
-            ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
-            MapFlags::MAP_SHARED,
-        )
-        .map(RawRegisters)
+        self.map_memory(window.mmap_offset, window.len_bytes).map(RawRegisters)
     }
 
     /// A mapping as the test asks for it.
@@ -286,26 +281,13 @@ impl RawGuard {
         len_bytes: u64,
         access: ProtFlags,
         kind: MapFlags,
-    ) -> Result<Pages, Errno> {
-        let len_bytes =
-            usize::try_from(len_bytes).ok().and_then(NonZeroUsize::new).ok_or(Errno::EOVERFLOW)?;
-        // Memory is behind 32 GiB, also for a program of 32 bits: nix has an `off_t` here.
-        let offset = offset.try_into().map_err(|_| Errno::EOVERFLOW)?;
-        // SAFETY: a new mapping, of which no reference is made.
-        let start = unsafe {
-            libc::mmap64(
-                ptr::null_mut(),
-                len_bytes.get(),
-                access.bits(),
-                kind.bits(),
-                self.0.as_raw_fd(),
-                offset,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(Errno::last());
-        }
-        NonNull::new(start).map(|start| Pages { start, len_bytes }).ok_or(Errno::EFAULT)
+    ) -> Result<Map, Errno> {
+        Map::of(self, offset, len_bytes, access, kind)
+    }
+
+    /// The usual mapping of memory of its own.
+    pub(crate) fn map_memory(&self, offset: u64, len_bytes: u64) -> Result<Map, Errno> {
+        self.map_at(offset, len_bytes, READ_WRITE, MapFlags::MAP_SHARED)
     }
 
     /// `read(2)` of `len_bytes`, without waiting.
@@ -339,77 +321,24 @@ impl AsFd for RawGuard {
     }
 }
 
-/// Mapped pages, which are unmapped when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Pages {
-    start: NonNull<c_void>,
-    len_bytes: NonZeroUsize,
-}
-
-// SAFETY: a mapping belongs to the process, and is reached by volatile accesses only.
-unsafe impl Send for Pages {}
-// SAFETY: as above.
-unsafe impl Sync for Pages {}
-
-impl Pages {
-    /// The byte so far from the start.
-    fn at(&self, offset: usize) -> *mut u8 {
-        assert!(offset < self.len_bytes.get(), "a byte of this mapping");
-        // SAFETY: within the mapping, as was just seen.
-        unsafe { self.start.as_ptr().cast::<u8>().add(offset) }
-    }
-
-    pub(crate) fn read(&self, offset: usize) -> u8 {
-        // SAFETY: a byte of the mapping, of which no reference is made.
-        unsafe { self.at(offset).read_volatile() }
-    }
-
-    pub(crate) fn write(&self, offset: usize, value: u8) {
-        // SAFETY: as for `read`.
-        unsafe { self.at(offset).write_volatile(value) }
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: this value's own mapping, and its end.
-        let _ = unsafe { munmap(self.start, self.len_bytes.get()) };
-    }
-}
-
 /// Mapped registers of 32 bits.
 #[derive(Debug)]
-pub(crate) struct RawRegisters(Pages);
+pub(crate) struct RawRegisters(Map);
 
 impl RawRegisters {
     /// The first page of the PCI function that the lab has made the guard `name`'s device of, past
     /// every driver.
-    pub(crate) fn of_function(name: &str) -> io::Result<Self> {
-        let function = fs::canonicalize(format!("/sys/class/contigo/{name}/device/.."))?;
-        let file = OpenOptions::new().read(true).write(true).open(function.join("resource0"))?;
-        let len_bytes = NonZeroUsize::new(4096).ok_or(io::ErrorKind::InvalidInput)?;
-        // SAFETY: a new mapping, of which no reference is made.
-        let start = unsafe {
-            mmap(
-                None,
-                len_bytes,
-                ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
-                MapFlags::MAP_SHARED,
-                &file,
-                0,
-            )
-        }?;
-        Ok(Self(Pages { start, len_bytes }))
+    pub(crate) fn of_function(name: &str) -> Result<Self, Wrong> {
+        let function =
+            must("its function", fs::canonicalize(format!("/sys/class/contigo/{name}/device/..")))?;
+        let file = OpenOptions::new().read(true).write(true).open(function.join("resource0"));
+        let file = must("its registers through sysfs", file)?;
+        must("mmap of its registers", Map::shared(file, 4096)).map(Self)
     }
 
     fn at(&self, offset_bytes: u32) -> *mut u32 {
-        let offset = offset_bytes as usize;
-        assert!(
-            offset + 4 <= self.0.len_bytes.get() && offset.is_multiple_of(4),
-            "a register of this window"
-        );
-        // SAFETY: within the mapping, as was just seen.
-        unsafe { self.0.start.as_ptr().byte_add(offset).cast() }
+        assert!(offset_bytes.is_multiple_of(4), "a register");
+        self.0.at(offset_bytes as usize, 4).cast()
     }
 
     pub(crate) fn read(&self, offset_bytes: u32) -> u32 {
@@ -421,9 +350,4 @@ impl RawRegisters {
         // SAFETY: as for `read`.
         unsafe { self.at(offset_bytes).write_volatile(value) }
     }
-}
-
-/// All bytes of a dma-buf, mapped.
-pub(crate) fn mapped(buffer: impl AsFd, len_bytes: usize) -> io::Result<Map> {
-    Map::shared(buffer.as_fd(), len_bytes).map_err(|error| io::Error::other(error.to_string()))
 }

@@ -1,6 +1,10 @@
 //! One result, as a line for a program or for a person.
 
-use crate::report::{Energy, Latency};
+use crate::{
+    report::{Energy, Latency},
+    verdict::{Seen, Tried, Wrong},
+};
+use contigo::Error;
 use serde::{Deserialize, Serialize, Serializer};
 use std::{borrow::Cow, fmt::Write};
 
@@ -114,9 +118,7 @@ impl Name {
             name: name.into(),
         }
     }
-}
 
-impl Name {
     /// With what tells it from others of the same name.
     pub(crate) fn title(&self) -> String {
         let places = [self.memory.as_str(), self.engine.as_str()];
@@ -149,6 +151,24 @@ impl Row {
             latency: None,
             energy: None,
         }
+    }
+
+    /// The row of a check.
+    pub(crate) fn of(name: &Name, tried: Tried) -> Self {
+        let seen = match tried {
+            Ok(seen) => seen,
+            Err(Wrong::Skipped(why)) => return Self::new(name, Status::Skipped, why),
+            Err(Wrong::Failed(why)) => return Self::new(name, Status::Failed, why),
+        };
+        let Seen { jobs, bytes, mismatches, canary_hits, failed, detail } = seen;
+        let wrong = failed || mismatches + canary_hits > 0;
+        let status = if wrong { Status::Failed } else { Status::Passed };
+        Self { jobs, bytes, mismatches, canary_hits, ..Self::new(name, status, detail) }
+    }
+
+    /// A row that did not begin, because its memory or its engine cannot be opened.
+    pub(crate) fn unopened(name: &Name, error: Error) -> Self {
+        Self::of(name, Err(Wrong::opening(error)))
     }
 
     /// For a program: `@row ` and one JSON object.

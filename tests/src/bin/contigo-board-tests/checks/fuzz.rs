@@ -3,16 +3,19 @@
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     clippy::unnecessary_cast,
-    reason = "a hostile user: ioctls with whatever numbers and pointers; request codes have 32 bits on armv7"
+    reason = "a hostile user: ioctls with whatever numbers and pointers; request codes have 32 \
+              bits on armv7"
 )]
-//! A hostile user of a guard: random and mutated calls, of which none may do harm.
+//! A hostile user of a guard: random and mutated calls, of which none may do harm. In a soak it is
+//! killed again and again, and root takes the device away beside it.
 
-use super::{Subject, Verdict, Wrong, ensure, ok};
 use crate::{
-    heap::block,
+    apart::{AT_WORK, Apart, USER, allow, opens},
+    checks::guard::{Subject, lazily},
     machine::meminfo,
-    map::Map,
+    pages::{Map, block},
     raw::{RawGuard, code},
+    verdict::{Verdict, Wrong, ensure, must},
 };
 use fastrand::Rng;
 use nix::{
@@ -21,7 +24,8 @@ use nix::{
     sys::mman::{MapFlags, ProtFlags},
 };
 use std::{
-    fs::OpenOptions,
+    fs::File,
+    io::Write,
     os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd},
     thread::sleep,
     time::{Duration, Instant},
@@ -80,15 +84,18 @@ struct Hands {
     accepted: u64,
 }
 
-pub(super) fn fuzzed(subject: &Subject) -> Verdict {
+/// A hostile user of a port of the module contigo, with a heap for dma-bufs.
+pub(crate) fn fuzzed(subject: &Subject) -> Verdict {
+    lazily(subject, || fuzzed_here(subject))
+}
+
+fn fuzzed_here(subject: &Subject) -> Verdict {
     let free = || {
         meminfo("CmaFree")
             .zip(meminfo("SUnreclaim"))
             .ok_or_else(|| Wrong::Skipped("/proc/meminfo has no CmaFree".into()))
     };
-    let mut threads: Vec<Hands> = (0..THREADS as u64)
-        .map(|seed| Hands::new(&subject.heap, seed))
-        .collect::<Result<_, _>>()?;
+    let mut threads = Hands::all(subject, 0)?;
     let begun = Instant::now();
     let mut half = || {
         let mut made = 0;
@@ -96,20 +103,13 @@ pub(super) fn fuzzed(subject: &Subject) -> Verdict {
             // The guard is exclusive: what it held is gone, and it is closed, before it is opened
             // again.
             let guard = subject.open()?;
-            ok(guard.set_nonblocking().map_err(os("fcntl")))?;
+            must("fcntl", guard.set_nonblocking())?;
             // A device that is not seen to have stopped keeps its buffers, as it should; the fuzzer
             // does not test that.
-            let stopped = subject.always(&ok(guard.map().map_err(os("mmap")))?);
-            std::thread::scope(|scope| {
-                for hands in &mut threads {
-                    scope.spawn(|| {
-                        (0..CALLS_PER_FILE / THREADS as u64)
-                            .for_each(|_| hands.call(&guard, subject))
-                    });
-                }
-            });
+            let stopped = subject.always(&must("mmap", guard.map())?);
+            Hands::call_all(&mut threads, &guard, subject);
             made += CALLS_PER_FILE;
-            ok(guard.arm(&stopped).map_err(os("ioctl(CONTIGO_ARM)")))?;
+            must("ARM", guard.arm(&stopped))?;
         }
         Ok::<u64, Wrong>(made)
     };
@@ -127,7 +127,8 @@ pub(super) fn fuzzed(subject: &Subject) -> Verdict {
     }
     let accepted = threads.iter().map(|hands| hands.accepted).sum::<u64>();
     let seen = format!(
-        "{} calls by {THREADS} threads, {accepted} accepted; CmaFree {cma} and {} kB, SUnreclaim {slab} and {} kB",
+        "{} calls by {THREADS} threads, {accepted} accepted; CmaFree {cma} and {} kB, SUnreclaim \
+         {slab} and {} kB",
         first + second,
         after.0,
         after.1
@@ -142,46 +143,48 @@ pub(super) fn fuzzed(subject: &Subject) -> Verdict {
 }
 
 /// Calls until this process is killed, whatever becomes of the device meanwhile.
-pub(super) fn without_end(subject: &Subject, seed: u64) -> Verdict {
-    let mut threads: Vec<Hands> = (0..THREADS as u64)
-        .map(|thread| Hands::new(&subject.heap, seed ^ thread))
-        .collect::<Result<_, _>>()?;
+fn without_end(subject: &Subject, seed: u64) -> Verdict {
+    let mut threads = Hands::all(subject, seed)?;
     loop {
         // Not there while it is unbound, and refused while it is in quarantine behind an IOMMU.
         let Ok(guard) = RawGuard::open(&subject.guard) else {
             sleep(Duration::from_millis(1));
             continue;
         };
-        ok(guard.set_nonblocking().map_err(os("fcntl")))?;
-        std::thread::scope(|scope| {
-            for hands in &mut threads {
-                scope.spawn(|| {
-                    (0..CALLS_PER_FILE / THREADS as u64).for_each(|_| hands.call(&guard, subject))
-                });
-            }
-        });
+        must("fcntl", guard.set_nonblocking())?;
+        Hands::call_all(&mut threads, &guard, subject);
     }
 }
 
 impl Hands {
+    /// Those of every thread.
+    fn all(subject: &Subject, seed: u64) -> Result<Vec<Self>, Wrong> {
+        (0..THREADS as u64).map(|thread| Self::new(&subject.heap, seed ^ thread)).collect()
+    }
+
+    /// The calls of all threads on one opened file.
+    fn call_all(threads: &mut [Self], guard: &RawGuard, subject: &Subject) {
+        std::thread::scope(|scope| {
+            for hands in threads {
+                scope.spawn(|| {
+                    (0..CALLS_PER_FILE / THREADS as u64).for_each(|_| hands.call(guard, subject))
+                });
+            }
+        });
+    }
+
     fn new(heap: &str, seed: u64) -> Result<Self, Wrong> {
         let mut files = Vec::new();
         for pages in [1, 3, 16] {
-            files.push(ok(block(heap, pages * 4096))?);
+            files.push(block(heap, pages * 4096)?);
         }
         for path in ["/dev/null", "/proc/self/exe"] {
-            files.push(
-                OpenOptions::new()
-                    .read(true)
-                    .open(path)
-                    .map_err(|error| Wrong::Failed(format!("{path}: {error}")))?
-                    .into(),
-            );
+            files.push(must(path, File::open(path))?.into());
         }
         Ok(Self {
             rng: Rng::with_seed(seed),
             files,
-            map: ok(Map::guarded(ARENA_BYTES))?,
+            map: must("mmap", Map::guarded(ARENA_BYTES))?,
             exported: None,
             accepted: 0,
         })
@@ -367,6 +370,51 @@ const fn low(value: u64) -> u32 {
     value as u32
 }
 
-fn os(call: &'static str) -> impl Fn(Errno) -> contigo::Error {
-    move |errno| contigo::Error::Os { call, errno: errno as i32 }
+/// The teardown of a file may poll for a second, and so may what is in quarantine before it.
+const KILLED: Duration = Duration::from_secs(10);
+/// How long a process calls.
+const CALLS_MS: std::ops::Range<u64> = 0..400;
+
+/// The same in a soak: users in processes that are killed, and root beside them, who takes the
+/// device away in every way. Then root has the device back, and nothing is in quarantine.
+pub(crate) fn hostile(subject: &Subject, seed: u64, time: Duration) -> Verdict {
+    let mut rng = Rng::with_seed(seed);
+    let (mut users, mut unbinds, mut resets, mut endings) = (0, 0, 0, 0);
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        allow(&subject.guard)?;
+        let user = opens(&subject.guard)?.is_ok().then_some(USER);
+        let seed = rng.u64(..);
+        let user = Apart::begin(user, |pipe| {
+            must("pipe", pipe.write_all(&AT_WORK))?;
+            without_end(subject, seed)
+        })?
+        .at_work()?;
+        sleep(Duration::from_millis(rng.u64(CALLS_MS)));
+        match rng.u8(..4) {
+            0 => {
+                subject.unbind()?.bind()?;
+                unbinds += 1;
+            }
+            1 => resets += u32::from(subject.reset_by_root().is_ok()),
+            2 => {
+                subject.end_quarantine()?;
+                endings += 1;
+            }
+            _ => {}
+        }
+        sleep(Duration::from_millis(rng.u64(CALLS_MS)));
+        let killed = user.killed()?;
+        ensure(killed < KILLED, format!("a hostile user's end took {killed:?}"))?;
+        users += 1;
+    }
+    subject.end_quarantine()?;
+    drop(subject.open()?);
+    let left = subject.quarantined_bytes()?;
+    ensure(left == 0, format!("root has the device back, and {left} bytes are in quarantine"))?;
+    allow(&subject.guard)?;
+    Ok(format!(
+        "{users} hostile users killed, {unbinds} unbinds, {resets} resets, {endings} quarantines \
+         ended"
+    ))
 }

@@ -1,31 +1,32 @@
-#![allow(unsafe_code, reason = "fork, and raw pages that a device may still write")]
-//! A process is killed while its engine writes, and its memory is another's at once: is a byte
-//! changed?
+#![allow(
+    unsafe_code,
+    reason = "raw pages that a device may still write, and a program for a PL330 that touches no \
+              memory"
+)]
+//! A process is killed while its engine is at work. Its memory is another's at once: is a byte of
+//! it changed? And a PL330's program that never ends: does the kernel stop the channel? QEMU's
+//! model moves data inside the doorbell's register access, so a channel that waits is the only one
+//! that a kill can find at work.
 
-use super::{Verdict, Wrong, copies::SLOT, ensure, ok};
+use super::engine::{SLOT, WAIT_FOR_EVER};
 use crate::{
-    heap,
-    machine::Memory,
-    map::Map,
+    apart::{AT_WORK, killed_while},
+    lab::Part,
+    machine::{Engine, Memory},
+    pages::{Map, block},
     setup::{Bench, Place},
+    verdict::{Verdict, Wrong, ensure, fail, must},
 };
 use contigo::{
-    Align, Backend as _, Driver, Error, Queue, Region, linux::memory::HugeTlb, names::MemoryName,
+    Align, Backend as _, Device, Driver, Error, Queue, Region, Result,
+    drivers::pl330::{Pl330, regs},
+    linux::memory::HugeTlb,
+    names::{Attach, MemoryName},
 };
 use contigo_exerciser::{Ground, Line};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
-use nix::{
-    libc,
-    sys::{
-        signal::{Signal, kill},
-        wait::{WaitStatus, waitpid},
-    },
-    unistd::{ForkResult, Pid, fork},
-};
 use std::{
-    fmt,
-    io::{PipeWriter, Read, Write},
-    os::fd::AsFd,
+    io::{PipeWriter, Write},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -50,65 +51,60 @@ const FREED: Duration = Duration::from_secs(5);
 const CANARY: u8 = 0xC7;
 /// The byte that the killed process copies.
 const MARK: u8 = 0x5E;
+/// What a process writes whose job was over before it could be killed.
+const TOO_SOON: [u8; 1] = *b"?";
 
 /// In the child: one job, which says by the pipe that its second transfer was begun, and waits to
 /// be killed.
-struct InFlight(PipeWriter);
+struct InFlight<'p>(&'p mut PipeWriter);
 
-impl Bench for InFlight {
+impl Bench for InFlight<'_> {
     type Out = Verdict;
 
-    fn on<D: Driver>(mut self, region: &Region, mut queue: Queue<D>, _line: Line<'_>) -> Verdict {
+    fn on<D: Driver>(self, region: &Region, mut queue: Queue<D>, _line: Line<'_>) -> Verdict {
         let len = TRANSFER_BYTES as usize;
-        let (mut from, to) =
-            (ok(region.alloc(SLOT, Align::PAGE))?, ok(region.alloc(SLOT, Align::PAGE))?);
-        ok(from.view_mut::<u8>())?.fill(MARK);
-        ok(queue.submit([from.to_device(..len), to.from_device(..len)], &[]))?;
+        let (mut from, to) = (region.alloc(SLOT, Align::PAGE)?, region.alloc(SLOT, Align::PAGE)?);
+        from.view_mut::<u8>()?.fill(MARK);
+        queue.submit([from.to_device(..len), to.from_device(..len)], &[])?;
         // The first transfer takes 100 ms; the look after its end rings the doorbell of the second.
         let second = Instant::now() + Duration::from_millis(105);
         while Instant::now() < second {
-            if ok(queue.try_next::<2>())?.is_some() {
-                return Err(Wrong::Failed("it was over too soon".into()));
+            if queue.try_next::<2>()?.is_some() {
+                let _ = self.0.write_all(&TOO_SOON);
+                return fail("it was over too soon");
             }
             sleep(Duration::from_millis(1));
         }
-        let _ = self.0.write_all(&[1]);
+        let _ = self.0.write_all(&AT_WORK);
         sleep(Duration::from_secs(60));
-        Err(Wrong::Failed("it was not killed".into()))
+        fail("it was not killed")
     }
-}
-
-/// Who has the memory next.
-enum Next {
-    /// All of the heap but one block of so many bytes, so that the killed process's block is the
-    /// only one that is free.
-    Heap { name: String, held: Vec<Map> },
-    /// The huge pages that are left, but one.
-    HugePages { held: Vec<HugeTlb> },
 }
 
 /// As much as a row's memory, in whole pages.
 const BLOCK_BYTES: usize = Ground::REGION_BYTES.next_multiple_of(1 << 16);
 
-pub(super) fn killed(place: &Place) -> Verdict {
+/// The memory of a process that is killed while its engine writes is another's at once.
+pub(crate) fn killed(place: &Place) -> Verdict {
     let armed = place.memory.is_imported();
-    let mut next = Next::new(&place.memory)?;
+    let _held = all_but_one(&place.memory)?;
     let (rounds, mut hurt, mut in_flight) = (if armed { HELD } else { LOOSE }, 0, 0);
     let (mut early, mut waited_for) = (0, 0);
     for round in 0..rounds {
         let after_ms = KILL_AFTER_MS.get(round % KILL_AFTER_MS.len()).copied().unwrap_or(0);
-        let (told, closing) = killed_at_work(place, InFlight, Duration::from_millis(after_ms))?;
-        in_flight += usize::from(told);
-        early += usize::from(told && after_ms == 0);
-        waited_for += usize::from(told && after_ms == 0 && closing >= CLOSING);
-        let canary = next.take()?;
+        let work = |pipe: &mut PipeWriter| place.run(false, InFlight(pipe))?;
+        if let Some(closing) = killed_while(work, Duration::from_millis(after_ms))? {
+            in_flight += 1;
+            early += usize::from(after_ms == 0);
+            waited_for += usize::from(after_ms == 0 && closing >= CLOSING);
+        }
+        let canary = Canary::next(&place.memory)?;
         sleep(OVER);
         hurt += usize::from(canary.is_hurt());
-        drop(canary);
     }
     let seen = format!(
-        "{rounds} processes killed in flight, {in_flight} of them seen so; the memory of {hurt} next owners was written; \
-         {waited_for} of {early} closes took as long as the transfer"
+        "{rounds} processes killed in flight, {in_flight} of them seen so; the memory of \
+         {hurt} next owners was written; {waited_for} of {early} closes took as long as the transfer"
     );
     ensure(in_flight * 10 >= rounds * 8, format!("too seldom in flight: {seen}"))?;
     if armed {
@@ -121,110 +117,39 @@ pub(super) fn killed(place: &Place) -> Verdict {
     Ok(seen)
 }
 
-/// Starts a process with `bench`, and kills it so long `after` it said that its engine is at work.
-/// Did it say so, and how long did its end take?
-pub(super) fn killed_at_work<H: Bench<Out = Verdict>>(
-    place: &Place,
-    bench: impl FnOnce(PipeWriter) -> H,
-    after: Duration,
-) -> Result<(bool, Duration), Wrong> {
-    killed_while(|tell| place.run(false, bench(tell)), after)
-}
-
-/// Starts a process with `work`, which gets a pipe, and kills it so long `after` it wrote there
-/// that its device is at work. Did it, and how long did its end take?
-pub(crate) fn killed_while<R: fmt::Debug>(
-    work: impl FnOnce(PipeWriter) -> R,
-    after: Duration,
-) -> Result<(bool, Duration), Wrong> {
-    let (mut reader, writer) =
-        std::io::pipe().map_err(|error| Wrong::Failed(format!("pipe: {error}")))?;
-    // SAFETY: this process has one thread.
-    match unsafe { fork() }.map_err(|errno| Wrong::Failed(format!("fork: {errno}")))? {
-        ForkResult::Child => {
-            drop(reader);
-            let outcome = work(writer);
-            eprintln!("killed at work: the process ended by itself: {outcome:?}");
-            // SAFETY: `exit_group`, and nothing before it.
-            unsafe { libc::_exit(1) }
-        }
-        ForkResult::Parent { child } => {
-            drop(writer);
-            let mut begun = [0];
-            // An empty pipe: it ended by itself, and said why.
-            let told = reader.read_exact(&mut begun).is_ok();
-            if told {
-                sleep(after);
-            }
-            let killed = Instant::now();
-            let _ = kill(child, Signal::SIGKILL);
-            Ok((ended(child)? && told, killed.elapsed()))
-        }
-    }
-}
-
-/// Its files are closed when this returns.
-fn ended(child: Pid) -> Result<bool, Wrong> {
-    match waitpid(child, None) {
-        Ok(WaitStatus::Signaled(_, Signal::SIGKILL, _)) => Ok(true),
-        Ok(WaitStatus::Exited(..)) => {
-            Err(Wrong::Failed("the process ended before it was killed".into()))
-        }
-        other => Err(Wrong::Failed(format!("lost: {other:?}"))),
-    }
-}
-
 /// Memory of the next owner.
 enum Canary {
     Heap(Map),
     HugePage(HugeTlb),
 }
 
-impl Next {
-    /// Takes all blocks except for one, which is for the next process.
-    fn new(memory: &Memory) -> Result<Self, Wrong> {
-        const LIMIT: usize = 4096;
-        match memory.name().filter(|_| memory.is_imported()).map(MemoryName::argument) {
-            Some(heap) => {
-                let mut held = Vec::with_capacity(LIMIT);
-                while held.len() < LIMIT {
-                    match heap_block(heap, BLOCK_BYTES) {
-                        Ok(block) => held.push(block),
-                        Err(Error::Os { errno: libc::ENOMEM, .. }) => break,
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-                ensure(held.len() > 1, "the heap has not two blocks")?;
-                held.pop();
-                Ok(Self::Heap { name: heap.to_owned(), held })
-            }
-            None => {
-                let mut held = Vec::with_capacity(LIMIT);
-                while held.len() < LIMIT {
-                    match HugeTlb::new(HugeTlb::PAGE_BYTES) {
-                        Ok(page) => held.push(page),
-                        Err(Error::Os { errno: libc::ENOMEM, .. }) => break,
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-                ensure(held.len() > 1, "there are not two huge pages")?;
-                held.pop();
-                Ok(Self::HugePages { held })
-            }
+/// Takes all memory of this kind except for one block, which is for the next process: so the killed
+/// process's block is the only one that is free.
+fn all_but_one(memory: &Memory) -> Result<Vec<Canary>, Wrong> {
+    const LIMIT: usize = 4096;
+    let mut held = Vec::with_capacity(LIMIT);
+    while held.len() < LIMIT {
+        match Canary::take(memory) {
+            Ok(block) => held.push(block),
+            Err(Error::Os { errno: libc::ENOMEM, .. }) => break,
+            Err(error) => return Err(error.into()),
         }
     }
+    ensure(held.len() > 1, "there are not two blocks")?;
+    held.pop();
+    Ok(held)
+}
 
-    /// The block that the killed process had, filled.
-    fn take(&mut self) -> Result<Canary, Wrong> {
-        let canary = match self {
-            Self::Heap { name, held } => {
-                debug_assert!(!held.is_empty());
-                Canary::Heap(ok(heap_block(name, BLOCK_BYTES))?)
+impl Canary {
+    /// A free block of this memory, which is filled.
+    fn take(memory: &Memory) -> contigo::Result<Self> {
+        let heap = memory.name().filter(|_| memory.is_imported()).map(MemoryName::argument);
+        let canary = match heap {
+            Some(heap) => {
+                let map = Map::shared(block(heap, BLOCK_BYTES)?, BLOCK_BYTES);
+                Self::Heap(map.map_err(|errno| Error::Os { call: "mmap", errno: errno as i32 })?)
             }
-            Self::HugePages { held } => {
-                debug_assert!(!held.is_empty());
-                Canary::HugePage(ok(freed_page())?)
-            }
+            None => Self::HugePage(HugeTlb::new(HugeTlb::PAGE_BYTES)?),
         };
         canary.each(|byte| {
             // SAFETY: a byte of the block.
@@ -233,9 +158,23 @@ impl Next {
         });
         Ok(canary)
     }
-}
 
-impl Canary {
+    /// The block of a process that was killed. Where an io_uring pinned it, the kernel lets go of
+    /// that after the process's end, in its own time.
+    fn next(memory: &Memory) -> contigo::Result<Self> {
+        let end = Instant::now() + FREED;
+        loop {
+            match Self::take(memory) {
+                Err(Error::Os { errno: libc::ENOMEM, .. })
+                    if !memory.is_imported() && Instant::now() < end =>
+                {
+                    sleep(Duration::from_millis(1));
+                }
+                taken => return taken,
+            }
+        }
+    }
+
     /// All bytes that a killed job may have had, which are at the beginning of its memory; false
     /// where one was not.
     fn each(&self, mut look: impl FnMut(*mut u8) -> bool) -> bool {
@@ -253,23 +192,79 @@ impl Canary {
     }
 }
 
-/// The page of a process that was killed. An io_uring pinned it, and the kernel lets go of that
-/// after the process's end, in its own time.
-fn freed_page() -> contigo::Result<HugeTlb> {
-    let end = Instant::now() + FREED;
-    loop {
-        match HugeTlb::new(HugeTlb::PAGE_BYTES) {
-            Err(Error::Os { errno: libc::ENOMEM, .. }) if Instant::now() < end => {
-                sleep(Duration::from_millis(1))
-            }
-            page => return page,
+const _: () = assert!(BLOCK_BYTES > 2 * SLOT && HugeTlb::PAGE_BYTES > 2 * SLOT);
+
+/// In the child: begins the program, notifies the parent, and does not end the program.
+struct Endless<'p>(&'p mut PipeWriter);
+
+impl Bench for Endless<'_> {
+    type Out = Verdict;
+
+    fn on<D: Driver>(self, _: &Region, _: Queue<D>, _: Line<'_>) -> Verdict {
+        fail("this engine is no PL330")
+    }
+
+    fn on_pl330<D: Device>(self, _: &Region, mut driver: Pl330<D>, _: Line<'_>) -> Result<Verdict> {
+        driver.stop()?;
+        // SAFETY: it waits, and touches nothing.
+        unsafe { driver.run_program(&WAIT_FOR_EVER)? };
+        if driver.poll(Duration::from_millis(20))?.is_some() {
+            return Ok(fail("it was over too soon"));
         }
+        let _ = self.0.write_all(&AT_WORK);
+        sleep(Duration::from_secs(60));
+        Ok(fail("it was not killed"))
     }
 }
 
-/// A block of the heap, mapped.
-fn heap_block(heap: &str, len_bytes: usize) -> contigo::Result<Map> {
-    Map::shared(heap::block(heap, len_bytes)?.as_fd(), len_bytes)
+/// A PL330 whose user is killed. Without what was armed the channel runs on, and with it, it does
+/// not. A reset line that the lab has for it does nothing meanwhile; then it does its work, and no
+/// program does.
+pub(crate) fn stopped(place: &Place) -> Verdict {
+    let Engine::Soc { found, port, .. } = &place.engine else {
+        return fail("this engine is no PL330");
+    };
+    let line = Part::reset_of(found.device.argument());
+    let state_after = |armed: bool| {
+        let place = Place { armed, ..*place };
+        let work = |pipe: &mut PipeWriter| place.run(false, Endless(pipe))?;
+        ensure(killed_while(work, Duration::ZERO)?.is_some(), "it never began")?;
+        if let Some(line) = &line {
+            // Opening would reset it.
+            return must("running", line.number("running"));
+        }
+        let device = found.device.open()?;
+        // SAFETY: it is only looked at.
+        let device = unsafe {
+            device.attach_wired(*port, Attach { interrupt: false, ..Attach::default() })
+        }?;
+        Ok::<_, Wrong>(
+            regs::CHANNELS
+                .first()
+                .map_or(u64::MAX, |channel| (channel.csr.read(&device) & regs::STATUS).into()),
+        )
+    };
+    let inert = must("inert", line.as_ref().map(|line| line.told("inert")).transpose())?;
+    let loose = state_after(false)?;
+    ensure(
+        loose != u64::from(regs::STOPPED),
+        "it is stopped without being armed: this check can catch nothing",
+    )?;
+    let held = state_after(true)?;
+    ensure(
+        held == u64::from(regs::STOPPED),
+        format!("its user was killed, and the channel is in state {held}"),
+    )?;
+    drop(inert);
+    let by_line = if line.is_some() {
+        let reset = state_after(false)?;
+        ensure(reset == u64::from(regs::STOPPED), "its reset line did not stop it")?;
+        "; the reset line alone stops it, too"
+    } else {
+        ""
+    };
+    Ok(format!(
+        "state {loose} after a kill of an unarmed user, {held} (stopped) after that of an armed \
+         one{by_line}"
+    ))
 }
-
-const _: () = assert!(BLOCK_BYTES > 2 * SLOT && HugeTlb::PAGE_BYTES > 2 * SLOT);

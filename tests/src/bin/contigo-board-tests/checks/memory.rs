@@ -1,13 +1,17 @@
-//! Memory: all of it taken, refused, and given back; memory without an address.
+#![allow(unsafe_code, reason = "madvise(2) on a block's mapping")]
+//! Memory: all of it taken, refused, and given back; memory without an address; a pinned page that
+//! stays where it is.
 
-use super::{Verdict, Wrong, ensure, ok};
-use crate::machine::meminfo;
+use crate::{
+    machine::meminfo,
+    verdict::{Verdict, Wrong, ensure, fail, skip},
+};
 use contigo::{
-    Error, Result,
+    Backend as _, Error, Region, Result,
     linux::memory::{DmaHeap, HugeTlb},
     names::MemoryName,
 };
-use std::{thread::sleep, time::Duration};
+use std::{fs, thread::sleep, time::Duration};
 
 /// Blocks of one memory at most: 4 GiB of them.
 const BLOCKS_MAX: usize = 4096;
@@ -24,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Everything is taken, one more is refused with the kernel's ENOMEM, and after the release the
 /// kernel's counter is what it was and as much can be had again.
-pub(super) fn all_of(name: &MemoryName) -> Verdict {
+pub(crate) fn all_of(name: &MemoryName) -> Verdict {
     let make = |len_bytes| name.open(len_bytes);
     match name.kind() {
         "hugetlb" => exhausted(&Counter::of("HugePages_Free"), || make(BLOCK_BYTES), || Ok(())),
@@ -36,13 +40,13 @@ pub(super) fn all_of(name: &MemoryName) -> Verdict {
 }
 
 /// An ordinary user gets no address, and no block with address 0.
-pub(super) fn hidden(name: &MemoryName) -> Verdict {
+pub(crate) fn hidden(name: &MemoryName) -> Verdict {
     match name.open(BLOCK_BYTES).map(drop) {
         Err(error @ Error::PagemapHidden { .. }) => Ok(error.to_string()),
         Err(Error::Os { errno: libc::EACCES | libc::EPERM, .. }) => {
-            Err(Wrong::Skipped("this user may not open it".into()))
+            skip("this user may not open it")
         }
-        other => Err(Wrong::Failed(format!("not refused as hidden: {other:?}"))),
+        other => fail(format!("not refused as hidden: {other:?}")),
     }
 }
 
@@ -52,7 +56,7 @@ fn exhausted<B, P>(
     probe: impl Fn() -> Result<P>,
 ) -> Verdict {
     let counted = |expected: Option<u64>| {
-        let _held = ok(probe())?;
+        let _held = probe()?;
         expected.map_or_else(|| counter.count(), |expected| counter.settled(expected))
     };
     let mut blocks = Vec::with_capacity(BLOCKS_MAX);
@@ -66,12 +70,13 @@ fn exhausted<B, P>(
         if after == before {
             let name = counter.name;
             return Ok(format!(
-                "{count} blocks of {BLOCK_BYTES} bytes, then {refusal}; {name} {before} before and after, in round {round}"
+                "{count} blocks of {BLOCK_BYTES} bytes, then {refusal}; {name} {before} before and \
+                 after, in round {round}"
             ));
         }
         seen.push(format!("{before} and then {after}"));
     }
-    Err(Wrong::Failed(format!("{} was {}", counter.name, seen.join(", "))))
+    fail(format!("{} was {}", counter.name, seen.join(", ")))
 }
 
 /// Takes blocks until one is refused as it must be, and gives them all back: how many there were,
@@ -84,9 +89,9 @@ fn use_up<B>(
         match make() {
             Ok(block) if blocks.len() < BLOCKS_MAX => blocks.push(block),
             Ok(_) => {
-                return Err(Wrong::Skipped(format!(
+                return skip(format!(
                     "more than {BLOCKS_MAX} blocks: this memory is too large to be used up"
-                )));
+                ));
             }
             Err(error) => break error,
         }
@@ -96,7 +101,7 @@ fn use_up<B>(
     ensure(count > 0, format!("not one block: {refused}"))?;
     match refused {
         Error::Os { errno: libc::ENOMEM, .. } => Ok((count, refused)),
-        other => Err(Wrong::Failed(format!("refused after {count} blocks, but as: {other}"))),
+        other => fail(format!("refused after {count} blocks, but as: {other}")),
     }
 }
 
@@ -105,14 +110,12 @@ fn use_up<B>(
 /// The pages that a refusal frees may wait in a processor's list, uncounted, and no block can be
 /// held here to empty the lists. So there are rounds. A page that is kept is missing after each of
 /// them, a page that waits only after some.
-pub(super) fn heap_refused(name: &str) -> Verdict {
+pub(crate) fn heap_refused(name: &str) -> Verdict {
     const TIMES: usize = 16;
     const ROUNDS: usize = 8;
     let refuse = || match DmaHeap::allocate(name, BLOCK_BYTES) {
         Err(error @ Error::NoAddress { .. }) => Ok(error),
-        other => {
-            Err(Wrong::Failed(format!("not refused for want of an address: {:?}", other.map(drop))))
-        }
+        other => fail(format!("not refused for want of an address: {:?}", other.map(drop))),
     };
     let error = refuse()?;
     let counter = Counter::of("CmaFree");
@@ -128,10 +131,7 @@ pub(super) fn heap_refused(name: &str) -> Verdict {
         }
         seen.push(format!("{before} and {after}"));
     }
-    Err(Wrong::Failed(format!(
-        "CmaFree before and after {TIMES} refusals, {ROUNDS} times: {}",
-        seen.join(", ")
-    )))
+    fail(format!("CmaFree before and after {TIMES} refusals, {ROUNDS} times: {}", seen.join(", ")))
 }
 
 /// A counter of the kernel's.
@@ -164,6 +164,68 @@ impl<R: Fn() -> Option<u64>> Counter<R> {
         }
         Ok(found)
     }
+}
+
+/// 0: programs may make an io_uring. 2: none may. Since Linux 6.6.
+const KNOB: &str = "/proc/sys/kernel/io_uring_disabled";
+
+/// Forbids io_uring to all programs while it lives.
+struct Forbidden(String);
+
+impl Forbidden {
+    fn new() -> std::result::Result<Self, Wrong> {
+        let skipped = |error: std::io::Error| Wrong::Skipped(format!("{KNOB}: {error}"));
+        let before = fs::read_to_string(KNOB).map_err(skipped)?;
+        fs::write(KNOB, "2").map_err(skipped)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Forbidden {
+    fn drop(&mut self) {
+        let _ = fs::write(KNOB, &self.0);
+    }
+}
+
+/// Each moved page costs the machine one of 2 MiB until it is started anew.
+pub(crate) fn pinned() -> Verdict {
+    let loose = {
+        let _forbidden = Forbidden::new()?;
+        HugeTlb::new(1)?
+    };
+    ensure(!loose.is_pinned(), "pinned without io_uring".to_owned())?;
+    match soft_offline(&loose) {
+        Ok(()) => {}
+        Err(libc::EINVAL | libc::EPERM) => {
+            return skip("needs CONFIG_MEMORY_FAILURE and root");
+        }
+        Err(errno) => return fail(format!("without a pin: errno {errno}")),
+    }
+    let moved = match loose.verify() {
+        Err(moved @ Error::NotContiguous { offset_bytes: 0, .. }) => moved,
+        other => return fail(format!("a page that was moved: {other:?}")),
+    };
+
+    let block = HugeTlb::new(1)?;
+    ensure(block.is_pinned(), "not pinned, though this kernel has io_uring".to_owned())?;
+    let offline = soft_offline(&block);
+    ensure(
+        offline == Err(libc::EBUSY),
+        format!("a pinned page, taken out of service: {offline:?}"),
+    )?;
+    block.verify()?;
+    let region = Region::new(block)?;
+    region.verify()?;
+    Ok(format!("without a pin: {moved}; with one: EBUSY, still at {:#x}", region.base().raw()))
+}
+
+/// MADV_SOFT_OFFLINE of the first page: its contents go to another frame, and this one is used no
+/// more.
+fn soft_offline(block: &HugeTlb) -> std::result::Result<(), i32> {
+    let cpu = block.mapping().cpu.as_ptr();
+    // SAFETY: one page of a live mapping that no other code uses. Its bytes stay what they are.
+    let status = unsafe { libc::madvise(cpu.cast(), 4096, libc::MADV_SOFT_OFFLINE) };
+    if status == 0 { Ok(()) } else { Err(nix::errno::Errno::last_raw()) }
 }
 
 #[cfg(test)]
@@ -268,9 +330,9 @@ mod tests {
             };
             let seen = exhausted(&Counter { name: "Falling", read }, make, || Ok(()));
             assert_eq!(seen.is_ok(), passes, "{seen:?}");
+            let falls = "Falling was 193 and then 186, 186 and";
             assert!(
-                passes
-                    || matches!(&seen, Err(Wrong::Failed(why)) if why.starts_with("Falling was 193 and then 186, 186 and")),
+                passes || matches!(&seen, Err(Wrong::Failed(why)) if why.starts_with(falls)),
                 "{seen:?}"
             );
         }

@@ -1,27 +1,40 @@
 #![allow(
     unsafe_code,
-    reason = "which core is behind the registers, and how it is wired, is a claim"
+    reason = "which core is behind the registers, and how it is wired, is a claim; memory is read \
+              through raw pointers that a device may still write, and programs lie"
 )]
-//! gemm8 behind the gate, as a SoC has a core: no IOMMU and no reset keeps it from memory. Only the
-//! gate does.
+//! gemm8 behind the gate, as a SoC has a core: no IOMMU and no reset keeps it from memory, only the
+//! gate does. By UIO, and by the module contigo, where a program is killed while the core writes
+//! and its memory is another's at once.
 
-use super::{
-    ground::ground,
-    kills,
-    product::{SLOTS, long_operands, operands, product, timeouts},
+use super::{CANARY, SLOTS, long_operands, operands, product, timeouts, write_until_killed};
+use crate::{
+    apart::{kill_many, kill_one},
+    machine::heaps,
+    setup::virt_port,
+    verdict::{Seen, Tried, fail},
 };
-use crate::{setup::virt_port, vfio::Seen};
 use contigo::{
-    Align, Queue, Result,
+    Align, Backend as _, Error, Queue, Region, Result,
     drivers::axi_gate::{AxiGate, Gated, Part, regs},
+    job::{StopProgram, StopStep},
+    linux::{
+        guard::{Guard, GuardMemory},
+        memory::{DmaHeap, HugeTlb},
+    },
     names::{AnyDevice, Attach, DeviceName, OpenDevice},
 };
 use contigo_gemm8::{Gemm, Gemm8, Output};
 use fastrand::Rng;
-use std::time::Instant;
+use std::{
+    fs,
+    io::PipeWriter,
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 /// One test: its name, and what it does with the device of that name.
-pub(crate) type Test = (&'static str, fn(&DeviceName) -> Result<Seen>);
+pub(crate) type Test = (&'static str, fn(&DeviceName) -> Tried);
 
 /// By UIO.
 pub(crate) const UIO: &[Test] =
@@ -30,29 +43,29 @@ pub(crate) const UIO: &[Test] =
 pub(crate) const GUARD: &[Test] = &[
     ("guard-products-polled", products),
     ("guard-timeout-stops", stopped),
-    ("guard-killed-while-it-writes", kills::stopped),
-    ("guard-killed-unstopped-is-caught", kills::told_lies),
-    ("guard-killed-unarmed-is-kept", kills::kept),
+    ("guard-killed-while-it-writes", killed),
+    ("guard-killed-unstopped-is-caught", told_lies),
+    ("guard-killed-unarmed-is-kept", kept),
 ];
 
 const ROUNDS: u64 = 50;
 /// Where the gate's registers are.
 const GATE: usize = regs::WINDOW_BYTES;
 /// As long to write as fits the memory: 100,000 cycles at the least.
-pub(super) const LONG: Gemm = Gemm { m: 896, n: 512, k: 16, output: Output::Int32 { relu: false } };
+const LONG: Gemm = Gemm { m: 896, n: 512, k: 16, output: Output::Int32 { relu: false } };
 
 /// The core with its gate, in one window.
-pub(super) type Driver<'d> = Gated<Gemm8<Part<'d, AnyDevice>>, Part<'d, AnyDevice>>;
+type Driver<'d> = Gated<Gemm8<Part<'d, AnyDevice>>, Part<'d, AnyDevice>>;
 
 /// The registers, and no interrupt: `uio_pci_generic` and the module have the line alone, which a
 /// function in a program beside QEMU cannot lower.
-pub(super) fn attached(opened: &OpenDevice) -> Result<AnyDevice> {
+fn attached(opened: &OpenDevice) -> Result<AnyDevice> {
     // SAFETY: `machine.rs` found the lab's function, with no IOMMU before it.
     unsafe { opened.attach_wired(virt_port(opened), Attach { window: 0, interrupt: false }) }
 }
 
 /// The driver. It has touched nothing.
-pub(super) fn driver(device: &AnyDevice) -> Result<Driver<'_>> {
+fn driver(device: &AnyDevice) -> Result<Driver<'_>> {
     // SAFETY: no other code has the device, and each part is made once.
     let part = |from| unsafe { Part::new(device, from, GATE) };
     // SAFETY: the function is gemm8's Verilog, whose only master passes the gate in the same window
@@ -64,7 +77,7 @@ pub(super) fn driver(device: &AnyDevice) -> Result<Driver<'_>> {
 }
 
 /// The core's queue. The module gets the program that stops it, where that has the device.
-pub(super) fn queue<'d>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Queue<Driver<'d>>> {
+fn queue<'d>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Queue<Driver<'d>>> {
     let driver = driver(device)?;
     if let Some(guard) = opened.guard() {
         // SAFETY: window 0 is the core's, and the program shuts its gate.
@@ -75,7 +88,7 @@ pub(super) fn queue<'d>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Qu
     Ok(Queue::new(driver, 1)?)
 }
 
-fn products(name: &DeviceName) -> Result<Seen> {
+fn products(name: &DeviceName) -> Tried {
     let opened = name.open()?;
     // A, B and bias are in the first block, with room behind them, and C in the second one.
     let (first, second) = (ground(&opened)?, ground(&opened)?);
@@ -92,10 +105,183 @@ fn products(name: &DeviceName) -> Result<Seen> {
     Ok(seen)
 }
 
-fn stopped(name: &DeviceName) -> Result<Seen> {
+fn stopped(name: &DeviceName) -> Tried {
     let opened = name.open()?;
     let (first, second) = (ground(&opened)?, ground(&opened)?);
     let device = attached(&opened)?;
     let mut core = queue(&opened, &device)?;
     timeouts(&mut core, &LONG, long_operands(&first, &LONG)?, operands(&second)?)
+}
+
+/// A huge page, which is one run, and as much of a heap.
+const BYTES: usize = HugeTlb::PAGE_BYTES;
+
+/// A block for the device `opened`: by the module its own, and without it one of a heap, whose
+/// address pagemap tells (before 6.9), or a huge page on a kernel without heaps.
+fn ground(opened: &OpenDevice) -> Result<Region> {
+    match (opened.guard(), heaps().first()) {
+        (Some(guard), _) => Ok(Region::new(guard.allocate(BYTES)?)?),
+        (None, Some(heap)) => Ok(Region::new(DmaHeap::allocate(heap, BYTES)?)?),
+        (None, None) => Ok(Region::new(HugeTlb::new(BYTES)?)?),
+    }
+}
+
+/// As root, and as many as the ordinary user: 200 together.
+const KILLS: u64 = 100;
+/// Where the program lies: enough to see that the check catches it.
+const LIES: u64 = 10;
+/// Of those, so many must be caught, or the check proves nothing.
+const CAUGHT: u64 = 5;
+/// In which a core that writes does so: 10,000 words of C.
+const A_WHILE: Duration = Duration::from_millis(25);
+/// A page comes back a moment after its process's end.
+const FREED: Duration = Duration::from_millis(500);
+/// More blocks than any of these machines has.
+const MOST: usize = 64;
+
+/// A program's last words to the module.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    /// The steps that shut the gate.
+    Gate,
+    /// A poll that always holds: "stopped", while the core writes.
+    Lie,
+    Nothing,
+}
+
+/// The device, for the next program: soon after the end of the one before.
+fn next(name: &DeviceName) -> Result<OpenDevice> {
+    let end = Instant::now() + FREED;
+    loop {
+        match name.open() {
+            Err(Error::InUse { .. }) if Instant::now() < end => sleep(Duration::from_millis(1)),
+            opened => return opened,
+        }
+    }
+}
+
+/// All memory that the device can have, in blocks.
+fn all(opened: &OpenDevice) -> Result<Vec<GuardMemory>> {
+    let guard = opened.guard().ok_or(Error::NotFound { what: "guard", among: 0.into() })?;
+    let mut blocks = Vec::with_capacity(MOST);
+    while blocks.len() < MOST {
+        match guard.allocate(BYTES) {
+            Ok(block) => blocks.push(block),
+            Err(Error::NoMemory { .. } | Error::TooMany { .. }) => return Ok(blocks),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::TooMany { what: "blocks of this machine's memory for a device", most: MOST as u64 })
+}
+
+/// How many bytes of the next owner's are written by another program's device. It has all memory,
+/// and so what that program had.
+fn next_owner(name: &DeviceName) -> Result<u64> {
+    let opened = next(name)?;
+    let blocks = all(&opened)?;
+    let canary = u64::from_ne_bytes([CANARY; 8]);
+    let words = || {
+        blocks.iter().flat_map(|block| {
+            (0..BYTES / 8)
+                .map(|index| block.mapping().cpu.as_ptr().cast::<u64>().wrapping_add(index))
+        })
+    };
+    // SAFETY: within its mapping, which begins at a page; no reference to it exists.
+    words().for_each(|word| unsafe { word.write_volatile(canary) });
+    sleep(A_WHILE);
+    // SAFETY: as above.
+    let found = words().map(|word| unsafe { word.read_volatile() });
+    Ok(found
+        .map(|word| word.to_ne_bytes().iter().filter(|byte| **byte != CANARY).count() as u64)
+        .sum())
+}
+
+/// In the process that is killed.
+fn works(name: &DeviceName, leaves: Leaves, pipe: &mut PipeWriter) -> Result<()> {
+    let opened = name.open()?;
+    opened.guard().ok_or(Error::NotFound { what: "guard", among: 0.into() })?;
+    let region = ground(&opened)?;
+    let device = attached(&opened)?;
+    let mut core = match leaves {
+        Leaves::Gate => queue(&opened, &device)?,
+        Leaves::Lie => lying(&opened, &device)?,
+        Leaves::Nothing => Queue::new(driver(&device)?, 1)?,
+    };
+    let port = opened.seen_through(virt_port(&opened));
+    write_until_killed(&mut core, &region, &port, &LONG, pipe)
+}
+
+/// A queue that leaves a lie.
+fn lying<'d>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Queue<Driver<'d>>> {
+    let holds =
+        StopStep::poll_until(regs::WINDOW_BYTES + regs::ID.offset(), u32::MAX, regs::GATE, 1_000);
+    let program = StopProgram::new(&[holds]).unwrap_or_default();
+    if let Some(guard) = opened.guard() {
+        // SAFETY: it is a lie, and the test sees what comes of it: the memory is the test's own.
+        unsafe { guard.arm(&program, 0)? };
+    }
+    Ok(Queue::new(driver(device)?, 1)?)
+}
+
+/// The core at rest, by its gate.
+fn quiet(name: &DeviceName) -> Result<()> {
+    let opened = name.open()?;
+    let device = attached(&opened)?;
+    drop(queue(&opened, &device)?);
+    Ok(())
+}
+
+/// Killed programs that left the steps that shut the gate.
+fn killed(name: &DeviceName) -> Tried {
+    let work = |pipe: &mut PipeWriter| Ok(works(name, Leaves::Gate, pipe)?);
+    kill_many(KILLS, work, || Ok(next_owner(name)?))
+}
+
+/// The same with a lie: the check must see it.
+fn told_lies(name: &DeviceName) -> Tried {
+    let (mut caught, mut bytes) = (0, 0);
+    for round in 0..LIES {
+        kill_one(round, |pipe| Ok(works(name, Leaves::Lie, pipe)?))?;
+        let written = next_owner(name)?;
+        (caught, bytes) = (caught + u64::from(written > 0), bytes + written);
+        quiet(name)?;
+    }
+    let detail = format!(
+        "{LIES} programs killed that said stopped too early: {caught} next owners were written, \
+         {bytes} bytes"
+    );
+    Ok(Seen { failed: caught < CAUGHT, ..detail.into() })
+}
+
+/// How much the module keeps because the core has not stopped.
+fn kept_bytes(name: &DeviceName) -> Result<u64> {
+    let opened = name.open()?;
+    Ok(opened.guard().map(Guard::info).transpose()?.map_or(0, |info| info.quarantined_bytes))
+}
+
+/// A killed program that left nothing: no other program gets its memory. Another one shuts the gate
+/// afterwards, and that is no proof: only the administrator ends the quarantine.
+fn kept(name: &DeviceName) -> Tried {
+    let before = kept_bytes(name)?;
+    let free = all(&name.open()?)?.len();
+    if !kill_one(0, |pipe| Ok(works(name, Leaves::Nothing, pipe)?))? {
+        return fail("the program was not seen at work");
+    }
+    let refused = all(&next(name)?)?.len() == free - 1;
+    let kept = kept_bytes(name)? - before;
+    quiet(name)?;
+    let then = kept_bytes(name)? - before;
+    let mut detail = format!(
+        "{kept} bytes kept, and refused to the next owner: {refused}; {then} after another program \
+         has stopped it"
+    );
+    let mut right = refused && kept == BYTES as u64 && then == kept;
+    if nix::unistd::geteuid().is_root() {
+        let ended =
+            fs::write(format!("/sys/class/contigo/{}/quarantine", name.argument()), "0").is_ok();
+        let left = kept_bytes(name)?;
+        right &= ended && left == 0;
+        detail = format!("{detail}, {left} after the administrator has ended it");
+    }
+    Ok(Seen { failed: !right, ..detail.into() })
 }

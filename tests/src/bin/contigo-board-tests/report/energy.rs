@@ -3,7 +3,6 @@
 
 use super::latency::{handed_over, polled};
 use crate::{
-    jobs::refused,
     row::{Name, Row, Status},
     setup::{Bench, Place},
 };
@@ -50,7 +49,7 @@ pub(crate) fn row(name: &Name, place: &Place) -> Row {
     let begun = Instant::now();
     let (jobs, measured) = match place.run(false, Worked { rails: &rails }) {
         Ok((Ok(jobs), measured)) => (jobs, measured),
-        Ok((Err(error), _)) | Err(error) => return refused(name, error),
+        Ok((Err(error), _)) | Err(error) => return Row::unopened(name, error),
     };
     let rails: Vec<_> = measured.iter().filter_map(|rail| Energy::of(name, rail, jobs)).collect();
     let said =

@@ -1,7 +1,8 @@
-//! How long the shortest job takes, from the call that starts it to the program's return.
+//! How long the shortest job takes, from the call that starts it to the program's return; and
+//! beside it, how late the kernel wakes a program by its clock alone.
 
 use crate::{
-    jobs::{SLOW_JOBS, refused},
+    jobs::SLOW_JOBS,
     row::{Name, Row, Status},
     setup::{Bench, Place},
 };
@@ -14,7 +15,7 @@ use std::{
 };
 
 /// The words in the report.
-pub(super) const DEFINITION: &str = "A copy of 64 bytes between two buffers that stay the \
+pub(crate) const DEFINITION: &str = "A copy of 64 bytes between two buffers that stay the \
     device's, so that no cache is maintained. The interrupt is made ready before the clock is \
     read. Then the job is started, whose last access is the doorbell. Its end is waited for by \
     the interrupt, or by looks without pause. The clock is read again when the wait has returned. \
@@ -77,7 +78,7 @@ pub(crate) fn row(name: &Name, place: &Place, interrupt: bool, jobs: u64) -> Row
         {
             Row::new(name, Status::Skipped, error.to_string())
         }
-        Ok(Err(error)) | Err(error) => refused(name, error),
+        Ok(Err(error)) | Err(error) => Row::unopened(name, error),
     };
     let reason = row.latency.as_ref().map_or(row.reason.clone(), ToString::to_string);
     Row { seconds: begun.elapsed().as_secs_f64(), reason, ..row }
@@ -148,10 +149,10 @@ impl Bench for Timed {
     }
 }
 
-pub(super) type Buffers = [DevBuf; 2];
+pub(crate) type Buffers = [DevBuf; 2];
 
 /// Two buffers of `len` bytes, which are the device's from the first copy on.
-pub(super) fn handed_over<D: Driver>(
+pub(crate) fn handed_over<D: Driver>(
     region: &Region,
     queue: &mut Queue<D>,
     len: usize,
@@ -183,7 +184,7 @@ fn by_interrupt<D: Driver>(
 }
 
 /// One copy of `len` bytes, which is looked at without pause.
-pub(super) fn polled<D: Driver>(
+pub(crate) fn polled<D: Driver>(
     queue: &mut Queue<D>,
     [from, to]: Buffers,
     len: usize,
@@ -245,6 +246,83 @@ fn clock() -> (u64, u64) {
     (between.into_iter().chain(smallest).min().unwrap_or(1), median)
 }
 
+/// `cyclictest` is a program of rt-tests, which a board has or has not.
+pub(crate) mod cyclictest {
+    use serde::Serialize;
+    use std::{
+        io::Read,
+        process::{Command, Stdio},
+        thread::sleep,
+        time::{Duration, Instant},
+    };
+
+    /// Wakes, a millisecond apart: five seconds.
+    const LOOPS: &str = "5000";
+    const ARGUMENTS: [&str; 7] = ["-q", "-m", "-p80", "-i1000", "-t1", "-l", LOOPS];
+    /// It takes five seconds where nothing is wrong.
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    #[derive(Debug, PartialEq, Eq, Serialize)]
+    pub(crate) struct Cyclictest {
+        arguments: Vec<&'static str>,
+        pub(super) n: u64,
+        pub(super) min_us: u64,
+        pub(super) mean_us: u64,
+        pub(super) max_us: u64,
+    }
+
+    /// Its figures, or why there are none.
+    pub(crate) fn run() -> Result<Cyclictest, String> {
+        let said = within(Command::new("cyclictest").args(ARGUMENTS))?;
+        figures(&said).ok_or_else(|| {
+            format!("cyclictest printed another line than its summary: {}", said.trim())
+        })
+    }
+
+    fn within(command: &mut Command) -> Result<String, String> {
+        let child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut child =
+            child.map_err(|error| format!("cyclictest (of rt-tests) cannot be run: {error}"))?;
+        let deadline = Instant::now() + LIMIT;
+        // Its summary is a line, which the pipe holds.
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if Instant::now() < deadline => sleep(Duration::from_millis(20)),
+                _ => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(format!("cyclictest did not end within {} s", LIMIT.as_secs()));
+                }
+            }
+        };
+        let mut said = String::new();
+        let _ = child.stdout.take().map(|mut stdout| stdout.read_to_string(&mut said));
+        if status.success() {
+            Ok(said)
+        } else {
+            Err(format!(
+                "cyclictest ended with {status}: it wants root, or the right to priority 80"
+            ))
+        }
+    }
+
+    /// Of `T: 0 ( 123) P:80 I:1000 C:   5000 Min:      2 Act:    3 Avg:    3 Max:      20`.
+    pub(super) fn figures(said: &str) -> Option<Cyclictest> {
+        let line = said.lines().find(|line| line.trim_start().starts_with("T:"))?;
+        let after =
+            |key: &str| line.split_once(key)?.1.split_ascii_whitespace().next()?.parse().ok();
+        Some(Cyclictest {
+            arguments: ARGUMENTS.into(),
+            n: after("C:")?,
+            min_us: after("Min:")?,
+            mean_us: after("Avg:")?,
+            max_us: after("Max:")?,
+        })
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
@@ -268,5 +346,15 @@ mod tests {
     fn the_clock_has_a_step() {
         let (step, read) = clock();
         assert!(step > 0 && step <= read.max(1_000_000), "{step} {read}");
+    }
+
+    #[test]
+    fn its_summary_is_read_and_another_line_is_not() {
+        let said = "# /dev/cpu_dma_latency set to 0us\n\
+                    T: 0 ( 1234) P:80 I:1000 C:   5000 Min:      2 Act:    3 Avg:    4 Max:      57\n";
+        let read = cyclictest::figures(said).unwrap();
+        assert_eq!((read.n, read.min_us, read.mean_us, read.max_us), (5000, 2, 4, 57));
+        assert_eq!(cyclictest::figures("T: 0 ( 1234) P:80 I:1000 C:   5000 Min:  x"), None);
+        assert_eq!(cyclictest::figures(""), None);
     }
 }

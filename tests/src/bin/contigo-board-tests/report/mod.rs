@@ -1,16 +1,11 @@
 //! `--report FILE`: this machine and every row in one JSON file. Its schema is
 //! `docs/results/schema.json`, and `tests/results` refuses what makes no sense.
 
-mod board;
-mod cyclictest;
-mod emulated;
 pub(crate) mod energy;
-mod file;
 pub(crate) mod latency;
 mod system;
 
 pub(crate) use energy::Energy;
-pub(crate) use file::ensure_writable;
 pub(crate) use latency::Latency;
 
 use crate::{
@@ -20,12 +15,17 @@ use crate::{
     soak::Summary,
 };
 use contigo_bringup::machine::Machine;
+use latency::cyclictest::{self, Cyclictest};
 use serde::Serialize;
 use std::{
     collections::BTreeMap,
+    fs::Permissions,
+    io::{self, Write},
+    os::unix::fs::PermissionsExt,
     path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
+use tempfile::{Builder, NamedTempFile};
 
 /// Rises when a reader of older files would misread a new one.
 const SCHEMA: u32 = 1;
@@ -39,7 +39,7 @@ struct Report<'o> {
     taken_unix_s: u64,
     /// By what it is known that this machine is an emulated one.
     emulated: Option<String>,
-    board: board::Board,
+    board: system::Board,
     kernel: system::Kernel,
     processor: system::Processor,
     c_library: String,
@@ -50,7 +50,7 @@ struct Report<'o> {
     rows: Vec<Row>,
     latency_definition: &'static str,
     latency: Vec<Latency>,
-    cyclictest: Option<cyclictest::Cyclictest>,
+    cyclictest: Option<Cyclictest>,
     energy: Vec<Energy>,
     /// Of `contigo-board-tests soak`.
     soak: Option<Summary>,
@@ -121,7 +121,7 @@ pub(crate) fn write_soak(path: &Path, options: &Options, soak: Summary) -> Resul
 fn write_of(path: &Path, report: &Report<'_>) -> Result<(), String> {
     let json = serde_json::to_vec_pretty(report)
         .map_err(|error| format!("{}: {error}", path.display()))?;
-    file::write_whole(path, &json)
+    write_whole(path, &json)
 }
 
 fn of<'o>(
@@ -165,8 +165,8 @@ fn of<'o>(
         taken_unix_s: SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_secs()),
-        emulated: emulated::by_what(machine, options.lab),
-        board: board::Board::of(machine),
+        emulated: system::emulated_by(machine, options.lab),
+        board: system::Board::of(machine),
         kernel: system::Kernel::of(machine),
         processor: system::Processor::of(machine),
         c_library: system::c_library(),
@@ -199,11 +199,51 @@ impl FoundEngine {
     }
 }
 
+/// A file of a run that was killed meanwhile begins so, and can be deleted.
+const PREFIX: &str = ".contigo-result-";
+
+/// Can a file be made beside `path`?
+pub(crate) fn ensure_writable(path: &Path) -> Result<(), String> {
+    if path.is_dir() {
+        return Err(format!("--report {}: this is a folder; name a file", path.display()));
+    }
+    beside(path).map(drop).map_err(|error| said(path, &error))
+}
+
+/// Writes `bytes` beside `path`, to the disk, and only then under its name.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let written = || {
+        let mut file = beside(path)?;
+        file.write_all(bytes)?;
+        file.write_all(b"\n")?;
+        file.as_file().set_permissions(Permissions::from_mode(0o644))?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error).map(drop)
+    };
+    written().map_err(|error| said(path, &error))
+}
+
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or_else(|| Path::new("."));
+    Builder::new().prefix(PREFIX).tempfile_in(folder)
+}
+
+fn said(path: &Path, error: &io::Error) -> String {
+    format!(
+        "--report {}: {error}; nothing was written: name a file on a disk with room",
+        path.display()
+    )
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::*;
     use crate::row::Name;
+    use std::fs;
 
     #[test]
     fn rows_are_counted_and_a_figure_that_is_not_there_has_its_reason() {
@@ -214,5 +254,25 @@ mod tests {
         assert_eq!(report.counts, Counts { passed: 1, failed: 0, skipped: 2 });
         assert!(report.missing.contains_key("latency") && report.missing.contains_key("energy"));
         assert_eq!(report.cyclictest.is_none(), report.missing.contains_key("cyclictest"));
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.json");
+        fs::write(&path, "old").unwrap();
+        ensure_writable(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        write_whole(&path, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_place_where_no_file_can_be_is_refused_before_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(ensure_writable(folder.path()).unwrap_err().contains("this is a folder"));
+        let nowhere = folder.path().join("none/result.json");
+        assert!(ensure_writable(&nowhere).unwrap_err().contains("nothing was written"));
     }
 }

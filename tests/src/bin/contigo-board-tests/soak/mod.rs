@@ -3,29 +3,26 @@
 //! plans, counts and looks at what must not grow.
 //!
 //! ```text
-//!   rounds.rs: which comes next ──► work.rs: jobs | kill.rs | rebind.rs | a check ──► counted here
-//!   signals.rs: is it over?         pressure.rs, clocks.rs: beside it                 watch.rs: what grew?
+//!   rounds.rs: which comes next ──► work.rs: jobs, a kill | a check ──► counted here
+//!   disturb.rs: unbinds, memory pressure, moving clocks                 watch.rs: what grew?
 //! ```
+#![allow(unsafe_code, reason = "signal handlers that store a number")]
 
-mod clocks;
-mod kill;
-mod line;
-mod pressure;
-mod rebind;
+mod disturb;
 mod rounds;
-mod signals;
 mod watch;
 mod work;
 
-use crate::{checks::Check, options::Options, report, row::Status};
-use clocks::Clocks;
-use line::Line;
+use crate::{options::Options, report, row::Status};
+use disturb::Clocks;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use rounds::{Kind, Rounds};
 use serde::Serialize;
 use std::{
-    fmt,
+    fmt, fs,
     io::{self, Write as _},
     process::ExitCode,
+    sync::atomic::{AtomicI32, Ordering},
     time::{Duration, Instant},
 };
 use watch::Watch;
@@ -76,7 +73,7 @@ struct Worked {
 }
 
 pub(crate) fn soak(options: &Options, soak: Soak) -> ExitCode {
-    if let Err(error) = signals::listen() {
+    if let Err(error) = listen() {
         eprintln!("contigo-board-tests: soak: signals: {error}");
         return ExitCode::FAILURE;
     }
@@ -118,7 +115,7 @@ pub(crate) fn soak(options: &Options, soak: Soak) -> ExitCode {
             summary.rounds, summary.seed
         );
     }
-    say(format_args!("{}", Line::of(&summary, options.json)));
+    say(format_args!("{}", summary.line(options.json)));
     say(format_args!(
         "ended by {} after {} s, in {} rounds",
         summary.ended_by, summary.seconds, summary.rounds
@@ -155,7 +152,7 @@ fn run(
     let mut watch = Watch::new(options.lab);
     let mut fault = None;
     while fault.is_none() {
-        summary.ended_by = match signals::came() {
+        summary.ended_by = match came() {
             Some(signal) => signal,
             None if Instant::now() >= end => "time",
             None => "",
@@ -177,7 +174,7 @@ fn run(
         }
         if is_minute {
             summary.seconds = begun.elapsed().as_secs();
-            say(format_args!("{}", Line::of(summary, options.json)));
+            say(format_args!("{}", summary.line(options.json)));
             next_line += LINE_EVERY;
         }
     }
@@ -191,20 +188,20 @@ fn run(
 fn one(summary: &mut Summary, rounds: &mut Rounds, left: Duration) -> Option<String> {
     let Some(round) = rounds.next(left) else { return Some("there is nothing to do".into()) };
     // Dropped after the round.
-    let pressure = round.pressure.then(pressure::Pressure::begin).flatten();
+    let pressure = round.pressure.then(disturb::pressure).flatten();
     summary.pressures += u64::from(pressure.is_some());
     let row = round.run(ROUND_LIMIT_S);
     drop(pressure);
     if row.status == Status::Failed {
         return Some(format!("{}: {}", row.name.title(), row.reason));
     }
-    if matches!(round.kind, Kind::Check(Check::Hostile { .. })) {
+    if matches!(round.kind, Kind::Hostile) {
         say(format_args!("{}: {}", row.name.title(), row.reason));
     }
     summary.jobs += row.jobs;
     summary.bytes += row.bytes;
     match round.kind {
-        Kind::Jobs { mode, .. } => {
+        Kind::Jobs(mode) => {
             if let Some(worked) =
                 summary.engines.iter_mut().find(|worked| worked.name == row.name.engine)
             {
@@ -216,9 +213,11 @@ fn one(summary: &mut Summary, rounds: &mut Rounds, left: Duration) -> Option<Str
             }
         }
         // A check that is not possible here is skipped, and counts for nothing.
-        Kind::Check(_) => summary.faults_expected += u64::from(row.status == Status::Passed),
-        Kind::Kill(_) => summary.kills += u64::from(row.status == Status::Passed),
-        Kind::Rebind(_) => summary.unbinds += u64::from(row.status == Status::Passed),
+        Kind::Fault | Kind::Hostile => {
+            summary.faults_expected += u64::from(row.status == Status::Passed)
+        }
+        Kind::Kill => summary.kills += u64::from(row.status == Status::Passed),
+        Kind::Rebind => summary.unbinds += u64::from(row.status == Status::Passed),
     }
     None
 }
@@ -229,4 +228,65 @@ impl Summary {
         (self.rss_first_kib, self.rss_last_kib, self.rss_max_kib, self.rss_bound_kib) =
             (memory.first_kib, memory.last_kib, memory.max_kib, memory.bound_kib());
     }
+}
+
+static CAME: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn came_now(signal: i32) {
+    CAME.store(signal, Ordering::SeqCst);
+}
+
+/// SIGINT, SIGTERM and SIGHUP (a terminal that is lost) are noted from here on: the round under way
+/// ends, and then the soak.
+fn listen() -> nix::Result<()> {
+    // A wait for a child goes on: a round is short.
+    let action =
+        SigAction::new(SigHandler::Handler(came_now), SaFlags::SA_RESTART, SigSet::empty());
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        // SAFETY: the handler stores a number, which any thread may do at any time.
+        unsafe { sigaction(signal, &action)? };
+    }
+    Ok(())
+}
+
+/// The signal that came.
+fn came() -> Option<&'static str> {
+    match Signal::try_from(CAME.load(Ordering::SeqCst)) {
+        Ok(Signal::SIGINT) => Some("SIGINT"),
+        Ok(Signal::SIGTERM) => Some("SIGTERM"),
+        Ok(Signal::SIGHUP) => Some("SIGHUP"),
+        _ => None,
+    }
+}
+
+impl Summary {
+    /// The line a minute: for a person, or for a program.
+    fn line(&self, json: bool) -> String {
+        if json {
+            return format!("@soak {}", serde_json::to_string(self).unwrap_or_default());
+        }
+        let hottest = hottest_millidegrees();
+        let hottest = hottest.map_or(String::new(), |degrees| format!(", {} °C", degrees / 1000));
+        format!(
+            "{:>5} s  {} jobs, {} bytes, faults {} expected {} not, {} kills, {} unbinds, \
+             {} pressures, {} clock moves, RSS {} KiB{hottest}",
+            self.seconds,
+            self.jobs,
+            self.bytes,
+            self.faults_expected,
+            self.faults_unexpected,
+            self.kills,
+            self.unbinds,
+            self.pressures,
+            self.clock_moves,
+            self.rss_last_kib
+        )
+    }
+}
+
+fn hottest_millidegrees() -> Option<i64> {
+    let zones = fs::read_dir("/sys/class/thermal").ok()?.flatten();
+    zones
+        .filter_map(|zone| fs::read_to_string(zone.path().join("temp")).ok()?.trim().parse().ok())
+        .max()
 }

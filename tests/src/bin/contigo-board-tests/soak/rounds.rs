@@ -1,18 +1,19 @@
 //! Which round comes next: the seed decides all of them.
 
 use super::{
-    Worked, kill,
-    rebind::Bound,
+    Worked,
+    disturb::Bound,
     work::{self, Mode, Work},
 };
 use crate::{
-    checks::{Check, Subject},
+    checks::{self, Subject, engine},
     child,
     machine::Engine,
     options::Options,
     plan,
-    row::{Name, Row},
+    row::{Name, Row, Status},
     setup::Place,
+    verdict::{Verdict, Wrong},
 };
 use contigo_boards::DmaKind;
 use fastrand::Rng;
@@ -27,7 +28,7 @@ const OF: u8 = 16;
 
 /// All that can come.
 #[derive(Debug)]
-pub(super) struct Rounds {
+pub(crate) struct Rounds {
     rng: Rng,
     seed: u64,
     places: Vec<Place>,
@@ -38,31 +39,31 @@ pub(super) struct Rounds {
     simulated: bool,
 }
 
+/// Makes the row of a round, in its own process.
+type Make = Box<dyn Fn(&Name) -> Row>;
+
 /// One of them.
-#[derive(Clone, Debug)]
-pub(super) struct Round {
+pub(crate) struct Round {
     name: Name,
-    seed: u64,
-    pub(super) kind: Kind,
-    pub(super) pressure: bool,
+    work: Make,
+    pub(crate) kind: Kind,
+    pub(crate) pressure: bool,
 }
 
-#[derive(Clone, Debug)]
-pub(super) enum Kind {
-    Jobs {
-        place: Place,
-        mode: Mode,
-        slice: Duration,
-    },
-    Kill(Place),
-    Rebind(Bound),
+/// What a round is counted as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Jobs(Mode),
+    Kill,
+    Rebind,
     /// A fault that is provoked, and must be seen.
-    Check(Check),
+    Fault,
+    Hostile,
 }
 
 impl Rounds {
     /// All that this machine has; an error where there is nothing.
-    pub(super) fn new(options: &Options) -> Result<Self, String> {
+    pub(crate) fn new(options: &Options) -> Result<Self, String> {
         let (places, simulated) = plan::places(options);
         if places.is_empty() {
             return Err(
@@ -86,19 +87,19 @@ impl Rounds {
         })
     }
 
-    pub(super) fn random(&mut self) -> &mut Rng {
+    pub(crate) fn random(&mut self) -> &mut Rng {
         &mut self.rng
     }
 
     /// Each engine, with nothing done.
-    pub(super) fn engines(&self) -> Vec<Worked> {
+    pub(crate) fn engines(&self) -> Vec<Worked> {
         let mut names: Vec<_> = self.places.iter().map(|place| place.engine.label()).collect();
         names.dedup();
         names.into_iter().map(|name| Worked { name, polled: 0, interrupt: 0, queued: 0 }).collect()
     }
 
     /// The kinds that will not come here, and why.
-    pub(super) fn left_out(&self) -> Vec<String> {
+    pub(crate) fn left_out(&self) -> Vec<String> {
         let mut left = Vec::new();
         if self.simulated {
             left.push("silicon: no engine was found, so that the simulated board is soaked".into());
@@ -121,7 +122,7 @@ impl Rounds {
         left
     }
 
-    pub(super) fn next(&mut self, left: Duration) -> Option<Round> {
+    pub(crate) fn next(&mut self, left: Duration) -> Option<Round> {
         let place = *self.places.get(self.rng.usize(..self.places.len()))?;
         let seed = self.rng.u64(..);
         let mode = match self.rng.u8(..3) {
@@ -134,56 +135,61 @@ impl Rounds {
         let mode = if mode == Mode::Queued && place.engine.is_slow() { Mode::Polled } else { mode };
         let slice = Duration::from_millis(self.rng.u64(SLICE_MS)).min(left);
         let pressure = self.rng.u8(..OF) == 0;
-        let kind = match self.rng.u8(..OF) {
-            0 if is_held(&place) => Kind::Kill(place),
-            1 if !self.bound.is_empty() => {
-                Kind::Rebind(self.bound.get(self.rng.usize(..self.bound.len()))?.clone())
-            }
-            2 => Kind::Check(Check::Timeout(place)),
-            3 if place.engine.kind() == Some(DmaKind::Pl330) => {
-                Kind::Check(Check::Pl330Fault(place))
-            }
-            4 if self.hostile.is_some() => {
-                Kind::Check(Check::Hostile { subject: self.hostile.clone()?, seed, time: slice })
-            }
-            3 => Kind::Check(Check::Unreachable(plan::out_of_reach(place))),
-            _ => Kind::Jobs { place, mode, slice },
+        let work = Work { seed, mode, slice, slow: place.engine.is_slow() };
+        let faults = |check: fn(&Place) -> Verdict, place: Place| -> (Kind, Make) {
+            (Kind::Fault, Box::new(move |name| Row::of(name, check(&place).map(Into::into))))
         };
-        let what = match &kind {
-            Kind::Jobs { .. } => "jobs",
-            Kind::Kill(_) => "kill",
-            Kind::Rebind(_) => "unbind",
-            Kind::Check(Check::Hostile { .. }) => "hostile user",
-            Kind::Check(_) => "fault",
+        let (kind, work): (_, Make) = match self.rng.u8(..OF) {
+            0 if is_held(&place) => {
+                let mut rng = Rng::with_seed(seed);
+                let mode = if rng.bool() { Mode::Interrupt } else { Mode::Polled };
+                let (work, after) =
+                    (Work { mode, ..work }, Duration::from_millis(rng.u64(KILL_MS)));
+                // The one that is killed is a child of the round's.
+                (Kind::Kill, Box::new(move |name| Row::of(name, work::kill(&place, work, after))))
+            }
+            1 if !self.bound.is_empty() => {
+                let bound = self.bound.get(self.rng.usize(..self.bound.len()))?.clone();
+                (Kind::Rebind, Box::new(move |name| Row::of(name, bound.rebind())))
+            }
+            2 => faults(engine::timeout, place),
+            3 if place.engine.kind() == Some(DmaKind::Pl330) => faults(engine::pl330_fault, place),
+            4 if self.hostile.is_some() => {
+                let subject = self.hostile.clone()?;
+                let hostile = move || checks::hostile(&subject, seed, slice);
+                (Kind::Hostile, Box::new(move |name| Row::of(name, hostile().map(Into::into))))
+            }
+            3 => faults(engine::unreachable, plan::out_of_reach(place)),
+            _ => (Kind::Jobs(mode), Box::new(move |name| work::row(name, &place, work))),
+        };
+        let what = match kind {
+            Kind::Jobs(_) => "jobs",
+            Kind::Kill => "kill",
+            Kind::Rebind => "unbind",
+            Kind::Hostile => "hostile user",
+            Kind::Fault => "fault",
         };
         let name = Name::jobs(&place.memory.label(), &place.engine.label(), mode.name());
-        Some(Round {
-            name: Name { name: format!("{what} {}", name.name), ..name },
-            seed,
-            kind,
-            pressure,
-        })
+        let name = Name { name: format!("{what} {}", name.name), ..name };
+        Some(Round { name, work, kind, pressure })
     }
 
     /// Gives back what has no driver; the answer is what is not as it was found.
-    pub(super) fn as_found(&self) -> Option<String> {
-        let wrong: Vec<_> = self.bound.iter().filter_map(|bound| bound.restore().err()).collect();
+    pub(crate) fn as_found(&self) -> Option<String> {
+        let wrong = self.bound.iter().filter_map(|bound| match bound.restore().err()? {
+            Wrong::Failed(why) | Wrong::Skipped(why) => Some(why),
+        });
         // A last job on each shows that it is stopped, and works.
         let worked = self.places.iter().filter_map(|place| {
             let name = Name::jobs(&place.memory.label(), &place.engine.label(), "polled");
-            let work = Work {
-                seed: self.seed,
-                mode: Mode::Polled,
-                slice: Duration::ZERO,
-                slow: place.engine.is_slow(),
-            };
-            let row = child::row(&name, None, super::ROUND_LIMIT_S, |_| {
-                work::row(&name, place, Work { slice: LAST, ..work })
-            });
-            (row.status == crate::row::Status::Failed)
+            let (seed, slow) = (self.seed, place.engine.is_slow());
+            let work = Work { seed, mode: Mode::Polled, slice: LAST, slow };
+            let row =
+                child::row(&name, None, super::ROUND_LIMIT_S, |_| work::row(&name, place, work));
+            (row.status == Status::Failed)
                 .then(|| format!("at the end, {}: {}", name.name, row.reason))
         });
-        let wrong: Vec<_> = wrong.into_iter().chain(worked).collect();
+        let wrong: Vec<_> = wrong.chain(worked).collect();
         (!wrong.is_empty()).then(|| wrong.join("; "))
     }
 }
@@ -197,21 +203,7 @@ fn is_held(place: &Place) -> bool {
 }
 
 impl Round {
-    pub(super) fn run(&self, limit_s: u32) -> Row {
-        let Self { name, seed, .. } = self;
-        match &self.kind {
-            Kind::Jobs { place, mode, slice } => {
-                let work =
-                    Work { seed: *seed, mode: *mode, slice: *slice, slow: place.engine.is_slow() };
-                child::row(name, None, limit_s, |_| work::row(name, place, work))
-            }
-            // The one that is killed is a child of the round's.
-            Kind::Kill(place) => child::row(name, None, limit_s, |_| {
-                let mut rng = Rng::with_seed(*seed);
-                kill::row(name, place, *seed, rng.bool(), Duration::from_millis(rng.u64(KILL_MS)))
-            }),
-            Kind::Rebind(bound) => child::row(name, None, limit_s, |_| bound.row(name)),
-            Kind::Check(check) => child::row(name, None, limit_s, |_| check.row(name)),
-        }
+    pub(crate) fn run(&self, limit_s: u32) -> Row {
+        child::row(&self.name, None, limit_s, |_| (self.work)(&self.name))
     }
 }

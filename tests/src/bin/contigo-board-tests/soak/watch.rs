@@ -23,14 +23,14 @@ const FAULTS: [&str; 7] =
     ["BUG:", "KASAN", "UBSAN:", "WARNING:", "Oops", "INFO: task", "Unable to handle"];
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct OwnMemory {
-    pub(super) first_kib: u64,
-    pub(super) last_kib: u64,
-    pub(super) max_kib: u64,
+pub(crate) struct OwnMemory {
+    pub(crate) first_kib: u64,
+    pub(crate) last_kib: u64,
+    pub(crate) max_kib: u64,
 }
 
 impl OwnMemory {
-    pub(super) const fn bound_kib(&self) -> u64 {
+    pub(crate) const fn bound_kib(&self) -> u64 {
         self.first_kib + RSS_GROWS_KIB
     }
 }
@@ -45,7 +45,7 @@ struct Counters {
 }
 
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     memory: OwnMemory,
     first: Option<Counters>,
     log: Option<KernelLog>,
@@ -54,22 +54,22 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(lab: bool) -> Self {
+    pub(crate) fn new(lab: bool) -> Self {
         Self { memory: OwnMemory::default(), first: None, log: KernelLog::from_here().ok(), lab }
     }
 
     /// From here on nothing may grow.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.first = Some(Counters::now(self.lab));
         self.memory.first_kib = rss_kib();
     }
 
-    pub(super) const fn own_memory(&self) -> OwnMemory {
+    pub(crate) const fn own_memory(&self) -> OwnMemory {
         self.memory
     }
 
     /// The first that has grown beyond its bound. `whole`: the kernel's counters, too.
-    pub(super) fn grown(&mut self, whole: bool) -> Option<String> {
+    pub(crate) fn grown(&mut self, whole: bool) -> Option<String> {
         self.memory.last_kib = rss_kib();
         self.memory.max_kib = self.memory.max_kib.max(self.memory.last_kib);
         if self.first.is_none() {

@@ -1,18 +1,24 @@
-//! The jobs of one round.
+//! The jobs of one round, and a process that is killed at them: the module stops its engine, and
+//! the next round works.
 
 use crate::{
-    jobs::{SLOW_LIMITS, refused},
+    apart::{AT_WORK, killed_while},
+    jobs::SLOW_LIMITS,
     row::{Name, Row, Status},
     setup::{Bench, Place},
+    verdict::{Tried, fail},
 };
 use contigo::{Driver, Error, Queue, Region};
 use contigo_exerciser::{Budget, Exerciser, Ground, JOB_TIMEOUT, Limits, Line};
 use fastrand::Rng;
-use std::time::{Duration, Instant};
+use std::{
+    io::{PipeWriter, Write},
+    time::{Duration, Instant},
+};
 
 /// How the ends of jobs are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     Polled,
     Interrupt,
     /// Several in flight, as many as the queue takes.
@@ -20,7 +26,7 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Polled | Self::Queued => "polled",
             Self::Interrupt => "interrupt",
@@ -30,21 +36,21 @@ impl Mode {
 
 /// Random jobs for a slice of time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Work {
-    pub(super) seed: u64,
-    pub(super) mode: Mode,
-    pub(super) slice: Duration,
-    pub(super) slow: bool,
+pub(crate) struct Work {
+    pub(crate) seed: u64,
+    pub(crate) mode: Mode,
+    pub(crate) slice: Duration,
+    pub(crate) slow: bool,
 }
 
 /// Jobs, bytes, and what is wrong.
 type Worked = Result<(u64, u64, Vec<String>), Error>;
 
-pub(super) fn row(name: &Name, place: &Place, work: Work) -> Row {
+pub(crate) fn row(name: &Name, place: &Place, work: Work) -> Row {
     let begun = Instant::now();
     let (jobs, bytes, wrong) = match place.run(work.mode == Mode::Interrupt, work) {
         Ok(Ok(worked)) => worked,
-        Ok(Err(error)) | Err(error) => return refused(name, error),
+        Ok(Err(error)) | Err(error) => return Row::unopened(name, error),
     };
     let status = if wrong.is_empty() { Status::Passed } else { Status::Failed };
     Row {
@@ -59,11 +65,10 @@ impl Bench for Work {
     type Out = Worked;
 
     fn on<D: Driver>(self, region: &Region, mut queue: Queue<D>, line: Line<'_>) -> Worked {
-        let limits = if self.slow { SLOW_LIMITS } else { Limits::NONE };
         if self.mode == Mode::Queued {
             return queued(region, &mut queue, self);
         }
-        let mut exerciser = Exerciser::new(Ground::new(region)?, limits, self.seed)?;
+        let mut exerciser = Exerciser::new(Ground::new(region)?, self.limits(), self.seed)?;
         let until = Instant::now() + self.slice;
         let outcome = exerciser.measure(
             &mut queue,
@@ -80,6 +85,10 @@ impl Bench for Work {
 }
 
 impl Work {
+    const fn limits(&self) -> Limits {
+        if self.slow { SLOW_LIMITS } else { Limits::NONE }
+    }
+
     /// The clock is looked at after sixteen jobs, which takes a slow engine three seconds.
     const fn most(&self) -> u64 {
         if self.slow { 16 } else { u64::MAX }
@@ -111,11 +120,8 @@ fn queued<D: Driver>(region: &Region, queue: &mut Queue<D>, work: Work) -> Worke
             return Ok((jobs, bytes, Vec::new()));
         };
         let Some(done) = queue.wait(JOB_TIMEOUT)? else {
-            return Ok((
-                jobs,
-                bytes,
-                vec![format!("seed {}: job {} of a queue did not end", work.seed, jobs + 1)],
-            ));
+            let wrong = format!("seed {}: job {} of a queue did not end", work.seed, jobs + 1);
+            return Ok((jobs, bytes, vec![wrong]));
         };
         let [_, to] = done.buffers;
         let wrong = to.view::<u8>()?.iter().enumerate().filter(|&(at, &byte)| {
@@ -123,17 +129,46 @@ fn queued<D: Driver>(region: &Region, queue: &mut Queue<D>, work: Work) -> Worke
         });
         let wrong = wrong.count();
         if wrong > 0 {
-            return Ok((
-                jobs,
-                bytes,
-                vec![format!(
-                    "seed {}: {wrong} wrong bytes after job {} of a queue",
-                    work.seed,
-                    jobs + 1
-                )],
-            ));
+            let job = jobs + 1;
+            let wrong =
+                format!("seed {}: {wrong} wrong bytes after job {job} of a queue", work.seed);
+            return Ok((jobs, bytes, vec![wrong]));
         }
         jobs += 1;
         bytes += len as u64;
+    }
+}
+
+/// Longer than any kill is waited for.
+const KILLED_WITHIN: Duration = Duration::from_secs(30);
+
+struct AtWork<'p> {
+    pipe: &'p mut PipeWriter,
+    work: Work,
+}
+
+impl Bench for AtWork<'_> {
+    type Out = Result<(), Error>;
+
+    fn on<D: Driver>(self, region: &Region, mut queue: Queue<D>, line: Line<'_>) -> Self::Out {
+        let Work { seed, mode, .. } = self.work;
+        let mut exerciser = Exerciser::new(Ground::new(region)?, self.work.limits(), seed)?;
+        let _ = self.pipe.write_all(&AT_WORK);
+        let budget = Budget::until(Instant::now() + KILLED_WITHIN, u64::MAX);
+        let outcome = exerciser.measure(&mut queue, line, mode == Mode::Interrupt, budget);
+        outcome.ended.map_err(|stopped| stopped.error)
+    }
+}
+
+/// Kills a process that does `work`, so long `after` it began.
+pub(crate) fn kill(place: &Place, work: Work, after: Duration) -> Tried {
+    let seed = work.seed;
+    let at_work = |pipe: &mut PipeWriter| {
+        place.run(work.mode == Mode::Interrupt, AtWork { pipe, work })??;
+        Ok("no error".into())
+    };
+    match killed_while(at_work, after).map_err(|wrong| wrong.when(&format!("seed {seed}")))? {
+        Some(_) => Ok(String::new().into()),
+        None => fail(format!("seed {seed}: it ended before it was killed")),
     }
 }

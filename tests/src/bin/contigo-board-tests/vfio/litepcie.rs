@@ -1,15 +1,17 @@
 #![allow(
     unsafe_code,
     clippy::cast_possible_truncation,
-    reason = "a card is opened without a reset, and bytes that a device may write are looked at; words of addresses"
+    reason = "a card is opened without a reset, and bytes that a device may write are looked at; \
+              words of addresses"
 )]
 //! LitePCIe's card behind an IOMMU: its model in a program beside QEMU, and everything between of a
 //! real kernel's.
 
-use super::{
-    Seen, Test, confined,
-    killed::{CANARY, KILLED_BYTES},
-    pages::pages,
+use super::{CANARY, KILLED_BYTES, Test, edu, next_owner};
+use crate::{
+    apart::{AT_WORK, kill_many},
+    pages::frames,
+    verdict::{Seen, Tried, fail},
 };
 use contigo::{
     Align, Backend as _, CpuBuf, DevAddr, Error, Mmio, Queue, Region, Result,
@@ -27,9 +29,9 @@ use std::{
 
 /// Each of them on the card at an address.
 pub(crate) const TESTS: &[Test] = &[
-    ("opened", confined::opened),
-    ("loopback-by-interrupt", by_interrupt),
-    ("loopback-polled", polled),
+    ("opened", edu::opened),
+    ("loopback-by-interrupt", |address| loops(address, Interrupt::Msi)),
+    ("loopback-polled", |address| loops(address, Interrupt::Polled)),
     ("sent-and-received", sent_and_received),
     ("unmapped-is-not-written", not_written),
     ("unmapped-is-not-read", not_read),
@@ -97,22 +99,14 @@ fn compare(seen: &mut Seen, buffer: &CpuBuf, round: u64, len: usize) -> Result<(
 }
 
 /// The kernel's count of the function's interrupts.
-pub(super) fn interrupts(address: &str) -> u64 {
+pub(crate) fn interrupts(address: &str) -> u64 {
     let all = fs::read_to_string("/proc/interrupts").unwrap_or_default();
     let ours = all.lines().filter(|line| line.contains("vfio-msi") && line.contains(address));
     ours.flat_map(|line| line.split_whitespace().skip(1).map_while(|word| word.parse::<u64>().ok()))
         .sum()
 }
 
-fn by_interrupt(address: &str) -> Result<Seen> {
-    loops(address, Interrupt::Msi)
-}
-
-fn polled(address: &str) -> Result<Seen> {
-    loops(address, Interrupt::Polled)
-}
-
-fn loops(address: &str, interrupt: Interrupt) -> Result<Seen> {
+fn loops(address: &str, interrupt: Interrupt) -> Tried {
     let vfio = Vfio::open(address)?;
     let region = Region::new(vfio.memory(2 * SLOT)?)?;
     let (mut from, mut to) = (region.alloc(SLOT, Align::PAGE)?, region.alloc(SLOT, Align::PAGE)?);
@@ -144,7 +138,7 @@ fn loops(address: &str, interrupt: Interrupt) -> Result<Seen> {
 /// How many runs of memory the region is in, where this user may know.
 fn scattered(vfio: &Vfio, region: &Region) -> Result<String> {
     let first = region.host_ptr_of(&vfio.port(), DevAddr(region.base().raw()))?;
-    Ok(match pages(first.addr().get(), region.len_bytes()) {
+    Ok(match frames(first.addr().get(), region.len_bytes()) {
         Some(pages) => {
             let runs = 1 + pages
                 .windows(2)
@@ -157,7 +151,7 @@ fn scattered(vfio: &Vfio, region: &Region) -> Result<String> {
 }
 
 /// A reader and a writer, each with its own jobs, and the card's own stream between them.
-fn sent_and_received(address: &str) -> Result<Seen> {
+fn sent_and_received(address: &str) -> Tried {
     let vfio = Vfio::open(address)?;
     let region = Region::new(vfio.memory(8 * SLOT)?)?;
     let pool = region.pool(8, SLOT)?;
@@ -181,7 +175,7 @@ fn sent_and_received(address: &str) -> Result<Seen> {
         for job in 0..2 {
             let sent = sender.wait::<1>(LIMIT)?.is_some();
             let Some(received) = receiver.wait(LIMIT)? else {
-                return Ok(Seen::failed(format!("round {round}: sent {sent}, none received")));
+                return fail(format!("round {round}: sent {sent}, none received"));
             };
             let [to] = received.buffers;
             seen.failed |= !sent;
@@ -192,16 +186,9 @@ fn sent_and_received(address: &str) -> Result<Seen> {
     Ok(seen)
 }
 
-/// Memory of which the second half is not the card's any more: two blocks, as the kernel maps them.
-struct Blocks {
-    kept: Region,
-    taken: Region,
-}
-
-impl Blocks {
-    fn new(vfio: &Vfio) -> Result<Self> {
-        Ok(Self { kept: Region::new(vfio.memory(SLOT)?)?, taken: Region::new(vfio.memory(SLOT)?)? })
-    }
+/// Memory that the card keeps, and memory that is taken away: two blocks, as the kernel maps them.
+fn blocks(vfio: &Vfio) -> Result<[Region; 2]> {
+    Ok([Region::new(vfio.memory(SLOT)?)?, Region::new(vfio.memory(SLOT)?)?])
 }
 
 /// After a refusal: the card is driven again, over memory that it has.
@@ -216,9 +203,9 @@ fn next_job(vfio: &Vfio, seen: &mut Seen) -> Result<()> {
 }
 
 /// The card's writes go where nothing is mapped, and vanish: it says nothing of them.
-fn not_written(address: &str) -> Result<Seen> {
+fn not_written(address: &str) -> Tried {
     let vfio = Vfio::open(address)?;
-    let Blocks { kept, taken } = Blocks::new(&vfio)?;
+    let [kept, taken] = blocks(&vfio)?;
     let (mut from, mut to) = (kept.alloc(SLOT, Align::PAGE)?, taken.alloc(SLOT, Align::PAGE)?);
     fill(&mut from, 3)?;
     to.view_mut::<u8>()?.fill(CANARY);
@@ -244,26 +231,26 @@ fn not_written(address: &str) -> Result<Seen> {
 }
 
 /// A read that is refused has no answer: the job ends by its time limit, and nothing is copied.
-fn not_read(address: &str) -> Result<Seen> {
+fn not_read(address: &str) -> Tried {
     const SHORT: Duration = Duration::from_millis(200);
     let vfio = Vfio::open(address)?;
-    let Blocks { kept, taken } = Blocks::new(&vfio)?;
+    let [kept, taken] = blocks(&vfio)?;
     let (mut from, mut to) = (taken.alloc(SLOT, Align::PAGE)?, kept.alloc(SLOT, Align::PAGE)?);
     fill(&mut from, 5)?;
     to.view_mut::<u8>()?.fill(CANARY);
     vfio.revoke(taken.base())?;
     let mut queue = open(&vfio, Interrupt::Msi)?;
     let mut seen = Seen::default();
-    let failed = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], SHORT);
-    let Err(failed) = failed else {
-        return Ok(Seen::failed("the job ended, though its source was taken away"));
+    let done = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], SHORT);
+    let Err(stopped) = done else {
+        return fail("the job ended, though its source was taken away");
     };
-    let typed = failed.error == (Error::Timeout { timeout_us: 200_000 });
-    let Some([_, to]) = failed.buffers else {
-        return Ok(Seen::failed(format!("{}: and the buffers did not come back", failed.error)));
+    let typed = stopped.error == (Error::Timeout { timeout_us: 200_000 });
+    let Some([_, to]) = stopped.buffers else {
+        return fail(format!("{}: and the buffers did not come back", stopped.error));
     };
     let Ok(to) = to.into_cpu() else {
-        return Ok(Seen::failed("the destination did not come back"));
+        return fail("the destination did not come back");
     };
     seen.canary_hits += to.view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
     seen.failed = !typed;
@@ -272,7 +259,7 @@ fn not_read(address: &str) -> Result<Seen> {
     seen.detail = format!(
         "{LEN} bytes at {:#x} taken away: {}; the next job was right",
         taken.base().raw(),
-        failed.error
+        stopped.error
     );
     Ok(seen)
 }
@@ -282,13 +269,14 @@ fn not_read(address: &str) -> Result<Seen> {
 const DESCRIPTORS: usize = 250;
 const KILLS: u64 = 5;
 
-fn killed(address: &str) -> Result<Seen> {
-    super::killed::killed(address, KILLS, writes_on_and_on)
+fn killed(address: &str) -> Tried {
+    let work = |pipe: &mut PipeWriter| Ok(writes_on_and_on(address, pipe)?);
+    kill_many(KILLS, work, || Ok(next_owner(address)?))
 }
 
 /// In the process that is killed: more descriptors than a driver would give, all of the same
 /// memory, by registers. Notifies the parent when the card is at work.
-fn writes_on_and_on(address: &str, tell: &mut PipeWriter) -> Result<()> {
+fn writes_on_and_on(address: &str, pipe: &mut PipeWriter) -> Result<()> {
     let vfio = Vfio::open(address)?;
     let memory = vfio.memory(KILLED_BYTES)?;
     let BaseAddr::Dev(DevAddr(base)) = memory.mapping().base else { return Err(Error::Busy) };
@@ -308,7 +296,7 @@ fn writes_on_and_on(address: &str, tell: &mut PipeWriter) -> Result<()> {
     while card.read32(manual::DMA0 + manual::WRITER + manual::LOOP_STATUS) == 0 {
         sleep(Duration::from_millis(1));
     }
-    let _ = tell.write_all(&[1]);
+    let _ = pipe.write_all(&AT_WORK);
     sleep(Duration::from_secs(60));
     Ok(())
 }

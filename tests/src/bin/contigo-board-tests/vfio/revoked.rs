@@ -5,10 +5,10 @@
 //! Memory that is taken away while the device is at work.
 
 use super::{
-    LEN, LIMIT, Seen, WIDE,
-    confined::{CANARY, Refused},
-    open_device, open_edu,
+    LEN, LIMIT, WIDE, open_device, open_edu,
+    refused::{CANARY, Refused},
 };
+use crate::verdict::{Seen, Tried, fail};
 use contigo::{
     Align, DevAddr, Driver, Error, Mmio as _, Queue, Region, Result,
     drivers::axi_gate::Part,
@@ -31,22 +31,6 @@ const SECOND_ENDS: Duration = Duration::from_millis(198);
 /// nothing. It may so often.
 const TRIES: usize = 5;
 
-pub(super) fn revoked_while_reading(address: &str) -> Result<Seen> {
-    revoked(address, Refused::One, false)
-}
-
-pub(super) fn revoked_while_writing(address: &str) -> Result<Seen> {
-    revoked(address, Refused::One, true)
-}
-
-pub(super) fn revoked_while_reading_many(address: &str) -> Result<Seen> {
-    revoked(address, Refused::Many, false)
-}
-
-pub(super) fn revoked_while_writing_many(address: &str) -> Result<Seen> {
-    revoked(address, Refused::Many, true)
-}
-
 /// The result of `test` the first time that it comes before the end of the transfer.
 fn in_time<T>(mut test: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
     for _ in 0..TRIES {
@@ -57,14 +41,14 @@ fn in_time<T>(mut test: impl FnMut() -> Result<Option<T>>) -> Result<Option<T>> 
     Ok(None)
 }
 
-fn too_late() -> Seen {
-    Seen::failed(format!(
+fn too_late() -> Tried {
+    fail(format!(
         "{TRIES} times the transfer was over before it could be stopped: this machine is too busy"
     ))
 }
 
-fn revoked(address: &str, refused: Refused, writes: bool) -> Result<Seen> {
-    Ok(in_time(|| revoked_once(address, refused, writes))?.unwrap_or_else(too_late))
+pub(crate) fn revoked(address: &str, refused: Refused, writes: bool) -> Tried {
+    in_time(|| revoked_once(address, refused, writes))?.map_or_else(too_late, Ok)
 }
 
 /// Takes the block away that the device is about to write, or to read, while its transfer is under
@@ -135,9 +119,9 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
 
 /// A job is forgotten with its queue, and its device is closed: the transfer under way touches
 /// nothing.
-pub(super) fn closed_while_running(address: &str) -> Result<Seen> {
+pub(crate) fn closed_while_running(address: &str) -> Tried {
     let vfio = Vfio::open(address)?;
-    let Some(changed) = in_time(|| forgotten(&vfio))? else { return Ok(too_late()) };
+    let Some(changed) = in_time(|| forgotten(&vfio))? else { return too_late() };
     // And the device opens again, beside the memory that was forgotten.
     let region = Region::new(vfio.memory(2 * 4096)?)?;
     let (mut from, to) = (region.alloc(4096, Align::PAGE)?, region.alloc(4096, Align::PAGE)?);
@@ -145,8 +129,10 @@ pub(super) fn closed_while_running(address: &str) -> Result<Seen> {
     let mut queue = Queue::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?, 1)?;
     let [_, to] = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
     let mismatches = to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != 0x42).count() as u64;
-    let detail = "nothing was written after the device was closed; it opened again, and the next job was right";
-    Ok(Seen { jobs: 2, bytes: LEN as u64, mismatches, canary_hits: changed, ..Seen::shown(detail) })
+    let detail = "nothing was written after the device was closed; it opened again, and the next \
+                  job was right"
+        .to_owned();
+    Ok(Seen { jobs: 2, bytes: LEN as u64, mismatches, canary_hits: changed, ..detail.into() })
 }
 
 /// How many bytes of a forgotten job's destination changed; `None` if the transfer was over before
@@ -182,8 +168,8 @@ fn forgotten(vfio: &Vfio) -> Result<Option<u64>> {
     Ok(Some(changed as u64))
 }
 
-/// Looks at the job until 50 ms into its second transfer, whose doorbell is rung by looking. Does it
-/// still run?
+/// Looks at the job until 50 ms into its second transfer, whose doorbell is rung by looking. Does
+/// it still run?
 fn runs_until_the_second<D: Driver>(queue: &mut Queue<D>) -> Result<bool> {
     let limit = Instant::now() + IN_THE_SECOND;
     while Instant::now() < limit {

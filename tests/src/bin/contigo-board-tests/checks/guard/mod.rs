@@ -1,34 +1,20 @@
 //! A guard of the module contigo by its raw calls: what it must give, keep, refuse and end.
 
-mod aborts;
-mod clocks;
-mod edu;
-mod exclusive;
-mod fences;
-mod fresh;
-mod gone;
-mod interrupts;
-mod isolation;
-mod kept;
-mod lockdown;
-mod log;
-mod long_sync;
-mod lying;
-mod own;
-mod read_only;
-mod reset;
-mod sleep_held;
-mod stop_without_poll;
+mod buffers;
+mod calls;
+mod confined;
+mod left;
+mod life;
+mod load;
+pub(crate) mod module;
+mod quarantine;
 mod subject;
-mod suspended;
-mod taken;
-mod two_users;
-mod unarmed;
+mod users;
 
-pub(crate) use isolation::lazily;
+pub(crate) use confined::lazily;
 pub(crate) use subject::Subject;
 
-use super::Verdict;
+use crate::verdict::Verdict;
 
 /// One check of every guard that it is for.
 pub(crate) struct Test {
@@ -54,29 +40,29 @@ const fn for_user(test: Test) -> Test {
 
 /// All of them.
 pub(crate) const TESTS: &[Test] = &[
-    for_user(test("guard-exclusive", exclusive::exclusive, |_| true)),
-    for_user(test("guard-not-inherited", exclusive::not_inherited, |_| true)),
-    for_user(test("guard-mappings-refused", exclusive::mappings, |_| true)),
-    for_user(test("guard-read-only", read_only::read_only, |_| true)),
-    for_user(test("guard-interrupts", interrupts::interrupts, |_| true)),
-    for_user(test("guard-stop-without-poll", stop_without_poll::stop_without_poll, |_| true)),
-    test("guard-own-memory", own::own, |_| true),
-    test("guard-fences", fences::fences, |_| true),
-    test("guard-clocks", clocks::clocks, |subject| subject.clock().is_some()),
-    test("guard-reset", reset::reset, |subject| subject.reset().is_some()),
-    test(KEPT, kept::kept, |_| true),
-    test("guard-unarmed", unarmed::unarmed, |subject| subject.reset().is_none()),
-    test("guard-suspended", suspended::suspended, |_| true),
-    test("guard-log", log::log, |_| true),
-    test("guard-aborts", aborts::aborts, aborts::is_possible),
-    test("guard-long-sync", long_sync::long_sync, |_| true),
-    test("guard-sleep-held", sleep_held::sleep_held, |_| true),
-    test("guard-two-users", two_users::two_users, |_| true),
-    test("guard-lying-confined", lying::lying, lying::is_possible),
-    test("guard-confined", isolation::confined, |_| true),
-    test("guard-group-of-two", isolation::group_of_two, isolation::can_have_a_companion),
-    test(TAKEN, taken::taken, |_| true),
-    test(LOCKED_DOWN, lockdown::locked_down, |_| lockdown::is_possible()),
+    for_user(test("guard-exclusive", calls::exclusive, |_| true)),
+    for_user(test("guard-not-inherited", calls::not_inherited, |_| true)),
+    for_user(test("guard-mappings-refused", calls::mappings, |_| true)),
+    for_user(test("guard-read-only", buffers::read_only, |_| true)),
+    for_user(test("guard-interrupts", calls::interrupts, |_| true)),
+    for_user(test("guard-stop-without-poll", calls::stop_without_poll, |_| true)),
+    test("guard-own-memory", buffers::own, |_| true),
+    test("guard-fences", buffers::fences, |_| true),
+    test("guard-clocks", life::clocks, |subject| subject.clock().is_some()),
+    test("guard-reset", life::reset, |subject| subject.reset().is_some()),
+    test(KEPT, quarantine::kept, |_| true),
+    test("guard-unarmed", quarantine::unarmed, |subject| subject.reset().is_none()),
+    test("guard-suspended", life::suspended, |_| true),
+    test("guard-log", load::log, |_| true),
+    test("guard-aborts", confined::aborts, confined::can_have_a_hole),
+    test("guard-long-sync", load::long_sync, |_| true),
+    test("guard-sleep-held", life::sleep_held, |_| true),
+    test("guard-two-users", users::two_users, |_| true),
+    test("guard-lying-confined", users::lying_confined, users::is_confined),
+    test("guard-confined", confined::confined, |_| true),
+    test("guard-group-of-two", confined::group_of_two, confined::can_have_a_companion),
+    test(TAKEN, life::taken, |_| true),
+    test(LOCKED_DOWN, confined::locked_down, |_| confined::can_be_locked_down()),
 ];
 
 /// Those after which a guard is root's alone, without udev.

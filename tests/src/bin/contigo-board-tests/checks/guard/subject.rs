@@ -1,10 +1,10 @@
 //! The guard that is tried, with the facts about its device that these checks need: registers that
 //! do no harm.
 
-use super::super::{Wrong, ensure};
 use crate::{
     lab::Part,
-    raw::{RawGuard, RawRegisters, Step, info},
+    raw::{Info, RawGuard, RawRegisters, Step, info},
+    verdict::{Wrong, ensure, must},
 };
 use contigo_boards::DmaKind;
 use nix::errno::Errno;
@@ -25,11 +25,11 @@ pub(crate) struct Subject {
 const SOON: Duration = Duration::from_secs(3);
 
 impl Subject {
-    pub(super) const fn is_edu(&self) -> bool {
+    pub(crate) const fn is_edu(&self) -> bool {
         self.kind.is_none()
     }
 
-    pub(super) fn clock(&self) -> Option<Part> {
+    pub(crate) fn clock(&self) -> Option<Part> {
         Part::clock_of(&self.guard)
     }
 
@@ -46,6 +46,22 @@ impl Subject {
         })
     }
 
+    /// Its reset line, where the lab has one for it.
+    pub(crate) fn reset_line(&self) -> Result<Part, Wrong> {
+        self.reset().ok_or_else(|| Wrong::Skipped("its reset line is not the lab's".into()))
+    }
+
+    /// Its switches in the lab.
+    pub(crate) fn lab(&self) -> Result<Part, Wrong> {
+        let part = Part::named(&self.guard);
+        part.ok_or_else(|| Wrong::Skipped("its device is not the lab's".into()))
+    }
+
+    /// GET_INFO of a file that is opened for it.
+    pub(crate) fn info(&self) -> Result<Info, Wrong> {
+        must("GET_INFO", self.open()?.info())
+    }
+
     /// A register that stays as it is.
     pub(crate) const fn steady(&self) -> u32 {
         match self.kind {
@@ -56,13 +72,13 @@ impl Subject {
     }
 
     /// Sets bit 0 of a register that keeps what is written, and moves nothing.
-    pub(super) fn set_flag(&self, registers: &RawRegisters, on: bool) {
+    pub(crate) fn set_flag(&self, registers: &RawRegisters, on: bool) {
         // edu answers the inverse.
         registers.write(self.flag(), u32::from(on != self.is_edu()));
     }
 
     /// edu: the liveness check; ZDMA: the source's descriptor word 0; PL330: INTEN.
-    pub(super) const fn flag(&self) -> u32 {
+    pub(crate) const fn flag(&self) -> u32 {
         match self.kind {
             None => 4,
             Some(DmaKind::Zdma) => 0x128,
@@ -71,7 +87,7 @@ impl Subject {
     }
 
     /// The program that finds the device stopped when its flag is on.
-    pub(super) const fn by_flag(&self) -> [Step; 1] {
+    pub(crate) const fn by_flag(&self) -> [Step; 1] {
         [Step::poll(self.flag(), 1, 1, 1_000)]
     }
 
@@ -86,23 +102,23 @@ impl Subject {
     }
 
     /// Has the kernel no other way than the program to stop it?
-    pub(super) fn has_no_reset(guard: &RawGuard) -> Result<bool, Wrong> {
-        Ok(sys("GET_INFO", guard.info())?.flags & info::RESET == 0)
+    pub(crate) fn has_no_reset(guard: &RawGuard) -> Result<bool, Wrong> {
+        Ok(must("GET_INFO", guard.info())?.flags & info::RESET == 0)
     }
 
     /// Bytes in its quarantine, as sysfs says.
-    pub(in super::super) fn quarantined_bytes(&self) -> Result<u64, Wrong> {
-        let text = file("quarantine", fs::read_to_string(self.in_class("quarantine")))?;
-        text.trim().parse().map_err(|_| Wrong::Failed(format!("quarantine: {text:?}")))
+    pub(crate) fn quarantined_bytes(&self) -> Result<u64, Wrong> {
+        let text = must("quarantine", fs::read_to_string(self.in_class("quarantine")))?;
+        must("quarantine", text.trim().parse())
     }
 
     /// The administrator ends it.
-    pub(in super::super) fn end_quarantine(&self) -> Result<(), Wrong> {
-        file("quarantine", fs::write(self.in_class("quarantine"), "0"))
+    pub(crate) fn end_quarantine(&self) -> Result<(), Wrong> {
+        must("quarantine", fs::write(self.in_class("quarantine"), "0"))
     }
 
     /// The administrator takes it from its user, and resets it.
-    pub(in super::super) fn reset_by_root(&self) -> io::Result<()> {
+    pub(crate) fn reset_by_root(&self) -> io::Result<()> {
         fs::write(self.in_class("reset"), "1")
     }
 
@@ -112,7 +128,7 @@ impl Subject {
 
     /// Does `work` with the same device as if it had no reset line, where the lab can have it so.
     /// Its file is root's alone afterwards.
-    pub(super) fn without_reset<T>(
+    pub(crate) fn without_reset<T>(
         &self,
         work: impl FnOnce() -> Result<T, Wrong>,
     ) -> Result<Option<T>, Wrong> {
@@ -120,7 +136,7 @@ impl Subject {
             return Ok(None);
         };
         let unbound = self.unbind()?;
-        let without = file("no_reset", switch.told("no_reset"))?;
+        let without = must("no_reset", switch.told("no_reset"))?;
         unbound.bind()?;
         let done = work();
         let unbound = self.unbind()?;
@@ -134,52 +150,36 @@ impl Subject {
     }
 
     /// Takes the device from the module, until it is bound again.
-    pub(in super::super) fn unbind(&self) -> Result<Unbound, Wrong> {
-        let device = file("the device", self.device())?;
+    pub(crate) fn unbind(&self) -> Result<Unbound, Wrong> {
+        let device = must("the device", self.device())?;
         let unbound = Unbound {
-            driver: file("its driver", fs::canonicalize(device.join("driver")))?,
+            driver: must("its driver", fs::canonicalize(device.join("driver")))?,
+            node: PathBuf::from("/dev/contigo").join(&self.guard),
             name: device.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         };
-        file("unbind", fs::write(unbound.driver.join("unbind"), &unbound.name))?;
+        must("unbind", fs::write(unbound.driver.join("unbind"), &unbound.name))?;
         Ok(unbound)
     }
 }
 
 /// A device that was taken from its driver.
 #[derive(Debug)]
-pub(in super::super) struct Unbound {
+pub(crate) struct Unbound {
     driver: PathBuf,
+    node: PathBuf,
     name: String,
 }
 
 impl Unbound {
-    pub(in super::super) fn bind(self) -> Result<(), Wrong> {
-        file("bind", fs::write(self.driver.join("bind"), &self.name))
+    /// Gives it back, and waits until it can be opened.
+    pub(crate) fn bind(self) -> Result<(), Wrong> {
+        must("bind", fs::write(self.driver.join("bind"), &self.name))?;
+        ensure(soon(|| self.node.exists()), "it did not come back")
     }
 }
 
-/// The answer of a raw call, as a check's error where it is one.
-pub(super) fn sys<T>(call: &str, answer: Result<T, Errno>) -> Result<T, Wrong> {
-    answer.map_err(|errno| Wrong::Failed(format!("{call}: {errno}")))
-}
-
-/// The same for files.
-pub(super) fn file<T>(what: &str, answer: io::Result<T>) -> Result<T, Wrong> {
-    answer.map_err(|error| Wrong::Failed(format!("{what}: {error}")))
-}
-
-/// A call that must answer this errno.
-pub(super) fn refused<T: std::fmt::Debug>(
-    call: &str,
-    answer: Result<T, Errno>,
-    errno: Errno,
-) -> Result<(), Wrong> {
-    let seen = answer.as_ref().err() == Some(&errno);
-    ensure(seen, format!("{call}: {answer:?}, not {errno:?}"))
-}
-
 /// Waits until the kernel has done what it does by and by.
-pub(super) fn soon(mut holds: impl FnMut() -> bool) -> bool {
+pub(crate) fn soon(mut holds: impl FnMut() -> bool) -> bool {
     let pause = Duration::from_millis(20);
     (0..SOON.as_millis() / pause.as_millis()).any(|_| {
         let held = holds();
