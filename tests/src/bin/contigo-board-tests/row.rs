@@ -36,7 +36,7 @@ pub(crate) struct Name {
 pub(crate) struct Row {
     #[serde(flatten)]
     pub(crate) name: Name,
-    /// As whom: a number, which is a text in JSON.
+    /// The user's number, which is a text in JSON.
     #[serde(with = "text")]
     pub(crate) user: u32,
     pub(crate) jobs: u64,

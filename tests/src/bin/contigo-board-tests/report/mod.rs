@@ -62,7 +62,7 @@ struct Report<'o> {
 struct Tool {
     name: &'static str,
     version: &'static str,
-    /// The commit that it was built from, where `CONTIGO_COMMIT` said so to the compiler.
+    /// The commit that it was built from, where the compiler had it in `CONTIGO_COMMIT`.
     commit: Option<&'static str>,
 }
 

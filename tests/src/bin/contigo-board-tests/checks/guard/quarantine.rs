@@ -229,7 +229,7 @@ pub(crate) fn unarmed(subject: &Subject) -> Verdict {
     drop((registers, buffer, guard));
     kept("a register was touched, and nothing says that the device stopped", 1)?;
 
-    // Nothing tells when it stops: not another user, for whom it is stopped.
+    // No stop sequence of another user ends it: the device may not have stopped for the first one.
     let guard = subject.open()?;
     let registers = must("mmap", guard.map())?;
     must("ARM", guard.arm(&subject.always(&registers)))?;
