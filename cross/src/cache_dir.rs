@@ -7,7 +7,7 @@
 use crate::{
     failure::{Failure, Result},
     interrupt,
-    progress::Step,
+    terminal::Step,
 };
 use nix::{
     errno::Errno,
@@ -163,7 +163,7 @@ impl Staging {
         }
         let made = folder.keep();
         fs::rename(&made, &place).map_err(|error| {
-            // A folder that cannot be named is of no use to anybody.
+            // It is of no use under another name.
             let _ = fs::remove_dir_all(&made);
             Failure::of_io("putting a folder into the cache", &place, &error)
         })?;

@@ -11,7 +11,7 @@ pub use follow::Follow;
 use crate::{
     failure::{Failure, Result},
     interrupt, packages, pdeathsig,
-    progress::Step,
+    terminal::Step,
 };
 use nix::{
     sys::{
@@ -318,7 +318,8 @@ fn end_after(limit: Duration, child: &mut Child) -> Result<()> {
         let _ = child.kill();
         if !ends_within(KILLED_LIMIT, || child.try_wait())? {
             anyhow::bail!(
-                "process {} was killed and does not end: the kernel holds it in a call, and it is left behind",
+                "process {} was killed and does not end: the kernel holds it in a call, and it is \
+                 left behind",
                 child.id()
             );
         }

@@ -5,7 +5,6 @@
 //! A `.deb` that the user put into the cache's `packages/` is taken before apt is asked, so a
 //! machine without a network can be served by hand.
 
-mod ask;
 mod backports;
 
 use crate::{
@@ -30,6 +29,17 @@ const UPDATE_LIMIT: Duration = Duration::from_secs(600);
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(3600);
 /// Lines of apt's log that are searched for what went wrong.
 const LOG_LINES: usize = 200;
+
+/// Only what a package cannot do without.
+const NEEDED_ONLY: [&str; 7] = [
+    "--recurse",
+    "--no-recommends",
+    "--no-suggests",
+    "--no-conflicts",
+    "--no-breaks",
+    "--no-replaces",
+    "--no-enhances",
+];
 
 /// Debian's packages for one architecture.
 #[derive(Debug)]
@@ -92,13 +102,18 @@ impl<'c> Packages<'c> {
         self.unpack_file(package, &file, into)
     }
 
-    fn unpack_file(&self, package: &str, file: &Path, into: &Path) -> Result<Package> {
-        let log = self.log(package)?;
+    fn version_of(&self, package: &str, file: &Path) -> Result<String> {
         let version = Tool::new("dpkg-deb", format!("reading {}", file.display()))?
             .arg("-f")
             .arg(file)
             .arg("Version")
-            .output(&log)?;
+            .output(&self.log(package)?)?;
+        Ok(version.trim().to_owned())
+    }
+
+    fn unpack_file(&self, package: &str, file: &Path, into: &Path) -> Result<Package> {
+        let log = self.log(package)?;
+        let version = self.version_of(package, file)?;
         let unpack =
             Tool::new("dpkg-deb", format!("unpacking {package}"))?.arg("-x").arg(file).arg(into);
         unpack.limit(DOWNLOAD_LIMIT).writes(into).run(&log)?;
@@ -106,7 +121,7 @@ impl<'c> Packages<'c> {
         // unfinished is swept away.
         let dated = fs::File::open(into).and_then(|folder| folder.set_modified(SystemTime::now()));
         dated.map_err(|error| Failure::of_io("dating what was unpacked", into, &error))?;
-        Ok(Package { name: package.into(), version: version.trim().into() })
+        Ok(Package { name: package.into(), version })
     }
 
     /// Downloads these packages, of which `package` is the one that is wanted.
@@ -188,8 +203,7 @@ impl<'c> Packages<'c> {
             .args(option("Dir::State", &home.join("state")))
             .args(option("Dir::State::status", Path::new("/dev/null")))
             .args(option("Dir::Cache", &home.join("cache")))
-            // As root, apt would change to a user that cannot write here; as anybody else it does
-            // not.
+            // As root, apt would change to a user that cannot write here.
             .args(option("APT::Sandbox::User", Path::new("root")))
             // Neither translations nor icons.
             .args([
@@ -251,6 +265,49 @@ impl<'c> Packages<'c> {
             reason,
         }
         .into()
+    }
+}
+
+/// Apt's facts about a package, without downloading it.
+impl Packages<'_> {
+    /// The version that [`unpack`](Self::unpack) would take; `None` where there is no such package.
+    pub fn version(&self, package: &str) -> Result<Option<String>> {
+        if let Some((_, file)) =
+            self.by_hand(package)?.into_iter().rfind(|(name, _)| name == package)
+        {
+            return self.version_of(package, &file).map(Some);
+        }
+        self.update(package)?;
+        let log = self.log("policy")?;
+        let answer = self
+            .apt("apt-cache", format!("looking for {package}"))?
+            .args(["policy", package])
+            .output(&log)?;
+        let candidate = answer.lines().find_map(|line| line.trim().strip_prefix("Candidate: "));
+        Ok(candidate.filter(|version| *version != "(none)").map(str::to_owned))
+    }
+
+    /// `package` and all that it needs, and what that needs in turn. Where apt has no lists,
+    /// everything that the user put into the cache's `packages/` for this architecture.
+    pub fn with_all_it_needs(&self, package: &str) -> Result<Vec<String>> {
+        if let Err(error) = self.update(package) {
+            let by_hand: Vec<_> = self.by_hand("")?.into_iter().map(|(name, _)| name).collect();
+            return if by_hand.iter().any(|name| name == package) {
+                Ok(by_hand)
+            } else {
+                Err(error)
+            };
+        }
+        let log = self.log("depends")?;
+        let ask = self.apt("apt-cache", format!("looking for what {package} needs"))?;
+        let answer = ask.arg("depends").args(NEEDED_ONLY).arg(package).output(&log)?;
+        // Names begin their lines; the needs of each are indented. `<name>` is not a package:
+        // several packages offer to be it.
+        Ok(answer
+            .lines()
+            .filter(|line| line.starts_with(|first: char| first.is_ascii_alphanumeric()))
+            .map(str::to_owned)
+            .collect())
     }
 }
 

@@ -36,7 +36,8 @@ pub enum Failure {
         last: Vec<String>,
     },
     /// A program was ended at its time limit.
-    #[error("{what} was ended: it took longer than {seconds} s; the log is {}{}", .log.display(), Tail(.last))]
+    #[error("{what} was ended: it took longer than {seconds} s; the log is \
+             {}{}", .log.display(), Tail(.last))]
     TimedOut {
         /// The program's work.
         what: String,
@@ -48,7 +49,8 @@ pub enum Failure {
         last: Vec<String>,
     },
     /// No room is left.
-    #[error("{what} failed: the disk that holds {} is full; make room, or set CONTIGO_CACHE to a folder on another disk", .place.display())]
+    #[error("{what} failed: the disk that holds {} is full; make room, or set CONTIGO_CACHE to a \
+             folder on another disk", .place.display())]
     DiskFull {
         /// The work that could not go on.
         what: String,

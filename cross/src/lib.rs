@@ -10,9 +10,8 @@
 //! | [`failure`] | the errors that end a command: one line, then the end of a log |
 //! | [`interrupt`] | Ctrl-C ends the programs that were started, and temporary files go |
 //! | [`packages`] | which Debian package has a program |
-//! | [`progress`] | a line that moves on a terminal, plain lines elsewhere |
-//! | [`table`] | tables on a terminal |
 //! | [`targets`] | the processors of the boards |
+//! | [`terminal`] | a line that moves, tables, standard output |
 //! | [`toolchain`] | the Rust that builds for them |
 
 pub mod boards;
@@ -23,7 +22,6 @@ pub mod failure;
 pub mod interrupt;
 pub mod packages;
 mod pdeathsig;
-pub mod progress;
-pub mod table;
 pub mod targets;
+pub mod terminal;
 pub mod toolchain;

@@ -370,7 +370,8 @@ fn every_engine_fits_the_binding() -> Outcome {
     let (text, broken) = (scratch.path().join("broken.dts"), scratch.path().join("broken.dtb"));
     fs::write(
         &text,
-        "/dts-v1/; / { #address-cells = <1>; #size-cells = <1>; engine@0 { compatible = \"contigo,engine\"; }; };",
+        "/dts-v1/; / { #address-cells = <1>; #size-cells = <1>; engine@0 { compatible = \
+         \"contigo,engine\"; }; };",
     )?;
     run(Command::new("dtc").args(["-q", "-o"]).arg(&broken).arg(&text))?;
     let said = validate(&[broken])?;

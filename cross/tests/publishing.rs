@@ -1,5 +1,6 @@
-//! Published crates have their page and licences, every file has the workspace's version, Buildroot's
-//! tree agrees with the sources, and the release script stops before it makes anything wrong.
+//! Published crates have their page and licences, every file has the workspace's version,
+//! Buildroot's tree agrees with the sources, and the release script stops before it makes anything
+//! wrong.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -23,11 +23,23 @@ use std::{path::PathBuf, process::ExitCode};
 #[command(name = "lab", bin_name = "cargo lab", version, arg_required_else_help = true)]
 struct Cli {
     /// The folder with a folder for each board; the lab runs each FOLDER/lab/NAME.toml there
-    #[arg(long = "boards", global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../boards"), hide_default_value = true)]
+    #[arg(
+        long = "boards",
+        global = true,
+        value_name = "DIR",
+        default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../boards"),
+        hide_default_value = true
+    )]
     folder: PathBuf,
     /// The folder with the sources of the kernel module contigo, which is built for every kernel
     /// that is built here
-    #[arg(long, global = true, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-helpers"), hide_default_value = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernel-helpers"),
+        hide_default_value = true
+    )]
     kernel_helpers: PathBuf,
     #[command(subcommand)]
     command: Command,
@@ -55,7 +67,7 @@ enum Command {
     ///
     /// The guest opens a shell on its console, and has the same programs in /bin.
     #[command(name = "command")]
-    Line(commands::command::Options),
+    Line(commands::shell::CommandOptions),
     /// List the boards: machine, kernel, DMA engines, memory
     List(commands::list::Options),
 }
@@ -77,7 +89,7 @@ fn run(cli: &Cli) -> Result<ExitCode> {
             commands::shell::shell(&cli.folder, &cli.kernel_helpers, options)
         }
         Command::Line(options) => {
-            commands::command::command(&cli.folder, &cli.kernel_helpers, options)
+            commands::shell::command(&cli.folder, &cli.kernel_helpers, options)
         }
         Command::List(options) => commands::list::list(&cli.folder, options),
     }

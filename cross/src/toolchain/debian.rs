@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `host/` | Debian's compiler and what it needs, where the machine's own will not do |
 //! | `std-armhf/`, `std-arm64/` | one processor's standard library |
-//! | `sysroot/` | links to all of these, as a compiler looks for them, and the wrappers in `bin/` that tell it to |
+//! | `sysroot/` | links to all of these as a compiler looks for them; its wrappers in `bin/` |
 
 use crate::{
     cache_dir::CacheDir,
@@ -242,10 +242,16 @@ fn compose(cache: &CacheDir, compiler: &Compiler) -> Result<PathBuf> {
 /// stay there.
 fn wrapper(sysroot: &Path, program: &Path, libraries: Option<&Path>) -> String {
     let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
-    let found = libraries
-        .map(|folder| format!("LD_LIBRARY_PATH={}\"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\"\nexport LD_LIBRARY_PATH\n", quoted(folder)));
+    let found = libraries.map(|folder| {
+        let folder = quoted(folder);
+        format!(
+            "LD_LIBRARY_PATH={folder}\"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\"\n\
+             export LD_LIBRARY_PATH\n"
+        )
+    });
     format!(
-        "#!/bin/sh\n# Made by `cargo cross setup`: Debian's compiler, and beside its own standard library those for the boards.\n{}exec {} --sysroot {} \"$@\"\n",
+        "#!/bin/sh\n# Made by `cargo cross setup`: Debian's compiler, and beside its own standard \
+         library those for the boards.\n{}exec {} --sysroot {} \"$@\"\n",
         found.unwrap_or_default(),
         quoted(program),
         quoted(sysroot)

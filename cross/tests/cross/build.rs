@@ -1,12 +1,6 @@
-//! `cargo cross build` and `check`: what is built is looked at before anybody copies it to a board.
-#![allow(
-    clippy::indexing_slicing,
-    reason = "a JSON value answers an absent key with null, and an assertion then fails"
-)]
+//! `cargo cross build` and `check`: what is built is checked before it is copied to a board.
 
-mod cross_machine;
-
-use cross_machine::{AARCH64, ARMV7, Machine, Outcome, program};
+use super::machine::{AARCH64, ARMV7, Machine, Outcome, program};
 use std::fs;
 
 #[test]
@@ -83,7 +77,7 @@ fn static_is_static() -> Outcome {
     machine.program("bin/arm-linux-gnueabihf-gcc", "")?;
     if !contigo_cross::targets::ARMV7.static_libc().is_file() {
         contigo_testkit::emulated::skipped(
-            "cross_build::static_is_static",
+            "build::static_is_static",
             "libc6-dev-armhf-cross is not installed",
         );
         return Ok(());

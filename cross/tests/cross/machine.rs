@@ -1,8 +1,5 @@
 //! A machine that has only what a test gives it: a `PATH` of its own, a cache of its own, and
 //! sources to build.
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
-mod sources;
 
 use contigo_testkit::emulated;
 use serde_json::Value;

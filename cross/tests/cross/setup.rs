@@ -1,15 +1,9 @@
 //! `cargo cross setup` on machines that lack something: what can be had is got, and the rest is
 //! said in one line.
-#![allow(
-    clippy::indexing_slicing,
-    reason = "a JSON value answers an absent key with null, and an assertion then fails"
-)]
 
-mod cross_machine;
-
+use super::machine::{AARCH64, ARMV7, Machine, Outcome, Run};
 use contigo_cross::targets;
 use contigo_testkit::emulated;
-use cross_machine::{AARCH64, ARMV7, Machine, Outcome, Run};
 use nix::unistd::Uid;
 use std::{error::Error, fs, os::unix::fs::PermissionsExt, process::Command};
 
@@ -70,7 +64,8 @@ fn root_has_it_installed_also_where_the_lists_are_old() -> Outcome {
         .collect::<Vec<_>>()
         .join("\n");
     let apt = format!(
-        "echo \"$@\" >> {bin}/asked\ncase $1 in update) : > {bin}/lists;; install) [ -e {bin}/lists ] || exit 100\n{installs};; esac"
+        "echo \"$@\" >> {bin}/asked\ncase $1 in update) : > {bin}/lists;; install) [ -e \
+         {bin}/lists ] || exit 100\n{installs};; esac"
     );
     machine.program("bin/apt-get", &apt)?;
     let run = machine.cross(&["setup", "--json"])?;
@@ -90,7 +85,8 @@ fn root_has_it_installed_also_where_the_lists_are_old() -> Outcome {
     }
     assert_eq!((run.status, state(&run, LINKERS)?.as_str()), (Some(0), "installed"), "{run:?}");
     let asked = fs::read_to_string(machine.path("bin/asked"))?;
-    let wanted = "install --yes --no-install-recommends gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf qemu-user-static";
+    let wanted = "install --yes --no-install-recommends gcc-aarch64-linux-gnu \
+                  gcc-arm-linux-gnueabihf qemu-user-static";
     assert_eq!(asked.lines().collect::<Vec<_>>(), [wanted, "update", wanted]);
     Ok(())
 }
@@ -130,7 +126,8 @@ fn rustup_is_asked_first_and_quoted_where_it_fails() -> Outcome {
     );
     let std = machine.path("std").display().to_string();
     let adds = format!(
-        "[ \"$1 $2\" = 'target add' ] || exit 1; shift 2; for t; do /bin/mkdir -p {std}/$t; : > {std}/$t/libstd-1.rlib; done"
+        "[ \"$1 $2\" = 'target add' ] || exit 1; shift 2; for t; do /bin/mkdir -p {std}/$t; : > \
+         {std}/$t/libstd-1.rlib; done"
     );
     machine.program("bin/rustup", &adds)?;
     let run = machine.cross(&["setup", "--json"])?;
@@ -174,7 +171,8 @@ fn deb(
     let folder = machine.path("deb").join(format!("{name}-{architecture}"));
     fs::create_dir_all(folder.join("DEBIAN"))?;
     let control = format!(
-        "Package: {name}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: a test\nDescription: a test\n"
+        "Package: {name}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: a \
+         test\nDescription: a test\n"
     );
     fs::write(folder.join("DEBIAN/control"), control)?;
     for (file, text) in files {
@@ -210,10 +208,7 @@ fn architecture(machine: &Machine) -> Result<Option<String>, Box<dyn Error>> {
 fn debians_libraries_are_put_behind_a_wrapper() -> Outcome {
     let machine = without_std()?;
     let Some(host) = architecture(&machine)? else {
-        emulated::skipped(
-            "cross_setup::debians_libraries_are_put_behind_a_wrapper",
-            "no dpkg here",
-        );
+        emulated::skipped("setup::debians_libraries_are_put_behind_a_wrapper", "no dpkg here");
         return Ok(());
     };
     debs(&machine, &host, "1.96.0+dfsg1-1")?;
@@ -248,10 +243,7 @@ fn debians_libraries_are_put_behind_a_wrapper() -> Outcome {
 fn a_library_of_another_version_is_refused_by_name() -> Outcome {
     let machine = without_std()?;
     let Some(host) = architecture(&machine)? else {
-        emulated::skipped(
-            "cross_setup::a_library_of_another_version_is_refused_by_name",
-            "no dpkg here",
-        );
+        emulated::skipped("setup::a_library_of_another_version_is_refused_by_name", "no dpkg here");
         return Ok(());
     };
     debs(&machine, &host, "1.95.0+dfsg1-1")?;

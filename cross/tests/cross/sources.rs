@@ -1,7 +1,7 @@
 //! Files that are packed beside the programs: the repository's own, and a wheel that a script
 //! makes.
 
-use super::{Machine, Outcome};
+use super::machine::{Machine, Outcome};
 use std::{fs, io, os::unix::fs::PermissionsExt, path::Path};
 
 /// Programs of this machine that lay out the files: make's recipes are lines for a shell.

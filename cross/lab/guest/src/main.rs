@@ -14,7 +14,8 @@ fn main() -> ExitCode {
     };
     semihosting::exit(status);
     eprintln!(
-        "contigo-lab-exit: no emulator answers; QEMU wants -semihosting-config enable=on,target=native,userspace=on"
+        "contigo-lab-exit: no emulator answers; QEMU wants -semihosting-config \
+         enable=on,target=native,userspace=on"
     );
     ExitCode::FAILURE
 }

@@ -32,7 +32,12 @@ fn call(operation: usize, arguments: &[usize; 2]) {
     // which `arguments` keeps alive for the call, and writes x0 at most, which is declared as
     // clobbered. Without an emulator the kernel ends the process with SIGILL.
     unsafe {
-        core::arch::asm!("hlt #0xf000", inlateout("x0") operation => _, in("x1") arguments.as_ptr(), options(nostack));
+        core::arch::asm!(
+            "hlt #0xf000",
+            inlateout("x0") operation => _,
+            in("x1") arguments.as_ptr(),
+            options(nostack)
+        );
     }
 }
 
@@ -44,6 +49,11 @@ fn call(operation: usize, arguments: &[usize; 2]) {
     // `arguments` keeps alive for the call, and writes r0 at most, which is declared as clobbered.
     // Without an emulator the kernel ends the process with SIGILL.
     unsafe {
-        core::arch::asm!(".inst 0xe10f0070", inlateout("r0") operation => _, in("r1") arguments.as_ptr(), options(nostack));
+        core::arch::asm!(
+            ".inst 0xe10f0070",
+            inlateout("r0") operation => _,
+            in("r1") arguments.as_ptr(),
+            options(nostack)
+        );
     }
 }

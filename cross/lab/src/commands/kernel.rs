@@ -1,6 +1,5 @@
 //! `cargo lab kernel`.
 
-use super::print;
 use crate::{
     board::Board,
     emulator,
@@ -11,6 +10,7 @@ use clap::Args;
 use contigo_cross::{
     cache_dir::CacheDir,
     failure::{Failure, Result},
+    terminal,
 };
 use serde::Serialize;
 use std::{
@@ -54,16 +54,20 @@ pub(crate) fn kernel(boards: &Path, helpers: &Path, options: &Options) -> Result
     if options.json {
         let entries: Result<Vec<_>> =
             boards.iter().map(|board| entry(&cache, board, helpers, options.refresh)).collect();
-        print(format_args!("{}", serde_json::to_string_pretty(&entries?)?))?;
+        terminal::json(&entries?)?;
         return Ok(ExitCode::SUCCESS);
     }
     for board in &boards {
         let kernel = Kernel::of(&cache, board, options.refresh)?;
         if options.busybox {
-            let (name, path) = busybox::of(&cache, board.cpu())?;
-            print(format_args!("{}: the guest's {name} in {}", board.name, path.display()))?;
+            let (name, path) = busybox(&cache, board.cpu())?;
+            terminal::print(format_args!(
+                "{}: the guest's {name} in {}",
+                board.name,
+                path.display()
+            ))?;
         }
-        print(format_args!(
+        terminal::print(format_args!(
             "{}: Linux {} in {}",
             board.name,
             kernel.release,
@@ -71,7 +75,11 @@ pub(crate) fn kernel(boards: &Path, helpers: &Path, options: &Options) -> Result
         ))?;
         for module in kernel::modules(&cache, board, &kernel, helpers)? {
             let name = module.file_stem().unwrap_or_default().display();
-            print(format_args!("{}: the module {name} in {}", board.name, module.display()))?;
+            terminal::print(format_args!(
+                "{}: the module {name} in {}",
+                board.name,
+                module.display()
+            ))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,12 +1,11 @@
 //! `cargo lab list`.
 
-use super::print;
 use crate::{
     board::{Board, Origin},
     kernel::Kernel,
 };
 use clap::Args;
-use contigo_cross::{cache_dir::CacheDir, failure::Result, table};
+use contigo_cross::{cache_dir::CacheDir, failure::Result, terminal};
 use serde::Serialize;
 use std::{path::Path, process::ExitCode};
 
@@ -36,10 +35,10 @@ pub(crate) fn list(boards: &Path, options: &Options) -> Result<ExitCode> {
     let cache = CacheDir::open()?;
     let lines = boards.iter().map(|board| line(&cache, board)).collect::<Result<Vec<_>>>()?;
     if options.json {
-        print(serde_json::to_string_pretty(&lines)?)?;
+        terminal::json(&lines)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut table = table::new(&[
+    let mut table = terminal::table(&[
         "board",
         "what it is",
         "QEMU's machine",
@@ -61,7 +60,7 @@ pub(crate) fn list(boards: &Path, options: &Options) -> Result<ExitCode> {
             line.memories.join(", "),
         ]);
     }
-    print(table)?;
+    terminal::print(table)?;
     Ok(ExitCode::SUCCESS)
 }
 

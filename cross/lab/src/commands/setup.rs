@@ -1,6 +1,5 @@
 //! `cargo lab setup`.
 
-use super::print;
 use crate::{cpu::Cpu, kernel};
 use clap::Args;
 use contigo_cross::{
@@ -8,9 +7,8 @@ use contigo_cross::{
     command::Tool,
     failure::Result,
     packages::{self, Need},
-    table,
     targets::Target,
-    toolchain,
+    terminal, toolchain,
 };
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
@@ -57,7 +55,7 @@ pub(crate) fn setup(options: &Options) -> Result<ExitCode> {
     {
         install(&missing)?;
     }
-    let mut table = table::new(&["program", "what for", "where"]);
+    let mut table = terminal::table(&["program", "what for", "where"]);
     for (need, purpose) in needs()? {
         let place = need.place().map_or_else(
             || format!("missing: package {}", need.package),
@@ -77,22 +75,25 @@ pub(crate) fn setup(options: &Options) -> Result<ExitCode> {
         ]);
         has_rust &= has;
     }
-    print(table)?;
+    terminal::print(table)?;
     let missing = self::missing()?;
     if missing.is_empty() && has_rust {
-        print(
-            "Everything is there. Next: `cargo lab test`, which builds the kernels once (`cargo lab kernel` does only that).",
+        terminal::print(
+            "Everything is there. Next: `cargo lab test`, which builds the kernels once (`cargo \
+             lab kernel` does only that).",
         )?;
         return Ok(ExitCode::SUCCESS);
     }
     if !missing.is_empty() {
         let list = missing.into_iter().collect::<Vec<_>>().join(" ");
-        print(format_args!(
+        terminal::print(format_args!(
             "Install what is missing:\n    sudo apt install --no-install-recommends {list}"
         ))?;
     }
     if !has_rust {
-        print(format_args!("Get Rust's standard libraries for the boards:\n    {CROSS_SETUP}"))?;
+        terminal::print(format_args!(
+            "Get Rust's standard libraries for the boards:\n    {CROSS_SETUP}"
+        ))?;
     }
     Ok(ExitCode::FAILURE)
 }

@@ -1,6 +1,5 @@
 //! `cargo lab test`.
 
-use super::print;
 use crate::{
     board::Board,
     cpu::Cpu,
@@ -15,7 +14,7 @@ use contigo_cross::{
     cache_dir::CacheDir,
     failure::{Failure, Result},
     packages,
-    progress::say,
+    terminal::{self, say},
     toolchain,
 };
 use std::{
@@ -117,9 +116,9 @@ pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<E
     rows.extend(run_all(&cache, &ready, options)?);
     let summary = Summary::new(rows, ready.len(), begun.elapsed());
     if options.json {
-        print(serde_json::to_string_pretty(&summary)?)?;
+        terminal::json(&summary)?;
     } else {
-        print(&summary)?;
+        terminal::print(&summary)?;
     }
     Ok(if summary.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -6,7 +6,7 @@ use contigo_cross::{
     command::{Tool, in_words, last_lines},
     failure::Result,
     interrupt,
-    progress::{Step, say},
+    terminal::{Step, say},
 };
 use std::{
     path::Path,

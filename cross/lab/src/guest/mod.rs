@@ -1,21 +1,16 @@
 //! The content of a guest: programs, modules, scripts, packed into an initramfs without root.
 
-pub(crate) mod busybox;
 mod initramfs;
-mod ko;
 mod modules;
-mod program;
 mod programs;
-mod with;
 
 use crate::board::Board;
 use contigo_cross::failure::Result;
 use std::path::Path;
 
+pub(crate) use initramfs::with;
 pub(crate) use modules::{Module, modules};
-pub(crate) use program::Program;
-pub(crate) use programs::{Programs, Wanted, executables};
-pub(crate) use with::with;
+pub(crate) use programs::{Program, Programs, Wanted, busybox, executables};
 
 use initramfs::Initramfs;
 
@@ -88,7 +83,7 @@ pub(crate) fn pack(
         Task::Test { arguments, with, demo } => {
             image.file("lab/main.sh", TEST.as_bytes())?;
             if let Some(from) = with {
-                with::pack(&mut image, with::PLACE, from)?;
+                initramfs::pack_tree(&mut image, initramfs::PLACE, from)?;
             }
             if demo {
                 image.file("lab/demo", &[])?;

@@ -1,11 +1,18 @@
 //! The guest's programs, built here: static, for the board's processor, without any configuration
-//! of the user's.
+//! of the user's. Each is checked to be one that can run there.
 
-use super::{Program, busybox};
-use crate::{board::Board, cpu::Cpu};
+use crate::{
+    board::Board,
+    cpu::{self, Cpu},
+};
 use anyhow::{Context, bail};
 use contigo_cross::{
-    cache_dir::CacheDir, command::Tool, failure::Result, progress::say, toolchain,
+    cache_dir::CacheDir, command::Tool, download::Packages, failure::Result, terminal::say,
+    toolchain,
+};
+use object::{
+    Object, ObjectKind,
+    read::elf::{ElfFile32, ElfFile64, FileHeader, ProgramHeader},
 };
 use serde::Deserialize;
 use std::{
@@ -107,7 +114,7 @@ impl Programs {
         if matches!(wanted, Wanted::All) {
             files.push((NAMES.to_owned(), c_program(cache, cpu, &said, folder.path())?));
         }
-        files.push(busybox::of(cache, cpu)?);
+        files.push(busybox(cache, cpu)?);
         if let Wanted::Given(path) = wanted {
             files.push((TESTS.1.to_owned(), path.into()));
         }
@@ -136,7 +143,7 @@ impl Programs {
     /// Says how large each is.
     pub(crate) fn say_sizes(&self) -> Result<()> {
         let mut sizes = Vec::new();
-        for (name, path) in self.files.iter().filter(|(name, _)| name != busybox::BUSYBOX) {
+        for (name, path) in self.files.iter().filter(|(name, _)| name != BUSYBOX) {
             let bytes = fs::metadata(path)
                 .with_context(|| format!("cannot read {}", path.display()))?
                 .len();
@@ -189,4 +196,85 @@ fn strip(cache: &CacheDir, cpu: Cpu, program: &str, path: &Path, folder: &Path) 
     let strip = Tool::new(&format!("{}strip", cpu.prefix()), format!("stripping {program}"))?;
     strip.arg("-o").arg(&stripped).arg(path).writes(folder).run(&cache.log("strip")?)?;
     Ok(stripped)
+}
+
+const BUSYBOX_PACKAGE: &str = "busybox-static";
+/// Debian's static busybox for the guest: its shell and its tools.
+const BUSYBOX: &str = "busybox";
+
+/// The name of busybox in the guest, and its file.
+pub(crate) fn busybox(cache: &CacheDir, cpu: Cpu) -> Result<(String, PathBuf)> {
+    let name = format!("busybox/{}", cpu.debian());
+    let _lock = cache.lock(&name)?;
+    if let Some(file) = busybox_file(&cache.path().join(&name)) {
+        return Ok((BUSYBOX.into(), file));
+    }
+    let staging = cache.stage(&name)?;
+    Packages::new(cache, cpu.debian()).unpack(BUSYBOX_PACKAGE, staging.path())?;
+    let folder = staging.commit()?;
+    let file = busybox_file(&folder).with_context(|| {
+        format!("{BUSYBOX_PACKAGE} has no bin/{BUSYBOX} in {}", folder.display())
+    })?;
+    Ok((BUSYBOX.into(), file))
+}
+
+/// Since Debian 13 it is in usr/bin.
+fn busybox_file(folder: &Path) -> Option<PathBuf> {
+    ["bin", "usr/bin"]
+        .map(|bin| folder.join(bin).join(BUSYBOX))
+        .into_iter()
+        .find(|file| file.is_file())
+}
+
+/// A static program.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    /// Its name in the guest's `/bin`.
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Program {
+    /// Reads a program of the board's processor, or of `cpu`, and refuses one that the board cannot
+    /// run: another processor's, or one that wants libraries.
+    pub(crate) fn read(board: &Board, cpu: Cpu, name: &str, path: &Path) -> Result<Self> {
+        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let shown = path.display();
+        let Ok(file) = object::File::parse(bytes.as_slice()) else {
+            bail!("{shown} is no ELF program")
+        };
+        let (wanted, got) = (cpu, file.architecture());
+        if got != wanted.elf() {
+            bail!(
+                "{shown} is a program for {}, board {} runs {} ({})",
+                cpu::elf_name(got),
+                board.name,
+                wanted.name(),
+                wanted.target()
+            );
+        }
+        if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
+            bail!("{shown} is an object file, not a program");
+        }
+        if wants_loader(&bytes) {
+            bail!(
+                "{shown} wants shared libraries, and the guest has none: link it with \
+                 -C target-feature=+crt-static"
+            );
+        }
+        Ok(Self { name: name.into(), bytes })
+    }
+}
+
+/// Whether the kernel would have to load a dynamic loader first (PT_INTERP).
+fn wants_loader(bytes: &[u8]) -> bool {
+    fn interp<H: FileHeader>(headers: &[H::ProgramHeader], endian: H::Endian) -> bool {
+        headers.iter().any(|header| header.p_type(endian) == object::elf::PT_INTERP)
+    }
+    if let Ok(file) = ElfFile32::<object::Endianness>::parse(bytes) {
+        return interp::<object::elf::FileHeader32<_>>(file.elf_program_headers(), file.endian());
+    }
+    ElfFile64::<object::Endianness>::parse(bytes).is_ok_and(|file| {
+        interp::<object::elf::FileHeader64<_>>(file.elf_program_headers(), file.endian())
+    })
 }

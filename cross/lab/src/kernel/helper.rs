@@ -2,14 +2,15 @@
 //! Debian's headers. Each is kept by the hash of its sources and of the kernel, whole or not at
 //! all.
 
-use super::{Kernel, headers};
-use crate::board::Board;
+use super::Kernel;
+use crate::{board::Board, cpu::Cpu};
 use anyhow::Context;
 use contigo_cross::{
     cache_dir::CacheDir,
     command::Tool,
+    download::Packages,
     failure::{Failure, Result},
-    packages,
+    packages, toolchain,
 };
 use sha2::{Digest, Sha256};
 use std::{
@@ -48,7 +49,7 @@ pub(crate) fn modules(
 ) -> Result<Vec<PathBuf>> {
     let (tree, checks) = match (&kernel.source, board.about.kernel.headers) {
         (Some(_), _) => (kernel.folder.clone(), true),
-        (None, true) => (headers::tree(cache, board.cpu(), &kernel.release)?, false),
+        (None, true) => (headers(cache, board.cpu(), &kernel.release)?, false),
         (None, false) => return Ok(Vec::new()),
     };
     let own = ["module", "uapi"].map(|folder| (folder, helpers.join(folder)));
@@ -156,4 +157,60 @@ fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
         Ok(files)
     };
     read().map_err(|error| Failure::of_io("reading the module's sources", folder, &error))
+}
+
+/// The headers of Debian's own kernel, by which a module is built for it: three packages, unpacked
+/// without root.
+///
+/// The tree for `make -C`, of the kernel with this answer to `uname -r`: from the cache, or from
+/// Debian.
+fn headers(cache: &CacheDir, cpu: Cpu, release: &str) -> Result<PathBuf> {
+    let place = format!("kernels/headers-{release}");
+    let root = cache.path().join(&place);
+    let tree = root.join(format!("usr/src/linux-headers-{release}"));
+    let _lock = cache.lock(&place)?;
+    if tree.is_dir() {
+        return Ok(tree);
+    }
+    let version = release.strip_suffix(&format!("-{}", cpu.debian())).unwrap_or(release);
+    let staging = cache.stage(&place)?;
+    let packages = Packages::new(cache, cpu.debian());
+    packages.unpack(&format!("linux-headers-{release}"), staging.path())?;
+    packages.unpack(&format!("linux-headers-{version}-common"), staging.path())?;
+    // Its scripts are programs, so they are this machine's.
+    let host = toolchain::host_architecture(cache)?;
+    Packages::new(cache, &host).unpack(&format!("linux-kbuild-{version}"), staging.path())?;
+    // They include each other where they would be installed.
+    let sources = staging.path().join("usr/src");
+    let failed = |error| Failure::of_io("changing the headers' Makefiles", &sources, &error);
+    for folder in fs::read_dir(&sources).map_err(failed)? {
+        let file = folder.map_err(failed)?.path().join("Makefile");
+        if let Ok(text) = fs::read_to_string(&file) {
+            fs::write(&file, moved(&text, &root)).map_err(failed)?;
+        }
+    }
+    staging.commit()?;
+    Ok(tree)
+}
+
+/// A Makefile of theirs, as it is below `root`.
+fn moved(text: &str, root: &Path) -> String {
+    let own = format!("{}/usr/src/", root.display());
+    [" ", "="].iter().fold(text.to_owned(), |text, before| {
+        text.replace(&format!("{before}/usr/src/"), &format!("{before}{own}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_include_each_other_where_they_were_unpacked() {
+        let text = "include /usr/src/linux-headers-6.12-common/Makefile\n\
+                    KBUILD_OUTPUT=/usr/src/linux-headers-6.12-arm64\n# ../usr/src/x\n";
+        let there = "include /c/usr/src/linux-headers-6.12-common/Makefile\n\
+                     KBUILD_OUTPUT=/c/usr/src/linux-headers-6.12-arm64\n# ../usr/src/x\n";
+        assert_eq!(moved(text, Path::new("/c")), there);
+    }
 }

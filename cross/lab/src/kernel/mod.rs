@@ -3,7 +3,6 @@
 
 mod build;
 mod config;
-mod headers;
 mod helper;
 mod source;
 mod stock;

@@ -28,7 +28,10 @@ pub(super) fn kernel(cache: &CacheDir, cpu: Cpu, series: &str, refresh: bool) ->
     let names = packages.names(&prefix)?;
     let newest = newest(&names, &prefix, &end).with_context(|| {
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        format!("there is no package {prefix}N…{end} in this machine's package lists (of that series: {known})")
+        format!(
+            "there is no package {prefix}N…{end} in this machine's package lists (of that \
+                 series: {known})"
+        )
     })?;
     if let Some(kernel) =
         cached.filter(|kernel| newest.strip_prefix(IMAGE) == Some(&kernel.release))

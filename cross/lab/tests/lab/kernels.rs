@@ -91,7 +91,8 @@ fn world_with_module(build: &str) -> Result<World, Box<dyn std::error::Error>> {
 #[test]
 fn the_module_is_built_once_for_a_kernel_and_again_when_its_sources_change() -> Outcome {
     let world = world_with_module(
-        "[ -f Kbuild ] && [ -f ../uapi/contigo.h ] && echo again >> \"$HOME/module-builds\" && cp contigo_main.c contigo.ko",
+        "[ -f Kbuild ] && [ -f ../uapi/contigo.h ] && echo again >> \"$HOME/module-builds\" && cp \
+         contigo_main.c contigo.ko",
     )?;
     for _ in 0..2 {
         let said = world.run(&["kernel"])?;
@@ -240,7 +241,8 @@ fn what_apt_refuses_is_said_in_its_words() -> Outcome {
     world.program("dpkg-deb", "exit 1")?;
     world.program(
         "apt-get",
-        "for word; do [ \"$word\" = update ] && exit 0; done; echo 'E: Unable to locate package linux-source-6.12'; exit 100",
+        "for word; do [ \"$word\" = update ] && exit 0; done; echo 'E: Unable to locate package \
+         linux-source-6.12'; exit 100",
     )?;
     world.run(&["kernel"])?.failed_with(&[
         "linux-source-6.12",
@@ -260,7 +262,8 @@ fn a_package_put_there_by_hand_serves_a_machine_without_a_network() -> Outcome {
     world.program(
         "dpkg-deb",
         // The folder gets the date that it has in the package.
-        "case $1 in -f) echo 6.12.9-1 ;; -x) mkdir -p \"$3/usr/src\"; touch \"$3/usr/src/linux-source-6.12.tar.xz\"; touch -d 2020-01-01 \"$3\" ;; esac",
+        "case $1 in -f) echo 6.12.9-1 ;; -x) mkdir -p \"$3/usr/src\"; touch \
+         \"$3/usr/src/linux-source-6.12.tar.xz\"; touch -d 2020-01-01 \"$3\" ;; esac",
     )?;
     // tar -x --strip-components=1 -f ARCHIVE -C FOLDER
     world.program("tar", "[ -f \"$4\" ] && touch \"$6/Makefile\"")?;

@@ -1,7 +1,7 @@
 //! A board with a PCI function that is a model in a program of its own.
 
 use super::{
-    runs::{ROW, can_build},
+    runs::ROW,
     world::{Outcome, World, is_gone},
 };
 
@@ -32,10 +32,7 @@ fn emulator(says: &str) -> String {
 
 #[test]
 fn a_model_is_served_and_ended_with_its_run() -> Outcome {
-    if !can_build() {
-        return Ok(());
-    }
-    let world = World::with_emulator(&emulator(TAKES))?;
+    let Some(world) = World::that_builds(&emulator(TAKES))? else { return Ok(()) };
     world.board("with-card", BOARD)?;
     world.program("contigo-pci", SERVER)?;
     let said = world.test(&["with-card", "--limit", "5"])?;
@@ -62,10 +59,7 @@ fn a_model_is_served_and_ended_with_its_run() -> Outcome {
 
 #[test]
 fn a_board_whose_emulator_cannot_be_had_is_skipped_by_name() -> Outcome {
-    if !can_build() {
-        return Ok(());
-    }
-    let world = World::with_emulator(&emulator("Device not found"))?;
+    let Some(world) = World::that_builds(&emulator("Device not found"))? else { return Ok(()) };
     world.board("with-card", BOARD)?;
     let said = world.test(&[])?;
     assert_eq!(said.status, Some(0), "{said:?}");
@@ -80,10 +74,7 @@ fn a_board_whose_emulator_cannot_be_had_is_skipped_by_name() -> Outcome {
 
 #[test]
 fn a_model_that_does_not_begin_fails_the_run_with_its_words() -> Outcome {
-    if !can_build() {
-        return Ok(());
-    }
-    let world = World::with_emulator(&emulator(TAKES))?;
+    let Some(world) = World::that_builds(&emulator(TAKES))? else { return Ok(()) };
     world.board("with-card", BOARD)?;
     world.program(
         "contigo-pci",
@@ -97,10 +88,7 @@ fn a_model_that_does_not_begin_fails_the_run_with_its_words() -> Outcome {
 
 #[test]
 fn a_model_that_lacks_its_tool_is_skipped_with_the_reason() -> Outcome {
-    if !can_build() {
-        return Ok(());
-    }
-    let world = World::with_emulator(&emulator(TAKES))?;
+    let Some(world) = World::that_builds(&emulator(TAKES))? else { return Ok(()) };
     world.board("with-card", BOARD)?;
     world.program("contigo-pci", "echo 'Verilator is not here'")?;
     let said = world.test(&[])?;

@@ -4,17 +4,16 @@ use crate::{
     boards,
     check::{BOARDS_GLIBC, library, too_new},
     needs::{self, Glibc, Needs},
-    output,
+    pip::Zigbuild,
     workspace::{LIBRARY, PROGRAMS, Workspace, cargo},
-    zigbuild::Zigbuild,
 };
 use clap::Args;
 use contigo_cross::{
     cache_dir::CacheDir,
     command::Tool,
     failure::{Failure, Result},
-    table,
     targets::{self, Target},
+    terminal,
     toolchain::{self, Variables},
 };
 use serde::Serialize;
@@ -78,19 +77,19 @@ pub(crate) fn build(options: &Options) -> Result<()> {
         built.extend(all(&cache, &workspace, target, link)?);
     }
     if options.json {
-        return output::json(&built);
+        return terminal::json(&built);
     }
-    let mut table = table::new(&["binary", "target", "size", "C library"]);
+    let mut table = terminal::table(&["binary", "target", "size", "C library"]);
     for Built { binary, target, r#static, size_bytes, glibc, .. } in built {
         let shown = binary.strip_prefix(&workspace.root).unwrap_or(&binary).display().to_string();
         table.add_row([
             shown,
             target.to_owned(),
-            output::size(size_bytes),
+            terminal::size(size_bytes),
             library(r#static, glibc.as_ref()),
         ]);
     }
-    output::text(table)
+    terminal::print(table)
 }
 
 /// Builds the programs for `target`, and looks whether they are what was asked for.

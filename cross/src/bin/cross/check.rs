@@ -1,11 +1,8 @@
 //! `cargo cross check`: what programs need of a board's image.
 
-use crate::{
-    needs::{self, Glibc, Needs},
-    output,
-};
+use crate::needs::{self, Glibc, Needs};
 use clap::Args;
-use contigo_cross::{failure::Result, table};
+use contigo_cross::{failure::Result, terminal};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -53,9 +50,9 @@ pub(crate) fn check(options: &Options) -> Result<()> {
         refused.extend(too_new);
     }
     if options.json {
-        output::json(&entries)?;
+        terminal::json(&entries)?;
     } else {
-        let mut table = table::new(&["program", "processor", "C library"]);
+        let mut table = terminal::table(&["program", "processor", "C library"]);
         for entry in &entries {
             table.add_row([
                 entry.program.display().to_string(),
@@ -63,7 +60,7 @@ pub(crate) fn check(options: &Options) -> Result<()> {
                 library(entry.r#static, entry.glibc.as_ref()),
             ]);
         }
-        output::text(table)?;
+        terminal::print(table)?;
     }
     if refused.is_empty() { Ok(()) } else { Err(anyhow::anyhow!("{}", refused.join("\n"))) }
 }

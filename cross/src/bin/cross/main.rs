@@ -5,12 +5,10 @@ mod build;
 mod check;
 mod image;
 mod needs;
-mod output;
 mod package;
 mod pip;
 mod setup;
 mod workspace;
-mod zigbuild;
 
 use clap::{Parser, Subcommand};
 use contigo_cross::{failure, interrupt};

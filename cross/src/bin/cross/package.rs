@@ -2,19 +2,19 @@
 //! packages. Both are made of one tree of files.
 
 mod archive;
-mod date;
 mod deb;
 mod depends;
 mod plain;
 mod tree;
 
-use crate::{boards, build, build::Link, output, pip, workspace::Workspace};
+use crate::{boards, build, build::Link, pip, workspace::Workspace};
 use clap::Args;
 use contigo_cross::{
     cache_dir::CacheDir,
     failure::{Failure, Result},
-    packages, table,
+    packages,
     targets::{self, Target},
+    terminal,
 };
 use serde::Serialize;
 use std::{
@@ -85,7 +85,7 @@ pub(crate) fn package(options: &Options) -> Result<()> {
     let cache = CacheDir::open()?;
     let workspace = Workspace::find(&cache)?;
     need(&cache, options.deb)?;
-    let date = if options.deb { date::seconds(&cache, &workspace.root)? } else { archive::TIME };
+    let date = if options.deb { deb::date(&cache, &workspace.root)? } else { archive::TIME };
     let folder = options.out.clone().unwrap_or_else(|| workspace.target_dir.join(FOLDER));
     fs::create_dir_all(&folder)
         .map_err(|error| Failure::of_io("making the folder of packages", &folder, &error))?;
@@ -112,14 +112,14 @@ pub(crate) fn package(options: &Options) -> Result<()> {
     }
     let entries = put(&folder, packed)?;
     if options.json {
-        return output::json(&entries);
+        return terminal::json(&entries);
     }
-    let mut table = table::new(&["package", "boards", "size", "SHA-256"]);
+    let mut table = terminal::table(&["package", "boards", "size", "SHA-256"]);
     for Entry { package, boards, size_bytes, sha256, .. } in entries {
         let shown = package.strip_prefix(&workspace.root).unwrap_or(&package).display().to_string();
-        table.add_row([shown, boards.join(", "), output::size(size_bytes), sha256]);
+        table.add_row([shown, boards.join(", "), terminal::size(size_bytes), sha256]);
     }
-    output::text(table)
+    terminal::print(table)
 }
 
 /// Are the tools here? Before a build that takes minutes.

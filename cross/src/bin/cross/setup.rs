@@ -2,16 +2,14 @@
 //! from being had.
 
 mod apt;
-mod linkers;
-mod packaging;
 mod rust;
 
-use crate::{output, zigbuild::Zigbuild};
+use crate::pip::Zigbuild;
 use clap::Args;
 use contigo_cross::{
     cache_dir::CacheDir,
     failure::{Failure, Result},
-    table, targets,
+    targets, terminal,
 };
 use serde::Serialize;
 
@@ -56,7 +54,7 @@ struct Part {
 pub(crate) fn setup(options: &Options) -> Result<()> {
     let cache = CacheDir::open()?;
     let mut parts = vec![
-        ("linkers and emulators", linkers::get(&cache, options.print)),
+        ("linkers and emulators", apt::linkers(&cache, options.print)),
         (
             "Rust's standard libraries",
             rust::get(
@@ -68,8 +66,8 @@ pub(crate) fn setup(options: &Options) -> Result<()> {
         ("cargo-zigbuild", zigbuild(&cache, options.print)),
     ];
     if options.packages {
-        parts.push(("packaging tools", packaging::tools(&cache, options.print)));
-        parts.push(("maturin", packaging::maturin(&cache, options.print)));
+        parts.push(("packaging tools", apt::tools(&cache, options.print)));
+        parts.push(("maturin", apt::maturin(&cache, options.print)));
     }
     let mut report = Vec::new();
     let mut errors = Vec::new();
@@ -87,9 +85,9 @@ pub(crate) fn setup(options: &Options) -> Result<()> {
         report.push(Part { part, state, detail });
     }
     if options.json {
-        output::json(&report)?;
+        terminal::json(&report)?;
     } else {
-        let mut table = table::new(&["part", "state", "what"]);
+        let mut table = terminal::table(&["part", "state", "what"]);
         for Part { part, state, detail } in &report {
             let state = match state {
                 State::Ready => "ready",
@@ -100,7 +98,7 @@ pub(crate) fn setup(options: &Options) -> Result<()> {
             // The missing programs are named below, where lines are not folded.
             table.add_row([*part, state, if state == "missing" { "" } else { detail }]);
         }
-        output::text(table)?;
+        terminal::print(table)?;
     }
     if errors.is_empty() { Ok(()) } else { Err(anyhow::anyhow!("{}", errors.join("\n"))) }
 }

@@ -6,14 +6,51 @@ use super::{
     of,
     tree::Tree,
 };
-use crate::workspace::{TOOL, Workspace};
+use crate::{
+    build::Built,
+    needs::Glibc,
+    workspace::{TOOL, Workspace},
+};
 use contigo_cross::{
     cache_dir::CacheDir,
     command::Tool,
     failure::{Failure, Result},
+    packages,
     targets::Target,
 };
-use std::{env, fs, path::Path, time::Duration};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// The name of the date wherever builds repeat.
+const VARIABLE: &str = "SOURCE_DATE_EPOCH";
+
+/// The one date of Debian's packages, so that the same sources give the same bytes: in seconds
+/// since 1970, `SOURCE_DATE_EPOCH` where it is set, else the newest commit's.
+pub(super) fn date(cache: &CacheDir, root: &Path) -> Result<u64> {
+    if let Some(set) = env::var_os(VARIABLE).filter(|set| !set.is_empty()) {
+        let set = set.to_string_lossy();
+        return set.parse().map_err(|_| {
+            anyhow::anyhow!("{VARIABLE} is \"{set}\", and no number of seconds since 1970")
+        });
+    }
+    let ask = packages::find("git").map(|git| {
+        let tool = Tool::at(&git, "asking git for the newest commit's date").args([
+            "log",
+            "-1",
+            "--format=%ct",
+        ]);
+        tool.current_dir(root).output(&cache.log("git")?)
+    });
+    let answer = ask.and_then(Result::ok).and_then(|text| text.trim().parse().ok());
+    answer.ok_or_else(|| {
+        anyhow::anyhow!(
+            "git tells no date of these sources: set {VARIABLE} to one, in seconds since 1970"
+        )
+    })
+}
 
 /// Its files, from the root of the sources.
 const RULES: &str = "cross/packaging/debian";
@@ -114,7 +151,8 @@ fn fill(cache: &CacheDir, rules: &Path, debian: &Path, how: &Of<'_>) -> Result<(
         .arg(format!("@{}", how.date));
     let date = date.env("LC_ALL", "C").output(&cache.log("date")?)?;
     let changelog = format!(
-        "{TOOL} ({}) unstable; urgency=medium\n\n  * CHANGELOG.md in Contigo's sources says what is new.\n\n -- {packer}  {}\n",
+        "{TOOL} ({}) unstable; urgency=medium\n\n  * CHANGELOG.md in Contigo's sources says what \
+         is new.\n\n -- {packer}  {}\n",
         how.version,
         date.trim()
     );
@@ -123,8 +161,9 @@ fn fill(cache: &CacheDir, rules: &Path, debian: &Path, how: &Of<'_>) -> Result<(
 
 /// Writes what the packages' programs need, as their headers say, for debhelper to fill in.
 fn substitute(tree: &Tree, debian: &Path) -> Result<()> {
+    type Needs = (PathBuf, Vec<String>, Option<Glibc>);
     let extension = tree.extension();
-    let needed = |built: &'_ crate::build::Built| -> (std::path::PathBuf, Vec<String>, Option<crate::needs::Glibc>) {
+    let needed = |built: &Built| -> Needs {
         (built.binary.clone(), built.libraries.clone(), built.glibc.clone())
     };
     let packages = [

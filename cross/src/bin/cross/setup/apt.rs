@@ -1,18 +1,67 @@
-//! Debian's packages, which apt installs on the machine as root.
+//! Programs from Debian's packages, which apt installs on the machine as root: linkers, emulators
+//! and packaging tools; and maturin, which goes into the cache.
 
 use super::{Got, State};
-use contigo_cross::{cache_dir::CacheDir, command::Tool, failure::Result, packages};
+use crate::package::{MATURIN, PROGRAMS};
+use contigo_cross::{
+    cache_dir::CacheDir,
+    command::Tool,
+    failure::Result,
+    packages::{self, Need},
+    targets::{self, Target},
+};
 use std::time::Duration;
+
+/// The emulators' package.
+const EMULATORS: &str = "qemu-user-static";
+
+fn missing_linkers() -> Missing {
+    let of = |target: &Target| {
+        let emulator = Need { name: target.emulator.to_owned(), package: EMULATORS.to_owned() };
+        target.links_static().into_iter().chain([emulator])
+    };
+    let missing = targets::ALL.into_iter().flat_map(of).filter(|need| need.place().is_none());
+    missing.map(|Need { name, package }| (name, package)).collect()
+}
+
+/// Cross compilers with their C libraries, and the emulators that tests run in.
+pub(super) fn linkers(cache: &CacheDir, only_say: bool) -> Got {
+    let ready =
+        targets::ALL.map(|target| format!("{}, {}", target.linker(), target.emulator)).join(", ");
+    get(cache, only_say, missing_linkers, ready)
+}
+
+fn missing_tools() -> Missing {
+    let absent = PROGRAMS.iter().filter(|program| packages::find(program).is_none());
+    absent.map(|program| ((*program).to_owned(), packages::of(program).to_owned())).collect()
+}
+
+/// The tools of `cargo cross package` beside those of a build: the device tree's compiler and
+/// Debian's packaging tools.
+pub(super) fn tools(cache: &CacheDir, only_say: bool) -> Got {
+    get(cache, only_say, missing_tools, PROGRAMS.join(", "))
+}
+
+/// Installs maturin into the cache.
+pub(super) fn maturin(cache: &CacheDir, only_say: bool) -> Got {
+    if let Some(found) = MATURIN.find(cache) {
+        return Ok((State::Ready, found.join(MATURIN.program).display().to_string()));
+    }
+    if only_say {
+        return Ok((State::Todo, "pip install maturin (10 MB) into the cache".into()));
+    }
+    Ok((State::Installed, MATURIN.install(cache)?.join(MATURIN.program).display().to_string()))
+}
 
 /// For 200 MB of packages on a slow line.
 const INSTALL_LIMIT: Duration = Duration::from_secs(3600);
 
 /// Missing programs: each with its package.
-pub(super) type Missing = Vec<(String, String)>;
+type Missing = Vec<(String, String)>;
 
 /// Installs what is missing where this user may; else the error says what to install. Where nothing
 /// is, the answer is `ready`.
-pub(super) fn get(cache: &CacheDir, only_say: bool, look: fn() -> Missing, ready: String) -> Got {
+fn get(cache: &CacheDir, only_say: bool, look: fn() -> Missing, ready: String) -> Got {
     let missing = look();
     if missing.is_empty() {
         return Ok((State::Ready, ready));

@@ -109,7 +109,8 @@ fn from_where(cache: &CacheDir, all: &[&'static Target]) -> Result<String> {
             Some(Rust::Private(folder)) => {
                 let folder = folder.display();
                 format!(
-                    "Debian's\nfor `cargo test`: export RUSTC={folder}/rustc RUSTDOC={folder}/rustdoc"
+                    "Debian's\nfor `cargo test`: export RUSTC={folder}/rustc \
+                     RUSTDOC={folder}/rustdoc"
                 )
             }
             None => "none".to_owned(),

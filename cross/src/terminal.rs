@@ -1,9 +1,15 @@
-//! A line that moves while a step takes long; where standard error is no terminal, one line when it
-//! begins to take long and one at its end.
+//! The terminal: a line that moves while a step takes long, tables, and standard output. Where
+//! standard error is no terminal, a step that takes long has a line when that is known, and one at
+//! its end.
 
+use crate::failure::Result;
+use comfy_table::{ContentArrangement, Table, presets::UTF8_BORDERS_ONLY};
+use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde::Serialize;
 use std::{
-    io::{self, Write},
+    fmt::Display,
+    io::{self, ErrorKind, Write},
     sync::{
         LazyLock,
         atomic::{AtomicBool, Ordering},
@@ -86,4 +92,43 @@ pub fn say(line: &str) {
     LINES.suspend(|| {
         let _ = writeln!(io::stderr(), "{line}");
     });
+}
+
+/// An empty table, as wide as the terminal where there is one, and as wide as it needs to be
+/// elsewhere.
+#[must_use]
+pub fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(UTF8_BORDERS_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(header);
+    let terminal = Term::stdout();
+    if let Some((_, columns)) = terminal.is_term().then(|| terminal.size_checked()).flatten() {
+        table.set_width(columns);
+    }
+    table
+}
+
+/// Prints `text` and a line break on standard output. A reader that has gone (`cargo lab list |
+/// head -1`) is no failure.
+pub fn print(text: impl Display) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(anyhow::anyhow!("cannot write to standard output: {error}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints one value, indented, and nothing else.
+pub fn json(value: &impl Serialize) -> Result<()> {
+    print(serde_json::to_string_pretty(value)?)
+}
+
+/// A size as people say it.
+pub fn size(bytes: u64) -> String {
+    let tenths = bytes.saturating_mul(10) >> 20;
+    format!("{}.{} MiB", tenths / 10, tenths % 10)
 }
