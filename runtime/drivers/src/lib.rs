@@ -1,5 +1,5 @@
-//! Drivers, a folder a core: its registers, its driver, and its row in the table of drivers
-//! (`registry.rs`). A program sees them as `contigo::drivers`.
+//! Drivers, a folder a core: its registers, its driver, and in `mod.rs` its row in the table of
+//! drivers. A program sees them as `contigo::drivers`.
 //!
 //! Each is a [`Driver`](contigo_core::Driver) over a [`Device`]. To open one over registers is
 //! unsafe, because only the program knows which core is there. Over the model of a core,
@@ -32,15 +32,15 @@ use contigo_core::{Device, job::DriverRow};
 #[must_use]
 pub const fn rows<D: Device + Send + Sync + 'static>() -> [DriverRow<D>; 10] {
     [
-        ap_ctrl::registry::row(),
-        axi_dma::registry::row(),
-        axi_dmac::registry::row(),
-        axi_mcdma::registry::row(),
-        litepcie::registry::row(),
-        msgdma::registry::row(),
-        axi_cdma::registry::row(),
-        axi_vdma::registry::row(),
-        pl330::registry::row(),
-        zdma::registry::row(),
+        ap_ctrl::row(),
+        axi_dma::row(),
+        axi_dmac::row(),
+        axi_mcdma::row(),
+        litepcie::row(),
+        msgdma::row(),
+        axi_cdma::row(),
+        axi_vdma::row(),
+        pl330::row(),
+        zdma::row(),
     ]
 }

@@ -22,7 +22,3 @@ pub(crate) mod msgdma;
 pub(crate) mod pl330;
 #[path = "../../drivers/src/zdma/regs.rs"]
 pub(crate) mod zdma;
-
-mod config {
-    pub(super) use contigo_drivers::axi_dma::{AxiDmaConfig, Side};
-}

@@ -7,7 +7,6 @@
 
 use super::{
     descriptors::{Chain, Look},
-    driver::{AxiCdma, Mode},
     regs,
 };
 use contigo_core::{
@@ -45,13 +44,13 @@ impl Simple {
     }
 
     /// The core will be reset, which clears what tells of an end.
-    fn resets(&mut self, device: &impl Device) {
+    pub(super) fn resets(&mut self, device: &impl Device) {
         if let Self::Running { ended, .. } | Self::Stopped { ended } = self {
             *ended |= regs::ended_well(regs::CDMASR.read(device));
         }
     }
 
-    const fn was_reset(&mut self) {
+    pub(super) const fn was_reset(&mut self) {
         *self = match *self {
             Self::Running { ended, .. } | Self::Stopped { ended } => Self::Stopped { ended },
             Self::Idle | Self::Reset => Self::Reset,
@@ -175,21 +174,5 @@ pub(super) fn reset(device: &impl Device, stop_us: u32) -> Result<()> {
         Ok(())
     } else {
         Err(Error::WillNotStop { device: "axi_cdma", status, waited_us: stop_us })
-    }
-}
-
-impl<D: Device> AxiCdma<D> {
-    /// Resets the core, and waits for the reset's end.
-    pub(super) fn halt(&mut self) -> Result<()> {
-        match &mut self.mode {
-            Mode::Simple(job) => job.resets(&self.device),
-            Mode::Sg(chain) => chain.resets(),
-        }
-        reset(&self.device, self.config.stop_us)?;
-        match &mut self.mode {
-            Mode::Simple(job) => job.was_reset(),
-            Mode::Sg(chain) => chain.was_reset(),
-        }
-        Ok(())
     }
 }

@@ -2,7 +2,10 @@
 //! How a core was built, which no register tells, the look of a window that counts as an AXI
 //! CDMA's, and what a core takes.
 
-use super::{descriptors::Transfer, regs};
+use super::{
+    descriptors::{DEPTH_MAX, Transfer},
+    regs,
+};
 use contigo_core::{
     hw::Device,
     job::OperandSpec,
@@ -57,8 +60,6 @@ impl Default for AxiCdmaConfig {
     }
 }
 
-/// The most jobs in flight.
-pub(super) const DEPTH_MAX: usize = 64;
 /// No burst crosses a multiple of this (Arm IHI 0022, A3.4.1).
 const BOUNDARY_BYTES: u64 = 4096;
 

@@ -2,7 +2,7 @@
 //! The jobs of scatter-gather mode, in the order in which they were submitted, and the descriptors
 //! of each.
 
-use super::{config::DEPTH_MAX, regs};
+use super::regs;
 use crate::{
     ring::{Layout, Ring},
     tail::Tail,
@@ -12,6 +12,8 @@ use contigo_core::{
     types::{Error, Refused, Result},
 };
 
+/// The most jobs in flight.
+pub(super) const DEPTH_MAX: usize = 64;
 /// The most descriptors that are used: as many as a count of 8 bits has.
 const DESCRIPTORS_MAX: usize = 255;
 

@@ -44,18 +44,18 @@ use core::time::Duration;
 /// ```
 #[derive(Debug)]
 pub struct AxiCdma<D: Device> {
-    pub(super) device: D,
-    pub(super) config: AxiCdmaConfig,
+    device: D,
+    config: AxiCdmaConfig,
     /// A keyhole's job has the first of them alone.
     operands: [OperandSpec; 2],
     keyhole: Option<Keyhole>,
-    pub(super) mode: Mode,
+    mode: Mode,
 }
 
 /// Where jobs stand.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one a core, and no heap")]
-pub(super) enum Mode {
+enum Mode {
     /// In registers.
     Simple(Simple),
     /// In descriptors.
@@ -182,6 +182,20 @@ impl<D: Device> AxiCdma<D> {
                 }
             }
         })
+    }
+
+    /// Resets the core, and waits for the reset's end.
+    fn halt(&mut self) -> Result<()> {
+        match &mut self.mode {
+            Mode::Simple(job) => job.resets(&self.device),
+            Mode::Sg(chain) => chain.resets(),
+        }
+        reset(&self.device, self.config.stop_us)?;
+        match &mut self.mode {
+            Mode::Simple(job) => job.was_reset(),
+            Mode::Sg(chain) => chain.was_reset(),
+        }
+        Ok(())
     }
 }
 

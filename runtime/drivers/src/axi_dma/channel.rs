@@ -1,125 +1,23 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! One channel: what it has in flight, and its driver beside its sibling's or alone.
+//! The driver of one channel, beside its sibling's or alone.
 
 use super::{
-    at::At,
-    config::{AxiDmaConfig, DEPTH_MAX, Side, found, ring},
-    driver::{set_busy, status_beside},
-    regs, stop,
+    config::AxiDmaConfig,
+    lane::{Lane, MAYBE_TORN},
+    regs::{self, At, Side, is_busy_beside, set_busy, status_beside},
+    stop::{self, found, halt, reset, ring},
 };
-use crate::{ring::Ring, tail::Tail};
 use contigo_core::{
     forward,
-    hw::{self, Device},
+    hw::{
+        self, Device,
+        wait::{poll_every, poll_until},
+    },
     job::{Completion, Driver, OperandSpec, StopProgram, exactly},
     mem::{CpuBuf, DevSlice},
-    types::{DevAddr, Error, Result, platform::forward_as_fd},
+    types::{Error, Result, platform::forward_as_fd},
 };
 use core::time::Duration;
-
-/// Completion's word 0: the packet may lack its beginning.
-pub(super) const MAYBE_TORN: u32 = 1;
-
-/// What DMASR said since the last job was given.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Seen {
-    /// Nothing, or an end that was told. An Idle of before may be that of the time before the job.
-    #[default]
-    Nothing,
-    /// It told an end when the job was given. It says nothing of what came behind the doorbell.
-    Told(u32),
-    /// A look read it: is the channel idle?
-    Looked { idle: bool },
-}
-
-/// One channel: its jobs in flight, with descriptors or one at a time in registers.
-///
-/// It is stopped, or it runs from its first job on. While it runs, the `in_flight` jobs from slot
-/// `oldest` on are to be told; after a stop, those of them that had ended.
-#[derive(Debug)]
-pub(super) struct Lane {
-    pub(super) side: Side,
-    pub(super) config: AxiDmaConfig,
-    /// `None`: direct register mode.
-    pub(super) ring: Option<Ring>,
-    pub(super) depth: usize,
-    pub(super) operand: [OperandSpec; 1],
-    /// Between the first job and a stop.
-    pub(super) runs: bool,
-    /// The oldest slot that was not told, and how many were not.
-    pub(super) oldest: usize,
-    pub(super) in_flight: usize,
-    /// How many descriptors the job in each slot has.
-    pub(super) counts: [u16; DEPTH_MAX],
-    /// The next descriptor to write, and the first of the oldest job.
-    pub(super) head: usize,
-    pub(super) first: usize,
-    /// So many from `first` on were written for jobs that were not told.
-    pub(super) given: usize,
-    /// How TAILDESC was written last.
-    pub(super) tail: Tail,
-    /// Of the oldest job: so many descriptors are done, with so many bytes, and RXSOF.
-    pub(super) done: usize,
-    pub(super) bytes: usize,
-    pub(super) began: u32,
-    /// The address in direct register mode.
-    pub(super) addr: DevAddr,
-    /// Lengths up to this one are known to fit the core's LENGTH.
-    pub(super) fits_bytes: usize,
-    /// An end in registers, found when the channel was stopped.
-    pub(super) ended: Option<Completion>,
-    /// A receive was stopped, or reset, in the middle: so the first packet after the next start may
-    /// lack its beginning. Packets that ended before are whole.
-    pub(super) cut: bool,
-    /// The packet that was told last goes on: the next buffer begins with its rest.
-    pub(super) open: bool,
-    /// The first packet of this run may lack its beginning, and was not told.
-    pub(super) torn: bool,
-    pub(super) seen: Seen,
-    pub(super) ran_dry: u64,
-    pub(super) looks: u64,
-    pub(super) quiet: u32,
-}
-
-impl Lane {
-    /// A channel without jobs. The depth is the configuration's, or one descriptor a job.
-    pub(super) fn new(side: Side, config: AxiDmaConfig, ring: Option<Ring>) -> Self {
-        let descriptors = ring.as_ref().map_or(1, Ring::len);
-        let depth = if ring.is_some() {
-            config.depth.unwrap_or(DEPTH_MAX).min(descriptors).min(DEPTH_MAX)
-        } else {
-            1
-        };
-        Self {
-            side,
-            config,
-            ring,
-            depth,
-            operand: [config.operand(side, descriptors / depth.max(1))],
-            runs: false,
-            oldest: 0,
-            in_flight: 0,
-            counts: [0; DEPTH_MAX],
-            head: 0,
-            first: 0,
-            given: 0,
-            tail: Tail::default(),
-            done: 0,
-            bytes: 0,
-            began: 0,
-            addr: DevAddr(0),
-            fits_bytes: 0,
-            ended: None,
-            cut: false,
-            open: false,
-            torn: false,
-            seen: Seen::Nothing,
-            ran_dry: 0,
-            looks: 0,
-            quiet: 0,
-        }
-    }
-}
 
 /// The driver of one channel. It owns its descriptors' memory, and may share its core with a
 /// sibling ([`AxiDmaCore::channel`](super::AxiDmaCore::channel)).
@@ -256,6 +154,105 @@ impl<D: Device> AxiDmaChannel<D> {
         let side = self.lane.side;
         status_beside(&self.device, side)
             .map_or(error, |status| regs::or_siblings(error, side.other(), status))
+    }
+
+    /// As [`Driver::poll`](contigo_core::Driver::poll).
+    #[inline]
+    pub(super) fn wait(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        if self.lane.in_flight == 0 {
+            return Ok(None);
+        }
+        if !self.lane.runs {
+            return self.lane.look_stopped();
+        }
+        let side = self.lane.side;
+        let (lane, mut found) = (&mut self.lane, Ok(None));
+        let (step_us, mut ended, mut left) = (lane.step_us(), false, timeout);
+        let look = |lane: &mut Lane, device: &D| lane.look(&side.at(device));
+        if step_us < u32::MAX {
+            let from_us = self.device.now_us();
+            poll_every(&self.device, step_us, timeout, |device| {
+                found = look(lane, device);
+                ended = !matches!(found, Ok(None));
+                // From here on an interrupt comes.
+                ended || lane.step_us() > step_us
+            })?;
+            left = timeout.saturating_sub(Duration::from_micros(
+                self.device.now_us().saturating_sub(from_us),
+            ));
+        }
+        if !ended {
+            ended = poll_until(&self.device, left, |device| {
+                found = look(lane, device);
+                !matches!(found, Ok(None))
+            })?;
+        }
+        if !ended && !timeout.is_zero() && self.lane.ring.is_some() {
+            // Once a wait, also where no register said anything.
+            found = self.lane.look_at_memory(&side.at(&self.device), 0);
+        }
+        let told = self.believed(found.map_err(|error| self.or_siblings(error)));
+        if self.lane.in_flight == 0 {
+            set_busy(&self.device, side, false);
+        }
+        told
+    }
+
+    /// A look's result, where no reset came: the core's epoch is read after it.
+    fn believed(&mut self, found: Result<Option<Completion>>) -> Result<Option<Completion>> {
+        if !self.was_reset() || !self.lane.runs {
+            return found;
+        }
+        // A status in a descriptor was written before the reset, and is true.
+        match (self.lane.ring.is_some(), found) {
+            (true, Ok(Some(end))) => Ok(Some(end)),
+            (true, Ok(None)) => match self.lane.look_at_memory(&self.lane.side.at(&self.device), 0)
+            {
+                Ok(Some(end)) => Ok(Some(end)),
+                _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
+            },
+            _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
+        }
+    }
+
+    /// As [`Driver::stop`](contigo_core::Driver::stop).
+    pub(super) fn end(&mut self) -> Result<()> {
+        let at = self.lane.side.at(&self.device);
+        if !self.was_reset() {
+            self.lane.keep_end(&at);
+        }
+        if self.was_reset() {
+            // The look may have come after the reset, where a register says Idle of nothing.
+            self.lane.ended = None;
+            if self.lane.runs {
+                self.lane.cut();
+            }
+        }
+        let (busy, held, unsure) =
+            (self.lane.is_busy(&at), self.is_held(), self.lane.may_be_busy(&at));
+        let sibling_works = is_busy_beside(&self.device, self.lane.side);
+        // RS=0 waits for the packet of a receive, which may never come.
+        let at_once = busy && !sibling_works && self.lane.side == Side::S2mm;
+        let halted = !at_once && halt(&at, &self.lane.config)?;
+        // A channel that did not halt was at work, and one that is held may have taken the
+        // beginning of a packet for its next job. Before the reset, which may fail.
+        if unsure || !halted || held {
+            self.lane.cut();
+        }
+        if !halted || held || busy && !sibling_works {
+            let (side, config) = (self.lane.side, &self.lane.config);
+            hw::reset_all(&self.device, || reset(&self.at(), side, config))?;
+        }
+        self.lane.stopped();
+        self.epoch = self.device.reset_epoch();
+        set_busy(&self.device, self.lane.side, false);
+        Ok(())
+    }
+
+    /// Does the sibling's error keep this channel halted until a reset?
+    fn is_held(&self) -> bool {
+        let failed = || status_beside(&self.device, self.lane.side).is_some_and(regs::has_failed);
+        self.lane.runs && regs::is_halted(regs::DMASR.read(&self.at())) && failed()
     }
 }
 

@@ -1,21 +1,15 @@
 #![allow(unsafe_code, reason = "an interrupt is acknowledged by a register")]
-//! How the end of a channel's oldest job is found, in either mode, and waited for.
+//! How the end of a channel's oldest job is found, in either mode.
 
 use super::{
-    channel::{AxiDmaChannel, Lane, MAYBE_TORN, Seen},
-    config::Side,
-    driver::set_busy,
-    regs::{self, halves},
+    lane::{Lane, MAYBE_TORN, Seen},
+    regs::{self, Side, halves},
 };
 use contigo_core::{
-    hw::{
-        Device, Mmio,
-        wait::{poll_every, poll_until},
-    },
+    hw::Mmio,
     job::Completion,
     types::{Error, Result},
 };
-use core::time::Duration;
 
 /// A descriptor is looked at after so many looks at registers that said nothing: where CURDESC or
 /// an interrupt's bit were late, the end is found all the same.
@@ -97,7 +91,11 @@ impl Lane {
     }
 
     /// The oldest job's descriptors, where registers say that they may be done. `status`: DMASR.
-    fn look_at_memory(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
+    pub(super) fn look_at_memory(
+        &mut self,
+        at: &impl Mmio,
+        status: u32,
+    ) -> Result<Option<Completion>> {
         let found = self.look_for_end(at, status)?;
         // After an end that was found, an error shows at the next look.
         let resumed = self.resume(at);
@@ -122,7 +120,7 @@ impl Lane {
     }
 
     /// A stopped channel: nothing changes any more, and one look says all.
-    fn look_stopped(&mut self) -> Result<Option<Completion>> {
+    pub(super) fn look_stopped(&mut self) -> Result<Option<Completion>> {
         if self.ring.is_none() {
             self.in_flight = 0;
             return Ok(self.ended.take());
@@ -181,7 +179,7 @@ impl Lane {
                 // narrower length register filled less, and the next bytes went elsewhere.
                 let room = (control & regs::BYTES_MASK) as usize;
                 if bytes != room && (bytes > room || status & regs::LAST == 0) {
-                    return Err(regs::cut_length(self.side, &self.config, control, status));
+                    return Err(self.cut_length(control, status));
                 }
                 self.bytes += bytes;
                 (
@@ -249,7 +247,7 @@ impl Lane {
         let [low, high, _, _, control] = words;
         // A length of 0 is DMAIntErr here, and nothing else is: the core dropped all of its bits.
         if status & regs::ERRORS == regs::INTERNAL_ERROR && control & regs::BYTES_MASK != 0 {
-            return regs::cut_length(self.side, &self.config, control, 0);
+            return self.cut_length(control, 0);
         }
         regs::decode(
             self.side,
@@ -257,66 +255,5 @@ impl Lane {
             buffer.map(|()| u64::from(high) << 32 | u64::from(low)),
             Some(descriptor),
         )
-    }
-}
-
-impl<D: Device> AxiDmaChannel<D> {
-    /// As [`Driver::poll`](contigo_core::Driver::poll).
-    #[inline]
-    pub(super) fn wait(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        if self.lane.in_flight == 0 {
-            return Ok(None);
-        }
-        if !self.lane.runs {
-            return self.lane.look_stopped();
-        }
-        let side = self.lane.side;
-        let (lane, mut found) = (&mut self.lane, Ok(None));
-        let (step_us, mut ended, mut left) = (lane.step_us(), false, timeout);
-        let look = |lane: &mut Lane, device: &D| lane.look(&side.at(device));
-        if step_us < u32::MAX {
-            let from_us = self.device.now_us();
-            poll_every(&self.device, step_us, timeout, |device| {
-                found = look(lane, device);
-                ended = !matches!(found, Ok(None));
-                // From here on an interrupt comes.
-                ended || lane.step_us() > step_us
-            })?;
-            left = timeout.saturating_sub(Duration::from_micros(
-                self.device.now_us().saturating_sub(from_us),
-            ));
-        }
-        if !ended {
-            ended = poll_until(&self.device, left, |device| {
-                found = look(lane, device);
-                !matches!(found, Ok(None))
-            })?;
-        }
-        if !ended && !timeout.is_zero() && self.lane.ring.is_some() {
-            // Once a wait, also where no register said anything.
-            found = self.lane.look_at_memory(&side.at(&self.device), 0);
-        }
-        let told = self.believed(found.map_err(|error| self.or_siblings(error)));
-        if self.lane.in_flight == 0 {
-            set_busy(&self.device, side, false);
-        }
-        told
-    }
-
-    /// A look's result, where no reset came: the core's epoch is read after it.
-    fn believed(&mut self, found: Result<Option<Completion>>) -> Result<Option<Completion>> {
-        if !self.was_reset() || !self.lane.runs {
-            return found;
-        }
-        // A status in a descriptor was written before the reset, and is true.
-        match (self.lane.ring.is_some(), found) {
-            (true, Ok(Some(end))) => Ok(Some(end)),
-            (true, Ok(None)) => match self.lane.look_at_memory(&self.lane.side.at(&self.device), 0)
-            {
-                Ok(Some(end)) => Ok(Some(end)),
-                _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
-            },
-            _ => Err(Error::EndedByReset { device: self.lane.side.name() }),
-        }
     }
 }

@@ -3,21 +3,18 @@
 //! the core that both channels' drivers share.
 
 use super::{
-    at::At,
-    channel::{AxiDmaChannel, Lane},
-    config::{AxiDmaConfig, Side, found, found_beside, ring},
-    regs, stop,
+    channel::AxiDmaChannel,
+    config::AxiDmaConfig,
+    lane::Lane,
+    regs::{self, At, Side},
+    stop::{self, found, found_beside, ring},
 };
 use contigo_core::{
     forward,
-    hw::{Device, Mmio, Siblings, wait::poll_every},
+    hw::{Device, Mmio, wait::poll_every},
     job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly},
     mem::{CpuBuf, DevSlice},
-    types::{
-        Error, Result,
-        atomic::{AtomicU32, Ordering},
-        platform::forward_as_fd,
-    },
+    types::{Error, Result, platform::forward_as_fd},
 };
 use core::time::Duration;
 
@@ -309,35 +306,4 @@ impl<D: Device> AxiDmaCore<D> {
         let ring = ring(sg, memory, device.port(), &config)?;
         Ok(AxiDmaChannel::new(device, Lane::new(side, config, ring)))
     }
-}
-
-/// `side` has jobs, or has none. What it says of a channel that is alone is not kept.
-pub(super) fn set_busy(device: &impl Device, side: Side, busy: bool) {
-    let Some(siblings) = device.siblings() else { return };
-    let bit = 1 << side.index();
-    if busy {
-        marks(siblings).fetch_or(bit, Ordering::AcqRel);
-    } else {
-        marks(siblings).fetch_and(!bit, Ordering::AcqRel);
-    }
-}
-
-/// Has the other channel jobs?
-pub(super) fn is_busy_beside(device: &impl Device, side: Side) -> bool {
-    device
-        .siblings()
-        .is_some_and(|siblings| marks(siblings).load(Ordering::Acquire) & !(1 << side.index()) != 0)
-}
-
-/// The other channel's DMASR, where it has a driver; 0 where the window ends before it.
-pub(super) fn status_beside(device: &impl Device, side: Side) -> Option<u32> {
-    device.siblings()?;
-    let at = side.other().at(device);
-    Some(if at.len_bytes() < regs::CHANNEL_BYTES { 0 } else { regs::DMASR.read(&at) })
-}
-
-/// The channels that are at work, a bit each.
-fn marks(siblings: &Siblings) -> &AtomicU32 {
-    // SAFETY: a channel changes its own bit alone.
-    unsafe { siblings.marks() }
 }

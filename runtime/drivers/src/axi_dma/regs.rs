@@ -1,3 +1,4 @@
+#![allow(unsafe_code, reason = "registers are passed on")]
 //! A channel's registers, a descriptor, and what a status means: AMD PG021 (AXI DMA v7.1),
 //! "Register Space" and "Scatter Gather Descriptor", by the names of its tables.
 //!
@@ -6,10 +7,16 @@
 //! (`XILINX_DMA_REG_…`, `XILINX_DMA_DMACR_…`, `XILINX_DMA_DMASR_…`, `struct
 //! xilinx_axidma_desc_hw`).
 
-use super::config::{AxiDmaConfig, Side};
 use contigo_core::{
-    hw::mmio::{Pointer, ReadOnly, ReadWrite, Register, WriteOneToggles},
-    types::{DevAddr, Error},
+    forward,
+    hw::{
+        Device, Mmio, Siblings, Wait,
+        mmio::{Pointer, ReadOnly, ReadWrite, Register, WriteOneToggles},
+    },
+    types::{
+        DevAddr, Error, Result,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 /// The registers of one channel: MM2S 00h to 2Fh, S2MM 30h to 5Fh.
@@ -125,6 +132,114 @@ pub(super) const fn halves(addr: u64) -> (u32, u32) {
     (addr as u32, (addr >> 32) as u32)
 }
 
+/// A direction of the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// From memory to the stream: it sends. Channel 0.
+    Mm2s,
+    /// From the stream to memory: it receives. Channel 1.
+    S2mm,
+}
+
+impl Side {
+    pub(super) const fn index(self) -> usize {
+        match self {
+            Self::Mm2s => 0,
+            Self::S2mm => 1,
+        }
+    }
+
+    /// Its sibling.
+    pub(super) const fn other(self) -> Self {
+        match self {
+            Self::Mm2s => Self::S2mm,
+            Self::S2mm => Self::Mm2s,
+        }
+    }
+
+    /// Where its registers begin.
+    pub const fn base(self) -> usize {
+        self.index() * CHANNEL_BYTES
+    }
+
+    /// For messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mm2s => "axi_dma mm2s",
+            Self::S2mm => "axi_dma s2mm",
+        }
+    }
+
+    /// Its registers in the window of `device`.
+    pub(super) const fn at<D>(self, device: &D) -> At<'_, D> {
+        At { device, base: self.base() }
+    }
+}
+
+/// One channel's registers: those of the core from byte `base` on, and its clock.
+#[derive(Debug)]
+pub(super) struct At<'d, D> {
+    device: &'d D,
+    base: usize,
+}
+
+// SAFETY: the device's registers, of one channel, whose driver makes this for one call.
+unsafe impl<D: Mmio> Mmio for At<'_, D> {
+    fn len_bytes(&self) -> usize {
+        self.device.len_bytes().saturating_sub(self.base)
+    }
+
+    #[inline]
+    fn read32(&self, offset: usize) -> u32 {
+        self.device.read32(self.base + offset)
+    }
+
+    #[inline]
+    unsafe fn write32(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { self.device.write32(self.base + offset, value) }
+    }
+}
+
+impl<D: Wait> Wait for At<'_, D> {
+    forward!(|this| *this.device => now_us, looks_before_clock);
+
+    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
+        self.device.wait_at_most(timeout_us)
+    }
+}
+
+/// `side` has jobs, or has none. What it says of a channel that is alone is not kept.
+pub(super) fn set_busy(device: &impl Device, side: Side, busy: bool) {
+    let Some(siblings) = device.siblings() else { return };
+    let bit = 1 << side.index();
+    if busy {
+        marks(siblings).fetch_or(bit, Ordering::AcqRel);
+    } else {
+        marks(siblings).fetch_and(!bit, Ordering::AcqRel);
+    }
+}
+
+/// Has the other channel jobs?
+pub(super) fn is_busy_beside(device: &impl Device, side: Side) -> bool {
+    device
+        .siblings()
+        .is_some_and(|siblings| marks(siblings).load(Ordering::Acquire) & !(1 << side.index()) != 0)
+}
+
+/// The other channel's DMASR, where it has a driver; 0 where the window ends before it.
+pub(super) fn status_beside(device: &impl Device, side: Side) -> Option<u32> {
+    device.siblings()?;
+    let at = side.other().at(device);
+    Some(if at.len_bytes() < CHANNEL_BYTES { 0 } else { DMASR.read(&at) })
+}
+
+/// The channels that are at work, a bit each.
+fn marks(siblings: &Siblings) -> &AtomicU32 {
+    // SAFETY: a channel changes its own bit alone.
+    unsafe { siblings.marks() }
+}
+
 /// DMASR says Halted, and no error.
 const HALTED_ALONE: &str = "the channel halted by itself; does other code drive this core?";
 /// RS was set, and Halted stays.
@@ -209,18 +324,6 @@ pub(super) fn decode(
             }
         }),
         _ => plain(HALTED_ALONE),
-    }
-}
-
-/// The core's length register dropped bits. `given` and `found`: a length, or a descriptor's
-/// control and status.
-pub(super) fn cut_length(side: Side, config: &AxiDmaConfig, given: u32, found: u32) -> Error {
-    let bytes = |word: u32| u64::from(word & BYTES_MASK);
-    Error::LengthCut {
-        device: side.name(),
-        length_bits: config.length_bits,
-        need_bytes: bytes(given),
-        done_bytes: bytes(found),
     }
 }
 

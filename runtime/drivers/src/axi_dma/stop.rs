@@ -1,18 +1,119 @@
-#![allow(unsafe_code, reason = "RS and Reset are registers")]
-//! How a channel is stopped, alone or beside another, and the core reset.
+#![allow(unsafe_code, reason = "RS and Reset are registers, and devices fetch descriptors")]
+//! How a core is found and reset when it is opened, and how its channels are stopped.
 
 use super::{
-    channel::{AxiDmaChannel, Lane, Seen},
-    config::{AxiDmaConfig, Side},
-    driver::{is_busy_beside, set_busy, status_beside},
-    regs,
+    config::{AxiDmaConfig, DEPTH_MAX},
+    regs::{self, Side, is_busy_beside},
 };
+use crate::ring::{Layout, Ring};
 use contigo_core::{
     hw::{self, Device, Mmio, Wait, wait::poll_every},
     job::{StopProgram, StopStep},
+    mem::{CpuBuf, Port},
     types::{Error, Result},
 };
 use core::time::Duration;
+
+/// The most descriptors of a channel: an operand of 16 MiB by pieces of 16 KiB.
+const DESCRIPTORS_MAX: usize = 4 * DEPTH_MAX;
+
+const LAYOUT: Layout = Layout {
+    len_bytes: regs::DESCRIPTOR_BYTES,
+    align_bytes: regs::DESCRIPTOR_ALIGN_BYTES,
+    most: DESCRIPTORS_MAX,
+};
+
+/// The circle of a core with scatter-gather; `None` where it has none, and the memory goes back.
+pub(super) fn ring(
+    sg: bool,
+    memory: Option<CpuBuf>,
+    port: &Port,
+    config: &AxiDmaConfig,
+) -> Result<Option<Ring>> {
+    const NO_MEMORY: Error = Error::Unsupported {
+        what: "this AXI DMA has scatter-gather, and needs memory for its descriptors",
+        fix: "give it 64 bytes for each, 4096 for 64 of them",
+    };
+    if !sg {
+        return Ok(None);
+    }
+    let memory = memory.ok_or(NO_MEMORY)?;
+    let ring = Ring::new(memory, port, config.address_bits, LAYOUT, config.depth.unwrap_or(1))?;
+    // SAFETY: the channel is halted, and no register of it names this memory.
+    Ok(Some(unsafe { ring.cleared(regs::STATUS_AT, regs::COMPLETE)? }))
+}
+
+/// Checks that the core is an AXI DMA with the channels that are wanted, and resets it, whatever
+/// drove it before. Does it have scatter-gather?
+///
+/// # Errors
+/// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::WillNotStop`], and
+/// [`Error::Unsupported`] where a channel is not built in, or in a way that is not driven.
+pub(super) fn found<D: Mmio + Wait>(
+    device: &D,
+    wanted: &[Side],
+    config: &AxiDmaConfig,
+) -> Result<bool> {
+    config.check()?;
+    let end = |side: &Side| side.base() + regs::CHANNEL_BYTES;
+    let (need_bytes, have_bytes) = (wanted.iter().map(end).max().unwrap_or(0), device.len_bytes());
+    if have_bytes < need_bytes {
+        return Err(Error::RegisterWindow { device: "axi_dma", need_bytes, have_bytes });
+    }
+    let mut sg = true;
+    for side in wanted {
+        let at = side.at(device);
+        sg &= is_there(&at, *side, config)?;
+        reset(&at, *side, config)?;
+    }
+    Ok(sg)
+}
+
+/// The same, of one channel beside another. The core is reset where its sibling has no jobs.
+pub(super) fn found_beside(
+    device: &impl Device,
+    side: Side,
+    config: &AxiDmaConfig,
+) -> Result<bool> {
+    config.check()?;
+    let at = side.at(device);
+    let sg = is_there(&at, side, config)?;
+    let halted = halt(&at, config)?;
+    if !halted || !is_busy_beside(device, side) {
+        hw::reset_all(device, || reset(&at, side, config))?;
+    }
+    Ok(sg)
+}
+
+/// Is there such a channel, and one that is driven, with scatter-gather or without?
+fn is_there(at: &impl Mmio, side: Side, config: &AxiDmaConfig) -> Result<bool> {
+    let status = regs::DMASR.read(at);
+    if status & regs::RESERVED != 0 {
+        let expected = status & !regs::RESERVED;
+        return Err(Error::WrongDevice {
+            device: "axi_dma",
+            register: "DMASR",
+            expected,
+            found: status,
+        });
+    }
+    // A channel that is not built in reads as 0: it is neither halted nor at work.
+    if status == 0 && regs::CONTROL.read(at) == 0 {
+        return Err(match side {
+            Side::Mm2s => Error::Unsupported {
+                what: "this AXI DMA has no MM2S channel",
+                fix: "open it with the setting channel=1",
+            },
+            Side::S2mm => Error::Unsupported {
+                what: "this AXI DMA has no S2MM channel",
+                fix: "open it with the setting channel=0",
+            },
+        });
+    }
+    let sg = status & regs::SG_INCLUDED != 0;
+    config.check_built(side, sg)?;
+    Ok(sg)
+}
 
 /// Between two looks while it waits: no interrupt announces a stop.
 const STOP_STEP_US: u32 = 1;
@@ -72,90 +173,4 @@ pub(super) fn program(sides: &[Side], config: &AxiDmaConfig) -> StopProgram {
     });
     let program = StopProgram::of(ask).and_then(|ask| ask.or_else(&StopProgram::of(reset)?));
     program.unwrap_or_default()
-}
-
-impl Lane {
-    /// The channel is about to be stopped: an end that only registers tell is kept.
-    pub(super) fn keep_end(&mut self, at: &impl Mmio) {
-        if self.ring.is_none() && self.runs && self.in_flight > 0 {
-            self.ended = self.look(at).ok().flatten();
-        }
-    }
-
-    /// Has it jobs that have not ended? All that it was given are done where it is idle.
-    pub(super) fn is_busy(&self, at: &impl Mmio) -> bool {
-        self.runs && self.in_flight > 0 && !regs::is_idle(regs::DMASR.read(at))
-    }
-
-    /// May a job be under way? The core says Idle late after a doorbell: it counts after a look
-    /// that came behind the last one.
-    pub(super) fn may_be_busy(&self, at: &impl Mmio) -> bool {
-        self.is_busy(at)
-            || self.runs && self.in_flight > 0 && !matches!(self.seen, Seen::Looked { .. })
-    }
-
-    /// The channel has stopped.
-    pub(super) fn stopped(&mut self) {
-        if self.runs && self.ring.is_none() {
-            // Its end was kept, and `poll` returns it.
-            self.in_flight = usize::from(self.ended.is_some());
-        }
-        self.runs = false;
-    }
-
-    /// Its jobs were stopped in the middle.
-    pub(super) const fn cut(&mut self) {
-        self.cut = matches!(self.side, Side::S2mm);
-    }
-
-    /// The sibling reset the core while this channel had no jobs. A receive may have taken the
-    /// beginning of the next packet, which is gone then.
-    pub(super) const fn was_reset(&mut self) {
-        if self.runs {
-            self.cut();
-        }
-        self.runs = false;
-    }
-}
-
-impl<D: Device> AxiDmaChannel<D> {
-    /// As [`Driver::stop`](contigo_core::Driver::stop).
-    pub(super) fn end(&mut self) -> Result<()> {
-        let at = self.lane.side.at(&self.device);
-        if !self.was_reset() {
-            self.lane.keep_end(&at);
-        }
-        if self.was_reset() {
-            // The look may have come after the reset, where a register says Idle of nothing.
-            self.lane.ended = None;
-            if self.lane.runs {
-                self.lane.cut();
-            }
-        }
-        let (busy, held, unsure) =
-            (self.lane.is_busy(&at), self.is_held(), self.lane.may_be_busy(&at));
-        let sibling_works = is_busy_beside(&self.device, self.lane.side);
-        // RS=0 waits for the packet of a receive, which may never come.
-        let at_once = busy && !sibling_works && self.lane.side == Side::S2mm;
-        let halted = !at_once && halt(&at, &self.lane.config)?;
-        // A channel that did not halt was at work, and one that is held may have taken the
-        // beginning of a packet for its next job. Before the reset, which may fail.
-        if unsure || !halted || held {
-            self.lane.cut();
-        }
-        if !halted || held || busy && !sibling_works {
-            let (side, config) = (self.lane.side, &self.lane.config);
-            hw::reset_all(&self.device, || reset(&self.at(), side, config))?;
-        }
-        self.lane.stopped();
-        self.epoch = self.device.reset_epoch();
-        set_busy(&self.device, self.lane.side, false);
-        Ok(())
-    }
-
-    /// Does the sibling's error keep this channel halted until a reset?
-    fn is_held(&self) -> bool {
-        let failed = || status_beside(&self.device, self.lane.side).is_some_and(regs::has_failed);
-        self.lane.runs && regs::is_halted(regs::DMASR.read(&self.at())) && failed()
-    }
 }

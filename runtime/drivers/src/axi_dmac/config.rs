@@ -1,19 +1,14 @@
 #![allow(unsafe_code, reason = "registers are tried by writing to them")]
 //! How a core is built: what no register tells, and what its registers tell, some by reading,
 //! others by the bits that hold what is written. Nothing that is written here starts a transfer.
-//! And a job as its operands and words say it, where such a core takes it.
 
-use super::{
-    regs::{self, Side},
-    submit::Job,
-};
+use super::regs::{self, Side};
 use contigo_core::{
     hw::{
         Device,
         mmio::{ReadWrite, Register},
     },
-    job::{OperandSpec, Settings, exactly},
-    mem::DevSlice,
+    job::{OperandSpec, Settings},
     types::{Align, Error, Result},
 };
 
@@ -290,118 +285,4 @@ impl DmacFound {
             DmacKind::Copy | DmacKind::Send => [from.at_most(max_bytes), to],
         }
     }
-}
-
-/// A 2D transfer, as the words of a job. A receiver from a stream takes one row: its core's report
-/// of a short packet is a sum over the rows, and does not tell where the bytes lie. More than
-/// four rows must be long ([`DmacConfig::fifo_bursts`]), and each row more than a burst
-/// ([`DmacConfig::single_bursts`]).
-///
-/// ```
-/// use contigo::drivers::axi_dmac::DmacRows;
-/// // 480 rows of 1,280 bytes, out of a frame whose rows are 2,048 apart.
-/// let part = DmacRows { row_bytes: 1280, rows: 480, from_stride: 2048, to_stride: 1280 };
-/// assert_eq!(part.words(), [1280, 480, 2048, 1280]);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DmacRows {
-    /// Bytes of a row.
-    pub row_bytes: u32,
-    /// How many rows.
-    pub rows: u32,
-    /// From the beginning of a row to that of the next, at the source. A stream has none.
-    pub from_stride: u32,
-    /// The same at the destination.
-    pub to_stride: u32,
-}
-
-impl DmacRows {
-    /// The argument words of the job.
-    #[must_use]
-    pub const fn words(self) -> [u32; 4] {
-        [self.row_bytes, self.rows, self.from_stride, self.to_stride]
-    }
-
-    /// From its first byte to its last, in an operand with this stride.
-    const fn span(&self, stride: u32) -> u64 {
-        (self.rows as u64).saturating_sub(1) * stride as u64 + self.row_bytes as u64
-    }
-}
-
-/// The job of these operands and words, where the core takes it. `longest`: the most bytes of one
-/// row.
-pub(super) fn job(
-    found: &DmacFound,
-    longest: u64,
-    operands: &[DevSlice],
-    args: &[u32],
-) -> Result<Job> {
-    let (first, second) = match found.kind {
-        DmacKind::Copy => {
-            let [from, to] = exactly(operands)?;
-            (from, Some(to))
-        }
-        DmacKind::Send | DmacKind::Receive => {
-            let [only] = exactly(operands)?;
-            (only, None)
-        }
-    };
-    let refused = |name, value, max: u64, multiple_of: usize| {
-        Err(Error::Argument { name, value, min: 1, max, multiple_of: multiple_of as u64 })
-    };
-    let rows = if args.is_empty() { None } else { Some(rows(found, args)?) };
-    let (row_bytes, most) = rows
-        .map_or((first.len_bytes as u64, longest), |rows| (rows.row_bytes.into(), found.max_bytes));
-    if row_bytes == 0 || row_bytes > most || !row_bytes.is_multiple_of(found.length_align as u64) {
-        return refused("bytes of a job, or of a row", row_bytes, most, found.length_align);
-    }
-    let (from, to) = match found.kind {
-        DmacKind::Copy => (Some(first), second),
-        DmacKind::Send => (Some(first), None),
-        DmacKind::Receive => (None, Some(first)),
-    };
-    for (index, (operand, stride)) in
-        [(from, rows.map(|rows| rows.from_stride)), (to, rows.map(|rows| rows.to_stride))]
-            .into_iter()
-            .enumerate()
-    {
-        let Some(operand) = operand else { continue };
-        let need_bytes = rows.map_or(row_bytes, |rows| rows.span(stride.unwrap_or(0)));
-        let index = if found.kind == DmacKind::Copy { index } else { 0 };
-        if need_bytes > operand.len_bytes as u64 {
-            return Err(Error::BufferSize { index, need_bytes, have_bytes: operand.len_bytes });
-        }
-        let stride = u64::from(stride.unwrap_or(0));
-        if stride >= found.max_bytes || !stride.is_multiple_of(found.address_align as u64) {
-            return refused("a stride", stride, found.max_bytes - 1, found.address_align);
-        }
-    }
-    let addr = |operand: Option<&DevSlice>| operand.map_or(0, |operand| operand.addr.0);
-    let DmacRows { rows, from_stride, to_stride, .. } =
-        rows.unwrap_or(DmacRows { row_bytes: 0, rows: 1, from_stride: 0, to_stride: 0 });
-    Ok(Job { from: addr(from), to: addr(to), row_bytes, rows, from_stride, to_stride })
-}
-
-/// The rows of a job with words.
-fn rows(found: &DmacFound, args: &[u32]) -> Result<DmacRows> {
-    let &[row_bytes, rows, from_stride, to_stride] = exactly(args)?;
-    if !found.rows {
-        let fix = "build it with DMA_2D_TRANSFER = 1, or give one job a row";
-        return Err(Error::Unsupported { what: "this AXI DMAC has no 2D transfers", fix });
-    }
-    if rows > 1 && found.kind == DmacKind::Receive && found.reports {
-        // The flag that asks for reports holds for all jobs in flight, so no job goes without.
-        let what = "an AXI DMAC that receives from a stream reports a sum over the rows, which tells no place";
-        return Err(Error::Unsupported { what, fix: "give one job a row" });
-    }
-    if rows == 0 || u64::from(rows) > found.max_bytes {
-        return Err(Error::Argument {
-            name: "rows",
-            value: rows.into(),
-            min: 1,
-            max: found.max_bytes,
-            multiple_of: 1,
-        });
-    }
-    Ok(DmacRows { row_bytes, rows, from_stride, to_stride })
 }

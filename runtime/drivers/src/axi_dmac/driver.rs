@@ -1,20 +1,26 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! The driver of a core, whose jobs are in registers or in lists.
+//! The driver of a core, whose jobs are in registers or in lists. It is stopped by disabling it: it
+//! completes its accesses, and resets itself.
 
 use super::{
-    complete::halt,
     config::{self, DmacConfig, DmacFound, DmacKind},
+    job::{Job, Together, job},
+    jobs::{Jobs, Lists, State},
     regs,
-    submit::{Job, Jobs, Lists, State, Together},
 };
 use contigo_core::{
-    hw::{Device, wait::poll_until},
+    hw::{
+        Device,
+        wait::{poll_every, poll_until},
+    },
     job::{Completion, Driver, OperandSpec, StopProgram, StopStep},
     mem::{CpuBuf, DevSlice, Port},
     types::{Error, Refused, Result, platform::forward_as_fd},
 };
 use core::time::Duration;
 
+/// Between two looks while it waits: no interrupt announces the end of a stop.
+const STOP_STEP_US: u32 = 5;
 /// How long the kernel's program waits, where this program is gone.
 const PROGRAM_US: u32 = 500_000;
 
@@ -144,7 +150,7 @@ impl<D: Device> AxiDmac<D> {
     /// The job, where the core takes it.
     fn job(&self, operands: &[DevSlice], args: &[u32]) -> Result<Job> {
         let longest = self.lists.as_ref().map_or(self.found.max_bytes, Lists::longest);
-        let job = config::job(&self.found, longest, operands, args)?;
+        let job = job(&self.found, longest, operands, args)?;
         self.jobs.together.check(&job)?;
         Ok(job)
     }
@@ -166,6 +172,30 @@ impl<D: Device> AxiDmac<D> {
                 value: id.into(),
             }),
         }
+    }
+}
+
+/// Disables the core behind `device`, and waits until it has reset itself.
+///
+/// HWDESC stays as it is: the core waits for the read of a descriptor only where it is set
+/// (`axi_dmac_reset_manager.v`, `disabled_all`). Without it the reset comes before the read's
+/// answer, which the next list then takes for its own descriptor.
+fn halt(device: &impl Device, stop_us: u32) -> Result<()> {
+    let mut status = 0;
+    let lists = regs::CONTROL.read(device) & regs::HWDESC;
+    // SAFETY: a core that is disabled starts nothing.
+    unsafe {
+        regs::IRQ_MASK.write(device, regs::IRQ_QUEUED | regs::IRQ_ENDED);
+        regs::CONTROL.write(device, lists);
+    }
+    let met = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
+        status = regs::STATE.read(device);
+        status & (regs::STATE_BITS | regs::STATE_RESERVED) == regs::STATE_RESET
+    })?;
+    if met {
+        Ok(())
+    } else {
+        Err(Error::WillNotStop { device: "axi_dmac", status, waited_us: stop_us })
     }
 }
 

@@ -1,11 +1,16 @@
+#![allow(unsafe_code, reason = "a reset is a register")]
 //! A core as it was built, which of its channels a driver has, and whether it is there.
 
-use super::{complete::reset, regs};
+use super::regs;
 use contigo_core::{
-    hw::Device,
+    hw::{Device, wait::poll_every},
     job::OperandSpec,
     types::{Align, Error, Result},
 };
+use core::time::Duration;
+
+/// Between two looks while something ends.
+pub(super) const STEP_US: u32 = 1;
 
 /// A channel, from 0 to 15 in each direction. Its packets' TDEST is its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +157,26 @@ impl McdmaConfig {
             Way::S2mm(_) if self.s2mm_dre => 1,
             Way::S2mm(_) => self.s2mm_data_bits as usize / 8,
         }
+    }
+}
+
+/// Resets the core, both directions, by the register of direction `common`.
+///
+/// # Errors
+/// [`Error::WillNotStop`]: the reset does not end; or that of the interrupt's file.
+pub(super) fn reset(device: &impl Device, common: &regs::Common, stop_us: u32) -> Result<()> {
+    // SAFETY: a core in reset starts nothing.
+    unsafe { common.control.write(device, regs::RESET) };
+    let mut control = 0;
+    let over = poll_every(device, STEP_US, Duration::from_micros(stop_us.into()), |device| {
+        control = common.control.read(device);
+        control & regs::RESET == 0
+            && common.status.read(device) & (regs::HALTED | regs::COMMON_RESERVED) == regs::HALTED
+    })?;
+    if over {
+        Ok(())
+    } else {
+        Err(Error::WillNotStop { device: regs::DEVICE, status: control, waited_us: stop_us })
     }
 }
 

@@ -1,4 +1,3 @@
-#![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
 //! mSGDMA, the Modular Scatter-Gather DMA of Altera's Platform Designer: from memory to memory,
 //! from memory to a stream, or from a stream to memory.
 //!
@@ -80,324 +79,50 @@
 //! `drivers/dma/altera-msgdma.c`; the HAL of Altera's `altera_msgdma`.
 
 mod config;
-pub(crate) mod registry;
+mod driver;
 pub mod regs;
 mod ring;
 mod stop;
 mod submit;
 
-pub use self::config::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer};
-
-use self::{
-    config::is_msgdma,
-    regs::At,
-    ring::Prefetch,
-    submit::{Settle, Slave},
+pub use self::{
+    config::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer},
+    driver::Msgdma,
 };
+
 use contigo_core::{
-    hw::{
-        Device,
-        wait::{Settling, poll_settling},
-    },
-    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
-    mem::{CpuBuf, DevSlice, Port},
-    types::{Error, Refused, Result, platform::forward_as_fd},
+    hw::Device,
+    job::{AnyDriver, DriverRow, Parts},
+    types::{Error, Result},
 };
-use core::time::Duration;
 
-/// The driver of one core. It owns the memory of its descriptors; by the descriptor port there is
-/// none.
-///
-/// ```
-/// use contigo::{Align, Queue, Region, drivers::msgdma::MsgdmaConfig};
-/// use contigo::sim::{msgdma::SimMsgdma, SimBoard};
-/// use core::time::Duration;
-/// let board = SimBoard::new(1);
-/// let region = Region::new(board.memory(64 * 1024)?)?;
-/// let pool = region.pool(4, 1024)?;
-/// let core = SimMsgdma::new(&board, board.port());
-/// let mut queue = Queue::new(core.window()?.driver(MsgdmaConfig::default())?, 1)?;
-///
-/// let (mut from, to) = (pool.take()?, pool.take()?);
-/// from.view_mut::<u8>()?.fill(7);
-/// let [_, to] = queue.run([from.to_device(..900), to.from_device(..)], &[], Duration::from_millis(20))?.buffers;
-/// assert_eq!(to.view_at::<u8>(..900)?, [7; 900]);
-/// # Ok::<(), contigo::Error>(())
-/// ```
-#[derive(Debug)]
-pub struct Msgdma<D: Device> {
-    device: D,
-    config: MsgdmaConfig,
-    operands: [OperandSpec; 2],
-    way: Way,
-    /// The last call was `stop`, or `open`.
-    stopped: bool,
-    spoilt: Spoilt,
+const SETTINGS: &[&str] = MsgdmaConfig::SETTINGS;
+
+/// Its row in the table of drivers.
+pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
+    DriverRow::new("msgdma", "Altera's mSGDMA: copies operand 0 to operand 1, or with mode=1 sends a packet, with mode=2 receives one; prefetcher_at needs memory", open::<D>)
+        .settings(SETTINGS)
+        // Linux `Documentation/devicetree/bindings/dma/altr,msgdma.yaml`.
+        .compatible(&["altr,socfpga-msgdma"])
+        .copies()
 }
 
-/// Has a stop cut a copy, of a core that runs no other job then?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spoilt {
-    No,
-    /// It has, and CONTROL does not say so: the stop has not ended.
-    Cut,
-    /// It has, and CONTROL has STOP for that, which a reset from outside clears.
-    Marked,
-}
-
-/// How descriptors reach the core.
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "there is no heap, and one lives in each driver")]
-enum Way {
-    Slave(Slave),
-    Prefetch(Prefetch),
-}
-
-impl Way {
-    const fn settle(&self) -> &Settle {
-        match self {
-            Self::Slave(slave) => &slave.settle,
-            Self::Prefetch(prefetch) => &prefetch.settle,
-        }
-    }
-}
-
-impl<D: Device> Msgdma<D> {
-    /// The driver of `device`, whose descriptors go through the descriptor port.
-    ///
-    /// # Errors
-    /// [`Error::RegisterWindow`] where a port lies outside of the window. [`Error::Argument`],
-    /// [`Error::Setting`] or [`Error::Unsupported`] for a configuration that cannot be.
-    /// [`Error::WrongDevice`] where registers say that it is another one.
-    ///
-    /// # Safety
-    /// The window's registers are one mSGDMA's, at the offsets of `config` and built as it says,
-    /// and no other code drives it while this value lives. Where `config` says `write_responses`,
-    /// the core is built with "Enable Write Response", and a write is answered when it is in
-    /// memory. Otherwise a write that the interconnect accepted is there `settle_us` later.
-    pub unsafe fn open(device: D, config: MsgdmaConfig) -> Result<Self> {
-        if config.prefetcher_at.is_some() {
+/// # Safety
+/// As [`Msgdma::open`].
+#[allow(unsafe_code, reason = "which core is behind registers is the caller's promise")]
+unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDriver> {
+    parts.settings.only(SETTINGS)?;
+    let config = MsgdmaConfig::from_settings(&parts.settings)?;
+    AnyDriver::new(match (config.prefetcher_at, parts.memory) {
+        // SAFETY: the caller's promise.
+        (Some(_), Some(memory)) => unsafe { Msgdma::prefetched(parts.device, config, memory)? },
+        (Some(_), None) => {
             return Err(Error::Unsupported {
-                what: "a core with a prefetcher has no descriptor port",
-                fix: "open it with memory for descriptors",
+                what: "a prefetcher needs memory for its descriptors",
+                fix: "give the driver memory of its own",
             });
         }
-        is_msgdma(&device, &config)?;
-        Ok(Self::with(device, config, Way::Slave(Slave::new(config))))
-    }
-
-    /// The driver of `device`, whose prefetcher fetches descriptors from `descriptors`. A
-    /// descriptor has 32 bytes, or 64 where it is extended, in cache lines of its own. There is one
-    /// more than jobs in flight. So 4 KiB are up to 63 jobs. More than 128 are not used.
-    ///
-    /// The memory belongs to the driver until that is dropped. Dropping it stops the core and gives
-    /// the memory back; where the core will not stop, the memory is leaked.
-    ///
-    /// # Errors
-    /// The memory comes back with what [`open`](Self::open) says, [`Error::Unsupported`] where
-    /// `config` has no prefetcher, [`Error::BlockSize`] where it has less than two descriptors,
-    /// [`Error::Misaligned`], or what [`DriverBuf::new`](contigo_core::mem::DriverBuf::new) says.
-    /// `device` is dropped.
-    ///
-    /// # Safety
-    /// As [`open`](Self::open). The interconnect answers a write of the prefetcher when it is in
-    /// memory, so that none comes after a stop.
-    pub unsafe fn prefetched(
-        device: D,
-        config: MsgdmaConfig,
-        descriptors: CpuBuf,
-    ) -> Result<Self, Refused<CpuBuf>> {
-        let Some(at) = config.prefetcher_at else {
-            let error = Error::Unsupported {
-                what: "without `prefetcher_at` there is no prefetcher",
-                fix: "say where its CSR port lies",
-            };
-            return Err(Refused::new(error, descriptors));
-        };
-        if let Err(error) = is_msgdma(&device, &config) {
-            return Err(Refused::new(error, descriptors));
-        }
-        let way = Way::Prefetch(Prefetch::new(config, at, descriptors, device.port())?);
-        Ok(Self::with(device, config, way))
-    }
-
-    fn with(device: D, config: MsgdmaConfig, way: Way) -> Self {
-        Self { device, config, operands: config.operands(), way, stopped: true, spoilt: Spoilt::No }
-    }
-
-    /// The registers that no job changes, after a reset.
-    fn begin_anew(&mut self, slot: usize) -> Result<()> {
-        let enable = match &mut self.way {
-            Way::Slave(slave) => {
-                slave.begin_anew(slot);
-                regs::IRQ_ENABLE
-            }
-            Way::Prefetch(prefetch) => {
-                prefetch.begin_anew()?;
-                // The prefetcher interrupts.
-                0
-            }
-        };
-        // SAFETY: interrupts move no data, and no descriptor waits.
-        unsafe { regs::CONTROL.write(&At(&self.device, self.config.csr_at), enable) };
-        Ok(())
-    }
-}
-
-// SAFETY: 1. The guide: the read master reads LENGTH bytes at the read address, and the rest of the
-// first and last word of its bus, as `word_bytes` says. The write master
-// writes at most LENGTH bytes at the write address, and fewer where a packet ends before. `check`
-// compared LENGTH with both operands of a copy, and a receiver's LENGTH is its operand's. The
-// prefetcher reads descriptors, and writes them back, which are the driver's own. 2. A response is
-// made when the write master is done with the descriptor, and the prefetcher writes its descriptor
-// back after that. Idle means that no descriptor waits or is at work ("Status Register"). The
-// control word asks for the answers of all writes, where the core counts them. Otherwise `Settle`
-// waits as long as the caller of `open` promised, and so does a stop. A reset ends when no master
-// has an access under way ("Reset Dispatcher"), and the prefetcher's when it fetches nothing. 3.
-// The response's length counts from the operand's first byte. 4. `check` reads no register; `poll`
-// launches submitted descriptors only. 5. The port belongs to the device. 6. The caller of `open`
-// promised it. 7. The program stops, resets, and waits for the last writes. 8. Each wait has a
-// limit. 9. Its fields count jobs alone: an end is reported by registers, or by owner bits that
-// `begin_anew` clears after a reset.
-unsafe impl<D: Device> Driver for Msgdma<D> {
-    fn name(&self) -> &'static str {
-        "msgdma"
-    }
-
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
-
-    fn simulated(&self) -> Option<&dyn contigo_core::mem::SimulatedDevice> {
-        self.device.simulated()
-    }
-
-    fn addr_bits(&self) -> u32 {
-        self.config.address_bits
-    }
-
-    fn operands(&self) -> &[OperandSpec] {
-        match self.config.mode {
-            MsgdmaMode::Copy => &self.operands,
-            MsgdmaMode::Send | MsgdmaMode::Receive => &self.operands[..1],
-        }
-    }
-
-    fn depth(&self) -> usize {
-        match &self.way {
-            Way::Slave(slave) => slave.depth(),
-            Way::Prefetch(prefetch) => prefetch.depth(),
-        }
-    }
-
-    fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-        let [] = exactly(args)?;
-        let Some(first) = operands.first() else { return exactly::<_, 1>(operands).map(|_| ()) };
-        let need_bytes = first.len_bytes as u64;
-        if let Some(to) = operands.get(1).filter(|to| to.len_bytes < first.len_bytes) {
-            return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });
-        }
-        let multiple_of = match self.config.transfer {
-            MsgdmaTransfer::FullWords => self.config.word_bytes() as u64,
-            MsgdmaTransfer::Aligned | MsgdmaTransfer::Unaligned => 1,
-        };
-        let max = self.config.max_bytes.into();
-        if need_bytes == 0 || need_bytes > max || !need_bytes.is_multiple_of(multiple_of) {
-            return Err(Error::Argument {
-                name: "bytes of a job",
-                value: need_bytes,
-                min: multiple_of,
-                max,
-                multiple_of,
-            });
-        }
-        Ok(())
-    }
-
-    unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        let len_bytes = operands.first().map_or(0, |first| first.len_bytes);
-        let len = u32::try_from(len_bytes)
-            .map_err(|_| Error::Unexpected { name: "a job's length", value: len_bytes as u64 })?;
-        if self.stopped {
-            self.begin_anew(slot)?;
-            self.stopped = false;
-        }
-        match &mut self.way {
-            // SAFETY: the caller's promise.
-            Way::Slave(slave) => unsafe { slave.submit(&self.device, slot, len, operands) },
-            // SAFETY: the caller's promise.
-            Way::Prefetch(prefetch) => unsafe {
-                prefetch.submit(&self.device, slot, len, operands)
-            },
-        }
-    }
-
-    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        let Self { device, config, way, stopped, .. } = self;
-        let told = match way {
-            Way::Slave(slave) => slave.tell(),
-            Way::Prefetch(prefetch) if *stopped => prefetch.tell(device)?,
-            Way::Prefetch(_) => None,
-        };
-        if told.is_some() || *stopped {
-            return Ok(told);
-        }
-        let mut found = Ok(None);
-        poll_settling(device, config.settles_us(), timeout, |device| {
-            found = match way {
-                Way::Slave(slave) => {
-                    slave.look(device).map(|ended| if ended { slave.tell() } else { None })
-                }
-                Way::Prefetch(prefetch) => prefetch.look(device),
-            };
-            match found {
-                Ok(None) if way.settle().waits() => Settling::Waits,
-                Ok(None) => Settling::Nothing,
-                Ok(Some(_)) | Err(_) => Settling::Over,
-            }
-        })?;
-        // Once a wait also where no register says anything: an interconnect may deliver a
-        // descriptor after its interrupt, which was acknowledged then.
-        match way {
-            Way::Prefetch(prefetch) if !timeout.is_zero() && matches!(found, Ok(None)) => {
-                prefetch.tell(device)
-            }
-            _ => found,
-        }
-    }
-
-    /// Jobs that had ended before are told still.
-    fn stop(&mut self) -> Result<()> {
-        self.halt()?;
-        match &mut self.way {
-            Way::Slave(slave) => slave.stopped(&self.device),
-            Way::Prefetch(prefetch) => prefetch.stopped(),
-        }
-        self.stopped = true;
-        Ok(())
-    }
-
-    /// There is none where an end is reported some time after its interrupt.
-    fn arm_irq(&self) -> Result<Option<i32>> {
-        if self.way.settle().needs_time() { Ok(None) } else { self.device.arm_irq() }
-    }
-
-    fn stop_program(&self) -> StopProgram {
-        self.program()
-    }
-}
-
-forward_as_fd!({D: Device} Msgdma<D>, device: D);
-
-impl<D: Device> Drop for Msgdma<D> {
-    /// Stops the core. The descriptors' memory goes back only when it has stopped; otherwise it
-    /// stays leaked.
-    fn drop(&mut self) {
-        if self.halt().is_ok()
-            && let Way::Prefetch(prefetch) = &mut self.way
-        {
-            // SAFETY: dispatcher and prefetcher were reset, and fetch nothing before they run.
-            unsafe { prefetch.release() };
-        }
-    }
+        // SAFETY: the caller's promise.
+        (None, _) => unsafe { Msgdma::open(parts.device, config)? },
+    })
 }

@@ -19,7 +19,7 @@
 //! stopped and reset once more.
 
 use super::{
-    Msgdma, Spoilt, Way,
+    driver::{Msgdma, Spoilt, Way},
     regs::{self, At},
     submit::settle,
 };

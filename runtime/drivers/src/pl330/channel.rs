@@ -2,7 +2,8 @@
 //! One controller whose channels have a driver each.
 
 use super::{
-    Found, Pl330Config, microcode, regs,
+    config::{Found, Pl330Config},
+    microcode, regs,
     stop::{Stopping, kill},
     submit::Thread,
 };

@@ -16,7 +16,7 @@ use contigo_core::types::{Error, Result};
 
 /// The longest program: 2 DMAMOV (12 bytes), 8 blocks of 10 bytes on each side (160), the middle (6
 /// + 8 + 31 * 4 + 12 + 8), the end (4), which is 334. Rounded up to whole cache lines.
-pub(super) const PROGRAM_BYTES: usize = 384;
+pub const PROGRAM_BYTES: usize = 384;
 const PROGRAM_WORDS: usize = PROGRAM_BYTES / 4;
 
 /// A loop counter has 8 bits and counts 1 to 256 rounds (Arm DDI 0424C, 3.3.16, 4.3.9).

@@ -3,8 +3,8 @@
 //! is a whole controller, or a channel of a core.
 
 use super::{
-    PROGRAM_BYTES, Pl330Config,
-    microcode::{self, BLOCKS_MAX, Core},
+    config::Pl330Config,
+    microcode::{self, BLOCKS_MAX, Core, PROGRAM_BYTES},
     regs,
 };
 use contigo_core::{

@@ -1,16 +1,16 @@
-#![allow(unsafe_code, reason = "interrupts are acknowledged and masked, and EN is cleared")]
-//! When a list, or the one transfer in registers, has ended, and what the channel's registers say
+#![allow(unsafe_code, reason = "EN sends the channel to the operands, and stops it")]
+//! How a list is started. When it, or the one transfer in registers, has ended, and what the channel's registers say
 //! of it. And how a channel is stopped: its copy ends by itself, and EN is cleared only where no
 //! end comes. Where this program is gone, Linux' kernel waits for the copy by a program of steps.
 
-use super::{Zdma, regs};
+use super::{driver::Zdma, regs, submit::Launch};
 use contigo_core::{
     hw::{
         Device,
         wait::{poll_every, poll_until},
     },
     job::{StopProgram, StopStep},
-    types::{Error, Result},
+    types::{DevAddr, Error, Result},
 };
 use core::time::Duration;
 
@@ -31,6 +31,41 @@ const STOP_STEP_US: u32 = 50;
 const IDLE_LOOKS: u32 = 2;
 
 impl<D: Device> Zdma<D> {
+    /// Starts the jobs that wait, where the channel is idle.
+    pub(super) fn launch(&mut self) -> Result<()> {
+        let coherent = self.device.port().coherent;
+        let Some(Launch { from, to, bytes, list }) = self.jobs.launch(coherent)? else {
+            return Ok(());
+        };
+        let device = &self.device;
+        let word3 = if coherent { regs::WORD3_COHERENT } else { 0 };
+        // SAFETY: the operands of every job that waits were handed over (`submit`), and `check`
+        // found the second one of each large enough for all of the first. So the transfers that EN
+        // starts stay inside them, whether the registers describe one or the list does.
+        unsafe {
+            regs::ISR.write(device, regs::INT_ALL);
+            // Clears its count so far. Writing 1 clears a bit (UG1087), as AMD's own driver does
+            // it.
+            regs::TOTAL_BYTE.write(device, regs::TOTAL_BYTE.read(device));
+            if let Some(DevAddr(list)) = list {
+                regs::CTRL0.write(device, regs::POINT_TYPE_MEMORY);
+                regs::SRC_START.write(device, DevAddr(list));
+                regs::DST_START
+                    .write(device, DevAddr(list.wrapping_add(regs::DESCRIPTOR_BYTES as u64)));
+            } else {
+                regs::CTRL0.write(device, 0);
+                regs::SRC_ADDR.write(device, from);
+                regs::SRC_SIZE.write(device, bytes);
+                regs::SRC_WORD3.write(device, word3);
+                regs::DST_ADDR.write(device, to);
+                regs::DST_SIZE.write(device, bytes);
+                regs::DST_WORD3.write(device, word3);
+            }
+            regs::CTRL2.write(device, regs::ENABLE);
+        }
+        Ok(())
+    }
+
     /// Waits for the end of the list at work, and keeps what came of it. `false`: there is none, or
     /// it goes on.
     pub(super) fn list_ended(&mut self, timeout: Duration) -> Result<bool> {

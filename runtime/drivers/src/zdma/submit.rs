@@ -1,17 +1,12 @@
-#![allow(
-    unsafe_code,
-    reason = "descriptors are memory that a device fetches, and EN sends the channel to the operands"
-)]
+#![allow(unsafe_code, reason = "descriptors are memory that a device fetches")]
 //! The jobs of one channel, in the order in which they were submitted: told, ended, in the list
-//! that the channel walks, waiting for the next list. And how a list is started.
+//! that the channel walks, waiting for the next list.
 
 use super::{
-    Zdma,
     descriptors::{self, List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces},
     regs,
 };
 use contigo_core::{
-    hw::Device,
     mem::{DevSlice, DriverBuf},
     types::{DevAddr, Error, Result},
 };
@@ -158,7 +153,7 @@ impl Jobs {
     ///
     /// # Errors
     /// The error of the descriptors' sync.
-    fn launch(&mut self, coherent: bool) -> Result<Option<Launch>> {
+    pub(super) fn launch(&mut self, coherent: bool) -> Result<Option<Launch>> {
         if self.running > 0 || self.waiting == 0 || !matches!(self.state, State::Started) {
             return Ok(None);
         }
@@ -251,50 +246,13 @@ impl Jobs {
 
 /// A job or a list, as the registers get it.
 #[derive(Clone, Copy, Debug)]
-struct Launch {
+pub(super) struct Launch {
     /// The first job, for simple mode.
-    from: DevAddr,
-    to: DevAddr,
-    bytes: u32,
+    pub(super) from: DevAddr,
+    pub(super) to: DevAddr,
+    pub(super) bytes: u32,
     /// Where the list begins, in linked mode.
-    list: Option<DevAddr>,
-}
-
-impl<D: Device> Zdma<D> {
-    /// Starts the jobs that wait, where the channel is idle.
-    pub(super) fn launch(&mut self) -> Result<()> {
-        let coherent = self.device.port().coherent;
-        let Some(Launch { from, to, bytes, list }) = self.jobs.launch(coherent)? else {
-            return Ok(());
-        };
-        let device = &self.device;
-        let word3 = if coherent { regs::WORD3_COHERENT } else { 0 };
-        // SAFETY: the operands of every job that waits were handed over (`submit`), and `check`
-        // found the second one of each large enough for all of the first. So the transfers that EN
-        // starts stay inside them, whether the registers describe one or the list does.
-        unsafe {
-            regs::ISR.write(device, regs::INT_ALL);
-            // Clears its count so far. Writing 1 clears a bit (UG1087), as AMD's own driver does
-            // it.
-            regs::TOTAL_BYTE.write(device, regs::TOTAL_BYTE.read(device));
-            if let Some(DevAddr(list)) = list {
-                regs::CTRL0.write(device, regs::POINT_TYPE_MEMORY);
-                regs::SRC_START.write(device, DevAddr(list));
-                regs::DST_START
-                    .write(device, DevAddr(list.wrapping_add(regs::DESCRIPTOR_BYTES as u64)));
-            } else {
-                regs::CTRL0.write(device, 0);
-                regs::SRC_ADDR.write(device, from);
-                regs::SRC_SIZE.write(device, bytes);
-                regs::SRC_WORD3.write(device, word3);
-                regs::DST_ADDR.write(device, to);
-                regs::DST_SIZE.write(device, bytes);
-                regs::DST_WORD3.write(device, word3);
-            }
-            regs::CTRL2.write(device, regs::ENABLE);
-        }
-        Ok(())
-    }
+    pub(super) list: Option<DevAddr>,
 }
 
 #[cfg(test)]

@@ -1,49 +1,32 @@
 #![allow(unsafe_code, reason = "submitting sends the core to the operands, as descriptors do")]
 //! The jobs in flight: up to four, each with the core's ID, and those that its queue could not take
-//! yet. Which of them may be in the core together, and how one is written for it: in registers, or
-//! as a list of descriptors.
+//! yet. How one is written for it, in registers or as a list of descriptors, and how its end is
+//! seen and told.
 
 use super::{
-    config::{DmacConfig, DmacFound, DmacKind},
+    config::{DmacFound, DmacKind},
+    job::{Job, Together},
     regs,
 };
 use crate::ring::{Layout, Ring};
 use contigo_core::{
     hw::Device,
+    job::Completion,
     mem::{CpuBuf, Port},
     types::{Error, Refused, Result},
 };
 
-/// The places of `last_req`.
-const ROW_IDS: u32 = 4;
-/// In so many last bursts of a buffer a packet ends late.
-const LATE_BURSTS: u64 = 3;
-/// Bursts that were answered and have not reached the notes: one each in the response's FIFO, in
-/// its manager and before the notes.
-const ANSWERED: u64 = 3;
 /// The most pieces of a job.
 const PIECES_MAX: usize = 64;
 
-/// A job as registers describe it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Job {
-    pub(super) from: u64,
-    pub(super) to: u64,
-    /// Bytes of a row, and rows.
-    pub(super) row_bytes: u64,
-    pub(super) rows: u32,
-    pub(super) from_stride: u32,
-    pub(super) to_stride: u32,
-}
-
 /// A job with its ID.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+struct Place {
     job: Job,
     /// Told by the core: it ended.
-    pub(super) ended: bool,
+    ended: bool,
     /// It wrote so many bytes, and no more.
-    pub(super) partial: Option<u32>,
+    partial: Option<u32>,
 }
 
 /// Where the core stands.
@@ -61,22 +44,22 @@ pub(super) enum State {
 /// All of them. The job in slot N has ID N: both begin at 0 when the core is enabled.
 #[derive(Debug)]
 pub(super) struct Jobs {
-    pub(super) kind: DmacKind,
+    kind: DmacKind,
     pub(super) together: Together,
     /// The first descriptor of each ID, where jobs are lists.
     lists: Option<[u64; regs::IDS]>,
-    pub(super) places: [Place; regs::IDS],
+    places: [Place; regs::IDS],
     /// The ID of the oldest job that was not told.
-    pub(super) oldest: usize,
+    oldest: usize,
     /// Jobs that were submitted to the core, and were not told.
-    pub(super) given: usize,
+    given: usize,
     /// Jobs behind them that its queue could not take, or that must not be in the core with them.
-    pub(super) held: usize,
+    held: usize,
     pub(super) state: State,
 }
 
 /// The core answers what it never says.
-pub(super) const fn gone(status: u32) -> Error {
+const fn gone(status: u32) -> Error {
     Error::Fault { device: "axi_dmac", status, what: regs::GONE }
 }
 
@@ -99,7 +82,7 @@ impl Jobs {
         *self = Self { state: State::Ready, ..Self::new(self.kind, self.together, self.lists) };
     }
 
-    pub(super) const fn id(&self, steps: usize) -> usize {
+    const fn id(&self, steps: usize) -> usize {
         (self.oldest + steps) % regs::IDS
     }
 
@@ -123,7 +106,7 @@ impl Jobs {
 
     /// Gives the core what it has room for, and what may be there together: one at once, because
     /// there is one set of registers.
-    pub(super) fn launch(&mut self, device: &impl Device, found: &DmacFound) -> Result<()> {
+    fn launch(&mut self, device: &impl Device, found: &DmacFound) -> Result<()> {
         if self.held == 0 || !self.is_confirmed(device)? {
             return Ok(());
         }
@@ -192,7 +175,7 @@ impl Jobs {
     }
 
     /// Is the newest job in the core's queue?
-    pub(super) fn is_confirmed(&mut self, device: &impl Device) -> Result<bool> {
+    fn is_confirmed(&mut self, device: &impl Device) -> Result<bool> {
         if self.state == State::Submitting {
             let submit = regs::SUBMIT.read(device);
             if submit & regs::SUBMIT_RESERVED != 0 {
@@ -204,116 +187,84 @@ impl Jobs {
         }
         Ok(self.state != State::Submitting)
     }
-}
 
-/// Which jobs may be in the core together, by the limits of what it holds apart: what its Verilog
-/// loses where several are.
-///
-/// All three faults were seen with 4.5 behind memory that is slow or answers when it likes. The
-/// first and the last write into buffers that were given back, and the second one hangs. Without
-/// the settings that say otherwise, no job meets them. The first was seen where the core writes;
-/// that it is there where it reads, too, follows from the Verilog, which has the same generator on
-/// both sides.
-///
-/// **One burst behind another job.** `address_generator.v` gets the length of a job's last burst
-/// apart from its address. The one burst of a job may wait already when the job before leaves. Then
-/// it takes the length for consumed (`bl_ready`). It uses its successor's, or waits for one without
-/// end. A read uses the generator as a write does (`src_axi_mm.v`), and a send would take other
-/// bytes than its own. So a job is alone where it or the other one is one burst. A packet
-/// from a stream may be one burst whatever its buffer, so a receiver has one job in the core. Rows
-/// and pieces of a list are such jobs to that part of the core.
-///
-/// **A packet that ends late.** `request_generator.v` takes bursts back that it asked for behind a
-/// packet's end. Where the packet ends in one of its buffer's last three bursts, the generator may
-/// be in the next job already, which then may hang: seen up to two bursts behind a packet of 1,024
-/// bytes, and never at three. The core counts bursts, and each buffer begins with one, as does each
-/// packet in it. So both lengths are compared in whole bursts. A shorter buffer goes alone.
-///
-/// **Rows.** `dmac_2d_transfer.v` notes for each row whether it is the last, in four places. A
-/// fifth row that begins before the first has ended overwrites its note: the first ends the job, or
-/// the last does not. The rows of jobs that follow each other count together. Rows that are so long
-/// that the core cannot have four of them under way are safe.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Together {
-    kind: DmacKind,
-    burst_bytes: u64,
-    /// Bursts under way, at most, from a request to its note.
-    under_way: u64,
-    fifo_bursts: u32,
-    /// Jobs of one burst may be queued.
-    single_bursts: bool,
-    /// The longest packet; 0 where the program does not say.
-    packet_bytes: u64,
-    reports: bool,
-}
+    /// The oldest job's end, where it was read before.
+    pub(super) fn tell(&mut self) -> Option<Completion> {
+        let place =
+            self.places.get_mut(self.oldest).filter(|place| self.given > 0 && place.ended)?;
+        place.ended = false;
+        let completion = match (self.kind, place.partial) {
+            (DmacKind::Receive, Some(bytes)) => {
+                Completion::of(self.oldest).with_bytes(usize::try_from(bytes).unwrap_or(usize::MAX))
+            }
+            _ => Completion::of(self.oldest),
+        };
+        (self.oldest, self.given) = (self.id(1), self.given - 1);
+        Some(completion)
+    }
 
-impl Together {
-    pub(super) fn new(found: &DmacFound, config: &DmacConfig) -> Self {
-        // Its IDs count to twice the FIFO, and one is free (`request_generator.v`).
-        let under_way = 2 * u64::from(config.fifo_bursts) - 1 + ANSWERED;
-        Self {
-            kind: found.kind,
-            burst_bytes: found.burst_bytes as u64,
-            under_way,
-            fifo_bursts: config.fifo_bursts,
-            single_bursts: config.single_bursts,
-            packet_bytes: config.packet_bytes.into(),
-            reports: found.reports,
+    /// Looks for ends, and gives the core what was held back for them.
+    pub(super) fn look(&mut self, device: &impl Device, found: &DmacFound) -> Result<()> {
+        self.look_for_ends(device)?;
+        self.launch(device, found)
+    }
+
+    /// Looks for ends, and starts nothing.
+    pub(super) fn look_for_ends(&mut self, device: &impl Device) -> Result<()> {
+        if self.given == 0 {
+            return Ok(());
         }
-    }
-
-    const fn bursts(&self, job: &Job) -> u64 {
-        job.row_bytes.div_ceil(self.burst_bytes)
-    }
-
-    /// When a row begins, the one four before has ended: the last burst of that one and all of the
-    /// three between would be too many.
-    const fn rows_are_long(&self, job: &Job) -> bool {
-        1 + (ROW_IDS as u64 - 1) * self.bursts(job) > self.under_way
-    }
-
-    /// May others wait behind this buffer? Its longest packet ends before its last three bursts.
-    const fn packets_end_early(&self, job: &Job) -> bool {
-        self.packet_bytes > 0
-            && self.bursts(job) >= self.packet_bytes.div_ceil(self.burst_bytes) + LATE_BURSTS
-    }
-
-    /// Are the rows of this job held apart, and does a packet fit?
-    pub(super) fn check(&self, job: &Job) -> Result<()> {
-        if self.reports && job.row_bytes < self.packet_bytes {
-            let have_bytes = usize::try_from(job.row_bytes).unwrap_or(usize::MAX);
-            return Err(Error::BufferSize { index: 0, need_bytes: self.packet_bytes, have_bytes });
+        // The newest first: a job that is confirmed after DONE was read could be an old one there.
+        let confirmed = self.is_confirmed(device)?;
+        let mut done = self.done(device)?;
+        let ids = if confirmed { self.given } else { self.given - 1 };
+        if !self.any_ended(done, ids) {
+            // The line is a level: it falls here, and what came meanwhile is seen.
+            // SAFETY: acknowledging moves no data.
+            unsafe { regs::IRQ_PENDING.write(device, regs::IRQ_ENDED) };
+            done = self.done(device)?;
         }
-        if job.rows > ROW_IDS && !self.rows_are_long(job) {
-            let fix = "it loses the ends of more than four rows so short: give four rows a job, or longer ones, \
-                       or say its FIFO_SIZE where that is less";
-            return Err(Error::Setting {
-                name: "fifo_bursts",
-                value: self.fifo_bursts.into(),
-                fix,
-            });
+        let ended = done;
+        // A report is there with its DONE bit, or before. There are as many as IDs, at most.
+        for _ in 0..regs::IDS {
+            if done & regs::PARTIAL == 0 {
+                break;
+            }
+            let bytes = regs::PARTIAL_LENGTH.read(device);
+            let id = regs::PARTIAL_ID.read_and_clear(device);
+            if bytes == u32::MAX || id as usize >= regs::IDS {
+                return Err(gone(id));
+            }
+            if let Some(place) = self.places.get_mut(id as usize) {
+                place.partial = Some(bytes);
+            }
+            done = self.done(device)?;
         }
-        if job.rows > 1 && !self.single_bursts && self.bursts(job) == 1 {
-            let fix = "rows of one burst get each other's lengths: give each row a job, or longer rows, \
-                       or say 1 where the core's Verilog is mended";
-            return Err(Error::Setting { name: "single_bursts", value: 0, fix });
+        // After the reports: a core that goes away between the two has ended nothing.
+        for steps in 0..ids {
+            let id = self.id(steps);
+            if let Some(place) = self.places.get_mut(id) {
+                place.ended |= ended >> id & 1 != 0;
+            }
         }
         Ok(())
     }
 
-    /// May the core get `job` while `before` is under way?
-    const fn allows(&self, before: &Job, job: &Job) -> bool {
-        let ids = before.rows == 1 && job.rows == 1
-            || self.rows_are_long(before) && self.rows_are_long(job);
-        let lengths = match self.kind {
-            DmacKind::Receive if self.reports => {
-                self.single_bursts && self.packets_end_early(before)
-            }
-            DmacKind::Copy | DmacKind::Send | DmacKind::Receive => {
-                self.single_bursts || self.bursts(before) > 1 && self.bursts(job) > 1
-            }
-        };
-        ids && lengths
+    fn done(&self, device: &impl Device) -> Result<u32> {
+        let done = regs::DONE.read(device);
+        if done & regs::DONE_RESERVED != 0 { Err(gone(done)) } else { Ok(done) }
+    }
+
+    fn any_ended(&self, done: u32, ids: usize) -> bool {
+        done & regs::PARTIAL != 0 || (0..ids).any(|steps| done >> self.id(steps) & 1 != 0)
+    }
+
+    /// The core has stopped: only ends that were read are told.
+    pub(super) fn stopped(&mut self) {
+        let ended = (0..self.given)
+            .take_while(|&steps| self.places.get(self.id(steps)).is_some_and(|place| place.ended))
+            .count();
+        (self.given, self.held, self.state) = (ended, 0, State::Stopped);
     }
 }
 

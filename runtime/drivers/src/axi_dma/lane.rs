@@ -1,19 +1,123 @@
 #![allow(unsafe_code, reason = "registers and descriptors start transfers")]
-//! How a channel is given a job, in either mode, and its doorbell is rung.
+//! One channel: what it has in flight, how it is given a job, in either mode, and what a stop leaves
+//! of its jobs.
 
 use super::{
-    channel::{Lane, Seen},
-    config::Side,
-    regs::{self, halves},
+    config::{AxiDmaConfig, DEPTH_MAX},
+    regs::{self, Side, halves},
 };
+use crate::{ring::Ring, tail::Tail};
 use contigo_core::{
     hw::{Mmio, Wait, wait::poll_every},
+    job::{Completion, OperandSpec},
     mem::DevSlice,
-    types::{DevAddr, Result},
+    types::{DevAddr, Error, Result},
 };
 use core::time::Duration;
 
+/// Completion's word 0: the packet may lack its beginning.
+pub(super) const MAYBE_TORN: u32 = 1;
+
+/// What DMASR said since the last job was given.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Seen {
+    /// Nothing, or an end that was told. An Idle of before may be that of the time before the job.
+    #[default]
+    Nothing,
+    /// It told an end when the job was given. It says nothing of what came behind the doorbell.
+    Told(u32),
+    /// A look read it: is the channel idle?
+    Looked { idle: bool },
+}
+
+/// One channel: its jobs in flight, with descriptors or one at a time in registers.
+///
+/// It is stopped, or it runs from its first job on. While it runs, the `in_flight` jobs from slot
+/// `oldest` on are to be told; after a stop, those of them that had ended.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) side: Side,
+    pub(super) config: AxiDmaConfig,
+    /// `None`: direct register mode.
+    pub(super) ring: Option<Ring>,
+    pub(super) depth: usize,
+    pub(super) operand: [OperandSpec; 1],
+    /// Between the first job and a stop.
+    pub(super) runs: bool,
+    /// The oldest slot that was not told, and how many were not.
+    pub(super) oldest: usize,
+    pub(super) in_flight: usize,
+    /// How many descriptors the job in each slot has.
+    pub(super) counts: [u16; DEPTH_MAX],
+    /// The next descriptor to write, and the first of the oldest job.
+    pub(super) head: usize,
+    pub(super) first: usize,
+    /// So many from `first` on were written for jobs that were not told.
+    pub(super) given: usize,
+    /// How TAILDESC was written last.
+    pub(super) tail: Tail,
+    /// Of the oldest job: so many descriptors are done, with so many bytes, and RXSOF.
+    pub(super) done: usize,
+    pub(super) bytes: usize,
+    pub(super) began: u32,
+    /// The address in direct register mode.
+    pub(super) addr: DevAddr,
+    /// Lengths up to this one are known to fit the core's LENGTH.
+    pub(super) fits_bytes: usize,
+    /// An end in registers, found when the channel was stopped.
+    pub(super) ended: Option<Completion>,
+    /// A receive was stopped, or reset, in the middle: so the first packet after the next start may
+    /// lack its beginning. Packets that ended before are whole.
+    pub(super) cut: bool,
+    /// The packet that was told last goes on: the next buffer begins with its rest.
+    pub(super) open: bool,
+    /// The first packet of this run may lack its beginning, and was not told.
+    pub(super) torn: bool,
+    pub(super) seen: Seen,
+    pub(super) ran_dry: u64,
+    pub(super) looks: u64,
+    pub(super) quiet: u32,
+}
+
 impl Lane {
+    /// A channel without jobs. The depth is the configuration's, or one descriptor a job.
+    pub(super) fn new(side: Side, config: AxiDmaConfig, ring: Option<Ring>) -> Self {
+        let descriptors = ring.as_ref().map_or(1, Ring::len);
+        let depth = if ring.is_some() {
+            config.depth.unwrap_or(DEPTH_MAX).min(descriptors).min(DEPTH_MAX)
+        } else {
+            1
+        };
+        Self {
+            side,
+            config,
+            ring,
+            depth,
+            operand: [config.operand(side, descriptors / depth.max(1))],
+            runs: false,
+            oldest: 0,
+            in_flight: 0,
+            counts: [0; DEPTH_MAX],
+            head: 0,
+            first: 0,
+            given: 0,
+            tail: Tail::default(),
+            done: 0,
+            bytes: 0,
+            began: 0,
+            addr: DevAddr(0),
+            fits_bytes: 0,
+            ended: None,
+            cut: false,
+            open: false,
+            torn: false,
+            seen: Seen::Nothing,
+            ran_dry: 0,
+            looks: 0,
+            quiet: 0,
+        }
+    }
+
     /// Gives the channel one job, and starts it where it does not run.
     ///
     /// # Safety
@@ -101,16 +205,27 @@ impl Lane {
                 let status = regs::DMASR.read(at);
                 // One that its sibling's error halted takes no length.
                 let is_held = regs::is_halted(status) && status & regs::ERRORS == 0;
-                let cut = || regs::cut_length(self.side, &self.config, len_bytes, found);
                 return Err(if is_held {
                     regs::decode(self.side, status, None, None)
                 } else {
-                    cut()
+                    self.cut_length(len_bytes, found)
                 });
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// The core's length register dropped bits. `given` and `found`: a length, or a descriptor's
+    /// control and status.
+    pub(super) fn cut_length(&self, given: u32, found: u32) -> Error {
+        let bytes = |word: u32| u64::from(word & regs::BYTES_MASK);
+        Error::LengthCut {
+            device: self.side.name(),
+            length_bits: self.config.length_bits,
+            need_bytes: bytes(given),
+            done_bytes: bytes(found),
+        }
     }
 
     /// # Safety
@@ -248,5 +363,47 @@ impl Lane {
     /// The longest wait without a look.
     pub(super) const fn step_us(&self) -> u32 {
         if self.may_pause() { self.tail.step_us() } else { u32::MAX }
+    }
+
+    /// The channel is about to be stopped: an end that only registers tell is kept.
+    pub(super) fn keep_end(&mut self, at: &impl Mmio) {
+        if self.ring.is_none() && self.runs && self.in_flight > 0 {
+            self.ended = self.look(at).ok().flatten();
+        }
+    }
+
+    /// Has it jobs that have not ended? All that it was given are done where it is idle.
+    pub(super) fn is_busy(&self, at: &impl Mmio) -> bool {
+        self.runs && self.in_flight > 0 && !regs::is_idle(regs::DMASR.read(at))
+    }
+
+    /// May a job be under way? The core says Idle late after a doorbell: it counts after a look
+    /// that came behind the last one.
+    pub(super) fn may_be_busy(&self, at: &impl Mmio) -> bool {
+        self.is_busy(at)
+            || self.runs && self.in_flight > 0 && !matches!(self.seen, Seen::Looked { .. })
+    }
+
+    /// The channel has stopped.
+    pub(super) fn stopped(&mut self) {
+        if self.runs && self.ring.is_none() {
+            // Its end was kept, and `poll` returns it.
+            self.in_flight = usize::from(self.ended.is_some());
+        }
+        self.runs = false;
+    }
+
+    /// Its jobs were stopped in the middle.
+    pub(super) const fn cut(&mut self) {
+        self.cut = matches!(self.side, Side::S2mm);
+    }
+
+    /// The sibling reset the core while this channel had no jobs. A receive may have taken the
+    /// beginning of the next packet, which is gone then.
+    pub(super) const fn was_reset(&mut self) {
+        if self.runs {
+            self.cut();
+        }
+        self.runs = false;
     }
 }

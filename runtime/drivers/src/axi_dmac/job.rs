@@ -1,0 +1,254 @@
+//! A job as its operands and words say it, where the core takes it; and which jobs may be in the
+//! core together.
+
+use super::config::{DmacConfig, DmacFound, DmacKind};
+use contigo_core::{
+    job::exactly,
+    mem::DevSlice,
+    types::{Error, Result},
+};
+
+/// The places of `last_req`.
+const ROW_IDS: u32 = 4;
+/// In so many last bursts of a buffer a packet ends late.
+const LATE_BURSTS: u64 = 3;
+/// Bursts that were answered and have not reached the notes: one each in the response's FIFO, in
+/// its manager and before the notes.
+const ANSWERED: u64 = 3;
+
+/// A job as registers describe it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Job {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// Bytes of a row, and rows.
+    pub(super) row_bytes: u64,
+    pub(super) rows: u32,
+    pub(super) from_stride: u32,
+    pub(super) to_stride: u32,
+}
+
+/// A 2D transfer, as the words of a job. A receiver from a stream takes one row: its core's report
+/// of a short packet is a sum over the rows, and does not tell where the bytes lie. More than
+/// four rows must be long ([`DmacConfig::fifo_bursts`]), and each row more than a burst
+/// ([`DmacConfig::single_bursts`]).
+///
+/// ```
+/// use contigo::drivers::axi_dmac::DmacRows;
+/// // 480 rows of 1,280 bytes, out of a frame whose rows are 2,048 apart.
+/// let part = DmacRows { row_bytes: 1280, rows: 480, from_stride: 2048, to_stride: 1280 };
+/// assert_eq!(part.words(), [1280, 480, 2048, 1280]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DmacRows {
+    /// Bytes of a row.
+    pub row_bytes: u32,
+    /// How many rows.
+    pub rows: u32,
+    /// From the beginning of a row to that of the next, at the source. A stream has none.
+    pub from_stride: u32,
+    /// The same at the destination.
+    pub to_stride: u32,
+}
+
+impl DmacRows {
+    /// The argument words of the job.
+    #[must_use]
+    pub const fn words(self) -> [u32; 4] {
+        [self.row_bytes, self.rows, self.from_stride, self.to_stride]
+    }
+
+    /// From its first byte to its last, in an operand with this stride.
+    const fn span(&self, stride: u32) -> u64 {
+        (self.rows as u64).saturating_sub(1) * stride as u64 + self.row_bytes as u64
+    }
+}
+
+/// The job of these operands and words, where the core takes it. `longest`: the most bytes of one
+/// row.
+pub(super) fn job(
+    found: &DmacFound,
+    longest: u64,
+    operands: &[DevSlice],
+    args: &[u32],
+) -> Result<Job> {
+    let (first, second) = match found.kind {
+        DmacKind::Copy => {
+            let [from, to] = exactly(operands)?;
+            (from, Some(to))
+        }
+        DmacKind::Send | DmacKind::Receive => {
+            let [only] = exactly(operands)?;
+            (only, None)
+        }
+    };
+    let refused = |name, value, max: u64, multiple_of: usize| {
+        Err(Error::Argument { name, value, min: 1, max, multiple_of: multiple_of as u64 })
+    };
+    let rows = if args.is_empty() { None } else { Some(rows(found, args)?) };
+    let (row_bytes, most) = rows
+        .map_or((first.len_bytes as u64, longest), |rows| (rows.row_bytes.into(), found.max_bytes));
+    if row_bytes == 0 || row_bytes > most || !row_bytes.is_multiple_of(found.length_align as u64) {
+        return refused("bytes of a job, or of a row", row_bytes, most, found.length_align);
+    }
+    let (from, to) = match found.kind {
+        DmacKind::Copy => (Some(first), second),
+        DmacKind::Send => (Some(first), None),
+        DmacKind::Receive => (None, Some(first)),
+    };
+    for (index, (operand, stride)) in
+        [(from, rows.map(|rows| rows.from_stride)), (to, rows.map(|rows| rows.to_stride))]
+            .into_iter()
+            .enumerate()
+    {
+        let Some(operand) = operand else { continue };
+        let need_bytes = rows.map_or(row_bytes, |rows| rows.span(stride.unwrap_or(0)));
+        let index = if found.kind == DmacKind::Copy { index } else { 0 };
+        if need_bytes > operand.len_bytes as u64 {
+            return Err(Error::BufferSize { index, need_bytes, have_bytes: operand.len_bytes });
+        }
+        let stride = u64::from(stride.unwrap_or(0));
+        if stride >= found.max_bytes || !stride.is_multiple_of(found.address_align as u64) {
+            return refused("a stride", stride, found.max_bytes - 1, found.address_align);
+        }
+    }
+    let addr = |operand: Option<&DevSlice>| operand.map_or(0, |operand| operand.addr.0);
+    let DmacRows { rows, from_stride, to_stride, .. } =
+        rows.unwrap_or(DmacRows { row_bytes: 0, rows: 1, from_stride: 0, to_stride: 0 });
+    Ok(Job { from: addr(from), to: addr(to), row_bytes, rows, from_stride, to_stride })
+}
+
+/// The rows of a job with words.
+fn rows(found: &DmacFound, args: &[u32]) -> Result<DmacRows> {
+    let &[row_bytes, rows, from_stride, to_stride] = exactly(args)?;
+    if !found.rows {
+        let fix = "build it with DMA_2D_TRANSFER = 1, or give one job a row";
+        return Err(Error::Unsupported { what: "this AXI DMAC has no 2D transfers", fix });
+    }
+    if rows > 1 && found.kind == DmacKind::Receive && found.reports {
+        // The flag that asks for reports holds for all jobs in flight, so no job goes without.
+        let what = "an AXI DMAC that receives from a stream reports a sum over the rows, which tells no place";
+        return Err(Error::Unsupported { what, fix: "give one job a row" });
+    }
+    if rows == 0 || u64::from(rows) > found.max_bytes {
+        return Err(Error::Argument {
+            name: "rows",
+            value: rows.into(),
+            min: 1,
+            max: found.max_bytes,
+            multiple_of: 1,
+        });
+    }
+    Ok(DmacRows { row_bytes, rows, from_stride, to_stride })
+}
+
+/// Which jobs may be in the core together, by the limits of what it holds apart: what its Verilog
+/// loses where several are.
+///
+/// All three faults were seen with 4.5 behind memory that is slow or answers when it likes. The
+/// first and the last write into buffers that were given back, and the second one hangs. Without
+/// the settings that say otherwise, no job meets them. The first was seen where the core writes;
+/// that it is there where it reads, too, follows from the Verilog, which has the same generator on
+/// both sides.
+///
+/// **One burst behind another job.** `address_generator.v` gets the length of a job's last burst
+/// apart from its address. The one burst of a job may wait already when the job before leaves. Then
+/// it takes the length for consumed (`bl_ready`). It uses its successor's, or waits for one without
+/// end. A read uses the generator as a write does (`src_axi_mm.v`), and a send would take other
+/// bytes than its own. So a job is alone where it or the other one is one burst. A packet
+/// from a stream may be one burst whatever its buffer, so a receiver has one job in the core. Rows
+/// and pieces of a list are such jobs to that part of the core.
+///
+/// **A packet that ends late.** `request_generator.v` takes bursts back that it asked for behind a
+/// packet's end. Where the packet ends in one of its buffer's last three bursts, the generator may
+/// be in the next job already, which then may hang: seen up to two bursts behind a packet of 1,024
+/// bytes, and never at three. The core counts bursts, and each buffer begins with one, as does each
+/// packet in it. So both lengths are compared in whole bursts. A shorter buffer goes alone.
+///
+/// **Rows.** `dmac_2d_transfer.v` notes for each row whether it is the last, in four places. A
+/// fifth row that begins before the first has ended overwrites its note: the first ends the job, or
+/// the last does not. The rows of jobs that follow each other count together. Rows that are so long
+/// that the core cannot have four of them under way are safe.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Together {
+    kind: DmacKind,
+    burst_bytes: u64,
+    /// Bursts under way, at most, from a request to its note.
+    under_way: u64,
+    fifo_bursts: u32,
+    /// Jobs of one burst may be queued.
+    single_bursts: bool,
+    /// The longest packet; 0 where the program does not say.
+    packet_bytes: u64,
+    reports: bool,
+}
+
+impl Together {
+    pub(super) fn new(found: &DmacFound, config: &DmacConfig) -> Self {
+        // Its IDs count to twice the FIFO, and one is free (`request_generator.v`).
+        let under_way = 2 * u64::from(config.fifo_bursts) - 1 + ANSWERED;
+        Self {
+            kind: found.kind,
+            burst_bytes: found.burst_bytes as u64,
+            under_way,
+            fifo_bursts: config.fifo_bursts,
+            single_bursts: config.single_bursts,
+            packet_bytes: config.packet_bytes.into(),
+            reports: found.reports,
+        }
+    }
+
+    const fn bursts(&self, job: &Job) -> u64 {
+        job.row_bytes.div_ceil(self.burst_bytes)
+    }
+
+    /// When a row begins, the one four before has ended: the last burst of that one and all of the
+    /// three between would be too many.
+    const fn rows_are_long(&self, job: &Job) -> bool {
+        1 + (ROW_IDS as u64 - 1) * self.bursts(job) > self.under_way
+    }
+
+    /// May others wait behind this buffer? Its longest packet ends before its last three bursts.
+    const fn packets_end_early(&self, job: &Job) -> bool {
+        self.packet_bytes > 0
+            && self.bursts(job) >= self.packet_bytes.div_ceil(self.burst_bytes) + LATE_BURSTS
+    }
+
+    /// Are the rows of this job held apart, and does a packet fit?
+    pub(super) fn check(&self, job: &Job) -> Result<()> {
+        if self.reports && job.row_bytes < self.packet_bytes {
+            let have_bytes = usize::try_from(job.row_bytes).unwrap_or(usize::MAX);
+            return Err(Error::BufferSize { index: 0, need_bytes: self.packet_bytes, have_bytes });
+        }
+        if job.rows > ROW_IDS && !self.rows_are_long(job) {
+            let fix = "it loses the ends of more than four rows so short: give four rows a job, or longer ones, \
+                       or say its FIFO_SIZE where that is less";
+            return Err(Error::Setting {
+                name: "fifo_bursts",
+                value: self.fifo_bursts.into(),
+                fix,
+            });
+        }
+        if job.rows > 1 && !self.single_bursts && self.bursts(job) == 1 {
+            let fix = "rows of one burst get each other's lengths: give each row a job, or longer rows, \
+                       or say 1 where the core's Verilog is mended";
+            return Err(Error::Setting { name: "single_bursts", value: 0, fix });
+        }
+        Ok(())
+    }
+
+    /// May the core get `job` while `before` is under way?
+    pub(super) const fn allows(&self, before: &Job, job: &Job) -> bool {
+        let ids = before.rows == 1 && job.rows == 1
+            || self.rows_are_long(before) && self.rows_are_long(job);
+        let lengths = match self.kind {
+            DmacKind::Receive if self.reports => {
+                self.single_bursts && self.packets_end_early(before)
+            }
+            DmacKind::Copy | DmacKind::Send | DmacKind::Receive => {
+                self.single_bursts || self.bursts(before) > 1 && self.bursts(job) > 1
+            }
+        };
+        ids && lengths
+    }
+}
