@@ -1,10 +1,13 @@
 //! The simulated board: bus, clock and seed.
 
-use super::SimSpec;
-use super::{Faults, Sim, Struck, block::SimBlock, bus::Master, holder::Mark};
+use super::{
+    block::SimBlock,
+    faults::{Faults, Struck},
+    state::{Astray, BASE_STEP, BoardState, MAX_BLOCKS, SimCounts},
+};
 use contigo_core::{
     mem::{Holder, Port, WrongAccesses},
-    types::{BaseAddr, Bus, DevAddr, Error, PhysAddr, Result, lock, shared::Shared},
+    types::{BaseAddr, Bus, Error, PhysAddr, Result, lock, shared::Shared},
 };
 use core::{
     fmt,
@@ -12,25 +15,7 @@ use core::{
     ops::Range,
     sync::atomic::{AtomicU32, Ordering},
 };
-use fastrand::Rng;
-use heapless::Vec;
 use spin::{Mutex, MutexGuard};
-
-/// How many ports the board tells apart when it looks who was given a byte. Those beyond count as
-/// any port; boards have fewer.
-const MAX_PORTS: usize = 30;
-/// How many blocks a board has at once, at most: more than any board has memories.
-const MAX_BLOCKS: usize = 32;
-/// How many devices' wrong accesses are told apart: as many as a board has. Those of one more are
-/// every device's.
-const MAX_ASTRAY: usize = 32;
-/// Virtual time that one register access takes: what an uncached read across an SoC's AXI costs.
-const ACCESS_NS: u64 = 100;
-/// Where the first block lies: above where Zynq and Cyclone V have their DDR's first megabyte,
-/// below 4 GiB.
-const FIRST_BASE: u64 = 0x1000_0000;
-/// Blocks begin at multiples of this, with a hole after each, so that running past one is seen.
-const BASE_STEP: u64 = 0x0010_0000;
 
 /// The settings of a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,76 +54,6 @@ struct Board {
     bus: Bus,
 }
 
-pub(super) struct BoardState {
-    pub(super) rng: Rng,
-    pub(super) now_ns: u64,
-    blocks: Vec<SimBlock, MAX_BLOCKS>,
-    /// The ports through which memory was handed over.
-    ports: Vec<Port, MAX_PORTS>,
-    next_base: u64,
-    next_id: u32,
-    pub(super) counts: SimCounts,
-    pub(super) struck: Struck,
-    /// The program provokes wrong accesses: they end no job.
-    allows_wrong: bool,
-    astray: Vec<Astray, MAX_ASTRAY>,
-    /// Of the devices for which `astray` has no room.
-    others: WrongAccesses,
-}
-
-/// A device that has touched what was not handed over to it.
-struct Astray {
-    device: u32,
-    count: WrongAccesses,
-}
-
-/// The counts of a board.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SimCounts {
-    /// Accesses by a device to addresses where no memory is: each would be a bus error, or reach
-    /// another owner's memory.
-    pub stray_accesses: u64,
-    /// Accesses by a device to memory that was not handed over to a device behind its port, or was
-    /// handed over only to be read and is written. Behind a port that snoops too, and the driver's
-    /// own memory included. No sync tells of these: the hand-over does. The rest of the bus words
-    /// of an operand's first and last byte is none where a model says that it reads whole words
-    /// ([`SimBus::read_words`](super::SimBus::read_words)). A job during which its device makes one
-    /// fails ([`Error::WrongAccess`]).
-    pub unowned_accesses: u64,
-    /// Dirty lines that left the cache over what a device had written: each is a sync that was
-    /// missing.
-    pub evictions: u64,
-    /// Lines of a driver's own memory ([`DriverBuf`](contigo_core::mem::DriverBuf)) that were
-    /// cleaned over what a device had written beside the words meant: each is a status that the
-    /// driver misses.
-    pub lost_writes: u64,
-    /// Bytes that devices read.
-    pub bytes_read: u64,
-    /// Bytes beside those, in the same words of the bus: read, and dropped.
-    pub bytes_beside: u64,
-    /// Bytes that devices wrote.
-    pub bytes_written: u64,
-}
-
-impl SimCounts {
-    const UNKNOWN: Self = Self {
-        stray_accesses: u64::MAX,
-        unowned_accesses: u64::MAX,
-        evictions: u64::MAX,
-        lost_writes: u64::MAX,
-        bytes_read: u64::MAX,
-        bytes_beside: u64::MAX,
-        bytes_written: u64::MAX,
-    };
-}
-
-/// No memory answers at that address: AXI's DECERR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BusError {
-    /// The first byte's address.
-    pub addr: DevAddr,
-}
-
 impl SimBoard {
     /// A board on which nothing goes wrong; `seed` decides the evictions and the times.
     ///
@@ -174,33 +89,6 @@ impl SimBoard {
     /// [`Error::Exhausted`]: `memory` is too small.
     pub fn in_memory(config: SimConfig, memory: &'static mut [MaybeUninit<u8>]) -> Result<Self> {
         Ok(Self { board: Shared::given(Board::new(config), memory)? })
-    }
-
-    /// A block of `len_bytes` of its memory: non-coherent, in 64-byte lines, synchronised by range.
-    ///
-    /// # Errors
-    /// As [`memory_with`](Self::memory_with).
-    pub fn memory(&self, len_bytes: usize) -> Result<Sim> {
-        self.memory_with(SimSpec { len_bytes, ..SimSpec::default() })
-    }
-
-    /// A block of its memory as `spec` says, which may be one that no program should accept.
-    ///
-    /// # Errors
-    /// [`Error::Os`] where the kernel has no memory; [`Error::TooMany`] past 32 blocks;
-    /// [`Error::BlockSize`].
-    pub fn memory_with(&self, spec: SimSpec) -> Result<Sim> {
-        Sim::map(self, spec)
-    }
-
-    /// A block of its memory over `memory`, for a processor with no kernel below. A quarter of
-    /// `memory`, in whole lines, becomes the CPU's view; the rest is what the bus sees, what the
-    /// cache remembers, and who holds each byte.
-    ///
-    /// # Errors
-    /// [`Error::BlockSize`] where `memory` is too small; [`Error::TooMany`] past 32 blocks.
-    pub fn memory_over(&self, memory: &'static mut [u8]) -> Result<Sim> {
-        Sim::over(self, memory)
     }
 
     /// Its port that does not snoop: 32 address bits and no offset, as Zynq's HP0.
@@ -347,21 +235,8 @@ impl SimBoard {
 
 impl Board {
     fn new(config: SimConfig) -> Self {
-        let state = BoardState {
-            rng: Rng::with_seed(config.seed),
-            now_ns: 0,
-            blocks: Vec::new(),
-            ports: Vec::new(),
-            next_base: FIRST_BASE,
-            next_id: 1,
-            counts: SimCounts::default(),
-            struck: Struck::default(),
-            allows_wrong: false,
-            astray: Vec::new(),
-            others: WrongAccesses::default(),
-        };
         Self {
-            state: Mutex::new(state),
+            state: Mutex::new(BoardState::new(config.seed)),
             unheard: AtomicU32::new(0),
             faults: config.faults,
             seed: config.seed,
@@ -388,143 +263,6 @@ fn next_bus() -> Bus {
         NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1))
             .unwrap_or(0),
     )
-}
-
-impl BoardState {
-    /// One register access takes its time.
-    pub(super) const fn tick(&mut self) {
-        self.now_ns = self.now_ns.saturating_add(ACCESS_NS);
-    }
-
-    pub(super) fn read(
-        &mut self,
-        master: Master<'_>,
-        addr: DevAddr,
-        to: &mut [u8],
-        beat: bool,
-    ) -> Result<(), BusError> {
-        let (block, offset) = self.access(master, addr, to.len())?;
-        let (range, port) = (offset..offset + to.len(), self.number(master.port));
-        let held = if beat {
-            block.is_partly_held(range, port)
-        } else {
-            block.is_held(range, port, false)
-        };
-        self.look_who_holds(held, master);
-        block.device_read(offset, to, master.port.coherent);
-        self.counts.bytes_read += to.len() as u64;
-        Ok(())
-    }
-
-    pub(super) fn read_beside(
-        &mut self,
-        master: Master<'_>,
-        addr: DevAddr,
-        len: usize,
-    ) -> Result<(), BusError> {
-        self.access(master, addr, len)?;
-        self.counts.bytes_beside += len as u64;
-        Ok(())
-    }
-
-    pub(super) fn probe(
-        &mut self,
-        port: &Port,
-        addr: DevAddr,
-        to: &mut [u8],
-    ) -> Result<(), BusError> {
-        let (block, offset) = self.find(port, addr, to.len()).ok_or(BusError { addr })?;
-        block.device_read(offset, to, port.coherent);
-        Ok(())
-    }
-
-    pub(super) fn write(
-        &mut self,
-        master: Master<'_>,
-        addr: DevAddr,
-        from: &[u8],
-    ) -> Result<(), BusError> {
-        let (block, offset) = self.access(master, addr, from.len())?;
-        self.look_who_holds(
-            block.is_held(offset..offset + from.len(), self.number(master.port), true),
-            master,
-        );
-        block.device_write(offset, from, master.port.coherent);
-        self.counts.bytes_written += from.len() as u64;
-        Ok(())
-    }
-
-    /// `holder` has `range` of a block from here on.
-    pub(super) fn hold(&mut self, block: &SimBlock, range: Range<usize>, holder: Holder<'_>) {
-        let mark = match holder {
-            Holder::None => Mark::NONE,
-            Holder::Device { port, writes } => {
-                if let Some(port) = port
-                    && !self.ports.contains(port)
-                {
-                    // A full table makes it any port: less is noticed, and nothing wrongly.
-                    let _ = self.ports.push(*port);
-                }
-                Mark::device(port.and_then(|port| self.number(port)), writes)
-            }
-        };
-        block.mark(range, mark);
-    }
-
-    fn number(&self, port: &Port) -> Option<usize> {
-        self.ports.iter().position(|known| known == port)
-    }
-
-    fn look_who_holds(&mut self, held: bool, master: Master<'_>) {
-        if !held {
-            self.counts.unowned_accesses += 1;
-            self.astray(master.device, WrongAccesses { unowned: 1, stray: 0 });
-        }
-    }
-
-    /// A device's access: a stray one is counted.
-    fn access(
-        &mut self,
-        master: Master<'_>,
-        addr: DevAddr,
-        len: usize,
-    ) -> Result<(SimBlock, usize), BusError> {
-        self.find(master.port, addr, len).ok_or_else(|| {
-            self.counts.stray_accesses += 1;
-            self.astray(master.device, WrongAccesses { unowned: 0, stray: 1 });
-            BusError { addr }
-        })
-    }
-
-    /// A device has touched what was not handed over to it: the job layer asks at the job's end.
-    #[cold]
-    fn astray(&mut self, device: u32, WrongAccesses { unowned, stray }: WrongAccesses) {
-        if self.allows_wrong {
-            return;
-        }
-        let known = self.astray.iter().position(|astray| astray.device == device);
-        let at = known.or_else(|| {
-            let new = Astray { device, count: WrongAccesses::default() };
-            self.astray.push(new).ok().map(|()| self.astray.len() - 1)
-        });
-        let count = match at.and_then(|at| self.astray.get_mut(at)) {
-            Some(astray) => &mut astray.count,
-            None => &mut self.others,
-        };
-        count.unowned += unowned;
-        count.stray += stray;
-    }
-
-    fn find(&self, port: &Port, addr: DevAddr, len: usize) -> Option<(SimBlock, usize)> {
-        let mut found = self.blocks.iter().filter_map(|block| {
-            block.find(addr.0, len, port.offset).map(|offset| (*block, offset))
-        });
-        // Where two blocks answer to one address, neither does: it could be the wrong one.
-        match (found.next(), found.next()) {
-            (Some(only), None) if port.carries(addr, len) => Some(only),
-            _ => None,
-        }
-    }
 }
 
 impl fmt::Debug for SimBoard {

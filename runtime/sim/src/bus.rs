@@ -1,10 +1,10 @@
 //! A board as a model sees it.
 
 use super::{
-    board::{BoardState, BusError},
-    faults::Faults,
+    faults::{Fate, Faults},
+    state::{BoardState, BusError, Master},
 };
-use contigo_core::{mem::Port, types::DevAddr};
+use contigo_core::types::DevAddr;
 use core::{fmt, ops::Range};
 use fastrand::Rng;
 
@@ -15,14 +15,6 @@ const WORD_MAX_BYTES: usize = 128;
 pub struct SimBus<'s> {
     world: World<'s>,
     faults: &'s Faults,
-}
-
-/// A device as the board sees it.
-#[derive(Clone, Copy)]
-pub(super) struct Master<'s> {
-    pub(super) port: &'s Port,
-    /// [`Device::simulated`](contigo_core::Device::simulated).
-    pub(super) device: u32,
 }
 
 /// The two things that a model can stand in.
@@ -224,6 +216,29 @@ impl SimBus<'_> {
             state.struck.by(per_mille, self.faults);
         }
         struck
+    }
+
+    /// Draws how a job ends: well, hanging, or stuck.
+    pub(crate) fn fate(&mut self) -> Fate {
+        if self.strikes(self.faults.stuck) {
+            Fate::Stuck
+        } else if self.strikes(self.faults.hang) {
+            Fate::Hang
+        } else {
+            Fate::Good
+        }
+    }
+
+    /// Draws how much later than its cause an interrupt comes: at once, or up to `late_ns`.
+    /// `None`: never.
+    pub(crate) fn irq_delay_ns(&mut self, late_ns: u64) -> Option<u64> {
+        if self.strikes(self.faults.lost_irq) {
+            None
+        } else if self.strikes(self.faults.late_irq) {
+            Some(self.rng().u64(..=late_ns))
+        } else {
+            Some(0)
+        }
     }
 }
 

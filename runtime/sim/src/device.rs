@@ -4,7 +4,7 @@
 )]
 //! A simulated device: a register window and its interrupt, over a model of the IP core.
 
-use super::{Model, SimBoard, SimBus, board::no_memory, bus::Master};
+use super::{Model, SimBoard, SimBus, board::no_memory, state::Master};
 use contigo_core::{
     hw::{Device, mmio::Mmio, wait::Wait},
     mem::{Port, SimulatedDevice, WrongAccesses},

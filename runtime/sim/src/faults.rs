@@ -1,4 +1,4 @@
-//! How often each thing goes wrong on the simulated board.
+//! What goes wrong on the simulated board, and how often.
 
 /// How often each fault strikes, in jobs out of 1,000. The board's seed decides which.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,3 +60,20 @@ impl Faults {
     pub const OFTEN: Self =
         Self { late_irq: 100, lost_irq: 100, error: 100, short: 100, hang: 100, stuck: 0 };
 }
+
+/// How a job of a model will end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Good,
+    /// With these error bits.
+    Error(u32),
+    /// The device says it is done after so many bytes.
+    Short(u32),
+    /// Never; a stop or a reset ends it.
+    Hang,
+    /// Never. It writes [`GARBAGE`] to its destination meanwhile, and only the reset line stops it.
+    Stuck,
+}
+
+/// The byte that a stuck device keeps writing.
+pub(crate) const GARBAGE: u8 = 0xEE;

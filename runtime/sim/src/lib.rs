@@ -33,7 +33,6 @@
 #[cfg(test)]
 extern crate std;
 
-mod any_model;
 pub mod ap_ctrl;
 pub mod axi_cdma;
 pub mod axi_dma;
@@ -48,25 +47,22 @@ mod device;
 #[cfg(test)]
 mod driver_regs;
 mod faults;
-mod holder;
 pub mod litepcie;
 mod memory;
 mod model;
 pub mod msgdma;
 mod named;
-mod on_board;
 pub mod pl330;
+mod state;
 pub mod stream;
-mod words;
 pub mod zdma;
 
-pub use any_model::AnyModel;
-pub use board::{BusError, SimBoard, SimConfig, SimCounts};
+pub use board::{SimBoard, SimConfig};
 pub use bus::{SimBus, SimMemory};
 pub use contigo_core::mem::{Holder, SimulatedDevice, WrongAccesses};
 pub use device::{SimAccesses, SimDevice, SimWindow};
 pub use faults::{Faults, Struck};
-pub use memory::{Sim, SimSpec};
-pub use model::Model;
+pub use memory::{OnBoard, Sim, SimSpec};
+pub use model::{AnyModel, Model};
 pub use named::{MAX_REGISTERED, each_name, named, register};
-pub use on_board::OnBoard;
+pub use state::{BusError, SimCounts};

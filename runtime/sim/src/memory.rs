@@ -1,12 +1,16 @@
 #![allow(unsafe_code, reason = "a backend promises that its mapping is valid")]
-//! The simulated board's memory as a backend.
+//! Memory on a simulated board's bus, as backends: the board's own, or another backend's.
 
 use super::{SimBoard, block::SimBlock};
 use contigo_core::{
+    forward,
     mem::{Backend, Holder, Mapping, Segment, SyncScope, WrongAccesses},
-    types::{Align, BaseAddr, Direction, Error, Result, platform::Anonymous},
+    types::{
+        Align, BaseAddr, Direction, Error, Result,
+        platform::{Anonymous, HAS_MEMORY},
+    },
 };
-use core::{fmt, ops::Range, ptr::NonNull};
+use core::{fmt, mem::ManuallyDrop, ops::Range, ptr::NonNull};
 
 /// The properties of a block of simulated memory. The default is a good block on a non-coherent
 /// board; every other value is there to be refused, or to stand for another kind of board.
@@ -50,12 +54,41 @@ pub struct Sim {
 
 /// The memory behind the four views.
 enum Storage {
-    Mapped(core::mem::ManuallyDrop<Anonymous>),
+    Mapped(ManuallyDrop<Anonymous>),
     Static,
 }
 
+impl SimBoard {
+    /// A block of `len_bytes` of its memory: non-coherent, in 64-byte lines, synchronised by range.
+    ///
+    /// # Errors
+    /// As [`memory_with`](Self::memory_with).
+    pub fn memory(&self, len_bytes: usize) -> Result<Sim> {
+        self.memory_with(SimSpec { len_bytes, ..SimSpec::default() })
+    }
+
+    /// A block of its memory as `spec` says, which may be one that no program should accept.
+    ///
+    /// # Errors
+    /// [`Error::Os`] where the kernel has no memory; [`Error::TooMany`] past 32 blocks;
+    /// [`Error::BlockSize`].
+    pub fn memory_with(&self, spec: SimSpec) -> Result<Sim> {
+        Sim::map(self, spec)
+    }
+
+    /// A block of its memory over `memory`, for a processor with no kernel below. A quarter of
+    /// `memory`, in whole lines, becomes the CPU's view; the rest is what the bus sees, what the
+    /// cache remembers, and who holds each byte.
+    ///
+    /// # Errors
+    /// [`Error::BlockSize`] where `memory` is too small; [`Error::TooMany`] past 32 blocks.
+    pub fn memory_over(&self, memory: &'static mut [u8]) -> Result<Sim> {
+        Sim::over(self, memory)
+    }
+}
+
 impl Sim {
-    pub(super) fn map(board: &SimBoard, spec: SimSpec) -> Result<Self> {
+    fn map(board: &SimBoard, spec: SimSpec) -> Result<Self> {
         let refusal = Error::BlockSize {
             len_bytes: spec.len_bytes,
             need_bytes: 1,
@@ -72,11 +105,11 @@ impl Sim {
             board: board.clone(),
             block,
             spec,
-            storage: Storage::Mapped(core::mem::ManuallyDrop::new(mapped)),
+            storage: Storage::Mapped(ManuallyDrop::new(mapped)),
         })
     }
 
-    pub(super) fn over(board: &SimBoard, memory: &'static mut [u8]) -> Result<Self> {
+    fn over(board: &SimBoard, memory: &'static mut [u8]) -> Result<Self> {
         let line = Align::LINE;
         let have_bytes = memory.len();
         let refusal = Error::BlockSize {
@@ -183,7 +216,7 @@ impl Drop for Sim {
             && !self.board.is_attached(self.block.id)
         {
             // SAFETY: `drop` runs once, and the board knows the memory no more.
-            unsafe { core::mem::ManuallyDrop::drop(mapped) }
+            unsafe { ManuallyDrop::drop(mapped) }
         }
     }
 }
@@ -205,5 +238,83 @@ impl fmt::Debug for Sim {
             .field("len_bytes", &self.block.len_bytes)
             .field("memory", &held)
             .finish()
+    }
+}
+
+/// Any other backend's block on the simulated board's bus, so that simulated devices work on real
+/// memory: `contigo demo --memory hugetlb`. Its addresses are for this board then, and for no real
+/// device. Such a device is a program on the CPU: it reads and writes through the caches. The
+/// backend's own maintenance is still done, on memory that is not coherent too: what the device
+/// wrote is cleaned before it is invalidated.
+#[derive(Debug)]
+pub struct OnBoard<B: Backend> {
+    board: SimBoard,
+    inner: ManuallyDrop<B>,
+    block: SimBlock,
+    /// Who holds each byte. Freed with `inner`.
+    marks: ManuallyDrop<Option<Anonymous>>,
+}
+
+impl<B: Backend> OnBoard<B> {
+    /// Puts `inner`'s block on `board`'s bus, at its own address.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] past 32 blocks. `inner` is dropped: no
+    /// device has seen it.
+    pub fn new(board: &SimBoard, inner: B) -> Result<Self> {
+        let Mapping { cpu, len_bytes, base, .. } = inner.mapping();
+        let mut mapped = if HAS_MEMORY { Some(Anonymous::zeroed(len_bytes)?) } else { None };
+        let marks = mapped.as_mut().and_then(|mapped| NonNull::new(mapped.as_mut_ptr()));
+        let block = board.attach(SimBlock { id: 0, base, len_bytes, cpu, behind: None, marks })?;
+        Ok(Self {
+            board: board.clone(),
+            inner: ManuallyDrop::new(inner),
+            block,
+            marks: ManuallyDrop::new(mapped),
+        })
+    }
+}
+
+// SAFETY: every method is `inner`'s, except that the addresses are for the board's bus, on which
+// the block is. The simulated devices reach it only by addresses that the region gave them.
+unsafe impl<B: Backend> Backend for OnBoard<B> {
+    forward!(|this| *this.inner => name, segment, settled);
+
+    fn mapping(&self) -> Mapping {
+        Mapping { bus: self.board.bus(), ..self.inner.mapping() }
+    }
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.sync_for_device(range, direction) }
+    }
+    unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        if direction.device_writes() {
+            // A simulated device wrote through the CPU's caches: an invalidate would throw that
+            // away, so it is cleaned first. SAFETY: the caller's promise; the same range, and a
+            // direction that writes as well.
+            unsafe { self.inner.sync_for_device(range.clone(), Direction::Bidirectional)? }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.sync_for_cpu(range, direction) }
+    }
+    fn held_by(&self, range: Range<usize>, holder: Holder<'_>) {
+        self.board.hold(&self.block, range, holder);
+    }
+    fn wrong_accesses(&self) -> Result<WrongAccesses> {
+        self.board.wrong_accesses(None)
+    }
+}
+
+impl<B: Backend> Drop for OnBoard<B> {
+    fn drop(&mut self) {
+        self.board.detach(self.block.id);
+        if !self.board.is_attached(self.block.id) {
+            // SAFETY: `drop` runs once, and the board knows the memory no more.
+            unsafe { ManuallyDrop::drop(&mut self.inner) }
+            // SAFETY: as above.
+            unsafe {
+                ManuallyDrop::drop(&mut self.marks);
+            }
+        }
     }
 }

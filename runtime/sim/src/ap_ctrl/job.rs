@@ -1,7 +1,7 @@
 //! A job's way through a simulated kernel: AP_START, taken, ended, and the interrupt that tells.
 
-use super::{ApCtrlModel, KernelCall, STAGES, numbers as regs};
-use crate::{BusError, SimBus};
+use super::{ApCtrlModel, KernelCall, STAGES, manual as regs};
+use crate::{BusError, SimBus, faults::Fate};
 use contigo_core::job::MAX_OPERANDS;
 use contigo_design::kernel::{MAX_RESULTS, MAX_SCALARS};
 
@@ -17,16 +17,6 @@ pub(super) struct Job {
     pub(super) scalars: [u64; MAX_SCALARS],
     pub(super) ends_at_ns: u64,
     pub(super) fate: Fate,
-}
-
-/// How a job will end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    Good,
-    /// Never ends.
-    Hang,
-    /// Never ends, and writes garbage to its first output meanwhile.
-    Stuck,
 }
 
 impl<F> ApCtrlModel<F>
@@ -59,14 +49,7 @@ where
             return;
         }
         let busy_ns = self.busy_ns(&self.scalars);
-        let faults = *bus.faults();
-        let fate = if bus.strikes(faults.stuck) {
-            Fate::Stuck
-        } else if bus.strikes(faults.hang) {
-            Fate::Hang
-        } else {
-            Fate::Good
-        };
+        let fate = bus.fate();
         let jitter_ns = bus.rng().u64(..=busy_ns / 8);
         let ends_at_ns = at_ns.saturating_add(busy_ns).saturating_add(jitter_ns);
         let job = Job { pointers: self.pointers, scalars: self.scalars, ends_at_ns, fate };
@@ -90,14 +73,7 @@ where
 
     /// ISR will get `bits`: at once, late or never.
     fn raises(&mut self, at_ns: u64, bits: u32, bus: &mut SimBus<'_>) {
-        let faults = *bus.faults();
-        let at_ns = if bus.strikes(faults.lost_irq) {
-            u64::MAX
-        } else if bus.strikes(faults.late_irq) {
-            at_ns + bus.rng().u64(..=LATENCY_NS * 10)
-        } else {
-            at_ns
-        };
+        let at_ns = bus.irq_delay_ns(LATENCY_NS * 10).map_or(u64::MAX, |delay| at_ns + delay);
         let [done, ready] = &mut self.raise;
         *(if bits == regs::CHANNEL_DONE { done } else { ready }) = (at_ns, bits);
     }

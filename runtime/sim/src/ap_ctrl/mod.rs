@@ -1,23 +1,22 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
-//! A model of any kernel that HLS made: the control block by its table (`numbers.rs`), and a
+//! A model of any kernel that HLS made: the control block by its table (`manual.rs`), and a
 //! function for what the kernel computes.
 //!
 //! | file | what it is |
 //! |---|---|
 //! | `job` | a job's way: AP_START, taken, ended, and the interrupt |
-//! | `call` | one job, as the kernel's function sees it |
-//! | `words` | the registers of arguments and results, by the map |
-//! | `numbers` | the control block's numbers, apart from the driver's |
-//! | `copier` | the kernel that a model is by default |
+//! | `call` | one job, as the kernel's function sees it, and the kernel that a model is by default |
+//! | `manual` | the control block's numbers, apart from the driver's |
 
 mod call;
-mod copier;
 mod job;
-mod numbers;
-mod words;
+mod manual;
 
 pub use self::call::KernelCall;
-use crate::{BusError, Model, SimBus, SimDevice, SimWindow};
+use crate::{
+    BusError, Model, SimBus, SimDevice, SimWindow,
+    faults::{Fate, GARBAGE},
+};
 use contigo_core::{
     job::MAX_OPERANDS,
     types::{DevAddr, Error, Result},
@@ -25,14 +24,11 @@ use contigo_core::{
 use contigo_design::kernel::{KernelMap, MAX_RESULTS, MAX_SCALARS, Protocol};
 use contigo_drivers::ap_ctrl::ApCtrl;
 use core::{fmt, mem};
-use job::{Fate, Job};
-use numbers as regs;
-use words::Word;
+use job::Job;
+use manual as regs;
 
 /// The window: as much as Vivado gives a kernel by default.
 const WINDOW_BYTES: usize = 65_536;
-/// The byte that a stuck kernel keeps writing.
-const GARBAGE: u8 = 0xEE;
 /// The jobs that a chain works on: one that was taken and ends, and one that is being taken.
 const STAGES: usize = 2;
 
@@ -146,6 +142,55 @@ where
 
     const fn chain(&self) -> bool {
         matches!(self.map.protocol(), Protocol::Chain)
+    }
+}
+
+/// One register of an argument.
+struct Word<'m> {
+    /// The whole argument.
+    word: &'m mut u64,
+    /// It is the upper half.
+    high: bool,
+    /// It has two registers.
+    wide: bool,
+}
+
+impl<F> ApCtrlModel<F> {
+    /// The word of an argument at `offset`.
+    fn argument(&mut self, offset: usize) -> Option<Word<'_>> {
+        let pointers = self
+            .map
+            .pointers()
+            .iter()
+            .map(|each| (each.offset(), each.bits()))
+            .zip(&mut self.pointers);
+        let scalars = self
+            .map
+            .scalars()
+            .iter()
+            .map(|each| (each.offset(), each.bits()))
+            .zip(&mut self.scalars);
+        pointers.chain(scalars).find_map(|((at, bits), word)| {
+            match (offset.checked_sub(at)?, bits > 32) {
+                (0, wide) => Some(Word { word, high: false, wide }),
+                (4, true) => Some(Word { word, high: true, wide: true }),
+                _ => None,
+            }
+        })
+    }
+
+    /// The word of a result at `offset`.
+    fn result(&self, offset: usize) -> u32 {
+        let mut index = 0;
+        for result in self.map.results() {
+            for word in 0..result.words() {
+                if offset == result.offset() + 4 * word {
+                    return self.results.get(index).copied().unwrap_or(0);
+                }
+                index += 1;
+            }
+        }
+        0
     }
 }
 

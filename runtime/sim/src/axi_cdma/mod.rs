@@ -3,18 +3,19 @@
 
 mod engine;
 mod manual;
-mod registers;
-mod spec;
 mod transfer;
 
-use crate::{Model, SimBus, SimDevice, SimWindow, stream::SimStream};
+use crate::{
+    Model, SimBus, SimDevice, SimWindow,
+    faults::{Fate, GARBAGE},
+    stream::{SimStream, StreamConfig},
+};
 use contigo_core::{
     mem::CpuBuf,
     types::{DevAddr, Refused, Result},
 };
 use contigo_drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaKeyhole, Keyhole};
-pub use spec::AxiCdmaSpec;
-use transfer::{Fate, Transfer};
+use transfer::Transfer;
 
 /// Where the simulated board has a FIFO for fixed bursts. Nothing else answers them, so that a
 /// keyhole cannot be laid over memory here.
@@ -32,8 +33,6 @@ const POST_NS: u64 = 150;
 const FIFO_NS: u64 = 1_000;
 /// A unit of `IRQDelay`: 125 clocks of 100 MHz.
 const DELAY_NS: u64 = 1_250;
-/// The byte that a stuck core keeps writing.
-const GARBAGE: u8 = 0xEE;
 
 /// A simulated AXI CDMA.
 pub type SimAxiCdma = SimDevice<AxiCdmaModel>;
@@ -75,6 +74,57 @@ impl SimWindow<AxiCdmaModel> {
     ) -> Result<AxiCdmaKeyhole<Self>, Refused<Option<CpuBuf>>> {
         // SAFETY: as in `simple`, and as the comment above says.
         unsafe { AxiCdmaKeyhole::open(self, config, keyhole, descriptors) }
+    }
+}
+
+/// The parameters of the simulated core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AxiCdmaSpec {
+    /// `C_INCLUDE_SG`.
+    pub sg: bool,
+    /// How many bits BTT has: 26 in version 4.1.
+    pub length_bits: u32,
+    /// `C_ADDR_WIDTH`.
+    pub address_bits: u32,
+    /// `C_M_AXI_DATA_WIDTH`.
+    pub data_bits: u32,
+    /// `C_INCLUDE_DRE`.
+    pub dre: bool,
+    /// `C_USE_DATAMOVER_LITE`, and the longest burst in beats.
+    pub lite_beats: Option<u32>,
+    /// The FIFO at [`FIFO_ADDR`], for fixed bursts.
+    pub fifo: StreamConfig,
+}
+
+impl Default for AxiCdmaSpec {
+    /// Everything that there is, so that a driver of any configuration works. It has
+    /// scatter-gather, realignment, 26 bits of length, 64 of addresses, and a FIFO that gives back
+    /// what it gets.
+    fn default() -> Self {
+        Self {
+            sg: true,
+            length_bits: 26,
+            address_bits: 64,
+            data_bits: 32,
+            dre: true,
+            lite_beats: None,
+            fifo: StreamConfig::default(),
+        }
+    }
+}
+
+impl AxiCdmaSpec {
+    const fn word_bytes(&self) -> u64 {
+        self.data_bits as u64 / 8
+    }
+
+    const fn length_mask(&self) -> u32 {
+        (1 << self.length_bits) - 1
+    }
+
+    /// `addr` as its registers hold it.
+    const fn held(&self, addr: u64) -> u64 {
+        if self.address_bits >= 64 { addr } else { addr & ((1 << self.address_bits) - 1) }
     }
 }
 
@@ -120,31 +170,26 @@ impl AxiCdmaModel {
     /// As after power-on.
     #[must_use]
     pub fn new(spec: AxiCdmaSpec) -> Self {
-        let (control, fifo) = (1 << manual::THRESHOLD_SHIFT, SimStream::new(spec.fifo));
-        let (status, current, tail, from, to, btt, next) = (0, 0, 0, 0, 0, 0, 0);
-        let (reloads, has_work, transfer, posted, halted, resets_at_ns) =
-            (false, false, None, None, false, None);
-        let (countdown, delay_at_ns, line_at_ns) = (1, None, None);
         Self {
             spec,
-            control,
-            status,
-            current,
-            tail,
-            from,
-            to,
-            btt,
-            reloads,
-            next,
-            has_work,
-            transfer,
-            posted,
-            halted,
-            resets_at_ns,
-            countdown,
-            delay_at_ns,
-            line_at_ns,
-            fifo,
+            control: 1 << manual::THRESHOLD_SHIFT,
+            status: 0,
+            current: 0,
+            tail: 0,
+            from: 0,
+            to: 0,
+            btt: 0,
+            reloads: false,
+            next: 0,
+            has_work: false,
+            transfer: None,
+            posted: None,
+            halted: false,
+            resets_at_ns: None,
+            countdown: 1,
+            delay_at_ns: None,
+            line_at_ns: None,
+            fifo: SimStream::new(spec.fifo),
         }
     }
 

@@ -1,7 +1,7 @@
 //! One transfer under way: what it moves, and how it will end.
 
-use super::{FIFO_ADDR, manual, spec::AxiCdmaSpec};
-use crate::{SimBus, stream::SimStream};
+use super::{AxiCdmaSpec, FIFO_ADDR, manual};
+use crate::{SimBus, faults::Fate, stream::SimStream};
 use contigo_core::types::DevAddr;
 
 /// One burst.
@@ -26,18 +26,6 @@ pub(super) struct Transfer {
 
 /// A word of the bus, as Vivado builds it.
 const WORD_BYTES: usize = 4;
-
-/// How it will end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
-    Good,
-    /// Ends with this bit of CDMASR, after half of it.
-    Error(u32),
-    /// Never ends; a reset ends it.
-    Hang,
-    /// Never ends, writes garbage to its destination meanwhile, and its own reset does not stop it.
-    Stuck,
-}
 
 impl Transfer {
     /// The bit of an error that the core finds before it moves anything.

@@ -1,6 +1,10 @@
 //! A channel's registers, and its way from RS to Halted.
 
-use super::{fetch::Fetch, manual as pg021, spec::CoreSpec, transfer::Transfer};
+use super::{
+    CoreSpec,
+    fetch::{Fetch, Transfer},
+    manual as pg021,
+};
 use crate::{SimBus, stream::SimStream};
 use contigo_drivers::axi_dma::Side;
 
@@ -105,7 +109,7 @@ impl Channel {
             .as_ref()
             .and_then(|transfer| transfer.burst_at_ns(self.side, stream, now_ns));
         let posted = self.posted.as_ref().map(|(at_ns, _)| *at_ns);
-        [burst, posted, self.fetch.at_ns(), self.halts_at_ns, self.delay_at_ns]
+        [burst, posted, self.fetch.at_ns, self.halts_at_ns, self.delay_at_ns]
             .into_iter()
             .flatten()
             .min()
@@ -122,7 +126,7 @@ impl Channel {
         if self.posted.as_ref().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
             return self.settle(now_ns, spec, bus);
         }
-        if self.fetch.at_ns().is_some_and(|at_ns| at_ns <= now_ns) {
+        if self.fetch.at_ns.is_some_and(|at_ns| at_ns <= now_ns) {
             return self.fetched(now_ns, spec, bus);
         }
         if self.halts_at_ns.is_some_and(|at_ns| at_ns <= now_ns) {

@@ -1,32 +1,85 @@
-//! The fetch of descriptors, up to four ahead of the one that is under way (`axi_dma.vhd`,
+//! A transfer, and the fetch of descriptors for more of them: up to four ahead of the one that is under way (`axi_dma.vhd`,
 //! `SG_FTCH_DESC2QUEUE`). A descriptor is as it was when it was fetched.
 
-use super::{
-    channel::Channel,
-    manual as pg021,
-    spec::CoreSpec,
-    transfer::{NONE, Transfer},
-};
-use crate::SimBus;
-use contigo_core::types::DevAddr;
+use crate::stream::SimStream;
 use contigo_drivers::axi_dma::Side;
 
 /// A descriptor's fetch.
 pub(super) const FETCH_NS: u64 = 200;
+/// How much is moved at once.
+pub(super) const BURST_BYTES: usize = 256;
 /// So many wait for the one that is under way.
 const AHEAD: usize = 4;
+
+/// A buffer under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    pub(super) descriptor: u64,
+    pub(super) addr: u64,
+    pub(super) len_bytes: usize,
+    /// The descriptor's own length, of which the core's register may cut bits.
+    pub(super) given_bytes: u32,
+    pub(super) done: usize,
+    /// When the next burst may begin.
+    pub(super) at_ns: u64,
+    /// MM2S: the packet ends with it. S2MM: it did.
+    pub(super) ends: bool,
+    /// S2MM: the packet began with it.
+    pub(super) begins: bool,
+    /// It ends with this error.
+    pub(super) error: u32,
+    pub(super) hangs: bool,
+    /// S2MM: it says that the packet ends after so many bytes.
+    pub(super) short: Option<usize>,
+    /// How late its interrupt comes; `None`: never.
+    pub(super) irq_late_ns: Option<u64>,
+}
+
+impl Transfer {
+    pub(super) const fn left(&self) -> usize {
+        self.len_bytes - self.done
+    }
+
+    /// When its next burst happens. `None`: not by itself.
+    pub(super) fn burst_at_ns(&self, side: Side, stream: &SimStream, now_ns: u64) -> Option<u64> {
+        if self.hangs {
+            return None;
+        }
+        let stream_ns = match side {
+            Side::Mm2s => (stream.room_bytes() > 0).then_some(now_ns),
+            Side::S2mm => stream.ready_at_ns(now_ns, self.left().min(BURST_BYTES)),
+        };
+        stream_ns.map(|stream_ns| stream_ns.max(self.at_ns))
+    }
+}
+
+/// No transfer.
+pub(super) const NONE: Transfer = Transfer {
+    descriptor: 0,
+    addr: 0,
+    len_bytes: 0,
+    given_bytes: 0,
+    done: 0,
+    at_ns: 0,
+    ends: false,
+    begins: false,
+    error: 0,
+    hangs: false,
+    short: None,
+    irq_late_ns: Some(0),
+};
 
 /// The descriptors that were fetched, and the fetch under way.
 #[derive(Debug)]
 pub(super) struct Fetch {
     /// The next descriptor to fetch.
-    next: u64,
+    pub(super) next: u64,
     /// The tail was not fetched since the doorbell.
-    has_work: bool,
+    pub(super) has_work: bool,
     /// When the fetch under way ends.
-    at_ns: Option<u64>,
+    pub(super) at_ns: Option<u64>,
     /// The oldest first.
-    queue: [Option<Transfer>; AHEAD],
+    pub(super) queue: [Option<Transfer>; AHEAD],
 }
 
 impl Fetch {
@@ -43,11 +96,6 @@ impl Fetch {
         *self = Self { next: self.next, ..Self::new() };
     }
 
-    /// When the fetch under way ends.
-    pub(super) const fn at_ns(&self) -> Option<u64> {
-        self.at_ns
-    }
-
     /// Nothing was fetched ahead, and nothing will be before a doorbell.
     pub(super) const fn is_idle(&self) -> bool {
         !self.has_work && self.at_ns.is_none() && self.queue[0].is_none()
@@ -60,80 +108,17 @@ impl Fetch {
     }
 
     /// The next fetch, where there is room for it.
-    fn go_on(&mut self, now_ns: u64) {
+    pub(super) fn go_on(&mut self, now_ns: u64) {
         if self.has_work && self.queue.iter().any(Option::is_none) {
             self.at_ns.get_or_insert(now_ns + FETCH_NS);
         }
     }
 
     /// The oldest descriptor that was fetched.
-    fn take(&mut self, now_ns: u64) -> Option<Transfer> {
+    pub(super) fn take(&mut self, now_ns: u64) -> Option<Transfer> {
         let oldest = self.queue[0].take();
         self.queue.rotate_left(1);
         self.go_on(now_ns);
         oldest
-    }
-}
-
-impl Channel {
-    /// A fetch ends.
-    pub(super) fn fetched(&mut self, now_ns: u64, spec: &CoreSpec, bus: &mut SimBus<'_>) {
-        self.fetch.at_ns = None;
-        let (at, mut bytes) = (self.fetch.next, [0; 32]);
-        let number = self.fetches;
-        self.fetches = number.wrapping_add(1);
-        if self.side == Side::S2mm && spec.fetch_error_at == Some(number) {
-            return self.fail_fetch(now_ns, at, pg021::SR_SG_SLV_ERR);
-        }
-        if !at.is_multiple_of(pg021::BD_ALIGN) || bus.read(DevAddr(at), &mut bytes).is_err() {
-            return self.fail_fetch(now_ns, at, pg021::SR_SG_DEC_ERR);
-        }
-        let word =
-            |at: usize| bytes.as_chunks().0.get(at / 4).map_or(0, |word| u32::from_le_bytes(*word));
-        let address = |at: usize| {
-            u64::from(word(at))
-                | if spec.address_bits > 32 { u64::from(word(at + 4)) << 32 } else { 0 }
-        };
-        if word(pg021::BD_STATUS) & pg021::BD_CMPLT != 0 {
-            return self.fail_fetch(now_ns, at, pg021::SR_SG_INT_ERR);
-        }
-        let control = word(pg021::BD_CONTROL);
-        let transfer = Transfer {
-            descriptor: at,
-            addr: address(pg021::BD_BUFFER),
-            len_bytes: spec.length(control & pg021::BD_BYTES) as usize,
-            given_bytes: control & pg021::BD_BYTES,
-            ends: self.side == Side::Mm2s && control & pg021::BD_TX_EOF != 0,
-            ..NONE
-        };
-        // The tail is compared with what is fetched (`axi_sg_ftch_pntr.vhd`, COMPARE_ADDRESS).
-        (self.fetch.has_work, self.fetch.next) = (self.tail != at, address(pg021::BD_NEXT));
-        if let Some(room) = self.fetch.queue.iter_mut().find(|place| place.is_none()) {
-            *room = Some(transfer);
-        }
-        self.fetch.go_on(now_ns);
-        self.begin_next(now_ns, spec, bus);
-    }
-
-    /// The next descriptor that was fetched, where the one before is over.
-    pub(super) fn begin_next(&mut self, now_ns: u64, spec: &CoreSpec, bus: &mut SimBus<'_>) {
-        if self.transfer.is_some() || self.stops {
-            return;
-        }
-        let Some(transfer) = self.fetch.take(now_ns) else { return };
-        self.current = transfer.descriptor;
-        if transfer.len_bytes == 0 {
-            return self.fail(now_ns, pg021::SR_DMA_INT_ERR, spec, bus);
-        }
-        self.begin(Transfer { at_ns: now_ns, ..transfer }, spec, bus);
-    }
-
-    /// An error of a fetch is reported at once. The transfer under way ends, and those that were
-    /// fetched ahead do not begin.
-    fn fail_fetch(&mut self, now_ns: u64, at: u64, bit: u32) {
-        (self.current, self.status) = (at, self.status | bit);
-        self.control &= !pg021::CR_RS;
-        self.raise(pg021::SR_ERR_IRQ, Some(now_ns));
-        self.stop(now_ns);
     }
 }

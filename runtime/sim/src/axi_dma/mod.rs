@@ -7,30 +7,27 @@
 //!
 //! | file | purpose |
 //! |---|---|
-//! | `mod.rs` | the core: which channel does the next thing, and a reset of both |
-//! | `spec.rs` | how it is built, and what goes wrong |
+//! | `mod.rs` | the core: how it is built, which channel does the next thing, and a reset of both |
 //! | `channel.rs` | a channel's registers, and its way from RS to Halted |
-//! | `fetch.rs` | its descriptors, which are fetched ahead |
+//! | `fetch.rs` | a transfer, and descriptors that are fetched ahead |
 //! | `transfer.rs` | its bursts, their descriptor's status, and interrupts |
 //! | `manual.rs` | its own table of registers |
 
 mod channel;
 mod fetch;
 mod manual;
-mod spec;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
 use crate::{
     Model, SimBus, SimDevice, SimWindow,
-    stream::{SimStream, StreamCounts, StreamEnd},
+    stream::{SimStream, SourceConfig, StreamConfig, StreamCounts, StreamEnd},
 };
 use channel::Channel;
 use contigo_core::{mem::CpuBuf, types::Result};
 use contigo_drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side};
 use manual as pg021;
-pub use spec::CoreSpec;
 
 /// From a reset's beginning to its end: the bursts under way end in it.
 const RESET_NS: u64 = 300;
@@ -71,6 +68,74 @@ impl SimWindow<AxiDmaModel> {
     pub fn core(self) -> Result<AxiDmaCore<Self>> {
         // SAFETY: as in `driver`.
         unsafe { AxiDmaCore::open(self) }
+    }
+}
+
+/// How a core is built, what its streams lead to, and what goes wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreSpec {
+    /// Scatter-gather; otherwise direct register mode.
+    pub sg: bool,
+    /// It has the channel that sends.
+    pub has_mm2s: bool,
+    /// It has the channel that receives.
+    pub has_s2mm: bool,
+    /// The bits of a length, 8 to 26: others are cut off.
+    pub length_bits: u32,
+    /// The bits of an address.
+    pub address_bits: u32,
+    /// The other end.
+    pub stream: StreamConfig,
+    /// A reset of the core resets what is at the other end.
+    pub resets_stream: bool,
+    /// How fast a channel moves data.
+    pub bytes_per_us: u64,
+    /// The write of this packet of a source is answered with an error, once.
+    pub error_at: Option<u32>,
+    /// Memory answers this fetch of a descriptor of S2MM with an error; the first one is 0.
+    pub fetch_error_at: Option<u32>,
+    /// Once it runs it does not stop before its reset line is pulled.
+    pub stuck: bool,
+}
+
+impl Default for CoreSpec {
+    /// As Vivado builds one, and a loopback: 800 MB/s.
+    fn default() -> Self {
+        Self {
+            sg: true,
+            has_mm2s: true,
+            has_s2mm: true,
+            length_bits: 14,
+            address_bits: 32,
+            stream: StreamConfig::default(),
+            resets_stream: true,
+            bytes_per_us: 800,
+            error_at: None,
+            fetch_error_at: None,
+            stuck: false,
+        }
+    }
+}
+
+impl CoreSpec {
+    /// The receive channel alone, with scatter-gather, behind a camera whose FIFO holds
+    /// `fifo_bytes`: one that is not taken in time is lost.
+    #[must_use]
+    pub fn camera(source: SourceConfig, fifo_bytes: usize) -> Self {
+        Self {
+            has_mm2s: false,
+            stream: StreamConfig::source(source, fifo_bytes),
+            ..Self::default()
+        }
+    }
+
+    fn duration_ns(&self, bytes: usize) -> u64 {
+        (bytes as u64).saturating_mul(1_000).div_ceil(self.bytes_per_us.max(1))
+    }
+
+    /// The bits of a length that the core has.
+    const fn length(&self, value: u32) -> u32 {
+        value & ((1 << self.length_bits) - 1)
     }
 }
 

@@ -1,6 +1,11 @@
-//! A transfer: its bursts, its descriptor, and its interrupt.
+//! How a channel fetches descriptors, and moves what they say: bursts, statuses and interrupts.
 
-use super::{channel::Channel, fetch::FETCH_NS, manual as pg021, spec::CoreSpec};
+use super::{
+    CoreSpec,
+    channel::Channel,
+    fetch::{BURST_BYTES, FETCH_NS, NONE, Transfer},
+    manual as pg021,
+};
 use crate::{
     SimBus,
     stream::{SimStream, StreamEnd, packet},
@@ -10,8 +15,6 @@ use contigo_drivers::axi_dma::Side;
 
 /// From the last byte's arrival to the end of its write, and of the status after it.
 const WRITE_NS: u64 = 150;
-/// How much is moved at once.
-const BURST_BYTES: usize = 256;
 /// A word of MM2S's bus, as Vivado builds it.
 const WORD_BYTES: usize = 4;
 /// Where a stream promised bytes and had none: the next look.
@@ -19,49 +22,68 @@ const RETRY_NS: u64 = 100;
 /// 125 clocks of 100 MHz, the unit of IRQDelay.
 const DELAY_UNIT_NS: u64 = 1_250;
 
-/// A buffer under way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Transfer {
-    pub(super) descriptor: u64,
-    pub(super) addr: u64,
-    pub(super) len_bytes: usize,
-    /// The descriptor's own length, of which the core's register may cut bits.
-    pub(super) given_bytes: u32,
-    pub(super) done: usize,
-    /// When the next burst may begin.
-    pub(super) at_ns: u64,
-    /// MM2S: the packet ends with it. S2MM: it did.
-    pub(super) ends: bool,
-    /// S2MM: the packet began with it.
-    pub(super) begins: bool,
-    /// It ends with this error.
-    pub(super) error: u32,
-    pub(super) hangs: bool,
-    /// S2MM: it says that the packet ends after so many bytes.
-    pub(super) short: Option<usize>,
-    /// How late its interrupt comes; `None`: never.
-    pub(super) irq_late_ns: Option<u64>,
-}
-
-impl Transfer {
-    const fn left(&self) -> usize {
-        self.len_bytes - self.done
-    }
-
-    /// When its next burst happens. `None`: not by itself.
-    pub(super) fn burst_at_ns(&self, side: Side, stream: &SimStream, now_ns: u64) -> Option<u64> {
-        if self.hangs {
-            return None;
-        }
-        let stream_ns = match side {
-            Side::Mm2s => (stream.room_bytes() > 0).then_some(now_ns),
-            Side::S2mm => stream.ready_at_ns(now_ns, self.left().min(BURST_BYTES)),
-        };
-        stream_ns.map(|stream_ns| stream_ns.max(self.at_ns))
-    }
-}
-
 impl Channel {
+    /// A fetch ends.
+    pub(super) fn fetched(&mut self, now_ns: u64, spec: &CoreSpec, bus: &mut SimBus<'_>) {
+        self.fetch.at_ns = None;
+        let (at, mut bytes) = (self.fetch.next, [0; 32]);
+        let number = self.fetches;
+        self.fetches = number.wrapping_add(1);
+        if self.side == Side::S2mm && spec.fetch_error_at == Some(number) {
+            return self.fail_fetch(now_ns, at, pg021::SR_SG_SLV_ERR);
+        }
+        if !at.is_multiple_of(pg021::BD_ALIGN) || bus.read(DevAddr(at), &mut bytes).is_err() {
+            return self.fail_fetch(now_ns, at, pg021::SR_SG_DEC_ERR);
+        }
+        let word =
+            |at: usize| bytes.as_chunks().0.get(at / 4).map_or(0, |word| u32::from_le_bytes(*word));
+        let address = |at: usize| {
+            u64::from(word(at))
+                | if spec.address_bits > 32 { u64::from(word(at + 4)) << 32 } else { 0 }
+        };
+        if word(pg021::BD_STATUS) & pg021::BD_CMPLT != 0 {
+            return self.fail_fetch(now_ns, at, pg021::SR_SG_INT_ERR);
+        }
+        let control = word(pg021::BD_CONTROL);
+        let transfer = Transfer {
+            descriptor: at,
+            addr: address(pg021::BD_BUFFER),
+            len_bytes: spec.length(control & pg021::BD_BYTES) as usize,
+            given_bytes: control & pg021::BD_BYTES,
+            ends: self.side == Side::Mm2s && control & pg021::BD_TX_EOF != 0,
+            ..NONE
+        };
+        // The tail is compared with what is fetched (`axi_sg_ftch_pntr.vhd`, COMPARE_ADDRESS).
+        (self.fetch.has_work, self.fetch.next) = (self.tail != at, address(pg021::BD_NEXT));
+        if let Some(room) = self.fetch.queue.iter_mut().find(|place| place.is_none()) {
+            *room = Some(transfer);
+        }
+        self.fetch.go_on(now_ns);
+        self.begin_next(now_ns, spec, bus);
+    }
+
+    /// The next descriptor that was fetched, where the one before is over.
+    fn begin_next(&mut self, now_ns: u64, spec: &CoreSpec, bus: &mut SimBus<'_>) {
+        if self.transfer.is_some() || self.stops {
+            return;
+        }
+        let Some(transfer) = self.fetch.take(now_ns) else { return };
+        self.current = transfer.descriptor;
+        if transfer.len_bytes == 0 {
+            return self.fail(now_ns, pg021::SR_DMA_INT_ERR, spec, bus);
+        }
+        self.begin(Transfer { at_ns: now_ns, ..transfer }, spec, bus);
+    }
+
+    /// An error of a fetch is reported at once. The transfer under way ends, and those that were
+    /// fetched ahead do not begin.
+    fn fail_fetch(&mut self, now_ns: u64, at: u64, bit: u32) {
+        (self.current, self.status) = (at, self.status | bit);
+        self.control &= !pg021::CR_RS;
+        self.raise(pg021::SR_ERR_IRQ, Some(now_ns));
+        self.stop(now_ns);
+    }
+
     /// The time of the interrupt's line, or an earlier one: nothing comes before.
     pub(super) fn irq_at_ns(
         &self,
@@ -81,7 +103,7 @@ impl Channel {
         });
         let posted =
             self.posted.as_ref().and_then(|(at_ns, transfer)| Some(at_ns + late(transfer)?));
-        let fetch = self.fetch.at_ns().filter(|_| self.transfer.is_none());
+        let fetch = self.fetch.at_ns.filter(|_| self.transfer.is_none());
         [line, coming, posted, fetch, self.delay_at_ns]
             .into_iter()
             .flatten()
@@ -90,7 +112,7 @@ impl Channel {
     }
 
     /// The next transfer, and its fate.
-    pub(super) fn begin(&mut self, transfer: Transfer, spec: &CoreSpec, bus: &mut SimBus<'_>) {
+    fn begin(&mut self, transfer: Transfer, spec: &CoreSpec, bus: &mut SimBus<'_>) {
         let faults = *bus.faults();
         let error = if bus.strikes(faults.error) { pg021::SR_DMA_SLV_ERR } else { 0 };
         let hangs = bus.strikes(faults.hang);
@@ -99,13 +121,7 @@ impl Channel {
             && self.side == Side::S2mm
             && !self.in_packet;
         let short = may_end && bus.strikes(faults.short);
-        let irq_late_ns = if bus.strikes(faults.lost_irq) {
-            None
-        } else if bus.strikes(faults.late_irq) {
-            Some(bus.rng().u64(..100_000))
-        } else {
-            Some(0)
-        };
+        let irq_late_ns = bus.irq_delay_ns(99_999);
         let short = short.then(|| transfer.len_bytes.div_ceil(3));
         self.transfer = Some(Transfer { error, hangs, short, irq_late_ns, ..transfer });
     }
@@ -260,7 +276,7 @@ impl Channel {
     }
 
     /// An error halts the channel. The transfer before is reported first.
-    pub(super) fn fail(&mut self, now_ns: u64, bit: u32, spec: &CoreSpec, bus: &mut SimBus<'_>) {
+    fn fail(&mut self, now_ns: u64, bit: u32, spec: &CoreSpec, bus: &mut SimBus<'_>) {
         self.settle(now_ns, spec, bus);
         self.halted();
         self.status |= bit;
@@ -269,19 +285,3 @@ impl Channel {
         self.raise(pg021::SR_ERR_IRQ, Some(now_ns));
     }
 }
-
-/// No transfer.
-pub(super) const NONE: Transfer = Transfer {
-    descriptor: 0,
-    addr: 0,
-    len_bytes: 0,
-    given_bytes: 0,
-    done: 0,
-    at_ns: 0,
-    ends: false,
-    begins: false,
-    error: 0,
-    hangs: false,
-    short: None,
-    irq_late_ns: Some(0),
-};

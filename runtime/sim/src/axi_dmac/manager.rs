@@ -1,21 +1,12 @@
 //! The reset manager: from ENABLE to the first transfer, and from its end to the reset.
 
-use super::{AxiDmacModel, manual as m, mover::Active, queue::Queue};
+use super::{AxiDmacModel, Manager, manual as m, mover::Active, queue::Queue};
 use crate::SimBus;
 
 /// From ENABLE to the first transfer.
 const STARTUP_NS: u64 = 60;
 /// From a cleared ENABLE to the end of the accesses under way and the reset.
 const SHUTDOWN_NS: u64 = 350;
-
-/// Where the reset manager is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manager {
-    Reset,
-    Startup(u64),
-    Enabled,
-    Shutdown(u64),
-}
 
 impl AxiDmacModel {
     pub(super) const fn state(&self) -> u32 {

@@ -14,6 +14,7 @@ mod queue;
 
 use crate::{
     Model, SimBus, SimDevice, SimWindow,
+    faults::GARBAGE,
     stream::{SimStream, StreamConfig, StreamCounts},
 };
 use contigo_core::{
@@ -21,13 +22,10 @@ use contigo_core::{
     types::{DevAddr, Refused, Result},
 };
 use contigo_drivers::axi_dmac::{AxiDmac, DmacConfig, regs::Side};
-use manager::Manager;
 use manual as m;
 use mover::{Active, Descriptor};
 use queue::{Queue, Request};
 
-/// The byte that a stuck core keeps writing.
-const GARBAGE: u8 = 0xEE;
 /// A simulated AXI DMAC.
 pub type SimAxiDmac = SimDevice<AxiDmacModel>;
 
@@ -113,6 +111,15 @@ impl Default for AxiDmacBuild {
             flaws: AxiDmacFlaws::ALL,
         }
     }
+}
+
+/// Where the reset manager is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manager {
+    Reset,
+    Startup(u64),
+    Enabled,
+    Shutdown(u64),
 }
 
 /// The core, and its stream.

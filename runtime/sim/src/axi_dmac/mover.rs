@@ -1,12 +1,10 @@
 //! The mover of data: one transfer at a time, burst by burst, and all that happens by itself.
 
 use super::{
-    AxiDmacBuild, AxiDmacModel, Side,
-    manager::Manager,
-    manual as m,
+    AxiDmacBuild, AxiDmacModel, Manager, Side, manual as m,
     queue::{Request, address},
 };
-use crate::SimBus;
+use crate::{SimBus, faults::Fate};
 use contigo_core::types::DevAddr;
 
 /// From a transfer to its first burst, or to its descriptor.
@@ -20,16 +18,6 @@ const BURST_BYTES: usize = 256;
 
 /// A descriptor, as the memory has it.
 pub(super) type Descriptor = [u8; 8 * m::DESCRIPTOR_BEATS];
-
-/// How a transfer will end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Good,
-    /// It never goes on; it can be stopped.
-    Hang,
-    /// It never goes on, writes garbage meanwhile, and only the reset line stops it.
-    Stuck,
-}
 
 /// The transfer at work.
 #[derive(Clone, Copy, Debug)]
@@ -142,22 +130,12 @@ impl AxiDmacModel {
             return;
         }
         let Some((_, request)) = self.queue.pop() else { return };
-        let faults = *bus.faults();
-        self.gone = bus.strikes(faults.error);
-        let fate = if bus.strikes(faults.stuck) {
-            Fate::Stuck
-        } else if bus.strikes(faults.hang) || core::mem::take(&mut self.rewound) {
-            Fate::Hang
-        } else {
-            Fate::Good
+        self.gone = bus.strikes(bus.faults().error);
+        let fate = match bus.fate() {
+            Fate::Good if core::mem::take(&mut self.rewound) => Fate::Hang,
+            fate => fate,
         };
-        let irq_delay_ns = if bus.strikes(faults.lost_irq) {
-            None
-        } else if bus.strikes(faults.late_irq) {
-            Some(bus.rng().u64(..=20_000))
-        } else {
-            Some(0)
-        };
+        let irq_delay_ns = bus.irq_delay_ns(20_000);
         let [source, destination] = self.build.sides;
         if source != Side::Memory {
             self.stream.trigger(at_ns);

@@ -1,7 +1,11 @@
 //! One channel's registers, and its frame under way.
 
 use super::{AxiVdmaSpec, manual};
-use crate::{SimBus, stream::SimStream};
+use crate::{
+    SimBus,
+    faults::{Fate, GARBAGE},
+    stream::SimStream,
+};
 use contigo_core::types::DevAddr;
 
 /// The most bytes that are moved at once.
@@ -20,8 +24,6 @@ const HALT_NS: u64 = 200;
 const LAG_NS: u64 = 150;
 /// From a reset to its end.
 const RESET_NS: u64 = 300;
-/// The byte that a stuck channel keeps writing.
-const GARBAGE: u8 = 0xEE;
 /// The most frame stores.
 const STORES: usize = 32;
 
@@ -37,17 +39,6 @@ pub(super) struct Frame {
     irq_delay_ns: Option<u64>,
     /// The last burst, which is written when the channel halts.
     last: Option<(u64, [u8; BURST_BYTES], usize)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Good,
-    /// Ends with this bit of VDMASR, at its half.
-    Error(u32),
-    /// Never goes on; a reset ends it.
-    Hang,
-    /// Writes garbage until the reset line is pulled.
-    Stuck,
 }
 
 /// How many registers the start addresses have.
@@ -79,14 +70,13 @@ pub(super) struct Lane {
 
 impl Lane {
     pub(super) const fn new(receives: bool) -> Self {
-        let (control, status, sizes, stores) = (1 << manual::COUNT_SHIFT, 0, [0; 3], [0; STORES]);
         Self {
             receives,
-            control,
-            status,
-            sizes,
+            control: 1 << manual::COUNT_SHIFT,
+            status: 0,
+            sizes: [0; 3],
             high_bank: false,
-            stores,
+            stores: [0; STORES],
             store: 0,
             frame: None,
             halted: true,
@@ -224,24 +214,15 @@ impl Lane {
         if self.control & manual::CR_CIRCULAR != 0 {
             self.store = (self.store + 1) % spec.frame_stores.max(1);
         }
-        let faults = *bus.faults();
-        let fate = if bus.strikes(faults.stuck) {
-            Fate::Stuck
-        } else if bus.strikes(faults.hang) {
-            Fate::Hang
-        } else if bus.strikes(faults.error) {
-            let bits = [manual::SR_INTERNAL, manual::SR_SLAVE, manual::SR_DECODE];
-            Fate::Error(bits.get(bus.rng().usize(..3)).copied().unwrap_or(manual::SR_INTERNAL))
-        } else {
-            Fate::Good
+        let fate = match bus.fate() {
+            Fate::Good if bus.strikes(bus.faults().error) => {
+                let bits = [manual::SR_INTERNAL, manual::SR_SLAVE, manual::SR_DECODE];
+                let bit = bits.get(bus.rng().usize(..3)).copied();
+                Fate::Error(bit.unwrap_or(manual::SR_INTERNAL))
+            }
+            fate => fate,
         };
-        let irq_delay_ns = if bus.strikes(faults.lost_irq) {
-            None
-        } else if bus.strikes(faults.late_irq) {
-            Some(bus.rng().u64(..20_000))
-        } else {
-            Some(0)
-        };
+        let irq_delay_ns = bus.irq_delay_ns(19_999);
         self.frame = Some(Frame {
             addr,
             moved: 0,

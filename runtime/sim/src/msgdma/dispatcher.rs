@@ -1,6 +1,7 @@
 //! The dispatcher: its registers, the FIFO of descriptors, and the FIFO of responses.
 
-use super::{JOBS_MAX, MsgdmaModel, manual as m, masters::Active};
+use super::{JOBS_MAX, MsgdmaModel, manual as m};
+use crate::faults::Fate;
 use heapless::Deque;
 
 /// From a go to BUSY: two clocks of 100 MHz.
@@ -24,6 +25,30 @@ pub(super) struct Descriptor {
 
 /// Word after word, which standard descriptors always are.
 pub(super) const SEQUENTIAL: u32 = 0x0001_0001;
+
+/// The descriptor at work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Active {
+    pub(super) descriptor: Descriptor,
+    pub(super) done: u32,
+    /// The next burst; where it is over: its response.
+    pub(super) next_ns: u64,
+    pub(super) over: Option<(u32, u32)>,
+    pub(super) irq_delay_ns: Option<u64>,
+    pub(super) fate: Fate,
+    pub(super) writes: bool,
+}
+
+impl Active {
+    /// Where a stuck one writes.
+    pub(super) fn stuck_at(&self) -> Option<u64> {
+        (self.fate == Fate::Stuck && self.writes).then_some(self.descriptor.write)
+    }
+
+    pub(super) fn never_stops(&self) -> bool {
+        self.fate == Fate::Stuck
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Dispatcher {

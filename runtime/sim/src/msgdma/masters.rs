@@ -1,8 +1,12 @@
 //! The read and write masters: one descriptor at a time, burst by burst, and all that happens by
 //! itself.
 
-use super::{MsgdmaMode, MsgdmaModel, dispatcher::Descriptor, manual as m};
-use crate::SimBus;
+use super::{
+    MsgdmaMode, MsgdmaModel,
+    dispatcher::{Active, Descriptor},
+    manual as m,
+};
+use crate::{SimBus, faults::Fate};
 use contigo_core::types::DevAddr;
 
 /// From a descriptor to its first burst.
@@ -15,42 +19,6 @@ const BYTES_PER_NS: u64 = 1;
 const WRITE_NS: u64 = 100;
 /// The same, of a write for whose answer the core does not wait, in a congested interconnect.
 const POSTED_NS: u64 = 5_000;
-
-/// How a descriptor will end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Good,
-    /// The stream's source sends these error bits with it.
-    Error(u32),
-    /// It never goes on; it can be stopped.
-    Hang,
-    /// It never goes on, writes garbage meanwhile, and only the reset line stops it.
-    Stuck,
-}
-
-/// The descriptor at work.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Active {
-    pub(super) descriptor: Descriptor,
-    done: u32,
-    /// The next burst; where it is over: its response.
-    next_ns: u64,
-    over: Option<(u32, u32)>,
-    pub(super) irq_delay_ns: Option<u64>,
-    fate: Fate,
-    writes: bool,
-}
-
-impl Active {
-    /// Where a stuck one writes.
-    pub(super) fn stuck_at(&self) -> Option<u64> {
-        (self.fate == Fate::Stuck && self.writes).then_some(self.descriptor.write)
-    }
-
-    pub(super) fn never_stops(&self) -> bool {
-        self.fate == Fate::Stuck
-    }
-}
 
 impl MsgdmaModel {
     /// When the next thing happens by itself.
@@ -163,22 +131,14 @@ impl MsgdmaModel {
         if bus.strikes(faults.error) && !receives {
             self.gone = true;
         }
-        let fate = if bus.strikes(faults.stuck) {
-            Fate::Stuck
-        } else if bus.strikes(faults.hang) {
-            Fate::Hang
-        } else if receives && bus.strikes(faults.error) {
-            Fate::Error(1 << bus.rng().u32(..8))
-        } else {
-            Fate::Good
+        let fate = match bus.fate() {
+            // The stream's source sends these error bits with it.
+            Fate::Good if receives && bus.strikes(faults.error) => {
+                Fate::Error(1 << bus.rng().u32(..8))
+            }
+            fate => fate,
         };
-        let irq_delay_ns = if bus.strikes(faults.lost_irq) {
-            None
-        } else if bus.strikes(faults.late_irq) {
-            Some(bus.rng().u64(..=20_000))
-        } else {
-            Some(0)
-        };
+        let irq_delay_ns = bus.irq_delay_ns(20_000);
         if receives {
             self.stream.trigger(at_ns);
         }

@@ -14,6 +14,7 @@ mod masters;
 
 use crate::{
     Model, SimBus, SimDevice, SimWindow,
+    faults::GARBAGE,
     stream::{SimStream, StreamConfig, StreamCounts},
 };
 use contigo_core::{
@@ -26,8 +27,6 @@ use fetch::Fetch;
 
 /// The most descriptors that the model's FIFO holds. Platform Designer offers up to 1,024.
 const JOBS_MAX: usize = 128;
-/// A write that no descriptor asked for.
-const GARBAGE: u8 = 0xEE;
 
 /// A simulated mSGDMA.
 pub type SimMsgdma = SimDevice<MsgdmaModel>;

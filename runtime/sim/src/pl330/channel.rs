@@ -5,7 +5,7 @@ use super::{
     events::Events,
     instruction::{Instruction, decode, len_bytes},
 };
-use crate::SimBus;
+use crate::{SimBus, faults::GARBAGE};
 use contigo_core::types::DevAddr;
 use heapless::Deque;
 
@@ -24,8 +24,6 @@ pub(super) const BUFFER_BYTES: usize = 1024;
 /// The instruction cache: so many lines of so many bytes.
 const LINES: usize = 8;
 const LINE_BYTES: usize = 16;
-/// The byte that a stuck channel keeps writing.
-const GARBAGE: u8 = 0xEE;
 /// The most steps that `predict` follows: those of some 200 KiB byte by byte. A copy that takes
 /// longer has no predicted end.
 const PREDICTED: u32 = 1 << 20;

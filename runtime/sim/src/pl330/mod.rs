@@ -213,13 +213,7 @@ impl Pl330Model {
         } else {
             Fate::Good
         };
-        let irq_delay_ns = if bus.strikes(faults.lost_irq) {
-            None
-        } else if bus.strikes(faults.late_irq) {
-            Some(bus.rng().u64(..=LATE_NS))
-        } else {
-            Some(0)
-        };
+        let irq_delay_ns = bus.irq_delay_ns(LATE_NS);
         channel.go(at_ns, pc, nonsecure, fate, irq_delay_ns);
         if let Some(predicted_ns) = self.predicted_ns.get_mut(number as usize) {
             *predicted_ns = channel.predict(&shared, &self.events, bus);

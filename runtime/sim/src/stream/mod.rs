@@ -8,14 +8,13 @@
 //! is lost, and one that loses its place in the middle is cut. Both are counted.
 
 mod config;
-mod loopback;
 pub mod packet;
 mod source;
 
 pub use config::{
     FIFO_MAX_BYTES, FNV_START, SourceConfig, StreamConfig, StreamCounts, StreamEnd, fnv1a,
 };
-use loopback::Loopback;
+use heapless::Deque;
 use source::Source;
 
 /// The bytes of one [`SimStream::take`]: no packet's end lies inside them.
@@ -140,4 +139,72 @@ impl SimStream {
             self.loopback = Loopback::new();
         }
     }
+}
+
+/// The most packets that end inside the FIFO.
+const ENDS: usize = 64;
+
+/// A FIFO whose two ends are the same core's.
+#[derive(Debug)]
+struct Loopback {
+    fifo: [u8; FIFO_MAX_BYTES],
+    /// Positions since the beginning: the first byte that was not taken, and where the next one
+    /// goes.
+    taken: u64,
+    given: u64,
+    /// Where packets end.
+    ends: Deque<u64, ENDS>,
+}
+
+impl Loopback {
+    const fn new() -> Self {
+        Self { fifo: [0; FIFO_MAX_BYTES], taken: 0, given: 0, ends: Deque::new() }
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.taken == self.given
+    }
+
+    fn used_bytes(&self) -> usize {
+        // Never more than the FIFO holds.
+        usize::try_from(self.given - self.taken).unwrap_or(FIFO_MAX_BYTES)
+    }
+
+    fn room_bytes(&self, fifo_bytes: usize) -> usize {
+        if self.ends.is_full() { 0 } else { fifo_bytes.saturating_sub(self.used_bytes()) }
+    }
+
+    fn take(&mut self, to: &mut [u8]) -> Taken {
+        let end = self.ends.front().copied();
+        let until = usize::try_from(end.unwrap_or(self.given) - self.taken).unwrap_or(0);
+        let bytes = until.min(to.len());
+        for (byte, position) in to.iter_mut().take(bytes).zip(self.taken..) {
+            *byte = self.fifo.get(place(position)).copied().unwrap_or(0);
+        }
+        self.taken += bytes as u64;
+        let last = bytes > 0 && end == Some(self.taken);
+        if last {
+            self.ends.pop_front();
+        }
+        Taken { bytes, last }
+    }
+
+    fn give(&mut self, bytes: &[u8], last: bool, fifo_bytes: usize) -> usize {
+        let taken = bytes.len().min(self.room_bytes(fifo_bytes));
+        for (byte, position) in bytes.iter().take(taken).zip(self.given..) {
+            if let Some(place) = self.fifo.get_mut(place(position)) {
+                *place = *byte;
+            }
+        }
+        self.given += taken as u64;
+        if last && taken == bytes.len() && taken > 0 {
+            // There is room: `room_bytes` looked.
+            let _ = self.ends.push_back(self.given);
+        }
+        taken
+    }
+}
+
+fn place(position: u64) -> usize {
+    usize::try_from(position % FIFO_MAX_BYTES as u64).unwrap_or(0)
 }

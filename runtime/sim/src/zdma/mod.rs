@@ -5,7 +5,10 @@
 mod descriptor;
 mod manual;
 
-use crate::{Model, SimBus, SimDevice, SimWindow};
+use crate::{
+    Model, SimBus, SimDevice, SimWindow,
+    faults::{Fate, GARBAGE},
+};
 use contigo_core::{
     mem::CpuBuf,
     types::{DevAddr, Refused, Result},
@@ -24,8 +27,6 @@ const BYTES_PER_NS: u64 = 2;
 const BURST_BYTES: usize = 256;
 /// The most descriptors that are followed on each side. A list that is longer has no end.
 const DESCRIPTORS_MAX: u32 = 4096;
-/// The byte that a stuck channel keeps writing.
-const GARBAGE: u8 = 0xEE;
 /// Words between the first register and the last: 0x000 to 0x200.
 const WORDS: usize = ug1087::WINDOW_BYTES / 4;
 /// ZDMA_ERR_CTRL: whether an access to a register that does not exist is answered with an error.
@@ -93,20 +94,6 @@ struct Length {
     descriptors: u32,
     /// Of all their words.
     sum: u64,
-}
-
-/// How the job will end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Good,
-    /// Ends with one of the error bits.
-    Error(u32),
-    /// Says it is done after so many bytes.
-    Short(u32),
-    /// Never ends; can be stopped.
-    Hang,
-    /// Never ends, writes garbage to its destination meanwhile, and only a reset stops it.
-    Stuck,
 }
 
 impl ZdmaModel {
@@ -185,25 +172,18 @@ impl ZdmaModel {
         let Length { bytes, descriptors, .. } = length.unwrap_or_default();
         let busy_ns = LATENCY_NS + u64::from(descriptors) * DESCRIPTOR_NS + bytes / BYTES_PER_NS;
         let faults = *bus.faults();
-        let fate = if bus.strikes(faults.stuck) {
-            Fate::Stuck
-        } else if bus.strikes(faults.hang) || length.is_none() {
-            Fate::Hang
-        } else if bus.strikes(faults.error) {
+        let fate = match bus.fate() {
+            Fate::Good if length.is_none() => Fate::Hang,
             // One of the four of `INT_FATAL`, which lie side by side.
-            Fate::Error(ug1087::AXI_RD_SRC_DSCR << bus.rng().u32(..4))
-        } else if bus.strikes(faults.short) {
-            Fate::Short(bus.rng().u32(..u32::try_from(bytes).unwrap_or(u32::MAX).max(1)))
-        } else {
-            Fate::Good
+            Fate::Good if bus.strikes(faults.error) => {
+                Fate::Error(ug1087::AXI_RD_SRC_DSCR << bus.rng().u32(..4))
+            }
+            Fate::Good if bus.strikes(faults.short) => {
+                Fate::Short(bus.rng().u32(..u32::try_from(bytes).unwrap_or(u32::MAX).max(1)))
+            }
+            fate => fate,
         };
-        let irq_delay_ns = if bus.strikes(faults.lost_irq) {
-            None
-        } else if bus.strikes(faults.late_irq) {
-            Some(bus.rng().u64(..=busy_ns * 10))
-        } else {
-            Some(0)
-        };
+        let irq_delay_ns = bus.irq_delay_ns(busy_ns * 10);
         let jitter_ns = bus.rng().u64(..=busy_ns / 8);
         let to = self.destination(bus).map_or(u64::MAX, |first| first.addr);
         self.state = ug1087::BUSY;

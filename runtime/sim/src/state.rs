@@ -1,0 +1,262 @@
+//! The state that a board's handles share: blocks on the bus, the clock, chance, and who has
+//! touched what.
+
+use super::{
+    block::{Mark, SimBlock},
+    faults::Struck,
+};
+use contigo_core::{
+    mem::{Holder, Port, WrongAccesses},
+    types::{DevAddr, Result},
+};
+use core::ops::Range;
+use fastrand::Rng;
+use heapless::Vec;
+
+/// How many ports the board tells apart when it looks who was given a byte. Those beyond count as
+/// any port; boards have fewer.
+const MAX_PORTS: usize = 30;
+/// How many blocks a board has at once, at most: more than any board has memories.
+pub(super) const MAX_BLOCKS: usize = 32;
+/// How many devices' wrong accesses are told apart: as many as a board has. Those of one more are
+/// every device's.
+const MAX_ASTRAY: usize = 32;
+/// Virtual time that one register access takes: what an uncached read across an SoC's AXI costs.
+const ACCESS_NS: u64 = 100;
+/// Where the first block lies: above where Zynq and Cyclone V have their DDR's first megabyte,
+/// below 4 GiB.
+const FIRST_BASE: u64 = 0x1000_0000;
+/// Blocks begin at multiples of this, with a hole after each, so that running past one is seen.
+pub(super) const BASE_STEP: u64 = 0x0010_0000;
+
+/// What the handles of a board share.
+pub(super) struct BoardState {
+    pub(super) rng: Rng,
+    pub(super) now_ns: u64,
+    pub(super) blocks: Vec<SimBlock, MAX_BLOCKS>,
+    /// The ports through which memory was handed over.
+    ports: Vec<Port, MAX_PORTS>,
+    pub(super) next_base: u64,
+    pub(super) next_id: u32,
+    pub(super) counts: SimCounts,
+    pub(super) struck: Struck,
+    /// The program provokes wrong accesses: they end no job.
+    pub(super) allows_wrong: bool,
+    pub(super) astray: Vec<Astray, MAX_ASTRAY>,
+    /// Of the devices for which `astray` has no room.
+    pub(super) others: WrongAccesses,
+}
+
+/// A device that has touched what was not handed over to it.
+pub(super) struct Astray {
+    pub(super) device: u32,
+    pub(super) count: WrongAccesses,
+}
+
+/// The counts of a board.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimCounts {
+    /// Accesses by a device to addresses where no memory is: each would be a bus error, or reach
+    /// another owner's memory.
+    pub stray_accesses: u64,
+    /// Accesses by a device to memory that was not handed over to a device behind its port, or was
+    /// handed over only to be read and is written. Behind a port that snoops too, and the driver's
+    /// own memory included. No sync tells of these: the hand-over does. The rest of the bus words
+    /// of an operand's first and last byte is none where a model says that it reads whole words
+    /// ([`SimBus::read_words`](super::SimBus::read_words)). A job during which its device makes one
+    /// fails ([`Error::WrongAccess`]).
+    pub unowned_accesses: u64,
+    /// Dirty lines that left the cache over what a device had written: each is a sync that was
+    /// missing.
+    pub evictions: u64,
+    /// Lines of a driver's own memory ([`DriverBuf`](contigo_core::mem::DriverBuf)) that were
+    /// cleaned over what a device had written beside the words meant: each is a status that the
+    /// driver misses.
+    pub lost_writes: u64,
+    /// Bytes that devices read.
+    pub bytes_read: u64,
+    /// Bytes beside those, in the same words of the bus: read, and dropped.
+    pub bytes_beside: u64,
+    /// Bytes that devices wrote.
+    pub bytes_written: u64,
+}
+
+impl SimCounts {
+    pub(super) const UNKNOWN: Self = Self {
+        stray_accesses: u64::MAX,
+        unowned_accesses: u64::MAX,
+        evictions: u64::MAX,
+        lost_writes: u64::MAX,
+        bytes_read: u64::MAX,
+        bytes_beside: u64::MAX,
+        bytes_written: u64::MAX,
+    };
+}
+
+/// No memory answers at that address: AXI's DECERR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BusError {
+    /// The first byte's address.
+    pub addr: DevAddr,
+}
+
+/// A device as the board sees it.
+#[derive(Clone, Copy)]
+pub(super) struct Master<'s> {
+    pub(super) port: &'s Port,
+    /// [`Device::simulated`](contigo_core::Device::simulated).
+    pub(super) device: u32,
+}
+
+impl BoardState {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            rng: Rng::with_seed(seed),
+            now_ns: 0,
+            blocks: Vec::new(),
+            ports: Vec::new(),
+            next_base: FIRST_BASE,
+            next_id: 1,
+            counts: SimCounts::default(),
+            struck: Struck::default(),
+            allows_wrong: false,
+            astray: Vec::new(),
+            others: WrongAccesses::default(),
+        }
+    }
+
+    /// One register access takes its time.
+    pub(super) const fn tick(&mut self) {
+        self.now_ns = self.now_ns.saturating_add(ACCESS_NS);
+    }
+
+    pub(super) fn read(
+        &mut self,
+        master: Master<'_>,
+        addr: DevAddr,
+        to: &mut [u8],
+        beat: bool,
+    ) -> Result<(), BusError> {
+        let (block, offset) = self.access(master, addr, to.len())?;
+        let (range, port) = (offset..offset + to.len(), self.number(master.port));
+        let held = if beat {
+            block.is_partly_held(range, port)
+        } else {
+            block.is_held(range, port, false)
+        };
+        self.look_who_holds(held, master);
+        block.device_read(offset, to, master.port.coherent);
+        self.counts.bytes_read += to.len() as u64;
+        Ok(())
+    }
+
+    pub(super) fn read_beside(
+        &mut self,
+        master: Master<'_>,
+        addr: DevAddr,
+        len: usize,
+    ) -> Result<(), BusError> {
+        self.access(master, addr, len)?;
+        self.counts.bytes_beside += len as u64;
+        Ok(())
+    }
+
+    pub(super) fn probe(
+        &mut self,
+        port: &Port,
+        addr: DevAddr,
+        to: &mut [u8],
+    ) -> Result<(), BusError> {
+        let (block, offset) = self.find(port, addr, to.len()).ok_or(BusError { addr })?;
+        block.device_read(offset, to, port.coherent);
+        Ok(())
+    }
+
+    pub(super) fn write(
+        &mut self,
+        master: Master<'_>,
+        addr: DevAddr,
+        from: &[u8],
+    ) -> Result<(), BusError> {
+        let (block, offset) = self.access(master, addr, from.len())?;
+        self.look_who_holds(
+            block.is_held(offset..offset + from.len(), self.number(master.port), true),
+            master,
+        );
+        block.device_write(offset, from, master.port.coherent);
+        self.counts.bytes_written += from.len() as u64;
+        Ok(())
+    }
+
+    /// `holder` has `range` of a block from here on.
+    pub(super) fn hold(&mut self, block: &SimBlock, range: Range<usize>, holder: Holder<'_>) {
+        let mark = match holder {
+            Holder::None => Mark::NONE,
+            Holder::Device { port, writes } => {
+                if let Some(port) = port
+                    && !self.ports.contains(port)
+                {
+                    // A full table makes it any port: less is noticed, and nothing wrongly.
+                    let _ = self.ports.push(*port);
+                }
+                Mark::device(port.and_then(|port| self.number(port)), writes)
+            }
+        };
+        block.mark(range, mark);
+    }
+
+    fn number(&self, port: &Port) -> Option<usize> {
+        self.ports.iter().position(|known| known == port)
+    }
+
+    fn look_who_holds(&mut self, held: bool, master: Master<'_>) {
+        if !held {
+            self.counts.unowned_accesses += 1;
+            self.astray(master.device, WrongAccesses { unowned: 1, stray: 0 });
+        }
+    }
+
+    /// A device's access: a stray one is counted.
+    fn access(
+        &mut self,
+        master: Master<'_>,
+        addr: DevAddr,
+        len: usize,
+    ) -> Result<(SimBlock, usize), BusError> {
+        self.find(master.port, addr, len).ok_or_else(|| {
+            self.counts.stray_accesses += 1;
+            self.astray(master.device, WrongAccesses { unowned: 0, stray: 1 });
+            BusError { addr }
+        })
+    }
+
+    /// A device has touched what was not handed over to it: the job layer asks at the job's end.
+    #[cold]
+    fn astray(&mut self, device: u32, WrongAccesses { unowned, stray }: WrongAccesses) {
+        if self.allows_wrong {
+            return;
+        }
+        let known = self.astray.iter().position(|astray| astray.device == device);
+        let at = known.or_else(|| {
+            let new = Astray { device, count: WrongAccesses::default() };
+            self.astray.push(new).ok().map(|()| self.astray.len() - 1)
+        });
+        let count = match at.and_then(|at| self.astray.get_mut(at)) {
+            Some(astray) => &mut astray.count,
+            None => &mut self.others,
+        };
+        count.unowned += unowned;
+        count.stray += stray;
+    }
+
+    fn find(&self, port: &Port, addr: DevAddr, len: usize) -> Option<(SimBlock, usize)> {
+        let mut found = self.blocks.iter().filter_map(|block| {
+            block.find(addr.0, len, port.offset).map(|offset| (*block, offset))
+        });
+        // Where two blocks answer to one address, neither does: it could be the wrong one.
+        match (found.next(), found.next()) {
+            (Some(only), None) if port.carries(addr, len) => Some(only),
+            _ => None,
+        }
+    }
+}
