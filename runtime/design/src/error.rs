@@ -107,12 +107,14 @@ impl DesignRule {
             Self::OutOfRange { parameter, .. } => parameter,
             Self::OtherChip => "this chip has no such processor: the file is of two designs",
             Self::MixedPorts => {
-                "one of its masters is on a port that snoops, and another is not: wire both to ports that are alike"
+                "one of its masters is on a port that snoops, and another is not: wire both to \
+                 ports that are alike"
             }
             Self::NoRegisters => "the processor sees no registers of it",
             Self::NoPort => "none of its masters reaches the processor's memory",
             Self::Unsure => {
-                "the file does not tell whether the port snoops for this core: say which port it is, and whether it does"
+                "the file does not tell whether the port snoops for this core: say which port it \
+                 is, and whether it does"
             }
         }
     }

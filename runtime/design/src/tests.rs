@@ -29,13 +29,15 @@ fn design(cores: &str, pins: &str, ranges: &str) -> String {
 
 fn module(name: &str, kind: &str, inside: &str) -> String {
     format!(
-        "<MODULE FULLNAME=\"/{name}\" INSTANCE=\"{name}\" MODCLASS=\"{kind}\" VLNV=\"x:ip:{kind}:1.0\">{inside}</MODULE>\n"
+        "<MODULE FULLNAME=\"/{name}\" INSTANCE=\"{name}\" MODCLASS=\"{kind}\" \
+         VLNV=\"x:ip:{kind}:1.0\">{inside}</MODULE>\n"
     )
 }
 
 fn bus(net: &str, name: &str, kind: &str) -> String {
     format!(
-        "<BUSINTERFACE BUSNAME=\"{net}\" DATAWIDTH=\"64\" NAME=\"{name}\" TYPE=\"{kind}\" VLNV=\"x:interface:aximm:1.0\"/>\n"
+        "<BUSINTERFACE BUSNAME=\"{net}\" DATAWIDTH=\"64\" NAME=\"{name}\" TYPE=\"{kind}\" \
+         VLNV=\"x:interface:aximm:1.0\"/>\n"
     )
 }
 
@@ -45,7 +47,8 @@ fn pin(name: &str, direction: &str, kind: &str, to: &[(&str, &str)]) -> String {
         .map(|(instance, pin)| format!("<CONNECTION INSTANCE=\"{instance}\" PORT=\"{pin}\"/>"))
         .collect::<String>();
     format!(
-        "<PORT DIR=\"{direction}\" NAME=\"{name}\" SIGIS=\"{kind}\"><CONNECTIONS>{to}</CONNECTIONS></PORT>\n"
+        "<PORT DIR=\"{direction}\" NAME=\"{name}\" \
+         SIGIS=\"{kind}\"><CONNECTIONS>{to}</CONNECTIONS></PORT>\n"
     )
 }
 
@@ -146,7 +149,8 @@ fn many_pins_and_interrupts() {
     let inputs = (0..16)
         .map(|at| pin(&format!("In{at}"), "I", "undef", &[("core", &format!("irq{at}"))]))
         .collect::<String>();
-    let output = "<PORT DIR=\"O\" LEFT=\"15\" NAME=\"dout\" RIGHT=\"0\"><CONNECTIONS><CONNECTION INSTANCE=\"ps\" PORT=\"IRQ_F2P\"/></CONNECTIONS></PORT>";
+    let output = "<PORT DIR=\"O\" LEFT=\"15\" NAME=\"dout\" RIGHT=\"0\"><CONNECTIONS><CONNECTION \
+        INSTANCE=\"ps\" PORT=\"IRQ_F2P\"/></CONNECTIONS></PORT>";
     let concat = module("irqs", "xlconcat", &(inputs + output));
     let line = "<PORT DIR=\"I\" LEFT=\"15\" NAME=\"IRQ_F2P\" RIGHT=\"0\"/>";
     let core = module("core", "core", &(pins + &irqs));
@@ -208,7 +212,8 @@ fn many_registers_and_parameters() {
     few(&design(&core, "", ""), &["dma"]);
     let registers = many(|at| {
         format!(
-            "<REGISTER NAME=\"R{at}\"><PROPERTY NAME=\"ADDRESS_OFFSET\" VALUE=\"{at}\"/></REGISTER>\n"
+            "<REGISTER NAME=\"R{at}\"><PROPERTY NAME=\"ADDRESS_OFFSET\" \
+             VALUE=\"{at}\"/></REGISTER>\n"
         )
     });
     few(&design(&module("core", "core", &registers), "", ""), &["core"]);

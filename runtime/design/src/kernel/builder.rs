@@ -1,10 +1,10 @@
 //! A kernel's map while it is written down, and the rules that it must meet.
 
 use super::{
-    KernelMap, Length, MapError, MapRule, Pointer, Protocol, Scalar,
-    map::{ARGUMENTS, List, MAX_RESULTS, MAX_SCALARS},
+    argument::{BadRule, Length, Pointer, Scalar},
+    map::{ARGUMENTS, KernelMap, List, MAX_RESULTS, MAX_SCALARS, Protocol},
     name::{Name, same},
-    rules::BadRule,
+    rules::{MapError, MapRule},
 };
 use contigo_core::{
     job::{MAX_OPERANDS, OperandSpec},
@@ -67,17 +67,23 @@ pub(super) enum Kind<'a> {
 /// bits of an address that has less.
 pub(super) const UNKNOWN: OperandSpec = OperandSpec::in_out().aligned(Align::LINE);
 
+impl KernelMap {
+    /// The beginning of a table.
+    pub const fn named(name: &str, protocol: Protocol) -> MapBuilder<'_> {
+        MapBuilder::new(name, protocol)
+    }
+}
+
 impl<'a> MapBuilder<'a> {
     /// No arguments yet, no interrupt, and a window as long as the arguments need.
     pub const fn new(name: &'a str, protocol: Protocol) -> Self {
         let filler = Argument { name: "", offset: 0, bits: 0, kind: Kind::Scalar, at: 0 };
-        let arguments = List::new(filler);
         Self {
             name,
             protocol,
             window_bytes: 0,
             interrupt: false,
-            arguments,
+            arguments: List::new(filler),
             error: None,
             at: 0,
             source: &[],
@@ -150,8 +156,7 @@ impl<'a> MapBuilder<'a> {
     ) -> Self {
         let at = self.at;
         if !self.arguments.push(Argument { name, offset, bits, kind, at }) {
-            let rule = MapRule::TooMany { what: "arguments", most: MAX_ARGUMENTS as u64 };
-            return self.broken(MapError::of(rule, Name::clipped(name), 0));
+            return self.broken(too_many("arguments", MAX_ARGUMENTS, Name::clipped(name)));
         }
         self
     }
@@ -335,11 +340,8 @@ impl<'a> MapBuilder<'a> {
         }
         let end = argument.end();
         if end > u32::MAX as u64 || self.window_bytes != 0 && end > self.window_bytes as u64 {
-            return Err(MapError::of(
-                MapRule::OutsideWindow { window_bytes: self.window_bytes },
-                name,
-                end,
-            ));
+            let rule = MapRule::OutsideWindow { window_bytes: self.window_bytes };
+            return Err(MapError::of(rule, name, end));
         }
         let mut left = others;
         while let [other, rest @ ..] = left {
@@ -348,11 +350,8 @@ impl<'a> MapBuilder<'a> {
             }
             if (offset as u64) < other.end() && (other.offset as u64) < end {
                 let at = if offset > other.offset { offset } else { other.offset };
-                return Err(MapError::of(
-                    MapRule::Overlaps(Name::clipped(other.name)),
-                    name,
-                    at as u64,
-                ));
+                let rule = MapRule::Overlaps(Name::clipped(other.name));
+                return Err(MapError::of(rule, name, at as u64));
             }
             left = rest;
         }
@@ -370,29 +369,12 @@ impl<'a> MapBuilder<'a> {
             let scalar = Scalar { name, offset, bits };
             match argument.kind {
                 Kind::Scalar if !map.scalars.push(scalar) => {
-                    return Err((
-                        MapError::of(
-                            MapRule::TooMany { what: "scalars", most: MAX_SCALARS as u64 },
-                            name,
-                            0,
-                        ),
-                        at,
-                    ));
+                    return Err((too_many("scalars", MAX_SCALARS, name), at));
                 }
                 Kind::Result => {
                     words += scalar.words();
                     if words > MAX_RESULTS || !map.results.push(scalar) {
-                        return Err((
-                            MapError::of(
-                                MapRule::TooMany {
-                                    what: "words of results",
-                                    most: MAX_RESULTS as u64,
-                                },
-                                name,
-                                0,
-                            ),
-                            at,
-                        ));
+                        return Err((too_many("words of results", MAX_RESULTS, name), at));
                     }
                 }
                 _ => {}
@@ -408,6 +390,11 @@ impl Argument<'_> {
     const fn end(&self) -> u64 {
         self.offset as u64 + if self.bits > 32 { 8 } else { 4 }
     }
+}
+
+/// There are more than `most` of `what`.
+const fn too_many(what: &'static str, most: usize, name: Name) -> MapError {
+    MapError::of(MapRule::TooMany { what, most: most as u64 }, name, 0)
 }
 
 /// Writes a pointer into the map, whose scalars are known.
@@ -429,11 +416,7 @@ const fn operand(argument: &Argument<'_>, map: &mut KernelMap) -> Result<(), Map
     };
     let pointer = Pointer { name, offset: argument.offset, bits: argument.bits, length };
     if !map.pointers.push(pointer) || !map.operands.push(spec) {
-        return Err(MapError::of(
-            MapRule::TooMany { what: "pointers", most: MAX_OPERANDS as u64 },
-            name,
-            0,
-        ));
+        return Err(too_many("pointers", MAX_OPERANDS, name));
     }
     Ok(())
 }

@@ -17,6 +17,7 @@
 //! They are the runtime's own: JSON for no heap is `serde-json-core`, whose errors have no place,
 //! and XML has no such crate.
 
+mod argument;
 mod builder;
 pub mod header;
 pub mod hwh;
@@ -25,9 +26,10 @@ mod map;
 mod rules;
 
 pub use self::{
+    argument::{Length, Pointer, Scalar},
     builder::MapBuilder,
-    map::{ARGUMENTS, KernelMap, MAX_RESULTS, MAX_SCALARS, MAX_WORDS, Pointer, Protocol, Scalar},
-    rules::{Length, MapError, MapRule},
+    map::{ARGUMENTS, KernelMap, MAX_RESULTS, MAX_SCALARS, MAX_WORDS, Protocol},
+    rules::{MapError, MapRule},
 };
 use crate::{NoTag, Text};
 use contigo_core::types::name;
@@ -140,13 +142,15 @@ mod tests {
             format!("{{\"name\": \"k\", \"protocol\": \"ap_ctrl_hs\", \"scalars\": [{list}]}}");
         let register = |at| {
             format!(
-                "<REGISTER NAME=\"a{at}\"><PROPERTY NAME=\"DESCRIPTION\" VALUE=\"Data signal of a{at}\"/>\
+                "<REGISTER NAME=\"a{at}\"><PROPERTY NAME=\"DESCRIPTION\" VALUE=\"Data signal of \
+                 a{at}\"/>\
                  <PROPERTY NAME=\"ADDRESS_OFFSET\" VALUE=\"{}\"/></REGISTER>\n",
                 16 + 4 * at
             )
         };
         let module = format!(
-            "<MODULE INSTANCE=\"k\"><REGISTERS><REGISTER NAME=\"CTRL\"></REGISTER>{}</REGISTERS></MODULE>",
+            "<MODULE INSTANCE=\"k\"><REGISTERS><REGISTER \
+             NAME=\"CTRL\"></REGISTER>{}</REGISTERS></MODULE>",
             many(register)
         );
         for text in [

@@ -1,0 +1,234 @@
+//! A kernel's arguments: where their registers are, and how many bytes an operand must have.
+
+use super::name::{Name, same};
+use contigo_core::hw::mmio::{Pointer as Registers, ReadWrite, Register};
+use core::fmt;
+
+/// One pointer: an operand of the kernel's jobs. Its direction, alignment and limits are the
+/// [`OperandSpec`](contigo_core::OperandSpec) of the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Pointer {
+    pub(super) name: Name,
+    pub(super) offset: u32,
+    pub(super) bits: u32,
+    pub(super) length: Length,
+}
+
+/// One number: a scalar that a job is given, or a result that its end leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Scalar {
+    pub(super) name: Name,
+    pub(super) offset: u32,
+    pub(super) bits: u32,
+}
+
+impl Pointer {
+    pub(super) const FILLER: Self =
+        Self { name: Name::NONE, offset: 0, bits: 64, length: Length::NONE };
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Where its low word is, in bytes from the window's first.
+    #[must_use]
+    pub const fn offset(&self) -> usize {
+        self.offset as usize
+    }
+
+    /// How many bits of a bus address it holds: 32 or 64.
+    #[must_use]
+    pub const fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// Its first register, and its only one where it has 32 bits or fewer.
+    pub const fn register(&self) -> Register<ReadWrite> {
+        Register::at(self.offset())
+    }
+
+    /// The rule for its operand's length.
+    #[must_use]
+    pub const fn length(&self) -> &Length {
+        &self.length
+    }
+
+    /// Its registers, where it has 64 bits.
+    pub const fn registers(&self) -> Registers {
+        Registers::at(self.offset())
+    }
+}
+
+impl Scalar {
+    pub(super) const FILLER: Self = Self { name: Name::NONE, offset: 0, bits: 32 };
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Where its low word is, in bytes from the window's first.
+    #[must_use]
+    pub const fn offset(&self) -> usize {
+        self.offset as usize
+    }
+
+    /// How many bits it has: 1 to 64.
+    #[must_use]
+    pub const fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// Its first register, and its only one where it has 32 bits or fewer.
+    pub const fn register(&self) -> Register<ReadWrite> {
+        Register::at(self.offset())
+    }
+
+    /// How many argument words it takes, and how many registers: 1, or 2 with the low one first.
+    #[must_use]
+    pub const fn words(&self) -> usize {
+        if self.bits > 32 { 2 } else { 1 }
+    }
+
+    /// Its second register, where it has one.
+    pub const fn high_register(&self) -> Option<Register<ReadWrite>> {
+        if self.bits > 32 { Some(Register::at(self.offset() + 4)) } else { None }
+    }
+}
+
+/// The most scalars that one rule multiplies: rows, columns and channels.
+const MAX_FACTORS: usize = 3;
+/// No scalar.
+const NONE: u8 = u8::MAX;
+
+/// A rule for an operand's length in bytes: a number times at most three scalars, as `4*n`, `m*k`
+/// or `4096`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Length {
+    bytes: u64,
+    // INVARIANT: indices into the map's scalars, then `NONE`s.
+    scalars: [u8; MAX_FACTORS],
+}
+
+/// Why a rule cannot be read.
+pub(super) enum BadRule<'a> {
+    /// It is not `4*n`.
+    Form,
+    /// No scalar has this name.
+    NoSuch(&'a str),
+}
+
+impl Length {
+    /// Nothing is known: the program's claim alone.
+    pub(super) const NONE: Self = Self { bytes: 0, scalars: [NONE; MAX_FACTORS] };
+
+    /// `rule` for a kernel that has `scalars`; an empty one says nothing.
+    pub(super) const fn parse<'a>(rule: &'a str, scalars: &[Scalar]) -> Result<Self, BadRule<'a>> {
+        if rule.is_empty() {
+            return Ok(Self::NONE);
+        }
+        let mut length = Self { bytes: 1, scalars: [NONE; MAX_FACTORS] };
+        let mut places: &mut [u8] = &mut length.scalars;
+        let mut left = Some(rule);
+        while let Some(text) = left {
+            let (factor, rest) = until_star(text);
+            left = rest;
+            match (number(factor), factor.as_bytes()) {
+                (Some(number), _) => match length.bytes.checked_mul(number) {
+                    Some(bytes) => length.bytes = bytes,
+                    None => return Err(BadRule::Form),
+                },
+                (None, [first, ..]) if first.is_ascii_alphabetic() || *first == b'_' => {
+                    match (index_of(factor, scalars), places) {
+                        (Some(index), [place, more @ ..]) => {
+                            *place = index;
+                            places = more;
+                        }
+                        (Some(_), []) => return Err(BadRule::Form),
+                        (None, _) => return Err(BadRule::NoSuch(factor)),
+                    }
+                }
+                _ => return Err(BadRule::Form),
+            }
+        }
+        Ok(length)
+    }
+
+    /// How many bytes that is where the scalars have these values; `u64::MAX` where it is no 64-bit
+    /// number.
+    pub(super) fn bytes(&self, scalars: &[u64]) -> u64 {
+        let factors = self.scalars.iter().map_while(|index| scalars.get(usize::from(*index)));
+        factors.fold(self.bytes, |bytes, factor| bytes.saturating_mul(*factor))
+    }
+
+    /// Does it say anything?
+    #[must_use]
+    pub const fn is_known(&self) -> bool {
+        self.bytes != 0
+    }
+
+    /// As text, with the scalars' names.
+    pub(super) fn write(&self, scalars: &[Scalar], to: &mut impl fmt::Write) -> fmt::Result {
+        write!(to, "{}", self.bytes)?;
+        let names = self.scalars.iter().map_while(|index| scalars.get(usize::from(*index)));
+        names.map(Scalar::name).try_for_each(|name| write!(to, "*{name}"))
+    }
+}
+
+/// The text before the first `*`, and the text behind it.
+const fn until_star(text: &str) -> (&str, Option<&str>) {
+    let mut at = 0;
+    let mut rest = text.as_bytes();
+    while let [byte, more @ ..] = rest {
+        if *byte == b'*' {
+            return match (text.split_at_checked(at), text.split_at_checked(at + 1)) {
+                (Some((before, _)), Some((_, behind))) => (before.trim_ascii(), Some(behind)),
+                _ => ("", None),
+            };
+        }
+        at += 1;
+        rest = more;
+    }
+    (text.trim_ascii(), None)
+}
+
+/// A decimal number other than 0.
+const fn number(text: &str) -> Option<u64> {
+    match u64::from_str_radix(text, 10) {
+        Ok(0) | Err(_) => None,
+        Ok(number) => Some(number),
+    }
+}
+
+/// Which scalar has this name?
+const fn index_of(name: &str, scalars: &[Scalar]) -> Option<u8> {
+    let (mut index, mut left) = (0, scalars);
+    while let [scalar, more @ ..] = left {
+        if same(scalar.name.as_str(), name) {
+            return Some(index);
+        }
+        index += 1;
+        left = more;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_that_is_no_number_is_the_largest_one() {
+        let n = Scalar { name: Name::clipped("n"), ..Scalar::FILLER };
+        let length = Length::parse("4*n*n*n", &[n]).unwrap_or(Length::NONE);
+        assert_eq!(length.bytes(&[3]), 108);
+        assert_eq!(length.bytes(&[1 << 22]), u64::MAX, "2^68, whose low 64 bits are 0");
+        assert_eq!(length.bytes(&[0]), 0);
+    }
+}
