@@ -177,7 +177,8 @@ impl Verilator {
         )?;
         let shim = folder.join(SHIM);
         let text = format!(
-            "#include \"V{name}.h\"\n#define CORE {name}\n#define TOP V{name}\n#include \"shim.cpp\"\n"
+            "#include \"V{name}.h\"\n#define CORE {name}\n#define TOP V{name}\n#include \
+             \"shim.cpp\"\n"
         );
         fs::write(&shim, text).map_err(|error| error.to_string())?;
         let files = halves(&folder).map_err(|error| error.to_string())?;
@@ -275,7 +276,8 @@ fn main() {
                 println!("cargo::rustc-link-lib=static={name}");
                 let _ = writeln!(
                     table,
-                    "    (\"{name}\", Ok(Functions {{ new: {name}_new, free: {name}_free, shape: {name}_shape, step: {name}_step, trace: {name}_trace, mark: {name}_mark }})),"
+                    "    (\"{name}\", Ok(Functions {{ new: {name}_new, free: {name}_free, shape: \
+                     {name}_shape, step: {name}_step, trace: {name}_trace, mark: {name}_mark }})),"
                 );
                 let _ = writeln!(
                     externs,

@@ -50,7 +50,8 @@ pub(crate) fn check(header: &str) -> Result<(), String> {
     for &(name, bits) in &ports {
         if !is_known(name) {
             return Err(format!(
-                "top has the port {name}, and README.md's table of ports does not: is it misspelled?"
+                "top has the port {name}, and README.md's table of ports does not: is it \
+                 misspelled?"
             ));
         }
         let is_data = ["_wdata", "_rdata", "_tdata"].iter().any(|data| name.ends_with(data))

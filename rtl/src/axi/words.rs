@@ -28,7 +28,8 @@ impl fmt::Display for Breach {
             Self::SizeOverBus { addr, beat_bytes, bus_bytes } => {
                 write!(
                     f,
-                    "a burst at {addr:#x} has beats of {beat_bytes} bytes on a bus of {bus_bytes} (A3.4.1)"
+                    "a burst at {addr:#x} has beats of {beat_bytes} bytes on a bus of {bus_bytes} \
+                     (A3.4.1)"
                 )
             }
             Self::BurstLength { addr, beats } => {
@@ -37,7 +38,8 @@ impl fmt::Display for Breach {
             Self::WrapUnaligned { addr, beat_bytes } => {
                 write!(
                     f,
-                    "a burst that wraps begins at {addr:#x}, within a beat of {beat_bytes} bytes (A3.4.1)"
+                    "a burst that wraps begins at {addr:#x}, within a beat of {beat_bytes} bytes \
+                     (A3.4.1)"
                 )
             }
             Self::LastMissing { addr, beats } => {
@@ -49,7 +51,8 @@ impl fmt::Display for Breach {
             Self::StrobeOutside { addr, strobes, allowed } => {
                 write!(
                     f,
-                    "the beat at {addr:#x} has the strobes {strobes:#x}, and may have those of {allowed:#x} (A3.4.3)"
+                    "the beat at {addr:#x} has the strobes {strobes:#x}, and may have those of \
+                     {allowed:#x} (A3.4.3)"
                 )
             }
             Self::ValidDropped { channel } => {
@@ -64,7 +67,8 @@ impl fmt::Display for Breach {
             Self::DataWaitsForAddress { addr, cycles } => {
                 write!(
                     f,
-                    "the data of the write at {addr:#x} waited {cycles} cycles for its address to be taken (A3.3.1)"
+                    "the data of the write at {addr:#x} waited {cycles} cycles for its address to \
+                     be taken (A3.3.1)"
                 )
             }
             Self::AddressWaitsForData { cycles } => {
@@ -91,7 +95,8 @@ impl fmt::Display for Breach {
             Self::IdleWhileOwed { reads, writes, addr } => {
                 write!(
                     f,
-                    "it says idle, and memory owes {reads} reads and {writes} writes, the oldest at {addr:#x}"
+                    "it says idle, and memory owes {reads} reads and {writes} writes, the oldest \
+                     at {addr:#x}"
                 )
             }
             Self::NoAnswer { offset, write, cycles } => {

@@ -3,6 +3,9 @@
 use crate::NoCore;
 use std::{fmt, io, path::PathBuf};
 
+/// A socket's path is shorter than `sun_path` (unix(7)).
+pub(super) const PATH_MAX_BYTES: usize = 107;
+
 /// The reason why a server ends.
 #[derive(Debug)]
 pub enum PciError {
@@ -69,7 +72,7 @@ impl fmt::Display for PciError {
                     f,
                     "{} has {len} bytes: a socket's path has {} at most",
                     path.display(),
-                    super::server::PATH_MAX_BYTES
+                    PATH_MAX_BYTES
                 )
             }
             Self::NoCore(why) => write!(f, "there is no such model here: {why}"),

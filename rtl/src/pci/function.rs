@@ -4,8 +4,7 @@ use super::{
     PciError,
     clock::Clock,
     config::{Config, Written},
-    description::Description,
-    faults::{Fault, Faults},
+    description::{Description, Fault, Faults},
     guest::{Counts, Guest},
     msi::Msi,
 };

@@ -6,7 +6,7 @@
 
 use super::{
     PciError,
-    faults::{Fault, Faults},
+    description::{Fault, Faults},
 };
 use contigo::{
     DevAddr,

@@ -39,7 +39,6 @@ mod clock;
 mod config;
 mod description;
 mod error;
-mod faults;
 mod function;
 mod guest;
 mod models;
@@ -47,9 +46,8 @@ mod msi;
 mod server;
 
 pub use self::{
-    description::{Description, Obeys, Vectors},
+    description::{Description, Fault, Faults, Obeys, Vectors},
     error::PciError,
-    faults::{Fault, Faults},
     guest::Counts,
     models::{MODELS, Report, Row, row},
     server::{Fatal, Served, serve},

@@ -2,8 +2,7 @@
 
 use super::{
     PciError,
-    description::{Description, Obeys, Vectors},
-    faults::Faults,
+    description::{Description, Faults, Obeys, Vectors},
     guest::Counts,
     server::{Fatal, Served, serve},
 };
@@ -90,7 +89,8 @@ pub const MODELS: &[Row] = &[
     },
     Row {
         name: "gemm8-gated",
-        about: "the same behind the gate (docs/stopping.md), as on a SoC: nothing but its registers stops it",
+        about: "the same behind the gate (docs/stopping.md), as on a SoC: nothing but its \
+            registers stops it",
         description: Description { device: 0x4754, obeys: Obeys::Registers, ..OF_A_CORE },
         core: Some("gemm8_gated"),
         serve: |about, path, fatal| rtl("gemm8_gated", about, path, fatal),

@@ -68,7 +68,8 @@ pub struct Row {
 
 impl Row {
     /// The titles of its columns.
-    pub const TITLES: &str = "core         port          stalls    jobs  mismatches  stray writes  stops  rules broken  seconds";
+    pub const TITLES: &str = "core         port          stalls    jobs  mismatches  stray \
+        writes  stops  rules broken  seconds";
 
     /// Runs so many jobs.
     #[must_use]

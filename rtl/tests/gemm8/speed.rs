@@ -49,7 +49,8 @@ fn the_array_is_busy() {
             println!("{sizes:?}, mode {mode:#x}, latency {latency}: {cycles} cycles, {share:.1} %");
             assert!(
                 share >= least,
-                "{sizes:?}, latency {latency}: {share:.1} % of the peak, and {least} % were promised"
+                "{sizes:?}, latency {latency}: {share:.1} % of the peak, and {least} % were \
+                 promised"
             );
             assert_eq!(core.end().0, 0);
         }
