@@ -19,6 +19,7 @@ pub mod axi_dmac;
 pub mod axi_gate;
 pub mod axi_mcdma;
 pub mod axi_vdma;
+mod checks;
 pub mod litepcie;
 pub mod msgdma;
 pub mod pl330;

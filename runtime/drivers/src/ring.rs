@@ -101,7 +101,8 @@ impl Ring {
         done: u32,
     ) -> Result<Self, Refused<CpuBuf>> {
         const CROSSES: Error = Error::Unsupported {
-            what: "the descriptors lie on both sides of a multiple of 4 GiB, and the upper half of TAILDESC cannot change while the core runs",
+            what: "the descriptors lie on both sides of a multiple of 4 GiB, and the upper half \
+                of TAILDESC cannot change while the core runs",
             fix: "give it other memory for them",
         };
         let cleared = if self.addr(0) >> 32 == self.addr(self.len - 1) >> 32 {

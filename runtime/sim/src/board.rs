@@ -249,7 +249,8 @@ impl Board {
 #[cold]
 #[allow(
     clippy::panic,
-    reason = "a test has nothing to do without its board; other programs call the functions with errors"
+    reason = "a test has nothing to do without its board; other programs call the functions with \
+        errors"
 )]
 pub(super) fn no_memory(error: Error) -> ! {
     panic!("no memory for a simulated board, or for a device on it: {error}")

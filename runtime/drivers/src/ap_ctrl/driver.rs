@@ -3,13 +3,12 @@
 //! how it is stopped.
 
 use super::regs::{self, acknowledge, release, results, start};
+use crate::checks::{has_window, outside, stops, within};
 use contigo_core::{
-    hw::{
-        Device,
-        wait::{poll_every, poll_until},
-    },
+    forward,
+    hw::{Device, wait::poll_until},
     job::{Completion, Driver, MAX_OPERANDS, OperandSpec, StopProgram, StopStep},
-    mem::{DevSlice, Port},
+    mem::DevSlice,
     types::{DevAddr, Error, Result, platform::forward_as_fd, timeout_us},
 };
 use contigo_design::kernel::{KernelMap, MAX_SCALARS, MAX_WORDS, Protocol};
@@ -124,10 +123,7 @@ impl<D: Device> ApCtrl<D> {
     /// 3. AP_DONE and AP_IDLE rise after its last write was answered, as HLS makes them.
     /// 4. No other code drives it while this value lives.
     pub unsafe fn open(device: D, map: KernelMap) -> Result<Self> {
-        let (need_bytes, have_bytes) = (map.window_bytes(), device.len_bytes());
-        if have_bytes < need_bytes {
-            return Err(Error::RegisterWindow { device: "ap_ctrl", need_bytes, have_bytes });
-        }
+        has_window(&device, "ap_ctrl", map.window_bytes())?;
         let (slots, ended) = (Deque::new(), Deque::new());
         let proved = map.protocol() == Protocol::Chain;
         Ok(Self {
@@ -188,16 +184,10 @@ impl<D: Device> ApCtrl<D> {
 // AP_CONTINUE starts nothing that was not submitted, and the program ends at AP_IDLE without
 // AP_START. 8. Every wait has a limit.
 unsafe impl<D: Device> Driver for ApCtrl<D> {
+    forward!(|this| this.device => port, simulated, arm_irq);
+
     fn name(&self) -> &'static str {
         self.name
-    }
-
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
-
-    fn simulated(&self) -> Option<&dyn contigo_core::mem::SimulatedDevice> {
-        self.device.simulated()
     }
 
     fn addr_bits(&self) -> u32 {
@@ -215,19 +205,11 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         let Some(values) = self.map.values(args) else {
             let (value, words) = (args.len() as u64, self.map.words() as u64);
-            return Err(Error::Argument {
-                name: "the count of argument words",
-                value,
-                min: words,
-                max: words,
-                multiple_of: 1,
-            });
+            return Err(outside("the count of argument words", value, words, words));
         };
         for ((scalar, value), name) in self.map.scalars().iter().zip(values).zip(SCALARS) {
             let max = u64::MAX.checked_shr(u64::BITS - scalar.bits()).unwrap_or(u64::MAX);
-            if value > max {
-                return Err(Error::Argument { name, value, min: 0, max, multiple_of: 1 });
-            }
+            within(name, value, 0_u8, max)?;
         }
         for (index, slice) in operands.iter().enumerate() {
             let need_bytes = self.map.need_bytes(index, &values);
@@ -305,7 +287,8 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
                 self.slots.clear();
                 // SAFETY: AP_CONTINUE starts nothing; it lets the kernel become idle.
                 unsafe { regs::CTRL.write(&self.device, regs::AP_CONTINUE) };
-                let what = "AP_DONE stays when it was read: the kernel is ap_ctrl_chain, and its map says ap_ctrl_hs";
+                let what = "AP_DONE stays when it was read: the kernel is ap_ctrl_chain, and its \
+                    map says ap_ctrl_hs";
                 return Err(Error::Fault { device: self.name, status, what });
             }
         }
@@ -317,32 +300,23 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         if self.waiting.take().is_some() {
             let _ = self.slots.pop_back();
         }
-        let mut status = 0;
         // Another program may have left AUTO_RESTART on: such a kernel is never idle. The rest of
         // CTRL ignores a 0.
         // SAFETY: it starts nothing, and the kernel starts nothing by itself any more.
         unsafe { regs::CTRL.write(&self.device, 0) };
         let Self { device, map, slots, ended, .. } = self;
-        let idle = poll_every(
-            &*device,
-            STOP_STEP_US,
-            Duration::from_micros(self.stop_us.into()),
-            |device| {
-                status = regs::CTRL.read_and_clear(device);
-                if regs::is_done(status) {
-                    let words = results(device, map);
-                    // As many as slots have room.
-                    let _ = slots
-                        .pop_front()
-                        .map(|slot| ended.push_back(Completion { words, ..Completion::of(slot) }));
-                    release(device, map);
-                }
-                regs::is_idle(status)
-            },
-        )?;
-        if !idle {
-            return Err(Error::WillNotStop { device: self.name, status, waited_us: self.stop_us });
-        }
+        stops(&*device, self.name, STOP_STEP_US, self.stop_us, |device| {
+            let ctrl = regs::CTRL.read_and_clear(device);
+            if regs::is_done(ctrl) {
+                let words = results(device, map);
+                // As many as slots have room.
+                let _ = slots
+                    .pop_front()
+                    .map(|slot| ended.push_back(Completion { words, ..Completion::of(slot) }));
+                release(device, map);
+            }
+            (regs::is_idle(ctrl), ctrl)
+        })?;
         self.slots.clear();
         if self.map.has_interrupt() {
             acknowledge(&self.device);
@@ -360,10 +334,6 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             }
         }
         Ok(())
-    }
-
-    fn arm_irq(&self) -> Result<Option<i32>> {
-        self.device.arm_irq()
     }
 
     /// Waits for the end of the jobs under way, with the interrupt off: a kernel cannot be aborted.

@@ -9,6 +9,7 @@ use super::{
     descriptors::{Chain, Look},
     regs,
 };
+use crate::checks::stops;
 use contigo_core::{
     hw::{
         Device,
@@ -162,17 +163,11 @@ const fn fault(status: u32, addr: u64) -> Error {
 
 /// Resets a core, and waits for the reset's end.
 pub(super) fn reset(device: &impl Device, stop_us: u32) -> Result<()> {
-    let mut status = 0;
     // SAFETY: the reset starts nothing.
     unsafe { regs::CDMACR.write(device, regs::RESET) };
-    let over = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
-        status = regs::CDMACR.read(device);
+    stops(device, "axi_cdma", STOP_STEP_US, stop_us, |device| {
+        let control = regs::CDMACR.read(device);
         let resting = regs::CDMASR.read(device) & (regs::IDLE | regs::CDMASR_ZEROES) == regs::IDLE;
-        resting && status & (regs::RESET | regs::CDMACR_ZEROES) == 0
-    })?;
-    if over {
-        Ok(())
-    } else {
-        Err(Error::WillNotStop { device: "axi_cdma", status, waited_us: stop_us })
-    }
+        (resting && control & (regs::RESET | regs::CDMACR_ZEROES) == 0, control)
+    })
 }

@@ -6,6 +6,7 @@ use super::{
     descriptors::{DEPTH_MAX, Transfer},
     regs,
 };
+use crate::checks::{has_window, is_width, outside, reads_zero, within};
 use contigo_core::{
     hw::Device,
     job::OperandSpec,
@@ -63,15 +64,6 @@ impl Default for AxiCdmaConfig {
 /// No burst crosses a multiple of this (Arm IHI 0022, A3.4.1).
 const BOUNDARY_BYTES: u64 = 4096;
 
-/// One number of the configuration, and its limits.
-fn within(name: &'static str, value: u64, min: u64, max: u64) -> Result<()> {
-    if (min..=max).contains(&value) {
-        Ok(())
-    } else {
-        Err(Error::Argument { name, value, min, max, multiple_of: 1 })
-    }
-}
-
 impl AxiCdmaConfig {
     /// As the settings of its row say.
     pub(super) fn of(settings: contigo_core::job::Settings<'_>) -> Result<Self> {
@@ -99,37 +91,19 @@ impl AxiCdmaConfig {
 
     /// Is there such a core?
     fn check(&self) -> Result<()> {
-        within(
-            "length_bits",
-            self.length_bits.into(),
-            regs::LENGTH_BITS_MIN.into(),
-            regs::LENGTH_BITS_MAX.into(),
-        )?;
-        within("address_bits", self.address_bits.into(), 32, 64)?;
-        if !self.data_bits.is_power_of_two() || !(32..=1024).contains(&self.data_bits) {
-            return Err(Error::Argument {
-                name: "data_bits, a power of two,",
-                value: self.data_bits.into(),
-                min: 32,
-                max: 1024,
-                multiple_of: 32,
-            });
-        }
-        within("burst_beats", self.burst_beats.into(), 2, 256)?;
-        within("depth", self.depth.unwrap_or(1) as u64, 1, DEPTH_MAX as u64)?;
-        within("irq_threshold", self.irq_threshold.into(), 1, 255)?;
-        within("irq_delay", self.irq_delay.into(), 0, 255)?;
-        within("stop_us", self.stop_us.into(), 1, 400_000)?;
-        if self.irq_threshold > 1 && self.irq_delay == 0 {
+        let (length_min, length_max) = (regs::LENGTH_BITS_MIN, regs::LENGTH_BITS_MAX);
+        within("length_bits", self.length_bits, length_min, length_max)?;
+        within("address_bits", self.address_bits, 32_u8, 64_u8)?;
+        is_width("data_bits, a power of two,", self.data_bits, 32)?;
+        within("burst_beats", self.burst_beats, 2_u8, 256_u16)?;
+        within("depth", self.depth.unwrap_or(1) as u64, 1_u8, DEPTH_MAX as u64)?;
+        within("irq_threshold", self.irq_threshold, 1_u8, 255_u8)?;
+        within("irq_delay", self.irq_delay, 0_u8, 255_u8)?;
+        within("stop_us", self.stop_us, 1_u8, 400_000_u32)?;
+        if self.irq_threshold > 1 {
             // The last descriptors would never tell.
-            let value = self.irq_delay.into();
-            return Err(Error::Argument {
-                name: "irq_delay, beside an irq_threshold of more than 1,",
-                value,
-                min: 1,
-                max: 255,
-                multiple_of: 1,
-            });
+            let name = "irq_delay, beside an irq_threshold of more than 1,";
+            within(name, self.irq_delay, 1_u8, 255_u8)?;
         }
         if self.dre && self.lite {
             const TOGETHER: Error = Error::Unsupported {
@@ -186,16 +160,8 @@ impl Keyhole {
     /// Does a core of this kind have one there?
     fn check(self, config: &AxiCdmaConfig) -> Result<()> {
         let (Self::Reads(addr) | Self::Writes(addr)) = self;
-        let (value, max) = (u64::from(config.burst_beats), u64::from(regs::KEYHOLE_BEATS_MAX));
-        if value > max {
-            return Err(Error::Argument {
-                name: "burst_beats of a core with a keyhole",
-                value,
-                min: 2,
-                max,
-                multiple_of: 1,
-            });
-        }
+        let max = regs::KEYHOLE_BEATS_MAX;
+        within("burst_beats of a core with a keyhole", config.burst_beats, 2_u8, max)?;
         let align_bytes = config.word_bytes();
         if !addr.is_multiple_of(align_bytes as u64) {
             return Err(Error::Misaligned { addr, align_bytes });
@@ -217,25 +183,9 @@ pub(super) fn check(
     if let Some(keyhole) = keyhole {
         keyhole.check(config)?;
     }
-    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
-    if have_bytes < need_bytes {
-        return Err(Error::RegisterWindow { device: "axi_cdma", need_bytes, have_bytes });
-    }
-    let looks = [
-        ("CDMASR", regs::CDMASR.read(device), regs::CDMASR_ZEROES),
-        ("CDMACR", regs::CDMACR.read(device), regs::CDMACR_ZEROES),
-    ];
-    for (register, found, zeroes) in looks {
-        if found & zeroes != 0 {
-            return Err(Error::WrongDevice {
-                device: "axi_cdma",
-                register,
-                expected: found & !zeroes,
-                found,
-            });
-        }
-    }
-    Ok(())
+    has_window(device, "axi_cdma", regs::WINDOW_BYTES)?;
+    reads_zero("axi_cdma", "CDMASR", regs::CDMASR.read(device), regs::CDMASR_ZEROES)?;
+    reads_zero("axi_cdma", "CDMACR", regs::CDMACR.read(device), regs::CDMACR_ZEROES)
 }
 
 /// Is scatter-gather built in?
@@ -250,7 +200,8 @@ pub(super) fn has_sg(device: &impl Device, config: &AxiCdmaConfig) -> Result<()>
     if regs::CDMASR.read(device) & regs::SG_INCLUDED == 0 {
         return Err(Error::Unsupported {
             what: "this AXI CDMA was built without scatter-gather (SGIncld is 0)",
-            fix: "open it without memory of its own, or tick Enable Scatter Gather in the block design",
+            fix: "open it without memory of its own, or tick Enable Scatter Gather in the block \
+                design",
         });
     }
     Ok(())
@@ -277,13 +228,7 @@ pub(super) fn suits(
 ) -> Result<()> {
     let value = transfer.len_bytes as u64;
     if value == 0 {
-        return Err(Error::Argument {
-            name: "bytes to copy",
-            value,
-            min: 1,
-            max: config.longest() as u64,
-            multiple_of: 1,
-        });
+        return Err(outside("bytes to copy", value, 1, config.longest() as u64));
     }
     let word = config.word_bytes() as u64;
     if keyhole.is_some() && !value.is_multiple_of(word) {
@@ -311,7 +256,7 @@ pub(super) fn suits(
     for (name, addr, moves) in sides {
         let max = BOUNDARY_BYTES - addr % BOUNDARY_BYTES;
         if config.lite && moves && value > max {
-            return Err(Error::Argument { name, value, min: 1, max, multiple_of: 1 });
+            return Err(outside(name, value, 1, max));
         }
     }
     Ok(())

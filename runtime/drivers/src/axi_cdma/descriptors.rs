@@ -4,12 +4,13 @@
 
 use super::regs;
 use crate::{
+    checks::{high, low, outside},
     ring::{Layout, Ring},
     tail::Tail,
 };
 use contigo_core::{
     mem::{CpuBuf, Port},
-    types::{Error, Refused, Result},
+    types::{Refused, Result},
 };
 
 /// The most jobs in flight.
@@ -167,9 +168,8 @@ impl Chain {
     }
 
     /// The upper half of every descriptor's address.
-    #[allow(clippy::cast_possible_truncation, reason = "half of an address")]
     pub(super) fn upper_half(&self) -> u32 {
-        (self.ring.addr(0) >> 32) as u32
+        high(self.ring.addr(0))
     }
 
     /// Where the first descriptor is.
@@ -185,14 +185,7 @@ impl Chain {
     pub(super) fn push(&mut self, slot: usize, transfer: &Transfer) -> Result<u64> {
         let next = (self.oldest + self.in_flight) % self.depth;
         if slot != next || self.in_flight == self.depth {
-            let (value, next) = (slot as u64, next as u64);
-            return Err(Error::Argument {
-                name: "slot",
-                value,
-                min: next,
-                max: next,
-                multiple_of: 1,
-            });
+            return Err(outside("slot", slot as u64, next as u64, next as u64));
         }
         let (value, max) = (transfer.len_bytes as u64, self.longest() as u64);
         let first = self.next;
@@ -200,13 +193,7 @@ impl Chain {
         while done < transfer.len_bytes {
             // Where this fails, those written so far name bytes of a job that never began.
             if count == self.share {
-                return Err(Error::Argument {
-                    name: "bytes to copy",
-                    value,
-                    min: 1,
-                    max,
-                    multiple_of: 1,
-                });
+                return Err(outside("bytes to copy", value, 1, max));
             }
             let left = transfer.len_bytes - done;
             let piece = left.min(self.piece_bytes);
@@ -251,20 +238,18 @@ impl Chain {
         self.job(self.oldest).from
     }
 
-    /// Is `low`, the lower half of CURDESC, a descriptor of the oldest job? Then that has not
+    /// Is `lower`, the lower half of CURDESC, a descriptor of the oldest job? Then that has not
     /// ended.
-    #[allow(clippy::cast_possible_truncation, reason = "lower halves are compared")]
-    pub(super) fn is_at_oldest(&self, low: u32) -> bool {
+    pub(super) fn is_at_oldest(&self, lower: u32) -> bool {
         let job = self.job(self.oldest);
-        (0..job.count).any(|step| self.ring.addr(self.ring.after(job.first, step)) as u32 == low)
+        (0..job.count).any(|step| low(self.ring.addr(self.ring.after(job.first, step))) == lower)
     }
 
-    /// Is `low`, the lower half of CURDESC, the descriptor before the oldest job? An idle core
+    /// Is `lower`, the lower half of CURDESC, the descriptor before the oldest job? An idle core
     /// pauses there; otherwise it has done that job, and its status is on its way.
-    #[allow(clippy::cast_possible_truncation, reason = "lower halves are compared")]
-    pub(super) fn is_before_oldest(&self, low: u32) -> bool {
+    pub(super) fn is_before_oldest(&self, lower: u32) -> bool {
         let before = self.ring.after(self.job(self.oldest).first, self.ring.len() - 1);
-        self.ring.addr(before) as u32 == low
+        low(self.ring.addr(before)) == lower
     }
 
     /// Looks at the oldest job's last descriptor: on a port that does not snoop, a sync.

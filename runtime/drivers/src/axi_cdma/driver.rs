@@ -8,11 +8,12 @@ use super::{
     descriptors::{Chain, Transfer},
     regs,
 };
+use crate::checks::{holds, low, reset_program};
 use contigo_core::{
     forward,
     hw::Device,
-    job::{Completion, Driver, OperandSpec, StopProgram, StopStep, exactly},
-    mem::{CpuBuf, DevSlice, Port},
+    job::{Completion, Driver, OperandSpec, StopProgram, exactly},
+    mem::{CpuBuf, DevSlice},
     types::{DevAddr, Error, Refused, Result, platform::forward_as_fd},
 };
 use core::time::Duration;
@@ -212,16 +213,10 @@ impl<D: Device> AxiCdma<D> {
 // function that made it promised it. 7. The program writes Reset alone. 8. Each poll has a limit.
 // 9. The jobs' state is set before the doorbell, and `stop` resets the core whatever it says.
 unsafe impl<D: Device> Driver for AxiCdma<D> {
+    forward!(|this| this.device => port, simulated, arm_irq);
+
     fn name(&self) -> &'static str {
         "axi_cdma"
-    }
-
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
-
-    fn simulated(&self) -> Option<&dyn contigo_core::mem::SimulatedDevice> {
-        self.device.simulated()
     }
 
     fn addr_bits(&self) -> u32 {
@@ -245,11 +240,8 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         let [] = exactly(args)?;
         let transfer = self.transfer(operands)?;
-        let need_bytes = transfer.len_bytes as u64;
-        if let ([_, to], None) = (operands, self.keyhole)
-            && (to.len_bytes as u64) < need_bytes
-        {
-            return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });
+        if let ([from, to], None) = (operands, self.keyhole) {
+            holds(to, from)?;
         }
         config::suits(&self.config, self.keyhole, &transfer)
     }
@@ -332,26 +324,11 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
 
     /// The reset, and its end by the same two registers.
     fn stop_program(&self) -> StopProgram {
-        StopProgram::new(&[
-            StopStep::write(regs::CDMACR.offset(), u32::MAX, regs::RESET),
-            StopStep::poll_until(
-                regs::CDMACR.offset(),
-                regs::RESET | regs::CDMACR_ZEROES,
-                0,
-                self.config.stop_us,
-            ),
-            StopStep::poll_until(
-                regs::CDMASR.offset(),
-                regs::IDLE | regs::CDMASR_ZEROES,
-                regs::IDLE,
-                self.config.stop_us,
-            ),
-        ])
-        .unwrap_or_default()
-    }
-
-    fn arm_irq(&self) -> Result<Option<i32>> {
-        self.device.arm_irq()
+        reset_program(
+            (regs::CDMACR.offset(), regs::RESET, regs::RESET | regs::CDMACR_ZEROES),
+            (regs::CDMASR.offset(), regs::IDLE | regs::CDMASR_ZEROES, regs::IDLE),
+            self.config.stop_us,
+        )
     }
 }
 
@@ -368,11 +345,6 @@ impl<D: Device> Drop for AxiCdma<D> {
             unsafe { chain.release() }
         }
     }
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "half of an address")]
-const fn low(addr: u64) -> u32 {
-    addr as u32
 }
 
 /// The driver of one core, one side of which stays at one address. Its jobs have one operand, whose
@@ -413,7 +385,10 @@ impl<D: Device> AxiCdmaKeyhole<D> {
 
 // SAFETY: as `AxiCdma`'s, whose methods these are.
 unsafe impl<D: Device> Driver for AxiCdmaKeyhole<D> {
-    forward!(|this| this.cdma => name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop, stop_program, arm_irq, ran_dry);
+    forward!(
+        |this| this.cdma => name, port, simulated, addr_bits, operands, depth, in_order, check,
+        submit, poll, stop, stop_program, arm_irq, ran_dry
+    );
 }
 
 forward_as_fd!({D: Device} AxiCdmaKeyhole<D>, cdma: D);

@@ -94,8 +94,8 @@ const SETTINGS: &[&str] = &[
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     DriverRow::new(
         "axi_cdma",
-        "AMD's AXI CDMA: copies operand 0 to operand 1; with memory of its own by descriptors, several at once; with \
-                               keyhole_read or keyhole_write, an address, one operand",
+        "AMD's AXI CDMA: copies operand 0 to operand 1; with memory of its own by descriptors, \
+         several at once; with keyhole_read or keyhole_write, an address, one operand",
         open::<D>,
     )
     .settings(SETTINGS)

@@ -137,22 +137,28 @@ pub const fn describe(status: u32) -> &'static str {
     match status {
         u32::MAX => "all ones: it is gone, or has no clock; check the bitstream and its clocks",
         _ if status & SG_DECODE != 0 => {
-            "SGDecErr: m_axi_sg reaches no memory at this descriptor; connect that port to the memory"
+            "SGDecErr: m_axi_sg reaches no memory at this descriptor; connect that port to the \
+             memory"
         }
         _ if status & SG_SLAVE != 0 => {
-            "SGSlvErr: memory refused an access to this descriptor; is its block one that m_axi_sg may use?"
+            "SGSlvErr: memory refused an access to this descriptor; is its block one that \
+             m_axi_sg may use?"
         }
         _ if status & SG_INTERNAL != 0 => {
-            "SGIntErr: this descriptor was complete already when it was fetched; other code than this driver drives the core"
+            "SGIntErr: this descriptor was complete already when it was fetched; other code than \
+             this driver drives the core"
         }
         _ if status & DMA_DECODE != 0 => {
-            "DMADecErr: this copy, which reads from here, uses an address where m_axi reaches no memory; check the port and the address map"
+            "DMADecErr: this copy, which reads from here, uses an address where m_axi reaches no \
+             memory; check the port and the address map"
         }
         _ if status & DMA_SLAVE != 0 => {
-            "DMASlvErr: memory refused an access of this copy, which reads from here; is every slave on its way clocked and open?"
+            "DMASlvErr: memory refused an access of this copy, which reads from here; is every \
+             slave on its way clocked and open?"
         }
         _ if status & DMA_INTERNAL != 0 => {
-            "DMAIntErr: the length of this copy, which reads from here, is 0 in its register, or a bus word is not aligned; check length_bits, data_bits and dre"
+            "DMAIntErr: the length of this copy, which reads from here, is 0 in its register, or \
+             a bus word is not aligned; check length_bits, data_bits and dre"
         }
         _ => "that it halted, and no error; did something other than this driver reset it?",
     }

@@ -3,8 +3,9 @@
 
 use super::{
     lane::{Lane, MAYBE_TORN, Seen},
-    regs::{self, Side, halves},
+    regs::{self, Side},
 };
+use crate::checks::low;
 use contigo_core::{
     hw::Mmio,
     job::Completion,
@@ -139,7 +140,7 @@ impl Lane {
     /// Is CURDESC a descriptor whose end the oldest job waits for?
     fn is_under_way(&self, current: u32) -> bool {
         let Some(ring) = &self.ring else { return false };
-        let is_at = |piece| halves(ring.addr(ring.after(self.first, piece))).0 == current;
+        let is_at = |piece| low(ring.addr(ring.after(self.first, piece))) == current;
         match self.side {
             Side::Mm2s => (0..self.pieces()).any(is_at),
             Side::S2mm => is_at(self.done),

@@ -1,6 +1,7 @@
 //! How a core is built and used, which no register tells.
 
 use super::regs::Side;
+use crate::checks::{is_width, within};
 use contigo_core::{
     job::OperandSpec,
     types::{Align, Error, Result},
@@ -58,21 +59,19 @@ pub struct AxiDmaConfig {
 
 impl Default for AxiDmaConfig {
     fn default() -> Self {
-        let (mm2s_data_bits, s2mm_data_bits, mm2s_dre, s2mm_dre) = (32, 32, false, false);
-        let (depth, stop_us, irq_packets, irq_delay) = (None, 1_000, 1, 0);
         Self {
             length_bits: 14,
             address_bits: 32,
-            mm2s_data_bits,
-            s2mm_data_bits,
-            mm2s_dre,
-            s2mm_dre,
+            mm2s_data_bits: 32,
+            s2mm_data_bits: 32,
+            mm2s_dre: false,
+            s2mm_dre: false,
             micro_dma: false,
             status_stream: StatusStream::Off,
-            depth,
-            stop_us,
-            irq_packets,
-            irq_delay,
+            depth: None,
+            stop_us: 1_000,
+            irq_packets: 1,
+            irq_delay: 0,
         }
     }
 }
@@ -85,35 +84,14 @@ const PIECE_ALIGN_BYTES: usize = 128;
 impl AxiDmaConfig {
     /// Can a core be built so?
     pub(super) fn check(&self) -> Result<()> {
-        let between = |name, value: u32, min: u64, max: u64| {
-            let value = u64::from(value);
-            if (min..=max).contains(&value) {
-                Ok(())
-            } else {
-                Err(Error::Argument { name, value, min, max, multiple_of: 1 })
-            }
-        };
-        between("length_bits", self.length_bits, 8, 26)?;
-        between("address_bits", self.address_bits, 32, 64)?;
-        between("stop_us", self.stop_us, 1, 1_000_000)?;
+        within("length_bits", self.length_bits, 8_u8, 26_u8)?;
+        within("address_bits", self.address_bits, 32_u8, 64_u8)?;
+        within("stop_us", self.stop_us, 1_u8, 1_000_000_u32)?;
         let depth = self.depth.map_or(1, |depth| u32::try_from(depth).unwrap_or(u32::MAX));
-        between("depth", depth, 1, DEPTH_MAX as u64)?;
-        between("irq_packets", self.irq_packets.into(), 1, 255)?;
-        for (name, bits) in [
-            ("mm2s_data_bits, a power of two,", self.mm2s_data_bits),
-            ("s2mm_data_bits, a power of two,", self.s2mm_data_bits),
-        ] {
-            if !bits.is_power_of_two() || !(32..=1024).contains(&bits) {
-                return Err(Error::Argument {
-                    name,
-                    value: bits.into(),
-                    min: 32,
-                    max: 1024,
-                    multiple_of: 32,
-                });
-            }
-        }
-        Ok(())
+        within("depth", depth, 1_u8, DEPTH_MAX as u64)?;
+        within("irq_packets", self.irq_packets, 1_u8, 255_u8)?;
+        is_width("mm2s_data_bits, a power of two,", self.mm2s_data_bits, 32)?;
+        is_width("s2mm_data_bits, a power of two,", self.s2mm_data_bits, 32)
     }
 
     /// Does this driver drive `side` of a core that is built so, with scatter-gather or without?
@@ -124,12 +102,14 @@ impl AxiDmaConfig {
         };
         const UNDRIVEN: Error = Error::Unsupported {
             what: "S2MM of an AXI DMA with a status stream ends no packet without it",
-            fix: "switch off Enable Control / Status Stream in the block design (C_SG_INCLUDE_STSCNTRL_STRM); \
-                  where something drives it, say status_driven=1",
+            fix: "switch off Enable Control / Status Stream in the block design \
+                  (C_SG_INCLUDE_STSCNTRL_STRM); where something drives it, say status_driven=1",
         };
         const GIVES_LENGTH: Error = Error::Unsupported {
-            what: "S2MM of an AXI DMA that takes lengths from its status stream counts 0 bytes received",
-            fix: "switch off Use RxLength In Status Stream in the block design (C_SG_USE_STSAPP_LENGTH)",
+            what: "S2MM of an AXI DMA that takes lengths from its status stream counts 0 bytes \
+                received",
+            fix: "switch off Use RxLength In Status Stream in the block design \
+                (C_SG_USE_STSAPP_LENGTH)",
         };
         match self.status_stream {
             _ if self.micro_dma => Err(MICRO),

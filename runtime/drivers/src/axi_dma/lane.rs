@@ -4,9 +4,13 @@
 
 use super::{
     config::{AxiDmaConfig, DEPTH_MAX},
-    regs::{self, Side, halves},
+    regs::{self, Side},
 };
-use crate::{ring::Ring, tail::Tail};
+use crate::{
+    checks::{high, low},
+    ring::Ring,
+    tail::Tail,
+};
 use contigo_core::{
     hw::{Mmio, Wait, wait::poll_every},
     job::{Completion, OperandSpec},
@@ -176,13 +180,12 @@ impl Lane {
             // SAFETY: RS alone moves no data: LENGTH does.
             unsafe { self.start(at)? };
         }
-        let (low, high) = halves(operand.addr.0);
         // SAFETY: the operand was handed over, and the queue and `operand` found its length fit.
         // The transfer before it has ended.
         unsafe {
-            regs::ADDRESS.write(at, low);
+            regs::ADDRESS.write(at, low(operand.addr.0));
             if self.config.address_bits > 32 {
-                regs::ADDRESS_HIGH.write(at, high);
+                regs::ADDRESS_HIGH.write(at, high(operand.addr.0));
             }
             regs::LENGTH.write(at, len_bytes);
         }
@@ -323,13 +326,12 @@ impl Lane {
     /// # Safety
     /// The descriptors up to it name operands that were handed over.
     unsafe fn write_tail(&mut self, at: &impl Mmio, tail: u64) {
-        let (low, high) = halves(tail);
         let is_wide = self.config.address_bits > 32;
         // SAFETY: the caller's promise. The core pauses where it has no jobs.
         unsafe {
-            regs::TAILDESC.write(at, low);
+            regs::TAILDESC.write(at, low(tail));
             if self.tail.give(is_wide, self.in_flight == 0) && is_wide {
-                regs::TAILDESC_HIGH.write(at, high);
+                regs::TAILDESC_HIGH.write(at, high(tail));
             }
         }
     }
@@ -348,10 +350,10 @@ impl Lane {
             if let Seen::Looked { idle } = &mut self.seen {
                 *idle = false;
             }
-            let (_, high) = halves(ring.addr(self.first));
+            let upper = high(ring.addr(self.first));
             // SAFETY: the core is idle, and the oldest job's descriptor is open: it was not
             // fetched. Those from it to the tail name operands that were handed over.
-            unsafe { regs::TAILDESC_HIGH.write(at, high) };
+            unsafe { regs::TAILDESC_HIGH.write(at, upper) };
         }
         Ok(())
     }

@@ -116,7 +116,8 @@ const SETTINGS: &[&str] = &[
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     DriverRow::new(
         "axi_dma",
-        "AXI DMA: sends operand 0 and receives into operand 1; with the setting channel=0 it only sends, with channel=1 it only receives",
+        "AXI DMA: sends operand 0 and receives into operand 1; with the setting channel=0 it only \
+         sends, with channel=1 it only receives",
         open::<D>,
     )
     .settings(SETTINGS)

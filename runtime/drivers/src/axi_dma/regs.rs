@@ -27,7 +27,7 @@ pub const WINDOW_BYTES: usize = 2 * CHANNEL_BYTES;
 /// DMACR, 00h and 30h, read and write: control.
 pub const DMACR: Register<ReadWrite> = Register::at(0x00);
 /// DMACR as who only looks sees it.
-pub const CONTROL: Register<ReadOnly> = Register::at(0x00);
+pub(crate) const CONTROL: Register<ReadOnly> = Register::at(0x00);
 /// DMASR, 04h and 34h: status. Its interrupts' bits are cleared by writing 1 (access R/WC); the
 /// others can only be read.
 pub const DMASR: Register<WriteOneToggles> = Register::at(0x04);
@@ -74,7 +74,7 @@ pub const IDLE: u32 = 1 << 1;
 /// DMASR, bit 3, SGIncld: the core is built with scatter-gather.
 pub const SG_INCLUDED: u32 = 1 << 3;
 /// DMASR, bits 2, 7, 11 and 15, reserved, which read as zero: a device that is gone shows.
-pub const RESERVED: u32 = 1 << 2 | 1 << 7 | 1 << 11 | 1 << 15;
+pub(crate) const RESERVED: u32 = 1 << 2 | 1 << 7 | 1 << 11 | 1 << 15;
 /// DMASR, bit 4, DMAIntErr.
 pub(crate) const INTERNAL_ERROR: u32 = 1 << 4;
 /// DMASR, bit 5, DMASlvErr.
@@ -125,11 +125,6 @@ pub const FAILED: u32 = 0b111 << 28;
 #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
 pub(crate) const fn descriptor(next: u64, buffer: DevAddr, control: u32) -> [u32; 8] {
     [next as u32, (next >> 32) as u32, buffer.0 as u32, (buffer.0 >> 32) as u32, 0, 0, control, 0]
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
-pub(super) const fn halves(addr: u64) -> (u32, u32) {
-    (addr as u32, (addr >> 32) as u32)
 }
 
 /// A direction of the core.
@@ -297,30 +292,37 @@ pub(super) fn decode(
         u32::MAX => plain("all ones: the core is gone, or its clock is off"),
         _ if status & SG_DECODE_ERROR != 0 => at(
             descriptor,
-            "SGDecErr: the descriptor's address is not memory that the port of the descriptors reaches; wire M_AXI_SG to it, and check the address map",
+            "SGDecErr: the descriptor's address is not memory that the port of the descriptors \
+             reaches; wire M_AXI_SG to it, and check the address map",
         ),
         _ if status & SG_SLAVE_ERROR != 0 => at(
             descriptor,
-            "SGSlvErr: memory answered a descriptor's fetch or its status with an error; check the port of the descriptors",
+            "SGSlvErr: memory answered a descriptor's fetch or its status with an error; check \
+             the port of the descriptors",
         ),
         _ if status & SG_INTERNAL_ERROR != 0 => at(
             descriptor,
-            "SGIntErr: a descriptor was fetched that is complete already; no other code may drive this core or write its descriptors",
+            "SGIntErr: a descriptor was fetched that is complete already; no other code may drive \
+             this core or write its descriptors",
         ),
         _ if status & DECODE_ERROR != 0 => at(
             buffer,
-            "DMADecErr: the buffer's address is not memory that this port reaches; check the port's offset and the block design's address map",
+            "DMADecErr: the buffer's address is not memory that this port reaches; check the \
+             port's offset and the block design's address map",
         ),
         _ if status & SLAVE_ERROR != 0 => at(
             buffer,
-            "DMASlvErr: memory answered with an error; check that this address is memory, and that its port is enabled",
+            "DMASlvErr: memory answered with an error; check that this address is memory, and \
+             that its port is enabled",
         ),
         _ if status & INTERNAL_ERROR != 0 => plain(match side {
             Side::Mm2s => {
-                "DMAIntErr: a length of 0 in the core; compare length_bits with the width of its length register"
+                "DMAIntErr: a length of 0 in the core; compare length_bits with the width of its \
+                 length register"
             }
             Side::S2mm => {
-                "DMAIntErr: a packet is longer than its operand, or never ends; give a longer operand, or TLAST, or compare length_bits with the core"
+                "DMAIntErr: a packet is longer than its operand, or never ends; give a longer \
+                 operand, or TLAST, or compare length_bits with the core"
             }
         }),
         _ => plain(HALTED_ALONE),
@@ -329,6 +331,7 @@ pub(super) fn decode(
 
 /// The packet ended, and the rest of the operand's descriptors would take the next one.
 pub(super) const fn early_end(status: u32) -> Error {
-    let what = "a packet ended before the last descriptor of its operand, whose rest would take the next packet; give an operand of one descriptor";
+    let what = "a packet ended before the last descriptor of its operand, whose rest would take \
+        the next packet; give an operand of one descriptor";
     Error::Fault { device: Side::S2mm.name(), status, what }
 }

@@ -5,7 +5,10 @@ use super::{
     config::{AxiDmaConfig, DEPTH_MAX},
     regs::{self, Side, is_busy_beside},
 };
-use crate::ring::{Layout, Ring};
+use crate::{
+    checks::{has_window, reads_zero},
+    ring::{Layout, Ring},
+};
 use contigo_core::{
     hw::{self, Device, Mmio, Wait, wait::poll_every},
     job::{StopProgram, StopStep},
@@ -56,10 +59,7 @@ pub(super) fn found<D: Mmio + Wait>(
 ) -> Result<bool> {
     config.check()?;
     let end = |side: &Side| side.base() + regs::CHANNEL_BYTES;
-    let (need_bytes, have_bytes) = (wanted.iter().map(end).max().unwrap_or(0), device.len_bytes());
-    if have_bytes < need_bytes {
-        return Err(Error::RegisterWindow { device: "axi_dma", need_bytes, have_bytes });
-    }
+    has_window(device, "axi_dma", wanted.iter().map(end).max().unwrap_or(0))?;
     let mut sg = true;
     for side in wanted {
         let at = side.at(device);
@@ -88,15 +88,7 @@ pub(super) fn found_beside(
 /// Is there such a channel, and one that is driven, with scatter-gather or without?
 fn is_there(at: &impl Mmio, side: Side, config: &AxiDmaConfig) -> Result<bool> {
     let status = regs::DMASR.read(at);
-    if status & regs::RESERVED != 0 {
-        let expected = status & !regs::RESERVED;
-        return Err(Error::WrongDevice {
-            device: "axi_dma",
-            register: "DMASR",
-            expected,
-            found: status,
-        });
-    }
+    reads_zero("axi_dma", "DMASR", status, regs::RESERVED)?;
     // A channel that is not built in reads as 0: it is neither halted nor at work.
     if status == 0 && regs::CONTROL.read(at) == 0 {
         return Err(match side {

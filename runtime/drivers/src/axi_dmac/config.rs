@@ -3,6 +3,7 @@
 //! others by the bits that hold what is written. Nothing that is written here starts a transfer.
 
 use super::regs::{self, Side};
+use crate::checks::{has_window, reads_zero};
 use contigo_core::{
     hw::{
         Device,
@@ -66,7 +67,8 @@ impl DmacConfig {
             return Err(Error::Setting { name: "fifo_bursts", value: fifo_bursts as u64, fix });
         }
         if !burst_bytes.is_power_of_two() || burst_bytes < BURST_MIN || burst_bytes > BURST_MAX {
-            let fix = "MAX_BYTES_PER_BURST is a power of two from 2 to 4096: say what the core is built with";
+            let fix = "MAX_BYTES_PER_BURST is a power of two from 2 to 4096: say what the core is \
+                built with";
             return Err(Error::Setting { name: "burst_bytes", value: burst_bytes as u64, fix });
         }
         Ok(())
@@ -165,10 +167,7 @@ pub(super) fn identify(device: &impl Device) -> Result<()> {
     let wrong = |register, expected, found| {
         Err(Error::WrongDevice { device: "axi_dmac", register, expected, found })
     };
-    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
-    if have_bytes < need_bytes {
-        return Err(Error::RegisterWindow { device: "axi_dmac", need_bytes, have_bytes });
-    }
+    has_window(device, "axi_dmac", regs::WINDOW_BYTES)?;
     let identification = regs::IDENTIFICATION.read(device);
     if identification != regs::DMAC {
         return wrong("IDENTIFICATION", regs::DMAC, identification);
@@ -176,7 +175,8 @@ pub(super) fn identify(device: &impl Device) -> Result<()> {
     let version = regs::VERSION.read(device);
     if version & regs::VERSION_BITS < regs::VERSION_MIN || version >> 16 != regs::VERSION_MIN >> 16
     {
-        let fix = "build it from an HDL release whose axi_dmac has version 4.3 or a later 4.x: older ones do not tell their types";
+        let fix = "build it from an HDL release whose axi_dmac has version 4.3 or a later 4.x: \
+            older ones do not tell their types";
         return Err(Error::Setting { name: "axi_dmac's VERSION", value: version.into(), fix });
     }
     Ok(())
@@ -185,15 +185,7 @@ pub(super) fn identify(device: &impl Device) -> Result<()> {
 /// Does the debug word tell a state? It reads 0 where the core is built without.
 pub(super) fn tells_stops(device: &impl Device) -> Result<()> {
     let state = regs::STATE.read(device);
-    if state & regs::STATE_RESERVED != 0 {
-        let expected = state & !regs::STATE_RESERVED;
-        return Err(Error::WrongDevice {
-            device: "axi_dmac",
-            register: "the debug word at 0x43C",
-            expected,
-            found: state,
-        });
-    }
+    reads_zero("axi_dmac", "the debug word at 0x43C", state, regs::STATE_RESERVED)?;
     if state == 0 {
         let fix = "build it with DISABLE_DEBUG_REGISTERS = 0, which is the default";
         return Err(Error::Unsupported {
@@ -252,7 +244,8 @@ pub(super) fn look(device: &impl Device, burst_bytes: usize) -> Result<DmacFound
     let words = [source_word, destination_word];
     if burst_bytes < 2 * source_word.max(destination_word) {
         // `axi_dmac_burst_memory.v` counts beats of the wider word, with one bit at least.
-        let fix = "a burst has two words of the wider side at least: build the core so, or before 4.5 say it by burst_bytes";
+        let fix = "a burst has two words of the wider side at least: build the core so, or before \
+            4.5 say it by burst_bytes";
         return Err(Error::Setting { name: "MAX_BYTES_PER_BURST", value: burst_bytes as u64, fix });
     }
     // The register takes less, and the write's WLAST comes before its AWLEN says then.

@@ -8,13 +8,12 @@ use super::{
     jobs::{Jobs, Lists, State},
     regs,
 };
+use crate::checks::stops;
 use contigo_core::{
-    hw::{
-        Device,
-        wait::{poll_every, poll_until},
-    },
+    forward,
+    hw::{Device, wait::poll_until},
     job::{Completion, Driver, OperandSpec, StopProgram, StopStep},
-    mem::{CpuBuf, DevSlice, Port},
+    mem::{CpuBuf, DevSlice},
     types::{Error, Refused, Result, platform::forward_as_fd},
 };
 use core::time::Duration;
@@ -181,22 +180,16 @@ impl<D: Device> AxiDmac<D> {
 /// (`axi_dmac_reset_manager.v`, `disabled_all`). Without it the reset comes before the read's
 /// answer, which the next list then takes for its own descriptor.
 fn halt(device: &impl Device, stop_us: u32) -> Result<()> {
-    let mut status = 0;
     let lists = regs::CONTROL.read(device) & regs::HWDESC;
     // SAFETY: a core that is disabled starts nothing.
     unsafe {
         regs::IRQ_MASK.write(device, regs::IRQ_QUEUED | regs::IRQ_ENDED);
         regs::CONTROL.write(device, lists);
     }
-    let met = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
-        status = regs::STATE.read(device);
-        status & (regs::STATE_BITS | regs::STATE_RESERVED) == regs::STATE_RESET
-    })?;
-    if met {
-        Ok(())
-    } else {
-        Err(Error::WillNotStop { device: "axi_dmac", status, waited_us: stop_us })
-    }
+    stops(device, "axi_dmac", STOP_STEP_US, stop_us, |device| {
+        let state = regs::STATE.read(device);
+        (state & (regs::STATE_BITS | regs::STATE_RESERVED) == regs::STATE_RESET, state)
+    })
 }
 
 // SAFETY: 1. The address registers hold `addr_bits` bits, which were tried; a descriptor's fields
@@ -216,16 +209,10 @@ fn halt(device: &impl Device, stop_us: u32) -> Result<()> {
 // and leaves HWDESC as well. 8. Each wait has a limit. 9. Its fields count jobs; ends come from
 // registers.
 unsafe impl<D: Device> Driver for AxiDmac<D> {
+    forward!(|this| this.device => port, simulated, arm_irq);
+
     fn name(&self) -> &'static str {
         "axi_dmac"
-    }
-
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
-
-    fn simulated(&self) -> Option<&dyn contigo_core::mem::SimulatedDevice> {
-        self.device.simulated()
     }
 
     fn addr_bits(&self) -> u32 {
@@ -283,10 +270,6 @@ unsafe impl<D: Device> Driver for AxiDmac<D> {
         halt(&self.device, self.config.stop_us)?;
         self.jobs.stopped();
         Ok(())
-    }
-
-    fn arm_irq(&self) -> Result<Option<i32>> {
-        self.device.arm_irq()
     }
 
     /// As a stop does; HWDESC stays here too.

@@ -2,6 +2,7 @@
 //! core together.
 
 use super::config::{DmacConfig, DmacFound, DmacKind};
+use crate::checks::outside;
 use contigo_core::{
     job::exactly,
     mem::DevSlice,
@@ -127,17 +128,12 @@ fn rows(found: &DmacFound, args: &[u32]) -> Result<DmacRows> {
     }
     if rows > 1 && found.kind == DmacKind::Receive && found.reports {
         // The flag that asks for reports holds for all jobs in flight, so no job goes without.
-        let what = "an AXI DMAC that receives from a stream reports a sum over the rows, which tells no place";
+        let what = "an AXI DMAC that receives from a stream reports a sum over the rows, which \
+            tells no place";
         return Err(Error::Unsupported { what, fix: "give one job a row" });
     }
     if rows == 0 || u64::from(rows) > found.max_bytes {
-        return Err(Error::Argument {
-            name: "rows",
-            value: rows.into(),
-            min: 1,
-            max: found.max_bytes,
-            multiple_of: 1,
-        });
+        return Err(outside("rows", rows.into(), 1, found.max_bytes));
     }
     Ok(DmacRows { row_bytes, rows, from_stride, to_stride })
 }
@@ -221,8 +217,8 @@ impl Together {
             return Err(Error::BufferSize { index: 0, need_bytes: self.packet_bytes, have_bytes });
         }
         if job.rows > ROW_IDS && !self.rows_are_long(job) {
-            let fix = "it loses the ends of more than four rows so short: give four rows a job, or longer ones, \
-                       or say its FIFO_SIZE where that is less";
+            let fix = "it loses the ends of more than four rows so short: give four rows a job, or \
+                       longer ones, or say its FIFO_SIZE where that is less";
             return Err(Error::Setting {
                 name: "fifo_bursts",
                 value: self.fifo_bursts.into(),

@@ -8,7 +8,10 @@ use super::{
     job::{Job, Together},
     regs,
 };
-use crate::ring::{Layout, Ring};
+use crate::{
+    checks::{high, low},
+    ring::{Layout, Ring},
+};
 use contigo_core::{
     hw::Device,
     job::Completion,
@@ -368,13 +371,4 @@ impl Lists {
         // SAFETY: the caller's promise.
         unsafe { self.ring.release() };
     }
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "the low word is the low 32 bits")]
-const fn low(addr: u64) -> u32 {
-    addr as u32
-}
-
-const fn high(addr: u64) -> u32 {
-    low(addr >> 32)
 }

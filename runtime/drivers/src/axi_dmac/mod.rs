@@ -99,7 +99,8 @@ const SETTINGS: &[&str] = DmacConfig::SETTINGS;
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     DriverRow::new(
         "axi_dmac",
-        "Analog Devices' AXI DMAC: copies, sends a packet or receives one, as its registers tell; with memory by lists, where it has them",
+        "Analog Devices' AXI DMAC: copies, sends a packet or receives one, as its registers tell; \
+         with memory by lists, where it has them",
         open::<D>,
     )
     .settings(SETTINGS)

@@ -156,4 +156,5 @@ pub(crate) const fn burst(interface: u32) -> usize {
 }
 
 /// The registers answer what this core never says.
-pub(crate) const GONE: &str = "bits that it never sets: its clock stands, or the fabric was loaded anew; load the fabric and open the core again";
+pub(crate) const GONE: &str = "bits that it never sets: its clock stands, or the fabric was \
+    loaded anew; load the fabric and open the core again";

@@ -94,13 +94,16 @@ impl<W: Mmio + Wait> AxiGate<W> {
                 (regs::ERROR_ADDR_LOW.read(&self.window), regs::ERROR_ADDR_HIGH.read(&self.window));
             let what = match (status & regs::BY_WRITE != 0, status & regs::DECERR != 0) {
                 (true, true) => {
-                    "DECERR for a burst of writes: no memory is at its address; compare it with the operands and the address map"
+                    "DECERR for a burst of writes: no memory is at its address; compare it with \
+                     the operands and the address map"
                 }
                 (true, false) => {
-                    "SLVERR for a burst of writes: memory refused it; check that it may be written, and that its port is enabled"
+                    "SLVERR for a burst of writes: memory refused it; check that it may be \
+                     written, and that its port is enabled"
                 }
                 (false, true) => {
-                    "DECERR for a burst of reads: no memory is at its address; compare it with the operands and the address map"
+                    "DECERR for a burst of reads: no memory is at its address; compare it with \
+                     the operands and the address map"
                 }
                 (false, false) => {
                     "SLVERR for a burst of reads: memory refused it; check that its port is enabled"
@@ -115,12 +118,14 @@ impl<W: Mmio + Wait> AxiGate<W> {
         }
         if status & regs::MISFRAMED != 0 {
             return fault(
-                "the core's WLAST was not where its burst ends: its data are shifted; it breaks AXI, or was reset alone",
+                "the core's WLAST was not where its burst ends: its data are shifted; it breaks \
+                 AXI, or was reset alone",
             );
         }
         if status & regs::STRAY != 0 {
             fault(
-                "an answer came that no burst had asked for; the interconnect was reset alone, or breaks AXI",
+                "an answer came that no burst had asked for; the interconnect was reset alone, or \
+                 breaks AXI",
             )
         } else {
             None
@@ -230,7 +235,8 @@ impl<W: Mmio + Wait> AxiGate<W> {
         };
         let what = if status & regs::STOPPED != 0 {
             Some(
-                "another program shut the gate, as a stop program does; stop the queue, which opens it",
+                "another program shut the gate, as a stop program does; stop the queue, which \
+                 opens it",
             )
         } else if settled && status & regs::IDLE == 0 {
             Some("the core said that its job is done, and memory still owes it an answer")

@@ -3,6 +3,7 @@
 
 use super::AxiGate;
 use contigo_core::{
+    forward,
     hw::{Mmio, Wait},
     job::{Completion, Driver, StopProgram},
     mem::DevSlice,
@@ -78,7 +79,10 @@ impl<D: Driver, W: Mmio + Wait> Gated<D, W> {
 // passed was answered, and the core came out of its reset, which `new`'s caller promised starts
 // nothing. 7. The program leaves the gate shut. 8. Both have limits.
 unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
-    contigo_core::forward!(|this| *this.driver => name, port, simulated, addr_bits, operands, depth, in_order, check, arm_irq, ran_dry);
+    forward!(
+        |this| *this.driver => name, port, simulated, addr_bits, operands, depth, in_order, check,
+        arm_irq, ran_dry
+    );
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         self.refuse()?;

@@ -2,6 +2,7 @@
 //! A part of a register window.
 
 use contigo_core::{
+    forward,
     hw::{Device, Mmio, Siblings, Wait},
     mem::Port,
     types::Error,
@@ -58,7 +59,7 @@ unsafe impl<D: Device> Mmio for Part<'_, D> {
 }
 
 impl<D: Device> Wait for Part<'_, D> {
-    contigo_core::forward!(|this| *this.device => now_us, wait_at_most, arm_irq, looks_before_clock);
+    forward!(|this| *this.device => now_us, wait_at_most, arm_irq, looks_before_clock);
 }
 
 // SAFETY: the port is the device's.

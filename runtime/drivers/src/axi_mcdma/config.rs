@@ -2,12 +2,12 @@
 //! A core as it was built, which of its channels a driver has, and whether it is there.
 
 use super::regs;
+use crate::checks::{has_window, stops, within};
 use contigo_core::{
-    hw::{Device, wait::poll_every},
+    hw::Device,
     job::OperandSpec,
     types::{Align, Error, Result},
 };
-use core::time::Duration;
 
 /// Between two looks while something ends.
 pub(super) const STEP_US: u32 = 1;
@@ -99,28 +99,18 @@ impl Default for McdmaConfig {
     }
 }
 
-/// A number from `min` to `max`.
-fn within(name: &'static str, value: impl Into<u64>, min: u64, max: u64) -> Result<()> {
-    let value = value.into();
-    if (min..=max).contains(&value) {
-        Ok(())
-    } else {
-        Err(Error::Argument { name, value, min, max, multiple_of: 1 })
-    }
-}
-
 impl McdmaConfig {
     /// The operand of channel `way`: its direction, alignment and longest length.
     ///
     /// # Errors
     /// [`Error::Argument`]: a parameter that no core has; [`Error::BadAlign`] for a data width.
     pub(super) fn check(&self, way: Way) -> Result<OperandSpec> {
-        within("channel, in its direction,", way.number(), 0, regs::CHANNELS_MAX as u64 - 1)?;
-        within("address_bits", self.address_bits, 32, 64)?;
-        within("length_bits", self.length_bits, 8, regs::LENGTH_BITS_MAX.into())?;
-        within("mm2s_data_bits", self.mm2s_data_bits, 32, 1024)?;
-        within("s2mm_data_bits", self.s2mm_data_bits, 32, 1024)?;
-        within("stop_us", self.stop_us, 1, 100_000)?;
+        within("channel, in its direction,", way.number(), 0_u8, regs::CHANNELS_MAX as u64 - 1)?;
+        within("address_bits", self.address_bits, 32_u8, 64_u8)?;
+        within("length_bits", self.length_bits, 8_u8, regs::LENGTH_BITS_MAX)?;
+        within("mm2s_data_bits", self.mm2s_data_bits, 32_u8, 1024_u16)?;
+        within("s2mm_data_bits", self.s2mm_data_bits, 32_u8, 1024_u16)?;
+        within("stop_us", self.stop_us, 1_u8, 100_000_u32)?;
         let most = (1 << self.length_bits) - 1;
         let (operand, align) = match way {
             Way::Mm2s(_) => (
@@ -167,25 +157,17 @@ impl McdmaConfig {
 pub(super) fn reset(device: &impl Device, common: &regs::Common, stop_us: u32) -> Result<()> {
     // SAFETY: a core in reset starts nothing.
     unsafe { common.control.write(device, regs::RESET) };
-    let mut control = 0;
-    let over = poll_every(device, STEP_US, Duration::from_micros(stop_us.into()), |device| {
-        control = common.control.read(device);
-        control & regs::RESET == 0
-            && common.status.read(device) & (regs::HALTED | regs::COMMON_RESERVED) == regs::HALTED
-    })?;
-    if over {
-        Ok(())
-    } else {
-        Err(Error::WillNotStop { device: regs::DEVICE, status: control, waited_us: stop_us })
-    }
+    stops(device, regs::DEVICE, STEP_US, stop_us, |device| {
+        let control = common.control.read(device);
+        let over = control & regs::RESET == 0
+            && common.status.read(device) & (regs::HALTED | regs::COMMON_RESERVED) == regs::HALTED;
+        (over, control)
+    })
 }
 
 /// Finds the core and resets it, by the direction of `way` or by one that is built in.
 pub(super) fn begin(device: &impl Device, way: Option<Way>, config: McdmaConfig) -> Result<()> {
-    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
-    if have_bytes < need_bytes {
-        return Err(Error::RegisterWindow { device: regs::DEVICE, need_bytes, have_bytes });
-    }
+    has_window(device, regs::DEVICE, regs::WINDOW_BYTES)?;
     config.check(way.unwrap_or(Way::Mm2s(0)))?;
     let [send, receive] = &regs::COMMON;
     if [send, receive].iter().all(|common| common.status.read(device) == u32::MAX) {

@@ -9,14 +9,17 @@ use super::{
     config::{STEP_US, Way, reset},
     regs,
 };
-use crate::ring::Ring;
+use crate::{
+    checks::{high, low, reset_program},
+    ring::Ring,
+};
 use contigo_core::{
     hw::{
         self, Device,
         mmio::{ReadWrite, Register},
         wait::{poll_every, poll_until},
     },
-    job::{Completion, StopProgram, StopStep},
+    job::{Completion, StopProgram},
     mem::DevSlice,
     types::{DevAddr, Error, Result},
 };
@@ -32,7 +35,6 @@ impl<D: Device> McdmaChannel<D> {
     ///
     /// # Safety
     /// As there.
-    #[allow(clippy::cast_possible_truncation, reason = "the lower half of an address")]
     pub(super) unsafe fn give(&mut self, slot: usize, packet: &DevSlice) -> Result<()> {
         let (runs, before) = (self.runs, self.epoch);
         if !runs {
@@ -82,8 +84,7 @@ impl<D: Device> McdmaChannel<D> {
                 if this.in_flight == 0 {
                     this.point(this.regs.tail, at);
                 } else {
-                    let [low, _] = this.regs.tail;
-                    low.write(device, at.0 as u32);
+                    this.regs.tail[0].write(device, low(at.0));
                 }
             }
             Ok(epoch)
@@ -99,14 +100,13 @@ impl<D: Device> McdmaChannel<D> {
     ///
     /// # Safety
     /// As [`Mmio::write32`](contigo_core::Mmio::write32).
-    #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
-    unsafe fn point(&self, [low, high]: [Register<ReadWrite>; 2], DevAddr(addr): DevAddr) {
+    unsafe fn point(&self, [lower, upper]: [Register<ReadWrite>; 2], DevAddr(addr): DevAddr) {
         // SAFETY: the caller's promise. The lower half comes first, as in embeddedsw's
         // `XMcdma_UpdateChanTDesc`: where the core has an upper half, writing it is the doorbell.
         unsafe {
-            low.write(&*self.device, addr as u32);
+            lower.write(&*self.device, low(addr));
             if self.config.address_bits > 32 {
-                high.write(&*self.device, (addr >> 32) as u32);
+                upper.write(&*self.device, high(addr));
             }
         }
     }
@@ -144,7 +144,6 @@ impl<D: Device> McdmaChannel<D> {
     }
 
     /// As [`Driver::poll`](contigo_core::Driver::poll).
-    #[allow(clippy::cast_possible_truncation, reason = "the upper half of an address")]
     pub(super) fn wait(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         if self.in_flight == 0 {
             return Ok(None);
@@ -161,8 +160,8 @@ impl<D: Device> McdmaChannel<D> {
         }
         let (ring, look_again) = (&mut self.ring, &mut self.look_again);
         let (mut channel, mut descriptor, mut found) = (0, 0, Ok(false));
-        let (tail, [_, high]) = (&mut self.tail, registers.tail);
-        let upper = (ring.addr(index) >> 32) as u32;
+        let (tail, [_, doorbell]) = (&mut self.tail, registers.tail);
+        let upper = high(ring.addr(index));
         poll_every(&*self.device, tail.step_us(), timeout, |device| {
             channel = registers.status.read(device);
             // After the registers: what they said before a reset counts.
@@ -194,7 +193,7 @@ impl<D: Device> McdmaChannel<D> {
                 {
                     tail.rung();
                     // SAFETY: the channel pauses before the oldest job, whose descriptor is open.
-                    unsafe { high.write(device, upper) };
+                    unsafe { doorbell.write(device, upper) };
                 }
             }
             !matches!(found, Ok(false))
@@ -336,18 +335,11 @@ impl<D: Device> McdmaChannel<D> {
 
     /// The reset as steps. It ends the jobs of all channels.
     pub(super) fn stop_steps(&self) -> StopProgram {
-        let (control, status, stop_us) =
-            (self.common.control.offset(), self.common.status.offset(), self.config.stop_us);
-        StopProgram::new(&[
-            StopStep::write(control, u32::MAX, regs::RESET),
-            StopStep::poll_until(control, regs::RESET, 0, stop_us),
-            StopStep::poll_until(
-                status,
-                regs::HALTED | regs::COMMON_RESERVED,
-                regs::HALTED,
-                stop_us,
-            ),
-        ])
-        .unwrap_or_default()
+        let (control, status) = (self.common.control.offset(), self.common.status.offset());
+        reset_program(
+            (control, regs::RESET, regs::RESET),
+            (status, regs::HALTED | regs::COMMON_RESERVED, regs::HALTED),
+            self.config.stop_us,
+        )
     }
 }

@@ -82,7 +82,8 @@ const MEMORY_BYTES: usize = 64 * regs::DESCRIPTOR_BYTES;
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     DriverRow::new(
         "axi_mcdma",
-        "AMD's AXI MCDMA: channel=0 to 15 sends operand 0 as a packet, channel=16 to 31 receives one into it; many channels at once",
+        "AMD's AXI MCDMA: channel=0 to 15 sends operand 0 as a packet, channel=16 to 31 receives \
+         one into it; many channels at once",
         open::<D>,
     )
     .settings(SETTINGS)

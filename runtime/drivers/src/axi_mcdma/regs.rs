@@ -18,51 +18,43 @@ pub(crate) const CHANNELS_MAX: usize = 16;
 
 /// The registers that the channels of one direction share.
 #[derive(Clone, Copy, Debug)]
-pub struct Common {
+pub(crate) struct Common {
     /// Common Control Register, 00h.
-    pub control: Register<ReadWrite>,
+    pub(crate) control: Register<ReadWrite>,
     /// Common Status Register, 04h.
-    pub status: Register<ReadOnly>,
+    pub(crate) status: Register<ReadOnly>,
     /// Channel Enable/Disable Register, 08h: a bit a channel. An S2MM packet for a channel that is
     /// disabled is dropped.
-    pub enable: Register<ReadWrite>,
-    /// Channel in Progress Register, 0Ch: the channel that was served last, or that failed.
-    pub in_progress: Register<ReadOnly>,
+    pub(crate) enable: Register<ReadWrite>,
     /// Error Register, 10h.
-    pub error: Register<ReadOnly>,
-    /// Channels Completed Register, 20h (MM2S) and 18h (S2MM): the channels that were served since
-    /// it was read last.
-    pub completed: Register<ReadClears>,
-    /// Channel Interrupt Monitor Register, 28h (MM2S) and 20h (S2MM): the channels whose interrupt
-    /// was not acknowledged.
-    pub interrupts: Register<ReadOnly>,
+    pub(crate) error: Register<ReadOnly>,
 }
 
 /// The registers of one channel.
 #[derive(Clone, Copy, Debug)]
-pub struct Channel {
+pub(crate) struct Channel {
     /// Channel Control Register, 40h.
-    pub control: Register<ReadWrite>,
+    pub(crate) control: Register<ReadWrite>,
     /// Channel Status Register, 44h; writing 1 takes an interrupt back.
-    pub status: Register<WriteOneToggles>,
+    pub(crate) status: Register<WriteOneToggles>,
     /// Current Descriptor, 48h, and its upper half at 4Ch. It is written while CHANNEL.RS is 0.
-    pub current: [Register<ReadWrite>; 2],
+    pub(crate) current: [Register<ReadWrite>; 2],
     /// Tail Descriptor, 50h, and its upper half at 54h: the doorbell. Of a core with more than 32
     /// address bits it is the upper half.
-    pub tail: [Register<ReadWrite>; 2],
+    pub(crate) tail: [Register<ReadWrite>; 2],
     /// Packet Drop Count, 58h of S2MM; at this place MM2S counts packets that it sent. Bits 15:0.
-    pub dropped: Register<ReadClears>,
+    pub(crate) dropped: Register<ReadClears>,
 }
 
 /// S2MM Packet Drop Count, 514h: of all channels.
 pub(crate) const ALL_DROPPED: Register<ReadOnly> = Register::at(0x514);
 
 /// MM2S, then S2MM.
-pub(crate) const COMMON: [Common; 2] = [common(0, 0x20, 0x28), common(S2MM, 0x18, 0x20)];
+pub(crate) const COMMON: [Common; 2] = [common(0), common(S2MM)];
 
 /// The channels of MM2S, then those of S2MM.
 #[allow(clippy::indexing_slicing, reason = "in a constant the compiler sees it")]
-pub const CHANNELS: [Channel; 2 * CHANNELS_MAX] = {
+pub(crate) const CHANNELS: [Channel; 2 * CHANNELS_MAX] = {
     let mut channels = [channel(0x40); 2 * CHANNELS_MAX];
     let mut index = 0;
     while index < CHANNELS_MAX {
@@ -76,15 +68,12 @@ pub const CHANNELS: [Channel; 2 * CHANNELS_MAX] = {
 /// Where S2MM's registers begin.
 const S2MM: usize = 0x500;
 
-const fn common(base: usize, completed: usize, interrupts: usize) -> Common {
+const fn common(base: usize) -> Common {
     Common {
         control: Register::at(base),
         status: Register::at(base + 0x04),
         enable: Register::at(base + 0x08),
-        in_progress: Register::at(base + 0x0C),
         error: Register::at(base + 0x10),
-        completed: Register::at(base + completed),
-        interrupts: Register::at(base + interrupts),
     }
 }
 
@@ -99,10 +88,10 @@ const fn channel(base: usize) -> Channel {
 }
 
 /// Common and channel control, bit 0, RS: run.
-pub const RUN: u32 = 1 << 0;
+pub(crate) const RUN: u32 = 1 << 0;
 /// Common control, bit 2, Reset: soft reset of the whole core, both directions; clears itself when
 /// it is done.
-pub const RESET: u32 = 1 << 2;
+pub(crate) const RESET: u32 = 1 << 2;
 
 /// Common status, bit 0, Halted: the direction has stopped.
 pub const HALTED: u32 = 1 << 0;
@@ -112,9 +101,9 @@ pub(crate) const COMMON_RESERVED: u32 = !0b11;
 /// Channel control and status, bit 3: an error on another channel (`Err_on_other_ch`).
 pub(crate) const OTHER_ERROR: u32 = 1 << 3;
 /// Channel control and status, bit 5, IOC_Irq: a packet's last descriptor is done.
-pub const IOC: u32 = 1 << 5;
+pub(crate) const IOC: u32 = 1 << 5;
 /// Channel control and status, bit 7, Err_Irq: an error on this channel.
-pub const ERROR: u32 = 1 << 7;
+pub(crate) const ERROR: u32 = 1 << 7;
 /// Channel control: those three as interrupts. They read back, so that a reset shows.
 pub const IRQS: u32 = OTHER_ERROR | IOC | ERROR;
 /// Channel control, bits 23:16, IRQThreshold: so many packets make an interrupt.
@@ -122,7 +111,7 @@ pub(crate) const THRESHOLD_1: u32 = 1 << 16;
 
 /// Channel status, bit 0, Idle: all descriptors up to the tail are done. A packet that comes then
 /// is dropped.
-pub const IDLE: u32 = 1 << 0;
+pub(crate) const IDLE: u32 = 1 << 0;
 /// Channel status, bit 1, BD ShortFall: a packet is longer than the descriptors that there are.
 pub(crate) const SHORT_FALL: u32 = 1 << 1;
 /// Channel status, bit 2, which is reserved: so a device that is gone shows.
@@ -138,19 +127,19 @@ pub(crate) const SOF: u32 = 1 << 31;
 pub(crate) const EOF: u32 = 1 << 30;
 /// STATUS is at 1Ch of an MM2S descriptor, and at 18h of an S2MM descriptor, where the sideband's
 /// status follows it.
-pub const STATUS_AT: [usize; 2] = [0x1C, 0x18];
+pub(crate) const STATUS_AT: [usize; 2] = [0x1C, 0x18];
 /// The sideband's status of an S2MM descriptor, 1Ch: TID in 31:24, TDEST in 19:16, TUSER in 15:0.
 pub(crate) const SIDEBAND_AT: usize = 0x1C;
 /// STATUS, bits 25:0, transferred bytes.
 pub(crate) const BYTES: u32 = (1 << 26) - 1;
 /// STATUS, bit 26, RXEOF: the packet's last byte is here.
-pub const LAST: u32 = 1 << 26;
+pub(crate) const LAST: u32 = 1 << 26;
 /// STATUS, bit 27, RXSOF: the packet's first byte is here.
-pub const FIRST: u32 = 1 << 27;
+pub(crate) const FIRST: u32 = 1 << 27;
 /// STATUS, bits 30:28: an error of the data mover (decode, slave, internal).
-pub const FAILED: u32 = 0b111 << 28;
+pub(crate) const FAILED: u32 = 0b111 << 28;
 /// STATUS, bit 31, Completed: the core is done with it.
-pub const COMPLETE: u32 = 1 << 31;
+pub(crate) const COMPLETE: u32 = 1 << 31;
 
 /// A descriptor's words: the next one's address, the buffer's, a reserved word, CONTROL; then
 /// statuses or the sideband, and five words of the user's.
@@ -189,14 +178,16 @@ pub(super) const fn core_fault(status: u32, buffer: u64, descriptor: u64) -> Err
     let (what, addr) = match status {
         0 => ("an error of this channel whose cause it does not tell", descriptor),
         _ if status & 1 << 6 != 0 => (
-            "SGDecErr, that no memory is where it fetches a descriptor: is its port m_axi_sg wired to this memory?",
+            "SGDecErr, that no memory is where it fetches a descriptor: is its port m_axi_sg \
+             wired to this memory?",
             descriptor,
         ),
         _ if status & 1 << 5 != 0 => {
             ("SGSlvErr, that memory answered a descriptor's fetch with an error", descriptor)
         }
         _ if status & 1 << 4 != 0 => (
-            "SGIntErr, that it fetched a descriptor which is complete already: does other code drive this core?",
+            "SGIntErr, that it fetched a descriptor which is complete already: does other code \
+             drive this core?",
             descriptor,
         ),
         _ if status & 1 << 2 != 0 => {
@@ -206,7 +197,8 @@ pub(super) const fn core_fault(status: u32, buffer: u64, descriptor: u64) -> Err
             ("DMASlvErr, that memory answered its data port with an error", buffer)
         }
         _ if status & 1 << 0 != 0 => (
-            "DMAIntErr, a length of 0, or a stream that ended otherwise than its status stream said: compare length_bits",
+            "DMAIntErr, a length of 0, or a stream that ended otherwise than its status stream \
+             said: compare length_bits",
             buffer,
         ),
         _ => ("an error that PG288 does not know: is this core an AXI MCDMA 1.1?", descriptor),
@@ -226,13 +218,15 @@ pub(super) const fn descriptor_fault(status: u32, buffer: u64) -> Error {
 
 /// Another channel of this direction failed. The whole direction halts then.
 pub(super) const fn fault_elsewhere(status: u32) -> Error {
-    let what = "an error on another channel, which halts all channels of this direction: start the jobs again";
+    let what = "an error on another channel, which halts all channels of this direction: start \
+        the jobs again";
     Error::Fault { device: DEVICE, status, what }
 }
 
 /// Fewer bytes were sent than the descriptor has.
 pub(super) const fn cut_length(status: u32) -> Error {
-    let what = "fewer bytes sent than were given: its length register is narrower than length_bits says; take its width from the block design";
+    let what = "fewer bytes sent than were given: its length register is narrower than \
+        length_bits says; take its width from the block design";
     Error::Fault { device: DEVICE, status, what }
 }
 

@@ -5,13 +5,11 @@ use super::{
     config::{AxiVdmaConfig, Side, check},
     regs,
 };
+use crate::checks::{high, low, reset_program, stops};
 use contigo_core::{
     forward,
-    hw::{
-        Device, Siblings,
-        wait::{poll_every, poll_until},
-    },
-    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, StopStep, exactly},
+    hw::{Device, Siblings, wait::poll_until},
+    job::{Completion, Core, CoreChannel, Driver, OperandSpec, StopProgram, exactly},
     mem::DevSlice,
     types::{Error, Result, platform::forward_as_fd},
 };
@@ -97,7 +95,6 @@ impl<D: Device> AxiVdmaChannel<D> {
     ///
     /// # Safety
     /// The channel is halted, and the frame at `addr` belongs to the device.
-    #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
     unsafe fn put_address(&self, addr: u64) {
         let (registers, stores, bank) =
             (self.side.registers(), self.config.stores(), self.config.bank());
@@ -108,11 +105,11 @@ impl<D: Device> AxiVdmaChannel<D> {
                     registers.index.write(&self.device, u32::from(store >= bank));
                 }
                 if self.config.is_wide() {
-                    self.device.write32(registers.start + 8 * (store % bank), addr as u32);
-                    self.device
-                        .write32(registers.start + 8 * (store % bank) + 4, (addr >> 32) as u32);
+                    let at = registers.start + 8 * (store % bank);
+                    self.device.write32(at, low(addr));
+                    self.device.write32(at + 4, high(addr));
                 } else {
-                    self.device.write32(registers.start + 4 * (store % bank), addr as u32);
+                    self.device.write32(registers.start + 4 * (store % bank), low(addr));
                 }
             }
         }
@@ -174,32 +171,27 @@ impl<D: Device> AxiVdmaChannel<D> {
 
 /// Resets one channel, and waits for the reset's end.
 fn reset(device: &impl Device, side: Side, stop_us: u32) -> Result<()> {
-    let (registers, mut control) = (side.registers(), 0);
+    let registers = side.registers();
     // SAFETY: the reset starts nothing.
     unsafe { registers.control.write(device, regs::RESET) };
-    let over = poll_every(device, STOP_STEP_US, Duration::from_micros(stop_us.into()), |device| {
-        control = registers.control.read(device);
-        let status = registers.status.read(device);
-        control & regs::RESET == 0 && status & (regs::HALTED | regs::RESERVED) == regs::HALTED
-    })?;
-    if over {
-        Ok(())
-    } else {
-        Err(Error::WillNotStop { device: side.name(), status: control, waited_us: stop_us })
-    }
+    stops(device, side.name(), STOP_STEP_US, stop_us, |device| {
+        let (control, status) = (registers.control.read(device), registers.status.read(device));
+        let halted = status & (regs::HALTED | regs::RESERVED) == regs::HALTED;
+        (control & regs::RESET == 0 && halted, control)
+    })
 }
 
 // SAFETY: 1. PG020: the channel reads, or writes, VSIZE lines of HSIZE bytes, STRIDE apart, from
 // one of the start addresses on. All of these are the job's frame, and `operands` found it long
-// enough. MM2S reads the rest of a line's first and last bus word too, as `word_bytes` says.
-// 2. With `FrameCntEn` and a count of 1 the channel halts after one frame. Halted says that
-// its operations have ended ("VDMASR"). `FrmCnt_Irq`, which was cleared before, says that it is
-// this frame. The end of a reset is graceful, and leaves it halted ("VDMACR", Reset). After a reset
-// from outside no register is believed: the epoch is read after them. 3. The bytes are the frame's.
-// 4. `check` touches nothing, and `poll` acknowledges interrupts. 5. The port is the device's. 6.
-//    The caller of
-// the function that made it promised it, and `Core` gives each channel to one driver. 7. The
-// program writes Reset alone. 8. Each wait has a limit. 9. The state is set before the doorbell.
+// enough. MM2S reads the rest of a line's first and last bus word too, as `word_bytes` says. 2.
+// With `FrameCntEn` and a count of 1 the channel halts after one frame. Halted says that its
+// operations have ended ("VDMASR"). `FrmCnt_Irq`, which was cleared before, says that it is this
+// frame. The end of a reset is graceful, and leaves it halted ("VDMACR", Reset). After a reset from
+// outside no register is believed: the epoch is read after them. 3. The bytes are the frame's. 4.
+// `check` touches nothing, and `poll` acknowledges interrupts. 5. The port is the device's. 6. The
+// caller of the function that made it promised it, and `Core` gives each channel to one driver. 7.
+// The program writes Reset alone. 8. Each wait has a limit. 9. The state is set before the
+// doorbell.
 unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
     forward!(|this| this.device => port, simulated, arm_irq);
 
@@ -299,17 +291,11 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
     fn stop_program(&self) -> StopProgram {
         let (control, status) =
             (self.side.registers().control.offset(), self.side.registers().status.offset());
-        StopProgram::new(&[
-            StopStep::write(control, u32::MAX, regs::RESET),
-            StopStep::poll_until(control, regs::RESET, 0, self.config.stop_us),
-            StopStep::poll_until(
-                status,
-                regs::HALTED | regs::RESERVED,
-                regs::HALTED,
-                self.config.stop_us,
-            ),
-        ])
-        .unwrap_or_default()
+        reset_program(
+            (control, regs::RESET, regs::RESET),
+            (status, regs::HALTED | regs::RESERVED, regs::HALTED),
+            self.config.stop_us,
+        )
     }
 
     /// How often a receive's frame came to a channel that had halted after the one before.

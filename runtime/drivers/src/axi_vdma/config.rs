@@ -1,6 +1,7 @@
 //! How a core was built, and its frames, which no register tells; and whether it is there.
 
 use super::regs;
+use crate::checks::{self, has_window};
 use contigo_core::{
     hw::Mmio,
     job::OperandSpec,
@@ -66,11 +67,10 @@ pub struct AxiVdmaConfig {
 impl Default for AxiVdmaConfig {
     /// The core as Vivado builds it. There is no default frame: one of no lines is refused.
     fn default() -> Self {
-        let (hsize_bytes, vsize_lines, stride_bytes) = (0, 0, 0);
         Self {
-            hsize_bytes,
-            vsize_lines,
-            stride_bytes,
+            hsize_bytes: 0,
+            vsize_lines: 0,
+            stride_bytes: 0,
             frame_stores: 0,
             address_bits: 32,
             data_bits: 64,
@@ -119,17 +119,8 @@ impl AxiVdmaConfig {
         within("vsize_lines", self.vsize_lines, 1, regs::VSIZE_MAX, 1)?;
         within("stride_bytes", self.stride(), self.hsize_bytes, regs::HSIZE_MAX, word)?;
         within("stop_us", self.stop_us, 1, 400_000, 1)?;
-        let (value, max) = (self.frame_stores as u64, self.stores_max() as u64);
-        if value > max {
-            return Err(Error::Argument {
-                name: "frame_stores",
-                value,
-                min: 0,
-                max,
-                multiple_of: 1,
-            });
-        }
-        Ok(())
+        let (stores, most) = (self.frame_stores as u64, self.stores_max() as u64);
+        checks::within("frame_stores", stores, 0_u8, most)
     }
 
     /// Has an address two registers?
@@ -170,10 +161,7 @@ impl AxiVdmaConfig {
 /// Is this a window of an AXI VDMA, and is there such a one?
 pub(super) fn check(device: &impl Mmio, config: &AxiVdmaConfig) -> Result<()> {
     config.check()?;
-    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
-    if have_bytes < need_bytes {
-        return Err(Error::RegisterWindow { device: "axi_vdma", need_bytes, have_bytes });
-    }
+    has_window(device, "axi_vdma", regs::WINDOW_BYTES)?;
     let found = regs::VERSION.read(device);
     if found >> 28 != regs::MAJOR {
         let expected = regs::MAJOR << 28 | found & 0x0FFF_FFFF;

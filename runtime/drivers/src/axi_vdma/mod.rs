@@ -82,8 +82,8 @@ const SETTINGS: &[&str] = &[
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     DriverRow::new(
         "axi_vdma",
-        "AXI VDMA: a frame a job; with channel=0 it sends operand 0, with channel=1 it receives into it; needs \
-                               hsize_bytes and vsize_lines",
+        "AXI VDMA: a frame a job; with channel=0 it sends operand 0, with channel=1 it receives \
+         into it; needs hsize_bytes and vsize_lines",
         open::<D>,
     )
     .settings(SETTINGS)

@@ -14,21 +14,21 @@ pub(crate) const MAJOR: u32 = 6;
 
 /// The registers of one channel.
 #[derive(Clone, Copy, Debug)]
-pub struct Channel {
+pub(crate) struct Channel {
     /// `VDMACR`, 00h or 30h: control. R/W.
-    pub control: Register<ReadWrite>,
+    pub(crate) control: Register<ReadWrite>,
     /// `VDMASR`, 04h or 34h: status. RO; interrupts and frame errors are cleared by writing 1.
-    pub status: Register<WriteOneToggles>,
+    pub(crate) status: Register<WriteOneToggles>,
     /// `REG_INDEX`, 14h or 44h: 1 shows the other bank of start addresses. R/W.
-    pub index: Register<ReadWrite>,
+    pub(crate) index: Register<ReadWrite>,
     /// `VSIZE`, 50h or A0h: lines, 13 bits. Writing it starts a frame, except while Halted. R/W.
-    pub vsize: Register<ReadWrite>,
+    pub(crate) vsize: Register<ReadWrite>,
     /// `HSIZE`, 54h or A4h: bytes of a line, 16 bits. R/W.
-    pub hsize: Register<ReadWrite>,
+    pub(crate) hsize: Register<ReadWrite>,
     /// `FRMDLY_STRIDE`, 58h or A8h: bytes from a line to the next, 16 bits. R/W.
-    pub stride: Register<ReadWrite>,
+    pub(crate) stride: Register<ReadWrite>,
     /// Where the start addresses begin: `START_ADDRESS1`, 5Ch or ACh. R/W.
-    pub start: usize,
+    pub(crate) start: usize,
 }
 
 impl Channel {
@@ -116,19 +116,24 @@ pub(crate) const fn describe(status: u32) -> &'static str {
     match status {
         u32::MAX => "all ones: it is gone, or has no clock; check the bitstream and its clocks",
         _ if status & DECODE != 0 => {
-            "VDMADecErr: the port reaches no memory at an address of this frame; check the port and the address map"
+            "VDMADecErr: the port reaches no memory at an address of this frame; check the port \
+             and the address map"
         }
         _ if status & SLAVE != 0 => {
-            "VDMASlvErr: memory refused an access of this frame; is every slave on its way clocked and open?"
+            "VDMASlvErr: memory refused an access of this frame; is every slave on its way \
+             clocked and open?"
         }
         _ if status & INTERNAL != 0 => {
-            "VDMAIntErr: a size of 0, or a frame that does not fit its line buffer; check hsize_bytes, vsize_lines and data_bits"
+            "VDMAIntErr: a size of 0, or a frame that does not fit its line buffer; check \
+             hsize_bytes, vsize_lines and data_bits"
         }
         _ if status & SOF_EARLY != 0 => {
-            "SOFEarlyErr: the next frame began before the last line; the source has fewer lines than vsize_lines"
+            "SOFEarlyErr: the next frame began before the last line; the source has fewer lines \
+             than vsize_lines"
         }
         _ if status & EOL_EARLY != 0 => {
-            "EOLEarlyErr: a line ended too early; the source has fewer bytes in a line than hsize_bytes"
+            "EOLEarlyErr: a line ended too early; the source has fewer bytes in a line than \
+             hsize_bytes"
         }
         _ if status & SOF_LATE != 0 => {
             "SOFLateErr: lines came after the last one; the source has more lines than vsize_lines"

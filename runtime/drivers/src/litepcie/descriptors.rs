@@ -2,6 +2,7 @@
 //! A reader or a writer: its table of descriptors, how far it is, and how it is stopped.
 
 use super::{config::LitepcieConfig, regs};
+use crate::checks::{high, low, stops};
 use contigo_core::{
     hw::{Device, Mmio, wait::poll_every},
     job::StopStep,
@@ -56,7 +57,8 @@ impl Lane {
         if enable & regs::ENABLE_RESERVED == 0 {
             return Ok(());
         }
-        let what = "an enable register that no lane has: compare reader_at and writer_at with csr.csv; all ones: the card is gone";
+        let what = "an enable register that no lane has: compare reader_at and writer_at with \
+            csr.csv; all ones: the card is gone";
         Err(Error::Fault { device: DEVICE, status: enable, what })
     }
 
@@ -78,18 +80,15 @@ impl Lane {
     ///
     /// # Safety
     /// The bytes were handed over, and the table has room.
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "the halves of an address; a length of 24 bits"
-    )]
+    #[allow(clippy::cast_possible_truncation, reason = "a length of 24 bits")]
     pub(super) unsafe fn give(&self, device: &impl Mmio, slice: &DevSlice, len_bytes: usize) {
         // SAFETY: the caller's promise.
         unsafe {
             self.regs
                 .value_high
                 .write(device, (len_bytes as u32 & regs::LENGTH) | regs::LAST_DISABLE);
-            self.regs.value_low.write(device, slice.addr.0 as u32);
-            self.regs.we.write(device, (slice.addr.0 >> 32) as u32);
+            self.regs.value_low.write(device, low(slice.addr.0));
+            self.regs.we.write(device, high(slice.addr.0));
         }
     }
 
@@ -140,18 +139,10 @@ impl Lane {
         // SAFETY: a lane that does not run starts no request.
         unsafe { self.regs.enable.write(device, 0) };
         let mut enable = 0;
-        let idle =
-            poll_every(device, STEP_US, Duration::from_micros(self.stop_us.into()), |device| {
-                enable = self.regs.enable.read(device);
-                enable & (regs::ENABLE_RESERVED | regs::IDLE | regs::RUN) == regs::IDLE
-            })?;
-        if !idle {
-            return Err(Error::WillNotStop {
-                device: DEVICE,
-                status: enable,
-                waited_us: self.stop_us,
-            });
-        }
+        stops(device, DEVICE, STEP_US, self.stop_us, |device| {
+            enable = self.regs.enable.read(device);
+            (enable & (regs::ENABLE_RESERVED | regs::IDLE | regs::RUN) == regs::IDLE, enable)
+        })?;
         if self.settle_us > 0 {
             // Requests that left before are answered, and writes are in memory.
             let until_us = device.now_us().saturating_add(self.settle_us.into());

@@ -6,6 +6,7 @@ use super::{
     descriptors::{DEVICE, Lane},
     regs,
 };
+use crate::checks::{has_window, holds};
 use contigo_core::{
     forward,
     hw::{
@@ -83,10 +84,7 @@ impl<D: Device> Litepcie<D> {
     /// A part whose loopback and interrupts the caller sets by `begin`.
     fn part(device: D, side: Side, config: LitepcieConfig) -> Result<Self> {
         config.check()?;
-        let (need_bytes, have_bytes) = (config.window_bytes(), device.len_bytes());
-        if have_bytes < need_bytes {
-            return Err(Error::RegisterWindow { device: DEVICE, need_bytes, have_bytes });
-        }
+        has_window(&device, DEVICE, config.window_bytes())?;
         let most = regs::LENGTH as usize / config.word_bytes() * config.word_bytes();
         let spec = |operand: OperandSpec| {
             Ok::<_, Error>(operand.aligned(Align::new(regs::REQUEST_BYTES)?).at_most(most))
@@ -206,12 +204,7 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
                 multiple_of,
             });
         }
-        match operands.get(1) {
-            Some(to) if (to.len_bytes as u64) < value => {
-                Err(Error::BufferSize { index: 1, need_bytes: value, have_bytes: to.len_bytes })
-            }
-            _ => Ok(()),
-        }
+        operands.get(1).map_or(Ok(()), |to| holds(to, first))
     }
 
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {

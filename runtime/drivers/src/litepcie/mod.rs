@@ -84,9 +84,14 @@ const SETTINGS: &[&str] = &[
 
 /// Its row in the table of drivers.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
-    DriverRow::new("litepcie", "LitePCIe's DMA: copies operand 0 to operand 1 by the card's loopback; with channel=0 it only sends, with channel=1 it only receives", open::<D>)
-        .settings(SETTINGS)
-        .shared(open_core::<D>)
+    DriverRow::new(
+        "litepcie",
+        "LitePCIe's DMA: copies operand 0 to operand 1 by the card's \
+        loopback; with channel=0 it only sends, with channel=1 it only receives",
+        open::<D>,
+    )
+    .settings(SETTINGS)
+    .shared(open_core::<D>)
 }
 
 /// # Safety

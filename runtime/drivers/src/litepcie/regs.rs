@@ -6,24 +6,22 @@ use contigo_core::hw::mmio::{ReadOnly, ReadWrite, Register};
 
 /// The registers of a reader or a writer, from its base: a direction of one DMA.
 #[derive(Clone, Copy, Debug)]
-pub struct Lane {
+pub(crate) struct Lane {
     /// `enable`, 00h: bit 0 runs it; bit 1, which the core writes, says that it is idle.
-    pub enable: Register<ReadWrite>,
+    pub(crate) enable: Register<ReadWrite>,
     /// `table_value`, 04h, upper word: length and flags.
-    pub value_high: Register<ReadWrite>,
+    pub(crate) value_high: Register<ReadWrite>,
     /// `table_value`, 08h, lower word: the lower half of the address.
-    pub value_low: Register<ReadWrite>,
+    pub(crate) value_low: Register<ReadWrite>,
     /// `table_we`, 0Ch: the upper half of the address; writing it puts a descriptor in the table.
-    pub we: Register<ReadWrite>,
+    pub(crate) we: Register<ReadWrite>,
     /// `table_loop_prog_n`, 10h: 0, each descriptor is carried out once.
-    pub loop_prog_n: Register<ReadWrite>,
+    pub(crate) loop_prog_n: Register<ReadWrite>,
     /// `table_loop_status`, 14h: how many descriptors were carried out since the table was emptied,
     /// while `loop_prog_n` is 0.
-    pub loop_status: Register<ReadOnly>,
-    /// `table_level`, 18h: how many descriptors wait, the one under way included.
-    pub level: Register<ReadOnly>,
+    pub(crate) loop_status: Register<ReadOnly>,
     /// `table_reset`, 1Ch, which its own software calls flush: a write empties the table.
-    pub reset: Register<ReadWrite>,
+    pub(crate) reset: Register<ReadWrite>,
 }
 
 /// How many bytes of registers a lane has.
@@ -43,7 +41,6 @@ impl Lane {
             we: Register::at(base + 0x0C),
             loop_prog_n: Register::at(base + 0x10),
             loop_status: Register::at(base + 0x14),
-            level: Register::at(base + 0x18),
             reset: Register::at(base + 0x1C),
         }
     }
@@ -56,9 +53,9 @@ pub(crate) const IDLE: u32 = 1 << 1;
 /// `enable`, bits 31:2, which are not there: so a card that is gone shows.
 pub(crate) const ENABLE_RESERVED: u32 = !0b11;
 /// `table_value`, bits 55:32 (23:0 of the upper word): the length in bytes.
-pub const LENGTH: u32 = (1 << 24) - 1;
+pub(crate) const LENGTH: u32 = (1 << 24) - 1;
 /// `table_value`, `last_disable`: the end of a packet does not end a writer's descriptor.
-pub const LAST_DISABLE: u32 = 1 << 25;
+pub(crate) const LAST_DISABLE: u32 = 1 << 25;
 
 /// A request is at most so long, of either direction (`litepcie/tlp/common.py`). One that begins at
 /// a multiple of it crosses no page. `C5PCIEPHY` does not see to it: [`Litepcie::open`]'s caller

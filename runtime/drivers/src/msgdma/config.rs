@@ -2,6 +2,7 @@
 //! compares what newer ones tell.
 
 use super::regs::{self, At};
+use crate::checks::{has_window, is_width, within};
 use contigo_core::{
     hw::{Device, Mmio},
     job::{OperandSpec, Settings},
@@ -188,34 +189,18 @@ impl MsgdmaConfig {
 
     /// The bytes of the window that are used, and what cannot be.
     pub(super) fn check(&self, device: &impl Mmio) -> Result<()> {
-        let limits = |name, value: u64, min, max, multiple_of| match value {
-            value if (min..=max).contains(&value) => Ok(()),
-            _ => Err(Error::Argument { name, value, min, max, multiple_of }),
-        };
-        if !self.data_bits.is_power_of_two() || !(8..=1024).contains(&self.data_bits) {
-            return Err(Error::Argument {
-                name: "data_bits, a power of two,",
-                value: self.data_bits.into(),
-                min: 8,
-                max: 1024,
-                multiple_of: 8,
-            });
-        }
-        limits("depth", self.depth as u64, DEPTH_MIN as u64, 1024, 1)?;
-        limits("settle_us", self.settle_us.into(), 1, SETTLE_MAX_US.into(), 1)?;
-        limits("max_bytes", self.max_bytes.into(), 1, u32::MAX.into(), 1)?;
-        limits(
-            "address_bits without extended descriptors",
-            self.address_bits.into(),
-            12,
-            if self.extended { 64 } else { 32 },
-            1,
-        )?;
+        is_width("data_bits, a power of two,", self.data_bits, 8)?;
+        within("depth", self.depth as u64, DEPTH_MIN as u64, 1024_u16)?;
+        within("settle_us", self.settle_us, 1_u8, SETTLE_MAX_US)?;
+        within("max_bytes", self.max_bytes, 1_u8, u32::MAX)?;
+        let most: u8 = if self.extended { 64 } else { 32 };
+        within("address_bits without extended descriptors", self.address_bits, 12_u8, most)?;
         if self.mode == MsgdmaMode::Receive
             && self.resp_at.is_none()
             && self.prefetcher_at.is_none()
         {
-            let fix = "build the core with a memory-mapped response port, or with a prefetcher, and say `resp_at` or `prefetcher_at`";
+            let fix = "build the core with a memory-mapped response port, or with a prefetcher, \
+                and say `resp_at` or `prefetcher_at`";
             return Err(Error::Unsupported {
                 what: "without responses no driver knows how long a received packet is",
                 fix,
@@ -229,7 +214,6 @@ impl MsgdmaConfig {
             self.resp_at.map(|at| (at, regs::RESPONSE_BYTES)),
             self.prefetcher_at.map(|at| (at, regs::PREFETCHER_BYTES)),
         ];
-        let have_bytes = device.len_bytes();
         for (index, &(at, len)) in ports.iter().flatten().enumerate() {
             let (need_bytes, multiple_of) = (at.saturating_add(len), 4);
             if !at.is_multiple_of(4) {
@@ -241,16 +225,15 @@ impl MsgdmaConfig {
                     multiple_of,
                 });
             }
-            if have_bytes < need_bytes {
-                return Err(Error::RegisterWindow { device: "msgdma", need_bytes, have_bytes });
-            }
+            has_window(device, "msgdma", need_bytes)?;
             if ports
                 .iter()
                 .flatten()
                 .take(index)
                 .any(|&(other, bytes)| at < other + bytes && other < need_bytes)
             {
-                let fix = "compare csr_at, desc_at, resp_at and prefetcher_at with the base addresses in Platform Designer";
+                let fix = "compare csr_at, desc_at, resp_at and prefetcher_at with the base \
+                    addresses in Platform Designer";
                 return Err(Error::Setting {
                     name: "a port's offset, inside another port,",
                     value: at as u64,
@@ -302,7 +285,8 @@ pub(super) fn is_msgdma(device: &impl Device, config: &MsgdmaConfig) -> Result<(
         }
     }
     if config.is_spoilt_by_stop() && regs::CONTROL.read(&csr) & regs::STOP != 0 {
-        let fix = "a stop cut a copy of this core, which waits for the answers of writes that it never made: reset it from outside";
+        let fix = "a stop cut a copy of this core, which waits for the answers of writes that it \
+            never made: reset it from outside";
         return Err(Error::Setting {
             name: "mSGDMA's CONTROL",
             value: regs::CONTROL.read(&csr).into(),

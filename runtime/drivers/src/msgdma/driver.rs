@@ -7,13 +7,15 @@ use super::{
     ring::Prefetch,
     submit::{Settle, Slave},
 };
+use crate::checks::holds;
 use contigo_core::{
+    forward,
     hw::{
         Device,
         wait::{Settling, poll_settling},
     },
     job::{Completion, Driver, OperandSpec, StopProgram, exactly},
-    mem::{CpuBuf, DevSlice, Port},
+    mem::{CpuBuf, DevSlice},
     types::{Error, Refused, Result, platform::forward_as_fd},
 };
 use core::time::Duration;
@@ -173,16 +175,10 @@ impl<D: Device> Msgdma<D> {
 // limit. 9. Its fields count jobs alone: an end is reported by registers, or by owner bits that
 // `begin_anew` clears after a reset.
 unsafe impl<D: Device> Driver for Msgdma<D> {
+    forward!(|this| this.device => port, simulated);
+
     fn name(&self) -> &'static str {
         "msgdma"
-    }
-
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
-
-    fn simulated(&self) -> Option<&dyn contigo_core::mem::SimulatedDevice> {
-        self.device.simulated()
     }
 
     fn addr_bits(&self) -> u32 {
@@ -207,8 +203,8 @@ unsafe impl<D: Device> Driver for Msgdma<D> {
         let [] = exactly(args)?;
         let Some(first) = operands.first() else { return exactly::<_, 1>(operands).map(|_| ()) };
         let need_bytes = first.len_bytes as u64;
-        if let Some(to) = operands.get(1).filter(|to| to.len_bytes < first.len_bytes) {
-            return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });
+        if let Some(to) = operands.get(1) {
+            holds(to, first)?;
         }
         let multiple_of = match self.config.transfer {
             MsgdmaTransfer::FullWords => self.config.word_bytes() as u64,

@@ -100,11 +100,16 @@ const SETTINGS: &[&str] = MsgdmaConfig::SETTINGS;
 
 /// Its row in the table of drivers.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
-    DriverRow::new("msgdma", "Altera's mSGDMA: copies operand 0 to operand 1, or with mode=1 sends a packet, with mode=2 receives one; prefetcher_at needs memory", open::<D>)
-        .settings(SETTINGS)
-        // Linux `Documentation/devicetree/bindings/dma/altr,msgdma.yaml`.
-        .compatible(&["altr,socfpga-msgdma"])
-        .copies()
+    DriverRow::new(
+        "msgdma",
+        "Altera's mSGDMA: copies operand 0 to operand 1, or with mode=1 \
+        sends a packet, with mode=2 receives one; prefetcher_at needs memory",
+        open::<D>,
+    )
+    .settings(SETTINGS)
+    // Linux `Documentation/devicetree/bindings/dma/altr,msgdma.yaml`.
+    .compatible(&["altr,socfpga-msgdma"])
+    .copies()
 }
 
 /// # Safety

@@ -154,29 +154,18 @@ pub(crate) const STANDARD_CONTROL_AT: usize = 0x1C;
 /// In an extended descriptor: control, its last word.
 pub(crate) const EXTENDED_CONTROL_AT: usize = 0x3C;
 
-/// The part of an address in a word of 32 bits: the low one.
-#[must_use]
-#[allow(clippy::cast_possible_truncation, reason = "the low word is the low 32 bits")]
-pub(crate) const fn low(addr: u64) -> u32 {
-    addr as u32
-}
-
-/// The high one.
-#[must_use]
-pub(crate) const fn high(addr: u64) -> u32 {
-    low(addr >> 32)
-}
-
 /// The status of a response in words, where it says that something went wrong.
 #[must_use]
 pub(crate) const fn describe(status: u32) -> Option<&'static str> {
     if status & EARLY != 0 {
         Some(
-            "early termination: the packet is longer than its buffer, and its rest comes next; give longer buffers, or look why the stream marks no end",
+            "early termination: the packet is longer than its buffer, and its rest comes next; \
+             give longer buffers, or look why the stream marks no end",
         )
     } else if status & ERRORS != 0 {
         Some(
-            "an error of the stream's source, in bits 7:0 of the status: look at the source, whose manual names the bits; the packet is in its buffer",
+            "an error of the stream's source, in bits 7:0 of the status: look at the source, \
+             whose manual names the bits; the packet is in its buffer",
         )
     } else {
         None
@@ -185,7 +174,8 @@ pub(crate) const fn describe(status: u32) -> Option<&'static str> {
 
 /// The registers answer what this core never says.
 pub(super) const fn gone(status: u32) -> Error {
-    let what = "bits that it never sets: its bridge is off, its clock stands, or `csr_at` is wrong; look at the fabric and at the offsets";
+    let what = "bits that it never sets: its bridge is off, its clock stands, or `csr_at` is \
+        wrong; look at the fabric and at the offsets";
     Error::Fault { device: "msgdma", status, what }
 }
 

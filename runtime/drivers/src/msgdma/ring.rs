@@ -13,7 +13,10 @@ use super::{
     regs::{self, At, gone},
     submit::{Settle, addresses, completion, control},
 };
-use crate::ring::{Layout, Ring};
+use crate::{
+    checks::{high, low},
+    ring::{Layout, Ring},
+};
 use contigo_core::{
     hw::Device,
     job::Completion,
@@ -123,7 +126,6 @@ impl Prefetch {
         let next = self.ring.addr(self.ring.after(place, 1));
         let (from, to) = addresses(self.config.mode, operands);
         let sequence = u32::try_from(slot).unwrap_or(0) & 0xFFFF;
-        let (low, high) = (regs::low, regs::high);
         let starts = self.waiting == 0 && self.has_stopped(device)?;
         let control = if starts { self.owned() } else { 0 };
         let mut words = [0; regs::EXTENDED_WORDS];
@@ -188,8 +190,8 @@ impl Prefetch {
         // SAFETY: the descriptors from the first to the one that is not owned name operands that
         // were handed over, and for which `check` has passed.
         unsafe {
-            regs::FETCH_NEXT.write(&fetch, regs::low(addr));
-            regs::FETCH_NEXT_HIGH.write(&fetch, regs::high(addr));
+            regs::FETCH_NEXT.write(&fetch, low(addr));
+            regs::FETCH_NEXT_HIGH.write(&fetch, high(addr));
             regs::FETCH_CONTROL.write(&fetch, regs::RUN | regs::FETCH_IRQ_ENABLE);
         }
         (self.launched, self.waiting) = (self.launched + self.waiting, 0);

@@ -62,15 +62,11 @@ impl<D: Device> Msgdma<D> {
         done: impl Fn(u32) -> bool,
     ) -> Result<()> {
         let mut status = 0;
-        let met = poll_every(
-            &self.device,
-            STOP_STEP_US,
-            Duration::from_micros(self.config.stop_us.into()),
-            |device| {
-                status = register(device);
-                done(status)
-            },
-        )?;
+        let limit = Duration::from_micros(self.config.stop_us.into());
+        let met = poll_every(&self.device, STOP_STEP_US, limit, |device| {
+            status = register(device);
+            done(status)
+        })?;
         if met { Ok(()) } else { Err(self.will_not(status)) }
     }
 

@@ -5,6 +5,7 @@ use super::{
     config::{DEPTH_MIN, JOBS_MAX, MsgdmaConfig, MsgdmaMode},
     regs::{self, At, gone},
 };
+use crate::checks::{high, low};
 use contigo_core::{
     hw::{Device, Wait, wait::poll_every},
     job::Completion,
@@ -113,7 +114,8 @@ impl Slave {
                 return Err(gone(status));
             }
             if status & regs::FULL != 0 {
-                let fix = "it is more than the core's `Descriptor FIFO Depth`: say what Platform Designer says";
+                let fix = "it is more than the core's `Descriptor FIFO Depth`: say what Platform \
+                    Designer says";
                 return Err(Error::Setting { name: "depth", value: self.config.depth as u64, fix });
             }
         }
@@ -124,14 +126,14 @@ impl Slave {
         // SAFETY: the operands were handed over, and `check` found the second one of a copy large
         // enough. Nothing starts before the control word.
         unsafe {
-            regs::READ_ADDR.write(&desc, regs::low(from));
-            regs::WRITE_ADDR.write(&desc, regs::low(to));
+            regs::READ_ADDR.write(&desc, low(from));
+            regs::WRITE_ADDR.write(&desc, low(to));
             regs::LENGTH.write(&desc, len);
             if self.config.extended {
                 regs::BURST_SEQUENCE.write(&desc, sequence);
                 regs::STRIDE.write(&desc, regs::STRIDE_ONE);
-                regs::READ_ADDR_HIGH.write(&desc, regs::high(from));
-                regs::WRITE_ADDR_HIGH.write(&desc, regs::high(to));
+                regs::READ_ADDR_HIGH.write(&desc, high(from));
+                regs::WRITE_ADDR_HIGH.write(&desc, high(to));
                 regs::EXTENDED_CONTROL.write(&desc, control);
             } else {
                 regs::STANDARD_CONTROL.write(&desc, control);

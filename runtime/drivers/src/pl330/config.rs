@@ -1,6 +1,7 @@
 //! Which channel and event a driver uses, and a controller as its own registers describe it.
 
 use super::{microcode::Core, regs};
+use crate::checks::{has_window, within};
 use contigo_core::{
     hw::Device,
     types::{Error, Result},
@@ -37,10 +38,7 @@ pub(super) struct Found {
 impl Found {
     /// Is it a DMA-330? Only reads.
     pub(super) fn at(device: &impl Device) -> Result<Self> {
-        if device.len_bytes() < regs::WINDOW_BYTES {
-            let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
-            return Err(Error::RegisterWindow { device: regs::DEVICE, need_bytes, have_bytes });
-        }
+        has_window(device, regs::DEVICE, regs::WINDOW_BYTES)?;
         let wrong = |register, expected, found| Error::WrongDevice {
             device: regs::DEVICE,
             register,
@@ -98,10 +96,7 @@ impl Found {
         for (name, value, count) in
             [("channel", config.channel, self.channels), ("event", config.event, self.events)]
         {
-            if u32::from(value) >= count {
-                let (value, max) = (u64::from(value), u64::from(count - 1));
-                return Err(Error::Argument { name, value, min: 0, max, multiple_of: 1 });
-            }
+            within(name, value, 0_u8, count - 1)?;
         }
         let Self {
             bus_bytes, buffer_words, nonsecure, nonsecure_events, barriers, coherent, ..

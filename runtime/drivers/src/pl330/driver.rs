@@ -128,10 +128,9 @@ forward_as_fd!({D: Device} Pl330<D>, device: D);
 // states"). The program's DMAWMB has waited for the answers before that. No write is bufferable, so
 // an answered one has arrived. No instruction that could start a channel is left in the debug
 // interface: it is idle. 3. No bytes are told. 4. `check` reads no register. 5. The port is the
-// device's.
-// 6. The caller of the function that made it promised it. 8. Each poll has a limit. 9. The state
-//    is Started before DMAGO is given. 7. The program's only instruction is DMAKILL, and its last
-//    polls are what `stop` believes: Stopped, of every channel.
+// device's. 6. The caller of the function that made it promised it. 8. Each poll has a limit. 9.
+// The state is Started before DMAGO is given. 7. The program's only instruction is DMAKILL, and its
+// last polls are what `stop` believes: Stopped, of every channel.
 unsafe impl<D: Device> Driver for Pl330<D> {
     forward!(|this| this.thread => name, addr_bits, operands);
     forward!(|this| this.device => port, simulated, arm_irq);

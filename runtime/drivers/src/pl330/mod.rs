@@ -60,7 +60,8 @@ const MEMORY_BYTES: usize = PROGRAM_BYTES;
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     DriverRow::new(
         "pl330",
-        "Arm's DMA-330: copies operand 0 to operand 1; with settings channel, event one channel of it, beside others",
+        "Arm's DMA-330: copies operand 0 to operand 1; with settings channel, event one channel \
+         of it, beside others",
         open::<D>,
     )
     .settings(SETTINGS)

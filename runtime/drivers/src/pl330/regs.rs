@@ -22,14 +22,10 @@ pub(crate) const DSR: Register<ReadOnly> = Register::at(0x000);
 pub const INTEN: Register<ReadWrite> = Register::at(0x020);
 /// 3.3.4, INT_EVENT_RIS: bit N is 1 while event N is active or interrupt N is high.
 pub const INT_EVENT_RIS: Register<ReadOnly> = Register::at(0x024);
-/// 3.3.5, INTMIS: bit N is 1 while interrupt N is high.
-pub const INTMIS: Register<ReadOnly> = Register::at(0x028);
 /// 3.3.6, INTCLR: writing 1 to bit N takes interrupt N back, where INTEN makes it one.
 pub(crate) const INTCLR: Register<WriteOneToggles> = Register::at(0x02C);
 /// 3.3.7, FSRD: bit 0 is 1 while the manager is faulting.
 pub(crate) const FSRD: Register<ReadOnly> = Register::at(0x030);
-/// 3.3.8, FSRC: bit N is 1 while channel N is faulting, or completing because of a fault.
-pub const FSRC: Register<ReadOnly> = Register::at(0x034);
 /// 3.3.9, FTRD: why the manager faulted.
 pub(crate) const FTRD: Register<ReadOnly> = Register::at(0x038);
 /// 3.3.18, DBGSTATUS: bit 0 is 1 while the debug interface is busy with an instruction.
@@ -110,12 +106,8 @@ pub const CHANNELS: [Channel; CHANNELS_MAX] = [
 pub const STATUS: u32 = 0xF;
 /// STATUS: it does nothing, and none of its transfers is under way.
 pub const STOPPED: u32 = 0;
-/// STATUS: it executes its program.
-pub const EXECUTING: u32 = 1;
 /// STATUS: it waits for an event (DMAWFE).
 pub const WAITING_FOR_EVENT: u32 = 4;
-/// STATUS: it waits for its transfers at a DMARMB or DMAWMB.
-pub const AT_BARRIER: u32 = 5;
 /// STATUS: it was killed, and waits for its transfers.
 pub const KILLING: u32 = 8;
 /// STATUS: its program has ended, and it waits for its transfers.
@@ -155,8 +147,6 @@ pub(crate) const FAULT_FETCH: u32 = 1 << 16;
 pub(crate) const FAULT_WRITE: u32 = 1 << 17;
 /// FTRn: a bus error while reading.
 pub(crate) const FAULT_READ: u32 = 1 << 18;
-/// FTRn, FTRD: the instruction came from the debug interface.
-pub const FAULT_DEBUG: u32 = 1 << 30;
 /// FTRn: the channel had locked up for want of resources.
 pub(crate) const FAULT_LOCKUP: u32 = 1 << 31;
 

@@ -5,12 +5,13 @@ use super::{
     regs,
     submit::{DEBUG_US, Thread, debug_instruction},
 };
+use crate::checks::stops;
 use contigo_core::{
-    hw::{Device, Mmio, wait::poll_every},
+    hw::{Device, Mmio},
     job::StopStep,
-    types::{Error, Result},
+    types::Result,
 };
-use core::{ops::Range, time::Duration};
+use core::ops::Range;
 
 /// How long stopping waits for the transfers under way to end. Transfers of 256 bytes take 2 µs at
 /// the slowest memory here. This is five thousand times that, for an interconnect that others
@@ -65,26 +66,16 @@ impl Stopping {
         device: &D,
         kill: impl Fn(&D, u32) -> bool,
     ) -> Result<()> {
-        let stopped =
-            poll_every(device, STOP_STEP_US, Duration::from_micros(STOP_US.into()), |device| {
-                match self.next(device) {
-                    Next::Stopped => return true,
-                    Next::Wait => {}
-                    Next::Kill(thread) => {
-                        if kill(device, thread) {
-                            self.unsettled = None;
-                            self.settles_at_us =
-                                device.now_us().saturating_add(STOP_STEP_US.into());
-                        }
-                    }
-                }
-                false
-            })?;
-        if stopped {
-            Ok(())
-        } else {
-            Err(Error::WillNotStop { device: regs::DEVICE, status: self.last, waited_us: STOP_US })
-        }
+        stops(device, regs::DEVICE, STOP_STEP_US, STOP_US, |device| {
+            let next = self.next(device);
+            if let Next::Kill(thread) = next
+                && kill(device, thread)
+            {
+                self.unsettled = None;
+                self.settles_at_us = device.now_us().saturating_add(STOP_STEP_US.into());
+            }
+            (matches!(next, Next::Stopped), self.last)
+        })
     }
 
     /// Waits for what will end by itself, and kills one thread that will not. Stopped: all these
@@ -118,24 +109,16 @@ impl Thread {
     /// that ends its transfers after a fault is waited for first.
     pub(super) fn stop_steps(&self) -> [StopStep; 7] {
         let channel = u32::from(self.config.channel);
+        let debug = regs::DBGSTATUS.offset();
+        let not_busy = StopStep::poll_while(debug, regs::DBG_BUSY, regs::DBG_BUSY, DEBUG_US);
         let csr = self.registers().map_or(0, |channel| channel.csr.offset());
         [
             StopStep::poll_while(csr, regs::STATUS, regs::FAULTING_COMPLETING, STOP_US),
-            StopStep::poll_while(
-                regs::DBGSTATUS.offset(),
-                regs::DBG_BUSY,
-                regs::DBG_BUSY,
-                DEBUG_US,
-            ),
+            not_busy,
             StopStep::write(regs::DBGINST0.offset(), u32::MAX, DMAKILL << 16 | channel << 8 | 1),
             StopStep::write(regs::DBGINST1.offset(), u32::MAX, 0),
             StopStep::write(regs::DBGCMD.offset(), u32::MAX, 0),
-            StopStep::poll_while(
-                regs::DBGSTATUS.offset(),
-                regs::DBG_BUSY,
-                regs::DBG_BUSY,
-                DEBUG_US,
-            ),
+            not_busy,
             StopStep::poll_until(csr, regs::STATUS, regs::STOPPED, STOP_US),
         ]
     }

@@ -7,6 +7,7 @@ use super::{
     microcode::{self, BLOCKS_MAX, Core, PROGRAM_BYTES},
     regs,
 };
+use crate::checks::{holds, within};
 use contigo_core::{
     hw::{Device, Mmio, wait::poll_every},
     job::{Completion, OperandSpec, exactly},
@@ -108,23 +109,11 @@ impl Thread {
     /// As [`Driver::check`](contigo_core::Driver::check).
     pub(super) fn check(&self, port: &Port, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         let ([from, to], []) = (exactly(operands)?, exactly(args)?);
-        let need_bytes = from.len_bytes as u64;
-        if (to.len_bytes as u64) < need_bytes {
-            return Err(Error::BufferSize { index: 1, need_bytes, have_bytes: to.len_bytes });
-        }
+        holds(to, from)?;
         let [from_addr, to_addr] =
             [addr32(port, from.addr.0, from.len_bytes)?, addr32(port, to.addr.0, to.len_bytes)?];
         let max = u64::from(BLOCKS_MAX) * u64::from(self.core.block_bytes(from_addr, to_addr));
-        if (1..=max).contains(&need_bytes) {
-            return Ok(());
-        }
-        Err(Error::Argument {
-            name: "bytes to copy",
-            value: need_bytes,
-            min: 1,
-            max,
-            multiple_of: 1,
-        })
+        within("bytes to copy", from.len_bytes as u64, 1_u8, max)
     }
 
     /// Writes the program of a copy.

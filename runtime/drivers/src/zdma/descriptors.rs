@@ -1,6 +1,7 @@
 //! The descriptors of one copy: where it is cut, and what stands in memory. Arithmetic only.
 
 use super::regs;
+use crate::checks::{high, low};
 use contigo_core::types::DevAddr;
 
 /// One source and one destination descriptor. Both lists advance together, so that a piece is one
@@ -144,9 +145,8 @@ impl List {
 }
 
 /// The low and the high word of an address.
-#[allow(clippy::cast_possible_truncation, reason = "the low word is the low 32 bits")]
 const fn words(addr: u64) -> (u32, u32) {
-    (addr as u32, (addr >> 32) as u32)
+    (low(addr), high(addr))
 }
 
 #[cfg(test)]

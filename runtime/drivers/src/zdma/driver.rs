@@ -1,6 +1,7 @@
 #![allow(
     unsafe_code,
-    reason = "implementing `Driver` is a promise about the hardware; attributes and interrupt masks are registers"
+    reason = "implementing `Driver` is a promise about the hardware; attributes and interrupt \
+        masks are registers"
 )]
 //! The driver of a channel: the look of a window that counts as a ZDMA's, the registers that no job
 //! changes, and what is asked of it.
@@ -10,10 +11,12 @@ use super::{
     regs,
     submit::Jobs,
 };
+use crate::checks::{has_window, holds, reads_zero, within};
 use contigo_core::{
+    forward,
     hw::Device,
     job::{Completion, Driver, OperandSpec, StopProgram, exactly},
-    mem::{CpuBuf, DevSlice, DriverBuf, Port},
+    mem::{CpuBuf, DevSlice, DriverBuf},
     types::{Error, Refused, Result, platform::forward_as_fd},
 };
 use core::time::Duration;
@@ -125,22 +128,10 @@ impl<D: Device> Zdma<D> {
 
 /// Is this window large enough for a ZDMA, and zero where a ZDMA is?
 fn is_zdma(device: &impl Device) -> Result<()> {
-    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, device.len_bytes());
-    if have_bytes < need_bytes {
-        return Err(Error::RegisterWindow { device: "zdma", need_bytes, have_bytes });
-    }
-    for (name, register, zeroes) in regs::ZEROES {
-        let found = register.read(device);
-        if found & zeroes != 0 {
-            return Err(Error::WrongDevice {
-                device: "zdma",
-                register: name,
-                expected: found & !zeroes,
-                found,
-            });
-        }
-    }
-    Ok(())
+    has_window(device, "zdma", regs::WINDOW_BYTES)?;
+    regs::ZEROES.iter().try_for_each(|(name, register, zeroes)| {
+        reads_zero("zdma", name, register.read(device), *zeroes)
+    })
 }
 
 // SAFETY: 1. UG1085: a channel reads SIZE bytes at the source's address, with over-fetch off no
@@ -156,16 +147,10 @@ fn is_zdma(device: &impl Device) -> Result<()> {
 // program writes an interrupt mask, and waits for what ends a job: EN, which the channel clears at
 // its end, and STATUS. 8. Each poll has a limit. 9. Its fields say no more than registers do.
 unsafe impl<D: Device> Driver for Zdma<D> {
+    forward!(|this| this.device => port, simulated, arm_irq);
+
     fn name(&self) -> &'static str {
         "zdma"
-    }
-
-    fn port(&self) -> &Port {
-        self.device.port()
-    }
-
-    fn simulated(&self) -> Option<&dyn contigo_core::mem::SimulatedDevice> {
-        self.device.simulated()
     }
 
     fn addr_bits(&self) -> u32 {
@@ -183,24 +168,8 @@ unsafe impl<D: Device> Driver for Zdma<D> {
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         let [] = exactly(args)?;
         let [from, to] = exactly(operands)?;
-        let (value, max) = (from.len_bytes as u64, self.jobs.longest());
-        if to.len_bytes < from.len_bytes {
-            return Err(Error::BufferSize {
-                index: 1,
-                need_bytes: value,
-                have_bytes: to.len_bytes,
-            });
-        }
-        if value == 0 || value > max {
-            return Err(Error::Argument {
-                name: "bytes to copy",
-                value,
-                min: 1,
-                max,
-                multiple_of: 1,
-            });
-        }
-        Ok(())
+        holds(to, from)?;
+        within("bytes to copy", from.len_bytes as u64, 1_u8, self.jobs.longest())
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
@@ -232,10 +201,6 @@ unsafe impl<D: Device> Driver for Zdma<D> {
         self.halt()?;
         self.jobs.stopped();
         self.configure()
-    }
-
-    fn arm_irq(&self) -> Result<Option<i32>> {
-        self.device.arm_irq()
     }
 
     fn stop_program(&self) -> StopProgram {

@@ -62,11 +62,16 @@ const SETTINGS: &[&str] = &[];
 
 /// Its row in the table of drivers.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
-    DriverRow::new("zdma", "ZynqMP's DMA channel: copies operand 0 to operand 1; with memory of its own by lists of descriptors", open::<D>)
-        .settings(SETTINGS)
-        // Linux `Documentation/devicetree/bindings/dma/xilinx/xlnx,zynqmp-dma-1.0.yaml`.
-        .compatible(&["xlnx,zynqmp-dma-1.0"])
-        .copies()
+    DriverRow::new(
+        "zdma",
+        "ZynqMP's DMA channel: copies operand 0 to operand 1; with memory of \
+        its own by lists of descriptors",
+        open::<D>,
+    )
+    .settings(SETTINGS)
+    // Linux `Documentation/devicetree/bindings/dma/xilinx/xlnx,zynqmp-dma-1.0.yaml`.
+    .compatible(&["xlnx,zynqmp-dma-1.0"])
+    .copies()
 }
 
 /// # Safety

@@ -18,8 +18,6 @@ pub(crate) const SIZE_MAX: u32 = 0x3FFF_FFFF;
 
 /// ZDMA_CH_ISR, 0x100: what happened; sticky, writing 1 clears a bit.
 pub const ISR: Register<WriteOneToggles> = Register::at(0x100);
-/// ZDMA_CH_IMR, 0x104: 1 masks the interrupt of that bit; all are masked after reset.
-pub const IMR: Register<ReadOnly> = Register::at(0x104);
 /// ZDMA_CH_IEN, 0x108: writing 1 unmasks. Write only, reads 0.
 pub(crate) const IEN: Register<ReadWrite> = Register::at(0x108);
 /// ZDMA_CH_IDS, 0x10C: writing 1 masks. Write only, reads 0.
@@ -85,9 +83,6 @@ pub const INT_ALL: u32 = 0xFFF;
 /// "Channel Disabled").
 pub(crate) const INT_FATAL: u32 = INT_WRITE | INT_READ | INT_DST_DESCRIPTOR | INT_SRC_DESCRIPTOR;
 
-/// CTRL0: whole bus words are read at the end of a payload, up to 15 bytes behind it. Set after
-/// reset.
-pub const OVER_FETCH: u32 = 1 << 7;
 /// CTRL0: descriptors are in memory, not in registers.
 pub const POINT_TYPE_MEMORY: u32 = 1 << 6;
 /// CTRL0: leave the paused state; to the disabled one where [`CTRL2`] is 0.

@@ -6,6 +6,7 @@ use super::{
     descriptors::{self, List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces},
     regs,
 };
+use crate::checks::outside;
 use contigo_core::{
     mem::{DevSlice, DriverBuf},
     types::{DevAddr, Error, Result},
@@ -125,17 +126,10 @@ impl Jobs {
         }
         let next = self.slot(count) as u64;
         if count == self.depth || slot as u64 != next {
-            return Err(Error::Argument {
-                name: "slot",
-                value: slot as u64,
-                min: next,
-                max: next,
-                multiple_of: 1,
-            });
+            return Err(outside("slot", slot as u64, next, next));
         }
         let (value, max) = (from.len_bytes as u64, self.longest());
-        let too_long =
-            Error::Argument { name: "bytes to copy", value, min: 1, max, multiple_of: 1 };
+        let too_long = outside("bytes to copy", value, 1, max);
         let size = u32::try_from(value).ok().filter(|_| value <= max).ok_or(too_long)?;
         if let Some(job) = self.jobs.get_mut(slot) {
             *job = Job { from: from.addr, to: to.addr, size };

@@ -67,7 +67,6 @@ mod tests {
     fn driver_and_model_agree() {
         let offsets = [
             (regs::ISR.offset(), ZDMA_CH_ISR),
-            (regs::IMR.offset(), ZDMA_CH_IMR),
             (regs::IEN.offset(), ZDMA_CH_IEN),
             (regs::IDS.offset(), ZDMA_CH_IDS),
             (regs::CTRL0.offset(), ZDMA_CH_CTRL0),
@@ -98,7 +97,6 @@ mod tests {
             (regs::WORD3_LINKED, LINKED_LIST),
             (regs::WORD3_PAUSE, CMD_PAUSE),
             (regs::WORD3_STOP, CMD_STOP),
-            (regs::OVER_FETCH, OVR_FETCH),
             (regs::POINT_TYPE_MEMORY, POINT_TYPE),
             (regs::ENABLE, EN),
             (regs::DATA_PLAIN, DATA_ATTR_RESET),
