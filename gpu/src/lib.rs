@@ -16,6 +16,7 @@
 //!
 //! **The heap.** The interfaces' bindings and their drivers allocate as they please, so this is a
 //! crate of its own.
+mod common;
 mod objects;
 #[cfg(feature = "opencl")]
 pub mod opencl;

@@ -1,12 +1,9 @@
 //! The addresses of a bus of objects: an object's number and an offset in it.
 
+use crate::common::acquire;
 use contigo::{Bus, DevAddr, Error, Port, Result, mem::DevSlice};
-use spin::{Mutex, MutexGuard};
-use std::{
-    sync::atomic::{AtomicU32, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use spin::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The objects of one GPU's context, each with addresses of its own.
 #[derive(Debug)]
@@ -30,12 +27,6 @@ const MOST: usize = 256;
 const LAST: u64 = (1 << (64 - OFFSET_BITS)) - 1;
 /// How many low bits of an address are the offset: 1 TiB.
 const OFFSET_BITS: u32 = 40;
-/// How often a lock is tried with no more than a hint to the processor: a holder on another core
-/// has it for a few microseconds.
-const TRIES_AT_ONCE: u32 = 1_000;
-/// How long a lock is tried in all. A holder may have lost its core for several time slices, or be
-/// inside a driver's call that enters the kernel.
-const LIMIT: Duration = Duration::from_secs(1);
 
 impl<T: Copy> Objects<T> {
     /// Those of a new context.
@@ -137,29 +128,6 @@ fn slot(number: u64) -> usize {
     usize::try_from(number % MOST as u64).unwrap_or(0)
 }
 
-/// Locks, in bounded time.
-///
-/// # Errors
-/// [`Error::Contended`].
-pub(crate) fn acquire<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
-    for _ in 0..TRIES_AT_ONCE {
-        if let Some(guard) = mutex.try_lock() {
-            return Ok(guard);
-        }
-        core::hint::spin_loop();
-    }
-    let (since, mut tries) = (Instant::now(), TRIES_AT_ONCE);
-    while since.elapsed() < LIMIT {
-        // The holder may wait for this very core.
-        thread::yield_now();
-        tries = tries.saturating_add(1);
-        if let Some(guard) = mutex.try_lock() {
-            return Ok(guard);
-        }
-    }
-    Err(Error::Contended { tries })
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
@@ -223,14 +191,5 @@ mod tests {
         assert!((0..MOST).all(|object| objects.add(object, 1).is_ok()));
         assert!(matches!(objects.add(0, 1), Err(Error::TooMany { most: 256, .. })));
         assert!(matches!(objects.add(0, (1 << 40) + 1), Err(Error::Argument { .. })));
-    }
-    #[test]
-    fn a_lock_that_is_kept_is_given_up_in_time() {
-        let (mutex, since) = (Mutex::new(()), Instant::now());
-        let _kept = mutex.lock();
-        assert!(
-            matches!(acquire(&mutex), Err(Error::Contended { tries }) if tries > TRIES_AT_ONCE)
-        );
-        assert!(since.elapsed() >= LIMIT && since.elapsed() < 10 * LIMIT);
     }
 }

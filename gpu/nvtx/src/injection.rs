@@ -7,21 +7,17 @@
 //! The steps are those of `nvtxInitializeInjectionLibrary` in `nvtxInit.h`, as far as its variable
 //! goes. Its other ways need a tool in the program itself, Android, or CUDA's driver.
 
-use crate::{
-    abi::{
-        Domain, DomainCreateA, DomainMarkEx, DomainRangeEnd, DomainRangePop, DomainRangePushEx,
-        DomainRangeStartEx, ETID_CALLBACKS, ETID_VERSIONINFO, EventAttributes,
-        ExportTableCallbacks, ExportTableVersionInfo, FunctionTable, InitializeInjection,
-        MODULE_CORE2, MODULES, RangeId, VERSION, core2,
-    },
-    error::Error,
+use crate::abi::{
+    Domain, DomainCreateA, DomainMarkEx, DomainRangeEnd, DomainRangePop, DomainRangePushEx,
+    DomainRangeStartEx, ETID_CALLBACKS, ETID_VERSIONINFO, EventAttributes, ExportTableCallbacks,
+    ExportTableVersionInfo, FunctionTable, InitializeInjection, MODULE_CORE2, MODULES, RangeId,
+    VERSION, core2,
 };
 use libloading::Library;
 use std::{
     env,
-    error::Error as _,
     ffi::{CStr, c_int, c_uint, c_void},
-    mem, ptr,
+    fmt, mem, ptr,
     sync::{
         LazyLock,
         atomic::{AtomicPtr, Ordering::Relaxed},
@@ -36,6 +32,40 @@ pub(crate) const VARIABLE: &str = if cfg!(target_pointer_width = "64") {
 };
 /// The value that asks for no tool (`nvtxInit.h`).
 const NO_TOOL: &str = "./.";
+
+/// Why no tool hears the events. The program can go on without.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The variable names a file that cannot be loaded; the loader's words.
+    NotLoaded(String),
+    /// The library has no function `InitializeInjectionNvtx2`: it is no tool for NVTX.
+    NoTool,
+    /// The tool attached itself to nothing: its function answered 0.
+    Refused,
+    /// The program has set a listener before.
+    AnotherListens,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotLoaded(why) => {
+                write!(f, "{VARIABLE}: the tool's library cannot be loaded: {why}")
+            }
+            Self::NoTool => write!(
+                f,
+                "{VARIABLE}: this library is no tool for NVTX: it lacks InitializeInjectionNvtx2"
+            ),
+            Self::Refused => write!(f, "{VARIABLE}: the tool did not attach"),
+            Self::AnotherListens => f.write_str(
+                "the runtime's events have another listener: hand them on to contigo_nvtx::Ranges",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
 
 /// One module's functions, as the tool sees them. Nothing here is a `Box`: the tool writes through
 /// the addresses in the table, and a box that is moved counts as the only way to its slots.
@@ -131,7 +161,7 @@ pub(crate) fn attach() -> Result<bool, Error> {
 
 /// The loader's own words, with the file's name.
 fn words(error: &libloading::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), ToString::to_string)
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// The function that the tool has put into a slot of core 2, of type `F`.

@@ -24,11 +24,10 @@
 //! [`Listener`]: contigo::trace::Listener
 
 mod abi;
-mod error;
 mod injection;
 mod ranges;
 
-pub use error::Error;
+pub use injection::Error;
 pub use ranges::Ranges;
 
 use contigo::trace;

@@ -6,8 +6,7 @@ use crate::{
         COLOR_ARGB, Domain, EventAttributes, MESSAGE_TYPE_ASCII, PAYLOAD_TYPE_UNSIGNED_INT64,
         RangeId, VERSION,
     },
-    error::Error,
-    injection,
+    injection::{self, Error},
 };
 use contigo::trace::{Event, Kind, Listener};
 use std::{

@@ -106,7 +106,9 @@ fn type_in_c(rust: &str) -> &str {
 
 /// The types of the slots' functions, each compared with the header's of that name.
 fn functions(asserts: &mut String) -> usize {
-    let types = ABI.lines().filter_map(|line| {
+    // Each on a line, where the formatter has broken it.
+    let text = ABI.replace(" =\n    ", " = ");
+    let types = text.lines().filter_map(|line| {
         line.strip_prefix("pub(crate) type Domain")?.split_once(" = unsafe extern \"C\" fn(")
     });
     let mut count = 0;

@@ -7,8 +7,18 @@ use cl3::event::{
     retain_event, wait_for_events,
 };
 use cl3::info_type::InfoType;
+use cl3::types::cl_command_queue;
 use contigo::{Error, Result, hw::poll_until, linux::Spin};
 use core::time::Duration;
+use std::collections::VecDeque;
+
+/// Has the driver begin with what is in the queue, soon.
+pub(super) fn flush(queue: cl_command_queue) -> Result<()> {
+    check("clFlush", cl3::command_queue::flush(queue))
+}
+
+/// The slots of launches, oldest first, with the event of each.
+pub(super) type InFlight = VecDeque<(usize, Event)>;
 
 /// The event of a command: released when it is dropped, whether or not the command has ended.
 #[derive(Debug)]

@@ -5,16 +5,15 @@
 //! One device of OpenCL, and the context in which everything of it is done.
 
 use super::{
-    Log, OpenClMemory, OpenClModule,
     error::{check, error, is_no_platform},
+    event::InFlight,
     facts::{self, OpenClFacts},
     late::{Late, Wrong},
-    launches::InFlight,
     object::Buffer,
 };
 use crate::{
-    Pages,
-    objects::{Objects, acquire},
+    common::{Hung, Opened},
+    objects::Objects,
 };
 use cl3::{
     command_queue::{create_command_queue, release_command_queue},
@@ -23,17 +22,8 @@ use cl3::{
     platform::get_platform_ids,
     types::{cl_command_queue, cl_context, cl_device_id, cl_platform_id},
 };
-use contigo::{
-    Align, Bus, Error, Port, Result,
-    names::{AnyModule, GpuDevice, OwnedMemory},
-};
-use core::{
-    fmt, mem, ptr,
-    sync::atomic::{AtomicUsize, Ordering},
-    time::Duration,
-};
-use spin::{Mutex, MutexGuard};
-use std::sync::OnceLock;
+use contigo::{Align, Bus, Error, Port, Result};
+use core::{fmt, ptr, time::Duration};
 
 /// One device of OpenCL, and the context in which everything of it is done. It stays open until the
 /// program ends, because its drivers have threads. Any thread may use it.
@@ -56,9 +46,7 @@ pub struct OpenClGpu {
     transfers: cl_command_queue,
     objects: Objects<Buffer>,
     /// Kernels that did not end when they should have.
-    hung: AtomicUsize,
-    /// Launches that went on after the drop of their `Launches`: each list counts in `hung`.
-    forgotten: Mutex<[Option<InFlight>; MOST_FORGOTTEN]>,
+    hung: Hung<InFlight>,
     /// Transfers of the hand-over that did not end when they should have.
     late: Late,
     /// A transfer was given and went wrong: the driver or the device may still use its bytes.
@@ -67,30 +55,7 @@ pub struct OpenClGpu {
     pid: u32,
 }
 
-/// How many devices are open at once: far more than a machine has.
-const MOST: usize = 16;
-/// How many queues of launches that went on are looked at again. Beside one more everything stays.
-const MOST_FORGOTTEN: usize = 16;
-
-/// How often, a millisecond apart, a thread looks whether another one has done with loading the
-/// drivers and making a context: 10 s, for what takes some 100 ms.
-const TRIES: u32 = 10_000;
-
-static OPEN: [OnceLock<OpenClGpu>; MOST] = [const { OnceLock::new() }; MOST];
-
-/// Held while devices are looked for and opened. A driver may not bear two threads there: pocl 3.1
-/// makes its devices at the first call, and a second thread finds them half made.
-static OPENING: Mutex<()> = Mutex::new(());
-
-fn opening() -> Result<MutexGuard<'static, ()>> {
-    for _ in 0..TRIES {
-        if let Some(guard) = OPENING.try_lock() {
-            return Ok(guard);
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    Err(Error::Contended { tries: TRIES })
-}
+static OPENED: Opened<OpenClGpu> = Opened::none("devices of OpenCL");
 
 impl OpenClGpu {
     /// Device number `ordinal`, counted over the devices of all platforms in the loader's order.
@@ -103,19 +68,7 @@ impl OpenClGpu {
     /// - [`Error::Forked`]: this is a child of the process that opened it.
     /// - [`Error::Gpu`], [`Error::TooMany`], [`Error::Contended`].
     pub fn open(ordinal: u32) -> Result<&'static Self> {
-        let slot = usize::try_from(ordinal).ok().and_then(|slot| OPEN.get(slot));
-        let find = || slot.and_then(OnceLock::get);
-        if let Some(found) = find() {
-            return found.of_this_process();
-        }
-        let _opening = opening()?;
-        if let Some(found) = find() {
-            // Another thread was faster.
-            return Ok(found);
-        }
-        let new = Self::new(ordinal)?;
-        let slot = slot.ok_or(Error::TooMany { what: "devices of OpenCL", most: MOST as u64 })?;
-        Ok(slot.get_or_init(|| new))
+        OPENED.get_or_open(ordinal, || find(ordinal), Self::new)?.of_this_process()
     }
 
     /// How many devices there are. The loader and its drivers are loaded for that.
@@ -123,7 +76,7 @@ impl OpenClGpu {
     /// # Errors
     /// [`Error::NoLibrary`], [`Error::Gpu`], [`Error::Contended`].
     pub fn count() -> Result<u32> {
-        let _opening = opening()?;
+        let _opening = OPENED.lock()?;
         devices().map(|all| u32::try_from(all.len()).unwrap_or(u32::MAX))
     }
 
@@ -132,7 +85,7 @@ impl OpenClGpu {
     /// # Errors
     /// As [`count`](Self::count).
     pub fn list() -> Result<Vec<OpenClFacts>> {
-        let _opening = opening()?;
+        let _opening = OPENED.lock()?;
         devices()?
             .into_iter()
             .zip(0..)
@@ -140,21 +93,7 @@ impl OpenClGpu {
             .collect()
     }
 
-    fn new(ordinal: u32) -> Result<Self> {
-        let all = devices()?;
-        let found = usize::try_from(ordinal).ok().and_then(|at| all.get(at).copied());
-        let (platform, device) =
-            found.ok_or_else(|| match u64::try_from(all.len()).unwrap_or(0) {
-                0 => Error::NotFound { what: "device of OpenCL", among: 0.into() },
-                many => Error::Argument {
-                    name: "the device's number",
-                    value: ordinal.into(),
-                    min: 0,
-                    max: many - 1,
-                    multiple_of: 1,
-                },
-            })?;
-        let facts = facts::ask(ordinal, platform, device)?;
+    fn new((facts, device): (OpenClFacts, cl_device_id)) -> Result<Self> {
         let align = facts.align()?;
         let objects = Objects::new()?;
         let context = check(
@@ -169,8 +108,6 @@ impl OpenClGpu {
             // SAFETY: the context is one, and given back once.
             let _ = unsafe { release_context(context) };
         })?;
-        let (late, lost, hung) = (Late::default(), Wrong::default(), AtomicUsize::new(0));
-        let forgotten = Mutex::new([const { None }; MOST_FORGOTTEN]);
         Ok(Self {
             facts,
             align,
@@ -178,10 +115,9 @@ impl OpenClGpu {
             context,
             transfers,
             objects,
-            hung,
-            forgotten,
-            late,
-            lost,
+            hung: Hung::none(),
+            late: Late::default(),
+            lost: Wrong::default(),
             pid: std::process::id(),
         })
     }
@@ -240,40 +176,8 @@ impl OpenClGpu {
         if self.is_forked() { Err(Error::Forked { owner_pid: self.pid }) } else { Ok(()) }
     }
 
-    /// A kernel did not end; or, `false`, it did in the end.
-    pub(super) fn hangs(&self, hangs: bool) {
-        if hangs {
-            self.hung.fetch_add(1, Ordering::Release);
-        } else {
-            self.hung.fetch_sub(1, Ordering::Release);
-        }
-    }
-
-    /// These launches, whose `Launches` is dropped, count as hung: from here on they are looked at
-    /// when something may go. Where there is no place they are kept, and count for ever.
-    pub(super) fn forget(&self, launches: InFlight) {
-        if let Ok(mut lists) = acquire(&self.forgotten)
-            && let Some(list) = lists.iter_mut().find(|list| list.is_none())
-        {
-            *list = Some(launches);
-            return;
-        }
-        mem::forget(launches);
-    }
-
-    /// Does no kernel hang? Those that have ended well since do not count any more.
-    fn is_idle(&self) -> bool {
-        if self.hung.load(Ordering::Acquire) == 0 {
-            return true;
-        }
-        let Ok(mut lists) = acquire(&self.forgotten) else { return false };
-        let ended =
-            |list: &InFlight| list.iter().all(|(_, event)| event.ended(Duration::ZERO) == Ok(true));
-        for list in lists.iter_mut().filter(|list| list.as_ref().is_some_and(ended)) {
-            drop(list.take());
-            self.hangs(false);
-        }
-        self.hung.load(Ordering::Acquire) == 0
+    pub(super) const fn hung(&self) -> &Hung<InFlight> {
+        &self.hung
     }
 
     pub(super) const fn late(&self) -> &Late {
@@ -302,8 +206,27 @@ impl OpenClGpu {
     /// Must everything of it stay? So in a child of fork, after a transfer that went wrong, and
     /// beside a kernel that does not end, for which a release may wait.
     pub(super) fn keeps_all(&self) -> bool {
-        self.is_forked() || self.takes_commands().is_err() || !self.is_idle()
+        let ended =
+            |list: &InFlight| list.iter().all(|(_, event)| event.ended(Duration::ZERO) == Ok(true));
+        self.is_forked() || self.takes_commands().is_err() || !self.hung.is_empty(ended)
     }
+}
+
+/// Device number `ordinal`, and its facts.
+fn find(ordinal: u32) -> Result<(OpenClFacts, cl_device_id)> {
+    let all = devices()?;
+    let found = usize::try_from(ordinal).ok().and_then(|at| all.get(at).copied());
+    let (platform, device) = found.ok_or_else(|| match u64::try_from(all.len()).unwrap_or(0) {
+        0 => Error::NotFound { what: "device of OpenCL", among: 0.into() },
+        many => Error::Argument {
+            name: "the device's number",
+            value: ordinal.into(),
+            min: 0,
+            max: many - 1,
+            multiple_of: 1,
+        },
+    })?;
+    Ok((facts::ask(ordinal, platform, device)?, device))
 }
 
 /// The devices of all platforms, in order.
@@ -322,39 +245,6 @@ fn devices() -> Result<Vec<(cl_platform_id, cl_device_id)>> {
         }
     }
     Ok(all)
-}
-
-impl GpuDevice for OpenClGpu {
-    fn name(&self) -> &str {
-        &self.facts.name
-    }
-
-    fn port(&self) -> Port {
-        Self::port(self)
-    }
-
-    fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory> {
-        OwnedMemory::new(OpenClMemory::<Pages>::allocate(self, len_bytes)?)
-    }
-
-    unsafe fn load(&'static self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule> {
-        let source = str::from_utf8(code).map(|text| text.trim_end_matches('\0'));
-        let source = source.map_err(|wrong| {
-            let (value, max) = (wrong.valid_up_to() as u64, code.len() as u64);
-            Error::Argument {
-                name: "the count of the source's first bytes that are UTF-8",
-                value,
-                min: max,
-                max,
-                multiple_of: 1,
-            }
-        })?;
-        let mut said = Log::new();
-        // SAFETY: the caller's promise.
-        let module = unsafe { OpenClModule::build(self, source, c"", &mut said) };
-        // A log that is full is cut.
-        AnyModule::new(module.inspect_err(|_| _ = log.write_str(&said))?)
-    }
 }
 
 impl Drop for OpenClGpu {

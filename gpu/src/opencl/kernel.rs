@@ -8,6 +8,7 @@ use super::{
     launches::{self, Launches},
     object::SubBuffer,
 };
+use crate::common::within;
 use cl3::{
     error_codes::CL_INVALID_ARG_SIZE,
     kernel::{
@@ -210,27 +211,19 @@ impl OpenClKernel {
 
     /// Is this a launch that the device and the kernel take?
     fn check_launch(&self, launch: &Launch) -> Result<()> {
-        let within = |name, value: u64, min, max: usize| {
-            let max = max as u64;
-            if value <= max {
-                Ok(())
-            } else {
-                Err(Error::Argument { name, value, min, max, multiple_of: 1 })
-            }
-        };
         within("the bytes of shared memory of a launch", launch.shared_bytes.into(), 0, 0)?;
         let items =
             launch.block.iter().fold(1_u64, |items, side| items.saturating_mul(u64::from(*side)));
-        within("the count of work items in a group", items, 1, self.max_group_items)?;
+        within("the count of work items in a group", items, 1, self.max_group_items as u64)?;
         for ((blocks, side), max) in
             launch.grid.into_iter().zip(launch.block).zip(self.gpu().facts().max_items)
         {
-            within("one side of a group, in work items,", side.into(), 1, max)?;
+            within("one side of a group, in work items,", side.into(), 1, max as u64)?;
             within(
                 "one side of a launch, in work items,",
                 u64::from(blocks) * u64::from(side),
                 1,
-                usize::MAX,
+                usize::MAX as u64,
             )?;
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Transfers of the hand-over that had not ended when their time was over.
 
-use super::{Event, memory::HAND_OVER_LIMIT, object::Buffer};
-use crate::objects::acquire;
+use super::{event::Event, object::Buffer};
+use crate::common::acquire;
 use contigo::{Error, Result};
 use core::{
     mem,
@@ -11,6 +11,9 @@ use core::{
 };
 use spin::{Mutex, MutexGuard};
 
+/// How long one hand-over may take. A device that is the CPU does it in the threads in which its
+/// kernels run: so as long as a kernel is waited for.
+pub(super) const HAND_OVER_LIMIT: Duration = Duration::from_secs(10);
 /// How many are late at once. Each has been waited for as long as a hand-over may take, so that one
 /// is many already.
 pub(super) const MOST: usize = 64;

@@ -2,9 +2,9 @@
 //! A queue with some launches in it, and the event of each.
 
 use super::{
-    Event, OpenClGpu, OpenClModule,
+    OpenClGpu, OpenClModule,
     error::check,
-    flush,
+    event::{Event, InFlight, flush},
     late::{self, Bytes},
 };
 use cl3::{
@@ -29,9 +29,6 @@ pub(super) const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// How long the drop of a kernel waits for the end of its launches: a job that was forgotten may be
 /// about to end.
 const DROP_LIMIT: Duration = Duration::from_millis(100);
-
-/// The slots of launches, oldest first, with the event of each.
-pub(super) type InFlight = VecDeque<(usize, Event)>;
 
 /// A kernel on a queue of its own. Its launches run one after the other: the queue is in order.
 pub(super) struct Launches {
@@ -223,7 +220,7 @@ impl Launches {
         }
         if self.hung == ended.is_ok() {
             self.hung = ended.is_err();
-            self.gpu().hangs(self.hung);
+            self.gpu().hung().change(self.hung);
         }
         ended
     }
@@ -240,7 +237,7 @@ impl Drop for Launches {
             let (in_flight, waits) = (mem::take(&mut self.in_flight), mem::take(&mut self.waits));
             // One goes on, and no more is known to be wrong: it may end well.
             if ended == Err(0) && !self.blocked && waits.is_empty() && !gpu.is_forked() {
-                gpu.forget(in_flight);
+                gpu.hung().forget(in_flight);
             } else {
                 mem::forget((in_flight, waits));
             }

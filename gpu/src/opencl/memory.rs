@@ -2,10 +2,11 @@
 //! Memory of another backend as a device's of OpenCL.
 
 use super::{
-    Event, OpenClGpu,
+    OpenClGpu,
     error::check,
-    object::{Buffer, SubBuffer},
-    released::{self, Later},
+    event::{Event, flush},
+    late::HAND_OVER_LIMIT,
+    object::{Buffer, Later, SubBuffer},
 };
 use crate::Pages;
 use cl3::{
@@ -62,9 +63,6 @@ pub struct OpenClMemory<B: Backend = Pages> {
     at_any_time: Option<fn(B) -> Box<dyn Send>>,
 }
 
-/// How long one hand-over may take. A device that is the CPU does it in the threads in which its
-/// kernels run: so as long as a kernel is waited for.
-pub(super) const HAND_OVER_LIMIT: Duration = Duration::from_secs(10);
 /// How long the driver may take to let go of memory that no command uses.
 const DROP_LIMIT: Duration = Duration::from_millis(100);
 
@@ -235,7 +233,7 @@ impl<B: Backend> OpenClMemory<B> {
         }
         self.gpu.objects().remove(DevAddr(self.mapping.base.raw()))?;
         // SAFETY: the buffer is one, and released once, here.
-        unsafe { released::release(self.buffer, DROP_LIMIT) }
+        unsafe { self.buffer.release(DROP_LIMIT) }
     }
 }
 
@@ -283,7 +281,7 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
             Ok(written) => written,
             Err(error) => return self.refused(error),
         };
-        let flushed = super::flush(self.gpu.transfers());
+        let flushed = flush(self.gpu.transfers());
         // An error is kept in mind.
         let _ = self.must_end(
             &range,
@@ -320,7 +318,7 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
         // SAFETY: the pointer is what the mapping of this part answered with, and is unmapped once.
         let unmapped = unsafe { enqueue_unmap_mem_object(queue, part.raw(), at, 0, ptr::null()) };
         let given = Event::of("clEnqueueUnmapMemObject", unmapped)
-            .and_then(|event| super::flush(queue).map(|()| event));
+            .and_then(|event| flush(queue).map(|()| event));
         // Not these bytes: the driver has a copy of them, which is no buffer of ours.
         let same = at == expected.as_ptr().cast();
         let elsewhere = Error::Unexpected { name: "clEnqueueMapBuffer", value: at.addr() as u64 };

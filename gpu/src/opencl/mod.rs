@@ -70,26 +70,12 @@ mod late;
 mod launches;
 mod memory;
 mod module;
+mod names;
 mod object;
-mod released;
-
-use cl3::types::cl_command_queue;
-#[cfg(doc)]
-use contigo::Error;
-use contigo::{Result, names::GpuKind};
-use event::Event;
 
 pub use facts::{OpenClFacts, OpenClKind};
 pub use gpu::OpenClGpu;
 pub use kernel::OpenClKernel;
 pub use memory::OpenClMemory;
 pub use module::{Log, OpenClModule};
-
-/// The names `opencl`, `opencl:1` and so on, for [`contigo::names::provide`].
-pub static KIND: GpuKind =
-    GpuKind { kind: "opencl", open: |ordinal| Ok(OpenClGpu::open(ordinal)?) };
-
-/// Has the driver begin with what is in the queue, soon.
-fn flush(queue: cl_command_queue) -> Result<()> {
-    error::check("clFlush", cl3::command_queue::flush(queue))
-}
+pub use names::KIND;

@@ -2,7 +2,7 @@
 //! Kernels, as they are built.
 
 use super::{
-    OpenClGpu, OpenClKernel,
+    OpenClGpu,
     error::{check, error},
     facts::text,
 };
@@ -14,11 +14,7 @@ use cl3::{
     },
     types::{cl_kernel, cl_program},
 };
-use contigo::{
-    Error, Result,
-    job::{AnyDriver, Signature},
-    names::GpuModule,
-};
+use contigo::{Error, Result};
 use core::{ffi::CStr, fmt, ptr};
 use std::sync::Arc;
 
@@ -100,13 +96,6 @@ impl OpenClModule {
     /// [`Error::Gpu`] with `clCreateKernel` and -46: there is none.
     pub(super) fn kernel(&self, name: &CStr) -> Result<cl_kernel> {
         check("clCreateKernel", create_kernel(self.0.program, name))
-    }
-}
-
-impl GpuModule for OpenClModule {
-    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver> {
-        // SAFETY: the caller's promise.
-        AnyDriver::new(unsafe { OpenClKernel::new(self, entry, signature)? })
     }
 }
 

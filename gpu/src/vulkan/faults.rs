@@ -9,7 +9,7 @@
 use super::{
     VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule,
     fake::{self, Command, Range, live, state},
-    gpu::Object,
+    object::Object,
     spirv::MAGIC,
 };
 use crate::Pages;

@@ -1,19 +1,16 @@
 #![allow(unsafe_code, reason = "Vulkan's functions are called")]
 //! One Vulkan device, opened for the life of the program.
 
-use super::{
-    VulkanFacts, VulkanMemory, VulkanModule, error::error, import, loader, loader::Library,
+use super::{VulkanFacts, error::error, object::Object};
+use crate::{
+    common::{Hung, acquire},
+    objects::Objects,
 };
-use crate::objects::{Objects, acquire};
 use ash::{ext, khr, prelude::VkResult, vk};
-use contigo::{
-    Align, Bus, Error, Port, Result,
-    linux::same_process,
-    names::{AnyModule, GpuDevice, OwnedMemory},
-};
+use contigo::{Align, Bus, Error, Port, Result, linux::same_process};
 use core::{
     fmt,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, Ordering},
 };
 use spin::Mutex;
 
@@ -43,16 +40,13 @@ pub struct VulkanGpu {
     /// vkQueueSubmit wants one thread at a time (Vulkan 1.3, "Threading Behavior").
     queue: Mutex<vk::Queue>,
     port: Port,
-    /// Kernels with jobs that did not end when they should have.
-    hung: AtomicUsize,
-    /// The newest fence of each kernel that was dropped under its jobs; null is none.
-    forgotten: Mutex<[vk::Fence; FORGOTTEN]>,
+    /// Kernels with jobs that did not end when they should have; of one that was dropped, its newest
+    /// job's fence, which is never destroyed. It is signalled when the kernel's older jobs have ended
+    /// too (Vulkan 1.3, "Fences").
+    hung: Hung<vk::Fence>,
     /// A call said that the device is lost.
     lost: AtomicBool,
 }
-
-/// How many kernels that were dropped under their jobs are looked at again.
-const FORGOTTEN: usize = 16;
 
 /// The driver's functions for one device, and what it says of its memory: all that a test puts in
 /// the place of a real one.
@@ -67,55 +61,22 @@ pub(super) struct Driver {
     pub(super) features: [vk::ExternalMemoryFeatureFlags; 2],
 }
 
-/// A block of a GPU's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Object {
-    /// All of it, from its first byte on.
-    pub(super) buffer: vk::Buffer,
-    /// The queue family that has it between two jobs: `VK_QUEUE_FAMILY_IGNORED` where no other
-    /// one can have it.
-    pub(super) owner: u32,
-}
+/// The uses of a block: by a kernel, or by a copy of the GPU.
+pub(super) const USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
+    vk::BufferUsageFlags::STORAGE_BUFFER.as_raw()
+        | vk::BufferUsageFlags::TRANSFER_SRC.as_raw()
+        | vk::BufferUsageFlags::TRANSFER_DST.as_raw(),
+);
+
+/// Memory by its pointer, and as a dma-buf.
+pub(super) const HOST: vk::ExternalMemoryHandleTypeFlags =
+    vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
+pub(super) const DMA_BUF: vk::ExternalMemoryHandleTypeFlags =
+    vk::ExternalMemoryHandleTypeFlags::DMA_BUF_EXT;
 
 impl VulkanGpu {
-    /// Device number `ordinal`, in the loader's order. It is opened at the first call; later calls
-    /// give the same one.
-    ///
-    /// # Errors
-    /// - [`Error::NoLibrary`]: Vulkan's loader is not installed.
-    /// - [`Error::NotFound`]: there is no device. [`Error::Argument`]: there are fewer.
-    /// - [`Error::Unsupported`]: it has no queue that computes, or does not take the CPU's memory.
-    /// - [`Error::Forked`]: this is a child of the process that opened one.
-    /// - [`Error::Gpu`]: what the driver says. [`Error::TooMany`]. [`Error::Contended`]: another
-    ///   thread has been opening one for 30 seconds.
-    pub fn open(ordinal: u32) -> Result<&'static Self> {
-        loader::open(ordinal)
-    }
-
-    /// How many Vulkan devices there are. Those that cannot share memory count too.
-    ///
-    /// # Errors
-    /// - [`Error::NoLibrary`]: the loader is not installed.
-    /// - [`Error::Gpu`] with `vkCreateInstance` and -9, `VK_ERROR_INCOMPATIBLE_DRIVER`: no driver
-    ///   is.
-    /// - [`Error::Unsupported`]: the loader is older than Vulkan 1.1.
-    /// - [`Error::Forked`]: this is a child of the process that loaded it.
-    /// - [`Error::Contended`]: another thread has been opening a device for 30 seconds.
-    pub fn count() -> Result<u32> {
-        loader::count()
-    }
-
-    /// The facts of each device, by its number. None is opened: one whose
-    /// [`refusal`](VulkanFacts::refusal) is something cannot be.
-    ///
-    /// # Errors
-    /// As [`count`](Self::count).
-    pub fn list() -> Result<Vec<VulkanFacts>> {
-        loader::list()
-    }
-
     pub(super) fn new(
-        library: &'static Library,
+        instance: &ash::Instance,
         physical: vk::PhysicalDevice,
         facts: VulkanFacts,
     ) -> Result<Self> {
@@ -148,7 +109,6 @@ impl VulkanGpu {
         if facts.api_version >= (1, 2, 0) {
             create = create.push_next(&mut features_1_2);
         }
-        let instance = &library.instance;
         // SAFETY: the device is one of this instance, which is never destroyed. It has the family,
         // the extensions and the features, as it said itself. The structures live until the call
         // returns.
@@ -158,8 +118,7 @@ impl VulkanGpu {
         let queue = unsafe { device.get_device_queue(family, 0) };
         // SAFETY: as for the device.
         let memory_types = unsafe { instance.get_physical_device_memory_properties(physical) };
-        let features = [import::HOST, import::DMA_BUF]
-            .map(|handle| import::features(instance, physical, handle));
+        let features = [HOST, DMA_BUF].map(|handle| features_over(instance, physical, handle));
         let host = ext::external_memory_host::Device::new(instance, &device).fp().clone();
         let fd = facts
             .has_dma_buf
@@ -171,11 +130,6 @@ impl VulkanGpu {
     pub(super) fn of(facts: VulkanFacts, driver: Driver) -> Result<Self> {
         let (objects, family, queue) =
             (Objects::new()?, facts.compute_family.unwrap_or(0), Mutex::new(driver.queue));
-        let (hung, lost, forgotten) = (
-            AtomicUsize::new(0),
-            AtomicBool::new(false),
-            Mutex::new([vk::Fence::null(); FORGOTTEN]),
-        );
         Ok(Self {
             port: objects.port("vulkan"),
             facts,
@@ -183,9 +137,8 @@ impl VulkanGpu {
             objects,
             family,
             queue,
-            hung,
-            forgotten,
-            lost,
+            hung: Hung::none(),
+            lost: AtomicBool::new(false),
         })
     }
 
@@ -282,35 +235,8 @@ impl VulkanGpu {
         })
     }
 
-    /// A kernel has a job that did not end; or, `false`, it did in the end.
-    pub(super) fn hangs(&self, hangs: bool) {
-        if hangs {
-            self.hung.fetch_add(1, Ordering::Release);
-        } else {
-            self.hung.fetch_sub(1, Ordering::Release);
-        }
-    }
-
-    /// A kernel that hangs was dropped. `newest` is its newest job's fence, and stays for ever. It
-    /// is signalled when the kernel's older jobs have ended too (Vulkan 1.3, "Fences"). Where there
-    /// is no room for it, the kernel hangs for ever.
-    pub(super) fn forgets(&self, newest: vk::Fence) {
-        let Ok(mut forgotten) = acquire(&self.forgotten) else { return };
-        if let Some(room) = forgotten.iter_mut().find(|fence| **fence == vk::Fence::null()) {
-            *room = newest;
-        }
-    }
-
-    /// Have jobs of dropped kernels ended since?
-    fn look_at_forgotten(&self) {
-        let Ok(mut forgotten) = acquire(&self.forgotten) else { return };
-        for fence in forgotten.iter_mut().filter(|fence| **fence != vk::Fence::null()) {
-            // SAFETY: the fence is this device's, and is never destroyed (`forgets`).
-            if unsafe { self.is_signalled(*fence) } == Ok(true) {
-                *fence = vk::Fence::null();
-                self.hangs(false);
-            }
-        }
+    pub(super) const fn hung(&self) -> &Hung<vk::Fence> {
+        &self.hung
     }
 
     /// Has a call said that the device is lost?
@@ -327,33 +253,27 @@ impl VulkanGpu {
     /// device hangs for ever. Memory that was dropped in between stays leaked.
     #[must_use]
     pub fn is_hung(&self) -> bool {
-        if same_process().is_err() {
+        if same_process().is_err() || self.is_lost() {
             return true;
         }
-        if self.hung.load(Ordering::Acquire) != 0 && !self.is_lost() {
-            self.look_at_forgotten();
-        }
-        self.hung.load(Ordering::Acquire) != 0 || self.is_lost()
+        // SAFETY: the fence is this device's, and is never destroyed.
+        let has_ended = |fence: &vk::Fence| unsafe { self.is_signalled(*fence) } == Ok(true);
+        // The look may have told of a loss.
+        !self.hung.is_empty(has_ended) || self.is_lost()
     }
 }
 
-impl GpuDevice for VulkanGpu {
-    fn name(&self) -> &str {
-        &self.facts.name
-    }
-
-    fn port(&self) -> Port {
-        self.port
-    }
-
-    fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory> {
-        OwnedMemory::new(VulkanMemory::allocate(self, len_bytes)?)
-    }
-
-    unsafe fn load(&'static self, code: &[u8], _: &mut dyn fmt::Write) -> Result<AnyModule> {
-        // SAFETY: the caller's promise.
-        AnyModule::new(unsafe { VulkanModule::load(self, code)? })
-    }
+/// The features of a buffer over such memory, as the driver says.
+fn features_over(
+    instance: &ash::Instance,
+    physical: vk::PhysicalDevice,
+    handle: vk::ExternalMemoryHandleTypeFlags,
+) -> vk::ExternalMemoryFeatureFlags {
+    let ask = vk::PhysicalDeviceExternalBufferInfo::default().usage(USAGE).handle_type(handle);
+    let mut answer = vk::ExternalBufferProperties::default();
+    // SAFETY: the device is one of this instance; both structures are references.
+    unsafe { instance.get_physical_device_external_buffer_properties(physical, &ask, &mut answer) }
+    answer.external_memory_properties.external_memory_features
 }
 
 impl fmt::Debug for VulkanGpu {

@@ -1,7 +1,11 @@
 #![allow(unsafe_code, reason = "Vulkan's functions are called, with memory that a backend owns")]
 //! How bytes that a backend has already become a device's memory, with a buffer over all of them.
 
-use super::{VulkanGpu, gpu::Object};
+use super::{
+    VulkanGpu,
+    gpu::{DMA_BUF, HOST, USAGE},
+    object::Object,
+};
 use ash::vk;
 use contigo::{
     Align, Error, Result,
@@ -9,19 +13,6 @@ use contigo::{
     mem::{Mapping, SyncScope},
 };
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
-
-/// The uses of a block: by a kernel, or by a copy of the GPU.
-const USAGE: vk::BufferUsageFlags = vk::BufferUsageFlags::from_raw(
-    vk::BufferUsageFlags::STORAGE_BUFFER.as_raw()
-        | vk::BufferUsageFlags::TRANSFER_SRC.as_raw()
-        | vk::BufferUsageFlags::TRANSFER_DST.as_raw(),
-);
-
-/// Memory by its pointer, and as a dma-buf.
-pub(super) const HOST: vk::ExternalMemoryHandleTypeFlags =
-    vk::ExternalMemoryHandleTypeFlags::HOST_ALLOCATION_EXT;
-pub(super) const DMA_BUF: vk::ExternalMemoryHandleTypeFlags =
-    vk::ExternalMemoryHandleTypeFlags::DMA_BUF_EXT;
 
 /// A device's memory, and one buffer over all of it. Its owner frees it.
 #[derive(Clone, Copy, Debug)]
@@ -287,19 +278,6 @@ fn is_dedicated(gpu: &VulkanGpu, handle: vk::ExternalMemoryHandleTypeFlags) -> R
         return Err(Error::Unsupported { what, fix });
     }
     Ok(features.contains(vk::ExternalMemoryFeatureFlags::DEDICATED_ONLY))
-}
-
-/// The features of a buffer over such memory, as the driver says.
-pub(super) fn features(
-    instance: &ash::Instance,
-    physical: vk::PhysicalDevice,
-    handle: vk::ExternalMemoryHandleTypeFlags,
-) -> vk::ExternalMemoryFeatureFlags {
-    let ask = vk::PhysicalDeviceExternalBufferInfo::default().usage(USAGE).handle_type(handle);
-    let mut answer = vk::ExternalBufferProperties::default();
-    // SAFETY: the device is one of this instance; both structures are references.
-    unsafe { instance.get_physical_device_external_buffer_properties(physical, &ask, &mut answer) }
-    answer.external_memory_properties.external_memory_features
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The resources of a shader, read from its SPIR-V and compared with a signature. A driver trusts
 //! both, and may end the process where the shader asks for more.
 
+use crate::common::within;
 use contigo::{
     Error, Result,
     job::{Argument, Signature},
@@ -159,10 +160,11 @@ impl Interface {
                 "declare both",
             );
         };
-        within("the descriptor set of a shader's buffer", set.into(), 0)?;
+        within("the descriptor set of a shader's buffer", set.into(), 0, 0)?;
         within(
             "the binding of a shader's buffer",
             binding.into(),
+            0,
             (operands as u64).saturating_sub(1),
         )
     }
@@ -243,7 +245,7 @@ impl Interface {
 }
 
 /// Where each parameter of words lies, in bytes.
-fn words(signature: &Signature) -> Result<Vec<Range<u64>>> {
+pub(super) fn words(signature: &Signature) -> Result<Vec<Range<u64>>> {
     let none = [0; Signature::MAX_WORDS];
     let (_, arguments) = signature.arguments(none.get(..signature.words()).unwrap_or(&none))?;
     let mut end = 0;
@@ -256,14 +258,6 @@ fn words(signature: &Signature) -> Result<Vec<Range<u64>>> {
         Argument::Operand(_) => None,
     };
     Ok(arguments.filter_map(range).collect())
-}
-
-fn within(name: &'static str, value: u64, max: u64) -> Result<()> {
-    if value <= max {
-        Ok(())
-    } else {
-        Err(Error::Argument { name, value, min: 0, max, multiple_of: 1 })
-    }
 }
 
 const fn unsupported<T>(what: &'static str, fix: &'static str) -> Result<T> {

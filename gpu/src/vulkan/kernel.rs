@@ -2,10 +2,10 @@
 //! Any compute shader as a driver.
 
 use super::{
-    VulkanModule,
-    bound::Bound,
+    VulkanModule, interface,
     lane::{self, Lane},
     launch,
+    object::Bound,
 };
 use contigo::{
     Completion, Direction, Driver, Error, OperandSpec, Port, Result,
@@ -112,7 +112,9 @@ impl VulkanKernel {
         local: [u32; 3],
     ) -> Result<Self> {
         let facts = module.gpu().facts();
-        let push_bytes = push_bytes(&signature)?;
+        let words = interface::words(&signature)?;
+        // 64 words at most.
+        let push_bytes = words.last().map_or(0, |last| u32::try_from(last.end).unwrap_or(u32::MAX));
         if let Some(declared) = module.entry(entry)?.local {
             let given = contigo::job::Launch { grid: [1; 3], block: local, shared_bytes: 0 };
             launch::launch(facts, declared, &given)?;
@@ -140,16 +142,6 @@ impl VulkanKernel {
         self.lane.stop_limit = limit;
         self
     }
-}
-
-/// The bytes of a kernel's scalars.
-fn push_bytes(signature: &Signature) -> Result<u32> {
-    let none = [0; Signature::MAX_WORDS];
-    let (_, arguments) = signature.arguments(none.get(..signature.words()).unwrap_or(&none))?;
-    let words = arguments
-        .map(|argument| if let Argument::Words(words) = argument { words.len() } else { 0 });
-    // 64 words at most.
-    Ok(u32::try_from(words.sum::<usize>() * 4).unwrap_or(u32::MAX))
 }
 
 // SAFETY: 1. The shader touches the operands only (`new`'s contract). 2. `poll` tells of a slot

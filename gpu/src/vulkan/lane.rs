@@ -4,7 +4,7 @@
 )]
 //! A pipeline with some jobs in the device's queue, and a fence behind each.
 
-use super::{VulkanGpu, VulkanModule, bound::Bound};
+use super::{VulkanGpu, VulkanModule, object::Bound};
 use ash::vk;
 use contigo::{
     Error, Result, Wait,
@@ -389,7 +389,7 @@ impl Lane {
         let ended = answer == vk::Result::SUCCESS;
         if self.hung == ended {
             self.hung = !ended;
-            gpu.hangs(self.hung);
+            gpu.hung().change(self.hung);
         }
         if ended { Ok(()) } else { Err(answer) }
     }
@@ -401,7 +401,7 @@ impl Lane {
         }
         if self.ended(DROP_LIMIT).is_err() {
             if let Some(slot) = self.in_flight.back().and_then(|slot| self.slots.get(*slot)) {
-                self.gpu().forgets(slot.fence);
+                self.gpu().hung().forget(slot.fence);
             }
             return false;
         }

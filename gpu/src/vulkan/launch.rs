@@ -1,6 +1,7 @@
 //! The limits of a device, compared with a kernel and its jobs.
 
 use super::VulkanFacts;
+use crate::common::within;
 use contigo::{Error, Result, job::Launch, mem::DevSlice};
 
 const GROUPS: [&str; 3] =
@@ -8,26 +9,11 @@ const GROUPS: [&str; 3] =
 const THREADS: [&str; 3] =
     ["threads of a workgroup in x", "threads of a workgroup in y", "threads of a workgroup in z"];
 
-fn within(name: &'static str, value: u32, min: u32, max: u32) -> Result<()> {
-    if (min..=max).contains(&value) {
-        return Ok(());
-    }
-    Err(Error::Argument {
-        name,
-        value: value.into(),
-        min: min.into(),
-        max: max.into(),
-        multiple_of: 1,
-    })
-}
-
 fn axes(names: [&'static str; 3], values: [u32; 3], least: [u32; 3], most: [u32; 3]) -> Result<()> {
     let bounds = least.into_iter().zip(most);
-    names
-        .into_iter()
-        .zip(values)
-        .zip(bounds)
-        .try_for_each(|((name, value), (min, max))| within(name, value, min, max))
+    names.into_iter().zip(values).zip(bounds).try_for_each(|((name, value), (min, max))| {
+        within(name, value.into(), min.into(), max.into())
+    })
 }
 
 /// Does the device take a kernel of so many threads a workgroup, operands and bytes of argument
@@ -43,8 +29,9 @@ pub(super) fn kernel(
 ) -> Result<()> {
     axes(THREADS, local, [1; 3], facts.max_threads)?;
     let threads = local.into_iter().fold(1_u32, u32::saturating_mul);
-    within("threads of a workgroup", threads, 1, facts.max_invocations)?;
-    within("bytes of a kernel's argument words", push_bytes, 0, facts.max_push_constant_bytes)?;
+    within("threads of a workgroup", threads.into(), 1, facts.max_invocations.into())?;
+    let max = facts.max_push_constant_bytes.into();
+    within("bytes of a kernel's argument words", push_bytes.into(), 0, max)?;
     if operands as u64 > facts.max_storage_buffers.into() {
         let most = facts.max_storage_buffers.into();
         return Err(Error::TooMany {
@@ -62,7 +49,8 @@ pub(super) fn kernel(
 pub(super) fn launch(facts: &VulkanFacts, local: [u32; 3], launch: &Launch) -> Result<()> {
     axes(THREADS, launch.block, local, local)?;
     axes(GROUPS, launch.grid, [1; 3], facts.max_groups)?;
-    within("shared bytes of a launch, which a shader declares itself,", launch.shared_bytes, 0, 0)
+    let name = "shared bytes of a launch, which a shader declares itself,";
+    within(name, launch.shared_bytes.into(), 0, 0)
 }
 
 /// Does the device take this operand?

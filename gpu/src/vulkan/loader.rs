@@ -2,48 +2,35 @@
 //! The loader, its one instance in this program, and the devices that were opened.
 
 use super::{VulkanFacts, VulkanGpu, error::error, facts};
+use crate::common::Opened;
 use ash::vk;
 use contigo::{Error, Result, linux::same_process};
-use spin::{Mutex, MutexGuard};
-use std::{sync::OnceLock, thread, time::Duration};
+use spin::MutexGuard;
+use std::sync::OnceLock;
 
 /// Vulkan's library and this program's instance of it. Neither ever ends: the devices that it
 /// opened stay open.
-pub(super) struct Library {
-    pub(super) instance: ash::Instance,
+struct Library {
+    instance: ash::Instance,
     /// The instance's functions are in it.
     _entry: ash::Entry,
 }
 
-/// How many devices are open at once: far more than a machine has.
-const MOST: usize = 16;
-
 static LIBRARY: OnceLock<Library> = OnceLock::new();
-static OPEN: [OnceLock<VulkanGpu>; MOST] = [const { OnceLock::new() }; MOST];
+static OPENED: Opened<VulkanGpu> = Opened::none("devices of Vulkan");
 
-/// Held while the library is loaded, and while devices are looked for and opened.
-static OPENING: Mutex<()> = Mutex::new(());
-
-/// How often the lock is tried, a millisecond apart: 30 seconds. A driver that is opened
-/// compiles, and reads caches from disk.
-const TRIES: u32 = 30_000;
-
+/// The lock under which the library is loaded, and devices are listed and opened.
+///
 /// # Errors
 /// [`Error::Forked`]: a child's copy of the lock may be locked for ever, and a driver's threads
 /// are the parent's. [`Error::Contended`].
 fn opening() -> Result<MutexGuard<'static, ()>> {
     same_process()?;
-    for _ in 0..TRIES {
-        if let Some(guard) = OPENING.try_lock() {
-            return Ok(guard);
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    Err(Error::Contended { tries: TRIES })
+    OPENED.lock()
 }
 
 impl Library {
-    /// This program's, loaded at the first call. The caller holds [`OPENING`].
+    /// This program's, loaded at the first call. The caller holds the lock of [`opening`].
     fn get() -> Result<&'static Self> {
         if let Some(library) = LIBRARY.get() {
             return Ok(library);
@@ -83,40 +70,62 @@ impl Library {
     }
 }
 
-/// How many devices there are.
-pub(super) fn count() -> Result<u32> {
-    let _opening = opening()?;
-    let devices = Library::get()?.devices()?;
-    Ok(u32::try_from(devices.len()).unwrap_or(u32::MAX))
-}
-
-/// The facts of each.
-pub(super) fn list() -> Result<Vec<VulkanFacts>> {
-    let _opening = opening()?;
-    let library = Library::get()?;
-    (0..)
-        .zip(library.devices()?)
-        .map(|(ordinal, device)| facts::ask(&library.instance, device, ordinal))
-        .collect()
-}
-
-/// Device number `ordinal`, opened at the first call, and the same one at each later call.
-pub(super) fn open(ordinal: u32) -> Result<&'static VulkanGpu> {
-    let _opening = opening()?;
-    let slot = usize::try_from(ordinal).ok().and_then(|slot| OPEN.get(slot));
-    if let Some(known) = slot.and_then(OnceLock::get) {
-        return Ok(known);
+impl VulkanGpu {
+    /// Device number `ordinal`, in the loader's order. It is opened at the first call; later calls
+    /// give the same one.
+    ///
+    /// # Errors
+    /// - [`Error::NoLibrary`]: Vulkan's loader is not installed.
+    /// - [`Error::NotFound`]: there is no device. [`Error::Argument`]: there are fewer.
+    /// - [`Error::Unsupported`]: it has no queue that computes, or does not take the CPU's memory.
+    /// - [`Error::Forked`]: this is a child of the process that opened one.
+    /// - [`Error::Gpu`]: what the driver says. [`Error::TooMany`]. [`Error::Contended`]: another
+    ///   thread has been opening one for 30 seconds.
+    pub fn open(ordinal: u32) -> Result<&'static Self> {
+        same_process()?;
+        let find = || {
+            let library = Library::get()?;
+            let devices = library.devices()?;
+            let Some(max) = devices.len().checked_sub(1) else {
+                return Err(Error::NotFound { what: "Vulkan device", among: 0.into() });
+            };
+            let (name, value, max) = ("the GPU's ordinal", ordinal.into(), max as u64);
+            let wrong = Error::Argument { name, value, min: 0, max, multiple_of: 1 };
+            let at = usize::try_from(ordinal).ok();
+            let physical = *at.and_then(|at| devices.get(at)).ok_or(wrong)?;
+            Ok((library, physical, facts::ask(&library.instance, physical, ordinal)?))
+        };
+        OPENED.get_or_open(ordinal, find, |(library, physical, facts)| {
+            Self::new(&library.instance, physical, facts)
+        })
     }
-    let library = Library::get()?;
-    let devices = library.devices()?;
-    let Some(max) = devices.len().checked_sub(1) else {
-        return Err(Error::NotFound { what: "Vulkan device", among: 0.into() });
-    };
-    let (value, max) = (ordinal.into(), max as u64);
-    let wrong = Error::Argument { name: "the GPU's ordinal", value, min: 0, max, multiple_of: 1 };
-    let physical = usize::try_from(ordinal).ok().and_then(|at| devices.get(at)).ok_or(wrong)?;
-    let facts = facts::ask(&library.instance, *physical, ordinal)?;
-    let slot = slot.ok_or(Error::TooMany { what: "devices of Vulkan", most: MOST as u64 })?;
-    let gpu = VulkanGpu::new(library, *physical, facts)?;
-    Ok(slot.get_or_init(|| gpu))
+
+    /// How many Vulkan devices there are. Those that cannot share memory count too.
+    ///
+    /// # Errors
+    /// - [`Error::NoLibrary`]: the loader is not installed.
+    /// - [`Error::Gpu`] with `vkCreateInstance` and -9, `VK_ERROR_INCOMPATIBLE_DRIVER`: no driver
+    ///   is.
+    /// - [`Error::Unsupported`]: the loader is older than Vulkan 1.1.
+    /// - [`Error::Forked`]: this is a child of the process that loaded it.
+    /// - [`Error::Contended`]: another thread has been opening a device for 30 seconds.
+    pub fn count() -> Result<u32> {
+        let _opening = opening()?;
+        let devices = Library::get()?.devices()?;
+        Ok(u32::try_from(devices.len()).unwrap_or(u32::MAX))
+    }
+
+    /// The facts of each device, by its number. None is opened: one whose
+    /// [`refusal`](VulkanFacts::refusal) is something cannot be.
+    ///
+    /// # Errors
+    /// As [`count`](Self::count).
+    pub fn list() -> Result<Vec<VulkanFacts>> {
+        let _opening = opening()?;
+        let library = Library::get()?;
+        (0..)
+            .zip(library.devices()?)
+            .map(|(ordinal, device)| facts::ask(&library.instance, device, ordinal))
+            .collect()
+    }
 }

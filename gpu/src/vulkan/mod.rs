@@ -31,7 +31,6 @@
 //! **The heap.** Vulkan's drivers allocate as they please, also in a job. This code takes nothing
 //! of the heap in a job: what it needs was made with the kernel, or is on the stack.
 
-mod bound;
 mod error;
 mod facts;
 #[cfg(test)]
@@ -49,6 +48,8 @@ mod launch;
 mod loader;
 mod memory;
 mod module;
+mod names;
+mod object;
 mod spirv;
 
 pub use facts::{VulkanDeviceType, VulkanFacts};
@@ -56,10 +57,4 @@ pub use gpu::VulkanGpu;
 pub use kernel::VulkanKernel;
 pub use memory::VulkanMemory;
 pub use module::VulkanModule;
-
-use contigo::names::GpuKind;
-
-/// The names `vulkan` and `vulkan:1`, for [`contigo::names::provide`]. A device that was opened by
-/// its name is the one of [`VulkanGpu::open`].
-pub static KIND: GpuKind =
-    GpuKind { kind: "vulkan", open: |ordinal| Ok(VulkanGpu::open(ordinal)?) };
+pub use names::KIND;

@@ -2,17 +2,12 @@
 //! A module of compute shaders, as it was loaded.
 
 use super::{
-    VulkanGpu, VulkanKernel,
+    VulkanGpu,
     interface::Interface,
     spirv::{self, Entry},
 };
 use ash::vk;
-use contigo::{
-    Error, Result,
-    job::{AnyDriver, Signature},
-    linux::same_process,
-    names::GpuModule,
-};
+use contigo::{Error, Result, job::Signature, linux::same_process};
 use core::{ffi::CStr, fmt};
 use std::sync::Arc;
 
@@ -105,19 +100,6 @@ impl VulkanModule {
     /// As [`Interface::check`].
     pub(super) fn check(&self, signature: &Signature) -> Result<()> {
         self.0.interface.as_ref().map_or(Ok(()), |interface| interface.check(signature))
-    }
-}
-
-impl GpuModule for VulkanModule {
-    unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver> {
-        const FIX: &str = "declare its local_size as numbers, or use VulkanKernel::new";
-        let unknown = Error::Unsupported {
-            what: "the shader's workgroup is as large as a specialisation constant says",
-            fix: FIX,
-        };
-        let local = self.entry(entry)?.local.ok_or(unknown)?;
-        // SAFETY: the caller's promise.
-        AnyDriver::new(unsafe { VulkanKernel::new(self, entry, signature, local)? })
     }
 }
 

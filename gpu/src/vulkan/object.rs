@@ -1,8 +1,18 @@
-//! An operand of a job, where the device finds it, and its part in barriers.
+//! A block of a device's memory, and an operand in it: where the device finds it, and its part in
+//! barriers.
 
-use super::gpu::Object;
 use ash::vk;
 use contigo::Direction;
+
+/// A block of a GPU's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Object {
+    /// All of it, from its first byte on.
+    pub(super) buffer: vk::Buffer,
+    /// The queue family that has it between two jobs: `VK_QUEUE_FAMILY_IGNORED` where no other
+    /// one can have it.
+    pub(super) owner: u32,
+}
 
 /// An operand, where the device finds it.
 #[derive(Clone, Copy)]
