@@ -1,6 +1,6 @@
 //! A test's settings: the devices, how hostile they are, and the calls that fail.
 
-use crate::{Function, codes::code};
+use crate::{Function, code};
 
 /// The most devices that a configuration has: more than one is what matters.
 pub const DEVICES_MAX: usize = 4;
@@ -71,9 +71,8 @@ pub struct LateError {
     pub launch: u32,
     /// The error that it fails with.
     pub code: i32,
-    /// Which later call in the context reports the error at the latest, counted from 1, also that
-    /// of a kernel that reached for memory that is not its own. With 0 only what lets the stream go
-    /// on reports it: a query or a synchronise.
+    /// Which later call in the context reports the error at the latest, counted from 1. With 0 only
+    /// what lets the stream go on reports it: a query or a synchronise.
     pub after_calls: u32,
 }
 

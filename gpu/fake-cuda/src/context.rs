@@ -1,7 +1,7 @@
 //! Contexts: each device's primary one, created ones, and each thread's stack of current ones.
 
 use crate::{
-    codes::{Code, code},
+    Code, code,
     state::{Answer, Handle},
 };
 use std::{cell::RefCell, collections::BTreeMap};

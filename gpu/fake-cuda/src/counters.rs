@@ -25,8 +25,10 @@ functions! {
     cuInit cuDriverGetVersion
     cuDeviceGetCount cuDeviceGet cuDeviceGetName cuDeviceGetAttribute cuDeviceTotalMem_v2
     cuDevicePrimaryCtxRetain cuDevicePrimaryCtxRelease_v2
-    cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxSetCurrent cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuCtxGetDevice cuCtxSynchronize
-    cuMemHostAlloc cuMemFreeHost cuMemHostRegister_v2 cuMemHostUnregister cuMemHostGetDevicePointer_v2 cuMemHostGetFlags
+    cuCtxCreate_v2 cuCtxDestroy_v2 cuCtxGetCurrent cuCtxSetCurrent cuCtxPushCurrent_v2
+    cuCtxPopCurrent_v2 cuCtxGetDevice cuCtxSynchronize
+    cuMemHostAlloc cuMemFreeHost cuMemHostRegister_v2 cuMemHostUnregister
+    cuMemHostGetDevicePointer_v2 cuMemHostGetFlags
     cuPointerGetAttribute cuPointerGetAttributes
     cuMemAlloc_v2 cuMemFree_v2 cuMemGetInfo_v2 cuMemcpyAsync
     cuStreamCreate cuStreamDestroy_v2 cuStreamQuery cuStreamSynchronize

@@ -2,12 +2,11 @@
 //! which no CPU address reaches.
 
 use crate::{
-    codes::code,
+    code,
     state::{Answer, Handle},
 };
 use std::{
     collections::{BTreeMap, VecDeque},
-    ffi::c_void,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     ptr,
 };
@@ -75,8 +74,9 @@ impl Found<'_> {
 #[derive(Debug)]
 pub(crate) struct Memory {
     host: BTreeMap<usize, HostBlock>,
-    device: BTreeMap<u64, DeviceBlock>,
-    device_next: u64,
+    pub(crate) device: BTreeMap<u64, DeviceBlock>,
+    /// Where the next block of device memory may begin.
+    pub(crate) device_next: u64,
     freed: VecDeque<Mapping>,
 }
 
@@ -120,14 +120,6 @@ impl Memory {
             device_next: DEVICE_BASE,
             freed: VecDeque::new(),
         }
-    }
-
-    pub(crate) const fn device_next(&self) -> u64 {
-        self.device_next
-    }
-
-    pub(crate) const fn continue_at(&mut self, device_next: u64) {
-        self.device_next = device_next;
     }
 
     /// An owner of pinned memory keeps it, mapped and unknown.
@@ -262,14 +254,6 @@ impl Memory {
         Ok(base)
     }
 
-    pub(crate) fn device_at(&self, base: u64) -> Option<&DeviceBlock> {
-        self.device.get(&base)
-    }
-
-    pub(crate) fn release_device(&mut self, base: u64) {
-        self.device.remove(&base);
-    }
-
     /// The block that has all `len` bytes from this device address, for `context`: its own, or one
     /// that `reaches` lets it use.
     pub(crate) fn find(
@@ -394,10 +378,6 @@ impl Mapping {
         Ok(Self { base: base.expose_provenance(), len: whole })
     }
 
-    fn start(self) -> *mut c_void {
-        ptr::with_exposed_provenance_mut(self.base)
-    }
-
     fn is_intact_around(self, base: usize, len: usize) -> bool {
         let before = read_host(self.base, base - self.base);
         let behind = read_host(base + len, self.base + self.len - page_bytes() - (base + len));
@@ -408,11 +388,20 @@ impl Mapping {
     fn protect(self) {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
         // SAFETY: the mapping's own range, whose block was freed.
-        unsafe { libc::mmap(self.start(), self.len, libc::PROT_NONE, flags, -1, 0) };
+        unsafe {
+            libc::mmap(
+                ptr::with_exposed_provenance_mut(self.base),
+                self.len,
+                libc::PROT_NONE,
+                flags,
+                -1,
+                0,
+            )
+        };
     }
 
     fn unmap(self) {
         // SAFETY: the mapping's own range, whose block was freed.
-        unsafe { libc::munmap(self.start(), self.len) };
+        unsafe { libc::munmap(ptr::with_exposed_provenance_mut(self.base), self.len) };
     }
 }

@@ -2,8 +2,7 @@
 //! asks for it, and find its context.
 
 use crate::{
-    Config, Counters, Function,
-    codes::{Code, code},
+    Code, Config, Counters, Function, code,
     context::{self, Context, Contexts},
     memory::Memory,
     ptx::Entry,
@@ -46,7 +45,7 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     next_handle: Handle,
     pub(crate) next_seq: u64,
-    /// The call fails because it was told to, which is no misuse.
+    /// The configuration makes the call fail: no misuse.
     injected: bool,
 }
 
@@ -104,13 +103,13 @@ impl State {
     }
 
     pub(crate) fn configure(&mut self, config: &Config) {
-        let (next_handle, device_next) = (self.next_handle, self.memory.device_next());
+        let (next_handle, device_next) = (self.next_handle, self.memory.device_next);
         let old = std::mem::replace(self, Self::new(self.epoch + 1));
         old.memory.forget();
         self.config = *config;
         // A handle of the last configuration stays a number that nothing has.
         self.next_handle = next_handle;
-        self.memory.continue_at(device_next);
+        self.memory.device_next = device_next;
     }
 
     /// Everything before a call's own work.

@@ -2,8 +2,7 @@
 //! lets it.
 
 use crate::{
-    Function,
-    codes::{Code, code},
+    Code, Function, code,
     kernels::Kernel,
     memory::{Found, Memory, overlap},
     state::{Answer, Handle, Needs, State, lock},
@@ -67,9 +66,7 @@ impl Work {
     /// The device addresses that it uses.
     fn device_ranges(&self) -> Vec<(u64, u64)> {
         match self {
-            Self::Kernel { kernel, .. } => {
-                kernel.operands().iter().map(|operand| (operand.addr, operand.len)).collect()
-            }
+            Self::Kernel { kernel, .. } => kernel.blocks().iter().copied().collect(),
             Self::Within { dst, src, len } => vec![(*dst, *len), (*src, *len)],
             Self::Record => Vec::new(),
         }
@@ -84,26 +81,22 @@ impl State {
         let takes_time = !matches!(work, Work::Record);
         let (mut hangs, mut fails) = (false, None);
         let context = self.streams.get(&stream).ok_or(code::INVALID_HANDLE)?.context;
-        if let Work::Kernel { kernel, .. } = &work {
+        if let Work::Kernel { .. } = &work {
             self.counters.launches += 1;
             let (launch, late) = (self.counters.launches, self.config.late_error);
             hangs = launch == u64::from(self.config.hang_launch);
             if launch == u64::from(late.launch) {
                 fails = Some(late.code);
-            }
-            // The error that it is going to fail with, without the rest: another call may report it
-            // first.
-            let doomed = fails.or_else(|| kernel.check(self, context).err());
-            if let Some(code) = doomed
-                && let Ok(context) = self.contexts.alive(context)
-            {
-                context.late.get_or_insert((code, late.after_calls));
+                // Another call may report it first.
+                if let Ok(context) = self.contexts.alive(context) {
+                    context.late.get_or_insert((late.code, late.after_calls));
+                }
             }
         }
         let polls_left = if takes_time { self.config.kernel_polls } else { 0 };
         let lasts = Duration::from_micros(if takes_time { self.config.kernel_us } else { 0 });
         let op = Op { seq, work, polls_left, lasts, started: None, hangs, fails };
-        let goes_on = matches!(&op.work, Work::Kernel { kernel, .. } if !kernel.is_known());
+        let goes_on = matches!(&op.work, Work::Kernel { kernel, .. } if kernel.waits());
         self.streams.get_mut(&stream).ok_or(code::INVALID_HANDLE)?.queue.push_back(op);
         if goes_on {
             let epoch = self.epoch;

@@ -80,5 +80,9 @@ impl Harness for OnGpu {
 
 conformance! {
     cuda_host: OnGpu::new(&Config::default());
-    cuda_host_at_one_address: OnGpu::new(&Config { device_pointer_offset: 0, host_alignment: 4096, ..Config::default() });
+    cuda_host_at_one_address: OnGpu::new(&Config {
+        device_pointer_offset: 0,
+        host_alignment: 4096,
+        ..Config::default()
+    });
 }

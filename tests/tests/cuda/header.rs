@@ -19,7 +19,7 @@ const ABI: &str = include_str!("../../../runtime/core/src/cuda/abi.rs");
 const STAND_IN: [&str; 5] = [
     concat!(
         include_str!("../../../gpu/fake-cuda/src/exports/mod.rs"),
-        include_str!("../../../gpu/fake-cuda/src/codes.rs")
+        include_str!("../../../gpu/fake-cuda/src/lib.rs")
     ),
     include_str!("../../../gpu/fake-cuda/src/exports/context.rs"),
     include_str!("../../../gpu/fake-cuda/src/exports/device.rs"),

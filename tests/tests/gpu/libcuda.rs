@@ -29,7 +29,8 @@ macro_rules! functions {
             type Function = unsafe extern "C" fn($($type),*) -> c_int;
             static FUNCTION: OnceLock<Function> = OnceLock::new();
             // SAFETY: the type is that of the declaration.
-            let function = FUNCTION.get_or_init(|| *unsafe { library().get::<Function>(stringify!($name)) }.unwrap());
+            let function = FUNCTION
+                .get_or_init(|| *unsafe { library().get::<Function>(stringify!($name)) }.unwrap());
             // SAFETY: the caller's promise.
             unsafe { function($($argument),*) }
         }
@@ -68,7 +69,10 @@ functions! {
     fn cuPointerGetAttribute(value: *mut c_void, attribute: c_int, at: u64);
     /// `CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
     /// CUjit_option *options, void **optionValues)`
-    fn cuModuleLoadDataEx(module: *mut *mut c_void, image: *const c_void, count: c_uint, options: *mut c_int, values: *mut *mut c_void);
+    fn cuModuleLoadDataEx(
+        module: *mut *mut c_void, image: *const c_void, count: c_uint, options: *mut c_int,
+        values: *mut *mut c_void
+    );
     /// `CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)`
     fn cuModuleGetFunction(function: *mut *mut c_void, module: *mut c_void, name: *const c_char);
     /// `CUresult cuModuleUnload(CUmodule hmod)`
@@ -78,8 +82,9 @@ functions! {
     /// unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams,
     /// void **extra)`
     fn cuLaunchKernel(
-        function: *mut c_void, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint,
-        shared_bytes: c_uint, stream: *mut c_void, parameters: *mut *mut c_void, extra: *mut *mut c_void
+        function: *mut c_void, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint,
+        block_y: c_uint, block_z: c_uint, shared_bytes: c_uint, stream: *mut c_void,
+        parameters: *mut *mut c_void, extra: *mut *mut c_void
     );
     /// `CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)`
     fn cuStreamCreate(stream: *mut *mut c_void, flags: c_uint);

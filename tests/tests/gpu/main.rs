@@ -6,7 +6,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test that panics has failed, which is its purpose; the driver's functions are called beside the runtime"
+    reason = "a test that panics has failed; the driver's functions are called beside the runtime"
 )]
 
 mod conformance;

@@ -70,7 +70,9 @@ impl Raw {
         let mut host: *mut u8 = ptr::null_mut();
         let last = addr.wrapping_add(len_bytes.saturating_sub(1) as u64);
         // SAFETY: the pointer is a reference to what this attribute is.
-        [addr, last].into_iter().all(|addr| unsafe { cuPointerGetAttribute((&raw mut host).cast(), HOST_POINTER, addr) } == 0)
+        let mut ask =
+            |at| unsafe { cuPointerGetAttribute((&raw mut host).cast(), HOST_POINTER, at) };
+        ask(addr) == 0 && ask(last) == 0
     }
 
     /// The GPU copies `len_bytes` from one address to another, and has ended when this returns.

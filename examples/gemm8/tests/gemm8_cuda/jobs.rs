@@ -79,7 +79,7 @@ impl Job {
 /// Runs all of `jobs`, and says which one came out otherwise than expected. A byte read or written
 /// beside the operands ends it.
 pub(crate) fn run(jobs: &[Job]) {
-    let entries = parse(PTX, 53, 10020).unwrap_or_else(|refused| panic!("{}", refused.log));
+    let entries = parse(PTX, 53).unwrap_or_else(|log| panic!("{log}"));
     for job in jobs {
         let what = format!("{:?}{:?} on {:?}", job.kernel, job.arguments, job.grid);
         let (name, params, mut windows) = job.launch();

@@ -2,8 +2,7 @@
 
 use super::{Out, put};
 use crate::{
-    Function,
-    codes::{Code, code},
+    Code, Function, code,
     context::{current, with_stack},
     state::{Answer, Handle, Needs, State, call},
     stream::wait,

@@ -2,8 +2,7 @@
 
 use super::{Out, put};
 use crate::{
-    Function,
-    codes::{Code, code},
+    Code, Function, code,
     state::{Needs, call},
 };
 use std::{

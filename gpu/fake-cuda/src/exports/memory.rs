@@ -2,8 +2,7 @@
 
 use super::{Out, put};
 use crate::{
-    Function,
-    codes::{Code, code},
+    Code, Function, code,
     memory::{DEVICEMAP, Found},
     state::{Answer, Handle, Needs, State, call},
     stream::Work,
@@ -245,12 +244,13 @@ extern "C" fn cuMemFree_v2(addr: u64) -> Code {
     call(Function::cuMemFree_v2, Needs::Context, |state, current| {
         let block = state
             .memory
-            .device_at(addr)
+            .device
+            .get(&addr)
             .filter(|block| block.context == current)
             .ok_or(code::INVALID_VALUE)?;
         let len = block.bytes.len() as u64;
         state.frees_under_a_kernel(addr, len);
-        state.memory.release_device(addr);
+        state.memory.device.remove(&addr);
         Ok(())
     })
 }

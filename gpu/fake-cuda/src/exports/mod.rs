@@ -9,8 +9,7 @@ mod module;
 mod stream;
 
 use crate::{
-    Config, Counters,
-    codes::{Code, code},
+    Code, Config, Counters, code,
     state::{Answer, Needs, call, lock},
 };
 use std::{ffi::c_int, mem::MaybeUninit};

@@ -6,10 +6,9 @@ use super::{
     put,
 };
 use crate::{
-    Function, Launch,
-    codes::{Code, code},
+    Code, Function, Launch, code,
     kernels::Kernel,
-    ptx::{Refused, parse},
+    ptx::parse,
     state::{Answer, Handle, Loaded, Module, Needs, call},
     stream::Work,
 };
@@ -120,11 +119,11 @@ unsafe extern "C" fn cuModuleLoadDataEx(
         let text = unsafe { CStr::from_ptr(image.cast()) }.to_string_lossy();
         let device = state.device_of(current)?;
         let compute_capability = (10 * device.major + device.minor).cast_unsigned();
-        match parse(&text, compute_capability, state.config.driver_version) {
-            Err(Refused { log, code }) => {
+        match parse(&text, compute_capability) {
+            Err(log) => {
                 // SAFETY: the caller's promise.
                 unsafe { error.write(&log) };
-                Err(code)
+                Err(code::INVALID_PTX)
             }
             Ok(entries) => {
                 // SAFETY: the caller's promise.

@@ -2,8 +2,7 @@
 
 use super::{Out, put};
 use crate::{
-    Function,
-    codes::{Code, code},
+    Code, Function, code,
     state::{Handle, Needs, State, call},
     stream::{Event, Stream, Work, step, wait},
 };

@@ -9,18 +9,15 @@
 //! that waits for one behind it waits for ever.
 //!
 //! Source: NVIDIA's "Parallel Thread Execution ISA", 9.7.1 (integer arithmetic) to 9.7.9 (data
-//! movement); messages as ptxas 12.9 words them.
+//! movement).
 
-mod instruction;
 mod parse;
 mod run;
 #[cfg(test)]
 mod tests;
-mod types;
 
-use self::types::Type;
 pub use self::{
-    parse::{Refused, parse},
+    parse::parse,
     run::{Grid, Progress, Window},
 };
 
@@ -29,6 +26,7 @@ pub use self::{
 pub struct Entry {
     name: String,
     params: Vec<usize>,
+    waits: bool,
     code: Vec<Step>,
     registers: usize,
 }
@@ -43,12 +41,6 @@ struct Step {
 
 #[derive(Debug)]
 enum Op {
-    /// From a parameter.
-    Param {
-        to: Register,
-        ty: Type,
-        index: usize,
-    },
     Load {
         ty: Type,
         to: Vec<Register>,
@@ -70,58 +62,25 @@ enum Op {
     Return,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compute {
-    Move,
-    Add,
-    Sub,
-    Mul,
-    Mad,
-    Div,
-    Rem,
-    Min,
-    Max,
-    And,
-    Or,
-    ShiftLeft,
-    ShiftRight,
-    /// A field of bits: value, position, length.
-    Extract,
-    Compare(Comparison),
-    /// The first of two, where the predicate holds.
-    Select,
-}
+/// From operands read as their types, and the bits of the result, whose caller cuts it. `None`: a
+/// division by zero.
+type Compute = fn([i128; 3], i128) -> Option<i128>;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 struct Register {
     index: usize,
     bits: u32,
 }
 
+/// A thread's knowledge of itself is in its first registers, in three dimensions each.
+const SPECIAL: [&str; 4] = ["%tid", "%ntid", "%ctaid", "%nctaid"];
+/// Its parameters are in the registers behind them.
+const FIRST_PARAM: usize = 3 * SPECIAL.len();
+
 #[derive(Clone, Copy, Debug)]
 enum Operand {
     Register(Register),
     Number(i128),
-    Special(Special, usize),
-}
-
-/// A thread's knowledge of itself, in three dimensions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Special {
-    Thread,
-    Threads,
-    Block,
-    Blocks,
 }
 
 /// A register and a number of bytes.
@@ -129,6 +88,48 @@ enum Special {
 struct Address {
     base: Register,
     offset: i128,
+}
+
+/// How the bits of a value are read.
+#[derive(Clone, Copy, Debug)]
+struct Type {
+    signed: bool,
+    bits: u32,
+}
+
+impl Type {
+    const PREDICATE: Self = Self { signed: false, bits: 1 };
+    /// Of amounts of a shift, positions and lengths of a field.
+    const AMOUNT: Self = Self { signed: false, bits: 32 };
+
+    /// `u32`, `s8`, `b64`, `pred`.
+    fn named(name: &str) -> Option<Self> {
+        if name == "pred" {
+            return Some(Self::PREDICATE);
+        }
+        let (kind, bits) = name.split_at_checked(1)?;
+        let bits = bits.parse().ok().filter(|bits| [8, 16, 32, 64].contains(bits))?;
+        ["b", "u", "s"].contains(&kind).then_some(Self { signed: kind == "s", bits })
+    }
+
+    const fn bytes(self) -> usize {
+        self.bits as usize / 8
+    }
+
+    /// The value that `bits` are.
+    const fn value(self, bits: u64) -> i128 {
+        self.cut(bits as i128)
+    }
+
+    /// The rest of a number in so many bits.
+    const fn cut(self, number: i128) -> i128 {
+        let unused = 128 - self.bits;
+        if self.signed {
+            number << unused >> unused
+        } else {
+            (number << unused).cast_unsigned().wrapping_shr(unused).cast_signed()
+        }
+    }
 }
 
 impl Entry {
@@ -142,5 +143,10 @@ impl Entry {
     #[must_use]
     pub fn params(&self) -> &[usize] {
         &self.params
+    }
+
+    /// May it wait for the CPU? Such a kernel reads volatile memory.
+    pub(crate) const fn waits(&self) -> bool {
+        self.waits
     }
 }

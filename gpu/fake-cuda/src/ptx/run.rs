@@ -1,17 +1,11 @@
 //! A launch: every thread in turn, from its first statement to its return.
 
-use super::{
-    Address, Comparison, Compute, Entry, Op, Operand, Register, Special, Step,
-    types::{Kind, Type},
-};
-use crate::{codes::code, state::Answer};
+use super::{Address, Entry, FIRST_PARAM, Op, Operand, Register, Type};
+use crate::{code, state::Answer};
 use std::ops::Range;
 
 /// The value of a register before its first write: none that a test expects.
 const UNSET: u64 = 0xA5A5_A5A5_A5A5_A5A5;
-
-/// So many registers are filled in the time of a statement.
-const REGISTERS_A_STATEMENT: u64 = 16;
 
 /// The shape of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -119,8 +113,8 @@ impl Entry {
         }
     }
 
-    /// Goes on for at most `statements_max`, of which each thread takes one, and more for many
-    /// registers: whether all of them have ended. `params` has a value for each parameter.
+    /// Goes on for at most `statements_max`, of which each thread takes one: whether all of them
+    /// have ended. `params` has a value for each parameter.
     ///
     /// # Errors
     /// A `CUresult`: `ILLEGAL_ADDRESS`, memory beside `windows` or a write to one that is not
@@ -136,7 +130,7 @@ impl Entry {
         let mut left = statements_max;
         let mut own = Thread { params, windows, at: progress };
         while !own.at.ended {
-            if !own.run(&self.code, &mut left)? {
+            if !own.run(self, &mut left)? {
                 return Ok(false);
             }
             own.at.step();
@@ -147,19 +141,17 @@ impl Entry {
 
 impl Thread<'_> {
     /// Whether it has ended.
-    fn run(&mut self, code: &[Step], left: &mut u64) -> Answer<bool> {
+    fn run(&mut self, entry: &Entry, left: &mut u64) -> Answer<bool> {
         let mut next = if let Some(next) = self.at.next {
             next
         } else {
-            if *left == 0 {
-                return Ok(false);
-            }
-            *left = left.saturating_sub(1 + self.at.registers.len() as u64 / REGISTERS_A_STATEMENT);
-            self.at.registers.fill(UNSET);
+            let Some(fewer) = left.checked_sub(1) else { return Ok(false) };
+            *left = fewer;
+            self.begin();
             0
         };
         // A text's end is a return.
-        while let Some(step) = code.get(next) {
+        while let Some(step) = entry.code.get(next) {
             let Some(fewer) = left.checked_sub(1) else {
                 self.at.next = Some(next);
                 return Ok(false);
@@ -172,10 +164,6 @@ impl Thread<'_> {
             match &step.op {
                 Op::Return => break,
                 Op::Branch(to) => next = *to,
-                Op::Param { to, ty, index } => {
-                    let value = self.params.get(*index).copied().ok_or(code::INVALID_VALUE)?;
-                    self.set(*to, *ty, ty.value(value));
-                }
                 Op::Load { ty, to, at } => {
                     let bytes = self.memory(*at, ty.bytes() * to.len(), false)?;
                     let mut words = [0; 4];
@@ -186,11 +174,7 @@ impl Thread<'_> {
                     to.iter().zip(words).for_each(|(to, word)| self.set(*to, *ty, ty.value(word)));
                 }
                 Op::Store { ty, from, at } => {
-                    let mut words = [0; 4];
-                    words
-                        .iter_mut()
-                        .zip(from)
-                        .for_each(|(word, from)| *word = self.value(*from, *ty));
+                    let words: Vec<_> = from.iter().map(|from| self.value(*from, *ty)).collect();
                     let bytes = self.memory(*at, ty.bytes() * from.len(), true)?;
                     for (to, word) in bytes.chunks_mut(ty.bytes()).zip(words) {
                         to.iter_mut().zip(word.to_le_bytes()).for_each(|(to, byte)| *to = byte);
@@ -198,15 +182,30 @@ impl Thread<'_> {
                 }
                 Op::Compute { what, to, ty, operands } => {
                     let mut values = [0; 3];
-                    values
-                        .iter_mut()
-                        .zip(operands)
-                        .for_each(|(value, (operand, ty))| *value = self.value(*operand, *ty));
-                    self.set(*to, *ty, what.result(values, *ty)?);
+                    for (value, (operand, ty)) in values.iter_mut().zip(operands) {
+                        *value = self.value(*operand, *ty);
+                    }
+                    // A GPU's answer to a division by zero is not specified, so that nothing may
+                    // rely on it.
+                    let result = what(values, ty.bits.into()).ok_or(code::LAUNCH_FAILED)?;
+                    self.set(*to, *ty, result);
                 }
             }
         }
         Ok(true)
+    }
+
+    /// What it knows of itself, and its parameters.
+    fn begin(&mut self) {
+        let Progress { grid, block, thread, registers, .. } = &mut *self.at;
+        registers.fill(UNSET);
+        let special = [*thread, grid.threads, *block, grid.blocks];
+        let known = special.as_flattened().iter().map(|value| u64::from(*value));
+        debug_assert_eq!(known.len(), FIRST_PARAM, "as they are declared");
+        registers
+            .iter_mut()
+            .zip(known.chain(self.params.iter().copied()))
+            .for_each(|(register, value)| *register = value);
     }
 
     fn bits(&self, register: usize) -> u64 {
@@ -214,16 +213,9 @@ impl Thread<'_> {
     }
 
     fn value(&self, operand: Operand, ty: Type) -> i128 {
-        let at = |of: [u32; 3], dimension: usize| {
-            ty.cut(of.get(dimension).copied().unwrap_or_default().into())
-        };
         match operand {
             Operand::Register(register) => ty.value(self.bits(register.index)),
             Operand::Number(number) => ty.cut(number),
-            Operand::Special(Special::Thread, dimension) => at(self.at.thread, dimension),
-            Operand::Special(Special::Threads, dimension) => at(self.at.grid.threads, dimension),
-            Operand::Special(Special::Block, dimension) => at(self.at.block, dimension),
-            Operand::Special(Special::Blocks, dimension) => at(self.at.grid.blocks, dimension),
         }
     }
 
@@ -234,7 +226,7 @@ impl Thread<'_> {
         reason = "a register keeps its bits"
     )]
     fn set(&mut self, to: Register, ty: Type, number: i128) {
-        let whole = Type { kind: Kind::Bits, bits: to.bits };
+        let whole = Type { signed: false, bits: to.bits };
         if let Some(register) = self.at.registers.get_mut(to.index) {
             *register = whole.cut(ty.cut(number)) as u64;
         }
@@ -242,7 +234,7 @@ impl Thread<'_> {
 
     /// The bytes of one access: all in one window, and aligned to their number.
     fn memory(&mut self, at: Address, len: usize, writes: bool) -> Answer<&mut [u8]> {
-        let address = Type { kind: Kind::Bits, bits: 64 };
+        let address = Type { signed: false, bits: 64 };
         let addr = address.cut(address.value(self.bits(at.base.index)) + at.offset);
         let addr = u64::try_from(addr).map_err(|_| code::ILLEGAL_ADDRESS)?;
         if !addr.is_multiple_of(len as u64) {
@@ -250,53 +242,5 @@ impl Thread<'_> {
         }
         let found = self.windows.iter_mut().find_map(|window| window.access(addr, len, writes));
         found.ok_or(code::ILLEGAL_ADDRESS)
-    }
-}
-
-impl Compute {
-    /// Of operands read as their types; the caller cuts the result to `ty`.
-    fn result(self, [a, b, c]: [i128; 3], ty: Type) -> Answer<i128> {
-        let bits = i128::from(ty.bits);
-        Ok(match self {
-            Self::Move => a,
-            Self::Add => a + b,
-            Self::Sub => a - b,
-            // The low bits are right, whatever is lost above.
-            Self::Mul => a.wrapping_mul(b),
-            Self::Mad => a.wrapping_mul(b).wrapping_add(c),
-            // A GPU's answer here is not specified, so that nothing may rely on it.
-            Self::Div | Self::Rem if b == 0 => return Err(code::LAUNCH_FAILED),
-            Self::Div => a / b,
-            Self::Rem => a % b,
-            Self::Min => a.min(b),
-            Self::Max => a.max(b),
-            Self::And => a & b,
-            Self::Or => a | b,
-            // Amounts are clamped to the width, unlike a CPU's.
-            Self::ShiftLeft => a << b.min(bits),
-            Self::ShiftRight => a >> b.min(bits),
-            Self::Extract => a >> (b & 0xFF).min(bits) & !(-1 << (c & 0xFF).min(bits)),
-            Self::Compare(how) => i128::from(how.holds(a, b)),
-            Self::Select => {
-                if c == 0 {
-                    b
-                } else {
-                    a
-                }
-            }
-        })
-    }
-}
-
-impl Comparison {
-    const fn holds(self, a: i128, b: i128) -> bool {
-        match self {
-            Self::Eq => a == b,
-            Self::Ne => a != b,
-            Self::Lt => a < b,
-            Self::Le => a <= b,
-            Self::Gt => a > b,
-            Self::Ge => a >= b,
-        }
     }
 }

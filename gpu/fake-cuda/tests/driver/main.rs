@@ -26,7 +26,11 @@ macro_rules! cu {
         let function = crate::symbol(stringify!($name));
         // SAFETY: the type is that of `cuda.h`. The arguments are valid for it, or they are those
         // that a test of misuse hands in.
-        unsafe { std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($kind),*) -> i32>(function)($($arg),*) }
+        unsafe {
+            std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($kind),*) -> i32>(
+                function,
+            )($($arg),*)
+        }
     }};
 }
 use cu;
@@ -118,8 +122,10 @@ fn load(image: &CStr) -> Result<Handle, i32> {
     let mut module = 0;
     let (none, null) = (ptr::null_mut::<u32>(), ptr::null_mut::<*mut c_void>());
     let (image, module_at) = (image.as_ptr(), &mut module);
-    match cu!(cuModuleLoadDataEx(module_at => &mut Handle, image => *const c_char, 0 => u32, none => *mut u32, null => *mut *mut c_void))
-    {
+    match cu!(cuModuleLoadDataEx(
+        module_at => &mut Handle, image => *const c_char, 0 => u32, none => *mut u32,
+        null => *mut *mut c_void
+    )) {
         0 => Ok(module),
         code => Err(code),
     }
@@ -127,8 +133,9 @@ fn load(image: &CStr) -> Result<Handle, i32> {
 
 fn function(module: Handle, name: &CStr) -> Result<Handle, i32> {
     let mut function = 0;
-    match cu!(cuModuleGetFunction(&mut function => &mut Handle, module => Handle, name.as_ptr() => *const c_char))
-    {
+    match cu!(cuModuleGetFunction(
+        &mut function => &mut Handle, module => Handle, name.as_ptr() => *const c_char
+    )) {
         0 => Ok(function),
         code => Err(code),
     }
@@ -148,7 +155,8 @@ fn launch_as(
     params: *mut *mut c_void,
 ) -> i32 {
     cu!(cuLaunchKernel(
-        function => Handle, gx => u32, gy => u32, gz => u32, bx => u32, by => u32, bz => u32, 0 => u32, stream => Handle,
+        function => Handle, gx => u32, gy => u32, gz => u32, bx => u32, by => u32, bz => u32,
+        0 => u32, stream => Handle,
         params => *mut *mut c_void, ptr::null_mut() => *mut *mut c_void,
     ))
 }

@@ -28,43 +28,6 @@ fn nothing_works_before_cu_init() {
 }
 
 #[test]
-fn devices_are_as_configured() {
-    let discrete = Device {
-        major: 9,
-        minor: 0,
-        integrated: false,
-        can_map_host_memory: false,
-        ..Device::default()
-    };
-    let _cuda = initialised(&Config::default().with_devices(2, discrete));
-    let mut number = 0;
-    assert_eq!((cu!(cuDeviceGetCount(&mut number => &mut c_int)), number), (OK, 2));
-    assert_eq!((cu!(cuDeviceGet(&mut number => &mut c_int, 1 => c_int)), number), (OK, 1));
-    for ordinal in [-1, 2] {
-        assert_eq!(
-            cu!(cuDeviceGet(&mut number => &mut c_int, ordinal => c_int)),
-            code::INVALID_DEVICE
-        );
-    }
-    let mut attribute = |which| {
-        (cu!(cuDeviceGetAttribute(&mut number => &mut c_int, which => u32, 1 => c_int)), number)
-    };
-    assert_eq!(
-        [75, 76, 18, 19, 41, 86, 91].map(&mut attribute),
-        [9, 0, 0, 0, 1, 0, 0].map(|value| (OK, value))
-    );
-    assert_eq!(attribute(0).0, code::INVALID_VALUE);
-    let mut name = [0x7F_u8; 8];
-    assert_eq!(cu!(cuDeviceGetName(name.as_mut_ptr() => *mut u8, 7 => c_int, 0 => c_int)), OK);
-    assert_eq!(&name, b"Fake G\0\x7F");
-    let mut bytes = 0;
-    assert_eq!(
-        (cu!(cuDeviceTotalMem_v2(&mut bytes => &mut usize, 0 => c_int)), bytes),
-        (OK, 1 << 30)
-    );
-}
-
-#[test]
 fn contexts_are_stacks_of_each_thread() {
     let cuda = initialised(&Config::default());
     assert_eq!(pin(16, 0), Err(code::INVALID_CONTEXT));
