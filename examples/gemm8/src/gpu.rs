@@ -76,8 +76,8 @@ impl<F> Gemm8Kernel<F> {
 // SAFETY: all of it is the kernel's, with fewer jobs: its threads touch bytes inside
 // `operand_bytes` (`new`), which `check` compares with the operands.
 unsafe impl<F: Driver> Driver for Gemm8Kernel<F> {
-    forward!(|this| this.kernel => name, port, simulated, addr_bits, operands, depth, in_order, stop_program, ran_dry);
-    forward!(|this| this.kernel => poll, stop, arm_irq);
+    forward!(|this| this.kernel => name, port, simulated, addr_bits, operands, depth, in_order);
+    forward!(|this| this.kernel => stop_program, ran_dry, poll, stop, arm_irq);
 
     fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         self.kernel.check(operands, &self.launched(words)?)?;

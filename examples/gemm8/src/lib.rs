@@ -1,9 +1,9 @@
 //! `gemm8`, an int8 matrix engine: an accelerator for Contigo from its contract (`README.md` beside
-//! this crate) to a result. It uses the runtime as anybody's driver does, through what is public.
+//! this crate) to a result. Like any driver of a user's, it uses the runtime's public items alone.
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `linux` | the driver is `AsFd` where its interrupt is, for an event loop; `register`, its name for C and Python |
+//! | `linux` | `AsFd` for the interrupt, for an event loop; `register`, its name for C and Python |
 //! | `sim` | `SimGemm8`, the engine's model on the simulated board |
 //! | `cuda` | `cuda`: the engine as a kernel of a GPU |
 //! | `vulkan`, `opencl` | the same engine on any GPU that these interfaces reach; they need std |
@@ -25,7 +25,8 @@
 //! b.view_mut::<i8>()?.fill(2);
 //! bias.view_mut::<i32>()?.fill(100);
 //! let gemm = Gemm { m: 1, n: 16, k: 32, output: Output::Int32 { relu: false } };
-//! let operands = [a.to_device(..32), b.to_device(..512), bias.to_device(..64), c.from_device(..64)];
+//! let operands =
+//!     [a.to_device(..32), b.to_device(..512), bias.to_device(..64), c.from_device(..64)];
 //! let [_, _, _, c] = queue.run(operands, &gemm.words(), Duration::from_millis(20))?.buffers;
 //! assert_eq!(c.view_at::<i32>(..64)?, [164; 16]); // 32 times 1 times 2, and the bias
 //! # }
@@ -38,7 +39,6 @@
 #[cfg(any(feature = "demo", all(feature = "linux", target_os = "linux")))]
 extern crate std;
 
-mod arithmetic;
 #[cfg(all(feature = "cuda", target_os = "linux", target_pointer_width = "64"))]
 pub mod cuda;
 #[cfg(feature = "demo")]
@@ -56,8 +56,7 @@ mod row;
 #[cfg(all(feature = "vulkan", target_os = "linux"))]
 pub mod vulkan;
 
-pub use arithmetic::requantize;
-pub use driver::{Gemm, Gemm8, MAP, Output};
+pub use driver::{Gemm, Gemm8, MAP, Output, requantize};
 #[cfg(feature = "sim")]
 pub use model::{Gemm8Model, SimGemm8};
 #[cfg(all(feature = "linux", target_os = "linux"))]

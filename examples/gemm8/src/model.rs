@@ -1,4 +1,4 @@
-#![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
+#![allow(unsafe_code, reason = "a model promises to touch only its operands")]
 //! A model of `gemm8` (`examples/gemm8/README.md`): what its registers do, and what it does to
 //! memory.
 
@@ -277,7 +277,7 @@ unsafe impl Model for Gemm8Model {
             Some(Job {
                 fate: Fate::Stuck, arguments: Arguments { pointers: [.., c], .. }, ..
             }) => {
-                // It runs on behind everybody's back, into the last buffer it was given.
+                // It goes on writing into its last buffer, which the CPU may own by now.
                 let _ = bus.write(DevAddr(c), &[GARBAGE; TILE]);
             }
             Some(Job { irq_delay_ns, .. }) if self.abort => {

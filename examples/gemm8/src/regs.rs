@@ -74,22 +74,9 @@ pub const STATUS_ABORTED: u32 = 1 << 4;
 /// "GM8" and version 1.
 pub const ID_VALUE: u32 = 0x474D_3801;
 
-/// Does a value of CTRL say that the job is done? All ones is what a device that is gone answers:
-/// no.
-#[must_use]
-pub const fn is_done(ctrl: u32) -> bool {
-    ctrl & AP_DONE != 0 && ctrl != u32::MAX
-}
-
 /// CTRL: what says that the engine touches nothing, where it is [`AP_IDLE`] alone. AP_START makes
 /// all ones, which is what a device that is gone answers, another value.
 pub const IDLE_MASK: u32 = AP_IDLE | AP_START;
-
-/// Does a value of CTRL say that the engine touches nothing?
-#[must_use]
-pub const fn is_idle(ctrl: u32) -> bool {
-    ctrl & IDLE_MASK == AP_IDLE
-}
 
 /// The most important bit of STATUS, in words.
 #[must_use]

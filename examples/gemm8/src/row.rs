@@ -21,7 +21,8 @@ use contigo::{
 /// # Ok::<(), contigo::Error>(())
 /// ```
 pub fn register() -> Result<()> {
-    const HELP: &str = "an int8 matrix engine: C = A·B + bias; its jobs have the operands A, B, bias, C and the words m, n, k, MODE";
+    const HELP: &str = "an int8 matrix engine: C = A·B + bias; its jobs have the operands A, B, \
+                        bias, C and the words m, n, k, MODE";
     static ROW: DriverRow = DriverRow::new("gemm8", HELP, open);
     names::register(&ROW)?;
     #[cfg(feature = "sim")]

@@ -23,17 +23,21 @@ proc unknown args {}
 proc package args {}
 proc add_fileset_file {name kind word path} {puts "file $path"}
 proc add_interface {name type direction} {puts "interface $name $type"}
-proc add_interface_port {interface port role direction bits} {puts "port $port $direction $bits $interface $role"}
+proc add_interface_port {interface port role direction bits} {
+    puts "port $port $direction $bits $interface $role"
+}
 proc add_files paths {foreach path $paths {puts "file [file tail $path]"}}
 proc set_property {name value object} {puts "set $name $value"}
 namespace eval ipx {}
 proc ipx::infer_bus_interface {port type core} {puts "port $port"}
-proc ipx::associate_bus_interfaces {kind name clock port core} {puts "associate $kind $name $clock $port"}
+proc ipx::associate_bus_interfaces {kind name clock port core} {
+    puts "associate $kind $name $clock $port"
+}
 "#;
 
 /// Every signal of AXI4-Lite (IHI 0022, table B1-1). Intel's and ADI's components have them all.
-const AXI_LITE: &str = "araddr arprot arready arvalid awaddr awprot awready awvalid bready bresp bvalid \
-                        rdata rready rresp rvalid wdata wready wstrb wvalid";
+const AXI_LITE: &str = "araddr arprot arready arvalid awaddr awprot awready awvalid bready bresp \
+                        bvalid rdata rready rresp rvalid wdata wready wstrb wvalid";
 
 /// The table of README.md: offsets, values after reset, and the numbers of bits that have a name.
 #[derive(Default)]
@@ -99,7 +103,8 @@ impl Contract {
     /// `rtl/gemm8_regs.vh`.
     fn verilog(&self) -> String {
         let mut text = String::from(
-            "// Made from the tables in ../README.md by tests/registers.rs. A module takes of it what it uses.\n\
+            "// Made from the tables in ../README.md by tests/registers.rs. A module takes of it what \
+             it uses.\n\
              // verilator lint_off UNUSED\n",
         );
         for (name, offset) in &self.offsets {
