@@ -128,7 +128,7 @@ impl<J> Hung<J> {
         Self { count: AtomicUsize::new(0), forgotten: Mutex::new([const { None }; MOST_FORGOTTEN]) }
     }
 
-    /// A kernel hangs; or, `false`, its jobs did end.
+    /// Counts a kernel that hangs; or, with `false`, one whose jobs ended after all.
     pub(crate) fn change(&self, hangs: bool) {
         if hangs {
             self.count.fetch_add(1, Ordering::Release);
@@ -137,8 +137,8 @@ impl<J> Hung<J> {
         }
     }
 
-    /// A kernel that hangs was dropped. Its jobs are looked at from here on by
-    /// [`is_empty`](Self::is_empty). Where there is no room they are leaked, and it hangs for ever.
+    /// Takes the jobs of a kernel that hangs and was dropped: [`is_empty`](Self::is_empty) looks for
+    /// their end. Where there is no room they are leaked, and the kernel hangs for ever.
     pub(crate) fn forget(&self, jobs: J) {
         if let Ok(mut forgotten) = acquire(&self.forgotten)
             && let Some(room) = forgotten.iter_mut().find(|room| room.is_none())
@@ -149,7 +149,7 @@ impl<J> Hung<J> {
         }
     }
 
-    /// Does no kernel hang? Dropped ones do not count once their jobs `have_ended`.
+    /// Returns true if no kernel hangs. A dropped one counts until its jobs `have_ended`.
     pub(crate) fn is_empty(&self, have_ended: impl Fn(&J) -> bool) -> bool {
         if self.count.load(Ordering::Acquire) == 0 {
             return true;

@@ -2,8 +2,9 @@
 //! (an APU, a Mali, an Adreno, a Jetson) nothing is copied.
 //!
 //! ```text
-//!   VulkanGpu::open ──► VulkanMemory::allocate, ::import ──► Region ──► Pool, CpuBuf, Operand, Queue …
-//!   OpenClGpu::open     OpenClMemory::allocate, ::import     a kernel of it is a Driver: VulkanKernel, OpenClKernel
+//!   VulkanGpu::open ──► VulkanMemory::allocate, ::import ──► Region ──► Pool, Operand, Queue …
+//!   OpenClGpu::open     OpenClMemory::allocate, ::import
+//!        └────────────► VulkanKernel, OpenClKernel: a Driver for that Queue
 //! ```
 //!
 //! **No addresses.** A GPU behind these interfaces takes objects. So its memory is on a bus of its

@@ -3,7 +3,8 @@
 //!
 //! ```sh
 //! cargo build -p contigo-nvtx --example nvtx_lines
-//! NVTX_INJECTION64_PATH=target/debug/examples/libnvtx_lines.so cargo run -p contigo-nvtx --example copies
+//! NVTX_INJECTION64_PATH=target/debug/examples/libnvtx_lines.so \
+//!     cargo run -p contigo-nvtx --example copies
 //! ```
 
 use contigo::{

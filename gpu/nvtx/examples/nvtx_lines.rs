@@ -104,8 +104,8 @@ unsafe fn shown(domain: Domain, attributes: *const Attributes) -> String {
     if of.version != 3 || usize::from(of.size) != size_of::<Attributes>() || of.reserved0 != 0 {
         return format!("{domain} version_{}_size_{} -", of.version, of.size);
     }
-    // SAFETY: as above.
     let name = if of.message_type == NVTX_MESSAGE_TYPE_ASCII {
+        // SAFETY: as above.
         unsafe { text(of.message) }
     } else {
         "-".to_owned()

@@ -12,7 +12,7 @@ use contigo::{Error, Result, hw::poll_until, linux::Spin};
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// Has the driver begin with what is in the queue, soon.
+/// Asks the driver to begin with what is in the queue.
 pub(super) fn flush(queue: cl_command_queue) -> Result<()> {
     check("clFlush", cl3::command_queue::flush(queue))
 }
@@ -128,8 +128,7 @@ mod tests {
             );
             return;
         };
-        let event =
-            || Event::of("clEnqueueNDRangeKernel", create_user_event(gpu.context())).unwrap();
+        let event = || Event::of("clEnqueueNDRangeKernel", create_user_event(gpu.context)).unwrap();
         let never = event();
         let since = std::time::Instant::now();
         assert_eq!(never.ended(Duration::from_millis(5)), Ok(false));

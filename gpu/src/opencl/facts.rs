@@ -24,7 +24,7 @@ pub struct OpenClFacts {
     pub platform: String,
     /// The version that it says it has: `OpenCL 3.0 PoCL HSTR: …`.
     pub version: String,
-    /// The same as numbers: `(3, 0)`. `(0, 0)`: it says something else.
+    /// The same as numbers: `(3, 0)`. `(0, 0)`: the version has another form.
     pub version_number: (u32, u32),
     /// The kind of device.
     pub kind: OpenClKind,

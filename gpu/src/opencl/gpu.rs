@@ -40,15 +40,15 @@ use core::{fmt, ptr, time::Duration};
 pub struct OpenClGpu {
     facts: OpenClFacts,
     align: Align,
-    device: cl_device_id,
-    context: cl_context,
+    pub(super) device: cl_device_id,
+    pub(super) context: cl_context,
     /// For the hand-over between CPU and device. Kernels have queues of their own.
-    transfers: cl_command_queue,
-    objects: Objects<Buffer>,
+    pub(super) transfers: cl_command_queue,
+    pub(super) objects: Objects<Buffer>,
     /// Kernels that did not end when they should have.
-    hung: Hung<InFlight>,
+    pub(super) hung: Hung<InFlight>,
     /// Transfers of the hand-over that did not end when they should have.
-    late: Late,
+    pub(super) late: Late,
     /// A transfer was given and went wrong: the driver or the device may still use its bytes.
     lost: Wrong,
     /// The process that opened it.
@@ -68,7 +68,8 @@ impl OpenClGpu {
     /// - [`Error::Forked`]: this is a child of the process that opened it.
     /// - [`Error::Gpu`], [`Error::TooMany`], [`Error::Contended`].
     pub fn open(ordinal: u32) -> Result<&'static Self> {
-        OPENED.get_or_open(ordinal, || find(ordinal), Self::new)?.of_this_process()
+        let gpu = OPENED.get_or_open(ordinal, || find(ordinal), Self::new)?;
+        gpu.must_be_ours().map(|()| gpu)
     }
 
     /// How many devices there are. The loader and its drivers are loaded for that.
@@ -148,40 +149,12 @@ impl OpenClGpu {
         self.align
     }
 
-    pub(super) const fn context(&self) -> cl_context {
-        self.context
-    }
-
-    pub(super) const fn device(&self) -> cl_device_id {
-        self.device
-    }
-
-    pub(super) const fn transfers(&self) -> cl_command_queue {
-        self.transfers
-    }
-
-    pub(super) const fn objects(&self) -> &Objects<Buffer> {
-        &self.objects
-    }
-
-    fn of_this_process(&'static self) -> Result<&'static Self> {
-        self.must_be_ours().map(|()| self)
-    }
-
     /// Is this the process that opened it?
     ///
     /// # Errors
     /// [`Error::Forked`]: nothing of the driver may be called.
     pub(super) fn must_be_ours(&self) -> Result<()> {
         if self.is_forked() { Err(Error::Forked { owner_pid: self.pid }) } else { Ok(()) }
-    }
-
-    pub(super) const fn hung(&self) -> &Hung<InFlight> {
-        &self.hung
-    }
-
-    pub(super) const fn late(&self) -> &Late {
-        &self.late
     }
 
     /// A transfer was given and went wrong. From here on no kernel starts.

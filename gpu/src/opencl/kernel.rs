@@ -57,12 +57,14 @@ use core::{
 /// use contigo_gpu::opencl::{Log, OpenClGpu, OpenClKernel, OpenClMemory, OpenClModule};
 /// use core::time::Duration;
 /// let gpu = OpenClGpu::open(0)?;
-/// let source = "kernel void scale(global const float *from, global float *to, uint count, float by)
+/// let source = "kernel void scale(global const float *from, global float *to, uint count,
+///                                 float by)
 ///               { uint i = get_global_id(0); if (i < count) to[i] = from[i] * by; }";
 /// // SAFETY: it is this program's own source.
 /// let module = unsafe { OpenClModule::build(gpu, source, c"", &mut Log::new())? };
 /// let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
-/// let signature = Signature::new("scale", &[from, to, Words(1), Words(1)])?.sized(0, 4, &[0])?.sized(1, 4, &[0])?;
+/// let signature = Signature::new("scale", &[from, to, Words(1), Words(1)])?;
+/// let signature = signature.sized(0, 4, &[0])?.sized(1, 4, &[0])?;
 /// // SAFETY: an item reads `from[i]` and writes `to[i]`, where `i < count`.
 /// let scale = unsafe { OpenClKernel::new(&module, c"scale", signature)? };
 ///
@@ -132,7 +134,7 @@ impl OpenClKernel {
             .zip(0..)
             .map(|(argument, index)| size(kernel, index, argument))
             .collect::<Result<Vec<_>>>()?;
-        let most = get_kernel_work_group_data(kernel, gpu.device(), CL_KERNEL_WORK_GROUP_SIZE);
+        let most = get_kernel_work_group_data(kernel, gpu.device, CL_KERNEL_WORK_GROUP_SIZE);
         let max_group_items =
             usize::try_from(word(&check("clGetKernelWorkGroupInfo", most)?)).unwrap_or(usize::MAX);
         Ok(Self { launches, signature, sizes, max_group_items, port: gpu.port() })
@@ -186,7 +188,7 @@ impl OpenClKernel {
                         Error::BufferSize { index: operand, need_bytes: 1, have_bytes: 0 };
                     let (slice, kept) =
                         operands.get(operand).zip(parts.get_mut(operand)).ok_or(missing)?;
-                    let (block, origin) = gpu.objects().find(slice)?;
+                    let (block, origin) = gpu.objects.find(slice)?;
                     // SAFETY: the operand is handed over, so that its block is there.
                     buffer = kept
                         .insert(unsafe { SubBuffer::new(block, origin, slice.len_bytes)? })

@@ -29,17 +29,17 @@ pub(super) struct Late {
 #[derive(Default)]
 pub(super) struct Wrong(AtomicI32);
 
-/// Nothing that has a code: something took too long.
+/// Something took too long: there is no code.
 const LATE: i32 = 1;
 
 impl Wrong {
-    /// Keeps it in mind, for ever.
+    /// Remembers the first error, for ever.
     pub(super) fn note(&self, error: &Error) {
         let code = if let Error::Gpu { code: code @ ..0, .. } = *error { code } else { LATE };
         let _ = self.0.compare_exchange(0, code, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Is there nothing?
+    /// `Ok` where nothing went wrong.
     ///
     /// # Errors
     /// [`Error::WillNotStop`], with the code.
@@ -92,7 +92,7 @@ impl Late {
         Ok(())
     }
 
-    /// Is none late any more?
+    /// No transfer is late any more.
     ///
     /// # Errors
     /// [`Error::Contended`]. [`Error::Gpu`]: one has failed. [`Error::WillNotStop`]: it cannot
@@ -101,7 +101,7 @@ impl Late {
         Ok(self.look()?.iter().all(Option::is_none))
     }
 
-    /// Shows the event of each that may still use some of `bytes`. Each is shown once.
+    /// Calls `show` once with the event of each transfer that may still use some of `bytes`.
     ///
     /// # Errors
     /// As [`is_empty`](Self::is_empty), and those of `show`.
@@ -136,7 +136,7 @@ impl Late {
         Ok(found)
     }
 
-    /// The table, without those that have ended well by now. One that failed stays.
+    /// Locks the table and removes the transfers that have ended well. One that failed stays.
     fn look(&self) -> Result<MutexGuard<'_, Table>> {
         self.unknown.check()?;
         let mut table = acquire(&self.table)?;

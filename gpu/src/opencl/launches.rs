@@ -36,7 +36,7 @@ pub(super) struct Launches {
     module: OpenClModule,
     kernel: cl_kernel,
     queue: cl_command_queue,
-    /// The launches that were not told.
+    /// The launches whose end `poll` has not reported.
     in_flight: InFlight,
     /// The late transfers of the operands of a launch that was not given yet.
     waits: Vec<Event>,
@@ -58,7 +58,7 @@ impl Launches {
         let kernel = module.kernel(entry)?;
         // SAFETY: context and device belong together. No property asks for another order.
         let queue = check("clCreateCommandQueue", unsafe {
-            create_command_queue(module.gpu().context(), module.gpu().device(), 0)
+            create_command_queue(module.gpu().context, module.gpu().device, 0)
         });
         let queue = queue.inspect_err(|_| {
             // SAFETY: the kernel is one, and given back once.
@@ -110,11 +110,11 @@ impl Launches {
         let mut bytes = [const { None::<Bytes> }; MAX_OPERANDS];
         // No job has more operands.
         for (operand, bytes) in operands.iter().zip(&mut bytes) {
-            let (block, origin) = gpu.objects().find(operand)?;
+            let (block, origin) = gpu.objects.find(operand)?;
             *bytes = Some((block, origin..origin + operand.len_bytes));
         }
         let waits = &mut self.waits;
-        gpu.late().of(&bytes, |event| {
+        gpu.late.of(&bytes, |event| {
             if waits.len() == late::MOST {
                 return Err(Error::TooMany {
                     what: "transfers that are late",
@@ -133,7 +133,7 @@ impl Launches {
     ///
     /// # Safety
     /// The arguments are set, each of the kernel's. The bytes that it then touches belong to it
-    /// until its end was told, or the queue was stopped.
+    /// until `poll` has reported its end, or the queue was stopped.
     pub(super) unsafe fn launch(&mut self, slot: usize, launch: &Launch) -> Result<()> {
         let Launch { grid, block, .. } = *launch;
         let local = block.map(|items| usize::try_from(items).unwrap_or(usize::MAX));
@@ -220,7 +220,7 @@ impl Launches {
         }
         if self.hung == ended.is_ok() {
             self.hung = ended.is_err();
-            self.gpu().hung().change(self.hung);
+            self.gpu().hung.change(self.hung);
         }
         ended
     }
@@ -237,7 +237,7 @@ impl Drop for Launches {
             let (in_flight, waits) = (mem::take(&mut self.in_flight), mem::take(&mut self.waits));
             // One goes on, and no more is known to be wrong: it may end well.
             if ended == Err(0) && !self.blocked && waits.is_empty() && !gpu.is_forked() {
-                gpu.hung().forget(in_flight);
+                gpu.hung.forget(in_flight);
             } else {
                 mem::forget((in_flight, waits));
             }

@@ -124,9 +124,9 @@ impl<B: Backend> OpenClMemory<B> {
         // SAFETY: so many bytes are there until the backend is dropped (`Backend`, 2), which comes
         // after the driver has let go of them: `drop`.
         let raw = check("clCreateBuffer", unsafe {
-            create_buffer(gpu.context(), flags, len_bytes, first)
+            create_buffer(gpu.context, flags, len_bytes, first)
         })?;
-        match gpu.objects().add(Buffer(raw), len_bytes) {
+        match gpu.objects.add(Buffer(raw), len_bytes) {
             Ok(base) => {
                 let scope = SyncScope::Range { granule_bytes: align_bytes };
                 let (base, bus) = (BaseAddr::Dev(base), gpu.bus());
@@ -171,8 +171,7 @@ impl<B: Backend> OpenClMemory<B> {
     fn declare(&self, range: &Range<usize>) -> Result<Event> {
         self.gpu.takes_commands()?;
         let (part, skip) = self.part(range)?;
-        let (queue, from) =
-            (self.gpu.transfers(), self.at(range.start).as_ptr().cast_const().cast());
+        let (queue, from) = (self.gpu.transfers, self.at(range.start).as_ptr().cast_const().cast());
         // SAFETY: the bytes are there. Nothing changes them before the end of this command: the
         // hand-over waits for it. Where it is late, they stay the device's (`sync_for_device`).
         let written = unsafe {
@@ -195,8 +194,8 @@ impl<B: Backend> OpenClMemory<B> {
     fn must_end(&self, range: &Range<usize>, event: Event, limit: Duration) -> Result<()> {
         event.must_end(limit).or_else(|error| {
             let known = match error {
-                Error::Timeout { .. } => self.gpu.late().add((self.buffer, range.clone()), event),
-                _ => Err(error).inspect_err(|error| self.gpu.late().lose_track(error)),
+                Error::Timeout { .. } => self.gpu.late.add((self.buffer, range.clone()), event),
+                _ => Err(error).inspect_err(|error| self.gpu.late.lose_track(error)),
             };
             known.inspect_err(|error| self.gpu.lose(error))?;
             Err(error)
@@ -210,7 +209,7 @@ impl<B: Backend> OpenClMemory<B> {
     fn refused(&self, error: Error) -> Result<()> {
         let mut empty = Ok(false);
         let waited = poll_until(&Spin, HAND_OVER_LIMIT, |_| {
-            empty = self.gpu.late().is_empty();
+            empty = self.gpu.late.is_empty();
             empty != Ok(false)
         });
         if waited.is_ok() && empty == Ok(true) {
@@ -224,14 +223,14 @@ impl<B: Backend> OpenClMemory<B> {
     /// answer is something where it has not said so yet.
     fn give_back(&self) -> Result<Option<Later>> {
         // The process first: in a child of fork nothing of the driver is called.
-        if self.gpu.keeps_all() || self.gpu.late().uses(self.buffer, 0..self.mapping.len_bytes)? {
+        if self.gpu.keeps_all() || self.gpu.late.uses(self.buffer, 0..self.mapping.len_bytes)? {
             return Err(Error::WillNotStop {
                 device: "a command of this device",
                 status: 0,
                 waited_us: 0,
             });
         }
-        self.gpu.objects().remove(DevAddr(self.mapping.base.raw()))?;
+        self.gpu.objects.remove(DevAddr(self.mapping.base.raw()))?;
         // SAFETY: the buffer is one, and released once, here.
         unsafe { self.buffer.release(DROP_LIMIT) }
     }
@@ -244,9 +243,10 @@ impl<B: Backend> Drop for OpenClMemory<B> {
         match (self.give_back(), self.at_any_time) {
             // SAFETY: once, and the driver has let go of the bytes.
             (Ok(None), _) => unsafe { ManuallyDrop::drop(&mut self.backend) },
-            // SAFETY: once; it is dropped when the driver has let go of the bytes.
             (Ok(Some(later)), Some(at_any_time)) => {
-                later.free(at_any_time(unsafe { ManuallyDrop::take(&mut self.backend) }))
+                // SAFETY: once; it is dropped when the driver has let go of the bytes.
+                let backend = unsafe { ManuallyDrop::take(&mut self.backend) };
+                later.free(at_any_time(backend));
             }
             (Ok(Some(_)) | Err(_), _) => {}
         }
@@ -281,7 +281,7 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
             Ok(written) => written,
             Err(error) => return self.refused(error),
         };
-        let flushed = flush(self.gpu.transfers());
+        let flushed = flush(self.gpu.transfers);
         // An error is kept in mind.
         let _ = self.must_end(
             &range,
@@ -297,8 +297,7 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
     unsafe fn sync_for_cpu(&self, range: Range<usize>, _: Direction) -> Result<()> {
         self.gpu.must_be_ours()?;
         let (part, skip) = self.part(&range)?;
-        let (queue, expected, mut at) =
-            (self.gpu.transfers(), self.at(range.start), ptr::null_mut());
+        let (queue, expected, mut at) = (self.gpu.transfers, self.at(range.start), ptr::null_mut());
         // SAFETY: the part is one, the bytes are inside, and no device uses them (this function's
         // contract). The pointer is a reference. It does not wait: `CL_FALSE`.
         let mapped = unsafe {
@@ -339,7 +338,7 @@ unsafe impl<B: Backend> Backend for OpenClMemory<B> {
     /// A transfer that is late may still read the bytes, so that no code may change them.
     fn settled(&self, range: Range<usize>) -> Result<()> {
         self.gpu.must_be_ours()?;
-        match self.gpu.late().uses(self.buffer, range)? {
+        match self.gpu.late.uses(self.buffer, range)? {
             true => Err(Error::Timeout {
                 timeout_us: u32::try_from(HAND_OVER_LIMIT.as_micros()).unwrap_or(u32::MAX),
             }),

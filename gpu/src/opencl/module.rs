@@ -72,13 +72,11 @@ impl OpenClModule {
                 fix,
             });
         }
-        let program = check(
-            "clCreateProgramWithSource",
-            create_program_with_source(gpu.context(), &[source]),
-        )?;
+        let program =
+            check("clCreateProgramWithSource", create_program_with_source(gpu.context, &[source]))?;
         let this = Self(Arc::new(Built { gpu, program }));
-        let built = build_program(program, &[gpu.device()], options, None, ptr::null_mut());
-        if let Ok(mut said) = get_program_build_data(program, gpu.device(), CL_PROGRAM_BUILD_LOG) {
+        let built = build_program(program, &[gpu.device], options, None, ptr::null_mut());
+        if let Ok(mut said) = get_program_build_data(program, gpu.device, CL_PROGRAM_BUILD_LOG) {
             said.truncate(LOG_BYTES);
             log.push_str(&text(&said));
         }

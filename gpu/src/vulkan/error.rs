@@ -8,26 +8,34 @@ pub(super) fn error(call: &'static str, result: vk::Result) -> Error {
     Error::Gpu { call, code: result.as_raw(), name: name(result) }
 }
 
-/// The name of each in `vulkan_core.h`.
-macro_rules! names {
-    ($($name:ident),* $(,)?) => {
-        fn name(result: vk::Result) -> &'static str {
-            match result {
-                $(vk::Result::$name => concat!("VK_", stringify!($name)),)*
-                _ => "a VkResult that is not known here",
-            }
+/// Its name in `vulkan_core.h`: Vulkan 1.3, "Return Codes", and those of the extensions that are
+/// used here.
+fn name(result: vk::Result) -> &'static str {
+    match result {
+        vk::Result::SUCCESS => "VK_SUCCESS",
+        vk::Result::NOT_READY => "VK_NOT_READY",
+        vk::Result::INCOMPLETE => "VK_INCOMPLETE",
+        vk::Result::ERROR_OUT_OF_HOST_MEMORY => "VK_ERROR_OUT_OF_HOST_MEMORY",
+        vk::Result::ERROR_OUT_OF_DEVICE_MEMORY => "VK_ERROR_OUT_OF_DEVICE_MEMORY",
+        vk::Result::ERROR_INITIALIZATION_FAILED => "VK_ERROR_INITIALIZATION_FAILED",
+        vk::Result::ERROR_DEVICE_LOST => "VK_ERROR_DEVICE_LOST",
+        vk::Result::ERROR_LAYER_NOT_PRESENT => "VK_ERROR_LAYER_NOT_PRESENT",
+        vk::Result::ERROR_EXTENSION_NOT_PRESENT => "VK_ERROR_EXTENSION_NOT_PRESENT",
+        vk::Result::ERROR_FEATURE_NOT_PRESENT => "VK_ERROR_FEATURE_NOT_PRESENT",
+        vk::Result::ERROR_INCOMPATIBLE_DRIVER => "VK_ERROR_INCOMPATIBLE_DRIVER",
+        vk::Result::ERROR_TOO_MANY_OBJECTS => "VK_ERROR_TOO_MANY_OBJECTS",
+        vk::Result::ERROR_FRAGMENTED_POOL => "VK_ERROR_FRAGMENTED_POOL",
+        vk::Result::ERROR_UNKNOWN => "VK_ERROR_UNKNOWN",
+        vk::Result::ERROR_OUT_OF_POOL_MEMORY => "VK_ERROR_OUT_OF_POOL_MEMORY",
+        vk::Result::ERROR_INVALID_EXTERNAL_HANDLE => "VK_ERROR_INVALID_EXTERNAL_HANDLE",
+        vk::Result::ERROR_FRAGMENTATION => "VK_ERROR_FRAGMENTATION",
+        vk::Result::ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS => {
+            "VK_ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS"
         }
-    };
-}
-
-// Vulkan 1.3, "Return Codes", and those of the extensions that are used here.
-names! {
-    SUCCESS, NOT_READY, TIMEOUT, EVENT_SET, EVENT_RESET, INCOMPLETE,
-    ERROR_OUT_OF_HOST_MEMORY, ERROR_OUT_OF_DEVICE_MEMORY, ERROR_INITIALIZATION_FAILED, ERROR_DEVICE_LOST,
-    ERROR_MEMORY_MAP_FAILED, ERROR_LAYER_NOT_PRESENT, ERROR_EXTENSION_NOT_PRESENT, ERROR_FEATURE_NOT_PRESENT,
-    ERROR_INCOMPATIBLE_DRIVER, ERROR_TOO_MANY_OBJECTS, ERROR_FORMAT_NOT_SUPPORTED, ERROR_FRAGMENTED_POOL,
-    ERROR_UNKNOWN, ERROR_OUT_OF_POOL_MEMORY, ERROR_INVALID_EXTERNAL_HANDLE, ERROR_FRAGMENTATION,
-    ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS, ERROR_INVALID_SHADER_NV, PIPELINE_COMPILE_REQUIRED,
+        vk::Result::ERROR_INVALID_SHADER_NV => "VK_ERROR_INVALID_SHADER_NV",
+        vk::Result::PIPELINE_COMPILE_REQUIRED => "VK_PIPELINE_COMPILE_REQUIRED",
+        _ => "a VkResult that is not known here",
+    }
 }
 
 #[cfg(test)]

@@ -40,10 +40,10 @@ pub struct VulkanGpu {
     /// vkQueueSubmit wants one thread at a time (Vulkan 1.3, "Threading Behavior").
     queue: Mutex<vk::Queue>,
     port: Port,
-    /// Kernels with jobs that did not end when they should have; of one that was dropped, its newest
-    /// job's fence, which is never destroyed. It is signalled when the kernel's older jobs have ended
-    /// too (Vulkan 1.3, "Fences").
-    hung: Hung<vk::Fence>,
+    /// Kernels with jobs that did not end when they should have. Of one that was dropped it is the
+    /// newest job's fence, which is never destroyed. It is signalled when the kernel's older jobs
+    /// have ended too (Vulkan 1.3, "Fences").
+    pub(super) hung: Hung<vk::Fence>,
     /// A call said that the device is lost.
     lost: AtomicBool,
 }
@@ -233,10 +233,6 @@ impl VulkanGpu {
             }
             error(call, result)
         })
-    }
-
-    pub(super) const fn hung(&self) -> &Hung<vk::Fence> {
-        &self.hung
     }
 
     /// Has a call said that the device is lost?

@@ -236,7 +236,8 @@ unsafe fn bound<I: vk::ExtendsMemoryAllocateInfo>(
         }
         let types = gpu.driver.memory_types.memory_types_as_slice();
         let kind = memory_type(types, allowed & needs.memory_type_bits).ok_or(Error::Unsupported {
-            what: "this Vulkan device has no coherent type of memory (HOST_VISIBLE, HOST_COHERENT) for these bytes",
+            what: "this Vulkan device has no coherent type of memory (HOST_VISIBLE, HOST_COHERENT) \
+                   for these bytes",
             fix: "import other memory, or use another device",
         })?;
         let mut alone = vk::MemoryDedicatedAllocateInfo::default().buffer(buffer);

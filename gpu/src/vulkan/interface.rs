@@ -38,7 +38,7 @@ const OFFSET: u32 = 35;
 /// The resources of a module.
 #[derive(Debug, Default)]
 pub(super) struct Interface {
-    /// Storage class, pointer type and id of each variable that a job has to do with.
+    /// Storage class, pointer type and id of each variable that a job binds.
     variables: Vec<(u32, u32, u32)>,
     types: BTreeMap<u32, Type>,
     /// Constants of one word.
@@ -190,7 +190,8 @@ impl Interface {
                     .rev()
                     .find(|parameter| parameter.start <= at)
                     .map_or(0, |parameter| parameter.end.saturating_sub(bytes));
-                let name = "the place in bytes of a shader's push constant, which lies inside one parameter,";
+                let name = "the place in bytes of a shader's push constant, which lies inside one \
+                            parameter,";
                 return Err(Error::Argument {
                     name,
                     value: at,
@@ -283,6 +284,11 @@ mod tests {
             .err()
     }
 
+    fn is_unsupported(instructions: &[&[u32]], word: &str) -> bool {
+        let refused = refused(instructions);
+        matches!(refused, Some(Error::Unsupported { what, .. }) if what.contains(word))
+    }
+
     /// %3 is a variable of class `class`, of the structure %1, whose members are words.
     fn variable(class: u32) -> [[u32; 4]; 4] {
         [
@@ -295,7 +301,6 @@ mod tests {
 
     #[test]
     fn what_no_compiler_writes_is_refused_in_bounded_time() {
-        let is_unsupported = |instructions: &[&[u32]], word: &str| matches!(refused(instructions), Some(Error::Unsupported { what, .. }) if what.contains(word));
         let [int, of_two, pointer, buffer] = variable(STORAGE_BUFFER);
         let (set, binding): (&[u32], &[u32]) =
             (&[OP_DECORATE, 3, DESCRIPTOR_SET, 0], &[OP_DECORATE, 3, BINDING, 0]);
@@ -361,9 +366,7 @@ mod tests {
             .chain(structures.iter().map(|s| &s[..]))
             .chain(offsets.iter().map(|s| &s[..]))
             .collect();
-        assert!(
-            matches!(refused(&shader), Some(Error::Unsupported { what, .. }) if what.contains("size of a push constant"))
-        );
+        assert!(is_unsupported(&shader, "size of a push constant"));
     }
 
     #[test]

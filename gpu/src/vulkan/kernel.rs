@@ -1,12 +1,7 @@
 #![allow(unsafe_code, reason = "a driver, and a shader that may write anywhere")]
 //! Any compute shader as a driver.
 
-use super::{
-    VulkanModule, interface,
-    lane::{self, Lane},
-    launch,
-    object::Bound,
-};
+use super::{VulkanModule, interface, lane::Lane, launch, object::Bound, pipeline};
 use contigo::{
     Completion, Direction, Driver, Error, OperandSpec, Port, Result,
     job::{Argument, MAX_OPERANDS, Signature},
@@ -20,7 +15,7 @@ use core::{ffi::CStr, fmt, time::Duration};
 ///
 /// | in the signature | in the shader |
 /// |---|---|
-/// | operand number n | `layout(set = 0, binding = n) buffer`, which begins at the operand's first byte |
+/// | operand number n | `layout(set = 0, binding = n) buffer`, from the operand's first byte on |
 /// | argument words | one block `layout(push_constant)`, its words in their order, with no gaps |
 /// | `Launch::grid` | `gl_NumWorkGroups` |
 /// | `Launch::block` | `local_size_x`, `_y` and `_z`, as the shader declares them |
@@ -43,7 +38,8 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// 256 ([`VulkanGpu::is_hung`](super::VulkanGpu::is_hung)).
 ///
 /// ```no_run
-/// use contigo::{OperandSpec, Queue, Region, job::{Launch, Parameter::{Operand, Words}, Signature}};
+/// use contigo::{OperandSpec, Queue, Region};
+/// use contigo::job::{Launch, Parameter::{Operand, Words}, Signature};
 /// use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule};
 /// use core::time::Duration;
 /// let gpu = VulkanGpu::open(0)?;
@@ -55,7 +51,8 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// // layout(set = 0, binding = 1) writeonly buffer To { float to[]; };
 /// // layout(push_constant) uniform Words { uint count; float by; };
 /// let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
-/// let signature = Signature::new("scale", &[from, to, Words(1), Words(1)])?.sized(0, 4, &[0])?.sized(1, 4, &[0])?;
+/// let signature = Signature::new("scale", &[from, to, Words(1), Words(1)])?;
+/// let signature = signature.sized(0, 4, &[0])?.sized(1, 4, &[0])?;
 /// // SAFETY: a thread reads `from[i]` and writes `to[i]`, where `i < count`.
 /// let scale = unsafe { VulkanKernel::new(&module, c"main", signature, [64, 1, 1])? };
 ///
@@ -81,7 +78,7 @@ pub struct VulkanKernel {
 
 impl VulkanKernel {
     /// How many jobs are in the device's queue at once.
-    pub const DEPTH: usize = lane::DEPTH;
+    pub const DEPTH: usize = pipeline::DEPTH;
     /// How long a job is waited for where it should have been finished: as long as the longest
     /// watchdog of a display driver (amdgpu's `lockup_timeout` is 10 seconds).
     pub const STOP_LIMIT: Duration = Duration::from_secs(10);

@@ -35,7 +35,8 @@ pub(super) fn kernel(
     if operands as u64 > facts.max_storage_buffers.into() {
         let most = facts.max_storage_buffers.into();
         return Err(Error::TooMany {
-            what: "operands of a kernel on this Vulkan device (maxPerStageDescriptorStorageBuffers)",
+            what: "operands of a kernel on this Vulkan device \
+                   (maxPerStageDescriptorStorageBuffers)",
             most,
         });
     }

@@ -1,10 +1,10 @@
 //! Any memory of this process as a Vulkan device's, and a compute shader as a driver.
 //!
 //! ```text
-//!   VulkanGpu::open ──► VulkanMemory::allocate, ::import ──► Region ──► Pool, CpuBuf, Operand, Queue …
-//!   one device          a Backend: bytes of this process,                           ▲
-//!        │              and a VkBuffer over them                                    │
-//!        └────────────► VulkanModule ──► VulkanKernel ──────────────────────────────┘
+//!   VulkanGpu::open ──► VulkanMemory::allocate, ::import ──► Region ──► Pool, Operand, Queue …
+//!   one device          a Backend: bytes of this process,                              ▲
+//!        │              and a VkBuffer over them                                       │
+//!        └────────────► VulkanModule ──► VulkanKernel ─────────────────────────────────┘
 //!                       SPIR-V           a Driver: 8 jobs in flight
 //! ```
 //!
@@ -33,13 +33,7 @@
 
 mod error;
 mod facts;
-#[cfg(test)]
-mod fake;
-#[cfg(test)]
-mod faults;
 mod gpu;
-#[cfg(test)]
-mod hangs;
 mod import;
 mod interface;
 mod kernel;
@@ -50,7 +44,10 @@ mod memory;
 mod module;
 mod names;
 mod object;
+mod pipeline;
 mod spirv;
+#[cfg(test)]
+mod tests;
 
 pub use facts::{VulkanDeviceType, VulkanFacts};
 pub use gpu::VulkanGpu;

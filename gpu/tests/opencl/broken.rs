@@ -64,10 +64,32 @@ fn a_machine_without_a_loader_or_a_device_says_so() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Each driver that is wrong, and what is seen of it.
+/// Each driver that is wrong, and what is seen of it. Of a transfer that was given the bytes are
+/// kept: no operand is the CPU's while the driver may use it.
 #[test]
 fn a_driver_that_is_wrong_is_found() {
     const THIS: &str = "broken::a_driver_that_is_wrong_is_found";
+    const ALL: [&str; 19] = [
+        "old",
+        "align",
+        "lost",
+        "copies",
+        "refuses",
+        "stuck",
+        "retains",
+        "keeps",
+        "slow",
+        "argument",
+        "nothing",
+        "late",
+        "never",
+        "second",
+        "failed",
+        "failed first",
+        "flush",
+        "unread",
+        "mapped",
+    ];
     if is_child() {
         return println!("CHILD: {}", seen(&std::env::var(BROKEN).unwrap()));
     }
@@ -78,50 +100,17 @@ fn a_driver_that_is_wrong_is_found() {
         Ok(library) => library,
         Err(why) => return emulated::skipped(THIS, &why),
     };
-    all_as_expected(
-        THIS,
-        &library,
-        &[
-            "old", "align", "lost", "copies", "refuses", "stuck", "retains", "keeps", "slow",
-            "argument", "nothing",
-        ],
-    );
-    std::fs::remove_file(library).unwrap();
-}
-
-/// Each driver in a process of its own, all at once: some wait for 10 s.
-fn all_as_expected(test: &str, library: &str, all: &[&str]) {
+    // Each in a process of its own, all at once: some wait for 10 s.
     std::thread::scope(|scope| {
-        for broken in all {
-            let mut child = child(test);
-            child.env("OPENCL_DYLIB_PATH", library).env(BROKEN, broken);
+        for broken in ALL {
+            let mut child = child(THIS);
+            child.env("OPENCL_DYLIB_PATH", &library).env(BROKEN, broken);
             scope.spawn(move || {
                 let said = said(child);
                 assert!(said.contains(&format!("CHILD: {broken}, as expected")), "{said}");
             });
         }
     });
-}
-
-/// A transfer that was given keeps its bytes: no operand is the CPU's while the driver may use it.
-#[test]
-fn a_transfer_that_was_given_keeps_its_bytes() {
-    const THIS: &str = "broken::a_transfer_that_was_given_keeps_its_bytes";
-    if is_child() {
-        return println!("CHILD: {}", seen(&std::env::var(BROKEN).unwrap()));
-    }
-    if device(THIS).is_none() {
-        return;
-    }
-    let library = match built("broken", "-Wl,--no-as-needed,-l:libOpenCL.so.1") {
-        Ok(library) => library,
-        Err(why) => return emulated::skipped(THIS, &why),
-    };
-    all_as_expected(
-        THIS,
-        &library,
-        &["late", "never", "second", "failed", "failed first", "flush", "unread", "mapped"],
-    );
     std::fs::remove_file(library).unwrap();
 }
 

@@ -31,7 +31,8 @@ struct Listed {
 
 // SAFETY: every method is the memory's.
 unsafe impl Backend for Listed {
-    contigo::forward!(|this| this.memory => name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by, wrong_accesses);
+    contigo::forward!(|this| this.memory => name, mapping, segment, sync_for_device, sync_for_cpu);
+    contigo::forward!(|this| this.memory => settled, handle, held_by, wrong_accesses);
 }
 
 impl Drop for Listed {

@@ -54,7 +54,10 @@ kernel void add(global const ulong *from, global ulong *to, uint count, ulong by
     if (i < count) to[i] = from[i] + by;
 }
 kernel void flip(global uchar *bytes) { bytes[get_global_id(0)] ^= 0xFF; }
-kernel void both(global uchar *one, global uchar *two) { one[get_global_id(0)] ^= 0xFF; two[get_global_id(0)] ^= 0xFF; }
+kernel void both(global uchar *one, global uchar *two) {
+    one[get_global_id(0)] ^= 0xFF;
+    two[get_global_id(0)] ^= 0xFF;
+}
 kernel void forever(global volatile uint *word) { while (word[0] != 7) word[1] += 1; }
 ";
 

@@ -6,10 +6,7 @@ use super::{
     with_shader,
 };
 use contigo::{
-    Backend, DevAddr, Direction, Driver, Error, Queue, Result,
-    job::Launch,
-    mem::{DevSlice, Mapping},
-    types::BaseAddr,
+    Backend, DevAddr, Driver, Error, Queue, job::Launch, mem::DevSlice, types::BaseAddr,
 };
 use contigo_gpu::{
     Pages,
@@ -21,7 +18,6 @@ use nix::{
 };
 use std::{
     env,
-    ops::Range,
     process::{self, Command},
     sync::atomic::{AtomicUsize, Ordering},
 };
@@ -35,21 +31,7 @@ static DROPPED: AtomicUsize = AtomicUsize::new(0);
 
 // SAFETY: all of it is the pages'.
 unsafe impl Backend for Counted {
-    fn name(&self) -> &'static str {
-        "counted"
-    }
-
-    fn mapping(&self) -> Mapping {
-        self.0.mapping()
-    }
-
-    unsafe fn sync_for_device(&self, _: Range<usize>, _: Direction) -> Result<()> {
-        Ok(())
-    }
-
-    unsafe fn sync_for_cpu(&self, _: Range<usize>, _: Direction) -> Result<()> {
-        Ok(())
-    }
+    contigo::forward!(|this| this.0 => name, mapping, sync_for_device, sync_for_cpu);
 }
 
 impl Drop for Counted {

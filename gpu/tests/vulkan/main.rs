@@ -7,7 +7,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; shaders are promised to be what they are"
+    reason = "a test that panics has failed; shaders are promised to be what they are"
 )]
 
 mod conformance;

@@ -107,20 +107,7 @@ unsafe impl<B: Backend> Backend for Part<B> {
         // SAFETY: `skip` is inside the block.
         Mapping { cpu: unsafe { whole.cpu.add(self.skip) }, len_bytes: self.len_bytes, ..whole }
     }
-    unsafe fn sync_for_device(
-        &self,
-        _: std::ops::Range<usize>,
-        _: contigo::Direction,
-    ) -> contigo::Result<()> {
-        Ok(())
-    }
-    unsafe fn sync_for_cpu(
-        &self,
-        _: std::ops::Range<usize>,
-        _: contigo::Direction,
-    ) -> contigo::Result<()> {
-        Ok(())
-    }
+    contigo::forward!(|this| this.whole => sync_for_device, sync_for_cpu);
 }
 
 #[test]
@@ -169,29 +156,16 @@ fn a_pointer_to_nothing_is_refused_or_taken_and_never_touched() {
     else {
         return;
     };
-    struct Nothing(NonNull<u8>);
+    struct Nothing(NonNull<u8>, Pages);
     // SAFETY: it lies, and no code reads, writes or runs a job in it.
     unsafe impl Backend for Nothing {
         fn name(&self) -> &'static str {
             "nothing"
         }
         fn mapping(&self) -> Mapping {
-            Mapping { cpu: self.0, ..Pages::new(1).unwrap().mapping() }
+            Mapping { cpu: self.0, ..self.1.mapping() }
         }
-        unsafe fn sync_for_device(
-            &self,
-            _: std::ops::Range<usize>,
-            _: contigo::Direction,
-        ) -> contigo::Result<()> {
-            Ok(())
-        }
-        unsafe fn sync_for_cpu(
-            &self,
-            _: std::ops::Range<usize>,
-            _: contigo::Direction,
-        ) -> contigo::Result<()> {
-            Ok(())
-        }
+        contigo::forward!(|this| this.1 => sync_for_device, sync_for_cpu);
     }
     // SAFETY: the pointer is the Backend's, which does not touch it.
     unsafe impl Send for Nothing {}
@@ -209,7 +183,8 @@ fn a_pointer_to_nothing_is_refused_or_taken_and_never_touched() {
         )
     };
     assert_ne!(mapped, libc::MAP_FAILED);
-    let taken = VulkanMemory::import(gpu, Nothing(NonNull::new(mapped.cast()).unwrap()));
+    let nothing = Nothing(NonNull::new(mapped.cast()).unwrap(), Pages::new(1).unwrap());
+    let taken = VulkanMemory::import(gpu, nothing);
     if gpu.facts().driver_name == "llvmpipe" {
         assert!(taken.is_ok());
     } else if let Err(refused) = taken {
@@ -257,30 +232,21 @@ fn a_dma_buf_is_taken_where_the_driver_can() {
     assert_eq!(refused.into_returned().mapping().len_bytes, Pages::GRANULE_BYTES);
 }
 
-/// Names open the same device, and its memory is freed when it is dropped.
-#[test]
-fn the_kind_opens_the_same_device() {
-    let Some(gpu) = gpu("memory::the_kind_opens_the_same_device") else { return };
-    let named = (contigo_gpu::vulkan::KIND.open)(0).unwrap();
-    assert_eq!((named.port().bus, contigo_gpu::vulkan::KIND.kind), (gpu.bus(), "vulkan"));
-    assert!(std::ptr::eq(VulkanGpu::open(0).unwrap(), gpu));
-    for _ in 0..600 {
-        let memory = named.memory(4096).unwrap();
-        assert_eq!((memory.mapping().bus, memory.name()), (gpu.bus(), "vulkan"));
-        assert!(memory.handle().is_some());
-    }
-}
-
-/// The one door of the runtime: memory and device by their names.
+/// Names open the same device and its memory, which is freed when it is dropped.
 #[test]
 fn names_open_the_device_and_its_memory() {
     let Some(gpu) = gpu("memory::names_open_the_device_and_its_memory") else { return };
+    assert!(std::ptr::eq(VulkanGpu::open(0).unwrap(), gpu));
     contigo::names::provide(&contigo_gpu::vulkan::KIND).unwrap();
     let device = "vulkan:0".parse::<DeviceName>().unwrap().open().unwrap();
     assert_eq!(device.port().map(|port| (port.name, port.bus)), Some(("vulkan", gpu.bus())));
-    let region =
-        Region::new(device.memory(&"vulkan".parse::<MemoryName>().unwrap(), 1 << 20).unwrap())
-            .unwrap();
+    let name = "vulkan".parse::<MemoryName>().unwrap();
+    for _ in 0..600 {
+        let memory = device.memory(&name, 4096).unwrap();
+        assert_eq!((memory.mapping().bus, memory.name()), (gpu.bus(), "vulkan"));
+        assert!(memory.handle().is_some());
+    }
+    let region = Region::new(device.memory(&name, 1 << 20).unwrap()).unwrap();
     assert_eq!((region.name(), region.len_bytes()), ("vulkan", 1 << 20));
     let none = "vulkan:4000000000".parse::<DeviceName>().unwrap().open().map(drop).unwrap_err();
     assert!(

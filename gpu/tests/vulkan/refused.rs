@@ -2,7 +2,7 @@
 
 use super::{
     LIMIT, gpu, kernel, region,
-    shaders::{self, FLAT, SCALE, XOR, xor},
+    shaders::{self, FLAT, XOR, xor},
     with_shader,
 };
 use contigo::{
@@ -222,8 +222,8 @@ fn a_kernel_is_the_module_s_and_the_device_s() {
         return;
     };
     let data = || Signature::new("data", &[Operand(OperandSpec::in_out())]).unwrap();
-    // SAFETY: the shader has one buffer; a kernel with more is refused.
     let new = |entry, signature, local| {
+        // SAFETY: the shader has one buffer; a kernel with more is refused.
         unsafe { VulkanKernel::new(&module, entry, signature, local) }.map(drop)
     };
     assert_eq!(new(c"main", data(), [32, 2, 1]), Ok(()));
@@ -330,14 +330,4 @@ fn a_job_is_checked_and_gives_its_buffers_back() {
         [pool.take().unwrap().to_device(..4_096), pool.take().unwrap().from_device(..4_096)];
     drop(queue.run(operands, &launch.with(&[1_024, 0]), LIMIT).unwrap());
     assert!(!gpu.is_hung());
-}
-
-#[test]
-fn a_forgotten_module_and_kernel_stay() {
-    let Some((_, module)) = with_shader("refused::a_forgotten_module_and_kernel_stay", SCALE)
-    else {
-        return;
-    };
-    std::mem::forget(kernel(&module, shaders::scale()));
-    drop(module);
 }

@@ -3,7 +3,7 @@
 use super::{Address, Compute, Entry, FIRST_PARAM, Op, Operand, Register, SPECIAL, Step, Type};
 use std::{collections::BTreeMap, str::FromStr};
 
-/// The `Err` is what the compiler says.
+/// The `Err` is the compiler's message.
 type Parsed<T = ()> = Result<T, String>;
 
 /// The text in pieces, each with its line.
@@ -28,8 +28,8 @@ struct Names<'t> {
 /// The visible kernels of a text, for a GPU of this compute capability: 87 is 8.7.
 ///
 /// # Errors
-/// As ptxas says of a text that is no PTX. So it is for a newer GPU, and where an instruction is
-/// not here.
+/// The message of ptxas, for a text that is no PTX, that is for a newer GPU, or that has an
+/// instruction which is not here.
 pub fn parse(text: &str, compute_capability: u32) -> Parsed<Vec<Entry>> {
     let mut text = Text { tokens: tokens(text), at: 0 };
     text.header(compute_capability)?;

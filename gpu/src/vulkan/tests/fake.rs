@@ -6,17 +6,12 @@
 //! A hostile driver: it computes nothing, says what a test asks for, and sees what is done to it.
 //! Each thread has its own.
 
-use super::{VulkanFacts, VulkanGpu, facts::tests::least, gpu::Driver};
-use ash::{ext, khr, vk, vk::Handle as _};
+use ash::vk;
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     os::fd::OwnedFd,
 };
-
-mod functions;
-
-use functions::function;
 
 /// The driver's answers, and all that it has seen.
 #[derive(Default)]
@@ -29,11 +24,11 @@ pub(super) struct State {
     pub(super) failing: Option<(&'static str, u32, vk::Result)>,
     /// The answer of a fence that is in the queue.
     pub(super) fences: vk::Result,
-    pending: BTreeSet<u64>,
+    pub(super) pending: BTreeSet<u64>,
     /// Bytes beyond its own that a buffer needs.
     pub(super) more_bytes: u64,
     /// The dma-bufs that the driver owns, by their memory's number.
-    fds: BTreeMap<u64, OwnedFd>,
+    pub(super) fds: BTreeMap<u64, OwnedFd>,
     pub(super) commands: Vec<Command>,
     /// The things that were done and that no program may do.
     pub(super) wrong: Vec<String>,
@@ -72,7 +67,7 @@ pub(super) fn live() -> Vec<&'static str> {
 }
 
 /// Counts a call, and answers as the test asked for.
-fn asked(call: &'static str) -> vk::Result {
+pub(super) fn asked(call: &'static str) -> vk::Result {
     state(|state| {
         let count = state.asked.entry(call).or_default();
         *count += 1;
@@ -83,7 +78,7 @@ fn asked(call: &'static str) -> vk::Result {
     })
 }
 
-fn made(kind: &'static str) -> u64 {
+pub(super) fn made(kind: &'static str) -> u64 {
     state(|state| {
         state.made += 1;
         state.live.insert((kind, state.made));
@@ -91,7 +86,7 @@ fn made(kind: &'static str) -> u64 {
     })
 }
 
-fn gone(kind: &'static str, raw: u64) {
+pub(super) fn gone(kind: &'static str, raw: u64) {
     state(|state| {
         if raw != 0 && !state.live.remove(&(kind, raw)) {
             state.wrong.push(format!("{kind} {raw} was destroyed, and is none"));
@@ -100,26 +95,4 @@ fn gone(kind: &'static str, raw: u64) {
             state.wrong.push(format!("{kind} {raw} was destroyed under a job"));
         }
     });
-}
-
-/// A device of this driver, which has memory of these properties as its second type. Does it import
-/// dma-bufs?
-pub(super) fn gpu(
-    properties: vk::MemoryPropertyFlags,
-    features: vk::ExternalMemoryFeatureFlags,
-    has_dma_buf: bool,
-) -> &'static VulkanGpu {
-    let mut memory_types =
-        vk::PhysicalDeviceMemoryProperties { memory_type_count: 2, ..Default::default() };
-    memory_types.memory_types = [vk::MemoryType { property_flags: properties, heap_index: 0 }; 32];
-    // SAFETY: each function is as Vulkan declares the one of its name, except that pointers to
-    // callbacks, which are null, are of no type.
-    let device = unsafe { ash::Device::load_with(function, vk::Device::from_raw(1)) };
-    let (queue, host) =
-        (vk::Queue::from_raw(1), ext::external_memory_host::DeviceFn::load(function));
-    let fd = has_dma_buf.then(|| khr::external_memory_fd::DeviceFn::load(function));
-    let driver = Driver { device, queue, host, fd, memory_types, features: [features; 2] };
-    let facts =
-        VulkanFacts { max_storage_buffers: 16, has_dma_buf, has_foreign_owners: true, ..least() };
-    Box::leak(Box::new(VulkanGpu::of(facts, driver).unwrap()))
 }

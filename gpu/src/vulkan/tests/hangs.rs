@@ -8,9 +8,10 @@
 //! goes again.
 
 use super::{
-    VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule,
+    super::{VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule},
+    LIMIT, buffers_of, clean,
     fake::{self, live, state},
-    faults::{LIMIT, buffers_of, clean, gpu, kernel, module},
+    gpu, kernel, module,
 };
 use crate::Pages;
 use ash::vk;

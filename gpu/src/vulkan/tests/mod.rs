@@ -6,16 +6,25 @@
 )]
 //! A driver that does wrong, and all that is asked of it.
 
+mod fake;
+mod functions;
+mod hangs;
+
+use self::{
+    fake::{Command, Range, live, state},
+    functions::function,
+};
 use super::{
-    VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule,
-    fake::{self, Command, Range, live, state},
-    object::Object,
-    spirv::MAGIC,
+    VulkanFacts, VulkanGpu, VulkanKernel, VulkanMemory, VulkanModule, facts::tests::least,
+    object::Object, spirv::MAGIC,
 };
 use crate::Pages;
-use ash::vk::{
-    self, AccessFlags as Access, ExternalMemoryFeatureFlags as Feature, Handle as _,
-    MemoryPropertyFlags as Memory, PipelineStageFlags as Stage,
+use ash::{
+    ext, khr,
+    vk::{
+        self, AccessFlags as Access, ExternalMemoryFeatureFlags as Feature, Handle as _,
+        MemoryPropertyFlags as Memory, PipelineStageFlags as Stage,
+    },
 };
 use contigo::{
     Align, Backend, CpuBuf, DevAddr, Driver, Error, OperandSpec, Queue, Region,
@@ -42,13 +51,32 @@ use std::{
 
 const COHERENT: Memory =
     Memory::from_raw(Memory::HOST_VISIBLE.as_raw() | Memory::HOST_COHERENT.as_raw());
-pub(super) const LIMIT: Duration = Duration::from_millis(5);
+const LIMIT: Duration = Duration::from_millis(5);
 
-pub(super) fn gpu() -> &'static VulkanGpu {
-    fake::gpu(COHERENT, Feature::IMPORTABLE, false)
+/// A device of this driver, which has memory of these properties as its second type. Does it import
+/// dma-bufs?
+fn gpu_with(properties: Memory, features: Feature, has_dma_buf: bool) -> &'static VulkanGpu {
+    let mut memory_types =
+        vk::PhysicalDeviceMemoryProperties { memory_type_count: 2, ..Default::default() };
+    memory_types.memory_types = [vk::MemoryType { property_flags: properties, heap_index: 0 }; 32];
+    // SAFETY: each function is as Vulkan declares the one of its name, except that pointers to
+    // callbacks, which are null, are of no type.
+    let device = unsafe { ash::Device::load_with(function, vk::Device::from_raw(1)) };
+    let (queue, host) =
+        (vk::Queue::from_raw(1), ext::external_memory_host::DeviceFn::load(function));
+    let fd = has_dma_buf.then(|| khr::external_memory_fd::DeviceFn::load(function));
+    let driver =
+        super::gpu::Driver { device, queue, host, fd, memory_types, features: [features; 2] };
+    let facts =
+        VulkanFacts { max_storage_buffers: 16, has_dma_buf, has_foreign_owners: true, ..least() };
+    Box::leak(Box::new(VulkanGpu::of(facts, driver).unwrap()))
 }
 
-pub(super) fn module(gpu: &'static VulkanGpu) -> Result<VulkanModule, Error> {
+fn gpu() -> &'static VulkanGpu {
+    gpu_with(COHERENT, Feature::IMPORTABLE, false)
+}
+
+fn module(gpu: &'static VulkanGpu) -> Result<VulkanModule, Error> {
     let entry =
         [5 << 16 | 15, 5, 4, u32::from_le_bytes(*b"main"), 0, 6 << 16 | 16, 4, 17, 64, 1, 1];
     // One of another stage beside it: what a kernel is made with is not compared. And a function's
@@ -59,21 +87,21 @@ pub(super) fn module(gpu: &'static VulkanGpu) -> Result<VulkanModule, Error> {
     unsafe { VulkanModule::load(gpu, &words.flat_map(u32::to_ne_bytes).collect::<Vec<_>>()) }
 }
 
-pub(super) fn kernel(module: &VulkanModule) -> Result<VulkanKernel, Error> {
+fn kernel(module: &VulkanModule) -> Result<VulkanKernel, Error> {
     let (from, to) = (Operand(OperandSpec::to_device()), Operand(OperandSpec::from_device()));
     let signature = Signature::new("moved", &[Words(1), from, to, Words(2)]).unwrap();
     // SAFETY: the driver computes nothing.
     Ok(unsafe { VulkanKernel::new(module, c"main", signature, [64, 1, 1]) }?.stopping_within(LIMIT))
 }
 
-pub(super) fn buffers_of(region: &Region) -> [CpuBuf; 2] {
+fn buffers_of(region: &Region) -> [CpuBuf; 2] {
     [(); 2].map(|()| region.alloc(4_096, Align::DLPACK).unwrap())
 }
 
 const NOTHING: [&str; 0] = [];
 
 /// Nothing is left, and nothing wrong was done.
-pub(super) fn clean() {
+fn clean() {
     assert_eq!((live(), state(|state| state.wrong.clone())), (NOTHING.to_vec(), vec![]));
 }
 
@@ -198,12 +226,12 @@ fn memory_that_the_driver_refuses_comes_back() {
     let error = refused(gpu());
     let (call, name) = ("vkGetMemoryHostPointerPropertiesEXT", "VK_ERROR_INVALID_EXTERNAL_HANDLE");
     assert_eq!(error, Error::Gpu { call, code: -1_000_072_003, name });
-    let error = refused(fake::gpu(Memory::HOST_VISIBLE, Feature::IMPORTABLE, false));
+    let error = refused(gpu_with(Memory::HOST_VISIBLE, Feature::IMPORTABLE, false));
     assert!(
         matches!(error, Error::Unsupported { what, .. } if what.contains("HOST_COHERENT")),
         "{error}"
     );
-    let error = refused(fake::gpu(COHERENT, Feature::EXPORTABLE, false));
+    let error = refused(gpu_with(COHERENT, Feature::EXPORTABLE, false));
     assert!(
         matches!(error, Error::Unsupported { what, .. } if what.contains("imports no such memory")),
         "{error}"
@@ -225,7 +253,7 @@ fn descriptors(file: &Path) -> usize {
 
 #[test]
 fn a_dma_buf_is_the_driver_s_once_it_was_imported_and_closed_where_it_was_not() {
-    let gpu = fake::gpu(COHERENT, Feature::IMPORTABLE | Feature::DEDICATED_ONLY, true);
+    let gpu = gpu_with(COHERENT, Feature::IMPORTABLE | Feature::DEDICATED_ONLY, true);
     let heap = || {
         DmaHeap::allocate_from(
             Arc::new(FakeHeap::new(fake_dma_heap::Pages::Contiguous)),

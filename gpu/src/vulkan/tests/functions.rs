@@ -1,42 +1,49 @@
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     reason = "a driver's functions, for tests; a test that panics has failed"
 )]
 //! The hostile driver's functions, by their names.
 
-use super::{Command, Range, asked, gone, made, state};
+use super::fake::{Command, Range, asked, gone, made, state};
 use ash::{vk, vk::Handle as _};
 use std::{
     ffi::{CStr, c_void},
     os::fd::{FromRawFd as _, OwnedFd},
-    slice,
+    ptr, slice,
 };
 
-macro_rules! objects {
-    ($($create:ident($info:ident) $destroy:ident $handle:ident;)*) => {$(
-        unsafe extern "system" fn $create(_: vk::Device, _: *const vk::$info<'_>, _: *const c_void, out: *mut vk::$handle) -> vk::Result {
-            let answer = asked(stringify!($create));
-            if answer == vk::Result::SUCCESS {
-                // SAFETY: the caller has room for it.
-                unsafe { out.write(vk::$handle::from_raw(made(stringify!($handle)))) }
-            }
-            answer
-        }
-        unsafe extern "system" fn $destroy(_: vk::Device, handle: vk::$handle, _: *const c_void) {
-            gone(stringify!($handle), handle.as_raw());
-        }
-    )*};
+/// The objects that are made and destroyed alike: a test's name for the call, and the kind.
+const ALIKE: [(&str, &str); 8] = [
+    ("create_buffer", "Buffer"),
+    ("create_shader_module", "ShaderModule"),
+    ("create_set_layout", "DescriptorSetLayout"),
+    ("create_layout", "PipelineLayout"),
+    ("create_command_pool", "CommandPool"),
+    ("create_descriptor_pool", "DescriptorPool"),
+    ("create_fence", "Fence"),
+    ("create_pipelines", "Pipeline"),
+];
+
+/// Each of these handles is a number of 64 bits.
+unsafe extern "system" fn create<const AT: usize>(
+    _: vk::Device,
+    _: *const c_void,
+    _: *const c_void,
+    out: *mut u64,
+) -> vk::Result {
+    let (call, kind) = ALIKE[AT];
+    let answer = asked(call);
+    if answer == vk::Result::SUCCESS {
+        // SAFETY: the caller has room for it.
+        unsafe { out.write(made(kind)) }
+    }
+    answer
 }
 
-objects! {
-    create_buffer(BufferCreateInfo) destroy_buffer Buffer;
-    create_shader_module(ShaderModuleCreateInfo) destroy_shader_module ShaderModule;
-    create_set_layout(DescriptorSetLayoutCreateInfo) destroy_set_layout DescriptorSetLayout;
-    create_layout(PipelineLayoutCreateInfo) destroy_layout PipelineLayout;
-    create_command_pool(CommandPoolCreateInfo) destroy_command_pool CommandPool;
-    create_descriptor_pool(DescriptorPoolCreateInfo) destroy_descriptor_pool DescriptorPool;
-    create_fence(FenceCreateInfo) destroy_fence Fence;
+unsafe extern "system" fn destroy<const AT: usize>(_: vk::Device, raw: u64, _: *const c_void) {
+    gone(ALIKE[AT].1, raw);
 }
 
 unsafe extern "system" fn allocate_memory(
@@ -91,16 +98,22 @@ unsafe extern "system" fn create_pipelines(
     _: *const c_void,
     out: *mut vk::Pipeline,
 ) -> vk::Result {
-    let _ = device;
-    let answer = asked("create_pipelines");
-    let made = if answer == vk::Result::SUCCESS { made("Pipeline") } else { 0 };
     // SAFETY: the caller has room for one.
-    unsafe { out.write(vk::Pipeline::from_raw(made)) }
-    answer
+    unsafe {
+        out.write(vk::Pipeline::null());
+        create::<7>(device, ptr::null(), ptr::null(), out.cast())
+    }
 }
 
-unsafe extern "system" fn destroy_pipeline(_: vk::Device, handle: vk::Pipeline, _: *const c_void) {
-    gone("Pipeline", handle.as_raw());
+/// Handles from 1 on.
+///
+/// # Safety
+/// There is room for so many.
+unsafe fn number<T: vk::Handle>(out: *mut T, count: u32) {
+    for (at, raw) in (0..usize::try_from(count).unwrap()).zip(1..) {
+        // SAFETY: the caller's promise.
+        unsafe { out.add(at).write(T::from_raw(raw)) }
+    }
 }
 
 unsafe extern "system" fn allocate_commands(
@@ -109,10 +122,7 @@ unsafe extern "system" fn allocate_commands(
     out: *mut vk::CommandBuffer,
 ) -> vk::Result {
     // SAFETY: the structure is a reference, and the caller has room for as many.
-    let out = unsafe {
-        slice::from_raw_parts_mut(out, usize::try_from((*allocate).command_buffer_count).unwrap())
-    };
-    out.iter_mut().zip(1..).for_each(|(out, at)| *out = vk::CommandBuffer::from_raw(at));
+    unsafe { number(out, (*allocate).command_buffer_count) }
     asked("allocate_commands")
 }
 
@@ -122,10 +132,7 @@ unsafe extern "system" fn allocate_sets(
     out: *mut vk::DescriptorSet,
 ) -> vk::Result {
     // SAFETY: as above.
-    let out = unsafe {
-        slice::from_raw_parts_mut(out, usize::try_from((*allocate).descriptor_set_count).unwrap())
-    };
-    out.iter_mut().zip(1..).for_each(|(out, at)| *out = vk::DescriptorSet::from_raw(at));
+    unsafe { number(out, (*allocate).descriptor_set_count) }
     asked("allocate_sets")
 }
 
@@ -287,30 +294,42 @@ unsafe extern "system" fn barrier(
 
 /// The functions, by their names. Any other one ends the test when it is called.
 pub(super) fn function(name: &CStr) -> *const c_void {
-    macro_rules! among {
-        ($($name:literal => $function:ident,)*) => {
-            match name.to_bytes() {
-                $($name => $function as *const c_void,)*
-                _ => std::ptr::null(),
-            }
-        };
-    }
-    among! {
-        b"vkCreateBuffer" => create_buffer, b"vkDestroyBuffer" => destroy_buffer,
-        b"vkAllocateMemory" => allocate_memory, b"vkFreeMemory" => free_memory,
-        b"vkCreateShaderModule" => create_shader_module, b"vkDestroyShaderModule" => destroy_shader_module,
-        b"vkCreateDescriptorSetLayout" => create_set_layout, b"vkDestroyDescriptorSetLayout" => destroy_set_layout,
-        b"vkCreatePipelineLayout" => create_layout, b"vkDestroyPipelineLayout" => destroy_layout,
-        b"vkCreateCommandPool" => create_command_pool, b"vkDestroyCommandPool" => destroy_command_pool,
-        b"vkCreateDescriptorPool" => create_descriptor_pool, b"vkDestroyDescriptorPool" => destroy_descriptor_pool,
-        b"vkCreateFence" => create_fence, b"vkDestroyFence" => destroy_fence,
-        b"vkCreateComputePipelines" => create_pipelines, b"vkDestroyPipeline" => destroy_pipeline,
-        b"vkAllocateCommandBuffers" => allocate_commands, b"vkAllocateDescriptorSets" => allocate_sets,
-        b"vkGetBufferMemoryRequirements" => requirements, b"vkBindBufferMemory" => bind_memory,
-        b"vkGetMemoryHostPointerPropertiesEXT" => host_pointer, b"vkGetMemoryFdPropertiesKHR" => fd_properties,
-        b"vkResetFences" => reset_fences, b"vkGetFenceStatus" => fence_status, b"vkQueueSubmit" => submit,
-        b"vkBeginCommandBuffer" => begin, b"vkEndCommandBuffer" => end, b"vkUpdateDescriptorSets" => update_sets,
-        b"vkCmdBindPipeline" => bind_pipeline, b"vkCmdBindDescriptorSets" => bind_sets,
-        b"vkCmdPushConstants" => push, b"vkCmdDispatch" => dispatch, b"vkCmdPipelineBarrier" => barrier,
+    match name.to_bytes() {
+        b"vkCreateBuffer" => create::<0> as *const c_void,
+        b"vkDestroyBuffer" => destroy::<0> as *const c_void,
+        b"vkAllocateMemory" => allocate_memory as *const c_void,
+        b"vkFreeMemory" => free_memory as *const c_void,
+        b"vkCreateShaderModule" => create::<1> as *const c_void,
+        b"vkDestroyShaderModule" => destroy::<1> as *const c_void,
+        b"vkCreateDescriptorSetLayout" => create::<2> as *const c_void,
+        b"vkDestroyDescriptorSetLayout" => destroy::<2> as *const c_void,
+        b"vkCreatePipelineLayout" => create::<3> as *const c_void,
+        b"vkDestroyPipelineLayout" => destroy::<3> as *const c_void,
+        b"vkCreateCommandPool" => create::<4> as *const c_void,
+        b"vkDestroyCommandPool" => destroy::<4> as *const c_void,
+        b"vkCreateDescriptorPool" => create::<5> as *const c_void,
+        b"vkDestroyDescriptorPool" => destroy::<5> as *const c_void,
+        b"vkCreateFence" => create::<6> as *const c_void,
+        b"vkDestroyFence" => destroy::<6> as *const c_void,
+        b"vkCreateComputePipelines" => create_pipelines as *const c_void,
+        b"vkDestroyPipeline" => destroy::<7> as *const c_void,
+        b"vkAllocateCommandBuffers" => allocate_commands as *const c_void,
+        b"vkAllocateDescriptorSets" => allocate_sets as *const c_void,
+        b"vkGetBufferMemoryRequirements" => requirements as *const c_void,
+        b"vkBindBufferMemory" => bind_memory as *const c_void,
+        b"vkGetMemoryHostPointerPropertiesEXT" => host_pointer as *const c_void,
+        b"vkGetMemoryFdPropertiesKHR" => fd_properties as *const c_void,
+        b"vkResetFences" => reset_fences as *const c_void,
+        b"vkGetFenceStatus" => fence_status as *const c_void,
+        b"vkQueueSubmit" => submit as *const c_void,
+        b"vkBeginCommandBuffer" => begin as *const c_void,
+        b"vkEndCommandBuffer" => end as *const c_void,
+        b"vkUpdateDescriptorSets" => update_sets as *const c_void,
+        b"vkCmdBindPipeline" => bind_pipeline as *const c_void,
+        b"vkCmdBindDescriptorSets" => bind_sets as *const c_void,
+        b"vkCmdPushConstants" => push as *const c_void,
+        b"vkCmdDispatch" => dispatch as *const c_void,
+        b"vkCmdPipelineBarrier" => barrier as *const c_void,
+        _ => ptr::null(),
     }
 }
