@@ -1,24 +1,20 @@
-//! An array in DMA memory, the CPU's or a device's.
+//! An array in DMA memory, the CPU's or a device's, and a part of it for a job.
 
 use crate::{
-    dtype::Dtype,
     error::{Refusal, of_class, raised},
-    export::{self, Counted},
     handover::Handover,
-    inner::Inner,
-    operand::Operand,
-    region::Memory,
+    inner::{CountedView, Inner},
+    layout::{Dtype, Layout},
+    memory::{Memory, word},
+    tensor::{Elements, Form, capsule, no_copy},
 };
-use contigo::{
-    Align, CpuBuf, Direction,
-    dlpack::{Shape, abi::DlDevice},
-};
+use contigo::{Align, CpuBuf, Direction, dlpack::abi::DlDevice};
 use pyo3::{
-    exceptions::PyValueError,
+    exceptions::{PyTypeError, PyValueError},
     prelude::*,
     types::{PyDict, PyTuple},
 };
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// An array in DMA memory: `numpy.asarray(buf)` and every framework's `from_dlpack(buf)` share its
 /// elements, and a device gets its address while no array views them.
@@ -27,40 +23,29 @@ use std::sync::Arc;
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Buffer {
     inner: Arc<Inner>,
-    shape: Shape,
-    dtype: Dtype,
+    layout: Layout,
 }
 
 impl Buffer {
     pub(crate) fn new(
         memory: &Arc<Memory>,
-        dims: &[i64],
-        dtype: Dtype,
+        layout: Layout,
         align: usize,
         zeroed: bool,
-    ) -> PyResult<Self> {
-        let shape = Shape::new(dims).map_err(raised)?;
-        let len_bytes = shape.len_bytes(dtype.dlpack.bytes().map_err(raised)?).map_err(raised)?;
-        let mut buf = memory
-            .region()?
-            .alloc(len_bytes.max(1), Align::new(align).map_err(raised)?)
-            .map_err(raised)?;
+    ) -> Result<Self, Refusal> {
+        let len_bytes = layout.len_bytes()?.max(1);
+        let align = Align::new(align).map_err(raised)?;
+        let mut buf = memory.region()?.alloc(len_bytes, align).map_err(raised)?;
         if zeroed {
             buf.view_mut::<u8>().map_err(raised)?.fill(0);
         }
-        Self::of(memory, buf, shape, dtype)
+        Self::of(memory, buf, layout)
     }
 
     /// An array at the beginning of `buf`, which is large enough.
-    pub(crate) fn of(
-        memory: &Arc<Memory>,
-        buf: CpuBuf,
-        shape: Shape,
-        dtype: Dtype,
-    ) -> PyResult<Self> {
-        let len_bytes = shape.len_bytes(dtype.dlpack.bytes().map_err(raised)?).map_err(raised)?;
-        let inner = Inner::new(Arc::clone(memory), buf, len_bytes)?;
-        Ok(Self { inner: Arc::new(inner), shape, dtype })
+    pub(crate) fn of(memory: &Arc<Memory>, buf: CpuBuf, layout: Layout) -> Result<Self, Refusal> {
+        let inner = Inner::new(Arc::clone(memory), buf, layout.len_bytes()?)?;
+        Ok(Self { inner: Arc::new(inner), layout })
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {
@@ -69,10 +54,7 @@ impl Buffer {
 
     /// Bytes of its elements: fewer than there are where it is a part of a frame.
     pub(crate) fn len_bytes(&self) -> usize {
-        let element_bytes = self.dtype.dlpack.bytes();
-        element_bytes
-            .and_then(|bytes| self.shape.len_bytes(bytes))
-            .unwrap_or(self.inner.len_bytes())
+        self.layout.len_bytes().unwrap_or(self.inner.len_bytes())
     }
 
     fn operand(
@@ -92,8 +74,8 @@ impl Buffer {
         Ok(Operand { buffer: slf, bytes: offset..end, direction })
     }
 
-    pub(crate) fn layout(&self) -> (Shape, Dtype) {
-        (self.shape, self.dtype)
+    fn device(&self) -> DlDevice {
+        DlDevice { device_type: self.inner.device_type(), device_id: 0 }
     }
 }
 
@@ -102,13 +84,13 @@ impl Buffer {
     /// Elements of each dimension.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.shape.dims())
+        self.layout.dims(py)
     }
 
     /// The type of an element: "float32".
     #[getter]
     fn dtype(&self) -> &'static str {
-        self.dtype.name
+        self.layout.dtype.name
     }
 
     /// Bytes of all elements.
@@ -150,35 +132,16 @@ impl Buffer {
         if stream.is_some_and(|stream| !stream.is_none()) {
             return Err(of_class("Buffer", "this memory is the CPU's: stream must be None").into());
         }
-        if dl_device.is_some_and(|device| device != self.__dlpack_device__()) {
-            return Err(of_class(
-                "Buffer",
-                "this memory is the CPU's, and is copied to no other device: see __dlpack_device__",
-            )
-            .into());
-        }
-        if copy == Some(true) {
-            return Err(of_class(
-                "Buffer",
-                "this is never copied: copy the array that you made of it",
-            )
-            .into());
-        }
-        let device = DlDevice { device_type: self.inner.device_type(), device_id: 0 };
-        let at = export::Place { data: self.inner.ptr().cast(), byte_offset: 0, device };
-        export::capsule(
-            py,
-            self.inner.view(py)?,
-            at,
-            &self.shape,
-            self.dtype,
-            export::Form::of(max_version),
-        )
+        let device = self.device();
+        no_copy("this memory is the CPU's", device, dl_device, copy)?;
+        let elements = Elements { data: self.inner.ptr().cast(), byte_offset: 0, device };
+        let form = Form::of(max_version, false)?;
+        capsule(py, self.inner.view(py)?, elements, &self.layout, form)
     }
 
     /// (1, 0): the CPU's memory; (3, 0): memory that CUDA pinned.
     fn __dlpack_device__(&self) -> (i32, i32) {
-        (self.inner.device_type(), 0)
+        (self.device().device_type, 0)
     }
 
     /// NumPy's array of the same memory. `dtype` and `copy` as NumPy passes them.
@@ -189,13 +152,13 @@ impl Buffer {
         dtype: Option<Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if self.dtype.typestr.is_empty() {
+        let Dtype { name, typestr, .. } = self.layout.dtype;
+        if typestr.is_empty() {
             return Err(PyValueError::new_err(format!(
-                "NumPy has no {}: use a framework's from_dlpack",
-                self.dtype.name
+                "NumPy has no {name}: use a framework's from_dlpack"
             )));
         }
-        let view = View { view: self.inner.view(py)?, shape: self.shape, dtype: self.dtype };
+        let view = View { view: self.inner.view(py)?, layout: self.layout };
         let array = py.import("numpy")?.getattr("asarray")?.call1((Bound::new(py, view)?,))?;
         match dtype {
             Some(dtype) if !dtype.is_none() && !array.getattr("dtype")?.eq(&dtype)? => {
@@ -225,7 +188,7 @@ impl Buffer {
                 ));
             }
         };
-        Ok(Handover::begin(self, py, direction)?)
+        Ok(Handover::begin(&self.inner, self.layout, py, direction)?)
     }
 
     /// The device has stopped: the CPU has the buffer again, with what the device wrote. A buffer
@@ -258,23 +221,20 @@ impl Buffer {
     /// bytes where they are not.
     fn _first(&self, nbytes: usize) -> PyResult<Self> {
         self.inner.here()?;
-        let inner = Arc::clone(&self.inner);
-        if nbytes == inner.len_bytes() {
-            return Ok(Self { inner, shape: self.shape, dtype: self.dtype });
+        let (inner, all) = (Arc::clone(&self.inner), self.inner.len_bytes());
+        if nbytes == all {
+            return Ok(Self { inner, layout: self.layout });
         }
-        let element_bytes = self.dtype.dlpack.bytes().map_err(raised)?;
+        let element_bytes = self.layout.dtype.bytes()?;
         let (dtype, elements) = if nbytes.is_multiple_of(element_bytes) {
-            (self.dtype, nbytes / element_bytes)
+            (self.layout.dtype, nbytes / element_bytes)
         } else {
             (Dtype::BYTES, nbytes)
         };
-        if nbytes > inner.len_bytes() {
-            return Err(PyValueError::new_err(format!(
-                "{nbytes} bytes of a buffer of {}",
-                inner.len_bytes()
-            )));
+        if nbytes > all {
+            return Err(PyValueError::new_err(format!("{nbytes} bytes of a buffer of {all}")));
         }
-        Ok(Self { inner, shape: Shape::new(&[elements as i64]).map_err(raised)?, dtype })
+        Ok(Self { inner, layout: Layout::new(&[elements as i64], dtype)? })
     }
 
     /// Back to where it came from, once no view of it is left: now, or with its last view.
@@ -300,11 +260,8 @@ impl Buffer {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        let first = self
-            .shape
-            .dims()
-            .first()
-            .ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("len() of a scalar"))?;
+        let first = self.layout.shape.dims().first();
+        let first = first.ok_or_else(|| PyTypeError::new_err("len() of a scalar"))?;
         usize::try_from(*first).map_err(|_| PyValueError::new_err("a dimension that is none"))
     }
 
@@ -350,26 +307,21 @@ impl Buffer {
             .address()
             .map_or(String::new(), |address| format!(", device_address={address:#x}"));
         let owner = self.owner(py).unwrap_or("another process");
-        format!(
-            "contigo.Buffer(shape={:?}, dtype={}{address}, owner={owner})",
-            self.shape.dims(),
-            self.dtype.name
-        )
+        format!("contigo.Buffer({}{address}, owner={owner})", self.layout.describe())
     }
 }
 
 /// One view of a buffer, which NumPy keeps as an array's base.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct View {
-    view: Counted,
-    shape: Shape,
-    dtype: Dtype,
+    view: CountedView,
+    layout: Layout,
 }
 
 #[pymethods]
 impl View {
     fn __repr__(&self) -> String {
-        format!("contigo.View(shape={:?}, dtype={})", self.shape.dims(), self.dtype.name)
+        format!("contigo.View({})", self.layout.describe())
     }
 
     #[getter]
@@ -377,9 +329,54 @@ impl View {
         self.view.inner().here()?;
         let dict = PyDict::new(py);
         dict.set_item("version", 3)?;
-        dict.set_item("shape", PyTuple::new(py, self.shape.dims())?)?;
-        dict.set_item("typestr", self.dtype.typestr)?;
+        dict.set_item("shape", self.layout.dims(py)?)?;
+        dict.set_item("typestr", self.layout.dtype.typestr)?;
         dict.set_item("data", (self.view.inner().ptr().addr(), false))?;
         Ok(dict)
+    }
+}
+
+/// A part of a buffer for a job: `buf.reads()`, `buf.writes()` and `buf.updates()` make one. A job
+/// takes a whole buffer as it is, too: what the device does with it is the driver's to say.
+#[pyclass(frozen, module = "contigo")]
+pub(crate) struct Operand {
+    pub(crate) buffer: Py<Buffer>,
+    pub(crate) bytes: Range<usize>,
+    pub(crate) direction: Direction,
+}
+
+#[pymethods]
+impl Operand {
+    /// The buffer.
+    #[getter]
+    fn buffer(&self, py: Python<'_>) -> Py<Buffer> {
+        self.buffer.clone_ref(py)
+    }
+
+    /// Where it begins in the buffer, in bytes.
+    #[getter]
+    fn offset(&self) -> usize {
+        self.bytes.start
+    }
+
+    /// How many bytes it has.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// "reads", "writes", "both": what the device does.
+    #[getter]
+    fn direction(&self) -> &'static str {
+        word(self.direction)
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "contigo.Operand(nbytes={}, offset={}, direction={:?})",
+            self.bytes.len(),
+            self.bytes.start,
+            self.direction()
+        )
     }
 }

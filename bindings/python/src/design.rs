@@ -1,7 +1,8 @@
-//! A block design from its `.hwh`, as dicts.
+//! What tools write: a block design from its `.hwh`, as dicts, and the map of a kernel.
 
+use crate::memory::direction;
 use contigo::{
-    design::{Core, Design, Reaches, Snoops, Trigger, Wired},
+    design::{Core, Design, Reaches, Register, Snoops, Trigger, Wired, kernel},
     names::Fabric,
 };
 use pyo3::{
@@ -9,7 +10,10 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyList},
 };
-use std::{collections::BTreeMap, fmt::Display};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt::Display,
+};
 
 /// The design in a `.hwh`: its facts, and a dict for each core.
 #[pyfunction]
@@ -28,7 +32,8 @@ pub(crate) fn _design<'py>(py: Python<'py>, source: &[u8]) -> PyResult<Bound<'py
     Ok(dict)
 }
 
-/// Is a bitstream loaded here? True, False, or None where it is not known; and the same in words.
+/// Whether a bitstream is loaded here: True, False, or None where it is not known; and the same in
+/// words.
 #[pyfunction]
 pub(crate) fn _fabric() -> (Option<bool>, String) {
     let fabric = Fabric::here();
@@ -125,7 +130,7 @@ fn described<'py>(py: Python<'py>, core: &Core<'_, '_>) -> PyResult<Bound<'py, P
         "clocks",
         core.clocks().map(|clock| (clock.pin, rate(clock.hz), clock.fabric)).collect::<Vec<_>>(),
     )?;
-    let register = |register: contigo::design::Register<'_>| {
+    let register = |register: Register<'_>| {
         (
             register.interface.to_owned(),
             register.name.to_owned(),
@@ -140,4 +145,27 @@ fn described<'py>(py: Python<'py>, core: &Core<'_, '_>) -> PyResult<Bound<'py, P
         .collect::<PyResult<Vec<_>>>()?;
     dict.set_item("registers", registers)?;
     Ok(dict)
+}
+
+/// The map of a kernel, as JSON: from JSON, HLS' `x<name>_hw.h`, or Vivado's `.hwh` with the name
+/// of the instance. The rest is what the file does not say, by the arguments' names.
+#[pyfunction]
+#[pyo3(signature = (source, instance, directions, lengths, pointers, scalars))]
+pub(crate) fn _kernel_map(
+    source: &[u8],
+    instance: &str,
+    directions: HashMap<String, String>,
+    lengths: HashMap<String, String>,
+    pointers: Vec<String>,
+    scalars: Vec<String>,
+) -> PyResult<String> {
+    let wrong = |error| PyValueError::new_err(format!("the kernel's map: {error}"));
+    let mut map = kernel::any(source, instance).map_err(wrong)?;
+    map = pointers.iter().fold(map, |map, name| map.as_pointer(name));
+    map = scalars.iter().fold(map, |map, name| map.as_scalar(name));
+    for (name, word) in &directions {
+        map = map.direction(name, direction(word)?);
+    }
+    map = lengths.iter().fold(map, |map, (name, rule)| map.length(name, rule));
+    Ok(map.build().map_err(wrong)?.to_string())
 }

@@ -1,21 +1,16 @@
-#![allow(
-    unsafe_code,
-    reason = "registers, drivers and ports are the program's word, which its documentation asks for"
-)]
+#![allow(unsafe_code, reason = "the program promises what its registers, drivers and ports are")]
 //! A device, opened by its name: one opening for its registers and its memory.
 
 use crate::{
     engine::Engine,
     error::{Refusal, of_class, raised, raised_as, refused},
-    gate::GateIn,
+    function::{self, ParameterKind, Size},
+    local::{Closable, ProcessLocal},
     lock::Plain,
-    mine::Mine,
+    memory::Wiring,
     names,
-    open::Open,
-    opening::{Opening, held, stop_step},
-    port::Wiring,
+    opening::{GateIn, Opening, as_it_is, held, inside, stop_step, word},
     region::Region,
-    register::{as_it_is, inside, word},
     shared::{Shared, limit, seconds},
 };
 use contigo::{
@@ -28,7 +23,7 @@ use contigo::{
 use pyo3::{
     exceptions::PyTypeError,
     prelude::*,
-    types::{PyDict, PyTuple},
+    types::{IntoPyDict, PyDict, PyTuple},
 };
 use std::{fmt::Write, os::fd::AsRawFd, sync::Arc};
 
@@ -39,24 +34,24 @@ use std::{fmt::Write, os::fd::AsRawFd, sync::Arc};
 /// `close()`, the end of a `with`, and the end of its last handle let go of it; memory and a driver
 /// of it have a handle each. A GPU stays open once it has memory or a kernel.
 ///
-/// `port` is how it reaches memory, where no kernel says it: a board's by its name ("zynq-hp0"), or
-/// (name, offset, address bits, coherent). The program that names it promises it. `window` is which
-/// registers: a PCI function's BAR, or an entry of a guarded node's `reg`. With `interrupt` the
-/// program's own waits and event loops use the device's interrupt; a driver always does, unless it
-/// is opened with `interrupt=False`.
+/// `port` is how it reaches memory, where the kernel does not report it: a board's by its name
+/// ("zynq-hp0"), or (name, offset, address bits, coherent). The program that names it promises it.
+/// `window` is which registers: a PCI function's BAR, or an entry of a guarded node's `reg`. With
+/// `interrupt` the program's own waits and event loops use the device's interrupt; a driver always
+/// does, unless it is opened with `interrupt=False`.
 #[pyclass(frozen, subclass, module = "contigo")]
 pub(crate) struct Device {
     name: DeviceName,
     how: Attach,
     port: Option<Wiring>,
-    opening: Open<Opening>,
-    /// Once a register was used, and while no driver has them.
-    registers: Mine<Shared<Option<AnyDevice>>>,
+    opening: Closable<Opening>,
+    /// Present once a register was used, and while no driver has them.
+    registers: ProcessLocal<Shared<Option<AnyDevice>>>,
 }
 
 impl Device {
     /// Its opening and its window, for a driver that has the registers from now on.
-    pub(crate) fn given(&self, py: Python<'_>) -> Result<(Arc<Opening>, u8), Refusal> {
+    fn given(&self, py: Python<'_>) -> Result<(Arc<Opening>, u8), Refusal> {
         self.registers.get()?.with(py, |registers| *registers = None);
         Ok((self.opening.get()?, self.how.window))
     }
@@ -94,10 +89,10 @@ impl Device {
         let opening = Opening::of(&name)?;
         let registers = Shared::stalling(None, opening.device.guard().is_some());
         Ok(Self {
-            opening: Open::new(Arc::new(opening), "device"),
+            opening: Closable::new(Arc::new(opening), "device"),
             how,
             port,
-            registers: Mine::new(registers),
+            registers: ProcessLocal::new(registers),
             name,
         })
     }
@@ -115,15 +110,13 @@ impl Device {
     /// Opens the driver called `name` for this device, with settings of its own as keywords. Some
     /// drivers need memory for descriptors or microcode: `memory` is a region of it, and
     /// `memory_bytes` how much, where more than the driver's least is wanted. `map` is a kernel's
-    /// description, as its tool wrote it.
-    ///
-    /// With the setting `channel`, drivers share a device whose channels can have one each (a
-    /// "pl330"): one driver a channel, opened from the same `Device`, in any thread.
+    /// description, as its tool wrote it. With the setting `channel`, drivers share a device whose
+    /// channels can have one each (a "pl330"): one a channel, from the same `Device`, in any thread.
     ///
     /// Where the kernel module guards the device ("guard:…"), the driver leaves its stop with the
-    /// kernel. However the process ends, the kernel stops the device before its memory goes, if the
-    /// driver has such a stop (`Device.guard["armed"]`). Drivers that share a device have none:
-    /// `leave_stop` is theirs, and stays when they are opened.
+    /// kernel, if it has one (`Device.guard["armed"]`): however the process ends, the kernel stops
+    /// the device before its memory goes. Drivers that share a device have none: `leave_stop` is
+    /// theirs, and stays when they are opened.
     ///
     /// `gate` is the gate before the core (docs/stopping.md): where its registers begin in the
     /// core's window, or the `Device` that it is. Then `stop()`, a time limit and the drop of a job
@@ -133,7 +126,9 @@ impl Device {
     /// drivers that are opened here drive it. No register can prove that. All that the core
     /// does to memory passes its gate, which has the core's reset.
     #[allow(clippy::too_many_arguments, reason = "most are keywords of Python's")]
-    #[pyo3(signature = (name, *, memory=None, memory_bytes=0, map=None, interrupt=true, gate=None, **settings))]
+    #[pyo3(signature = (
+        name, *, memory=None, memory_bytes=0, map=None, interrupt=true, gate=None, **settings
+    ))]
     fn driver(
         &self,
         py: Python<'_>,
@@ -160,10 +155,8 @@ impl Device {
             let (key, value): (String, u64) = (key.extract()?, value.extract()?);
             let _ = write!(text, "{key}={value},");
         }
-        let memory = match memory {
-            Some(region) => Some(region.driver_memory(memory_bytes.max(row.memory_bytes).max(1))?),
-            None => None,
-        };
+        let memory_bytes = memory_bytes.max(row.memory_bytes).max(1);
+        let memory = memory.map(|region| region.driver_memory(memory_bytes)).transpose()?;
         self.given(py)?;
         let (settings, how) = (Settings(&text), Attach { interrupt, ..self.how });
         let port = self.port.map(|Wiring(port)| port);
@@ -196,7 +189,7 @@ impl Device {
         };
         // SAFETY: the program only stops the device (`Driver`, 7), which is the guard's, by the
         // window that the driver has.
-        unsafe { self.opening.get()?.arm(py, guard, &program, self.how.window.into(), true)? };
+        unsafe { opening.arm(py, guard, &program, self.how.window.into(), true)? };
         // The kernel may run the program here, which shuts a gate; the engine opens it.
         enable()?;
         Ok(py.detach(|| Engine::new(row.name, driver))?)
@@ -208,13 +201,12 @@ impl Device {
         py: Python<'_>,
         entry: &str,
         image: &[u8],
-        parameters: Vec<crate::function::Given>,
-        sizes: Vec<crate::function::Size>,
+        parameters: Vec<ParameterKind>,
+        sizes: Vec<Size>,
     ) -> PyResult<Engine> {
         let gpu = self.opening.get()?;
         // SAFETY: the program promises it, where that documentation asks for it.
-        let driver =
-            unsafe { crate::function::driver(py, &gpu, image, entry, &parameters, &sizes)? };
+        let driver = unsafe { function::driver(py, &gpu, image, entry, &parameters, &sizes)? };
         Ok(py.detach(|| Engine::new(entry.to_owned(), driver))?)
     }
 
@@ -269,11 +261,13 @@ impl Device {
         })?;
         match found {
             Some(()) => Ok(last),
-            None => Err(of_class(
-                "Timeout",
-                format!("the register at {offset:#x} is {last:#010x} after {timeout} s, and not {value:#x} in the bits of {mask:#x}"),
-            )
-            .into()),
+            None => {
+                let text = format!(
+                    "the register at {offset:#x} is {last:#010x} after {timeout} s, and not \
+                     {value:#x} in the bits of {mask:#x}"
+                );
+                Err(of_class("Timeout", text).into())
+            }
         }
     }
 
@@ -286,13 +280,13 @@ impl Device {
 
     /// The interrupt's file descriptor, for `select` and event loops: `arm()` first.
     fn fileno(&self, py: Python<'_>) -> Result<i32, Refusal> {
-        let none = || {
+        let fd = self.with(py, |device| Ok(device.interrupt().map(|fd| fd.as_raw_fd())))?;
+        fd.ok_or_else(|| {
             refused(format!(
                 "{} has no interrupt here: Device(name, interrupt=True), where it has one",
                 self.name
             ))
-        };
-        self.with(py, |device| device.interrupt().map(|fd| fd.as_raw_fd()).ok_or_else(none))
+        })
     }
 
     /// Resets the device from outside, also while a driver has it: a guarded one by its reset
@@ -327,13 +321,11 @@ impl Device {
         let steps = steps.iter().map(stop_step).collect::<PyResult<Vec<_>>>()?;
         let program = StopProgram::new(&steps).map_err(raised)?;
         let opening = self.opening.get()?;
-        let guard = opening.device.guard().ok_or_else(|| {
-            let what = "the kernel stops only what it guards";
-            raised(Error::Unsupported {
-                what,
-                fix: "bind the device to the kernel module contigo, and open it as guard:NAME",
-            })
-        })?;
+        let unguarded = Error::Unsupported {
+            what: "the kernel stops only what it guards",
+            fix: "bind the device to the kernel module contigo, and open it as guard:NAME",
+        };
+        let guard = opening.device.guard().ok_or_else(|| raised(unguarded))?;
         // SAFETY: the program's promise, above.
         unsafe { opening.arm(py, guard, &program, self.how.window.into(), false)? };
         Ok(())
@@ -349,7 +341,23 @@ impl Device {
         let opening = self.opening.get()?;
         let Some(guard) = opening.device.guard() else { return Ok(None) };
         let info = py.detach(|| guard.info()).map_err(raised)?;
-        let dict = crate::shared::fields!(py, info => coherent, translated, iommu, confined, can_reset, armed, interrupts, buffers, quarantined, quarantined_bytes);
+        let facts = [
+            ("coherent", info.coherent),
+            ("translated", info.translated),
+            ("iommu", info.iommu),
+            ("confined", info.confined),
+            ("can_reset", info.can_reset),
+            ("armed", info.armed),
+        ];
+        let dict = facts.into_py_dict(py)?;
+        for (name, count) in [
+            ("interrupts", info.interrupts.into()),
+            ("buffers", info.buffers.into()),
+            ("quarantined", info.quarantined.into()),
+            ("quarantined_bytes", info.quarantined_bytes),
+        ] {
+            dict.set_item(name, count)?;
+        }
         Ok(Some(dict))
     }
 
@@ -361,14 +369,20 @@ impl Device {
         let opening = self.opening.get()?;
         let Some(board) = opening.device.board() else { return Ok(None) };
         let counts = board.counts();
-        Ok(Some(
-            crate::shared::fields!(py, counts => stray_accesses, unowned_accesses, evictions, lost_writes, bytes_read, bytes_written),
-        ))
+        let counts = [
+            ("stray_accesses", counts.stray_accesses),
+            ("unowned_accesses", counts.unowned_accesses),
+            ("evictions", counts.evictions),
+            ("lost_writes", counts.lost_writes),
+            ("bytes_read", counts.bytes_read),
+            ("bytes_written", counts.bytes_written),
+        ];
+        Ok(Some(counts.into_py_dict(py)?))
     }
 
     /// Lets jobs of its simulated board end well whose device touches bytes that were not handed
-    /// over to it, or no memory at all: for a test that provokes that and looks at `simulated`. Such
-    /// a job raises a `DeviceError` otherwise, and its device has been stopped.
+    /// over to it, or no memory at all: for a test that provokes that and looks at `simulated`.
+    /// Such a job raises a `DeviceError` otherwise, and its device has been stopped.
     /// `UnsupportedError`: the device is real.
     #[pyo3(signature = (allow=true))]
     fn allow_wrong_accesses(&self, allow: bool) -> Result<(), Refusal> {
@@ -377,12 +391,8 @@ impl Device {
             what: "the device is real",
             fix: "open one of a simulated board, as sim:zdma",
         };
-        opening
-            .device
-            .board()
-            .ok_or_else(|| raised(real))?
-            .allow_wrong_accesses(allow)
-            .map_err(raised)
+        let board = opening.device.board().ok_or_else(|| raised(real))?;
+        board.allow_wrong_accesses(allow).map_err(raised)
     }
 
     /// How many bytes its registers have.

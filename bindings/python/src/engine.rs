@@ -1,94 +1,52 @@
-//! A driver of a device, by its name, and the jobs that it is given.
+//! A driver of a device, opened by its name, and the ends of the jobs that it is given: those of a
+//! queue or a stream, or the engine's own.
 
 use crate::{
-    buffer::Buffer,
-    ends::{Ends, Taker},
-    error::{Refusal, of_class, raised, refused},
-    handover::word,
-    jobs::{End, Jobs, Record},
-    mine::Mine,
-    operand::given,
-    shared::{Shared, limit, seconds},
+    error::{Refusal, raised, refused},
+    job::{Core, Done, Job, open},
+    jobs::Jobs,
+    lock::Plain,
+    memory::word,
+    record::Taker,
+    shared::{limit, seconds},
 };
-use contigo::{Completion, OperandSpec, job::AnyDriver};
+use contigo::job::AnyDriver;
 use contigo_objects::JOBS;
 use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
     prelude::*,
-    types::{PyDict, PyList, PyTuple},
+    types::{IntoPyDict, PyDict, PyList, PyTuple},
 };
-use std::{borrow::Cow, ptr, sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
-/// `None`: it was closed.
-pub(crate) type Core = Arc<Mine<Shared<Option<Jobs>>>>;
-
-/// A driver of a device, opened by `device.driver(name)`. It takes as many jobs at once as the
-/// device does, `depth`.
-///
-/// `close()`, the end of a `with`, and the end of its last handle stop the device. All buffers of
-/// its jobs are the CPU's then. Those of a device that will not stop are lost, and never given to
-/// anybody else.
-#[pyclass(frozen, weakref, module = "contigo")]
-pub(crate) struct Engine {
-    core: Core,
-    name: Cow<'static, str>,
-    specs: Vec<OperandSpec>,
-    depth: usize,
-    /// Who calls its own `next`.
-    taker: Taker,
+/// The ends of a queue's jobs, or of a stream's: of those that were pushed here, and of no others.
+#[pyclass(frozen, module = "contigo")]
+pub(crate) struct Ends {
+    core: Arc<Core>,
+    /// `None`: this is being dropped.
+    taker: Option<Taker>,
 }
 
-impl Engine {
-    pub(crate) fn new(
-        name: impl Into<Cow<'static, str>>,
-        driver: AnyDriver,
-    ) -> Result<Self, Refusal> {
-        let jobs = Jobs::new(driver).map_err(raised)?;
-        let (specs, depth) = (jobs.specs(), jobs.depth());
-        Ok(Self {
-            core: Arc::new(Mine::new(Shared::new(Some(jobs)))),
-            name: name.into(),
-            specs,
-            depth,
-            taker: Taker::new(),
-        })
+impl Ends {
+    fn new(core: &Arc<Core>) -> Self {
+        Self { core: Arc::clone(core), taker: Some(Taker::new()) }
     }
 
-    pub(crate) fn submit(
+    fn taker(&self) -> Result<&Taker, Refusal> {
+        self.taker.as_ref().ok_or_else(|| refused("this queue is gone"))
+    }
+
+    /// Lets `act` use the jobs and the taker; `None` where the engine was closed.
+    fn with<R: Plain + Send>(
         &self,
         py: Python<'_>,
-        operands: &Bound<'_, PyAny>,
-        words: &Bound<'_, PyTuple>,
-        taker: Option<&Taker>,
-    ) -> PyResult<Job> {
-        let core = self.core.get()?;
-        let mut all = Vec::with_capacity(self.specs.len());
-        for (index, object) in operands.try_iter()?.enumerate() {
-            all.push(given(&object?, index, &self.specs)?);
-        }
-        let words = words
-            .iter()
-            .enumerate()
-            .map(|(index, word)| argument(index, &word))
-            .collect::<PyResult<Vec<u32>>>()?;
-        let record = core.with(py, |jobs| open(jobs)?.push(all, &words, taker))?;
-        Ok(Job { core: Arc::clone(&self.core), record })
+        act: impl FnOnce(&mut Jobs, &Taker) -> R + Send,
+    ) -> Result<Option<R>, Refusal> {
+        let taker = self.taker()?;
+        self.core.with(py, |jobs| act(jobs, taker))
     }
 
-    pub(crate) const fn core(&self) -> &Core {
-        &self.core
-    }
-
-    fn job(&self, record: Arc<Record>) -> Job {
-        Job { core: Arc::clone(&self.core), record }
-    }
-
-    pub(crate) fn next_of(
-        &self,
-        py: Python<'_>,
-        taker: &Taker,
-        timeout: f64,
-    ) -> PyResult<Option<Done>> {
+    fn next_done(&self, py: Python<'_>, timeout: f64) -> PyResult<Option<Done>> {
+        let taker = self.taker()?;
         let found = self.core.get()?.wait(py, limit(timeout)?, |jobs, slice| {
             let (jobs, mut slice) = (open(jobs)?, slice);
             // Each look but the last one brings a job's end, of this taker or another.
@@ -106,44 +64,133 @@ impl Engine {
         })?;
         let Some(record) = found.flatten() else { return Ok(None) };
         match record.completion() {
-            Some(Ok(completion)) => Ok(Some(Done { completion, record })),
+            Some(Ok(completion)) => Ok(Some(Done::of(completion, record))),
             Some(Err(failed)) => {
                 let error = PyErr::from(failed);
-                error.value(py).setattr("job", Bound::new(py, self.job(record))?)?;
+                let job = Bound::new(py, Job::of(&self.core, record))?;
+                error.value(py).setattr("job", job)?;
                 Err(error)
             }
             None => Ok(None),
         }
     }
+}
 
-    pub(crate) fn take_back_of(&self, py: Python<'_>, taker: &Taker) -> PyResult<Vec<Job>> {
-        let records =
-            self.core.get()?.with(py, |jobs| open(jobs).map(|jobs| jobs.take_back(taker)))?;
-        Ok(records.into_iter().map(|record| self.job(record)).collect())
+impl Drop for Ends {
+    /// Its jobs go on, and their ends are dropped. Those that it kept are let go of.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "Python frees it, and has its lock; this is behind no lock of ours"
+    )]
+    fn drop(&mut self) {
+        self.taker = None;
+        if let Ok(jobs) = self.core.get() {
+            // Dropped where Python's lock is held: the buffers go home.
+            Python::attach(|py| drop(jobs.with(py, |jobs| jobs.as_mut().map(Jobs::unwanted))));
+        }
     }
 }
 
-fn open(jobs: &mut Option<Jobs>) -> Result<&mut Jobs, Refusal> {
-    jobs.as_mut().ok_or_else(|| refused("this engine was closed"))
+#[pymethods]
+impl Ends {
+    /// `Engine.push`.
+    #[pyo3(signature = (operands, *words))]
+    fn push(
+        &self,
+        py: Python<'_>,
+        operands: &Bound<'_, PyAny>,
+        words: &Bound<'_, PyTuple>,
+    ) -> PyResult<Job> {
+        self.core.submit(py, operands, words, Some(self.taker()?))
+    }
+
+    /// `Engine.next`. What it returns is in the list `taken` then: Ctrl-C may come before the
+    /// caller has it.
+    #[pyo3(signature = (timeout, taken=None))]
+    fn next(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = seconds)] timeout: f64,
+        taken: Option<&Bound<'_, PyList>>,
+    ) -> PyResult<Option<Py<Done>>> {
+        let Some(done) = self.next_done(py, timeout)? else { return Ok(None) };
+        let done = Py::new(py, done)?;
+        taken.map_or(Ok(()), |taken| taken.append(&done))?;
+        Ok(Some(done))
+    }
+
+    /// Those of `taken` that the caller did not get come from `next` again, or from `take_back`
+    /// behind `leave`. The list is empty then.
+    fn untake(&self, py: Python<'_>, taken: &Bound<'_, PyList>) -> PyResult<()> {
+        let records = taken
+            .iter()
+            .map(|done| Ok(done.cast::<Done>()?.get().record()))
+            .collect::<PyResult<Vec<_>>>()?;
+        self.with(py, |jobs, _| jobs.untake(records))?;
+        taken.del_slice(0, taken.len())
+    }
+
+    /// `Engine.take_back`.
+    fn take_back(&self, py: Python<'_>) -> Result<Vec<Job>, Refusal> {
+        let taker = self.taker()?;
+        let records =
+            self.core.get()?.with(py, |jobs| open(jobs).map(|jobs| jobs.take_back(taker)))?;
+        Ok(records.into_iter().map(|record| Job::of(&self.core, record)).collect())
+    }
+
+    /// `Engine.stop`. Takers of other jobs hear of it.
+    fn stop(&self, py: Python<'_>) -> Result<(), Refusal> {
+        let taker = self.taker()?;
+        self.core.stop(py, |record| !record.is_of(taker))
+    }
+
+    /// A loop was left: what it has not taken comes from `take_back`.
+    fn leave(&self, py: Python<'_>) -> Result<(), Refusal> {
+        self.with(py, |jobs, taker| jobs.leave(taker)).map(drop)
+    }
+
+    /// Drops the jobs that have come out, and faults not yet raised: a stream's. Refused where the
+    /// device would not stop.
+    fn forget(&self, py: Python<'_>) -> Result<(), Refusal> {
+        // Dropped where Python's lock is held: the buffers go home.
+        self.with(py, |jobs, taker| jobs.forget(taker))?.transpose().map(drop)
+    }
+
+    /// How many of its jobs are in flight.
+    #[getter]
+    fn in_flight(&self, py: Python<'_>) -> Result<usize, Refusal> {
+        Ok(self.with(py, |jobs, taker| jobs.in_flight_of(taker))?.unwrap_or(0))
+    }
+
+    /// The same, with those that another's look has brought out, and that wait here.
+    #[getter]
+    fn expected(&self, py: Python<'_>) -> Result<usize, Refusal> {
+        Ok(self.with(py, |jobs, taker| jobs.expected_of(taker))?.unwrap_or(0))
+    }
 }
 
-/// A word of 32 bits; a negative number as C has it.
-fn argument(index: usize, word: &Bound<'_, PyAny>) -> PyResult<u32> {
-    let text = || {
-        format!(
-            "argument word {index} is {word}: it is an integer of 32 bits, from -2**31 to 2**32 - 1"
-        )
-    };
-    match word.extract::<i64>() {
-        Err(error) if error.is_instance_of::<PyTypeError>(word.py()) => {
-            Err(PyTypeError::new_err(text()))
-        }
-        Err(_) => Err(PyValueError::new_err(text())),
-        Ok(value) => {
-            let word =
-                u32::try_from(value).or_else(|_| i32::try_from(value).map(i32::cast_unsigned));
-            word.map_err(|_| PyValueError::new_err(text()))
-        }
+/// A driver of a device, opened by `device.driver(name)`. It takes as many jobs at once as the
+/// device does, `depth`.
+///
+/// `close()`, the end of a `with`, and the end of its last handle stop the device. All buffers of
+/// its jobs are the CPU's then. Those of a device that will not stop are lost, and never used
+/// again.
+#[pyclass(frozen, weakref, module = "contigo")]
+pub(crate) struct Engine {
+    core: Arc<Core>,
+    name: Cow<'static, str>,
+    /// Of its own `push` and `next`.
+    own: Ends,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        name: impl Into<Cow<'static, str>>,
+        driver: AnyDriver,
+    ) -> Result<Self, Refusal> {
+        let core = Core::new(driver)?;
+        let own = Ends::new(&core);
+        Ok(Self { core, name: name.into(), own })
     }
 }
 
@@ -159,10 +206,10 @@ impl Engine {
         operands: &Bound<'_, PyAny>,
         words: &Bound<'_, PyTuple>,
     ) -> PyResult<Job> {
-        self.submit(py, operands, words, None)
+        self.core.submit(py, operands, words, None)
     }
 
-    /// The same for who calls `next`.
+    /// The same, and `next` gives its end.
     #[pyo3(signature = (operands, *words))]
     fn push(
         &self,
@@ -170,7 +217,7 @@ impl Engine {
         operands: &Bound<'_, PyAny>,
         words: &Bound<'_, PyTuple>,
     ) -> PyResult<Job> {
-        self.submit(py, operands, words, Some(&self.taker))
+        self.own.push(py, operands, words)
     }
 
     /// The next pushed job that ended; None where none did in `timeout` seconds, or none is in
@@ -183,39 +230,37 @@ impl Engine {
         py: Python<'_>,
         #[pyo3(from_py_with = seconds)] timeout: f64,
     ) -> PyResult<Option<Done>> {
-        self.next_of(py, &self.taker, timeout)
+        self.own.next_done(py, timeout)
     }
 
     /// Stops the device, whatever it is doing. Jobs that had ended stay good, the others are
     /// cancelled, and the buffers of all are the CPU's. A queue or a stream that had some of these
     /// raises once, in the thread of its loop. The next job starts the device again.
     fn stop(&self, py: Python<'_>) -> Result<(), Refusal> {
-        let tell = |record: &Record| !record.is_of(&self.taker);
-        self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(tell)))
+        self.own.stop(py)
     }
 
-    /// For one more who takes the ends of its own jobs: a queue, or a stream.
-    fn _ends(slf: Py<Self>) -> Ends {
-        Ends::new(slf)
+    /// The ends of one more taker: a queue, or a stream.
+    fn _ends(&self) -> Ends {
+        Ends::new(&self.core)
     }
 
     /// How often the device was stopped in all; None: this engine was closed.
     #[getter]
-    fn _stops(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        Ok(self.core.get()?.with(py, |jobs| jobs.as_ref().map(|jobs| jobs.counts().stopped)))
+    fn _stops(&self, py: Python<'_>) -> Result<Option<u64>, Refusal> {
+        self.core.with(py, |jobs| jobs.counts().stopped)
     }
 
     /// The jobs that are in flight, in no order, also those of which the program has no `Job`.
     #[getter]
-    fn jobs(&self, py: Python<'_>) -> PyResult<Vec<Job>> {
-        let records =
-            self.core.get()?.with(py, |jobs| jobs.as_ref().map_or_else(Vec::new, Jobs::flying));
-        Ok(records.into_iter().map(|record| self.job(record)).collect())
+    fn jobs(&self, py: Python<'_>) -> Result<Vec<Job>, Refusal> {
+        let records = self.core.with(py, |jobs| jobs.flying())?.unwrap_or_default();
+        Ok(records.into_iter().map(|record| Job::of(&self.core, record)).collect())
     }
 
     /// The jobs that had not ended when the device was stopped, the oldest first; each once.
-    fn take_back(&self, py: Python<'_>) -> PyResult<Vec<Job>> {
-        self.take_back_of(py, &self.taker)
+    fn take_back(&self, py: Python<'_>) -> Result<Vec<Job>, Refusal> {
+        self.own.take_back(py)
     }
 
     /// Readies the interrupt: the file descriptor that poll(2) finds readable when a job ends.
@@ -225,7 +270,7 @@ impl Engine {
         self.core.get()?.with(py, |jobs| open(jobs)?.arm().map_err(raised))
     }
 
-    /// Closes it where it is open, has no job, and each end was taken: was it so?
+    /// Closes it where it is open, has no job, and each end was taken; whether that was so.
     fn _close_if_idle(&self, py: Python<'_>) -> Result<bool, Refusal> {
         self.core.get()?.detached(py, |jobs| {
             let Some(open) = jobs.as_mut() else { return Ok(false) };
@@ -256,13 +301,13 @@ impl Engine {
     /// How many jobs the device takes at once.
     #[getter]
     fn depth(&self) -> usize {
-        self.depth
+        self.core.depth
     }
 
     /// How many jobs are in flight.
     #[getter]
-    fn in_flight(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.core.get()?.with(py, |jobs| jobs.as_ref().map_or(0, Jobs::in_flight)))
+    fn in_flight(&self, py: Python<'_>) -> Result<usize, Refusal> {
+        Ok(self.core.with(py, |jobs| jobs.in_flight())?.unwrap_or(0))
     }
 
     /// The operands of a job, a dict for each: `direction` ("reads", "writes", "both"), and
@@ -270,7 +315,7 @@ impl Engine {
     #[getter]
     fn operands<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for spec in &self.specs {
+        for spec in &self.core.specs {
             let dict = PyDict::new(py);
             dict.set_item("direction", word(spec.direction))?;
             dict.set_item("align", spec.align_bytes)?;
@@ -286,9 +331,15 @@ impl Engine {
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = self.core.get()?.with(py, |jobs| open(jobs).map(|jobs| jobs.counts()))?;
-        Ok(
-            crate::shared::fields!(py, counts => pushed, completed, failed, cancelled, stopped, ran_dry),
-        )
+        let counts = [
+            ("pushed", counts.pushed),
+            ("completed", counts.completed),
+            ("failed", counts.failed),
+            ("cancelled", counts.cancelled),
+            ("stopped", counts.stopped),
+            ("ran_dry", counts.ran_dry),
+        ];
+        counts.into_py_dict(py)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -302,192 +353,12 @@ impl Engine {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let in_flight =
-            self.core.get().map(|core| core.with(py, |jobs| jobs.as_ref().map(Jobs::in_flight)));
-        let state = match in_flight {
-            Ok(Some(in_flight)) => format!("{in_flight} of {} jobs in flight", self.depth),
+        let Core { specs, depth, .. } = &*self.core;
+        let state = match self.core.with(py, |jobs| jobs.in_flight()) {
+            Ok(Some(in_flight)) => format!("{in_flight} of {depth} jobs in flight"),
             Ok(None) => "closed".into(),
             Err(_) => "another process's".into(),
         };
-        format!("contigo.Engine('{}', operands={}, {state})", self.name, self.specs.len())
-    }
-}
-
-/// A job that a device was given. Its buffers are the device's until it ended, or the device was
-/// stopped; a job that was dropped goes on, and its buffers come back all the same.
-#[pyclass(frozen, module = "contigo")]
-pub(crate) struct Job {
-    core: Core,
-    record: Arc<Record>,
-}
-
-impl Job {
-    /// Waits, and stops nothing. The record says how it ended.
-    fn ended(&self, py: Python<'_>, timeout: Duration) -> PyResult<bool> {
-        let core = self.core.get()?;
-        if self.record.end().is_none() {
-            core.wait(py, timeout, |jobs, slice| {
-                if self.record.end().is_none() {
-                    open(jobs)?.look(slice)?;
-                }
-                Ok(self.record.end().map(drop))
-            })?;
-        }
-        Ok(self.record.end().is_some())
-    }
-
-    /// Its end, where it has ended.
-    fn result(&self, py: Python<'_>) -> Result<Option<Done>, Refusal> {
-        if self.record.is_kept() {
-            self.core.get()?.with(py, |jobs| jobs.as_mut().map(|jobs| jobs.seen(&self.record)));
-        }
-        let record = Arc::clone(&self.record);
-        self.record
-            .completion()
-            .map(|end| end.map(|completion| Done { completion, record }))
-            .transpose()
-    }
-
-    fn stop(&self, py: Python<'_>) -> Result<(), Refusal> {
-        let tell = |other: &Record| !ptr::eq(other, &*self.record);
-        self.core.get()?.detached(py, |jobs| jobs.as_mut().map_or(Ok(()), |jobs| jobs.stop(tell)))
-    }
-}
-
-#[pymethods]
-impl Job {
-    /// Waits for its end, at most `timeout` seconds: 0 to 3,600, and never without a limit. After
-    /// that, and after Ctrl-C, the device is stopped, with all other jobs of its engine, and this
-    /// raises `TimeoutError`. Queues and streams that had jobs of these raise once. Other threads
-    /// go on meanwhile.
-    #[pyo3(signature = (timeout=1.0))]
-    fn wait(&self, py: Python<'_>, #[pyo3(from_py_with = seconds)] timeout: f64) -> PyResult<Done> {
-        let ended = self.ended(py, limit(timeout)?);
-        if !matches!(ended, Ok(true)) {
-            self.stop(py)?;
-        }
-        match (ended?, self.record.end()) {
-            (false, Some(End::Cancelled) | None) => {
-                let look = "give it more time, or look why nothing came (interrupt, clock, reset, the other side of a stream)";
-                Err(of_class(
-                    "Timeout",
-                    format!(
-                        "the job did not end within {timeout} s; the device was stopped: {look}"
-                    ),
-                )
-                .into())
-            }
-            _ => Ok(self.result(py)?.ok_or_else(|| refused("the job has not ended"))?),
-        }
-    }
-
-    /// Waits for its end, at most `timeout` seconds, as in `wait`: None where it goes on.
-    #[pyo3(signature = (timeout=0.0))]
-    fn wait_for(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = seconds)] timeout: f64,
-    ) -> PyResult<Option<Done>> {
-        Ok(if self.ended(py, limit(timeout)?)? { self.result(py)? } else { None })
-    }
-
-    /// Has it ended, well or not? Looks, and does not wait.
-    fn done(&self, py: Python<'_>) -> PyResult<bool> {
-        self.ended(py, Duration::ZERO)
-    }
-
-    /// Stops the device, with all jobs of its engine, unless this one has ended. Its buffers are
-    /// the CPU's. Queues and streams that had other jobs of these raise once.
-    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.ended(py, Duration::ZERO)? {
-            self.stop(py)?;
-        }
-        Ok(())
-    }
-
-    /// `await job`: its end, as `wait` returns or raises it, while other tasks run. An hour at most;
-    /// `asyncio.wait_for` gives it less, and once it waits stops the device then, as `wait` does.
-    fn __await__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py()
-            .import("contigo.queues")?
-            .getattr("_ended")?
-            .call1((slf,))?
-            .call_method0("__await__")
-    }
-
-    /// As `Engine.arm`; None where the engine was closed, too: this job has ended then.
-    fn _arm(&self, py: Python<'_>) -> Result<Option<i32>, Refusal> {
-        self.core
-            .get()?
-            .with(py, |jobs| jobs.as_mut().map_or(Ok(None), |jobs| jobs.arm().map_err(raised)))
-    }
-
-    /// Its buffers, in their order.
-    #[getter]
-    fn buffers(&self, py: Python<'_>) -> Vec<Py<Buffer>> {
-        self.record.buffers.iter().map(|buffer| buffer.clone_ref(py)).collect()
-    }
-
-    fn __repr__(&self) -> &'static str {
-        match self.record.end() {
-            None => "contigo.Job(in flight)",
-            Some(End::Done(_)) => "contigo.Job(done)",
-            Some(End::Failed(..)) => "contigo.Job(failed)",
-            Some(End::Cancelled) => "contigo.Job(cancelled)",
-        }
-    }
-}
-
-/// A job that ended well. Its buffers are the CPU's.
-#[pyclass(frozen, module = "contigo")]
-pub(crate) struct Done {
-    completion: Completion,
-    record: Arc<Record>,
-}
-
-impl Done {
-    pub(crate) fn record(&self) -> Arc<Record> {
-        Arc::clone(&self.record)
-    }
-}
-
-#[pymethods]
-impl Done {
-    /// The job's buffers, in their order.
-    #[getter]
-    fn buffers(&self, py: Python<'_>) -> Vec<Py<Buffer>> {
-        self.record.buffers.iter().map(|buffer| buffer.clone_ref(py)).collect()
-    }
-
-    /// How many bytes the device wrote, from the beginning of the operand that it writes. None: it
-    /// does not tell.
-    #[getter]
-    fn nbytes(&self) -> Option<usize> {
-        self.completion.bytes
-    }
-
-    /// Has the operand that it received into the packet's end? False: the packet was longer, and
-    /// its rest comes in the next job. None: the device receives no packets.
-    #[getter]
-    fn last(&self) -> Option<bool> {
-        self.completion.last
-    }
-
-    /// The device's status of this job, as the driver's documentation has it.
-    #[getter]
-    fn status(&self) -> u32 {
-        self.completion.status
-    }
-
-    /// The rest that the device says, four words: a kernel's return value, a packet's user words.
-    #[getter]
-    fn words<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.completion.words)
-    }
-
-    fn __repr__(&self) -> String {
-        let Completion { bytes, status, words, .. } = self.completion;
-        let bytes = bytes.map_or_else(|| "None".into(), |bytes| bytes.to_string());
-        format!("contigo.Done(nbytes={bytes}, status={status:#x}, words={words:?})")
+        format!("contigo.Engine('{}', operands={}, {state})", self.name, specs.len())
     }
 }

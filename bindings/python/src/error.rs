@@ -1,6 +1,7 @@
 //! The runtime's errors as Python's exceptions: the same words and numbers, in the classes of
 //! `contigo/errors.py`.
 
+use crate::lock::{Plain, held};
 use contigo::Error;
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::borrow::Cow;
@@ -21,7 +22,7 @@ pub(crate) enum Refusal {
     Value(String),
 }
 
-impl crate::lock::Plain for Refusal {}
+impl Plain for Refusal {}
 
 /// The exception that a Python programmer expects.
 pub(crate) fn raised(error: impl Into<Error>) -> Refusal {
@@ -50,7 +51,7 @@ impl From<Refusal> for PyErr {
         reason = "the one place where a thread asks for Python's lock"
     )]
     fn from(refusal: Refusal) -> Self {
-        debug_assert!(!crate::lock::held(), "an exception is made under a lock");
+        debug_assert!(!held(), "an exception is made under a lock");
         Python::attach(|py| refusal.exception(py).unwrap_or_else(|failed| failed))
     }
 }

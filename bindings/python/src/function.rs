@@ -1,15 +1,16 @@
 #![allow(
     unsafe_code,
-    reason = "the parameters of a GPU's kernel are the program's word, which its documentation asks for"
+    reason = "the program promises a kernel's parameters, where the documentation asks for it"
 )]
 //! Kernels of a GPU, from an image: PTX, a cubin or a fatbin; SPIR-V; a text of OpenCL C.
 
 use crate::{
     error::{Refusal, raised_as},
+    memory::direction,
     opening::Opening,
 };
 use contigo::{
-    OperandSpec,
+    Direction, OperandSpec,
     job::{AnyDriver, Parameter, Signature},
     names::{AnyModule, OpenDevice},
 };
@@ -19,7 +20,7 @@ use std::ffi::{CStr, CString};
 
 /// A pointer's direction, or the words of a number.
 #[derive(FromPyObject)]
-pub(crate) enum Given {
+pub(crate) enum ParameterKind {
     #[pyo3(transparent)]
     Words(usize),
     #[pyo3(transparent)]
@@ -38,16 +39,16 @@ pub(crate) unsafe fn driver(
     gpu: &Opening,
     image: &[u8],
     entry: &str,
-    parameters: &[Given],
+    parameters: &[ParameterKind],
     sizes: &[Size],
 ) -> PyResult<AnyDriver> {
-    let parameter = |given: &Given| {
-        Ok(match given {
-            Given::Words(words) => Parameter::Words(*words),
-            Given::Direction(word) => Parameter::Operand(match crate::handover::direction(word)? {
-                contigo::Direction::ToDevice => OperandSpec::to_device(),
-                contigo::Direction::FromDevice => OperandSpec::from_device(),
-                contigo::Direction::Bidirectional => OperandSpec::in_out(),
+    let parameter = |kind: &ParameterKind| {
+        Ok(match kind {
+            ParameterKind::Words(words) => Parameter::Words(*words),
+            ParameterKind::Direction(word) => Parameter::Operand(match direction(word)? {
+                Direction::ToDevice => OperandSpec::to_device(),
+                Direction::FromDevice => OperandSpec::from_device(),
+                Direction::Bidirectional => OperandSpec::in_out(),
             }),
         })
     };

@@ -1,40 +1,14 @@
-//! A buffer that is a device's for a while: by a job of the runtime's engines, or by registers that
-//! the Python program writes.
+//! A buffer that is a device's for a while, by registers that the Python program writes.
 
 use crate::{
-    buffer::Buffer,
-    dtype::Dtype,
     error::{Refusal, of_class},
-    export,
-    inner::{Given, Inner},
+    inner::{DeviceBytes, Inner},
+    layout::Layout,
+    tensor::{Elements, Form, capsule, no_copy},
 };
-use contigo::{
-    Direction,
-    dlpack::{Shape, abi::device},
-};
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
+use contigo::{Direction, dlpack::abi::device};
+use pyo3::{prelude::*, types::PyTuple};
 use std::sync::Arc;
-
-/// The device "reads", "writes", or does "both".
-pub(crate) fn direction(text: &str) -> PyResult<Direction> {
-    match text {
-        "reads" => Ok(Direction::ToDevice),
-        "writes" => Ok(Direction::FromDevice),
-        "both" => Ok(Direction::Bidirectional),
-        _ => Err(PyValueError::new_err(format!(
-            "{text:?}: write \"reads\", \"writes\" or \"both\", as the device does"
-        ))),
-    }
-}
-
-/// The same as a word.
-pub(crate) const fn word(direction: Direction) -> &'static str {
-    match direction {
-        Direction::ToDevice => "reads",
-        Direction::FromDevice => "writes",
-        Direction::Bidirectional => "both",
-    }
-}
 
 /// A buffer that is a device's: `with buf.give() as handover: ip.write(ADDR,
 /// handover.address); ...`. At the end of the block it is the CPU's again, with what the device
@@ -50,22 +24,21 @@ pub(crate) const fn word(direction: Direction) -> &'static str {
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Handover {
     inner: Arc<Inner>,
-    given: Given,
+    given: DeviceBytes,
     read_only: bool,
-    shape: Shape,
-    dtype: Dtype,
+    layout: Layout,
 }
 
 impl Handover {
     pub(crate) fn begin(
-        buffer: &Buffer,
+        inner: &Arc<Inner>,
+        layout: Layout,
         py: Python<'_>,
         direction: Direction,
     ) -> Result<Self, Refusal> {
-        let inner = Arc::clone(buffer.inner());
-        let (shape, dtype) = buffer.layout();
         let given = inner.give(py, direction)?;
-        Ok(Self { inner, given, read_only: direction == Direction::ToDevice, shape, dtype })
+        let read_only = direction == Direction::ToDevice;
+        Ok(Self { inner: Arc::clone(inner), given, read_only, layout })
     }
 }
 
@@ -99,53 +72,33 @@ impl Handover {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
-        let Given { device, data, byte_offset, .. } = self.given;
-        match stream {
+        let DeviceBytes { device, data, byte_offset, .. } = self.given;
+        let refusal = match stream {
             Some(_) if device.device_type != device::CUDA => {
-                return Err(
-                    of_class("Buffer", "this device has no streams: stream must be None").into()
-                );
+                Some("this device has no streams: stream must be None".into())
             }
             // 0 is ambiguous: the array API's standard.
             Some(stream) if stream == 0 || stream < -1 => {
-                return Err(of_class(
-                    "Buffer",
-                    format!("stream {stream} is none of CUDA's: -1, 1, 2, or a stream's handle"),
-                )
-                .into());
+                Some(format!("stream {stream} is none of CUDA's: -1, 1, 2, or a stream's handle"))
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some(text) = refusal {
+            return Err(of_class("Buffer", text).into());
         }
-        if dl_device.is_some_and(|wanted| wanted != self.__dlpack_device__()) {
-            return Err(of_class(
-                "Buffer",
-                "this is the device's view, and is copied to no other: see __dlpack_device__",
-            )
-            .into());
-        }
-        if copy == Some(true) {
-            return Err(of_class(
-                "Buffer",
-                "this is never copied: copy the tensor that you made of it",
-            )
-            .into());
-        }
-        // Not on 32 bits, for some.
+        no_copy("this is the device's view", device, dl_device, copy)?;
+        // Some do not fit in 32 bits.
         let data = usize::try_from(data).map_err(|_| {
-            of_class("Buffer", format!("DLPack has addresses and objects in this processor's pointers, which {data:#x} is not"))
+            let text = format!(
+                "DLPack has addresses and objects in this processor's pointers, which {data:#x} is \
+                 not"
+            );
+            of_class("Buffer", text)
         })?;
-        let place =
-            export::Place { data: std::ptr::without_provenance_mut(data), byte_offset, device };
-        let form = export::Form::of(max_version);
-        let form = if self.read_only { form.read_only()? } else { form };
-        export::capsule(
-            py,
-            self.inner.device_view(py, self.given.number)?,
-            place,
-            &self.shape,
-            self.dtype,
-            form,
-        )
+        let data = std::ptr::without_provenance_mut(data);
+        let form = Form::of(max_version, self.read_only)?;
+        let view = self.inner.device_view(py, self.given.number)?;
+        capsule(py, view, Elements { data, byte_offset, device }, &self.layout, form)
     }
 
     /// (2, N): GPU number N of CUDA, (4, N) of OpenCL, (7, N) of Vulkan; (12, 0): another device,

@@ -2,11 +2,9 @@
 
 use crate::{
     error::{Refusal, of_class, raised, refused},
-    export::Counted,
+    local::ProcessLocal,
     lock::{Lock, Plain},
-    mine::Mine,
-    port::no_port,
-    region::Memory,
+    memory::Memory,
 };
 use contigo::{
     Bus, CpuBuf, DevBuf, Direction, Error, Operand,
@@ -17,12 +15,12 @@ use contigo_objects::{Access, Buffer, Views};
 use pyo3::prelude::*;
 use std::{ops::Range, sync::Arc};
 
-/// The part that all handles of an array share. The memory goes back when the last of them is gone.
+/// The part that all handles of an array share. The memory goes back with the last of them.
 pub(crate) struct Inner {
     memory: Arc<Memory>,
-    state: Mine<Lock<Buffer>>,
-    /// NumPy's arrays and DLPack's tensors of it; and is it a frame that was let go, which the last
-    /// of them frees?
+    state: ProcessLocal<Lock<Buffer>>,
+    /// The count of NumPy's arrays and DLPack's tensors of it, and whether the last of them frees
+    /// it (a frame that was let go).
     views: Views,
     ptr: *mut u8,
     len_bytes: usize,
@@ -30,7 +28,7 @@ pub(crate) struct Inner {
     address: Option<u64>,
 }
 
-// SAFETY: `ptr` is only handed on, and to a view: while one is counted, the buffer is here and keeps
+// SAFETY: `ptr` is only passed on, to a view: while one is counted, the buffer is here and keeps
 // its memory mapped.
 #[allow(unsafe_code, reason = "see above")]
 unsafe impl Send for Inner {}
@@ -38,9 +36,9 @@ unsafe impl Send for Inner {}
 #[allow(unsafe_code, reason = "see above")]
 unsafe impl Sync for Inner {}
 
-/// The bytes that a hand-over gave to the device, as the device finds them.
+/// The bytes of a hand-over, as the device finds them.
 #[derive(Clone, Copy)]
-pub(crate) struct Given {
+pub(crate) struct DeviceBytes {
     /// The bus address of its first byte.
     pub(crate) address: u64,
     /// DLPack's data pointer: that address; or an object, in which the bytes begin behind as many
@@ -49,11 +47,28 @@ pub(crate) struct Given {
     pub(crate) byte_offset: u64,
     /// The device, as DLPack names it: a GPU, or one that has no name there.
     pub(crate) device: DlDevice,
-    /// Which it is of this buffer's hand-overs.
+    /// The number of the hand-over, of all that this buffer had.
     pub(crate) number: u64,
 }
 
-impl crate::lock::Plain for Given {}
+impl Plain for DeviceBytes {}
+
+/// One view of a buffer. While it lives, no device gets the buffer.
+pub(crate) struct CountedView(Arc<Inner>);
+
+impl CountedView {
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Drop for CountedView {
+    fn drop(&mut self) {
+        if self.0.views.close() == Ok(true) {
+            self.0.goes_home();
+        }
+    }
+}
 
 impl Inner {
     /// Of `buf`, whose first `len_bytes` are the array's.
@@ -64,12 +79,13 @@ impl Inner {
     ) -> Result<Self, Refusal> {
         let (region, ptr) = (memory.region()?, buf.as_mut_ptr());
         let address = memory
-            .port
+            .port()
+            .ok()
             .and_then(|port| region.dev_addr_of(&port, ptr, len_bytes).ok())
             .map(|address| address.0);
         Ok(Self {
             memory,
-            state: Mine::new(Lock::new(Buffer::new(buf))),
+            state: ProcessLocal::new(Lock::new(Buffer::new(buf))),
             views: Views::new(),
             ptr,
             len_bytes,
@@ -113,7 +129,7 @@ impl Inner {
     /// The address for a device, by the region's port.
     pub(crate) fn address(&self) -> Result<u64, Refusal> {
         self.here()?;
-        self.memory.port.ok_or_else(no_port)?;
+        self.memory.port()?;
         self.address.ok_or_else(|| refused("the region's port does not reach this buffer"))
     }
 
@@ -134,18 +150,12 @@ impl Inner {
         self.locked(Some(py), |state| state.free(&self.views)).map(drop)
     }
 
-    pub(crate) fn view_gone(&self) {
-        if self.views.close() == Ok(true) {
-            self.goes_home();
-        }
-    }
-
     /// Back to where it came from, where it is the CPU's and has no view.
     fn goes_home(&self) {
         drop(self.locked(None, |state| state.free(&self.views)));
     }
 
-    /// Is this the process that made it?
+    /// `ForkedError` in a child of the process that made it.
     pub(crate) fn here(&self) -> Result<(), Refusal> {
         self.state.get().map(drop)
     }
@@ -155,22 +165,22 @@ impl Inner {
         self: &Arc<Self>,
         py: Python<'_>,
         hand_over: u64,
-    ) -> Result<Counted, Refusal> {
+    ) -> Result<CountedView, Refusal> {
         self.locked(Some(py), |state| state.open_device_view(&self.views, hand_over))?;
-        Ok(Counted::new(Arc::clone(self)))
+        Ok(CountedView(Arc::clone(self)))
     }
 
-    /// Is it a device's by this hand-over?
+    /// Whether it is a device's by this hand-over.
     pub(crate) fn is_out(&self, py: Python<'_>, hand_over: u64) -> Result<bool, Refusal> {
         self.locked(Some(py), |state| Ok(state.hand_over() == Some(hand_over)))
     }
 
     /// One view more, while it is the CPU's.
-    pub(crate) fn view(self: &Arc<Self>, py: Python<'_>) -> Result<Counted, Refusal> {
+    pub(crate) fn view(self: &Arc<Self>, py: Python<'_>) -> Result<CountedView, Refusal> {
         // There may be several, and each may write: they are one thread's, or the program locks
         // them.
         self.locked(Some(py), |state| state.open_view(&self.views, Access::Read))?;
-        Ok(Counted::new(Arc::clone(self)))
+        Ok(CountedView(Arc::clone(self)))
     }
 
     /// An operand of a job, when it is the CPU's and has no view: `put` ends that.
@@ -185,8 +195,9 @@ impl Inner {
         })
     }
 
-    /// Back from a job: the CPU's. An error: its caches could not be maintained, and it is still the
-    /// device's; `take_back` tries again. (A child of fork has no jobs: their engine refuses it.)
+    /// Back from a job: the CPU's. An error: its caches could not be maintained, and it is still
+    /// the device's; `take_back` tries again. (A child of fork has no jobs: their engine refuses
+    /// it.)
     pub(crate) fn put(&self, buf: Result<CpuBuf, DevBuf>) -> Result<(), Error> {
         let put = self.locked(None, |state| {
             let is_devices = buf.is_err();
@@ -200,35 +211,35 @@ impl Inner {
     }
 
     /// To a device behind the region's port.
-    pub(crate) fn give(&self, py: Python<'_>, direction: Direction) -> Result<Given, Refusal> {
-        let port = self.memory.port.ok_or_else(no_port)?;
+    pub(crate) fn give(
+        &self,
+        py: Python<'_>,
+        direction: Direction,
+    ) -> Result<DeviceBytes, Refusal> {
+        let port = self.memory.port()?;
         self.locked(Some(py), |state| {
-            // SAFETY: the device that the Python program drives is behind the region's port, touches
-            // these bytes and no others, and has stopped before `take_back`. Its programmer promises
-            // that by `give` and by the end of the hand-over.
+            // An empty array has a byte of its own.
+            let bytes = 0..self.len_bytes.max(1);
+            // SAFETY: the device that the Python program drives is behind the region's port,
+            // touches these bytes and no others, and has stopped before `take_back`. Its programmer
+            // promises that by `give` and by the end of the hand-over.
             #[allow(unsafe_code, reason = "see above")]
-            // (An empty array has a byte of its own.)
-            let buf =
-                unsafe { state.give(&self.views, &port, 0..self.len_bytes.max(1), direction)? };
+            let buf = unsafe { state.give(&self.views, &port, bytes, direction)? };
             let address = buf.slice().addr.0;
-            let of = |device_type, ordinal: u32| DlDevice {
-                device_type,
-                device_id: ordinal.cast_signed(),
-            };
-            let (device, data, byte_offset) = match (buf.handle(), port.bus) {
+            let (device_type, ordinal, data, byte_offset) = match (buf.handle(), port.bus) {
                 (Some(object), _) => {
-                    let device_type =
-                        if object.api == Api::Vulkan { device::VULKAN } else { device::OPENCL };
-                    (of(device_type, object.device_id), object.raw, buf.offset_bytes() as u64)
+                    let is_vulkan = object.api == Api::Vulkan;
+                    let device_type = if is_vulkan { device::VULKAN } else { device::OPENCL };
+                    (device_type, object.device_id, object.raw, buf.offset_bytes() as u64)
                 }
-                (None, Bus::Gpu(ordinal)) => (of(device::CUDA, ordinal), address, 0),
-                (None, _) => (of(device::EXT_DEV, 0), address, 0),
+                (None, Bus::Gpu(ordinal)) => (device::CUDA, ordinal, address, 0),
+                (None, _) => (device::EXT_DEV, 0, address, 0),
             };
-            Ok(Given {
+            Ok(DeviceBytes {
                 address,
                 data,
                 byte_offset,
-                device,
+                device: DlDevice { device_type, device_id: ordinal.cast_signed() },
                 number: state.hand_over().unwrap_or_default(),
             })
         })
@@ -241,7 +252,8 @@ impl Inner {
             contigo_objects::Refusal::Viewed { views } => of_class(
                 "Buffer",
                 format!(
-                    "{views} view(s): a framework still has the device's view of this buffer; synchronise its stream and delete its tensors first"
+                    "{views} view(s): a framework still has the device's view of this buffer; \
+                     synchronise its stream and delete its tensors first"
                 ),
             ),
             other => other.into(),
@@ -253,36 +265,41 @@ impl From<contigo_objects::Refusal> for Refusal {
     /// With the functions that are the cure.
     fn from(refusal: contigo_objects::Refusal) -> Self {
         use contigo_objects::Refusal as Object;
-        let buffer = |text: &'static str| of_class("Buffer", text);
-        match refusal {
-            Object::Runtime(error) => raised(error),
+        let text = match refusal {
+            Object::Runtime(error) => return raised(error),
             Object::Viewed { views } => {
                 let arrays = if views == 1 {
                     "an array (NumPy's, or another framework's by DLPack) is"
                 } else {
                     "arrays are"
                 };
-                let text = format!(
-                    "{views} view(s): {arrays} still looking at this buffer, and would race the device; delete them first (`del a`)"
+                return of_class(
+                    "Buffer",
+                    format!(
+                        "{views} view(s): {arrays} still looking at this buffer, and would race \
+                         the device; delete them first (`del a`)"
+                    ),
                 );
-                of_class("Buffer", text)
             }
-            Object::OnDevice => buffer(
-                "a device has this buffer already: take it back first (end of the `with`; after an exception in it, when the device has stopped: \
-                 take_back)",
-            ),
-            Object::InJob => buffer(
-                "this buffer is in a job: wait() for the job; one that was not kept is in its engine's `jobs`, and the engine's stop() ends it",
-            ),
-            Object::OnCpu => buffer(
-                "no device has this buffer: give it first (`with buf.give(reads=False)`), because lines that the CPU has written could \
-                 otherwise go over what the device writes",
-            ),
-            Object::Freed => buffer(
-                "this buffer was freed, by freebuffer(), or as a stream's frame; such a frame is the pool's again when the next one is asked \
-                 for or the loop ends. An array of it that is kept keeps it",
-            ),
-            other => of_class("Buffer", other.to_string()),
-        }
+            Object::OnDevice => {
+                "a device has this buffer already: take it back first (end of the `with`; after an \
+                 exception in it, when the device has stopped: take_back)"
+            }
+            Object::InJob => {
+                "this buffer is in a job: wait() for the job; one that was not kept is in its \
+                 engine's `jobs`, and the engine's stop() ends it"
+            }
+            Object::OnCpu => {
+                "no device has this buffer: give it first (`with buf.give(reads=False)`), because \
+                 lines that the CPU has written could otherwise go over what the device writes"
+            }
+            Object::Freed => {
+                "this buffer was freed, by freebuffer(), or as a stream's frame; such a frame is \
+                 the pool's again when the next one is asked for or the loop ends. An array of it \
+                 that is kept keeps it"
+            }
+            other => return of_class("Buffer", other.to_string()),
+        };
+        of_class("Buffer", text)
     }
 }

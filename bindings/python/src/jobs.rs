@@ -1,22 +1,21 @@
-//! Jobs in flight on one driver: who started them, and what became of them.
+//! Jobs in flight on one driver, and what became of them.
 
 use crate::{
     buffer::Buffer,
-    ends::Taker,
     error::{Refusal, of_class, raised, raised_as, refused},
-    inner::Inner,
     lock::Kept,
+    record::{End, Flight, Record, Taker},
 };
 use contigo::{
-    Completion, CpuBuf, DevBuf, Direction, Driver, Error, OperandSpec, Queue,
-    job::{AnyDriver, QueueCounts},
+    Completion, Direction, Driver, Error, OperandSpec, Queue,
+    job::{AnyDriver, MAX_OPERANDS, QueueCounts},
 };
-use contigo_objects::{JOBS, Job, Ledger, Operands};
+use contigo_objects::{JOBS, Ledger, Operands};
 use std::{
     collections::VecDeque,
     mem,
     ops::Range,
-    sync::{Arc, OnceLock, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -24,117 +23,13 @@ use std::{
 /// as 16 full queues behind takes none.
 const UNTAKEN: usize = 16 * JOBS;
 
-/// A job: its buffers, and how it ended.
-pub(crate) struct Record {
-    pub(crate) buffers: Vec<Kept<Buffer>>,
-    /// Who takes its end, of a job that was queued.
-    taker: Option<Weak<()>>,
-    /// Which push it was, to give jobs back in their order.
-    serial: u64,
-    end: OnceLock<End>,
-}
-
-impl crate::lock::Plain for Record {}
-
-/// A job in flight, as the ledger has it.
-#[derive(Default)]
-struct Flight {
-    record: Option<Arc<Record>>,
-    /// Why one of its buffers is still the device's.
-    unsynced: Option<Error>,
-}
-
-impl Job for Flight {
-    fn put(&mut self, index: usize, buf: Result<CpuBuf, DevBuf>) {
-        match self.record.as_ref().and_then(|record| record.inners().nth(index)) {
-            Some(inner) => self.unsynced = inner.put(buf).err().or(self.unsynced),
-            // There is one for each. Leak, never free.
-            None => mem::forget(buf),
-        }
-    }
-
-    fn refused(&mut self) {
-        *self = Self::default();
-    }
-}
-
-/// How a job ended. Its buffers are the CPU's then, unless synchronising one failed.
-#[derive(Clone)]
-pub(crate) enum End {
-    Done(Completion),
-    /// It failed alone, or with all others.
-    Failed(Error, String),
-    /// The program stopped the device.
-    Cancelled,
-}
-
-impl Record {
-    fn inners(&self) -> impl Iterator<Item = &Arc<Inner>> {
-        self.buffers.iter().map(|buffer| buffer.get().inner())
-    }
-
-    /// Is it kept for who takes the next one?
-    pub(crate) fn is_kept(&self) -> bool {
-        self.taker.is_some()
-    }
-
-    /// Does `taker` take its end?
-    pub(crate) fn is_of(&self, taker: &Taker) -> bool {
-        self.taker.as_ref().is_some_and(|own| taker.is(own))
-    }
-
-    /// Does the same take the ends of both?
-    pub(crate) fn is_beside(&self, other: &Self) -> bool {
-        matches!((&self.taker, &other.taker), (Some(own), Some(other)) if own.ptr_eq(other))
-    }
-
-    /// Is there still one who takes its end?
-    fn is_wanted(&self) -> bool {
-        self.taker.as_ref().is_some_and(|own| own.strong_count() > 0)
-    }
-
-    /// Has it ended by a fault or a stop?
-    fn is_lost(&self) -> bool {
-        matches!(self.end(), Some(End::Failed(..) | End::Cancelled))
-    }
-
-    pub(crate) fn end(&self) -> Option<&End> {
-        self.end.get()
-    }
-
-    /// Its completion; the exception, where it failed or was cancelled; `None` while it is in
-    /// flight.
-    pub(crate) fn completion(&self) -> Option<Result<Completion, Refusal>> {
-        Some(match self.end.get()? {
-            End::Done(completion) => Ok(*completion),
-            End::Failed(error, text) => Err(raised_as(*error, text.clone())),
-            End::Cancelled => {
-                Err(refused("cancelled: the device was stopped before this job ended"))
-            }
-        })
-    }
-
-    /// All buffers that could come back did.
-    fn ends(&self, end: End, unsynced: Option<Error>) {
-        let end = match unsynced {
-            Some(error) => End::Failed(
-                error,
-                format!("{error}; a buffer stays the device's: sync_from_device()"),
-            ),
-            None => end,
-        };
-        // Once: it was in flight until now.
-        let _ = self.end.set(end);
-    }
-}
-
 /// An operand: its buffer, the bytes of it, and what the device does with them.
-pub(crate) type Given = (Kept<Buffer>, Range<usize>, Direction);
+pub(crate) type JobOperand = (Kept<Buffer>, Range<usize>, Direction);
 
 /// A driver with its jobs.
 pub(crate) struct Jobs {
-    /// Those in flight: as many as the driver takes at once, so that none waits in its queue. An end
-    /// is taken out of it at once, and kept here.
+    /// Those in flight: as many as the driver takes at once, so that none waits in its queue. An
+    /// end is taken out of it at once, and kept here.
     ledger: Box<Ledger<Flight>>,
     /// How many there were.
     pushed: u64,
@@ -143,7 +38,7 @@ pub(crate) struct Jobs {
     /// Those to be taken back: they ended by a stop of the device, or a loop that was left has not
     /// taken them.
     left: Vec<Arc<Record>>,
-    /// Why they ended, for each taker who has not seen it.
+    /// Why they ended, for each taker that has not seen it.
     faults: Vec<Fault>,
 }
 
@@ -204,7 +99,7 @@ impl Jobs {
         self.in_flight_of(taker) + self.ended.iter().filter(|record| record.is_of(taker)).count()
     }
 
-    /// Has every job ended, and has its taker each end?
+    /// Whether every job has ended, and its taker has each end.
     pub(crate) fn is_idle(&mut self) -> Result<bool, Refusal> {
         for _ in 0..JOBS {
             if self.in_flight() == 0 || !self.look(Duration::ZERO)? {
@@ -229,29 +124,22 @@ impl Jobs {
     /// Takes all buffers, or none, and gives the device a job.
     pub(crate) fn push(
         &mut self,
-        given: Vec<Given>,
+        given: Vec<JobOperand>,
         words: &[u32],
         taker: Option<&Taker>,
     ) -> Result<Arc<Record>, Refusal> {
-        if given.len() > contigo::job::MAX_OPERANDS {
-            return Err(of_class(
-                "Buffer",
-                format!(
-                    "{} operands: a job has {} at most",
-                    given.len(),
-                    contigo::job::MAX_OPERANDS
-                ),
-            ));
+        if given.len() > MAX_OPERANDS {
+            let text = format!("{} operands: a job has {MAX_OPERANDS} at most", given.len());
+            return Err(of_class("Buffer", text));
         }
-        if let Some(taker) = taker
-            && self.untaken_of(taker) >= UNTAKEN
-        {
+        if taker.is_some_and(|taker| self.untaken_of(taker) >= UNTAKEN) {
             let text = format!(
-                "{UNTAKEN} jobs of this queue have ended, and are not taken: next() and take_back() give them"
+                "{UNTAKEN} jobs of this queue have ended, and are not taken: next() and \
+                 take_back() give them"
             );
             return Err(of_class("Memory", text));
         }
-        // No one looks for the jobs of a queue that is gone.
+        // No `next` looks for the jobs of a queue that is gone.
         if self.in_flight() == self.depth()
             && self.records().any(|record| record.is_kept() && !record.is_wanted())
         {
@@ -268,12 +156,7 @@ impl Jobs {
             .into_iter()
             .map(|(buffer, bytes, direction)| (buffer, (bytes, direction)))
             .unzip();
-        let record = Arc::new(Record {
-            buffers,
-            taker: taker.map(Taker::name),
-            serial,
-            end: OnceLock::new(),
-        });
+        let record = Arc::new(Record::new(buffers, taker, serial));
         flight.record = Some(Arc::clone(&record));
         let mut operands = Operands::new();
         for (index, (inner, (bytes, direction))) in record.inners().zip(parts).enumerate() {
@@ -283,14 +166,8 @@ impl Jobs {
                 Err(refusal) => {
                     self.ledger.refuse(at, &mut operands);
                     let twice = record.inners().take(index).any(|other| Arc::ptr_eq(other, inner));
-                    return Err(if twice {
-                        of_class(
-                            "Buffer",
-                            "one buffer as two operands of a job: each takes its own",
-                        )
-                    } else {
-                        refusal
-                    });
+                    let text = "one buffer as two operands of a job: each takes its own";
+                    return Err(if twice { of_class("Buffer", text) } else { refusal });
                 }
             }
         }
@@ -321,8 +198,8 @@ impl Jobs {
         }
     }
 
-    /// Has a job ended? It has its buffers and its end then. So have all others, where the device
-    /// had to be stopped.
+    /// Whether a job has ended. It has its buffers and its end then. So have all others, where the
+    /// device had to be stopped.
     pub(crate) fn look(&mut self, timeout: Duration) -> Result<bool, Refusal> {
         match self.ledger.look(timeout, |_| true) {
             Ok(ended) => {
@@ -385,7 +262,7 @@ impl Jobs {
         }
     }
 
-    /// `taker` is to hear why its jobs ended.
+    /// Notes for `taker` why its jobs ended.
     fn fails(&mut self, taker: Weak<()>, why: Option<(Error, String)>) {
         if taker.strong_count() == 0 {
             return;
@@ -414,7 +291,8 @@ impl Jobs {
         Err(match self.faults.swap_remove(at).why {
             Some((error, text)) => raised_as(error, text),
             None => refused(
-                "cancelled: another queue, stream or job of this engine, or its stop(), stopped the device; take_back() has the jobs",
+                "cancelled: another queue, stream or job of this engine, or its stop(), stopped \
+                 the device; take_back() has the jobs",
             ),
         })
     }

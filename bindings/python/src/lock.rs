@@ -31,26 +31,21 @@ use std::{
 /// What may be made under a lock: nothing of Python's.
 pub(crate) trait Plain {}
 
-macro_rules! plain {
-    ($($plain:ty),+) => { $(impl Plain for $plain {})+ };
-}
-plain!(
-    (),
-    bool,
-    i32,
-    u32,
-    u64,
-    usize,
-    str,
-    [u8],
-    contigo_objects::Refusal,
-    Error,
-    CpuBuf,
-    Operand,
-    QueueCounts,
-    OpenDevice,
-    AnyModule
-);
+impl Plain for () {}
+impl Plain for bool {}
+impl Plain for i32 {}
+impl Plain for u32 {}
+impl Plain for u64 {}
+impl Plain for usize {}
+impl Plain for str {}
+impl Plain for [u8] {}
+impl Plain for contigo_objects::Refusal {}
+impl Plain for Error {}
+impl Plain for CpuBuf {}
+impl Plain for Operand {}
+impl Plain for QueueCounts {}
+impl Plain for OpenDevice {}
+impl Plain for AnyModule {}
 impl<T: Plain + ?Sized> Plain for &'static T {}
 impl<T: Plain> Plain for Option<T> {}
 impl<T: Plain> Plain for Vec<T> {}

@@ -1,11 +1,15 @@
-//! Names of memory, devices and drivers, and what this machine has.
+//! Names of memory, devices and drivers, what this machine has, and the doctor's checks of it.
 
 use crate::error::{Refusal, of_class, raised, raised_as};
 use contigo::{
     Error,
     names::{DeviceName, DriverRow, Entry, Inventory, MemoryName, NameError, each_row, row},
 };
-use contigo_objects::{LoadError, NAME_BYTES, keep};
+use contigo_bringup::{
+    doctor::{Check, doctor as look},
+    machine::Machine,
+};
+use contigo_objects::LoadError;
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
@@ -26,17 +30,6 @@ pub(crate) fn device(text: &str) -> Result<DeviceName, Refusal> {
     text.parse().map_err(|error: NameError| {
         raised_as(error.into(), format!("{text}: {error}; {}", Inventory::here().device_answer()))
     })
-}
-
-/// A port's name for good: an error names its port, and may outlive it.
-pub(crate) fn kept(text: &str) -> Result<&'static str, Refusal> {
-    if text.len() > NAME_BYTES {
-        return Err(Refusal::Value(format!(
-            "{text}: a port's name has {NAME_BYTES} bytes at most, and this one has {}",
-            text.len()
-        )));
-    }
-    keep(text).map_err(|full| Refusal::Value(format!("{text}: {full}")))
 }
 
 /// The driver called `name`. Another name is answered with those that there are.
@@ -63,7 +56,8 @@ pub(crate) fn driver(name: &str) -> PyResult<&'static DriverRow> {
 /// The driver is in C, in C++ or in Rust: `contigo.h` says it at `contigo_driver_library`. It needs
 /// none of this package's libraries, and a program in C loads the same file.
 ///
-/// The program promises that the file is a driver that keeps the rules there: its code runs at once.
+/// The program promises that the file is a driver that keeps the rules there: its code runs at
+/// once.
 /// `NotFoundError`: the loader's words. `ArgumentError`: what the file exports cannot be, or there
 /// is a driver of that name.
 #[pyfunction]
@@ -126,4 +120,32 @@ fn described<'py, N: ToString>(
     dict.set_item("coherent", entry.facts.coherent)?;
     dict.set_item("note", entry.why.or(help))?;
     Ok(dict)
+}
+
+/// A dict for each check of this machine, or of the one whose copy is below the folder `machine`.
+/// Files are read, nothing is opened, and nothing is written.
+///
+/// - `id`: its name; `area`, and `title`: the thing that should hold
+/// - `verdict`: "fine", "skipped", "note" or "fault"; `found`: the numbers behind it
+/// - `cause`, `cure`, and `source`: the thread or the file that it comes from
+#[pyfunction]
+#[pyo3(signature = (*, machine = None))]
+pub(crate) fn doctor(py: Python<'_>, machine: Option<PathBuf>) -> PyResult<Bound<'_, PyList>> {
+    let look = || look(&machine.map_or_else(Machine::this, Machine::copy));
+    let findings = py.detach(look).map_err(|error| of_class("NotFound", error.to_string()))?;
+    let list = PyList::empty(py);
+    for finding in findings {
+        let Check { id, area, title, cause, cure, source, .. } = *finding.check;
+        let dict = PyDict::new(py);
+        for (name, text) in [("id", id), ("area", area), ("title", title)] {
+            dict.set_item(name, text)?;
+        }
+        dict.set_item("verdict", finding.outcome.verdict.name())?;
+        dict.set_item("found", finding.outcome.found)?;
+        for (name, text) in [("cause", cause), ("cure", cure), ("source", source)] {
+            dict.set_item(name, text)?;
+        }
+        list.append(dict)?;
+    }
+    Ok(list)
 }

@@ -1,20 +1,24 @@
 #![allow(
     unsafe_code,
-    reason = "ports and stops are the program's word, which Device's documentation asks for"
+    reason = "ports and stops are the program's to promise, and Device's documentation asks for it"
 )]
-//! An opened device: its ports, its owner, and the stop that is left with the kernel.
+//! An opened device: its registers, its ports, its owner, its gate, and the stop that is left with
+//! the kernel.
 
 use crate::{
     error::{Refusal, raised, raised_as},
-    lock::Lock,
-    port::Wiring,
+    lock::{Lock, Plain},
+    memory::Wiring,
     shared::limit,
 };
 use contigo::{
-    Bus, Error, Port,
+    Bus, Error, Mmio, Port,
     job::{StopProgram, StopStep},
-    linux::guard::Guard,
-    names::{AnyDevice, AnyModule, Attach, DeviceName, Inventory, OpenDevice},
+    linux::{
+        guard::Guard,
+        vfio::{Interrupt, Vfio, VfioDevice},
+    },
+    names::{AnyDevice, AnyModule, Attach, DeviceName, GateAt, Inventory, OpenDevice},
 };
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyTuple};
 use std::sync::{
@@ -34,7 +38,7 @@ pub(crate) struct Opening {
     drivers_stop: AtomicBool,
 }
 
-impl crate::lock::Plain for Opening {}
+impl Plain for Opening {}
 
 impl Opening {
     pub(crate) fn of(name: &DeviceName) -> Result<Self, Refusal> {
@@ -119,7 +123,8 @@ pub(crate) fn held(error: Error) -> Refusal {
 
 /// A step of `Device.leave_stop`.
 pub(crate) fn stop_step(step: &Bound<'_, PyTuple>) -> PyResult<StopStep> {
-    const FORM: &str = "a step is (\"write\", offset, value[, mask]), (\"until\" or \"while\", offset, value, mask, seconds), or (\"else\",)";
+    const FORM: &str = "a step is (\"write\", offset, value[, mask]), (\"until\" or \"while\", \
+                        offset, value, mask, seconds), or (\"else\",)";
     let wrong = || PyValueError::new_err(format!("{step}: {FORM}"));
     let kind: String = step.get_item(0).and_then(|kind| kind.extract()).map_err(|_| wrong())?;
     let word =
@@ -138,4 +143,54 @@ pub(crate) fn stop_step(step: &Bound<'_, PyTuple>) -> PyResult<StopStep> {
         ("else", 1) => Ok(StopStep::Else),
         _ => Err(wrong()),
     }
+}
+
+/// Where a gate's registers are.
+pub(crate) enum GateIn {
+    /// In the core's window, from there on.
+    Window(usize),
+    /// In a device of its own.
+    Own(Arc<Opening>, u8),
+}
+
+impl GateIn {
+    /// The gate of a core that is driven by window `window`.
+    pub(crate) fn at(&self, window: u8) -> GateAt<'_> {
+        match self {
+            &Self::Window(offset) => GateAt { device: None, window, offset },
+            Self::Own(opening, window) => {
+                GateAt { device: Some(&opening.device), window: *window, offset: 0 }
+            }
+        }
+    }
+}
+
+/// The register at `offset`, where there is one.
+pub(crate) fn word(registers: &impl Mmio, offset: usize) -> Result<u32, Refusal> {
+    inside(registers, offset)?;
+    Ok(registers.read32(offset))
+}
+
+pub(crate) fn inside(registers: &impl Mmio, offset: usize) -> Result<(), Refusal> {
+    let len_bytes = registers.len_bytes();
+    if !offset.is_multiple_of(4) || offset >= len_bytes {
+        let text = format!(
+            "no register is at {offset:#x}: they are at multiples of 4, below {len_bytes:#x}"
+        );
+        return Err(Refusal::Value(text));
+    }
+    Ok(())
+}
+
+/// The same of a device that the kernel cannot reset, while it may not master the bus.
+pub(crate) fn as_it_is(vfio: &Vfio, window: u8, offset: usize) -> Result<u32, Refusal> {
+    let mut read = None;
+    let look = |device: &mut VfioDevice| {
+        read = Some(word(device, offset));
+        Err(Error::Busy)
+    };
+    // SAFETY: `look` never returns Ok, so the device never may master the bus.
+    let refused =
+        unsafe { VfioDevice::open_unreset(vfio, window, Interrupt::Polled, look) }.map(drop);
+    read.unwrap_or_else(|| Err(raised(refused.err().unwrap_or(Error::Busy))))
 }

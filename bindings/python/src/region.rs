@@ -1,110 +1,25 @@
-//! A region: DMA memory, opened by its name. It is closed when nothing of it is left.
+//! DMA memory, opened by its name, and pools of equal arrays in it. Memory is closed when nothing
+//! of it is left.
 
 use crate::{
     buffer::Buffer,
-    dtype::Dtype,
-    error::{Refusal, raised, raised_as},
-    imported::Imported,
-    mine::Mine,
+    error::{Refusal, raised},
+    layout::{Dtype, Layout, dims},
+    local::{Closable, ProcessLocal},
+    memory::{Memory, Wiring},
     names,
-    open::Open,
     opening::Opening,
-    pool::Pool,
-    port::Wiring,
+    tensor::Imported,
 };
-use contigo::{
-    Align, Backend, Error, Limits, Port,
-    dlpack::abi::device,
-    linux::same_process,
-    mem::Requirements,
-    names::{Inventory, MemoryName, OpenDevice},
-};
+use contigo::{Align, Error, linux::same_process, names::MemoryName};
 use pyo3::{
-    exceptions::PyValueError,
     prelude::*,
-    types::{PyDict, PyTuple},
+    types::{IntoPyDict, PyDict, PyTuple},
 };
 use std::sync::Arc;
 
-/// Bytes of a block, where nothing is said.
-const DEFAULT_BYTES: usize = 16 << 20;
-
-/// How many arrays and pools of one region there can be at once: the most that the runtime keeps
-/// account of, in 272 KiB.
-const LIMITS: Limits = Limits { allocations: 16_384 };
-
-/// The part of a region that its arrays and pools know. The memory is unmapped when the last of
-/// them is gone.
-pub(crate) struct Memory {
-    region: Mine<contigo::Region>,
-    pub(crate) port: Option<Port>,
-    /// DLPack's type of this memory's device, for the CPU's view: the CPU, or memory that CUDA
-    /// pinned.
-    pub(crate) device_type: i32,
-    /// The CPU's address of the first byte.
-    pub(crate) first_byte: usize,
-}
-
-impl crate::lock::Plain for Memory {}
-
-impl Memory {
-    /// Opens it, from `device` or alone. Without `bytes`, a smaller block whose size is fixed is
-    /// taken as it is.
-    fn open(
-        name: &MemoryName,
-        device: Option<&OpenDevice>,
-        bytes: Option<usize>,
-        port: Option<Wiring>,
-    ) -> PyResult<Arc<Self>> {
-        let open = |len_bytes| {
-            device.map_or_else(|| name.open(len_bytes), |device| device.memory(name, len_bytes))
-        };
-        let opened = match (open(bytes.unwrap_or(DEFAULT_BYTES)), bytes) {
-            (Err(Error::BlockSize { len_bytes, .. }), None) => open(len_bytes),
-            (opened, _) => opened,
-        };
-        let region = opened.and_then(|memory| {
-            let first_byte = memory.mapping().cpu.addr().get();
-            Ok((contigo::Region::with(memory, Requirements::default(), LIMITS)?, first_byte))
-        });
-        let (region, first_byte) = region.map_err(|error| {
-            raised_as(error, format!("{name}: {}", Inventory::here().memory_error(name, error)))
-        })?;
-        let given =
-            port.map(|Wiring(port)| device.map_or(port, |device| device.seen_through(port)));
-        Ok(Arc::new(Self {
-            device_type: if region.name().starts_with("cuda") {
-                device::CUDA_HOST
-            } else {
-                device::CPU
-            },
-            region: Mine::new(region),
-            port: given.or_else(|| device.and_then(OpenDevice::port)),
-            first_byte,
-        }))
-    }
-
-    /// `ForkedError` in a child.
-    pub(crate) fn region(&self) -> Result<&contigo::Region, Refusal> {
-        self.region.get()
-    }
-}
-
-/// A number, or a tuple of numbers.
-fn dims(shape: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
-    let dims = match shape.extract::<i64>() {
-        Ok(dim) => vec![dim],
-        Err(_) => shape
-            .cast::<PyTuple>()
-            .map_or_else(|_| shape.extract::<Vec<i64>>(), |tuple| tuple.extract())?,
-    };
-    match dims.iter().find(|dim| **dim < 0) {
-        Some(dim) => Err(PyValueError::new_err(format!(
-            "shape {shape}: a dimension is 0 or more elements, and not {dim}"
-        ))),
-        None => Ok(dims),
-    }
-}
+/// The most arrays that a pool has: finding a free one looks at 17 words at most.
+const MAX_SLOTS: usize = 1024;
 
 /// DMA memory that was opened by its name. `close()`, the end of a `with`, and the end of its last
 /// handle let go of it; the memory goes with the last of its arrays and pools. An array that a
@@ -113,7 +28,7 @@ fn dims(shape: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
 /// `open_memory` and `Device.memory` make one.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Region {
-    memory: Open<Memory>,
+    memory: Closable<Memory>,
     name: MemoryName,
 }
 
@@ -146,7 +61,10 @@ impl Region {
             _ => None,
         };
         let device = device.or(own.as_ref()).map(|opening| &opening.device);
-        Ok(Self { memory: Open::new(Memory::open(&name, device, bytes, port)?, "region"), name })
+        Ok(Self {
+            memory: Closable::new(Memory::open(&name, device, bytes, port)?, "region"),
+            name,
+        })
     }
 }
 
@@ -174,7 +92,10 @@ impl Region {
     /// An array of this memory: `shape` is a number or a tuple, `dtype` a name ("float32", "f4") or
     /// NumPy's type, in this machine's byte order; `align` in bytes. Its elements are what its last
     /// owner left; `zeroed` clears them.
-    #[pyo3(signature = (shape, dtype=Dtype::WORDS, *, align=256, zeroed=true), text_signature = "(shape, dtype=\"uint32\", *, align=256, zeroed=True)")]
+    #[pyo3(
+        signature = (shape, dtype=Dtype::WORDS, *, align=256, zeroed=true),
+        text_signature = "(shape, dtype=\"uint32\", *, align=256, zeroed=True)"
+    )]
     fn allocate(
         &self,
         shape: &Bound<'_, PyAny>,
@@ -182,7 +103,8 @@ impl Region {
         align: usize,
         zeroed: bool,
     ) -> PyResult<Buffer> {
-        Buffer::new(&self.memory.get()?, &dims(shape)?, dtype, align, zeroed)
+        let layout = Layout::new(&dims(shape)?, dtype)?;
+        Ok(Buffer::new(&self.memory.get()?, layout, align, zeroed)?)
     }
 
     /// `slots` equal arrays of this memory, 1 to 1,024: frames that are taken and come back, at
@@ -195,7 +117,8 @@ impl Region {
         slots: usize,
         align: usize,
     ) -> PyResult<Pool> {
-        Pool::new(&self.memory.get()?, &dims(shape)?, dtype, slots, align)
+        let layout = Layout::new(&dims(shape)?, dtype)?;
+        Ok(Pool::new(&self.memory.get()?, layout, slots, align)?)
     }
 
     /// A framework's array whose elements lie in this region, wherever they came from: no copy, and
@@ -223,9 +146,14 @@ impl Region {
     /// of either kind.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = self.memory.get()?.region()?.stats();
-        Ok(
-            crate::shared::fields!(py, stats => bytes_copied, bytes_synced_for_device, bytes_synced_for_cpu, syncs, carves),
-        )
+        let counts = [
+            ("bytes_copied", stats.bytes_copied),
+            ("bytes_synced_for_device", stats.bytes_synced_for_device),
+            ("bytes_synced_for_cpu", stats.bytes_synced_for_cpu),
+            ("syncs", stats.syncs),
+            ("carves", stats.carves),
+        ];
+        counts.into_py_dict(py)
     }
 
     /// Lets go of it. The memory goes with the last of its arrays, pools and drivers.
@@ -248,5 +176,95 @@ impl Region {
             Ok(size) => format!("contigo.Region('{}', {size})", self.name),
             Err(_) => format!("contigo.Region('{}'{})", self.name, self.memory.state()),
         }
+    }
+}
+
+/// Equal arrays, carved once: a frame is taken and comes back with one atomic operation each, and
+/// no search.
+///
+/// An array comes back when the last of its views and handles is gone, or by `freebuffer()`. The
+/// memory is the region's again when the pool and all of its arrays are gone.
+#[pyclass(frozen, module = "contigo")]
+pub(crate) struct Pool {
+    memory: Arc<Memory>,
+    slots: ProcessLocal<contigo::Pool>,
+    count: usize,
+    /// Where an array begins in its slot, in bytes.
+    skip: usize,
+    layout: Layout,
+}
+
+impl Pool {
+    fn new(
+        memory: &Arc<Memory>,
+        layout: Layout,
+        slots: usize,
+        align: usize,
+    ) -> Result<Self, Refusal> {
+        let region = memory.region()?;
+        let len_bytes = layout.len_bytes()?;
+        if !(1..=MAX_SLOTS).contains(&slots) {
+            let (name, value, max) = ("slots", slots as u64, MAX_SLOTS as u64);
+            return Err(raised(Error::Argument { name, value, min: 1, max, multiple_of: 1 }));
+        }
+        // Each slot begins where the first does: at a multiple of `align`, and of a line.
+        let align = Align::new(align).map_err(raised)?.max(region.line());
+        // The runtime aligns the first one as DLPack wants. Where that is not enough, a slot has
+        // room to begin the array later.
+        let room = if align > Align::DLPACK { align.bytes() } else { 0 };
+        let slot_bytes = len_bytes.max(1).checked_add(room).and_then(|bytes| align.round_up(bytes));
+        let too_large = |need_bytes| {
+            raised(Error::Exhausted { need_bytes, capacity_bytes: region.len_bytes() })
+        };
+        let slot_bytes = slot_bytes.ok_or_else(|| too_large(usize::MAX))?;
+        let pool = region.pool(slots, slot_bytes).map_err(raised)?;
+        let first = pool.take().map(|mut buf| buf.as_mut_ptr().addr()).map_err(raised)?;
+        let skip = first.next_multiple_of(align.bytes()) - first;
+        if skip > room {
+            return Err(too_large(slot_bytes * slots + skip));
+        }
+        let (memory, slots, count) = (Arc::clone(memory), ProcessLocal::new(pool), slots);
+        Ok(Self { memory, slots, count, skip, layout })
+    }
+}
+
+#[pymethods]
+impl Pool {
+    /// A free array. Its elements are what its last owner left. `MemoryError` where all are out.
+    fn take(&self) -> Result<Buffer, Refusal> {
+        let buf = self.slots.get()?.take().map_err(raised)?;
+        let buf = buf.slice(self.skip..).map_err(raised)?;
+        Buffer::of(&self.memory, buf, self.layout)
+    }
+
+    /// Elements of each dimension of an array.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.layout.dims(py)
+    }
+
+    /// The type of an element: "float32".
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.layout.dtype.name
+    }
+
+    /// How many arrays are free now.
+    #[getter]
+    fn free(&self) -> PyResult<usize> {
+        Ok(self.count - self.slots.get()?.taken())
+    }
+
+    fn __repr__(&self) -> String {
+        let free = self.free().map_or_else(
+            |_| "another process's".into(),
+            |free| format!("{free} of {} free", self.count),
+        );
+        format!("contigo.Pool({}, {free})", self.layout.describe())
+    }
+
+    /// How many arrays there are.
+    fn __len__(&self) -> usize {
+        self.count
     }
 }

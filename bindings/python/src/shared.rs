@@ -129,13 +129,3 @@ pub(crate) fn seconds(timeout: &Bound<'_, PyAny>) -> PyResult<f64> {
 pub(crate) fn _seconds(#[pyo3(from_py_with = seconds)] timeout: f64) -> Result<f64, Refusal> {
     limit(timeout).map(|_| timeout)
 }
-
-/// A dict of fields, by their names.
-macro_rules! fields {
-    ($py:expr, $of:expr => $($field:ident),+) => {{
-        let dict = pyo3::types::PyDict::new($py);
-        $(dict.set_item(stringify!($field), $of.$field)?;)+
-        dict
-    }};
-}
-pub(crate) use fields;

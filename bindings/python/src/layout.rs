@@ -1,7 +1,12 @@
-//! Element types by NumPy's names.
+//! An array's shape and element type, as Python names them.
 
-use contigo::dlpack::DataType;
-use pyo3::{exceptions::PyTypeError, prelude::*};
+use crate::error::{Refusal, raised};
+use contigo::dlpack::{DataType, Shape};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::PyTuple,
+};
 
 /// Name, DLPack's type, NumPy's type string ("" where NumPy has none).
 const TYPES: [(&str, DataType, &str); 14] = [
@@ -35,6 +40,11 @@ pub(crate) struct Dtype {
 impl Dtype {
     pub(crate) const BYTES: Self = Self { name: "uint8", dlpack: DataType::U8, typestr: "|u1" };
     pub(crate) const WORDS: Self = Self { name: "uint32", dlpack: DataType::U32, typestr: "<u4" };
+
+    /// Bytes of an element.
+    pub(crate) fn bytes(self) -> Result<usize, Refusal> {
+        self.dlpack.bytes().map_err(raised)
+    }
 
     /// By its name, or as NumPy writes it for short: "u4", "<i4".
     fn called(name: &str) -> Option<Self> {
@@ -82,10 +92,55 @@ impl FromPyObject<'_, '_> for Dtype {
         };
         found.or_else(|| Self::of_numpy(&object)).ok_or_else(|| {
             let known: Vec<_> = TYPES.iter().map(|(known, ..)| *known).collect();
-            let (text, known) = (object.repr().map_or_else(|_| "this".into(), |text| text.to_string()), known.join(", "));
+            let text = object.repr().map_or_else(|_| "this".into(), |text| text.to_string());
             PyTypeError::new_err(format!(
-                "dtype {text} is none that a device takes; these are, in this machine's byte order and also as \"u4\" or NumPy's types: {known}"
+                "dtype {text} is none that a device takes; these are, in this machine's byte \
+                 order and also as \"u4\" or NumPy's types: {}",
+                known.join(", ")
             ))
         })
+    }
+}
+
+/// A shape and an element type: the elements lie one after the other, in C's order.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout {
+    pub(crate) shape: Shape,
+    pub(crate) dtype: Dtype,
+}
+
+impl Layout {
+    pub(crate) fn new(dims: &[i64], dtype: Dtype) -> Result<Self, Refusal> {
+        Ok(Self { shape: Shape::new(dims).map_err(raised)?, dtype })
+    }
+
+    pub(crate) fn len_bytes(&self) -> Result<usize, Refusal> {
+        self.shape.len_bytes(self.dtype.bytes()?).map_err(raised)
+    }
+
+    /// Elements of each dimension.
+    pub(crate) fn dims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.shape.dims())
+    }
+
+    /// For `__repr__`.
+    pub(crate) fn describe(&self) -> String {
+        format!("shape={:?}, dtype={}", self.shape.dims(), self.dtype.name)
+    }
+}
+
+/// The dimensions of a shape: a number, or a tuple of numbers.
+pub(crate) fn dims(shape: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    let dims = match shape.extract::<i64>() {
+        Ok(dim) => vec![dim],
+        Err(_) => shape
+            .cast::<PyTuple>()
+            .map_or_else(|_| shape.extract::<Vec<i64>>(), |tuple| tuple.extract())?,
+    };
+    match dims.iter().find(|dim| **dim < 0) {
+        Some(dim) => Err(PyValueError::new_err(format!(
+            "shape {shape}: a dimension is 0 or more elements, and not {dim}"
+        ))),
+        None => Ok(dims),
     }
 }
