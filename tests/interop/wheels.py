@@ -48,7 +48,7 @@ def a_wheel_for_a_board():
     assert wheel.name == f"contigo-{contigo.__version__}-cp39-abi3-manylinux_2_27_armv7l.whl", wheel.name
     with zipfile.ZipFile(wheel) as files:
         info = f"contigo-{contigo.__version__}.dist-info"
-        names = ["__init__.py", "__init__.pyi", "_contigo.abi3.so", "_files.py", "channels.py", "cores.py", "device.py", "errors.py"]
+        names = ["__init__.py", "_contigo.abi3.so", "_contigo.pyi", "channels.py", "cores.py", "device.py", "errors.py"]
         names += ["kernel.py", "overlay.py", "py.typed", "queues.py", "streams.py"]
         code = {f"contigo/{name}" for name in names}
         papers = {f"{info}/{name}" for name in ["METADATA", "RECORD", "WHEEL", "licenses/LICENSE-APACHE", "licenses/LICENSE-MIT"]}

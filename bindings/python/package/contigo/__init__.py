@@ -10,6 +10,8 @@
     assert (np.asarray(b) == 7).all()
 """
 
+from __future__ import annotations
+
 import sys as _sys
 
 if "t" in _sys.abiflags:
@@ -22,16 +24,21 @@ from ._contigo import (
     Buffer, Done, Engine, Handover, Imported, Job, Operand, Pool, Region, View, __version__, doctor, inventory,
     load_driver, open_memory,
 )
-from .errors import (
-    ArgumentError, BufferError, BusyError, ContigoError, DeviceError, ForkedError, MemoryError, NotFoundError, OSError, PermissionError,
-    TimeoutError, UnsupportedError,
-)
+from .errors import ArgumentError, BusyError, ContigoError, DeviceError, ForkedError, NotFoundError, UnsupportedError
+from .errors import BufferError as BufferError, MemoryError as MemoryError, OSError as OSError
+from .errors import PermissionError as PermissionError, TimeoutError as TimeoutError
 from .cores import Core
 from .device import MMIO, Device, Registers
 from .kernel import Function, Kernel, KernelMap
 from .overlay import Overlay
 from .queues import Queue
 from .streams import Stream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._contigo import Shape as Shape
 
 # Not those whose names are Python's: `from contigo import *` leaves the built-in ones alone.
 __all__ = [
@@ -44,10 +51,17 @@ __all__ = [
 
 open_device = Device
 
-_default = None
+_default: Region | None = None
 
 
-def allocate(shape, dtype="uint32", *, memory=None, align=256, zeroed=True):
+def allocate(
+    shape: Shape,
+    dtype: Any = "uint32",
+    *,
+    memory: Region | str | None = None,
+    align: int = 256,
+    zeroed: bool = True,
+) -> Buffer:
     """An array of `memory`: a Region, or its name, which is opened once and kept as the default.
 
     shape: a number or a tuple; dtype: a name or NumPy's type; align: bytes, a power of two.

@@ -1,7 +1,7 @@
 """DMA engines between memory and a stream: `send` to the core behind them, `recv` from it."""
 
 from ._contigo import _seconds
-from .cores import Core, close_all
+from .cores import Core, Driven, close_all
 from .errors import ArgumentError, BufferError, UnsupportedError
 
 #: The settings of a driver that two channels share: which of them sends, and which receives.
@@ -198,11 +198,15 @@ class _Numbered:
         return self._count
 
 
-class Dmac(_Streams):
+class Dmac(Dma, Driven):
     """Analog Devices' AXI DMAC, which is one direction: `send(buf)`, `recv(buf)`, or `core(a, b)`.
 
-    Its registers say which.
+    Its registers say which. `recv` returns None where a packet fills the array.
     """
+
+    @property
+    def engine(self):
+        return self._channel("channel").engine
 
     @property
     def sendchannel(self):
@@ -219,21 +223,6 @@ class Dmac(_Streams):
             does = {"reads": "sends: send(buf)", "writes": "receives: recv(buf)"}.get(operands[0] if len(operands) == 1 else "", "copies: core(a, b)")
             raise UnsupportedError(f"{self.name} {words}: as it is built it {does}")
         return channel
-
-    def send(self, buf, *, timeout=1.0):
-        """Sends an array, or a part of one, as one packet."""
-        return self.sendchannel.transfer(buf).wait(timeout)
-
-    def recv(self, buf, *, timeout=1.0):
-        """Receives a packet into an array; how many bytes came, or None where they fill it."""
-        return self.recvchannel.transfer(buf).wait(timeout)
-
-    def start(self, *operands, words=()):
-        """A job of these arrays, or parts of them, that is not waited for."""
-        return self._channel("channel").engine.start(list(operands), *words)
-
-    def __call__(self, *operands, words=(), timeout=1.0):
-        return self.start(*operands, words=words).wait(timeout)
 
     def _model(self):
         # Its two sides: 0 is memory, another number a stream.

@@ -1,5 +1,7 @@
 """The cores of a design: their registers and their memory, and those that take jobs."""
 
+from __future__ import annotations
+
 from collections import Counter
 
 from . import _contigo
@@ -7,6 +9,13 @@ from ._contigo import _seconds
 from .device import Device
 from .errors import ArgumentError, NotFoundError, TimeoutError, UnsupportedError
 from .queues import _asleep, _readable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._contigo import Buffer, Engine, Port, Region, Shape
+    from .device import Registers
 
 #: The size of memory in bytes, where the caller gives none.
 _MEMORY_BYTES = 1 << 20
@@ -27,13 +36,16 @@ def close_all(parts):
 class Core:
     """A core of a design: `core["CTRL"]` is a register by its name in the file or its offset."""
 
+    name: str
+    facts: dict[str, Any]
+
     def __init__(self, overlay, facts):
         self.overlay, self.facts, self.name = overlay, facts, facts["path"]
         self._device = self._region = self._interrupt = None
         self._port = facts["port"]
 
     @property
-    def port(self):
+    def port(self) -> Port | None:
         """(name, offset, address bits, coherent, first and last address), or None.
 
         The program may say it where the file does not, before the first use.
@@ -41,13 +53,13 @@ class Core:
         return self._port
 
     @port.setter
-    def port(self, port):
+    def port(self, port: Port | None) -> None:
         if self._device is not None:
             raise ArgumentError(f"{self.name} is open, with the port {self._port}: say another one before its first use")
         self._port = port
 
     @property
-    def device(self):
+    def device(self) -> Device:
         """The opened device."""
         if self._device is None:
             self._device = self._open()
@@ -77,7 +89,7 @@ class Core:
         """The model that it is where it is simulated: registers that remember, without a driver."""
         return self.facts["driver"] or "registers"
 
-    def memory(self, name=None, bytes=None):
+    def memory(self, name: str | None = None, bytes: int | None = None) -> Region:
         """Memory for this core: by its name, or its own; a megabyte, or `bytes`."""
         if name is None:
             # By UIO no memory is a core's own.
@@ -85,13 +97,13 @@ class Core:
             name = "sim" if self.overlay._simulated is not None else own
         return self.device.memory(name, bytes or _MEMORY_BYTES)
 
-    def allocate(self, shape, dtype="uint32", **how):
+    def allocate(self, shape: Shape, dtype: Any = "uint32", **how: Any) -> Buffer:
         """An array that this core reaches, of memory that it keeps for that."""
         if self._region is None:
             self._region = self.memory()
         return self._region.allocate(shape, dtype, **how)
 
-    def driver(self, **more):
+    def driver(self, **more: Any) -> Engine:
         """Its driver, with the settings of the block design; `more` adds to them."""
         if not self.facts["driver"]:
             raise self._driverless()
@@ -118,31 +130,31 @@ class Core:
         raise self._driverless()
 
     @property
-    def registers(self):
+    def registers(self) -> Registers:
         return self.device.registers
 
-    def __getitem__(self, at):
+    def __getitem__(self, at: int | str) -> int:
         return self.device[at]
 
-    def __setitem__(self, at, value):
+    def __setitem__(self, at: int | str, value: int) -> None:
         self.device[at] = value
 
     __iter__ = None
     __contains__ = None
 
-    def read(self, offset):
+    def read(self, offset: int) -> int:
         """The register at `offset`, as pynq's MMIO has it."""
         return self.device.read32(offset)
 
-    def write(self, offset, value):
+    def write(self, offset: int, value: int) -> None:
         """Writes it; `Device.write32` says what the program promises."""
         self.device.write32(offset, value)
 
-    def wait(self, at, value, mask=0xFFFF_FFFF, *, timeout=1.0):
+    def wait(self, at: int | str, value: int, mask: int = 0xFFFF_FFFF, *, timeout: float = 1.0) -> int:
         """Waits until a register, by its name or offset, is `value` in the bits of `mask`."""
         return self.device.wait(at, value, mask, timeout=timeout)
 
-    async def interrupt(self, timeout=1.0):
+    async def interrupt(self, timeout: float = 1.0) -> None:
         """Waits for the core's interrupt, without stopping the event loop.
 
         One that came before is forgotten; a core that still asks for it asks again. Tasks that wait

@@ -1,10 +1,18 @@
 """A device with the names of its registers."""
 
+from __future__ import annotations
+
 from weakref import WeakValueDictionary, ref
 
 from . import _contigo
 from .errors import BusyError, TimeoutError
 from .kernel import Function, Kernel, KernelMap, _Signature
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Iterator, Mapping
+
+    from ._contigo import Direction, Number, Path, Port
 
 #: The engine of the last kernel of each device of hardware, by the device's name. A simulated device
 #: of the same name is another one.
@@ -18,7 +26,7 @@ class Registers:
     promise, as `Device.write32` says.
     """
 
-    def __init__(self, device, table):
+    def __init__(self, device: Device, table: Mapping[str, int | tuple[int, int]]) -> None:
         self._device, self._table = device, {}
         for name, at in dict(table).items():
             offset, bits = (at, 32) if isinstance(at, int) else at
@@ -26,7 +34,7 @@ class Registers:
                 raise ValueError(f"register {name}: {bits} bits, where 1 to 64 can be")
             self._table[name] = (offset, bits)
 
-    def offset(self, name):
+    def offset(self, name: str) -> int:
         """Where it is, in bytes from the first register."""
         return self._at(name)[0]
 
@@ -37,12 +45,12 @@ class Registers:
             known = ", ".join(self._table) or "none; use its offset in bytes, or Device(name, registers={name: offset})"
             raise KeyError(f"no register is called {name!r}; there are: {known}") from None
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> int:
         offset, bits = self._at(name)
         value = self._device.read32(offset)
         return value if bits <= 32 else value | self._device.read32(offset + 4) << 32
 
-    def __setitem__(self, name, value):
+    def __setitem__(self, name: str, value: int) -> None:
         offset, bits = self._at(name)
         if not 0 <= value < 1 << bits:
             raise ValueError(f"register {name} has {bits} bits, which {value:#x} is too large for")
@@ -50,13 +58,13 @@ class Registers:
         if bits > 32:
             self._device.write32(offset + 4, value >> 32)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._table)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._table)
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return name in self._table
 
     def __repr__(self):
@@ -72,16 +80,24 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
     def __new__(cls, name, *, port=None, window=0, interrupt=False, registers=None):
         return super().__new__(cls, name, port=port, window=window, interrupt=interrupt)
 
-    def __init__(self, name, *, port=None, window=0, interrupt=False, registers=None):
+    def __init__(
+        self,
+        name: str,
+        *,
+        port: Port | None = None,
+        window: int = 0,
+        interrupt: bool = False,
+        registers: Mapping[str, int | tuple[int, int]] | None = None,
+    ) -> None:
         self.registers = Registers(self, registers or {})
         #: The engine of its last kernel, where that is still there.
         self._last = lambda: None
 
-    def __getitem__(self, at):
+    def __getitem__(self, at: int | str) -> int:
         """The register at this offset in bytes, or of this name."""
         return self.read32(at) if isinstance(at, int) else self.registers[at]
 
-    def __setitem__(self, at, value):
+    def __setitem__(self, at: int | str, value: int) -> None:
         """Writes it; `write32` says what the program promises."""
         if isinstance(at, int):
             self.write32(at, value)
@@ -92,7 +108,7 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
     __iter__ = None
     __contains__ = None
 
-    def wait(self, at, value, mask=0xFFFF_FFFF, *, timeout=1.0):
+    def wait(self, at: int | str, value: int, mask: int = 0xFFFF_FFFF, *, timeout: float = 1.0) -> int:
         """`wait32`, of a register by its offset or its name."""
         if isinstance(at, int):
             return self.wait32(at, value, mask, timeout=timeout)
@@ -101,7 +117,21 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
         except TimeoutError as error:
             raise TimeoutError(f"{at}: {error}") from None
 
-    def kernel(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), floats=(), signed=(), timeout=1.0, interrupt=True, **settings):
+    def kernel(
+        self,
+        source: KernelMap | Path | bytes,
+        *,
+        instance: str = "",
+        directions: Mapping[str, Direction] | None = None,
+        lengths: Mapping[str, str] | None = None,
+        pointers: Iterable[str] = (),
+        scalars: Iterable[str] = (),
+        floats: Iterable[str] = (),
+        signed: Iterable[str] = (),
+        timeout: float = 1.0,
+        interrupt: bool = True,
+        **settings: Any,
+    ) -> Kernel:
         """The HLS kernel that this device is, called like a function: `kernel(a, b, out, n=1024)`.
 
         `source` and what the file does not say are a `KernelMap`'s, or one of these. `timeout` is
@@ -139,7 +169,15 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
             _last_engines[self.name] = engine
         return Kernel(engine, map, timeout)
 
-    def function(self, image, entry, parameters, *, lengths=None, timeout=1.0):
+    def function(
+        self,
+        image: bytes | str,
+        entry: str,
+        parameters: Mapping[str, Direction | Number],
+        *,
+        lengths: Mapping[str, str] | None = None,
+        timeout: float = 1.0,
+    ) -> Function:
         """A kernel of a GPU, called like a function: `scale(a, out, 1000, 0.5, grid=4, block=256)`.
 
         `image` is the GPU's code, as bytes or a text, and is loaded once. For "cuda" it is PTX, a
@@ -176,7 +214,7 @@ class MMIO(Device):
     def __new__(cls, at, length=None, **how):
         return super().__new__(cls, cls._named(at), **how)
 
-    def __init__(self, at, length=None, **how):
+    def __init__(self, at: int | str, length: int | None = None, **how: Any) -> None:
         super().__init__(self._named(at), **how)
         if length is not None and length > self.window_bytes:
             raise ValueError(f"{self.name} has {self.window_bytes:#x} bytes of registers, and {length:#x} are asked for")
@@ -185,9 +223,9 @@ class MMIO(Device):
     def _named(at):
         return f"guard:{at:x}" if isinstance(at, int) else at
 
-    def read(self, offset=0):
+    def read(self, offset: int = 0) -> int:
         return self.read32(offset)
 
-    def write(self, offset, value):
+    def write(self, offset: int, value: int) -> None:
         """`Device.write32` says what the program promises."""
         self.write32(offset, value)

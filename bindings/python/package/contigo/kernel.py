@@ -1,16 +1,55 @@
-"""HLS kernels, from the files that their tools write."""
+"""HLS kernels, from the files that their tools write, and kernels of a GPU."""
+
+from __future__ import annotations
 
 import os
 import re
+import stat
 from keyword import iskeyword
 from operator import index
 
 from . import _contigo
-from ._files import read
+from .errors import ArgumentError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping, Union
 
+    from ._contigo import Buffer, Direction, Done, Engine, Job, Operand, Path
+
+    Argument = Union[Buffer, Operand, float]
+
+#: A design or a map has no more bytes: what Vivado writes of the largest design is a few MiB.
+_MOST_BYTES = 32 << 20
 #: A kernel reads or writes a pointer's bytes: by the words of its map.
 _DIRECTIONS = {"in": "reads", "out": "writes", "inout": "both"}
+
+
+def read(path):
+    """The bytes of a regular file. A pipe, which would be waited for, and a device are refused."""
+    _check(path, os.stat(path))
+    with open(path, "rb", opener=_opened) as file:
+        _check(path, os.stat(file.fileno()))  # another file may have taken its place since
+        source = file.read(_MOST_BYTES + 1)
+    if len(source) > _MOST_BYTES:
+        raise _too_long(path, len(source))
+    return source
+
+
+def _opened(path, flags):
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+
+
+def _check(path, about):
+    # A folder is refused by Python itself, as IsADirectoryError.
+    if not stat.S_ISREG(about.st_mode) and not stat.S_ISDIR(about.st_mode):
+        raise ArgumentError(f"{os.fspath(path)}: it is no file, but a pipe or a device: give a regular file")
+    if about.st_size > _MOST_BYTES:
+        raise _too_long(path, about.st_size)
+
+
+def _too_long(path, found):
+    return ArgumentError(f"{os.fspath(path)}: it has {found} bytes, and no design or kernel's map has more than {_MOST_BYTES}")
 
 
 class KernelMap:
@@ -25,7 +64,26 @@ class KernelMap:
     others are integers, and results have no sign.
     """
 
-    def __init__(self, source, *, instance="", directions=None, lengths=None, pointers=(), scalars=(), floats=(), signed=()):
+    name: str
+    json: str
+    interrupt: bool
+    arguments: list[str]
+    pointers: list[dict[str, Any]]
+    scalars: list[dict[str, Any]]
+    results: list[dict[str, Any]]
+
+    def __init__(
+        self,
+        source: Path | bytes,
+        *,
+        instance: str = "",
+        directions: Mapping[str, Direction] | None = None,
+        lengths: Mapping[str, str] | None = None,
+        pointers: Iterable[str] = (),
+        scalars: Iterable[str] = (),
+        floats: Iterable[str] = (),
+        signed: Iterable[str] = (),
+    ) -> None:
         if isinstance(source, (str, os.PathLike)):
             source = read(source)
         for name, given in [("pointers", pointers), ("scalars", scalars), ("floats", floats), ("signed", signed)]:
@@ -56,12 +114,12 @@ class KernelMap:
         #: The arguments, in C's order: HLS puts one register after the other.
         self.arguments = [each["name"] for each in sorted(self.pointers + self.scalars, key=lambda each: each["offset"])]
 
-    def is_float(self, name):
-        """Is this scalar C's `float` or `double`?"""
+    def is_float(self, name: str) -> bool:
+        """Whether this scalar is C's `float` or `double`."""
         return name in self.floats
 
     @property
-    def registers(self):
+    def registers(self) -> dict[str, tuple[int, int]]:
         """Names for `Device(name, registers=…)`: (offset in bytes, bits)."""
         table = {"CTRL": (0x00, 32)}
         if self.interrupt:
@@ -124,8 +182,9 @@ class Kernel:
     `inspect.signature(kernel)` has the arguments.
     """
 
-    def __init__(self, engine, map, timeout=1.0):
-        self.engine, self.map, self.timeout = engine, map, _contigo._seconds(timeout)
+    def __init__(self, engine: Engine, map: KernelMap, timeout: float = 1.0) -> None:
+        self.engine, self.map = engine, map
+        self.timeout: float = _contigo._seconds(timeout)
         #: The arguments by names that Python can write, where C's are others: `from_` for `from`.
         self._names = _python_names(map.arguments, self._launch)
         # Where each is among the arguments.
@@ -138,21 +197,21 @@ class Kernel:
 
     __signature__ = _SignatureOf()
 
-    def __call__(self, *args, **named):
+    def __call__(self, *args: Argument, **named: Any) -> int | dict[str, int] | None:
         return self.returned(self.start(*args, **named).wait(self.timeout))
 
-    async def call(self, *args, **named):
+    async def call(self, *args: Argument, **named: Any) -> int | dict[str, int] | None:
         """A call for an event loop, whose other tasks run meanwhile: `y = await kernel.call(a, b)`."""
         from .queues import _ended
 
         return self.returned(await _ended(self.start(*args, **named), self.timeout))
 
-    def start(self, *args, **named):
+    def start(self, *args: Argument, **named: Any) -> Job:
         """The same, as a job that is not waited for."""
         operands, words = self.job(*args, **named)
         return self.engine.start(operands, *words)
 
-    def job(self, *args, **named):
+    def job(self, *args: Argument, **named: Any) -> tuple[list[Buffer | Operand], list[int]]:
         """The operands and the words that these arguments are: `queue.push(operands, *words)`."""
         if named or len(args) != len(self.map.arguments):
             args = self._in_order(args, named)
@@ -177,7 +236,7 @@ class Kernel:
             raise TypeError(f"{self.map.name} lacks {', '.join(missing)}")
         return [given[name] for name in names]
 
-    def returned(self, done):
+    def returned(self, done: Done) -> int | dict[str, int] | None:
         """The kernel's return value at the end of this job."""
         results = self.map.results
         values, words = {}, list(done.words)
@@ -189,14 +248,14 @@ class Kernel:
             values[name] = value - (1 << bits) if name in self.map.signed and value >> bits - 1 else value
         return values if len(values) > 1 else next(iter(values.values()), None)
 
-    def close(self):
+    def close(self) -> None:
         """Stops the kernel and lets go of its device."""
         self.engine.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Kernel:
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: Any) -> bool:
         self.close()
         return False
 
@@ -221,7 +280,14 @@ class Function(Kernel):
 
     _launch = {"grid": None, "block": 256, "shared_bytes": 0}
 
-    def job(self, *args, grid, block=256, shared_bytes=0, **named):
+    def job(  # type: ignore[override]
+        self,
+        *args: Argument,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...] = 256,
+        shared_bytes: int = 0,
+        **named: Argument,
+    ) -> tuple[list[Buffer | Operand], list[int]]:
         """The operands and the words of this launch: `queue.push(operands, *words)`."""
         operands, words = super().job(*args, **named)
         launch = _xyz("grid", grid) + _xyz("block", block) + _words("shared_bytes", shared_bytes, 32, False, False)

@@ -1,13 +1,21 @@
 """The cores of a block design, by the names that they have in Vivado."""
 
+from __future__ import annotations
+
 import os
 import warnings
 
 from . import _contigo
-from ._files import read
 from .channels import Dma, Dmac, Mcdma, Vdma
 from .cores import Core, Driven, Hls, close_all
 from .errors import ArgumentError, DeviceError, NotFoundError
+from .kernel import read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._contigo import Path, Port, Region
 
 #: The cores that are more than their registers, or than their jobs.
 _KINDS = {"ap_ctrl": Hls, "axi_dma": Dma, "axi_dmac": Dmac, "axi_mcdma": Mcdma, "axi_vdma": Vdma}
@@ -23,14 +31,28 @@ class Overlay:
     It loads no bitstream. A core is opened when it is first used, as the node that
     `contigo overlay design.hwh --dtso` wrote: no root. Where the kernel reports that the fabric
     is not loaded, that raises `DeviceError`, and nothing is touched. Where the kernel does not
-    report the fabric's state, there is a RuntimeWarning. `loaded=True` is the program's word that
-    it is, which goes before the kernel's.
+    report the fabric's state, there is a RuntimeWarning. By `loaded=True` the program promises that
+    it is loaded, whatever the kernel reports.
 
     `simulated`: a core that has a model is a simulated one, on any machine. A number is the seed.
     The program promises that the design in the file is the one that is loaded.
     """
 
-    def __init__(self, file, *, simulated=False, loaded=False, port=None):
+    name: str
+    chip: str
+    soc: str
+    tool: str
+    #: The facts of each core, by its path: "video/gain".
+    ip_dict: dict[str, dict[str, Any]]
+
+    def __init__(
+        self,
+        file: Path,
+        *,
+        simulated: bool | int = False,
+        loaded: bool = False,
+        port: Port | None = None,
+    ) -> None:
         path = os.fspath(file)
         if path.endswith((".bit", ".bin")):
             path = path[:-4] + ".hwh"
@@ -40,7 +62,6 @@ class Overlay:
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         self.name, self.chip, self.soc, self.tool = facts["name"], facts["device"], facts["soc"], facts["tool"]
-        #: The facts of each core, by its path: "video/gain".
         self.ip_dict = {core["path"]: core for core in facts["cores"]}
         self._simulated = None if simulated is False else int(simulated)
         self._cores, self._looked = {}, bool(loaded)
@@ -54,11 +75,11 @@ class Overlay:
         return ", ".join(words) or "none of them masters memory"
 
     @property
-    def fabric(self):
-        """Is a bitstream loaded, in words?"""
+    def fabric(self) -> str:
+        """Whether a bitstream is loaded, in words."""
         return "simulated" if self._simulated is not None else _contigo._fabric()[1]
 
-    def core(self, name):
+    def core(self, name: str) -> Core:
         """The core of this name or path: "video/gain" or "video_gain"."""
         for path, facts in self.ip_dict.items():
             if name in (path, facts["name"]):
@@ -67,7 +88,13 @@ class Overlay:
                 return self._cores[path]
         raise NotFoundError(f"{self.name} has no core {name!r}; there are: {', '.join(self.ip_dict)}")
 
-    def memory(self, name=None, bytes=None, *, core=None):
+    def memory(
+        self,
+        name: str | None = None,
+        bytes: int | None = None,
+        *,
+        core: None | str | Core = None,
+    ) -> Region:
         """Memory that `core` reaches: a Core or its name, or the only core that masters memory."""
         if core is None:
             masters = [path for path, facts in self.ip_dict.items() if facts["masters"]]
@@ -88,18 +115,18 @@ class Overlay:
             warnings.warn(f"{self.name}: whether the fabric is loaded is {words}", RuntimeWarning, stacklevel=5)
         self._looked = True
 
-    def close(self):
+    def close(self) -> None:
         """Stops the cores that were opened. So does the end of a `with`."""
         close_all(self._cores.values())
 
-    def __enter__(self):
+    def __enter__(self) -> Overlay:
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: Any) -> bool:
         self.close()
         return False
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         return _below(self, "", name)

@@ -1,9 +1,18 @@
 """Several jobs in flight, and their ends in a loop."""
 
+from __future__ import annotations
+
 from time import monotonic
 
 from ._contigo import _seconds
 from .errors import ForkedError, TimeoutError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, AsyncIterator, Iterator
+
+    from ._contigo import Done, Engine, Job, Operands
+    from .kernel import Kernel
 
 # asyncio is imported where it runs: Debian's smallest Python has none.
 
@@ -136,37 +145,27 @@ class _Loop:
     def __next__(self):
         of, taken = self._of, []
         try:
-            item = None
             if of is not None:
                 self._before()
                 item = of._after(of._ends.next(of.timeout, taken), taken)
-            if item is None:
-                raise StopIteration
-            return item
+                if item is not None:
+                    return item
+            raise StopIteration
         except BaseException as error:
-            try:
-                self._end(error, taken)
-            except KeyboardInterrupt:
-                self._end(error, taken)  # as in `__del__`
-                raise
+            self._end_twice(error, taken)
             raise
 
     async def __anext__(self):
         of, taken = self._of, []
         try:
-            item = None
             if of is not None:
                 self._before()
                 item = of._after(await _next(of, of.timeout, taken), taken)
-            if item is None:
-                raise StopAsyncIteration
-            return item
+                if item is not None:
+                    return item
+            raise StopAsyncIteration
         except BaseException as error:
-            try:
-                self._end(error, taken)
-            except KeyboardInterrupt:
-                self._end(error, taken)  # as in `__del__`
-                raise
+            self._end_twice(error, taken)
             raise
 
     def _before(self):
@@ -190,11 +189,19 @@ class _Loop:
             raise
         self._of = None
 
+    def _end_twice(self, error=None, taken=None):
+        """`_end`, also where Ctrl-C comes before anything was done."""
+        try:
+            self._end(error, taken)
+        except KeyboardInterrupt:
+            self._end(error, taken)
+            raise
+
     def __del__(self):
         try:
             self._end()
         except KeyboardInterrupt:
-            self._end()  # it came before anything was done
+            self._end()  # as in `_end_twice`, whose call would be one more place for Ctrl-C
             raise
         except ForkedError:
             pass  # a child of fork collects its garbage, and stops nothing
@@ -219,21 +226,22 @@ class Queue:
     A queue gives the ends of its own jobs, and of no others: not those of another queue of the same
     engine, nor those that an earlier loop left. A loop raises once where another's stop cancelled
     jobs of it: `Engine.stop`, another queue or stream, or a job's `wait` or `cancel`. The jobs of a
-    queue that is dropped go on, and no one gets their ends. A queue keeps 1,024 ends for `next` and
+    queue that is dropped go on, and their ends are dropped. A queue keeps 1,024 ends for `next` and
     `take_back`; then `push` raises `MemoryError` until they are taken.
     """
 
-    def __init__(self, engine, *, timeout=1.0):
-        self._engine, self.timeout = getattr(engine, "engine", engine), _seconds(timeout)
+    def __init__(self, engine: Engine | Kernel, *, timeout: float = 1.0) -> None:
+        self._engine = getattr(engine, "engine", engine)
+        self.timeout: float = _seconds(timeout)
         if not hasattr(self._engine, "next"):
             raise TypeError(f"{engine!r} takes no jobs: a queue is of an Engine, a Kernel or a Function")
         self._ends = self._engine._ends()
 
-    def push(self, operands, *words):
+    def push(self, operands: Operands, *words: int) -> Job:
         """Gives the device a job, and returns it: `Engine.start`."""
         return self._ends.push(operands, *words)
 
-    def next(self, timeout=None):
+    def next(self, timeout: float | None = None) -> Done | None:
         """The next job that ended; None where none has in `timeout` seconds, 0 to 3,600.
 
         Without `timeout` it is the queue's. Nothing is stopped.
@@ -246,14 +254,14 @@ class Queue:
                 self._ends.untake(taken)  # Ctrl-C came behind it: the next call gives it
             raise
 
-    def stop(self):
+    def stop(self) -> None:
         """Stops the device, and ends a loop of another thread or task.
 
         Jobs that had ended still come from `next` or the loop, the others from `take_back`.
         """
         self._ends.stop()
 
-    def take_back(self):
+    def take_back(self) -> list[Job]:
         """The jobs that had not ended when the device was stopped, the oldest first.
 
         Of a loop that was left: those too that had ended, and that it has not given. Their buffers
@@ -262,29 +270,29 @@ class Queue:
         return self._ends.take_back()
 
     @property
-    def depth(self):
+    def depth(self) -> int:
         """How many jobs can be in flight, of all that the engine has."""
         return self._engine.depth
 
     @property
-    def counts(self):
+    def counts(self) -> dict[str, int]:
         """The counts of the jobs: `Engine.counts`."""
         return self._engine.counts
 
-    def __len__(self):
+    def __len__(self) -> int:
         """How many of its jobs are in flight."""
         return self._ends.in_flight
 
     def __bool__(self):
         return True
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Done]:
         return _Loop(self)
 
-    def __aiter__(self):
+    def __aiter__(self) -> AsyncIterator[Done]:
         return _Loop(self)
 
-    def close(self):
+    def close(self) -> None:
         """Stops the device, where jobs of it are in flight, and lets go of its ends.
 
         The buffers are the CPU's. The engine stays.
@@ -293,10 +301,10 @@ class Queue:
             self._ends.stop()
         self._ends.forget()
 
-    def __enter__(self):
+    def __enter__(self) -> Queue:
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: Any) -> bool:
         self.stop()
         return False
 

@@ -3,9 +3,17 @@
 The rules are those of runtime/core/src/job/queue/stream.rs.
 """
 
+from __future__ import annotations
+
 from ._contigo import _seconds
 from .errors import ForkedError, MemoryError, TimeoutError
 from .queues import _Loop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, AsyncIterator, Callable, Iterator
+
+    from ._contigo import Buffer, Engine, Operands, Pool
 
 
 class Stream:
@@ -37,15 +45,23 @@ class Stream:
     _begun = None
     #: Has the frame that came last its packet's end? False: it was longer, and the next frame goes
     #: on with it. None: the device receives no packets, or no frame came.
-    last = None
+    last: bool | None = None
 
-    def __init__(self, engine, pool, *words, timeout=1.0, operands=None):
+    def __init__(
+        self,
+        engine: Engine,
+        pool: Pool,
+        *words: int,
+        timeout: float = 1.0,
+        operands: Callable[[Buffer], Operands] | None = None,
+    ) -> None:
         specs = engine.operands
         directions = [spec["direction"] for spec in specs]
         if "writes" not in directions or (operands is None and len(directions) > 1):
             wanted = "say operands=lambda frame: […, frame, …]" if "writes" in directions else "none of them is a frame"
             raise ValueError(f"a job of {engine.name} has the operands {directions}: {wanted}")
-        self._engine, self._pool, self._words, self.timeout = engine, pool, words, _seconds(timeout)
+        self._engine, self._pool, self._words = engine, pool, words
+        self.timeout: float = _seconds(timeout)
         self._ends = engine._ends()
         #: Which operand is the frame, and the frame that the program has.
         self._index, self._out = directions.index("writes"), None
@@ -55,7 +71,7 @@ class Stream:
         # then.
         self._operands = operands or (lambda frame: [frame if frame.nbytes <= most else frame.writes(most)])
 
-    def start(self):
+    def start(self) -> int:
         """Gives the device as many frames as it takes and the pool has; how many it has then.
 
         So it starts the device; after a stop or a fault, anew. Frames that were not fetched by
@@ -71,7 +87,7 @@ class Stream:
             self._begun = -1  # the frames that the device has already are to be stopped
             raise
 
-    def next(self, timeout=None):
+    def next(self, timeout: float | None = None) -> Buffer | None:
         """The oldest frame that arrived, waiting `timeout` seconds at most; None where none did.
 
         Nothing is stopped, and nothing is started. First the device gets back the frame that came
@@ -89,7 +105,7 @@ class Stream:
                 self._ends.untake(taken)
             raise
 
-    def stop(self):
+    def stop(self) -> None:
         """Stops the device.
 
         All buffers are the pool's, except for those of which arrays are kept.
@@ -101,32 +117,32 @@ class Stream:
         self._begun = None
 
     @property
-    def is_running(self):
-        """Is it between `start` and a stop or a fault?"""
+    def is_running(self) -> bool:
+        """Whether it is between `start` and a stop or a fault."""
         return self._begun is not None and self._begun == self._engine._stops
 
     @property
-    def counts(self):
+    def counts(self) -> dict[str, int]:
         """The counts of the frames: `Engine.counts`.
 
         `ran_dry` is how often the device had none to write.
         """
         return self._engine.counts
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Buffer]:
         return _Loop(self)
 
-    def __aiter__(self):
+    def __aiter__(self) -> AsyncIterator[Buffer]:
         return _Loop(self)
 
     def __repr__(self):
         return f"contigo.Stream({self._engine.name}, {'running' if self.is_running else 'stopped'})"
 
-    def __enter__(self):
+    def __enter__(self) -> Stream:
         self.start()
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: Any) -> bool:
         self.stop()
         return False
 
