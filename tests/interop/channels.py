@@ -107,18 +107,6 @@ def a_lie_stops_the_device_and_loses_nothing():
         rig.at_rest()
 
 
-def a_lie_is_told_where_every_job_ended_well():
-    """Behind the lie comes the last job's own end, so that none is cancelled."""
-    rig = Rig(unknown_at=2)
-    rig.push(3)
-    ended = [taken(rig.queue.next()) for _ in range(3)]
-    refused(contigo.ContigoError, rig.queue.next, "camera")
-    assert ended == [0, 1, 2] and rig.queue.next() is None and rig.queue.take_back() == []
-    counts = rig.engine.counts
-    assert (counts["completed"], counts["stopped"]) == (3, 1), counts
-    rig.at_rest()
-
-
 def one_that_will_not_stop_keeps_its_buffers():
     # Four packets come, and then nothing that would end the other four.
     rig = Rig(stuck=1, packets=4)
@@ -202,7 +190,6 @@ TESTS = [
     a_fault_that_a_queue_left_behind_is_not_the_next_one_s,
     a_job_that_fails_alone_stops_nothing,
     a_lie_stops_the_device_and_loses_nothing,
-    a_lie_is_told_where_every_job_ended_well,
     one_that_will_not_stop_keeps_its_buffers,
     a_job_refused_by_one_that_will_not_stop_is_not_lost,
     one_that_will_not_stop_says_its_fault,

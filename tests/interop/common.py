@@ -4,6 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -42,6 +43,25 @@ def by_own_build(program, *words):
     ran = subprocess.run([sys.executable, Path(__file__).with_name(program), *words], capture_output=True, text=True, timeout=120, env=env)
     assert ran.returncode == 0, ran.stderr or ran.stdout
     return ran.stdout
+
+
+def in_threads(*bodies):
+    """What each of them returns, or raises, in a thread of its own. All of them end soon."""
+    ends = [None] * len(bodies)
+
+    def run(at):
+        try:
+            ends[at] = bodies[at]()
+        except Exception as error:
+            ends[at] = error
+
+    threads = [threading.Thread(target=run, args=(at,), daemon=True) for at in range(len(bodies))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "it waits on"
+    return ends
 
 
 def microseconds(call, count=20_000):

@@ -63,7 +63,7 @@ def both_channels_of_an_axi_dma_side_by_side():
     return []
 
 
-def a_frame_without_its_packet_s_end_says_so():
+def a_frame_without_its_packet_s_end_is_marked():
     device = contigo.Device("sim:axi_dma_camera")
     region = device.memory("sim", 1 << 20)
     engine = device.driver("axi_dma", memory=region, channel=1)
@@ -75,4 +75,4 @@ def a_frame_without_its_packet_s_end_says_so():
     return []
 
 
-CORES_TESTS = [each_core_does_its_jobs, both_channels_of_an_axi_dma_side_by_side, a_frame_without_its_packet_s_end_says_so]
+CORES_TESTS = [each_core_does_its_jobs, both_channels_of_an_axi_dma_side_by_side, a_frame_without_its_packet_s_end_is_marked]

@@ -40,7 +40,7 @@ def the_doctor_finds_a_planted_fault():
     return []
 
 
-def a_name_that_is_none_is_told_what_there_is():
+def an_unknown_name_lists_what_there_is():
     has = "this machine has "
     for name in ["tape", "udmabuf0", "/dev/udmabuf0"]:
         refused(ValueError, lambda: contigo.open_memory(name), f"{name}: at byte 0: there is no such kind", "u-dma-buf:NAME", has, "sim")
@@ -151,7 +151,7 @@ def what_is_imported_is_what_was_installed():
     return []
 
 
-def what_is_closed_says_so():
+def what_is_closed_is_refused():
     """By `with`, `close`, or both; a second time nothing happens. And each says its state."""
     with contigo.Device("sim:zdma") as device, device.memory("sim", 1 << 20) as region, device.driver("zdma") as engine:
         a, b = region.allocate(16), region.allocate(16)
@@ -237,13 +237,13 @@ DOOR = [
     each_error_has_its_class,
     every_kind_is_listed_or_missed,
     the_doctor_finds_a_planted_fault,
-    a_name_that_is_none_is_told_what_there_is,
+    an_unknown_name_lists_what_there_is,
     one_opening_serves_registers_and_memory,
     what_no_module_guards_has_no_stop_with_the_kernel,
     memory_has_a_size_and_a_way_to_its_device,
     a_port_has_a_name,
     what_is_imported_is_what_was_installed,
-    what_is_closed_says_so,
+    what_is_closed_is_refused,
     names_that_a_program_makes_up_are_bounded,
     huge_pages_open,
 ]

@@ -9,13 +9,12 @@ import gc
 import os
 import signal
 import sys
-import threading
 import warnings
 
 import contigo
 from camera import ERROR, SLOTS, At, Rig, number, run, taken
-from common import refused
-from loops import ENDS, WAYS, left
+from common import in_threads, refused
+from loops import WAYS, left
 
 
 def buffers(jobs):
@@ -183,16 +182,10 @@ def two_queues_of_an_engine_give_each_its_own():
 
         return asyncio.run(together())
 
-    def in_threads():
-        seen = [None, None]
-        threads = [threading.Thread(target=lambda at=at: seen.__setitem__(at, ends(both[at]))) for at in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-        return seen
+    def each_in_a_thread():
+        return in_threads(*[lambda queue=queue: ends(queue) for queue in both])
 
-    for taken_so in [one_after_the_other, in_turns, in_an_event_loop, in_threads]:
+    for taken_so in [one_after_the_other, in_turns, in_an_event_loop, each_in_a_thread]:
         expected = pushed()
         assert taken_so() == expected, taken_so
         del expected
@@ -205,7 +198,7 @@ def two_queues_of_an_engine_give_each_its_own():
     at_rest(rig)
 
 
-def jobs_that_another_queue_s_stop_cancelled_say_so():
+def another_queue_s_stop_raises_in_the_loop_of_its_jobs():
     """A loop that ended as if all had come would be wrong, and look right."""
 
     def by_a_loop(other):
@@ -232,7 +225,7 @@ def jobs_that_another_queue_s_stop_cancelled_say_so():
         at_rest(rig)
 
 
-def jobs_that_the_engine_s_stop_or_another_job_s_end_cancelled_say_so():
+def the_engine_s_stop_and_another_job_s_end_raise_there_too():
     def by_a_job_s_time(rig, jobs):
         refused(TimeoutError, lambda: jobs[1].wait(0), "stopped")
 
@@ -305,6 +298,8 @@ def a_fault_is_raised_once():
     rig = Rig(unknown_at=2)
     rig.push(3)
     assert [taken(rig.queue.next()) for _ in range(3)] == [0, 1, 2] and rig.queue.take_back() == []
+    counts = rig.engine.counts
+    assert (counts["completed"], counts["stopped"]) == (3, 1), counts
     (job,) = rig.push(1)
     refused(contigo.ContigoError, lambda: list(rig.queue), "camera")
     assert buffers(rig.queue.take_back()) == buffers([job])
@@ -475,7 +470,7 @@ def an_exception_in_push_s_operands_is_no_other_job_s_end():
     at_rest(rig)
 
 
-def a_push_that_the_device_refuses_says_so_to_the_other_queue():
+def a_refused_push_raises_in_the_other_queue():
     rig = Rig(packets=1, refuses_at=3)
     other, mine = contigo.Queue(rig.engine), rig.push(3)
     refused(contigo.ContigoError, lambda: other.push([rig.frames.take()]))
@@ -508,15 +503,15 @@ TESTS = [
     a_dropped_queue_keeps_no_buffer_and_no_place,
     a_fault_of_an_earlier_run_is_not_a_new_queue_s,
     two_queues_of_an_engine_give_each_its_own,
-    jobs_that_another_queue_s_stop_cancelled_say_so,
-    jobs_that_the_engine_s_stop_or_another_job_s_end_cancelled_say_so,
+    another_queue_s_stop_raises_in_the_loop_of_its_jobs,
+    the_engine_s_stop_and_another_job_s_end_raise_there_too,
     a_fault_is_raised_once,
     ends_that_are_not_taken_have_a_bound,
     ctrl_c_loses_no_end,
     a_stream_and_a_queue_of_an_engine_give_each_its_own,
     a_child_of_fork_takes_no_ends_of_its_parent,
     an_exception_in_push_s_operands_is_no_other_job_s_end,
-    a_push_that_the_device_refuses_says_so_to_the_other_queue,
+    a_refused_push_raises_in_the_other_queue,
     a_stream_gives_the_frames_that_a_queue_s_look_brought_out,
 ]
 

@@ -9,12 +9,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
 import contigo
 import numpy as np
-from common import ROOT, Skipped, by_own_build, refused
+from common import ROOT, Skipped, by_own_build, in_threads, refused
 from memory import REGION, Copies, array, pointer
 
 
@@ -200,9 +199,7 @@ def torch_lets_go_on_another_thread():
     # The first tensor goes, then what is a part of it, then what we imported: it is PyTorch that
     # counts these three.
     for left in [1, 1, 0]:
-        thread = threading.Thread(target=kept.pop, args=(0,))
-        thread.start()
-        thread.join()
+        in_threads(lambda: kept.__delitem__(0))
         assert buf.views == left, (buf.views, left, kept)
 
     def work(seed):
@@ -211,11 +208,7 @@ def torch_lets_go_on_another_thread():
             if (turn + seed) % 2:
                 REGION.from_dlpack(tensor)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert in_threads(*[lambda seed=seed: work(seed) for seed in range(4)]) == [None] * 4
     assert buf.views == 0, buf.views
     with buf.give(reads=False):
         refused(BufferError, lambda: torch.from_dlpack(buf), "a device has this buffer")

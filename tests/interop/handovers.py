@@ -5,7 +5,7 @@ import ctypes
 
 import contigo
 import numpy as np
-from common import refused
+from common import refused, structure
 
 READ_ONLY = 1
 
@@ -40,9 +40,7 @@ class Versioned(ctypes.Structure):
 
 def inside(capsule):
     """The fields that a consumer of the capsule reads."""
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return ctypes.cast(pointer(capsule, b"dltensor_versioned"), ctypes.POINTER(Versioned)).contents
+    return ctypes.cast(structure(capsule, b"dltensor_versioned"), ctypes.POINTER(Versioned)).contents
 
 
 def a_device_s_view_is_what_was_handed_over():

@@ -9,7 +9,7 @@ import time
 
 import contigo
 import numpy as np
-from common import microseconds, refused
+from common import in_threads, microseconds, refused
 from jobs import copier, filled, owners
 
 
@@ -156,9 +156,6 @@ class OneOfTwo(Announced):
     def __init__(self, engine):
         super().__init__()
         self.whole = engine
-
-    def _ends(self):
-        return self
 
     def ring(self):
         self.ended += 1
@@ -323,11 +320,7 @@ def threads_share_an_engine():
             if not (np.asarray(b) == seed).all():
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    in_threads(*[lambda seed=seed: work(seed) for seed in range(4)])
     assert not wrong and engine.counts["completed"] == 2000, (wrong, engine.counts)
     return []
 

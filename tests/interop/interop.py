@@ -25,37 +25,17 @@ from overlays import OVERLAYS
 from wheels import a_board_runs_the_examples, a_wheel_for_a_board, examples_run
 
 
-def a_channel_that_fails_loses_nothing():
-    """On a camera with faults, which the package does not have: in a build of one's own."""
-    assert by_own_build("channels.py").endswith(" channels\n")
-    return []
+def own_build(name, output, *runs):
+    """A test of programs of this folder with the build of `own/`: a camera with faults, which the
+    package does not have, and debug assertions. Each run has `output` in what it prints."""
 
+    def test():
+        for run in runs:
+            assert output in by_own_build(*run), run
+        return []
 
-def a_loop_that_is_left_loses_nothing():
-    assert by_own_build("loops.py").endswith(" loops\n")
-    return []
-
-
-def a_queue_gives_the_ends_of_its_own_jobs():
-    assert by_own_build("ends.py").endswith(" ends\n")
-    return []
-
-
-def no_refusal_waits_for_a_destructor():
-    """In the build of one's own, as those behind it: its assertions are on."""
-    assert by_own_build("locks.py", "alone").endswith(" refusals\n")
-    return []
-
-
-def threads_that_are_refused_all_go_on():
-    assert " calls in " in by_own_build("locks.py", "threads", "3")
-    assert " calls in " in by_own_build("locks.py", "mixed", "5")
-    return []
-
-
-def a_stream_keeps_the_runtime_s_rules():
-    assert by_own_build("frames.py").endswith(" rules\n")
-    return []
+    test.__name__ = name
+    return test
 
 
 TESTS = [
@@ -68,12 +48,12 @@ TESTS = [
     *KERNELS,
     *OVERLAYS,
     *LOADED,
-    a_channel_that_fails_loses_nothing,
-    a_loop_that_is_left_loses_nothing,
-    a_queue_gives_the_ends_of_its_own_jobs,
-    a_stream_keeps_the_runtime_s_rules,
-    no_refusal_waits_for_a_destructor,
-    threads_that_are_refused_all_go_on,
+    own_build("a_channel_that_fails_loses_nothing", " channels\n", ["channels.py"]),
+    own_build("a_loop_that_is_left_loses_nothing", " loops\n", ["loops.py"]),
+    own_build("a_queue_gives_the_ends_of_its_own_jobs", " ends\n", ["ends.py"]),
+    own_build("a_stream_keeps_the_runtime_s_rules", " rules\n", ["frames.py"]),
+    own_build("no_refusal_waits_for_a_destructor", " refusals\n", ["locks.py", "alone"]),
+    own_build("threads_that_are_refused_all_go_on", " calls in ", ["locks.py", "threads", "3"], ["locks.py", "mixed", "5"]),
     a_child_of_fork_gets_nothing,
     *FRAMEWORKS,
     *COUNTED,

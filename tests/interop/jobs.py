@@ -8,7 +8,7 @@ import time
 
 import contigo
 import numpy as np
-from common import refused
+from common import in_threads, refused
 
 #: ZDMA's registers (UG1087, module ZDMA).
 ZDMA = {"ISR": 0x100, "CTRL0": 0x110, "STATUS": 0x11C, "SRC": (0x128, 44), "SRC_SIZE": 0x130, "DST": (0x138, 44), "DST_SIZE": 0x140, "CTRL2": 0x200}
@@ -137,14 +137,8 @@ def channels_share_a_device():
             np.asarray(buffers[1])[:] = -1
             engine.start(buffers).wait()
             assert (np.asarray(buffers[1]) == range(1000)).all()
-        done.append(engine)
 
-    done = []
-    threads = [threading.Thread(target=copies, args=work) for work in zip([first, second], jobs)]
-    for act in (threading.Thread.start, threading.Thread.join):
-        for thread in threads:
-            act(thread)
-    assert len(done) == 2
+    assert in_threads(*[lambda work=work: copies(*work) for work in zip([first, second], jobs)]) == [None] * 2
     # The registers come back with the last one.
     first.close()
     refused(contigo.ContigoError, lambda: device.read32(0), "has a driver")

@@ -132,7 +132,7 @@ def maps_come_from_files():
     return []
 
 
-def a_device_that_will_not_stop_says_so():
+def a_device_that_will_not_stop_raises():
     """A kernel cannot be aborted, and this one is given too little time to end. Its job ends
     meanwhile."""
     device = contigo.Device("sim:ap_ctrl")
@@ -321,7 +321,7 @@ KERNELS = [
     a_kernel_is_called_like_a_function,
     a_kernel_stands_behind_a_gate,
     a_kernel_s_jobs_follow_one_another,
-    a_device_that_will_not_stop_says_so,
+    a_device_that_will_not_stop_raises,
     maps_come_from_files,
     a_map_that_is_not_the_kernel_s_is_an_error,
     numbers_have_c_s_bits,

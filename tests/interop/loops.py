@@ -7,13 +7,12 @@ interop.py runs it as channels.py.
 import asyncio
 import gc
 import sys
-import threading
 import time
 from contextlib import contextmanager
 
 import contigo
 from camera import ERROR, SLOTS, Rig, run, taken
-from common import refused
+from common import in_threads, refused
 from contigo import _contigo
 
 #: Longer than any test, also in a simulated device's own time: seconds.
@@ -112,7 +111,7 @@ def a_loop_that_is_left_stops_the_ring():
         rig.at_rest()
 
 
-def a_loop_over_one_that_will_not_stop_says_so():
+def a_loop_over_one_that_will_not_stop_raises():
     for leave, wait in WAYS:
         for over in [lambda rig: rig.push() and rig.queue, lambda rig: contigo.Stream(rig.engine, rig.frames)]:
             rig = Rig(stuck=1, packets=4)
@@ -145,25 +144,6 @@ def a_loop_outlives_its_engine():
         gc.collect()
         assert rig.frames.free == SLOTS and not _contigo.camera_runs()
         rig.kept_to_itself()
-
-
-def in_threads(*bodies):
-    """What each of them returns, or raises. All of them end long before a loop's time is over."""
-    ends = [None] * len(bodies)
-
-    def run(at):
-        try:
-            ends[at] = bodies[at]()
-        except Exception as error:
-            ends[at] = error
-
-    threads = [threading.Thread(target=run, args=(at,), daemon=True) for at in range(len(bodies))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-        assert not thread.is_alive(), "it waits on"
-    return ends
 
 
 def counted(over):
@@ -289,7 +269,7 @@ TESTS = [
     a_limit_is_from_0_to_an_hour,
     a_fault_ends_a_loop,
     a_loop_that_is_left_stops_the_ring,
-    a_loop_over_one_that_will_not_stop_says_so,
+    a_loop_over_one_that_will_not_stop_raises,
     a_loop_outlives_its_engine,
 ]
 

@@ -75,10 +75,10 @@ fn spec(source: SourceConfig) -> CoreSpec {
     CoreSpec { length_bits: LENGTH_BITS, ..CoreSpec::camera(source, 512) }
 }
 
-/// Is a camera's channel at work? By the last access to the registers of any camera.
+/// Whether a camera's channel is at work, by the last access to the registers of any camera.
 static RUNS: AtomicBool = AtomicBool::new(false);
 
-/// Is the channel of the camera that was used last at work?
+/// Whether the channel of the camera that was used last is at work.
 #[pyfunction]
 pub(crate) fn camera_runs() -> bool {
     RUNS.load(Ordering::Relaxed)
@@ -158,8 +158,8 @@ struct Lying {
 // an end that there was: a job that failed, another slot, or more bytes. A lie of these kinds
 // does no harm: the queue must find it.
 unsafe impl Driver for Lying {
-    contigo::forward!(|this| this.camera => port, simulated, addr_bits, operands, depth, in_order, check, stop_program, ran_dry);
-    contigo::forward!(|this| this.camera => stop);
+    contigo::forward!(|this| this.camera => port, simulated, addr_bits, operands, depth);
+    contigo::forward!(|this| this.camera => in_order, check, stop_program, ran_dry, stop);
 
     fn name(&self) -> &'static str {
         "camera"
