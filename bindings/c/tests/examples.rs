@@ -69,19 +69,36 @@ fn exists(program: &str) -> bool {
 }
 
 fn text(output: &Output) -> String {
-    format!(
-        "{}\n{}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    )
+    let [out, err] = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
+    format!("{}\n{out}{err}", output.status)
 }
 
-/// Compiles one example as a user would, warnings being errors.
+/// Runs it, and answers what it said where it succeeds.
+#[track_caller]
+fn succeeds(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", text(&output));
+    text(&output)
+}
+
+/// Skips a test without one of these tools.
+fn lacks(test: &str, tools: &[&str]) -> bool {
+    let missing = tools.iter().find(|tool| !exists(tool));
+    if let Some(tool) = missing {
+        emulated::skipped(test, &format!("{tool} is not here"));
+    }
+    missing.is_some()
+}
+
+/// As a user compiles, warnings being errors.
+const STRICT: [&str; 5] = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"];
+
+/// Compiles one example.
 fn compile(folder: &Path, example: &str, more: &[&str]) -> Result<PathBuf, String> {
     let program = folder.join(Path::new(example).file_name().unwrap());
     let output = Command::new(compiler())
-        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-g", "-O1"])
+        .args(STRICT)
+        .args(["-g", "-O1"])
         .args(more)
         .arg("-I")
         .arg(Path::new(CRATE).join("include"))
@@ -97,23 +114,21 @@ fn compile(folder: &Path, example: &str, more: &[&str]) -> Result<PathBuf, Strin
 
 /// The driver that `loaded.c` loads, in the folder where it runs.
 fn copier(folder: &Path) {
-    let mut command = Command::new(compiler());
-    command
-        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-shared", "-fPIC", "-o"])
-        .arg(folder.join("libcopier.so"));
-    let output = command
-        .arg("-I")
-        .arg(Path::new(CRATE).join("include"))
-        .arg(Path::new(CRATE).join("examples/copier.c"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(&output));
+    succeeds(
+        Command::new(compiler())
+            .args(STRICT)
+            .args(["-shared", "-fPIC", "-o"])
+            .arg(folder.join("libcopier.so"))
+            .arg("-I")
+            .arg(Path::new(CRATE).join("include"))
+            .arg(Path::new(CRATE).join("examples/copier.c")),
+    );
 }
 
 /// Compiles and runs all of them.
 fn run(test: &str, more: &[&str], before: &[&str]) {
-    if !exists(compiler()) {
-        return emulated::skipped(test, &format!("{} is not here", compiler()));
+    if lacks(test, &[compiler()]) {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     // This is found before any driver that is installed.
@@ -130,13 +145,8 @@ fn run(test: &str, more: &[&str], before: &[&str]) {
             }
             None => emulated::command(&program),
         };
-        let output = command
-            .env("LD_LIBRARY_PATH", folder.path())
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{example}: {}", text(&output));
-        let said = text(&output);
+        let said =
+            succeeds(command.env("LD_LIBRARY_PATH", folder.path()).current_dir(folder.path()));
         assert!(said.contains(expected), "{example}: {said}");
     }
 }
@@ -149,30 +159,21 @@ fn they_run() {
 /// Each program that documents quote is listed here.
 #[test]
 fn documents_quote_what_compiles() {
-    const TEST: &str = "examples::documents_quote_what_compiles";
-    if !exists(compiler()) {
-        return emulated::skipped(TEST, &format!("{} is not here", compiler()));
+    if lacks("examples::documents_quote_what_compiles", &[compiler()]) {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     for example in NOT_RUN {
         compile(folder.path(), example, &[]).unwrap_or_else(|why| panic!("{example}: {why}"));
     }
-    let listed = QUOTED
-        .map(|(example, _)| example)
-        .into_iter()
-        .chain(NOT_RUN)
-        .chain([OPENCL])
-        .map(|example| format!("{example}.c"));
-    let listed: BTreeSet<_> = listed.map(|path| Path::new(CRATE).join(path)).collect();
-    let there = fs::read_dir(Path::new(CRATE).join("../../docs/examples"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    assert_eq!(
-        there
-            .filter(|path| path.extension().is_some_and(|extension| extension == "c"))
-            .collect::<BTreeSet<_>>(),
-        listed
-    );
+    let listed = QUOTED.iter().map(|(example, _)| example).chain(&NOT_RUN).chain([&OPENCL]);
+    let listed: BTreeSet<_> =
+        listed.map(|example| Path::new(CRATE).join(format!("{example}.c"))).collect();
+    let there = fs::read_dir(Path::new(CRATE).join("../../docs/examples")).unwrap();
+    let there = there.map(|entry| entry.unwrap().path());
+    let there: BTreeSet<_> =
+        there.filter(|path| path.extension().is_some_and(|kind| kind == "c")).collect();
+    assert_eq!(there, listed);
 }
 
 /// On the machine's driver of OpenCL, which may be pocl; and where there is no loader.
@@ -180,19 +181,14 @@ fn documents_quote_what_compiles() {
 #[cfg(feature = "gpu")]
 fn a_gpu_of_opencl_scales() {
     const TEST: &str = "examples::a_gpu_of_opencl_scales";
-    if !exists(compiler()) {
-        return emulated::skipped(TEST, &format!("{} is not here", compiler()));
+    if lacks(TEST, &[compiler()]) {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     let program = compile(folder.path(), OPENCL, &[]).unwrap_or_else(|why| panic!("{why}"));
-    let said = |command: &mut Command| {
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", text(&output));
-        text(&output)
-    };
     // This is found before any loader that is installed.
     fs::write(folder.path().join("libOpenCL.so.1"), "no library").unwrap();
-    let none = said(
+    let none = succeeds(
         emulated::command(&program)
             .env("LD_LIBRARY_PATH", folder.path())
             .env_remove("OPENCL_DYLIB_PATH"),
@@ -203,7 +199,7 @@ fn a_gpu_of_opencl_scales() {
         ),
         "{none}"
     );
-    let scaled = said(&mut emulated::command(&program));
+    let scaled = succeeds(&mut emulated::command(&program));
     if scaled.contains("no GPU here: ") {
         return emulated::skipped(TEST, "there is no driver of OpenCL");
     }
@@ -214,24 +210,15 @@ fn a_gpu_of_opencl_scales() {
 #[test]
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 fn a_gpu_has_the_frames() {
-    if !exists(compiler()) {
-        return emulated::skipped(
-            "examples::a_gpu_has_the_frames",
-            &format!("{} is not here", compiler()),
-        );
+    if lacks("examples::a_gpu_has_the_frames", &[compiler()]) {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(fake_cuda::library(), folder.path().join("libcuda.so.1")).unwrap();
     let program =
         compile(folder.path(), "examples/jetson", &[]).unwrap_or_else(|why| panic!("{why}"));
     let ptx = Path::new(CRATE).join("../../examples/gemm8/kernels/gemm8.ptx");
-    let output = emulated::command(&program)
-        .arg(ptx)
-        .env("LD_LIBRARY_PATH", folder.path())
-        .output()
-        .unwrap();
-    let said = text(&output);
-    assert!(output.status.success(), "{said}");
+    let said = succeeds(emulated::command(&program).arg(ptx).env("LD_LIBRARY_PATH", folder.path()));
     for line in [
         "the CPU's buffer: kDLCUDAHost (3, device 0)",
         "the GPU's buffer: kDLCUDA (2, device 0)",
@@ -261,20 +248,12 @@ fn they_run_under_valgrind() {
     if let Some(why) = emulated::why() {
         return emulated::skipped(TEST, &why);
     }
-    if !exists("valgrind") {
-        return emulated::skipped(TEST, "valgrind is not here");
+    if lacks(TEST, &["valgrind"]) {
+        return;
     }
-    run(
-        TEST,
-        &[],
-        &[
-            "valgrind",
-            "--quiet",
-            "--error-exitcode=9",
-            "--leak-check=full",
-            "--show-leak-kinds=all",
-        ],
-    );
+    const VALGRIND: [&str; 5] =
+        ["valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full", "--show-leak-kinds=all"];
+    run(TEST, &[], &VALGRIND);
 }
 
 /// `make install` into `folder`, and the prefix.
@@ -286,97 +265,87 @@ fn install(folder: &Path) -> PathBuf {
         argument.push(value);
         argument
     };
-    let installed = Command::new("make")
-        .args(["-s", "-C", CRATE, "install", "LIBDIR=lib"])
-        .args([path("PREFIX=", &prefix), path("BUILT=", &built)])
-        .output()
-        .unwrap();
-    assert!(installed.status.success(), "{}", text(&installed));
+    succeeds(
+        Command::new("make")
+            .args(["-s", "-C", CRATE, "install", "LIBDIR=lib"])
+            .args([path("PREFIX=", &prefix), path("BUILT=", &built)]),
+    );
     prefix
 }
 
-/// Why a test of what is installed cannot run.
-fn missing(tools: &[&str]) -> Option<String> {
-    emulated::why().or_else(|| {
-        tools.iter().find(|tool| !exists(tool)).map(|tool| format!("{tool} is not here"))
-    })
+/// Can a test of what is installed not run? It is skipped then.
+fn cannot(test: &str, tools: &[&str]) -> bool {
+    let why = emulated::why();
+    if let Some(why) = &why {
+        emulated::skipped(test, why);
+    }
+    why.is_some() || lacks(test, tools)
+}
+
+/// The flags that pkg-config has for it.
+fn flags(prefix: &Path, more: &[&str]) -> Vec<String> {
+    let said = Command::new("pkg-config")
+        .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
+        .args(more)
+        .args(["--cflags", "--libs", "contigo"])
+        .output()
+        .unwrap();
+    assert!(said.status.success(), "{}", text(&said));
+    String::from_utf8(said.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
 }
 
 /// With pkg-config's flags, and the shared library found by the loader under its installed name.
 #[test]
 fn they_run_with_what_is_installed() {
-    if let Some(why) = missing(&["make", "pkg-config", "cc"]) {
-        return emulated::skipped("examples::they_run_with_what_is_installed", &why);
+    if cannot("examples::they_run_with_what_is_installed", &["make", "pkg-config", "cc"]) {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     let prefix = install(folder.path());
-    let flags = Command::new("pkg-config")
-        .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
-        .args(["--cflags", "--libs", "contigo"])
-        .output()
-        .unwrap();
-    assert!(flags.status.success(), "{}", text(&flags));
-    let flags = String::from_utf8(flags.stdout).unwrap();
+    let flags = flags(&prefix, &[]);
     fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
     copier(folder.path());
     let libraries = env::join_paths([prefix.join("lib"), folder.path().to_path_buf()]).unwrap();
     for (example, _) in EXAMPLES {
         let program = folder.path().join(Path::new(example).file_name().unwrap());
-        let compiled = Command::new("cc")
-            .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"])
-            .arg(Path::new(CRATE).join(format!("{example}.c")))
-            .args(flags.split_whitespace())
-            .arg("-o")
-            .arg(&program)
-            .output()
-            .unwrap();
-        assert!(compiled.status.success(), "{}", text(&compiled));
-        let output = Command::new(&program)
-            .env("LD_LIBRARY_PATH", &libraries)
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{example}: {}", text(&output));
+        succeeds(
+            Command::new("cc")
+                .args(STRICT)
+                .arg(Path::new(CRATE).join(format!("{example}.c")))
+                .args(&flags)
+                .arg("-o")
+                .arg(&program),
+        );
+        succeeds(
+            Command::new(&program).env("LD_LIBRARY_PATH", &libraries).current_dir(folder.path()),
+        );
     }
 }
 
 /// With the library inside, and with the C library inside too: a program of one file.
 #[test]
 fn they_are_linked_statically_with_what_is_installed() {
-    if let Some(why) = missing(&["make", "pkg-config", "cc"]) {
-        return emulated::skipped(
-            "examples::they_are_linked_statically_with_what_is_installed",
-            &why,
-        );
+    const TEST: &str = "examples::they_are_linked_statically_with_what_is_installed";
+    if cannot(TEST, &["make", "pkg-config", "cc"]) {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     let prefix = install(folder.path());
     // No program finds it by mistake.
     fs::remove_file(prefix.join("lib/libcontigo.so")).unwrap();
-    let flags = Command::new("pkg-config")
-        .env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"))
-        .args(["--static", "--cflags", "--libs", "contigo"])
-        .output()
-        .unwrap();
-    assert!(flags.status.success(), "{}", text(&flags));
-    let flags = String::from_utf8(flags.stdout).unwrap();
+    let flags = flags(&prefix, &["--static"]);
     for (name, more) in [("inside", [].as_slice()), ("static", &["-static"])] {
         let program = folder.path().join(name);
-        let compiled = Command::new("cc")
-            .args(more)
-            .arg(Path::new(CRATE).join("examples/kernel.c"))
-            .args(flags.split_whitespace())
-            .arg("-o")
-            .arg(&program)
-            .output()
-            .unwrap();
-        assert!(compiled.status.success(), "{name}: {}", text(&compiled));
-        let output = Command::new(&program).env_remove("LD_LIBRARY_PATH").output().unwrap();
-        assert!(
-            output.status.success() && text(&output).contains("0 wrong"),
-            "{name}: {}",
-            text(&output)
+        succeeds(
+            Command::new("cc")
+                .args(more)
+                .arg(Path::new(CRATE).join("examples/kernel.c"))
+                .args(&flags)
+                .arg("-o")
+                .arg(&program),
         );
+        let said = succeeds(Command::new(&program).env_remove("LD_LIBRARY_PATH"));
+        assert!(said.contains("0 wrong"), "{name}: {said}");
     }
 }
 
@@ -395,27 +364,24 @@ target_link_libraries(static PRIVATE contigo::static)
 add_executable(alone "${EXAMPLE}")
 target_link_libraries(alone PRIVATE contigo::static -static)
 "#;
-    if let Some(why) = missing(&["make", "cmake", "cc"]) {
-        return emulated::skipped("examples::cmake_finds_what_is_installed", &why);
+    if cannot("examples::cmake_finds_what_is_installed", &["make", "cmake", "cc"]) {
+        return;
     }
     let folder = tempfile::tempdir().unwrap();
     let prefix = install(folder.path());
     fs::write(folder.path().join("CMakeLists.txt"), PROJECT).unwrap();
     let build = folder.path().join("build");
-    let configured = Command::new("cmake")
-        .arg("-S")
-        .arg(folder.path())
-        .arg("-B")
-        .arg(&build)
-        .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()))
-        .arg(format!("-DEXAMPLE={CRATE}/examples/kernel.c"))
-        .output()
-        .unwrap();
-    assert!(configured.status.success(), "{}", text(&configured));
-    let built = Command::new("cmake").arg("--build").arg(&build).output().unwrap();
-    assert!(built.status.success(), "{}", text(&built));
+    succeeds(
+        Command::new("cmake")
+            .arg("-S")
+            .arg(folder.path())
+            .arg("-B")
+            .arg(&build)
+            .arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()))
+            .arg(format!("-DEXAMPLE={CRATE}/examples/kernel.c")),
+    );
+    succeeds(Command::new("cmake").arg("--build").arg(&build));
     for program in ["shared", "static", "alone"] {
-        let output = Command::new(build.join(program)).output().unwrap();
-        assert!(output.status.success(), "{program}: {}", text(&output));
+        succeeds(&mut Command::new(build.join(program)));
     }
 }

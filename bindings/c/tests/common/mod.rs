@@ -1,19 +1,15 @@
 //! A simulated board with everything on it, through the functions that C calls.
 #![allow(dead_code, reason = "each test uses a part of it")]
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
 
 use contigo::dlpack::abi::DlManagedTensorVersioned;
 use contigo_c::*;
 use core::{
     ffi::{CStr, c_void},
     mem, ptr,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
 };
+use std::thread;
 
 pub(crate) const SLOT: usize = 4096;
 
@@ -150,6 +146,104 @@ pub(crate) fn info_of(engine: contigo_engine) -> contigo_engine_info {
     info
 }
 
+/// Starts a job of these operands and argument words.
+pub(crate) fn try_job(
+    engine: contigo_engine,
+    operands: &[contigo_operand],
+    args: &[u32],
+) -> (contigo_status, contigo_job) {
+    let (n, words, mut job) = (operands.len(), args.len(), 1);
+    let status =
+        unsafe { contigo_job_start(engine, operands.as_ptr(), n, args.as_ptr(), words, &mut job) };
+    (status, job)
+}
+
+#[track_caller]
+pub(crate) fn start_job(
+    engine: contigo_engine,
+    operands: &[contigo_operand],
+    args: &[u32],
+) -> contigo_job {
+    let (status, job) = try_job(engine, operands, args);
+    ok(status);
+    job
+}
+
+/// A report to be filled.
+pub(crate) fn completion() -> contigo_completion {
+    contigo_completion { struct_size: size_of::<contigo_completion>(), ..Default::default() }
+}
+
+#[track_caller]
+pub(crate) fn carve(region: contigo_region, len_bytes: usize, align_bytes: usize) -> contigo_buf {
+    answer(|buf| unsafe { contigo_carve(region, len_bytes, align_bytes, buf) })
+}
+
+#[track_caller]
+pub(crate) fn open_pool(
+    region: contigo_region,
+    slot_bytes: usize,
+    slots: usize,
+    align_bytes: usize,
+) -> contigo_pool {
+    answer(|pool| unsafe { contigo_pool_open(region, slot_bytes, slots, align_bytes, pool) })
+}
+
+#[track_caller]
+pub(crate) fn take(pool: contigo_pool) -> contigo_buf {
+    answer(|buf| unsafe { contigo_pool_take(pool, buf) })
+}
+
+#[track_caller]
+pub(crate) fn free_slots(pool: contigo_pool) -> usize {
+    answer(|free| unsafe { contigo_pool_free_slots(pool, free) })
+}
+
+#[track_caller]
+pub(crate) fn find_port(name: &CStr) -> contigo_port {
+    answer(|port| unsafe { contigo_port_find(name.as_ptr(), port) })
+}
+
+#[track_caller]
+pub(crate) fn sim_port(sim: contigo_sim, coherent: u32) -> contigo_port {
+    answer(|port| unsafe { contigo_sim_port(sim, coherent, port) })
+}
+
+#[track_caller]
+pub(crate) fn open_device(name: &CStr) -> contigo_device {
+    answer(|device| unsafe { contigo_device_open(name.as_ptr(), device) })
+}
+
+/// Memory of a simulated device's board.
+#[track_caller]
+pub(crate) fn sim_memory(device: contigo_device) -> contigo_region {
+    answer(|region| unsafe { contigo_device_memory(device, c"sim".as_ptr(), 1 << 20, region) })
+}
+
+#[track_caller]
+pub(crate) fn attach(
+    device: contigo_device,
+    port: contigo_port,
+    window: u32,
+    polled: u32,
+) -> contigo_registers {
+    answer(|registers| unsafe { contigo_device_attach(device, port, window, polled, registers) })
+}
+
+/// A port of the program's own, of 32 bits.
+pub(crate) fn port_options(name: &CStr, sim: contigo_sim) -> contigo_port_options {
+    contigo_port_options {
+        struct_size: size_of::<contigo_port_options>(),
+        name: name.as_ptr(),
+        offset: 0,
+        window_first: 0,
+        window_last: 0xFFFF_FFFF,
+        addr_bits: 32,
+        coherent: 0,
+        sim,
+    }
+}
+
 pub(crate) const fn part(buf: contigo_buf, len_bytes: usize) -> contigo_operand {
     contigo_operand { buf, offset_bytes: 0, len_bytes }
 }
@@ -193,16 +287,32 @@ pub(crate) fn own_driver(operand: &contigo_operand_spec) -> contigo_driver_ops {
     }
 }
 
+/// Boards that are open. The tables are the process's, and a machine of many cores would run more
+/// tests at once than they have room for.
+static OPEN: AtomicU32 = AtomicU32::new(0);
+
+/// Waits for room for one board more; for a minute at most, as where tests that failed closed none.
+fn wait_for_room() {
+    for _ in 0..60_000 {
+        let more = |open| (open < 8).then_some(open + 1);
+        if OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 impl Board {
     pub(crate) fn new() -> Self {
         Self::with(&sim_options())
     }
 
     pub(crate) fn with(options: &contigo_sim_options) -> Self {
+        wait_for_room();
         let sim = answer(|sim| unsafe { contigo_sim_open(options, sim) });
-        let port = answer(|port| unsafe { contigo_sim_port(sim, 0, port) });
+        let port = sim_port(sim, 0);
         let region = open_region(c"sim", &region_options(sim));
-        let pool = answer(|pool| unsafe { contigo_pool_open(region, SLOT, 8, 256, pool) });
+        let pool = open_pool(region, SLOT, 8, 256);
         let device = sim_device(sim, c"zdma");
         let engine = open_engine(&engine_options(c"zdma", device, port, 0));
         Self { sim, port, region, pool, device, engine }
@@ -210,7 +320,7 @@ impl Board {
 
     #[track_caller]
     pub(crate) fn take(&self) -> contigo_buf {
-        answer(|buf| unsafe { contigo_pool_take(self.pool, buf) })
+        take(self.pool)
     }
 
     /// The operands of a copy: 64 bytes of ones, and where they go.
@@ -225,20 +335,12 @@ impl Board {
         &self,
         operands: &[contigo_operand; 2],
     ) -> (contigo_status, contigo_job) {
-        let mut job = 1;
-        (
-            unsafe {
-                contigo_job_start(self.engine, operands.as_ptr(), 2, ptr::null(), 0, &mut job)
-            },
-            job,
-        )
+        try_job(self.engine, operands, &[])
     }
 
     #[track_caller]
     pub(crate) fn start(&self, operands: &[contigo_operand; 2]) -> contigo_job {
-        let (status, job) = self.try_start(operands);
-        ok(status);
-        job
+        start_job(self.engine, operands, &[])
     }
 
     /// Closes everything: nothing of it is out.
@@ -250,6 +352,7 @@ impl Board {
         ok(contigo_region_close(self.region));
         ok(contigo_port_close(self.port));
         ok(contigo_sim_close(self.sim));
+        OPEN.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -359,4 +462,38 @@ pub(crate) fn lend(
 /// Calls the deleter, as a consumer does when it is done.
 pub(crate) fn delete(tensor: *mut DlManagedTensorVersioned) {
     unsafe { ((*tensor).deleter.unwrap())(tensor) }
+}
+
+/// `gemm8(a, b, bias, c, m, n, k, flags)`, a GPU's kernel whose operands only the program knows.
+pub(crate) fn parameters() -> [contigo_parameter; 8] {
+    let pointer = |uses| contigo_parameter {
+        operand: contigo_operand_spec { r#use: uses, ..Default::default() },
+        ..Default::default()
+    };
+    let (read, word) =
+        (pointer(CONTIGO_READS), contigo_parameter { words: 1, ..Default::default() });
+    [read, read, read, pointer(CONTIGO_WRITES), word, word, word, word]
+}
+
+/// Its operands: A of ones, B of twos, bias of zeroes, and C, from the slots of `pool`.
+pub(crate) fn operands_of(pool: contigo_pool) -> [contigo_operand; 4] {
+    [(1, 64), (2, 1024), (0, 64), (0x55, 64)].map(|(value, len_bytes)| {
+        let buf = take(pool);
+        fill(buf, value);
+        part(buf, len_bytes)
+    })
+}
+
+pub(crate) fn try_module(port: contigo_port, code: &[u8]) -> (contigo_status, contigo_module) {
+    let mut module = 1;
+    (unsafe { contigo_module_load(port, code.as_ptr(), code.len(), &mut module) }, module)
+}
+
+pub(crate) fn try_kernel(module: contigo_module, entry: &CStr) -> (contigo_status, contigo_engine) {
+    let (parameters, mut engine) = (parameters(), 1);
+    let status = unsafe {
+        let (parameters, n) = (parameters.as_ptr(), parameters.len());
+        contigo_engine_open_kernel(module, entry.as_ptr(), parameters, n, &mut engine)
+    };
+    (status, engine)
 }

@@ -1,16 +1,6 @@
-//! Full tables are refusals, and what is closed makes room. A program of its own: the tables are
-//! the process's.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
+//! Full tables are refusals, and what is closed makes room.
 
-mod common;
-
-use common::*;
+use crate::{alone, common::*};
 use contigo_c::*;
 
 /// Calls until it is refused; how many times it was not.
@@ -32,6 +22,20 @@ fn until_full(limit: u32, mut call: impl FnMut(*mut u64) -> contigo_status) -> V
 
 #[test]
 fn every_table_has_its_end() {
+    alone("limits::every_table_has_its_end", tables);
+}
+
+#[test]
+fn the_largest_pool_has_1024_slots() {
+    alone("limits::the_largest_pool_has_1024_slots", a_pool_of_1024_slots);
+}
+
+#[test]
+fn so_many_tensors_are_out_and_no_more() {
+    alone("limits::so_many_tensors_are_out_and_no_more", tensors);
+}
+
+fn tables() {
     let board = Board::new();
 
     let ports =
@@ -74,14 +78,7 @@ fn every_table_has_its_end() {
     let bufs =
         until_full(CONTIGO_MAX_BUFS, |buf| unsafe { contigo_carve(board.region, 64, 0, buf) });
     assert_eq!(bufs.len(), CONTIGO_MAX_BUFS as usize - 8);
-    let free_bytes = || {
-        let mut info = contigo_region_info {
-            struct_size: size_of::<contigo_region_info>(),
-            ..Default::default()
-        };
-        ok(unsafe { contigo_region_get_info(board.region, &mut info) });
-        info.free_bytes
-    };
+    let free_bytes = || region_info(board.region).free_bytes;
     let all_out = free_bytes();
     // No entry for the rest: the buffer is as it was.
     let split = |buf| {
@@ -130,16 +127,7 @@ fn every_table_has_its_end() {
     // Ports are closed, their names stay, once each.
     let named = |name: &str| {
         let name = std::ffi::CString::new(name).unwrap();
-        let options = contigo_port_options {
-            struct_size: size_of::<contigo_port_options>(),
-            name: name.as_ptr(),
-            offset: 0,
-            window_first: 0,
-            window_last: u64::MAX,
-            addr_bits: 64,
-            coherent: 1,
-            sim: 0,
-        };
+        let options = port_options(&name, 0);
         let mut port = 0;
         let status = unsafe { contigo_port_define(&options, &mut port) };
         if status == CONTIGO_OK {
@@ -156,8 +144,6 @@ fn every_table_has_its_end() {
     refused(named("one-more"), CONTIGO_E_TABLE_FULL, "1024 different names");
     assert_eq!(named("port-7"), CONTIGO_OK, "a name that is kept already takes no place");
     board.close();
-    // Not beside the rest, which needs every entry.
-    a_pool_of_1024_slots();
 }
 
 /// The largest pool: as many slots as the runtime's own has at most, each its own bytes.
@@ -167,10 +153,9 @@ fn a_pool_of_1024_slots() {
         c"sim",
         &contigo_region_options { len_bytes: 1024 * 64, ..region_options(sim) },
     );
-    let pool = answer(|pool| unsafe { contigo_pool_open(region, 64, 1024, 0, pool) });
+    let pool = open_pool(region, 64, 1024, 0);
     let mut offsets: Vec<usize> = Vec::new();
-    let bufs: Vec<_> =
-        (0..1024).map(|_| answer(|buf| unsafe { contigo_pool_take(pool, buf) })).collect();
+    let bufs: Vec<_> = (0..1024).map(|_| take(pool)).collect();
     refused(unsafe { contigo_pool_take(pool, &mut 0) }, CONTIGO_E_NO_SLOTS, "1024");
     for &buf in &bufs {
         offsets.push(info(buf).offset_bytes);
@@ -181,4 +166,27 @@ fn a_pool_of_1024_slots() {
     ok(contigo_pool_close(pool));
     ok(contigo_region_close(region));
     ok(contigo_sim_close(sim));
+}
+
+/// As many tensors as there may be.
+fn tensors() {
+    let board = Board::new();
+    let pool = open_pool(board.region, 64, 257, 64);
+    let bufs: Vec<_> = (0..257).map(|_| take(pool)).collect();
+    let tensors: Vec<_> = bufs.iter().map(|&buf| lend(buf, &options(&[16]))).collect();
+    let (last, first) = tensors.split_last().unwrap();
+    assert!(
+        first.iter().all(|(status, _)| *status == CONTIGO_OK)
+            && first.len() == CONTIGO_MAX_TENSORS as usize
+    );
+    refused(last.0, CONTIGO_E_NO_SLOTS, "256 slots");
+    for (buf, (status, tensor)) in bufs.into_iter().zip(tensors) {
+        if status == CONTIGO_OK {
+            delete(tensor);
+            ok(contigo_buf_unlend(buf));
+        }
+        ok(contigo_buf_release(buf));
+    }
+    ok(contigo_pool_close(pool));
+    board.close();
 }

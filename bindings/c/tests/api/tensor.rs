@@ -1,15 +1,6 @@
 //! Buffers as a framework's tensors, through the functions that C calls.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo::dlpack::abi::{DlManagedTensor, DlManagedTensorVersioned};
 use contigo_c::*;
 use core::ptr;

@@ -1,16 +1,7 @@
 //! Mistakes that Rust's types forbid, tried through the C functions. Each is an error code with a
 //! text, and nothing is lost.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo_c::*;
 use core::ptr;
 
@@ -77,7 +68,7 @@ fn a_buffer_is_released_once_and_never_used_again() {
     refused(contigo_buf_release(buf), CONTIGO_E_STALE, "gone");
     refused(try_map(buf, CONTIGO_READ).0, CONTIGO_E_STALE, "gone");
     refused(give(buf, board.port, 0, 64, CONTIGO_READS).0, CONTIGO_E_STALE, "gone");
-    let carved = answer(|buf| unsafe { contigo_carve(board.region, 64, 0, buf) });
+    let carved = carve(board.region, 64, 0);
     ok(contigo_buf_release(carved));
     refused(contigo_buf_release(carved), CONTIGO_E_STALE, "gone");
     ok(contigo_buf_release(again));
@@ -143,8 +134,7 @@ fn handles_are_told_apart() {
 #[test]
 fn what_is_used_is_not_closed() {
     let board = Board::new();
-    let (buf, carved) =
-        (board.take(), answer(|buf| unsafe { contigo_carve(board.region, 64, 0, buf) }));
+    let (buf, carved) = (board.take(), carve(board.region, 64, 0));
     refused(contigo_sim_close(board.sim), CONTIGO_E_STILL_USED, "still use this simulated board");
     refused(contigo_region_close(board.region), CONTIGO_E_STILL_USED, "2 still use this region");
     refused(contigo_pool_close(board.pool), CONTIGO_E_STILL_USED, "1 still use this pool");
@@ -159,11 +149,11 @@ fn what_is_used_is_not_closed() {
     refused(contigo_device_close(pl330), CONTIGO_E_STILL_USED, "1 still use this device");
     ok(contigo_engine_close(copier));
     ok(contigo_device_close(pl330));
-    let pool = answer(|pool| unsafe { contigo_pool_open(board.region, SLOT, 2, 0, pool) });
+    let pool = open_pool(board.region, SLOT, 2, 0);
     // The handle of the pool before, whose place this one has, costs it no slot.
     refused(unsafe { contigo_pool_take(board.pool, &mut 0) }, CONTIGO_E_STALE, "gone");
     refused(unsafe { contigo_pool_free_slots(board.pool, &mut 0) }, CONTIGO_E_STALE, "gone");
-    assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(pool, free) }), 2);
+    assert_eq!(free_slots(pool), 2);
     let board = Board { pool, ..board };
     board.close();
     for status in [

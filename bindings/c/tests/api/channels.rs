@@ -1,16 +1,7 @@
 //! One device whose channels have an engine each: a simulated PL330, by its name, the setting
 //! `channel`, and one handle of the device.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo_c::*;
 use contigo_testkit::{barrier::Barrier, emulated};
 use core::{ffi::CStr, ptr};
@@ -55,12 +46,7 @@ impl Shared {
         fill(bufs[0], value);
         fill(bufs[1], !value);
         let operands = bufs.map(|buf| part(buf, SLOT));
-        (
-            operands,
-            answer(|job| unsafe {
-                contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job)
-            }),
-        )
+        (operands, start_job(engine, &operands, &[]))
     }
 
     #[track_caller]
@@ -108,7 +94,7 @@ fn a_channel_has_one_engine_and_the_whole_device_none_beside_it() {
     shared.refused(&zero, CONTIGO_E_HAS_DRIVER, "has a driver");
     shared.refused(&shared.options(c"channel=1,event=0"), CONTIGO_E_HAS_DRIVER, "has a driver");
     shared.refused(&whole, CONTIGO_E_HAS_DRIVER, "has a driver");
-    let other_port = answer(|port| unsafe { contigo_sim_port(shared.board.sim, 1, port) });
+    let other_port = sim_port(shared.board.sim, 1);
     shared.refused(
         &contigo_engine_options { port: other_port, ..one },
         CONTIGO_E_HAS_DRIVER,
@@ -187,9 +173,7 @@ fn four_threads_have_a_channel_each() {
                         let value = number * 10 + value;
                         fill(slots[0], value);
                         let operands = slots.map(|buf| part(buf, SLOT));
-                        let job = answer(|job| unsafe {
-                            contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job)
-                        });
+                        let job = start_job(engine, &operands, &[]);
                         ok(wait(job, TIMEOUT_US));
                         assert_eq!(
                             bytes(slots[1]),

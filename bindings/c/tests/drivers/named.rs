@@ -1,18 +1,8 @@
 //! Drivers by their names: an HLS kernel by its map, and a Rust driver that a program registers in
 //! its own libcontigo. C opens that one as it opens a built-in one. (The program links the two
 //! crates; this test is such a program.)
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo::{
     Completion, Device, Driver, Error, Result,
     drivers::zdma::Zdma,
@@ -112,18 +102,17 @@ fn a_registered_driver_is_opened_from_c_by_its_name() {
     let mut job = 0;
     refused(start(10, &mut job), CONTIGO_E_ARGUMENT, "times");
     ok(start(3, &mut job));
-    let mut said =
-        contigo_completion { struct_size: size_of::<contigo_completion>(), ..Default::default() };
+    let mut said = completion();
     ok(unsafe { contigo_job_wait(job, 20_000, &mut said) });
     assert_eq!((said.words[0], &bytes(operands[1].buf)[..64]), (300, &[1; 64][..]));
     // Its buffers went back to their pool then, with entries that stayed a job's for ever.
-    let carved = answer(|buf| unsafe { contigo_carve(board.region, 64, 64, buf) });
+    let carved = carve(board.region, 64, 64);
     let with_carved = [operands[0], part(carved, 64)];
     let panicked =
         unsafe { contigo_job_start(engine, with_carved.as_ptr(), 2, &PANICS, 1, &mut job) };
     refused(panicked, CONTIGO_E_INTERNAL, "a defect");
     assert_eq!((job, info_of(engine).in_flight), (0, 0), "nothing was started");
-    assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(board.pool, free) }), 6);
+    assert_eq!(free_slots(board.pool), 6);
     ok(contigo_buf_release(carved));
     ok(start(1, &mut job));
     ok(wait(job, 20_000));
@@ -137,7 +126,8 @@ fn a_registered_driver_is_opened_from_c_by_its_name() {
 const MAP: &str = r#"{"name": "copy", "protocol": "ap_ctrl_chain", "interrupt": true,
     "pointers": [{"name": "from", "offset": "0x18", "direction": "in", "bytes": "n"},
                  {"name": "to", "offset": "0x24", "direction": "out", "bytes": "n"}],
-    "scalars": [{"name": "n", "offset": "0x30"}], "results": [{"name": "ap_return", "offset": "0x10"}]}"#;
+    "scalars": [{"name": "n", "offset": "0x30"}],
+    "results": [{"name": "ap_return", "offset": "0x10"}]}"#;
 
 #[test]
 fn a_kernel_is_driven_by_its_map_and_its_names() {
@@ -184,19 +174,15 @@ fn a_kernel_is_driven_by_its_map_and_its_names() {
     let engine =
         open_engine(&contigo_engine_options { map: MAP.as_ptr(), map_bytes: MAP.len(), ..without });
     let operands = board.operands();
-    let job = answer(|job| unsafe {
-        contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job)
-    });
+    let job = start_job(engine, &operands, &[64]);
     assert_eq!(next(engine, 20_000), (CONTIGO_OK, job));
     assert_eq!(bytes(operands[1].buf)[..64], [1; 64]);
     // It cannot be aborted: what ended while it was being stopped is done, as in Python.
-    let job = answer(|job| unsafe {
-        contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job)
-    });
+    let job = start_job(engine, &operands, &[64]);
     ok(wait(job, 0));
     assert_eq!(bytes(operands[1].buf)[..64], [1; 64]);
     // The map's rule for lengths: the kernel would believe its scalar.
-    let long = unsafe { contigo_job_start(engine, operands.as_ptr(), 2, [65].as_ptr(), 1, &mut 0) };
+    let long = try_job(engine, &operands, &[65]).0;
     refused(long, CONTIGO_E_BUFFER_SIZE, "65");
     release_all(&operands);
     [contigo_engine_close(engine), contigo_device_close(device), contigo_kernel_close(kernel)]
@@ -219,11 +205,7 @@ fn a_job_that_goes_too_far_on_a_simulated_board_has_failed() {
     };
     let engine = open_engine(&options);
     let operands = board.operands().map(|operand| contigo_operand { len_bytes: 16, ..operand });
-    let start = |n: u32| {
-        answer(|job| unsafe {
-            contigo_job_start(engine, operands.as_ptr(), 2, [n].as_ptr(), 1, job)
-        })
-    };
+    let start = |n: u32| start_job(engine, &operands, &[n]);
     ok(wait(start(16), 20_000));
     refused(
         wait(start(64), 20_000),
@@ -248,12 +230,7 @@ fn a_job_that_goes_too_far_on_a_simulated_board_has_failed() {
     let device = sim_device(board.sim, c"ap_ctrl");
     let engine = open_engine(&contigo_engine_options { device, port: board.port, ..options });
     let operands = board.operands().map(|operand| contigo_operand { len_bytes: 16, ..operand });
-    ok(wait(
-        answer(|job| unsafe {
-            contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job)
-        }),
-        20_000,
-    ));
+    ok(wait(start_job(engine, &operands, &[64]), 20_000));
     release_all(&operands);
     ok(contigo_engine_close(engine));
     ok(contigo_device_close(device));
@@ -329,8 +306,7 @@ fn copier_in_c(operands: &[contigo_operand_spec; 2]) -> contigo_driver_ops {
 fn a_driver_in_c_fails_with_what_its_device_touched_by_whatever_port() {
     let board = Board::new();
     let device = sim_device(board.sim, c"ap_ctrl");
-    let mut registers =
-        answer(|registers| unsafe { contigo_device_attach(device, board.port, 0, 1, registers) });
+    let mut registers = attach(device, board.port, 0, 1);
     let specs = [CONTIGO_READS, CONTIGO_WRITES]
         .map(|r#use| contigo_operand_spec { r#use, ..Default::default() });
     let operands = board.operands();
@@ -339,9 +315,7 @@ fn a_driver_in_c_fails_with_what_its_device_touched_by_whatever_port() {
         let engine = answer(|engine| unsafe {
             contigo_engine_open_driver(&ops, ptr::from_mut(registers).cast(), port, engine)
         });
-        let job = answer(|job| unsafe {
-            contigo_job_start(engine, operands.as_ptr(), 2, [n].as_ptr(), 1, job)
-        });
+        let job = start_job(engine, &operands, &[n]);
         let status = wait(job, 20_000);
         let said = last_error();
         ok(contigo_engine_close(engine));
@@ -354,16 +328,7 @@ fn a_driver_in_c_fails_with_what_its_device_touched_by_whatever_port() {
         status == CONTIGO_E_WRONG_ACCESS && said.contains("in C, simulated, made 2 accesses"),
         "{status} {said}"
     );
-    let options = contigo_port_options {
-        struct_size: size_of::<contigo_port_options>(),
-        name: c"mine".as_ptr(),
-        offset: 0,
-        window_first: 0,
-        window_last: 0xFFFF_FFFF,
-        addr_bits: 32,
-        coherent: 0,
-        sim: board.sim,
-    };
+    let options = port_options(c"mine", board.sim);
     let mine = answer(|port| unsafe { contigo_port_define(&options, port) });
     let (status, said) = run(mine, &mut registers, 64);
     assert!(status == CONTIGO_E_WRONG_ACCESS, "its device is behind another port: {status} {said}");
@@ -417,9 +382,7 @@ fn a_kernel_behind_a_gate_stops_whatever_it_does() {
         let engine = open_engine(&gated);
         for _ in 0..3 {
             let operands = board.operands();
-            let job = answer(|job| unsafe {
-                contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job)
-            });
+            let job = start_job(engine, &operands, &[64]);
             refused(wait(job, 1_000), CONTIGO_E_TIMEOUT, "");
             release_all(&operands);
         }
@@ -444,9 +407,7 @@ fn a_kernel_behind_a_gate_stops_whatever_it_does() {
         // No gate.
         let engine = open_engine(&alone);
         let operands = board.operands();
-        let job = answer(|job| unsafe {
-            contigo_job_start(engine, operands.as_ptr(), 2, [64].as_ptr(), 1, job)
-        });
+        let job = start_job(engine, &operands, &[64]);
         refused(wait(job, 1_000), CONTIGO_E_WILL_NOT_STOP, "");
         refused(contigo_buf_release(operands[0].buf), CONTIGO_E_DEVICE_OWNED, "");
     }

@@ -1,16 +1,7 @@
 //! Structures of older and newer callers: what an older one does not have is its default, what a
 //! newer one sets and this library does not know is refused.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo_c::*;
 use core::mem;
 
@@ -36,13 +27,7 @@ fn an_older_callers_structure_is_taken() {
     // Before there were ports on a simulated board.
     let older = contigo_port_options {
         struct_size: mem::offset_of!(contigo_port_options, sim),
-        name: c"older".as_ptr(),
-        offset: 0,
-        window_first: 0,
-        window_last: u64::MAX,
-        addr_bits: 32,
-        coherent: 0,
-        sim: 99,
+        ..port_options(c"older", 99)
     };
     ok(contigo_port_close(answer(|port| unsafe { contigo_port_define(&older, port) })));
     board.close();

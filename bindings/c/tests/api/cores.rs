@@ -1,18 +1,9 @@
 //! Each core by its driver's name, on its model: a device, its memory, a driver, and jobs with the
 //! right bytes.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo_c::*;
-use core::{ffi::CStr, ptr};
+use core::ffi::CStr;
 use std::{fs, path::Path};
 
 const TIMEOUT_US: u32 = 100_000;
@@ -86,10 +77,8 @@ fn no_driver_is_left_out_in_c_or_python() {
 #[test]
 fn each_core_does_its_jobs() {
     for &(name, driver, settings, kind) in CORES {
-        let device = answer(|device| unsafe { contigo_device_open(name.as_ptr(), device) });
-        let region = answer(|region| unsafe {
-            contigo_device_memory(device, c"sim".as_ptr(), 1 << 20, region)
-        });
+        let device = open_device(name);
+        let region = sim_memory(device);
         let options = contigo_engine_options {
             settings: settings.as_ptr(),
             ..engine_options(driver, device, 0, region)
@@ -98,15 +87,11 @@ fn each_core_does_its_jobs() {
         for round in 0..10_u8 {
             let (n, what) =
                 (if kind == Kind::Copy { 2 } else { 1 }, format!("{name:?} {settings:?} {round}"));
-            let bufs: Vec<_> = (0..n)
-                .map(|_| answer(|buf| unsafe { contigo_carve(region, LEN, LEN, buf) }))
-                .collect();
+            let bufs: Vec<_> = (0..n).map(|_| carve(region, LEN, LEN)).collect();
             bufs.iter().for_each(|buf| fill(*buf, 0xEE));
             fill(bufs[0], round);
             let operands: Vec<_> = bufs.iter().map(|buf| part(*buf, LEN)).collect();
-            let job = answer(|job| unsafe {
-                contigo_job_start(engine, operands.as_ptr(), n, ptr::null(), 0, job)
-            });
+            let job = start_job(engine, &operands, &[]);
             ok(wait(job, TIMEOUT_US));
             match kind {
                 Kind::Copy => assert_eq!(bytes(bufs[1]), [round; LEN], "{what}"),
@@ -124,9 +109,8 @@ fn each_core_does_its_jobs() {
 /// One device, an engine for each channel: what one sends the other receives.
 #[test]
 fn both_channels_of_an_axi_dma_side_by_side() {
-    let device = answer(|device| unsafe { contigo_device_open(c"sim:axi_dma".as_ptr(), device) });
-    let region =
-        answer(|region| unsafe { contigo_device_memory(device, c"sim".as_ptr(), 1 << 20, region) });
+    let device = open_device(c"sim:axi_dma");
+    let region = sim_memory(device);
     let open = |settings: &CStr| {
         open_engine(&contigo_engine_options {
             settings: settings.as_ptr(),
@@ -134,18 +118,14 @@ fn both_channels_of_an_axi_dma_side_by_side() {
         })
     };
     let [send, receive] = [open(c"channel=0"), open(c"channel=1")];
-    let [packet, room] =
-        [0, 1].map(|_| answer(|buf| unsafe { contigo_carve(region, LEN, LEN, buf) }));
+    let [packet, room] = [0, 1].map(|_| carve(region, LEN, LEN));
     fill(packet, 7);
     fill(room, 0);
-    let start = |engine, operand: &contigo_operand| {
-        answer(|job| unsafe { contigo_job_start(engine, operand, 1, ptr::null(), 0, job) })
-    };
+    let start = |engine, operand: &contigo_operand| start_job(engine, &[*operand], &[]);
     let (out, back) = (part(packet, 1000), part(room, LEN));
     let [received, sent] = [start(receive, &back), start(send, &out)];
     ok(wait(sent, TIMEOUT_US));
-    let mut completion =
-        contigo_completion { struct_size: size_of::<contigo_completion>(), ..Default::default() };
+    let mut completion = completion();
     ok(unsafe { contigo_job_wait(received, TIMEOUT_US, &mut completion) });
     assert_eq!((bytes(room)[..1000].to_vec(), completion.bytes), (vec![7; 1000], 1000));
     release_all(&[out, back]);

@@ -1,16 +1,7 @@
 //! Drivers in shared libraries: `examples/copier.c`, a driver that looks at its device and its
 //! memory, and files that are wrong on purpose.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo_c::*;
 use contigo_testkit::emulated;
 use std::{
@@ -24,75 +15,8 @@ use std::{
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
 /// A driver of four functions that do nothing, and what is wrong with it by `-D`.
-const ODD: &str = r#"
-#include <contigo.h>
-#include <stdlib.h>
-#ifndef NAME
-#define NAME "odd"
-#endif
-#ifndef OPEN
-#define OPEN open
-#endif
-#ifndef OPERANDS
-#define OPERANDS 1
-#endif
-#ifndef RESERVED
-#define RESERVED 0
-#endif
-#ifndef SIZE
-#define SIZE sizeof(contigo_driver_library)
-#endif
-static contigo_status submit(void *c, uint32_t s, const contigo_dev_slice *o, size_t n, const uint32_t *a, size_t w)
-{ (void)s, (void)o, (void)n, (void)a, (void)w; ((int *)c)[0] = 1; return 0; }
-static contigo_status poll(void *c, uint32_t t, contigo_completion *done, uint32_t *ended)
-{
-#ifdef NEWER
-    for (size_t at = sizeof *done; at < 256; at++) ((unsigned char *)done)[at] = 0xFF;
-#endif
-    (void)t; done->status = 42; *ended = (uint32_t)((int *)c)[0]; ((int *)c)[0] = 0; return 0; }
-static contigo_status stop(void *c) { return ((int *)c)[1]; }
-static contigo_status open(const contigo_driver_device *d, contigo_driver_ops *ops, void **context)
-{
-    static const contigo_operand_spec spec = {.use = CONTIGO_READS};
-    uint64_t at, stuck;
-    contigo_status status;
-    if ((status = d->setting(d, "at", 0, UINT32_MAX, 0, &at)) != 0 || (status = d->setting(d, "stuck", 0, 1, 0, &stuck)) != 0)
-        return status;
-    if (d->struct_size < sizeof *d || d->read32(d, d->len_bytes) != UINT32_MAX || d->port_addr_bits == 0)
-        return 3;
-    if (d->memory_bytes != 0) {
-        uint32_t words[2] = {0x12345678, 9}, back[2] = {0, 0};
-        if (d->memory_write(d, 0, NULL, 0) != 0 || d->memory_write(d, 0, NULL, 1) == 0 || d->memory_write(d, 0, words, (size_t)-1) == 0)
-            return 7;
-        if (d->memory_stride_bytes < 32 || (status = d->memory_write(d, at, words, 2)) != 0)
-            return status != 0 ? status : 4;
-        if ((status = d->memory_read(d, at, back, 2)) != 0 || back[0] != words[0] || back[1] != 9)
-            return status != 0 ? status : 5;
-    }
-#ifdef TABLE
-    static contigo_operand_spec table = {.use = CONTIGO_READS};
-    table.max_bytes = (size_t)at;
-    for (int times = 0; times < 1000; times++) (void)d->read32(d, 0x10);
-    *ops = (contigo_driver_ops){.struct_size = sizeof *ops, .n_operands = 1, .operands = &table, .submit = submit, .poll = poll, .stop = stop};
-    *context = calloc(2, sizeof(int));
-    return 0;
-#endif
-    if ((status = d->setting(d, "unlisted", 0, 1, 0, &at)) == 0)
-        return 6;
-    *ops = (contigo_driver_ops){.struct_size = sizeof *ops, .n_operands = OPERANDS, .operands = &spec,
-                                .submit = submit, .poll = poll, .stop = stop};
-    *context = calloc(2, sizeof(int));
-    ((int *)*context)[1] = (int)stuck;
-    return 0;
-}
-const contigo_driver_library contigo_driver = {
-    .struct_size = SIZE, .name = NAME, .help = "does nothing", .settings = "at, stuck", .memory_bytes = 4096, .reserved = RESERVED, .open = OPEN, .close = free};
-"#;
-
-fn odd_source(folder: &Path) -> PathBuf {
-    let source = folder.join("odd.c");
-    fs::write(&source, ODD).unwrap();
-    source
+fn odd_source() -> PathBuf {
+    Path::new(CRATE).join("tests/drivers/odd.c")
 }
 
 /// Compiles `source` to a shared library.
@@ -138,14 +62,9 @@ fn a_program_in_c_names_the_file() {
     };
     for _ in 0..3 {
         let engine = open_engine(&options);
-        let operands = [
-            part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), 512),
-            part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), 512),
-        ];
+        let operands = [part(board.take(), 512), part(board.take(), 512)];
         ok(unsafe { contigo_buf_write(operands[0].buf, [9_u8; 512].as_ptr().cast(), 512) });
-        let job = answer(|job| unsafe {
-            contigo_job_start(engine, operands.as_ptr(), 2, std::ptr::null(), 0, job)
-        });
+        let job = start_job(engine, &operands, &[]);
         // The library knows the driver's device: no other engine gets it, and it is the one that is
         // blamed.
         refused(unsafe { contigo_engine_open(&options, &mut 0) }, CONTIGO_E_HAS_DRIVER, "");
@@ -155,15 +74,15 @@ fn a_program_in_c_names_the_file() {
         ok(contigo_engine_close(engine));
     }
     let engine = open_engine(&options);
-    let [short, long] =
-        [64, 512].map(|len| part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), len));
+    let [short, long] = [64, 512].map(|len| part(board.take(), len));
     let status = unsafe {
         contigo_job_start(engine, [long, short].as_ptr(), 2, std::ptr::null(), 0, &mut 0)
     };
     refused(
         status,
         CONTIGO_E_DRIVER_CHECK,
-        "the driver copier takes no such job: operand 1 is shorter than operand 0 (its check answered 1)",
+        "the driver copier takes no such job: operand 1 is shorter than operand 0 (its check \
+         answered 1)",
     );
     [short, long].iter().for_each(|operand| ok(contigo_buf_release(operand.buf)));
     ok(contigo_engine_close(engine));
@@ -186,7 +105,7 @@ fn a_driver_sees_its_device_its_settings_and_its_memory() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let source = odd_source(folder.path());
+    let source = odd_source();
     let odd = library(folder.path(), "odd", &source, &[]);
     let board = Board::new();
     let device = sim_device(board.sim, c"ap_ctrl");
@@ -200,23 +119,16 @@ fn a_driver_sees_its_device_its_settings_and_its_memory() {
     let newer = library(folder.path(), "newer", &source, &["-DNEWER", "-DNAME=\"newer\""]);
     let before = free();
     let engine = open_engine(&contigo_engine_options { driver: newer.as_ptr(), ..options });
-    let operand = part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), 64);
-    ok(wait(
-        answer(|job| unsafe { contigo_job_start(engine, &operand, 1, std::ptr::null(), 0, job) }),
-        1_000,
-    ));
+    let operand = part(board.take(), 64);
+    ok(wait(start_job(engine, &[operand], &[]), 1_000));
     [contigo_buf_release(operand.buf), contigo_engine_close(engine)]
         .into_iter()
         .for_each(|status| ok(status));
     let engine = open_engine(&with(c"at=64"));
     assert!(free() < before);
-    let operand = part(answer(|buf| unsafe { contigo_pool_take(board.pool, buf) }), 64);
-    let job =
-        answer(|job| unsafe { contigo_job_start(engine, &operand, 1, std::ptr::null(), 0, job) });
-    let mut done = contigo_completion {
-        struct_size: size_of::<contigo_completion>(),
-        ..contigo_completion::default()
-    };
+    let operand = part(board.take(), 64);
+    let job = start_job(engine, &[operand], &[]);
+    let mut done = completion();
     ok(unsafe { contigo_job_wait(job, 1_000, &mut done) });
     assert_eq!(done.status, 42);
     ok(contigo_engine_close(engine));
@@ -249,13 +161,8 @@ fn a_driver_with_one_table_opens_in_two_threads() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let source = odd_source(folder.path());
-    let table = library(
-        folder.path(),
-        "table",
-        &source,
-        &["-DTABLE", "-DNAME=\"table\"", "-Wno-unused-variable"],
-    );
+    let source = odd_source();
+    let table = library(folder.path(), "table", &source, &["-DTABLE", "-DNAME=\"table\""]);
     let wrong = |most: usize| {
         let board = Board::new();
         let device = sim_device(board.sim, c"ap_ctrl");
@@ -287,7 +194,7 @@ fn files_that_are_wrong_are_refused_with_what_is_wrong() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let source = odd_source(folder.path());
+    let source = odd_source();
     let board = Board::new();
     let device = sim_device(board.sim, c"ap_ctrl");
     let refuse = |path: &CString, code, word| {

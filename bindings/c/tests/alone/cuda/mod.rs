@@ -1,20 +1,6 @@
 //! Pinned memory and a GPU through the functions that C calls, on a driver that stands in for
 //! NVIDIA's (`gpu/fake-cuda`) and is found as that one is, by its name. A GPU that was opened
 //! stays open until the program ends, so each test is a process of its own.
-#![cfg(all(feature = "cuda", target_pointer_width = "64"))]
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here"
-)]
-
-#[path = "../common/mod.rs"]
-mod common;
-#[path = "../common/counting.rs"]
-mod counting;
 
 mod errors;
 mod jobs;
@@ -22,15 +8,11 @@ mod memory;
 mod misuse;
 mod no_heap;
 
-use common::*;
+use crate::{common::*, counting, is_alone, run};
 use contigo_c::*;
 use contigo_testkit::emulated;
-use core::ffi::CStr;
 use fake_cuda::{Config, Controls, Device, Function};
-use std::{env, ffi::CString, fs, os::unix::fs::symlink, path::Path};
-
-/// In the process of one test: its name.
-const TEST: &str = "CONTIGO_C_CUDA_TEST";
+use std::{ffi::CString, fs, os::unix::fs::symlink};
 
 /// Runs a test in a process of its own, with a driver like `config`.
 fn alone(test: &str, config: &Config, act: impl FnOnce(&Controls)) {
@@ -39,7 +21,7 @@ fn alone(test: &str, config: &Config, act: impl FnOnce(&Controls)) {
     }
     let folder = tempfile::tempdir().unwrap();
     symlink(fake_cuda::library(), folder.path().join("libcuda.so.1")).unwrap();
-    run(test, folder.path());
+    run(test, Some(folder.path()));
 }
 
 /// The same where the driver's file is no library, whatever else is installed.
@@ -49,31 +31,7 @@ fn without_a_driver(test: &str, act: impl FnOnce()) {
     }
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("libcuda.so.1"), "no library").unwrap();
-    run(test, folder.path());
-}
-
-/// Is this the process of that test?
-fn is_alone(test: &str) -> bool {
-    env::var_os(TEST).is_some_and(|name| name == test)
-}
-
-/// Runs the process of a test, which finds its driver in `folder`, and answers its output.
-fn run(test: &str, folder: &Path) -> String {
-    let mut command = emulated::command(env::current_exe().unwrap());
-    let output = command
-        .args(["--exact", test, "--nocapture"])
-        .env(TEST, test)
-        .env("LD_LIBRARY_PATH", folder)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    // A name that no test has runs nothing, and succeeds.
-    assert!(
-        output.status.success() && said.contains("1 passed"),
-        "{test}: {said}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    said
+    run(test, Some(folder.path()));
 }
 
 /// A driver with two GPUs.
@@ -104,41 +62,10 @@ fn port(name: &str) -> contigo_port {
     port
 }
 
-/// `gemm8(a, b, bias, c, m, n, k, flags)`, a kernel whose operands only the program knows.
-fn parameters() -> [contigo_parameter; 8] {
-    let pointer = |uses| contigo_parameter {
-        operand: contigo_operand_spec { r#use: uses, ..Default::default() },
-        ..Default::default()
-    };
-    let word = contigo_parameter { words: 1, ..Default::default() };
-    let read = pointer(CONTIGO_READS);
-    [read, read, read, pointer(CONTIGO_WRITES), word, word, word, word]
-}
-
 /// One block of 256 threads; 1 row of 64 by 16 columns, to int32.
 const ARGS: [u32; 11] = [1, 1, 1, 256, 1, 1, 0, 1, 16, 64, 0];
 
-fn try_module(port: contigo_port) -> (contigo_status, contigo_module) {
-    let (ptx, mut module) =
-        (concat!(include_str!("../../../../examples/gemm8/kernels/gemm8.ptx"), "\0"), 1);
-    (unsafe { contigo_module_load(port, ptx.as_ptr(), ptx.len(), &mut module) }, module)
-}
-
-fn try_kernel(module: contigo_module, entry: &CStr) -> (contigo_status, contigo_engine) {
-    let mut engine = 1;
-    (
-        unsafe {
-            contigo_engine_open_kernel(
-                module,
-                entry.as_ptr(),
-                parameters().as_ptr(),
-                8,
-                &mut engine,
-            )
-        },
-        engine,
-    )
-}
+const PTX: &str = concat!(include_str!("../../../../../examples/gemm8/kernels/gemm8.ptx"), "\0");
 
 /// A region, a pool of eight slots and a kernel on a GPU.
 #[derive(Clone, Copy, Debug)]
@@ -153,26 +80,17 @@ struct OnGpu {
 fn gpu(ordinal: u32) -> OnGpu {
     let port = port(&format!("cuda:{ordinal}"));
     let region = pinned(ordinal, &region_options(0));
-    let pool = answer(|pool| unsafe { contigo_pool_open(region, SLOT, 8, 256, pool) });
-    let (status, module) = try_module(port);
+    let pool = open_pool(region, SLOT, 8, 256);
+    let (status, module) = try_module(port, PTX.as_bytes());
     ok(status);
     let (status, engine) = try_kernel(module, c"gemm8");
     ok(status);
     OnGpu { port, region, pool, module, engine }
 }
 
-/// A of ones, B of twos, bias of zeroes, and C, from the slots of `pool`.
-fn operands_of(pool: contigo_pool) -> [contigo_operand; 4] {
-    [(1, 64), (2, 1024), (0, 64), (0x55, 64)].map(|(value, len_bytes)| {
-        let buf = answer(|buf| unsafe { contigo_pool_take(pool, buf) });
-        fill(buf, value);
-        part(buf, len_bytes)
-    })
-}
-
 impl OnGpu {
     fn take(&self) -> contigo_buf {
-        answer(|buf| unsafe { contigo_pool_take(self.pool, buf) })
+        take(self.pool)
     }
 
     fn operands(&self) -> [contigo_operand; 4] {
@@ -180,27 +98,12 @@ impl OnGpu {
     }
 
     fn try_start(&self, operands: &[contigo_operand; 4]) -> (contigo_status, contigo_job) {
-        let mut job = 1;
-        (
-            unsafe {
-                contigo_job_start(
-                    self.engine,
-                    operands.as_ptr(),
-                    4,
-                    ARGS.as_ptr(),
-                    ARGS.len(),
-                    &mut job,
-                )
-            },
-            job,
-        )
+        try_job(self.engine, operands, &ARGS)
     }
 
     #[track_caller]
     fn start(&self, operands: &[contigo_operand; 4]) -> contigo_job {
-        let (status, job) = self.try_start(operands);
-        ok(status);
-        job
+        start_job(self.engine, operands, &ARGS)
     }
 }
 

@@ -1,15 +1,6 @@
 //! A program's work with buffers and jobs when it does everything right.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo::dlpack::abi::DlManagedTensorVersioned;
 use contigo_c::*;
 use contigo_testkit::emulated;
@@ -75,7 +66,7 @@ fn a_lent_tensor_is_written_as_by_a_job() {
         );
     }
     // Half a line, whose other half is the CPU's: read, and not written.
-    let half = answer(|rest| unsafe { contigo_buf_split(buf, 32, rest) });
+    let half = split(buf, 32);
     ok(give(half, board.port, 0, 32, CONTIGO_READS).0);
     refused(lend_bytes(half, 32, false).0, CONTIGO_E_SHARED_LINE, "line");
     let (status, tensor) = lend_bytes(half, 32, true);
@@ -138,7 +129,7 @@ fn a_hand_over_synchronises_the_bytes_that_it_names() {
     ok(contigo_buf_take_back(buf));
     step(0, 128, 0);
     // A port that snoops needs nothing.
-    let coherent = answer(|port| unsafe { contigo_sim_port(board.sim, 1, port) });
+    let coherent = sim_port(board.sim, 1);
     ok(give(buf, coherent, 0, 100, CONTIGO_READS | CONTIGO_WRITES).0);
     ok(contigo_buf_take_back(buf));
     step(0, 0, 0);
@@ -233,10 +224,10 @@ fn copies_by_the_dma_engines() {
 #[test]
 fn a_pool_begins_where_it_was_asked_to() {
     let board = Board::new();
-    let first = answer(|buf| unsafe { contigo_carve(board.region, 64, 0, buf) });
+    let first = carve(board.region, 64, 0);
     for align in [64, 1024, 4096, 65_536] {
-        let pool = answer(|pool| unsafe { contigo_pool_open(board.region, 4096, 2, align, pool) });
-        let mut slots = [(); 2].map(|()| answer(|buf| unsafe { contigo_pool_take(pool, buf) }));
+        let pool = open_pool(board.region, 4096, 2, align);
+        let mut slots = [(); 2].map(|()| take(pool));
         slots.sort_by_key(|&buf| info(buf).offset_bytes);
         let (status, addr) = give(slots[0], board.port, 0, 64, CONTIGO_READS);
         ok(status);
@@ -255,7 +246,7 @@ fn a_pool_begins_where_it_was_asked_to() {
 #[test]
 fn ports_of_known_boards_have_names() {
     for name in [c"zynq-hp0", c"zynq-acp", c"zynq-dmac", c"cyclone-v-acp"] {
-        ok(contigo_port_close(answer(|port| unsafe { contigo_port_find(name.as_ptr(), port) })));
+        ok(contigo_port_close(find_port(name)));
     }
 }
 
@@ -268,8 +259,8 @@ fn huge_pages_are_a_region_like_any_other() {
     if unsafe { contigo_region_open(c"hugetlb".as_ptr(), 2 << 20, &mut region) } != CONTIGO_OK {
         return emulated::skipped(TEST, &last_error());
     }
-    let port = answer(|port| unsafe { contigo_port_find(c"pc-pcie".as_ptr(), port) });
-    let buf = answer(|buf| unsafe { contigo_carve(region, 4096, 4096, buf) });
+    let port = find_port(c"pc-pcie");
+    let buf = carve(region, 4096, 4096);
     fill(buf, 7);
     let (status, addr) = give(buf, port, 0, 4096, CONTIGO_READS | CONTIGO_WRITES);
     ok(status);

@@ -8,7 +8,7 @@ use std::thread;
 #[test]
 fn a_program_s_own_kernel_is_launched_by_its_signature() {
     alone(
-        "jobs::a_program_s_own_kernel_is_launched_by_its_signature",
+        "cuda::jobs::a_program_s_own_kernel_is_launched_by_its_signature",
         &Config::default(),
         |controls| {
             let gpu = gpu(0);
@@ -32,9 +32,7 @@ fn a_program_s_own_kernel_is_launched_by_its_signature() {
             }
             // A job that is no launch of it is refused before anything is touched.
             let operands = gpu.operands();
-            let short = unsafe {
-                contigo_job_start(gpu.engine, operands.as_ptr(), 4, ARGS.as_ptr(), 10, &mut 0)
-            };
+            let short = try_job(gpu.engine, &operands, &ARGS[..10]).0;
             refused(short, CONTIGO_E_ARGUMENT, "10");
             release_all(&operands);
             refused(
@@ -53,7 +51,7 @@ fn a_program_s_own_kernel_is_launched_by_its_signature() {
 fn threads_that_open_the_same_gpu_at_once_share_it() {
     const THREADS: usize = 4;
     alone(
-        "jobs::threads_that_open_the_same_gpu_at_once_share_it",
+        "cuda::jobs::threads_that_open_the_same_gpu_at_once_share_it",
         &Config::default(),
         |controls| {
             let together = Barrier::new(THREADS);

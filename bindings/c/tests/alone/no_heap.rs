@@ -1,20 +1,8 @@
 //! No region: not one allocation from opening a board to closing it, refusals and failed jobs
 //! included. The allocator counts what this thread does, the runtime and std below it included.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here"
-)]
 
-mod common;
-#[path = "common/counting.rs"]
-mod counting;
-
-use common::*;
+use crate::{alone, common::*, counting::count};
 use contigo_c::*;
-use counting::count;
 use std::hint::black_box;
 
 #[test]
@@ -26,6 +14,10 @@ fn the_counter_counts() {
 
 #[test]
 fn none_from_the_first_call_to_the_last() {
+    alone("no_heap::none_from_the_first_call_to_the_last", no_allocations);
+}
+
+fn no_allocations() {
     const JOBS: u64 = 1_000;
     let (tally, allocations) = count(|| {
         let faults = contigo_sim_options {
@@ -67,7 +59,7 @@ fn none_from_the_first_call_to_the_last() {
                 (CONTIGO_OK, _) => good += 1,
                 _ => failed += 1,
             }
-            let rest = answer(|rest| unsafe { contigo_buf_split(operands[0].buf, 64, rest) });
+            let rest = split(operands[0].buf, 64);
             ok(contigo_buf_release(rest));
             release_all(&operands);
             refusals += u64::from(contigo_buf_release(operands[0].buf) == CONTIGO_E_STALE);
@@ -87,6 +79,10 @@ fn none_from_the_first_call_to_the_last() {
 
 #[test]
 fn none_where_a_device_will_not_stop() {
+    alone("no_heap::none_where_a_device_will_not_stop", none_beside_a_stuck_device);
+}
+
+fn none_beside_a_stuck_device() {
     let ((), allocations) = count(|| {
         let board = Board::with(&contigo_sim_options { stuck: 1_000, ..sim_options() });
         let operands = board.operands();

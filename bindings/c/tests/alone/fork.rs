@@ -1,16 +1,7 @@
 //! A child of fork: every function answers CONTIGO_E_FORKED there and touches nothing, and the
-//! parent goes on. A program of its own, because what counts is who makes the first call.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
+//! parent goes on.
 
-mod common;
-
-use common::*;
+use crate::{alone, common::*};
 use contigo_c::*;
 use core::{mem::zeroed, ptr};
 
@@ -39,6 +30,10 @@ const FUNCTIONS: usize = 67;
 
 #[test]
 fn a_child_is_refused_and_the_parent_goes_on() {
+    alone("fork::a_child_is_refused_and_the_parent_goes_on", fork);
+}
+
+fn fork() {
     // The library was not called yet: the child is on its own, and its call is the first.
     let opens = || {
         let mut sim = 0;
@@ -83,9 +78,8 @@ fn a_child_is_refused_and_the_parent_goes_on() {
         contigo_device_info { struct_size: size_of::<contigo_device_info>(), ..Default::default() };
     let device_info = &raw mut device_info;
     let data = bytes.as_mut_ptr().cast();
-    let device = answer(|device| unsafe { contigo_device_open(c"sim:zdma".as_ptr(), device) });
-    let registers =
-        answer(|registers| unsafe { contigo_device_attach(device, 0, 0, 0, registers) });
+    let device = open_device(c"sim:zdma");
+    let registers = attach(device, 0, 0, 0);
     let open = engine_options(c"zdma", device, port, 0);
     let reg = contigo_register::default();
     let every_function = |out: &mut u64,
@@ -165,7 +159,7 @@ fn a_child_is_refused_and_the_parent_goes_on() {
             ]
         }
     };
-    let header = include_str!("../include/contigo.h");
+    let header = include_str!("../../include/contigo.h");
     let functions =
         header.lines().filter_map(|line| line.strip_prefix("contigo_status ")?.split('(').next());
     let untested: Vec<_> = functions
@@ -207,7 +201,7 @@ fn a_child_is_refused_and_the_parent_goes_on() {
     delete(tensor);
     ok(contigo_buf_unlend(lent));
     ok(wait(job, 20_000));
-    assert_eq!(common::bytes(operands[1].buf)[..64], [1; 64]);
+    assert_eq!(crate::common::bytes(operands[1].buf)[..64], [1; 64]);
     [buf, lent].into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
     release_all(&operands);
     board.close();

@@ -1,20 +1,11 @@
 //! Memory and devices by their names.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo_c::*;
 use core::{ffi::CStr, ptr};
 
 fn open(name: &CStr) -> contigo_device {
-    answer(|device| unsafe { contigo_device_open(name.as_ptr(), device) })
+    open_device(name)
 }
 
 fn region(name: &CStr) -> (contigo_status, contigo_region) {
@@ -35,13 +26,10 @@ fn one_opening_serves_an_engine_its_memory_and_its_port() {
     let options = engine_options(c"zdma", device, 0, 0);
     let engine = answer(|engine| unsafe { contigo_engine_open(&options, engine) });
     refused(unsafe { contigo_engine_open(&options, &mut 0) }, CONTIGO_E_HAS_DRIVER, "");
-    let [from, to] =
-        [0, 1].map(|_| answer(|buf| unsafe { contigo_carve(region, 4096, 4096, buf) }));
+    let [from, to] = [0, 1].map(|_| carve(region, 4096, 4096));
     fill(from, 7);
     let operands = [from, to].map(|buf| part(buf, 4096));
-    let job = answer(|job| unsafe {
-        contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job)
-    });
+    let job = start_job(engine, &operands, &[]);
     ok(wait(job, 100_000));
     assert_eq!(bytes(to), [7; 4096]);
     let port = answer(|port| unsafe { contigo_device_port(device, 0, port) });
@@ -62,8 +50,7 @@ fn one_opening_serves_an_engine_its_memory_and_its_port() {
 #[test]
 fn a_program_drives_a_device_itself() {
     let device = open(c"sim:zdma");
-    let registers =
-        answer(|registers| unsafe { contigo_device_attach(device, 0, 0, 1, registers) });
+    let registers = attach(device, 0, 0, 1);
     refused(unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) }, CONTIGO_E_HAS_DRIVER, "");
     let at = |offset_bytes, access| contigo_register { offset_bytes, access };
     let read =

@@ -1,17 +1,7 @@
 //! GPUs of Vulkan and OpenCL through the functions that C calls, on Mesa's lavapipe and on pocl. A
 //! test is skipped, by its name, where neither is installed.
-#![cfg(feature = "gpu")]
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo::dlpack::abi::{DlTensor, device};
 use contigo_c::*;
 use contigo_testkit::emulated;
@@ -28,13 +18,13 @@ struct Interface {
 const INTERFACES: [Interface; 2] = [
     Interface {
         name: c"vulkan",
-        code: include_bytes!("../../../examples/gemm8/kernels/gemm8.spv"),
+        code: include_bytes!("../../../../examples/gemm8/kernels/gemm8.spv"),
         entry: c"main",
         tag: device::VULKAN,
     },
     Interface {
         name: c"opencl",
-        code: include_bytes!("../../../examples/gemm8/kernels/gemm8.cl"),
+        code: include_bytes!("../../../../examples/gemm8/kernels/gemm8.cl"),
         entry: c"gemm8",
         tag: device::OPENCL,
     },
@@ -43,17 +33,6 @@ const INTERFACES: [Interface; 2] = [
 /// One block of 64 threads; 1 row of 64 by 16 columns, to int32.
 const ARGS: [u32; 11] = [1, 1, 1, 64, 1, 1, 0, 1, 16, 64, 0];
 const TIMEOUT_US: u32 = 30_000_000;
-
-/// `gemm8(a, b, bias, c, m, n, k, flags)`.
-fn parameters() -> [contigo_parameter; 8] {
-    let pointer = |uses| contigo_parameter {
-        operand: contigo_operand_spec { r#use: uses, ..Default::default() },
-        ..Default::default()
-    };
-    let (read, word) =
-        (pointer(CONTIGO_READS), contigo_parameter { words: 1, ..Default::default() });
-    [read, read, read, pointer(CONTIGO_WRITES), word, word, word, word]
-}
 
 /// The interface's port; or none, and the test is skipped.
 fn port(of: &Interface, test: &str) -> Option<contigo_port> {
@@ -68,36 +47,6 @@ fn port(of: &Interface, test: &str) -> Option<contigo_port> {
             Some(port)
         }
     }
-}
-
-fn try_module(port: contigo_port, code: &[u8]) -> (contigo_status, contigo_module) {
-    let mut module = 1;
-    (unsafe { contigo_module_load(port, code.as_ptr(), code.len(), &mut module) }, module)
-}
-
-fn try_kernel(module: contigo_module, entry: &CStr) -> (contigo_status, contigo_engine) {
-    let mut engine = 1;
-    (
-        unsafe {
-            contigo_engine_open_kernel(
-                module,
-                entry.as_ptr(),
-                parameters().as_ptr(),
-                8,
-                &mut engine,
-            )
-        },
-        engine,
-    )
-}
-
-/// A of ones, B of twos, bias of zeroes, and C, from the slots of `pool`.
-fn operands_of(pool: contigo_pool) -> [contigo_operand; 4] {
-    [(1, 64), (2, 1024), (0, 64), (0x55, 64)].map(|(value, len_bytes)| {
-        let buf = answer(|buf| unsafe { contigo_pool_take(pool, buf) });
-        fill(buf, value);
-        part(buf, len_bytes)
-    })
 }
 
 /// The device's tensor of a buffer that it has.
@@ -120,28 +69,13 @@ fn a_kernel_works_on_the_bytes_that_the_cpu_sees() {
             continue;
         };
         let region = open_region(interface.name, &region_options(0));
-        let pool = answer(|pool| unsafe { contigo_pool_open(region, SLOT, 8, 256, pool) });
+        let pool = open_pool(region, SLOT, 8, 256);
         let (status, module) = try_module(port, interface.code);
         ok(status);
         let (status, engine) = try_kernel(module, interface.entry);
         ok(status);
         let operands = operands_of(pool);
-        let start = |args: &[u32]| {
-            let mut job = 0;
-            (
-                unsafe {
-                    contigo_job_start(
-                        engine,
-                        operands.as_ptr(),
-                        4,
-                        args.as_ptr(),
-                        args.len(),
-                        &mut job,
-                    )
-                },
-                job,
-            )
-        };
+        let start = |args: &[u32]| try_job(engine, &operands, args);
         let (status, job) = start(&ARGS);
         ok(status);
         ok(wait(job, TIMEOUT_US));
@@ -167,11 +101,7 @@ fn a_kernel_works_on_the_bytes_that_the_cpu_sees() {
         refused(start(&wrong).0, CONTIGO_E_ARGUMENT, "shared");
         let board = Board::new();
         let strange = operands_of(board.pool);
-        let mut job = 0;
-        let status = unsafe {
-            contigo_job_start(engine, strange.as_ptr(), 4, ARGS.as_ptr(), ARGS.len(), &mut job)
-        };
-        refused(status, CONTIGO_E_WRONG_BUS, "operand 0");
+        refused(try_job(engine, &strange, &ARGS).0, CONTIGO_E_WRONG_BUS, "operand 0");
         refused(
             give(operands[0].buf, board.port, 0, 64, CONTIGO_READS).0,
             CONTIGO_E_WRONG_BUS,
@@ -252,8 +182,7 @@ fn a_gpu_has_the_name_that_its_driver_gives_it() {
             continue;
         };
         ok(contigo_port_close(port));
-        let device =
-            answer(|device| unsafe { contigo_device_open(interface.name.as_ptr(), device) });
+        let device = open_device(interface.name);
         let (name, is_guarded) = facts(device);
         assert!(name.len() > 3 && name.is_ascii() && is_guarded == 0, "{name}");
         println!("{name}");

@@ -17,7 +17,7 @@ fn all_refused(code: contigo_status, word: &str) {
 
 #[test]
 fn no_driver() {
-    without_a_driver("errors::no_driver", || {
+    without_a_driver("cuda::errors::no_driver", || {
         all_refused(CONTIGO_E_NO_LIBRARY, "libcuda.so.1 cannot be loaded: install NVIDIA's driver");
         // Everything else is as ever.
         let board = Board::new();
@@ -31,7 +31,7 @@ fn no_driver() {
 #[test]
 fn a_driver_that_is_too_old() {
     alone(
-        "errors::a_driver_that_is_too_old",
+        "cuda::errors::a_driver_that_is_too_old",
         &Config { driver_version: 10_010, ..Config::default() },
         |_| {
             all_refused(
@@ -45,7 +45,7 @@ fn a_driver_that_is_too_old() {
 #[test]
 fn no_gpu_and_then_there_is_one() {
     alone(
-        "errors::no_gpu_and_then_there_is_one",
+        "cuda::errors::no_gpu_and_then_there_is_one",
         &Config::default().with_devices(0, Device::default()),
         |controls| {
             all_refused(CONTIGO_E_CUDA, "cuInit: CUDA_ERROR_NO_DEVICE (100)");
@@ -60,7 +60,7 @@ fn no_gpu_and_then_there_is_one() {
 /// NVIDIA's own, of several versions, where `tests/cuda/get` has put them into the cache.
 #[test]
 fn nvidia_s_driver_without_a_gpu() {
-    const TEST: &str = "errors::nvidia_s_driver_without_a_gpu";
+    const TEST: &str = "cuda::errors::nvidia_s_driver_without_a_gpu";
     if is_alone(TEST) {
         let (status, _) = try_port("cuda:0");
         return println!("answer: {status} {}", last_error());
@@ -69,11 +69,11 @@ fn nvidia_s_driver_without_a_gpu() {
     if let Some(why) =
         nvidia::may_have_a_gpu().or_else(|| drivers.is_empty().then(|| nvidia::NOT_HERE.into()))
     {
-        return emulated::skipped(&format!("cuda::{TEST}"), &why);
+        return emulated::skipped(TEST, &why);
     }
     let _node = NoNode::new();
     for driver in drivers {
-        let said = run(TEST, &driver.folder);
+        let said = run(TEST, Some(&driver.folder));
         let answer = said
             .lines()
             .find_map(|line| line.split_once("answer: "))
@@ -95,7 +95,7 @@ fn nvidia_s_driver_without_a_gpu() {
 fn a_gpu_that_does_not_exist() {
     let mut config = two();
     config.devices[1].can_map_host_memory = false;
-    alone("errors::a_gpu_that_does_not_exist", &config, |controls| {
+    alone("cuda::errors::a_gpu_that_does_not_exist", &config, |controls| {
         for ordinal in [2, CONTIGO_MAX_GPUS, u32::MAX] {
             let word = format!("the GPU's ordinal is {ordinal}: it must be between 0 and 1");
             refused(try_pinned(ordinal, &region_options(0)), CONTIGO_E_ARGUMENT, &word);
@@ -117,7 +117,7 @@ fn a_gpu_that_does_not_exist() {
 #[test]
 fn memory_that_the_driver_does_not_give() {
     let config = Config { pinned_limit_bytes: 4 << 20, ..Config::default() };
-    alone("errors::memory_that_the_driver_does_not_give", &config, |controls| {
+    alone("cuda::errors::memory_that_the_driver_does_not_give", &config, |controls| {
         let with = |len_bytes| contigo_region_options { len_bytes, ..region_options(0) };
         let first = pinned(0, &with(3 << 20));
         refused(
@@ -178,7 +178,7 @@ fn whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole() {
         .iter()
         .chain(&ENGINE)
         .fold(Config::default(), |config, call| config.failing(*call, 1, code::OUT_OF_MEMORY));
-    let test = "errors::whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole";
+    let test = "cuda::errors::whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole";
     alone(test, &config, |controls| {
         let provoked = |function: Function, status| {
             refused(
@@ -198,8 +198,8 @@ fn whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole() {
         };
         REGION.iter().for_each(|call| provoked(*call, try_pinned(0, &region_options(0))));
         let port = port("cuda");
-        provoked(ENGINE[0], try_module(port).0);
-        let (status, module) = try_module(port);
+        provoked(ENGINE[0], try_module(port, PTX.as_bytes()).0);
+        let (status, module) = try_module(port, PTX.as_bytes());
         ok(status);
         ENGINE[1..].iter().for_each(|call| provoked(*call, try_kernel(module, c"gemm8").0));
         ok(contigo_module_close(module));

@@ -1,17 +1,7 @@
 //! A library without CUDA, by its feature or for a 32-bit processor, has the same header, and says
 //! why it opens no GPU.
-#![cfg(not(all(feature = "cuda", target_pointer_width = "64")))]
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo_c::*;
 
 #[test]

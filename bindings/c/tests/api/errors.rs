@@ -1,86 +1,9 @@
 //! The runtime's refusals, through the C functions: each has a code of its own, and its numbers in
 //! the text.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo_c::*;
 use core::ptr;
-use std::collections::BTreeSet;
-
-/// Codes that no simulated board and no ordinary kernel provokes: the runtime's own tests have
-/// fakes of the kernel for them, and `status.rs` is the same table for all.
-const BY_OTHERS: [&str; 24] = [
-    "CONTIGO_E_TABLE_FULL",   // limits.rs
-    "CONTIGO_E_OTHER",        // none yet
-    "CONTIGO_E_NOT_BUILT_IN", // no_cuda.rs
-    "CONTIGO_E_VIEW",         // bytes are always viewed as bytes
-    "CONTIGO_E_NOT_CONTIGUOUS",
-    "CONTIGO_E_NO_ADDRESS",
-    "CONTIGO_E_WHOLE_BLOCK",
-    "CONTIGO_E_COHERENCY",
-    "CONTIGO_E_CANNOT_SYNC",
-    "CONTIGO_E_WRONG_DIRECTION", // the directions are the engine's
-    "CONTIGO_E_DENIED",
-    "CONTIGO_E_AMBIGUOUS",
-    "CONTIGO_E_ATTRIBUTE_UNREADABLE",
-    "CONTIGO_E_ATTRIBUTE_EMPTY",
-    "CONTIGO_E_UNEXPECTED",
-    "CONTIGO_E_PAGEMAP_HIDDEN",
-    "CONTIGO_E_PIN_LIMIT",
-    "CONTIGO_E_NO_MEMORY",
-    "CONTIGO_E_TOO_MANY", // CONTIGO_MAX_REGIONS is as many as a simulated board takes
-    "CONTIGO_E_ENDED_BY_RESET",
-    "CONTIGO_E_BUSY",         // an engine in C is a queue
-    "CONTIGO_E_GPU",          // GPUs of contigo-gpu, which C does not have yet
-    "CONTIGO_E_LENGTH_CUT", // a core that is narrower than its setting says; Rust's tests of AXI DMA have one
-    "CONTIGO_E_READS_BESIDE", // a bus that is wider than a line; Rust's tests of whole words have one
-];
-const RARE: [&str; 2] = ["CONTIGO_E_IN_USE", "CONTIGO_E_CONTENDED"];
-
-/// A code that the header gets and no test provokes is found here.
-#[test]
-fn every_code_is_provoked_somewhere() {
-    let header = include_str!("../include/contigo.h");
-    let tests = [
-        include_str!("errors.rs"),
-        include_str!("drivers.rs"),
-        include_str!("fork.rs"),
-        include_str!("jobs.rs"),
-        include_str!("misuse.rs"),
-        include_str!("names.rs"),
-        include_str!("structs.rs"),
-        include_str!("split.rs"),
-        include_str!("tensor.rs"),
-        include_str!("cuda/errors.rs"),
-    ];
-    let known: BTreeSet<_> = BY_OTHERS.into_iter().chain(RARE).collect();
-    let codes = header
-        .lines()
-        .filter_map(|line| line.strip_prefix("#define ")?.split_once(" -"))
-        .map(|(name, _)| name)
-        .filter(|name| name.starts_with("CONTIGO_E_"));
-    for code in codes.clone() {
-        let uses = tests.iter().map(|test| {
-            test.split(|c: char| c != '_' && !c.is_alphanumeric())
-                .filter(|word| *word == code)
-                .count()
-        });
-        assert_ne!(
-            known.contains(code),
-            uses.sum::<usize>() > usize::from(known.contains(code)),
-            "{code}"
-        );
-    }
-    assert!(codes.count() > 50);
-}
 
 /// Nothing that a program asks for is left out in silence.
 #[test]
@@ -237,9 +160,9 @@ fn more_than_there_is() {
     refused(pool(usize::MAX - 63, 4), CONTIGO_E_EXHAUSTED, "1048576");
     let bufs: Vec<_> = (0..8).map(|_| board.take()).collect();
     refused(unsafe { contigo_pool_take(board.pool, &mut 0) }, CONTIGO_E_NO_SLOTS, "8 slots");
-    assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(board.pool, free) }), 0);
+    assert_eq!(free_slots(board.pool), 0);
     bufs.into_iter().for_each(|buf| ok(contigo_buf_release(buf)));
-    assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(board.pool, free) }), 8);
+    assert_eq!(free_slots(board.pool), 8);
     board.close();
 }
 
@@ -288,15 +211,12 @@ fn port(
     window: (u64, u64),
     addr_bits: u32,
 ) -> Result<contigo_port, contigo_status> {
+    let (window_first, window_last) = window;
     let options = contigo_port_options {
-        struct_size: size_of::<contigo_port_options>(),
-        name: c"my-port".as_ptr(),
-        offset: 0,
-        window_first: window.0,
-        window_last: window.1,
+        window_first,
+        window_last,
         addr_bits,
-        coherent: 0,
-        sim,
+        ..port_options(c"my-port", sim)
     };
     let mut port = 0;
     match unsafe { contigo_port_define(&options, &mut port) } {
@@ -309,7 +229,7 @@ fn port(
 fn ports_that_do_not_fit() {
     let board = Board::new();
     let buf = board.take();
-    let soc = answer(|port| unsafe { contigo_port_find(c"zynq-hp0".as_ptr(), port) });
+    let soc = find_port(c"zynq-hp0");
     refused(give(buf, soc, 0, 64, CONTIGO_READS).0, CONTIGO_E_WRONG_BUS, "zynq-hp0");
     let low = port(board.sim, (0, 0xFFFF), 32).unwrap();
     refused(
@@ -359,10 +279,9 @@ fn jobs_that_the_engine_does_not_take() {
         CONTIGO_E_OUT_OF_RANGE,
         "operand 0",
     );
-    let count = unsafe { contigo_job_start(board.engine, &from, 1, ptr::null(), 0, &mut 0) };
+    let count = try_job(board.engine, &[from], &[]).0;
     refused(count, CONTIGO_E_ARGUMENT, "the count of operands is 1");
-    let count =
-        unsafe { contigo_job_start(board.engine, [from; 17].as_ptr(), 17, ptr::null(), 0, &mut 0) };
+    let count = try_job(board.engine, &[from; 17], &[]).0;
     refused(count, CONTIGO_E_VALUE, "n cannot be 17");
     let args = [0_u64; 40];
     let words = |at: usize, n| unsafe {
@@ -459,9 +378,7 @@ fn a_fault_says_where_the_core_was() {
     let device = sim_device(board.sim, c"axi_cdma");
     let engine = open_engine(&engine_options(c"axi_cdma", device, board.port, board.region));
     let operands = board.operands();
-    let job = answer(|job| unsafe {
-        contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, job)
-    });
+    let job = start_job(engine, &operands, &[]);
     refused(wait(job, 500), CONTIGO_E_FAULT_AT, "(bus address 0x");
     release_all(&operands);
     ok(contigo_engine_close(engine));

@@ -1,20 +1,19 @@
 //! No region: not one allocation of this library from finding the port to closing it, refusals
 //! included. The stand-in's own are not counted.
 
-use super::counting::count;
-use super::*;
+use super::{counting::count, *};
 use std::hint::black_box;
 
 #[test]
 fn none_from_the_first_call_to_the_last() {
-    alone("no_heap::none_from_the_first_call_to_the_last", &Config::default(), |controls| {
+    alone("cuda::no_heap::none_from_the_first_call_to_the_last", &Config::default(), |controls| {
         const JOBS: u64 = 200;
         assert_eq!(count(|| drop(black_box(vec![0_u8; 64]))).1, 1, "the counter counts");
         let ((), allocations) = count(|| {
-            let port = answer(|port| unsafe { contigo_port_find(c"cuda:0".as_ptr(), port) });
+            let port = find_port(c"cuda:0");
             let region = open_region(c"cuda", &region_options(0));
-            let pool = answer(|pool| unsafe { contigo_pool_open(region, SLOT, 8, 256, pool) });
-            let module = try_module(port).1;
+            let pool = open_pool(region, SLOT, 8, 256);
+            let module = try_module(port, PTX.as_bytes()).1;
             let gpu = OnGpu { port, region, pool, module, engine: try_kernel(module, c"gemm8").1 };
             for round in 0..JOBS {
                 let operands = gpu.operands();

@@ -1,16 +1,7 @@
 //! Several jobs in flight, ended in any order, and drivers that are written in C: the device here
 //! is a structure of the test's.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo_c::*;
 use core::{ffi::c_void, ptr};
 
@@ -113,21 +104,11 @@ fn open(board: &Board, core: &mut Core, out_of_order: u32) -> contigo_engine {
 }
 
 fn start(engine: contigo_engine, buf: contigo_buf, args: &[u32]) -> (contigo_status, contigo_job) {
-    let mut job = 7;
-    (
-        unsafe {
-            contigo_job_start(engine, &part(buf, 64), 1, args.as_ptr(), args.len(), &mut job)
-        },
-        job,
-    )
+    try_job(engine, &[part(buf, 64)], args)
 }
 
 fn end(slot: u32) -> contigo_completion {
     contigo_completion { slot, ..Default::default() }
-}
-
-fn completion() -> contigo_completion {
-    contigo_completion { struct_size: size_of::<contigo_completion>(), ..Default::default() }
 }
 
 #[test]
@@ -391,8 +372,7 @@ fn what_will_not_stop_keeps_its_buffers_until_it_does() {
 fn an_engine_has_a_bound_on_jobs_whose_end_was_not_taken() {
     let (board, mut core) = (Board::new(), Core::default());
     let engine = open(&board, &mut core, 0);
-    let bufs: Vec<_> =
-        (0..65).map(|_| answer(|buf| unsafe { contigo_carve(board.region, 64, 0, buf) })).collect();
+    let bufs: Vec<_> = (0..65).map(|_| carve(board.region, 64, 0)).collect();
     let (mut free, mut kept) = (bufs.clone(), vec![]);
     // Four at a time, of which three are not taken: 63 after 21 times.
     for _ in 0..21 {

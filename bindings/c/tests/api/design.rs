@@ -1,22 +1,13 @@
 //! Block designs: what a `.hwh` says of a core, in C.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo_c::*;
 use core::{
     ffi::{CStr, c_char},
     mem, ptr,
 };
 
-const ZYNQ: &[u8] = include_bytes!("../../../tests/tests/design/zynq.hwh");
+const ZYNQ: &[u8] = include_bytes!("../../../../tests/tests/design/zynq.hwh");
 
 /// An empty structure.
 fn empty() -> contigo_core_info {
@@ -78,7 +69,8 @@ fn what_is_none_is_refused() {
     refused(
         unknown,
         CONTIGO_E_BAD_MAP,
-        "`axi_dma_9`: the design has no instance of this name; the nearest of its cores (4): `axi_dma_0`, ",
+        "`axi_dma_9`: the design has no instance of this name; the nearest of its cores (4): \
+         `axi_dma_0`, ",
     );
     let null = unsafe { contigo_design_core(ptr::null(), 9, c"x".as_ptr(), &mut info) };
     refused(null, CONTIGO_E_NULL, "hwh is NULL");

@@ -1,16 +1,7 @@
 //! Threads that fight for the same handles: every call answers something that the header lists, no
 //! buffer has two owners, and all of them come back.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here, or NULL on purpose"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo_c::*;
 use contigo_testkit::{barrier::Barrier, emulated};
 use std::{
@@ -21,15 +12,9 @@ use std::{
     thread,
 };
 
-/// Fewer under an emulator, which is ten times as slow, and under Miri, which is a thousand times.
+/// Fewer under an emulator, which is ten times as slow.
 fn rounds() -> u32 {
-    if cfg!(miri) {
-        40
-    } else if emulated::why().is_some() {
-        2_000
-    } else {
-        20_000
-    }
+    if emulated::why().is_some() { 2_000 } else { 20_000 }
 }
 
 #[test]
@@ -67,7 +52,7 @@ fn a_slot_has_one_owner_at_a_time() {
             });
         }
     });
-    assert_eq!(answer(|free| unsafe { contigo_pool_free_slots(board.pool, free) }), 8);
+    assert_eq!(free_slots(board.pool), 8);
     board.close();
 }
 
@@ -115,27 +100,20 @@ fn the_last_of_two_threads_frees_the_slot() {
                     if first {
                         let buf = board.take();
                         shared[0].store(buf, Ordering::Relaxed);
-                        shared[1].store(
-                            answer(|rest| unsafe { contigo_buf_split(buf, 64, rest) }),
-                            Ordering::Relaxed,
-                        );
+                        shared[1].store(split(buf, 64), Ordering::Relaxed);
                     }
                     turn.wait();
                     let part = shared[usize::from(first)].load(Ordering::Relaxed);
                     // One of them cuts its part once more, at the same time.
                     if round % 2 == 0 && first {
-                        let rest = answer(|rest| unsafe { contigo_buf_split(part, 64, rest) });
+                        let rest = split(part, 64);
                         ok(contigo_buf_release(rest));
                     }
                     fill(part, 1);
                     ok(contigo_buf_release(part));
                     turn.wait();
                     if first {
-                        assert_eq!(
-                            answer(|free| unsafe { contigo_pool_free_slots(board.pool, free) }),
-                            8,
-                            "round {round}"
-                        );
+                        assert_eq!(free_slots(board.pool), 8, "round {round}");
                     }
                 }
             });
@@ -202,8 +180,7 @@ fn a_take_that_comes_late_gets_no_slot_of_the_next_pool() {
         let _stop = Stop(&stop);
         for round in 0..rounds() / 8 {
             let slot_bytes = 64 << (round % 2);
-            let pool =
-                answer(|pool| unsafe { contigo_pool_open(board.region, slot_bytes, 2, 0, pool) });
+            let pool = open_pool(board.region, slot_bytes, 2, 0);
             *shared.lock().unwrap() = (pool, slot_bytes);
             loop {
                 match contigo_pool_close(pool) {

@@ -1,16 +1,7 @@
 //! The cost of a call, beside the same thing in Rust: printed with `--release -- --nocapture`, and
 //! bounded only against disasters.
-#![allow(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, which are references here"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use contigo::{
     Align, Completion, Device, Driver, OperandSpec, Port, Queue, Region, Result,
     dlpack::abi::DlManagedTensorVersioned,
@@ -20,7 +11,6 @@ use contigo::{
     sim::{AnyModel, SimBoard, zdma::ZdmaModel},
 };
 use contigo_c::*;
-use core::ptr;
 use std::{collections::VecDeque, hint::black_box, time::Duration, time::Instant};
 
 /// Nanoseconds of one `act`: the least of 20 runs, which is the least disturbed.
@@ -86,12 +76,11 @@ fn jobs_cost_little_more_than_in_rust() {
     register(&NOTHING).unwrap();
     contigo::sim::register("nothing", || AnyModel::new(ZdmaModel::new())).unwrap();
     let board = Board::new();
-    let coherent = answer(|port| unsafe { contigo_sim_port(board.sim, 1, port) });
+    let coherent = sim_port(board.sim, 1);
     let device = sim_device(board.sim, c"nothing");
     let engine = open_engine(&engine_options(c"nothing", device, coherent, 0));
     let operand = part(board.take(), 64);
-    let start =
-        || answer(|job| unsafe { contigo_job_start(engine, &operand, 1, ptr::null(), 0, job) });
+    let start = || start_job(engine, &[operand], &[]);
     let in_c = nanoseconds("contigo_job_start, contigo_job_wait_device", || {
         ok(wait_device(black_box(start()), 100))
     });
@@ -139,10 +128,10 @@ fn calls_are_cheap() {
     let split =
         nanoseconds("contigo_pool_take, contigo_buf_split, contigo_buf_release of both", || {
             let buf = board.take();
-            ok(contigo_buf_release(answer(|rest| unsafe { contigo_buf_split(buf, 1024, rest) })));
+            ok(contigo_buf_release(split(buf, 1024)));
             ok(contigo_buf_release(buf));
         });
-    let coherent = answer(|port| unsafe { contigo_sim_port(board.sim, 1, port) });
+    let coherent = sim_port(board.sim, 1);
     let hand = nanoseconds("contigo_buf_give, contigo_buf_take_back, a port that snoops", || {
         ok(give(buf, coherent, 0, SLOT, CONTIGO_READS | CONTIGO_WRITES).0);
         ok(contigo_buf_take_back(buf));

@@ -1,0 +1,59 @@
+//! Tests that want a process to themselves: what counts is who makes the first call, that a table
+//! is full, that nothing was allocated, or which GPUs there are. Each runs this program again, for
+//! itself alone.
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that panics has failed, which is its purpose; the C functions take pointers, \
+              which are references here, or NULL on purpose"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod counting;
+#[cfg(all(feature = "cuda", target_pointer_width = "64"))]
+mod cuda;
+mod fork;
+mod limits;
+mod no_heap;
+
+use contigo_testkit::emulated;
+use std::{env, path::Path};
+
+/// In the process of one test: its name.
+const TEST: &str = "CONTIGO_C_TEST";
+
+/// Runs a test in a process of its own.
+fn alone(test: &str, act: impl FnOnce()) {
+    if is_alone(test) {
+        act();
+    } else {
+        run(test, None);
+    }
+}
+
+/// Is this the process of that test?
+fn is_alone(test: &str) -> bool {
+    env::var_os(TEST).is_some_and(|name| name == test)
+}
+
+/// Runs the process of a test, which finds libraries in `folder` first, and answers its output.
+fn run(test: &str, folder: Option<&Path>) -> String {
+    let mut command = emulated::command(env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env(TEST, test);
+    if let Some(folder) = folder {
+        command.env("LD_LIBRARY_PATH", folder);
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    // A name that no test has runs nothing, and succeeds.
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{test}: {said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    said
+}
