@@ -271,19 +271,28 @@ struct Exported<D: Export> {
     operands: [contigo_operand_spec; MAX_OPERANDS],
 }
 
-/// The number of an error. One of the program's own functions goes back as it came.
-fn code(
-    result: core::result::Result<Result<()>, Box<dyn core::any::Any + Send>>,
-) -> contigo_status {
+/// What a function answers: the number of its error. One of the program's own functions goes back
+/// as it came.
+fn answer(act: impl FnOnce() -> Result<()>) -> contigo_status {
     /// `CONTIGO_E_INTERNAL`: the driver panicked.
     const PANICKED: contigo_status = -18;
-    match result {
+    match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(())) => 0,
         Ok(Err(Error::Fault { device: PROGRAM, status, .. })) => status.cast_signed(),
         Ok(Err(Error::WillNotStop { status, .. })) if status != 0 => status.cast_signed(),
         Ok(Err(error)) => error.row().code,
         Err(_) => PANICKED,
     }
+}
+
+/// The driver behind a context.
+///
+/// # Safety
+/// `open` made the context, and no other reference to the driver is used before this one ends: the
+/// program calls one function at a time.
+unsafe fn driver_of<'a, D: Export>(context: *mut c_void) -> &'a mut D::Driver {
+    // SAFETY: the caller's promise.
+    unsafe { &mut (*context.cast::<Exported<D>>()).driver }
 }
 
 unsafe extern "C" fn open<D: Export>(
@@ -320,7 +329,7 @@ unsafe extern "C" fn open<D: Export>(
         }
         Ok(())
     };
-    code(catch_unwind(AssertUnwindSafe(act)))
+    answer(act)
 }
 
 unsafe extern "C" fn close<D: Export>(context: *mut c_void) {
@@ -339,8 +348,8 @@ unsafe extern "C" fn check<D: Export>(
 ) -> contigo_status {
     // SAFETY: `open` made it; one call at a time, with so many values.
     let (driver, (operands, args)) =
-        unsafe { (&(*context.cast::<Exported<D>>()).driver, of_c(operands, n, args, args_words)) };
-    code(catch_unwind(AssertUnwindSafe(|| driver.check(&operands, args))))
+        unsafe { (driver_of::<D>(context), of_c(operands, n, args, args_words)) };
+    answer(|| driver.check(&operands, args))
 }
 
 unsafe extern "C" fn submit<D: Export>(
@@ -352,13 +361,10 @@ unsafe extern "C" fn submit<D: Export>(
     args_words: usize,
 ) -> contigo_status {
     // SAFETY: as in `check`.
-    let (driver, (operands, args)) = unsafe {
-        (&mut (*context.cast::<Exported<D>>()).driver, of_c(operands, n, args, args_words))
-    };
+    let (driver, (operands, args)) =
+        unsafe { (driver_of::<D>(context), of_c(operands, n, args, args_words)) };
     // SAFETY: the program submits what it has handed over, in a free slot.
-    code(catch_unwind(AssertUnwindSafe(|| unsafe {
-        driver.submit(slot as usize, &operands, args)
-    })))
+    answer(|| unsafe { driver.submit(slot as usize, &operands, args) })
 }
 
 unsafe extern "C" fn poll<D: Export>(
@@ -368,7 +374,7 @@ unsafe extern "C" fn poll<D: Export>(
     ended: *mut u32,
 ) -> contigo_status {
     // SAFETY: as in `check`.
-    let driver = unsafe { &mut (*context.cast::<Exported<D>>()).driver };
+    let driver = unsafe { driver_of::<D>(context) };
     let act = || {
         let Some(end) = driver.poll(Duration::from_micros(timeout_us.into()))? else {
             return Ok(());
@@ -381,11 +387,11 @@ unsafe extern "C" fn poll<D: Export>(
         }
         Ok(())
     };
-    code(catch_unwind(AssertUnwindSafe(act)))
+    answer(act)
 }
 
 unsafe extern "C" fn stop<D: Export>(context: *mut c_void) -> contigo_status {
     // SAFETY: as in `check`.
-    let driver = unsafe { &mut (*context.cast::<Exported<D>>()).driver };
-    code(catch_unwind(AssertUnwindSafe(|| driver.stop())))
+    let driver = unsafe { driver_of::<D>(context) };
+    answer(|| driver.stop())
 }

@@ -14,40 +14,14 @@ use core::{ffi::c_void, fmt, mem, slice};
 use heapless::Vec;
 use std::time::Duration;
 
-/// The functions that every driver has.
-#[derive(Clone, Copy)]
-struct Functions {
-    check: Option<
-        unsafe extern "C" fn(
-            *mut c_void,
-            *const contigo_dev_slice,
-            usize,
-            *const u32,
-            usize,
-        ) -> contigo_status,
-    >,
-    submit: unsafe extern "C" fn(
-        *mut c_void,
-        u32,
-        *const contigo_dev_slice,
-        usize,
-        *const u32,
-        usize,
-    ) -> contigo_status,
-    poll:
-        unsafe extern "C" fn(*mut c_void, u32, *mut contigo_completion, *mut u32) -> contigo_status,
-    stop: unsafe extern "C" fn(*mut c_void) -> contigo_status,
-}
-
 /// A driver in C, and what it says of itself.
 pub struct DriverOps {
     name: &'static str,
     port: Port,
-    addr_bits: u32,
-    depth: usize,
-    in_order: bool,
+    /// Checked: `submit`, `poll` and `stop` are there.
+    ops: contigo_driver_ops,
+    /// Copied from `ops`.
     operands: Vec<OperandSpec, MAX_OPERANDS>,
-    functions: Functions,
     context: *mut c_void,
     /// The device, of a driver in a file.
     device: Option<LibraryDevice>,
@@ -72,21 +46,17 @@ impl DriverOps {
         name: &'static str,
         port: Port,
     ) -> core::result::Result<Self, Refusal> {
-        let (Some(submit), Some(poll), Some(stop)) = (ops.submit, ops.poll, ops.stop) else {
-            return Err(
-                ArgumentError::Null { what: "contigo_driver_ops.submit, poll or stop" }.into()
-            );
-        };
+        let null = |what| Err(ArgumentError::Null { what }.into());
+        let value = |what, value| Err(ArgumentError::Value { what, value }.into());
+        if ops.submit.is_none() || ops.poll.is_none() || ops.stop.is_none() {
+            return null("contigo_driver_ops.submit, poll or stop");
+        }
         if ops.operands.is_null() {
-            return Err(ArgumentError::Null { what: "contigo_driver_ops.operands" }.into());
+            return null("contigo_driver_ops.operands");
         }
         let count = ops.n_operands as usize;
         if !(1..=MAX_OPERANDS).contains(&count) {
-            return Err(ArgumentError::Value {
-                what: "contigo_driver_ops.n_operands",
-                value: count as u64,
-            }
-            .into());
+            return value("contigo_driver_ops.n_operands", count as u64);
         }
         let mut operands = Vec::new();
         for at in 0..count {
@@ -94,28 +64,10 @@ impl DriverOps {
             let given = unsafe { ops.operands.add(at).read_unaligned() };
             let _ = operands.push(OperandSpec::try_from(&given)?);
         }
-        let out_of_order = match ops.out_of_order {
-            0 => false,
-            1 => true,
-            value => {
-                return Err(ArgumentError::Value {
-                    what: "contigo_driver_ops.out_of_order",
-                    value: value.into(),
-                }
-                .into());
-            }
-        };
-        Ok(Self {
-            name,
-            port,
-            addr_bits: if ops.addr_bits == 0 { 64 } else { ops.addr_bits },
-            depth: ops.depth.max(1) as usize,
-            in_order: !out_of_order,
-            operands,
-            functions: Functions { check: ops.check, submit, poll, stop },
-            context,
-            device: None,
-        })
+        if ops.out_of_order > 1 {
+            return value("contigo_driver_ops.out_of_order", ops.out_of_order.into());
+        }
+        Ok(Self { name, port, ops: *ops, operands, context, device: None })
     }
 
     /// The same, with the device that its functions use.
@@ -191,23 +143,23 @@ unsafe impl Driver for DriverOps {
         self.device.as_ref().and_then(LibraryDevice::simulated)
     }
     fn addr_bits(&self) -> u32 {
-        self.addr_bits
+        if self.ops.addr_bits == 0 { 64 } else { self.ops.addr_bits }
     }
     fn operands(&self) -> &[OperandSpec] {
         &self.operands
     }
     fn depth(&self) -> usize {
-        self.depth
+        self.ops.depth.max(1) as usize
     }
     fn in_order(&self) -> bool {
-        self.in_order
+        self.ops.out_of_order == 0
     }
     fn arm_irq(&self) -> Result<Option<i32>> {
         self.device.as_ref().map_or(Ok(None), LibraryDevice::arm_irq)
     }
 
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-        let Some(check) = self.functions.check else { return Ok(()) };
+        let Some(check) = self.ops.check else { return Ok(()) };
         let slices = slices(operands);
         // SAFETY: the pointers are to so many values, and the rest is the author's promise.
         let answer = unsafe {
@@ -221,21 +173,16 @@ unsafe impl Driver for DriverOps {
     }
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
-        let slices = slices(operands);
+        let (slices, Some(submit)) = (slices(operands), self.ops.submit) else {
+            return Err(Error::Busy);
+        };
         let slot = u32::try_from(slot).unwrap_or(u32::MAX);
         if let Some(device) = &mut self.device {
             device.is_at_rest = false;
         }
         // SAFETY: as in `check`; the caller's promise of the operands is handed on.
         let answer = unsafe {
-            (self.functions.submit)(
-                self.context,
-                slot,
-                slices.as_ptr(),
-                slices.len(),
-                args.as_ptr(),
-                args.len(),
-            )
+            submit(self.context, slot, slices.as_ptr(), slices.len(), args.as_ptr(), args.len())
         };
         self.answered(
             answer,
@@ -246,6 +193,7 @@ unsafe impl Driver for DriverOps {
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         let timeout_us = contigo::types::timeout_us(timeout)?;
+        let Some(poll) = self.ops.poll else { return Err(Error::Busy) };
         let mut room = Room([0; ROOM_BYTES / 8]);
         let to = (&raw mut room).cast::<contigo_completion>();
         let mut ended = 0;
@@ -253,7 +201,7 @@ unsafe impl Driver for DriverOps {
         // as in `check`.
         let (answer, done) = unsafe {
             (*to).struct_size = mem::size_of::<contigo_completion>();
-            ((self.functions.poll)(self.context, timeout_us, to, &raw mut ended), to.read())
+            (poll(self.context, timeout_us, to, &raw mut ended), to.read())
         };
         self.answered(
             answer,
@@ -271,11 +219,12 @@ unsafe impl Driver for DriverOps {
     }
 
     fn stop(&mut self) -> Result<()> {
+        let Some(stop) = self.ops.stop else { return Err(Error::Busy) };
         let now_us =
             |this: &Self| this.device.as_ref().map_or_else(|| Spin.now_us(), LibraryDevice::now_us);
         let began_us = now_us(self);
         // SAFETY: as in `check`.
-        let answer = unsafe { (self.functions.stop)(self.context) };
+        let answer = unsafe { stop(self.context) };
         let waited_us = u32::try_from(now_us(self).saturating_sub(began_us)).unwrap_or(u32::MAX);
         if let Some(device) = &mut self.device {
             // An error on the way is forgotten: the answer alone counts.
