@@ -45,8 +45,9 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use engine::contigo_operand;
+pub use engine::{contigo_engine_options, contigo_operand};
 pub use ffi::*;
 pub use handles::*;
 pub use limits::*;
+pub use object::region::contigo_region_options;
 pub use status::*;

@@ -16,7 +16,8 @@ mod opening;
 mod queue;
 
 pub(crate) use job::{Outcome, Wait, end, next, start};
-pub(crate) use opening::{EngineOptions, Gate};
+pub(crate) use opening::EngineOptions;
+pub use opening::contigo_engine_options;
 pub(crate) use queue::{ENGINES, Engine};
 
 use crate::handles::contigo_buf;

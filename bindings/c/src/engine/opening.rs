@@ -4,6 +4,7 @@
 use super::queue::{ENGINES, Engine, Parents};
 use crate::{
     fault::Fault,
+    handles::{contigo_device, contigo_port, contigo_region},
     last_error::ForeignWords,
     object::{device::UsedDevice, gpu, region::REGIONS},
 };
@@ -13,35 +14,66 @@ use contigo::{
     job::{AnyDriver, Parameter, Parts, Settings},
     names::{self, DriverRow, GateAt},
 };
-use contigo_objects::{LoadError, driver::DRIVER_LIBRARIES, load_driver};
-use core::{ffi::CStr, fmt::Write as _};
+use contigo_objects::{LoadError, Versioned, driver::DRIVER_LIBRARIES, load_driver};
+use core::{
+    ffi::{CStr, c_char},
+    fmt::Write as _,
+    mem,
+};
 use std::path::Path;
 
-/// The options of an engine that is to be opened.
-pub(crate) struct EngineOptions<'t> {
-    /// The driver's name.
-    pub(crate) driver: &'t str,
-    /// The device, and how it is attached.
-    pub(crate) device: u64,
-    /// 0: the kernel or the simulated board says it.
-    pub(crate) port: u64,
-    pub(crate) attach: names::Attach,
-    /// Where the driver's own memory is allocated from; 0: none.
-    pub(crate) region: u64,
-    /// How much of it; 0: as much as the driver asks for.
-    pub(crate) region_bytes: usize,
-    pub(crate) settings: &'t str,
-    pub(crate) map: Option<&'t [u8]>,
-    /// The gate before the core, if there is one.
-    pub(crate) gate: Option<Gate>,
+/// Says which driver an engine has, and which device.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct contigo_engine_options {
+    /// `sizeof(contigo_engine_options)`.
+    pub struct_size: usize,
+    /// The driver's name; `contigo_inventory` lists them, with their settings and jobs. Or the path
+    /// of a shared library with a driver (`contigo_driver_library`): it has a `/` in it, or ends
+    /// with `.so`.
+    pub driver: *const c_char,
+    /// The device (`contigo_device_open`, `contigo_sim_device`).
+    pub device: contigo_device,
+    /// The port that its bus master is wired to; 0 where the kernel or the simulated board says it.
+    pub port: contigo_port,
+    /// The window of its registers: a PCI function's BAR; 0 for others.
+    pub window: u32,
+    /// 1: wait without the interrupt, by looking again and again.
+    pub polled: u32,
+    /// The region from which the driver's own memory is carved, once; 0: none. `contigo_inventory`
+    /// says which drivers need it.
+    pub region: contigo_region,
+    /// The size of that memory; 0: as much as the driver asks for, and a page at least.
+    pub region_bytes: usize,
+    /// Settings that no register tells, `name=number,name=number`; NULL: none.
+    pub settings: *const c_char,
+    /// The description of a kernel, as its tool wrote it, for a driver that needs one; or NULL.
+    pub map: *const u8,
+    /// Its length.
+    pub map_bytes: usize,
+    /// The device that has the registers of the gate before the core (docs/stopping.md); 0: there
+    /// is no gate. It is `device` where they are among the core's.
+    pub gate: contigo_device,
+    /// Where they begin in its window, in bytes.
+    pub gate_offset: usize,
+    /// Which window, as `window`.
+    pub gate_window: u32,
 }
 
-/// Where a gate's registers are.
-pub(crate) struct Gate {
-    /// Its own device, or the core's.
-    pub(crate) device: u64,
-    pub(crate) window: u8,
-    pub(crate) offset: usize,
+// SAFETY: integers and pointers, `struct_size` first.
+unsafe impl Versioned for contigo_engine_options {
+    const NAME: &'static str = "contigo_engine_options";
+    const LEAST: usize = mem::offset_of!(Self, gate);
+}
+
+/// The same, with its texts and small numbers checked.
+pub(crate) struct EngineOptions<'t> {
+    pub(crate) given: contigo_engine_options,
+    pub(crate) driver: &'t str,
+    pub(crate) attach: names::Attach,
+    pub(crate) settings: &'t str,
+    pub(crate) map: Option<&'t [u8]>,
+    pub(crate) gate_window: u8,
 }
 
 impl Engine {
@@ -55,25 +87,26 @@ impl Engine {
         let claimed = ENGINES.claim()?;
         // SAFETY: the caller's promise: the file is the driver of this device.
         let row = unsafe { row(options.driver)? };
-        let held = UsedDevice::of(options.device)?;
-        let own_gate =
-            options.gate.as_ref().map(|gate| gate.device).filter(|&gate| gate != options.device);
-        let gate = own_gate.map(UsedDevice::of).transpose()?;
-        let region = (options.region != 0).then(|| REGIONS.lease(options.region)).transpose()?;
+        let contigo_engine_options { device, port, region, region_bytes, gate, .. } = options.given;
+        let held = UsedDevice::of(device)?;
+        // Its own device, or the core's.
+        let own_gate = Some(gate).filter(|&gate| gate != 0 && gate != device);
+        let own_gate = own_gate.map(UsedDevice::of).transpose()?;
+        let region = (region != 0).then(|| REGIONS.lease(region)).transpose()?;
         let settings = Settings(options.settings);
         // SAFETY: the caller's promise.
-        let mut taken = unsafe { held.take(row, settings, options.port, options.attach) }
+        let mut taken = unsafe { held.take(row, settings, port, options.attach) }
             .map_err(|error| named(error, settings))?;
-        if let Some(Gate { window, offset, .. }) = options.gate {
-            let device = gate.as_deref();
+        if gate != 0 {
+            let (window, offset) = (options.gate_window, options.given.gate_offset);
+            let gate = GateAt { device: own_gate.as_deref(), window, offset };
             // SAFETY: the caller's promise.
-            taken = unsafe { taken.behind(GateAt { device, window, offset })? };
+            taken = unsafe { taken.behind(gate)? };
         }
         // A page at least: a driver of lists has room for as many jobs as it takes.
-        let len_bytes = if options.region_bytes == 0 {
-            row.memory_bytes.max(Align::PAGE.bytes())
-        } else {
-            options.region_bytes
+        let len_bytes = match region_bytes {
+            0 => row.memory_bytes.max(Align::PAGE.bytes()),
+            given => given,
         };
         let memory = region
             .as_ref()
@@ -86,7 +119,7 @@ impl Engine {
         Self::put(
             claimed,
             driver,
-            Parents { device: Some(held), _gate: gate, _region: region, ..Parents::default() },
+            Parents { device: Some(held), _gate: own_gate, _region: region, ..Parents::default() },
         )
     }
 

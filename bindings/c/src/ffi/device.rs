@@ -3,7 +3,7 @@
 
 use super::{
     raw::{self, Versioned},
-    region::{self, contigo_region_options},
+    region,
 };
 use crate::{
     fault::Fault,
@@ -13,6 +13,7 @@ use crate::{
         PORTS,
         device::{self, DEVICES},
         gpu, port_of,
+        region::contigo_region_options,
     },
     status::contigo_status,
 };

@@ -3,9 +3,9 @@
 
 use super::raw::{self, Versioned, flag};
 use crate::{
-    engine::{ENGINES, Engine, EngineOptions, Gate},
+    engine::{ENGINES, Engine, EngineOptions, contigo_engine_options},
     fault::Fault,
-    handles::{contigo_device, contigo_engine, contigo_port, contigo_region},
+    handles::{contigo_engine, contigo_port},
     last_error::call,
     object::port_of,
     status::contigo_status,
@@ -16,53 +16,9 @@ use contigo_objects::{
     keep,
 };
 use core::{
-    ffi::{c_char, c_int, c_void},
+    ffi::{c_int, c_void},
     mem,
 };
-
-/// Says which driver an engine has, and which device.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct contigo_engine_options {
-    /// `sizeof(contigo_engine_options)`.
-    pub struct_size: usize,
-    /// The driver's name; `contigo_inventory` lists them, with their settings and jobs. Or the path
-    /// of a shared library with a driver (`contigo_driver_library`): it has a `/` in it, or ends
-    /// with `.so`.
-    pub driver: *const c_char,
-    /// The device (`contigo_device_open`, `contigo_sim_device`).
-    pub device: contigo_device,
-    /// The port that its bus master is wired to; 0 where the kernel or the simulated board says it.
-    pub port: contigo_port,
-    /// The window of its registers: a PCI function's BAR; 0 for others.
-    pub window: u32,
-    /// 1: wait without the interrupt, by looking again and again.
-    pub polled: u32,
-    /// The region from which the driver's own memory is carved, once; 0: none. `contigo_inventory`
-    /// says which drivers need it.
-    pub region: contigo_region,
-    /// The size of that memory; 0: as much as the driver asks for, and a page at least.
-    pub region_bytes: usize,
-    /// Settings that no register tells, `name=number,name=number`; NULL: none.
-    pub settings: *const c_char,
-    /// The description of a kernel, as its tool wrote it, for a driver that needs one; or NULL.
-    pub map: *const u8,
-    /// Its length.
-    pub map_bytes: usize,
-    /// The device that has the registers of the gate before the core (docs/stopping.md); 0: there
-    /// is no gate. It is `device` where they are among the core's.
-    pub gate: contigo_device,
-    /// Where they begin in its window, in bytes.
-    pub gate_offset: usize,
-    /// Which window, as `window`.
-    pub gate_window: u32,
-}
-
-// SAFETY: integers and pointers, `struct_size` first.
-unsafe impl Versioned for contigo_engine_options {
-    const NAME: &'static str = "contigo_engine_options";
-    const LEAST: usize = mem::offset_of!(Self, gate);
-}
 
 /// The form of an engine's jobs, and counts of how they went.
 #[repr(C)]
@@ -134,46 +90,27 @@ pub unsafe extern "C" fn contigo_engine_open(
     unsafe {
         raw::opened(engine, "engine", || {
             let given = raw::read(options)?;
-            let contigo_engine_options {
-                driver,
-                device,
-                port,
-                window,
-                polled,
-                region,
-                region_bytes,
-                settings,
-                map,
-                map_bytes,
-                ..
-            } = given;
-            let window = raw::window(window, "contigo_engine_options.window")?;
-            let gate_window = raw::window(given.gate_window, "contigo_engine_options.gate_window")?;
+            let contigo_engine_options { settings, map, .. } = given;
             Engine::open(&EngineOptions {
-                driver: raw::text_within(driver, "contigo_engine_options.driver", PATH_BYTES)?,
-                device,
-                port,
+                driver: raw::text_within(
+                    given.driver,
+                    "contigo_engine_options.driver",
+                    PATH_BYTES,
+                )?,
+                settings: match settings.is_null() {
+                    true => "",
+                    false => raw::text(settings, "contigo_engine_options.settings")?,
+                },
+                map: match map.is_null() {
+                    true => None,
+                    false => Some(raw::bytes(map, given.map_bytes, "contigo_engine_options.map")?),
+                },
                 attach: Attach {
-                    window,
-                    interrupt: !flag(polled, "contigo_engine_options.polled")?,
+                    window: raw::window(given.window, "contigo_engine_options.window")?,
+                    interrupt: !flag(given.polled, "contigo_engine_options.polled")?,
                 },
-                region,
-                region_bytes,
-                settings: if settings.is_null() {
-                    ""
-                } else {
-                    raw::text(settings, "contigo_engine_options.settings")?
-                },
-                map: if map.is_null() {
-                    None
-                } else {
-                    Some(raw::bytes(map, map_bytes, "contigo_engine_options.map")?)
-                },
-                gate: (given.gate != 0).then_some(Gate {
-                    device: given.gate,
-                    window: gate_window,
-                    offset: given.gate_offset,
-                }),
+                gate_window: raw::window(given.gate_window, "contigo_engine_options.gate_window")?,
+                given,
             })
         })
     }

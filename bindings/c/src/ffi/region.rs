@@ -4,11 +4,11 @@
 use super::raw::{self, Versioned, flag};
 use crate::{
     fault::Fault,
-    handles::{contigo_device, contigo_port, contigo_region, contigo_sim},
+    handles::{contigo_port, contigo_region},
     last_error::call,
     object::{
         port_of,
-        region::{REGIONS, Region, RegionOptions},
+        region::{REGIONS, Region, RegionOptions, contigo_region_options},
     },
     status::contigo_status,
 };
@@ -18,36 +18,6 @@ use core::{
     mem, ptr,
 };
 use std::os::fd::IntoRawFd as _;
-
-/// The properties of memory that its name does not say. A field of 0 stands for its default.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct contigo_region_options {
-    /// `sizeof(contigo_region_options)`.
-    pub struct_size: usize,
-    /// The size in bytes, where the memory is made here; otherwise how large it must be at least.
-    pub len_bytes: usize,
-    /// The bus address is a multiple of so many bytes, a power of two; 0: 64.
-    pub align_bytes: usize,
-    /// Each byte must be reachable with so many address bits; 0: 64.
-    pub addr_bits: u32,
-    /// For `cuda`: 1, write-combined, for bytes that the CPU only writes, front to back. A card
-    /// reads it faster; the CPU reads it very slowly.
-    pub write_combined: u32,
-    /// For `u-dma-buf:NAME`: 1, its node is behind `dma-ranges` or an IOMMU, so that its address is
-    /// the accelerator's own.
-    pub translated: u32,
-    /// The opened device that the memory is for; 0: a device that it belongs to is opened with it.
-    pub device: contigo_device,
-    /// For `sim`: the simulated board; 0: a board of its own.
-    pub sim: contigo_sim,
-}
-
-// SAFETY: integers only, `struct_size` first.
-unsafe impl Versioned for contigo_region_options {
-    const NAME: &'static str = "contigo_region_options";
-    const LEAST: usize = mem::size_of::<Self>();
-}
 
 /// A region's size, its cache line, where it lies, and counts of its work.
 #[repr(C)]
@@ -143,14 +113,12 @@ pub unsafe extern "C" fn contigo_region_open_with(
 /// # Safety
 /// As `contigo_region_open_with`.
 pub(super) unsafe fn open(name: &str, options: &contigo_region_options) -> Result<u64, Fault> {
-    let contigo_region_options { len_bytes, align_bytes, addr_bits, device, sim, .. } = *options;
+    let contigo_region_options { len_bytes, align_bytes, addr_bits, .. } = *options;
     let options = RegionOptions {
         name: name.parse()?,
-        len_bytes,
-        device: (device != 0).then_some(device),
-        sim: (sim != 0).then_some(sim),
         translated: flag(options.translated, "contigo_region_options.translated")?,
         write_combined: flag(options.write_combined, "contigo_region_options.write_combined")?,
+        given: *options,
     };
     let mut needs = Requirements { len_bytes: len_bytes.max(1), ..Requirements::default() };
     if align_bytes != 0 {

@@ -7,6 +7,7 @@
 use super::{SIMS, cuda, device::UsedDevice};
 use crate::{
     fault::{ArgumentError, Fault},
+    handles::{contigo_device, contigo_sim},
     limits::{CONTIGO_MAX_BUFS, CONTIGO_MAX_ENGINES, CONTIGO_MAX_REGIONS},
 };
 use contigo::{
@@ -16,7 +17,8 @@ use contigo::{
     names::{AnyMemory, MemoryName},
     sim::SimBoard,
 };
-use contigo_objects::{Kind, Lease, Table};
+use contigo_objects::{Kind, Lease, Table, Versioned};
+use core::mem;
 
 /// Regions.
 pub(crate) static REGIONS: Table<Region, { Kind::Region as u8 }, { CONTIGO_MAX_REGIONS as usize }> =
@@ -42,16 +44,41 @@ pub(crate) enum Parent {
     Device(UsedDevice),
 }
 
+/// The properties of memory that its name does not say. A field of 0 stands for its default.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct contigo_region_options {
+    /// `sizeof(contigo_region_options)`.
+    pub struct_size: usize,
+    /// The size in bytes, where the memory is made here; otherwise how large it must be at least.
+    pub len_bytes: usize,
+    /// The bus address is a multiple of so many bytes, a power of two; 0: 64.
+    pub align_bytes: usize,
+    /// Each byte must be reachable with so many address bits; 0: 64.
+    pub addr_bits: u32,
+    /// For `cuda`: 1, write-combined, for bytes that the CPU only writes, front to back. A card
+    /// reads it faster; the CPU reads it very slowly.
+    pub write_combined: u32,
+    /// For `u-dma-buf:NAME`: 1, its node is behind `dma-ranges` or an IOMMU, so that its address is
+    /// the accelerator's own.
+    pub translated: u32,
+    /// The opened device that the memory is for; 0: a device that it belongs to is opened with it.
+    pub device: contigo_device,
+    /// For `sim`: the simulated board; 0: a board of its own.
+    pub sim: contigo_sim,
+}
+
+// SAFETY: integers only, `struct_size` first.
+unsafe impl Versioned for contigo_region_options {
+    const NAME: &'static str = "contigo_region_options";
+    const LEAST: usize = mem::size_of::<Self>();
+}
+
 /// Which memory: its name, and what the name does not say.
 pub(crate) struct RegionOptions {
     pub(crate) name: MemoryName,
-    pub(crate) len_bytes: usize,
-    /// The program's own device or simulated board.
-    pub(crate) device: Option<u64>,
-    pub(crate) sim: Option<u64>,
-    /// A u-dma-buf behind a translation.
+    pub(crate) given: contigo_region_options,
     pub(crate) translated: bool,
-    /// Of pinned memory.
     pub(crate) write_combined: bool,
 }
 
@@ -63,16 +90,17 @@ impl RegionOptions {
             "contigo_region_options.translated (for u-dma-buf:NAME, without device)";
         const WRITE_COMBINED: &str =
             "contigo_region_options.write_combined (for cuda, without device)";
-        let (kind, alone) = (self.name.kind(), self.device.is_none());
+        let contigo_region_options { device, sim, translated, write_combined, .. } = self.given;
+        let (kind, alone) = (self.name.kind(), device == 0);
         let rules = [
-            (SIM, self.sim, alone && kind == "sim"),
-            (TRANSLATED, self.translated.then_some(1), alone && kind == "u-dma-buf"),
-            (WRITE_COMBINED, self.write_combined.then_some(1), alone && kind == "cuda"),
+            (SIM, sim, alone && kind == "sim"),
+            (TRANSLATED, translated.into(), alone && kind == "u-dma-buf"),
+            (WRITE_COMBINED, write_combined.into(), alone && kind == "cuda"),
         ];
-        let wrong = rules.into_iter().find_map(|(what, given, fits)| {
-            given.filter(|_| !fits).map(|value| ArgumentError::Value { what, value })
-        });
-        wrong.map_or(Ok(()), Err)
+        match rules.into_iter().find(|(_, given, fits)| *given != 0 && !fits) {
+            Some((what, value, _)) => Err(ArgumentError::Value { what, value }),
+            None => Ok(()),
+        }
     }
 
     /// The memory, and what it belongs to.
@@ -81,14 +109,14 @@ impl RegionOptions {
     /// As `Region::open`.
     unsafe fn open(&self, align: Align) -> Result<(AnyMemory, Parent), Fault> {
         let refused = |error| Fault::Memory { name: self.name, error };
-        let (name, len_bytes) = (self.name.argument(), self.len_bytes);
+        let (name, len_bytes) = (self.name.argument(), self.given.len_bytes);
         let of = |held: UsedDevice| match held.memory(&self.name, len_bytes) {
             Ok(memory) => Ok((memory, Parent::Device(held))),
             Err(error) => Err(refused(error)),
         };
-        match *self {
-            Self { device: Some(device), .. } => of(UsedDevice::of(device)?),
-            Self { sim: Some(sim), .. } => {
+        match self.given {
+            contigo_region_options { device: device @ 1.., .. } => of(UsedDevice::of(device)?),
+            contigo_region_options { sim: sim @ 1.., .. } => {
                 let board = SIMS.lease(sim)?;
                 if !name.is_empty() && name.parse() != Ok(board.seed()) {
                     return Err(refused(Error::NeedsDevice { kind: "sim" }));
@@ -97,7 +125,7 @@ impl RegionOptions {
                 Ok((memory.into(), Parent::Sim(board)))
             }
             // SAFETY: the caller's promise.
-            Self { translated: true, .. } => Ok((
+            _ if self.translated => Ok((
                 unsafe { UDmaBuf::open_translated(name) }.map_err(refused)?.into(),
                 Parent::None,
             )),

@@ -57,34 +57,6 @@ impl Shared {
 }
 
 #[test]
-fn one_channel_is_stopped_and_the_other_goes_on() {
-    let shared = Shared::new(&sim_options());
-    let [first, second] = [c"channel=0", c"channel=1"].map(|settings| shared.open(settings));
-    let (stopped, cancelled) = shared.start(first, 7);
-    let (copied, job) = shared.start(second, 9);
-    assert_eq!(
-        [first, second].map(|engine| info_of(engine).in_flight),
-        [1, 1],
-        "both are under way"
-    );
-    ok(contigo_queue_stop(first));
-    assert_eq!(wait(cancelled, 0), CONTIGO_E_CANCELLED);
-    assert_ne!(bytes(stopped[1].buf), [7; SLOT], "it was stopped in the middle");
-    ok(wait(job, TIMEOUT_US));
-    assert_eq!(bytes(copied[1].buf), [9; SLOT]);
-    assert_eq!([first, second].map(|engine| info_of(engine).stops), [1, 0]);
-    [stopped, copied].iter().for_each(|operands| release_all(operands));
-    // The stopped one starts again, and the end of one is nothing to the other.
-    let (again, job) = shared.start(first, 3);
-    ok(contigo_engine_close(second));
-    ok(wait(job, TIMEOUT_US));
-    assert_eq!(bytes(again[1].buf), [3; SLOT]);
-    release_all(&again);
-    ok(contigo_engine_close(first));
-    shared.close();
-}
-
-#[test]
 fn a_channel_has_one_engine_and_the_whole_device_none_beside_it() {
     let shared = Shared::new(&sim_options());
     let (zero, one, two) =
@@ -140,20 +112,6 @@ fn a_channel_has_one_engine_and_the_whole_device_none_beside_it() {
     shared.refused(&options, CONTIGO_E_UNKNOWN_SETTING, "setting");
     ok(contigo_device_close(zdma));
     ok(contigo_port_close(other_port));
-    shared.close();
-}
-
-#[test]
-fn a_reset_of_the_device_ends_the_jobs_of_all_channels() {
-    let shared = Shared::new(&contigo_sim_options { hang: 1000, ..sim_options() });
-    let engines = [c"channel=0", c"channel=5"].map(|settings| shared.open(settings));
-    let jobs = engines.map(|engine| shared.start(engine, 1));
-    ok(unsafe { contigo_device_reset(shared.device) });
-    for ((operands, job), engine) in jobs.iter().zip(engines) {
-        refused(wait(*job, TIMEOUT_US), CONTIGO_E_ENDED_BY_RESET, "reset");
-        release_all(operands);
-        ok(contigo_engine_close(engine));
-    }
     shared.close();
 }
 

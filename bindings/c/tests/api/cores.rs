@@ -81,6 +81,7 @@ fn each_core_does_its_jobs() {
         let region = sim_memory(device);
         let options = contigo_engine_options {
             settings: settings.as_ptr(),
+            region_bytes: 1 << 18,
             ..engine_options(driver, device, 0, region)
         };
         let engine = open_engine(&options);

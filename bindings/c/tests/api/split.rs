@@ -159,27 +159,6 @@ fn a_slot_has_at_most_256_parts() {
 }
 
 #[test]
-fn two_parts_of_one_line_are_not_both_a_devices() {
-    let board = Board::new();
-    let left = board.take();
-    let right = split(left, 100);
-    // The second line is both's: a device may read it, and not write it.
-    for (part, offset, len) in [(left, 64, 36), (left, 0, 100), (right, 0, 28), (right, 0, 64)] {
-        for uses in [CONTIGO_WRITES, CONTIGO_READS | CONTIGO_WRITES] {
-            refused(give(part, board.port, offset, len, uses).0, CONTIGO_E_SHARED_LINE, "line");
-        }
-        ok(give(part, board.port, offset, len, CONTIGO_READS).0);
-        ok(contigo_buf_take_back(part));
-    }
-    for (part, offset) in [(left, 0), (right, 28)] {
-        ok(give(part, board.port, offset, 64, CONTIGO_WRITES).0);
-        ok(contigo_buf_take_back(part));
-    }
-    [left, right].into_iter().for_each(|part| ok(contigo_buf_release(part)));
-    board.close();
-}
-
-#[test]
 fn a_buffer_that_is_out_is_not_cut() {
     let board = Board::new();
     let buf = board.take();

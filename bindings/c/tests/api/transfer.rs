@@ -1,83 +1,9 @@
 //! A program's work with buffers and jobs when it does everything right.
 
 use crate::common::*;
-use contigo::dlpack::abi::DlManagedTensorVersioned;
 use contigo_c::*;
 use contigo_testkit::emulated;
 use core::ptr;
-
-/// A tensor of so many bytes at the buffer's beginning.
-fn lend_bytes(
-    buf: contigo_buf,
-    count: i64,
-    read_only: bool,
-) -> (contigo_status, *mut DlManagedTensorVersioned) {
-    let dims = [count];
-    let kind =
-        contigo_tensor_options { dtype_code: 1, dtype_bits: 8, align_bytes: 0, ..options(&dims) };
-    lend(buf, &contigo_tensor_options { read_only: read_only.into(), ..kind })
-}
-
-/// After a job on a part, the address was the part's and the length that of all that was handed
-/// over.
-#[test]
-fn address_and_length_stay_together_along_a_chain() {
-    let board = Board::new();
-    let mut operands = board.operands();
-    let c = operands[1].buf;
-    let (status, first) = give(c, board.port, 0, SLOT, CONTIGO_READS | CONTIGO_WRITES);
-    ok(status);
-    assert_eq!(dev_addr(c), (first, SLOT));
-    operands[1].offset_bytes = 1024;
-    let job = board.start(&operands);
-    ok(wait_device(job, 1_000_000));
-    assert_eq!(dev_addr(c), (first + 1024, 64));
-    assert_eq!((info(c).addr, info(c).len_bytes, info(c).device_owned), (first + 1024, 64, 1));
-    // As a tensor it is those bytes, and no more.
-    refused(lend_bytes(c, 65, false).0, CONTIGO_E_TENSOR, "64");
-    let (status, tensor) = lend_bytes(c, 64, false);
-    ok(status);
-    assert_eq!(unsafe { (*tensor).tensor.data.addr() as u64 }, first + 1024);
-    delete(tensor);
-    ok(contigo_buf_unlend(c));
-    operands.iter().for_each(|operand| ok(contigo_buf_take_back(operand.buf)));
-    release_all(&operands);
-    board.close();
-}
-
-/// A writable tensor of a device's buffer is a hand-over like a job's: what its consumer writes is
-/// visible afterwards.
-#[test]
-fn a_lent_tensor_is_written_as_by_a_job() {
-    let board = Board::new();
-    let buf = board.take();
-    for (read_only, expected) in [(true, 0), (false, 128)] {
-        ok(give(buf, board.port, 64, 128, CONTIGO_READS).0);
-        let (status, tensor) = lend_bytes(buf, 100, read_only);
-        ok(status);
-        delete(tensor);
-        ok(contigo_buf_unlend(buf));
-        let before = region_info(board.region).bytes_synced_for_cpu;
-        ok(contigo_buf_take_back(buf));
-        assert_eq!(
-            region_info(board.region).bytes_synced_for_cpu - before,
-            expected,
-            "whole lines of what may have been written"
-        );
-    }
-    // Half a line, whose other half is the CPU's: read, and not written.
-    let half = split(buf, 32);
-    ok(give(half, board.port, 0, 32, CONTIGO_READS).0);
-    refused(lend_bytes(half, 32, false).0, CONTIGO_E_SHARED_LINE, "line");
-    let (status, tensor) = lend_bytes(half, 32, true);
-    ok(status);
-    delete(tensor);
-    ok(contigo_buf_unlend(half));
-    ok(contigo_buf_take_back(half));
-    ok(contigo_buf_release(half));
-    ok(contigo_buf_release(buf));
-    board.close();
-}
 
 #[test]
 fn addresses_are_told_by_the_hand_over_or_asked_for() {
@@ -181,43 +107,6 @@ fn a_job_is_polled() {
     assert!(looks > 0);
     assert_eq!(bytes(operands[1].buf)[..4], [1; 4]);
     release_all(&operands);
-    board.close();
-}
-
-#[test]
-fn copies_by_the_dma_engines() {
-    let board = Board::new();
-    for (driver, region, region_bytes) in
-        [(c"pl330", board.region, 0), (c"zdma", board.region, 4096), (c"zdma", 0, 0)]
-    {
-        let device = sim_device(board.sim, driver);
-        let engine = open_engine(&contigo_engine_options {
-            region_bytes,
-            ..engine_options(driver, device, board.port, region)
-        });
-        let board = Board { engine, ..board };
-        let (from, to) = (board.take(), board.take());
-        fill(from, 7);
-        fill(to, 1);
-        let source = contigo_operand { buf: from, offset_bytes: 3, len_bytes: 1000 };
-        let target = contigo_operand { buf: to, offset_bytes: 5, len_bytes: 1000 };
-        ok(wait(board.start(&[source, target]), 100_000));
-        let expected: Vec<u8> =
-            (0..SLOT).map(|at| if (5..1005).contains(&at) { 7 } else { 1 }).collect();
-        assert_eq!(bytes(to), expected, "{driver:?}");
-        let short = contigo_operand { len_bytes: 999, ..target };
-        refused(board.try_start(&[source, short]).0, CONTIGO_E_BUFFER_SIZE, "operand 1");
-        let spec =
-            |index| answer(|spec| unsafe { contigo_engine_get_operand(engine, index, spec) });
-        assert_eq!((spec(0).r#use, spec(1).r#use), (CONTIGO_READS, CONTIGO_WRITES));
-        if region != 0 {
-            refused(contigo_region_close(region), CONTIGO_E_STILL_USED, "region");
-        }
-        ok(contigo_engine_close(engine));
-        ok(contigo_device_close(device));
-        ok(contigo_buf_release(from));
-        ok(contigo_buf_release(to));
-    }
     board.close();
 }
 

@@ -2,7 +2,6 @@
 //! CUDA code with its name.
 
 use super::*;
-use contigo_testkit::nvidia::{self, NoNode};
 use fake_cuda::code;
 
 /// Everything that may be asked for first is refused so.
@@ -55,40 +54,6 @@ fn no_gpu_and_then_there_is_one() {
             clean(controls, 1);
         },
     );
-}
-
-/// NVIDIA's own, of several versions, where `tests/cuda/get` has put them into the cache.
-#[test]
-fn nvidia_s_driver_without_a_gpu() {
-    const TEST: &str = "cuda::errors::nvidia_s_driver_without_a_gpu";
-    if is_alone(TEST) {
-        let (status, _) = try_port("cuda:0");
-        return println!("answer: {status} {}", last_error());
-    }
-    let drivers = nvidia::drivers();
-    if let Some(why) =
-        nvidia::may_have_a_gpu().or_else(|| drivers.is_empty().then(|| nvidia::NOT_HERE.into()))
-    {
-        return emulated::skipped(TEST, &why);
-    }
-    let _node = NoNode::new();
-    for driver in drivers {
-        let said = run(TEST, Some(&driver.folder));
-        let answer = said
-            .lines()
-            .find_map(|line| line.split_once("answer: "))
-            .map_or("", |(_, answer)| answer);
-        let expected = match driver.too_old() {
-            true => format!("{CONTIGO_E_SETTING} cuDriverGetVersion is "),
-            // QEMU's user mode has no get_mempolicy, and the drivers of CUDA 11 take that for an
-            // unknown error.
-            false if emulated::why().is_some() && driver.major < 500 => {
-                format!("{CONTIGO_E_CUDA} cuInit: CUDA_ERROR_")
-            }
-            false => format!("{CONTIGO_E_CUDA} cuInit: CUDA_ERROR_NO_DEVICE (100)"),
-        };
-        assert!(answer.starts_with(&expected), "{driver:?}: {answer}");
-    }
 }
 
 #[test]

@@ -10,7 +10,6 @@ mod no_heap;
 
 use crate::{common::*, counting, is_alone, run};
 use contigo_c::*;
-use contigo_testkit::emulated;
 use fake_cuda::{Config, Controls, Device, Function};
 use std::{ffi::CString, fs, os::unix::fs::symlink};
 
