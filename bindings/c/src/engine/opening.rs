@@ -6,7 +6,7 @@ use crate::{
     fault::Fault,
     handles::{contigo_device, contigo_port, contigo_region},
     last_error::ForeignWords,
-    object::{device::UsedDevice, gpu, region::REGIONS},
+    object::{device::DEVICES, gpu, port_of, region::REGIONS},
 };
 use contigo::{
     Align, Error,
@@ -88,18 +88,20 @@ impl Engine {
         // SAFETY: the caller's promise: the file is the driver of this device.
         let row = unsafe { row(options.driver)? };
         let contigo_engine_options { device, port, region, region_bytes, gate, .. } = options.given;
-        let held = UsedDevice::of(device)?;
+        let held = DEVICES.lease(device)?;
         // Its own device, or the core's.
         let own_gate = Some(gate).filter(|&gate| gate != 0 && gate != device);
-        let own_gate = own_gate.map(UsedDevice::of).transpose()?;
+        let own_gate = own_gate.map(|gate| DEVICES.lease(gate)).transpose()?;
         let region = (region != 0).then(|| REGIONS.lease(region)).transpose()?;
         let settings = Settings(options.settings);
+        let port = (port != 0).then(|| port_of(port)).transpose()?;
         // SAFETY: the caller's promise.
         let mut taken = unsafe { held.take(row, settings, port, options.attach) }
             .map_err(|error| named(error, settings))?;
         if gate != 0 {
             let (window, offset) = (options.gate_window, options.given.gate_offset);
-            let gate = GateAt { device: own_gate.as_deref(), window, offset };
+            let gate =
+                GateAt { device: own_gate.as_ref().map(|gate| &gate.device), window, offset };
             // SAFETY: the caller's promise.
             taken = unsafe { taken.behind(gate)? };
         }
@@ -185,17 +187,17 @@ fn not_opened(error: Error, settings: Settings<'_>, map: Option<&[u8]>) -> Fault
     let built = map.map(|map| kernel::any(map, "").and_then(|map| map.build()));
     match (error, built) {
         (Error::BadMap { .. }, Some(Err(wrong))) => Fault::Map(wrong),
-        _ => named(error.into(), settings),
+        _ => named(error, settings),
     }
 }
 
 /// The refusal, which names the setting where it is about one that the driver does not know.
 #[cold]
-fn named(refused: Fault, settings: Settings<'_>) -> Fault {
-    match refused {
-        Fault::Runtime(error @ Error::UnknownSetting { place, .. }) => {
+fn named(error: Error, settings: Settings<'_>) -> Fault {
+    match error {
+        Error::UnknownSetting { place, .. } => {
             Fault::Setting { name: Name::clipped(settings.name(place)), error }
         }
-        other => other,
+        other => other.into(),
     }
 }

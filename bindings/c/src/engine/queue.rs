@@ -11,7 +11,7 @@ use crate::{
     limits::CONTIGO_MAX_ENGINES,
     object::{
         buf::{BUFS, Buf},
-        device::UsedDevice,
+        device::Opened,
         region::Region,
     },
 };
@@ -87,8 +87,8 @@ impl Holds {
 /// The objects that a driver is of, which are not closed while there is its engine.
 #[derive(Default)]
 pub(super) struct Parents {
-    pub(super) device: Option<UsedDevice>,
-    pub(super) _gate: Option<UsedDevice>,
+    pub(super) device: Option<Lease<Opened>>,
+    pub(super) _gate: Option<Lease<Opened>>,
     pub(super) _module: Option<Lease<AnyModule>>,
     pub(super) _region: Option<Lease<Region>>,
 }

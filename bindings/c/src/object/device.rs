@@ -7,8 +7,7 @@
 use super::{SIMS, gpu, port_of};
 use crate::{fault::Fault, limits::CONTIGO_MAX_DEVICES};
 use contigo::{
-    job::Settings,
-    names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, Taken},
+    names::{AnyDevice, Attach, DeviceName, OpenDevice},
     sim::SimBoard,
 };
 use contigo_objects::{Kind, Lease, Table};
@@ -25,13 +24,13 @@ pub(crate) static REGISTERS: Table<Attached, { Kind::Registers as u8 }, DEVICE_C
 /// A device's registers and its interrupt. The fields are dropped in this order.
 pub(crate) struct Attached {
     pub(crate) device: AnyDevice,
-    _held: UsedDevice,
+    _held: Lease<Opened>,
 }
 
 /// A device, and the board of the program's that it is on. The device has a handle of its own; a
 /// board with devices is not closed all the same.
 pub(crate) struct Opened {
-    device: OpenDevice,
+    pub(crate) device: OpenDevice,
     _sim: Option<Lease<SimBoard>>,
 }
 
@@ -66,58 +65,6 @@ pub(crate) fn open(name: DeviceName) -> Result<u64, Fault> {
     Ok(claimed.put(Opened::alone(device)))
 }
 
-/// A device that is used: the program's, or one that was opened for this use alone and is closed
-/// after it. Dropped in this order.
-pub(crate) struct UsedDevice {
-    lease: Lease<Opened>,
-    _owned: Option<Owned>,
-}
-
-/// A device of which no program has the handle.
-struct Owned(u64);
-
-impl UsedDevice {
-    /// The program's.
-    pub(crate) fn of(device: u64) -> Result<Self, Fault> {
-        Ok(Self { lease: DEVICES.lease(device)?, _owned: None })
-    }
-
-    /// One of its own: no program has the handle.
-    pub(crate) fn open(name: DeviceName) -> Result<Self, Fault> {
-        let owned = Owned(open(name)?);
-        Ok(Self { lease: DEVICES.lease(owned.0)?, _owned: Some(owned) })
-    }
-
-    /// The device for a driver, alone or beside drivers of other channels.
-    ///
-    /// # Safety
-    /// As `OpenDevice::take`.
-    pub(crate) unsafe fn take(
-        &self,
-        row: &'static DriverRow,
-        settings: Settings<'_>,
-        port: u64,
-        how: Attach,
-    ) -> Result<Taken, Fault> {
-        let port = if port == 0 { None } else { Some(port_of(port)?) };
-        // SAFETY: the caller's promise.
-        Ok(unsafe { self.lease.take(row, settings, port, how)? })
-    }
-}
-
-impl Deref for UsedDevice {
-    type Target = OpenDevice;
-    fn deref(&self) -> &OpenDevice {
-        &self.lease
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        let _ = DEVICES.close(self.0);
-    }
-}
-
 impl Attached {
     /// The registers of a device behind `port`; 0: the kernel says how it reaches memory.
     ///
@@ -125,7 +72,7 @@ impl Attached {
     /// As `OpenDevice::attach_wired`.
     pub(crate) unsafe fn open(device: u64, port: u64, how: Attach) -> Result<u64, Fault> {
         let claimed = REGISTERS.claim()?;
-        let held = UsedDevice::of(device)?;
+        let held = DEVICES.lease(device)?;
         let device = match port {
             0 => held.attach(how)?,
             // SAFETY: the caller's promise.

@@ -4,7 +4,11 @@
 )]
 //! Regions: blocks of DMA memory, and the objects that they belong to.
 
-use super::{SIMS, cuda, device::UsedDevice};
+use super::{
+    SIMS, cuda,
+    device::{DEVICES, Opened},
+    gpu,
+};
 use crate::{
     fault::{ArgumentError, Fault},
     handles::{contigo_device, contigo_sim},
@@ -41,7 +45,7 @@ pub(crate) struct Region {
 pub(crate) enum Parent {
     None,
     Sim(Lease<SimBoard>),
-    Device(UsedDevice),
+    Device(Lease<Opened>),
 }
 
 /// The properties of memory that its name does not say. A field of 0 stands for its default.
@@ -110,12 +114,12 @@ impl RegionOptions {
     unsafe fn open(&self, align: Align) -> Result<(AnyMemory, Parent), Fault> {
         let refused = |error| Fault::Memory { name: self.name, error };
         let (name, len_bytes) = (self.name.argument(), self.given.len_bytes);
-        let of = |held: UsedDevice| match held.memory(&self.name, len_bytes) {
-            Ok(memory) => Ok((memory, Parent::Device(held))),
-            Err(error) => Err(refused(error)),
-        };
         match self.given {
-            contigo_region_options { device: device @ 1.., .. } => of(UsedDevice::of(device)?),
+            contigo_region_options { device: device @ 1.., .. } => {
+                let device = DEVICES.lease(device)?;
+                let memory = device.memory(&self.name, len_bytes).map_err(refused)?;
+                Ok((memory, Parent::Device(device)))
+            }
             contigo_region_options { sim: sim @ 1.., .. } => {
                 let board = SIMS.lease(sim)?;
                 if !name.is_empty() && name.parse() != Ok(board.seed()) {
@@ -137,11 +141,18 @@ impl RegionOptions {
                     Parent::None,
                 ))
             }
-            _ => match self.name.device() {
-                // It is opened for this region alone, and closed with it.
-                Some(owner) => of(UsedDevice::open(owner)?),
-                None => Ok((self.name.open(len_bytes).map_err(refused)?, Parent::None)),
-            },
+            _ => {
+                let memory = match self.name.device() {
+                    // The memory keeps it open.
+                    Some(name) => {
+                        gpu::bring()?;
+                        let device = name.open().map_err(|error| Fault::Device { name, error })?;
+                        device.memory(&self.name, len_bytes)
+                    }
+                    None => self.name.open(len_bytes),
+                };
+                Ok((memory.map_err(refused)?, Parent::None))
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::{alone, common::*};
 use contigo_c::*;
-use core::{mem::zeroed, ptr};
+use core::ptr;
 
 /// The exit status of a child that does `act`, which neither allocates nor panics.
 fn in_a_child(act: impl FnOnce() -> i32) -> i32 {
@@ -49,34 +49,8 @@ fn fork() {
     ok(status);
     let job = board.start(&operands);
     let Board { sim, port, region, pool, device: _, engine } = board;
-    let named = contigo_port_options {
-        struct_size: size_of::<contigo_port_options>(),
-        name: c"child".as_ptr(),
-        window_last: 1,
-        addr_bits: 32,
-        ..unsafe { zeroed() }
-    };
-    let mut buf_info =
-        contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
-    let mut region_info =
-        contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
-    let mut engine_info =
-        contigo_engine_info { struct_size: size_of::<contigo_engine_info>(), ..Default::default() };
-    let mut kernel_info =
-        contigo_kernel_info { struct_size: size_of::<contigo_kernel_info>(), ..Default::default() };
-    let (mut spec, null) = (contigo_operand_spec::default(), ptr::null_mut());
-    let mut tensor_info =
-        contigo_tensor_info { struct_size: size_of::<contigo_tensor_info>(), ..Default::default() };
-    let (buf_info, region_info, tensor_info) =
-        (&raw mut buf_info, &raw mut region_info, &raw mut tensor_info);
-    let (engine_info, spec) = (&raw mut engine_info, &raw mut spec);
-    let kernel_info = &raw mut kernel_info;
-    let mut core_info =
-        contigo_core_info { struct_size: size_of::<contigo_core_info>(), ..unsafe { zeroed() } };
-    let core_info = &raw mut core_info;
-    let mut device_info =
-        contigo_device_info { struct_size: size_of::<contigo_device_info>(), ..Default::default() };
-    let device_info = &raw mut device_info;
+    let named =
+        contigo_port_options { name: c"child".as_ptr(), window_last: 1, addr_bits: 32, ..empty() };
     let data = bytes.as_mut_ptr().cast();
     let device = open_device(c"sim:zdma");
     let registers = attach(device, 0, 0, 0);
@@ -88,7 +62,7 @@ fn fork() {
      -> [contigo_status; FUNCTIONS] {
         unsafe {
             [
-                contigo_buf_get_info(buf, buf_info),
+                contigo_buf_get_info(buf, &mut empty::<contigo_buf_info>()),
                 contigo_buf_map(buf, CONTIGO_WRITE, ptr::from_mut(out).cast(), ptr::null_mut()),
                 contigo_buf_unmap(buf),
                 contigo_buf_write(buf, data, 64),
@@ -96,14 +70,14 @@ fn fork() {
                 contigo_buf_give(buf, port, 0, 64, CONTIGO_READS | CONTIGO_WRITES, out),
                 contigo_buf_take_back(buf),
                 contigo_engine_open(&open, out),
-                contigo_engine_get_info(engine, engine_info),
-                contigo_engine_get_operand(engine, 0, spec),
-                contigo_engine_open_driver(ptr::null(), null, port, out),
+                contigo_engine_get_info(engine, &mut empty::<contigo_engine_info>()),
+                contigo_engine_get_operand(engine, 0, &mut contigo_operand_spec::default()),
+                contigo_engine_open_driver(ptr::null(), ptr::null_mut(), port, out),
                 contigo_engine_open_kernel(0, c"gemm8".as_ptr(), ptr::null(), 0, out),
                 contigo_module_load(port, ptr::null(), 0, out),
                 contigo_module_close(0),
                 contigo_kernel_open(ptr::null(), 0, out),
-                contigo_kernel_get_info(0, kernel_info),
+                contigo_kernel_get_info(0, &mut empty::<contigo_kernel_info>()),
                 contigo_kernel_operand(0, ptr::null(), ptr::from_mut(out).cast()),
                 contigo_kernel_set(0, ptr::null(), 0, ptr::null_mut(), 0),
                 contigo_kernel_close(0),
@@ -111,7 +85,7 @@ fn fork() {
                 contigo_engine_arm(engine, 0),
                 contigo_region_open_with(c"sim".as_ptr(), &region_options(sim), out),
                 contigo_region_export(region, fd),
-                contigo_region_get_info(region, region_info),
+                contigo_region_get_info(region, &mut empty::<contigo_region_info>()),
                 contigo_dev_addr_of(region, port, data, 1, out),
                 contigo_host_ptr_of(region, port, 0, ptr::from_mut(out).cast()),
                 contigo_job_start(engine, operands.as_ptr(), 2, ptr::null(), 0, out),
@@ -126,7 +100,7 @@ fn fork() {
                 contigo_carve(region, 64, 0, out),
                 contigo_port_find(c"zynq-hp0".as_ptr(), out),
                 contigo_port_define(&named, out),
-                contigo_device_get_info(device, device_info),
+                contigo_device_get_info(device, &mut empty::<contigo_device_info>()),
                 contigo_region_open(c"sim".as_ptr(), 64, out),
                 contigo_device_open(c"sim:zdma".as_ptr(), out),
                 contigo_device_memory(device, c"sim".as_ptr(), 64, out),
@@ -139,14 +113,25 @@ fn fork() {
                 contigo_registers_wait_until(registers, reg, 0, 0, 1, ptr::from_mut(out).cast()),
                 contigo_registers_wait(registers, 1),
                 contigo_inventory(ptr::null_mut(), 0, len),
-                contigo_design_core(ptr::null(), 0, c"none".as_ptr(), core_info),
+                contigo_design_core(
+                    ptr::null(),
+                    0,
+                    c"none".as_ptr(),
+                    &mut empty::<contigo_core_info>(),
+                ),
                 contigo_design_port(ptr::null(), 0, c"none".as_ptr(), out),
                 contigo_sim_open(&sim_options(), out),
                 contigo_sim_port(sim, 0, out),
                 contigo_sim_device(sim, c"zdma".as_ptr(), out),
                 contigo_buf_lend(buf, &options(&shape), ptr::from_mut(out).cast()),
                 contigo_buf_unlend(lent),
-                contigo_tensor_locate(region, tensor.cast(), 0, 0, tensor_info),
+                contigo_tensor_locate(
+                    region,
+                    tensor.cast(),
+                    0,
+                    0,
+                    &mut empty::<contigo_tensor_info>(),
+                ),
                 // Last: where they were not refused, those above would be for another reason.
                 contigo_buf_release(buf),
                 contigo_engine_close(engine),

@@ -4,15 +4,10 @@ use crate::common::*;
 use contigo_c::*;
 use core::{
     ffi::{CStr, c_char},
-    mem, ptr,
+    ptr,
 };
 
 const ZYNQ: &[u8] = include_bytes!("../../../../tests/tests/design/zynq.hwh");
-
-/// An empty structure.
-fn empty() -> contigo_core_info {
-    contigo_core_info { struct_size: size_of::<contigo_core_info>(), ..unsafe { mem::zeroed() } }
-}
 
 fn core(name: &CStr) -> contigo_core_info {
     let mut info = empty();

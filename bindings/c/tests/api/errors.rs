@@ -129,10 +129,7 @@ fn memory_that_is_no_dma_buf() {
 #[test]
 fn more_than_there_is() {
     let board = Board::new();
-    let (free, mut info) = (
-        1 << 20,
-        contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() },
-    );
+    let (free, mut info) = (1 << 20, empty::<contigo_region_info>());
     ok(unsafe { contigo_region_get_info(board.region, &mut info) });
     assert_eq!((info.len_bytes, info.line_bytes, info.free_bytes), (free, 64, free - 8 * SLOT));
     refused(

@@ -164,10 +164,7 @@ fn code_that_is_none_is_refused_with_the_compiler_s_words() {
 #[test]
 fn a_gpu_has_the_name_that_its_driver_gives_it() {
     let facts = |device| {
-        let mut info = contigo_device_info {
-            struct_size: size_of::<contigo_device_info>(),
-            ..Default::default()
-        };
+        let mut info = empty::<contigo_device_info>();
         ok(unsafe { contigo_device_get_info(device, &mut info) });
         (
             unsafe { core::ffi::CStr::from_ptr(info.gpu_name.as_ptr()) }

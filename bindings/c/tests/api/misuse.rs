@@ -43,8 +43,7 @@ fn a_buffer_of_a_job_is_not_used() {
         refused(try_map(operand.buf, CONTIGO_READ).0, CONTIGO_E_DEVICE_OWNED, "wait for its job");
         refused(contigo_buf_release(operand.buf), CONTIGO_E_DEVICE_OWNED, "wait for its job");
         refused(contigo_buf_take_back(operand.buf), CONTIGO_E_DEVICE_OWNED, "wait for its job");
-        let mut info =
-            contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
+        let mut info = empty::<contigo_buf_info>();
         refused(
             unsafe { contigo_buf_get_info(operand.buf, &mut info) },
             CONTIGO_E_DEVICE_OWNED,

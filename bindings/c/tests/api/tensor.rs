@@ -13,7 +13,7 @@ fn lent(buf: contigo_buf, options: &contigo_tensor_options) -> *mut DlManagedTen
 }
 
 fn tensor_info() -> contigo_tensor_info {
-    contigo_tensor_info { struct_size: size_of::<contigo_tensor_info>(), ..Default::default() }
+    empty::<contigo_tensor_info>()
 }
 
 #[test]

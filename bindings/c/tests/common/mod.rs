@@ -35,6 +35,16 @@ pub(crate) fn refused(status: contigo_status, code: contigo_status, word: &str) 
     assert!(text.contains(word), "{text}");
 }
 
+/// A structure of this library's version, with nothing set.
+pub(crate) fn empty<T: Copy>() -> T {
+    // SAFETY: of each structure of the header the first field is its size, and zeroes are a value.
+    unsafe {
+        let mut value: T = mem::zeroed();
+        (&raw mut value).cast::<usize>().write(size_of::<T>());
+        value
+    }
+}
+
 /// The value that a call answers by its last argument.
 #[track_caller]
 pub(crate) fn answer<T: Default>(call: impl FnOnce(*mut T) -> contigo_status) -> T {
@@ -44,20 +54,11 @@ pub(crate) fn answer<T: Default>(call: impl FnOnce(*mut T) -> contigo_status) ->
 }
 
 pub(crate) fn sim_options() -> contigo_sim_options {
-    contigo_sim_options {
-        struct_size: size_of::<contigo_sim_options>(),
-        seed: 3,
-        ..contigo_sim_options::default()
-    }
+    contigo_sim_options { seed: 3, ..empty() }
 }
 
 pub(crate) fn region_options(sim: contigo_sim) -> contigo_region_options {
-    contigo_region_options {
-        struct_size: size_of::<contigo_region_options>(),
-        len_bytes: 1 << 20,
-        sim,
-        ..contigo_region_options::default()
-    }
+    contigo_region_options { len_bytes: 1 << 20, sim, ..empty() }
 }
 
 /// Memory of that name.
@@ -80,22 +81,7 @@ pub(crate) fn engine_options(
     port: contigo_port,
     region: contigo_region,
 ) -> contigo_engine_options {
-    contigo_engine_options {
-        struct_size: size_of::<contigo_engine_options>(),
-        driver: driver.as_ptr(),
-        device,
-        port,
-        window: 0,
-        polled: 0,
-        region,
-        region_bytes: 0,
-        settings: ptr::null(),
-        map: ptr::null(),
-        map_bytes: 0,
-        gate: 0,
-        gate_offset: 0,
-        gate_window: 0,
-    }
+    contigo_engine_options { driver: driver.as_ptr(), device, port, region, ..empty() }
 }
 
 #[track_caller]
@@ -130,8 +116,7 @@ pub(crate) fn next(engine: contigo_engine, timeout_us: u32) -> (contigo_status, 
 }
 
 pub(crate) fn info_of(engine: contigo_engine) -> contigo_engine_info {
-    let mut info =
-        contigo_engine_info { struct_size: size_of::<contigo_engine_info>(), ..Default::default() };
+    let mut info = empty::<contigo_engine_info>();
     ok(unsafe { contigo_engine_get_info(engine, &mut info) });
     info
 }
@@ -161,7 +146,7 @@ pub(crate) fn start_job(
 
 /// A report to be filled.
 pub(crate) fn completion() -> contigo_completion {
-    contigo_completion { struct_size: size_of::<contigo_completion>(), ..Default::default() }
+    empty::<contigo_completion>()
 }
 
 #[track_caller]
@@ -223,14 +208,11 @@ pub(crate) fn attach(
 /// A port of the program's own, of 32 bits.
 pub(crate) fn port_options(name: &CStr, sim: contigo_sim) -> contigo_port_options {
     contigo_port_options {
-        struct_size: size_of::<contigo_port_options>(),
         name: name.as_ptr(),
-        offset: 0,
-        window_first: 0,
         window_last: 0xFFFF_FFFF,
         addr_bits: 32,
-        coherent: 0,
         sim,
+        ..empty()
     }
 }
 
@@ -263,17 +245,13 @@ pub(crate) fn own_driver(operand: &contigo_operand_spec) -> contigo_driver_ops {
         CONTIGO_OK
     }
     contigo_driver_ops {
-        struct_size: size_of::<contigo_driver_ops>(),
         name: c"nothing".as_ptr(),
-        depth: 0,
-        out_of_order: 0,
-        addr_bits: 0,
         n_operands: 1,
         operands: operand,
-        check: None,
         submit: Some(submit),
         poll: Some(poll),
         stop: Some(stop),
+        ..empty()
     }
 }
 
@@ -325,16 +303,14 @@ pub(crate) fn split(buf: contigo_buf, at_bytes: usize) -> contigo_buf {
 
 #[track_caller]
 pub(crate) fn info(buf: contigo_buf) -> contigo_buf_info {
-    let mut info =
-        contigo_buf_info { struct_size: size_of::<contigo_buf_info>(), ..Default::default() };
+    let mut info = empty::<contigo_buf_info>();
     ok(unsafe { contigo_buf_get_info(buf, &mut info) });
     info
 }
 
 #[track_caller]
 pub(crate) fn region_info(region: contigo_region) -> contigo_region_info {
-    let mut info =
-        contigo_region_info { struct_size: size_of::<contigo_region_info>(), ..Default::default() };
+    let mut info = empty::<contigo_region_info>();
     ok(unsafe { contigo_region_get_info(region, &mut info) });
     info
 }
@@ -359,16 +335,12 @@ const FLOAT: u8 = 2;
 /// Floats in this shape, aligned as TVM wants them.
 pub(crate) fn options(shape: &[i64]) -> contigo_tensor_options {
     contigo_tensor_options {
-        struct_size: size_of::<contigo_tensor_options>(),
         shape: shape.as_ptr(),
         ndim: u32::try_from(shape.len()).unwrap(),
         dtype_code: FLOAT,
         dtype_bits: 32,
-        reserved: 0,
-        read_only: 0,
-        keep_byte_offset: 0,
-        legacy: 0,
         align_bytes: 64,
+        ..empty()
     }
 }
 

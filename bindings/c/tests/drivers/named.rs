@@ -133,8 +133,7 @@ const MAP: &str = r#"{"name": "copy", "protocol": "ap_ctrl_chain", "interrupt": 
 fn a_kernel_is_driven_by_its_map_and_its_names() {
     let board = Board::new();
     let kernel = answer(|kernel| unsafe { contigo_kernel_open(MAP.as_ptr(), MAP.len(), kernel) });
-    let mut info =
-        contigo_kernel_info { struct_size: size_of::<contigo_kernel_info>(), ..Default::default() };
+    let mut info = empty::<contigo_kernel_info>();
     ok(unsafe { contigo_kernel_get_info(kernel, &mut info) });
     assert_eq!((info.operands, info.args_words, info.result_words), (2, 1, 1));
     let operand = |name: &CStr, index: &mut u32| unsafe {
