@@ -50,7 +50,7 @@ const CORES: &[(&CStr, &CStr, &CStr, Kind)] = &[
 
 /// Drivers whose jobs are of no kind here.
 const ELSEWHERE: [&str; 1] = [
-    // An HLS kernel, whose operands its map says: `drivers.rs`, and `kernels.py` in Python.
+    // An HLS kernel, whose operands its map says: `kernels.rs`, and `kernels.py` in Python.
     "ap_ctrl",
 ];
 

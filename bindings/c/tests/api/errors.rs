@@ -60,28 +60,19 @@ fn an_option_that_does_not_fit_the_name_is_refused() {
 fn memory_that_is_not_as_asked_for() {
     let board = Board::new();
     let good = region_options(board.sim);
-    let sim = |options: &contigo_region_options| try_region(c"sim", options);
-    refused(sim(&contigo_region_options { len_bytes: 0, ..good }), CONTIGO_E_BLOCK_SIZE, "0 bytes");
-    refused(
-        sim(&contigo_region_options { align_bytes: 48, ..good }),
-        CONTIGO_E_NOT_POWER_OF_TWO,
-        "48",
-    );
-    refused(
-        sim(&contigo_region_options { align_bytes: 1 << 30, ..good }),
-        CONTIGO_E_MISALIGNED,
-        "1073741824",
-    );
-    refused(
-        sim(&contigo_region_options { addr_bits: 20, ..good }),
-        CONTIGO_E_TOO_HIGH,
-        "20 address bits",
-    );
-    refused(
-        sim(&contigo_region_options { sim: board.port, ..good }),
-        CONTIGO_E_KIND,
-        "simulated board",
-    );
+    for (options, code, word) in [
+        (contigo_region_options { len_bytes: 0, ..good }, CONTIGO_E_BLOCK_SIZE, "0 bytes"),
+        (contigo_region_options { align_bytes: 48, ..good }, CONTIGO_E_NOT_POWER_OF_TWO, "48"),
+        (
+            contigo_region_options { align_bytes: 1 << 30, ..good },
+            CONTIGO_E_MISALIGNED,
+            "1073741824",
+        ),
+        (contigo_region_options { addr_bits: 20, ..good }, CONTIGO_E_TOO_HIGH, "20 address bits"),
+        (contigo_region_options { sim: board.port, ..good }, CONTIGO_E_KIND, "simulated board"),
+    ] {
+        refused(try_region(c"sim", &options), code, word);
+    }
     let alone = region_options(0);
     let translated = contigo_region_options { translated: 1, ..alone };
     for (name, options) in [
@@ -129,25 +120,13 @@ fn memory_that_is_no_dma_buf() {
 #[test]
 fn more_than_there_is() {
     let board = Board::new();
-    let (free, mut info) = (1 << 20, empty::<contigo_region_info>());
-    ok(unsafe { contigo_region_get_info(board.region, &mut info) });
+    let (free, info) = (1 << 20, region_info(board.region));
     assert_eq!((info.len_bytes, info.line_bytes, info.free_bytes), (free, 64, free - 8 * SLOT));
-    refused(
-        unsafe { contigo_carve(board.region, free, 0, &mut 0) },
-        CONTIGO_E_EXHAUSTED,
-        "1048576",
-    );
-    refused(
-        unsafe { contigo_carve(board.region, usize::MAX, 0, &mut 0) },
-        CONTIGO_E_EXHAUSTED,
-        "1048576",
-    );
-    refused(
-        unsafe { contigo_carve(board.region, 0, 0, &mut 0) },
-        CONTIGO_E_ARGUMENT,
-        "the length of a buffer is 0",
-    );
-    refused(unsafe { contigo_carve(board.region, 64, 3, &mut 0) }, CONTIGO_E_NOT_POWER_OF_TWO, "3");
+    let carve = |len, align| unsafe { contigo_carve(board.region, len, align, &mut 0) };
+    refused(carve(free, 0), CONTIGO_E_EXHAUSTED, "1048576");
+    refused(carve(usize::MAX, 0), CONTIGO_E_EXHAUSTED, "1048576");
+    refused(carve(0, 0), CONTIGO_E_ARGUMENT, "the length of a buffer is 0");
+    refused(carve(64, 3), CONTIGO_E_NOT_POWER_OF_TWO, "3");
     let pool = |slot, slots| unsafe { contigo_pool_open(board.region, slot, slots, 0, &mut 0) };
     refused(pool(100, 4), CONTIGO_E_SLOT_SIZE, "100");
     refused(pool(0, 4), CONTIGO_E_SLOT_SIZE, "0");
@@ -175,29 +154,18 @@ fn ranges_that_overflow() {
         (1, usize::MAX),
         (usize::MAX, usize::MAX),
     ] {
-        refused(
-            give(buf, board.port, offset, len, CONTIGO_READS).0,
-            CONTIGO_E_OUT_OF_RANGE,
-            "4096",
-        );
+        let given = give(buf, board.port, offset, len, CONTIGO_READS).0;
+        refused(given, CONTIGO_E_OUT_OF_RANGE, "4096");
         assert_eq!(bytes(buf).len(), SLOT, "it stays as it was");
         let mut operands = board.operands();
-        operands[0] =
-            contigo_operand { buf: operands[0].buf, offset_bytes: offset, len_bytes: len };
+        (operands[0].offset_bytes, operands[0].len_bytes) = (offset, len);
         refused(board.try_start(&operands).0, CONTIGO_E_OUT_OF_RANGE, "operand 0");
         release_all(&operands);
     }
     let long = [0_u8; SLOT + 1];
-    refused(
-        unsafe { contigo_buf_write(buf, long.as_ptr().cast(), long.len()) },
-        CONTIGO_E_OUT_OF_RANGE,
-        "4097",
-    );
-    refused(
-        unsafe { contigo_buf_write(buf, long.as_ptr().cast(), usize::MAX) },
-        CONTIGO_E_OUT_OF_RANGE,
-        "4096",
-    );
+    let write = |len| unsafe { contigo_buf_write(buf, long.as_ptr().cast(), len) };
+    refused(write(long.len()), CONTIGO_E_OUT_OF_RANGE, "4097");
+    refused(write(usize::MAX), CONTIGO_E_OUT_OF_RANGE, "4096");
     refused(give(buf, board.port, 0, 0, CONTIGO_READS).0, CONTIGO_E_BUFFER_SIZE, "0 bytes");
     ok(contigo_buf_release(buf));
     board.close();
@@ -300,38 +268,33 @@ fn jobs_that_the_engine_does_not_take() {
     let open = |options: contigo_engine_options| unsafe { contigo_engine_open(&options, &mut 0) };
     let device = sim_device(board.sim, c"zdma");
     let good = engine_options(c"zdma", device, board.port, 0);
-    refused(
-        open(engine_options(c"none", device, board.port, 0)),
-        CONTIGO_E_NOT_FOUND,
-        "there is no such driver; others that are here: ",
-    );
-    refused(
-        open(contigo_engine_options { settings: c"width=3".as_ptr(), ..good }),
-        CONTIGO_E_UNKNOWN_SETTING,
-        "`width`: setting 1 is unknown to this driver, whose settings are: ",
-    );
-    refused(
-        open(contigo_engine_options { window: 256, ..good }),
-        CONTIGO_E_VALUE,
-        "window cannot be 256",
-    );
-    refused(
-        open(contigo_engine_options { polled: 2, ..good }),
-        CONTIGO_E_VALUE,
-        "polled cannot be 2",
-    );
-    // A driver that finds another device, and one that has no memory of its own.
-    refused(
-        open(engine_options(c"pl330", device, board.port, board.region)),
-        CONTIGO_E_REGISTER_WINDOW,
-        "pl330",
-    );
+    let (none, width) = (c"none".as_ptr(), c"width=3".as_ptr());
+    for (options, code, word) in [
+        (
+            contigo_engine_options { driver: none, ..good },
+            CONTIGO_E_NOT_FOUND,
+            "there is no such driver; others that are here: ",
+        ),
+        (
+            contigo_engine_options { settings: width, ..good },
+            CONTIGO_E_UNKNOWN_SETTING,
+            "`width`: setting 1 is unknown to this driver, whose settings are: ",
+        ),
+        (contigo_engine_options { window: 256, ..good }, CONTIGO_E_VALUE, "window cannot be 256"),
+        (contigo_engine_options { polled: 2, ..good }, CONTIGO_E_VALUE, "polled cannot be 2"),
+        // A driver that finds another device.
+        (
+            engine_options(c"pl330", device, board.port, board.region),
+            CONTIGO_E_REGISTER_WINDOW,
+            "pl330",
+        ),
+    ] {
+        refused(open(options), code, word);
+    }
+    // One that has no memory of its own.
     let pl330 = sim_device(board.sim, c"pl330");
-    refused(
-        open(engine_options(c"pl330", pl330, board.port, 0)),
-        CONTIGO_E_UNSUPPORTED,
-        "needs memory",
-    );
+    let without = engine_options(c"pl330", pl330, board.port, 0);
+    refused(open(without), CONTIGO_E_UNSUPPORTED, "needs memory");
     refused(open(engine_options(c"zdma", board.device, board.port, 0)), CONTIGO_E_HAS_DRIVER, "");
     [device, pl330].into_iter().for_each(|device| ok(contigo_device_close(device)));
     release_all(&operands);

@@ -18,16 +18,10 @@ fn a_buffer_that_a_device_has_is_not_used() {
         assert!(ptr.is_null(), "no pointer comes with a refusal");
     }
     refused(contigo_buf_release(buf), CONTIGO_E_DEVICE_OWNED, "device's");
-    refused(
-        unsafe { contigo_buf_write(buf, [1_u8].as_ptr().cast(), 1) },
-        CONTIGO_E_DEVICE_OWNED,
-        "device's",
-    );
-    refused(
-        give(buf, board.port, 0, SLOT, CONTIGO_READS | CONTIGO_WRITES).0,
-        CONTIGO_E_DEVICE_OWNED,
-        "device's",
-    );
+    let wrote = unsafe { contigo_buf_write(buf, [1_u8].as_ptr().cast(), 1) };
+    refused(wrote, CONTIGO_E_DEVICE_OWNED, "device's");
+    let given = give(buf, board.port, 0, SLOT, CONTIGO_READS | CONTIGO_WRITES).0;
+    refused(given, CONTIGO_E_DEVICE_OWNED, "device's");
     ok(contigo_buf_take_back(buf));
     refused(contigo_buf_take_back(buf), CONTIGO_E_CPU_OWNED, "the CPU's");
     ok(contigo_buf_release(buf));
@@ -84,11 +78,8 @@ fn a_view_keeps_the_buffer_from_being_given_away() {
     refused(try_map(buf, CONTIGO_WRITE).0, CONTIGO_E_MAPPED, "views: 2");
     refused(give(buf, board.port, 0, 64, CONTIGO_READS).0, CONTIGO_E_MAPPED, "unmap it first");
     refused(contigo_buf_release(buf), CONTIGO_E_MAPPED, "unmap it first");
-    refused(
-        unsafe { contigo_buf_write(buf, [1_u8].as_ptr().cast(), 1) },
-        CONTIGO_E_MAPPED,
-        "unmap it first",
-    );
+    let wrote = unsafe { contigo_buf_write(buf, [1_u8].as_ptr().cast(), 1) };
+    refused(wrote, CONTIGO_E_MAPPED, "unmap it first");
     let (status, job) = board.try_start(&operands);
     refused(status, CONTIGO_E_MAPPED, "unmap it first");
     assert_eq!(job, 0, "no handle comes with a refusal");
@@ -256,6 +247,12 @@ fn null_is_refused_everywhere() {
     let spec = contigo_operand_spec { r#use: CONTIGO_READS, ..Default::default() };
     let job: *mut contigo_job = &mut 0;
     let engine: *mut contigo_engine = &mut 0;
+    let nameless =
+        contigo_engine_options { driver: ptr::null(), ..engine_options(c"", board.device, 0, 0) };
+    let good = own_driver(&spec);
+    let driver = |ops: contigo_driver_ops| unsafe {
+        contigo_engine_open_driver(&ops, ptr::null_mut(), board.port, &mut 0)
+    };
     // SAFETY: NULL is what is tested; the other pointers are references.
     let calls = unsafe {
         [
@@ -284,33 +281,12 @@ fn null_is_refused_everywhere() {
             contigo_buf_split(buf, 64, null),
             contigo_engine_open(ptr::null(), engine),
             contigo_engine_open(&engine_options(c"zdma", board.device, 0, 0), null),
-            contigo_engine_open(
-                &contigo_engine_options {
-                    driver: ptr::null(),
-                    ..engine_options(c"", board.device, 0, 0)
-                },
-                engine,
-            ),
+            contigo_engine_open(&nameless, engine),
             contigo_engine_open_driver(ptr::null(), ptr::null_mut(), board.port, engine),
-            contigo_engine_open_driver(&own_driver(&spec), ptr::null_mut(), board.port, null),
-            contigo_engine_open_driver(
-                &contigo_driver_ops { name: ptr::null(), ..own_driver(&spec) },
-                ptr::null_mut(),
-                board.port,
-                engine,
-            ),
-            contigo_engine_open_driver(
-                &contigo_driver_ops { stop: None, ..own_driver(&spec) },
-                ptr::null_mut(),
-                board.port,
-                engine,
-            ),
-            contigo_engine_open_driver(
-                &contigo_driver_ops { operands: ptr::null(), ..own_driver(&spec) },
-                ptr::null_mut(),
-                board.port,
-                engine,
-            ),
+            contigo_engine_open_driver(&good, ptr::null_mut(), board.port, null),
+            driver(contigo_driver_ops { name: ptr::null(), ..good }),
+            driver(contigo_driver_ops { stop: None, ..good }),
+            driver(contigo_driver_ops { operands: ptr::null(), ..good }),
             contigo_engine_get_info(board.engine, ptr::null_mut()),
             contigo_engine_get_operand(board.engine, 0, ptr::null_mut()),
             contigo_engine_irq_arm(board.engine, ptr::null_mut()),
@@ -347,32 +323,22 @@ fn numbers_that_the_header_does_not_list_are_refused() {
     refused(try_map(buf, 0).0, CONTIGO_E_VALUE, "access");
     refused(try_map(buf, 3).0, CONTIGO_E_VALUE, "access");
     for uses in [0, 4, 7] {
-        refused(
-            give(buf, board.port, 0, 64, uses).0,
-            CONTIGO_E_VALUE,
-            &format!("use cannot be {uses}"),
-        );
+        let given = give(buf, board.port, 0, 64, uses).0;
+        refused(given, CONTIGO_E_VALUE, &format!("use cannot be {uses}"));
     }
     refused(unsafe { contigo_sim_port(board.sim, 2, &mut 0) }, CONTIGO_E_VALUE, "coherent");
     let spec = contigo_operand_spec { r#use: CONTIGO_READS, ..Default::default() };
     let driver = |ops: contigo_driver_ops| unsafe {
         contigo_engine_open_driver(&ops, ptr::null_mut(), board.port, &mut 0)
     };
-    refused(
-        driver(contigo_driver_ops { n_operands: 0, ..own_driver(&spec) }),
-        CONTIGO_E_VALUE,
-        "n_operands cannot be 0",
-    );
-    refused(
-        driver(contigo_driver_ops { n_operands: 17, ..own_driver(&spec) }),
-        CONTIGO_E_VALUE,
-        "n_operands cannot be 17",
-    );
-    refused(
-        driver(contigo_driver_ops { out_of_order: 2, ..own_driver(&spec) }),
-        CONTIGO_E_VALUE,
-        "out_of_order",
-    );
+    let good = own_driver(&spec);
+    for (ops, word) in [
+        (contigo_driver_ops { n_operands: 0, ..good }, "n_operands cannot be 0"),
+        (contigo_driver_ops { n_operands: 17, ..good }, "n_operands cannot be 17"),
+        (contigo_driver_ops { out_of_order: 2, ..good }, "out_of_order"),
+    ] {
+        refused(driver(ops), CONTIGO_E_VALUE, word);
+    }
     let bent = contigo_operand_spec { r#use: 0, ..spec };
     refused(driver(own_driver(&bent)), CONTIGO_E_VALUE, "use cannot be 0");
     let bent = contigo_operand_spec { align_bytes: 3, ..spec };

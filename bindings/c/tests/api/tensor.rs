@@ -142,35 +142,31 @@ fn what_is_no_tensor_is_refused() {
         assert!(tensor.is_null());
         status
     };
-    refused(
-        status(&contigo_tensor_options { struct_size: 8, ..good }),
-        CONTIGO_E_STRUCT,
-        "contigo_tensor_options",
-    );
-    refused(
-        status(&contigo_tensor_options { shape: ptr::null(), ..good }),
-        CONTIGO_E_NULL,
-        "shape",
-    );
-    refused(
-        status(&contigo_tensor_options { ndim: 9, ..good }),
-        CONTIGO_E_TENSOR,
-        "dimensions, at most 8",
-    );
-    refused(status(&contigo_tensor_options { dtype_bits: 12, ..good }), CONTIGO_E_TENSOR, "bits");
-    refused(status(&contigo_tensor_options { reserved: 1, ..good }), CONTIGO_E_VALUE, "reserved");
-    refused(status(&contigo_tensor_options { read_only: 2, ..good }), CONTIGO_E_VALUE, "read_only");
-    refused(
-        status(&contigo_tensor_options { keep_byte_offset: 2, ..good }),
-        CONTIGO_E_VALUE,
-        "keep_byte_offset",
-    );
-    refused(status(&contigo_tensor_options { legacy: 7, ..good }), CONTIGO_E_VALUE, "legacy");
-    refused(
-        status(&contigo_tensor_options { align_bytes: 1 << 30, ..good }),
-        CONTIGO_E_TENSOR,
-        "a multiple of 1073741824",
-    );
+    for (options, code, word) in [
+        (
+            contigo_tensor_options { struct_size: 8, ..good },
+            CONTIGO_E_STRUCT,
+            "contigo_tensor_options",
+        ),
+        (contigo_tensor_options { shape: ptr::null(), ..good }, CONTIGO_E_NULL, "shape"),
+        (contigo_tensor_options { ndim: 9, ..good }, CONTIGO_E_TENSOR, "dimensions, at most 8"),
+        (contigo_tensor_options { dtype_bits: 12, ..good }, CONTIGO_E_TENSOR, "bits"),
+        (contigo_tensor_options { reserved: 1, ..good }, CONTIGO_E_VALUE, "reserved"),
+        (contigo_tensor_options { read_only: 2, ..good }, CONTIGO_E_VALUE, "read_only"),
+        (
+            contigo_tensor_options { keep_byte_offset: 2, ..good },
+            CONTIGO_E_VALUE,
+            "keep_byte_offset",
+        ),
+        (contigo_tensor_options { legacy: 7, ..good }, CONTIGO_E_VALUE, "legacy"),
+        (
+            contigo_tensor_options { align_bytes: 1 << 30, ..good },
+            CONTIGO_E_TENSOR,
+            "a multiple of 1073741824",
+        ),
+    ] {
+        refused(status(&options), code, word);
+    }
     refused(status(&options(&[1025])), CONTIGO_E_TENSOR, "4100");
     refused(status(&options(&[2, -1])), CONTIGO_E_TENSOR, "dimension");
     refused(unsafe { contigo_buf_lend(buf, &good, ptr::null_mut()) }, CONTIGO_E_NULL, "tensor");

@@ -16,5 +16,6 @@ mod common;
 
 mod cost;
 mod jobs;
+mod kernels;
 mod loaded;
-mod named;
+mod registered;
