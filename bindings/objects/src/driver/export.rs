@@ -100,30 +100,47 @@ pub const fn library_of<D: Export>() -> contigo_driver_library {
     }
 }
 
+/// What the program lent: its structure, by which its functions know the device, too.
+///
+/// INVARIANT: it is what a program gave to a library's `open`, and the library's `close` has not
+/// returned.
+#[derive(Clone, Copy, Debug)]
+struct Lent(*const contigo_driver_device);
+
+// SAFETY: the program's functions may be called from any thread, one at a time (contigo.h).
+unsafe impl Send for Lent {}
+
+impl Lent {
+    /// Its figures and functions.
+    const fn said(&self) -> &contigo_driver_device {
+        // SAFETY: see above: `close` drops the driver, and this with it.
+        unsafe { &*self.0 }
+    }
+
+    /// As the functions take it.
+    const fn raw(&self) -> *const c_void {
+        self.0.cast()
+    }
+}
+
 /// The device that the program lent: its registers, its interrupt, and memory for descriptors.
 #[derive(Debug)]
 pub struct DriverDevice {
-    device: *const contigo_driver_device,
+    lent: Lent,
     port: Port,
     memory_bytes: usize,
 }
 
-// SAFETY: the program's functions may be called from any thread, one at a time (contigo.h).
-unsafe impl Send for DriverDevice {}
-
 /// Memory of the driver's own, which the device fetches: descriptors, microcode.
 #[derive(Debug)]
 pub struct DriverMemory {
-    device: *const contigo_driver_device,
+    lent: Lent,
     len_bytes: usize,
 }
 
-// SAFETY: as `DriverDevice`.
-unsafe impl Send for DriverMemory {}
-
 /// What the program's function answered.
 const fn answered(status: contigo_status) -> Result<()> {
-    // The program knows the error, and takes the number for it: see `code`.
+    // The program knows the error, and takes the number for it: see `answer`.
     if status == 0 {
         Ok(())
     } else {
@@ -138,43 +155,25 @@ const fn answered(status: contigo_status) -> Result<()> {
 /// Stands for the names of the program's device and port, which the library does not know.
 const PROGRAM: &str = "the program's";
 
-/// A field that the program's structure has: it is one of this version at least.
-macro_rules! call {
-    ($device:expr, $function:ident($($argument:expr),*), $otherwise:expr) => {{
-        let device = $device;
-        // SAFETY: it is the program's, until `close` has returned, which drops the driver.
-        match unsafe { (*device).$function } {
-            // SAFETY: as above; the arguments are what contigo.h says.
-            Some(function) => unsafe { function(device.cast(), $($argument),*) },
-            None => $otherwise,
-        }
-    }};
-}
-
-/// A function that is not there.
+/// The answer of a function that is not there.
 const MISSING: contigo_status = -1;
 
 impl DriverDevice {
     /// # Safety
     /// `device` is what a program gave to a library's `open`.
     unsafe fn new(device: *const contigo_driver_device) -> Self {
-        // SAFETY: the caller's promise.
-        let said = unsafe { &*device };
-        let window =
-            (0, u64::MAX.checked_shr(64_u32.saturating_sub(said.port_addr_bits)).unwrap_or(0));
-        let (addr_bits, coherent) = (said.port_addr_bits, said.port_coherent == 1);
-        Self {
-            device,
-            port: Port { name: PROGRAM, bus: Bus::Soc, offset: 0, addr_bits, window, coherent },
-            memory_bytes: said.memory_bytes,
-        }
+        let lent = Lent(device);
+        let (addr_bits, coherent) = (lent.said().port_addr_bits, lent.said().port_coherent == 1);
+        let window = (0, u64::MAX.checked_shr(64_u32.saturating_sub(addr_bits)).unwrap_or(0));
+        let port = Port { name: PROGRAM, bus: Bus::Soc, offset: 0, addr_bits, window, coherent };
+        Self { lent, port, memory_bytes: lent.said().memory_bytes }
     }
 
     /// The memory of the driver's own, once: as many bytes as [`Export::MEMORY_BYTES`], or more.
     pub const fn memory(&mut self) -> Option<DriverMemory> {
         match mem::replace(&mut self.memory_bytes, 0) {
             0 => None,
-            len_bytes => Some(DriverMemory { device: self.device, len_bytes }),
+            len_bytes => Some(DriverMemory { lent: self.lent, len_bytes }),
         }
     }
 }
@@ -183,26 +182,33 @@ impl DriverDevice {
 // lends them to one driver, and `Export::open`'s caller promises the same.
 unsafe impl Mmio for DriverDevice {
     fn len_bytes(&self) -> usize {
-        // SAFETY: see `call!`.
-        unsafe { (*self.device).len_bytes }
+        self.lent.said().len_bytes
     }
 
     fn read32(&self, offset: usize) -> u32 {
-        call!(self.device, read32(offset), u32::MAX)
+        let Some(read) = self.lent.said().read32 else { return u32::MAX };
+        // SAFETY: the arguments are what contigo.h says; so they are below.
+        unsafe { read(self.lent.raw(), offset) }
     }
 
     unsafe fn write32(&self, offset: usize, value: u32) {
-        call!(self.device, write32(offset, value), ());
+        let Some(write) = self.lent.said().write32 else { return };
+        // SAFETY: as above; what the value does is the caller's promise.
+        unsafe { write(self.lent.raw(), offset, value) }
     }
 }
 
 impl Wait for DriverDevice {
     fn now_us(&self) -> u64 {
-        call!(self.device, now_us(), 0)
+        let Some(now_us) = self.lent.said().now_us else { return 0 };
+        // SAFETY: as above.
+        unsafe { now_us(self.lent.raw()) }
     }
 
     fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
-        answered(call!(self.device, wait(timeout_us), MISSING))
+        let Some(wait) = self.lent.said().wait else { return answered(MISSING) };
+        // SAFETY: as above.
+        answered(unsafe { wait(self.lent.raw(), timeout_us) })
     }
 }
 
@@ -223,17 +229,15 @@ impl DriverMemory {
 
     /// Where the device finds the byte at `offset_bytes`.
     #[must_use]
-    pub fn addr_at(&self, offset_bytes: usize) -> DevAddr {
-        // SAFETY: see `call!`.
-        DevAddr(unsafe { (*self.device).memory_addr }.wrapping_add(offset_bytes as u64))
+    pub const fn addr_at(&self, offset_bytes: usize) -> DevAddr {
+        DevAddr(self.lent.said().memory_addr.wrapping_add(offset_bytes as u64))
     }
 
     /// How far apart descriptors of `descriptor_bytes` lie, so that each has its cache lines to
     /// itself ([`DriverBuf::stride`](contigo::mem::DriverBuf::stride)).
     #[must_use]
     pub fn stride(&self, descriptor_bytes: usize) -> usize {
-        // SAFETY: see `call!`.
-        let line = unsafe { (*self.device).memory_stride_bytes };
+        let line = self.lent.said().memory_stride_bytes;
         descriptor_bytes.max(1).checked_next_multiple_of(line.max(1)).unwrap_or(usize::MAX)
     }
 
@@ -245,11 +249,9 @@ impl DriverMemory {
     /// # Safety
     /// The device does not fetch these bytes now.
     pub unsafe fn write(&mut self, offset_bytes: usize, words: &[u32]) -> Result<()> {
-        answered(call!(
-            self.device,
-            memory_write(offset_bytes, words.as_ptr(), words.len()),
-            MISSING
-        ))
+        let Some(write) = self.lent.said().memory_write else { return answered(MISSING) };
+        // SAFETY: as for the registers; so many words are there.
+        answered(unsafe { write(self.lent.raw(), offset_bytes, words.as_ptr(), words.len()) })
     }
 
     /// As [`DriverBuf::read`](contigo::mem::DriverBuf::read).
@@ -257,11 +259,9 @@ impl DriverMemory {
     /// # Errors
     /// As there; the program has the error itself.
     pub fn read(&mut self, offset_bytes: usize, words: &mut [u32]) -> Result<()> {
-        answered(call!(
-            self.device,
-            memory_read(offset_bytes, words.as_mut_ptr(), words.len()),
-            MISSING
-        ))
+        let Some(read) = self.lent.said().memory_read else { return answered(MISSING) };
+        // SAFETY: as for the registers; so many words are there, and writable.
+        answered(unsafe { read(self.lent.raw(), offset_bytes, words.as_mut_ptr(), words.len()) })
     }
 }
 
