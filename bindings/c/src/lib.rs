@@ -16,7 +16,7 @@
 //! | `engine/` | engines and their jobs |
 //! | `fault.rs`, `status/`, `last_error.rs` | refusals, their codes and their text |
 //! | `ffi/` | the functions that C calls, one file for each kind of object |
-//! | `handles.rs`, `limits.rs` | the handles' types, and how many of each there are |
+//! | `handles.rs` | the handles' types, and how many of each there are |
 //!
 //! # Who keeps what
 //!
@@ -39,7 +39,6 @@ mod fault;
 mod ffi;
 mod handles;
 mod last_error;
-mod limits;
 mod object;
 mod status;
 #[cfg(test)]
@@ -48,6 +47,5 @@ mod tests;
 pub use engine::{contigo_engine_options, contigo_operand};
 pub use ffi::*;
 pub use handles::*;
-pub use limits::*;
 pub use object::region::contigo_region_options;
 pub use status::*;

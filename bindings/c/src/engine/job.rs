@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     fault::{Fault, Misuse},
-    limits::CONTIGO_MAX_ENGINES,
+    handles::CONTIGO_MAX_ENGINES,
 };
 use contigo::{Completion, Error};
 use contigo_objects::{End, GENERATION_MAX, Handle, INDEX_BITS, JOBS, Kind, Refusal};

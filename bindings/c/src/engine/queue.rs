@@ -8,7 +8,7 @@
 use super::contigo_operand;
 use crate::{
     fault::{Fault, Misuse},
-    limits::CONTIGO_MAX_ENGINES,
+    handles::CONTIGO_MAX_ENGINES,
     object::{
         buf::{BUFS, Buf},
         device::Opened,

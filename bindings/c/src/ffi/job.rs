@@ -5,9 +5,8 @@ use super::raw;
 use crate::{
     engine::{self, ENGINES, Engine, Outcome, Wait, contigo_operand},
     fault::Fault,
-    handles::{contigo_engine, contigo_job},
+    handles::{CONTIGO_MAX_ARGS, contigo_engine, contigo_job},
     last_error::call,
-    limits::CONTIGO_MAX_ARGS,
     status::contigo_status,
 };
 use contigo::job::MAX_OPERANDS;

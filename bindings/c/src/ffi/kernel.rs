@@ -3,7 +3,7 @@
 
 use super::raw::{self, Versioned};
 use crate::{
-    fault::Fault, handles::contigo_kernel, last_error::call, limits::CONTIGO_MAX_ARGS,
+    fault::Fault, handles::CONTIGO_MAX_ARGS, handles::contigo_kernel, last_error::call,
     object::KERNELS, status::contigo_status,
 };
 use contigo::design::{

@@ -4,9 +4,8 @@
 use super::raw::{self, Versioned, flag};
 use crate::{
     fault::Fault,
-    handles::{contigo_buf, contigo_region},
+    handles::{CONTIGO_MAX_DIMS, contigo_buf, contigo_region},
     last_error::call,
-    limits::CONTIGO_MAX_DIMS,
     object::{
         buf::{BUFS, Buf, TENSORS},
         region::REGIONS,

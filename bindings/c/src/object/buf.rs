@@ -12,7 +12,7 @@
 use super::region::{REGIONS, Region};
 use crate::{
     fault::{Fault, Misuse},
-    limits::{CONTIGO_MAX_BUFS, CONTIGO_MAX_POOL_SLOTS, CONTIGO_MAX_POOLS, CONTIGO_MAX_TENSORS},
+    handles::{CONTIGO_MAX_BUFS, CONTIGO_MAX_POOL_SLOTS, CONTIGO_MAX_POOLS, CONTIGO_MAX_TENSORS},
 };
 use contigo::{Align, CpuBuf, Direction, Error, Port, dlpack::TensorTable};
 use contigo_objects::{Access, Buffer, Claimed, Handle, Kind, Lease, Refusal, Slot, Table, Views};

@@ -11,7 +11,7 @@
 //! moves a value into its place. The standard library sleeps in it, so a thread of lower priority
 //! goes on and ends it.
 
-use crate::{fault::Fault, limits::CONTIGO_MAX_GPUS};
+use crate::{fault::Fault, handles::CONTIGO_MAX_GPUS};
 use contigo::{
     Align, Error, Port,
     cuda::{Cuda, CudaHost, Gpu},

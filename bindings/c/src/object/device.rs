@@ -5,7 +5,7 @@
 //! Devices that were opened by their names, and the registers of each.
 
 use super::{SIMS, gpu, port_of};
-use crate::{fault::Fault, limits::CONTIGO_MAX_DEVICES};
+use crate::{fault::Fault, handles::CONTIGO_MAX_DEVICES};
 use contigo::{
     names::{AnyDevice, Attach, DeviceName, OpenDevice},
     sim::SimBoard,

@@ -6,8 +6,8 @@
 use super::cuda;
 use crate::{
     fault::{Fault, Misuse},
+    handles::CONTIGO_MAX_ENGINES,
     last_error::ForeignWords,
-    limits::CONTIGO_MAX_ENGINES,
 };
 use contigo::{
     Bus, Error, Port,

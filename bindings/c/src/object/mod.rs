@@ -9,7 +9,7 @@ pub(crate) mod region;
 
 use crate::{
     fault::Fault,
-    limits::{CONTIGO_MAX_ENGINES, CONTIGO_MAX_PORTS, CONTIGO_MAX_SIMS},
+    handles::{CONTIGO_MAX_ENGINES, CONTIGO_MAX_PORTS, CONTIGO_MAX_SIMS},
 };
 use contigo::{Port, design::kernel::KernelMap, sim::SimBoard};
 use contigo_objects::{Kind, Table};

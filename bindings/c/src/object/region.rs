@@ -11,8 +11,9 @@ use super::{
 };
 use crate::{
     fault::{ArgumentError, Fault},
-    handles::{contigo_device, contigo_sim},
-    limits::{CONTIGO_MAX_BUFS, CONTIGO_MAX_ENGINES, CONTIGO_MAX_REGIONS},
+    handles::{
+        CONTIGO_MAX_BUFS, CONTIGO_MAX_ENGINES, CONTIGO_MAX_REGIONS, contigo_device, contigo_sim,
+    },
 };
 use contigo::{
     Align, Error, Limits,

@@ -6,7 +6,6 @@ mod errors;
 mod jobs;
 mod memory;
 mod misuse;
-mod no_heap;
 
 use crate::{common::*, counting, is_alone, run};
 use contigo_c::*;
