@@ -2,7 +2,7 @@
 //!
 //! - [`bitstream`] reads a file that configures a fabric, and says what is in it: bytes in, facts
 //!   or one typed error out. It knows no machine.
-//! - [`board`] says which board a machine is, what is loaded, and what is running.
+//! - [`known`] is which board a machine is; [`board`] is that, with what is loaded and running.
 //! - [`mod@file`] reads a file that the caller names, whole and bounded.
 //! - [`machine`] is a machine's files: of this one, or of a copy, which is read and no more.
 //! - [`power`] reads the rails that a board measures, and the energy of a piece of work.
@@ -23,6 +23,7 @@ pub mod clocks;
 pub mod doctor;
 pub mod file;
 pub mod fpga;
+pub mod known;
 pub mod machine;
 mod plain;
 pub mod ports;

@@ -10,8 +10,9 @@
 mod machines;
 
 use contigo_bringup::{
-    board::{Board, Sure},
+    board::Board,
     fpga::{FpgaError, State},
+    known::Sure,
     machine::Machine,
 };
 use machines::{Root, TREE, de10, kv260, orin, pc, pynq};

@@ -12,7 +12,7 @@ mod common;
 use common::{bin, bit, rbf, swapped, words, zynq};
 use contigo_bringup::{
     bitstream::Image,
-    fpga::{Fpga, FpgaError, Loaded, Options, State, Way, users::User},
+    fpga::{Fpga, FpgaError, Loaded, Options, State, User, Way},
     machine::{
         Kernel, Machine, Ran,
         fake::{Board, Fault},

@@ -8,9 +8,9 @@ use crate::{
 };
 use clap::{Args, Subcommand};
 use contigo_bringup::{
-    board::{Board, Fabric, Sure},
+    board::{Board, Fabric},
     fpga::FpgaError,
-    machine::Machine,
+    known::Sure,
     plain,
 };
 use serde::Serialize;
@@ -109,17 +109,12 @@ pub(crate) fn board(options: &Options) -> Result<(), Failure> {
     if let Some(Command::Prepare(prepare)) = &options.command {
         return ports::prepare(prepare);
     }
-    let machine = machine(options.machine.as_ref());
+    let machine = crate::machine(options.machine.as_ref());
     if options.registers {
         return ports::registers(&machine, options.design.as_ref(), options.loaded, options.json);
     }
     let report = Report::of(Board::of(&machine));
     if options.json { output::json(&report) } else { output::text(report.listed()) }
-}
-
-/// This machine, or a copy of one.
-pub(crate) fn machine(folder: Option<&PathBuf>) -> Machine {
-    folder.map_or_else(Machine::this, Machine::copy)
 }
 
 impl FabricEntry {

@@ -1,6 +1,6 @@
 //! `contigo clocks`: the clocks of this machine's fabric, against a design, and one of them set.
 
-use crate::{board, failure::Failure, output, overlay, table};
+use crate::{failure::Failure, output, overlay, table};
 use clap::Args;
 use contigo::design::Design;
 use contigo_bringup::clocks::{self, Checked, Clock, Control, Crystal, Fabric, Verdict, Wanted};
@@ -113,7 +113,7 @@ struct Set {
 
 /// Prints the clocks, compares them, or sets one.
 pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
-    let machine = board::machine(options.machine.as_ref());
+    let machine = crate::machine(options.machine.as_ref());
     if let Some((fabric, hz)) = options.set {
         // Else another rate is set than is said.
         reckoned(Crystal::of(&machine))?;

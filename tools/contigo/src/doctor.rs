@@ -1,7 +1,6 @@
 //! `contigo doctor`: what keeps DMA from working on a machine, and what to do.
 
 use crate::{
-    board,
     failure::Failure,
     output, ports,
     selftest::{self, Probed},
@@ -62,11 +61,11 @@ struct Report {
 
 /// One check.
 #[derive(Serialize)]
-pub(crate) struct Entry {
+struct Entry {
     id: Cow<'static, str>,
     area: &'static str,
     title: &'static str,
-    pub(crate) verdict: &'static str,
+    verdict: &'static str,
     found: String,
     cause: &'static str,
     cure: &'static str,
@@ -89,7 +88,7 @@ impl Entry {
     }
 
     /// The port of an engine, measured.
-    pub(crate) fn probed(measured: Result<Probed, String>) -> Self {
+    fn probed(measured: Result<Probed, String>) -> Self {
         let (verdict, found) = match measured {
             Ok(Probed { right: true, found, .. }) => (Verdict::Fine, found),
             Ok(Probed { right: false, found, .. }) => (Verdict::Fault, found),
@@ -129,7 +128,7 @@ fn probed(machine: &Machine, stuck: Option<u64>) -> Vec<Entry> {
 
 /// Looks, and prints: status 1 where there is a fault.
 pub(crate) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
-    let machine = board::machine(options.machine.as_ref());
+    let machine = crate::machine(options.machine.as_ref());
     // A design that is wrong is said; any other reason for no register is a row.
     let design = options.design.as_ref();
     design.map_or(Ok(()), |file| ports::is_design(file))?;
@@ -181,6 +180,15 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wrong_bytes_are_a_fault_of_the_port() {
+        for (right, verdict) in [(true, "fine"), (false, "fault")] {
+            let probed = Probed { right, port: "sim", found: "200 copies".to_owned() };
+            assert_eq!(Entry::probed(Ok(probed)).verdict, verdict);
+        }
+        assert_eq!(Entry::probed(Err("no engine".into())).verdict, "skipped");
+    }
 
     #[test]
     fn no_engine_is_started_after_a_register_that_did_not_answer() {

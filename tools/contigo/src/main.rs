@@ -20,8 +20,10 @@ mod selftest;
 mod table;
 
 use clap::{Parser, Subcommand};
+use contigo_bringup::machine::Machine;
 use std::{
     io::{self, Write},
+    path::PathBuf,
     process::ExitCode,
 };
 
@@ -130,4 +132,9 @@ fn end(done: Result<ExitCode, failure::Failure>) -> ExitCode {
             ExitCode::from(failure.status())
         }
     }
+}
+
+/// This machine, or a copy of one.
+fn machine(folder: Option<&PathBuf>) -> Machine {
+    folder.map_or_else(Machine::this, Machine::copy)
 }

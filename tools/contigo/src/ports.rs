@@ -1,6 +1,6 @@
 //! `contigo board --registers` and `contigo board prepare`.
 
-use crate::{board, failure::Failure, output, overlay, table};
+use crate::{failure::Failure, output, overlay, table};
 use clap::Args;
 use contigo::design::{Design, parameter_number};
 use contigo_bringup::{
@@ -156,7 +156,7 @@ pub(crate) fn registers(
 
 /// Shows the writes, or makes them.
 pub(crate) fn prepare(options: &Prepare) -> Result<(), Failure> {
-    let (prepared, facts) = prepared(&board::machine(options.machine.as_ref()), options)?;
+    let (prepared, facts) = prepared(&crate::machine(options.machine.as_ref()), options)?;
     if options.json {
         output::json(&prepared)
     } else {

@@ -1,6 +1,6 @@
 //! `contigo power`: the rails that this board measures.
 
-use crate::{board, failure::Failure, output, table};
+use crate::{failure::Failure, output, table};
 use clap::Args;
 use contigo_bringup::{
     machine::Machine,
@@ -69,7 +69,7 @@ pub(crate) fn rails(machine: &Machine, monitors: &[Monitor]) -> Vec<Rail> {
 
 /// Prints the rails.
 pub(crate) fn power(options: &Options) -> Result<(), Failure> {
-    let entries: Vec<_> = rails(&board::machine(options.machine.as_ref()), &options.monitor)
+    let entries: Vec<_> = rails(&crate::machine(options.machine.as_ref()), &options.monitor)
         .iter()
         .map(Entry::of)
         .collect();

@@ -1,7 +1,69 @@
-//! The way to set a clock of the fabric.
+//! The clocks that a processor gives its fabric, and the way to set one.
 
-use super::{ClockError, Fabric, fabric::is_near};
-use crate::{bitstream::Family, fpga::users, machine::Machine};
+use crate::{
+    bitstream::Family,
+    fpga::{FpgaError, User, users},
+    machine::Machine,
+};
+use std::{fmt, io, path::PathBuf};
+
+/// Rates that differ by less are the same: dividers are whole numbers, and 99 999 001 Hz is what a
+/// design for 100 MHz gets. In percent.
+pub(super) const TOLERANCE: u64 = 1;
+
+/// A processor gives its fabric four clocks (UG585, UG1085).
+const CLOCKS: u8 = 4;
+
+/// The number of the first of them at its controller (Linux, `drivers/clk/zynq/clkc.c` and
+/// `include/dt-bindings/clock/xlnx-zynqmp-clk.h`).
+const FIRST: [(u32, Family); 2] = [(15, Family::Zynq7000), (71, Family::ZynqMp)];
+
+/// Which of a processor's clocks for the fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fabric(u8);
+
+impl Fabric {
+    /// FCLK `number` of Zynq-7000, PL `number` of ZynqMP, user clock `number` of Cyclone V; 0 to 3.
+    #[must_use]
+    pub const fn new(number: u8) -> Option<Self> {
+        if number < CLOCKS { Some(Self(number)) } else { None }
+    }
+
+    /// The one that is called so: `fclk0`, `pl0`, `pl0_ref`, `h2f_user0_clk`. Cyclone V has three
+    /// of the last; no driver sets one.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let zynqmp =
+            || name.strip_prefix("pl").map(|rest| rest.strip_suffix("_ref").unwrap_or(rest));
+        let cyclone = || name.strip_prefix("h2f_user")?.strip_suffix("_clk");
+        let digit = name.strip_prefix("fclk").or_else(zynqmp).or_else(cyclone)?;
+        Self::new(digit.parse().ok()?)
+    }
+
+    /// The family whose clock controller has this clock at `number`.
+    pub(super) fn family(self, number: u32) -> Option<Family> {
+        FIRST
+            .into_iter()
+            .find_map(|(first, family)| (first + u32::from(self.0) == number).then_some(family))
+    }
+
+    /// The clock that this family's controller has at `number`.
+    pub(super) fn of_number(family: Family, number: u32) -> Option<Self> {
+        let (first, _) = FIRST.into_iter().find(|&(_, of)| of == family)?;
+        Self::new(u8::try_from(number.checked_sub(first)?).ok()?)
+    }
+}
+
+impl fmt::Display for Fabric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "clock {} of the fabric", self.0)
+    }
+}
+
+/// Whether `hz` is the rate `wanted`, as near as dividers get.
+pub(super) const fn is_near(hz: u64, wanted: u64) -> bool {
+    hz.abs_diff(wanted) <= wanted / 100 * TOLERANCE
+}
 
 const DEVICES: &str = "sys/bus/platform/devices";
 
@@ -99,4 +161,113 @@ impl Control {
 fn number(machine: &Machine, node: &str) -> Option<u32> {
     let cells = machine.bytes(format!("{node}/clocks"))?;
     cells.get(4..8)?.try_into().ok().map(u32::from_be_bytes)
+}
+
+/// Why a clock was not read or set. Each but [`Self::NotSetBack`] leaves it as it was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ClockError {
+    /// The kernel's account cannot be read.
+    Hidden {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It has a form that no kernel of ours has.
+    NotASummary,
+    /// This kernel has no way to set the clock.
+    NoControl(Fabric),
+    /// It cannot be seen who uses the fabric.
+    CannotSee(Box<FpgaError>),
+    /// A program or a driver uses the fabric.
+    InUse(Vec<User>),
+    /// The control's file has no number.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Its text.
+        text: String,
+    },
+    /// The kernel refuses the rate.
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// The rate.
+        hz: u64,
+        /// Why.
+        error: io::Error,
+    },
+    /// The hardware has no rate that near.
+    Rate {
+        /// The clock.
+        fabric: Fabric,
+        /// The rate that was wanted, in Hz.
+        wanted: u64,
+        /// The nearest that it gave, in Hz.
+        nearest: u64,
+    },
+    /// The hardware has no rate that near, and the clock did not get its old one back.
+    NotSetBack {
+        /// The clock.
+        fabric: Fabric,
+        /// The rate that it had, in Hz.
+        was_hz: u64,
+        /// The rate that it has now, in Hz, where that can be read.
+        has_hz: Option<u64>,
+        /// The kernel's own error, where it gave one.
+        error: Option<Box<ClockError>>,
+    },
+}
+
+impl fmt::Display for ClockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hidden { path, error } if error.kind() == io::ErrorKind::NotFound => write!(
+                f,
+                "{} is not there: mount -t debugfs debug /sys/kernel/debug (the kernel needs CONFIG_DEBUG_FS and CONFIG_COMMON_CLK)",
+                path.display()
+            ),
+            Self::Hidden { path, error } => write!(f, "{}: {error}; run this as root", path.display()),
+            Self::NotASummary => f.write_str("the kernel's clk_summary has a form that is not known here: report it with its first lines"),
+            Self::NoControl(fabric) => write!(
+                f,
+                "this kernel has no way to set {fabric}: it needs AMD's driver and a node xlnx,fclk, or fclkcfg. \
+                 Without it the boot code sets it, or assigned-clock-rates in a core's node"
+            ),
+            Self::CannotSee(error) => write!(f, "{error}"),
+            Self::InUse(users) => {
+                f.write_str("the fabric is in use, and its cores would miss a cycle:")?;
+                users.iter().try_for_each(|user| write!(f, " {user};"))?;
+                f.write_str(" end them and try again")
+            }
+            Self::Unreadable { path, text } => write!(f, "{} is {text:?}, and no rate", path.display()),
+            Self::Refused { path, hz, error } => write!(f, "{} does not take {hz} Hz: {error}; run this as root", path.display()),
+            Self::Rate { fabric, wanted, nearest } => {
+                write!(
+                    f,
+                    "{fabric} has no {wanted} Hz; the nearest is {nearest} Hz, and it is as before: ask for a rate that its PLL divides to"
+                )
+            }
+            Self::NotSetBack { fabric, was_hz, has_hz, error } => {
+                let has = has_hz.map_or_else(|| "a rate that cannot be read".to_owned(), |hz| format!("{hz} Hz"));
+                write!(
+                    f,
+                    "{fabric} had {was_hz} Hz, has {has} now, and was not set back: start no job, and set it again, or restart the board"
+                )?;
+                error.iter().try_for_each(|error| write!(f, " ({error})"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for ClockError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Hidden { error, .. } | Self::Refused { error, .. } => Some(error),
+            Self::CannotSee(error) => Some(error),
+            Self::NotSetBack { error: Some(error), .. } => Some(error),
+            _ => None,
+        }
+    }
 }

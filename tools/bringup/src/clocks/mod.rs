@@ -17,18 +17,12 @@
 //! `drivers/staging/xilinx-fclk` (`set_rate`).
 
 mod control;
-mod crystal;
-mod error;
-mod fabric;
 mod summary;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-pub use control::Control;
-pub use crystal::Crystal;
-pub use error::ClockError;
-pub use fabric::{Checked, Fabric, Verdict, Wanted, check};
-pub use summary::{Clock, clocks};
-pub use tree::wanted;
+pub use control::{ClockError, Control, Fabric};
+pub use summary::{Checked, Clock, Verdict, Wanted, check, clocks};
+pub use tree::{Crystal, wanted};
 pub(crate) use tree::{fabrics, providers};

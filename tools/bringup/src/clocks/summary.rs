@@ -1,7 +1,8 @@
-//! The kernel's account of its clocks.
+//! The kernel's account of its clocks, and how it compares with what a design wants.
 
-use super::ClockError;
+use super::{ClockError, Fabric, control::TOLERANCE};
 use crate::machine::Machine;
+use std::fmt;
 
 const SUMMARY: &str = "sys/kernel/debug/clk/clk_summary";
 
@@ -33,6 +34,10 @@ impl Clock {
     #[must_use]
     pub fn is_off(&self) -> bool {
         self.hz == 0 || self.running == Some(false)
+    }
+
+    fn add(&mut self, consumer: Option<&str>) {
+        self.consumers.extend(consumer.filter(|word| *word != "deviceless").map(str::to_owned));
     }
 }
 
@@ -101,8 +106,101 @@ pub(super) fn parse(text: &str) -> Option<Vec<Clock>> {
     Some(all)
 }
 
-impl Clock {
-    fn add(&mut self, consumer: Option<&str>) {
-        self.consumers.extend(consumer.filter(|word| *word != "deviceless").map(str::to_owned));
+impl Fabric {
+    /// The kernel's clock for it: `fclk0`, `pl0_ref` or `h2f_user0_clk`.
+    #[must_use]
+    pub fn of(self, clocks: &[Clock]) -> Option<&Clock> {
+        clocks.iter().find(|clock| Self::named(&clock.name) == Some(self))
+    }
+}
+
+/// A clock that a core of a design wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The core and its pin: `gemm8 s_axi_aclk`.
+    pub who: String,
+    /// Where it comes from.
+    pub fabric: Fabric,
+    /// The rate that its timing was closed for, in Hz; 0: it is not known.
+    pub hz: u64,
+    /// A clock generator of the design lies between: its output is not the fabric's clock.
+    pub generated: bool,
+}
+
+/// How a clock compares with a design.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It runs, at that rate.
+    Right,
+    /// It stands still: an access to the core hangs the processor.
+    Off,
+    /// It is faster than the design's timing allows.
+    TooFast,
+    /// It is slower: the core works, slowly.
+    Slow,
+    /// It runs; its rate is a generator's.
+    Runs,
+    /// It runs; the rate that it should have is said by nothing.
+    RunsUnsaid,
+    /// The kernel knows no such clock.
+    Unknown,
+}
+
+impl Verdict {
+    /// Whether the core must not be touched, or computes wrongly.
+    #[must_use]
+    pub const fn is_wrong(self) -> bool {
+        matches!(self, Self::Off | Self::TooFast)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Right => "right",
+            Self::Off => "off: an access to the core would hang",
+            Self::TooFast => "too fast for the design",
+            Self::Slow => "slower than the design allows",
+            Self::Runs => "runs",
+            Self::RunsUnsaid => "runs; which rate it should have is not said",
+            Self::Unknown => "not a clock of this kernel",
+        })
+    }
+}
+
+/// One wanted clock, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// What was wanted.
+    pub wanted: Wanted,
+    /// The kernel's clock.
+    pub clock: Option<Clock>,
+    /// The comparison.
+    pub verdict: Verdict,
+}
+
+/// Compares each wanted clock with the kernel's.
+#[must_use]
+pub fn check(clocks: &[Clock], wanted: &[Wanted]) -> Vec<Checked> {
+    let one = |wanted: &Wanted| {
+        let clock = wanted.fabric.of(clocks);
+        Checked {
+            wanted: wanted.clone(),
+            verdict: clock.map_or(Verdict::Unknown, |clock| verdict(clock, wanted)),
+            clock: clock.cloned(),
+        }
+    };
+    wanted.iter().map(one).collect()
+}
+
+fn verdict(clock: &Clock, wanted: &Wanted) -> Verdict {
+    let slack = wanted.hz / 100 * TOLERANCE;
+    match clock.hz {
+        _ if clock.is_off() => Verdict::Off,
+        _ if wanted.generated => Verdict::Runs,
+        _ if wanted.hz == 0 => Verdict::RunsUnsaid,
+        hz if hz > wanted.hz.saturating_add(slack) => Verdict::TooFast,
+        hz if hz < wanted.hz - slack => Verdict::Slow,
+        _ => Verdict::Right,
     }
 }

@@ -1,7 +1,7 @@
 //! The facts that several checks read.
 
 use crate::tree::{self, Node, cells};
-use crate::{bitstream::Family, fpga::family_of, machine::Machine, ports::Fact};
+use crate::{bitstream::Family, known::family_of, machine::Machine, ports::Fact};
 use std::{
     cell::{OnceCell, RefCell},
     collections::BTreeMap,

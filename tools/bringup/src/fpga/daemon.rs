@@ -6,10 +6,13 @@
 //! cases"), and since 2026.1 it unloads by name. Its
 //! `example/sys/linux/dfx-mgr-client.c` has the words.
 
-use super::{FpgaError, Manager, Way, firmware::NAME};
+use super::{FpgaError, Manager, Way};
 use crate::machine::Machine;
 use std::{io::ErrorKind, path::Path};
 
+/// The file that is loaded. It is always the same, because dfx-mgr unloads by it; a lock keeps two
+/// loads apart.
+pub(super) const NAME: &str = "contigo-fpga.bin";
 /// Where fpgad's client is: its snap, then as a package installs it, then as Cargo builds it.
 const CLIENTS: [&str; 3] = ["snap/bin/fpgad", "usr/bin/fpgad", "usr/bin/fpgad_cli"];
 /// dfx-mgr's client.

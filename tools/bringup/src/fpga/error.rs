@@ -1,8 +1,74 @@
-//! Why a fabric did not get its bitstream, and what to do.
+//! Why a fabric did not get its bitstream, and what to do; with the ways to a fabric and its users,
+//! which an error names.
 
-use super::{State, Way, users::User};
+use super::State;
 use crate::bitstream::{BitstreamError, Family};
 use std::{fmt, io, path::PathBuf};
+
+/// A way to a fabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Canonical's daemon `fpgad` runs; its client asks it.
+    Fpgad {
+        /// The client.
+        client: String,
+    },
+    /// AMD's daemon `dfx-mgrd` runs and keeps the fabric's account.
+    DfxMgr,
+    /// The manager's file `firmware`: AMD's kernels. Intel's have the classes of mainline.
+    Sysfs,
+    /// An overlay through configfs, onto a region of the device tree: many vendors' kernels.
+    Overlay {
+        /// The region's path in the device tree.
+        region: String,
+    },
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fpgad { .. } => f.write_str("fpgad"),
+            Self::DfxMgr => f.write_str("dfx-mgrd"),
+            Self::Sysfs => f.write_str("the FPGA manager"),
+            Self::Overlay { region } => write!(f, "the overlay onto {region}"),
+        }
+    }
+}
+
+/// A user of the fabric.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum User {
+    /// A program has a node open or mapped.
+    Program {
+        /// Its process.
+        id: u32,
+        /// Its name.
+        name: String,
+        /// The node.
+        node: String,
+    },
+    /// A driver of the kernel has a core.
+    Driver {
+        /// The driver.
+        name: String,
+        /// The core's device, on the platform bus.
+        device: String,
+    },
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program { id, name, node } => write!(f, "{name} (process {id}) has {node}"),
+            Self::Driver { name, device } => {
+                write!(
+                    f,
+                    "the driver {name} has {device} (echo {device} > /sys/bus/platform/drivers/{name}/unbind)"
+                )
+            }
+        }
+    }
+}
 
 /// Why a fabric was not loaded. Each says whether the fabric was touched: only [`Self::Failed`],
 /// [`Self::Left`] and [`Self::NotOperating`] come after that.

@@ -1,10 +1,22 @@
-//! The load itself, step by step, and its counterpart.
+//! The load itself, step by step, its counterpart, and what happens around it.
 
 use super::{
-    Bridge, Fpga, FpgaError, State, Way, daemon, firmware::Firmware, overlay, sysfs, users,
+    Bridge, Fpga, FpgaError, State, User, Way,
+    daemon::{self, NAME},
+    manager, overlay,
 };
-use crate::bitstream::{Bitstream, Family, Image};
+use crate::{
+    bitstream::{Bitstream, ByteOrder, Family, Image},
+    machine::{self, Machine},
+};
+use nix::{
+    errno::Errno,
+    fcntl::{Flock, FlockArg},
+};
 use std::{
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
@@ -68,7 +80,7 @@ impl Fpga<'_> {
         }
         let firmware = Firmware::place(machine, image, self.manager.order())?;
         match way {
-            Way::Sysfs => sysfs::load(machine, &self.manager, firmware.name, options.partial)?,
+            Way::Sysfs => manager::load(machine, &self.manager, firmware.name, options.partial)?,
             Way::Overlay { region } => {
                 overlay::load(machine, &self.manager, region, firmware.name, options.partial)?
             }
@@ -155,11 +167,11 @@ impl Fpga<'_> {
         let mut users = self.users()?;
         if options.partial {
             users.retain(|user| match user {
-                users::User::Program { node, .. } => {
+                User::Program { node, .. } => {
                     !options.outside.iter().any(|outside| outside == node)
                 }
                 // Cores outside the part keep their drivers, and a driver's node cannot be told.
-                users::User::Driver { .. } => false,
+                User::Driver { .. } => false,
             });
         }
         if users.is_empty() { Ok(()) } else { Err(FpgaError::InUse(users)) }
@@ -179,4 +191,139 @@ impl Fpga<'_> {
             thread::sleep(LOOK);
         }
     }
+}
+
+/// The kernel's parameter for the folder that it looks into first; empty where none is set.
+const NAMED: &str = "sys/module/firmware_class/parameters/path";
+/// The folder that it looks into anyway.
+const USUAL: &str = "lib/firmware";
+
+/// A configuration in the kernel's folder. Dropping it takes it away.
+struct Firmware {
+    path: PathBuf,
+    /// Its folder, locked as long as the load: AMD's manager takes no lock of its own.
+    folder: Flock<File>,
+    /// Its name below the folder, as it is given to the kernel.
+    name: &'static str,
+}
+
+impl Firmware {
+    /// Writes the configuration under a name of its own, and gives it its last name when it is
+    /// whole and on the disk.
+    fn place(machine: &Machine, image: &Image, order: ByteOrder) -> Result<Self, FpgaError> {
+        let named = machine.text(NAMED).filter(|named| !named.is_empty());
+        let folder = machine.path(named.as_deref().unwrap_or(USUAL));
+        let wrong = |error| FpgaError::Place { path: machine.name(&folder), error };
+        let one =
+            machine.files().folder_to_write(named.as_deref().unwrap_or(USUAL)).map_err(wrong)?;
+        let one =
+            Flock::lock(one, FlockArg::LockExclusiveNonblock).map_err(
+                |(_, errno)| match errno {
+                    Errno::EWOULDBLOCK => FpgaError::Loading,
+                    errno => wrong(errno.into()),
+                },
+            )?;
+        let making = format!(".{NAME}.part");
+        // It takes away what is there of either name, also when the next line fails.
+        let firmware = Self { path: folder.join(NAME), folder: one, name: NAME };
+        match write_image(&firmware.folder, &making, image, order)
+            .and_then(|()| machine::rename(&*firmware.folder, &making, NAME))
+        {
+            Ok(()) => Ok(firmware),
+            Err(error) => {
+                let _ = machine::remove(&*firmware.folder, &making);
+                Err(wrong(error))
+            }
+        }
+    }
+
+    /// Where it is, on the machine that this program runs on.
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Firmware {
+    fn drop(&mut self) {
+        // Gone already is as good.
+        let _ = machine::remove(&*self.folder, NAME);
+    }
+}
+
+fn write_image(folder: &File, name: &str, image: &Image, order: ByteOrder) -> io::Result<()> {
+    let mut file = BufWriter::new(machine::create(folder, name)?);
+    image.bitstream.write(image.bytes(), order, &mut file)?;
+    file.flush()?;
+    file.get_ref().sync_all()
+}
+
+/// One thing that must happen before or after a bitstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// The thing.
+    pub what: &'static str,
+    /// Who does it.
+    pub who: &'static str,
+}
+
+const PORTS: Around = Around {
+    what: "no core moves data",
+    who: "Contigo refuses while a program or a driver has a node of the fabric",
+};
+
+/// Everything around a load of `family` by `way`.
+///
+/// # References
+/// Linux, `zynq-fpga.c` (`FPGA_RST_CTRL`, `LVL_SHFTR_EN`, for whole bitstreams only),
+/// `fpga-region.c` (bridges), `socfpga.c`; AMD's xilfpga, `XFpga_PsPlGpioResetsLow` and
+/// `XFpga_IsolationRestore`.
+#[must_use]
+pub fn around(family: Option<Family>, way: Option<&Way>, partial: bool) -> Vec<Around> {
+    let region = matches!(way, Some(Way::Overlay { .. }));
+    let bridges = if region {
+        "the kernel closes the region's, and opens them again"
+    } else {
+        "no step: this way leaves them as they are, and no access goes through while no program or driver has a node"
+    };
+    let mut all = vec![PORTS, Around { what: "bridges", who: bridges }];
+    match (family, partial) {
+        (Some(Family::Zynq7000), false) => all.extend([
+            Around { what: "level shifters", who: "the kernel's zynq-fpga: off before, on after" },
+            Around {
+                what: "resets of the fabric",
+                who: "the kernel's zynq-fpga: FPGA0 to FPGA3, held meanwhile",
+            },
+        ]),
+        (Some(Family::ZynqMp), false) => all.extend([
+            Around { what: "isolation of the fabric", who: "the PMU's firmware" },
+            Around {
+                what: "resets of the fabric",
+                who: "the PMU's firmware: pl_resetn0 to 3, pulsed after",
+            },
+        ]),
+        (Some(Family::Zynq7000 | Family::ZynqMp), true) => {
+            all.push(Around {
+                what: "decoupling of the region",
+                who: "the design: its decoupler, which its program sets",
+            });
+        }
+        (Some(Family::CycloneV), _) => {
+            all.push(Around {
+                what: "port to the SDRAM",
+                who: "the boot code; it opens only while no transfer runs",
+            });
+        }
+        (None, _) => {}
+    }
+    all.extend([
+        Around {
+            what: "clocks",
+            who: "the boot code, the device tree, PYNQ, or contigo clocks --set",
+        },
+        Around {
+            what: "widths of ports",
+            who: "the boot code, PYNQ, or contigo board prepare --design",
+        },
+    ]);
+    all
 }

@@ -1,11 +1,11 @@
-//! The kernel's FPGA manager, as sysfs shows it.
+//! The kernel's FPGA manager in sysfs, and its own files `flags` and `firmware`, which AMD's kernels
+//! have.
 
-use super::FpgaError;
+use super::{FpgaError, State, Way};
 use crate::{
     bitstream::{ByteOrder, Family},
     machine::Machine,
 };
-use std::fmt;
 
 const CLASS: &str = "sys/class/fpga_manager";
 
@@ -16,120 +16,6 @@ pub struct Manager {
     pub id: String,
     /// Its driver's name for it: `Xilinx Zynq FPGA Manager`.
     pub name: String,
-}
-
-/// Where a manager is with a bitstream. Linux, `drivers/fpga/fpga-mgr.c`, `state_str`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// The driver does not tell: as a rule nothing is loaded.
-    Unknown,
-    /// The fabric has no power.
-    PowerOff,
-    /// It is powering up.
-    PowerUp,
-    /// It is in reset, and empty.
-    Reset,
-    /// The kernel looks for the file.
-    FirmwareRequest,
-    /// It did not find it.
-    FirmwareRequestError,
-    /// The fabric is being emptied.
-    WriteInit,
-    /// That failed.
-    WriteInitError,
-    /// The bitstream is being written.
-    Write,
-    /// That failed.
-    WriteError,
-    /// The fabric is starting up.
-    WriteComplete,
-    /// It did not start.
-    WriteCompleteError,
-    /// A bitstream runs.
-    Operating,
-    /// The file cannot be read, or has a word that no kernel writes.
-    Unreadable,
-}
-
-/// Every state, and the kernel's words for it.
-const STATES: [(State, &str); 14] = [
-    (State::Unknown, "unknown"),
-    (State::PowerOff, "power off"),
-    (State::PowerUp, "power up"),
-    (State::Reset, "reset"),
-    (State::FirmwareRequest, "firmware request"),
-    (State::FirmwareRequestError, "firmware request error"),
-    (State::WriteInit, "write init"),
-    (State::WriteInitError, "write init error"),
-    (State::Write, "write"),
-    (State::WriteError, "write error"),
-    (State::WriteComplete, "write complete"),
-    (State::WriteCompleteError, "write complete error"),
-    (State::Operating, "operating"),
-    (State::Unreadable, "unreadable"),
-];
-
-impl State {
-    fn of(text: Option<&str>) -> Self {
-        let known = text.and_then(|text| STATES.iter().find(|(_, words)| *words == text));
-        known.map_or(Self::Unreadable, |&(state, _)| state)
-    }
-
-    /// Whether the manager is on its way between two states of rest.
-    #[must_use]
-    pub const fn busy(self) -> bool {
-        matches!(
-            self,
-            Self::PowerUp
-                | Self::FirmwareRequest
-                | Self::WriteInit
-                | Self::Write
-                | Self::WriteComplete
-        )
-    }
-
-    /// Which step failed, what is left in the fabric, and what to do.
-    #[must_use]
-    pub const fn cure(self) -> &'static str {
-        match self {
-            Self::Unknown | Self::Unreadable => {
-                "dmesg has the driver's reason; load a bitstream again before a core is touched"
-            }
-            Self::PowerOff => "the fabric has no power: switch the board's supply for it on",
-            Self::PowerUp => "the fabric is powering up: try again",
-            Self::Reset => "the fabric is in reset and empty: load again",
-            Self::FirmwareRequest => "the kernel waits for the file: try again in a minute",
-            Self::FirmwareRequestError => {
-                "the kernel did not find the file, and the fabric is as before: see that no program changes \
-                 /sys/module/firmware_class/parameters/path or cleans /lib/firmware meanwhile"
-            }
-            Self::WriteInit => "the manager still empties the fabric: try again",
-            Self::WriteInitError => {
-                "the manager did not get the fabric ready: on Cyclone V look at the switches MSEL, elsewhere at dmesg; load again"
-            }
-            Self::Write => "the bitstream is still being written: try again",
-            Self::WriteError => {
-                "the transfer broke off, and the fabric is empty: dmesg has the driver's reason; load again"
-            }
-            Self::WriteComplete => "the fabric still starts: try again",
-            Self::WriteCompleteError => {
-                "the fabric took all, did not start, and is empty: the file is for another device or is damaged; build it for this \
-                 device and load again"
-            }
-            Self::Operating => "the fabric runs, with what was loaded before",
-        }
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            STATES
-                .iter()
-                .find(|(state, _)| state == self)
-                .map_or("unreadable", |&(_, words)| words),
-        )
-    }
 }
 
 impl Manager {
@@ -189,19 +75,67 @@ impl Manager {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// `FPGA_MGR_PARTIAL_RECONFIG` (Linux, `include/linux/fpga/fpga-mgr.h`).
+const PARTIAL: u32 = 1;
+/// `EBUSY` (Linux, `asm-generic/errno-base.h`): the manager is in use.
+const EBUSY: i32 = 16;
 
-    #[test]
-    fn a_state_is_read_as_the_kernel_writes_it() {
-        for (state, words) in STATES {
-            assert_eq!((State::of(Some(words)), state.to_string().as_str()), (state, words));
-            assert!(!state.cure().is_empty());
+/// Lets the kernel load the file `name` of its folder. It comes back when the fabric runs, or when
+/// one of the driver's steps failed, each of which has its limit in the kernel.
+pub(super) fn load(
+    machine: &Machine,
+    manager: &Manager,
+    name: &str,
+    partial: bool,
+) -> Result<(), FpgaError> {
+    let flags = Flags::set(machine, manager, partial)?;
+    let path = manager.file("firmware");
+    let told = machine.write(&path, name.as_bytes());
+    drop(flags);
+    let Err(error) = told else { return Ok(()) };
+    let state = manager.state(machine);
+    if error.raw_os_error() == Some(EBUSY)
+        && !matches!(state, State::WriteInitError | State::WriteError | State::WriteCompleteError)
+    {
+        return Err(FpgaError::Busy(state));
+    }
+    if matches!(error.kind(), std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::NotFound)
+        && state != State::FirmwareRequestError
+    {
+        return Err(FpgaError::Told { path: format!("/{path}").into(), error });
+    }
+    let words = machine.text(manager.file("status")).unwrap_or_default().replace('\n', ", ");
+    Err(FpgaError::Failed { way: Way::Sysfs, state, words, error: Some(error) })
+}
+
+/// The manager's flags for one load. Dropping it puts the old ones back: the next program must not
+/// load a whole bitstream as a partial one.
+struct Flags<'a> {
+    machine: &'a Machine,
+    path: String,
+    before: Option<String>,
+}
+
+impl<'a> Flags<'a> {
+    fn set(machine: &'a Machine, manager: &Manager, partial: bool) -> Result<Self, FpgaError> {
+        let path = manager.file("flags");
+        let before = machine.text(&path);
+        let wanted = if partial { PARTIAL } else { 0 };
+        if before.is_none() && !partial {
+            return Ok(Self { machine, path, before });
         }
-        assert_eq!(
-            (State::of(None), State::of(Some("nonsense"))),
-            (State::Unreadable, State::Unreadable)
-        );
+        match machine.write(&path, format!("{wanted:x}").as_bytes()) {
+            Ok(()) => Ok(Self { machine, path, before }),
+            Err(error) => Err(FpgaError::Told { path: format!("/{path}").into(), error }),
+        }
+    }
+}
+
+impl Drop for Flags<'_> {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // The same file took other flags just now.
+            let _ = self.machine.write(&self.path, before.as_bytes());
+        }
     }
 }

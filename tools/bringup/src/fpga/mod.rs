@@ -6,7 +6,7 @@
 //! 1. The file is compared with the device ([`Target`]).
 //! 2. It fits into the memory that the kernel has left for it.
 //! 3. The manager is at rest.
-//! 4. No program and no driver uses the fabric ([`users`]).
+//! 4. No program and no driver uses the fabric ([`User`]).
 //! 5. The configuration lies where the kernel looks for it, in the byte order of this manager.
 //! 6. The kernel begins the load, and its end is awaited.
 //!
@@ -17,31 +17,22 @@
 //! `of-fpga-region.c`; `Documentation/ABI/testing/sysfs-class-fpga-manager`. AMD's `fpga-mgr.c` has
 //! the files `firmware` and `flags`, which mainline does not have.
 
-mod around;
-mod bridge;
 mod daemon;
-mod dtbo;
 mod error;
-mod firmware;
 mod load;
 mod manager;
 mod overlay;
-mod sysfs;
+mod state;
 mod target;
-pub mod users;
-mod way;
+pub(crate) mod users;
 
-pub use around::{Around, around};
-pub use bridge::Bridge;
-pub use error::FpgaError;
-pub use load::{Loaded, Options};
-pub use manager::{Manager, State};
+pub use error::{FpgaError, User, Way};
+pub use load::{Around, Loaded, Options, around};
+pub use manager::Manager;
+pub use state::{Bridge, State};
 pub use target::Target;
-pub(crate) use target::family_of;
-pub use way::Way;
 
 use crate::machine::Machine;
-use users::User;
 
 /// A machine's fabric.
 #[derive(Debug)]
@@ -72,7 +63,7 @@ impl<'a> Fpga<'a> {
         board: Option<&str>,
     ) -> Result<Self, FpgaError> {
         let manager = Manager::find(machine, manager)?;
-        let way = Way::find(machine, &manager);
+        let way = way(machine, &manager);
         let target = Target::find(machine, &manager, board)?;
         let regions = if matches!(way, Some(Way::Overlay { .. })) {
             overlay::regions(machine)
@@ -120,4 +111,16 @@ impl<'a> Fpga<'a> {
     pub fn users(&self) -> Result<Vec<User>, FpgaError> {
         users::of(self.machine, self.target.family)
     }
+}
+
+/// The way of a machine. A daemon comes first, because it keeps an account of the fabric that a load
+/// behind its back would make wrong.
+fn way(machine: &Machine, manager: &Manager) -> Option<Way> {
+    if let Some(way) = daemon::find(machine) {
+        return Some(way);
+    }
+    if machine.has(manager.file("firmware")) {
+        return Some(Way::Sysfs);
+    }
+    overlay::regions(machine).into_iter().next().map(|region| Way::Overlay { region })
 }

@@ -3,9 +3,11 @@
 //!
 //! # References
 //! Linux, `drivers/fpga/of-fpga-region.c` and `Documentation/devicetree/bindings/fpga/`. The folder
-//! in configfs is not mainline's; vendors' `Documentation/devicetree/configfs-overlays.txt`.
+//! in configfs is not mainline's; vendors' `Documentation/devicetree/configfs-overlays.txt`. The blob:
+//! Devicetree Specification 0.4, chapter 5, "Flattened Devicetree (DTB) Format"; Linux,
+//! `Documentation/devicetree/overlay-notes.rst`.
 
-use super::{FpgaError, Manager, Way, dtbo};
+use super::{FpgaError, Manager, Way};
 use crate::machine::Machine;
 
 const REGIONS: &str = "sys/class/fpga_region";
@@ -39,7 +41,7 @@ pub(super) fn load(
     machine
         .make_dir(OURS)
         .map_err(|error| FpgaError::Told { path: format!("/{OURS}").into(), error })?;
-    let told = machine.write(format!("{OURS}/dtbo"), &dtbo::region(region, name, partial));
+    let told = machine.write(format!("{OURS}/dtbo"), &blob(region, name, partial));
     // Some kernels take the blob, fail, and tell it here only.
     let applied = machine.text(format!("{OURS}/status")).is_none_or(|status| status == "applied");
     let error = match told {
@@ -70,4 +72,142 @@ pub(super) fn unload(machine: &Machine) -> Result<(), FpgaError> {
     machine
         .remove_dir(OURS)
         .map_err(|error| FpgaError::Told { path: format!("/{OURS}").into(), error })
+}
+
+/// `FDT_BEGIN_NODE` and the other tokens of the structure block.
+const BEGIN_NODE: u32 = 1;
+const END_NODE: u32 = 2;
+const PROP: u32 = 3;
+const END: u32 = 9;
+const MAGIC: u32 = 0xd00d_feed;
+/// The format's version, and the oldest that its readers may be of.
+const VERSION: u32 = 17;
+const COMPATIBLE: u32 = 16;
+const HEADER_BYTES: u32 = 40;
+/// The list of reserved memory is its end only: two words of 64 bits.
+const RESERVED_BYTES: u32 = 16;
+
+/// The smallest overlay for the region at `path` of the device tree: one fragment, with the file's
+/// name in it.
+fn blob(path: &str, firmware: &str, partial: bool) -> Vec<u8> {
+    let mut blob = Blob::default();
+    blob.begin("");
+    blob.begin("fragment@0");
+    blob.text("target-path", path);
+    blob.begin("__overlay__");
+    blob.text("firmware-name", firmware);
+    if partial {
+        blob.property("partial-fpga-config", &[]);
+    }
+    for _ in 0..3 {
+        blob.word(END_NODE);
+    }
+    blob.word(END);
+    blob.finish()
+}
+
+/// A tree that is being written: its structure, and the names of its properties.
+#[derive(Default)]
+struct Blob {
+    structure: Vec<u8>,
+    names: Vec<u8>,
+}
+
+impl Blob {
+    fn word(&mut self, word: u32) {
+        self.structure.extend(word.to_be_bytes());
+    }
+
+    /// Bytes, filled up to a word.
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.structure.extend(bytes);
+        self.structure.resize(self.structure.len().next_multiple_of(4), 0);
+    }
+
+    fn begin(&mut self, name: &str) {
+        self.word(BEGIN_NODE);
+        self.bytes(format!("{name}\0").as_bytes());
+    }
+
+    fn text(&mut self, name: &str, value: &str) {
+        self.property(name, format!("{value}\0").as_bytes());
+    }
+
+    fn property(&mut self, name: &str, value: &[u8]) {
+        let at = length(&self.names);
+        self.names.extend(format!("{name}\0").as_bytes());
+        self.word(PROP);
+        self.word(length(value));
+        self.word(at);
+        self.bytes(value);
+    }
+
+    fn finish(self) -> Vec<u8> {
+        let structure = HEADER_BYTES + RESERVED_BYTES;
+        let names = structure + length(&self.structure);
+        let total = names + length(&self.names);
+        let header = [
+            MAGIC,
+            total,
+            structure,
+            names,
+            HEADER_BYTES,
+            VERSION,
+            COMPATIBLE,
+            0,
+            length(&self.names),
+            length(&self.structure),
+        ];
+        let mut blob: Vec<u8> = header.into_iter().flat_map(u32::to_be_bytes).collect();
+        blob.resize(structure as usize, 0);
+        blob.extend(self.structure);
+        blob.extend(self.names);
+        blob
+    }
+}
+
+/// A length of this blob, which has a few names and is far below 4 GiB.
+fn length(bytes: &[u8]) -> u32 {
+    u32::try_from(bytes.len()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        io::{self, ErrorKind, Write as _},
+        process::{Command, Stdio},
+    };
+
+    /// The tree as the device-tree compiler reads it back, apart from this writer.
+    fn read_back(blob: &[u8]) -> io::Result<String> {
+        let mut dtc = Command::new("dtc")
+            .args(["-q", "-I", "dtb", "-O", "dts"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        dtc.stdin.take().ok_or(ErrorKind::BrokenPipe)?.write_all(blob)?;
+        let output = dtc.wait_with_output()?;
+        assert!(output.status.success());
+        Ok(String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn the_compiler_reads_what_is_written() -> io::Result<()> {
+        let tree = match read_back(&blob("/fpga-full", "a.bin", true)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                writeln!(
+                    io::stderr(),
+                    "skipped: overlay::the_compiler_reads_what_is_written: there is no dtc"
+                )?;
+                return Ok(());
+            }
+            tree => tree?,
+        };
+        let fragment = "fragment@0 { target-path = \"/fpga-full\"; __overlay__ { firmware-name = \"a.bin\"; partial-fpga-config; }; };";
+        assert_eq!(tree, format!("/dts-v1/; / {{ {fragment} }};"));
+        let whole = read_back(&blob("/fpga-full", "a.bin", false))?;
+        assert_eq!(whole, tree.replace(" partial-fpga-config;", ""));
+        Ok(())
+    }
 }

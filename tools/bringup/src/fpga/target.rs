@@ -3,11 +3,9 @@
 use super::{FpgaError, Manager};
 use crate::{
     bitstream::{Bitstream, Family, Part},
-    board::Known,
+    known::{Known, family_of},
     machine::Machine,
 };
-
-const TREE: &str = "sys/firmware/devicetree/base";
 
 /// The device of a machine, as far as it can be known without touching it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,18 +124,6 @@ impl Target {
             _ => Ok(()),
         }
     }
-}
-
-/// The family of a machine, by its device tree.
-pub(crate) fn family_of(machine: &Machine) -> Option<Family> {
-    let root = machine.text(format!("{TREE}/compatible")).unwrap_or_default();
-    let families = [
-        (&contigo_boards::zynq7000::SOC, Family::Zynq7000),
-        (&contigo_boards::zynqmp::SOC, Family::ZynqMp),
-        (&contigo_boards::cyclone_v::SOC, Family::CycloneV),
-    ];
-    let soc = contigo_boards::by_compatible(root.as_bytes());
-    families.iter().find(|(known, _)| soc == Some(*known)).map(|&(_, family)| family)
 }
 
 impl std::fmt::Display for Target {

@@ -5,11 +5,10 @@
 //! `Documentation/ABI/testing/sysfs-class-uio`, `Documentation/driver-api/vfio.rst`; XRT,
 //! `src/runtime_src/core/edge/drm/zocl/edge/zocl_drv.c` (its driver's name).
 
-use super::FpgaError;
+use super::{FpgaError, User};
 use crate::{bitstream::Family, machine::Machine, plain, plain::COMM_MAX};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     io::ErrorKind,
     path::Path,
     process,
@@ -28,41 +27,6 @@ const DRM: &str = "sys/class/drm";
 const PLATFORM: &str = "sys/bus/platform/devices";
 /// A device has few windows (`MAX_UIO_MAPS` is 5).
 const MAPS_MAX: usize = 5;
-
-/// A user of the fabric.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum User {
-    /// A program has a node open or mapped.
-    Program {
-        /// Its process.
-        id: u32,
-        /// Its name.
-        name: String,
-        /// The node.
-        node: String,
-    },
-    /// A driver of the kernel has a core.
-    Driver {
-        /// The driver.
-        name: String,
-        /// The core's device, on the platform bus.
-        device: String,
-    },
-}
-
-impl fmt::Display for User {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Program { id, name, node } => write!(f, "{name} (process {id}) has {node}"),
-            Self::Driver { name, device } => {
-                write!(
-                    f,
-                    "the driver {name} has {device} (echo {device} > /sys/bus/platform/drivers/{name}/unbind)"
-                )
-            }
-        }
-    }
-}
 
 /// Every user of a fabric of `family`. Where the family is unknown, each node of a device counts.
 pub(crate) fn of(machine: &Machine, family: Option<Family>) -> Result<Vec<User>, FpgaError> {

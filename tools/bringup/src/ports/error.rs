@@ -1,6 +1,6 @@
 //! Why a register was not read or set, and what to do.
 
-use crate::fpga::{FpgaError, users::User};
+use crate::fpga::{FpgaError, User};
 use nix::{errno::Errno, sys::signal::Signal};
 use std::{fmt, io};
 

@@ -60,7 +60,8 @@ pub use table::fields;
 use crate::{
     bitstream::Family,
     clocks::{Clock, Fabric, clocks},
-    fpga::{Fpga, State, family_of},
+    fpga::{Fpga, State},
+    known::family_of,
     machine::Machine,
 };
 

@@ -21,17 +21,11 @@
 //! ```
 
 mod chip;
-mod energy;
-mod gauge;
 mod meter;
-mod monitor;
 mod rail;
 #[cfg(test)]
 mod tests;
 
-pub use chip::{Chip, ChipError};
-pub use energy::Energy;
-pub use gauge::{Gauge, PowerError};
-pub use meter::{STEP, beside};
-pub use monitor::{Model, Monitor};
-pub use rail::{Rail, rails};
+pub use chip::{Chip, ChipError, Model, Monitor};
+pub use meter::{Energy, STEP, beside};
+pub use rail::{Gauge, PowerError, Rail, rails};

@@ -1,12 +1,70 @@
 //! The GPIO lines of this machine, by the kernel's character devices.
 
-use super::{Active, GpioLine, Place, ResetError, ResetLine};
+use super::{Active, Place, ResetError, ResetLine};
 use crate::{machine::Machine, plain};
 use embedded_hal::digital::PinState;
 use linux_embedded_hal::{
     CdevPin,
     gpio_cdev::{self, Chip, LineRequestFlags},
 };
+use std::fmt;
+
+/// A line of a GPIO chip, as the kernel describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GpioLine {
+    /// The chip's file in `/dev`: `gpiochip0`.
+    pub chip: String,
+    /// The chip's label: `zynqmp_gpio`.
+    pub label: String,
+    /// The line's number on its chip.
+    pub offset: u32,
+    /// Its name in the device tree.
+    pub name: Option<String>,
+    /// Who has it: a program's word for itself, or a driver's. Empty: its user gave no name.
+    pub consumer: Option<String>,
+    /// The device tree says that it is active low.
+    pub active_low: bool,
+}
+
+impl fmt::Display for GpioLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.chip, self.offset)
+    }
+}
+
+impl GpioLine {
+    /// The one line of `lines` that `place` means, if it is free.
+    ///
+    /// # Errors
+    /// [`ResetError::NoSuchLine`], [`ResetError::Ambiguous`], [`ResetError::InUse`].
+    pub fn choose<'a>(lines: &'a [Self], place: &Place) -> Result<&'a Self, ResetError> {
+        let meant = |line: &&Self| match place {
+            Place::Offset { chip, offset } => {
+                line.offset == *offset && (line.chip == *chip || line.label == *chip)
+            }
+            Place::Name(name) => line.name.as_ref() == Some(name),
+            Place::Guard(_) => false,
+        };
+        let found: Vec<_> = lines.iter().filter(meant).collect();
+        match found.as_slice() {
+            [] => Err(ResetError::NoSuchLine { place: place.clone(), among: lines.len() }),
+            [line] => line.free().map(|()| *line),
+            several => Err(ResetError::Ambiguous {
+                place: place.clone(),
+                there: several.iter().map(ToString::to_string).collect(),
+            }),
+        }
+    }
+
+    fn free(&self) -> Result<(), ResetError> {
+        match &self.consumer {
+            None => Ok(()),
+            Some(consumer) => {
+                Err(ResetError::InUse { line: self.to_string(), consumer: consumer.clone() })
+            }
+        }
+    }
+}
 
 /// The name under which others see a line of ours.
 const CONSUMER: &str = "contigo reset";

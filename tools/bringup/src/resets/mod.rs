@@ -23,20 +23,16 @@
 //! GPIO"; xilfpga, `XFpga_PsPlGpioResetsLow`.
 
 mod chips;
-mod error;
 mod guard;
 mod line;
 mod place;
 #[cfg(test)]
 mod tests;
-mod width;
 
-pub use chips::{lines, open};
-pub use error::ResetError;
+pub use chips::{GpioLine, lines, open};
 pub use guard::Guarded;
 pub use line::{Active, PulseError, ResetLine};
-pub use place::{GpioLine, Place};
-pub use width::Width;
+pub use place::{Place, ResetError, Width};
 
 /// The delay of a program under Linux, by the kernel's clock.
 pub use linux_embedded_hal::Delay;

@@ -23,7 +23,7 @@ impl Board {
     pub(crate) fn of(machine: &Machine) -> Self {
         let board = board::Board::of(machine);
         let names: Vec<_> = board.known.boards.iter().map(|board| board.name).collect();
-        let by_name = board.known.sure == board::Sure::ByName;
+        let by_name = board.known.sure == contigo_bringup::known::Sure::ByName;
         let compatible =
             machine.bytes("sys/firmware/devicetree/base/compatible").unwrap_or_default();
         let compatible = String::from_utf8_lossy(&compatible);

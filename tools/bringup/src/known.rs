@@ -1,7 +1,10 @@
-//! Which of the boards that Contigo knows a machine is.
+//! Which of the boards that Contigo knows a machine is, and which family of SoC it has, by the root
+//! of its device tree.
 
-use crate::machine::Machine;
+use crate::{bitstream::Family, machine::Machine};
 use contigo_boards::{ALL, Board, Soc};
+
+const TREE: &str = "sys/firmware/devicetree/base";
 
 /// How sure that is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +56,7 @@ impl Known {
 
     /// The board that a machine's tree names.
     pub(crate) fn named(machine: &Machine) -> Option<&'static Board> {
-        let root = |name: &str| {
-            machine.bytes(format!("sys/firmware/devicetree/base/{name}")).unwrap_or_default()
-        };
+        let root = |name: &str| machine.bytes(format!("{TREE}/{name}")).unwrap_or_default();
         let (compatible, model) = (root("compatible"), root("model"));
         let known = Self::of(&compatible, &model, contigo_boards::by_compatible(&compatible));
         known.boards.first().copied().filter(|_| known.sure == Sure::ByName)
@@ -81,4 +82,16 @@ fn easy(text: &str) -> String {
         if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' }
     });
     format!("-{}-", letters.collect::<String>())
+}
+
+/// The family of a machine, by its device tree.
+pub(crate) fn family_of(machine: &Machine) -> Option<Family> {
+    let root = machine.text(format!("{TREE}/compatible")).unwrap_or_default();
+    let families = [
+        (&contigo_boards::zynq7000::SOC, Family::Zynq7000),
+        (&contigo_boards::zynqmp::SOC, Family::ZynqMp),
+        (&contigo_boards::cyclone_v::SOC, Family::CycloneV),
+    ];
+    let soc = contigo_boards::by_compatible(root.as_bytes());
+    families.iter().find(|(known, _)| soc == Some(*known)).map(|&(_, family)| family)
 }
