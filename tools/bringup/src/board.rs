@@ -111,22 +111,13 @@ impl Device {
                 machine.text(format!("sys/class/uio/{uio}/name")).unwrap_or_else(|| uio.clone());
             found.push(device("uio", &called, format!("/dev/{uio}")));
         }
-        for class in ["sys/class/u-dma-buf", "sys/class/udmabuf"] {
-            for block in machine.list(class) {
-                found.push(device("u-dma-buf", &block, format!("/dev/{block}")));
-            }
+        for block in machine.blocks() {
+            let name = block.rsplit('/').next().unwrap_or(&block);
+            found.push(device("u-dma-buf", name, format!("/dev/{name}")));
         }
         for bus in ["sys/bus/pci/devices", "sys/bus/platform/devices"] {
             for name in machine.list(bus) {
-                let last = |link: &str| {
-                    Some(
-                        machine
-                            .link(format!("{bus}/{name}/{link}"))?
-                            .file_name()?
-                            .to_string_lossy()
-                            .into_owned(),
-                    )
-                };
+                let last = |link: &str| machine.link_name(format!("{bus}/{name}/{link}"));
                 if last("driver").is_some_and(|driver| driver.contains("vfio")) {
                     let group = last("iommu_group").map_or_else(
                         || "no group".to_owned(),

@@ -8,7 +8,6 @@
 use crate::machine::{READ, reopen};
 use nix::libc::O_PATH;
 use std::{
-    fmt,
     fs::{File, Metadata, OpenOptions},
     io::{self, Read as _},
     os::unix::fs::OpenOptionsExt as _,
@@ -16,14 +15,17 @@ use std::{
 };
 
 /// Why a file is not read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
     /// The file cannot be read.
-    Read(io::Error),
+    #[error("{0}")]
+    Read(#[from] io::Error),
     /// It is no regular file, whose length is known before it is read.
+    #[error("it is no file, but a folder, a pipe or a device: give a regular file")]
     NotAFile,
     /// It is longer than any file of its kind.
+    #[error("it has {bytes} bytes, and no file of its kind has more than {most}")]
     TooLong {
         /// Its length, or the part of it that was read.
         bytes: u64,
@@ -40,10 +42,9 @@ pub enum FileError {
 /// # Errors
 /// [`FileError`].
 pub fn open(path: &Path, most: u64) -> Result<File, FileError> {
-    let found =
-        OpenOptions::new().read(true).custom_flags(O_PATH).open(path).map_err(FileError::Read)?;
-    right(&found.metadata().map_err(FileError::Read)?, most)?;
-    Ok(reopen(&found, READ).map_err(FileError::Read)?.into())
+    let found = OpenOptions::new().read(true).custom_flags(O_PATH).open(path)?;
+    right(&found.metadata()?, most)?;
+    Ok(reopen(&found, READ)?.into())
 }
 
 /// Reads what [`open`] opened. The file may grow meanwhile, or be of `/proc`, which says 0 bytes.
@@ -52,7 +53,7 @@ pub fn open(path: &Path, most: u64) -> Result<File, FileError> {
 /// [`FileError`].
 pub fn rest(file: File, most: u64) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(FileError::Read)?;
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     let read = bytes.len() as u64;
     if read > most { Err(FileError::TooLong { bytes: read, most }) } else { Ok(bytes) }
 }
@@ -71,29 +72,6 @@ fn right(about: &Metadata, most: u64) -> Result<(), FileError> {
         false => Err(FileError::NotAFile),
         true if bytes > most => Err(FileError::TooLong { bytes, most }),
         true => Ok(()),
-    }
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(error) => write!(f, "{error}"),
-            Self::NotAFile => {
-                f.write_str("it is no file, but a folder, a pipe or a device: give a regular file")
-            }
-            Self::TooLong { bytes, most } => {
-                write!(f, "it has {bytes} bytes, and no file of its kind has more than {most}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for FileError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Read(error) => Some(error),
-            _ => None,
-        }
     }
 }
 

@@ -105,6 +105,18 @@ impl Node {
         cells(&self.property(machine, name).unwrap_or_default())
     }
 
+    /// The first cell of a property.
+    pub(crate) fn cell(&self, machine: &Machine, name: &str) -> Option<u32> {
+        self.cells(machine, name).first().copied()
+    }
+
+    /// A block of u-dma-buf, by the module's new name or its old one.
+    pub(crate) fn is_block(&self) -> bool {
+        let ours =
+            |one: &String| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf");
+        self.compatible.iter().any(ours)
+    }
+
     /// A register of the fabric, on a machine of this family.
     pub(crate) fn is_fabric(&self, family: Family) -> bool {
         self.unit().is_some_and(|unit| {
@@ -210,7 +222,7 @@ fn above(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A number of one cell or two.
-fn joined(cells: &[u32]) -> u64 {
+pub(crate) fn joined(cells: &[u32]) -> u64 {
     cells.iter().fold(0, |number, cell| (number << 32) | u64::from(*cell))
 }
 

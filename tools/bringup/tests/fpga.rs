@@ -14,7 +14,7 @@ use contigo_bringup::{
     bitstream::Image,
     fpga::{Fpga, FpgaError, Loaded, Options, State, User, Way},
     machine::{
-        Kernel, Machine, Ran,
+        Kernel, Machine,
         fake::{Board, Fault},
     },
 };
@@ -579,10 +579,6 @@ impl Kernel for Writes {
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
         fs::remove_dir(path)
-    }
-
-    fn run(&self, _: &Path, _: &[&str]) -> io::Result<Ran> {
-        Err(io::ErrorKind::Unsupported.into())
     }
 }
 

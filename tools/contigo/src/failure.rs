@@ -196,7 +196,7 @@ impl From<PortsError> for Failure {
 
 impl From<AccessError> for Failure {
     fn from(error: AccessError) -> Self {
-        Self::Ports(PortsError::Read(error))
+        Self::Ports(error.into())
     }
 }
 

@@ -1,32 +1,29 @@
 //! Why a file is no bitstream that can be loaded, with the numbers, and the cure.
 
 use crate::file::FileError;
-use std::{fmt, io};
 
 /// Why a file is refused before any machine is asked. Offsets are from the file's beginning, or
 /// from its section's in an `.xclbin`.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BitstreamError {
-    /// The file cannot be read.
-    Read(io::Error),
-    /// It is no regular file, whose length is known before it is read.
-    NotAFile,
+    /// The file cannot be read, or is none.
+    #[error("{}", of_file(.0))]
+    File(#[from] FileError),
     /// It is larger than the memory that is left.
+    #[error(
+        "it has {bytes} bytes, and {available} of memory are left: end programs, or compress the bitstream"
+    )]
     NoMemory {
         /// Its length.
         bytes: u64,
         /// The bytes that are left.
         available: u64,
     },
-    /// It is longer than any bitstream.
-    TooLong {
-        /// Its length.
-        bytes: u64,
-        /// The most that is read.
-        most: u64,
-    },
     /// A header says more bytes than the file has.
+    #[error(
+        "it is cut: {what} needs {needs} bytes, and there are {has}; copy the file again, whole"
+    )]
     Cut {
         /// Which part of the file is cut.
         what: &'static str,
@@ -36,6 +33,9 @@ pub enum BitstreamError {
         has: u64,
     },
     /// A header says fewer bytes than the file has.
+    #[error(
+        "its header says {says} bytes, and there are {has}; take the file as the tool wrote it"
+    )]
     Longer {
         /// The header's number.
         says: u64,
@@ -43,6 +43,9 @@ pub enum BitstreamError {
         has: u64,
     },
     /// A `.bit` has another field than the format's next one.
+    #[error(
+        "its header is broken: byte {offset} begins field {wanted}, but is {found:#04x}; take the file as the tool wrote it"
+    )]
     Field {
         /// Where the field begins.
         offset: usize,
@@ -52,11 +55,17 @@ pub enum BitstreamError {
         found: u8,
     },
     /// There is no sync word where every configuration has one.
+    #[error(
+        "it is no bitstream: neither the sync word AA995566 nor its swapped form is in its first {searched} bytes; give a .bit, .bin, .xclbin or .rbf"
+    )]
     NoSync {
         /// How many bytes were looked at.
         searched: usize,
     },
     /// The sync word, or the end, is not at a word's boundary.
+    #[error(
+        "{what} is at {bytes} bytes, which is not a multiple of 4; take the file as the tool wrote it"
+    )]
     Unaligned {
         /// Which of the two.
         what: &'static str,
@@ -64,6 +73,7 @@ pub enum BitstreamError {
         bytes: usize,
     },
     /// A word is no packet.
+    #[error("byte {offset} begins no packet ({word:#010x}): the file is damaged; copy it again")]
     Packet {
         /// Its offset in bytes.
         offset: usize,
@@ -71,11 +81,17 @@ pub enum BitstreamError {
         word: u32,
     },
     /// The packets end, and no command DESYNC has come.
+    #[error(
+        "it is cut: its {has} bytes have no command DESYNC, which ends a bitstream; copy the file again, whole"
+    )]
     NoEnd {
         /// How many bytes there are.
         has: usize,
     },
     /// A file asks for two devices.
+    #[error(
+        "it asks for device {first:#010x} and for {second:#010x}: the file is damaged; copy it again"
+    )]
     TwoDevices {
         /// The first one's IDCODE.
         first: u32,
@@ -83,114 +99,32 @@ pub enum BitstreamError {
         second: u32,
     },
     /// An `.xclbin` has no section with a bitstream.
+    #[error(
+        "none of its {sections} sections is a bitstream: it only describes a design; give the .bit or .bin beside it"
+    )]
     NoBitstream {
         /// How many sections it has.
         sections: usize,
     },
     /// An `.xclbin` for an emulator.
+    #[error("it is for an emulator (mode {mode}): build it with v++ --target hw")]
     Emulation {
         /// Its mode.
         mode: u16,
     },
 }
 
-impl fmt::Display for BitstreamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(error) => write!(f, "it cannot be read: {error}"),
-            Self::NotAFile => f.write_str(
-                "it is a folder, a pipe or a device: give a .bit, .bin, .xclbin or .rbf",
-            ),
-            Self::NoMemory { bytes, available } => {
-                write!(
-                    f,
-                    "it has {bytes} bytes, and {available} of memory are left: end programs, or compress the bitstream"
-                )
-            }
-            Self::TooLong { bytes, most } => write!(
-                f,
-                "it has {bytes} bytes, and no bitstream has more than {most}: is it another file?"
-            ),
-            Self::Cut { what, needs, has } => {
-                write!(
-                    f,
-                    "it is cut: {what} needs {needs} bytes, and there are {has}; copy the file again, whole"
-                )
-            }
-            Self::Longer { says, has } => {
-                write!(
-                    f,
-                    "its header says {says} bytes, and there are {has}; take the file as the tool wrote it"
-                )
-            }
-            Self::Field { offset, wanted, found } => write!(
-                f,
-                "its header is broken: byte {offset} begins field {wanted}, but is {found:#04x}; take the file as the tool wrote it"
-            ),
-            Self::NoSync { searched } => write!(
-                f,
-                "it is no bitstream: neither the sync word AA995566 nor its swapped form is in its first {searched} bytes; \
-                 give a .bit, .bin, .xclbin or .rbf"
-            ),
-            Self::Unaligned { what, bytes } => {
-                write!(
-                    f,
-                    "{what} is at {bytes} bytes, which is not a multiple of 4; take the file as the tool wrote it"
-                )
-            }
-            Self::Packet { offset, word } => {
-                write!(
-                    f,
-                    "byte {offset} begins no packet ({word:#010x}): the file is damaged; copy it again"
-                )
-            }
-            Self::NoEnd { has } => {
-                write!(
-                    f,
-                    "it is cut: its {has} bytes have no command DESYNC, which ends a bitstream; copy the file again, whole"
-                )
-            }
-            Self::TwoDevices { first, second } => {
-                write!(
-                    f,
-                    "it asks for device {first:#010x} and for {second:#010x}: the file is damaged; copy it again"
-                )
-            }
-            Self::NoBitstream { sections } => {
-                write!(
-                    f,
-                    "none of its {sections} sections is a bitstream: it only describes a design; give the .bit or .bin beside it"
-                )
-            }
-            Self::Emulation { mode } => {
-                write!(f, "it is for an emulator (mode {mode}): build it with v++ --target hw")
-            }
-        }
-    }
-}
-
 /// The same, of a bitstream.
-///
-/// ```
-/// use contigo_bringup::{bitstream::BitstreamError, file};
-/// let error: BitstreamError = file::read("/".as_ref(), 1).unwrap_err().into();
-/// assert!(matches!(error, BitstreamError::NotAFile));
-/// ```
-impl From<FileError> for BitstreamError {
-    fn from(error: FileError) -> Self {
-        match error {
-            FileError::Read(error) => Self::Read(error),
-            FileError::NotAFile => Self::NotAFile,
-            FileError::TooLong { bytes, most } => Self::TooLong { bytes, most },
+fn of_file(error: &FileError) -> String {
+    match error {
+        FileError::Read(error) => format!("it cannot be read: {error}"),
+        FileError::NotAFile => {
+            "it is a folder, a pipe or a device: give a .bit, .bin, .xclbin or .rbf".to_owned()
         }
-    }
-}
-
-impl std::error::Error for BitstreamError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Read(error) => Some(error),
-            _ => None,
+        FileError::TooLong { bytes, most } => {
+            format!(
+                "it has {bytes} bytes, and no bitstream has more than {most}: is it another file?"
+            )
         }
     }
 }

@@ -12,21 +12,23 @@
 //! | `.xclbin` | `axlf`, with sections | its length, the section's bounds, then as `.bit` or `.bin` |
 //! | `.rbf` | none: Cyclone V's | its tail of ones |
 
-mod bit;
 mod error;
-mod image;
+mod files;
 mod packets;
 mod part;
-mod rbf;
-mod xclbin;
 
 pub use error::BitstreamError;
-pub use image::Image;
 pub use part::{Family, PARTS, Part};
+
+use crate::{
+    file::{self, FileError},
+    machine::Machine,
+};
 use std::{
     fmt,
     io::{self, Write},
     ops::Range,
+    path::Path,
 };
 
 /// No bitstream is longer: the largest UltraScale+ SoC takes about 45 MB, and a container adds
@@ -94,21 +96,22 @@ impl Bitstream {
     /// rules.
     pub fn parse(file: &[u8]) -> Result<Self, BitstreamError> {
         if file.len() as u64 > MAX_BYTES {
-            return Err(BitstreamError::TooLong { bytes: file.len() as u64, most: MAX_BYTES });
+            return Err(FileError::TooLong { bytes: file.len() as u64, most: MAX_BYTES }.into());
         }
-        if xclbin::is(file) {
-            let section = xclbin::bitstream(file)?;
+        if files::is_xclbin(file) {
+            let section = files::xclbin(file)?;
             let inner = file.get(section.clone()).unwrap_or_default();
-            let mut found = if bit::is(inner) { bit::parse(inner) } else { Self::bare(inner) }?;
+            let mut found =
+                if files::is_bit(inner) { files::bit(inner) } else { Self::bare(inner) }?;
             found.format = Format::Xclbin;
             found.payload = section.start + found.payload.start..section.start + found.payload.end;
             return Ok(found);
         }
-        if bit::is(file) {
-            return bit::parse(file);
+        if files::is_bit(file) {
+            return files::bit(file);
         }
-        if rbf::is(file) {
-            return rbf::parse(file);
+        if files::is_rbf(file) {
+            return files::rbf(file);
         }
         Self::bare(file)
     }
@@ -186,6 +189,54 @@ impl fmt::Display for ByteOrder {
             Self::BitFile => "as in a .bit",
             Self::Swapped => "swapped, as Zynq's managers take it",
         })
+    }
+}
+
+/// A bitstream's file in memory, once, and what is in it.
+pub struct Image {
+    /// The facts that the file says of itself.
+    pub bitstream: Bitstream,
+    bytes: Vec<u8>,
+}
+
+impl Image {
+    /// Reads a file whole, into the memory of this machine.
+    ///
+    /// # Errors
+    /// [`BitstreamError::File`] where the file cannot be read; else as [`Bitstream::parse`]. A file
+    /// that is too long, or larger than the memory that is left, is refused before it is read. A
+    /// pipe is refused before it is opened: that would wait.
+    pub fn open(machine: &Machine, path: &Path) -> Result<Self, BitstreamError> {
+        let file = file::open(path, MAX_BYTES)?;
+        let bytes = file.metadata().map_err(FileError::Read)?.len();
+        if let Some(available) = machine.available().filter(|available| *available < bytes) {
+            return Err(BitstreamError::NoMemory { bytes, available });
+        }
+        let bytes = file::rest(file, MAX_BYTES)?;
+        Self::new(bytes)
+    }
+
+    /// The same of bytes that are in memory already.
+    ///
+    /// # Errors
+    /// As [`Bitstream::parse`].
+    pub fn new(bytes: Vec<u8>) -> Result<Self, BitstreamError> {
+        Ok(Self { bitstream: Bitstream::parse(&bytes)?, bytes })
+    }
+
+    /// The whole file.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Image")
+            .field("bitstream", &self.bitstream)
+            .field("bytes", &self.bytes.len())
+            .finish()
     }
 }
 

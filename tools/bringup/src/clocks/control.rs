@@ -2,7 +2,7 @@
 
 use crate::{
     bitstream::Family,
-    fpga::{FpgaError, User, users},
+    fpga::{FpgaError, User, listed, users},
     machine::Machine,
 };
 use std::{fmt, io, path::PathBuf};
@@ -126,8 +126,7 @@ impl Control {
     /// rate that near; it was set back. [`ClockError::NotSetBack`]: that failed, and the clock has
     /// another rate now.
     pub fn set(&self, machine: &Machine, hz: u64) -> Result<u64, ClockError> {
-        let users = users::of(machine, Some(self.family))
-            .map_err(|error| ClockError::CannotSee(Box::new(error)))?;
+        let users = users::of(machine, Some(self.family)).map_err(Box::new)?;
         if !users.is_empty() {
             return Err(ClockError::InUse(users));
         }
@@ -164,25 +163,36 @@ fn number(machine: &Machine, node: &str) -> Option<u32> {
 }
 
 /// Why a clock was not read or set. Each but [`Self::NotSetBack`] leaves it as it was.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClockError {
     /// The kernel's account cannot be read.
+    #[error("{path}{}", hidden(.error))]
     Hidden {
         /// The file.
         path: PathBuf,
         /// Why.
+        #[source]
         error: io::Error,
     },
     /// It has a form that no kernel of ours has.
+    #[error(
+        "the kernel's clk_summary has a form that is not known here: report it with its first lines"
+    )]
     NotASummary,
     /// This kernel has no way to set the clock.
+    #[error(
+        "this kernel has no way to set {0}: it needs AMD's driver and a node xlnx,fclk, or fclkcfg. Without it the boot code sets it, or assigned-clock-rates in a core's node"
+    )]
     NoControl(Fabric),
     /// It cannot be seen who uses the fabric.
-    CannotSee(Box<FpgaError>),
+    #[error("{0}")]
+    CannotSee(#[from] Box<FpgaError>),
     /// A program or a driver uses the fabric.
+    #[error("the fabric is in use, and its cores would miss a cycle:{} end them and try again", listed(.0))]
     InUse(Vec<User>),
     /// The control's file has no number.
+    #[error("{path} is {text:?}, and no rate")]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -190,15 +200,20 @@ pub enum ClockError {
         text: String,
     },
     /// The kernel refuses the rate.
+    #[error("{path} does not take {hz} Hz: {error}; run this as root")]
     Refused {
         /// The file.
         path: PathBuf,
         /// The rate.
         hz: u64,
         /// Why.
+        #[source]
         error: io::Error,
     },
     /// The hardware has no rate that near.
+    #[error(
+        "{fabric} has no {wanted} Hz; the nearest is {nearest} Hz, and it is as before: ask for a rate that its PLL divides to"
+    )]
     Rate {
         /// The clock.
         fabric: Fabric,
@@ -208,6 +223,7 @@ pub enum ClockError {
         nearest: u64,
     },
     /// The hardware has no rate that near, and the clock did not get its old one back.
+    #[error("{fabric} had {was_hz} Hz, has {} now, and was not set back: start no job, and set it again, or restart the board{}", rate(*.has_hz), because(.error.as_deref()))]
     NotSetBack {
         /// The clock.
         fabric: Fabric,
@@ -216,58 +232,24 @@ pub enum ClockError {
         /// The rate that it has now, in Hz, where that can be read.
         has_hz: Option<u64>,
         /// The kernel's own error, where it gave one.
+        #[source]
         error: Option<Box<ClockError>>,
     },
 }
 
-impl fmt::Display for ClockError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Hidden { path, error } if error.kind() == io::ErrorKind::NotFound => write!(
-                f,
-                "{} is not there: mount -t debugfs debug /sys/kernel/debug (the kernel needs CONFIG_DEBUG_FS and CONFIG_COMMON_CLK)",
-                path.display()
-            ),
-            Self::Hidden { path, error } => write!(f, "{}: {error}; run this as root", path.display()),
-            Self::NotASummary => f.write_str("the kernel's clk_summary has a form that is not known here: report it with its first lines"),
-            Self::NoControl(fabric) => write!(
-                f,
-                "this kernel has no way to set {fabric}: it needs AMD's driver and a node xlnx,fclk, or fclkcfg. \
-                 Without it the boot code sets it, or assigned-clock-rates in a core's node"
-            ),
-            Self::CannotSee(error) => write!(f, "{error}"),
-            Self::InUse(users) => {
-                f.write_str("the fabric is in use, and its cores would miss a cycle:")?;
-                users.iter().try_for_each(|user| write!(f, " {user};"))?;
-                f.write_str(" end them and try again")
-            }
-            Self::Unreadable { path, text } => write!(f, "{} is {text:?}, and no rate", path.display()),
-            Self::Refused { path, hz, error } => write!(f, "{} does not take {hz} Hz: {error}; run this as root", path.display()),
-            Self::Rate { fabric, wanted, nearest } => {
-                write!(
-                    f,
-                    "{fabric} has no {wanted} Hz; the nearest is {nearest} Hz, and it is as before: ask for a rate that its PLL divides to"
-                )
-            }
-            Self::NotSetBack { fabric, was_hz, has_hz, error } => {
-                let has = has_hz.map_or_else(|| "a rate that cannot be read".to_owned(), |hz| format!("{hz} Hz"));
-                write!(
-                    f,
-                    "{fabric} had {was_hz} Hz, has {has} now, and was not set back: start no job, and set it again, or restart the board"
-                )?;
-                error.iter().try_for_each(|error| write!(f, " ({error})"))
-            }
-        }
+/// The end of a sentence that begins with the file.
+fn hidden(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::NotFound {
+        " is not there: mount -t debugfs debug /sys/kernel/debug (the kernel needs CONFIG_DEBUG_FS and CONFIG_COMMON_CLK)".to_owned()
+    } else {
+        format!(": {error}; run this as root")
     }
 }
 
-impl std::error::Error for ClockError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Hidden { error, .. } | Self::Refused { error, .. } => Some(error),
-            Self::CannotSee(error) => Some(error),
-            Self::NotSetBack { error: Some(error), .. } => Some(error),
-            _ => None,
-        }
-    }
+fn rate(hz: Option<u64>) -> String {
+    hz.map_or_else(|| "a rate that cannot be read".to_owned(), |hz| format!("{hz} Hz"))
+}
+
+fn because(error: Option<&ClockError>) -> String {
+    error.map_or_else(String::new, |error| format!(" ({error})"))
 }

@@ -1,5 +1,5 @@
 use super::{Clock, ClockError, Control, Fabric, Verdict, Wanted, check, clocks, summary::parse};
-use crate::machine::{Kernel, Machine, Ran};
+use crate::machine::{Kernel, Machine};
 use std::{error::Error, fs, io, os::unix::fs::symlink, path::Path};
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -123,18 +123,6 @@ impl Kernel for Divider {
             .filter(|hz| *hz > 0)
             .ok_or_else(invalid)?;
         fs::write(path, format!("{}\n", 1_000_000_000 / (1_000_000_000 / hz).clamp(1, 64)))
-    }
-
-    fn make_dir(&self, _: &Path) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn remove_dir(&self, _: &Path) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn run(&self, _: &Path, _: &[&str]) -> io::Result<Ran> {
-        Err(io::ErrorKind::Unsupported.into())
     }
 }
 

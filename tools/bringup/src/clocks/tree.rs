@@ -86,8 +86,8 @@ pub(crate) struct Provider {
 /// The providers of a tree, by phandle. Each is read once: every node may name each of them.
 pub(crate) fn providers(machine: &Machine) -> Vec<Provider> {
     let provider = |node: Node| {
-        let cells = *node.cells(machine, "#clock-cells").first()?;
-        let phandle = *node.cells(machine, "phandle").first()?;
+        let cells = node.cell(machine, "#clock-cells")?;
+        let phandle = node.cell(machine, "phandle")?;
         Some(Provider {
             phandle,
             cells: usize::try_from(cells).ok()?,
@@ -205,7 +205,7 @@ impl Crystal {
         };
         let nodes = tree::nodes(machine);
         let node = nodes.iter().find(is)?;
-        let said = node.cells(machine, property).first().copied().map(u64::from);
+        let said = node.cell(machine, property).map(u64::from);
         let tree_hz = said.or((family == Family::Zynq7000).then_some(ZYNQ_DEFAULT_HZ))?;
         let absent = if said.is_none() { ", which is absent: the kernel's default" } else { "" };
         // The kernel calls a fixed clock as the tree does, or else as its node is called.

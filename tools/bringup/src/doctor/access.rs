@@ -42,7 +42,7 @@ pub(super) const CHECKS: &[Check] = &[
         look: |facts| {
             nodes(
                 facts,
-                facts.blocks().iter().map(|block| format!("dev/{}", last(block))).collect(),
+                facts.machine.blocks().iter().map(|block| format!("dev/{}", last(block))).collect(),
             )
         },
     },

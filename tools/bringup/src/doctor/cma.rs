@@ -1,8 +1,7 @@
 //! The kernel's contiguous memory.
 
-use super::reach::number;
 use super::{Check, Facts, Outcome, fault, fine, note, noted, skipped};
-use crate::tree::{Node, cells};
+use crate::tree::{Node, cells, joined};
 
 const AREA: &str = "CMA";
 /// A network's weights did not fit into this much: apache/tvm#3394.
@@ -68,7 +67,7 @@ pub(super) const CHECKS: &[Check] = &[
 /// Whether memory of it is still to be allocated: the machine is prepared, and no block of
 /// u-dma-buf, or not each of the tree's, has its memory yet.
 fn wants(facts: &Facts<'_>) -> bool {
-    let blocks = facts.blocks().len();
+    let blocks = facts.machine.blocks().len();
     facts.prepared() && (blocks == 0 || blocks < super::u_dma_buf::wanted(facts).len())
 }
 
@@ -180,11 +179,11 @@ fn high(facts: &Facts<'_>) -> Outcome {
 fn place(facts: &Facts<'_>, pool: &Node, name: &str) -> Option<(u64, u64)> {
     let cells = cells(&pool.property(facts.machine, name)?);
     let parent = pool.ancestors(&facts.nodes).next();
-    let said =
-        |name: &str| crate::tree::cells(&parent?.property(facts.machine, name)?).first().copied();
-    let wide = said("#address-cells").map_or(cells.len().is_multiple_of(4), |cells| cells == 2);
+    let wide = parent
+        .and_then(|parent| parent.cell(facts.machine, "#address-cells"))
+        .map_or(cells.len().is_multiple_of(4), |cells| cells == 2);
     let each = if wide { 2 } else { 1 };
-    Some((number(cells.get(..each)?), number(cells.get(each..2 * each)?)))
+    Some((joined(cells.get(..each)?), joined(cells.get(each..2 * each)?)))
 }
 
 /// A number of bytes as the kernel takes it: 64M, `0x1000_0000` without its line.

@@ -95,7 +95,7 @@ fn block(facts: &Facts<'_>) -> Outcome {
     let wanted = super::u_dma_buf::wanted(facts);
     let mut compared = 0;
     let mut bad = Vec::new();
-    for block in facts.blocks() {
+    for block in facts.machine.blocks() {
         // Blocks of a parameter have none.
         let node = wanted.iter().copied().find(|node| super::u_dma_buf::is_of(facts, &block, node));
         if let (Some(node), Some(said)) = (node, facts.number(&format!("{block}/dma_coherent"))) {

@@ -87,10 +87,8 @@ fn driver(facts: &Facts<'_>) -> Outcome {
         return skipped("no GPU of NVIDIA's on PCI");
     }
     let other = |device: &String| {
-        let link = facts.machine.link(format!("{PCI}/{device}/driver"));
-        let driver = link
-            .and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned()))
-            .unwrap_or_else(|| "none".into());
+        let driver = facts.machine.link_name(format!("{PCI}/{device}/driver"));
+        let driver = driver.unwrap_or_else(|| "none".into());
         // With vfio-pci it is passed to a guest.
         (driver != "nvidia" && driver != "vfio-pci").then(|| format!("{device}: driver {driver}"))
     };

@@ -158,11 +158,8 @@ fn waits(facts: &Facts<'_>) -> Outcome {
         return skipped("not readable: run as root, with debugfs");
     };
     // Others wait on right machines too: of the kernel's own, a driver may just not be built.
-    let block =
-        |one: &String| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf");
-    let ours = |node: &&Node| {
-        node.is("contigo,engine") || node.is("generic-uio") || node.compatible.iter().any(block)
-    };
+    let ours =
+        |node: &&Node| node.is("contigo,engine") || node.is("generic-uio") || node.is_block();
     let ours: Vec<_> = facts.nodes.iter().filter(ours).collect();
     let is_ours = |device: &str| {
         let of = facts.of_node(&format!("sys/bus/platform/devices/{device}"));

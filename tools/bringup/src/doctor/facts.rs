@@ -1,6 +1,6 @@
 //! The facts that several checks read.
 
-use crate::tree::{self, Node, cells};
+use crate::tree::{self, Node};
 use crate::{bitstream::Family, known::family_of, machine::Machine, ports::Fact};
 use std::{
     cell::{OnceCell, RefCell},
@@ -49,10 +49,9 @@ impl<'a> Facts<'a> {
         let command_line = machine.text("proc/cmdline").unwrap_or_default();
         let nodes = tree::nodes(machine);
         let platform = machine.list(PLATFORM).into_iter().map(|name| {
-            let link = |file: &str| machine.link(format!("{PLATFORM}/{name}/{file}"));
-            let driver = link("driver")
-                .and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned()));
-            (name.clone(), link("of_node").and_then(|link| node_of(&link)), driver)
+            let of_node = machine.link(format!("{PLATFORM}/{name}/of_node"));
+            let driver = machine.link_name(format!("{PLATFORM}/{name}/driver"));
+            (name, of_node.and_then(|link| node_of(&link)), driver)
         });
         let platform = platform.collect();
         Self {
@@ -72,8 +71,8 @@ impl<'a> Facts<'a> {
         let places = || {
             let mut places = BTreeMap::new();
             for (place, node) in self.nodes.iter().enumerate() {
-                if let Some(phandle) = node.cells(self.machine, "phandle").first() {
-                    places.entry(*phandle).or_insert(place);
+                if let Some(phandle) = node.cell(self.machine, "phandle") {
+                    places.entry(phandle).or_insert(place);
                 }
             }
             places
@@ -83,11 +82,7 @@ impl<'a> Facts<'a> {
 
     /// How many cells an interrupt of this controller has.
     pub(super) fn interrupt_cells(&self, phandle: u32) -> Option<u32> {
-        let ask = || {
-            cells(&self.node_with(phandle)?.property(self.machine, "#interrupt-cells")?)
-                .first()
-                .copied()
-        };
+        let ask = || self.node_with(phandle)?.cell(self.machine, "#interrupt-cells");
         *self.links.interrupt_cells.borrow_mut().entry(phandle).or_insert_with(ask)
     }
 
@@ -141,19 +136,17 @@ impl<'a> Facts<'a> {
             one == "generic-uio" || one == "contigo,engine" || one.starts_with("ikwzm,")
         };
         self.nodes.iter().any(|node| node.compatible.iter().any(ours))
-            || !self.blocks().is_empty()
+            || !self.machine.blocks().is_empty()
             || !self.machine.list("sys/class/contigo").is_empty()
     }
 
     /// The devices of a class, and the path of each one's node in the tree, where sysfs says it.
     pub(super) fn class(&self, class: &str) -> Vec<(String, Option<String>)> {
-        let node = |name: &String| self.of_node(&format!("{class}/{name}/device"));
-        self.machine
-            .list(class)
-            .into_iter()
-            .map(|name| (node(&name), name))
-            .map(|(node, name)| (name, node))
-            .collect()
+        let found = |name: String| {
+            let node = self.of_node(&format!("{class}/{name}/device"));
+            (name, node)
+        };
+        self.machine.list(class).into_iter().map(found).collect()
     }
 
     /// The path of the node that a device's folder in sysfs leads to.
@@ -226,16 +219,6 @@ impl<'a> Facts<'a> {
         let text = self.machine.kernel()?;
         let mut numbers = text.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-    }
-
-    /// Blocks of u-dma-buf: the folder of each in sysfs. Older versions have another class.
-    pub(super) fn blocks(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        for class in ["sys/class/u-dma-buf", "sys/class/udmabuf"] {
-            found
-                .extend(self.machine.list(class).into_iter().map(|name| format!("{class}/{name}")));
-        }
-        found
     }
 
     /// Whether a device is in an IOMMU group.

@@ -46,7 +46,7 @@ fn missing(facts: &Facts<'_>) -> Outcome {
     if !facts.has_tree() || facts.meminfo("CmaTotal").unwrap_or(0) == 0 {
         return skipped("no CMA, or no device tree");
     }
-    if facts.blocks().is_empty() {
+    if facts.machine.blocks().is_empty() {
         note("no heap, and no block of u-dma-buf")
     } else {
         fine("u-dma-buf serves")
@@ -64,12 +64,12 @@ fn address(facts: &Facts<'_>) -> Outcome {
         fine("the module contigo")
     } else if (major, minor) < (6, 9)
         && facts.status("CapEff", 16).is_some_and(|all| all & CAP_SYS_ADMIN == 0)
-        && facts.blocks().is_empty()
+        && facts.machine.blocks().is_empty()
     {
         note(format!("pagemap on {major}.{minor}, without CAP_SYS_ADMIN"))
     } else if (major, minor) < (6, 9) {
         fine(format!("pagemap, on {major}.{minor}"))
-    } else if !facts.blocks().is_empty() {
+    } else if !facts.machine.blocks().is_empty() {
         fine("u-dma-buf serves")
     } else {
         note(format!("Linux {major}.{minor}, no module contigo"))

@@ -24,7 +24,7 @@ mod vfio;
 
 use crate::{machine::Machine, plain, ports::Fact};
 use facts::Facts;
-use std::{fmt, path::PathBuf};
+use std::path::PathBuf;
 
 /// The most letters of the numbers and names behind a verdict: a machine may have thousands.
 const FOUND_MAX: usize = 400;
@@ -123,43 +123,22 @@ pub struct Finding {
 }
 
 /// The folder is no machine's, or a copy is larger than a machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DoctorError {
     /// There is no `proc/meminfo`: nothing is mounted, or the folder is another one.
+    #[error(
+        "{0} cannot be read: mount /proc and /sys, or name a folder that has a machine's copies of both"
+    )]
     NoProc(PathBuf),
     /// `proc/meminfo` does not say how much memory there is.
+    #[error("{0} has no line MemTotal: copy the machine's /proc, /sys and /etc again, as text")]
     Nonsense(PathBuf),
     /// A copy has more files, or longer ones, than a machine: the last were not read.
+    #[error(
+        "{0} has more in its /proc and /sys than a machine, and was not read to its end: copy both again, as text"
+    )]
     TooLarge(PathBuf),
 }
-
-impl fmt::Display for DoctorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoProc(path) => {
-                write!(
-                    f,
-                    "{} cannot be read: mount /proc and /sys, or name a folder that has a machine's copies of both",
-                    path.display()
-                )
-            }
-            Self::Nonsense(path) => {
-                write!(
-                    f,
-                    "{} has no line MemTotal: copy the machine's /proc, /sys and /etc again, as text",
-                    path.display()
-                )
-            }
-            Self::TooLarge(path) => write!(
-                f,
-                "{} has more in its /proc and /sys than a machine, and was not read to its end: copy both again, as text",
-                path.display()
-            ),
-        }
-    }
-}
-
-impl std::error::Error for DoctorError {}
 
 /// Every check, area by area.
 pub fn checks() -> impl Iterator<Item = &'static Check> {

@@ -2,7 +2,7 @@
 
 use super::{Check, Facts, Outcome, fault, note, skipped};
 use super::{fine, u_dma_buf};
-use crate::tree::{Node, cells};
+use crate::tree::{Node, cells, joined};
 
 pub(super) const CHECKS: &[Check] = &[Check {
     id: "mask-narrow",
@@ -16,8 +16,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
 
 /// One past the last address that a node's master reaches, and the property that says it.
 fn limit(facts: &Facts<'_>, node: &Node) -> Option<(u64, &'static str)> {
-    let mask =
-        node.property(facts.machine, "dma-mask").and_then(|bytes| cells(&bytes).first().copied());
+    let mask = node.cell(facts.machine, "dma-mask");
     let mask = mask.map(|bits| (1_u64.checked_shl(bits).unwrap_or(u64::MAX), "dma-mask"));
     // The nearest bus whose dma-ranges are not empty counts (of_dma_get_range).
     let ranges = |bus: &Node| {
@@ -26,8 +25,8 @@ fn limit(facts: &Facts<'_>, node: &Node) -> Option<(u64, &'static str)> {
         let (child, size) = (own("#address-cells", 2), own("#size-cells", 1));
         let parent = count(facts, bus.ancestors(&facts.nodes).next(), "#address-cells", 2);
         let end = |range: &[u32]| {
-            number(range.get(child..child + parent)?)
-                .checked_add(number(range.get(child + parent..)?))
+            joined(range.get(child..child + parent)?)
+                .checked_add(joined(range.get(child + parent..)?))
         };
         list.chunks_exact((child + parent + size).max(1)).filter_map(end).max()
     };
@@ -37,23 +36,17 @@ fn limit(facts: &Facts<'_>, node: &Node) -> Option<(u64, &'static str)> {
 
 /// A count of cells: of this node, or of the nearest one above that says it.
 fn count(facts: &Facts<'_>, node: Option<&Node>, name: &str, default: usize) -> usize {
-    let said = |node: &Node| {
-        cells(&node.property(facts.machine, name)?).first().map(|&cells| cells as usize)
-    };
+    let said = |node: &Node| node.cell(facts.machine, name).map(|cells| cells as usize);
     let above = |node: &Node| said(node).or_else(|| node.ancestors(&facts.nodes).find_map(said));
     // The specification has two at most.
     node.and_then(above).unwrap_or(default).min(2)
-}
-
-pub(super) fn number(cells: &[u32]) -> u64 {
-    cells.iter().fold(0, |number, cell| number << 32 | u64::from(*cell))
 }
 
 /// One past a pool's last byte, where the tree has its place.
 fn end_of_pool(facts: &Facts<'_>, pool: &Node) -> Option<u64> {
     let reg = cells(&pool.property(facts.machine, "reg")?);
     let (base, len) = reg.split_at_checked(reg.len() / 2)?;
-    number(base).checked_add(number(len))
+    joined(base).checked_add(joined(len))
 }
 
 /// The pool that a node names, or CMA.
@@ -81,7 +74,8 @@ fn narrow(facts: &Facts<'_>) -> Outcome {
     let (mut bad, mut maybe) = (Vec::new(), Vec::new());
     for node in &masters {
         let Some((reach, by)) = limit(facts, node) else { continue };
-        let block = facts.blocks().into_iter().find(|block| u_dma_buf::is_of(facts, block, node));
+        let block =
+            facts.machine.blocks().into_iter().find(|block| u_dma_buf::is_of(facts, block, node));
         let block = block.and_then(|block| {
             facts
                 .number(&format!("{block}/phys_addr"))?

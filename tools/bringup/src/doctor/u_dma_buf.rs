@@ -65,9 +65,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 pub(super) fn wanted<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
-    let ours =
-        |one: &String| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf");
-    facts.nodes.iter().filter(|node| node.compatible.iter().any(ours)).collect()
+    facts.nodes.iter().filter(|node| node.is_block()).collect()
 }
 
 fn loaded(facts: &Facts<'_>) -> bool {
@@ -98,7 +96,7 @@ pub(super) fn is_of(facts: &Facts<'_>, block: &str, node: &Node) -> bool {
 }
 
 fn block(facts: &Facts<'_>) -> Outcome {
-    let (wanted, blocks) = (wanted(facts), facts.blocks());
+    let (wanted, blocks) = (wanted(facts), facts.machine.blocks());
     if wanted.is_empty() || !loaded(facts) {
         return skipped("the tree has no block, or the module is not loaded");
     }
@@ -120,6 +118,7 @@ fn version(facts: &Facts<'_>) -> Outcome {
     let said = facts.machine.text("sys/module/u_dma_buf/version");
     let said = said.or_else(|| {
         facts
+            .machine
             .blocks()
             .iter()
             .find_map(|block| facts.machine.text(format!("{block}/driver_version")))
@@ -137,7 +136,7 @@ fn each(
     as_one: fn(&[String], String) -> Outcome,
     bad: impl Fn(&str) -> Option<String>,
 ) -> Outcome {
-    let blocks = facts.blocks();
+    let blocks = facts.machine.blocks();
     if blocks.is_empty() {
         return skipped("no block");
     }

@@ -104,10 +104,11 @@ fn strict(facts: &Facts<'_>) -> Outcome {
 /// The devices of each group, with their drivers.
 fn groups(facts: &Facts<'_>) -> Vec<(String, Vec<(String, String)>)> {
     let driver = |device: &str| {
-        let link = ["pci", "platform"]
+        ["pci", "platform"]
             .iter()
-            .find_map(|bus| facts.machine.link(format!("sys/bus/{bus}/devices/{device}/driver")));
-        link.and_then(|link| Some(link.file_name()?.to_string_lossy().into_owned()))
+            .find_map(|bus| {
+                facts.machine.link_name(format!("sys/bus/{bus}/devices/{device}/driver"))
+            })
             .unwrap_or_default()
     };
     let devices = |group: &String| {
@@ -115,15 +116,19 @@ fn groups(facts: &Facts<'_>) -> Vec<(String, Vec<(String, String)>)> {
             .machine
             .list(format!("{GROUPS}/{group}/devices"))
             .into_iter()
-            .map(|device| (driver(&device), device))
-            .map(|(driver, device)| (device, driver))
+            .map(|device| {
+                let driver = driver(&device);
+                (device, driver)
+            })
             .collect()
     };
     facts
         .iommu_groups()
         .into_iter()
-        .map(|group| (devices(&group), group))
-        .map(|(devices, group)| (group, devices))
+        .map(|group| {
+            let devices = devices(&group);
+            (group, devices)
+        })
         .collect()
 }
 

@@ -26,6 +26,7 @@ mod state;
 mod target;
 pub(crate) mod users;
 
+pub(crate) use error::listed;
 pub use error::{FpgaError, User, Way};
 pub use load::{Around, Loaded, Options, around};
 pub use manager::Manager;

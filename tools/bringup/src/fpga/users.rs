@@ -7,18 +7,10 @@
 
 use super::{FpgaError, User};
 use crate::{bitstream::Family, machine::Machine, plain, plain::COMM_MAX};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io::ErrorKind,
-    path::Path,
-    process,
-};
+use std::{collections::BTreeSet, io::ErrorKind, process};
 
 /// Drivers that touch no register by themselves: they hand a device to a program.
 const PASSIVE: [&str; 3] = ["uio_pdrv_genirq", "contigo", "vfio-platform"];
-/// The classes of u-dma-buf, new and old. A program that holds a block may have told a core its
-/// address.
-const BUFFERS: [&str; 2] = ["sys/class/u-dma-buf", "sys/class/udmabuf"];
 /// A program that has a core by VFIO keeps this open, also where it has closed the group.
 const VFIO: &str = "anon_inode:[vfio-device]";
 /// XRT's driver, which starts cores of the fabric for programs.
@@ -76,8 +68,9 @@ fn nodes(machine: &Machine, family: Option<Family>) -> BTreeSet<String> {
         .into_iter()
         .filter(guard)
         .map(|id| format!("/dev/contigo/{id}"));
-    let buffers =
-        BUFFERS.iter().flat_map(|class| machine.list(class)).map(|id| format!("/dev/{id}"));
+    // A program that holds a block of u-dma-buf may have told a core its address.
+    let node = |block: String| format!("/dev/{}", block.rsplit('/').next().unwrap_or(&block));
+    let buffers = machine.blocks().into_iter().map(node);
     uio.chain(guards).chain(buffers).chain(vfio(machine, family)).chain(xrt(machine)).collect()
 }
 
@@ -89,7 +82,7 @@ fn vfio(machine: &Machine, family: Option<Family>) -> Vec<String> {
         .into_iter()
         .filter(|device| address(device).is_some_and(|address| inside(family, address)))
     {
-        if let Some(group) = target(machine, format!("{PLATFORM}/{device}/iommu_group")) {
+        if let Some(group) = machine.link_name(format!("{PLATFORM}/{device}/iommu_group")) {
             nodes.extend([format!("/dev/vfio/{group}"), format!("/dev/vfio/noiommu-{group}")]);
         }
         nodes.extend(
@@ -107,18 +100,14 @@ fn vfio(machine: &Machine, family: Option<Family>) -> Vec<String> {
 
 /// The nodes of XRT's driver. Its device is a node of the tree with no address.
 fn xrt(machine: &Machine) -> impl Iterator<Item = String> {
-    let of_zocl =
-        |id: &String| target(machine, format!("{DRM}/{id}/device/driver")).as_deref() == Some(ZOCL);
+    let of_zocl = |id: &String| {
+        machine.link_name(format!("{DRM}/{id}/device/driver")).as_deref() == Some(ZOCL)
+    };
     machine.list(DRM).into_iter().filter(of_zocl).map(|id| format!("/dev/dri/{id}"))
 }
 
-/// The name of a folder that a link leads to.
-fn target(machine: &Machine, link: impl AsRef<Path>) -> Option<String> {
-    machine.link(link)?.file_name()?.to_str().map(str::to_owned)
-}
-
 fn driver(machine: &Machine, device: &str) -> Option<String> {
-    target(machine, format!("{PLATFORM}/{device}/driver"))
+    machine.link_name(format!("{PLATFORM}/{device}/driver"))
 }
 
 /// The devices of the fabric that a driver of the kernel works with.
@@ -176,14 +165,14 @@ fn held(
 /// The nodes in the text of `/proc/PID/maps`: also a part of `/dev/mem`, whose offset is the
 /// address.
 fn mapped(text: &str, nodes: &BTreeSet<String>, family: Option<Family>) -> BTreeSet<String> {
-    let mut found = BTreeMap::new();
+    let mut found = BTreeSet::new();
     for line in text.lines() {
         let mut words = line.split_ascii_whitespace();
         let (offset, node) =
             (words.nth(2).and_then(hex).unwrap_or(0), words.nth(2).unwrap_or_default());
         if nodes.contains(node) || (node == "/dev/mem" && inside(family, offset)) {
-            found.insert(node.to_owned(), ());
+            found.insert(node.to_owned());
         }
     }
-    found.into_keys().collect()
+    found
 }

@@ -46,7 +46,7 @@ pub struct Ran {
 }
 
 /// The answers of a machine's files to writes. The seam for tests: a kernel's file answers a write
-/// with an error, and changes other files.
+/// with an error, and changes other files. One that does no more than that refuses the rest.
 pub trait Kernel: fmt::Debug {
     /// One write of all `bytes` into the file at `path`, which is there already.
     ///
@@ -54,23 +54,29 @@ pub trait Kernel: fmt::Debug {
     /// The kernel's own.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes the folder `path`.
+    /// Makes the folder at this path.
     ///
     /// # Errors
     /// The kernel's own.
-    fn make_dir(&self, path: &Path) -> io::Result<()>;
+    fn make_dir(&self, _: &Path) -> io::Result<()> {
+        Err(ErrorKind::Unsupported.into())
+    }
 
-    /// Removes the folder `path`, with the attributes that the kernel put in it.
+    /// Removes the folder at this path, with the attributes that the kernel put in it.
     ///
     /// # Errors
     /// The kernel's own.
-    fn remove_dir(&self, path: &Path) -> io::Result<()>;
+    fn remove_dir(&self, _: &Path) -> io::Result<()> {
+        Err(ErrorKind::Unsupported.into())
+    }
 
-    /// Runs the program at `path` to its end.
+    /// Runs the program at this path to its end.
     ///
     /// # Errors
     /// It could not be started, or did not end in time.
-    fn run(&self, path: &Path, arguments: &[&str]) -> io::Result<Ran>;
+    fn run(&self, _: &Path, _: &[&str]) -> io::Result<Ran> {
+        Err(ErrorKind::Unsupported.into())
+    }
 }
 
 /// The kernel of the machine that this program runs on.

@@ -5,7 +5,7 @@
 //! Registers at their physical addresses, through `/dev/mem`.
 
 use super::AccessError;
-use crate::machine::Machine;
+use crate::machine::{Machine, page_bytes};
 use memmap2::{MmapOptions, MmapRaw};
 use nix::{
     errno::Errno,
@@ -61,7 +61,7 @@ impl DevMem {
 
     fn mapped(&self, addr: u64, writable: bool) -> Result<(MmapRaw, usize), AccessError> {
         let failed = |error| AccessError::Map { addr, error };
-        let page = page_bytes();
+        let page = page_bytes().unwrap_or(PAGE);
         let offset = usize::try_from(addr % page)
             .map_err(|_| failed(std::io::ErrorKind::InvalidInput.into()))?;
         let mut options = MmapOptions::new();
@@ -71,15 +71,6 @@ impl DevMem {
             if writable { options.map_raw(&self.0) } else { options.map_raw_read_only(&self.0) };
         Ok((mapped.map_err(failed)?, offset))
     }
-}
-
-/// The size of a page of this kernel.
-fn page_bytes() -> u64 {
-    let bytes = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok().flatten();
-    bytes
-        .and_then(|bytes| u64::try_from(bytes).ok())
-        .filter(|bytes| bytes.is_power_of_two())
-        .unwrap_or(PAGE)
 }
 
 impl Registers for DevMem {
@@ -103,19 +94,17 @@ impl Registers for DevMem {
 
 /// The result of `access` in a child process.
 fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError> {
-    let (result, sender) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(AccessError::Child)?;
+    let (result, sender) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     // A handler of this program's must not run in the child.
     let mut before = SigSet::empty();
-    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before))
-        .map_err(AccessError::Child)?;
+    pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before))?;
     // SAFETY: other threads of this process may hold locks that stay locked in the child. It takes
     // none: it sets signals' actions and mask, and calls `prctl`, one access, `write` and `_exit`.
     let forked = unsafe { fork() };
     if !matches!(forked, Ok(ForkResult::Child)) {
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)
-            .map_err(AccessError::Child)?;
+        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
     }
-    match forked.map_err(AccessError::Child)? {
+    match forked? {
         ForkResult::Child => {
             let mut fatal = SigSet::empty();
             for fault in [Signal::SIGBUS, Signal::SIGSEGV] {
@@ -142,7 +131,7 @@ fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError>
                     Err(Errno::ECHILD) => {
                         return word(&result).map_err(|_| AccessError::Bus { addr });
                     }
-                    status => status.map_err(AccessError::Child)?,
+                    status => status?,
                 };
                 match status {
                     WaitStatus::Exited(_, 0) => return word(&result),
@@ -167,7 +156,7 @@ fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError>
 
 fn word(result: &OwnedFd) -> Result<u32, AccessError> {
     let mut bytes = [0; size_of::<u32>()];
-    match read(result.as_fd(), &mut bytes).map_err(AccessError::Child)? {
+    match read(result.as_fd(), &mut bytes)? {
         length if length == bytes.len() => Ok(u32::from_ne_bytes(bytes)),
         _ => Err(AccessError::Child(Errno::EPIPE)),
     }

@@ -6,8 +6,6 @@ use crate::{
     tree::{self, Buses, Node},
 };
 
-/// The classes of u-dma-buf, new and old.
-const BLOCKS: [&str; 2] = ["sys/class/u-dma-buf", "sys/class/udmabuf"];
 /// Cyclone V's two bridges to the fabric (HPS TRM, "Address Space"): first and last address.
 const H2F: (u64, u64) = (0xc000_0000, 0xfbff_ffff);
 const LW: (u64, u64) = (0xff20_0000, 0xff3f_ffff);
@@ -36,10 +34,6 @@ impl Cores {
         let (nodes, mut buses) = (tree::nodes(machine), Buses::of(machine));
         found.asks_for_sdram = asks_for_sdram(machine, &nodes);
         for node in nodes {
-            let block = node
-                .compatible
-                .iter()
-                .any(|one| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf"));
             // A bus is no core. Those on it have nodes of their own.
             if node.compatible.is_empty() || node.is("simple-bus") {
                 continue;
@@ -49,14 +43,13 @@ impl Cores {
                 addr.is_some_and(|addr| (first..=last).contains(&addr))
             };
             let fabric = family.windows().iter().any(within);
-            found.coherent |= (block || fabric) && node.is_coherent(machine);
+            found.coherent |= (node.is_block() || fabric) && node.is_coherent(machine);
             found.behind_h2f |= within(&H2F);
             found.behind_lw |= within(&LW);
         }
-        for block in BLOCKS.iter().flat_map(|class| {
-            machine.list(class).into_iter().map(move |id| format!("{class}/{id}/dma_coherent"))
-        }) {
-            found.coherent |= machine.text(block).is_some_and(|text| text != "0");
+        for block in machine.blocks() {
+            let text = machine.text(format!("{block}/dma_coherent"));
+            found.coherent |= text.is_some_and(|text| text != "0");
         }
         found
     }
@@ -67,10 +60,10 @@ fn asks_for_sdram(machine: &Machine, nodes: &[Node]) -> bool {
     let Some(bridge) = nodes.iter().find(|node| node.is("altr,socfpga-fpga2sdram-bridge")) else {
         return false;
     };
-    let own = bridge.cells(machine, "phandle");
+    let own = bridge.cell(machine, "phandle");
     let names = |region: &Node| {
         let loaded = region.property(machine, "firmware-name").is_some();
-        loaded && own.first().is_some_and(|own| region.cells(machine, "fpga-bridges").contains(own))
+        loaded && own.is_some_and(|own| region.cells(machine, "fpga-bridges").contains(&own))
     };
     bridge.cells(machine, "bridge-enable") == [1] || nodes.iter().any(names)
 }

@@ -2,34 +2,41 @@
 
 use crate::fpga::{FpgaError, User};
 use nix::{errno::Errno, sys::signal::Signal};
-use std::{fmt, io};
+use std::io;
 
 /// Why a register was not reached.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccessError {
     /// `/dev/mem` does not open.
-    Open(io::Error),
+    #[error("/dev/mem{}", unopened(.0))]
+    Open(#[source] io::Error),
     /// It does not map this address.
+    #[error("/dev/mem at {addr:#x}: {error}{}", strict(.error))]
     Map {
         /// The physical address.
         addr: u64,
         /// Why.
+        #[source]
         error: io::Error,
     },
     /// Nothing answers at this address.
+    #[error("bus error at {addr:#x}: nothing answers there")]
     Bus {
         /// The physical address.
         addr: u64,
     },
     /// The process that makes the access did not start, or did not say its result.
-    Child(Errno),
+    #[error("the access needs a process of its own: {0}")]
+    Child(#[from] Errno),
     /// It was not tried, because an access before it did not end.
+    #[error("not tried, because {addr:#x} does not answer")]
     After {
         /// The physical address of that one.
         addr: u64,
     },
     /// A signal ended the process that made the access.
+    #[error("the access to {addr:#x} was ended by {signal}")]
     Killed {
         /// The physical address.
         addr: u64,
@@ -37,80 +44,66 @@ pub enum AccessError {
         signal: Signal,
     },
     /// The access did not end in 5 s.
+    #[error("no answer from {addr:#x} in 5 s: a processor waits there; restart the board")]
     NoAnswer {
         /// The physical address.
         addr: u64,
     },
 }
 
-impl fmt::Display for AccessError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Open(error) if error.kind() == io::ErrorKind::NotFound => {
-                write!(f, "/dev/mem is not there: this kernel has no CONFIG_DEVMEM")
-            }
-            Self::Open(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
-                write!(f, "/dev/mem: {error}")
-            }
-            Self::Open(error) => write!(
-                f,
-                "/dev/mem: {error}; run this as root, on a kernel that is not locked down"
-            ),
-            Self::Map { addr, error } if error.kind() == io::ErrorKind::PermissionDenied => {
-                write!(
-                    f,
-                    "/dev/mem at {addr:#x}: {error}; a driver has it, and the kernel has CONFIG_IO_STRICT_DEVMEM"
-                )
-            }
-            Self::Map { addr, error } => write!(f, "/dev/mem at {addr:#x}: {error}"),
-            Self::Bus { addr } => write!(f, "bus error at {addr:#x}: nothing answers there"),
-            Self::Child(errno) => write!(f, "the access needs a process of its own: {errno}"),
-            Self::After { addr } => write!(f, "not tried, because {addr:#x} does not answer"),
-            Self::Killed { addr, signal } => {
-                write!(f, "the access to {addr:#x} was ended by {signal}")
-            }
-            Self::NoAnswer { addr } => write!(
-                f,
-                "no answer from {addr:#x} in 5 s: a processor waits there; restart the board"
-            ),
-        }
+/// The end of a sentence that begins with `/dev/mem`.
+fn unopened(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => " is not there: this kernel has no CONFIG_DEVMEM".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => format!(": {error}"),
+        _ => format!(": {error}; run this as root, on a kernel that is not locked down"),
     }
 }
 
-impl std::error::Error for AccessError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Open(error) | Self::Map { error, .. } => Some(error),
-            Self::Child(errno) => Some(errno),
-            Self::Bus { .. } | Self::After { .. } | Self::Killed { .. } | Self::NoAnswer { .. } => {
-                None
-            }
-        }
+fn strict(error: &io::Error) -> &'static str {
+    if error.kind() == io::ErrorKind::PermissionDenied {
+        "; a driver has it, and the kernel has CONFIG_IO_STRICT_DEVMEM"
+    } else {
+        ""
     }
 }
 
 /// Why a machine's ports were not looked at or prepared.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PortsError {
     /// The device tree names no SoC whose registers are known here.
+    #[error(
+        "the device tree names no SoC whose registers are known here: Zynq-7000, Zynq UltraScale+, Cyclone V"
+    )]
     NoFamily,
     /// A register was not read, and nothing was written.
-    Read(AccessError),
+    #[error("{0}")]
+    Read(#[from] AccessError),
     /// It cannot be seen who uses the fabric.
-    CannotSee(Box<FpgaError>),
+    #[error("{0}")]
+    CannotSee(#[from] Box<FpgaError>),
     /// A program or a driver uses the fabric.
+    #[error("the fabric is in use, and a port must be at rest: {}; end or unbind it first", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     InUse(Vec<User>),
     /// The SLCR of a Zynq-7000 is locked.
+    #[error(
+        "the SLCR is locked, so writes do nothing: Linux unlocks it, so something locked it since; restart the board"
+    )]
     Locked,
     /// A write failed.
+    #[error("{field} was not set: {error}; all writes before it are undone")]
     Write {
         /// The field.
         field: &'static str,
         /// Why.
+        #[source]
         error: AccessError,
     },
     /// A write changed nothing.
+    #[error(
+        "{field} did not become {wrote}, and is {has}: the secure world keeps the register; all writes before it are undone"
+    )]
     Kept {
         /// The field.
         field: &'static str,
@@ -120,6 +113,9 @@ pub enum PortsError {
         has: String,
     },
     /// A write does not end: a processor waits for it.
+    #[error(
+        "{field} at {addr:#x} does not answer, and a processor waits there: restart the board; nothing was undone"
+    )]
     Stuck {
         /// The field.
         field: &'static str,
@@ -127,78 +123,23 @@ pub enum PortsError {
         addr: u64,
     },
     /// The ports behind the level shifters were not set, and the writes before stay.
+    #[error("{error}; set before that, and left so: {}", .set.join(", "))]
     Behind {
         /// The fields that were set.
         set: Vec<&'static str>,
         /// The failure.
+        #[source]
         error: Box<PortsError>,
     },
     /// A write failed, and so did the undoing of it or of one before it.
+    #[error("{error}; but {field} was not set back to {was}: restart the board")]
     NotUndone {
         /// The field that was not set back.
         field: &'static str,
         /// The value that it had.
         was: String,
         /// The failure that came first.
+        #[source]
         error: Box<PortsError>,
     },
-}
-
-impl fmt::Display for PortsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoFamily => {
-                write!(
-                    f,
-                    "the device tree names no SoC whose registers are known here: Zynq-7000, Zynq UltraScale+, Cyclone V"
-                )
-            }
-            Self::Read(error) => write!(f, "{error}"),
-            Self::CannotSee(error) => write!(f, "{error}"),
-            Self::InUse(users) => {
-                let users: Vec<_> = users.iter().map(ToString::to_string).collect();
-                write!(
-                    f,
-                    "the fabric is in use, and a port must be at rest: {}; end or unbind it first",
-                    users.join(", ")
-                )
-            }
-            Self::Locked => {
-                write!(
-                    f,
-                    "the SLCR is locked, so writes do nothing: Linux unlocks it, so something locked it since; restart the board"
-                )
-            }
-            Self::Write { field, error } => {
-                write!(f, "{field} was not set: {error}; all writes before it are undone")
-            }
-            Self::Kept { field, wrote, has } => write!(
-                f,
-                "{field} did not become {wrote}, and is {has}: the secure world keeps the register; all writes before it are undone"
-            ),
-            Self::Stuck { field, addr } => {
-                write!(
-                    f,
-                    "{field} at {addr:#x} does not answer, and a processor waits there: restart the board; nothing was undone"
-                )
-            }
-            Self::Behind { set, error } => {
-                write!(f, "{error}; set before that, and left so: {}", set.join(", "))
-            }
-            Self::NotUndone { field, was, error } => {
-                write!(f, "{error}; but {field} was not set back to {was}: restart the board")
-            }
-        }
-    }
-}
-
-impl std::error::Error for PortsError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Read(error) | Self::Write { error, .. } => Some(error),
-            Self::CannotSee(error) => Some(error),
-            Self::Behind { error, .. } | Self::NotUndone { error, .. } => Some(error),
-            _ => None,
-        }
-    }
 }

@@ -56,13 +56,12 @@ pub fn apply(
     if steps.is_empty() {
         return Ok(());
     }
-    let users =
-        users::of(machine, Some(family)).map_err(|error| PortsError::CannotSee(Box::new(error)))?;
+    let users = users::of(machine, Some(family)).map_err(Box::new)?;
     if !users.is_empty() {
         return Err(PortsError::InUse(users));
     }
     if steps.iter().any(|step| ZYNQ_SLCR.contains(&step.field.addr) && family == Family::Zynq7000)
-        && registers.read(ZYNQ_LOCKED).map_err(PortsError::Read)? & 1 != 0
+        && registers.read(ZYNQ_LOCKED)? & 1 != 0
     {
         return Err(PortsError::Locked);
     }

@@ -128,11 +128,13 @@ const fn word(raw: i16) -> u16 {
 }
 
 /// The reason why a monitor has no reading.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChipError<E> {
     /// The bus: no chip answers, or a driver of the kernel has it.
+    #[error("{0}")]
     Bus(E),
     /// It is another chip.
+    #[error("another chip answers: maker {maker:#06x}, die {die:#06x}")]
     Other {
         /// The maker's number.
         maker: u16,
@@ -140,28 +142,14 @@ pub enum ChipError<E> {
         die: u16,
     },
     /// Its driver refuses a number, which no read does.
+    #[error("its driver refuses a number: report it")]
     Driver,
     /// It does not measure all the time.
+    #[error("it rests: its configuration has mode {mode}, and {CONTINUOUS} measures all the time")]
     Resting {
         /// The mode in its configuration.
         mode: u16,
     },
-}
-
-impl<E: fmt::Display> fmt::Display for ChipError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bus(error) => write!(f, "{error}"),
-            Self::Other { maker, die } => {
-                write!(f, "another chip answers: maker {maker:#06x}, die {die:#06x}")
-            }
-            Self::Driver => f.write_str("its driver refuses a number: report it"),
-            Self::Resting { mode } => write!(
-                f,
-                "it rests: its configuration has mode {mode}, and {CONTINUOUS} measures all the time"
-            ),
-        }
-    }
 }
 
 impl<E> ChipError<E> {

@@ -5,7 +5,6 @@ use crate::machine::{Files, Machine};
 use linux_embedded_hal::{I2cdev, i2cdev::linux::LinuxI2CError};
 use nix::errno::Errno;
 use std::{
-    fmt,
     fs::File,
     io,
     os::unix::fs::FileExt,
@@ -124,30 +123,37 @@ struct Source {
 }
 
 /// The reason why a rail has no reading.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum PowerError {
     /// A file of the monitor cannot be opened.
+    #[error("cannot open {path}: {error}{}", gone(.error))]
     Open {
         /// The file.
         path: PathBuf,
         /// The kernel's error.
+        #[source]
         error: io::Error,
     },
     /// The chip or its bus does not answer.
+    #[error("cannot read {path}: {error}; the channel is off, or its bus does not answer")]
     Read {
         /// The file.
         path: PathBuf,
         /// The kernel's error.
+        #[source]
         error: io::Error,
     },
     /// The bus of a monitor cannot be opened.
+    #[error("{}", bus(.path, .error))]
     Bus {
         /// The bus.
         path: PathBuf,
         /// The kernel's error.
+        #[source]
         error: io::Error,
     },
     /// The monitor on a bus does not answer, or is another chip.
+    #[error("{path}: {why}; contigo power has the chips with a driver of the kernel")]
     Chip {
         /// The bus.
         path: PathBuf,
@@ -155,11 +161,15 @@ pub enum PowerError {
         why: String,
     },
     /// A driver of the kernel has the monitor.
+    #[error(
+        "{path}: a driver of the kernel has this chip: contigo power lists it without --monitor"
+    )]
     InUse {
         /// The bus.
         path: PathBuf,
     },
     /// The file has no number.
+    #[error("{path} is {text:?}, and no number")]
     NoNumber {
         /// The file.
         path: PathBuf,
@@ -168,55 +178,20 @@ pub enum PowerError {
     },
 }
 
-impl fmt::Display for PowerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Open { path, error } if error.kind() == io::ErrorKind::NotFound => {
-                write!(f, "cannot open {}: {error}; the monitor's driver has gone", path.display())
-            }
-            Self::Open { path, error } => write!(f, "cannot open {}: {error}", path.display()),
-            Self::Read { path, error } => {
-                write!(
-                    f,
-                    "cannot read {}: {error}; the channel is off, or its bus does not answer",
-                    path.display()
-                )
-            }
-            Self::Bus { path, error } if error.kind() == io::ErrorKind::NotFound => {
-                write!(
-                    f,
-                    "{} is not there: modprobe i2c-dev (CONFIG_I2C_CHARDEV), or another bus: ls /dev/i2c-*",
-                    path.display()
-                )
-            }
-            Self::Bus { path, error } if error.kind() == io::ErrorKind::Unsupported => {
-                write!(f, "{}: {error}", path.display())
-            }
-            Self::Bus { path, error } => write!(
-                f,
-                "cannot open {}: {error}; run this as root, or in the file's group",
-                path.display()
-            ),
-            Self::Chip { path, why } => write!(
-                f,
-                "{}: {why}; contigo power has the chips with a driver of the kernel",
-                path.display()
-            ),
-            Self::InUse { path } => {
-                write!(
-                    f,
-                    "{}: a driver of the kernel has this chip: contigo power lists it without --monitor",
-                    path.display()
-                )
-            }
-            Self::NoNumber { path, text } => {
-                write!(f, "{} is {text:?}, and no number", path.display())
-            }
-        }
-    }
+fn gone(error: &io::Error) -> &'static str {
+    if error.kind() == io::ErrorKind::NotFound { "; the monitor's driver has gone" } else { "" }
 }
 
-impl std::error::Error for PowerError {}
+fn bus(path: &Path, error: &io::Error) -> String {
+    let path = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => format!(
+            "{path} is not there: modprobe i2c-dev (CONFIG_I2C_CHARDEV), or another bus: ls /dev/i2c-*"
+        ),
+        io::ErrorKind::Unsupported => format!("{path}: {error}"),
+        _ => format!("cannot open {path}: {error}; run this as root, or in the file's group"),
+    }
+}
 
 impl Gauge {
     fn open(files: &Files, from: &Reading) -> Result<Self, PowerError> {

@@ -1,5 +1,5 @@
 use super::{Active, GpioLine, Guarded, Place, PulseError, ResetError, ResetLine, Width};
-use crate::machine::{Kernel, Machine, Ran};
+use crate::machine::{Kernel, Machine};
 use embedded_hal::{
     delay::DelayNs,
     digital::{Error as PinError, ErrorKind, ErrorType, OutputPin},
@@ -179,18 +179,6 @@ impl Kernel for Answers {
         let said = format!("{} {}", path.display(), String::from_utf8_lossy(bytes));
         self.1.lock().map_err(|_| io::ErrorKind::Other)?.push(said);
         self.0.map_or(Ok(()), |errno| Err(io::Error::from_raw_os_error(errno)))
-    }
-
-    fn make_dir(&self, _: &Path) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn remove_dir(&self, _: &Path) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn run(&self, _: &Path, _: &[&str]) -> io::Result<Ran> {
-        Err(io::ErrorKind::Unsupported.into())
     }
 }
 
