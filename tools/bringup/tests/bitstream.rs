@@ -84,12 +84,14 @@ fn each_damage_has_its_name_and_its_numbers() {
     let good = words(0x0372_7093, 101);
     let refused = |file: &[u8]| Bitstream::parse(file).unwrap_err();
     let file = zynq();
-    assert!(
-        matches!(refused(&file[..file.len() - 8]), E::Cut { what: "its configuration", needs, has } if needs == has + 8)
-    );
-    assert!(
-        matches!(refused(&[&file[..], &[0; 4]].concat()), E::Longer { says, has } if has == says + 4)
-    );
+    assert!(matches!(
+        refused(&file[..file.len() - 8]),
+        E::Cut { what: "its configuration", needs, has } if needs == has + 8
+    ));
+    assert!(matches!(
+        refused(&[&file[..], &[0; 4]].concat()),
+        E::Longer { says, has } if has == says + 4
+    ));
     assert!(matches!(refused(&file[..20]), E::Cut { what: "its header", has: 20, .. }));
     let mut other = file.clone();
     let at = file.windows(3).position(|three| three == b"\0b\0").unwrap() + 1;

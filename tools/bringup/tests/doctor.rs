@@ -431,7 +431,8 @@ fn the_page_has_each_check() {
         if check.area != area {
             area = check.area;
             table += &format!(
-                "\n### {area}\n\n| check: it holds that | where not | cure | from |\n|---|---|---|---|\n"
+                "\n### {area}\n\n| check: it holds that | where not | cure | from |\n\
+                 |---|---|---|---|\n"
             );
         }
         // A place in the file behind an address follows after a comma.

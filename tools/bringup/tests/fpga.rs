@@ -92,9 +92,10 @@ fn the_kernels_own_folder_is_used() {
     let folder = folder();
     let board = sysfs(&folder);
     board.put("sys/module/firmware_class/parameters/path", "/run/firmware").unwrap();
-    assert!(
-        matches!(load(&board, zynq(), &FULL), Err(FpgaError::Place { path, .. }) if path.ends_with("run/firmware"))
-    );
+    assert!(matches!(
+        load(&board, zynq(), &FULL),
+        Err(FpgaError::Place { path, .. }) if path.ends_with("run/firmware")
+    ));
     fs::create_dir_all(folder.path().join("run/firmware")).unwrap();
     load(&board, zynq(), &FULL).unwrap();
     assert_eq!(fs::read_dir(folder.path().join("run/firmware")).unwrap().count(), 0);
@@ -171,9 +172,10 @@ fn one_of_several_regions_is_chosen_by_its_user() {
     // Where no overlay is needed, a region would be left out without a word.
     let board = sysfs(&folder);
     let machine = board.machine();
-    assert!(
-        matches!(Fpga::find(&machine, None, None).unwrap().in_region("pr@1"), Err(FpgaError::NoSuchRegion { there, .. }) if there.is_empty())
-    );
+    assert!(matches!(
+        Fpga::find(&machine, None, None).unwrap().in_region("pr@1"),
+        Err(FpgaError::NoSuchRegion { there, .. }) if there.is_empty()
+    ));
 }
 
 #[test]
@@ -212,7 +214,8 @@ fn a_board_is_known_by_its_tree_and_no_other_is_believed() {
     let said = |board| Fpga::find(&machine, None, Some(board)).unwrap_err().to_string();
     assert_eq!(
         said("pynq-z2"),
-        "this board is 7z010 (by /sys/devices/soc0/soc_id), and not 7z020 (by --board pynq-z2): leave --board out, or name this board"
+        "this board is 7z010 (by /sys/devices/soc0/soc_id), and not 7z020 (by --board pynq-z2): \
+         leave --board out, or name this board"
     );
     assert!(
         said("kv260").starts_with("this board is 7z010 (by /sys/devices/soc0/soc_id), and not k26"),
@@ -308,7 +311,8 @@ fn a_file_for_another_device_is_refused_untouched() {
     let z7045 = load(&board, image(0x0373_1093, "7z045ffg900"), &FULL).unwrap_err();
     assert_eq!(
         z7045.to_string(),
-        "it is for 7z045 (IDCODE 0x03731093), and this is 7z020 (by --board pynq-z2): build the design for this device"
+        "it is for 7z045 (IDCODE 0x03731093), and this is 7z020 (by --board pynq-z2): build the \
+         design for this device"
     );
     for other in [
         image(0x04a4_9093, "xck26-sfvc784"),
@@ -423,9 +427,10 @@ fn a_fabric_in_use_is_refused_and_each_user_named() {
         dry_run: false,
     };
     let three = ["/dev/mem", "/dev/contigo/40000000.copy", "/dev/udmabuf0"];
-    assert!(
-        matches!(load(&board, partial(), &outside(&three)), Err(FpgaError::InUse(users)) if users == programs[..1])
-    );
+    assert!(matches!(
+        load(&board, partial(), &outside(&three)),
+        Err(FpgaError::InUse(users)) if users == programs[..1]
+    ));
     load(&board, partial(), &outside(&[&three[..], &["/dev/uio0"]].concat())).unwrap();
     for id in [11, 13, 14, 15] {
         fs::remove_dir_all(folder.path().join(format!("proc/{id}"))).unwrap();
@@ -592,9 +597,10 @@ fn a_machine_without_a_way_or_full_of_nonsense_says_so() {
     assert!(matches!(find(None, Some("acme")), Err(FpgaError::NoSuchBoard(_))));
     assert!(matches!(find(Some("fpga7"), None), Err(FpgaError::NoSuchManager { .. })));
     board.put("sys/class/fpga_manager/fpga1/state", "\u{fffd}nonsense").unwrap();
-    assert!(
-        matches!(find(None, None), Err(FpgaError::SeveralManagers(names)) if names == ["fpga0", "fpga1"])
-    );
+    assert!(matches!(
+        find(None, None),
+        Err(FpgaError::SeveralManagers(names)) if names == ["fpga0", "fpga1"]
+    ));
     for file in [
         "sys/class/uio/uio0/maps/map0/addr",
         "sys/class/fpga_bridge/x/state",

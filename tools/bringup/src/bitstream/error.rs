@@ -12,7 +12,8 @@ pub enum BitstreamError {
     File(#[from] FileError),
     /// It is larger than the memory that is left.
     #[error(
-        "it has {bytes} bytes, and {available} of memory are left: end programs, or compress the bitstream"
+        "it has {bytes} bytes, and {available} of memory are left: end programs, or compress the \
+         bitstream"
     )]
     NoMemory {
         /// Its length.
@@ -44,7 +45,8 @@ pub enum BitstreamError {
     },
     /// A `.bit` has another field than the format's next one.
     #[error(
-        "its header is broken: byte {offset} begins field {wanted}, but is {found:#04x}; take the file as the tool wrote it"
+        "its header is broken: byte {offset} begins field {wanted}, but is {found:#04x}; take the \
+         file as the tool wrote it"
     )]
     Field {
         /// Where the field begins.
@@ -56,7 +58,8 @@ pub enum BitstreamError {
     },
     /// There is no sync word where every configuration has one.
     #[error(
-        "it is no bitstream: neither the sync word AA995566 nor its swapped form is in its first {searched} bytes; give a .bit, .bin, .xclbin or .rbf"
+        "it is no bitstream: neither the sync word AA995566 nor its swapped form is in its first \
+         {searched} bytes; give a .bit, .bin, .xclbin or .rbf"
     )]
     NoSync {
         /// How many bytes were looked at.
@@ -64,7 +67,8 @@ pub enum BitstreamError {
     },
     /// The sync word, or the end, is not at a word's boundary.
     #[error(
-        "{what} is at {bytes} bytes, which is not a multiple of 4; take the file as the tool wrote it"
+        "{what} is at {bytes} bytes, which is not a multiple of 4; take the file as the tool wrote \
+         it"
     )]
     Unaligned {
         /// Which of the two.
@@ -82,7 +86,8 @@ pub enum BitstreamError {
     },
     /// The packets end, and no command DESYNC has come.
     #[error(
-        "it is cut: its {has} bytes have no command DESYNC, which ends a bitstream; copy the file again, whole"
+        "it is cut: its {has} bytes have no command DESYNC, which ends a bitstream; copy the file \
+         again, whole"
     )]
     NoEnd {
         /// How many bytes there are.
@@ -90,7 +95,8 @@ pub enum BitstreamError {
     },
     /// A file asks for two devices.
     #[error(
-        "it asks for device {first:#010x} and for {second:#010x}: the file is damaged; copy it again"
+        "it asks for device {first:#010x} and for {second:#010x}: the file is damaged; copy it \
+         again"
     )]
     TwoDevices {
         /// The first one's IDCODE.
@@ -100,7 +106,8 @@ pub enum BitstreamError {
     },
     /// An `.xclbin` has no section with a bitstream.
     #[error(
-        "none of its {sections} sections is a bitstream: it only describes a design; give the .bit or .bin beside it"
+        "none of its {sections} sections is a bitstream: it only describes a design; give the .bit \
+         or .bin beside it"
     )]
     NoBitstream {
         /// How many sections it has.

@@ -1,13 +1,15 @@
 //! The files around a configuration: Vivado's `.bit`, Vitis' `.xclbin` and Quartus' `.rbf`.
 //!
 //! # References
-//! - `.bit`: AMD has no page for its header. Its fields are those that U-Boot's `fpga_loadbitstream`
-//!   (`drivers/fpga/xilinx.c`) and PYNQ's `bitstream` read: lengths are big-endian.
+//! - `.bit`: AMD has no page for its header. Its fields are those that U-Boot's
+//!   `fpga_loadbitstream` (`drivers/fpga/xilinx.c`) and PYNQ's `bitstream` read: lengths are
+//!   big-endian.
 //! - `.xclbin`: XRT, `src/runtime_src/core/include/xclbin.h`, `struct axlf`, `axlf_header` and
 //!   `axlf_section_header`. Numbers are little-endian.
 //! - `.rbf`: its layout is not public. The Cyclone V handbook says that the file goes to the device
-//!   as it is, and Linux (`drivers/fpga/socfpga.c`) writes it unread. The three facts used here were
-//!   seen in 45 public files for 5CSEBA6; neither its device nor its length is taken from the file.
+//!   as it is, and Linux (`drivers/fpga/socfpga.c`) writes it unread. The three facts used here
+//!   were seen in 45 public files for 5CSEBA6; neither its device nor its length is taken from the
+//!   file.
 
 use super::{Bitstream, BitstreamError, ByteOrder, Format, packets::walk};
 use std::ops::Range;

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | `.bit` | fields a to e, then AMD's packets | the length in field e, the packets to DESYNC |
 //! | `.bin` | none: AMD's packets, in either byte order | the packets to DESYNC |
-//! | `.xclbin` | `axlf`, with sections | its length, the section's bounds, then as `.bit` or `.bin` |
+//! | `.xclbin` | `axlf`, with sections | its length, the section's bounds, then as the two above |
 //! | `.rbf` | none: Cyclone V's | its tail of ones |
 
 mod error;

@@ -182,14 +182,16 @@ pub enum ClockError {
     NotASummary,
     /// This kernel has no way to set the clock.
     #[error(
-        "this kernel has no way to set {0}: it needs AMD's driver and a node xlnx,fclk, or fclkcfg. Without it the boot code sets it, or assigned-clock-rates in a core's node"
+        "this kernel has no way to set {0}: it needs AMD's driver and a node xlnx,fclk, or \
+         fclkcfg. Without it the boot code sets it, or assigned-clock-rates in a core's node"
     )]
     NoControl(Fabric),
     /// It cannot be seen who uses the fabric.
     #[error("{0}")]
     CannotSee(#[from] Box<FpgaError>),
     /// A program or a driver uses the fabric.
-    #[error("the fabric is in use, and its cores would miss a cycle:{} end them and try again", listed(.0))]
+    #[error("the fabric is in use, and its cores would miss a cycle:{} end them and try \
+             again", listed(.0))]
     InUse(Vec<User>),
     /// The control's file has no number.
     #[error("{path} is {text:?}, and no rate")]
@@ -212,7 +214,8 @@ pub enum ClockError {
     },
     /// The hardware has no rate that near.
     #[error(
-        "{fabric} has no {wanted} Hz; the nearest is {nearest} Hz, and it is as before: ask for a rate that its PLL divides to"
+        "{fabric} has no {wanted} Hz; the nearest is {nearest} Hz, and it is as before: ask for a \
+         rate that its PLL divides to"
     )]
     Rate {
         /// The clock.
@@ -223,7 +226,8 @@ pub enum ClockError {
         nearest: u64,
     },
     /// The hardware has no rate that near, and the clock did not get its old one back.
-    #[error("{fabric} had {was_hz} Hz, has {} now, and was not set back: start no job, and set it again, or restart the board{}", rate(*.has_hz), because(.error.as_deref()))]
+    #[error("{fabric} had {was_hz} Hz, has {} now, and was not set back: start no job, and set it \
+             again, or restart the board{}", rate(*.has_hz), because(.error.as_deref()))]
     NotSetBack {
         /// The clock.
         fabric: Fabric,
@@ -240,7 +244,9 @@ pub enum ClockError {
 /// The end of a sentence that begins with the file.
 fn hidden(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::NotFound {
-        " is not there: mount -t debugfs debug /sys/kernel/debug (the kernel needs CONFIG_DEBUG_FS and CONFIG_COMMON_CLK)".to_owned()
+        " is not there: mount -t debugfs debug /sys/kernel/debug (the kernel needs CONFIG_DEBUG_FS \
+         and CONFIG_COMMON_CLK)"
+            .to_owned()
     } else {
         format!(": {error}; run this as root")
     }

@@ -156,9 +156,10 @@ fn a_clock_is_set_and_set_back_where_it_is_not_near() -> Outcome {
     fs::create_dir_all(root.join("proc/77/fd"))?;
     fs::write(root.join("proc/77/maps"), "")?;
     symlink("/dev/contigo/43c00000.copy", root.join("proc/77/fd/4"))?;
-    assert!(
-        matches!(control.set(&machine, 50_000_000), Err(ClockError::InUse(users)) if users.len() == 1)
-    );
+    assert!(matches!(
+        control.set(&machine, 50_000_000),
+        Err(ClockError::InUse(users)) if users.len() == 1
+    ));
     assert_eq!(control.hz(&machine)?, 333_333_333);
     fs::write(device.join("set_rate"), "fast")?;
     assert!(matches!(control.hz(&machine), Err(ClockError::Unreadable { .. })));
@@ -178,7 +179,11 @@ fn a_clock_that_is_not_set_back_is_said_with_its_rate() -> Outcome {
     let error = control.set(&machine, 600_000_000).err().ok_or("there is no such rate")?;
     let (was, has) = (100_000_000, Some(1_000_000_000));
     assert!(
-        matches!(&error, ClockError::NotSetBack { was_hz, has_hz, error: Some(_), .. } if (*was_hz, *has_hz) == (was, has)),
+        matches!(
+            &error,
+            ClockError::NotSetBack { was_hz, has_hz, error: Some(_), .. }
+                if (*was_hz, *has_hz) == (was, has)
+        ),
         "{error}"
     );
     let said = error.to_string();

@@ -5,8 +5,9 @@ use super::{Check, Facts, Outcome, choice, fine, none_of, note, noted, skipped};
 use std::{fs, os::unix::fs::MetadataExt};
 
 const AREA: &str = "rights";
-const CURE: &str = "install kernel-helpers/udev/60-contigo.rules, then udevadm trigger; for now: chgrp dma NODE; chmod 660 NODE. \
-                    Warning: a program that opens it reaches all memory that its device reaches";
+const CURE: &str = "install kernel-helpers/udev/60-contigo.rules, then udevadm trigger; for now: \
+                    chgrp dma NODE; chmod 660 NODE. Warning: a program that opens it reaches all \
+                    memory that its device reaches";
 const CAUSE: &str = "Only root can open the node, and a program without root ends with EACCES.";
 
 pub(super) const CHECKS: &[Check] = &[
@@ -14,7 +15,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "group-missing",
         area: AREA,
         title: "the group dma is there",
-        cause: "udev gives the devices to a group that was not made, so they stay with root: enough where all runs as root.",
+        cause: "udev gives the devices to a group that was not made, so they stay with root: \
+                enough where all runs as root.",
         cure: "groupadd --system dma; usermod --append --groups dma USER",
         source: "kernel-helpers/README.md, Install",
         look: group,

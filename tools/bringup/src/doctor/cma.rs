@@ -1,4 +1,4 @@
-//! The kernel's contiguous memory.
+//! The kernel's contiguous memory, and the dma-heaps that give it to programs.
 
 use super::{Check, Facts, Outcome, fault, fine, note, noted, skipped};
 use crate::tree::{Node, cells, joined};
@@ -12,7 +12,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "cma-missing",
         area: AREA,
         title: "the kernel has contiguous memory",
-        cause: "Without CMA large blocks come from the page allocator, which has none soon after boot.",
+        cause: "Without CMA large blocks come from the page allocator, which has none soon after \
+                boot.",
         cure: "add cma=64M to the kernel's command line, or a node linux,cma to /reserved-memory",
         source: "https://github.com/ikwzm/udmabuf/issues/23",
         look: missing,
@@ -22,7 +23,8 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "CMA is larger than 16 MiB",
         cause: "The default of many kernels is 16 MiB, and display or network take part of it.",
-        cure: "add cma=64M to the kernel's command line, or size = <0x0 0x4000000>; (arm64) in linux,cma",
+        cure: "add cma=64M to the kernel's command line, or size = <0x0 0x4000000>; (arm64) in \
+               linux,cma",
         source: "https://github.com/apache/tvm/pull/3394",
         look: small,
     },
@@ -48,7 +50,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "cma-twice",
         area: AREA,
         title: "CMA's size is said in one place",
-        cause: "cma= on the command line wins: the node of the device tree is bypassed, and the heap has another name.",
+        cause: "cma= on the command line wins: the node of the device tree is bypassed, and the \
+                heap has another name.",
         cure: "take cma= from the kernel's command line, or delete the node with linux,cma-default",
         source: "https://github.com/raspberrypi/linux/pull/3571",
         look: twice,
@@ -58,7 +61,8 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "CMA begins below 4 GiB",
         cause: "A master with 32 address bits does not reach it, and the allocation for it fails.",
-        cure: "alloc-ranges = <0x0 BASE 0x0 0x40000000>; in the node with linux,cma-default, with BASE where RAM begins (/proc/iomem)",
+        cure: "alloc-ranges = <0x0 BASE 0x0 0x40000000>; in the node with linux,cma-default, with \
+               BASE where RAM begins (/proc/iomem)",
         source: "https://github.com/ikwzm/udmabuf/issues/98",
         look: high,
     },
@@ -199,4 +203,81 @@ fn bytes(text: &str) -> Option<u64> {
         .strip_prefix("0x")
         .map_or_else(|| digits.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())?;
     number.checked_mul(1_u64 << unit)
+}
+
+const HEAP: &str = "dma-heap";
+/// `CAP_SYS_ADMIN`, without which `/proc/self/pagemap` hides the addresses (Linux,
+/// `Documentation/admin-guide/mm/pagemap.rst`).
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+
+pub(super) const HEAPS: &[Check] = &[
+    Check {
+        id: "heap-missing",
+        area: HEAP,
+        title: "programs can allocate from CMA",
+        cause: "The kernel has CMA, and nothing that gives it to programs: neither a heap nor \
+                u-dma-buf.",
+        cure: "a kernel with CONFIG_DMABUF_HEAPS=y and CONFIG_DMABUF_HEAPS_CMA=y, or modprobe \
+               u-dma-buf",
+        source: "https://github.com/siderolabs/pkgs/issues/1649",
+        look: unreachable,
+    },
+    Check {
+        id: "heap-address",
+        area: HEAP,
+        title: "something tells the address of a heap's buffer",
+        cause: "Before Linux 6.9 pagemap tells it to CAP_SYS_ADMIN; from then on only a kernel \
+                module does.",
+        cure: "modprobe contigo, with a node that says compatible = \"contigo,engine\";",
+        source: "Linux, drivers/dma-buf/heaps/cma_heap.c",
+        look: address,
+    },
+];
+
+fn heaps(facts: &Facts<'_>) -> Vec<String> {
+    // "system" and its like are not contiguous.
+    facts
+        .machine
+        .list("dev/dma_heap")
+        .into_iter()
+        .filter(|name| !name.starts_with("system"))
+        .collect()
+}
+
+fn unreachable(facts: &Facts<'_>) -> Outcome {
+    let heaps = heaps(facts);
+    if !heaps.is_empty() {
+        return fine(heaps.join(", "));
+    }
+    if !facts.has_tree() || facts.meminfo("CmaTotal").unwrap_or(0) == 0 {
+        return skipped("no CMA, or no device tree");
+    }
+    if facts.machine.blocks().is_empty() {
+        note("no heap, and no block of u-dma-buf")
+    } else {
+        fine("u-dma-buf serves")
+    }
+}
+
+fn address(facts: &Facts<'_>) -> Outcome {
+    if heaps(facts).is_empty() {
+        return skipped("no heap");
+    }
+    let Some((major, minor)) = facts.kernel() else {
+        return skipped("the kernel's version is not known");
+    };
+    if facts.machine.has("sys/module/contigo") {
+        fine("the module contigo")
+    } else if (major, minor) < (6, 9)
+        && facts.status("CapEff", 16).is_some_and(|all| all & CAP_SYS_ADMIN == 0)
+        && facts.machine.blocks().is_empty()
+    {
+        note(format!("pagemap on {major}.{minor}, without CAP_SYS_ADMIN"))
+    } else if (major, minor) < (6, 9) {
+        fine(format!("pagemap, on {major}.{minor}"))
+    } else if !facts.machine.blocks().is_empty() {
+        fine("u-dma-buf serves")
+    } else {
+        note(format!("Linux {major}.{minor}, no module contigo"))
+    }
 }

@@ -29,7 +29,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "cuda-library",
         area: AREA,
         title: "the driver's library is there",
-        cause: "The kernel has the driver, and libcuda.so.1 is in no folder where it is looked for.",
+        cause: "The kernel has the driver, and libcuda.so.1 is in no folder where it is looked \
+                for.",
         cure: "apt install libcuda1, nvidia-l4t-cuda on a Jetson, or give the container the driver",
         source: "https://github.com/NVIDIA/nvidia-docker/issues/180",
         look: library,
@@ -39,7 +40,8 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "the library and the kernel's module are of one version",
         cause: "The package was updated, and the module in the kernel is still the old one.",
-        cure: "reboot, or unload nvidia_uvm, nvidia_drm, nvidia_modeset and nvidia, and load them again",
+        cure: "reboot, or unload nvidia_uvm, nvidia_drm, nvidia_modeset and nvidia, and load them \
+               again",
         source: "https://github.com/stackhpc/ansible-slurm-appliance/issues/287",
         look: version,
     },
@@ -47,7 +49,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "cuda-rights",
         area: AREA,
         title: "this program may open the integrated GPU",
-        cause: "Without the group video the library says NvRmMemInitNvmap failed with Permission denied.",
+        cause: "Without the group video the library says NvRmMemInitNvmap failed with Permission \
+                denied.",
         cure: "usermod --append --groups video USER",
         source: "https://github.com/JuliaGPU/CUDA.jl/issues/2435",
         look: rights,
@@ -56,7 +59,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "cuda-uncached",
         area: AREA,
         title: "pinned host memory is cached for the CPU",
-        cause: "On Tegra before Xavier (compute capability below 7.2) the CPU reads pinned memory without its cache.",
+        cause: "On Tegra before Xavier (compute capability below 7.2) the CPU reads pinned memory \
+                without its cache.",
         cure: "copy pinned memory once before the CPU reads it often, or use managed memory",
         source: "CUDA for Tegra, \"Memory Management\"",
         look: uncached,

@@ -16,7 +16,8 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "a clock of the fabric runs",
         cause: "A register of a core without clock hangs the processor.",
-        cure: "clk_ignore_unused on the command line, or clocks = <&clkc 15>; in a node of contigo,engine",
+        cure: "clk_ignore_unused on the command line, or clocks = <&clkc 15>; in a node of \
+               contigo,engine",
         source: "https://github.com/analogdevicesinc/linux/pull/3406",
         look: clock,
     },
@@ -24,8 +25,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "clk-unused",
         area: AREA,
         title: "no driver turns off the clocks of uio's nodes",
-        cause: "At the end of its boot the kernel turns off each clock that no driver asks for; uio asks for none.",
-        cure: "clk_ignore_unused on the kernel's command line, or nodes of contigo,engine with clocks",
+        cause: "At the end of its boot the kernel turns off each clock that no driver asks for; \
+                uio asks for none.",
+        cure: "clk_ignore_unused on the kernel's command line, or nodes of contigo,engine with \
+               clocks",
         source: "https://github.com/analogdevicesinc/linux/pull/3406",
         look: unused,
     },
@@ -33,8 +36,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "clk-crystal",
         area: AREA,
         title: "the tree has the rate of the board's crystal",
-        cause: "The kernel reckons every rate from it: with a tree of another board all are wrong by one factor.",
-        cure: "ps-clk-frequency = <50000000>; in &clkc, on a PYNQ-Z2; contigo boards --json has each board's",
+        cause: "The kernel reckons every rate from it: with a tree of another board all are wrong \
+                by one factor.",
+        cure: "ps-clk-frequency = <50000000>; in &clkc, on a PYNQ-Z2; contigo boards --json has \
+               each board's",
         source: "Linux, drivers/clk/zynq/clkc.c, zynq_clk_setup",
         look: crystal,
     },
@@ -42,8 +47,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "device-waits",
         area: AREA,
         title: "no device of a program waits for its clock or its reset",
-        cause: "The driver that has the clock, the reset or the power domain is missing, so the device never comes.",
-        cure: "build that provider's driver into the kernel; cat /sys/kernel/debug/devices_deferred names it",
+        cause: "The driver that has the clock, the reset or the power domain is missing, so the \
+                device never comes.",
+        cure: "build that provider's driver into the kernel; cat \
+               /sys/kernel/debug/devices_deferred names it",
         source: "Linux, drivers/base/dd.c, devices_deferred",
         look: waits,
     },
@@ -52,7 +59,8 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "a bridge to the fabric is open",
         cause: "An access through a closed bridge hangs the processor, or is a bus error.",
-        cure: "bridge enable in U-Boot, bridge-enable = <1>; in its node, or load by an fpga-region",
+        cure: "bridge enable in U-Boot, bridge-enable = <1>; in its node, or load by an \
+               fpga-region",
         source: "https://github.com/zangman/de10-nano/issues/1",
         look: bridge,
     },
@@ -60,7 +68,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "fabric-empty",
         area: AREA,
         title: "the fabric has a bitstream",
-        cause: "The tree has cores of the fabric, and the kernel's manager has loaded nothing; the boot loader may have.",
+        cause: "The tree has cores of the fabric, and the kernel's manager has loaded nothing; the \
+                boot loader may have.",
         cure: "contigo fpga load FILE.bit",
         source: "Linux, drivers/fpga/zynq-fpga.c, zynq_fpga_ops_state",
         look: empty,

@@ -11,7 +11,8 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "the module of contigo,engine nodes is loaded",
         cause: "The tree has engines for the module contigo, and it is not there.",
-        cure: "modprobe contigo; before: make -C kernel-helpers/module dkms; dkms install contigo/0.1.0",
+        cure: "modprobe contigo; before: make -C kernel-helpers/module dkms; dkms install \
+               contigo/0.1.0",
         source: "kernel-helpers/README.md, The module",
         look: module,
     },
@@ -20,8 +21,9 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "the module has each engine of the tree",
         cause: "Another driver has the device, its clock or reset is missing, or the probe failed.",
-        cure: "dmesg | grep contigo; then in /sys/bus/platform: echo contigo > devices/DEVICE/driver_override; \
-               echo DEVICE > devices/DEVICE/driver/unbind; echo DEVICE > drivers_probe",
+        cure: "dmesg | grep contigo; then in /sys/bus/platform: echo contigo > \
+               devices/DEVICE/driver_override; echo DEVICE > devices/DEVICE/driver/unbind; echo \
+               DEVICE > drivers_probe",
         source: "kernel-helpers/README.md, Does it work?",
         look: bound,
     },
@@ -30,8 +32,9 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "the group may open an engine that nothing confines",
         cause: "Without an IOMMU an engine reaches all memory, so opening it needs CAP_SYS_RAWIO.",
-        cure: "options contigo unprivileged=1 in /etc/modprobe.d, or setcap cap_sys_rawio+ep PROGRAM. \
-               Warning: a program that drives such an engine reaches all memory, the kernel's too",
+        cure: "options contigo unprivileged=1 in /etc/modprobe.d, or setcap cap_sys_rawio+ep \
+               PROGRAM. Warning: a program that drives such an engine reaches all memory, the \
+               kernel's too",
         source: "kernel-helpers/README.md, Who may",
         look: rights,
     },
@@ -39,8 +42,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "guard-lockdown",
         area: AREA,
         title: "the kernel is not locked down",
-        cause: "A kernel that is locked down (Secure Boot) refuses devices that no IOMMU confines, and /dev/mem.",
-        cure: "put the device behind an IOMMU; else take lockdown= from the command line, or switch Secure Boot off",
+        cause: "A kernel that is locked down (Secure Boot) refuses devices that no IOMMU confines, \
+                and /dev/mem.",
+        cure: "put the device behind an IOMMU; else take lockdown= from the command line, or \
+               switch Secure Boot off",
         source: "Linux, security/lockdown/lockdown.c",
         look: lockdown,
     },

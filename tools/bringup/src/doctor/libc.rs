@@ -29,7 +29,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "glibc-old",
         area: AREA,
         title: "the C library is 2.27 or newer",
-        cause: "Contigo's programs for boards are linked against 2.27, and older ones say GLIBC not found.",
+        cause: "Contigo's programs for boards are linked against 2.27, and older ones say GLIBC \
+                not found.",
         cure: "cargo cross build --board BOARD --static, or a newer image",
         source: "https://github.com/lief-project/LIEF/issues/904",
         look: old,

@@ -6,18 +6,14 @@
 
 mod access;
 mod cma;
-mod coherency;
 mod cuda;
 mod fabric;
 mod facts;
 mod guard;
-mod heap;
 mod kernel;
-mod latency;
 mod libc;
-mod memory;
+mod masters;
 mod ports;
-mod reach;
 mod u_dma_buf;
 mod uio;
 mod vfio;
@@ -127,7 +123,8 @@ pub struct Finding {
 pub enum DoctorError {
     /// There is no `proc/meminfo`: nothing is mounted, or the folder is another one.
     #[error(
-        "{0} cannot be read: mount /proc and /sys, or name a folder that has a machine's copies of both"
+        "{0} cannot be read: mount /proc and /sys, or name a folder that has a machine's copies of \
+         both"
     )]
     NoProc(PathBuf),
     /// `proc/meminfo` does not say how much memory there is.
@@ -135,7 +132,8 @@ pub enum DoctorError {
     Nonsense(PathBuf),
     /// A copy has more files, or longer ones, than a machine: the last were not read.
     #[error(
-        "{0} has more in its /proc and /sys than a machine, and was not read to its end: copy both again, as text"
+        "{0} has more in its /proc and /sys than a machine, and was not read to its end: copy both \
+         again, as text"
     )]
     TooLarge(PathBuf),
 }
@@ -145,18 +143,18 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
     let areas: [&[Check]; 16] = [
         cma::CHECKS,
         u_dma_buf::CHECKS,
-        heap::CHECKS,
-        coherency::CHECKS,
+        cma::HEAPS,
+        masters::COHERENCY,
         uio::CHECKS,
         guard::CHECKS,
         vfio::CHECKS,
-        reach::CHECKS,
-        memory::CHECKS,
+        masters::REACH,
+        kernel::MEMORY,
         fabric::CHECKS,
         ports::CHECKS,
         access::CHECKS,
-        latency::CHECKS,
-        kernel::CHECKS,
+        kernel::LATENCY,
+        kernel::CONFIG,
         libc::CHECKS,
         cuda::CHECKS,
     ];

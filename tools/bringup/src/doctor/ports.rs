@@ -10,8 +10,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "port-width",
         area: AREA,
         title: "each port of the processor is as wide as the design's",
-        cause: "The boot code was built for another design: half of each word is missing, and no error says it.",
-        cure: "sudo contigo board prepare --design top.hwh --yes, or boot code with this design's handoff",
+        cause: "The boot code was built for another design: half of each word is missing, and no \
+                error says it.",
+        cure: "sudo contigo board prepare --design top.hwh --yes, or boot code with this design's \
+               handoff",
         source: "UG585, appendix B, axi_hp: AFI_RDCHAN_CTRL; UG1087, AFIFM and afi_fs",
         look: |facts| judged(facts, |name| name.ends_with(" width")),
     },
@@ -19,7 +21,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "level-shifters",
         area: AREA,
         title: "the level shifters to the fabric are on",
-        cause: "With them off no signal crosses: an access to a core hangs the processor, and a core's never ends.",
+        cause: "With them off no signal crosses: an access to a core hangs the processor, and a \
+                core's never ends.",
         cure: "sudo contigo board prepare --yes, after the bitstream was loaded",
         source: "Linux, drivers/fpga/zynq-fpga.c, zynq_fpga_ops_write_complete",
         look: |facts| judged(facts, |name| name == "level shifters"),
@@ -29,8 +32,10 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "no reset of the fabric and no bridge is held",
         cause: "A core in reset answers nothing, and a bridge in reset hangs the processor.",
-        cure: "sudo contigo board prepare --design top.hwh --yes; on Cyclone V: bridge enable in U-Boot",
-        source: "Linux, drivers/fpga/zynq-fpga.c, SLCR_FPGA_RST_CTRL; drivers/fpga/altera-hps2fpga.c",
+        cure: "sudo contigo board prepare --design top.hwh --yes; on Cyclone V: bridge enable in \
+               U-Boot",
+        source: "Linux, drivers/fpga/zynq-fpga.c, SLCR_FPGA_RST_CTRL; \
+                 drivers/fpga/altera-hps2fpga.c",
         look: |facts| {
             judged(facts, |name| {
                 name.starts_with("reset ")
@@ -43,7 +48,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "hpc-snooping",
         area: AREA,
         title: "an HPC port snoops where the tree has dma-coherent",
-        cause: "Else the core reads what the memory has and not what the caches have, and no error says it.",
+        cause: "Else the core reads what the memory has and not what the caches have, and no error \
+                says it.",
         cure: BROADCAST,
         source: "UG1087, LPD_SLCR: lpd_apu",
         look: |facts| judged(facts, |name| name.starts_with("snooping ")),
@@ -64,15 +70,15 @@ fn judged(facts: &Facts<'_>, is: fn(&str) -> bool) -> Outcome {
         Some(Ok(all)) => all,
     };
     let fields: Vec<_> = all.iter().filter(|fact| is(fact.field.name)).collect();
-    let value = |fact: &Fact| {
-        match &fact.reading {
+    let value = |fact: &Fact| match &fact.reading {
         Reading::Value(value) => fact.field.say(*value),
         Reading::Held => "its block is held in reset".to_owned(),
         Reading::Closed => {
-            "left alone: no bitstream runs, the level shifters or all clocks are off, or no design says that it is used".to_owned()
+            "left alone: no bitstream runs, the level shifters or all clocks are off, or no design \
+             says that it is used"
+                .to_owned()
         }
         Reading::Failed(error) => error.to_string(),
-    }
     };
     let listed = |of: &dyn Fn(&Fact) -> bool| -> Vec<String> {
         let those = fields.iter().filter(|fact| of(fact));

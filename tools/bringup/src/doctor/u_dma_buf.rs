@@ -22,7 +22,8 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "each block of the tree is there",
         cause: "The module found no memory for it, or its pool is wrong.",
-        cure: "dmesg | grep u-dma-buf; then make CMA larger with cma=, or the size of the block smaller",
+        cure: "dmesg | grep u-dma-buf; then make CMA larger with cma=, or the size of the block \
+               smaller",
         source: "https://github.com/ikwzm/udmabuf/issues/30",
         look: block,
     },
@@ -39,7 +40,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "u-dma-buf-size",
         area: AREA,
         title: "a block is whole cache lines",
-        cause: "The end of a block with part of a line cannot be synchronised, and Contigo refuses it.",
+        cause: "The end of a block with part of a line cannot be synchronised, and Contigo refuses \
+                it.",
         cure: "size = <0x1000000>; in its node, <0x0 0x1000000> on arm64: a multiple of 64",
         source: "https://github.com/ikwzm/udmabuf, Readme.md, sync_size",
         look: size,
@@ -48,8 +50,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "u-dma-buf-sync-mode",
         area: AREA,
         title: "a block is mapped with the cache",
-        cause: "The modes 5, 6 and 7 map it without, also for programs that do not ask for it: slow.",
-        cure: "echo 1 > /sys/class/u-dma-buf/NAME/sync_mode, or sync-mode = <1>; without sync-always",
+        cause: "The modes 5, 6 and 7 map it without, also for programs that do not ask for it: \
+                slow.",
+        cure: "echo 1 > /sys/class/u-dma-buf/NAME/sync_mode, or sync-mode = <1>; without \
+               sync-always",
         source: "https://github.com/ikwzm/udmabuf/issues/16",
         look: sync_mode,
     },

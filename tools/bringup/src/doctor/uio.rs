@@ -23,7 +23,8 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "the driver takes generic-uio nodes",
         cause: "uio_pdrv_genirq takes no node at all unless its parameter of_id names one.",
-        cure: "uio_pdrv_genirq.of_id=generic-uio on the command line; for a module in modprobe.d, as options",
+        cure: "uio_pdrv_genirq.of_id=generic-uio on the command line; for a module in modprobe.d, \
+               as options",
         source: "Linux, drivers/uio/uio_pdrv_genirq.c, of_id",
         look: parameter,
     },
@@ -31,8 +32,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "uio-interrupt-wired",
         area: AREA,
         title: "each node has an interrupt",
-        cause: "A wait for the interrupt of a node without one never ends; the core must be polled.",
-        cure: "interrupt-parent = <&intc>; interrupts = <0 29 4>; or open the device without interrupt",
+        cause: "A wait for the interrupt of a node without one never ends; the core must be \
+                polled.",
+        cure: "interrupt-parent = <&intc>; interrupts = <0 29 4>; or open the device without \
+               interrupt",
         source: "https://github.com/hdlguy/zcu104_ubuntu/issues/6",
         look: wired,
     },
@@ -40,8 +43,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "uio-interrupt-named",
         area: AREA,
         title: "the kernel has each node's interrupt",
-        cause: "The kernel could not map it: another number, another controller, or a name in the way.",
-        cure: "dmesg | grep -i irq; interrupts = <0 29 4>; with the number minus 32, as the GIC's binding counts",
+        cause: "The kernel could not map it: another number, another controller, or a name in the \
+                way.",
+        cure: "dmesg | grep -i irq; interrupts = <0 29 4>; with the number minus 32, as the GIC's \
+               binding counts",
         source: "https://github.com/hdlguy/zcu104_ubuntu/issues/6",
         look: named,
     },
@@ -59,7 +64,8 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "no node has a second interrupt",
         cause: "uio serves a node's first interrupt only; the others are lost.",
-        cure: "a node for each interrupt, or compatible = \"contigo,engine\"; which serves all of them",
+        cure: "a node for each interrupt, or compatible = \"contigo,engine\"; which serves all of \
+               them",
         source: "Linux, drivers/uio/uio_pdrv_genirq.c, platform_get_irq_optional(pdev, 0)",
         look: one,
     },
@@ -67,8 +73,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "intc-driver",
         area: AREA,
         title: "a driver enables the AXI interrupt controller",
-        cause: "Until a driver writes its master enable register (MER), the controller raises nothing.",
-        cure: "a kernel with CONFIG_XILINX_INTC=y, whose driver writes MER; never generic-uio for it",
+        cause: "Until a driver writes its master enable register (MER), the controller raises \
+                nothing.",
+        cure: "a kernel with CONFIG_XILINX_INTC=y, whose driver writes MER; never generic-uio for \
+               it",
         source: "https://github.com/Xilinx/XRT/issues/9737",
         look: intc,
     },

@@ -15,7 +15,8 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "the tree's IOMMU is in use",
         cause: "The tree has an SMMU, and the kernel has no group, or each is bypassed (identity).",
-        cure: "a kernel with CONFIG_ARM_SMMU=y and CONFIG_ARM_SMMU_V3=y, and no iommu.passthrough=1",
+        cure: "a kernel with CONFIG_ARM_SMMU=y and CONFIG_ARM_SMMU_V3=y, and no \
+               iommu.passthrough=1",
         source: "https://github.com/microsoft/azurelinux/issues/6818",
         look: iommu,
     },
@@ -23,7 +24,8 @@ pub(super) const CHECKS: &[Check] = &[
         id: "iommu-strict",
         area: AREA,
         title: "the IOMMU forgets an address at once",
-        cause: "In lazy mode a device reaches a buffer for a while after it was unmapped: it is not confined.",
+        cause: "In lazy mode a device reaches a buffer for a while after it was unmapped: it is \
+                not confined.",
         cure: "iommu.strict=1 on the kernel's command line",
         source: "Linux, drivers/iommu/iommu.c, DMA-FQ",
         look: strict,
@@ -33,8 +35,9 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "no driver of the kernel has a device of a VFIO group",
         cause: "VFIO refuses a group of which one device still belongs to a driver of the kernel.",
-        cure: "look who uses OTHER (a disk, the network); if nothing does, in /sys/bus/pci: echo vfio-pci > devices/OTHER/driver_override; \
-               echo OTHER > devices/OTHER/driver/unbind; echo OTHER > drivers_probe",
+        cure: "look who uses OTHER (a disk, the network); if nothing does, in /sys/bus/pci: echo \
+               vfio-pci > devices/OTHER/driver_override; echo OTHER > devices/OTHER/driver/unbind; \
+               echo OTHER > drivers_probe",
         source: "https://github.com/64kramsystem/vga-passthrough/issues/15",
         look: viable,
     },
@@ -42,9 +45,10 @@ pub(super) const CHECKS: &[Check] = &[
         id: "vfio-noiommu",
         area: AREA,
         title: "VFIO has an IOMMU behind it",
-        cause: "In no-IOMMU mode VFIO maps no memory, so that a program has no address for its device.",
-        cure: "take enable_unsafe_noiommu_mode away; intel_iommu=on on the command line of an Intel PC, \
-               else the IOMMU in the firmware's setup",
+        cause: "In no-IOMMU mode VFIO maps no memory, so that a program has no address for its \
+                device.",
+        cure: "take enable_unsafe_noiommu_mode away; intel_iommu=on on the command line of an \
+               Intel PC, else the IOMMU in the firmware's setup",
         source: "https://github.com/rust-vmm/vfio/issues/152",
         look: noiommu,
     },
@@ -53,7 +57,8 @@ pub(super) const CHECKS: &[Check] = &[
         area: AREA,
         title: "a program may pin 64 MiB",
         cause: "VFIO counts each pinned page against RLIMIT_MEMLOCK, and mapping ends with ENOMEM.",
-        cure: "@dma - memlock unlimited in /etc/security/limits.conf, or LimitMEMLOCK=infinity in the unit",
+        cure: "@dma - memlock unlimited in /etc/security/limits.conf, or LimitMEMLOCK=infinity in \
+               the unit",
         source: "https://github.com/cloud-hypervisor/cloud-hypervisor/issues/165",
         look: memlock,
     },

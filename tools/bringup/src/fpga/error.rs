@@ -63,7 +63,8 @@ impl fmt::Display for User {
             Self::Driver { name, device } => {
                 write!(
                     f,
-                    "the driver {name} has {device} (echo {device} > /sys/bus/platform/drivers/{name}/unbind)"
+                    "the driver {name} has {device} (echo {device} > \
+                     /sys/bus/platform/drivers/{name}/unbind)"
                 )
             }
         }
@@ -80,7 +81,8 @@ pub enum FpgaError {
     Bitstream(#[from] BitstreamError),
     /// The kernel has no FPGA manager.
     #[error(
-        "this machine has no FPGA manager (/sys/class/fpga_manager): the kernel needs CONFIG_FPGA and the manager's driver, and the device tree its node"
+        "this machine has no FPGA manager (/sys/class/fpga_manager): the kernel needs CONFIG_FPGA \
+         and the manager's driver, and the device tree its node"
     )]
     NoManager,
     /// There are several.
@@ -106,7 +108,8 @@ pub enum FpgaError {
         here: String,
     },
     /// The device tree has several regions, and the caller named none.
-    #[error("there are {} regions of the fabric: choose the bitstream's with --region: {}", .0.len(), .0.join(", "))]
+    #[error("there are {} regions of the fabric: choose the bitstream's with --region: \
+             {}", .0.len(), .0.join(", "))]
     SeveralRegions(Vec<String>),
     /// The way goes by no region of this name.
     #[error("{}", absent(.name, .there))]
@@ -118,12 +121,16 @@ pub enum FpgaError {
     },
     /// The kernel has a manager, and programs no way to it.
     #[error(
-        "this kernel has an FPGA manager, but programs have no way to it, as in mainline Linux. Take the vendor's kernel, or one with overlays in configfs and an fpga-region, or let the boot loader load it"
+        "this kernel has an FPGA manager, but programs have no way to it, as in mainline Linux. \
+         Take the vendor's kernel, or one with overlays in configfs and an fpga-region, or let the \
+         boot loader load it"
     )]
     NoWay,
     /// A daemon has the fabric, and is too old to do this with a file.
     #[error(
-        "{daemon} runs and keeps the fabric's account. A file is taken since 2025.2, and given up by its name since 2026.1. This one does neither: use its client with a package, or stop it: systemctl stop dfx-mgr"
+        "{daemon} runs and keeps the fabric's account. A file is taken since 2025.2, and given up \
+         by its name since 2026.1. This one does neither: use its client with a package, or stop \
+         it: systemctl stop dfx-mgr"
     )]
     Owned {
         /// Its name.
@@ -151,7 +158,8 @@ pub enum FpgaError {
     },
     /// The kernel has not enough memory left for it.
     #[error(
-        "the kernel needs {needs} bytes to load it, and has {available} left: end programs, or compress the bitstream"
+        "the kernel needs {needs} bytes to load it, and has {available} left: end programs, or \
+         compress the bitstream"
     )]
     NoMemory {
         /// The bytes for the file, and for the kernel's copy.
@@ -175,7 +183,8 @@ pub enum FpgaError {
     Encrypted,
     /// The manager reads the sync word in the first bytes only.
     #[error(
-        "its sync word is at byte {offset}, and the manager reads the first {header} only: make the .bin anew, without padding"
+        "its sync word is at byte {offset}, and the manager reads the first {header} only: make \
+         the .bin anew, without padding"
     )]
     LateSync {
         /// Where it is.
@@ -190,7 +199,8 @@ pub enum FpgaError {
     #[error("another contigo loads a bitstream: wait for its end, and try again")]
     Loading,
     /// A program or a driver uses the fabric.
-    #[error("the fabric is in use, and would vanish under its users:{} end them and try again", listed(.0))]
+    #[error("the fabric is in use, and would vanish under its users:{} end them and try \
+             again", listed(.0))]
     InUse(Vec<User>),
     /// It cannot be seen who uses the fabric.
     #[error("it cannot be seen who uses the fabric: {path}: {error}; run this as root")]
@@ -203,7 +213,9 @@ pub enum FpgaError {
     },
     /// The file could not be put where the kernel looks for it.
     #[error(
-        "the kernel looks for the file in that folder, and it cannot be put there: {path}: {error}; run this as root, or name a folder with room in /sys/module/firmware_class/parameters/path"
+        "the kernel looks for the file in that folder, and it cannot be put there: {path}: \
+         {error}; run this as root, or name a folder with room in \
+         /sys/module/firmware_class/parameters/path"
     )]
     Place {
         /// Where.
@@ -235,7 +247,8 @@ pub enum FpgaError {
         error: Option<io::Error>,
     },
     /// All was taken, and the manager does not say that the fabric runs.
-    #[error("the bitstream was taken, but the FPGA manager says \"{state}\" after {waited_s} s; {}", .state.cure())]
+    #[error("the bitstream was taken, but the FPGA manager says \"{state}\" after {waited_s} s; \
+             {}", .state.cure())]
     NotOperating {
         /// The manager's word.
         state: State,
@@ -258,7 +271,8 @@ pub enum FpgaError {
     Applied(PathBuf),
     /// There is nothing that this way can unload.
     #[error(
-        "nothing here can be unloaded by {0}: an FPGA manager has no command that empties a fabric; load another bitstream"
+        "nothing here can be unloaded by {0}: an FPGA manager has no command that empties a \
+         fabric; load another bitstream"
     )]
     NothingToUnload(Way),
 }

@@ -283,7 +283,8 @@ pub fn around(family: Option<Family>, way: Option<&Way>, partial: bool) -> Vec<A
     let bridges = if region {
         "the kernel closes the region's, and opens them again"
     } else {
-        "no step: this way leaves them as they are, and no access goes through while no program or driver has a node"
+        "no step: this way leaves them as they are, and no access goes through while no program or \
+         driver has a node"
     };
     let mut all = vec![PORTS, Around { what: "bridges", who: bridges }];
     match (family, partial) {

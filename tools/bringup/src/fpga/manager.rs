@@ -1,5 +1,5 @@
-//! The kernel's FPGA manager in sysfs, and its own files `flags` and `firmware`, which AMD's kernels
-//! have.
+//! The kernel's FPGA manager in sysfs, and its own files `flags` and `firmware`, which AMD's
+//! kernels have.
 
 use super::{FpgaError, State, Way};
 use crate::{

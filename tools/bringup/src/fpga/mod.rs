@@ -114,8 +114,8 @@ impl<'a> Fpga<'a> {
     }
 }
 
-/// The way of a machine. A daemon comes first, because it keeps an account of the fabric that a load
-/// behind its back would make wrong.
+/// The way of a machine. A daemon comes first, because it keeps an account of the fabric that a
+/// load behind its back would make wrong.
 fn way(machine: &Machine, manager: &Manager) -> Option<Way> {
     if let Some(way) = daemon::find(machine) {
         return Some(way);

@@ -3,8 +3,8 @@
 //!
 //! # References
 //! Linux, `drivers/fpga/of-fpga-region.c` and `Documentation/devicetree/bindings/fpga/`. The folder
-//! in configfs is not mainline's; vendors' `Documentation/devicetree/configfs-overlays.txt`. The blob:
-//! Devicetree Specification 0.4, chapter 5, "Flattened Devicetree (DTB) Format"; Linux,
+//! in configfs is not mainline's; vendors' `Documentation/devicetree/configfs-overlays.txt`. The
+//! blob: Devicetree Specification 0.4, chapter 5, "Flattened Devicetree (DTB) Format"; Linux,
 //! `Documentation/devicetree/overlay-notes.rst`.
 
 use super::{FpgaError, Manager, Way};
@@ -204,7 +204,8 @@ mod tests {
             }
             tree => tree?,
         };
-        let fragment = "fragment@0 { target-path = \"/fpga-full\"; __overlay__ { firmware-name = \"a.bin\"; partial-fpga-config; }; };";
+        let fragment = "fragment@0 { target-path = \"/fpga-full\"; __overlay__ { \
+                        firmware-name = \"a.bin\"; partial-fpga-config; }; };";
         assert_eq!(tree, format!("/dts-v1/; / {{ {fragment} }};"));
         let whole = read_back(&blob("/fpga-full", "a.bin", false))?;
         assert_eq!(whole, tree.replace(" partial-fpga-config;", ""));

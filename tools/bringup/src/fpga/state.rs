@@ -85,21 +85,24 @@ impl State {
             Self::Reset => "the fabric is in reset and empty: load again",
             Self::FirmwareRequest => "the kernel waits for the file: try again in a minute",
             Self::FirmwareRequestError => {
-                "the kernel did not find the file, and the fabric is as before: see that no program changes \
-                 /sys/module/firmware_class/parameters/path or cleans /lib/firmware meanwhile"
+                "the kernel did not find the file, and the fabric is as before: see that no \
+                 program changes /sys/module/firmware_class/parameters/path or cleans \
+                 /lib/firmware meanwhile"
             }
             Self::WriteInit => "the manager still empties the fabric: try again",
             Self::WriteInitError => {
-                "the manager did not get the fabric ready: on Cyclone V look at the switches MSEL, elsewhere at dmesg; load again"
+                "the manager did not get the fabric ready: on Cyclone V look at the switches MSEL, \
+                 elsewhere at dmesg; load again"
             }
             Self::Write => "the bitstream is still being written: try again",
             Self::WriteError => {
-                "the transfer broke off, and the fabric is empty: dmesg has the driver's reason; load again"
+                "the transfer broke off, and the fabric is empty: dmesg has the driver's reason; \
+                 load again"
             }
             Self::WriteComplete => "the fabric still starts: try again",
             Self::WriteCompleteError => {
-                "the fabric took all, did not start, and is empty: the file is for another device or is damaged; build it for this \
-                 device and load again"
+                "the fabric took all, did not start, and is empty: the file is for another device \
+                 or is damaged; build it for this device and load again"
             }
             Self::Operating => "the fabric runs, with what was loaded before",
         }

@@ -277,7 +277,8 @@ mod tests {
     fn a_long_output_is_taken_and_its_beginning_kept() -> io::Result<()> {
         let ran = sh(
             SOON,
-            "i=0; while [ $i -lt 4000 ]; do echo 0123456789012345678901234567890123456789; i=$((i+1)); done; echo end >&2",
+            "i=0; while [ $i -lt 4000 ]; do echo 0123456789012345678901234567890123456789; \
+             i=$((i+1)); done; echo end >&2",
         )?;
         assert!(
             ran.success && ran.output.starts_with("0123") && ran.output.ends_with(" end"),

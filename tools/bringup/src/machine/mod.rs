@@ -139,7 +139,8 @@ impl Machine {
         Some(self.link(path)?.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// The blocks of u-dma-buf, each as its folder. Older versions of the module have another class.
+    /// The blocks of u-dma-buf, each as its folder. Older versions of the module have another
+    /// class.
     pub(crate) fn blocks(&self) -> Vec<String> {
         ["sys/class/u-dma-buf", "sys/class/udmabuf"]
             .into_iter()
@@ -259,7 +260,8 @@ mod tests {
         )?;
         write(
             "proc/zoneinfo",
-            "Node 0, zone  Normal\n  spanned 4096\n  start_pfn:  0\nNode 0, zone Movable\n  spanned 0\n  start_pfn: 9999\n",
+            "Node 0, zone  Normal\n  spanned 4096\n  start_pfn:  0\n\
+             Node 0, zone Movable\n  spanned 0\n  start_pfn: 9999\n",
         )?;
         let machine = Machine::copy(folder.path());
         assert_eq!(

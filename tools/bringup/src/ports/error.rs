@@ -74,7 +74,8 @@ fn strict(error: &io::Error) -> &'static str {
 pub enum PortsError {
     /// The device tree names no SoC whose registers are known here.
     #[error(
-        "the device tree names no SoC whose registers are known here: Zynq-7000, Zynq UltraScale+, Cyclone V"
+        "the device tree names no SoC whose registers are known here: Zynq-7000, Zynq UltraScale+, \
+         Cyclone V"
     )]
     NoFamily,
     /// A register was not read, and nothing was written.
@@ -84,11 +85,13 @@ pub enum PortsError {
     #[error("{0}")]
     CannotSee(#[from] Box<FpgaError>),
     /// A program or a driver uses the fabric.
-    #[error("the fabric is in use, and a port must be at rest: {}; end or unbind it first", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    #[error("the fabric is in use, and a port must be at rest: {}; end or unbind it \
+             first", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
     InUse(Vec<User>),
     /// The SLCR of a Zynq-7000 is locked.
     #[error(
-        "the SLCR is locked, so writes do nothing: Linux unlocks it, so something locked it since; restart the board"
+        "the SLCR is locked, so writes do nothing: Linux unlocks it, so something locked it since; \
+         restart the board"
     )]
     Locked,
     /// A write failed.
@@ -102,7 +105,8 @@ pub enum PortsError {
     },
     /// A write changed nothing.
     #[error(
-        "{field} did not become {wrote}, and is {has}: the secure world keeps the register; all writes before it are undone"
+        "{field} did not become {wrote}, and is {has}: the secure world keeps the register; all \
+         writes before it are undone"
     )]
     Kept {
         /// The field.
@@ -114,7 +118,8 @@ pub enum PortsError {
     },
     /// A write does not end: a processor waits for it.
     #[error(
-        "{field} at {addr:#x} does not answer, and a processor waits there: restart the board; nothing was undone"
+        "{field} at {addr:#x} does not answer, and a processor waits there: restart the board; \
+         nothing was undone"
     )]
     Stuck {
         /// The field.

@@ -1,6 +1,6 @@
 //! A field, its value, and the value that it should have.
 
-use super::{AccessError, Cores, Field, Registers, field::Want, fields};
+use super::{AccessError, Cores, Field, Registers, fields, table::Want};
 use crate::bitstream::Family;
 use std::fmt;
 

@@ -26,7 +26,9 @@
 //! struct Zeros;
 //! impl Registers for Zeros {
 //!     fn read(&self, _addr: u64) -> Result<u32, AccessError> { Ok(0) }
-//!     fn write(&self, addr: u64, _value: u32) -> Result<(), AccessError> { Err(AccessError::Bus { addr }) }
+//!     fn write(&self, addr: u64, _: u32) -> Result<(), AccessError> {
+//!         Err(AccessError::Bus { addr })
+//!     }
 //! }
 //!
 //! let facts = ports::read(Family::Zynq7000, &Zeros, &Known { running: true, ..Known::default() });
@@ -42,7 +44,6 @@ mod access;
 mod cores;
 mod error;
 mod fact;
-mod field;
 mod plan;
 mod table;
 #[cfg(test)]
@@ -52,10 +53,9 @@ pub use access::{DevMem, Registers};
 pub use cores::Cores;
 pub use error::{AccessError, PortsError};
 pub use fact::{Fact, Known, Parameters, Reading, Verdict, read, stuck};
-pub use field::{Field, Setter};
 pub use plan::{Step, apply, plan, prepare};
 pub(crate) use table::BROADCAST;
-pub use table::fields;
+pub use table::{Field, Setter, fields};
 
 use crate::{
     bitstream::Family,

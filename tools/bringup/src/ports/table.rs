@@ -1,11 +1,109 @@
-//! The fields of each family. Prepare writes in this order, which is AMD's for Zynq-7000
-//! (`ps7_post_config`): level shifters, resets, then the ports behind them.
+//! A field of a register, and the fields of each family. Prepare writes in this order, which is
+//! AMD's for Zynq-7000 (`ps7_post_config`): level shifters, resets, then the ports behind them.
 
-use super::{
-    Cores,
-    field::{Field, Setter, Want},
-};
+use super::Cores;
 use crate::bitstream::Family;
+
+/// Who can make a field right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setter {
+    /// `contigo board prepare`, while no program and no driver has a node of the fabric. A core
+    /// that runs by itself is not seen.
+    Prepare,
+    /// The boot code alone, for this reason and in this way.
+    Boot(&'static str),
+}
+
+/// The value that a field should have.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Want {
+    /// The width that a design gives its port.
+    Width {
+        /// The parameter with the width, in bits.
+        parameter: &'static str,
+        /// The parameter that is 0 where the design does not have the port.
+        used: &'static str,
+    },
+    /// This value while a bitstream runs.
+    Running(u32),
+    /// This value while a bitstream runs, where its design has one of them.
+    Used {
+        /// The value.
+        value: u32,
+        /// The parameters that are 1 where it has them.
+        by: &'static [&'static str],
+    },
+    /// This value, where the tree has a core behind a port that snoops, and the design, if it is
+    /// given, one of these ports.
+    Coherent {
+        /// The value.
+        value: u32,
+        /// The parameters that are 1 where the design has such a port.
+        by: &'static [&'static str],
+    },
+    /// This value while a bitstream runs, where the tree has a core that needs it.
+    Core {
+        /// The value.
+        value: u32,
+        /// Whether the tree has one.
+        has: fn(&Cores) -> bool,
+    },
+    /// At least the bits that the boot code left in this register for Linux, while a bitstream
+    /// runs, where the tree asks for them. They are those of the design that the boot code was
+    /// built for.
+    Handoff {
+        /// The register's physical address.
+        addr: u64,
+        /// Whether the tree asks for them.
+        asked: fn(&Cores) -> bool,
+    },
+    /// Neither a design, nor the tree, nor the manager tells.
+    Unknown,
+}
+
+/// A field of a register of the processor.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its name: `HP0 read width`.
+    pub name: &'static str,
+    /// The register's physical address.
+    pub addr: u64,
+    /// Its bits in the register.
+    pub mask: u32,
+    /// Values, shifted down, and their meaning.
+    pub words: &'static [(u32, &'static str)],
+    /// Who can make it right.
+    pub setter: Setter,
+    /// The manual's table or the source that says all this.
+    pub source: &'static str,
+    pub(super) want: Want,
+    /// The register and its bits that are set while the block is held in reset.
+    pub(super) held: Option<(u64, u32)>,
+    /// The register and its bits that are all set before this one may be reached, and a bitstream
+    /// runs.
+    pub(super) after: Option<(u64, u32)>,
+}
+
+impl Field {
+    /// The field's value in a value of its register.
+    #[must_use]
+    pub const fn of(&self, register: u32) -> u32 {
+        (register & self.mask) >> self.mask.trailing_zeros()
+    }
+
+    /// `register` with this value in the field.
+    #[must_use]
+    pub const fn with(&self, register: u32, value: u32) -> u32 {
+        (register & !self.mask) | ((value << self.mask.trailing_zeros()) & self.mask)
+    }
+
+    /// A value in words: `32 bits`.
+    #[must_use]
+    pub fn say(&self, value: u32) -> String {
+        let word = self.words.iter().find(|&&(known, _)| known == value).map(|&(_, word)| word);
+        word.map_or_else(|| format!("{value:#x}"), str::to_owned)
+    }
+}
 
 /// Zynq-7000's `32BitEn`.
 const HALF: &[(u32, &str)] = &[(0, "64 bits"), (1, "32 bits")];
@@ -36,7 +134,8 @@ const CV_ACP: &str =
     "Cyclone V HPS Register Map, acpidmap: dynrd_s, dynwr_s; HPS TRM, ACP ID Mapper";
 
 /// The cure for an HPC port that does not snoop.
-pub(crate) const BROADCAST: &str = "[init] in the .bif, \".set. 0xFF41A040 = 0x3;\": it counts only before the processors leave reset";
+pub(crate) const BROADCAST: &str = "[init] in the .bif, \".set. 0xFF41A040 = 0x3;\": it counts \
+    only before the processors leave reset";
 const SDRAM: &str =
     "it opens only while no transfer to the SDRAM runs: bridge enable in U-Boot, before Linux";
 const MAPPER: &str =
@@ -44,25 +143,36 @@ const MAPPER: &str =
 const BRIDGES: &str =
     "bridge enable in U-Boot, or the kernel's fpga-bridge in the tree; L3's remap cannot be read";
 
-/// One direction of a port of Zynq-7000.
-macro_rules! hp {
-    ($n:literal, $way:literal, $offset:literal) => {
-        Field {
-            name: concat!("HP", $n, " ", $way, " width"),
-            addr: 0xf800_8000 + $n * 0x1000 + $offset,
-            mask: 1,
-            words: HALF,
-            setter: Setter::Prepare,
-            source: UG585_AFI,
-            want: Want::Width {
-                parameter: concat!("PCW_S_AXI_HP", $n, "_DATA_WIDTH"),
-                used: concat!("PCW_USE_S_AXI_HP", $n),
-            },
-            held: None,
-            after: Some((LVL_SHFTR_EN, 0xf)),
-        }
-    };
+/// The width of a port. Two parameters of a design decide it: its bits, and whether it is used.
+const fn width(
+    name: &'static str,
+    (addr, mask): (u64, u32),
+    words: &'static [(u32, &'static str)],
+    source: &'static str,
+    [parameter, used]: [&'static str; 2],
+) -> Field {
+    Field {
+        name,
+        addr,
+        mask,
+        words,
+        setter: Setter::Prepare,
+        source,
+        want: Want::Width { parameter, used },
+        held: None,
+        after: None,
+    }
 }
+
+/// One direction of a port of Zynq-7000.
+const fn hp(name: &'static str, addr: u64, port: [&'static str; 2]) -> Field {
+    Field { after: Some((LVL_SHFTR_EN, 0xf)), ..width(name, (addr, 1), HALF, UG585_AFI, port) }
+}
+
+const HP0: [&str; 2] = ["PCW_S_AXI_HP0_DATA_WIDTH", "PCW_USE_S_AXI_HP0"];
+const HP1: [&str; 2] = ["PCW_S_AXI_HP1_DATA_WIDTH", "PCW_USE_S_AXI_HP1"];
+const HP2: [&str; 2] = ["PCW_S_AXI_HP2_DATA_WIDTH", "PCW_USE_S_AXI_HP2"];
+const HP3: [&str; 2] = ["PCW_S_AXI_HP3_DATA_WIDTH", "PCW_USE_S_AXI_HP3"];
 
 /// A reset that a fabric gets by FPGAn_OUT_RST. A design may leave one to its program: it is wrong
 /// only where the design gives it to the fabric.
@@ -96,73 +206,55 @@ static ZYNQ: [Field; 13] = [
     zynq_reset("reset 1 of the fabric", 1, &["PCW_EN_RST1_PORT"]),
     zynq_reset("reset 2 of the fabric", 2, &["PCW_EN_RST2_PORT"]),
     zynq_reset("reset 3 of the fabric", 3, &["PCW_EN_RST3_PORT"]),
-    hp!(0, "read", 0),
-    hp!(0, "write", 0x14),
-    hp!(1, "read", 0),
-    hp!(1, "write", 0x14),
-    hp!(2, "read", 0),
-    hp!(2, "write", 0x14),
-    hp!(3, "read", 0),
-    hp!(3, "write", 0x14),
+    hp("HP0 read width", 0xf800_8000, HP0),
+    hp("HP0 write width", 0xf800_8014, HP0),
+    hp("HP1 read width", 0xf800_9000, HP1),
+    hp("HP1 write width", 0xf800_9014, HP1),
+    hp("HP2 read width", 0xf800_a000, HP2),
+    hp("HP2 write width", 0xf800_a014, HP2),
+    hp("HP3 read width", 0xf800_b000, HP3),
+    hp("HP3 write width", 0xf800_b014, HP3),
 ];
 
-/// One direction of a port into the processor: its name, its GP number, its block.
-macro_rules! afifm {
-    ($name:literal, $way:literal, $n:literal, $base:expr, $offset:literal, $held:expr) => {
-        Field {
-            name: concat!($name, " ", $way, " width"),
-            addr: $base + $offset,
-            mask: 3,
-            words: DOWN,
-            setter: Setter::Prepare,
-            source: UG1087_AFIFM,
-            want: Want::Width {
-                parameter: concat!("PSU__SAXIGP", $n, "__DATA_WIDTH"),
-                used: concat!("PSU__USE__S_AXI_GP", $n),
-            },
-            held: Some($held),
-            after: None,
-        }
-    };
+/// One direction of a port into the processor, whose block a reset may hold.
+const fn afifm(name: &'static str, addr: u64, port: [&'static str; 2], held: (u64, u32)) -> Field {
+    Field { held: Some(held), ..width(name, (addr, 3), DOWN, UG1087_AFIFM, port) }
 }
 
-macro_rules! afi_fs {
-    ($name:literal, $n:literal, $addr:expr, $mask:expr) => {
-        Field {
-            name: concat!($name, " width"),
-            addr: $addr,
-            mask: $mask,
-            words: UP,
-            setter: Setter::Prepare,
-            source: UG1087_AFI_FS,
-            want: Want::Width {
-                parameter: concat!("PSU__MAXIGP", $n, "__DATA_WIDTH"),
-                used: concat!("PSU__USE__M_AXI_GP", $n),
-            },
-            held: None,
-            after: None,
-        }
-    };
+/// A port out of the processor.
+const fn afi_fs(name: &'static str, place: (u64, u32), port: [&'static str; 2]) -> Field {
+    width(name, place, UP, UG1087_AFI_FS, port)
 }
+
+const S_GP0: [&str; 2] = ["PSU__SAXIGP0__DATA_WIDTH", "PSU__USE__S_AXI_GP0"];
+const S_GP1: [&str; 2] = ["PSU__SAXIGP1__DATA_WIDTH", "PSU__USE__S_AXI_GP1"];
+const S_GP2: [&str; 2] = ["PSU__SAXIGP2__DATA_WIDTH", "PSU__USE__S_AXI_GP2"];
+const S_GP3: [&str; 2] = ["PSU__SAXIGP3__DATA_WIDTH", "PSU__USE__S_AXI_GP3"];
+const S_GP4: [&str; 2] = ["PSU__SAXIGP4__DATA_WIDTH", "PSU__USE__S_AXI_GP4"];
+const S_GP5: [&str; 2] = ["PSU__SAXIGP5__DATA_WIDTH", "PSU__USE__S_AXI_GP5"];
+const S_GP6: [&str; 2] = ["PSU__SAXIGP6__DATA_WIDTH", "PSU__USE__S_AXI_GP6"];
+const M_GP0: [&str; 2] = ["PSU__MAXIGP0__DATA_WIDTH", "PSU__USE__M_AXI_GP0"];
+const M_GP1: [&str; 2] = ["PSU__MAXIGP1__DATA_WIDTH", "PSU__USE__M_AXI_GP1"];
+const M_GP2: [&str; 2] = ["PSU__MAXIGP2__DATA_WIDTH", "PSU__USE__M_AXI_GP2"];
 
 static ZYNQMP: [Field; 18] = [
-    afifm!("HPC0", "read", 0, 0xfd36_0000, 0, (RST_FPD_TOP, 1 << 7)),
-    afifm!("HPC0", "write", 0, 0xfd36_0000, 0x14, (RST_FPD_TOP, 1 << 7)),
-    afifm!("HPC1", "read", 1, 0xfd37_0000, 0, (RST_FPD_TOP, 1 << 8)),
-    afifm!("HPC1", "write", 1, 0xfd37_0000, 0x14, (RST_FPD_TOP, 1 << 8)),
-    afifm!("HP0", "read", 2, 0xfd38_0000, 0, (RST_FPD_TOP, 1 << 9)),
-    afifm!("HP0", "write", 2, 0xfd38_0000, 0x14, (RST_FPD_TOP, 1 << 9)),
-    afifm!("HP1", "read", 3, 0xfd39_0000, 0, (RST_FPD_TOP, 1 << 10)),
-    afifm!("HP1", "write", 3, 0xfd39_0000, 0x14, (RST_FPD_TOP, 1 << 10)),
-    afifm!("HP2", "read", 4, 0xfd3a_0000, 0, (RST_FPD_TOP, 1 << 11)),
-    afifm!("HP2", "write", 4, 0xfd3a_0000, 0x14, (RST_FPD_TOP, 1 << 11)),
-    afifm!("HP3", "read", 5, 0xfd3b_0000, 0, (RST_FPD_TOP, 1 << 12)),
-    afifm!("HP3", "write", 5, 0xfd3b_0000, 0x14, (RST_FPD_TOP, 1 << 12)),
-    afifm!("LPD", "read", 6, 0xff9b_0000, 0, (RST_LPD_TOP, 1 << 19)),
-    afifm!("LPD", "write", 6, 0xff9b_0000, 0x14, (RST_LPD_TOP, 1 << 19)),
-    afi_fs!("HPM0", 0, 0xfd61_5000, 0x300),
-    afi_fs!("HPM1", 1, 0xfd61_5000, 0xc00),
-    afi_fs!("HPM0_LPD", 2, 0xff41_9000, 0x300),
+    afifm("HPC0 read width", 0xfd36_0000, S_GP0, (RST_FPD_TOP, 1 << 7)),
+    afifm("HPC0 write width", 0xfd36_0014, S_GP0, (RST_FPD_TOP, 1 << 7)),
+    afifm("HPC1 read width", 0xfd37_0000, S_GP1, (RST_FPD_TOP, 1 << 8)),
+    afifm("HPC1 write width", 0xfd37_0014, S_GP1, (RST_FPD_TOP, 1 << 8)),
+    afifm("HP0 read width", 0xfd38_0000, S_GP2, (RST_FPD_TOP, 1 << 9)),
+    afifm("HP0 write width", 0xfd38_0014, S_GP2, (RST_FPD_TOP, 1 << 9)),
+    afifm("HP1 read width", 0xfd39_0000, S_GP3, (RST_FPD_TOP, 1 << 10)),
+    afifm("HP1 write width", 0xfd39_0014, S_GP3, (RST_FPD_TOP, 1 << 10)),
+    afifm("HP2 read width", 0xfd3a_0000, S_GP4, (RST_FPD_TOP, 1 << 11)),
+    afifm("HP2 write width", 0xfd3a_0014, S_GP4, (RST_FPD_TOP, 1 << 11)),
+    afifm("HP3 read width", 0xfd3b_0000, S_GP5, (RST_FPD_TOP, 1 << 12)),
+    afifm("HP3 write width", 0xfd3b_0014, S_GP5, (RST_FPD_TOP, 1 << 12)),
+    afifm("LPD read width", 0xff9b_0000, S_GP6, (RST_LPD_TOP, 1 << 19)),
+    afifm("LPD write width", 0xff9b_0014, S_GP6, (RST_LPD_TOP, 1 << 19)),
+    afi_fs("HPM0 width", (0xfd61_5000, 0x300), M_GP0),
+    afi_fs("HPM1 width", (0xfd61_5000, 0xc00), M_GP1),
+    afi_fs("HPM0_LPD width", (0xff41_9000, 0x300), M_GP2),
     Field {
         name: "snooping of HPC",
         addr: 0xff41_a040,

@@ -186,7 +186,8 @@ fn bus(path: &Path, error: &io::Error) -> String {
     let path = path.display();
     match error.kind() {
         io::ErrorKind::NotFound => format!(
-            "{path} is not there: modprobe i2c-dev (CONFIG_I2C_CHARDEV), or another bus: ls /dev/i2c-*"
+            "{path} is not there: modprobe i2c-dev (CONFIG_I2C_CHARDEV), or another bus: ls \
+             /dev/i2c-*"
         ),
         io::ErrorKind::Unsupported => format!("{path}: {error}"),
         _ => format!("cannot open {path}: {error}; run this as root, or in the file's group"),

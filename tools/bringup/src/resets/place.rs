@@ -82,7 +82,8 @@ impl Width {
 pub enum ResetError {
     /// This names no line.
     #[error(
-        "{0:?} is no line: write its name, CHIP:OFFSET (gpiochip0:78) or guard:NAME; contigo reset lists them"
+        "{0:?} is no line: write its name, CHIP:OFFSET (gpiochip0:78) or guard:NAME; contigo reset \
+         lists them"
     )]
     NotALine(String),
     /// This is no polarity.
@@ -138,7 +139,8 @@ pub enum ResetError {
     },
     /// A guarded device has no reset.
     #[error(
-        "guard:{device} has no reset: its node in the device tree needs resets = <…>, or its line is a GPIO's"
+        "guard:{device} has no reset: its node in the device tree needs resets = <…>, or its line \
+         is a GPIO's"
     )]
     NoResets {
         /// The device.
@@ -164,7 +166,8 @@ pub enum ResetError {
     },
     /// The line could not be released.
     #[error(
-        "{line} could not be released, and its core may be held in reset: {error}; try again, or restart the board"
+        "{line} could not be released, and its core may be held in reset: {error}; try again, or \
+         restart the board"
     )]
     Held {
         /// The line.
@@ -178,10 +181,12 @@ pub enum ResetError {
 fn absent(place: &Place, among: usize) -> String {
     match (place, among) {
         (Place::Guard(_), _) => format!(
-            "no device is called {place}, of {among} that the kernel module guards: contigo reset lists them"
+            "no device is called {place}, of {among} that the kernel module guards: contigo reset \
+             lists them"
         ),
         (_, 0) => format!(
-            "no line is called {place}: this kernel has no GPIO chip in /dev (CONFIG_GPIO_CDEV, and the chip's driver)"
+            "no line is called {place}: this kernel has no GPIO chip in /dev (CONFIG_GPIO_CDEV, \
+             and the chip's driver)"
         ),
         _ => format!("no line is called {place}, of {among} GPIO lines: contigo reset lists them"),
     }

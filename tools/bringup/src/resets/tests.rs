@@ -158,12 +158,14 @@ fn one_free_line_is_chosen() -> Outcome {
     );
     let error = chosen("led").err().ok_or("a line in use is no error")?.to_string();
     assert_eq!(error, "gpiochip0:79 is in use by leds-gpio: end or unbind it first");
-    assert!(
-        matches!(chosen("gpiochip0:80"), Err(ResetError::InUse { consumer, .. }) if consumer.is_empty())
-    );
-    assert!(
-        matches!(chosen("twice"), Err(ResetError::Ambiguous { there, .. }) if there == ["gpiochip1:0", "gpiochip1:1"])
-    );
+    assert!(matches!(
+        chosen("gpiochip0:80"),
+        Err(ResetError::InUse { consumer, .. }) if consumer.is_empty()
+    ));
+    assert!(matches!(
+        chosen("twice"),
+        Err(ResetError::Ambiguous { there, .. }) if there == ["gpiochip1:0", "gpiochip1:1"]
+    ));
     assert!(matches!(chosen("gpiochip1:78"), Err(ResetError::NoSuchLine { among: 5, .. })));
     let nothing = super::open(&Machine::copy("/nowhere"), &"aresetn".parse()?, Active::Low);
     assert!(matches!(nothing, Err(ResetError::NoSuchLine { among: 0, .. })));

@@ -8,7 +8,8 @@ use std::{
 };
 
 pub(crate) const TREE: &str = "sys/firmware/devicetree/base";
-pub(crate) const CONFIG: &str = "CONFIG_DMA_CMA=y\nCONFIG_UIO_PDRV_GENIRQ=m\nCONFIG_DMA_SHARED_BUFFER=y\nCONFIG_XILINX_INTC=y\nCONFIG_VFIO=m\n";
+pub(crate) const CONFIG: &str = "CONFIG_DMA_CMA=y\nCONFIG_UIO_PDRV_GENIRQ=m\n\
+    CONFIG_DMA_SHARED_BUFFER=y\nCONFIG_XILINX_INTC=y\nCONFIG_VFIO=m\n";
 const LIBC: &str = "GNU C Library (Debian GLIBC) stable release version 2.31.\n";
 
 /// A machine below a folder.
@@ -203,7 +204,8 @@ pub(crate) fn kv260(root: &Path) -> Root {
     root.put("sys/module/vfio/parameters/enable_unsafe_noiommu_mode", "N\n");
     root.put(
         "proc/self/limits",
-        "Limit  Soft Limit  Hard Limit  Units\nMax locked memory         134217728            134217728            bytes\n",
+        "Limit  Soft Limit  Hard Limit  Units\nMax locked memory         134217728            \
+         134217728            bytes\n",
     );
     root.put(
         "proc/self/status",

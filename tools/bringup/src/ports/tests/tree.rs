@@ -102,7 +102,8 @@ fn clocks_that_are_all_off_stop_the_fabric() -> Outcome {
     fs::create_dir_all(&place)?;
     for (first, second, stopped) in [("N", "N", true), ("N", "Y", false)] {
         let rows = format!(
-            " ps 1 1 0 5 0 0 50000 Y\n fclk0 0 0 0 5 0 0 50000 {first}\n fclk1 0 0 0 5 0 0 50000 {second}\n"
+            " ps 1 1 0 5 0 0 50000 Y\n fclk0 0 0 0 5 0 0 50000 {first}\n fclk1 0 0 0 5 0 0 50000 \
+             {second}\n"
         );
         fs::write(place.join("clk_summary"), format!("protect hardware\n---\n{rows}"))?;
         assert_eq!(is_stopped(&machine), stopped);
