@@ -3,8 +3,7 @@
 use super::{
     draw::{Limits, draw},
     ground::{Ground, PLACES, SLOTS},
-    held::Held,
-    places::{Blamed, Places, Way},
+    places::{Blamed, Held, Places, Way},
     tally::{Budget, Job, Mode, Stopped, Tally},
 };
 use contigo::{CpuBuf, DevBuf, Direction, Driver, Error, Queue, Result, types::timeout_us};
@@ -70,9 +69,9 @@ impl Exerciser {
         self.places.slot_bytes
     }
 
-    /// Runs jobs on `queue`, one after the other, until `budget` is spent, then takes all slots back and compares
-    /// everything. Jobs are numbered on from the last run, so that runs in different modes are one
-    /// sequence.
+    /// Runs jobs on `queue`, one after the other, until `budget` is spent, then takes all slots
+    /// back and compares everything. Jobs are numbered on from the last run, so that runs in
+    /// different modes are one sequence.
     ///
     /// Bytes that are wrong do not end a run: they are counted, and taken for right from then on.
     ///

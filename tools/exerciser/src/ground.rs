@@ -1,6 +1,12 @@
-//! The memory that is exercised: 64 slots in a row, and a guard on either side.
+#![allow(
+    unsafe_code,
+    reason = "a buffer goes to the device's side and back with no job between: a promise that none \
+              ran"
+)]
+//! The memory that is exercised: 64 slots in a row, a guard on either side, and the bytes that it
+//! really holds behind the CPU's caches.
 
-use contigo::{Align, CpuBuf, Error, Pool, Region, Result};
+use contigo::{Align, CpuBuf, Error, Pool, Port, Region, Result, mem::DriverBuf};
 
 /// How many buffers are alive at once.
 pub const SLOTS: usize = 64;
@@ -56,4 +62,22 @@ impl Ground {
     pub const fn slot_bytes(&self) -> usize {
         self.slot_bytes
     }
+}
+
+/// The same buffer, its lines written back and fetched anew: a view of it shows what memory holds,
+/// not what the caches remember. Without this, a byte that a device wrote where it should not,
+/// behind a port that does not snoop, stays hidden until the line happens to leave the cache. On a
+/// port that snoops there is nothing to do.
+///
+/// # Errors
+/// An error of [`DriverBuf::new`] or of the backend's sync; the buffer is lost then.
+pub fn refresh(buf: CpuBuf, port: &Port, addr_bits: u32) -> Result<CpuBuf> {
+    if port.coherent {
+        return Ok(buf);
+    }
+    let cleaned = DriverBuf::new(buf, port, addr_bits)?;
+    // SAFETY: `addr_at` was never called, so no device was told of these bytes, and the buffer came
+    // from the CPU's side, which no device had.
+    let unused = unsafe { cleaned.release() };
+    Ok(unused.into_cpu()?)
 }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   Region ──► Ground ──────────────► Exerciser::run(queue) ───► Tally
-//!              guard | 64 slots | guard     │                     jobs, bytes, mismatches, canary hits
+//!              guard | 64 slots | guard     │              jobs, bytes, mismatches, canary hits
 //!                                           └─ the shadow: what every byte of them must be
 //! ```
 //!
@@ -36,28 +36,21 @@
 //! ```
 
 mod allocations;
-mod counted;
 mod draw;
-mod events;
 mod exerciser;
 mod ground;
-mod held;
 mod line;
 mod outcome;
 mod places;
-mod refresh;
 mod tally;
 pub mod uio;
 
 pub use allocations::{CountingHeap, is_counting, on_this_thread};
-pub use counted::Counted;
 pub use draw::Limits;
-pub use events::{Events, IrqEvents};
 pub use exerciser::Exerciser;
-pub use ground::{Ground, SLOTS};
-pub use line::{JOB_TIMEOUT, Line};
+pub use ground::{Ground, SLOTS, refresh};
+pub use line::{Counted, Events, IrqEvents, JOB_TIMEOUT, Line};
 pub use outcome::{Fault, Outcome};
-pub use refresh::refresh;
 pub use tally::{Blame, Budget, FirstWrong, Job, Mode, Stopped, Tally, Tried};
 
 #[cfg(test)]

@@ -1,7 +1,17 @@
-//! An engine's interrupt, as a run waits for it and counts it.
+#![allow(
+    unsafe_code,
+    reason = "a device behind a counter is the same device: its promises are passed on"
+)]
+//! An engine's interrupt: waited for outside of the engine, as an event loop does, or counted.
 
-use super::{IrqEvents, Mode};
+use super::Mode;
+use contigo::{
+    Device, Error, Mmio, Result, Wait, forward,
+    hw::poll_until,
+    names::{AnyDevice, AnyIrq},
+};
 use core::{
+    fmt,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
@@ -41,4 +51,93 @@ impl<'l> Line<'l> {
             Self::Counted(count) => Some(count.load(Ordering::Relaxed)),
         }
     }
+}
+
+/// An interrupt line that a run waits for before it looks at the engine. An engine that is done at
+/// the first look, as QEMU's are that copy inside the doorbell's register access, would never be
+/// waited for otherwise.
+pub trait Events: fmt::Debug {
+    /// Makes ready for the interrupt of the next job; earlier interrupts are forgotten.
+    ///
+    /// # Errors
+    /// An error of the interrupt's file.
+    fn arm(&self) -> Result<()>;
+
+    /// Waits until the interrupt has come, at most for `timeout`.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`], or an error of the interrupt's file.
+    fn wait(&self, timeout: Duration) -> Result<()>;
+}
+
+/// The interrupt of a real device, by a second handle.
+#[derive(Debug)]
+pub struct IrqEvents(AnyIrq);
+
+impl IrqEvents {
+    /// Of a device that has one.
+    ///
+    /// # Errors
+    /// [`Error::Os`] where no descriptor is left.
+    pub fn of(device: &AnyDevice) -> Result<Option<Self>> {
+        Ok(device.irq()?.map(Self))
+    }
+
+    /// How many interrupts came: by a wait, or before one.
+    pub fn came(&self) -> u64 {
+        self.0.interrupts()
+    }
+}
+
+impl Events for IrqEvents {
+    fn arm(&self) -> Result<()> {
+        self.0.arm()
+    }
+
+    fn wait(&self, timeout: Duration) -> Result<()> {
+        let before = self.came();
+        match poll_until(&self.0, timeout, |irq| irq.interrupts() > before)? {
+            true => Ok(()),
+            false => Err(Error::Timeout { timeout_us: contigo::types::timeout_us(timeout)? }),
+        }
+    }
+}
+
+/// A device that has an interrupt, and how many of its waits that ended: those that were over
+/// before their time. (One without ends every wait early.) A driver that finds its job
+/// done at the first look never waits, so this is the least number of interrupts, and 0 proves
+/// nothing.
+#[derive(Debug)]
+pub struct Counted<'c, D> {
+    device: D,
+    interrupts: &'c AtomicU64,
+}
+
+impl<'c, D: Device> Counted<'c, D> {
+    /// `device`, whose interrupts are counted in `interrupts` from now on.
+    pub const fn new(device: D, interrupts: &'c AtomicU64) -> Self {
+        Self { device, interrupts }
+    }
+}
+
+// SAFETY: every access is the device's own; no other code has it.
+unsafe impl<D: Device> Mmio for Counted<'_, D> {
+    forward!(|this| this.device => len_bytes, read32, write32);
+}
+
+impl<D: Device> Wait for Counted<'_, D> {
+    forward!(|this| this.device => now_us, looks_before_clock);
+    fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
+        let end_us = self.device.now_us().saturating_add(u64::from(timeout_us));
+        self.device.wait_at_most(timeout_us)?;
+        if self.device.now_us() < end_us {
+            self.interrupts.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+// SAFETY: the device's own port.
+unsafe impl<D: Device> Device for Counted<'_, D> {
+    forward!(|this| this.device => port, simulated);
 }

@@ -1,12 +1,10 @@
 //! The slots and guards, who owns each, and what every byte of them must be.
 
 use super::{
-    ground::{Ground, PLACES, SLOTS},
-    held::Held,
-    refresh::refresh,
+    ground::{Ground, PLACES, SLOTS, refresh},
     tally::{Blame, FirstWrong, Job, Tally},
 };
-use contigo::{Align, CpuBuf, Direction, Error, Operand, Pool, Port, Result};
+use contigo::{Align, CpuBuf, DevBuf, Direction, Error, Operand, Pool, Port, Result};
 use core::{mem, ops::Range};
 use fastrand::Rng;
 use std::vec::Vec;
@@ -19,6 +17,23 @@ const LOST: Error = Error::NoSlots { slots: SLOTS };
 pub(super) struct Way {
     pub(super) port: Port,
     pub(super) addr_bits: u32,
+}
+
+/// One slot, on the side of its owner.
+#[derive(Debug)]
+pub(super) enum Held {
+    /// The CPU's.
+    Cpu(CpuBuf),
+    /// Still the device's, and these bytes of it: no other may go into a job.
+    Dev(DevBuf, Range<usize>),
+    /// In a job under way, or lost with one that failed.
+    Out,
+}
+
+impl Held {
+    pub(super) const fn is_dev(&self) -> bool {
+        matches!(self, Self::Dev(..))
+    }
 }
 
 /// The guard before the slots is place 0, the slots are 1 to 64 in the order of their addresses,

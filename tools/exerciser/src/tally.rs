@@ -269,7 +269,8 @@ impl fmt::Display for FirstWrong {
         };
         write!(
             f,
-            "seed {seed}, {job}: after it slot {slot} + {offset} is {found:#04x}, not {expected:#04x}, {blame}"
+            "seed {seed}, {job}: after it slot {slot} + {offset} is {found:#04x}, not \
+             {expected:#04x}, {blame}"
         )
     }
 }

@@ -95,7 +95,10 @@ unsafe impl<D: Device> Driver for Copy<D> {
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
-        let is_done = |device: &D| matches!(CTRL.read_and_clear(device), ctrl if ctrl & DONE != 0 && ctrl != u32::MAX);
+        let is_done = |device: &D| {
+            let ctrl = CTRL.read_and_clear(device);
+            ctrl & DONE != 0 && ctrl != u32::MAX
+        };
         Ok(poll_until(&self.device, timeout, is_done)?.then_some(Completion::of(0)))
     }
 
