@@ -1,5 +1,5 @@
 //! Puts the linker script where `-Tcontigo-log.x` finds it, for this package's own programs and for
-//! everybody who depends on it.
+//! packages that depend on it.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! The file: a header of one page, then the ring. All numbers are little-endian.
+//! The file: a header of one page, then the ring, and the check at the end of each of its frames.
+//! All numbers are little-endian.
 
 /// The first bytes of the file. The last one is the version of the layout.
 pub(crate) const MAGIC: [u8; 8] = *b"ctg-log\x01";
@@ -47,3 +48,46 @@ pub(crate) const BOOT_ID_BYTES: usize = 36;
 
 const _: () =
     assert!(at::PATH + PATH_BYTES <= HEADER_BYTES && at::BUILD_ID + BUILD_ID_BYTES <= at::PATH_LEN);
+
+/// The value of a frame's check before its first byte: not 0, as a frame of zeroes must not be
+/// right. The check is one byte at a frame's end, so that a half of one is not taken for another:
+/// CRC-8 with the polynomial 0x07 (ITU-T I.432.1).
+pub(crate) const FIRST: u8 = 0xff;
+
+const TABLE: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut index = 0;
+    while index < 256 {
+        #[allow(clippy::cast_possible_truncation, reason = "below 256")]
+        let mut value = index as u8;
+        let mut bit = 0;
+        while bit < 8 {
+            value = if value & 0x80 == 0 { value << 1 } else { value << 1 ^ 0x07 };
+            bit += 1;
+        }
+        #[allow(clippy::indexing_slicing, reason = "below 256, at compile time")]
+        {
+            table[index] = value;
+        }
+        index += 1;
+    }
+    table
+};
+
+/// The check over `bytes`, after those that made `check`.
+#[allow(clippy::indexing_slicing, reason = "a byte is below 256")]
+pub(crate) fn check(check: u8, bytes: &[u8]) -> u8 {
+    bytes.iter().fold(check, |check, byte| TABLE[usize::from(check ^ byte)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From 0 on it is the SMBus's CRC-8, whose check value is 0xf4.
+    #[test]
+    fn it_is_the_crc_of_the_catalogue() {
+        assert_eq!(check(0, b"123456789"), 0xf4);
+        assert_eq!(check(check(FIRST, b"1234"), b"56789"), check(FIRST, b"123456789"));
+    }
+}

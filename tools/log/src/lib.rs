@@ -8,7 +8,7 @@
 //! | the file is on | its events survive |
 //! |---|---|
 //! | tmpfs (`/run`, `/dev/shm`) | the program's end, however it came |
-//! | a disk or flash | also the loss of power, as far as the kernel has written pages back, or [`sync`] has |
+//! | a disk or flash | also the loss of power, as far as the kernel or [`sync`] has written it |
 //!
 //! ```ignore
 //! contigo_log::start("/run/my-program.log", &contigo_log::Settings::default())?;
@@ -27,7 +27,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod build_id;
-mod check;
 mod layout;
 #[cfg(feature = "decode")]
 mod read;

@@ -55,7 +55,7 @@ fn events(reader: &mut Reader, decoder: &Decoder) -> (Vec<Entry>, u64) {
     (events.collect(), overwritten)
 }
 
-/// The numbers of the jobs that are told as done.
+/// The numbers of the jobs whose end was logged.
 fn jobs(events: &[Entry]) -> Vec<u32> {
     events
         .iter()

@@ -1,12 +1,86 @@
-//! The header of a ring, checked.
+//! The header of a ring, checked, and why a file cannot be read as a log.
 
-use super::Refused;
 use crate::{
     BuildId, RING_BYTES,
     build_id::number,
     layout::{BOOT_ID_BYTES, BUILD_ID_BYTES, FRAME_BYTES, HEADER_BYTES, MAGIC, PATH_BYTES, at},
 };
-use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::PathBuf};
+use std::{ffi::OsString, io, os::unix::ffi::OsStringExt, path::PathBuf};
+
+/// Why a file is no log, or no log of this program.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// The file cannot be read.
+    #[error("{0}")]
+    File(#[from] io::Error),
+    /// The file does not begin as a ring does.
+    #[error(
+        "the file is no log of Contigo's; name the one that the program gave to contigo_log::start"
+    )]
+    NoRing,
+    /// The file has the room of a ring and no first byte yet: its program is starting, or was
+    /// killed as it did.
+    #[error(
+        "the file is no log of Contigo's yet: nothing is in it; name the one that the program gave \
+         to contigo_log::start, or look with --follow"
+    )]
+    NotYet,
+    /// Another version of this crate made it.
+    #[error(
+        "the log has version {found}, and this program reads version 1; read it with the tool of \
+         the program's own release"
+    )]
+    Version {
+        /// The version, where this crate reads 1.
+        found: u8,
+    },
+    /// The header says a size that no ring has.
+    #[error(
+        "the log's header is damaged: no ring has {found} bytes; the run before may be in \
+         FILE.before"
+    )]
+    RingBytes {
+        /// The size.
+        found: u32,
+    },
+    /// The file is shorter than its header says.
+    #[error("the log is cut: it has {has} of its {needs} bytes; copy the whole file once more")]
+    Cut {
+        /// Its bytes.
+        has: u64,
+        /// The bytes of the whole.
+        needs: u64,
+    },
+    /// The header's counts contradict each other: it was not written as a whole.
+    #[error(
+        "the log's header is damaged: {written} bytes are written, and {reserved} were begun; the \
+         run before may be in FILE.before"
+    )]
+    Counts {
+        /// The bytes that are whole.
+        written: u64,
+        /// The bytes that have been begun.
+        reserved: u64,
+    },
+    /// The ELF file is another build than the program that logged.
+    #[error("the program is another build than the one that logged: its build ID is {}, and the \
+             log's is {}", id(*.elf), id(*.ring))]
+    OtherBuild {
+        /// The program's build ID.
+        ring: Option<BuildId>,
+        /// The file's.
+        elf: Option<BuildId>,
+    },
+    /// The ELF file has no texts: it is stripped, or was linked without the script.
+    #[error("the program's file has no texts of events: {0}; give the file that was not stripped")]
+    NoTexts(String),
+}
+
+/// A build ID, or the word that there is none.
+fn id(id: Option<BuildId>) -> String {
+    id.map_or_else(|| "none".to_owned(), |id| id.to_string())
+}
 
 /// A ring's words about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,7 @@
 mod decoder;
 mod header;
 mod reader;
-mod refused;
-mod rzcobs;
 
 pub use decoder::{Decoder, Entry};
-pub use header::Header;
+pub use header::{Header, Refused};
 pub use reader::{Piece, Reader};
-pub use refused::Refused;

@@ -1,7 +1,7 @@
 //! The frames of a ring, while it is written or after.
 
-use super::{Header, Refused, rzcobs};
-use crate::layout::{FRAME_BYTES, HEADER_BYTES};
+use super::{Header, Refused};
+use crate::layout::{FIRST, FRAME_BYTES, HEADER_BYTES, check};
 use core::sync::atomic::{Ordering, fence};
 use std::{
     fs::{File, OpenOptions},
@@ -184,7 +184,7 @@ fn frames(bytes: &[u8], pieces: &mut Vec<Piece>) {
         match encoded.split_last() {
             // No program writes a longer one, and seven zeroes are one byte here.
             Some((0, frame)) if !frame.is_empty() && encoded.len() <= FRAME_BYTES => {
-                match rzcobs::frame(frame) {
+                match decoded(frame) {
                     Some(frame) => {
                         tell(&mut damaged, pieces);
                         pieces.push(Piece::Frame(frame));
@@ -204,14 +204,49 @@ fn tell(damaged: &mut u64, pieces: &mut Vec<Piece>) {
     }
 }
 
+/// The frame that `encoded` holds, by defmt's encoding (rzCOBS) backwards, with its check byte and
+/// up to six zeroes behind it, which no decoder asks for. `None` where it holds none.
+///
+/// A last byte below 0x80 says of seven bytes which are zero. One above says that so many bytes,
+/// and seven, come before a zero. 0xff stands for 134 bytes. Source: defmt's book, "Encoding".
+fn decoded(encoded: &[u8]) -> Option<Vec<u8>> {
+    let mut backwards = Vec::new();
+    let mut left = encoded.iter().rev().copied();
+    while let Some(sign) = left.next() {
+        match sign {
+            0 => return None,
+            1..=0x7f => {
+                for bit in (0..7).rev() {
+                    backwards.push(if sign >> bit & 1 == 1 { 0 } else { left.next()? });
+                }
+            }
+            0x80..=0xff => {
+                if sign < 0xff {
+                    backwards.push(0);
+                }
+                let run = if sign < 0xff { usize::from(sign & 0x7f) + 7 } else { 134 };
+                for _ in 0..run {
+                    backwards.push(left.next()?);
+                }
+            }
+        }
+    }
+    #[cfg(test)]
+    visits::add(encoded.len() + backwards.len());
+    backwards.reverse();
+    // With its own check byte at its end, a frame's check is 0, and stays so over the zeroes that
+    // fill its last symbol up.
+    (check(FIRST, &backwards) == 0).then_some(backwards)
+}
+
 /// The bytes that this thread's reader has looked at, for the test that counts instead of timing.
 #[cfg(test)]
-pub(super) mod visits {
+mod visits {
     use std::cell::Cell;
 
     thread_local!(static BYTES: Cell<usize> = const { Cell::new(0) });
 
-    pub(crate) fn add(bytes: usize) {
+    pub(super) fn add(bytes: usize) {
         BYTES.set(BYTES.get() + bytes);
     }
 
@@ -306,7 +341,7 @@ mod tests {
             encoded
         };
         let right = |len| {
-            (1..=255).map(|first| long(first, len)).find(|encoded| rzcobs::frame(encoded).is_some())
+            (1..=255).map(|first| long(first, len)).find(|encoded| decoded(encoded).is_some())
         };
         let said = |mut encoded: Vec<u8>| {
             encoded.push(0);

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a mapping of a file that others may read")]
 //! The file of a ring, with all of its memory.
 
-use super::error::StartError;
+use super::StartError;
 use crate::{
     RING_BYTES,
     layout::{HEADER_BYTES, MAGIC},

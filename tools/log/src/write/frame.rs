@@ -1,10 +1,7 @@
 #![allow(unsafe_code, reason = "cells of one thread, which a signal handler on it finds too")]
 //! A frame while a thread makes it: in memory of that thread's own, so that no thread waits.
 
-use crate::{
-    check::{FIRST, check},
-    layout::FRAME_BYTES,
-};
+use crate::layout::{FIRST, FRAME_BYTES, check};
 use core::{
     cell::{Cell, UnsafeCell},
     sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence},

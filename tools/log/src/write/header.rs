@@ -1,7 +1,7 @@
-#![allow(unsafe_code, reason = "symbols of the linker, and a mapping before anybody else has it")]
+#![allow(unsafe_code, reason = "symbols of the linker, and a mapping that no other code has yet")]
 //! The header of a new ring: which program, which build, which boot, since when.
 
-use super::{error::StartError, settings::Settings};
+use super::{Settings, StartError};
 use crate::{
     build_id::BuildId,
     layout::{BOOT_ID_BYTES, HEADER_BYTES, MAGIC, PATH_BYTES, at},

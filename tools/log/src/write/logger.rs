@@ -1,7 +1,16 @@
 #![allow(unsafe_code, reason = "implementing defmt's Logger is unsafe")]
-//! `defmt`'s logger. An event is made in the thread's own frame, and copied as a whole.
+//! `defmt`'s logger: an event is made in the thread's own frame, and copied as a whole. A panic is
+//! an event.
 
 use super::{frame::Frame, ring};
+use core::fmt::{self, Write};
+use std::{
+    panic::{self, PanicHookInfo},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 std::thread_local! {
     static FRAME: Frame = const { Frame::new() };
@@ -37,9 +46,69 @@ unsafe impl defmt::Logger for Logger {
     }
 }
 
-/// Forgets this thread's event that has begun, and counts it as dropped.
-pub(super) fn forget() {
+type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Sync + Send>;
+
+/// The hook that was there.
+static BEFORE: OnceLock<Hook> = OnceLock::new();
+
+/// So many bytes of a message fit into a frame with everything else.
+const MOST_BYTES: usize = 320;
+
+/// The first bytes of a text.
+struct Short {
+    bytes: [u8; MOST_BYTES],
+    len: usize,
+}
+
+impl Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = MOST_BYTES.saturating_sub(self.len);
+        // A whole character, or none of it.
+        let fits = text
+            .char_indices()
+            .map(|(at, letter)| at + letter.len_utf8())
+            .take_while(|end| *end <= room)
+            .last()
+            .unwrap_or(0);
+        let (from, to) =
+            (text.as_bytes().get(..fits), self.bytes.get_mut(self.len..self.len + fits));
+        if let (Some(from), Some(to)) = (from, to) {
+            to.copy_from_slice(from);
+            self.len += fits;
+        }
+        Ok(())
+    }
+}
+
+/// Is a panic an event?
+static TELL: AtomicBool = AtomicBool::new(false);
+
+/// From here on, a panic of any thread ends the event that it came within; otherwise the thread
+/// would log nothing more. With `tell`, it is an event with its place and its message.
+pub(super) fn heed_panics(tell: bool) {
+    TELL.store(tell, Ordering::Relaxed);
+    if BEFORE.set(panic::take_hook()).is_ok() {
+        panic::set_hook(Box::new(told));
+    }
+}
+
+fn told(panic: &PanicHookInfo<'_>) {
+    // It may have come within an event, which has no end now.
     if FRAME.with(Frame::forget) {
         ring::drop_one();
+    }
+    if TELL.load(Ordering::Relaxed) {
+        let mut short = Short { bytes: [0; MOST_BYTES], len: 0 };
+        // Its own text says where it was, and why.
+        let _ = write!(short, "{panic}");
+        let text = short
+            .bytes
+            .get(..short.len)
+            .and_then(|bytes| core::str::from_utf8(bytes).ok())
+            .unwrap_or_default();
+        defmt::error!("{=str}", text);
+    }
+    if let Some(before) = BEFORE.get() {
+        before(panic);
     }
 }

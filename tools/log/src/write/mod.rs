@@ -1,22 +1,102 @@
 //! The program's side: a ring in a file, and the logger that fills it.
 
-mod clock;
-mod error;
 mod file;
 mod frame;
 mod header;
 mod logger;
-mod panics;
 mod ring;
-mod settings;
 
-pub use error::StartError;
-pub use settings::{Clock, Settings};
-
+use core::fmt;
+use nix::time::{ClockId, clock_gettime};
 use std::{
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
+
+/// The ring's size, the events' clock, and whether panics are events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The ring's size: a power of two in [`RING_BYTES`](crate::RING_BYTES). The newest events are
+    /// there, and no others.
+    pub ring_bytes: u32,
+    /// Where the events' time comes from.
+    pub clock: Clock,
+    /// Is a panic an event? It is logged before the hook that was there does its work.
+    pub panics: bool,
+}
+
+/// Where the events' time comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Microseconds of `CLOCK_MONOTONIC` since the start. The vDSO answers, with no system call. A
+    /// Cortex-A9 (Zynq-7000, Cyclone V) has no such answer: there each event is a system call.
+    Monotonic,
+    /// No time: each event says 0, in one byte. On a Cortex-A9 this keeps events free of system
+    /// calls.
+    None,
+}
+
+impl Default for Settings {
+    /// 64 KiB, some 6,000 events; time; and panics.
+    fn default() -> Self {
+        Self { ring_bytes: 64 << 10, clock: Clock::Monotonic, panics: true }
+    }
+}
+
+/// Why [`start`](crate::start) or [`sync`](crate::sync) did nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The ring's size is no power of two in [`RING_BYTES`](crate::RING_BYTES).
+    RingBytes {
+        /// The size that was asked for.
+        given: u32,
+    },
+    /// The program was loaded to an address that changes the events' numbers. Kernels before 5.10
+    /// do that to a position-independent program, and those before 6.10 to one that is static too.
+    LoadAddress {
+        /// By how much: the low 16 bits.
+        off_by: u16,
+    },
+    /// The program has no build ID, by which its log could find its texts.
+    NoBuildId,
+    /// The program has a log already.
+    Twice,
+    /// The file or its memory is not to be had.
+    File {
+        /// The call that failed.
+        call: &'static str,
+        /// Its errno.
+        errno: i32,
+    },
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RingBytes { given } => {
+                write!(
+                    f,
+                    "a ring of {given} bytes: it takes a power of two from {} to {}",
+                    crate::RING_BYTES.start(),
+                    crate::RING_BYTES.end()
+                )
+            }
+            Self::LoadAddress { off_by } => write!(
+                f,
+                "this kernel loads the program {off_by} bytes off a multiple of 64 KiB, which \
+                 changes the events' numbers; build it with -C relocation-model=static"
+            ),
+            Self::NoBuildId => {
+                f.write_str("the program has no build ID; link it with -C link-arg=-Wl,--build-id")
+            }
+            Self::Twice => f.write_str("the program has a log already"),
+            Self::File { call, errno } => write!(f, "{call} failed with errno {errno}"),
+        }
+    }
+}
+
+impl core::error::Error for StartError {}
 
 /// Begins to log into a new ring at `path`. Until then, events go nowhere.
 ///
@@ -46,8 +126,8 @@ pub fn start(path: impl AsRef<Path>, settings: &Settings) -> Result<(), StartErr
             .inspect_err(|_| drop(std::fs::remove_file(path.as_ref())))
     };
     begin().inspect_err(|_| STARTED.store(false, Ordering::Release))?;
-    clock::begin(settings.clock);
-    panics::heed_them(settings.panics);
+    begin_clock(settings.clock);
+    logger::heed_panics(settings.panics);
     Ok(())
 }
 
@@ -66,3 +146,31 @@ pub fn sync() -> Result<(), StartError> {
 pub fn dropped() -> u64 {
     ring::dropped()
 }
+
+/// Microseconds of the clock at the start; `OFF` where there is no time.
+static START_US: AtomicU64 = AtomicU64::new(OFF);
+const OFF: u64 = u64::MAX;
+
+/// A clock that fails is no reason not to log.
+fn now_us() -> u64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
+        u64::try_from(now.tv_sec())
+            .unwrap_or(0)
+            .wrapping_mul(1_000_000)
+            .wrapping_add(u64::try_from(now.tv_nsec()).unwrap_or(0) / 1_000)
+    })
+}
+
+/// From here on events have a time.
+fn begin_clock(clock: Clock) {
+    START_US.store(if clock == Clock::Monotonic { now_us() } else { OFF }, Ordering::Relaxed);
+}
+
+fn since_start_us() -> u64 {
+    match START_US.load(Ordering::Relaxed) {
+        OFF => 0,
+        start => now_us().wrapping_sub(start),
+    }
+}
+
+defmt::timestamp!("{=u64:us}", since_start_us());

@@ -9,7 +9,7 @@
 //! who copies the ring, live or after a kill at any instruction, knows the good bytes: from
 //! `reserved - size` to `written`.
 
-use super::error::StartError;
+use super::StartError;
 use crate::layout::{FRAME_BYTES, HEADER_BYTES, at};
 use core::{
     num::NonZeroUsize,
