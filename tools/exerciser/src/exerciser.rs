@@ -3,8 +3,9 @@
 use super::{
     draw::{Limits, draw},
     ground::{Ground, PLACES, SLOTS},
+    line::Mode,
     places::{Blamed, Held, Places, Way},
-    tally::{Budget, Job, Mode, Stopped, Tally},
+    tally::{Budget, Job, Stopped, Tally},
 };
 use contigo::{CpuBuf, DevBuf, Direction, Driver, Error, Queue, Result, types::timeout_us};
 use core::{hint, ops::Range};

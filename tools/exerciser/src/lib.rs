@@ -49,9 +49,9 @@ pub use allocations::{CountingHeap, is_counting, on_this_thread};
 pub use draw::Limits;
 pub use exerciser::Exerciser;
 pub use ground::{Ground, SLOTS, refresh};
-pub use line::{Counted, Events, IrqEvents, JOB_TIMEOUT, Line};
+pub use line::{Counted, Events, IrqEvents, JOB_TIMEOUT, Line, Mode};
 pub use outcome::{Fault, Outcome};
-pub use tally::{Blame, Budget, FirstWrong, Job, Mode, Stopped, Tally, Tried};
+pub use tally::{Blame, Budget, FirstWrong, Job, Stopped, Tally, Tried};
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,6 @@
 )]
 //! An engine's interrupt: waited for outside of the engine, as an event loop does, or counted.
 
-use super::Mode;
 use contigo::{
     Device, Error, Mmio, Result, Wait, forward,
     hw::poll_until,
@@ -15,6 +14,20 @@ use core::{
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
+
+/// How a run waits for the end of each job.
+#[derive(Clone, Copy, Debug)]
+pub enum Mode<'m> {
+    /// It looks again and again, a bounded number of times, and asks neither the kernel nor a
+    /// clock.
+    Polled,
+    /// It waits as the engine's device does, by an interrupt or by its clock, at most so long for
+    /// each job.
+    Waiting(Duration),
+    /// It waits for the interrupt first, and then as [`Waiting`](Self::Waiting), each at most so
+    /// long.
+    Events(&'m dyn Events, Duration),
+}
 
 /// For one job, interrupt or not: the slowest engine here takes 200 ms in an emulator on a busy
 /// machine.

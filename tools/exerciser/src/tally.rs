@@ -1,23 +1,8 @@
 //! The jobs: requested, tried, and their results.
 
-use super::Events;
 use contigo::{Align, Error};
 use core::{fmt, ops::Range};
-use std::time::{Duration, Instant};
-
-/// How a run waits for the end of each job.
-#[derive(Clone, Copy, Debug)]
-pub enum Mode<'m> {
-    /// It looks again and again, a bounded number of times, and asks neither the kernel nor a
-    /// clock.
-    Polled,
-    /// It waits as the engine's device does, by an interrupt or by its clock, at most so long for
-    /// each job.
-    Waiting(Duration),
-    /// It waits for the interrupt first, and then as [`Waiting`](Self::Waiting), each at most so
-    /// long.
-    Events(&'m dyn Events, Duration),
-}
+use std::time::Instant;
 
 /// When a run ends.
 #[derive(Clone, Copy, Debug)]

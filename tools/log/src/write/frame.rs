@@ -98,9 +98,8 @@ impl Frame {
         // A frame that is too long gets a length beyond the buffer's, and is found out by it.
         self.len.set(at.saturating_add(encoded.len()));
         // SAFETY: as in `add`.
-        if let Some(place) =
-            unsafe { &mut *self.bytes.get() }.get_mut(at..at.saturating_add(encoded.len()))
-        {
+        let bytes = unsafe { &mut *self.bytes.get() };
+        if let Some(place) = bytes.get_mut(at..at.saturating_add(encoded.len())) {
             place.copy_from_slice(encoded);
         }
     }
