@@ -37,6 +37,7 @@ mod operands;
 mod oracle;
 mod reference;
 mod streams;
+mod suite;
 mod units;
 mod world;
 

@@ -116,8 +116,8 @@ fn none_for_tensors_there_and_back() {
 #[test]
 fn a_kernels_map_is_read_and_its_jobs_run_without_it() {
     use contigo::{design::kernel, sim::ap_ctrl::SimApCtrl};
-    const HEADER: &[u8] = include_bytes!("../ap_ctrl/xfilter_hw.h");
-    const HWH: &[u8] = include_bytes!("../ap_ctrl/system.hwh");
+    const HEADER: &[u8] = include_bytes!("../drivers/ap_ctrl/xfilter_hw.h");
+    const HWH: &[u8] = include_bytes!("../drivers/ap_ctrl/system.hwh");
     let mut text = String::with_capacity(4096);
     let ((), allocations) = count(|| {
         let map = kernel::any(HEADER, "").unwrap().length("to_r", "4*n").build().unwrap();

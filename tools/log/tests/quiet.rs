@@ -26,7 +26,7 @@ const NO_SECCOMP: i32 = 2;
 /// They fill 70 pages of the ring.
 const EVENTS: u64 = 20_000;
 
-/// From here on, a system call is the end of this process. As in `tests/tests/no_syscalls.rs`.
+/// From here on, a system call is the end of this process. As in `tests/tests/fork/no_syscalls.rs`.
 fn give_up_system_calls() {
     let statement = |code: u32, k: u32, jt: u8| libc::sock_filter {
         code: u16::try_from(code).unwrap_or(0),

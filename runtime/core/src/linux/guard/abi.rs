@@ -1,4 +1,4 @@
-//! `kernel-helpers/uapi/contigo.h`, as Rust. A test of the project (`tests/tests/uapi.rs`) compiles
+//! `kernel-helpers/uapi/contigo.h`, as Rust. A test of the project (`tests/tests/house/uapi.rs`) compiles
 //! the header and compares every constant, size and offset.
 
 /// `CONTIGO_MAX_BUFFERS`.

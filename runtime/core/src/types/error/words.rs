@@ -44,7 +44,7 @@ impl fmt::Display for Errno {
 }
 
 /// The errnos that drivers, files and memory answer with, as Linux numbers them on the processors
-/// of every board here. `tests/tests/errors.rs` compares them.
+/// of every board here. `tests/tests/runtime/errors.rs` compares them.
 const ERRNOS: &[(i32, &str, &str)] = &[
     (1, "EPERM", "operation not permitted"),
     (2, "ENOENT", "no such file or directory"),

@@ -1,0 +1,377 @@
+//! Memory and devices by their names, over trees of files that look like the kernel's, and on the
+//! simulated board. On real kernels the lab opens them.
+
+mod cores;
+mod guards;
+mod inventory;
+
+use contigo::{
+    Align, Backend, Bus, CpuBuf, Device, Error, Mmio, PhysAddr, Port, Queue, Region, Wait,
+    drivers::{
+        pl330::{PROGRAM_BYTES, Pl330},
+        zdma::Zdma,
+    },
+    names::{AnyDevice, Attach, DeviceName, Entry, Inventory, MemoryName, OpenDevice},
+};
+use contigo_exerciser::uio::ensure_at;
+use contigo_testkit::fake_devices::FakeDevices;
+use std::{
+    fs,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+const PORT: Port = Port {
+    name: "test",
+    bus: Bus::Soc,
+    offset: 0,
+    addr_bits: 32,
+    window: (0, u32::MAX as u64),
+    coherent: false,
+};
+const POLLED: Attach = Attach { window: 0, interrupt: false };
+
+fn memory(text: &str) -> MemoryName {
+    text.parse().unwrap()
+}
+
+fn device(text: &str) -> DeviceName {
+    text.parse().unwrap()
+}
+
+/// Opens a device of the tree.
+fn open(tree: &FakeDevices, name: &str) -> Result<OpenDevice, Error> {
+    // SAFETY: no driver is made of it that gives memory back.
+    unsafe { device(name).open_under(tree.root()) }
+}
+
+fn wired(device: &OpenDevice, how: Attach) -> Result<AnyDevice, Error> {
+    // SAFETY: nothing reaches memory.
+    unsafe { device.attach_wired(PORT, how) }
+}
+
+fn lines<N: std::fmt::Display>(entries: impl Iterator<Item = Entry<N>>) -> Vec<String> {
+    entries.map(|entry| entry.to_string()).collect()
+}
+
+/// A board with a bit of everything.
+fn board() -> FakeDevices {
+    let tree = FakeDevices::new();
+    for (name, class) in
+        [("udmabuf1", "udmabuf"), ("udmabuf0", "u-dma-buf"), ("udmabuf-smmu", "u-dma-buf")]
+    {
+        tree.file(&format!("sys/class/{class}/{name}/size"), "1048576\n");
+        tree.file(&format!("sys/class/{class}/{name}/phys_addr"), "0x0000000030000000\n");
+        tree.file(&format!("dev/{name}"), "");
+    }
+    tree.folder("sys/class/u-dma-buf/udmabuf-smmu/device/iommu_group");
+    for heap in ["system", "linux,cma", "no name"] {
+        tree.file(&format!("dev/dma_heap/{heap}"), "");
+    }
+    tree.file("proc/sys/kernel/osrelease", "6.12.0-xilinx\n");
+    tree.file("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "0\n");
+    tree.folder("sys/class/contigo/f8003000.dma-controller");
+    tree.file("dev/contigo/f8003000.dma-controller", "");
+    tree.uio(1, Some("dma-controller@f8003000"), "dmac");
+    tree.uio(10, Some("dma@1000"), "dma");
+    tree.uio(2, Some("dma@1000"), "dma");
+    tree.uio(3, None, "uio_pci_generic");
+    for (address, driver) in [("0000:00:01.0", "vfio-pci"), ("0000:00:02.0", "nvme")] {
+        tree.pci(address, 0x1234, 0x11E8);
+        tree.link(
+            &FakeDevices::pci_path(address, "driver"),
+            &format!("../../../../bus/pci/drivers/{driver}"),
+        );
+    }
+    tree.link(
+        &FakeDevices::pci_path("0000:00:01.0", "iommu_group"),
+        "../../../kernel/iommu_groups/12",
+    );
+    tree.file("dev/vfio/12", "");
+    tree
+}
+
+#[test]
+fn one_opening_of_a_uio_device_serves_one_driver_after_the_other() {
+    let tree = board();
+    let opened = open(&tree, "uio:dma-controller").unwrap();
+    assert_eq!((opened.port(), opened.name()), (None, &device("uio:dma-controller")));
+    assert_eq!(
+        opened
+            .attach(POLLED)
+            .map(|_| ())
+            .map_err(|error| error.to_string().contains("name its port")),
+        Err(true)
+    );
+    for how in [POLLED, Attach::default()] {
+        let driver = wired(&opened, how).unwrap();
+        assert_eq!((driver.read32(0), driver.len_bytes(), driver.port()), (0x1001, 0x1000, &PORT));
+        assert_eq!((driver.interrupt().is_some(), driver.wait_at_most(0)), (how.interrupt, Ok(())));
+        // SAFETY: no device.
+        unsafe { driver.write32(4, 9) };
+        assert_eq!(tree.word("dev/uio1", 4), 9);
+        assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::HasDriver));
+    }
+    assert_eq!(
+        open(&tree, "uio:1").map(|_| ()),
+        Err(Error::InUse { errno: libc::EWOULDBLOCK }),
+        "one opening"
+    );
+    let second = Attach { window: 1, ..POLLED };
+    assert!(matches!(
+        wired(&opened, second).map(|_| ()),
+        Err(Error::Argument { name: "window", value: 1, .. })
+    ));
+    assert_eq!(
+        wired(&opened, POLLED).map(|_| ()),
+        Ok(()),
+        "a refused opening gives back the device"
+    );
+    drop(opened);
+    assert_eq!(tree.held(), (0, 0));
+    assert_eq!(
+        open(&tree, "uio:dma").map(|_| ()),
+        Err(Error::Ambiguous { what: "UIO device", matches: 2 })
+    );
+    assert_eq!(open(&tree, "uio:10").map(|_| ()), Ok(()));
+    let none = open(&tree, "guard:f8003000").map(|_| ());
+    assert!(
+        matches!(
+            none,
+            Err(Error::NotFound { what: "device that is bound to the kernel module contigo", .. })
+        ),
+        "this machine's: {none:?}"
+    );
+}
+
+/// As `uio_pdrv_genirq` rounds a node whose registers begin inside a page.
+#[test]
+fn a_uio_devices_address_is_its_first_registers() {
+    let tree = FakeDevices::new();
+    tree.uio(0, Some("engine@40010040"), "engine");
+    tree.map(0, 0, "0x40010000", "0x1000", "0x40");
+    let opened = open(&tree, "uio:engine").unwrap();
+    assert_eq!(opened.addr(), Some(PhysAddr(0x4001_0040)));
+    assert_eq!(ensure_at(&opened, 0x4001_0040), Ok(()));
+    assert!(matches!(ensure_at(&opened, 0x4001_0000), Err(Error::NotFound { .. })));
+    let entry = Inventory::under(tree.root()).devices().next().unwrap();
+    assert_eq!(entry.facts.addr, Some(0x4001_0040), "the same");
+}
+
+#[test]
+fn a_node_that_is_called_like_a_number_is_listed_by_its_own_number() {
+    let tree = FakeDevices::new();
+    tree.uio(3, Some("other@1000"), "other");
+    tree.uio(5, None, "3");
+    tree.map(5, 0, "0x50000000", "0x1000", "0x0");
+    let entries: Vec<_> =
+        Inventory::under(tree.root()).devices().filter(|entry| entry.kind == "uio").collect();
+    assert_eq!(entries.len(), 2);
+    for entry in entries {
+        let name = entry.name.unwrap().to_string();
+        let opened = open(&tree, &name).unwrap();
+        assert_eq!(
+            (opened.addr().map(|addr| addr.0), entry.why),
+            (entry.facts.addr, None),
+            "{name}"
+        );
+    }
+}
+
+/// A user who may write below a root could hang every program that lists it.
+#[test]
+fn a_pipe_in_a_tree_blocks_no_caller() {
+    let tree = board();
+    let pipes = [
+        "class/u-dma-buf/udmabuf0/size",
+        "class/u-dma-buf/udmabuf0/device/of_node/iommus",
+        "class/uio/uio1/name",
+    ];
+    for path in pipes {
+        let path = tree.path(&format!("sys/{path}"));
+        let _ = fs::remove_file(&path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    }
+    let root = tree.root().to_owned();
+    let looked = std::thread::spawn(move || {
+        (
+            lines(Inventory::under(&root).memories()).len(),
+            lines(Inventory::under(&root).devices()).len(),
+        )
+    });
+    for _ in 0..500 {
+        if looked.is_finished() {
+            return assert!(
+                looked.join().is_ok_and(|(memories, devices)| memories > 6 && devices > 6)
+            );
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it waits for a writer");
+}
+
+#[test]
+fn a_pci_function_answers_once_it_is_attached_and_masters_the_bus_when_told() {
+    const EDU: &str = "0000:00:01.0";
+    let tree = FakeDevices::new();
+    tree.pci(EDU, 0x1234, 0x11E8);
+    let command = || tree.config(EDU)[4];
+    let opened = open(&tree, "pci:0000:00:01.0").unwrap();
+    assert_eq!(command() & 0b110, 2, "as it was");
+    fs::write(
+        tree.path(&FakeDevices::pci_path(EDU, "config")),
+        [0xFF, 0xFF, 0xFF, 0xFF, 0x04, 0x05, 0xFF, 0xFF],
+    )
+    .unwrap();
+    let driver = wired(&opened, POLLED).unwrap();
+    assert_eq!(
+        (driver.read32(0), command() & 0b110),
+        (0x0100_00ED, 2),
+        "it answers, and attaching cleared its bus mastering"
+    );
+    // SAFETY: no device.
+    unsafe { opened.enable_bus_master().unwrap() };
+    assert_eq!(command() & 0b110, 6);
+    drop(driver);
+    let other = Attach { window: 5, ..POLLED };
+    assert!(
+        matches!(
+            wired(&opened, other).map(|_| ()),
+            Err(Error::Argument { name: "window", value: 5, .. })
+        ),
+        "one window an opening"
+    );
+    assert_eq!(wired(&opened, POLLED).unwrap().read32(0), 0x0100_00ED, "again");
+    drop(opened);
+    assert_eq!(tree.held(), (0, 0));
+}
+
+/// Copies through a driver over memory and a device that only names tell apart.
+fn copies(name: &str, names: [&str; 2]) -> Result<(), Error> {
+    let opened = device(name).open()?;
+    for text in names {
+        let region = Region::new(opened.memory(&memory(text), 1 << 20)?)?;
+        let attached = opened.attach(Attach::default())?;
+        assert!(attached.interrupt().is_none() && region.name() == "sim");
+        let buf = |len| region.alloc(len, Align::PAGE);
+        let (mut from, to) = (buf(4096)?, buf(4096)?);
+        from.view_mut::<u8>()?.fill(0xA5);
+        let copied =
+            |to: &CpuBuf| to.view::<u8>().map(|bytes| bytes.iter().all(|byte| *byte == 0xA5));
+        let operands = [from.to_device(..), to.from_device(..)];
+        let [_, to] = match opened.name().argument() {
+            "pl330" => {
+                // SAFETY: the model is a PL330.
+                let driver = unsafe { Pl330::open(attached, buf(PROGRAM_BYTES)?)? };
+                Queue::new(driver, 1)?.run(operands, &[], Duration::from_millis(20))?
+            }
+            // SAFETY: the model is a ZDMA.
+            _ => Queue::new(unsafe { Zdma::simple(attached)? }, 1)?.run(
+                operands,
+                &[],
+                Duration::from_millis(20),
+            )?,
+        }
+        .buffers;
+        assert_eq!(copied(&to), Ok(true), "{name} {text}");
+    }
+    assert_eq!(opened.board().unwrap().counts().unowned_accesses, 0);
+    Ok(())
+}
+
+#[test]
+fn drivers_run_on_devices_and_memory_that_have_names() {
+    copies("sim:zdma", ["sim", "sim:1"]).unwrap();
+    copies("sim:pl330@7", ["sim:7", "sim"]).unwrap();
+}
+
+/// A write is done, also while another thread reads.
+#[test]
+fn threads_that_share_a_simulated_device_lose_no_write() {
+    const SRC_ADDR: usize = 0x128;
+    let opened = device("sim:zdma").open().unwrap();
+    let driver = opened.attach(POLLED).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                driver.read32(SRC_ADDR);
+            }
+        });
+        let lost = (1..200_000).find(|&value| {
+            // SAFETY: no job is started.
+            unsafe { driver.write32(SRC_ADDR, value) };
+            // All ones say that it could not be asked.
+            let answer =
+                (0..1_000).map(|_| driver.read32(SRC_ADDR)).find(|answer| *answer != u32::MAX);
+            answer.is_some_and(|answer| answer != value)
+        });
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(lost, None);
+    });
+}
+
+#[test]
+fn memory_that_belongs_to_a_device_comes_from_that_device() {
+    let owned =
+        ["sim:7", "vfio:0000:01:00.0", "guard:f8003000", "dma-heap:linux,cma@guard:f8003000"]
+            .map(memory);
+    // Of an open device.
+    assert_eq!(memory("guard").open(4096).map(|_| ()), Err(Error::NeedsDevice { kind: "guard" }));
+    let opened = device("sim:board@8").open().unwrap();
+    for name in owned.into_iter().chain([memory("guard")]) {
+        assert_eq!(
+            opened.memory(&name, 4096).map(|_| ()),
+            Err(Error::NeedsDevice { kind: name.kind() }),
+            "{name}"
+        );
+    }
+    assert_eq!(
+        opened.memory(&memory("sim:8"), 4096).unwrap().mapping().bus,
+        opened.port().unwrap().bus
+    );
+    assert_eq!(
+        opened.attach(POLLED).map(|_| ()),
+        Err(Error::Unsupported {
+            what: "this simulated board has memory alone",
+            fix: "open a device on it, as sim:zdma"
+        })
+    );
+    let buses = [(); 2].map(|()| memory("sim:7").open(4096).unwrap().mapping().bus);
+    assert_ne!(buses[0], buses[1], "each opening is a board");
+    // Of a function that does not exist, the error names the folder that is missing.
+    let name = memory("vfio:ffff:1f:1f.7");
+    let refused = name.open(4096).map(|_| ()).unwrap_err();
+    assert_eq!(refused, Error::AttributeMissing { name: "/sys/bus/pci/devices/<address>" });
+    let tree = board();
+    let said = Inventory::under(tree.root()).memory_error(&name, refused).to_string();
+    // Its kind first, then what can be opened.
+    assert!(
+        said.starts_with(&format!(
+            "{refused}; this machine has vfio:0000:00:01.0; guard:f8003000.dma-controller; "
+        )),
+        "{said}"
+    );
+    assert!(said.ends_with("; sim; contigo info lists the rest"), "{said}");
+    let said =
+        Inventory::under(tree.root()).memory_error(&memory("hugetlb"), Error::Busy).to_string();
+    assert!(
+        said.ends_with("; no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages"),
+        "{said}"
+    );
+    let said = Inventory::under(tree.root())
+        .device_error(&device("uio:none"), Error::NotFound { what: "UIO device", among: 4.into() })
+        .to_string();
+    assert!(
+        said.contains("others that are here: 4; this machine has uio:")
+            && said.contains("; uio:dma-controller@f8003000; "),
+        "{said}"
+    );
+    // Eight names, between the two ends.
+    assert_eq!(said.split("; ").count(), 1 + 8 + 2, "{said}");
+    let said = Inventory::under(tree.root())
+        .device_error(&device("uio:dma-controller"), Error::Busy)
+        .to_string();
+    assert_eq!(said, Error::Busy.to_string());
+}

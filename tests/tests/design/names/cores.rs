@@ -1,0 +1,122 @@
+//! `docs/cores.md`: the drivers by their names, as every language opens them.
+
+use contigo::names::each_row;
+use std::{env, fmt::Write as _, fs, path::Path};
+
+const HEAD: &str = "# Cores
+
+After this page you know which driver your core needs, its jobs, and its settings.
+
+| language | a driver, on a device that is open |
+|---|---|
+| Rust | its module in `contigo::drivers`, or by its name: `contigo::names::row(\"axi_dma\")` |
+| C | `contigo_engine_open(&options, &engine)`, with the driver's name in the options |
+| Python | `device.driver(\"axi_dma\", memory=region, length_bits=23)`, or `contigo.Overlay` |
+
+The module of each in `contigo::drivers` says more: its modes, alignment, lengths and traps, and the
+manual. No register tells most of these settings: they are parameters of the block design, and a
+design that is opened by its `.hwh` fills them in. The default is the tool's own.
+
+A core takes one job at a time, a chain of HLS two, AXI DMAC four. A driver that can have memory of
+its own keeps descriptors there and takes as many as fit: `Driver::depth` in Rust, `queue.depth` in
+Python. A queue of more keeps the rest until the core has room.
+
+Registers and syncs of each: [measured.md](measured.md#registers-and-syncs-of-a-job).
+";
+
+/// The part that no row says: the meaning of an end where a stream is behind the core, and what a
+/// stop leaves.
+const TAIL: &str = "
+## Where a stream is behind the core
+
+**An end of a job that sends** means that the device reads its buffer no more. It does not mean that
+the last bytes have left the core. AXI DMA reports it before the last beats are on the stream, and
+so may every core with a FIFO. A stop or a reset right after the end may lose them: stopping AXI
+DMA's receive while it waits resets its sender too. Only the other end of the stream knows what has
+arrived, and can answer.
+
+**A stop comes at any moment,** also in the middle of a packet that is received. The jobs that had
+ended before it are reported after it, and are whole packets. The others come back without an end.
+The rest of the packet waits in the stream, where the core's reset does not reach the source, and
+the next job may begin with it:
+
+| driver, mode | the first end after the next start | where it is reported |
+|---|---|---|
+| `axi_dma` receives, with descriptors or in registers | may be the rest of a packet | bit 0 of the completion's word 0; in Rust `maybe_torn` |
+| `axi_dma`, both channels | the answer may begin with an older one | bit 0 of word 0 |
+| `axi_mcdma` receives | may be the rest of a packet, where that was not dropped | bit 0 of word 1; in Rust `maybe_torn` |
+| `axi_vdma` receives | a whole frame, where TUSER marks its beginning: the core waits for it | nothing needs to |
+| `msgdma` receives, with a prefetcher or without | may be the rest of a packet that took longer than `stop_us` | nothing: throw the first packet away |
+| `axi_dmac` receives | may be the rest of a packet | nothing: throw the first packet away |
+| `litepcie` receives | begins anywhere: the card throws away what comes while it is stopped | nothing: a stream of bytes has no packets |
+| copies, and kernels of HLS | as any other | nothing needs to |
+
+Those with a bit have it too after a reset by the other channel, and after a buffer that was full
+before its packet's end. A program that opens a core after another one was killed gets no bit: its
+first packet may be torn as well.
+";
+
+#[test]
+fn the_page_of_cores_is_up_to_date() {
+    let mut page = String::from(HEAD);
+    each_row(|row| {
+        let quoted = |names: &[&str]| {
+            names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        };
+        write!(page, "\n## `{}`\n\n{}.\n", row.name, capital(row.help)).unwrap();
+        let mut line = |what: &str, of: String| {
+            if !of.is_empty() {
+                write!(page, "\n- {what}: {of}").unwrap();
+            }
+        };
+        line("settings", quoted(row.settings.unwrap_or_default()));
+        line("device tree", quoted(row.compatible));
+        line("block design", quoted(row.ip));
+        line(
+            "self-test",
+            if row.copies {
+                format!("`contigo selftest --driver {}`", row.name)
+            } else {
+                String::new()
+            },
+        );
+        page.push('\n');
+    });
+    page += TAIL;
+    let page = wrapped(&page);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cores.md");
+    if env::var_os("CONTIGO_WRITE_DOCS").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&path).is_ok_and(|old| old == page),
+        "CONTIGO_WRITE_DOCS=1 cargo test -p contigo-tests --test design names"
+    );
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Lines of 100 columns; tables stay as they are.
+fn wrapped(page: &str) -> String {
+    let mut out = String::new();
+    for line in page.lines() {
+        let (mut columns, indent) = (0, if line.starts_with("- ") { "  " } else { "" });
+        for word in if line.starts_with('|') { vec![line] } else { line.split(' ').collect() } {
+            if columns > 0 && columns + 1 + word.len() > 100 {
+                out += "\n";
+                out += indent;
+                columns = indent.len();
+            } else if columns > 0 {
+                out += " ";
+                columns += 1;
+            }
+            out += word;
+            columns += word.len();
+        }
+        out += "\n";
+    }
+    out
+}

@@ -1,0 +1,321 @@
+//! A stream loses nothing: a camera that never waits, on a descriptor ring. And every state of a
+//! queue, on the same ring, also after a panic.
+
+mod panics;
+mod states;
+
+use contigo::{
+    Align, CpuBuf, Driver as _, Error, Port, Queue, Region, Stream,
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, PacketReport, Side},
+    job::Frame,
+    sim::{
+        SimBoard, SimDevice, SimSpec, SimWindow,
+        axi_dma::{AxiDmaModel, CoreSpec},
+        stream::{SourceConfig, packet},
+    },
+};
+use std::{fmt::Write as _, time::Duration};
+
+const PACKETS: u32 = 2_000;
+const PACKET: usize = 4096;
+const WORK_US: u32 = 5;
+/// Longer than a packet takes, and a camera that is silent is silent then.
+const A_WHILE: Duration = Duration::from_micros(100);
+
+type Window = SimWindow<AxiDmaModel>;
+type Camera = AxiDmaChannel<Window>;
+type CameraStream = Stream<Camera>;
+
+fn report(frame: &Frame) -> PacketReport {
+    PacketReport::of(frame.status, frame.words)
+}
+
+/// A camera with a FIFO of 512 bytes.
+fn spec(source: SourceConfig) -> CoreSpec {
+    CoreSpec::camera(source, 512)
+}
+
+fn camera(spec: CoreSpec, board: &SimBoard, port: Port) -> SimDevice<AxiDmaModel> {
+    SimDevice::with_model(board, port, AxiDmaModel::new(spec))
+}
+
+/// The driver of a receive channel, with so many descriptors.
+fn camera_of(window: Window, ring: CpuBuf, depth: usize) -> Result<Camera, Error> {
+    window.channel(
+        Side::S2mm,
+        AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() },
+        Some(ring),
+    )
+}
+
+/// Descriptors for a ring of `depth`, a line each.
+fn ring(region: &Region, depth: usize) -> CpuBuf {
+    region.alloc(depth * 64.max(region.line().bytes()), Align::LINE).unwrap()
+}
+
+/// The outcome of a run.
+#[derive(Debug, PartialEq, Eq)]
+struct Row {
+    right: u64,
+    lost: u64,
+    ran_dry: u64,
+    /// By the model.
+    model_dry: u64,
+    frame_syncs: u64,
+    descriptor_writes: u64,
+    looks: u64,
+    /// The most for one packet.
+    most_looks: u64,
+}
+
+/// A camera of 2,000 packets, `depth` buffers in flight, 5 µs of work a packet and 20 for every
+/// 16th.
+fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
+    let board = SimBoard::new(depth as u64);
+    let (frames, descriptors) = (
+        Region::new(board.memory(64 * 1024).unwrap()).unwrap(),
+        Region::new(board.memory(4096).unwrap()).unwrap(),
+    );
+    let pool = frames.pool(depth, PACKET).unwrap();
+    let device = camera(
+        spec(SourceConfig { packets: PACKETS, gap_ns, ..SourceConfig::default() }),
+        &board,
+        port(&board),
+    );
+    let driver = camera_of(device.window().unwrap(), ring(&descriptors, depth), depth).unwrap();
+    let before = [frames.stats().syncs, descriptors.stats().syncs];
+    let mut stream = Stream::new(driver, pool.clone(), depth, &[]).unwrap();
+    assert_eq!(stream.start(), Ok(depth), "every place has a buffer from the beginning");
+    let (mut right, mut expected, mut most_looks, mut looks) = (0, 0, 0, 0);
+    while let Some(frame) = stream.next(A_WHILE).unwrap() {
+        let seen = frame.buf.view::<u8>().unwrap();
+        let number = packet::number(seen).unwrap();
+        assert!(
+            number >= expected && report(&frame).first && report(&frame).last,
+            "packet {number} after {expected}"
+        );
+        assert!(seen.len() == PACKET && packet::is(number, seen), "packet {number}");
+        (right, expected) = (right + 1, number + 1);
+        (most_looks, looks) = (
+            most_looks.max(stream.queue().driver().looks() - looks),
+            stream.queue().driver().looks(),
+        );
+        device.run_for(if right % 16 == 0 { 4 * WORK_US } else { WORK_US }).unwrap();
+        stream.give_back(frame.buf).unwrap();
+    }
+    let [frame_syncs, ring_syncs] =
+        [frames.stats().syncs - before[0], descriptors.stats().syncs - before[1]];
+    let (counts, model) = (
+        stream.counts(),
+        device.model(|model| (model.written(), model.stream().lost, model.ran_dry())).unwrap(),
+    );
+    assert_eq!((counts.completed, counts.pushed), (right, right + depth as u64));
+    assert_eq!(model.0, right);
+    let seen = board.counts();
+    assert_eq!(
+        [seen.unowned_accesses, seen.stray_accesses, seen.evictions, seen.lost_writes],
+        [0; 4]
+    );
+    let all_looks = stream.queue().driver().looks();
+    stream.stop().unwrap();
+    drop(stream);
+    assert_eq!((pool.taken(), descriptors.free_bytes()), (0, 4096));
+    let looks_that_sync = if port(&board).coherent { 0 } else { all_looks };
+    Row {
+        right,
+        lost: model.1,
+        ran_dry: counts.ran_dry,
+        model_dry: model.2,
+        frame_syncs,
+        descriptor_writes: ring_syncs - looks_that_sync,
+        looks,
+        most_looks,
+    }
+}
+
+#[test]
+fn eight_in_flight_lose_nothing_and_where_it_runs_dry_is_counted() {
+    let mut table = String::from(
+        "in flight  gap ns   right    lost  ran dry  most looks  looks/packet  frame syncs/packet  descriptor writes\n",
+    );
+    for (depth, gap_ns) in [(1, 0), (2, 0), (3, 0), (4, 0), (8, 0), (1, 20_000), (2, 20_000)] {
+        let row = run(depth, gap_ns, SimBoard::port);
+        let packets = row.right as f64;
+        let (per_packet, syncs) = (row.looks as f64 / packets, row.frame_syncs as f64 / packets);
+        let Row { right, lost, ran_dry, most_looks, descriptor_writes, .. } = row;
+        writeln!(
+            table,
+            "{depth:9}  {gap_ns:6}  {right:6}  {lost:6}  {ran_dry:7}  {most_looks:10}  {per_packet:12.2}  {syncs:18.2}  {descriptor_writes:17}"
+        )
+        .unwrap();
+        assert_eq!(right + lost, u64::from(PACKETS), "no packet is lost silently");
+        // A packet may end between the look at Idle and the doorbell.
+        assert!(
+            row.model_dry.abs_diff(ran_dry) <= 1 + right / 1_000,
+            "{depth} in flight: {ran_dry} of {}",
+            row.model_dry
+        );
+        assert_eq!(lost > 0, ran_dry > 0 && gap_ns == 0, "{depth} in flight");
+        // Frame out 1, frame back 1, descriptor write 1; the first ones are armed once.
+        let depth = depth as u64;
+        assert_eq!((row.frame_syncs, descriptor_writes), (2 * right + depth, right + depth));
+        assert!(most_looks <= 2, "{depth} in flight: {most_looks} looks at one packet");
+    }
+    print!("{table}");
+}
+
+#[test]
+fn where_the_port_snoops_nothing_is_synced() {
+    let row = run(8, 0, SimBoard::coherent_port);
+    assert_eq!((row.right, row.lost, row.frame_syncs, row.descriptor_writes), (2_000, 0, 0, 0));
+}
+
+#[test]
+fn a_frame_is_exactly_the_bytes_received() {
+    let board = SimBoard::new(3);
+    let (frames, descriptors) = (
+        Region::new(board.memory(64 * 1024).unwrap()).unwrap(),
+        Region::new(board.memory(4096).unwrap()).unwrap(),
+    );
+    let pool = frames.pool(9, PACKET).unwrap();
+    let device = camera(
+        spec(SourceConfig { short_every: Some(3), ..SourceConfig::default() }),
+        &board,
+        board.port(),
+    );
+    let driver = camera_of(device.window().unwrap(), ring(&descriptors, 8), 8).unwrap();
+    let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
+    stream.start().unwrap();
+    for number in 0..50 {
+        let before = frames.stats().bytes_synced_for_cpu;
+        let frame = stream.next(A_WHILE).unwrap().unwrap();
+        let expected = if number % 3 == 0 { PACKET / 12 * 4 } else { PACKET };
+        assert_eq!(frame.buf.len_bytes(), expected);
+        assert!(packet::is(number, frame.buf.view::<u8>().unwrap()), "packet {number}");
+        let synced = frames.stats().bytes_synced_for_cpu - before;
+        assert_eq!(
+            synced,
+            expected.next_multiple_of(64) as u64,
+            "the lines received, and no others"
+        );
+        let before = frames.stats().bytes_synced_for_device;
+        stream.give_back(frame.buf).unwrap();
+        assert_eq!(
+            frames.stats().bytes_synced_for_device - before,
+            PACKET as u64,
+            "the device gets all of it again"
+        );
+    }
+}
+
+/// Everything in one structure, with no lifetime: what a program keeps in a field.
+struct Kept {
+    stream: CameraStream,
+    frames: u32,
+}
+
+impl Kept {
+    fn start() -> Result<Self, Error> {
+        let board = SimBoard::new(4);
+        let region = Region::new(board.memory(64 * 1024)?)?;
+        let pool = region.pool(6, PACKET)?;
+        let device = camera(spec(SourceConfig::default()), &board, board.port());
+        let driver = camera_of(device.window()?, ring(&region, 4), 4)?;
+        let mut stream = Stream::new(driver, pool, 4, &[])?;
+        stream.start()?;
+        Ok(Self { stream, frames: 0 })
+    }
+
+    fn one(&mut self) -> Result<(), Error> {
+        let frame = self.stream.next(A_WHILE)?.ok_or(Error::Busy)?;
+        assert!(packet::is(self.frames, frame.buf.view::<u8>()?));
+        self.frames += 1;
+        // Two of three are dropped: the pool has them, and so has the device at the next call.
+        if self.frames.is_multiple_of(3) { self.stream.give_back(frame.buf) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn a_stream_lives_in_a_structure_and_a_dropped_frame_comes_back() {
+    let mut kept = Kept::start().unwrap();
+    for _ in 0..100 {
+        kept.one().unwrap();
+    }
+    assert_eq!((kept.stream.queue().len(), kept.stream.counts().ran_dry), (3, 0));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_is_started() {
+    let board = SimBoard::new(9);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let device = camera(spec(SourceConfig::default()), &board, board.port());
+    let open = |bytes: usize, depth| {
+        camera_of(device.window().unwrap(), region.alloc(bytes, Align::LINE).unwrap(), depth)
+    };
+    assert_eq!(
+        open(512, 9).unwrap_err(),
+        Error::BlockSize { len_bytes: 512, need_bytes: 576, line_bytes: 64 }
+    );
+    assert_eq!(
+        open(512, 0).unwrap_err(),
+        Error::Argument { name: "depth", value: 0, min: 1, max: 256, multiple_of: 1 }
+    );
+    // A line of 128 bytes: a descriptor each.
+    let long = Region::new(
+        board
+            .memory_with(SimSpec {
+                len_bytes: 4096,
+                line: Align::new(128).unwrap(),
+                ..SimSpec::default()
+            })
+            .unwrap(),
+    )
+    .unwrap();
+    let camera = camera_of(device.window().unwrap(), ring(&long, 2), 2).unwrap();
+    assert_eq!(camera.depth(), 2);
+    drop(camera);
+    // A packet that is longer than its buffer writes nothing behind it: it goes on in the next.
+    let pool = region.pool(2, 2048).unwrap();
+    let mut queue = Queue::new(open(128, 2).unwrap(), 2).unwrap();
+    for _ in 0..2 {
+        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+    }
+    let halves = [0, 1].map(|_| queue.wait::<1>(A_WHILE).unwrap().unwrap());
+    assert_eq!(
+        [0, 1]
+            .map(|half: usize| PacketReport::of(halves[half].status, halves[half].words))
+            .map(|report| (report.first, report.last)),
+        [(true, false), (false, true)]
+    );
+    let whole: Vec<u8> =
+        halves.iter().flat_map(|half| half.buffers[0].view::<u8>().unwrap()).copied().collect();
+    assert!(packet::is(0, &whole), "both halves of it");
+    assert_eq!(board.counts().unowned_accesses, 0);
+}
+
+/// A ring's descriptors follow each other: a queue names them in a circle too, one job at a time.
+#[test]
+fn an_engine_over_a_ring_goes_round_it() {
+    let board = SimBoard::new(3);
+    let (frames, descriptors) = (
+        Region::new(board.memory(64 * 1024).unwrap()).unwrap(),
+        Region::new(board.memory(4096).unwrap()).unwrap(),
+    );
+    let pool = frames.pool(2, PACKET).unwrap();
+    let device = camera(
+        spec(SourceConfig { gap_ns: 50_000, ..SourceConfig::default() }),
+        &board,
+        board.port(),
+    );
+    let driver = camera_of(device.window().unwrap(), ring(&descriptors, 4), 4).unwrap();
+    let mut queue = Queue::new(driver, 1).unwrap();
+    for job in 0..10 {
+        let done = queue
+            .run([pool.take().unwrap().from_device(..)], &[], Duration::from_millis(1))
+            .unwrap();
+        assert_eq!(done.job, job);
+        let [frame] = done.buffers;
+        assert!(packet::number(frame.view::<u8>().unwrap()).is_some());
+    }
+    assert_eq!(board.counts().unowned_accesses, 0);
+}

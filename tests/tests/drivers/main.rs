@@ -1,0 +1,18 @@
+//! Each driver on its model: registers compared with the model's table, modes, edges, errors, and how
+//! it stops.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has failed, which is its purpose; models and windows are promises"
+)]
+
+mod ap_ctrl;
+mod camera;
+mod cores;
+mod edu;
+mod pl330;
+mod shared_core;
+mod zdma;

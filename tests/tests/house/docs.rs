@@ -1,0 +1,59 @@
+//! The documents are true as far as a program can tell: links, code, commands and names.
+
+mod blocks;
+mod commands;
+mod conversions;
+mod links;
+mod markdown;
+mod names;
+
+// The programs that pages quote.
+#[allow(unused, clippy::all, clippy::indexing_slicing, unsafe_code, reason = "quoted by pages")]
+#[path = "../../../docs/examples/accelerator.rs"]
+mod accelerator;
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../../docs/examples/accelerator_board.rs"]
+mod accelerator_board;
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../../docs/examples/board.rs"]
+mod board;
+#[allow(unused, clippy::all, clippy::indexing_slicing, unsafe_code, reason = "quoted by pages")]
+#[path = "../../../docs/examples/camera.rs"]
+mod camera;
+// A program of its own, whose `main` is called here.
+#[allow(clippy::all, unsafe_code, reason = "quoted by pages")]
+mod first {
+    include!("../../../docs/examples/first.rs");
+
+    pub(crate) fn run() -> contigo::Result<()> {
+        main()
+    }
+}
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../../docs/examples/frameworks.rs"]
+mod frameworks;
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../../docs/examples/gate.rs"]
+mod gate;
+#[cfg(target_pointer_width = "64")]
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../../docs/examples/gpu.rs"]
+mod gpu;
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../../docs/examples/jobs.rs"]
+mod jobs;
+#[allow(unused, clippy::all, unsafe_code, reason = "quoted by pages")]
+#[path = "../../../docs/examples/memories.rs"]
+mod memories;
+
+#[test]
+fn the_programs_run() -> contigo::Result<()> {
+    first::run()?;
+    memories::run()?;
+    jobs::run()?;
+    accelerator::kernel()?;
+    accelerator::stream()?;
+    accelerator::own_registers()?;
+    camera::run()?;
+    frameworks::run()
+}

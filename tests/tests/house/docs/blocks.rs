@@ -1,0 +1,139 @@
+//! Blocks of code are parts of programs that are compiled.
+//!
+//! A block `rust`, `c`, `python` or `dts` is a run of lines of a file in `SOURCES`, but for the
+//! indent. Rust's files are modules of this test, or programs of their own. C's are compiled by
+//! `bindings/c/tests/examples.rs`, Python's by `tests/interop/run`, and trees by
+//! `cross/tests/overlays.rs` or here.
+
+use super::markdown::{Block, Page, dedent, files, pages, root};
+use std::{collections::BTreeSet, fs, path::Path};
+
+/// Where a block of each language may be from.
+const SOURCES: [(&str, &str, &[&str]); 4] = [
+    ("rust", "rs", &["docs/examples/", "rtl/src/bin/"]),
+    ("c", "c", &["docs/examples/", "bindings/c/examples/"]),
+    ("python", "py", &["docs/examples/", "bindings/python/examples/"]),
+    ("dts", "dtso", &["docs/examples/", "boards/", "examples/"]),
+];
+
+/// Languages that are tried elsewhere, or are none.
+const OTHERS: [(&str, &str); 6] = [
+    ("sh", "commands.rs, and the tests of the tools"),
+    ("json", "below: maps of kernels"),
+    ("toml", "boards/README.md has a board of an example"),
+    ("md", "the same"),
+    ("text", "what programs print; pictures"),
+    ("mermaid", "a picture"),
+];
+
+/// The crate's own pages are doctests: a block without a language is Rust there.
+const DOCTESTS: &str = "runtime/contigo/guide/";
+
+/// Code that nothing compiles: page, a line of it, and why.
+const UNCOMPILED: [(&str, &str, &str); 2] = [
+    (
+        "runtime/contigo/guide/write-a-driver.md",
+        "let mut queue = Queue::new(driver, 8)?;",
+        "an excerpt of the driver's page; docs/examples/jobs.rs has a queue",
+    ),
+    (
+        "runtime/contigo/guide/write-a-driver.md",
+        "let device = \"uio:receiver",
+        "it wants a board; docs/examples/board.rs is compiled",
+    ),
+];
+
+/// Are the block's lines in this file, one after the other?
+pub(crate) fn is_part(block: &Block, text: &str) -> bool {
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let len = block.text.len();
+    (0..=lines.len().saturating_sub(len))
+        .any(|at| lines.get(at..at + len).is_some_and(|part| dedent(part) == block.text))
+}
+
+/// Why the block is not compiled; `None`: it is, or is no code.
+fn wrong(root: &Path, page: &Page, block: &Block, sources: &[String]) -> Option<String> {
+    let language = block.language.as_str();
+    let mut listed = UNCOMPILED.iter().filter(|(path, ..)| *path == page.path);
+    if listed.any(|(_, line, _)| block.text.iter().any(|text| text.starts_with(line))) {
+        return None;
+    }
+    if let Some((_, extension, folders)) = SOURCES.iter().find(|(name, ..)| *name == language) {
+        let mut files = sources.iter().filter(|path| {
+            path.ends_with(&format!(".{extension}"))
+                && folders.iter().any(|folder| path.starts_with(folder))
+        });
+        let found = files
+            .any(|path| is_part(block, &fs::read_to_string(root.join(path)).unwrap_or_default()));
+        return (!found).then(|| format!("these lines are in no .{extension} of {folders:?}"));
+    }
+    let is_code = |line: &String| line.ends_with([';', '{']) && !line.starts_with(['$', '#', '/']);
+    match language {
+        "json" => contigo::design::kernel::any(block.text.join("\n").as_bytes(), "")
+            .and_then(|map| map.build())
+            .err()
+            .map(|error| error.to_string()),
+        "" if page.path.starts_with(DOCTESTS) => None,
+        "" | "text" => block
+            .text
+            .iter()
+            .find(|line| is_code(line))
+            .map(|line| format!("this looks like code, and has no language: {line}")),
+        _ if OTHERS.iter().any(|(name, _)| *name == language) => None,
+        _ => Some(format!("no test checks the language \"{language}\"")),
+    }
+}
+
+#[test]
+fn blocks_of_code_are_parts_of_programs() {
+    let root = root(env!("CARGO_MANIFEST_DIR"), 1);
+    let sources = files(&root, &["rs", "c", "py", "dtso"]);
+    let (mut tried, mut places) = (0, String::new());
+    for page in pages(&root).iter().filter(|page| page.path != "CHANGELOG.md") {
+        for block in &page.blocks {
+            tried += 1;
+            if let Some(why) = wrong(&root, page, block, &sources) {
+                places += &format!("{}:{}: {why}\n", page.path, block.line);
+            }
+        }
+    }
+    assert!(places.is_empty(), "{places}");
+    assert!(tried > 50, "{tried} blocks");
+}
+
+#[test]
+fn every_exception_is_needed() {
+    let root = root(env!("CARGO_MANIFEST_DIR"), 1);
+    for (path, line, _) in UNCOMPILED {
+        let text = fs::read_to_string(root.join(path)).unwrap();
+        assert!(
+            text.lines().any(|text| text.starts_with(line)),
+            "{path} has no line that begins with {line}"
+        );
+    }
+}
+
+#[test]
+fn every_example_is_quoted() {
+    let root = root(env!("CARGO_MANIFEST_DIR"), 1);
+    let pages = pages(&root);
+    let sources = files(&root.join("docs/examples"), &["rs", "c", "py", "dtso", "json", "h"]);
+    let quoted = |name: &str, text: &str| {
+        let linked = pages
+            .iter()
+            .flat_map(|page| &page.links)
+            .any(|(_, link)| link.ends_with(&format!("examples/{name}")));
+        linked
+            || pages
+                .iter()
+                .flat_map(|page| &page.blocks)
+                .any(|block| block.text.len() > 1 && is_part(block, text))
+    };
+    let of = |name: &String| fs::read_to_string(root.join("docs/examples").join(name)).unwrap();
+    let included: String = sources.iter().map(of).collect();
+    let idle: BTreeSet<_> = sources
+        .iter()
+        .filter(|name| !quoted(name, &of(name)) && !included.contains(name.as_str()))
+        .collect();
+    assert!(idle.is_empty(), "no page quotes {idle:?}");
+}

@@ -1,0 +1,314 @@
+//! `DmaHeap` on kernels that no one machine has: before and since 6.9, with and without the
+//! capability, out of memory.
+
+use contigo::{
+    Backend, Direction, Error, PhysAddr, linux::memory::DmaHeap, mem::SyncScope, types::BaseAddr,
+};
+use contigo_testkit::direct::DirectSync as _;
+use contigo_testkit::fake_dma_heap::{
+    Event, FIRST_FRAME, FakeHeap, Fault, HEAP, PRESENT, Pages, SOFT_DIRTY, page_bytes,
+};
+use nix::errno::Errno;
+use std::sync::Arc;
+
+fn page() -> usize {
+    usize::try_from(page_bytes()).unwrap()
+}
+
+/// As a region does: follows the segments from byte 0 to the end, with a bound.
+fn segments(block: &impl Backend) -> Vec<(u64, usize)> {
+    let len_bytes = block.mapping().len_bytes;
+    let mut found = Vec::new();
+    let mut offset_bytes = 0;
+    while offset_bytes < len_bytes {
+        let segment = block.segment(offset_bytes).unwrap();
+        assert!(segment.len_bytes > 0 && segment.len_bytes <= len_bytes - offset_bytes);
+        found.push((segment.addr, segment.len_bytes));
+        offset_bytes += segment.len_bytes;
+    }
+    found
+}
+
+/// Allocates one page, and returns the error; nothing may be left open.
+fn refused(kernel: &FakeHeap, name: &str, len_bytes: usize) -> Error {
+    let error = DmaHeap::allocate_from(Arc::new(kernel.clone()), name, len_bytes).unwrap_err();
+    assert_eq!(kernel.open_files(), 0, "{error}: {:?}", kernel.log());
+    error
+}
+
+#[test]
+fn an_old_kernel_gives_a_contiguous_block_with_its_address() {
+    let kernel = FakeHeap::new(Pages::Contiguous);
+    // More than two batches of entries, and not a whole number of pages.
+    let block = DmaHeap::allocate_from(Arc::new(kernel.clone()), HEAP, 130 * page() + 1).unwrap();
+    let mapping = block.mapping();
+    let base = FIRST_FRAME * page_bytes();
+    assert_eq!((mapping.base, mapping.len_bytes), (BaseAddr::Phys(PhysAddr(base)), 131 * page()));
+    assert_eq!(mapping.cpu.as_ptr().addr() % page(), 0);
+    assert_eq!(segments(&block), [(base, 131 * page())]);
+    assert_eq!(block.segment(page() + 5).unwrap().addr, base + page_bytes() + 5);
+    assert_eq!(block.segment(page() + 5).unwrap().len_bytes, 130 * page() - 5);
+    assert_eq!(block.segment(131 * page() - 1).unwrap().len_bytes, 1);
+    assert!(matches!(block.segment(131 * page()), Err(Error::OutOfRange { .. })));
+    assert_eq!(kernel.log()[1], Event::Alloc(131 * page_bytes()));
+    assert_eq!(block.name(), "dma-heap");
+}
+
+#[test]
+fn the_mapping_is_the_dma_buf_and_zeroed() {
+    let block =
+        DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 2 * page())
+            .unwrap();
+    let last = block.mapping().cpu.as_ptr().wrapping_add(2 * page() - 1);
+    let path = format!("/proc/self/fd/{}", block.raw_fd());
+    assert!(std::fs::read(&path).unwrap().iter().all(|byte| *byte == 0));
+    std::os::unix::fs::FileExt::write_at(
+        &std::fs::OpenOptions::new().write(true).open(path).unwrap(),
+        b"x",
+        2 * page_bytes() - 1,
+    )
+    .unwrap();
+    #[allow(unsafe_code, reason = "reads one byte of the raw mapping")]
+    // SAFETY: the mapping is alive and has 2 pages.
+    let seen = unsafe { last.read_volatile() };
+    assert_eq!(seen, b'x');
+}
+
+#[test]
+fn the_last_close_comes_with_the_drop_and_never_without() {
+    // By its name: another test may map something at the same address at any time.
+    let file_of = |raw_fd: i32| {
+        std::fs::read_link(format!("/proc/self/fd/{raw_fd}")).unwrap().to_str().unwrap().to_owned()
+    };
+    let mapped = |file: &str| std::fs::read_to_string("/proc/self/maps").unwrap().contains(file);
+
+    let kernel = FakeHeap::new(Pages::Contiguous);
+    let block = DmaHeap::allocate_from(Arc::new(kernel.clone()), HEAP, 1).unwrap();
+    assert_eq!(kernel.log(), [Event::OpenHeap, Event::Alloc(page_bytes()), Event::CloseHeap]);
+    let (before, file) = (block.mapping(), file_of(block.raw_fd()));
+    let boxed = Box::new(block);
+    let after = boxed.mapping();
+    assert_eq!((before.cpu, before.base, before.scope), (after.cpu, after.base, after.scope));
+    assert!(mapped(&file));
+    drop(boxed);
+    assert_eq!(kernel.log().last(), Some(&Event::CloseBuf));
+    assert!(kernel.open_files() == 0 && !mapped(&file));
+
+    let kernel = FakeHeap::new(Pages::Contiguous);
+    let block = DmaHeap::allocate_from(Arc::new(kernel.clone()), HEAP, 1).unwrap();
+    let file = file_of(block.raw_fd());
+    std::mem::forget(block);
+    assert!(
+        kernel.open_files() == 1 && mapped(&file),
+        "a device may still write: leaked, not freed"
+    );
+}
+
+#[test]
+fn a_new_kernel_has_no_address_and_says_what_to_install() {
+    for entry in [0, SOFT_DIRTY, FIRST_FRAME] {
+        let Error::NoAddress { install } = refused(&FakeHeap::new(Pages::Entry(entry)), HEAP, 1)
+        else {
+            panic!("entry {entry:#x}")
+        };
+        assert!(install.contains("kernel module") && install.contains("u-dma-buf"));
+    }
+}
+
+#[test]
+fn without_the_capability_the_frame_is_hidden_and_not_address_0() {
+    for entry in [PRESENT, PRESENT | SOFT_DIRTY] {
+        let Error::PagemapHidden { page } = refused(&FakeHeap::new(Pages::Entry(entry)), HEAP, 1)
+        else {
+            panic!("entry {entry:#x}")
+        };
+        assert_ne!(page, 0, "the virtual page's number");
+    }
+}
+
+#[test]
+fn a_page_that_vanishes_or_hides_later_is_an_error_too() {
+    let block = DmaHeap::allocate_from(
+        Arc::new(FakeHeap::new(Pages::Frames(vec![7, 8, 0, 10]))),
+        HEAP,
+        4 * page(),
+    )
+    .unwrap();
+    let third = (block.mapping().cpu.as_ptr().addr() / page() + 2) as u64;
+    assert_eq!(block.segment(0), Err(Error::PagemapHidden { page: third }));
+    let block = DmaHeap::allocate_from(
+        Arc::new(FakeHeap::new(Pages::Frames(vec![7, 8]))),
+        HEAP,
+        3 * page(),
+    )
+    .unwrap();
+    assert!(matches!(block.segment(0), Err(Error::NoAddress { .. })));
+}
+
+#[test]
+fn a_frame_that_no_address_has_is_nonsense() {
+    let entry = PRESENT | ((1 << 55) - 1);
+    assert_eq!(
+        refused(&FakeHeap::new(Pages::Entry(entry)), HEAP, 1),
+        Error::Unexpected { name: "/proc/self/pagemap", value: entry }
+    );
+}
+
+#[test]
+fn scattered_pages_are_told_apart_wherever_they_lie() {
+    // 64 entries are read at once: breaks just before, at and just behind that edge, and runs that
+    // go backwards.
+    for cut in [1, 2, 63, 64, 65, 127, 128] {
+        let frames: Vec<u64> =
+            (0..130).map(|index| if index < cut { 1000 + index } else { 500 + index }).collect();
+        let block = DmaHeap::allocate_from(
+            Arc::new(FakeHeap::new(Pages::Frames(frames))),
+            HEAP,
+            130 * page(),
+        )
+        .unwrap();
+        let cut_bytes = usize::try_from(cut).unwrap() * page();
+        let expected = [
+            (1000 * page_bytes(), cut_bytes),
+            ((500 + cut) * page_bytes(), 130 * page() - cut_bytes),
+        ];
+        assert_eq!(segments(&block), expected, "cut at page {cut}");
+    }
+}
+
+#[test]
+fn random_page_tables_agree_with_a_plain_model() {
+    let mut seed = 0x5EED_u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    for round in 0..40 {
+        let pages = 1 + usize::try_from(random(80)).unwrap();
+        let mut frames = vec![1 + random(100)];
+        while frames.len() < pages {
+            let next = if random(4) == 0 { 1 + random(100) } else { frames.last().unwrap() + 1 };
+            frames.push(next);
+        }
+        let mut model: Vec<(u64, usize)> = Vec::new();
+        for frame in &frames {
+            let addr = frame * page_bytes();
+            match model.last_mut() {
+                Some((start, len_bytes)) if *start + *len_bytes as u64 == addr => {
+                    *len_bytes += page()
+                }
+                _ => model.push((addr, page())),
+            }
+        }
+        let block = DmaHeap::allocate_from(
+            Arc::new(FakeHeap::new(Pages::Frames(frames.clone()))),
+            HEAP,
+            pages * page(),
+        )
+        .unwrap();
+        assert_eq!(segments(&block), model, "round {round}: {frames:?}");
+    }
+}
+
+#[test]
+fn every_refusal_of_the_kernel_is_typed_and_leaves_nothing_open() {
+    let os = |call, errno: Errno| Error::Os { call, errno: errno as i32 };
+    let open = "open(/dev/dma_heap/)";
+    let ioctl = "ioctl(DMA_HEAP_IOCTL_ALLOC)";
+    let unreadable = Error::AttributeUnreadable { name: "/proc/self/pagemap", errno: 13 };
+    assert_eq!(refused(&FakeHeap::new(Pages::Contiguous), "reserved", 1), os(open, Errno::ENOENT));
+    for (fault, error) in [
+        (Fault::Open(Errno::EACCES), os(open, Errno::EACCES)),
+        (Fault::Alloc(Errno::ENOMEM), os(ioctl, Errno::ENOMEM)),
+        (Fault::Alloc(Errno::ENOTTY), os(ioctl, Errno::ENOTTY)),
+        (Fault::Map, os("mmap(dma-buf)", Errno::EACCES)),
+        (Fault::Pagemap(unreadable), unreadable),
+    ] {
+        assert_eq!(refused(&FakeHeap::failing(fault), HEAP, 1), error);
+    }
+}
+
+#[test]
+fn bad_names_and_lengths_never_reach_the_kernel() {
+    let kernel = FakeHeap::new(Pages::Contiguous);
+    let long = "x".repeat(64);
+    for name in ["", ".", "..", "a/b", "/dev/mem", "../mem", "a\0b", &long] {
+        assert_eq!(
+            refused(&kernel, name, 1),
+            Error::BadName { len_bytes: name.len(), max_bytes: 63 }
+        );
+        assert_eq!(
+            DmaHeap::allocate(name, 1).unwrap_err(),
+            Error::BadName { len_bytes: name.len(), max_bytes: 63 }
+        );
+    }
+    for len_bytes in [0, (1 << 30) + 1, usize::MAX] {
+        let value = len_bytes as u64;
+        assert_eq!(
+            refused(&kernel, HEAP, len_bytes),
+            Error::Argument { name: "len_bytes", value, min: 1, max: 1 << 30, multiple_of: 1 }
+        );
+    }
+    assert_eq!(kernel.log(), []);
+    assert!(
+        matches!(refused(&kernel, &long[1..], 1), Error::Os { errno: 2, .. }),
+        "63 bytes are a name"
+    );
+}
+
+#[test]
+fn the_running_kernel_has_no_heap_of_that_name() {
+    let expected = Error::Os { call: "open(/dev/dma_heap/)", errno: Errno::ENOENT as i32 };
+    assert_eq!(DmaHeap::allocate("contigo-no-such-heap", 1).unwrap_err(), expected);
+}
+
+#[test]
+fn the_caches_are_whose_this_architecture_says() {
+    let block =
+        DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, 2 * page())
+            .unwrap();
+    let mapping = block.mapping();
+    let ranges = [0..2 * page(), 1..65, 100..100, page() - 1..page() + 1, 2 * page()..2 * page()];
+    let directions = [Direction::ToDevice, Direction::FromDevice, Direction::Bidirectional];
+    let every =
+        || ranges.iter().flat_map(|range| directions.map(|direction| (range.clone(), direction)));
+    if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
+        assert_eq!((mapping.scope, mapping.coherent), (SyncScope::Coherent, Some(true)));
+    } else if cfg!(target_arch = "aarch64") {
+        let SyncScope::Range { granule_bytes } = mapping.scope else {
+            panic!("{:?}", mapping.scope)
+        };
+        assert!(
+            granule_bytes.is_power_of_two() && (64..=2048).contains(&granule_bytes),
+            "{granule_bytes}"
+        );
+        assert_eq!(mapping.coherent, None);
+    } else {
+        let SyncScope::None { install } = mapping.scope else { panic!("{:?}", mapping.scope) };
+        assert!(install.contains("u-dma-buf"), "{install}");
+        assert_eq!(mapping.coherent, None);
+        for (range, direction) in every() {
+            assert!(matches!(
+                block.device_sync(range.clone(), direction),
+                Err(Error::CannotSync { .. })
+            ));
+            assert!(matches!(block.cpu_sync(range, direction), Err(Error::CannotSync { .. })));
+        }
+        return;
+    }
+    for (range, direction) in every() {
+        assert_eq!(block.device_sync(range.clone(), direction), Ok(()));
+        assert_eq!(block.cpu_sync(range, direction), Ok(()));
+    }
+}
+
+#[test]
+fn a_sync_past_the_mapping_is_refused() {
+    let block =
+        DmaHeap::allocate_from(Arc::new(FakeHeap::new(Pages::Contiguous)), HEAP, page()).unwrap();
+    for (start, end) in [(0, page() + 1), (page() + 1, page() + 1), (9, 8), (0, usize::MAX)] {
+        let expected = Err(Error::OutOfRange { start, end, len_bytes: page() });
+        assert_eq!(block.device_sync(start..end, Direction::ToDevice), expected);
+        assert_eq!(block.cpu_sync(start..end, Direction::FromDevice), expected);
+    }
+}

@@ -1,0 +1,44 @@
+//! An emulator is recognised where one is, and nowhere else; and a program of this processor starts
+//! under either.
+
+use contigo_testkit::emulated;
+use std::fs;
+
+/// Asked in another way: a kernel of another processor family cannot run this program
+/// (`/proc/sys/kernel/arch`, Linux 6.1).
+#[test]
+fn it_is_recognised_where_it_is_and_nowhere_else() {
+    let Ok(kernel) = fs::read_to_string("/proc/sys/kernel/arch") else {
+        return emulated::skipped(
+            "emulated::it_is_recognised",
+            "this kernel does not name its architecture",
+        );
+    };
+    let families: [&[&str]; 2] = [&["x86", "x86_64", "i686"], &["arm", "aarch64", "armv7l"]];
+    let family = |name: &str| families.iter().position(|family| family.contains(&name.trim()));
+    let (kernels, own) = (family(&kernel), family(std::env::consts::ARCH));
+    assert!(kernels.is_some() && own.is_some(), "{kernel}");
+    assert_eq!(emulated::why().is_some(), kernels != own, "{:?} on {kernel}", emulated::why());
+}
+
+#[test]
+fn a_program_starts_and_its_arguments_arrive() {
+    let own = std::env::current_exe().unwrap();
+    let output = emulated::command(own).args(["--list", "--format", "terse"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        told.lines().any(|line| line == "a_program_starts_and_its_arguments_arrive: test"),
+        "{told}"
+    );
+}
+
+/// `own_loom.rs` is empty there, which nothing else would say.
+#[cfg(not(target_pointer_width = "64"))]
+#[test]
+fn loom_is_left_out_where_it_does_not_build() {
+    emulated::skipped(
+        "own_loom (all of it)",
+        "loom does not build for 32-bit processors; the same code is checked on 64-bit ones",
+    );
+}

@@ -1,0 +1,19 @@
+//! Memory and devices of the kernel, over fakes of its interfaces. Real kernels are tested in the lab.
+#![allow(
+    unsafe_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "a test that panics has failed, which is its purpose; a fake kernel is a promise"
+)]
+
+mod board_tests;
+mod dma_heap;
+mod emulated;
+mod guard;
+mod hugetlb;
+mod pci;
+mod u_dma_buf;
+mod uio;
+mod vfio;

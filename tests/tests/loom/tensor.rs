@@ -1,0 +1,229 @@
+//! Every interleaving of a tensor's slot, by the model checker loom: who lends, and the deleter on
+//! another thread. The runtime's own source file is built here, with loom's atomics under it.
+//!
+//! Loom cells stand for the buffer's bytes and the tensor's fields. They fail when two threads are
+//! in them at once. They also fail when one enters without having seen the other's writes, as with
+//! a weakened `Acquire` or `Release`.
+
+#[path = "../../../runtime/core/src/dlpack/slot.rs"]
+mod slot;
+
+use crate::{check, types::atomic::AtomicUsize};
+use loom::{cell::UnsafeCell, sync::Arc, thread};
+use slot::{Deleted, FREE, Slot};
+
+struct Tensor {
+    slot: Slot,
+    fields: UnsafeCell<u32>,
+    bytes: UnsafeCell<u32>,
+    /// What a holder that goes leaves to the deleter.
+    left: UnsafeCell<u32>,
+}
+
+impl Tensor {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            slot: Slot(AtomicUsize::new(FREE)),
+            fields: UnsafeCell::new(0),
+            bytes: UnsafeCell::new(0),
+            left: UnsafeCell::new(0),
+        })
+    }
+
+    /// As `TensorTable::lend` and `Lent::tensor`: which turn it is.
+    fn lend(&self) -> usize {
+        assert!(self.slot.claim());
+        self.give_out()
+    }
+
+    fn give_out(&self) -> usize {
+        let turn = self.slot.next_turn().unwrap();
+        self.write_fields();
+        self.slot.give_out(turn);
+        assert_eq!(self.slot.next_turn(), None, "it is out");
+        turn
+    }
+
+    fn write_fields(&self) {
+        self.fields.with_mut(|_| ());
+    }
+
+    fn write_bytes(&self) {
+        self.bytes.with_mut(|_| ());
+    }
+
+    /// As `Lent::drop`: what is left is the deleter's, or the tensor came back just now.
+    fn go(&self) {
+        if self.slot.is_out() {
+            self.left.with_mut(|_| ());
+            if self.slot.abandon() {
+                return;
+            }
+            self.left.with_mut(|_| ());
+        }
+        self.write_bytes();
+        self.slot.free();
+    }
+
+    /// A consumer: reads the fields, writes the bytes, calls the deleter.
+    fn consume(&self, turn: usize) -> Deleted {
+        self.fields.with(|_| ());
+        self.write_bytes();
+        self.delete(turn)
+    }
+
+    /// The deleter, as `Entry::deleted`.
+    fn delete(&self, turn: usize) -> Deleted {
+        let was = self.slot.deleted(turn);
+        if was == Deleted::Last {
+            self.left.with_mut(|_| ());
+            self.slot.free();
+            // The bytes are freed here: this deleter is the last user.
+            self.write_bytes();
+        }
+        was
+    }
+}
+
+#[test]
+fn the_buffer_comes_back_with_what_the_consumer_did() {
+    check(None, || {
+        let tensor = Tensor::new();
+        tensor.write_bytes();
+        let turn = tensor.lend();
+        let consumer = thread::spawn({
+            let tensor = Arc::clone(&tensor);
+            move || assert_ne!(tensor.consume(turn), Deleted::Twice)
+        });
+        // As a program that looks now and then, and at last waits.
+        let early = !tensor.slot.is_out();
+        if early {
+            tensor.write_bytes();
+        }
+        consumer.join().unwrap();
+        assert!(!tensor.slot.is_out());
+        tensor.write_bytes();
+        // Given out anew, without being lent anew.
+        let turn = tensor.give_out();
+        assert_eq!(tensor.consume(turn), Deleted::Back);
+        tensor.slot.free();
+        assert!(tensor.slot.claim());
+    });
+}
+
+#[test]
+fn a_holder_that_goes_and_a_deleter_that_comes_free_the_slot_once() {
+    check(None, || {
+        let tensor = Tensor::new();
+        let turn = tensor.lend();
+        let consumer = thread::spawn({
+            let tensor = Arc::clone(&tensor);
+            move || assert_ne!(tensor.consume(turn), Deleted::Twice)
+        });
+        tensor.go();
+        consumer.join().unwrap();
+        assert!(tensor.slot.is_free(), "the last one freed it");
+        assert_eq!(tensor.slot.deleted(turn), Deleted::Twice, "no holder and no consumer has it");
+    });
+}
+
+#[test]
+fn a_freed_slot_is_the_next_threads_with_its_fields() {
+    check(None, || {
+        let tensor = Tensor::new();
+        let turn = tensor.lend();
+        // The holder goes first: then the deleter frees the slot, on its own thread.
+        tensor.go();
+        let consumer = thread::spawn({
+            let tensor = Arc::clone(&tensor);
+            move || assert_ne!(tensor.consume(turn), Deleted::Twice)
+        });
+        if tensor.slot.claim() {
+            tensor.write_fields();
+            tensor.slot.free();
+        }
+        consumer.join().unwrap();
+    });
+}
+
+#[test]
+fn two_calls_of_the_deleter_are_one() {
+    check(None, || {
+        let tensor = Tensor::new();
+        let turn = tensor.lend();
+        let twice: Vec<_> = (0..2)
+            .map(|_| {
+                let tensor = Arc::clone(&tensor);
+                thread::spawn(move || tensor.slot.deleted(turn))
+            })
+            .collect();
+        let said = twice
+            .into_iter()
+            .map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice))
+            .sum::<usize>();
+        assert_eq!((said, tensor.slot.is_out()), (1, false));
+    });
+}
+
+#[test]
+fn of_two_deleters_one_frees_what_a_holder_left() {
+    check(None, || {
+        let tensor = Tensor::new();
+        let turn = tensor.lend();
+        let twice: Vec<_> = (0..2)
+            .map(|_| {
+                let tensor = Arc::clone(&tensor);
+                thread::spawn(move || tensor.delete(turn))
+            })
+            .collect();
+        tensor.go();
+        let said = twice
+            .into_iter()
+            .map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice))
+            .sum::<usize>();
+        assert_eq!((said, tensor.slot.is_free()), (1, true));
+    });
+}
+
+#[test]
+fn of_an_earlier_tensors_two_deleters_none_ends_the_next_loan() {
+    check(None, || {
+        let tensor = Tensor::new();
+        let earlier = tensor.lend();
+        let twice: Vec<_> = (0..2)
+            .map(|_| {
+                let tensor = Arc::clone(&tensor);
+                thread::spawn(move || tensor.slot.deleted(earlier))
+            })
+            .collect();
+        // As a program that looks once: where it is back, it is lent anew, or given out anew.
+        let later = (!tensor.slot.is_out()).then(|| tensor.give_out());
+        let said = twice
+            .into_iter()
+            .map(|thread| usize::from(thread.join().unwrap() != Deleted::Twice))
+            .sum::<usize>();
+        assert_eq!(said, 1);
+        if let Some(later) = later {
+            assert!(tensor.slot.is_out() && tensor.consume(later) == Deleted::Back);
+        }
+    });
+}
+
+#[test]
+fn a_slot_that_its_holder_freed_is_the_next_threads_with_its_fields() {
+    check(None, || {
+        let tensor = Tensor::new();
+        let hold = |tensor: &Tensor| {
+            if tensor.slot.claim() {
+                tensor.write_fields();
+                tensor.slot.free();
+            }
+        };
+        let other = thread::spawn({
+            let tensor = Arc::clone(&tensor);
+            move || hold(&tensor)
+        });
+        hold(&tensor);
+        other.join().unwrap();
+    });
+}

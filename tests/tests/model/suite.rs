@@ -1,0 +1,43 @@
+//! The suite for drivers: 1,000 seeds of random jobs under random faults for each driver and mode.
+//! The price of a job is counted too, and is a page of the documents.
+
+mod ap_ctrl;
+mod axi_cdma;
+mod axi_dma;
+mod axi_dmac;
+mod axi_mcdma;
+mod axi_vdma;
+mod litepcie;
+mod msgdma;
+mod page;
+mod programs;
+mod stale;
+mod unseen;
+mod zdma;
+
+use contigo_testkit::{
+    conformance::report,
+    emulated,
+    suite::{Subject, faults},
+};
+
+const SEEDS: u64 = 1_000;
+/// Under an emulator, where the same code is only translated: each kind of fault, both ways to
+/// memory.
+const FEW: u64 = 8;
+
+/// All seeds for one subject. Every way in which a job ends was met.
+fn run(subject: &impl Subject) {
+    let all = emulated::why().is_none();
+    let seeds = if all { SEEDS } else { FEW };
+    let verdict = faults(subject, 0..seeds).map(|tally| {
+        println!("{}: {tally:?}", subject.name());
+        let failed = tally.failed > seeds / 10 || !subject.tells_failures();
+        let met = tally.completed > 10 * seeds
+            && failed
+            && tally.cancelled > seeds / 2
+            && tally.resets > 0;
+        assert!(met || !all, "{tally:?}");
+    });
+    report("suite", subject.name(), verdict);
+}

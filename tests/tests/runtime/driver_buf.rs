@@ -1,0 +1,287 @@
+//! The memory that a driver keeps: the device fetches what the driver wrote last, and the driver
+//! reads what the device wrote, on a bus with caches between.
+
+use contigo::{
+    Align, Bus, DevAddr, Device, Error, PhysAddr, Port, Region,
+    hw::mmio::{Pointer, ReadOnly, ReadWrite, Register},
+    mem::{DriverBuf, SyncScope},
+    sim::{Model, SimBoard, SimBus, SimDevice, SimSpec},
+    types::BaseAddr,
+};
+
+/// A device that fetches or writes one word at a time.
+#[derive(Default)]
+struct Fetcher {
+    addr: u64,
+}
+
+const ADDR: Pointer = Pointer::at(0);
+const WORD: Register<ReadOnly> = Register::at(8);
+/// A word that is written here goes to `addr`.
+const STORE: Register<ReadWrite> = Register::at(12);
+
+// SAFETY: it reads or writes one word at `addr`, while its register is read or written.
+unsafe impl Model for Fetcher {
+    const WINDOW_BYTES: usize = 16;
+    fn advance(&mut self, _: &mut SimBus<'_>) {}
+    fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32 {
+        let mut word = [0; 4];
+        match (offset, bus.read(DevAddr(self.addr), &mut word)) {
+            (8, Ok(())) => u32::from_le_bytes(word),
+            _ => u32::MAX,
+        }
+    }
+    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+        match offset {
+            12 => bus.write(DevAddr(self.addr), &value.to_le_bytes()).unwrap(),
+            0 => self.addr = self.addr >> 32 << 32 | u64::from(value),
+            4 => self.addr = self.addr & 0xFFFF_FFFF | u64::from(value) << 32,
+            _ => {}
+        }
+    }
+    fn irq_at_ns(&self) -> Option<u64> {
+        None
+    }
+    fn reset(&mut self) {}
+}
+
+fn fetch(device: &impl Device, addr: DevAddr) -> u32 {
+    // SAFETY: the fetcher only reads.
+    unsafe { ADDR.write(device, addr) };
+    WORD.read(device)
+}
+
+fn store(device: &impl Device, addr: DevAddr, value: u32) {
+    // SAFETY: each test gives it addresses of a `DriverBuf` that it holds.
+    unsafe {
+        ADDR.write(device, addr);
+        STORE.write(device, value);
+    }
+}
+
+#[test]
+fn the_device_fetches_what_was_written_last() {
+    for port in [SimBoard::port, SimBoard::coherent_port] {
+        let board = SimBoard::new(3);
+        let device = SimDevice::with_model(&board, port(&board), Fetcher::default());
+        let window = device.window().unwrap();
+        let region = Region::new(board.memory(4096).unwrap()).unwrap();
+        let mut program =
+            DriverBuf::new(region.alloc(256, Align::LINE).unwrap(), window.port(), 32).unwrap();
+        assert_eq!(program.len_bytes(), 256);
+        for round in 0..100_u32 {
+            let offset_bytes = (round as usize % 63) * 4;
+            // SAFETY: the fetcher looks only when it is asked.
+            unsafe { program.write(offset_bytes, &[round ^ 0xA5A5_0000, !round]).unwrap() };
+            assert_eq!(
+                fetch(&window, program.addr_at(offset_bytes)),
+                round ^ 0xA5A5_0000,
+                "round {round}"
+            );
+            assert_eq!(fetch(&window, program.addr_at(offset_bytes + 4)), !round, "round {round}");
+        }
+    }
+}
+
+#[test]
+fn words_that_do_not_fit_are_not_written() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    // Where the port snoops, no sync looks at the range once more.
+    for port in [board.port(), board.coherent_port()] {
+        let mut program =
+            DriverBuf::new(region.alloc(64, Align::LINE).unwrap(), &port, 32).unwrap();
+        // SAFETY: no device knows the address.
+        let mut write = |offset_bytes, words: &[u32]| unsafe { program.write(offset_bytes, words) };
+        assert_eq!(write(60, &[7]), Ok(()));
+        assert_eq!(write(64, &[]), Ok(()));
+        assert_eq!(
+            write(60, &[1, 2]),
+            Err(Error::OutOfRange { start: 60, end: 68, len_bytes: 64 })
+        );
+        assert_eq!(
+            write(usize::MAX - 2, &[1]),
+            Err(Error::OutOfRange { start: usize::MAX - 2, end: usize::MAX, len_bytes: 64 })
+        );
+        assert_eq!(write(58, &[1]), Err(Error::Misaligned { addr: 58, align_bytes: 4 }));
+        // SAFETY: as above.
+        let back = unsafe { program.release() }.into_cpu().unwrap();
+        assert_eq!(back.view_at::<u32>(60..64).unwrap(), [7]);
+    }
+}
+
+#[test]
+fn the_driver_reads_what_the_device_wrote_last() {
+    for (port, syncs) in
+        [(SimBoard::port as fn(&SimBoard) -> Port, 1), (SimBoard::coherent_port, 0)]
+    {
+        let board = SimBoard::new(4);
+        let device = SimDevice::with_model(&board, port(&board), Fetcher::default());
+        let window = device.window().unwrap();
+        let region = Region::new(board.memory(4096).unwrap()).unwrap();
+        let mut ring =
+            DriverBuf::new(region.alloc(256, Align::LINE).unwrap(), window.port(), 32).unwrap();
+        for round in 0..100_u32 {
+            let offset_bytes = (round as usize % 63) * 4;
+            store(&window, ring.addr_at(offset_bytes), round);
+            store(&window, ring.addr_at(offset_bytes + 4), !round);
+            let (before, mut words) = (region.stats().syncs, [0; 2]);
+            ring.read(offset_bytes, &mut words).unwrap();
+            assert_eq!(words, [round, !round], "round {round}");
+            assert!(
+                (syncs..=2 * syncs).contains(&(region.stats().syncs - before)),
+                "one call at most for each line, none where it snoops"
+            );
+        }
+        let counts = board.counts();
+        assert_eq!(
+            [counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes],
+            [0; 4]
+        );
+    }
+}
+
+#[test]
+fn words_that_are_not_there_are_not_read() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    for port in [board.port(), board.coherent_port()] {
+        let mut ring = DriverBuf::new(region.alloc(64, Align::LINE).unwrap(), &port, 32).unwrap();
+        let mut words = [7; 2];
+        assert_eq!(
+            ring.read(60, &mut words),
+            Err(Error::OutOfRange { start: 60, end: 68, len_bytes: 64 })
+        );
+        assert_eq!(
+            ring.read(usize::MAX - 2, &mut words),
+            Err(Error::OutOfRange { start: usize::MAX - 2, end: usize::MAX, len_bytes: 64 })
+        );
+        assert_eq!(ring.read(54, &mut words), Err(Error::Misaligned { addr: 54, align_bytes: 4 }));
+        assert_eq!((ring.read(64, &mut []), words), (Ok(()), [7; 2]));
+    }
+}
+
+/// The device completes descriptor 0 while the driver writes descriptor 1: is the status still
+/// there? Returns it, and how many lines the board saw cleaned over it.
+fn status_beside_a_new_descriptor(
+    line: Align,
+    distance: impl Fn(&DriverBuf) -> usize,
+) -> (u32, u64) {
+    const COMPLETE: u32 = 0x8000_1000;
+    let board = SimBoard::new(5);
+    let device = SimDevice::with_model(&board, board.port(), Fetcher::default());
+    let window = device.window().unwrap();
+    let region = Region::new(
+        board.memory_with(SimSpec { len_bytes: 4096, line, ..SimSpec::default() }).unwrap(),
+    )
+    .unwrap();
+    let mut ring =
+        DriverBuf::new(region.alloc(512, Align::LINE).unwrap(), window.port(), 32).unwrap();
+    let (second, status_at) = (distance(&ring), ring.addr_at(8));
+    // SAFETY: the device touches a word only when `store` asks it to, and never the one written.
+    let mut write =
+        |offset_bytes| unsafe { ring.write(offset_bytes, &[0x1000_0000, 4096, 0]).unwrap() };
+    write(0);
+    store(&window, status_at, COMPLETE);
+    write(second);
+    let mut status = [0];
+    ring.read(8, &mut status).unwrap();
+    (status[0], board.counts().lost_writes)
+}
+
+#[test]
+fn a_descriptor_that_shares_its_line_loses_its_status_and_the_board_counts_it() {
+    assert_eq!(
+        status_beside_a_new_descriptor(Align::LINE, |_| 32),
+        (0, 1),
+        "32-byte descriptors back to back"
+    );
+    assert_eq!(
+        status_beside_a_new_descriptor(Align::LINE, |ring| ring.stride(32)),
+        (0x8000_1000, 0)
+    );
+    // A line of 128 bytes (a Cortex-A's `CTR_EL0` may say so): 64 bytes for a descriptor are too
+    // few.
+    let long = Align::new(128).unwrap();
+    assert_eq!(status_beside_a_new_descriptor(long, |_| 64), (0, 1));
+    assert_eq!(status_beside_a_new_descriptor(long, |ring| ring.stride(64)), (0x8000_1000, 0));
+}
+
+#[test]
+fn a_stride_is_whole_lines() {
+    let board = SimBoard::new(1);
+    let strides = |bytes: usize| {
+        let line = Align::new(bytes).unwrap();
+        let region = Region::new(
+            board.memory_with(SimSpec { len_bytes: 4096, line, ..SimSpec::default() }).unwrap(),
+        )
+        .unwrap();
+        let ring =
+            DriverBuf::new(region.alloc(512, Align::LINE).unwrap(), &board.port(), 32).unwrap();
+        [0, 1, 32, 64, 65, usize::MAX].map(|descriptor_bytes| ring.stride(descriptor_bytes))
+    };
+    assert_eq!(strides(32), [32, 32, 32, 64, 96, usize::MAX]);
+    assert_eq!(strides(64), [64, 64, 64, 64, 128, usize::MAX]);
+    assert_eq!(strides(128), [128, 128, 128, 128, 128, usize::MAX]);
+}
+
+#[test]
+fn a_buffer_that_does_not_suit_the_port_comes_back() {
+    let board = SimBoard::new(1);
+    let spec = |scope| SimSpec { len_bytes: 4096, scope, ..SimSpec::default() };
+    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let buf = |len_bytes| region.alloc(len_bytes, Align::LINE).unwrap();
+
+    let refused = DriverBuf::new(buf(64), &Port { bus: Bus::Soc, ..board.port() }, 32).unwrap_err();
+    assert_eq!(refused.error, Error::WrongBus { port: "sim-hp0", memory: board.bus() });
+    let mut back = refused.into_returned();
+    back.view_mut::<u8>().unwrap().fill(1); // the CPU's, as it was
+
+    // A register with too few bits for where the block lies.
+    let refused = DriverBuf::new(back, &board.port(), 24).unwrap_err();
+    let BaseAddr::Phys(PhysAddr(base)) = region.base() else {
+        panic!("the board's memory has physical addresses")
+    };
+    assert_eq!(
+        refused.error,
+        Error::Unreachable {
+            port: "sim-hp0",
+            addr: base,
+            len_bytes: 64,
+            first: 0,
+            last: 0xFF_FFFF
+        }
+    );
+
+    // Half a line: what a device writes in the other half would be lost.
+    let (half, _other) = buf(64).split_at(32).unwrap();
+    let refused = DriverBuf::new(half, &board.port(), 32).unwrap_err();
+    assert_eq!(refused.error, Error::SharedLine { start: 64, end: 96, line_bytes: 64 });
+    let (_first, odd) = buf(64).split_at(7).unwrap();
+    let refused = DriverBuf::new(odd, &board.coherent_port(), 32).unwrap_err();
+    assert_eq!(refused.error, Error::Misaligned { addr: 135, align_bytes: 64 });
+
+    let install = "something";
+    let unsynced =
+        Region::new(board.memory_with(spec(SyncScope::None { install })).unwrap()).unwrap();
+    let refused =
+        DriverBuf::new(unsynced.alloc(64, Align::LINE).unwrap(), &board.port(), 32).unwrap_err();
+    assert_eq!(refused.error, Error::CannotSync { port: "sim-hp0", install });
+}
+
+#[test]
+fn dropped_it_is_leaked_and_released_it_is_free_again() {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(4096).unwrap()).unwrap();
+    let pool = region.pool(2, 64).unwrap();
+    let program = DriverBuf::new(pool.take().unwrap(), &board.port(), 32).unwrap();
+    // SAFETY: no device knows the address.
+    drop(unsafe { program.release() });
+    drop(DriverBuf::new(pool.take().unwrap(), &board.port(), 32).unwrap());
+    let _second = pool.take().unwrap();
+    assert_eq!(
+        pool.take().unwrap_err(),
+        Error::NoSlots { slots: 2 },
+        "a buffer that was dropped without a word stays the device's"
+    );
+}

@@ -1,0 +1,676 @@
+//! A job whose simulated device touches what was not handed over has failed, in every way of running
+//! jobs, and only that device's jobs have.
+
+use super::source::{root, sources};
+use contigo::{
+    Completion, DevAddr, Device, Driver, Error, OperandSpec, Pool, Port, Queue, Region, Result,
+    Stream,
+    design::kernel::{KernelMap, Protocol},
+    drivers::ap_ctrl::ApCtrl,
+    hw::{
+        mmio::{ReadOnly, ReadWrite, Register},
+        poll_until,
+    },
+    job::Core,
+    mem::{DevSlice, SimulatedDevice},
+    names::{Attach, DeviceName},
+    sim::{Model, SimBoard, SimBus, SimDevice, ap_ctrl::SimApCtrl},
+};
+use contigo_gemm8::{Gemm8, SimGemm8};
+use contigo_testkit::edu::{Edu, EduModel};
+use std::{
+    collections::VecDeque,
+    fs, hint,
+    sync::atomic::{AtomicU8, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+const LIMIT: Duration = Duration::from_millis(20);
+const SLOT: usize = 256;
+const DEPTH: usize = 4;
+
+/// The ways of a job: its second argument.
+const WRITES: u32 = 0;
+const READS_BYTES: u32 = 1;
+const READS_A_BEAT: u32 = 2;
+
+const LEN: Register<ReadWrite> = Register::at(0x00);
+const WAY: Register<ReadWrite> = Register::at(0x04);
+const GO: Register<ReadWrite> = Register::at(0x08);
+const STOP: Register<ReadWrite> = Register::at(0x0C);
+const DONE: Register<ReadOnly> = Register::at(0x10);
+
+/// A core that writes or reads as many bytes as its registers say, a microsecond a job.
+#[derive(Default)]
+struct Filler {
+    len: u32,
+    way: u32,
+    done: u32,
+    jobs: VecDeque<Ordered>,
+    /// A stop says that it has stopped, and the jobs go on.
+    stubborn: bool,
+}
+
+struct Ordered {
+    addr: u64,
+    len: usize,
+    way: u32,
+    ends_at_ns: u64,
+}
+
+// SAFETY: it touches what it was told to; where that is too much, a test wants it, and the bytes are
+// its region's.
+unsafe impl Model for Filler {
+    const WINDOW_BYTES: usize = 0x20;
+
+    fn advance(&mut self, bus: &mut SimBus<'_>) {
+        while self.jobs.front().is_some_and(|job| job.ends_at_ns <= bus.now_ns()) {
+            let Some(job) = self.jobs.pop_front() else { break };
+            let mut bytes = vec![7; job.len];
+            let at = DevAddr(job.addr);
+            let _ = match job.way {
+                WRITES => bus.write(at, &bytes),
+                READS_BYTES => bus.read(at, &mut bytes),
+                _ => bus.read_beat(at, &mut bytes),
+            };
+            self.done += 1;
+        }
+    }
+
+    fn read32(&mut self, _: usize, _: &mut SimBus<'_>) -> u32 {
+        self.done
+    }
+
+    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+        match offset {
+            0x00 => self.len = value,
+            0x04 => self.way = value,
+            0x08 => {
+                let begins_at_ns = self.jobs.back().map_or(bus.now_ns(), |last| last.ends_at_ns);
+                let (len, way) = (self.len as usize, self.way);
+                self.jobs.push_back(Ordered {
+                    addr: value.into(),
+                    len,
+                    way,
+                    ends_at_ns: begins_at_ns + 1_000,
+                });
+            }
+            _ if self.stubborn => {}
+            _ => self.jobs.clear(),
+        }
+    }
+
+    fn irq_at_ns(&self) -> Option<u64> {
+        self.jobs.front().map(|job| job.ends_at_ns)
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// Its driver, which believes its argument. `NUMBERED`: it passes its device's number on.
+struct Fills<D, const NUMBERED: bool = true> {
+    device: D,
+    /// In place of its device's.
+    port: Option<Port>,
+    told: u32,
+    oldest: usize,
+}
+
+impl<D: Device, const NUMBERED: bool> Fills<D, NUMBERED> {
+    fn new(device: D) -> Self {
+        Self { device, port: None, told: 0, oldest: 0 }
+    }
+}
+
+// SAFETY: it touches operands, and more where a test wants that.
+unsafe impl<D: Device, const NUMBERED: bool> Driver for Fills<D, NUMBERED> {
+    fn name(&self) -> &'static str {
+        "filler"
+    }
+    fn port(&self) -> &Port {
+        self.port.as_ref().unwrap_or_else(|| self.device.port())
+    }
+    fn simulated(&self) -> Option<&dyn SimulatedDevice> {
+        self.device.simulated().filter(|_| NUMBERED)
+    }
+    fn addr_bits(&self) -> u32 {
+        32
+    }
+    fn operands(&self) -> &[OperandSpec] {
+        const { &[OperandSpec::from_device()] }
+    }
+    fn depth(&self) -> usize {
+        DEPTH
+    }
+    fn check(&self, _: &[DevSlice], _: &[u32]) -> Result<()> {
+        Ok(())
+    }
+    unsafe fn submit(&mut self, _: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
+        // SAFETY: as `Driver`.
+        unsafe {
+            LEN.write(&self.device, args[0]);
+            WAY.write(&self.device, args[1]);
+            GO.write(
+                &self.device,
+                u32::try_from(operands[0].addr.0).unwrap().wrapping_add(args[2]),
+            );
+        }
+        Ok(())
+    }
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        let told = self.told;
+        if !poll_until(&self.device, timeout, |device| DONE.read(device) != told)? {
+            return Ok(None);
+        }
+        let slot = self.oldest;
+        (self.told, self.oldest) = (self.told + 1, (slot + 1) % DEPTH);
+        Ok(Some(Completion::of(slot)))
+    }
+    fn stop(&mut self) -> Result<()> {
+        // SAFETY: it starts nothing.
+        unsafe { STOP.write(&self.device, 1) };
+        (self.told, self.oldest) = (DONE.read(&self.device), 0);
+        Ok(())
+    }
+}
+
+/// A board, and buffers of 256 bytes with as many free ones between them.
+fn with_board<R>(act: impl FnOnce(&SimBoard, &Pool) -> R) -> R {
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let pool = region.pool(8, 2 * SLOT).unwrap();
+    let answer = act(&board, &pool);
+    assert_eq!(pool.taken(), 0, "no buffer is lost");
+    answer
+}
+
+const RIGHT: [u32; 3] = [256, 0, 0];
+/// A line more than the operand.
+const TOO_LONG: [u32; 3] = [320, 0, 0];
+/// Where no memory is.
+const ASTRAY: [u32; 3] = [256, 0, 0x4000_0000];
+
+fn wrong(unowned: u64, stray: u64) -> Error {
+    Error::WrongAccess { device: "filler", unowned, stray }
+}
+
+#[test]
+fn a_run_fails_and_the_next_one_does_not() {
+    with_board(|board, pool| {
+        let device = SimDevice::<Filler>::new(board, board.port());
+        let mut queue = Queue::new(Fills::<_>::new(device.window().unwrap()), 1).unwrap();
+        let mut run = |args: [u32; 3]| {
+            let ended = queue
+                .run([pool.take().unwrap().from_device(..SLOT)], &args, LIMIT)
+                .map(drop)
+                .map_err(|failed| {
+                    assert!(failed.buffers.is_some(), "they come back, on the device's side");
+                    (failed.error, failed.cause)
+                });
+            (ended, !queue.is_empty())
+        };
+        assert_eq!(run(RIGHT), (Ok(()), false));
+        assert_eq!(run(TOO_LONG), (Err((wrong(1, 0), wrong(1, 0))), false));
+        assert_eq!(run(RIGHT), (Ok(()), false), "it is blamed once");
+        assert_eq!(run(ASTRAY), (Err((wrong(0, 1), wrong(0, 1))), false));
+        assert_eq!(run(RIGHT), (Ok(()), false));
+        board.allow_wrong_accesses(true).unwrap();
+        assert_eq!(run(TOO_LONG), (Ok(()), false), "a test provokes it");
+        board.allow_wrong_accesses(false).unwrap();
+        assert_eq!(run(RIGHT), (Ok(()), false), "what was allowed is not counted later");
+        let counts = board.counts();
+        assert_eq!(
+            (counts.unowned_accesses, counts.stray_accesses),
+            (2, 1),
+            "the board counts all of them"
+        );
+    });
+}
+
+#[test]
+fn a_queue_gives_the_jobs_before_and_stops_at_the_wrong_one() {
+    with_board(|board, pool| {
+        let device = SimDevice::<Filler>::new(board, board.port());
+        let mut queue = Queue::new(Fills::<_>::new(device.window().unwrap()), DEPTH).unwrap();
+        for args in [RIGHT, RIGHT, TOO_LONG, RIGHT] {
+            queue.submit([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
+        }
+        for _ in 0..2 {
+            assert!(queue.wait::<1>(LIMIT).unwrap().is_some(), "it ended before");
+        }
+        let failed = queue.wait::<1>(LIMIT).unwrap_err();
+        assert_eq!(
+            (failed.error, failed.buffers.is_some(), queue.is_stopped()),
+            (wrong(1, 0), false, true)
+        );
+        assert_eq!(
+            [(); 3].map(|()| queue.take_back::<1>().unwrap().map(|job| job.job)),
+            [Some(2), Some(3), None]
+        );
+        queue.submit([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
+        assert!(queue.wait::<1>(LIMIT).unwrap().is_some(), "it goes on");
+        // Looked at too late to know which of two it was: neither is believed.
+        for args in [RIGHT, TOO_LONG] {
+            queue.submit([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
+        }
+        device.run_for(100).unwrap();
+        assert_eq!(queue.wait::<1>(LIMIT).unwrap_err().error, wrong(1, 0));
+        assert!(queue.wait::<1>(LIMIT).unwrap().is_none());
+        assert_eq!(
+            [(); 3].map(|()| queue.take_back::<1>().unwrap().is_some()),
+            [true, true, false]
+        );
+    });
+}
+
+#[test]
+fn a_stream_stops_at_a_frame_that_is_too_long() {
+    with_board(|board, pool| {
+        let device = SimDevice::<Filler>::new(board, board.port());
+        let mut stream =
+            Stream::new(Fills::<_>::new(device.window().unwrap()), pool.clone(), DEPTH, &RIGHT)
+                .unwrap();
+        stream.start().unwrap();
+        drop(stream.next(LIMIT).unwrap().unwrap());
+        stream.stop().unwrap();
+        drop(stream);
+        let wide = [2 * u32::try_from(SLOT).unwrap() + 64, 0, 0];
+        let mut stream =
+            Stream::new(Fills::<_>::new(device.window().unwrap()), pool.clone(), DEPTH, &wide)
+                .unwrap();
+        let only = [(); 7].map(|()| pool.take().unwrap());
+        stream.start().unwrap();
+        assert_eq!(stream.next(LIMIT).unwrap_err(), wrong(1, 0));
+        drop(only);
+        stream.stop().unwrap();
+    });
+}
+
+/// Two devices behind one port of a board: each answers for itself. Where their drivers do not pass
+/// the number on, both are suspects.
+#[test]
+fn of_two_devices_the_one_that_was_wrong_is_blamed() {
+    fn both<const NUMBERED: bool>() -> [Option<Error>; 2] {
+        with_board(|board, pool| {
+            let devices = [(); 2].map(|()| SimDevice::<Filler>::new(board, board.port()));
+            let [mut right, mut wrong] = [0, 1].map(|at: usize| {
+                Queue::new(Fills::<_, NUMBERED>::new(devices[at].window().unwrap()), 1).unwrap()
+            });
+            let [a, b] = [(); 2].map(|()| pool.take().unwrap().from_device(..SLOT));
+            right.submit([a], &RIGHT).unwrap();
+            wrong.submit([b], &TOO_LONG).unwrap();
+            let wrong = wrong.wait::<1>(LIMIT).err().map(|failed| failed.error);
+            [right.wait::<1>(LIMIT).err().map(|failed| failed.error), wrong]
+        })
+    }
+    assert_eq!(both::<true>(), [None, Some(wrong(1, 0))]);
+    assert_eq!(both::<false>(), [Some(wrong(1, 0)); 2]);
+}
+
+/// A driver that passes no number on and names another port than its device's, as one in C can, is
+/// counted with every device of the board.
+#[test]
+fn a_driver_with_a_port_of_its_own_does_not_escape() {
+    with_board(|board, pool| {
+        let device = SimDevice::<Filler>::new(board, board.port());
+        let port = Port { name: "mine", ..board.port() };
+        let driver = Fills::<_, false> { port: Some(port), ..Fills::new(device.window().unwrap()) };
+        let mut queue = Queue::new(driver, 1).unwrap();
+        assert_eq!(
+            queue
+                .run([pool.take().unwrap().from_device(..SLOT)], &RIGHT, LIMIT)
+                .map(drop)
+                .unwrap_err()
+                .error,
+            wrong(1, 0),
+            "no byte was given to its device's port"
+        );
+    });
+}
+
+/// A kernel of numbers gets two of them that another kernel takes for addresses.
+#[test]
+fn a_job_without_operands_fails_too() {
+    let map = KernelMap::named("add", Protocol::Hs)
+        .interrupt(true)
+        .scalar("a", 0x18, 64)
+        .scalar("b", 0x24, 64)
+        .scalar("n", 0x30, 32);
+    let map = map.build().unwrap();
+    with_board(|board, _| {
+        let device = SimApCtrl::with_model(
+            board,
+            board.port(),
+            contigo::sim::ap_ctrl::ApCtrlModel::copier_hs(),
+        );
+        // SAFETY: as in the next test.
+        let driver = unsafe { ApCtrl::open(device.window().unwrap(), map) }.unwrap();
+        let mut queue = Queue::new(driver, DEPTH).unwrap();
+        for _ in 0..2 {
+            queue.submit([], &[1, 0, 2, 0, 3]).unwrap();
+            let failed = queue.wait_each(Duration::from_secs(1), |_, _, _| {}).unwrap_err();
+            assert!(
+                matches!(
+                    failed.error,
+                    Error::WrongAccess { device: "ap_ctrl", unowned: 0, stray: 1.. }
+                ),
+                "{failed}"
+            );
+            while queue.take_back_each(|_, _, _| {}).is_some() {}
+        }
+    });
+}
+
+/// A core of two channels.
+#[derive(Default)]
+struct Pair([Filler; 2]);
+
+// SAFETY: as for `Filler`.
+unsafe impl Model for Pair {
+    const WINDOW_BYTES: usize = 2 * Filler::WINDOW_BYTES;
+    fn advance(&mut self, bus: &mut SimBus<'_>) {
+        self.0.iter_mut().for_each(|channel| channel.advance(bus));
+    }
+    fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32 {
+        self.0[offset / Filler::WINDOW_BYTES].read32(offset % Filler::WINDOW_BYTES, bus)
+    }
+    fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
+        self.0[offset / Filler::WINDOW_BYTES].write32(offset % Filler::WINDOW_BYTES, value, bus);
+    }
+    fn irq_at_ns(&self) -> Option<u64> {
+        self.0.iter().filter_map(Model::irq_at_ns).min()
+    }
+    fn reset(&mut self) {
+        self.0.iter_mut().for_each(Model::reset);
+    }
+}
+
+/// The board cannot tell which channel was wrong: the jobs in flight of both fail, and none later.
+#[test]
+fn a_channel_fails_with_its_sibling_and_no_later_job_does() {
+    with_board(|board, pool| {
+        let device = SimDevice::<Pair>::new(board, board.port());
+        let core = Core::new(device.window().unwrap()).unwrap();
+        let mut queues = [0, 1].map(|n| {
+            let from = n * Filler::WINDOW_BYTES;
+            // SAFETY: the channels share no register.
+            let channel = unsafe { core.channel(n, from..from + Filler::WINDOW_BYTES) }.unwrap();
+            Queue::new(Fills::<_>::new(channel), DEPTH).unwrap()
+        });
+        for (queue, args) in queues.iter_mut().zip([RIGHT, TOO_LONG]) {
+            queue.submit([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
+        }
+        device.run_for(100).unwrap();
+        for queue in &mut queues {
+            assert_eq!(queue.wait::<1>(LIMIT).map(drop).unwrap_err().error, wrong(1, 0));
+            while queue.take_back::<1>().unwrap().is_some() {}
+        }
+        // One after the other: what a sibling did before a job began is not its own.
+        for (n, args) in [(0, RIGHT), (1, RIGHT), (0, RIGHT), (1, TOO_LONG), (0, RIGHT), (1, RIGHT)]
+        {
+            queues[n].submit([pool.take().unwrap().from_device(..SLOT)], &args).unwrap();
+            let ended = queues[n]
+                .wait::<1>(LIMIT)
+                .map(|done| assert!(done.is_some()))
+                .map_err(|failed| failed.error);
+            assert_eq!(ended, if args == RIGHT { Ok(()) } else { Err(wrong(1, 0)) });
+            while queues[n].take_back::<1>().unwrap().is_some() {}
+        }
+        assert_eq!(board.counts().unowned_accesses, 2);
+    });
+}
+
+/// What a thread does with the board while a job ends.
+static BUSY: AtomicU8 = AtomicU8::new(0);
+const FREE: u8 = 0;
+const WANTED: u8 = 1;
+const HELD: u8 = 2;
+
+/// Waits, and not longer than a test may.
+fn wait_for(state: u8) {
+    let begun = Instant::now();
+    while BUSY.load(Ordering::Acquire) != state && begun.elapsed() < Duration::from_secs(20) {
+        hint::spin_loop();
+    }
+}
+
+/// A core whose work takes as long as the test wants, with the board held.
+struct Holds;
+
+// SAFETY: it touches no memory.
+unsafe impl Model for Holds {
+    const WINDOW_BYTES: usize = 4;
+    fn advance(&mut self, _: &mut SimBus<'_>) {
+        BUSY.store(HELD, Ordering::Release);
+        wait_for(FREE);
+    }
+    fn read32(&mut self, _: usize, _: &mut SimBus<'_>) -> u32 {
+        0
+    }
+    fn write32(&mut self, _: usize, _: u32, _: &mut SimBus<'_>) {}
+    fn irq_at_ns(&self) -> Option<u64> {
+        None
+    }
+    fn reset(&mut self) {}
+}
+
+/// Its poll has an end, and then the board belongs to another thread until the device is stopped.
+struct Slow<D>(Fills<D>);
+
+// SAFETY: every method is the driver's own.
+unsafe impl<D: Device> Driver for Slow<D> {
+    contigo::forward!(|this| this.0 => name, port, simulated, addr_bits, operands, depth, check, submit);
+    fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
+        let end = self.0.poll(timeout)?;
+        if end.is_some() {
+            BUSY.store(WANTED, Ordering::Release);
+            wait_for(HELD);
+        }
+        Ok(end)
+    }
+    fn stop(&mut self) -> Result<()> {
+        BUSY.store(FREE, Ordering::Release);
+        self.0.stop()
+    }
+}
+
+/// The board cannot say then whether the job is right.
+#[test]
+fn a_job_that_ends_while_another_thread_has_the_board_fails() {
+    with_board(|board, pool| {
+        let device = SimDevice::<Filler>::new(board, board.port());
+        let holds = SimDevice::with_model(board, board.port(), Holds);
+        let mut queue = Queue::new(Slow(Fills::<_>::new(device.window().unwrap())), 1).unwrap();
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                wait_for(WANTED);
+                holds.run_for(1).unwrap();
+            });
+            let ended =
+                queue.run([pool.take().unwrap().from_device(..SLOT)], &TOO_LONG, LIMIT).map(drop);
+            BUSY.store(FREE, Ordering::Release);
+            let failed = ended.unwrap_err();
+            assert!(
+                matches!(failed.error, Error::Contended { .. }) && failed.buffers.is_some(),
+                "{failed}"
+            );
+        });
+    });
+    with_board(|board, pool| {
+        // A port that snoops: nothing but the hand-over needs the board.
+        let device = SimDevice::<Filler>::new(board, board.coherent_port());
+        let holds = SimDevice::with_model(board, board.port(), Holds);
+        let mut queue = Queue::new(Fills::<_>::new(device.window().unwrap()), 1).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
+        let [buf] = queue.wait_device(LIMIT).unwrap().unwrap().buffers;
+        BUSY.store(WANTED, Ordering::Release);
+        thread::scope(|threads| {
+            threads.spawn(|| holds.run_for(1).unwrap());
+            wait_for(HELD);
+            assert_eq!(board.counts().unowned_accesses, u64::MAX, "no number of accesses");
+            drop(buf);
+            BUSY.store(FREE, Ordering::Release);
+        });
+        let mut run =
+            || queue.run([pool.take().unwrap().from_device(..SLOT)], &RIGHT, LIMIT).map(drop);
+        let failed = run().unwrap_err();
+        assert!(
+            matches!(failed.error, Error::Contended { .. }),
+            "the board did not hear that no device has them: {failed}"
+        );
+        drop(failed);
+        assert!(run().is_ok());
+    });
+}
+
+#[test]
+fn what_a_device_does_after_its_job_is_not_the_next_ones() {
+    with_board(|board, pool| {
+        let device = SimDevice::with_model(
+            board,
+            board.port(),
+            Filler { stubborn: true, ..Filler::default() },
+        );
+        let mut queue = Queue::new(Fills::<_>::new(device.window().unwrap()), 1).unwrap();
+        queue.submit([pool.take().unwrap().from_device(..SLOT)], &RIGHT).unwrap();
+        queue.clear().unwrap();
+        device.run_for(100).unwrap();
+        assert_eq!(
+            board.counts().unowned_accesses,
+            1,
+            "it went on after it said that it had stopped"
+        );
+        queue.stop().unwrap();
+        assert!(queue.run([pool.take().unwrap().from_device(..SLOT)], &RIGHT, LIMIT).is_ok());
+    });
+}
+
+/// A length that is too long by any number of bytes is seen, also within the bus word of the last
+/// byte: a master says which bytes it uses, or that it does not say.
+#[test]
+fn a_length_that_is_a_byte_too_long_is_wrong() {
+    let run = |handed_over: usize, args: [u32; 3]| {
+        with_board(|board, pool| {
+            let device = SimDevice::<Filler>::new(board, board.port());
+            let mut queue = Queue::new(Fills::<_>::new(device.window().unwrap()), 1).unwrap();
+            let ended = queue
+                .run([pool.take().unwrap().from_device(..handed_over)], &args, LIMIT)
+                .map(drop)
+                .map_err(|failed| failed.error);
+            (ended, board.counts().unowned_accesses)
+        })
+    };
+    for handed_over in [32, 33] {
+        let exact = u32::try_from(handed_over).unwrap();
+        for way in [WRITES, READS_BYTES] {
+            assert_eq!(run(handed_over, [exact, way, 0]), (Ok(()), 0));
+            for more in 1..=16 {
+                assert_eq!(
+                    run(handed_over, [exact + more, way, 0]),
+                    (Err(wrong(1, 0)), 1),
+                    "{more} bytes, {way}"
+                );
+                assert_eq!(
+                    run(handed_over, [more, way, exact]),
+                    (Err(wrong(1, 0)), 1),
+                    "{more} bytes alone, {way}"
+                );
+            }
+        }
+    }
+    assert_eq!(run(33, [16, READS_A_BEAT, 32]), (Ok(()), 0), "a beat with a byte of the operand");
+    assert_eq!(run(32, [16, READS_A_BEAT, 32]), (Err(wrong(1, 0)), 1), "a beat with none");
+}
+
+/// Where one does not, its jobs fail for what another device did.
+#[test]
+fn every_driver_of_a_device_passes_it_on() {
+    let board = SimBoard::new(1);
+    let gemm8 = SimGemm8::new(&board, board.port());
+    let driver = Gemm8::open_simulated(gemm8.window().unwrap()).unwrap();
+    assert_eq!(driver.simulated().map(SimulatedDevice::number), Some(gemm8.number()));
+    let edu = SimDevice::with_model(&board, board.port(), EduModel::<32>::new());
+    let driver = Edu::open_simulated(edu.window().unwrap()).unwrap();
+    assert_eq!(driver.simulated().map(SimulatedDevice::number), Some(edu.number()));
+    let (mut seen, mut silent) = (0, vec![]);
+    for file in sources(root())
+        .into_iter()
+        .filter(|file| !file.components().any(|part| part.as_os_str() == "target"))
+    {
+        let text = fs::read_to_string(&file).unwrap();
+        for block in text.split("\nunsafe impl<").skip(1) {
+            let block = block.split("\n}\n").next().unwrap();
+            let head = block.split('{').next().unwrap();
+            let wraps = ["Driver for ", "Device for "].iter().any(|what| head.contains(what))
+                && [": Device", ": Driver", ": Model"].iter().any(|what| head.contains(what));
+            seen += u32::from(wraps);
+            if wraps && !block.contains("simulated") {
+                silent.push(format!("{}: {head}", file.display()));
+            }
+        }
+    }
+    assert!(seen > 30 && silent.is_empty(), "{seen} were read, and of these do not: {silent:#?}");
+}
+
+/// `int fir(const int *x, int *y, const int *coef, int n)`.
+const FIR: KernelMap = {
+    let map = KernelMap::named("fir", Protocol::Hs)
+        .interrupt(true)
+        .result("ap_return", 0x10, 32)
+        .pointer("x", 0x18, OperandSpec::to_device(), "4*n")
+        .pointer("y", 0x24, OperandSpec::from_device(), "4*n")
+        .pointer("coef", 0x30, OperandSpec::to_device(), "64")
+        .scalar("n", 0x3C, 32);
+    match map.build() {
+        Ok(map) => map,
+        Err(_) => panic!("the table is wrong"),
+    }
+};
+
+/// The kernel takes the address of `coef` for its count.
+#[test]
+fn another_kernels_map_ends_with_an_error() {
+    with_board(|board, pool| {
+        let device = SimApCtrl::with_model(
+            board,
+            board.port(),
+            contigo::sim::ap_ctrl::ApCtrlModel::copier_hs(),
+        );
+        // SAFETY: the map is another kernel's, and what the model touches is its region's.
+        let mut queue =
+            Queue::new(unsafe { ApCtrl::open(device.window().unwrap(), FIR) }.unwrap(), 1).unwrap();
+        let [x, y, coef] = [(); 3].map(|()| pool.take().unwrap());
+        let failed = queue
+            .run(
+                [x.to_device(..64), y.from_device(..64), coef.to_device(..64)],
+                &[16],
+                Duration::from_secs(10),
+            )
+            .unwrap_err();
+        let Error::WrongAccess { device: "ap_ctrl", unowned, stray } = failed.error else {
+            panic!("{failed}")
+        };
+        assert!(unowned > 100 && stray > 0, "{failed}");
+    });
+}
+
+/// A device by name has a number too, and so has a channel of it.
+#[test]
+fn a_device_by_name_answers_for_itself() {
+    let [one, two] = [(); 2].map(|()| "sim:zdma".parse::<DeviceName>().unwrap().open().unwrap());
+    let numbers = [&one, &two].map(|opening| {
+        let device = opening.attach(Attach::default()).unwrap();
+        let number = device.simulated().unwrap().number();
+        let core = Core::new(device).unwrap();
+        // SAFETY: no code drives it.
+        assert_eq!(
+            unsafe { core.channel(0, 0..4) }.unwrap().simulated().map(SimulatedDevice::number),
+            Some(number)
+        );
+        number
+    });
+    assert_ne!(numbers[0], numbers[1]);
+}
