@@ -1,4 +1,5 @@
-//! Any calls on buffers, tensors and jobs, as the bindings make them: each keeps the rules of a model.
+//! Any calls on buffers, tensors and jobs, as the bindings make them: each keeps the rules of a
+//! model.
 #![no_main]
 
 #[path = "../../../bindings/objects/tests/random/world/mod.rs"]

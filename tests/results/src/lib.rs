@@ -85,15 +85,18 @@ pub fn silicon(report: &Report) -> Result<(), String> {
             report.board.may_be.join(", ")
         };
         return Err(format!(
-            "its device tree names no board of boards/ (by its SoC: {may_be}): add a folder there, boards/README.md says how"
+            "its device tree names no board of boards/ (by its SoC: {may_be}): add a folder \
+             there, boards/README.md says how"
         ));
     }
     if report.engines.iter().all(|engine| engine.name.starts_with("simulated")) {
-        return Err("no engine of its own was found: bind one to uio or to the module contigo, docs/install-on-a-board.md says how".into());
+        return Err("no engine of its own was found: bind one to uio or to the module contigo, \
+            docs/install-on-a-board.md says how".into());
     }
     if report.taken_unix_s < FIRST_UNIX_S {
         return Err(format!(
-            "the board's clock was never set: it said second {} of 1970; set it with `date -s`, and run again",
+            "the board's clock was never set: it said second {} of 1970; set it with `date -s`, \
+             and run again",
             report.taken_unix_s
         ));
     }

@@ -9,7 +9,8 @@ pub const START: &str = "<!-- The table of results: tests/results writes it. -->
 pub const END: &str = "<!-- Its end. -->";
 
 const HEAD: &str =
-    "| board | kernel | engine | by interrupt: p50, p99, max | polled: p50, p99, max | cyclictest, max | rows | soak | file |
+    "| board | kernel | engine | by interrupt: p50, p99, max | polled: p50, p99, max | \
+     cyclictest, max | rows | soak | file |
 |---|---|---|---|---|---|---|---|---|
 ";
 const NOTHING: &str = "**No result of silicon yet.** None was sent in.\n";
@@ -50,7 +51,8 @@ impl Table {
                 ["interrupt", "polled"].map(|mode| of(mode).map_or("–".into(), microseconds));
             let _ = writeln!(
                 self.0,
-                "| {board} | {}{rt} | {} | {interrupt} | {polled} | {cyclic} | {rows} | {soak} | [{file}]({file}) |",
+                "| {board} | {}{rt} | {} | {interrupt} | {polled} | {cyclic} | {rows} | {soak} | \
+                 [{file}]({file}) |",
                 plain(&report.kernel.release),
                 plain(&engine.name),
             );

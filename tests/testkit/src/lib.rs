@@ -5,7 +5,7 @@
 //! | `conformance` | the duties of every backend: one list of checks | `fakes` |
 //! | `fake_*` | one beside every interface of the kernel's | `fakes` |
 //! | `suite` | the duties of every driver: random jobs under random faults, and the price of a job | `fakes` |
-//! | `edu` | a driver of a device that only emulators have, and its model | `edu` |
+//! | `edu` | a driver of a device that only emulators have | `edu` |
 //! | `fuzz_dlpack` | the import of tensors, as a fuzzer drives it | `fakes` |
 //! | `lent` | windows that a test keeps, or that a program loses for a while | `fakes` |
 //! | `scripted` | a device that touches nothing, and gives the answers of a test | `fakes` |

@@ -83,7 +83,7 @@ fn a_zynq_says_all_of_its_cores() {
 }
 
 #[test]
-fn a_way_through_interconnects_and_concatenations_is_followed() {
+fn way_through_interconnects_is_followed() {
     let design = Design::read(ZYNQ.as_bytes()).unwrap();
     let scale = design.core("scale_0").unwrap();
     assert!(scale.is_hls() && scale.has_start());
@@ -237,7 +237,8 @@ fn an_acp_snoops_only_for_who_asks() {
 fn a_cores_reach_is_what_all_of_its_masters_reach() {
     let range = |last: &str| {
         format!(
-            "HIGHVALUE=\"{last}\" INSTANCE=\"ps7\" IS_DATA=\"TRUE\" IS_INSTRUCTION=\"TRUE\" MASTERBUSINTERFACE=\"M_AXI_S2MM\""
+            "HIGHVALUE=\"{last}\" INSTANCE=\"ps7\" IS_DATA=\"TRUE\" IS_INSTRUCTION=\"TRUE\" \
+             MASTERBUSINTERFACE=\"M_AXI_S2MM\""
         )
     };
     let text = ZYNQ.replace(&range("0x1FFFFFFF"), &range("0x0FFFFFFF"));

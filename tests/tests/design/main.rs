@@ -8,7 +8,6 @@
     reason = "a test that panics has failed, which is its purpose; a fake tree is a promise"
 )]
 
-mod damaged;
 mod facts;
 mod named;
 mod names;
@@ -16,7 +15,7 @@ mod real;
 mod refused;
 
 /// The shape of Vivado 2022.1 (as in watcag/cocotbpynq on GitHub), with a core of each kind.
-const ZYNQ: &str = include_str!("design/zynq.hwh");
+const ZYNQ: &str = include_str!("zynq.hwh");
 /// The shape of Vivado 2020.2 for Zynq UltraScale+ (as in strath-sdr/rfsoc_sam on GitHub), which
 /// begins with the mark of UTF-8.
-const ZYNQMP: &str = include_str!("design/zynqmp.hwh");
+const ZYNQMP: &str = include_str!("zynqmp.hwh");

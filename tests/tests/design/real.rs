@@ -15,8 +15,10 @@ fn design(processor: &str, inside: &str, ranges: &str) -> String {
         "<EDKSYSTEM VIVADOVERSION=\"2022.1\"><SYSTEMINFO NAME=\"mine\"/><MODULES>\n\
          <MODULE FULLNAME=\"/gain\" INSTANCE=\"gain\" VLNV=\"me:user:gain:1.0\">{inside}</MODULE>\n\
          <MODULE FULLNAME=\"/ps\" INSTANCE=\"ps\" VLNV=\"{processor}\"><BUSINTERFACES>\n\
-         <BUSINTERFACE BUSNAME=\"to_hp0\" DATAWIDTH=\"64\" NAME=\"S_AXI_HP0\" TYPE=\"SLAVE\" VLNV=\"x:interface:aximm:1.0\"/>\n\
-         <BUSINTERFACE BUSNAME=\"to_hp2\" DATAWIDTH=\"32\" NAME=\"S_AXI_HP2\" TYPE=\"SLAVE\" VLNV=\"x:interface:aximm:1.0\"/>\n\
+         <BUSINTERFACE BUSNAME=\"to_hp0\" DATAWIDTH=\"64\" NAME=\"S_AXI_HP0\" TYPE=\"SLAVE\" \
+             VLNV=\"x:interface:aximm:1.0\"/>\n\
+         <BUSINTERFACE BUSNAME=\"to_hp2\" DATAWIDTH=\"32\" NAME=\"S_AXI_HP2\" TYPE=\"SLAVE\" \
+             VLNV=\"x:interface:aximm:1.0\"/>\n\
          </BUSINTERFACES><MEMORYMAP>{ranges}</MEMORYMAP></MODULE></MODULES></EDKSYSTEM>"
     )
 }
@@ -34,7 +36,8 @@ fn a_clocks_rate_is_read_as_vivado_writes_it() {
         );
         let text = zynq(
             &format!(
-                "<PORTS>{pin}<CONNECTION INSTANCE=\"ps\" PORT=\"FCLK_CLK0\"/></CONNECTIONS></PORT></PORTS>"
+                "<PORTS>{pin}<CONNECTION INSTANCE=\"ps\" \
+                 PORT=\"FCLK_CLK0\"/></CONNECTIONS></PORT></PORTS>"
             ),
             "",
         );
@@ -78,13 +81,15 @@ fn ways(core: &Core<'_, '_>) -> Vec<(String, &'static str, u64, u64)> {
 
 fn range(port: &str, first: &str, last: &str) -> String {
     format!(
-        "<MEMRANGE ADDRESSBLOCK=\"{port}_DDR_LOWOCM\" BASEVALUE=\"{first}\" HIGHVALUE=\"{last}\" INSTANCE=\"ps\" \
+        "<MEMRANGE ADDRESSBLOCK=\"{port}_DDR_LOWOCM\" BASEVALUE=\"{first}\" HIGHVALUE=\"{last}\" \
+         INSTANCE=\"ps\" \
          MASTERBUSINTERFACE=\"M_AXI\" SLAVEBUSINTERFACE=\"S_AXI_{port}\"/>"
     )
 }
 
 fn mastering(inside: &str, ranges: &[String]) -> String {
-    let bus = "<BUSINTERFACE BUSNAME=\"out\" DATAWIDTH=\"64\" NAME=\"M_AXI\" TYPE=\"MASTER\" VLNV=\"x:interface:aximm:1.0\"/>";
+    let bus = "<BUSINTERFACE BUSNAME=\"out\" DATAWIDTH=\"64\" NAME=\"M_AXI\" TYPE=\"MASTER\" \
+        VLNV=\"x:interface:aximm:1.0\"/>";
     zynq(
         &format!("<BUSINTERFACES>{bus}</BUSINTERFACES><MEMORYMAP>{}</MEMORYMAP>", ranges.concat()),
         "",
@@ -138,7 +143,8 @@ fn memory_between_pieces_is_not_reached() {
 fn a_bus_leads_to_each_port_behind_it() {
     let bus = |net: &str, name: &str, kind: &str| {
         format!(
-            "<BUSINTERFACE BUSNAME=\"{net}\" NAME=\"{name}\" TYPE=\"{kind}\" VLNV=\"x:interface:aximm:1.0\"/>"
+            "<BUSINTERFACE BUSNAME=\"{net}\" NAME=\"{name}\" TYPE=\"{kind}\" \
+             VLNV=\"x:interface:aximm:1.0\"/>"
         )
     };
     let (entry, back) = (bus("out", "S00", "SLAVE"), bus("again", "S01", "SLAVE"));
@@ -146,7 +152,8 @@ fn a_bus_leads_to_each_port_behind_it() {
         + &bus("again", "M01", "MASTER")
         + &bus("to_hp0", "M02", "MASTER");
     let fabric = format!(
-        "<MODULE INSTANCE=\"smc\" MODCLASS=\"BUS\" VLNV=\"x:ip:smartconnect:1.0\">{entry}{back}{exits}</MODULE>"
+        "<MODULE INSTANCE=\"smc\" MODCLASS=\"BUS\" \
+         VLNV=\"x:ip:smartconnect:1.0\">{entry}{back}{exits}</MODULE>"
     );
     gain(&mastering(&fabric, &[]), |gain| {
         let each = |port| ("M_AXI".to_owned(), port, 0x0010_0000, 0x3FFF_FFFF);
@@ -159,7 +166,8 @@ fn a_bus_leads_to_each_port_behind_it() {
 fn registers_outside_the_block_design_are_a_core() {
     let range = |name: &str, first: &str, last: &str, bus: &str| {
         format!(
-            "<MEMRANGE BASEVALUE=\"{first}\" HIGHVALUE=\"{last}\" INSTANCE=\"{name}\" MEMTYPE=\"REGISTER\" SLAVEBUSINTERFACE=\"{bus}\"/>\n"
+            "<MEMRANGE BASEVALUE=\"{first}\" HIGHVALUE=\"{last}\" INSTANCE=\"{name}\" \
+             MEMTYPE=\"REGISTER\" SLAVEBUSINTERFACE=\"{bus}\"/>\n"
         )
     };
     let ranges = range("gain", "0x43C00000", "0x43C0FFFF", "S_AXI")
@@ -253,7 +261,8 @@ fn a_number_that_is_none_is_refused() {
 
     let master = |attributes: &str, inside: &str| {
         let bus = format!(
-            "<BUSINTERFACE NAME=\"M_AXI\" TYPE=\"MASTER\" VLNV=\"x:interface:aximm:1.0\" {attributes}>{inside}</BUSINTERFACE>"
+            "<BUSINTERFACE NAME=\"M_AXI\" TYPE=\"MASTER\" VLNV=\"x:interface:aximm:1.0\" \
+             {attributes}>{inside}</BUSINTERFACE>"
         );
         let text = zynq(&bus, "");
         Design::read(text.as_bytes())

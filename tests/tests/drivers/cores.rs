@@ -7,8 +7,6 @@ mod axi_dma;
 mod axi_dmac;
 mod axi_mcdma;
 mod axi_vdma;
-mod camera;
 mod litepcie;
 mod msgdma;
-mod refusing;
 mod whole_words;

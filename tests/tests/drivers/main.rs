@@ -1,5 +1,5 @@
-//! Each driver on its model: registers compared with the model's table, modes, edges, errors, and how
-//! it stops.
+//! Each driver on its model: registers compared with the model's table, modes, edges, errors, and
+//! how it stops.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -12,7 +12,6 @@
 mod ap_ctrl;
 mod camera;
 mod cores;
-mod edu;
 mod pl330;
 mod shared_core;
 mod zdma;

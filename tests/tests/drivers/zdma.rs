@@ -1,7 +1,6 @@
 //! ZDMA's driver on its model and on a device that only takes notes: copies, registers, errors,
 //! recovery.
 
-mod copies;
 mod failures;
 mod lifetimes;
 mod queue;

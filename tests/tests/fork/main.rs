@@ -5,7 +5,8 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "fork, and a fake's dma-buf is imported; a test that panics has failed, which is its purpose"
+    reason = "fork, and a fake's dma-buf is imported; a test that panics has failed, which is its \
+        purpose"
 )]
 
 mod no_syscalls;
@@ -259,9 +260,8 @@ fn a_deleter_in_a_child_gives_nothing_back() {
 
 /// On the simulated board a child has a copy of the board. It has none of the queue's jobs.
 #[test]
-fn a_child_that_uses_a_queue_over_a_simulated_device_ends_and_leaves_the_parents_jobs() {
-    if skipped("a_child_that_uses_a_queue_over_a_simulated_device_ends_and_leaves_the_parents_jobs")
-    {
+fn child_using_a_simulated_queue_leaves_the_parents_jobs() {
+    if skipped("child_using_a_simulated_queue_leaves_the_parents_jobs") {
         return;
     }
     let board = SimBoard::new(1);

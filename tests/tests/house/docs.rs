@@ -1,11 +1,9 @@
-//! The documents are true as far as a program can tell: links, code, commands and names.
+//! Links in documents lead somewhere, and their code compiles and runs.
 
 mod blocks;
-mod commands;
 mod conversions;
 mod links;
 mod markdown;
-mod names;
 
 // The programs that pages quote.
 #[allow(unused, clippy::all, clippy::indexing_slicing, unsafe_code, reason = "quoted by pages")]

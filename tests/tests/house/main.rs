@@ -1,5 +1,5 @@
-//! What the compiler alone cannot see: documents, layers, sources without `std`, programs that must not
-//! compile, C headers, and Miri.
+//! What the compiler alone cannot see: documents, layers, sources without `std`, programs that
+//! must not compile, C headers, and Miri.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -190,6 +190,7 @@ fn read_sets(model: &str, flags: &str, sets: usize, log: &Path) {
 
 #[test]
 fn the_count_of_passed_tests_is_read_right() {
-    let text = "running 2 tests\ntest result: ok. 2 passed; 0 failed\n\ntest result: ok. 11 passed; 0 failed\ntest result: FAILED. 3 passed";
+    let text = "running 2 tests\ntest result: ok. 2 passed; 0 failed\n\ntest result: ok. 11 \
+        passed; 0 failed\ntest result: FAILED. 3 passed";
     assert_eq!(passed(text), 13);
 }

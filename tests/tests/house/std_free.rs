@@ -100,7 +100,8 @@ fn the_reading_itself_is_right() {
     ] {
         assert!(!names(&built(code), "std") && !names(&built(code), "alloc"), "{code}");
     }
-    let text = "#[cfg(test)]\nextern crate std;\nuse core::fmt;\n#[cfg(test)]\nmod tests {\n  use std::vec;\n  fn f() {}\n}\nfn g() {}\n";
+    let text = "#[cfg(test)]\nextern crate std;\nuse core::fmt;\n#[cfg(test)]\nmod tests {\n  use \
+        std::vec;\n  fn f() {}\n}\nfn g() {}\n";
     assert_eq!(
         built(text).split_whitespace().collect::<Vec<_>>(),
         ["use", "core::fmt;", "fn", "g()", "{}"]

@@ -10,7 +10,10 @@ macro_rules! layout {
     ($c:literal, $rust:ident, $($field:ident)*) => {
         [
             (concat!("sizeof(struct ", $c, ")"), size_of::<abi::$rust>() as u64),
-            $((concat!("__builtin_offsetof(struct ", $c, ", ", stringify!($field), ")"), offset_of!(abi::$rust, $field) as u64)),*
+            $((
+                concat!("__builtin_offsetof(struct ", $c, ", ", stringify!($field), ")"),
+                offset_of!(abi::$rust, $field) as u64,
+            )),*
         ]
     };
 }
@@ -51,9 +54,8 @@ fn expected() -> Vec<(&'static str, u64)> {
         ("CONTIGO_EXPORT", code::EXPORT as u64),
     ];
     all.extend(layout!("contigo_window", Window, len_bytes mmap_offset flags reserved));
-    all.extend(
-        layout!("contigo_info", Info, argsz flags dma_bits buffers quarantined interrupts granule_bytes reserved quarantined_bytes window),
-    );
+    all.extend(layout!("contigo_info", Info, argsz flags dma_bits buffers quarantined interrupts
+            granule_bytes reserved quarantined_bytes window));
     all.extend(layout!("contigo_dma_bits", DmaBits, bits reserved));
     all.extend(layout!("contigo_alloc", Alloc, len_bytes flags handle addr mmap_offset));
     all.extend(layout!("contigo_export", Export, handle fd));

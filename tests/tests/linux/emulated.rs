@@ -32,13 +32,3 @@ fn a_program_starts_and_its_arguments_arrive() {
         "{told}"
     );
 }
-
-/// `own_loom.rs` is empty there, which nothing else would say.
-#[cfg(not(target_pointer_width = "64"))]
-#[test]
-fn loom_is_left_out_where_it_does_not_build() {
-    emulated::skipped(
-        "own_loom (all of it)",
-        "loom does not build for 32-bit processors; the same code is checked on 64-bit ones",
-    );
-}

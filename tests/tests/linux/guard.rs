@@ -126,19 +126,7 @@ fn what_the_module_says_is_distrusted() {
 }
 
 #[test]
-fn the_running_kernel_has_no_such_port_here() {
-    for name in ["", "a/b", "..", "n\0"] {
-        assert!(matches!(Guard::open(name), Err(Error::BadName { .. })), "{name:?}");
-    }
-    let refused = Guard::open("no-such-device").map(drop).unwrap_err();
-    assert!(
-        matches!(refused, Error::NotFound { what: "guard of the kernel module contigo", .. }),
-        "{refused:?}"
-    );
-}
-
-#[test]
-fn what_the_kernel_says_of_the_device_goes_into_port_and_memory() {
+fn kernels_facts_reach_port_and_memory() {
     for (coherent, translated) in [(false, false), (true, false), (false, true), (true, true)] {
         let kernel = FakeGuard::new(GuardConfig { coherent, translated, ..GuardConfig::default() });
         let guard = kernel.open_guard().unwrap();
@@ -212,7 +200,7 @@ fn a_port_that_disagrees_about_coherency_is_refused() {
 }
 
 #[test]
-fn syncs_are_of_the_whole_import_and_none_where_nothing_is_to_do() {
+fn syncs_cover_the_whole_import() {
     let kernel = FakeGuard::new(GuardConfig::default());
     let guard = kernel.open_guard().unwrap();
     let fd = buffer(8192);
@@ -318,7 +306,7 @@ fn an_import_that_fails_leaves_nothing() {
 }
 
 #[test]
-fn scattered_memory_is_no_region_and_its_runs_are_the_kernels() {
+fn scattered_memory_is_no_region() {
     for (run_bytes, pages) in [(4096_u64, 3_u64), (4096, 40), (8192, 5)] {
         let kernel = FakeGuard::new(GuardConfig { run_bytes, ..GuardConfig::default() });
         let guard = kernel.open_guard().unwrap();
@@ -335,7 +323,8 @@ fn scattered_memory_is_no_region_and_its_runs_are_the_kernels() {
         assert!(matches!(block.segment(end), Err(Error::OutOfRange { start, .. }) if start == end));
         let refused = Region::new(block).unwrap_err();
         assert!(
-            matches!(refused.error, Error::NotContiguous { offset_bytes, .. } if offset_bytes as u64 == run_bytes),
+            matches!(refused.error, Error::NotContiguous { offset_bytes, .. }
+                if offset_bytes as u64 == run_bytes),
             "{refused:?}"
         );
         drop(refused);
@@ -364,7 +353,7 @@ fn a_count_of_segments_that_cannot_be_is_an_error() {
 
 /// A sync of one buffer would throw away the CPU's writes to another.
 #[test]
-fn an_import_holds_one_buffer_where_the_device_does_not_snoop() {
+fn import_without_snooping_holds_one_buffer() {
     for coherent in [false, true] {
         let kernel = FakeGuard::new(GuardConfig { coherent, ..GuardConfig::default() });
         let guard = kernel.open_guard().unwrap();

@@ -86,9 +86,8 @@ fn in_child(child: impl FnOnce() -> i32) -> i32 {
 }
 
 #[test]
-fn a_block_is_whole_pages_at_addresses_that_the_kernel_confirms() {
-    let Some(_one) = ready("a_block_is_whole_pages_at_addresses_that_the_kernel_confirms", 2)
-    else {
+fn block_is_whole_pages_at_confirmed_addresses() {
+    let Some(_one) = ready("block_is_whole_pages_at_confirmed_addresses", 2) else {
         return;
     };
     let block = HugeTlb::new(3 << 20).unwrap();

@@ -1,4 +1,5 @@
-//! Memory and devices of the kernel, over fakes of its interfaces. Real kernels are tested in the lab.
+//! Memory and devices of the kernel, over fakes of its interfaces. Real kernels are tested in the
+//! lab.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,

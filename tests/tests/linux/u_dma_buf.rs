@@ -1,9 +1,7 @@
 //! `UDmaBuf` against a fake module: every trap of the module's interface, and every error, once.
 
-mod real;
 mod refused;
 mod syncs;
-mod the_fake;
 mod told;
 mod translated;
 
@@ -32,11 +30,4 @@ fn cpu_write<B: Backend>(block: &B, offset: usize, bytes: &[u8]) {
     unsafe {
         mapping.cpu.as_ptr().add(offset).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
     };
-}
-
-fn cpu_read<const N: usize, B: Backend>(block: &B, offset: usize) -> [u8; N] {
-    let mapping = block.mapping();
-    assert!(offset + N <= mapping.len_bytes);
-    // SAFETY: as in `cpu_write`.
-    unsafe { mapping.cpu.as_ptr().add(offset).cast::<[u8; N]>().read_unaligned() }
 }

@@ -7,7 +7,8 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::undocumented_unsafe_blocks,
-    reason = "a test that panics has failed, which is its purpose; the model checker says whether an access is allowed"
+    reason = "a test that panics has failed, which is its purpose; the model checker says whether \
+        an access is allowed"
 )]
 
 mod baton;

@@ -128,7 +128,7 @@ fn claim(entry: &Entry) {
 }
 
 #[test]
-fn an_entry_that_is_free_is_claimed_once_and_no_old_handle_names_it() {
+fn free_entry_is_claimed_once() {
     let stale =
         |entry: &Entry| assert_eq!(entry.word.lease(BUF, 1), Err(Refusal::Stale { kind: BUF }));
     for other in [claim, stale] {

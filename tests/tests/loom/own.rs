@@ -257,13 +257,13 @@ fn free_slots_of_two_words_are_both_found() {
 }
 
 #[test]
-fn of_three_handles_one_is_the_last_and_sees_what_the_others_did() {
+fn last_of_three_handles_sees_the_others() {
     check(Some(PREEMPTIONS), || {
         let region = Region::new(1, Mutant::None);
         let token = region.take().unwrap();
         (0..2).for_each(|_| region.state().share(token).unwrap());
-        // Each handle is another third of the slot: a cell of its own, read by the thread that gives
-        // the slot back.
+        // Each handle is another third of the slot: a cell of its own, read by the thread that
+        // gives the slot back.
         let thirds = Arc::new([0; 3].map(|_| UnsafeCell::new(())));
         let threads: Vec<_> = (0..3)
             .map(|third| {
@@ -331,7 +331,7 @@ fn slots_of_two_words_are_counted_at_the_close() {
 }
 
 #[test]
-fn a_take_by_another_handle_races_with_the_drop_of_this_one() {
+fn take_races_with_another_handles_drop() {
     check(Some(PREEMPTIONS), || {
         let region = Region::new(1, Mutant::None);
         assert!(region.handles.add());
@@ -348,7 +348,7 @@ fn a_take_by_another_handle_races_with_the_drop_of_this_one() {
 }
 
 #[test]
-fn halves_of_a_slot_go_on_two_threads_while_the_pool_closes() {
+fn slot_halves_drop_while_the_pool_closes() {
     check(Some(PREEMPTIONS), || {
         let region = Region::new(1, Mutant::None);
         let token = region.take().unwrap();
@@ -359,7 +359,7 @@ fn halves_of_a_slot_go_on_two_threads_while_the_pool_closes() {
 }
 
 #[test]
-fn an_allocation_and_an_export_race_with_the_drop_of_the_first_handle() {
+fn allocation_and_export_race_with_the_last_drop() {
     check(Some(PREEMPTIONS), || {
         let region = Region::new(1, Mutant::None);
         region.drop_pool();

@@ -112,7 +112,7 @@ fn the_buffer_comes_back_with_what_the_consumer_did() {
 }
 
 #[test]
-fn a_holder_that_goes_and_a_deleter_that_comes_free_the_slot_once() {
+fn leaving_holder_and_deleter_free_once() {
     check(None, || {
         let tensor = Tensor::new();
         let turn = tensor.lend();
@@ -186,7 +186,7 @@ fn of_two_deleters_one_frees_what_a_holder_left() {
 }
 
 #[test]
-fn of_an_earlier_tensors_two_deleters_none_ends_the_next_loan() {
+fn earlier_deleters_do_not_end_the_next_loan() {
     check(None, || {
         let tensor = Tensor::new();
         let earlier = tensor.lend();
@@ -210,7 +210,7 @@ fn of_an_earlier_tensors_two_deleters_none_ends_the_next_loan() {
 }
 
 #[test]
-fn a_slot_that_its_holder_freed_is_the_next_threads_with_its_fields() {
+fn holder_freed_slot_is_the_next_threads() {
     check(None, || {
         let tensor = Tensor::new();
         let hold = |tensor: &Tensor| {

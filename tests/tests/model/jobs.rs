@@ -5,8 +5,7 @@ use crate::{
     lanes::{Lane, State},
     machine::{Held, Lent, Machine, Part},
     operands::some_gemm,
-    oracle::{Attempted, refusal},
-    reference,
+    oracle::{self, Attempted, refusal},
     units::{CAPACITY, Job, Jobs, Unit},
 };
 use contigo::{CpuBuf, DevAddr, DevBuf, Error, JobError, Operand, mem::DevSlice};
@@ -337,12 +336,12 @@ impl Machine {
     /// The bytes that the device wrote, where they can be known.
     pub(crate) fn written(&mut self, parts: &[Part; 4], gemm: &Gemm, complete: bool) {
         let [a, b, bias, c] = parts.each_ref().map(Part::absolute);
-        let need = reference::operand_bytes(gemm);
+        let need = oracle::operand_bytes(gemm);
         let input = |index: usize, range: &std::ops::Range<usize>| {
             self.world.read(range.start..range.start + need[index])
         };
         let result = match (input(0, &a), input(1, &b), input(2, &bias)) {
-            (Some(a), Some(b), Some(bias)) if complete => Some(reference::gemm8(gemm, a, b, bias)),
+            (Some(a), Some(b), Some(bias)) if complete => Some(oracle::gemm8(gemm, a, b, bias)),
             _ => None,
         };
         self.world.forget(c.clone());

@@ -231,8 +231,8 @@ impl Machine {
             return None;
         }
         let (operand, part) = self.operand(PACKET, Direction::FromDevice);
-        // A range that is too short is a fault of the channel: now and then is enough. One of several
-        // descriptors too, and the device goes on after it.
+        // A range that is too short is a fault of the channel: now and then is enough. One of
+        // several descriptors too, and the device goes on after it.
         let len = part.range.len();
         if len > DESCRIPTOR || len < PACKET && self.rng.u8(..12) > 0 {
             let Part { claim, extent, of, held_coherent, shown, .. } = part;

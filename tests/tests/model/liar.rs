@@ -1,6 +1,7 @@
 #![allow(
     unsafe_code,
-    reason = "implementing `Driver` is a promise, which these drivers break where a test asks for it"
+    reason = "implementing `Driver` is a promise, which these drivers break where a test asks for \
+        it"
 )]
 //! A driver around another: it tells ends out of order where it is asked to, or breaks one rule.
 

@@ -16,8 +16,7 @@
 //! | `lanes.rs` | a camera's queue: submit, wait, stop, drain, take back, drop, forget |
 //! | `streams.rs` | a stream in sequences of its own |
 //! | `liar.rs` | drivers that break one rule each, and one that ends jobs out of order |
-//! | `oracle.rs` | which refusal a job must get, if any |
-//! | `reference.rs` | gemm8 in plain integers |
+//! | `oracle.rs` | gemm8 in plain integers, and which refusal a job must get, if any |
 //!
 //! The test checks itself: with a backend that leaves a sync out or rounds a range wrongly, it must
 //! fail.
@@ -35,7 +34,6 @@ mod liar;
 mod machine;
 mod operands;
 mod oracle;
-mod reference;
 mod streams;
 mod suite;
 mod units;
@@ -84,7 +82,8 @@ fn all_seeds(test: &str, sequence: Sequence, plan: Plan) -> Tally {
                 tally.into_iter().for_each(|(what, count)| *total.entry(what).or_default() += count)
             }
             Err(what) => panic!(
-                "seed {seed}: {what}\nrerun it with: CONTIGO_SEED={seed} cargo test -p contigo-tests --test model -- --exact {test} --nocapture"
+                "seed {seed}: {what}\nrerun it with: CONTIGO_SEED={seed} cargo test -p \
+                 contigo-tests --test model -- --exact {test} --nocapture"
             ),
         }
     }

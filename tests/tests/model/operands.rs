@@ -2,7 +2,7 @@
 
 use crate::{
     machine::{Held, Lent, Machine, Part, random_range},
-    reference,
+    oracle,
 };
 use contigo::{Direction, Error, JobError, Operand};
 use contigo_gemm8::{Gemm, Output};
@@ -17,7 +17,7 @@ impl Machine {
     /// Four buffers, the CPU's or a device's, mostly large enough, and mostly the right part of
     /// them.
     pub(crate) fn operands(&mut self, gemm: &Gemm) -> Option<([Operand; 4], [Part; 4])> {
-        let need = reference::operand_bytes(gemm);
+        let need = oracle::operand_bytes(gemm);
         // The largest first: it is the hardest to place.
         let mut order = [0, 1, 2, 3];
         order.sort_by_key(|&index| std::cmp::Reverse(need[index]));

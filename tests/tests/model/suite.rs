@@ -1,6 +1,19 @@
 //! The suite for drivers: 1,000 seeds of random jobs under random faults for each driver and mode.
 //! The price of a job is counted too, and is a page of the documents.
 
+/// A test for each subject: `name: SUBJECT;`.
+macro_rules! suite {
+    ($($(#[$about:meta])* $name:ident: $subject:expr;)*) => {
+        $(
+            $(#[$about])*
+            #[test]
+            fn $name() {
+                $crate::suite::run(&$subject);
+            }
+        )*
+    };
+}
+
 mod ap_ctrl;
 mod axi_cdma;
 mod axi_dma;
@@ -12,7 +25,6 @@ mod msgdma;
 mod page;
 mod programs;
 mod stale;
-mod unseen;
 mod zdma;
 
 use contigo_testkit::{
@@ -25,6 +37,24 @@ const SEEDS: u64 = 1_000;
 /// Under an emulator, where the same code is only translated: each kind of fault, both ways to
 /// memory.
 const FEW: u64 = 8;
+
+/// Sees subjects of any type.
+trait See {
+    fn see(&mut self, subject: &impl Subject);
+}
+
+/// Every driver, in its modes.
+fn each_driver(see: &mut impl See) {
+    ap_ctrl::each(see);
+    msgdma::each(see);
+    axi_dma::each(see);
+    axi_mcdma::each(see);
+    axi_vdma::each(see);
+    axi_cdma::each(see);
+    axi_dmac::each(see);
+    litepcie::each(see);
+    zdma::each(see);
+}
 
 /// All seeds for one subject. Every way in which a job ends was met.
 fn run(subject: &impl Subject) {

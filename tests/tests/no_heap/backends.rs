@@ -6,20 +6,24 @@ use super::{
     none_on, wide,
 };
 use contigo::{
-    Mmio as _, Port, Wait as _,
+    Direction, Error, Mmio as _, Port, Wait as _,
     linux::{
         guard::Guard,
-        memory::{DmaHeap, HugeTlb, UDmaBuf, u_dma_buf::seam::Roots},
+        memory::{
+            DmaHeap, HugeTlb, UDmaBuf,
+            u_dma_buf::seam::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl},
+        },
     },
     sim::OnBoard,
 };
 use contigo_testkit::{
+    direct::DirectSync as _,
     emulated,
     fake_dma_heap::{FakeHeap, HEAP, Pages},
     fake_guard::{self, FakeGuard, GuardConfig},
     fake_u_dma_buf::{Config, FakeUDmaBuf},
 };
-use std::sync::Arc;
+use std::{fs, sync::Arc};
 
 #[test]
 fn none_on_the_simulated_boards_memory() {
@@ -119,4 +123,59 @@ fn none_on_a_guard() {
             });
         }
     }
+}
+
+/// The real calls, also under qemu-user, which answers ENOSYS to an ioctl that it does not know.
+struct Real;
+
+impl UDmaBufIoctl for Real {
+    fn get_dev_info(&self, device: i32) -> Result<DevInfo, i32> {
+        RealIoctl
+            .get_dev_info(device)
+            .map_err(|errno| if errno == libc::ENOSYS { libc::ENOTTY } else { errno })
+    }
+    fn get_sync(&self, device: i32) -> Result<SyncArgs, i32> {
+        RealIoctl
+            .get_sync(device)
+            .map_err(|errno| if errno == libc::ENOSYS { libc::ENOTTY } else { errno })
+    }
+    fn set_sync(&self, device: i32, args: &SyncArgs) -> Result<(), i32> {
+        RealIoctl.set_sync(device, args)
+    }
+    fn export(&self, device: i32, size: u64) -> Result<i32, i32> {
+        RealIoctl.export(device, size)
+    }
+    fn write_attribute(&self, file: i32, name: &'static str, text: &[u8]) -> Result<usize, i32> {
+        RealIoctl.write_attribute(file, name, text)
+    }
+}
+
+#[test]
+fn none_in_the_real_calls_of_u_dma_buf() {
+    // A regular file answers ENOTTY to the real ioctls, as an old module does; the attributes are
+    // regular files too.
+    let fake = FakeUDmaBuf::new(Config { ioctls: false, class: "udmabuf", ..Config::default() });
+    let root = fake.class_dir().ancestors().nth(3).unwrap().to_str().unwrap().to_owned();
+    let (dev, class) = (format!("{root}/dev"), format!("{root}/class"));
+    let kernel = Arc::new(Real);
+    let roots = Roots { dev: &dev, class: &class };
+    // SAFETY: there is no such device, or the file is this test's own.
+    let open = || unsafe { UDmaBuf::open_with("udmabuf0", roots, kernel.clone(), false) };
+    let (refused, allocations) = count(|| {
+        let block = open().unwrap();
+        block.device_sync(4096..8192, Direction::FromDevice).unwrap();
+        block.cpu_sync(4096..8192, Direction::FromDevice).unwrap();
+        open().map(drop)
+    });
+    assert_eq!(allocations, 0);
+    assert_eq!(refused, Err(Error::InUse { errno: libc::EWOULDBLOCK }));
+    for (name, text) in [
+        ("sync_offset", "4096"),
+        ("sync_size", "4096"),
+        ("sync_direction", "2\n"),
+        ("sync_for_cpu", "1\n"),
+    ] {
+        assert_eq!(fs::read_to_string(fake.class_dir().join(name)).unwrap(), text, "{name}");
+    }
+    assert_eq!(fs::read_to_string(fake.class_dir().join("sync_for_device")).unwrap(), "1\n");
 }

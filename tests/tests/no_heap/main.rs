@@ -9,7 +9,8 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test that panics has failed, which is its purpose; allocators and fakes of the kernel are promises"
+    reason = "a test that panics has failed, which is its purpose; allocators and fakes of the \
+        kernel are promises"
 )]
 
 mod backends;

@@ -2,15 +2,14 @@
 //! that no longer compile are in `compile_fail/`.
 
 use contigo::{
-    Align, Backend, Completion, Device, Direction, Driver, Error, Mmio, OperandSpec, PhysAddr,
-    Port, Queue, Region, Result, Wait,
+    Align, Backend, Completion, Device, Direction, Driver, Error, Mmio, OperandSpec, Port, Queue,
+    Region, Result, Wait,
     dlpack::{DataType, Shape, TensorSpec, TensorTable},
     forward,
     hw::Wired,
     linux::{Spin, memory::DmaHeap},
     mem::{DevSlice, DriverBuf, Mapping, SyncScope},
     sim::{OnBoard, SimBoard, SimSpec, SimWindow},
-    types::BaseAddr,
 };
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs};
 use contigo_testkit::{
@@ -39,7 +38,7 @@ fn queue(device: &SimGemm8) -> Queue<Gemm8<SimWindow<Gemm8Model>>> {
 /// A job read a part of a line. The rest of the line, which the CPU had written, stayed dirty. A
 /// later job wrote the same bytes, and the dirty bytes were lost or overwrote its result.
 #[test]
-fn a_part_line_that_was_read_is_cleaned_before_it_is_written() {
+fn part_line_is_cleaned_before_it_is_written() {
     for seed in 0..32 {
         let board = SimBoard::new(seed);
         let region = Region::new(board.memory(8192).unwrap()).unwrap();
@@ -49,7 +48,8 @@ fn a_part_line_that_was_read_is_cleaned_before_it_is_written() {
         let [mut a, b, mut bias, c] = [0; 4].map(|_| pool.take().unwrap());
         bias.view_mut::<i32>().unwrap().fill(3);
         a.view_mut::<u8>().unwrap().fill(0);
-        a.view_mut::<u8>().unwrap()[16..64].fill(0x55); // the CPU's own, in the same line, not handed over
+        // The CPU's own, in the same line, not handed over.
+        a.view_mut::<u8>().unwrap()[16..64].fill(0x55);
         queue
             .submit(
                 [a.to_device(..16), b.to_device(..), bias.to_device(..), c.from_device(..)],
@@ -79,7 +79,8 @@ fn a_whole_block_sync_keeps_the_rest_of_the_buffer() {
     let spec = SimSpec { len_bytes: 4096, scope: SyncScope::Whole, ..SimSpec::default() };
     let region = Region::new(board.memory_with(spec).unwrap()).unwrap();
     let others = Region::new(board.memory(8192).unwrap()).unwrap();
-    drop(region.alloc(64, Align::LINE).unwrap()); // came back: it does not count as another buffer in use
+    // It came back: it does not count as another buffer in use.
+    drop(region.alloc(64, Align::LINE).unwrap());
     let mut c = region.alloc(4096, Align::LINE).unwrap();
     c.view_mut::<u8>().unwrap().fill(0x55);
     let pool = others.pool(4, 512).unwrap();
@@ -244,58 +245,6 @@ fn all_ones_is_neither_done_nor_idle() {
     let mut driver = scripted(|| u32::MAX, |_| (), Spin);
     assert_eq!(driver.poll(Duration::from_micros(50)), Ok(None));
     assert!(matches!(driver.stop(), Err(Error::WillNotStop { status: u32::MAX, .. })));
-}
-
-/// Two boards had memory at the same addresses, and a queue took buffers of the other one.
-#[test]
-fn another_boards_memory_is_refused() {
-    let (here, there) = (SimBoard::new(1), SimBoard::new(1));
-    let region = Region::new(there.memory(4096).unwrap()).unwrap();
-    let pool = region.pool(4, 512).unwrap();
-    // Also with the other board's port, the device is on its own board.
-    let device = SimGemm8::new(&here, there.port());
-    let mut queue = queue(&device);
-    let [a, b, bias, c] = [0; 4].map(|_| pool.take().unwrap());
-    let refused = queue
-        .submit(
-            [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..)],
-            &GEMM.words(),
-        )
-        .unwrap_err();
-    assert_eq!(refused.error, Error::WrongBus { port: "sim-hp0", memory: there.bus() });
-    assert_eq!(refused.buffers.unwrap().map(|operand| operand.into_buf().is_ok()), [true; 4]);
-}
-
-/// Two blocks at one address: a device wrote the wrong one. Now neither answers.
-#[test]
-fn two_blocks_at_one_address_answer_neither() {
-    let board = SimBoard::new(1);
-    let spec = SimSpec {
-        len_bytes: 4096,
-        base: Some(BaseAddr::Phys(PhysAddr(0x2000_0000))),
-        ..SimSpec::default()
-    };
-    let first = Region::new(board.memory_with(spec).unwrap()).unwrap();
-    let second = Region::new(board.memory_with(spec).unwrap()).unwrap();
-    let mut victim = first.alloc(4096, Align::LINE).unwrap();
-    victim.view_mut::<u8>().unwrap().fill(7);
-    let pool = second.pool(4, 512).unwrap();
-    let device = SimGemm8::new(&board, board.coherent_port());
-    let mut queue = queue(&device);
-    let [a, b, bias, c] = [0; 4].map(|_| pool.take().unwrap());
-    let failed = queue
-        .run(
-            [a.to_device(..), b.to_device(..), bias.to_device(..), c.from_device(..)],
-            &GEMM.words(),
-            LIMIT,
-        )
-        .unwrap_err();
-    assert!(
-        matches!(failed.error, Error::Fault { status: regs::STATUS_READ, .. }),
-        "{:?}",
-        failed.error
-    );
-    assert!(victim.view::<u8>().unwrap().iter().all(|&byte| byte == 7));
 }
 
 /// Two drivers of one device could mix their pointers in its registers.

@@ -44,8 +44,8 @@ conformance! {
     sim_through_a_window: OnSim::new(4, window, SimSpec::default());
     sim_coherent: OnSim::new(5, ACP, SimSpec { coherent: Some(true), ..SimSpec::default() });
     sim_coherent_unreported: OnSim::new(6, ACP, SimSpec::default());
-    sim_whole: OnSim::new(7, HP, SimSpec { scope: SyncScope::Whole, ..SimSpec::default() });
-    sim_without_syncs_but_coherent: OnSim::new(8, ACP, SimSpec { scope: SyncScope::None { install: "nothing" }, ..SimSpec::default() });
+    sim_whole: OnSim::new(7, HP, scope(SyncScope::Whole));
+    sim_without_syncs_but_coherent: OnSim::new(8, ACP, scope(SyncScope::None { install: "nothing" }));
     sim_on_another_board: OnOtherBoard::new(9);
     hugetlb: OnMemory::new(huge_pages);
     u_dma_buf: OnFakeModule::new(Config::default());
@@ -53,26 +53,46 @@ conformance! {
     u_dma_buf_lines_of_128: OnFakeModule::new(Config { line: LINE_128, ..Config::default() });
     u_dma_buf_coherent: OnFakeModule::new(Config { coherent: Some(true), ..Config::default() });
     dma_heap: on_fake_heap();
-    guard: OnFakeGuard::new(GuardConfig::default(), false);
-    guard_lines_of_128: OnFakeGuard::new(GuardConfig { granule_bytes: 128, ..GuardConfig::default() }, false);
-    guard_that_snoops: OnFakeGuard::new(GuardConfig { coherent: true, ..GuardConfig::default() }, false);
-    guard_translated: OnFakeGuard::new(GuardConfig { translated: true, ..GuardConfig::default() }, false);
+    guard: guard(GuardConfig::default());
+    guard_lines_of_128: guard(GuardConfig { granule_bytes: 128, ..GuardConfig::default() });
+    guard_that_snoops: guard(snoops());
+    guard_translated: guard(translated());
     guard_coherent: OnFakeGuard::new(GuardConfig::default(), true);
-    guard_coherent_that_snoops: OnFakeGuard::new(GuardConfig { coherent: true, ..GuardConfig::default() }, true);
+    guard_coherent_that_snoops: OnFakeGuard::new(snoops(), true);
     dma_heap_by_the_module: OnFakePort::new(GuardConfig::default());
-    dma_heap_by_the_module_coherent: OnFakePort::new(GuardConfig { coherent: true, ..GuardConfig::default() });
-    dma_heap_by_the_module_translated: OnFakePort::new(GuardConfig { translated: true, ..GuardConfig::default() });
+    dma_heap_by_the_module_coherent: OnFakePort::new(snoops());
+    dma_heap_by_the_module_translated: OnFakePort::new(translated());
     vfio_by_its_group: OnFakeVfio::new(Machine::with(Way::Group));
     vfio_by_iommufd: OnFakeVfio::new(Machine::with(Way::Iommufd));
     sim_by_its_name: on_name();
     hugetlb_by_its_name: OnMemory::new(huge_pages_by_name);
-    vfio_that_does_not_snoop: OnFakeVfio::new(Machine { release: (5, 4), ..Machine::with(Way::Group) });
+    vfio_that_does_not_snoop: OnFakeVfio::new(old_machine());
 }
 
 const LINE_128: Align = match Align::new(128) {
     Ok(align) => align,
     Err(_) => Align::LINE,
 };
+
+fn scope(scope: SyncScope) -> SimSpec {
+    SimSpec { scope, ..SimSpec::default() }
+}
+
+fn guard(config: GuardConfig) -> OnFakeGuard {
+    OnFakeGuard::new(config, false)
+}
+
+fn snoops() -> GuardConfig {
+    GuardConfig { coherent: true, ..GuardConfig::default() }
+}
+
+fn translated() -> GuardConfig {
+    GuardConfig { translated: true, ..GuardConfig::default() }
+}
+
+fn old_machine() -> Machine {
+    Machine { release: (5, 4), ..Machine::with(Way::Group) }
+}
 
 fn lines(line: Align) -> SimSpec {
     SimSpec { line, ..SimSpec::default() }

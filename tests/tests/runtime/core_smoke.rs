@@ -243,7 +243,7 @@ fn one_jobs_output_is_the_next_ones_input() {
 }
 
 #[test]
-fn a_job_of_a_dropped_queue_is_stopped_and_a_hung_one_gives_its_buffers_back() {
+fn dropped_queue_stops_and_hung_job_returns() {
     let board = unlucky(Faults { hang: 1000, ..Faults::NONE });
     let region = Region::new(still_memory(&board, 8192)).unwrap();
     let pool = region.pool(4, SLOT).unwrap();
@@ -273,7 +273,7 @@ fn a_job_of_a_dropped_queue_is_stopped_and_a_hung_one_gives_its_buffers_back() {
 }
 
 #[test]
-fn a_forgotten_job_and_a_stuck_device_leak_and_nothing_is_freed() {
+fn forgotten_jobs_and_stuck_devices_leak() {
     for forgets in [false, true] {
         let board = unlucky(Faults { stuck: 1000, ..Faults::NONE });
         let device = SimGemm8::new(&board, board.port());

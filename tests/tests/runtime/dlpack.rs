@@ -52,10 +52,6 @@ fn data(tensor: NonNull<DlManagedTensorVersioned>) -> (*mut u8, u64) {
     (tensor.data.cast(), tensor.byte_offset)
 }
 
-fn refused<T>(result: Result<T, Refused<impl Sized>>) -> Error {
-    result.map(drop).map_err(|refused| refused.error).unwrap_err()
-}
-
 #[test]
 fn a_tensor_is_the_buffer_and_comes_back() {
     static TENSORS: TensorTable<2> = TensorTable::new();
@@ -142,7 +138,7 @@ fn flags_are_true_and_a_form_without_them_is_refused() {
 
 /// The results of each alignment and offset, for contracts of every framework.
 #[test]
-fn offsets_are_folded_or_kept_and_contracts_look_at_the_sum() {
+fn offsets_are_folded_or_kept() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();

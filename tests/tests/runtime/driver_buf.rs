@@ -190,7 +190,7 @@ fn status_beside_a_new_descriptor(
 }
 
 #[test]
-fn a_descriptor_that_shares_its_line_loses_its_status_and_the_board_counts_it() {
+fn descriptor_sharing_a_line_loses_its_status() {
     assert_eq!(
         status_beside_a_new_descriptor(Align::LINE, |_| 32),
         (0, 1),

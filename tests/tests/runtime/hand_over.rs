@@ -248,7 +248,7 @@ fn what_a_job_refuses_a_hand_over_refuses() {
 /// A buffer that begins inside the port's window, or the device's address register, and ends
 /// outside.
 #[test]
-fn a_buffer_across_the_end_of_a_window_is_refused_everywhere() {
+fn buffer_across_a_windows_end_is_refused() {
     let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
     let region = Region::new(harness.open(8192).unwrap()).unwrap();
     let BaseAddr::Phys(base) = region.base() else { panic!("physical") };

@@ -7,11 +7,11 @@
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a test that panics has failed, which is its purpose; backends, drivers and models are promises"
+    reason = "a test that panics has failed, which is its purpose; backends, drivers and models \
+        are promises"
 )]
 
 mod audit;
-mod chains;
 mod closed_holes;
 mod conformance;
 mod core_smoke;
@@ -20,7 +20,4 @@ mod driver_buf;
 mod errors;
 mod hand_over;
 mod own_queue;
-#[allow(dead_code, reason = "the tests of the sources need the rest")]
-#[path = "../house/source.rs"]
-mod source;
 mod wrong_accesses;

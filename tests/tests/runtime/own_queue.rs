@@ -1,7 +1,6 @@
 //! A queue and a stream over a driver that does whatever a test wants: out of order, lying,
 //! failing, panicking. It touches no memory; `camera` has the states on a device that does.
 
-mod devices;
 mod ends;
 mod faults;
 mod limits;

@@ -188,7 +188,8 @@ pub fn buffers_are_aligned_on_both_sides<H: Harness>(harness: &H) -> Verdict {
     );
     let need_bytes = region.len_bytes() + 1;
     let refused = region.alloc(need_bytes, Align::MIN).map(|_| ());
-    let refused_as_it_is = matches!(refused, Err(Error::Exhausted { capacity_bytes, .. }) if capacity_bytes == region.len_bytes());
+    let refused_as_it_is = matches!(refused, Err(Error::Exhausted { capacity_bytes, .. })
+        if capacity_bytes == region.len_bytes());
     ensure!(refused_as_it_is, "a buffer longer than the block: {refused:?}");
     Ok(())
 }

@@ -16,13 +16,9 @@
 //! Sources: QEMU 10.0 `docs/specs/edu.rst` and `hw/misc/edu.c`.
 
 mod fault_log;
-mod model;
 pub mod regs;
 
-pub use self::{
-    fault_log::{FaultLog, FaultWatch, IommuFault, Unwatched},
-    model::EduModel,
-};
+pub use self::fault_log::{FaultLog, FaultWatch, IommuFault, Unwatched};
 
 use contigo::{
     Completion, Device, Driver, Error, OperandSpec, Result,

@@ -22,7 +22,8 @@
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a check that panics is a check that failed, which is the purpose; bits are read as other numbers"
+    reason = "a check that panics is a check that failed, which is the purpose; bits are read as \
+        other numbers"
 )]
 
 mod case;

@@ -81,7 +81,8 @@ pub(super) fn all_seen<S: Subject>(subject: &S, seeds: u64, tally: &Tally) -> Ve
     let cures: Vec<_> = unseen.iter().map(|sight| format!("{sight:?}: {}", sight.cure())).collect();
     ensure!(
         unseen.is_empty(),
-        "{}: {seeds} seeds never saw {unseen:?}, so nothing was checked there. In the model, or in Subject::never: {}",
+        "{}: {seeds} seeds never saw {unseen:?}, so nothing was checked there. In the model, or \
+         in Subject::never: {}",
         subject.name(),
         cures.join("; ")
     );

@@ -43,7 +43,7 @@ fn bound(name: &'static str) -> GuardConfig {
 }
 
 #[test]
-fn a_guard_serves_registers_and_interrupt_with_nothing_beside_it() {
+fn guard_alone_serves_registers_and_interrupt() {
     let tree = tree(&[("40010040.engine", "engine@40010040")]);
     let config = GuardConfig { windows: 2, interrupts: 2, ..bound("40010040.engine") };
     let (opened, guard) = open_guard(&tree, config, "guard:40010040").unwrap();
@@ -158,7 +158,7 @@ fn a_guard_is_found_by_its_address_and_its_node() {
 }
 
 #[test]
-fn two_of_one_node_need_the_address_and_the_kernels_name_goes_first() {
+fn two_guards_of_one_node_need_the_address() {
     let what = "device that is bound to the kernel module contigo";
     let alike = tree(&[("40000000.gemm8", "gemm8@40000000"), ("40010000.gemm8", "gemm8@40010000")]);
     let refused =
@@ -179,7 +179,8 @@ fn two_of_one_node_need_the_address_and_the_kernels_name_goes_first() {
 
 #[test]
 fn a_device_that_nothing_confines_says_what_opens_it() {
-    const RAWIO: &str = "guard:40000000.gemm8, but nothing confines it: be root, give the program CAP_SYS_RAWIO, or load the module contigo with \
+    const RAWIO: &str = "guard:40000000.gemm8, but nothing confines it: be root, give the program \
+        CAP_SYS_RAWIO, or load the module contigo with \
          unprivileged=1";
     let listed = |unprivileged: &str, capabilities: &str, iommu: bool| {
         let tree = tree(&[("40000000.gemm8", "gemm8@40000000")]);

@@ -16,17 +16,20 @@ const NO_VULKAN: &str = "no vulkan: it is not built into this program";
 const NO_OPENCL: &str = "no opencl: it is not built into this program";
 
 #[test]
-fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
+fn inventory_has_every_kind_in_order() {
     let tree = board();
     let inventory = Inventory::under(tree.root());
     let expected = [
         "guard:f8003000.dma-controller",
-        "u-dma-buf:udmabuf-smmu, but its node is behind an IOMMU or dma-ranges: a program opens it with UDmaBuf::open_translated",
+        "u-dma-buf:udmabuf-smmu, but its node is behind an IOMMU or dma-ranges: a program opens \
+         it with UDmaBuf::open_translated",
         "u-dma-buf:udmabuf0",
         "u-dma-buf:udmabuf1",
-        "dma-heap:linux,cma, but from Linux 6.9 on its address needs the kernel module contigo, which has memory of its own: guard:DEVICE",
+        "dma-heap:linux,cma, but from Linux 6.9 on its address needs the kernel module contigo, \
+         which has memory of its own: guard:DEVICE",
         "dma-heap:linux,cma@guard:f8003000.dma-controller",
-        "dma-heap:system, but its blocks are scattered pages: a device needs an IOMMU and the kernel module contigo for them",
+        "dma-heap:system, but its blocks are scattered pages: a device needs an IOMMU and the \
+         kernel module contigo for them",
         "dma-heap:system@guard:f8003000.dma-controller",
         "hugetlb, but no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages",
         "vfio:0000:00:01.0",
@@ -40,8 +43,10 @@ fn an_inventory_has_every_kind_in_order_and_says_what_cannot_be_used() {
         "uio:dma-controller@f8003000",
         "uio:dma@1000, but several devices have this name: open one by its number, uio:N",
         "guard:f8003000.dma-controller",
-        "pci:0000:00:01.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)",
-        "pci:0000:00:02.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to it (driver_override)",
+        "pci:0000:00:01.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to \
+         it (driver_override)",
+        "pci:0000:00:02.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to \
+         it (driver_override)",
         "vfio:0000:00:01.0",
         NO_CUDA,
         NO_VULKAN,

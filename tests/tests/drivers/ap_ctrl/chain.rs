@@ -123,66 +123,6 @@ fn the_kernel_has_taken_both() {
 }
 
 #[test]
-fn interrupts_that_are_late_or_lost_keep_every_job_and_its_order() {
-    for seed in 0..40 {
-        with_copier(
-            Faults { late_irq: 300, lost_irq: 300, ..Faults::NONE },
-            seed,
-            |_, kernel, pool| {
-                let mut queue = Queue::new(open(kernel), 2).unwrap();
-                push(&mut queue, pool, 0);
-                for job in 1..=50 {
-                    push(&mut queue, pool, job);
-                    assert!(
-                        queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap()
-                            == [job - 1; BYTES]
-                    );
-                }
-            },
-        );
-    }
-}
-
-#[test]
-fn a_stop_lets_what_was_taken_end_and_gives_back_what_waits() {
-    let mut ends = [0; 3];
-    for wait_us in 0..12 {
-        with_copier(Faults::NONE, 3, |_, kernel, pool| {
-            let mut queue = Queue::new(open(kernel), 2).unwrap();
-            push(&mut queue, pool, 1);
-            push(&mut queue, pool, 2);
-            kernel.run_for(wait_us).unwrap();
-            let first = queue.wait::<2>(Duration::ZERO).unwrap();
-            queue.stop().unwrap();
-            assert!(regs::is_idle(queue.driver().device().read32(0)));
-            let (mut told, mut back) = (0, 0);
-            while let Some(done) = queue.wait::<2>(LIMIT).unwrap() {
-                let [_, to] = done.buffers;
-                assert_eq!(to.view::<u8>().unwrap()[0], to.view::<u8>().unwrap()[BYTES - 1]);
-                told += 1;
-            }
-            while queue.take_back::<2>().unwrap().is_some() {
-                back += 1;
-            }
-            ends[back] += 1;
-            let before = usize::from(first.is_some());
-            assert_eq!(
-                (told + back + before, queue.counts().completed),
-                (2, (told + before) as u64)
-            );
-            // It starts anew, with nothing left over.
-            push(&mut queue, pool, 9);
-            assert!(
-                queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap()
-                    == [9; BYTES]
-            );
-            assert!(regs::is_idle(kernel_ctrl(&queue)));
-        });
-    }
-    assert!(ends[0] > 0 && ends[1] > 0, "some waited, some were taken: {ends:?}");
-}
-
-#[test]
 fn the_stop_program_ends_both_jobs_unseen() {
     for wait_us in 0..12 {
         with_copier(Faults::NONE, 4, |board, kernel, pool| {
@@ -220,33 +160,6 @@ unsafe impl<D: Mmio> Mmio for Shared<'_, D> {
 
 impl<D: Wait> Wait for Shared<'_, D> {
     forward!(|this| this.0 => now_us, wait_at_most, looks_before_clock);
-}
-
-#[test]
-fn a_hang_keeps_both_jobs_inside_until_a_reset() {
-    with_copier(Faults { hang: 1000, ..Faults::NONE }, 5, |_, kernel, pool| {
-        let mut queue =
-            Queue::new(open(kernel).stops_within(Duration::from_millis(1)).unwrap(), 2).unwrap();
-        push(&mut queue, pool, 1);
-        push(&mut queue, pool, 2);
-        assert!(
-            queue.wait::<2>(Duration::from_millis(1)).unwrap().is_none(),
-            "nothing came, and nothing is stopped"
-        );
-        assert!(matches!(
-            queue.stop().unwrap_err(),
-            Error::WillNotStop { device: "ap_ctrl", waited_us: 1_000, .. }
-        ));
-        assert!(queue.take_back::<2>().unwrap().is_none() && queue.len() == 2);
-        kernel.reset().unwrap();
-        queue.stop().unwrap();
-        assert!(queue.wait::<2>(LIMIT).unwrap().is_none());
-        assert!(
-            queue.take_back::<2>().unwrap().is_some()
-                && queue.take_back::<2>().unwrap().is_some()
-                && queue.is_empty()
-        );
-    });
 }
 
 /// `copy` without interrupt registers, and with a pointer of 32 bits.

@@ -81,7 +81,8 @@ fn a_header_without_comments_says_nearly_as_much() {
 #[test]
 fn a_pointer_of_32_bits_is_the_programs_word() {
     // Vivado HLS 2019.2 for a 32-bit bus (as in whbldhwj/ppcg on GitHub, xkernel0_hw.h).
-    let text = "// control\n// 0x00 : Control signals\n//        bit 0  - ap_start (Read/Write/COH)\n\
+    let text = "// control\n// 0x00 : Control signals\n//        bit 0  - ap_start \
+        (Read/Write/COH)\n\
         // 0x10 : Data signal of A_V\n//        bit 31~0 - A_V[31:0] (Read/Write)\n\
         // 0x14 : reserved\n#define XKERNEL0_CONTROL_ADDR_A_V_DATA 0x10\n\
         #define XKERNEL0_CONTROL_BITS_A_V_DATA 32\n";
@@ -97,7 +98,8 @@ fn a_pointer_of_32_bits_is_the_programs_word() {
 /// A kernel of streams has no argument at all, and one of numbers no pointer.
 #[test]
 fn a_kernel_without_a_pointer_has_a_map() {
-    let text = "// control\n// 0x0 : Control signals\n//       bit 0  - ap_start (Read/Write/COH)\n#define XFLOW_CONTROL_ADDR_AP_CTRL 0x0\n";
+    let text = "// control\n// 0x0 : Control signals\n//       bit 0  - ap_start \
+        (Read/Write/COH)\n#define XFLOW_CONTROL_ADDR_AP_CTRL 0x0\n";
     let map = header::map(text.as_bytes()).unwrap().build().unwrap();
     assert_eq!(
         (map.name().as_str(), map.pointers().len(), map.words(), map.window_bytes()),
@@ -107,12 +109,14 @@ fn a_kernel_without_a_pointer_has_a_map() {
     let register = |name: &str, description: &str, offset: u32| {
         format!(
             "<REGISTER NAME=\"{name}\"><PROPERTY NAME=\"DESCRIPTION\" VALUE=\"{description}\"/>\
-             <PROPERTY NAME=\"ADDRESS_OFFSET\" VALUE=\"{offset}\"/><PROPERTY NAME=\"SIZE\" VALUE=\"32\"/></REGISTER>"
+             <PROPERTY NAME=\"ADDRESS_OFFSET\" VALUE=\"{offset}\"/><PROPERTY NAME=\"SIZE\" \
+                 VALUE=\"32\"/></REGISTER>"
         )
     };
     let module = |registers: String| {
         format!(
-            "<EDKSYSTEM><MODULE INSTANCE=\"k\" VLNV=\"a:hls:k:1.0\"><ADDRESSBLOCK RANGE=\"64K\"><REGISTERS>{}{registers}</REGISTERS>\
+            "<EDKSYSTEM><MODULE INSTANCE=\"k\" VLNV=\"a:hls:k:1.0\"><ADDRESSBLOCK \
+             RANGE=\"64K\"><REGISTERS>{}{registers}</REGISTERS>\
              </ADDRESSBLOCK></MODULE></EDKSYSTEM>",
             register("CTRL", "", 0)
         )
@@ -250,7 +254,8 @@ fn what_is_wrong_in_a_file_is_named_with_its_line() {
         header(" n[31:0]", " n[x:0]"),
         (MapRule::Expected("a bit's number"), line(" n[31:0]"))
     );
-    let none = "// control\n// 0x00 : reserved\n// 0x10 : Data signal of ap_return\n//        bit 0  - ap_return[0] (Read)\n";
+    let none = "// control\n// 0x00 : reserved\n// 0x10 : Data signal of ap_return\n//        bit \
+        0  - ap_return[0] (Read)\n";
     assert_eq!(
         refused(header::map(none.as_bytes())).0,
         MapRule::NoControl,

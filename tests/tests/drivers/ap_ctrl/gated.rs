@@ -242,7 +242,7 @@ impl Drop for Touched<'_> {
 
 /// Its core is in a reset, where an access hangs, or believes that it has stopped.
 #[test]
-fn a_gate_that_does_not_shut_keeps_the_driver_from_its_core() {
+fn open_gate_keeps_the_driver_from_its_core() {
     let (touched, owes) = (Cell::new(0), fake(&[(0x10, 0)]));
     let port = SimBoard::new(1).port();
     // SAFETY: there is no core.
@@ -320,7 +320,8 @@ fn the_gate_says_what_is_wrong() {
     for (error, begin) in errors {
         let told = told(&[(0x10, regs::FAILED), (0x18, error), (0x1C, 0x1234_5678), (0x20, 9)]);
         assert!(
-            matches!(told, Some(Error::FaultAt { addr: 0x9_1234_5678, what, .. }) if what.starts_with(begin)),
+            matches!(told, Some(Error::FaultAt { addr: 0x9_1234_5678, what, .. })
+                if what.starts_with(begin)),
             "{told:?}"
         );
     }

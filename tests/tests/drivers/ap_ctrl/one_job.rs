@@ -99,7 +99,7 @@ fn a_kernel_without_a_pointer_takes_jobs() {
 }
 
 #[test]
-fn a_job_that_leaves_its_operands_is_refused_before_a_register_is_written() {
+fn job_beyond_its_operands_is_refused() {
     with_kernel(Faults::NONE, 2, |_, kernel, pool| {
         let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 1).unwrap();
         let mut refused = |from: usize, to: usize, args: &[u32]| {
@@ -165,31 +165,6 @@ impl At for CpuBuf {
 }
 
 #[test]
-fn an_interrupt_that_comes_late_or_never_costs_time_and_no_result() {
-    for faults in
-        [Faults { late_irq: 1000, ..Faults::NONE }, Faults { lost_irq: 1000, ..Faults::NONE }]
-    {
-        with_kernel(faults, 3, |_, kernel, pool| {
-            let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 1).unwrap();
-            for _ in 0..50 {
-                assert!(
-                    queue
-                        .run(
-                            [
-                                pool.take().unwrap().to_device(..60),
-                                pool.take().unwrap().from_device(..60)
-                            ],
-                            &[3, 5, 1, 0],
-                            LIMIT
-                        )
-                        .is_ok()
-                );
-            }
-        });
-    }
-}
-
-#[test]
 fn the_interrupt_ends_a_wait_and_is_taken_back() {
     let board = SimBoard::new(4);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
@@ -222,7 +197,7 @@ fn the_interrupt_ends_a_wait_and_is_taken_back() {
 }
 
 #[test]
-fn a_kernel_that_hangs_or_runs_wild_keeps_its_buffers_until_it_is_reset() {
+fn hung_or_wild_kernel_keeps_its_buffers() {
     for faults in [Faults { hang: 1000, ..Faults::NONE }, Faults { stuck: 1000, ..Faults::NONE }] {
         with_kernel(faults, 5, |board, kernel, pool| {
             let driver = kernel
@@ -268,7 +243,7 @@ fn a_kernel_that_hangs_or_runs_wild_keeps_its_buffers_until_it_is_reset() {
 
 /// A program that died left it on: the kernel runs again and again.
 #[test]
-fn a_kernel_that_restarts_by_itself_is_stopped_when_it_is_opened() {
+fn opening_stops_auto_restart() {
     with_kernel(Faults::NONE, 9, |_, kernel, pool| {
         let window = kernel.window().unwrap();
         // SAFETY: its arguments say no bytes.
@@ -362,48 +337,9 @@ fn the_stop_program_waits_for_the_end() {
     });
 }
 
-/// A kernel's function that is wrong: what it was answered, one bit each.
-fn strays(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
-    let mut bytes = [0; 4];
-    let answers = [
-        call.write(0, 0, &bytes).is_err(),
-        call.read(1, 0, &mut bytes).is_err(),
-        call.read(0, 57, &mut bytes).is_err(),
-        call.write(1, u64::MAX - 1, &bytes).is_err(),
-        call.read(2, 0, &mut bytes).is_err(),
-        call.read(0, 56, &mut bytes).is_ok() && call.write(1, 56, &bytes).is_ok(),
-    ];
-    Ok([answers.iter().fold(0, |bits, answer| bits << 1 | u32::from(*answer)), 0, 0, 0])
-}
-
-#[test]
-fn a_function_that_leaves_its_operands_reaches_nothing() {
-    let board = SimBoard::new(8);
-    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let pool = region.pool(8, 1024).unwrap();
-    let kernel = SimApCtrl::with_model(
-        &board,
-        board.port(),
-        ApCtrlModel::new(SCALE, strays as KernelFn).unwrap(),
-    );
-    let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 1).unwrap();
-    assert_eq!(
-        queue
-            .run(
-                [pool.take().unwrap().to_device(..60), pool.take().unwrap().from_device(..60)],
-                &[3, 5, 1, 0],
-                LIMIT
-            )
-            .unwrap()
-            .words[0],
-        0b11_1111
-    );
-    assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
-}
-
 /// A map of the wrong protocol: the second job would seem done before it began.
 #[test]
-fn a_chain_behind_a_map_that_says_hs_is_told_at_the_first_job() {
+fn chain_behind_an_hs_map_fails_at_the_first_job() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let kernel = SimDevice::with_model(&board, board.port(), <ApCtrlModel>::default());

@@ -31,7 +31,8 @@ impl Panics<'_> {
 
 // SAFETY: each method is the camera's, and one that panics leaves it as it was, or with a job more.
 unsafe impl Driver for Panics<'_> {
-    forward!(|this| this.camera => name, port, addr_bits, operands, depth, in_order, check, arm_irq, ran_dry);
+    forward!(|this| this.camera => name, port, addr_bits, operands, depth, in_order, check,
+        arm_irq, ran_dry);
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         // SAFETY: the caller's promise.

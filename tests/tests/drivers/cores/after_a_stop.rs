@@ -124,7 +124,7 @@ fn nothing(_: &Done<[CpuBuf; 1]>) -> bool {
 }
 
 #[test]
-fn mcdma_says_that_the_first_packet_after_a_reset_may_be_torn() {
+fn mcdma_marks_a_packet_that_may_be_torn() {
     ground!(board, pool, rings);
     let config =
         McdmaConfig { mm2s_dre: true, s2mm_dre: true, stop_us: 5, ..McdmaConfig::default() };
@@ -165,7 +165,7 @@ fn vdma_begins_with_a_whole_frame_after_a_stop() {
 /// A stop lets the packet under way end. One that takes longer than `stop_us` is cut, and its rest
 /// comes next. Nothing is said: a program throws the first packet after a stop away.
 #[test]
-fn msgdma_says_nothing_of_the_first_packet_after_a_stop_which_may_be_torn() {
+fn msgdma_does_not_mark_a_torn_packet() {
     for (prefetcher_at, stop_us, cuts) in
         [(None, 1_000, false), (Some(0x60), 1_000, false), (None, 20, true), (Some(0x60), 20, true)]
     {
@@ -199,7 +199,7 @@ fn msgdma_says_nothing_of_the_first_packet_after_a_stop_which_may_be_torn() {
 
 /// The same, and a stop waits for no packet.
 #[test]
-fn axi_dmac_says_nothing_of_the_first_packet_after_a_stop_which_may_be_torn() {
+fn axi_dmac_does_not_mark_a_torn_packet() {
     ground!(board, pool, _rings);
     let build = AxiDmacBuild {
         sides: [DmacSide::Stream, DmacSide::Memory],

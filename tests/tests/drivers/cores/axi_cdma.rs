@@ -1,25 +1,11 @@
 //! AXI CDMA: what it refuses, how it fails, what its registers do, and its keyhole.
 
-#[path = "axi_cdma/failures.rs"]
-mod failures;
-#[path = "axi_cdma/keyhole.rs"]
 mod keyhole;
-#[path = "axi_cdma/queue.rs"]
-mod queue;
-#[path = "axi_cdma/refused.rs"]
 mod refused;
-#[path = "axi_cdma/registers.rs"]
 mod registers;
-#[path = "axi_cdma/tail.rs"]
 mod tail;
 
-use contigo::{
-    drivers::axi_cdma::AxiCdmaConfig,
-    sim::{
-        SimBoard,
-        axi_cdma::{AxiCdmaModel, AxiCdmaSpec, SimAxiCdma},
-    },
-};
+use contigo::drivers::axi_cdma::AxiCdmaConfig;
 use std::time::Duration;
 
 const LIMIT: Duration = Duration::from_millis(20);
@@ -42,15 +28,6 @@ const DEFAULT: AxiCdmaConfig = AxiCdmaConfig {
 #[test]
 fn the_default_is_the_core_of_any_version() {
     assert_eq!(AxiCdmaConfig::default(), DEFAULT);
-}
-
-/// A core with 32 address bits.
-fn narrow(board: &SimBoard) -> SimAxiCdma {
-    SimAxiCdma::with_model(
-        board,
-        board.port(),
-        AxiCdmaModel::new(AxiCdmaSpec { address_bits: 32, ..AxiCdmaSpec::default() }),
-    )
 }
 
 /// Buffers of a region, by their size.

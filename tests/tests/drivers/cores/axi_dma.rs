@@ -4,15 +4,9 @@
 )]
 //! AXI DMA: its registers, its edges, its errors, and both channels side by side.
 
-#[path = "axi_dma/errors.rs"]
 mod errors;
-#[path = "axi_dma/faults.rs"]
-mod faults;
-#[path = "axi_dma/held.rs"]
 mod held;
-#[path = "axi_dma/side_by_side.rs"]
 mod side_by_side;
-#[path = "axi_dma/tail.rs"]
 mod tail;
 
 use contigo::{

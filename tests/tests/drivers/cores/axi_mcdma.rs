@@ -1,11 +1,8 @@
 //! AXI MCDMA on its model: numbers, jobs, what the core drops, errors and refusals, and channels
 //! that share the reset.
 
-#[path = "axi_mcdma/channels.rs"]
 mod channels;
-#[path = "axi_mcdma/jobs.rs"]
 mod jobs;
-#[path = "axi_mcdma/refusals.rs"]
 mod refusals;
 
 use contigo::{

@@ -1,7 +1,6 @@
 //! mSGDMA: refusals, edges, errors, and stops.
 #![allow(unsafe_code, reason = "a stop program is run")]
 
-#[path = "msgdma/responses.rs"]
 mod responses;
 
 use contigo::{
@@ -11,7 +10,7 @@ use contigo::{
     sim::{
         Faults, SimBoard, SimConfig,
         msgdma::{MsgdmaBuild, MsgdmaModel, SimMsgdma},
-        stream::{SourceConfig, StreamConfig, packet},
+        stream::{SourceConfig, StreamConfig},
     },
 };
 use contigo_testkit::lent::Lent;
@@ -207,7 +206,7 @@ fn a_ring_that_is_too_small_comes_back() {
 }
 
 #[test]
-fn a_fifo_that_is_less_deep_than_said_is_an_error_and_no_hang() {
+fn shallow_fifo_is_an_error() {
     with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, _own| {
         let core = core(board, MsgdmaConfig { depth: 8, ..COPY }, StreamConfig::sink());
         let mut queue = Queue::new(core.window()?.driver(COPY)?, 16)?;
@@ -231,7 +230,7 @@ fn a_fifo_that_is_less_deep_than_said_is_an_error_and_no_hang() {
 
 /// It waits for room in the dispatcher's FIFO, and sees its reset only behind that.
 #[test]
-fn a_prefetcher_is_stopped_where_the_fifo_is_less_deep_than_said() {
+fn prefetcher_stops_with_a_shallow_fifo() {
     for by_program in [false, true] {
         with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, own| {
             let core = core(board, MsgdmaConfig { depth: 8, ..FETCHED }, StreamConfig::sink());
@@ -263,7 +262,7 @@ fn a_prefetcher_is_stopped_where_the_fifo_is_less_deep_than_said() {
 
 /// The interrupt comes before the descriptor is written back, and is acknowledged.
 #[test]
-fn a_descriptor_that_is_written_back_late_is_found_at_the_end_of_a_wait() {
+fn late_write_back_is_found_at_a_waits_end() {
     with(Faults::NONE, |board, pool, own| {
         let build = MsgdmaBuild {
             config: FETCHED,
@@ -343,7 +342,7 @@ fn receive(
 }
 
 #[test]
-fn a_packet_that_is_too_long_fails_alone_and_its_rest_comes_next() {
+fn long_packet_fails_alone() {
     let seen = receive(source(1000, true), Faults::NONE, 600, 4);
     let early =
         |index: usize| seen[index].2.is_some_and(|what| what.starts_with("early termination"));
@@ -373,49 +372,6 @@ fn error_bits_of_a_packet_are_its_own() {
             && failed.is_some() == (status & regs::ERRORS != 0)),
         "{seen:?}"
     );
-}
-
-#[test]
-fn ends_before_a_stop_are_told_after_it_with_their_lengths() {
-    with(Faults::NONE, |board, pool, _own| {
-        let core = core(board, RECEIVE, source(700, true));
-        let mut queue = Queue::new(core.window()?.driver(RECEIVE)?, 8)?;
-        for _ in 0..8 {
-            queue.submit([pool.take()?.from_device(..1024)], &[])?;
-        }
-        core.run_for(6)?;
-        // The packet that is on its way ends before.
-        queue.stop()?;
-        let mut told = 0;
-        while let Some(done) = queue.wait::<1>(Duration::ZERO)? {
-            assert_eq!(done.bytes, Some(700));
-            let [packet] = done.buffers;
-            assert!(packet::is(told, packet.view_at::<u8>(..700)?));
-            told += 1;
-        }
-        assert!((2..8).contains(&told), "{told} packets were in memory when it stopped");
-        while queue.take_back::<1>().unwrap().is_some() {}
-        // And it works again.
-        queue.submit([pool.take()?.from_device(..1024)], &[])?;
-        assert_eq!(queue.wait::<1>(LIMIT)?.map(|done| done.bytes), Some(Some(700)));
-        Ok(())
-    });
-}
-
-#[test]
-fn registers_that_go_away_are_a_fault_and_a_stop_that_fails() {
-    with(Faults { error: 1000, ..Faults::NONE }, |board, pool, _own| {
-        let core = core(board, COPY, StreamConfig::sink());
-        let mut queue = Queue::new(core.window()?.driver(COPY)?, 4)?;
-        queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[])?;
-        let failed = queue.wait::<2>(LIMIT).map(drop).unwrap_err();
-        assert!(matches!(failed.cause, Error::Fault { status: u32::MAX, .. }), "{failed}");
-        assert!(matches!(failed.error, Error::WillNotStop { .. }), "{failed}");
-        core.reset()?;
-        queue.stop()?;
-        assert!(queue.take_back::<2>().unwrap().is_some());
-        Ok(())
-    });
 }
 
 #[test]

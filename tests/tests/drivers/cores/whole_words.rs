@@ -144,7 +144,9 @@ fn a_wide_bus_s_operand_at_the_end_of_its_block_is_refused() {
     let refused = queue.submit([packet.to_device(..1025)], &[]).unwrap_err();
     let block_last = region.base().raw() + 4096 + 1024 + 63;
     assert!(
-        matches!(refused.error, Error::ReadsBeside { index: 0, word_bytes: 128, last, block_last: end, .. } if last == block_last + 64 && end == block_last),
+        matches!(refused.error,
+            Error::ReadsBeside { index: 0, word_bytes: 128, last, block_last: end, .. }
+            if last == block_last + 64 && end == block_last),
         "{refused}"
     );
     assert_eq!(refused.to_string().matches("operand 0").count(), 1, "{refused}");

@@ -74,7 +74,7 @@ unsafe impl<D: Device> Device for Misheard<'_, D> {
 }
 
 #[test]
-fn a_fault_of_the_manager_is_that_of_the_channel_that_did_not_start() {
+fn manager_fault_belongs_to_the_unstarted_channel() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = memory.pools();
@@ -109,7 +109,7 @@ fn a_fault_of_the_manager_is_that_of_the_channel_that_did_not_start() {
 }
 
 #[test]
-fn a_stuck_channel_keeps_what_is_its_own_until_a_reset_which_ends_its_siblings_jobs() {
+fn stuck_channels_reset_ends_sibling_jobs() {
     /// Long enough for a copy, also a late one.
     const SHORT: Duration = Duration::from_millis(2);
     for seed in 0..100 {
@@ -177,7 +177,7 @@ fn a_stuck_channel_that_is_dropped_stays_claimed() {
 }
 
 #[test]
-fn whatever_goes_wrong_on_eight_channels_no_byte_is_touched_that_was_not_given() {
+fn eight_faulty_channels_touch_only_their_bytes() {
     for seed in 0..emulated::fewer(10) {
         let board =
             SimBoard::with(SimConfig { seed, faults: Faults { stuck: 0, ..Faults::OFTEN } });

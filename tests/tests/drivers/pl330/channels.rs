@@ -2,7 +2,7 @@
 
 use super::{Memory, SLOT, WAIT, WAIT_FOR_EVER, scribble};
 use contigo::{
-    Align, CpuBuf, Device, Driver, Error, Mmio, Operand, Pool, Queue, Result, Wait,
+    Align, CpuBuf, Device, Driver, Error, Mmio, Operand, Pool, Queue, Wait,
     drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Channel, Pl330Config, regs},
     forward,
     sim::{
@@ -243,31 +243,4 @@ fn opening_stops_every_channel() {
         "a reset ends no job where there is none"
     );
     copies(driver, &data, 2);
-}
-
-/// Two channels take no longer than one: they work at the same time.
-#[test]
-fn channels_work_at_the_same_time() {
-    let took = |channels: usize| -> Result<u64> {
-        let board = SimBoard::new(1);
-        let memory = Memory::on(&board);
-        let (programs, data) = memory.pools();
-        let device = SimPl330::new(&board, board.port());
-        let controller = device.window()?.controller()?;
-        let mut queues = Vec::new();
-        for number in 0..channels {
-            queues.push(Queue::new(controller.channel(config(number), programs.take()?)?, 1)?);
-        }
-        let begin_ns = board.now_ns();
-        for queue in &mut queues {
-            queue
-                .submit([data.take()?.to_device(1..8001), data.take()?.from_device(..8000)], &[])?;
-        }
-        for queue in &mut queues {
-            assert!(queue.wait::<2>(WAIT)?.is_some());
-        }
-        Ok(board.now_ns() - begin_ns)
-    };
-    let [one, eight] = [1, CHANNELS].map(|channels| took(channels).unwrap());
-    assert!(eight < 2 * one, "{eight} ns for eight, {one} ns for one");
 }

@@ -48,7 +48,7 @@ fn copies(driver: AnyDriver, region: &Region) {
 }
 
 #[test]
-fn a_channel_by_name_stops_alone_and_leaves_the_kernel_no_program() {
+fn channel_by_name_stops_alone() {
     let device = open("sim:pl330");
     let region = memory(&device);
     let driver = |settings| driver(&device, &region, settings);
@@ -112,7 +112,7 @@ fn a_channel_opens_while_the_device_is_reset() {
 }
 
 #[test]
-fn a_channel_that_was_forgotten_keeps_its_place_and_not_its_siblings() {
+fn forgotten_channel_keeps_its_own_place_only() {
     let device = open("sim:pl330@2");
     let region = memory(&device);
     let driver = |settings| driver(&device, &region, settings);
@@ -177,7 +177,7 @@ static ROW: DriverRow = DriverRow::new("elsewhere", "has the channels of another
 
 /// The driver keeps both devices' cores until it is gone.
 #[test]
-fn core_that_opens_another_devices_channel_closes_neither_under_its_driver() {
+fn core_over_anothers_channel_closes_neither() {
     let device = open("sim:zdma");
     let other = ELSEWHERE.get_or_init(|| open("sim:pl330@5"));
     let region = memory(other);
@@ -199,7 +199,7 @@ fn core_that_opens_another_devices_channel_closes_neither_under_its_driver() {
 /// After 2^32 takings that were forgotten the count of drivers was 0 again, and the core was closed
 /// under the driver that lived.
 #[test]
-fn the_count_of_forgotten_drivers_ends_before_it_comes_round() {
+fn count_of_forgotten_drivers_does_not_wrap() {
     let device = open("sim:pl330@6");
     let region = memory(&device);
     let alive = driver(&device, &region, "channel=0").unwrap();
@@ -216,7 +216,7 @@ fn the_count_of_forgotten_drivers_ends_before_it_comes_round() {
 
 /// A row's function alone refuses a misspelt setting, as `take` does before it touches the device.
 #[test]
-fn a_setting_that_it_does_not_know_is_told_with_those_that_it_knows() {
+fn unknown_setting_lists_the_known_ones() {
     let device = open("sim:pl330@8");
     let unknown = Error::UnknownSetting { place: 2, known: &["channel", "event"] };
     let settings = Settings("event=1, chanel=3");

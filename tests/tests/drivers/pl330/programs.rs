@@ -45,7 +45,7 @@ fn outcome(
 }
 
 #[test]
-fn every_fault_of_a_program_is_decoded_and_the_next_job_works() {
+fn every_program_fault_is_decoded() {
     let (zynq, first) = (Pl330Spec::default(), Pl330Config::default());
     let nonsecure = Pl330Spec { nonsecure: true, nonsecure_events: 1, ..zynq };
     let fault = |status, what| Err(Error::Fault { device: "pl330", status, what });
@@ -150,7 +150,7 @@ fn a_manager_that_faults_is_decoded_and_killed() {
 }
 
 #[test]
-fn a_program_that_does_not_fit_or_comes_too_early_is_refused() {
+fn program_too_long_or_too_early_is_refused() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let programs = memory.programs();

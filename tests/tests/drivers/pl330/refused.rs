@@ -93,7 +93,7 @@ fn what_is_no_controller_or_not_enough_of_one_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_copied_is_refused_before_anything_is_touched() {
+fn impossible_copies_are_refused_untouched() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(8 << 20).unwrap()).unwrap();
     let carve = |len_bytes| region.alloc(len_bytes, Align::PAGE).unwrap();

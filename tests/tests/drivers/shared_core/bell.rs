@@ -60,7 +60,7 @@ unsafe impl Device for &Bell {
 }
 
 #[test]
-fn who_takes_the_interrupt_wakes_the_others_and_who_leaves_passes_it_on() {
+fn interrupt_is_shared_and_passed_on() {
     const LONG_US: u32 = 60_000_000;
     let port = SimBoard::new(1).port();
     let bell = Bell { rings: Mutex::new(0), rang: Condvar::new(), inside: AtomicU32::new(0), port };

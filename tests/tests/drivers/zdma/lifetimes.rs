@@ -1,7 +1,7 @@
 //! The owners of all objects when a channel hangs, sticks, is forgotten or dropped.
 #![allow(unsafe_code, reason = "a program that crashed left the channel as it is found here")]
 
-use super::{MODES, Mode, ZdmaQueue, alloc};
+use super::{Mode, ZdmaQueue, alloc};
 use contigo::{
     CpuBuf, Done, Error, JobError, Mmio, Operand, Queue, Region,
     drivers::zdma::regs,
@@ -26,36 +26,7 @@ fn run(
 }
 
 #[test]
-fn a_channel_that_hangs_is_stopped_and_works_again() {
-    for mode in MODES {
-        let board = unlucky(Faults { hang: 500, ..Faults::NONE });
-        let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
-        let channel = SimZdma::new(&board, board.port());
-        let mut queue =
-            Queue::new(mode.open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
-        let mut buffers = [alloc!(region)(LEN), alloc!(region)(LEN)];
-        let (mut good, mut hung) = (0, 0);
-        for round in 0..40_u8 {
-            buffers[0].view_mut::<u8>().unwrap().fill(round);
-            buffers = match run(&mut queue, buffers, Duration::from_millis(2)) {
-                Ok(done) => {
-                    good += 1;
-                    assert_eq!(done.buffers[1].view::<u8>().unwrap(), [round; LEN]);
-                    done.buffers
-                }
-                Err(JobError { error, buffers, .. }) => {
-                    hung += 1;
-                    assert_eq!(error, Error::Timeout { timeout_us: 2000 });
-                    buffers.unwrap().map(|operand| operand.into_cpu().unwrap())
-                }
-            };
-        }
-        assert!(good > 5 && hung > 5, "{mode:?}: {good} {hung}");
-    }
-}
-
-#[test]
-fn a_job_that_is_given_up_early_is_stopped_before_its_buffers_come_back() {
+fn early_timeout_stops_before_buffers_return() {
     let board = SimBoard::new(11);
     let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let channel = SimZdma::new(&board, board.port());
@@ -72,35 +43,6 @@ fn a_job_that_is_given_up_early_is_stopped_before_its_buffers_come_back() {
         channel.run_for(100_000).unwrap();
         assert_eq!(to.view::<u8>().unwrap(), before, "nothing comes afterwards");
         assert_eq!(before, [1; LEN], "the copy came to its end");
-    }
-}
-
-#[test]
-fn a_stuck_channel_keeps_everything_until_it_is_reset() {
-    for mode in [Mode::Simple, Mode::Linked(4096)] {
-        let board = unlucky(STUCK);
-        let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
-        let pool = region.pool(4, LEN).unwrap();
-        let channel = SimZdma::new(&board, board.port());
-        let mut queue =
-            Queue::new(mode.open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
-        let failed =
-            run(&mut queue, [pool.take().unwrap(), pool.take().unwrap()], Duration::from_millis(2))
-                .unwrap_err();
-        // 10 ms, 81 µs for 8 KiB at 100 bytes a microsecond, and 10 ms after EN was cleared.
-        assert_eq!(
-            failed.error,
-            Error::WillNotStop { device: "zdma", status: regs::STATE_BUSY, waited_us: 20_081 }
-        );
-        assert_eq!(
-            (failed.cause, failed.buffers.is_none()),
-            (Error::Timeout { timeout_us: 2000 }, true)
-        );
-        assert_eq!((pool.taken(), queue.len()), (2, 1), "kept, not freed");
-        assert_eq!(queue.clear().unwrap_err(), failed.error);
-        channel.reset().unwrap();
-        queue.clear().unwrap();
-        assert_eq!((pool.taken(), queue.is_stopped()), (0, false), "they come back");
     }
 }
 

@@ -6,11 +6,10 @@ use contigo::{
     Align, CpuBuf, Driver, Error, Operand, Pool, Queue, Region,
     drivers::zdma::regs,
     job::QueueCounts,
-    sim::{Faults, SimBoard, SimConfig, zdma::SimZdma},
+    sim::{SimBoard, zdma::SimZdma},
 };
-use contigo_testkit::emulated;
 use fastrand::Rng;
-use std::{collections::VecDeque, time::Duration};
+use std::time::Duration;
 
 const SLOT: usize = 8192;
 const DEPTH: usize = 8;
@@ -40,7 +39,7 @@ macro_rules! setting {
 }
 
 #[test]
-fn as_many_are_in_flight_as_their_descriptors_have_room_for() {
+fn depth_follows_the_room_for_descriptors() {
     for (len_bytes, depth) in
         [(128, 1), (192, 1), (256, 2), (512, 4), (960, 4), (1024, 8), (4096, 8), (1 << 16, 8)]
     {
@@ -80,43 +79,7 @@ fn as_many_are_in_flight_as_their_descriptors_have_room_for() {
 }
 
 #[test]
-fn ten_thousand_copies_keep_their_order() {
-    for (seed, len_bytes) in [(1, 1024), (2, 4096), (3, 256)] {
-        let board = SimBoard::with(SimConfig {
-            seed,
-            faults: Faults { late_irq: 100, lost_irq: 100, ..Faults::NONE },
-        });
-        setting!(board, len_bytes => region, pool, channel, queue);
-        let (mut rng, mut pushed) = (Rng::with_seed(seed), VecDeque::new());
-        for _ in 0..emulated::fewer(3_000) {
-            // In gusts, so that it runs full and dry.
-            for _ in 0..rng.usize(..2 * DEPTH) {
-                if !queue.is_full() {
-                    let bits = rng.u32(..13);
-                    let len = rng.usize(1..=1 << bits);
-                    let (operands, bytes) = copy(&pool, &mut rng, len);
-                    queue.submit(operands, &[]).unwrap();
-                    pushed.push_back(bytes);
-                }
-            }
-            for _ in 0..rng.usize(..2 * DEPTH) {
-                match queue.wait::<2>(if rng.bool() { Duration::ZERO } else { LIMIT }).unwrap() {
-                    Some(done) => assert!(holds(&done.buffers[1], &pushed.pop_front().unwrap())),
-                    None => break,
-                }
-            }
-        }
-        let QueueCounts { ran_dry, stopped, failed, .. } = queue.counts();
-        assert!(ran_dry > 0, "it ran dry too");
-        assert_eq!(
-            (stopped, failed, board.counts().unowned_accesses, board.counts().stray_accesses),
-            (0, 0, 0, 0)
-        );
-    }
-}
-
-#[test]
-fn a_fault_in_the_middle_of_a_list_leaves_what_came_before_it() {
+fn fault_inside_a_list_keeps_the_jobs_before() {
     let board = SimBoard::new(1);
     // The jobs before the fault count here, and the board would blame all of the list.
     board.allow_wrong_accesses(true).unwrap();
@@ -144,7 +107,8 @@ fn a_fault_in_the_middle_of_a_list_leaves_what_came_before_it() {
         let failed = queue.wait::<2>(LIMIT).unwrap_err();
         let bit = if reading { regs::INT_READ } else { regs::INT_WRITE };
         assert!(
-            matches!(failed.error, Error::Fault { device: "zdma", status, .. } if status & bit != 0),
+            matches!(failed.error, Error::Fault { device: "zdma", status, .. }
+                if status & bit != 0),
             "{failed}"
         );
         for (job, _) in &pushed[told..] {
@@ -159,100 +123,45 @@ fn a_fault_in_the_middle_of_a_list_leaves_what_came_before_it() {
 }
 
 #[test]
-fn a_stop_gives_back_what_had_not_ended() {
-    let board = SimBoard::new(1);
-    setting!(board, 1024 => region, pool, channel, queue);
-    let mut rng = Rng::with_seed(1);
-    let first = copy(&pool, &mut rng, 100);
-    queue.submit(first.0, &[]).unwrap();
-    channel.run_for(1_000).unwrap();
-    for _ in 1..DEPTH {
-        queue.submit(copy(&pool, &mut rng, 3000).0, &[]).unwrap();
-    }
-    queue.stop().unwrap();
-    assert_eq!(
-        queue.submit(copy(&pool, &mut rng, 1).0, &[]).unwrap_err().error,
-        Error::QueueStopped { in_flight: DEPTH }
+fn long_copy_with_more_room_than_a_list() {
+    const LONG: usize = 512 * 1024;
+    let board = SimBoard::new(6);
+    let region = Region::new(board.memory(2 << 20).unwrap()).unwrap();
+    let channel = SimZdma::new(&board, board.port());
+    let mut queue =
+        Queue::new(Mode::Linked(3 * 4096).open(channel.window().unwrap(), alloc!(region)), 1)
+            .unwrap();
+    let mut from = alloc!(region)(LONG);
+    Rng::with_seed(6).fill(from.view_mut::<u8>().unwrap());
+    let [from, to] = queue
+        .run([from.to_device(..), alloc!(region)(LONG).from_device(..)], &[], LIMIT)
+        .unwrap()
+        .buffers;
+    assert_eq!(from.view::<u8>().unwrap(), to.view::<u8>().unwrap());
+}
+
+#[test]
+fn copy_into_its_own_neighbour() {
+    let board = SimBoard::new(5);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let channel = SimZdma::new(&board, board.port());
+    let mut queue =
+        Queue::new(Mode::Linked(256).open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
+    let (mut from, to) = alloc!(region)(16384).split_at(8192).unwrap();
+    from.view_mut::<u8>().unwrap().fill(9);
+    queue.submit([from.to_device(1..8192), to.from_device(..8191)], &[]).unwrap();
+    assert!(queue.try_next::<2>().unwrap().is_none(), "8 KiB take longer than one look");
+    channel.run_for(1000).unwrap();
+    let [_from, to] = queue.try_next().unwrap().unwrap().buffers;
+    assert_eq!(to.view_at::<u8>(..8191).unwrap(), [9; 8191]);
+    assert_eq!(to.view_at::<u8>(8191..).unwrap(), [0]);
+    assert!(
+        queue
+            .run(
+                [to.to_device(..), alloc!(region)(8192).from_device(..)],
+                &[],
+                Duration::from_millis(1)
+            )
+            .is_ok()
     );
-    // It had ended, though no call had polled it.
-    assert!(holds(&queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1], &first.1));
-    assert!(queue.wait::<2>(LIMIT).unwrap().is_none());
-    for job in 1..DEPTH as u64 {
-        assert_eq!(queue.take_back::<2>().unwrap().unwrap().job, job);
-    }
-    let ended = board.counts();
-    channel.run_for(1_000_000).unwrap();
-    assert_eq!(board.counts(), ended, "nothing of the others is done");
-    // Anew.
-    for _ in 0..3 {
-        queue.submit(copy(&pool, &mut rng, 3000).0, &[]).unwrap();
-    }
-    queue.clear().unwrap();
-    drop(queue);
-    assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0));
-}
-
-#[test]
-fn a_list_that_never_ends_is_stopped_and_one_that_will_not_stop_keeps_its_jobs() {
-    for stuck in [false, true] {
-        let faults = if stuck {
-            Faults { stuck: 1000, ..Faults::NONE }
-        } else {
-            Faults { hang: 1000, ..Faults::NONE }
-        };
-        let board = SimBoard::with(SimConfig { seed: 1, faults });
-        setting!(board, 1024 => region, pool, channel, queue);
-        let mut rng = Rng::with_seed(1);
-        for _ in 0..DEPTH {
-            queue.submit(copy(&pool, &mut rng, 3000).0, &[]).unwrap();
-        }
-        assert!(queue.wait::<2>(LIMIT).unwrap().is_none());
-        if stuck {
-            assert!(matches!(queue.stop(), Err(Error::WillNotStop { device: "zdma", .. })));
-            assert!(queue.take_back::<2>().unwrap().is_none());
-            channel.reset().unwrap();
-        }
-        queue.stop().unwrap();
-        for job in 0..DEPTH as u64 {
-            assert_eq!(queue.take_back::<2>().unwrap().unwrap().job, job);
-        }
-        drop(queue);
-        assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0));
-    }
-}
-
-#[test]
-fn whatever_goes_wrong_no_byte_is_touched_that_was_not_given() {
-    for seed in 0..emulated::fewer(60) {
-        let board =
-            SimBoard::with(SimConfig { seed, faults: Faults { stuck: 0, ..Faults::OFTEN } });
-        let len_bytes = [256, 1024, 4096][usize::try_from(seed % 3).unwrap()];
-        setting!(board, len_bytes => region, pool, channel, queue);
-        let (mut rng, mut pushed) = (Rng::with_seed(seed), VecDeque::new());
-        for _ in 0..200 {
-            match rng.u8(..20) {
-                0 => queue.stop().unwrap(),
-                1..10 if !queue.is_full() && !queue.is_stopped() => {
-                    let len = rng.usize(1..=SLOT);
-                    let (operands, bytes) = copy(&pool, &mut rng, len);
-                    queue.submit(operands, &[]).unwrap();
-                    pushed.push_back(bytes);
-                }
-                _ => match queue.wait::<2>(Duration::from_micros(rng.u32(..50).into())) {
-                    Ok(Some(done)) => assert!(
-                        holds(&done.buffers[1], &pushed.pop_front().unwrap()),
-                        "seed {seed}"
-                    ),
-                    Ok(None) if !queue.is_stopped() => {}
-                    _ => {
-                        while queue.take_back::<2>().unwrap().is_some() {
-                            pushed.pop_front().unwrap();
-                        }
-                    }
-                },
-            }
-        }
-        drop(queue);
-        assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0), "seed {seed}");
-    }
 }

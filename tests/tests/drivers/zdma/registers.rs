@@ -126,7 +126,7 @@ fn addr_of(region: &Region, board: &SimBoard, buf: &CpuBuf) -> u32 {
 }
 
 #[test]
-fn opening_writes_nothing_and_stopping_sets_up_what_the_port_says() {
+fn opening_writes_nothing() {
     let board = SimBoard::new(1);
     for (port, data, descriptors) in
         [(board.port(), 0x0483_D20F, 0), (board.coherent_port(), 0x07C3_DF0F, 0x1F0)]
@@ -251,7 +251,7 @@ fn what_a_channel_says_is_compared() {
 }
 
 #[test]
-fn a_channel_whose_status_lags_behind_the_doorbell_is_not_taken_for_stopped() {
+fn lagging_status_is_not_taken_for_stopped() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let notes = Notes::new();

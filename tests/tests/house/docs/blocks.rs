@@ -44,7 +44,7 @@ const UNCOMPILED: [(&str, &str, &str); 2] = [
 ];
 
 /// Are the block's lines in this file, one after the other?
-pub(crate) fn is_part(block: &Block, text: &str) -> bool {
+fn is_part(block: &Block, text: &str) -> bool {
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let len = block.text.len();
     (0..=lines.len().saturating_sub(len))

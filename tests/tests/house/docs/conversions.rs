@@ -1,15 +1,7 @@
-#![allow(
-    unsafe_code,
-    clippy::items_after_statements,
-    reason = "which core is behind registers is the program's word"
-)]
-//! `?` in programs that answer with one type of error: the README's lines, beside a file that the
-//! program reads. `docs/errors.md` says which errors become which.
+#![allow(unsafe_code, reason = "the caller says which core is behind registers")]
+//! `?` in programs that answer with one type of error. `docs/errors.md` says which errors become
+//! which.
 
-use super::{
-    blocks::is_part,
-    markdown::{Block, dedent, pages, root},
-};
 use contigo::{
     Error, Queue, Region,
     design::{Design, kernel},
@@ -18,47 +10,9 @@ use contigo::{
     names::{Attach, DeviceName, MemoryName},
     sim::{SimBoard, zdma::SimZdma},
 };
-use std::{error, fs, io};
+use std::{error, fs, io, time::Duration};
 
 const MAP: &[u8] = include_bytes!("../../../../docs/examples/copy.json");
-/// It is read at a glance, and pasted whole.
-const PROGRAM_LINES: usize = 20;
-
-/// The body of the README's program, which [`the_readmes_lines_are_here`] compares.
-#[rustfmt::skip]
-macro_rules! the_readmes_lines {
-    () => {
-        let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;           // "guard:copy@40000000"
-        let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?; // "guard"
-        let map = kernel::any(MAP, "")?.build()?;                          // or what the tools write
-        // SAFETY: the device is this kernel, and no other code drives it.
-        let mut copy = Queue::new(unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? }, 1)?;
-        let (mut from, to) = (region.alloc(1000, region.line())?, region.alloc(1000, region.line())?);
-        from.view_mut::<u8>()?.fill(7);
-        let operands = [from.to_device(..1000), to.from_device(..1000)];
-        let [_, to] = copy.run(operands, &[1000], std::time::Duration::from_millis(20))?.buffers; // bounded
-        assert_eq!(to.view_at::<u8>(..1000)?, [7; 1000]);
-        println!("1000 bytes copied");
-    };
-}
-
-fn of_std(file: &str) -> io::Result<()> {
-    the_readmes_lines!();
-    Design::read(&fs::read(file)?)?;
-    Ok(())
-}
-
-fn of_contigo(file: &str) -> contigo::Result<()> {
-    the_readmes_lines!();
-    Design::read(&fs::read(file)?)?;
-    Ok(())
-}
-
-fn of_any(file: &str) -> Result<(), Box<dyn error::Error>> {
-    the_readmes_lines!();
-    Design::read(&fs::read(file)?)?;
-    Ok(())
-}
 
 /// An error as anyhow has it: its `From` asks for the same.
 #[derive(Debug)]
@@ -70,17 +24,35 @@ impl<E: error::Error + Send + Sync + 'static> From<E> for Anyhow {
     }
 }
 
-fn of_anyhow(file: &str) -> Result<(), Anyhow> {
-    the_readmes_lines!();
-    // What this refusal gives back is a driver of any kind, which threads do not share.
-    let board = SimBoard::new(1);
-    drop(Queue::new(AnyDriver::new(SimZdma::new(&board, board.port()).window()?.simple()?)?, 4)?);
-    Design::read(&fs::read(file)?)?;
-    Ok(())
+/// A program with each type of error of the runtime, and one of std.
+macro_rules! program {
+    ($name:ident, $result:ty) => {
+        fn $name(file: &str) -> $result {
+            let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;
+            let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?;
+            let map = kernel::any(MAP, "")?.build()?;
+            // SAFETY: the device is this kernel, and no other code drives it.
+            let driver = unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? };
+            let mut copy = Queue::new(driver, 1)?;
+            let [from, to] = [region.alloc(64, region.line())?, region.alloc(64, region.line())?];
+            let operands = [from.to_device(..), to.from_device(..)];
+            let _ = copy.run(operands, &[64], Duration::from_millis(20))?;
+            // What this refusal gives back is a driver of any kind, which threads do not share.
+            let board = SimBoard::new(1);
+            let any = AnyDriver::new(SimZdma::new(&board, board.port()).window()?.simple()?)?;
+            drop(Queue::new(any, 4)?);
+            Design::read(&fs::read(file)?)?;
+            Ok(())
+        }
+    };
 }
+program!(of_std, io::Result<()>);
+program!(of_contigo, contigo::Result<()>);
+program!(of_any, Result<(), Box<dyn error::Error>>);
+program!(of_anyhow, Result<(), Anyhow>);
 
 #[test]
-fn a_main_of_any_result_has_the_readmes_lines_and_reads_files() {
+fn main_of_any_result_reads_files() {
     let design = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/design.hwh");
     of_std(design).unwrap();
     of_contigo(design).unwrap();
@@ -92,35 +64,6 @@ fn a_main_of_any_result_has_the_readmes_lines_and_reads_files() {
     assert_eq!(of_contigo("/no/such/file"), Err(Error::Os { call: "a call of std::io", errno: 2 }));
     let no_design = of_std(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap_err();
     assert!(no_design.to_string().contains("hand-off of Vivado's"), "{no_design}");
-}
-
-#[test]
-fn the_readmes_lines_are_here() {
-    let root = root(env!("CARGO_MANIFEST_DIR"), 1);
-    let pages = pages(&root);
-    let readme = pages.iter().find(|page| page.path == "README.md").unwrap();
-    let program = readme.blocks.iter().find(|block| block.language == "rust").unwrap();
-    assert!(
-        program.text.len() <= PROGRAM_LINES,
-        "the README's program has {} lines",
-        program.text.len()
-    );
-    let before_main = |line: &&String| line.as_str() != "fn main() -> contigo::Result<()> {";
-    let text: Vec<_> = program
-        .text
-        .iter()
-        .skip_while(before_main)
-        .skip(1)
-        .take_while(|line| line.trim() != "Ok(())")
-        .cloned()
-        .collect();
-    assert!(text.len() > 5, "the README's program has a main");
-    let body =
-        Block { line: program.line, language: program.language.clone(), text: dedent(&text) };
-    assert!(
-        is_part(&body, include_str!("conversions.rs")),
-        "copy the body of the README's program into the macro"
-    );
 }
 
 /// Each keeps its whole text, and has the kind of its errno. Back again it is the same error.

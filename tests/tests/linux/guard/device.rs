@@ -57,7 +57,7 @@ fn registers_that_cannot_be_mapped_say_why() {
 }
 
 #[test]
-fn a_device_that_was_taken_away_reads_ones_and_every_call_says_so() {
+fn removed_device_reads_ones() {
     let kernel = FakeGuard::new(config());
     let guard = kernel.open_guard().unwrap();
     let registers = guard.registers(0).unwrap();

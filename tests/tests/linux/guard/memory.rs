@@ -161,7 +161,8 @@ fn a_refusal_says_what_to_change() {
         kernel.refuse(Call::Alloc, errno);
         let refused = guard.allocate(5).unwrap_err();
         assert!(
-            matches!(refused, Error::NoMemory { need_bytes: found, errno: why, .. } if (found, why) == (need_bytes, errno)),
+            matches!(refused, Error::NoMemory { need_bytes: found, errno: why, .. }
+                if (found, why) == (need_bytes, errno)),
             "{refused:?}"
         );
         assert!(refused.to_string().contains(cure) && refused.errno() == errno, "{refused}");
@@ -176,7 +177,8 @@ fn a_refusal_says_what_to_change() {
     for len_bytes in [0, usize::MAX, isize::MAX as usize + 1] {
         let refused = guard.allocate(len_bytes).unwrap_err();
         assert!(
-            matches!(refused, Error::Argument { name: "len_bytes", value, .. } if value == len_bytes as u64),
+            matches!(refused, Error::Argument { name: "len_bytes", value, .. }
+                if value == len_bytes as u64),
             "{refused:?}"
         );
     }
@@ -211,7 +213,7 @@ fn what_cannot_be_mapped_is_released() {
 }
 
 #[test]
-fn it_is_given_back_when_it_is_dropped_and_kept_where_it_is_out() {
+fn dropped_memory_returns_unless_it_is_out() {
     let kernel = FakeGuard::new(GuardConfig::default());
     let guard = kernel.open_guard().unwrap();
     let len_bytes = page_bytes();

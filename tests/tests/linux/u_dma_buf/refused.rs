@@ -56,7 +56,7 @@ fn a_path_that_does_not_fit_is_refused() {
 
 /// Opening `/dev/watchdog` starts it, and a UIO device's counts as its user.
 #[test]
-fn a_device_file_alone_is_not_a_u_dma_buf_and_is_not_opened() {
+fn device_file_alone_is_no_u_dma_buf() {
     let fake = FakeUDmaBuf::new(Config::default());
     fs::remove_dir_all(fake.class_dir()).unwrap();
     // Who opens it finds the lock: `InUse`.
@@ -66,7 +66,7 @@ fn a_device_file_alone_is_not_a_u_dma_buf_and_is_not_opened() {
 }
 
 #[test]
-fn a_missing_attribute_an_empty_an_unreadable_and_a_nonsensical_one_are_four_errors() {
+fn attributes_fail_in_four_ways() {
     for name in ["size", "phys_addr"] {
         let fake = FakeUDmaBuf::new(old());
         fake.remove(name);
@@ -107,7 +107,7 @@ fn a_missing_attribute_an_empty_an_unreadable_and_a_nonsensical_one_are_four_err
 }
 
 #[test]
-fn an_old_module_without_a_way_to_sync_is_refused_when_it_is_opened() {
+fn old_module_without_sync_is_refused() {
     for name in ["sync_offset", "sync_size", "sync_direction", "sync_for_cpu", "sync_for_device"] {
         let fake = FakeUDmaBuf::new(old());
         fake.make_unreadable(name);
@@ -168,7 +168,8 @@ fn a_mode_that_maps_uncached_without_o_sync_is_refused() {
         for sync_mode in 5..=7 {
             let error = FakeUDmaBuf::new(Config { sync_mode, ..base.clone() }).open().unwrap_err();
             assert!(
-                matches!(error, Error::Setting { name: "sync_mode", value, .. } if value == sync_mode),
+                matches!(error, Error::Setting { name: "sync_mode", value, .. }
+                    if value == sync_mode),
                 "{error}"
             );
         }

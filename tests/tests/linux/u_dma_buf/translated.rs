@@ -6,7 +6,7 @@ use contigo_testkit::fake_u_dma_buf::{Config, FakeUDmaBuf};
 use std::fs;
 
 #[test]
-fn a_translated_node_gives_a_bus_address_and_refuses_the_quirk() {
+fn translated_node_has_a_bus_address() {
     let open = |quirk_mmap_mode, coherent| {
         let fake = FakeUDmaBuf::new(Config { quirk_mmap_mode, coherent, ..Config::default() });
         fs::create_dir_all(fake.class_dir().join("device/iommu_group")).unwrap();
@@ -18,7 +18,8 @@ fn a_translated_node_gives_a_bus_address_and_refuses_the_quirk() {
     for (mode, coherent) in [(2, true), (3, false), (4, true)] {
         let error = open(mode, Some(coherent)).unwrap_err();
         assert!(
-            matches!(error, Error::Setting { name: "quirk_mmap_mode", value, .. } if value == u64::from(mode)),
+            matches!(error, Error::Setting { name: "quirk_mmap_mode", value, .. }
+                if value == u64::from(mode)),
             "{error}"
         );
     }
@@ -33,7 +34,7 @@ fn a_translated_node_gives_a_bus_address_and_refuses_the_quirk() {
 }
 
 #[test]
-fn an_address_that_something_translates_is_not_taken_for_a_physical_one() {
+fn translated_address_is_not_physical() {
     for (kind, bytes, refused) in [
         ("iommu_group", &b""[..], true),
         ("of_node/iommus", b"1234", true),

@@ -14,7 +14,7 @@ fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<VfioDevice, Error> {
 }
 
 #[test]
-fn it_is_reset_before_it_may_master_the_bus_and_stopped_on_drop() {
+fn reset_before_mastering_and_stopped_on_drop() {
     for way in [Way::Group, Way::Iommufd] {
         let (kernel, vfio) = opened(Machine::with(way));
         let before = kernel.log().len();
@@ -268,7 +268,7 @@ fn every_call_that_fails_gives_the_registers_back() {
 }
 
 #[test]
-fn a_command_register_that_does_not_keep_its_bits_is_refused() {
+fn command_register_that_drops_bits_is_refused() {
     // Memory space stays off: the function would not answer.
     let kernel = FakeVfio::new(Machine { command_mask: 0b100, ..Machine::default() });
     assert_eq!(

@@ -17,7 +17,7 @@ use contigo_testkit::fake_vfio::Machine;
 use std::{thread, time::Duration};
 
 #[test]
-fn the_guides_program_sleeps_until_the_interrupt_and_takes_every_end() {
+fn event_loop_of_the_guide_takes_every_end() {
     let (kernel, vfio) =
         opened(Machine { bar_bytes: 0x1_0000, irqs: [1, 1, 1], ..Machine::default() });
     let region = Region::new(vfio.memory(1 << 20).unwrap()).unwrap();

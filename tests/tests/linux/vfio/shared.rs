@@ -50,7 +50,7 @@ static ROW: DriverRow = DriverRow::new("listening", "hears of resets", nothing)
 
 /// The reset went to the kernel without the core's lock, and no sibling heard of it.
 #[test]
-fn a_reset_from_outside_goes_through_the_core_that_drivers_share() {
+fn outside_reset_goes_through_the_shared_core() {
     let kernel = FakeVfio::new(Machine::default());
     let name: DeviceName = format!("vfio:{ADDRESS}").parse().unwrap();
     let device = name.open_vfio_with(Arc::new(kernel.clone())).unwrap();

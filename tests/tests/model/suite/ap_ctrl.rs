@@ -75,17 +75,12 @@ const HS: Copier = Copier("ap_ctrl_hs", Protocol::Hs);
 const CHAIN: Copier = Copier("ap_ctrl_chain", Protocol::Chain);
 
 /// Every subject of this module.
-pub(super) fn each(see: &mut impl super::page::See) {
+pub(super) fn each(see: &mut impl super::See) {
     see.see(&HS);
     see.see(&CHAIN);
 }
 
-#[test]
-fn hs() {
-    super::run(&HS);
-}
-
-#[test]
-fn chain() {
-    super::run(&CHAIN);
+suite! {
+    hs: HS;
+    chain: CHAIN;
 }

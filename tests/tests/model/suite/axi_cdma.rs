@@ -1,7 +1,7 @@
 //! AXI CDMA: in registers and in descriptors, with realignment and without, as it is built in
 //! several ways.
 
-use super::page::See;
+use super::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
     drivers::axi_cdma::AxiCdmaConfig,
@@ -108,25 +108,16 @@ pub(crate) fn each(see: &mut impl See) {
     see.see(&SG);
 }
 
-#[test]
-fn simple() {
-    super::run(&SIMPLE);
-}
-
-#[test]
-fn simple_in_a_core_with_scatter_gather_and_without_realignment() {
-    super::run(&InMode {
+suite! {
+    simple: SIMPLE;
+    simple_in_a_core_with_scatter_gather_and_without_realignment: InMode {
         name: "axi_cdma, simple beside scatter-gather",
         config: DEFAULT,
         memory_bytes: 0,
         sg: true,
         limits: WORDS,
-    });
-}
-
-#[test]
-fn scatter_gather() {
-    super::run(&SG);
+    };
+    scatter_gather: SG;
 }
 
 /// A length of 10 bits: five descriptors for the longest copy.

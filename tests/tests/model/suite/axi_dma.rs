@@ -1,6 +1,6 @@
 //! AXI DMA: each channel, and both as one, in both modes.
 
-use super::page::See;
+use super::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
     drivers::axi_dma::{AxiDmaConfig, Side},
@@ -125,40 +125,19 @@ pub(crate) fn each(see: &mut impl See) {
     }
 }
 
-#[test]
-fn copy_direct() {
-    super::run(&COPY_DIRECT);
-}
-
-#[test]
-fn copy_sg() {
-    super::run(&COPY_SG);
-}
-
-#[test]
-fn send_direct() {
-    super::run(&SEND_DIRECT);
-}
-
-#[test]
-fn send_sg() {
-    super::run(&SEND_SG);
-}
-
-#[test]
-fn receive_direct() {
-    super::run(&RECEIVE_DIRECT);
-}
-
-#[test]
-fn receive_sg() {
-    super::run(&RECEIVE_SG);
-}
-
-/// A packet over up to 32 descriptors.
-#[test]
-fn send_sg_in_pieces() {
-    super::run(&AxiDmaJobs { name: "axi_dma, mm2s, sg, pieces", short_lengths: true, ..SEND_SG });
+suite! {
+    copy_direct: COPY_DIRECT;
+    copy_sg: COPY_SG;
+    send_direct: SEND_DIRECT;
+    send_sg: SEND_SG;
+    receive_direct: RECEIVE_DIRECT;
+    receive_sg: RECEIVE_SG;
+    /// A packet over up to 32 descriptors.
+    send_sg_in_pieces: AxiDmaJobs {
+        name: "axi_dma, mm2s, sg, pieces",
+        short_lengths: true,
+        ..SEND_SG
+    };
 }
 
 /// TAILDESC and addresses in two halves.

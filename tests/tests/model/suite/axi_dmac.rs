@@ -1,6 +1,6 @@
 //! The AXI DMAC: copies in registers and by lists, packets out and in, with a word of 64 bits.
 
-use super::page::See;
+use super::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
     drivers::axi_dmac::{DmacConfig, DmacRows, regs::Side},
@@ -155,7 +155,8 @@ impl Subject for Built {
         &[Sight::Short]
     }
     fn may_fail(&self, error: &Error) -> bool {
-        matches!(error, Error::Fault { device: "axi_dmac", status: u32::MAX, what } if what.starts_with("bits that it never sets"))
+        matches!(error, Error::Fault { device: "axi_dmac", status: u32::MAX, what }
+            if what.starts_with("bits that it never sets"))
     }
     fn open<R>(
         &self,
@@ -185,57 +186,16 @@ pub(crate) fn each(see: &mut impl See) {
     }
 }
 
-#[test]
-fn copies() {
-    super::run(&COPY);
-}
-
-#[test]
-fn copies_by_a_mended_core() {
-    super::run(&MENDED);
-}
-
-#[test]
-fn copies_of_whole_words() {
-    super::run(&WORDS);
-}
-
-#[test]
-fn copies_as_a_row() {
-    super::run(&ROW);
-}
-
-#[test]
-fn copies_in_rows() {
-    super::run(&ROWS);
-}
-
-#[test]
-fn copies_by_lists() {
-    super::run(&LISTS);
-}
-
-#[test]
-fn copies_by_lists_that_come_late() {
-    super::run(&SLOW_LISTS);
-}
-
-#[test]
-fn sends() {
-    super::run(&SEND);
-}
-
-#[test]
-fn sends_by_lists() {
-    super::run(&SEND_LISTS);
-}
-
-#[test]
-fn receives() {
-    super::run(&RECEIVE);
-}
-
-#[test]
-fn receives_by_a_mended_core() {
-    super::run(&RECEIVE_MENDED);
+suite! {
+    copies: COPY;
+    copies_by_a_mended_core: MENDED;
+    copies_of_whole_words: WORDS;
+    copies_as_a_row: ROW;
+    copies_in_rows: ROWS;
+    copies_by_lists: LISTS;
+    copies_by_lists_that_come_late: SLOW_LISTS;
+    sends: SEND;
+    sends_by_lists: SEND_LISTS;
+    receives: RECEIVE;
+    receives_by_a_mended_core: RECEIVE_MENDED;
 }

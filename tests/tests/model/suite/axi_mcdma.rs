@@ -1,6 +1,6 @@
 //! AXI MCDMA: a channel of each direction, alone and as one of several, with DRE and without.
 
-use super::page::See;
+use super::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
     drivers::axi_mcdma::{McdmaConfig, Way},
@@ -78,7 +78,8 @@ impl Subject for Channel {
         if self.kind() == Kind::Receive { &[] } else { &[Sight::Short] }
     }
     fn may_fail(&self, error: &Error) -> bool {
-        matches!(error, Error::FaultAt { device: "axi_mcdma", what, .. } if what.starts_with("DMASlvErr"))
+        matches!(error, Error::FaultAt { device: "axi_mcdma", what, .. }
+            if what.starts_with("DMASlvErr"))
     }
     fn open<R>(
         &self,
@@ -130,24 +131,11 @@ pub(crate) fn each(see: &mut impl See) {
     see.see(&RECEIVES);
 }
 
-#[test]
-fn sends() {
-    super::run(&SENDS);
-}
-
-#[test]
-fn sends_alone() {
-    super::run(&SENDS_ALONE);
-}
-
-#[test]
-fn receives() {
-    super::run(&RECEIVES);
-}
-
-#[test]
-fn receives_alone() {
-    super::run(&RECEIVES_ALONE);
+suite! {
+    sends: SENDS;
+    sends_alone: SENDS_ALONE;
+    receives: RECEIVES;
+    receives_alone: RECEIVES_ALONE;
 }
 
 /// A tail in two halves.

@@ -1,6 +1,6 @@
 //! AXI VDMA: each channel, with narrow and wide addresses.
 
-use super::page::See;
+use super::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
     drivers::axi_vdma::{AxiVdmaConfig, Side},
@@ -100,28 +100,19 @@ pub(crate) fn each(see: &mut impl See) {
     see.see(&RECEIVE);
 }
 
-#[test]
-fn send() {
-    super::run(&SEND);
-}
-
-#[test]
-fn receive() {
-    super::run(&RECEIVE);
-}
-
-/// Two banks of start addresses.
-#[test]
-fn receive_with_32_frame_stores() {
-    super::run(&Frames { name: "axi_vdma, s2mm, 32 stores", frame_stores: 32, ..RECEIVE });
-}
-
-#[test]
-fn send_with_wide_addresses() {
-    super::run(&Frames {
+suite! {
+    send: SEND;
+    receive: RECEIVE;
+    /// Two banks of start addresses.
+    receive_with_32_frame_stores: Frames {
+        name: "axi_vdma, s2mm, 32 stores",
+        frame_stores: 32,
+        ..RECEIVE
+    };
+    send_with_wide_addresses: Frames {
         name: "axi_vdma, mm2s, 64 bits",
         frame_stores: 16,
         address_bits: 64,
         ..SEND
-    });
+    };
 }

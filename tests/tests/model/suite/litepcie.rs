@@ -1,6 +1,6 @@
 //! LitePCIe's DMA: the reader, the writer, and both with the loopback between them.
 
-use super::page::See;
+use super::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
     drivers::litepcie::{LitepcieConfig, Side},
@@ -84,27 +84,10 @@ pub(crate) fn each(see: &mut impl See) {
     see.see(&ORDERED_LOOPBACK);
 }
 
-#[test]
-fn reader() {
-    super::run(&READER);
-}
-
-#[test]
-fn writer() {
-    super::run(&WRITER);
-}
-
-#[test]
-fn loopback() {
-    super::run(&LOOPBACK);
-}
-
-#[test]
-fn ordered_writer() {
-    super::run(&ORDERED_WRITER);
-}
-
-#[test]
-fn ordered_loopback() {
-    super::run(&ORDERED_LOOPBACK);
+suite! {
+    reader: READER;
+    writer: WRITER;
+    loopback: LOOPBACK;
+    ordered_writer: ORDERED_WRITER;
+    ordered_loopback: ORDERED_LOOPBACK;
 }

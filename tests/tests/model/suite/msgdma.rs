@@ -1,7 +1,7 @@
 //! mSGDMA: copies by the descriptor port and by the prefetcher, both kinds of descriptors, packets
 //! out and in.
 
-use super::page::See;
+use super::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
     drivers::msgdma::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer},
@@ -159,67 +159,18 @@ pub(crate) fn each(see: &mut impl See) {
     }
 }
 
-#[test]
-fn copies() {
-    super::run(&COPY);
-}
-
-#[test]
-fn copies_whose_writes_have_no_answers() {
-    super::run(&COPY_UNANSWERED);
-}
-
-#[test]
-fn copies_by_the_prefetcher_whose_writes_have_no_answers() {
-    super::run(&FETCHED_UNANSWERED);
-}
-
-#[test]
-fn receives_where_writes_have_no_answers() {
-    super::run(&RECEIVE_UNANSWERED);
-}
-
-#[test]
-fn copies_with_responses() {
-    super::run(&RESPONSES);
-}
-
-#[test]
-fn copies_extended() {
-    super::run(&EXTENDED);
-}
-
-#[test]
-fn copies_unaligned() {
-    super::run(&UNALIGNED);
-}
-
-#[test]
-fn copies_by_the_prefetcher() {
-    super::run(&FETCHED);
-}
-
-#[test]
-fn copies_extended_by_the_prefetcher() {
-    super::run(&FETCHED_EXTENDED);
-}
-
-#[test]
-fn sends() {
-    super::run(&SEND);
-}
-
-#[test]
-fn sends_by_the_prefetcher() {
-    super::run(&SEND_FETCHED);
-}
-
-#[test]
-fn receives() {
-    super::run(&RECEIVE);
-}
-
-#[test]
-fn receives_by_the_prefetcher() {
-    super::run(&RECEIVE_FETCHED);
+suite! {
+    copies: COPY;
+    copies_whose_writes_have_no_answers: COPY_UNANSWERED;
+    copies_by_the_prefetcher_whose_writes_have_no_answers: FETCHED_UNANSWERED;
+    receives_where_writes_have_no_answers: RECEIVE_UNANSWERED;
+    copies_with_responses: RESPONSES;
+    copies_extended: EXTENDED;
+    copies_unaligned: UNALIGNED;
+    copies_by_the_prefetcher: FETCHED;
+    copies_extended_by_the_prefetcher: FETCHED_EXTENDED;
+    sends: SEND;
+    sends_by_the_prefetcher: SEND_FETCHED;
+    receives: RECEIVE;
+    receives_by_the_prefetcher: RECEIVE_FETCHED;
 }

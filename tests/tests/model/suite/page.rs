@@ -1,6 +1,6 @@
 //! The table of `docs/measured.md`: the price of a job of each driver, by count.
 
-use super::{ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, zdma};
+use super::{See, each_driver};
 use contigo_testkit::{
     emulated::skipped,
     suite::{Price, Subject, Way, per_packet},
@@ -16,12 +16,6 @@ const HEAD: &str = "\
 ";
 /// Rounds of so many jobs.
 const ROUNDS: usize = 20;
-
-/// Sees every subject of a module.
-pub(crate) trait See {
-    /// One of them.
-    fn see(&mut self, subject: &impl Subject);
-}
 
 struct Page(String);
 
@@ -44,7 +38,12 @@ impl See for Page {
             let [reads, writes, operand_syncs, own_syncs] =
                 [reads, writes, operand_syncs, own_syncs].map(|count| count as f64 / 100.0);
             let name = subject.name();
-            writeln!(self.0, "| {name} | {jobs_at_once} | {reads:.2} | {writes:.2} | {operand_syncs:.2} | {own_syncs:.2} |").unwrap();
+            writeln!(
+                self.0,
+                "| {name} | {jobs_at_once} | {reads:.2} | {writes:.2} | \
+                {operand_syncs:.2} | {own_syncs:.2} |"
+            )
+            .unwrap();
         }
     }
 }
@@ -59,15 +58,7 @@ fn the_page_of_counts_is_up_to_date() {
         );
     }
     let mut page = Page(HEAD.into());
-    ap_ctrl::each(&mut page);
-    msgdma::each(&mut page);
-    axi_dma::each(&mut page);
-    axi_mcdma::each(&mut page);
-    axi_vdma::each(&mut page);
-    axi_cdma::each(&mut page);
-    axi_dmac::each(&mut page);
-    litepcie::each(&mut page);
-    zdma::each(&mut page);
+    each_driver(&mut page);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/measured.md");
     let whole = fs::read_to_string(&path).unwrap();
     let (before, rest) = whole.split_once(BEGIN).unwrap();

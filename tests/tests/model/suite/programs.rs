@@ -1,8 +1,6 @@
 //! Each driver and mode has a stop program that the kernel takes.
 
-use super::{
-    ap_ctrl, axi_cdma, axi_dma, axi_dmac, axi_mcdma, axi_vdma, litepcie, msgdma, page::See, zdma,
-};
+use super::{See, each_driver};
 use contigo::{
     Align, Driver as _, Region,
     job::{StopProgram, StopStep},
@@ -57,14 +55,6 @@ impl See for Programs {
 #[test]
 fn every_driver_has_a_stop_program_that_ends_with_a_look() {
     let mut programs = Programs(0);
-    ap_ctrl::each(&mut programs);
-    msgdma::each(&mut programs);
-    axi_dma::each(&mut programs);
-    axi_mcdma::each(&mut programs);
-    axi_vdma::each(&mut programs);
-    axi_cdma::each(&mut programs);
-    axi_dmac::each(&mut programs);
-    litepcie::each(&mut programs);
-    zdma::each(&mut programs);
+    each_driver(&mut programs);
     assert!(programs.0 > 20, "{} subjects", programs.0);
 }

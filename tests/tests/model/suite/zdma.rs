@@ -1,6 +1,6 @@
 //! ZDMA, in both modes.
 
-use super::page::See;
+use super::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
     sim::{SimWindow, zdma::ZdmaModel},
@@ -56,12 +56,7 @@ pub(crate) fn each(see: &mut impl See) {
     see.see(&LINKED);
 }
 
-#[test]
-fn simple() {
-    super::run(&SIMPLE);
-}
-
-#[test]
-fn linked() {
-    super::run(&LINKED);
+suite! {
+    simple: SIMPLE;
+    linked: LINKED;
 }

@@ -54,7 +54,8 @@ struct Told(Sim, Arc<AtomicBool>);
 
 // SAFETY: every method is the backend's inside.
 unsafe impl Backend for Told {
-    contigo::forward!(|this| this.0 => name, mapping, segment, sync_for_device, sync_for_cpu, settled, held_by, wrong_accesses);
+    contigo::forward!(|this| this.0 => name, mapping, segment, sync_for_device, sync_for_cpu,
+        settled, held_by, wrong_accesses);
 }
 
 impl Drop for Told {
@@ -73,7 +74,7 @@ fn delete_elsewhere(tensor: NonNull<DlManagedTensorVersioned>) {
 }
 
 #[test]
-fn what_is_dropped_while_its_tensor_is_out_comes_back_with_its_slot_when_the_deleter_is_called() {
+fn deleter_returns_what_was_dropped() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
@@ -115,7 +116,7 @@ fn what_is_dropped_while_its_tensor_is_out_comes_back_with_its_slot_when_the_del
 /// The framework is the last that has anything of the region: it reads and writes, and its deleter
 /// unmaps the memory.
 #[test]
-fn a_tensor_keeps_the_memory_of_a_region_that_nothing_else_keeps() {
+fn tensor_alone_keeps_its_region() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     let board = SimBoard::new(1);
     let lend: [fn(&Region, &SimBoard) -> NonNull<DlManagedTensorVersioned>; 3] = [
@@ -163,9 +164,10 @@ fn a_tensor_keeps_the_memory_of_a_region_that_nothing_else_keeps() {
     assert_eq!((ended.load(Ordering::Relaxed), TENSORS.taken()), (false, 1));
 }
 
-/// A holder that goes and a deleter that comes, at the same time: one of them gives the buffer back.
+/// A holder that goes and a deleter that comes, at the same time: one of them gives the buffer
+/// back.
 #[test]
-fn a_holder_that_goes_while_the_deleter_comes_loses_nothing() {
+fn leaving_holder_beside_deleter_loses_nothing() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();

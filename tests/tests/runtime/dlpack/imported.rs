@@ -9,7 +9,7 @@ use contigo::{
 };
 
 #[test]
-fn memory_of_ours_is_imported_wherever_it_points_and_knows_its_bus_address() {
+fn own_memory_is_imported_with_its_bus_address() {
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
     let buf = region.alloc(8192, Align::DLPACK).unwrap();
@@ -53,7 +53,7 @@ fn memory_of_ours_is_imported_wherever_it_points_and_knows_its_bus_address() {
 }
 
 #[test]
-fn memory_of_others_is_refused_or_copied_by_a_call_that_says_so() {
+fn foreign_memory_is_refused_or_copied() {
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
     let mut buf = region.alloc(4096, Align::DLPACK).unwrap();
@@ -99,7 +99,7 @@ fn memory_of_others_is_refused_or_copied_by_a_call_that_says_so() {
 /// A framework that was lent a buffer hands a part of it on, and lets go of its own tensor with
 /// that part.
 #[test]
-fn what_was_lent_comes_back_as_the_part_that_a_framework_hands_on() {
+fn framework_returns_a_part_of_a_loan() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();

@@ -214,7 +214,7 @@ pub(super) fn that_will_not_stop() -> Vec<Error> {
 }
 
 #[test]
-fn a_new_queue_on_a_stuck_device_gives_its_accelerator_back() {
+fn queue_on_a_stuck_device_returns_its_driver() {
     let board =
         SimBoard::with(SimConfig { seed: 5, faults: Faults { stuck: 1000, ..Faults::NONE } });
     let pool = Region::new(board.memory(8192).unwrap()).unwrap().pool(4, SLOT).unwrap();

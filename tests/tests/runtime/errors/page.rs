@@ -51,7 +51,8 @@ pub(crate) fn errors() -> String {
                 let about: String = about.concat();
                 let errno = if *errno == "errno" { "the kernel's" } else { errno };
                 let line = format!(
-                    "**`{variant}`**, C `CONTIGO_E_{}` ({}), Python `{}Error`, errno {errno}:{about} `{text}`",
+                    "**`{variant}`**, C `CONTIGO_E_{}` ({}), Python `{}Error`, errno \
+                     {errno}:{about} `{text}`",
                     row.name, row.code, row.class
                 );
                 wrap(&mut page, &line);

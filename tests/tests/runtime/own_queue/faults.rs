@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 #[test]
-fn a_completion_that_lies_stops_the_device_and_loses_no_buffer() {
+fn lying_completion_stops_the_device() {
     let twice =
         |first: usize| vec![Ok(Some(Completion::of(first))), Ok(Some(Completion::of(first)))];
     /// Its name, in order, what `poll` says, and what is wrong: slot, bytes, most bytes.
@@ -61,7 +61,7 @@ fn a_completion_that_lies_stops_the_device_and_loses_no_buffer() {
 }
 
 #[test]
-fn a_job_that_fails_alone_gives_its_buffer_back_and_the_others_go_on() {
+fn job_that_fails_alone_returns_its_buffer() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(4, true);
     let lie = rig.submit(&mut queue, 2);
@@ -80,7 +80,7 @@ fn a_job_that_fails_alone_gives_its_buffer_back_and_the_others_go_on() {
 }
 
 #[test]
-fn a_driver_that_panics_keeps_its_slot_and_the_queue_takes_no_job_before_a_stop() {
+fn panicking_driver_keeps_its_slot_until_a_stop() {
     for place in ["submit", "poll", "stop"] {
         let rig = Rig::new();
         let (mut queue, script) = rig.queue(4, true);
@@ -122,7 +122,7 @@ fn a_driver_that_panics_keeps_its_slot_and_the_queue_takes_no_job_before_a_stop(
 }
 
 #[test]
-fn a_device_that_refuses_a_job_is_stopped_and_the_job_comes_back() {
+fn device_that_refuses_a_job_is_stopped() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(4, true);
     rig.submit(&mut queue, 2);

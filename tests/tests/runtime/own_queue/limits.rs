@@ -77,7 +77,7 @@ fn a_wait_lasts_as_long_as_its_limit_says() {
 }
 
 #[test]
-fn a_run_passes_a_limit_on_or_gives_the_buffers_back_unused() {
+fn run_passes_its_time_limit_on() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(1, true);
     for (limit, us) in FINE {
@@ -190,7 +190,7 @@ fn a_queue_says_what_is_beyond_its_limits() {
 }
 
 #[test]
-fn a_stream_refuses_a_limit_before_it_gives_the_device_a_buffer() {
+fn stream_checks_its_time_limit_first() {
     let rig = Rig::new();
     let (driver, script) = rig.driver(4, true);
     let mut stream = Stream::new(driver, rig.pool.clone(), 4, &[]).unwrap();
@@ -214,7 +214,7 @@ fn a_stream_refuses_a_limit_before_it_gives_the_device_a_buffer() {
 }
 
 #[test]
-fn a_queue_lies_in_the_programs_own_memory_wherever_that_begins() {
+fn queue_lies_anywhere_in_given_memory() {
     const BYTES: usize = match queue_bytes(4, 1) {
         Ok(bytes) => bytes,
         Err(_) => panic!("out of range"),

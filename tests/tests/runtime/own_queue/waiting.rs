@@ -1,7 +1,15 @@
 //! A queue that has more jobs than its device takes.
 
 use super::{FAULT, Rig, STUCK, at, taken_back};
-use contigo::{Completion, Error};
+use contigo::{
+    Completion, Error, Queue, Region,
+    design::kernel::{KernelMap, Protocol},
+    sim::{
+        SimBoard,
+        ap_ctrl::{ApCtrlModel, KernelCall, SimApCtrl},
+        zdma::SimZdma,
+    },
+};
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     time::Duration,
@@ -33,7 +41,7 @@ fn jobs_wait_for_the_device_in_their_order() {
 }
 
 #[test]
-fn a_job_that_waited_is_given_the_words_that_it_was_submitted_with() {
+fn waiting_job_keeps_its_words() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(1, true);
     for word in 0..4 {
@@ -47,7 +55,7 @@ fn a_job_that_waited_is_given_the_words_that_it_was_submitted_with() {
 }
 
 #[test]
-fn a_stop_gives_back_what_the_device_had_and_then_what_waited() {
+fn stop_returns_jobs_in_their_order() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(2, true);
     let submitted = rig.submit(&mut queue, 4);
@@ -64,7 +72,7 @@ fn a_stop_gives_back_what_the_device_had_and_then_what_waited() {
 }
 
 #[test]
-fn a_job_that_waited_and_is_refused_by_the_device_stops_it_and_the_next_look_says_so() {
+fn refused_waiting_job_is_told_by_the_next_poll() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(1, true);
     let submitted = rig.submit(&mut queue, 3);
@@ -85,7 +93,7 @@ fn a_job_that_waited_and_is_refused_by_the_device_stops_it_and_the_next_look_say
 }
 
 #[test]
-fn a_queue_that_is_dropped_leaks_what_the_device_may_have_and_nothing_that_waited() {
+fn dropped_queue_leaks_only_what_the_device_has() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(1, true);
     rig.submit(&mut queue, 4);
@@ -99,7 +107,7 @@ fn a_queue_that_is_dropped_leaks_what_the_device_may_have_and_nothing_that_waite
 }
 
 #[test]
-fn a_run_whose_device_will_not_stop_keeps_its_buffers_until_it_does() {
+fn run_on_a_stuck_device_keeps_its_buffers() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(1, true);
     script.borrow_mut().stop = Some(STUCK);
@@ -115,7 +123,7 @@ fn a_run_whose_device_will_not_stop_keeps_its_buffers_until_it_does() {
 }
 
 #[test]
-fn a_callback_that_panics_loses_its_buffer_and_lets_no_job_overtake_another() {
+fn panicking_callback_keeps_the_order_of_jobs() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(1, true);
     let submitted = rig.submit(&mut queue, 3);
@@ -133,4 +141,51 @@ fn a_callback_that_panics_loses_its_buffer_and_lets_no_job_overtake_another() {
         assert_eq!(at(&queue.wait::<1>(Duration::ZERO).unwrap().unwrap()), at_expected);
     }
     assert!(queue.is_empty());
+}
+
+const LIMIT: Duration = Duration::from_millis(20);
+
+#[test]
+fn eight_jobs_are_in_a_queue_over_a_channel_that_takes_one() {
+    let board = SimBoard::new(1);
+    let pool = Region::new(board.memory(64 * 1024).unwrap()).unwrap().pool(16, 1024).unwrap();
+    let channel = SimZdma::new(&board, board.port());
+    let mut queue = Queue::new(channel.window().unwrap().simple().unwrap(), 8).unwrap();
+    for round in 0..5 {
+        for job in 0..8_u8 {
+            let (mut from, to) = (pool.take().unwrap(), pool.take().unwrap());
+            from.view_mut::<u8>().unwrap().fill(8 * round + job);
+            queue.submit([from.to_device(..), to.from_device(..)], &[]).unwrap();
+        }
+        assert!(queue.is_full());
+        for job in 0..8_u8 {
+            let [_, to] = queue.wait(LIMIT).unwrap().unwrap().buffers;
+            assert_eq!(to.view::<u8>().unwrap(), [8 * round + job; 1024]);
+        }
+    }
+    assert_eq!((queue.counts().completed, queue.counts().ran_dry, pool.taken()), (40, 5, 0));
+}
+
+#[test]
+fn eight_kernel_calls_keep_their_own_numbers() {
+    let map = KernelMap::named("add", Protocol::Hs)
+        .result("ap_return", 0x10, 32)
+        .scalar("a", 0x18, 32)
+        .scalar("b", 0x20, 32);
+    let add = |call: &mut KernelCall<'_, '_>| {
+        Ok([u32::try_from(call.scalar(0) + call.scalar(1)).unwrap(), 0, 0, 0])
+    };
+    let board = SimBoard::new(3);
+    let kernel = SimApCtrl::with_model(
+        &board,
+        board.port(),
+        ApCtrlModel::new(map.build().unwrap(), add).unwrap(),
+    );
+    let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 8).unwrap();
+    let jobs: Vec<_> = (0..8).map(|round| queue.submit([], &[round, 7]).unwrap()).collect();
+    for (round, job) in (0..8).zip(jobs) {
+        let done = queue.wait::<0>(LIMIT).unwrap().unwrap();
+        assert_eq!((done.job, done.words[0]), (job, round + 7));
+    }
+    assert_eq!(queue.run([], &[40, 2], LIMIT).unwrap().words[0], 42);
 }

@@ -91,7 +91,7 @@ fn several_descriptors_and_several_jobs_share_the_address() {
 }
 
 #[test]
-fn lengths_are_whole_words_and_other_addresses_answer_with_an_error() {
+fn keyhole_needs_whole_words_and_its_address() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = SimAxiCdma::new(&board, board.port());

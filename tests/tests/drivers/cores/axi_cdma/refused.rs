@@ -1,12 +1,11 @@
-//! Cores that are not there or were built otherwise, and jobs that no core takes.
-#![allow(unsafe_code, reason = "a device of the test's own")]
+//! Cores that are not there or were built otherwise, jobs that no core takes, and the stop program.
 
 use super::{DEFAULT, DRE, carve};
 use contigo::{
     Align, Device, Driver, Error, Mmio, Port, Queue, Region, Result, Wait,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, Keyhole, regs},
     sim::{
-        SimBoard, SimDevice,
+        Faults, SimBoard, SimConfig, SimDevice,
         axi_cdma::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, SimAxiCdma},
     },
 };
@@ -111,9 +110,8 @@ fn scatter_gather_that_is_not_built_in() {
         AxiCdmaModel::new(AxiCdmaSpec { sg: false, ..AxiCdmaSpec::default() }),
     );
     let refused = device.window().unwrap().sg(DEFAULT, carve!(region)(4096)).unwrap_err();
-    assert!(
-        matches!(refused.error, Error::Unsupported { what, fix } if what.contains("SGIncld") && fix.contains("block design"))
-    );
+    assert!(matches!(refused.error, Error::Unsupported { what, fix }
+            if what.contains("SGIncld") && fix.contains("block design")));
     let memory = refused.into_returned();
     assert_eq!(memory.len_bytes(), 4096, "the memory is back");
     let lite = AxiCdmaConfig { lite: true, ..DEFAULT };
@@ -228,13 +226,56 @@ fn a_lite_core_crosses_no_boundary() {
     );
     let crosses = start(4060..4120, 0..64);
     assert!(
-        matches!(crosses, Err(Error::Argument { name, value: 60, max: 36, .. }) if name.contains("operand 0")),
+        matches!(crosses, Err(Error::Argument { name, value: 60, max: 36, .. })
+            if name.contains("operand 0")),
         "{crosses:?}"
     );
     let crosses = start(0..64, 4064..4128);
     assert!(
-        matches!(crosses, Err(Error::Argument { name, value: 64, max: 32, .. }) if name.contains("last operand")),
+        matches!(crosses, Err(Error::Argument { name, value: 64, max: 32, .. })
+            if name.contains("last operand")),
         "{crosses:?}"
     );
     assert_eq!(start(4032..4096, 4096..4160), Ok(()));
+}
+
+/// Version 4.0 had 23 bits: the others are dropped without a word, and BTT tells.
+#[test]
+fn a_length_that_btt_cuts_is_an_error() {
+    let board = SimBoard::new(1);
+    let len = (8 << 20) + 64;
+    let region = Region::new(board.memory(2 * (len + 4096)).unwrap()).unwrap();
+    let device = SimDevice::with_model(
+        &board,
+        board.port(),
+        AxiCdmaModel::new(AxiCdmaSpec { length_bits: 23, ..AxiCdmaSpec::default() }),
+    );
+    let config = AxiCdmaConfig { length_bits: 26, ..DEFAULT };
+    let mut queue = Queue::new(device.window().unwrap().simple(config).unwrap(), 1).unwrap();
+    let failed = queue
+        .submit([carve!(region)(len).to_device(..), carve!(region)(len).from_device(..)], &[])
+        .unwrap_err();
+    assert!(
+        matches!(failed.error, Error::Unsupported { fix: "set length_bits=23", .. }),
+        "{failed}"
+    );
+    assert!(failed.buffers.is_some(), "the buffers are back");
+    assert_eq!(board.counts().unowned_accesses, 0);
+}
+
+/// The steps for the kernel stop what the driver started.
+#[test]
+fn the_stop_program_resets_the_core() {
+    let board =
+        SimBoard::with(SimConfig { seed: 1, faults: Faults { hang: 1000, ..Faults::NONE } });
+    let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
+    let device = SimAxiCdma::new(&board, board.port());
+    let cdma = device.window().unwrap().sg(DRE, carve!(region)(4096)).unwrap();
+    let program = cdma.stop_program();
+    assert_eq!(program.steps().len(), 3);
+    drop(cdma);
+    let window = device.window().unwrap();
+    // SAFETY: the steps start nothing.
+    let ran = unsafe { program.run(&window, 10) };
+    assert_eq!(ran, Ok(()));
 }

@@ -102,7 +102,7 @@ fn btt_does_nothing_in_scatter_gather_mode() {
 }
 
 #[test]
-fn a_length_of_zero_and_an_absent_descriptor_are_errors_that_a_reset_clears() {
+fn reset_clears_internal_and_decode_errors() {
     let board = SimBoard::new(1);
     let device = SimAxiCdma::new(&board, board.port());
     let window = device.window().unwrap();

@@ -2,19 +2,22 @@
 #![allow(unsafe_code, reason = "how a core is built is the program's word")]
 
 use super::{DRE, LIMIT, carve};
-use crate::cores::refusing::Refusing;
 use contigo::{
-    Queue, Region,
+    Backend, Direction, Error, Queue, Region, Result,
     drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, regs},
+    forward,
     sim::{
         SimBoard,
         axi_cdma::{AxiCdmaModel, AxiCdmaSpec, SimAxiCdma},
     },
 };
 use contigo_testkit::lent::Preempted;
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    ops::Range,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 /// A copy of 1,000 bytes takes 0.8 us. The ring has room for 63 jobs, and 8 are in flight at most.
@@ -139,4 +142,23 @@ fn descriptors_of_a_job_that_never_began_are_complete() {
         .map(|bd| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0)
         .collect::<Vec<_>>();
     assert_eq!((complete[0], &complete[1..]), (false, &[true; 15][..]));
+}
+
+/// Memory of which `left` hand-overs to a device succeed, and the others fail.
+struct Refusing<B> {
+    inner: B,
+    left: Arc<AtomicUsize>,
+}
+
+// SAFETY: `inner` keeps all of it, and a hand-over that fails was not done.
+unsafe impl<B: Backend> Backend for Refusing<B> {
+    forward!(|this| this.inner => name, mapping, segment, sync_for_cpu, held_by, wrong_accesses);
+    unsafe fn sync_for_device(&self, range: Range<usize>, direction: Direction) -> Result<()> {
+        let took = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        took.map_err(|_| Error::Contended { tries: 1 })?;
+        // SAFETY: the caller's promise.
+        unsafe { self.inner.sync_for_device(range, direction) }
+    }
 }

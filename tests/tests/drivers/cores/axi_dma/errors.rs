@@ -70,7 +70,7 @@ fn a_length_register_that_is_narrower_than_was_said() {
 
 /// Its first piece would count as full, and the packet's rest lie behind the bytes that are told.
 #[test]
-fn a_length_register_that_is_narrower_where_pieces_are_received() {
+fn narrow_length_register_with_pieces() {
     let source = SourceConfig { packet_bytes: 288, ..SourceConfig::default() };
     let spec = CoreSpec { stream: StreamConfig::source(source, 2048), length_bits: 8, ..WITH_SG };
     let error =
@@ -126,7 +126,7 @@ fn a_packet_that_is_longer_than_its_operand_or_never_ends() {
 }
 
 #[test]
-fn a_packet_that_ends_before_the_last_descriptor_of_its_operand() {
+fn packet_ends_before_its_last_descriptor() {
     let source = SourceConfig { packet_bytes: 100, ..SourceConfig::default() };
     let spec = CoreSpec { stream: StreamConfig::source(source, 2048), length_bits: 8, ..WITH_SG };
     let config = AxiDmaConfig { length_bits: 8, depth: Some(4), ..AxiDmaConfig::default() };
@@ -170,7 +170,7 @@ fn an_address_that_is_not_memory_on_the_port() {
 }
 
 #[test]
-fn a_misaligned_operand_is_refused_unless_the_core_realigns() {
+fn misaligned_operand_needs_a_realigning_core() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(4, 4096).unwrap();
@@ -224,7 +224,7 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
 
 /// Only settings tell of these, which a `.hwh` gives.
 #[test]
-fn a_core_with_micro_dma_or_a_status_stream_is_refused_where_it_would_not_work() {
+fn micro_dma_and_status_streams_are_refused() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
     let refused = |spec, side, config| {
@@ -265,9 +265,8 @@ fn a_core_with_micro_dma_or_a_status_stream_is_refused_where_it_would_not_work()
         }
     };
     assert!(by_settings("channel=1,status_stream=1,status_driven=1").is_ok());
-    assert!(
-        matches!(by_settings("channel=1,status_stream=1"), Err(Error::Unsupported { fix, .. }) if fix.contains("status_driven=1"))
-    );
+    assert!(matches!(by_settings("channel=1,status_stream=1"), Err(Error::Unsupported { fix, .. })
+            if fix.contains("status_driven=1")));
     assert!(matches!(
         by_settings("channel=1,status_stream=1,status_driven=1,status_length=1"),
         Err(Error::Unsupported { .. })

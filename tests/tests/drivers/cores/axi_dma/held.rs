@@ -23,14 +23,15 @@ const fn room_that_fails(spec: CoreSpec) -> usize {
 fn is_of(error: Error, side: &str) -> bool {
     // The channel itself knows its descriptor's length.
     matches!(error, Error::LengthCut { device, done_bytes: 0, .. } if device == side)
-        || matches!(error, Error::Fault { device, what, .. } if device == side && what.starts_with("DMAIntErr"))
+        || matches!(error, Error::Fault { device, what, .. }
+            if device == side && what.starts_with("DMAIntErr"))
 }
 
 const S2MM: &str = "axi_dma s2mm";
 const MM2S: &str = "axi_dma mm2s";
 
 #[test]
-fn the_sibling_of_a_channel_that_failed_names_its_error_and_works_after_its_stop() {
+fn failed_channels_sibling_names_its_error() {
     for spec in [DIRECT, WITH_SG] {
         let board = SimBoard::new(6);
         let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
@@ -196,7 +197,7 @@ fn the_core_holds_both_at_0_until_its_reset() {
 /// Memory answers a fetch of S2MM's with an error, before MM2S starts or after. The core then holds
 /// MM2S at its halt, and the error is the fetch's, never "is its clock on".
 #[test]
-fn an_error_of_a_fetch_is_told_also_where_it_keeps_the_other_channel_from_its_start() {
+fn fetch_error_is_told_where_it_blocks_a_start() {
     for address_bits in [32, 64] {
         let mut names = 0;
         for fetch_error_at in 0..8 {
@@ -214,7 +215,9 @@ fn an_error_of_a_fetch_is_told_also_where_it_keeps_the_other_channel_from_its_st
                 let Err(JobError { cause: error, .. }) = queue.run(operands, &[], SOON) else {
                     continue;
                 };
-                let is_fetch = matches!(error, Error::FaultAt { device: S2MM, what, .. } | Error::Fault { device: S2MM, what, .. } if what.starts_with("SGSlvErr"));
+                let is_fetch = matches!(error,
+                    Error::FaultAt { device: S2MM, what, .. } | Error::Fault { device: S2MM, what, .. }
+                    if what.starts_with("SGSlvErr"));
                 assert!(is_fetch, "fetch {fetch_error_at}: {error}");
                 names += 1;
             }
@@ -226,7 +229,7 @@ fn an_error_of_a_fetch_is_told_also_where_it_keeps_the_other_channel_from_its_st
 /// In direct register mode a channel that its sibling's error halted takes no length: that is no
 /// length that the core cut.
 #[test]
-fn a_length_that_a_halted_channel_does_not_take_is_the_siblings_error() {
+fn length_lost_by_a_halt_is_the_siblings_error() {
     let board = SimBoard::new(10);
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
     let pool = region.pool(4, CUT_TO_0).unwrap();
@@ -247,7 +250,7 @@ fn a_length_that_a_halted_channel_does_not_take_is_the_siblings_error() {
 
 /// Of two jobs the second's packet fails, while the first's answer comes: S2MM halts after that.
 #[test]
-fn both_as_one_tell_the_error_of_the_channel_that_failed_and_go_on() {
+fn both_as_one_name_the_failed_channel() {
     let board = SimBoard::new(8);
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
     let pool = region.pool(6, CUT_TO_0).unwrap();

@@ -1,6 +1,6 @@
 //! Both channels of one core, each with a driver: stops, resets, and a stream that is torn.
 
-use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
+use super::{DIRECT, SOON, WITH_SG, core, ring};
 use contigo::{
     CpuBuf, Done, Driver, Error, Queue, Region,
     drivers::axi_dma::{AxiDma, AxiDmaConfig, AxiDmaCore, PacketReport, Side, regs},
@@ -17,52 +17,8 @@ fn report(done: &Done<[CpuBuf; 1]>) -> PacketReport {
     PacketReport::of(done.status, done.words)
 }
 
-/// One channel sends to the other, which is stopped while it waits.
 #[test]
-fn both_channels_work_side_by_side_also_after_a_stop_of_one() {
-    for spec in [DIRECT, WITH_SG] {
-        let (board, config) =
-            (SimBoard::new(2), AxiDmaConfig { stop_us: 50, ..AxiDmaConfig::default() });
-        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-        let pool = region.pool(4, 4096).unwrap();
-        let device = core(&board, spec);
-        let whole = device.window().unwrap().core().unwrap();
-        // SAFETY: the model is built so.
-        let open = |side| unsafe { whole.channel(side, config, Some(ring(&region))) };
-        let (mut send, mut receive) = (
-            Queue::new(open(Side::Mm2s).unwrap(), 4).unwrap(),
-            Queue::new(open(Side::S2mm).unwrap(), 4).unwrap(),
-        );
-        assert_eq!(open(Side::S2mm).unwrap_err(), Error::HasDriver);
-        // A packet that S2MM does not receive waits in the FIFO, and MM2S with it.
-        send.submit([pool.take().unwrap().to_device(..4096)], &[]).unwrap();
-        assert!(send.wait::<1>(Duration::from_micros(200)).unwrap().is_none(), "the FIFO is full");
-        receive.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
-        let done = receive.wait::<1>(SOON).unwrap().unwrap();
-        assert_eq!(done.bytes, Some(4096));
-        let report = report(&done);
-        assert!(report.first && report.last && !report.maybe_torn);
-        assert!(send.wait::<1>(SOON).unwrap().is_some());
-        drop(done);
-        // Nothing comes: a receive that waits ends by a reset, and is given back.
-        receive.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
-        receive.stop().unwrap();
-        assert!(receive.take_back::<1>().unwrap().is_some());
-        // Both work again.
-        receive.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
-        send.submit([pool.take().unwrap().to_device(..300)], &[]).unwrap();
-        assert_eq!(receive.wait::<1>(SOON).unwrap().unwrap().bytes, Some(300));
-        assert!(send.wait::<1>(SOON).unwrap().is_some());
-        let counts = board.counts();
-        assert_eq!(
-            [counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes],
-            [0; 4]
-        );
-    }
-}
-
-#[test]
-fn a_receive_that_waits_is_ended_by_a_reset_which_the_sibling_hears_of() {
+fn waiting_receive_ends_by_a_reset_of_both() {
     for spec in [DIRECT, WITH_SG] {
         let (board, config) =
             (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
@@ -210,7 +166,7 @@ fn a_stream_that_a_stop_tore_is_told() {
 /// After a stop the flag is that of the first packet after the next start. An end that the ring had
 /// before the stop is reported after it, and its packet is whole.
 #[test]
-fn the_first_packet_after_a_start_is_maybe_torn_and_those_that_ended_before_the_stop_are_whole() {
+fn only_the_first_packet_after_a_start_may_be_torn() {
     const LEN: usize = 1000;
     for (sg, depth) in [(true, 4), (false, 1)] {
         let source =
@@ -329,7 +285,7 @@ fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
 /// The core says Idle late after a doorbell. Here it says it always: a stop before any look does
 /// not believe that nothing was under way.
 #[test]
-fn a_stop_that_reads_idle_of_the_time_before_says_that_the_next_answer_may_be_torn() {
+fn stale_idle_still_marks_the_next_answer_torn() {
     let (board, config) =
         (SimBoard::new(2), AxiDmaConfig { stop_us: 5, ..AxiDmaConfig::default() });
     let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
@@ -373,7 +329,7 @@ fn a_stop_that_reads_idle_of_the_time_before_says_that_the_next_answer_may_be_to
 /// A receive without a job that its sibling's error holds at its halt: only the core's reset frees
 /// it, which drops what it had taken of a packet.
 #[test]
-fn the_first_packet_after_the_reset_of_a_channel_that_was_held_is_maybe_torn() {
+fn packet_after_a_held_channels_reset_may_be_torn() {
     let board = SimBoard::new(6);
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
     let pool = region.pool(8, 16 * 1024).unwrap();
@@ -425,18 +381,4 @@ fn interrupts_for_several_packets_and_64_in_flight() {
     }
     let counts = device.model(AxiDmaModel::stream).unwrap();
     assert_eq!((counts.sent, counts.sent_bytes), (1_000, 500_500));
-}
-
-#[test]
-fn the_receive_channel_alone_is_a_camera_s() {
-    let board = SimBoard::new(5);
-    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let device = core(&board, CoreSpec::camera(SourceConfig::default(), 512));
-    let refused = device.window().unwrap().driver(AxiDmaConfig::default(), Some(ring(&region)));
-    assert!(matches!(
-        refused.unwrap_err(),
-        Error::Unsupported { what: "this AXI DMA has no MM2S channel", .. }
-    ));
-    let driver = alone(&device, Side::S2mm, Some(ring(&region)));
-    assert_eq!((driver.name(), driver.side()), ("axi_dma s2mm", Side::S2mm));
 }

@@ -3,13 +3,13 @@
 use super::{CONFIG, LIMIT, copier, core, pattern, receiver, with};
 use contigo::{
     DevAddr, Driver, Error, Queue, Result,
-    drivers::axi_dmac::{DmacConfig, DmacRows, regs::Side},
+    drivers::axi_dmac::{DmacConfig, DmacRows},
     job::Settings,
     mem::DevSlice,
     sim::{
         Faults,
         axi_dmac::{AxiDmacBuild, AxiDmacFlaws},
-        stream::{FNV_START, fnv1a, packet},
+        stream::packet,
     },
 };
 
@@ -92,47 +92,6 @@ fn copies_of_one_burst_are_right_beside_others() {
     );
 }
 
-#[test]
-fn sends_of_one_burst_are_right_beside_others() {
-    with(Faults::NONE, |board, pool, _own| {
-        let core = core(board, AxiDmacBuild { sides: [Side::Memory, Side::Stream], ..copier() });
-        let mut queue = Queue::new(core.window()?.driver(CONFIG)?, 4)?;
-        let mut sent = FNV_START;
-        for (number, &len) in LENS.iter().cycle().take(LENS.len() * ROUNDS).enumerate() {
-            if queue.is_full() {
-                drop(
-                    queue
-                        .wait::<1>(LIMIT)?
-                        .unwrap_or_else(|| panic!("a send before number {number} never ends")),
-                );
-            }
-            let mut from = pool.take()?;
-            let bytes = from.view_mut::<u8>()?;
-            bytes.iter_mut().enumerate().for_each(|(index, byte)| *byte = pattern(index + number));
-            sent = fnv1a(sent, &bytes[..len]);
-            queue.submit([from.to_device(..len)], &[])?;
-        }
-        while !queue.is_empty() {
-            drop(
-                queue
-                    .wait::<1>(LIMIT)?
-                    .unwrap_or_else(|| panic!("one of the last sends never ends")),
-            );
-        }
-        assert_eq!(core.model(|model| model.stream().sent_hash)?, sent, "other bytes were sent");
-        Ok(())
-    });
-}
-
-#[test]
-fn packets_of_one_burst_are_right_where_several_buffers_wait() {
-    for (packet_bytes, sides) in
-        [(40, [Side::Stream, Side::Memory]), (64, [Side::Stream, Side::Memory])]
-    {
-        received(AxiDmacBuild { sides, ..receiver(packet_bytes) }, CONFIG, packet_bytes, 512);
-    }
-}
-
 /// Packets of a stream, with four buffers in flight.
 fn received(build: AxiDmacBuild, config: DmacConfig, packet_bytes: usize, buffer_bytes: usize) {
     with(Faults::NONE, |board, pool, _own| {
@@ -181,7 +140,7 @@ fn written(build: AxiDmacBuild, config: DmacConfig, buffer_bytes: usize) -> u64 
 /// Counted in bursts, of which a packet begins the first: with bursts of 64 bytes, 300 bytes end
 /// in the fifth, and one byte in the first.
 #[test]
-fn a_buffer_in_whose_last_bursts_a_packet_may_end_goes_alone() {
+fn buffer_that_a_packet_may_end_in_goes_alone() {
     let flaws = AxiDmacFlaws { single_bursts: false, ..AxiDmacFlaws::ALL };
     for (packet_bytes, room_bytes) in
         [(300, 7 * 64), (320, 7 * 64), (321, 8 * 64), (4, 3 * 64), (64, 3 * 64)]
@@ -210,7 +169,7 @@ fn a_buffer_in_whose_last_bursts_a_packet_may_end_goes_alone() {
 }
 
 #[test]
-fn a_buffer_that_is_shorter_than_the_longest_packet_is_refused() {
+fn buffer_below_the_longest_packet_is_refused() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, receiver(300));
         let driver = core.window()?.driver(DmacConfig { packet_bytes: 300, ..CONFIG })?;
@@ -343,7 +302,8 @@ fn settings_are_read_as_text() {
     {
         let refused = DmacConfig::from_settings(&Settings(text)).unwrap_err();
         assert!(
-            matches!(refused, Error::Setting { name: found, value: had, .. } if (found, had) == (name, value)),
+            matches!(refused, Error::Setting { name: found, value: had, .. }
+                if (found, had) == (name, value)),
             "{refused}"
         );
     }

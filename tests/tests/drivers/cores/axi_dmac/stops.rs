@@ -31,7 +31,7 @@ fn the_stop_program_stops_a_core_at_work() {
 }
 
 #[test]
-fn a_core_that_another_program_left_at_work_is_stopped_before_it_is_tried() {
+fn opening_stops_a_core_left_at_work() {
     with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, _own| {
         let core = core(board, copier());
         let buf = pool.take()?;
@@ -82,7 +82,7 @@ fn a_stop_waits_for_the_descriptor_that_is_under_way() {
 }
 
 #[test]
-fn the_stop_program_leaves_what_makes_the_core_wait_for_a_descriptor() {
+fn stop_program_keeps_the_descriptor_bit() {
     with(Faults::NONE, |board, pool, own| {
         let core = core(board, copier());
         let program = core.window()?.listed(CONFIG, own)?.stop_program();

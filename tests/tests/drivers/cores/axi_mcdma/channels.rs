@@ -169,7 +169,7 @@ fn one_channels_reset_tells_the_others() {
 
 /// The error of one holds its direction halted until a reset: another that starts names it.
 #[test]
-fn a_channel_that_starts_after_anothers_error_does_not_ask_for_the_clock() {
+fn start_after_a_siblings_error_names_the_error() {
     let board =
         SimBoard::with(SimConfig { seed: 1, faults: Faults { error: 1000, ..Faults::NONE } });
     ground!(board, rings, pool);
@@ -181,7 +181,8 @@ fn a_channel_that_starts_after_anothers_error_does_not_ask_for_the_clock() {
     device.run_for(20).unwrap();
     let refused = second.submit([pool.take().unwrap().to_device(..100)], &[]).unwrap_err();
     assert!(
-        matches!(refused.cause, Error::Fault { what, .. } if what.starts_with("an error on another channel")),
+        matches!(refused.cause, Error::Fault { what, .. }
+            if what.starts_with("an error on another channel")),
         "{}",
         refused.cause
     );
@@ -346,19 +347,4 @@ fn a_thread_whose_jobs_a_reset_ended_starts_them_again() {
         over.store(true, Ordering::Relaxed);
     });
     assert_eq!((board.counts().unowned_accesses, pool.taken()), (0, 0));
-}
-
-#[test]
-fn a_reset_from_outside_ends_every_job() {
-    let board = SimBoard::new(1);
-    ground!(board, rings, pool);
-    let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
-    let core = device.window().unwrap().core().unwrap();
-    let mut queue =
-        Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
-    queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
-    core.reset(|| device.reset()).unwrap();
-    assert_eq!(end(&mut queue), Err(Error::EndedByReset { device: "axi_mcdma" }));
-    queue.clear().unwrap();
-    assert_eq!(pool.taken(), 0);
 }

@@ -2,33 +2,11 @@
 
 use super::*;
 use contigo::{
-    CpuBuf, Done, Driver, Error, Queue, drivers::axi_mcdma::PacketReport, sim::stream::StreamCounts,
+    CpuBuf, Done, Driver, Queue, drivers::axi_mcdma::PacketReport, sim::stream::StreamCounts,
 };
 
 fn report(done: &Done<[CpuBuf; 1]>) -> PacketReport {
     PacketReport::of(done.status, done.words)
-}
-
-#[test]
-fn packets_come_in_order_and_to_the_byte() {
-    let board = SimBoard::new(1);
-    ground!(board, rings, pool);
-    let device = SimMcdma::with_model(&board, board.port(), model(source()));
-    let channel = device.window().unwrap().channel(Way::S2mm(0), rings.take().unwrap()).unwrap();
-    let mut queue = Queue::new(channel, 8).unwrap();
-    while !queue.is_full() {
-        queue.submit([pool.take().unwrap().from_device(7..1100)], &[]).unwrap();
-    }
-    for number in 0..100 {
-        let done = queue.wait::<1>(LIMIT).unwrap().unwrap();
-        assert!(report(&done).first && report(&done).last && done.bytes == Some(1000), "{done:?}");
-        let [buf] = done.buffers;
-        assert!(packet::is(number, buf.view_at::<u8>(7..1007).unwrap()), "packet {number}");
-        queue.submit([buf.from_device(7..1100)], &[]).unwrap();
-    }
-    assert_eq!((queue.driver().dropped(), queue.counts().ran_dry), (0, 0));
-    queue.stop().unwrap();
-    assert_eq!(board.counts().unowned_accesses, 0);
 }
 
 #[test]
@@ -107,39 +85,6 @@ fn the_sideband_is_reported_where_it_is_asked_for() {
 }
 
 #[test]
-fn addresses_of_64_bits_ring_the_upper_bell() {
-    let board = SimBoard::new(1);
-    ground!(board, rings, pool);
-    let config = McdmaConfig { address_bits: 64, ..dre() };
-    let device = SimMcdma::with_model(
-        &board,
-        board.port(),
-        McdmaModel::new(McdmaSpec { config, streams: [StreamConfig::sink(); 2] }),
-    );
-    let channel = device.window().unwrap().channel(Way::Mm2s(0), rings.take().unwrap()).unwrap();
-    let mut queue = Queue::new(channel, 8).unwrap();
-    for _ in 0..40 {
-        queue.submit([pool.take().unwrap().to_device(..500)], &[]).unwrap();
-        assert!(queue.wait::<1>(LIMIT).unwrap().is_some());
-    }
-    assert_eq!(device.model(|model| model.stream(0)).unwrap().unwrap().sent, 40);
-}
-
-#[test]
-fn an_interrupt_that_is_not_connected_costs_time_alone() {
-    let faults = Faults { lost_irq: 1000, ..Faults::NONE };
-    let board = SimBoard::with(SimConfig { seed: 1, faults });
-    ground!(board, rings, pool);
-    let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
-    let channel = device.window().unwrap().channel(Way::Mm2s(0), rings.take().unwrap()).unwrap();
-    let mut queue = Queue::new(channel, 8).unwrap();
-    for _ in 0..20 {
-        queue.submit([pool.take().unwrap().to_device(..)], &[]).unwrap();
-        assert!(queue.wait::<1>(LIMIT).unwrap().is_some());
-    }
-}
-
-#[test]
 fn a_stream_without_an_end_of_packet_fills_buffers() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
@@ -158,36 +103,4 @@ fn a_stream_without_an_end_of_packet_fills_buffers() {
             (Some(2000), index == 0, false)
         );
     }
-}
-
-#[test]
-fn an_error_comes_after_the_jobs_before_it_and_names_the_buffer() {
-    let board =
-        SimBoard::with(SimConfig { seed: 3, faults: Faults { error: 200, ..Faults::NONE } });
-    ground!(board, rings, pool);
-    let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
-    let channel = device.window().unwrap().channel(Way::Mm2s(0), rings.take().unwrap()).unwrap();
-    let mut queue = Queue::new(channel, 8).unwrap();
-    let (mut well, mut failed) = (0, 0);
-    for _ in 0..100 {
-        while !queue.is_full() {
-            queue.submit([pool.take().unwrap().to_device(..300)], &[]).unwrap();
-        }
-        match queue.wait::<1>(LIMIT) {
-            Ok(done) => well += u32::from(done.is_some()),
-            Err(error) => {
-                let Error::FaultAt { device, what, addr, .. } = error.error else {
-                    panic!("{error}")
-                };
-                assert!(
-                    device == "axi_mcdma" && what.starts_with("DMASlvErr") && addr >= 0x1000_0000,
-                    "{error}"
-                );
-                failed += 1;
-                queue.clear().unwrap();
-            }
-        }
-    }
-    assert!(well > 50 && failed > 10, "{well} {failed}");
-    assert_eq!((board.counts().unowned_accesses, board.counts().stray_accesses), (0, 0));
 }

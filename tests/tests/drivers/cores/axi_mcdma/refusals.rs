@@ -12,7 +12,7 @@ use contigo::{
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
-fn operands_that_the_core_cannot_take_are_refused_with_numbers() {
+fn impossible_operands_are_refused() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
     let config = McdmaConfig {
@@ -257,27 +257,6 @@ fn what_is_no_core_is_said() {
     // SAFETY: the model touches no memory.
     let core = unsafe { Mcdma::open(device.window().unwrap(), dre()) };
     assert!(matches!(core, Err(Error::WillNotStop { .. })), "its status has bits that cannot be");
-}
-
-#[test]
-fn a_core_that_will_not_reset_keeps_its_buffers() {
-    let board =
-        SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
-    ground!(board, rings, pool);
-    let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
-    let core = device.window().unwrap().core().unwrap();
-    let mut queue =
-        Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
-    queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
-    let stopped = queue.stop();
-    assert!(
-        matches!(stopped, Err(Error::WillNotStop { device: "axi_mcdma", waited_us: 1_000, .. })),
-        "{stopped:?}"
-    );
-    assert!(queue.take_back::<1>().unwrap().is_none() && pool.taken() == 1);
-    device.reset().unwrap();
-    queue.clear().unwrap();
-    assert_eq!(pool.taken(), 0);
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn opening_resets_a_channel_that_was_left_running() {
 
 /// A channel that stays halted, as one whose clock has stopped.
 #[test]
-fn a_channel_that_stays_halted_is_a_fault_and_not_a_frame_that_never_ends() {
+fn channel_that_stays_halted_is_a_fault() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let device = camera(&board, 1024, 50_000);

@@ -1,14 +1,14 @@
 //! The ends of an mSGDMA's writes, with and without their answers: when a job's bytes are there,
 //! and what a stop in the middle of one costs.
 
-use super::{COPY, FETCHED, LIMIT, RECEIVE, core, source, with};
+use super::{COPY, FETCHED, LIMIT, core, with};
 use contigo::{
     CpuBuf, Driver, Error, Mmio, Pool, Queue, Result,
     drivers::msgdma::{Msgdma, MsgdmaConfig, regs},
     sim::{
         Faults, SimWindow,
         msgdma::{MsgdmaModel, SimMsgdma},
-        stream::{StreamConfig, packet},
+        stream::StreamConfig,
     },
 };
 use contigo_testkit::lent::{Lent, Watch, Watched};
@@ -84,7 +84,7 @@ fn an_end_is_told_when_its_last_word_is_there() {
 }
 
 #[test]
-fn a_stop_in_the_middle_leaves_no_write_behind_it_and_the_core_works_on() {
+fn stop_inside_a_copy_leaves_no_write_behind() {
     let ways = WAYS
         .into_iter()
         .flat_map(|way| [(way, false), (way, true)])
@@ -126,7 +126,7 @@ fn a_stop_in_the_middle_leaves_no_write_behind_it_and_the_core_works_on() {
 }
 
 #[test]
-fn a_copy_that_does_not_end_leaves_a_core_that_wants_a_reset_from_outside() {
+fn endless_copy_needs_a_reset_from_outside() {
     for (resp_at, prefetcher_at) in [(None, None), (Some(0x40), None), (None, Some(0x60))] {
         let config = MsgdmaConfig { resp_at, prefetcher_at, write_responses: true, ..COPY };
         with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, own| {
@@ -166,45 +166,7 @@ fn a_copy_that_does_not_end_leaves_a_core_that_wants_a_reset_from_outside() {
 }
 
 #[test]
-fn a_receiver_is_stopped_in_a_packet_and_while_it_waits_for_one() {
-    let config = MsgdmaConfig { write_responses: true, ..RECEIVE };
-    with(Faults::NONE, |board, pool, _own| {
-        let core = core(board, config, source(700, true));
-        let mut queue = Queue::new(core.window()?.driver(config)?, 8)?;
-        for us in [1, 2, 3, 4] {
-            for _ in 0..4 {
-                queue.submit([pool.take()?.from_device(..1024)], &[])?;
-            }
-            core.run_for(us)?;
-            queue.stop()?;
-            while queue.wait::<1>(Duration::ZERO)?.is_some() {}
-            while queue.take_back::<1>().unwrap().is_some() {}
-            queue.submit([pool.take()?.from_device(..1024)], &[])?;
-            let done = queue
-                .wait::<1>(LIMIT)?
-                .unwrap_or_else(|| panic!("after a stop at {us} us no packet comes"));
-            let [buf] = done.buffers;
-            let bytes = buf.view_at::<u8>(..700)?;
-            assert!(packet::number(bytes).is_some_and(|number| packet::is(number, bytes)));
-        }
-        Ok(())
-    });
-    // Nothing comes.
-    with(Faults::NONE, |board, pool, _own| {
-        let core = core(board, config, StreamConfig::sink());
-        let mut queue = Queue::new(core.window()?.driver(config)?, 8)?;
-        for _ in 0..2 {
-            queue.submit([pool.take()?.from_device(..1024)], &[])?;
-            core.run_for(5)?;
-            queue.stop()?;
-            assert!(queue.take_back::<1>().unwrap().is_some());
-        }
-        Ok(())
-    });
-}
-
-#[test]
-fn an_event_loop_has_no_file_where_ends_come_after_their_interrupts() {
+fn no_event_file_where_ends_follow_interrupts() {
     with(Faults::NONE, |board, _pool, _own| {
         for (write_responses, file) in [(false, None), (true, Some(7))] {
             let config = MsgdmaConfig { write_responses, ..COPY };
@@ -300,7 +262,7 @@ fn an_error_of_the_interrupts_file_is_what_a_stop_answers() {
 /// The masters were stopped in a copy, and then the reset took too long: the next stop finds a core
 /// at rest, which is spoilt.
 #[test]
-fn a_core_that_a_stop_spoilt_is_not_well_because_its_reset_was_late() {
+fn spoilt_core_with_a_late_reset_stays_unusable() {
     for (resp_at, prefetcher_at) in [(None, None), (Some(0x40), None), (None, Some(0x60))] {
         let config = MsgdmaConfig { resp_at, prefetcher_at, write_responses: true, ..COPY };
         with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, own| {
@@ -325,7 +287,7 @@ fn a_core_that_a_stop_spoilt_is_not_well_because_its_reset_was_late() {
 
 /// The same where the program's own wait panicked, in any of a stop's waits.
 #[test]
-fn a_core_that_a_stop_spoilt_is_not_well_because_the_program_panicked() {
+fn spoilt_core_after_a_panic_stays_unusable() {
     let config = MsgdmaConfig { write_responses: true, ..COPY };
     let stop = |panics: Option<u32>| {
         let mut waits = 0;
@@ -364,7 +326,7 @@ fn a_core_that_a_stop_spoilt_is_not_well_because_the_program_panicked() {
 /// A core whose reset ends only after the last poll but one of the kernel's program has not waited
 /// for its writes.
 #[test]
-fn a_stop_program_does_not_take_a_core_for_stopped_that_has_not_waited() {
+fn stop_program_waits_for_the_settle_time() {
     for (late_us, stopped) in [(0, true), (200_000, true), (265_000, false)] {
         let config = MsgdmaConfig { settle_us: 2_000, ..COPY };
         with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, own| {
@@ -394,7 +356,7 @@ fn a_stop_program_does_not_take_a_core_for_stopped_that_has_not_waited() {
 
 /// Nor a prefetcher that still fetches: its descriptors begin when they come.
 #[test]
-fn a_stop_program_does_not_take_a_prefetcher_that_runs_for_stopped() {
+fn stop_program_sees_a_running_prefetcher() {
     for write_responses in [false, true] {
         let config =
             MsgdmaConfig { prefetcher_at: Some(0x60), write_responses, settle_us: 2_000, ..COPY };
