@@ -6,7 +6,7 @@ use crate::{
     lock::Plain,
 };
 use contigo::{
-    Backend, Bus, Direction, Error, Limits, Port,
+    Bus, Direction, Error, Limits, Port,
     dlpack::abi::device,
     mem::Requirements,
     names::{Inventory, MemoryName, OpenDevice},
@@ -33,8 +33,6 @@ pub(crate) struct Memory {
     /// DLPack's type of this memory's device, for the CPU's view: the CPU, or memory that CUDA
     /// pinned.
     pub(crate) device_type: i32,
-    /// The CPU's address of the first byte.
-    pub(crate) first_byte: usize,
 }
 
 impl Plain for Memory {}
@@ -55,13 +53,11 @@ impl Memory {
             (Err(Error::BlockSize { len_bytes, .. }), None) => open(len_bytes),
             (opened, _) => opened,
         };
-        let region = opened.and_then(|memory| {
-            let first_byte = memory.mapping().cpu.addr().get();
-            Ok((contigo::Region::with(memory, Requirements::default(), LIMITS)?, first_byte))
-        });
-        let (region, first_byte) = region.map_err(|error| {
-            raised_as(error, format!("{name}: {}", Inventory::here().memory_error(name, error)))
-        })?;
+        let region = opened
+            .and_then(|memory| Ok(contigo::Region::with(memory, Requirements::default(), LIMITS)?))
+            .map_err(|error| {
+                raised_as(error, format!("{name}: {}", Inventory::here().memory_error(name, error)))
+            })?;
         let given =
             port.map(|Wiring(port)| device.map_or(port, |device| device.seen_through(port)));
         let is_cuda = region.name().starts_with("cuda");
@@ -69,7 +65,6 @@ impl Memory {
             device_type: if is_cuda { device::CUDA_HOST } else { device::CPU },
             region: ProcessLocal::new(region),
             port: given.or_else(|| device.and_then(OpenDevice::port)),
-            first_byte,
         }))
     }
 

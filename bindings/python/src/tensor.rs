@@ -6,18 +6,15 @@ use crate::{
     error::{Refusal, of_class, raised},
     inner::CountedView,
     layout::Layout,
+    local::ProcessLocal,
     memory::Memory,
 };
-use contigo::{
-    Error,
-    dlpack::{
-        Contract, Description, Foreign, Place, Shape,
-        abi::{
-            DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR,
-            READ_ONLY, device,
-        },
+use contigo::dlpack::{
+    self, Contract, Foreign, Shape,
+    abi::{
+        DlDevice, DlManagedTensor, DlManagedTensorVersioned, DlTensor, DlVersion, MAJOR, MINOR,
+        READ_ONLY,
     },
-    types::TensorRule,
 };
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -177,8 +174,7 @@ unsafe extern "C" fn delete_legacy(tensor: *mut DlManagedTensor) {
 /// the array.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Imported {
-    /// Held for its drop, which lets go of the array.
-    _foreign: Foreign,
+    tensor: ProcessLocal<dlpack::Imported>,
     memory: Arc<Memory>,
     shape: Shape,
     offset: usize,
@@ -207,61 +203,17 @@ impl Imported {
         array: &Bound<'_, PyAny>,
         contract_name: &str,
     ) -> PyResult<Self> {
-        let size = memory.region()?.len_bytes();
         let contract = contract(contract_name)?;
-        let foreign = foreign(array)?;
-        let what = foreign.describe().map_err(raised)?;
-        check(&what, &contract).map_err(raised)?;
-        let (first, nbytes) = what.extent().map_err(raised)?;
-        // An empty tensor has no address.
-        let offset = if nbytes == 0 { 0 } else { first.wrapping_sub(memory.first_byte as u64) };
-        match usize::try_from(offset) {
-            Ok(offset) if offset <= size && nbytes <= size - offset => Ok(Self {
-                _foreign: foreign,
-                memory: Arc::clone(memory),
-                shape: what.shape,
-                offset,
-                nbytes,
-            }),
-            _ => Err(raised(Error::NotOurs { addr: first, len_bytes: nbytes }).into()),
-        }
+        let tensor = dlpack::Imported::new(memory.region()?, foreign(array)?, &contract)
+            .map_err(|refused| raised(refused.error))?;
+        Ok(Self {
+            shape: *tensor.shape(),
+            offset: tensor.offset_bytes(),
+            nbytes: tensor.len_bytes(),
+            tensor: ProcessLocal::new(tensor),
+            memory: Arc::clone(memory),
+        })
     }
-}
-
-/// Refuses a tensor that is not what `contract` demands, or not in memory that the CPU reaches: as
-/// the runtime's own import of a borrowed region does.
-fn check(what: &Description, contract: &Contract) -> Result<(), Error> {
-    let wrong = |rule, found, need| Err(Error::Tensor { rule, found, need });
-    if !what.place.is_host() || contract.place.is_some_and(|need| need != what.place) {
-        let need = contract.place.unwrap_or(Place::Cpu);
-        return wrong(TensorRule::DeviceType, number(what.place), number(need));
-    }
-    let align = contract.align_bytes.max(1) as u64;
-    if what.shape.elements() > 0 && !what.addr.is_multiple_of(align) {
-        return wrong(TensorRule::Alignment, what.addr, align);
-    }
-    let strides = what
-        .strides()
-        .filter(|_| contract.contiguous && what.shape.elements() > 0)
-        .unwrap_or_default();
-    let mut each = what.shape.dims().iter().zip(what.shape.strides()).zip(strides);
-    match each.find(|((dim, own), stride)| **dim != 1 && own != stride) {
-        Some(((_, own), stride)) => {
-            wrong(TensorRule::Strides, stride.cast_unsigned(), own.cast_unsigned())
-        }
-        None => Ok(()),
-    }
-}
-
-/// A device's type, as DLPack numbers it.
-fn number(place: Place) -> u64 {
-    let number = match place {
-        Place::Cpu => device::CPU,
-        Place::CudaHost => device::CUDA_HOST,
-        Place::Cuda => device::CUDA,
-        _ => device::EXT_DEV,
-    };
-    number.unsigned_abs().into()
 }
 
 /// The tensor of an object that has `__dlpack__`, in either form.
@@ -302,10 +254,8 @@ impl Imported {
     /// The bus address of its lowest element.
     #[getter]
     fn device_address(&self) -> Result<u64, Refusal> {
-        let region = self.memory.region()?;
-        let port = self.memory.port()?;
-        let first = std::ptr::without_provenance(self.memory.first_byte + self.offset);
-        region.dev_addr_of(&port, first, self.nbytes).map(|address| address.0).map_err(raised)
+        let tensor = self.tensor.get()?;
+        tensor.dev_addr(&self.memory.port()?).map(|address| address.0).map_err(raised)
     }
 
     /// Where it begins, in bytes from the beginning of the region.
