@@ -11,28 +11,19 @@ from pathlib import Path
 
 import contigo
 import numpy as np
-from common import structure
+from common import GEMM8, GEMM8_LENGTHS, gemm8_job, refused, structure
 from contigo.kernel import Function, _Signature
 
 KERNELS = Path(__file__).parents[2] / "examples" / "gemm8" / "kernels"
 #: Of each interface: the code, the kernel in it, and DLPack's tag.
 INTERFACES = {"vulkan": ("gemm8.spv", "main", 7), "opencl": ("gemm8.cl", "gemm8", 4)}
 BLOCK = 64
+REFUSED = (BufferError, ValueError, OSError, contigo.ContigoError)
 SCALE = """
 kernel void scale(global const float *from, global float *to, uint count, float by) {
     uint i = get_global_id(0);
     if (i < count) to[i] = from[i] * by;
 }"""
-
-
-def refused(words, call, classes=(BufferError, ValueError, OSError, contigo.ContigoError)):
-    try:
-        call()
-    except classes as error:
-        assert words in str(error), error
-        return error
-    else:
-        raise AssertionError(f"not refused: {words}")
 
 
 def told(capsule):
@@ -43,23 +34,15 @@ def told(capsule):
 
 
 def products(gpu, region, code, entry):
-    pointers = {"a": "reads", "b": "reads", "bias": "reads", "c": "writes"}
-    lengths = {"a": "m*k", "b": "k*n", "bias": "4*n", "c": "m*n"}
-    gemm8 = gpu.function(code, entry, {**pointers, "m": 32, "n": 32, "k": 32, "flags": 32}, lengths=lengths)
+    gemm8 = gpu.function(code, entry, {**GEMM8, "m": 32, "n": 32, "k": 32, "flags": 32}, lengths=GEMM8_LENGTHS)
     m, n, k = 8, 32, 48
-    rng = np.random.default_rng(7)
-    shapes = {"a": ((m, k), "int8"), "b": ((k, n), "int8"), "bias": ((n,), "int32"), "c": ((m, n), "int32")}
-    bufs = {name: region.allocate(*shape) for name, shape in shapes.items()}
-    values = {name: rng.integers(-128, 128, shape).astype(dtype) for name, (shape, dtype) in shapes.items()}
-    for name in ("a", "b", "bias"):
-        np.asarray(bufs[name])[:] = values[name]
+    bufs, shapes, expected = gemm8_job(region, m, n, k)
     gemm8(**bufs, m=m, n=n, k=k, flags=0, grid=1, block=BLOCK)
-    expected = values["a"].astype("int32") @ values["b"].astype("int32") + values["bias"]
     assert np.array_equal(np.asarray(bufs["c"]), expected)
     # Several in flight, and each ends in its order.
     queue = contigo.Queue(gemm8)
     assert queue.depth == gemm8.engine.depth > 1
-    refused("takes no jobs", lambda: contigo.Queue(gpu), TypeError)
+    refused(TypeError, lambda: contigo.Queue(gpu), "takes no jobs")
     outputs = [region.allocate((m, n), "int32") for _ in range(3)]
     for output in outputs:
         operands, words = gemm8.job(bufs["a"], bufs["b"], bufs["bias"], output, m, n, k, 0, grid=1, block=BLOCK)
@@ -67,15 +50,15 @@ def products(gpu, region, code, entry):
             queue.push(operands, *words)
         else:
             # A's buffer is in a job.
-            refused("in a job", lambda: queue.push(operands, *words))
+            refused(REFUSED, lambda: queue.push(operands, *words), "in a job")
     assert [done.buffers[3] is outputs[0] for done in queue] == [True]
     assert np.array_equal(np.asarray(outputs[0]), expected)
-    refused("operand 0", lambda: gemm8(**bufs, m=m, n=n, k=64, flags=0, grid=1, block=BLOCK))
-    refused("launch", lambda: gemm8(**bufs, m=m, n=n, k=k, flags=0, grid=0, block=BLOCK))
+    refused(REFUSED, lambda: gemm8(**bufs, m=m, n=n, k=64, flags=0, grid=1, block=BLOCK), "operand 0")
+    refused(REFUSED, lambda: gemm8(**bufs, m=m, n=n, k=k, flags=0, grid=0, block=BLOCK), "launch")
     no_wraps(gemm8, bufs)
     board = contigo.open_memory("sim", 1 << 16)
     strange = {name: board.allocate(*shape) for name, shape in shapes.items()}
-    refused("operand 0", lambda: gemm8(**strange, m=m, n=n, k=k, flags=0, grid=1, block=BLOCK))
+    refused(REFUSED, lambda: gemm8(**strange, m=m, n=n, k=k, flags=0, grid=1, block=BLOCK), "operand 0")
     assert all(buf.owner == "cpu" for buf in (*bufs.values(), *strange.values()))
     return bufs
 
@@ -86,15 +69,15 @@ def no_wraps(gemm8, bufs):
     for name in ("grid", "block", "shared_bytes"):
         launch = {"grid": 1, "block": BLOCK}
         for wrong in (-1, 1 << 32):
-            refused(f"{name}={wrong}: {name} is an integer of 32 bits, from 0 to 4294967295", lambda: gemm8(**given, **{**launch, name: wrong}), ValueError)
-        refused(f"{name}=3.90625: {name} is an integer", lambda: gemm8(**given, **{**launch, name: 1000 / 256}), TypeError)
-    refused("grid=-1", lambda: gemm8(**given, grid=(1, -1), block=BLOCK), ValueError)
+            refused(ValueError, lambda: gemm8(**given, **{**launch, name: wrong}), f"{name}={wrong}: {name} is an integer of 32 bits, from 0 to 4294967295")
+        refused(TypeError, lambda: gemm8(**given, **{**launch, name: 1000 / 256}), f"{name}=3.90625: {name} is an integer")
+    refused(ValueError, lambda: gemm8(**given, grid=(1, -1), block=BLOCK), "grid=-1")
     for wrong in ((), (1, 1, 1, 1)):
-        refused(f"block={wrong}: it is a number, or up to three", lambda: gemm8(**given, grid=1, block=wrong), ValueError)
+        refused(ValueError, lambda: gemm8(**given, grid=1, block=wrong), f"block={wrong}: it is a number, or up to three")
     operands, words = gemm8.job(**given, grid=np.int64(1), block=(np.uint8(BLOCK), 1))
     assert words == [1, 1, 1, BLOCK, 1, 1, 0, 8, 32, 48, 0], words
     for wrong, error in ((1 << 32, ValueError), (-(1 << 31) - 1, ValueError), (1 << 70, ValueError), (0.5, TypeError)):
-        refused(f"argument word 10 is {wrong}: it is an integer of 32 bits", lambda: gemm8.engine.push(operands, *words[:10], wrong), error)
+        refused(error, lambda: gemm8.engine.push(operands, *words[:10], wrong), f"argument word 10 is {wrong}: it is an integer of 32 bits")
 
 
 def numbers_are_of_their_kinds():
@@ -112,13 +95,13 @@ def numbers_are_of_their_kinds():
         for kind, low, high in ((f"u{bits}", 0, (1 << bits) - 1), (f"i{bits}", -(1 << bits - 1), (1 << bits - 1) - 1)):
             assert len(words(kind, low)) == len(words(kind, high)) == (bits + 31) // 32
             for wrong in (low - 1, high + 1):
-                refused(f"x={wrong}: x is an integer of {bits} bits, from {low} to {high}", lambda: words(kind, wrong), ValueError)
-            refused("x=2.0: x is an integer", lambda: words(kind, 2.0), TypeError)
-    refused("x=1e+300: x is a float of 32 bits", lambda: words("f32", 1e300), ValueError)
-    refused("x='2': x is a number", lambda: words("f32", "2"), TypeError)
+                refused(ValueError, lambda: words(kind, wrong), f"x={wrong}: x is an integer of {bits} bits, from {low} to {high}")
+            refused(TypeError, lambda: words(kind, 2.0), "x=2.0: x is an integer")
+    refused(ValueError, lambda: words("f32", 1e300), "x=1e+300: x is a float of 32 bits")
+    refused(TypeError, lambda: words("f32", "2"), "x='2': x is a number")
     for wrong in (96, 0, 33, "int", "f16", ["f32"], None):
-        refused(f"one: x is {wrong!r}: a pointer is one of", lambda: words(wrong, 0), ValueError)
-    refused("'4*by' is no product", lambda: _Signature("one", {"to": "writes", "by": "f32"}, {"to": "4*by"}), ValueError)
+        refused(ValueError, lambda: words(wrong, 0), f"one: x is {wrong!r}: a pointer is one of")
+    refused(ValueError, lambda: _Signature("one", {"to": "writes", "by": "f32"}, {"to": "4*by"}), "'4*by' is no product")
 
 
 def a_float_is_one(gpu, region):
@@ -129,7 +112,7 @@ def a_float_is_one(gpu, region):
     np.asarray(a)[:] = range(1000)
     scale(a, b, 1000, 2, grid=4)
     assert np.array_equal(np.asarray(b), np.arange(1000) * 2)
-    refused("count=1000.0: count is an integer", lambda: scale(a, b, 1000.0, 2, grid=4), TypeError)
+    refused(TypeError, lambda: scale(a, b, 1000.0, 2, grid=4), "count=1000.0: count is an integer")
 
 
 def the_device_s_tensors(bufs, tag):
@@ -142,8 +125,8 @@ def the_device_s_tensors(bufs, tag):
             capsule = handover.__dlpack__()
             handle, device, offset = told(capsule)
             assert device == (tag, 0), device
-            refused("still has the device's view", handover.take_back)
-            refused("no streams", lambda: handover.__dlpack__(stream=1))
+            refused(REFUSED, handover.take_back, "still has the device's view")
+            refused(REFUSED, lambda: handover.__dlpack__(stream=1), "no streams")
             del capsule
         handles.add(handle)
         offsets.append(offset)
@@ -161,7 +144,7 @@ def tvm_passes_it_on(buf, name):
         tensor = tvm.runtime.from_dlpack(handover)
         assert str(tensor.device) == f"{name}:0" and tensor.shape == buf.shape, tensor.device
         assert told(tensor.__dlpack__()) == given and given[2] > 0, given
-        refused("still has the device's view", handover.take_back)
+        refused(REFUSED, handover.take_back, "still has the device's view")
         del tensor
 
 
@@ -178,21 +161,21 @@ def main(name):
     bufs = products(gpu, region, code, entry)
     the_device_s_tensors(list(bufs.values()), tag)
     tvm_passes_it_on(bufs["c"], name)
-    refused("belongs to a device", lambda: contigo.Device("sim:zdma").memory(name))
+    refused(REFUSED, lambda: contigo.Device("sim:zdma").memory(name), "belongs to a device")
     numbers_are_of_their_kinds()
     if name == "opencl":
         a_float_is_one(gpu, region)
         wrong = code.replace(b"uint columns", b"", 1)
-        error = refused("; the driver's compiler says: ", lambda: gpu.function(wrong, entry, {"a": "both"}), contigo.DeviceError)
+        error = refused(contigo.DeviceError, lambda: gpu.function(wrong, entry, {"a": "both"}), "; the driver's compiler says: ")
         assert error.code == "GPU" and str(error).startswith("gemm8: clBuildProgram: "), error
     else:
-        refused("main: ", lambda: gpu.function(code[:30], entry, {"a": "both"}))
-        refused("SPIR-V is bytes", lambda: gpu.function("void main() {}", entry, {"a": "both"}), TypeError)
+        refused(REFUSED, lambda: gpu.function(code[:30], entry, {"a": "both"}), "main: ")
+        refused(TypeError, lambda: gpu.function("void main() {}", entry, {"a": "both"}), "SPIR-V is bytes")
     for nothing in (b"", ""):
-        refused("gemm9: the image is empty", lambda: gpu.function(nothing, "gemm9", {"a": "both"}), ValueError)
+        refused(ValueError, lambda: gpu.function(nothing, "gemm9", {"a": "both"}), "gemm9: the image is empty")
     words = "gemm9: clCreateKernel" if name == "opencl" else "gemm9: "
-    refused(words, lambda: gpu.function(code, "gemm9", {"a": "both"}))
-    refused("GPU", lambda: contigo.Device("sim:zdma").function(code, entry, {"a": "both"}))
+    refused(REFUSED, lambda: gpu.function(code, "gemm9", {"a": "both"}), words)
+    refused(REFUSED, lambda: contigo.Device("sim:zdma").function(code, entry, {"a": "both"}), "GPU")
     assert region.stats()["bytes_copied"] == 0
     print("right")
 

@@ -72,12 +72,9 @@ def a_job_that_fails_alone_stops_nothing():
     rig = Rig(fails_at=1)
     rig.push(4)
     assert taken(rig.queue.next()) == 0
-    try:
-        rig.queue.next()
-    except contigo.ContigoError as error:
-        assert "asked for" in str(error) and error.job.buffers[0].owner == "cpu" and "failed" in repr(error.job)
-    else:
-        raise AssertionError("it did not fail")
+    error = refused(contigo.ContigoError, rig.queue.next, "asked for")
+    assert error.job.buffers[0].owner == "cpu" and "failed" in repr(error.job)
+    del error
     assert [taken(rig.queue.next()) for _ in range(2)] == [2, 3]
     counts = rig.engine.counts
     assert (counts["failed"], counts["stopped"], counts["completed"]) == (1, 0, 3), counts

@@ -8,17 +8,19 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def refused(error, call, *words):
-    """`call` must raise `error`, with these words."""
+    """`call` must raise `error`, with these words: the exception."""
     try:
         call()
     except error as raised:
         missing = [word for word in words if word not in str(raised)]
         assert not missing, f"{raised!r} lacks {missing}"
-        return str(raised)
+        return raised
     raise AssertionError(f"not refused: {call}")
 
 
@@ -27,6 +29,22 @@ def structure(capsule, name):
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return get(capsule, name)
+
+
+#: gemm8's kernel (examples/gemm8/kernels) by its pointers, and how long those are at least.
+GEMM8 = {"a": "reads", "b": "reads", "bias": "reads", "c": "writes"}
+GEMM8_LENGTHS = {"a": "m*k", "b": "k*n", "bias": "4*n", "c": "m*n"}
+
+
+def gemm8_job(region, m, n, k):
+    """Buffers for gemm8, the first three filled, their shapes, and the sums that it must find."""
+    rng = np.random.default_rng(7)
+    shapes = {"a": ((m, k), "int8"), "b": ((k, n), "int8"), "bias": ((n,), "int32"), "c": ((m, n), "int32")}
+    bufs = {name: region.allocate(*shape) for name, shape in shapes.items()}
+    values = {name: rng.integers(-128, 128, shape).astype(dtype) for name, (shape, dtype) in shapes.items()}
+    for name in ("a", "b", "bias"):
+        np.asarray(bufs[name])[:] = values[name]
+    return bufs, shapes, values["a"].astype("int32") @ values["b"].astype("int32") + values["bias"]
 
 
 class Skipped(Exception):

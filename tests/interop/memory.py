@@ -75,8 +75,7 @@ def a_view_blocks_the_device():
     buf = REGION.allocate(64, "float32")
     one = np.asarray(buf)
     two = np.from_dlpack(buf)
-    said = refused(BufferError, buf.sync_to_device, "2 view(s)")
-    assert "race the device" in said
+    refused(BufferError, buf.sync_to_device, "2 view(s)", "race the device")
     part = one[3:5]
     del one, two
     refused(BufferError, lambda: buf.give(), "1 view(s)")

@@ -9,20 +9,10 @@ from pathlib import Path
 import contigo
 import numpy as np
 import tvm
-from common import structure
+from common import GEMM8, GEMM8_LENGTHS, gemm8_job, refused, structure
 
 CUDA, CUDA_HOST, EXT_DEV = 2, 3, 12
 READ_ONLY = 1
-
-
-def refused(words, call):
-    """`call` raises a BufferError that has the words in its text."""
-    try:
-        call()
-    except BufferError as error:
-        assert words in str(error), error
-    else:
-        raise AssertionError(f"not refused: {words}")
 
 
 def told(capsule):
@@ -50,7 +40,7 @@ def the_cpu_s_view(region):
     on_cpu = tvm.runtime.from_dlpack(np.asarray(buf))
     assert str(on_cpu.device).startswith("cpu") and np.from_dlpack(on_cpu).ctypes.data == view.ctypes.data
     assert region.from_dlpack(view[1:], "any").device_address == buf.device_address + 64
-    refused("device type 1", lambda: region.from_dlpack(buf, "tvm"))
+    refused(BufferError, lambda: region.from_dlpack(buf, "tvm"), "device type 1")
 
 
 def the_gpu_s_view(region):
@@ -60,23 +50,23 @@ def the_gpu_s_view(region):
         assert handover.__dlpack_device__() == (CUDA, 0)
         capsule = handover.__dlpack__(stream=1)
         assert told(capsule) == (handover.address, CUDA, 0, 4), told(capsule)
-        refused("still has the device's view", handover.take_back)
+        refused(BufferError, handover.take_back, "still has the device's view")
         del capsule
         tensor = tvm.runtime.from_dlpack(handover)
         assert str(tensor.device).startswith("cuda") and tuple(tensor.shape) == (4, 16), tensor.device
-        refused("1 view(s): a framework still has the device's view", handover.take_back)
+        refused(BufferError, handover.take_back, "1 view(s): a framework still has the device's view")
         assert buf.owner == "device"
         del tensor
-        refused("never copied", lambda: handover.__dlpack__(copy=True))
+        refused(BufferError, lambda: handover.__dlpack__(copy=True), "never copied")
         for stream in (0, -2):
-            refused(f"stream {stream} is none", lambda: handover.__dlpack__(stream=stream))
-        refused("the device's view", lambda: handover.__dlpack__(dl_device=(CUDA_HOST, 0)))
-        refused("a device has this buffer", buf.__dlpack__)
+            refused(BufferError, lambda: handover.__dlpack__(stream=stream), f"stream {stream} is none")
+        refused(BufferError, lambda: handover.__dlpack__(dl_device=(CUDA_HOST, 0)), "the device's view")
+        refused(BufferError, buf.__dlpack__, "a device has this buffer")
     assert buf.owner == "cpu"
-    refused("this hand-over has ended", handover.__dlpack__)
+    refused(BufferError, handover.__dlpack__, "this hand-over has ended")
     # A framework may only read a buffer that a device only reads.
     with buf.give(writes=False) as handover:
-        refused("for reading only", handover.__dlpack__)
+        refused(BufferError, handover.__dlpack__, "for reading only")
         assert flags(handover.__dlpack__(max_version=(1, 0))) == READ_ONLY
     with buf.give(reads=False) as handover:
         assert flags(handover.__dlpack__(max_version=(1, 0))) == 0
@@ -87,30 +77,22 @@ def another_device_s_view():
     with buf.give() as handover:
         assert handover.__dlpack_device__() == (EXT_DEV, 0)
         assert told(handover.__dlpack__()) == (buf.device_address, EXT_DEV, 0, 8)
-        refused("no streams", lambda: handover.__dlpack__(stream=1))
+        refused(BufferError, lambda: handover.__dlpack__(stream=1), "no streams")
 
 
 def products_on_the_gpu(device, region):
     """gemm8's kernel (examples/gemm8/kernels/gemm8.cu) by its parameters alone: the job layer knows
     no more of it."""
     image = (Path(__file__).parents[2] / "examples" / "gemm8" / "kernels" / "gemm8.ptx").read_bytes()
-    pointers = {"a": "reads", "b": "reads", "bias": "reads", "c": "writes"}
-    lengths = {"a": "m*k", "b": "k*n", "bias": "4*n", "c": "m*n"}
     numbers = {"m": "u32", "n": "u32", "k": "u32", "flags": 32}
     # PTX is a text, too.
-    gemm8 = device.function(image.decode(), "gemm8", {**pointers, **numbers}, lengths=lengths)
+    gemm8 = device.function(image.decode(), "gemm8", {**GEMM8, **numbers}, lengths=GEMM8_LENGTHS)
     m, n, k = 8, 32, 48
-    rng = np.random.default_rng(7)
-    shapes = {"a": ((m, k), "int8"), "b": ((k, n), "int8"), "bias": ((n,), "int32"), "c": ((m, n), "int32")}
-    bufs = {name: region.allocate(*shape) for name, shape in shapes.items()}
-    values = {name: rng.integers(-128, 128, shape).astype(dtype) for name, (shape, dtype) in shapes.items()}
-    for name in ("a", "b", "bias"):
-        np.asarray(bufs[name])[:] = values[name]
+    bufs, _, expected = gemm8_job(region, m, n, k)
     view = np.asarray(bufs["b"])
-    refused("1 view(s)", lambda: gemm8(**bufs, m=m, n=n, k=k, flags=0, grid=1))
+    refused(BufferError, lambda: gemm8(**bufs, m=m, n=n, k=k, flags=0, grid=1), "1 view(s)")
     del view
     gemm8(**bufs, m=m, n=n, k=k, flags=0, grid=1)
-    expected = values["a"].astype("int32") @ values["b"].astype("int32") + values["bias"]
     assert np.array_equal(np.asarray(bufs["c"]), expected)
     # RELU, int8, and a shift of 7; by position, in a queue.
     queue = contigo.Queue(gemm8)
@@ -132,12 +114,7 @@ def products_on_the_gpu(device, region):
         (lambda: device.function(image, "gemm8", {"a": "both"}, lengths={"a": "4*n"}), "4*n"),
         (lambda: contigo.Device("sim:zdma").function(image, "gemm8", {"a": "both"}), "for a GPU"),
     ]:
-        try:
-            wrong()
-        except (ValueError, contigo.ContigoError) as error:
-            assert words in str(error), error
-        else:
-            raise AssertionError(f"not refused: {words}")
+        refused((ValueError, contigo.ContigoError), wrong, words)
     assert all(buf.owner == "cpu" for buf in bufs.values())
 
 
