@@ -111,7 +111,7 @@ impl Device {
     /// drivers need memory for descriptors or microcode: `memory` is a region of it, and
     /// `memory_bytes` how much, where more than the driver's least is wanted. `map` is a kernel's
     /// description, as its tool wrote it. With the setting `channel`, drivers share a device whose
-    /// channels can have one each (a "pl330"): one a channel, from the same `Device`, in any thread.
+    /// channels can have one each (a "pl330"): all from the same `Device`, in any thread.
     ///
     /// Where the kernel module guards the device ("guard:…"), the driver leaves its stop with the
     /// kernel, if it has one (`Device.guard["armed"]`): however the process ends, the kernel stops

@@ -11,8 +11,8 @@ const NOT_FOUND: [i32; 2] = [2, 19];
 const NOT_PERMITTED: [i32; 2] = [1, 13];
 const TIMED_OUT: i32 = 110;
 
-/// Why something was refused: nothing of Python's, so that it may be made under a lock. `?` makes
-/// it the exception, behind the lock's end (lock.rs).
+/// Why something was refused. It has nothing of Python's, so that it may be made under a lock; `?`
+/// makes the exception of it when the lock is free (lock.rs).
 pub(crate) enum Refusal {
     /// The runtime's, in these words.
     Runtime(Error, String),

@@ -31,7 +31,7 @@ pub(crate) struct Jobs {
     /// Those in flight: as many as the driver takes at once, so that none waits in its queue. An
     /// end is taken out of it at once, and kept here.
     ledger: Box<Ledger<Flight>>,
-    /// How many there were.
+    /// How many jobs there were.
     pushed: u64,
     /// Queued ones that ended, until their takers ask.
     ended: VecDeque<Arc<Record>>,
@@ -233,7 +233,7 @@ impl Jobs {
         }
     }
 
-    /// Takes the ends out of the ledger: `lost` is that of a job that the device did not report.
+    /// Takes the ends out of the ledger. `lost` is the end of a job that the device did not report.
     fn collect(&mut self, lost: &End, mut each: impl FnMut(&Record)) {
         let device = self.ledger.queue().driver().name();
         while let Some((flight, end)) =
@@ -297,8 +297,8 @@ impl Jobs {
         })
     }
 
-    /// Its own `wait` has said how it ended. What ended it is no news to its taker then, unless
-    /// other jobs ended by it.
+    /// Its own `wait` has returned its end. Its taker's loop does not raise what ended it, unless
+    /// other jobs ended by that too.
     pub(crate) fn seen(&mut self, record: &Arc<Record>) {
         let before = self.left.len();
         self.ended.retain(|other| !Arc::ptr_eq(other, record));
@@ -315,7 +315,7 @@ impl Jobs {
         }
     }
 
-    /// Their taker did not get them: it gets them first.
+    /// Gives ends back that did not reach their taker. They come first.
     pub(crate) fn untake(&mut self, records: Vec<Arc<Record>>) {
         records.into_iter().rev().for_each(|record| self.ended.push_front(record));
     }
@@ -350,8 +350,8 @@ impl Jobs {
         self.left.extend(taken_out(&mut self.ended, |record| record.is_of(taker)));
     }
 
-    /// All of its jobs that have come out, which are forgotten here. Of a device that would not
-    /// stop, what ended is still to be told.
+    /// All of its jobs that have come out, which are forgotten here. Refused where the device would
+    /// not stop: its ends are still to be given.
     pub(crate) fn forget(&mut self, taker: &Taker) -> Result<Vec<Arc<Record>>, Refusal> {
         if self.ledger.queue().is_stopped() {
             return Err(raised(Error::QueueStopped { in_flight: self.in_flight() }));

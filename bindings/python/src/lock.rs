@@ -5,15 +5,16 @@
 )]
 //! The locks of this crate, all of them.
 //!
-//! Who holds one never waits for Python: building an exception, or dropping an object whose
-//! destructor looks at a buffer, would wait for a thread that waits for this lock, or for itself.
-//! So no guard leaves this file, and what is done under a lock is a closure with three bounds:
+//! A thread that holds one never waits for Python: building an exception, or dropping an object
+//! whose destructor looks at a buffer, could wait for a thread that waits for this lock, or for
+//! itself. So no guard leaves this file, and what is done under a lock is a closure with three
+//! bounds:
 //!
-//! - it is `Send`, so that it has no `Python<'_>` to call anything with. What attaches a thread is
-//!   refused by Clippy (`bindings/python/clippy.toml`) outside of error.rs, and there by [`held`];
-//! - what it returns is [`Plain`], which no exception is: one is made of a refusal when the lock is
-//!   free;
-//! - objects that it may drop are [`Kept`], and go when the lock is free.
+//! - it is `Send`, so that it has no `Python<'_>` to call anything with. Clippy refuses what
+//!   attaches a thread (`bindings/python/clippy.toml`) outside of error.rs, where [`held`] does;
+//! - what it returns is [`Plain`], which no exception is: the exception is made of a refusal when
+//!   the lock is free;
+//! - Python objects that it may drop are [`Kept`], and are dropped when the lock is free.
 
 use contigo::{
     CpuBuf, Error, Operand,
@@ -60,8 +61,8 @@ impl<T> Lock<T> {
         Self(Mutex::new(value))
     }
 
-    /// Lets `act` use it. A thread waits for another one that uses it, which never waits for
-    /// Python: for something short, also in a destructor.
+    /// Lets `act` use it, for something short, also in a destructor. The thread that it waits for
+    /// never waits for Python.
     pub(crate) fn with<R: Plain>(&self, act: impl FnOnce(&mut T) -> R + Send) -> R {
         let section = Section::begin();
         let result = act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
@@ -104,7 +105,7 @@ thread_local! {
     static DROPPED: RefCell<Vec<Py<PyAny>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Has this thread a lock of ours? (A thread that ends has none.)
+/// Whether this thread holds one of these locks. (A thread that ends holds none.)
 pub(crate) fn held() -> bool {
     HELD.try_with(|held| held.get() > 0).unwrap_or(false)
 }

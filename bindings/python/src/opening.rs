@@ -34,7 +34,7 @@ pub(crate) struct Opening {
     pub(crate) device: OpenDevice,
     /// A GPU's code by its image: the same is loaded once.
     modules: Lock<Vec<Loaded>>,
-    /// The kernel has the stop that a driver left, and not the program's own.
+    /// The stop that the kernel has is a driver's, and not the program's own.
     drivers_stop: AtomicBool,
 }
 
@@ -90,8 +90,8 @@ impl Opening {
         }
     }
 
-    /// Leaves what stops a guarded device with the kernel, by a driver's word or the program's. A
-    /// driver that has no such stop takes the last driver's away, and lets the program's be.
+    /// Leaves with the kernel what stops a guarded device, a driver's program or the caller's own.
+    /// A driver that has no such stop removes the last driver's, and leaves the caller's.
     ///
     /// # Safety
     /// As [`Guard::arm`].

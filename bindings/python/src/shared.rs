@@ -11,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long one look lasts at most: then other threads have their turn, and Python hears Ctrl-C.
+/// How long one poll lasts at most: then other threads have their turn, and Python sees Ctrl-C.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// How long a thread that waits for a device stays away for one that waits for it.
+/// How long a thread that waits for a device sleeps where another thread wants the lock.
 const GIVES_WAY: Duration = Duration::from_micros(100);
 
 /// A value behind a lock. No thread waits for the lock, or for a device, with Python's own lock.
@@ -22,7 +22,7 @@ pub(crate) struct Shared<T> {
     value: Lock<T>,
     /// How many threads want it now.
     wanted: AtomicUsize,
-    /// The kernel may block its users for milliseconds: none of them has Python's own lock then.
+    /// The kernel may block its users for milliseconds, so none of them keeps Python's own lock.
     may_stall: bool,
 }
 
@@ -103,7 +103,7 @@ impl<T: Send> Shared<T> {
     }
 }
 
-/// A limit in seconds, as Python says it: 0 is one look, and an hour is the most.
+/// A limit in seconds, as Python gives it: 0 is one poll, and an hour is the most.
 pub(crate) fn limit(timeout_s: f64) -> Result<Duration, Refusal> {
     let limit = Duration::try_from_secs_f64(timeout_s)
         .map_err(|_| Refusal::Value(format!("timeout={timeout_s}: {LIMIT}")))?;
@@ -113,7 +113,7 @@ pub(crate) fn limit(timeout_s: f64) -> Result<Duration, Refusal> {
 
 const LIMIT: &str = "seconds, from 0 to 3600; every wait has a limit";
 
-/// A limit of an argument: a number, and never `None`, which other packages wait for ever by.
+/// An argument that is a limit: a number, and never `None`, which means no limit elsewhere.
 pub(crate) fn seconds(timeout: &Bound<'_, PyAny>) -> PyResult<f64> {
     timeout.extract().map_err(|error: PyErr| {
         if error.is_instance_of::<PyTypeError>(timeout.py()) {

@@ -62,8 +62,8 @@ impl Form {
     }
 }
 
-/// Refuses what `__dlpack__` may be asked for beside the tensor: a copy, or another device's tensor.
-/// `what` names the memory for the message.
+/// Refuses what `__dlpack__` may be asked for beside the tensor: a copy, or the tensor of another
+/// device. `what` names the memory for the message.
 pub(crate) fn no_copy(
     what: &str,
     own: DlDevice,
