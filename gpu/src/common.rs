@@ -18,9 +18,6 @@ const TRIES_AT_ONCE: u32 = 1_000;
 const LIMIT: Duration = Duration::from_secs(1);
 
 /// Locks, in bounded time.
-///
-/// # Errors
-/// [`Error::Contended`].
 pub(crate) fn acquire<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
     for _ in 0..TRIES_AT_ONCE {
         if let Some(guard) = mutex.try_lock() {
@@ -72,9 +69,6 @@ impl<G> Opened<G> {
     /// Held while the interface's library is loaded, and while devices are listed and opened. A
     /// driver may not bear two threads there: pocl 3.1 makes its devices at the first call, and a
     /// second thread finds them half made.
-    ///
-    /// # Errors
-    /// [`Error::Contended`].
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, ()>> {
         for _ in 0..OPENING_TRIES {
             if let Some(guard) = self.opening.try_lock() {

@@ -38,9 +38,6 @@ impl Event {
     }
 
     /// The same event, owned once more.
-    ///
-    /// # Errors
-    /// [`Error::Gpu`].
     pub(super) fn again(&self) -> Result<Self> {
         // SAFETY: it is one, and the new value gives this reference back.
         check("clRetainEvent", unsafe { retain_event(self.raw) })?;
@@ -78,9 +75,6 @@ impl Event {
     }
 
     /// As [`ended`](Self::ended), for what must have ended by then.
-    ///
-    /// # Errors
-    /// [`Error::Timeout`]. As [`ended`](Self::ended).
     pub(super) fn must_end(&self, timeout: Duration) -> Result<()> {
         let timeout_us = u32::try_from(timeout.as_micros()).unwrap_or(u32::MAX);
         if self.ended(timeout)? { Ok(()) } else { Err(Error::Timeout { timeout_us }) }

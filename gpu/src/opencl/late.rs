@@ -124,9 +124,6 @@ impl Late {
     }
 
     /// Is one late that may still use some of these bytes?
-    ///
-    /// # Errors
-    /// As [`is_empty`](Self::is_empty).
     pub(super) fn uses(&self, block: Buffer, range: Range<usize>) -> Result<bool> {
         let mut found = false;
         self.of(&[Some((block, range))], |_| {

@@ -50,9 +50,6 @@ pub(super) struct Launches {
 
 impl Launches {
     /// The kernel called `entry`.
-    ///
-    /// # Errors
-    /// [`Error::Gpu`], [`Error::Forked`].
     pub(super) fn new(module: &OpenClModule, entry: &CStr) -> Result<Self> {
         module.gpu().must_be_ours()?;
         let kernel = module.kernel(entry)?;
@@ -181,9 +178,6 @@ impl Launches {
     }
 
     /// Waits for the end of all that is in the queue: a kernel cannot be stopped.
-    ///
-    /// # Errors
-    /// [`Error::WillNotStop`].
     pub(super) fn stop(&mut self, device: &'static str) -> Result<()> {
         let since_us = Spin.now_us();
         self.ended(STOP_LIMIT).map_err(|code| {

@@ -56,7 +56,7 @@
 //!
 //! **Operands begin at multiples of [`align`](OpenClGpu::align).** It is the region's line, so that
 //! buffers, slots and written operands do. An operand that begins elsewhere is
-//! [`Error::BufferAlign`].
+//! [`Error::BufferAlign`](contigo::Error::BufferAlign).
 //!
 //! `OPENCL_DYLIB_PATH` in the environment names another loader than `libOpenCL.so.1`, as the
 //! binding has it.

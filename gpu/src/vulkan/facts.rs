@@ -129,9 +129,6 @@ impl Extensions {
 }
 
 /// Asks device `physical`, which is number `ordinal`.
-///
-/// # Errors
-/// [`Error::Gpu`].
 pub(super) fn ask(
     instance: &ash::Instance,
     physical: vk::PhysicalDevice,

@@ -180,9 +180,6 @@ impl VulkanGpu {
 
     /// Puts a recorded job into the queue. `fence` is signalled behind it.
     ///
-    /// # Errors
-    /// [`Error::Contended`]. [`Error::Gpu`].
-    ///
     /// # Safety
     /// Command buffer and fence are this device's, and stay until the fence is signalled. The fence
     /// is not signalled and in no queue. The commands touch only what they may.

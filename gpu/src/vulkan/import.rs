@@ -174,9 +174,6 @@ pub(super) unsafe fn dma_buf(
 }
 
 /// The functions for a dma-buf, where it can be imported.
-///
-/// # Errors
-/// [`Error::Unsupported`]. [`Error::Forked`].
 pub(super) fn can_import_dma_buf<'g>(
     gpu: &'g VulkanGpu,
     mapping: &Mapping,

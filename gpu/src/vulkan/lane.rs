@@ -37,9 +37,6 @@ pub(super) struct Lane {
 
 impl Lane {
     /// The pipeline of the entry point `entry`, which the module has.
-    ///
-    /// # Errors
-    /// [`Error::Gpu`]. [`Error::Forked`].
     pub(super) fn new(
         module: &VulkanModule,
         entry: &CStr,
@@ -101,9 +98,6 @@ impl Lane {
     }
 
     /// The slot of the oldest job, where it has ended. `None`: it goes on, or there is none.
-    ///
-    /// # Errors
-    /// [`Error::Gpu`]. [`Error::Forked`].
     pub(super) fn poll(&mut self, timeout: Duration) -> Result<Option<usize>> {
         same_process()?;
         let Some((slot, fence)) = self

@@ -18,9 +18,6 @@ fn axes(names: [&'static str; 3], values: [u32; 3], least: [u32; 3], most: [u32;
 
 /// Does the device take a kernel of so many threads a workgroup, operands and bytes of argument
 /// words?
-///
-/// # Errors
-/// [`Error::Argument`], [`Error::TooMany`].
 pub(super) fn kernel(
     facts: &VulkanFacts,
     local: [u32; 3],
@@ -44,9 +41,6 @@ pub(super) fn kernel(
 }
 
 /// Does a kernel whose workgroup has the threads `local` take this launch?
-///
-/// # Errors
-/// [`Error::Argument`].
 pub(super) fn launch(facts: &VulkanFacts, local: [u32; 3], launch: &Launch) -> Result<()> {
     axes(THREADS, launch.block, local, local)?;
     axes(GROUPS, launch.grid, [1; 3], facts.max_groups)?;
@@ -55,9 +49,6 @@ pub(super) fn launch(facts: &VulkanFacts, local: [u32; 3], launch: &Launch) -> R
 }
 
 /// Does the device take this operand?
-///
-/// # Errors
-/// [`Error::BufferAlign`], [`Error::OperandTooLong`].
 pub(super) fn operand(facts: &VulkanFacts, index: usize, operand: &DevSlice) -> Result<()> {
     let align = facts.min_storage_buffer_offset_alignment;
     // Every block of the device's bus begins at a multiple of 2^40. VUID-VkWriteDescriptorSet-

@@ -81,9 +81,6 @@ impl VulkanModule {
     }
 
     /// The entry point called `name`.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`].
     pub(super) fn entry(&self, name: &CStr) -> Result<&Entry> {
         let among =
             contigo::types::Among::of(u32::try_from(self.0.entries.len()).unwrap_or(u32::MAX));

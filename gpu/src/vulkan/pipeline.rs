@@ -153,9 +153,6 @@ impl Pipeline {
 
     /// Records a job into a slot, with its fence reset. Nothing of the heap is taken here.
     ///
-    /// # Errors
-    /// [`Error::Gpu`](contigo::Error::Gpu).
-    ///
     /// # Safety
     /// The slot is one of these, and nothing of it is in the queue. The shader has the operands, as
     /// many, and the words.
