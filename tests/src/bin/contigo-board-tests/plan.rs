@@ -8,11 +8,10 @@ use crate::{
     options::Options,
     report::{energy, latency},
     row::{Name, Row, Status},
-    setup::{Place, Reach},
+    setup::{self, Place, Reach},
     verdict::{Seen, Verdict, Wrong},
     vfio,
 };
-use contigo::Port;
 use contigo_boards::DmaKind;
 use std::{rc::Rc, time::Instant};
 
@@ -140,22 +139,13 @@ pub(crate) fn places(options: &Options) -> (Vec<Place>, bool) {
 /// An engine with each memory that it can be given here.
 fn all_places(options: &Options, engine: &Engine) -> impl Iterator<Item = Place> {
     let memories = engine.memories().into_iter();
-    memories.filter_map(move |memory| place(options, engine, &memory).ok())
+    memories.filter_map(move |memory| Place::of(engine, &memory, options.lab).ok())
 }
 
 /// The guard of an engine, with the first heap.
 pub(crate) fn subject(engine: &Engine) -> Option<Subject> {
     let heap = machine::heaps().into_iter().next()?;
     Some(Subject { guard: engine.guard()?, heap, kind: engine.kind() })
-}
-
-/// The same with a reach that leaves out what is carved there.
-pub(crate) const fn out_of_reach(place: Place) -> Place {
-    let reach = match place.engine {
-        Engine::Edu(_) => Reach::Narrow,
-        _ => Reach::DriverOnly,
-    };
-    Place { reach, ..place }
 }
 
 /// All rows that the filter leaves, in the order in which they run.
@@ -213,7 +203,7 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
 const MODES: [(&str, bool); 2] = [("polled", false), ("interrupt", true)];
 
 fn jobs_rows(options: &Options, engine: &Engine, memory: &Memory) -> [Planned; 2] {
-    let place = place(options, engine, memory);
+    let place = Place::of(engine, memory, options.lab);
     MODES.map(|(mode, interrupt)| {
         let name = Name::jobs(&memory.label(), &engine.label(), mode);
         let place = match place.clone() {
@@ -280,7 +270,7 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     let reach =
         if let Engine::Edu(_) = engine { "28-bit-mask-refused" } else { "unreachable-refused" };
     let mut rows = vec![
-        check(reach, |place| of_engine::unreachable(&out_of_reach(*place))),
+        check(reach, |place| of_engine::unreachable(&place.out_of_reach())),
         check("timeout-stops", of_engine::timeout),
     ];
     match engine.kind() {
@@ -306,7 +296,7 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
         // Where nothing holds the memory, a kill is seen to do harm: or the check of a guard proves
         // nothing.
         (Engine::Edu(_), None) => rows.extend(Memory::named("hugetlb").map(|memory| {
-            let place = place(options, engine, &memory);
+            let place = Place::of(engine, &memory, options.lab);
             let name = "killed-in-flight-is-caught";
             Planned::at(name, &memory.label(), &label, &place, killed::killed)
         })),
@@ -314,7 +304,7 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     }
     // Where only an emulator's port takes a memory, the real one must refuse it.
     for memory in engine.memories() {
-        if memory.absent().is_none() && unmaintained(engine, &memory) {
+        if memory.absent().is_none() && setup::unmaintained(engine, &memory) {
             let (engine, port) = (*engine, engine.port());
             let place = Ok(Place { memory, engine, port, reach: Reach::All, armed: true });
             let name = "real-port-refused";
@@ -352,7 +342,7 @@ fn guard_checks(options: &Options, engine: &Engine, guard: &str) -> Vec<Planned>
             let exhausted = move || memory::all_of(&name);
             rows.push(Planned::check("exhausted-and-back", &of_memory, &label, exhausted));
         }
-        let place = place(options, engine, &memory);
+        let place = Place::of(engine, &memory, options.lab);
         if matches!(engine, Engine::Edu(_)) {
             let name = "killed-in-flight";
             rows.push(Planned::at(name, &of_memory, &label, &place, killed::killed));
@@ -390,28 +380,4 @@ fn hidden_check(memory: &Memory, user: u32) -> Option<Planned> {
     let name = *memory.name().filter(|_| memory.is("hugetlb") || memory.is("dma-heap"))?;
     let row = Planned::check("address-hidden", &memory.label(), "", move || memory::hidden(&name));
     memory.absent().is_none().then_some(Planned { user: Some(user), ..row })
-}
-
-/// An engine with a memory, or why not.
-fn place(options: &Options, engine: &Engine, memory: &Memory) -> Result<Place, String> {
-    if let Some(why) = memory.absent() {
-        return Err(why);
-    }
-    let real = engine.port();
-    let port = match (unmaintained(engine, memory), options.lab) {
-        (false, _) => real,
-        (true, true) => Port { name: "lab", coherent: true, ..real },
-        (true, false) => {
-            let why = "the caches of this memory cannot be maintained on this processor; \
-                       in an emulator: --lab";
-            return Err(why.into());
-        }
-    };
-    Ok(Place { memory: *memory, engine: *engine, port, reach: Reach::All, armed: true })
-}
-
-/// Can neither the kernel nor this program maintain this memory's caches for this engine? A
-/// dma-heap's on armv7: a test there needs an emulator, which has no caches, and a coherent port.
-fn unmaintained(engine: &Engine, memory: &Memory) -> bool {
-    memory.is("dma-heap") && cfg!(target_arch = "arm") && !engine.port().coherent
 }

@@ -106,6 +106,33 @@ pub(crate) trait Bench {
 }
 
 impl Place {
+    /// An engine with a memory, or why not. `lab`: this is an emulator, which has no caches.
+    pub(crate) fn of(engine: &Engine, memory: &Memory, lab: bool) -> Result<Self, String> {
+        if let Some(why) = memory.absent() {
+            return Err(why);
+        }
+        let real = engine.port();
+        let port = match (unmaintained(engine, memory), lab) {
+            (false, _) => real,
+            (true, true) => Port { name: "lab", coherent: true, ..real },
+            (true, false) => {
+                let why = "the caches of this memory cannot be maintained on this processor; \
+                           in an emulator: --lab";
+                return Err(why.into());
+            }
+        };
+        Ok(Self { memory: *memory, engine: *engine, port, reach: Reach::All, armed: true })
+    }
+
+    /// The same with a reach that leaves out what is carved there.
+    pub(crate) const fn out_of_reach(self) -> Self {
+        let reach = match self.engine {
+            Engine::Edu(_) => Reach::Narrow,
+            _ => Reach::DriverOnly,
+        };
+        Self { reach, ..self }
+    }
+
     /// Opens the memory and the engine, which waits by its interrupt or looks again and again, and
     /// runs `bench` on both. One opening serves both, where the memory belongs to the engine's
     /// device.
@@ -170,6 +197,12 @@ impl Place {
             }
         }
     }
+}
+
+/// Can neither the kernel nor this program maintain this memory's caches for this engine? A
+/// dma-heap's on armv7: a test there needs an emulator, which has no caches, and a coherent port.
+pub(crate) fn unmaintained(engine: &Engine, memory: &Memory) -> bool {
+    memory.is("dma-heap") && cfg!(target_arch = "arm") && !engine.port().coherent
 }
 
 struct Task<'p, H> {

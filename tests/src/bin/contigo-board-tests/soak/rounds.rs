@@ -159,7 +159,7 @@ impl Rounds {
                 let hostile = move || checks::hostile(&subject, seed, slice);
                 (Kind::Hostile, Box::new(move |name| Row::of(name, hostile().map(Into::into))))
             }
-            3 => faults(engine::unreachable, plan::out_of_reach(place)),
+            3 => faults(engine::unreachable, place.out_of_reach()),
             _ => (Kind::Jobs(mode), Box::new(move |name| work::row(name, &place, work))),
         };
         let what = match kind {
