@@ -42,7 +42,7 @@
  * the program uses a buffer of it; a port that is not the one that a device is wired to; a missing
  * fence between two threads of the CPU that share write-combined memory.
  *
- * This file is made by cbindgen from bindings/c/src/ffi and bindings/objects/src/driver. Do not
+ * This file is made by cbindgen from bindings/c/src and bindings/objects/src/driver. Do not
  * edit it. */
 
 #ifndef CONTIGO_H
