@@ -1,5 +1,5 @@
-//! An HLS kernel: by its map, behind a gate, and with a driver in C; and what a job that goes too far
-//! comes to.
+//! An HLS kernel: by its map, behind a gate, and with a driver in C; and what a job that goes too
+//! far comes to.
 
 use crate::common::*;
 use contigo_c::*;
