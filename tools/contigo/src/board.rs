@@ -4,7 +4,6 @@ use crate::{
     failure::Failure,
     output,
     ports::{self, Prepare},
-    table,
 };
 use clap::{Args, Subcommand};
 use contigo_bringup::{
@@ -114,7 +113,7 @@ pub(crate) fn board(options: &Options) -> Result<(), Failure> {
         return ports::registers(&machine, options.design.as_ref(), options.loaded, options.json);
     }
     let report = Report::of(Board::of(&machine));
-    if options.json { output::json(&report) } else { output::text(report.listed()) }
+    output::report(options.json, &report, Report::listed)
 }
 
 impl FabricEntry {
@@ -219,15 +218,15 @@ impl Report {
         let devices: Vec<_> = self.devices.iter().map(|device| device.name.clone()).collect();
         rows.push(("devices", list(&devices)));
         rows.extend(self.facts.iter().map(|facts| ("facts", (*facts).to_owned())));
-        let mut facts = table::new(&["fact", "value"]);
+        let mut facts = output::table(&["fact", "value"]);
         for (name, value) in rows {
             facts.add_row([name, &value]);
         }
-        table::keep_names(&mut facts, OTHERS);
+        output::keep_names(&mut facts, OTHERS);
         if self.ports.is_empty() {
             return format!("{facts}\nports: none is known");
         }
-        let mut ports = table::new(&["port", "bits", "window", "coherent"]);
+        let mut ports = output::table(&["port", "bits", "window", "coherent"]);
         for port in &self.ports {
             let window = format!("{}..={}", port.window_first, port.window_last);
             ports.add_row([

@@ -1,6 +1,6 @@
 //! `contigo boards`: the boards that Contigo knows, and their ports.
 
-use crate::{failure::Failure, output, table};
+use crate::{failure::Failure, output};
 use clap::Args;
 use contigo::Bus;
 use contigo_boards::{ALL, Board};
@@ -80,7 +80,7 @@ fn listed(board: &Entry) -> String {
     if board.ports.is_empty() {
         return format!("{title}; no port is known");
     }
-    let mut table = table::new(&["port", "offset", "bits", "window", "coherent"]);
+    let mut table = output::table(&["port", "offset", "bits", "window", "coherent"]);
     for port in &board.ports {
         let coherent = if port.coherent { "yes" } else { "no" };
         let window = format!("{}..={}", port.window_first, port.window_last);

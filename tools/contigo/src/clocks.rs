@@ -1,6 +1,6 @@
 //! `contigo clocks`: the clocks of this machine's fabric, against a design, and one of them set.
 
-use crate::{failure::Failure, output, overlay, table};
+use crate::{failure::Failure, output, overlay};
 use clap::Args;
 use contigo::design::Design;
 use contigo_bringup::clocks::{self, Checked, Clock, Control, Crystal, Fabric, Verdict, Wanted};
@@ -119,11 +119,7 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
         reckoned(Crystal::of(&machine))?;
         let hz = Control::find(&machine, fabric)?.set(&machine, hz)?;
         let set = Set { clock: fabric.to_string(), hz };
-        return if options.json {
-            output::json(&set)
-        } else {
-            output::text(format_args!("{fabric}: {}", rate(hz)))
-        };
+        return output::report(options.json, &set, |_| format!("{fabric}: {}", rate(hz)));
     }
     let clocks = match &options.design {
         // A file that is wrong is said before the machine is.
@@ -166,7 +162,7 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
             "no clock here is a fabric's or a guarded device's; --all has the others",
         );
     }
-    let mut table = table::new(&["clock", "from", "rate", "runs", "turned on by", "users"]);
+    let mut table = output::table(&["clock", "from", "rate", "runs", "turned on by", "users"]);
     for Entry { clock, parent, hz, enables, running, users, .. } in entries {
         let running = running.map_or("?", |running| if running { "yes" } else { "no" });
         table.add_row([
@@ -193,7 +189,8 @@ fn reckoned(crystal: Option<Crystal>) -> Result<(), Failure> {
         return Ok(());
     };
     Err(Failure::Usage(format!(
-        "the crystal of {board} has {board_hz} Hz, and {place} is {tree_hz}: every rate is wrong by that factor; mend it in the tree"
+        "the crystal of {board} has {board_hz} Hz, and {place} is {tree_hz}: every rate is wrong \
+         by that factor; mend it in the tree"
     )))
 }
 
@@ -241,7 +238,7 @@ fn compared(checked: &[Checked], json: bool) -> Result<(), Failure> {
 }
 
 fn listed(who: &str, wanted: &str, entries: Vec<Compared>) -> comfy_table::Table {
-    let mut table = table::new(&[who, wanted, "clock", "has", "verdict"]);
+    let mut table = output::table(&[who, wanted, "clock", "has", "verdict"]);
     for Compared { core, wanted_hz, clock, hz, verdict } in entries {
         table.add_row([
             core,

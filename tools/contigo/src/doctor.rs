@@ -4,7 +4,6 @@ use crate::{
     failure::Failure,
     output, ports,
     selftest::{self, Probed},
-    table,
 };
 use clap::Args;
 use contigo_bringup::{
@@ -100,9 +99,10 @@ impl Entry {
             title: "each copy through an engine's port ends, with every byte right",
             verdict: verdict.name(),
             found: plain(&found, FOUND_MAX),
-            cause: "The tree or the board's facts say that the port snoops, and it does not, or its memory is \
-                    another one.",
-            cure: "contigo selftest shows the job; take dma-coherent from the engine's node, or correct the port",
+            cause: "The tree or the board's facts say that the port snoops, and it does not, or \
+                    its memory is another one.",
+            cure: "contigo selftest shows the job; take dma-coherent from the engine's node, or \
+                   correct the port",
             source: "https://github.com/ikwzm/udmabuf/issues/94",
         }
     }
@@ -149,29 +149,31 @@ pub(crate) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
     let (faults, notes, skipped) =
         (count(Verdict::Fault), count(Verdict::Note), count(Verdict::Skipped));
     let report = Report { version: 1, faults, notes, skipped, checks };
-    if options.json { output::json(&report) } else { output::text(report.listed(options.all)) }?;
+    output::report(options.json, &report, |report| report.listed(options.all))?;
     Ok(ExitCode::from(u8::from(faults > 0)))
 }
 
 impl Report {
     fn listed(&self, all: bool) -> String {
         let bad = |entry: &&Entry| ["fault", "note"].contains(&entry.verdict);
-        let mut table = table::new(&["check", "area", "verdict", "found"]);
+        let mut table = output::table(&["check", "area", "verdict", "found"]);
         for entry in self.checks.iter().filter(|entry| all || bad(entry)) {
             table.add_row([&entry.id, entry.area, entry.verdict, &entry.found]);
         }
-        table::keep_names(&mut table, OTHERS);
+        output::keep_names(&mut table, OTHERS);
         let mut text = if table.row_count() > 0 { format!("{table}\n\n") } else { String::new() };
         for Entry { id, title, verdict, found, cause, cure, source, .. } in
             self.checks.iter().filter(bad)
         {
             text += &format!(
-                "{verdict} {id}: expected: {title}\n  found  {found}\n  cause  {cause}\n  cure   {cure}\n  from   {source}\n\n"
+                "{verdict} {id}: expected: {title}\n  found  {found}\n  cause  {cause}\n  cure   \
+                 {cure}\n  from   {source}\n\n"
             );
         }
         let (all, looked) = (self.checks.len(), self.checks.len() - self.skipped);
         text + &format!(
-            "faults: {}, notes: {}, looked at: {looked} of {all}; the rest does not apply or cannot be read",
+            "faults: {}, notes: {}, looked at: {looked} of {all}; the rest does not apply or \
+             cannot be read",
             self.faults, self.notes
         )
     }
@@ -195,7 +197,8 @@ mod tests {
         let rows = probed(&Machine::copy("/nowhere"), Some(0xf800_9000));
         let said: Vec<_> =
             rows.iter().map(|row| (&*row.id, row.verdict, row.found.as_str())).collect();
-        let why = "not measurable: no engine is started while a processor waits for 0xf8009000: restart the board";
+        let why = "not measurable: no engine is started while a processor waits for 0xf8009000: \
+                   restart the board";
         assert_eq!(said, [(MEASURED, "skipped", why)]);
     }
 }

@@ -46,14 +46,8 @@ pub(crate) enum Failure {
     Write { path: PathBuf, error: io::Error, option: &'static str },
     /// A bitstream did not get into the fabric.
     Bitstream { file: PathBuf, error: FpgaError },
-    /// A fabric did not do what it was told, for no file's sake.
-    Fpga(FpgaError),
-    /// A clock was not read or set.
-    Clocks(ClockError),
-    /// The registers around the fabric's ports were not read or set.
-    Ports(PortsError),
-    /// A core was not reset.
-    Reset(ResetError),
+    /// The board or its kernel refused: a fabric, a clock, a reset, or a register of a port.
+    Board(Box<dyn std::error::Error>),
     /// The doctor was shown a folder that is no machine's.
     Doctor(DoctorError),
     /// Standard output cannot be written.
@@ -103,7 +97,8 @@ impl fmt::Display for Failure {
             Self::Image { error, log } => write!(f, "{error}; the driver says: {log}"),
             Self::NoMemory => write!(
                 f,
-                "there is no memory here whose address a device could use: contigo info says what is missing"
+                "there is no memory here whose address a device could use: contigo info says what \
+                 is missing"
             ),
             Self::Usage(what) | Self::SelfTest(what) => f.write_str(what),
             Self::Mismatches { scores, of } => write!(
@@ -118,11 +113,8 @@ impl fmt::Display for Failure {
                 )
             }
             Self::Bitstream { file, error } => write!(f, "{}: {error}", file.display()),
-            Self::Fpga(error) => write!(f, "{error}"),
-            Self::Reset(error) => write!(f, "{error}"),
+            Self::Board(error) => write!(f, "{error}"),
             Self::Doctor(error) => write!(f, "{error}"),
-            Self::Clocks(error) => write!(f, "{error}"),
-            Self::Ports(error) => write!(f, "{error}"),
             Self::Output(error) => write!(f, "cannot write to standard output: {error}"),
             Self::Encode(what) => write!(f, "cannot write the result: {what}"),
         }
@@ -152,24 +144,6 @@ impl fmt::Display for Meaning<'_> {
     }
 }
 
-impl std::error::Error for Failure {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Runtime(error)
-            | Self::Memory { error, .. }
-            | Self::Device { error, .. }
-            | Self::Engine { error, .. } => Some(error),
-            Self::Bitstream { error, .. } | Self::Fpga(error) => Some(error),
-            Self::Reset(error) => Some(error),
-            Self::Clocks(error) => Some(error),
-            Self::Ports(error) => Some(error),
-            Self::Write { error, .. } | Self::Output(error) => Some(error),
-            Self::Doctor(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::Runtime(error)
@@ -178,31 +152,31 @@ impl From<Error> for Failure {
 
 impl From<FpgaError> for Failure {
     fn from(error: FpgaError) -> Self {
-        Self::Fpga(error)
+        Self::Board(error.into())
     }
 }
 
 impl From<ClockError> for Failure {
     fn from(error: ClockError) -> Self {
-        Self::Clocks(error)
+        Self::Board(error.into())
     }
 }
 
 impl From<PortsError> for Failure {
     fn from(error: PortsError) -> Self {
-        Self::Ports(error)
+        Self::Board(error.into())
     }
 }
 
 impl From<AccessError> for Failure {
     fn from(error: AccessError) -> Self {
-        Self::Ports(error.into())
+        Self::Board(error.into())
     }
 }
 
 impl From<ResetError> for Failure {
     fn from(error: ResetError) -> Self {
-        Self::Reset(error)
+        Self::Board(error.into())
     }
 }
 

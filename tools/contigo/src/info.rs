@@ -1,7 +1,7 @@
 //! `contigo info`: the DMA memory and the devices of this machine, and what keeps the rest from
 //! working.
 
-use crate::{failure::Failure, output, table};
+use crate::{failure::Failure, output};
 use clap::Args;
 use comfy_table::Table;
 use contigo::names::{Entry, Facts, Inventory};
@@ -103,11 +103,11 @@ fn listed(title: &str, offers: &[Offer]) -> Table {
     let shown: Vec<_> =
         columns.into_iter().filter(|(_, cells)| cells.iter().any(|cell| cell != "-")).collect();
     let header: Vec<_> = shown.iter().map(|(name, _)| *name).collect();
-    let mut table = table::new(&header);
+    let mut table = output::table(&header);
     for row in 0..offers.len() {
         table.add_row(shown.iter().filter_map(|(_, cells)| cells.get(row)));
     }
-    table::keep_names(&mut table, OTHERS);
+    output::keep_names(&mut table, OTHERS);
     table
 }
 

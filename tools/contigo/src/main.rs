@@ -17,7 +17,6 @@ mod ports;
 mod power;
 mod reset;
 mod selftest;
-mod table;
 
 use clap::{Parser, Subcommand};
 use contigo_bringup::machine::Machine;

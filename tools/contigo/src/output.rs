@@ -1,9 +1,12 @@
-//! Standard output: text, or one JSON value. A reader that has gone (`contigo info | head -1`) is
-//! no failure.
+//! Standard output: text, tables, or one JSON value. A reader that has gone (`contigo info | head
+//! -1`) is no failure.
 
 use crate::failure::Failure;
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets::UTF8_BORDERS_ONLY};
+use console::Term;
 use serde::Serialize;
 use std::{
+    env,
     fmt::Display,
     io::{self, ErrorKind, Write},
 };
@@ -22,4 +25,49 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let indented =
         serde_json::to_string_pretty(value).map_err(|error| Failure::Encode(error.to_string()))?;
     text(indented)
+}
+
+/// Prints a report as JSON, or else as the text that is made of it.
+pub(crate) fn report<R: Serialize, T: Display>(
+    json_wanted: bool,
+    report: &R,
+    listed: impl FnOnce(&R) -> T,
+) -> Result<(), Failure> {
+    if json_wanted { json(report) } else { text(listed(report)) }
+}
+
+/// No table is wider, also where the terminal is.
+const COLUMNS: u16 = 100;
+
+/// How wide a table may be here: the terminal, and `COLUMNS` where the environment has it.
+fn columns() -> u16 {
+    let terminal = Term::stdout();
+    let terminal =
+        terminal.is_term().then(|| terminal.size_checked()).flatten().map(|(_, columns)| columns);
+    let said = env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok())
+        .filter(|columns| *columns > 0);
+    [terminal, said].into_iter().flatten().fold(COLUMNS, u16::min)
+}
+
+/// An empty table, which is as wide as it needs to be and no wider than fits here. A longer cell
+/// gets more lines.
+pub(crate) fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(UTF8_BORDERS_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(header)
+        .set_width(columns());
+    table
+}
+
+/// Keeps each cell of the first column in one line, because users copy names from there: where
+/// `others` columns are left for the rest of the table.
+pub(crate) fn keep_names(table: &mut Table, others: u16) {
+    let width = table.column_max_content_widths().first().copied().unwrap_or(0);
+    if let Some(names) = table.column_mut(0).filter(|_| width.saturating_add(others) <= columns()) {
+        names.set_constraint(ColumnConstraint::ContentWidth);
+    }
 }

@@ -1,6 +1,6 @@
 //! `contigo board --registers` and `contigo board prepare`.
 
-use crate::{failure::Failure, output, overlay, table};
+use crate::{failure::Failure, output, overlay};
 use clap::Args;
 use contigo::design::{Design, parameter_number};
 use contigo_bringup::{
@@ -93,11 +93,19 @@ impl Entry {
         let field = fact.field;
         let (value, why) = match &fact.reading {
             Reading::Value(value) => (Some(field.say(*value)), None),
-            Reading::Held => (None, Some("its block is held in reset by the boot code: it was built for another design".to_owned())),
+            Reading::Held => (
+                None,
+                Some(
+                    "its block is held in reset by the boot code: it was \
+                built for another design"
+                        .to_owned(),
+                ),
+            ),
             Reading::Closed => (
                 None,
                 Some(
-                    "closed: no bitstream runs, the level shifters or all clocks are off, or no design says that this port is used"
+                    "closed: no bitstream runs, the level shifters or all clocks are off, or no \
+                     design says that this port is used"
                         .to_owned(),
                 ),
             ),
@@ -120,7 +128,7 @@ impl Entry {
 }
 
 fn listed(entries: &[Entry]) -> comfy_table::Table {
-    let mut table = table::new(&["field", "register", "has", "should have", "verdict"]);
+    let mut table = output::table(&["field", "register", "has", "should have", "verdict"]);
     for Entry { field, addr, value, wanted, verdict, note } in entries {
         let verdict = note
             .as_ref()
@@ -143,11 +151,8 @@ pub(crate) fn registers(
         Ok((ports::read(family, registers, known), known.running))
     })?;
     let entries: Vec<_> = facts.iter().map(Entry::of).collect();
-    if json {
-        output::json(&Report { version: 1, running, registers: entries })?;
-    } else {
-        output::text(listed(&entries))?;
-    }
+    let report = Report { version: 1, running, registers: entries };
+    output::report(json, &report, |report| listed(&report.registers))?;
     if facts.iter().all(|fact| fact.verdict == Verdict::Unread) {
         return Err(Failure::Usage("no register could be read".to_owned()));
     }
@@ -157,11 +162,8 @@ pub(crate) fn registers(
 /// Shows the writes, or makes them.
 pub(crate) fn prepare(options: &Prepare) -> Result<(), Failure> {
     let (prepared, facts) = prepared(&crate::machine(options.machine.as_ref()), options)?;
-    if options.json {
-        output::json(&prepared)
-    } else {
-        output::text(prepared.listed(options.design.is_some()))
-    }?;
+    let by_design = options.design.is_some();
+    output::report(options.json, &prepared, |prepared| prepared.listed(by_design))?;
     wrong(&facts)
 }
 
@@ -208,14 +210,17 @@ impl Prepared {
             let design = if by_design { "" } else { "; --design compares the ports' widths, too" };
             text.push(format!("nothing to set{design}"));
         } else {
-            let mut table = table::new(&["field", "register", "from", "to"]);
+            let mut table = output::table(&["field", "register", "from", "to"]);
             for Write { field, addr, from, to } in &self.writes {
                 table.add_row([*field, addr, from, to]);
             }
             text.push(table.to_string());
             if !self.behind.is_empty() {
                 let names = self.behind.join(", ");
-                text.push(format!("behind the level shifters --yes reads these, too, and sets those that are wrong: {names}"));
+                text.push(format!(
+                    "behind the level shifters --yes reads these, too, and sets \
+                    those that are wrong: {names}"
+                ));
             }
             text.push(
                 if self.written {

@@ -1,6 +1,6 @@
 //! `contigo power`: the rails that this board measures.
 
-use crate::{failure::Failure, output, table};
+use crate::{failure::Failure, output};
 use clap::Args;
 use contigo_bringup::{
     machine::Machine,
@@ -78,10 +78,11 @@ pub(crate) fn power(options: &Options) -> Result<(), Failure> {
     }
     if entries.is_empty() {
         return output::text(
-            "no rail is measured here: no driver of the kernel has a power monitor (/sys/class/hwmon)",
+            "no rail is measured here: no driver of the kernel has a power monitor \
+             (/sys/class/hwmon)",
         );
     }
-    let mut table = table::new(&["rail", "chip", "power", "new value every"]);
+    let mut table = output::table(&["rail", "chip", "power", "new value every"]);
     for Entry { rail, chip, update_ms, watts, error } in &entries {
         let power = watts
             .map_or_else(|| error.clone().unwrap_or_default(), |watts| format!("{watts:.3} W"));

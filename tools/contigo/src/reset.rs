@@ -1,6 +1,6 @@
 //! `contigo reset`: the reset lines of this machine, and a pulse on one.
 
-use crate::{failure::Failure, output, table};
+use crate::{failure::Failure, output};
 use clap::Args;
 use contigo_bringup::{
     machine::Machine,
@@ -102,7 +102,11 @@ pub(crate) fn reset(options: &Options) -> Result<(), Failure> {
 
 fn by_guard(machine: &Machine, name: &str, options: &Options) -> Result<Done, Failure> {
     if options.pulse_us.is_some() || options.active.is_some() {
-        return Err(Failure::Usage("--pulse-us and --active are a GPIO's: the kernel knows a guard's lines, and holds them".to_owned()));
+        return Err(Failure::Usage(
+            "--pulse-us and --active are a GPIO's: the kernel knows a \
+            guard's lines, and holds them"
+                .to_owned(),
+        ));
     }
     let guarded = Guarded::find(machine, name)?;
     if options.dry_run {
@@ -125,7 +129,10 @@ fn by_gpio(
     options: &Options,
 ) -> Result<Done, Failure> {
     let active = options.active.ok_or_else(|| {
-        Failure::Usage(format!("{place}: say the level that holds the core in reset, --active low (aresetn) or --active high"))
+        Failure::Usage(format!(
+            "{place}: say the level that holds the core in reset, --active low \
+            (aresetn) or --active high"
+        ))
     })?;
     if options.take {
         return Err(Failure::Usage(
@@ -159,10 +166,11 @@ fn list(machine: &Machine, json: bool) -> Result<(), Failure> {
     }
     if entries.is_empty() {
         return output::text(
-            "no reset line is here: no GPIO chip in /dev, and no device that the kernel module guards",
+            "no reset line is here: no GPIO chip in /dev, and no device that the kernel module \
+             guards",
         );
     }
-    let mut table = table::new(&["line", "chip", "name", "used by"]);
+    let mut table = output::table(&["line", "chip", "name", "used by"]);
     for Entry { line, chip, name, used_by } in entries {
         table.add_row([
             line,

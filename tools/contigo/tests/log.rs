@@ -3,7 +3,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a test that panics has failed; a JSON value answers an absent key with null, and an assertion then fails"
+    reason = "a test that panics has failed; a JSON value answers an absent key with null, and an \
+              assertion then fails"
 )]
 
 use contigo_log::{Decoder, Piece, Reader};

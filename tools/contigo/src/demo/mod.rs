@@ -1,8 +1,6 @@
 //! `contigo demo`: real handwritten digits, through real or simulated memory, on the simulated
 //! engine.
 
-mod energies;
-mod progress;
 mod report;
 mod sheet;
 mod trace;
@@ -21,10 +19,17 @@ use contigo_bringup::{
 use contigo_gemm8::demo::{
     self, HELD_OUT, Measured, Outcome, PIXELS, REGION_BYTES, Reference, Task,
 };
-use energies::Energies;
-use report::{Asked, Report};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use report::{Asked, Energies, Report};
 use sheet::Picture;
-use std::{convert::Infallible, path::PathBuf, sync::atomic::AtomicUsize};
+use std::{
+    convert::Infallible,
+    io::{self, IsTerminal},
+    path::PathBuf,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
 use trace::Trace;
 
 const AFTER: &str = "\
@@ -52,11 +57,17 @@ pub(crate) struct Options {
     memory: MemoryName,
 
     /// How many images, 1 to 897: the first N of those that the network has not seen in training
-    #[arg(long, value_name = "N", default_value_t = HELD_OUT, allow_negative_numbers = true, value_parser = images)]
+    #[arg(
+        long, value_name = "N", default_value_t = HELD_OUT,
+        allow_negative_numbers = true, value_parser = images
+    )]
     images: usize,
 
     /// Decides what the simulated board leaves to chance; the same seed gives the same run
-    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
+    #[arg(
+        long, value_name = "S", default_value_t = 1,
+        allow_negative_numbers = true, value_parser = seed
+    )]
     seed: u64,
 
     /// Print one JSON object instead of text
@@ -118,10 +129,13 @@ fn rails(machine: &Machine, monitors: &[Monitor]) -> Result<Vec<Rail>, Failure> 
 fn elsewhere(name: &str) -> Result<Infallible, String> {
     Err(if name.starts_with("rtl:") {
         format!(
-            "the demo in Verilog is `cargo run -p contigo-rtl --bin rtl-demo -- --device {name}`, in Contigo's sources"
+            "the demo in Verilog is `cargo run -p contigo-rtl --bin rtl-demo -- --device {name}`, \
+             in Contigo's sources"
         )
     } else {
-        "the engine is the simulated gemm8, or the GPU of --memory cuda, vulkan or opencl; in Verilog it is rtl:gemm8".to_owned()
+        "the engine is the simulated gemm8, or the GPU of --memory cuda, vulkan or opencl; in \
+         Verilog it is rtl:gemm8"
+            .to_owned()
     })
 }
 
@@ -153,9 +167,7 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     let done = AtomicUsize::new(0);
     let rails = if options.power { rails(&Machine::this(), &options.monitor)? } else { Vec::new() };
     let (measured, energies) = power::beside(&rails, power::STEP, || {
-        progress::beside(&done, tasks.len(), || {
-            measure(&seeded, seed, &tasks, &mut outcomes, &done)
-        })
+        with_progress(&done, tasks.len(), || measure(&seeded, seed, &tasks, &mut outcomes, &done))
     });
     let measured = measured?;
 
@@ -173,11 +185,7 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
         report.sheet = None;
     }
     let traced = trace.map_or(Ok(()), |(path, trace)| trace.write(path));
-    if options.json {
-        output::json(&report)?;
-    } else {
-        output::text(&report)?;
-    }
+    output::report(options.json, &report, ToString::to_string)?;
     report.verdict().and(drawn).and(traced)
 }
 
@@ -288,6 +296,52 @@ fn measure(
         Failure::Runtime(error) => Failure::Memory { name: *name, error },
         other => other,
     })
+}
+
+/// A run that is over sooner shows no progress bar. The bar has a thread of its own: what it
+/// allocates is not the run's.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Between two looks at the count.
+const STEP: Duration = Duration::from_millis(100);
+
+/// Runs `work` on this thread; where standard error is a terminal, another thread shows how far
+/// `done` is on the way to `of`. Threads are started before `work` begins and waited for after it
+/// has ended.
+fn with_progress<R>(done: &AtomicUsize, of: usize, work: impl FnOnce() -> R) -> R {
+    if !io::stderr().is_terminal() {
+        return work();
+    }
+    let finished = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let bar = scope.spawn(|| show(done, of, &finished));
+        let result = work();
+        finished.store(true, Ordering::Release);
+        bar.thread().unpark();
+        result
+    })
+}
+
+fn show(done: &AtomicUsize, of: usize, finished: &AtomicBool) {
+    let begun = Instant::now();
+    let mut bar = None;
+    while !finished.load(Ordering::Acquire) {
+        if begun.elapsed() >= PATIENCE {
+            let bar = bar.get_or_insert_with(|| new_bar(of));
+            bar.set_position(done.load(Ordering::Relaxed) as u64);
+        }
+        thread::park_timeout(STEP);
+    }
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+}
+
+fn new_bar(of: usize) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(of as u64), ProgressDrawTarget::stderr());
+    match ProgressStyle::with_template("{bar:40} {pos} of {len} images, {eta} left") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
 }
 
 #[cfg(test)]

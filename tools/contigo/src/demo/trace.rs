@@ -1,6 +1,6 @@
 //! A run's events with their times: a timeline for a trace viewer, and a table by site.
 
-use crate::{failure::Failure, table};
+use crate::{failure::Failure, output};
 use comfy_table::{Cell, CellAlignment};
 use contigo::trace::{self, Event, Kind, Ledger, Listener};
 use contigo_nvtx::Ranges;
@@ -107,7 +107,9 @@ impl Trace {
         let timeline = json!({
             "traceEvents": self.timeline(),
             "displayTimeUnit": "ns",
-            "otherData": { "program": "contigo demo", "events_lost": self.lost.load(Ordering::Relaxed) },
+            "otherData": {
+                "program": "contigo demo", "events_lost": self.lost.load(Ordering::Relaxed),
+            },
         });
         let written = File::create(path).and_then(|file| {
             let mut file = BufWriter::new(file);
@@ -186,8 +188,12 @@ impl Listener for Trace {
 impl Entry {
     fn shown(&self) -> Value {
         let mut shown = json!({
-            "name": self.event.kind().name(), "cat": "contigo", "pid": 1, "tid": self.thread, "ts": us(self.begin_ns),
-            "args": { "event": self.event.to_string(), "bytes": self.event.len_bytes(), "site": self.site.map(Location::to_string) },
+            "name": self.event.kind().name(), "cat": "contigo",
+            "pid": 1, "tid": self.thread, "ts": us(self.begin_ns),
+            "args": {
+                "event": self.event.to_string(), "bytes": self.event.len_bytes(),
+                "site": self.site.map(Location::to_string),
+            },
         });
         if let Some(fields) = shown.as_object_mut() {
             if self.end_ns == self.begin_ns {
@@ -206,7 +212,8 @@ impl Entry {
     fn job(&self, end: &Self) -> Value {
         let (site, seen) = (self.site.map(Location::to_string), end.site.map(Location::to_string));
         json!({
-            "name": end.event.to_string().replace("complete ", ""), "cat": "job", "ph": "X", "pid": 1, "tid": DEVICE,
+            "name": end.event.to_string().replace("complete ", ""), "cat": "job",
+            "ph": "X", "pid": 1, "tid": DEVICE,
             "ts": us(self.end_ns), "dur": us(end.begin_ns.saturating_sub(self.end_ns)),
             "args": { "submitted": site, "result seen": seen },
         })
@@ -218,7 +225,7 @@ pub(crate) struct Audit<'a>(pub(crate) &'a [Row]);
 
 impl fmt::Display for Audit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut table = table::new(&["what", "calls", "bytes", "site"]);
+        let mut table = output::table(&["what", "calls", "bytes", "site"]);
         for Row { what, calls, bytes, site } in self.0 {
             let number = |number: &u64| Cell::new(number).set_alignment(CellAlignment::Right);
             table.add_row([

@@ -2,7 +2,7 @@
 
 mod report;
 
-use crate::{failure::Failure, output, table};
+use crate::{failure::Failure, output};
 use clap::{Args, Subcommand};
 use contigo_bringup::{
     bitstream::Image,
@@ -86,21 +86,19 @@ pub(crate) fn fpga(options: &Options) -> Result<(), Failure> {
     match &options.command {
         Command::Info { file, json } => {
             let report = FileReport::of(file, &open(&machine, file)?);
-            if *json { output::json(&report) } else { output::text(report.listed()) }
+            output::report(*json, &report, FileReport::listed)
         }
         Command::Load { file, partial, dry_run, outside, which } => {
             let options =
                 LoadOptions { partial: *partial, outside: outside.clone(), dry_run: *dry_run };
             let report = load(&machine, file, &options, which)?;
-            if which.json { output::json(&report) } else { output::text(report.listed()) }
+            output::report(which.json, &report, LoadReport::listed)
         }
         Command::Unload { which } => {
-            let report = unload(&machine, which)?;
-            if which.json { output::json(&report) } else { output::text(report.listed()) }
+            output::report(which.json, &unload(&machine, which)?, UnloadReport::listed)
         }
         Command::Status { which } => {
-            let report = status(&machine, which)?;
-            if which.json { output::json(&report) } else { output::text(report.listed()) }
+            output::report(which.json, &status(&machine, which)?, StatusReport::listed)
         }
     }
 }
@@ -171,11 +169,11 @@ fn status(machine: &Machine, which: &Which) -> Result<StatusReport, Failure> {
 
 /// A table of two columns without a head: what, and its value.
 fn listed(rows: &[(&str, String)]) -> String {
-    let mut table = table::new(&["fact", "value"]);
+    let mut table = output::table(&["fact", "value"]);
     for (name, value) in rows {
         table.add_row([name, value.as_str()]);
     }
-    table::keep_names(&mut table, 40);
+    output::keep_names(&mut table, 40);
     table.to_string()
 }
 

@@ -1,11 +1,7 @@
 //! `contigo log`: the events of a program, out of the ring that it left.
 
 #[cfg(feature = "log")]
-mod harmless;
-#[cfg(feature = "log")]
 mod lines;
-#[cfg(feature = "log")]
-mod program;
 #[cfg(feature = "log")]
 mod read;
 #[cfg(feature = "log")]
@@ -42,5 +38,9 @@ pub(crate) fn log(options: &Options) -> Result<(), Failure> {
 /// Says how to get the command.
 #[cfg(not(feature = "log"))]
 pub(crate) fn log(_: &Options) -> Result<(), Failure> {
-    Err(Failure::Usage("this tool was built without the decoder of logs: cargo install --path tools/contigo --features log".into()))
+    Err(Failure::Usage(
+        "this tool was built without the decoder of logs: cargo install --path \
+                        tools/contigo --features log"
+            .into(),
+    ))
 }

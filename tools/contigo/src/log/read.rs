@@ -1,6 +1,10 @@
 //! The command's work: one run of the program after the other.
 
-use super::{Options, harmless, lines::Lines, program, texts::Texts};
+use super::{
+    Options,
+    lines::{Lines, harmless},
+    texts::{self, Texts},
+};
 use crate::failure::Failure;
 use contigo_log::{Header, Piece, Reader, Refused};
 use std::{
@@ -15,7 +19,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 /// A refusal, of the file that it is about.
 fn about(file: &Path, why: &str) -> Failure {
-    Failure::Usage(harmless::line(&format!("{}: {why}", file.display())))
+    Failure::Usage(harmless(&format!("{}: {why}", file.display())))
 }
 
 pub(super) fn log(options: &Options) -> Result<(), Failure> {
@@ -24,7 +28,7 @@ pub(super) fn log(options: &Options) -> Result<(), Failure> {
     // With --follow until its user ends it: each turn is one run of the program.
     loop {
         let (mut reader, header) = begun(options).map_err(about_file)?;
-        let mut texts = texts(options, &reader, &header)?;
+        let mut texts = of_program(options, &reader, &header)?;
         lines.begin(&header)?;
         while !lines.reader_is_gone() {
             let replaced = options.follow && !reader.is_still(&options.file);
@@ -61,7 +65,7 @@ fn begun(options: &Options) -> Result<(Reader, Header), Refused> {
             Err(refused) if options.follow && is_early(&refused) => {
                 if !waits {
                     // Where standard error is closed too, this line is lost.
-                    let file = harmless::line(&options.file.display().to_string());
+                    let file = harmless(&options.file.display().to_string());
                     let _ = writeln!(
                         io::stderr(),
                         "contigo: {file} is no log yet: waiting for its program"
@@ -85,10 +89,10 @@ fn is_early(refused: &Refused) -> bool {
 }
 
 /// The texts: of the file that the user names, or of the one that logged.
-fn texts(options: &Options, reader: &Reader, header: &Header) -> Result<Texts, Failure> {
+fn of_program(options: &Options, reader: &Reader, header: &Header) -> Result<Texts, Failure> {
     let elf: &Path = options.elf.as_deref().unwrap_or(&header.program);
     let say = |why: String| about(elf, &format!("{why}; --elf PROGRAM names the right file"));
     let owner = reader.owner().map_err(|refused| about(&options.file, &refused.to_string()))?;
-    let file = program::open(elf, options.elf.is_none().then_some(owner)).map_err(say)?;
+    let file = texts::open(elf, options.elf.is_none().then_some(owner)).map_err(say)?;
     Texts::new(file, header.clone()).map_err(say)
 }

@@ -1,25 +1,26 @@
 #![allow(unsafe_code, reason = "a child of fork, which is this process with less memory")]
-//! The texts of a log, decoded in a child process.
+//! The texts of a log: the file of the program that logged, decoded in a child process.
 //!
 //! defmt's decoder takes the counts of a frame and the formats of a program at their word. A bad
 //! one costs it all memory, its stack or its time. So it has a process of its own, with limits: an
 //! event that ends that process is a damaged one, and the next child goes on behind it.
 
-use super::program;
-use contigo_log::{Decoder, Header, Refused};
+use contigo_bringup::file::{self, FileError};
+use contigo_log::{BuildId, Decoder, Header, Refused};
 use nix::{
     sys::{
         resource::{RLIM_INFINITY, Resource, rlim_t, setrlimit},
         signal::{Signal, kill},
         wait::waitpid,
     },
-    unistd::{ForkResult, Pid, dup2_stderr, fork},
+    unistd::{ForkResult, Pid, Uid, dup2_stderr, fork, geteuid},
 };
 use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
     io::{self, Read, Write},
     os::unix::{fs::FileExt, net::UnixStream},
+    path::Path,
     time::Duration,
 };
 
@@ -33,6 +34,39 @@ const MOST_ENDS: u32 = 8;
 /// The child's memory beside the program's file, its tables of symbols and of lines.
 const ROOM_BYTES: u64 = 512 << 20;
 const ROOM_TIMES_FILE: u64 = 4;
+
+/// A program with a debugger's tables has some 100 MiB at most.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Linkers put the note of the build ID into the first page that is loaded.
+const HEAD_BYTES: u64 = 64 << 10;
+
+/// Opens a program's file. `named_by` is the owner of the log that names it, and `None` where this
+/// tool's user names it. No file is opened that another user's log names.
+pub(super) fn open(path: &Path, named_by: Option<u32>) -> Result<File, String> {
+    if let Some(owner) = named_by.map(Uid::from_raw).filter(|owner| *owner != geteuid()) {
+        return Err(format!(
+            "the log is user {owner}'s, and no file is opened that another user's log names"
+        ));
+    }
+    file::open(path, MOST_BYTES).map_err(|error| match error {
+        FileError::TooLong { bytes, most } => {
+            format!(
+                "it has {bytes} bytes, and no program has more than {most}: strip \
+                     --strip-debug keeps the events, without their places"
+            )
+        }
+        error => error.to_string(),
+    })
+}
+
+/// The program's build ID, by its file's first bytes: all of it is read for the right one alone.
+fn build_id(file: &File) -> io::Result<Option<BuildId>> {
+    let mut head =
+        vec![0; usize::try_from(file.metadata()?.len().min(HEAD_BYTES)).map_err(io::Error::other)?];
+    file.read_exact_at(&mut head, 0)?;
+    Ok(BuildId::of(&head))
+}
 
 /// One event, as text.
 #[derive(Serialize, Deserialize)]
@@ -54,7 +88,7 @@ pub(super) struct Texts {
 impl Texts {
     /// The texts in `elf`, which must be the file of the program that `header` names.
     pub(super) fn new(elf: File, header: Header) -> Result<Self, String> {
-        let own = program::build_id(&elf).map_err(|error| error.to_string())?;
+        let own = build_id(&elf).map_err(|error| error.to_string())?;
         if own.is_none() || own != header.build_id {
             return Err(Refused::OtherBuild { ring: header.build_id, elf: own }.to_string());
         }
@@ -70,7 +104,8 @@ impl Texts {
         self.ends += 1;
         if self.ends > MOST_ENDS {
             return Err(format!(
-                "{} of its events take more memory or time than any event: the log is damaged or hostile",
+                "{} of its events take more memory or time than any event: the log is damaged or \
+                 hostile",
                 self.ends
             ));
         }

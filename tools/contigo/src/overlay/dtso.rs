@@ -56,7 +56,11 @@ pub(super) fn source(
     };
     let _ = write!(
         text,
-        "// Written by contigo overlay, from the design {} for {}.\n/dts-v1/;\n/plugin/;\n\n/*\n * {when}: an access to a core that is not there hangs the\n * processor. Compile it with dtc -@ -W no-avoid_unnecessary_addr_size -I dts -O dtb. A program\n * opens guard:NAME@ADDRESS.\n */\n&amba {{\n\t#address-cells = <{}>;\n\t#size-cells = <{}>;\n{nodes}\n}};\n",
+        "// Written by contigo overlay, from the design {} for {}.\n/dts-v1/;\n/plugin/;\n\n\
+         /*\n * {when}: an access to a core that is not there hangs the\n * processor. Compile it \
+         with dtc -@ -W no-avoid_unnecessary_addr_size -I dts -O dtb. A program\n * opens \
+         guard:NAME@ADDRESS.\n */\n&amba {{\n\t#address-cells = <{}>;\n\t#size-cells = <{}>;\n\
+         {nodes}\n}};\n",
         report.name, report.device, tree.cells, tree.cells
     );
     Ok(Written { text: text.replace("\n\n}", "\n}"), notes })
@@ -115,11 +119,18 @@ impl Tree {
                     format!("--coherent {}", core.name()),
                     format!("--not-coherent {}", core.name()),
                 );
-                notes.push(format!("the file does not tell whether its port snoops for it, so it has no node: {yes}, or {no}"));
+                notes.push(format!(
+                    "the file does not tell whether its port snoops for it, so it \
+                    has no node: {yes}, or {no}"
+                ));
                 return Ok(String::new());
             }
             Err(error) if error.rule == DesignRule::MixedPorts => {
-                notes.push("a port of it snoops and another does not, and a node says one of both: it has no node".to_owned());
+                notes.push(
+                    "a port of it snoops and another does not, and a node says one of both: \
+                            it has no node"
+                        .to_owned(),
+                );
                 return Ok(String::new());
             }
             Err(error) => return Err(error),
@@ -151,7 +162,11 @@ impl Tree {
             _ => None,
         };
         let (Some(registers), Some(line)) = (self.registers(core)?, line) else {
-            notes.push("it does not reach the processor's interrupts, or has no registers, so it has no node".to_owned());
+            notes.push(
+                "it does not reach the processor's interrupts, or has no registers, so it \
+                        has no node"
+                    .to_owned(),
+            );
             return Ok(String::new());
         };
         let number = |name| core.number(name).map(|number| number & 0xFFFF_FFFF);
@@ -167,7 +182,11 @@ impl Tree {
         // Of inputs that it does not have Vivado says that they are edges.
         let kinds = kinds & ((1 << inputs) - 1);
         let mut node = format!(
-            "\n\t{}: {} {{\n\t\tcompatible = \"xlnx,xps-intc-1.00.a\";\n{registers}\t\tinterrupt-controller;\n\t\t#address-cells = <0>;\n\t\t#interrupt-cells = <2>;\n\t\txlnx,kind-of-intr = <{kinds:#x}>;\n\t\txlnx,num-intr-inputs = <{inputs:#x}>;\n\t\tinterrupt-parent = <&{}>;\n\t\tinterrupts = <0 {line} 4>;\n",
+            "\n\t{}: {} {{\n\t\tcompatible = \"xlnx,xps-intc-1.00.a\";\n\
+             {registers}\t\tinterrupt-controller;\n\t\t#address-cells = <0>;\n\
+             \t\t#interrupt-cells = <2>;\n\t\txlnx,kind-of-intr = <{kinds:#x}>;\n\
+             \t\txlnx,num-intr-inputs = <{inputs:#x}>;\n\t\tinterrupt-parent = <&{}>;\n\
+             \t\tinterrupts = <0 {line} 4>;\n",
             contigo::names::node_of(core),
             self.title(core)?.replacen(
                 contigo::names::node_of(core).as_str(),
@@ -235,7 +254,8 @@ impl Tree {
                 }
                 Wired::Controller { instance, input } => {
                     notes.push(format!(
-                        "its interrupt {} is input {input} of {instance}, whose driver the kernel starts at boot only (--at-boot): it is missing here, and jobs are polled",
+                        "its interrupt {} is input {input} of {instance}, whose driver the kernel \
+                         starts at boot only (--at-boot): it is missing here, and jobs are polled",
                         interrupt.pin
                     ));
                     continue;

@@ -4,7 +4,7 @@
 mod dtso;
 mod report;
 
-use crate::{failure::Failure, output, table};
+use crate::{failure::Failure, output};
 use clap::Args;
 use contigo::{
     design::{Design, DesignRule, MAX_BYTES},
@@ -85,10 +85,7 @@ pub(crate) fn overlay(options: &Options) -> Result<(), Failure> {
             option: "--dtso",
         })?;
     }
-    if options.json {
-        return output::json(&report);
-    }
-    output::text(listed(&report))
+    output::report(options.json, &report, listed)
 }
 
 /// Refuses what the program says about a port where the file says something else. A node that lies
@@ -129,7 +126,7 @@ fn coherency(design: &Design<'_>, options: &Options) -> Result<(), String> {
 
 /// The table for people.
 fn listed(report: &Report<'_>) -> String {
-    let mut table = table::new(&["core", "driver", "registers", "interrupt", "memory", "clock"]);
+    let mut table = output::table(&["core", "driver", "registers", "interrupt", "memory", "clock"]);
     let lines =
         |lines: Vec<String>| if lines.is_empty() { "-".to_owned() } else { lines.join("\n") };
     for core in &report.cores {
@@ -159,7 +156,7 @@ fn listed(report: &Report<'_>) -> String {
             lines(clocks),
         ]);
     }
-    table::keep_names(&mut table, 60);
+    output::keep_names(&mut table, 60);
     let tool = if report.tool.is_empty() { "?" } else { report.tool };
     let title = format!(
         "{}: {} ({}), Vivado {tool}; {} cores",

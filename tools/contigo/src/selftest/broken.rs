@@ -70,14 +70,7 @@ fn report(jobs: u64) -> Result<Report, Failure> {
 fn both(jobs: u64) -> Result<(Tested, Report), Failure> {
     let name = |error: NameError| Failure::Runtime(error.into());
     let registers = Registers::Device("sim:zdma".parse().map_err(name)?);
-    let chosen = Chosen {
-        driver: copier("zdma")?,
-        registers,
-        addr: None,
-        port: None,
-        lab_port: false,
-        why: String::new(),
-    };
+    let chosen = Chosen::of(copier("zdma")?, registers);
     let task = Task { seed: 3, jobs, time: None, settings: "" };
     let tested = tested(&task)?;
     let report = Report::new(&"sim".parse().map_err(name)?, &chosen, &task, &tested);

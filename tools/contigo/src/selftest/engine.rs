@@ -51,14 +51,12 @@ impl Chosen {
     /// A simulated ZDMA, and why.
     fn simulated(why: String) -> Result<Self, Failure> {
         let device = "sim:zdma".parse().map_err(|error| Failure::Runtime(Error::from(error)))?;
-        Ok(Self {
-            driver: copier("zdma")?,
-            registers: Registers::Device(device),
-            addr: None,
-            port: None,
-            lab_port: false,
-            why,
-        })
+        Ok(Self { why, ..Self::of(copier("zdma")?, Registers::Device(device)) })
+    }
+
+    /// An engine whose device knows its port.
+    pub(super) const fn of(driver: &'static DriverRow, registers: Registers) -> Self {
+        Self { driver, registers, addr: None, port: None, lab_port: false, why: String::new() }
     }
 
     /// Instead of a real engine: no memory here is any that it could use.
@@ -148,14 +146,7 @@ impl Asked<'_> {
         };
         if device.kind() == "sim" {
             let driver = copier(device.argument()).map_err(|_| unknown())?;
-            return Ok(Chosen {
-                driver,
-                registers,
-                addr: None,
-                port: None,
-                lab_port: false,
-                why: String::new(),
-            });
+            return Ok(Chosen::of(driver, registers));
         }
         // It is closed again: the test opens it once its memory is known.
         let opened = device.open().map_err(|error| Failure::Device { name: device, error })?;
@@ -163,14 +154,7 @@ impl Asked<'_> {
         let known_driver = known.and_then(|engine| copier(engine.kind.name()).ok());
         let driver = driver.or(known_driver).ok_or_else(unknown)?;
         match opened.port() {
-            Some(_) => Ok(Chosen {
-                driver,
-                registers,
-                addr: None,
-                port: None,
-                lab_port: false,
-                why: String::new(),
-            }),
+            Some(_) => Ok(Chosen::of(driver, registers)),
             None => self.real(
                 driver,
                 registers,
@@ -187,21 +171,17 @@ impl Asked<'_> {
         known: Option<&DmaEngine>,
     ) -> Result<Chosen, Failure> {
         let addr = known.map(|engine| engine.registers);
-        let chosen = Chosen {
-            driver,
-            registers,
-            addr,
-            port: None,
-            lab_port: self.lab_port,
-            why: String::new(),
-        };
+        let chosen = Chosen { addr, lab_port: self.lab_port, ..Chosen::of(driver, registers) };
         let port = match self.port {
             Some(name) => Some(port_called(name)?),
             None => known.map(|engine| engine.port),
         };
         let port = port.ok_or_else(|| {
             let label = chosen.label();
-            Failure::Usage(format!("how {label} reaches memory is not known here: name its port with --port (contigo boards lists them)"))
+            Failure::Usage(format!(
+                "how {label} reaches memory is not known here: name its port \
+                with --port (contigo boards lists them)"
+            ))
         })?;
         Ok(Chosen {
             port: Some(if self.lab_port { Port { coherent: true, ..port } } else { port }),
@@ -255,7 +235,8 @@ fn none_here() -> String {
             let nodes: Vec<_> =
                 soc.engines.iter().map(|engine| format!("{:#x}", engine.registers)).collect();
             format!(
-                "no device of user space has the registers of a DMA engine of {}: let one of the nodes at {} say contigo,engine",
+                "no device of user space has the registers of a DMA engine of {}: let one of the \
+                 nodes at {} say contigo,engine",
                 soc.name,
                 nodes.join(", ")
             )

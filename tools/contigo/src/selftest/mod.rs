@@ -7,7 +7,6 @@ mod broken;
 mod engine;
 mod report;
 mod run;
-mod wiring;
 
 use crate::{failure::Failure, memory, output};
 use clap::Args;
@@ -65,11 +64,17 @@ pub(crate) struct Options {
     seed: u64,
 
     /// How long it may take, in seconds, 1 to 86400: shared by the modes
-    #[arg(long, value_name = "N", default_value_t = 4, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    #[arg(
+        long, value_name = "N", default_value_t = 4, allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u32).range(1..=86_400)
+    )]
     seconds: u32,
 
     /// How many jobs in each mode, instead of a time
-    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long, value_name = "N", allow_negative_numbers = true, conflicts_with = "seconds",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     jobs: Option<u64>,
 
     /// How the engine reaches memory, where this board is not one that Contigo knows: a name from
@@ -110,7 +115,8 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
     let (engine, memory) = together(&asked, memory)?;
     if let (Some(name), None) = (port, engine.port) {
         let text = format!(
-            "--port {name} is for a real engine whose port the kernel does not report; leave it out for this one: {engine}"
+            "--port {name} is for a real engine whose port the kernel does not report; leave it \
+             out for this one: {engine}"
         );
         return Err(Failure::Usage(text));
     }
@@ -122,11 +128,7 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
     };
     let tested = measure(&memory, &engine, &task)?;
     let report = Report::new(&memory, &engine, &task, &tested);
-    if options.json {
-        output::json(&report)?;
-    } else {
-        output::text(&report)?;
-    }
+    output::report(options.json, &report, ToString::to_string)?;
     report.verdict()
 }
 

@@ -4,7 +4,7 @@ use super::{
     engine::Chosen,
     run::{Task, Tested},
 };
-use crate::{failure::Failure, table};
+use crate::{failure::Failure, output};
 use contigo::names::MemoryName;
 use contigo_exerciser::{Fault, Outcome, Stopped, Tally};
 use serde::Serialize;
@@ -203,13 +203,13 @@ impl fmt::Display for Report {
         line("seed", format_args!("{}", self.seed))?;
         let modes: Vec<_> =
             ["mode"].into_iter().chain(self.rows.iter().map(|row| row.mode)).collect();
-        let mut table = table::new(&modes);
+        let mut table = output::table(&modes);
         for (index, what) in NUMBERS.iter().enumerate() {
             let numbers = self.rows.iter().filter_map(|row| row.numbers().into_iter().nth(index));
             table.add_row([(*what).to_owned()].into_iter().chain(numbers));
         }
         writeln!(f, "{table}")?;
-        let mut table = table::new(&["tried", "jobs"]);
+        let mut table = output::table(&["tried", "jobs"]);
         for Case { case, jobs } in &self.tried {
             table.add_row([*case, &jobs.to_string()]);
         }

@@ -1,16 +1,17 @@
-#![allow(unsafe_code, reason = "which engine is at a window is known here, and claimed")]
+#![allow(
+    unsafe_code,
+    reason = "which engine is at a window, and how it is wired, are facts about its board, claimed \
+              here"
+)]
 //! The measured part: memory, engine, and jobs in every mode that the engine has.
 
-use super::{
-    engine::{Chosen, Registers},
-    wiring,
-};
+use super::engine::{Chosen, Registers};
 use crate::{failure::Failure, memory};
 use contigo::{
-    Align, Backend as _, Driver, Error, OperandSpec, Port, Queue, Region,
+    Align, Backend as _, Driver, Error, OperandSpec, PhysAddr, Port, Queue, Region,
     job::{Parts, Settings},
-    linux::guard::Guard,
-    names::{AnyDevice, AnyMemory, DriverRow, OpenDevice},
+    linux::{device::Registers as Window, guard::Guard},
+    names::{AnyDevice, AnyMemory, Attach, DriverRow, OpenDevice},
     sim::OnBoard,
     types::BaseAddr,
 };
@@ -58,12 +59,12 @@ pub(crate) fn simulated(
     match device.board() {
         Some(board) if mapping.bus != board.bus() => {
             let region = Region::new(OnBoard::new(board, memory)?)?;
-            let device = wiring::attach(device, Some(memory::simulated_port(&mapping)))?;
+            let device = attach(device, Some(memory::simulated_port(&mapping)))?;
             with_driver(&region, device, driver, None, task)
         }
         Some(board) => {
             let region = Region::new(memory)?;
-            with_driver(&region, wiring::attach(device, Some(board.port()))?, driver, None, task)
+            with_driver(&region, attach(device, Some(board.port()))?, driver, None, task)
         }
         None => Err(Error::NotFound { what: "simulated board", among: 0.into() }.into()),
     }
@@ -81,11 +82,11 @@ pub(crate) fn real(
     let failed = |error| Failure::Engine { engine: engine.label(), error };
     let done = match (engine.registers, device, port) {
         (Registers::DevMem(addr), _, Some(port)) => {
-            let registers = wiring::dev_mem(addr).map_err(failed)?;
-            with_driver(&region, wiring::of_registers(registers, port), engine.driver, None, task)
+            let registers = dev_mem(addr).map_err(failed)?;
+            with_driver(&region, of_registers(registers, port), engine.driver, None, task)
         }
         (_, Some(opened), port) => {
-            let attached = wiring::attach(opened, port).map_err(failed)?;
+            let attached = attach(opened, port).map_err(failed)?;
             with_driver(&region, attached, engine.driver, opened.guard(), task)
         }
         _ => Err(Failure::NoMemory),
@@ -180,4 +181,31 @@ pub(crate) fn drive<D: Driver>(
         outcomes,
         tried,
     })
+}
+
+/// One page: no engine here has more registers.
+const WINDOW_BYTES: usize = 4096;
+
+/// An opened engine, with its interrupt; `None`: the kernel says its port.
+fn attach(device: &OpenDevice, port: Option<Port>) -> contigo::Result<AnyDevice> {
+    match port {
+        // SAFETY: the port is that of the board's constant, found by the address of these
+        // registers, or the one that the user named for them with --port. With --lab-port the user
+        // says that no cache is here. A model has its board's port.
+        Some(port) => unsafe { device.attach_wired(port, Attach::default()) },
+        None => device.attach(Attach::default()),
+    }
+}
+
+/// The registers at `addr`, through `/dev/mem`.
+fn dev_mem(addr: u64) -> contigo::Result<Window> {
+    // SAFETY: --dev-mem is the user's word that the registers of this engine are there, and that
+    // no other code drives it.
+    unsafe { Window::from_dev_mem(PhysAddr(addr), WINDOW_BYTES) }
+}
+
+/// The engine that has them: polled.
+const fn of_registers(registers: Window, port: Port) -> AnyDevice {
+    // SAFETY: as in `attach`, and as in `dev_mem`.
+    unsafe { AnyDevice::of_registers(registers, port) }
 }

@@ -133,7 +133,7 @@ fn a_zynqs_port_is_told_behind_its_level_shifters() -> Outcome {
 }
 
 /// A hang of a board that was never set up for its design: the bridge to the core is in reset. The
-/// ports to the SDRAM are told and never wrong, as a block may be for a core behind the ACP.
+/// ports to the SDRAM are listed and never wrong, as a block may be for a core behind the ACP.
 #[test]
 fn a_cyclones_closed_bridge_is_status_1() -> Outcome {
     let folder = tempfile::tempdir()?;

@@ -51,7 +51,8 @@ fn a_design_is_compared_with_the_clocks_of_a_copy() -> Outcome {
     ];
     for (hz, runs, words, status) in rows {
         let summary = format!(
-            " protect hardware\n---\n fclk0 1 1 0 {hz} 0 0 50000 {runs}\n fclk1 1 1 0 50000000 0 0 50000 Y\n"
+            " protect hardware\n---\n fclk0 1 1 0 {hz} 0 0 50000 {runs}\n fclk1 1 1 0 50000000 0 0 \
+             50000 Y\n"
         );
         fs::write(clk.join("clk_summary"), summary)?;
         let run = Run::of(&["clocks", "--machine", place, "--design", ZYNQ])?;

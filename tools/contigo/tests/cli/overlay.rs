@@ -71,9 +71,11 @@ fn a_design_of_another_shape_is_told_whole() -> Outcome {
     let design = fs::read_to_string(ZYNQ)?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("odd.hwh").display().to_string();
-    let outside = "<MEMRANGE BASEVALUE=\"0x50000000\" HIGHVALUE=\"0x5000FFFF\" INSTANCE=\"M01_AXI_0\" SLAVEBUSINTERFACE=\"M01_AXI_0\"/>";
+    let outside = "<MEMRANGE BASEVALUE=\"0x50000000\" HIGHVALUE=\"0x5000FFFF\" \
+                   INSTANCE=\"M01_AXI_0\" SLAVEBUSINTERFACE=\"M01_AXI_0\"/>";
     let module = format!(
-        "<MODULE FULLNAME=\"/odd\" INSTANCE=\"odd\" VLNV=\"me:user:odd:1.0\"><PORTS><PORT {} SIGIS=\"clk\"><CONNECTIONS>\
+        "<MODULE FULLNAME=\"/odd\" INSTANCE=\"odd\" VLNV=\"me:user:odd:1.0\"><PORTS><PORT {} \
+         SIGIS=\"clk\"><CONNECTIONS>\
         <CONNECTION INSTANCE=\"ps7\" PORT=\"FCLK_CLK0\"/></CONNECTIONS></PORT></PORTS></MODULE>",
         clock("1.5e+08")
     );
@@ -192,16 +194,21 @@ fn a_dash_is_standard_output_and_no_file() -> Outcome {
 #[test]
 fn an_overlay_has_a_node_for_each_core() -> Outcome {
     let (text, notes) = compiled(ZYNQ, &[])?;
-    let node = "\taxi_dma_0@40400000 {\n\t\tcompatible = \"contigo,engine\";\n\t\treg = <0x40400000 0x10000>;\n\
+    let node = "\taxi_dma_0@40400000 {\n\t\tcompatible = \"contigo,engine\";\n\
+                \t\treg = <0x40400000 0x10000>;\n\
         \t\tinterrupt-parent = <&intc>;\n\t\tinterrupts = <0 29 4>, <0 30 4>;\n\
-        \t\tinterrupt-names = \"mm2s_introut\", \"s2mm_introut\";\n\t\tclocks = <&clkc 15>;\n\t\tcontigo,stop-windows = <0>;\n\t};\n";
+        \t\tinterrupt-names = \"mm2s_introut\", \"s2mm_introut\";\n\t\tclocks = <&clkc 15>;\n\
+        \t\tcontigo,stop-windows = <0>;\n\t};\n";
     assert!(text.contains(node), "{text}");
     assert!(
         text.contains("\tscale_0@43c00000 {") && text.contains("dma-coherent;"),
         "it asks the ACP to snoop"
     );
     assert!(!text.contains("interrupt-controller"), "the kernel would not start it");
-    assert!(notes.contains("scale_0: its interrupt interrupt is input 2 of axi_intc_0, whose driver the kernel starts at boot only"));
+    assert!(notes.contains(
+        "scale_0: its interrupt interrupt is input 2 of axi_intc_0, whose \
+                            driver the kernel starts at boot only"
+    ));
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 
     let (text, notes) = compiled(ZYNQ, &["--at-boot"])?;
@@ -276,7 +283,8 @@ fn coherency_is_said_where_the_file_does_not_tell() -> Outcome {
             ZYNQ,
             "--coherent",
             "nix",
-            "`nix`: the design has no instance of this name; the nearest of its cores (4): `audio/gain`, ",
+            "`nix`: the design has no instance of this name; the nearest of its cores (4): \
+             `audio/gain`, ",
         ),
         (
             ZYNQ,
@@ -334,6 +342,9 @@ fn a_file_that_is_none_is_refused_with_its_line() -> Outcome {
     let missing = Run::of(&["overlay", "none.bit"])?;
     assert!(missing.stderr().starts_with("contigo: none.hwh: "), "{}", missing.stderr());
     let unknown = Run::of(&["overlay", "--core", "axi_dma_9", ZYNQ])?;
-    assert!(unknown.stderr().contains("`axi_dma_9`: the design has no instance of this name; the nearest of its cores (4): `axi_dma_0`, "));
+    assert!(unknown.stderr().contains(
+        "`axi_dma_9`: the design has no instance of this name; the \
+        nearest of its cores (4): `axi_dma_0`, "
+    ));
     Ok(())
 }

@@ -37,7 +37,8 @@ fn an_engine_that_is_not_there_is_answered_with_what_is() -> Outcome {
         ),
         (
             &["selftest", "--memory", "dma-heap:no-such-heap"],
-            "open(/dev/dma_heap/) failed: errno 2, ENOENT: no such file or directory; this machine has ",
+            "open(/dev/dma_heap/) failed: errno 2, ENOENT: no such file or directory; this machine \
+             has ",
         ),
         (&["selftest", "--driver", "zdma"], "no device here is known to be one"),
         (&["selftest", "--memory", "guard:no-such-device"], "--device guard:no-such-device: "),

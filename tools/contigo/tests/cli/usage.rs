@@ -45,22 +45,6 @@ fn wrong_usage_is_status_2_and_says_what_is_right() -> Outcome {
 }
 
 #[test]
-fn help_is_help() -> Outcome {
-    for args in [
-        &["--help"] as &[_],
-        &["demo", "--help"],
-        &["selftest", "--help"],
-        &["info", "--help"],
-        &["boards", "--help"],
-    ] {
-        let run = Run::of(args)?;
-        assert_eq!(run.status(), Some(0), "{args:?}");
-        assert!(run.stdout().contains("Usage: contigo"), "{args:?}");
-    }
-    Ok(())
-}
-
-#[test]
 fn a_reader_that_has_gone_is_no_panic() -> Outcome {
     let mut child = emulated::command(env!("CARGO_BIN_EXE_contigo"))
         .arg("boards")
