@@ -192,7 +192,7 @@ pub struct Crystal {
 }
 
 impl Crystal {
-    /// That of a machine, from files that everybody may read. `None`: the tree does not name a
+    /// That of a machine, from files that need no privilege. `None`: the tree does not name a
     /// board whose crystal is known, or does not say the rate.
     #[must_use]
     pub fn of(machine: &Machine) -> Option<Self> {

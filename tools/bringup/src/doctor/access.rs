@@ -122,8 +122,8 @@ fn nodes(facts: &Facts<'_>, paths: Vec<String>) -> Outcome {
         return skipped("there is none");
     }
     let allowed = |(data, _): &&(fs::Metadata, String)| {
-        let (everybody, group) = (data.mode() & 0o006 == 0o006, data.mode() & 0o060 == 0o060);
-        everybody || group && (data.gid() != 0 || id == Some(0))
+        let (others, group) = (data.mode() & 0o006 == 0o006, data.mode() & 0o060 == 0o060);
+        others || group && (data.gid() != 0 || id == Some(0))
     };
     let words = |(data, path): &(fs::Metadata, String)| {
         format!("/{path}: group {}, mode {:o}", data.gid(), data.mode() & 0o777)

@@ -161,10 +161,10 @@ impl<'a> Facts<'a> {
         u64::from_str_radix(rest.split_ascii_whitespace().next()?, radix).ok()
     }
 
-    /// Whether this process may read and write a node: as root, as its owner, as everybody, or by a
+    /// Whether this process may read and write a node: as root, as its owner, by a mode for all users, or by a
     /// group. Where the machine says no groups, it may.
     pub(super) fn may_open(&self, data: &Metadata) -> bool {
-        let (everybody, group) = (data.mode() & 0o006 == 0o006, data.mode() & 0o060 == 0o060);
+        let (others, group) = (data.mode() & 0o006 == 0o006, data.mode() & 0o060 == 0o060);
         let status = self.machine.text("proc/self/status").unwrap_or_default();
         let Some(groups) = status.lines().find_map(|line| line.strip_prefix("Groups:")) else {
             return true;
@@ -173,7 +173,7 @@ impl<'a> Facts<'a> {
             || groups.split_ascii_whitespace().any(|id| id.parse() == Ok(data.gid()));
         let user = self.status("Uid", 10);
         let owner = data.mode() & 0o600 == 0o600 && user == Some(data.uid().into());
-        user == Some(0) || owner || everybody || group && own
+        user == Some(0) || owner || others || group && own
     }
 
     /// The value of a parameter of the kernel's command line: the last one counts.

@@ -115,9 +115,4 @@ impl<P: OutputPin> ResetLine<P> {
         // Once more where it fails: an expander on a busy bus may have lost one arbitration.
         self.release().or_else(|_| self.release()).map_err(PulseError::Held)
     }
-
-    /// The pin again.
-    pub fn into_pin(self) -> P {
-        self.pin
-    }
 }
