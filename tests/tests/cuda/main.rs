@@ -67,16 +67,10 @@ fn function<F: Copy>(name: &str) -> F {
 
 /// The context that is current on this thread.
 fn current() -> *mut c_void {
+    let current = function::<unsafe extern "C" fn(*mut *mut c_void) -> i32>("cuCtxGetCurrent");
     let mut context = std::ptr::null_mut();
     // SAFETY: the pointer is a reference.
-    assert_eq!(
-        unsafe {
-            function::<unsafe extern "C" fn(*mut *mut c_void) -> i32>("cuCtxGetCurrent")(
-                &raw mut context,
-            )
-        },
-        0
-    );
+    assert_eq!(unsafe { current(&raw mut context) }, 0);
     context
 }
 

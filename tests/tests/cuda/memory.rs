@@ -123,13 +123,9 @@ fn write_combined_is_what_the_driver_is_told() {
             (write_combined, 3, "cuda-host"),
             "portable and mapped in any case"
         );
+        let release = function::<unsafe extern "C" fn(i32) -> i32>("cuDevicePrimaryCtxRelease_v2");
         // SAFETY: retained above.
-        assert_eq!(
-            unsafe {
-                function::<unsafe extern "C" fn(i32) -> i32>("cuDevicePrimaryCtxRelease_v2")(0)
-            },
-            0
-        );
+        assert_eq!(unsafe { release(0) }, 0);
     }
     drop(gpu);
     clean(&controls);

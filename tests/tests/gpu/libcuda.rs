@@ -28,9 +28,10 @@ macro_rules! functions {
         pub(crate) unsafe fn $name($($argument: $type),*) -> c_int {
             type Function = unsafe extern "C" fn($($type),*) -> c_int;
             static FUNCTION: OnceLock<Function> = OnceLock::new();
-            // SAFETY: the type is that of the declaration.
-            let function = FUNCTION
-                .get_or_init(|| *unsafe { library().get::<Function>(stringify!($name)) }.unwrap());
+            let function = FUNCTION.get_or_init(|| {
+                // SAFETY: the type is that of the declaration.
+                *unsafe { library().get::<Function>(stringify!($name)) }.unwrap()
+            });
             // SAFETY: the caller's promise.
             unsafe { function($($argument),*) }
         }
