@@ -173,12 +173,16 @@ fn of_soak(soak: &Soak) -> Vec<String> {
         wrong.push(format!("soak: {jobs} jobs copied {bytes} bytes, and each copies one at least"));
     }
     if rss_first_kib > rss_max_kib || rss_last_kib > rss_max_kib {
-        wrong.push(format!("soak: its memory was {rss_first_kib} and {rss_last_kib} KiB, with a \
-            maximum of {rss_max_kib}"));
+        wrong.push(format!(
+            "soak: its memory was {rss_first_kib} and {rss_last_kib} KiB, with a \
+            maximum of {rss_max_kib}"
+        ));
     }
     if rss_max_kib > rss_bound_kib && soak.faults_unexpected == 0 {
-        wrong.push(format!("soak: its memory was {rss_max_kib} KiB, above {rss_bound_kib}, and no \
-            fault explains it"));
+        wrong.push(format!(
+            "soak: its memory was {rss_max_kib} KiB, above {rss_bound_kib}, and no \
+            fault explains it"
+        ));
     }
     if ended_by == "time" && !(*planned_s..=planned_s.saturating_add(OVER_TIME_S)).contains(seconds)
     {

@@ -1,8 +1,7 @@
-//! A stream loses nothing: a camera that never waits, on a descriptor ring. And every state of a
-//! queue, on the same ring, also after a panic.
+//! A camera that never waits, on a descriptor ring: a stream loses nothing, also after a fault or a
+//! panic.
 
 mod panics;
-mod states;
 
 use contigo::{
     Align, CpuBuf, Driver as _, Error, Port, Queue, Region, Stream,
@@ -14,6 +13,7 @@ use contigo::{
         stream::{SourceConfig, packet},
     },
 };
+use contigo_testkit::conformance::mutant::{Mutant, Mutation, REFUSAL};
 use std::{fmt::Write as _, time::Duration};
 
 const PACKETS: u32 = 2_000;
@@ -255,4 +255,92 @@ fn what_does_not_fit_is_refused_before_anything_is_started() {
         halves.iter().flat_map(|half| half.buffers[0].view::<u8>().unwrap()).copied().collect();
     assert!(packet::is(0, &whole), "both halves of it");
     assert_eq!(board.counts().unowned_accesses, 0);
+}
+
+#[test]
+fn frames_before_a_fault_come_first() {
+    let config = CoreSpec { error_at: Some(20), ..spec(SourceConfig::default()) };
+    let board = SimBoard::new(7);
+    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let pool = region.pool(9, PACKET).unwrap();
+    let device = camera(config, &board, board.port());
+    let driver = camera_of(device.window().unwrap(), ring(&region, 8), 8).unwrap();
+    let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
+    stream.start().unwrap();
+    for number in 0..17 {
+        let frame = stream.next(A_WHILE).unwrap().unwrap();
+        assert!(packet::is(number, frame.buf.view::<u8>().unwrap()));
+        stream.give_back(frame.buf).unwrap();
+    }
+    // The fault is there already, and three packets before it were not fetched.
+    device.run_for(200).unwrap();
+    for number in 17..20 {
+        let frame = stream.next(A_WHILE).unwrap().unwrap();
+        assert!(
+            packet::is(number, frame.buf.view::<u8>().unwrap()),
+            "packet {number} came before the fault"
+        );
+        assert!(stream.is_running());
+    }
+    let error = stream.next(A_WHILE).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::FaultAt {
+                device: "axi_dma s2mm",
+                what: "DMASlvErr: memory answered with an error; check that this address is \
+                    memory, and that its port is enabled",
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(!stream.is_running());
+    assert!(
+        stream.next(A_WHILE).unwrap().is_none(),
+        "nothing comes, and nothing is started by looking"
+    );
+    assert_eq!(stream.start(), Ok(8));
+    let frame = stream.next(A_WHILE).unwrap().unwrap();
+    let number = packet::number(frame.buf.view::<u8>().unwrap()).unwrap();
+    assert!(number > 20 && packet::is(number, frame.buf.view::<u8>().unwrap()), "packet {number}");
+    let counts = stream.counts();
+    assert_eq!((counts.completed, counts.stopped, counts.ran_dry), (21, 1, 0));
+    assert_eq!(
+        counts.pushed,
+        counts.completed + counts.cancelled + 7,
+        "each frame came, was cancelled, or is in flight"
+    );
+    drop(frame);
+    drop(stream);
+    assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0));
+}
+
+/// The pool's last buffer is in the frame whose sync was refused once. The next call has it; or it
+/// is the pool's again where the stream starts anew.
+#[test]
+fn a_frame_that_could_not_be_taken_back_comes_next() {
+    for anew in [false, true] {
+        let board = SimBoard::new(7);
+        let own = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        // Number 0 and 1 are the region's own syncs, and 2 the hand-over.
+        let refusing = Mutant::new(board.memory(PACKET).unwrap(), Mutation::RefusedOnce(3));
+        let region = Region::new(refusing).unwrap();
+        let pool = region.pool(1, PACKET).unwrap();
+        let device = camera(spec(SourceConfig::default()), &board, board.port());
+        let driver = camera_of(device.window().unwrap(), ring(&own, 8), 8).unwrap();
+        let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
+        assert_eq!(stream.start(), Ok(1));
+        assert_eq!(stream.next(A_WHILE).unwrap_err(), REFUSAL);
+        assert!(stream.is_running());
+        if anew {
+            stream.stop().unwrap();
+            assert_eq!(stream.start(), Ok(1));
+        }
+        let frame = stream.next(A_WHILE).unwrap().unwrap();
+        let number = packet::number(frame.buf.view::<u8>().unwrap()).unwrap();
+        assert_eq!(number != 0, anew, "packet {number}");
+        drop((frame, stream));
+        assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0));
+    }
 }

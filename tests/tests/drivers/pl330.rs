@@ -10,18 +10,17 @@ mod programs;
 mod refused;
 
 use contigo::{
-    Align, Completion, CpuBuf, DevAddr, Device, Done, Driver, Error, JobError, Mmio, PhysAddr,
-    Pool, Queue, Region, Result, Wait,
+    Align, Completion, CpuBuf, DevAddr, Device, Driver, Error, JobError, Mmio, PhysAddr, Pool,
+    Queue, Region, Result, Wait,
     drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, regs},
     forward,
     mem::DevSlice,
     sim::{
-        Faults, SimBoard, SimConfig, SimCounts,
+        Faults, SimBoard, SimConfig,
         pl330::{Pl330Spec, SimPl330},
     },
     types::{BaseAddr, Refused},
 };
-use contigo_testkit::emulated;
 use fastrand::Rng;
 use std::{cell::Cell, time::Duration};
 
@@ -124,32 +123,6 @@ fn copies<D: Device>(
             "job {job}: {len} bytes from {from} to {to}"
         );
         assert!(source.view::<u8>().unwrap() == bytes, "job {job}: the source changed");
-    }
-}
-
-#[test]
-fn ten_thousand_copies_at_any_address_and_length() {
-    for (seed, port) in [SimBoard::port, SimBoard::coherent_port].into_iter().enumerate() {
-        let board = SimBoard::new(seed as u64);
-        let memory = Memory::on(&board);
-        let (programs, data) = (memory.programs(), memory.data());
-        let device = SimPl330::new(&board, port(&board));
-        let mut queue =
-            Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1)
-                .unwrap();
-        let jobs = emulated::fewer(5_000);
-        copies(
-            &mut queue,
-            &data,
-            &mut Rng::with_seed(seed as u64),
-            usize::try_from(jobs).unwrap(),
-            1000,
-        );
-        assert_eq!((queue.counts().completed, queue.counts().stopped), (jobs, 0));
-        drop(queue);
-        assert_eq!((programs.taken(), data.taken()), (0, 0), "everything is given back");
-        let SimCounts { stray_accesses, unowned_accesses, evictions, .. } = board.counts();
-        assert_eq!((stray_accesses, unowned_accesses, evictions), (0, 0, 0));
     }
 }
 

@@ -28,7 +28,8 @@ fn a_program_starts_and_its_arguments_arrive() {
     assert!(output.status.success(), "{output:?}");
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(
-        told.lines().any(|line| line == "a_program_starts_and_its_arguments_arrive: test"),
+        told.lines()
+            .any(|line| line == "emulated::a_program_starts_and_its_arguments_arrive: test"),
         "{told}"
     );
 }

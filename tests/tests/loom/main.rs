@@ -11,7 +11,7 @@
         an access is allowed"
 )]
 
-mod baton;
+mod interrupt;
 mod objects;
 mod own;
 mod tensor;

@@ -23,6 +23,7 @@ mod axi_vdma;
 mod litepcie;
 mod msgdma;
 mod page;
+mod pl330;
 mod programs;
 mod stale;
 mod zdma;

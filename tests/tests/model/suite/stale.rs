@@ -1,14 +1,10 @@
 //! A core whose registers still tell the job before, its end or its error: none of that is the next
 //! job's. A row for each driver and mode.
 
-use super::{See, each_driver};
+use super::{See, each_driver, pl330};
 use contigo::{
-    Align, CpuBuf, Driver, Error, Pool, Queue, Region, Result,
-    drivers::pl330::PROGRAM_BYTES,
-    sim::{
-        Faults, SimBoard, SimConfig, SimDevice, SimWindow,
-        pl330::{Pl330Model, Pl330Spec},
-    },
+    Align, Driver, Error, Pool, Queue, Region, Result,
+    sim::{Faults, SimBoard, SimConfig, SimDevice},
 };
 use contigo_testkit::suite::{Kind, SLOT_BYTES, Subject, Way};
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
@@ -157,7 +153,7 @@ impl See for Rows {
 fn stale_registers_end_no_job() {
     let mut rows = Rows::default();
     each_driver(&mut rows);
-    rows.see(&Dma330);
+    rows.see(&pl330::Dma330);
     assert!(rows.wrong.is_empty(), "{:#?}", rows.wrong);
     let drivers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/drivers/src");
     let drivers =
@@ -167,35 +163,4 @@ fn stale_registers_end_no_job() {
         .filter(|name| name != NO_JOBS)
         .collect();
     assert_eq!(rows.drivers, drivers, "each driver has a row");
-}
-
-/// The PL330, which has no suite: its jobs are compared elsewhere.
-struct Dma330;
-
-impl Subject for Dma330 {
-    type Model = Pl330Model;
-
-    fn name(&self) -> &'static str {
-        "pl330"
-    }
-    fn kind(&self) -> Kind {
-        Kind::Copy
-    }
-    fn model(&self) -> Pl330Model {
-        Pl330Model::new(Pl330Spec::default())
-    }
-    fn memory_bytes(&self) -> usize {
-        PROGRAM_BYTES
-    }
-    fn may_fail(&self, _: &Error) -> bool {
-        true
-    }
-    fn open<R>(
-        &self,
-        window: SimWindow<Pl330Model>,
-        memory: Option<CpuBuf>,
-        act: impl FnOnce(&mut (dyn Driver + '_)) -> R,
-    ) -> Result<R> {
-        Ok(act(&mut window.driver(memory.unwrap())?))
-    }
 }
