@@ -64,7 +64,7 @@ pub struct SimCounts {
     /// own memory included. No sync tells of these: the hand-over does. The rest of the bus words
     /// of an operand's first and last byte is none where a model says that it reads whole words
     /// ([`SimBus::read_words`](super::SimBus::read_words)). A job during which its device makes one
-    /// fails ([`Error::WrongAccess`]).
+    /// fails ([`Error::WrongAccess`](contigo_core::Error::WrongAccess)).
     pub unowned_accesses: u64,
     /// Dirty lines that left the cache over what a device had written: each is a sync that was
     /// missing.

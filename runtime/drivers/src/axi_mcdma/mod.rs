@@ -26,7 +26,7 @@
 //! - **One reset for all**, in both directions. No register says that one channel has stopped: what
 //!   it fetched it carries out when a packet comes. So `stop` takes the channel's RS away and waits
 //!   until its descriptors are done, and else resets the core; siblings answer
-//!   [`Error::EndedByReset`](contigo_core::Error::EndedByReset). The packet under way is cut, and
+//!   [`Error::EndedByReset`]. The packet under way is cut, and
 //!   its rest may come first next time: [`PacketReport`] says that the first packet is maybe torn.
 //! - **An error halts a whole direction.** The channel that failed says why. The others say that
 //!   another one failed; each is stopped, and started again by its next job.

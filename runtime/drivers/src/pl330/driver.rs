@@ -45,7 +45,8 @@ pub struct Pl330<D: Device> {
 
 impl<D: Device> Pl330<D> {
     /// The driver of `device`, by channel 0 and event 0. `program` is where the controller fetches
-    /// its programs: [`PROGRAM_BYTES`] or more in whole cache lines, on the device's port. It is
+    /// its programs: [`PROGRAM_BYTES`](super::PROGRAM_BYTES) or more in whole cache lines, on the
+    /// device's port. It is
     /// the driver's until it is dropped.
     ///
     /// # Errors
@@ -65,11 +66,14 @@ impl<D: Device> Pl330<D> {
     ///
     /// # Errors
     /// `program` comes back with:
-    /// - [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::Unexpected`]: this is no
+    /// - [`Error::RegisterWindow`](contigo_core::Error::RegisterWindow),
+    ///   [`Error::WrongDevice`](contigo_core::Error::WrongDevice),
+    ///   [`Error::Unexpected`](contigo_core::Error::Unexpected): this is no
     ///   DMA-330, or it has no clock. Check the address.
-    /// - [`Error::Argument`]: it has no such channel or event.
-    /// - [`Error::Setting`]: the event is Secure and the manager is not. Take another event.
-    /// - [`Error::BlockSize`]: `program` is too small; or what
+    /// - [`Error::Argument`](contigo_core::Error::Argument): it has no such channel or event.
+    /// - [`Error::Setting`](contigo_core::Error::Setting): the event is Secure and the manager is
+    ///   not. Take another event.
+    /// - [`Error::BlockSize`](contigo_core::Error::BlockSize): `program` is too small; or what
     ///   [`DriverBuf::new`](contigo_core::mem::DriverBuf::new) says of it.
     ///
     /// # Safety
@@ -101,9 +105,12 @@ impl<D: Device> Pl330<D> {
     /// (`DMAEND`). One that ends without the event looks as if it ran for ever.
     ///
     /// # Errors
-    /// [`Error::Busy`]: the channel runs, or a program that was started has not been seen to end.
-    /// [`Error::OutOfRange`]: the program is larger than the memory that [`open`](Self::open) was
-    /// given. The error of the backend's sync. [`Error::Fault`]: the controller takes no
+    /// [`Error::Busy`](contigo_core::Error::Busy): the channel runs, or a program that was started
+    /// has not been seen to end.
+    /// [`Error::OutOfRange`](contigo_core::Error::OutOfRange): the program is larger than the
+    /// memory that [`open`](Self::open) was
+    /// given. The error of the backend's sync. [`Error::Fault`](contigo_core::Error::Fault): the
+    /// controller takes no
     /// instruction; stop it then.
     ///
     /// # Safety

@@ -28,7 +28,7 @@
 //! **Coherency.** GDMA's port never snoops: of the masters in the processing system, the FPD DMA is
 //! one of the few that cannot be made I/O coherent (UG1085, "I/O Coherency"). ADMA's does where
 //! firmware routes it through the CCI and enables its snoops; no register of the channel tells. The
-//! driver does what the [`Device`](contigo_core::Device)'s port says: it sets the AXI attributes
+//! driver does what the [`Device`]'s port says: it sets the AXI attributes
 //! for it, and a port that claims more than the board does corrupts data.
 //!
 //! **No identity.** No register says "this is a ZDMA", nor whether it is GDMA or ADMA. Opening one
