@@ -456,8 +456,8 @@ fn writers_are_waited_for_within_bounds() {
     let kernel = FakeGuard::new(GuardConfig::default());
     let guard = kernel.open_guard().unwrap();
     let fd = buffer(4096);
-    // SAFETY: the test's own memory, which no other code touches.
     let written = |micros| {
+        // SAFETY: the test's own memory, which no other code touches.
         unsafe { DmaBuf::import_written(&guard, fd.as_fd(), Duration::from_micros(micros)) }
             .map(drop)
     };

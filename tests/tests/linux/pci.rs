@@ -269,8 +269,8 @@ fn what_was_taken_is_not_given_back_by_an_interrupt() {
             armed
         });
         while !arming.is_finished() {
-            // SAFETY: there is no function, and nothing masters a bus.
             assert_eq!(
+                // SAFETY: there is no function, and nothing masters a bus.
                 (function.enable(), unsafe { master.enable() }, master.disable()),
                 (Ok(()), Ok(()), Ok(()))
             );
@@ -439,8 +439,8 @@ fn without_uio_pci_generic_there_is_no_interrupt() {
     assert_eq!(irq(&tree), Err(NOT_BOUND));
     let line = bind(&tree, 3);
     assert_eq!(irq(&tree), Ok(()));
-    // SAFETY: the call takes no pointer.
     assert_eq!(
+        // SAFETY: the call takes no pointer.
         Errno::result(unsafe {
             libc::flock(std::os::fd::AsRawFd::as_raw_fd(&line), libc::LOCK_EX)
         }),

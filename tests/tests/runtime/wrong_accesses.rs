@@ -643,8 +643,8 @@ fn a_device_by_name_answers_for_itself() {
         let device = opening.attach(Attach::default()).unwrap();
         let number = device.simulated().unwrap().number();
         let core = Core::new(device).unwrap();
-        // SAFETY: no code drives it.
         assert_eq!(
+            // SAFETY: no code drives it.
             unsafe { core.channel(0, 0..4) }.unwrap().simulated().map(SimulatedDevice::number),
             Some(number)
         );

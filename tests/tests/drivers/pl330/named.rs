@@ -225,8 +225,8 @@ fn unknown_setting_lists_the_known_ones() {
         (row("pl330").unwrap().open)(Parts { device, memory: None, settings, map: None })
     };
     assert_eq!(open(device.attach(POLLED).unwrap()).map(drop), Err(unknown));
-    // SAFETY: nothing drives it.
     assert_eq!(
+        // SAFETY: nothing drives it.
         unsafe { device.take(row("pl330").unwrap(), settings, None, POLLED) }.map(drop),
         Err(unknown)
     );

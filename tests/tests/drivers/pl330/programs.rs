@@ -32,8 +32,8 @@ fn outcome(
     let took_us = board.now_ns() / 1_000 - before_us;
     if outcome.is_err() {
         assert!(took_us < 2_500, "a fault is found soon, not when the time is over: {took_us} us");
-        // SAFETY: as above.
         assert_eq!(
+            // SAFETY: as above.
             unsafe { driver.run_program(&code) },
             Err(Error::Busy),
             "a channel that faults is not stopped"
@@ -165,8 +165,8 @@ fn program_too_long_or_too_early_is_refused() {
     code[PROGRAM_BYTES - 4..].copy_from_slice(&[0x34, 0, END]);
     // SAFETY: it touches no memory.
     unsafe { driver.run_program(&code).unwrap() };
-    // SAFETY: as above.
     assert_eq!(
+        // SAFETY: as above.
         unsafe { driver.run_program(&WAIT_FOR_EVER) },
         Err(Error::Busy),
         "the channel is stopped still, and about to fetch"

@@ -127,8 +127,8 @@ fn a_channel_that_does_not_halt_is_reset() {
         // SAFETY: there is no device.
         assert_eq!((unsafe { program.run(&channel, 1) }, channel.resets.get()), (Ok(()), resets));
     }
-    // SAFETY: as above.
     assert_eq!(
+        // SAFETY: as above.
         unsafe { program.run(&AllOnes, 1_000) },
         Err(u32::MAX),
         "one that is gone does neither"
@@ -277,8 +277,8 @@ fn programs_have_a_bound_and_end_at_what_is_not_met() {
         StopStep::write(gemm8::MODE.offset(), u32::MAX, 0),
         met,
     ];
-    // SAFETY: as above.
     assert_eq!(
+        // SAFETY: as above.
         unsafe { StopProgram::new(&steps).unwrap().run(&window, 1) },
         Err(id),
         "what the register says"

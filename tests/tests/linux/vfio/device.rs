@@ -44,8 +44,8 @@ fn one_that_cannot_be_reset_must_be_at_rest_first() {
         unsuitable(open(&vfio, Interrupt::Any).unwrap_err()),
         ("the kernel knows no reset for this PCI function alone", 0)
     );
-    // SAFETY: nothing drives it.
     assert_eq!(
+        // SAFETY: nothing drives it.
         unsuitable(unsafe { vfio.reset() }.unwrap_err()),
         ("the kernel knows no reset for this PCI function alone", 0)
     );

@@ -82,8 +82,8 @@ fn foreign_memory_is_refused_or_copied() {
     assert_eq!(region.stats().bytes_copied - before, 64, "counted");
     assert_eq!(buf.view_at::<f32>(..64).unwrap(), elsewhere);
     let mut small = buf.slice(..60).unwrap();
-    // SAFETY: as above.
     assert_eq!(
+        // SAFETY: as above.
         unsafe { foreign.copy_to(&mut small) },
         Err(Error::OutOfRange { start: 0, end: 64, len_bytes: 60 })
     );

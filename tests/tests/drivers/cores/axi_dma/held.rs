@@ -38,8 +38,8 @@ fn failed_channels_sibling_names_its_error() {
         let pool = region.pool(8, CUT_TO_0).unwrap();
         let device = core(&board, spec);
         let whole = device.window().unwrap().core().unwrap();
-        // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
         let open = |side| {
+            // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
             Queue::new(unsafe { whole.channel(side, config(), Some(ring(&region))) }.unwrap(), 4)
                 .unwrap()
         };

@@ -26,8 +26,8 @@ fn waiting_receive_ends_by_a_reset_of_both() {
         let pool = region.pool(2, 16 * 1024).unwrap();
         let device = core(&board, CoreSpec { stream: StreamConfig::sink(), ..spec });
         let whole = device.window().unwrap().core().unwrap();
-        // SAFETY: the model is built so.
         let open = |side| {
+            // SAFETY: the model is built so.
             Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4)
                 .unwrap()
         };
@@ -68,8 +68,8 @@ fn a_stop_whose_interrupts_file_fails_resets_no_core() {
         let (window, watch) = (device.window().unwrap(), Watch::default());
         // SAFETY: the model is built so.
         let whole = unsafe { AxiDmaCore::open(Watched::new(&window, &watch)).unwrap() };
-        // SAFETY: as above.
         let open = |side| {
+            // SAFETY: as above.
             Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4)
                 .unwrap()
         };
@@ -258,8 +258,8 @@ fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
             continue;
         }
         let whole = device.window().unwrap().core().unwrap();
-        // SAFETY: the model is built so.
         let open = |side| {
+            // SAFETY: the model is built so.
             Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4)
                 .unwrap()
         };
@@ -336,8 +336,8 @@ fn packet_after_a_held_channels_reset_may_be_torn() {
     let device = core(&board, WITH_SG);
     let whole = device.window().unwrap().core().unwrap();
     let config = AxiDmaConfig { length_bits: 20, stop_us: 50, ..AxiDmaConfig::default() };
-    // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
     let open = |side| {
+        // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
         Queue::new(unsafe { whole.channel(side, config, Some(ring(&region))) }.unwrap(), 4).unwrap()
     };
     let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));

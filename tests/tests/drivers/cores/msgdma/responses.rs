@@ -101,8 +101,8 @@ fn stop_inside_a_copy_leaves_no_write_behind() {
                 }
                 core.run_for(us)?;
                 if by_program {
-                    // SAFETY: the steps stop.
                     assert_eq!(
+                        // SAFETY: the steps stop.
                         unsafe { queue.driver().stop_program().run(&window, 5) },
                         Ok(()),
                         "{config:?} after {us} us"
