@@ -31,17 +31,19 @@ use contigo_core::{Device, job::DriverRow};
 
 /// The rows of all of them, for a table of drivers by name.
 #[must_use]
-pub const fn rows<D: Device + Send + Sync + 'static>() -> [DriverRow<D>; 10] {
-    [
-        ap_ctrl::row(),
-        axi_dma::row(),
-        axi_dmac::row(),
-        axi_mcdma::row(),
-        litepcie::row(),
-        msgdma::row(),
-        axi_cdma::row(),
-        axi_vdma::row(),
-        pl330::row(),
-        zdma::row(),
-    ]
+pub const fn rows<D: Device + Send + Sync + 'static>() -> &'static [DriverRow<D>] {
+    const {
+        &[
+            ap_ctrl::row(),
+            axi_dma::row(),
+            axi_dmac::row(),
+            axi_mcdma::row(),
+            litepcie::row(),
+            msgdma::row(),
+            axi_cdma::row(),
+            axi_vdma::row(),
+            pl330::row(),
+            zdma::row(),
+        ]
+    }
 }

@@ -12,7 +12,7 @@ use spin::Mutex;
 pub type DriverRow = job::DriverRow<AnyDevice>;
 
 /// The drivers of the crate `contigo-drivers`.
-static BUILT_IN: [DriverRow; 10] = contigo_drivers::rows();
+static BUILT_IN: &[DriverRow] = contigo_drivers::rows();
 
 /// How many rows a program registers at most: a bitstream has a handful of cores.
 pub const MAX_REGISTERED: usize = 32;
@@ -26,7 +26,7 @@ static REGISTERED: Mutex<heapless::Vec<&'static DriverRow, MAX_REGISTERED>> =
 /// [`Error::InUse`]: there is one of that name. [`Error::TooMany`]: 32 were registered.
 pub fn register(row: &'static DriverRow) -> Result<()> {
     let mut registered = lock::acquire(&REGISTERED)?;
-    if registered.iter().copied().chain(&BUILT_IN).any(|known| known.name == row.name) {
+    if registered.iter().copied().chain(BUILT_IN).any(|known| known.name == row.name) {
         return Err(Error::InUse { errno: 0 });
     }
     registered
