@@ -96,8 +96,8 @@ macro_rules! on_core {
             let mut $bench = Bench { queue: Queue::new(gated(&window), 1).unwrap(), pool };
             $body
         } else {
-            // SAFETY: a stopped job touches memory of this test later; no other code has it.
             let mut $bench = Bench {
+                // SAFETY: a stopped job touches memory of this test later; no other code has it.
                 queue: Queue::new(unsafe { LitexDma::open(window) }.unwrap(), 1).unwrap(),
                 pool,
             };
@@ -278,7 +278,7 @@ fn an_error_of_the_bus_is_told_behind_the_gate_only() {
             core,
             SlaveConfig::CALM,
             faults,
-            |_board, _device, bench| { bench.copy(&[1; 64]) }
+            |_board, _device, bench| bench.copy(&[1; 64])
         );
         match told {
             Ok(_) => assert_eq!(core, ALONE, "the copy says that all went well"),

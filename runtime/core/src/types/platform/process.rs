@@ -157,9 +157,9 @@ mod tests {
         let new = memmap2::MmapMut::map_anon(1).is_ok_and(
             |mut page| unsafe { madvise(page.as_mut_ptr().cast(), 1, MADV_WIPEONFORK) } == 0,
         );
-        // SAFETY: the child makes two loads and ends. By the system call, so that the C library
-        // tells it nothing.
         assert_eq!(
+            // SAFETY: the child makes two loads and ends. By the system call, so that the C library
+            // tells it nothing.
             child_knows(|| unsafe { syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) }),
             new && own[0] == own[1]
         );
