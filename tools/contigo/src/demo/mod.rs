@@ -314,11 +314,22 @@ fn with_progress<R>(done: &AtomicUsize, of: usize, work: impl FnOnce() -> R) -> 
     let finished = AtomicBool::new(false);
     thread::scope(|scope| {
         let bar = scope.spawn(|| show(done, of, &finished));
-        let result = work();
-        finished.store(true, Ordering::Release);
-        bar.thread().unpark();
-        result
+        let _ends = Ends { finished: &finished, bar: bar.thread().clone() };
+        work()
     })
+}
+
+/// Ends the bar when it is dropped: where the work panics, too, or the scope would wait for ever.
+struct Ends<'a> {
+    finished: &'a AtomicBool,
+    bar: thread::Thread,
+}
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.finished.store(true, Ordering::Release);
+        self.bar.unpark();
+    }
 }
 
 fn show(done: &AtomicUsize, of: usize, finished: &AtomicBool) {
