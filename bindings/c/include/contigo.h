@@ -768,7 +768,8 @@ typedef struct {
 /// A number is outside what is possible. The text has the limits.
 #define CONTIGO_E_ARGUMENT -122
 
-/// The check of a driver in C, or of one in a shared library, refuses a job. Nothing was touched.
+/// The check of a driver in C, or of one in a shared library, refuses a job. Nothing was
+/// touched.
 #define CONTIGO_E_DRIVER_CHECK -171
 
 /// A setting is no number.

@@ -12,7 +12,8 @@ pub const CONTIGO_E_OUT_OF_RANGE: contigo_status = -101;
 pub const CONTIGO_E_VIEW: contigo_status = -102;
 /// A number is outside what is possible. The text has the limits.
 pub const CONTIGO_E_ARGUMENT: contigo_status = -122;
-/// The check of a driver in C, or of one in a shared library, refuses a job. Nothing was touched.
+/// The check of a driver in C, or of one in a shared library, refuses a job. Nothing was
+/// touched.
 pub const CONTIGO_E_DRIVER_CHECK: contigo_status = -171;
 /// A setting is no number.
 pub const CONTIGO_E_NOT_A_NUMBER: contigo_status = -159;
