@@ -171,7 +171,7 @@ unsafe extern "C" fn delete_legacy(tensor: *mut DlManagedTensor) {
 }
 
 /// A framework's array that lies in a region: which bytes, and where a device finds them. It keeps
-/// the array.
+/// the array. In a child of fork the array is the parent's, and its deleter is not called there.
 #[pyclass(frozen, module = "contigo")]
 pub(crate) struct Imported {
     tensor: ProcessLocal<dlpack::Imported>,

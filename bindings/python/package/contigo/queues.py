@@ -152,7 +152,12 @@ class _Loop:
                     return item
             raise StopIteration
         except BaseException as error:
-            self._end_twice(error, taken)
+            # Here, and not in a function: Ctrl-C that comes at its entry would lose `taken`.
+            try:
+                self._end(error, taken)
+            except KeyboardInterrupt:
+                self._end(error, taken)
+                raise
             raise
 
     async def __anext__(self):
@@ -165,7 +170,12 @@ class _Loop:
                     return item
             raise StopAsyncIteration
         except BaseException as error:
-            self._end_twice(error, taken)
+            # Here, and not in a function: Ctrl-C that comes at its entry would lose `taken`.
+            try:
+                self._end(error, taken)
+            except KeyboardInterrupt:
+                self._end(error, taken)
+                raise
             raise
 
     def _before(self):
@@ -189,19 +199,11 @@ class _Loop:
             raise
         self._of = None
 
-    def _end_twice(self, error=None, taken=None):
-        """`_end`, also where Ctrl-C comes before anything was done."""
-        try:
-            self._end(error, taken)
-        except KeyboardInterrupt:
-            self._end(error, taken)
-            raise
-
     def __del__(self):
         try:
             self._end()
         except KeyboardInterrupt:
-            self._end()  # as in `_end_twice`, whose call would be one more place for Ctrl-C
+            self._end()  # it came before anything was done
             raise
         except ForkedError:
             pass  # a child of fork collects its garbage, and stops nothing

@@ -92,14 +92,22 @@ impl<Access> Register<Access> {
     }
 }
 
+mod sealed {
+    pub trait Access {}
+    impl Access for super::ReadOnly {}
+    impl Access for super::ReadWrite {}
+    impl Access for super::ReadClears {}
+    impl Access for super::WriteOneToggles {}
+}
+
 /// The access kinds whose reads change nothing.
-pub trait Readable {}
+pub trait Readable: sealed::Access {}
 impl Readable for ReadOnly {}
 impl Readable for ReadWrite {}
 impl Readable for WriteOneToggles {}
 
 /// The access kinds that can be written.
-pub trait Writable {}
+pub trait Writable: sealed::Access {}
 impl Writable for ReadWrite {}
 impl Writable for WriteOneToggles {}
 impl Writable for ReadClears {}

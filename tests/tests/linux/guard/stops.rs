@@ -1,16 +1,17 @@
 //! Each driver's stop program, which runs when the program that drove the device is gone: how it is
 //! armed, and that it stops the device.
 
+use super::os;
 use contigo::{
     Align, Device, Driver as _, Error, Mmio, Queue, Region, Wait,
     drivers::{
         axi_dma::{AxiDmaConfig, Side, regs as axi_dma},
-        pl330::{PROGRAM_BYTES, Pl330, regs as pl330},
+        pl330::{PROGRAM_BYTES, Pl330, Pl330Config, regs as pl330},
         zdma::{Zdma, regs as zdma},
     },
     forward,
     job::{StopProgram, StopStep},
-    linux::guard::seam::Step,
+    linux::guard::{Guard, seam::Step},
     sim::{
         SimBoard, SimDevice, SimSpec,
         axi_dma::{AxiDmaModel, CoreSpec},
@@ -24,7 +25,100 @@ use contigo_testkit::{
     conformance::{boards::OnSim, xor::Xor},
     fake_guard::{Event, FakeGuard, GuardConfig},
 };
+use nix::libc;
 use std::{cell::Cell, time::Duration};
+
+fn armed(kernel: &FakeGuard, arm: impl FnOnce(&Guard) -> Result<(), Error>) -> Vec<Step> {
+    let guard = kernel.open_guard().unwrap();
+    arm(&guard).unwrap();
+    match kernel.log().pop() {
+        Some(Event::Armed(steps)) => steps,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_driver_leaves_what_stops_it() {
+    let kernel = FakeGuard::new(GuardConfig::default());
+    let board = SimBoard::new(1);
+    let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
+
+    let device = SimGemm8::new(&board, board.port());
+    let queue = Queue::new(Gemm8::open_simulated(device.window().unwrap()).unwrap(), 1).unwrap();
+    // SAFETY: the fake has no device: nothing is written.
+    let steps = armed(&kernel, |guard| unsafe { queue.arm(guard, 0) });
+    let write = |offset: usize, value| Step {
+        kind: 1,
+        offset_bytes: offset as u32,
+        mask: u32::MAX,
+        value,
+        ..Step::default()
+    };
+    let ctrl = Step {
+        kind: 2,
+        offset_bytes: gemm8::CTRL.offset() as u32,
+        mask: 5,
+        value: 4,
+        timeout_us: 10_000,
+        ..Step::default()
+    };
+    assert_eq!(
+        steps,
+        [write(gemm8::ABORT.offset(), 1), ctrl, write(gemm8::ABORT.offset(), 0), ctrl]
+    );
+
+    let device = SimZdma::new(&board, board.port());
+    let queue = Queue::new(device.window().unwrap().simple().unwrap(), 1).unwrap();
+    // SAFETY: as above.
+    let steps = armed(&kernel, |guard| unsafe { queue.arm(guard, 0) });
+    let enable = Step {
+        kind: 2,
+        offset_bytes: zdma::CTRL2.offset() as u32,
+        mask: 1,
+        value: 0,
+        timeout_us: 900_000,
+        ..Step::default()
+    };
+    let busy = Step {
+        kind: 3,
+        offset_bytes: zdma::STATUS.offset() as u32,
+        mask: 3,
+        value: 2,
+        timeout_us: 10_000,
+        ..Step::default()
+    };
+    assert_eq!(steps, [write(zdma::IDS.offset(), zdma::INT_ALL), enable, busy]);
+
+    let device = SimPl330::new(&board, board.port());
+    let program = region.alloc(PROGRAM_BYTES, Align::LINE).unwrap();
+    // SAFETY: the window is a simulated PL330's.
+    let driver = unsafe {
+        Pl330::open_with(device.window().unwrap(), program, Pl330Config { channel: 3, event: 2 })
+    };
+    let queue = Queue::new(driver.unwrap(), 1).unwrap();
+    // SAFETY: as above.
+    let steps = armed(&kernel, |guard| unsafe { queue.arm(guard, 0) });
+    assert_eq!(steps[2], write(pl330::DBGINST0.offset(), 0x0001_0301), "DMAKILL of channel 3");
+    let own = pl330::CHANNELS[3].csr.offset() as u32;
+    assert_eq!(
+        (steps[0].offset_bytes, steps[0].value, steps[6].offset_bytes, steps[6].value),
+        (own, pl330::FAULTING_COMPLETING, own, 0)
+    );
+    let looked: Vec<_> = steps[7..]
+        .iter()
+        .map(|step| (step.kind, step.offset_bytes, step.mask, step.value, step.timeout_us))
+        .collect();
+    let all: Vec<_> =
+        pl330::CHANNELS.iter().map(|channel| (2, channel.csr.offset() as u32, 0xF, 0, 0)).collect();
+    assert_eq!(looked, all, "another channel that runs is memory that is kept");
+    let guard = kernel.open_guard().unwrap();
+    // SAFETY: as above.
+    assert_eq!(
+        unsafe { queue.arm(&guard, 1) },
+        Err(os("ioctl(CONTIGO_ARM)", libc::ENXIO)),
+        "no such window"
+    );
+}
 
 /// A window that two have: who drives the device, and who stops it.
 struct Shared<'w, D>(&'w D);

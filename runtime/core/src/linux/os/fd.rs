@@ -8,9 +8,6 @@
     reason = "the few system calls on a descriptor; every other file here calls these"
 )]
 
-#[cfg(feature = "testkit")]
-extern crate std;
-
 use crate::types::Error;
 use crate::types::platform::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use core::{
@@ -82,17 +79,13 @@ impl Path {
     }
 }
 
-/// Who closes a fake's file when it is dropped.
-#[cfg(feature = "testkit")]
-type Owner = std::boxed::Box<dyn core::any::Any + Send + Sync>;
-
 /// An open file descriptor. It owns the descriptor, and closes it when it is dropped.
 #[derive(Debug)]
 pub struct Fd {
     raw: c_int,
     /// A fake's file: what closes the descriptor in the place of this value.
     #[cfg(feature = "testkit")]
-    pub(super) owner: Option<Owner>,
+    owner: Option<super::seam::Owner>,
 }
 
 impl Fd {
@@ -376,5 +369,27 @@ impl Drop for Fd {
         // SAFETY: `self` owns the descriptor, `open_from` made it, and nothing uses it after this.
         // An error changes nothing: Linux releases the descriptor before it can report one.
         unsafe { libc::close(self.raw) };
+    }
+}
+
+#[cfg(feature = "testkit")]
+impl Fd {
+    /// A fake's file. `owner` is dropped where a descriptor of the kernel's is closed, and closes
+    /// `raw` itself.
+    ///
+    /// # Safety
+    /// `raw` is open as long as `owner` lives.
+    #[must_use]
+    pub unsafe fn owned_by(raw: c_int, owner: impl core::any::Any + Send + Sync) -> Self {
+        // SAFETY: it is open, by the caller's promise; with an owner this value does not close it.
+        let mut file = unsafe { Self::from_raw(raw) };
+        file.owner = Some(super::seam::Owner::new(owner));
+        file
+    }
+
+    /// The owner that was given to [`owned_by`](Self::owned_by), where it is a `T`.
+    #[must_use]
+    pub fn owner<T: core::any::Any>(&self) -> Option<&T> {
+        self.owner.as_ref()?.get()
     }
 }

@@ -1,11 +1,9 @@
-#![allow(unsafe_code, reason = "a descriptor that another value owns, by its number")]
 //! The kernel's place, where a test puts its own. It is built for tests alone, with the feature
 //! `testkit`: it takes the heap.
 
 extern crate std;
 
-use super::fd::Fd;
-use core::{any::Any, ffi::c_int, fmt, ops::Deref};
+use core::{any::Any, fmt, ops::Deref};
 use std::{boxed::Box, sync::Arc};
 
 /// Who is asked in the kernel's place.
@@ -38,23 +36,16 @@ impl<K: ?Sized> fmt::Debug for Asked<K> {
     }
 }
 
-impl Fd {
-    /// A fake's file. `owner` is dropped where a descriptor of the kernel's is closed, and closes
-    /// `raw` itself.
-    ///
-    /// # Safety
-    /// `raw` is open as long as `owner` lives.
-    #[must_use]
-    pub unsafe fn owned_by(raw: c_int, owner: impl Any + Send + Sync) -> Self {
-        // SAFETY: it is open, by the caller's promise; with an owner this value does not close it.
-        let mut file = unsafe { Self::from_raw(raw) };
-        file.owner = Some(Box::new(owner));
-        file
+/// Who closes a fake's file when it is dropped.
+#[derive(Debug)]
+pub(super) struct Owner(Box<dyn Any + Send + Sync>);
+
+impl Owner {
+    pub(super) fn new(owner: impl Any + Send + Sync) -> Self {
+        Self(Box::new(owner))
     }
 
-    /// The owner that was given to [`owned_by`](Self::owned_by), where it is a `T`.
-    #[must_use]
-    pub fn owner<T: Any>(&self) -> Option<&T> {
-        self.owner.as_ref()?.downcast_ref()
+    pub(super) fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
     }
 }

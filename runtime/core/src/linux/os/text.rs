@@ -1,12 +1,15 @@
 //! Events that are no steps of a run, as text. [`trace`](crate::trace) has the steps.
 
-use core::fmt;
-
-/// A text, to `log` and `defmt` where they are on.
-pub(crate) fn event(text: fmt::Arguments<'_>) {
-    #[cfg(feature = "log")]
-    log::trace!(target: "contigo", "{text}");
-    #[cfg(feature = "defmt")]
-    defmt::trace!("{}", defmt::Display2Format(&text));
-    let _ = text;
+/// A text, to `log` and `defmt` where they are on: a macro, because `defmt` stores the format string
+/// in the program's file and not in the program. The string must be one that both take.
+macro_rules! event {
+    ($text:literal $(, $arg:expr)*) => {{
+        #[cfg(feature = "log")]
+        log::trace!(target: "contigo", $text $(, $arg)*);
+        #[cfg(feature = "defmt")]
+        defmt::trace!($text $(, $arg)*);
+        #[cfg(not(any(feature = "log", feature = "defmt")))]
+        { $( let _ = &$arg; )* }
+    }};
 }
+pub(crate) use event;

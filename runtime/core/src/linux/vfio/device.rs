@@ -204,11 +204,11 @@ impl Drop for VfioDevice {
         let (kernel, device) = (&self.vfio.0.kernel, &self.vfio.0.device);
         let stopped = self.vfio.0.config.enable(kernel, device, false);
         if let Err(_error) = self.signal.disable(kernel, device) {
-            event(format_args!("vfio: the interrupt would not be turned off"));
+            event!("vfio: the interrupt would not be turned off");
         }
         match stopped {
             Ok(()) => self.vfio.0.taken.store(false, Ordering::Release),
-            Err(_error) => event(format_args!("vfio: bus mastering would not be turned off")),
+            Err(_error) => event!("vfio: bus mastering would not be turned off"),
         }
     }
 }

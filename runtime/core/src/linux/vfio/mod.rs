@@ -221,7 +221,7 @@ impl Vfio {
         let table = Table::new(&space.ranges(&kernel)?)?;
         let window = table.window();
         let bus = next_bus()?;
-        event(format_args!("vfio: opened as bus {}", bus));
+        event!("vfio: opened as bus {}", bus);
         let (table, taken, resets) =
             (Mutex::new(table), AtomicBool::new(false), info.flags & DeviceInfo::RESET != 0);
         Shared::new(Opened {
