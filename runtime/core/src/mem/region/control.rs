@@ -40,7 +40,8 @@ use crate::{
         atomic::{AtomicBool, AtomicU8, AtomicUsize},
     },
 };
-use core::{alloc::Layout, mem::ManuallyDrop, ptr, ptr::NonNull};
+use core::alloc::Layout;
+use core::{mem::ManuallyDrop, ptr, ptr::NonNull};
 use spin::Mutex;
 
 impl Limits {

@@ -24,8 +24,8 @@ use crate::{
         atomic::{AtomicU8, AtomicUsize},
     },
 };
+use core::alloc::Layout;
 use core::{
-    alloc::Layout,
     mem::{ManuallyDrop, offset_of},
     ptr,
     ptr::NonNull,
