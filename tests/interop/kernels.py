@@ -25,7 +25,7 @@ COPY = {
     "results": [{"name": "ap_return", "offset": 0x10, "bits": 32}],
 }
 SOURCE = json.dumps(COPY).encode()
-FILES = ROOT / "tests" / "tests" / "ap_ctrl"
+FILES = ROOT / "tests" / "tests" / "drivers" / "ap_ctrl"
 
 
 def kernel_of_a_board(**more):
