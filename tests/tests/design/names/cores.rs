@@ -13,15 +13,16 @@ After this page you know which driver your core needs, its jobs, and its setting
 | C | `contigo_engine_open(&options, &engine)`, with the driver's name in the options |
 | Python | `device.driver(\"axi_dma\", memory=region, length_bits=23)`, or `contigo.Overlay` |
 
-The module of each in `contigo::drivers` says more: its modes, alignment, lengths and traps, and the
-manual. No register tells most of these settings: they are parameters of the block design, and a
-design that is opened by its `.hwh` fills them in. The default is the tool's own.
+The module of each driver in `contigo::drivers` documents its modes, alignment, lengths and traps,
+and names the manual. No register reports most of these settings: they are parameters of the block
+design. A design that you open by its `.hwh` sets them; otherwise each has the design tool's
+default.
 
-A core takes one job at a time, a chain of HLS two, AXI DMAC four. A driver that can have memory of
-its own keeps descriptors there and takes as many as fit: `Driver::depth` in Rust, `queue.depth` in
-Python. A queue of more keeps the rest until the core has room.
+A core takes one job at a time, a chain of HLS two, AXI DMAC four. A driver with memory of its own
+keeps descriptors there, and takes as many jobs as fit: `Driver::depth` in Rust, `queue.depth` in
+Python. A longer queue keeps the other jobs until the core has room.
 
-Registers and syncs of each: [measured.md](measured.md#registers-and-syncs-of-a-job).
+[measured.md](measured.md#registers-and-syncs-of-a-job) lists the registers and syncs of each.
 ";
 
 /// The part that no row says: the meaning of an end where a stream is behind the core, and what a
@@ -29,31 +30,31 @@ Registers and syncs of each: [measured.md](measured.md#registers-and-syncs-of-a-
 const TAIL: &str = "
 ## Where a stream is behind the core
 
-**An end of a job that sends** means that the device reads its buffer no more. It does not mean that
-the last bytes have left the core. AXI DMA reports it before the last beats are on the stream, and
-so may every core with a FIFO. A stop or a reset right after the end may lose them: stopping AXI
-DMA's receive while it waits resets its sender too. Only the other end of the stream knows what has
-arrived, and can answer.
+**When a sending job ends,** the device no longer reads its buffer. The last bytes may still be in
+the core: AXI DMA reports the end before the last beats are on the stream, and every core with a
+FIFO may do so. A stop or a reset right after the end may lose them; stopping AXI DMA's receive
+channel while it waits also resets its send channel. Only the other end of the stream can tell what
+has arrived.
 
-**A stop comes at any moment,** also in the middle of a packet that is received. The jobs that had
-ended before it are reported after it, and are whole packets. The others come back without an end.
-The rest of the packet waits in the stream, where the core's reset does not reach the source, and
-the next job may begin with it:
+**A stop may come at any moment,** also in the middle of a received packet. Jobs that ended before
+the stop are reported after it, and are whole packets. The other jobs come back without an end. If
+the core's reset does not reach the source, the rest of the packet waits in the stream, and the next
+job may begin with it:
 
 | driver, mode | the first end after the next start | where it is reported |
 |---|---|---|
 | `axi_dma` receives, with descriptors or in registers | may be the rest of a packet | bit 0 of the completion's word 0; in Rust `maybe_torn` |
 | `axi_dma`, both channels | the answer may begin with an older one | bit 0 of word 0 |
 | `axi_mcdma` receives | may be the rest of a packet, where that was not dropped | bit 0 of word 1; in Rust `maybe_torn` |
-| `axi_vdma` receives | a whole frame, where TUSER marks its beginning: the core waits for it | nothing needs to |
-| `msgdma` receives, with a prefetcher or without | may be the rest of a packet that took longer than `stop_us` | nothing: throw the first packet away |
-| `axi_dmac` receives | may be the rest of a packet | nothing: throw the first packet away |
-| `litepcie` receives | begins anywhere: the card throws away what comes while it is stopped | nothing: a stream of bytes has no packets |
-| copies, and kernels of HLS | as any other | nothing needs to |
+| `axi_vdma` receives | a whole frame, where TUSER marks its beginning: the core waits for it | not needed |
+| `msgdma` receives, with a prefetcher or without | may be the rest of a packet that took longer than `stop_us` | nowhere: discard the first packet |
+| `axi_dmac` receives | may be the rest of a packet | nowhere: discard the first packet |
+| `litepcie` receives | begins anywhere: the card discards what comes while it is stopped | nowhere: a stream of bytes has no packets |
+| copies, and kernels of HLS | as any other | not needed |
 
-Those with a bit have it too after a reset by the other channel, and after a buffer that was full
-before its packet's end. A program that opens a core after another one was killed gets no bit: its
-first packet may be torn as well.
+Drivers with such a bit also set it after a reset by the other channel, and after a buffer that
+filled before its packet ended. A program that opens a core after another program was killed gets no
+bit, and its first packet may be torn too.
 ";
 
 #[test]
