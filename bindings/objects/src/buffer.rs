@@ -2,7 +2,7 @@
     unsafe_code,
     reason = "a hand-over to a device is the promise of a program in another language"
 )]
-//! Who has a buffer's bytes.
+//! The owner of a buffer's bytes.
 //!
 //! ```text
 //!                 open_view, close           operand            submit
@@ -25,34 +25,34 @@ use contigo::{
 };
 use core::{ffi::c_void, mem, ops::Range, sync::atomic::AtomicU32};
 
-/// Who has a buffer's bytes: one of these at a time.
+/// The owner of a buffer's bytes: exactly one of these at a time.
 #[derive(Debug)]
 enum Owner {
     Cpu(CpuBuf),
     Device(DevBuf),
-    /// A framework has its tensor, or had it.
+    /// A framework has the CPU buffer's tensor, or had it.
     LentCpu(Lent<CpuBuf>),
-    /// The same of a device's.
+    /// A framework has the device buffer's tensor, or had it.
     LentDevice(Lent<DevBuf>),
-    /// A job; or one call, which puts it back before it ends.
+    /// A job has the buffer, or one call has it and puts it back before it returns.
     Job,
     Freed,
 }
 
-/// A buffer of a program in another language: who has its bytes, and what each call may do then.
+/// A buffer of a program in another language: it knows its owner, and what each call may do.
 ///
-/// The binding locks it for each call, and keeps its [`Views`] beside it. A refusal changes
-/// nothing, but for the number of its hand-over where a job of it is refused. Dropping it while a
-/// device has it leaks its memory: nothing said that the device stopped.
+/// The binding locks it for each call, and keeps its [`Views`] beside it. A refused call changes
+/// nothing, except that a refused job gives its buffer another hand-over number. Dropping the
+/// buffer while a device has it leaks its memory, because nothing proved that the device stopped.
 #[derive(Debug)]
 pub struct Buffer {
     owner: Owner,
-    /// How often a device got it: a hand-over that has ended is not the next one.
+    /// Counts the hand-overs to a device, so that an ended hand-over is not taken for the next one.
     hand_overs: u64,
 }
 
 impl Views {
-    /// None.
+    /// No views.
     #[must_use]
     pub const fn new() -> Self {
         Self(AtomicU32::new(0))
@@ -60,7 +60,7 @@ impl Views {
 }
 
 impl Buffer {
-    /// The CPU's.
+    /// A buffer that the CPU has.
     #[must_use]
     #[inline]
     pub const fn new(buf: CpuBuf) -> Self {
@@ -70,7 +70,7 @@ impl Buffer {
     /// The buffer, where the CPU has it.
     ///
     /// # Errors
-    /// Who has it instead.
+    /// The current owner.
     #[inline]
     pub fn cpu(&self) -> Result<&CpuBuf, Refusal> {
         match &self.owner {
@@ -79,10 +79,10 @@ impl Buffer {
         }
     }
 
-    /// The same, to write.
+    /// The buffer, to write, where the CPU has it.
     ///
     /// # Errors
-    /// Who has it instead.
+    /// The current owner.
     pub fn cpu_mut(&mut self) -> Result<&mut CpuBuf, Refusal> {
         match &mut self.owner {
             Owner::Cpu(buf) => Ok(buf),
@@ -90,10 +90,10 @@ impl Buffer {
         }
     }
 
-    /// The buffer, where a device has it and no job.
+    /// The buffer, where a device has it outside of a job.
     ///
     /// # Errors
-    /// Who has it instead.
+    /// The current owner.
     pub fn device(&self) -> Result<&DevBuf, Refusal> {
         match &self.owner {
             Owner::Device(buf) => Ok(buf),
@@ -101,7 +101,7 @@ impl Buffer {
         }
     }
 
-    /// Who has it, as a word: a job's is a device's, too.
+    /// The owner, as a word. A buffer in a job counts as a device's.
     #[must_use]
     pub const fn owner(&self) -> &'static str {
         match self.owner {
@@ -112,40 +112,40 @@ impl Buffer {
         }
     }
 
-    /// The number of the hand-over by which a device has it.
+    /// The number of the current hand-over, where a device has the buffer.
     #[must_use]
     pub const fn hand_over(&self) -> Option<u64> {
         if let Owner::Device(_) = self.owner { Some(self.hand_overs) } else { None }
     }
 
-    /// One view more, while the CPU has it: [`Views::close`] ends it.
+    /// Opens another view, while the CPU has the buffer: [`Views::close`] ends it.
     ///
     /// # Errors
-    /// Who has it instead; [`Refusal::Viewed`] where one of the views writes.
+    /// The current owner; [`Refusal::Viewed`] where one of the views writes.
     pub fn open_view(&mut self, views: &Views, access: Access) -> Result<(), Refusal> {
         self.cpu()?;
         views.open(access)
     }
 
-    /// One view more of a framework that works on the device, while it is a device's by this
-    /// hand-over.
+    /// Opens another view for a framework that works on the device, as long as this hand-over has
+    /// not ended.
     ///
     /// # Errors
-    /// [`Refusal::HandOverEnded`]; what `DevBuf::settled` says.
+    /// [`Refusal::HandOverEnded`]; those of `DevBuf::settled`.
     pub fn open_device_view(&mut self, views: &Views, hand_over: u64) -> Result<(), Refusal> {
         let buf = self.device().map_err(|_| Refusal::HandOverEnded)?;
         if hand_over != self.hand_overs {
             return Err(Refusal::HandOverEnded);
         }
-        // The consumer waits for nothing that the hand-over began.
+        // The consumer does not wait for anything that the hand-over began.
         buf.settled()?;
         views.open(Access::Read)
     }
 
-    /// The buffer is a job's from here on, and this is its operand. [`put`](Self::put) ends that.
+    /// Gives the buffer to a job, as the returned operand. [`put`](Self::put) ends that.
     ///
     /// # Errors
-    /// Who has it instead; [`Refusal::Viewed`].
+    /// The current owner; [`Refusal::Viewed`].
     #[inline]
     pub fn operand(
         &mut self,
@@ -168,7 +168,7 @@ impl Buffer {
         })
     }
 
-    /// Back from a job: the CPU's, or still a device's.
+    /// Puts the buffer back after a job: the CPU has it, or a device still has it.
     #[inline]
     pub fn put(&mut self, buf: Result<CpuBuf, DevBuf>) {
         let owner = match buf {
@@ -180,19 +180,19 @@ impl Buffer {
         };
         let before = mem::replace(&mut self.owner, owner);
         if matches!(before, Owner::Job | Owner::Device(_)) {
-            // Nothing is there to drop; or what a device may use, which is leaked.
+            // The old value has nothing to drop, or has memory that a device may use: it is leaked.
             mem::forget(before);
         }
     }
 
-    /// Gives a part of it to a device that the program drives itself.
+    /// Hands a part of it over to a device that the program drives itself.
     ///
     /// # Errors
-    /// Who has it instead; [`Refusal::Viewed`]; as `CpuBuf::hand_over`.
+    /// The current owner; [`Refusal::Viewed`]; those of `CpuBuf::hand_over`.
     ///
     /// # Safety
-    /// As `CpuBuf::hand_over`: the device has stopped before [`take_back`](Self::take_back), a job
-    /// or a tensor has the buffer.
+    /// As `CpuBuf::hand_over`: the device has stopped before [`take_back`](Self::take_back), or
+    /// before a job or a tensor has the buffer.
     pub unsafe fn give(
         &mut self,
         views: &Views,
@@ -202,7 +202,7 @@ impl Buffer {
     ) -> Result<&DevBuf, Refusal> {
         self.is_idle(views)?;
         self.change(|owner| match owner {
-            // SAFETY: the caller's promise. Nothing else drops it: see `Drop`.
+            // SAFETY: the caller's promise. Nothing else drops the buffer: see `Drop`.
             Owner::Cpu(buf) => match unsafe { buf.hand_over(port, 64, bytes, direction) } {
                 Ok(buf) => (Owner::Device(buf), Ok(())),
                 Err(refused) => kept(refused, Owner::Cpu),
@@ -213,10 +213,10 @@ impl Buffer {
         self.device()
     }
 
-    /// Makes a device's the CPU's again; of one hand-over alone, where `by` says which.
+    /// Takes the buffer back from a device to the CPU; `by` limits that to one hand-over.
     ///
     /// # Errors
-    /// Who has it instead; [`Refusal::Viewed`]; [`Refusal::HandOverEnded`]; as `DevBuf::into_cpu`.
+    /// The current owner; [`Refusal::Viewed`], [`Refusal::HandOverEnded`]; as `DevBuf::into_cpu`.
     pub fn take_back(&mut self, views: &Views, by: Option<u64>) -> Result<(), Refusal> {
         self.device()?;
         if by.is_some_and(|by| by != self.hand_overs) {
@@ -232,11 +232,11 @@ impl Buffer {
         })
     }
 
-    /// Lends it as a tensor, the CPU's or a device's, and gives the tensor out. `legacy`: in the
+    /// Lends the CPU's or a device's buffer as a tensor, and returns the tensor. `legacy`: in the
     /// form before DLPack 1.0.
     ///
     /// # Errors
-    /// Who has it instead; [`Refusal::Viewed`]; as `TensorTable::lend` and `Lent::tensor`.
+    /// The current owner; [`Refusal::Viewed`]; those of `TensorTable::lend` and `Lent::tensor`.
     pub fn lend<const N: usize>(
         &mut self,
         views: &Views,
@@ -257,7 +257,7 @@ impl Buffer {
     /// Takes a lent buffer back.
     ///
     /// # Errors
-    /// Who has it instead; [`Error::TensorOut`] while the framework has the tensor.
+    /// The current owner; [`Error::TensorOut`] while the framework has the tensor.
     pub fn unlend(&mut self) -> Result<(), Refusal> {
         self.change(|owner| match owner {
             Owner::LentCpu(lent) => back(lent, Owner::LentCpu, Owner::Cpu),
@@ -266,10 +266,10 @@ impl Buffer {
         })
     }
 
-    /// Cuts it at byte `at_bytes`: it keeps what is before, and what is behind is the answer.
+    /// Splits it at byte `at_bytes`: it keeps the bytes before, and the bytes after are returned.
     ///
     /// # Errors
-    /// Who has it instead; [`Refusal::Viewed`]; as `CpuBuf::split_at`.
+    /// The current owner; [`Refusal::Viewed`]; those of `CpuBuf::split_at`.
     pub fn split(&mut self, views: &Views, at_bytes: usize) -> Result<CpuBuf, Refusal> {
         self.is_idle(views)?;
         self.change(|owner| match owner {
@@ -281,17 +281,17 @@ impl Buffer {
         })
     }
 
-    /// Is it the CPU's, with no view? Dropping it gives the memory back then.
+    /// Checks that the CPU has it with no view. Dropping it then gives the memory back.
     ///
     /// # Errors
-    /// Who has it instead; [`Refusal::Viewed`].
+    /// The current owner; [`Refusal::Viewed`].
     #[inline]
     pub fn is_idle(&self, views: &Views) -> Result<(), Refusal> {
         self.cpu()?;
         views.none()
     }
 
-    /// The CPU's buffer, for good: dropping it gives the memory back.
+    /// Takes the CPU's buffer for good: dropping the returned buffer gives the memory back.
     ///
     /// # Errors
     /// As [`is_idle`](Self::is_idle).
@@ -303,8 +303,8 @@ impl Buffer {
         })
     }
 
-    /// Another owner, and the result. Where `how` panics, the bytes go with it, and the owner stays
-    /// a job.
+    /// Replaces the owner, and returns the result. If `how` panics, the bytes are lost with it, and
+    /// the owner stays a job.
     #[inline]
     fn change<R>(
         &mut self,
@@ -325,7 +325,7 @@ impl Drop for Buffer {
 }
 
 impl Owner {
-    /// Why a call that wants another owner is refused.
+    /// The reason why a call that needs another owner is refused.
     #[cold]
     const fn refusal(&self) -> Refusal {
         match self {
@@ -337,20 +337,20 @@ impl Owner {
         }
     }
 
-    /// The same, and it stays the owner.
+    /// The same reason, with the unchanged owner.
     fn refused<R>(self) -> (Self, Result<R, Refusal>) {
         let refusal = self.refusal();
         (self, Err(refusal))
     }
 }
 
-/// The runtime refused: the buffer stays what it was.
+/// Keeps the owner after a refusal of the runtime.
 fn kept<B, R>(refused: Refused<B>, owner: fn(B) -> Owner) -> (Owner, Result<R, Refusal>) {
     let (error, buf) = refused.into_parts();
     (owner(buf), Err(error.into()))
 }
 
-/// The owner of a buffer that was lent, or was not, and its tensor.
+/// Returns the new owner after an attempt to lend a buffer, and the tensor.
 fn lend<B: Lendable>(
     lent: Result<Lent<B>, Refused<B>>,
     legacy: bool,
@@ -368,7 +368,7 @@ fn lend<B: Lendable>(
     };
     match tensor {
         Ok(tensor) => (lent_as(lent), Ok(tensor)),
-        // No tensor is out, so that the buffer comes back.
+        // No tensor is out, so the buffer can be taken back.
         Err(error) => (back(lent, lent_as, kept_as).0, Err(error.into())),
     }
 }

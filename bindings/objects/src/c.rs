@@ -11,7 +11,7 @@ use core::{
     ptr, slice,
 };
 
-/// The longest name, in bytes: of a port, a kernel, a driver, a setting.
+/// The longest name of a port, kernel, driver or setting, in bytes.
 pub const NAME_BYTES: usize = 127;
 
 /// A structure whose first field is its size, so that a newer one can have more fields.
@@ -20,7 +20,7 @@ pub const NAME_BYTES: usize = 127;
 /// Callers owe nothing.
 ///
 /// # Implementation safety
-/// It is `repr(C)`, begins with a `usize`, and every bit pattern is a value of it, padding aside.
+/// It is `repr(C)`, begins with a `usize`, and every bit pattern is a valid value, padding aside.
 pub unsafe trait Versioned: Copy {
     /// Its name in C.
     const NAME: &'static str;
@@ -28,16 +28,16 @@ pub unsafe trait Versioned: Copy {
     const LEAST: usize;
 }
 
-/// The most that a structure of any version has: a larger one is none of ours.
+/// The most bytes of a structure of any version. A larger one is not ours.
 const STRUCT_MAX_BYTES: usize = 4096;
 
-/// Its size as the caller knows it.
+/// The size of the structure, as the caller's header has it.
 ///
 /// # Errors
 /// [`ArgumentError::Null`], [`ArgumentError::StructSize`].
 ///
 /// # Safety
-/// `from` is NULL, or points to `struct_size`.
+/// `from` is NULL, or points to a readable `struct_size`.
 pub unsafe fn struct_size<T: Versioned>(from: *const T) -> Result<usize, ArgumentError> {
     if from.is_null() {
         return Err(ArgumentError::Null { what: T::NAME });
@@ -56,11 +56,11 @@ pub unsafe fn struct_size<T: Versioned>(from: *const T) -> Result<usize, Argumen
     }
 }
 
-/// A structure of an older or newer caller. The fields that an older one lacks are 0, and the
-/// fields that a newer one adds must be 0.
+/// Reads a structure of an older or newer caller. Fields that an older caller lacks are 0, and
+/// fields that a newer caller adds must be 0.
 ///
 /// # Errors
-/// Those of [`struct_size`], and [`ArgumentError::NewerStruct`].
+/// Those of [`struct_size`]; [`ArgumentError::NewerStruct`].
 ///
 /// # Safety
 /// `from` is NULL, or points to as many bytes as its `struct_size` says, initialised.
@@ -69,7 +69,7 @@ pub unsafe fn read<T: Versioned>(from: *const T) -> Result<T, ArgumentError> {
     let given = unsafe { struct_size(from)? };
     let mut value = MaybeUninit::<T>::zeroed();
     let known = given.min(mem::size_of::<T>());
-    // SAFETY: `known` bytes are there on both sides, and they are different objects.
+    // SAFETY: both sides have `known` bytes, and they are different objects.
     unsafe { ptr::copy_nonoverlapping(from.cast::<u8>(), value.as_mut_ptr().cast::<u8>(), known) };
     for at in known..given {
         // SAFETY: `at` is below `given`.
@@ -99,7 +99,7 @@ pub unsafe fn text<'a>(text: *const c_char, what: &'static str) -> Result<&'a st
 /// [`ArgumentError::Null`], [`ArgumentError::Text`].
 ///
 /// # Safety
-/// `text` is NULL, or points to a NUL-terminated text that stays as it is for as long as `'a`.
+/// `text` is NULL, or points to a NUL-terminated text that does not change for as long as `'a`.
 pub unsafe fn text_within<'a>(
     text: *const c_char,
     what: &'static str,
@@ -109,7 +109,7 @@ pub unsafe fn text_within<'a>(
         return Err(ArgumentError::Null { what });
     }
     let refusal = ArgumentError::Text { what, max_bytes };
-    // SAFETY: every byte up to the NUL is there, and no byte after it is read.
+    // SAFETY: every byte up to the NUL is readable, and no byte after it is read.
     let len = (0..=max_bytes).find(|&at| unsafe { text.add(at).read() } == 0).ok_or(refusal)?;
     // SAFETY: `len` bytes and the NUL were read above.
     let bytes = unsafe { slice::from_raw_parts(text.cast::<u8>(), len + 1) };

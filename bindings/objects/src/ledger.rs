@@ -1,4 +1,4 @@
-//! The jobs of one driver: those in flight, and those that ended and whose end was not taken.
+//! The jobs of one driver: those in flight, and those that ended and whose ends were not taken.
 
 use contigo::{
     Completion, CpuBuf, DevBuf, Driver, Error, JobError, Operand, OperandSpec, Queue,
@@ -12,7 +12,7 @@ use core::{
 use heapless::Vec;
 use std::time::Instant;
 
-/// Jobs of one ledger at once: as many as a descriptor ring of the fabric takes, and a bit each.
+/// The most jobs of one ledger: as many as a descriptor ring of the fabric takes, with a bit each.
 pub const JOBS: usize = 64;
 
 const _: () = assert!(JOBS == u64::BITS as usize, "`used` has a bit for each");
@@ -20,37 +20,37 @@ const _: () = assert!(JOBS == u64::BITS as usize, "`used` has a bit for each");
 /// The operands of a job on their way to the device.
 pub type Operands = Vec<Operand, MAX_OPERANDS>;
 
-/// What a binding keeps of a job: the objects whose buffers the device has. Its default is that of
-/// no job. It stays in its ticket, so that no job moves it.
+/// The binding's data of a job: the objects whose buffers the device has. The default is a ticket
+/// without a job. The value stays in its ticket and does not move.
 pub trait Job: Default {
-    /// Buffer number `index` comes back: the CPU's, or still a device's.
+    /// Takes buffer number `index` back: the CPU has it, or a device still has it.
     fn put(&mut self, index: usize, buf: Result<CpuBuf, DevBuf>);
 
-    /// All buffers of a job that was refused came back: it is no job any more.
+    /// Ends a job that was refused, after all of its buffers were put back.
     fn refused(&mut self);
 }
 
 /// How a job ended.
 #[derive(Clone, Copy, Debug)]
 pub enum End {
-    /// The device reported its end, of a failed one too (`Completion::failed`).
+    /// The device reported the job's end, also of a failed job (`Completion::failed`).
     Reported(Completion),
-    /// The device was stopped: by a fault of the channel, or because the time of the wait was over.
+    /// The device was stopped, by a fault of the channel or because the wait timed out.
     Fault(Error),
-    /// The device was stopped for another reason than this job.
+    /// The device was stopped for a reason that is not this job's.
     Cancelled,
 }
 
 #[derive(Debug)]
 struct Ticket<J> {
-    /// Which job; 0: none.
+    /// The job's number; 0: none.
     number: u64,
     end: Option<End>,
     job: J,
 }
 
-/// The jobs of one driver, each with a ticket from its start until its end is taken. One job's end
-/// is kept while another one is waited for. No job allocates.
+/// The jobs of one driver. Each has a ticket from its start until its end is taken, so that one
+/// job's end is kept while the caller waits for another. No job allocates.
 #[derive(Debug)]
 pub struct Ledger<J> {
     queue: Queue<AnyDriver>,
@@ -60,15 +60,15 @@ pub struct Ledger<J> {
 #[derive(Debug)]
 struct Tickets<J> {
     tickets: [Ticket<J>; JOBS],
-    /// A bit for each that is in use.
+    /// A bit for each ticket in use.
     used: u64,
-    /// Those that have ended, in that order.
+    /// The tickets of jobs that have ended, in the order of their ends.
     ended: Vec<u8, JOBS>,
 }
 
 impl<J: Job> Tickets<J> {
-    /// A buffer came out of the queue. With `to_cpu` it is the CPU's, where its caches could be
-    /// maintained.
+    /// Puts a buffer back that came out of the queue. With `to_cpu` the CPU gets it, if its caches
+    /// can be maintained.
     #[inline]
     fn put(&mut self, at: usize, index: usize, buf: DevBuf, to_cpu: bool) {
         match self.tickets.get_mut(at) {
@@ -76,7 +76,7 @@ impl<J: Job> Tickets<J> {
                 ticket.job.put(index, buf.into_cpu().map_err(Refused::into_returned))
             }
             Some(ticket) => ticket.job.put(index, Err(buf)),
-            // Every job in the queue has its ticket. Leak, never free.
+            // Every job in the queue has its ticket, so this does not happen. Leak, never free.
             None => mem::forget(buf),
         }
     }
@@ -85,7 +85,7 @@ impl<J: Job> Tickets<J> {
     fn end(&mut self, at: usize, end: End) {
         if let Some(ticket) = self.tickets.get_mut(at) {
             ticket.end = Some(end);
-            // There is room for each.
+            // `ended` has room for every ticket.
             #[allow(clippy::cast_possible_truncation, reason = "below JOBS")]
             let _ = self.ended.push(at as u8);
         }
@@ -99,7 +99,7 @@ impl<J: Job> Tickets<J> {
         ticket.end = None;
         ticket.number = 0;
         self.used &= !(1 << at);
-        // Mostly it is the only one.
+        // Usually it is the only one.
         if self.ended.last().is_some_and(|ended| usize::from(*ended) == at) {
             let _ = self.ended.pop();
         } else if let Some(place) = self.ended.iter().position(|ended| usize::from(*ended) == at) {
@@ -108,7 +108,7 @@ impl<J: Job> Tickets<J> {
         Some(result)
     }
 
-    /// The job of ticket `at` was refused: its operands go back.
+    /// Refuses the job of ticket `at`: its operands go back.
     #[cold]
     #[inline(never)]
     fn refuse(&mut self, at: usize, operands: &mut Operands) {
@@ -131,8 +131,8 @@ struct Submission<'t, J: Job> {
 }
 
 impl<J: Job> Drop for Submission<'_, J> {
-    /// Those that are still here when the driver's check panics go back. Once the doorbell may have
-    /// been rung they are in the queue, and none is here.
+    /// Operands that are still here when the driver's check panics go back. Once the doorbell may
+    /// have been rung, they are in the queue and not here.
     fn drop(&mut self) {
         if !self.operands.is_empty() {
             self.tickets.refuse(self.at, self.operands);
@@ -141,11 +141,11 @@ impl<J: Job> Drop for Submission<'_, J> {
 }
 
 impl<J: Job> Ledger<J> {
-    /// Makes it where it will be: it has some 20 KiB, and no stack holds it.
+    /// Makes the ledger in its place: it has some 20 KiB, so it never is on a stack.
     #[allow(unsafe_code, reason = "see above")]
     pub fn new_in(place: &mut MaybeUninit<Self>, queue: Queue<AnyDriver>) -> &mut Self {
         let this = place.as_mut_ptr();
-        // SAFETY: every field is written once, inside `place`, which is borrowed alone.
+        // SAFETY: every field is written once, inside `place`, which is borrowed exclusively.
         unsafe {
             (&raw mut (*this).queue).write(queue);
             let tickets = (&raw mut (*this).tickets.tickets).cast::<Ticket<J>>();
@@ -158,7 +158,7 @@ impl<J: Job> Ledger<J> {
         }
     }
 
-    /// The same on the heap, for a binding that has one.
+    /// Makes the ledger on the heap, for a binding that has one.
     #[must_use]
     pub fn boxed(queue: Queue<AnyDriver>) -> Box<Self> {
         let mut place = Box::new_uninit();
@@ -170,33 +170,33 @@ impl<J: Job> Ledger<J> {
         }
     }
 
-    /// The queue of those in flight, to look at: its driver, its counts, its interrupt. It is
-    /// stopped after a stop only where the device would not stop.
+    /// The queue of the jobs in flight, to read its driver, its counts and its interrupt. After a
+    /// stop, `Queue::is_stopped` is true only if the device did not stop.
     #[must_use]
     pub const fn queue(&self) -> &Queue<AnyDriver> {
         &self.queue
     }
 
-    /// Those whose end was not taken.
+    /// The jobs whose ends were not taken.
     pub fn jobs(&self) -> impl Iterator<Item = &J> {
         self.tickets.tickets.iter().filter(|ticket| ticket.number != 0).map(|ticket| &ticket.job)
     }
 
-    /// How many jobs have a ticket: those in flight, and those whose end was not taken.
+    /// The number of tickets in use: jobs in flight, and jobs whose ends were not taken.
     #[must_use]
     pub const fn used(&self) -> u32 {
         self.tickets.used.count_ones()
     }
 
-    /// How many jobs have ended, and their end was not taken.
+    /// The number of jobs that have ended, and whose ends were not taken.
     #[must_use]
     pub fn ended(&self) -> usize {
         self.tickets.ended.len()
     }
 
-    /// A free ticket, for job number `number`, which is not 0; what the binding keeps of the job,
-    /// to be filled; and the driver's operands. [`submit`](Self::submit) or
-    /// [`refuse`](Self::refuse) is called for it next.
+    /// Takes a free ticket for job `number`, which is not 0. Returns it, the binding's data to be
+    /// filled, and the driver's operands. The caller must call [`submit`](Self::submit) or
+    /// [`refuse`](Self::refuse) for it next.
     ///
     /// # Errors
     /// [`Error::QueueFull`].
@@ -210,17 +210,17 @@ impl<J: Job> Ledger<J> {
         Ok((at, &mut ticket.job, queue.driver().operands()))
     }
 
-    /// The job of ticket `at` is not started: its operands, as many as there are already, go back.
+    /// Refuses the job of ticket `at` before its start: the operands that it has so far go back.
     pub fn refuse(&mut self, at: usize, operands: &mut Operands) {
         self.tickets.refuse(at, operands);
     }
 
-    /// Gives the device the job of ticket `at`.
+    /// Submits the job of ticket `at` to the device.
     ///
     /// # Errors
-    /// As `Queue::submit_list`. Where the error has buffers, the operands went back, and the ticket
-    /// is free; where the device itself refused the job, it was stopped, and the others ended as
-    /// cancelled. Where it has none, the device would not stop, and has this job with the others.
+    /// As `Queue::submit_list`. If the error has buffers, the operands went back, and the ticket is
+    /// free; if the device refused the job, it was stopped, and the other jobs ended as cancelled.
+    /// If the error has none, the device did not stop, and keeps this job and the others.
     #[inline]
     pub fn submit(
         &mut self,
@@ -231,7 +231,7 @@ impl<J: Job> Ledger<J> {
         let submission = Submission { tickets: &mut self.tickets, at, operands };
         match self.queue.submit_list(submission.operands, args, at) {
             Ok(_) => {
-                // They are in the queue, and none is left to drop.
+                // The queue has the operands now, and none is left to drop.
                 mem::forget(submission);
                 Ok(())
             }
@@ -246,14 +246,13 @@ impl<J: Job> Ledger<J> {
         }
     }
 
-    /// Looks for the end of a job, at most for `timeout`. `true`: one has ended, and its buffers
-    /// are the CPU's where `to_cpu` is true of its ticket. Those of a device that was stopped are
-    /// still a device's.
+    /// Polls for the end of a job, for at most `timeout`. `true`: one has ended, and the CPU has
+    /// its buffers if `to_cpu` is true of its ticket. If the device was stopped, it still has them.
     ///
     /// # Errors
-    /// The channel failed, and was stopped: all jobs have ended, by [`End::Fault`] those that had
-    /// not before. Where it would not stop (`Queue::is_stopped`), those that had ended before
-    /// have.
+    /// The channel failed and was stopped: all jobs have ended, and those that had not ended before
+    /// ended by [`End::Fault`]. If the device did not stop (`Queue::is_stopped`), only the jobs
+    /// that had ended before have ended.
     #[inline]
     pub fn look(
         &mut self,
@@ -274,11 +273,11 @@ impl<J: Job> Ledger<J> {
         }
     }
 
-    /// Waits for the end of the job of ticket `at`, at most for `timeout`; `false`: it has not
-    /// ended. With `to_cpu` its buffers are the CPU's then.
+    /// Waits for the end of the job of ticket `at`, for at most `timeout`; `false`: it has not
+    /// ended. With `to_cpu`, the CPU has its buffers after the end.
     ///
     /// # Errors
-    /// The device would not stop. The jobs that had ended before have: the next call answers that.
+    /// The device did not stop. Jobs that had ended before have ended: the next call returns that.
     #[inline]
     pub fn wait(
         &mut self,
@@ -286,7 +285,7 @@ impl<J: Job> Ledger<J> {
         timeout: Duration,
         to_cpu: bool,
     ) -> Result<bool, JobError<()>> {
-        // With one job in flight no other's end can come before the time is over.
+        // With one job in flight, no other job can end before the timeout.
         let started = (self.queue.len() > 1 && timeout != Duration::ZERO).then(Instant::now);
         let mut left = timeout;
         for _ in 0..=JOBS {
@@ -295,7 +294,7 @@ impl<J: Job> Ledger<J> {
             }
             match self.look(left, |ended| to_cpu && ended == at) {
                 Ok(true) => {}
-                // Also where this one has ended: the caller hears of it once.
+                // Also if this job has ended: the caller gets the error once.
                 Err(failed) if self.queue.is_stopped() => return Err(failed),
                 Ok(false) | Err(_) => return Ok(self.has_ended(at)),
             }
@@ -306,8 +305,8 @@ impl<J: Job> Ledger<J> {
         Ok(false)
     }
 
-    /// The ticket of the first job that ended, or of the next one to end, whose buffers are the
-    /// CPU's then. `None`: none has in that time.
+    /// The ticket of the first job that ended, or else of the next one to end; the CPU has the
+    /// buffers of the latter. `None`: no job ended in that time.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -322,11 +321,11 @@ impl<J: Job> Ledger<J> {
         Ok(self.tickets.ended.first().map(|at| usize::from(*at)))
     }
 
-    /// Stops the device, which ends every job. That of ticket `waited` ends with `cause`, the
-    /// others as cancelled; and those that had ended before as the device reports.
+    /// Stops the device, which ends every job. The job of ticket `waited` ends with `cause`, the
+    /// others as cancelled. Jobs that had ended before keep the device's report.
     ///
     /// # Errors
-    /// As `Queue::stop`: the device would not stop, and keeps its jobs.
+    /// As `Queue::stop`: the device did not stop, and keeps its jobs.
     pub fn stop(&mut self, waited: Option<(usize, Error)>) -> contigo::Result<()> {
         self.queue.stop()?;
         self.drain(|at| {
@@ -337,19 +336,19 @@ impl<J: Job> Ledger<J> {
         Ok(())
     }
 
-    /// Takes the end of the job of ticket `at`, where it has ended. `act` leaves no job in the
-    /// ticket, which is free then: not where `act` panics.
+    /// Takes the end of the job of ticket `at`, if it has ended. `act` must leave no job in the
+    /// ticket. The ticket is free afterwards, unless `act` panics.
     #[inline]
     pub fn take<R>(&mut self, at: usize, act: impl FnOnce(&mut J, End) -> R) -> Option<R> {
         self.tickets.take(at, act)
     }
 
-    /// The same of the job that ended first.
+    /// Takes the end of the job that ended first.
     pub fn take_first<R>(&mut self, act: impl FnOnce(&mut J, End) -> R) -> Option<R> {
         self.take(usize::from(*self.tickets.ended.first()?), act)
     }
 
-    /// The number of ticket `at`'s job; 0: it has none.
+    /// The number of the job of ticket `at`; 0: it has no job.
     #[must_use]
     pub fn number(&self, at: usize) -> u64 {
         self.tickets.tickets.get(at).map_or(0, |ticket| ticket.number)
@@ -359,8 +358,8 @@ impl<J: Job> Ledger<J> {
         self.tickets.tickets.get(at).is_some_and(|ticket| ticket.end.is_some())
     }
 
-    /// Takes every job out of a stopped queue: those that had ended before, and the others. Of a
-    /// device that would not stop, those that had ended.
+    /// Takes every job out of a stopped queue: those that had ended before, and the others. If the
+    /// device did not stop, only those that had ended.
     fn drain(&mut self, why: impl Fn(usize) -> End) {
         let Self { queue, tickets } = self;
         if !queue.is_stopped() {
@@ -371,7 +370,7 @@ impl<J: Job> Ledger<J> {
                 .wait_each(Duration::ZERO, |at, index, buf| tickets.put(at, index, buf, false))
             {
                 Ok(Some((at, completion))) => tickets.end(at, End::Reported(completion)),
-                // A fault that comes now leaves the rest to be taken back.
+                // A fault here leaves the other jobs to be taken back.
                 Ok(None) | Err(_) => break,
             }
         }

@@ -1,7 +1,7 @@
-//! What Contigo's bindings share, because a language without Rust's borrows needs it: who has a
-//! buffer, which jobs are in flight, and the handles of a language that has only numbers. The
-//! bindings translate arguments and errors, and nothing else; here the rules are tested, raced and
-//! fuzzed for all of them.
+//! The rules that Contigo's bindings share, because a language without Rust's borrows needs them:
+//! the owner of each buffer, the jobs in flight, and handles for a language that has only numbers.
+//! The bindings only translate arguments and errors. Here the rules are tested, raced and fuzzed
+//! for all of them.
 //!
 //! | module | what it is | used by |
 //! |---|---|---|
@@ -13,10 +13,10 @@
 //! | `table` | handles: numbers for objects in fixed tables | C |
 //! | `refusal` | why a call is refused | C, Python |
 //!
-//! Nothing here allocates from the heap or waits for another thread, but for `Ledger::boxed`, which
-//! allocates, and what loads, opens or closes a driver of a shared library, which does both.
+//! Nothing here allocates from the heap or waits for another thread, with two exceptions:
+//! `Ledger::boxed` allocates, and loading, opening or closing a shared library's driver does both.
 
-/// Those of the processor; in the models that check every interleaving, the model checker's.
+/// The processor's atomics; in the models that check every interleaving, the model checker's.
 mod atomic {
     pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 }

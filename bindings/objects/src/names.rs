@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a name is written once, by the thread that claimed its place")]
-//! Names that a program makes up: of its ports, and of its kernels.
+//! Names that a program gives to its ports and its kernels.
 
 use crate::{NAME_BYTES, Refusal};
 use core::{
@@ -11,10 +11,10 @@ use core::{
 /// The most different names that are kept.
 pub const NAMES: usize = 1024;
 
-/// A place for a name. Zeroes where there is none, so that they are no part of a program's file.
+/// A place for a name. It is zeroed without one, so that it takes no room in the program's file.
 struct Place {
     state: AtomicU8,
-    /// Written by the thread that made the state `WRITTEN` of it, and read in the state `THERE`.
+    /// Written by the thread that set the state `WRITTEN`, and read in the state `THERE`.
     name: UnsafeCell<Name>,
 }
 
@@ -26,7 +26,7 @@ struct Name {
 const FREE: u8 = 0;
 /// One thread writes the name.
 const WRITTEN: u8 = 1;
-/// It stays for ever.
+/// The name stays for ever.
 const THERE: u8 = 2;
 
 // SAFETY: see `name`.
@@ -40,7 +40,7 @@ impl Place {
         }
     }
 
-    /// The name that is there: after this call `text`, where the place was free.
+    /// The name of this place. A free place takes `text` first.
     fn keep(&'static self, text: &str) -> Option<&'static str> {
         if self.state.compare_exchange(FREE, WRITTEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
         {
@@ -59,10 +59,10 @@ impl Place {
     }
 }
 
-/// `text` for the rest of the process, the same text once: a port's name is copied into engines and
-/// errors, which may outlive the port. One of more than [`NAME_BYTES`] is cut between two
-/// characters. Of two threads that bring the same one at once both may keep it: neither waits for
-/// the other.
+/// Keeps `text` for the rest of the process, each text once: a port's name is copied into engines
+/// and errors, which may outlive the port. A text of more than [`NAME_BYTES`] is cut between two
+/// characters. If two threads bring the same text at once, both may keep it, because neither waits
+/// for the other.
 ///
 /// # Errors
 /// [`Refusal::NamesFull`].

@@ -1,4 +1,4 @@
-//! Why an object refuses a call: which kind of object, and what is wrong.
+//! The reasons why an object refuses a call: the kind of object, and the mistake.
 
 use contigo::{Error, types::Refused};
 use core::fmt;
@@ -67,26 +67,26 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What is wrong with a value that C handed over.
+/// The error of a value from C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentError {
-    /// A pointer that must not be null is.
+    /// A pointer is null that must not be.
     Null {
-        /// Which one.
+        /// The pointer.
         what: &'static str,
     },
-    /// A structure's `struct_size` cannot be.
+    /// A structure's `struct_size` is out of range.
     StructSize {
         /// The structure.
         what: &'static str,
-        /// What it says.
+        /// The size that it gives.
         given: usize,
-        /// The least that it can be.
+        /// The smallest valid size.
         least: usize,
-        /// The most.
+        /// The largest valid size.
         most: usize,
     },
-    /// A structure of a newer header has something set that this library does not know.
+    /// A structure of a newer header sets a field that this library does not know.
     NewerStruct {
         /// The structure.
         what: &'static str,
@@ -95,16 +95,16 @@ pub enum ArgumentError {
         /// Which byte is set.
         at: usize,
     },
-    /// A text that is not UTF-8, or too long.
+    /// A text is not UTF-8, or is too long.
     Text {
-        /// Which one.
+        /// The text.
         what: &'static str,
-        /// The most that it can have.
+        /// The most bytes that it may have.
         max_bytes: usize,
     },
-    /// A number that is none of those that the header lists.
+    /// A number is not one of those that the header lists.
     Value {
-        /// Which one.
+        /// The argument.
         what: &'static str,
         /// The number.
         value: u64,
@@ -134,11 +134,11 @@ impl fmt::Display for ArgumentError {
     }
 }
 
-/// Why an object refuses a call: a mistake that Rust's types would not let through, or an error of
-/// the runtime. Nothing has changed.
+/// The reason why an object refuses a call: a mistake that Rust's types would prevent, or an error
+/// of the runtime. Nothing has changed.
 ///
-/// Its text is for a program in any language. A binding has its own words where the cure is one of
-/// its functions.
+/// Its text is for a program in any language. A binding words it anew where the cure is one of the
+/// binding's own functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A number that was never a handle.
@@ -148,8 +148,8 @@ pub enum Refusal {
         /// The kind of handle that the call takes.
         expected: Kind,
     },
-    /// A handle whose object is gone: released, closed, ended, or a pool's slot that another buffer
-    /// has now.
+    /// A handle whose object is gone: it was released, closed or ended, or another buffer has the
+    /// pool's slot now.
     Stale {
         /// The object's kind.
         kind: Kind,
@@ -193,23 +193,23 @@ pub enum Refusal {
     InJob,
     /// The CPU has the buffer.
     OnCpu,
-    /// The buffer was freed.
+    /// The buffer is freed.
     Freed,
     /// This hand-over of the buffer has ended.
     HandOverEnded,
-    /// The jobs of an engine whose ends were not taken.
+    /// The engine has jobs whose ends were not taken.
     HasJobs {
         /// How many.
         jobs: u32,
     },
-    /// As many different names are kept as there is room for.
+    /// The table of kept names is full.
     NamesFull {
         /// How many.
         names: usize,
     },
     /// A value from C.
     Argument(ArgumentError),
-    /// The runtime's.
+    /// An error of the runtime.
     Runtime(Error),
 }
 

@@ -1,6 +1,6 @@
-//! The views of a buffer: pointers and arrays of another language, which in Rust are borrows.
+//! The views of a buffer: pointers and arrays of another language, which would be borrows in Rust.
 //!
-//! It knows no buffer, so that the model checker can run every interleaving of it.
+//! `Views` does not know its buffer, so that the model checker can run every interleaving of it.
 
 use crate::{
     Refusal,
@@ -10,35 +10,35 @@ use crate::{
 /// The use of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// To read: there may be several at once.
+    /// Reads: there may be several of these views at once.
     Read,
-    /// To read and write, alone.
+    /// Reads and writes: no other view may exist.
     Write,
 }
 
 /// Set once the owner has dropped the buffer: the last view frees it.
 const DROPPED: u32 = 1 << 31;
-/// The one view may write, and is not counted.
+/// The one view may write. It is not counted.
 const WRITER: u32 = 1 << 30;
 const READERS: u32 = WRITER - 1;
 
 /// How many views a buffer has, and whether the last one frees it: one word, so that closing the
 /// last view and dropping the buffer cannot miss each other.
 ///
-/// A view is opened by [`Buffer`](crate::Buffer), whose user locks it. It is closed without that
-/// lock, because a destructor closes it, on any thread.
+/// [`Buffer`](crate::Buffer) opens a view while its user holds the buffer's lock. A view is closed
+/// without that lock, because a destructor closes it, on any thread.
 #[derive(Debug, Default)]
 pub struct Views(pub(crate) AtomicU32);
 
 impl Views {
-    /// How many there are.
+    /// The number of views.
     #[must_use]
     #[inline]
     pub fn count(&self) -> u32 {
         count(self.0.load(Ordering::Relaxed))
     }
 
-    /// One view more. The caller has the buffer's lock, and nothing else opens a view meanwhile.
+    /// Opens a view. The caller holds the buffer's lock, and nothing else opens a view meanwhile.
     #[inline]
     pub(crate) fn open(&self, access: Access) -> Result<(), Refusal> {
         let now = self.0.load(Ordering::Relaxed);
@@ -52,8 +52,8 @@ impl Views {
         Ok(())
     }
 
-    /// One view less. `true`: it was the last of a buffer that was dropped, and the caller frees
-    /// it.
+    /// Closes a view. `true`: it was the last view of a dropped buffer, and the caller frees the
+    /// buffer.
     ///
     /// # Errors
     /// [`Refusal::NotViewed`].
@@ -63,7 +63,7 @@ impl Views {
             0 => (now & READERS != 0).then(|| now - 1),
             _ => Some(now - WRITER),
         };
-        // Release: what the view's user did to the bytes is done before they are given away.
+        // Release: the view's accesses are complete before the bytes are given away.
         let before = self
             .0
             .fetch_update(Ordering::Release, Ordering::Relaxed, less)
@@ -71,14 +71,14 @@ impl Views {
         Ok(before & DROPPED != 0 && count(before) == 1)
     }
 
-    /// The buffer was dropped. `true`: it has no view, and the caller frees it; otherwise the last
-    /// view does.
+    /// Marks the buffer as dropped. `true`: it has no view, and the caller frees it; otherwise the
+    /// last view frees it.
     #[must_use]
     pub fn drop_buffer(&self) -> bool {
         count(self.0.fetch_or(DROPPED, Ordering::Relaxed)) == 0
     }
 
-    /// Refused while there is a view.
+    /// Refuses while there is a view.
     #[inline]
     pub(crate) fn none(&self) -> Result<(), Refusal> {
         // Acquire: see `close`.

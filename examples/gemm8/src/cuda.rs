@@ -50,20 +50,20 @@ impl Gemm8Module {
         unsafe { Module::load(gpu, Image::Ptx(PTX), log) }.map(Self)
     }
 
-    /// `gemm8`, which reads and writes the CPU's memory.
+    /// Opens `gemm8`, which reads and writes the CPU's memory.
     ///
     /// # Errors
     /// As [`CudaFunction::new`].
     pub fn kernel(&self) -> Result<Gemm8Kernel<CudaFunction>> {
         // SAFETY: the module is [`PTX`], whose `gemm8` has these parameters, and
-        // `Gemm8Kernel::check` compares what they say. `kernels/gemm8.cu`: a thread reads rows of
-        // A, columns of B and a word of bias, and writes elements of C.
+        // `Gemm8Kernel::check` compares their values. `kernels/gemm8.cu`: a thread reads rows of A,
+        // columns of B and a word of bias, and writes elements of C.
         unsafe {
             Ok(Gemm8Kernel::new(CudaFunction::new(&self.0, c"gemm8", signature(NAME)?)?, THREADS))
         }
     }
 
-    /// `gemm8` on the GPU's own memory, with so many bytes for each operand.
+    /// Opens `gemm8` in the GPU's own memory, with this many bytes for each operand.
     ///
     /// # Errors
     /// As [`CopyingFunction::new`].
@@ -77,7 +77,7 @@ impl Gemm8Module {
         }
     }
 
-    /// The module, for its other kernels.
+    /// Returns the module, for its other kernels.
     #[must_use]
     pub const fn module(&self) -> &Module {
         &self.0
@@ -85,11 +85,11 @@ impl Gemm8Module {
 }
 
 const NAME: &str = "gemm8 (CUDA)";
-/// Blocks fill a multiprocessor of every generation; a thread computes an element.
+/// A block fills a multiprocessor of every generation; a thread computes one element.
 const THREADS: Threads = Threads { per_block: 256, elements: 1 };
 
 impl Gemm8Kernel<CopyingFunction> {
-    /// How many bytes were copied so far, to the GPU and back.
+    /// Returns how many bytes were copied so far, to the GPU and back.
     #[must_use]
     pub const fn bytes_copied(&self) -> u64 {
         self.inner().bytes_copied()

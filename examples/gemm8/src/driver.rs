@@ -22,9 +22,9 @@ use contigo::{
 };
 use core::time::Duration;
 
-/// How long `stop` waits for the bursts under way to end. 16 of 256 bytes take 10 µs at the slowest
-/// port here (Zynq HP at 100 MHz, 0.4 GB/s). The limit is a thousand times that, for an
-/// interconnect that others congest.
+/// How long `stop` waits for the bursts under way to end. 16 bursts of 256 bytes take 10 µs at the
+/// slowest port here (Zynq HP at 100 MHz, 0.4 GB/s). The limit is a thousand times that, for an
+/// interconnect with much other traffic.
 const STOP_US: u32 = 10_000;
 
 /// A, B, bias and C, for every driver of a gemm8.
@@ -55,10 +55,10 @@ pub enum Output {
     Int8 {
         /// Negative sums become 0 before the shift.
         relu: bool,
-        /// How many bits.
+        /// How many bits to shift.
         shift: u32,
     },
-    /// As they are.
+    /// The sums without a change.
     Int32 {
         /// Negative sums become 0.
         relu: bool,
@@ -66,7 +66,7 @@ pub enum Output {
 }
 
 impl Output {
-    /// One element of C, in bytes.
+    /// Returns the size of one element of C, in bytes.
     #[must_use]
     pub const fn element_bytes(self) -> u64 {
         match self {
@@ -77,18 +77,18 @@ impl Output {
 }
 
 impl Gemm {
-    /// How many bytes each operand needs: A, B, bias, C; `u64::MAX` where that is no 64-bit number.
+    /// Returns how many bytes A, B, bias and C need; `u64::MAX` if that exceeds 64 bits.
     #[must_use]
     pub const fn operand_bytes(&self) -> [u64; 4] {
         let (m, n, k) = (self.m as u64, self.n as u64, self.k as u64);
         [m * k, k * n, 4 * n, (m * n).saturating_mul(self.output.element_bytes())]
     }
 
-    /// As argument words: m, n, k, and what `MODE` is given (`examples/gemm8/README.md`).
+    /// As argument words: m, n, k, and the value of `MODE` (`examples/gemm8/README.md`).
     #[must_use]
     pub const fn words(&self) -> [u32; 4] {
         let mode = match self.output {
-            // One that is no shift stays none, and leaves the bits above it alone.
+            // An invalid shift stays invalid, and does not touch the bits above it.
             Output::Int8 { relu, shift } => {
                 (if shift < regs::MODE_RELU { shift } else { regs::MODE_RELU - 1 })
                     | if relu { regs::MODE_RELU } else { 0 }
@@ -98,7 +98,7 @@ impl Gemm {
         [self.m, self.n, self.k, mode]
     }
 
-    /// The arguments that these words are.
+    /// Converts argument words back to arguments.
     #[must_use]
     pub const fn from_words(words: &[u32; 4]) -> Self {
         let [m, n, k, mode] = *words;
@@ -110,8 +110,8 @@ impl Gemm {
         Self { m, n, k, output }
     }
 
-    /// Do the operands suit the arguments, and the arguments the engine
-    /// (`examples/gemm8/README.md`, "Operands and limits")? For every driver of one.
+    /// Checks the operands against the arguments, and the arguments against the engine's limits
+    /// (`examples/gemm8/README.md`, "Operands and limits"). For every driver of a gemm8.
     ///
     /// # Errors
     /// [`Error::Argument`], [`Error::BufferSize`], [`Error::BufferAlign`].
@@ -138,8 +138,8 @@ impl Gemm {
     }
 }
 
-/// Its registers, as `examples/gemm8/README.md` has them. C has at least `m*n` bytes, and four
-/// times as many where `MODE` says raw ([`Gemm::check`]).
+/// Its registers, by `examples/gemm8/README.md`. C has at least `m*n` bytes, and four times as many
+/// if `MODE` says raw ([`Gemm::check`]).
 pub const MAP: KernelMap = {
     let align = match Align::new(regs::POINTER_ALIGN) {
         Ok(align) => align,
@@ -165,25 +165,24 @@ pub const MAP: KernelMap = {
     }
 };
 
-/// The driver of one engine: an HLS kernel's, with what this core has beyond one. It can be
-/// aborted, and it says what went wrong.
+/// The driver of one engine: an HLS kernel's driver, with this core's additions. The engine can be
+/// aborted, and it reports what went wrong.
 #[derive(Debug)]
 pub struct Gemm8<D> {
     kernel: ApCtrl<D>,
-    /// The bytes that the job under way must have written when it is done.
+    /// How many bytes the current job must have written when it is done.
     expected_bytes: u64,
-    /// The job under way was aborted.
+    /// The current job was aborted.
     aborted: bool,
 }
 
 impl<D: Device> Gemm8<D> {
-    /// The driver of `device`.
+    /// Opens a driver for `device`.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`] where the window is too small; [`Error::WrongDevice`] where its
-    /// `ID` register is not
-    /// gemm8's: the wrong address, or no bitstream is loaded. An `ID` that is right is a hint, and
-    /// no proof.
+    /// [`Error::RegisterWindow`] if the window is too small; [`Error::WrongDevice`] if its `ID`
+    /// register is not gemm8's: the address is wrong, or no bitstream is loaded. A correct `ID` is
+    /// a hint, not a proof.
     ///
     /// # Safety
     /// The window is a gemm8's (`examples/gemm8/README.md`), and no other code drives it while this
@@ -208,7 +207,7 @@ impl<D: Device> Gemm8<D> {
             }
         }
         // SAFETY: 1. `MAP` is the contract's table. 2. and 3. The contract, "What the engine
-        // promises"; where `MAP` asks for less than C needs, `Gemm::check` asks for all. 4. The
+        // promises"; where `MAP` requires less than C needs, `Gemm::check` requires all. 4. The
         // caller's promise.
         let kernel = unsafe { ApCtrl::open(device, MAP)? };
         let kernel = kernel.named("gemm8").stops_within(Duration::from_micros(STOP_US.into()))?;
@@ -243,11 +242,11 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
         let [_, _, _, c_bytes] = Gemm::from_words(exactly(words)?).operand_bytes();
         self.expected_bytes = c_bytes;
         self.aborted = false;
-        // SAFETY: the caller's promise; operands that `Gemm::check` lets pass suit `MAP`'s rules.
+        // SAFETY: the caller's promise; operands that `Gemm::check` accepts satisfy `MAP`'s rules.
         unsafe { self.kernel.submit(slot, operands, words) }
     }
 
-    /// Registers of a device are distrusted: they are compared, not used.
+    /// A device's registers are not trusted: they are compared, not used.
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         let Some(end) = self.kernel.poll(timeout)? else { return Ok(None) };
         let [status, bytes_out, ..] = end.words;
@@ -255,7 +254,7 @@ unsafe impl<D: Device> Driver for Gemm8<D> {
         if status == 0 && done_bytes != self.expected_bytes {
             return Err(Error::ShortTransfer { need_bytes: self.expected_bytes, done_bytes });
         }
-        // A job that `stop` aborted has no end.
+        // A job that `stop` aborted does not end.
         let told = !(self.aborted && status & regs::STATUS_ABORTED != 0);
         let failed = (status != 0).then(|| regs::describe(status));
         Ok(told.then_some(Completion { status, failed, ..end }))
@@ -290,8 +289,8 @@ fn argument(name: &'static str, value: u32, min: u32, max: u32, multiple_of: u32
     Err(Error::Argument { name, value, min, max, multiple_of })
 }
 
-/// The result of one 32-bit sum: ReLU, then shift with rounding half up and saturation, or nothing
-/// more (`examples/gemm8/README.md`, "Arithmetic"). It is an int8's value where the output is int8.
+/// The result of one 32-bit sum: ReLU, then for int8 shift with rounding half up and saturation
+/// (`examples/gemm8/README.md`, "Arithmetic"). For int8 output the result is in int8's range.
 ///
 /// ```
 /// use contigo_gemm8::{Output, requantize};

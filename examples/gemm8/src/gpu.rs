@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the kernel")]
-//! `gemm8` as a kernel of a GPU, for every interface that launches it: the same arguments as the
-//! FPGA's engine, the same arithmetic bit for bit.
+//! `gemm8` as a GPU kernel, for every interface that launches it: the same arguments as the FPGA's
+//! engine, the same arithmetic bit for bit.
 
 use crate::{Gemm, driver::OPERANDS, regs};
 use contigo::{
@@ -9,7 +9,7 @@ use contigo::{
     mem::DevSlice,
 };
 
-/// `gemm8` on a GPU: operands, arguments and argument words are those of the FPGA's engine
+/// `gemm8` on a GPU, with the operands, arguments and argument words of the FPGA's engine
 /// ([`Gemm8`](crate::Gemm8)). `F` is the kernel: CUDA's `CudaFunction` or `CopyingFunction`,
 /// Vulkan's `VulkanKernel`, or OpenCL's `OpenClKernel`.
 #[derive(Debug)]
@@ -18,17 +18,17 @@ pub struct Gemm8Kernel<F> {
     threads: Threads,
 }
 
-/// How a kernel is spread.
+/// How a kernel is divided into blocks and threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Threads {
-    /// Of a block.
+    /// How many threads a block has.
     pub(crate) per_block: u32,
-    /// Elements of C that one of them computes.
+    /// How many elements of C a thread computes.
     pub(crate) elements: u64,
 }
 
-/// Blocks at most, which every GPU takes (Vulkan 1.3, table "Required Limits"): the kernel goes
-/// round where there are more elements.
+/// The most blocks, which every GPU accepts (Vulkan 1.3, table "Required Limits"): if there are
+/// more elements, the kernel loops.
 const MAX_BLOCKS: u64 = (1 << 16) - 1;
 
 /// `gemm8(a, b, bias, c, m, n, k, flags)`.
@@ -41,7 +41,7 @@ pub(crate) fn signature(name: &'static str) -> Result<Signature> {
 impl<F> Gemm8Kernel<F> {
     /// # Safety
     /// `kernel` is made of [`signature`], and computes what `examples/gemm8/README.md` says in any
-    /// grid of blocks of so many threads, inside `Gemm::operand_bytes`.
+    /// grid of blocks of this many threads, inside `Gemm::operand_bytes`.
     pub(crate) const unsafe fn new(kernel: F, threads: Threads) -> Self {
         Self { kernel, threads }
     }
@@ -52,7 +52,7 @@ impl<F> Gemm8Kernel<F> {
         &self.kernel
     }
 
-    /// The kernel's words for the engine's: a launch for so many elements, the sizes, and `flags`.
+    /// Converts the engine's words to a launch for all elements, the sizes, and `flags`.
     fn launched(&self, words: &[u32]) -> Result<Words> {
         const RELU: u32 = 1;
         const INT8: u32 = 2;
@@ -73,7 +73,7 @@ impl<F> Gemm8Kernel<F> {
     }
 }
 
-// SAFETY: all of it is the kernel's, with fewer jobs: its threads touch bytes inside
+// SAFETY: every point is the kernel's own, for fewer jobs: its threads touch bytes inside
 // `operand_bytes` (`new`), which `check` compares with the operands.
 unsafe impl<F: Driver> Driver for Gemm8Kernel<F> {
     forward!(|this| this.kernel => name, port, simulated, addr_bits, operands, depth, in_order);
@@ -86,7 +86,7 @@ unsafe impl<F: Driver> Driver for Gemm8Kernel<F> {
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         let words = self.launched(words)?;
-        // SAFETY: the caller's promise; `check` let these words pass, too.
+        // SAFETY: the caller's promise; `check` accepted these words, too.
         unsafe { self.kernel.submit(slot, operands, &words) }
     }
 }

@@ -1,5 +1,5 @@
-//! `gemm8`, an int8 matrix engine: an accelerator for Contigo from its contract (`README.md` beside
-//! this crate) to a result. Like any driver of a user's, it uses the runtime's public items alone.
+//! `gemm8`, an int8 matrix engine: an accelerator for Contigo, from its contract (`README.md`
+//! beside this crate) to a result. Like a user's driver, it uses only the runtime's public items.
 //!
 //! | feature | what it adds |
 //! |---|---|
@@ -33,7 +33,7 @@
 //! # Ok::<(), contigo::Error>(())
 //! ```
 #![no_std]
-// On docs.rs, and there alone, each item says which feature it needs.
+// Only on docs.rs, each item shows which feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(any(feature = "demo", all(feature = "linux", target_os = "linux")))]

@@ -12,7 +12,7 @@ const TILE: usize = regs::TILE as usize;
 const ROW_MAX: usize = regs::DIM_MAX as usize;
 /// From the doorbell to the first burst.
 const LATENCY_NS: u64 = 500;
-/// 256 products in one cycle of 200 MHz: so many in a nanosecond, times 10.
+/// 256 products in each cycle of 200 MHz, as products in 10 ns.
 const MACS_PER_10_NS: u64 = 512;
 /// The byte that a stuck engine keeps writing.
 const GARBAGE: u8 = 0xEE;
@@ -21,7 +21,7 @@ const GARBAGE: u8 = 0xEE;
 pub type SimGemm8 = SimDevice<Gemm8Model>;
 
 impl Gemm8<SimWindow<Gemm8Model>> {
-    /// As [`open`](Gemm8::open), and safe: the type of the window says that a gemm8 is behind it.
+    /// As [`open`](Gemm8::open), but safe: the window's type proves that a gemm8 is behind it.
     ///
     /// # Errors
     /// As [`open`](Gemm8::open).
@@ -31,7 +31,7 @@ impl Gemm8<SimWindow<Gemm8Model>> {
     }
 }
 
-/// A job's arguments: registers that a start latches.
+/// A job's arguments: the start latches these registers.
 #[derive(Clone, Copy, Debug)]
 struct Arguments {
     pointers: [u64; 4],
@@ -54,7 +54,7 @@ pub struct Gemm8Model {
     done: bool,
     ready: bool,
     job: Option<Job>,
-    /// When the interrupt of the last job rises; it may be later than its end, or never.
+    /// When the interrupt of the last job rises: it may be late, or never come.
     irq_at_ns: Option<u64>,
     /// The engine's buffer of one row of A.
     row: [u8; ROW_MAX],
@@ -86,11 +86,11 @@ enum Fate {
     Good,
     /// Ends with an error bit.
     Error,
-    /// Says it is done after so many bytes.
+    /// Reports its end after this many bytes.
     Short(u32),
     /// Never ends; can be stopped.
     Hang,
-    /// Never ends, writes garbage into C meanwhile, and only a reset stops it.
+    /// Never ends, keeps writing garbage into C, and only a reset stops it.
     Stuck,
 }
 
@@ -163,7 +163,7 @@ impl Gemm8Model {
         });
     }
 
-    /// A word of a pointer; 0 where there is none.
+    /// Returns a word of a pointer, or 0 if there is none.
     fn pointer_word(&self, offset: usize) -> u32 {
         let words =
             self.arguments.pointers.iter().zip(regs::POINTERS).flat_map(|(&pointer, register)| {
@@ -174,7 +174,7 @@ impl Gemm8Model {
         words.next().map_or(0, |(_, word)| u32::try_from(word).unwrap_or_default())
     }
 
-    /// The job's end, whatever it came to.
+    /// Ends the job, whatever its result.
     fn finish(&mut self, at_ns: u64, irq_delay_ns: Option<u64>) {
         self.job = None;
         self.done = true;

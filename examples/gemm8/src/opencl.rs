@@ -40,14 +40,14 @@ impl Gemm8Module {
         unsafe { OpenClModule::build(gpu, SOURCE, c"-cl-std=CL1.2", log) }.map(Self)
     }
 
-    /// `gemm8`, which reads and writes the CPU's memory.
+    /// Opens `gemm8`, which reads and writes the CPU's memory.
     ///
     /// # Errors
     /// As [`OpenClKernel::new`].
     pub fn kernel(&self) -> Result<Gemm8Kernel<OpenClKernel>> {
         // SAFETY: the module is [`SOURCE`], whose `gemm8` has these parameters, and
-        // `Gemm8Kernel::check` compares what they say. A work-item reads rows of A, columns of B
-        // and words of bias, and writes elements of C.
+        // `Gemm8Kernel::check` compares their values. A work-item reads rows of A, columns of B and
+        // words of bias, and writes elements of C.
         unsafe {
             Ok(Gemm8Kernel::new(
                 OpenClKernel::new(&self.0, c"gemm8", signature("gemm8 (OpenCL)")?)?,
@@ -57,5 +57,5 @@ impl Gemm8Module {
     }
 }
 
-/// A work-group that every GPU takes; a work-item computes four elements.
+/// A work-group size that every GPU supports; a work-item computes four elements.
 const THREADS: Threads = Threads { per_block: 64, elements: 4 };

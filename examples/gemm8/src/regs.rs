@@ -1,10 +1,10 @@
 //! The registers of `gemm8`, by the control protocol of AMD's Vitis HLS User Guide (UG1399,
-//! "S_AXILITE Control Register Map", block-level protocol `ap_ctrl_hs`). The table that hardware is
-//! built to is `examples/gemm8/README.md`.
+//! "S_AXILITE Control Register Map", block-level protocol `ap_ctrl_hs`). `examples/gemm8/README.md`
+//! has the table that the hardware implements.
 
 use contigo::hw::mmio::{Pointer, ReadClears, ReadOnly, ReadWrite, Register, WriteOneToggles};
 
-/// The window: one 4 KiB page would do; so much of it is used.
+/// The bytes used of the window; the window itself may be a 4 KiB page.
 pub const WINDOW_BYTES: usize = 0x90;
 /// Every pointer is a multiple of this.
 pub const POINTER_ALIGN: usize = 64;
@@ -33,20 +33,20 @@ pub const N: Register<ReadWrite> = Register::at(0x48);
 pub const K: Register<ReadWrite> = Register::at(0x50);
 /// The form of the results: bits 4..0 shift, bit 8 ReLU, bit 9 raw int32.
 pub const MODE: Register<ReadWrite> = Register::at(0x58);
-/// Bit 0: issue no more bursts, wait for those under way, go idle.
+/// Bit 0: issue no more bursts, wait for those under way, then become idle.
 pub const ABORT: Register<ReadWrite> = Register::at(0x60);
 /// The error of the last job; 0: none.
 pub const STATUS: Register<ReadOnly> = Register::at(0x68);
 /// How many bytes of C the last job wrote.
 pub const BYTES_OUT: Register<ReadOnly> = Register::at(0x78);
-/// [`ID_VALUE`] where a gemm8 is.
+/// Reads [`ID_VALUE`] if the device is a gemm8.
 pub const ID: Register<ReadOnly> = Register::at(0x88);
 
 /// CTRL: starts a job; reads 1 until the engine has taken it.
 pub const AP_START: u32 = 1 << 0;
-/// CTRL: the job is done, all of its writes have been answered. Clears when read.
+/// CTRL: the job is done, and all of its writes have been answered. Clears when read.
 pub const AP_DONE: u32 = 1 << 1;
-/// CTRL: no job, no burst under way.
+/// CTRL: no job and no burst is under way.
 pub const AP_IDLE: u32 = 1 << 2;
 /// CTRL: the engine can take the next job. Clears when read.
 pub const AP_READY: u32 = 1 << 3;
@@ -57,7 +57,7 @@ pub const INT_DONE: u32 = 1 << 0;
 pub const MODE_SHIFT: u32 = 0x1F;
 /// MODE: negative sums become 0.
 pub const MODE_RELU: u32 = 1 << 8;
-/// MODE: the sums as int32.
+/// MODE: store the sums as int32.
 pub const MODE_RAW: u32 = 1 << 9;
 
 /// STATUS: m, n or k is outside its limits.
@@ -74,11 +74,11 @@ pub const STATUS_ABORTED: u32 = 1 << 4;
 /// "GM8" and version 1.
 pub const ID_VALUE: u32 = 0x474D_3801;
 
-/// CTRL: what says that the engine touches nothing, where it is [`AP_IDLE`] alone. AP_START makes
-/// all ones, which is what a device that is gone answers, another value.
+/// CTRL: the engine touches nothing if these bits read [`AP_IDLE`] alone. AP_START is part of the
+/// mask because a device that is gone reads as all ones.
 pub const IDLE_MASK: u32 = AP_IDLE | AP_START;
 
-/// The most important bit of STATUS, in words.
+/// Describes the most important bit of STATUS in words.
 #[must_use]
 pub const fn describe(status: u32) -> &'static str {
     if status == u32::MAX {

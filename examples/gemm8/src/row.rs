@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "which core is behind registers is the program's word")]
-//! How every language opens it by its name, in a build that registers it.
+//! How every language opens the engine by name, in a build that registers it.
 
 use crate::Gemm8;
 use contigo::{
@@ -8,8 +8,8 @@ use contigo::{
     names::{self, AnyDevice, DriverRow},
 };
 
-/// **Puts the engine behind the name `gemm8`.** Its jobs have the operands A, B, bias and C, and
-/// the four words of [`Gemm::words`](crate::Gemm::words): m, n, k and `MODE`. With the feature
+/// **Registers the engine under the name `gemm8`.** Its jobs have the operands A, B, bias and C,
+/// and the four words of [`Gemm::words`](crate::Gemm::words): m, n, k and `MODE`. With the feature
 /// `sim`, `sim:gemm8` is its model.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use contigo_gpu::vulkan::{VulkanGpu, VulkanKernel, VulkanModule};
 /// `kernels/gemm8.comp` as SPIR-V for Vulkan 1.1; `kernels/README.md` says how it is made.
 pub const SPIRV: &[u8] = include_bytes!("../kernels/gemm8.spv");
 
-/// A handle to [`SPIRV`] on a GPU, which its kernels keep.
+/// A handle to [`SPIRV`] on a GPU; its kernels hold it.
 ///
 /// ```no_run
 /// use contigo::{Queue, Region};
@@ -40,13 +40,13 @@ impl Gemm8Module {
         unsafe { VulkanModule::load(gpu, SPIRV) }.map(Self)
     }
 
-    /// `gemm8`, which reads and writes the CPU's memory.
+    /// Opens `gemm8`, which reads and writes the CPU's memory.
     ///
     /// # Errors
     /// As [`VulkanKernel::new`].
     pub fn kernel(&self) -> Result<Gemm8Kernel<VulkanKernel>> {
         // SAFETY: the module is [`SPIRV`], whose bindings and push constants these are, and
-        // `Gemm8Kernel::check` compares what they say. `kernels/gemm8.comp`: an invocation reads
+        // `Gemm8Kernel::check` compares their values. `kernels/gemm8.comp`: an invocation reads
         // rows of A, columns of B and words of bias, and writes elements of C.
         unsafe {
             Ok(Gemm8Kernel::new(
@@ -62,5 +62,5 @@ impl Gemm8Module {
     }
 }
 
-/// `local_size_x`; an invocation computes four elements.
+/// The shader's `local_size_x`; an invocation computes four elements.
 const THREADS: Threads = Threads { per_block: 64, elements: 4 };

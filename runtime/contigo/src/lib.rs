@@ -19,8 +19,8 @@
 //!                            └───────── into_cpu ───────────────┘
 //! ```
 //!
-//! Regions, pools, buffers, queues and opened devices own what they use, by handles that count, as
-//! an `Arc` does: they have no lifetime, lie in one structure, and are dropped in any order.
+//! Regions, pools, buffers, queues and opened devices own what they use, by counted handles like an
+//! `Arc`: they have no lifetime, fit in one structure, and are dropped in any order.
 //!
 //! The names that most programs use are at the root. Everything else is in the module that has it:
 //!
@@ -33,11 +33,11 @@
 //! | `cuda` | a GPU as a device, and memory that it shares with the CPU |
 //! | [`dlpack`] | buffers lent to a framework as tensors, and its tensors taken back |
 //! | [`trace`](trace/index.html) | the steps of a run, such as copies and syncs, by the line that asked for them |
-//! | [`types`] | words that everybody speaks: addresses, each space a type; the one error |
+//! | [`types`] | words that all modules use: addresses, each space a type; the one error |
 //! | [`drivers`] | a folder a core: its registers, its driver |
 //! | [`design`] | what FPGA tools write: kernels of HLS as maps, block designs of Vivado's |
 //! | `sim` | the simulated board, and a model for each driver |
-//! | `names` | the one door: memory and devices by names, the same text in every language |
+//! | `names` | memory and devices opened by name, the same text in every language |
 //!
 //! This crate has `names`. The others lie in `contigo-core`, `contigo-drivers`, `contigo-design`
 //! and `contigo-sim`, which a program need not name.
@@ -80,21 +80,21 @@
 //! 6. No heap: these crates are `no_std` and name no `alloc`.
 //! 7. A number that a device wrote is a length or a status only after it was compared with the
 //!    bytes that were handed over. It is never an index or an address.
-//! 8. A child of fork(2) gets no real memory and no registers: each mapping is kept from it
-//!    (`core/src/linux/os/map.rs`), except for what CUDA maps.
+//! 8. A child of fork(2) inherits no real memory and no registers: each mapping is kept from it
+//!    (`core/src/linux/os/map.rs`), except for CUDA's.
 //!
 //! # Programs that fork
 //!
 //! A child that calls exec(3) at once, as `std::process::Command` does, inherits nothing: every
 //! file is close-on-exec. A child that goes on without exec(3) has open files and no mappings. It
-//! uses and drops no value of this crate. A look at a buffer or a register ends it with SIGSEGV,
-//! and a drop would unmap whatever it has mapped at that address meanwhile. It keeps locks, pinned
-//! huge pages, and open devices until it ends too: bus mastering of a dead parent's device stays
-//! on. So it ends with `_exit`. `fork` is an unsafe function for such reasons. Bindings cannot
-//! leave that to their users, and ask `same_process` first.
+//! must neither use nor drop a value of this crate: reading a buffer or a register ends it with
+//! SIGSEGV, and a drop would unmap whatever it has mapped at that address meanwhile. Until it ends,
+//! it also keeps locks, pinned huge pages and open devices: bus mastering of a dead parent's device
+//! stays on. So it ends with `_exit`. Such reasons make `fork` an unsafe function. Bindings cannot
+//! leave that to their users, and call `same_process` first.
 //!
-//! Memory and registers of the simulated board are copied to a child. Nothing fails there, and
-//! nothing that the child does reaches the parent: a program's forks are tested on real memory.
+//! A child gets a copy of the simulated board's memory and registers. Nothing fails there, and
+//! nothing that the child does reaches the parent: test a program's forks on real memory.
 //!
 //! # Features
 //!
@@ -104,7 +104,7 @@
 //! `log`, `defmt`: events as text. `cuda`: memory that CUDA pins; NVIDIA's driver is loaded at run
 //! time. `audit`: events to a listener, with the line that asked for each.
 #![no_std]
-// On docs.rs, and there alone, each item says which feature it needs.
+// On docs.rs only, each item shows which feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(test)]

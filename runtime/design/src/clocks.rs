@@ -8,19 +8,19 @@ use heapless::Vec;
 pub struct Clock<'a> {
     /// The core's pin: `s_axi_aclk`.
     pub pin: &'a str,
-    /// Its frequency in Hz, as the design was built; 0: the file does not say it, or in words that
-    /// are no rate.
+    /// Its frequency in Hz, as the design was built; 0 if the file has none, or one that is not a
+    /// rate.
     pub hz: u64,
-    /// The file's own words for it: `1e+08`. Empty: there are none.
+    /// The file's text for it: `1e+08`. Empty if there is none.
     pub said: &'a str,
-    /// Which of the processor's clocks for the fabric it comes from: FCLK 0 to 3, PL 0 to 3.
-    /// `None`: from a pin of the chip, or the file does not say it.
+    /// The processor's fabric clock that it comes from: FCLK 0 to 3, PL 0 to 3. `None` if it comes
+    /// from a pin of the chip, or the file does not say.
     pub fabric: Option<u8>,
-    /// The instance that it comes from last: the processor itself, or a `clk_wiz`. Empty: a pin.
+    /// The last instance that it comes from: the processor itself, or a `clk_wiz`. Empty for a pin.
     pub from: &'a str,
 }
 
-/// The pins of generators that a clock comes in at: the first that there is.
+/// The input pins of clock generators; the first that exists is used.
 const INPUTS: [&str; 4] = ["clk_in1", "CLK_IN1", "BUFG_I", "BUFGCE_I"];
 
 impl<'a> Core<'_, 'a> {
@@ -45,18 +45,18 @@ impl<'a> Core<'_, 'a> {
     }
 }
 
-/// The clocks behind clock generators. Each generator is read once, however many clocks it has.
+/// The sources of clock generators. Each generator is read once, however many clocks it has.
 struct Sources<'d, 'a> {
     design: &'d Design<'a>,
-    /// By an instance's place: which clock of the processor is behind it.
+    /// The processor's clock behind each instance, by the instance's index.
     known: [Behind; MAX_INSTANCES],
 }
 
 #[derive(Clone, Copy)]
 enum Behind {
-    /// It was not looked at.
+    /// Not read yet.
     Unseen,
-    /// This one, or none.
+    /// This clock, or none.
     Clock(Option<u8>),
 }
 
@@ -76,7 +76,7 @@ impl<'d, 'a> Sources<'d, 'a> {
             }
             match self.known.get_mut(index) {
                 Some(Behind::Clock(clock)) => break *clock,
-                // A circle ends here; and so there is room for the way.
+                // A cycle ends here, which also bounds the length of the path.
                 Some(unseen) => *unseen = Behind::Clock(None),
                 None => break None,
             }
@@ -92,7 +92,7 @@ impl<'d, 'a> Sources<'d, 'a> {
         found
     }
 
-    /// Where a generator's clock comes from; it has one input.
+    /// The source of a generator's clock; it has one input.
     fn input_of(&self, index: usize) -> Option<(&'a str, &'a str)> {
         let maker = self
             .design

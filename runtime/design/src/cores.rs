@@ -3,7 +3,7 @@
 use super::{Design, DesignError, DesignRule, budget::ONE_PASS, module::Module, text::number};
 use heapless::Vec;
 
-/// How many windows of registers a core has at most: as many as a guard's node.
+/// The most register windows of a core, as of a contigo device node.
 pub const MAX_WINDOWS: usize = 6;
 
 /// An instance of a [`Design`].
@@ -11,7 +11,7 @@ pub const MAX_WINDOWS: usize = 6;
 pub struct Core<'d, 'a> {
     pub(super) design: &'d Design<'a>,
     pub(super) module: Module<'a>,
-    /// Its place among the design's.
+    /// Its index among the design's instances.
     pub(super) index: usize,
 }
 
@@ -45,15 +45,15 @@ impl<'a> Core<'_, 'a> {
         self.module.path().trim_start_matches('/')
     }
 
-    /// Its kind and its maker, in Vivado's words: `xilinx.com:ip:axi_dma:7.1`. Empty for a part
-    /// of the design that has a file of its own.
+    /// Its kind and maker, as Vivado writes them: `xilinx.com:ip:axi_dma:7.1`. Empty for a part of
+    /// the design with its own file.
     #[must_use]
     pub fn vlnv(&self) -> &'a str {
         self.module.attribute("VLNV")
     }
 
-    /// Does it stand for registers outside the block design? It is an interface that leads there.
-    /// The file has its name and its address ranges alone.
+    /// Whether it stands for registers outside the block design. It is then an interface to them,
+    /// of which the file has only the name and the address ranges.
     #[must_use]
     pub fn is_outside(&self) -> bool {
         self.module.is_outside()
@@ -65,20 +65,20 @@ impl<'a> Core<'_, 'a> {
         self.module.ip()
     }
 
-    /// Did Vitis HLS make it? Then the driver `ap_ctrl` drives it, where it has
-    /// registers that start it.
+    /// Whether Vitis HLS made it. The driver `ap_ctrl` then drives it, if it has registers that
+    /// start it.
     #[must_use]
     pub fn is_hls(&self) -> bool {
         self.module.vlnv(1) == "hls"
     }
 
-    /// Has it an `ap_start`?
+    /// Whether it has an `ap_start`.
     #[must_use]
     pub fn has_start(&self) -> bool {
         self.has_field("AP_START")
     }
 
-    /// Has it an `ap_continue`, as a kernel of the protocol `ap_ctrl_chain` has?
+    /// Whether it has an `ap_continue`, as a kernel with the protocol `ap_ctrl_chain` does.
     #[must_use]
     pub fn has_continue(&self) -> bool {
         self.has_field("AP_CONTINUE")
@@ -88,7 +88,7 @@ impl<'a> Core<'_, 'a> {
         self.module.each("FIELD", ONE_PASS).any(|(tag, _)| tag.get("NAME") == Some(name))
     }
 
-    /// Is it an AXI interrupt controller?
+    /// Whether it is an AXI interrupt controller.
     #[must_use]
     pub fn is_interrupt_controller(&self) -> bool {
         self.ip() == "axi_intc"
@@ -98,7 +98,7 @@ impl<'a> Core<'_, 'a> {
         self.design.processor_index() == Some(self.index)
     }
 
-    /// An interconnect, a converter, a register slice: others' accesses go through it.
+    /// Whether it forwards others' accesses: an interconnect, a converter, a register slice.
     pub(super) fn is_a_bus(&self) -> bool {
         passes_on(&self.module)
     }
@@ -111,30 +111,30 @@ impl<'a> Core<'_, 'a> {
         self.module.interfaces(ONE_PASS).any(|bus| bus.is_master())
     }
 
-    /// The error that this core breaks `rule`.
+    /// The error for this core breaking `rule`.
     pub fn broken(&self, rule: DesignRule) -> DesignError {
         DesignError::at(&self.module.text, rule, self.name(), 0)
     }
 
-    /// A parameter of the block design, as it stands: `C_SG_LENGTH_WIDTH`.
+    /// The text of a block design parameter: `C_SG_LENGTH_WIDTH`.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&'a str> {
         self.module.parameter(name, ONE_PASS)
     }
 
-    /// All of them, in the file's order.
+    /// All parameters, in the file's order.
     pub fn parameters(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.module.parameters(ONE_PASS)
     }
 
-    /// The values of those that are asked for, in one pass; `name` says which each is.
+    /// The values of the parameters asked for, in one pass; `name` returns each one's name.
     pub fn parameters_of<'n, const N: usize>(
         &self,
         names: impl Iterator<Item = &'n str> + Clone,
     ) -> Vec<Option<&'a str>, N> {
         use super::module::Found;
         let mut found = Vec::<Found<'a>, N>::new();
-        // There is room for as many as the caller says.
+        // There is room for as many as the caller asks for.
         let _ = names.clone().try_for_each(|_| found.push(Found::None).map_err(drop));
         for (key, value) in self.parameters() {
             found
@@ -145,7 +145,7 @@ impl<'a> Core<'_, 'a> {
         found.into_iter().map(Found::value).collect()
     }
 
-    /// One as a number, as [`parameter_number`] has it. `None`: it is missing, or is none.
+    /// A parameter as a number, by [`parameter_number`]. `None` if it is missing or not a number.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         parameter_number(self.parameter(name)?)
@@ -155,7 +155,7 @@ impl<'a> Core<'_, 'a> {
     /// processor's masters see at one address is one window.
     ///
     /// # Errors
-    /// [`DesignError`]: an address that is none, more than six windows; and the line.
+    /// [`DesignError`]: an invalid address, or more than six windows; with the line.
     pub fn windows(&self) -> Result<Vec<Window<'a>, MAX_WINDOWS>, DesignError> {
         let mut windows = Vec::new();
         for (tag, place) in self.ranges() {
@@ -185,8 +185,8 @@ impl<'a> Core<'_, 'a> {
     }
 }
 
-/// The number that a parameter's value is: `14`, `0x1`, `1e+08`, `64.000`, or Vivado's `TRUE` and
-/// `FALSE`. `None`: it is none.
+/// A parameter's value as a number: `14`, `0x1`, `1e+08`, `64.000`, or Vivado's `TRUE` and `FALSE`.
+/// `None` if it is not one.
 #[must_use]
 pub fn parameter_number(value: &str) -> Option<u64> {
     let text = value.trim_ascii();
@@ -197,7 +197,7 @@ pub fn parameter_number(value: &str) -> Option<u64> {
     }
 }
 
-/// Does this instance pass accesses on?
+/// Whether this instance forwards accesses.
 pub(super) fn passes_on(module: &Module<'_>) -> bool {
     let bus = module.attribute("MODCLASS") == "BUS" || module.attribute("IPTYPE") == "BUS";
     bus || matches!(

@@ -1,18 +1,18 @@
-//! Why a file is no design.
+//! Errors in a design's file.
 
 use super::text::Text;
 use contigo_core::types::{Error, name::Name, near::Near};
 use core::fmt;
 
-/// Why a file is no design, or which of its statements cannot be, and where.
+/// Why a file is not a design, or which of its values is impossible, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct DesignError {
     /// The rule that it breaks.
     pub rule: DesignRule,
-    /// The thing that it is about: a core, a port, a bus; empty where it is about none.
+    /// The core, port or bus concerned; empty if there is none.
     pub name: Name,
-    /// The number that was found, where one was.
+    /// The number that was found, if any.
     pub found: u64,
     /// The line of the file, from 1.
     pub line: u32,
@@ -29,60 +29,60 @@ pub enum DesignRule {
     Expected(&'static str),
     /// The file is longer than 32 MiB.
     TooLong,
-    /// It is no hardware hand-off of Vivado: another tool wrote it.
+    /// It is not a hardware hand-off of Vivado: another tool wrote it.
     NotAHandOff,
     /// The file ends in the middle.
     Truncated,
-    /// At most so many of these.
+    /// The file has too many of these.
     TooMany {
-        /// Of what.
+        /// What there are too many of.
         what: &'static str,
-        /// How many there can be.
+        /// The limit.
         most: u64,
     },
-    /// Wires and buses lead through more of the file than one question reads: 16 times each byte.
+    /// Wires and buses lead through more of the file than one query may read: each byte 16 times.
     Tangled,
     /// Two instances have one name.
     SameName,
     /// There are two processing systems.
     SecondProcessor,
-    /// There is no instance of this name.
+    /// No instance has this name.
     NoSuchCore {
-        /// The cores whose names are most like it.
+        /// Cores with similar names.
         near: Near,
     },
-    /// A window of registers ends before it begins, or is no window of words.
+    /// A window of registers ends before it begins, or does not consist of whole words.
     Window {
         /// Its last address.
         last: u64,
     },
     /// A width of a bus is a power of two from 32 to 1024.
     Width,
-    /// The file says this width twice, and not the same.
+    /// The file has two different values for this width.
     Disagrees {
-        /// The width elsewhere.
+        /// The other width.
         elsewhere: u64,
     },
-    /// A number that is none.
+    /// A value is not a number.
     NotANumber(&'static str),
-    /// A parameter of a core that no core has so.
+    /// A core's parameter is out of range.
     OutOfRange {
         /// Its name.
         parameter: &'static str,
-        /// The least that it can be.
+        /// The minimum.
         least: u64,
-        /// The most that it can be.
+        /// The maximum.
         most: u64,
     },
-    /// The design has a Zynq's processor, and is for a chip without one.
+    /// The design has a Zynq's processor, but is for a chip without one.
     OtherChip,
-    /// A core's masters reach memory through ports of which one snoops, and another does not.
+    /// A core's masters reach memory through ports of which some snoop and others do not.
     MixedPorts,
     /// The processor sees no registers of this core.
     NoRegisters,
     /// No master of this core reaches the processor's memory.
     NoPort,
-    /// The file does not tell whether the port snoops for this core.
+    /// The file does not show whether the port snoops for this core.
     Unsure,
 }
 
@@ -121,7 +121,7 @@ impl DesignRule {
 }
 
 impl DesignError {
-    /// At a place of a file.
+    /// An error at a place in a file.
     pub(super) fn at(place: &Text<'_>, rule: DesignRule, name: &str, found: u64) -> Self {
         Self { rule, name: Name::clipped(name), found, line: place.line(), byte: place.at() }
     }
@@ -143,7 +143,7 @@ impl From<DesignError> for Error {
 impl fmt::Display for DesignError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rule, name, found, line, byte } = self;
-        // A core that is missing is at no line.
+        // A missing core has no line.
         if !matches!(rule, DesignRule::NoSuchCore { .. }) {
             write!(f, "line {line}, byte {byte}: ")?;
         }

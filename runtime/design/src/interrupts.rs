@@ -1,4 +1,4 @@
-//! A core's interrupts: which of its pins, and how each reaches the processor.
+//! A core's interrupts: its pins, and how each reaches the processor.
 
 use super::{
     Core, Design, DesignError, DesignRule,
@@ -8,13 +8,13 @@ use super::{
 };
 use heapless::Vec;
 
-/// How many interrupts a core has at most: as many as a guard's node.
+/// The most interrupts of a core, as of a contigo device node.
 pub const MAX_INTERRUPTS: usize = 16;
 
-/// How many instances a signal goes through at most.
+/// The most instances that a signal goes through.
 const MAX_STEPS: usize = 6;
-/// How many pins a search looks at: a signal that is connected with many of them is no interrupt
-/// that a program waits for.
+/// The most pins that a search visits: a signal connected to more is not an interrupt that a
+/// program waits for.
 const MAX_LOOKS: usize = 64;
 
 /// An interrupt of a core.
@@ -32,12 +32,12 @@ pub struct Interrupt<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Trigger {
-    /// It stays high until it is acknowledged. So does every core of Vivado's that says nothing.
+    /// It stays high until acknowledged; the default for Vivado's cores.
     LevelHigh,
     /// It rises.
     EdgeRising,
-    /// It stays low, or falls: the processor's interrupt controller has no such input (UG585,
-    /// "PL Interrupts"; UG1085, "System Interrupts"), so something between must turn it.
+    /// It stays low, or falls: the processor's interrupt controller has no such input (UG585, "PL
+    /// Interrupts"; UG1085, "System Interrupts"), so something between must invert it.
     Low,
 }
 
@@ -55,7 +55,7 @@ pub enum Wired<'a> {
     Controller {
         /// The controller's instance.
         instance: &'a str,
-        /// Which of its inputs.
+        /// The controller's input.
         input: u8,
     },
     /// To something else, such as a logic gate or a pin of the chip.
@@ -87,7 +87,7 @@ impl<'a> Core<'_, 'a> {
         let (mut interrupts, mut wires) = (Vec::new(), Wires::of(self.design, budget));
         for pin in self.module.pins(Some(budget)).filter(|pin| pin.tag.get("DIR") == Some("O")) {
             let said = pin.tag.text("SIGIS").eq_ignore_ascii_case("interrupt");
-            // A pin without interrupts may have any words for its wires.
+            // A pin without interrupts may have any text for its wires.
             let width = match pin.width() {
                 None if said => {
                     return Err(DesignError::at(
@@ -120,7 +120,7 @@ impl<'a> Core<'_, 'a> {
         Ok(interrupts)
     }
 
-    /// Where the output of an AXI interrupt controller goes; of another core [`Wired::Nowhere`].
+    /// Where the output of an AXI interrupt controller goes; [`Wired::Nowhere`] for another core.
     ///
     /// # Errors
     /// [`DesignRule::Tangled`], with the line.
@@ -138,7 +138,7 @@ impl<'a> Core<'_, 'a> {
 }
 
 impl Trigger {
-    /// The file's word for this wire: a word, or one for each wire with `:` between.
+    /// The file's word for wire `bit`: one word for all, or one for each wire with `:` between.
     fn of(words: &str, bit: u32) -> Self {
         let word = words.split(':').nth(bit as usize).or_else(|| words.split(':').next());
         match word.unwrap_or_default() {
@@ -149,11 +149,11 @@ impl Trigger {
     }
 }
 
-/// The wires of one question, and what is read for all of them once.
+/// The wires of one query, and what is read once for all of them.
 struct Wires<'d, 'a> {
     design: &'d Design<'a>,
     budget: &'d Budget,
-    /// Does the processor count its lines from the last one down?
+    /// Whether the processor counts its lines from the last one down.
     reversed: Option<bool>,
     /// The processor's pins for interrupts: the first line of each, and its wires.
     widths: Vec<(u32, Option<u32>), MAX_PINS>,
@@ -167,8 +167,8 @@ impl<'d, 'a> Wires<'d, 'a> {
         Self { design, budget, reversed: None, widths: Vec::new() }
     }
 
-    /// Where wire `bit` of this pin goes in the end: to the processor where any of its branches
-    /// does, then to a controller.
+    /// Where wire `bit` of this pin ends: the processor if any of its branches reaches it,
+    /// otherwise a controller.
     fn goal(&mut self, pin: &Pin<'a>, bit: u32) -> Wired<'a> {
         let mut looks = MAX_LOOKS;
         self.follow(pin, bit, MAX_STEPS, &mut looks)
@@ -194,7 +194,7 @@ impl<'d, 'a> Wires<'d, 'a> {
         best
     }
 
-    /// Where wire `bit` of a signal goes that enters `module` at `input`.
+    /// Where wire `bit` of a signal goes after entering `module` at `input`.
     fn passed(
         &mut self,
         index: usize,
@@ -228,7 +228,7 @@ impl<'d, 'a> Wires<'d, 'a> {
         }
     }
 
-    /// The line of the processor that wire `bit` of its pin is.
+    /// The processor's line for wire `bit` of its pin.
     fn line(&mut self, processor: &Module<'a>, pin: &str, first: u32, bit: u32) -> Option<u8> {
         let width = match self.widths.iter().find(|(known, _)| *known == first) {
             Some((_, width)) => *width,
@@ -237,7 +237,7 @@ impl<'d, 'a> Wires<'d, 'a> {
                     .pins(Some(self.budget))
                     .find(|each| each.name() == pin)
                     .and_then(|pin| pin.width());
-                // Where there is no room, it is read again.
+                // If there is no room, it is read again.
                 let _ = self.widths.push((first, width));
                 width
             }
@@ -258,8 +258,8 @@ impl<'d, 'a> Wires<'d, 'a> {
         u8::try_from(line).ok().filter(|line| bit < width && *line < 16)
     }
 
-    /// The output of a concatenation, and its wire that wire `bit` of `input` is: behind all wires
-    /// of the inputs before.
+    /// The output of a concatenation, and the number there of wire `bit` of `input`, after all
+    /// wires of earlier inputs.
     fn concatenated(&self, module: &Module<'a>, input: &str, bit: u32) -> Option<(Pin<'a>, u32)> {
         let index: u32 =
             input.strip_prefix("In").or_else(|| input.strip_prefix("in"))?.parse().ok()?;
@@ -275,7 +275,7 @@ impl<'d, 'a> Wires<'d, 'a> {
         Some((output?, wires))
     }
 
-    /// The output of a slice, and its wire that wire `bit` of its input is.
+    /// The output of a slice, and the number there of wire `bit` of its input.
     fn sliced(&self, module: &Module<'a>, bit: u32) -> Option<(Pin<'a>, u32)> {
         let sides = module.values(["DIN_FROM", "DIN_TO"], Some(self.budget));
         let [from, to] =

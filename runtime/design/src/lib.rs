@@ -1,5 +1,5 @@
-//! A block design of Vivado's, from its hardware hand-off: `<design>.hwh`, the XML file beside a
-//! bitstream that PYNQ reads too.
+//! A Vivado block design, from its hardware hand-off: `<design>.hwh`, the XML file beside a
+//! bitstream, which PYNQ reads too.
 //!
 //! | question | answer |
 //! |---|---|
@@ -10,13 +10,13 @@
 //! | which clock it has | [`Core::clocks`]: which FCLK, also through a `clk_wiz` |
 //! | how it was configured | [`Core::parameter`]; for its driver: `Core::settings` |
 //!
-//! It knows Zynq-7000 and Zynq UltraScale+, which RFSoC is too. A design for another processor has
+//! It supports Zynq-7000 and Zynq UltraScale+, including RFSoC. A design for another processor has
 //! cores with parameters and registers, but no addresses, ports or interrupts.
 //!
-//! The readers need no heap. [`Design::read`] looks at each tag once, and keeps where each instance
-//! is, by its name. A question looks at the tags of the instances on its way, at each byte of the
-//! file 16 times at most ([`DesignRule::Tangled`]). A file that is cut off, from another tool or at
-//! odds with itself is refused, with the line.
+//! The readers need no heap. [`Design::read`] reads each tag once, and records where each instance
+//! is, by its name. A query reads the tags of the instances on its path, each byte of the file at
+//! most 16 times ([`DesignRule::Tangled`]). A truncated or inconsistent file, or one from another
+//! tool, is refused, with the line.
 //!
 //! ```
 //! use contigo::design::Design;
@@ -82,10 +82,10 @@ pub use contigo_core::types::near::{MAX_NEAR, Near};
 use self::module::{Module, Place};
 use heapless::Vec;
 
-/// The longest file: what Vivado writes of the largest design is a few MiB.
+/// The longest file. Vivado writes a few MiB for the largest design.
 pub const MAX_BYTES: usize = 32 << 20;
 
-/// How many instances a design has at most.
+/// The most instances of a design.
 pub(crate) const MAX_INSTANCES: usize = 512;
 
 /// **A block design**: the instances of a `.hwh`, which it borrows.
@@ -93,7 +93,7 @@ pub(crate) const MAX_INSTANCES: usize = 512;
 pub struct Design<'a> {
     text: Text<'a>,
     modules: Vec<Place<'a>, MAX_INSTANCES>,
-    /// Their places in `modules`, by their names in order.
+    /// Their indices in `modules`, sorted by name.
     by_name: Vec<u16, MAX_INSTANCES>,
     soc: Soc,
     /// The processing system, among the modules.
@@ -107,7 +107,7 @@ impl<'a> Design<'a> {
     /// The design in `source`, the bytes of a `.hwh`.
     ///
     /// # Errors
-    /// [`DesignError`]: it is no hand-off, ends in the middle, or has two instances of one name; and
+    /// [`DesignError`]: it is not a hand-off, is truncated, or has two instances of one name; with
     /// the line.
     pub fn read(source: &'a [u8]) -> Result<Self, DesignError> {
         let mut text = Text::new(source);
@@ -153,7 +153,7 @@ impl<'a> Design<'a> {
                             0,
                         ));
                     }
-                    // The place of `<MODULE` itself, from where it is read again.
+                    // The place of `<MODULE` itself, for reading it again.
                     here.until(|byte| byte == b'<');
                     if tag.alone {
                         design.add(&here, text.at())?;
@@ -191,8 +191,8 @@ impl<'a> Design<'a> {
         Ok(design)
     }
 
-    /// Notes where the processor's ranges of each instance are. A range of none leads out of the
-    /// block design, and stands for what is there.
+    /// Records where the processor's ranges of each instance are. A range of no instance leads out
+    /// of the block design, and stands for what is there.
     fn add_ranges(&mut self) -> Result<(), DesignError> {
         let Some(processor) = self.processor() else { return Ok(()) };
         let mut text = processor.text;
@@ -245,7 +245,7 @@ impl<'a> Design<'a> {
         self.by_name.insert(rank, index).map_err(|_| full())
     }
 
-    /// The place of an instance, or the one that it would have in `by_name`.
+    /// The index of an instance, or its insertion index in `by_name`.
     fn find(&self, name: &str) -> Result<usize, usize> {
         let called =
             |index: &u16| self.modules.get(usize::from(*index)).map_or("", |place| place.name);
@@ -277,15 +277,14 @@ impl<'a> Design<'a> {
         self.soc
     }
 
-    /// Every instance, also those without registers, in the file's order. Behind them come the
-    /// interfaces by which the processor reaches registers outside of the block design
-    /// ([`Core::is_outside`]).
+    /// Every instance, also those without registers, in the file's order. They are followed by the
+    /// interfaces to registers outside of the block design ([`Core::is_outside`]).
     pub fn instances(&self) -> impl Iterator<Item = Core<'_, 'a>> {
         (0..self.modules.len()).filter_map(|index| self.core_at(index))
     }
 
-    /// The instances that a program drives: the processor sees registers of theirs, or they master
-    /// memory.
+    /// The instances that a program drives: those with registers that the processor sees, or with a
+    /// memory master.
     pub fn cores(&self) -> impl Iterator<Item = Core<'_, 'a>> {
         self.instances().filter(|core| {
             !core.is_processor() && (core.has_window() || (core.has_master() && !core.is_a_bus()))
@@ -295,7 +294,7 @@ impl<'a> Design<'a> {
     /// The instance called `name`: in a hierarchy with `_` as the file has it, or with `/`.
     ///
     /// # Errors
-    /// [`DesignRule::NoSuchCore`], with the names of cores that are most like it.
+    /// [`DesignRule::NoSuchCore`], with similar names of cores.
     pub fn core(&self, name: &str) -> Result<Core<'_, 'a>, DesignError> {
         let by_path = || self.instances().find(|core| core.path() == name);
         let found = self.index_of(name).and_then(|index| self.core_at(index)).or_else(by_path);
@@ -332,18 +331,18 @@ impl<'a> Design<'a> {
         self.processor
     }
 
-    /// Does the processor see registers of the instance `index`?
+    /// Whether the processor sees registers of the instance `index`.
     fn has_ranges(&self, index: usize) -> bool {
         self.modules.get(index).is_some_and(|place| place.ranges.1 > 0)
     }
 
-    /// The processor's ranges among which those of the instance `index` are.
+    /// The processor's ranges that include those of the instance `index`.
     fn ranges(&self, index: usize) -> impl Iterator<Item = (Tag<'a>, Text<'a>)> + use<'a> {
         module::ranges(self.text, self.modules.get(index).map_or((0, 0), |place| place.ranges))
     }
 }
 
-/// A tag that does not end where the file does was cut off.
+/// A tag without an end before the file's was truncated.
 fn unfinished(place: &Text<'_>, what: &'static str) -> DesignError {
     DesignError::at(
         place,

@@ -1,4 +1,4 @@
-//! A core's masters: which port each reaches memory by.
+//! A core's masters, and the port by which each reaches memory.
 
 use super::{
     Core, DesignError, DesignRule, Soc,
@@ -11,11 +11,11 @@ use super::{
 use contigo_core::{mem::Port, types::Bus};
 use heapless::Vec;
 
-/// How many masters a core has at most, where one that reaches memory by several ports, or in
-/// several pieces, counts for each.
+/// The most masters of a core. One that reaches memory by several ports, or in several pieces,
+/// counts for each.
 pub const MAX_MASTERS: usize = 32;
 
-/// How many ports for the fabric a processor has at most.
+/// The most fabric ports of a processor.
 const MAX_PORTS: usize = 16;
 
 /// A master of a core.
@@ -23,9 +23,9 @@ const MAX_PORTS: usize = 16;
 pub struct Master<'a> {
     /// The core's interface: `M_AXI_S2MM`.
     pub interface: &'a str,
-    /// How many bits of data it has; 0: the file does not say it.
+    /// Its data width in bits; 0 if the file does not say.
     pub data_bits: u32,
-    /// How many address lines it drives; 0: the file does not say it.
+    /// The address lines that it drives; 0 if the file does not say.
     pub addr_bits: u32,
     /// The place that it reaches.
     pub reaches: Reaches<'a>,
@@ -39,12 +39,12 @@ pub enum Reaches<'a> {
     Memory {
         /// The processor's interface: `S_AXI_HP0`.
         interface: &'a str,
-        /// How many bits of data that port has in this design. On Zynq UltraScale+ the boot loader
-        /// sets the same number in a register (`AFIFM`); where it is another one, data is lost.
+        /// The port's data width in this design. On Zynq UltraScale+ the boot loader sets the same
+        /// width in a register (`AFIFM`); if it differs, data is lost.
         data_bits: u32,
-        /// Does it snoop the processor's caches for this master?
+        /// Whether it snoops the processor's caches for this master.
         snoops: Snoops,
-        /// The port, for who opens the core; its `coherent` is false unless it surely snoops.
+        /// The port to open the core with; its `coherent` is false unless it certainly snoops.
         port: Port,
     },
     /// Something in the fabric, such as a memory there.
@@ -56,27 +56,27 @@ pub enum Reaches<'a> {
     Nothing,
 }
 
-/// Does a port snoop the processor's caches for a master?
+/// Whether a port snoops the processor's caches for a master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Snoops {
     /// It never does, or this master does not ask for it.
     No,
-    /// It does. Some ports want the firmware's consent too
+    /// It does. Some ports need the firmware's consent too
     /// ([UG1085](https://docs.amd.com/r/en-US/ug1085-zynq-ultrascale-trm), `Enable_snoops`).
     Yes,
-    /// It does where the master asks for it, and the file does not tell whether this one asks.
+    /// It does if the master asks for it, and the file does not show whether this one does.
     Unsure,
 }
 
 impl<'a> Core<'_, 'a> {
     /// Its memory-mapped masters, in the file's order. One that reaches memory by several ports is
-    /// there once for each, and so is one that reaches pieces with memory between them that it does
-    /// not reach.
+    /// listed once for each, and so is one that reaches several pieces with unreachable memory
+    /// between them.
     ///
     /// # Errors
-    /// [`DesignError`]: a width that cannot be, or that the file says twice and not the same; a
-    /// number that is none; more than 32; buses that lead too far; and the line.
+    /// [`DesignError`]: an impossible width, or two different ones; an invalid number; more than
+    /// 32; buses that lead too far; with the line.
     pub fn masters(&self) -> Result<Vec<Master<'a>, MAX_MASTERS>, DesignError> {
         let budget = Budget::of(&self.design.text);
         let masters = self.masters_within(&budget);
@@ -193,7 +193,7 @@ impl<'a> Core<'_, 'a> {
             let joined =
                 pieces.iter_mut().skip(at + 1).any(|other| other.takes(&piece, self.soc()));
             if joined {
-                // One fewer, and the larger one may touch those before.
+                // One fewer, and the larger one may touch earlier ones.
                 pieces.remove(at);
                 at = 0;
             } else {
@@ -203,8 +203,8 @@ impl<'a> Core<'_, 'a> {
         Ok(pieces)
     }
 
-    /// The port of all of its masters, for who opens the core: the reach that they have in common.
-    /// Of a master that reaches memory in pieces it is the largest one.
+    /// The port of all its masters, to open the core with: its reach is what they have in common.
+    /// For a master that reaches memory in pieces, the largest one counts.
     ///
     /// # Errors
     /// [`DesignRule::NoPort`], [`DesignRule::MixedPorts`], [`DesignRule::Unsure`]; as
@@ -220,7 +220,7 @@ impl<'a> Core<'_, 'a> {
                 other.interface == master.interface
                     && matches!(other.reaches, Reaches::Memory { .. })
             }) {
-                // Counted with the first of its ways.
+                // Counted with its first entry.
                 match common {
                     Some(first) if first.coherent != port.coherent => {
                         return Err(fail(DesignRule::MixedPorts));
@@ -252,8 +252,8 @@ impl<'a> Core<'_, 'a> {
         common.ok_or_else(|| fail(DesignRule::NoPort))
     }
 
-    /// How many address lines a master drives: the interface says it, or the core's parameters. 0:
-    /// neither does.
+    /// How many address lines a master drives, by its interface or the core's parameters; 0 if
+    /// neither says.
     fn addr_bits(&self, bus: &Bound<'a>, budget: &Budget) -> Result<u32, DesignError> {
         let interface = self
             .said(bus, "ADDR_WIDTH", bus.bus.parameter("ADDR_WIDTH", Some(budget)))?
@@ -266,7 +266,7 @@ impl<'a> Core<'_, 'a> {
         .min(64))
     }
 
-    /// A number of bits; `None` where the file has none.
+    /// A number of bits; `None` if the file has none.
     fn said(
         &self,
         bus: &Bound<'a>,
@@ -289,13 +289,13 @@ impl Master<'_> {
     }
 }
 
-/// A master of the core, and what the file has of it in other places.
+/// A master of the core, and its data in other places of the file.
 struct Bound<'a> {
     bus: Interface<'a>,
     addr_width: Option<&'a str>,
     cache: Option<&'a str>,
     user: Option<&'a str>,
-    /// A port of the processor's by which it reaches something else than its memory.
+    /// A processor's port by which it reaches something other than memory.
     seen: Option<&'a str>,
     elsewhere: Option<&'a str>,
 }
@@ -336,8 +336,8 @@ struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Does it take `other` in? It does where both are one master's at one port, with no memory
-    /// between them.
+    /// Absorbs `other` if both are one master's at one port with no memory between them; returns
+    /// whether it did.
     fn takes(&mut self, other: &Self, soc: Soc) -> bool {
         let alike = (self.bus, self.interface) == (other.bus, other.interface);
         let joined = soc.joined(self.window, other.window).filter(|_| alike);
@@ -346,7 +346,7 @@ impl Piece<'_> {
     }
 }
 
-/// The processor, and what is read of it once for all masters.
+/// The processor, and its data that is read once for all masters.
 struct Processor<'a> {
     module: Module<'a>,
     soc: Soc,
@@ -387,14 +387,14 @@ impl<'a> Processor<'a> {
             return Ok(*known);
         }
         let width = port_width(&self.module, port, budget)?;
-        // Where there is no room, it is read again.
+        // If there is no room, it is read again.
         let _ = self.widths.push((port.name, width));
         Ok(width)
     }
 
-    /// Does `port` snoop for this master of this core? HLS writes what its masters drive into the
-    /// design (UG1399, `m_axi` interfaces); the DMA cores of Xilinx drive `AxCACHE` = 0011 (PG021,
-    /// PG020, PG034, PG288) and no `AxUSER`.
+    /// Whether `port` snoops for this master of this core. HLS writes what its masters drive into
+    /// the design (UG1399, `m_axi` interfaces); the DMA cores of Xilinx drive `AxCACHE` = 0011
+    /// (PG021, PG020, PG034, PG288) and no `AxUSER`.
     fn snoops(&mut self, port: &PsPort, ip: &str, bus: &Bound<'a>, budget: &Budget) -> Snoops {
         let dma = matches!(ip, "axi_dma" | "axi_vdma" | "axi_cdma" | "axi_mcdma" | "axi_dmac");
         let cache = bus.cache.and_then(binary).or(if dma { Some(0b0011) } else { None });
@@ -442,7 +442,7 @@ fn range(core: &str, tag: &super::Tag<'_>, place: &Text<'_>) -> Result<(u64, u64
     Ok((first, last))
 }
 
-/// The bits of data of a port of the processor: its bus says it, and a parameter.
+/// The data width of a processor's port, by its bus and a parameter.
 fn port_width(processor: &Module<'_>, port: &PsPort, budget: &Budget) -> Result<u32, DesignError> {
     let no_number = |()| {
         DesignError::at(&processor.text, DesignRule::NotANumber(port.width), port.interface, 0)
@@ -471,7 +471,7 @@ fn port_width(processor: &Module<'_>, port: &PsPort, budget: &Budget) -> Result<
     }
 }
 
-/// The bits of data of a bus, which the file says twice: as an attribute and as a parameter.
+/// The data width of a bus, which the file has twice: as an attribute and as a parameter.
 fn width(bus: &Interface<'_>, budget: &Budget) -> Result<Option<u32>, DesignError> {
     let fail = |rule, bits: u32| Err(DesignError::at(&bus.place, rule, bus.name(), bits.into()));
     let (attribute, parameter) =
@@ -491,7 +491,7 @@ fn width(bus: &Interface<'_>, budget: &Budget) -> Result<Option<u32>, DesignErro
     }
 }
 
-/// A number of bits that the file may say. `Err`: it says something else.
+/// A number of bits that the file may have. `Err` if it has something else.
 fn said(text: Option<&str>) -> Result<Option<u32>, ()> {
     let text = text.map(str::trim_ascii).filter(|text| !text.is_empty());
     text.map(|text| number(text).and_then(|bits| u32::try_from(bits).ok()).ok_or(())).transpose()

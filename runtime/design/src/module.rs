@@ -6,7 +6,7 @@ use super::{
     text::{Text, number},
 };
 
-/// Where an instance is in the file, and what is looked for.
+/// Where an instance is in the file, and its name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     /// From its `<MODULE` to behind its end.
@@ -17,7 +17,7 @@ pub(super) struct Place<'a> {
     pub(super) ranges: (u32, u32),
 }
 
-/// An instance. The whole file was read once, so a tag that is none ends a walk here.
+/// An instance. The whole file was already read once, so an invalid tag only ends a walk here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Module<'a> {
     pub(super) text: Text<'a>,
@@ -54,7 +54,7 @@ impl<'a> Module<'a> {
         self.attribute("INSTANCE")
     }
 
-    /// Is it a range of the processor's, which stands for what is outside the block design?
+    /// Whether it is a processor's range, which stands for what is outside the block design.
     pub(super) fn is_outside(&self) -> bool {
         self.head.is_some_and(|head| head.name == "MEMRANGE")
     }
@@ -75,7 +75,7 @@ impl<'a> Module<'a> {
         self.vlnv(2)
     }
 
-    /// Each tag called `name`, with the place behind it.
+    /// Each tag called `name`, with the place after it.
     pub(super) fn each<'b>(
         &self,
         name: &'static str,
@@ -84,7 +84,7 @@ impl<'a> Module<'a> {
         tags(self.text, budget).filter(move |(tag, _)| tag.name == name && !tag.ends)
     }
 
-    /// All of its tags, each with the place behind it.
+    /// All of its tags, each with the place after it.
     pub(super) fn each_tag<'b>(
         &self,
         budget: Option<&'b Budget>,
@@ -112,8 +112,8 @@ impl<'a> Module<'a> {
         each.filter(|bus| bus.tag.text("VLNV").contains(":aximm:"))
     }
 
-    /// The values of parameters of its own, in one pass. Vivado writes some in capitals and in
-    /// small letters: the same letters go first.
+    /// The values of its own parameters, in one pass. Vivado writes some in both capitals and small
+    /// letters: an exact match goes first.
     pub(super) fn values<const N: usize>(
         &self,
         names: [&str; N],
@@ -128,7 +128,7 @@ impl<'a> Module<'a> {
         found.map(Found::value)
     }
 
-    /// One of them.
+    /// The value of one parameter.
     pub(super) fn parameter(&self, name: &str, budget: Option<&Budget>) -> Option<&'a str> {
         let [value] = self.values([name], budget);
         value
@@ -150,13 +150,13 @@ impl<'a> Module<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum Found<'a> {
     None,
-    /// Its name has other capitals.
+    /// Its name differs in capitals.
     Alike(&'a str),
     Exact(&'a str),
 }
 
 impl<'a> Found<'a> {
-    /// Is this it, or nearer to it than what was found?
+    /// Whether this is a better match than the one found before.
     pub(super) fn look(&mut self, key: &str, value: &'a str, name: &str) {
         match self {
             Self::Exact(_) => {}
@@ -179,7 +179,7 @@ impl<'a> Pin<'a> {
         self.tag.text("NAME")
     }
 
-    /// How many wires it has. `None`: its first and its last one are no numbers.
+    /// How many wires it has. `None` if its first or last one is not a number.
     pub(super) fn width(&self) -> Option<u32> {
         match (self.tag.get("LEFT"), self.tag.get("RIGHT")) {
             (None, _) | (_, None) | (Some(""), Some("")) => Some(1),
@@ -189,7 +189,7 @@ impl<'a> Pin<'a> {
         }
     }
 
-    /// The pins that it is connected with: an instance and a name.
+    /// The pins that it is connected to: an instance and a name.
     pub(super) fn connections<'b>(
         &self,
         budget: Option<&'b Budget>,
@@ -233,7 +233,7 @@ pub(super) fn ranges<'a>(
     tags(text.part(from, to), ONE_PASS).filter(|(tag, _)| tag.name == "MEMRANGE" && !tag.ends)
 }
 
-/// The tags from a place on, as far as the budget goes.
+/// The tags from a place on, as far as the budget lasts.
 fn tags<'a, 'b>(
     mut text: Text<'a>,
     budget: Option<&'b Budget>,

@@ -1,22 +1,22 @@
-//! Which ports of the processor a bus leads to, through what passes accesses on.
+//! The processor's ports that a bus reaches, through instances that forward accesses.
 
 use super::{
     Design, DesignError, DesignRule, MAX_INSTANCES, Tag, budget::Budget, cores::passes_on, next_tag,
 };
 use heapless::{Deque, Vec};
 
-/// How many entries interconnects have at most, all together: two for each instance.
+/// The most entries of all interconnects together: two for each instance.
 const MAX_ENTRIES: usize = 1024;
 
-/// How many ports of the processor are told of one bus.
+/// The most processor ports reported for one bus.
 const MAX_PORTS: usize = 16;
 
-/// The slave interfaces of the processor and of interconnects, by their nets: where an access goes
-/// on. A net is looked up here, instead of in the file.
+/// The slave interfaces of the processor and of interconnects, by their nets: where an access
+/// continues. Nets are looked up here instead of in the file.
 pub(super) struct Nets<'d, 'a> {
     design: &'d Design<'a>,
     processor: usize,
-    /// By the hash of the net, in order.
+    /// Sorted by the hash of the net.
     entries: Vec<Entry, MAX_ENTRIES>,
 }
 
@@ -31,7 +31,7 @@ struct Entry {
 }
 
 impl<'d, 'a> Nets<'d, 'a> {
-    /// Of a design with a processor.
+    /// The nets of a design with a processor.
     pub(super) fn of(design: &'d Design<'a>, budget: &Budget) -> Result<Self, DesignError> {
         let processor = design.processor_index().unwrap_or(MAX_INSTANCES);
         let mut nets = Self { design, processor, entries: Vec::new() };
@@ -80,7 +80,7 @@ impl<'d, 'a> Nets<'d, 'a> {
         ports
     }
 
-    /// Goes on from `net` into each instance that it enters.
+    /// Continues from `net` into each instance that it enters.
     fn enter(
         &self,
         net: &str,

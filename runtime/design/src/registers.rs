@@ -9,23 +9,23 @@ pub struct Register<'a> {
     pub interface: &'a str,
     /// Its name: `MM2S_DMACR`.
     pub name: &'a str,
-    /// Where it is in the window, in bytes.
+    /// Its offset in the window, in bytes.
     pub offset: u32,
-    /// How many bits it has.
+    /// Its width in bits.
     pub bits: u32,
-    /// Can it only be read?
+    /// Whether it is read-only.
     pub read_only: bool,
-    /// The argument of an HLS kernel that it holds, or half of.
+    /// The HLS kernel's argument that it holds, whole or half.
     pub argument: Option<&'a str>,
 }
 
 impl<'a> Core<'_, 'a> {
-    /// Its registers, in the file's order. Those that this configuration leaves out are left out,
-    /// and so are those that have no place in a window: their offset is not there, or empty.
+    /// Its registers, in the file's order. Skips those that this configuration lacks, and those
+    /// whose offset in a window is missing or empty.
     ///
     /// # Errors
-    /// [`DesignRule::NotANumber`], with the line, instead of a register whose offset or size is no
-    /// number.
+    /// [`DesignRule::NotANumber`], with the line, instead of a register whose offset or size is not
+    /// a number.
     pub fn registers(&self) -> impl Iterator<Item = Result<Register<'a>, DesignError>> {
         let module: Module<'a> = self.module;
         let mut tags = module.each_tag(ONE_PASS);
@@ -82,7 +82,7 @@ impl<'a> Core<'_, 'a> {
 }
 
 impl<'a> Register<'a> {
-    /// `None`: a number that is none.
+    /// `None` for an invalid number.
     fn property(&mut self, key: &str, value: &'a str) -> Option<()> {
         let small = || number(value).and_then(|value| u32::try_from(value).ok());
         match key {

@@ -19,14 +19,14 @@ pub(super) struct PsPort {
     pub(super) interface: &'static str,
     /// Its name as a [`Port`](contigo_core::Port): those of the crate `contigo-boards`.
     pub(super) name: &'static str,
-    /// The parameter that says its width; empty: it has one width.
+    /// The parameter with its width; empty if it has only one.
     pub(super) width: &'static str,
-    /// The widths that it can have.
+    /// Its possible widths.
     pub(super) widths: &'static [u32],
     pub(super) snoops: Caches,
 }
 
-/// A port's condition for a master, to snoop the processor's caches for it.
+/// A port's condition for snooping the processor's caches for a master.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caches {
     /// It never does.
@@ -105,8 +105,7 @@ impl Soc {
         }
     }
 
-    /// How many address bits its memory has, and where it is for every master: as `contigo-boards`
-    /// has it.
+    /// Its memory's address bits and location, for every master, as in `contigo-boards`.
     pub(super) const fn memory(self) -> (u32, (u64, u64)) {
         match self {
             Self::Zynq7000 => (32, (0x0010_0000, 0x3FFF_FFFF)),
@@ -123,7 +122,7 @@ impl Soc {
         }
     }
 
-    /// One window over both where there is no memory between them that neither has.
+    /// One window over both, if all memory between them is in one of them.
     pub(super) fn joined(self, one: (u64, u64), other: (u64, u64)) -> Option<(u64, u64)> {
         let (low, high) = if one.0 <= other.0 { (one, other) } else { (other, one) };
         let touch = low.1.checked_add(1).is_none_or(|behind| behind >= high.0);
@@ -133,10 +132,10 @@ impl Soc {
         (touch || nothing).then_some((low.0, low.1.max(high.1)))
     }
 
-    /// The largest of these windows, those joined that can be.
+    /// The largest of these windows, after joining those that can be.
     pub(super) fn widest(self, windows: impl Iterator<Item = (u64, u64)> + Clone) -> (u64, u64) {
         let grown = |mut window: (u64, u64)| {
-            // Each turn takes one more in, and there are as many at most.
+            // Each turn adds one window, and there are at most as many turns as windows.
             for _ in windows.clone() {
                 let all = windows.clone();
                 window =
@@ -174,7 +173,7 @@ impl Soc {
         }
     }
 
-    /// The bit of the fabric's 16 interrupts that the processor's pin `pin` begins with.
+    /// The first of the fabric's 16 interrupts at the processor's pin `pin`.
     pub(super) fn interrupt_pin(self, pin: &str) -> Option<u32> {
         match (self, pin) {
             (Self::Zynq7000, "IRQ_F2P") | (Self::ZynqMp, "pl_ps_irq0") => Some(0),
@@ -183,7 +182,7 @@ impl Soc {
         }
     }
 
-    /// Which of the fabric's clocks the processor's pin `pin` is.
+    /// The fabric clock at the processor's pin `pin`.
     pub(super) fn clock_pin(self, pin: &str) -> Option<u8> {
         let digit = match self {
             Self::Zynq7000 => pin.strip_prefix("FCLK_CLK"),

@@ -2,7 +2,7 @@
 
 use super::text::Text;
 
-/// One tag: its name, and its attributes as they stand.
+/// One tag: its name, and the text of its attributes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tag<'a> {
     pub(crate) name: &'a str,
@@ -13,14 +13,14 @@ pub(crate) struct Tag<'a> {
     pub(crate) alone: bool,
 }
 
-/// No tag: its place, and what was expected there.
+/// An invalid tag: its place, and what was expected there.
 pub(crate) struct NoTag<'a>(pub(crate) Text<'a>, pub(crate) &'static str);
 
 impl<'a> Tag<'a> {
     /// The value of an attribute.
     pub(crate) fn get(&self, name: &str) -> Option<&'a str> {
         let mut left = self.attributes;
-        // Each turn takes one attribute away.
+        // Each turn removes one attribute.
         loop {
             let (key, rest) = left.split_once('=')?;
             let rest = rest.trim_ascii_start();
@@ -33,14 +33,14 @@ impl<'a> Tag<'a> {
         }
     }
 
-    /// The value of an attribute; empty where there is none.
+    /// The value of an attribute; empty if there is none.
     pub(crate) fn text(&self, name: &str) -> &'a str {
         self.get(name).unwrap_or_default()
     }
 }
 
-/// The next tag; declarations and comments are passed over. `None`: the file ends. The file's
-/// length alone bounds a tag: a parameter that is a core's whole table has tens of KiB.
+/// The next tag, skipping declarations and comments. `None` at the end of the file. Only the file's
+/// length bounds a tag: a parameter with a core's whole table has tens of KiB.
 pub(crate) fn next<'a>(text: &mut Text<'a>) -> Result<Option<Tag<'a>>, NoTag<'a>> {
     loop {
         if text.until(|byte| byte == b'<').is_none() {

@@ -1,5 +1,5 @@
-//! Large designs: each question reads each byte a few times, however large the file is. Bytes are
-//! counted, and no time is taken.
+//! Large designs: each query reads each byte a few times, however large the file is. The tests
+//! count bytes, not time.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -14,7 +14,7 @@ use std::{
     vec::Vec,
 };
 
-/// The files of these tests. The size makes no difference to how often a byte is looked at.
+/// The size of these tests' files, which does not affect how often a byte is read.
 const BYTES: usize = 1 << 20;
 
 /// A design of `cores` and a Zynq that sees `ranges` and has `pins`.
@@ -63,7 +63,7 @@ fn many(each: impl Fn(usize) -> String) -> String {
     text
 }
 
-/// How often each byte of `text` was looked at by the question that asked most, of these cores.
+/// How often the costliest query about these cores read each byte of `text`.
 fn passes(text: &str, cores: &[&str]) -> (f64, &'static str) {
     let (read, bytes) = visits::of(|| Design::read(text.as_bytes()));
     let mut most = (bytes, "read");
@@ -89,7 +89,7 @@ fn passes(text: &str, cores: &[&str]) -> (f64, &'static str) {
     (hundredths as f64 / 100.0, what)
 }
 
-/// Reading, and any question, look at each byte so often at most in a design that a tool could have
+/// The most times that reading, or any query, reads each byte of a design that a tool could have
 /// written.
 const FEW: f64 = 4.0;
 
@@ -182,7 +182,7 @@ fn many_instances_with_long_names() {
     let text = design(&cores, "", &(0..500).map(range).collect::<String>());
     few(&text, &[&name(0), &name(250), &name(499)]);
     let design = Design::read(text.as_bytes()).unwrap();
-    // All of them together, too, are no more than a few looks at the file.
+    // All of them together, too, read the file only a few times.
     let (windows, bytes) = visits::of(|| {
         design.cores().map(|core| core.windows().unwrap()[0].address).collect::<Vec<_>>()
     });
@@ -219,7 +219,7 @@ fn many_registers_and_parameters() {
     few(&design(&module("core", "core", &registers), "", ""), &["core"]);
 }
 
-/// A design that no tool writes is refused before its bytes are looked at too often.
+/// A design that no tool writes is refused before its bytes are read too often.
 #[test]
 fn a_tangle_is_refused() {
     let text = {

@@ -43,19 +43,19 @@ impl<'a> Text<'a> {
         self.source.get(self.at..).unwrap_or_default()
     }
 
-    /// Reads on by `count` bytes, or to the end.
+    /// Advances by `count` bytes, or to the end.
     pub(crate) fn skip(&mut self, count: usize) {
         #[cfg(test)]
         visits::add(count.min(self.rest().len()));
         self.at = self.at.saturating_add(count).min(self.source.len());
     }
 
-    /// Reads on over white space.
+    /// Skips white space.
     pub(crate) fn skip_space(&mut self) {
         self.skip(self.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count());
     }
 
-    /// Reads `word`, where it stands here.
+    /// Reads `word` if it is next.
     pub(crate) fn eat(&mut self, word: &str) -> bool {
         let here = self.rest().starts_with(word.as_bytes());
         if here {
@@ -64,7 +64,7 @@ impl<'a> Text<'a> {
         here
     }
 
-    /// Reads as far as `ends` says, and what stands before it. `None`: it stands nowhere.
+    /// Reads to where `ends` matches, and returns the text before. `None` if it matches nowhere.
     pub(crate) fn until(&mut self, ends: impl Fn(u8) -> bool) -> Option<&'a [u8]> {
         let rest = self.rest();
         let found = rest.iter().position(|byte| ends(*byte));
@@ -87,7 +87,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The bytes that this thread's readers have looked at, for tests that count instead of timing.
+/// The bytes that this thread's readers have read, for tests that count instead of timing.
 #[cfg(test)]
 pub(crate) mod visits {
     use core::cell::Cell;
@@ -98,7 +98,7 @@ pub(crate) mod visits {
         BYTES.set(BYTES.get() + bytes as u64);
     }
 
-    /// As many as `act` looked at.
+    /// How many bytes `act` read.
     pub(crate) fn of<R>(act: impl FnOnce() -> R) -> (R, u64) {
         let before = BYTES.replace(0);
         let answer = act();
@@ -107,7 +107,7 @@ pub(crate) mod visits {
 }
 
 /// A whole number as Vivado and HLS write it: `16`, `0x10`, `1e+08`, `64.000`, `0b11`, Verilog's
-/// `5'h10`, and `64K` of an address range, which is binary. `None`: it is none, or has a fraction.
+/// `5'h10`, and `64K` of an address range, which is binary. `None`: no number, or a fraction.
 pub(crate) fn number(text: &str) -> Option<u64> {
     let text = text.trim_ascii();
     let based = |digits: &str, radix| {
@@ -143,7 +143,7 @@ pub(crate) fn number(text: &str) -> Option<u64> {
     based(digits, 10)?.checked_mul(1 << shift)
 }
 
-/// A rate in Hz, to the next whole one.
+/// A rate in Hz, rounded to a whole number.
 pub(crate) fn hertz(text: &str) -> Option<u64> {
     let text = text.trim_ascii();
     match decimal(text) {
@@ -154,7 +154,7 @@ pub(crate) fn hertz(text: &str) -> Option<u64> {
 }
 
 /// A decimal number with or without a fraction and an exponent: its whole part, and the first digit
-/// of its fraction. That digit is 1 instead of 0 where a later one is not 0.
+/// of its fraction. That digit is 1 instead of 0 if a later one is not 0.
 fn decimal(text: &str) -> Option<(u64, u8)> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i16>().ok()?),

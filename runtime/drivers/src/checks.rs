@@ -1,5 +1,4 @@
-//! What drivers check alike when they are opened and when they are given a job, and how they wait
-//! until a core has stopped.
+//! The checks that drivers share, at open and at submit, and the wait until a core has stopped.
 
 use contigo_core::{
     hw::{Mmio, Wait, wait::poll_every},
@@ -9,12 +8,12 @@ use contigo_core::{
 };
 use core::time::Duration;
 
-/// The error of a number that is not from `min` to `max`.
+/// The error for a number outside `min` to `max`.
 pub(super) const fn outside(name: &'static str, value: u64, min: u64, max: u64) -> Error {
     Error::Argument { name, value, min, max, multiple_of: 1 }
 }
 
-/// Is `value` from `min` to `max`?
+/// Checks that `value` is from `min` to `max`.
 pub(super) fn within(
     name: &'static str,
     value: impl Into<u64>,
@@ -25,7 +24,7 @@ pub(super) fn within(
     if (min..=max).contains(&value) { Ok(()) } else { Err(outside(name, value, min, max)) }
 }
 
-/// Is it a width that a data bus can have: a power of two from `min` to 1,024 bits?
+/// Checks a data bus width: a power of two from `min` to 1,024 bits.
 pub(super) fn is_width(name: &'static str, bits: u32, min: u32) -> Result<()> {
     if bits.is_power_of_two() && (min..=1024).contains(&bits) {
         return Ok(());
@@ -34,7 +33,7 @@ pub(super) fn is_width(name: &'static str, bits: u32, min: u32) -> Result<()> {
     Err(Error::Argument { name, value, min, max: 1024, multiple_of: min })
 }
 
-/// Has the window of `device`, called `name`, as many bytes?
+/// Checks that the window of `device`, called `name`, has at least `need_bytes`.
 pub(super) fn has_window(device: &impl Mmio, name: &'static str, need_bytes: usize) -> Result<()> {
     let have_bytes = device.len_bytes();
     if have_bytes < need_bytes {
@@ -43,7 +42,7 @@ pub(super) fn has_window(device: &impl Mmio, name: &'static str, need_bytes: usi
     Ok(())
 }
 
-/// Are the bits of `zeroes` zero in what was `found` in `register`? In another core they may not be.
+/// Checks that `found`, read from `register`, has the bits `zeroes` at 0, as this core has.
 pub(super) const fn reads_zero(
     device: &'static str,
     register: &'static str,
@@ -56,7 +55,7 @@ pub(super) const fn reads_zero(
     Err(Error::WrongDevice { device, register, expected: found & !zeroes, found })
 }
 
-/// Does the second operand of a copy, `to`, hold all of the first one?
+/// Checks that a copy's second operand, `to`, is at least as long as its first.
 pub(super) const fn holds(to: &DevSlice, from: &DevSlice) -> Result<()> {
     if to.len_bytes < from.len_bytes {
         let (need_bytes, have_bytes) = (from.len_bytes as u64, to.len_bytes);
@@ -65,11 +64,11 @@ pub(super) const fn holds(to: &DevSlice, from: &DevSlice) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the core called `name` has stopped: looks every `step_us`, for `stop_us` at most.
-/// `look` answers whether it has, and the status for the error.
+/// Waits until the core called `name` has stopped: polls every `step_us`, for at most `stop_us`.
+/// `look` returns whether it has, and the status for the error.
 ///
 /// # Errors
-/// [`Error::WillNotStop`], or that of the interrupt's file.
+/// [`Error::WillNotStop`], or the error of the interrupt's file.
 pub(super) fn stops<D: Wait>(
     device: &D,
     name: &'static str,
@@ -89,8 +88,8 @@ pub(super) fn stops<D: Wait>(
     Err(Error::WillNotStop { device: name, status, waited_us: stop_us })
 }
 
-/// A reset as steps: writes `reset` into `control`, waits until the bits of `over` are clear there,
-/// and until the bits of `mask` are `rests` in `status`.
+/// A reset as steps: writes `reset` to `control`, waits until `control` has the bits `over` clear,
+/// then until `status` has the bits `mask` equal to `rests`.
 pub(super) fn reset_program(
     (control, reset, over): (usize, u32, u32),
     (status, mask, rests): (usize, u32, u32),
@@ -110,7 +109,7 @@ pub(super) const fn low(addr: u64) -> u32 {
     addr as u32
 }
 
-/// The upper half.
+/// The upper half of an address.
 pub(super) const fn high(addr: u64) -> u32 {
     low(addr >> 32)
 }

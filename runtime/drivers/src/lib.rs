@@ -1,9 +1,9 @@
-//! Drivers, a folder a core: its registers, its driver, and in `mod.rs` its row in the table of
-//! drivers. A program sees them as `contigo::drivers`.
+//! Drivers, one folder for each core: its registers, its driver, and in `mod.rs` its row in the
+//! table of drivers. A program sees them as `contigo::drivers`.
 //!
-//! Each is a [`Driver`](contigo_core::Driver) over a [`Device`]. To open one over registers is
-//! unsafe, because only the program knows which core is there. Over the model of a core,
-//! `contigo::sim` has a safe function.
+//! Each is a [`Driver`](contigo_core::Driver) over a [`Device`]. Opening one over registers is
+//! unsafe, because only the program knows which core is there. Over a core's model, `contigo::sim`
+//! has a safe function.
 //!
 //! **A new driver is a folder, its module here, and its row in [`rows`].**
 #![no_std]
@@ -29,7 +29,7 @@ pub mod zdma;
 
 use contigo_core::{Device, job::DriverRow};
 
-/// The rows of all of them, for a table of drivers by name.
+/// The rows of all drivers, for a table of drivers by name.
 #[must_use]
 pub const fn rows<D: Device + Send + Sync + 'static>() -> &'static [DriverRow<D>] {
     const {

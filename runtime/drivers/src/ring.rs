@@ -1,47 +1,46 @@
 #![allow(unsafe_code, reason = "descriptors are memory that a device fetches")]
-//! Memory for a circle of descriptors, each of which follows the one before.
+//! Memory for a ring of descriptors.
 
 use contigo_core::{
     mem::{CpuBuf, DriverBuf, Port},
     types::{Error, Refused, Result},
 };
 
-/// The words of the longest descriptor.
+/// The number of words in the longest descriptor.
 const DESCRIPTOR_WORDS_MAX: usize = 16;
 
-/// The descriptors of a core: so many bytes each, at such addresses.
+/// The size and alignment of a core's descriptors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    /// How many bytes of a descriptor the core reads or writes.
+    /// The bytes of a descriptor that the core reads or writes.
     pub(super) len_bytes: usize,
-    /// Its bus address is a multiple of this, a power of two.
+    /// Alignment of a descriptor's bus address, a power of two.
     pub(super) align_bytes: usize,
-    /// The most descriptors that are used, however large the memory is.
+    /// The most descriptors to use, however large the memory is.
     pub(super) most: usize,
 }
 
-/// A circle of descriptors in memory of the driver's own. Each has its cache lines to itself,
-/// because the device writes statuses into them.
+/// A ring of descriptors in the driver's own memory. Each descriptor has its own cache lines,
+/// because the device writes a status into it.
 ///
-/// The memory comes back only by [`release`](Self::release). A circle that is dropped, or
-/// forgotten, leaks it.
+/// Only [`release`](Self::release) returns the memory. Dropping or forgetting a ring leaks it.
 #[derive(Debug)]
 pub(super) struct Ring {
-    /// `None`: it was released.
+    /// `None` after a release.
     memory: Option<DriverBuf>,
-    /// From one descriptor to the next.
+    /// Bytes from one descriptor to the next.
     stride: usize,
     len: usize,
-    /// How many words of a descriptor the device reads or writes.
+    /// The words of a descriptor that the device reads or writes.
     words: usize,
 }
 
 impl Ring {
-    /// A circle of as many descriptors as `memory` has room for, at least `least`.
+    /// A ring of as many descriptors as fit in `memory`, at least `least`.
     ///
     /// # Errors
-    /// The memory comes back with the error of [`DriverBuf::new`], [`Error::BlockSize`] where it is
-    /// too small, or [`Error::Misaligned`] where its bus address suits no descriptor.
+    /// The memory comes back with the error of [`DriverBuf::new`], [`Error::BlockSize`] if it is
+    /// too small, or [`Error::Misaligned`] if its bus address is not a descriptor's.
     pub(super) fn new(
         memory: CpuBuf,
         port: &Port,
@@ -64,37 +63,37 @@ impl Ring {
         } else {
             return Ok(Self { memory: Some(memory), stride, len, words: layout.len_bytes / 4 });
         };
-        // SAFETY: no device was told of it.
+        // SAFETY: no device has its address.
         Err(Refused::new(error, unsafe { memory.reclaim() }))
     }
 
-    /// How many descriptors there are.
+    /// The number of descriptors.
     pub(super) const fn len(&self) -> usize {
         self.len
     }
 
-    /// The bus address of descriptor `index`. It is a number: of one that is not there, it is no
-    /// address of this memory.
+    /// The bus address of descriptor `index`. For an `index` out of range, the result is not an
+    /// address in this memory.
     pub(super) fn addr(&self, index: usize) -> u64 {
         self.memory
             .as_ref()
             .map_or(u64::MAX, |memory| memory.addr_at(index.saturating_mul(self.stride)).0)
     }
 
-    /// The descriptor that follows `index`, by `steps` of at most [`len`](Self::len).
+    /// The descriptor `steps` after `index`; `steps` is at most [`len`](Self::len).
     pub(super) const fn after(&self, index: usize, steps: usize) -> usize {
         let next = index + steps;
         if next >= self.len { next - self.len } else { next }
     }
 
-    /// The same circle, cleared, of a core whose tail's upper half stays as it is.
+    /// The same ring, cleared, for a core whose tail keeps its upper half.
     ///
     /// # Errors
-    /// The memory comes back with the error of [`clear`](Self::clear), or [`Error::Unsupported`]
-    /// where it lies on both sides of a multiple of 4 GiB.
+    /// The memory comes back with the error of [`clear`](Self::clear), or [`Error::Unsupported`] if
+    /// it crosses a multiple of 4 GiB.
     ///
     /// # Safety
-    /// The device fetches none of them, and was not told of this memory.
+    /// The device fetches none of the descriptors, and does not have the address of this memory.
     pub(super) unsafe fn cleared(
         mut self,
         at_bytes: usize,
@@ -118,14 +117,14 @@ impl Ring {
         }
     }
 
-    /// Writes words into descriptor `index`, from its byte `at_bytes` on.
+    /// Writes words to descriptor `index`, starting at its byte `at_bytes`.
     ///
     /// # Errors
     /// As [`DriverBuf::write`].
     ///
     /// # Safety
-    /// The device does not fetch this descriptor now, and a status of it that was not read is of no
-    /// use.
+    /// The device does not fetch this descriptor during the write. A status in it that has not been
+    /// read is lost.
     pub(super) unsafe fn write(
         &mut self,
         index: usize,
@@ -137,15 +136,15 @@ impl Ring {
         unsafe { memory.write(index.saturating_mul(self.stride).saturating_add(at_bytes), words) }
     }
 
-    /// Writes each descriptor: zeros, with `done` at its byte `at_bytes`, which says that it is
-    /// complete. So a core that fetches one that it was never given finds an error there, and no
-    /// address that the memory's owner before left.
+    /// Clears each descriptor, and writes `done` at its byte `at_bytes`, which marks it complete. A
+    /// core that fetches a descriptor without a job then reports an error, and finds no address
+    /// that the memory's previous owner left.
     ///
     /// # Errors
     /// As [`DriverBuf::write`].
     ///
     /// # Safety
-    /// The device fetches none of them.
+    /// The device fetches none of the descriptors.
     unsafe fn clear(&mut self, at_bytes: usize, done: u32) -> Result<()> {
         let mut words = [0; DESCRIPTOR_WORDS_MAX];
         if let Some(word) = words.get_mut(at_bytes / 4) {
@@ -156,8 +155,8 @@ impl Ring {
         (0..self.len).try_for_each(|index| unsafe { self.write(index, 0, words) })
     }
 
-    /// Reads words of descriptor `index`, from its byte `at_bytes` on. It is a sync, on a port that
-    /// does not snoop.
+    /// Reads words of descriptor `index`, starting at its byte `at_bytes`. This is a sync on a port
+    /// that does not snoop.
     ///
     /// # Errors
     /// As [`DriverBuf::read`].
@@ -166,10 +165,10 @@ impl Ring {
         memory.read(index.saturating_mul(self.stride).saturating_add(at_bytes), words)
     }
 
-    /// Gives the memory back to its pool.
+    /// Returns the memory to its pool.
     ///
     /// # Safety
-    /// The device has stopped, and fetches none of it before it gets the address of other memory.
+    /// The device has stopped, and fetches nothing from this memory until it gets another address.
     pub(super) unsafe fn release(&mut self) {
         // SAFETY: the caller's promise.
         drop(self.memory.take().map(|memory| unsafe { memory.release() }));

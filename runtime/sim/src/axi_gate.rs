@@ -6,11 +6,10 @@ use crate::{Model, SimBus};
 /// The gate's registers: `rtl/gate/registers.md`.
 const GATE_BYTES: usize = 0x1000;
 
-/// Any core's model with a gate behind it, whose registers follow the core's, at
-/// [`GATE`](Self::GATE).
+/// Any core's model with a gate. The gate's registers follow the core's, at [`GATE`](Self::GATE).
 ///
-/// A core's model moves data at once, so nothing is ever owed: a shut gate is a core whose time
-/// stands still. `rtl/` has the gate itself, with everything that a bus does.
+/// A core's model moves data at once, so no transfer is ever outstanding: while the gate is shut,
+/// the core's time stands still. `rtl/` has the gate itself, with everything that a bus does.
 #[derive(Debug, Default)]
 pub struct GatedModel<M> {
     core: M,
@@ -27,7 +26,7 @@ impl<M: Model> GatedModel<M> {
     }
 }
 
-// SAFETY: memory is touched by the core's model alone.
+// SAFETY: only the core's model touches memory.
 unsafe impl<M: Model> Model for GatedModel<M> {
     const WINDOW_BYTES: usize = Self::GATE + GATE_BYTES;
 
@@ -42,7 +41,7 @@ unsafe impl<M: Model> Model for GatedModel<M> {
     }
 
     fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32 {
-        // The numbers of `rtl/gate/registers.md`, apart from the driver's.
+        // The offsets are from `rtl/gate/registers.md`, independent of the driver's constants.
         match offset.checked_sub(Self::GATE) {
             None => self.core.read32(offset, bus),
             Some(0x00) => u32::from_be_bytes(*b"GATE"),

@@ -2,8 +2,8 @@
     unsafe_code,
     reason = "the simulated caches move bytes between two memories by raw pointers"
 )]
-//! One block of simulated memory: two memories, what the cache remembers of the other, and who may
-//! touch each byte.
+//! One block of simulated memory: the CPU's view, the bus's view, the cache's clean copy, and a
+//! mark for each byte: which device may touch it.
 
 use contigo_core::{
     mem::SyncScope,
@@ -12,9 +12,9 @@ use contigo_core::{
 use core::{ops::Range, ptr::NonNull};
 use fastrand::Rng;
 
-/// A [`Holder`](contigo_core::mem::Holder) in one byte, for each byte of memory. 0 is no device.
-/// Otherwise bit 0 is set, bit 1 says that the device may write, and the port's number begins at
-/// bit 2. It counts from 1; 0 is any port.
+/// A [`Holder`](contigo_core::mem::Holder) in one byte, for each byte of memory. 0: no device holds
+/// it. Otherwise bit 0 is set, bit 1 says that the device may write, and the port's number begins
+/// at bit 2. Port numbers count from 1; 0 means any port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark(pub(super) u8);
 
@@ -23,7 +23,7 @@ impl Mark {
     const DEVICE: u8 = 1;
     const WRITES: u8 = 2;
 
-    /// A device behind port number `port`. A number that does not fit is any port.
+    /// A device behind port number `port`. A number that does not fit means any port.
     pub(super) fn device(port: Option<usize>, writes: bool) -> Self {
         let number = port
             .and_then(|port| u8::try_from(port + 1).ok())
@@ -32,20 +32,20 @@ impl Mark {
         Self(Self::DEVICE | if writes { Self::WRITES } else { 0 } | number << 2)
     }
 
-    /// May any device write?
+    /// Returns whether any device may write.
     pub(super) fn is_written(self) -> bool {
         self.0 & Self::WRITES != 0
     }
 
-    /// May a device behind port number `port` read, or write?
+    /// Returns whether a device behind port number `port` may read, or write.
     pub(super) fn allows(self, port: Option<usize>, writes: bool) -> bool {
         let mine = self.0 >> 2 == 0 || Some(usize::from(self.0 >> 2)) == port.map(|port| port + 1);
         self.0 & Self::DEVICE != 0 && mine && (!writes || self.0 & Self::WRITES != 0)
     }
 }
 
-/// A block that the bus reaches. Plain pointers: the backend that made it takes it from the board
-/// before the memory goes.
+/// A block that the bus reaches. It holds plain pointers: the backend that made it removes it from
+/// the board before it frees the memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SimBlock {
     pub(super) id: u32,
@@ -55,7 +55,7 @@ pub(super) struct SimBlock {
     pub(super) cpu: NonNull<u8>,
     /// The view of the bus; `None` for memory that is not simulated, which has one view only.
     pub(super) behind: Option<Behind>,
-    /// Who holds each byte: a [`Mark`] for each. `None`: no holder is recorded.
+    /// The holder of each byte: one [`Mark`] per byte. `None`: no holder is recorded.
     pub(super) marks: Option<NonNull<u8>>,
 }
 
@@ -110,8 +110,8 @@ impl SimBlock {
         block
     }
 
-    /// Which bytes of the block `len` bytes at bus address `addr` are, for a master behind a port
-    /// that adds `port_offset`.
+    /// Returns the offset in this block of the `len` bytes at bus address `addr`, for a master
+    /// behind a port that adds `port_offset`.
     pub(super) fn find(&self, addr: u64, len: usize, port_offset: u64) -> Option<usize> {
         let first = match self.base {
             BaseAddr::Phys(phys) => phys.0.checked_add(port_offset)?,
@@ -127,14 +127,14 @@ impl SimBlock {
             && range.start <= range.end
             && range.end <= self.len_bytes
         {
-            // SAFETY: a mark for each byte of the block, and the range is inside it. Only the board
-            // reads and writes marks, under its lock.
+            // SAFETY: there is a mark for each byte of the block, and the range is inside it. Only
+            // the board reads and writes marks, under its lock.
             unsafe { marks.add(range.start).write_bytes(mark.0, range.len()) }
         }
     }
 
-    /// May a device behind port number `port` read all of `range`, or write it? The range lies
-    /// inside the block (`find`).
+    /// Returns whether a device behind port number `port` may read all of `range`, or write it. The
+    /// range lies inside the block (`find`).
     pub(super) fn is_held(&self, range: Range<usize>, port: Option<usize>, writes: bool) -> bool {
         let mut known = (Mark::NONE.0, false);
         // Neighbours mostly have the same mark.
@@ -146,7 +146,7 @@ impl SimBlock {
         })
     }
 
-    /// May it read at least one byte of `range`, which is not empty?
+    /// Returns whether it may read at least one byte of `range`, which is not empty.
     pub(super) fn is_partly_held(&self, range: Range<usize>, port: Option<usize>) -> bool {
         self.marks.is_none()
             || self.marks_of(range).iter().any(|&mark| Mark(mark).allows(port, false))
@@ -162,7 +162,7 @@ impl SimBlock {
     }
 
     /// `sync_for_device`: cleans what the device reads, throws away or cleans what it writes.
-    /// Returns over how many lines of a device's something that it wrote was lost.
+    /// Returns how many lines lost something that a device had written.
     pub(super) fn for_device(&self, range: Range<usize>, direction: Direction) -> u64 {
         let Some(behind) = self.behind else { return 0 };
         match direction {
@@ -177,9 +177,9 @@ impl SimBlock {
         0
     }
 
-    /// A driver publishes `words` of memory that its device may write at any time. Their lines are
-    /// dirty, also where a word is what it was, and are written back whole: what the device wrote
-    /// beside them since caches and memory agreed is lost.
+    /// A driver publishes `words` of memory that its device may write at any time. Their lines
+    /// count as dirty even if no word changed, and are written back whole: whatever the device
+    /// wrote beside the words since caches and memory last agreed is lost.
     fn clean_shared(&self, behind: Behind, words: &Range<usize>) -> u64 {
         let Some(marks) = self.marks.filter(|_| !words.is_empty()) else { return 0 };
         let mut lost = 0;
@@ -210,9 +210,9 @@ impl SimBlock {
         lost
     }
 
-    /// `sync_for_cpu`: what the caches hold of lines that the device wrote is thrown away. A line
-    /// that is dirty by now should not be: it may have been evicted over the device's output
-    /// before, and `rng` decides. Returns how many lines were.
+    /// `sync_for_cpu`: invalidates the lines that the device wrote. None of them should be dirty:
+    /// `rng` decides whether a dirty line was evicted over the device's output before. Returns how
+    /// many were.
     ///
     /// Evictions show here and not when the device writes, because here the caller owns the lines.
     /// A simulated device behind a port that does not snoop never touches the CPU's view.
@@ -234,7 +234,7 @@ impl SimBlock {
         evictions
     }
 
-    /// A master reads. Not snooped: what the bus sees. Snooped: what the caches hold.
+    /// Reads as a master: the bus's view or, for a port that snoops, what the caches hold.
     pub(super) fn device_read(&self, offset: usize, to: &mut [u8], coherent: bool) {
         let from = match self.behind {
             Some(behind) if !coherent => behind.bus,
@@ -246,7 +246,7 @@ impl SimBlock {
         unsafe { from.add(offset).as_ptr().copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) }
     }
 
-    /// A master writes. Not snooped: behind the caches. Snooped: into all of it.
+    /// Writes as a master: behind the caches or, for a port that snoops, into every view.
     pub(super) fn device_write(&self, offset: usize, from: &[u8], coherent: bool) {
         let put = |to: NonNull<u8>| {
             // SAFETY: as in `device_read`.
@@ -261,17 +261,17 @@ impl SimBlock {
         }
     }
 
-    /// Write back what is dirty: memory and the clean copy get what the CPU sees. A line that is
-    /// clean is not written, also where memory holds something newer.
+    /// Writes back dirty lines: copies the CPU's view to memory and to the clean copy. A clean line
+    /// is not written, even where memory holds something newer.
     fn clean(&self, behind: Behind, range: Range<usize>) {
         let mut start = range.start;
         while start < range.end {
             let end =
                 behind.line.round_down(start).saturating_add(behind.line.bytes()).min(range.end);
             if self.is_dirty(behind, start..end) {
-                // SAFETY: `lines` and `clip` keep the range inside the block. For lines that a
-                // device writes no view is alive. Of bytes that a device only reads, only these are
-                // read, and they belong to the caller.
+                // SAFETY: `lines` and `clip` keep the range inside the block. No view is alive of
+                // lines that a device writes. Of bytes that a device only reads, this reads only
+                // those in the range, and they belong to the caller.
                 unsafe {
                     let from = self.cpu.add(start).as_ptr();
                     from.copy_to_nonoverlapping(behind.bus.add(start).as_ptr(), end - start);
@@ -282,10 +282,10 @@ impl SimBlock {
         }
     }
 
-    /// Throw away: the CPU's view and the clean copy get what memory holds.
+    /// Invalidates: copies what memory holds to the CPU's view and the clean copy.
     fn invalidate(&self, behind: Behind, range: Range<usize>) {
-        // SAFETY: as in `clean`; and only lines that a device writes are invalidated, of which no
-        // view is alive.
+        // SAFETY: as in `clean`; and only lines that a device writes are invalidated: no view of
+        // them is alive.
         unsafe {
             let from = behind.bus.add(range.start).as_ptr();
             from.copy_to_nonoverlapping(self.cpu.add(range.start).as_ptr(), range.len());

@@ -27,9 +27,9 @@ pub struct SimConfig {
 }
 
 /// A handle to a simulated board: its bus, its blocks of memory, the clock and the seed. Clones are
-/// handles to the same board. Its memory and its devices have one each, so the board lasts as long
-/// as the last of them. It lies in pages from the kernel, or in memory that the program gives
-/// ([`in_memory`](Self::in_memory)).
+/// handles to the same board. Each memory and each device of the board holds one, so the board
+/// lives until the last of them is dropped. It lies in pages from the kernel, or in memory that the
+/// program gives ([`in_memory`](Self::in_memory)).
 ///
 /// ```
 /// use contigo::{Region, sim::{Faults, SimBoard, SimConfig}};
@@ -47,7 +47,7 @@ pub struct SimBoard {
 /// What the handles share.
 struct Board {
     state: Mutex<BoardState>,
-    /// A hand-over was not heard, after so many tries for the lock. 0: all were.
+    /// Not 0: the board missed a hand-over after so many tries for the lock. 0: it missed none.
     unheard: AtomicU32,
     faults: Faults,
     seed: u64,
@@ -73,17 +73,17 @@ impl SimBoard {
         Self::try_with(config).unwrap_or_else(|error| no_memory(error))
     }
 
-    /// As [`with`](Self::with), for a program that goes on where there is no memory for it.
+    /// As [`with`](Self::with), for a program that continues if there is no memory for the board.
     ///
     /// # Errors
     /// [`Error::Os`]: the kernel has no memory. [`Error::Unsupported`]: the runtime was built
-    /// without one (feature `linux`); [`in_memory`](Self::in_memory) needs none.
+    /// without a kernel (feature `linux`); [`in_memory`](Self::in_memory) needs none.
     pub fn try_with(config: SimConfig) -> Result<Self> {
         Ok(Self { board: Shared::new(Board::new(config))? })
     }
 
-    /// As [`with`](Self::with), in memory that the program gives for ever, for a processor with no
-    /// kernel below: 16 KiB are enough.
+    /// As [`with`](Self::with), in memory that the program gives up for good, for a processor
+    /// without a kernel: 16 KiB are enough.
     ///
     /// # Errors
     /// [`Error::Exhausted`]: `memory` is too small.
@@ -91,7 +91,7 @@ impl SimBoard {
         Ok(Self { board: Shared::given(Board::new(config), memory)? })
     }
 
-    /// Its port that does not snoop: 32 address bits and no offset, as Zynq's HP0.
+    /// The board's port that does not snoop: 32 address bits and no offset, as Zynq's HP0.
     #[must_use]
     pub fn port(&self) -> Port {
         Port {
@@ -104,13 +104,13 @@ impl SimBoard {
         }
     }
 
-    /// Its port that snoops, as Zynq's ACP.
+    /// The board's port that snoops, as Zynq's ACP.
     #[must_use]
     pub fn coherent_port(&self) -> Port {
         Port { name: "sim-acp", coherent: true, ..self.port() }
     }
 
-    /// Its bus. No other board's addresses are valid on it.
+    /// The board's bus. No other board's addresses are valid on it.
     #[must_use]
     pub fn bus(&self) -> Bus {
         self.board.bus
@@ -122,16 +122,16 @@ impl SimBoard {
         self.board.seed
     }
 
-    /// The counts so far. All `u64::MAX` where another thread has the board: no number
-    /// of accesses.
+    /// The counts so far. All are `u64::MAX`, which no count reaches, if another thread holds the
+    /// board.
     #[must_use]
     pub fn counts(&self) -> SimCounts {
         self.lock().map_or(SimCounts::UNKNOWN, |state| state.counts)
     }
 
     /// How often each of the board's faults struck a model so far: how often [`SimBus::strikes`]
-    /// was true with its number. Two kinds that have one number count together. So a test whose
-    /// numbers differ knows which faults it has seen.
+    /// returned true for its rate. Two kinds with the same rate count together: a test that gives
+    /// each its own rate knows which faults it has seen.
     ///
     /// # Errors
     /// [`Error::Contended`].
@@ -147,9 +147,9 @@ impl SimBoard {
         self.lock().map(|state| state.now_ns).unwrap_or(u64::MAX)
     }
 
-    /// Lets jobs end well whose device touches bytes that were not handed over to it, or no memory
-    /// at all: for a test that provokes that and looks at [`counts`](Self::counts). Without it such
-    /// a job ends with [`Error::WrongAccess`], and its device has been stopped.
+    /// Lets a job succeed though its device touched bytes that were not handed over to it, or no
+    /// memory at all: for a test that provokes that and reads [`counts`](Self::counts). Without it
+    /// such a job ends with [`Error::WrongAccess`], and its device has been stopped.
     ///
     /// # Errors
     /// [`Error::Contended`].
@@ -158,9 +158,9 @@ impl SimBoard {
         Ok(())
     }
 
-    /// How often `device`, or else any device, touched what was not handed over, except while the
-    /// program allowed it. [`Error::Contended`] also where the board did not hear of a hand-over
-    /// since this was asked last.
+    /// How often `device` (`None`: any device) touched memory that was not handed over to it,
+    /// except while the program allowed it. [`Error::Contended`] also if the board missed a
+    /// hand-over since the last call.
     pub(super) fn wrong_accesses(&self, device: Option<u32>) -> Result<WrongAccesses> {
         let state = self.lock()?;
         if let tries @ 1.. = self.board.unheard.swap(0, Ordering::Relaxed) {
@@ -199,8 +199,8 @@ impl SimBoard {
         Ok(block)
     }
 
-    /// `holder` has `range` of `block` from here on. Where the board's lock cannot be had, nothing
-    /// changes, and the next `wrong_accesses` is an error.
+    /// Records that `holder` holds `range` of `block` from now on. If the board's lock cannot be
+    /// acquired, nothing changes, and the next `wrong_accesses` returns an error.
     pub(super) fn hold(&self, block: &SimBlock, range: Range<usize>, holder: Holder<'_>) {
         match self.lock() {
             Ok(mut state) => state.hold(block, range, holder),
@@ -209,9 +209,9 @@ impl SimBoard {
         }
     }
 
-    /// Takes a block from the bus: a device that still uses its addresses is now astray.
+    /// Removes a block from the bus. A device that still uses its addresses is then astray.
     pub(super) fn detach(&self, id: u32) {
-        // A lock that cannot be had leaves the block on the bus, so its memory must stay: see
+        // If the lock cannot be acquired, the block stays on the bus, so its memory must stay: see
         // `Sim`'s `Drop`.
         if let Ok(mut state) = self.lock() {
             state.blocks.retain(|block| block.id != id);
@@ -245,7 +245,7 @@ impl Board {
     }
 }
 
-/// As a heap ends a program that it has no memory for.
+/// Ends the program, as a failed heap allocation does.
 #[cold]
 #[allow(
     clippy::panic,
@@ -256,7 +256,7 @@ pub(super) fn no_memory(error: Error) -> ! {
     panic!("no memory for a simulated board, or for a device on it: {error}")
 }
 
-/// A number that no other board in this process has. When all are used up, 0, on which no memory is
+/// A number that no other board in this process has; once all are used, 0, on which no memory is
 /// granted.
 fn next_bus() -> Bus {
     static NEXT: AtomicU32 = AtomicU32::new(1);

@@ -17,16 +17,16 @@ pub struct SimBus<'s> {
     faults: &'s Faults,
 }
 
-/// The two things that a model can stand in.
+/// What a model runs on: a simulated board, or other memory.
 enum World<'s> {
     Board { state: &'s mut BoardState, master: Master<'s> },
     Other { memory: &'s mut dyn SimMemory, rng: &'s mut Rng },
 }
 
-/// Memory that is no simulated board's, with a model behind it all the same: an emulated machine's,
-/// whose kernel has the model for a device.
+/// Memory outside a simulated board that a model works on, such as an emulated machine's, whose
+/// kernel drives the model as a device.
 ///
-/// Addresses are the device's own: an IOMMU between it and memory is the implementor's.
+/// Addresses are the device's own: the implementor models any IOMMU between device and memory.
 pub trait SimMemory {
     /// The time, in nanoseconds since any beginning. It never runs backwards.
     fn now_ns(&self) -> u64;
@@ -34,13 +34,13 @@ pub trait SimMemory {
     /// Reads as a device does.
     ///
     /// # Errors
-    /// [`BusError`] where the device reaches no memory. Bytes before it may be read.
+    /// [`BusError`] where the device reaches no memory. Bytes before that may have been read.
     fn read(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError>;
 
     /// Writes as a device does.
     ///
     /// # Errors
-    /// [`BusError`] where the device reaches no memory. Bytes before it may be written.
+    /// [`BusError`] where the device reaches no memory. Bytes before that may have been written.
     fn write(&mut self, addr: DevAddr, from: &[u8]) -> Result<(), BusError>;
 }
 
@@ -59,7 +59,7 @@ impl<'s> SimBus<'s> {
         Self { world: World::Board { state, master }, faults }
     }
 
-    /// A bus over `memory`, for a model that stands on no simulated board.
+    /// A bus over `memory`, for a model outside a simulated board.
     pub const fn over(memory: &'s mut dyn SimMemory, rng: &'s mut Rng, faults: &'s Faults) -> Self {
         Self { world: World::Other { memory, rng }, faults }
     }
@@ -75,8 +75,8 @@ impl SimBus<'_> {
         }
     }
 
-    /// Moves the clock forward to `at_ns`. Only [`Model::run`](super::Model::run) has time to
-    /// spend; a time in the past changes nothing, and nothing moves a [`SimMemory`]'s clock.
+    /// Moves the clock to `at_ns`. Only [`Model::run`](super::Model::run) may spend time. A time in
+    /// the past changes nothing, and nothing moves a [`SimMemory`]'s clock.
     pub const fn run_until(&mut self, at_ns: u64) {
         if let World::Board { state, .. } = &mut self.world
             && state.now_ns < at_ns
@@ -85,7 +85,7 @@ impl SimBus<'_> {
         }
     }
 
-    /// One register access takes its time.
+    /// Advances the clock by one register access.
     pub(super) const fn tick(&mut self) {
         if let World::Board { state, .. } = &mut self.world {
             state.tick();
@@ -95,7 +95,7 @@ impl SimBus<'_> {
     /// Reads memory as this master sees it.
     ///
     /// # Errors
-    /// [`BusError`] where no memory is.
+    /// [`BusError`] where there is no memory.
     pub fn read(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
         match &mut self.world {
             World::Board { state, master } => state.read(*master, addr, to, false),
@@ -103,13 +103,13 @@ impl SimBus<'_> {
         }
     }
 
-    /// Reads memory as a master does whose bus has words of `word_bytes`, a power of two up to 128:
-    /// AXI's and Avalon's reads have no byte strobes. It reads the rest of the first and last word
-    /// too, and drops it. Memory has to be there, and is not counted as untouched: bytes of
-    /// these words are no access to what was not handed over.
+    /// Reads memory as a master whose bus has words of `word_bytes`, a power of two up to 128:
+    /// reads on AXI and Avalon have no byte strobes. The master also reads the rest of the first
+    /// and last word, and drops it. That memory must exist, but reading it does not count as an
+    /// access to bytes that were not handed over.
     ///
     /// # Errors
-    /// [`BusError`] where no memory is.
+    /// [`BusError`] where there is no memory.
     pub fn read_words(
         &mut self,
         addr: DevAddr,
@@ -127,13 +127,13 @@ impl SimBus<'_> {
         self.read_beside(end, end.checked_next_multiple_of(word).map_or(0, |next| next - end))
     }
 
-    /// Reads one beat of a bus, for a master that does not say which of its bytes it uses, as one
-    /// of gates does not. It is wrong where none of them was handed over. So a length that is too
-    /// long by less than a beat is not seen here; a model knows its bytes, and has
+    /// Reads one beat of a bus, for a master that does not tell which of its bytes it uses, such as
+    /// RTL. The access is wrong if none of them was handed over. So a length that is too long by
+    /// less than a beat goes unnoticed here; a model knows its bytes, and uses
     /// [`read_words`](Self::read_words).
     ///
     /// # Errors
-    /// [`BusError`] where no memory is.
+    /// [`BusError`] where there is no memory.
     pub fn read_beat(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
         match &mut self.world {
             World::Board { state, master } => state.read(*master, addr, to, true),
@@ -141,7 +141,7 @@ impl SimBus<'_> {
         }
     }
 
-    /// Reads `len` bytes of a word that has others of the operand.
+    /// Reads the `len` bytes of a word that lie beside the operand's.
     fn read_beside(&mut self, addr: u64, len: u64) -> Result<(), BusError> {
         let mut rest = [0; WORD_MAX_BYTES];
         let rest =
@@ -153,11 +153,11 @@ impl SimBus<'_> {
         }
     }
 
-    /// Reads memory as a logic analyser at this master's port does: it is no access of the
-    /// device's, and nothing is counted.
+    /// Reads memory as a logic analyser at this master's port would: it is not a device's access,
+    /// and nothing is counted.
     ///
     /// # Errors
-    /// [`BusError`] where no memory is.
+    /// [`BusError`] where there is no memory.
     pub fn probe(&mut self, addr: DevAddr, to: &mut [u8]) -> Result<(), BusError> {
         match &mut self.world {
             World::Board { state, master } => state.probe(master.port, addr, to),
@@ -168,7 +168,7 @@ impl SimBus<'_> {
     /// Writes memory as this master does.
     ///
     /// # Errors
-    /// [`BusError`] where no memory is.
+    /// [`BusError`] where there is no memory.
     pub fn write(&mut self, addr: DevAddr, from: &[u8]) -> Result<(), BusError> {
         match &mut self.world {
             World::Board { state, master } => state.write(*master, addr, from),
@@ -176,11 +176,11 @@ impl SimBus<'_> {
         }
     }
 
-    /// Writes the bytes of `from` whose bit in `strobes` is set, the first byte's being bit 0: a
-    /// beat of AXI with its byte strobes. Bytes past the 64th have no bit, and are not written.
+    /// Writes the bytes of `from` whose bit in `strobes` is set (bit 0 is the first byte), as a
+    /// beat of AXI with byte strobes. Bytes past the 64th have no bit, and are not written.
     ///
     /// # Errors
-    /// [`BusError`] where no memory is. Bytes before it may be written.
+    /// [`BusError`] where there is no memory. Bytes before that may have been written.
     pub fn write_strobed(
         &mut self,
         addr: DevAddr,
@@ -193,7 +193,7 @@ impl SimBus<'_> {
         })
     }
 
-    /// The board's chance.
+    /// The board's random numbers.
     pub const fn rng(&mut self) -> &mut Rng {
         match &mut self.world {
             World::Board { state, .. } => &mut state.rng,
@@ -201,8 +201,8 @@ impl SimBus<'_> {
         }
     }
 
-    /// How often each thing goes wrong. A model strikes itself, with [`strikes`](Self::strikes):
-    /// the board injects nothing into it.
+    /// How often each thing goes wrong. A model injects its own faults, with
+    /// [`strikes`](Self::strikes): the board injects none.
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         self.faults

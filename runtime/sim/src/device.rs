@@ -18,9 +18,9 @@ use core::{
 };
 use spin::Mutex;
 
-/// The board's side of a simulated device, behind a port: a handle, of which clones are the same
-/// device. It is no [`Device`] itself: [`window`](Self::window) gives its registers and interrupt
-/// to one driver, and the reset line stays here.
+/// The board's side of a simulated device, behind a port. It is a handle: clones refer to the same
+/// device. It is not a [`Device`] itself: [`window`](Self::window) gives its registers and
+/// interrupt to one driver, and the reset line stays here.
 ///
 /// The model lies in the device's own pages. The last handle or window drops it.
 pub struct SimDevice<M> {
@@ -31,15 +31,15 @@ pub struct SimDevice<M> {
 struct OnPort<M> {
     board: SimBoard,
     port: Port,
-    /// No other device in this process has it.
+    /// Unique in this process.
     number: u32,
     window_bytes: usize,
     model: Mutex<M>,
     /// A driver has the window.
     driven: AtomicBool,
-    /// A register write got lost: the device answers nothing more before a reset.
+    /// A register write was lost: the device does not answer until a reset.
     gone: AtomicBool,
-    /// Registers read, and written. No lock: a wait for it would have no bound.
+    /// Register reads, and writes. No lock: a wait for it would have no bound.
     reads: Counter,
     writes: Counter,
 }
@@ -54,8 +54,8 @@ pub struct SimAccesses {
 }
 
 /// A simulated device's registers and interrupt line: [`Device`] for one driver. It keeps the
-/// device, and the board. One that is forgotten keeps them for ever, and the device has a driver
-/// for ever.
+/// device and the board alive. If it is forgotten, they live for ever, and the device never gets
+/// another driver.
 pub struct SimWindow<M> {
     device: SimDevice<M>,
 }
@@ -73,7 +73,7 @@ impl<M: Model> SimDevice<M> {
         Self::with_model(board, port, M::default())
     }
 
-    /// `model` on `board`, reaching memory through `port`, whatever bus that says.
+    /// `model` on `board`, reaching memory through `port`, on whatever bus that port is.
     ///
     /// # Panics
     /// Where [`try_with_model`](Self::try_with_model) is an error.
@@ -81,7 +81,7 @@ impl<M: Model> SimDevice<M> {
         Self::try_with_model(board, port, model).unwrap_or_else(|error| no_memory(error))
     }
 
-    /// As [`with_model`](Self::with_model), for a program that goes on where there is no memory for
+    /// As [`with_model`](Self::with_model), for a program that continues if there is no memory for
     /// the model.
     ///
     /// # Errors
@@ -90,8 +90,8 @@ impl<M: Model> SimDevice<M> {
         Ok(Self { device: Shared::new(OnPort::new(board, port, model))? })
     }
 
-    /// As [`with_model`](Self::with_model), in memory that the program gives for ever, for a
-    /// processor with no kernel below: the model's size, and 512 bytes.
+    /// As [`with_model`](Self::with_model), in memory that the program gives up for good, for a
+    /// processor without a kernel: the model's size, and 512 bytes.
     ///
     /// # Errors
     /// [`Error::Exhausted`]: `memory` is too small.
@@ -126,8 +126,8 @@ impl<M: Model> SimDevice<M> {
         Ok(())
     }
 
-    /// Looks at the model, for what no register tells: how many packets a camera lost. A test that
-    /// makes one thing go wrong gives its model a `Cell`, and sets it here.
+    /// Reads the model, for what no register shows, such as how many packets a camera lost. A test
+    /// that makes one thing go wrong gives its model a `Cell`, and sets it here.
     ///
     /// # Errors
     /// [`Error::Contended`].
@@ -141,7 +141,7 @@ impl<M: Model> SimDevice<M> {
         SimAccesses { reads: self.device.reads.get(), writes: self.device.writes.get() }
     }
 
-    /// Lets `time_us` of virtual time pass, with the device doing what it does, and no access.
+    /// Lets `time_us` of virtual time pass: the device runs, and nothing accesses it.
     ///
     /// # Errors
     /// [`Error::Contended`].
@@ -207,7 +207,7 @@ impl<M: Model> SimDevice<M> {
         self.with(|model, bus| {
             let deadline_ns = bus.now_ns().saturating_add(u64::from(timeout_us) * 1_000);
             let until_ns = model.run(deadline_ns, bus).min(deadline_ns);
-            // A line that is high already ends the wait at once, and a look costs time all the
+            // A line that is already high ends the wait at once, and polling it costs time all the
             // same.
             bus.run_until(until_ns);
             bus.tick();
@@ -247,8 +247,8 @@ impl<M> Clone for SimDevice<M> {
     }
 }
 
-/// The next device's number. After four milliards of devices they come again, and two of one number
-/// on one board are counted together.
+/// The next device's number. After four milliards of devices the numbers repeat, and two devices of
+/// one number on one board are counted together.
 fn next_number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -265,7 +265,7 @@ impl<M: Model> SimulatedDevice for SimDevice<M> {
 }
 
 impl<M: Model> SimWindow<M> {
-    /// Looks at the model behind it.
+    /// Reads the model behind it.
     ///
     /// # Errors
     /// [`Error::Contended`].
@@ -275,14 +275,14 @@ impl<M: Model> SimWindow<M> {
 }
 
 impl<M> Drop for SimWindow<M> {
-    /// Before the handle goes, which may be the last.
+    /// Runs before the handle is dropped, which may be the last.
     fn drop(&mut self) {
         self.device.device.driven.store(false, Ordering::Release);
     }
 }
 
-// SAFETY: 1. The registers belong to the model, which is one device; a device that could not be
-// asked answers all ones, which no driver takes for one that is finished. 2. `SimDevice::window`
+// SAFETY: 1. The registers belong to the model, which is one device; if the model cannot be locked,
+// a read returns all ones, which no driver takes for a finished device. 2. `SimDevice::window`
 // gives out one at a time.
 unsafe impl<M: Model> Mmio for SimWindow<M> {
     fn len_bytes(&self) -> usize {

@@ -1,5 +1,5 @@
-//! The drivers' tables of registers, with what they keep to themselves: the models' are compared
-//! with them.
+//! The drivers' register tables, private parts included: tests compare the models' tables with
+//! them.
 #![allow(dead_code, unreachable_pub, reason = "a driver uses what these tests do not")]
 
 #[path = "../../drivers/src/ap_ctrl/regs.rs"]

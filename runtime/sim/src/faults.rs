@@ -9,7 +9,7 @@ pub struct Faults {
     pub lost_irq: u16,
     /// The device ends with an error bit.
     pub error: u16,
-    /// The device says that it is done, and wrote only a part.
+    /// The device reports that it is done, but wrote only a part.
     pub short: u16,
     /// The device hangs until the driver stops it.
     pub hang: u16,
@@ -35,7 +35,7 @@ pub struct Struck {
 }
 
 impl Struck {
-    /// A model that asked with this number was struck.
+    /// Counts a strike for every fault whose rate is `per_mille`.
     pub(super) fn by(&mut self, per_mille: u16, faults: &Faults) {
         let Faults { late_irq, lost_irq, error, short, hang, stuck } = *faults;
         let kinds = [

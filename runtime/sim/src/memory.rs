@@ -18,13 +18,13 @@ use core::{fmt, mem::ManuallyDrop, ops::Range, ptr::NonNull};
 pub struct SimSpec {
     /// The size, in bytes.
     pub len_bytes: usize,
-    /// Where it lies on the bus; `None`: where there is room, below 4 GiB.
+    /// Its address on the bus; `None`: wherever there is room, below 4 GiB.
     pub base: Option<BaseAddr>,
     /// The cache line of the simulated processor.
     pub line: Align,
     /// The bytes that one sync covers. The granule of a range is always `line`.
     pub scope: SyncScope,
-    /// The kernel's word about its coherency.
+    /// Whether it is coherent, as the kernel would report it.
     pub coherent: Option<bool>,
     /// The first byte that is not contiguous with those before it, a multiple of 32.
     pub break_at: Option<usize>,
@@ -59,7 +59,7 @@ enum Storage {
 }
 
 impl SimBoard {
-    /// A block of `len_bytes` of its memory: non-coherent, in 64-byte lines, synchronised by range.
+    /// Allocates `len_bytes` of the board's memory: non-coherent, 64-byte lines, synced by range.
     ///
     /// # Errors
     /// As [`memory_with`](Self::memory_with).
@@ -67,7 +67,7 @@ impl SimBoard {
         self.memory_with(SimSpec { len_bytes, ..SimSpec::default() })
     }
 
-    /// A block of its memory as `spec` says, which may be one that no program should accept.
+    /// Allocates a block as `spec` describes it, which may be one that no program should accept.
     ///
     /// # Errors
     /// [`Error::Os`] where the kernel has no memory; [`Error::TooMany`] past 32 blocks;
@@ -76,9 +76,9 @@ impl SimBoard {
         Sim::map(self, spec)
     }
 
-    /// A block of its memory over `memory`, for a processor with no kernel below. A quarter of
-    /// `memory`, in whole lines, becomes the CPU's view; the rest is what the bus sees, what the
-    /// cache remembers, and who holds each byte.
+    /// Makes a block over `memory`, for a processor without a kernel. A quarter of `memory`, in
+    /// whole lines, becomes the CPU's view; the rest is the bus's view, the clean copy and the
+    /// marks.
     ///
     /// # Errors
     /// [`Error::BlockSize`] where `memory` is too small; [`Error::TooMany`] past 32 blocks.
@@ -215,7 +215,7 @@ impl Drop for Sim {
         if let Storage::Mapped(mapped) = &mut self.storage
             && !self.board.is_attached(self.block.id)
         {
-            // SAFETY: `drop` runs once, and the board knows the memory no more.
+            // SAFETY: `drop` runs once, and the board no longer knows the memory.
             unsafe { ManuallyDrop::drop(mapped) }
         }
     }
@@ -241,17 +241,17 @@ impl fmt::Debug for Sim {
     }
 }
 
-/// Any other backend's block on the simulated board's bus, so that simulated devices work on real
-/// memory: `contigo demo --memory hugetlb`. Its addresses are for this board then, and for no real
-/// device. Such a device is a program on the CPU: it reads and writes through the caches. The
-/// backend's own maintenance is still done, on memory that is not coherent too: what the device
+/// Puts another backend's block on the simulated board's bus, so that simulated devices work on
+/// real memory: `contigo demo --memory hugetlb`. Its addresses are then for this board, not for any
+/// real device. A simulated device is a program on the CPU: it reads and writes through the caches.
+/// The backend still does its own maintenance, on memory that is not coherent too: what the device
 /// wrote is cleaned before it is invalidated.
 #[derive(Debug)]
 pub struct OnBoard<B: Backend> {
     board: SimBoard,
     inner: ManuallyDrop<B>,
     block: SimBlock,
-    /// Who holds each byte. Freed with `inner`.
+    /// The holder of each byte. Freed with `inner`.
     marks: ManuallyDrop<Option<Anonymous>>,
 }
 
@@ -309,7 +309,7 @@ impl<B: Backend> Drop for OnBoard<B> {
     fn drop(&mut self) {
         self.board.detach(self.block.id);
         if !self.board.is_attached(self.block.id) {
-            // SAFETY: `drop` runs once, and the board knows the memory no more.
+            // SAFETY: `drop` runs once, and the board no longer knows the memory.
             unsafe { ManuallyDrop::drop(&mut self.inner) }
             // SAFETY: as above.
             unsafe {

@@ -19,15 +19,15 @@ use spin::{Mutex, MutexGuard};
 /// Callers owe nothing.
 ///
 /// # Implementation safety
-/// The model touches only memory that its registers were told of. It touches none of it between
-/// saying that it is finished and the next start. The model must keep each promise that
-/// [`Driver`](contigo_core::Driver) makes of a device. A model that is stuck shows it by never
-/// being finished.
+/// The model touches only memory whose addresses its registers received, and none of it between
+/// reporting that it is finished and the next start. The model must keep each promise that
+/// [`Driver`](contigo_core::Driver) makes of a device. A stuck model never reports that it is
+/// finished.
 pub unsafe trait Model: Send {
     /// The size of its register window, in bytes.
     const WINDOW_BYTES: usize;
 
-    /// The size of this one's, where models of one type differ in it. It never changes.
+    /// The size of this model's window, where models of one type differ in it. It never changes.
     fn window_bytes(&self) -> usize {
         Self::WINDOW_BYTES
     }
@@ -41,21 +41,21 @@ pub unsafe trait Model: Send {
     /// A 32-bit write at `offset`, a multiple of 4 inside the window.
     fn write32(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>);
 
-    /// When the interrupt line rises, in virtual nanoseconds; a time in the past: it is high until
-    /// acknowledged, and ends a wait at once. `None`: it will not rise by itself. An earlier time
-    /// than the true one is allowed: the wait ends too early, and the driver looks again.
+    /// When the interrupt line rises, in virtual nanoseconds. A time in the past: the line is high
+    /// until acknowledged, and ends a wait at once. `None`: it will not rise by itself. A time
+    /// before the true one is allowed: the wait ends too early, and the driver polls again.
     fn irq_at_ns(&self) -> Option<u64>;
 
-    /// Lets time pass, for a wait, until the interrupt line rises or `deadline_ns`; the time when
-    /// that was. A model that cannot foretell its interrupt, as one of gates cannot, works here,
-    /// and moves the clock with [`SimBus::run_until`].
+    /// Lets time pass, for a wait, until the interrupt line rises or `deadline_ns`, and returns the
+    /// time of that. A model that cannot foretell its interrupt, such as RTL, works here, and moves
+    /// the clock with [`SimBus::run_until`].
     fn run(&mut self, deadline_ns: u64, bus: &mut SimBus<'_>) -> u64 {
         let _ = bus;
         self.irq_at_ns().map_or(deadline_ns, |at| at.min(deadline_ns))
     }
 
-    /// The least and the most that fits this core, of a setting of its driver, or of the number
-    /// `nth` of that name in a kernel's map. A device by name (`sim:NAME`) refuses another value
+    /// The least and the greatest value that fit this core, of a driver's setting, or of the number
+    /// `nth` of that name in a kernel's map. Opening `sim:NAME` refuses another value
     /// ([`Error::OtherModel`](contigo_core::Error::OtherModel)). `None`, the default: any fits.
     fn fits(&self, setting: &str, nth: usize) -> Option<(u64, u64)> {
         let _ = (setting, nth);
@@ -105,7 +105,7 @@ impl<M: Model> Untyped for M {
 pub struct AnyModel {
     model: Shared<Mutex<dyn Untyped>>,
     window_bytes: usize,
-    /// A write got lost: it answers nothing more before a reset.
+    /// A write was lost: the model does not answer until a reset.
     gone: bool,
 }
 
@@ -124,12 +124,12 @@ impl AnyModel {
         Self { model: model.unwrap_or_else(|error| no_memory(error)), window_bytes, gone: false }
     }
 
-    /// The same model, for the device of one driver. It keeps the model.
+    /// Another handle to the same model, for one driver's device. It keeps the model alive.
     pub fn lend(&self) -> Self {
         Self { model: self.model.clone(), window_bytes: self.window_bytes, gone: false }
     }
 
-    /// Pulls its reset line, for every device that has it.
+    /// Pulls the model's reset line, for every device that has the model.
     ///
     /// # Errors
     /// [`Error::Contended`](contigo_core::Error::Contended): another thread has the model.
@@ -138,7 +138,7 @@ impl AnyModel {
         Ok(())
     }
 
-    /// What [`Model::fits`] answers.
+    /// Returns [`Model::fits`] of the model.
     ///
     /// # Errors
     /// As [`pull_reset`](Self::pull_reset).
@@ -160,7 +160,7 @@ impl AnyModel {
 
 // SAFETY: every method is the model's own, or does nothing where another thread has the model.
 unsafe impl Model for AnyModel {
-    /// No model has more; [`window_bytes`](Model::window_bytes) has this one's.
+    /// No model has more; [`window_bytes`](Model::window_bytes) returns this model's size.
     const WINDOW_BYTES: usize = usize::MAX;
 
     fn window_bytes(&self) -> usize {

@@ -1,8 +1,8 @@
 #![allow(unsafe_code, reason = "a model promises to touch no memory")]
 //! Models by name: `sim:NAME` opens a board with one.
 //!
-//! A driver's model has the driver's name. One that is built for something else, as a camera before
-//! the core, has a name that begins with it.
+//! A driver's model has the driver's name. A variant, such as a core with a camera before it, has a
+//! name that begins with the driver's.
 
 use crate::{
     AnyModel, Model, SimBus,
@@ -31,8 +31,8 @@ use spin::Mutex;
 type Row = (&'static str, fn() -> AnyModel);
 
 /// A camera sends packets or frames of 4 KiB back to back at 400 MB/s, without end, through a FIFO
-/// of 512 bytes. A sink takes whatever comes. By its name a core has all bits of a length, and
-/// realigns: a driver of any design fits.
+/// of 512 bytes. A sink takes whatever comes. A core opened by name has all length bits, and
+/// realigns, so a driver for any design fits.
 static BUILT_IN: &[Row] = &[
     // A chain, `copy(from, to, n)`; the same kernel for maps that say `ap_ctrl_hs`; and the first
     // one behind a gate, whose registers follow at 0x1_0000.
@@ -86,7 +86,7 @@ static BUILT_IN: &[Row] = &[
         )
     }),
     ("pl330", || AnyModel::new(Pl330Model::new(Pl330Spec::default()))),
-    // Words that read as they were written, for no driver.
+    // Words that read back as they were written, for no driver.
     ("registers", || AnyModel::new(Words([0; WORDS_BYTES / 4]))),
     ("zdma", || AnyModel::new(ZdmaModel::new())),
 ];
@@ -115,21 +115,21 @@ fn axi_vdma(stream: StreamConfig) -> AnyModel {
 }
 
 fn msgdma(config: MsgdmaConfig, stream: StreamConfig) -> AnyModel {
-    // It answers writes, whatever the setting says.
+    // The model sends write responses, whatever the setting says.
     let config = MsgdmaConfig { write_responses: true, ..config };
     AnyModel::new(MsgdmaModel::new(MsgdmaBuild { config, stream, ..MsgdmaBuild::default() }))
 }
 
-/// The most models that a program registers: as many as drivers.
+/// The most models that a program can register: as many as drivers.
 pub const MAX_REGISTERED: usize = 32;
 
 static REGISTERED: Mutex<heapless::Vec<Row, MAX_REGISTERED>> = Mutex::new(heapless::Vec::new());
 
-/// Adds a model of the program's own, for the rest of the process's life: `sim:NAME` opens a board
-/// with one.
+/// Registers a model of the program's own until the process ends: `sim:NAME` opens a board with
+/// one.
 ///
 /// # Errors
-/// [`Error::InUse`]: there is one of that name. [`Error::TooMany`]: 32 were registered.
+/// [`Error::InUse`]: a model of that name exists. [`Error::TooMany`]: 32 were registered.
 pub fn register(name: &'static str, model: fn() -> AnyModel) -> Result<()> {
     let mut registered = lock::acquire(&REGISTERED)?;
     if BUILT_IN.iter().chain(registered.iter()).any(|(known, _)| *known == name) {
@@ -140,10 +140,10 @@ pub fn register(name: &'static str, model: fn() -> AnyModel) -> Result<()> {
         .map_err(|_| Error::TooMany { what: "registered models", most: MAX_REGISTERED as u64 })
 }
 
-/// A new model called `name`.
+/// Makes a new model called `name`.
 ///
 /// # Errors
-/// [`Error::NotFound`], with the names that are most like it.
+/// [`Error::NotFound`], with the most similar names.
 pub fn named(name: &str) -> Result<AnyModel> {
     let registered = lock::acquire(&REGISTERED)?.clone();
     let row = BUILT_IN.iter().chain(&registered).find(|(known, _)| *known == name);
@@ -154,7 +154,7 @@ pub fn named(name: &str) -> Result<AnyModel> {
     Ok(model())
 }
 
-/// Gives `each` the name of every model, the built-in ones first.
+/// Calls `each` with the name of every model, the built-in ones first.
 pub fn each_name(each: &mut dyn FnMut(&str)) {
     BUILT_IN.iter().for_each(|(name, _)| each(name));
     let registered =
@@ -165,8 +165,8 @@ pub fn each_name(each: &mut dyn FnMut(&str)) {
 /// Half of what Vivado gives a core by default, and more registers than one has.
 const WORDS_BYTES: usize = 32 * 1024;
 
-/// Registers that remember, of a core without a model: words that read as they were written, 0 after power-on. They start nothing, and have no
-/// interrupt.
+/// The registers of a core without a model: words that read back as they were written, 0 after
+/// power-on. They start nothing, and have no interrupt.
 struct Words([u32; WORDS_BYTES / 4]);
 
 // SAFETY: it touches no memory.

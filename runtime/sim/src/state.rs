@@ -1,5 +1,5 @@
-//! The state that a board's handles share: blocks on the bus, the clock, chance, and who has
-//! touched what.
+//! The state that a board's handles share: the blocks on the bus, the clock, the random numbers,
+//! and the devices' wrong accesses.
 
 use super::{
     block::{Mark, SimBlock},
@@ -13,13 +13,13 @@ use core::ops::Range;
 use fastrand::Rng;
 use heapless::Vec;
 
-/// How many ports the board tells apart when it looks who was given a byte. Those beyond count as
+/// How many ports the board tells apart when it looks up a byte's holder. Further ports count as
 /// any port; boards have fewer.
 const MAX_PORTS: usize = 30;
 /// How many blocks a board has at once, at most: more than any board has memories.
 pub(super) const MAX_BLOCKS: usize = 32;
-/// How many devices' wrong accesses are told apart: as many as a board has. Those of one more are
-/// every device's.
+/// How many devices have wrong accesses of their own: as many as a board has. Those of further
+/// devices count for every device.
 const MAX_ASTRAY: usize = 32;
 /// Virtual time that one register access takes: what an uncached read across an SoC's AXI costs.
 const ACCESS_NS: u64 = 100;
@@ -40,10 +40,10 @@ pub(super) struct BoardState {
     pub(super) next_id: u32,
     pub(super) counts: SimCounts,
     pub(super) struck: Struck,
-    /// The program provokes wrong accesses: they end no job.
+    /// The program provokes wrong accesses: no job fails because of them.
     pub(super) allows_wrong: bool,
     pub(super) astray: Vec<Astray, MAX_ASTRAY>,
-    /// Of the devices for which `astray` has no room.
+    /// Wrong accesses of devices for which `astray` has no room.
     pub(super) others: WrongAccesses,
 }
 
@@ -56,18 +56,17 @@ pub(super) struct Astray {
 /// The counts of a board.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimCounts {
-    /// Accesses by a device to addresses where no memory is: each would be a bus error, or reach
+    /// Accesses by a device to addresses without memory: each would be a bus error, or reach
     /// another owner's memory.
     pub stray_accesses: u64,
-    /// Accesses by a device to memory that was not handed over to a device behind its port, or was
-    /// handed over only to be read and is written. Behind a port that snoops too, and the driver's
-    /// own memory included. No sync tells of these: the hand-over does. The rest of the bus words
-    /// of an operand's first and last byte is none where a model says that it reads whole words
-    /// ([`SimBus::read_words`](super::SimBus::read_words)). A job during which its device makes one
-    /// fails ([`Error::WrongAccess`](contigo_core::Error::WrongAccess)).
+    /// Accesses by a device to memory that was not handed over to a device behind its port, and
+    /// writes to memory that was handed over only for reading. Ports that snoop are included, and
+    /// so is the driver's own memory: hand-overs count here, not syncs. Where a model reads whole
+    /// words ([`SimBus::read_words`](super::SimBus::read_words)), the rest of an operand's first
+    /// and last word does not count. A job fails if its device makes such an access during it
+    /// ([`Error::WrongAccess`](contigo_core::Error::WrongAccess)).
     pub unowned_accesses: u64,
-    /// Dirty lines that left the cache over what a device had written: each is a sync that was
-    /// missing.
+    /// Dirty lines that were evicted over what a device had written: each is a missing sync.
     pub evictions: u64,
     /// Lines of a driver's own memory ([`DriverBuf`](contigo_core::mem::DriverBuf)) that were
     /// cleaned over what a device had written beside the words meant: each is a status that the
@@ -125,7 +124,7 @@ impl BoardState {
         }
     }
 
-    /// One register access takes its time.
+    /// Advances the clock by one register access.
     pub(super) const fn tick(&mut self) {
         self.now_ns = self.now_ns.saturating_add(ACCESS_NS);
     }
@@ -188,7 +187,7 @@ impl BoardState {
         Ok(())
     }
 
-    /// `holder` has `range` of a block from here on.
+    /// Records that `holder` holds `range` of a block from now on.
     pub(super) fn hold(&mut self, block: &SimBlock, range: Range<usize>, holder: Holder<'_>) {
         let mark = match holder {
             Holder::None => Mark::NONE,
@@ -196,7 +195,7 @@ impl BoardState {
                 if let Some(port) = port
                     && !self.ports.contains(port)
                 {
-                    // A full table makes it any port: less is noticed, and nothing wrongly.
+                    // A full table makes it any port: fewer errors are noticed, and none wrongly.
                     let _ = self.ports.push(*port);
                 }
                 Mark::device(port.and_then(|port| self.number(port)), writes)
@@ -216,7 +215,7 @@ impl BoardState {
         }
     }
 
-    /// A device's access: a stray one is counted.
+    /// Finds the memory of a device's access, and counts a stray one.
     fn access(
         &mut self,
         master: Master<'_>,
@@ -230,7 +229,7 @@ impl BoardState {
         })
     }
 
-    /// A device has touched what was not handed over to it: the job layer asks at the job's end.
+    /// Records that a device touched what was not handed over to it; the job layer asks at job end.
     #[cold]
     fn astray(&mut self, device: u32, WrongAccesses { unowned, stray }: WrongAccesses) {
         if self.allows_wrong {
@@ -253,7 +252,7 @@ impl BoardState {
         let mut found = self.blocks.iter().filter_map(|block| {
             block.find(addr.0, len, port.offset).map(|offset| (*block, offset))
         });
-        // Where two blocks answer to one address, neither does: it could be the wrong one.
+        // If two blocks have the address, neither answers: it could be the wrong one.
         match (found.next(), found.next()) {
             (Some(only), None) if port.carries(addr, len) => Some(only),
             _ => None,

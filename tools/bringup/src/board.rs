@@ -1,6 +1,6 @@
-//! A board: which one this is, how its cores reach memory, what is loaded, and what is running.
+//! A board: its name, how its cores reach memory, the loaded bitstream, and the running programs.
 //!
-//! [`Board::of`] reads files only: the device tree's root, the FPGA manager, and the classes of
+//! [`Board::of`] only reads files: the device tree's root, the FPGA manager, and the classes of
 //! devices that programs open. It touches no register and opens no device.
 //!
 //! # References
@@ -15,23 +15,23 @@ use crate::{
 };
 use contigo_boards::Soc;
 
-/// The most letters of a name that a machine gives itself; the kernel's own are shorter.
+/// The longest name that a machine gives itself, in letters. The kernel's own names are shorter.
 const NAME_MAX: usize = 80;
 
-/// A board, as its files tell it. Text that the machine gave is safe for a terminal.
+/// A board, as its files describe it. Text from the machine is safe for a terminal.
 #[derive(Debug)]
 pub struct Board {
-    /// Its tree's name for it: `Zynq ZC702 Development Board`. `None`: a PC, or no tree.
+    /// The device tree's name for it: `Zynq ZC702 Development Board`. `None`: a PC, or no tree.
     pub model: Option<String>,
     /// The kernel's release.
     pub kernel: Option<String>,
-    /// The system on chip, where it is known here.
+    /// The system on chip, if it is known here.
     pub soc: Option<&'static Soc>,
-    /// The board, or those that it may be.
+    /// The board, or the boards that it may be.
     pub known: Known,
-    /// The fabric, or why there is none.
+    /// The fabric, or the reason why there is none.
     pub fabric: Result<Fabric, FpgaError>,
-    /// A PC, or a SoC that is known here to have no fabric: nothing is missing there.
+    /// Whether it is a PC, or a SoC that is known here to have no fabric: then nothing is missing.
     pub is_fabricless: bool,
     /// The devices that programs open for DMA: guards, uio, VFIO, blocks of u-dma-buf, heaps, GPUs.
     pub devices: Vec<Device>,
@@ -42,21 +42,21 @@ pub struct Board {
 pub struct Fabric {
     /// The FPGA manager's folder.
     pub manager: String,
-    /// The manager's state. It is the kernel's memory of its own loads: `unknown` also where the
-    /// boot loader has loaded.
+    /// The manager's state. It records the kernel's own loads only: it is `unknown` even if the
+    /// boot loader has loaded a bitstream.
     pub state: State,
-    /// How a bitstream reaches it.
+    /// The way by which a bitstream reaches it.
     pub way: Option<Way>,
-    /// Which device it is, and by which file.
+    /// The device, and the file that names it.
     pub device: String,
     /// The bridges that the kernel knows.
     pub bridges: Vec<Bridge>,
-    /// Who uses it, or why that cannot be seen.
+    /// Its users, or the reason why they cannot be seen.
     pub users: Result<Vec<User>, FpgaError>,
 }
 
 impl Board {
-    /// The board of a machine. Each fact is there or not; nonsense in the files is no error.
+    /// Reads the board of a machine. Each fact is optional, and nonsense in the files is no error.
     #[must_use]
     pub fn of(machine: &Machine) -> Self {
         let tree = |name: &str| machine.bytes(format!("sys/firmware/devicetree/base/{name}"));
@@ -83,7 +83,7 @@ impl Board {
     }
 }
 
-/// One device, by the name that a program opens it by.
+/// One device, with the name by which a program opens it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// `guard:40000000.copy`, `uio:copy`, `u-dma-buf:udmabuf0`, `vfio:0000:01:00.0`, `cuda:0`.
@@ -92,11 +92,11 @@ pub struct Device {
     pub node: String,
 }
 
-/// The most that are listed: a fabric has a few, and a machine may say anything.
+/// The most devices that are listed. A fabric has a few, but a machine's files may have any number.
 const DEVICES_MAX: usize = 256;
 
 impl Device {
-    /// Those of a machine.
+    /// The devices of a machine.
     pub(super) fn all(machine: &Machine) -> Vec<Self> {
         let device = |kind: &str, called: &str, node: String| Self {
             name: format!("{kind}:{}", plain(called, NAME_MAX)),
@@ -130,7 +130,7 @@ impl Device {
         for heap in machine.list("dev/dma_heap") {
             found.push(device("dma-heap", &heap, format!("/dev/dma_heap/{heap}")));
         }
-        // NVIDIA's driver may count them in another order. A Jetson has one, without a number.
+        // NVIDIA's driver may number them in another order. A Jetson has one, without a number.
         let nodes = machine.list("dev").into_iter();
         let gpus = nodes.filter(|node| {
             node.strip_prefix("nvidia").is_some_and(|number| number.parse::<u8>().is_ok())

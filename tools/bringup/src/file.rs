@@ -1,4 +1,4 @@
-//! A file that the caller names: a regular one, whole, and no longer than its kind is.
+//! Reads a file that the caller names: a regular file, whole, and of a bounded length.
 
 #![allow(
     clippy::disallowed_methods,
@@ -14,30 +14,30 @@ use std::{
     path::Path,
 };
 
-/// Why a file is not read.
+/// The reason why a file is not read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
     /// The file cannot be read.
     #[error("{0}")]
     Read(#[from] io::Error),
-    /// It is no regular file, whose length is known before it is read.
+    /// It is no regular file: its length is not known before it is read.
     #[error("it is no file, but a folder, a pipe or a device: give a regular file")]
     NotAFile,
     /// It is longer than any file of its kind.
     #[error("it has {bytes} bytes, and no file of its kind has more than {most}")]
     TooLong {
-        /// Its length, or the part of it that was read.
+        /// The file's length, or the length of the part that was read.
         bytes: u64,
-        /// The most that is read.
+        /// The longest file that is read.
         most: u64,
     },
 }
 
 /// Opens a regular file of at most `most` bytes.
 ///
-/// A pipe or a device is refused before it is opened, also one that takes the file's place at that
-/// moment: a pipe would be waited for, and opening alone does something to a watchdog.
+/// A pipe or a device is refused before it is opened, even one that replaces the file at that
+/// moment: opening a pipe would wait, and opening alone can have an effect on a watchdog.
 ///
 /// # Errors
 /// [`FileError`].
@@ -47,7 +47,7 @@ pub fn open(path: &Path, most: u64) -> Result<File, FileError> {
     Ok(reopen(&found, READ)?.into())
 }
 
-/// Reads what [`open`] opened. The file may grow meanwhile, or be of `/proc`, which says 0 bytes.
+/// Reads a file that [`open`] opened. It may grow meanwhile, or be in `/proc` with a length of 0.
 ///
 /// # Errors
 /// [`FileError`].
@@ -58,7 +58,7 @@ pub fn rest(file: File, most: u64) -> Result<Vec<u8>, FileError> {
     if read > most { Err(FileError::TooLong { bytes: read, most }) } else { Ok(bytes) }
 }
 
-/// Both: a regular file's bytes, `most` of them at most.
+/// Opens and reads a regular file of at most `most` bytes.
 ///
 /// # Errors
 /// [`FileError`].
@@ -113,7 +113,7 @@ mod tests {
         assert!(none.contains("No such file"), "{none}");
     }
 
-    /// A sparse file takes no room, and none in memory either.
+    /// A sparse file takes no room on disk, and must take none in memory either.
     #[test]
     fn a_long_file_is_refused_before_it_is_read() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,36 +1,35 @@
-//! Which of the boards that Contigo knows a machine is, and which family of SoC it has, by the root
-//! of its device tree.
+//! The known board that a machine is, and its SoC family, by the root of its device tree.
 
 use crate::{bitstream::Family, machine::Machine};
 use contigo_boards::{ALL, Board, Soc};
 
 const TREE: &str = "sys/firmware/devicetree/base";
 
-/// How sure that is.
+/// How sure the board is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sure {
-    /// The tree's root has the board's name: in `compatible` or in `model`.
+    /// The root of the tree has the board's name, in `compatible` or in `model`.
     ByName,
-    /// The tree names the SoC, and these boards have it: others may have it, too.
+    /// The tree names the SoC. These boards have it, but other boards may have it, too.
     BySoc,
-    /// The tree names nothing that is known here.
+    /// The tree names no board or SoC that is known here.
     No,
 }
 
 /// The boards that a machine may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// How sure that is.
+    /// How sure the board is.
     pub sure: Sure,
-    /// One by name; by SoC each that has it.
+    /// One board by name, or all boards with the SoC.
     pub boards: Vec<&'static Board>,
 }
 
 impl Known {
-    /// By the root of a device tree: its `compatible` and `model`, as they are in its files.
+    /// Finds the board by the root of a device tree: by the contents of `compatible` and `model`.
     #[must_use]
     pub fn of(compatible: &[u8], model: &[u8], soc: Option<&Soc>) -> Self {
-        // The maker's entry for this very board. Names are shared: an Orin Nano is a Jetson Orin.
+        // The maker's entry for this exact board. Names overlap: an Orin Nano is a Jetson Orin.
         let entries = || compatible.split(|&byte| byte == 0);
         let own = |board: &&Board| {
             entries().any(|entry| board.compatible.iter().any(|one| one.as_bytes() == entry))
@@ -46,7 +45,7 @@ impl Known {
         if let Some(board) = named {
             return Self { sure: Sure::ByName, boards: vec![board] };
         }
-        // The chip follows in the text: `Cyclone V 5CSEBA6` where the SoC is `Cyclone V SoC`.
+        // The text continues with the chip: `Cyclone V 5CSEBA6` for the SoC `Cyclone V SoC`.
         let has = |board: &&Board| {
             soc.is_some_and(|soc| board.soc.starts_with(soc.name.trim_end_matches(" SoC")))
         };
@@ -62,8 +61,8 @@ impl Known {
         known.boards.first().copied().filter(|_| known.sure == Sure::ByName)
     }
 
-    /// The names of these boards' ports, each once: boards with one SoC have the same, or some of
-    /// them. `contigo_boards::port` has the port of a name.
+    /// The names of these boards' ports, each once: boards with one SoC have the same ports, or
+    /// some of them. `contigo_boards::port` finds a port by its name.
     #[must_use]
     pub fn ports(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
@@ -76,7 +75,7 @@ impl Known {
     }
 }
 
-/// A text as the boards' names are written: `Zynq PYNQ-Z2` is `-zynq-pynq-z2-`.
+/// A text in the form of the boards' names: `Zynq PYNQ-Z2` is `-zynq-pynq-z2-`.
 fn easy(text: &str) -> String {
     let letters = text.chars().map(|letter| {
         if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' }

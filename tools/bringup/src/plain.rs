@@ -1,13 +1,13 @@
-//! Text from a machine, before a terminal gets it.
+//! Makes text from a machine safe for a terminal.
 
-/// The letters of a process's name: any program may give itself another (`PR_SET_NAME`, 16 bytes).
+/// The letters of a process's name, which any program may choose (`PR_SET_NAME`, 16 bytes).
 pub(crate) const COMM_MAX: usize = 16;
 
-/// A text of `text`'s printable letters, of at most `most` of them; each other one is escaped.
+/// The printable letters of `text`, at most `most` of them; each other letter is escaped.
 ///
-/// A copied machine may have anything in its files: a name of a process or of a rail could move
-/// the cursor, or turn the direction of writing. Everything that is not ASCII is escaped, since the
-/// kernel's own words are.
+/// A copied machine may have anything in its files: the name of a process or a rail could move the
+/// cursor, or change the writing direction. Everything that is not ASCII is escaped, because the
+/// kernel's own words are ASCII.
 #[must_use]
 pub fn plain(text: &str, most: usize) -> String {
     let mut letters = text.chars();

@@ -1,5 +1,5 @@
-//! The device tree that the kernel runs with: its nodes, as far as the checks, the clocks and the
-//! ports ask for them.
+//! The device tree of the running kernel: its nodes, as far as the checks, the clocks and the ports
+//! need them.
 //!
 //! # References
 //! Devicetree Specification 0.4, 2.3 (`status`, `phandle`, `ranges`, `dma-coherent`).
@@ -8,26 +8,26 @@ use crate::{bitstream::Family, machine::Machine};
 use std::collections::HashMap;
 
 const BASE: &str = "sys/firmware/devicetree/base";
-/// The largest trees of the kernel's sources have about 3000 nodes.
+/// More nodes than the largest trees in the kernel's sources have, about 3000.
 const NODES_MAX: usize = 8192;
-/// The deepest of them has nine levels.
+/// More levels than the deepest of them has, nine.
 const DEPTH_MAX: usize = 12;
 
-/// A node that is not disabled, and no child of one that is.
+/// A node that is not disabled, and is not below a disabled one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
-    /// Below the tree's root, which is empty: `amba/dmac@f8003000`.
+    /// Its path below the root: `amba/dmac@f8003000`; empty for the root.
     pub(crate) path: String,
-    /// Its words of `compatible`.
+    /// The strings of its `compatible`.
     pub(crate) compatible: Vec<String>,
-    /// It has `dma-coherent` itself.
+    /// Whether it has `dma-coherent` itself.
     pub(crate) coherent: bool,
 }
 
-/// All nodes, by path; none where the machine has no tree.
+/// All nodes, sorted by path; none if the machine has no tree.
 pub(crate) fn nodes(machine: &Machine) -> Vec<Node> {
     let (mut found, mut todo) = (Vec::new(), vec![(String::new(), 0)]);
-    // Each turn takes one node, and adds no more than there is room for.
+    // Each turn removes one node, and adds no more than there is room for.
     while let Some((path, depth)) = todo.pop() {
         let folder = folder(&path);
         if machine.text(format!("{folder}/status")).is_some_and(|status| !status.starts_with("ok"))
@@ -78,13 +78,13 @@ impl Node {
         self.full_name().split('@').next().unwrap_or_default()
     }
 
-    /// The address in its name. Some trees write it with 0x, against the specification.
+    /// The address in its name. Some trees write it with 0x, contrary to the specification.
     pub(crate) fn unit(&self) -> Option<u64> {
         let unit = self.full_name().split_once('@')?.1.split(',').next()?;
         u64::from_str_radix(unit.trim_start_matches("0x"), 16).ok()
     }
 
-    /// The name of its platform device, as the kernel makes it: `f8003000.dmac`.
+    /// The kernel's name of its platform device: `f8003000.dmac`.
     pub(crate) fn device(&self) -> String {
         self.full_name()
             .split_once('@')
@@ -95,12 +95,12 @@ impl Node {
         self.compatible.iter().any(|one| one == compatible)
     }
 
-    /// A property's bytes; `None` where it is not there.
+    /// A property's bytes; `None` if it is missing.
     pub(crate) fn property(&self, machine: &Machine, name: &str) -> Option<Vec<u8>> {
         machine.bytes(format!("{}/{name}", self.folder()))
     }
 
-    /// A property's cells; none where it is not there.
+    /// A property's cells; none if it is missing.
     pub(crate) fn cells(&self, machine: &Machine, name: &str) -> Vec<u32> {
         cells(&self.property(machine, name).unwrap_or_default())
     }
@@ -110,22 +110,22 @@ impl Node {
         self.cells(machine, name).first().copied()
     }
 
-    /// A block of u-dma-buf, by the module's new name or its old one.
+    /// Whether it is a block of u-dma-buf, by the module's new or old name.
     pub(crate) fn is_block(&self) -> bool {
         let ours =
             |one: &String| one.starts_with("ikwzm,u-dma-buf") || one.starts_with("ikwzm,udmabuf");
         self.compatible.iter().any(ours)
     }
 
-    /// A register of the fabric, on a machine of this family.
+    /// Whether its address is in the fabric, on a machine of this family.
     pub(crate) fn is_fabric(&self, family: Family) -> bool {
         self.unit().is_some_and(|unit| {
             family.windows().iter().any(|&(first, last)| (first..=last).contains(&unit))
         })
     }
 
-    /// Its parent, and the parent's parent, up to the root. `nodes` are by path, as [`nodes`] has
-    /// them: each is asked for all of its ancestors.
+    /// Its parent, the parent's parent, and so on up to the root. `nodes` is sorted by path, like
+    /// [`nodes`]: it is searched for each of the ancestors.
     pub(crate) fn ancestors<'a>(&self, nodes: &'a [Self]) -> impl Iterator<Item = &'a Self> {
         let paths: Vec<_> = above(&self.path).map(str::to_owned).collect();
         paths.into_iter().filter_map(|path| {
@@ -133,8 +133,8 @@ impl Node {
         })
     }
 
-    /// Whether the kernel takes it for coherent: the nearest node of it and those above says it
-    /// (Linux, `drivers/of/address.c`, `of_dma_is_coherent`).
+    /// Whether the kernel takes it for coherent: the nearest node decides, of this one and those
+    /// above (Linux, `drivers/of/address.c`, `of_dma_is_coherent`).
     pub(crate) fn is_coherent(&self, machine: &Machine) -> bool {
         let says = |path: &str| {
             let has = |name: &str| machine.has(format!("{}/{name}", folder(path)));
@@ -144,7 +144,7 @@ impl Node {
     }
 }
 
-/// The buses of a tree, each of which is read once: thousands of nodes may be on one.
+/// The buses of a tree. Each is read once, because thousands of nodes may be on one.
 pub(crate) struct Buses<'a> {
     machine: &'a Machine,
     known: HashMap<String, Bus>,
@@ -153,9 +153,9 @@ pub(crate) struct Buses<'a> {
 enum Bus {
     /// It has no `ranges`, or empty ones: its addresses are those of the bus above.
     HandsOn,
-    /// First address, the first address on the bus above, and how many.
+    /// The first address, the first address on the bus above, and the length.
     Maps(Vec<[u64; 3]>),
-    /// The cells of its addresses are not known here.
+    /// The number of its address cells is not known here.
     Unknown,
 }
 
@@ -164,7 +164,7 @@ impl<'a> Buses<'a> {
         Self { machine, known: HashMap::new() }
     }
 
-    /// The address in a node's name as the processor has it: through `ranges` of the buses above.
+    /// The address in a node's name, translated for the processor by `ranges` of the buses above.
     pub(crate) fn address(&mut self, node: &Node) -> Option<u64> {
         let mut addr = node.unit()?;
         for path in above(&node.path).filter(|path| !path.is_empty()) {
@@ -215,7 +215,7 @@ fn folder(path: &str) -> String {
     if path.is_empty() { BASE.to_owned() } else { format!("{BASE}/{path}") }
 }
 
-/// The paths above, the nearest one first, and the root last.
+/// The paths above, from the nearest one to the root.
 fn above(path: &str) -> impl Iterator<Item = &str> {
     let paths = path.rmatch_indices('/').filter_map(|(at, _)| path.get(..at));
     paths.chain((!path.is_empty()).then_some(""))
@@ -243,10 +243,10 @@ mod tests {
     };
     use std::{fs, path::Path};
 
-    /// A copy whose bus has `count` nodes and ranges. Each node has properties that name each other
-    /// node, as interrupts and as clocks, and its own block of memory.
+    /// Makes a copy whose bus has `count` nodes and ranges. Each node has its own block of memory,
+    /// and properties that name every other node, as interrupts and as clocks.
     ///
-    /// How many bytes it has.
+    /// Returns the copy's size in bytes.
     fn copy(root: &Path, count: u32) -> u64 {
         let mut size = 0;
         let mut put = |path: String, bytes: &[u8]| {
@@ -266,7 +266,7 @@ mod tests {
         put(format!("{}/compatible", super::BASE), b"xlnx,zynq-7000\0");
         put(format!("{bus}/compatible"), b"simple-bus\0");
         put(format!("{bus}/interrupt-parent"), &cells(&[1]));
-        // Longer than all that one node has.
+        // Longer than everything that one node has.
         let ranges: Vec<_> =
             (0..16 * count).flat_map(|at| [at << 12, 0x4000_0000 + (at << 12), 0x1000]).collect();
         put(format!("{bus}/ranges"), &cells(&ranges));
@@ -289,10 +289,10 @@ mod tests {
         size
     }
 
-    /// How often a reader reads each byte: the doctor has several checks for one property.
+    /// The most reads of each byte by a reader: the doctor has several checks for one property.
     const FEW: u64 = 8;
 
-    /// Each reader of the tree reads each byte a few times, and looks at each node a few times,
+    /// Each reader of the tree reads each byte a few times, and visits each node a few times,
     /// however many there are.
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no openat")]

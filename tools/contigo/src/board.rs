@@ -1,4 +1,4 @@
-//! `contigo board`: which board this is, its ports, what is loaded, and what is running.
+//! `contigo board`: this machine's board, its ports, the loaded bitstream, and running programs.
 
 use crate::{
     failure::Failure,
@@ -49,30 +49,30 @@ enum Command {
     Prepare(Prepare),
 }
 
-/// The most letters of a sentence with names from the machine.
+/// The longest sentence that contains names from the machine, in letters.
 const WORDS_MAX: usize = 300;
-/// A cure for a missing manager would be none here.
+/// A machine without a fabric is not missing a manager, so no cure is shown.
 const NO_FABRIC: &str = "none of its own; an FPGA card is loaded by its maker's tools";
-/// Beside the facts' names: a column that can be read.
+/// The columns beside the facts' names, so that the value stays readable.
 const OTHERS: u16 = 40;
 
-/// Everything that is printed.
+/// The whole report.
 #[derive(Serialize)]
 struct Report {
-    /// It grows by one when a field changes its meaning or goes.
+    /// Incremented when a field changes its meaning or is removed.
     version: u32,
     boards: Vec<&'static str>,
-    /// "name", "soc" or "no": by which part of the device tree.
+    /// "name", "soc" or "no": which part of the device tree identified the board.
     known_by: &'static str,
     model: Option<String>,
     soc: Option<&'static str>,
     kernel: Option<String>,
     ports: Vec<PortEntry>,
     fabric: Option<FabricEntry>,
-    /// Why there is no fabric.
+    /// The reason why there is no fabric.
     no_fabric: Option<String>,
     devices: Vec<DeviceEntry>,
-    /// Ways to memory that are no ports, with their sources.
+    /// Ways to memory other than ports, with their sources.
     facts: Vec<&'static str>,
 }
 
@@ -93,7 +93,7 @@ struct FabricEntry {
     way: Option<String>,
     bridges: Vec<String>,
     users: Vec<String>,
-    /// Why the users cannot be seen.
+    /// The reason why the users cannot be seen.
     unseen: Option<String>,
 }
 
@@ -103,7 +103,7 @@ struct DeviceEntry {
     node: String,
 }
 
-/// Looks, and prints.
+/// Inspects the board, and prints the report.
 pub(crate) fn board(options: &Options) -> Result<(), Failure> {
     if let Some(Command::Prepare(prepare)) = &options.command {
         return ports::prepare(prepare);

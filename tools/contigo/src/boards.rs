@@ -73,7 +73,7 @@ pub(crate) fn boards(options: &Options) -> Result<(), Failure> {
     entries.iter().try_for_each(|board| output::text(listed(board)))
 }
 
-/// A board, and a table of its ports.
+/// A board, with a table of its ports.
 fn listed(board: &Entry) -> String {
     let soc = if board.soc == "none" { String::new() } else { format!("; {}", board.soc) };
     let title = format!("{}: {}{soc}", board.name, board.title);

@@ -1,4 +1,4 @@
-//! `contigo clocks`: the clocks of this machine's fabric, against a design, and one of them set.
+//! `contigo clocks`: compares the clocks of this machine's fabric with a design, and sets one.
 
 use crate::{failure::Failure, output, overlay};
 use clap::Args;
@@ -41,11 +41,11 @@ struct Entry {
     parent: Option<String>,
     hz: u64,
     enables: u32,
-    /// Absent: the kernel cannot see it.
+    /// Absent if the kernel cannot see it.
     #[serde(skip_serializing_if = "Option::is_none")]
     running: Option<bool>,
     users: Vec<String>,
-    /// The guarded devices that have it from the device tree, and the board whose crystal it is.
+    /// The guarded devices that the tree gives this clock, and the board that has this crystal.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tree: Vec<Compared>,
 }
@@ -84,7 +84,7 @@ impl Compared {
         }
     }
 
-    /// The same for a guarded device, whose clocks the kernel's module turns on for its program.
+    /// The entry of a guarded device, whose clocks the kernel module turns on for its program.
     fn of_guard(checked: &Checked) -> Self {
         let off =
             (checked.verdict == Verdict::Off).then(|| "off until a program opens it".to_owned());
@@ -92,7 +92,7 @@ impl Compared {
         Self { verdict: off.unwrap_or(compared.verdict), ..compared }
     }
 
-    /// The crystal, as the board and the kernel have it.
+    /// The crystal, by the board and by the kernel.
     fn of_crystal(crystal: &Crystal) -> Self {
         Self {
             core: format!("the crystal of {}", crystal.board),
@@ -115,19 +115,19 @@ struct Set {
 pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
     let machine = crate::machine(options.machine.as_ref());
     if let Some((fabric, hz)) = options.set {
-        // Else another rate is set than is said.
+        // With a wrong crystal, the kernel would set another rate than it reports.
         reckoned(Crystal::of(&machine))?;
         let hz = Control::find(&machine, fabric)?.set(&machine, hz)?;
         let set = Set { clock: fabric.to_string(), hz };
         return output::report(options.json, &set, |_| format!("{fabric}: {}", rate(hz)));
     }
     let clocks = match &options.design {
-        // A file that is wrong is said before the machine is.
+        // An error in the file is reported before errors of the machine.
         Some(file) => {
             let wanted = wanted(file)?;
             let judged =
                 compared(&clocks::check(&clocks::clocks(&machine)?, &wanted), options.json);
-            // A wrong crystal is why the others are.
+            // A wrong crystal explains why the other clocks are wrong.
             return reckoned(Crystal::of(&machine)).and(judged);
         }
         None => clocks::clocks(&machine)?,
@@ -181,7 +181,7 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
     reckoned(crystal)
 }
 
-/// Refuses a tree with another crystal than the board's.
+/// Refuses a device tree with another crystal than the board's.
 fn reckoned(crystal: Option<Crystal>) -> Result<(), Failure> {
     let Some(Crystal { board, board_hz, place, tree_hz, .. }) =
         crystal.filter(|crystal| !crystal.is_right())
@@ -194,7 +194,7 @@ fn reckoned(crystal: Option<Crystal>) -> Result<(), Failure> {
     )))
 }
 
-/// The clocks that a design's cores have of the processor.
+/// The processor's clocks that a design's cores use.
 fn wanted(file: &Path) -> Result<Vec<Wanted>, Failure> {
     let refused = |why: String| Failure::Usage(format!("{}: {why}", file.display()));
     let text = overlay::source(file)?;

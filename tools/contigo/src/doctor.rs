@@ -38,19 +38,19 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// Beside the names: area, verdict, and a column that can be read.
+/// The columns beside the names: area, verdict, and enough room for the text.
 const OTHERS: u16 = 54;
 
-/// The check that measures a port.
+/// The name of the check that measures a port.
 const MEASURED: &str = "port-measured";
 
-/// The most letters of a measurement's words.
+/// The longest text of a measurement, in letters.
 const FOUND_MAX: usize = 400;
 
-/// Everything that is printed.
+/// The whole report.
 #[derive(Serialize)]
 struct Report {
-    /// It grows by one when a field changes its meaning or goes.
+    /// Incremented when a field changes its meaning or is removed.
     version: u32,
     faults: usize,
     notes: usize,
@@ -86,7 +86,7 @@ impl Entry {
         }
     }
 
-    /// The port of an engine, measured.
+    /// The row of an engine's measured port.
     fn probed(measured: Result<Probed, String>) -> Self {
         let (verdict, found) = match measured {
             Ok(Probed { right: true, found, .. }) => (Verdict::Fine, found),
@@ -108,8 +108,8 @@ impl Entry {
     }
 }
 
-/// The engine's port, and a row for each other port of the board: only a core of the fabric
-/// could measure that. No engine is started after a register that did not answer.
+/// A row for the engine's port, and one for each other port of the board, which only a core of the
+/// fabric could measure. No engine is started after a register that did not answer.
 fn probed(machine: &Machine, stuck: Option<u64>) -> Vec<Entry> {
     if let Some(addr) = stuck {
         return vec![Entry::probed(Err(format!(
@@ -126,10 +126,10 @@ fn probed(machine: &Machine, stuck: Option<u64>) -> Vec<Entry> {
     std::iter::once(Entry::probed(measured)).chain(others).collect()
 }
 
-/// Looks, and prints: status 1 where there is a fault.
+/// Runs the checks, and prints them: status 1 if there is a fault.
 pub(crate) fn doctor(options: &Options) -> Result<ExitCode, Failure> {
     let machine = crate::machine(options.machine.as_ref());
-    // A design that is wrong is said; any other reason for no register is a row.
+    // An error in the design ends the command. Other reasons for missing registers are a row.
     let design = options.design.as_ref();
     design.map_or(Ok(()), |file| ports::is_design(file))?;
     let registers = options

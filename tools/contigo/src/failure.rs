@@ -19,40 +19,40 @@ use std::{fmt, io, path::PathBuf};
 /// Why a command ends with exit status 1.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A file that is built into this program is not what it should be.
+    /// A file that is built into this program is wrong.
     Data(DemoError),
     /// The runtime refused, or a device failed.
     Runtime(Error),
-    /// The same, for memory that the user chose by name.
+    /// The runtime refused, or a device failed: for memory that the user named.
     Memory { name: MemoryName, error: Error },
-    /// The same, for a device.
+    /// The runtime refused, or a device failed: for a device.
     Device { name: DeviceName, error: Error },
     /// There is no engine of that kind.
     NoSuchEngine { engine: String },
     /// An engine and its memory do not work together.
     Engine { engine: String, error: Error },
-    /// There is a real engine, and no memory that it could use.
+    /// There is a real engine, but no memory that it can use.
     NoMemory,
     /// The driver does not load the kernels.
     #[cfg(any(all(feature = "cuda", target_pointer_width = "64"), feature = "gpu"))]
     Image { error: Error, log: String },
-    /// Options that do not go together, or a name that is not one.
+    /// Options that exclude each other, or an invalid name.
     Usage(String),
-    /// The self-test found something.
+    /// The self-test found an error.
     SelfTest(String),
     /// The device and the reference disagree.
     Mismatches { scores: usize, of: usize },
     /// A file could not be written.
     Write { path: PathBuf, error: io::Error, option: &'static str },
-    /// A bitstream did not get into the fabric.
+    /// A bitstream was not loaded into the fabric.
     Bitstream { file: PathBuf, error: FpgaError },
     /// The board or its kernel refused: a fabric, a clock, a reset, or a register of a port.
     Board(Box<dyn std::error::Error>),
-    /// The doctor was shown a folder that is no machine's.
+    /// The doctor's folder is not that of a machine.
     Doctor(DoctorError),
     /// Standard output cannot be written.
     Output(io::Error),
-    /// A file in the wrong format; cannot be where the program is right.
+    /// A value cannot be encoded, which cannot happen in a correct program.
     Encode(String),
 }
 
@@ -122,13 +122,13 @@ impl fmt::Display for Failure {
 }
 
 impl Failure {
-    /// The exit status. The doctor's 1 says that it found something.
+    /// The exit status. For the doctor, 1 means that it found a fault.
     pub(crate) fn status(&self) -> u8 {
         if matches!(self, Self::Doctor(_)) { 2 } else { 1 }
     }
 }
 
-/// The meaning of an error's errno, in words.
+/// An error's errno, in words.
 struct Meaning<'a>(&'a Error);
 
 impl fmt::Display for Meaning<'_> {

@@ -1,5 +1,5 @@
-//! `contigo info`: the DMA memory and the devices of this machine, and what keeps the rest from
-//! working.
+//! `contigo info`: this machine's DMA memory and devices, and the reasons why the others do not
+//! work.
 
 use crate::{failure::Failure, output};
 use clap::Args;
@@ -17,48 +17,48 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// Beside the names: four narrow columns, and a note that can be read.
+/// The columns beside the names: four narrow ones, and enough room for a note.
 const OTHERS: u16 = 54;
 
-/// Everything that is printed.
+/// The whole report.
 #[derive(Debug, Serialize)]
 struct Report {
     architecture: &'static str,
     kernel: Option<String>,
-    /// Address bits that all of the machine's memory needs.
+    /// The address bits that reach all of the machine's memory.
     memory_addr_bits: Option<u32>,
     memory: Vec<Offer>,
     devices: Vec<Offer>,
 }
 
-/// One memory or one device, or a kind of which there is none.
+/// One memory or one device, or a kind that this machine does not have.
 #[derive(Debug, Default, Serialize)]
 struct Offer {
-    /// The name for `--memory` or `--device`; where there is none, its kind.
+    /// The name for `--memory` or `--device`; the kind if the machine has none.
     name: String,
     state: State,
     size_bytes: Option<u64>,
-    /// Address bits that a master needs to reach all of it.
+    /// The address bits with which a master reaches all of it.
     addr_bits: Option<u32>,
     /// `None`: it depends on the port.
     coherent: Option<bool>,
-    /// Its description, or why it does not work and what to do.
+    /// Its description, or the reason why it does not work, with the cure.
     note: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum State {
-    /// It can be opened.
+    /// A program can open it.
     Ready,
-    /// It is there, and something keeps it from working.
+    /// It exists, but does not work.
     Blocked,
-    /// It is not there.
+    /// It does not exist.
     #[default]
     Absent,
 }
 
-/// Prints it.
+/// Prints the list.
 pub(crate) fn info(options: &Options) -> Result<(), Failure> {
     let mut report = Report::of(&Machine::this(), Inventory::here());
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
@@ -79,12 +79,12 @@ pub(crate) fn info(options: &Options) -> Result<(), Failure> {
     ))
 }
 
-/// A value, or a dash where it is not known.
+/// A value, or a dash if it is not known.
 fn known(value: Option<impl ToString>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }
 
-/// A table of them. A column in which nothing is known is not there.
+/// A table of offers. A column without any known value is left out.
 fn listed(title: &str, offers: &[Offer]) -> Table {
     let state = |offer: &Offer| match offer.state {
         State::Ready => "ready",
@@ -158,7 +158,7 @@ impl Offer {
     }
 }
 
-/// The driver's GPUs: it is loaded for that, and opens its devices.
+/// The driver's GPUs. This loads the driver, and the driver opens its devices.
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 fn gpus() -> Vec<Offer> {
     use contigo::{
@@ -212,7 +212,7 @@ fn gpu_offer(facts: &contigo::cuda::GpuFacts, version: u32) -> Offer {
     }
 }
 
-/// How many address lines a master needs to reach the byte at `last`.
+/// The number of address bits that a master needs to reach the byte at `last`.
 const fn addr_bits(last: u64) -> u32 {
     u64::BITS - last.leading_zeros()
 }
@@ -238,7 +238,7 @@ mod tests {
     use std::{fs, io};
     use tempfile::TempDir;
 
-    /// A board with two u-dma-bufs, one of them of an old module, and a CMA heap.
+    /// A board with two u-dma-bufs, one of an old module, and a CMA heap.
     fn board() -> io::Result<(TempDir, Machine)> {
         let folder = TempDir::new()?;
         let write = |path: &str, text: &str| {

@@ -1,4 +1,4 @@
-//! The command-line tool `contigo`: what memory this machine offers, and the runtime at work on it.
+//! The command-line tool `contigo`: lists this machine's memory, and runs the runtime on it.
 
 mod board;
 mod boards;
@@ -99,7 +99,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // Before a name is read: whether it is built in is seen there.
+    // Before any name is parsed, because parsing checks whether the name is built in.
     #[cfg(feature = "gpu")]
     if let Err(error) = contigo_gpu::register() {
         return end(Err(failure::Failure::Runtime(error)));
@@ -121,12 +121,12 @@ fn main() -> ExitCode {
     end(done.map(|()| ExitCode::SUCCESS))
 }
 
-/// A command's exit status, or its failure in one line.
+/// The exit status of a command; a failure is printed in one line.
 fn end(done: Result<ExitCode, failure::Failure>) -> ExitCode {
     match done {
         Ok(status) => status,
         Err(failure) => {
-            // Where even standard error is closed, the exit status has to do.
+            // If even standard error is closed, the exit status must do.
             let _ = writeln!(io::stderr(), "contigo: {failure}");
             ExitCode::from(failure.status())
         }

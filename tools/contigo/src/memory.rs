@@ -8,18 +8,18 @@ use contigo::{
 };
 use contigo_boards::sim::{WIDE, WIDE_COHERENT};
 
-/// Reads the option's value. A wrong one is answered with the right form, and with the memory of
-/// this machine.
+/// Parses the option's value. The error for a wrong value shows the right form and this machine's
+/// memory.
 pub(crate) fn memory_name(text: &str) -> Result<MemoryName, String> {
     text.parse().map_err(|error| format!("{error}; {}", Inventory::here().memory_answer()))
 }
 
-/// The same for a device.
+/// Parses a device's name in the same way.
 pub(crate) fn device_name(text: &str) -> Result<DeviceName, String> {
     text.parse().map_err(|error| format!("{error}; {}", Inventory::here().device_answer()))
 }
 
-/// Opens memory: of `device`, where there is one.
+/// Opens memory, for `device` if there is one.
 pub(crate) fn open(
     name: &MemoryName,
     device: Option<&OpenDevice>,
@@ -30,7 +30,7 @@ pub(crate) fn open(
     memory.map_err(|error| Failure::Memory { name: *name, error })
 }
 
-/// The memory of a simulated board, with `seed` where its name has none.
+/// The memory of a simulated board, with `seed` if its name has none.
 pub(crate) fn seeded(name: &MemoryName, seed: u64) -> MemoryName {
     let with_seed = || format!("sim:{seed}").parse().ok();
     Some(*name)
@@ -39,7 +39,7 @@ pub(crate) fn seeded(name: &MemoryName, seed: u64) -> MemoryName {
         .unwrap_or(*name)
 }
 
-/// The same of a simulated device.
+/// A simulated device, with `seed` if its name has none.
 pub(crate) fn seeded_device(name: &DeviceName, seed: u64) -> DeviceName {
     if name.kind() != "sim" || name.to_string().contains('@') {
         return *name;
@@ -47,24 +47,24 @@ pub(crate) fn seeded_device(name: &DeviceName, seed: u64) -> DeviceName {
     format!("{name}@{seed}").parse().unwrap_or(*name)
 }
 
-/// The first memory of this machine that a real device could use, as far as its files say; it is
-/// not opened.
+/// The first memory of this machine that a real device could use, judged by its files. It is not
+/// opened.
 pub(crate) fn first_for(device: Option<&DeviceName>) -> Option<MemoryName> {
     let mut usable = Inventory::here()
         .memories()
         .filter(|entry| entry.why.is_none())
         .filter_map(|entry| entry.name);
     match device.map(DeviceName::kind) {
-        // Its own.
+        // Its own memory.
         Some("vfio" | "guard") => device?.to_string().parse().ok(),
-        // Memory of a device is for that device.
+        // A device's memory is for that device only.
         _ => usable.find(|name| name.device().is_none()),
     }
 }
 
-/// The simulated master's port to real memory: it snoops where the memory is coherent, or where
-/// the runtime cannot maintain its caches. The engine is a program on the CPU, so it sees the
-/// caches either way. The port decides whether the memory's own maintenance is done.
+/// The simulated master's port to real memory. It snoops if the memory is coherent, or if the
+/// runtime cannot maintain its caches. The engine is a program on the CPU, so it sees the caches
+/// either way; the port only decides whether the memory's own maintenance runs.
 pub(crate) fn simulated_port(memory: &Mapping) -> Port {
     let maintained = matches!(memory.scope, SyncScope::Range { .. } | SyncScope::Whole);
     if memory.coherent.unwrap_or(!maintained) { WIDE_COHERENT } else { WIDE }

@@ -3,12 +3,12 @@
 use contigo_nvtx::{Error, Ranges};
 use std::io::{self, Write};
 
-/// Lets the tool hear the run, where the command has no listener of its own.
+/// Lets the tool record the run, if the command has no listener of its own.
 pub(crate) fn listen() {
     contigo_nvtx::listen().map_or_else(|error| unheard(&error), |_| ());
 }
 
-/// The tool, for a listener of the command's own.
+/// The tool, for a command with its own listener.
 pub(crate) fn ranges() -> Option<&'static Ranges> {
     Ranges::attached().unwrap_or_else(|error| {
         unheard(&error);
@@ -16,8 +16,8 @@ pub(crate) fn ranges() -> Option<&'static Ranges> {
     })
 }
 
-/// The run goes on without it.
+/// Reports the error: the run goes on without the tool.
 fn unheard(error: &Error) {
-    // Where standard error is closed too, this line is lost.
+    // If standard error is closed too, this line is lost.
     let _ = writeln!(io::stderr(), "contigo: {error}; the run goes on without it");
 }

@@ -1,5 +1,5 @@
-//! Standard output: text, tables, or one JSON value. A reader that has gone (`contigo info | head
-//! -1`) is no failure.
+//! Standard output: text, tables, or one JSON value. A closed reader (`contigo info | head -1`) is
+//! no failure.
 
 use crate::failure::Failure;
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets::UTF8_BORDERS_ONLY};
@@ -27,7 +27,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     text(indented)
 }
 
-/// Prints a report as JSON, or else as the text that is made of it.
+/// Prints a report as JSON, or as the text that is made of it.
 pub(crate) fn report<R: Serialize, T: Display>(
     json_wanted: bool,
     report: &R,
@@ -36,10 +36,10 @@ pub(crate) fn report<R: Serialize, T: Display>(
     if json_wanted { json(report) } else { text(listed(report)) }
 }
 
-/// No table is wider, also where the terminal is.
+/// The widest table, even on a wider terminal.
 const COLUMNS: u16 = 100;
 
-/// How wide a table may be here: the terminal, and `COLUMNS` where the environment has it.
+/// The width of a table here: that of the terminal, or `COLUMNS` from the environment.
 fn columns() -> u16 {
     let terminal = Term::stdout();
     let terminal =
@@ -51,8 +51,8 @@ fn columns() -> u16 {
     [terminal, said].into_iter().flatten().fold(COLUMNS, u16::min)
 }
 
-/// An empty table, which is as wide as it needs to be and no wider than fits here. A longer cell
-/// gets more lines.
+/// An empty table, as wide as its content, but no wider than fits here. A longer cell is broken
+/// into several lines.
 pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table
@@ -63,8 +63,8 @@ pub(crate) fn table(header: &[&str]) -> Table {
     table
 }
 
-/// Keeps each cell of the first column in one line, because users copy names from there: where
-/// `others` columns are left for the rest of the table.
+/// Keeps each cell of the first column in one line, because users copy names from it, if that
+/// leaves `others` columns for the rest of the table.
 pub(crate) fn keep_names(table: &mut Table, others: u16) {
     let width = table.column_max_content_widths().first().copied().unwrap_or(0);
     if let Some(names) = table.column_mut(0).filter(|_| width.saturating_add(others) <= columns()) {

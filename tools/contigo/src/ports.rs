@@ -54,7 +54,7 @@ struct Entry {
     wanted: Option<String>,
     /// "right", "wrong", "not compared" or "not read".
     verdict: &'static str,
-    /// Why it was not read, or how it becomes right.
+    /// The reason why it was not read, or its cure.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -69,7 +69,7 @@ struct Write {
 
 #[derive(Serialize)]
 struct Report {
-    /// It grows by one when a field changes its meaning or goes.
+    /// Incremented when a field changes its meaning or is removed.
     version: u32,
     running: bool,
     registers: Vec<Entry>,
@@ -81,10 +81,10 @@ struct Prepared {
     /// Whether the writes were made.
     written: bool,
     writes: Vec<Write>,
-    /// Read when the level shifters are on, and set then where they are wrong.
+    /// Read once the level shifters are on, and then set if wrong.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     behind: Vec<&'static str>,
-    /// Wrong or not read, and not to be set here.
+    /// Wrong or not read, and not settable here.
     left: Vec<Entry>,
 }
 
@@ -139,7 +139,7 @@ fn listed(entries: &[Entry]) -> comfy_table::Table {
     table
 }
 
-/// Reads, compares and prints.
+/// Reads the registers, compares them, and prints the result.
 pub(crate) fn registers(
     machine: &Machine,
     design: Option<&PathBuf>,
@@ -167,7 +167,7 @@ pub(crate) fn prepare(options: &Prepare) -> Result<(), Failure> {
     wrong(&facts)
 }
 
-/// The writes, made or not, and the fields that are wrong after them.
+/// The writes, made or not, and the fields that stay wrong.
 fn prepared(machine: &Machine, options: &Prepare) -> Result<(Prepared, Vec<Fact>), Failure> {
     let open = Open { loaded: options.loaded, writable: options.yes };
     let (mut facts, steps) =
@@ -191,7 +191,7 @@ fn prepared(machine: &Machine, options: &Prepare) -> Result<(Prepared, Vec<Fact>
         .collect();
     let is_set = |fact: &Fact| steps.iter().any(|step| step.field.name == fact.field.name);
     facts.retain(|fact| !is_set(fact) && is_open(fact));
-    // The ports behind the level shifters are read when these are on, and set then.
+    // The ports behind the level shifters are read and set only once the shifters are on.
     let mut behind = Vec::new();
     if !options.yes && steps.iter().any(|step| step.field.name == SHIFTERS) {
         behind = facts
@@ -238,7 +238,7 @@ impl Prepared {
     }
 }
 
-/// Whether a field that should have a value has another, or its value is not known.
+/// Whether a field that should have a value has another one, or its value is not known.
 fn is_open(fact: &Fact) -> bool {
     fact.wanted.is_some() && fact.verdict != Verdict::Right
 }
@@ -255,22 +255,22 @@ fn wrong(facts: &[Fact]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How the registers are looked at.
+/// The access to the registers.
 struct Open {
-    /// A bitstream runs for sure.
+    /// The caller states that a bitstream runs.
     loaded: bool,
-    /// Writes come after.
+    /// The caller will write.
     writable: bool,
 }
 
-/// The answer of `then`, with the machine's registers and all that is known of it.
+/// Calls `then` with the machine's registers and everything that is known of the machine.
 fn with<T>(
     machine: &Machine,
     design: Option<&PathBuf>,
     open: &Open,
     then: impl FnOnce(Family, &DevMem, &Known<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    // A file that is wrong is said before the machine is.
+    // An error in the file is reported before errors of the machine.
     let design = design.map(|file| numbers(file)).transpose()?;
     let family = ports::family(machine)?;
     if let Some((of, _)) = design.as_ref().filter(|(of, _)| *of != family) {
@@ -286,14 +286,14 @@ fn with<T>(
     then(family, &registers, &known)
 }
 
-/// The fields as they are, beside a design's where one is given.
+/// The current fields, compared with a design if one is given.
 pub(crate) fn facts(machine: &Machine, design: Option<&PathBuf>) -> Result<Vec<Fact>, Failure> {
     with(machine, design, &Open { loaded: false, writable: false }, |family, registers, known| {
         Ok(ports::read(family, registers, known))
     })
 }
 
-/// Whether a file is a design of a processor that is known here.
+/// Checks that a file is a design of a processor that is known here.
 pub(crate) fn is_design(file: &Path) -> Result<(), Failure> {
     numbers(file).map(drop)
 }

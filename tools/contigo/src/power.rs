@@ -10,7 +10,7 @@ use contigo_bringup::{
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// The most letters of a rail's or a chip's name: the kernel's own are shorter.
+/// The longest name of a rail or a chip, in letters. The kernel's own names are shorter.
 const NAME_MAX: usize = 64;
 
 /// The options of `power`.
@@ -59,7 +59,7 @@ impl Entry {
     }
 }
 
-/// The rails that the kernel measures, and these monitors.
+/// The rails that the kernel measures, and the rails of these monitors.
 pub(crate) fn rails(machine: &Machine, monitors: &[Monitor]) -> Vec<Rail> {
     power::rails(machine)
         .into_iter()

@@ -31,11 +31,11 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// The width where the user gives none: an AXI core asks for 16 cycles of its slowest clock, which
-/// is 10 us from 1.6 MHz on.
+/// The default width: an AXI core needs 16 cycles of its slowest clock, which is 10 us from 1.6 MHz
+/// on.
 const PULSE_US: u32 = 10;
 
-/// A line that could be reset.
+/// A line that can be reset.
 #[derive(Debug, Serialize)]
 struct Entry {
     line: String,
@@ -43,12 +43,12 @@ struct Entry {
     chip: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    /// The user of the line; absent where it has none.
+    /// The user of the line; absent if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     used_by: Option<String>,
 }
 
-/// What was done.
+/// The report of a reset.
 #[derive(Debug, Serialize)]
 struct Done {
     line: String,

@@ -1,9 +1,9 @@
-//! Which build a program is: the GNU build ID, which the linker puts in a note of its file.
+//! The build of a program: the GNU build ID, which the linker puts into a note of its file.
 
 use crate::layout::BUILD_ID_BYTES;
 use core::fmt;
 
-/// The linker's number of a build. Two programs with the same one have the same code.
+/// The linker's number of a build. Two programs with the same number have the same code.
 ///
 /// Source: man 5 elf; `--build-id` in man 1 ld.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +15,12 @@ pub struct BuildId {
 /// `PT_NOTE` and `NT_GNU_BUILD_ID`, man 5 elf.
 const PT_NOTE: u64 = 4;
 const NT_GNU_BUILD_ID: u64 = 3;
-/// A program has a dozen headers, and a few notes; more is no program.
+/// A program has a dozen headers and a few notes. A file with more is no program.
 const MOST_HEADERS: u64 = 64;
 const MOST_NOTES: usize = 16;
 
 impl BuildId {
-    /// The build ID that a header of a ring holds.
+    /// The build ID in the header of a ring.
     #[cfg(feature = "decode")]
     pub(crate) fn stored(bytes: &[u8]) -> Option<Self> {
         let mut own = Self { bytes: [0; BUILD_ID_BYTES], len: bytes.len() };
@@ -28,7 +28,7 @@ impl BuildId {
         (!bytes.is_empty()).then_some(own)
     }
 
-    /// The build ID of the ELF file `image`. `None` where it has none.
+    /// The build ID of the ELF file `image`. `None`: it has none.
     #[must_use]
     pub fn of(image: &[u8]) -> Option<Self> {
         let ident = image.get(..16)?;
@@ -36,7 +36,7 @@ impl BuildId {
             return None;
         }
         let wide = ident.get(4) == Some(&2);
-        // The table of program headers: where, how wide a row, how many rows.
+        // The table of program headers: its offset, the width of a row, the number of rows.
         let (table, row, rows) = if wide {
             (number(image, 32, 8)?, number(image, 54, 2)?, number(image, 56, 2)?)
         } else {

@@ -1,37 +1,37 @@
-//! The file: a header of one page, then the ring, and the check at the end of each of its frames.
+//! The file: a header of one page, then the ring. Each frame of the ring ends with a check byte.
 //! All numbers are little-endian.
 
 /// The first bytes of the file. The last one is the version of the layout.
 pub(crate) const MAGIC: [u8; 8] = *b"ctg-log\x01";
-/// The header's size: a page of every kernel here, so that the ring begins on one.
+/// The header's size: one page of every kernel here, so that the ring begins at a page.
 pub(crate) const HEADER_BYTES: usize = 4096;
-/// The most bytes of one frame, as they are in the ring. A longer event is dropped. A thread keeps
-/// so many for itself.
+/// The most bytes of one frame in the ring. A longer event is dropped. Each thread has a buffer of
+/// this size.
 pub(crate) const FRAME_BYTES: usize = 512;
-/// The most bytes of the program's path that the header holds; Linux's `PATH_MAX` is longer, and
-/// such a path is cut.
+/// The most bytes of the program's path in the header. Linux's `PATH_MAX` is longer; a longer path
+/// is cut.
 pub(crate) const PATH_BYTES: usize = 1024;
-/// The room of a GNU build ID: 20 bytes, by SHA-1. No linker makes a longer one by default.
+/// The space for a GNU build ID: 20 bytes, by SHA-1. No linker makes a longer ID by default.
 pub(crate) const BUILD_ID_BYTES: usize = 20;
 
-/// Each field's place in the header.
+/// The offset of each field in the header.
 pub(crate) mod at {
     /// `u32`: the ring's size.
     pub(crate) const RING_BYTES: usize = 8;
-    /// `u32`: the process.
+    /// `u32`: the process ID.
     pub(crate) const PID: usize = 12;
     /// `u64`: nanoseconds of `CLOCK_MONOTONIC` at the start.
     pub(crate) const START_MONOTONIC_NS: usize = 16;
     /// `u64`: nanoseconds of `CLOCK_REALTIME` at the start.
     pub(crate) const START_REAL_NS: usize = 24;
-    /// Text of 36 bytes: the kernel's number of this boot.
+    /// Text of 36 bytes: the kernel's boot ID.
     pub(crate) const BOOT_ID: usize = 32;
-    /// `u64`: how many bytes are whole frames, counted from the start.
+    /// `u64`: the number of bytes in whole frames, counted from the start.
     pub(crate) const WRITTEN: usize = 128;
-    /// `u64`: how many bytes have been begun. The ring's room below `RESERVED - RING_BYTES` has
-    /// been given away.
+    /// `u64`: the number of bytes that a writer has begun. Ring bytes below `RESERVED - RING_BYTES`
+    /// may be overwritten.
     pub(crate) const RESERVED: usize = 136;
-    /// `u64`: how many events were dropped.
+    /// `u64`: the number of dropped events.
     pub(crate) const DROPPED: usize = 144;
     /// `u32`: the build ID's length.
     pub(crate) const BUILD_ID_LEN: usize = 192;
@@ -49,8 +49,8 @@ pub(crate) const BOOT_ID_BYTES: usize = 36;
 const _: () =
     assert!(at::PATH + PATH_BYTES <= HEADER_BYTES && at::BUILD_ID + BUILD_ID_BYTES <= at::PATH_LEN);
 
-/// The value of a frame's check before its first byte: not 0, as a frame of zeroes must not be
-/// right. The check is one byte at a frame's end, so that a half of one is not taken for another:
+/// A frame's check before its first byte. It is not 0, because a frame of zeroes must not pass. The
+/// check is one byte at a frame's end, so that a part of a frame is not taken for another frame:
 /// CRC-8 with the polynomial 0x07 (ITU-T I.432.1).
 pub(crate) const FIRST: u8 = 0xff;
 
@@ -74,7 +74,7 @@ const TABLE: [u8; 256] = {
     table
 };
 
-/// The check over `bytes`, after those that made `check`.
+/// Continues the check `check` over `bytes`.
 #[allow(clippy::indexing_slicing, reason = "a byte is below 256")]
 pub(crate) fn check(check: u8, bytes: &[u8]) -> u8 {
     bytes.iter().fold(check, |check, byte| TABLE[usize::from(check ^ byte)])
@@ -84,7 +84,7 @@ pub(crate) fn check(check: u8, bytes: &[u8]) -> u8 {
 mod tests {
     use super::*;
 
-    /// From 0 on it is the SMBus's CRC-8, whose check value is 0xf4.
+    /// Starting at 0, it is the SMBus's CRC-8, whose check value is 0xf4.
     #[test]
     fn it_is_the_crc_of_the_catalogue() {
         assert_eq!(check(0, b"123456789"), 0xf4);

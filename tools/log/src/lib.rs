@@ -1,9 +1,9 @@
 //! A log that survives its program: `defmt`'s events in a ring of bytes in a file.
 //!
-//! [`start`] maps the file. From then on each `defmt` event of the program, the runtime or another
-//! crate is some 10 bytes in the ring. It takes no heap, no text and no system call. The kernel has
-//! the bytes at once, so that they survive a panic, a `SIGKILL` and a crash.
-//! `contigo log` decodes them, live or later, by the texts in the program's ELF file.
+//! [`start`] maps the file. After that, each `defmt` event of the program, the runtime or another
+//! crate is some 10 bytes in the ring. It needs no heap, no text and no system call. The kernel has
+//! the bytes at once, so they survive a panic, a `SIGKILL` and a crash. `contigo log` decodes them,
+//! live or later, with the texts in the program's ELF file.
 //!
 //! | the file is on | its events survive |
 //! |---|---|
@@ -16,14 +16,14 @@
 //! # Ok::<(), contigo_log::StartError>(())
 //! ```
 //!
-//! A program says `println!("cargo:rustc-link-arg-bins=-Tcontigo-log.x");` in its `build.rs`; the
+//! The program's `build.rs` prints `println!("cargo:rustc-link-arg-bins=-Tcontigo-log.x");`. The
 //! page `docs/log.md` has the rest.
 //!
 //! **Threads, signals, forks.** A thread makes its frame in 512 bytes of its own, and takes a lock
-//! for the copy into the ring alone. The lock has a bound: then the event is dropped and counted. A
-//! signal handler may log; where it interrupts an event, its own is dropped and counted. A child of
-//! fork(2) logs nothing, on Linux 4.14 or newer.
-// On docs.rs, and there alone, each item says which feature it needs.
+//! only to copy the frame into the ring. It tries the lock a bounded number of times, then drops
+//! and counts the event. A signal handler may log; if it interrupts an event, its own event is
+//! dropped and counted. A child of fork(2) logs nothing, on Linux 4.14 or newer.
+// On docs.rs only, each item shows the feature that it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod build_id;
@@ -39,5 +39,5 @@ pub use read::{Decoder, Entry, Header, Piece, Reader, Refused};
 #[cfg(feature = "write")]
 pub use write::{Clock, Settings, StartError, dropped, start, sync};
 
-/// The least and the most bytes of a ring; a power of two between them is its size.
+/// The smallest and the largest ring, in bytes. The size is a power of two.
 pub const RING_BYTES: core::ops::RangeInclusive<u32> = 4 << 10..=1 << 20;

@@ -3,7 +3,7 @@
     unsafe_code,
     reason = "the names in C; structures of integers and pointers"
 )]
-//! What a driver and a program tell each other, as C has it. `contigo.h` is made of this file, too.
+//! The structures that a driver and a program exchange, in C. `contigo.h` is made from this file.
 
 use crate::{ArgumentError, Versioned};
 use contigo::{Align, Completion, Direction, OperandSpec};

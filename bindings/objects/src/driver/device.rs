@@ -2,8 +2,8 @@
     unsafe_code,
     reason = "functions that a driver's library calls, with the device that it was given"
 )]
-//! The device that a driver in a shared library uses: its registers, its clock and its memory, by
-//! functions.
+//! The device that a driver in a shared library uses, through functions: its registers, its clock
+//! and its memory.
 
 use super::abi::{contigo_driver_device, contigo_status};
 use crate::text;
@@ -25,34 +25,34 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// The structure that the library has a pointer to, and what is behind it. It stays where it is.
+/// The structure that the library points to, and the data behind it. It does not move.
 #[repr(C)]
 struct Shared {
-    /// First, so that its address is the whole's.
+    /// First, so that its address is the address of `Shared`.
     abi: contigo_driver_device,
     device: AnyDevice,
-    /// Only `memory` below looks at it, and `LibraryDevice`'s drop.
+    /// Only `memory` below and `LibraryDevice`'s drop access it.
     memory: UnsafeCell<Option<DriverBuf>>,
     settings: CString,
     known: &'static [&'static str],
-    /// What one of the functions answered last, if it was an error.
+    /// The last result of one of the functions, if it was an error.
     refused: Cell<Option<Error>>,
-    /// What the driver said last.
+    /// The reason that the driver gave last.
     why: Cell<Option<&'static str>>,
 }
 
-/// The device of one driver. The library has a pointer to it, too, so it is only shared, and what
-/// changes is in cells.
+/// The device of one driver. The library points to it, too, so it is only shared, and everything
+/// that changes is in cells.
 pub(super) struct LibraryDevice {
     shared: NonNull<Shared>,
     /// The library's `close`, and the lock under which it opens and closes.
     close: Option<(unsafe extern "C" fn(*mut c_void), &'static Mutex<()>)>,
-    /// It knows no address: the driver was not opened yet, or has stopped it since its last job.
+    /// The device knows no address: the driver is not open yet, or stopped it after its last job.
     pub(super) is_at_rest: bool,
 }
 
 impl LibraryDevice {
-    /// Lends `device`, and memory for descriptors.
+    /// Makes `device` and memory for descriptors available to the library.
     ///
     /// # Errors
     /// As [`DriverBuf::new`], for a register of `addr_bits` bits.
@@ -106,13 +106,13 @@ impl LibraryDevice {
         Ok(Self { shared, close: None, is_at_rest: true })
     }
 
-    /// What the library gets.
+    /// The pointer for the library.
     pub(super) const fn abi(&self) -> *const contigo_driver_device {
         self.shared.as_ptr().cast()
     }
 
-    /// The driver was opened, and may have told the device where the memory is. `close` is called
-    /// with its context when it ends.
+    /// Notes that the driver was opened, and may have told the device the memory's address. `close`
+    /// is called with the driver's context at the end.
     pub(super) fn opened(
         &mut self,
         close: Option<unsafe extern "C" fn(*mut c_void)>,
@@ -123,7 +123,7 @@ impl LibraryDevice {
     }
 
     /// # Safety
-    /// Once, with the context of the library's `open`, after every other function of it.
+    /// Called once, with the context of the library's `open`, after all its other functions.
     pub(super) unsafe fn close(&mut self, context: *mut c_void) {
         if let Some((close, alone)) = self.close.take() {
             let _alone = alone.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,12 +133,12 @@ impl LibraryDevice {
     }
 
     fn shared(&self) -> &Shared {
-        // SAFETY: it is there as long as this value, and nothing writes it but through cells.
+        // SAFETY: it lives as long as this value, and nothing writes it except through cells.
         unsafe { self.shared.as_ref() }
     }
 
-    /// The error shared `status`, where one of the functions answered that last; and what the
-    /// driver said. Both are forgotten.
+    /// The error of `status`, where one of the functions returned it last, and the driver's reason.
+    /// Both are cleared.
     pub(super) fn refused(&self, status: contigo_status) -> (Option<Error>, Option<&'static str>) {
         let Shared { refused, why, .. } = self.shared();
         (refused.take().filter(|error| error.row().code == status), why.take())
@@ -159,7 +159,7 @@ impl LibraryDevice {
 
 impl Drop for LibraryDevice {
     fn drop(&mut self) {
-        // SAFETY: it was a box, and the library's functions were closed.
+        // SAFETY: it was a box, and no function of the library is called any more.
         let Shared { memory, .. } = *unsafe { Box::from_raw(self.shared.as_ptr()) };
         if self.is_at_rest {
             // SAFETY: the device fetches nothing: `is_at_rest`.
@@ -169,25 +169,25 @@ impl Drop for LibraryDevice {
 }
 
 /// # Safety
-/// `device` is what [`LibraryDevice::abi`] answered, and the value is alive.
+/// `device` is a pointer that [`LibraryDevice::abi`] returned, and the value is alive.
 unsafe fn of<'a>(device: *const c_void) -> &'a Shared {
     // SAFETY: the caller's promise; see `LibraryDevice::shared`.
     unsafe { &*device.cast() }
 }
 
-/// The status of `result`, which is kept where it is an error.
+/// The status of `result`. An error is kept.
 fn answer(shared: &Shared, result: Result<()>) -> contigo_status {
     shared.refused.set(result.err());
     result.err().map_or(0, |error| error.row().code)
 }
 
 unsafe extern "C" fn read32(device: *const c_void, offset: usize) -> u32 {
-    // SAFETY: the library hands on the pointer that it has, as contigo.h asks for.
+    // SAFETY: the library passes the pointer that it got, as contigo.h requires.
     unsafe { of(device) }.device.read32(offset)
 }
 
 unsafe extern "C" fn write32(device: *const c_void, offset: usize, value: u32) {
-    // SAFETY: as in `read32`; what the value does is the driver's promise.
+    // SAFETY: as in `read32`; the driver guarantees the effect of the value.
     unsafe { of(device).device.write32(offset, value) }
 }
 
@@ -219,7 +219,7 @@ unsafe extern "C" fn setting(
         };
         let name = shared.known.iter().find(|known| **known == name).ok_or(unlisted)?;
         let given = Settings(shared.settings.to_str().unwrap_or("")).number(name, min, max)?;
-        // SAFETY: the library says that it is writable.
+        // SAFETY: the library guarantees that it is writable.
         unsafe { value.write_unaligned(given.unwrap_or(otherwise)) };
         Ok(())
     };
@@ -231,16 +231,16 @@ const NO_MEMORY: Error = Error::Unsupported {
     fix: "say how much it needs in contigo_driver_library.memory_bytes",
 };
 
-/// The memory of the driver.
+/// The driver's memory.
 ///
 /// # Safety
-/// As [`of`]; no other reference to it is used before this one ends.
+/// As [`of`]; no other reference to the memory is used before this one ends.
 unsafe fn memory<'a>(device: *const c_void) -> Result<&'a mut DriverBuf> {
     // SAFETY: the caller's promise.
     unsafe { &mut *of(device).memory.get() }.as_mut().ok_or(NO_MEMORY)
 }
 
-/// Is there a slice of `n` words at `words`, as many as may lie in the memory at `offset`?
+/// Checks that `words` has a slice of `n` words, and that as many fit into the memory at `offset`.
 ///
 /// # Safety
 /// As [`of`].
@@ -266,8 +266,8 @@ unsafe extern "C" fn memory_write(
     if n == 0 {
         return 0;
     }
-    // SAFETY: as in `read32`. So many words are there, and the device does not fetch these bytes:
-    // the library's promise.
+    // SAFETY: as in `read32`. The library guarantees that so many words are there, and that the
+    // device does not fetch these bytes.
     unsafe {
         let wrote = fit(device, offset, words, n)
             .and_then(|()| memory(device)?.write(offset, slice::from_raw_parts(words, n)));
@@ -284,7 +284,7 @@ unsafe extern "C" fn memory_read(
     if n == 0 {
         return 0;
     }
-    // SAFETY: as in `memory_write`; they are writable.
+    // SAFETY: as in `memory_write`; the words are writable.
     unsafe {
         let read = fit(device, offset, words, n)
             .and_then(|()| memory(device)?.read(offset, slice::from_raw_parts_mut(words, n)));

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "functions that a program calls, with the driver that they opened")]
-//! A driver in Rust as such a shared library.
+//! A driver in Rust, as a shared library that programs load.
 
 use super::{
     abi::{
@@ -24,9 +24,9 @@ use std::{
 /// **A driver in Rust that programs in C and Python load from a file**: a crate of type `cdylib`,
 /// with [`export_driver!`](crate::export_driver) in it.
 ///
-/// The file has its own copy of the runtime's code, and shares none of its types with the program:
-/// the two may be of different versions. A completion's `last`, `ran_dry` and a stop program do not
-/// cross; a driver has an operand at least.
+/// The file has its own copy of the runtime's code, and shares no type with the program: the two
+/// may be of different versions. A completion's `last`, `ran_dry` and a stop program do not cross
+/// this boundary. A driver has at least one operand.
 ///
 /// ```
 /// use contigo::{Result, drivers::zdma::Zdma, job::Settings};
@@ -54,16 +54,16 @@ pub trait Export: 'static {
     const HELP: &'static CStr;
     /// The names of its settings, separated by commas.
     const SETTINGS: &'static CStr = c"";
-    /// How many bytes of memory the driver itself needs.
+    /// How many bytes of memory the driver itself needs, for `DriverDevice::memory`.
     const MEMORY_BYTES: usize = 0;
-    /// How many bits the register for their address has.
+    /// How many bits the device's register for the memory's address has.
     const MEMORY_ADDR_BITS: u32 = 64;
 
-    /// Opens it.
+    /// Opens the driver.
     ///
     /// # Errors
-    /// Why the device is none for this driver. The program gets the error's code and its name
-    /// (`Error::Driver`), without its numbers; an error of `device`'s functions it gets as it was.
+    /// The reason why the device does not suit this driver. The program gets the error's code and
+    /// name (`Error::Driver`) without its numbers, and an error of `device`'s functions unchanged.
     ///
     /// # Safety
     /// The device is the one that the driver is for, and no other code drives it while the driver
@@ -71,12 +71,12 @@ pub trait Export: 'static {
     unsafe fn open(device: DriverDevice, settings: Settings<'_>) -> Result<Self::Driver>;
 }
 
-/// Makes a crate of type `cdylib` a driver's library: see [`Export`](crate::driver::Export). Once
-/// in a crate.
+/// Makes a crate of type `cdylib` the library of a driver: see [`Export`](crate::driver::Export).
+/// Use it once in a crate.
 #[macro_export]
 macro_rules! export_driver {
     ($export:ty) => {
-        /// What programs look for in this library.
+        /// The symbol that programs look up in this library.
         #[unsafe(no_mangle)]
         #[allow(non_upper_case_globals, unsafe_code, reason = "the symbol's name")]
         pub static contigo_driver: $crate::driver::contigo_driver_library =
@@ -84,7 +84,7 @@ macro_rules! export_driver {
     };
 }
 
-/// What the library of a driver exports: for [`export_driver!`](crate::export_driver).
+/// The exported structure of a driver's library: for [`export_driver!`](crate::export_driver).
 #[must_use]
 pub const fn library_of<D: Export>() -> contigo_driver_library {
     contigo_driver_library {
@@ -100,10 +100,9 @@ pub const fn library_of<D: Export>() -> contigo_driver_library {
     }
 }
 
-/// What the program lent: its structure, by which its functions know the device, too.
+/// The structure that the program lent. Its functions identify the device by it, too.
 ///
-/// INVARIANT: it is what a program gave to a library's `open`, and the library's `close` has not
-/// returned.
+/// INVARIANT: a program gave it to a library's `open`, and the library's `close` has not returned.
 #[derive(Clone, Copy, Debug)]
 struct Lent(*const contigo_driver_device);
 
@@ -111,13 +110,13 @@ struct Lent(*const contigo_driver_device);
 unsafe impl Send for Lent {}
 
 impl Lent {
-    /// Its figures and functions.
+    /// The structure's numbers and functions.
     const fn said(&self) -> &contigo_driver_device {
-        // SAFETY: see above: `close` drops the driver, and this with it.
+        // SAFETY: see the invariant: `close` drops the driver, and with it this value.
         unsafe { &*self.0 }
     }
 
-    /// As the functions take it.
+    /// The pointer, as the functions take it.
     const fn raw(&self) -> *const c_void {
         self.0.cast()
     }
@@ -131,16 +130,16 @@ pub struct DriverDevice {
     memory_bytes: usize,
 }
 
-/// Memory of the driver's own, which the device fetches: descriptors, microcode.
+/// The driver's own memory, which the device fetches: descriptors, microcode.
 #[derive(Debug)]
 pub struct DriverMemory {
     lent: Lent,
     len_bytes: usize,
 }
 
-/// What the program's function answered.
+/// The result of one of the program's functions.
 const fn answered(status: contigo_status) -> Result<()> {
-    // The program knows the error, and takes the number for it: see `answer`.
+    // The program knows the error, and recognizes it by its number: see `answer`.
     if status == 0 {
         Ok(())
     } else {
@@ -155,12 +154,12 @@ const fn answered(status: contigo_status) -> Result<()> {
 /// Stands for the names of the program's device and port, which the library does not know.
 const PROGRAM: &str = "the program's";
 
-/// The answer of a function that is not there.
+/// The status in place of a missing function.
 const MISSING: contigo_status = -1;
 
 impl DriverDevice {
     /// # Safety
-    /// `device` is what a program gave to a library's `open`.
+    /// A program gave `device` to a library's `open`.
     unsafe fn new(device: *const contigo_driver_device) -> Self {
         let lent = Lent(device);
         let (addr_bits, coherent) = (lent.said().port_addr_bits, lent.said().port_coherent == 1);
@@ -169,7 +168,7 @@ impl DriverDevice {
         Self { lent, port, memory_bytes: lent.said().memory_bytes }
     }
 
-    /// The memory of the driver's own, once: as many bytes as [`Export::MEMORY_BYTES`], or more.
+    /// The driver's own memory, once: at least [`Export::MEMORY_BYTES`] bytes.
     pub const fn memory(&mut self) -> Option<DriverMemory> {
         match mem::replace(&mut self.memory_bytes, 0) {
             0 => None,
@@ -178,8 +177,8 @@ impl DriverDevice {
     }
 }
 
-// SAFETY: 1. They are those of the device that the program opened for this driver. 2. The program
-// lends them to one driver, and `Export::open`'s caller promises the same.
+// SAFETY: 1. The registers are those of the device that the program opened for this driver. 2. The
+// program lends them to one driver only, and `Export::open`'s caller promises the same.
 unsafe impl Mmio for DriverDevice {
     fn len_bytes(&self) -> usize {
         self.lent.said().len_bytes
@@ -187,13 +186,13 @@ unsafe impl Mmio for DriverDevice {
 
     fn read32(&self, offset: usize) -> u32 {
         let Some(read) = self.lent.said().read32 else { return u32::MAX };
-        // SAFETY: the arguments are what contigo.h says; so they are below.
+        // SAFETY: the arguments are as contigo.h requires; the same holds below.
         unsafe { read(self.lent.raw(), offset) }
     }
 
     unsafe fn write32(&self, offset: usize, value: u32) {
         let Some(write) = self.lent.said().write32 else { return };
-        // SAFETY: as above; what the value does is the caller's promise.
+        // SAFETY: as above; the caller guarantees the effect of the value.
         unsafe { write(self.lent.raw(), offset, value) }
     }
 }
@@ -212,8 +211,8 @@ impl Wait for DriverDevice {
     }
 }
 
-// SAFETY: the addresses that the driver gets are those that the program made for the device's own
-// port, whose bits and coherency these are.
+// SAFETY: the program made the addresses that the driver gets for the device's own port, and these
+// are that port's bits and coherency.
 unsafe impl Device for DriverDevice {
     fn port(&self) -> &Port {
         &self.port
@@ -221,19 +220,19 @@ unsafe impl Device for DriverDevice {
 }
 
 impl DriverMemory {
-    /// How many bytes there are.
+    /// The length in bytes.
     #[must_use]
     pub const fn len_bytes(&self) -> usize {
         self.len_bytes
     }
 
-    /// Where the device finds the byte at `offset_bytes`.
+    /// The bus address of the byte at `offset_bytes`.
     #[must_use]
     pub const fn addr_at(&self, offset_bytes: usize) -> DevAddr {
         DevAddr(self.lent.said().memory_addr.wrapping_add(offset_bytes as u64))
     }
 
-    /// How far apart descriptors of `descriptor_bytes` lie, so that each has its cache lines to
+    /// The distance between descriptors of `descriptor_bytes`, so that each has its cache lines to
     /// itself ([`DriverBuf::stride`](contigo::mem::DriverBuf::stride)).
     #[must_use]
     pub fn stride(&self, descriptor_bytes: usize) -> usize {
@@ -244,35 +243,35 @@ impl DriverMemory {
     /// As [`DriverBuf::write`](contigo::mem::DriverBuf::write).
     ///
     /// # Errors
-    /// As there; the program has the error itself.
+    /// As `DriverBuf::write`; the program keeps the error itself.
     ///
     /// # Safety
     /// The device does not fetch these bytes now.
     pub unsafe fn write(&mut self, offset_bytes: usize, words: &[u32]) -> Result<()> {
         let Some(write) = self.lent.said().memory_write else { return answered(MISSING) };
-        // SAFETY: as for the registers; so many words are there.
+        // SAFETY: as for the registers; `words` has so many words.
         answered(unsafe { write(self.lent.raw(), offset_bytes, words.as_ptr(), words.len()) })
     }
 
     /// As [`DriverBuf::read`](contigo::mem::DriverBuf::read).
     ///
     /// # Errors
-    /// As there; the program has the error itself.
+    /// As `DriverBuf::read`; the program keeps the error itself.
     pub fn read(&mut self, offset_bytes: usize, words: &mut [u32]) -> Result<()> {
         let Some(read) = self.lent.said().memory_read else { return answered(MISSING) };
-        // SAFETY: as for the registers; so many words are there, and writable.
+        // SAFETY: as for the registers; `words` has so many words, and they are writable.
         answered(unsafe { read(self.lent.raw(), offset_bytes, words.as_mut_ptr(), words.len()) })
     }
 }
 
-/// What the program's `context` points to.
+/// The target of the program's `context`.
 struct Exported<D: Export> {
     driver: D::Driver,
     operands: [contigo_operand_spec; MAX_OPERANDS],
 }
 
-/// What a function answers: the number of its error. One of the program's own functions goes back
-/// as it came.
+/// The status of a function: its error's number. An error of one of the program's own functions
+/// goes back unchanged.
 fn answer(act: impl FnOnce() -> Result<()>) -> contigo_status {
     /// `CONTIGO_E_INTERNAL`: the driver panicked.
     const PANICKED: contigo_status = -18;
@@ -301,8 +300,8 @@ unsafe extern "C" fn open<D: Export>(
     context: *mut *mut c_void,
 ) -> contigo_status {
     let act = || {
-        // SAFETY: the program's promise (contigo.h): its structure, a text, and two that are
-        // writable.
+        // SAFETY: the program guarantees (contigo.h) its structure, a text, and two writable
+        // pointers.
         unsafe {
             let settings = CStr::from_ptr((*device).settings).to_str().unwrap_or("");
             let driver = D::open(DriverDevice::new(device), Settings(settings))?;
@@ -335,7 +334,7 @@ unsafe extern "C" fn open<D: Export>(
 unsafe extern "C" fn close<D: Export>(context: *mut c_void) {
     // SAFETY: `open` made it, and this is the last call.
     let made = unsafe { Box::from_raw(context.cast::<Exported<D>>()) };
-    // What a driver's drop panics with is said on standard error.
+    // A panic in the driver's drop is reported on standard error.
     let _ = catch_unwind(AssertUnwindSafe(move || drop(made)));
 }
 
@@ -346,7 +345,7 @@ unsafe extern "C" fn check<D: Export>(
     args: *const u32,
     args_words: usize,
 ) -> contigo_status {
-    // SAFETY: `open` made it; one call at a time, with so many values.
+    // SAFETY: `open` made it; the program calls one function at a time, with so many values.
     let (driver, (operands, args)) =
         unsafe { (driver_of::<D>(context), of_c(operands, n, args, args_words)) };
     answer(|| driver.check(&operands, args))

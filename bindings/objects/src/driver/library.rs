@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "code that is loaded is believed")]
-//! Drivers in shared libraries: loaded once, and from then on rows of the table.
+//! Drivers in shared libraries: each is loaded once, and is then a row of the drivers' table.
 
 use super::{
     abi::{contigo_driver_library, contigo_driver_ops},
@@ -34,17 +34,17 @@ const SETTINGS: usize = 16;
 /// Why a driver's library was not loaded.
 #[derive(Debug)]
 pub enum LoadError {
-    /// The loader refused the file, or it does not export `contigo_driver`: its words.
+    /// The loader refused the file, or it does not export `contigo_driver`: the loader's message.
     Library(String),
-    /// What it exports cannot be.
+    /// The library exports an invalid structure.
     Refused(Refusal),
-    /// There is a driver of that name: built in, or loaded before from another file or another
+    /// Another driver has that name: it is built in, or was loaded from another file or another
     /// build of this one.
     Taken {
         /// The name.
         name: &'static str,
     },
-    /// [`DRIVER_LIBRARIES`] were loaded.
+    /// [`DRIVER_LIBRARIES`] are loaded already.
     TooMany,
 }
 
@@ -71,17 +71,17 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// What stays of a library: it is never unloaded, and neither are its texts and functions.
+/// The data of a loaded library. It is never unloaded, and neither are its texts and functions.
 struct Loaded {
-    /// Where it is, by which the same library is known again.
+    /// The address of its entry, by which a second load recognizes the library.
     entry: usize,
     said: contigo_driver_library,
     row: DriverRow,
-    /// Its `open` and `close` are called one at a time: a driver may have tables of its own.
+    /// Serializes its `open` and `close`: a driver may have tables of its own.
     alone: Mutex<()>,
 }
 
-// SAFETY: it is read, and its pointers are to the constants and functions of its library.
+// SAFETY: it is only read, and its pointers are to constants and functions of its library.
 unsafe impl Sync for Loaded {}
 // SAFETY: as above.
 unsafe impl Send for Loaded {}
@@ -94,13 +94,13 @@ struct Place {
 static PLACES: [Place; DRIVER_LIBRARIES] =
     [const { Place { settings: OnceLock::new(), loaded: OnceLock::new() } }; DRIVER_LIBRARIES];
 
-/// A row's function has no more than its own address to know its library by.
+/// One function for each place: a row's function can recognize its library only by its own address.
 const OPENS: [Open<AnyDevice>; DRIVER_LIBRARIES] =
     [open::<0>, open::<1>, open::<2>, open::<3>, open::<4>, open::<5>, open::<6>, open::<7>];
 
-/// Loads the library at `path`, and adds its driver to the table
-/// ([`contigo::names::register`]), from which every language opens it by its name. One that was
-/// loaded before answers its row again. It stays loaded for as long as the process runs.
+/// Loads the library at `path`, and adds its driver to the table ([`contigo::names::register`]),
+/// from which every language opens it by its name. A library that was loaded before returns its old
+/// row. It stays loaded for as long as the process runs.
 ///
 /// ```no_run
 /// use contigo::names::row;
@@ -111,20 +111,20 @@ const OPENS: [Open<AnyDevice>; DRIVER_LIBRARIES] =
 /// ```
 ///
 /// # Errors
-/// [`LoadError`]: nothing of it is left.
+/// [`LoadError`]: nothing of the library is left.
 ///
 /// # Safety
-/// The file's code is run at once, and again whenever its driver is used. It is a driver that
-/// keeps `contigo.h`'s rules.
+/// The file's code runs at once, and again whenever its driver is used. It is a driver that follows
+/// `contigo.h`'s rules.
 pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRow, LoadError> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    // In a child of fork the lock may be another thread's for ever.
+    // In a child of fork, another thread of the parent may hold the lock for ever.
     same_process()?;
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: the caller's promise.
     let library = unsafe { Library::open(Some(path.as_os_str()), RTLD_NOW | RTLD_LOCAL) }
         .map_err(|error| LoadError::Library(words(&error)))?;
-    // SAFETY: the symbol of this name is such a structure: the caller's promise.
+    // SAFETY: the symbol of this name is such a structure: the caller guarantees it.
     let entry = unsafe {
         library.get::<*const contigo_driver_library>(c"contigo_driver".to_bytes_with_nul())
     };
@@ -148,7 +148,7 @@ pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRo
     if said.open.is_none() {
         return Err(ArgumentError::Null { what: "contigo_driver.open" }.into());
     }
-    // SAFETY: the library stays as long as these texts are looked at: see below.
+    // SAFETY: the library stays loaded while these texts are used: see below.
     let (name, help) = unsafe {
         (text(said.name, "contigo_driver.name")?, text(said.help, "contigo_driver.help")?)
     };
@@ -179,7 +179,7 @@ pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRo
     let (place, open) = free.ok_or(LoadError::TooMany)?;
     let settings = place.settings.get_or_init(|| settings);
     let row = DriverRow::new(name, help, open).settings(settings).memory(said.memory_bytes);
-    // From here on it stays, and `name`, `help` and `settings` with it.
+    // From here on the library stays loaded, and `name`, `help` and `settings` with it.
     mem::forget(library);
     let loaded = place.loaded.get_or_init(|| Loaded {
         entry: entry.addr(),
@@ -190,12 +190,12 @@ pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRo
     loaded.listed()
 }
 
-/// The loader's words, which name the file and what it misses.
+/// The loader's message, which names the file and what it lacks.
 fn words(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Opens the driver of the library in place number `PLACE`.
+/// Opens the driver of the library in place `PLACE`.
 ///
 /// # Safety
 /// As [`DriverRow::open`].
@@ -213,7 +213,7 @@ union Room {
 }
 
 impl Loaded {
-    /// Its row, which is in the table from here on.
+    /// Its row, which is in the table after this call.
     fn listed(&'static self) -> core::result::Result<&'static DriverRow, LoadError> {
         match names::row(self.row.name) {
             Ok(row) if ptr::eq(row, &raw const self.row) => {}
@@ -243,7 +243,7 @@ impl Loaded {
         room.ops.struct_size = mem::size_of::<contigo_driver_ops>();
         let mut context = ptr::null_mut::<c_void>();
         let alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the library's author keeps contigo.h's rules: the promise of who loaded it.
+        // SAFETY: `load_driver`'s caller guarantees that the library follows contigo.h's rules.
         let answer = unsafe { open(device.abi(), (&raw mut room).cast(), &raw mut context) };
         let (refused, why) = device.refused(answer);
         if answer != 0 {
@@ -259,7 +259,7 @@ impl Loaded {
         match driver {
             Ok(driver) => AnyDriver::new(driver.with(device)),
             Err(refusal) => {
-                // SAFETY: nothing else of it is called.
+                // SAFETY: no other function of it is called after this.
                 unsafe { device.close(context) };
                 let wrong = |why, answer| Error::Driver { driver: name, why, answer };
                 Err(match refusal {

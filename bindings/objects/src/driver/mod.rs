@@ -1,4 +1,4 @@
-//! Drivers behind functions of C: a program's own, or one in a shared library.
+//! Drivers behind functions of C: of the program itself, or in a shared library.
 //!
 //! ```text
 //!   abi.rs: contigo.h's structures ──► ops.rs: a driver of functions, a program's own

@@ -14,32 +14,32 @@ use core::{ffi::c_void, fmt, mem, slice};
 use heapless::Vec;
 use std::time::Duration;
 
-/// A driver in C, and what it says of itself.
+/// A driver in C, and its description of itself.
 pub struct DriverOps {
     name: &'static str,
     port: Port,
-    /// Checked: `submit`, `poll` and `stop` are there.
+    /// Checked: `submit`, `poll` and `stop` are not NULL.
     ops: contigo_driver_ops,
     /// Copied from `ops`.
     operands: Vec<OperandSpec, MAX_OPERANDS>,
     context: *mut c_void,
-    /// The device, of a driver in a file.
+    /// The device of a driver in a file.
     device: Option<LibraryDevice>,
 }
 
-// SAFETY: the functions' author says that they may be called from any thread, one at a time
+// SAFETY: the functions' author guarantees that any thread may call them, one at a time
 // (contigo.h, `contigo_driver_ops`).
 unsafe impl Send for DriverOps {}
 
 impl DriverOps {
-    /// A driver of these functions, for a device behind `port`, which the library does not know.
+    /// Makes a driver of these functions, for a device behind `port` that is not known here.
     ///
     /// # Errors
-    /// [`ArgumentError`], or what an alignment says.
+    /// [`ArgumentError`]; the error of a wrong alignment.
     ///
     /// # Safety
-    /// `ops` was read of a structure with `n_operands` operands. The rest is what
-    /// `contigo_engine_open_driver` asks for.
+    /// `ops` was read from a structure with `n_operands` operands. Otherwise as
+    /// `contigo_engine_open_driver` requires.
     pub unsafe fn new(
         ops: &contigo_driver_ops,
         context: *mut c_void,
@@ -70,21 +70,21 @@ impl DriverOps {
         Ok(Self { name, port, ops: *ops, operands, context, device: None })
     }
 
-    /// The same, with the device that its functions use.
+    /// The same driver, with the device that its functions use.
     pub(super) fn with(mut self, device: LibraryDevice) -> Self {
         self.device = Some(device);
         self
     }
 
-    /// The C function's answer, as the runtime's result. Where it hands on what one of the device's
-    /// functions answered, that error.
+    /// Converts the C function's status. If the function passed on the status of one of the
+    /// device's functions, the result is that function's error.
     fn answered(
         &self,
         answer: contigo_status,
         error: impl FnOnce(&'static str) -> Error,
         otherwise: &'static str,
     ) -> Result<()> {
-        // Also where it is 0: what was said before is no later refusal's.
+        // Also after a 0, because an old reason must not be reported with a later refusal.
         let (refused, why) =
             self.device.as_ref().map_or((None, None), |device| device.refused(answer));
         if answer == 0 {
@@ -95,12 +95,12 @@ impl DriverOps {
     }
 }
 
-/// Room for a completion, also of a newer library, whose structure may be larger (contigo.h).
+/// Room for a completion, also for that of a newer library, which may be larger (contigo.h).
 const ROOM_BYTES: usize = 256;
 #[repr(C)]
 struct Room([u64; ROOM_BYTES / 8]);
 
-/// The same slices as C has them.
+/// The slices in C's form.
 fn slices(operands: &[DevSlice]) -> Vec<contigo_dev_slice, MAX_OPERANDS> {
     operands
         .iter()
@@ -112,7 +112,7 @@ fn slices(operands: &[DevSlice]) -> Vec<contigo_dev_slice, MAX_OPERANDS> {
 /// The operands and the argument words of a call from C.
 ///
 /// # Safety
-/// So many values are at the pointers, as [`slices`] made them.
+/// The pointers have so many values, as [`slices`] made them.
 pub(super) unsafe fn of_c<'a>(
     operands: *const contigo_dev_slice,
     n: usize,
@@ -130,7 +130,7 @@ pub(super) unsafe fn of_c<'a>(
     (operands.take(MAX_OPERANDS).collect(), args)
 }
 
-// SAFETY: the author of the functions says that they keep the rules of a driver (contigo.h,
+// SAFETY: the author of the functions guarantees that they keep the rules of a driver (contigo.h,
 // `contigo_engine_open_driver`).
 unsafe impl Driver for DriverOps {
     fn name(&self) -> &'static str {
@@ -161,7 +161,7 @@ unsafe impl Driver for DriverOps {
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         let Some(check) = self.ops.check else { return Ok(()) };
         let slices = slices(operands);
-        // SAFETY: the pointers are to so many values, and the rest is the author's promise.
+        // SAFETY: the pointers have so many values, and the author guarantees the rest.
         let answer = unsafe {
             check(self.context, slices.as_ptr(), slices.len(), args.as_ptr(), args.len())
         };
@@ -180,7 +180,7 @@ unsafe impl Driver for DriverOps {
         if let Some(device) = &mut self.device {
             device.is_at_rest = false;
         }
-        // SAFETY: as in `check`; the caller's promise of the operands is handed on.
+        // SAFETY: as in `check`; the caller's promise about the operands is passed on.
         let answer = unsafe {
             submit(self.context, slot, slices.as_ptr(), slices.len(), args.as_ptr(), args.len())
         };
@@ -197,8 +197,8 @@ unsafe impl Driver for DriverOps {
         let mut room = Room([0; ROOM_BYTES / 8]);
         let to = (&raw mut room).cast::<contigo_completion>();
         let mut ended = 0;
-        // SAFETY: the room is aligned, larger, and zeroes, which such a structure may be. The rest
-        // as in `check`.
+        // SAFETY: the room is aligned, large enough and zeroed, and zeroes are a valid structure.
+        // The rest as in `check`.
         let (answer, done) = unsafe {
             (*to).struct_size = mem::size_of::<contigo_completion>();
             (poll(self.context, timeout_us, to, &raw mut ended), to.read())
@@ -227,7 +227,7 @@ unsafe impl Driver for DriverOps {
         let answer = unsafe { stop(self.context) };
         let waited_us = u32::try_from(now_us(self).saturating_sub(began_us)).unwrap_or(u32::MAX);
         if let Some(device) = &mut self.device {
-            // An error on the way is forgotten: the answer alone counts.
+            // Drops an error on the way: only the status of `stop` counts.
             let _ = device.refused(0);
             if answer == 0 {
                 device.is_at_rest = true;

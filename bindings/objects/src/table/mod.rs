@@ -1,5 +1,5 @@
-//! Handles, and the fixed tables of the objects that they name. A handle is a number, checked at
-//! every call; a table is a static, so that an object stays where it was made.
+//! Handles, and the fixed tables of their objects. A handle is a number, which every call checks. A
+//! table is a static, so that an object never moves.
 
 mod slot;
 mod word;
@@ -10,11 +10,11 @@ pub use word::GENERATION_MAX;
 use crate::{Kind, Refusal};
 use word::GENERATION_BITS;
 
-/// Bits of the index: the largest table, the buffers', has 4,096 entries.
+/// Bits of the index. The largest table, that of the buffers, has 4,096 entries.
 pub const INDEX_BITS: u32 = 12;
 const KIND_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
 
-/// Which entry of a table, and in which of its lives.
+/// Names an entry of a table, and one of its lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle {
     /// The entry.
@@ -24,7 +24,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// The number that a C program gets: kind, generation, index, from the highest bit.
+    /// The handle for a C program: kind, generation, index, from the highest bit.
     #[must_use]
     pub const fn raw(self, kind: Kind) -> u64 {
         (kind as u64) << KIND_SHIFT
@@ -32,7 +32,7 @@ impl Handle {
             | (self.index as u64 & ((1 << INDEX_BITS) - 1))
     }
 
-    /// Reads a number from a C program, which may be any.
+    /// Reads a handle from a C program, which may pass any number.
     ///
     /// # Errors
     /// [`Refusal::NoHandle`], [`Refusal::WrongKind`].
@@ -46,7 +46,7 @@ impl Handle {
         Err(Self::not(raw, expected))
     }
 
-    /// Why it is none of those.
+    /// The reason why the number is not such a handle.
     #[cold]
     fn not(raw: u64, expected: Kind) -> Refusal {
         match Kind::ALL.iter().find(|(kind, _)| *kind as u64 == raw >> KIND_SHIFT) {
@@ -56,8 +56,8 @@ impl Handle {
     }
 }
 
-/// `N` entries for objects of one kind, whose number is `KIND`. All of it is zeroes at first, so
-/// that it has no place in the program's file.
+/// `N` entries for objects of one kind, whose number is `KIND`. The table is zeroed at first, so
+/// that it takes no room in the program's file.
 #[derive(Debug)]
 pub struct Table<T, const KIND: u8, const N: usize> {
     slots: [Slot<T>; N],
@@ -74,7 +74,7 @@ impl<T: 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
         Self { slots: [const { Slot::new() }; N] }
     }
 
-    /// A free entry, without a value yet. Looks at every entry once at most.
+    /// Takes a free entry, without a value yet. Checks each entry at most once.
     ///
     /// # Errors
     /// [`Refusal::TableFull`].
@@ -82,7 +82,7 @@ impl<T: 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
         self.claim_from(0)
     }
 
-    /// As [`claim`](Self::claim), from entry `first` on: for a caller that claims many.
+    /// As [`claim`](Self::claim), starting at entry `first`: for a caller that claims many.
     ///
     /// # Errors
     /// [`Refusal::TableFull`].
@@ -93,7 +93,7 @@ impl<T: 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
         free.ok_or(Refusal::TableFull { kind: Self::KIND, entries: N })
     }
 
-    /// Puts `value` into a free entry, and answers its handle.
+    /// Puts `value` into a free entry, and returns its handle.
     ///
     /// # Errors
     /// [`Refusal::TableFull`].
@@ -101,10 +101,10 @@ impl<T: 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
         Ok(self.claim()?.put(value))
     }
 
-    /// Calls `act` with the object of a handle, for this call alone.
+    /// Calls `act` with exclusive access to the object of a handle.
     ///
     /// # Errors
-    /// As [`lock`](Self::lock); what `act` says.
+    /// Those of [`lock`](Self::lock) and of `act`.
     #[inline]
     pub fn with<R, E: From<Refusal>>(
         &'static self,
@@ -124,16 +124,16 @@ impl<T: 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
         Ok(())
     }
 
-    /// The object of a handle, for one call alone.
+    /// Locks the object of a handle for one call.
     ///
     /// # Errors
-    /// It is no handle of this kind; its object is gone, in a job, in another call, or used.
+    /// The handle is not of this kind; or its object is gone, in a job, in another call, or in use.
     pub fn lock(&'static self, raw: u64) -> Result<Locked<T>, Refusal> {
         let (Handle { generation, .. }, slot) = self.find(raw)?;
         slot.lock(Self::KIND, generation)
     }
 
-    /// The object of a handle, for a job.
+    /// Locks the object of a handle for a job.
     ///
     /// # Errors
     /// As [`lock`](Self::lock).
@@ -143,15 +143,15 @@ impl<T: 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
         slot.hold(Self::KIND, handle.generation)
     }
 
-    /// Entry number `index`, for a caller that knows it otherwise than by a handle.
+    /// Entry number `index`, for a caller that knows it by another way than a handle.
     pub fn slot(&'static self, index: usize) -> Option<&'static Slot<T>> {
         self.slots.get(index)
     }
 
-    /// The entry that a handle names, whatever its generation is now.
+    /// The entry of a handle, whatever its generation is now.
     ///
     /// # Errors
-    /// It is no handle of this kind.
+    /// The handle is not of this kind.
     #[inline]
     pub fn find(&'static self, raw: u64) -> Result<(Handle, &'static Slot<T>), Refusal> {
         let handle = Handle::of(raw, Self::KIND)?;
@@ -162,10 +162,10 @@ impl<T: 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
 }
 
 impl<T: Sync + 'static, const KIND: u8, const N: usize> Table<T, KIND, N> {
-    /// The object of a handle, shared.
+    /// Shares the object of a handle.
     ///
     /// # Errors
-    /// It is no handle of this kind; its object is gone, in a job, or in another call.
+    /// The handle is not of this kind; or its object is gone, in a job, or in another call.
     pub fn lease(&'static self, raw: u64) -> Result<Lease<T>, Refusal> {
         let (handle, slot) = self.find(raw)?;
         slot.lease(Self::KIND, handle.generation)
@@ -178,12 +178,12 @@ pub struct Claimed<T: 'static> {
     kind: Kind,
     /// Its number.
     pub index: usize,
-    /// The entry, for this call alone.
+    /// The entry, locked for this call.
     pub locked: Locked<T>,
 }
 
 impl<T> Claimed<T> {
-    /// Puts its value there, and answers its handle.
+    /// Puts the value into the entry, and returns its handle.
     pub fn put(mut self, value: T) -> u64 {
         self.locked.put(value);
         self.raw()

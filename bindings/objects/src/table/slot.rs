@@ -17,7 +17,7 @@ use core::{
 #[derive(Debug)]
 pub struct Slot<T> {
     word: Word,
-    /// Zeroes where there is none, so that a table is no part of a program's file.
+    /// Zeroed without a value, so that a table takes no room in the program's file.
     ///
     /// INVARIANT: initialised in the states `JOB` and `LIVE`, and in `CALL` as `Locked`
     /// says.
@@ -29,30 +29,30 @@ pub struct Slot<T> {
 unsafe impl<T: Send> Sync for Slot<T> {}
 
 impl<T> Slot<T> {
-    /// A free one.
+    /// A free entry.
     #[must_use]
     #[allow(clippy::new_without_default, reason = "it is a static's")]
     pub const fn new() -> Self {
         Self { word: Word(AtomicU64::new(FREE)), value: UnsafeCell::new(MaybeUninit::zeroed()) }
     }
 
-    /// Takes a free entry, in a new life.
+    /// Takes a free entry, and begins a new life.
     pub fn claim(&'static self) -> Option<Locked<T>> {
         self.word.claim().map(|generation| Locked { slot: self, generation, full: false })
     }
 
-    /// Gives a kept entry its value, in a new life, whose generation is the answer.
+    /// Gives a kept entry its value in a new life, and returns the generation.
     ///
     /// # Errors
-    /// The value comes back where the generations are used up.
+    /// Returns the value if the generations are used up.
     ///
     /// # Safety
-    /// The entry is kept, and what its last user did happened before. No other thread fills or
+    /// The entry is kept, and its last user's accesses happened before. No other thread fills or
     /// frees it.
     pub unsafe fn fill(&'static self, value: T) -> Result<u64, T> {
         let Some(generation) = self.word.next_generation() else { return Err(value) };
-        // SAFETY: no `Locked` and no lease begins in the state `KEPT`, and the caller is the only
-        // one who ends it.
+        // SAFETY: no `Locked` and no lease begins in the state `KEPT`, and only the caller ends
+        // that state.
         unsafe { (*self.value.get()).write(value) };
         self.word.leave(generation, LIVE);
         Ok(generation)
@@ -66,29 +66,29 @@ impl<T> Slot<T> {
         self.word.leave(self.word.generation(), FREE);
     }
 
-    /// The value for one call alone, whatever the entry's generation is: the caller compares
-    /// something in the value.
+    /// Locks the value for one call, whatever the entry's generation is: the caller compares
+    /// something in the value instead.
     ///
     /// # Errors
-    /// Its object is gone, in a job, in another call, or used.
+    /// The object is gone, in a job, in another call, or in use.
     pub fn lock_current(&'static self, kind: Kind) -> Result<Locked<T>, Refusal> {
         self.lock(kind, self.word.generation())
     }
 
-    /// The value for one call alone.
+    /// Locks the value for one call.
     ///
     /// # Errors
-    /// Its object is gone, in a job, in another call, or used.
+    /// The object is gone, in a job, in another call, or in use.
     #[inline]
     pub fn lock(&'static self, kind: Kind, generation: u64) -> Result<Locked<T>, Refusal> {
         self.word.alone(kind, generation)?;
         Ok(Locked { slot: self, generation, full: true })
     }
 
-    /// The value for a job: for this call alone, until the job has it for good (`JobHold::begin`).
+    /// Locks the value for this call, until the job takes it over (`JobHold::begin`).
     ///
     /// # Errors
-    /// Its object is gone, in a job, in another call, or used.
+    /// The object is gone, in a job, in another call, or in use.
     #[inline]
     pub fn hold(&'static self, kind: Kind, generation: u64) -> Result<JobHold<T>, Refusal> {
         self.word.alone(kind, generation)?;
@@ -97,40 +97,40 @@ impl<T> Slot<T> {
 }
 
 impl<T: Sync> Slot<T> {
-    /// The value for as long as the lease lives, shared with other leases.
+    /// Shares the value with other leases, for as long as the lease lives.
     ///
     /// # Errors
-    /// Its object is gone, in a job, in another call, or has as many leases as are counted.
+    /// The object is gone, in a job, in another call, or has the maximum number of leases.
     pub fn lease(&'static self, kind: Kind, generation: u64) -> Result<Lease<T>, Refusal> {
         self.word.lease(kind, generation)?;
         Ok(Lease { slot: self })
     }
 }
 
-/// One entry, for one call alone. Dropping it makes the entry live, or free where it has no value.
+/// An entry that one call has locked. Dropping it makes the entry live, or free without a value.
 #[must_use]
 #[derive(Debug)]
 pub struct Locked<T: 'static> {
     slot: &'static Slot<T>,
     generation: u64,
-    /// Is there a value?
+    /// Whether the entry has a value.
     full: bool,
 }
 
 impl<T> Locked<T> {
-    /// In which life the entry is.
+    /// The generation of the entry's life.
     pub const fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The value, where there is one.
+    /// The value, if the entry has one.
     pub fn value(&mut self) -> Option<&mut T> {
-        // SAFETY: the entry is in the state `CALL`, and this is the one `Locked` of it; `&mut self`
-        // makes the borrow exclusive. It is initialised where `full` is true.
+        // SAFETY: the entry is in the state `CALL`, and this is its only `Locked`; `&mut self`
+        // makes the borrow exclusive. The value is initialised if `full` is true.
         self.full.then(|| unsafe { (*self.slot.value.get()).assume_init_mut() })
     }
 
-    /// Puts a value into an entry that has none. One that has another keeps it.
+    /// Puts a value into an empty entry. An entry that has a value keeps it.
     pub fn put(&mut self, value: T) {
         if !self.full {
             // SAFETY: as in `value`.
@@ -139,19 +139,19 @@ impl<T> Locked<T> {
         }
     }
 
-    /// Makes a value where it will be, in an entry that has none: for one that no stack holds.
+    /// Makes a value in place, in an empty entry: for a value that is too large for a stack.
     ///
     /// # Safety
-    /// `make` makes the value.
+    /// `make` initialises the value.
     pub unsafe fn make(&mut self, make: impl FnOnce(&mut MaybeUninit<T>)) {
         if !self.full {
-            // SAFETY: as in `value`; nothing is there yet.
+            // SAFETY: as in `value`; the entry has no value yet.
             make(unsafe { &mut *self.slot.value.get() });
             self.full = true;
         }
     }
 
-    /// Drops the value where it is: the entry will be free.
+    /// Drops the value in place: the entry will be free.
     pub fn clear(&mut self) {
         if mem::take(&mut self.full) {
             // SAFETY: as in `value`; it counts as uninitialised from here on.
@@ -164,7 +164,7 @@ impl<T> Locked<T> {
         self.moved_out()
     }
 
-    /// Takes the value out where there is one, and keeps the entry for a pool's slot.
+    /// Takes the value out, if there is one, and keeps the entry for a pool's slot.
     pub fn keep(self) -> Option<T> {
         let mut this = ManuallyDrop::new(self);
         let value = this.moved_out();
@@ -195,43 +195,43 @@ pub struct JobHold<T: 'static> {
 }
 
 impl<T> JobHold<T> {
-    /// The job has it from here on, and no call: what others do with it is refused until its end.
+    /// Gives the entry to the job: every other call on it is refused until the job's end.
     #[inline]
     pub fn begin(&self) {
         self.slot.word.leave(self.generation, JOB);
     }
 
-    /// The value, whose entry stays the job's.
+    /// The value. Its entry stays the job's.
     #[inline]
     pub fn value(&mut self) -> &mut T {
         // SAFETY: the entry is in the state `CALL` or `JOB`, from which no other code takes it, and
-        // this is its one hold; `&mut self` makes the borrow exclusive. It was live before, so that
-        // the value is there, and no other code takes it away.
+        // this is its only hold; `&mut self` makes the borrow exclusive. It was live before, so it
+        // has a value, and no other code takes the value out.
         unsafe { (*self.slot.value.get()).assume_init_mut() }
     }
 
-    /// The device is finished with it: it is live again.
+    /// Makes the entry live again, after the device is finished with it.
     #[inline]
     pub fn back(self) {
         self.slot.word.leave(self.generation, LIVE);
     }
 }
 
-/// A value that is used: it stays as long as this lives. It has no reference to the value, because
-/// a function that takes it and drops it would keep that reference alive for longer than the value
-/// is certain to stay.
+/// A shared use of a value, which stays as long as this lives. It holds no reference to the value:
+/// a function that takes and drops the lease would keep that reference alive for longer than the
+/// value is certain to stay.
 #[derive(Debug)]
 pub struct Lease<T: 'static> {
     slot: &'static Slot<T>,
 }
 
 impl<T: Sync> Lease<T> {
-    /// One lease more on the same value.
+    /// Adds another lease on the same value.
     ///
     /// # Errors
-    /// [`Refusal::StillUsed`]: it has as many as are counted.
+    /// [`Refusal::StillUsed`]: the value has the maximum number of leases.
     pub fn again(&self, kind: Kind) -> Result<Self, Refusal> {
-        // This lease keeps the entry live, and in this life.
+        // This lease keeps the entry live and in this life.
         self.slot.lease(kind, self.slot.word.generation())
     }
 }
@@ -239,8 +239,8 @@ impl<T: Sync> Lease<T> {
 impl<T> Deref for Lease<T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: the entry is a static's; the word counts this lease, so the value is there and
-        // no call has it alone. The borrow ends before the lease does.
+        // SAFETY: the entry is a static; the word counts this lease, so the value is there and no
+        // call has it exclusively. The borrow ends before the lease does.
         unsafe { (*self.slot.value.get()).assume_init_ref() }
     }
 }
@@ -345,7 +345,7 @@ mod tests {
         }
         assert_eq!((slot.lock(BUF, first).err(), slot.lease(BUF, first).err()), (STALE, STALE));
         assert!(slot.claim().is_none(), "it is kept");
-        // SAFETY: it is kept, and this test has it alone.
+        // SAFETY: it is kept, and only this test uses it.
         assert_eq!(unsafe { slot.fill(vec![4]) }, Ok(first + 1));
         assert_eq!(
             (slot.lock(BUF, first).err(), slot.lease(BUF, first + 1).map(|lease| lease.len())),

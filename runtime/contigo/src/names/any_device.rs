@@ -2,7 +2,7 @@
     unsafe_code,
     reason = "registers and a port are promises, which each kind of device keeps"
 )]
-//! A device of every kind as one type.
+//! A device of any kind as one type.
 
 use super::{
     attachment::{AnyIrq, Attachment},
@@ -22,14 +22,14 @@ use core::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// A device of whatever kind, for one driver: registers, interrupt and port.
-/// [`OpenDevice::attach`](super::OpenDevice::attach) makes one; when it is dropped, the next driver
-/// may have the device, and its [`Queue::new`](crate::Queue::new) stops what the last one left
-/// running. Where it is forgotten, no driver may.
+/// A device of any kind, for one driver: registers, interrupt and port.
+/// [`OpenDevice::attach`](super::OpenDevice::attach) makes one. When it is dropped, the next driver
+/// can take the device, and its [`Queue::new`](crate::Queue::new) stops what the last one left
+/// running. If it is forgotten, no driver can.
 pub struct AnyDevice {
     attachment: Attachment,
     port: Port,
-    /// Where interrupts are counted, where the program asked for that.
+    /// Counts interrupts, if the program asked for that.
     interrupts: Option<&'static AtomicU64>,
     /// Dropped last.
     _attached: Option<Attached>,
@@ -45,17 +45,17 @@ impl Drop for Attached {
 }
 
 impl AnyDevice {
-    /// `device` was marked as attached for it.
+    /// `device` was marked as attached for this value.
     pub(super) const fn new(attachment: Attachment, port: Port, device: OpenDevice) -> Self {
         Self { attachment, port, interrupts: None, _attached: Some(Attached(device)) }
     }
 
-    /// Registers of a device that a driver has.
+    /// A second handle on the registers of a device that a driver has.
     pub(super) const fn second(attachment: Attachment, port: Port) -> Self {
         Self { attachment, port, interrupts: None, _attached: None }
     }
 
-    /// A device of which a program has only registers
+    /// A device of which the program has only the registers
     /// ([`Registers::from_dev_mem`](crate::linux::device::Registers::from_dev_mem)): it is polled.
     ///
     /// # Safety
@@ -66,22 +66,21 @@ impl AnyDevice {
         Self::second(Attachment::Plain { registers, irq: None }, port)
     }
 
-    /// Counts interrupts in `interrupts` from now on: each wait that was over before its time. A
-    /// driver that finds its job done at the first look never waits, so it is the least number.
+    /// Counts interrupts in `interrupts` from now on: each wait that ended before its time. A
+    /// driver whose job is done at the first poll never waits, so the count is a lower bound.
     pub const fn count_in(&mut self, interrupts: &'static AtomicU64) {
         self.interrupts = Some(interrupts);
     }
 
-    /// Has it an interrupt to wait for? A simulated one has.
+    /// Returns whether it has an interrupt to wait for. A simulated one has.
     #[must_use]
     pub const fn has_interrupt(&self) -> bool {
         !matches!(&self.attachment, Attachment::Plain { irq: None, .. })
     }
 
-    /// The file of its interrupt, to wait for beside others, as
+    /// The file of its interrupt, to wait for together with others, as described at
     /// [`UioIrq`](crate::linux::device::UioIrq), [`GuardIrq`](crate::linux::guard::GuardIrq) and
-    /// [`VfioDevice::raw_fd`](crate::linux::vfio::VfioDevice::raw_fd) say; `None` where it has
-    /// none.
+    /// [`VfioDevice::raw_fd`](crate::linux::vfio::VfioDevice::raw_fd); `None` where it has none.
     #[must_use]
     pub fn interrupt(&self) -> Option<BorrowedFd<'_>> {
         match &self.attachment {
@@ -96,8 +95,8 @@ impl AnyDevice {
         }
     }
 
-    /// A second handle on its interrupt, for an event loop; `None` where it has none. A simulated
-    /// device has none of that kind, nor has VFIO.
+    /// A second handle on its interrupt, for an event loop; `None` where it has none. Simulated and
+    /// VFIO devices have no such handle.
     ///
     /// # Errors
     /// As [`UioIrq::try_clone`](crate::linux::device::UioIrq::try_clone).
@@ -110,7 +109,7 @@ impl AnyDevice {
 }
 
 // SAFETY: 1. The registers of one device: a mapping's, VFIO's, or a model's. 2. `attached` gives
-// them to one value at a time, and the opening holds the lock that keeps other programs away.
+// them to one value at a time, and the open device holds the lock that keeps other programs away.
 unsafe impl Mmio for AnyDevice {
     fn len_bytes(&self) -> usize {
         match &self.attachment {
@@ -188,8 +187,8 @@ impl Wait for AnyDevice {
     }
 }
 
-// SAFETY: `OpenDevice::attach` gave it the port that the kernel or the simulated board says, and
-// `attach_wired`'s caller promised the other ones.
+// SAFETY: `OpenDevice::attach` gave it the port that the kernel or the simulated board reports, and
+// `attach_wired`'s caller promised the others.
 unsafe impl Device for AnyDevice {
     fn port(&self) -> &Port {
         &self.port

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a kernel may write anywhere: its parameters are a program's claim")]
-//! Code on a GPU of whatever interface.
+//! Code on a GPU, through any interface.
 
 use contigo_core::{
     job::{AnyDriver, Signature},
@@ -7,24 +7,24 @@ use contigo_core::{
 };
 use core::{ffi::CStr, fmt};
 
-/// A handle to code on a GPU, as it was loaded: a module of CUDA or Vulkan, a program of OpenCL. A
-/// kernel of it keeps another one: the code is unloaded when the last of them is gone.
+/// A handle to code on a GPU, as it was loaded: a CUDA or Vulkan module, an OpenCL program. Each of
+/// its kernels holds another handle: the code is unloaded when the last is dropped.
 pub trait GpuModule: Send + Sync {
-    /// The driver of its kernel called `entry`.
+    /// The driver of the kernel called `entry`.
     ///
     /// # Errors
-    /// There is none of this name, or it has other parameters: the interface's own error.
+    /// There is no such kernel, or it has other parameters: the interface's own error.
     ///
     /// # Safety
     /// The kernel has the parameters of `signature`. With any operands and argument words that the
     /// driver's [`check`](crate::Driver::check) lets pass, it touches no bytes but the operands',
-    /// and writes only those whose [`OperandSpec`](crate::OperandSpec) declares it. Where a
-    /// signature cannot say what the kernel asks for, the program passes no other words.
+    /// and writes only those whose [`OperandSpec`](crate::OperandSpec) declares it. If a signature
+    /// cannot express what the kernel requires, the program passes only words that satisfy it.
     unsafe fn kernel(&self, entry: &CStr, signature: Signature) -> Result<AnyDriver>;
 }
 
-/// **Code on a GPU of whatever interface**: a [`GpuModule`] for a program that has its GPU's name
-/// from its user. [`OpenDevice::load`](super::OpenDevice::load) makes one. It takes no heap.
+/// **Code on a GPU, through any interface**: a [`GpuModule`] for a program whose user names the
+/// GPU. [`OpenDevice::load`](super::OpenDevice::load) makes one. It uses no heap.
 ///
 /// ```no_run
 /// use contigo::{OperandSpec, Queue, job::{Parameter::{Operand, Words}, Signature}};
@@ -53,7 +53,7 @@ impl AnyModule {
         unsafe { Boxed::<dyn GpuModule>::unsized_by(module, |inner| inner) }.map(Self)
     }
 
-    /// The driver of its kernel called `entry`.
+    /// The driver of the kernel called `entry`.
     ///
     /// # Errors
     /// As [`GpuModule::kernel`].

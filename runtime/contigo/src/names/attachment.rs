@@ -20,8 +20,8 @@ pub struct Attach {
     /// Which window of registers: a PCI function's BAR, or an entry of a guarded node's `reg`.
     /// Other devices have window 0.
     pub window: u8,
-    /// Does the driver wait for the interrupt, the first where it has several? Otherwise it looks
-    /// again and again, with no system call.
+    /// Whether the driver waits for the interrupt, the first if there are several. Otherwise it
+    /// polls, with no system call.
     pub interrupt: bool,
 }
 
@@ -32,7 +32,7 @@ impl Default for Attach {
     }
 }
 
-/// Registers of whatever kind.
+/// Registers of any kind.
 pub(super) enum Attachment {
     /// With no interrupt the driver polls.
     Plain {
@@ -46,8 +46,8 @@ pub(super) enum Attachment {
 
 /// A handle on the interrupt of a UIO device, of a PCI function, or of a guarded device, for an
 /// event loop beside a driver: [`AnyDevice::irq`](super::AnyDevice::irq). An interrupt that one
-/// handle takes is gone for the other. It is `AsFd`, and [`arm`](Self::arm) comes before the look
-/// and the sleep.
+/// handle takes is gone for the other. It is `AsFd`: call [`arm`](Self::arm), then poll, then
+/// sleep.
 #[derive(Debug)]
 pub enum AnyIrq {
     /// Through `/dev/uioN`.
@@ -57,7 +57,7 @@ pub enum AnyIrq {
 }
 
 impl AnyIrq {
-    /// Forgets an interrupt that came before, and unmasks. Does not wait.
+    /// Discards an interrupt that came before, and unmasks. Does not wait.
     ///
     /// # Errors
     /// As [`UioIrq::arm`] and [`GuardIrq::arm`].

@@ -19,8 +19,8 @@ pub(super) struct Called {
 }
 
 impl Called {
-    /// The one guarded device that is called `name`: by the kernel, which goes before the others;
-    /// by its registers' address; or by its node, with its unit address or without.
+    /// The one guarded device called `name`: by the kernel's name, which takes precedence; by its
+    /// registers' address; or by its node, with its unit address or without.
     pub(super) fn find(name: &str, files: Files<'_>) -> Result<Self, Error> {
         const WHAT: &str = "device that is bound to the kernel module contigo";
         let (mut guards, mut matches, mut found) = (0, 0, Self::default());
@@ -52,12 +52,12 @@ impl Called {
         }
     }
 
-    /// Is `name` its address or its node?
+    /// Returns whether `name` is its address or its node.
     pub(super) fn is(&self, name: &str) -> bool {
         let (node, at) = name.split_once('@').map_or((name, None), |(node, at)| (node, Some(at)));
         let bare = self.node.split('@').next().unwrap_or("");
         let by_node = !name.is_empty() && (self.node == name || (at.is_none() && bare == name));
-        // The kernel's name says the node and the address too, where the device's is of both.
+        // The kernel's name also has the node and the address, if it consists of both.
         by_node
             || split(&self.device).is_some_and(|(addr, word)| match at {
                 Some(at) => (node, at) == (word, addr),
@@ -66,9 +66,9 @@ impl Called {
     }
 }
 
-/// Address and node in the kernel's name of a device of the device tree, `f8003000.dma-controller`:
-/// the first register's, and then the node's name (Linux `of_device_make_bus_id`). `adc.0` has
-/// none: its number comes last.
+/// The address and the node in the kernel's name of a device-tree device,
+/// `f8003000.dma-controller`: the first register's address, then the node's name (Linux
+/// `of_device_make_bus_id`). `adc.0` has no address: its number comes last.
 fn split(device: &str) -> Option<(&str, &str)> {
     let (address, name) = device.split_once('.')?;
     let is_address = !address.is_empty()
@@ -77,12 +77,12 @@ fn split(device: &str) -> Option<(&str, &str)> {
         .then_some((address, name))
 }
 
-/// The kernel's name of the one device that is called `name`.
+/// The kernel's name of the one device called `name`.
 pub(super) fn name_of(name: &str, files: Files<'_>) -> Option<Name> {
     Called::find(name, files).ok().map(|called| called.device)
 }
 
-/// Where the first register of what the kernel calls `device` is, where that says it.
+/// The address of the first register of the kernel's `device`, if that name has it.
 pub(super) fn first_register(device: &str) -> Option<u64> {
     u64::from_str_radix(split(device)?.0, 16).ok()
 }

@@ -34,7 +34,7 @@ unsafe impl Mmio for GateWindow {
     }
 }
 
-/// By looking again and again: a gate has no interrupt.
+/// Polls: a gate has no interrupt.
 impl Wait for GateWindow {
     contigo_core::forward!(|this| this.device => now_us, wait_at_most, looks_before_clock);
 }
@@ -63,12 +63,12 @@ pub struct GateAt<'o> {
 /// A gate that was opened before its core's driver.
 pub(super) struct OpenGate {
     gate: AxiGate<GateWindow>,
-    /// Where it is in the driver's window, if it is there.
+    /// Its offset in the driver's window, if it is there.
     at: Option<usize>,
 }
 
 impl OpenGate {
-    /// The gate of `core`, which is attached by `how`, behind `port`.
+    /// Opens the gate of `core`, which is attached by `how`, behind `port`.
     ///
     /// # Safety
     /// As [`Taken::behind`](super::Taken::behind).

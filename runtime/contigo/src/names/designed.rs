@@ -1,5 +1,5 @@
-//! A design's cores by the names of the one door: which driver, with which settings, on which
-//! device. And whether the fabric that they are in is loaded.
+//! A design's cores by name: which driver, with which settings, on which device. And whether the
+//! fabric that they are in is loaded.
 
 use super::{
     device_name::DeviceName,
@@ -18,7 +18,7 @@ const SETTINGS_MAX_BYTES: usize = 256;
 /// The most parameters of the block design that are a driver's settings.
 const PARAMETERS_MAX: usize = 32;
 
-/// The limits of settings that parameters of the block design give, by the ends of their names:
+/// Limits of the settings that parameters of the block design give, by the ends of their names:
 /// those of the cores' manuals (PG020, PG021, PG034, PG288), over all of them.
 const RANGES: &[(&str, u64, u64)] = &[
     ("length_bits", 8, 26),
@@ -35,8 +35,8 @@ const RANGES: &[(&str, u64, u64)] = &[
 /// A driver's settings, as text: `length_bits=23,dre=0`.
 pub type SettingsText = heapless::String<SETTINGS_MAX_BYTES>;
 
-/// The driver that is for `core`: by its kind, `ap_ctrl` for a kernel of Vitis HLS that a
-/// register starts. `None`: it is driven by its registers.
+/// The driver for `core`: by its kind, or `ap_ctrl` for a kernel of Vitis HLS that a register
+/// starts. `None`: no driver is for it, and it is driven by its registers.
 #[must_use]
 pub fn driver_of(core: &Core<'_, '_>) -> Option<&'static DriverRow> {
     let hls = core.is_hls() && core.has_start();
@@ -83,7 +83,7 @@ pub fn settings_of(core: &Core<'_, '_>) -> Result<SettingsText, DesignError> {
     Ok(settings)
 }
 
-/// The parameter as a number that `setting` can be. `None`: the design does not say it.
+/// The parameter as a number in the range of `setting`. `None`: the design does not have it.
 fn checked(
     core: &Core<'_, '_>,
     parameter: &'static str,
@@ -103,8 +103,8 @@ fn checked(
     }
 }
 
-/// The name of the node of `core` in a device tree: its own, cut to 31 bytes. With the address
-/// behind it is still one of a kind.
+/// The node name of `core` in a device tree: its own name, cut to 31 bytes. With the address after
+/// it, it is still unique.
 #[must_use]
 pub fn node_of(core: &Core<'_, '_>) -> heapless::String<NODE_MAX_BYTES> {
     // A node's name begins with a letter.
@@ -115,7 +115,7 @@ pub fn node_of(core: &Core<'_, '_>) -> heapless::String<NODE_MAX_BYTES> {
         .collect()
 }
 
-/// The device that `core` is where its node is the one of `contigo overlay --dtso`:
+/// The device name of `core` if its node is the one of `contigo overlay --dtso`:
 /// `guard:axi_dma_0@40400000`.
 ///
 /// # Errors
@@ -129,8 +129,8 @@ pub fn device_of(core: &Core<'_, '_>) -> Result<DeviceName, DesignError> {
     name.parse().map_err(|_| none())
 }
 
-/// The state of the fabric, as the kernel's FPGA manager has it. It does not say which bitstream is
-/// loaded.
+/// The state of the fabric, as the kernel's FPGA manager reports it. It does not report which
+/// bitstream is loaded.
 ///
 /// # References
 /// Linux `Documentation/ABI/testing/sysfs-class-fpga-manager`.
@@ -139,14 +139,14 @@ pub fn device_of(core: &Core<'_, '_>) -> Result<DeviceName, DesignError> {
 pub enum Fabric {
     /// A bitstream is loaded: `operating`.
     Operating,
-    /// None is: the state that it is in. An access to a core's registers would hang the processor.
+    /// No bitstream is: the state. An access to a core's registers would hang the processor.
     NotLoaded(heapless::String<32>),
     /// This machine has no FPGA manager, or it cannot be read.
     Unknown,
 }
 
 impl Fabric {
-    /// Of this machine.
+    /// The state on this machine.
     #[must_use]
     pub fn here() -> Self {
         Self::below("")
@@ -171,7 +171,7 @@ impl Fabric {
                 state = Self::NotLoaded(said.chars().take(32).filter(char::is_ascii).collect());
             }
         });
-        // Of several fabrics nothing says which one the design is for.
+        // With several fabrics, nothing shows which one the design is for.
         if managers > 1 && state != Self::Operating { Self::Unknown } else { state }
     }
 }

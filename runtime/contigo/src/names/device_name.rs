@@ -9,8 +9,8 @@ use super::{
 };
 
 /// The name of a device: what a user writes after `--device`, in every language. It is copied like
-/// a number, and says nothing of whether this machine has such a device:
-/// [`Inventory`](super::Inventory) does, and `open`.
+/// a number. Whether this machine has such a device, only [`Inventory`](super::Inventory) and
+/// `open` tell.
 ///
 /// | name | device |
 /// |---|---|
@@ -37,13 +37,13 @@ impl Kind for DeviceKind {
 }
 
 impl DeviceName {
-    /// A simulated board, by what its memory's name has for a seed.
+    /// The name of a simulated board, from the seed in its memory's name.
     pub(super) fn board(seed: &str) -> Option<Self> {
         let at = if seed.is_empty() { "" } else { "@" };
         Text::join(&["sim:board", at, seed])?.as_str().parse().ok()
     }
 
-    /// The number in its argument, where it is one.
+    /// The number in its argument, if it is one.
     pub(super) fn number(&self) -> Option<u32> {
         Parsed::number(self.argument()).and_then(|number| number.try_into().ok())
     }

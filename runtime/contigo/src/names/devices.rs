@@ -20,11 +20,11 @@ use contigo_core::{
 };
 
 impl DeviceName {
-    /// Opens it, once: registers, interrupt and memory come from what is returned.
+    /// Opens it, once: the result gives its registers, interrupt and memory.
     ///
     /// # Errors
-    /// [`Error::NotBuiltIn`]: this program was built without it. What its own function says: the
-    /// table above names it.
+    /// [`Error::NotBuiltIn`]: this program was built without it. The errors of the function that
+    /// opens this kind: the table above names it.
     ///
     /// ```
     /// use contigo::names::DeviceName;
@@ -52,7 +52,7 @@ impl DeviceName {
         open(self, root)
     }
 
-    /// The seam: opens a guard with `kernel` in the module's place, and with `root` before `/sys`
+    /// The seam: opens a guard with `kernel` in place of the module, and with `root` before `/sys`
     /// and `/dev`.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl DeviceName {
         )
     }
 
-    /// The seam: opens a PCI function behind an IOMMU, with `kernel` in the place of VFIO.
+    /// The seam: opens a PCI function behind an IOMMU, with `kernel` in place of VFIO.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -92,7 +92,7 @@ impl DeviceName {
 
 #[cfg(feature = "sim")]
 impl OpenDevice {
-    /// The model of `driver`'s core, on a board of the program's: with faults, and beside other
+    /// The model of `driver`'s core, on the program's own board: with faults, and beside other
     /// devices. It has a handle to the board.
     ///
     /// ```
@@ -143,7 +143,7 @@ fn open(name: &DeviceName, root: &str) -> Result<OpenDevice, Error> {
     OpenDevice::new(name, opened)
 }
 
-/// Gives `each` the argument of every name that there is of a kind.
+/// Calls `each` with the argument of every name that exists of a kind.
 pub(super) fn find(kind: DeviceKind, files: Files<'_>, each: &mut dyn FnMut(&str)) {
     match kind {
         DeviceKind::Uio => found::uio_devices(files, each),
@@ -160,7 +160,7 @@ pub(super) fn find(kind: DeviceKind, files: Files<'_>, each: &mut dyn FnMut(&str
     }
 }
 
-/// What is known of one.
+/// What is known of one device.
 pub(super) fn facts(kind: DeviceKind, files: Files<'_>, argument: &str) -> Facts {
     match kind {
         DeviceKind::Uio => found::uio(files, argument),

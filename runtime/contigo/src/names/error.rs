@@ -1,11 +1,11 @@
-//! The answer to a text that is no name.
+//! The error for a text that is not a name.
 
 use super::kinds::{DEVICES, MEMORIES, syntaxes};
 use contigo_core::types::Error;
 use core::fmt;
 
-/// A text is no name of memory or of a device: what is wrong, at which byte, and what to write in
-/// its place.
+/// A text is not a name of memory or of a device: what is wrong, at which byte, and what to write
+/// instead.
 ///
 /// ```
 /// use contigo::names::{MemoryName, NameRule};
@@ -24,7 +24,7 @@ pub struct NameError {
     pub(super) form: Form,
 }
 
-/// The form to write in its place.
+/// The form to write instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A name of its kind.
@@ -38,9 +38,9 @@ pub enum Form {
 /// The rules for a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
-    /// It begins with one of the kinds that there are.
+    /// It begins with a known kind.
     Kind,
-    /// This kind's names have something after the colon.
+    /// This kind's names have an argument after the colon.
     Argument,
     /// This kind's names have nothing more here.
     NothingMore,
@@ -49,12 +49,12 @@ pub enum NameRule {
         /// How many.
         max_bytes: usize,
     },
-    /// Letters, digits and signs of ASCII stand in a name: no space, and no `/` in the name of a
+    /// A name consists of ASCII letters, digits and signs: no space, and no `/` in the name of a
     /// file, which is not `.` or `..`.
     Letter,
     /// A number of decimal digits.
     Number {
-        /// The most that it may be.
+        /// The greatest value.
         max: u64,
     },
     /// The address of a PCI function, domain, bus, device and function.
@@ -100,7 +100,7 @@ fn either(
     Ok(())
 }
 
-/// The rule and the place are lost.
+/// Drops the rule and the place.
 ///
 /// ```
 /// use contigo::{Error, names::MemoryName};
@@ -113,7 +113,7 @@ impl From<NameError> for Error {
     }
 }
 
-/// With its whole text.
+/// Keeps the whole text.
 ///
 /// ```
 /// let error = "ddr:0".parse::<contigo::names::MemoryName>().unwrap_err();

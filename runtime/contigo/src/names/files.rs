@@ -21,12 +21,12 @@ pub(super) struct Files<'r> {
 /// The longest link and the longest text that is read.
 pub(super) const LINE_MAX_BYTES: usize = 512;
 
-/// As much of `/proc/self/status` as is read: `CapEff` is within its first kilobyte, unless the
+/// How much of `/proc/self/status` is read: `CapEff` is within its first kilobyte, unless the
 /// process has hundreds of groups, which stand before it.
 const STATUS_MAX_BYTES: usize = 4096;
 
 impl Files<'_> {
-    /// Gives `each` the name of every entry of `folder`.
+    /// Calls `each` with the name of every entry of `folder`.
     pub(super) fn each(self, folder: &'static str, each: &mut dyn FnMut(&str)) {
         if let Some(fd) = self.folder(&[folder]) {
             let _ = dir::each_name(&fd, folder, |name| {
@@ -36,20 +36,20 @@ impl Files<'_> {
         }
     }
 
-    /// The folder with this path, opened.
+    /// Opens the folder with this path.
     pub(super) fn folder(self, parts: &[&str]) -> Option<Fd> {
         Fd::open(self.path(parts)?.as_c_str(), O_RDONLY | O_DIRECTORY).ok()
     }
 
-    /// Does this user's process lack the right to read and write the file? A file that is not there
-    /// is one too.
+    /// Returns whether this process may not read and write the file. A file that does not exist
+    /// counts too.
     pub(super) fn denies(self, parts: &[&str]) -> bool {
         let may =
             |path: Path| access(path.as_c_str(), AccessFlags::R_OK | AccessFlags::W_OK).is_ok();
         !self.path(parts).is_some_and(may)
     }
 
-    /// Does this process lack `CAP_SYS_RAWIO`, as far as `/proc` says it (`CapEff`)?
+    /// Returns whether this process lacks `CAP_SYS_RAWIO`, as far as `/proc` shows (`CapEff`).
     pub(super) fn lacks_rawio(self) -> bool {
         /// Linux `include/uapi/linux/capability.h`.
         const CAP_SYS_RAWIO: u32 = 17;
@@ -95,7 +95,7 @@ pub(super) fn number(folder: &Fd, attribute: &'static CStr) -> Option<u64> {
     sysfs::number(folder, attribute).ok()?
 }
 
-/// The last part of where a link leads.
+/// The last part of a link's target.
 pub(super) fn link<'b>(folder: &Fd, name: &CStr, buffer: &'b mut [u8]) -> Option<&'b str> {
     let target = core::str::from_utf8(folder.read_link(name, buffer).ok()?).ok()?;
     target.rsplit('/').next()

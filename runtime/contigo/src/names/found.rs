@@ -1,4 +1,4 @@
-//! A machine's files about each kind, and the reason why one cannot be used.
+//! A machine's files about each kind, and the reasons why one cannot be used.
 
 use super::{
     called::{GUARDS, first_register},
@@ -15,9 +15,9 @@ use core::fmt::Write as _;
 pub struct Facts {
     /// How large it is, in bytes: memory that is there, or the first window of registers.
     pub len_bytes: Option<u64>,
-    /// Where it begins, for the kernel: a block's bus address, or the address of the registers.
+    /// Its first address, for the kernel: a block's bus address, or the address of the registers.
     pub addr: Option<u64>,
-    /// Is it coherent for its device, by the kernel's word?
+    /// Whether the kernel reports that it is coherent for its device.
     pub coherent: Option<bool>,
     /// Why this process cannot use it as the machine is now, and what to do.
     pub unusable: Option<&'static str>,
@@ -35,9 +35,9 @@ fn closed(files: Files<'_>, path: &[&str]) -> Option<&'static str> {
     files.denies(path).then_some(CLOSED)
 }
 
-/// Does the running kernel keep from this process where its pages are? One page of its own is
-/// looked up (Linux `Documentation/admin-guide/mm/pagemap.rst`: bits 0 to 54 are the frame, 0 for
-/// who may not know).
+/// Returns advice if the kernel hides from this process where its pages are: looks up one of its
+/// own pages (Linux `Documentation/admin-guide/mm/pagemap.rst`: bits 0 to 54 are the frame, 0 for a
+/// process without the privilege).
 fn hides_addresses(files: Files<'_>) -> Option<&'static str> {
     let here = 0_u8;
     let mut entry = [0];
@@ -176,8 +176,8 @@ pub(super) fn guard(files: Files<'_>, name: &str) -> Facts {
     Facts { addr: first_register(name), unusable, ..Facts::default() }
 }
 
-/// Does the module keep from this process a device that nothing confines? It asks for
-/// `CAP_SYS_RAWIO` then, or for its parameter `unprivileged`. Behind an IOMMU only opening tells.
+/// Returns advice if the module refuses this process a device that nothing confines: it requires
+/// `CAP_SYS_RAWIO` or its parameter `unprivileged`. Behind an IOMMU only opening tells.
 fn unconfined(files: Files<'_>, name: &str) -> Option<&'static str> {
     const RAWIO: &str = "nothing confines it: be root, give the program CAP_SYS_RAWIO, or load \
      the module contigo with unprivileged=1";
@@ -190,7 +190,7 @@ fn unconfined(files: Files<'_>, name: &str) -> Option<&'static str> {
     (!allowed && !has_iommu && files.lacks_rawio()).then_some(RAWIO)
 }
 
-/// UIO devices by their nodes, or by what their drivers call them. PCI functions have names of
+/// UIO devices by their nodes, or by their drivers' names for them. PCI functions have names of
 /// their own.
 pub(super) fn uio_devices(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     files.each(UIO, &mut |device| {
@@ -204,8 +204,8 @@ pub(super) fn uio_devices(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     });
 }
 
-/// The text in the name of the UIO device `device`: its node, or else its driver's name for it.
-/// Where that would be taken for the number of another device, it is the device's number.
+/// The argument in the name of the UIO device `device`: its node, or else its driver's name for it.
+/// If that would be taken for another device's number, it is the device's number.
 fn uio_name<'b>(device: &'b str, folder: &Fd, buffer: &'b mut [u8]) -> Option<&'b str> {
     let has_node = link(folder, c"device/of_node", buffer).is_some();
     let name = if has_node {
@@ -259,7 +259,7 @@ pub(super) fn gpus(files: Files<'_>, each: &mut dyn FnMut(&str)) {
 }
 
 /// Vulkan's drivers by their manifests (Vulkan-Loader, `docs/LoaderDriverInterface.md`, "Driver
-/// Discovery on Linux"). Which GPUs they have, they alone know.
+/// Discovery on Linux"). Only the drivers know which GPUs they have.
 pub(super) fn vulkan_drivers(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     any_in(
         files,
@@ -269,7 +269,7 @@ pub(super) fn vulkan_drivers(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     );
 }
 
-/// The same of OpenCL (`cl_khr_icd`).
+/// OpenCL's drivers, likewise (`cl_khr_icd`).
 pub(super) fn opencl_drivers(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     any_in(files, &["etc/OpenCL/vendors"], ".icd", each);
 }

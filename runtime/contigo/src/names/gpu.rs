@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "code is loaded, and a kernel may write anywhere")]
-//! GPUs of CUDA by their numbers, and their code.
+//! CUDA's GPUs by their numbers, and their code.
 
 use super::any_module::{AnyModule, GpuModule};
 use contigo_core::{
@@ -10,9 +10,9 @@ use contigo_core::{
 use core::{ffi::CStr, fmt};
 use spin::{Mutex, Once};
 
-/// NVIDIA's driver, from its first use to the end of the program: it stays loaded anyway.
+/// NVIDIA's driver, from its first use until the program ends: it stays loaded anyway.
 static DRIVER: Once<Cuda> = Once::new();
-/// Held while it is loaded, so that no thread waits in `DRIVER` without a bound.
+/// Held while the driver is loaded, so that no thread waits in `DRIVER` without a bound.
 static LOADING: Mutex<()> = Mutex::new(());
 
 /// GPU number `ordinal`.
@@ -33,7 +33,7 @@ pub(super) fn open(ordinal: u32) -> Result<Gpu, Error> {
     Gpu::primary(driver, ordinal)
 }
 
-/// Loads code for a GPU of CUDA that the program has opened itself, as
+/// Loads code for a CUDA GPU that the program has opened itself, as
 /// [`OpenDevice::load`](super::OpenDevice::load) does.
 ///
 /// # Errors
@@ -49,7 +49,7 @@ pub unsafe fn load_cuda(
     let mut said = Log::new();
     // SAFETY: the caller's promise.
     let module = unsafe { Module::load(gpu, Image::of(code), &mut said) };
-    // A log that is full is cut.
+    // A log that is full is truncated.
     AnyModule::new(module.inspect_err(|_| _ = log.write_str(&said))?)
 }
 

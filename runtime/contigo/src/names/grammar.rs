@@ -1,4 +1,4 @@
-//! How a name is taken apart: `KIND`, `KIND:ARGUMENT`, `KIND:ARGUMENT@MORE`.
+//! How a name is parsed: `KIND`, `KIND:ARGUMENT`, `KIND:ARGUMENT@MORE`.
 
 use super::{
     error::{Form, NameError, NameRule},
@@ -28,12 +28,12 @@ impl Parsed {
         self.text().get(self.argument.0.into()..self.argument.1.into()).unwrap_or("")
     }
 
-    /// The text after `@`, where the kind has that.
+    /// The text after `@`, if the kind allows one.
     pub(super) fn more(&self) -> Option<&str> {
         self.text().get(self.argument.1.into()..)?.strip_prefix('@')
     }
 
-    /// The argument, or what stands after `@`, as a number.
+    /// The argument, or the text after `@`, as a number.
     pub(super) fn number(text: &str) -> Option<u64> {
         text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
     }
@@ -44,7 +44,7 @@ pub(super) fn kind(text: &str) -> &str {
     text.split(':').next().unwrap_or(text)
 }
 
-/// Takes `text` apart, whose kind has `argument`. `syntax` is for errors.
+/// Parses `text`, whose kind has `argument`. `syntax` is for errors.
 pub(super) fn parse(
     text: &str,
     argument: Argument,
@@ -107,7 +107,7 @@ pub(super) fn parse(
     Ok(Parsed { text, argument: (begin, end) })
 }
 
-/// Is it the name of one file, as a user can type it? Otherwise the rule that it breaks, and where.
+/// Checks that it is the name of one file, as a user can type it: the broken rule, and where.
 fn file(name: &str) -> Result<(), (NameRule, usize)> {
     if let Some(at) = name.bytes().position(|byte| !byte.is_ascii_graphic() || byte == b'/') {
         return Err((NameRule::Letter, at));
@@ -230,8 +230,8 @@ mod tests {
         assert!(syntaxes(&MEMORIES).all(|(syntax, _)| unknown.contains(syntax)), "{unknown}");
     }
 
-    /// A text that parses is written as it was read, and nothing panics: letters of the grammar,
-    /// mixed.
+    /// A text that parses displays as it was read, and nothing panics: random letters of the
+    /// grammar.
     #[cfg(feature = "sim")]
     #[test]
     fn junk_is_a_name_or_an_error() {

@@ -15,17 +15,17 @@ use spin::{Mutex, Once};
 /// How many windows a guard has at most (`CONTIGO_MAX_WINDOWS`).
 const WINDOWS: usize = 6;
 
-/// An open guard, and those of its windows that were asked for.
+/// An open guard, and those of its windows that were opened.
 pub(super) struct Guarded {
     pub(super) guard: Guard,
     called: Called,
     windows: [Once<Registers>; WINDOWS],
-    /// Held while one of them is put in its place.
+    /// Held while one of the windows is stored.
     mapping: Mutex<()>,
 }
 
 impl Guarded {
-    /// The guard that is called `name`.
+    /// Opens the guard called `name`.
     pub(super) fn open(
         name: &str,
         files: Files<'_>,
@@ -41,17 +41,17 @@ impl Guarded {
         })
     }
 
-    /// Is it what `name` names?
+    /// Returns whether `name` names it.
     pub(super) fn is_called(&self, name: &str) -> bool {
         self.called.device == name || self.called.is(name)
     }
 
-    /// Where its first register is, where its name says it.
+    /// The address of its first register, if its name has it.
     pub(super) fn addr(&self) -> Option<PhysAddr> {
         first_register(&self.called.device).map(PhysAddr)
     }
 
-    /// Its registers and its interrupt, for a driver that is the only one.
+    /// Its registers and its interrupt, for its only driver.
     #[cfg_attr(feature = "audit", track_caller)]
     pub(super) fn attachment(&self, how: Attach) -> Result<Attachment, Error> {
         let (value, max) = (how.window.into(), WINDOWS as u64 - 1);
@@ -59,8 +59,8 @@ impl Guarded {
         let window = self.windows.get(usize::from(how.window)).ok_or(no_such)?;
         let registers = match window.get() {
             Some(registers) => registers,
-            // No closure, so that the trace names the program's line. The lock: `Once` alone would
-            // spin without a bound, and a window is given once.
+            // No closure, so that the trace names the program's line. The lock, because `Once`
+            // alone would spin without a bound, and a window is handed out once.
             None => {
                 let _alone = lock::acquire(&self.mapping)?;
                 match window.get() {

@@ -16,9 +16,9 @@ use contigo_core::types::{Error, near::distance};
 use core::fmt::{self, Write as _};
 use nix::libc::ENOENT;
 
-/// A machine's memory and devices, by the names that open them. Files under `/sys`, `/proc` and
-/// `/dev` are read, and nothing is opened or changed. Each look reads anew; there is no heap, and
-/// no table that could be full.
+/// A machine's memory and devices, by the names that open them. It reads files under `/sys`,
+/// `/proc` and `/dev`, and opens or changes nothing. Each call reads them anew; there is no heap,
+/// and no table that could be full.
 ///
 /// ```
 /// use contigo::names::Inventory;
@@ -31,21 +31,21 @@ pub struct Inventory<'r> {
     files: Files<'r>,
 }
 
-/// One memory or one device of a machine, or a kind of which it has none.
+/// One memory or one device of a machine, or a kind that the machine does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<N> {
     /// The kind.
     pub kind: &'static str,
     /// Its name; `None`: this machine has none of this kind.
     pub name: Option<N>,
-    /// The facts that are known of it.
+    /// What is known of it.
     pub facts: Facts,
     /// Why there is none, or why it cannot be used as the machine is now, and what to do.
     pub why: Option<&'static str>,
 }
 
-/// The most of one kind that is listed. The longest list is that of PCI functions, of which a PC
-/// has some tens.
+/// The most entries of one kind that are listed. The longest list is that of PCI functions, of
+/// which a PC has some tens.
 const MOST: u32 = 256;
 
 impl Inventory<'static> {
@@ -63,8 +63,8 @@ impl<'r> Inventory<'r> {
         Self { files: Files { root } }
     }
 
-    /// Its memory: each kind in the order in which a program that may choose tries them, by name;
-    /// and each kind that there is none of.
+    /// Its memory: the kinds in the order in which a program that may choose tries them, each
+    /// sorted by name; and one entry for each kind that is missing.
     pub fn memories(self) -> impl Iterator<Item = Entry<MemoryName>> + 'r {
         MEMORIES
             .iter()
@@ -76,15 +76,15 @@ impl<'r> Inventory<'r> {
         DEVICES.iter().flat_map(move |row| entries(self.files, row, devices::find, devices::facts))
     }
 
-    /// The answer to a name of memory that is not there: what is, and why the rest is missing, in
-    /// words.
+    /// The answer to a memory name that does not exist: in words, what there is, and why the rest
+    /// is missing.
     #[must_use]
     pub const fn memory_answer(self) -> impl fmt::Display + 'r {
         Answer(move |f: &mut fmt::Formatter<'_>| answer(f, self.memories()))
     }
 
-    /// `error`, which opening `name` ended with, and what this machine says to it: why that memory
-    /// cannot be used, or, where there is none of that name, what there is.
+    /// `error`, with which opening `name` ended, and what this machine adds: why that memory cannot
+    /// be used, or, if none has that name, what there is.
     pub fn memory_error(self, name: &MemoryName, error: Error) -> impl fmt::Display + use<'r> {
         let name = listed(self.files, *name);
         let why =
@@ -103,19 +103,19 @@ impl<'r> Inventory<'r> {
         Answer(move |f: &mut fmt::Formatter<'_>| explained(f, error, why, Answer(nearest)))
     }
 
-    /// The same for a name of a device: those that can be opened.
+    /// The answer to a device name that does not exist: the devices that can be opened.
     #[must_use]
     pub const fn device_answer(self) -> impl fmt::Display + 'r {
         let ready =
             move || self.devices().filter(|entry| entry.name.is_some() && entry.why.is_none());
-        // A PC has tens of PCI functions that it cannot spare.
+        // A PC has tens of PCI functions that it cannot do without.
         Answer(move |f: &mut fmt::Formatter<'_>| {
             answer(f, ready()).and_then(|()| f.write_str("; contigo info lists the rest"))
         })
     }
 }
 
-/// `name` as it is listed: a guard by the kernel's name for it.
+/// `name` as the inventory lists it: a guard by the kernel's name for it.
 fn listed<N: fmt::Display + core::str::FromStr>(files: Files<'_>, name: N) -> N {
     const GUARD: &str = "guard:";
     let by_kernel = || {
@@ -128,10 +128,10 @@ fn listed<N: fmt::Display + core::str::FromStr>(files: Files<'_>, name: N) -> N 
     by_kernel().unwrap_or(name)
 }
 
-/// Gives a function the argument of every name that there is of a kind.
+/// Calls a function with the argument of every name that exists of a kind.
 type Find<K> = fn(K, Files<'_>, &mut dyn FnMut(&str));
 
-/// Every entry of a kind, or the one that says that there is none.
+/// Every entry of a kind, or one entry that says why there is none.
 fn entries<'r, K: Copy, N: core::str::FromStr>(
     files: Files<'r>,
     row: &'static Row<K>,
@@ -203,11 +203,11 @@ fn answer<N: fmt::Display>(
     Ok(())
 }
 
-/// The most that an error lists.
+/// The most entries that an error lists.
 const TOLD: usize = 8;
 
-/// The entries of one kind, those first whose names are most like `asked`; and of the others those
-/// that can be opened. [`TOLD`] at most, so that the error is still seen.
+/// The entries of one kind, those first whose names are most like `asked`; of the other kinds,
+/// those that can be opened. [`TOLD`] at most, so that the error is still seen.
 fn short<N: fmt::Display>(
     f: &mut fmt::Formatter<'_>,
     kind: &str,
@@ -224,7 +224,7 @@ fn short<N: fmt::Display>(
         let far = match &entry.name {
             Some(name) if entry.kind == kind => distance(&asked, &text(name)?),
             None if entry.kind == kind => 0,
-            // Behind those of the kind, in their order.
+            // After those of the kind, in their order.
             Some(_) if entry.why.is_none() => usize::MAX,
             _ => {
                 is_cut = true;
@@ -238,7 +238,7 @@ fn short<N: fmt::Display>(
                 told.pop();
             }
         }
-        // Full: all of them are nearer.
+        // If the list is full, all its entries are nearer.
         let _ = told.insert(place, (far, entry));
     }
     answer(f, told.into_iter().map(|(_, entry)| entry))?;
@@ -254,7 +254,7 @@ fn explained(
     write!(f, "{error}")?;
     match (why, error) {
         (Some(why), _) => write!(f, "; {why}"),
-        // Its text has the names that are most like it.
+        // Its text already has the most similar names.
         (None, Error::NotFound { among, .. }) if among.lists() => Ok(()),
         (
             None,

@@ -18,13 +18,13 @@ pub(super) enum KernelRegisters {
     Pci {
         function: Mutex<PciFunction>,
         master: BusMaster,
-        /// The window that was asked for first, and its registers.
+        /// The window that was opened first, and its registers.
         bar: Once<(u8, Registers)>,
     },
 }
 
 impl KernelRegisters {
-    /// The UIO device that `name` names, by its number or as [`Uio::find`] finds it.
+    /// The UIO device called `name`, by its number or as [`Uio::find`] finds it.
     #[cfg_attr(feature = "audit", track_caller)]
     pub(super) fn uio(name: &DeviceName, root: &str) -> Result<Self, Error> {
         let uio = match name.number() {
@@ -42,7 +42,7 @@ impl KernelRegisters {
         Self::Uio(registers, irq, addr)
     }
 
-    /// Where the kernel says that its first register is.
+    /// The address of its first register, as the kernel reports it.
     pub(super) const fn addr(&self) -> Option<PhysAddr> {
         match self {
             Self::Uio(_, _, addr) => Some(*addr),
@@ -58,7 +58,7 @@ impl KernelRegisters {
         Ok(Self::Pci { function: Mutex::new(function), master, bar: Once::new() })
     }
 
-    /// Its registers and its interrupt, for a driver that is the only one.
+    /// Its registers and its interrupt, for its only driver.
     #[cfg_attr(feature = "audit", track_caller)]
     pub(super) fn attachment(&self, port: &Port, how: Attach) -> Result<Attachment, Error> {
         match self {

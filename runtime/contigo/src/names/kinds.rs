@@ -10,17 +10,17 @@ pub(super) enum Argument {
     File,
     /// The same, or nothing.
     FileOrNothing,
-    /// The name of a file, and perhaps after this the name of a device, whose memory it is: `@`,
-    /// its kind and a colon.
+    /// The name of a file, and optionally the name of the device that the memory belongs to, after
+    /// `@`, the device's kind and a colon.
     FileOf(&'static str),
     /// The address of a PCI function.
     Pci,
     /// A number, or nothing.
     Number {
-        /// The most that it may be.
+        /// The greatest value.
         max: u64,
     },
-    /// A word, and after `@` perhaps a number.
+    /// A word, and optionally `@` and a number.
     WordAndSeed,
 }
 
@@ -36,14 +36,14 @@ pub struct Row<K> {
     pub(super) syntax: &'static str,
     /// One sentence about it.
     pub(super) help: &'static str,
-    /// Where there is none: why, and what to do.
+    /// If there is none: why, and what to do.
     pub(super) missing: &'static str,
     /// The feature that builds it in.
     pub(super) feature: &'static str,
 }
 
 impl<K> Row<K> {
-    /// Is it built into this program? Vulkan and OpenCL are where their crate brought them.
+    /// Returns whether this program has it; Vulkan and OpenCL: if their crate provided them.
     pub(super) fn is_built_in(&self) -> bool {
         const CUDA: bool = cfg!(all(feature = "cuda", target_pointer_width = "64"));
         const SIM: bool = cfg!(feature = "sim");
@@ -255,7 +255,7 @@ pub(super) static DEVICES: [Row<DeviceKind>; 8] = [
     },
 ];
 
-/// Every form that a name has, and a sentence about each, for a program's help.
+/// Every form of a name, with a sentence about each, for a program's help.
 pub(super) fn syntaxes<K>(
     rows: &'static [Row<K>],
 ) -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "`unsafe impl Backend`, which is another backend's in every method")]
-//! Memory of every kind as one type: what there is, and how it is opened by its name.
+//! Memory of every kind as one type: which there is, and how it is opened by its name.
 //!
-//! **A new kind of memory** is its names in `kinds.rs` and its arms here, beside its backend.
+//! **A new kind of memory** needs its names in `kinds.rs` and its arms here, beside its backend.
 
 use super::{
     called,
@@ -24,12 +24,11 @@ use contigo_core::{
 };
 use core::fmt;
 
-/// Memory of whatever kind: a [`Backend`] for a program that has its memory's name from its user.
-/// It owns the block, with no heap, and keeps the device open that it belongs to.
+/// Memory of any kind: a [`Backend`] for a program whose user names the memory. It owns the block,
+/// with no heap, and keeps the device open that the block belongs to.
 ///
-/// `MemoryName::open` and
-/// [`OpenDevice::memory`](super::OpenDevice::memory) make one of a name, and `From` of every type
-/// that holds memory.
+/// `MemoryName::open` and [`OpenDevice::memory`](super::OpenDevice::memory) make one from a name,
+/// and `From` makes one from each type that holds memory.
 ///
 /// ```
 /// # #[cfg(feature = "sim")] {
@@ -132,7 +131,7 @@ impl From<OwnedMemory> for AnyMemory {
 }
 
 // SAFETY: every method belongs to one backend, the same one at every call, because the value inside
-// is never exchanged. Moving this value moves no block, as that backend promises.
+// is never replaced. Moving this value moves no block, as that backend promises.
 unsafe impl Backend for AnyMemory {
     forward!(|this| this.0.backend() =>
         name, mapping, segment, sync_for_device, sync_for_cpu, settled, handle, held_by,
@@ -155,9 +154,9 @@ impl fmt::Debug for AnyMemory {
 }
 
 impl MemoryName {
-    /// Opens `len_bytes` of it. Memory that belongs to a device opens that too, and keeps it open;
-    /// of a device that is open already, use [`OpenDevice::memory`]. Of a u-dma-buf, whose size is
-    /// fixed, it is all of the block.
+    /// Opens `len_bytes` of it. For memory that belongs to a device, this opens the device too, and
+    /// keeps it open; if the device is open already, use [`OpenDevice::memory`]. A u-dma-buf has a
+    /// fixed size, so all of its block is opened.
     ///
     /// # Errors
     /// - [`Error::NeedsDevice`]: the name does not say which device it belongs to.
@@ -182,7 +181,7 @@ impl MemoryName {
 }
 
 impl OpenDevice {
-    /// Opens `len_bytes` of memory for this device: what belongs to it (`guard`, `vfio:…`), a
+    /// Opens `len_bytes` of memory for this device: memory of its own (`guard`, `vfio:…`), a
     /// dma-heap's block through its guard, or memory that belongs to no device.
     ///
     /// # Errors
@@ -198,7 +197,7 @@ impl OpenDevice {
     }
 }
 
-/// Memory of `device`, where it belongs to one.
+/// Memory of `device`, if it belongs to one.
 #[cfg_attr(feature = "audit", track_caller)]
 fn of(
     name: &MemoryName,
@@ -242,7 +241,7 @@ fn of(
     })
 }
 
-/// A block whose size was fixed before, where it is large enough.
+/// A block of fixed size, if it is large enough.
 fn at_least(block: UDmaBuf, need_bytes: usize) -> Result<AnyMemory, Error> {
     let len_bytes = block.mapping().len_bytes;
     if len_bytes < need_bytes {
@@ -251,7 +250,7 @@ fn at_least(block: UDmaBuf, need_bytes: usize) -> Result<AnyMemory, Error> {
     Ok(block.into())
 }
 
-/// Gives `each` the argument of every name that there is of a kind.
+/// Calls `each` with the argument of every name that exists of a kind.
 pub(super) fn find(kind: MemoryKind, files: Files<'_>, each: &mut dyn FnMut(&str)) {
     match kind {
         MemoryKind::Guard => files.each(called::GUARDS, each),
@@ -268,7 +267,7 @@ pub(super) fn find(kind: MemoryKind, files: Files<'_>, each: &mut dyn FnMut(&str
     }
 }
 
-/// What is known of one.
+/// What is known of one memory.
 pub(super) fn facts(kind: MemoryKind, files: Files<'_>, argument: &str) -> Facts {
     match kind {
         MemoryKind::Guard => found::guard_memory(files, argument),

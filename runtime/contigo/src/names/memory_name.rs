@@ -8,8 +8,8 @@ use super::{
 };
 
 /// The name of memory: what a user writes after `--memory`, in every language. It is copied like a
-/// number, and says nothing of whether this machine has such memory:
-/// [`Inventory`](super::Inventory) does, and `open`.
+/// number. Whether this machine has such memory, only [`Inventory`](super::Inventory) and `open`
+/// tell.
 ///
 /// | name | memory |
 /// |---|---|
@@ -40,8 +40,8 @@ impl Kind for MemoryKind {
 }
 
 impl MemoryName {
-    /// The device that it belongs to, from which it is opened; `None` for memory that is opened
-    /// alone.
+    /// The device that it belongs to, from which it is opened; `None` for memory that belongs to no
+    /// device.
     #[must_use]
     pub fn device(&self) -> Option<DeviceName> {
         match self.row().id {
@@ -129,7 +129,7 @@ mod tests {
         );
     }
 
-    /// As 32-bit builds have it, and builds without the feature.
+    /// As in 32-bit builds, and in builds without the feature.
     #[cfg(not(all(feature = "cuda", target_pointer_width = "64")))]
     #[test]
     fn what_is_not_built_in_says_the_feature() {

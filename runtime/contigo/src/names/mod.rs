@@ -1,5 +1,5 @@
-//! The one door: memory and devices by names. A name is the same text in the tool, in C, in Python
-//! and in the board tests.
+//! Memory and devices, opened by name. A name is the same text in the tool, in C, in Python and in
+//! the board tests.
 //!
 //! ```text
 //!   "guard:f8003000" ─► MemoryName ─┬─ device() ─► DeviceName ─► OpenDevice ─┬─ memory(name, bytes) ─► AnyMemory
@@ -22,13 +22,13 @@
 //! | `shared_core`, `core_gate`, `take`; `registry` | drivers by their names, and how several share a device |
 //! | `designed` | the cores of a block design by these names |
 //!
-//! A new kind of memory is its backend, a row of `kinds.rs` with its arms in `memories.rs` and
+//! A new kind of memory needs its backend, a row of `kinds.rs` with its arms in `memories.rs` and
 //! `memory_name.rs`, a fake, and a line of the conformance suite. The tool, C and Python name no
-//! kind but GPUs, whose code they load.
+//! kind except GPUs, whose code they load.
 //!
-//! GPUs of Vulkan and OpenCL are another crate's, `contigo-gpu`, which brings them by [`provide`].
+//! Another crate, `contigo-gpu`, provides the GPUs of Vulkan and OpenCL, by [`provide`].
 //!
-//! [`row`] finds a driver by its name, and [`register`] adds one's own.
+//! [`row`] finds a driver by its name, and [`register`] adds one of the program's own.
 
 mod any_device;
 mod any_module;

@@ -1,4 +1,4 @@
-//! Names of memory and of devices: texts, each read by its table of kinds.
+//! Names of memory and of devices: texts, each parsed by its table of kinds.
 
 use super::{
     NameError, NameRule,
@@ -22,8 +22,8 @@ pub trait Kind: Copy + 'static {
 }
 
 /// A name: [`DeviceName`](super::DeviceName) or [`MemoryName`](super::MemoryName). It is copied
-/// like a number, and says nothing of whether this machine has such a thing:
-/// [`Inventory`](super::Inventory) does, and `open`.
+/// like a number. Whether this machine has such a thing, only [`Inventory`](super::Inventory) and
+/// `open` tell.
 #[derive(Clone, Copy)]
 pub struct Name<K: 'static> {
     pub(super) parsed: Parsed,
@@ -31,7 +31,7 @@ pub struct Name<K: 'static> {
 }
 
 impl<K> Name<K> {
-    /// The kind: what stands before the first colon.
+    /// The kind: the text before the first colon.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         self.row.kind
@@ -43,8 +43,8 @@ impl<K> Name<K> {
         self.row.help
     }
 
-    /// The text after its kind: of memory without the device, of a simulated device its model
-    /// alone, without the seed. `""` where there is none.
+    /// The text after its kind: for memory without the device, for a simulated device only its
+    /// model, without the seed. `""` where there is none.
     #[must_use]
     pub fn argument(&self) -> &str {
         self.parsed.argument()

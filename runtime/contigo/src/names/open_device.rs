@@ -2,7 +2,7 @@
     unsafe_code,
     reason = "how a device is wired is a fact about the board, which a program can only claim"
 )]
-//! What a device that was opened gives: its registers, its way to memory, its reset.
+//! What an open device gives: its registers, its port, its reset.
 
 use super::{
     DeviceName,
@@ -23,11 +23,11 @@ use contigo_core::{
 use core::{fmt, sync::atomic::Ordering};
 
 impl OpenDevice {
-    /// Pulls the reset line of a simulated device: the only thing that stops one that is stuck.
-    /// [`reset`](Self::reset) has a real device's.
+    /// Pulls the reset line of a simulated device: only this stops a stuck one.
+    /// [`reset`](Self::reset) resets a real device.
     ///
     /// # Errors
-    /// [`Error::Unsupported`]: it is no simulated device. [`Error::Contended`].
+    /// [`Error::Unsupported`]: it is not a simulated device. [`Error::Contended`].
     #[cfg(feature = "sim")]
     pub fn reset_simulated(&self) -> Result<(), Error> {
         match &self.0.opened {
@@ -40,17 +40,17 @@ impl OpenDevice {
     }
 
     /// Resets the device from outside, not through its driver, as VFIO, the module `contigo` or the
-    /// simulated board can. It is as after power-on, and has let go of all memory. The queue of
-    /// a device that would not stop goes on with [`Queue::stop`](crate::Queue::stop); stop it
-    /// before, or right after ([`Guard::reset`]). A PCI function masters the bus as before.
+    /// simulated board can. It is then as after power-on, and accesses no memory. To continue with
+    /// the queue of a device that would not stop, call [`Queue::stop`](crate::Queue::stop), before
+    /// or right after ([`Guard::reset`]). A PCI function masters the bus as before.
     ///
     /// # Errors
-    /// [`Error::Unsupported`]: the kernel has no way to reset it. The errors of [`Guard::reset`]
-    /// and [`Vfio::reset`]. [`Error::Contended`].
+    /// [`Error::Unsupported`]: the kernel cannot reset it. The errors of [`Guard::reset`] and
+    /// [`Vfio::reset`]. [`Error::Contended`].
     ///
     /// # Safety
-    /// As [`Guard::reset`]: no other thread calls a queue or a stream of it meanwhile. Drivers
-    /// that share it (the setting `channel`) may go on, because their core keeps them away.
+    /// As [`Guard::reset`]: no other thread calls a queue or a stream of it meanwhile. Drivers that
+    /// share it (the setting `channel`) may go on, because their core keeps them away.
     pub unsafe fn reset(&self) -> Result<(), Error> {
         const NONE: Error = Error::Unsupported {
             what: "the kernel cannot reset this device",
@@ -67,14 +67,14 @@ impl OpenDevice {
         }
     }
 
-    /// The name that it was opened by.
+    /// The name by which it was opened.
     #[must_use]
     pub fn name(&self) -> &DeviceName {
         &self.0.name
     }
 
-    /// Its way to memory, where the kernel or the simulated board says it; `None` for a device of
-    /// which only the board's manual does.
+    /// Its port, if the kernel or the simulated board reports it; `None` for a device whose port
+    /// only the board's manual gives.
     #[must_use]
     pub fn port(&self) -> Option<Port> {
         match &self.0.opened {
@@ -88,8 +88,8 @@ impl OpenDevice {
         }
     }
 
-    /// `port`, as the kernel describes this device: [`Guard::seen_through`] where the module
-    /// guards it, VFIO's own, or as it is, on the board's bus where that is simulated.
+    /// `port`, as the kernel describes this device: [`Guard::seen_through`] for a guarded device,
+    /// VFIO's own port, or `port` itself, on the board's bus for a simulated device.
     #[must_use]
     pub fn seen_through(&self, port: Port) -> Port {
         match &self.0.opened {
@@ -100,8 +100,8 @@ impl OpenDevice {
         }
     }
 
-    /// Where its first register is, where the kernel says it: of a UIO device, and of what the
-    /// module guards except for PCI functions.
+    /// The address of its first register, if the kernel reports it: for a UIO device, and for a
+    /// guarded device that is no PCI function.
     #[must_use]
     pub fn addr(&self) -> Option<PhysAddr> {
         match &self.0.opened {
@@ -111,7 +111,7 @@ impl OpenDevice {
         }
     }
 
-    /// Refuses what a simulated core is not built with; a real one is what the program says.
+    /// Refuses what does not fit a simulated core; for a real one, the program's settings count.
     #[cfg_attr(
         not(feature = "sim"),
         allow(clippy::unused_self, reason = "only a model says what it is")
@@ -136,7 +136,7 @@ impl OpenDevice {
         Ok(())
     }
 
-    /// Is it what `owner` names?
+    /// Returns whether `owner` names it.
     pub(super) fn is(&self, owner: &DeviceName) -> bool {
         if owner.kind() != self.0.name.kind() {
             return false;
@@ -152,24 +152,24 @@ impl OpenDevice {
         }
     }
 
-    /// Its registers and its interrupt, for one driver at a time, where [`port`](Self::port) says
-    /// how it reaches memory. A device behind an IOMMU is reset first, and may master the bus then;
-    /// a simulated one begins as after power-on. A PCI function behind a guard masters the bus no
-    /// more, until [`enable_bus_master`](Self::enable_bus_master).
+    /// Its registers and its interrupt, for one driver at a time, if [`port`](Self::port) has its
+    /// port. A device behind an IOMMU is reset first, and may then master the bus; a simulated one
+    /// begins as after power-on. A PCI function behind a guard no longer masters the bus, until
+    /// [`enable_bus_master`](Self::enable_bus_master).
     ///
     /// # Errors
     /// - [`Error::HasDriver`]: a driver has it, or was forgotten.
-    /// - [`Error::Unsupported`]: no kernel says how it reaches memory; use
+    /// - [`Error::Unsupported`]: no kernel reports its port; use
     ///   [`attach_wired`](Self::attach_wired).
-    /// - What [`VfioDevice::open`] says.
+    /// - The errors of [`VfioDevice::open`].
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn attach(&self, how: Attach) -> Result<AnyDevice, Error> {
         self.0.core.close_idle();
         self.attach_through(self.port(), how)
     }
 
-    /// As [`attach`](Self::attach), for a device whose way to memory is the program's word; another
-    /// one keeps its own.
+    /// As [`attach`](Self::attach), for a device whose port the program declares; any other device
+    /// keeps its own.
     ///
     /// # Errors
     /// - As [`attach`](Self::attach).
@@ -188,7 +188,7 @@ impl OpenDevice {
         self.attach_through(Some(self.seen_through(port)), how)
     }
 
-    /// `port` is true of it: the kernel's or the board's word, or a caller's who promised it.
+    /// `port` is true of it: the kernel or the board reports it, or a caller promised it.
     #[cfg_attr(feature = "audit", track_caller)]
     pub(super) fn attach_through(
         &self,
@@ -204,8 +204,8 @@ impl OpenDevice {
         Ok(AnyDevice::new(attachment, port, self.clone()))
     }
 
-    /// The registers once more, for a gate that is among them: a device that was attached is not
-    /// reset, and its driver keeps it.
+    /// A second handle on the registers, for a gate that is among them: a device that was attached
+    /// is not reset, and its driver keeps it.
     ///
     /// # Errors
     /// [`Error::Unsupported`]: it is behind an IOMMU, which cuts it off without a gate.
@@ -245,8 +245,8 @@ impl OpenDevice {
         }
     }
 
-    /// Lets a PCI function reach memory, by its own command register; another device may already.
-    /// Its driver has stopped it before ([`Queue::new`](crate::Queue::new) does).
+    /// Lets a PCI function reach memory, by its command register; any other device may already. Its
+    /// driver has stopped it before ([`Queue::new`](crate::Queue::new) does).
     ///
     /// # Errors
     /// The errors of [`BusMaster::enable`](crate::linux::device::BusMaster::enable).
@@ -261,7 +261,7 @@ impl OpenDevice {
         }
     }
 
-    /// Its guard, to leave with the kernel what stops it ([`Queue::arm`](crate::Queue::arm)).
+    /// Its guard, to load a stop program into the kernel ([`Queue::arm`](crate::Queue::arm)).
     #[must_use]
     pub fn guard(&self) -> Option<&Guard> {
         match &self.0.opened {
@@ -279,7 +279,7 @@ impl OpenDevice {
         }
     }
 
-    /// Its simulated board, for other models, and for what went wrong on it.
+    /// Its simulated board, for other models, and for the faults that struck.
     #[cfg(feature = "sim")]
     #[must_use]
     pub fn board(&self) -> Option<&contigo_sim::SimBoard> {
@@ -290,7 +290,7 @@ impl OpenDevice {
     }
 
     /// The name that a GPU's driver gives it; `None` for another device. On a machine with drivers
-    /// for the CPU, as Mesa's lavapipe and pocl are, this says which one a number means.
+    /// for the CPU, such as Mesa's lavapipe and pocl, the name shows which GPU a number means.
     #[must_use]
     pub fn gpu_name(&self) -> Option<&str> {
         match &self.0.opened {
@@ -302,18 +302,17 @@ impl OpenDevice {
     }
 
     /// Loads code for a GPU: PTX with a NUL at its end, a cubin or a fatbin for `cuda`; SPIR-V for
-    /// `vulkan`; a text of OpenCL C for `opencl`. The GPU's driver compiles and allocates as it
-    /// pleases, so do it before the first job. `log` gets the words of its compiler
-    /// where it refuses the code.
+    /// `vulkan`; OpenCL C text for `opencl`. The GPU's driver compiles and allocates at will, so
+    /// load before the first job. Its compiler writes its messages to `log` if it refuses the code.
     ///
     /// # Errors
-    /// - [`Error::Unsupported`]: this device is no GPU.
+    /// - [`Error::Unsupported`]: this device is not a GPU.
     /// - [`Error::Cuda`], [`Error::Gpu`]: its driver refuses the code. The error of the interface's
     ///   own function.
     ///
     /// # Safety
     /// A compiler made the code for this kind of GPU, and it is whole; a text is what the program
-    /// means to run. A driver may do anything with other bytes.
+    /// means to run. With any other bytes a driver may do anything.
     pub unsafe fn load(&self, code: &[u8], log: &mut dyn fmt::Write) -> Result<AnyModule, Error> {
         match &self.0.opened {
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
@@ -338,7 +337,7 @@ impl OpenDevice {
         }
     }
 
-    /// The GPU that another crate brought, for its memory.
+    /// The GPU that another crate provided, for its memory.
     pub(super) fn provided(&self) -> Option<&'static dyn GpuDevice> {
         match &self.0.opened {
             Opened::Provided(gpu) => Some(*gpu),
@@ -347,7 +346,7 @@ impl OpenDevice {
     }
 }
 
-/// A device whose way to memory no kernel tells.
+/// The error for a device whose port no kernel reports.
 pub const NO_PORT: Error = Error::Unsupported {
     what: "no kernel says how this device reaches memory",
     fix: "name its port",

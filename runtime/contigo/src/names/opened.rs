@@ -1,4 +1,4 @@
-//! A device that was opened once: what it is, and who has it.
+//! An open device: what it is, and who has it.
 
 use super::{
     DeviceName, guarded::Guarded, kernel_registers::KernelRegisters, provided::GpuDevice,
@@ -13,10 +13,10 @@ use core::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// A device, opened: **one opening serves its registers, its interrupt and the memory that belongs
-/// to it.** It is a handle: clones are the same opening, and drivers and memory that are made of it
-/// have one each. When the last of them is dropped, the device is closed, and the kernel stops it
-/// where it can (`vfio:…`, `guard:…`).
+/// An open device: **opening it once serves its registers, its interrupt and the memory that
+/// belongs to it.** It is a handle: clones share the same open device, and each driver and memory
+/// made from it holds one. When the last of them is dropped, the device is closed, and the kernel
+/// stops it where it can (`vfio:…`, `guard:…`).
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::zdma::Zdma};
@@ -44,7 +44,7 @@ pub(super) struct Inner {
 }
 
 pub(super) enum Opened {
-    /// Registers that a program's word wires: a UIO device's, or a PCI function's.
+    /// Registers whose port the program declares: a UIO device's, or a PCI function's.
     Plain(KernelRegisters),
     /// A device that the kernel module guards.
     Guarded(Guarded),
@@ -53,7 +53,7 @@ pub(super) enum Opened {
     Simulated(contigo_sim::SimBoard, super::simulated::Models),
     #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
     Gpu(contigo_core::cuda::Gpu),
-    /// A GPU that another crate brought.
+    /// A GPU that another crate provided.
     Provided(&'static dyn GpuDevice),
 }
 
@@ -67,7 +67,7 @@ impl OpenDevice {
         &self.0.core
     }
 
-    /// Its driver is gone.
+    /// Its driver was dropped.
     pub(super) fn let_go(&self) {
         self.0.attached.store(false, Ordering::Release);
     }

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "memory of another crate becomes a trait object")]
-//! GPUs that another crate brings. The bindings of their interfaces take the heap, and this crate
-//! has none.
+//! GPUs that another crate provides. The bindings of their interfaces use the heap, which this
+//! crate does not.
 
 use super::any_module::AnyModule;
 use contigo_core::{
@@ -11,22 +11,22 @@ use contigo_core::{
 use core::fmt;
 use spin::Mutex;
 
-/// A kind of GPU that another crate brings ([`provide`]).
+/// A kind of GPU that another crate provides ([`provide`]).
 #[derive(Clone, Copy, Debug)]
 pub struct GpuKind {
     /// The beginning of its names: `vulkan` or `opencl`.
     pub kind: &'static str,
-    /// Opens the GPU of this number. It stays open until the program ends, and the same number is
-    /// the same GPU again.
+    /// Opens the GPU of this number. It stays open until the program ends, and the same number
+    /// opens the same GPU again.
     pub open: fn(u32) -> Result<&'static dyn GpuDevice>,
 }
 
-/// A GPU, opened: its way to memory, and memory for it.
+/// An open GPU: its port, and memory for it.
 pub trait GpuDevice: Sync {
     /// The name that its driver gives it.
     fn name(&self) -> &str;
 
-    /// Its way to its own memory.
+    /// The port to its own memory.
     fn port(&self) -> Port;
 
     /// Allocates `len_bytes` that CPU and GPU share.
@@ -35,8 +35,8 @@ pub trait GpuDevice: Sync {
     /// The error of its interface.
     fn memory(&'static self, len_bytes: usize) -> Result<OwnedMemory>;
 
-    /// Loads code for it, which stays as long as the value or a kernel of it. `log` gets the words
-    /// of the driver's compiler where it refuses the code.
+    /// Loads code for it, which stays loaded as long as the value or a kernel of it. The driver's
+    /// compiler writes its messages to `log` if it refuses the code.
     ///
     /// # Errors
     /// The error of its interface.
@@ -74,10 +74,10 @@ impl fmt::Debug for OwnedMemory {
     }
 }
 
-/// The kinds that another crate may bring.
+/// The kinds that another crate may provide.
 const KINDS: [&str; 2] = ["vulkan", "opencl"];
 
-/// GPUs that are open at once, of all kinds: as many as both crates' interfaces have.
+/// The most GPUs that are open at once, of all kinds: as many as both crates' interfaces have.
 const MOST_OPEN: usize = 32;
 
 /// Each by its bus, so that no function of another crate is called under the lock.
@@ -86,11 +86,11 @@ static OPENED: Mutex<heapless::Vec<(Bus, &'static dyn GpuDevice), MOST_OPEN>> =
 static PROVIDED: Mutex<heapless::Vec<&'static GpuKind, { KINDS.len() }>> =
     Mutex::new(heapless::Vec::new());
 
-/// Brings a kind of GPU, for the rest of the process's life: its names open memory and devices from
-/// here on. A second call changes nothing.
+/// Provides a kind of GPU until the process ends: from here on its names open memory and devices. A
+/// second call changes nothing.
 ///
 /// # Errors
-/// [`Error::NotFound`]: no row of the table waits for this kind. [`Error::Contended`].
+/// [`Error::NotFound`]: the table has no row for this kind. [`Error::Contended`].
 pub fn provide(kind: &'static GpuKind) -> Result<()> {
     let mut provided = lock::acquire(&PROVIDED)?;
     if !KINDS.contains(&kind.kind) {
@@ -106,7 +106,7 @@ pub fn provide(kind: &'static GpuKind) -> Result<()> {
     Ok(())
 }
 
-/// Is `kind` one of this crate's, or was it brought?
+/// Returns whether `kind` is one of this crate's, or was provided.
 pub(super) fn is_here(kind: &str) -> bool {
     !KINDS.contains(&kind) || find(kind).is_ok_and(|found| found.is_some())
 }
@@ -133,8 +133,8 @@ pub(super) fn open(
     Ok(gpu)
 }
 
-/// The GPU of another crate that was opened by its name, and whose way to memory `port` is: to load
-/// code for it. `None`: there is no such GPU.
+/// The GPU of another crate that was opened by its name and has `port`: to load code for it.
+/// `None`: there is no such GPU.
 ///
 /// # Errors
 /// [`Error::Contended`].

@@ -7,23 +7,23 @@ use contigo_core::{
 };
 use spin::Mutex;
 
-/// A row of the table of drivers: built in ([`drivers`](crate::drivers)), or a program's own
-/// ([`register`]).
+/// A row of the table of drivers: a built-in one ([`drivers`](crate::drivers)), or one of the
+/// program's own ([`register`]).
 pub type DriverRow = job::DriverRow<AnyDevice>;
 
 /// The drivers of the crate `contigo-drivers`.
 static BUILT_IN: &[DriverRow] = contigo_drivers::rows();
 
-/// How many rows a program registers at most: a bitstream has a handful of cores.
+/// The most rows that a program can register: a bitstream has a handful of cores.
 pub const MAX_REGISTERED: usize = 32;
 
 static REGISTERED: Mutex<heapless::Vec<&'static DriverRow, MAX_REGISTERED>> =
     Mutex::new(heapless::Vec::new());
 
-/// Adds a row, for the rest of the process's life.
+/// Adds a row, until the process ends.
 ///
 /// # Errors
-/// [`Error::InUse`]: there is one of that name. [`Error::TooMany`]: 32 were registered.
+/// [`Error::InUse`]: a row of that name exists. [`Error::TooMany`]: 32 were registered.
 pub fn register(row: &'static DriverRow) -> Result<()> {
     let mut registered = lock::acquire(&REGISTERED)?;
     if registered.iter().copied().chain(BUILT_IN).any(|known| known.name == row.name) {
@@ -37,7 +37,7 @@ pub fn register(row: &'static DriverRow) -> Result<()> {
 /// The row called `name`.
 ///
 /// # Errors
-/// [`Error::NotFound`], with the names that are most like it ([`each_row`] lists all).
+/// [`Error::NotFound`], with the most similar names ([`each_row`] lists all).
 pub fn row(name: &str) -> Result<&'static DriverRow> {
     let registered = lock::acquire(&REGISTERED)?;
     let found = BUILT_IN.iter().chain(registered.iter().copied()).find(|row| row.name == name);
@@ -52,7 +52,7 @@ fn every_name(each: &mut dyn FnMut(&str)) {
 /// Shows every row to `each`, the built-in ones first.
 pub fn each_row(mut each: impl FnMut(&'static DriverRow)) {
     BUILT_IN.iter().for_each(&mut each);
-    // Rows that others register meanwhile are not shown.
+    // Rows that other threads register meanwhile are not shown.
     let registered =
         lock::acquire(&REGISTERED).map(|registered| registered.clone()).unwrap_or_default();
     registered.iter().copied().for_each(each);

@@ -1,20 +1,20 @@
-//! What the drivers of one device share, one a channel, and how many have it.
+//! What the drivers of one device share, one driver for each channel, and how many there are.
 
 use super::attachment::Attach;
 use contigo_core::{job::AnyCore, mem::Port, types::lock};
 use core::sync::atomic::{AtomicU32, Ordering};
 use spin::Mutex;
 
-/// How many drivers one core has at most, with those that were forgotten: 32 channels, and as
-/// many threads as open one that is not free. The count never comes round to 0.
+/// The most drivers of one core, forgotten ones included: 32 channels, and one for each thread that
+/// opens a channel that is not free. The count never wraps to 0.
 pub(super) const DRIVERS_MAX: u32 = 1 << 16;
 
-/// The part of a device that several drivers share. The first of them makes it, and the last one's
-/// end closes it.
+/// The part of a device that several drivers share. The first driver makes it, and dropping the
+/// last one closes it.
 pub(super) struct SharedCore {
-    /// It has a handle to the device that this lies in, so it is closed when it has no drivers.
+    /// It has a handle to the device that it lies in, so it is closed when it has no drivers.
     pub(super) opened: Mutex<Option<OpenedCore>>,
-    /// How many drivers it has: more only under the lock, and `DRIVERS_MAX` at most.
+    /// How many drivers it has: raised only under the lock, and `DRIVERS_MAX` at most.
     pub(super) drivers: AtomicU32,
 }
 
@@ -34,12 +34,12 @@ impl SharedCore {
 
     /// Closes a core without drivers, so that a driver may have the device to itself.
     pub(super) fn close_idle(&self) {
-        // Where another thread has the lock it opens a driver, or closes the core itself.
+        // A thread that has the lock opens a driver, or closes the core itself.
         let Ok(mut opened) = lock::acquire(&self.opened) else { return };
-        // Acquire: what the last driver did came before.
+        // Acquire: what the last driver did happened before.
         if self.drivers.load(Ordering::Acquire) == 0 {
-            // Under the lock: the next one to open finds the device given back. The caller has a
-            // handle to the device, so this is not the last one, and the lock stays.
+            // Under the lock, so that the next thread to open finds the device released. The caller
+            // has a handle to the device, so this is not the last one, and the lock stays.
             *opened = None;
         }
     }

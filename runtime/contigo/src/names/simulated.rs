@@ -5,22 +5,22 @@ use contigo_core::{job::Settings, mem::Port, types::Error};
 use contigo_design::kernel;
 use contigo_sim::{AnyModel, Faults, SimBoard, SimConfig, SimDevice, each_name, named};
 
-/// The seed of a board, where none is said.
+/// The seed of a board whose name has none.
 const SEED: u64 = 1;
 
-/// A board with memory alone.
+/// A board with only memory.
 const BOARD: &str = "board";
 
-/// Gives `each` the name of every model.
+/// Calls `each` with the name of every model.
 pub(super) fn models(each: &mut dyn FnMut(&str)) {
     each(BOARD);
     each_name(each);
 }
 
-/// The model of an opened board; `None`: it has memory alone.
+/// The model of an open board; `None`: it has only memory.
 pub(super) type Models = Option<AnyModel>;
 
-/// The board and the model that `name` says.
+/// Opens the board and the model that `name` names.
 pub(super) fn open(name: &DeviceName) -> Result<(SimBoard, Models), Error> {
     let models = match name.argument() {
         BOARD => None,
@@ -39,7 +39,7 @@ pub(super) fn attach(board: &SimBoard, models: &Models, port: Port) -> Result<Si
     lent(board, models, port)
 }
 
-/// Refuses settings and a map that are not what the model is built with, before it is touched.
+/// Refuses settings and a map that do not fit the model's core, before it is touched.
 pub(super) fn fits(
     models: &Models,
     driver: &str,
@@ -55,7 +55,7 @@ pub(super) fn fits(
         _ => Ok(()),
     };
     for &name in known {
-        // One that is no number is the driver's to refuse.
+        // The driver refuses a value that is not a number.
         if let Ok(Some(value)) = settings.number(name, 0, u64::MAX) {
             fit(name, 0, value)?;
         }
@@ -68,7 +68,7 @@ pub(super) fn fits(
     Ok(())
 }
 
-/// The device as it is.
+/// The device, without a reset.
 pub(super) fn lent(board: &SimBoard, models: &Models, port: Port) -> Result<Simulated, Error> {
     SimDevice::try_with_model(board, port, models.as_ref().ok_or(NO_DEVICE)?.lend())
 }

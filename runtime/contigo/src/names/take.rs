@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "which driver a device has is a program's claim")]
-//! How a device is taken by its drivers: by one alone, or by several, one a channel.
+//! How drivers take a device: one driver alone, or several, one for each channel.
 
 use super::{
     any_device::AnyDevice,
@@ -22,10 +22,10 @@ use core::sync::atomic::Ordering;
 struct Counted(OpenDevice);
 
 impl Counted {
-    /// One driver more of `device`, whose core this is. `_opened` shows that the lock is held.
+    /// Counts one more driver of `device`'s core. `_opened` shows that the lock is held.
     fn of(device: &OpenDevice, _opened: &OpenedCore) -> Result<Self> {
         let shared = device.core();
-        // Where each was forgotten, the device stays theirs.
+        // If all of them were forgotten, the device stays theirs.
         if shared.drivers.load(Ordering::Relaxed) >= DRIVERS_MAX {
             return Err(Error::TooMany {
                 what: "drivers of one device, with those that were forgotten",
@@ -46,7 +46,7 @@ impl Drop for Counted {
     }
 }
 
-/// The driver of a channel, which is counted until it is gone.
+/// The driver of a channel, which is counted until it is dropped.
 struct OfChannel {
     driver: AnyDriver,
     _counted: Counted,
@@ -58,8 +58,8 @@ unsafe impl Driver for OfChannel {
         name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop,
         arm_irq, ran_dry
     );
-    // No stop program: the kernel runs one for a device, and this driver's leaves the siblings at
-    // work.
+    // No stop program: the kernel runs one for each device, and this driver's program leaves the
+    // siblings running.
 }
 
 /// A device that was taken for one driver, or a channel of it: [`OpenDevice::take`].
@@ -68,7 +68,7 @@ pub struct Taken {
     row: &'static DriverRow,
     device: OpenDevice,
     how: Attach,
-    /// Opened before the driver, which may find its core in a reset otherwise.
+    /// Opened before the driver, which may otherwise find its core in reset.
     gate: Option<OpenGate>,
     share: Share,
 }
@@ -80,13 +80,13 @@ enum Share {
 
 impl OpenDevice {
     /// Takes the device for the driver of `row`, through `port`; `None`: the kernel or the
-    /// simulated board says how it reaches memory.
+    /// simulated board reports the port.
     ///
-    /// With the setting `channel` a device is shared, where its channels can have a driver each
-    /// ([`DriverRow::core`]). Each driver has its channel, in any thread, and the others go
-    /// on where one stops. Without it the driver has the device to itself.
+    /// With the setting `channel`, a device whose channels can have a driver each
+    /// ([`DriverRow::core`]) is shared. Each driver has its channel, in any thread, and when one
+    /// stops, the others go on. Without the setting, the driver has the device to itself.
     ///
-    /// A driver that shares its device leaves the kernel no program that stops it
+    /// A driver that shares its device loads no stop program into the kernel
     /// ([`Queue::arm`](crate::Queue::arm)).
     ///
     /// ```
@@ -115,18 +115,18 @@ impl OpenDevice {
     /// ```
     ///
     /// # Errors
-    /// - [`Error::HasDriver`]: a driver has the device, or another row's drivers share it,
-    ///   behind another port, or it was attached otherwise. A channel that did not stop when its
-    ///   driver was dropped keeps its driver, and so the device from a driver that wants all of it.
+    /// - [`Error::HasDriver`]: a driver has the device, or it is shared by another row's drivers,
+    ///   behind another port, or with another attachment. If a channel did not stop when its driver
+    ///   was dropped, that driver stays, and no driver can take the whole device.
     /// - [`Error::TooMany`]: 65,536 drivers of it were forgotten.
-    /// - [`Error::UnknownSetting`], [`Error::NotANumber`], [`Error::OtherModel`]: told before the
-    ///   device is touched.
+    /// - [`Error::UnknownSetting`], [`Error::NotANumber`], [`Error::OtherModel`]: reported before
+    ///   the device is touched.
     /// - The errors of [`attach`](Self::attach), [`attach_wired`](Self::attach_wired) and the row's
     ///   functions.
     ///
     /// # Safety
     /// The device is the one that the driver is for. No other code drives it, except for drivers
-    /// that are taken here. As [`attach_wired`](Self::attach_wired), where there is a port.
+    /// that are taken here. With a port, as [`attach_wired`](Self::attach_wired).
     pub unsafe fn take(
         &self,
         row: &'static DriverRow,
@@ -172,13 +172,13 @@ impl OpenDevice {
 }
 
 impl OpenDevice {
-    /// Pulls a reset line, of which the drivers hear that share the device.
+    /// Pulls a reset line, and tells the drivers that share the device.
     pub(super) fn reset_by(&self, pull: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         let held = lock::acquire(&self.core().opened)?;
-        // Under the lock: a driver that opened meanwhile would not hear of it.
+        // Under the lock, so that a driver that opens meanwhile does not miss the reset.
         let Some(opened) = held.as_ref() else { return pull() };
-        // As a driver, so that the last one's end closes the core behind the reset. It is dropped
-        // after the handle to the core.
+        // Counted as a driver, so that dropping the last one closes the core after the reset. It is
+        // dropped after the handle to the core.
         let (_counted, core) = (Counted::of(self, opened)?, opened.core.clone());
         drop(held);
         core.get().reset(pull)
@@ -186,18 +186,18 @@ impl OpenDevice {
 }
 
 impl Taken {
-    /// The same device, whose core has a gate before its master: the driver stops it by the gate,
-    /// whatever it does. Where a program that died left the core in its reset, that ends here.
+    /// The same device, with a gate before its core's master, by which the driver stops the core in
+    /// any state. If a program that died left the core in its reset, this ends that.
     ///
-    /// In the driver's own window the gate is its stop program too. A gate elsewhere leaves the
-    /// kernel none.
+    /// If the gate is in the driver's own window, it is the driver's stop program too. A gate
+    /// elsewhere loads no stop program into the kernel.
     ///
     /// # Errors
     /// - [`Error::RegisterWindow`], [`Error::WrongDevice`]: no gate is there.
-    /// - [`Error::WillNotStop`]: the core is in its reset, and the interconnect owes an answer.
+    /// - [`Error::WillNotStop`]: the core is in reset, and the interconnect owes an answer.
     /// - [`Error::HasDriver`]: a driver has the gate's own device.
     /// - [`Error::Unsupported`]: the device is shared (`channel`), and the gate would stop all its
-    ///   channels; or it is behind an IOMMU, and the gate in its window.
+    ///   channels; or it is behind an IOMMU, and the gate is in its window.
     /// - The errors of [`OpenDevice::attach`].
     ///
     /// # Safety
@@ -222,7 +222,7 @@ impl Taken {
     ///
     /// # Errors
     /// [`Error::HasDriver`]: another driver has the channel. [`Error::OtherModel`]: the map or the
-    /// settings are not the simulated core's. The error of the driver's own function.
+    /// settings do not fit the simulated core. The error of the driver's own function.
     ///
     /// # Safety
     /// As [`DriverRow::open`], and with the settings that the device was taken with.
@@ -240,8 +240,8 @@ impl Taken {
                 }
             }
             Share::Channel(counted) => {
-                // Counted, so there is one. A handle to it, so that others are not kept waiting
-                // while this driver is opened.
+                // It is counted, so there is a core. This takes a handle to it, so that other
+                // threads do not wait while this driver opens.
                 let core = lock::acquire(&self.device.core().opened)?
                     .as_ref()
                     .map(|opened| opened.core.clone());

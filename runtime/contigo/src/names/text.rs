@@ -17,14 +17,14 @@ impl Text {
     /// Two names of files, 63 bytes each, and the words around them: `dma-heap:` and `@guard:`.
     pub(super) const MAX_BYTES: usize = 160;
 
-    /// `text`, where it fits.
+    /// `text`, if it fits.
     pub(super) fn new(text: &str) -> Option<Self> {
         let mut bytes = [0; Self::MAX_BYTES];
         bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
         Some(Self { bytes, len: u8::try_from(text.len()).ok()? })
     }
 
-    /// The parts, one after the other, where they fit.
+    /// The parts, one after the other, if they fit.
     pub(super) fn join(parts: &[&str]) -> Option<Self> {
         let mut whole = heapless::String::<{ Self::MAX_BYTES }>::new();
         parts.iter().try_for_each(|part| whole.push_str(part)).ok()?;

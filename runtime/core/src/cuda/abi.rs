@@ -1,35 +1,35 @@
-//! The driver API's functions and numbers that the runtime uses.
+//! The functions and numbers of the driver API that the runtime uses.
 //!
 //! Source: NVIDIA's `cuda.h` and CUDA Driver API reference. The `_v2` of a name is the one that the
-//! header's macros choose for 64-bit addresses. `tests/tests/cuda/header.rs` reads this file and
-//! compares all of it with the headers of CUDA 11.8, 12.9 and 13.5. A result is a plain number
-//! here: a newer driver may answer one that this list does not have.
+//! header's macros choose for 64-bit addresses. `tests/tests/cuda/header.rs` compares this whole
+//! file with the headers of CUDA 11.8, 12.9 and 13.5. A result is a plain number here: a newer
+//! driver may return one that this list does not have.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
 pub(super) type CuResult = c_int;
 pub(super) type CuDevice = c_int;
 pub(super) type CuDevicePtr = u64;
-/// A context, opaque, as all of these are.
+/// A context: opaque, like the other types here.
 pub(super) type CuContext = *mut c_void;
 pub(super) type CuStream = *mut c_void;
 pub(super) type CuEvent = *mut c_void;
 pub(super) type CuModule = *mut c_void;
 pub(super) type CuFunction = *mut c_void;
-/// An enumeration, as the next two are: numbers in a module below.
+/// An enumeration, like the next two; the numbers are in modules below.
 pub(super) type CuDeviceAttribute = c_int;
 pub(super) type CuPointerAttribute = c_int;
 pub(super) type CuJitOption = c_int;
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $name:ident: [$($symbol:literal),+] ($($arg:ty),*);)*) => {
-        /// The functions, as they were found in the library.
+        /// The functions that were found in the library.
         #[derive(Clone, Copy, Debug)]
         pub(super) struct Api {
             $($(#[$doc])* pub(super) $name: unsafe extern "C" fn($($arg),*) -> CuResult,)*
         }
 
-        /// Fills in an [`Api`]: `$look` finds each function by its names, newest first.
+        /// Fills in an [`Api`]: `$look` finds each function by its names, the newest first.
         macro_rules! api {
             ($look:expr) => {
                 $crate::cuda::abi::Api { $($name: $look(&[$($symbol),+])?,)* }
@@ -47,7 +47,7 @@ functions! {
     device_name: [c"cuDeviceGetName"](*mut c_char, c_int, CuDevice);
     device_attribute: [c"cuDeviceGetAttribute"](*mut c_int, CuDeviceAttribute, CuDevice);
     device_total: [c"cuDeviceTotalMem_v2"](*mut usize, CuDevice);
-    /// Older drivers (JetPack 4) have the first form only.
+    /// Older drivers (JetPack 4) have only the first form.
     primary_release: [c"cuDevicePrimaryCtxRelease_v2", c"cuDevicePrimaryCtxRelease"](CuDevice);
     primary_retain: [c"cuDevicePrimaryCtxRetain"](*mut CuContext, CuDevice);
     context_current: [c"cuCtxGetCurrent"](*mut CuContext);
@@ -112,19 +112,19 @@ pub(super) const WRITE_COMBINED: c_uint = 4;
 
 /// `CU_STREAM_NON_BLOCKING`: the stream does not wait for work on the default stream.
 pub(super) const NON_BLOCKING: c_uint = 1;
-/// `CU_EVENT_DISABLE_TIMING`: an event that is looked at often.
+/// `CU_EVENT_DISABLE_TIMING`: for an event that is polled often.
 pub(super) const DISABLE_TIMING: c_uint = 2;
 /// `CUjit_option`.
 pub(super) const JIT_ERROR_LOG_BUFFER: c_int = 5;
 pub(super) const JIT_ERROR_LOG_BUFFER_SIZE_BYTES: c_int = 6;
 
-/// `CUDA_ERROR_NOT_READY`: not finished; no error.
+/// `CUDA_ERROR_NOT_READY`: not finished; not an error.
 pub(super) const NOT_READY: CuResult = 600;
 /// `CUDA_ERROR_INVALID_CONTEXT`.
 pub(super) const INVALID_CONTEXT: CuResult = 201;
 
-/// The name of a result in `cuda.h`; `"an error that cuda.h 13 does not have"` for a number that is
-/// none.
+/// Returns the name of a result in `cuda.h`; `"an error that cuda.h 13 does not have"` for an
+/// unknown number.
 ///
 /// ```
 /// assert_eq!(contigo::cuda::code_name(700), "CUDA_ERROR_ILLEGAL_ADDRESS");

@@ -11,20 +11,20 @@ use crate::{
 use core::{ffi::CStr, fmt};
 use heapless::Vec;
 
-/// A kernel that works in the GPU's own memory. It is for a card whose kernel reads or writes an
-/// operand more than once, or at random: each of these accesses would cross the bus. An operand
-/// that the kernel reads is copied there before it. One that it writes is copied back behind it, on
-/// its stream, asynchronously. Each copy is counted ([`bytes_copied`](Self::bytes_copied)) and
-/// an [`Event::CopyBytes`]. A program must ask for it: it is a type of its own, with the jobs, the
-/// buffers and the errors of [`CudaFunction`].
+/// A kernel that works in the GPU's own memory: for a card whose kernel reads or writes an operand
+/// more than once, or at random, where each access would cross the bus. The runtime copies operands
+/// that the kernel reads to the GPU before it, and operands that it writes back after it, on the
+/// kernel's stream, asynchronously. Each copy is counted ([`bytes_copied`](Self::bytes_copied)) and
+/// is an [`Event::CopyBytes`]. A program must ask for it by this type, which has the jobs, buffers
+/// and errors of [`CudaFunction`].
 ///
-/// Its memory is allocated once, when it is made. Launches in the stream use it one after the
-/// other.
+/// The GPU's memory is allocated once, when this value is made. Launches in the stream use it one
+/// after the other.
 ///
-/// An operand that the kernel writes is copied back whole. Bytes that the kernel leaves out hold
-/// whatever the GPU's memory held. With [`Direction::FromDevice`](crate::Direction::FromDevice)
-/// these are bytes of an earlier job; [`Direction::Bidirectional`](crate::Direction::Bidirectional)
-/// keeps the operand's own.
+/// An operand that the kernel writes is copied back whole. Bytes that the kernel does not write
+/// hold whatever the GPU's memory held. With
+/// [`Direction::FromDevice`](crate::Direction::FromDevice) these are bytes of an earlier job;
+/// [`Direction::Bidirectional`](crate::Direction::Bidirectional) keeps the operand's own.
 ///
 /// ```no_run
 /// # use contigo::{cuda::{CopyingFunction, Module, Signature}, Queue};
@@ -37,18 +37,18 @@ use heapless::Vec;
 /// ```
 pub struct CopyingFunction {
     function: CudaFunction,
-    /// The GPU's memory for each operand, and how many bytes it has.
+    /// The GPU's memory for each operand, and its size in bytes.
     own: Vec<(CuDevicePtr, usize), MAX_OPERANDS>,
     bytes_copied: u64,
 }
 
 impl CopyingFunction {
-    /// The kernel called `entry` in `module`, with so many bytes of the GPU's memory for each
-    /// operand.
+    /// Opens the kernel called `entry` in `module`, with this many bytes of the GPU's memory for
+    /// each operand.
     ///
     /// # Errors
-    /// As [`CudaFunction::new`]. [`Error::Argument`]: there are more operands, or fewer.
-    /// [`Error::Cuda`] with `cuMemAlloc`: 2, the GPU has no such memory; 1, an operand of no bytes.
+    /// As [`CudaFunction::new`]. [`Error::Argument`]: another number of operands. [`Error::Cuda`]
+    /// with `cuMemAlloc`: 2, the GPU has too little memory; 1, an operand of 0 bytes.
     ///
     /// # Safety
     /// As [`CudaFunction::new`].
@@ -74,26 +74,26 @@ impl CopyingFunction {
         for &len_bytes in capacity_bytes {
             let mut own = 0;
             module.gpu().within(|api| {
-                // SAFETY: the pointer is a reference.
+                // SAFETY: the pointer comes from a reference.
                 check("cuMemAlloc", unsafe { (api.device_alloc)(&raw mut own, len_bytes) })
             })?;
             module.gpu().took();
-            // There is room for as many as a kernel has.
+            // There is room for as many operands as a kernel has.
             let _ = this.own.push((own, len_bytes));
         }
         Ok(this)
     }
 
-    /// How many bytes were copied so far, to the GPU and back.
+    /// Returns how many bytes were copied so far, to the GPU and back.
     #[must_use]
     pub const fn bytes_copied(&self) -> u64 {
         self.bytes_copied
     }
 }
 
-// SAFETY: 1. The kernel touches this value's memory, the copies the operands, each inside its
-// length and in its direction: `check` compared the two. 2. As `CudaFunction`: the event is behind
-// the last copy, and the stream holds them all. 4. to 6. As `CudaFunction`.
+// SAFETY: 1. The kernel touches this value's memory, and the copies touch the operands, each inside
+// its length and in its direction: `check` compared the two. 2. As `CudaFunction`: the event
+// follows the last copy, and the stream orders them all. 4. to 6. As `CudaFunction`.
 unsafe impl Driver for CopyingFunction {
     crate::types::forward::forward!(|this| this.function =>
         name, port, addr_bits, operands, depth, in_order, stop_program, ran_dry
@@ -116,8 +116,8 @@ unsafe impl Driver for CopyingFunction {
         let mut packed = Packed::new(signature, own.iter().map(|(own, _)| *own), words)?;
         let done = stream.submit(slot, |stream, api| {
             let mut copy = |to: CuDevicePtr, from: CuDevicePtr, len_bytes: usize| {
-                // SAFETY: so many bytes are at both (`check`); those of the operand are handed over
-                // (this function's contract).
+                // SAFETY: both addresses have this many bytes (`check`); the operand's are mapped
+                // for the device (this function's contract).
                 check("cuMemcpyAsync", unsafe { (api.copy)(to, from, len_bytes, stream.raw()) })?;
                 copied += len_bytes as u64;
                 trace::happened(Event::CopyBytes { len_bytes }, Site::NONE);
@@ -132,7 +132,7 @@ unsafe impl Driver for CopyingFunction {
                 copy(*own, operand.addr.0, operand.len_bytes)?;
             }
             // SAFETY: the signature is the kernel's (`new`), and the memory belongs to this value.
-            // The jobs before this one have left it when it runs.
+            // The earlier jobs are done with it when the kernel runs.
             unsafe { stream.launch(api, &mut packed)? };
             for ((operand, (own, _)), _) in
                 operands().filter(|(_, direction)| direction.device_writes())
@@ -147,7 +147,7 @@ unsafe impl Driver for CopyingFunction {
 }
 
 impl Drop for CopyingFunction {
-    /// Gives the GPU's memory back; or keeps it where a kernel may still use it.
+    /// Frees the GPU's memory; or keeps it if a kernel may still use it.
     fn drop(&mut self) {
         let idle = self.function.stream.is_idle();
         let gpu = self.function.stream.gpu();

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a library is loaded, and its functions are called")]
-//! NVIDIA's driver, loaded.
+//! NVIDIA's driver library.
 
 use super::abi::{Api, CuResult, api, code_name};
 use crate::types::{Error, Result};
@@ -10,8 +10,8 @@ use core::{
 use libloading::Library;
 
 /// NVIDIA's driver: `libcuda.so.1`, loaded and initialised. It stays loaded until the program ends,
-/// because it may have threads. So a handle is the addresses of its functions, and clones are as
-/// good.
+/// because it may have threads. So a handle holds only the addresses of its functions, and a clone
+/// is as good as the original.
 #[derive(Clone)]
 pub struct Cuda {
     pub(super) api: Api,
@@ -19,7 +19,7 @@ pub struct Cuda {
 }
 
 impl Cuda {
-    /// The oldest driver that is taken: CUDA 10.2, which is `JetPack` 4's, for Jetson Nano and TX2.
+    /// The oldest driver that is accepted: CUDA 10.2, as in `JetPack` 4, for Jetson Nano and TX2.
     pub(crate) const OLDEST: u32 = 10_020;
 
     /// Loads the machine's driver.
@@ -31,19 +31,19 @@ impl Cuda {
     /// - [`Error::Cuda`] with `cuInit`: 100, there is no GPU; 803, the kernel's part of the driver
     ///   is of another version.
     pub fn load() -> Result<Self> {
-        // SAFETY: the name is NVIDIA's driver's, which the loader finds where the system's owner
-        // put it.
+        // SAFETY: the name is that of NVIDIA's driver, which the loader finds where the system's
+        // owner installed it.
         unsafe { Self::load_from(c"libcuda.so.1") }
     }
 
-    /// As [`load`](Self::load), from a file by its name or path.
+    /// As [`load`](Self::load), but from a file, by its name or path.
     ///
     /// # Errors
     /// As [`load`](Self::load).
     ///
     /// # Safety
     /// The file is NVIDIA's driver, or behaves as its reference says; and it is the only one in
-    /// this program: its GPUs are numbered.
+    /// this program, because GPUs are identified by number.
     pub unsafe fn load_from(file: &CStr) -> Result<Self> {
         const UPDATE: &str = "update NVIDIA's driver, which lacks this function";
         // SAFETY: the caller's promise.
@@ -55,7 +55,7 @@ impl Cuda {
             .ok_or(Error::Unsupported { what: first(names), fix: UPDATE }));
         core::mem::forget(library);
         let mut version: c_int = 0;
-        // SAFETY: the pointer is a reference; allowed before `cuInit`.
+        // SAFETY: the pointer comes from a reference; this is allowed before `cuInit`.
         check("cuDriverGetVersion", unsafe { (api.driver_version)(&raw mut version) })?;
         let version = u32::try_from(version).unwrap_or(0);
         if version < Self::OLDEST {
@@ -68,31 +68,31 @@ impl Cuda {
         Ok(Self { api, version })
     }
 
-    /// The newest CUDA that the driver knows: 12040 is 12.4.
+    /// Returns the newest CUDA version that the driver supports: 12040 is 12.4.
     #[must_use]
     pub const fn version(&self) -> u32 {
         self.version
     }
 
-    /// How many GPUs there are.
+    /// Returns the number of GPUs.
     ///
     /// # Errors
     /// [`Error::Cuda`].
     pub fn gpus(&self) -> Result<u32> {
         let mut count: c_int = 0;
-        // SAFETY: the pointer is a reference.
+        // SAFETY: the pointer comes from a reference.
         check("cuDeviceGetCount", unsafe { (self.api.device_count)(&raw mut count) })?;
         Ok(u32::try_from(count).unwrap_or(0))
     }
 }
 
-/// Loads a library, or says what to do.
+/// Loads a library, or returns advice on what to do.
 ///
 /// # Safety
 /// Loading it runs its initialisers.
 #[cfg(not(target_feature = "crt-static"))]
 unsafe fn open(file: &CStr) -> Result<Library, &'static str> {
-    // With its NUL it is not copied.
+    // With its NUL, the name is not copied.
     let name = core::str::from_utf8(file.to_bytes_with_nul())
         .map_err(|_| "its path is no UTF-8: give it another one")?;
     // SAFETY: the caller's promise.
@@ -102,7 +102,7 @@ unsafe fn open(file: &CStr) -> Result<Library, &'static str> {
     })
 }
 
-/// The C library of a static program would want its own shared twin for that.
+/// A static program cannot load it: its C library would need the shared twin of itself.
 #[cfg(target_feature = "crt-static")]
 unsafe fn open(_file: &CStr) -> Result<Library, &'static str> {
     Err("this program has its C library inside and loads no other: build it without crt-static")
@@ -112,9 +112,9 @@ unsafe fn open(_file: &CStr) -> Result<Library, &'static str> {
 struct Symbols<'l>(&'l Library);
 
 impl Symbols<'_> {
-    /// The first of `names` that is there. `F` is the function's type, by `abi.rs`.
+    /// Finds the first of `names` that exists. `F` is the function's type, by `abi.rs`.
     fn find<F: Copy>(&self, names: &[&'static CStr]) -> Option<F> {
-        // SAFETY: `F` is that function's type in `cuda.h`, which `functions!` repeats, and the
+        // SAFETY: `F` is the function's type in `cuda.h`, which `functions!` repeats, and the
         // library is never unloaded.
         names.iter().find_map(|name| unsafe { self.0.get::<F>(*name) }.ok().map(|symbol| *symbol))
     }
@@ -124,12 +124,12 @@ fn first(names: &[&'static CStr]) -> &'static str {
     names.first().and_then(|name| name.to_str().ok()).unwrap_or("")
 }
 
-/// The driver's error, with the names of its call and its code.
+/// The driver's error, with the names of the call and of the code.
 pub(super) const fn error(call: &'static str, code: CuResult) -> Error {
     Error::Cuda { call, code, name: code_name(code) }
 }
 
-/// A result, as an error with the call's name.
+/// Converts a result to an error with the call's name.
 #[inline]
 pub(super) const fn check(call: &'static str, code: CuResult) -> Result<()> {
     if code == 0 { Ok(()) } else { Err(error(call, code)) }

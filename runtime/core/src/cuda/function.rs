@@ -14,18 +14,17 @@ use crate::{
 use core::{ffi::CStr, fmt, time::Duration};
 
 /// **Any kernel of any module as a [`Driver`]**, on a stream of its own: a launch is its doorbell,
-/// an event behind it says that it is finished. A [`Signature`] says what the kernel takes, so that
-/// no type is written for it; a job's argument words are its launch and its scalars.
+/// and an event after it reports the end. A [`Signature`] lists the kernel's parameters, so no type
+/// is written for it; a job's argument words are its launch and its scalars.
 ///
-/// A [`Queue`](crate::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in the stream, and
-/// they end in their order.
+/// A [`Queue`](crate::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in the stream, and they
+/// end in order.
 ///
-/// A kernel cannot be stopped. [`stop`](Driver::stop) waits for its end,
-/// [`STOP_LIMIT`](Self::STOP_LIMIT) at most, and 100 ms where it was waited for before. A kernel
-/// that goes on, or a context that is lost (by a fault: code 700 to 799), is
-/// [`Error::WillNotStop`](crate::Error::WillNotStop). Then the jobs' buffers stay with the GPU for
-/// ever. To reset the context would free all its pinned memory, also where other code has a view
-/// of it.
+/// A kernel cannot be stopped. [`stop`](Driver::stop) waits for its end, at most
+/// [`STOP_LIMIT`](Self::STOP_LIMIT), and 100 ms if an earlier wait for it failed. If the kernel
+/// does not end, or its context is lost (by a fault: code 700 to 799), `stop` returns
+/// [`Error::WillNotStop`](crate::Error::WillNotStop). Then the GPU keeps the jobs' buffers for
+/// ever. To reset the context would free all its pinned memory, even where other code uses it.
 ///
 /// ```no_run
 /// use contigo::{Align, OperandSpec, Queue, Region};
@@ -63,35 +62,35 @@ pub struct CudaFunction {
 }
 
 impl CudaFunction {
-    /// How many launches are in the stream at once.
+    /// How many launches can be in the stream at once.
     pub const DEPTH: usize = stream::DEPTH;
-    /// How long a kernel is waited for where it should have been finished: longer than a display
-    /// driver's watchdog allows one.
+    /// How long `stop` waits for a kernel that should have finished: longer than a display driver's
+    /// watchdog allows one.
     pub const STOP_LIMIT: Duration = stream::STOP_LIMIT;
 
-    /// The kernel called `entry` in `module`: its name there is mangled, unless it is `extern "C"`.
+    /// Opens the kernel called `entry` in `module`: the name is mangled, unless it is `extern "C"`.
     ///
     /// # Errors
-    /// [`Error::Cuda`](crate::Error::Cuda) with `cuModuleGetFunction` and 500: the module has none
-    /// of that name.
+    /// [`Error::Cuda`](crate::Error::Cuda) with `cuModuleGetFunction` and 500: the module has no
+    /// kernel of that name.
     ///
     /// # Safety
     /// The kernel has the parameters of `signature`, none of them longer than there. Launched with
-    /// any operands and argument words that [`check`](Driver::check) lets pass, it touches no bytes
-    /// but the operands', and writes only those whose [`OperandSpec`] allows it. Where a signature
-    /// cannot say what the kernel asks for, the program passes no other words, or wraps this driver
-    /// in one whose `check` compares them.
+    /// any operands and argument words that [`check`](Driver::check) accepts, it touches no bytes
+    /// but the operands', and writes only those whose [`OperandSpec`] allows it. If a signature
+    /// cannot express what the kernel requires, the program passes only words that satisfy it, or
+    /// wraps this driver in one whose `check` compares them.
     pub unsafe fn new(module: &Module, entry: &CStr, signature: Signature) -> Result<Self> {
         Ok(Self { stream: Stream::new(module, entry)?, signature, port: module.gpu().port() })
     }
 }
 
-// SAFETY: 1. The kernel touches the operands only (`new`'s contract). 2. `poll` tells of a slot
-// when the event behind its launch has happened, and `stop` returns `Ok` when the stream is empty.
-// Then the kernels' output is in memory, and they run no more (CUDA Driver API, "Stream Management"
-// and "Event Management"). An event is looked at only where it was recorded for that job. 4.
-// `check` compares numbers. 5. Addresses are those of the GPU, on its bus. 6. The stream belongs to
-// this value.
+// SAFETY: 1. The kernel touches only the operands (`new`'s contract). 2. `poll` reports a slot when
+// the event after its launch has happened, and `stop` returns `Ok` when the stream is empty. Then
+// the kernels' output is in memory, and they run no more (CUDA Driver API, "Stream Management" and
+// "Event Management"). `poll` queries an event only if it was recorded for that job. 4. `check`
+// compares numbers. 5. Addresses are those of the GPU, on its bus. 6. The stream belongs to this
+// value.
 unsafe impl Driver for CudaFunction {
     fn name(&self) -> &'static str {
         self.signature.name()
@@ -120,8 +119,8 @@ unsafe impl Driver for CudaFunction {
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         let mut packed =
             Packed::new(&self.signature, operands.iter().map(|operand| operand.addr.0), words)?;
-        // SAFETY: the signature is the kernel's (`new`), and the operands are handed over (this
-        // function's contract), at these addresses.
+        // SAFETY: the signature is the kernel's (`new`), and the operands are mapped for the device
+        // (this function's contract), at these addresses.
         self.stream.submit(slot, |stream, api| unsafe { stream.launch(api, &mut packed) })
     }
 

@@ -21,25 +21,24 @@ use core::{
     sync::atomic::{Ordering, fence},
 };
 
-/// The CPU's memory, pinned and mapped for a GPU: a [`Backend`] of which CPU and GPU have a view
-/// each, with nothing copied between.
+/// The CPU's memory, pinned and mapped for a GPU: a [`Backend`] that CPU and GPU each have a view
+/// of, without copies.
 ///
-/// **Alignment.** As asked for, in both views, and 64 bytes at least. Where the driver's pointer is
+/// **Alignment.** As requested, in both views, and at least 64 bytes. If the driver's pointer is
 /// less aligned, a little more is allocated.
 ///
-/// **Owner.** The memory belongs to this value until it is dropped. Then it is given back to the
-/// driver, or leaked beside a kernel that hangs, for which the driver may wait. A
-/// [`Region`](crate::Region) over it lets it go behind the last buffer, and never where one
-/// was forgotten.
+/// **Owner.** The memory belongs to this value until it is dropped. Then it returns to the driver,
+/// or is leaked if a kernel hangs, because the driver might wait for that kernel. A
+/// [`Region`](crate::Region) over it frees it after the last buffer, and never if a buffer was
+/// forgotten.
 ///
 /// # References
 /// CUDA Driver API, `cuMemHostAlloc`, `cuMemHostRegister`, `cuMemHostGetDevicePointer`,
 /// `cuPointerGetAttributes`; CUDA for Tegra.
 pub struct CudaHost {
-    /// Dropped behind the memory, which is given back in `drop`.
+    /// Dropped after the memory, which is freed in `drop`.
     gpu: Gpu,
-    /// The driver's handle for it: the first byte of the allocation, or of the memory that was
-    /// registered.
+    /// The driver's handle: the first byte of the allocation, or of the registered memory.
     handle: NonNull<c_void>,
     /// The first byte of the block.
     cpu: NonNull<u8>,
@@ -59,18 +58,18 @@ impl CudaHost {
     /// GPUs of the program. Both views begin at a multiple of `align`.
     ///
     /// # Errors
-    /// - [`Error::Argument`]: `len_bytes` is 0, or not within an address space.
-    /// - [`Error::Cuda`] with `cuMemHostAlloc`: 2, there is no such memory, or no more may be
+    /// - [`Error::Argument`]: `len_bytes` is 0, or does not fit an address space.
+    /// - [`Error::Cuda`] with `cuMemHostAlloc`: 2, there is not enough memory, or no more may be
     ///   pinned. A code of 700 or above is an earlier kernel's failure: the context is lost.
-    /// - [`Error::Misaligned`]: the GPU's view is, where the CPU's is not.
-    ///   [`Error::Unexpected`]: the driver says that the memory is something else.
+    /// - [`Error::Misaligned`]: the GPU's view is misaligned, while the CPU's is not.
+    ///   [`Error::Unexpected`]: the driver reports another kind of memory.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn allocate(gpu: &Gpu, len_bytes: usize, align: Align) -> Result<Self> {
         Self::allocate_as(gpu, len_bytes, align, PORTABLE | DEVICE_MAP)
     }
 
-    /// As [`allocate`](Self::allocate), write-combined: for what the CPU only writes, front to
-    /// back. A card reads it faster; the CPU reads it very slowly. (On x86-64 it is `WC`, on Arm
+    /// As [`allocate`](Self::allocate), write-combined: for memory that the CPU only writes, front
+    /// to back. A card reads it faster; the CPU reads it very slowly. (On x86-64 it is `WC`, on Arm
     /// Normal Non-cacheable.)
     ///
     /// # Errors
@@ -79,8 +78,8 @@ impl CudaHost {
     /// # Safety
     /// A thread that writes to a buffer of it, and then lets another thread of the CPU read it,
     /// calls `core::sync::atomic::fence(SeqCst)` between the two. On x86-64 a release store does
-    /// not order write-combined stores before it (Intel SDM 3A, 9.2.2 and 12.3.1). Jobs need
-    /// nothing: the queue's barrier is one.
+    /// not order earlier write-combined stores (Intel SDM 3A, 9.2.2 and 12.3.1). Jobs need no
+    /// fence: the queue's barrier is one.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn allocate_write_combined(
         gpu: &Gpu,
@@ -106,7 +105,7 @@ impl CudaHost {
         let allocate = |len_bytes| {
             let mut first = ptr::null_mut();
             gpu.within(|api| {
-                // SAFETY: the pointer is a reference.
+                // SAFETY: the pointer comes from a reference.
                 check("cuMemHostAlloc", unsafe {
                     (api.host_alloc)(&raw mut first, len_bytes, flags)
                 })
@@ -116,36 +115,36 @@ impl CudaHost {
         let mut this = Self::found(gpu, allocate(whole_bytes)?, whole_bytes, Kind::Allocated)?;
         let skip = |this: &Self| this.cpu.addr().get().wrapping_neg() & (align.bytes() - 1);
         if skip(&this) != 0 {
-            // Another one, with room for the alignment.
+            // Allocates again, with room for the alignment.
             drop(this);
             let larger = allocate(whole_bytes + align.bytes())?;
             this = Self::found(gpu, larger, whole_bytes, Kind::Allocated)?;
             let skip = skip(&this);
-            // SAFETY: `skip` is less than `align`, for which there is room.
+            // SAFETY: `skip` is less than `align`, and there is room for `align`.
             this.cpu = unsafe { this.cpu.add(skip) };
             this.addr = DevAddr(this.addr.0.wrapping_add(skip as u64));
         }
         if !align.divides(this.addr.0) {
             return Err(Error::Misaligned { addr: this.addr.0, align_bytes: align.bytes() });
         }
-        // SAFETY: so many bytes were allocated behind `cpu`, and no other code has their address.
+        // SAFETY: this many bytes are allocated at `cpu`, and no other code has their address.
         unsafe { this.cpu.as_ptr().write_bytes(0, whole_bytes) };
-        // Before other code has it, whatever kind of memory it is.
+        // A fence before other code gets the memory, whatever its kind.
         fence(Ordering::SeqCst);
         Ok(this)
     }
 
-    /// Pins and maps memory that the program has already. [`unregister`](Self::unregister) gives it
-    /// back, as long as no region was made of this value; dropping it lets the driver go of it, and
-    /// the program has lost the memory then.
+    /// Pins and maps memory that the program already has. [`unregister`](Self::unregister) returns
+    /// it, as long as no region was made of this value. If this value is dropped instead, the
+    /// driver unpins the memory, and the program has lost it.
     ///
-    /// A region wants whole lines of 64 bytes, and refuses what does not begin and end there. A
-    /// program that forks (`std::process::Command` may) on a kernel before 5.12 loses the sight of
-    /// what the GPU does to memory that was registered: the pages become the child's.
+    /// A region needs whole lines of 64 bytes, and refuses memory that does not begin and end
+    /// there. If the program forks (`std::process::Command` may) on a kernel before 5.12, it no
+    /// longer sees what the GPU does to registered memory: the pages become the child's.
     ///
     /// # Errors
     /// The memory comes back with [`Error::Cuda`] and `cuMemHostRegister`: 712, some of it is
-    /// registered; 801, not on this machine; or as [`allocate`](Self::allocate).
+    /// registered; 801, unsupported on this machine; or as [`allocate`](Self::allocate).
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn register(
         gpu: &Gpu,
@@ -153,27 +152,27 @@ impl CudaHost {
     ) -> Result<Self, Refused<&'static mut [u8]>> {
         let len_bytes = memory.len();
         let first = NonNull::from(memory).cast::<u8>();
-        // SAFETY: `memory` is this call's for ever, and not used again but where nothing was
+        // SAFETY: `memory` is this call's for ever, and is used again only if nothing was
         // registered.
         match unsafe { Self::register_raw(gpu, first, len_bytes) } {
             Ok(this) => Ok(this),
-            // SAFETY: it was made of this slice, and no other code was given its address.
+            // SAFETY: the pointer was made of this slice, and no other code was given its address.
             Err(error) => Err(Refused::new(error, unsafe {
                 slice::from_raw_parts_mut(first.as_ptr(), len_bytes)
             })),
         }
     }
 
-    /// As [`register`](Self::register), of memory that other code owns: a framework's tensor.
+    /// As [`register`](Self::register), for memory of other code: a framework's tensor.
     ///
     /// # Errors
     /// As [`register`](Self::register).
     ///
     /// # Safety
     /// `len_bytes` bytes at `first` are mapped, readable, writable and initialised, and no other
-    /// code reads or writes them, until [`unregister`](Self::unregister) has returned `Ok`. Where
-    /// that is never called, this holds for ever: dropping this value, or a region over it, may
-    /// leak it silently.
+    /// code reads or writes them, until [`unregister`](Self::unregister) has returned `Ok`. If that
+    /// is never called, this holds for ever: dropping this value, or a region over it, may leak it
+    /// silently.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn register_raw(gpu: &Gpu, first: NonNull<u8>, len_bytes: usize) -> Result<Self> {
         if len_bytes == 0 {
@@ -188,7 +187,7 @@ impl CudaHost {
         let handle = first.cast::<c_void>();
         let flags = PORTABLE | DEVICE_MAP;
         gpu.within(|api| {
-            // SAFETY: so many bytes are there, by the caller's promise; the driver pins the pages
+            // SAFETY: this many bytes exist, by the caller's promise; the driver pins the pages
             // that hold them.
             check("cuMemHostRegister", unsafe {
                 (api.host_register)(handle.as_ptr(), len_bytes, flags)
@@ -197,10 +196,10 @@ impl CudaHost {
         Self::found(gpu, handle, len_bytes, Kind::Registered)
     }
 
-    /// The memory again, not pinned any more: for what was given to [`register`](Self::register).
+    /// Unpins the memory that was passed to [`register`](Self::register), and returns it.
     ///
     /// # Errors
-    /// It stays registered, with what the driver says. [`Error::Unsupported`]: it was allocated
+    /// The driver's error; the memory stays registered. [`Error::Unsupported`]: it was allocated
     /// here.
     ///
     /// # Safety
@@ -219,19 +218,19 @@ impl CudaHost {
         let mut this = ManuallyDrop::new(self);
         match this.give_back() {
             Ok(()) => {
-                // SAFETY: once, and nothing uses it after this: the rest of the value is numbers,
-                // and is not dropped.
+                // SAFETY: this runs once, and nothing uses the field after it: the rest of the
+                // value is numbers, and is not dropped.
                 unsafe { ptr::drop_in_place(&raw mut this.gpu) };
-                // SAFETY: the slice that `register` was given, by the caller's promise; the GPU has
-                // lost it.
+                // SAFETY: it is the slice that `register` was given, by the caller's promise; the
+                // GPU no longer has it.
                 Ok(unsafe { slice::from_raw_parts_mut(this.cpu.as_ptr(), this.len_bytes) })
             }
             Err(error) => Err(Refused::new(error, ManuallyDrop::into_inner(this))),
         }
     }
 
-    /// Asks the driver for the GPU's view of what it gave or took, and checks what it says. Where
-    /// they are wrong, the memory is given back.
+    /// Asks the driver for the GPU's view of the memory, and checks the answers. If one is wrong,
+    /// the memory is freed.
     #[cfg_attr(feature = "audit", track_caller)]
     fn found(gpu: &Gpu, handle: NonNull<c_void>, len_bytes: usize, kind: Kind) -> Result<Self> {
         gpu.took();
@@ -243,10 +242,10 @@ impl CudaHost {
             addr: DevAddr(0),
             kind,
         };
-        // From here on an error drops `this`, which gives the memory back.
+        // From here on an error drops `this`, which frees the memory.
         let mut addr = 0;
         gpu.within(|api| {
-            // SAFETY: the pointer is a reference, and the memory belongs to the driver.
+            // SAFETY: the pointer comes from a reference, and the memory belongs to the driver.
             check("cuMemHostGetDevicePointer", unsafe {
                 (api.host_device_pointer)(&raw mut addr, handle.as_ptr(), 0)
             })
@@ -260,7 +259,7 @@ impl CudaHost {
             (&raw mut host).cast(),
         ];
         let asked = gpu.within(|api| {
-            // SAFETY: three attributes, and a variable of each one's type.
+            // SAFETY: there are three attributes, and a variable of each one's type.
             check("cuPointerGetAttributes", unsafe {
                 (api.pointer_attributes)(3, which.as_mut_ptr(), into.as_mut_ptr(), addr)
             })
@@ -279,7 +278,7 @@ impl CudaHost {
         Ok(this)
     }
 
-    /// Gives the memory back to the driver. Once.
+    /// Returns the memory to the driver. Called once.
     fn give_back(&self) -> Result<()> {
         let handle = self.handle.as_ptr();
         if self.gpu.is_hung() {
@@ -291,11 +290,11 @@ impl CudaHost {
             });
         }
         self.gpu.within(|api| match self.kind {
-            // SAFETY: allocated by `allocate`. No code uses it any more: this value is going, and a
-            // region that has lent some of it does not let go.
+            // SAFETY: it was allocated by `allocate`. No code uses it any more: this value is being
+            // dropped, and a region with buffers outstanding does not drop it.
             Kind::Allocated => check("cuMemFreeHost", unsafe { (api.host_free)(handle) }),
             Kind::Registered => {
-                // SAFETY: registered by `register_raw`; else as above.
+                // SAFETY: it was registered by `register_raw`; otherwise as above.
                 check("cuMemHostUnregister", unsafe { (api.host_unregister)(handle) })
             }
         })?;
@@ -309,8 +308,7 @@ impl CudaHost {
 }
 
 impl Drop for CudaHost {
-    /// Gives the memory back. Where the driver does not take it, it stays, and its GPU's context
-    /// with it.
+    /// Frees the memory. If the driver refuses, the memory stays, and its GPU's context with it.
     fn drop(&mut self) {
         if self.give_back().is_err() {
             trace::happened(Event::Leak { len_bytes: self.len_bytes }, Site::NONE);
@@ -318,9 +316,9 @@ impl Drop for CudaHost {
     }
 }
 
-// SAFETY: 1. The pointers were asked for in `found` and do not change. 2. So many bytes are the
+// SAFETY: 1. The pointers were obtained in `found` and do not change. 2. This many bytes are the
 // driver's allocation, zeroed, or the registered memory of `register_raw`'s contract; they are
-// pinned and stay mapped until `give_back`, which runs when this value goes. 3. Nothing is
+// pinned and stay mapped until `give_back`, which runs when this value is dropped. 3. Nothing is
 // synchronised. 4. The address is the driver's for this GPU, contiguous as all of its mappings are,
 // on that GPU's bus. 5. The driver keeps pinned memory coherent: a GPU snoops the CPU's caches, or
 // the CPU does not cache it. The accelerator's poll orders the two.
@@ -354,7 +352,7 @@ unsafe impl Backend for CudaHost {
 
 // SAFETY: the memory belongs to this value, and the driver's functions may be called on any thread.
 unsafe impl Send for CudaHost {}
-// SAFETY: `&self` gives numbers.
+// SAFETY: `&self` gives only numbers.
 unsafe impl Sync for CudaHost {}
 
 impl fmt::Debug for CudaHost {

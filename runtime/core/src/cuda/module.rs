@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "the driver's functions are called")]
-//! Kernels, as they are loaded.
+//! Modules: images of kernels, loaded on a GPU.
 
 use super::{
     Gpu,
@@ -12,52 +12,52 @@ use core::{
     fmt, ptr,
 };
 
-/// The words of the driver's compiler about an image that it does not load; as much as fits.
+/// What the driver's compiler reports about an image that does not load, clipped to this length.
 pub type Log = heapless::String<1024>;
 
 /// Code for a GPU.
 #[derive(Clone, Copy, Debug)]
 pub enum Image<'i> {
-    /// PTX, which the driver compiles for the GPU that there is, and keeps compiled in a cache of
-    /// its own.
+    /// PTX, which the driver compiles for the present GPU, and keeps compiled in a cache of its
+    /// own.
     Ptx(&'i CStr),
     /// A cubin or fatbin as `nvcc` or `ptxas` made it.
     Binary(&'i [u8]),
 }
 
 impl<'i> Image<'i> {
-    /// PTX where its only NUL is at its end; otherwise a binary.
+    /// PTX if the only NUL is at the end; otherwise a binary.
     #[must_use]
     pub fn of(bytes: &'i [u8]) -> Self {
         CStr::from_bytes_with_nul(bytes).map_or(Self::Binary(bytes), Self::Ptx)
     }
 }
 
-/// A handle to an image on a GPU, with its kernels. Clones are the same module, and a kernel has a
-/// handle too: with the last of them it is unloaded. A kernel that did not end, or was forgotten,
-/// keeps its own for ever.
+/// A handle to an image on a GPU, with its kernels. Clones refer to the same module, and a kernel
+/// holds a handle too: dropping the last one unloads the module. A kernel that did not end, or was
+/// forgotten, keeps its handle for ever.
 #[derive(Clone)]
 pub struct Module(Shared<Loaded>);
 
 /// What the handles share.
 struct Loaded {
-    /// Dropped behind the module, which is unloaded in `drop`.
+    /// Dropped after the module, which is unloaded in `drop`.
     gpu: Gpu,
     module: CuModule,
 }
 
 impl Module {
-    /// Loads `image`. The driver allocates and compiles as it pleases. **Do it before the first
-    /// job:** beside a kernel at work the driver waits for that kernel's end, however long it takes
-    /// (seen with driver 580).
+    /// Loads `image`. The driver may allocate and compile. **Do it before the first job:** while a
+    /// kernel runs, the driver waits for that kernel's end, however long it takes (seen with driver
+    /// 580).
     ///
     /// # Errors
-    /// [`Error::Cuda`](crate::Error::Cuda) with `cuModuleLoadDataEx`. 218: it is no PTX, and `log`
+    /// [`Error::Cuda`](crate::Error::Cuda) with `cuModuleLoadDataEx`. 218: it is not PTX, and `log`
     /// says why. 222: the PTX is newer than the driver. 209: the binary is for other GPUs. 200: it
-    /// is no image. [`Error::Os`](crate::Error::Os): the kernel has no page for the handles.
+    /// is not an image. [`Error::Os`](crate::Error::Os): the kernel has no page for the handles.
     ///
     /// # Safety
-    /// A text is PTX, and a binary whole: its headers tell the driver how long it is.
+    /// A text is PTX, and a binary is complete: its headers tell the driver its length.
     pub unsafe fn load(gpu: &Gpu, image: Image<'_>, log: &mut Log) -> Result<Self> {
         let image: *const c_void = match image {
             Image::Ptx(text) => text.as_ptr().cast(),
@@ -69,9 +69,9 @@ impl Module {
         // A number is passed as a pointer's value (cuda.h). The last byte stays 0.
         let mut values = [text.as_mut_ptr().cast(), ptr::without_provenance_mut(text.len() - 1)];
         let loaded = gpu.within(|api| {
-            // SAFETY: two options with their values, the first of which points to as many bytes as
-            // the second says. A text ends with its NUL, and a binary is whole by the caller's
-            // promise.
+            // SAFETY: there are two options with their values; the first value points to as many
+            // bytes as the second one says. A text ends with its NUL, and a binary is complete by
+            // the caller's promise.
             check("cuModuleLoadDataEx", unsafe {
                 (api.module_load)(
                     &raw mut module,
@@ -88,24 +88,24 @@ impl Module {
             let _ = log.push_str(part.valid());
         }
         loaded?;
-        // Where there is no page, it is unloaded.
+        // If there is no page, the module is unloaded.
         Shared::new(Loaded { gpu: gpu.clone(), module }).map(Self)
     }
 
-    /// The GPU that it is on.
+    /// The GPU that holds the module.
     pub(super) fn gpu(&self) -> &Gpu {
         &self.0.gpu
     }
 
-    /// The kernel called `name`.
+    /// Finds the kernel called `name`.
     ///
     /// # Errors
     /// [`Error::Cuda`](crate::Error::Cuda) with `cuModuleGetFunction` and 500: there is none.
     pub(super) fn function(&self, name: &CStr) -> Result<CuFunction> {
         let mut function = ptr::null_mut();
         self.gpu().within(|api| {
-            // SAFETY: the pointer is a reference, the module is one, and the name ends with its
-            // NUL.
+            // SAFETY: the pointer comes from a reference, the module is valid, and the name ends
+            // with its NUL.
             check("cuModuleGetFunction", unsafe {
                 (api.module_function)(&raw mut function, self.0.module, name.as_ptr())
             })
@@ -115,13 +115,13 @@ impl Module {
 }
 
 impl Drop for Loaded {
-    /// Unloads it; or keeps it beside a kernel that hangs, for which the driver would wait.
+    /// Unloads the module; or keeps it if a kernel hangs, for which the driver would wait.
     fn drop(&mut self) {
         if self.gpu.is_hung() {
             return;
         }
-        // SAFETY: the module is one, unloaded once, and no kernel of it runs: each that was made of
-        // it had a handle, which it lets go only when it is idle and was given back.
+        // SAFETY: the module is valid, is unloaded once, and none of its kernels runs: each kernel
+        // holds a handle, and drops it only when it is idle and was freed.
         let _ = self
             .gpu
             .within(|api| check("cuModuleUnload", unsafe { (api.module_unload)(self.module) }));

@@ -7,13 +7,13 @@ use heapless::Vec;
 /// A job's parameters, as a launch takes them.
 pub(super) struct Packed {
     pub(super) launch: Launch,
-    /// Each parameter begins in one of its own.
+    /// The parameters' values; each parameter begins in a new one.
     pub(super) values: [u64; MAX_VALUES],
     /// Where each parameter is in `values`.
     pub(super) at: Vec<usize, { Signature::MAX_PARAMETERS }>,
 }
 
-/// A parameter of an odd count of words leaves half of its last value.
+/// A parameter with an odd number of words leaves half of its last value unused.
 const MAX_VALUES: usize = Signature::MAX_PARAMETERS + Signature::MAX_WORDS / 2;
 
 impl Packed {
@@ -37,14 +37,14 @@ impl Packed {
             let first = match argument {
                 Argument::Operand(_) => put(addrs.next().unwrap_or(0)),
                 Argument::Words(words) => {
-                    // The low word first, as every CPU with a GPU has it in memory.
+                    // The low word comes first, as in the memory of every CPU with a GPU.
                     let pair = |pair: &[u32]| {
                         pair.iter().rev().fold(0, |value, word| value << 32 | u64::from(*word))
                     };
                     words.chunks(2).map(|words| put(pair(words))).fold(usize::MAX, usize::min)
                 }
             };
-            // There is room for as many as the kernel has.
+            // There is room for as many parameters as the kernel has.
             let _ = packed.at.push(first);
         }
         Ok(packed)
@@ -75,7 +75,7 @@ mod tests {
             [10, 0xA, 21 << 32 | 20, 22, 0xB, 31 << 32 | 30]
         );
 
-        // The most of all that there can be.
+        // The largest signature that is possible.
         let parameters: Vec<_, 32> = core::iter::once(OPERAND)
             .chain([Parameter::Words(2); 26])
             .chain([Parameter::Words(1); 5])

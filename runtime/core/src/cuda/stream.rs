@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "the driver's functions are called")]
-//! A stream with some launches in it, and an event behind each.
+//! A stream of launches, with an event after each.
 
 use super::{
     Gpu, Module,
@@ -20,35 +20,35 @@ use core::{
 };
 use heapless::{Deque, Vec};
 
-/// How many launches are in a stream at once.
+/// How many launches can be in a stream at once.
 pub(super) const DEPTH: usize = 8;
-/// How long a kernel is waited for where it should have been finished: longer than a display
-/// driver's watchdog allows one.
+/// How long a stop waits for a kernel that should have finished: longer than a display driver's
+/// watchdog allows one.
 pub(super) const STOP_LIMIT: Duration = Duration::from_secs(5);
-/// How long dropping waits for the end of a kernel: a job that was forgotten may be about to end.
-/// Also how long a stop waits after a wait that failed.
+/// How long dropping waits for a kernel: a job that was forgotten may be about to end. Also how
+/// long a stop waits after a wait that failed.
 const DROP_LIMIT: Duration = Duration::from_millis(100);
 
 /// A function on a stream of its own, with an event for each slot. Launches in it run one after the
 /// other.
 pub(super) struct Stream {
-    /// Dropped where the stream was given back, and kept for ever where it was not.
+    /// Dropped if the stream was destroyed, and kept for ever if not.
     module: ManuallyDrop<Module>,
     function: CuFunction,
     stream: CuStream,
-    /// By slot. All `DEPTH` of them once it is made.
+    /// By slot. There are `DEPTH` events once the stream is complete.
     events: Vec<CuEvent, DEPTH>,
-    /// The slots whose event was recorded and not told, oldest first.
+    /// The slots whose event was recorded and not reported, oldest first.
     in_flight: Deque<usize, DEPTH>,
-    /// The stream was waited for: what is in flight has ended, and the next launch begins anew.
+    /// A stop waited for the stream: its jobs have ended, and the next launch starts afresh.
     stopped: bool,
     clock: Spin,
-    /// It did not end when it should have, and no later wait has seen its end.
+    /// The stream did not end when it should have, and no later wait has seen its end.
     hung: bool,
 }
 
 impl Stream {
-    /// The function called `entry`.
+    /// Makes a stream for the function called `entry`.
     ///
     /// # Errors
     /// [`Error::Cuda`].
@@ -56,10 +56,10 @@ impl Stream {
         let function = module.function(entry)?;
         let mut stream = ptr::null_mut();
         module.gpu().within(|api| {
-            // SAFETY: the pointer is a reference.
+            // SAFETY: the pointer comes from a reference.
             check("cuStreamCreate", unsafe { (api.stream_create)(&raw mut stream, NON_BLOCKING) })
         })?;
-        // From here on dropping gives back the stream, and the events that were made.
+        // From here on dropping destroys the stream, and the events that were made.
         module.gpu().took();
         let (events, in_flight) = (Vec::new(), Deque::new());
         let mut this = Self {
@@ -75,18 +75,18 @@ impl Stream {
         for _ in 0..DEPTH {
             let mut event = ptr::null_mut();
             module.gpu().within(|api| {
-                // SAFETY: the pointer is a reference.
+                // SAFETY: the pointer comes from a reference.
                 check("cuEventCreate", unsafe {
                     (api.event_create)(&raw mut event, DISABLE_TIMING)
                 })
             })?;
-            // There is room for `DEPTH`.
+            // There is room for `DEPTH` events.
             let _ = this.events.push(event);
         }
         Ok(this)
     }
 
-    /// Puts a job into the stream: what `act` puts there, and the event of `slot` behind it.
+    /// Puts a job into the stream: what `act` puts there, and then the event of `slot`.
     ///
     /// # Errors
     /// The error of `act`, and [`Error::Cuda`]. Jobs that were put there before stay there.
@@ -110,21 +110,21 @@ impl Stream {
         self.in_flight.push_back(slot).map_err(|_| full)
     }
 
-    /// Puts the function into the stream. The context is current.
+    /// Launches the function in the stream. The context is current.
     ///
     /// # Safety
-    /// `packed` is what the function declares: as many parameters, none of them longer there than
-    /// here. The bytes that it then touches belong to it until the stream is empty, or the event
-    /// behind it happened.
+    /// `packed` matches the function's declaration: as many parameters, none of them longer there
+    /// than here. The bytes that the function touches belong to it until the stream is empty, or
+    /// the event after it has happened.
     pub(super) unsafe fn launch(&self, api: &Api, packed: &mut Packed) -> Result<()> {
         let super::Launch { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = packed.launch;
         let mut parameters = Vec::<*mut c_void, { super::Signature::MAX_PARAMETERS }>::new();
         let values = packed.values.as_mut_ptr();
         for at in &packed.at {
-            // As many as `at` has room for.
+            // `at` has room for no more.
             let _ = parameters.push(values.wrapping_add(*at).cast());
         }
-        // SAFETY: function and stream belong to this context. The parameters are the caller's
+        // SAFETY: function and stream belong to this context. The parameters match by the caller's
         // promise; the driver copies them before it returns (CUDA Driver API, `cuLaunchKernel`).
         check("cuLaunchKernel", unsafe {
             (api.launch)(
@@ -143,7 +143,7 @@ impl Stream {
         })
     }
 
-    /// The slot of the oldest job, where it has ended. `None`: it goes on, or there is none.
+    /// Returns the oldest job's slot if the job has ended. `None`: it still runs, or there is none.
     ///
     /// # Errors
     /// [`Error::Cuda`].
@@ -165,8 +165,8 @@ impl Stream {
         }
     }
 
-    /// Waits for the end of all that is in the stream: a kernel cannot be stopped. One that did not
-    /// end before is not waited for as long again.
+    /// Waits for the end of everything in the stream: a kernel cannot be stopped. After a wait that
+    /// failed, later waits are shorter.
     ///
     /// # Errors
     /// [`Error::WillNotStop`].
@@ -185,22 +185,22 @@ impl Stream {
         Ok(())
     }
 
-    /// The stream, for copies.
+    /// Returns the stream, for copies.
     pub(super) const fn raw(&self) -> CuStream {
         self.stream
     }
 
-    /// The GPU.
+    /// Returns the GPU.
     pub(super) fn gpu(&self) -> &Gpu {
         self.module.gpu()
     }
 
-    /// Is nothing in the stream?
+    /// Returns whether the stream is empty.
     pub(super) fn is_idle(&mut self) -> bool {
         self.ended(DROP_LIMIT).is_ok()
     }
 
-    /// Waits until the stream is empty, and keeps in mind where it is not. `Err` is the last
+    /// Waits until the stream is empty, and remembers if it is not. `Err` is the driver's last
     /// answer.
     fn ended(&mut self, timeout: Duration) -> Result<(), CuResult> {
         let (gpu, stream, clock) = (self.module.gpu(), self.stream, self.clock);
@@ -224,17 +224,16 @@ impl Stream {
     }
 }
 
-/// Is the context lost, so that no later answer is another? Faults of kernels and of the machine
-/// are; a call that is forbidden at this moment (900: another thread captures a graph) is not.
+/// Returns whether the context is lost: no later answer will differ. Faults of kernels and of the
+/// machine lose it; a call that is forbidden now does not (900: a thread captures a graph).
 const fn is_lost(code: CuResult) -> bool {
-    // The driver is gone; errors of memory and of NVLink that cannot be corrected; faults of
-    // kernels.
+    // The driver is gone; memory or NVLink errors that cannot be corrected; faults of kernels.
     matches!(code, 4 | 214 | 220 | 700..=799)
 }
 
 impl Drop for Stream {
-    /// Gives events and stream back; or keeps them, with the module and the context, where a kernel
-    /// has not ended.
+    /// Destroys events and stream; or keeps them, with the module and the context, if a kernel has
+    /// not ended.
     fn drop(&mut self) {
         if !self.is_idle() {
             return;
@@ -242,15 +241,15 @@ impl Drop for Stream {
         let (events, stream) = (&self.events, self.stream);
         let given_back = self.module.gpu().within(|api| {
             for event in events {
-                // SAFETY: the event is one, and is destroyed once.
+                // SAFETY: the event is valid, and is destroyed once.
                 let _ = unsafe { (api.event_destroy)(*event) };
             }
-            // SAFETY: the stream is one, and is destroyed once.
+            // SAFETY: the stream is valid, and is destroyed once.
             check("cuStreamDestroy", unsafe { (api.stream_destroy)(stream) })
         });
         if given_back.is_ok() {
             self.module.gpu().gave_back();
-            // SAFETY: once, and nothing uses it after this.
+            // SAFETY: this runs once, and nothing uses the module after it.
             unsafe { ManuallyDrop::drop(&mut self.module) };
         }
     }

@@ -3,7 +3,7 @@
 
 use core::ffi::c_void;
 
-/// `DLPACK_MAJOR_VERSION`: another one is another layout, of which only the deleter may be touched.
+/// `DLPACK_MAJOR_VERSION`: another one has another layout, of which only the deleter may be used.
 pub const MAJOR: u32 = 1;
 /// `DLPACK_MINOR_VERSION`: later ones add names of types and devices.
 pub const MINOR: u32 = 1;
@@ -13,7 +13,7 @@ pub const READ_ONLY: u64 = 1;
 /// `DLPACK_FLAG_BITMASK_IS_COPIED`.
 pub const IS_COPIED: u64 = 1 << 1;
 
-/// `DLDeviceType`: those that Contigo's memory can be.
+/// `DLDeviceType`: the types that Contigo's memory can be.
 pub mod device {
     /// Memory that the CPU reads and writes.
     pub const CPU: i32 = 1;

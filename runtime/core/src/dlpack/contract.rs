@@ -6,8 +6,8 @@ use crate::{
     types::{Error, Result},
 };
 
-/// A consumer's demands on a tensor's memory. Checked at export and at import, so that what a
-/// framework would refuse, or read wrongly, is refused here first, with the numbers.
+/// A consumer's demands on a tensor's memory. They are checked at export and at import, so that
+/// what a framework would refuse, or read wrongly, is refused here first, with the numbers.
 ///
 /// ```
 /// use contigo::dlpack::Contract;
@@ -29,7 +29,7 @@ impl Contract {
     /// TVM: `kAllocAlignment`, 64 bytes (`include/tvm/runtime/device_api.h`), compact
     /// (`Tensor::FromDLPack` checks both), in the CPU's memory.
     pub const TVM: Self = Self { align_bytes: 64, contiguous: true, place: Some(Place::Cpu) };
-    /// The alignment of every data pointer by `dlpack.h`: 256 bytes.
+    /// The alignment that `dlpack.h` demands of every data pointer: 256 bytes.
     pub const DLPACK: Self = Self { align_bytes: 256, contiguous: true, place: None };
     /// ONNX Runtime's I/O binding: 64 bytes, as its CPU allocator gives
     /// (`MlasGetPreferredBufferAlignment`), compact (`OrtValue` has no strides), in the CPU's
@@ -38,11 +38,11 @@ impl Contract {
         Self { align_bytes: 64, contiguous: true, place: Some(Place::Cpu) };
     /// NumPy: any alignment and any strides, in the CPU's memory.
     pub const NUMPY: Self = Self { align_bytes: 1, contiguous: false, place: Some(Place::Cpu) };
-    /// Nothing is demanded but a tensor.
+    /// Demands nothing but a tensor.
     pub const ANY: Self = Self { align_bytes: 1, contiguous: false, place: None };
 
-    /// Is a tensor whose first element is at `addr` what is demanded? An empty tensor has no
-    /// address.
+    /// Checks that a tensor whose first element is at `addr` meets the demands. An empty tensor has
+    /// no address.
     pub(super) fn check(
         &self,
         addr: u64,

@@ -25,12 +25,12 @@ use crate::{
 };
 use core::{cell::UnsafeCell, ffi::c_void, mem::MaybeUninit, ptr, ptr::NonNull};
 
-/// One tensor at a time, of [`TURNS`] that are used in turn. While its slot is held, its fields are
-/// the holder's; while it is out, the consumer reads them.
+/// One tensor at a time, of [`TURNS`] that are used in turn. The holder owns the fields while the
+/// slot is held; the consumer reads them while the tensor is out.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) slot: Slot,
-    /// Calls of a deleter of a tensor that was not out.
+    /// Deleter calls for a tensor that was not out.
     pub(super) misuses: AtomicUsize,
     fields: UnsafeCell<Fields>,
 }
@@ -47,16 +47,16 @@ struct Fields {
     flags: u64,
     shape: [i64; MAX_DIMS],
     strides: [i64; MAX_DIMS],
-    /// The buffer of a holder that has gone, for the deleter; `None` where it is leaked. Written
-    /// before the holder goes, and read by the deleter that finds that.
+    /// The buffer of a holder that was dropped, for the deleter; `None` where it is leaked. The
+    /// holder writes it before it is dropped, and the deleter that finds that reads it.
     left: MaybeUninit<Option<Owned>>,
 }
 
-// SAFETY: the fields belong to one thread at a time. `Slot` gives them to its holder (`claim`,
-// Acquire) until `give_out` (Release). It does so again from the deleter's call on (`deleted`,
-// AcqRel, and `is_out` and `next_turn`, Acquire). While the tensor is out they are only read,
-// except for `left`, which the holder writes and the last deleter reads; a buffer in it may go to
-// any thread. The two fields that a deleter reads which is called once too often are written once
+// SAFETY: the fields belong to one thread at a time. `Slot` gives them to its holder from `claim`
+// (Acquire) to `give_out` (Release), and again from the deleter's call on (`deleted`, AcqRel, and
+// `is_out` and `next_turn`, Acquire). While the tensor is out they are only read, except for
+// `left`, which the holder writes and the last deleter reads; a buffer in it may go to any thread.
+// A deleter that is called once too often reads two fields, which are written once
 // (`give_versioned`). Their pointers lead to the same entry, or are numbers here.
 unsafe impl Sync for Entry {}
 
@@ -98,7 +98,7 @@ impl Entry {
         }
     }
 
-    /// Writes what the next tensor of a slot that is held will be.
+    /// Writes the next tensor of a slot that is held.
     pub(super) fn describe(&'static self, spec: &TensorSpec, target: &Target) {
         let fields = self.fields.get();
         let (shape, count) = (spec.shape, spec.shape.dims().len());
@@ -182,11 +182,10 @@ impl Entry {
         ptr::from_ref(self).map_addr(|addr| addr | turn).cast_mut().cast()
     }
 
-    /// The holder goes, and leaves `buf` to the deleter.
+    /// Drops the holder, and leaves `buf` to the deleter.
     ///
     /// # Errors
-    /// The buffer comes back, and the holder stays one: its tensor is not out, or came back
-    /// meanwhile.
+    /// The buffer comes back, and the holder stays: its tensor is not out, or came back meanwhile.
     pub(super) fn abandon(&self, buf: Option<Owned>) -> Result<(), Option<Owned>> {
         let left = place_of_left(&self.fields);
         // SAFETY: the field is the holder's while the slot is held or out, and the caller is the
@@ -203,8 +202,8 @@ impl Entry {
         let left = match self.slot.deleted(turn) {
             Deleted::Back => None,
             Deleted::Last => {
-                // SAFETY: the holder wrote it before it went (`abandon`), and the slot is this
-                // thread's until it is freed.
+                // SAFETY: the holder wrote it before it was dropped (`abandon`), and the slot is
+                // this thread's until it is freed.
                 let left = unsafe { place_of_left(&self.fields).read().assume_init() };
                 self.slot.free();
                 left
@@ -230,8 +229,8 @@ fn place_of_left(fields: &UnsafeCell<Fields>) -> *mut MaybeUninit<Option<Owned>>
 /// `DLManagedTensorVersioned::deleter`.
 unsafe extern "C" fn delete_versioned(tensor: *mut DlManagedTensorVersioned) {
     // SAFETY: a consumer calls it with the tensor that it was given, which lies in a `static`
-    // table, and so does what its context leads to. The context is written once, before that. Null
-    // is no tensor, and nothing is done.
+    // table, as does what its context leads to. The context is written once, before that. For null,
+    // nothing is done.
     unsafe {
         if !tensor.is_null() {
             deleted((&raw const (*tensor).manager_ctx).read());

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "structures and memory of another library, behind raw pointers")]
-//! A tensor that came from elsewhere.
+//! A tensor from another framework.
 
 use super::{
     DataType, Place, Shape,
@@ -15,8 +15,8 @@ use crate::{
 use core::{fmt, ptr::NonNull, slice};
 
 /// A tensor that a framework has given away: this value is its consumer, and calls its deleter when
-/// it is dropped. Its own description is looked at by [`describe`](Self::describe), and not
-/// believed before.
+/// it is dropped. [`describe`](Self::describe) checks the tensor's description, which is not
+/// trusted before.
 pub struct Foreign(Form);
 
 #[derive(Clone, Copy, Debug)]
@@ -36,22 +36,22 @@ unsafe impl Sync for Foreign {}
 pub struct Description {
     /// The type of an element.
     pub dtype: DataType,
-    /// How many there are.
+    /// How many elements there are.
     pub shape: Shape,
     /// Where the memory is.
     pub place: Place,
-    /// Where the first element is: the data pointer and `byte_offset` together. 0 where there is
+    /// The first element's address: the data pointer and `byte_offset` together. 0 if there is
     /// none.
     pub addr: u64,
-    /// The producer forbids to write. Always false in the form before DLPack 1.0.
+    /// The producer forbids writing. Always false in the form before DLPack 1.0.
     pub read_only: bool,
-    /// From one element to the next of each dimension, in elements, where they do not follow each
+    /// The distance between elements of each dimension, in elements, if they do not follow each
     /// other in C's order.
     strides: Option<[i64; MAX_DIMS]>,
 }
 
 impl Foreign {
-    /// Takes a tensor over.
+    /// Takes ownership of a tensor.
     ///
     /// # Errors
     /// [`Error::Tensor`] with [`TensorRule::NullTensor`].
@@ -59,8 +59,7 @@ impl Foreign {
     /// # Safety
     /// `tensor` is null, or its producer gave it to this consumer alone. It stays valid until this
     /// value calls the deleter, with `ndim` entries in its shape and in its strides where they are
-    /// not null. Where its major version is another one, only the fields up to `flags` are looked
-    /// at.
+    /// not null. With another major version, only the fields up to `flags` are read.
     pub unsafe fn from_versioned(tensor: *mut DlManagedTensorVersioned) -> Result<Self> {
         NonNull::new(tensor).map(|tensor| Self(Form::Versioned(tensor))).ok_or(NULL_TENSOR)
     }
@@ -81,10 +80,10 @@ impl Foreign {
     /// # Errors
     /// [`Error::Tensor`]: another major version, more than 8 dimensions or fewer than 0, no shape,
     /// a negative dimension, more elements than addresses, a type of no whole bytes or of several
-    /// lanes, a device that is none of ours, elements but no data.
+    /// lanes, a device type that is not ours, elements but no data.
     pub fn describe(&self) -> Result<Description> {
-        // SAFETY: valid until the deleter is called (`from_versioned`); the version is looked at
-        // before what depends on it.
+        // SAFETY: valid until the deleter is called (`from_versioned`); the version is checked
+        // before what depends on it is read.
         let (tensor, flags) = unsafe {
             match self.0 {
                 Form::Legacy(tensor) => ((&raw const (*tensor.as_ptr()).tensor).read(), 0),
@@ -107,12 +106,12 @@ impl Foreign {
     }
 
     /// Copies the elements to the beginning of `buf`, and counts them as copied: for data that lies
-    /// elsewhere. How many bytes that were.
+    /// elsewhere. Returns the number of bytes.
     ///
     /// # Errors
     /// As [`describe`](Self::describe). [`Error::Tensor`]: [`TensorRule::DeviceType`], the CPU
-    /// cannot read them; [`TensorRule::Strides`], they do not follow each other;
-    /// [`TensorRule::Address`], on 32 bits no pointer leads there. [`Error::OutOfRange`]: they do
+    /// cannot read the elements; [`TensorRule::Strides`], they do not follow each other;
+    /// [`TensorRule::Address`], on 32 bits no pointer reaches them. [`Error::OutOfRange`]: they do
     /// not fit.
     ///
     /// # Safety
@@ -138,8 +137,8 @@ impl Foreign {
         let Some(first) = NonNull::new(core::ptr::with_exposed_provenance_mut::<u8>(first)) else {
             return Ok(0);
         };
-        // SAFETY: the caller's promise; the buffer's bytes are the caller's alone, so that these
-        // are others.
+        // SAFETY: the caller's promise; the buffer's bytes are the caller's alone, so the elements
+        // are other bytes.
         buf.copy_from_slice(unsafe { slice::from_raw_parts(first.as_ptr(), len_bytes) })?;
         Ok(len_bytes)
     }
@@ -152,7 +151,7 @@ impl Description {
         self.strides.as_ref().and_then(|strides| strides.get(..self.shape.dims().len()))
     }
 
-    /// All bytes from the lowest to the highest element: where they begin, and how many they are.
+    /// The bytes from the lowest to the highest element: their first address, and their number.
     ///
     /// # Errors
     /// [`Error::Tensor`] with [`TensorRule::Size`]: they go beyond all addresses.
@@ -227,14 +226,14 @@ unsafe fn describe(tensor: &DlTensor, read_only: bool) -> Result<Description> {
     } else if tensor.data.is_null() {
         return Err(refusal(TensorRule::NullData, 0, shape.elements() as u64));
     } else {
-        // Its provenance is exposed for those who follow the address (`copy_to`).
+        // Its provenance is exposed for code that follows the address (`copy_to`).
         (tensor.data.expose_provenance() as u64).checked_add(tensor.byte_offset).ok_or(BEYOND)?
     };
     Ok(Description { dtype: tensor.dtype, shape, place, addr, read_only, strides })
 }
 
 impl Drop for Foreign {
-    /// Calls the deleter, where there is one, whatever the version: it is where it always was.
+    /// Calls the deleter, if there is one: it is at the same place in every version.
     fn drop(&mut self) {
         // SAFETY: this value is the tensor's only consumer (`from_versioned`), and `drop` runs
         // once.

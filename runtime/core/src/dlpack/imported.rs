@@ -1,4 +1,4 @@
-//! A tensor from elsewhere whose memory is ours.
+//! A framework's tensor whose memory is ours.
 
 use super::{Contract, DataType, Foreign, Lent, Shape};
 use crate::{
@@ -12,10 +12,10 @@ use crate::{
 use core::fmt;
 
 /// A framework's tensor whose elements lie in a region: nothing is copied, and its bus address is
-/// known. It keeps the framework's tensor until it is dropped, and the region as a handle does. It
-/// gives no view and no operand: the framework may read and write the elements. To get the buffer
-/// back, give this value to [`into_buf`](Self::into_buf) together with the [`Lent`] that the
-/// framework got it from.
+/// known. It keeps the framework's tensor until it is dropped, and keeps the region alive as a
+/// handle does. It gives no view and no operand: the framework may read and write the elements. To
+/// get the buffer back, give this value to [`into_buf`](Self::into_buf) together with the [`Lent`]
+/// that the framework got it from.
 pub struct Imported {
     foreign: Foreign,
     region: Region,
@@ -26,14 +26,14 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Takes `foreign` where all its elements lie in `region`, any interior pointer of it, and
+    /// Takes `foreign` if all its elements lie in `region`, at any interior pointer of it, and
     /// `contract` allows it.
     ///
     /// # Errors
     /// The tensor comes back with the error of [`Foreign::describe`] or of the contract.
     /// [`Error::NotOurs`]: its elements are elsewhere; only [`Foreign::copy_to`] brings them here.
-    /// [`Error::Tensor`] with [`TensorRule::DeviceType`]: its address is none of the CPU's.
-    /// [`Error::TooMany`]: there are too many handles of the region. Dropping it calls its deleter,
+    /// [`Error::Tensor`] with [`TensorRule::DeviceType`]: its address is not the CPU's.
+    /// [`Error::TooMany`]: the region has too many handles. Dropping the tensor calls its deleter,
     /// as DLPack demands.
     pub fn new(
         region: &Region,
@@ -72,7 +72,7 @@ impl Imported {
         }
     }
 
-    /// How many elements, in which dimensions.
+    /// The number of elements in each dimension.
     #[must_use]
     pub const fn shape(&self) -> &Shape {
         &self.shape
@@ -84,25 +84,25 @@ impl Imported {
         self.dtype
     }
 
-    /// Does its producer forbid to write?
+    /// Returns whether its producer forbids writing.
     #[must_use]
     pub const fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// From the lowest element's first byte to the highest one's last.
+    /// The length from the lowest element's first byte to the highest element's last.
     #[must_use]
     pub const fn len_bytes(&self) -> usize {
         self.span.len
     }
 
-    /// Where the lowest element is, in bytes from the beginning of the region.
+    /// The lowest element's offset in the region, in bytes.
     #[must_use]
     pub const fn offset_bytes(&self) -> usize {
         self.span.start
     }
 
-    /// The lowest element's bus address through `port`: a number, which gives no right to the
+    /// The lowest element's bus address through `port`: a number, which gives no access to the
     /// bytes.
     ///
     /// # Errors
@@ -115,19 +115,19 @@ impl Imported {
         port.dev_addr(mapping.base.plus(self.span.start), self.span.len)
     }
 
-    /// The framework's tensor again, whose deleter was not called.
+    /// Returns the framework's tensor, whose deleter was not called.
     #[must_use]
     pub fn into_foreign(self) -> Foreign {
         self.foreign
     }
 
-    /// The buffer again: the framework's tensor is given up, which lets `lent` come back where it
-    /// was the last that had it, and the buffer shows the tensor's bytes.
+    /// Returns the buffer: calls the tensor's deleter, which lets `lent` come back if that was its
+    /// last tensor, and the buffer shows the tensor's bytes.
     ///
     /// # Errors
     /// `lent` comes back with [`Error::NotOurs`]: the tensor is not in its buffer; or with
-    /// [`Error::TensorOut`]: the framework has other tensors of it. This tensor is given up in any
-    /// case.
+    /// [`Error::TensorOut`]: the framework has other tensors of it. This tensor's deleter is called
+    /// in any case.
     pub fn into_buf(self, lent: Lent<CpuBuf>) -> Result<CpuBuf, Refused<Lent<CpuBuf>>> {
         let Self { foreign, span, region, .. } = self;
         let of_lent = lent.span(region.block());
@@ -140,7 +140,7 @@ impl Imported {
             return Err(Refused::new(Error::NotOurs { addr, len_bytes: span.len }, lent));
         };
         let buf = lent.take_back()?;
-        // Inside, as was seen above.
+        // The range lies inside, as checked above.
         Ok(buf.slice(start..start + span.len).unwrap_or_else(|refused| refused.into_returned()))
     }
 }

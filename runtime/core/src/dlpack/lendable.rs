@@ -21,12 +21,12 @@ impl Lendable for DevBuf {}
 pub(super) mod sealed {
     use super::{ByteOffset, Owned, Result, Site, Target};
 
-    /// Who implements it says where memory is, and keeps everybody else from it.
+    /// An implementor says where memory is, and keeps all other code from it.
     pub trait Sealed: Sized {
         /// Where a consumer finds it.
         fn target(&self, offset: ByteOffset) -> Result<Target>;
 
-        /// Its first `len_bytes` belong to the consumer, who reads, or reads and writes.
+        /// The first `len_bytes` belong to the consumer, which reads, or reads and writes them.
         fn hand_over(&mut self, len_bytes: usize, read_only: bool, site: Site) -> Result<()>;
 
         /// The consumer is done with it.
@@ -110,7 +110,7 @@ impl sealed::Sealed for DevBuf {
             if read_only { Direction::ToDevice } else { Direction::Bidirectional },
             site,
         )?;
-        // The consumer waits for nothing, also not for what this began.
+        // The consumer waits for nothing, not even for the sync that this began.
         self.settled()
     }
 
@@ -123,7 +123,7 @@ impl sealed::Sealed for DevBuf {
     }
 }
 
-/// A buffer whose holder has gone while its tensor was out: the deleter's, wherever that is called.
+/// A buffer whose holder was dropped while its tensor was out: the deleter owns it.
 #[derive(Debug)]
 pub enum Owned {
     /// The CPU's.
@@ -133,10 +133,10 @@ pub enum Owned {
 }
 
 impl Owned {
-    /// Gives the bytes back. It may be the last that keeps their region.
+    /// Returns the bytes to their region. This may drop the region's last handle.
     pub(super) fn end(self) {
         if same_process().is_err() {
-            // A child of fork(2) has this table, and none of the memory: the bytes are the
+            // A child of fork(2) has this table, but none of the memory: the bytes are the
             // parent's.
             return mem::forget(self);
         }
@@ -147,7 +147,7 @@ impl Owned {
     }
 }
 
-/// Bytes of an object: its handle, to which nothing is added, and where they begin in it.
+/// Bytes of an object: its handle, to which nothing can be added, and their offset in it.
 fn in_object(
     handle: Handle,
     addr: u64,

@@ -13,12 +13,12 @@ use crate::{
 use core::{fmt, mem, ptr::NonNull};
 
 /// A buffer that is lent as a tensor. While the tensor is out the buffer belongs to the consumer:
-/// it has no view here, and no job. Once the consumer has called the deleter, it can be taken back,
-/// or its tensor given out anew.
+/// it has no view here, and no job. Once the consumer has called the deleter, the buffer can be
+/// taken back, or its tensor given out again.
 ///
-/// Dropped while the tensor is out, it leaves the buffer to the deleter: until that is called, the
-/// tensor keeps the region's memory. The deleter gives the bytes back on the consumer's thread, and
-/// unmaps the memory where it was the last to keep it.
+/// If it is dropped while the tensor is out, it leaves the buffer to the deleter: until that is
+/// called, the tensor keeps the region's memory. The deleter returns the bytes on the consumer's
+/// thread, and unmaps the memory if nothing else keeps it.
 ///
 /// ```
 /// use contigo::{Align, Error, Region, sim::SimBoard};
@@ -50,7 +50,7 @@ use core::{fmt, mem, ptr::NonNull};
 #[must_use = "dropping it while the tensor is out leaves the buffer to the deleter"]
 pub struct Lent<B: Lendable> {
     entry: &'static Entry,
-    /// Not there any more once it was taken back.
+    /// `None` once it was taken back.
     buf: Option<B>,
 }
 
@@ -59,9 +59,9 @@ impl<B: Lendable> Lent<B> {
         Self { entry, buf: Some(buf) }
     }
 
-    /// The tensor, for one consumer. It owns it until it calls the deleter, once, on any
-    /// thread. A program that gives it to a consumer makes sure that nothing uses the elements
-    /// after that call. For memory that a GPU sees, the consumer's streams must be done with it
+    /// The tensor, for one consumer, which owns it until it calls the deleter, once, on any thread.
+    /// A program that gives it to a consumer makes sure that nothing uses the elements after that
+    /// call. For memory that a GPU sees, the consumer's streams must be done with it
     /// (`cudaStreamSynchronize`). A framework that merely drops its tensor does not wait for that.
     ///
     /// # Errors
@@ -77,8 +77,7 @@ impl<B: Lendable> Lent<B> {
     ///
     /// # Errors
     /// [`Error::TensorOut`]. [`Error::Tensor`] with
-    /// [`TensorRule::Flags`](crate::dlpack::TensorRule::Flags): this form cannot say that nothing
-    /// may be written.
+    /// [`TensorRule::Flags`](crate::dlpack::TensorRule::Flags): this form cannot forbid writing.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn legacy_tensor(&mut self) -> Result<NonNull<DlManagedTensor>> {
         let tensor = self.entry.give_legacy()?;
@@ -86,13 +85,13 @@ impl<B: Lendable> Lent<B> {
         Ok(tensor)
     }
 
-    /// Does a consumer have the tensor?
+    /// Returns whether a consumer has the tensor.
     #[must_use]
     pub fn is_out(&self) -> bool {
         self.entry.slot.is_out()
     }
 
-    /// The buffer again, when no consumer has its tensor.
+    /// Returns the buffer, if no consumer has its tensor.
     ///
     /// # Errors
     /// [`Error::TensorOut`]; everything stays as it was.
@@ -109,7 +108,7 @@ impl<B: Lendable> Lent<B> {
 }
 
 impl Lent<CpuBuf> {
-    /// The bytes that the buffer shows, where it is of this block.
+    /// The bytes that the buffer shows, if it is of this block.
     pub(super) fn span(&self, block: &dyn Block) -> Option<Span> {
         self.buf.as_ref()?.span_in(block)
     }
@@ -120,7 +119,7 @@ impl<B: Lendable> Drop for Lent<B> {
         let Some(buf) = self.buf.take().filter(|_| self.is_out()) else {
             return self.entry.slot.free();
         };
-        // Asked here, so that a child that is made later knows that it is one.
+        // Called here, so that a child that is forked later knows that it is one.
         let left = if same_process().is_ok() {
             Some(buf.owned())
         } else {

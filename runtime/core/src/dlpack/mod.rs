@@ -12,9 +12,9 @@
 //! ```
 //!
 //! While a tensor is out, its buffer belongs to the consumer and can go to no device. It keeps its
-//! region's memory, as any buffer does: also after its `Lent` was dropped. A buffer
-//! that a device has can be lent only as an address. So a loop of frames lends each one anew, which
-//! costs two atomic operations there and two back.
+//! region's memory, as any buffer does, even after its `Lent` was dropped. A buffer that a device
+//! has can be lent only as an address. So a loop of frames lends each one anew, which costs two
+//! atomic operations to lend and two to take back.
 //!
 //! The structures are those of `dlpack.h` 1.1, and of the form before 1.0. Reference:
 //! <https://dmlc.github.io/dlpack/latest/>.

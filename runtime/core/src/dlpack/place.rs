@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-/// Where the memory of a tensor is: `DLDeviceType`, as far as it can be Contigo's.
+/// Where the memory of a tensor is: the values of `DLDeviceType` that Contigo's memory can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Place {
@@ -16,7 +16,7 @@ pub enum Place {
     OpenCl,
     /// `kDLVulkan`: the data pointer is a `VkBuffer`, and the byte offset one of a binding.
     Vulkan,
-    /// `kDLExtDev`: the data pointer is a bus address, for a driver that knows whose.
+    /// `kDLExtDev`: the data pointer is a bus address, for a driver that knows the bus.
     BusAddress,
 }
 
@@ -38,8 +38,8 @@ impl Place {
         self.device_type_i32() as u64
     }
 
-    /// Of a tensor that comes from outside. Objects do not: nothing can be added to a handle, and
-    /// no region here knows whose it is.
+    /// The place of a tensor from outside. Objects have none: nothing can be added to a handle, and
+    /// no region here knows which memory it names.
     pub(super) const fn of(device_type: i32) -> Option<Self> {
         use super::abi::device::{CPU, CUDA, CUDA_HOST, EXT_DEV};
         match device_type {
@@ -51,7 +51,7 @@ impl Place {
         }
     }
 
-    /// Is the data pointer one that the CPU can follow?
+    /// Returns whether the CPU can follow the data pointer.
     #[must_use]
     pub const fn is_host(self) -> bool {
         matches!(self, Self::Cpu | Self::CudaHost)
@@ -75,10 +75,10 @@ pub enum ByteOffset {
 pub struct Target {
     pub(super) data: *mut c_void,
     pub(super) byte_offset: u64,
-    /// The sum of both.
+    /// The data pointer and the offset together.
     pub(super) addr: u64,
     pub(super) len_bytes: usize,
     pub(super) place: Place,
-    /// Which device of its type.
+    /// The number of the device among those of its type.
     pub(super) device_id: i32,
 }

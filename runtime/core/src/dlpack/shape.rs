@@ -6,8 +6,8 @@ use crate::{dlpack::TensorRule, types::Error};
 /// [`TensorTable`](super::TensorTable).
 pub const MAX_DIMS: usize = 8;
 
-/// The dimensions of a tensor whose elements follow each other in memory, the last dimension's
-/// first (C's order).
+/// The dimensions of a tensor whose elements follow each other in memory in C's order, where the
+/// last dimension varies fastest.
 ///
 /// ```
 /// use contigo::{Error, dlpack::Shape, types::TensorRule};
@@ -27,7 +27,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// These dimensions.
+    /// Makes a shape of these dimensions.
     ///
     /// # Errors
     /// [`Error::Tensor`]: [`TensorRule::Dims`], more than 8; [`TensorRule::Dimension`], one is
@@ -69,7 +69,7 @@ impl Shape {
         self.dims.get(..self.count).unwrap_or_default()
     }
 
-    /// From one element to the next of each dimension, in elements.
+    /// The distance between elements of each dimension, in elements.
     #[must_use]
     pub fn strides(&self) -> &[i64] {
         self.strides.get(..self.count).unwrap_or_default()
@@ -81,7 +81,7 @@ impl Shape {
         self.elements
     }
 
-    /// Bytes of all of them.
+    /// The bytes of all elements.
     ///
     /// # Errors
     /// [`Error::Tensor`] with [`TensorRule::Size`]: more than there are addresses.
@@ -92,8 +92,8 @@ impl Shape {
             .ok_or(TOO_LARGE)
     }
 
-    /// Do `strides` mean the same order? A dimension of one element may have any; so may all of an
-    /// empty tensor.
+    /// Returns whether `strides` mean the same order. A dimension of one element may have any; so
+    /// may all dimensions of an empty tensor.
     #[must_use]
     pub(super) fn is_compact(&self, strides: &[i64]) -> bool {
         let each = self.dims().iter().zip(self.strides()).zip(strides);

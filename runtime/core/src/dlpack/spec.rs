@@ -18,10 +18,10 @@ use crate::{
 pub struct TensorSpec {
     /// The type of an element.
     pub dtype: DataType,
-    /// How many there are.
+    /// How many elements there are.
     pub shape: Shape,
     /// The consumer may not write. Such a tensor is refused in the form before DLPack 1.0, which
-    /// cannot say so.
+    /// cannot express it.
     pub read_only: bool,
     /// Where the buffer's offset goes.
     pub offset: ByteOffset,

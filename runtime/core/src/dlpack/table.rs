@@ -42,18 +42,18 @@ impl<const SLOTS: usize> TensorTable<SLOTS> {
         Self { entries: [const { Entry::new() }; SLOTS], likely: AtomicUsize::new(0) }
     }
 
-    /// Lends `buf` as a tensor: it is the consumer's from [`Lent::tensor`] to the deleter's call,
-    /// and comes back by [`Lent::take_back`]. `buf` is a [`CpuBuf`](crate::CpuBuf), whose tensor
-    /// the CPU reads and writes, or a [`DevBuf`](crate::DevBuf), whose tensor has a device's
-    /// address: what its last hand-over named ([`DevBuf::slice`](crate::DevBuf::slice)). Lending a
-    /// `DevBuf` is a hand-over too: where the tensor is not `read_only`, its bytes count as written
-    /// from here on. No heap; one atomic operation where a slot is free.
+    /// Lends `buf` as a tensor: the consumer owns it from [`Lent::tensor`] to the deleter's call,
+    /// and [`Lent::take_back`] returns it. `buf` is a [`CpuBuf`](crate::CpuBuf), whose tensor the
+    /// CPU reads and writes, or a [`DevBuf`](crate::DevBuf), whose tensor has a device's address:
+    /// the bytes that its last hand-over named ([`DevBuf::slice`](crate::DevBuf::slice)). Lending a
+    /// `DevBuf` is a hand-over too: unless the tensor is `read_only`, its bytes count as written
+    /// from here on. No heap; one atomic operation if a slot is free.
     ///
     /// # Errors
     /// The buffer comes back with [`Error::NoSlots`], or with [`Error::Tensor`]:
-    /// [`TensorRule::Size`](crate::dlpack::TensorRule::Size), the elements do not fit in it; or
-    /// what the contract does not allow. A `DevBuf` to be written, behind a port that does not
-    /// snoop, also with [`Error::SharedLine`], or with what the backend's sync says.
+    /// [`TensorRule::Size`](crate::dlpack::TensorRule::Size), the elements do not fit in it; or the
+    /// contract does not allow it. A `DevBuf` to be written, behind a port that does not snoop,
+    /// also with [`Error::SharedLine`], or with the error of the backend's sync.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn lend<B: Lendable>(
         &'static self,
@@ -93,11 +93,11 @@ impl<const SLOTS: usize> TensorTable<SLOTS> {
     /// How often a deleter was called for a tensor that was not out: a consumer's mistake, which
     /// changed nothing.
     ///
-    /// A second call is known by its tensor's address, and a slot has four tensors, used in turn.
+    /// A second call is recognised by its tensor's address, and a slot uses four tensors in turn.
     /// So it is found as long as the slot has given out at most three tensors since. After that,
     /// the address may be another consumer's tensor. The second call then ends that loan early, and
-    /// the other consumer's own call is counted in its place. DLPack hands the deleter an address
-    /// and nothing else: more cannot be known.
+    /// the other consumer's own call is counted instead. DLPack gives the deleter only an address:
+    /// more cannot be known.
     #[must_use]
     pub fn misuses(&self) -> usize {
         self.entries.iter().map(|entry| entry.misuses.load(Ordering::Relaxed)).sum()

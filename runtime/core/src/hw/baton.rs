@@ -1,4 +1,4 @@
-//! Who sleeps in the one interrupt of a core, and how the others hear of it.
+//! Shares one interrupt among a core's channels: one thread waits for it and wakes the others.
 
 use crate::types::{
     Result,
@@ -6,26 +6,26 @@ use crate::types::{
     platform,
 };
 
-/// The lowest bit of the word: a thread has the baton.
+/// The lowest bit of the word: a thread holds the baton.
 const HELD: u32 = 1;
-/// The bits above count how often it was passed on.
+/// The bits above count how often the baton was passed on.
 const PASSED: u32 = 2;
 
-/// One thread at a time has the baton and sleeps in the real interrupt. The others sleep until it
-/// is passed on; then all of them look at their own registers, and the first that waits again
-/// takes it.
+/// One thread at a time holds the baton and sleeps in the real interrupt. The other threads sleep
+/// until the baton is passed on. Then all of them poll their own registers, and the first that
+/// waits again takes the baton.
 ///
-/// **No wake-up is lost.** Each waiter keeps the count that it saw before its last look. Where the
-/// count has moved, an interrupt was taken after that look, and the waiter looks again instead of
+/// **No wake-up is lost.** Each waiter keeps the count that it saw before its last poll. If the
+/// count has changed, an interrupt was taken after that poll, and the waiter polls again instead of
 /// sleeping. The system call that sleeps compares the whole word once more.
 #[derive(Debug)]
 pub(crate) struct Baton {
     word: AtomicU32,
-    /// How many sleep, or are about to: with none, passing it on makes no system call.
+    /// How many threads sleep, or are about to. With none, passing on makes no system call.
     asleep: AtomicU32,
 }
 
-/// The count of the baton that one waiter saw before its last look.
+/// The baton's count that one waiter saw before its last poll.
 #[derive(Debug)]
 pub(crate) struct Seen(AtomicU32);
 
@@ -34,7 +34,7 @@ impl Baton {
         Self { word: AtomicU32::new(0), asleep: AtomicU32::new(0) }
     }
 
-    /// For a waiter that has not looked yet.
+    /// For a waiter that has not polled yet.
     pub(crate) fn seen(&self) -> Seen {
         Seen(AtomicU32::new(self.count()))
     }
@@ -43,11 +43,11 @@ impl Baton {
         self.word.load(Ordering::Acquire) & !HELD
     }
 
-    /// Waits once: in `interrupt`, which belongs to the device, or until a sibling passes the baton
-    /// on, at most for `timeout_us`. The caller looks at its own registers then.
+    /// Waits once, for at most `timeout_us`: in `interrupt`, which belongs to the device, or until
+    /// a sibling passes the baton on. The caller then polls its own registers.
     ///
     /// # Errors
-    /// The error of `interrupt`, to the one whose wait it was.
+    /// The error of `interrupt`, for the thread that waited in it.
     pub(crate) fn wait(
         &self,
         seen: &Seen,
@@ -68,31 +68,31 @@ impl Baton {
                 platform::sleep_while(&self.word, word, timeout_us);
                 self.asleep.fetch_sub(1, Ordering::AcqRel);
             }
-            // It was passed on since the last look.
+            // The baton was passed on since the last poll.
             Err(_) => {}
         }
         seen.0.store(self.count(), Ordering::Relaxed);
         waited
     }
 
-    /// Makes all that sleep look, except the one who has the baton: that one sleeps in the
-    /// interrupt, and looks when its own time is over.
+    /// Makes every sleeping thread poll, except the one that holds the baton: that thread sleeps in
+    /// the interrupt, and polls when its own wait is over.
     pub(crate) fn wake(&self) {
         self.pass(PASSED);
     }
 
-    /// `step`: what takes the word to its next count, with the baton held or not.
+    /// Adds `step`, which takes the word to its next count, and wakes the threads that sleep.
     fn pass(&self, step: u32) {
         self.word.fetch_add(step, Ordering::AcqRel);
-        // An addition of nothing, and no load: of this and the sleeper's own addition one is first.
-        // Where it is this one, the sleeper finds the word changed; otherwise it is woken.
+        // Adding 0 instead of a load puts this in one order with the sleeper's own addition. If
+        // this comes first, the sleeper finds the word changed; otherwise this thread wakes it.
         if self.asleep.fetch_add(0, Ordering::AcqRel) != 0 {
             platform::wake_all(&self.word);
         }
     }
 }
 
-/// The baton, passed on when it is dropped: also where the interrupt's code panics.
+/// Holds the baton. Dropping this passes the baton on, also if the interrupt's code panics.
 struct Held<'b>(&'b Baton);
 
 impl Drop for Held<'_> {

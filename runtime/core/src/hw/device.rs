@@ -15,8 +15,8 @@ use crate::{
 /// One device: registers ([`Mmio`]), waiting ([`Wait`]), and the port that its bus master reaches
 /// memory through. A driver owns one.
 ///
-/// Simulated devices know their port. For real ones it is a fact of the block design that no
-/// register tells: [`Wired`] is where a program claims it.
+/// A simulated device knows its port. The port of a real device is a fact of the block design that
+/// no register tells: a program claims it with [`Wired`].
 ///
 /// # Safety
 /// Callers owe nothing.
@@ -25,31 +25,31 @@ use crate::{
 /// Every address that this device puts on its bus goes through [`port`](Self::port). The port's
 /// offset, window and coherency are true of this device, and `port` answers the same for ever.
 pub unsafe trait Device: Mmio + Wait {
-    /// The port of its bus master.
+    /// The port that the device's bus master is wired to.
     fn port(&self) -> &Port;
 
-    /// What this channel's driver shares with those of the device's other channels. `None`, the
-    /// default: one driver has the device to itself.
+    /// What this channel's driver shares with the drivers of the device's other channels. `None`,
+    /// the default: one driver has the device to itself.
     fn siblings(&self) -> Option<&Siblings> {
         None
     }
 
     /// A number that changes when a sibling resets the device ([`Siblings::reset`]), which ends all
-    /// jobs. Read it after registers: where it has changed, they cannot be believed. 0 where one
-    /// driver has the device to itself.
+    /// jobs. Read it after registers: if it has changed, their values cannot be trusted. It is 0 if
+    /// one driver has the device to itself.
     fn reset_epoch(&self) -> u32 {
         self.siblings().map_or(0, Siblings::epoch)
     }
 
-    /// Itself, where it is simulated: its board counts what it touches that was not handed over
-    /// ([`WrongAccesses`](crate::mem::WrongAccesses)). `None`, the default: it is real, or it does
-    /// not pass on the device below it, and is counted with all of the board.
+    /// This device, if it is simulated: its board counts the accesses to memory that was not handed
+    /// over ([`WrongAccesses`](crate::mem::WrongAccesses)). `None`, the default: it is real, or it
+    /// does not pass on the device below it, and is counted with all of the board.
     fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         None
     }
 }
 
-/// Does `act` while no sibling of this channel's driver does, and none resets the device.
+/// Runs `act` while no sibling of this channel's driver does so, and none resets the device.
 ///
 /// # Errors
 /// [`Error::Contended`](crate::Error::Contended), or what `act` returns.
@@ -58,7 +58,7 @@ pub fn locked<R>(device: &impl Device, act: impl FnOnce() -> Result<R>) -> Resul
     act()
 }
 
-/// Does what ends the jobs of all the device's drivers: [`Siblings::reset`], where there are any.
+/// Runs `act`, which ends all drivers' jobs, by [`Siblings::reset`] if the device has siblings.
 ///
 /// # Errors
 /// As [`locked`].
@@ -69,9 +69,9 @@ pub fn reset_all<R>(device: &impl Device, act: impl FnOnce() -> Result<R>) -> Re
     }
 }
 
-/// A real device: a register window and an interrupt from the kernel, and the port by the program's
-/// word. `Uio::wired` and `PciFunction::wired` (feature `linux`) make one of a device that the
-/// kernel gives to user space; it is `AsFd` where its interrupt is.
+/// A real device: a register window and an interrupt from the kernel, and a port that the program
+/// claims. `Uio::wired` and `PciFunction::wired` (feature `linux`) make one of a device that the
+/// kernel gives to user space. It is `AsFd` if its interrupt is.
 ///
 /// ```
 /// use contigo::{Bus, Device, Error, Mmio, Port, Wait, drivers::zdma::Zdma, hw::Wired};
@@ -106,7 +106,7 @@ impl<W: Mmio, I: Wait> Wired<W, I> {
     }
 }
 
-// SAFETY: the window's registers.
+// SAFETY: the window implements `Mmio`, and every access goes to it unchanged.
 unsafe impl<W: Mmio, I> Mmio for Wired<W, I> {
     forward!(|this| this.window => len_bytes, read32, write32);
 }
@@ -115,7 +115,7 @@ impl<W, I: Wait> Wait for Wired<W, I> {
     forward!(|this| this.irq => now_us, wait_at_most, arm_irq, looks_before_clock);
 }
 
-// SAFETY: `new`'s caller promised it.
+// SAFETY: the caller of `new` guarantees it.
 unsafe impl<W: Mmio, I: Wait> Device for Wired<W, I> {
     fn port(&self) -> &Port {
         &self.port

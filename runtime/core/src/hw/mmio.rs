@@ -30,26 +30,26 @@ use core::{marker::PhantomData, ptr::NonNull};
 /// Reading is safe. Writing is not: see [`write32`](Self::write32).
 ///
 /// # Implementation safety
-/// 1. The registers are those of one device, and reads answer what that device says: a driver gives
-///    memory back because a register says that the device is finished. Where the device is gone, it
-///    touches nothing, and reads answer ones, or what was written last, here or at the same place
-///    of another page. A driver believes a register that it does not write, with a bit in it that
-///    the device never sets.
+/// 1. The registers are those of one device, and reads return what that device says: a driver gives
+///    memory back because a register says that the device has finished. If the device is gone, it
+///    touches nothing, and reads return all ones, or the value last written there or at the same
+///    place of another page. So a driver trusts a register that it does not write, with a bit in it
+///    that the device never sets.
 /// 2. No other code writes them as long as this value lives. (Drivers that share a window share a
 ///    [`Core`](crate::job::Core), which gives each of them a value of its own.)
 pub unsafe trait Mmio {
     /// How many bytes of registers there are. A driver checks it once, when it is opened.
     fn len_bytes(&self) -> usize;
 
-    /// Reads the register at `offset` bytes. Outside the window, or not at a multiple of 4: all
-    /// ones, as an absent PCI device answers.
+    /// Reads the register at `offset` bytes. Returns all ones, as an absent PCI device does, if
+    /// `offset` is outside the window or no multiple of 4.
     fn read32(&self, offset: usize) -> u32;
 
-    /// Writes the register at `offset` bytes. Outside the window, or not at a multiple of 4:
-    /// nothing happens.
+    /// Writes the register at `offset` bytes. Does nothing if `offset` is outside the window or no
+    /// multiple of 4.
     ///
     /// # Safety
-    /// The device touches only memory that was handed to it, whatever it does with the value. An
+    /// Whatever the device does with the value, it touches only memory that was handed to it. An
     /// address and a doorbell make it read and write there.
     unsafe fn write32(&self, offset: usize, value: u32);
 }
@@ -60,7 +60,7 @@ pub struct ReadOnly;
 /// Access kind: reading changes nothing; writable.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadWrite;
-/// Access kind: reading clears some bits: who reads it must use what it read.
+/// Access kind: reading clears some bits, so the reader must use the value read.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadClears;
 /// Access kind: writing 1 to a bit flips or clears it.
@@ -78,14 +78,14 @@ impl<Access> Register<Access> {
     /// The register at `offset` bytes from the beginning of the window.
     ///
     /// # Panics
-    /// In a constant, at compile time, where `offset` is no multiple of 4.
+    /// In a constant, at compile time, if `offset` is no multiple of 4.
     #[must_use]
     pub const fn at(offset: usize) -> Self {
         assert!(offset.is_multiple_of(4), "a 32-bit register lies at a multiple of 4");
         Self { offset, access: PhantomData }
     }
 
-    /// Where it is, in bytes.
+    /// The register's offset in bytes.
     #[must_use]
     pub const fn offset(self) -> usize {
         self.offset
@@ -113,7 +113,7 @@ impl Writable for WriteOneToggles {}
 impl Writable for ReadClears {}
 
 impl<Access: Readable> Register<Access> {
-    /// Reads it.
+    /// Reads the register.
     #[inline]
     pub fn read(self, window: &impl Mmio) -> u32 {
         window.read32(self.offset)
@@ -121,7 +121,7 @@ impl<Access: Readable> Register<Access> {
 }
 
 impl<Access: Writable> Register<Access> {
-    /// Writes it.
+    /// Writes the register.
     ///
     /// # Safety
     /// As [`Mmio::write32`].
@@ -133,7 +133,7 @@ impl<Access: Writable> Register<Access> {
 }
 
 impl Register<ReadClears> {
-    /// Reads it, which clears some of its bits: use what comes back.
+    /// Reads the register, which clears some of its bits: use the value returned.
     #[inline]
     #[must_use = "the bits read are cleared in the device"]
     pub fn read_and_clear(self, window: &impl Mmio) -> u32 {
@@ -156,7 +156,7 @@ impl Pointer {
         Self { low: Register::at(offset), high: Register::at(offset + 4) }
     }
 
-    /// Where the low word is; the high word follows.
+    /// The offset of the low word; the high word follows.
     #[must_use]
     pub const fn offset(self) -> usize {
         self.low.offset()
@@ -212,10 +212,10 @@ unsafe impl Sync for MmioWindow {}
 
 /// One load of 32 bits from a device.
 ///
-/// On arm64 it is `ldr` with no write-back, by name. A volatile read may be compiled to one that
-/// moves the pointer on. A hypervisor that emulates the device cannot carry that out, because the
-/// processor does not tell it which register is loaded. (Arm DDI 0487, "ISS encoding for an
-/// exception from a Data Abort", ISV; rust-lang/rust#131894.)
+/// On arm64 this is an explicit `ldr` without write-back. The compiler may turn a volatile read
+/// into an `ldr` that also moves the pointer on. A hypervisor that emulates the device cannot carry
+/// that out, because the processor does not tell it which register is loaded. (Arm DDI 0487, "ISS
+/// encoding for an exception from a Data Abort", ISV; rust-lang/rust#131894.)
 ///
 /// # Safety
 /// `register` is a register of 32 bits of a mapped device, aligned to 4.

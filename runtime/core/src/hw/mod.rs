@@ -1,7 +1,7 @@
 //! One device: its registers, how to wait for it, and the port that its bus master is wired to.
 //!
 //! [`Mmio`] reads and writes registers, [`Wait`] waits with a clock that bounds it, and a
-//! [`Device`] has both. A real device becomes one where a program claims its wiring ([`Wired`]).
+//! [`Device`] has both. A program makes a real one by claiming the device's wiring ([`Wired`]).
 
 mod baton;
 pub(crate) mod device;

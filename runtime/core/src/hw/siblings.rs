@@ -12,7 +12,7 @@ use spin::{Mutex, MutexGuard};
 /// The most channels of a core.
 const CHANNELS_MAX: usize = 32;
 
-/// What the drivers of one device's channels share beside its registers: a lock, the account of its
+/// What the drivers of one device's channels share beside its registers: a lock, the count of its
 /// resets, and its one interrupt. [`Device::siblings`](crate::Device::siblings) gives it to the
 /// driver of a [`CoreChannel`](crate::job::CoreChannel).
 pub struct Siblings {
@@ -20,12 +20,12 @@ pub struct Siblings {
     /// Bit N: channel N is claimed.
     claimed: AtomicU32,
     epoch: AtomicU32,
-    /// A bit for each channel, or what else the drivers of one kind agree on.
+    /// A bit for each channel, or whatever else the drivers of one kind agree on.
     marks: AtomicU32,
     pub(crate) baton: Baton,
 }
 
-/// The lock on the registers that channels share. It is released when this is dropped.
+/// The lock on the registers that channels share. Dropping it releases the lock.
 #[derive(Debug)]
 #[must_use = "the lock is held as long as this lives"]
 pub struct CoreLock<'s>(#[allow(dead_code, reason = "held for its drop")] MutexGuard<'s, ()>);
@@ -36,7 +36,7 @@ impl Siblings {
         Self { block: Mutex::new(()), claimed, epoch, marks, baton: Baton::new() }
     }
 
-    /// Keeps the other channels' drivers, and a reset, from the registers that they share.
+    /// Locks the shared registers against the other channels' drivers, and against a reset.
     ///
     /// # Errors
     /// [`Error::Contended`]: another thread has held it for a second.
@@ -44,35 +44,35 @@ impl Siblings {
         lock::acquire(&self.block).map(CoreLock)
     }
 
-    /// Does, under the lock, what ends every channel's jobs. Drivers that have jobs in flight see
-    /// the change of the [`epoch`](Self::epoch), before `act` begins and also where it fails; those
-    /// that sleep are woken. The epoch says that a reset was tried: `act` may have failed or done
-    /// nothing, so a driver's `stop` stops its channel all the same.
+    /// Runs `act`, which ends every channel's jobs, under the lock. Drivers that have jobs in
+    /// flight see the [`epoch`](Self::epoch) change before `act` begins, and also if it fails;
+    /// drivers that sleep are woken. The epoch says that a reset was tried: `act` may have failed
+    /// or done nothing, so a driver's `stop` must stop its channel all the same.
     ///
     /// # Errors
     /// [`Error::Contended`], or what `act` returns.
     pub fn reset<R>(&self, act: impl FnOnce() -> Result<R>) -> Result<R> {
         let _locked = self.lock()?;
-        // Twice: a job that is polled while the registers change has been ended, and so has one
-        // whose doorbell came before the lock was taken. A driver compares once more under the
-        // lock.
+        // The epoch changes before and after the reset. So a reset ends a job that is polled while
+        // the registers change, and one whose doorbell came before the lock was taken. A driver
+        // compares the epoch once more under the lock.
         self.epoch.fetch_add(1, Ordering::AcqRel);
         barrier::before_doorbell();
-        // Dropped in any case, before the lock: siblings learn of a reset that panicked too.
+        // Dropped before the lock in any case, so that siblings learn of a reset that panicked too.
         let _ends = ResetEnds(self);
         act()
     }
 
-    /// How often the device was reset, read after the registers that were read before.
+    /// A number that each reset changes, loaded after the registers that the caller read before.
     pub fn epoch(&self) -> u32 {
         barrier::after_completion();
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// A word of the drivers' own, 0 at first.
+    /// A word for the drivers' own use, 0 at first.
     ///
     /// # Safety
-    /// The caller is a driver of one of the channels, and changes only what is that channel's.
+    /// The caller is a driver of one of the channels, and changes only that channel's part.
     #[doc(hidden)]
     #[must_use]
     pub const unsafe fn marks(&self) -> &AtomicU32 {
@@ -103,7 +103,7 @@ impl Siblings {
     }
 }
 
-/// The end of a reset.
+/// Ends a reset when it is dropped.
 struct ResetEnds<'s>(&'s Siblings);
 
 impl Drop for ResetEnds<'_> {

@@ -1,4 +1,4 @@
-//! How a driver waits between two looks at a status register: for an interrupt, for a pause, or in
+//! How a driver waits between two polls of a status register: for an interrupt, for a pause, or in
 //! the simulator's virtual time.
 
 use crate::types::{Error, timeout_us};
@@ -16,15 +16,14 @@ pub trait Wait {
     fn now_us(&self) -> u64;
 
     /// Returns when the interrupt came, and at the latest a microsecond after `timeout_us`. It may
-    /// return early: the caller looks at the device again. An interrupt that got lost costs time,
-    /// and no result.
+    /// return early: the caller polls the device again. A lost interrupt costs time, and no result.
     ///
     /// # Errors
     /// The kernel's error for the interrupt's file.
     fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error>;
 
-    /// Forgets an interrupt that came before, lets the next one come, and says which file
-    /// descriptor poll(2) finds readable then. `None`: there is none to wait for by an event loop.
+    /// Discards an earlier interrupt, enables the next one, and returns the file descriptor that
+    /// poll(2) finds readable then. `None`: there is none that an event loop can wait for.
     ///
     /// # Errors
     /// The kernel's error for the interrupt's file.
@@ -32,30 +31,30 @@ pub trait Wait {
         Ok(None)
     }
 
-    /// How many looks come before the clock is asked for the first time: more than 0 only where
-    /// asking it costs more than a look. A wait may last so many looks longer than its limit, and
-    /// 10,000 at most.
+    /// How many polls come before the clock is read for the first time: more than 0 only if reading
+    /// the clock costs more than a poll. A wait may exceed its limit by so many polls, at most
+    /// 10,000.
     fn looks_before_clock(&self) -> u32 {
         0
     }
 }
 
-/// Looks at one wait, at most: 100 for each microsecond of its limit (a look across any bus takes
-/// more than 10 ns), and some for a limit of 0. It ends a wait whose clock stands still.
+/// The most polls of one wait: 100 for each microsecond of its limit (a poll across any bus takes
+/// more than 10 ns), and some for a limit of 0. This ends a wait whose clock stands still.
 const fn looks_at_most(timeout_us: u32) -> u64 {
     1_000 + timeout_us as u64 * 100
 }
 
-/// Looks before the clock is asked, at most, so that no implementor hangs its user. About 2 ms
-/// where a look takes 0.2 us.
+/// The most polls before the clock is read, so that no implementor hangs its caller. About 2 ms if
+/// a poll takes 0.2 us.
 const LOOKS_BEFORE_CLOCK_AT_MOST: u32 = 10_000;
 
-/// Looks until `done` returns true, at most for `timeout`; `Ok(false)` when the time is over. The
-/// last look comes after the deadline, so that a completion whose interrupt was lost is found. A
-/// time limit of zero is one look without a system call.
+/// Polls until `done` returns true, for at most `timeout`; `Ok(false)` when the time is over. The
+/// last poll comes after the deadline, so that it finds a completion whose interrupt was lost. A
+/// time limit of zero is one poll without a system call.
 ///
 /// # Errors
-/// [`Error::Argument`], before the first look: `timeout` is longer than an hour
+/// [`Error::Argument`], before the first poll: `timeout` is longer than an hour
 /// ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)). The error of the wait.
 pub fn poll_until<I: Wait>(
     device: &I,
@@ -65,19 +64,19 @@ pub fn poll_until<I: Wait>(
     poll_every(device, u32::MAX, timeout, done)
 }
 
-/// What a look found, where an end may be told some time after it was seen.
+/// What a poll found, for a driver that may report an end some time after it saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settling {
     /// No end.
     Nothing,
-    /// One that was seen, and cannot be told yet.
+    /// An end that was seen, and cannot be reported yet.
     Waits,
-    /// One that can be told, or an error.
+    /// An end that can be reported, or an error.
     Over,
 }
 
-/// As [`poll_until`], where a driver tells an end `settle_us` after it saw it, which no interrupt
-/// announces: it sleeps up to an interrupt, and looks every `settle_us` only while an end waits.
+/// As [`poll_until`], for a driver that reports an end `settle_us` after it saw it, without another
+/// interrupt: sleeps up to an interrupt, and polls every `settle_us` only while an end waits.
 ///
 /// # Errors
 /// As [`poll_until`].
@@ -92,7 +91,7 @@ pub fn poll_settling<I: Wait>(
     }
     timeout_us(timeout)?;
     let (from_us, step_us) = (device.now_us(), settle_us.saturating_add(1));
-    // Two steps are left to see an end whose interrupt got lost, and to wait for it.
+    // Keeps two steps to see an end whose interrupt was lost, and to wait for it.
     let asleep = timeout.saturating_sub(Duration::from_micros(2 * u64::from(step_us)));
     let mut seen = Settling::Nothing;
     poll_every(device, u32::MAX, asleep, |device| {
@@ -107,7 +106,7 @@ pub fn poll_settling<I: Wait>(
     poll_every(device, step_us, left, |device| look(device) == Settling::Over).map(|_| ())
 }
 
-/// As [`poll_until`], with a look every `step_us` at least: for what no interrupt announces.
+/// As [`poll_until`], with a poll every `step_us` at least: for what no interrupt announces.
 ///
 /// # Errors
 /// As [`poll_until`].

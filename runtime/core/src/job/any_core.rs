@@ -3,17 +3,17 @@
     reason = "a core of any type becomes a trait object, and opening a channel is the program's \
      promise"
 )]
-//! A device whose channels have a driver each, of any type as one type.
+//! One type for every device whose channels have a driver each.
 
 use super::{AnyDriver, Parts};
 use crate::types::{Result, shared::Shared};
 use core::fmt;
 
 /// A device that several drivers share, one a channel: a [`Core`](crate::job::Core), and what its
-/// drivers know of each other. [`AnyCore`] is what a row of the registry makes of it.
+/// drivers know of each other. A row of the registry makes an [`AnyCore`] of it.
 pub trait Channels: Send + Sync {
-    /// Opens the driver of the channel that the settings name. `parts` has no device: the driver
-    /// has a handle to the core's.
+    /// Opens the driver of the channel that the settings name. `parts` has no device, because the
+    /// driver has a handle to the core's.
     ///
     /// # Errors
     /// [`Error::HasDriver`](crate::Error::HasDriver): another driver has the channel. Or the error
@@ -23,8 +23,8 @@ pub trait Channels: Send + Sync {
     /// The settings and the map describe the device as it is.
     unsafe fn open(&self, parts: Parts<'_, ()>) -> Result<AnyDriver>;
 
-    /// Resets the device by `pull`, from outside. Drivers that have jobs in flight learn of it, as
-    /// [`Core::reset`](crate::job::Core::reset) says.
+    /// Resets the device from outside by calling `pull`. Drivers that have jobs in flight learn of
+    /// it, as [`Core::reset`](crate::job::Core::reset) says.
     ///
     /// # Errors
     /// [`Error::Contended`](crate::Error::Contended), or what `pull` returns.
@@ -36,12 +36,12 @@ pub trait Channels: Send + Sync {
 pub struct AnyCore(Shared<dyn Channels>);
 
 impl AnyCore {
-    /// `core`, of any size.
+    /// Wraps `core`, of any size.
     ///
     /// # Errors
     /// As [`AnyDriver::new`].
     pub fn new<C: Channels + 'static>(core: C) -> Result<Self> {
-        // SAFETY: the pointer is unsized, and returned.
+        // SAFETY: the closure only returns the pointer, unsized.
         unsafe { Shared::<dyn Channels>::unsized_by(core, |inner| inner) }.map(Self)
     }
 

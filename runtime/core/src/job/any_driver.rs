@@ -2,7 +2,7 @@
     unsafe_code,
     reason = "a driver of any type becomes a trait object, and passes its promises on"
 )]
-//! A driver of any type as one type.
+//! One type for drivers of any type.
 
 use super::Driver;
 use crate::types::{Result, boxed::Boxed, forward::forward};
@@ -24,19 +24,19 @@ use core::fmt;
 pub struct AnyDriver(Boxed<dyn Driver + Send>);
 
 impl AnyDriver {
-    /// `driver`, of any size.
+    /// Wraps `driver`, of any size.
     ///
     /// # Errors
     /// [`Error::Os`](crate::Error::Os): the kernel has no memory.
     /// [`Error::Unsupported`](crate::Error::Unsupported): there is no kernel (feature `linux`). The
     /// driver is dropped.
     pub fn new<D: Driver + Send + 'static>(driver: D) -> Result<Self> {
-        // SAFETY: the pointer is unsized, and returned.
+        // SAFETY: the closure only returns the pointer, unsized.
         unsafe { Boxed::<dyn Driver + Send>::unsized_by(driver, |inner| inner) }.map(Self)
     }
 }
 
-// SAFETY: every method is the driver's own.
+// SAFETY: every method forwards to the driver's own.
 unsafe impl Driver for AnyDriver {
     forward!(|this| *this.0 =>
         name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop,

@@ -1,9 +1,9 @@
-//! The end of one job, as its device tells it.
+//! The end of one job, as its device reports it.
 
 use crate::types::Error;
 
-/// The end of one job, as its driver read it from the device. The queue distrusts it:
-/// a slot that has no job, one that ended already, and more bytes than were handed over are
+/// The end of one job, as its driver read it from the device. The queue does not trust it: a slot
+/// without a job in flight is [`Error::NoSuchJob`], and more bytes than the job has are
 /// [`Error::BadCompletion`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -11,22 +11,22 @@ pub struct Completion {
     /// Which job: the slot that [`Driver::submit`](crate::Driver::submit) named.
     pub slot: usize,
     /// How many bytes the device wrote, from the beginning of the operand that it writes. `None`:
-    /// it does not tell, and all of what it may write counts as written. A driver whose jobs have
-    /// several operands that the device writes says `None`.
+    /// the device does not tell, and all bytes that it may write count as written. A driver whose
+    /// jobs have several operands that the device writes returns `None`.
     pub bytes: Option<usize>,
-    /// The device's status for this job, as the driver's documentation has it; 0 where it has none.
+    /// The device's status for this job, as the driver's documentation has it; 0 if it has none.
     pub status: u32,
-    /// More that it tells: a return value, a cycle count, a packet's user words.
+    /// What else the device reports: a return value, a cycle count, a packet's user words.
     pub words: [u32; 4],
-    /// Why this job failed, in words, where it did and the others go on.
+    /// Why this job failed, if it failed alone and the other jobs go on.
     pub failed: Option<&'static str>,
-    /// Has the operand that it received into the packet's end? Where it has not, the packet was
-    /// longer, and its rest comes in the next job. `None`: the device receives no packets.
+    /// Does the receiving operand hold the packet's end? If not, the packet was longer, and its
+    /// rest comes in the next job. `None`: the device receives no packets.
     pub last: Option<bool>,
 }
 
 impl Completion {
-    /// The job in `slot` ended well, and there is nothing more to say.
+    /// The job in `slot` ended well, and the device reports nothing else.
     #[must_use]
     pub const fn of(slot: usize) -> Self {
         Self { slot, bytes: None, status: 0, words: [0; 4], failed: None, last: None }
@@ -38,13 +38,13 @@ impl Completion {
         Self { bytes: Some(bytes), ..self }
     }
 
-    /// The same, and the packet's end is in the operand, or is not.
+    /// The same, and `last` says whether the packet's end is in the operand.
     #[must_use]
     pub const fn with_last(self, last: bool) -> Self {
         Self { last: Some(last), ..self }
     }
 
-    /// Refuses what cannot be. `most_bytes`: what the device was allowed to write.
+    /// Refuses an impossible completion. The device was allowed to write `most_bytes`.
     #[inline]
     pub(super) const fn verify(
         &self,

@@ -2,7 +2,7 @@
     unsafe_code,
     reason = "which registers are a channel's is a promise, and a channel is a device"
 )]
-//! One device whose channels have a driver each, and a channel as a device for its driver.
+//! One device whose channels have a driver each, and one channel as its driver's device.
 
 use crate::{
     hw::{CoreLock, Device, Mmio, Seen, Siblings, Wait},
@@ -13,39 +13,38 @@ use core::{fmt, mem::MaybeUninit, ops::Range};
 
 /// **A device whose channels share registers, one interrupt, and a reset.** Each channel has its
 /// own driver, in any thread. It is a handle: clones are the same core, and the device lives until
-/// the last of them is dropped, and the last channel.
+/// the last handle and the last channel are dropped.
 ///
 /// [`channel`](Self::channel) gives out a [`CoreChannel`]: a [`Device`] for one channel's driver.
 /// [`lock`](Self::lock) is for the registers that channels share, and [`reset`](Self::reset) for
 /// what ends every channel's jobs. A thread that waits for its channel sleeps in the one interrupt,
-/// or is woken by the sibling that does. The thread that takes the interrupt wakes the others, and
-/// each looks at its own registers.
+/// or until the sibling that sleeps there wakes it. The thread that takes the interrupt wakes the
+/// others, and each polls its own registers.
 ///
 /// # For drivers of a channel
-/// 1. Write a register that a sibling writes too only under [`lock`](Self::lock), and keep the lock
+/// 1. Take [`lock`](Self::lock) to write a register that a sibling writes too, and keep the lock
 ///    from the first write of a sequence to its last. A register in which each bit is one
 ///    channel's, and where writing 0 to a bit does nothing, needs no lock.
 /// 2. Hold the lock for a bounded time, and do not wait for a job under it.
-/// 3. Do by [`reset`](Self::reset) whatever ends a sibling's jobs.
-/// 4. Keep the device's [`reset_epoch`](Device::reset_epoch) when a channel without jobs gets one.
-///    In `poll`, read the channel's registers first and the epoch after them. Where it has changed,
-///    a sibling's reset ended the jobs, whatever the registers said: answer
-///    [`Error::EndedByReset`].
-/// 5. Acknowledge this channel's interrupt only, and only after its end was seen.
+/// 3. Use [`reset`](Self::reset) for whatever ends a sibling's jobs.
+/// 4. Store the device's [`reset_epoch`](Device::reset_epoch) when a channel without jobs gets one.
+///    In `poll`, read the channel's registers first and the epoch after them. If it has changed, a
+///    sibling's reset ended the jobs, whatever the registers said: return [`Error::EndedByReset`].
+/// 5. Acknowledge only this channel's interrupt, and only after the job's end was seen.
 /// 6. Stop this channel only, and leave the siblings at work.
-/// 7. Where a reset clears this channel's registers, write all registers of a job and its doorbell
-///    under one [`lock`](Self::lock). Compare the epoch under it, before the doorbell, and refuse
-///    with [`Error::EndedByReset`] where it changed. Otherwise a sibling's reset between the two
+/// 7. If a reset clears this channel's registers, write all registers of a job and its doorbell
+///    under one [`lock`](Self::lock). Compare the epoch under it, before the doorbell, and return
+///    [`Error::EndedByReset`] if it has changed. Otherwise a sibling's reset before the doorbell
 ///    starts a job with cleared pointers.
 ///
 /// # For callers
-/// 1. A channel that ended its job, and is not polled, may keep the interrupt's line up. Then
-///    siblings that wait poll again and again until it is.
+/// 1. A channel whose job has ended may keep the interrupt line up until it is polled. Until then,
+///    siblings that wait poll again and again.
 /// 2. [`Error::EndedByReset`]: the channel's driver was stopped, and the buffers come back. Start
 ///    the jobs again.
-/// 3. An event loop that arms the interrupt ([`Wait::arm_irq`](crate::Wait::arm_irq)) forgets those
-///    of every channel. It looks at all channels afterwards, and no other thread sleeps in one's
-///    `wait` meanwhile.
+/// 3. An event loop that arms the interrupt ([`Wait::arm_irq`](crate::Wait::arm_irq)) discards the
+///    interrupts of every channel. It polls all channels afterwards, and no other thread sleeps in
+///    a channel's `wait` meanwhile.
 ///
 /// ```
 /// use contigo::{Device, Error, Mmio, hw::{mmio::{ReadWrite, Register}, poll_until}, job::Core};
@@ -93,8 +92,8 @@ struct Inner<D> {
 }
 
 impl<D: Device> Core<D> {
-    /// The core is `device`, which lies in pages from the kernel from now on. No channel of it has
-    /// a driver yet.
+    /// Makes a core of `device`, which lies in pages from the kernel from now on. No channel has a
+    /// driver yet.
     ///
     /// # Errors
     /// [`Error::Os`]: the kernel has no memory. [`Error::Unsupported`]: there is no kernel; use
@@ -103,8 +102,8 @@ impl<D: Device> Core<D> {
         Ok(Self { shared: Shared::new(Inner { device, siblings: Siblings::new() })? })
     }
 
-    /// As [`new`](Self::new), where there is no kernel: it lies in `memory`, which is given for
-    /// ever. 256 bytes more than the device has are enough.
+    /// As [`new`](Self::new), without a kernel: the core lies in `memory`, which is given for ever.
+    /// 256 bytes more than the size of the device are enough.
     ///
     /// # Errors
     /// [`Error::Exhausted`]: `memory` is too small. The device is dropped.
@@ -112,16 +111,16 @@ impl<D: Device> Core<D> {
         Ok(Self { shared: Shared::given(Inner { device, siblings: Siblings::new() }, memory)? })
     }
 
-    /// Channel `index` of at most 32, for one driver: the registers at `window`, in bytes from the
-    /// beginning of the device's. It is given back when it is dropped.
+    /// Claims channel `index`, of at most 32, for one driver. `window` has its registers, in bytes
+    /// from the beginning of the device's. Dropping the channel gives it back.
     ///
     /// # Errors
     /// [`Error::HasDriver`]: another driver has it. [`Error::Argument`]: `index` is 32 or more.
     /// [`Error::RegisterWindow`]: the device's window ends before `window` does.
     ///
     /// # Safety
-    /// `window` holds this channel's registers. Other registers in it, of other channels or of all,
-    /// are written by every driver of this core as the rules for drivers of a channel say
+    /// `window` holds this channel's registers. If it also holds registers of other channels or of
+    /// all, every driver of this core writes those by the rules for drivers of a channel
     /// ([`Core`]).
     pub unsafe fn channel(&self, index: usize, window: Range<usize>) -> Result<CoreChannel<D>> {
         let have_bytes = self.device().len_bytes();
@@ -133,8 +132,8 @@ impl<D: Device> Core<D> {
         Ok(CoreChannel::new(self.clone(), index, window))
     }
 
-    /// Gives this thread alone the registers that channels share, until the lock is dropped.
-    /// [`device`](Self::device) has them, with the whole window.
+    /// Locks the registers that channels share for this thread, until the lock is dropped.
+    /// [`device`](Self::device) reaches them, with the whole window.
     ///
     /// # Errors
     /// [`Error::Contended`]: another thread has held it for a second.
@@ -142,7 +141,7 @@ impl<D: Device> Core<D> {
         self.siblings().lock()
     }
 
-    /// Does to the device, under the lock, what ends every channel's jobs: [`Siblings::reset`].
+    /// Runs `act`, which ends every channel's jobs, under the lock: [`Siblings::reset`].
     ///
     /// # Errors
     /// [`Error::Contended`], or what `act` returns.
@@ -179,8 +178,8 @@ impl<D> fmt::Debug for Core<D> {
 }
 
 /// One channel of a [`Core`]: registers, interrupt and port, for one driver, in any thread. It has
-/// a handle to the core. The channel is given back when it is dropped; one that is forgotten stays
-/// claimed, and keeps the device open.
+/// a handle to the core. Dropping it gives the channel back; a forgotten one stays claimed, and
+/// keeps the device open.
 pub struct CoreChannel<D: Device> {
     core: Core<D>,
     index: usize,
@@ -195,7 +194,7 @@ impl<D: Device> CoreChannel<D> {
         Self { core, index, window, seen }
     }
 
-    /// Which channel.
+    /// The channel's number.
     #[must_use]
     pub const fn index(&self) -> usize {
         self.index
@@ -223,7 +222,7 @@ impl<D: Device> Drop for CoreChannel<D> {
 }
 
 // SAFETY: 1. The registers belong to the device. 2. `Core` gives each channel to one value, and
-// `Core::channel`'s caller promised that drivers of channels write by its rules what they share.
+// `Core::channel`'s caller guarantees that drivers write shared registers by its rules.
 unsafe impl<D: Device> Mmio for CoreChannel<D> {
     fn len_bytes(&self) -> usize {
         self.window.len()
@@ -253,7 +252,7 @@ impl<D: Device> Wait for CoreChannel<D> {
         self.core.device().now_us()
     }
 
-    /// In the device's interrupt, or until the sibling that is there takes it.
+    /// Waits in the device's interrupt, or until the sibling that waits there takes it.
     fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
         self.core
             .siblings()
@@ -261,7 +260,7 @@ impl<D: Device> Wait for CoreChannel<D> {
             .wait(&self.seen, timeout_us, || self.core.device().wait_at_most(timeout_us))
     }
 
-    /// The device's, and with it every channel's: see [`Core`], "For callers".
+    /// Arms the device's interrupt, and so every channel's: see [`Core`], "For callers".
     fn arm_irq(&self) -> Result<Option<i32>> {
         let armed = self.core.device().arm_irq();
         self.core.siblings().baton.wake();

@@ -2,7 +2,7 @@
     unsafe_code,
     reason = "a driver that lies can write anywhere: implementing it is a promise"
 )]
-//! All that a driver author writes.
+//! The trait that a driver author implements.
 
 use super::{Completion, OperandSpec, StopProgram};
 use crate::{
@@ -14,10 +14,10 @@ use core::time::Duration;
 /// One channel of one device, as data and registers. This is all that a driver author writes.
 ///
 /// A driver says what its jobs look like ([`operands`](Self::operands), [`depth`](Self::depth)),
-/// starts one ([`submit`](Self::submit)), tells of one that ended ([`poll`](Self::poll)), and stops
+/// starts one ([`submit`](Self::submit)), reports one that ended ([`poll`](Self::poll)), and stops
 /// the device. A [`Queue`](crate::Queue) runs its jobs, and handles ownership, caches, reach, time
-/// limits and recovery. The trait has no types of its own, so that C and Python drive
-/// `&mut dyn Driver` without knowing it.
+/// limits and recovery. The trait has no types of its own, so C and Python can drive any
+/// `&mut dyn Driver`.
 ///
 /// A driver and a model of the core that it drives, on one page: a core that copies `len` bytes and
 /// XORs them with a key.
@@ -153,51 +153,51 @@ use core::time::Duration;
 /// any order.
 ///
 /// # Implementation safety
-/// A job is in flight from `submit` until `poll` tells its end, or `stop` returns `Ok(())`.
-/// 1. The device touches the bytes of jobs in flight, memory that is the driver's own, and nothing
-///    else. It writes only operands whose [`OperandSpec`] declares it. A read may take the rest of
+/// A job is in flight from `submit` until `poll` reports its end, or `stop` returns `Ok(())`.
+/// 1. The device touches the bytes of jobs in flight and the driver's own memory, and nothing else.
+///    It writes only operands whose [`OperandSpec`] declares it. A read may extend to the ends of
 ///    the bus words of an operand's first and last byte, as `word_bytes` there says.
 /// 2. Once `poll` has returned a [`Completion`], the device touches none of that slot's bytes.
 ///    After `stop` has returned `Ok(())` it touches no bytes of any job, until the next `submit`. A
 ///    write that is still under way in the interconnect counts as touching. A completion is of the
-///    job that was submitted last in its slot: `submit` forgets an end that was not told.
-/// 3. Where a completion says `bytes`, the device wrote no byte of that operand behind them.
+///    job submitted last in its slot: `submit` discards an end that was not reported.
+/// 3. If a completion has `bytes`, the device wrote no byte of that operand beyond them.
 /// 4. `check` starts nothing. `poll` starts no job except those that were submitted and that the
 ///    device could not take yet.
 /// 5. The device reaches memory through `port`, and no other way. Port, address width, operands and
 ///    depth never change.
 /// 6. The device is the one that this driver is for, and no other code drives this channel while
-///    this value lives. No register proves that, and [`Device`](crate::Device) does not say it. So
-///    a function that makes a driver of any `Device` is unsafe and asks for it. A driver of a
-///    simulated device is made safely, because the type of the window names the model.
-/// 7. The steps of `stop_program` start nothing, whenever they are run. Where all of them are met,
-///    2 holds.
+///    this value lives. No register proves that, and [`Device`](crate::Device) does not promise it.
+///    So a function that makes a driver of any `Device` is unsafe and requires it of its caller. A
+///    driver of a simulated device is made safely, because the type of the window names the model.
+/// 7. The steps of `stop_program` start nothing, whenever they run. If all of them are met, rule 2
+///    holds.
 /// 8. Every method ends in bounded time. `poll` ends soon after its timeout.
 /// 9. Rules 1 to 3 hold also after a method has panicked.
 ///
-/// These are for results, and no safety rests on them; the caller defends itself where they are
-/// broken:
-/// 10. Each job's end is reported once. Where [`in_order`](Self::in_order) returns true, the oldest
+/// Results depend on the rules below, but no safety rests on them; the caller defends itself if
+/// they are broken:
+/// 10. Each job's end is reported once. If [`in_order`](Self::in_order) returns true, the oldest
 ///     comes first.
-/// 11. Jobs that ended before a fault are told first, then `poll` returns the error.
-/// 12. After `stop`, `poll` tells of jobs that had ended before it, and then of none. The next
+/// 11. Jobs that ended before a fault are reported first, then `poll` returns the error.
+/// 12. After `stop`, `poll` reports the jobs that had ended before it, and then none. The next
 ///     `submit` names slot 0 and starts the device anew.
 pub unsafe trait Driver {
-    /// For messages: the core's name.
+    /// The core's name, for messages.
     fn name(&self) -> &'static str;
 
-    /// The port that the device's bus master is wired to: usually what its
-    /// [`Device`](crate::Device) says.
+    /// The port that the device's bus master is wired to: usually that of its
+    /// [`Device`](crate::Device).
     fn port(&self) -> &Port;
 
-    /// How many bits the narrowest register that holds a bus address has.
+    /// The number of bits of the narrowest register that holds a bus address.
     fn addr_bits(&self) -> u32;
 
     /// The specification of each operand of a job, in their order: at most 16
     /// ([`MAX_OPERANDS`](crate::job::MAX_OPERANDS)). A driver's jobs may have none.
     fn operands(&self) -> &[OperandSpec];
 
-    /// How many jobs the device takes at once, 1 at least. Slots are 0 to one less. The default: 1.
+    /// How many jobs the device takes at once, at least 1. Slots are `0..depth`. The default: 1.
     fn depth(&self) -> usize {
         1
     }
@@ -207,40 +207,40 @@ pub unsafe trait Driver {
         true
     }
 
-    /// Are these operands and argument words what the hardware takes? No register is written. The
-    /// caller has compared the operands with [`operands`](Self::operands): count, direction,
+    /// Checks whether the hardware takes these operands and argument words. It writes no register.
+    /// The caller has compared the operands with [`operands`](Self::operands): count, direction,
     /// alignment and length.
     ///
     /// # Errors
     /// [`Error::BufferSize`], [`Error::BufferAlign`], [`Error::Argument`].
     fn check(&self, operands: &[DevSlice], args: &[u32]) -> Result<()>;
 
-    /// Gives the device one job: writes registers or a descriptor, and rings the doorbell. A
-    /// stopped device starts.
+    /// Gives the device one job: writes registers or a descriptor, and rings the doorbell. Starts
+    /// the device if it is stopped.
     ///
     /// # Errors
-    /// The reason why the device does not take it. The caller stops the device before anything is
-    /// given back.
+    /// Why the device does not take the job. The caller stops the device before it gives anything
+    /// back.
     ///
     /// # Safety
     /// For callers:
     /// 1. `check` has passed for the same operands and arguments.
-    /// 2. No job is in flight in `slot`, which is less than `depth`. Where jobs end in order, slots
-    ///    go in a circle of `depth`, and the first one after a `stop` is 0: a ring's descriptors
+    /// 2. No job is in flight in `slot`, which is less than `depth`. If jobs end in order, slots go
+    ///    in a circle of `depth`, and the first one after a `stop` is 0: a ring's descriptors
     ///    follow each other.
-    /// 3. The operands' bytes belong to the device alone from now until `poll` tells this slot's
-    ///    end or `stop` returns `Ok(())`. They are mapped at their addresses on this device's port,
-    ///    and no reference to them exists. Where neither happens, that is for ever.
+    /// 3. The operands' bytes belong to the device alone from now until `poll` reports this slot's
+    ///    end or `stop` returns `Ok(())`: for ever, if neither happens. They are mapped at their
+    ///    addresses on this device's port, and no reference to them exists.
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()>;
 
-    /// Has a job ended? Looks at least once, and waits at most for `timeout`: an hour, or less. A
-    /// `timeout` of zero makes no system call. `None`: no job has ended, and all of them go on.
+    /// Polls for the end of a job at least once, and waits at most for `timeout`: an hour, or less.
+    /// A `timeout` of zero makes no system call. `None`: no job has ended, and all of them go on.
     ///
-    /// With no job in flight the answer is `None`, at once or after the timeout.
+    /// If no job is in flight, it returns `None`, at once or after the timeout.
     ///
     /// # Errors
-    /// The channel as a whole cannot go on: [`Error::Fault`], or what the interrupt's file says.
-    /// The caller stops the device then. A job that failed alone is a [`Completion`] whose `failed`
+    /// The channel as a whole cannot go on: [`Error::Fault`], or the error of the interrupt's file.
+    /// The caller then stops the device. A job that failed alone is a [`Completion`] whose `failed`
     /// says why. A longer `timeout` is [`Error::Argument`]; a queue refuses it first.
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>>;
 
@@ -256,9 +256,9 @@ pub unsafe trait Driver {
         StopProgram::NONE
     }
 
-    /// Forgets an interrupt that came before, lets the next one come, and says which file
-    /// descriptor poll(2) finds readable then: for an event loop. `None`, the default: this device
-    /// has none, and a program looks again and again.
+    /// Discards an interrupt that came before, enables the next one, and returns the file
+    /// descriptor that poll(2) finds readable then: for an event loop. `None`, the default: this
+    /// device has none, and a program must poll.
     ///
     /// # Errors
     /// The error of the interrupt's file.
@@ -266,22 +266,21 @@ pub unsafe trait Driver {
         Ok(None)
     }
 
-    /// How often the device found no job although one had been given before: a stream's loss.
+    /// How often the device found no job after it had been given one, an underrun: a stream's loss.
     /// `None`: the hardware does not tell, and a queue counts how often it saw itself empty.
     fn ran_dry(&self) -> Option<u64> {
         None
     }
 
-    /// [`Device::simulated`](crate::Device::simulated), of its device: so that a simulated board
-    /// blames the right job for what was touched and not handed over. With the default all devices
-    /// of the board that the operands are on are counted together, and none for a job without
-    /// operands.
+    /// [`Device::simulated`](crate::Device::simulated) of its device, so that a simulated board
+    /// blames the right job for accesses to memory that was not handed over. The default counts all
+    /// devices of the operands' board together, and none for a job without operands.
     fn simulated(&self) -> Option<&dyn crate::mem::SimulatedDevice> {
         None
     }
 }
 
-/// Operands, or argument words, as an array of exactly so many:
+/// Converts operands or argument words into an array of exactly `N`:
 /// `let [from, to] = exactly(operands)?;`.
 ///
 /// # Errors
@@ -298,7 +297,7 @@ pub fn exactly<T, const N: usize>(given: &[T]) -> Result<&[T; N]> {
     })
 }
 
-// SAFETY: every method is the driver's own.
+// SAFETY: every method forwards to the driver's own.
 unsafe impl<D: Driver + ?Sized> Driver for &mut D {
     crate::types::forward::forward!(|this| **this =>
         name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop,

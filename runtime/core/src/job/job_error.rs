@@ -1,9 +1,9 @@
-//! A job that did not work out.
+//! The error of a job that was refused or failed.
 
 use crate::types::Error;
 use core::fmt;
 
-/// A job that did not work out: why, and its buffers.
+/// Why a job was refused or failed, and its buffers.
 ///
 /// | from | buffers | then |
 /// |---|---|---|
@@ -12,16 +12,16 @@ use core::fmt;
 /// | `run`, after the doorbell | `None` | the device would not stop: they are in the queue |
 /// | [`Queue`](crate::Queue) | there | this job was refused, or failed alone: the others go on |
 /// | `Queue` | `None` | the channel failed: the buffers are in the queue, to be taken back |
-/// | `Queue`, [`Error::Argument`] | `None` | nothing was looked at: all jobs go on |
+/// | `Queue`, [`Error::Argument`] | `None` | nothing was polled: all jobs go on |
 ///
 /// `?` turns it into its [`Error`] and drops the buffers, which returns them to their pools.
 pub struct JobError<B> {
-    /// Why. Where `buffers` is `None`, why the device would not stop: [`Error::WillNotStop`], or
-    /// what its driver says.
+    /// The error. If the device would not stop, it is [`Error::WillNotStop`], or what the driver
+    /// says.
     pub error: Error,
-    /// The first error, before the device would not stop; otherwise the same as `error`.
+    /// The error from before the device would not stop; otherwise the same as `error`.
     pub cause: Error,
-    /// Which operand was refused, where one was.
+    /// The index of the operand that was refused, if one was.
     pub operand: Option<usize>,
     /// The job's buffers, in their order. `None`: see the table.
     pub buffers: Option<B>,
@@ -37,7 +37,7 @@ impl<B> JobError<B> {
     }
 }
 
-/// It drops the buffers.
+/// Drops the buffers.
 ///
 /// ```
 /// use contigo::{Error, JobError};
@@ -50,7 +50,7 @@ impl<B> From<JobError<B>> for Error {
     }
 }
 
-/// It keeps the error, and drops the buffers, which returns them to their pools.
+/// Keeps the error, and drops the buffers, which returns them to their pools.
 ///
 /// ```
 /// use contigo::{Error, JobError};

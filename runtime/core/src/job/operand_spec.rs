@@ -19,15 +19,15 @@ use crate::{
 pub struct OperandSpec {
     /// Does the device read it, write it, or both?
     pub direction: Direction,
-    /// Its bus address is a multiple of so many bytes, a power of two.
+    /// Its bus address is a multiple of this many bytes, a power of two.
     pub align_bytes: usize,
     /// The fewest bytes, 1 at least.
     pub min_bytes: usize,
     /// The most bytes that one job takes: the width of a length register.
     pub max_bytes: usize,
-    /// The device reads whole words of so many bytes of its bus, a power of two: the rest of the
-    /// first and of the last word too, which it drops. All of them have to lie in the block. 1: no
-    /// byte beside the operand is read.
+    /// The device reads whole words of this many bytes of its bus, a power of two: it also reads
+    /// the rest of the first and of the last word, and drops it. All these bytes have to lie in the
+    /// block. 1: the device reads no byte beside the operand.
     pub word_bytes: usize,
 }
 
@@ -78,7 +78,7 @@ impl OperandSpec {
         Self { word_bytes, ..self }
     }
 
-    /// Does operand number `index` of a job suit it?
+    /// Checks operand number `index` of a job against this specification.
     #[inline]
     pub(super) fn check(&self, index: usize, slice: &DevSlice) -> Result<(), Error> {
         let have_bytes = slice.len_bytes;

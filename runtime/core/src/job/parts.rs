@@ -10,10 +10,9 @@ use crate::{
 /// kept.
 #[derive(Debug)]
 pub struct Parts<'t, D> {
-    /// The device: it was claimed to be this driver's.
+    /// The device, claimed to be the one of this driver.
     pub device: D,
-    /// Memory of the driver's own, for descriptors or microcode: as much as its row asks for, or
-    /// more.
+    /// The driver's own memory, for descriptors or microcode: at least as much as its row asks for.
     pub memory: Option<CpuBuf>,
     /// Settings that no register tells.
     pub settings: Settings<'t>,
@@ -37,10 +36,10 @@ pub struct Parts<'t, D> {
 pub struct Settings<'a>(pub &'a str);
 
 impl<'a> Settings<'a> {
-    /// The number called `name`, from `min` to `max`; `None` where it is not there.
+    /// The number called `name`, from `min` to `max`; `None` if it is not there.
     ///
     /// # Errors
-    /// [`Error::NotANumber`]; [`Error::Argument`]: it is outside.
+    /// [`Error::NotANumber`]; [`Error::Argument`]: it is out of range.
     pub fn number(&self, name: &'static str, min: u64, max: u64) -> Result<Option<u64>> {
         let Some((_, text)) = self.each().find(|(key, _)| *key == name) else { return Ok(None) };
         let value = match text.strip_prefix("0x") {
@@ -54,17 +53,17 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// The same as 32 bits, or `otherwise` where it is not set.
+    /// The same as 32 bits, or `otherwise` if it is not set.
     ///
     /// # Errors
     /// As [`number`](Self::number).
     pub fn value(&self, name: &'static str, min: u32, max: u32, otherwise: u32) -> Result<u32> {
         let value = self.number(name, min.into(), max.into())?;
-        // It is at most `max`.
+        // `number` returned at most `max`, so the conversion succeeds.
         Ok(value.and_then(|value| u32::try_from(value).ok()).unwrap_or(otherwise))
     }
 
-    /// A setting that is 0 or 1, or `otherwise` where it is not set.
+    /// A setting that is 0 or 1, or `otherwise` if it is not set.
     ///
     /// # Errors
     /// As [`number`](Self::number).
@@ -72,7 +71,7 @@ impl<'a> Settings<'a> {
         Ok(self.value(name, 0, 1, otherwise.into())? == 1)
     }
 
-    /// Are there settings of these names alone?
+    /// Checks that every setting has one of these names.
     ///
     /// # Errors
     /// [`Error::UnknownSetting`] with the place of the first one that is unknown, from 1.

@@ -10,18 +10,18 @@ use core::time::Duration;
 use heapless::Vec;
 
 /// The most operands of a job: an `s_axilite` block of 4 KiB holds more pointers than that, and a
-/// driver that needs more wants a descriptor ring.
+/// driver that needs more should use a descriptor ring.
 pub const MAX_OPERANDS: usize = 16;
 
-/// A refusal, and the operand that it is about.
+/// An error, and the index of the operand that was refused.
 pub(super) type OperandError = (Option<usize>, Error);
 
 /// Where the device finds the operands of a job.
 pub(super) type Slices<const OPERANDS: usize> = Vec<DevSlice, OPERANDS>;
 
-/// Everything that can be refused, then the caches. `slices`, which is empty, says where the device
-/// finds the operands. Returns how many bytes the job may write; where it writes none, how many it
-/// reads.
+/// Does every check that can refuse a job, then the cache maintenance. Fills `slices`, which is
+/// empty, with the operands as the device finds them. Returns how many bytes the job may write or,
+/// if it writes none, how many it reads.
 #[inline]
 pub(super) fn prepare<D: Driver, const OPERANDS: usize>(
     driver: &D,
@@ -82,8 +82,8 @@ fn one(
     Ok(slice)
 }
 
-/// A simulated board hears what the device is given, and says what the device touched wrongly so
-/// far. Apart from the fast path.
+/// Tells a simulated board what the device is given, and returns the device's wrong accesses so
+/// far. Kept out of the fast path.
 #[cold]
 #[inline(never)]
 pub(super) fn tell_given(
@@ -95,10 +95,10 @@ pub(super) fn tell_given(
     wrong_accesses(driver, operands)
 }
 
-/// The job of `operands` ended on a simulated board. Where its device touched something wrongly
-/// since `before`, which is when the first of the jobs in flight began, or where the board could
-/// not be asked, none of their results can be trusted ([`WrongAccesses`]). A job that failed by the
-/// device's own word has its error already.
+/// Checks the job of `operands`, which ended on a simulated board. If its device touched something
+/// wrongly since `before`, when the first of the jobs in flight began, or if the board could not be
+/// asked, none of their results can be trusted ([`WrongAccesses`]). A job that its device reported
+/// as failed has its error already.
 #[cold]
 #[inline(never)]
 pub(super) fn ended(
@@ -107,9 +107,9 @@ pub(super) fn ended(
     failed: bool,
     before: &mut Result<WrongAccesses>,
 ) -> Result<()> {
-    // First: where the board does not hear it, the count below is an error.
+    // This comes first: if the board misses it, the count below is an error.
     at_rest(operands);
-    // Of a failed job the accesses may be another's that is in flight: its end is to say them.
+    // A failed job's wrong accesses may be those of another in flight, whose end reports them.
     if failed {
         return Ok(());
     }
@@ -132,15 +132,15 @@ fn wrong_accesses(driver: &impl Driver, operands: &[Operand]) -> Result<WrongAcc
     }
 }
 
-/// It hears that no device has the buffers any more.
+/// Tells the board that no device has the buffers any more.
 #[cold]
 #[inline(never)]
 pub(super) fn at_rest(operands: &[Operand]) {
     operands.iter().for_each(|operand| operand.given().at_rest());
 }
 
-/// The device wrote only the first `bytes` of the one operand that it writes: no more is
-/// invalidated. Where it writes several, each counts as written whole (`Completion::bytes`).
+/// Notes that the device wrote only the first `bytes` of the one operand that it writes: no more is
+/// invalidated. If it writes several, each counts as written whole (`Completion::bytes`).
 #[inline]
 pub(super) fn received(operands: &mut [Operand], bytes: usize) {
     let mut written = operands.iter_mut().filter(|operand| operand.direction().device_writes());
@@ -149,8 +149,8 @@ pub(super) fn received(operands: &mut [Operand], bytes: usize) {
     }
 }
 
-/// The device is stopped, and its driver may keep the ends of jobs that had ended before
-/// (`Driver`, 12). The queue has no use for these. There are as many as slots at most.
+/// Discards what a stopped device's driver may still report: ends of jobs from before (`Driver`,
+/// 12). The queue has no use for them. There are as many as slots at most.
 pub(super) fn forget_ends<D: Driver>(driver: &mut D) {
     for _ in 0..driver.depth() {
         if !matches!(driver.poll(Duration::ZERO), Ok(Some(_))) {

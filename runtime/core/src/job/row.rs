@@ -1,4 +1,4 @@
-//! A driver as a table of drivers knows it.
+//! One driver's row in the table of drivers.
 
 use super::{AnyCore, AnyDriver, Parts};
 use crate::types::Result;
@@ -7,8 +7,8 @@ use core::fmt;
 /// **A driver that every language opens by its name**: a row of the table, built in
 /// or a program's own (`names::register`).
 ///
-/// A row of one's own, for a driver in another crate: a program links both, registers the row, and
-/// C and Python open it as they open a built-in one.
+/// A driver in another crate has a row of its own: a program links both, registers the row, and C
+/// and Python open the driver as they open a built-in one.
 ///
 /// ```
 /// use contigo::{Result, drivers::zdma::Zdma, job::{AnyDriver, Parts}};
@@ -34,8 +34,8 @@ pub struct DriverRow<D> {
     pub help: &'static str,
     /// The `compatible` of its node in the device tree, for a program that looks for the device.
     pub compatible: &'static [&'static str],
-    /// The names of its settings: others are refused before the device is touched. `None`: its
-    /// driver looks at them itself.
+    /// The names of its settings: others are refused before the device is touched. `None`: the
+    /// driver checks them itself.
     pub settings: Option<&'static [&'static str]>,
     /// The core's names in Vivado's block designs, the third part of a `VLNV`: `axi_dma`.
     pub ip: &'static [&'static str],
@@ -46,16 +46,15 @@ pub struct DriverRow<D> {
     /// Do its jobs copy operand 0 to operand 1, without arguments? Then `contigo selftest` proves
     /// memory, addresses and caches with it.
     pub copies: bool,
-    /// Opens it.
+    /// Opens the driver.
     ///
     /// # Safety
     /// The device is the one that the driver is for, as it is described, and no other code drives
     /// it while the driver lives.
     pub open: Open<D>,
-    /// Opens what several drivers of one device share; `None`: a driver has its device to itself.
-    /// The setting `channel` chooses one of them
-    /// (`OpenDevice::take`). It is opened, and dropped, under a lock of
-    /// the device's: neither calls the device's handle.
+    /// Opens the core that several drivers of one device share; `None`: a driver has its device to
+    /// itself. The setting `channel` chooses one of them (`OpenDevice::take`). The core is opened
+    /// and dropped under the device's lock: neither calls the device's handle.
     ///
     /// # Safety
     /// The device is the one that the driver is for, and no other code drives any of it while the
@@ -95,7 +94,7 @@ impl<D> DriverRow<D> {
         }
     }
 
-    /// The same, for nodes of the device tree that say one of `compatible`.
+    /// The same, for nodes of the device tree that have one of `compatible`.
     #[must_use]
     pub const fn compatible(self, compatible: &'static [&'static str]) -> Self {
         Self { compatible, ..self }
@@ -108,8 +107,8 @@ impl<D> DriverRow<D> {
         Self { settings: Some(settings), ..self }
     }
 
-    /// The same, of a core that Vivado's block designs call one of `ip`, whose parameters there are
-    /// settings here: `("C_SG_LENGTH_WIDTH", "length_bits")`.
+    /// The same, for a core that Vivado's block designs call by a name in `ip`. `parameters` maps
+    /// its parameters to settings here: `("C_SG_LENGTH_WIDTH", "length_bits")`.
     #[must_use]
     pub const fn ip(
         self,

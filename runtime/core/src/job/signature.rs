@@ -18,33 +18,33 @@ pub struct Launch {
     pub shared_bytes: u32,
 }
 
-/// Argument words, as many as a job of a kernel has at most, and one more.
+/// Argument words: as many as a kernel's job can have, and one more.
 pub type Words = Vec<u32, { Signature::MAX_WORDS + 1 }>;
 
 impl Launch {
-    /// `blocks` of `threads`, one beside the other.
+    /// `blocks` blocks of `threads` threads, in one dimension.
     #[must_use]
     pub const fn of(blocks: u32, threads: u32) -> Self {
         Self { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes: 0 }
     }
 
-    /// As the first seven argument words of a job: grid, block, bytes of shared memory.
+    /// The first seven argument words of a job: grid, block, bytes of shared memory.
     #[must_use]
     pub(crate) const fn words(&self) -> [u32; 7] {
         let ([gx, gy, gz], [bx, by, bz]) = (self.grid, self.block);
         [gx, gy, gz, bx, by, bz, self.shared_bytes]
     }
 
-    /// All argument words of a job: the launch, and `scalars` behind them. Of scalars
-    /// that are too many for any kernel only one is kept, and the job is refused for that.
+    /// All argument words of a job: the launch, then `scalars`. If there are more than any kernel
+    /// takes, it keeps one too many, and the job is refused for that.
     #[must_use]
     pub fn with(&self, scalars: &[u32]) -> Words {
         collected(self.words().iter().chain(scalars))
     }
 }
 
-/// As many of `words` as there is room for. That is one more than any kernel has, so that too many
-/// are seen.
+/// Collects as many of `words` as there is room for: one more than any kernel has, so that a check
+/// notices too many.
 #[must_use]
 pub fn collected<'w>(words: impl Iterator<Item = &'w u32>) -> Words {
     words.take(Signature::MAX_WORDS + 1).copied().collect()
@@ -56,13 +56,13 @@ pub enum Parameter {
     /// A pointer: the address of the job's next operand.
     Operand(OperandSpec),
     /// A scalar, or a structure by value: so many of the job's next argument words, the low one
-    /// first. Of a scalar that is narrower than a word the low bytes count.
+    /// first. Only the low bytes count of a scalar that is narrower than a word.
     Words(usize),
 }
 
 /// **A kernel, as data**: its parameters in the order of their declaration, how large its operands
-/// must be, and how it is launched. So a program without a type for it, in C or Python too,
-/// launches any kernel.
+/// must be, and how it is launched. With it a program launches any kernel without a type for it,
+/// also in C or Python.
 ///
 /// ```
 /// use contigo::{OperandSpec, job::{Launch, Parameter::{Operand, Words}, Signature}};
@@ -82,14 +82,14 @@ pub enum Parameter {
 pub struct Signature {
     name: &'static str,
     operands: Vec<OperandSpec, MAX_OPERANDS>,
-    /// In their order: 0 for an operand, otherwise how many words.
+    /// In declaration order: 0 for an operand, otherwise the number of words.
     parameters: Vec<u8, { Self::MAX_PARAMETERS }>,
     sizes: Vec<Size, MAX_OPERANDS>,
-    /// `None`: each job's first seven words say it.
+    /// `None`: each job's first seven words are its launch.
     launch: Option<Launch>,
 }
 
-/// An operand has so many bytes for each element that the product of these scalars counts.
+/// The size of an operand: `element_bytes` times the product of these scalars.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Size {
     operand: usize,
@@ -160,8 +160,8 @@ impl Signature {
         Ok(this)
     }
 
-    /// Operand `operand` must have `element_bytes` for each element, whose count is the product of
-    /// the scalars `counts`: a job where it has fewer is refused. A scalar's number is its place
+    /// Refuses a job whose operand `operand` has fewer than `element_bytes` for each element. The
+    /// count of elements is the product of the scalars `counts`. A scalar's number is its place
     /// among the [`Parameter::Words`]; it has one or two words.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ impl Signature {
         Ok(self)
     }
 
-    /// Each job is launched so, and its words are the scalars alone.
+    /// Launches each job by `launch`: its words are the scalars alone.
     #[must_use]
     pub fn launched(self, launch: Launch) -> Self {
         Self { launch: Some(launch), ..self }
@@ -209,12 +209,12 @@ impl Signature {
         self.scalars().sum::<usize>() + launch
     }
 
-    /// The words of each scalar.
+    /// The number of words of each scalar.
     fn scalars(&self) -> impl Iterator<Item = usize> {
         self.parameters.iter().filter(|words| **words != 0).map(|words| usize::from(*words))
     }
 
-    /// A job's launch, and the words of its scalars.
+    /// Splits a job's words into its launch and the words of its scalars.
     fn split<'w>(&self, words: &'w [u32]) -> Result<(Launch, &'w [u32])> {
         let (value, n) = (words.len() as u64, self.words() as u64);
         if value != n {
@@ -247,10 +247,10 @@ impl Signature {
         &self.operands
     }
 
-    /// Are these operands and words what the kernel takes?
+    /// Checks whether the kernel takes these operands and words.
     ///
     /// # Errors
-    /// [`Error::Argument`]: more words or fewer, or a launch of nothing. [`Error::BufferSize`].
+    /// [`Error::Argument`]: too many or too few words, or an empty launch. [`Error::BufferSize`].
     pub fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         let (launch, scalars) = self.split(words)?;
         if launch.grid.contains(&0) || launch.block.contains(&0) {
@@ -284,10 +284,10 @@ impl Signature {
     }
 
     /// A job's launch, and the value of each parameter in the order of the declaration: what a
-    /// driver of kernels gives to its device.
+    /// driver of kernels passes to its device.
     ///
     /// # Errors
-    /// [`Error::Argument`]: they are more words or fewer.
+    /// [`Error::Argument`]: there are too many words or too few.
     pub fn arguments<'w>(
         &self,
         words: &'w [u32],
@@ -336,7 +336,7 @@ mod tests {
         assert!(arguments.eq(expected));
         assert!(signature.arguments(words.get(1..).unwrap()).is_err());
 
-        // The most of all that there can be.
+        // The most operands and words that a signature can have.
         let parameters: Vec<_, 32> = core::iter::once(OPERAND)
             .chain([Parameter::Words(2); 26])
             .chain([Parameter::Words(1); 5])

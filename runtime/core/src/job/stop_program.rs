@@ -13,13 +13,13 @@ const MAX_STEPS: usize = 32;
 
 /// One step, on one register of 32 bits.
 ///
-/// Registers of a device that is gone read all ones. Behind the kernel module `contigo` a write to
-/// them is read back, in the same place of every page. So a poll is best of a register that no step
-/// writes, with a bit in `mask` that it never sets.
+/// The registers of a device that is gone read all ones. Behind the kernel module `contigo` they
+/// read back what was written, in the same place of every page. So it is best to poll a register
+/// that no step writes, with a bit in `mask` that the device never sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum StopStep {
-    /// register = (register & !mask) | value; with all of `mask` set it is not read.
+    /// register = (register & !mask) | value. If `mask` has all bits, it is not read.
     Write {
         /// From the window's first byte; a multiple of 4.
         offset_bytes: u32,
@@ -28,34 +28,34 @@ pub enum StopStep {
         /// Within `mask`.
         value: u32,
     },
-    /// Until (register & mask) == value.
+    /// Polls until (register & mask) == value.
     PollUntil {
         /// From the window's first byte; a multiple of 4.
         offset_bytes: u32,
-        /// The bits that count; not 0.
+        /// The bits that are compared; not 0.
         mask: u32,
         /// Within `mask`.
         value: u32,
-        /// At most so long. All polls of a program together: at most a second.
+        /// The longest wait. All polls of a program together wait at most a second.
         timeout_us: u32,
     },
-    /// While (register & mask) == value.
+    /// Polls while (register & mask) == value.
     PollWhile {
         /// From the window's first byte; a multiple of 4.
         offset_bytes: u32,
-        /// The bits that count; not 0.
+        /// The bits that are compared; not 0.
         mask: u32,
         /// Within `mask`.
         value: u32,
         /// As in `PollUntil`.
         timeout_us: u32,
     },
-    /// The steps above have stopped the device, and the program ends. It goes on below where one of
-    /// their polls was not met: [`StopProgram::or_else`].
+    /// If all polls above were met, they have stopped the device, and the program ends here. If one
+    /// was not met, the program goes on below: [`StopProgram::or_else`].
     Else,
 }
 
-/// `offset` in a step. One beyond 4 GiB is all ones, where no register is.
+/// `offset` as a step holds it. Beyond 4 GiB it is all ones, where no register is.
 #[allow(clippy::cast_possible_truncation, reason = "compared before")]
 const fn in_step(offset: usize) -> u32 {
     if offset > u32::MAX as usize { u32::MAX } else { offset as u32 }
@@ -68,20 +68,20 @@ impl StopStep {
         Self::Write { offset_bytes: in_step(offset), mask, value }
     }
 
-    /// Looks until the bits `mask` of the register at `offset` bytes are `value`.
+    /// Polls until the bits `mask` of the register at `offset` bytes are `value`.
     #[must_use]
     pub const fn poll_until(offset: usize, mask: u32, value: u32, timeout_us: u32) -> Self {
         Self::PollUntil { offset_bytes: in_step(offset), mask, value, timeout_us }
     }
 
-    /// Looks while the bits `mask` of the register at `offset` bytes are `value`.
+    /// Polls while the bits `mask` of the register at `offset` bytes are `value`.
     #[must_use]
     pub const fn poll_while(offset: usize, mask: u32, value: u32, timeout_us: u32) -> Self {
         Self::PollWhile { offset_bytes: in_step(offset), mask, value, timeout_us }
     }
 }
 
-/// Steps that stop a device, in order; they end at a poll that is not met, or go on after the next
+/// Steps that stop a device, in order. At a poll that is not met they end, or go on after the next
 /// [`StopStep::Else`]. Each way to the end finishes with a poll: a write alone proves nothing. The
 /// kernel runs them when the program that could call the driver's `stop` is gone (`Queue::arm`); a
 /// driver may run them itself ([`run`](Self::run)).
@@ -90,7 +90,7 @@ pub struct StopProgram {
     steps: heapless::Vec<StopStep, MAX_STEPS>,
 }
 
-/// As the kernel module refuses it (EINVAL).
+/// The kernel module refuses the same programs (EINVAL).
 const ENDS_UNSEEN: Error = Error::Unsupported {
     what: "a stop program that ends, or has an Else, after a write",
     fix: "poll what the write has changed: only a poll shows that the device has stopped",
@@ -100,10 +100,10 @@ impl StopProgram {
     /// The most steps of a program: as many as the kernel module takes (`CONTIGO_MAX_STEPS`).
     pub const MAX_STEPS: usize = MAX_STEPS;
 
-    /// No steps: a device that is not stopped so.
+    /// No steps: for a device that no stop program stops.
     pub const NONE: Self = Self { steps: heapless::Vec::new() };
 
-    /// These steps.
+    /// A program of these steps.
     ///
     /// # Errors
     /// [`Error::TooMany`]: more than 32. [`Error::Argument`]: a mask is 0, or a value has bits
@@ -113,7 +113,7 @@ impl StopProgram {
         Self::of(steps.iter().copied())
     }
 
-    /// As [`new`](Self::new), of steps that are made one by one.
+    /// As [`new`](Self::new), from an iterator of steps.
     pub fn of(steps: impl Iterator<Item = StopStep>) -> Result<Self, Error> {
         let mut program = Self::NONE;
         let (mut after_else, mut after_write) = (true, false);
@@ -127,7 +127,7 @@ impl StopProgram {
                 | StopStep::PollUntil { mask, value, .. }
                 | StopStep::PollWhile { mask, value, .. } => (mask, value),
                 StopStep::Else if after_else => return Err(Self::stray_else(at)),
-                // Any value that is right.
+                // Any pair that passes the check below.
                 StopStep::Else => (u32::MAX, 0),
             };
             after_else = step == StopStep::Else;
@@ -165,8 +165,8 @@ impl StopProgram {
         }
     }
 
-    /// This program, and where it does not find the device stopped, `other`: to ask a core to stop,
-    /// and to reset it by its own register where it does not.
+    /// This program, then `other` if this one does not find the device stopped: for example, to ask
+    /// a core to stop, and to reset it by its own register if it does not.
     ///
     /// ```
     /// use contigo::job::{StopProgram, StopStep};
@@ -190,13 +190,13 @@ impl StopProgram {
         &self.steps
     }
 
-    /// Runs the steps on `device`, and looks every `step_us` where one polls. `Err`: what the
-    /// register of the last poll that was not met said last.
+    /// Runs the steps on `device`, polling every `step_us`. `Err`: the last value of the register
+    /// whose poll was the last one that was not met.
     ///
     /// # Safety
     /// The steps start nothing: no write among them makes the device access memory.
     pub unsafe fn run(&self, device: &(impl Mmio + Wait), step_us: u32) -> Result<(), u32> {
-        // The register of the poll that was not met, as long as there is no Else below it.
+        // The register's value at the poll that was not met, until an Else below it.
         let mut failed = None;
         for step in &self.steps {
             if failed.is_some() && *step != StopStep::Else {
@@ -219,11 +219,10 @@ impl StopProgram {
                     (offset_bytes, mask, value, timeout_us, false)
                 }
             };
-            // An hour is more than any kernel takes of a step.
+            // An hour is more than any kernel allows for a step.
             let timeout = Duration::from_micros(timeout_us.into()).min(MAX_TIMEOUT);
             let (mut status, mut met) = (0, false);
-            // An interrupt's file that fails only ends the waiting: what counts is what the
-            // register says.
+            // An error of the interrupt's file only ends the waiting: the register's value decides.
             let _ = poll_every(device, step_us, timeout, |device| {
                 status = device.read32(offset_bytes as usize);
                 met = (status & mask == value) == until;

@@ -1,6 +1,6 @@
-//! On every way back from a device there is a barrier between the look that saw its end and the
-//! CPU's first look at the bytes. On every way to one there is a barrier between the CPU's last
-//! stores and the doorbell.
+//! On every path back from a device there is a barrier between the poll that saw its end and the
+//! CPU's first read of the bytes. On every path to a device there is a barrier between the CPU's
+//! last stores and the doorbell.
 #![allow(
     unsafe_code,
     clippy::unwrap_used,
@@ -26,7 +26,7 @@ fn the_end_is_seen() {
     AT_THE_END.set(COMPLETIONS.get());
 }
 
-/// One that snoops, and one that does not.
+/// One port that snoops, and one that does not.
 const PORTS: [Port; 2] = [PORT, Port { name: "coherent", coherent: true, ..PORT }];
 
 const FAULT: Error = Error::Fault { device: "scripted", status: 1, what: "asked for" };
@@ -79,7 +79,7 @@ fn failed<B>(failed: &JobError<B>) {
     assert!(failed.buffers.is_some());
 }
 
-/// By a job: what `submit` and `poll` answer, and how it ends.
+/// For each job: what `submit` and `poll` answer, and how it ends.
 const JOBS: [Way; 7] = [
     ("wait", Ok(()), ENDED, |mut jobs| drop(jobs.wait::<1>(Duration::ZERO).unwrap())),
     ("wait_device", Ok(()), ENDED, |mut jobs| {
@@ -151,8 +151,8 @@ fn every_way_back_has_a_barrier() {
     }
 }
 
-/// The other direction: between the CPU's last stores and the device's first look, where no cache
-/// is cleaned too.
+/// The other direction: between the CPU's last stores and the device's first read, also where no
+/// cache is cleaned.
 #[test]
 fn every_way_to_a_device_has_a_barrier() {
     let (region, _) = region(4096, Limits::default());
@@ -182,10 +182,10 @@ fn every_way_to_a_device_has_a_barrier() {
 
         let mut memory = DriverBuf::new(buf(), &port, 64).unwrap();
         let before = DOORBELLS.get();
-        // SAFETY: no device looks.
+        // SAFETY: no device reads it.
         unsafe { memory.write(0, &[1]) }.unwrap();
         assert!(DOORBELLS.get() > before, "a driver's memory, {}", port.name);
-        // SAFETY: nothing was told the address.
+        // SAFETY: no device received the address.
         drop(unsafe { memory.release() });
     }
 }

@@ -1,12 +1,11 @@
-//! The kernel's side: memory, devices, and the module that guards them. The feature `linux` stands
-//! here, once.
+//! Linux: memory, devices, and the kernel module `contigo`.
 //!
-//! `os` is the floor of system calls. `device` has uio and PCI, `guard` the kernel module
-//! `contigo`, `memory` a file or folder for each kind of memory, `vfio` a PCI device behind an
-//! IOMMU. Inside this folder each of these imports only from those named before it.
+//! `os` wraps the system calls. `device` has uio and PCI, `guard` the kernel module `contigo`,
+//! `memory` a file or folder for each kind of memory, `vfio` a PCI device behind an IOMMU. Inside
+//! this folder each of these imports only from those named before it.
 //!
-//! Each room that asks the kernel has a seam. With the feature `testkit`, a test puts a kernel of
-//! its own into `seam`. Without it the seam's trait is private to the room, and has one
+//! Each module that calls the kernel has a seam. With the feature `testkit`, a test puts its own
+//! kernel into `seam`. Without it the seam's trait is private to the module, and has one
 //! implementor.
 
 #![cfg_attr(

@@ -18,7 +18,7 @@ pub enum SyncScope {
         /// The unit of maintenance: one cache line, a power of two.
         granule_bytes: usize,
     },
-    /// The whole block at once, as another driver's dma-buf has it: two buffers may not share the
+    /// The whole block at once, as for another driver's dma-buf: two buffers may not share the
     /// block on a non-coherent port.
     Whole,
     /// No code can maintain the caches for this memory: it is refused on a non-coherent port,
@@ -43,7 +43,7 @@ pub struct Mapping {
     pub bus: Bus,
     /// The bytes that one sync call covers.
     pub scope: SyncScope,
-    /// The kernel's word about this memory's coherency (`dma_coherent`), where it has one.
+    /// What the kernel states about this memory's coherency (`dma_coherent`), if anything.
     pub coherent: Option<bool>,
 }
 
@@ -60,31 +60,31 @@ pub struct Segment {
 /// One block of DMA memory: `HugeTlb`, `UDmaBuf`, `DmaHeap`, `sim::Sim`, or one of your own.
 ///
 /// The backend owns the memory until it is dropped, and [`Region`](crate::Region) owns the backend.
-/// A region leaks its backend rather than drop it while anything carved from it is still out. The
-/// backend of a [`Region`](crate::Region) is dropped by the last of the region's
-/// handles, buffers and pools, on the thread that has it, maybe in a buffer's drop: so its drop
-/// does not panic, and does not wait long. (Where it panics all the same, what is left is leaked.)
+/// A region leaks its backend rather than drop it while anything allocated from it is still out.
+/// The last of the region's handles, buffers and pools drops the backend, on the thread that has
+/// it, maybe in a buffer's drop: so the backend's drop does not panic, and does not wait long. (If
+/// it panics all the same, what is left is leaked.)
 ///
 /// # Safety
-/// The two syncs are unsafe to call: they change what the CPU sees. So is `export`, which lets
-/// others at the memory. Everything else is safe.
+/// The two syncs are unsafe to call: they change what the CPU sees. So is `export`, which gives
+/// others access to the memory. Everything else is safe.
 ///
 /// # Implementation safety
 /// 1. [`mapping`](Self::mapping) returns the same values at every call, however often the backend
 ///    itself is moved.
 /// 2. `cpu .. cpu + len_bytes` is mapped, readable, writable and initialised, and stays so until
-///    `self` is dropped: for ever, if it never is. A region leaks its backend where a device may
+///    `self` is dropped: for ever, if it never is. A region leaks its backend if a device may
 ///    still write. The bytes are accessed only by the holder of the mapping and by the devices that
 ///    they are handed to. They change under a view for no other reason.
-/// 3. `sync_for_device` and `sync_for_cpu` touch no byte outside `range`, rounded out to the
-///    granule where the device writes. Where the device only reads, they read no byte outside
+/// 3. `sync_for_device` and `sync_for_cpu` touch no byte outside `range`, which is rounded out to
+///    the granule if the device writes. If the device only reads, they read no byte outside
 ///    `range`: a neighbour may be borrowed.
 /// 4. [`segment`](Self::segment) tells the truth about where the device finds each byte, and so do
 ///    `base` and `bus`: no other memory answers there.
 /// 5. [`handle`](Self::handle) is the block's for as long as `self` lives, and byte 0 of the block
 ///    is its byte 0.
 /// 6. `scope` and `coherent` are true, and a sync that returns `Ok` was done: after `sync_for_cpu`
-///    no later event in the caches changes a byte of the range. Of bytes that the device has only
+///    no later event in the caches changes a byte of the range. For bytes that the device has only
 ///    read, [`settled`](Self::settled) reports that.
 /// 7. What `export` returns is a descriptor of a dma-buf that holds the whole block. It stays one
 ///    after `self` is dropped.
@@ -98,8 +98,7 @@ pub unsafe trait Backend: Send + Sync {
     /// The contiguous run that begins at byte `offset_bytes` of the block.
     ///
     /// # Errors
-    /// The error that keeps the backend from knowing. The default says that the whole block is one
-    /// run.
+    /// The reason why the backend cannot know. The default reports the whole block as one run.
     fn segment(&self, offset_bytes: usize) -> Result<Segment, Error> {
         let mapping = self.mapping();
         Ok(Segment {
@@ -116,8 +115,8 @@ pub unsafe trait Backend: Send + Sync {
     /// The kernel's refusal, or [`Error::Contended`].
     ///
     /// # Safety
-    /// Where `direction` says that the device writes: no reference to a byte of the range, rounded
-    /// out to the granule, is alive.
+    /// If `direction` says that the device writes, no reference to a byte of the range, rounded out
+    /// to the granule, is alive.
     unsafe fn sync_for_device(
         &self,
         range: Range<usize>,
@@ -133,39 +132,39 @@ pub unsafe trait Backend: Send + Sync {
     /// As [`sync_for_device`](Self::sync_for_device).
     unsafe fn sync_for_cpu(&self, range: Range<usize>, direction: Direction) -> Result<(), Error>;
 
-    /// Has all ended that this backend began for `range`? A hand-over asks before bytes come back
-    /// to the CPU, also those that the device has only read, and before a tensor of them is lent.
-    /// It asks on a bus of objects ([`Bus::Objects`]) and on a simulated board, where the port does
-    /// not snoop. The default is for a backend whose syncs have ended when they return. A backend
-    /// over another one passes it on.
+    /// Checks that everything this backend began for `range` has ended. A hand-over calls it before
+    /// bytes come back to the CPU, also if the device has only read them, and before a tensor of
+    /// them is lent. It does so on a bus of objects ([`Bus::Objects`]) and on a simulated board, if
+    /// the port does not snoop. The default is for a backend whose syncs have ended when they
+    /// return. A backend over another one passes the call on.
     ///
     /// # Errors
-    /// It has not, or the backend cannot tell: the bytes stay with the device. [`Error::Timeout`],
-    /// and the backend's own.
+    /// Something has not ended, or the backend cannot tell: the bytes stay with the device.
+    /// [`Error::Timeout`], and the backend's own errors.
     fn settled(&self, range: Range<usize>) -> Result<(), Error> {
         let _ = range;
         Ok(())
     }
 
-    /// The object that the block is for its device, where that takes no addresses; the addresses of
-    /// [`mapping`](Self::mapping) are then numbers of the device's own bus
-    /// ([`Bus::Objects`]). The default: it is none.
+    /// The block as an object, if its device takes objects and no addresses. The addresses of
+    /// [`mapping`](Self::mapping) are then numbers of the device's own bus ([`Bus::Objects`]). The
+    /// default, `None`: it is no object.
     fn handle(&self) -> Option<super::Handle> {
         None
     }
 
     /// Tells a simulated board who may touch `range` from here on. A backend over another one
-    /// passes it on: otherwise the board counts each access as one to bytes that were not handed
-    /// over. The default is for memory that no simulated device reaches.
+    /// passes the call on: otherwise the board counts each access as one to bytes that were not
+    /// handed over. The default is for memory that no simulated device reaches.
     fn held_by(&self, range: Range<usize>, holder: super::Holder<'_>) {
         let _ = (range, holder);
     }
 
-    /// How often the devices of this memory's simulated board touched what was not handed over to
-    /// them. The job layer asks where a driver does not say which device it has
-    /// ([`Driver::simulated`](crate::Driver::simulated)). A backend over another one passes it on:
-    /// otherwise wrong accesses go unnoticed. The default is for memory that no simulated device
-    /// reaches.
+    /// How often the devices of this memory's simulated board touched memory that was not handed
+    /// over to them. The job layer asks if a driver does not say which device it has
+    /// ([`Driver::simulated`](crate::Driver::simulated)). A backend over another one passes the
+    /// call on: otherwise wrong accesses go unnoticed. The default is for memory that no simulated
+    /// device reaches.
     ///
     /// # Errors
     /// As [`SimulatedDevice::wrong_accesses`](super::SimulatedDevice::wrong_accesses).
@@ -174,10 +173,10 @@ pub unsafe trait Backend: Send + Sync {
     }
 
     /// A new descriptor of a dma-buf that holds the whole block, for another importer. The default
-    /// is for memory that is none: huge pages, VFIO's, a simulated board's.
+    /// is for memory that is no dma-buf: huge pages, VFIO's, a simulated board's.
     ///
     /// # Errors
-    /// [`Error::Unsupported`]: the memory is no dma-buf. [`Error::Os`]: what the kernel says.
+    /// [`Error::Unsupported`]: the memory is no dma-buf. [`Error::Os`]: the kernel's error.
     ///
     /// # Safety
     /// As [`Region::export`](crate::Region::export).

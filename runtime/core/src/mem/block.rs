@@ -44,7 +44,7 @@ impl Default for Requirements {
     }
 }
 
-/// A block behind one type, for what holds bytes of it.
+/// A block of any backend, for the handles that hold its bytes.
 pub(crate) trait Block: Sync {
     fn state(&self) -> &State;
     fn backend(&self) -> &dyn Backend;
@@ -55,13 +55,13 @@ pub(crate) struct State {
     pub(crate) mapping: Mapping,
     /// No line belongs to two owners: buffers, pools and slots are whole lines.
     pub(crate) line: Align,
-    /// How many bytes are out, in buffers and pools.
+    /// How many bytes buffers and pools hold.
     pub(in crate::mem) taken_bytes: AtomicUsize,
     pub(crate) counters: Counters,
 }
 
 impl State {
-    /// The cache line of memory whose syncs are such.
+    /// The cache line of memory that has this sync scope.
     pub(in crate::mem) fn line_of(scope: SyncScope) -> Result<Align> {
         match scope {
             SyncScope::Range { granule_bytes } => Ok(Align::new(granule_bytes)?.max(Align::MIN)),
@@ -159,7 +159,7 @@ impl State {
         }
     }
 
-    /// Under `Whole`, are bytes of this block taken outside `extent`?
+    /// Under `Whole`, the error if bytes of this block outside `extent` are taken.
     pub(crate) fn shared_with_others(&self, extent: Span) -> Option<Error> {
         let taken = self.taken_bytes.load(Ordering::SeqCst);
         (extent.len < taken).then_some(Error::WholeBlock { shared_bytes: taken - extent.len })
@@ -176,7 +176,7 @@ impl State {
         trace::begins(event, site);
         self.counters.syncs.add(1);
         self.counters.bytes_synced_for_device.add(what.range.len());
-        // SAFETY: where the device writes, `what` is whole lines of one chunk (`span.rs`). The only
+        // SAFETY: if the device writes, `what` is whole lines of one chunk (`span.rs`). The only
         // handle of that chunk is an `Operand` or a `DevBuf`, which have no views. Or `what` is the
         // whole block, before any buffer of it was given out.
         let done = unsafe { backend.sync_for_device(what.range.clone(), what.direction) };

@@ -1,5 +1,5 @@
-//! Who may touch a byte of a simulated board's memory: what the hand-over says of it, and
-//! what was touched all the same.
+//! Who may touch a byte of a simulated board's memory, as the hand-over reports it, and the
+//! accesses that were made all the same.
 
 use crate::{mem::Port, types::Result};
 
@@ -17,33 +17,32 @@ pub enum Holder<'a> {
     },
 }
 
-/// How often simulated devices touched what was not handed over to them.
+/// How often simulated devices touched memory that was not handed over to them.
 ///
-/// A queue compares the counts when a job ends well with those when the first of its jobs in flight
-/// began, and fail the job where they differ
+/// When a job ends well, a queue compares the counts with those from when the first of its jobs in
+/// flight began, and fails the job if they differ
 /// ([`Error::WrongAccess`](crate::Error::WrongAccess)):
 ///
-/// - The count is of the device, and so of all its channels: a wrong access of one fails the jobs
-///   in flight of all, because the board cannot tell whose it was. Where the driver passes no
-///   device on ([`Driver::simulated`](crate::Driver::simulated)), it is of all devices of the
+/// - The count is the device's, and so covers all its channels: a wrong access by one fails the
+///   jobs in flight of all, because the board cannot tell whose it was. If the driver passes no
+///   device on ([`Driver::simulated`](crate::Driver::simulated)), it covers all devices of the
 ///   board.
-/// - A queue takes the count anew with each job that ends well, and when it is empty. A job that
-///   failed by its device's word leaves the count as it was: another job in flight may have made
-///   it. So no job answers for what was touched before it began.
-/// - Between two jobs nothing in flight can answer for an access. It is in `SimBoard::counts`
-///   alone.
-/// - Where the board could not be asked, or did not hear of a hand-over
-///   ([`Error::Contended`](crate::Error::Contended)), the job fails with that.
+/// - A queue takes the count anew with each job that ends well, and when the queue is empty. A job
+///   that its device reports as failed leaves the count as it was: another job in flight may have
+///   caused the accesses. So no job fails for an access from before it began.
+/// - No job fails for an access between two jobs. It is in `SimBoard::counts` alone.
+/// - If the board could not be asked, or did not hear of a hand-over
+///   ([`Error::Contended`](crate::Error::Contended)), the job fails with that error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WrongAccesses {
-    /// Bytes that were not handed over, or only to be read.
+    /// Bytes that were not handed over, or only for reading.
     pub unowned: u64,
     /// Addresses where no memory is.
     pub stray: u64,
 }
 
 impl WrongAccesses {
-    /// Those that came after `before`.
+    /// The accesses since `before`.
     #[must_use]
     pub(crate) const fn since(self, before: Self) -> Self {
         Self {
@@ -59,13 +58,12 @@ impl WrongAccesses {
     }
 }
 
-/// A simulated device, as the job layer asks for it:
-/// [`Device::simulated`](crate::Device::simulated).
+/// A simulated device, as the job layer sees it: [`Device::simulated`](crate::Device::simulated).
 pub trait SimulatedDevice {
-    /// No other simulated device of this process has it.
+    /// The device's number. No other simulated device of this process has it.
     fn number(&self) -> u32;
 
-    /// How often it touched what was not handed over to it, except while the program allowed it.
+    /// How often it touched memory that it was not given, except while the program allowed that.
     ///
     /// # Errors
     /// [`Error::Contended`](crate::Error::Contended): another thread has the board, or the board

@@ -73,7 +73,7 @@ impl Port {
         }
     }
 
-    /// Is it on a simulated board, which wants to know who holds which bytes?
+    /// Is the port on a simulated board, which tracks who holds which bytes?
     #[inline]
     pub(crate) const fn is_simulated(&self) -> bool {
         matches!(self.bus, Bus::Sim(_))
@@ -85,8 +85,8 @@ impl Port {
         self.dev_addr(BaseAddr::Dev(addr), len_bytes).is_ok()
     }
 
-    /// The reverse: which byte of a block that begins at `base` has bus address `addr` through this
-    /// port.
+    /// The reverse: the offset of bus address `addr`, through this port, in a block that begins at
+    /// `base`.
     pub(crate) fn offset_in(&self, base: BaseAddr, addr: DevAddr) -> Option<u64> {
         let first = match base {
             BaseAddr::Phys(PhysAddr(raw)) => raw.checked_add(self.offset)?,

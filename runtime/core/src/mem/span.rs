@@ -57,8 +57,8 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Which bytes of `whole` they are, and true; or, where they are not inside, the first and the
-    /// last one as they were asked for, and false.
+    /// The bytes of `whole` that this range names, and true. If they are not all inside: the first
+    /// and the last byte asked for, and false.
     #[inline]
     pub(crate) fn within(self, whole: Span) -> (Span, bool) {
         match whole.part(self) {
@@ -68,7 +68,7 @@ impl Part {
     }
 
     pub(crate) fn of(range: impl RangeBounds<usize>) -> Self {
-        // `saturating_add`: `usize::MAX` as a bound is out of every block, and stays so.
+        // `saturating_add`: the bound `usize::MAX` is outside every block, and stays outside.
         let start = match range.start_bound() {
             Bound::Included(&start) => start,
             Bound::Excluded(&before) => before.saturating_add(1),
@@ -86,19 +86,19 @@ impl Part {
 /// The maintenance that one hand-over needs on a non-coherent port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Maintenance {
-    /// The bytes to name to the backend.
+    /// The byte range for the backend's sync.
     pub(crate) range: Range<usize>,
-    /// The direction to name to it.
+    /// The direction for the backend's sync.
     pub(crate) direction: Direction,
 }
 
 /// The maintenance before a device uses `span`, which belongs to a buffer that owns `extent` alone.
 ///
-/// Where the device only reads, the exact bytes are cleaned: the backend rounds them out, and
-/// cleaning a neighbour's line changes nothing that anybody can see. Where it writes, whole lines
-/// must belong to this buffer, because every line that the device writes is invalidated later, the
-/// neighbour's bytes with it. They are cleaned too, never thrown away: the rest of a line is the
-/// owner's own data, and so is all of it if the job is refused after this.
+/// If the device only reads, the exact bytes are cleaned: the backend rounds them out, and cleaning
+/// a neighbour's line changes nothing visible. If it writes, whole lines must belong to this
+/// buffer, because every line that the device writes is invalidated later, and a neighbour's bytes
+/// with it. These lines are cleaned too, never discarded: the rest of a line is the owner's own
+/// data, and so is all of it if the job is refused after this.
 pub(crate) fn before_device(
     span: Span,
     direction: Direction,
@@ -115,11 +115,11 @@ pub(crate) fn before_device(
 }
 
 /// The maintenance before a device writes `span` of a buffer that it only read so far, except for
-/// `written`. The lines that it did not write yet may be dirty in a part that was never handed
-/// over. Those that it wrote must not be cleaned: what the caches hold of them is old. Up to one
-/// run of lines before `written` and one behind it; an empty run is nothing to do.
+/// `written`. Lines that no device wrote yet may be dirty in a part that was never handed over.
+/// Lines that a device wrote must not be cleaned: the caches hold old data for them. Up to one run
+/// of lines before `written` and one behind it; an empty run needs nothing.
 ///
-/// Whole-block calls cleaned everything at the first hand-over.
+/// Syncs of the whole block cleaned everything at the first hand-over.
 pub(crate) fn before_writing(
     span: Span,
     written: Option<Span>,
@@ -143,13 +143,13 @@ pub(crate) fn before_writing(
     ])
 }
 
-/// The maintenance after a device wrote `span`, before the CPU looks.
+/// The maintenance after a device wrote `span`, before the CPU reads it.
 pub(crate) fn after_device(span: Span, extent: Span, line: Align) -> Result<Maintenance, Error> {
     let lines = whole_lines(span, extent, line)?;
     Ok(Maintenance { range: lines.range(), direction: Direction::FromDevice })
 }
 
-/// `span` rounded out to whole lines, when they all lie in `extent`.
+/// `span` rounded out to whole lines, if they all lie in `extent`.
 fn whole_lines(span: Span, extent: Span, line: Align) -> Result<Span, Error> {
     let refusal =
         Error::SharedLine { start: span.start, end: span.end(), line_bytes: line.bytes() };

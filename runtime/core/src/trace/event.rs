@@ -30,7 +30,7 @@ pub enum Event {
         /// The block's size.
         len_bytes: usize,
     },
-    /// The device was cut off from such a block.
+    /// Such a block was unmapped for its device.
     UnmapForDevice {
         /// The I/O virtual address.
         iova: u64,
@@ -42,7 +42,7 @@ pub enum Event {
         /// Their size.
         len_bytes: usize,
     },
-    /// A piece of a region was planned.
+    /// A range of a region was planned.
     CarveBytes {
         /// Where it begins, from the beginning of the region.
         offset_bytes: usize,
@@ -96,7 +96,7 @@ pub enum Event {
     },
     /// A job ended without a result: it did not start, timed out or failed. The device was stopped,
     /// or a `Leak` follows. Jobs that a program cancels by stopping or dropping a queue are not
-    /// told.
+    /// reported.
     Stop {
         /// The device's port.
         port: &'static str,
@@ -109,7 +109,7 @@ pub enum Event {
     Return,
     /// Memory is kept for ever, because a device or a framework may still use it.
     Leak {
-        /// How much; 0 where only its owner knew.
+        /// How much; 0 if only its owner knew.
         len_bytes: usize,
     },
 }
@@ -140,7 +140,7 @@ pub enum Kind {
 }
 
 impl Event {
-    /// What it is.
+    /// The event's kind.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self {
@@ -164,7 +164,7 @@ impl Event {
         }
     }
 
-    /// How many bytes it is about; 0 where it is about none.
+    /// The event's count of bytes; 0 if it has none.
     #[must_use]
     pub const fn len_bytes(&self) -> usize {
         match *self {
@@ -190,7 +190,7 @@ impl Event {
 }
 
 impl Kind {
-    /// All of them, in the order of a run.
+    /// All kinds, in the order of a run.
     pub const ALL: [Self; 17] = [
         Self::Map,
         Self::Unmap,

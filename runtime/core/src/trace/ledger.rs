@@ -14,7 +14,7 @@ use core::{
 };
 
 const KINDS: usize = Kind::ALL.len();
-// Counts are found by a kind's number, and named by its place in the list.
+// A kind's number is the index of its count, and its place in the list is its name's index.
 #[allow(clippy::indexing_slicing, reason = "it is run by the compiler")]
 const _: () = {
     let mut at = 0;
@@ -48,7 +48,7 @@ struct Counts {
 /// The events of one kind that one line of the program caused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The line; `None` for what has none: something was dropped, or more lines than `SITES`
+    /// The line; `None` for events without one: something was dropped, or more lines than `SITES`
     /// called.
     pub site: Option<&'static Location<'static>>,
     /// What was done.
@@ -67,7 +67,7 @@ pub struct Count {
 }
 
 impl<const SITES: usize> Ledger<SITES> {
-    /// An empty one.
+    /// An empty ledger.
     #[must_use]
     #[allow(
         clippy::new_without_default,
@@ -83,7 +83,7 @@ impl<const SITES: usize> Ledger<SITES> {
         Self { sites: [const { Counts::new() }; SITES], elsewhere: Counts::new() }
     }
 
-    /// The counts, site by site, of events that happened at all. Other threads may go on counting
+    /// The counts, site by site, of the events that happened. Other threads may go on counting
     /// meanwhile.
     pub fn rows(&self) -> impl Iterator<Item = Row> {
         self.sites.iter().chain([&self.elsewhere]).flat_map(Counts::rows)
@@ -99,8 +99,8 @@ impl<const SITES: usize> Ledger<SITES> {
         })
     }
 
-    /// The row of `site`: its own, or a free one that becomes its own. Every row is looked at once
-    /// at most.
+    /// The row of `site`: its own, or a free one that becomes its own. Reads every row at most
+    /// once.
     fn row_of(&self, site: &'static Location<'static>) -> &Counts {
         // One line may have several `Location`s in a program, so it is found by its text.
         let start =
@@ -137,7 +137,7 @@ impl Counts {
         unsafe { self.site.load(Ordering::Relaxed).as_ref() }
     }
 
-    /// Is this the row of `site`? A free one is from now on.
+    /// Is this the row of `site`? A free row becomes it.
     fn is_of(&self, site: &'static Location<'static>) -> bool {
         let own = self.site().or_else(|| {
             let pointer = ptr::from_ref(site).cast_mut();

@@ -1,14 +1,14 @@
-//! Who hears the events.
+//! The listener of a program's events.
 
 use super::{Event, Site, happened};
 use core::panic::Location;
 use spin::{Mutex, Once};
 
-/// Hears every event of the runtime, on the thread where it happens, in the middle of that thread's
-/// work. So it is quick, does not panic, and calls nothing of the runtime that makes events. `site`
-/// is the line of the program that called the runtime. It is `None` where something was dropped or
-/// came back from a framework on its thread. It is also `None` for an accelerator's own work: a
-/// copy to a GPU's memory, when it is queued.
+/// Receives every event of the runtime, on the thread where it happens, in the middle of that
+/// thread's work. So it must be quick, must not panic, and must call nothing of the runtime that
+/// makes events. `site` is the line of the program that called the runtime. It is `None` if
+/// something was dropped or came back from a framework on its thread. It is also `None` for an
+/// accelerator's own work: a copy to a GPU's memory, when it is queued.
 ///
 /// ```
 /// use contigo::{trace::{Event, Listener}};
@@ -24,8 +24,8 @@ use spin::{Mutex, Once};
 /// ```
 pub trait Listener: Sync {
     /// `event` begins: a first touch, a sync or a copy, which take time.
-    /// [`happened`](Self::happened) follows on the same thread, with the same event and site, also
-    /// where it failed.
+    /// [`happened`](Self::happened) follows on the same thread, with the same event and site, even
+    /// if it failed.
     fn begins(&self, event: &Event, site: Option<&'static Location<'static>>) {
         let _ = (event, site);
     }
@@ -35,14 +35,14 @@ pub trait Listener: Sync {
 }
 
 static LISTENER: Once<&'static dyn Listener> = Once::new();
-/// Held by the thread that sets it: `Once` would let another one spin without a bound meanwhile.
+/// Held by the thread that sets it. With `Once` another thread would spin without a bound.
 static SETTING: Mutex<()> = Mutex::new(());
 
-/// Lets `listener` hear every event from now to the end of the program. There is one, as there is
-/// one logger.
+/// Makes `listener` receive every event from now to the end of the program. There is only one, as
+/// there is only one logger.
 ///
 /// # Errors
-/// `listener` comes back: there is another one already, or another thread sets one now.
+/// `listener` comes back: there is another one already, or another thread is setting one now.
 pub fn set_listener(listener: &'static dyn Listener) -> Result<(), &'static dyn Listener> {
     let Some(_alone) = SETTING.try_lock() else { return Err(listener) };
     let mut mine = false;
@@ -53,7 +53,7 @@ pub fn set_listener(listener: &'static dyn Listener) -> Result<(), &'static dyn 
     if mine { Ok(()) } else { Err(listener) }
 }
 
-/// Tells the listener of something that the program itself did, beside the runtime: a copy into
+/// Reports to the listener something that the program itself did, beside the runtime: a copy into
 /// memory of its own, a mapping. Its site is the line that calls this.
 ///
 /// ```

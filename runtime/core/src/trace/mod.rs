@@ -2,10 +2,10 @@
 //! that asked for each.
 //!
 //! Every step of the runtime is an [`Event`]. With the feature `audit` one `Listener` of the
-//! program hears them all, each with its site: the line that called the runtime. A `Ledger` counts
-//! them, with no heap. `contigo demo --trace FILE` has one, and a listener of its own that writes a
-//! timeline. The features `log` and `defmt` send the same events to these crates as text, without
-//! sites.
+//! program receives them all, each with its site: the line that called the runtime. A `Ledger`
+//! counts them, with no heap. `contigo demo --trace FILE` has one, and a listener of its own that
+//! writes a timeline. The features `log` and `defmt` send the same events to these crates as text,
+//! without sites.
 //!
 //! Without the feature `audit` none of it is in the program. With it and no listener an event costs
 //! one load and one branch.
@@ -43,7 +43,7 @@ pub use listener::{Listener, note, set_listener};
 pub(crate) use site::Site;
 pub use stats::Stats;
 
-/// Says that `event` is about to happen: before what takes time, so that a listener can measure it.
+/// Reports that `event` is about to happen and takes time, so that a listener can measure it.
 #[inline]
 pub(crate) fn begins(event: Event, site: Site) {
     #[cfg(feature = "audit")]

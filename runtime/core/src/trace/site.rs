@@ -3,8 +3,8 @@
 #[cfg(feature = "audit")]
 use core::panic::Location;
 
-/// Where a program called the runtime, handed down to where things happen. Without the feature it
-/// is nothing, of no size.
+/// Where a program called the runtime, passed down to the code that reports events. Without the
+/// feature it is empty, of no size.
 #[derive(Clone, Copy, Debug)]
 pub struct Site(#[cfg(feature = "audit")] Option<&'static Location<'static>>);
 
@@ -15,7 +15,7 @@ impl Site {
         None,
     );
 
-    /// The line that called the function which asks, where that is `track_caller`.
+    /// The line that called the function which calls this, if that is `track_caller`.
     #[cfg_attr(feature = "audit", track_caller)]
     #[inline]
     pub(crate) fn here() -> Self {

@@ -21,7 +21,7 @@ pub struct Stats {
     /// Bytes that [`CpuBuf::copy_from_slice`](crate::CpuBuf::copy_from_slice) copied: the only copy
     /// in the runtime.
     pub bytes_copied: u64,
-    /// Blocks carved.
+    /// Blocks allocated.
     pub carves: u64,
 }
 
@@ -65,7 +65,7 @@ impl Counter {
         self.0.fetch_add(n as _, Relaxed);
     }
 
-    /// As [`add`](Self::add), where a lock keeps all others from adding.
+    /// As [`add`](Self::add), under a lock that keeps all others from adding.
     pub(crate) fn add_alone(&self, n: usize) {
         #[allow(clippy::useless_conversion, reason = "as above")]
         self.0.store(self.0.load(Relaxed).wrapping_add(n as _), Relaxed);

@@ -15,12 +15,12 @@ use crate::types::Error;
 pub struct Align(usize);
 
 impl Align {
-    /// 32 bytes: the least that any accelerator here is given (one line of a Cortex-A9, one beat of
-    /// a 256-bit bus).
+    /// 32 bytes: the smallest alignment that an accelerator gets here (one line of a Cortex-A9, one
+    /// beat of a 256-bit bus).
     pub const MIN: Self = Self(32);
     /// 64 bytes: one cache line of a Cortex-A53/A72/A78 or a PC, and TVM's `kAllocAlignment`.
     pub const LINE: Self = Self(64);
-    /// 256 bytes: what DLPack's `dlpack.h` asks of a `data` pointer.
+    /// 256 bytes: the alignment that DLPack's `dlpack.h` requires of a `data` pointer.
     pub const DLPACK: Self = Self(256);
     /// 4096 bytes: one page, and the boundary that no AXI burst crosses (Arm IHI 0022, A3.4.1).
     pub const PAGE: Self = Self(4096);
@@ -43,13 +43,13 @@ impl Align {
         self.0
     }
 
-    /// Is `value` a multiple of this alignment?
+    /// Returns whether `value` is a multiple of this alignment.
     #[must_use]
     pub const fn divides(self, value: u64) -> bool {
         value & (self.0 as u64 - 1) == 0
     }
 
-    /// The next multiple at or above `value`; `None` where that overflows.
+    /// Returns the next multiple at or above `value`; `None` if that overflows.
     #[must_use]
     pub const fn round_up(self, value: usize) -> Option<usize> {
         match value.checked_add(self.0 - 1) {
@@ -58,7 +58,7 @@ impl Align {
         }
     }
 
-    /// The next multiple at or below `value`.
+    /// Returns the next multiple at or below `value`.
     #[must_use]
     pub const fn round_down(self, value: usize) -> usize {
         value & !(self.0 - 1)

@@ -1,11 +1,11 @@
 #![allow(unsafe_code, reason = "barrier instructions have no safe name on Arm")]
 //! The two barriers of a job. They stay where cache maintenance is skipped: a coherent port snoops
-//! caches, not store buffers. `linux/barrier_tests.rs` counts the first on every way to a device,
-//! and the second on every way back.
+//! caches, not store buffers. `linux/barrier_tests.rs` counts the first barrier on every path to a
+//! device, and the second on every path back.
 
 use core::sync::atomic::{Ordering, fence};
 
-/// Everything the CPU wrote is visible to every observer of the system before what follows: the
+/// Orders everything that the CPU wrote, for every observer of the system, before what follows: the
 /// doorbell.
 #[inline]
 pub(crate) fn before_doorbell() {
@@ -15,8 +15,8 @@ pub(crate) fn before_doorbell() {
     count::DOORBELLS.set(count::DOORBELLS.get() + 1);
 }
 
-/// Nothing that follows, a read of the device's output, is done before what precedes: the read of
-/// its status.
+/// Orders everything that follows, such as a read of the device's output, after what precedes: the
+/// read of the device's status.
 #[inline]
 pub(crate) fn after_completion() {
     system();
@@ -25,10 +25,10 @@ pub(crate) fn after_completion() {
     count::COMPLETIONS.set(count::COMPLETIONS.get() + 1);
 }
 
-/// Arm: `dmb` orders only between observers of one shareability domain; a bus master outside it
-/// needs `dsb` (Arm DDI 0487, B2.3; Arm DDI 0406, A3.8.3). On x86-64 writes to ordinary memory and
-/// to uncached registers are ordered already (Intel SDM 3A, 9.2.2); those to write-combined memory
-/// by the fence above.
+/// On Arm, `dmb` orders only between observers of one shareability domain; a bus master outside of
+/// it needs `dsb` (Arm DDI 0487, B2.3; Arm DDI 0406, A3.8.3). On x86-64, writes to ordinary memory
+/// and to uncached registers are ordered already (Intel SDM 3A, 9.2.2); the fence above orders
+/// writes to write-combined memory.
 #[inline]
 fn system() {
     #[cfg(all(any(target_arch = "aarch64", target_arch = "arm"), not(miri)))]
@@ -38,8 +38,8 @@ fn system() {
     }
 }
 
-/// How many of them this thread has passed, and how many it had when a device was started, and when
-/// its end was seen.
+/// How many barriers this thread has passed: now, when a device was started, and when its end was
+/// seen.
 #[cfg(test)]
 pub(crate) mod count {
     use core::cell::Cell;

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "the one handle to a value gives it out to change")]
-//! A value of any type that implements a trait, in pages of its own: a `Box`, without a heap.
+//! A value of any type that implements a trait, in its own pages: a `Box` without a heap.
 
 use super::{
     Result,
@@ -17,7 +17,7 @@ pub struct Boxed<T: ?Sized>(
 );
 
 impl<T: ?Sized> Boxed<T> {
-    /// `value`, in pages of its own, as a trait object.
+    /// Moves `value` into its own pages, as a trait object.
     ///
     /// # Errors
     /// [`Error::Os`](super::Error::Os): the kernel has no memory.
@@ -44,14 +44,14 @@ impl<T: ?Sized> Deref for Boxed<T> {
 
 impl<T: ?Sized> DerefMut for Boxed<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: there is no other handle, and this one is borrowed as what is returned.
+        // SAFETY: there is no other handle, and this one is borrowed as long as the result.
         unsafe { self.0.value_mut() }
     }
 }
 
-// SAFETY: there is one handle: it gives the value out as a `Box` does, and drops it where it is.
+// SAFETY: there is one handle: it gives access as a `Box` does, and drops the value where it is.
 unsafe impl<T: ?Sized + Send> Send for Boxed<T> {}
-// SAFETY: a shared reference to it gives only a shared reference to the value.
+// SAFETY: a shared reference to the handle gives only a shared reference to the value.
 unsafe impl<T: ?Sized + Sync> Sync for Boxed<T> {}
 
 impl<T: ?Sized + fmt::Debug> fmt::Debug for Boxed<T> {
@@ -96,7 +96,7 @@ mod tests {
     fn value_changes_moves_and_ends_once() {
         let ends = Cell::new(0);
         let noisy = Noisy { polls: Cell::new(0), ends: &ends };
-        // SAFETY: the pointer is unsized, and returned.
+        // SAFETY: the closure returns its pointer, unsized.
         let mut boxed =
             unsafe { Boxed::<dyn Counts + '_>::unsized_by(noisy, |inner| inner) }.unwrap();
         assert_eq!(boxed.count(), 1);

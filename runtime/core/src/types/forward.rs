@@ -1,9 +1,9 @@
-//! Methods that a wrapper leaves to what it wraps.
+//! Methods that a wrapper forwards to the value that it wraps.
 
-/// Methods of [`Backend`](crate::Backend), [`Mmio`](crate::Mmio), [`Wait`](crate::Wait),
-/// [`Device`](crate::Device) or [`Driver`](crate::Driver), inside an `impl` of one's own, that are
-/// another value's: of a field, or of the variant that is there. Methods that are not named are
-/// written as ever.
+/// Forwards methods of [`Backend`](crate::Backend), [`Mmio`](crate::Mmio), [`Wait`](crate::Wait),
+/// [`Device`](crate::Device) or [`Driver`](crate::Driver), inside a wrapper's `impl`, to another
+/// value: a field, or the content of the current variant. Methods that the call does not name are
+/// written as usual.
 ///
 /// ```
 /// use contigo::{Error, Mmio, Wait, forward};
@@ -45,7 +45,7 @@ macro_rules! forward {
         $($crate::forward!(@ $method $to);)+
     };
 
-    // The value itself, under the name that the call uses; `@@@` where the call changes it.
+    // The value itself, under the name that the call uses; `@@@` if the method takes `&mut self`.
     (@@ $self:ident (|$this:ident| $place:expr) $inner:ident => $call:expr) => {{
         let $this = $self;
         let $inner = &$place;
@@ -251,7 +251,7 @@ macro_rules! forward {
 }
 pub(crate) use forward;
 
-/// `AsFd` of a value whose field waits for the interrupt.
+/// Implements `AsFd` for a value whose field waits for the interrupt.
 #[macro_export]
 macro_rules! forward_as_fd {
     ({$($generics:tt)*} $type:ty, $($field:ident).+: $waits:ident) => {
@@ -259,7 +259,7 @@ macro_rules! forward_as_fd {
         where
             $waits: $crate::types::platform::AsFd,
         {
-            /// Where the device's interrupt shows.
+            /// The file descriptor that shows the device's interrupt.
             fn as_fd(&self) -> $crate::types::platform::BorrowedFd<'_> {
                 self.$($field).+.as_fd()
             }

@@ -1,10 +1,9 @@
-//! Words that all of it uses: addresses and directions, the one error, the barrier, a time limit.
+//! Types that the whole runtime uses: addresses, directions, the error, the barrier, a time limit.
 //!
-//! Each address space is a type of its own, so that a bus address is never taken for a pointer.
-//! [`Error`] carries the numbers of a refusal, and [`Refused`] gives back the value that was handed
-//! in. The atomics and the lock of the runtime are here too, because a test of interleavings
-//! replaces them. The modules that the documentation does not show are for the runtime's own
-//! crates.
+//! Each address space has its own type, so a bus address is never taken for a pointer. [`Error`]
+//! carries the numbers of a refusal, and [`Refused`] returns the value that the caller passed. The
+//! runtime's atomics and lock are here too, because a test of interleavings replaces them. Modules
+//! that the documentation does not show are for the runtime's own crates.
 
 pub(crate) mod addr;
 mod align;

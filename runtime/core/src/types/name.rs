@@ -1,8 +1,8 @@
-//! A name in room of its own: a kernel's, an argument's, what an error is about.
+//! A name in a fixed buffer: of a kernel, of an argument, or of what an error is about.
 
 use core::fmt;
 
-/// The most bytes of a [`Name`]. HLS makes a name of a function's and an argument's, and of a
+/// The most bytes of a [`Name`]. HLS forms a name from those of a function, an argument and a
 /// structure's fields.
 const MAX_BYTES: usize = 47;
 
@@ -17,10 +17,10 @@ pub struct Name {
 impl Name {
     /// The most bytes of a name.
     pub const MAX_BYTES: usize = MAX_BYTES;
-    /// None.
+    /// The empty name.
     pub const NONE: Self = Self { bytes: [0; MAX_BYTES], len: 0 };
 
-    /// `text`, where it is one.
+    /// Returns `text` as a name, or `None` if it is not a valid one.
     #[must_use]
     pub const fn new(text: &str) -> Option<Self> {
         let mut name = Self::NONE;
@@ -42,7 +42,7 @@ impl Name {
         Some(name)
     }
 
-    /// As much of `text` as fits, for an error. A byte that no text on a screen has is `?`.
+    /// Returns as much of `text` as fits, for an error. Bytes that are not printable become `?`.
     #[must_use]
     pub const fn clipped(text: &str) -> Self {
         let mut name = Self::NONE;
@@ -61,7 +61,7 @@ impl Name {
         match self.bytes.split_at_checked(self.len as usize) {
             Some((these, _)) => match core::str::from_utf8(these) {
                 Ok(text) => text,
-                // The invariant makes this impossible.
+                // The invariant rules this out.
                 Err(_) => "",
             },
             None => "",
@@ -69,7 +69,7 @@ impl Name {
     }
 }
 
-/// Are two texts the same? For constants, where `==` cannot be.
+/// Returns whether two texts are the same, in constants, where `==` is not available.
 pub const fn same(left: &str, right: &str) -> bool {
     let (mut left, mut right) = (left.as_bytes(), right.as_bytes());
     loop {

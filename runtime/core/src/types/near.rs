@@ -1,4 +1,4 @@
-//! The names that are most like one that is not there.
+//! Suggests similar names when a name is not found.
 
 use crate::types::name::Name;
 use core::fmt;
@@ -7,7 +7,7 @@ use heapless::Vec;
 /// How many names a [`Near`] has at most: as many as a line shows.
 pub const MAX_NEAR: usize = 4;
 
-/// The names that are most like one that is not there, the nearest first.
+/// The names that are most similar to a missing one, the nearest first.
 ///
 /// ```
 /// use contigo::design::Near;
@@ -17,13 +17,13 @@ pub const MAX_NEAR: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Near {
-    // INVARIANT: behind the last one they are `Name::NONE`, which nothing is called.
+    // INVARIANT: entries after the last name are `Name::NONE`, which no name equals.
     names: [Name; MAX_NEAR],
 }
 
 impl Near {
-    /// Those of `all` that are most like `name`, in hierarchies by their last part too. Of two that
-    /// are as near the first comes first.
+    /// Finds the names in `all` that are most similar to `name`; for hierarchical names it compares
+    /// the last part too. Of two names at the same distance, the earlier one comes first.
     #[must_use]
     pub fn of<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Self {
         let mut found = Vec::<(usize, &str), MAX_NEAR>::new();
@@ -34,7 +34,7 @@ impl Near {
             if found.is_full() && place < MAX_NEAR {
                 found.pop();
             }
-            // Full: all of them are nearer.
+            // If it is full, all its names are nearer.
             let _ = found.insert(place, (far, other));
         }
         let mut names = [Name::NONE; MAX_NEAR];
@@ -58,8 +58,8 @@ impl fmt::Display for Near {
     }
 }
 
-/// How many letters are added, left out or others in `right`: Levenshtein's distance, of as much as
-/// an error shows. Upper and lower case are alike here.
+/// How many letters are added, removed or changed in `right`: Levenshtein's distance, over as much
+/// as an error shows. It ignores upper and lower case.
 pub fn distance(left: &str, right: &str) -> usize {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     let mut row = Vec::<usize, { Name::MAX_BYTES }>::new();
@@ -67,7 +67,7 @@ pub fn distance(left: &str, right: &str) -> usize {
     let _ = right().enumerate().try_for_each(|(at, _)| row.push(at + 1));
     let mut last = row.len();
     for (at, letter) in left.iter().take(Name::MAX_BYTES).enumerate() {
-        // The left neighbour of a place in the row before, and in this one.
+        // The value of the left neighbour in the previous row, and in this one.
         let (mut corner, mut before) = (at, at + 1);
         for (place, other) in row.iter_mut().zip(right()) {
             let changed = corner + usize::from(!letter.eq_ignore_ascii_case(other));
@@ -80,14 +80,14 @@ pub fn distance(left: &str, right: &str) -> usize {
     last
 }
 
-/// Shows every name to a function.
+/// Calls a function with every name.
 type Every = fn(&mut dyn FnMut(&str));
 
 /// The most names that an error lists: as many as two lines show.
 const MAX_KNOWN: usize = 8;
 
-/// The others, where one is not there: how many there are. Where they are the program's own, as
-/// drivers are, it has the names that are most like the missing one.
+/// The alternatives to a name that is not found: how many names there are, and the most similar
+/// ones if they are the program's own, as drivers are.
 ///
 /// ```
 /// use contigo::{Error, names::row};
@@ -98,24 +98,24 @@ const MAX_KNOWN: usize = 8;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Among {
-    /// Shows every name, each time in the same order; `None`: they have none here.
+    /// Calls a function with every name, always in the same order; `None`: the names are not here.
     every: Option<Every>,
-    /// The places of the nearest in that order, the nearest first; `NONE` behind the last.
+    /// The positions of the nearest in that order, the nearest first, and `NONE` after the last.
     nearest: [u8; MAX_KNOWN],
     all: u32,
 }
 
 impl Among {
-    /// No place: there are 25 drivers, and a program registers 32 at most.
+    /// No position: there are 25 drivers, and a program registers 32 at most.
     const NONE: u8 = u8::MAX;
 
-    /// So many, whose names the error does not have.
+    /// A count of names that the error does not hold.
     #[must_use]
     pub const fn of(all: u32) -> Self {
         Self { every: None, nearest: [Self::NONE; MAX_KNOWN], all }
     }
 
-    /// Those that are most like `name`. Of two that are as near the first comes first.
+    /// Finds the most similar to `name`. Of two at the same distance, the earlier comes first.
     #[cfg_attr(
         not(all(feature = "linux", target_os = "linux")),
         allow(dead_code, reason = "names are of Linux")
@@ -128,7 +128,7 @@ impl Among {
             if found.is_full() && place < MAX_KNOWN {
                 found.pop();
             }
-            // Full: all of them are nearer.
+            // If it is full, all its names are nearer.
             let _ = found.insert(place, (far, u8::try_from(all).unwrap_or(Self::NONE)));
             all += 1;
         });
@@ -145,14 +145,14 @@ impl Among {
         self.all
     }
 
-    /// Has the error names to show?
+    /// Returns whether the error has names to show.
     #[must_use]
     pub const fn lists(&self) -> bool {
         self.every.is_some()
     }
 
-    /// Shows the names that are most like the one that is not there, the nearest first: eight at
-    /// most, and none where the error does not have them.
+    /// Calls `show` with the names that are most similar to the missing one, the nearest first:
+    /// eight at most, and none if the error does not hold them.
     pub fn each(&self, mut show: impl FnMut(&str)) {
         let Some(every) = self.every else { return };
         for place in self.nearest.into_iter().filter(|place| *place != Self::NONE) {
@@ -167,7 +167,7 @@ impl Among {
     }
 }
 
-/// So many, whose names the error does not have.
+/// A count of names that the error does not hold.
 ///
 /// ```
 /// use contigo::Error;
@@ -180,7 +180,7 @@ impl From<u32> for Among {
     }
 }
 
-/// Two are equal that list the same places of as many names.
+/// Two are equal if they list the same positions of the same number of names.
 impl PartialEq for Among {
     fn eq(&self, other: &Self) -> bool {
         (self.nearest, self.all) == (other.nearest, other.all)

@@ -2,42 +2,42 @@
     unsafe_code,
     reason = "a refusal is shared between threads, and what it gives back is not"
 )]
-//! A refusal, with the value that it gives back.
+//! A refusal that returns the caller's value.
 
 use crate::types::Error;
 use core::fmt;
 
-/// A refusal: the error, and what was handed in, unharmed.
+/// A refusal: the error, and the caller's value, unchanged.
 ///
-/// `?` turns it into its [`Error`] and drops what came back, which returns a buffer to its pool.
+/// `?` turns it into its [`Error`] and drops the value, which returns a buffer to its pool.
 pub struct Refused<T> {
-    /// Why.
+    /// The reason.
     pub error: Error,
     returned: T,
 }
 
-// SAFETY: nothing gives a `&T` of a `&Refused<T>`, so threads that share one share its error alone.
-// An `anyhow::Error` asks for it, and a driver that is refused need not be `Sync`.
+// SAFETY: no function gives a `&T` of a `&Refused<T>`, so threads that share one share only its
+// error. `anyhow::Error` requires `Sync`, and a driver that is refused need not be `Sync`.
 unsafe impl<T: Send> Sync for Refused<T> {}
 
 impl<T> Refused<T> {
-    /// A refusal of `returned`, which is handed back.
+    /// A refusal that hands `returned` back.
     pub const fn new(error: Error, returned: T) -> Self {
         Self { error, returned }
     }
 
-    /// The value that the caller handed in.
+    /// Returns the value that the caller passed.
     pub fn into_returned(self) -> T {
         self.returned
     }
 
-    /// Why, and the value that the caller handed in.
+    /// Returns the reason, and the value that the caller passed.
     pub fn into_parts(self) -> (Error, T) {
         (self.error, self.returned)
     }
 }
 
-/// It drops the value that came back.
+/// Drops the value that came back.
 ///
 /// ```
 /// use contigo::{Error, types::Refused};
@@ -69,7 +69,7 @@ impl<T> core::error::Error for Refused<T> {
     }
 }
 
-/// It keeps the error, and drops the value that came back. So a buffer returns to its pool.
+/// Keeps the error and drops the value that came back, which returns a buffer to its pool.
 ///
 /// ```
 /// use contigo::{Error, types::Refused};

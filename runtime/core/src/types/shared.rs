@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a handle is a pointer that counts")]
-//! A value that its handles own together: an `Arc`, in pages from the kernel instead of a heap.
+//! A value with shared ownership: an `Arc` in pages from the kernel instead of a heap.
 
 use super::{
     Error, Result,
@@ -14,53 +14,53 @@ use core::{
     ptr::{self, NonNull},
 };
 
-/// The most that a value may be aligned to: the kernel's smallest page.
+/// The largest alignment of a value: the kernel's smallest page.
 const PAGE_BYTES: usize = 4096;
 
-/// A handle to a value. Clones are handles to the same one; the last of them drops it and unmaps
-/// its pages. A handle that is forgotten keeps both.
+/// A handle to a shared value. Clones are handles to the same value; the last one drops it and
+/// unmaps its pages. Forgetting a handle keeps both for ever.
 ///
-/// A child of fork(2) has a copy of the pages, as of a heap: a value here is of the process, and no
-/// device reaches it. What a device reaches is mapped elsewhere, and kept from children there.
+/// After fork(2) a child has a copy of the pages, as of a heap: the value is the process's, and no
+/// device reaches it. Memory for devices is mapped elsewhere, and not passed to children.
 pub struct Shared<T: ?Sized> {
-    /// INVARIANT: it leads to an `Inner` that `given` or `unsized_by` wrote, of whose count this
-    /// handle is one.
+    /// INVARIANT: it points to an `Inner` that `given` or `unsized_by` wrote, and the count there
+    /// includes this handle.
     inner: NonNull<Inner<T>>,
     owns: PhantomData<Inner<T>>,
 }
 
-/// What the handles share: [`Shared::unsized_by`] makes it of another type.
+/// What the handles share. [`Shared::unsized_by`] changes its type.
 #[allow(missing_debug_implementations, reason = "no program has one")]
 pub struct Inner<T: ?Sized> {
     count: Count,
-    /// The memory that this lies in.
+    /// The memory that holds this `Inner`.
     memory: ManuallyDrop<Memory>,
     value: T,
 }
 
 enum Memory {
-    /// Unmapped when it is dropped.
+    /// Pages that are unmapped when this is dropped.
     Pages(#[allow(dead_code, reason = "held for its drop")] Anonymous),
-    /// The program gave it for ever.
+    /// Memory that the program gave for ever.
     Given,
 }
 
 impl Memory {
-    /// Unmaps the pages. What was given for ever is left as it is.
+    /// Unmaps the pages. Memory that was given for ever stays.
     fn free(self) {}
 }
 
 impl<T> Shared<T> {
-    /// `value`, in pages of its own.
+    /// Moves `value` into its own pages.
     ///
     /// # Errors
     /// [`Error::Os`]: the kernel has no memory. [`Error::Unsupported`]: there is no kernel.
     pub fn new(value: T) -> Result<Self> {
-        // SAFETY: it returns what it is given.
+        // SAFETY: the closure returns its argument.
         unsafe { Self::unsized_by(value, |inner| inner) }
     }
 
-    /// `value`, in `memory`, where there is no kernel.
+    /// Moves `value` into `memory`, for systems without a kernel.
     ///
     /// # Errors
     /// [`Error::Exhausted`]: `memory` is too small.
@@ -103,8 +103,8 @@ impl<T: ?Sized> Shared<T> {
         };
         let mut pages = Anonymous::zeroed(mem::size_of::<Inner<V>>())?;
         let place = pages.as_mut_ptr().cast::<Inner<V>>();
-        // SAFETY: the pages are new, aligned as asserted, and large enough. They stay where they
-        // are when the value that owns them moves into them.
+        // SAFETY: the pages are new, aligned as asserted, and large enough. They do not move when
+        // the value that owns them moves into them.
         unsafe {
             place.write(Inner {
                 count: Count::one(),
@@ -118,13 +118,13 @@ impl<T: ?Sized> Shared<T> {
 }
 
 impl<T: ?Sized> Shared<T> {
-    /// The value, to change.
+    /// Returns the value, mutably.
     ///
     /// # Safety
     /// There is no other handle.
     pub(crate) unsafe fn value_mut(&mut self) -> &mut T {
-        // SAFETY: this handle is counted, so the value is there, and the caller promised that no
-        // other handle gives it out.
+        // SAFETY: this handle is counted, so the value exists, and the caller promised that no
+        // other handle gives access to it.
         unsafe { &mut self.inner.as_mut().value }
     }
 }
@@ -133,15 +133,15 @@ impl<T: ?Sized> Deref for Shared<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this handle is counted, so the value is there; it changes only through cells.
+        // SAFETY: this handle is counted, so the value exists; it changes only through cells.
         unsafe { &self.inner.as_ref().value }
     }
 }
 
 impl<T: ?Sized> Clone for Shared<T> {
-    /// PANIC: at `MAX_HANDLES` handles, most of which must have been forgotten, as `Arc` aborts.
+    /// PANIC: at `MAX_HANDLES` handles, most of them forgotten. `Arc` aborts there.
     fn clone(&self) -> Self {
-        // SAFETY: this handle is counted, so the count is there.
+        // SAFETY: this handle is counted, so the count exists.
         let counted = unsafe { &self.inner.as_ref().count }.add();
         assert!(counted, "{MAX_HANDLES} handles of one value");
         Self { inner: self.inner, owns: PhantomData }
@@ -151,15 +151,15 @@ impl<T: ?Sized> Clone for Shared<T> {
 impl<T: ?Sized> Drop for Shared<T> {
     fn drop(&mut self) {
         let inner = self.inner.as_ptr();
-        // SAFETY: this handle is still counted. The reference is to an atomic only, which may go
-        // away under it, as in `Arc`.
+        // SAFETY: this handle is still counted. The reference is only to an atomic, which may be
+        // freed under the reference, as in `Arc`.
         if !unsafe { &(*inner).count }.drop_one() {
             return;
         }
         // SAFETY: this was the last handle, and a count of 0 never grows: no other handle has the
-        // value, and what all others did to it has been seen (`Count::drop_one`). The memory is
-        // moved out first, so that it is freed once and after the value, and not at all where the
-        // value's drop panics.
+        // value, and this thread sees what all others did to it (`Count::drop_one`). The memory is
+        // moved out first, so that it is freed once, after the value, and not at all if the value's
+        // drop panics.
         unsafe {
             let memory = ptr::read(&raw const (*inner).memory);
             ptr::drop_in_place(&raw mut (*inner).value);
@@ -168,13 +168,13 @@ impl<T: ?Sized> Drop for Shared<T> {
     }
 }
 
-// SAFETY: as `Arc`: each handle gives a reference to the value, on its own thread, and the last one
-// drops the value there.
+// SAFETY: as `Arc`: each handle gives a reference to the value, on its own thread, and the last
+// handle drops the value on its thread.
 unsafe impl<T: ?Sized + Send + Sync> Send for Shared<T> {}
-// SAFETY: as above; a reference to a handle can be cloned.
+// SAFETY: as above; through a reference a handle can be cloned.
 unsafe impl<T: ?Sized + Send + Sync> Sync for Shared<T> {}
 
-/// A handle that moves leaves the value where it is.
+/// Moving a handle does not move the value.
 impl<T: ?Sized> Unpin for Shared<T> {}
 
 impl<T: ?Sized + fmt::Debug> fmt::Debug for Shared<T> {
@@ -199,7 +199,7 @@ mod tests {
         fn add(&mut self, more: u32) -> u32;
     }
 
-    /// Larger than a page, aligned, and counted where it ends.
+    /// Larger than a page, aligned, and counts its drops.
     #[repr(align(64))]
     struct Noisy<'a> {
         sum: [u32; 2048],
@@ -247,7 +247,7 @@ mod tests {
     fn threads_share_a_trait_object() {
         let ends = AtomicU32::new(0);
         let value = Mutex::new(Noisy::new(&ends));
-        // SAFETY: the pointer is unsized, and returned.
+        // SAFETY: the closure returns its pointer, unsized.
         let shared =
             unsafe { Shared::<Mutex<dyn Counts + '_>>::unsized_by(value, |inner| inner) }.unwrap();
         thread::scope(|scope| {

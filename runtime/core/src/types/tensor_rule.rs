@@ -1,42 +1,42 @@
-//! The rules by which a tensor is refused.
+//! The rules for accepting a tensor.
 
 use core::fmt;
 
-/// Which rule a tensor breaks; [`Error::Tensor`](crate::Error::Tensor) has the numbers. Negative
-/// numbers are shown as the 64 bits that they are.
+/// The rule that a tensor breaks; [`Error::Tensor`](crate::Error::Tensor) has the numbers, which
+/// show a negative number as its 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum TensorRule {
     /// The pointer to a tensor is null.
     NullTensor,
-    /// Another major version of DLPack has another layout. Needed: the one here.
+    /// Another major version of DLPack has another layout. Needed: this runtime's version.
     MajorVersion,
-    /// A number of dimensions. Needed: at most.
+    /// The number of dimensions. Needed: the maximum.
     Dims,
-    /// There are dimensions, and no shape. Needed: entries.
+    /// There are dimensions but no shape. Needed: the number of entries.
     NullShape,
-    /// A dimension. Needed: at most, and not negative.
+    /// A dimension. Needed: the maximum; a dimension is not negative.
     Dimension,
-    /// Bytes or elements. Needed: at most.
+    /// The number of bytes or elements. Needed: the maximum.
     Size,
-    /// Bits of an element. Needed: a multiple, and not 0.
+    /// The bits of an element. Needed: a multiple of this, and not 0.
     Type,
-    /// Lanes of an element: vector types are not exchanged.
+    /// The lanes of an element: vector types are not supported.
     Lanes,
-    /// There are elements, and no data pointer. Needed: elements.
+    /// There are elements but no data pointer. Needed: the number of elements.
     NullData,
-    /// A stride of a tensor whose elements do not follow each other. Needed: C's.
+    /// A stride of a tensor that is not contiguous. Needed: the stride of a C array.
     Strides,
     /// `DLDeviceType`.
     DeviceType,
-    /// The first element's address. Needed: a multiple.
+    /// The address of the first element. Needed: a multiple of this.
     Alignment,
-    /// An address that no pointer holds. Needed: at most.
+    /// An address that does not fit a pointer. Needed: the maximum.
     Address,
-    /// Flags that the form before DLPack 1.0 cannot carry.
+    /// Flags that the format before DLPack 1.0 cannot carry.
     Flags,
-    /// A byte offset that would go into an opaque handle: it is to be kept. Needed: at most.
+    /// A byte offset that would be lost in an opaque handle. Needed: the maximum.
     Handle,
 }
 

@@ -1,16 +1,16 @@
-//! How long to wait: always bounded.
+//! Time limits: every wait is bounded.
 
 use super::{Error, Result};
 use core::time::Duration;
 
-/// The longest time limit: an hour. There is no "for ever", because a device that hangs must not
-/// hang its user.
+/// The longest time limit: an hour. There is no unlimited wait, because a device that hangs must
+/// not hang its caller.
 pub const MAX_TIMEOUT: Duration = Duration::from_micros(MAX_TIMEOUT_US);
 
 const MAX_TIMEOUT_US: u64 = 3_600_000_000;
 
-/// `timeout` in whole microseconds, rounded up. Every function with a time limit asks this first;
-/// so does a driver or a binding that passes the limit on as a number.
+/// Converts `timeout` to whole microseconds, rounded up. Every function with a time limit calls
+/// this first; so does a driver or a binding that passes the limit on as a number.
 ///
 /// # Errors
 /// [`Error::Argument`]: it is longer than [`MAX_TIMEOUT`].

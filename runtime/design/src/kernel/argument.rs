@@ -40,7 +40,7 @@ impl Pointer {
         self.offset as usize
     }
 
-    /// How many bits of a bus address it holds: 32 or 64.
+    /// The bits of a bus address that it holds: 32 or 64.
     #[must_use]
     pub const fn bits(&self) -> u32 {
         self.bits
@@ -89,13 +89,13 @@ impl Scalar {
         Register::at(self.offset())
     }
 
-    /// How many argument words it takes, and how many registers: 1, or 2 with the low one first.
+    /// The number of its argument words and registers: 1, or 2 with the low one first.
     #[must_use]
     pub const fn words(&self) -> usize {
         if self.bits > 32 { 2 } else { 1 }
     }
 
-    /// Its second register, where it has one.
+    /// Its second register, if it has one.
     pub const fn high_register(&self) -> Option<Register<ReadWrite>> {
         if self.bits > 32 { Some(Register::at(self.offset() + 4)) } else { None }
     }
@@ -116,7 +116,7 @@ pub struct Length {
     scalars: [u8; MAX_FACTORS],
 }
 
-/// Why a rule cannot be read.
+/// Why a rule is invalid.
 pub(super) enum BadRule<'a> {
     /// It is not `4*n`.
     Form,
@@ -125,10 +125,10 @@ pub(super) enum BadRule<'a> {
 }
 
 impl Length {
-    /// Nothing is known: the program's claim alone.
+    /// No rule: only the program's claim.
     pub(super) const NONE: Self = Self { bytes: 0, scalars: [NONE; MAX_FACTORS] };
 
-    /// `rule` for a kernel that has `scalars`; an empty one says nothing.
+    /// `rule` for a kernel that has `scalars`; an empty one is no rule.
     pub(super) const fn parse<'a>(rule: &'a str, scalars: &[Scalar]) -> Result<Self, BadRule<'a>> {
         if rule.is_empty() {
             return Ok(Self::NONE);
@@ -160,14 +160,13 @@ impl Length {
         Ok(length)
     }
 
-    /// How many bytes that is where the scalars have these values; `u64::MAX` where it is no 64-bit
-    /// number.
+    /// The bytes for these values of the scalars; `u64::MAX` if they exceed 64 bits.
     pub(super) fn bytes(&self, scalars: &[u64]) -> u64 {
         let factors = self.scalars.iter().map_while(|index| scalars.get(usize::from(*index)));
         factors.fold(self.bytes, |bytes, factor| bytes.saturating_mul(*factor))
     }
 
-    /// Does it say anything?
+    /// Whether there is a rule.
     #[must_use]
     pub const fn is_known(&self) -> bool {
         self.bytes != 0
@@ -181,7 +180,7 @@ impl Length {
     }
 }
 
-/// The text before the first `*`, and the text behind it.
+/// The text before the first `*`, and the text after it.
 const fn until_star(text: &str) -> (&str, Option<&str>) {
     let mut at = 0;
     let mut rest = text.as_bytes();
@@ -206,7 +205,7 @@ const fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Which scalar has this name?
+/// The index of the scalar with this name.
 const fn index_of(name: &str, scalars: &[Scalar]) -> Option<u8> {
     let (mut index, mut left) = (0, scalars);
     while let [scalar, more @ ..] = left {

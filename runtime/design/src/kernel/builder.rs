@@ -1,4 +1,4 @@
-//! A kernel's map while it is written down, and the rules that it must meet.
+//! A kernel's map under construction, and the rules that it must meet.
 
 use super::{
     argument::{BadRule, Length, Pointer, Scalar},
@@ -14,11 +14,11 @@ use contigo_core::{
 /// The most arguments, of all kinds.
 const MAX_ARGUMENTS: usize = MAX_OPERANDS + MAX_SCALARS + MAX_RESULTS;
 
-/// A kernel's map while it is written down: a table in Rust, or what a file says. Nothing is
-/// compared before [`build`](Self::build).
+/// A kernel's map under construction, from a table in Rust or a file. Nothing is checked before
+/// [`build`](Self::build).
 ///
-/// A file does not say all: `x<name>_hw.h` and `.hwh` tell neither directions nor lengths. So the
-/// program adds them by the argument's name.
+/// Files are incomplete: `x<name>_hw.h` and `.hwh` have neither directions nor lengths. The program
+/// adds them by the argument's name.
 ///
 /// ```
 /// use contigo::{Direction, design::kernel::header};
@@ -39,7 +39,7 @@ pub struct MapBuilder<'a> {
     arguments: List<Argument<'a>, MAX_ARGUMENTS>,
     /// The first mistake.
     error: Option<MapError>,
-    /// Where the next argument stands: its byte in `source`.
+    /// The byte of the next argument in `source`.
     pub(super) at: u32,
     /// The file, to find the line of a byte; empty for a table.
     pub(super) source: &'a [u8],
@@ -64,11 +64,11 @@ pub(super) enum Kind<'a> {
 
 /// The default of a pointer: the device may read and write it. The alignment is what HLS assumes of
 /// the argument of a Vitis kernel (UG1399, `m_axi_alignment_byte_size`): a wide port drops the low
-/// bits of an address that has less.
+/// bits of a less aligned address.
 pub(super) const UNKNOWN: OperandSpec = OperandSpec::in_out().aligned(Align::LINE);
 
 impl KernelMap {
-    /// The beginning of a table.
+    /// The start of a table.
     pub const fn named(name: &str, protocol: Protocol) -> MapBuilder<'_> {
         MapBuilder::new(name, protocol)
     }
@@ -108,7 +108,7 @@ impl<'a> MapBuilder<'a> {
         self
     }
 
-    /// Does it have GIE, IER and ISR?
+    /// Whether it has GIE, IER and ISR.
     pub const fn interrupt(mut self, interrupt: bool) -> Self {
         self.interrupt = interrupt;
         self
@@ -137,12 +137,12 @@ impl<'a> MapBuilder<'a> {
         self.argument(name, offset, 32, Kind::Pointer(spec, length))
     }
 
-    /// A number of `bits` bits, 1 to 64, that a job is given.
+    /// A number of `bits` bits, 1 to 64, that each job passes.
     pub const fn scalar(self, name: &'a str, offset: u32, bits: u32) -> Self {
         self.argument(name, offset, bits, Kind::Scalar)
     }
 
-    /// A number that a job's end leaves: the return value, or an output.
+    /// A number that a job returns: the return value, or an output.
     pub const fn result(self, name: &'a str, offset: u32, bits: u32) -> Self {
         self.argument(name, offset, bits, Kind::Result)
     }
@@ -194,7 +194,7 @@ impl<'a> MapBuilder<'a> {
         })
     }
 
-    /// The argument `name` is a pointer: a file that gives it 32 bits does not tell.
+    /// The argument `name` is a pointer, which a file does not show if it has 32 bits.
     pub fn as_pointer(self, name: &str) -> Self {
         self.change(name, |argument| {
             argument.kind = Kind::Pointer(UNKNOWN, "");
@@ -202,7 +202,7 @@ impl<'a> MapBuilder<'a> {
         })
     }
 
-    /// The argument `name` is a number: a file that gives it 64 bits does not tell.
+    /// The argument `name` is a number, which a file does not show if it has 64 bits.
     pub fn as_scalar(self, name: &str) -> Self {
         self.change(name, |argument| {
             argument.kind = Kind::Scalar;
@@ -220,7 +220,7 @@ impl<'a> MapBuilder<'a> {
         }
     }
 
-    /// No argument is called `name`, or it is none of that kind.
+    /// No argument is called `name`, or it is of another kind.
     pub(super) fn no_such(&self, name: &str) -> MapRule {
         let others = self
             .arguments
@@ -239,7 +239,7 @@ impl<'a> MapBuilder<'a> {
         self
     }
 
-    /// The argument that was written down last.
+    /// The argument that was added last.
     pub(super) fn last(&mut self) -> Option<&mut Argument<'a>> {
         self.arguments.as_mut_slice().last_mut()
     }
@@ -314,7 +314,7 @@ impl<'a> MapBuilder<'a> {
         Ok(map)
     }
 
-    /// Where an argument's registers end; they suit the window, and the arguments behind it.
+    /// The end of an argument's registers, checked against the window and later arguments.
     const fn place(
         &self,
         argument: &Argument<'_>,
@@ -386,7 +386,7 @@ impl<'a> MapBuilder<'a> {
 }
 
 impl Argument<'_> {
-    /// The byte behind its last register.
+    /// The byte after its last register.
     const fn end(&self) -> u64 {
         self.offset as u64 + if self.bits > 32 { 8 } else { 4 }
     }
@@ -397,7 +397,7 @@ const fn too_many(what: &'static str, most: usize, name: Name) -> MapError {
     MapError::of(MapRule::TooMany { what, most: most as u64 }, name, 0)
 }
 
-/// Writes a pointer into the map, whose scalars are known.
+/// Adds a pointer to the map, whose scalars are known.
 const fn operand(argument: &Argument<'_>, map: &mut KernelMap) -> Result<(), MapError> {
     let Kind::Pointer(spec, rule) = argument.kind else { return Ok(()) };
     let name = Name::clipped(argument.name);
@@ -421,7 +421,7 @@ const fn operand(argument: &Argument<'_>, map: &mut KernelMap) -> Result<(), Map
     Ok(())
 }
 
-/// The line of a byte, from 1; 0 where there is no file.
+/// The line of a byte, from 1; 0 if there is no file.
 pub(super) const fn line_of(source: &[u8], byte: u32) -> u32 {
     if source.is_empty() {
         return 0;

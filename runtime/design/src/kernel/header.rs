@@ -1,8 +1,8 @@
 //! A kernel's map from HLS' own driver header, `x<name>_hw.h`
 //! (`<solution>/impl/ip/drivers/<name>_v1_0/src`).
 //!
-//! Its comments are a table of all registers, with widths and access. The `#define`s behind it are
-//! compared with the table, or used alone where the comments are gone.
+//! Its comments are a table of all registers, with widths and access. The `#define`s after it are
+//! compared with the table, or used alone if the comments are gone.
 //!
 //! | it says | the map has |
 //! |---|---|
@@ -48,7 +48,7 @@ use super::{
 };
 use crate::Text;
 
-/// The macros that were read so far.
+/// The macros read so far.
 struct Header<'a> {
     map: MapBuilder<'a>,
     /// The interface's name: the comment before the first register.
@@ -71,7 +71,7 @@ pub fn map(source: &[u8]) -> Result<MapBuilder<'_>, MapError> {
     let mut header = Header { map, interface: "", prefix: None, control: false, first: false };
     let mut here = text;
     while let Some(line) = text.next_line() {
-        // Bytes that are no text are in no line that counts.
+        // No line that matters has bytes that are not text.
         let line = core::str::from_utf8(line).unwrap_or("").trim_ascii();
         here.mark(&mut header.map);
         if let Some(comment) = line.strip_prefix("//") {
@@ -131,7 +131,7 @@ impl<'a> Header<'a> {
         Ok(())
     }
 
-    /// A register by its comment.
+    /// A register, by its comment.
     fn register(&mut self, here: &Text<'a>, offset: u32, what: &'a str) -> Result<(), MapError> {
         if offset == 0 {
             if self.first {
@@ -147,7 +147,7 @@ impl<'a> Header<'a> {
             let name = array.split('\'').nth(1).unwrap_or_default();
             return Err(here.broken(MapRule::MemoryInWindow, name, offset.into()));
         } else if let Some(name) = what.strip_prefix("Data signal of ") {
-            // The upper word of the one before is not another argument.
+            // The upper word of the previous argument is not another one.
             if self.map.last().is_none_or(|last| last.name != name) {
                 self.argument(name, offset, 0);
             }
@@ -192,7 +192,7 @@ impl<'a> Header<'a> {
         Ok(())
     }
 
-    /// The width that a macro says, and the comment too.
+    /// A width from a macro, which must match the comment's.
     fn width(&mut self, here: &Text<'a>, name: &'a str, bits: u32) -> Result<(), MapError> {
         match self.map.named_alike(name) {
             Some(argument) if argument.bits == 0 || argument.bits == bits => argument.bits = bits,

@@ -1,10 +1,10 @@
 //! A kernel's map from Vivado's hardware hand-off, `<design>.hwh`: the XML file beside a bitstream
 //! that PYNQ reads.
 //!
-//! Of a whole design it takes the registers of one instance: `MODULE` with that `INSTANCE`, and its
-//! `ADDRESSBLOCK`. In that block it takes each `REGISTER`, with the properties `DESCRIPTION`,
-//! `ADDRESS_OFFSET` and `ACCESS` and the widths of its `FIELD`s. A register is an argument where
-//! its description is `Data signal of x`, and a result where it is read-only. As with the
+//! From a whole design it reads the registers of one instance: `MODULE` with that `INSTANCE`, and
+//! its `ADDRESSBLOCK`. In that block it reads each `REGISTER`, with the properties `DESCRIPTION`,
+//! `ADDRESS_OFFSET` and `ACCESS` and the widths of its `FIELD`s. A register is an argument if its
+//! description is `Data signal of x`, and a result if it is read-only. As with the
 //! [header](super::header), 64 bits are a pointer, and the program adds directions and lengths.
 //!
 //! ```
@@ -45,16 +45,15 @@ struct Register<'a> {
     /// The sum of its fields' widths.
     field_bits: u32,
     read_only: bool,
-    /// Inside a field, whose properties are its own; and its name.
+    /// Inside a field, which has its own properties; and its name.
     field: Option<&'a str>,
 }
 
-/// The map of the instance `instance` from `source`, the text of a `.hwh` file. An empty name is
-/// the first kernel that HLS made (`VLNV="xilinx.com:hls:…"`).
+/// The map of the instance `instance` from `source`, the text of a `.hwh` file. An empty name
+/// selects the first HLS kernel (`VLNV="xilinx.com:hls:…"`).
 ///
 /// # Errors
-/// [`MapError`]: there is no such instance or it has no registers, or what is not supported, and
-/// the line.
+/// [`MapError`]: no such instance, no registers, or what is not supported; with the line.
 pub fn map<'a>(source: &'a [u8], instance: &str) -> Result<MapBuilder<'a>, MapError> {
     let mut text = super::text(source)?;
     let mut map = loop {
@@ -149,7 +148,7 @@ impl<'a> Register<'a> {
         Ok(())
     }
 
-    /// Its end: it is an argument, the upper half of one, or none.
+    /// Ends a register: an argument, the upper half of one, or neither.
     fn is_complete(&self, map: &mut MapBuilder<'a>, here: &Text<'a>) -> Result<(), MapError> {
         if self.name == "GIER" {
             *map = map.interrupt(true);
@@ -169,7 +168,7 @@ impl<'a> Register<'a> {
         let offset =
             self.offset.ok_or_else(|| here.broken(MapRule::Missing("ADDRESS_OFFSET"), name, 0))?;
         let bits = if self.field_bits > 0 { self.field_bits } else { self.size };
-        // The words of one argument follow each other, and all but its last one are full.
+        // The words of an argument are consecutive, and all but the last are full.
         let goes_on = |last: &&mut Argument<'_>| {
             let full = last.bits > 0 && last.bits.is_multiple_of(32);
             last.name == name && full && offset.checked_sub(last.bits / 8) == Some(last.offset)
@@ -192,7 +191,7 @@ fn said(here: &Text<'_>, what: &'static str, text: &str) -> Result<Option<u32>, 
     number(text).map(Some).ok_or_else(|| here.expected(what))
 }
 
-/// Is it this instance's module, or where none is named one that HLS made?
+/// Whether it is the instance's module, or without a name one that HLS made.
 fn is(tag: &Tag<'_>, instance: &str) -> bool {
     match instance {
         "" => tag.get("VLNV").is_some_and(|vlnv| vlnv.contains(":hls:")),

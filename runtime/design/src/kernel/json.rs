@@ -9,8 +9,8 @@
 //! | `pointers` | a list; each has `name`, `offset`, `bits` (32 or 64), `direction` (`in`: the kernel reads, `out`, `inout`), `align`, `min` and `max` in bytes, and `bytes`, the rule for its length | 64 bits, `inout`, 64, 1, none, none |
 //! | `scalars`, `results` | lists; each has `name`, `offset`, `bits` (1 to 64) | 32 bits |
 //!
-//! Numbers are whole, or C's hexadecimal in quotes (`"0x10"`). Another key, a string with an
-//! escape, and text behind the last `}` are refused.
+//! Numbers are whole, or C's hexadecimal in quotes (`"0x10"`). Any other key, a string with an
+//! escape, and text after the last `}` are refused.
 //!
 //! ```
 //! use contigo::{Direction, design::kernel::json};
@@ -39,7 +39,7 @@ use super::{
 };
 use crate::Text;
 
-/// A map from `source`, JSON.
+/// A map from JSON in `source`.
 ///
 /// # Errors
 /// [`MapError`]: what was expected, and where.
@@ -127,7 +127,7 @@ fn argument<'a>(
     Ok(())
 }
 
-/// Reads an object. `each` reads the value of a key, and says whether it knows the key.
+/// Reads an object. `each` reads the value of a key, and returns whether it knows the key.
 fn object<'a>(
     text: &mut Text<'a>,
     mut each: impl FnMut(&mut Text<'a>, &'a str) -> Result<bool, MapError>,
@@ -151,8 +151,8 @@ fn list<'a>(
     sequence(text, ("[", "`[`"), ("]", "`,` or `]`"), each)
 }
 
-/// The values between `open` and `close`, with commas between them. Each item reads a byte at
-/// least.
+/// The values between `open` and `close`, with commas between them. Each item reads at least a
+/// byte.
 fn sequence<'a>(
     text: &mut Text<'a>,
     open: (&str, &'static str),
@@ -194,7 +194,7 @@ fn string<'a>(text: &mut Text<'a>) -> Result<&'a str, MapError> {
     }
 }
 
-/// A whole number; also one of C's in quotes.
+/// A whole number, or a C number in quotes.
 fn whole(text: &mut Text<'_>) -> Result<u32, MapError> {
     text.skip_space();
     let start = *text;

@@ -1,4 +1,4 @@
-//! A driver's knowledge of a kernel, as data: its arguments, and how it is controlled.
+//! A kernel as data for its driver: its arguments, and how it is controlled.
 
 use super::{
     argument::{Pointer, Scalar},
@@ -20,18 +20,18 @@ pub const MAX_RESULTS: usize = 4;
 /// The most argument words of a job: each scalar may have two.
 pub const MAX_WORDS: usize = 2 * MAX_SCALARS;
 
-/// How a kernel is started and tells its end (UG1399, "Block-Level Control Protocols").
+/// How a kernel is started and signals its end (UG1399, "Block-Level Control Protocols").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Protocol {
     /// `ap_ctrl_hs`: one job at a time.
     Hs,
-    /// `ap_ctrl_chain`: a job is taken while the one before it goes on, two at a time here.
+    /// `ap_ctrl_chain`: it takes a job while the previous one runs, two at a time here.
     Chain,
 }
 
 impl Protocol {
-    /// As HLS calls it.
+    /// Its name in HLS.
     #[must_use]
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -41,11 +41,11 @@ impl Protocol {
     }
 }
 
-/// A kernel's register map: its pointers, scalars and results, and how it is controlled. It has no
-/// heap and no lifetime: 16 pointers, 16 scalars and 4 words of results have room.
+/// A kernel's register map: its pointers, scalars and results, and how it is controlled. It needs
+/// no heap and has no lifetime: it holds up to 16 pointers, 16 scalars and 4 words of results.
 ///
-/// It is right in itself: no two arguments share a register, and all lie in the window. Whether it
-/// is this core's is the program's claim (`ApCtrl::open`).
+/// It is consistent: no two arguments share a register, and all lie in the window. The program
+/// guarantees that it is this core's (`ApCtrl::open`).
 ///
 /// It comes from a table in Rust, as here, or from a file. Its text
 /// is JSON, which [`json`](super::json) reads again.
@@ -98,13 +98,13 @@ impl KernelMap {
         self.protocol
     }
 
-    /// How many bytes its register window has at least.
+    /// The least size of its register window, in bytes.
     #[must_use]
     pub const fn window_bytes(&self) -> usize {
         self.window_bytes as usize
     }
 
-    /// Does it have the interrupt registers GIE, IER and ISR?
+    /// Whether it has the interrupt registers GIE, IER and ISR.
     #[must_use]
     pub const fn has_interrupt(&self) -> bool {
         self.interrupt
@@ -122,32 +122,32 @@ impl KernelMap {
         self.pointers.as_slice()
     }
 
-    /// The scalars that a job is given, in the order of its argument words.
+    /// The scalars that a job passes, in the order of its argument words.
     #[must_use]
     pub const fn scalars(&self) -> &[Scalar] {
         self.scalars.as_slice()
     }
 
-    /// The results that it leaves when a job ends, in the order of the completion's words.
+    /// The results of a job, in the order of the completion's words.
     #[must_use]
     pub const fn results(&self) -> &[Scalar] {
         self.results.as_slice()
     }
 
-    /// How many argument words a job takes: one for each scalar, two where it has more than 32
+    /// How many argument words a job takes: one for each scalar, or two if it has more than 32
     /// bits.
     #[must_use]
     pub fn words(&self) -> usize {
         self.scalars().iter().map(Scalar::words).sum()
     }
 
-    /// How many bits the narrowest pointer has.
+    /// The width of the narrowest pointer, in bits.
     #[must_use]
     pub fn addr_bits(&self) -> u32 {
         self.pointers().iter().map(Pointer::bits).min().unwrap_or(u64::BITS)
     }
 
-    /// Its numbers that a kernel's registers have to match: name, which of that name, value.
+    /// The numbers that a kernel's registers must match: name, index within that name, value.
     pub fn layout(&self) -> impl Iterator<Item = (&'static str, usize, u64)> + '_ {
         let (pointers, scalars) = (self.pointers(), self.scalars());
         let chain = u64::from(matches!(self.protocol, Protocol::Chain));
@@ -179,14 +179,14 @@ impl KernelMap {
     /// A number of [`layout`](Self::layout) that a map may leave out.
     pub const RESULT: &'static str = "a result's offset in the map";
 
-    /// How many bytes the operand of `pointer` must have where the scalars have these values. 1 at
-    /// least, and `u64::MAX` where it is no 64-bit number.
+    /// How many bytes the operand of `pointer` must have for these values of the scalars: at least
+    /// 1, and `u64::MAX` if it exceeds 64 bits.
     pub fn need_bytes(&self, pointer: usize, scalars: &[u64]) -> u64 {
         let least = self.operands().get(pointer).map_or(1, |spec| spec.min_bytes as u64);
         self.pointers().get(pointer).map_or(0, |pointer| pointer.length.bytes(scalars)).max(least)
     }
 
-    /// The scalars' values in a job's argument words. `None`: there are more or fewer words.
+    /// The scalars' values in a job's argument words. `None` if there are more or fewer words.
     pub fn values(&self, mut words: &[u32]) -> Option<[u64; MAX_SCALARS]> {
         let mut values = [0; MAX_SCALARS];
         for (scalar, value) in self.scalars().iter().zip(&mut values) {
@@ -202,7 +202,7 @@ impl KernelMap {
     }
 }
 
-/// `from` and `to` of a direction, as JSON has it.
+/// The directions and their names in JSON.
 pub(super) const DIRECTIONS: [(&str, Direction); 3] = [
     ("in", Direction::ToDevice),
     ("out", Direction::FromDevice),
@@ -272,22 +272,22 @@ impl defmt::Format for KernelMap {
     }
 }
 
-/// Up to `N` values, in place. `heapless::Vec` would do, except that a constant cannot push to it.
+/// Up to `N` values, in place. `heapless::Vec` would do, but a constant cannot push to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct List<T, const N: usize> {
-    /// Behind the first `len` they are all the same filler.
+    /// After the first `len` they are all the same filler.
     all: [T; N],
     // INVARIANT: at most `N`.
     len: usize,
 }
 
 impl<T: Copy, const N: usize> List<T, N> {
-    /// No values; `filler` stands where none is.
+    /// An empty list; `filler` fills the unused places.
     pub(super) const fn new(filler: T) -> Self {
         Self { all: [filler; N], len: 0 }
     }
 
-    /// Is there room for one more? Then it is the last.
+    /// Appends `one` if there is room; returns whether there was.
     pub(super) const fn push(&mut self, one: T) -> bool {
         match self.all.split_at_mut_checked(self.len) {
             Some((_, [place, ..])) => {
@@ -299,7 +299,7 @@ impl<T: Copy, const N: usize> List<T, N> {
         }
     }
 
-    /// They, in their order.
+    /// The values, in order.
     pub(super) const fn as_slice(&self) -> &[T] {
         match self.all.split_at_checked(self.len) {
             Some((these, _)) => these,
@@ -307,7 +307,7 @@ impl<T: Copy, const N: usize> List<T, N> {
         }
     }
 
-    /// They, to be changed.
+    /// The values, mutable.
     pub(super) const fn as_mut_slice(&mut self) -> &mut [T] {
         match self.all.split_at_mut_checked(self.len) {
             Some((these, _)) => these,

@@ -1,5 +1,5 @@
-//! A kernel that Vitis HLS made, as data: which registers it has, and what they mean. It comes from
-//! a table in Rust, or from a file, by three readers over the caller's bytes:
+//! A Vitis HLS kernel as data: its registers, and what they mean. It comes from a table in Rust, or
+//! from a file, by three readers over the caller's bytes:
 //!
 //! | file | its contents | the program adds |
 //! |---|---|---|
@@ -7,15 +7,14 @@
 //! | [`header`]: HLS' `x<name>_hw.h` | offsets, widths, protocol, results | directions, lengths, which 32-bit argument is a pointer |
 //! | [`hwh`]: Vivado's `.hwh` | the same, and the window | the same |
 //!
-//! Each gives a [`MapBuilder`], which borrows names from the text. The program adds
-//! what the file does not say, and [`build`](MapBuilder::build) compares everything. An
-//! argument of 64 bits counts as a pointer, in-out and aligned to 64 bytes, until the program says
-//! more; a narrower one as a scalar.
+//! Each gives a [`MapBuilder`], which borrows names from the text. The program adds what the file
+//! lacks, and [`build`](MapBuilder::build) checks everything. An argument of 64 bits counts as a
+//! pointer, in-out and aligned to 64 bytes, unless the program changes it; a narrower one counts as
+//! a scalar.
 //!
-//! They read each byte a fixed number of times, need no heap, and refuse what they do not know,
-//! with the line.
-//! They are the runtime's own: JSON for no heap is `serde-json-core`, whose errors have no place,
-//! and XML has no such crate.
+//! The readers read each byte a fixed number of times, need no heap, and refuse what they do not
+//! know, with the line. They are the runtime's own: the JSON crate without a heap,
+//! `serde-json-core`, has no positions in its errors, and XML has no such crate.
 
 mod argument;
 mod builder;
@@ -35,19 +34,19 @@ use crate::{NoTag, Text};
 use contigo_core::types::name;
 pub use name::Name;
 
-/// The longest file: what Vivado writes of the largest design is a few MiB.
+/// The longest file. Vivado writes a few MiB for the largest design.
 const MAX_BYTES: usize = 32 << 20;
 
-/// An argument of so many bits is a pointer until the program says something else.
+/// An argument of this width is a pointer unless the program changes it.
 const POINTER_BITS: u32 = 64;
 
 /// A map from a file of any of the three kinds: JSON begins with `{`, a `.hwh` with `<`. `instance`
-/// is which kernel of a `.hwh`, as [`hwh::map`] has it.
+/// selects the kernel of a `.hwh`, as in [`hwh::map`].
 ///
 /// # Errors
 /// As [`json::map`], [`hwh::map`] and [`header::map`].
 pub fn any<'a>(source: &'a [u8], instance: &str) -> Result<MapBuilder<'a>, MapError> {
-    // Vivado begins some of its files with the mark of UTF-8.
+    // Vivado begins some of its files with a UTF-8 byte order mark.
     match source.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(source).trim_ascii_start() {
         [b'{', ..] => json::map(source),
         [b'<', ..] => hwh::map(source, instance),
@@ -70,15 +69,15 @@ fn number(text: &str) -> Option<u32> {
 
 /// A place in a map's file.
 trait Place<'a> {
-    /// The error that `rule` is broken here, by what is called `name`.
+    /// The error that `name` breaks `rule` here.
     fn broken(&self, rule: MapRule, name: &str, found: u64) -> MapError;
 
-    /// The error that this was expected here.
+    /// The error that `what` was expected here.
     fn expected(&self, what: &'static str) -> MapError {
         self.broken(MapRule::Expected(what), "", 0)
     }
 
-    /// Lets `map` say where its next argument stands.
+    /// Records this place for `map`'s next argument.
     fn mark(&self, map: &mut MapBuilder<'a>);
 }
 
@@ -119,7 +118,7 @@ mod tests {
         text
     }
 
-    /// Each reader looks at each byte a few times, and how large a file is makes no difference.
+    /// Each reader reads each byte a few times, however large the file is.
     #[test]
     fn a_large_file_is_read_a_few_times() {
         let head =

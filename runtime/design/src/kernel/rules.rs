@@ -1,18 +1,18 @@
-//! The rules of a kernel's map, and why a map is none.
+//! The rules of a kernel's map, and the errors of breaking them.
 
 use super::name::Name;
 use contigo_core::types::{Error, near::Near};
 use core::fmt;
 
-/// Why a kernel's map is refused, and the place of the fault in it.
+/// Why a kernel's map is refused, and where the fault is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct MapError {
     /// The rule that it breaks.
     pub rule: MapRule,
-    /// The argument that it is about; empty where it is about none.
+    /// The argument concerned; empty if there is none.
     pub name: Name,
-    /// The number that was found, where one was.
+    /// The number that was found, if any.
     pub found: u64,
     /// The line of the file, from 1; 0 for a table in Rust.
     pub line: u32,
@@ -27,25 +27,24 @@ pub struct MapError {
 pub enum MapRule {
     /// The file's form: this was expected.
     Expected(&'static str),
-    /// The file says no such thing.
+    /// The file lacks this.
     Missing(&'static str),
     /// The file is longer than 32 MiB.
     TooLong,
-    /// At most so many of these.
+    /// There are too many of these.
     TooMany {
-        /// Of what.
+        /// What there are too many of.
         what: &'static str,
-        /// How many there can be.
+        /// The limit.
         most: u64,
     },
     /// A name is letters, digits and `_`, at most 47 of them.
     Name,
     /// Two arguments have one name.
     SameName,
-    /// There is no argument of this name, or it is a pointer where a number is meant, or the other
-    /// way round.
+    /// There is no argument of this name, or it is a pointer instead of a number, or the reverse.
     NoSuchArgument {
-        /// The arguments whose names are most like it.
+        /// Arguments with similar names.
         near: Near,
     },
     /// A register lies at a multiple of 4.
@@ -61,7 +60,7 @@ pub enum MapRule {
     Overlaps(Name),
     /// A number has 1 to 64 bits, a pointer 32 or 64.
     Width,
-    /// The file says the width twice, and not the same.
+    /// The file has two different widths.
     Disagrees,
     /// An alignment is a power of two; a least length is no more than the most.
     Limits,
@@ -69,8 +68,8 @@ pub enum MapRule {
     Length,
     /// A length names no scalar of this kernel.
     NoSuchScalar(Name),
-    /// No register starts it, and none says that it is done: its block has `ap_ctrl_none`, or is
-    /// controlled by wires. A file says no more than that the register is missing.
+    /// No register starts it or shows that it is done: its block has `ap_ctrl_none`, or is
+    /// controlled by wires. A file only shows that the register is missing.
     NoControl,
     /// An array that lies in the window itself: the CPU would have to copy it there.
     MemoryInWindow,
@@ -79,7 +78,7 @@ pub enum MapRule {
 }
 
 impl MapError {
-    /// Of a table in Rust.
+    /// An error in a table in Rust.
     pub(super) const fn of(rule: MapRule, name: Name, found: u64) -> Self {
         Self { rule, name, found, line: 0, byte: 0 }
     }

@@ -15,14 +15,14 @@ use contigo_design::kernel::{KernelMap, MAX_SCALARS, MAX_WORDS, Protocol};
 use core::time::Duration;
 use heapless::{Deque, Vec};
 
-/// The most jobs in flight: one that was taken, and one that waits behind it.
+/// The most jobs in flight: one that the kernel has taken, and one that waits behind it.
 const CHAIN: usize = 2;
-/// How long stopping waits for the end of the jobs under way, unless the program says. 200 MB take
-/// so long at the slowest port here (Zynq HP at 100 MHz, 0.4 GB/s).
+/// How long a stop waits for the end of the jobs under way, unless the program sets it. 200 MB take
+/// this long at the slowest port here (Zynq HP at 100 MHz, 0.4 GB/s).
 const STOP_US: u32 = 500_000;
 /// The polls of a stop program may last a second together; the longest here has three.
 const PROGRAM_US: u32 = 1_000_000 / 3;
-/// Between two looks while it waits: a job that hangs raises no interrupt.
+/// The time between two polls of a wait: a job that hangs raises no interrupt.
 const STOP_STEP_US: u32 = 50;
 
 /// The name of a scalar in an error.
@@ -88,14 +88,14 @@ pub struct ApCtrl<D> {
     map: KernelMap,
     name: &'static str,
     stop_us: u32,
-    /// The slots of the jobs in flight, the oldest first. One that waits in `waiting` is the last,
-    /// behind one that the kernel has not taken yet.
+    /// The slots of the jobs in flight, the oldest first. A job in `waiting` is the last, behind
+    /// one that the kernel has not taken yet.
     slots: Deque<usize, CHAIN>,
     /// A job whose registers cannot be written yet: the kernel has not taken the one before.
     waiting: Option<Waiting>,
     /// Jobs that ended while the kernel was being stopped.
     ended: Deque<Completion, CHAIN>,
-    /// The kernel was seen to end a job as its protocol says.
+    /// The kernel was seen to end a job as its protocol requires.
     proved: bool,
 }
 
@@ -107,19 +107,19 @@ struct Waiting {
 }
 
 impl<D: Device> ApCtrl<D> {
-    /// The driver of `device`, whose registers are `map`'s. No register says which kernel it is,
+    /// The driver of `device`, whose registers `map` describes. No register identifies the kernel,
     /// and none is read or written here.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`] where the window is smaller than the map's.
+    /// [`Error::RegisterWindow`] if the window is smaller than the map's.
     ///
     /// # Safety
     /// 1. The device is a kernel that HLS made, and `map` is its own: protocol, offsets and widths,
     ///    and no pointer is left out or called a scalar.
     /// 2. The kernel reads and writes only through its pointers, in the direction that the map
-    ///    says. It stays inside the operands of each job that the map lets pass: the bytes from the
-    ///    address on, for every value of its scalars. For an operand without a rule, the program
-    ///    sees to that.
+    ///    gives. It stays inside the operands of each job that the map lets pass: the bytes from
+    ///    the address on, for every value of its scalars. For an operand without a rule, the
+    ///    program ensures that.
     /// 3. AP_DONE and AP_IDLE rise after its last write was answered, as HLS makes them.
     /// 4. No other code drives it while this value lives.
     pub unsafe fn open(device: D, map: KernelMap) -> Result<Self> {
@@ -144,8 +144,8 @@ impl<D: Device> ApCtrl<D> {
         Self { name, ..self }
     }
 
-    /// The same; stopping waits at most so long for the end of the jobs under way. Half a second
-    /// where nothing is said. The longest job of the kernel belongs here.
+    /// The same; a stop waits at most `limit` for the end of the jobs under way, by default half a
+    /// second. Set it to the kernel's longest job.
     ///
     /// # Errors
     /// [`Error::Argument`]: `limit` is longer than an hour.
@@ -158,7 +158,7 @@ impl<D: Device> ApCtrl<D> {
         &self.device
     }
 
-    /// How many jobs the kernel takes at once.
+    /// How many jobs can be in flight.
     const fn most(&self) -> usize {
         match self.map.protocol() {
             Protocol::Hs => 1,
@@ -166,7 +166,7 @@ impl<D: Device> ApCtrl<D> {
         }
     }
 
-    /// The oldest job is done: what it left, and the kernel may end the next one.
+    /// Ends the oldest job and returns its results; the kernel may end the next one.
     fn end(&mut self) -> Option<Completion> {
         let completion = Completion {
             words: results(&self.device, &self.map),
@@ -177,8 +177,8 @@ impl<D: Device> ApCtrl<D> {
     }
 }
 
-// SAFETY: by what `open` asks for: 1. the kernel touches its operands alone, and `check` compared
-// them with the map. 2. AP_DONE says that the oldest job is done with its memory, AP_IDLE that all
+// SAFETY: by what `open` requires: 1. the kernel touches only its operands, and `check` compared
+// them with the map. 2. AP_DONE means that the oldest job is done with its memory, AP_IDLE that all
 // are; AP_IDLE counts only without AP_START. 4. `check` reads no register; `poll` starts only what
 // was submitted and waits. 5. The port belongs to the device, and the map never changes. 7.
 // AP_CONTINUE starts nothing that was not submitted, and the program ends at AP_IDLE without
@@ -223,7 +223,7 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], args: &[u32]) -> Result<()> {
         let first = self.slots.is_empty();
         if first {
-            // Ends that a stop kept, and that no `poll` has taken.
+            // Completions that a stop kept, and that no `poll` has taken.
             self.ended.clear();
         }
         if self.slots.len() >= self.most() || self.slots.push_back(slot).is_err() {
@@ -231,7 +231,7 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         }
         let addrs = operands.iter().map(|slice| slice.addr);
         if !first {
-            // A chain's AP_DONE is not cleared by that.
+            // This does not clear a chain's AP_DONE.
             let ctrl = regs::CTRL.read_and_clear(&self.device);
             if ctrl & regs::AP_START != 0 {
                 // `check` found as many as the map has.
@@ -268,8 +268,8 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
                 ctrl = regs::CTRL.read_and_clear(device);
             }
             if let Some(job) = waiting.take_if(|_| ctrl & regs::AP_START == 0) {
-                // SAFETY: it was submitted, and its end is not told. AP_START says that the job
-                // before it was taken.
+                // SAFETY: the job was submitted, and its end was not reported. AP_START shows that
+                // the kernel has taken the job before it.
                 unsafe { start(device, map, job.addrs.iter().copied(), &job.words) };
             }
             regs::is_done(ctrl)
@@ -278,12 +278,12 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             return Ok(None);
         }
         if !core::mem::replace(&mut self.proved, true) {
-            // Once: reading has cleared AP_DONE. Where it stays, the next job would seem to be done
-            // before it begins.
+            // Once: reading has cleared AP_DONE. If it stays set, the next job would seem to be
+            // done before it begins.
             let status = regs::CTRL.read_and_clear(&self.device);
             if regs::is_done(status) {
                 self.proved = false;
-                // The job counts as failed, also where stopping finds its end.
+                // The job counts as failed, even if the stop finds its end.
                 self.slots.clear();
                 // SAFETY: AP_CONTINUE starts nothing; it lets the kernel become idle.
                 unsafe { regs::CTRL.write(&self.device, regs::AP_CONTINUE) };
@@ -295,7 +295,7 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         Ok(self.end())
     }
 
-    /// Waits for the end of the jobs under way, and keeps what they left.
+    /// Waits for the end of the jobs under way, and keeps their results.
     fn stop(&mut self) -> Result<()> {
         if self.waiting.take().is_some() {
             let _ = self.slots.pop_back();
@@ -309,7 +309,7 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             let ctrl = regs::CTRL.read_and_clear(device);
             if regs::is_done(ctrl) {
                 let words = results(device, map);
-                // As many as slots have room.
+                // There are at most as many as slots.
                 let _ = slots
                     .pop_front()
                     .map(|slot| ended.push_back(Completion { words, ..Completion::of(slot) }));
@@ -320,13 +320,13 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
         self.slots.clear();
         if self.map.has_interrupt() {
             acknowledge(&self.device);
-            // AP_READY lets a job start that waits.
+            // AP_READY lets a waiting job start.
             let enabled = if self.map.protocol() == Protocol::Chain {
                 regs::INT_DONE | regs::INT_READY
             } else {
                 regs::INT_DONE
             };
-            // Also after a reset from outside, which turned them off.
+            // Also after a reset from outside, which turned the interrupts off.
             // SAFETY: interrupt enables move no data.
             unsafe {
                 regs::IER.write(&self.device, enabled);
@@ -337,9 +337,9 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
     }
 
     /// Waits for the end of the jobs under way, with the interrupt off: a kernel cannot be aborted.
-    /// In a chain the first job's end must be seen before the second can end. It is looked for
-    /// twice, because the program may have died right after an AP_CONTINUE, when AP_DONE is read
-    /// once more.
+    /// In a chain the first job's end must be seen before the second can end. It is polled twice,
+    /// because the program may have died right after an AP_CONTINUE, when AP_DONE is read once
+    /// more.
     fn stop_program(&self) -> StopProgram {
         let ctrl = regs::CTRL.offset();
         let limit_us = self.stop_us.min(PROGRAM_US);

@@ -1,4 +1,4 @@
-//! Any kernel that AMD's Vitis HLS made, from data: what its registers are is a
+//! Any kernel that AMD's Vitis HLS made, described by data: its registers are a
 //! [`KernelMap`](contigo_design::kernel::KernelMap).
 //!
 //! | what | how |
@@ -11,14 +11,14 @@
 //! A map is a table in Rust, or what the tools write anyway: JSON, HLS' `x<name>_hw.h`, Vivado's
 //! `.hwh` ([`contigo_design::kernel`]).
 //!
-//! **Lengths.** A kernel believes its scalars. A rule such as `4*n` in the map keeps a job whose
-//! operand is too short from starting. Without a rule, that every job stays inside its operands is
-//! the program's claim.
+//! **Lengths.** A kernel trusts its scalars. A rule such as `4*n` in the map refuses a job whose
+//! operand is too short. Without a rule, the program claims that every job stays inside its
+//! operands.
 //!
-//! **No errors.** A kernel does not tell that a read or a write was answered with an error.
+//! **No errors.** A kernel does not report that a read or a write was answered with an error.
 //!
-//! **Stopping.** A kernel cannot be aborted. Stopping waits for the end of the jobs under way, at
-//! most as long as [`ApCtrl::stops_within`] says; then only the reset line helps.
+//! **Stopping.** A kernel cannot be aborted. A stop waits for the end of the jobs under way, at
+//! most as long as [`ApCtrl::stops_within`] allows; then only the reset line helps.
 //!
 //! **Auto-restart.** A kernel that a program left with bit 7 of CTRL on runs again and again. It is
 //! never idle. Each write of this driver to CTRL turns it off, and stopping begins with such a

@@ -42,17 +42,17 @@ pub(crate) const INT_DONE: u32 = 1 << 0;
 /// IER, ISR: a job was taken.
 pub(crate) const INT_READY: u32 = 1 << 1;
 
-/// CTRL: the bits that say whether the kernel touches nothing; then they are [`AP_IDLE`] alone.
-/// AP_START makes all ones, which a device that is gone answers, another value.
+/// CTRL: the bits that show whether the kernel touches memory; if not, only [`AP_IDLE`] is set.
+/// AP_START tells that from all ones, which a device that is gone returns.
 pub const IDLE_MASK: u32 = AP_IDLE | AP_START;
 
-/// Does a value of CTRL say that the kernel touches nothing?
+/// Returns whether a value of CTRL shows that the kernel touches nothing.
 #[must_use]
 pub const fn is_idle(ctrl: u32) -> bool {
     ctrl & IDLE_MASK == AP_IDLE
 }
 
-/// Does a value of CTRL say that a job is done? All ones is what a device that is gone answers: no.
+/// Returns whether a value of CTRL shows a job done. Not for all ones, as a lost device reads.
 #[must_use]
 pub(crate) const fn is_done(ctrl: u32) -> bool {
     ctrl & AP_DONE != 0 && ctrl != u32::MAX
@@ -69,8 +69,8 @@ pub(super) fn results<D: Device>(device: &D, map: &KernelMap) -> [u32; MAX_RESUL
     words
 }
 
-/// An end was seen: AP_CONTINUE and the interrupt. The read that follows AP_CONTINUE is answered
-/// after it has arrived, so that AP_DONE of this job is not taken for the next one's.
+/// After an end was seen: AP_CONTINUE and the interrupt. The read after AP_CONTINUE is answered
+/// once that has arrived, so that this job's AP_DONE is not taken for the next job's.
 pub(super) fn release<D: Device>(device: &D, map: &KernelMap) {
     let chain = map.protocol() == Protocol::Chain;
     if chain {
@@ -84,8 +84,8 @@ pub(super) fn release<D: Device>(device: &D, map: &KernelMap) {
     }
 }
 
-/// Takes back a raised interrupt; false where there is none. Reading ISR clears it in some kernels,
-/// and writing toggles it in the others: only what is still set is written.
+/// Acknowledges a raised interrupt; false if there is none. Reading ISR clears it in some kernels,
+/// and writing toggles it in the others, so only what is still set is written.
 pub(super) fn acknowledge<D: Device>(device: &D) -> bool {
     if ISR.read(device) == 0 {
         return false;

@@ -2,8 +2,8 @@
     unsafe_code,
     reason = "interrupts are acknowledged, a core that pauses is rung, and a reset is a register"
 )]
-//! How a job's end is seen: registers first, descriptors after. And how a core is stopped: by its
-//! soft reset, which lets bursts that were begun end.
+//! Detects a job's end, in registers first, then in descriptors; and stops a core by its soft
+//! reset, which lets started bursts end.
 
 use super::{
     descriptors::{Chain, Look},
@@ -20,7 +20,7 @@ use contigo_core::{
 };
 use core::time::Duration;
 
-/// Between two looks while a reset ends.
+/// The time between polls for a reset's end.
 const STOP_STEP_US: u32 = 10;
 
 /// The one job of simple mode.
@@ -30,21 +30,21 @@ pub(super) enum Simple {
     Reset,
     /// There is no job.
     Idle,
-    /// A job that reads `from`. `ended`: it had, before a reset that did not end.
+    /// A job that reads `from`. `ended`: it ended before a reset that did not finish.
     Running { from: u64, ended: bool },
-    /// The core was reset under a job. `ended`: it had before, and was not told.
+    /// The core was reset during a job. `ended`: the job ended before, and was not reported.
     Stopped { ended: bool },
 }
 
 impl Simple {
-    /// A job is given to the core: is CDMACR to be written?
+    /// Records a new job, and returns whether to write CDMACR.
     pub(super) const fn give(&mut self, from: u64) -> bool {
         let starts = matches!(self, Self::Reset | Self::Stopped { .. });
         *self = Self::Running { from, ended: false };
         starts
     }
 
-    /// The core will be reset, which clears what tells of an end.
+    /// The core will be reset, which clears the signs of an end.
     pub(super) fn resets(&mut self, device: &impl Device) {
         if let Self::Running { ended, .. } | Self::Stopped { ended } = self {
             *ended |= regs::ended_well(regs::CDMASR.read(device));
@@ -58,7 +58,7 @@ impl Simple {
         };
     }
 
-    /// Has the job ended? After a reset: had it before?
+    /// Whether the job has ended; after a reset, whether it had ended before.
     pub(super) fn look(
         &mut self,
         device: &impl Device,
@@ -91,7 +91,7 @@ impl Simple {
     }
 }
 
-/// Has the oldest job of a chain ended? After a reset: had it before?
+/// Whether the oldest job of a chain has ended; after a reset, whether it had ended before.
 pub(super) fn look_at_chain(
     device: &impl Device,
     chain: &mut Chain,
@@ -104,7 +104,7 @@ pub(super) fn look_at_chain(
         return Ok(chain.tell_ended().map(Completion::of));
     }
     let mut found = Ok(None);
-    // No interrupt tells that the core pauses with jobs left.
+    // No interrupt signals that the core pauses with jobs left.
     poll_every(device, chain.tail.step_us(), timeout, |device| {
         let status = regs::CDMASR.read(device);
         if status == u32::MAX {
@@ -112,7 +112,7 @@ pub(super) fn look_at_chain(
             return true;
         }
         if status & regs::IRQS != 0 {
-            // Before the descriptor is looked at: a later end raises it again.
+            // Before the descriptor is read: a later end raises it again.
             // SAFETY: acknowledging moves no data.
             unsafe { regs::CDMASR.write(device, status & regs::IRQS) };
         }
@@ -127,7 +127,7 @@ pub(super) fn look_at_chain(
             Ok(Look::Failed) => {
                 Err(fault_at(device, regs::CDMASR.read(device), chain.reads_from()))
             }
-            // The jobs before the error were told.
+            // The jobs before the error were reported.
             Ok(Look::Nothing) if failed => Err(fault_at(device, status, chain.reads_from())),
             Ok(Look::Nothing) => {
                 let pauses = status & regs::IDLE != 0 && chain.tail.may_pause();
@@ -137,7 +137,7 @@ pub(super) fn look_at_chain(
                     // Those up to the tail name bytes of jobs in flight.
                     unsafe { regs::TAILDESC_HIGH.write(device, chain.upper_half()) };
                 }
-                // Or CURDESC moved on before the status was written.
+                // Or CURDESC advanced before the status was written.
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -147,7 +147,7 @@ pub(super) fn look_at_chain(
     found
 }
 
-/// The fault of a job: with the descriptor where its fetch failed, else with where it reads.
+/// The fault of a job: with the descriptor if its fetch failed, else with the read address.
 fn fault_at(device: &impl Device, status: u32, from: u64) -> Error {
     let addr = if status & regs::SG_ERRORS != 0 {
         u64::from(regs::CURDESC_HIGH.read(device)) << 32 | u64::from(regs::CURDESC_LOW.read(device))

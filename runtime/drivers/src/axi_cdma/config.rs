@@ -1,6 +1,5 @@
 #![allow(unsafe_code, reason = "an address register is tried")]
-//! How a core was built, which no register tells, the look of a window that counts as an AXI
-//! CDMA's, and what a core takes.
+//! A core's parameters, which no register has; the check of its window; and what a core takes.
 
 use super::{
     descriptors::{DEPTH_MAX, Transfer},
@@ -17,8 +16,8 @@ use contigo_core::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AxiCdmaConfig {
-    /// How many bits of a length it has: 8 to 26. Version 4.1 has 26, earlier ones 23. A narrower
-    /// register would cut a length without a word, so that 23 is right everywhere.
+    /// The bits of a length: 8 to 26. Version 4.1 has 26, earlier ones 23. A narrower register
+    /// would silently truncate a length, so 23 is safe everywhere.
     pub length_bits: u32,
     /// `C_ADDR_WIDTH`: 32 to 64.
     pub address_bits: u32,
@@ -30,16 +29,15 @@ pub struct AxiCdmaConfig {
     pub lite: bool,
     /// `C_M_AXI_MAX_BURST_LEN`: 2 to 256.
     pub burst_beats: u32,
-    /// With descriptors, how many jobs are in flight at most: up to 64. `None`: as many as there
-    /// are descriptors, one less. A job has an equal share of the descriptors, and its longest
-    /// length with it.
+    /// With descriptors, the most jobs in flight, up to 64. `None`: one less than there are
+    /// descriptors. Each job has an equal share of the descriptors, which limits its length.
     pub depth: Option<usize>,
-    /// With descriptors: so many of them make an interrupt, 1 to 255. More than 1 needs a delay.
+    /// With descriptors: the number of them per interrupt, 1 to 255. More than 1 needs a delay.
     pub irq_threshold: u32,
-    /// With descriptors: an interrupt after so many times 125 clocks without one that ended, 0 to
+    /// With descriptors: an interrupt after this many times 125 clocks in which none ended, 0 to
     /// 255. 0: none.
     pub irq_delay: u32,
-    /// How long a reset may take that stops it.
+    /// The time limit of the reset that stops it.
     pub stop_us: u32,
 }
 
@@ -65,7 +63,7 @@ impl Default for AxiCdmaConfig {
 const BOUNDARY_BYTES: u64 = 4096;
 
 impl AxiCdmaConfig {
-    /// As the settings of its row say.
+    /// The configuration in the settings of its driver info.
     pub(super) fn of(settings: contigo_core::job::Settings<'_>) -> Result<Self> {
         let default = Self::default();
         Ok(Self {
@@ -89,7 +87,7 @@ impl AxiCdmaConfig {
         })
     }
 
-    /// Is there such a core?
+    /// Checks that a core can have these parameters.
     fn check(&self) -> Result<()> {
         let (length_min, length_max) = (regs::LENGTH_BITS_MIN, regs::LENGTH_BITS_MAX);
         within("length_bits", self.length_bits, length_min, length_max)?;
@@ -101,7 +99,7 @@ impl AxiCdmaConfig {
         within("irq_delay", self.irq_delay, 0_u8, 255_u8)?;
         within("stop_us", self.stop_us, 1_u8, 400_000_u32)?;
         if self.irq_threshold > 1 {
-            // The last descriptors would never tell.
+            // The last descriptors would never interrupt.
             let name = "irq_delay, beside an irq_threshold of more than 1,";
             within(name, self.irq_delay, 1_u8, 255_u8)?;
         }
@@ -120,8 +118,8 @@ impl AxiCdmaConfig {
         self.data_bits as usize / 8
     }
 
-    /// The most bytes of one transfer, where another follows it: whole words, so that it is aligned
-    /// too.
+    /// The most bytes of one transfer that another follows: whole words, so that the next is
+    /// aligned too.
     pub(super) const fn piece_bytes(&self) -> usize {
         let longest = (1 << self.length_bits) - 1;
         longest / self.word_bytes() * self.word_bytes()
@@ -146,7 +144,7 @@ impl AxiCdmaConfig {
     }
 }
 
-/// The side that does not move, and its bus address: a FIFO's, in the fabric.
+/// The side with a fixed bus address, that of a FIFO in the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Keyhole {
@@ -157,7 +155,7 @@ pub enum Keyhole {
 }
 
 impl Keyhole {
-    /// Does a core of this kind have one there?
+    /// Checks that a core with these parameters can have one there.
     fn check(self, config: &AxiCdmaConfig) -> Result<()> {
         let (Self::Reads(addr) | Self::Writes(addr)) = self;
         let max = regs::KEYHOLE_BEATS_MAX;
@@ -173,7 +171,7 @@ impl Keyhole {
     }
 }
 
-/// Is this window large enough for an AXI CDMA, and zero where one is? Is there such a core?
+/// Checks the window's size, the bits that read zero in an AXI CDMA, and the parameters.
 pub(super) fn check(
     device: &impl Device,
     config: &AxiCdmaConfig,
@@ -188,7 +186,7 @@ pub(super) fn check(
     reads_zero("axi_cdma", "CDMACR", regs::CDMACR.read(device), regs::CDMACR_ZEROES)
 }
 
-/// Is scatter-gather built in?
+/// Whether scatter-gather is built in.
 pub(super) fn has_sg(device: &impl Device, config: &AxiCdmaConfig) -> Result<()> {
     if config.lite {
         const LITE: Error = Error::Unsupported {
@@ -207,8 +205,8 @@ pub(super) fn has_sg(device: &impl Device, config: &AxiCdmaConfig) -> Result<()>
     Ok(())
 }
 
-/// Has this core more than 32 address bits, whatever the settings say? Its TAILDESC is then a
-/// doorbell in the upper half.
+/// Whether this core has more than 32 address bits, whatever the settings are. The upper half of
+/// its TAILDESC is then the doorbell.
 pub(super) fn is_wide(device: &impl Device) -> bool {
     // SAFETY: the core is idle after a reset, and only BTT starts a copy.
     unsafe {
@@ -219,7 +217,7 @@ pub(super) fn is_wide(device: &impl Device) -> bool {
     }
 }
 
-/// Is this what the core takes? Lengths and alignment were compared with the operands'
+/// Checks that the core takes this. Lengths and alignment were compared with the operands'
 /// specifications.
 pub(super) fn suits(
     config: &AxiCdmaConfig,

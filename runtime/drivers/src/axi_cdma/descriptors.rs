@@ -1,6 +1,5 @@
 #![allow(unsafe_code, reason = "descriptors are memory that a device fetches")]
-//! The jobs of scatter-gather mode, in the order in which they were submitted, and the descriptors
-//! of each.
+//! The jobs of scatter-gather mode, in submission order, and their descriptors.
 
 use super::regs;
 use crate::{
@@ -15,10 +14,10 @@ use contigo_core::{
 
 /// The most jobs in flight.
 pub(super) const DEPTH_MAX: usize = 64;
-/// The most descriptors that are used: as many as a count of 8 bits has.
+/// The most descriptors in use: the largest 8-bit count.
 const DESCRIPTORS_MAX: usize = 255;
 
-/// A job's descriptors, and where it reads.
+/// A job's descriptors, and its read address.
 #[derive(Clone, Copy, Debug, Default)]
 struct Job {
     first: usize,
@@ -32,12 +31,12 @@ pub(super) struct Transfer {
     pub(super) from: u64,
     pub(super) to: u64,
     pub(super) len_bytes: usize,
-    /// The address moves with the bytes; of a keyhole it stays.
+    /// The address advances with the bytes; a keyhole's is fixed.
     pub(super) from_moves: bool,
     pub(super) to_moves: bool,
 }
 
-/// The word of the oldest job's descriptors.
+/// What the oldest job's descriptors report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     Nothing,
@@ -45,39 +44,39 @@ pub(super) enum Look {
     Failed,
 }
 
-/// Where the core stands.
+/// The state of the core.
 #[derive(Debug)]
 enum State {
-    /// It was reset: the next job begins anew. Of the jobs before, so many had ended that were not
-    /// told.
+    /// It was reset: the next job starts afresh. Of the earlier jobs, this many had ended
+    /// unreported.
     Reset {
         ended: usize,
     },
     Running,
-    /// A reset was begun, and no end of it was seen.
+    /// A reset was started, and its end was not seen.
     Resetting {
         ended: usize,
     },
 }
 
-/// The jobs in flight are `in_flight` slots from `oldest` on, and what became of them `state` says.
+/// The jobs in flight are `in_flight` slots from `oldest` on; `state` has what became of them.
 #[derive(Debug)]
 pub(super) struct Chain {
     ring: Ring,
     jobs: [Job; DEPTH_MAX],
     depth: usize,
-    /// How many descriptors a job may have.
+    /// The most descriptors of a job.
     share: usize,
     piece_bytes: usize,
-    /// The slot of the oldest job that was not told.
+    /// The slot of the oldest unreported job.
     oldest: usize,
     in_flight: usize,
     /// The next free descriptor.
     next: usize,
     state: State,
-    /// So many descriptors, from `next` on, were written for a job that was not given.
+    /// How many descriptors, from `next` on, were written for a job that was not submitted.
     spilled: usize,
-    /// The descriptors of the jobs that a stop took back: so many from the first of them on.
+    /// The first descriptor of the jobs that a stop took back, and their number.
     stale: (usize, usize),
     /// The core has more than 32 address bits.
     is_wide: bool,
@@ -103,11 +102,11 @@ impl Chain {
             align_bytes: regs::DESCRIPTOR_ALIGN,
             most: DESCRIPTORS_MAX,
         };
-        // One more than jobs have: a job's last descriptor is never the one that TAILDESC names
-        // already, and the write of TAILDESC always names another.
+        // One more than jobs have, so that a job's last descriptor is never the one that TAILDESC
+        // already names.
         let ring =
             Ring::new(memory, port, addr_bits, layout, depth.unwrap_or(1).saturating_add(1))?;
-        // SAFETY: the core was reset, and was not told of this memory.
+        // SAFETY: the core was reset, and does not have the address of this memory.
         let ring = unsafe { ring.cleared(regs::STATUS_AT, regs::COMPLETE)? };
         let usable = ring.len() - 1;
         let depth = depth.unwrap_or(usable).clamp(1, DEPTH_MAX);
@@ -138,12 +137,11 @@ impl Chain {
         self.share.saturating_mul(self.piece_bytes)
     }
 
-    /// Forgets every job, where the core was reset: the next one has slot 0 and the first
-    /// descriptor. The descriptors of those that a stop took back say that they are complete: a
-    /// core that fetched one would report an error, and touch no memory that has another owner by
-    /// now.
+    /// Discards every job if the core was reset: the next one has slot 0 and the first descriptor.
+    /// Marks the descriptors of jobs that a stop took back complete: a core that fetched one would
+    /// report an error, and touch no memory that has another owner by now.
     ///
-    /// `false`: it was not reset.
+    /// Returns `false` if it was not reset.
     pub(super) fn begin_anew(&mut self) -> Result<bool> {
         if !matches!(self.state, State::Reset { .. }) {
             return Ok(false);
@@ -162,7 +160,7 @@ impl Chain {
         Ok(true)
     }
 
-    /// A job is given to the core: are both halves of TAILDESC to be written?
+    /// Records a new job, and returns whether to write both halves of TAILDESC.
     pub(super) const fn give(&mut self) -> bool {
         self.tail.give(self.is_wide, self.in_flight == 1)
     }
@@ -172,13 +170,12 @@ impl Chain {
         high(self.ring.addr(0))
     }
 
-    /// Where the first descriptor is.
+    /// The address of the first descriptor.
     pub(super) fn first_addr(&self) -> u64 {
         self.ring.addr(0)
     }
 
-    /// One job more: its descriptors are written, and the address of the last one comes back, for
-    /// TAILDESC.
+    /// Adds a job: writes its descriptors, and returns the address of the last one for TAILDESC.
     ///
     /// # Errors
     /// [`Error::Argument`]: it is not the next slot, or too long. The error of the memory's sync.
@@ -191,7 +188,7 @@ impl Chain {
         let first = self.next;
         let (mut at, mut count, mut done) = (first, 0, 0);
         while done < transfer.len_bytes {
-            // Where this fails, those written so far name bytes of a job that never began.
+            // If this fails, those written so far name bytes of a job that never began.
             if count == self.share {
                 return Err(outside("bytes to copy", value, 1, max));
             }
@@ -233,31 +230,31 @@ impl Chain {
         self.in_flight == 0
     }
 
-    /// Where the oldest job reads.
+    /// The read address of the oldest job.
     pub(super) fn reads_from(&self) -> u64 {
         self.job(self.oldest).from
     }
 
-    /// Is `lower`, the lower half of CURDESC, a descriptor of the oldest job? Then that has not
-    /// ended.
+    /// Whether `lower`, the lower half of CURDESC, is a descriptor of the oldest job, which has
+    /// then not ended.
     pub(super) fn is_at_oldest(&self, lower: u32) -> bool {
         let job = self.job(self.oldest);
         (0..job.count).any(|step| low(self.ring.addr(self.ring.after(job.first, step))) == lower)
     }
 
-    /// Is `lower`, the lower half of CURDESC, the descriptor before the oldest job? An idle core
-    /// pauses there; otherwise it has done that job, and its status is on its way.
+    /// Whether `lower`, the lower half of CURDESC, is the descriptor before the oldest job. If so,
+    /// an idle core pauses there; if not, it has done that job, whose status is under way.
     pub(super) fn is_before_oldest(&self, lower: u32) -> bool {
         let before = self.ring.after(self.job(self.oldest).first, self.ring.len() - 1);
         low(self.ring.addr(before)) == lower
     }
 
-    /// Looks at the oldest job's last descriptor: on a port that does not snoop, a sync.
+    /// Reads the oldest job's last descriptor. This is a sync on a port that does not snoop.
     pub(super) fn look(&mut self) -> Result<Look> {
         self.look_at(0)
     }
 
-    /// Looks at the last descriptor of the job `steps` behind the oldest.
+    /// Reads the last descriptor of the job `steps` after the oldest.
     fn look_at(&mut self, steps: usize) -> Result<Look> {
         let mut status = [0];
         let slot = (self.oldest + steps) % self.depth;
@@ -269,7 +266,7 @@ impl Chain {
         })
     }
 
-    /// The oldest job has ended: its slot.
+    /// Ends the oldest job, and returns its slot.
     pub(super) const fn tell(&mut self) -> usize {
         let slot = self.oldest;
         self.tail.moves();
@@ -277,9 +274,9 @@ impl Chain {
         slot
     }
 
-    /// The core will be reset: counts the jobs that have ended. A descriptor says nothing
-    /// afterwards, because the core writes Cmplt also for a copy that its reset cut
-    /// (`axi_cdma_sg_cntlr.vhd`). One that cannot be read has not ended.
+    /// Counts the jobs that have ended, before a reset. Afterwards a descriptor shows nothing,
+    /// because the core also writes Cmplt for a copy that its reset cut (`axi_cdma_sg_cntlr.vhd`).
+    /// A job whose descriptor cannot be read has not ended.
     pub(super) fn resets(&mut self) {
         if self.is_running() {
             let jobs = 0..self.in_flight;
@@ -295,13 +292,13 @@ impl Chain {
         }
     }
 
-    /// No reset has begun since the core started.
+    /// Whether no reset was begun since the core started.
     pub(super) const fn is_running(&self) -> bool {
         matches!(self.state, State::Running)
     }
 
-    /// The next job that had ended before the reset: its slot. Without one, the others are
-    /// forgotten.
+    /// The slot of the next job that had ended before the reset. If there is none, discards the
+    /// others.
     pub(super) fn tell_ended(&mut self) -> Option<usize> {
         if let State::Reset { ended: left @ 1.. } | State::Resetting { ended: left @ 1.. } =
             &mut self.state
@@ -313,7 +310,7 @@ impl Chain {
         None
     }
 
-    /// Forgets the jobs that have not ended: the core was reset.
+    /// Discards the jobs that have not ended: the core was reset.
     fn forget(&mut self) {
         let mut count = self.spilled;
         let mut first = self.next;
@@ -331,7 +328,7 @@ impl Chain {
         (self.in_flight, self.spilled) = (0, 0);
     }
 
-    /// Gives the memory back to its pool.
+    /// Returns the memory to its pool.
     ///
     /// # Safety
     /// The core is stopped.

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! The driver of a core, in registers or in descriptors, and the one whose copies have a side at
-//! an address that does not move.
+//! The driver of a core, with registers or descriptors, and the driver whose copies have one side
+//! at a fixed address.
 
 use super::{
     complete::{Simple, look_at_chain, reset},
@@ -47,13 +47,13 @@ use core::time::Duration;
 pub struct AxiCdma<D: Device> {
     device: D,
     config: AxiCdmaConfig,
-    /// A keyhole's job has the first of them alone.
+    /// A keyhole's job has only the first of them.
     operands: [OperandSpec; 2],
     keyhole: Option<Keyhole>,
     mode: Mode,
 }
 
-/// Where jobs stand.
+/// How jobs reach the core.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one a core, and no heap")]
 enum Mode {
@@ -64,14 +64,14 @@ enum Mode {
 }
 
 impl<D: Device> AxiCdma<D> {
-    /// The driver of `device`, a copy at a time in its registers. It works also where
+    /// The driver of `device`, with one copy at a time in registers. It also works if
     /// scatter-gather is built in.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`] where the window is too small. [`Error::WrongDevice`] where bits
-    /// are set that read as zero in this core: another one, or none. [`Error::Argument`] and
+    /// [`Error::RegisterWindow`] if the window is too small. [`Error::WrongDevice`] if bits are set
+    /// that read as zero in this core: another device, or none. [`Error::Argument`] and
     /// [`Error::Unsupported`] for a configuration that no core has. [`Error::WillNotStop`]: the
-    /// core is reset first, and does not end that.
+    /// reset at open does not end.
     ///
     /// # Safety
     /// The window is an AXI CDMA's, built as `config` says, and no other code drives it while
@@ -89,14 +89,14 @@ impl<D: Device> AxiCdma<D> {
     /// The driver of `device`, with descriptors in `descriptors`: 64 bytes each, two at least, and
     /// up to 255. One of them stays free.
     ///
-    /// The memory belongs to the driver until that is dropped. Dropping it stops the core and gives
-    /// the memory back; where the core will not stop, the memory is leaked.
+    /// The driver owns the memory. Dropping the driver stops the core and returns the memory; if
+    /// the core will not stop, the memory is leaked.
     ///
     /// # Errors
-    /// The buffer comes back, with what [`simple`](Self::simple) and
-    /// [`DriverBuf::new`](contigo_core::mem::DriverBuf::new) say. [`Error::Unsupported`]: the core
-    /// has no scatter-gather. [`Error::BlockSize`] where the memory is too small for `config.depth`
-    /// jobs. [`Error::Misaligned`] where its bus address is no multiple of 64. `device` is dropped.
+    /// The buffer comes back with the errors of [`simple`](Self::simple) and
+    /// [`DriverBuf::new`](contigo_core::mem::DriverBuf::new). [`Error::Unsupported`]: the core has
+    /// no scatter-gather. [`Error::BlockSize`] if the memory is too small for `config.depth` jobs.
+    /// [`Error::Misaligned`] if its bus address is not a multiple of 64. `device` is dropped.
     ///
     /// # Safety
     /// As [`simple`](Self::simple).
@@ -143,7 +143,7 @@ impl<D: Device> AxiCdma<D> {
             Some(Keyhole::Writes(_)) => [reads; 2],
             None => [reads, writes],
         };
-        // More than it copies may be behind the second operand.
+        // The second operand may be longer than the copy.
         let operands = [config.operand(first, longest), config.operand(second, usize::MAX)];
         Self { device, config, operands, keyhole, mode }
     }
@@ -202,16 +202,16 @@ impl<D: Device> AxiCdma<D> {
 
 // SAFETY: 1. PG034: the core writes as many bytes at the destination's address as BTT or a
 // descriptor says, and masks the others of a bus word. With Key Hole Write it writes all of them at
-// one address, where no memory is (`AxiCdmaKeyhole::open`'s caller promised it). `check` compared
-// the length with both operands. It reads whole bus words around the source, and drops what it was
-// not asked for, as `word_bytes` says. It reads and writes the descriptors, which are the driver's
-// own, as far as TAILDESC. 2. In simple mode Idle and `IOC_Irq` together end a job: the last write
-// was answered ("CDMASR"). With descriptors, Cmplt without an error bit does, which is written
-// after that ("Transfer Descriptor Status Word"). A reset is over when the bursts that were begun
-// have ended ("CDMACR", Reset), and leaves no transfer. 3. No bytes are told. 4. `check` reads no
-// register; `poll` acknowledges interrupts. 5. The port is the device's. 6. The caller of the
-// function that made it promised it. 7. The program writes Reset alone. 8. Each poll has a limit.
-// 9. The jobs' state is set before the doorbell, and `stop` resets the core whatever it says.
+// one address, where there is no memory (`AxiCdmaKeyhole::open`'s caller guarantees it). `check`
+// compared the length with both operands. It reads whole bus words around the source, and drops the
+// excess, as `word_bytes` says. It reads and writes the descriptors, which the driver owns, as far
+// as TAILDESC. 2. In simple mode Idle and `IOC_Irq` together end a job: the last write was answered
+// ("CDMASR"). With descriptors, Cmplt without an error bit does, which is written after that
+// ("Transfer Descriptor Status Word"). A reset is over when the started bursts have ended
+// ("CDMACR", Reset), and leaves no transfer. 3. No bytes are reported. 4. `check` reads no
+// register; `poll` acknowledges interrupts. 5. The port is the device's. 6. The constructor's
+// caller guarantees it. 7. The program writes Reset alone. 8. Each poll has a limit. 9. The jobs'
+// state is set before the doorbell, and `stop` resets the core whatever the state.
 unsafe impl<D: Device> Driver for AxiCdma<D> {
     forward!(|this| this.device => port, simulated, arm_irq);
 
@@ -258,9 +258,8 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
             Mode::Simple(job) => {
                 let starts = job.give(transfer.from);
                 let len_bytes = u32::try_from(transfer.len_bytes).unwrap_or(0);
-                // SAFETY: the core is idle: it was reset, by `stop` or where it was opened, or the
-                // last job's end was seen. The operands were handed over, and `check` found both
-                // long enough.
+                // SAFETY: the core is idle: it was reset by `stop` or at open, or the last job's
+                // end was seen. The operands were handed over, and `check` found both long enough.
                 unsafe {
                     if starts {
                         regs::CDMACR.write(
@@ -272,7 +271,7 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
                     regs::DA.write(device, DevAddr(transfer.to));
                     regs::BTT.write(device, len_bytes);
                 }
-                // Versions before 4.1 drop the upper bits. The copy is shorter then, and is
+                // Versions before 4.1 drop the upper bits. The copy is then shorter, and is
                 // stopped.
                 if len_bytes >> regs::LENGTH_BITS_ANY != 0 && regs::BTT.read(device) != len_bytes {
                     return Err(Error::Unsupported {
@@ -291,8 +290,7 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
                 let is_free = chain.give();
                 // SAFETY: the descriptors up to `tail` name bytes of jobs in flight, and the core
                 // goes no further. At the start it is idle, with `SGMode` at 0 after its reset, so
-                // that the engine takes CURDESC. `Dly_IrqEn` is kept only where `SGMode` is set
-                // before.
+                // the engine takes CURDESC. `Dly_IrqEn` is kept only if `SGMode` is already set.
                 unsafe {
                     if starts {
                         regs::CDMACR.write(device, control);
@@ -317,12 +315,12 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
         }
     }
 
-    /// Resets the core. Jobs that had ended before are told still.
+    /// Resets the core. Jobs that had ended before are still reported.
     fn stop(&mut self) -> Result<()> {
         self.halt()
     }
 
-    /// The reset, and its end by the same two registers.
+    /// The reset, and a wait for its end in the same two registers.
     fn stop_program(&self) -> StopProgram {
         reset_program(
             (regs::CDMACR.offset(), regs::RESET, regs::RESET | regs::CDMACR_ZEROES),
@@ -335,8 +333,7 @@ unsafe impl<D: Device> Driver for AxiCdma<D> {
 forward_as_fd!({D: Device} AxiCdma<D>, device: D);
 
 impl<D: Device> Drop for AxiCdma<D> {
-    /// Stops the core. The descriptors' memory goes back only when it has stopped; otherwise it
-    /// stays leaked.
+    /// Stops the core. Returns the descriptors' memory only if it has stopped; otherwise leaks it.
     fn drop(&mut self) {
         if self.halt().is_ok()
             && let Mode::Sg(chain) = &mut self.mode
@@ -347,8 +344,8 @@ impl<D: Device> Drop for AxiCdma<D> {
     }
 }
 
-/// The driver of one core, one side of which stays at one address. Its jobs have one operand, whose
-/// length is whole bus words.
+/// The driver of one core with one side at a fixed address. Its jobs have one operand, whose length
+/// is whole bus words.
 #[derive(Debug)]
 pub struct AxiCdmaKeyhole<D: Device> {
     cdma: AxiCdma<D>,
@@ -359,12 +356,12 @@ impl<D: Device> AxiCdmaKeyhole<D> {
     /// [`AxiCdma::sg`]; without, one in registers, as [`AxiCdma::simple`].
     ///
     /// # Errors
-    /// As those two, and the buffer comes back. [`Error::Misaligned`] and [`Error::TooHigh`] for
-    /// the address, [`Error::Argument`] for bursts of more than 16 beats.
+    /// As for those two, and the buffer comes back. [`Error::Misaligned`] and [`Error::TooHigh`]
+    /// for the address, [`Error::Argument`] for bursts of more than 16 beats.
     ///
     /// # Safety
-    /// As [`AxiCdma::simple`]. At `keyhole`'s address, and in the bus word there, is no memory:
-    /// what the core reads or writes there belongs to no Rust value.
+    /// As [`AxiCdma::simple`]. There is no memory at `keyhole`'s address or in its bus word: what
+    /// the core reads or writes there belongs to no Rust value.
     pub unsafe fn open(
         device: D,
         config: AxiCdmaConfig,

@@ -7,51 +7,50 @@
 //! | [`AxiCdmaKeyhole`] | bytes | all that is read from the fixed address, or written to it | one of both |
 //!
 //! **Three ways.** [`AxiCdma::simple`] keeps one copy in registers. [`AxiCdma::sg`] keeps many in
-//! descriptors, in memory of its own. [`AxiCdmaKeyhole`] does either, with one side at an address
-//! that does not move.
+//! descriptors, in memory of its own. [`AxiCdmaKeyhole`] does either, with one side at a fixed
+//! address.
 //!
-//! **Simple mode in a core with scatter-gather** works only where CDMACR's `SGMode` is 0; with it
+//! **Simple mode in a core with scatter-gather** works only while CDMACR's `SGMode` is 0; with it
 //! set, a write of BTT does nothing, and a driver would wait for ever. The bit may change only
-//! while the core is idle. This driver resets the core where it is opened, and whenever it is
-//! stopped, and so begins with the bit at 0. CDMASR reports a core without scatter-gather, and
-//! [`AxiCdma::sg`] refuses it.
+//! while the core is idle. This driver resets the core at open and at every stop, so it starts with
+//! the bit at 0. CDMASR shows a core without scatter-gather, and [`AxiCdma::sg`] refuses it.
 //!
-//! **Several jobs in flight.** TAILDESC is moved while the core is at work, which only moves the
-//! point where it pauses (PG034, "`TAILDESC_PNTR`"). Linux appends only to an idle core, and has a
-//! gap after each batch. A copy that is longer than a length register has several descriptors. A
-//! core with wide addresses starts with the upper half of TAILDESC. An address register tells
-//! whether it is such a one, also where a setting forgot that. While such a core works it is given
-//! the lower half alone, because between two writes it may go past its tail.
+//! **Several jobs in flight.** The driver moves TAILDESC while the core is at work, which only
+//! moves the point where it pauses (PG034, "`TAILDESC_PNTR`"). Linux appends only to an idle core,
+//! and has a gap after each batch. A copy that is too long for the length field has several
+//! descriptors. A core with wide addresses starts on the upper half of TAILDESC; an address
+//! register identifies such a core even if the settings do not. While it works the driver writes
+//! only the lower half, because between two writes the core may go past its tail.
 //!
-//! **Lengths.** `length_bits` is 23 unless told otherwise, which every version has; 26 is for v4.1.
-//! No register tells the width, and a core with fewer bits drops the upper ones. In simple mode BTT
-//! is read back where that could be; in descriptors it would be silent. A core of the lite kind
-//! moves one burst a copy, and crosses no 4 KiB; that is checked.
+//! **Lengths.** `length_bits` is 23 by default, which every version has; 26 is for v4.1. No
+//! register has the width, and a core with fewer bits drops the upper ones. In simple mode the
+//! driver reads BTT back if that could happen; in descriptors it would be silent. A core of the
+//! lite kind moves one burst per copy, and crosses no 4 KiB; the driver checks that.
 //!
 //! **Alignment.** Without the realignment engine (`dre`) both addresses are multiples of a bus
-//! word. The reading side fetches whole bus words, and drops the bytes that it was not asked for.
-//! The writing side masks them.
+//! word. The reading side fetches whole bus words, and drops the excess bytes. The writing side
+//! masks them.
 //!
-//! **A keyhole is one address,** of a FIFO in the fabric. It is no memory: it has no owner, and
-//! no operand stands for it. It is a setting, and the caller that gives it promises that no memory
-//! is there. The operand is the memory's side alone. AXI4's fixed bursts have at most 16 beats, so
-//! `burst_beats` must not be more. A length is whole bus words, since each beat is one access to
-//! the FIFO. A read of a FIFO that stays empty never ends; the job's time limit ends it.
+//! **A keyhole is one address,** of a FIFO in the fabric. It is not memory: it has no owner and no
+//! operand. It is a setting, and the caller guarantees that there is no memory at it. The only
+//! operand is the memory's side. AXI4's fixed bursts have at most 16 beats, so `burst_beats` must
+//! not be more. A length is whole bus words, since each beat is one access to the FIFO. A read of a
+//! FIFO that stays empty never ends; the job's time limit ends it.
 //!
-//! **Errors halt the core** until it is reset, which stopping does. A register tells which
-//! descriptor it was; of a decode error it does not tell which of the two addresses.
+//! **Errors halt the core** until it is reset, which stopping does. A register shows which
+//! descriptor failed, but not which of the two addresses caused a decode error.
 //!
-//! **Stopping** is a reset. Bursts that were begun end first (PG034, "CDMACR", Reset). The jobs
-//! that had ended are told still.
+//! **Stopping** is a reset. Started bursts end first (PG034, "CDMACR", Reset). Jobs that had ended
+//! are still reported.
 //!
-//! **Coherency** is the port's. The descriptors' port, `m_axi_sg`, is another one: where it goes to
-//! other memory or past the caches, and `m_axi` does not, wire both alike.
+//! **Coherency** is the port's. The descriptors' port, `m_axi_sg`, is separate: if it goes to other
+//! memory or past the caches and `m_axi` does not, wire both alike.
 //!
-//! **Interrupts.** One line. `irq_threshold` and `irq_delay` coalesce, for a program that sleeps. A
-//! line that is not connected costs time only.
+//! **Interrupts.** One line. `irq_threshold` and `irq_delay` coalesce, for a program that sleeps.
+//! An unconnected line costs only time.
 //!
-//! **No identity.** No register says "this is a CDMA". Opening one compares the bits that read as
-//! zero, so that a core that is absent shows as all ones.
+//! **No identity.** No register identifies a CDMA. Opening one checks the bits that read as zero,
+//! so all ones reveal an absent core.
 //!
 //! # References
 //! PG034 (v4.1), "Register Space", "Scatter Gather Mode", "Scatter Gather Transfer Descriptor
@@ -90,7 +89,7 @@ const SETTINGS: &[&str] = &[
     "keyhole_write",
 ];
 
-/// Its row in the table of drivers.
+/// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     DriverRow::new(
         "axi_cdma",

@@ -16,13 +16,12 @@ pub(crate) const CDMASR: Register<WriteOneToggles> = Register::at(0x04);
 /// `CURDESC_PNTR` and its upper half, 08h and 0Ch: the descriptor under way. R/W while idle, in
 /// scatter-gather mode; else RO.
 pub(crate) const CURDESC: Pointer = Pointer::at(0x08);
-/// The lower half of [`CURDESC`], as who only looks sees it.
+/// The lower half of [`CURDESC`], read-only.
 pub(crate) const CURDESC_LOW: Register<ReadOnly> = Register::at(0x08);
 /// The upper half.
 pub(crate) const CURDESC_HIGH: Register<ReadOnly> = Register::at(0x0C);
-/// `TAILDESC_PNTR` and its upper half, 10h and 14h: the last descriptor, and the doorbell. It is
-/// the write of the lower half where addresses have 32 bits, and of the upper half where they have
-/// more.
+/// `TAILDESC_PNTR` and its upper half, 10h and 14h: the last descriptor, and the doorbell. Writing
+/// the lower half rings it with 32-bit addresses, and writing the upper half with wider ones.
 pub const TAILDESC: Pointer = Pointer::at(0x10);
 /// The lower half of [`TAILDESC`]: the doorbell of a core with 32 address bits.
 pub(crate) const TAILDESC_LOW: Register<ReadWrite> = Register::at(0x10);
@@ -30,7 +29,7 @@ pub(crate) const TAILDESC_LOW: Register<ReadWrite> = Register::at(0x10);
 pub(crate) const TAILDESC_HIGH: Register<ReadWrite> = Register::at(0x14);
 /// SA and its upper half, 18h and 1Ch: where simple mode reads. R/W while idle.
 pub(crate) const SA: Pointer = Pointer::at(0x18);
-/// The upper half of [`SA`], which a core with 32 address bits does not have: it reads as 0.
+/// The upper half of [`SA`], which reads as 0 in a core with 32 address bits.
 pub(crate) const SA_HIGH: Register<ReadWrite> = Register::at(0x1C);
 /// DA and its upper half, 20h and 24h: where simple mode writes. R/W while idle.
 pub(crate) const DA: Pointer = Pointer::at(0x20);
@@ -38,10 +37,10 @@ pub(crate) const DA: Pointer = Pointer::at(0x20);
 /// doorbell. R/W while idle.
 pub const BTT: Register<ReadWrite> = Register::at(0x28);
 
-/// CDMACR, bit 2, Reset: soft reset. Bursts that were begun end; it clears itself then.
+/// CDMACR, bit 2, Reset: soft reset. Started bursts end, then it clears itself.
 pub const RESET: u32 = 1 << 2;
-/// CDMACR, bit 3, `SGMode`: scatter-gather. It may change only while the core is idle, and where
-/// the engine is not built in it stays 0. Only its rise makes the engine take `CURDESC`.
+/// CDMACR, bit 3, `SGMode`: scatter-gather. It may change only while the core is idle, and stays 0
+/// without the engine. Only its rise makes the engine take `CURDESC`.
 pub const SG_MODE: u32 = 1 << 3;
 /// CDMACR, bit 4, Key Hole Read: the source's address does not move (FIXED bursts).
 pub(crate) const KEYHOLE_READ: u32 = 1 << 4;
@@ -53,16 +52,16 @@ pub const IOC: u32 = 1 << 12;
 pub(crate) const DELAY: u32 = 1 << 13;
 /// CDMACR bit 14 and CDMASR bit 14, `Err_Irq`: an error.
 pub(crate) const ERROR: u32 = 1 << 14;
-/// CDMACR, bits 23:16, `IRQThreshold`: so many descriptors make an interrupt; 1 after reset, and 0
-/// is not allowed.
+/// CDMACR, bits 23:16, `IRQThreshold`: the descriptors per interrupt; 1 after reset, and 0 is not
+/// allowed.
 pub(crate) const THRESHOLD_SHIFT: u32 = 16;
 /// CDMACR, bits 31:24, `IRQDelay`: in units of 125 clocks; 0: none.
 pub(crate) const DELAY_SHIFT: u32 = 24;
 /// CDMACR: bits that read as zero.
 pub(crate) const CDMACR_ZEROES: u32 = 1 << 0 | 0x1F << 7 | 1 << 15;
 
-/// CDMASR, bit 1, Idle: the transfer is over; in scatter-gather mode, the descriptor in TAILDESC
-/// is. The core is also idle after an error, once it has halted.
+/// CDMASR, bit 1, Idle: the transfer is over, or in scatter-gather mode the descriptor in TAILDESC.
+/// The core is also idle once an error has halted it.
 pub const IDLE: u32 = 1 << 1;
 /// CDMASR, bit 3, `SGIncld`: the scatter-gather engine is built in.
 pub(crate) const SG_INCLUDED: u32 = 1 << 3;
@@ -78,20 +77,20 @@ pub(crate) const SG_INTERNAL: u32 = 1 << 8;
 pub(crate) const SG_SLAVE: u32 = 1 << 9;
 /// CDMASR, bit 10, `SGDecErr`.
 pub const SG_DECODE: u32 = 1 << 10;
-/// CDMASR: every error. One halts the core, until it is reset.
+/// CDMASR: every error. Any one halts the core until a reset.
 pub const ERRORS: u32 = DMA_INTERNAL | DMA_SLAVE | DMA_DECODE | SG_ERRORS;
 /// CDMASR: errors of the descriptors' own port.
 pub(crate) const SG_ERRORS: u32 = SG_INTERNAL | SG_SLAVE | SG_DECODE;
 /// CDMASR: the interrupts, which writing 1 clears.
 pub const IRQS: u32 = IOC | DELAY | ERROR;
-/// CDMASR: bits that read as zero. By them a core that is not there shows.
+/// CDMASR: bits that read as zero. They reveal an absent core.
 pub const CDMASR_ZEROES: u32 = 1 << 0 | 1 << 2 | 1 << 7 | 1 << 11 | 1 << 15;
 
 /// A descriptor begins at a multiple of 16 words.
 pub(crate) const DESCRIPTOR_ALIGN: usize = 64;
-/// So many bytes of it count: eight words.
+/// The bytes of a descriptor in use: eight words.
 pub(crate) const DESCRIPTOR_BYTES: usize = 32;
-/// Where its status is: 1Ch.
+/// The offset of a descriptor's status: 1Ch.
 pub const STATUS_AT: usize = 0x1C;
 /// Status, bit 31, Cmplt: the core is done with it.
 pub const COMPLETE: u32 = 1 << 31;
@@ -124,8 +123,8 @@ pub(crate) const fn descriptor(next: u64, from: u64, to: u64, len_bytes: u32) ->
     ]
 }
 
-/// Does CDMASR say that the one transfer of simple mode ended, and well? `IOC_Irq` was clear before
-/// it: Idle alone is also said before it began.
+/// Whether CDMASR shows that simple mode's transfer ended well. `IOC_Irq` was clear before it; Idle
+/// alone is also set before it began.
 #[must_use]
 pub(crate) const fn ended_well(status: u32) -> bool {
     status & (IDLE | IOC | ERRORS | CDMASR_ZEROES) == IDLE | IOC

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! The driver of one channel, beside its sibling's or alone.
+//! The driver of one channel, beside its sibling's driver or alone.
 
 use super::{
     config::AxiDmaConfig,
@@ -27,9 +27,9 @@ use core::time::Duration;
 /// | MM2S | the bytes of one packet | to the device |
 /// | S2MM | room for one packet, from its beginning | from the device |
 ///
-/// The completion of a receive has the bytes, and the types' report is a [`PacketReport`].
-/// [`Driver::ran_dry`] counts how often a receive's buffer came when the channel had none left,
-/// which its Idle bit tells.
+/// A receive's completion has the number of bytes, and its words make a [`PacketReport`].
+/// [`Driver::ran_dry`] counts underruns: how often a receive's buffer came when the channel had
+/// none left, as its Idle bit shows.
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::axi_dma::{AxiDmaConfig, Side}};
@@ -59,27 +59,26 @@ use core::time::Duration;
 pub struct AxiDmaChannel<D: Device> {
     pub(super) device: D,
     pub(super) lane: Lane,
-    /// The core's, when the channel got its first job.
+    /// The core's epoch when the channel got its first job.
     pub(super) epoch: u32,
 }
 
-/// A descriptor's report on its packet. In direct register mode it is always a whole one.
+/// A descriptor's report on its packet. In direct register mode the packet is always whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketReport {
     /// It has the packet's first byte.
     pub first: bool,
-    /// It has the packet's last byte. Where it has not, the packet goes on in the next job's
-    /// buffer.
+    /// It has the packet's last byte. If not, the packet continues in the next job's buffer.
     pub last: bool,
     /// A stop, or a sibling's reset, may have come in the middle of a packet, and this is the first
-    /// end after the next start. Its beginning may be the rest of that packet, which waited in the
-    /// stream. Throw it away, up to the end that `last` marks, where the stream is not reset with
-    /// the core. Packets that had ended before the stop are whole.
+    /// end after the next start. It may begin with the rest of that packet, which waited in the
+    /// stream. Discard it, up to the end that `last` marks, unless the stream is reset with the
+    /// core. Packets that had ended before the stop are whole.
     pub maybe_torn: bool,
 }
 
 impl PacketReport {
-    /// The status and the words of a job's end say it.
+    /// Decodes the status and the words of a job's completion.
     #[must_use]
     pub const fn of(status: u32, words: [u32; 4]) -> Self {
         let [torn, ..] = words;
@@ -93,15 +92,15 @@ impl PacketReport {
 
 impl<D: Device> AxiDmaChannel<D> {
     /// The driver of one channel of `device`. No other code drives the core, by either channel.
-    /// With scatter-gather it needs `memory` for descriptors, 64 bytes each. A core without leaves
-    /// it alone.
+    /// With scatter-gather it needs `memory` for descriptors, 64 bytes each. A core without
+    /// scatter-gather does not use it.
     ///
     /// # Errors
     /// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::WillNotStop`]: this is no AXI
     /// DMA, or it has no clock. [`Error::Unsupported`]: the channel is not built in, or there is no
     /// memory for descriptors. [`Error::Argument`]: no core is built as `config` says. The errors
     /// of [`DriverBuf::new`](contigo_core::mem::DriverBuf::new), [`Error::BlockSize`],
-    /// [`Error::Misaligned`]: the memory does not suit. It goes back to its pool.
+    /// [`Error::Misaligned`]: the memory does not fit. It goes back to its pool.
     ///
     /// # Safety
     /// The window is an AXI DMA's (PG021), built as `config` says. No other code drives it while
@@ -117,7 +116,7 @@ impl<D: Device> AxiDmaChannel<D> {
         Ok(Self::new(device, Lane::new(side, config, ring)))
     }
 
-    /// The channel of `lane`, which was found.
+    /// The channel of `lane`, whose core was found.
     pub(super) fn new(device: D, lane: Lane) -> Self {
         let epoch = device.reset_epoch();
         Self { device, lane, epoch }
@@ -129,13 +128,13 @@ impl<D: Device> AxiDmaChannel<D> {
         self.lane.side
     }
 
-    /// Does it use descriptors?
+    /// Returns whether it uses descriptors.
     #[must_use]
     pub const fn has_descriptors(&self) -> bool {
         self.lane.ring.is_some()
     }
 
-    /// How often it looked at a descriptor: on a port that does not snoop, a sync each.
+    /// How often it polled a descriptor: on a port that does not snoop, each poll is a sync.
     #[must_use]
     pub const fn looks(&self) -> u64 {
         self.lane.looks
@@ -149,7 +148,7 @@ impl<D: Device> AxiDmaChannel<D> {
         self.device.reset_epoch() != self.epoch
     }
 
-    /// The sibling's error, where that halted this channel.
+    /// The sibling's error, if that halted this channel.
     pub(super) fn or_siblings(&self, error: Error) -> Error {
         let side = self.lane.side;
         status_beside(&self.device, side)
@@ -188,7 +187,7 @@ impl<D: Device> AxiDmaChannel<D> {
             })?;
         }
         if !ended && !timeout.is_zero() && self.lane.ring.is_some() {
-            // Once a wait, also where no register said anything.
+            // Once per wait, even if no register showed anything.
             found = self.lane.look_at_memory(&side.at(&self.device), 0);
         }
         let told = self.believed(found.map_err(|error| self.or_siblings(error)));
@@ -198,7 +197,7 @@ impl<D: Device> AxiDmaChannel<D> {
         told
     }
 
-    /// A look's result, where no reset came: the core's epoch is read after it.
+    /// Returns a poll's result if no reset came: the core's epoch is read after the poll.
     fn believed(&mut self, found: Result<Option<Completion>>) -> Result<Option<Completion>> {
         if !self.was_reset() || !self.lane.runs {
             return found;
@@ -222,7 +221,7 @@ impl<D: Device> AxiDmaChannel<D> {
             self.lane.keep_end(&at);
         }
         if self.was_reset() {
-            // The look may have come after the reset, where a register says Idle of nothing.
+            // The poll may have come after the reset, when Idle means nothing.
             self.lane.ended = None;
             if self.lane.runs {
                 self.lane.cut();
@@ -234,7 +233,7 @@ impl<D: Device> AxiDmaChannel<D> {
         // RS=0 waits for the packet of a receive, which may never come.
         let at_once = busy && !sibling_works && self.lane.side == Side::S2mm;
         let halted = !at_once && halt(&at, &self.lane.config)?;
-        // A channel that did not halt was at work, and one that is held may have taken the
+        // A channel that did not halt was running, and one that is held may have taken the
         // beginning of a packet for its next job. Before the reset, which may fail.
         if unsure || !halted || held {
             self.lane.cut();
@@ -249,7 +248,7 @@ impl<D: Device> AxiDmaChannel<D> {
         Ok(())
     }
 
-    /// Does the sibling's error keep this channel halted until a reset?
+    /// Returns whether the sibling's error keeps this channel halted until a reset.
     fn is_held(&self) -> bool {
         let failed = || status_beside(&self.device, self.lane.side).is_some_and(regs::has_failed);
         self.lane.runs && regs::is_halted(regs::DMASR.read(&self.at())) && failed()
@@ -259,16 +258,16 @@ impl<D: Device> AxiDmaChannel<D> {
 // SAFETY: 1. PG021: MM2S reads, and S2MM writes, at an address as many bytes as a length says: in
 // registers, or in descriptors, whose end is TAILDESC's. `submit` takes both from the operand, and
 // `operands` keeps it inside the length's bits. MM2S reads the rest of the first and last bus word
-// too, as `word_bytes` says. The descriptors are the driver's own. 2. Idle, in
-// direct register mode, comes when the transfer has completed ("DMASR"). A descriptor's Cmplt is
-// written after its last byte was answered. No other look is believed, nor one with an error.
-// `stop` believes Halted, which comes when all transfers have ended, and the end of a reset, which
-// is graceful ("DMACR"). After a sibling's reset no register is believed: the epoch is read after
-// them. 3. The bytes are LENGTH's or the descriptors' own counts. 4. `check` touches nothing, and
-// `poll` acknowledges interrupts. 5. The port is the device's. 6. The caller of the function that
-// made it promised it, and `Core` gives each channel to one driver. 7. The program writes 0 and
-// Reset into DMACR. 8. Each wait has a limit. 9. A job's fields say that it is in flight only after
-// its doorbell; `stop` asks them only whether to wait before it resets the channel.
+// too, as `word_bytes` says. The descriptors are the driver's own. 2. Idle, in direct register
+// mode, comes when the transfer has completed ("DMASR"). A descriptor's Cmplt is written after its
+// last byte was answered. No other poll is believed, nor one with an error. `stop` believes Halted,
+// which comes when all transfers have ended, and the end of a reset, which is graceful ("DMACR").
+// After a sibling's reset no register is believed: the epoch is read after them. 3. The bytes are
+// LENGTH's or the descriptors' own counts. 4. `check` touches nothing, and `poll` acknowledges
+// interrupts. 5. The port is the device's. 6. The caller of the function that made it promised it,
+// and `Core` gives each channel to one driver. 7. The program writes 0 and Reset into DMACR. 8.
+// Each wait has a limit. 9. A job's fields say that it is in flight only after its doorbell; `stop`
+// uses them only to decide whether to wait before it resets the channel.
 unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
     forward!(|this| this.device => port, simulated, arm_irq);
 
@@ -321,7 +320,7 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
         self.end()
     }
 
-    /// Of a channel that has the device to itself.
+    /// The stop program of a channel that has the device to itself.
     fn stop_program(&self) -> StopProgram {
         if self.device.siblings().is_some() {
             StopProgram::NONE
@@ -341,7 +340,7 @@ impl<D: Device> Drop for AxiDmaChannel<D> {
     /// Stops the channel. The descriptors' memory goes back only when it has stopped; otherwise it
     /// stays leaked.
     fn drop(&mut self) {
-        // Also where a sibling's reset is said to have stopped it: that may have failed.
+        // Even if a sibling's reset is reported to have stopped it: that may have failed.
         if (self.lane.runs || self.lane.ring.is_some())
             && self.stop().is_ok()
             && let Some(ring) = &mut self.lane.ring

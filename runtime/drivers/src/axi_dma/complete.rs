@@ -12,8 +12,8 @@ use contigo_core::{
     types::{Error, Result},
 };
 
-/// A descriptor is looked at after so many looks at registers that said nothing: where CURDESC or
-/// an interrupt's bit were late, the end is found all the same.
+/// After so many polls of registers that showed nothing, a descriptor is polled: if CURDESC or an
+/// interrupt's bit is late, the end is found all the same.
 const QUIET_LOOKS: u32 = 256;
 
 /// The next descriptor of a job.
@@ -27,7 +27,7 @@ enum Next {
 }
 
 impl Lane {
-    /// One look: the end of the oldest job, or nothing, or why the channel cannot go on.
+    /// Polls once: the end of the oldest job, or nothing, or why the channel cannot go on.
     pub(super) fn look(&mut self, at: &impl Mmio) -> Result<Option<Completion>> {
         if self.in_flight == 0 {
             return Ok(None);
@@ -82,7 +82,7 @@ impl Lane {
     fn look_at_descriptors(&mut self, at: &impl Mmio, status: u32) -> Result<Option<Completion>> {
         let ended = status & regs::TOLD != 0;
         self.quiet = if ended { 0 } else { self.quiet + 1 };
-        // The registers first: each look at a descriptor is a sync.
+        // The registers first: each poll of a descriptor is a sync.
         if !ended && self.quiet < QUIET_LOOKS && self.is_under_way(regs::CURDESC_LOW.read(at)) {
             self.tail.goes_on();
             return Ok(None);
@@ -91,14 +91,14 @@ impl Lane {
         self.look_at_memory(at, status)
     }
 
-    /// The oldest job's descriptors, where registers say that they may be done. `status`: DMASR.
+    /// Polls the oldest job's descriptors, if registers say they may be done. `status`: DMASR.
     pub(super) fn look_at_memory(
         &mut self,
         at: &impl Mmio,
         status: u32,
     ) -> Result<Option<Completion>> {
         let found = self.look_for_end(at, status)?;
-        // After an end that was found, an error shows at the next look.
+        // After an end that was found, the next poll reports an error.
         let resumed = self.resume(at);
         if found.is_none() { resumed.map(|()| None) } else { Ok(found) }
     }
@@ -108,9 +108,9 @@ impl Lane {
             match self.next_done()? {
                 Next::Job(end) => return Ok(Some(end)),
                 Next::Descriptor => {}
-                // Maybe after the channel's status was read.
+                // Perhaps after the channel's status was read.
                 Next::Failed => return Err(self.fault(at, regs::DMASR.read(at))),
-                // The packets before the error were told.
+                // The packets before the error were reported.
                 Next::Open if status & (regs::HALTED | regs::ERRORS) != 0 => {
                     return Err(self.fault(at, status));
                 }
@@ -120,7 +120,7 @@ impl Lane {
         }
     }
 
-    /// A stopped channel: nothing changes any more, and one look says all.
+    /// Polls a stopped channel: nothing changes any more, so one poll finds everything.
     pub(super) fn look_stopped(&mut self) -> Result<Option<Completion>> {
         if self.ring.is_none() {
             self.in_flight = 0;
@@ -130,14 +130,14 @@ impl Lane {
             match self.next_done() {
                 Ok(Next::Job(end)) => return Ok(Some(end)),
                 Ok(Next::Descriptor) => {}
-                // A fault was told before the stop.
+                // A fault was reported before the stop.
                 Err(_) | Ok(Next::Failed | Next::Open) => self.in_flight = 0,
             }
         }
         Ok(None)
     }
 
-    /// Is CURDESC a descriptor whose end the oldest job waits for?
+    /// Returns whether CURDESC is a descriptor whose end the oldest job waits for.
     fn is_under_way(&self, current: u32) -> bool {
         let Some(ring) = &self.ring else { return false };
         let is_at = |piece| low(ring.addr(ring.after(self.first, piece))) == current;
@@ -147,7 +147,7 @@ impl Lane {
         }
     }
 
-    /// The next descriptor of the oldest job: of a packet that is sent only the last one counts.
+    /// The oldest job's next descriptor: of a packet that is sent, only the last one counts.
     fn next_done(&mut self) -> Result<Next> {
         let pieces = self.pieces();
         if self.side == Side::Mm2s {
@@ -170,13 +170,13 @@ impl Lane {
         let bytes = (status & regs::BYTES_MASK) as usize;
         let is_last_piece = self.done + 1 == pieces;
         let (over, end) = match self.side {
-            // Its count is the control's length, also where the core sent less.
+            // Its count is the control's length, even if the core sent less.
             Side::Mm2s => (is_last_piece, Completion::of(self.oldest)),
             Side::S2mm => {
                 if status & regs::LAST != 0 && !is_last_piece {
                     return Err(regs::early_end(status));
                 }
-                // Without a packet's end all of it was filled, and no more ever. A core with a
+                // Without a packet's end the whole buffer was filled, and never more. A core with a
                 // narrower length register filled less, and the next bytes went elsewhere.
                 let room = (control & regs::BYTES_MASK) as usize;
                 if bytes != room && (bytes > room || status & regs::LAST == 0) {
@@ -215,14 +215,14 @@ impl Lane {
         self.counts.get(self.oldest).map_or(1, |&count| usize::from(count).max(1))
     }
 
-    /// Of an end whose last byte is a packet's, or is not.
+    /// The completion's words for an end whose last byte is a packet's, or is not.
     fn words(&mut self, last: bool) -> [u32; 4] {
         self.open = matches!(self.side, Side::S2mm) && !last;
         [if core::mem::take(&mut self.torn) { MAYBE_TORN } else { 0 }, 0, 0, 0]
     }
 
-    /// The error in DMASR. Its descriptor is the first with an error bit, or else CURDESC's, which
-    /// is that of an error in a fetch.
+    /// The error in DMASR. Its descriptor is the first one with an error bit, or else CURDESC's: an
+    /// error in a fetch.
     fn fault(&mut self, at: &impl Mmio, status: u32) -> Error {
         let Some(ring) = &mut self.ring else {
             return regs::decode(self.side, status, Some(self.addr.0), None);
@@ -246,7 +246,7 @@ impl Lane {
         let index = failed.or_else(|| (0..ring.len()).find(|&index| ring.addr(index) == current));
         let buffer = index.and_then(|index| ring.read(index, regs::BUFFER_AT, &mut words).ok());
         let [low, high, _, _, control] = words;
-        // A length of 0 is DMAIntErr here, and nothing else is: the core dropped all of its bits.
+        // Here only a length of 0 is DMAIntErr: the core dropped all of its bits.
         if status & regs::ERRORS == regs::INTERNAL_ERROR && control & regs::BYTES_MASK != 0 {
             return self.cut_length(control, 0);
         }

@@ -1,4 +1,4 @@
-//! How a core is built and used, which no register tells.
+//! How a core is built and used, which no register shows.
 
 use super::regs::Side;
 use crate::checks::{is_width, within};
@@ -13,21 +13,21 @@ pub enum StatusStream {
     /// Switched off.
     #[default]
     Off,
-    /// Switched on. S2MM ends no packet before the stream has ended too, and is refused, because
-    /// nothing drives it.
+    /// Switched on, but nothing drives it. S2MM would end no packet before the stream has ended
+    /// too, so it is refused.
     On,
     /// Switched on, and something drives it, as AXI Ethernet does.
     Driven,
-    /// It gives the packets' lengths too ("Use RxLength In Status Stream"): S2MM counts 0 bytes,
-    /// and is refused.
+    /// The stream gives the packets' lengths too ("Use RxLength In Status Stream"): S2MM counts 0
+    /// bytes, and is refused.
     GivesLength,
 }
 
-/// How the core is built, which no register tells, and how it is used. The defaults are Vivado's.
+/// How the core is built, which no register shows, and how it is used. The defaults are Vivado's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AxiDmaConfig {
-    /// "Width of Buffer Length Register", 8 to 26: a transfer, or a descriptor, has at most two to
-    /// this many bytes, less one.
+    /// "Width of Buffer Length Register", 8 to 26 bits: the most bytes of a transfer or a
+    /// descriptor are two to the power of this, less one.
     pub length_bits: u32,
     /// "Address Width", 32 to 64.
     pub address_bits: u32,
@@ -43,17 +43,16 @@ pub struct AxiDmaConfig {
     pub micro_dma: bool,
     /// "Enable Control / Status Stream".
     pub status_stream: StatusStream,
-    /// How many jobs at once, with scatter-gather; `None`: as many as there are descriptors. With
+    /// The most jobs at once, with scatter-gather; `None`: as many as there are descriptors. With
     /// fewer, a job has several descriptors, and so more bytes.
     pub depth: Option<usize>,
-    /// How long a stop waits for the transfers under way, in microseconds, and once more for a
-    /// reset.
+    /// How long a stop waits for the transfers under way, in microseconds, and again for a reset.
     pub stop_us: u32,
-    /// With scatter-gather: so many packets make an interrupt, 1 to 255. With more than one, set
-    /// the delay too.
+    /// With scatter-gather: the number of packets that raise an interrupt, 1 to 255. With more than
+    /// one, set the delay too.
     pub irq_packets: u8,
-    /// With scatter-gather: an interrupt comes for fewer packets, too, after so long without one,
-    /// in the core's units (125 clocks of the descriptors' port by default). 0: it does not.
+    /// With scatter-gather: after this time without an interrupt, fewer packets raise one too, in
+    /// the core's units (125 clocks of the descriptors' port by default). 0: never.
     pub irq_delay: u8,
 }
 
@@ -82,7 +81,7 @@ pub(super) const DEPTH_MAX: usize = 256;
 const PIECE_ALIGN_BYTES: usize = 128;
 
 impl AxiDmaConfig {
-    /// Can a core be built so?
+    /// Checks that a core can be built so.
     pub(super) fn check(&self) -> Result<()> {
         within("length_bits", self.length_bits, 8_u8, 26_u8)?;
         within("address_bits", self.address_bits, 32_u8, 64_u8)?;
@@ -94,7 +93,7 @@ impl AxiDmaConfig {
         is_width("s2mm_data_bits, a power of two,", self.s2mm_data_bits, 32)
     }
 
-    /// Does this driver drive `side` of a core that is built so, with scatter-gather or without?
+    /// Checks that this driver drives `side` of a core built so, with scatter-gather or without.
     pub(super) fn check_built(&self, side: Side, sg: bool) -> Result<()> {
         const MICRO: Error = Error::Unsupported {
             what: "an AXI DMA with Micro DMA moves one burst at most, and counts 0 bytes received",
@@ -134,7 +133,7 @@ impl AxiDmaConfig {
         if len_bytes <= self.longest() { 1 } else { len_bytes.div_ceil(self.piece()) }
     }
 
-    /// The operand of `side`, with so many descriptors for a job.
+    /// The operand of `side`, with this many descriptors for a job.
     pub(super) fn operand(&self, side: Side, descriptors: usize) -> OperandSpec {
         let (spec, data_bits, dre) = match side {
             Side::Mm2s => (

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! The whole core: both channels as one driver, where a packet goes out and its answer comes in; or
+//! The whole core: both channels as one driver, which sends a packet and receives its answer; or
 //! the core that both channels' drivers share.
 
 use super::{
@@ -18,7 +18,7 @@ use contigo_core::{
 };
 use core::time::Duration;
 
-/// The core in one go: a job sends operand 0 as one packet, and receives its answer into operand 1.
+/// The core as one driver: a job sends operand 0 as a packet, and receives its answer in operand 1.
 ///
 /// | operand | what | direction |
 /// |---|---|---|
@@ -27,7 +27,7 @@ use core::time::Duration;
 ///
 /// The completion has the answer's length. Bit 0 of its word 0 says that the answer may be the rest
 /// of one that a stop cut: it is the first after that stop. S2MM is armed before MM2S, so that the
-/// answer finds its operand. Behind a loopback a job copies.
+/// answer finds its operand. With a loopback, a job copies.
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::axi_dma::AxiDmaConfig};
@@ -54,14 +54,14 @@ pub struct AxiDma<D: Device> {
     send: Lane,
     receive: Lane,
     operands: [OperandSpec; 2],
-    /// So many packets from the oldest job's on are sent; its answer is there.
+    /// How many packets were sent, from the oldest job's on; and the oldest job's answer.
     sent: usize,
     answer: Option<Completion>,
 }
 
 impl<D: Device> AxiDma<D> {
     /// The driver of `device`. With scatter-gather it needs `memory` for descriptors, 64 bytes
-    /// each, half of them for either channel. A core without leaves it alone.
+    /// each, half of them for each channel. A core without scatter-gather does not use it.
     ///
     /// # Errors
     /// As [`AxiDmaChannel::alone`](super::AxiDmaChannel::alone), for both channels.
@@ -90,7 +90,7 @@ impl<D: Device> AxiDma<D> {
         [(receive, Side::S2mm.at(device)), (send, Side::Mm2s.at(device))]
     }
 
-    /// The oldest job's end, where both channels told theirs.
+    /// The oldest job's end, if both channels reported theirs.
     fn end(&mut self) -> Result<Option<Completion>> {
         let Some(answer) = self.answer.filter(|_| self.sent > 0) else { return Ok(None) };
         (self.sent, self.answer) = (self.sent - 1, None);
@@ -102,20 +102,20 @@ impl<D: Device> AxiDma<D> {
     }
 }
 
-/// A look at one channel.
+/// Polls one channel.
 fn look_at(device: &impl Mmio, lane: &mut Lane) -> Result<Option<Completion>> {
     let side = lane.side;
     lane.look(&side.at(device)).map_err(|error| or_others(device, side, error))
 }
 
-/// An error of one channel halts the other, `side`, too, and is what happened.
+/// An error of one channel also halts the other, `side`; returns the error that happened.
 fn or_others(device: &impl Mmio, side: Side, error: Error) -> Error {
     let other = side.other();
     regs::or_siblings(error, other, regs::DMASR.read(&other.at(device)))
 }
 
-// SAFETY: as `AxiDmaChannel`'s, for both channels: a job has ended when both have told its end, and
-// both are halted and reset by `stop`. No other code resets the core.
+// SAFETY: as `AxiDmaChannel`'s, for both channels: a job has ended when both have reported its end,
+// and `stop` halts and resets both. No other code resets the core.
 unsafe impl<D: Device> Driver for AxiDma<D> {
     forward!(|this| this.device => port, simulated, arm_irq);
 
@@ -149,7 +149,7 @@ unsafe impl<D: Device> Driver for AxiDma<D> {
         for (lane, operand) in [(&mut self.receive, answer), (&mut self.send, packet)] {
             // SAFETY: the caller's promise. No other code resets the core.
             let given = unsafe { lane.submit(&lane.side.at(&self.device), slot, operand) };
-            // S2MM may fail before MM2S starts, which the core then holds at its halt.
+            // S2MM may fail before MM2S starts; the core then holds MM2S halted.
             given.map_err(|error| or_others(&self.device, lane.side, error))?;
         }
         Ok(())
@@ -167,7 +167,7 @@ unsafe impl<D: Device> Driver for AxiDma<D> {
             if answer.is_none() {
                 *answer = look_at(device, receive)?;
             }
-            // Also while there is no answer: it may have failed, or pause, and a kernel may need
+            // Even without an answer: it may have failed, or may pause, and a kernel may need
             // several packets for one answer.
             if *sent == 0 || answer.is_none() {
                 *sent += usize::from(look_at(device, send)?.is_some());
@@ -201,7 +201,7 @@ unsafe impl<D: Device> Driver for AxiDma<D> {
             lane.keep_end(&at);
         }
         let config = self.send.config;
-        // Before the reset: what was sent of a packet may come back as the beginning of an answer.
+        // Before the reset: what was sent of a packet may come back as the start of an answer.
         if self.both().into_iter().any(|(lane, at)| lane.may_be_busy(&at)) {
             self.receive.cut();
         }
@@ -213,7 +213,7 @@ unsafe impl<D: Device> Driver for AxiDma<D> {
         }
         let [(_, receive), (_, send)] = self.both();
         stop::reset(&send, Side::Mm2s, &config)?;
-        // It was reset with the other.
+        // The reset of the other channel reset it too.
         stop::reset(&receive, Side::S2mm, &config)?;
         self.send.stopped();
         self.receive.stopped();
@@ -242,22 +242,22 @@ impl<D: Device> Drop for AxiDma<D> {
     }
 }
 
-/// One core whose channels have a driver each, in one thread or in several.
+/// One core with a driver for each channel, in one thread or in several.
 ///
-/// **A reset of one channel resets both** (PG021, DMACR.Reset). A channel is stopped without it
-/// where its transfers end by themselves. A receive that waits for a packet does not, nor does a
-/// channel that failed: there the core is reset, and the sibling answers
-/// [`Error::EndedByReset`](contigo_core::Error::EndedByReset) where it has jobs.
+/// **A reset of one channel resets both** (PG021, DMACR.Reset). A channel is stopped without a
+/// reset if its transfers end by themselves. A receive that waits for a packet does not end, nor
+/// does a channel that failed: then the core is reset, and the sibling returns
+/// [`Error::EndedByReset`](contigo_core::Error::EndedByReset) if it has jobs.
 ///
 /// **An error of one channel halts both**, and neither runs again before a reset, which a stop of
-/// either makes. A channel that its sibling's error halted answers that error, with the sibling's
+/// either makes. A channel that its sibling's error halted returns that error, with the sibling's
 /// name.
 ///
-/// The core has two interrupts. Where the kernel gives a program one line, both are ORed in the
-/// block design. A channel whose interrupt does not come finds its end when its wait is over.
+/// The core has two interrupts. If the kernel gives a program one line, OR both in the block
+/// design. A channel whose interrupt does not come finds its end when its wait is over.
 #[derive(Debug)]
 pub struct AxiDmaCore<D> {
-    /// Its drivers' mark N: channel N has jobs.
+    /// Bit N of its drivers' marks: channel N has jobs.
     core: Core<D>,
 }
 
@@ -274,17 +274,17 @@ impl<D: Device> AxiDmaCore<D> {
         Ok(Self { core: Core::new(device)? })
     }
 
-    /// Resets the core by `pull`, from outside. A channel that has jobs in flight answers
-    /// [`Error::EndedByReset`](contigo_core::Error::EndedByReset) then.
+    /// Resets the core from outside, by `pull`. A channel that has jobs in flight then returns
+    /// [`Error::EndedByReset`](contigo_core::Error::EndedByReset).
     ///
     /// # Errors
-    /// [`Error::Contended`](contigo_core::Error::Contended), or what `pull` says.
+    /// [`Error::Contended`](contigo_core::Error::Contended), or the error of `pull`.
     pub fn reset(&self, pull: impl FnOnce() -> Result<()>) -> Result<()> {
         self.core.reset(|_| pull())
     }
 
-    /// The driver of one channel, with `memory` for its descriptors where the core has
-    /// scatter-gather. The channel is stopped, and the core reset where its sibling has no jobs.
+    /// The driver of one channel, with `memory` for its descriptors if the core has scatter-gather.
+    /// The channel is stopped, and the core is reset if its sibling has no jobs.
     ///
     /// # Errors
     /// [`Error::HasDriver`](contigo_core::Error::HasDriver), or as
@@ -299,8 +299,7 @@ impl<D: Device> AxiDmaCore<D> {
         memory: Option<CpuBuf>,
     ) -> Result<AxiDmaChannel<CoreChannel<D>>> {
         let window = 0..self.core.device().len_bytes().max(side.base() + regs::CHANNEL_BYTES);
-        // SAFETY: a channel's driver writes its own registers alone, and Reset by
-        // `Siblings::reset`.
+        // SAFETY: a channel's driver writes only its own registers, and Reset by `Siblings::reset`.
         let device = unsafe { self.core.channel(side.index(), window)? };
         let sg = found_beside(&device, side, &config)?;
         let ring = ring(sg, memory, device.port(), &config)?;

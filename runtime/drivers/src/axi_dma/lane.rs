@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "registers and descriptors start transfers")]
-//! One channel: what it has in flight, how it is given a job, in either mode, and what a stop leaves
-//! of its jobs.
+//! One channel: its jobs in flight, how a job is submitted in either mode, and which jobs a stop
+//! leaves.
 
 use super::{
     config::{AxiDmaConfig, DEPTH_MAX},
@@ -22,22 +22,22 @@ use core::time::Duration;
 /// Completion's word 0: the packet may lack its beginning.
 pub(super) const MAYBE_TORN: u32 = 1;
 
-/// What DMASR said since the last job was given.
+/// What DMASR showed since the last job was submitted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Seen {
-    /// Nothing, or an end that was told. An Idle of before may be that of the time before the job.
+    /// Nothing, or an end that was reported. An earlier Idle may be from the time before the job.
     #[default]
     Nothing,
-    /// It told an end when the job was given. It says nothing of what came behind the doorbell.
+    /// It showed an end when the job was submitted. It shows nothing after the doorbell yet.
     Told(u32),
-    /// A look read it: is the channel idle?
+    /// A poll read it: whether the channel is idle.
     Looked { idle: bool },
 }
 
 /// One channel: its jobs in flight, with descriptors or one at a time in registers.
 ///
 /// It is stopped, or it runs from its first job on. While it runs, the `in_flight` jobs from slot
-/// `oldest` on are to be told; after a stop, those of them that had ended.
+/// `oldest` on are still to be reported; after a stop, those of them that had ended.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) side: Side,
@@ -48,7 +48,7 @@ pub(super) struct Lane {
     pub(super) operand: [OperandSpec; 1],
     /// Between the first job and a stop.
     pub(super) runs: bool,
-    /// The oldest slot that was not told, and how many were not.
+    /// The oldest slot that was not reported, and how many were not.
     pub(super) oldest: usize,
     pub(super) in_flight: usize,
     /// How many descriptors the job in each slot has.
@@ -56,26 +56,26 @@ pub(super) struct Lane {
     /// The next descriptor to write, and the first of the oldest job.
     pub(super) head: usize,
     pub(super) first: usize,
-    /// So many from `first` on were written for jobs that were not told.
+    /// How many descriptors, from `first` on, were written for jobs that were not reported.
     pub(super) given: usize,
-    /// How TAILDESC was written last.
+    /// How TAILDESC was last written.
     pub(super) tail: Tail,
-    /// Of the oldest job: so many descriptors are done, with so many bytes, and RXSOF.
+    /// Of the oldest job: how many descriptors are done, with how many bytes, and RXSOF.
     pub(super) done: usize,
     pub(super) bytes: usize,
     pub(super) began: u32,
     /// The address in direct register mode.
     pub(super) addr: DevAddr,
-    /// Lengths up to this one are known to fit the core's LENGTH.
+    /// The core's LENGTH is known to hold lengths up to this one.
     pub(super) fits_bytes: usize,
     /// An end in registers, found when the channel was stopped.
     pub(super) ended: Option<Completion>,
-    /// A receive was stopped, or reset, in the middle: so the first packet after the next start may
+    /// A receive was stopped, or reset, in the middle, so the first packet after the next start may
     /// lack its beginning. Packets that ended before are whole.
     pub(super) cut: bool,
-    /// The packet that was told last goes on: the next buffer begins with its rest.
+    /// The packet that was last reported continues: the next buffer begins with its rest.
     pub(super) open: bool,
-    /// The first packet of this run may lack its beginning, and was not told.
+    /// The first packet of this run may lack its beginning, and was not reported yet.
     pub(super) torn: bool,
     pub(super) seen: Seen,
     pub(super) ran_dry: u64,
@@ -84,7 +84,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// A channel without jobs. The depth is the configuration's, or one descriptor a job.
+    /// A channel without jobs. The depth is the configuration's, or one job per descriptor.
     pub(super) fn new(side: Side, config: AxiDmaConfig, ring: Option<Ring>) -> Self {
         let descriptors = ring.as_ref().map_or(1, Ring::len);
         let depth = if ring.is_some() {
@@ -122,7 +122,7 @@ impl Lane {
         }
     }
 
-    /// Gives the channel one job, and starts it where it does not run.
+    /// Submits one job to the channel, and starts the channel if it does not run.
     ///
     /// # Safety
     /// As [`Driver::submit`](contigo_core::Driver::submit), and no other code resets the core
@@ -154,7 +154,7 @@ impl Lane {
         Ok(())
     }
 
-    /// The descriptors of the jobs that a stop took back: the core would find them complete.
+    /// Clears the descriptors of jobs that a stop took back: the core would find them complete.
     fn forget(&mut self) -> Result<()> {
         let Some(ring) = &mut self.ring else { return Ok(()) };
         for step in 0..self.given.min(ring.len()) {
@@ -180,8 +180,8 @@ impl Lane {
             // SAFETY: RS alone moves no data: LENGTH does.
             unsafe { self.start(at)? };
         }
-        // SAFETY: the operand was handed over, and the queue and `operand` found its length fit.
-        // The transfer before it has ended.
+        // SAFETY: the operand was handed over, and the queue and `operand` checked that its length
+        // fits. The transfer before it has ended.
         unsafe {
             regs::ADDRESS.write(at, low(operand.addr.0));
             if self.config.address_bits > 32 {
@@ -192,8 +192,8 @@ impl Lane {
         self.find_cut(at, len_bytes)
     }
 
-    /// Has LENGTH lost bits of what was written? Of S2MM's only a cut to 0 is found here, where
-    /// nothing starts: the register tells the bytes that came, by and by. One that is cut to less
+    /// Checks whether LENGTH dropped bits of what was written. For S2MM, only a cut to 0 is found
+    /// here, when nothing starts: the register counts the bytes as they come. A length cut to less
     /// is too short for its packet, which is DMAIntErr.
     fn find_cut(&mut self, at: &impl Mmio, len_bytes: u32) -> Result<()> {
         let may_be_cut =
@@ -206,7 +206,7 @@ impl Lane {
             found @ u32::MAX => return Err(regs::decode(self.side, found, None, None)),
             found if found == 0 || self.side == Side::Mm2s => {
                 let status = regs::DMASR.read(at);
-                // One that its sibling's error halted takes no length.
+                // A channel that its sibling's error halted accepts no length.
                 let is_held = regs::is_halted(status) && status & regs::ERRORS == 0;
                 return Err(if is_held {
                     regs::decode(self.side, status, None, None)
@@ -260,7 +260,7 @@ impl Lane {
                 DevAddr(operand.addr.0 + from as u64),
                 control,
             );
-            // Also where the write fails half-way.
+            // Even if the write fails half-way.
             self.given += 1;
             // SAFETY: each job in flight has `len / depth` descriptors at most, and there are fewer
             // than `depth`. So these are free: the channel stopped at an earlier one's tail, or is
@@ -287,9 +287,9 @@ impl Lane {
         Ok(())
     }
 
-    /// Has a channel that runs no descriptor left? It may have used up the last one since a look,
-    /// so that it is asked where no look has said so, and the next look has one read less. An Idle
-    /// right after the last job's doorbell is not believed: the core tells it late.
+    /// Returns whether a running channel has no descriptor left. It may have used the last one
+    /// since a poll, so it is read here unless a poll showed that, and the next poll saves one
+    /// read. An Idle right after the last job's doorbell is not believed: the core reports it late.
     fn is_dry(&mut self, at: &impl Mmio) -> bool {
         let before = core::mem::take(&mut self.seen);
         if matches!(before, Seen::Looked { idle: true }) || self.in_flight == 0 {
@@ -307,7 +307,7 @@ impl Lane {
     /// # Safety
     /// In scatter-gather mode CURDESC is a descriptor of the driver's.
     unsafe fn start(&mut self, at: &(impl Mmio + Wait)) -> Result<()> {
-        // From here on it is to be stopped, whatever comes.
+        // From here on it must be stopped, whatever happens.
         self.runs = true;
         let coalescing = u32::from(self.config.irq_packets) << regs::THRESHOLD_SHIFT
             | u32::from(self.config.irq_delay) << regs::DELAY_SHIFT;
@@ -327,7 +327,7 @@ impl Lane {
     /// The descriptors up to it name operands that were handed over.
     unsafe fn write_tail(&mut self, at: &impl Mmio, tail: u64) {
         let is_wide = self.config.address_bits > 32;
-        // SAFETY: the caller's promise. The core pauses where it has no jobs.
+        // SAFETY: the caller's promise. The core pauses if it has no jobs.
         unsafe {
             regs::TAILDESC.write(at, low(tail));
             if self.tail.give(is_wide, self.in_flight == 0) && is_wide {
@@ -336,7 +336,7 @@ impl Lane {
         }
     }
 
-    /// Rings where the core pauses before the oldest job.
+    /// Rings the doorbell if the core pauses before the oldest job.
     pub(super) fn resume(&mut self, at: &impl Mmio) -> Result<()> {
         if !self.may_pause() || !regs::is_idle(regs::DMASR.read(at)) {
             return Ok(());
@@ -362,25 +362,25 @@ impl Lane {
         self.tail.may_pause() && self.in_flight > 0 && self.runs
     }
 
-    /// The longest wait without a look.
+    /// The longest wait without a poll.
     pub(super) const fn step_us(&self) -> u32 {
         if self.may_pause() { self.tail.step_us() } else { u32::MAX }
     }
 
-    /// The channel is about to be stopped: an end that only registers tell is kept.
+    /// Before the channel is stopped: keeps an end that only registers show.
     pub(super) fn keep_end(&mut self, at: &impl Mmio) {
         if self.ring.is_none() && self.runs && self.in_flight > 0 {
             self.ended = self.look(at).ok().flatten();
         }
     }
 
-    /// Has it jobs that have not ended? All that it was given are done where it is idle.
+    /// Returns whether it has jobs that have not ended. If it is idle, all its jobs are done.
     pub(super) fn is_busy(&self, at: &impl Mmio) -> bool {
         self.runs && self.in_flight > 0 && !regs::is_idle(regs::DMASR.read(at))
     }
 
-    /// May a job be under way? The core says Idle late after a doorbell: it counts after a look
-    /// that came behind the last one.
+    /// Returns whether a job may be under way. The core reports Idle late after a doorbell: it
+    /// counts after a poll that came after the last doorbell.
     pub(super) fn may_be_busy(&self, at: &impl Mmio) -> bool {
         self.is_busy(at)
             || self.runs && self.in_flight > 0 && !matches!(self.seen, Seen::Looked { .. })
@@ -401,7 +401,7 @@ impl Lane {
     }
 
     /// The sibling reset the core while this channel had no jobs. A receive may have taken the
-    /// beginning of the next packet, which is gone then.
+    /// beginning of the next packet, which is then lost.
     pub(super) const fn was_reset(&mut self) {
         if self.runs {
             self.cut();

@@ -1,5 +1,5 @@
-//! AXI DMA 7.1, AMD's (Xilinx') core between memory and a pair of streams: MM2S sends what is in
-//! memory, S2MM writes what comes.
+//! AXI DMA 7.1, the core of AMD (Xilinx) between memory and a pair of streams: MM2S sends from
+//! memory, S2MM writes to memory what comes.
 //!
 //! | driver | operands of a job | use |
 //! |---|---|---|
@@ -7,62 +7,62 @@
 //! | [`AxiDmaChannel`], S2MM | room for a packet, from the device | receiving: a camera, a converter |
 //! | [`AxiDma`] | a packet, to the device; room for the answer, from the device | both channels as one: a loopback, a filter, a kernel that answers each packet by one |
 //!
-//! **Two modes**, which the core itself tells (DMASR.SGIncld). In direct register mode a channel
+//! **Two modes**, which the core itself reports (DMASR.SGIncld). In direct register mode a channel
 //! takes one job at a time, in registers. With scatter-gather it takes as many as there are
-//! descriptors, which lie in memory of the driver's: 64 bytes each, and at least a cache line. A
+//! descriptors, which lie in the driver's memory: 64 bytes each, and at least a cache line. A
 //! channel then works without a pause between packets, as a camera needs.
 //!
 //! **Lengths.** A transfer or a descriptor has fewer than two to the power of 8 to 26 bytes: "Width
-//! of Buffer Length Register", 14 bits by default, which is 16,383 bytes. No register tells the
-//! width, so the setting `length_bits` does. Where it says too many bits, the core cuts lengths,
-//! which is [`Error::LengthCut`](contigo_core::Error::LengthCut). It is found where direct register
-//! mode sends, where a length is cut to 0, and where a piece of an operand was not filled. **It is
-//! not found where scatter-gather sends a part of a length:** the descriptor then counts all of it
-//! (`axi_dma_mm2s_sg_if.vhd`). So take `length_bits` from the block design. With scatter-gather a
-//! longer operand has several descriptors, where the setting `depth` leaves several for each job. A
-//! packet that is received must fill all of them except for the last: the rest of a shorter one's
-//! descriptors would take the next packet, which is an error.
+//! of Buffer Length Register", 14 bits by default, which is 16,383 bytes. No register shows the
+//! width, so the setting `length_bits` gives it. If it gives too many bits, the core cuts lengths,
+//! which is [`Error::LengthCut`](contigo_core::Error::LengthCut). The driver finds that when direct
+//! register mode sends, when a length is cut to 0, and when a piece of an operand was not filled.
+//! **It does not find it when scatter-gather sends a part of a length:** the descriptor then counts
+//! all of it (`axi_dma_mm2s_sg_if.vhd`). So take `length_bits` from the block design. With
+//! scatter-gather a longer operand has several descriptors, if the setting `depth` leaves several
+//! for each job. A received packet must fill all of them except for the last: the rest of a shorter
+//! one's descriptors would take the next packet, which is an error.
 //!
-//! **A packet that is longer than its operand** goes on in the next job's with scatter-gather
+//! **A packet that is longer than its operand** continues in the next job's with scatter-gather
 //! ([`PacketReport`] has its beginning and its end), and so does a stream without TLAST. In direct
 //! register mode it is an error.
 //!
 //! **Alignment.** An address is a multiple of the memory map data width, 4 bytes by default, unless
-//! the channel is built with "Allow Unaligned Transfers" (DRE). The settings `mm2s_data_bits`,
-//! `s2mm_data_bits`, `mm2s_dre` and `s2mm_dre` say so.
+//! the channel is built with "Allow Unaligned Transfers" (DRE). Set `mm2s_data_bits`,
+//! `s2mm_data_bits`, `mm2s_dre` and `s2mm_dre` accordingly.
 //!
 //! **Reads take whole words.** MM2S reads the rest of the bus words of a packet's first and last
 //! byte, and drops it. With a bus that is wider than a cache line these words may reach past the
 //! memory's end, which is refused ([`Error::ReadsBeside`](contigo_core::Error::ReadsBeside)).
 //!
-//! **Switches of the block design.** A core with "Micro DMA" is refused, where the setting
-//! `micro_dma` is on. Switch off "Enable Control / Status Stream" where nothing drives the status
-//! stream: S2MM ends no packet without it ([`StatusStream`]; `status_stream`, `status_driven` and
-//! `status_length`). A `.hwh` says these settings.
+//! **Switches of the block design.** A core with "Micro DMA" is refused, if the setting `micro_dma`
+//! is on. Switch off "Enable Control / Status Stream" if nothing drives the status stream: S2MM
+//! ends no packet without it ([`StatusStream`]; `status_stream`, `status_driven` and
+//! `status_length`). A `.hwh` has these settings.
 //!
 //! **Coherency.** Three ports reach memory: M_AXI_MM2S, M_AXI_S2MM and, for descriptors, M_AXI_SG.
-//! This driver takes them to be wired alike, as the device's port says.
+//! This driver assumes that all are wired as the device's port describes.
 //!
 //! **A reset of one channel resets both** ([`AxiDmaCore`]). A wait that ends without a packet stops
 //! nothing. A stop does: a receive that waits for a packet ends only by a reset, because RS=0 waits
-//! for the transfer under way. The stream then is torn: the rest of a packet may wait in front of
+//! for the transfer under way. The stream is then torn: the rest of a packet may wait in front of
 //! the core, and comes first next time. A source and FIFOs that are reset with the core
-//! (`s2mm_prmry_reset_out_n`, `mm2s_prmry_reset_out_n`) forget it; without them throw away the
-//! packet that [`PacketReport`] says is maybe torn. That is the first after the next start: packets
-//! that ended before the stop are told after it, and are whole.
+//! (`s2mm_prmry_reset_out_n`, `mm2s_prmry_reset_out_n`) drop it; without them discard the packet
+//! that [`PacketReport`] marks as maybe torn. That is the first after the next start: packets that
+//! ended before the stop are reported after it, and are whole.
 //!
-//! **An end of MM2S** says that its buffer was read. The last beats may be in the core still, and a
-//! reset right after it drops them: so does a stop of an S2MM that waits for a packet.
+//! **An end of MM2S** means that its buffer was read. The last beats may still be in the core, and
+//! a reset right after it drops them, as does a stop of an S2MM that waits for a packet.
 //!
-//! **An error of one channel halts both**, until a reset. DMASR of the other says only Halted, so
-//! its driver reads the failed one's, and answers that error.
+//! **An error of one channel halts both**, until a reset. The other's DMASR shows only Halted, so
+//! its driver reads the failed channel's DMASR, and returns that error.
 //!
-//! **Interrupts.** One a packet, or one for several, by the settings `irq_packets` and `irq_delay`.
-//! Both lines are wired ORed into one. A driver looks at registers first, and at a descriptor when
-//! CURDESC, Idle or an interrupt's bit says that one may be done.
+//! **Interrupts.** One for each packet, or one for several, by the settings `irq_packets` and
+//! `irq_delay`. Both lines are ORed into one. A driver polls registers first, and a descriptor when
+//! CURDESC, Idle or an interrupt's bit shows that one may be done.
 //!
-//! **No identity.** No register says "this is an AXI DMA". Opening one finds all ones, and
-//! reserved bits that are set; another core would pass.
+//! **No identity.** No register identifies an AXI DMA. Opening one detects all ones, and reserved
+//! bits that are set; another core would pass.
 //!
 //! **Clocks.** The core runs by the fabric's clocks. Where one is off, a read of a register may
 //! hang the processor, or it finds all ones. A core that is held in reset never ends its own reset,
@@ -143,7 +143,7 @@ pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     .shared(open_core::<D>)
 }
 
-/// Both channels as one, or one of them alone.
+/// Both channels as one driver, or one of them alone.
 ///
 /// # Safety
 /// As [`AxiDma::open`].
@@ -183,7 +183,7 @@ impl<D: Device + Send + Sync + 'static> Channels for AxiDmaCore<D> {
     }
 }
 
-/// The configuration, and the channel where one is said.
+/// The configuration, and the channel if the settings name one.
 fn said(settings: Settings<'_>) -> Result<(AxiDmaConfig, Option<Side>)> {
     settings.only(SETTINGS)?;
     let byte = |name, min, default: u8| -> Result<u8> {

@@ -2,9 +2,9 @@
 //! A channel's registers, a descriptor, and what a status means: AMD PG021 (AXI DMA v7.1),
 //! "Register Space" and "Scatter Gather Descriptor", by the names of its tables.
 //!
-//! Both channels have the same registers, S2MM's 30h behind MM2S's. So an offset here counts from
-//! the beginning of its channel's. Linux `drivers/dma/xilinx/xilinx_dma.c` has the same numbers
-//! (`XILINX_DMA_REG_…`, `XILINX_DMA_DMACR_…`, `XILINX_DMA_DMASR_…`, `struct
+//! Both channels have the same registers, S2MM's at 30h after MM2S's. So an offset here counts from
+//! the beginning of its channel's registers. Linux `drivers/dma/xilinx/xilinx_dma.c` has the same
+//! numbers (`XILINX_DMA_REG_…`, `XILINX_DMA_DMACR_…`, `XILINX_DMA_DMASR_…`, `struct
 //! xilinx_axidma_desc_hw`).
 
 use contigo_core::{
@@ -26,7 +26,7 @@ pub const WINDOW_BYTES: usize = 2 * CHANNEL_BYTES;
 
 /// DMACR, 00h and 30h, read and write: control.
 pub const DMACR: Register<ReadWrite> = Register::at(0x00);
-/// DMACR as who only looks sees it.
+/// DMACR, read-only.
 pub(crate) const CONTROL: Register<ReadOnly> = Register::at(0x00);
 /// DMASR, 04h and 34h: status. Its interrupts' bits are cleared by writing 1 (access R/WC); the
 /// others can only be read.
@@ -36,10 +36,10 @@ pub const DMASR: Register<WriteOneToggles> = Register::at(0x04);
 pub(crate) const CURDESC: Pointer = Pointer::at(0x08);
 /// CURDESC to read: the lower half.
 pub(crate) const CURDESC_LOW: Register<ReadWrite> = Register::at(0x08);
-/// And the upper half, where the core has more than 32 address bits.
+/// CURDESC to read: the upper half, if the core has more than 32 address bits.
 pub(crate) const CURDESC_HIGH: Register<ReadWrite> = Register::at(0x0C);
 /// TAILDESC, 10h and 40h, read and write: the last descriptor. Writing it is the doorbell. With
-/// more than 32 address bits the write of TAILDESC_MSB is, and comes last.
+/// more than 32 address bits, writing TAILDESC_MSB is, and comes last.
 pub const TAILDESC: Register<ReadWrite> = Register::at(0x10);
 /// TAILDESC_MSB, 14h and 44h.
 pub(crate) const TAILDESC_HIGH: Register<ReadWrite> = Register::at(0x14);
@@ -48,7 +48,7 @@ pub(crate) const ADDRESS: Register<ReadWrite> = Register::at(0x18);
 /// SA_MSB and DA_MSB, 1Ch and 4Ch.
 pub(crate) const ADDRESS_HIGH: Register<ReadWrite> = Register::at(0x1C);
 /// LENGTH, 28h and 58h, read and write: writing it is the doorbell in direct register mode. S2MM's
-/// says afterwards how many bytes were received.
+/// then reads as the number of bytes received.
 pub const LENGTH: Register<ReadWrite> = Register::at(0x28);
 /// "Width of Buffer Length Register": no core has fewer bits.
 pub(crate) const LENGTH_BITS_LEAST: u32 = 8;
@@ -60,11 +60,11 @@ pub const RUN: u32 = 1 << 0;
 pub const RESET: u32 = 1 << 2;
 /// DMACR, bits 12, 13 and 14, IOC_IrqEn, Dly_IrqEn and Err_IrqEn.
 pub(crate) const IRQ_ENABLE: u32 = IRQS;
-/// DMACR, bits 23:16, IRQThreshold: so many packets make an interrupt. Writing 0 sets 1
+/// DMACR, bits 23:16, IRQThreshold: the number of packets that raise an interrupt. Writing 0 sets 1
 /// (`axi_dma_register.vhd`, `DMACR_THRESH`).
 pub(crate) const THRESHOLD_SHIFT: u32 = 16;
-/// DMACR, bits 31:24, IRQDelay: an interrupt comes after so long without a packet, for those that
-/// the threshold did not tell. 0: it does not.
+/// DMACR, bits 31:24, IRQDelay: the time without a packet after which an interrupt reports packets
+/// below the threshold. 0: never.
 pub(crate) const DELAY_SHIFT: u32 = 24;
 
 /// DMASR, bit 0, Halted: the channel has stopped.
@@ -73,7 +73,7 @@ pub const HALTED: u32 = 1 << 0;
 pub const IDLE: u32 = 1 << 1;
 /// DMASR, bit 3, SGIncld: the core is built with scatter-gather.
 pub const SG_INCLUDED: u32 = 1 << 3;
-/// DMASR, bits 2, 7, 11 and 15, reserved, which read as zero: a device that is gone shows.
+/// DMASR, bits 2, 7, 11 and 15, reserved, which read as zero: they reveal a device that is gone.
 pub(crate) const RESERVED: u32 = 1 << 2 | 1 << 7 | 1 << 11 | 1 << 15;
 /// DMASR, bit 4, DMAIntErr.
 pub(crate) const INTERNAL_ERROR: u32 = 1 << 4;
@@ -157,7 +157,7 @@ impl Side {
         self.index() * CHANNEL_BYTES
     }
 
-    /// For messages.
+    /// Its name in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mm2s => "axi_dma mm2s",
@@ -204,7 +204,7 @@ impl<D: Wait> Wait for At<'_, D> {
     }
 }
 
-/// `side` has jobs, or has none. What it says of a channel that is alone is not kept.
+/// Records whether `side` has jobs. For a channel that is alone nothing is recorded.
 pub(super) fn set_busy(device: &impl Device, side: Side, busy: bool) {
     let Some(siblings) = device.siblings() else { return };
     let bit = 1 << side.index();
@@ -215,7 +215,7 @@ pub(super) fn set_busy(device: &impl Device, side: Side, busy: bool) {
     }
 }
 
-/// Has the other channel jobs?
+/// Returns whether the other channel has jobs.
 pub(super) fn is_busy_beside(device: &impl Device, side: Side) -> bool {
     device
         .siblings()
@@ -229,7 +229,7 @@ pub(super) fn status_beside(device: &impl Device, side: Side) -> Option<u32> {
     Some(if at.len_bytes() < CHANNEL_BYTES { 0 } else { DMASR.read(&at) })
 }
 
-/// The channels that are at work, a bit each.
+/// The channels with jobs, one bit each.
 fn marks(siblings: &Siblings) -> &AtomicU32 {
     // SAFETY: a channel changes its own bit alone.
     unsafe { siblings.marks() }
@@ -241,9 +241,9 @@ const HALTED_ALONE: &str = "the channel halted by itself; does other code drive 
 const NO_START: &str =
     "no start: the channel stays halted; is its clock on, and is it out of reset?";
 
-/// A channel's error, or its sibling's: one that fails halts both, and the core holds the other's
-/// RS at 0 until its reset (`axi_dma_register.vhd`, `run_stop_clr` and `error_in`). Only the
-/// sibling's DMASR, `status`, then tells what it was.
+/// A channel's error, or its sibling's: a channel that fails halts both, and the core holds the
+/// other's RS at 0 until its reset (`axi_dma_register.vhd`, `run_stop_clr` and `error_in`). Then
+/// only the sibling's DMASR, `status`, shows the error.
 pub(super) fn or_siblings(error: Error, sibling: Side, status: u32) -> Error {
     match error {
         Error::Fault { what: HALTED_ALONE | NO_START, .. } if has_failed(status) => {
@@ -253,12 +253,12 @@ pub(super) fn or_siblings(error: Error, sibling: Side, status: u32) -> Error {
     }
 }
 
-/// Halted, and no all ones.
+/// Halted, and not all ones.
 pub(super) const fn is_halted(status: u32) -> bool {
     status & (HALTED | RESERVED) == HALTED
 }
 
-/// Done with all that it was given; all ones are no status.
+/// Done with all its jobs; all ones are no status.
 pub(super) const fn is_idle(status: u32) -> bool {
     status & (IDLE | RESERVED) == IDLE
 }
@@ -276,7 +276,7 @@ pub(super) fn no_start(side: Side, status: u32) -> Error {
     Error::Fault { device: side.name(), status, what: NO_START }
 }
 
-/// An error's bits of DMASR in words, and where they are about an address: which.
+/// DMASR's error bits in words and, if they concern an address, which address.
 pub(super) fn decode(
     side: Side,
     status: u32,
@@ -329,7 +329,7 @@ pub(super) fn decode(
     }
 }
 
-/// The packet ended, and the rest of the operand's descriptors would take the next one.
+/// The packet ended early: the operand's other descriptors would take the next packet.
 pub(super) const fn early_end(status: u32) -> Error {
     let what = "a packet ended before the last descriptor of its operand, whose rest would take \
         the next packet; give an operand of one descriptor";

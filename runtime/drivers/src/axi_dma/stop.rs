@@ -26,7 +26,7 @@ const LAYOUT: Layout = Layout {
     most: DESCRIPTORS_MAX,
 };
 
-/// The circle of a core with scatter-gather; `None` where it has none, and the memory goes back.
+/// The ring of a core with scatter-gather; `None` if it has none, and the memory goes back.
 pub(super) fn ring(
     sg: bool,
     memory: Option<CpuBuf>,
@@ -47,7 +47,7 @@ pub(super) fn ring(
 }
 
 /// Checks that the core is an AXI DMA with the channels that are wanted, and resets it, whatever
-/// drove it before. Does it have scatter-gather?
+/// drove it before. Returns whether it has scatter-gather.
 ///
 /// # Errors
 /// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::WillNotStop`], and
@@ -69,7 +69,7 @@ pub(super) fn found<D: Mmio + Wait>(
     Ok(sg)
 }
 
-/// The same, of one channel beside another. The core is reset where its sibling has no jobs.
+/// The same, for one channel beside another. The core is reset if its sibling has no jobs.
 pub(super) fn found_beside(
     device: &impl Device,
     side: Side,
@@ -85,7 +85,7 @@ pub(super) fn found_beside(
     Ok(sg)
 }
 
-/// Is there such a channel, and one that is driven, with scatter-gather or without?
+/// Returns whether the channel exists and is driven, with scatter-gather or without.
 fn is_there(at: &impl Mmio, side: Side, config: &AxiDmaConfig) -> Result<bool> {
     let status = regs::DMASR.read(at);
     reads_zero("axi_dma", "DMASR", status, regs::RESERVED)?;
@@ -107,11 +107,11 @@ fn is_there(at: &impl Mmio, side: Side, config: &AxiDmaConfig) -> Result<bool> {
     Ok(sg)
 }
 
-/// Between two looks while it waits: no interrupt announces a stop.
+/// The time between two polls of a wait: no interrupt announces a stop.
 const STOP_STEP_US: u32 = 1;
 
-/// Clears RS and waits for the transfers under way: is the channel halted, and without an error?
-/// One that waits for a packet halts when that has come, so the wait may be in vain.
+/// Clears RS and waits for the transfers under way. Returns whether the channel halted without
+/// error. One that waits for a packet halts when that has come, so the wait may be in vain.
 ///
 /// # Errors
 /// The interrupt's file failed: the channel had no time to halt.
@@ -151,7 +151,7 @@ pub(super) fn reset(at: &(impl Mmio + Wait), side: Side, config: &AxiDmaConfig) 
     }
 }
 
-/// Asks the channels of `sides` to halt, and resets the core where one does not, by steps.
+/// Asks the channels of `sides` to halt, and resets the core if one does not, step by step.
 pub(super) fn program(sides: &[Side], config: &AxiDmaConfig) -> StopProgram {
     let (control, status, stop_us) = (regs::DMACR.offset(), regs::DMASR.offset(), config.stop_us);
     let bases = || sides.iter().map(|side| side.base());

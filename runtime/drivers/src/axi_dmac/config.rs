@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "registers are tried by writing to them")]
-//! How a core is built: what no register tells, and what its registers tell, some by reading,
-//! others by the bits that hold what is written. Nothing that is written here starts a transfer.
+//! A core's parameters: those that no register has, and those that its registers show, when read or
+//! by which written bits they hold. Nothing written here starts a transfer.
 
 use super::regs::{self, Side};
 use crate::checks::{has_window, reads_zero};
@@ -20,32 +20,32 @@ const FIFO_MAX: u32 = 32;
 const BURST_MIN: usize = 2;
 const BURST_MAX: usize = 4096;
 
-/// The settings of an AXI DMAC: what its registers do not tell.
+/// The settings of an AXI DMAC, which its registers do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DmacConfig {
-    /// `MAX_BYTES_PER_BURST`, for versions before 4.5, which do not tell it.
+    /// `MAX_BYTES_PER_BURST`, for versions before 4.5, which do not report it.
     pub burst_bytes: usize,
-    /// `FIFO_SIZE`, in bursts: 2, 4, 8, 16 or 32. More than four rows in one job must be so long
-    /// that the core cannot have four of them under way. In bursts they are longer than two thirds
-    /// of this and a third of a burst. Shorter rows lose their ends (`dmac_2d_transfer.v`), so that
-    /// the core reports the job's end while it still writes.
+    /// `FIFO_SIZE`, in bursts: 2, 4, 8, 16 or 32. If a job has more than four rows, they must be so
+    /// long that the core cannot have four of them under way: in bursts, longer than two thirds of
+    /// this and a third of a burst. Shorter rows lose their ends (`dmac_2d_transfer.v`), so the
+    /// core reports the job's end while it still writes.
     pub fifo_bursts: u32,
-    /// The core queues jobs of one burst well. No released one does, up to 4.5 at least:
-    /// its `address_generator.v` gives them other jobs' lengths. Say it of a core in which a
-    /// burst's length is taken with its address alone.
+    /// The core queues jobs of one burst correctly. No release does, up to 4.5 at least:
+    /// `address_generator.v` gives them other jobs' lengths. Set it for a core that takes a burst's
+    /// length only with its address.
     pub single_bursts: bool,
-    /// The longest packet of the stream, in bytes; 0 where the program does not say. Each buffer
-    /// must hold it then, and the core of a receiver with `single_bursts` gets several buffers at
-    /// once, where each has three bursts more than such a packet. A packet that ends in one of the
-    /// last three bursts may hang the buffer behind, so a shorter buffer has the core to itself.
+    /// The longest packet of the stream, in bytes; 0 if unknown. If set, each buffer must hold it,
+    /// and a receiver with `single_bursts` queues several buffers at once if each is three bursts
+    /// longer than such a packet. A packet that ends in one of the last three bursts may hang the
+    /// next buffer, so a shorter buffer has the core to itself.
     pub packet_bytes: u32,
     /// The limit of a stop, in microseconds.
     pub stop_us: u32,
 }
 
 impl Default for DmacConfig {
-    /// Bursts of 128 bytes, as the core begins, the largest FIFO, which is right for all, no more
-    /// than the core was seen to do, and 10 ms.
+    /// Bursts of 128 bytes, the core's default; the largest FIFO, which is safe for all; only what
+    /// the core was seen to do; and 10 ms.
     fn default() -> Self {
         Self {
             burst_bytes: 128,
@@ -78,7 +78,7 @@ impl DmacConfig {
     pub const SETTINGS: &'static [&'static str] =
         &["burst_bytes", "fifo_bursts", "single_bursts", "packet_bytes", "stop_us"];
 
-    /// As settings have it, each with its default.
+    /// The configuration in `settings`, with defaults.
     ///
     /// # Errors
     /// As [`Settings::number`]; [`Error::Setting`] for a FIFO or a burst that no core has.
@@ -109,13 +109,13 @@ pub enum DmacKind {
     Receive,
 }
 
-/// How a core is built, and its version.
+/// A core's parameters, and its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DmacFound {
     /// The VERSION register.
     pub version: u32,
-    /// By the types of its sides.
+    /// Its work, by the types of its sides.
     pub kind: DmacKind,
     /// The words of source and destination, in bytes.
     pub words: [usize; 2],
@@ -123,7 +123,7 @@ pub struct DmacFound {
     pub max_bytes: u64,
     /// Lengths are multiples of this.
     pub length_align: usize,
-    /// Bytes of a burst, as the core or the setting says.
+    /// Bytes of a burst, by the core or the setting.
     pub burst_bytes: usize,
     /// Addresses in memory are multiples of this: a burst, which must not cross 4 KiB.
     pub address_align: usize,
@@ -131,9 +131,9 @@ pub struct DmacFound {
     pub rows: bool,
     /// Descriptors are built in.
     pub lists: bool,
-    /// How many bits of an address it drives.
+    /// The address bits that it drives.
     pub address_bits: u32,
-    /// The source tells where packets end.
+    /// The source marks where packets end.
     pub reports: bool,
 }
 
@@ -147,8 +147,8 @@ unsafe fn holds(device: &impl Device, register: Register<ReadWrite>, value: u32)
     register.read(device)
 }
 
-/// How many bits of an address its registers hold: Vivado takes as many as the segments behind its
-/// masters need, which can be fewer than 32. The core drops what is above.
+/// The address bits that its registers hold: Vivado builds as many as the segments behind its
+/// masters need, which can be fewer than 32. The core drops the others.
 ///
 /// # Safety
 /// The core is not enabled.
@@ -162,7 +162,7 @@ unsafe fn address_bits(device: &impl Device, kind: DmacKind) -> u32 {
     64 - (u64::from(high) << 32 | u64::from(low)).leading_zeros()
 }
 
-/// Is it an AXI DMAC, of a version that this driver knows?
+/// Checks that it is an AXI DMAC, of a version that this driver knows.
 pub(super) fn identify(device: &impl Device) -> Result<()> {
     let wrong = |register, expected, found| {
         Err(Error::WrongDevice { device: "axi_dmac", register, expected, found })
@@ -182,7 +182,7 @@ pub(super) fn identify(device: &impl Device) -> Result<()> {
     Ok(())
 }
 
-/// Does the debug word tell a state? It reads 0 where the core is built without.
+/// Whether the debug word has a state. It reads 0 in a core built without it.
 pub(super) fn tells_stops(device: &impl Device) -> Result<()> {
     let state = regs::STATE.read(device);
     reads_zero("axi_dmac", "the debug word at 0x43C", state, regs::STATE_RESERVED)?;
@@ -196,8 +196,8 @@ pub(super) fn tells_stops(device: &impl Device) -> Result<()> {
     Ok(())
 }
 
-/// How the core behind `device` is built, which has stopped. `burst_bytes`: where the version does
-/// not tell.
+/// The parameters of the stopped core behind `device`. `burst_bytes` is for versions that do not
+/// report it.
 pub(super) fn look(device: &impl Device, burst_bytes: usize) -> Result<DmacFound> {
     let version = regs::VERSION.read(device);
     let interface = regs::INTERFACE.read(device);
@@ -248,7 +248,7 @@ pub(super) fn look(device: &impl Device, burst_bytes: usize) -> Result<DmacFound
             4.5 say it by burst_bytes";
         return Err(Error::Setting { name: "MAX_BYTES_PER_BURST", value: burst_bytes as u64, fix });
     }
-    // The register takes less, and the write's WLAST comes before its AWLEN says then.
+    // The register takes less, but the write's WLAST then comes before its AWLEN says.
     let source_align =
         if kind == DmacKind::Copy && source_word > destination_word { source_word } else { 1 };
     Ok(DmacFound {
@@ -267,7 +267,7 @@ pub(super) fn look(device: &impl Device, burst_bytes: usize) -> Result<DmacFound
 }
 
 impl DmacFound {
-    /// The operands of a job, the second one of a copy alone; `most`: the longest.
+    /// The operands of a job, of which only a copy has a second; `most` is the longest.
     pub(super) fn operands(&self, most: u64) -> [OperandSpec; 2] {
         let align = Align::new(self.address_align).unwrap_or(Align::PAGE);
         let max_bytes = usize::try_from(most).unwrap_or(usize::MAX);

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! The driver of a core, whose jobs are in registers or in lists. It is stopped by disabling it: it
-//! completes its accesses, and resets itself.
+//! The driver of a core, with jobs in registers or in lists. To stop the core, the driver disables
+//! it: it completes its accesses, and resets itself.
 
 use super::{
     config::{self, DmacConfig, DmacFound, DmacKind},
@@ -18,12 +18,12 @@ use contigo_core::{
 };
 use core::time::Duration;
 
-/// Between two looks while it waits: no interrupt announces the end of a stop.
+/// The time between polls of a wait: no interrupt announces the end of a stop.
 const STOP_STEP_US: u32 = 5;
-/// How long the kernel's program waits, where this program is gone.
+/// How long the stop program waits, which the kernel runs if this process has died.
 const PROGRAM_US: u32 = 500_000;
 
-/// The driver of one core. It owns the memory of its descriptors; in registers there is none.
+/// The driver of one core. It owns its descriptors' memory; with registers there is none.
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::axi_dmac::DmacConfig};
@@ -52,7 +52,7 @@ pub struct AxiDmac<D: Device> {
 }
 
 impl<D: Device> AxiDmac<D> {
-    /// The driver of `device`, a job at a time in its registers.
+    /// The driver of `device`, with each job in registers.
     ///
     /// # Errors
     /// - [`Error::RegisterWindow`], [`Error::WrongDevice`]: another core.
@@ -60,7 +60,7 @@ impl<D: Device> AxiDmac<D> {
     ///   a port that snoops with a core that is not built for it.
     /// - [`Error::Unsupported`]: a core without memory, or without its debug registers.
     /// - [`Error::Unexpected`]: registers contradict each other.
-    /// - [`Error::WillNotStop`]: it does not end what another program left.
+    /// - [`Error::WillNotStop`]: it does not end what another program left running.
     ///
     /// # Safety
     /// The window's registers are one AXI DMAC's, and no other code drives it while this value
@@ -69,7 +69,8 @@ impl<D: Device> AxiDmac<D> {
         config.check()?;
         config::identify(&device)?;
         config::tells_stops(&device)?;
-        // A transfer that another program left outside of the queue would take what is tried.
+        // A transfer that another program left outside of the queue would use the values written
+        // here.
         halt(&device, config.stop_us)?;
         let found = config::look(&device, config.burst_bytes)?;
         let jobs = Jobs::new(found.kind, Together::new(&found, &config), None);
@@ -84,19 +85,20 @@ impl<D: Device> AxiDmac<D> {
     }
 
     /// The driver of `device`, with lists of descriptors in `descriptors`: 64 bytes for each piece
-    /// of a job, in cache lines of their own. The four jobs have equal parts, of 64 pieces at most.
+    /// of a job, in cache lines of their own. The four jobs have equal shares, of 64 pieces at
+    /// most.
     ///
-    /// The memory belongs to the driver until that is dropped. Dropping it stops the core and gives
-    /// the memory back; where the core will not stop, the memory is leaked.
+    /// The driver owns the memory. Dropping the driver stops the core and returns the memory; if
+    /// the core will not stop, the memory is leaked.
     ///
     /// # Errors
-    /// The memory comes back with what [`open`](Self::open) says, [`Error::Unsupported`] where the
+    /// The memory comes back with an error of [`open`](Self::open), [`Error::Unsupported`] if the
     /// core has no descriptors, or receives; [`Error::BlockSize`] for less than four descriptors,
-    /// or what [`DriverBuf::new`](contigo_core::mem::DriverBuf::new) says. `device` is dropped.
+    /// or an error of [`DriverBuf::new`](contigo_core::mem::DriverBuf::new). `device` is dropped.
     ///
     /// # Safety
-    /// As [`open`](Self::open). No program before cleared HWDESC while the core read a descriptor:
-    /// the core forgets the read, and no register tells.
+    /// As [`open`](Self::open). No earlier program cleared HWDESC while the core read a descriptor:
+    /// the core forgets the read, and no register shows it.
     pub unsafe fn listed(
         device: D,
         config: DmacConfig,
@@ -109,12 +111,12 @@ impl<D: Device> AxiDmac<D> {
         }
     }
 
-    /// Can its jobs be lists of descriptors?
+    /// Checks that its jobs can be lists of descriptors.
     pub(super) const fn takes_lists(&self) -> bool {
         self.found.lists && !matches!(self.found.kind, DmacKind::Receive)
     }
 
-    /// The same, whose jobs are lists.
+    /// The same, with lists for jobs.
     pub(super) fn with_lists(mut self, descriptors: CpuBuf) -> Result<Self, Refused<CpuBuf>> {
         if !self.takes_lists() {
             let (what, fix) = if self.found.lists {
@@ -141,12 +143,12 @@ impl<D: Device> AxiDmac<D> {
         Ok(self)
     }
 
-    /// How the core is built, as its registers told.
+    /// The core's parameters, as its registers show them.
     pub const fn found(&self) -> &DmacFound {
         &self.found
     }
 
-    /// The job, where the core takes it.
+    /// The job, if the core takes it.
     fn job(&self, operands: &[DevSlice], args: &[u32]) -> Result<Job> {
         let longest = self.lists.as_ref().map_or(self.found.max_bytes, Lists::longest);
         let job = job(&self.found, longest, operands, args)?;
@@ -176,9 +178,9 @@ impl<D: Device> AxiDmac<D> {
 
 /// Disables the core behind `device`, and waits until it has reset itself.
 ///
-/// HWDESC stays as it is: the core waits for the read of a descriptor only where it is set
-/// (`axi_dmac_reset_manager.v`, `disabled_all`). Without it the reset comes before the read's
-/// answer, which the next list then takes for its own descriptor.
+/// HWDESC stays as it is: the core waits for the read of a descriptor only while it is set
+/// (`axi_dmac_reset_manager.v`, `disabled_all`). Otherwise the reset comes before the read's
+/// answer, which the next list would take for its own descriptor.
 fn halt(device: &impl Device, stop_us: u32) -> Result<()> {
     let lists = regs::CONTROL.read(device) & regs::HWDESC;
     // SAFETY: a core that is disabled starts nothing.
@@ -192,22 +194,21 @@ fn halt(device: &impl Device, stop_us: u32) -> Result<()> {
     })
 }
 
-// SAFETY: 1. The address registers hold `addr_bits` bits, which were tried; a descriptor's fields
+// SAFETY: 1. The address registers hold `addr_bits` bits, as tried at open; a descriptor's fields
 // are as wide. ADI's page: a transfer reads or writes rows of X_LENGTH + 1 bytes, Y_LENGTH + 1 of
-// them, a stride apart, from the addresses that were written. `check` compared their last byte
-// with the operands. Reads take the rest of the first and last bus word too, as `word_bytes` says.
-// A stream that ends a packet ends the transfer before. Lists say the same, and are the driver's
-// own. 2. The response of a transfer comes after that of its last write
-// ("TRANSFER_COMPLETED"; `dest_axi_mm.v`), and sets DONE, which counts only for IDs in the queue.
-// Where several jobs or rows would break that, `Together` refuses them or holds them back.
-// Disabled, the core completes all accesses under way, and only then resets itself
-// (`axi_dmac_reset_manager.v`), which the debug word tells. Of these accesses the read of a
-// descriptor counts only where HWDESC is set, and a stop leaves it. 3. A report counts the bytes
-// of all rows, so `check` refuses a second row where there are reports: they count from the
-// operand's first byte on. 4. `check` reads no register; `poll` launches submitted jobs only. 5.
-// The port belongs to the device. 6. The caller of `open` promised it. 7. The program disables,
-// and leaves HWDESC as well. 8. Each wait has a limit. 9. Its fields count jobs; ends come from
-// registers.
+// them, a stride apart, from the addresses that were written. `check` compared their last byte with
+// the operands. Reads take the rest of the first and last bus word too, as `word_bytes` says. A
+// stream that ends a packet ends the transfer before. Lists describe the same, and are the driver's
+// own. 2. The response of a transfer comes after that of its last write ("TRANSFER_COMPLETED";
+// `dest_axi_mm.v`), and sets DONE, which counts only for IDs in the queue. If several jobs or rows
+// would break that, `Together` refuses them or holds them back. Disabled, the core completes all
+// accesses under way, and only then resets itself (`axi_dmac_reset_manager.v`), which the debug
+// word shows. It waits for the read of a descriptor only while HWDESC is set, and a stop leaves it.
+// 3. A report counts the bytes of all rows, so `check` refuses a second row if there are reports:
+// they count from the operand's first byte on. 4. `check` reads no register; `poll` launches
+// submitted jobs only. 5. The port belongs to the device. 6. The caller of `open` guarantees it. 7.
+// The program disables, and leaves HWDESC as well. 8. Each wait has a limit. 9. Its fields count
+// jobs; ends come from registers.
 unsafe impl<D: Device> Driver for AxiDmac<D> {
     forward!(|this| this.device => port, simulated, arm_irq);
 
@@ -240,7 +241,7 @@ unsafe impl<D: Device> Driver for AxiDmac<D> {
         }
         let job = self.job(operands, args)?;
         if let Some(lists) = &mut self.lists {
-            // SAFETY: no job is in flight in this slot, whose descriptors these are.
+            // SAFETY: these descriptors are this slot's, in which no job is in flight.
             unsafe { lists.write(slot % regs::IDS, &job)? };
         }
         // SAFETY: the caller's promise.
@@ -261,10 +262,10 @@ unsafe impl<D: Device> Driver for AxiDmac<D> {
         ended
     }
 
-    /// Jobs that had ended before are told still.
+    /// Jobs that ended before the stop are still reported.
     fn stop(&mut self) -> Result<()> {
         if self.jobs.state != State::Stopped {
-            // Registers that say what cannot be: the core is stopped all the same.
+            // Even if registers have impossible values, the core is stopped.
             let _ = self.jobs.look_for_ends(&self.device);
         }
         halt(&self.device, self.config.stop_us)?;
@@ -290,14 +291,13 @@ unsafe impl<D: Device> Driver for AxiDmac<D> {
 forward_as_fd!({D: Device} AxiDmac<D>, device: D);
 
 impl<D: Device> Drop for AxiDmac<D> {
-    /// Stops the core. The descriptors' memory goes back only when it has stopped; otherwise it
-    /// stays leaked.
+    /// Stops the core. Returns the descriptors' memory only if it has stopped; otherwise leaks it.
     fn drop(&mut self) {
         if halt(&self.device, self.config.stop_us).is_ok()
             && let Some(lists) = &mut self.lists
         {
-            // SAFETY: the core was reset, after the read of a descriptor that was under way, and
-            // fetches nothing before it is enabled.
+            // SAFETY: the core was reset, after any read of a descriptor had ended, and fetches
+            // nothing before it is enabled.
             unsafe { lists.release() };
         }
     }

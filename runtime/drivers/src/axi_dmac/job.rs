@@ -1,5 +1,5 @@
-//! A job as its operands and words say it, where the core takes it; and which jobs may be in the
-//! core together.
+//! A job, by its operands and words, if the core takes it; and which jobs may be in the core
+//! together.
 
 use super::config::{DmacConfig, DmacFound, DmacKind};
 use crate::checks::outside;
@@ -9,12 +9,12 @@ use contigo_core::{
     types::{Error, Result},
 };
 
-/// The places of `last_req`.
+/// The number of places in `last_req`.
 const ROW_IDS: u32 = 4;
-/// In so many last bursts of a buffer a packet ends late.
+/// A packet ends late in this many last bursts of a buffer.
 const LATE_BURSTS: u64 = 3;
-/// Bursts that were answered and have not reached the notes: one each in the response's FIFO, in
-/// its manager and before the notes.
+/// Bursts that were answered and have not reached `last_req`: one each in the response's FIFO, in
+/// its manager and before `last_req`.
 const ANSWERED: u64 = 3;
 
 /// A job as registers describe it.
@@ -30,8 +30,8 @@ pub(super) struct Job {
 }
 
 /// A 2D transfer, as the words of a job. A receiver from a stream takes one row: its core's report
-/// of a short packet is a sum over the rows, and does not tell where the bytes lie. More than
-/// four rows must be long ([`DmacConfig::fifo_bursts`]), and each row more than a burst
+/// of a short packet is a sum over the rows, and does not show where the bytes lie. More than four
+/// rows must be long ([`DmacConfig::fifo_bursts`]), and each row more than a burst
 /// ([`DmacConfig::single_bursts`]).
 ///
 /// ```
@@ -46,9 +46,9 @@ pub struct DmacRows {
     pub row_bytes: u32,
     /// How many rows.
     pub rows: u32,
-    /// From the beginning of a row to that of the next, at the source. A stream has none.
+    /// Bytes from row to row at the source. A stream has none.
     pub from_stride: u32,
-    /// The same at the destination.
+    /// Bytes from row to row at the destination.
     pub to_stride: u32,
 }
 
@@ -59,14 +59,13 @@ impl DmacRows {
         [self.row_bytes, self.rows, self.from_stride, self.to_stride]
     }
 
-    /// From its first byte to its last, in an operand with this stride.
+    /// The bytes from its first to its last, in an operand with this stride.
     const fn span(&self, stride: u32) -> u64 {
         (self.rows as u64).saturating_sub(1) * stride as u64 + self.row_bytes as u64
     }
 }
 
-/// The job of these operands and words, where the core takes it. `longest`: the most bytes of one
-/// row.
+/// The job of these operands and words, if the core takes it. `longest`: the most bytes of one row.
 pub(super) fn job(
     found: &DmacFound,
     longest: u64,
@@ -127,7 +126,7 @@ fn rows(found: &DmacFound, args: &[u32]) -> Result<DmacRows> {
         return Err(Error::Unsupported { what: "this AXI DMAC has no 2D transfers", fix });
     }
     if rows > 1 && found.kind == DmacKind::Receive && found.reports {
-        // The flag that asks for reports holds for all jobs in flight, so no job goes without.
+        // The flag that asks for reports applies to all jobs in flight, so every job sets it.
         let what = "an AXI DMAC that receives from a stream reports a sum over the rows, which \
             tells no place";
         return Err(Error::Unsupported { what, fix: "give one job a row" });
@@ -138,50 +137,48 @@ fn rows(found: &DmacFound, args: &[u32]) -> Result<DmacRows> {
     Ok(DmacRows { row_bytes, rows, from_stride, to_stride })
 }
 
-/// Which jobs may be in the core together, by the limits of what it holds apart: what its Verilog
-/// loses where several are.
+/// Which jobs may be in the core together, by the faults of its Verilog with several jobs.
 ///
-/// All three faults were seen with 4.5 behind memory that is slow or answers when it likes. The
-/// first and the last write into buffers that were given back, and the second one hangs. Without
-/// the settings that say otherwise, no job meets them. The first was seen where the core writes;
-/// that it is there where it reads, too, follows from the Verilog, which has the same generator on
-/// both sides.
+/// All three faults were seen with 4.5 and memory that is slow or answers at random times. The
+/// first and the last write to buffers that were returned, and the second one hangs. By default no
+/// job meets them; settings can allow more. The first was seen on the writing side; the reading
+/// side has it too by the Verilog, which has the same generator on both.
 ///
 /// **One burst behind another job.** `address_generator.v` gets the length of a job's last burst
-/// apart from its address. The one burst of a job may wait already when the job before leaves. Then
-/// it takes the length for consumed (`bl_ready`). It uses its successor's, or waits for one without
-/// end. A read uses the generator as a write does (`src_axi_mm.v`), and a send would take other
-/// bytes than its own. So a job is alone where it or the other one is one burst. A packet
-/// from a stream may be one burst whatever its buffer, so a receiver has one job in the core. Rows
-/// and pieces of a list are such jobs to that part of the core.
+/// apart from its address. A job's single burst may already wait when the job before leaves. The
+/// generator then treats its length as consumed (`bl_ready`). It uses its successor's, or waits for
+/// one for ever. A read uses the generator as a write does (`src_axi_mm.v`), and a send would take
+/// bytes that are not its own. So two jobs are never queued together if either is one burst. A
+/// packet from a stream may be one burst whatever its buffer, so a receiver has one job in the
+/// core. Rows and pieces of a list are such jobs to that part of the core.
 ///
-/// **A packet that ends late.** `request_generator.v` takes bursts back that it asked for behind a
-/// packet's end. Where the packet ends in one of its buffer's last three bursts, the generator may
-/// be in the next job already, which then may hang: seen up to two bursts behind a packet of 1,024
-/// bytes, and never at three. The core counts bursts, and each buffer begins with one, as does each
-/// packet in it. So both lengths are compared in whole bursts. A shorter buffer goes alone.
+/// **A packet that ends late.** `request_generator.v` takes back bursts that it requested beyond a
+/// packet's end. If the packet ends in one of its buffer's last three bursts, the generator may
+/// already be in the next job, which may then hang: seen up to two bursts after a packet of 1,024
+/// bytes, and never at three. The core counts bursts, and each buffer and each packet in it begins
+/// with one. So both lengths are compared in whole bursts. A shorter buffer goes alone.
 ///
 /// **Rows.** `dmac_2d_transfer.v` notes for each row whether it is the last, in four places. A
-/// fifth row that begins before the first has ended overwrites its note: the first ends the job, or
-/// the last does not. The rows of jobs that follow each other count together. Rows that are so long
-/// that the core cannot have four of them under way are safe.
+/// fifth row that begins before the first has ended overwrites its note: then the first ends the
+/// job, or the last does not. Rows of consecutive jobs count together. Rows are safe if they are
+/// too long for the core to have four of them under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Together {
     kind: DmacKind,
     burst_bytes: u64,
-    /// Bursts under way, at most, from a request to its note.
+    /// The most bursts under way, from a request to its note.
     under_way: u64,
     fifo_bursts: u32,
     /// Jobs of one burst may be queued.
     single_bursts: bool,
-    /// The longest packet; 0 where the program does not say.
+    /// The longest packet; 0 if unknown.
     packet_bytes: u64,
     reports: bool,
 }
 
 impl Together {
     pub(super) fn new(found: &DmacFound, config: &DmacConfig) -> Self {
-        // Its IDs count to twice the FIFO, and one is free (`request_generator.v`).
+        // Its IDs count to twice the FIFO, less a free one (`request_generator.v`).
         let under_way = 2 * u64::from(config.fifo_bursts) - 1 + ANSWERED;
         Self {
             kind: found.kind,
@@ -198,19 +195,20 @@ impl Together {
         job.row_bytes.div_ceil(self.burst_bytes)
     }
 
-    /// When a row begins, the one four before has ended: the last burst of that one and all of the
-    /// three between would be too many.
+    /// When a row begins, the fourth row before it has ended: that row's last burst and all of the
+    /// three rows between would exceed the limit.
     const fn rows_are_long(&self, job: &Job) -> bool {
         1 + (ROW_IDS as u64 - 1) * self.bursts(job) > self.under_way
     }
 
-    /// May others wait behind this buffer? Its longest packet ends before its last three bursts.
+    /// Whether others may wait behind this buffer: its longest packet ends before its last three
+    /// bursts.
     const fn packets_end_early(&self, job: &Job) -> bool {
         self.packet_bytes > 0
             && self.bursts(job) >= self.packet_bytes.div_ceil(self.burst_bytes) + LATE_BURSTS
     }
 
-    /// Are the rows of this job held apart, and does a packet fit?
+    /// Whether the core keeps this job's rows apart, and a packet fits.
     pub(super) fn check(&self, job: &Job) -> Result<()> {
         if self.reports && job.row_bytes < self.packet_bytes {
             let have_bytes = usize::try_from(job.row_bytes).unwrap_or(usize::MAX);
@@ -233,7 +231,7 @@ impl Together {
         Ok(())
     }
 
-    /// May the core get `job` while `before` is under way?
+    /// Whether the core may get `job` while `before` is under way.
     pub(super) const fn allows(&self, before: &Job, job: &Job) -> bool {
         let ids = before.rows == 1 && job.rows == 1
             || self.rows_are_long(before) && self.rows_are_long(job);

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "submitting sends the core to the operands, as descriptors do")]
 //! The jobs in flight: up to four, each with the core's ID, and those that its queue could not take
-//! yet. How one is written for it, in registers or as a list of descriptors, and how its end is
-//! seen and told.
+//! yet. How the driver writes a job, in registers or as a list of descriptors, and detects and
+//! reports its end.
 
 use super::{
     config::{DmacFound, DmacKind},
@@ -26,20 +26,20 @@ const PIECES_MAX: usize = 64;
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     job: Job,
-    /// Told by the core: it ended.
+    /// The core reported its end.
     ended: bool,
-    /// It wrote so many bytes, and no more.
+    /// The bytes that it wrote.
     partial: Option<u32>,
 }
 
-/// Where the core stands.
+/// The state of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It was opened or stopped. Jobs that ended before are told still.
+    /// It was opened or stopped. Jobs that ended before are still reported.
     Stopped,
-    /// It is enabled, and all jobs that it was given are in its queue.
+    /// It is enabled, and all submitted jobs are in its queue.
     Ready,
-    /// The newest of them may still be outside of the queue: its DONE bit is that of the job four
+    /// The newest job may still be outside of the queue: its DONE bit is that of the job four
     /// before.
     Submitting,
 }
@@ -49,19 +49,19 @@ pub(super) enum State {
 pub(super) struct Jobs {
     kind: DmacKind,
     pub(super) together: Together,
-    /// The first descriptor of each ID, where jobs are lists.
+    /// The first descriptor of each ID, if jobs are lists.
     lists: Option<[u64; regs::IDS]>,
     places: [Place; regs::IDS],
-    /// The ID of the oldest job that was not told.
+    /// The ID of the oldest unreported job.
     oldest: usize,
-    /// Jobs that were submitted to the core, and were not told.
+    /// Unreported jobs that were submitted to the core.
     given: usize,
-    /// Jobs behind them that its queue could not take, or that must not be in the core with them.
+    /// Jobs after them that its queue could not take, or that must not be in the core with them.
     held: usize,
     pub(super) state: State,
 }
 
-/// The core answers what it never says.
+/// The error for values that the core never has.
 const fn gone(status: u32) -> Error {
     Error::Fault { device: "axi_dmac", status, what: regs::GONE }
 }
@@ -80,7 +80,7 @@ impl Jobs {
         }
     }
 
-    /// The core was enabled anew.
+    /// The core was enabled again.
     pub(super) fn begin_anew(&mut self) {
         *self = Self { state: State::Ready, ..Self::new(self.kind, self.together, self.lists) };
     }
@@ -89,7 +89,7 @@ impl Jobs {
         (self.oldest + steps) % regs::IDS
     }
 
-    /// Takes a job, and gives it to the core where its queue has room.
+    /// Takes a job, and submits it to the core if its queue has room.
     ///
     /// # Safety
     /// The operands were handed over.
@@ -107,8 +107,8 @@ impl Jobs {
         self.launch(device, found)
     }
 
-    /// Gives the core what it has room for, and what may be there together: one at once, because
-    /// there is one set of registers.
+    /// Submits the jobs that the core has room for, and that may be in it together: one at a time,
+    /// because there is one set of registers.
     fn launch(&mut self, device: &impl Device, found: &DmacFound) -> Result<()> {
         if self.held == 0 || !self.is_confirmed(device)? {
             return Ok(());
@@ -148,7 +148,7 @@ impl Jobs {
         }
     }
 
-    /// The job in registers.
+    /// Writes the job to registers.
     ///
     /// # Safety
     /// No transfer waits to be queued.
@@ -177,7 +177,7 @@ impl Jobs {
         }
     }
 
-    /// Is the newest job in the core's queue?
+    /// Whether the newest job is in the core's queue.
     fn is_confirmed(&mut self, device: &impl Device) -> Result<bool> {
         if self.state == State::Submitting {
             let submit = regs::SUBMIT.read(device);
@@ -191,7 +191,7 @@ impl Jobs {
         Ok(self.state != State::Submitting)
     }
 
-    /// The oldest job's end, where it was read before.
+    /// The oldest job's completion, if its end was already read.
     pub(super) fn tell(&mut self) -> Option<Completion> {
         let place =
             self.places.get_mut(self.oldest).filter(|place| self.given > 0 && place.ended)?;
@@ -206,29 +206,29 @@ impl Jobs {
         Some(completion)
     }
 
-    /// Looks for ends, and gives the core what was held back for them.
+    /// Polls for ends, and submits the jobs that were held back for them.
     pub(super) fn look(&mut self, device: &impl Device, found: &DmacFound) -> Result<()> {
         self.look_for_ends(device)?;
         self.launch(device, found)
     }
 
-    /// Looks for ends, and starts nothing.
+    /// Polls for ends, and starts nothing.
     pub(super) fn look_for_ends(&mut self, device: &impl Device) -> Result<()> {
         if self.given == 0 {
             return Ok(());
         }
-        // The newest first: a job that is confirmed after DONE was read could be an old one there.
+        // The newest first: if confirmed only after DONE was read, its bit could be an old job's.
         let confirmed = self.is_confirmed(device)?;
         let mut done = self.done(device)?;
         let ids = if confirmed { self.given } else { self.given - 1 };
         if !self.any_ended(done, ids) {
-            // The line is a level: it falls here, and what came meanwhile is seen.
+            // A level line: it falls here, and ends that came meanwhile are read below.
             // SAFETY: acknowledging moves no data.
             unsafe { regs::IRQ_PENDING.write(device, regs::IRQ_ENDED) };
             done = self.done(device)?;
         }
         let ended = done;
-        // A report is there with its DONE bit, or before. There are as many as IDs, at most.
+        // A report comes with its DONE bit, or before. There are at most as many as IDs.
         for _ in 0..regs::IDS {
             if done & regs::PARTIAL == 0 {
                 break;
@@ -243,7 +243,7 @@ impl Jobs {
             }
             done = self.done(device)?;
         }
-        // After the reports: a core that goes away between the two has ended nothing.
+        // After the reports: a core that vanishes between the two has ended nothing.
         for steps in 0..ids {
             let id = self.id(steps);
             if let Some(place) = self.places.get_mut(id) {
@@ -262,7 +262,7 @@ impl Jobs {
         done & regs::PARTIAL != 0 || (0..ids).any(|steps| done >> self.id(steps) & 1 != 0)
     }
 
-    /// The core has stopped: only ends that were read are told.
+    /// The core has stopped: only ends that were already read are reported.
     pub(super) fn stopped(&mut self) {
         let ended = (0..self.given)
             .take_while(|&steps| self.places.get(self.id(steps)).is_some_and(|place| place.ended))
@@ -271,13 +271,13 @@ impl Jobs {
     }
 }
 
-/// Lists of descriptors: a job that is longer than a length register holds, as pieces. Each of four
-/// jobs has an equal part of them.
+/// Lists of descriptors: the pieces of a job that is too long for a length register. Each of four
+/// jobs has an equal share.
 #[derive(Debug)]
 pub(super) struct Lists {
     ring: Ring,
     pieces: usize,
-    /// The longest piece: whole bursts, so that the next one begins where a burst may.
+    /// The longest piece: whole bursts, so the next piece begins at a burst boundary.
     piece_bytes: u64,
     burst_bytes: u64,
 }
@@ -298,7 +298,7 @@ impl Lists {
         let ring = Ring::new(memory, port, found.address_bits, layout, regs::IDS)?;
         let burst = found.address_align as u64;
         let piece_bytes = found.max_bytes / burst * burst;
-        // A piece is two bursts at least, also one that gave its last burst away.
+        // A piece is at least two bursts, even if it gave its last burst away.
         let pieces = if piece_bytes < 3 * burst { 1 } else { ring.len() / regs::IDS };
         Ok(Self { ring, pieces, piece_bytes, burst_bytes: burst })
     }
@@ -308,7 +308,7 @@ impl Lists {
         self.piece_bytes.saturating_mul(self.pieces as u64)
     }
 
-    /// Where each job's descriptors begin.
+    /// The address of each job's first descriptor.
     pub(super) fn firsts(&self) -> [u64; regs::IDS] {
         core::array::from_fn(|id| self.ring.addr(id * self.pieces))
     }
@@ -325,7 +325,7 @@ impl Lists {
             let left = job.row_bytes.saturating_sub(done);
             let bytes = match left.checked_sub(self.piece_bytes) {
                 _ if job.rows > 1 => left,
-                // The last piece would be one burst behind another piece (`Together`).
+                // The last piece would be a single burst after another piece (`Together`).
                 Some(1..) if left - self.piece_bytes <= self.burst_bytes => {
                     self.piece_bytes - self.burst_bytes
                 }
@@ -363,7 +363,7 @@ impl Lists {
         })
     }
 
-    /// Gives the memory back.
+    /// Returns the memory.
     ///
     /// # Safety
     /// As [`Ring::release`].

@@ -21,7 +21,7 @@ pub(crate) const IRQ_MASK: Register<ReadWrite> = Register::at(0x080);
 pub(crate) const IRQ_PENDING: Register<WriteOneToggles> = Register::at(0x084);
 /// CONTROL, 0x400.
 pub const CONTROL: Register<ReadWrite> = Register::at(0x400);
-/// `TRANSFER_ID`, 0x404: the ID of the next transfer, where `SUBMIT` is 0.
+/// `TRANSFER_ID`, 0x404: the ID of the next transfer, while `SUBMIT` is 0.
 pub(crate) const TRANSFER_ID: Register<ReadOnly> = Register::at(0x404);
 /// `TRANSFER_SUBMIT`, 0x408: writing 1 queues a transfer; it reads 1 until that is in the queue.
 pub const SUBMIT: Register<ReadWrite> = Register::at(0x408);
@@ -40,13 +40,13 @@ pub(crate) const DEST_STRIDE: Register<ReadWrite> = Register::at(0x420);
 /// `SRC_STRIDE`, 0x424.
 pub(crate) const SRC_STRIDE: Register<ReadWrite> = Register::at(0x424);
 /// `TRANSFER_DONE`, 0x428: bit N is transfer N's, and [`PARTIAL`]. A bit is cleared when its ID is
-/// queued anew.
+/// queued again.
 pub(crate) const DONE: Register<ReadOnly> = Register::at(0x428);
 /// The debug word, 0x43C: the reset manager's state.
 pub const STATE: Register<ReadOnly> = Register::at(0x43C);
 /// `PARTIAL_TRANSFER_LENGTH`, 0x44C, from version 4.2 on.
 pub(crate) const PARTIAL_LENGTH: Register<ReadOnly> = Register::at(0x44C);
-/// `PARTIAL_TRANSFER_ID`, 0x450: reading it takes the report away.
+/// `PARTIAL_TRANSFER_ID`, 0x450: reading it removes the report.
 pub(crate) const PARTIAL_ID: Register<ReadClears> = Register::at(0x450);
 /// `SG_ADDRESS`, 0x47C: the first descriptor, from version 4.5 on.
 pub(crate) const SG_ADDR: Register<ReadWrite> = Register::at(0x47C);
@@ -59,9 +59,9 @@ pub(crate) const SG_ADDR_HIGH: Register<ReadWrite> = Register::at(0x4BC);
 
 /// IDENTIFICATION: "DMAC".
 pub(crate) const DMAC: u32 = 0x444D_4143;
-/// VERSION: the oldest that this driver drives, 4.3: it tells its types.
+/// VERSION: the oldest that this driver supports, 4.3, which reports its types.
 pub(crate) const VERSION_MIN: u32 = 4 << 16 | 3 << 8;
-/// VERSION: 4.4, which tells its coherency.
+/// VERSION: 4.4, which reports its coherency.
 pub(crate) const VERSION_COHERENCY: u32 = 4 << 16 | 4 << 8;
 /// VERSION: 4.5, which has descriptors.
 pub(crate) const VERSION_SG: u32 = 4 << 16 | 5 << 8;
@@ -89,14 +89,14 @@ pub(crate) const DONE_IDS: u32 = 0xF;
 pub(crate) const DONE_RESERVED: u32 = !(PARTIAL | DONE_IDS);
 /// SUBMIT and the like: bits that read as 0.
 pub(crate) const SUBMIT_RESERVED: u32 = !1;
-/// STATE: the manager's in bits 2:0, and what is enabled: the reader of descriptors (bit 3), the
-/// destination, the source, the queue. Bits 10:7 tell resets, and bit 11 that one is due.
+/// STATE: the manager's in bits 2:0, then enable bits: the reader of descriptors (bit 3), the
+/// destination, the source, the queue. Bits 10:7 show resets, and bit 11 a pending one.
 pub const STATE_BITS: u32 = 0x7F;
 /// STATE: all sides have ended their accesses, and were reset.
 pub const STATE_RESET: u32 = 0x01;
 /// STATE: bits that read as 0.
 pub(crate) const STATE_RESERVED: u32 = 0xFFFF_F000;
-/// How many transfers have an ID.
+/// The number of transfer IDs.
 pub(crate) const IDS: usize = 4;
 
 /// A descriptor: its words. Flags, ID, destination, source, next, rows, bytes, strides of source
@@ -149,12 +149,12 @@ pub(crate) const fn destination(interface: u32) -> Option<(Side, usize)> {
     }
 }
 
-/// `INTERFACE`: the bytes of a burst; 1 where the version does not tell.
+/// `INTERFACE`: the bytes of a burst; 1 if the version does not report it.
 #[must_use]
 pub(crate) const fn burst(interface: u32) -> usize {
     1 << (interface >> 16 & 0xF)
 }
 
-/// The registers answer what this core never says.
+/// The message for values that this core's registers never have.
 pub(crate) const GONE: &str = "bits that it never sets: its clock stands, or the fabric was \
     loaded anew; load the fabric and open the core again";

@@ -9,17 +9,17 @@ use contigo_core::{
 };
 use core::time::Duration;
 
-/// In messages.
+/// The name in messages.
 const NAME: &str = "axi_gate";
-/// Waiting for the interconnect. 8 bursts of 256 beats each way take 0.4 ms at 100 MHz with 10
+/// The limit for the interconnect. 8 bursts of 256 beats each way take 0.4 ms at 100 MHz with 10
 /// cycles a beat.
 const OWED_US: u32 = 10_000;
-/// Waiting for the beats that the core owes. Nothing is lost where a core owes them for longer: its
-/// job ends by the stop.
+/// The limit for the beats that the core owes. A core that takes longer loses nothing: the stop
+/// ends its job.
 const BEATS_US: u32 = 1_000;
-/// Between two looks.
+/// The time between polls.
 const STEP_US: u32 = 1;
-/// STATUS of a gate that is shut, with its core in reset. The bits that are 0 tell it from ones.
+/// STATUS of a gate that is shut, with its core in reset. Its 0 bits distinguish it from all ones.
 const SHUT: u32 = regs::IDLE | regs::STOPPED | regs::IN_RESET;
 const SHUT_MASK: u32 = SHUT | regs::ZEROS;
 
@@ -30,24 +30,24 @@ pub struct Owed {
     pub reads: u8,
     /// Bursts of writes.
     pub writes: u8,
-    /// Beats that the core owes of the burst that it writes.
+    /// Beats that the core owes for the burst that it is writing.
     pub beats: u16,
 }
 
-/// The gate alone: what is owed, the first error, and the end.
+/// The gate alone: outstanding bursts, the first error, and the stop.
 #[derive(Debug)]
 pub struct AxiGate<W> {
     window: W,
 }
 
 impl<W: Mmio + Wait> AxiGate<W> {
-    /// The gate whose registers are `window`. It comes before the core's driver: where a program
-    /// that died left the core in its reset, this ends the reset, and the core's registers answer.
-    /// Still nothing passes. Otherwise nothing is written.
+    /// The gate whose registers are `window`. Open it before the core's driver: if a program died
+    /// and left the core in reset, this ends the reset, and the core's registers answer. Still
+    /// nothing passes. Otherwise `open` writes nothing.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`]; [`Error::WrongDevice`]: no gate is there, or a later one.
-    /// [`Error::WillNotStop`]: the interconnect owes an answer, and the core stays in its reset.
+    /// [`Error::RegisterWindow`]; [`Error::WrongDevice`]: no gate, or a later version.
+    /// [`Error::WillNotStop`]: the interconnect owes an answer, and the core stays in reset.
     ///
     /// # Safety
     /// No other code writes these registers while this value lives.
@@ -78,7 +78,7 @@ impl<W: Mmio + Wait> AxiGate<W> {
         Owed { reads, writes, beats: u16::from_le_bytes([beats, more]) }
     }
 
-    /// The first error since it was cleared, with the address of its burst.
+    /// The first error since the last clear, with the address of its burst.
     pub fn error(&self) -> Option<Error> {
         self.error_in(regs::STATUS.read(&self.window))
     }
@@ -132,38 +132,38 @@ impl<W: Mmio + Wait> AxiGate<W> {
         }
     }
 
-    /// Forgets the error.
+    /// Clears the error.
     pub fn clear_error(&self) {
         // SAFETY: it moves no data.
         unsafe { regs::ERROR.write(&self.window, 1) };
     }
 
-    /// Lets no new burst pass, waits for what is owed, and puts the core into its reset; then the
-    /// gate gives the beats that the core owed. Afterwards nothing passes or is under way. The
-    /// bound is 11 ms; a core that behaves takes as long as its bursts, and one that hangs 1 ms.
+    /// Blocks new bursts, waits for outstanding ones, and puts the core into reset; the gate then
+    /// supplies the beats that the core owed. Afterwards nothing passes or is under way. The bound
+    /// is 11 ms; a working core takes as long as its bursts, and a hung core 1 ms.
     ///
     /// # Errors
     /// [`Error::WillNotStop`]: the interconnect owes an answer. The gate stays shut.
     pub fn shut(&self) -> Result<()> {
         self.control(regs::STOP);
-        // A dead core owes its beats until its reset, and so does one that must read, which it may
-        // not any more, before it has them: this wait may fail.
+        // This wait may fail: a dead core owes its beats until its reset, and so does a core that
+        // needs a read, which the gate now blocks, to produce them.
         let _ = self.until(regs::STOPPED, regs::STOPPED, BEATS_US);
         self.control(regs::STOP | regs::RESET);
         self.until(SHUT_MASK, SHUT, OWED_US)
     }
 
-    /// Ends the core's reset; still nothing passes.
+    /// Ends the core's reset; the gate stays shut.
     ///
     /// # Errors
-    /// [`Error::WillNotStop`], as in [`shut`](Self::shut), which comes first.
+    /// [`Error::WillNotStop`], as in [`shut`](Self::shut), which the caller calls first.
     pub fn release(&self) -> Result<()> {
         self.control(regs::STOP);
         self.until(SHUT_MASK, SHUT & !regs::IN_RESET, OWED_US)
     }
 
-    /// Shuts the gate and resets the core, as steps that the kernel runs when a device's program
-    /// is gone. The gate's registers are at `offset` in the window that the steps are for.
+    /// Shuts the gate and resets the core, as steps that the kernel runs when the device's process
+    /// has died. The gate's registers are at `offset` in the window that the steps are for.
     #[must_use]
     pub(crate) fn program(offset: usize) -> StopProgram {
         let (control, status) = (
@@ -181,7 +181,7 @@ impl<W: Mmio + Wait> AxiGate<W> {
     }
 
     fn control(&self, value: u32) {
-        // SAFETY: the gate has no address; it only stops others, or `open_again`'s caller promised.
+        // SAFETY: the gate has no address; it only blocks bursts, or `open_again`'s caller vouches.
         unsafe { regs::CONTROL.write(&self.window, value) };
     }
 
@@ -194,10 +194,10 @@ impl<W: Mmio + Wait> AxiGate<W> {
         }
     }
 
-    /// STATUS when the bits of `mask` are `value`, or at the end of the limit.
+    /// Returns STATUS once the bits `mask` equal `value`, or when the limit has passed.
     fn status_once(&self, mask: u32, value: u32, limit_us: u32) -> u32 {
         let mut status = 0;
-        // An interrupt's file that fails only ends the waiting: what counts is what STATUS says.
+        // A failing interrupt file only ends the wait: STATUS decides.
         let _ =
             poll_every(&self.window, STEP_US, Duration::from_micros(limit_us.into()), |window| {
                 status = regs::STATUS.read(window);
@@ -206,27 +206,26 @@ impl<W: Mmio + Wait> AxiGate<W> {
         status
     }
 
-    /// Lets nothing new pass, waits for what is owed, resets the core, and ends that reset.
-    /// Afterwards nothing passes or is under way. Where it fails the core may be in its reset, and
-    /// a write may be under way.
+    /// Blocks new bursts, waits for outstanding ones, resets the core, and ends that reset.
+    /// Afterwards nothing passes or is under way. If it fails, the core may be in reset, and a
+    /// write may be under way.
     pub(super) fn stop_core(&self) -> Result<()> {
         self.shut()?;
         self.release()
     }
 
-    /// Forgets the error, and lets bursts pass.
+    /// Clears the error, and lets bursts pass.
     ///
     /// # Safety
-    /// The core touches only memory that was handed to it. One does that is fresh from its reset,
-    /// and that its driver has stopped since.
+    /// The core touches only memory that is mapped for it. This holds for a core that its driver
+    /// has stopped since its reset.
     pub(super) unsafe fn open_again(&self) {
         self.clear_error();
         self.control(0);
     }
 
-    /// The first error since the gate opened; that another program shut it is one. With `settled`
-    /// it first waits for what memory owes, and a core that is owed an answer for too long is an
-    /// error too.
+    /// The first error since the gate opened; a gate shut by another program is one. With `settled`
+    /// it first waits for memory's answers, and an answer that takes too long is an error too.
     pub(super) fn failure(&self, settled: bool) -> Option<Error> {
         let status = if settled {
             self.status_once(regs::IDLE, regs::IDLE, OWED_US)
@@ -246,7 +245,7 @@ impl<W: Mmio + Wait> AxiGate<W> {
         self.error_in(status).or(what.map(|what| Error::Fault { device: NAME, status, what }))
     }
 
-    /// The error of a gate that did not shut.
+    /// The error for a gate that did not shut.
     pub(super) fn held(&self) -> Error {
         Error::WillNotStop {
             device: NAME,

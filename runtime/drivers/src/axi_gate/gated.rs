@@ -14,34 +14,33 @@ use core::{mem::ManuallyDrop, time::Duration};
 /// **Any driver, made stoppable** by the gate between its core and memory.
 ///
 /// Stopping shuts the gate and resets the core by the gate's reset line, whatever the core is
-/// doing. Then the driver's own `stop` finds a core fresh from its reset, and the gate opens. So a
-/// driver whose `stop` waits for the job's end, as that of `ap_ctrl`, never waits for it. The jobs
-/// under way are lost, with those that had ended and whose end was not told.
+/// doing. Then the driver's own `stop` finds a core just reset, and the gate opens. So a driver
+/// whose `stop` waits for the job's end, such as `ap_ctrl`, never waits. Jobs under way are lost,
+/// and so are jobs that ended unreported.
 ///
-/// An error that the gate kept is reported in place of a job's end, also where the core looks at no
-/// answer. A driver of one job at a time tells its end when memory has answered all that passed.
+/// An error that the gate recorded replaces a job's completion, even if the core ignores answers. A
+/// driver of one job at a time reports completion when memory has answered every burst that passed.
 /// With several jobs in flight the core itself must count its answers, and an error ends all of
-/// them. A look costs one register more.
+/// them. Each poll reads one more register.
 ///
-/// Where the gate does not shut, because the interconnect owes an answer, no register of the core
-/// is touched until it does. `poll` and `submit` are
-/// [`Error::WillNotStop`](contigo_core::Error::WillNotStop) then, and a driver that is dropped is
-/// leaked.
+/// If the gate does not shut, because the interconnect owes an answer, no register of the core is
+/// touched until it does. `poll` and `submit` then return
+/// [`Error::WillNotStop`](contigo_core::Error::WillNotStop), and dropping the driver leaks it.
 #[derive(Debug)]
 pub struct Gated<D, W: Mmio + Wait> {
-    /// Dropped where the core may be touched.
+    /// Dropped only if the core may be touched.
     driver: ManuallyDrop<D>,
     gate: AxiGate<W>,
-    /// The gate was told to shut, and was not opened since. Until then no register of the core is
-    /// touched. The core may be in its reset, where an access may hang. Or it would say there that
-    /// it has stopped, while memory still owes it an answer.
+    /// The gate was shut and has not been opened since. Meanwhile no register of the core is
+    /// touched: an access to a core in reset may hang, or may report that the core has stopped
+    /// while memory still owes it an answer.
     shut: bool,
-    /// Where the gate's registers are in the driver's own window.
+    /// The offset of the gate's registers in the driver's own window.
     at: Option<usize>,
 }
 
 impl<D: Driver, W: Mmio + Wait> Gated<D, W> {
-    /// `driver` behind `gate`, which was opened first.
+    /// Puts `driver` behind `gate`, which was opened first.
     ///
     /// # Safety
     /// 1. Everything that the driver's core does to memory passes this gate, and nothing else does.
@@ -51,13 +50,13 @@ impl<D: Driver, W: Mmio + Wait> Gated<D, W> {
         Self { driver: ManuallyDrop::new(driver), gate, shut: false, at: None }
     }
 
-    /// The same, where the gate's registers are at `offset` in the driver's own window: the stop
-    /// program then shuts the gate, whatever the core does. Without it there is none: the core's
-    /// own would believe a core in its reset.
+    /// The same, with the gate's registers at `offset` in the driver's own window: the stop program
+    /// then shuts the gate, whatever the core does. Without `offset` there is no stop program: the
+    /// core's own would believe a core in reset.
     ///
     /// # Safety
-    /// This gate's registers are at `offset` of the window that the stop program is left for. At
-    /// another place the steps might start a job.
+    /// This gate's registers are at `offset` of the window that the stop program is for. At any
+    /// other place the steps might start a job.
     #[must_use]
     pub const unsafe fn in_window(mut self, offset: usize) -> Self {
         self.at = Some(offset);
@@ -75,9 +74,9 @@ impl<D: Driver, W: Mmio + Wait> Gated<D, W> {
     }
 }
 
-// SAFETY: 1. to 6. are the driver's. 2. after `stop`, also by the gate: it was shut, all that had
-// passed was answered, and the core came out of its reset, which `new`'s caller promised starts
-// nothing. 7. The program leaves the gate shut. 8. Both have limits.
+// SAFETY: 1. to 6. are the driver's. 2. after `stop`, the gate adds: it was shut, every burst that
+// had passed was answered, and the core left its reset, which by `new`'s contract starts nothing.
+// 7. The program leaves the gate shut. 8. Both have limits.
 unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
     forward!(
         |this| *this.driver => name, port, simulated, addr_bits, operands, depth, in_order, check,
@@ -94,8 +93,8 @@ unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
         self.refuse()?;
         let told = self.driver.poll(timeout);
         let ended = matches!(told, Ok(Some(_)));
-        // The gate has the last word: a core may look at no answer. The end of a lone job is
-        // reported when memory has answered all that passed.
+        // The gate decides, because a core may ignore answers. A single job's end is reported when
+        // memory has answered every burst that passed.
         self.gate.failure(ended && self.driver.depth() == 1).map_or(told, Err)
     }
 
@@ -103,7 +102,7 @@ unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
         self.shut = true;
         self.gate.stop_core()?;
         self.driver.stop()?;
-        // SAFETY: the core is fresh from its reset, and its driver has stopped it.
+        // SAFETY: the core was reset, and its driver has stopped it since.
         unsafe { self.gate.open_again() };
         self.shut = false;
         Ok(())
@@ -116,10 +115,9 @@ unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
 
 impl<D, W: Mmio + Wait> Drop for Gated<D, W> {
     fn drop(&mut self) {
-        // A gate that is shut is tried once more; it stays shut for the next program, which opens
-        // it.
+        // Retries a gate that did not shut; it stays shut until the next program opens it.
         if !self.shut || self.gate.stop_core().is_ok() {
-            // SAFETY: once, and it is not used after it.
+            // SAFETY: `drop` runs once, and nothing uses it afterwards.
             unsafe { ManuallyDrop::drop(&mut self.driver) }
         }
     }

@@ -8,7 +8,7 @@ use contigo_core::{
     types::Error,
 };
 
-/// A part of a device's registers as a device: a core and its gate in one window.
+/// A part of a device's registers as a device, for a core and its gate in one window.
 #[derive(Debug)]
 pub struct Part<'d, D> {
     device: &'d D,
@@ -17,7 +17,7 @@ pub struct Part<'d, D> {
 }
 
 impl<'d, D: Device> Part<'d, D> {
-    /// `len_bytes` bytes of `device` from `from` on.
+    /// The `len_bytes` bytes of `device` starting at `from`.
     ///
     /// # Errors
     /// [`Error::RegisterWindow`]: they are not inside.
@@ -36,7 +36,7 @@ impl<'d, D: Device> Part<'d, D> {
         Ok(Self { device, from, len_bytes })
     }
 
-    /// Where it is in the whole; a register outside of the part is nowhere.
+    /// Translates to an offset in the whole window; a register outside of the part has none.
     const fn at(&self, offset: usize) -> usize {
         if offset < self.len_bytes { self.from + offset } else { usize::MAX }
     }

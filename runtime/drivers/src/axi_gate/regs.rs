@@ -9,7 +9,7 @@ pub const WINDOW_BYTES: usize = 0x1000;
 pub const ID: Register<ReadOnly> = Register::at(0x00);
 /// Major version in bits 31:16.
 pub const VERSION: Register<ReadOnly> = Register::at(0x04);
-/// How it was built: data bits in 9:0, ID bits in 13:10, address bits in 22:16, depth in 31:24.
+/// The build parameters: data bits in 9:0, ID bits in 13:10, address bits in 22:16, depth in 31:24.
 pub const CONFIG: Register<ReadOnly> = Register::at(0x08);
 /// [`STOP`], [`RESET`].
 pub const CONTROL: Register<ReadWrite> = Register::at(0x0C);
@@ -19,17 +19,17 @@ pub const STATUS: Register<ReadOnly> = Register::at(0x10);
 pub const OWED: Register<ReadOnly> = Register::at(0x14);
 /// The first error; writing 1 to bit 0 clears it.
 pub const ERROR: Register<ReadWrite> = Register::at(0x18);
-/// The address of its burst.
+/// The address of the first error's burst.
 pub const ERROR_ADDR_LOW: Register<ReadOnly> = Register::at(0x1C);
 /// The same, bits 63:32.
 pub const ERROR_ADDR_HIGH: Register<ReadOnly> = Register::at(0x20);
-/// Bursts of reads that passed; this one and the next ones wrap.
+/// Bursts of reads that passed; this and the following counters wrap.
 pub const READ_BURSTS: Register<ReadOnly> = Register::at(0x24);
 /// Words that were read.
 pub const READ_BEATS: Register<ReadOnly> = Register::at(0x28);
 /// Bursts of writes that passed.
 pub const WRITE_BURSTS: Register<ReadOnly> = Register::at(0x2C);
-/// Words that were written, also those of the gate.
+/// Words that were written, including the gate's own.
 pub const WRITE_BEATS: Register<ReadOnly> = Register::at(0x30);
 /// Answers with SLVERR or DECERR.
 pub const ERRORS: Register<ReadOnly> = Register::at(0x34);
@@ -41,10 +41,10 @@ pub(crate) const MAJOR: u32 = 1;
 
 /// CONTROL: no new address passes.
 pub const STOP: u32 = 1 << 0;
-/// CONTROL: the core is held in reset, and lasts there until nothing is owed.
+/// CONTROL: the core is held in reset, until nothing is owed.
 pub const RESET: u32 = 1 << 1;
 
-/// STATUS: all that passed was answered.
+/// STATUS: every burst that passed was answered.
 pub const IDLE: u32 = 1 << 0;
 /// STATUS: [`STOP`] and [`IDLE`].
 pub const STOPPED: u32 = 1 << 1;
@@ -52,7 +52,7 @@ pub const STOPPED: u32 = 1 << 1;
 pub const IN_RESET: u32 = 1 << 2;
 /// STATUS: ERROR has an error.
 pub const FAILED: u32 = 1 << 3;
-/// STATUS: a WLAST of the core's was not where its own length says.
+/// STATUS: the core's WLAST did not match its own length.
 pub const MISFRAMED: u32 = 1 << 4;
 /// STATUS: an answer came that no burst had asked for.
 pub const STRAY: u32 = 1 << 5;

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! The core that its channels share, and the driver of one: a circle of descriptors, as many jobs
-//! in flight as it has.
+//! The core that its channels share, and the driver of one channel: a ring with a descriptor for
+//! each job in flight.
 
 use super::{
     config::{McdmaConfig, Way, begin},
@@ -19,7 +19,7 @@ use contigo_core::{
 };
 use core::{cell::Cell, fmt, mem::ManuallyDrop, time::Duration};
 
-/// The most descriptors of a channel: more jobs are in flight nowhere.
+/// The most descriptors of a channel, and so the most jobs in flight.
 const DEPTH_MAX: usize = 256;
 /// Completion's word 1: the packet may lack its beginning.
 pub(super) const MAYBE_TORN: u32 = 1;
@@ -32,9 +32,9 @@ const LAYOUT: Layout = Layout {
 /// One core, whose channels have a driver each: up to 16 that send and 16 that receive, in one
 /// thread or in several.
 ///
-/// The core has one reset. A channel that cannot be stopped otherwise resets it, and the others'
-/// jobs end with [`Error::EndedByReset`]; so do all channels' jobs of a direction in which one
-/// failed.
+/// The core has one reset. A channel that cannot be stopped otherwise resets the core, and the
+/// other channels' jobs end with [`Error::EndedByReset`]. If one channel fails, so do the jobs of
+/// all channels in its direction.
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::axi_mcdma::Way};
@@ -77,13 +77,13 @@ impl<D: Device> Mcdma<D> {
     }
 
     /// The driver of one channel. `descriptors`: 64 bytes for each job in flight, in whole cache
-    /// lines, two at least. They are the driver's until it is dropped.
+    /// lines, two at least. The driver owns them until it is dropped.
     ///
     /// # Errors
-    /// `descriptors` come back with [`Error::HasDriver`] where the channel is another driver's,
-    /// [`Error::Unsupported`] where the core has no such channel, [`Error::Argument`] for a
-    /// parameter that no core has. Or with [`Error::BlockSize`], [`Error::Misaligned`], or an error
-    /// of [`DriverBuf::new`](contigo_core::mem::DriverBuf::new).
+    /// `descriptors` come back with [`Error::HasDriver`] if another driver has the channel,
+    /// [`Error::Unsupported`] if the core has no such channel, [`Error::Argument`] for a parameter
+    /// that no core has. Or with [`Error::BlockSize`], [`Error::Misaligned`], or an error of
+    /// [`DriverBuf::new`](contigo_core::mem::DriverBuf::new).
     pub fn channel(
         &self,
         way: Way,
@@ -92,8 +92,7 @@ impl<D: Device> Mcdma<D> {
         self.channel_as(way, self.config, descriptors)
     }
 
-    /// As [`channel`](Self::channel), with parameters of its own: those that no other channel
-    /// knows.
+    /// As [`channel`](Self::channel), with the parameters that are this channel's own.
     pub(super) fn channel_as(
         &self,
         way: Way,
@@ -111,16 +110,16 @@ impl<D: Device> Mcdma<D> {
         }
     }
 
-    /// How many packets the core dropped in all, since its reset.
+    /// The packets that all of the core's channels dropped since its reset.
     pub fn all_dropped(&self) -> u32 {
         regs::ALL_DROPPED.read(self.core.device())
     }
 
-    /// Resets the core by `pull`, from outside: its reset line. Channels that have jobs in flight
-    /// answer [`Error::EndedByReset`] then.
+    /// Resets the core externally: `pull` pulses its reset line. Channels with jobs in flight then
+    /// return [`Error::EndedByReset`].
     ///
     /// # Errors
-    /// [`Error::Contended`], or what `pull` says.
+    /// [`Error::Contended`], or the error of `pull`.
     pub fn reset(&self, pull: impl FnOnce() -> Result<()>) -> Result<()> {
         self.core.reset(|_| pull())
     }
@@ -128,8 +127,8 @@ impl<D: Device> Mcdma<D> {
 
 forward_as_fd!({D} Mcdma<D>, core: D);
 
-/// The driver of one channel. Dropping it stops the channel, and gives it and its descriptors'
-/// memory back; where it will not stop, they stay claimed.
+/// The driver of one channel. Dropping it stops the channel, and returns the channel and the
+/// descriptors' memory; if it will not stop, both stay claimed.
 pub struct McdmaChannel<D: Device> {
     pub(super) device: ManuallyDrop<D>,
     pub(super) ring: Ring,
@@ -138,22 +137,22 @@ pub struct McdmaChannel<D: Device> {
     pub(super) config: McdmaConfig,
     pub(super) way: Way,
     operand: [OperandSpec; 1],
-    /// The descriptor of the oldest job that was not told, and the job's slot.
+    /// The descriptor of the oldest unreported job, and the job's slot.
     pub(super) oldest: usize,
     pub(super) slot: usize,
     pub(super) in_flight: usize,
-    /// Between the first submit and a stop.
+    /// True between the first submit and a stop.
     pub(super) runs: bool,
-    /// The device's reset epoch when it was started.
+    /// The device's reset epoch at the start.
     pub(super) epoch: u32,
-    /// An interrupt was acknowledged, and not all that it told of was found.
+    /// An interrupt was acknowledged, and not all the ends behind it were found yet.
     pub(super) look_again: bool,
     dropped: Cell<u64>,
-    /// A receive was stopped, or reset, in the middle: the first packet after the next start may be
-    /// the rest of one. And that packet of this run was not told.
+    /// A receive was stopped or reset in mid-packet, so the first packet after the next start may
+    /// be the rest of one; and this run's first packet is not reported yet.
     pub(super) cut: bool,
     pub(super) torn: bool,
-    /// The packet that was told last goes on.
+    /// The last reported packet continues.
     pub(super) open: bool,
     /// How the tail was written last.
     pub(super) tail: Tail,
@@ -165,12 +164,11 @@ pub struct McdmaChannel<D: Device> {
 pub struct PacketReport {
     /// It has the packet's first byte.
     pub first: bool,
-    /// It has the packet's last byte. Where it has not, the packet goes on in the next job's
-    /// buffer.
+    /// It has the packet's last byte. If not, the packet continues in the next job's buffer.
     pub last: bool,
-    /// A stop, or a sibling's reset, may have come in the middle of a packet, and this is the first
-    /// end after the next start. It may be that packet's rest, which waited in the stream. Packets
-    /// that had ended before the stop are whole.
+    /// A stop, or a sibling's reset, may have cut a packet, and this is the first completion after
+    /// the next start. It may be the rest of that packet, which waited in the stream. Packets that
+    /// ended before the stop are whole.
     pub maybe_torn: bool,
     /// TUSER of the packet's last beat; 0 without [`McdmaConfig::sideband`].
     pub user: u16,
@@ -179,7 +177,7 @@ pub struct PacketReport {
 }
 
 impl PacketReport {
-    /// The status and the words of a job's end say it.
+    /// Reads a report from a completion's status and words.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, reason = "fields of a word")]
     pub const fn of(status: u32, words: [u32; 4]) -> Self {
@@ -217,8 +215,8 @@ impl<D: Device> McdmaChannel<D> {
     /// The driver of channel `way` of a core that is built as `config` says, and was reset.
     ///
     /// # Errors
-    /// `descriptors` come back with the error of [`McdmaConfig::check`] or of the circle, or
-    /// [`Error::Unsupported`] where the core has no such channel.
+    /// `descriptors` come back with the error of [`McdmaConfig::check`] or of the ring, or
+    /// [`Error::Unsupported`] if the core has no such channel.
     fn new(
         device: D,
         way: Way,
@@ -230,7 +228,7 @@ impl<D: Device> McdmaChannel<D> {
             Err(error) => return Err(Refused::new(error, descriptors)),
         };
         let ring = Ring::new(descriptors, device.port(), config.address_bits.into(), LAYOUT, 2)?;
-        // SAFETY: the core was reset, and was not told of this memory.
+        // SAFETY: the core was reset, and does not have the address of this memory.
         let ring = unsafe { ring.cleared(way.status_at(), regs::COMPLETE)? };
         Ok(Self {
             device: ManuallyDrop::new(device),
@@ -259,12 +257,12 @@ impl<D: Device> McdmaChannel<D> {
         self.way
     }
 
-    /// How many packets the core dropped because this channel had no descriptor, or was not
-    /// enabled: since it was opened, up to 65,535 between two calls. 0 of a channel that sends.
+    /// The packets that the core dropped since the open because this channel had no descriptor or
+    /// was not enabled; at most 65,535 between two calls count. 0 for a channel that sends.
     pub fn dropped(&self) -> u64 {
         if let Way::S2mm(_) = self.way {
             let count = self.regs.dropped.read_and_clear(&*self.device);
-            // A device that is gone reads all ones, where the upper half is reserved.
+            // An absent device reads all ones; the upper half is reserved.
             let count = if count > u16::MAX.into() { 0 } else { count };
             self.dropped.set(self.dropped.get() + u64::from(count));
         }
@@ -272,7 +270,7 @@ impl<D: Device> McdmaChannel<D> {
     }
 }
 
-/// The registers and the operand of channel `way`, which is there.
+/// The registers and the operand of channel `way`, which exists.
 fn parts(
     device: &impl Device,
     way: Way,
@@ -301,16 +299,16 @@ fn parts(
 
 // SAFETY: 1. PG288: a channel reads or writes the buffer of a descriptor, at most as many bytes as
 // the descriptor says; `submit` takes that length from the operand. MM2S reads the rest of the
-// first and last bus word too, as `word_bytes` says. It reads and writes
-// descriptors, which are the driver's own, and goes no further than the tail. 2. A descriptor's
-// Completed is written after its last byte was answered ("Status"), and no other look is believed,
-// nor one with an error. `stop` is right where each descriptor is complete, or after a reset. It
-// waits for the end of its own. A sibling's is over where the lock is free, no direction says
-// Reset, and this channel's control register is as a reset leaves it. 3. The transferred bytes are
-// the descriptor's own count. 4. `check` reads no register, and `poll` acknowledges an interrupt.
-// 5. The port is the device's, and the rest never changes. 6. The caller of the function that made
-// it promised it. 7. The program writes the reset alone. 8. Every wait has a limit. 9. `runs` is
-// set before the first register is written.
+// first and last bus word too, as `word_bytes` says. It reads and writes descriptors, which are the
+// driver's own, and goes no further than the tail. 2. The core writes a descriptor's Completed
+// after its last byte was answered ("Status"); the driver trusts nothing else, and no descriptor
+// with an error. `stop` succeeds when each descriptor is complete, or after a reset. It waits for
+// the end of its own reset. A sibling's reset is over when the lock is free, no direction has Reset
+// set, and this channel's control register has its reset value. 3. The transferred bytes are the
+// descriptor's own count. 4. `check` reads no register, and `poll` acknowledges an interrupt. 5.
+// The port is the device's, and the rest never changes. 6. The constructor's caller guarantees it.
+// 7. The program writes the reset alone. 8. Every wait has a limit. 9. `runs` is set before the
+// first register is written.
 unsafe impl<D: Device> Driver for McdmaChannel<D> {
     forward!(|this| *this.device => port, simulated, arm_irq);
 

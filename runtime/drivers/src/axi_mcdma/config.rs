@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a reset is a register")]
-//! A core as it was built, which of its channels a driver has, and whether it is there.
+//! A core's build parameters, its channels, and the check that it is there.
 
 use super::regs;
 use crate::checks::{has_window, stops, within};
@@ -9,7 +9,7 @@ use contigo_core::{
     types::{Align, Error, Result},
 };
 
-/// Between two looks while something ends.
+/// The time between polls.
 pub(super) const STEP_US: u32 = 1;
 
 /// A channel, from 0 to 15 in each direction. Its packets' TDEST is its number.
@@ -49,7 +49,7 @@ impl Way {
         if let Self::Mm2s(_) = self { send } else { receive }
     }
 
-    /// Among all 32. Where there is no such channel, none of them.
+    /// The channel's index among all 32; out of range if there is no such channel.
     pub(super) const fn index(self) -> usize {
         if self.number() as usize >= regs::CHANNELS_MAX {
             return usize::MAX;
@@ -58,7 +58,7 @@ impl Way {
     }
 }
 
-/// The core's parameters in Vivado, which no register tells.
+/// The core's parameters in Vivado, which no register has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct McdmaConfig {
@@ -68,17 +68,17 @@ pub struct McdmaConfig {
     pub length_bits: u8,
     /// `c_m_axi_mm2s_data_width`: 32 to 1,024.
     pub mm2s_data_bits: u16,
-    /// `c_include_mm2s_dre`: any address to send from; else multiples of the data width.
+    /// `c_include_mm2s_dre`: send from any address; otherwise multiples of the data width.
     pub mm2s_dre: bool,
     /// `c_m_axi_s2mm_data_width`: 32 to 1,024.
     pub s2mm_data_bits: u16,
-    /// `c_include_s2mm_dre`: any address and length to receive into; else multiples of the data
+    /// `c_include_s2mm_dre`: receive into any address and length; otherwise multiples of the data
     /// width.
     pub s2mm_dre: bool,
-    /// How long a channel may take to end what it has, and the core to be reset.
+    /// The time limit for a channel to finish its descriptors, and for the core's reset.
     pub stop_us: u32,
-    /// Report TUSER and TID of what was received. It costs a second look at the descriptor, which
-    /// is a sync where the port does not snoop.
+    /// Report TUSER and TID of received packets. This costs a second read of the descriptor, which
+    /// is a sync on a port that does not snoop.
     pub sideband: bool,
 }
 
@@ -124,7 +124,7 @@ impl McdmaConfig {
         Ok(operand.aligned(Align::new(align)?).at_most(most))
     }
 
-    /// Is it a length that the channel takes? Its operand has the longest one.
+    /// Checks a length. The operand's specification has the longest.
     pub(super) fn check_length(&self, way: Way, len_bytes: usize) -> Result<()> {
         let Way::S2mm(_) = way else { return Ok(()) };
         let (multiple_of, max) = (self.align_bytes(way) as u64, (1 << self.length_bits) - 1);
@@ -153,7 +153,7 @@ impl McdmaConfig {
 /// Resets the core, both directions, by the register of direction `common`.
 ///
 /// # Errors
-/// [`Error::WillNotStop`]: the reset does not end; or that of the interrupt's file.
+/// [`Error::WillNotStop`]: the reset does not end; or the error of the interrupt's file.
 pub(super) fn reset(device: &impl Device, common: &regs::Common, stop_us: u32) -> Result<()> {
     // SAFETY: a core in reset starts nothing.
     unsafe { common.control.write(device, regs::RESET) };
@@ -165,7 +165,7 @@ pub(super) fn reset(device: &impl Device, common: &regs::Common, stop_us: u32) -
     })
 }
 
-/// Finds the core and resets it, by the direction of `way` or by one that is built in.
+/// Finds the core and resets it, through the direction of `way` or another that is built in.
 pub(super) fn begin(device: &impl Device, way: Option<Way>, config: McdmaConfig) -> Result<()> {
     has_window(device, regs::DEVICE, regs::WINDOW_BYTES)?;
     config.check(way.unwrap_or(Way::Mm2s(0)))?;

@@ -2,7 +2,7 @@
     unsafe_code,
     reason = "descriptors and their tail start transfers, and registers stop a channel and the core"
 )]
-//! How a channel is given jobs, and how they end: one by one, by a stop, or by a reset of the core.
+//! How a channel takes jobs, and how they end: one by one, by a stop, or by a reset of the core.
 
 use super::{
     channel::{MAYBE_TORN, McdmaChannel},
@@ -25,7 +25,7 @@ use contigo_core::{
 };
 use core::time::Duration;
 
-/// Does a descriptor say that its job is done? One that failed says Completed too.
+/// Returns whether a descriptor's job is done. A failed one has Completed set too.
 const fn is_good(status: u32) -> bool {
     status & (regs::COMPLETE | regs::FAILED) == regs::COMPLETE
 }
@@ -34,11 +34,11 @@ impl<D: Device> McdmaChannel<D> {
     /// As [`Driver::submit`](contigo_core::Driver::submit).
     ///
     /// # Safety
-    /// As there.
+    /// As [`Driver::submit`](contigo_core::Driver::submit).
     pub(super) unsafe fn give(&mut self, slot: usize, packet: &DevSlice) -> Result<()> {
         let (runs, before) = (self.runs, self.epoch);
         if !runs {
-            // Jobs that a stop took back are marked complete: a core that fetched one would fail.
+            // Jobs that a stop took back are marked complete: a core that fetches one fails.
             let status_at = self.way.status_at();
             for step in 0..self.in_flight {
                 // SAFETY: the channel is stopped.
@@ -60,8 +60,8 @@ impl<D: Device> McdmaChannel<D> {
         let control =
             if let Way::Mm2s(_) = self.way { len_bytes | regs::SOF | regs::EOF } else { len_bytes };
         let next = self.ring.addr(self.ring.after(index, 1));
-        // SAFETY: the slot is free, so its descriptor was told or taken back: the channel is
-        // stopped, or its tail lies before.
+        // SAFETY: the slot is free, so its job was reported or taken back: the channel is stopped,
+        // or its tail is before it.
         unsafe { self.ring.write(index, 0, &regs::descriptor(next, packet.addr.0, control))? };
         let at = DevAddr(self.ring.addr(index));
         self.runs = true;
@@ -72,15 +72,15 @@ impl<D: Device> McdmaChannel<D> {
             if was_reset && this.in_flight > 0 {
                 return Err(Error::EndedByReset { device: regs::DEVICE });
             }
-            // SAFETY: the descriptors up to this one name operands that were handed over, and the
-            // registers that channels share are this one's until the lock is dropped.
+            // SAFETY: the descriptors up to this one name operands that are mapped for the device,
+            // and this channel holds the lock of the shared registers.
             unsafe {
                 if !runs || was_reset {
                     this.start(at)?;
                 }
-                // The two halves of a running channel's tail are no doorbell at once: the core may
-                // reach the new tail between them, and the doorbell then sends it past. So a
-                // channel at work gets the lower half, and the doorbell where it pauses.
+                // Writing both halves of a running channel's tail is not atomic: the core may reach
+                // the new tail between them, and the doorbell then sends it past. So a channel at
+                // work gets the lower half, and the doorbell when it pauses.
                 if this.in_flight == 0 {
                     this.point(this.regs.tail, at);
                 } else {
@@ -135,7 +135,7 @@ impl<D: Device> McdmaChannel<D> {
                 status = self.common.status.read(device);
                 status & (regs::HALTED | regs::COMMON_RESERVED) == 0
             })?;
-        // An error of another channel holds the direction halted until a reset.
+        // Another channel's error keeps the direction halted until a reset.
         match self.common.error.read(device) {
             _ if runs => Ok(()),
             0 | u32::MAX => Err(regs::not_running(status)),
@@ -151,8 +151,8 @@ impl<D: Device> McdmaChannel<D> {
         let (index, direction, epoch, registers) =
             (self.oldest, self.way.direction(), self.epoch, self.regs);
         if !self.runs {
-            // Stopped: nothing changes any more, and one look says all.
-            // A fault was told before the stop.
+            // Stopped: nothing changes any more, and one read is enough. A fault was reported
+            // before the stop.
             return match Self::look(&mut self.ring, index, direction) {
                 Ok(status) if is_good(status) => self.ended(status).map(Some),
                 _ => Ok(None),
@@ -164,7 +164,7 @@ impl<D: Device> McdmaChannel<D> {
         let upper = high(ring.addr(index));
         poll_every(&*self.device, tail.step_us(), timeout, |device| {
             channel = registers.status.read(device);
-            // After the registers: what they said before a reset counts.
+            // Read after the registers, whose values from before a reset are valid.
             if device.reset_epoch() != epoch {
                 found = Err(Error::EndedByReset { device: regs::DEVICE });
             } else if channel & regs::CHANNEL_RESERVED != 0 {
@@ -172,10 +172,10 @@ impl<D: Device> McdmaChannel<D> {
             } else {
                 if channel & regs::IOC != 0 {
                     *look_again = true;
-                    // SAFETY: acknowledging moves no data. An error stays, for the next look.
+                    // SAFETY: acknowledging moves no data. An error stays set for the next poll.
                     unsafe { registers.status.write(device, regs::IOC) };
                 }
-                // The register first: each look at a descriptor is a sync.
+                // Registers first: each read of a descriptor is a sync.
                 let told = regs::IDLE | regs::SHORT_FALL | regs::ERROR | regs::OTHER_ERROR;
                 if *look_again || channel & told != 0 {
                     found = Self::look(ring, index, direction).map(|status| {
@@ -205,7 +205,7 @@ impl<D: Device> McdmaChannel<D> {
         }
     }
 
-    /// The oldest job's descriptor, in which it says `status`: the job has ended.
+    /// The completion of the oldest job, whose descriptor has `status`.
     fn ended(&mut self, status: u32) -> Result<Completion> {
         let (index, slot) = (self.oldest, self.slot);
         let mut completion = Completion { status, ..Completion::of(slot) };
@@ -231,8 +231,8 @@ impl<D: Device> McdmaChannel<D> {
     /// A descriptor's status.
     ///
     /// # Errors
-    /// [`Error::Fault`]: it says that it sent fewer bytes than it was given. PG288 has it count
-    /// what it moved; an AXI DMA that sends does not.
+    /// [`Error::Fault`]: the channel sent fewer bytes than the descriptor has. By PG288 it counts
+    /// the bytes it moved; a sending AXI DMA does not.
     fn look(ring: &mut Ring, index: usize, direction: usize) -> Result<u32> {
         let mut words = [0; 3];
         ring.read(index, regs::CONTROL_AT, &mut words)?;
@@ -267,7 +267,7 @@ impl<D: Device> McdmaChannel<D> {
         regs::core_fault(self.common.error.read(&*self.device), buffer, current)
     }
 
-    /// Has a reset, which is over, ended what `submit` began?
+    /// Returns whether a reset, which is over, ended the jobs in flight.
     ///
     /// # Errors
     /// [`Error::Contended`]: a sibling's reset does not end.
@@ -275,8 +275,8 @@ impl<D: Device> McdmaChannel<D> {
         // A sibling's reset counts its epoch before it begins, and holds the lock to its end.
         let device = &*self.device;
         hw::locked(device, || {
-            // One that failed counts too, so the registers have to say the same. All zeros and all
-            // ones are no registers.
+            // A failed reset counts too, so the registers have to agree. All zeros or all ones mean
+            // no device.
             Ok(device.reset_epoch() != self.epoch
                 && self.regs.control.read(device) & (regs::RUN | regs::IRQS | regs::THRESHOLD_1)
                     == regs::THRESHOLD_1
@@ -286,9 +286,9 @@ impl<D: Device> McdmaChannel<D> {
 
     /// As [`Driver::stop`](contigo_core::Driver::stop).
     ///
-    /// No register says that a channel has stopped alone: what it fetched it carries out, whenever
-    /// its packet comes. So it stops by itself where all of its descriptors are done soon, and else
-    /// the core is reset, which ends its siblings' jobs too.
+    /// No register reports that a single channel has stopped: it carries out what it fetched,
+    /// whenever the packet comes. So the channel stops alone if all of its descriptors finish soon;
+    /// otherwise the core is reset, which ends its siblings' jobs too.
     pub(super) fn stop_channel(&mut self) -> Result<()> {
         if !self.runs {
             return Ok(());
@@ -304,10 +304,10 @@ impl<D: Device> McdmaChannel<D> {
         Ok(())
     }
 
-    /// It fetches no more. True: it has none left either.
+    /// Keeps the channel from fetching more. Returns whether its descriptors are all done.
     ///
     /// # Errors
-    /// The interrupt's file failed: the channel had no time.
+    /// The interrupt's file failed, which cut the wait short.
     fn drained(&mut self) -> Result<bool> {
         let device = &*self.device;
         // SAFETY: a channel that does not run starts nothing.
@@ -323,7 +323,7 @@ impl<D: Device> McdmaChannel<D> {
             let status = registers.status.read(device);
             let hopeless =
                 status & (regs::ERROR | regs::OTHER_ERROR) != 0 || device.reset_epoch() != epoch;
-            // The register first: a look at a descriptor is a sync. They end in order.
+            // Registers first: a read of a descriptor is a sync. They end in order.
             if status & (regs::IDLE | regs::CHANNEL_RESERVED) == regs::IDLE {
                 let mut words = [0];
                 done = ring.read(newest, at, &mut words).is_ok() && is_good(words[0]);

@@ -2,9 +2,9 @@
 //! as packets of a stream (MM2S), and up to 16 receive packets into memory (S2MM). A packet's TDEST
 //! is the number of its channel.
 //!
-//! [`Mcdma`] is the core, and gives out its channels; each [`McdmaChannel`] is a driver of its own,
-//! in any thread. By name, `axi_mcdma` with the setting `channel` is one of them: 0 to 15
-//! send, 16 to 31 receive. Without the setting it is channel 0, and has the core alone.
+//! [`Mcdma`] is the core, and opens its channels; each [`McdmaChannel`] is a driver of its own, in
+//! any thread. By name, `axi_mcdma` with the setting `channel` is one of them: 0 to 15 send, 16 to
+//! 31 receive. Without the setting it is channel 0, and owns the whole core.
 //!
 //! A job has one operand:
 //!
@@ -13,36 +13,36 @@
 //! | MM2S | a packet, all of it | 1 to 2^`length_bits` - 1 | to the device |
 //! | S2MM | room for a packet | as many; without DRE a multiple of the data width | from the device |
 //!
-//! Without DRE an operand begins at a multiple of the data width. No register tells a core's
-//! parameters: see [`McdmaConfig`]. A channel has as many jobs in flight as it has descriptors,
-//! which lie in memory that the caller gives. A job's end tells how many bytes came, and whether
-//! they begin and end a packet. A packet that is longer than its buffer goes on in the next job's.
+//! Without DRE an operand begins at a multiple of the data width. No register has the core's
+//! parameters: see [`McdmaConfig`]. A channel has as many jobs in flight as descriptors, which lie
+//! in the caller's memory. A completion has the number of bytes, and whether they begin and end a
+//! packet. A packet longer than its buffer continues in the next job's.
 //!
 //! # Traps, and how the driver meets them
 //! - **A packet that finds no descriptor is dropped** (S2MM), as is one for a channel that is not
-//!   enabled: the core never lets a stream wait. Give buffers before the stream starts.
+//!   enabled: the core never lets a stream wait. Submit buffers before the stream starts.
 //!   [`McdmaChannel::dropped`] counts, and so does
 //!   [`Driver::ran_dry`](contigo_core::Driver::ran_dry).
-//! - **One reset for all**, in both directions. No register says that one channel has stopped: what
-//!   it fetched it carries out when a packet comes. So `stop` takes the channel's RS away and waits
-//!   until its descriptors are done, and else resets the core; siblings answer
-//!   [`Error::EndedByReset`]. The packet under way is cut, and
-//!   its rest may come first next time: [`PacketReport`] says that the first packet is maybe torn.
-//! - **An error halts a whole direction.** The channel that failed says why. The others say that
-//!   another one failed; each is stopped, and started again by its next job.
-//! - A packet that is sent has ended when its buffer was read. The core may have its last beats,
+//! - **One reset for all**, in both directions. No register reports that one channel has stopped:
+//!   it carries out what it fetched when a packet comes. So `stop` clears the channel's RS and
+//!   waits until its descriptors are done; failing that it resets the core, and siblings return
+//!   [`Error::EndedByReset`]. The packet under way is cut, and its rest may come first next time:
+//!   [`PacketReport`] marks the first packet as possibly torn.
+//! - **An error halts a whole direction.** The channel that failed reports why. The others report
+//!   that another one failed; each is stopped, and its next job starts it again.
+//! - A sent packet completes when its buffer was read. The core may still hold its last beats,
 //!   which a reset drops.
-//! - CURDESC is fetched ahead and tells nothing of what is done. The driver looks at the channel's
-//!   status register, and at a descriptor only where that shows a possible end or error.
-//! - The core interrupts at the end of a packet. A stream without TLAST interrupts never: its
-//!   buffers are reported when all are full, or when the program polls.
+//! - CURDESC is fetched ahead, so it does not show what is done. The driver reads the channel's
+//!   status register, and a descriptor only if the register shows a possible end or error.
+//! - The core interrupts at the end of a packet. A stream without TLAST never interrupts: its
+//!   buffers are reported when all are full, or on a poll.
 //! - Each channel has an interrupt of its own, unless the core is built with a single one. A
 //!   program gets one line of a node (`uio_pdrv_genirq`): build it with a single one, or OR them.
 //! - The MM2S scheduler is left as a reset leaves it (register 14h).
 //!
-//! Descriptors lie on the port of the device. Where that does not snoop, each look at one is a
-//! sync. Both clocks, `s_axi_lite_aclk` and `s_axi_aclk`, run before the core is opened. A core
-//! whose clock is off never leaves its reset.
+//! Descriptors lie on the port of the device. If it does not snoop, each read of one is a sync.
+//! Both clocks, `s_axi_lite_aclk` and `s_axi_aclk`, run before the core is opened. A core whose
+//! clock is off never leaves its reset.
 //!
 //! # References
 //! AMD PG288, AXI Multichannel Direct Memory Access v1.1. AMD embeddedsw
@@ -78,7 +78,7 @@ const SETTINGS: &[&str] = &[
 /// 64 descriptors.
 const MEMORY_BYTES: usize = 64 * regs::DESCRIPTOR_BYTES;
 
-/// Its row in the table of drivers.
+/// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     DriverRow::new(
         "axi_mcdma",
@@ -104,7 +104,7 @@ pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     .shared(open_core::<D>)
 }
 
-/// The whole core, by one channel: 0, which sends.
+/// The whole core, driven through channel 0, which sends.
 ///
 /// # Safety
 /// As [`McdmaChannel::open`].
@@ -122,13 +122,13 @@ unsafe fn open<D: Device + Send + 'static>(parts: Parts<'_, D>) -> Result<AnyDri
 /// As [`Mcdma::open`].
 #[allow(unsafe_code, reason = "which core is behind registers is the caller's promise")]
 unsafe fn open_core<D: Device + Send + Sync + 'static>(device: D) -> Result<AnyCore> {
-    // SAFETY: the caller's promise. A channel brings the parameters, and the reset needs none.
+    // SAFETY: the caller's promise. Each channel has the parameters, and the reset needs none.
     AnyCore::new(unsafe { Mcdma::open(device, McdmaConfig::default())? })
 }
 
 #[allow(unsafe_code, reason = "which core is behind registers is the caller's promise")]
 impl<D: Device + Send + Sync + 'static> Channels for Mcdma<D> {
-    /// A channel, whose settings the caller has promised to be the core's.
+    /// A channel; the caller guarantees that the settings match the core.
     unsafe fn open(&self, parts: Parts<'_, ()>) -> Result<AnyDriver> {
         let (way, config, memory) = said(parts)?;
         AnyDriver::new(self.channel_as(way, config, memory)?)

@@ -1,7 +1,7 @@
-//! The core's registers and descriptors, and the errors that their bits mean: AMD PG288 (AXI MCDMA
-//! v1.1), "Register Space" and "Scatter Gather Buffer Descriptor", by the names of its tables. A
-//! direction's registers begin at 000h (MM2S) and 500h (S2MM), those of a channel at 40h more, 40h
-//! each.
+//! The core's registers and descriptors, and the errors of their bits: AMD PG288 (AXI MCDMA v1.1),
+//! "Register Space" and "Scatter Gather Buffer Descriptor", by the names of its tables. A
+//! direction's registers begin at 000h (MM2S) and 500h (S2MM); its channels follow at offset 40h,
+//! 40h each.
 //!
 //! AMD embeddedsw `drivers/mcdma/src/xmcdma_hw.h` has the same numbers, and Linux
 //! `drivers/dma/xilinx/xilinx_dma.c` those that it uses (`XILINX_MCDMA_…`).
@@ -13,7 +13,7 @@ use contigo_core::{
 
 /// The window: S2MM's channel 15 ends there. Vivado gives the core 4 KiB and more.
 pub const WINDOW_BYTES: usize = 0x940;
-/// How many channels a direction has at most.
+/// The most channels of a direction.
 pub(crate) const CHANNELS_MAX: usize = 16;
 
 /// The registers that the channels of one direction share.
@@ -35,14 +35,14 @@ pub(crate) struct Common {
 pub(crate) struct Channel {
     /// Channel Control Register, 40h.
     pub(crate) control: Register<ReadWrite>,
-    /// Channel Status Register, 44h; writing 1 takes an interrupt back.
+    /// Channel Status Register, 44h; writing 1 clears an interrupt.
     pub(crate) status: Register<WriteOneToggles>,
-    /// Current Descriptor, 48h, and its upper half at 4Ch. It is written while CHANNEL.RS is 0.
+    /// Current Descriptor, 48h, and its upper half at 4Ch. Written only while CHANNEL.RS is 0.
     pub(crate) current: [Register<ReadWrite>; 2],
-    /// Tail Descriptor, 50h, and its upper half at 54h: the doorbell. Of a core with more than 32
-    /// address bits it is the upper half.
+    /// Tail Descriptor, 50h, and its upper half at 54h: the doorbell, which is the upper half in a
+    /// core with more than 32 address bits.
     pub(crate) tail: [Register<ReadWrite>; 2],
-    /// Packet Drop Count, 58h of S2MM; at this place MM2S counts packets that it sent. Bits 15:0.
+    /// Packet Drop Count, 58h of S2MM; MM2S counts its sent packets here. Bits 15:0.
     pub(crate) dropped: Register<ReadClears>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) const RESET: u32 = 1 << 2;
 
 /// Common status, bit 0, Halted: the direction has stopped.
 pub const HALTED: u32 = 1 << 0;
-/// Common status, bits 31:2, which are reserved: so a device that is gone shows.
+/// Common status, reserved bits 31:2: they reveal an absent device.
 pub(crate) const COMMON_RESERVED: u32 = !0b11;
 
 /// Channel control and status, bit 3: an error on another channel (`Err_on_other_ch`).
@@ -104,17 +104,17 @@ pub(crate) const OTHER_ERROR: u32 = 1 << 3;
 pub(crate) const IOC: u32 = 1 << 5;
 /// Channel control and status, bit 7, Err_Irq: an error on this channel.
 pub(crate) const ERROR: u32 = 1 << 7;
-/// Channel control: those three as interrupts. They read back, so that a reset shows.
+/// Channel control: those three as interrupts. They read back, which reveals a reset.
 pub const IRQS: u32 = OTHER_ERROR | IOC | ERROR;
-/// Channel control, bits 23:16, IRQThreshold: so many packets make an interrupt.
+/// Channel control, bits 23:16, IRQThreshold: the number of packets per interrupt.
 pub(crate) const THRESHOLD_1: u32 = 1 << 16;
 
-/// Channel status, bit 0, Idle: all descriptors up to the tail are done. A packet that comes then
-/// is dropped.
+/// Channel status, bit 0, Idle: all descriptors up to the tail are done. The core drops a packet
+/// that comes then.
 pub(crate) const IDLE: u32 = 1 << 0;
-/// Channel status, bit 1, BD ShortFall: a packet is longer than the descriptors that there are.
+/// Channel status, bit 1, BD ShortFall: a packet is longer than the available descriptors.
 pub(crate) const SHORT_FALL: u32 = 1 << 1;
-/// Channel status, bit 2, which is reserved: so a device that is gone shows.
+/// Channel status, reserved bit 2: it reveals an absent device.
 pub(crate) const CHANNEL_RESERVED: u32 = 1 << 2;
 
 /// A descriptor's address is a multiple of this (16 words).
@@ -125,8 +125,8 @@ pub(crate) const LENGTH_BITS_MAX: u8 = 26;
 pub(crate) const SOF: u32 = 1 << 31;
 /// CONTROL, bit 30, TXEOF: a packet ends here.
 pub(crate) const EOF: u32 = 1 << 30;
-/// STATUS is at 1Ch of an MM2S descriptor, and at 18h of an S2MM descriptor, where the sideband's
-/// status follows it.
+/// STATUS is at 1Ch of an MM2S descriptor, and at 18h of an S2MM descriptor, followed by the
+/// sideband's status.
 pub(crate) const STATUS_AT: [usize; 2] = [0x1C, 0x18];
 /// The sideband's status of an S2MM descriptor, 1Ch: TID in 31:24, TDEST in 19:16, TUSER in 15:0.
 pub(crate) const SIDEBAND_AT: usize = 0x1C;
@@ -163,7 +163,7 @@ pub(crate) const fn descriptor(next: u64, buffer: u64, control: u32) -> [u32; 13
     ]
 }
 
-/// Where a descriptor has CONTROL; both places of a status follow.
+/// Where a descriptor has CONTROL; both status offsets follow it.
 pub(crate) const CONTROL_AT: usize = 0x14;
 /// Where a descriptor has its buffer's address.
 pub(crate) const BUFFER_AT: usize = 0x08;
@@ -172,7 +172,7 @@ pub(crate) const BUFFER_AT: usize = 0x08;
 pub(super) const DEVICE: &str = "axi_mcdma";
 
 /// The Error Register's most important bit (PG288, MM2S and S2MM Error Register). `buffer` and
-/// `descriptor`: where the channel was.
+/// `descriptor` are the channel's current ones.
 pub(super) const fn core_fault(status: u32, buffer: u64, descriptor: u64) -> Error {
     let device = DEVICE;
     let (what, addr) = match status {
@@ -223,14 +223,14 @@ pub(super) const fn fault_elsewhere(status: u32) -> Error {
     Error::Fault { device: DEVICE, status, what }
 }
 
-/// Fewer bytes were sent than the descriptor has.
+/// The error of a send shorter than its descriptor.
 pub(super) const fn cut_length(status: u32) -> Error {
     let what = "fewer bytes sent than were given: its length register is narrower than \
         length_bits says; take its width from the block design";
     Error::Fault { device: DEVICE, status, what }
 }
 
-/// All ones.
+/// The error of a device that reads all ones.
 pub(super) const fn gone() -> Error {
     Error::Fault {
         device: DEVICE,
@@ -239,7 +239,7 @@ pub(super) const fn gone() -> Error {
     }
 }
 
-/// It does not leave its halt.
+/// The error of a direction that stays halted.
 pub(super) const fn not_running(status: u32) -> Error {
     Error::Fault {
         device: DEVICE,
@@ -267,7 +267,7 @@ mod tests {
                 "{what}"
             );
         }
-        // In a descriptor the same three are bits 28 to 30.
+        // In a descriptor these three are bits 28 to 30.
         for (bit, name) in (28..).zip(["DMAIntErr", "DMASlvErr", "DMADecErr"]) {
             let Error::FaultAt { status, what, addr, .. } =
                 descriptor_fault(1 << 31 | 1 << bit | 5, 7)

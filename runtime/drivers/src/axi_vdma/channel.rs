@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! One channel, a frame a job; and the core that both channels share.
+//! One channel, with one frame per job; and the core that both channels share.
 
 use super::{
     config::{AxiVdmaConfig, Side, check},
@@ -15,10 +15,10 @@ use contigo_core::{
 };
 use core::time::Duration;
 
-/// Between two looks while it waits for a reset's end.
+/// The time between polls for a reset's end.
 const STOP_STEP_US: u32 = 10;
-/// How often a channel that was started is looked at until Halted is gone: more than 100 us, since
-/// a look across any bus takes more than 10 ns. It is some of the channel's clocks.
+/// The most polls of a started channel until Halted clears: more than 100 us, since a read across
+/// any bus takes more than 10 ns. The channel needs only some of its clocks.
 const START_LOOKS: u32 = 10_000;
 
 /// The driver of one channel. It may share its core with the other one's
@@ -47,24 +47,24 @@ pub struct AxiVdmaChannel<D: Device> {
     side: Side,
     config: AxiVdmaConfig,
     operand: [OperandSpec; 1],
-    /// The core's, when the job was given.
+    /// The core's reset epoch when the job was submitted.
     epoch: u32,
     state: State,
     gaps: u64,
 }
 
-/// What a channel does. [`submit`](Driver::submit) lets it work, unless the core was reset behind
-/// it, and a [`stop`](Driver::stop) stops it.
+/// A channel's state. [`submit`](Driver::submit) starts it, unless the core was reset meanwhile,
+/// and [`stop`](Driver::stop) stops it.
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// A reset stopped it, and it has no frame to tell.
+    /// A reset stopped it, and it has no frame to report.
     Stopped,
-    /// It was given the frame at `addr`. `over`: VDMASR, where a stop found the frame over, whose
+    /// It has the frame at `addr`. `over` is VDMASR of a stop that found the frame over, and whose
     /// reset then failed.
     Works { addr: u64, over: Option<u32> },
-    /// It halted after a frame, which was told.
+    /// It halted after a frame, which was reported.
     Told,
-    /// A reset stopped it, and its frame is to be told where it was `over` before: VDMASR of then.
+    /// A reset stopped it. Its frame is reported if it was `over` before: VDMASR of then.
     TakenBack { over: Option<u32> },
 }
 
@@ -72,19 +72,19 @@ impl<D: Device> AxiVdmaChannel<D> {
     /// The driver of one channel of `device`. No other code drives the core, by either channel.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`], [`Error::WrongDevice`]: this is no AXI VDMA, or none is there.
-    /// [`Error::Argument`]: no core is built so, or has such frames. [`Error::WillNotStop`]: the
-    /// channel is reset first, and does not end that.
+    /// [`Error::RegisterWindow`], [`Error::WrongDevice`]: the window is not an AXI VDMA's.
+    /// [`Error::Argument`]: no core has these parameters or frames. [`Error::WillNotStop`]: the
+    /// channel's reset at open does not end.
     ///
     /// # Safety
-    /// The window is an AXI VDMA's (PG020), built as `config` says. Where `frame_stores` is not 0,
-    /// it has no more of them. No other code drives it while this value lives.
+    /// The window is an AXI VDMA's (PG020), built as `config` says. If `frame_stores` is not 0, the
+    /// core has no more of them. No other code drives it while this value lives.
     pub unsafe fn alone(device: D, side: Side, config: AxiVdmaConfig) -> Result<Self> {
         check(&device, &config)?;
         Self::opened(device, side, config)
     }
 
-    /// `check` has passed. The channel is reset, whatever it did before.
+    /// Resets the channel, whatever it did before. `check` has passed.
     fn opened(device: D, side: Side, config: AxiVdmaConfig) -> Result<Self> {
         reset(&device, side, config.stop_us)?;
         let (epoch, operand) = (device.reset_epoch(), [config.operand(side)]);
@@ -115,10 +115,10 @@ impl<D: Device> AxiVdmaChannel<D> {
         }
     }
 
-    /// Gives the channel one frame.
+    /// Starts the channel on one frame.
     ///
     /// # Safety
-    /// It belongs to the device, and the channel is halted.
+    /// The frame belongs to the device, and the channel is halted.
     unsafe fn begin(&self, addr: u64) -> Result<()> {
         let (registers, device) = (self.side.registers(), &self.device);
         let control = regs::RUN
@@ -127,9 +127,9 @@ impl<D: Device> AxiVdmaChannel<D> {
             | regs::FRAMES
             | regs::ERROR
             | 1 << regs::COUNT_SHIFT;
-        // SAFETY: addresses and sizes come first, as in AMD's own driver: nothing that follows
-        // finds an old one. The frame is as long as the sizes say, by `operands`. FrmCnt_Irq is
-        // cleared before RS, so that it is of this frame. RS alone starts no frame.
+        // SAFETY: addresses and sizes come first, as in AMD's own driver, so nothing later uses old
+        // ones. `operands` made the frame as long as the sizes. FrmCnt_Irq is cleared before RS, so
+        // it will be this frame's. RS alone starts no frame.
         unsafe {
             self.put_address(addr);
             registers.stride.write(device, self.config.stride());
@@ -137,8 +137,8 @@ impl<D: Device> AxiVdmaChannel<D> {
             registers.status.write(device, regs::CLEARED);
             registers.control.write(device, control);
         }
-        // A VSIZE that comes while Halted is set is dropped, and no frame would begin. It is looked
-        // at without an interrupt: that may be the other channel's.
+        // The core drops a VSIZE while Halted is set, and no frame would begin. Halted is polled
+        // without waiting for an interrupt, which may be the other channel's.
         let mut status = 0;
         let mut has_started = || {
             status = registers.status.read(device);
@@ -156,7 +156,7 @@ impl<D: Device> AxiVdmaChannel<D> {
         Ok(())
     }
 
-    /// The completion of a frame that is over, as VDMASR said.
+    /// The completion of a frame that is over, by its VDMASR.
     fn completion(&self, status: u32) -> Completion {
         let completion = Completion { status, ..Completion::of(0) };
         if status & regs::SHAPE != 0 {
@@ -182,16 +182,15 @@ fn reset(device: &impl Device, side: Side, stop_us: u32) -> Result<()> {
 }
 
 // SAFETY: 1. PG020: the channel reads, or writes, VSIZE lines of HSIZE bytes, STRIDE apart, from
-// one of the start addresses on. All of these are the job's frame, and `operands` found it long
+// one of the start addresses on. All of these are the job's frame, which `operands` found long
 // enough. MM2S reads the rest of a line's first and last bus word too, as `word_bytes` says. 2.
 // With `FrameCntEn` and a count of 1 the channel halts after one frame. Halted says that its
-// operations have ended ("VDMASR"). `FrmCnt_Irq`, which was cleared before, says that it is this
-// frame. The end of a reset is graceful, and leaves it halted ("VDMACR", Reset). After a reset from
-// outside no register is believed: the epoch is read after them. 3. The bytes are the frame's. 4.
-// `check` touches nothing, and `poll` acknowledges interrupts. 5. The port is the device's. 6. The
-// caller of the function that made it promised it, and `Core` gives each channel to one driver. 7.
-// The program writes Reset alone. 8. Each wait has a limit. 9. The state is set before the
-// doorbell.
+// operations have ended ("VDMASR"). `FrmCnt_Irq`, cleared before, shows that it is this frame. A
+// reset ends gracefully, and leaves the channel halted ("VDMACR", Reset). After an external reset
+// no register is trusted: the epoch is read after them. 3. The bytes are the frame's. 4. `check`
+// touches nothing, and `poll` acknowledges interrupts. 5. The port is the device's. 6. The
+// constructor's caller guarantees it, and `Core` gives each channel to one driver. 7. The program
+// writes Reset alone. 8. Each wait has a limit. 9. The state is set before the doorbell.
 unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
     forward!(|this| this.device => port, simulated, arm_irq);
 
@@ -225,8 +224,8 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
         self.epoch = epoch;
         self.gaps += u64::from(matches!(self.state, State::Works { .. } | State::Told));
         self.state = State::Works { addr: frame.addr.0, over: None };
-        // SAFETY: the caller's promise. The last frame's end was seen, or the channel was reset: by
-        // `stop`, or where it was opened.
+        // SAFETY: the caller's promise. The last frame's end was seen, or the channel was reset by
+        // `stop` or at open.
         unsafe { self.begin(frame.addr.0) }
     }
 
@@ -270,12 +269,12 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
         Ok(Some(self.completion(status)))
     }
 
-    /// Resets the channel. A frame that was over before is still reported.
+    /// Resets the channel. A frame that was already over is still reported.
     fn stop(&mut self) -> Result<()> {
         if let State::Works { over: over @ None, .. } | State::TakenBack { over: over @ None } =
             &mut self.state
         {
-            // The reset clears what tells.
+            // The reset clears the bits that show it.
             let status = self.side.registers().status.read(&self.device);
             *over = (regs::is_over(status) && self.device.reset_epoch() == self.epoch)
                 .then_some(status);
@@ -298,7 +297,7 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
         )
     }
 
-    /// How often a receive's frame came to a channel that had halted after the one before.
+    /// How often a receive's frame came to a channel that the previous one had halted.
     fn ran_dry(&self) -> Option<u64> {
         match self.side {
             Side::Mm2s => None,
@@ -311,7 +310,7 @@ forward_as_fd!({D: Device} AxiVdmaChannel<D>, device: D);
 
 impl<D: Device> Drop for AxiVdmaChannel<D> {
     fn drop(&mut self) {
-        // The queue has stopped it before, where it had jobs.
+        // If it had jobs, the queue has stopped it.
         let _ = self.stop();
     }
 }
@@ -323,7 +322,7 @@ pub struct AxiVdmaCore<D> {
 }
 
 impl<D: Device> AxiVdmaCore<D> {
-    /// The core behind `device`. It is not touched before a channel is opened.
+    /// The core behind `device`. The core is not touched before a channel is opened.
     ///
     /// # Errors
     /// As [`Core::new`].
@@ -335,11 +334,11 @@ impl<D: Device> AxiVdmaCore<D> {
         Ok(Self { core: Core::new(device)? })
     }
 
-    /// Resets the core by `pull`, from outside. A channel that has jobs in flight answers
-    /// [`Error::EndedByReset`](contigo_core::Error::EndedByReset) then.
+    /// Resets the core externally by `pull`. A channel with jobs in flight then returns
+    /// [`Error::EndedByReset`](contigo_core::Error::EndedByReset).
     ///
     /// # Errors
-    /// [`Error::Contended`](contigo_core::Error::Contended), or what `pull` says.
+    /// [`Error::Contended`](contigo_core::Error::Contended), or the error of `pull`.
     pub fn reset(&self, pull: impl FnOnce() -> Result<()>) -> Result<()> {
         self.core.reset(|_| pull())
     }

@@ -1,4 +1,4 @@
-//! How a core was built, and its frames, which no register tells; and whether it is there.
+//! A core's parameters and its frames, which no register has; and the check that it is there.
 
 use super::regs;
 use crate::checks::{self, has_window};
@@ -49,10 +49,10 @@ pub struct AxiVdmaConfig {
     pub hsize_bytes: u32,
     /// The lines of a frame: 1 to 8,191.
     pub vsize_lines: u32,
-    /// From the beginning of a line to the next one's, at least as many; 0: just as many.
+    /// The bytes from a line's start to the next one's, at least a line; 0: a line.
     pub stride_bytes: u32,
     /// `C_NUM_FSTORES`: 1 to 32; to 16 with addresses of more than 32 bits. Never fewer than the
-    /// core has. 0, where it is not known: every address that any core has is written.
+    /// core has. 0 if unknown: the driver writes every address that any core has.
     pub frame_stores: usize,
     /// `C_ADDR_WIDTH`: 32 to 64.
     pub address_bits: u32,
@@ -60,12 +60,12 @@ pub struct AxiVdmaConfig {
     pub data_bits: u32,
     /// `C_INCLUDE_MM2S_DRE` or `C_INCLUDE_S2MM_DRE`: frames may begin at any byte.
     pub dre: bool,
-    /// How long a reset may take that stops it.
+    /// The time limit of the reset that stops it.
     pub stop_us: u32,
 }
 
 impl Default for AxiVdmaConfig {
-    /// The core as Vivado builds it. There is no default frame: one of no lines is refused.
+    /// The core as Vivado builds it. There is no default frame: its 0 lines are refused.
     fn default() -> Self {
         Self {
             hsize_bytes: 0,
@@ -85,14 +85,14 @@ impl AxiVdmaConfig {
         if self.stride_bytes == 0 { self.hsize_bytes } else { self.stride_bytes }
     }
 
-    /// From a frame's first byte to behind its last.
+    /// The bytes from a frame's first to its last.
     #[must_use]
     pub const fn frame_bytes(&self) -> usize {
         let lines = self.vsize_lines.saturating_sub(1) as usize;
         lines.saturating_mul(self.stride() as usize).saturating_add(self.hsize_bytes as usize)
     }
 
-    /// Is there such a core, and such a frame?
+    /// Checks that a core can have these parameters and this frame.
     fn check(&self) -> Result<()> {
         let within = |name, value: u32, min: u32, max: u32, multiple_of: u32| {
             if (min..=max).contains(&value) && value.is_multiple_of(multiple_of) {
@@ -123,7 +123,7 @@ impl AxiVdmaConfig {
         checks::within("frame_stores", stores, 0_u8, most)
     }
 
-    /// Has an address two registers?
+    /// Returns whether an address has two registers.
     pub(super) const fn is_wide(&self) -> bool {
         self.address_bits > 32
     }
@@ -132,12 +132,12 @@ impl AxiVdmaConfig {
         if self.is_wide() { regs::STORES_WIDE_MAX } else { regs::STORES_MAX }
     }
 
-    /// How many start addresses are written.
+    /// The number of start addresses to write.
     pub(super) const fn stores(&self) -> usize {
         if self.frame_stores == 0 { self.stores_max() } else { self.frame_stores }
     }
 
-    /// How many of them there are at once.
+    /// The number of start addresses in one bank.
     pub(super) const fn bank(&self) -> usize {
         if self.is_wide() { regs::BANK / 2 } else { regs::BANK }
     }
@@ -158,7 +158,7 @@ impl AxiVdmaConfig {
     }
 }
 
-/// Is this a window of an AXI VDMA, and is there such a one?
+/// Checks the window and the parameters of an AXI VDMA.
 pub(super) fn check(device: &impl Mmio, config: &AxiVdmaConfig) -> Result<()> {
     config.check()?;
     has_window(device, "axi_vdma", regs::WINDOW_BYTES)?;

@@ -1,5 +1,5 @@
-//! AXI VDMA v6.3, AMD's core for frames: MM2S sends a frame of memory to a stream of video, S2MM
-//! writes one from a stream.
+//! AXI VDMA v6.3, AMD's core for video frames: MM2S sends a frame from memory to a stream, S2MM
+//! writes one from a stream to memory.
 //!
 //! | channel | operand | direction |
 //! |---|---|---|
@@ -7,35 +7,35 @@
 //! | 1, S2MM | room for one frame | from the device |
 //!
 //! **A frame** is `vsize_lines` lines of `hsize_bytes`, `stride_bytes` apart. It is one operand, of
-//! at least all of its lines; the bytes between them are not touched. VSIZE is written last, which
-//! starts it. The core drops a VSIZE that comes before it has left Halted, a few clocks after RS
-//! (`axi_vdma_vidreg_module.vhd`, `REG_PRE_VIDREG_UPDT`), so that the driver looks until it has.
+//! at least all of its lines; the bytes between them are not touched. Writing VSIZE, last, starts
+//! it. The core drops a VSIZE that comes before it has left Halted, a few clocks after RS
+//! (`axi_vdma_vidreg_module.vhd`, `REG_PRE_VIDREG_UPDT`), so the driver polls until it has.
 //!
-//! **One frame a job, and the channel halts after it.** Left alone, a VDMA goes round its frame
-//! stores for ever, and writes into a frame while the CPU reads it. Parking it on another store
-//! does not help: the move takes effect at the end of some frame, which no register names for
-//! certain. Linux parks, and hands out a frame that the core still writes. Only `FrameCntEn` ends
-//! the core's part: with a count of 1 the channel halts after one frame, clears RS, and says
-//! Halted. That is when the frame is reported. Genlock is off, and so is parking.
+//! **One frame a job, and the channel halts after it.** Left alone, a VDMA cycles through its frame
+//! stores for ever, and writes to a frame while the CPU reads it. Parking it on another store does
+//! not help: the move takes effect at the end of some frame, which no register identifies for
+//! certain. Linux parks, and returns a frame that the core still writes. Only `FrameCntEn` ends the
+//! core's access: with a count of 1 the channel halts after one frame, clears RS, and sets Halted.
+//! Then the frame is reported. Genlock is off, and so is parking.
 //!
-//! **All frame stores are this frame.** Which store is next after a halt no manual tells. So every
-//! one has the address of the job's frame. Where `frame_stores` is not set, the driver writes 32
-//! addresses, or 16 wide ones. A core drops those that it does not have; without `REG_INDEX` it
-//! takes the second bank for the first. The setting saves writes. One that names fewer than the
-//! core has would leave a store at an old address: the caller promises that it does not.
+//! **All frame stores are this frame.** No manual documents which store is next after a halt. So
+//! every store has the address of the job's frame. If `frame_stores` is not set, the driver writes
+//! 32 addresses, or 16 wide ones. A core drops those that it does not have; without `REG_INDEX` it
+//! takes the second bank for the first. The setting saves writes. A value below the core's number
+//! would leave a store at an old address: the caller guarantees that it is not.
 //!
-//! **Loss.** From a frame's end to the next job the channel takes nothing, so that a frame that
-//! begins meanwhile is lost. With its frame sync on TUSER the core takes the one after it from its
-//! beginning. No register counts them. [`Driver::ran_dry`](contigo_core::Driver::ran_dry) counts
-//! such gaps of S2MM. A source whose blanking is longer than an interrupt's way loses nothing; one
-//! that cannot wait wants AXI DMA with descriptors.
+//! **Loss.** From a frame's end to the next job the channel takes nothing, so a frame that begins
+//! meanwhile is lost. With its frame sync on TUSER the core takes the following frame from its
+//! beginning. No register counts lost frames. [`Driver::ran_dry`](contigo_core::Driver::ran_dry)
+//! counts such gaps of S2MM. A source whose blanking is longer than the interrupt latency loses
+//! nothing; for a source that cannot wait, use AXI DMA with descriptors.
 //!
-//! **Frames of another shape.** A frame with fewer or more lines or bytes ends as one job that
-//! failed, and says how, where the core is built with "Flush on Fsync". Otherwise the channel
-//! halts, which is a fault.
+//! **Frames of another shape.** If the core is built with "Flush on Fsync", a frame with fewer or
+//! more lines or bytes ends as one failed job, which reports how. Otherwise the channel halts,
+//! which is a fault.
 //!
-//! **After a stop** S2MM waits for a frame's beginning, where its frame sync is on TUSER: the next
-//! frame is whole. A frame of MM2S has ended when it was read: its last lines may be in the core.
+//! **After a stop** S2MM waits for a frame's beginning if its frame sync is on TUSER, so the next
+//! frame is whole. An MM2S frame completes when read: its last lines may be in the core.
 //!
 //! **Two channels, two resets.** A channel's reset leaves the other one at work, and each has its
 //! own registers; the park pointer, which they share, is not written. [`AxiVdmaCore`] gives each
@@ -78,7 +78,7 @@ const SETTINGS: &[&str] = &[
     "stop_us",
 ];
 
-/// Its row in the table of drivers.
+/// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     DriverRow::new(
         "axi_vdma",
@@ -136,7 +136,7 @@ impl<D: Device + Send + Sync + 'static> Channels for AxiVdmaCore<D> {
     }
 }
 
-/// The channel, 1 unless told otherwise, and its configuration.
+/// The channel, by default 1, and its configuration.
 fn said(settings: Settings<'_>) -> Result<(Side, AxiVdmaConfig)> {
     settings.only(SETTINGS)?;
     let side = if settings.value("channel", 0, 1, 1)? == 0 { Side::Mm2s } else { Side::S2mm };

@@ -50,7 +50,7 @@ pub(crate) const MM2S: Channel = Channel::at(0x00, 0x50);
 /// The channel from the stream to memory.
 pub(crate) const S2MM: Channel = Channel::at(0x30, 0xA0);
 
-/// How many start address registers there are at once, in one of two banks. A wide address has two.
+/// The number of start address registers in each of two banks. A wide address has two registers.
 pub(crate) const BANK: usize = 16;
 /// The most frame stores, with addresses of 32 bits.
 pub(crate) const STORES_MAX: usize = 32;
@@ -63,7 +63,7 @@ pub(crate) const VSIZE_MAX: u32 = 0x1FFF;
 
 /// VDMACR, bit 0, RS: run. The channel clears it after the last frame of a count.
 pub const RUN: u32 = 1 << 0;
-/// VDMACR, bit 1, `Circular_Park`: frame stores in turn, and not one of them over and over.
+/// VDMACR, bit 1, `Circular_Park`: use the frame stores in turn, instead of one of them repeatedly.
 pub const CIRCULAR: u32 = 1 << 1;
 /// VDMACR, bit 2, Reset: soft reset of this channel; clears itself.
 pub const RESET: u32 = 1 << 2;
@@ -80,7 +80,7 @@ pub(crate) const ERROR: u32 = 1 << 14;
 
 /// VDMASR, bit 0, Halted.
 pub const HALTED: u32 = 1 << 0;
-/// VDMASR, bit 2, which reads as zero, as the manual says of it. By it a core that is gone shows.
+/// VDMASR, bit 2, which by the manual reads as zero. It reveals an absent core.
 pub const RESERVED: u32 = 1 << 2;
 /// VDMASR, bit 4, `VDMAIntErr`.
 pub const INTERNAL: u32 = 1 << 4;
@@ -100,11 +100,11 @@ pub(crate) const EOL_LATE: u32 = 1 << 15;
 pub const FATAL: u32 = INTERNAL | SLAVE | DECODE;
 /// VDMASR: errors of one frame's shape.
 pub(crate) const SHAPE: u32 = SOF_EARLY | EOL_EARLY | SOF_LATE | EOL_LATE;
-/// VDMASR: all that writing 1 clears.
+/// VDMASR: the bits that writing 1 clears.
 pub(crate) const CLEARED: u32 = FRAMES | DELAY | ERROR | SHAPE | INTERNAL;
 
-/// Does VDMASR say that the one frame is over, and that the channel touches nothing any more?
-/// Halted alone may be of the time before it began.
+/// Returns whether VDMASR shows that the one frame is over and the channel accesses nothing. Halted
+/// alone may date from before the frame began.
 #[must_use]
 pub const fn is_over(status: u32) -> bool {
     status & (HALTED | FRAMES | RESERVED | FATAL) == HALTED | FRAMES
@@ -145,7 +145,7 @@ pub(crate) const fn describe(status: u32) -> &'static str {
     }
 }
 
-/// Why Halted stayed after RS was set, by VDMASR.
+/// The error, by VDMASR, of a channel that stays halted after RS was set.
 #[must_use]
 pub(crate) const fn describe_start(status: u32) -> &'static str {
     if status == u32::MAX || status & FATAL != 0 {

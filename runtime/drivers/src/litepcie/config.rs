@@ -1,4 +1,4 @@
-//! A design, and the part of its DMA that a driver has.
+//! A design, and the part of its DMA that a driver uses.
 
 use super::regs;
 use contigo_core::types::{Error, Result};
@@ -15,8 +15,8 @@ pub enum Side {
     Loopback,
 }
 
-/// Where a design has its registers, in BAR 0, and how it is built. `csr.csv` and `csr.h` of the
-/// design have the numbers; those of `CSR_BASE` count from 0 in the BAR.
+/// A design's register addresses in BAR 0, and its parameters. `csr.csv` and `csr.h` of the design
+/// have the numbers; those of `CSR_BASE` count from 0 in the BAR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct LitepcieConfig {
@@ -34,25 +34,24 @@ pub struct LitepcieConfig {
     pub writer_irq: u8,
     /// `DMA_ADDR_WIDTH`: 32 or 64.
     pub address_bits: u8,
-    /// The DMA's data width, `phy_data_width` where nothing else is said: 32 to 512. Lengths are
-    /// multiples of it.
+    /// The DMA's data width, by default `phy_data_width`: 32 to 512. Lengths are multiples of it.
     pub data_bits: u16,
-    /// How many jobs at once: at most `table_depth`, 256 by default.
+    /// The most jobs in flight: at most `table_depth`, 256 by default.
     pub depth: u16,
-    /// How long the host takes at most to answer a read request. No register tells that it did.
-    /// Where the card is not `ordered`, a write that it counted is in memory after this time too.
+    /// The longest time in which the host answers a read request, which no register shows. If the
+    /// card is not `ordered`, a write that it counted is in memory after this time too.
     pub settle_us: u32,
-    /// An answer of the card leaves behind the writes that it counted before. So it is where the
-    /// PHY has one channel for both: `S7PCIEPHY`, of Artix-7, Kintex-7 and Virtex-7. `USPCIEPHY`
-    /// and `USPPCIEPHY` (`UltraScale`, `UltraScale+`) have one for each.
+    /// The card's answers follow the writes that it counted before. This holds if the PHY has one
+    /// channel for both: `S7PCIEPHY`, of Artix-7, Kintex-7 and Virtex-7. `USPCIEPHY` and
+    /// `USPPCIEPHY` (`UltraScale`, `UltraScale+`) have a channel for each.
     pub ordered: bool,
-    /// How long a request may take to end in a stop.
+    /// How long a stop waits for a request's end.
     pub stop_us: u32,
 }
 
 impl Default for LitepcieConfig {
     /// The addresses of LiteX-M2SDR and of LiteX's SoC for the Acorn, with 32-bit addresses. Other
-    /// designs have others. It is not `ordered`, which is right on any card: say it where it is.
+    /// designs have others. Not `ordered`, which is safe with any card: set it if the card is.
     fn default() -> Self {
         Self {
             reader_at: 0x6020,
@@ -72,7 +71,7 @@ impl Default for LitepcieConfig {
 }
 
 impl LitepcieConfig {
-    /// How large the window is that holds all of them.
+    /// The size of the window that holds all registers.
     pub(super) fn window_bytes(&self) -> usize {
         let lanes = self.reader_at.max(self.writer_at) as usize + regs::LANE_BYTES;
         lanes.max(self.loopback_at.max(self.msi_at) as usize + 4)
@@ -99,7 +98,7 @@ impl LitepcieConfig {
         within("stop_us", self.stop_us.into(), 1, 100_000, 1)
     }
 
-    /// A length is a multiple of so many bytes.
+    /// Lengths are multiples of this many bytes.
     pub(super) const fn word_bytes(&self) -> usize {
         self.data_bits as usize / 8
     }

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "descriptors are given and a lane is stopped here, by registers")]
-//! A reader or a writer: its table of descriptors, how far it is, and how it is stopped.
+//! A reader or a writer: its table of descriptors, its progress, and its stop.
 
 use super::{config::LitepcieConfig, regs};
 use crate::checks::{high, low, stops};
@@ -11,20 +11,20 @@ use contigo_core::{
 };
 use core::time::Duration;
 
-/// For messages.
+/// The name in messages.
 pub(super) const DEVICE: &str = "litepcie";
-/// Between two looks while a request ends.
+/// The time between polls for a request's end.
 const STEP_US: u32 = 1;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lane {
     regs: regs::Lane,
-    /// How many descriptors it had been seen to have carried out, and when.
+    /// The last seen count of executed descriptors, and its time.
     seen: (u32, u64),
-    /// How many are over for certain.
+    /// How many are certainly over.
     pub(super) over: u32,
-    /// From a count, at its interrupt, to the answers, or to the writes in memory: until then no
-    /// end is reported. 0 where nothing is on its way then.
+    /// The time from a count, at its interrupt, to the answers, or to the writes in memory. No end
+    /// is reported before. 0 if nothing is then under way.
     pub(super) settle_us: u32,
     stop_us: u32,
     stopped: bool,
@@ -43,12 +43,12 @@ impl Lane {
         }
     }
 
-    /// Was an end seen that cannot be told yet?
+    /// Whether an end was seen that cannot be reported yet.
     pub(super) const fn waits(&self) -> bool {
         self.settle_us > 0 && self.seen.0 != self.over
     }
 
-    /// Is a lane there, which answers as one does?
+    /// Checks that a lane is there.
     ///
     /// # Errors
     /// [`Error::Fault`]
@@ -62,12 +62,12 @@ impl Lane {
         Err(Error::Fault { device: DEVICE, status: enable, what })
     }
 
-    /// Its table is empty, and each descriptor will be carried out once.
+    /// Empties the lane's table, and has it execute each descriptor once.
     ///
     /// # Safety
-    /// It is stopped.
+    /// The lane is stopped.
     pub(super) unsafe fn prepare(&mut self, device: &impl Mmio) {
-        // SAFETY: a lane that does not run carries nothing out.
+        // SAFETY: a lane that does not run executes nothing.
         unsafe {
             self.regs.enable.write(device, 0);
             self.regs.reset.write(device, 1);
@@ -76,7 +76,7 @@ impl Lane {
         (self.seen, self.over, self.stopped) = ((0, 0), 0, false);
     }
 
-    /// Gives it one descriptor of `len_bytes`.
+    /// Adds one descriptor of `len_bytes` to the table.
     ///
     /// # Safety
     /// The bytes were handed over, and the table has room.
@@ -99,7 +99,7 @@ impl Lane {
         unsafe { self.regs.enable.write(device, regs::RUN) }
     }
 
-    /// Counts what is over by now.
+    /// Counts the descriptors that are over by now.
     ///
     /// # Errors
     /// [`Error::Fault`]: the card is gone.
@@ -116,7 +116,7 @@ impl Lane {
             return Ok(());
         }
         // A descriptor counts when its last request has left: the answer comes later, and so does a
-        // write that answers of the card may overtake.
+        // write that the card's answers may overtake.
         let now_us = device.now_us();
         let (before, since_us) = self.seen;
         if before != self.over && now_us.saturating_sub(since_us) > self.settle_us.into() {
@@ -128,10 +128,10 @@ impl Lane {
         Ok(())
     }
 
-    /// Stops it, and counts what ended before.
+    /// Stops the lane, and counts what ended before.
     ///
     /// # Errors
-    /// [`Error::WillNotStop`], or that of the interrupt's file.
+    /// [`Error::WillNotStop`], or the error of the interrupt's file.
     pub(super) fn stop(&mut self, device: &impl Device) -> Result<()> {
         if self.stopped {
             return Ok(());
@@ -144,7 +144,7 @@ impl Lane {
             (enable & (regs::ENABLE_RESERVED | regs::IDLE | regs::RUN) == regs::IDLE, enable)
         })?;
         if self.settle_us > 0 {
-            // Requests that left before are answered, and writes are in memory.
+            // Until requests that left before are answered, and writes are in memory.
             let until_us = device.now_us().saturating_add(self.settle_us.into());
             let settled = poll_every(
                 device,
@@ -160,7 +160,7 @@ impl Lane {
                 });
             }
         }
-        // Reading it brings behind it what an ordered writer sent before (PCI Express Base
+        // The answer to this read follows what an ordered writer sent before (PCI Express Base
         // Specification, "Transaction Ordering").
         let count = self.regs.loop_status.read(device);
         // SAFETY: as above.
@@ -169,8 +169,8 @@ impl Lane {
         Ok(())
     }
 
-    /// The same as steps, for a lane that needs no time afterwards. The answer that says idle comes
-    /// behind its writes.
+    /// The same as steps, for a lane that needs no time afterwards. The answer that reports idle
+    /// follows its writes.
     pub(super) const fn stop_steps(&self) -> [StopStep; 4] {
         let enable = self.regs.enable.offset();
         let idle = regs::ENABLE_RESERVED | regs::IDLE | regs::RUN;

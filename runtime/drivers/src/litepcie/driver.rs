@@ -45,35 +45,35 @@ pub struct Litepcie<D: Device> {
     reader: Lane,
     writer: Lane,
     operands: [OperandSpec; 2],
-    /// Jobs given, and told, since it was started.
+    /// Jobs submitted, and reported, since the start.
     given: u32,
     told: u32,
     state: State,
 }
 
-/// Where its lanes stand.
+/// The state of its lanes.
 #[derive(Clone, Copy)]
 enum State {
-    /// The ends that the stop counted are told still.
+    /// The ends that the stop counted are still reported.
     Stopped,
-    /// `epoch`: the device's reset epoch when they were started.
+    /// `epoch`: the device's reset epoch at their start.
     Running { epoch: u32 },
 }
 
 impl<D: Device> Litepcie<D> {
-    /// The driver of `side` of the DMA behind `device`. It is stopped: a program that crashed may
-    /// have left it running.
+    /// The driver of `side` of the DMA behind `device`. Stops it first: a crashed program may have
+    /// left it running.
     ///
     /// # Errors
     /// [`Error::Argument`] for a parameter that no design has; [`Error::RegisterWindow`];
-    /// [`Error::Fault`] where no DMA is at its address; [`Error::WillNotStop`].
+    /// [`Error::Fault`] if there is no DMA at its address; [`Error::WillNotStop`].
     ///
     /// # Safety
     /// The window is a BAR of a card with LitePCIe, whose design is as `config` says, and no other
     /// code drives this DMA while this value lives. The host answers each read request within
-    /// `settle_us`. Where `config` does not say `ordered`, each write that the card counted is in
-    /// memory within that time. The host allows the card no request or payload of more than 512
-    /// bytes, where its PHY does not see to it (Cyclone V).
+    /// `settle_us`. If `config` is not `ordered`, each write that the card counted is in memory
+    /// within that time. The host allows the card no request or payload of more than 512 bytes, if
+    /// its PHY does not ensure it (Cyclone V).
     pub unsafe fn open(device: D, side: Side, config: LitepcieConfig) -> Result<Self> {
         let this = Self::part(device, side, config)?;
         // SAFETY: no lane runs.
@@ -81,7 +81,7 @@ impl<D: Device> Litepcie<D> {
         Ok(this)
     }
 
-    /// A part whose loopback and interrupts the caller sets by `begin`.
+    /// A part; the caller sets its loopback and interrupts by `begin`.
     fn part(device: D, side: Side, config: LitepcieConfig) -> Result<Self> {
         config.check()?;
         has_window(&device, DEVICE, config.window_bytes())?;
@@ -101,14 +101,14 @@ impl<D: Device> Litepcie<D> {
         let device = &*this.device;
         for lane in lanes(side, &mut this.writer, &mut this.reader) {
             lane.find(device)?;
-            // SAFETY: it is stopped right away, and no program that still runs has its old jobs.
+            // SAFETY: it is stopped at once, and no running program owns its old jobs.
             unsafe { lane.prepare(device) };
             lane.stop(device)?;
         }
         Ok(this)
     }
 
-    /// How many jobs are over. A copy is when its bytes have come back.
+    /// How many jobs are over. A copy is over when its bytes have come back.
     const fn over(&self) -> u32 {
         match self.side {
             Side::Reader => self.reader.over,
@@ -116,7 +116,7 @@ impl<D: Device> Litepcie<D> {
         }
     }
 
-    /// The next end, where there is one.
+    /// The next completion, if there is one.
     fn next_end(&mut self) -> Result<Option<Completion>> {
         let ended = self.over().wrapping_sub(self.told);
         let in_flight = self.given.wrapping_sub(self.told);
@@ -133,7 +133,7 @@ impl<D: Device> Litepcie<D> {
     }
 }
 
-/// The lanes of `side`, the writer first: it is ready before anything is sent to it.
+/// The lanes of `side`, the writer first: it is ready before the reader sends.
 fn lanes<'l>(
     side: Side,
     writer: &'l mut Lane,
@@ -147,28 +147,28 @@ fn lanes<'l>(
 /// Turns the loopback on or off, and the interrupts on.
 ///
 /// # Safety
-/// No lane runs that it would connect to another stream.
+/// No running lane would be connected to another stream.
 unsafe fn begin(device: &impl Device, config: &LitepcieConfig, loopback: bool) {
     let register = |at: u32| Register::<ReadWrite>::at(at as usize);
     let bits = 1 << config.reader_irq | 1 << config.writer_irq;
     let enabled = register(config.msi_at).read(device);
-    // SAFETY: neither moves data.
+    // SAFETY: neither write moves data.
     unsafe {
         register(config.loopback_at).write(device, loopback.into());
         register(config.msi_at).write(device, enabled | bits);
     }
 }
 
-// SAFETY: 1. A lane touches the bytes of the descriptors in its table, whose address and length
-// `submit` takes from the operands, and no others: it is not in loop mode. 2. A writer counts a
-// descriptor when the last of its writes has left (`dma.py`, `LitePCIeDMAWriter`). On a card that
-// is `ordered` the answer to the read of that count comes behind them. On others it may overtake
-// them (PG213, "Transmit Transaction Ordering"), and `Lane::look` waits as long as `open`'s caller
-// said. So it does for a reader, which counts when its last request has left. A copy ends with its
-// writer, whose bytes the reader had before. `stop` waits for the idle bit, and for as long. 3. No
-// bytes are told. 4. `check` reads no register, `poll` writes none. 5. The port is the device's. 6.
-// `open`'s caller promised it. 7. The program takes RUN away and waits for the idle bit; only a
-// writer that is `ordered` has one. 8. Every wait has a limit. 9. `state` is set first.
+// SAFETY: 1. A lane touches only the bytes of the descriptors in its table, whose address and
+// length `submit` takes from the operands: it is not in loop mode. 2. A writer counts a descriptor
+// when the last of its writes has left (`dma.py`, `LitePCIeDMAWriter`). On a card that is `ordered`
+// the answer to the read of that count comes behind them. On others it may overtake them (PG213,
+// "Transmit Transaction Ordering"), and `Lane::look` waits for the time that `open`'s caller
+// guarantees. It also does so for a reader, which counts when its last request has left. A copy
+// ends with its writer, whose bytes the reader had before. `stop` waits for the idle bit and as
+// long. 3. No bytes are reported. 4. `check` reads no register, `poll` writes none. 5. The port is
+// the device's. 6. `open`'s caller vouches for it. 7. The program clears RUN and waits for the idle
+// bit; only a writer that is `ordered` has one. 8. Every wait has a limit. 9. `state` is set first.
 unsafe impl<D: Device> Driver for Litepcie<D> {
     forward!(|this| *this.device => port, simulated);
 
@@ -224,7 +224,7 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
         };
         let device = &*self.device;
         let lanes = lanes(self.side, &mut self.writer, &mut self.reader);
-        // The last operand is the writer's, and the first one the reader's.
+        // The last operand is the writer's, and the first the reader's.
         for (lane, slice) in lanes.zip(operands.iter().rev()) {
             // SAFETY: the operands were handed over, the second is large enough, and the table has
             // room for `depth`.
@@ -254,7 +254,7 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
         let lane = if self.side == Side::Reader { &mut self.reader } else { &mut self.writer };
         poll_settling(&*self.device, lane.settle_us, timeout, |device| {
             found = lane.look(device);
-            // After the registers: what they said before a reset counts.
+            // Read after the registers, whose values from before a reset are valid.
             if device.reset_epoch() != epoch {
                 found = Err(Error::EndedByReset { device: DEVICE });
             }
@@ -283,14 +283,14 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
         Ok(())
     }
 
-    /// There is none where the driver tells an end some time after its interrupt.
+    /// `None` if the driver reports an end some time after its interrupt.
     fn arm_irq(&self) -> Result<Option<i32>> {
         let lane = if self.side == Side::Reader { &self.reader } else { &self.writer };
         if lane.settle_us > 0 { Ok(None) } else { self.device.arm_irq() }
     }
 
-    /// An ordered writer's. No register tells that a reader's requests were answered, nor that
-    /// writes which were overtaken are in memory.
+    /// Only an ordered writer's. No register shows that a reader's requests were answered, or that
+    /// overtaken writes are in memory.
     fn stop_program(&self) -> StopProgram {
         match self.side {
             Side::Writer if self.config.ordered => {
@@ -304,7 +304,7 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
 forward_as_fd!({D: Device} Litepcie<D>, device: D);
 
 impl<D: Device> Drop for Litepcie<D> {
-    /// Stops it and gives the device back, or keeps it.
+    /// Stops it and returns the device, or keeps the device claimed.
     fn drop(&mut self) {
         if self.stop().is_ok() {
             // SAFETY: `drop` runs once, nothing uses it afterwards, and it is stopped.
@@ -322,7 +322,7 @@ impl<D: Device> fmt::Debug for Litepcie<D> {
     }
 }
 
-/// A DMA whose reader and writer have a driver each, in any thread.
+/// A DMA with one driver for its reader and one for its writer, in any thread.
 #[derive(Debug)]
 pub struct LitepcieCore<D> {
     core: Core<D>,
@@ -336,7 +336,7 @@ impl<D: Device> LitepcieCore<D> {
     ///
     /// # Safety
     /// The window is a BAR of a card with LitePCIe. No other driver has this DMA while this value
-    /// or a side of it lives. Reads and writes are as [`Litepcie::open`] asks for.
+    /// or a side of it lives. Reads and writes are as [`Litepcie::open`] requires.
     pub unsafe fn open(device: D) -> Result<Self> {
         Ok(Self { core: Core::new(device)? })
     }
@@ -371,23 +371,23 @@ impl<D: Device> LitepcieCore<D> {
             config,
         )?;
         let lock = self.core.lock()?;
-        // SAFETY: the loopback is off already where the other side runs.
+        // SAFETY: if the other side runs, the loopback is already off.
         unsafe { begin(self.core.device(), &config, false) };
         drop(lock);
         Ok(part)
     }
 
-    /// The device, which a simulated card asks how it is built.
+    /// The device, for a simulated card's parameters.
     #[doc(hidden)]
     pub fn device(&self) -> &D {
         self.core.device()
     }
 
-    /// Resets the card by `pull`, from outside. Sides that have jobs in flight answer
-    /// [`Error::EndedByReset`] then.
+    /// Resets the card externally by `pull`. Sides with jobs in flight then return
+    /// [`Error::EndedByReset`].
     ///
     /// # Errors
-    /// [`Error::Contended`], or what `pull` says.
+    /// [`Error::Contended`], or the error of `pull`.
     pub fn reset(&self, pull: impl FnOnce() -> Result<()>) -> Result<()> {
         self.core.reset(|_| pull())
     }

@@ -1,9 +1,10 @@
 //! LitePCIe's DMA: the open PCI Express core of LiteX, on cards like the Acorn, LiteX-M2SDR, and
 //! boards of many makers. A reader sends memory of the host to the card's stream, and a writer
-//! fills memory from it. Each has a table of descriptors in the card, which registers fill.
+//! fills memory from it. Each has a table of descriptors in the card, which the driver fills
+//! through registers.
 //!
 //! [`Litepcie`] is a reader, a writer, or both with the card's own loopback between them. By name,
-//! `litepcie` copies by the loopback; with `channel=0` it is the reader, with `channel=1` the
+//! `litepcie` copies through the loopback; with `channel=0` it is the reader, with `channel=1` the
 //! writer.
 //!
 //! | side | operand | bytes | direction |
@@ -12,38 +13,37 @@
 //! | writer | any | as many | from the device |
 //! | loopback | from, to | `n` as above; `n` or more | to, and from the device |
 //!
-//! The stream is one of bytes: a job of the writer ends when its buffer is full, whatever packets
-//! the design sends. (Descriptors that end with a packet do not tell how long it was.)
+//! The stream has no packets: a writer's job ends when its buffer is full, whatever packets the
+//! design sends. (Descriptors that end with a packet do not report its length.)
 //!
-//! Registers lie elsewhere in each design: [`LitepcieConfig`] has the addresses, which `csr.csv`
-//! tells. On a machine with VFIO the registers are BAR 0 and memory comes from the function
-//! (`vfio:ADDRESS`), so that an IOMMU refuses what was not handed over.
+//! Each design has its own register addresses: put those of `csr.csv` into [`LitepcieConfig`]. On a
+//! machine with VFIO the registers are BAR 0 and memory comes from the function (`vfio:ADDRESS`),
+//! so an IOMMU blocks access to unmapped memory.
 //!
 //! # Traps, and how the driver meets them
 //! - **A reader counts a descriptor when its last request has left**, and the host answers later.
-//!   No register says that it did. The driver tells of the job `settle_us` after it saw the count.
-//! - **A writer's count may overtake its writes** where the PHY has a channel for requests and
-//!   another one for answers (`UltraScale` and later). The driver waits as for a reader, and has no
-//!   stop program. Keep enough buffers in flight for `settle_us`. Where the PHY has one channel (7
-//!   series), say `ordered`: jobs end at once.
+//!   No register shows that it did. The driver reports the job `settle_us` after it saw the count.
+//! - **A writer's count may overtake its writes** if the PHY has separate channels for requests and
+//!   answers (`UltraScale` and later). The driver waits as for a reader, and has no stop program.
+//!   Keep enough buffers in flight for `settle_us`. If the PHY has one channel (7 series), set
+//!   `ordered`: jobs end at once.
 //! - **A request must not cross a page**, and the card cuts buffers from their beginning. So an
 //!   operand begins at a multiple of 512 bytes, the longest request that LitePCIe has buffers for.
-//!   `C5PCIEPHY` (Cyclone V) takes longer ones where the host allows them: there MaxReadReq and
-//!   MaxPayload, as `lspci -vv` shows them, must be 512 bytes at most. The other PHYs see to it.
-//! - **Loop mode overwrites buffers that the program reads.** It is not used: the table runs empty,
-//!   and the card waits.
-//! - **The card tells of no error.** A reader whose request is refused waits for ever, and the
-//!   bytes of a writer vanish. The kernel logs the IOMMU's fault. The job ends by its time
-//!   limit.
-//! - A stop in the middle of a job loses the stream's place: bytes that the card had taken are
+//!   `C5PCIEPHY` (Cyclone V) takes longer ones if the host allows them: there MaxReadReq and
+//!   MaxPayload, as `lspci -vv` shows them, must be 512 bytes at most. The other PHYs ensure it.
+//! - **Loop mode overwrites buffers that the program reads.** The driver does not use it: the table
+//!   runs empty, and the card waits.
+//! - **The card reports no errors.** A reader whose request is refused waits for ever, and the
+//!   bytes of a writer vanish. The kernel logs the IOMMU's fault. The job ends by its time limit.
+//! - A stop in the middle of a job loses the stream's position: bytes that the card had taken are
 //!   gone.
-//! - A stopped writer throws away what the stream sends (`dma.py`: `ready` without `enable`). A
-//!   job of the reader has ended when its bytes have come, which the card may send later.
+//! - A stopped writer discards what the stream sends (`dma.py`: `ready` without `enable`). A
+//!   reader's job ends when its bytes have reached the card, which may send them later.
 //! - A design whose gateware has no idle bit in `enable` (LitePCIe before it had two bits there)
 //!   does not stop: [`Error::WillNotStop`](contigo_core::Error::WillNotStop) when it is opened.
 //!
-//! Its model was driven by this driver behind a real kernel's VFIO and IOMMU too, in an emulated
-//! machine (`cargo lab test virt-pcie`). No card was.
+//! This driver was tested with a model, also behind a real kernel's VFIO and IOMMU in an emulated
+//! machine (`cargo lab test virt-pcie`), and never with a card.
 //!
 //! MSI is edge-triggered, and needs no acknowledgement here. An interrupt that is lost costs time.
 //!
@@ -82,7 +82,7 @@ const SETTINGS: &[&str] = &[
     "stop_us",
 ];
 
-/// Its row in the table of drivers.
+/// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     DriverRow::new(
         "litepcie",

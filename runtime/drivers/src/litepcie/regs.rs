@@ -7,7 +7,7 @@ use contigo_core::hw::mmio::{ReadOnly, ReadWrite, Register};
 /// The registers of a reader or a writer, from its base: a direction of one DMA.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lane {
-    /// `enable`, 00h: bit 0 runs it; bit 1, which the core writes, says that it is idle.
+    /// `enable`, 00h: bit 0 runs the lane; the core sets bit 1 when it is idle.
     pub(crate) enable: Register<ReadWrite>,
     /// `table_value`, 04h, upper word: length and flags.
     pub(crate) value_high: Register<ReadWrite>,
@@ -15,23 +15,23 @@ pub(crate) struct Lane {
     pub(crate) value_low: Register<ReadWrite>,
     /// `table_we`, 0Ch: the upper half of the address; writing it puts a descriptor in the table.
     pub(crate) we: Register<ReadWrite>,
-    /// `table_loop_prog_n`, 10h: 0, each descriptor is carried out once.
+    /// `table_loop_prog_n`, 10h: with 0 each descriptor is executed once.
     pub(crate) loop_prog_n: Register<ReadWrite>,
-    /// `table_loop_status`, 14h: how many descriptors were carried out since the table was emptied,
+    /// `table_loop_status`, 14h: how many descriptors were executed since the table was emptied,
     /// while `loop_prog_n` is 0.
     pub(crate) loop_status: Register<ReadOnly>,
-    /// `table_reset`, 1Ch, which its own software calls flush: a write empties the table.
+    /// `table_reset`, 1Ch, called flush in LitePCIe's software: a write empties the table.
     pub(crate) reset: Register<ReadWrite>,
 }
 
-/// How many bytes of registers a lane has.
+/// The bytes of a lane's registers.
 pub(crate) const LANE_BYTES: usize = 0x20;
 
 impl Lane {
     /// The lane whose registers begin at `base`, a multiple of 4.
     ///
     /// # Panics
-    /// In a constant, where `base` is no multiple of 4.
+    /// In a constant, if `base` is not a multiple of 4.
     #[must_use]
     pub(crate) const fn at(base: usize) -> Self {
         Self {
@@ -50,15 +50,15 @@ impl Lane {
 pub(crate) const RUN: u32 = 1 << 0;
 /// `enable`, bit 1: no request is under way.
 pub(crate) const IDLE: u32 = 1 << 1;
-/// `enable`, bits 31:2, which are not there: so a card that is gone shows.
+/// `enable`, bits 31:2, which do not exist: they reveal an absent card.
 pub(crate) const ENABLE_RESERVED: u32 = !0b11;
 /// `table_value`, bits 55:32 (23:0 of the upper word): the length in bytes.
 pub(crate) const LENGTH: u32 = (1 << 24) - 1;
 /// `table_value`, `last_disable`: the end of a packet does not end a writer's descriptor.
 pub(crate) const LAST_DISABLE: u32 = 1 << 25;
 
-/// A request is at most so long, of either direction (`litepcie/tlp/common.py`). One that begins at
-/// a multiple of it crosses no page. `C5PCIEPHY` does not see to it: [`Litepcie::open`]'s caller
+/// The longest request of either direction (`litepcie/tlp/common.py`). One that begins at a
+/// multiple of it crosses no page. `C5PCIEPHY` does not ensure it: [`Litepcie::open`]'s caller
 /// does.
 ///
 /// [`Litepcie::open`]: super::Litepcie::open

@@ -1,5 +1,5 @@
-//! How a core is built, and where its ports lie: no register of an older core tells. Opening
-//! compares what newer ones tell.
+//! A core's parameters and its ports' offsets, which older cores have in no register. Opening
+//! compares those that newer cores report.
 
 use super::regs::{self, At};
 use crate::checks::{has_window, is_width, within};
@@ -14,10 +14,10 @@ pub(super) const JOBS_MAX: usize = 128;
 /// The least depth that Platform Designer offers.
 pub(super) const DEPTH_MIN: usize = 8;
 
-/// The longest `settle_us`: with it the stop program's polls take less than a second.
+/// The longest `settle_us`, with which the stop program's polls take less than a second.
 const SETTLE_MAX_US: u32 = 100_000;
 
-/// The core's mode: what it is built to move.
+/// The core's mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MsgdmaMode {
     /// From memory to memory.
@@ -32,12 +32,12 @@ pub enum MsgdmaMode {
 /// The core's "Transfer Type": which addresses and lengths it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MsgdmaTransfer {
-    /// Whole words alone, at multiples of a word.
+    /// Only whole words, at multiples of a word.
     FullWords,
-    /// Any length, from a multiple of a word on.
+    /// Any length, starting at a multiple of a word.
     #[default]
     Aligned,
-    /// Any.
+    /// Any address and length.
     Unaligned,
 }
 
@@ -72,20 +72,20 @@ pub struct MsgdmaConfig {
     pub resp_at: Option<usize>,
     /// Where the prefetcher's CSR port lies, in a core that has a prefetcher.
     pub prefetcher_at: Option<usize>,
-    /// "Enable Write Response": the core waits until its writes are answered. No register tells.
-    /// Without it, jobs end and stops succeed `settle_us` after the core reports it.
+    /// "Enable Write Response": the core waits until its writes are answered. No register shows it.
+    /// Without it, jobs end and stops succeed `settle_us` after the core's report.
     pub write_responses: bool,
-    /// A core without `write_responses` says that it is done when the interconnect has accepted its
-    /// last write. It is in memory so many microseconds later, at most.
+    /// A core without `write_responses` reports done when the interconnect has accepted its last
+    /// write, which is in memory at most this many microseconds later.
     pub settle_us: u32,
-    /// The limit of each of a stop's waits, in microseconds. The first one is for the descriptor at
-    /// work: one that is longer on its way is cut.
+    /// The limit of each of a stop's waits, in microseconds. The first wait is for the descriptor
+    /// at work, which is cut if it takes longer.
     pub stop_us: u32,
 }
 
 impl Default for MsgdmaConfig {
-    /// As Platform Designer begins: memory to memory, standard descriptors, 32 bits, 1 KiB at once,
-    /// no response port and no write responses; CSR first, and the descriptor port behind it.
+    /// Platform Designer's defaults: memory to memory, standard descriptors, 32 bits, 1 KiB per
+    /// job, no response port and no write responses; CSR first, and the descriptor port behind it.
     fn default() -> Self {
         Self {
             mode: MsgdmaMode::Copy,
@@ -125,8 +125,8 @@ impl MsgdmaConfig {
         "stop_us",
     ];
 
-    /// As settings have it, each with its default. An offset of 0 is the CSR port's alone: for the
-    /// response port and the prefetcher it says that there is none.
+    /// The configuration in `settings`, with defaults. Offset 0 is for the CSR port only: the
+    /// response port or the prefetcher at 0 is absent.
     ///
     /// # Errors
     /// As [`Settings::number`].
@@ -166,18 +166,18 @@ impl MsgdmaConfig {
         })
     }
 
-    /// Does the core write to memory?
+    /// Whether the core writes to memory.
     pub(super) const fn writes(&self) -> bool {
         !matches!(self.mode, MsgdmaMode::Send)
     }
 
-    /// From the core's word to its bytes in memory, in microseconds; 0 where it waits for them.
+    /// From the core's report to its bytes in memory, in microseconds; 0 if it waits for them.
     pub(super) const fn settles_us(&self) -> u32 {
         if self.writes() && !self.write_responses { self.settle_us } else { 0 }
     }
 
-    /// Does a stop of its masters in the middle of a descriptor spoil the core? One that receives
-    /// has to be stopped while it waits for a packet.
+    /// Whether stopping its masters in mid-descriptor spoils the core. A receiver must be stopped
+    /// while it waits for a packet.
     pub(super) const fn is_spoilt_by_stop(&self) -> bool {
         self.write_responses && matches!(self.mode, MsgdmaMode::Copy)
     }
@@ -187,7 +187,7 @@ impl MsgdmaConfig {
         (self.data_bits / 8) as usize
     }
 
-    /// The bytes of the window that are used, and what cannot be.
+    /// The bytes of the window that the driver uses. Refuses impossible configurations.
     pub(super) fn check(&self, device: &impl Mmio) -> Result<()> {
         is_width("data_bits, a power of two,", self.data_bits, 8)?;
         within("depth", self.depth as u64, DEPTH_MIN as u64, 1024_u16)?;
@@ -244,7 +244,7 @@ impl MsgdmaConfig {
         Ok(())
     }
 
-    /// The operands of a job; the second one of a copy alone.
+    /// The operands of a job; only a copy has a second one.
     pub(super) fn operands(&self) -> [OperandSpec; 2] {
         let word = Align::new(self.word_bytes()).unwrap_or(Align::LINE);
         let suit = |spec: OperandSpec| match self.transfer {
@@ -263,7 +263,7 @@ impl MsgdmaConfig {
     }
 }
 
-/// Is it this core, as it is said to be built?
+/// Checks that it is this core, with these parameters.
 pub(super) fn is_msgdma(device: &impl Device, config: &MsgdmaConfig) -> Result<()> {
     config.check(device)?;
     let csr = At(device, config.csr_at);
@@ -274,7 +274,7 @@ pub(super) fn is_msgdma(device: &impl Device, config: &MsgdmaConfig) -> Result<(
     if status & regs::RESERVED != 0 {
         return wrong("STATUS", status & !regs::RESERVED, status);
     }
-    // Descriptors wait, or the core is busy, or it is empty.
+    // Either the core is busy, with descriptors, or it is empty.
     if status & (regs::BUSY | regs::EMPTY) == 0 {
         return wrong("STATUS", status | regs::EMPTY, status);
     }

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! The driver of a core, whose descriptors go through its port or lie in memory.
+//! The driver of a core, with descriptors in its port or in memory.
 
 use super::{
     config::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer, is_msgdma},
@@ -20,8 +20,7 @@ use contigo_core::{
 };
 use core::time::Duration;
 
-/// The driver of one core. It owns the memory of its descriptors; by the descriptor port there is
-/// none.
+/// The driver of one core. It owns its descriptors' memory; with the descriptor port there is none.
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::msgdma::MsgdmaConfig};
@@ -50,13 +49,13 @@ pub struct Msgdma<D: Device> {
     pub(super) spoilt: Spoilt,
 }
 
-/// Has a stop cut a copy, of a core that runs no other job then?
+/// Whether a stop cut a copy, after which the core runs no other job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spoilt {
     No,
-    /// It has, and CONTROL does not say so: the stop has not ended.
+    /// It did, and CONTROL does not show it yet: the stop has not ended.
     Cut,
-    /// It has, and CONTROL has STOP for that, which a reset from outside clears.
+    /// It did, and CONTROL has STOP to mark it, which an external reset clears.
     Marked,
 }
 
@@ -81,15 +80,15 @@ impl<D: Device> Msgdma<D> {
     /// The driver of `device`, whose descriptors go through the descriptor port.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`] where a port lies outside of the window. [`Error::Argument`],
-    /// [`Error::Setting`] or [`Error::Unsupported`] for a configuration that cannot be.
-    /// [`Error::WrongDevice`] where registers say that it is another one.
+    /// [`Error::RegisterWindow`] if a port lies outside of the window. [`Error::Argument`],
+    /// [`Error::Setting`] or [`Error::Unsupported`] for an impossible configuration.
+    /// [`Error::WrongDevice`] if the registers are another device's.
     ///
     /// # Safety
     /// The window's registers are one mSGDMA's, at the offsets of `config` and built as it says,
-    /// and no other code drives it while this value lives. Where `config` says `write_responses`,
-    /// the core is built with "Enable Write Response", and a write is answered when it is in
-    /// memory. Otherwise a write that the interconnect accepted is there `settle_us` later.
+    /// and no other code drives it while this value lives. If `config` has `write_responses`, the
+    /// core is built with "Enable Write Response", and a write is answered when it is in memory.
+    /// Otherwise a write is in memory `settle_us` after the interconnect accepted it.
     pub unsafe fn open(device: D, config: MsgdmaConfig) -> Result<Self> {
         if config.prefetcher_at.is_some() {
             return Err(Error::Unsupported {
@@ -103,20 +102,20 @@ impl<D: Device> Msgdma<D> {
 
     /// The driver of `device`, whose prefetcher fetches descriptors from `descriptors`. A
     /// descriptor has 32 bytes, or 64 where it is extended, in cache lines of its own. There is one
-    /// more than jobs in flight. So 4 KiB are up to 63 jobs. More than 128 are not used.
+    /// more than jobs in flight, so 4 KiB allow up to 63 jobs. At most 128 are used.
     ///
-    /// The memory belongs to the driver until that is dropped. Dropping it stops the core and gives
-    /// the memory back; where the core will not stop, the memory is leaked.
+    /// The driver owns the memory. Dropping the driver stops the core and returns the memory; if
+    /// the core will not stop, the memory is leaked.
     ///
     /// # Errors
-    /// The memory comes back with what [`open`](Self::open) says, [`Error::Unsupported`] where
-    /// `config` has no prefetcher, [`Error::BlockSize`] where it has less than two descriptors,
-    /// [`Error::Misaligned`], or what [`DriverBuf::new`](contigo_core::mem::DriverBuf::new) says.
+    /// The memory comes back with an error of [`open`](Self::open), [`Error::Unsupported`] if
+    /// `config` has no prefetcher, [`Error::BlockSize`] if it holds less than two descriptors,
+    /// [`Error::Misaligned`], or an error of [`DriverBuf::new`](contigo_core::mem::DriverBuf::new).
     /// `device` is dropped.
     ///
     /// # Safety
-    /// As [`open`](Self::open). The interconnect answers a write of the prefetcher when it is in
-    /// memory, so that none comes after a stop.
+    /// As [`open`](Self::open). The interconnect answers the prefetcher's writes when they are in
+    /// memory, so none comes after a stop.
     pub unsafe fn prefetched(
         device: D,
         config: MsgdmaConfig,
@@ -140,7 +139,7 @@ impl<D: Device> Msgdma<D> {
         Self { device, config, operands: config.operands(), way, stopped: true, spoilt: Spoilt::No }
     }
 
-    /// The registers that no job changes, after a reset.
+    /// Writes the registers that no job changes, after a reset.
     fn begin_anew(&mut self, slot: usize) -> Result<()> {
         let enable = match &mut self.way {
             Way::Slave(slave) => {
@@ -160,20 +159,20 @@ impl<D: Device> Msgdma<D> {
 }
 
 // SAFETY: 1. The guide: the read master reads LENGTH bytes at the read address, and the rest of the
-// first and last word of its bus, as `word_bytes` says. The write master
-// writes at most LENGTH bytes at the write address, and fewer where a packet ends before. `check`
-// compared LENGTH with both operands of a copy, and a receiver's LENGTH is its operand's. The
-// prefetcher reads descriptors, and writes them back, which are the driver's own. 2. A response is
-// made when the write master is done with the descriptor, and the prefetcher writes its descriptor
-// back after that. Idle means that no descriptor waits or is at work ("Status Register"). The
-// control word asks for the answers of all writes, where the core counts them. Otherwise `Settle`
-// waits as long as the caller of `open` promised, and so does a stop. A reset ends when no master
-// has an access under way ("Reset Dispatcher"), and the prefetcher's when it fetches nothing. 3.
-// The response's length counts from the operand's first byte. 4. `check` reads no register; `poll`
-// launches submitted descriptors only. 5. The port belongs to the device. 6. The caller of `open`
-// promised it. 7. The program stops, resets, and waits for the last writes. 8. Each wait has a
-// limit. 9. Its fields count jobs alone: an end is reported by registers, or by owner bits that
-// `begin_anew` clears after a reset.
+// first and last word of its bus, as `word_bytes` says. The write master writes at most LENGTH
+// bytes at the write address, and fewer where a packet ends before. `check` compared LENGTH with
+// both operands of a copy, and a receiver's LENGTH is its operand's. The prefetcher reads and
+// writes back descriptors, which the driver owns. 2. The core makes a response when the write
+// master is done with the descriptor, and the prefetcher writes its descriptor back after that.
+// Idle means that no descriptor waits or is at work ("Status Register"). The control word asks for
+// the answers of all writes, if the core counts them. Otherwise `Settle` waits for the time that
+// the caller of `open` guarantees, and so does a stop. A reset ends when no master has an access
+// under way ("Reset Dispatcher"), and the prefetcher's when it fetches nothing. 3. The response's
+// length counts from the operand's first byte. 4. `check` reads no register; `poll` launches
+// submitted descriptors only. 5. The port belongs to the device. 6. The caller of `open` guarantees
+// it. 7. The program stops, resets, and waits for the last writes. 8. Each wait has a limit. 9. Its
+// fields count jobs alone: an end is reported by registers, or by owner bits that `begin_anew`
+// clears after a reset.
 unsafe impl<D: Device> Driver for Msgdma<D> {
     forward!(|this| this.device => port, simulated);
 
@@ -265,8 +264,8 @@ unsafe impl<D: Device> Driver for Msgdma<D> {
                 Ok(Some(_)) | Err(_) => Settling::Over,
             }
         })?;
-        // Once a wait also where no register says anything: an interconnect may deliver a
-        // descriptor after its interrupt, which was acknowledged then.
+        // Once per wait also if no register shows an end: an interconnect may deliver a descriptor
+        // after its interrupt, which was acknowledged by then.
         match way {
             Way::Prefetch(prefetch) if !timeout.is_zero() && matches!(found, Ok(None)) => {
                 prefetch.tell(device)
@@ -275,7 +274,7 @@ unsafe impl<D: Device> Driver for Msgdma<D> {
         }
     }
 
-    /// Jobs that had ended before are told still.
+    /// Jobs that ended before the stop are still reported.
     fn stop(&mut self) -> Result<()> {
         self.halt()?;
         match &mut self.way {
@@ -286,7 +285,7 @@ unsafe impl<D: Device> Driver for Msgdma<D> {
         Ok(())
     }
 
-    /// There is none where an end is reported some time after its interrupt.
+    /// `None` if an end is reported some time after its interrupt.
     fn arm_irq(&self) -> Result<Option<i32>> {
         if self.way.settle().needs_time() { Ok(None) } else { self.device.arm_irq() }
     }
@@ -299,8 +298,7 @@ unsafe impl<D: Device> Driver for Msgdma<D> {
 forward_as_fd!({D: Device} Msgdma<D>, device: D);
 
 impl<D: Device> Drop for Msgdma<D> {
-    /// Stops the core. The descriptors' memory goes back only when it has stopped; otherwise it
-    /// stays leaked.
+    /// Stops the core. Returns the descriptors' memory only if it has stopped; otherwise leaks it.
     fn drop(&mut self) {
         if self.halt().is_ok()
             && let Way::Prefetch(prefetch) = &mut self.way

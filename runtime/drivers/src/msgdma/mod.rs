@@ -10,68 +10,66 @@
 //!
 //! **Two ways for descriptors.** [`Msgdma::open`] writes each into the descriptor port, 16 bytes of
 //! a standard one or 32 of an extended one. [`Msgdma::prefetched`] puts them into memory of its
-//! own, from where the core's prefetcher fetches them, and where it writes back what came of them.
+//! own, where the core's prefetcher fetches them and writes back their results.
 //!
 //! **The end of a job** comes from the response port, or from the descriptor that the prefetcher
-//! wrote back. A core without either (Platform Designer's default for copies) says only whether it
-//! is idle: all jobs in flight end together then. A receiver needs one of the two, because the
-//! packet's length comes from there.
+//! wrote back. A core without either (Platform Designer's default for copies) only reports whether
+//! it is idle, so all jobs in flight end together. A receiver needs one of the two for the packet's
+//! length.
 //!
 //! **When the bytes are there.** A core that is built with "Enable Write Response" waits until its
-//! writes are answered: say `write_responses`. Without it (Platform Designer's default) a job ends
-//! when its last write is accepted, and the driver tells the end, and that a stop succeeded,
-//! `settle_us` later. That is the caller's word. An event loop has no file to wait for then,
-//! because no interrupt announces that this time is over.
+//! writes are answered: set `write_responses`. Without it (Platform Designer's default) a job ends
+//! when its last write is accepted, and the driver reports the end, or a stop's success,
+//! `settle_us` later. The caller guarantees that this is long enough. An event loop then has no
+//! file to wait for, because no interrupt announces that this time is over.
 //!
 //! **Where the ports lie.** CSR, descriptors, responses and prefetcher are four slave ports, and
 //! Platform Designer gives each a base address. This driver has one window, and [`MsgdmaConfig`]
-//! says where in it each port begins. On a DE10-Nano all lie behind the lightweight bridge
+//! has the offset of each port in it. On a DE10-Nano all lie behind the lightweight bridge
 //! (0xFF20_0000, 2 MiB): one `reg` from the lowest base to the end of the highest port serves all.
-//! A device tree with a `reg` for each port (`csr`, `desc`, `resp`) has windows of their own; they
-//! need a node with one `reg` over all.
+//! A device tree with a `reg` for each port (`csr`, `desc`, `resp`) needs a node with one `reg`
+//! over all instead.
 //!
 //! **Alignment and length** follow the core's "Transfer Type", "Data Width" and "Maximum Transfer
-//! Length", which are 1 KiB and 32 bits at first. One job is one descriptor. A longer job is
-//! refused.
+//! Length", by default 1 KiB and 32 bits. A job is one descriptor. A longer job is refused.
 //!
-//! **Coherency.** The masters snoop where their port does, the ACP of a Cyclone V; no register of
-//! the core tells.
+//! **Coherency.** The masters snoop if their port does, such as the ACP of a Cyclone V; no register
+//! of the core shows it.
 //!
-//! **Clocks.** The fabric's clock alone. Where the bridge is off or the fabric is not loaded, a
-//! read ends the program, or reads ones, which is
-//! [`Error::WrongDevice`] or [`Error::Fault`].
+//! **Clocks.** Only the fabric's clock. If the bridge is off or the fabric is not loaded, a read
+//! kills the program, or returns ones, which is [`Error::WrongDevice`] or [`Error::Fault`].
 //!
-//! **No identity on older cores.** Opening compares the bits of STATUS that read as 0, and that a
-//! core without descriptors is empty. Newer cores have the registers "Component Configuration"; a
-//! mode or a descriptor format that differs from the settings is
+//! **No identity on older cores.** Opening checks the bits of STATUS that read as 0, and that a
+//! core without descriptors reports empty. Newer cores have the registers "Component
+//! Configuration"; a mode or a descriptor format that differs from the settings is
 //! [`Error::WrongDevice`].
 //!
 //! # The traps
-//! - The write of a descriptor's control word is the go, so it is the last.
+//! - Writing a descriptor's control word starts it, so the driver writes it last.
 //! - A write to a full descriptor FIFO makes the processor wait without end. Up to eight
-//!   descriptors fit into every core; beyond, STATUS is read first.
-//! - Reading a response's status takes the response away, so its length is read before.
-//! - BUSY rises two clocks after the go: a core is idle only when two looks say so.
-//! - Bits 23:16 of the control word, which enable the interrupts of errors, are the error that goes
-//!   out where the core sends. This driver sets them only where it receives.
-//! - A packet that is longer than its buffer ends the buffer's job, with "early termination"; its
-//!   rest is the next packet. The job is reported as failed, and the others go on.
-//! - Without write responses a job ends before its last word is in memory, and a stop comes before
-//!   writes. Behind memory that reorders, half of all ends did. See `write_responses`.
-//! - STOP in the middle of a copy spoils a core with write responses: it waits for answers of
-//!   writes that it never made, and no later job ends. So a stop waits for the descriptor at work,
-//!   `stop_us` long. A copy that takes longer is cut, and the core will not stop
-//!   ([`Error::WillNotStop`]) before it is reset from outside. A
-//!   receiver waits for its packet so long too, and is then stopped. Where the packet had begun and
-//!   stands still, the next job may not end: reset the core from outside.
+//!   descriptors fit into every core; beyond that, the driver reads STATUS first.
+//! - Reading a response's status removes the response, so the driver reads its length first.
+//! - BUSY rises two clocks after the go, so a core is idle only if two reads show it.
+//! - Bits 23:16 of the control word, which enable the interrupts of errors, are, in a sending core,
+//!   the error that it sends. This driver sets them only for a receiver.
+//! - A packet that is longer than its buffer ends the buffer's job with "early termination"; its
+//!   rest is the next packet. The job is reported as failed, and the others continue.
+//! - Without write responses a job ends before its last word is in memory, and a stop before its
+//!   writes. With reordering memory, half of all jobs did. See `write_responses`.
+//! - STOP in the middle of a copy spoils a core with write responses: it waits for answers to
+//!   writes that it never made, and no later job ends. So a stop waits up to `stop_us` for the
+//!   descriptor at work. A copy that takes longer is cut, and the core will not stop
+//!   ([`Error::WillNotStop`]) until an external reset. A receiver waits as long for its packet, and
+//!   is then stopped. If the packet had begun and stalled, the next job may not end: reset the core
+//!   externally.
 //! - "Early done" is never set: a job would end before its bytes are in memory.
-//! - A prefetcher takes a descriptor with old words where one becomes owned while it reads. So no
-//!   descriptor gets an owner before RUN has cleared itself (`ring.rs`).
-//! - Avalon's masters see no error of a memory: a copy from an address where nothing is ends well,
-//!   with wrong bytes. The queue gives no such address.
+//! - A prefetcher uses old words of a descriptor that becomes owned while it reads it. So no
+//!   descriptor becomes owned before RUN has cleared itself (`ring.rs`).
+//! - Avalon masters see no memory errors: a copy from an unmapped address succeeds, with wrong
+//!   bytes. The queue passes no such address.
 //! - A stop in the middle of a packet leaves its rest in the stream, and no completion reports it.
-//!   Throw the first packet after a stop away.
-//! - A packet that is sent has ended when its buffer was read. The core may have its last beats.
+//!   Discard the first packet after a stop.
+//! - A sent packet completes when its buffer was read. The core may still hold its last beats.
 //!
 //! # References
 //! Altera's Embedded Peripherals IP User Guide (683130), chapter "Modular Scatter-Gather DMA Core":
@@ -98,7 +96,7 @@ use contigo_core::{
 
 const SETTINGS: &[&str] = MsgdmaConfig::SETTINGS;
 
-/// Its row in the table of drivers.
+/// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     DriverRow::new(
         "msgdma",

@@ -35,17 +35,17 @@ pub(crate) const COMPONENT_2: Register<ReadOnly> = Register::at(0x18);
 /// CSR 0x1C, "Component Info": [`COMPONENT_TYPE`] in bits 15:8 on newer cores.
 pub(crate) const COMPONENT_INFO: Register<ReadOnly> = Register::at(0x1C);
 
-/// STATUS: descriptors wait, or one is at work. It rises two clocks after a descriptor came.
+/// STATUS: descriptors wait, or one is at work. It rises two clocks after a descriptor arrives.
 pub const BUSY: u32 = 1 << 0;
 /// STATUS: no descriptor waits.
 pub const EMPTY: u32 = 1 << 1;
-/// STATUS: one more descriptor would make the bus wait.
+/// STATUS: another descriptor would stall the bus.
 pub(crate) const FULL: u32 = 1 << 2;
 /// STATUS: the masters have stopped, or no descriptor is at work and [`STOP_DESCRIPTORS`] lets none
-/// begin (`dispatcher.v`: `stop_state = master_stop_state | descriptors_stop_state`). Without an
-/// access under way is the core only after a reset.
+/// begin (`dispatcher.v`: `stop_state = master_stop_state | descriptors_stop_state`). Only a reset
+/// guarantees that the core has no access under way.
 pub(crate) const STOPPED: u32 = 1 << 5;
-/// STATUS: a reset goes on.
+/// STATUS: a reset is under way.
 pub const RESETTING: u32 = 1 << 6;
 /// STATUS: an interrupt; writing 1 clears it.
 pub(crate) const IRQ: u32 = 1 << 9;
@@ -63,7 +63,7 @@ pub(crate) const STOP_DESCRIPTORS: u32 = 1 << 5;
 
 /// `COMPONENT_INFO`: the type, in bits 15:8, with the upper half 0.
 pub(crate) const COMPONENT_TYPE: u32 = 0xDA << 8;
-/// `COMPONENT_INFO`: the bits that tell the type.
+/// `COMPONENT_INFO`: the bits of the type.
 pub(crate) const COMPONENT_TYPE_BITS: u32 = 0xFFFF_FF00;
 /// `COMPONENT_1`: the mode, in bits 17:16.
 pub(crate) const COMPONENT_MODE: u32 = 3 << 16;
@@ -78,7 +78,7 @@ pub(crate) const READ_ADDR: Register<ReadWrite> = Register::at(0x00);
 pub(crate) const WRITE_ADDR: Register<ReadWrite> = Register::at(0x04);
 /// Descriptor port: how many bytes.
 pub(crate) const LENGTH: Register<ReadWrite> = Register::at(0x08);
-/// Standard descriptor port: control. Its write is the go.
+/// Standard descriptor port: control. Writing it starts the descriptor.
 pub(crate) const STANDARD_CONTROL: Register<ReadWrite> = Register::at(0x0C);
 /// Extended descriptor port: write burst in bits 31:24, read burst in 23:16, sequence number in
 /// 15:0.
@@ -89,7 +89,7 @@ pub(crate) const STRIDE: Register<ReadWrite> = Register::at(0x10);
 pub(crate) const READ_ADDR_HIGH: Register<ReadWrite> = Register::at(0x14);
 /// Extended descriptor port: the high half of the address that is written.
 pub(crate) const WRITE_ADDR_HIGH: Register<ReadWrite> = Register::at(0x18);
-/// Extended descriptor port: control. Its write is the go.
+/// Extended descriptor port: control. Writing it starts the descriptor.
 pub(crate) const EXTENDED_CONTROL: Register<ReadWrite> = Register::at(0x1C);
 /// STRIDE: word after word on both sides.
 pub(crate) const STRIDE_ONE: u32 = 0x0001_0001;
@@ -98,16 +98,16 @@ pub(crate) const STRIDE_ONE: u32 = 0x0001_0001;
 pub(crate) const GENERATE_SOP: u32 = 1 << 8;
 /// Descriptor's control: mark the last word of a packet.
 pub(crate) const GENERATE_EOP: u32 = 1 << 9;
-/// Descriptor's control: a packet's end ends it.
+/// Descriptor's control: a packet's end ends the descriptor.
 pub(crate) const END_ON_EOP: u32 = 1 << 12;
-/// Descriptor's control: its end interrupts.
+/// Descriptor's control: its end raises an interrupt.
 pub(crate) const IRQ_ON_END: u32 = 1 << 14;
-/// Descriptor's control: a packet that is too long interrupts.
+/// Descriptor's control: too long a packet raises an interrupt.
 pub(crate) const IRQ_ON_EARLY: u32 = 1 << 15;
-/// Descriptor's control: errors at the sink interrupt. From memory to a stream these bits are the
-/// error that is sent.
+/// Descriptor's control: errors at the sink raise an interrupt. In a send, these bits are the error
+/// that is sent.
 pub(crate) const IRQ_ON_ERROR: u32 = 0xFF << 16;
-/// Descriptor's control: the guide's "Wait for write responses", where the core has them.
+/// Descriptor's control: the guide's "Wait for write responses", if the core has them.
 pub(crate) const WAIT_FOR_WRITES: u32 = 1 << 25;
 /// Descriptor's control, in memory: it belongs to the prefetcher.
 pub(crate) const OWNED: u32 = 1 << 30;
@@ -116,7 +116,7 @@ pub(crate) const GO: u32 = 1 << 31;
 
 /// Response port: how many bytes were written, for a receiver with packets.
 pub(crate) const RESPONSE_LENGTH: Register<ReadOnly> = Register::at(0x00);
-/// Response port: errors in bits 7:0, and [`EARLY`]. Reading it takes the response away.
+/// Response port: errors in bits 7:0, and [`EARLY`]. Reading it removes the response.
 pub(crate) const RESPONSE_STATUS: Register<ReadClears> = Register::at(0x04);
 /// A response's errors.
 pub const ERRORS: u32 = 0xFF;
@@ -132,7 +132,7 @@ pub(crate) const FETCH_NEXT_HIGH: Register<ReadWrite> = Register::at(0x08);
 /// Prefetcher 0x10, status: [`FETCH_IRQ`] alone, which writing 1 clears.
 pub(crate) const FETCH_STATUS: Register<WriteOneToggles> = Register::at(0x10);
 
-/// `FETCH_CONTROL`: fetch descriptors, until one is not owned. It clears itself then.
+/// `FETCH_CONTROL`: fetch descriptors until one is not owned; it then clears itself.
 pub const RUN: u32 = 1 << 0;
 /// `FETCH_CONTROL`: reset; it clears itself.
 pub(crate) const FETCH_RESET: u32 = 1 << 2;
@@ -143,7 +143,7 @@ pub(crate) const FETCH_RESERVED: u32 = !0x1F;
 /// `FETCH_STATUS`: a descriptor was written back.
 pub(crate) const FETCH_IRQ: u32 = 1 << 0;
 
-/// A standard descriptor in memory: its words, and where they are.
+/// A standard descriptor in memory: its size and word offsets.
 pub(crate) const STANDARD_WORDS: usize = 8;
 /// An extended descriptor in memory.
 pub(crate) const EXTENDED_WORDS: usize = 16;
@@ -154,7 +154,7 @@ pub(crate) const STANDARD_CONTROL_AT: usize = 0x1C;
 /// In an extended descriptor: control, its last word.
 pub(crate) const EXTENDED_CONTROL_AT: usize = 0x3C;
 
-/// The status of a response in words, where it says that something went wrong.
+/// A response's error status in words.
 #[must_use]
 pub(crate) const fn describe(status: u32) -> Option<&'static str> {
     if status & EARLY != 0 {
@@ -172,7 +172,7 @@ pub(crate) const fn describe(status: u32) -> Option<&'static str> {
     }
 }
 
-/// The registers answer what this core never says.
+/// The message for values that this core's registers never have.
 pub(super) const fn gone(status: u32) -> Error {
     let what = "bits that it never sets: its bridge is off, its clock stands, or `csr_at` is \
         wrong; look at the fabric and at the offsets";
@@ -182,7 +182,7 @@ pub(super) const fn gone(status: u32) -> Error {
 /// One slave port of the core: the registers of a window from byte `1` on.
 pub(super) struct At<'d, D>(pub(super) &'d D, pub(super) usize);
 
-// SAFETY: they are the device's registers, at other numbers.
+// SAFETY: they are the device's registers, at other offsets.
 unsafe impl<D: Mmio> Mmio for At<'_, D> {
     fn len_bytes(&self) -> usize {
         self.0.len_bytes().saturating_sub(self.1)

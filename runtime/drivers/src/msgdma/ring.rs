@@ -1,12 +1,12 @@
 #![allow(unsafe_code, reason = "descriptors send the core to the operands")]
 //! Descriptors in memory, which the prefetcher fetches and writes back.
 //!
-//! The prefetcher reads a descriptor word by word, its control word last. One that becomes owned
-//! under its eyes would be taken with old words. So the driver gives it none while it runs. The
-//! prefetcher runs up to the first descriptor that is not owned, which takes microseconds. Jobs
-//! that come meanwhile wait. They lie in memory already, and get their owner when RUN has cleared
-//! itself. The core's own FIFO holds all descriptors in flight, so that the prefetcher never waits
-//! for room.
+//! The prefetcher reads a descriptor word by word, its control word last. If a descriptor became
+//! owned during that, the prefetcher would use old words. So the driver passes it no descriptor
+//! while it runs. The prefetcher runs up to the first descriptor that is not owned, which takes
+//! microseconds. Jobs that come meanwhile wait. Their descriptors are in memory already, and become
+//! owned when RUN has cleared itself. The core's FIFO holds all descriptors in flight, so the
+//! prefetcher never waits for room.
 
 use super::{
     config::{JOBS_MAX, MsgdmaConfig, MsgdmaMode},
@@ -24,29 +24,28 @@ use contigo_core::{
     types::{Refused, Result},
 };
 
-/// The jobs of a core with a prefetcher. The circle has one descriptor more than there are slots,
-/// so that jobs wander through it. From `oldest` on they are written back, then launched, then
-/// waiting.
+/// The jobs of a core with a prefetcher. The ring has one more descriptor than slots, so jobs move
+/// through it. From `oldest` on, jobs are first written back, then launched, then waiting.
 #[derive(Debug)]
 pub(super) struct Prefetch {
     config: MsgdmaConfig,
     at: usize,
     ring: Ring,
-    /// The descriptor of the oldest job that was not told.
+    /// The descriptor of the oldest unreported job.
     oldest: usize,
     /// Its slot.
     slot: usize,
-    /// Jobs whose descriptors the prefetcher got, and that were not told.
+    /// Unreported jobs whose descriptors the prefetcher has.
     launched: usize,
-    /// Jobs behind them that wait until it has stopped.
+    /// Jobs after them that wait until it has stopped.
     waiting: usize,
-    /// Of those that were launched, the first so many were written back.
+    /// How many of the launched jobs, from the first, were written back.
     seen: usize,
     pub(super) settle: Settle,
-    /// The last look found an end, and there are others: the next one may have ended too.
+    /// The last poll found an end, and more jobs are in flight: the next one may have ended too.
     more: bool,
-    /// No descriptor is owned, except for those that were launched and not told. `false`:
-    /// any may be owned, as before the first job, and after a write that failed.
+    /// No descriptor is owned, except launched and unreported ones. `false`: any may be owned, as
+    /// before the first job, and after a failed write.
     written: bool,
 }
 
@@ -63,7 +62,7 @@ impl Prefetch {
             4 * if config.extended { regs::EXTENDED_WORDS } else { regs::STANDARD_WORDS };
         let most = config.depth.min(JOBS_MAX) + 1;
         let layout = Layout { len_bytes, align_bytes: len_bytes, most };
-        // One descriptor is never owned: the prefetcher stops there.
+        // One descriptor is never owned, so the prefetcher stops there.
         let ring = Ring::new(memory, port, config.address_bits, layout, 2)?;
         Ok(Self {
             config,
@@ -88,17 +87,17 @@ impl Prefetch {
         if self.config.extended { regs::EXTENDED_CONTROL_AT } else { regs::STANDARD_CONTROL_AT }
     }
 
-    /// The descriptor of the job `steps` behind the oldest.
+    /// The descriptor of the job `steps` after the oldest.
     const fn place(&self, steps: usize) -> usize {
         self.ring.after(self.oldest, steps)
     }
 
-    /// The core was reset: no descriptor is owned, and jobs begin at the first. Those that were
-    /// launched and not told may be owned still.
+    /// The core was reset: jobs begin at the first descriptor, and none is owned. Those that were
+    /// launched and unreported may still be owned, and are cleared.
     pub(super) fn begin_anew(&mut self) -> Result<()> {
         let (at, owned) =
             (self.control_at(), if self.written { self.launched } else { self.ring.len() });
-        // Before the writes: where one fails, a cleared owner is not the end of a job.
+        // Before the writes: if one fails, a cleared owner must not count as a job's end.
         (self.launched, self.waiting, self.seen) = (0, 0, 0);
         self.settle.begin_anew();
         (self.more, self.written) = (false, false);
@@ -111,7 +110,7 @@ impl Prefetch {
         Ok(())
     }
 
-    /// Writes the job's descriptor, and gives it to the prefetcher where that has stopped.
+    /// Writes the job's descriptor, and passes it to the prefetcher if that has stopped.
     ///
     /// # Safety
     /// The operands were handed over.
@@ -154,12 +153,12 @@ impl Prefetch {
         Ok(())
     }
 
-    /// The control word of a descriptor that the prefetcher gets.
+    /// The control word of an owned descriptor.
     const fn owned(&self) -> u32 {
         control(self.config.mode) | regs::GO | regs::OWNED
     }
 
-    /// Has the prefetcher stopped? Then it looks at no descriptor.
+    /// Whether the prefetcher has stopped, and so reads no descriptor.
     fn has_stopped(&self, device: &impl Device) -> Result<bool> {
         let status = regs::FETCH_CONTROL.read(&At(device, self.at));
         if status & regs::FETCH_RESERVED != 0 {
@@ -169,7 +168,7 @@ impl Prefetch {
         }
     }
 
-    /// Gives the prefetcher the jobs that wait, where it has stopped.
+    /// Passes the waiting jobs to the prefetcher if it has stopped.
     fn launch(&mut self, device: &impl Device) -> Result<()> {
         if !self.has_stopped(device)? {
             return Ok(());
@@ -184,11 +183,11 @@ impl Prefetch {
         Ok(())
     }
 
-    /// Lets the prefetcher run from the first job that waits on. All that wait are owned.
+    /// Runs the prefetcher from the first waiting job on. All waiting jobs' descriptors are owned.
     fn start(&mut self, device: &impl Device) {
         let (fetch, addr) = (At(device, self.at), self.ring.addr(self.place(self.launched)));
-        // SAFETY: the descriptors from the first to the one that is not owned name operands that
-        // were handed over, and for which `check` has passed.
+        // SAFETY: the descriptors from the first up to the unowned one name operands that were
+        // handed over, and that `check` accepted.
         unsafe {
             regs::FETCH_NEXT.write(&fetch, low(addr));
             regs::FETCH_NEXT_HIGH.write(&fetch, high(addr));
@@ -197,8 +196,8 @@ impl Prefetch {
         (self.launched, self.waiting) = (self.launched + self.waiting, 0);
     }
 
-    /// Looks for the oldest job's end: at the register first, because each look at a descriptor is
-    /// a sync where the port does not snoop.
+    /// Polls for the oldest job's end. The register comes first, because each read of a descriptor
+    /// is a sync on a port that does not snoop.
     pub(super) fn look(&mut self, device: &impl Device) -> Result<Option<Completion>> {
         let fetch = At(device, self.at);
         if !self.more {
@@ -207,7 +206,7 @@ impl Prefetch {
                 return Err(gone(status));
             }
             if status & regs::FETCH_IRQ != 0 {
-                // Before the look at the descriptor: an end after it sets the bit again.
+                // Before the descriptor is read: a later end sets the bit again.
                 // SAFETY: acknowledging moves no data.
                 unsafe { regs::FETCH_STATUS.write(&fetch, regs::FETCH_IRQ) };
                 self.more = true;
@@ -219,7 +218,7 @@ impl Prefetch {
         if self.more || self.settle.waits() { self.tell(device) } else { Ok(None) }
     }
 
-    /// Counts the descriptors that were written back: the oldest alone where an end needs no time.
+    /// Counts the descriptors that were written back; only the oldest if an end needs no settling.
     fn see(&mut self) -> Result<()> {
         let most = if self.settle.needs_time() { self.launched } else { 1 };
         while self.seen < most {
@@ -233,7 +232,7 @@ impl Prefetch {
         Ok(())
     }
 
-    /// The oldest job's end, where its descriptor was written back.
+    /// The oldest job's completion, if its descriptor was written back.
     pub(super) fn tell(&mut self, device: &impl Device) -> Result<Option<Completion>> {
         self.more = false;
         if self.launched == 0 {
@@ -258,13 +257,13 @@ impl Prefetch {
         Ok(Some(completion(self.config.mode, slot, bytes, status & (regs::ERRORS | regs::EARLY))))
     }
 
-    /// The core was reset. Those that wait never began.
+    /// The core was reset. The waiting jobs never began.
     pub(super) const fn stopped(&mut self) {
         self.waiting = 0;
         self.settle.rest();
     }
 
-    /// Gives the memory back.
+    /// Returns the memory.
     ///
     /// # Safety
     /// As [`Ring::release`].

@@ -1,22 +1,22 @@
 #![allow(unsafe_code, reason = "stop and reset are bits of control registers")]
-//! How the core is stopped: no descriptor begins, the one at work ends, then the prefetcher is
-//! reset, then the dispatcher.
+//! How the core is stopped: no descriptor begins, the one at work ends, and the prefetcher and then
+//! the dispatcher are reset.
 //!
-//! Only where the descriptor does not end in time the masters are stopped. Where the core counts
-//! the answers of its writes this spoils it. STOP suppresses bursts that it counted already, and it
-//! waits for their answers for ever, also after a reset by its register. Jobs behind that never
-//! end. So the driver answers that the core will not stop, until it was reset from outside: its
-//! CONTROL register keeps STOP, which such a reset clears. A receiver waits for its packet without
-//! a burst under way, and its stop is taken for good.
+//! The masters are stopped only if the descriptor does not end in time. This spoils a core that
+//! counts the answers to its writes: STOP suppresses bursts that it has counted, and it waits for
+//! their answers for ever, also after a reset by its register. Later jobs never end. So the driver
+//! reports that the core will not stop, until an external reset: CONTROL keeps STOP, which such a
+//! reset clears. A receiver waits for its packet without a burst under way, so its stop counts as a
+//! success.
 //!
-//! A core without write responses has made its last writes then, and no register tells when they
-//! are in memory. The stop waits for as long as the caller said.
+//! A core without write responses has issued its last writes then, and no register shows when they
+//! are in memory. The stop waits for the time that the caller configured.
 //!
 //! A prefetcher that waits for room in the dispatcher's FIFO does not see its own reset
-//! (`altera_msgdma_prefetcher_read.v`, `WR_WAIT`), and a dispatcher that was stopped makes no room.
-//! That is so where the core's FIFO is shallower than the setting `depth`. A reset of the
-//! dispatcher makes room. The descriptor that comes then may begin, so that the dispatcher is
-//! stopped and reset once more.
+//! (`altera_msgdma_prefetcher_read.v`, `WR_WAIT`), and a stopped dispatcher makes no room. This
+//! happens if the core's FIFO is shallower than the setting `depth`. Resetting the dispatcher makes
+//! room. The descriptor that then comes may begin, so the dispatcher is stopped and reset once
+//! more.
 
 use super::{
     driver::{Msgdma, Spoilt, Way},
@@ -30,19 +30,19 @@ use contigo_core::{
 };
 use core::time::Duration;
 
-/// Between two looks while it waits: no interrupt announces the end of a stop.
+/// The time between polls of a wait: no interrupt announces the end of a stop.
 const STOP_STEP_US: u32 = 5;
-/// How long each wait of the kernel's program is, where this program is gone: six of them, and two
-/// of `settle_us`, are less than a second with those below.
+/// The limit of each wait of the stop program, which the kernel runs if this process has died: six
+/// of them, two of `settle_us`, and those below are less than a second.
 const PROGRAM_US: u32 = 130_000;
-/// The last look, after all of these.
+/// The limit of the last poll, after all of these.
 const ANSWER_US: u32 = 10_000;
-/// One look at a mark that was written before.
+/// The limit of the poll of a mark that was written before.
 const MARK_US: u32 = 1;
-/// A word that STATUS never says, also where the registers are gone and read ones.
+/// A value that STATUS never has, not even in absent registers, which read ones.
 const NEVER: u32 = 1 << 10;
 
-/// Has it not stopped in its time? An interrupt's file that failed gave it none, and is the error.
+/// Whether it did not stop in time. A failed interrupt file, which gave it no time, is an error.
 const fn is_late(stopped: Result<()>) -> Result<bool> {
     match stopped {
         Ok(()) => Ok(false),
@@ -52,10 +52,10 @@ const fn is_late(stopped: Result<()>) -> Result<bool> {
 }
 
 impl<D: Device> Msgdma<D> {
-    /// Waits for `done`, at most for the limit.
+    /// Waits for `done`, at most until the limit.
     ///
     /// # Errors
-    /// [`Error::WillNotStop`], with the register's last word; or that of the interrupt's file.
+    /// [`Error::WillNotStop`], with the register's last value; or the interrupt file's error.
     fn wait_for(
         &self,
         mut register: impl FnMut(&D) -> u32,
@@ -70,7 +70,7 @@ impl<D: Device> Msgdma<D> {
         if met { Ok(()) } else { Err(self.will_not(status)) }
     }
 
-    /// The descriptor's end, the masters' stop, the prefetcher's, and a reset: two times at most.
+    /// After waits for the descriptor, masters, prefetcher and reset, each at most twice.
     const fn will_not(&self, status: u32) -> Error {
         Error::WillNotStop {
             device: "msgdma",
@@ -79,7 +79,7 @@ impl<D: Device> Msgdma<D> {
         }
     }
 
-    /// Stops and resets the core. Between the two, ends are kept that a reset would clear.
+    /// Stops and resets the core. Between the two, saves ends that a reset would clear.
     pub(super) fn halt(&mut self) -> Result<()> {
         let control = regs::CONTROL.read(&At(&self.device, self.config.csr_at));
         if self.spoilt == Spoilt::Marked {
@@ -92,15 +92,15 @@ impl<D: Device> Msgdma<D> {
         if self.spoilt == Spoilt::No {
             return stopped;
         }
-        // Also where the reset was late: the next stop would find a core at rest.
+        // Also if the reset was late: the next stop would find a core at rest.
         let stop = regs::STOP | regs::STOP_DESCRIPTORS;
-        // SAFETY: a core that stops starts nothing. This is what a reset from outside clears.
+        // SAFETY: a core that stops starts nothing. An external reset clears this mark.
         unsafe { regs::CONTROL.write(&At(&self.device, self.config.csr_at), stop) };
         self.spoilt = Spoilt::Marked;
         Err(stopped.err().unwrap_or_else(|| self.will_not(stop)))
     }
 
-    /// Stops and resets the core; `control` is what it said before.
+    /// Stops and resets the core; `control` is the previous value of CONTROL.
     fn rest(&mut self, control: u32) -> Result<()> {
         let stopped = self.stop_dispatcher();
         is_late(stopped)?;
@@ -108,7 +108,7 @@ impl<D: Device> Msgdma<D> {
             // SAFETY: a core that stops starts nothing.
             unsafe { regs::FETCH_CONTROL.write(&At(&self.device, at), regs::FETCH_RESET) };
             if is_late(self.prefetcher_stops(at))? {
-                // It may wait for room.
+                // The prefetcher may wait for room.
                 self.reset_dispatcher(0)?;
                 is_late(self.stop_dispatcher())?;
                 self.prefetcher_stops(at)?;
@@ -126,8 +126,8 @@ impl<D: Device> Msgdma<D> {
         }
     }
 
-    /// Lets no descriptor begin, and waits for the one at work; stops the masters where that takes
-    /// too long.
+    /// Lets no descriptor begin, and waits for the one at work; stops the masters if that takes too
+    /// long.
     fn stop_dispatcher(&mut self) -> Result<()> {
         let csr_at = self.config.csr_at;
         // SAFETY: a core that stops starts nothing.
@@ -161,7 +161,7 @@ impl<D: Device> Msgdma<D> {
         )
     }
 
-    /// Resets the dispatcher and the masters. `empty`: it must be idle then, with this bit.
+    /// Resets the dispatcher and the masters, which must then be idle, with the bit `empty`.
     fn reset_dispatcher(&self, empty: u32) -> Result<()> {
         let csr_at = self.config.csr_at;
         // SAFETY: a core that is reset starts nothing.
@@ -174,13 +174,13 @@ impl<D: Device> Msgdma<D> {
         )
     }
 
-    /// The same as data. The polls are of registers with bits that the core never sets. The second
-    /// part stops the masters, and makes room for a prefetcher. A core that needs time gets it by a
-    /// poll that is never met. So the second part always runs there, and a third one has the
-    /// answer. A mark in CONTROL, which a reset clears, says that the second part has waited: a
-    /// core that is idle only after its last poll has not. A core that a stop spoils keeps STOP,
-    /// for the next program to see; the last look is at STATUS all the same, where STOPPED follows
-    /// as no descriptor is at work.
+    /// The same as steps. The polls include bits that the core never sets. The second part stops
+    /// the masters, and makes room for a prefetcher. A core that needs time gets it by a poll that
+    /// never succeeds, so there the second part always runs, and a third part has the answer. A
+    /// mark in CONTROL, which a reset clears, shows that the second part has waited: a core that
+    /// becomes idle only after its last poll has not. A core that a stop spoils keeps STOP for the
+    /// next program; the last poll still reads STATUS, where STOPPED is set because no descriptor
+    /// is at work.
     pub(super) fn program(&self) -> StopProgram {
         let (control, status) = (
             self.config.csr_at + regs::CONTROL.offset(),

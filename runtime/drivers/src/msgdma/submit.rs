@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "the control word of a descriptor sends the core to the operands")]
-//! Descriptors by the descriptor port, and their ends: by the response port, or all together.
+//! Jobs through the descriptor port, and their ends: by the response port, or all together.
 
 use super::{
     config::{DEPTH_MIN, JOBS_MAX, MsgdmaConfig, MsgdmaMode},
@@ -15,29 +15,29 @@ use contigo_core::{
 use core::time::Duration;
 use heapless::Deque;
 
-/// A job's end that was read from the core, and not told.
+/// A job's end that was read from the core, and not reported.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     bytes: u32,
     status: u32,
 }
 
-/// The jobs of a core with a descriptor port: a queue, at whose head are those whose end was read
-/// from the core, and behind them those that the core has.
+/// The jobs of a core with a descriptor port: a queue whose head has the jobs that ended, followed
+/// by those that the core still has.
 #[derive(Debug)]
 pub(super) struct Slave {
     config: MsgdmaConfig,
-    /// The slot of the oldest job that was not told.
+    /// The slot of the oldest unreported job.
     oldest: usize,
-    /// Jobs that were not told, those in `ended` included.
+    /// Unreported jobs, including those in `ended`.
     in_flight: usize,
-    /// Responses that wait in the core, by its last word.
+    /// Responses waiting in the core, by its last report.
     waiting: usize,
     ended: Deque<Ended, JOBS_MAX>,
     pub(super) settle: Settle,
 }
 
-/// The addresses of a job: what is read, and what is written. A side that is a stream has none.
+/// The addresses that a job reads and writes. A stream has none.
 pub(super) const fn addresses(mode: MsgdmaMode, operands: &[DevSlice]) -> (u64, u64) {
     match (mode, operands) {
         (MsgdmaMode::Copy, [from, to, ..]) => (from.addr.0, to.addr.0),
@@ -47,7 +47,7 @@ pub(super) const fn addresses(mode: MsgdmaMode, operands: &[DevSlice]) -> (u64, 
     }
 }
 
-/// The control word of a job's descriptor, without the go.
+/// The control word of a job's descriptor, without the go bit.
 pub(super) const fn control(mode: MsgdmaMode) -> u32 {
     regs::IRQ_ON_END
         | match mode {
@@ -60,7 +60,7 @@ pub(super) const fn control(mode: MsgdmaMode) -> u32 {
         }
 }
 
-/// The end of the job in `slot`, as its response has it.
+/// The completion of the job in `slot`, by its response.
 pub(super) fn completion(mode: MsgdmaMode, slot: usize, bytes: u32, status: u32) -> Completion {
     let ended = Completion::of(slot);
     match mode {
@@ -107,7 +107,7 @@ impl Slave {
         operands: &[DevSlice],
     ) -> Result<()> {
         let csr = At(device, self.config.csr_at);
-        // Every core holds so many; a write to a full FIFO would make the processor wait.
+        // Every core holds this many; a write to a full FIFO would stall the processor.
         if self.in_flight >= DEPTH_MIN {
             let status = regs::STATUS.read(&csr);
             if status & regs::RESERVED != 0 {
@@ -143,7 +143,7 @@ impl Slave {
         Ok(())
     }
 
-    /// The oldest job's end, from what was read before.
+    /// The oldest job's completion, if its end was already read.
     pub(super) fn tell(&mut self) -> Option<Completion> {
         if !self.settle.take() {
             return None;
@@ -155,13 +155,13 @@ impl Slave {
         Some(completion(self.config.mode, slot, bytes, status))
     }
 
-    /// Looks for ends that may be told.
+    /// Polls for ends that may be reported.
     pub(super) fn look(&mut self, device: &impl Device) -> Result<bool> {
         self.look_for_ends(device)?;
         Ok(self.settle.look(device, self.ended.len()))
     }
 
-    /// Looks for ends: one response, or that the core is idle.
+    /// Polls for ends: one response, or an idle core.
     fn look_for_ends(&mut self, device: &impl Device) -> Result<bool> {
         if self.in_flight == self.ended.len() {
             return Ok(!self.ended.is_empty());
@@ -178,7 +178,7 @@ impl Slave {
             self.waiting = self.count(regs::RESPONSES.read(&csr))?;
         }
         if self.waiting == 0 {
-            // The line is a level: it falls here, and what came meanwhile is seen.
+            // A level line: it falls here, and the count below includes what came meanwhile.
             // SAFETY: acknowledging moves no data.
             unsafe { regs::STATUS.write(&csr, regs::IRQ) };
             self.waiting = self.count(regs::RESPONSES.read(&csr))?;
@@ -193,11 +193,11 @@ impl Slave {
             return Err(gone(status));
         }
         self.waiting -= 1;
-        // There is room: no more than are in flight.
+        // There is room: no more ends than jobs in flight.
         Ok(self.ended.push_back(Ended { bytes, status }).is_ok())
     }
 
-    /// How many responses wait. More than jobs in flight cannot be.
+    /// How many responses wait. More than the jobs in flight is an error.
     fn count(&self, responses: u32) -> Result<usize> {
         let most = self.in_flight - self.ended.len();
         usize::try_from(responses)
@@ -206,10 +206,10 @@ impl Slave {
             .ok_or(gone(responses))
     }
 
-    /// Without a response port only an idle core says that jobs ended: all of them.
+    /// Without a response port only an idle core shows that jobs ended, all of them.
     fn look_whether_idle(&mut self, device: &impl Device) -> Result<bool> {
         let csr = At(device, self.config.csr_at);
-        // Twice, because it is busy two clocks after a descriptor came.
+        // Twice, because BUSY rises two clocks after a descriptor arrives.
         for _ in 0..2 {
             let status = regs::STATUS.read(&csr);
             if status & regs::RESERVED != 0 {
@@ -229,7 +229,7 @@ impl Slave {
         Ok(true)
     }
 
-    /// The masters have stopped: keeps the responses that wait, before a reset clears them.
+    /// The masters have stopped: saves the waiting responses before a reset clears them.
     pub(super) fn drain(&mut self, device: &impl Device) {
         if self.config.resp_at.is_some() {
             for _ in 0..JOBS_MAX {
@@ -242,7 +242,7 @@ impl Slave {
         }
     }
 
-    /// After a stop only ends that were read are told.
+    /// After a stop only ends that were already read are reported.
     pub(super) fn stopped(&mut self, device: &impl Device) {
         (self.in_flight, self.waiting) = (self.ended.len(), 0);
         self.settle.rest();
@@ -250,19 +250,19 @@ impl Slave {
     }
 }
 
-/// The ends that may be told, of a core without write responses: its last writes are accepted then,
-/// and not in memory.
+/// The ends that may be reported, for a core without write responses: its last writes are accepted
+/// at the end, but may not be in memory.
 ///
-/// No register tells when they are. To read the last word back would not do: the driver does not
-/// know it, and the old word may be the same. So the caller says a bound, and the driver tells an
-/// end, and says that the core has stopped, after that.
+/// No register shows when they are. Reading the last word back does not help: the driver does not
+/// know its value, and the old one may be the same. So the caller sets a bound, and the driver
+/// reports an end, or a stopped core, after that.
 #[derive(Debug)]
 pub(super) struct Settle {
-    /// From the core's word to the bytes in memory; 0 where the core waits for them.
+    /// The time from the core's report to the bytes in memory; 0 if the core waits for them.
     us: u32,
-    /// Ends that are over for certain.
+    /// Ends whose time is over.
     over: usize,
-    /// Ends that were seen behind them, all before `since_us`.
+    /// Ends that were seen after them, all before `since_us`.
     later: usize,
     since_us: u64,
     /// The core was stopped, and has waited.
@@ -284,17 +284,17 @@ impl Settle {
         (self.later, self.at_rest) = (0, true);
     }
 
-    /// Does an end need time?
+    /// Whether an end needs time.
     pub(super) const fn needs_time(&self) -> bool {
         self.us > 0
     }
 
-    /// Was an end seen that cannot be told yet?
+    /// Whether an end was seen that cannot be reported yet.
     pub(super) const fn waits(&self) -> bool {
         self.later > 0
     }
 
-    /// So many ends were seen and not told, in all. May the first one be told?
+    /// Whether the first of the `seen` unreported ends may be reported.
     pub(super) fn look(&mut self, device: &impl Wait, seen: usize) -> bool {
         if self.us == 0 || self.at_rest {
             self.over = seen;
@@ -310,7 +310,7 @@ impl Settle {
         self.over > 0
     }
 
-    /// Takes one that may be told.
+    /// Takes one end that may be reported.
     pub(super) const fn take(&mut self) -> bool {
         let some = self.over > 0;
         self.over -= some as usize;
@@ -318,10 +318,10 @@ impl Settle {
     }
 }
 
-/// Waits until writes that `device` has made before are in memory. False: its clock stands.
+/// Waits until `device`'s earlier writes are in memory. `false` if its clock does not advance.
 ///
 /// # Errors
-/// That of the interrupt's file, which ends the wait early.
+/// The error of the interrupt's file, which ends the wait early.
 pub(super) fn settle(device: &impl Device, us: u32) -> Result<bool> {
     /// No interrupt announces the end of a wait.
     const STEP_US: u32 = 5;

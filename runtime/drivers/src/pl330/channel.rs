@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! One controller whose channels have a driver each.
+//! One controller, with a driver for each of its channels.
 
 use super::{
     config::{Found, Pl330Config},
@@ -21,16 +21,16 @@ use core::{
     time::Duration,
 };
 
-/// One controller, whose channels have a driver each: up to eight copies at once, in one thread or
-/// in several.
+/// One controller, with a driver for each of its channels: up to eight copies at once, in one or
+/// several threads.
 ///
-/// Every channel is started and stopped through one debug interface, which is used under the core's
-/// lock. A channel that faults or is stopped leaves the others at work. Each has an equal share of
-/// the controller's data buffer.
+/// All channels are started and stopped through one debug interface, under the core's lock. A
+/// channel that faults or stops leaves the others at work. Each has an equal share of the
+/// controller's data buffer.
 ///
-/// An event belongs to one channel. Where the kernel gives a program one of the controller's lines
-/// (`uio_pdrv_genirq` gives the first), a channel with another event finds its end after a
-/// millisecond at the latest.
+/// An event belongs to one channel. If the kernel delivers only one of the controller's lines
+/// (`uio_pdrv_genirq` delivers the first), a channel with another event sees its end within a
+/// millisecond.
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::pl330::{PROGRAM_BYTES, Pl330Config}};
@@ -54,30 +54,30 @@ use core::{
 /// ```
 #[derive(Debug)]
 pub struct Controller<D> {
-    /// Its drivers' mark N: event N belongs to a channel.
+    /// Mark N of its drivers is set while event N belongs to a channel.
     core: Core<D>,
     found: Found,
 }
 
 impl<D: Device> Controller<D> {
-    /// The controller behind `device`. All its channels are stopped: a program that crashed may
-    /// have left some running.
+    /// The controller behind `device`. Stops all its channels: a crashed program may have left some
+    /// running.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::Unexpected`]: this is no
-    /// DMA-330, or it has no clock. [`Error::WillNotStop`].
+    /// [`Error::RegisterWindow`], [`Error::WrongDevice`], [`Error::Unexpected`]: not a DMA-330, or
+    /// one without a clock. [`Error::WillNotStop`].
     ///
     /// # Safety
     /// The window is a DMA-330's, and no other code drives any of its channels while this value or
-    /// a channel of it lives. An ID that is right is a hint, and no proof.
+    /// a channel of it lives. A correct ID is only a hint.
     pub unsafe fn open(device: D) -> Result<Self> {
         let found = Found::at(&device)?.shared();
         Stopping::new(0..found.all_channels, None).run(&device, |device, thread| {
             kill(device, thread);
             true
         })?;
-        // SAFETY: no channel runs, and events move no data. They are taken back while they are
-        // interrupts, and then are none.
+        // SAFETY: no channel runs, and events move no data. They are cleared while INTEN makes them
+        // interrupts, and then disabled as interrupts.
         unsafe {
             regs::INTEN.write(&device, u32::MAX);
             regs::INTCLR.write(&device, u32::MAX);
@@ -86,13 +86,13 @@ impl<D: Device> Controller<D> {
         Ok(Self { core: Core::new(device)?, found })
     }
 
-    /// The driver of one channel, with an event of its own. `program` is where the channel fetches
-    /// its programs: [`PROGRAM_BYTES`](super::PROGRAM_BYTES) or more in whole cache lines, on the
-    /// device's port. It is the driver's until it is dropped.
+    /// The driver of one channel, with its own event. The channel fetches its programs from
+    /// `program`: [`PROGRAM_BYTES`](super::PROGRAM_BYTES) or more in whole cache lines, on the
+    /// device's port. The driver owns it until it is dropped.
     ///
     /// # Errors
-    /// `program` comes back with [`Error::HasDriver`] where the channel or the event is another
-    /// driver's, or as from [`Pl330::open_with`](super::Pl330::open_with).
+    /// `program` comes back with [`Error::HasDriver`] if another driver has the channel or the
+    /// event, or as from [`Pl330::open_with`](super::Pl330::open_with).
     pub fn channel(
         &self,
         config: Pl330Config,
@@ -127,30 +127,29 @@ impl<D: Device> Controller<D> {
         Ok((core, device))
     }
 
-    /// How many channels can have drivers: all that there are, where each finds a word of the data
-    /// buffer.
+    /// How many channels can have drivers: all of them, if each gets a word of the data buffer.
     pub const fn channels(&self) -> u32 {
         self.found.channels
     }
 
-    /// Resets the controller by `pull`, from outside: its reset line, which no register of its own
-    /// pulls. Channels that have jobs in flight answer [`Error::EndedByReset`] then.
+    /// Resets the controller externally: `pull` pulses its reset line, which none of its registers
+    /// does. Channels with jobs in flight then return [`Error::EndedByReset`].
     ///
     /// # Errors
-    /// [`Error::Contended`], or what `pull` says.
+    /// [`Error::Contended`], or the error of `pull`.
     pub fn reset(&self, pull: impl FnOnce() -> Result<()>) -> Result<()> {
         self.core.reset(|_| pull())
     }
 }
 
-/// The driver of one channel of a [`Controller`]. Dropping it stops the channel, and gives it, its
-/// event and its program's memory back; where it will not stop, they stay claimed.
+/// The driver of one channel of a [`Controller`]. Dropping it stops the channel, and returns the
+/// channel, its event and its program's memory; if it will not stop, they stay claimed.
 pub struct Pl330Channel<D: Device> {
     device: ManuallyDrop<CoreChannel<D>>,
     thread: Thread,
 }
 
-/// The event of `bit` belongs to no channel of the controller any more.
+/// Releases the event of `bit` from its channel.
 fn give_back(device: &impl Device, bit: u32) {
     if let Some(siblings) = device.siblings() {
         marks(siblings).fetch_and(!bit, Ordering::Release);
@@ -158,7 +157,7 @@ fn give_back(device: &impl Device, bit: u32) {
 }
 
 impl<D: Device> Pl330Channel<D> {
-    /// Which channel and event it uses.
+    /// The channel and event that it uses.
     pub const fn config(&self) -> Pl330Config {
         self.thread.config
     }
@@ -174,7 +173,7 @@ impl<D: Device> Pl330Channel<D> {
     /// buffer.
     pub unsafe fn run_program(&mut self, code: &[u8]) -> Result<()> {
         self.thread.load_code(&*self.device, code)?;
-        // SAFETY: the program is in place, and the caller answers for what it does.
+        // SAFETY: the program is in place, and the caller vouches for it.
         unsafe { self.go() }
     }
 
@@ -190,10 +189,10 @@ impl<D: Device> Pl330Channel<D> {
 
 // SAFETY: 1. As `Pl330`'s. No channel executes another's program: DMAGO names the channel and the
 // program, and the debug interface takes it from one driver at a time, under the core's lock. 2. As
-// `Pl330`'s, for this channel alone. 3. A completion says no bytes. 4. `check` reads no register,
-// `poll` starts nothing. 5. The port belongs to the device. 6. `Controller::open`'s caller promised
-// it, and `Core` gives each channel to one driver. 7. The steps kill this channel, and the last one
-// is what `stop` believes.
+// `Pl330`'s, for this channel alone. 3. A completion reports no bytes. 4. `check` reads no
+// register, `poll` starts nothing. 5. The port belongs to the device. 6. `Controller::open`'s
+// caller guarantees it, and `Core` gives each channel to one driver. 7. The steps kill this
+// channel, and the last one is what `stop` trusts.
 unsafe impl<D: Device> Driver for Pl330Channel<D> {
     forward!(|this| this.thread => name, addr_bits, operands);
     forward!(|this| *this.device => port, simulated, arm_irq);
@@ -203,7 +202,7 @@ unsafe impl<D: Device> Driver for Pl330Channel<D> {
     }
 
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        // SAFETY: the channel is stopped: the last job's `poll` or `stop` saw to that.
+        // SAFETY: the channel is stopped, as the last job's `poll` or `stop` saw.
         unsafe { self.thread.load_copy(self.device.port(), operands)? };
         // SAFETY: the program is in place, the channel is stopped, and the caller handed both
         // operands over.
@@ -220,7 +219,7 @@ unsafe impl<D: Device> Driver for Pl330Channel<D> {
             &*self.device,
             |device, thread| {
                 let Ok(_block) = device.lock() else { return false };
-                // A sibling may have given an instruction since this channel looked.
+                // A sibling may have issued an instruction since this channel's poll.
                 if regs::DBGSTATUS.read(device) & regs::DBG_BUSY != 0 {
                     return false;
                 }
@@ -234,7 +233,7 @@ unsafe impl<D: Device> Driver for Pl330Channel<D> {
         Ok(())
     }
 
-    /// Kills this channel, and looks at no other.
+    /// Kills this channel, and ignores the others.
     fn stop_program(&self) -> StopProgram {
         StopProgram::new(&self.thread.stop_steps()).unwrap_or_default()
     }
@@ -263,7 +262,7 @@ impl<D: Device> fmt::Debug for Pl330Channel<D> {
     }
 }
 
-/// The events that channels have, a bit each.
+/// The events in use by channels, one bit each.
 fn marks(siblings: &Siblings) -> &AtomicU32 {
     // SAFETY: a channel changes the bit of its own event alone.
     unsafe { siblings.marks() }

@@ -1,4 +1,4 @@
-//! Which channel and event a driver uses, and a controller as its own registers describe it.
+//! The channel and event that a driver uses, and a controller as its registers describe it.
 
 use super::{microcode::Core, regs};
 use crate::checks::{has_window, within};
@@ -7,23 +7,23 @@ use contigo_core::{
     types::{Error, Result},
 };
 
-/// Which of the controller's resources a driver uses.
+/// The controller's resources that a driver uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Pl330Config {
     /// The channel, from 0.
     pub channel: u8,
-    /// The event that says that a job is done, from 0, and with it the interrupt. uio_pdrv_genirq
-    /// delivers the first interrupt that the device tree's node lists, so that one must be this
-    /// event's: on Zynq-7000 event 0 is `<0 14 4>`.
+    /// The event, from 0, that signals a job's end, and its interrupt. uio_pdrv_genirq delivers the
+    /// first interrupt of the device tree's node, which must be this event's: on Zynq-7000 event 0
+    /// is `<0 14 4>`.
     pub event: u8,
 }
 
-/// A controller, as its own registers describe it.
+/// A controller, as its registers describe it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) all_channels: u32,
-    /// How many of them have drivers.
+    /// How many channels have drivers.
     pub(super) channels: u32,
     events: u32,
     bus_bytes: u32,
@@ -36,7 +36,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Is it a DMA-330? Only reads.
+    /// Checks that it is a DMA-330. Only reads.
     pub(super) fn at(device: &impl Device) -> Result<Self> {
         has_window(device, regs::DEVICE, regs::WINDOW_BYTES)?;
         let wrong = |register, expected, found| Error::WrongDevice {
@@ -78,9 +78,9 @@ impl Found {
     }
 
     /// The same with an equal share of the data buffer for each channel: together their bursts must
-    /// fit, or they lock up (Arm DDI 0424C, "MFIFO usage overview"). Linux shares it so
-    /// (`drivers/dma/pl330.c`, `get_burst_len`). A buffer of fewer words than channels serves as
-    /// many channels as it has words.
+    /// fit, or they lock up (Arm DDI 0424C, "MFIFO usage overview"). Linux divides it in the same
+    /// way (`drivers/dma/pl330.c`, `get_burst_len`). A buffer with fewer words than channels serves
+    /// one channel per word.
     pub(super) fn shared(self) -> Self {
         let channels = self.all_channels.min(self.buffer_words);
         Self {
@@ -90,8 +90,7 @@ impl Found {
         }
     }
 
-    /// The facts for the assembler, where this controller has the channel and the event of
-    /// `config`.
+    /// The assembler's parameters, if this controller has the channel and the event of `config`.
     pub(super) fn core(&self, config: Pl330Config) -> Result<Core> {
         for (name, value, count) in
             [("channel", config.channel, self.channels), ("event", config.event, self.events)]

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! One controller, all of it, driven by one of its channels.
+//! A whole controller, driven through one of its channels.
 
 use super::{
     config::{Found, Pl330Config},
@@ -44,10 +44,9 @@ pub struct Pl330<D: Device> {
 }
 
 impl<D: Device> Pl330<D> {
-    /// The driver of `device`, by channel 0 and event 0. `program` is where the controller fetches
-    /// its programs: [`PROGRAM_BYTES`](super::PROGRAM_BYTES) or more in whole cache lines, on the
-    /// device's port. It is
-    /// the driver's until it is dropped.
+    /// The driver of `device`, with channel 0 and event 0. The controller fetches its programs from
+    /// `program`: [`PROGRAM_BYTES`](super::PROGRAM_BYTES) or more in whole cache lines, on the
+    /// device's port. The driver owns it until it is dropped.
     ///
     /// # Errors
     /// As [`open_with`](Self::open_with).
@@ -60,24 +59,23 @@ impl<D: Device> Pl330<D> {
         unsafe { Self::open_with(device, program, Pl330Config::default()) }
     }
 
-    /// As [`open`](Self::open), by a channel and an event of one's choice. Whether the channel runs
-    /// in the Secure or in the Non-secure state is not a choice: it is the manager's state, which
-    /// DSR tells.
+    /// As [`open`](Self::open), with a channel and an event of the caller's choice. The channel's
+    /// Secure or Non-secure state is not a choice: it is the manager's, as DSR has it.
     ///
     /// # Errors
     /// `program` comes back with:
     /// - [`Error::RegisterWindow`](contigo_core::Error::RegisterWindow),
     ///   [`Error::WrongDevice`](contigo_core::Error::WrongDevice),
-    ///   [`Error::Unexpected`](contigo_core::Error::Unexpected): this is no
-    ///   DMA-330, or it has no clock. Check the address.
+    ///   [`Error::Unexpected`](contigo_core::Error::Unexpected): not a DMA-330, or one without a
+    ///   clock. Check the address.
     /// - [`Error::Argument`](contigo_core::Error::Argument): it has no such channel or event.
     /// - [`Error::Setting`](contigo_core::Error::Setting): the event is Secure and the manager is
     ///   not. Take another event.
-    /// - [`Error::BlockSize`](contigo_core::Error::BlockSize): `program` is too small; or what
-    ///   [`DriverBuf::new`](contigo_core::mem::DriverBuf::new) says of it.
+    /// - [`Error::BlockSize`](contigo_core::Error::BlockSize): `program` is too small. Or an error
+    ///   of [`DriverBuf::new`](contigo_core::mem::DriverBuf::new).
     ///
     /// # Safety
-    /// As [`open`](Self::open): an ID that is right is a hint, and no proof.
+    /// As [`open`](Self::open): a correct ID is only a hint.
     pub unsafe fn open_with(
         device: D,
         program: CpuBuf,
@@ -92,34 +90,31 @@ impl<D: Device> Pl330<D> {
         Ok(Self { device, thread, channels: found.all_channels })
     }
 
-    /// Which channel and event it uses.
+    /// The channel and event that it uses.
     pub const fn config(&self) -> Pl330Config {
         self.thread.config
     }
 
-    /// Runs a program of one's own on this driver's channel: `code` as the controller fetches it
+    /// Runs the caller's own program on this driver's channel: `code` as the controller fetches it
     /// (Arm DDI 0424C, chapter 4). Wait for its end with [`poll`](Driver::poll), and stop it with
     /// [`stop`](Driver::stop).
     ///
     /// A program is done when it has raised this driver's event (`DMAWMB`, `DMASEV`) and has ended
-    /// (`DMAEND`). One that ends without the event looks as if it ran for ever.
+    /// (`DMAEND`). One that ends without the event seems to run for ever.
     ///
     /// # Errors
-    /// [`Error::Busy`](contigo_core::Error::Busy): the channel runs, or a program that was started
-    /// has not been seen to end.
-    /// [`Error::OutOfRange`](contigo_core::Error::OutOfRange): the program is larger than the
-    /// memory that [`open`](Self::open) was
-    /// given. The error of the backend's sync. [`Error::Fault`](contigo_core::Error::Fault): the
-    /// controller takes no
-    /// instruction; stop it then.
+    /// [`Error::Busy`](contigo_core::Error::Busy): the channel runs, or the end of an earlier
+    /// program was not seen. [`Error::OutOfRange`](contigo_core::Error::OutOfRange): the program is
+    /// larger than the memory that [`open`](Self::open) was given. The error of the backend's sync.
+    /// [`Error::Fault`](contigo_core::Error::Fault): the controller takes no instruction; stop it.
     ///
     /// # Safety
     /// The program touches only memory that belongs to the device alone until it has ended: until
-    /// `poll` has told its end, or `stop` `Ok(())`.
+    /// `poll` has reported its end, or `stop` has returned `Ok(())`.
     pub unsafe fn run_program(&mut self, code: &[u8]) -> Result<()> {
         self.thread.load_code(&self.device, code)?;
-        // SAFETY: the program is in place, the caller answers for what it does, and no other
-        // code drives the controller.
+        // SAFETY: the program is in place, the caller vouches for it, and no other code drives the
+        // controller.
         unsafe { self.thread.go(&self.device, 0) }
     }
 }
@@ -129,15 +124,15 @@ forward_as_fd!({D: Device} Pl330<D>, device: D);
 // SAFETY: 1. The program reads `from.len_bytes` bytes from the first operand and writes as many
 // into the second (`microcode`, whose tests execute every program), which `check` found large
 // enough. The controller executes nothing else: `stop` has stopped every channel, and its programs
-// lie in memory that belongs to the driver alone. 2. `poll` says true only for a channel in the
-// state Stopped, and `stop` only when all channels are. A channel that has ended its program or was
-// killed is Completing or Killing until its transfers are answered (Arm DDI 0424C, "Operating
-// states"). The program's DMAWMB has waited for the answers before that. No write is bufferable, so
-// an answered one has arrived. No instruction that could start a channel is left in the debug
-// interface: it is idle. 3. No bytes are told. 4. `check` reads no register. 5. The port is the
-// device's. 6. The caller of the function that made it promised it. 8. Each poll has a limit. 9.
-// The state is Started before DMAGO is given. 7. The program's only instruction is DMAKILL, and its
-// last polls are what `stop` believes: Stopped, of every channel.
+// lie in memory that belongs to the driver alone. 2. `poll` reports an end only for a channel in
+// the state Stopped, and `stop` succeeds only when all channels are. A channel that has ended its
+// program or was killed is Completing or Killing until its transfers are answered (Arm DDI 0424C,
+// "Operating states"). The program's DMAWMB has waited for the answers before that. No write is
+// bufferable, so an answered one has arrived. No instruction that could start a channel is left in
+// the debug interface: it is idle. 3. No bytes are reported. 4. `check` reads no register. 5. The
+// port is the device's. 6. The constructor's caller guarantees it. 7. The program's only
+// instruction is DMAKILL, and its last polls are what `stop` trusts: Stopped, for every channel. 8.
+// Each poll has a limit. 9. The state is Started before DMAGO is issued.
 unsafe impl<D: Device> Driver for Pl330<D> {
     forward!(|this| this.thread => name, addr_bits, operands);
     forward!(|this| this.device => port, simulated, arm_irq);
@@ -147,7 +142,7 @@ unsafe impl<D: Device> Driver for Pl330<D> {
     }
 
     unsafe fn submit(&mut self, _slot: usize, operands: &[DevSlice], _: &[u32]) -> Result<()> {
-        // SAFETY: no channel runs: the last job's `poll` or `stop` saw to that.
+        // SAFETY: no channel runs, as the last job's `poll` or `stop` saw.
         unsafe { self.thread.load_copy(self.device.port(), operands)? };
         // SAFETY: the program is in place, the channel is stopped, the caller handed both operands
         // over, and no other code drives the controller.
@@ -171,8 +166,7 @@ unsafe impl<D: Device> Driver for Pl330<D> {
         Ok(())
     }
 
-    /// Kills this driver's channel, and fails where another channel runs, whose driver has not
-    /// armed.
+    /// Kills this driver's channel, and fails if another channel runs whose driver has not armed.
     fn stop_program(&self) -> StopProgram {
         let channels = regs::CHANNELS.iter().take(self.channels as usize);
         let others = channels.map(|channel| {
@@ -183,7 +177,7 @@ unsafe impl<D: Device> Driver for Pl330<D> {
 }
 
 impl<D: Device> Drop for Pl330<D> {
-    /// Stops the controller, and gives the program's memory back where it has stopped.
+    /// Stops the controller, and returns the program's memory if it has stopped.
     fn drop(&mut self) {
         if self.stop().is_ok() {
             // SAFETY: `drop` runs once, nothing uses the program after it, and every channel is

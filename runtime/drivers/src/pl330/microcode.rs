@@ -1,15 +1,15 @@
-//! The assembler: one copy as a program of the DMA-330. Pure arithmetic, no register.
+//! The assembler: one copy as a program of the DMA-330. Arithmetic only.
 //!
-//! **The parts of a copy.** Blocks whose size is a power of two and whose two addresses are both
-//! multiples of it, each loaded by one burst and stored by one burst. So no burst is unaligned, and
-//! none crosses a 4 KiB boundary (Arm IHI 0022, A3.4.1). None straddles more words of the data
-//! buffer than it fills. A load and its store always move the same bytes. Nothing here rests on how
-//! the controller realigns data, or splits a burst. Linux (`drivers/dma/pl330.c`,
-//! `pl330_prep_dma_memcpy`) and AMD's driver (`embeddedsw`, `xdmaps.c`, `XDmaPs_BuildDmaProg`) also
-//! take bursts no larger than both addresses allow.
+//! **The parts of a copy.** A block's size is a power of two that divides both of its addresses;
+//! one burst loads it and one burst stores it. So no burst is unaligned or crosses a 4 KiB boundary
+//! (Arm IHI 0022, A3.4.1), and none straddles more words of the data buffer than it fills. A load
+//! and its store always move the same bytes. Nothing here depends on how the controller realigns
+//! data or splits a burst. Linux (`drivers/dma/pl330.c`, `pl330_prep_dma_memcpy`) and AMD's driver
+//! (`embeddedsw`, `xdmaps.c`, `XDmaPs_BuildDmaProg`) also take bursts no larger than both addresses
+//! allow.
 //!
-//! The price: two addresses that differ in their lowest bit are copied byte by byte. Buffers at
-//! multiples of a cache line are copied in bursts of a line or more.
+//! The cost: between two addresses that differ in their lowest bit it copies byte by byte. Buffers
+//! at multiples of a cache line are copied in bursts of a line or more.
 
 use super::regs;
 use contigo_core::types::{Error, Result};
@@ -21,8 +21,8 @@ const PROGRAM_WORDS: usize = PROGRAM_BYTES / 4;
 
 /// A loop counter has 8 bits and counts 1 to 256 rounds (Arm DDI 0424C, 3.3.16, 4.3.9).
 const ROUNDS: u32 = 256;
-/// How often a pair of nested loops may be repeated inside itself: its jump back over 32 times 4
-/// bytes fits 8 bits.
+/// The most repeats of a block inside a pair of nested loops: the jump back over 32 times 4 bytes
+/// fits 8 bits.
 const REPEATS: u32 = 32;
 /// The most blocks of the largest size in one program. At one byte each, 2 MiB; at 128 bytes, 256
 /// MiB.
@@ -40,12 +40,12 @@ const DAR: u8 = 2;
 const INCREMENT: u32 = 1 << 0 | 1 << 14;
 /// CCR: AxPROT[1] of both sides, which a Non-secure channel must set.
 const NONSECURE: u32 = 1 << 9 | 1 << 23;
-/// CCR: AxCACHE[1] of both sides. A port that snoops looks into the caches only for such accesses
+/// CCR: AxCACHE[1] of both sides. A snooping port looks up the caches only for such accesses
 /// (UG585, 3.5.1). AxCACHE[0] is always 0, not bufferable: no write is answered before it has
 /// arrived (Arm IHI 0022, A4.4 "Memory types").
 const CACHEABLE: u32 = 1 << 12 | 1 << 26;
 
-/// The facts of the controller for the assembler.
+/// The controller's parameters for the assembler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Core {
     /// The widest beat: 4, 8 or 16 bytes.
@@ -56,16 +56,16 @@ pub(super) struct Core {
     pub(super) nonsecure: bool,
     /// The port snoops.
     pub(super) coherent: bool,
-    /// Revision r0p0, which locks up where a load overtakes a store: Linux puts barriers between
+    /// Revision r0p0, which locks up when a load overtakes a store: Linux inserts barriers
     /// (`_ldst_memtomem`).
     pub(super) barriers: bool,
-    /// The event that says that the program is done.
+    /// The event that signals the program's end.
     pub(super) event: u8,
 }
 
 impl Core {
-    /// The largest block of a copy between these addresses: no larger than a burst, than the data
-    /// buffer, and than the lowest bit in which the addresses differ.
+    /// The largest block of a copy between these addresses: no larger than a burst, the data
+    /// buffer, or the lowest bit in which the addresses differ.
     pub(super) fn block_bytes(&self, from: u32, to: u32) -> u32 {
         let beats = 1 << self.buffer_words.clamp(1, BEATS_MAX).ilog2();
         match (from ^ to).trailing_zeros() {
@@ -74,8 +74,8 @@ impl Core {
         }
     }
 
-    /// CCR for blocks of `block_bytes`, at most 16 beats. Protection and caches apart, both sides
-    /// are the same.
+    /// CCR for blocks of `block_bytes`, at most 16 beats. Both sides are the same, except for
+    /// protection and caches.
     fn ccr(&self, block_bytes: u32) -> u32 {
         let beat_bytes = block_bytes.min(self.bus_bytes);
         let side = beat_bytes.ilog2() << 1 | (block_bytes / beat_bytes - 1) << 4;
@@ -95,7 +95,7 @@ pub(super) struct Program {
 /// A copy of `len_bytes` bytes, at most [`BLOCKS_MAX`] blocks, then the event.
 ///
 /// # Errors
-/// [`Error::OutOfRange`] where it does not fit, which the limits keep from happening.
+/// [`Error::OutOfRange`] if it does not fit, which the limits prevent.
 pub(super) fn copy(core: &Core, from: u32, to: u32, len_bytes: u32) -> Result<Program> {
     let mut program = Program { words: [0; PROGRAM_WORDS], len_bytes: 0 };
     program.load_register(SAR, from)?;
@@ -113,8 +113,8 @@ pub(super) fn copy(core: &Core, from: u32, to: u32, len_bytes: u32) -> Result<Pr
         }
         block_bytes *= 2;
     }
-    // Here either `at` is a multiple of the largest block, or fewer than `block_bytes` are left and
-    // it is a multiple of those.
+    // Now `at` is a multiple of the largest block, or fewer than `block_bytes` are left and `at` is
+    // a multiple of those.
     program.blocks(core, largest, left / largest)?;
     left %= largest;
     block_bytes = largest;
@@ -128,7 +128,7 @@ pub(super) fn copy(core: &Core, from: u32, to: u32, len_bytes: u32) -> Result<Pr
 }
 
 impl Program {
-    /// As the words that the controller fetches, the last one filled up with DMAEND.
+    /// The words that the controller fetches, the last one padded with DMAEND.
     pub(super) fn words(&self) -> &[u32] {
         self.words.get(..self.len_bytes.div_ceil(4)).unwrap_or_default()
     }
@@ -153,7 +153,7 @@ impl Program {
         self.put(&[0xBC, register, b0, b1, b2, b3])
     }
 
-    /// `count` blocks of `block_bytes`, one after the other.
+    /// `count` consecutive blocks of `block_bytes`.
     fn blocks(&mut self, core: &Core, block_bytes: u32, count: u32) -> Result<()> {
         if count == 0 {
             return Ok(());
@@ -165,7 +165,7 @@ impl Program {
     }
 
     /// `outer` times `inner` times: `repeats` blocks. DMALP and DMALPEND (4.3.9, 4.3.10): the
-    /// counter holds the rounds less one, and the jump counts back from DMALPEND to the loop's
+    /// counter holds the rounds less one, and the jump is relative from DMALPEND back to the loop's
     /// first instruction.
     fn nested(&mut self, core: &Core, outer: u32, inner: u32, repeats: u32) -> Result<()> {
         if outer == 0 || inner == 0 || repeats == 0 {
@@ -212,7 +212,7 @@ const fn jump(distance: usize) -> u8 {
 const _: () = assert!(2 + 4 * REPEATS + 2 <= 255, "a jump back has 8 bits");
 const _: () = assert!(regs::CHANNELS_MAX <= 8, "DMAGO's field has 3 bits");
 
-/// Each program, executed by a model of the instructions that it uses.
+/// Executes each program on a model of the instructions that it uses.
 #[cfg(test)]
 #[allow(
     clippy::unwrap_used,
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use std::{vec, vec::Vec};
 
-    /// All on the machines that build. On others the same arithmetic is done by an emulator.
+    /// All of them on build machines; elsewhere an emulator does the same arithmetic.
     const STEP: usize = if cfg!(target_arch = "x86_64") { 1 } else { 5 };
 
     const CORE: Core = Core {
@@ -237,22 +237,21 @@ mod tests {
         event: 3,
     };
 
-    /// The copies of a program, by a decoder that knows nothing of the assembler: runs of bytes, in
-    /// order.
+    /// The copies of a program as runs of bytes, in order, by a decoder independent of the
+    /// assembler.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Done {
         moved_bytes: u64,
         bursts: u64,
         widest_burst: u32,
-        /// Where the copy began, and that each burst went on where the last one had ended.
+        /// The copy's start; also checks that each burst continues where the last one ended.
         from: Option<u32>,
         to: Option<u32>,
         events: Vec<u8>,
         barriers: u64,
     }
 
-    /// Executes `words` to its DMAEND, and panics at whatever a silicon controller could take
-    /// badly.
+    /// Executes `words` up to DMAEND, and panics at anything that could upset real silicon.
     fn run(words: &[u32]) -> Done {
         let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let (mut pc, mut done) = (0_usize, Done::default());
@@ -370,7 +369,7 @@ mod tests {
 
     #[test]
     fn every_core_gets_bursts_that_it_can_hold() {
-        // Splitmix64: the same numbers for ever.
+        // Splitmix64: reproducible numbers.
         let mut state = 1_u64;
         let mut below = |bound: u32| -> u32 {
             state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -384,7 +383,7 @@ mod tests {
                     let core = Core { bus_bytes, buffer_words, barriers, ..CORE };
                     for _ in (0..400).step_by(STEP) {
                         let (from, to) = (below(0x7FF0_0000), 0x8000_0000 + below(0x7FF0_0000));
-                        // As often equal in their low bits as not.
+                        // Low bits that are equal as often as not.
                         let to = if below(2) == 0 { to & !0xFFF | from & 0xFFF } else { to };
                         let (done, _) = expect(&core, from, to, 1 + below(20_000));
                         assert!(
@@ -437,7 +436,7 @@ mod tests {
         let middle = (REPEATS - 1) * ROUNDS * ROUNDS + (ROUNDS - 1) * ROUNDS + (ROUNDS - 1);
         let program = copy(&core, 1, 0x8000_0001, 255 + middle * 256 + 255).unwrap();
         assert_eq!(program.len_bytes, 334, "the sum beside PROGRAM_BYTES");
-        // One more round of the nested loops leaves none for the others.
+        // With one more round of the nested loops, the others have none.
         assert!(
             copy(&core, 1, 0x8000_0001, 255 + (middle + 1) * 256 + 255).unwrap().len_bytes < 334
         );

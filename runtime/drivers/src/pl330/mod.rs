@@ -1,10 +1,10 @@
-//! Arm's DMA-330, known by its first name PL330: the DMA controller of Zynq-7000 and Cyclone V SoC,
-//! and of many others. It copies memory by programs that it fetches from memory itself.
+//! Arm's DMA-330, better known as PL330: the DMA controller of Zynq-7000 and Cyclone V SoC, and of
+//! many others. It copies memory by running programs that it fetches from memory.
 //!
-//! One [`Pl330`] drives one controller, all of it, by one of its channels. A [`Controller`] gives
-//! out its channels, up to eight: each is a driver of its own ([`Pl330Channel`]), in any
-//! thread. By name, `pl330` with the setting `channel` is a channel, whose event is of the same
-//! number unless `event` says another; without it, it is the whole controller.
+//! A [`Pl330`] drives a whole controller through one of its channels. A [`Controller`] opens up to
+//! eight channels: each is a driver of its own ([`Pl330Channel`]), in any thread. By name, `pl330`
+//! with the setting `channel` is a channel, whose event has the same number unless `event` is set;
+//! without it, it is the whole controller.
 //!
 //! A job has two operands, in this order:
 //!
@@ -13,18 +13,18 @@
 //! | from | any | `n`, 1 to the limit below | to the device |
 //! | to | any | `n` or more; `n` are written | from the device |
 //!
-//! Any addresses and any length will do. Speed depends on how many low bits the two addresses have
-//! in common. At equal offsets in a cache line it copies in bursts of a line or more. At offsets
-//! that differ by an odd number it copies byte by byte. The limit depends on the same: 2,097,152
-//! blocks, whose size is the lowest bit in which the addresses differ, and at most 16 beats of the
-//! controller's bus. That is 2 MiB at the worst, and 256 MiB on Zynq-7000 where the addresses agree
-//! in their lowest seven bits.
+//! Any addresses and any length work. Speed depends on how many low bits the two addresses have in
+//! common. At equal offsets in a cache line it copies in bursts of a line or more. At offsets that
+//! differ by an odd number it copies byte by byte. The limit depends on the same: 2,097,152 blocks,
+//! whose size is the lowest bit in which the addresses differ, and at most 16 beats of the
+//! controller's bus. That is 2 MiB at worst, and 256 MiB on Zynq-7000 if the addresses agree in
+//! their lowest seven bits.
 //!
 //! Addresses have 32 bits.
 //!
-//! Before the controller is given to user space, it must have its clock, and its reset must be
-//! released: `uio_pdrv_genirq` does neither (Linux `drivers/uio/uio_pdrv_genirq.c`). No driver of
-//! the kernel may use it at the same time.
+//! Before user space opens the controller, its clock must run and its reset must be released:
+//! `uio_pdrv_genirq` does neither (Linux `drivers/uio/uio_pdrv_genirq.c`). No kernel driver may use
+//! it at the same time.
 //!
 //! # References
 //! Arm DDI 0424C, CoreLink DMA Controller DMA-330 Technical Reference Manual. Linux
@@ -56,7 +56,7 @@ const SETTINGS: &[&str] = &["channel", "event"];
 
 const MEMORY_BYTES: usize = PROGRAM_BYTES;
 
-/// Its row in the table of drivers.
+/// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
     DriverRow::new(
         "pl330",
@@ -75,7 +75,7 @@ pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
 /// Arm DDI 0424C, CR0.num_events: 32 at most.
 const EVENTS_MAX: u64 = 32;
 
-/// The whole controller, by one channel.
+/// The whole controller, through one channel.
 ///
 /// # Safety
 /// As [`Pl330::open`].
@@ -99,7 +99,7 @@ unsafe fn open_core<D: Device + Send + Sync + 'static>(device: D) -> Result<AnyC
 
 #[allow(unsafe_code, reason = "which core is behind registers is the caller's promise")]
 impl<D: Device + Send + Sync + 'static> Channels for Controller<D> {
-    /// A channel. No setting can be untrue: it has the channel and the event, or refuses them.
+    /// A channel. No setting can be false: the controller refuses a channel or event that it lacks.
     unsafe fn open(&self, parts: Parts<'_, ()>) -> Result<AnyDriver> {
         let (config, memory) = said(parts)?;
         AnyDriver::new(self.channel(config, memory)?)
@@ -110,8 +110,7 @@ impl<D: Device + Send + Sync + 'static> Channels for Controller<D> {
     }
 }
 
-/// Channel, event and program. A channel has the event of its own number, unless the settings say
-/// another.
+/// Channel, event and program. The event defaults to the channel's number.
 fn said(parts: Parts<'_, ()>) -> Result<(Pl330Config, CpuBuf)> {
     parts.settings.only(SETTINGS)?;
     // At most 31, so that it fits.

@@ -1,6 +1,5 @@
-//! The registers of Arm's DMA-330, which its first revision called PL330: Arm DDI 0424C, chapter 3.
-//! Sections are numbered where the number is known; the others are that chapter's sections of the
-//! register's name.
+//! The registers of Arm's DMA-330, first called PL330: Arm DDI 0424C, chapter 3. Section numbers
+//! are given where known; the other sections have the register's name.
 
 use contigo_core::{
     hw::mmio::{ReadOnly, ReadWrite, Register, WriteOneToggles},
@@ -17,12 +16,12 @@ pub(crate) const CHANNELS_MAX: usize = 8;
 
 /// 3.3.1, DSR: the DMA manager's status. [`STATUS`], [`DSR_NONSECURE`].
 pub(crate) const DSR: Register<ReadOnly> = Register::at(0x000);
-/// 3.3.3, INTEN: bit N is 1 where DMASEV of event N raises interrupt N, and 0 where it wakes
-/// waiting threads.
+/// 3.3.3, INTEN: bit N is 1 if DMASEV of event N raises interrupt N, and 0 if it wakes waiting
+/// threads.
 pub const INTEN: Register<ReadWrite> = Register::at(0x020);
 /// 3.3.4, INT_EVENT_RIS: bit N is 1 while event N is active or interrupt N is high.
 pub const INT_EVENT_RIS: Register<ReadOnly> = Register::at(0x024);
-/// 3.3.6, INTCLR: writing 1 to bit N takes interrupt N back, where INTEN makes it one.
+/// 3.3.6, INTCLR: writing 1 to bit N clears interrupt N, if INTEN makes event N one.
 pub(crate) const INTCLR: Register<WriteOneToggles> = Register::at(0x02C);
 /// 3.3.7, FSRD: bit 0 is 1 while the manager is faulting.
 pub(crate) const FSRD: Register<ReadOnly> = Register::at(0x030);
@@ -40,10 +39,10 @@ pub const DBGINST1: Register<ReadWrite> = Register::at(0xD0C);
 /// CR0: how many channels there are, 1 to 8, less one in bits 6..4; how many events and interrupts,
 /// 1 to 32, less one in bits 21..17.
 pub(crate) const CR0: Register<ReadOnly> = Register::at(0xE00);
-/// CR3: bit N is 1 where event N may be used in the Non-secure state.
+/// CR3: bit N is 1 if event N may be used in the Non-secure state.
 pub(crate) const CR3: Register<ReadOnly> = Register::at(0xE0C);
-/// CRD: the width of the AXI master, 1 << N bytes, in bits 2..0, where 2 to 4 are not reserved; how
-/// many words of that width the data buffer (MFIFO) holds, less one in bits 29..20.
+/// CRD: the width of the AXI master, 1 << N bytes, in bits 2..0, of which 2 to 4 are not reserved;
+/// how many words of that width the data buffer (MFIFO) holds, less one in bits 29..20.
 pub const CRD: Register<ReadOnly> = Register::at(0xE14);
 /// periph_id_0 to periph_id_3, a byte each, the lowest first.
 pub(crate) const PERIPH_ID: [Register<ReadOnly>; 4] =
@@ -102,9 +101,9 @@ pub const CHANNELS: [Channel; CHANNELS_MAX] = [
     Channel::at(7),
 ];
 
-/// DSR, CSRn: the bits that say what a thread does.
+/// DSR, CSRn: the bits with a thread's state.
 pub const STATUS: u32 = 0xF;
-/// STATUS: it does nothing, and none of its transfers is under way.
+/// STATUS: stopped, with no transfer under way.
 pub const STOPPED: u32 = 0;
 /// STATUS: it waits for an event (DMAWFE).
 pub const WAITING_FOR_EVENT: u32 = 4;
@@ -126,8 +125,8 @@ pub(crate) const FSRD_MANAGER: u32 = 1 << 0;
 
 /// FTRn, FTRD: an undefined instruction.
 pub(crate) const FAULT_UNDEFINED: u32 = 1 << 0;
-/// FTRn, FTRD: an operand that this controller does not have, such as a channel or an event with
-/// too high a number.
+/// FTRn, FTRD: an operand that this controller lacks, such as a channel or an event number that is
+/// too high.
 pub(crate) const FAULT_OPERAND: u32 = 1 << 1;
 /// FTRD: the Non-secure manager tried to start a channel in the Secure state.
 pub(crate) const FAULT_DMAGO: u32 = 1 << 4;
@@ -160,7 +159,7 @@ pub(crate) const PERIPH_ID_MASK: u32 = 0x000F_FFFF;
 pub(crate) const PCELL_ID_VALUE: u32 = 0xB105_F00D;
 
 /// A channel's fault, by its FTRn (Arm DDI 0424C, 3.3.10): the most important bit in words. Several
-/// can be set, because bus errors and lock-ups come later than the instruction that they belong to.
+/// can be set, because bus errors and lock-ups come later than the instruction that caused them.
 pub(super) fn fault_of_channel(ftr: u32) -> Error {
     let has = |bits: u32| ftr & bits != 0;
     let what = if ftr == u32::MAX {
@@ -214,7 +213,7 @@ pub(super) fn fault_of_manager(ftrd: u32) -> Error {
     Error::Fault { device: DEVICE, status: ftrd, what }
 }
 
-/// A debug interface that takes no instruction: nothing can be started or stopped.
+/// The error of a debug interface that takes no instruction: nothing can be started or stopped.
 pub(super) fn fault_of_debug_interface(dbgstatus: u32) -> Error {
     let what = if dbgstatus == u32::MAX {
         "that it is gone (all ones)"
@@ -236,7 +235,7 @@ mod tests {
         }
     }
 
-    /// The bits that the manual names, and no other.
+    /// Only the bits that the manual names.
     const CHANNEL: u32 = 0xC007_30E3;
     const MANAGER: u32 = 0x4001_0033;
 
@@ -245,7 +244,7 @@ mod tests {
         let words = |decode: fn(u32) -> Error, known: u32| -> BTreeSet<&str> {
             (0..32).filter(|bit| known >> bit & 1 == 1).map(|bit| what(decode(1 << bit))).collect()
         };
-        // The bit that says where the instruction came from says no more than that.
+        // This bit only shows where the instruction came from.
         let (channel, manager) =
             (words(fault_of_channel, CHANNEL), words(fault_of_manager, MANAGER));
         assert_eq!(channel.len(), CHANNEL.count_ones() as usize);

@@ -13,42 +13,41 @@ use contigo_core::{
 };
 use core::ops::Range;
 
-/// How long stopping waits for the transfers under way to end. Transfers of 256 bytes take 2 µs at
-/// the slowest memory here. This is five thousand times that, for an interconnect that others
-/// congest.
+/// How long a stop waits for transfers under way. Transfers of 256 bytes take 2 µs with the slowest
+/// memory here. This is five thousand times that, for a congested interconnect.
 const STOP_US: u32 = 10_000;
-/// Between two looks while it waits: no interrupt announces the end of a kill. After so long an
-/// instruction that left the debug interface has had its effect.
+/// The time between polls of a wait: no interrupt announces the end of a kill. After this time an
+/// instruction that left the debug interface has taken effect.
 const STOP_STEP_US: u32 = 50;
 /// DMAKILL, byte 0 (Arm DDI 0424C, 4.3.6).
 const DMAKILL: u32 = 0x01;
 
-/// Kills `thread` by the debug interface, which is idle and this caller's alone.
+/// Kills `thread` by the debug interface, which is idle and which only this caller uses.
 pub(super) fn kill(device: &impl Mmio, thread: u32) {
     // SAFETY: DMAKILL starts no transfer.
     unsafe { debug_instruction(device, thread, [DMAKILL, 0], 0) }
 }
 
-/// How far the stopping of channels has come.
+/// The progress of stopping channels.
 #[derive(Clone, Debug)]
 pub(super) struct Stopping {
-    /// Which ones.
+    /// The channels to stop.
     channels: Range<u32>,
-    /// A channel that may be about to start: its DMAGO is done with in the debug interface, and
-    /// maybe not yet in the channel. DMAKILL comes after it, and does no harm to a channel that is
-    /// stopped (Altera HWLIB, `alt_dma_channel_kill`).
+    /// A channel that may be about to start: the debug interface is done with its DMAGO, and the
+    /// channel may not be. DMAKILL comes after it, and is harmless to a stopped channel (Altera
+    /// HWLIB, `alt_dma_channel_kill`).
     unsettled: Option<u32>,
-    /// Until then the last instruction may have its effect.
+    /// Until then the last instruction may take effect.
     settles_at_us: u64,
-    /// The register that keeps it from being stopped: DBGSTATUS, CSRn or FTRD.
+    /// The register that shows it is not stopped: DBGSTATUS, CSRn or FTRD.
     last: u32,
 }
 
-/// What comes next.
+/// The next step.
 enum Next {
     Stopped,
     Wait,
-    /// DMAKILL for this thread, as DBGINST0 names it.
+    /// DMAKILL this thread, as DBGINST0 encodes it.
     Kill(u32),
 }
 
@@ -57,10 +56,10 @@ impl Stopping {
         Self { channels, unsettled, settles_at_us: 0, last: 0 }
     }
 
-    /// Stops them. `kill` gives DMAKILL for a thread, and says whether it could.
+    /// Stops them. `kill` issues DMAKILL for a thread, and returns whether it could.
     ///
     /// # Errors
-    /// [`Error::WillNotStop`], or that of the interrupt's file.
+    /// [`Error::WillNotStop`], or the error of the interrupt's file.
     pub(super) fn run<D: Device>(
         mut self,
         device: &D,
@@ -78,8 +77,8 @@ impl Stopping {
         })
     }
 
-    /// Waits for what will end by itself, and kills one thread that will not. Stopped: all these
-    /// channels are, the manager does not fault, and no instruction is on its way that could start
+    /// Waits for threads that end by themselves, and kills one that will not. Stopped means that
+    /// all these channels are, the manager does not fault, and no instruction under way could start
     /// one.
     fn next(&mut self, device: &impl Device) -> Next {
         self.last = regs::DBGSTATUS.read(device);
@@ -105,8 +104,8 @@ impl Stopping {
 }
 
 impl Thread {
-    /// Steps that kill it, which also stops the manager's DMAGO from taking effect later; a channel
-    /// that ends its transfers after a fault is waited for first.
+    /// Steps that kill a channel, which also keeps the manager's DMAGO from taking effect later.
+    /// They first wait for a channel that ends its transfers after a fault.
     pub(super) fn stop_steps(&self) -> [StopStep; 7] {
         let channel = u32::from(self.config.channel);
         let debug = regs::DBGSTATUS.offset();

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "a program is started here, for operands that were handed over")]
-//! One channel's thread of execution: its program, and how it is started and looked at. Its device
-//! is a whole controller, or a channel of a core.
+//! One channel's thread of execution: its program, and how it is started and polled. Its device is
+//! a whole controller, or a channel of a core.
 
 use super::{
     config::Pl330Config,
@@ -16,13 +16,13 @@ use contigo_core::{
 };
 use core::{mem::ManuallyDrop, time::Duration};
 
-/// How long the debug interface may be busy with one instruction. Linux waits as long
-/// (`_until_dmac_idle`).
+/// How long the debug interface may be busy with one instruction, as in Linux (`_until_dmac_idle`).
 pub(super) const DEBUG_US: u32 = 5_000;
-/// Between two looks at it: an instruction takes some hundred cycles.
+/// The time between polls of it: an instruction takes some hundred cycles.
 const DEBUG_STEP_US: u32 = 1;
-/// The longest time between two looks at a job. A fault raises the line `irq_abort` and not the
-/// event's, and uio delivers one line of a device only: so a fault is found after this time.
+/// The longest time between polls of a job. A fault raises the line `irq_abort` and not the
+/// event's, and uio delivers only one line of a device, so the driver finds a fault after this
+/// time.
 const FAULT_STEP_US: u32 = 1_000;
 
 /// The controller's address registers.
@@ -34,28 +34,27 @@ const DMAGO_NONSECURE: u32 = 0x02;
 
 #[derive(Debug)]
 pub(super) struct Thread {
-    /// Leaked where it is dropped and the channel will not stop: that would execute what the next
-    /// owner writes.
+    /// Leaked on drop if the channel will not stop: it would execute what the next owner writes.
     program: ManuallyDrop<DriverBuf>,
     pub(super) core: Core,
     pub(super) config: Pl330Config,
     state: State,
 }
 
-/// What is known of the channel.
+/// The known state of the channel.
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// It was seen to be stopped, or was not started yet.
+    /// It was seen stopped, or was not started yet.
     Stopped,
-    /// DMAGO was given, in this reset epoch of the device, and the end of its program was not seen.
+    /// DMAGO was issued in this reset epoch of the device, and its program's end was not seen.
     Started { epoch: u32 },
 }
 
 impl Thread {
-    /// Its programs lie in `program`, on `port`.
+    /// A channel with its programs in `program`, on `port`.
     ///
     /// # Errors
-    /// `program` comes back with [`Error::BlockSize`], or what [`DriverBuf::new`] says.
+    /// `program` comes back with [`Error::BlockSize`], or an error of [`DriverBuf::new`].
     pub(super) fn new(
         program: CpuBuf,
         port: &Port,
@@ -81,12 +80,12 @@ impl Thread {
         ADDR_BITS
     }
 
-    /// Those of a copy: from, to.
+    /// The operands of a copy: from, to.
     pub(super) const fn operands(&self) -> &'static [OperandSpec] {
         const { &[OperandSpec::to_device(), OperandSpec::from_device()] }
     }
 
-    /// Its registers. `Found::core` has checked that there are some.
+    /// The channel's registers, which exist by `Found::core`'s check.
     pub(super) fn registers(&self) -> Option<&'static regs::Channel> {
         regs::CHANNELS.get(usize::from(self.config.channel))
     }
@@ -96,12 +95,12 @@ impl Thread {
         1 << self.config.event
     }
 
-    /// Its number where it may be about to start.
+    /// Its number if it may be about to start.
     pub(super) fn unsettled(&self) -> Option<u32> {
         matches!(self.state, State::Started { .. }).then_some(self.config.channel.into())
     }
 
-    /// It was seen to be stopped, whatever it had been given.
+    /// It was seen stopped, whatever instruction it had.
     pub(super) const fn is_stopped(&mut self) {
         self.state = State::Stopped;
     }
@@ -130,18 +129,18 @@ impl Thread {
         unsafe { self.program.write(0, program.words()) }
     }
 
-    /// Writes a program that the caller wrote.
+    /// Writes the caller's own program.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`], or [`Error::Busy`] where the channel is not stopped for certain.
+    /// [`Error::OutOfRange`], or [`Error::Busy`] if the channel is not certainly stopped.
     pub(super) fn load_code(&mut self, device: &impl Device, code: &[u8]) -> Result<()> {
-        /// So many bytes are written at once: a cache line.
+        /// The bytes of one write: a cache line.
         const CHUNK: usize = 64;
         let end = code.len().next_multiple_of(4);
         if end > self.program.len_bytes() {
             return Err(Error::OutOfRange { start: 0, end, len_bytes: self.program.len_bytes() });
         }
-        // A channel whose DMAGO was given may still be stopped, and about to fetch.
+        // A channel whose DMAGO was issued may still read as stopped, and be about to fetch.
         if self.unsettled().is_some()
             || self
                 .registers()
@@ -154,8 +153,8 @@ impl Thread {
             for (word, bytes) in words.iter_mut().zip(chunk.chunks(4)) {
                 *word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte));
             }
-            // SAFETY: the channel is stopped, and no other channel fetches from this memory: it is
-            // this driver's.
+            // SAFETY: the channel is stopped, and no other channel fetches from this driver's
+            // memory.
             unsafe {
                 self.program
                     .write(offset_bytes, words.get(..chunk.len().div_ceil(4)).unwrap_or_default())?
@@ -164,11 +163,11 @@ impl Thread {
         Ok(())
     }
 
-    /// Starts it at the beginning of its program. `others`: INTEN's bits that stay.
+    /// Starts the channel at the beginning of its program, keeping INTEN's bits `others`.
     ///
     /// # Safety
     /// The buffer holds a program, the channel is stopped, and what the program touches was handed
-    /// over. The debug interface and INTEN are this caller's alone until it returns.
+    /// over. No other code uses the debug interface or INTEN until it returns.
     pub(super) unsafe fn go(&mut self, device: &impl Device, others: u32) -> Result<()> {
         let mut status = 0;
         let idle =
@@ -196,8 +195,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Makes its event an interrupt, and takes it back: it is taken back only while INTEN makes it
-    /// one.
+    /// Makes its event an interrupt, and clears it: INTCLR clears it only while INTEN makes it one.
     pub(super) fn acknowledge(&self, device: &impl Device, others: u32) {
         // SAFETY: an event that no job uses yet, or that was seen, moves no data.
         unsafe {
@@ -216,7 +214,7 @@ impl Thread {
         let Some(channel) = self.registers() else { return Ok(None) };
         poll_every(device, FAULT_STEP_US, timeout, |device| {
             found = Look::at(device, channel, event_bit);
-            // After the registers: what they said before a reset counts.
+            // Read after the registers, whose values from before a reset are valid.
             reset = matches!(self.state, State::Started { epoch } if device.reset_epoch() != epoch);
             reset || found != Look::Running
         })?;
@@ -225,7 +223,7 @@ impl Thread {
             Look::Running => Ok(None),
             Look::Done => {
                 self.state = State::Stopped;
-                // SAFETY: as in `acknowledge`; a bit that is another channel's stays as it is.
+                // SAFETY: as in `acknowledge`; bits of other channels stay as they are.
                 unsafe { regs::INTCLR.write(device, event_bit) };
                 Ok(Some(Completion::of(0)))
             }
@@ -233,10 +231,10 @@ impl Thread {
         }
     }
 
-    /// Gives the program's memory back.
+    /// Returns the program's memory.
     ///
     /// # Safety
-    /// It is called once, nothing uses the program after it, and the channel is stopped.
+    /// It is called once, nothing uses the program afterwards, and the channel is stopped.
     pub(super) unsafe fn release(&mut self) {
         // SAFETY: the caller's promise.
         let program = unsafe { ManuallyDrop::take(&mut self.program) };
@@ -245,7 +243,7 @@ impl Thread {
     }
 }
 
-/// An address as the controller's registers hold it. `ADDR_BITS` has kept others from getting here.
+/// An address as the controller's registers hold it. `ADDR_BITS` excludes wider ones.
 fn addr32(port: &Port, addr: u64, len_bytes: usize) -> Result<u32> {
     let last = u64::from(u32::MAX);
     u32::try_from(addr).map_err(|_| Error::Unreachable {
@@ -257,8 +255,8 @@ fn addr32(port: &Port, addr: u64, len_bytes: usize) -> Result<u32> {
     })
 }
 
-/// Gives one instruction to the debug interface, which is idle: its first two bytes, and the other
-/// four. `thread`: DBGINST0's lower half, 0 for the manager.
+/// Issues one instruction to the idle debug interface: its first two bytes, and the other four.
+/// `thread` is DBGINST0's lower half, 0 for the manager.
 ///
 /// # Safety
 /// As [`Mmio::write32`]: DMAKILL ends transfers, DMAGO starts a program.
@@ -276,7 +274,7 @@ pub(super) unsafe fn debug_instruction(
     }
 }
 
-/// The result of one look at a job.
+/// The result of one poll of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
     Running,
@@ -285,10 +283,10 @@ enum Look {
 }
 
 impl Look {
-    /// Done is a channel that is stopped *and* has raised its event. Each alone can be seen too
-    /// early: a channel is stopped until the manager has executed DMAGO, and the event comes before
-    /// DMAEND. So the event is read first: a channel that is stopped after its event was seen has
-    /// ended, and not yet to begin.
+    /// A job is done if its channel is stopped *and* has raised its event. Each alone can appear
+    /// too early: a channel is stopped until the manager has executed DMAGO, and the event comes
+    /// before DMAEND. So the event is read first: a channel that is stopped after its event was
+    /// seen has ended its job.
     fn at(device: &impl Mmio, channel: &regs::Channel, event_bit: u32) -> Self {
         let raised = regs::INT_EVENT_RIS.read(device) & event_bit != 0;
         let csr = channel.csr.read(device);

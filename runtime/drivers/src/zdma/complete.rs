@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "EN sends the channel to the operands, and stops it")]
-//! How a list is started. When it, or the one transfer in registers, has ended, and what the channel's registers say
-//! of it. And how a channel is stopped: its copy ends by itself, and EN is cleared only where no
-//! end comes. Where this program is gone, Linux' kernel waits for the copy by a program of steps.
+//! How a list starts, how its end (or that of the one transfer in registers) is detected, and how a
+//! channel stops: its copy ends by itself, and EN is cleared only if no end comes. If this process
+//! has died, the Linux kernel waits for the copy by a program of steps.
 
 use super::{driver::Zdma, regs, submit::Launch};
 use contigo_core::{
@@ -14,24 +14,23 @@ use contigo_core::{
 };
 use core::time::Duration;
 
-/// How long stopping waits for a channel's end, beside its copy, and once more after EN was
-/// cleared. The channels' common buffer holds 4 KiB, which take 5 µs at 1 GB/s. This is more than a
-/// thousand times that, for an interconnect that others congest.
+/// How long a stop waits for a channel's end in addition to its copy, and again after clearing EN.
+/// The channels' common buffer holds 4 KiB, which take 5 µs at 1 GB/s. This is more than a thousand
+/// times that, for a congested interconnect.
 const STOP_US: u32 = 10_000;
-/// How long the kernel waits for the copy's end, where this program is gone: nearly all that its
-/// polls may wait together (a second).
+/// How long the kernel waits for the copy's end if this process has died: nearly the whole second
+/// that its polls may wait together.
 const PROGRAM_US: u32 = 900_000;
-/// So many bytes of the last copy take a microsecond: 100 MB/s, an eighth of what 64 bits carry at
+/// Bytes that the last copy moves in a microsecond: 100 MB/s, an eighth of what 64 bits carry at
 /// 100 MHz.
 const STOP_BYTES_PER_US: u32 = 100;
-/// Between two looks while it waits: no interrupt announces the end of a stop.
+/// The time between polls of a wait: no interrupt announces the end of a stop.
 const STOP_STEP_US: u32 = 50;
-/// Looks in a row that must find the channel idle: one right after a doorbell could come before
-/// STATUS knows of it.
+/// Consecutive polls that must find the channel idle: STATUS may lag right after a doorbell.
 const IDLE_LOOKS: u32 = 2;
 
 impl<D: Device> Zdma<D> {
-    /// Starts the jobs that wait, where the channel is idle.
+    /// Starts the waiting jobs if the channel is idle.
     pub(super) fn launch(&mut self) -> Result<()> {
         let coherent = self.device.port().coherent;
         let Some(Launch { from, to, bytes, list }) = self.jobs.launch(coherent)? else {
@@ -39,13 +38,12 @@ impl<D: Device> Zdma<D> {
         };
         let device = &self.device;
         let word3 = if coherent { regs::WORD3_COHERENT } else { 0 };
-        // SAFETY: the operands of every job that waits were handed over (`submit`), and `check`
-        // found the second one of each large enough for all of the first. So the transfers that EN
-        // starts stay inside them, whether the registers describe one or the list does.
+        // SAFETY: the operands of every waiting job were handed over (`submit`), and `check` found
+        // each second operand large enough for all of the first. So the transfers that EN starts,
+        // from registers or from the list, stay inside them.
         unsafe {
             regs::ISR.write(device, regs::INT_ALL);
-            // Clears its count so far. Writing 1 clears a bit (UG1087), as AMD's own driver does
-            // it.
+            // Clears the count. Writing 1 clears a bit (UG1087), as in AMD's own driver.
             regs::TOTAL_BYTE.write(device, regs::TOTAL_BYTE.read(device));
             if let Some(DevAddr(list)) = list {
                 regs::CTRL0.write(device, regs::POINT_TYPE_MEMORY);
@@ -66,8 +64,8 @@ impl<D: Device> Zdma<D> {
         Ok(())
     }
 
-    /// Waits for the end of the list at work, and keeps what came of it. `false`: there is none, or
-    /// it goes on.
+    /// Waits for the end of the list at work, and records its result. `false` if there is no list,
+    /// or it is still at work.
     pub(super) fn list_ended(&mut self, timeout: Duration) -> Result<bool> {
         if !self.jobs.are_running() {
             return Ok(false);
@@ -94,10 +92,9 @@ impl<D: Device> Zdma<D> {
         Ok(ended)
     }
 
-    /// How many bytes at the beginning of a list that failed are where they belong. TOTAL_BYTE
-    /// counts also after an error, and in no order that a manual tells. Only where the error was at
-    /// the reading side is all that it counts the beginning; and only an idle channel has come to
-    /// its end.
+    /// How many bytes at the beginning of a failed list were certainly copied. TOTAL_BYTE also
+    /// counts after an error, in an order that no manual documents. It counts only the beginning if
+    /// the error was on the reading side; and only on an idle channel is it final.
     fn done_for_certain(&self, isr: u32, status: u32) -> u32 {
         let of_reading = regs::INT_READ | regs::INT_SRC_DESCRIPTOR;
         let certain = regs::is_idle(status)
@@ -106,8 +103,8 @@ impl<D: Device> Zdma<D> {
         if certain { regs::TOTAL_BYTE.read(&self.device) } else { 0 }
     }
 
-    /// The registers' verdict on the finished list. Registers of a device are distrusted: they are
-    /// compared, not used.
+    /// The finished list's result, by the registers. They are not trusted: the driver compares
+    /// their values, and never uses them.
     fn verdict(&self, isr: u32, status: u32) -> Result<()> {
         if isr & regs::INT_FATAL != 0 || status & regs::STATE == regs::STATE_FAILED {
             return Err(Error::Fault { device: "zdma", status: isr, what: regs::describe(isr) });
@@ -123,14 +120,12 @@ impl<D: Device> Zdma<D> {
         Ok(())
     }
 
-    /// Waits for the channel's end, and only where none comes clears EN under it; with its
-    /// interrupts masked.
+    /// Masks the interrupts, waits for the channel's end, and clears EN only if none comes.
     ///
-    /// A copy ends by itself, and at its end STATUS is known to be true. No source says how a
-    /// channel at work reacts when EN is cleared. There is only this: it can be disabled at any
-    /// time, and a paused one then leaves its state (UG1085, "DMA Controller Functional
-    /// Description", "Channel Disabled"). So that comes last, when the copy should have ended long
-    /// ago.
+    /// A copy ends by itself, and at its end STATUS is known to be true. No source documents how a
+    /// channel at work reacts to clearing EN. UG1085 only says that it can be disabled at any time,
+    /// and that a paused one then leaves its state ("DMA Controller Functional Description",
+    /// "Channel Disabled"). So this comes last, when the copy should have ended long ago.
     pub(super) fn halt(&mut self) -> Result<()> {
         // SAFETY: masking moves no data.
         unsafe { regs::IDS.write(&self.device, regs::INT_ALL) };
@@ -159,10 +154,10 @@ impl<D: Device> Zdma<D> {
         Ok(())
     }
 
-    /// Waits until the channel is idle, at most for `limit_us`: `None`, or what STATUS said last.
+    /// Waits at most `limit_us` until the channel is idle. `None`, or the last STATUS.
     ///
     /// # Errors
-    /// That of the interrupt's file, where the wait ended by it.
+    /// The error of the interrupt's file, if that ended the wait.
     fn not_idle(&mut self, limit_us: u32) -> Result<Option<u32>> {
         let (mut status, mut idle_looks) = (regs::STATE_BUSY, 0);
         let idle = poll_every(
@@ -178,9 +173,9 @@ impl<D: Device> Zdma<D> {
         Ok((!idle).then_some(status))
     }
 
-    /// Waits for the copy's end, with the interrupts masked: what a channel at work does when it is
-    /// disabled no source says. EN is set from the doorbell on, also while the channel pauses, and
-    /// in what a device reads as that is gone.
+    /// Waits for the copy's end, with the interrupts masked: no source documents what disabling a
+    /// channel at work does. EN reads 1 from the doorbell on, also while the channel pauses, and
+    /// from an absent device.
     pub(super) fn program(&self) -> StopProgram {
         StopProgram::new(&[
             StopStep::write(regs::IDS.offset(), u32::MAX, regs::INT_ALL),

@@ -1,25 +1,25 @@
-//! The descriptors of one copy: where it is cut, and what stands in memory. Arithmetic only.
+//! The descriptors of one copy: where it is cut, and their contents in memory. Arithmetic only.
 
 use super::regs;
 use crate::checks::{high, low};
 use contigo_core::types::DevAddr;
 
-/// One source and one destination descriptor. Both lists advance together, so that a piece is one
-/// line of memory to clean.
+/// One source and one destination descriptor. Both lists advance together, so each piece has one
+/// cache line to clean.
 pub(super) const PAIR_BYTES: usize = 2 * regs::DESCRIPTOR_BYTES;
 /// The words of one pair.
 const PAIR_WORDS: usize = PAIR_BYTES / 4;
-/// The most pairs of one copy: 4 KiB of descriptors, which one copy on the driver's stack holds.
-/// With the largest step they reach farther than [`TOTAL_MAX`].
+/// The most pairs of one copy: 4 KiB of descriptors, of which the driver's stack holds one copy.
+/// With the largest step they cover more than [`TOTAL_MAX`].
 pub(super) const PAIRS_MAX: usize = 64;
 /// A list has at least a middle and an end.
 pub(super) const PAIRS_MIN: usize = 2;
-/// The shortest step: 4 KiB, which no AXI burst crosses (Arm IHI 0022, A3.4.1), so a cut there adds
-/// no burst.
+/// The shortest step: 4 KiB, a boundary that no AXI burst crosses (Arm IHI 0022, A3.4.1), so a cut
+/// there adds no burst.
 const STEP_MIN: u64 = 1 << 12;
 /// The longest step: the largest power of two that SIZE holds.
 const STEP_MAX: u64 = 1 << 29;
-/// The most bytes of one copy in linked mode: what TOTAL_BYTE counts.
+/// The most bytes of one copy in linked mode, as TOTAL_BYTE counts them.
 const TOTAL_MAX: u64 = u32::MAX as u64;
 
 /// The most bytes that `pairs` pairs copy, wherever the destination begins: its first piece may be
@@ -39,8 +39,8 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    /// `len` bytes in at most `pairs` pieces: the shortest step that does it, so that the list is
-    /// used. `None`: `len` is 0, or more than [`longest`].
+    /// `len` bytes in at most `pairs` pieces, by the shortest step that fits, so as to use the
+    /// list. `None` if `len` is 0 or more than [`longest`].
     pub(super) fn new(from: DevAddr, to: DevAddr, len: u64, pairs: usize) -> Option<Self> {
         if len == 0 || len > TOTAL_MAX {
             return None;
@@ -88,20 +88,20 @@ impl Iterator for Pieces {
     }
 }
 
-/// The list of one copy as it lies in memory, and how many words of it count.
+/// The list of one copy as it lies in memory, and how many of its words are used.
 pub(super) struct List {
     words: [u32; PAIRS_MAX * PAIR_WORDS],
     used: usize,
 }
 
 impl List {
-    /// The list of `pieces`, for a device that finds it at `at`. `then`: where the next job's
-    /// begins, which the channel is to walk too; `None` ends the list.
+    /// The list of `pieces`, at the device address `at`. `then` is where the next job's list
+    /// begins, which the channel walks too; `None` ends the list.
     ///
     /// A 256-bit descriptor (UG1085, table "Buffer Descriptor Format"): address, size, control, the
-    /// next one's address, two words that are reserved. The last of each side names the first as
-    /// its next. STOP ends the source's list, and the destination's list has no such command. So a
-    /// channel that reads ahead reads the driver's own bytes and no others.
+    /// next one's address, two words that are reserved. The last descriptor of each side names the
+    /// first as its next. STOP ends the source's list; the destination's list has no such command.
+    /// So a channel that reads ahead reads only the driver's own bytes.
     pub(super) fn new(pieces: Pieces, at: DevAddr, then: Option<DevAddr>, coherent: bool) -> Self {
         let mut list = Self { words: [0; PAIRS_MAX * PAIR_WORDS], used: 0 };
         let control = regs::WORD3_LINKED | if coherent { regs::WORD3_COHERENT } else { 0 };
@@ -138,7 +138,7 @@ impl List {
         list
     }
 
-    /// The words that count.
+    /// The words in use.
     pub(super) fn words(&self) -> &[u32] {
         self.words.get(..self.used).unwrap_or_default()
     }
@@ -163,8 +163,8 @@ mod tests {
         Pieces::new(DevAddr(from), DevAddr(to), len, pairs).map(Iterator::collect)
     }
 
-    /// They lie one behind the other, end with the last byte, and fit SIZE. Except for the ends,
-    /// they are cut at multiples of 4 KiB.
+    /// Pieces are contiguous, end with the last byte, and fit SIZE. Inner cuts are at multiples of
+    /// 4 KiB.
     fn check(from: u64, to: u64, len: u64, pairs: usize) {
         let cut = pieces(from, to, len, pairs).unwrap();
         assert!((1..=pairs).contains(&cut.len()), "{from:#x} {to:#x} {len}: {} pieces", cut.len());
@@ -227,7 +227,7 @@ mod tests {
             (plain.words()[3], plain.words()[11], plain.words().len()),
             (stop | linked, linked, 16)
         );
-        // With a job behind it: no end, and both sides go on there.
+        // With a next job: no end, and both sides continue there.
         let then = Some(DevAddr(0x4_0000_0800));
         let chained = List::new(Pieces::new(from, to, 1, 8).unwrap(), at, then, false);
         let expected =

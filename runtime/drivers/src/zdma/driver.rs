@@ -3,8 +3,8 @@
     reason = "implementing `Driver` is a promise about the hardware; attributes and interrupt \
         masks are registers"
 )]
-//! The driver of a channel: the look of a window that counts as a ZDMA's, the registers that no job
-//! changes, and what is asked of it.
+//! The driver of a channel: the check of its window, the registers that no job changes, and its
+//! jobs.
 
 use super::{
     descriptors::{PAIR_BYTES, PAIRS_MIN},
@@ -46,11 +46,11 @@ pub struct Zdma<D: Device> {
 }
 
 impl<D: Device> Zdma<D> {
-    /// The driver of `device`, a transfer at a time in its registers.
+    /// The driver of `device`, with one transfer at a time in registers.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`] where the window is too small; [`Error::WrongDevice`] where bits
-    /// are set that read as zero in a ZDMA: the wrong address.
+    /// [`Error::RegisterWindow`] if the window is too small; [`Error::WrongDevice`] if bits are set
+    /// that read as zero in a ZDMA: the address is wrong.
     ///
     /// # Safety
     /// The window is one ZDMA channel's (UG1087, module ZDMA), and no other code drives it while
@@ -61,19 +61,19 @@ impl<D: Device> Zdma<D> {
     }
 
     /// The driver of `device`, with lists of descriptors in `descriptors`: 64 bytes for each piece
-    /// of a copy, at least 128. With 256, 512, or 1,024 bytes and more it takes 2, 4, or 8 jobs at
-    /// once, each with an equal part of them. More than 32 KiB are not used. A copy is cut at
-    /// multiples of 4 KiB of its destination, where an AXI burst ends anyway. Where its part would
-    /// be too short, it is cut at larger powers of two. With 128 bytes for a job it has up to 512
-    /// MiB, with 576 bytes up to 4 GiB - 1 B.
+    /// of a copy, at least 128. With 256, 512, or at least 1,024 bytes it takes 2, 4, or 8 jobs at
+    /// once, each with an equal share. At most 32 KiB are used. The driver cuts a copy at multiples
+    /// of 4 KiB of its destination, where an AXI burst ends anyway, or at larger powers of two if
+    /// the share is too short for that. A share of 128 bytes allows 512 MiB, and one of 576 bytes 4
+    /// GiB - 1 B.
     ///
-    /// The memory belongs to the driver until that is dropped. Dropping it stops the channel and
-    /// gives the memory back; where the channel will not stop, the memory is leaked.
+    /// The driver owns the memory. Dropping the driver stops the channel and returns the memory; if
+    /// the channel will not stop, the memory is leaked.
     ///
     /// # Errors
-    /// The buffer comes back, with what [`simple`](Self::simple) and [`DriverBuf::new`] say,
-    /// [`Error::BlockSize`] for less than 128 bytes, and [`Error::Misaligned`] where its bus
-    /// address is no multiple of a descriptor's 32 bytes. `device` is dropped.
+    /// The buffer comes back with the errors of [`simple`](Self::simple) and [`DriverBuf::new`],
+    /// [`Error::BlockSize`] for less than 128 bytes, and [`Error::Misaligned`] if its bus address
+    /// is not a multiple of a descriptor's 32 bytes. `device` is dropped.
     ///
     /// # Safety
     /// As [`simple`](Self::simple).
@@ -91,15 +91,15 @@ impl<D: Device> Zdma<D> {
         let descriptors = DriverBuf::new(descriptors, device.port(), regs::ADDR_BITS)?;
         let (addr, align_bytes) = (descriptors.addr_at(0).0, regs::DESCRIPTOR_BYTES);
         if !addr.is_multiple_of(align_bytes as u64) {
-            // SAFETY: no device was told of it.
+            // SAFETY: no device has its address.
             let buf = unsafe { descriptors.reclaim() };
             return Err(Refused::new(Error::Misaligned { addr, align_bytes }, buf));
         }
         Ok(Self { device, jobs: Jobs::new(Some(descriptors)) })
     }
 
-    /// The registers that no job changes, also after a reset from outside. The channel is stopped:
-    /// while it is enabled they must not change.
+    /// Writes the registers that no job changes, also after an external reset. The channel is
+    /// stopped: they must not change while it is enabled.
     fn configure(&self) -> Result<()> {
         let device = &self.device;
         let (data, descriptors) = match device.port().coherent {
@@ -126,7 +126,7 @@ impl<D: Device> Zdma<D> {
     }
 }
 
-/// Is this window large enough for a ZDMA, and zero where a ZDMA is?
+/// Checks that the window is large enough for a ZDMA, and reads zero where a ZDMA does.
 fn is_zdma(device: &impl Device) -> Result<()> {
     has_window(device, "zdma", regs::WINDOW_BYTES)?;
     regs::ZEROES.iter().try_for_each(|(name, register, zeroes)| {
@@ -134,18 +134,18 @@ fn is_zdma(device: &impl Device) -> Result<()> {
     })
 }
 
-// SAFETY: 1. UG1085: a channel reads SIZE bytes at the source's address, with over-fetch off no
-// others, and writes as many at the destination's; `check` compared SIZE with both operands. In
-// linked mode the descriptors say the same for each piece (`List`), and the channel also reads the
-// descriptors, which are the driver's own. 2. `poll` and `halt` believe STATUS. A channel that
-// ends leaves its busy state only when all data is in the destination's memory ("Channel
+// SAFETY: 1. UG1085: a channel reads SIZE bytes at the source's address, and no others with
+// over-fetch off, and writes as many at the destination's; `check` compared SIZE with both
+// operands. In linked mode the descriptors do the same for each piece (`List`), and the channel
+// also reads the descriptors, which the driver owns. 2. `poll` and `halt` trust STATUS. A channel
+// that ends leaves its busy state only when all data is in the destination's memory ("Channel
 // Disabled"). Each write has been answered then ("Total Transferred Bytes Overflow"). Without
-// snooping the answer comes from memory, as AWCACHE asks; with it, from the interconnect that
-// snoops, behind which every observer sees the write. One that was disabled because it did not end
-// is believed by the same register (`halt`). 3. No bytes are told. 4. `check` reads no register. 5.
-// The port belongs to the device. 6. The caller of the function that made it promised it. 7. The
-// program writes an interrupt mask, and waits for what ends a job: EN, which the channel clears at
-// its end, and STATUS. 8. Each poll has a limit. 9. Its fields say no more than registers do.
+// snooping the answer comes from memory, as AWCACHE asks; with it, from the snooping interconnect,
+// after which every observer sees the write. The same register is trusted for a channel that was
+// disabled because it did not end (`halt`). 3. No bytes are reported. 4. `check` reads no register.
+// 5. The port belongs to the device. 6. The constructor's caller guarantees it. 7. The program
+// writes an interrupt mask, and waits for what ends a job: EN, which the channel clears at its end,
+// and STATUS. 8. Each poll has a limit. 9. Its fields hold no more than registers do.
 unsafe impl<D: Device> Driver for Zdma<D> {
     forward!(|this| this.device => port, simulated, arm_irq);
 
@@ -194,9 +194,9 @@ unsafe impl<D: Device> Driver for Zdma<D> {
         }
     }
 
-    /// Jobs of a list that had ended before are told still.
+    /// Jobs of a list that ended before the stop are still reported.
     fn stop(&mut self) -> Result<()> {
-        // An interrupt's file that fails: the channel is stopped all the same.
+        // If the interrupt's file fails, the channel is stopped all the same.
         let _ = self.list_ended(Duration::ZERO);
         self.halt()?;
         self.jobs.stopped();
@@ -211,8 +211,8 @@ unsafe impl<D: Device> Driver for Zdma<D> {
 forward_as_fd!({D: Device} Zdma<D>, device: D);
 
 impl<D: Device> Drop for Zdma<D> {
-    /// Stops the channel. The descriptors' memory goes back only when it has stopped; otherwise it
-    /// stays leaked.
+    /// Stops the channel. Returns the descriptors' memory only if it has stopped; otherwise leaks
+    /// it.
     fn drop(&mut self) {
         if self.halt().is_ok() {
             // SAFETY: STATUS says that the channel is disabled, and it fetches descriptors only

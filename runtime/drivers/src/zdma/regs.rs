@@ -1,17 +1,16 @@
 //! The registers of one ZDMA channel. Names, offsets, widths and reset values come from UG1087,
-//! module ZDMA. Their meaning comes from UG1085, chapter "DMA Controller", and where it is silent
-//! from AMD's own driver (embeddedsw, `xzdma_hw.h`).
+//! module ZDMA. Their meaning comes from UG1085, chapter "DMA Controller", or else from AMD's own
+//! driver (embeddedsw, `xzdma_hw.h`).
 
 use contigo_core::hw::mmio::{Pointer, ReadOnly, ReadWrite, Register, WriteOneToggles};
 
-/// The window: one 4 KiB page would do; so much of it is used.
+/// The used bytes of the window, which is within one 4 KiB page.
 pub const WINDOW_BYTES: usize = 0x204;
 /// A side's descriptor in memory begins at a multiple of its own size (UG1085, "Buffer Descriptor
 /// Summary").
 pub(crate) const DESCRIPTOR_BYTES: usize = 32;
-/// How many bits of an address a descriptor holds: 32 in word 0, 12 in word 1 (UG1085, table
-/// "Buffer Descriptor Format"). The registers have 49 (UG1087), of which the interconnect drives 40
-/// to memory.
+/// The address bits of a descriptor: 32 in word 0, 12 in word 1 (UG1085, table "Buffer Descriptor
+/// Format"). The registers have 49 (UG1087), of which the interconnect drives 40 to memory.
 pub const ADDR_BITS: u32 = 44;
 /// The most bytes of one descriptor: its SIZE field has 30 bits.
 pub(crate) const SIZE_MAX: u32 = 0x3FFF_FFFF;
@@ -42,7 +41,7 @@ pub(crate) const SRC_SIZE: Register<ReadWrite> = Register::at(0x130);
 pub(crate) const SRC_WORD3: Register<ReadWrite> = Register::at(0x134);
 /// ZDMA_CH_DST_DSCR_WORD0 and WORD1, 0x138 and 0x13C: where simple mode writes.
 pub(crate) const DST_ADDR: Pointer = Pointer::at(0x138);
-/// ZDMA_CH_DST_DSCR_WORD2, 0x140: simple mode looks at the source's size only (UG1085, "Simple DMA
+/// ZDMA_CH_DST_DSCR_WORD2, 0x140: simple mode uses the source's size only (UG1085, "Simple DMA
 /// Mode").
 pub(crate) const DST_SIZE: Register<ReadWrite> = Register::at(0x140);
 /// ZDMA_CH_DST_DSCR_WORD3, 0x144: as [`SRC_WORD3`].
@@ -79,22 +78,22 @@ pub(crate) const INT_BYTE_COUNT: u32 = 1 << 3;
 pub(crate) const INT_REGISTER: u32 = 1 << 0;
 /// ISR, IMR, IEN, IDS: every bit that exists.
 pub const INT_ALL: u32 = 0xFFF;
-/// ISR: what ends a job, and wrongly. The four put the channel into its disabled state (UG1085,
+/// ISR: the errors that end a job. The four put the channel into its disabled state (UG1085,
 /// "Channel Disabled").
 pub(crate) const INT_FATAL: u32 = INT_WRITE | INT_READ | INT_DST_DESCRIPTOR | INT_SRC_DESCRIPTOR;
 
 /// CTRL0: descriptors are in memory, not in registers.
 pub const POINT_TYPE_MEMORY: u32 = 1 << 6;
-/// CTRL0: leave the paused state; to the disabled one where [`CTRL2`] is 0.
+/// CTRL0: leave the paused state, for the disabled one if [`CTRL2`] is 0.
 pub(crate) const CONTINUE: u32 = 1 << 1;
-/// CTRL1: all that there are, as after reset: 32 transactions on each side.
+/// CTRL1: the maximum, as after reset: 32 transactions on each side.
 pub(crate) const ISSUE_MOST: u32 = 0x3FF;
 /// CTRL2: rings the doorbell.
 pub const ENABLE: u32 = 1 << 0;
 
 /// STATUS: the channel's state.
 pub const STATE: u32 = 0x3;
-/// STATE: done, or never started. It is there only after the last write was answered.
+/// STATE: done, or never started. The channel gets there only after the last write was answered.
 pub const STATE_DONE: u32 = 0;
 /// STATE: paused by a descriptor.
 pub const STATE_PAUSED: u32 = 1;
@@ -104,8 +103,8 @@ pub const STATE_BUSY: u32 = 2;
 pub const STATE_FAILED: u32 = 3;
 
 /// DATA_ATTR for a port that does not snoop, as after reset: incrementing bursts of 16 beats,
-/// ARCACHE and AWCACHE 0b0010. That is normal memory, neither cached nor buffered, so that a write
-/// is answered from memory itself (Arm IHI 0022, "Memory types").
+/// ARCACHE and AWCACHE 0b0010. That is normal memory, neither cached nor buffered, so memory itself
+/// answers a write (Arm IHI 0022, "Memory types").
 pub const DATA_PLAIN: u32 = 0x0483_D20F;
 /// DATA_ATTR for a port that snoops: the same bursts, ARCACHE and AWCACHE 0b1111, write-back with
 /// allocation.
@@ -124,8 +123,8 @@ pub const WORD3_PAUSE: u32 = 0b01 << 3;
 /// A source descriptor's word 3, bits 4..3: the last one.
 pub(crate) const WORD3_STOP: u32 = 0b10 << 3;
 
-/// Bits that read as zero by UG1087, in registers whose reading changes nothing. By them a ZDMA is
-/// told from most other cores.
+/// Bits that read as zero by UG1087, in registers without read side effects. They distinguish a
+/// ZDMA from most other cores.
 pub const ZEROES: [(&str, Register<ReadOnly>, u32); 8] = [
     ("ZDMA_ERR_CTRL", Register::at(0x000), !0x1),
     ("ZDMA_CH_ISR", Register::at(0x100), !INT_ALL),
@@ -137,8 +136,8 @@ pub const ZEROES: [(&str, Register<ReadOnly>, u32); 8] = [
     ("ZDMA_CH_DSCR_ATTR", Register::at(0x124), !0x1FF),
 ];
 
-/// Does a value of STATUS say that the channel touches nothing? All ones is what a device that is
-/// gone answers: no.
+/// Returns whether STATUS shows that the channel accesses nothing. All ones, from an absent device,
+/// do not.
 #[must_use]
 pub(crate) const fn is_idle(status: u32) -> bool {
     matches!(status & STATE, STATE_DONE | STATE_FAILED) && status != u32::MAX

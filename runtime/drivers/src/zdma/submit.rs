@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "descriptors are memory that a device fetches")]
-//! The jobs of one channel, in the order in which they were submitted: told, ended, in the list
-//! that the channel walks, waiting for the next list.
+//! The jobs of one channel, in submission order: reported, ended, in the list that the channel
+//! walks, waiting for the next list.
 
 use super::{
     descriptors::{self, List, PAIR_BYTES, PAIRS_MAX, PAIRS_MIN, Pieces},
@@ -23,12 +23,12 @@ struct Job {
     size: u32,
 }
 
-/// Where the channel stands.
+/// The state of the channel.
 #[derive(Debug)]
 enum State {
-    /// It was opened or stopped. Jobs that ended before are told still.
+    /// It was opened or stopped. Jobs that ended before are still reported.
     Stopped,
-    /// A job was submitted since, or refused when the channel had been set up for it.
+    /// A job was submitted since, or refused after the channel had been set up for it.
     Started,
     /// The fault that ended the list at work. Nothing is started until the channel is stopped.
     Failed(Error),
@@ -38,13 +38,13 @@ enum State {
 pub(super) struct Jobs {
     /// `None`: simple mode.
     pub(super) memory: Option<DriverBuf>,
-    /// How many pieces a job can have.
+    /// The most pieces of a job.
     pairs: usize,
-    /// How many jobs it takes: a power of two.
+    /// The most jobs in flight: a power of two.
     pub(super) depth: usize,
     jobs: [Job; DEPTH_MAX],
-    /// The slot of the oldest job that was not told. From there on come those that ended, those
-    /// that the channel works on, and those that wait.
+    /// The slot of the oldest unreported job. From there on come the jobs that ended, those that
+    /// the channel works on, and those that wait.
     oldest: usize,
     ended: usize,
     running: usize,
@@ -54,7 +54,7 @@ pub(super) struct Jobs {
 
 impl Jobs {
     /// One transfer at a time, or lists in `memory`, which has room for [`PAIRS_MIN`] pairs. Each
-    /// slot has its own part of it.
+    /// slot has its own share of it.
     pub(super) fn new(memory: Option<DriverBuf>) -> Self {
         let all = memory.as_ref().map_or(0, |memory| memory.len_bytes() / PAIR_BYTES);
         let mut depth = 1;
@@ -99,13 +99,13 @@ impl Jobs {
         sizes.fold(0, u32::saturating_add)
     }
 
-    /// Is there a list at work, of which no end was seen?
+    /// Returns whether a list is at work, whose end was not seen.
     pub(super) const fn are_running(&self) -> bool {
         self.running > 0 && matches!(self.state, State::Started)
     }
 
-    /// One job more, in `slot`: it waits. Its descriptors are written now. After a stop, what ended
-    /// and was not told is forgotten.
+    /// Adds a waiting job in `slot`, and writes its descriptors. After a stop, this discards ended
+    /// jobs that were not reported.
     ///
     /// # Errors
     /// [`Error::Argument`] for another slot than the next one, and for a size that does not fit.
@@ -134,7 +134,7 @@ impl Jobs {
         if let Some(job) = self.jobs.get_mut(slot) {
             *job = Job { from: from.addr, to: to.addr, size };
         }
-        // With nothing before it, it is a list of its own, which `launch` will write.
+        // Without a job before it, it is a list of its own, which `launch` will write.
         if self.running + self.waiting > 0 {
             self.write(count, false, coherent)?;
         }
@@ -142,8 +142,8 @@ impl Jobs {
         Ok(())
     }
 
-    /// Makes the jobs that wait the list at work: as many as TOTAL_BYTE can count together. The
-    /// channel is idle. `None`: there are none, or nothing may be started.
+    /// Turns the waiting jobs into the list at work, as many as TOTAL_BYTE can count. The channel
+    /// is idle. `None` if no job waits, or none may start.
     ///
     /// # Errors
     /// The error of the descriptors' sync.
@@ -175,8 +175,8 @@ impl Jobs {
         slot * self.pairs * PAIR_BYTES
     }
 
-    /// Writes the descriptors of job number `index`, as the last ones of a list or with the next
-    /// slot's behind them.
+    /// Writes the descriptors of job number `index`, either as the end of a list or followed by the
+    /// next slot's.
     fn write(&mut self, index: usize, last: bool, coherent: bool) -> Result<()> {
         let (slot, next) = (self.slot(index), self.slot(index + 1));
         let (here, then) = (self.place(slot), self.place(next));
@@ -190,7 +190,7 @@ impl Jobs {
         let then = (!last).then(|| memory.addr_at(then));
         let list = List::new(pieces, memory.addr_at(here), then, coherent);
         // SAFETY: the job waits, or is about to be started on a channel that is idle. No list at
-        // work leads here, because the last job of one names itself as its next.
+        // work leads here, because its last job names itself as its next.
         unsafe { memory.write(here, list.words()) }
     }
 
@@ -199,8 +199,8 @@ impl Jobs {
         (self.ended, self.running) = (self.ended + self.running, 0);
     }
 
-    /// The list at work ended with `fault`, after `done_bytes` bytes of it for certain: the jobs
-    /// that they cover ended well, except the last of the list.
+    /// The list at work ended with `fault`, after at least `done_bytes` bytes of it: the jobs that
+    /// these cover ended well, except the last of the list.
     pub(super) fn failed(&mut self, fault: Error, done_bytes: u32) {
         let mut left_bytes = done_bytes;
         // At most 7.
@@ -214,7 +214,7 @@ impl Jobs {
         self.state = State::Failed(fault);
     }
 
-    /// The fault that ended the list at work, once the jobs before it were told.
+    /// The fault that ended the list at work, once the jobs before it were reported.
     pub(super) const fn fault(&self) -> Option<Error> {
         match self.state {
             State::Failed(fault) if self.ended == 0 => Some(fault),
@@ -232,13 +232,13 @@ impl Jobs {
         Some(slot)
     }
 
-    /// The channel is stopped: jobs that ended are told still, the others are none any more.
+    /// The channel is stopped: jobs that ended are still reported, and the others are discarded.
     pub(super) const fn stopped(&mut self) {
         (self.running, self.waiting, self.state) = (0, 0, State::Stopped);
     }
 }
 
-/// A job or a list, as the registers get it.
+/// A job or a list, as written to the registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Launch {
     /// The first job, for simple mode.
@@ -270,7 +270,7 @@ mod tests {
             full,
             Err(Error::Argument { name: "slot", value: 0, min: 0, max: 0, multiple_of: 1 })
         );
-        // Four have 4 GiB less 4 bytes.
+        // Four are 4 GiB less 4 bytes.
         for first in [0, 4] {
             let launch = jobs.launch(false).unwrap().unwrap();
             assert_eq!(
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn a_list_that_failed_tells_what_its_bytes_cover_and_starts_nothing_more() {
         let fault = Error::Busy;
-        // How many bytes are certain, and how many of the list's three jobs of 10 bytes ended.
+        // How many bytes are certain, and how many of the list's three 10-byte jobs ended.
         for (done_bytes, ended) in
             [(0, 0), (9, 0), (10, 1), (19, 1), (20, 2), (30, 2), (u32::MAX, 2)]
         {

@@ -1,5 +1,5 @@
-//! One job of a simulated kernel, as its function sees it; and the kernel that a model has by
-//! default, which copies.
+//! One job of a simulated kernel, as the kernel's function sees it; and the default kernel, which
+//! copies.
 
 use super::ApCtrlModel;
 use crate::{BusError, SimBus};
@@ -8,9 +8,9 @@ use contigo_design::kernel::{KernelMap, MapError, Protocol};
 
 /// One job of a simulated kernel: its scalars, and the bytes of its operands.
 ///
-/// An operand has as many bytes as the map's rule says of these scalars, and where there is no rule
-/// as many as the operand's `min_bytes`. An access outside of it, or against the operand's
-/// direction, is a [`BusError`] and does nothing.
+/// An operand's length follows from the scalars by the map's rule; without a rule it is the
+/// operand's `min_bytes`. An access outside of the operand, or against its direction, is a
+/// [`BusError`] and does nothing.
 #[derive(Debug)]
 pub struct KernelCall<'c, 's> {
     pub(super) map: &'c KernelMap,
@@ -20,19 +20,19 @@ pub struct KernelCall<'c, 's> {
 }
 
 impl KernelCall<'_, '_> {
-    /// Scalar number `index`; 0 where there is none.
+    /// Returns scalar number `index`, or 0 if there is none.
     #[must_use]
     pub fn scalar(&self, index: usize) -> u64 {
         self.scalars.get(index).copied().unwrap_or(0)
     }
 
-    /// How many bytes operand number `index` has.
+    /// Returns the length of operand number `index`.
     #[must_use]
     pub fn len_bytes(&self, index: usize) -> u64 {
         if index < self.map.pointers().len() { self.map.need_bytes(index, self.scalars) } else { 0 }
     }
 
-    /// Reads bytes of operand number `index`, from its byte `at` on.
+    /// Reads bytes of operand number `index`, starting at its byte `at`.
     ///
     /// # Errors
     /// [`BusError`]: outside the operand, an operand that the kernel only writes, or no memory.
@@ -41,7 +41,7 @@ impl KernelCall<'_, '_> {
         self.bus.read(addr, to)
     }
 
-    /// Writes bytes of operand number `index`, from its byte `at` on.
+    /// Writes bytes of operand number `index`, starting at its byte `at`.
     ///
     /// # Errors
     /// [`BusError`]: outside the operand, an operand that the kernel only reads, or no memory.
@@ -50,7 +50,7 @@ impl KernelCall<'_, '_> {
         self.bus.write(addr, from)
     }
 
-    /// Where that is on the bus.
+    /// The bus address of byte `at` of an operand.
     fn addr(&self, index: usize, at: u64, len: usize, writes: bool) -> Result<DevAddr, BusError> {
         let base = self.pointers.get(index).copied().unwrap_or(u64::MAX);
         let addr = DevAddr(base.wrapping_add(at));
@@ -85,8 +85,8 @@ const COPIER_HS: KernelMap = match map(Protocol::Hs) {
 const BURST_BYTES: usize = 256;
 
 impl Default for ApCtrlModel {
-    /// `int copy(const char *from, char *to, unsigned n)`, a chain that copies `n` bytes and
-    /// returns `n`. Its operands are `from` and `to`, its argument word is `n`.
+    /// `int copy(const char *from, char *to, unsigned n)` by `ap_ctrl_chain`: it copies `n` bytes
+    /// and returns `n`. Its operands are `from` and `to`, its argument word is `n`.
     fn default() -> Self {
         Self::copier(COPIER)
     }

@@ -1,16 +1,16 @@
-//! A job's way through a simulated kernel: AP_START, taken, ended, and the interrupt that tells.
+//! A job's path through a simulated kernel: AP_START, accepted, finished, and its interrupt.
 
 use super::{ApCtrlModel, KernelCall, STAGES, manual as regs};
 use crate::{BusError, SimBus, faults::Fate};
 use contigo_core::job::MAX_OPERANDS;
 use contigo_design::kernel::{MAX_RESULTS, MAX_SCALARS};
 
-/// From AP_START to the end of a job that has no bytes.
+/// From AP_START to the end of a job that moves no bytes.
 const LATENCY_NS: u64 = 2_000;
-/// The bytes that a kernel moves in a nanosecond.
+/// How many bytes a kernel moves in a nanosecond.
 const BYTES_PER_NS: u64 = 2;
 
-/// A job that was taken.
+/// A job that the kernel has accepted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
     pub(super) pointers: [u64; MAX_OPERANDS],
@@ -23,14 +23,14 @@ impl<F> ApCtrlModel<F>
 where
     F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
 {
-    /// How long a job takes: its bytes, by the map's rules.
+    /// How long a job takes: its bytes, counted by the map's rules.
     fn busy_ns(&self, scalars: &[u64]) -> u64 {
         let bytes = (0..self.map.pointers().len()).map(|index| self.map.need_bytes(index, scalars));
         LATENCY_NS.saturating_add(bytes.fold(0, u64::saturating_add) / BYTES_PER_NS)
     }
 
-    /// AP_START was written. A chain takes a job in a quarter of the time that it works on one;
-    /// otherwise a job is taken when it ends.
+    /// Handles a write of AP_START. A chain accepts a job in a quarter of the time that it works on
+    /// one; any other kernel accepts a job when the job ends.
     pub(super) fn rings(&mut self, bus: &mut SimBus<'_>) {
         if self.start.is_some() {
             return;
@@ -40,7 +40,7 @@ where
         self.start = Some(bus.now_ns().saturating_add(busy_ns).saturating_add(jitter_ns));
     }
 
-    /// The kernel takes the job whose registers are written, where it has room.
+    /// Accepts the job whose registers are written, if the kernel has room.
     pub(super) fn take(&mut self, bus: &mut SimBus<'_>) {
         let Some(at_ns) = self.start.filter(|at| *at <= bus.now_ns()) else { return };
         let room = if self.chain() { STAGES } else { 1 };
@@ -61,7 +61,7 @@ where
         }
     }
 
-    /// AP_READY.
+    /// Sets AP_READY: the kernel has accepted a job.
     fn taken(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
         self.start = None;
         self.ready = true;
@@ -71,19 +71,19 @@ where
         }
     }
 
-    /// ISR will get `bits`: at once, late or never.
+    /// Schedules `bits` for ISR: on time, late or never.
     fn raises(&mut self, at_ns: u64, bits: u32, bus: &mut SimBus<'_>) {
         let at_ns = bus.irq_delay_ns(LATENCY_NS * 10).map_or(u64::MAX, |delay| at_ns + delay);
         let [done, ready] = &mut self.raise;
         *(if bits == regs::CHANNEL_DONE { done } else { ready }) = (at_ns, bits);
     }
 
-    /// The oldest job ends: all that it writes is written now.
+    /// Ends the oldest job, and writes its whole output now.
     pub(super) fn run(&mut self, job: Job, bus: &mut SimBus<'_>) {
         let Self { map, compute, .. } = self;
         let mut call =
             KernelCall { map, pointers: &job.pointers, scalars: &job.scalars, bus: &mut *bus };
-        // A kernel does not tell what its master was answered.
+        // A kernel does not report the responses that its bus master got.
         self.results = compute(&mut call).unwrap_or_default();
         let [oldest, next] = &mut self.jobs;
         *oldest = next.take();

@@ -1,5 +1,5 @@
-//! The control block's numbers, transcribed from the table at the top of what HLS writes
-//! (`<kernel>_control_s_axi.v`, "Address Info"), apart from the driver's.
+//! The control block's numbers, transcribed separately from the driver's, from the table at the top
+//! of the file that HLS writes (`<kernel>_control_s_axi.v`, "Address Info").
 
 /// `0x00 : Control signals`.
 pub(super) const AP_CTRL: usize = 0x00;

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
 //! A model of any kernel that HLS made: the control block by its table (`manual.rs`), and a
-//! function for what the kernel computes.
+//! function that computes what the kernel computes.
 //!
 //! | file | what it is |
 //! |---|---|
@@ -27,12 +27,12 @@ use core::{fmt, mem};
 use job::Job;
 use manual as regs;
 
-/// The window: as much as Vivado gives a kernel by default.
+/// The window: the size that Vivado gives a kernel by default.
 const WINDOW_BYTES: usize = 65_536;
-/// The jobs that a chain works on: one that was taken and ends, and one that is being taken.
+/// The most jobs in a chain: one that is accepted, and one that is being accepted.
 const STAGES: usize = 2;
 
-/// The computation of a simulated kernel: it reads and writes its operands, and answers its
+/// The computation of a simulated kernel: it reads and writes its operands, and returns its
 /// results' words.
 pub type KernelFn = fn(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError>;
 
@@ -43,8 +43,8 @@ impl<F> SimWindow<ApCtrlModel<F>>
 where
     F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
 {
-    /// As [`open`](ApCtrl::open), and safe: the type of the window says what is behind it, and the
-    /// map belongs to the model.
+    /// As [`open`](ApCtrl::open), but safe: the window's type proves that the model is behind it,
+    /// and the map is the model's.
     ///
     /// # Errors
     /// [`Error::Contended`].
@@ -60,7 +60,7 @@ where
 /// A model of one kernel.
 ///
 /// Interrupts come late or get lost, and jobs hang or keep writing for ever
-/// ([`Faults`](crate::Faults)). Error bits and short transfers do not happen: a kernel has no
+/// ([`Faults`](crate::Faults)). Error bits and short transfers do not occur: a kernel has no
 /// register for them.
 pub struct ApCtrlModel<F = KernelFn> {
     map: KernelMap,
@@ -73,18 +73,17 @@ pub struct ApCtrlModel<F = KernelFn> {
     isr: u32,
     done: bool,
     ready: bool,
-    /// AP_CONTINUE was written, and nothing was read since: AP_DONE of before may be seen once
-    /// more.
+    /// AP_CONTINUE was written and no register read since: AP_CTRL may still show the old AP_DONE.
     stale: bool,
-    /// ISR clears when it is read, as HLS builds it where it is asked to.
+    /// Reading ISR clears it, which is an option of HLS.
     clears: bool,
     /// AP_START is set again when a job is taken.
     restarts: bool,
-    /// AP_START, and when the kernel takes that job: until then its registers count.
+    /// AP_START is set: when the kernel accepts the job. Register writes count until then.
     start: Option<u64>,
-    /// The jobs that were taken, the oldest first.
+    /// The jobs that the kernel has accepted, oldest first.
     jobs: [Option<Job>; STAGES],
-    /// When ISR gets its bits of what happened; they may be late.
+    /// When ISR gets each event's bits, which may be late.
     raise: [(u64, u32); 2],
 }
 
@@ -115,10 +114,10 @@ impl<F> ApCtrlModel<F>
 where
     F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
 {
-    /// The kernel that `map` describes and that computes `compute`, as after power-on.
+    /// A model of the kernel that `map` describes and `compute` computes, as after power-on.
     ///
     /// # Errors
-    /// [`Error::RegisterWindow`] where the map's window is longer than the model's, 64 KiB.
+    /// [`Error::RegisterWindow`] if the map's window is longer than the model's, 64 KiB.
     pub fn new(map: KernelMap, compute: F) -> Result<Self> {
         let (need_bytes, have_bytes) = (map.window_bytes(), WINDOW_BYTES);
         if need_bytes > have_bytes {
@@ -127,14 +126,14 @@ where
         Ok(Self::as_reset(map, compute))
     }
 
-    /// The same; its ISR clears when it is read, and toggles all the same (`COR/TOW` in the header,
-    /// in place of `Read/TOW`).
+    /// The same kernel, but reading its ISR clears it, and writing still toggles it (`COR/TOW` in
+    /// the header, in place of `Read/TOW`).
     #[must_use]
     pub fn clears_on_read(self) -> Self {
         Self { clears: true, ..self }
     }
 
-    /// How many jobs are in the kernel: taken and not ended.
+    /// How many jobs the kernel has accepted and not finished.
     #[must_use]
     pub(crate) fn jobs_inside(&self) -> usize {
         self.jobs.iter().flatten().count()
@@ -149,14 +148,14 @@ where
 struct Word<'m> {
     /// The whole argument.
     word: &'m mut u64,
-    /// It is the upper half.
+    /// The register is the upper half.
     high: bool,
-    /// It has two registers.
+    /// The argument has two registers.
     wide: bool,
 }
 
 impl<F> ApCtrlModel<F> {
-    /// The word of an argument at `offset`.
+    /// Finds the argument whose register is at `offset`.
     fn argument(&mut self, offset: usize) -> Option<Word<'_>> {
         let pointers = self
             .map
@@ -179,7 +178,7 @@ impl<F> ApCtrlModel<F> {
         })
     }
 
-    /// The word of a result at `offset`.
+    /// Returns the word of a result at `offset`.
     fn result(&self, offset: usize) -> u32 {
         let mut index = 0;
         for result in self.map.results() {
@@ -194,9 +193,9 @@ impl<F> ApCtrlModel<F> {
     }
 }
 
-// SAFETY: it touches memory in `run`, where `KernelCall` keeps it inside its operands, and while it
-// is stuck, a byte of one of them. `DONE` rises after `run`, and `IDLE` is there without a job;
-// nothing is touched without one.
+// SAFETY: the model touches memory in `run`, where `KernelCall` keeps it inside the operands, and,
+// while stuck, one byte of an operand. `DONE` rises after `run`, and `IDLE` is set when there is no
+// job; without a job it touches nothing.
 unsafe impl<F> Model for ApCtrlModel<F>
 where
     F: FnMut(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError> + Send,
@@ -205,7 +204,7 @@ where
 
     fn fits(&self, number: &str, nth: usize) -> Option<(u64, u64)> {
         let mut all = self.map.layout();
-        // A map may leave out what the kernel answers; one that it does not answer is at no offset.
+        // A map may leave out a result; a result that the kernel lacks is at no offset.
         let found = all
             .find(|(name, at, _)| (*name, *at) == (number, nth))
             .map(|(.., value)| (value, value));
@@ -213,7 +212,7 @@ where
     }
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
-        // Both may have happened since the last look, and the second only makes room for the first.
+        // Both may have happened since the last poll: a job's end makes room for the next.
         for _ in 0..=STAGES {
             self.take(bus);
             match self.jobs {
@@ -223,7 +222,7 @@ where
                         let _ = bus.write(DevAddr(addr), &[GARBAGE]);
                     }
                 }
-                // The end of a chain's job waits until the one before was seen.
+                // In a chain a job ends only when the driver has seen the previous end.
                 [Some(job), _]
                     if job.fate == Fate::Good
                         && job.ends_at_ns <= bus.now_ns()
@@ -306,8 +305,8 @@ where
         if self.isr & self.ier != 0 {
             return Some(0);
         }
-        // Three things will raise ISR by themselves: events that are late, the end of the oldest
-        // job, and the taking of the next.
+        // Three events raise ISR without an access: a late event, the end of the oldest job, and
+        // the start of the next.
         let raised = self.raise.iter().filter(|(_, bits)| self.ier & bits != 0).map(|(at, _)| *at);
         let ends = match self.jobs {
             [Some(Job { fate: Fate::Good, ends_at_ns, .. }), _] if !(self.chain() && self.done) => {

@@ -1,4 +1,4 @@
-//! Its registers; descriptors that it fetches, transfers, their ends, and interrupts.
+//! The engine: registers, fetches of descriptors, transfers and their ends, and interrupts.
 
 use super::{
     AxiCdmaModel, BYTES_PER_NS, DELAY_NS, FIFO_NS, LATENCY_NS, POST_NS, RESET_NS, manual,
@@ -8,7 +8,7 @@ use crate::{SimBus, faults::Fate};
 use contigo_core::types::DevAddr;
 
 impl AxiCdmaModel {
-    /// A register.
+    /// Reads a register.
     pub(super) fn read(&self, offset: usize) -> u32 {
         #[allow(clippy::cast_possible_truncation, reason = "the halves of an address")]
         let half = |addr: u64| (addr >> (offset % 8 * 8)) as u32;
@@ -30,7 +30,7 @@ impl AxiCdmaModel {
         }
     }
 
-    /// A write of one.
+    /// Writes a register.
     pub(super) fn write(&mut self, offset: usize, value: u32, bus: &mut SimBus<'_>) {
         let wide = self.spec.address_bits > 32;
         match offset {
@@ -47,7 +47,7 @@ impl AxiCdmaModel {
                     self.doorbell(bus);
                 }
             }
-            // The others can be written only while it is idle.
+            // The other registers can be written only while the core is idle.
             _ if !self.is_idle() => {}
             manual::CURDESC | manual::CURDESC_MSB if self.in_sg_mode() => {
                 self.current = self.half(self.current, offset, value)
@@ -73,7 +73,7 @@ impl AxiCdmaModel {
             has &= !manual::CR_SG_MODE;
         }
         if had & manual::CR_SG_MODE == 0 {
-            // Kept only where `SGMode` was set before.
+            // The bit is kept only if `SGMode` was set before.
             has &= !manual::IRQ_DELAY;
         }
         self.control = has;
@@ -96,7 +96,7 @@ impl AxiCdmaModel {
         }
     }
 
-    /// One half of an address.
+    /// Replaces one half of an address.
     fn half(&self, addr: u64, offset: usize, value: u32) -> u64 {
         let halves = if offset.is_multiple_of(8) {
             addr >> 32 << 32 | u64::from(value)
@@ -106,7 +106,7 @@ impl AxiCdmaModel {
         self.spec.held(halves)
     }
 
-    /// A transfer begins at `now_ns`.
+    /// Begins a transfer at `now_ns`.
     fn begin(
         &mut self,
         now_ns: u64,
@@ -164,13 +164,13 @@ impl AxiCdmaModel {
         if word(7) & manual::BD_COMPLETE != 0 {
             return self.fail(now_ns, manual::SR_SG_INT, bus);
         }
-        // The tail is compared with what is fetched (`axi_sg_ftch_pntr.vhd`, COMPARE_ADDRESS).
+        // The core compares fetches with the tail (`axi_sg_ftch_pntr.vhd`, COMPARE_ADDRESS).
         self.has_work = at != self.tail;
         let sides = [addr(2), addr(4)];
         self.begin(now_ns, Some(at), addr(0), sides, word(6) & self.spec.length_mask(), bus);
     }
 
-    /// TAILDESC was written.
+    /// Handles a write to TAILDESC.
     fn doorbell(&mut self, bus: &mut SimBus<'_>) {
         if self.halted || !self.in_sg_mode() || self.resets_at_ns.is_some() {
             return;
@@ -183,7 +183,7 @@ impl AxiCdmaModel {
         self.fetch(bus.now_ns(), at, bus);
     }
 
-    /// An error halts it.
+    /// Halts the core with an error.
     fn fail(&mut self, now_ns: u64, bit: u32, bus: &mut SimBus<'_>) {
         if let Some(Transfer { descriptor: Some(at), .. }) = self.transfer.take()
             && bit & (manual::SR_DMA_INT | manual::SR_DMA_SLV | manual::SR_DMA_DEC) != 0
@@ -203,7 +203,7 @@ impl AxiCdmaModel {
         self.line_at_ns = Some(now_ns);
     }
 
-    /// The transfer's time is over: its last writes are under way, and the next one begins.
+    /// Ends a transfer whose time is over: its last writes are under way, and the next one begins.
     pub(super) fn ends(&mut self, now_ns: u64, bus: &mut SimBus<'_>) {
         self.settle(bus);
         let keyhole = self.control & (manual::CR_KEYHOLE_READ | manual::CR_KEYHOLE_WRITE) != 0;
@@ -220,7 +220,7 @@ impl AxiCdmaModel {
         }
     }
 
-    /// The last writes arrive, and the status after them.
+    /// Completes the last writes, and then writes the status.
     pub(super) fn settle(&mut self, bus: &mut SimBus<'_>) {
         let Some((at_ns, mut transfer)) = self.posted.take() else { return };
         if let Err(bit) = transfer.run(transfer.len_bytes, self.control, &mut self.fifo, bus) {
@@ -234,15 +234,15 @@ impl AxiCdmaModel {
         self.tell(at_ns, &transfer);
     }
 
-    /// The descriptor after that of `transfer`, where that was not the tail when it was fetched, or
-    /// a doorbell came since.
+    /// Fetches the descriptor after `transfer`'s, if that was not the tail when it was fetched, or
+    /// if a doorbell came since.
     fn go_on(&mut self, now_ns: u64, transfer: &Transfer, bus: &mut SimBus<'_>) {
         if transfer.descriptor.is_some() && self.has_work {
             self.fetch(now_ns, transfer.next, bus);
         }
     }
 
-    /// As [`ends`](Self::ends), of a transfer that is over at once, fails, or waits for a FIFO.
+    /// As [`ends`](Self::ends), for a transfer that ends at once, fails, or waits for a FIFO.
     fn finish(&mut self, now_ns: u64, mut transfer: Transfer, bus: &mut SimBus<'_>) {
         let limit = if let Fate::Error(_) = transfer.fate {
             transfer.len_bytes / 2
@@ -272,7 +272,7 @@ impl AxiCdmaModel {
         self.go_on(now_ns, &transfer, bus);
     }
 
-    /// A transfer ended well: its interrupt, or one of several that are counted.
+    /// Reports a transfer that ended well: raises an interrupt, or counts towards one.
     fn tell(&mut self, now_ns: u64, transfer: &Transfer) {
         self.countdown = self.countdown.saturating_sub(1);
         let delay = u64::from(self.control >> manual::DELAY_SHIFT & manual::COUNT_MAX);
@@ -290,14 +290,14 @@ impl AxiCdmaModel {
         }
     }
 
-    /// The reset is over. Memory has the bytes that were moved until then.
+    /// Ends the reset. Memory holds the bytes that were moved by then.
     pub(super) fn reset_ends(&mut self, now_ns: u64, bus: &mut SimBus<'_>) {
         self.settle(bus);
         if let Some(mut transfer) = self.transfer
             && transfer.fate != Fate::Hang
         {
             let _ = transfer.run(transfer.moved_by(now_ns), self.control, &mut self.fifo, bus);
-            // The status of the last burst is taken, and its errors are masked
+            // The core takes the status of the last burst, and masks its errors
             // (`axi_cdma_sg_cntlr.vhd`).
             if let Some(at) = transfer.descriptor.filter(|_| transfer.is_in_last_burst()) {
                 let _ =

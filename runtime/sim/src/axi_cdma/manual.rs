@@ -1,6 +1,6 @@
-//! The same numbers for the model, transcribed apart from `regs`: from AMD's embeddedsw,
-//! `XilinxProcessorIPLib/drivers/axicdma/src/xaxicdma_hw.h`. Its macro stands beside each number;
-//! the names are PG034's.
+//! The model's own register numbers, transcribed separately from the driver's `regs`: from AMD's
+//! embeddedsw, `XilinxProcessorIPLib/drivers/axicdma/src/xaxicdma_hw.h`. Each number names its
+//! macro; the names are PG034's.
 
 /// `XAXICDMA_CR_OFFSET`.
 pub(super) const CDMACR: usize = 0x00;

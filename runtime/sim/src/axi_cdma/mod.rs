@@ -17,19 +17,19 @@ use contigo_core::{
 use contigo_drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, AxiCdmaKeyhole, Keyhole};
 use transfer::Transfer;
 
-/// Where the simulated board has a FIFO for fixed bursts. Nothing else answers them, so that a
-/// keyhole cannot be laid over memory here.
+/// The address of the board's FIFO for fixed bursts. Fixed bursts reach nothing else, so a keyhole
+/// cannot overwrite memory here.
 pub const FIFO_ADDR: u64 = 0x43C0_0000;
-/// From the doorbell to the first burst; from a descriptor to the next.
+/// From the doorbell to the first burst; also from each descriptor to the next.
 const LATENCY_NS: u64 = 300;
-/// The bytes that it moves in a nanosecond.
+/// How many bytes the core moves in a nanosecond.
 const BYTES_PER_NS: u64 = 2;
 /// From a reset to its end.
 const RESET_NS: u64 = 300;
-/// From the last byte of a descriptor's transfer to its write and its status. The core goes on
-/// meanwhile, and CURDESC and Idle with it.
+/// From the last byte of a descriptor's transfer to its write and its status. Meanwhile the core
+/// goes on, and updates CURDESC and Idle.
 const POST_NS: u64 = 150;
-/// Between two looks at a FIFO that makes it wait.
+/// The time between two polls of a FIFO that makes the core wait.
 const FIFO_NS: u64 = 1_000;
 /// A unit of `IRQDelay`: 125 clocks of 100 MHz.
 const DELAY_NS: u64 = 1_250;
@@ -38,17 +38,17 @@ const DELAY_NS: u64 = 1_250;
 pub type SimAxiCdma = SimDevice<AxiCdmaModel>;
 
 impl SimWindow<AxiCdmaModel> {
-    /// As [`simple`](AxiCdma::simple), and safe: the type of the window says what is behind it.
+    /// As [`simple`](AxiCdma::simple), but safe: the window's type proves what is behind it.
     ///
     /// # Errors
     /// As [`simple`](AxiCdma::simple).
     pub fn simple(self, config: AxiCdmaConfig) -> Result<AxiCdma<Self>> {
-        // SAFETY: the model is this core, and `SimDevice::window` gives one window at a time. Where
-        // it was built otherwise, it moves fewer bytes or none.
+        // SAFETY: the model is this core, and `SimDevice::window` gives one window at a time. If it
+        // was built differently, it moves fewer bytes or none.
         unsafe { AxiCdma::simple(self, config) }
     }
 
-    /// As [`sg`](AxiCdma::sg), and safe: the type of the window says what is behind it.
+    /// As [`sg`](AxiCdma::sg), but safe: the window's type proves what is behind it.
     ///
     /// # Errors
     /// As [`sg`](AxiCdma::sg).
@@ -61,8 +61,8 @@ impl SimWindow<AxiCdmaModel> {
         unsafe { AxiCdma::sg(self, config, descriptors) }
     }
 
-    /// As [`open`](AxiCdmaKeyhole::open), and safe: the model's fixed bursts reach no memory, and a
-    /// FIFO at [`FIFO_ADDR`] alone.
+    /// As [`open`](AxiCdmaKeyhole::open), but safe: the model's fixed bursts reach no memory, only
+    /// a FIFO at [`FIFO_ADDR`].
     ///
     /// # Errors
     /// As [`open`](AxiCdmaKeyhole::open).
@@ -97,9 +97,8 @@ pub struct AxiCdmaSpec {
 }
 
 impl Default for AxiCdmaSpec {
-    /// Everything that there is, so that a driver of any configuration works. It has
-    /// scatter-gather, realignment, 26 bits of length, 64 of addresses, and a FIFO that gives back
-    /// what it gets.
+    /// Every option, so that a driver of any configuration works: scatter-gather, realignment, 26
+    /// bits of length, 64 of addresses, and a FIFO that loops back.
     fn default() -> Self {
         Self {
             sg: true,
@@ -122,7 +121,7 @@ impl AxiCdmaSpec {
         (1 << self.length_bits) - 1
     }
 
-    /// `addr` as its registers hold it.
+    /// Returns `addr` as the registers hold it.
     const fn held(&self, addr: u64) -> u64 {
         if self.address_bits >= 64 { addr } else { addr & ((1 << self.address_bits) - 1) }
     }
@@ -140,11 +139,11 @@ pub struct AxiCdmaModel {
     from: u64,
     to: u64,
     btt: u32,
-    /// `SGMode` rose, and the engine has not taken CURDESC yet.
+    /// `SGMode` was set, and the engine has not read CURDESC since.
     reloads: bool,
     /// The descriptor after the one that ended last.
     next: u64,
-    /// The tail was not fetched since the doorbell.
+    /// The tail has not been fetched since the doorbell.
     has_work: bool,
     transfer: Option<Transfer>,
     /// A descriptor's transfer whose last writes are under way, and when they arrive.
@@ -152,10 +151,10 @@ pub struct AxiCdmaModel {
     /// An error halted it.
     halted: bool,
     resets_at_ns: Option<u64>,
-    /// Descriptors until the next `IOC_Irq`.
+    /// How many descriptors remain until the next `IOC_Irq`.
     countdown: u32,
     delay_at_ns: Option<u64>,
-    /// When the line rises for what is in `status`; `None`: it got lost.
+    /// When the line rises for the bits in `status`; `None`: the interrupt got lost.
     line_at_ns: Option<u64>,
     fifo: SimStream,
 }
@@ -193,7 +192,7 @@ impl AxiCdmaModel {
         }
     }
 
-    /// Everything as after power-on, except for the FIFO, which is outside of the core.
+    /// Resets everything but the FIFO, which is outside of the core, to the state after power-on.
     fn restart(&mut self) {
         let fifo = core::mem::take(&mut self.fifo);
         *self = Self { fifo, ..Self::new(self.spec) };
@@ -215,7 +214,7 @@ impl AxiCdmaModel {
         (self.control >> manual::THRESHOLD_SHIFT & manual::COUNT_MAX).max(1)
     }
 
-    /// When the next thing happens.
+    /// When the next event is due.
     fn next_at_ns(&self) -> Option<u64> {
         let ends = self
             .transfer
@@ -227,8 +226,8 @@ impl AxiCdmaModel {
 }
 
 // SAFETY: it reads and writes only where its registers and the descriptors up to TAILDESC say, in
-// `Transfer::run`, `fetch`, the status of a descriptor, and while it is stuck. Idle is set and
-// Cmplt written after that, and a reset ends with no transfer.
+// `Transfer::run`, `fetch`, a descriptor's status, and while it is stuck. Idle is set and Cmplt
+// written after the last access, and a reset ends with no transfer.
 unsafe impl Model for AxiCdmaModel {
     const WINDOW_BYTES: usize = manual::BTT + 4;
 
@@ -244,7 +243,7 @@ unsafe impl Model for AxiCdmaModel {
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         if self.is_stuck() {
-            // It runs on behind everybody's back.
+            // A stuck core keeps writing.
             if let Some(Transfer { to, .. }) =
                 self.transfer.filter(|_| self.control & manual::CR_KEYHOLE_WRITE == 0)
             {

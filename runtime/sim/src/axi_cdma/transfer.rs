@@ -4,13 +4,13 @@ use super::{AxiCdmaSpec, FIFO_ADDR, manual};
 use crate::{SimBus, faults::Fate, stream::SimStream};
 use contigo_core::types::DevAddr;
 
-/// One burst.
+/// The size of one burst.
 const BURST_BYTES: usize = 256;
 
-/// A transfer of registers, or of a descriptor as it was fetched.
+/// A transfer that registers started, or a descriptor as fetched.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
-    /// `None`: of registers.
+    /// The descriptor; `None`: registers started the transfer.
     pub(super) descriptor: Option<u64>,
     pub(super) next: u64,
     pub(super) from: u64,
@@ -19,16 +19,16 @@ pub(super) struct Transfer {
     pub(super) moved: usize,
     pub(super) begins_ns: u64,
     pub(super) ends_ns: u64,
-    /// Of its interrupt; `None`: it got lost.
+    /// How late the interrupt is; `None`: it got lost.
     pub(super) irq_delay_ns: Option<u64>,
     pub(super) fate: Fate,
 }
 
-/// A word of the bus, as Vivado builds it.
+/// One word of the bus, as Vivado builds it.
 const WORD_BYTES: usize = 4;
 
 impl Transfer {
-    /// The bit of an error that the core finds before it moves anything.
+    /// Returns the bit of an error that the core finds before it moves any byte.
     pub(super) fn nonsense(&self, spec: &AxiCdmaSpec, control: u32) -> Option<u32> {
         let (len, word) = (self.len_bytes as u64, spec.word_bytes());
         let sides = [
@@ -45,7 +45,7 @@ impl Transfer {
         (len == 0 || misaligned || too_long).then_some(manual::SR_DMA_INT)
     }
 
-    /// Moves up to `limit` bytes of it. `false`: a FIFO makes it wait.
+    /// Moves up to `limit` bytes. `false`: a FIFO makes the core wait.
     pub(super) fn run(
         &mut self,
         limit: usize,
@@ -72,7 +72,7 @@ impl Transfer {
             } else if self.from == FIFO_ADDR {
                 got = fifo.take(bus.now_ns(), bytes).bytes;
             } else {
-                // Fixed bursts go to the FIFO, and nothing else answers them.
+                // Fixed bursts reach only the FIFO.
                 return Err(manual::SR_DMA_DEC);
             }
             let bytes = bytes.get(..got).unwrap_or_default();
@@ -91,12 +91,12 @@ impl Transfer {
         Ok(true)
     }
 
-    /// No more than a burst is left of it.
+    /// Returns whether at most one burst is left.
     pub(super) const fn is_in_last_burst(&self) -> bool {
         self.len_bytes - self.moved <= BURST_BYTES
     }
 
-    /// How many bytes it has moved by `now_ns`, where it goes on.
+    /// How many bytes are moved by `now_ns`, if the transfer goes on.
     pub(super) fn moved_by(&self, now_ns: u64) -> usize {
         let (passed, whole) =
             (now_ns.saturating_sub(self.begins_ns), (self.ends_ns - self.begins_ns).max(1));

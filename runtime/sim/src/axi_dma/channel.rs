@@ -1,4 +1,4 @@
-//! A channel's registers, and its way from RS to Halted.
+//! A channel's registers, and its path from RS to Halted.
 
 use super::{
     CoreSpec,
@@ -8,7 +8,7 @@ use super::{
 use crate::{SimBus, stream::SimStream};
 use contigo_drivers::axi_dma::Side;
 
-/// From a cleared RS to Halted, where nothing is under way.
+/// From a cleared RS to Halted, with nothing under way.
 const HALT_NS: u64 = 200;
 
 /// One channel.
@@ -17,9 +17,9 @@ pub(super) struct Channel {
     pub(super) side: Side,
     /// DMACR, without the bit that is always 1.
     pub(super) control: u32,
-    /// Everything of DMASR except for Halted, Idle and what the core always says.
+    /// DMASR without Halted, Idle and the bits that are constant.
     pub(super) status: u32,
-    /// Not halted.
+    /// The channel is not halted.
     pub(super) runs: bool,
     pub(super) idle: bool,
     pub(super) current: u64,
@@ -28,25 +28,25 @@ pub(super) struct Channel {
     pub(super) length: u32,
     pub(super) fetch: Fetch,
     pub(super) transfer: Option<Transfer>,
-    /// A transfer whose last byte went, and when it is reported.
+    /// A transfer whose last byte has been moved, and when it is reported.
     pub(super) posted: Option<(u64, Transfer)>,
     /// RS was cleared.
     pub(super) stops: bool,
     /// The other channel failed: RS stays 0 until a reset.
     held: bool,
     halts_at_ns: Option<u64>,
-    /// So many packets make the next interrupt.
+    /// How many packets remain until the next interrupt.
     pub(super) packets_left: u32,
     /// When Dly_Irq comes.
     pub(super) delay_at_ns: Option<u64>,
-    /// When the line rises for what DMASR says; `None`: not, or it got lost.
+    /// When the line rises for DMASR; `None`: there is no interrupt, or it got lost.
     pub(super) line_at_ns: Option<u64>,
-    /// S2MM: a packet began in the descriptor before.
+    /// S2MM: a packet began in an earlier descriptor.
     pub(super) in_packet: bool,
-    /// S2MM: the rest of a packet is thrown away.
+    /// S2MM: the rest of a packet is discarded.
     pub(super) discards: bool,
     pub(super) error_at: Option<u32>,
-    /// So many descriptors were fetched.
+    /// How many descriptors were fetched.
     pub(super) fetches: u32,
     pub(super) written: u64,
     pub(super) ran_dry: u64,
@@ -82,14 +82,14 @@ impl Channel {
         }
     }
 
-    /// Everything except for the counts, as after a reset.
+    /// Resets everything except the counts.
     pub(super) const fn power_on(&mut self) {
         let (written, ran_dry, error_at, fetches) =
             (self.written, self.ran_dry, self.error_at, self.fetches);
         *self = Self { written, ran_dry, error_at, fetches, ..Self::new(self.side) };
     }
 
-    /// Reset was written; it reads as 1 until it is over.
+    /// Handles a write of Reset, which reads as 1 until the reset is over.
     pub(super) const fn resets(&mut self) {
         self.control |= pg021::CR_RESET;
     }
@@ -102,7 +102,7 @@ impl Channel {
         (self.control & pg021::DELAY) >> 24
     }
 
-    /// When the next thing happens.
+    /// When the next event is due.
     pub(super) fn next_at_ns(&self, stream: &SimStream, now_ns: u64) -> Option<u64> {
         let burst = self
             .transfer
@@ -115,7 +115,7 @@ impl Channel {
             .min()
     }
 
-    /// The thing that happens at `now_ns`.
+    /// Handles the event that is due at `now_ns`.
     pub(super) fn happen(
         &mut self,
         now_ns: u64,
@@ -140,14 +140,14 @@ impl Channel {
         self.burst(now_ns, spec, stream, bus);
     }
 
-    /// DMACR, without Reset.
+    /// Handles a write of DMACR without Reset.
     pub(super) fn control(&mut self, value: u32, now_ns: u64, stuck: bool) {
         let threshold = if value & pg021::THRESHOLD == 0 {
             pg021::THRESHOLD_RESET
         } else {
             value & pg021::THRESHOLD
         };
-        // After an error of either channel, both run again only after a reset.
+        // After an error of either channel, RS takes effect only after a reset.
         let run = if !self.has_failed() && !self.held { value & pg021::CR_RS } else { 0 };
         self.control = value & (pg021::SR_IRQ_ALL | pg021::DELAY) | threshold | run;
         if run != 0 && !self.runs {
@@ -163,7 +163,7 @@ impl Channel {
         self.status & pg021::SR_ERRORS != 0
     }
 
-    /// The other channel failed, which holds this one's RS at 0: the transfer under way ends
+    /// Holds RS at 0 because the other channel failed; the transfer under way ends
     /// (`axi_dma_register.vhd`, `run_stop_clr`; `axi_dma_mm2s_sts_mngr.vhd`, `HALT_PROCESS`).
     pub(super) const fn hold(&mut self, now_ns: u64, stuck: bool) {
         if self.held {
@@ -176,14 +176,14 @@ impl Channel {
         }
     }
 
-    /// RS is 0: the descriptors that were fetched ahead are dropped.
+    /// Handles RS=0: drops the descriptors that were fetched ahead.
     pub(super) const fn stop(&mut self, now_ns: u64) {
         self.stops = true;
         self.fetch.drop_all();
         self.halt_if_free(now_ns);
     }
 
-    /// Halts a channel that is to stop, where nothing is under way: RS=0 waits for a transfer.
+    /// Halts a stopping channel if nothing is under way: RS=0 waits for a transfer.
     pub(super) const fn halt_if_free(&mut self, now_ns: u64) {
         if self.stops && self.transfer.is_none() && self.halts_at_ns.is_none() {
             let told_ns = match &self.posted {
@@ -236,7 +236,7 @@ impl Channel {
                     self.line_at_ns = None;
                 }
             }
-            // The pointer can only be read while the channel runs.
+            // While the channel runs, the pointer is read-only.
             pg021::CURDESC if spec.sg && !self.runs => set_low(&mut self.current, value),
             pg021::CURDESC_MSB if spec.sg && wide && !self.runs => {
                 set_high(&mut self.current, value)

@@ -1,10 +1,10 @@
-//! The same registers for the model, transcribed apart from `regs`: from AMD's embeddedsw,
-//! `XilinxProcessorIPLib/drivers/axidma/src/xaxidma_hw.h`. Its macro stands beside each number; the
-//! names are PG021's. A test compares the two.
+//! The model's own registers, transcribed separately from the driver's `regs`: from AMD's
+//! embeddedsw, `XilinxProcessorIPLib/drivers/axidma/src/xaxidma_hw.h`. Each number names its macro;
+//! the names are PG021's. A test compares the two.
 
-/// MM2S's registers begin: `XAXIDMA_TX_OFFSET`.
+/// The first of MM2S's registers: `XAXIDMA_TX_OFFSET`.
 pub(super) const MM2S: usize = 0x00;
-/// S2MM's: `XAXIDMA_RX_OFFSET`.
+/// The first of S2MM's registers: `XAXIDMA_RX_OFFSET`.
 pub(super) const S2MM: usize = 0x30;
 /// Control: `XAXIDMA_CR_OFFSET`.
 pub(super) const DMACR: usize = 0x00;
@@ -24,7 +24,7 @@ pub(super) const ADDR: usize = 0x18;
 pub(super) const ADDR_MSB: usize = 0x1C;
 /// `XAXIDMA_BUFFLEN_OFFSET`.
 pub(super) const LENGTH: usize = 0x28;
-/// After S2MM_LENGTH, and what is reserved before the next multiple of 16.
+/// The end of S2MM_LENGTH, and of the reserved bytes up to the next multiple of 16.
 pub(super) const END: usize = 0x60;
 
 /// DMACR: bit 0, RS (`XAXIDMA_CR_RUNSTOP_MASK`).
@@ -59,7 +59,7 @@ pub(super) const SR_SG_INT_ERR: u32 = 0x0000_0100;
 pub(super) const SR_SG_SLV_ERR: u32 = 0x0000_0200;
 /// Bit 10, SGDecErr (`XAXIDMA_ERR_SG_DEC_MASK`).
 pub(super) const SR_SG_DEC_ERR: u32 = 0x0000_0400;
-/// Bit 12, IOC_Irq (`XAXIDMA_IRQ_IOC_MASK`); IOC_IrqEn of DMACR has the same place.
+/// Bit 12, IOC_Irq (`XAXIDMA_IRQ_IOC_MASK`); IOC_IrqEn of DMACR is the same bit.
 pub(crate) const SR_IOC_IRQ: u32 = 0x0000_1000;
 /// Bit 13, Dly_Irq (`XAXIDMA_IRQ_DELAY_MASK`).
 pub(crate) const SR_DLY_IRQ: u32 = 0x0000_2000;
@@ -78,7 +78,7 @@ pub(super) const BD_BUFFER: usize = 0x08;
 pub(super) const BD_CONTROL: usize = 0x18;
 /// Status (`XAXIDMA_BD_STS_OFFSET`).
 pub(super) const BD_STATUS: usize = 0x1C;
-/// Control and status: bits 25:0 (what `XAXIDMA_BD_STS_ALL_MASK` leaves).
+/// Control and status: bits 25:0 (those outside `XAXIDMA_BD_STS_ALL_MASK`).
 pub(super) const BD_BYTES: u32 = 0x03FF_FFFF;
 /// Control: bit 26, TXEOF (`XAXIDMA_BD_CTRL_TXEOF_MASK`).
 pub(super) const BD_TX_EOF: u32 = 0x0400_0000;

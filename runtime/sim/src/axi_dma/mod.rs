@@ -2,8 +2,8 @@
     unsafe_code,
     reason = "a device that lies about being finished corrupts memory, also a simulated one"
 )]
-//! A model of the core: both channels, in direct register mode or with scatter-gather, and what is
-//! at the other end of their streams.
+//! A model of the core: both channels, in direct register mode or with scatter-gather, and the
+//! other end of their streams.
 //!
 //! | file | purpose |
 //! |---|---|
@@ -29,25 +29,25 @@ use contigo_core::{mem::CpuBuf, types::Result};
 use contigo_drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side};
 use manual as pg021;
 
-/// From a reset's beginning to its end: the bursts under way end in it.
+/// How long a reset takes; the bursts under way end within it.
 const RESET_NS: u64 = 300;
 
 /// A simulated AXI DMA.
 pub type SimAxiDma = SimDevice<AxiDmaModel>;
 
 impl SimWindow<AxiDmaModel> {
-    /// As [`open`](AxiDma::open), and safe: the type of the window says what is behind it, and a
-    /// configuration that is not the model's is an error of the model's.
+    /// As [`open`](AxiDma::open), but safe: the window's type proves that the model is behind it.
+    /// If the configuration differs from the model's, only the model misbehaves.
     ///
     /// # Errors
     /// As [`open`](AxiDma::open).
     pub fn driver(self, config: AxiDmaConfig, memory: Option<CpuBuf>) -> Result<AxiDma<Self>> {
         // SAFETY: the model is an AXI DMA, and `SimDevice::window` gives one window at a time. It
-        // touches no byte outside of the lengths that it was told, whatever its register holds.
+        // touches no byte outside of the programmed lengths, whatever its register can hold.
         unsafe { AxiDma::open(self, config, memory) }
     }
 
-    /// As [`alone`](AxiDmaChannel::alone), and safe: the type of the window says what is behind it.
+    /// As [`alone`](AxiDmaChannel::alone), but safe: the window's type proves what is behind it.
     ///
     /// # Errors
     /// As [`alone`](AxiDmaChannel::alone).
@@ -61,7 +61,7 @@ impl SimWindow<AxiDmaModel> {
         unsafe { AxiDmaChannel::alone(self, side, config, memory) }
     }
 
-    /// As [`open`](AxiDmaCore::open), and safe: the type of the window says what is behind it.
+    /// As [`open`](AxiDmaCore::open), but safe: the window's type proves what is behind it.
     ///
     /// # Errors
     /// None today.
@@ -71,35 +71,35 @@ impl SimWindow<AxiDmaModel> {
     }
 }
 
-/// How a core is built, what its streams lead to, and what goes wrong with it.
+/// How a core is built, what its streams connect to, and which faults it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoreSpec {
     /// Scatter-gather; otherwise direct register mode.
     pub sg: bool,
-    /// It has the channel that sends.
+    /// The core has the channel that sends.
     pub has_mm2s: bool,
-    /// It has the channel that receives.
+    /// The core has the channel that receives.
     pub has_s2mm: bool,
-    /// The bits of a length, 8 to 26: others are cut off.
+    /// How many bits a length has, 8 to 26; the core ignores higher bits.
     pub length_bits: u32,
     /// The bits of an address.
     pub address_bits: u32,
-    /// The other end.
+    /// The other end of the streams.
     pub stream: StreamConfig,
-    /// A reset of the core resets what is at the other end.
+    /// A reset of the core also resets the other end.
     pub resets_stream: bool,
     /// How fast a channel moves data.
     pub bytes_per_us: u64,
-    /// The write of this packet of a source is answered with an error, once.
+    /// The write of this packet of a source gets an error response, once.
     pub error_at: Option<u32>,
-    /// Memory answers this fetch of a descriptor of S2MM with an error; the first one is 0.
+    /// Memory answers this fetch of a descriptor of S2MM with an error; 0 is the first fetch.
     pub fetch_error_at: Option<u32>,
-    /// Once it runs it does not stop before its reset line is pulled.
+    /// Once the core runs, it stops only when its reset line is pulled.
     pub stuck: bool,
 }
 
 impl Default for CoreSpec {
-    /// As Vivado builds one, and a loopback: 800 MB/s.
+    /// A core as Vivado builds it, with a loopback: 800 MB/s.
     fn default() -> Self {
         Self {
             sg: true,
@@ -118,8 +118,8 @@ impl Default for CoreSpec {
 }
 
 impl CoreSpec {
-    /// The receive channel alone, with scatter-gather, behind a camera whose FIFO holds
-    /// `fifo_bytes`: one that is not taken in time is lost.
+    /// Only the receive channel, with scatter-gather, behind a camera whose FIFO holds
+    /// `fifo_bytes`: a packet that is not taken in time is lost.
     #[must_use]
     pub fn camera(source: SourceConfig, fifo_bytes: usize) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl CoreSpec {
         (bytes as u64).saturating_mul(1_000).div_ceil(self.bytes_per_us.max(1))
     }
 
-    /// The bits of a length that the core has.
+    /// Keeps the bits of a length that the core has.
     const fn length(&self, value: u32) -> u32 {
         value & ((1 << self.length_bits) - 1)
     }
@@ -146,11 +146,11 @@ pub struct AxiDmaModel {
     mm2s: Channel,
     s2mm: Channel,
     stream: SimStream,
-    /// The time of the last thing that happened.
+    /// The time of the last event.
     now_ns: u64,
-    /// When a reset is over.
+    /// When the reset ends.
     resets_at_ns: Option<u64>,
-    /// It neither halts nor resets before its reset line is pulled.
+    /// The core neither halts nor resets before its reset line is pulled.
     stuck: bool,
 }
 
@@ -162,7 +162,7 @@ impl Default for AxiDmaModel {
 }
 
 impl AxiDmaModel {
-    /// A core like `spec`.
+    /// A core built as `spec` describes.
     #[must_use]
     pub fn new(spec: CoreSpec) -> Self {
         let (mm2s, s2mm) = (Channel::new(Side::Mm2s), Channel::new(Side::S2mm));
@@ -170,19 +170,19 @@ impl AxiDmaModel {
         Self { mm2s, s2mm, stream: SimStream::new(spec.stream), spec, now_ns, resets_at_ns, stuck }
     }
 
-    /// The counts of its stream.
+    /// Returns the counts of its stream.
     #[must_use]
     pub const fn stream(&self) -> StreamCounts {
         self.stream.counts()
     }
 
-    /// How many buffers S2MM filled with a packet, or with a part of one, and told.
+    /// How many buffers S2MM filled with a packet or a part of one, and reported.
     #[must_use]
     pub const fn written(&self) -> u64 {
         self.s2mm.written
     }
 
-    /// How often a descriptor came to S2MM when it had none left.
+    /// How many underruns S2MM had: a doorbell added a descriptor after it had run out of them.
     #[must_use]
     pub const fn ran_dry(&self) -> u64 {
         self.s2mm.ran_dry
@@ -195,7 +195,7 @@ impl AxiDmaModel {
         }
     }
 
-    /// Which channel has registers at `offset`, and where in its own.
+    /// The channel whose registers are at `offset`, and the offset there.
     const fn place(&self, offset: usize) -> Option<(Side, usize)> {
         match offset {
             pg021::MM2S..pg021::S2MM if self.spec.has_mm2s => {
@@ -208,7 +208,7 @@ impl AxiDmaModel {
         }
     }
 
-    /// When the next thing happens, and where; `None` for the place: a reset is over.
+    /// When the next event is due, and in which channel; `None`: the reset ends.
     fn next(&self) -> Option<(u64, Option<Side>)> {
         let of = |channel: &Channel| {
             Some((channel.next_at_ns(&self.stream, self.now_ns)?, Some(channel.side)))
@@ -220,8 +220,8 @@ impl AxiDmaModel {
             .min_by_key(|(at_ns, _)| *at_ns)
     }
 
-    /// Both channels as after power-on, and the stream where the core's reset reaches it. Statuses
-    /// under way are written before.
+    /// Resets both channels, and the stream if the core's reset reaches it. Statuses under way are
+    /// written first.
     fn reset_core(&mut self, bus: &mut SimBus<'_>) {
         for side in [Side::Mm2s, Side::S2mm] {
             let (spec, now_ns) = (self.spec, self.now_ns);
@@ -235,7 +235,7 @@ impl AxiDmaModel {
         self.resets_at_ns = None;
     }
 
-    /// A channel that failed halts the other.
+    /// A failed channel halts the other one.
     const fn hold(&mut self, now_ns: u64) {
         let stuck = self.stuck || self.spec.stuck;
         if self.mm2s.has_failed() {
@@ -265,28 +265,28 @@ impl AxiDmaModel {
     }
 }
 
-// SAFETY: it touches the descriptors from CURDESC to TAILDESC and the buffers that they name, each
+// SAFETY: it touches the descriptors from CURDESC to TAILDESC and the buffers that these name, each
 // until its status is written. In direct register mode it touches the transfer's bytes, until Idle.
-// While it is halted it touches nothing.
+// A halted channel touches nothing.
 unsafe impl Model for AxiDmaModel {
     const WINDOW_BYTES: usize = pg021::END;
 
     fn fits(&self, setting: &str, _: usize) -> Option<(u64, u64)> {
         match setting {
-            // A driver that uses fewer bits of a length finds the rest 0.
+            // If a driver uses fewer bits of a length, the others are 0.
             "length_bits" => Some((8, self.spec.length_bits.into())),
-            // Behind wider addresses another register is the doorbell.
+            // With wider addresses another register is the doorbell.
             "address_bits" if self.spec.address_bits > 32 => Some((33, 64)),
             "address_bits" => Some((32, 32)),
             "status_stream" | "status_driven" | "status_length" => Some((0, 0)),
-            // What sends nothing has nothing to receive.
+            // A sink sends nothing to receive.
             "channel" if self.spec.stream.end == StreamEnd::Sink => Some((0, 0)),
             _ => None,
         }
     }
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
-        // Each burst takes its time, so the present is reached.
+        // Each burst takes time, so the loop reaches the present.
         while let Some((at_ns, side)) = self.next().filter(|(at_ns, _)| *at_ns <= bus.now_ns()) {
             self.now_ns = self.now_ns.max(at_ns);
             let (now_ns, spec) = (self.now_ns, self.spec);

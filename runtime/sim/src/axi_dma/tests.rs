@@ -1,4 +1,4 @@
-//! The driver's table against the model's, and registers at their edges.
+//! Compares the driver's register table with the model's, and tests registers at their limits.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -113,7 +113,7 @@ fn the_drivers_registers_are_the_manuals() {
     );
 }
 
-/// It finds the error of the second descriptor while the first waits for a packet.
+/// The core finds the second descriptor's error while the first one waits for a packet.
 #[test]
 fn descriptors_are_fetched_ahead_of_the_one_that_is_under_way() {
     let board = SimBoard::new(1);
@@ -128,12 +128,12 @@ fn descriptors_are_fetched_ahead_of_the_one_that_is_under_way() {
         (words[here], words[here + 2], words[here + 6], words[here + 7]) =
             (at + 64, at + 1024, 64, status);
     }
-    // SAFETY: the channel is reset before the memory comes back.
+    // SAFETY: the channel is reset before the memory is taken back.
     let memory =
         unsafe { memory.hand_over(&board.port(), 32, .., Direction::Bidirectional) }.unwrap();
     let window = device.window().unwrap();
     let write = |offset: usize, value: u32| {
-        // SAFETY: the descriptors and their buffers were handed over.
+        // SAFETY: the descriptors and their buffers are mapped for the device.
         unsafe { window.write32(manual::S2MM + offset, value) }
     };
     write(manual::CURDESC, at);
@@ -153,7 +153,7 @@ fn descriptors_are_fetched_ahead_of_the_one_that_is_under_way() {
     assert_eq!(board.counts().unowned_accesses, 0);
 }
 
-/// The registers of a channel without a driver.
+/// Registers of a channel without a driver.
 #[test]
 fn a_halted_channel_starts_nothing_and_a_reset_clears_both() {
     let board = SimBoard::new(1);
@@ -162,7 +162,7 @@ fn a_halted_channel_starts_nothing_and_a_reset_clears_both() {
         let window = device.window().unwrap();
         let status = |base: usize| window.read32(base + manual::DMASR);
         let write = |offset: usize, value: u32| {
-            // SAFETY: no address that is written here has memory, and a halted channel moves none.
+            // SAFETY: no address written here has memory, and a halted channel moves nothing.
             unsafe { window.write32(offset, value) }
         };
         let after_power_on = [status(manual::MM2S), status(manual::S2MM)];
@@ -173,12 +173,12 @@ fn a_halted_channel_starts_nothing_and_a_reset_clears_both() {
         );
         assert_eq!(after_power_on[0] & manual::SR_SG_INCLUDED != 0, sg);
         assert_eq!(window.read32(manual::DMACR), manual::THRESHOLD_RESET | manual::CR_ALWAYS);
-        // Halted: a doorbell is nothing.
+        // While the channel is halted, a doorbell does nothing.
         write(manual::LENGTH, 64);
         write(manual::TAILDESC, 0x40);
         device.run_for(100).unwrap();
         assert_eq!([status(manual::MM2S), status(manual::S2MM)], after_power_on);
-        // RS: not halted, and not idle before the first job. A threshold of 0 sets 1.
+        // With RS set it is not halted, and not idle before its first job. A threshold of 0 sets 1.
         write(manual::DMACR, 7 << 16);
         write(manual::DMACR, manual::CR_RS);
         assert_eq!(status(manual::MM2S) & (manual::SR_HALTED | manual::SR_IDLE), 0);
@@ -186,7 +186,7 @@ fn a_halted_channel_starts_nothing_and_a_reset_clears_both() {
             window.read32(manual::DMACR),
             manual::THRESHOLD_RESET | manual::CR_ALWAYS | manual::CR_RS
         );
-        // CURDESC is kept while it runs.
+        // CURDESC does not change while the channel runs.
         write(manual::CURDESC, 0x80);
         assert_eq!(window.read32(manual::CURDESC), 0);
         // A reset of S2MM halts MM2S.

@@ -1,4 +1,4 @@
-//! How a channel fetches descriptors, and moves what they say: bursts, statuses and interrupts.
+//! How a channel fetches descriptors and carries them out: bursts, statuses and interrupts.
 
 use super::{
     CoreSpec,
@@ -13,17 +13,17 @@ use crate::{
 use contigo_core::types::DevAddr;
 use contigo_drivers::axi_dma::Side;
 
-/// From the last byte's arrival to the end of its write, and of the status after it.
+/// From the last byte's arrival to the end of its write, and from there to that of the status.
 const WRITE_NS: u64 = 150;
-/// A word of MM2S's bus, as Vivado builds it.
+/// One word of MM2S's bus, as Vivado builds it.
 const WORD_BYTES: usize = 4;
-/// Where a stream promised bytes and had none: the next look.
+/// The time to the next poll of a stream that promised bytes and had none.
 const RETRY_NS: u64 = 100;
 /// 125 clocks of 100 MHz, the unit of IRQDelay.
 const DELAY_UNIT_NS: u64 = 1_250;
 
 impl Channel {
-    /// A fetch ends.
+    /// Completes a fetch.
     pub(super) fn fetched(&mut self, now_ns: u64, spec: &CoreSpec, bus: &mut SimBus<'_>) {
         self.fetch.at_ns = None;
         let (at, mut bytes) = (self.fetch.next, [0; 32]);
@@ -53,7 +53,7 @@ impl Channel {
             ends: self.side == Side::Mm2s && control & pg021::BD_TX_EOF != 0,
             ..NONE
         };
-        // The tail is compared with what is fetched (`axi_sg_ftch_pntr.vhd`, COMPARE_ADDRESS).
+        // The core compares fetches with the tail (`axi_sg_ftch_pntr.vhd`, COMPARE_ADDRESS).
         (self.fetch.has_work, self.fetch.next) = (self.tail != at, address(pg021::BD_NEXT));
         if let Some(room) = self.fetch.queue.iter_mut().find(|place| place.is_none()) {
             *room = Some(transfer);
@@ -62,7 +62,7 @@ impl Channel {
         self.begin_next(now_ns, spec, bus);
     }
 
-    /// The next descriptor that was fetched, where the one before is over.
+    /// Begins the next fetched descriptor if the previous transfer is over.
     fn begin_next(&mut self, now_ns: u64, spec: &CoreSpec, bus: &mut SimBus<'_>) {
         if self.transfer.is_some() || self.stops {
             return;
@@ -75,7 +75,7 @@ impl Channel {
         self.begin(Transfer { at_ns: now_ns, ..transfer }, spec, bus);
     }
 
-    /// An error of a fetch is reported at once. The transfer under way ends, and those that were
+    /// Reports a fetch error at once. The transfer under way ends, and descriptors that were
     /// fetched ahead do not begin.
     fn fail_fetch(&mut self, now_ns: u64, at: u64, bit: u32) {
         (self.current, self.status) = (at, self.status | bit);
@@ -84,7 +84,7 @@ impl Channel {
         self.stop(now_ns);
     }
 
-    /// The time of the interrupt's line, or an earlier one: nothing comes before.
+    /// When the interrupt's line rises, or an earlier time; it never rises before.
     pub(super) fn irq_at_ns(
         &self,
         stream: &SimStream,
@@ -111,12 +111,12 @@ impl Channel {
             .filter(|_| enabled != 0)
     }
 
-    /// The next transfer, and its fate.
+    /// Begins the next transfer, and decides how it will end.
     fn begin(&mut self, transfer: Transfer, spec: &CoreSpec, bus: &mut SimBus<'_>) {
         let faults = *bus.faults();
         let error = if bus.strikes(faults.error) { pg021::SR_DMA_SLV_ERR } else { 0 };
         let hangs = bus.strikes(faults.hang);
-        // The answer of a loopback is what was sent.
+        // A loopback returns exactly what was sent.
         let may_end = matches!(spec.stream.end, StreamEnd::Source(_))
             && self.side == Side::S2mm
             && !self.in_packet;
@@ -126,7 +126,7 @@ impl Channel {
         self.transfer = Some(Transfer { error, hangs, short, irq_late_ns, ..transfer });
     }
 
-    /// LENGTH was written.
+    /// Handles a write of LENGTH.
     pub(super) fn start_direct(&mut self, length: u32, spec: &CoreSpec, bus: &mut SimBus<'_>) {
         if !self.runs || self.stops || self.transfer.is_some() {
             return;
@@ -146,7 +146,7 @@ impl Channel {
         self.begin(transfer, spec, bus);
     }
 
-    /// One burst.
+    /// Moves one burst.
     pub(super) fn burst(
         &mut self,
         now_ns: u64,
@@ -202,11 +202,11 @@ impl Channel {
             self.transfer = Some(transfer);
             return;
         } else if !spec.sg && self.side == Side::S2mm && !transfer.ends {
-            // The packet goes on behind the buffer.
+            // The packet does not end within the buffer.
             transfer.error = pg021::SR_DMA_INT_ERR;
         }
         self.settle(now_ns, spec, bus);
-        // This one is not told yet.
+        // This transfer has not been reported yet.
         self.idle = false;
         self.in_packet &= !(transfer.ends && self.side == Side::S2mm);
         if transfer.error != 0 {
@@ -217,7 +217,7 @@ impl Channel {
         self.halt_if_free(now_ns);
     }
 
-    /// Tells the end of the transfer whose last byte went, if there is one.
+    /// Reports the end of the transfer whose last byte was moved, if there is one.
     pub(super) fn settle(&mut self, now_ns: u64, spec: &CoreSpec, bus: &mut SimBus<'_>) {
         let Some((_, transfer)) = self.posted.take() else { return };
         let count = match self.side {
@@ -275,12 +275,12 @@ impl Channel {
         self.line_at_ns = [self.line_at_ns, line_at_ns].into_iter().flatten().min();
     }
 
-    /// An error halts the channel. The transfer before is reported first.
+    /// Halts the channel with an error. The previous transfer is reported first.
     fn fail(&mut self, now_ns: u64, bit: u32, spec: &CoreSpec, bus: &mut SimBus<'_>) {
         self.settle(now_ns, spec, bus);
         self.halted();
         self.status |= bit;
-        // PG021, DMACR, RS: cleared by the core where an error occurs.
+        // PG021, DMACR, RS: the core clears it on an error.
         self.control &= !pg021::CR_RS;
         self.raise(pg021::SR_ERR_IRQ, Some(now_ns));
     }

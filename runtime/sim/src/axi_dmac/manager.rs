@@ -1,11 +1,11 @@
-//! The reset manager: from ENABLE to the first transfer, and from its end to the reset.
+//! The reset manager: from ENABLE to the first transfer, and from a cleared ENABLE to the reset.
 
 use super::{AxiDmacModel, Manager, manual as m, mover::Active, queue::Queue};
 use crate::SimBus;
 
 /// From ENABLE to the first transfer.
 const STARTUP_NS: u64 = 60;
-/// From a cleared ENABLE to the end of the accesses under way and the reset.
+/// From a cleared ENABLE to the reset, after the end of the accesses under way.
 const SHUTDOWN_NS: u64 = 350;
 
 impl AxiDmacModel {
@@ -33,7 +33,7 @@ impl AxiDmacModel {
                 self.manager = Manager::Startup(now_ns + STARTUP_NS)
             }
             (true, false) => {
-                // IDs, DONE and reports go at once, accesses under way go on.
+                // IDs, DONE and reports are cleared at once; accesses under way go on.
                 self.queue = Queue::default();
                 let stuck = self.active.as_ref().is_some_and(Active::never_stops);
                 self.manager =
@@ -43,8 +43,8 @@ impl AxiDmacModel {
         }
     }
 
-    /// The manager's next step, where it comes by itself. `disabled_all`: the read of a descriptor
-    /// counts with HWDESC alone.
+    /// When the manager's next step is due without an access. `disabled_all`: the read of a
+    /// descriptor delays it only if HWDESC is set.
     pub(super) fn manager_ns(&self) -> Option<u64> {
         match self.manager {
             Manager::Startup(at_ns) if at_ns != u64::MAX => Some(at_ns),
@@ -77,7 +77,7 @@ impl AxiDmacModel {
                 self.active = None;
                 self.rewound = false;
                 self.stream.cut(true);
-                // Enabled again meanwhile: it starts up after its reset.
+                // ENABLE was set again meanwhile: the manager starts up after the reset.
                 let enabled = self.control & m::ENABLE != 0;
                 self.manager =
                     if enabled { Manager::Startup(at_ns + STARTUP_NS) } else { Manager::Reset };

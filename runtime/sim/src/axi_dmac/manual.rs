@@ -1,8 +1,8 @@
-//! The numbers of the model, from another source than the driver's: ADI's register map
+//! The model's own numbers, from another source than the driver's: ADI's register map
 //! (`docs/regmap/adi_regmap_dmac.txt`), whose addresses count words, and the core's Verilog
 //! (`axi_dmac_regmap.v`, `axi_dmac_reset_manager.v`, `dmac_sg.v`).
 
-/// A register by its word.
+/// A register's offset, from the number of its word.
 const fn word(number: usize) -> usize {
     4 * number
 }
@@ -58,14 +58,14 @@ pub(super) const STATE_SHUTDOWN: u32 = 5;
 
 /// `req_enabled`, `enabled_src`, `enabled_dest`.
 pub(super) const SIDES_ENABLED: u32 = 0b0000_0111_0000;
-/// `enabled_sg`, with `DMA_SG_TRANSFER` alone.
+/// `enabled_sg`, only with `DMA_SG_TRANSFER`.
 pub(super) const SG_ENABLED: u32 = 0b0000_0000_1000;
 /// `req_resetn`, `src_resetn`, `dest_resetn`.
 pub(super) const RESETS_RELEASED: u32 = 0b0111_0000_0000;
-/// `sg_resetn`, with `DMA_SG_TRANSFER` alone.
+/// `sg_resetn`, only with `DMA_SG_TRANSFER`.
 pub(super) const SG_RESET_RELEASED: u32 = 0b0000_1000_0000;
 
-/// `last_req` (`dmac_2d_transfer.v`): rows under way that are told apart.
+/// `last_req` (`dmac_2d_transfer.v`): how many rows under way have an ID of their own.
 pub(super) const ROW_IDS: usize = 4;
 
 /// `hwdesc_counter` 0 to 5: beats of 64 bits.

@@ -2,10 +2,10 @@
     unsafe_code,
     reason = "a device that lies about being finished corrupts memory, also a simulated one"
 )]
-//! The model: the register map, the queue, and the mover of data behind them.
+//! The model: the register map, the queue, and the mover of data.
 //!
-//! Like the core it reports no error of a memory. The board's fault "error" is therefore a bridge
-//! that is gone: every register reads ones until a reset.
+//! Like the core, the model reports no memory errors. For the board's fault "error" the bridge is
+//! gone instead: every register reads ones until a reset.
 
 mod manager;
 mod manual;
@@ -29,27 +29,27 @@ use queue::{Queue, Request};
 /// A simulated AXI DMAC.
 pub type SimAxiDmac = SimDevice<AxiDmacModel>;
 
-/// Faults that cores were seen to have, behind memory that is slow or answers when it likes. Their
-/// page does not tell them. Each is a switch of the model.
+/// Faults that were seen on cores with memory that is slow or answers at irregular times, and that
+/// the core's page does not mention. Each is a switch of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AxiDmacFlaws {
-    /// Rows under way have four IDs, whose notes say which row is the last of its job. With more of
-    /// them a note is overwritten: an end is reported early while rows are still written, and
-    /// another one never.
+    /// Four IDs serve the rows under way, and each ID notes whether its row is the last of a job.
+    /// With more rows a note is overwritten: one end is reported early while rows are still being
+    /// written, and another one never.
     pub row_ids: bool,
     /// A job, a row or a piece of one burst to memory that was queued behind another takes its
-    /// successor's length, or waits for it without end.
+    /// successor's length, or waits for a successor for ever.
     pub single_bursts: bool,
-    /// A packet that ends within the last three bursts of its buffer may hang the buffer that is
-    /// queued behind.
+    /// A packet that ends within the last three bursts of its buffer may hang the next buffer in
+    /// the queue.
     pub late_packet_ends: bool,
-    /// A length that is no multiple of the source's word, where that is wider, ends a burst early.
-    /// The interconnect behind this model waits for its rest.
+    /// If the source's word is wider, a length that is not a multiple of it ends a burst early. The
+    /// interconnect of this model then waits for the rest.
     pub early_last: bool,
 }
 
 impl AxiDmacFlaws {
-    /// As 4.5 was seen.
+    /// The flaws of version 4.5, as seen.
     pub const ALL: Self =
         Self { row_ids: true, single_bursts: true, late_packet_ends: true, early_last: true };
 }
@@ -69,7 +69,7 @@ pub struct AxiDmacBuild {
     pub fifo_bursts: u32,
     /// `DMA_LENGTH_WIDTH`.
     pub length_bits: u32,
-    /// The multiple that lengths are of.
+    /// Every length is a multiple of this.
     pub length_align: u32,
     /// `DMA_AXI_ADDR_WIDTH`, 16 to 64.
     pub address_bits: u32,
@@ -77,7 +77,7 @@ pub struct AxiDmacBuild {
     pub rows: bool,
     /// `DMA_SG_TRANSFER`.
     pub lists: bool,
-    /// The memory answers the read of a descriptor so much later.
+    /// How much later memory answers the read of a descriptor.
     pub fetch_ns: u64,
     /// `CACHE_COHERENT`.
     pub coherent: bool,
@@ -85,13 +85,13 @@ pub struct AxiDmacBuild {
     pub debug: bool,
     /// The other end of its stream.
     pub stream: StreamConfig,
-    /// The faults that its page does not tell.
+    /// The faults that the core's page does not mention.
     pub flaws: AxiDmacFlaws,
 }
 
 impl Default for AxiDmacBuild {
-    /// Version 4.5 from memory to memory, 64 bits, with all that can be built in, and all flaws.
-    /// Bursts have 64 bytes, and lengths are any.
+    /// Version 4.5 from memory to memory, 64 bits, with every option and all flaws. Bursts have 64
+    /// bytes, and any length is valid.
     fn default() -> Self {
         Self {
             version: 0x0004_0564,
@@ -113,7 +113,7 @@ impl Default for AxiDmacBuild {
     }
 }
 
-/// Where the reset manager is.
+/// The state of the reset manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manager {
     Reset,
@@ -132,14 +132,14 @@ pub struct AxiDmacModel {
     irq_source: u32,
     line_at_ns: Option<u64>,
     scratch: u32,
-    /// As the registers have it.
+    /// The transfer in the registers.
     request: Request,
     queue: Queue,
     active: Option<Active>,
-    /// The memory's answer to the read of a descriptor that the core forgot in a reset.
+    /// The memory's answer to the read of a descriptor that a reset made the core forget.
     owed: Option<Descriptor>,
     stream: SimStream,
-    /// A packet ended so late in its buffer that the next one hangs.
+    /// A packet ended so late in its buffer that the next transfer hangs.
     rewound: bool,
     /// The bridge is off: every register reads ones.
     gone: bool,
@@ -173,7 +173,7 @@ impl AxiDmacModel {
         }
     }
 
-    /// The counts of its stream.
+    /// Returns the counts of its stream.
     #[must_use]
     pub const fn stream(&self) -> StreamCounts {
         self.stream.counts()
@@ -208,7 +208,7 @@ impl AxiDmacModel {
 }
 
 impl SimWindow<AxiDmacModel> {
-    /// As [`open`](AxiDmac::open), and safe: the type of the window says what is behind it.
+    /// As [`open`](AxiDmac::open), but safe: the window's type proves what is behind it.
     ///
     /// # Errors
     /// As [`open`](AxiDmac::open).
@@ -232,13 +232,13 @@ impl SimWindow<AxiDmacModel> {
 }
 
 // SAFETY: it reads and writes only where submitted transfers and their descriptors say, from SUBMIT
-// to DONE, or to the end of a shutdown, which its debug word tells.
+// to DONE, or to the end of a shutdown, which its debug word reports.
 unsafe impl Model for AxiDmacModel {
     const WINDOW_BYTES: usize = 0x800;
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         let now_ns = bus.now_ns();
-        // Each turn is an event, in the order of their times.
+        // Each round handles one event, in the order of their times.
         while !self.gone {
             let Some(at_ns) = self.next_at_ns().filter(|&at_ns| at_ns <= now_ns) else { break };
             self.happen(at_ns, bus);

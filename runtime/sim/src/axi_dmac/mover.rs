@@ -1,4 +1,4 @@
-//! The mover of data: one transfer at a time, burst by burst, and all that happens by itself.
+//! The mover of data: one transfer at a time, burst by burst, and all events that need no access.
 
 use super::{
     AxiDmacBuild, AxiDmacModel, Manager, Side, manual as m,
@@ -7,37 +7,37 @@ use super::{
 use crate::{SimBus, faults::Fate};
 use contigo_core::types::DevAddr;
 
-/// From a transfer to its first burst, or to its descriptor.
+/// From a transfer to its first burst, or to the fetch of its descriptor.
 const LATENCY_NS: u64 = 150;
-/// The bytes of a nanosecond.
+/// How many bytes the mover moves in a nanosecond.
 const BYTES_PER_NS: u64 = 2;
 /// From the last burst to its response.
 const RESPONSE_NS: u64 = 100;
-/// One burst at most.
+/// The largest burst.
 const BURST_BYTES: usize = 256;
 
 /// A descriptor, as the memory has it.
 pub(super) type Descriptor = [u8; 8 * m::DESCRIPTOR_BEATS];
 
-/// The transfer at work.
+/// The transfer being carried out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Active {
     request: Request,
-    /// The descriptor to fetch, where the transfer is a list.
+    /// The descriptor to fetch, if the transfer is a list.
     fetch: Option<u64>,
-    /// Another descriptor follows the one at work.
+    /// Another descriptor follows the current one.
     follows: bool,
     row: u32,
-    /// Bytes of this row, and of all.
+    /// Bytes moved of this row, and of the whole transfer.
     done: u32,
     total: u32,
     next_ns: u64,
-    /// All bytes were moved; with a packet's length, where it was short.
+    /// All bytes were moved; the inner value is the length of a packet that was short.
     over: Option<Option<u32>>,
     irq_delay_ns: Option<u64>,
     fate: Fate,
     writes: bool,
-    /// The row at work was queued before the one before it had ended.
+    /// The current row was queued before the end of the previous one.
     behind: bool,
 }
 
@@ -46,12 +46,12 @@ impl Active {
         self.fate == Fate::Stuck
     }
 
-    /// The end of the read of a descriptor that is under way.
+    /// When the read of a descriptor that is under way ends.
     pub(super) fn fetched_at_ns(&self) -> Option<u64> {
         (self.fetch.is_some() && self.fate == Fate::Good).then_some(self.next_ns)
     }
 
-    /// The descriptor to fetch.
+    /// Reads the descriptor to fetch.
     pub(super) fn descriptor(&self, bus: &mut SimBus<'_>) -> Option<Descriptor> {
         let mut bytes = [0; 8 * m::DESCRIPTOR_BEATS];
         let _ = bus.read(DevAddr(self.fetch?), &mut bytes);
@@ -69,14 +69,14 @@ fn burst_of(build: &AxiDmacBuild) -> u32 {
 }
 
 impl AxiDmacModel {
-    /// When the next thing happens by itself.
+    /// When the next event is due.
     pub(super) fn next_at_ns(&self) -> Option<u64> {
         let queue = if self.manager == Manager::Enabled { self.queue.next_at_ns() } else { None };
         let mover = self.active.as_ref().and_then(|active| self.step_ns(active));
         [self.manager_ns(), queue, mover].into_iter().flatten().min()
     }
 
-    /// When the line rises for the transfer at work, or earlier.
+    /// When the line rises for the current transfer, or an earlier time.
     pub(super) fn expected_ns(&self) -> Option<u64> {
         let active = self.active.as_ref()?;
         let delay_ns = active.irq_delay_ns?;
@@ -88,7 +88,7 @@ impl AxiDmacModel {
             return None;
         }
         if active.over.is_some() {
-            // A report for which there is no room stops the core.
+            // The core stops if it has no room for a report.
             return self.queue.has_room_for_report().then_some(active.next_ns);
         }
         let [source, destination] = self.build.sides;
@@ -103,7 +103,7 @@ impl AxiDmacModel {
         (!waits).then_some(active.next_ns)
     }
 
-    /// The thing that happens at `at_ns`.
+    /// Handles the event that is due at `at_ns`.
     pub(super) fn happen(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
         self.step_manager(at_ns, bus);
         if self.manager == Manager::Enabled
@@ -124,7 +124,7 @@ impl AxiDmacModel {
         }
     }
 
-    /// `behind`: another transfer ends here, behind which the next one was queued.
+    /// Begins the next transfer; `behind`: it was queued before the previous one ended.
     fn begin_next(&mut self, at_ns: u64, behind: bool, bus: &mut SimBus<'_>) {
         if self.active.is_some() || self.manager != Manager::Enabled || self.queue.is_empty() {
             return;
@@ -168,7 +168,7 @@ impl AxiDmacModel {
         (x_length as usize) < self.burst_bytes()
     }
 
-    /// A transfer, a piece or a row begins: what its length does to the core.
+    /// Applies the flaws that depend on the length of the transfer, piece or row that begins.
     fn look_at_lengths(&mut self, bus: &mut SimBus<'_>) {
         let AxiDmacBuild { sides, words: [source_word, destination_word], flaws, .. } = self.build;
         let Some(active) =
@@ -186,8 +186,8 @@ impl AxiDmacModel {
             self.active = Some(Active { fate: Fate::Hang, ..active });
             return;
         }
-        // Each side that is memory has an address generator of its own. How long a packet from a
-        // stream is comes later.
+        // Each memory side has its own address generator. A packet's length from a stream is known
+        // only later.
         let known = sides[0] != Side::Stream;
         if !flaws.single_bursts
             || !known
@@ -202,7 +202,7 @@ impl AxiDmacModel {
             true => Some(active.request),
             false => self.queue.waiting().next().copied().filter(|_| !listed),
         };
-        // The last burst of the successor, where there is one.
+        // The last burst of the successor, if there is one.
         let length = next.map(|next| next.x_length % burst_of(&self.build));
         self.active = Some(match length {
             Some(x_length) => Active { request: Request { x_length, ..active.request }, ..active },
@@ -210,8 +210,8 @@ impl AxiDmacModel {
         });
     }
 
-    /// Does the core take the end of the row at work for the end of a job? A row that is four, or
-    /// eight, later and already under way has overwritten the note.
+    /// Returns whether the core takes the current row's end for a job's end. A row that is four or
+    /// eight later and already under way has overwritten the note.
     fn row_ends_a_job(&self, active: &Active) -> bool {
         let is_last = |request: &Request, row: u32| row == request.y_length;
         let mut told = is_last(&active.request, active.row) && !active.follows;
@@ -220,14 +220,14 @@ impl AxiDmacModel {
         }
         let own = (active.row + 1..=active.request.y_length)
             .map(|row| (active.request, row, !active.follows));
-        // Of transfers that are lists, only descriptors have the rows.
+        // For lists, only the descriptors define the rows.
         let listed = self.control & m::HWDESC != 0;
         let waiting = self
             .queue
             .waiting()
             .filter(|_| !listed)
             .flat_map(|request| (0..=request.y_length).map(|row| (*request, row, true)));
-        // So many bursts are asked for and not answered, at most.
+        // The most bursts that are requested and not answered.
         let most = 2 * self.build.fifo_bursts - 1;
         let mut bursts = 1;
         for (index, (request, row, ends)) in own.chain(waiting).enumerate() {
@@ -246,12 +246,12 @@ impl AxiDmacModel {
     fn fetch(&mut self, at_ns: u64, mut active: Active, bus: &mut SimBus<'_>) {
         let Some(mut bytes) = active.descriptor(bus) else { return };
         if self.manager != Manager::Enabled {
-            // Disabled meanwhile: it takes the beats, and goes idle.
+            // The core was disabled meanwhile: it takes the beats, and becomes idle.
             self.active = None;
             return;
         }
         if let Some(owed) = &mut self.owed {
-            // The answers come in the order of the reads.
+            // Answers arrive in the order of the reads.
             core::mem::swap(owed, &mut bytes);
         }
         let beat = |index: usize| {
@@ -277,7 +277,7 @@ impl AxiDmacModel {
             ..active.request
         };
         let follows = flags & m::MASK_LAST_HWDESC == 0;
-        // Only an end that is asked for is one.
+        // A list ends only if the descriptor requests the interrupt.
         let ends = flags & m::MASK_EOT_IRQ != 0;
         let fate = if !follows && !ends { Fate::Hang } else { active.fate };
         let behind = active.behind || active.total > 0;
@@ -286,7 +286,7 @@ impl AxiDmacModel {
         self.look_at_lengths(bus);
     }
 
-    /// One burst of a row.
+    /// Moves one burst of a row.
     fn burst(&mut self, at_ns: u64, mut active: Active, bus: &mut SimBus<'_>) {
         let Request {
             destination,
@@ -328,7 +328,7 @@ impl AxiDmacModel {
                 ends = taken.last && self.build.sides[0] == Side::Stream;
                 let one_burst = active.total as usize + taken.bytes <= self.burst_bytes();
                 let single = ends && active.behind && one_burst && self.build.flaws.single_bursts;
-                // It takes another one's length.
+                // The burst takes another burst's length.
                 let written =
                     if single && bus.rng().bool() { taken.bytes / 2 } else { taken.bytes };
                 let _ = bus.write(to, beats.get(..written).unwrap_or_default());
@@ -340,7 +340,7 @@ impl AxiDmacModel {
         active.next_ns = at_ns + (moved as u64 / BYTES_PER_NS).max(4);
         let row_ends = active.done == x_length + 1;
         if ends && !(row_ends && last_row) {
-            // `up_dma_enable_tlen_reporting`: as FLAGS is now, not as it was submitted.
+            // `up_dma_enable_tlen_reporting`: the core uses FLAGS as it is now, not as submitted.
             let report =
                 (self.request.flags & m::FLAG_PARTIAL_REPORTING != 0).then_some(active.total);
             let burst_of = |byte: u32| byte as usize / self.burst_bytes();
@@ -367,7 +367,7 @@ impl AxiDmacModel {
 
     fn finish(&mut self, at_ns: u64, active: &Active, report: Option<u32>, bus: &mut SimBus<'_>) {
         self.active = None;
-        // Disabled meanwhile: IDs and DONE are cleared, and stay so.
+        // After a disable, IDs and DONE are cleared and stay cleared.
         if self.manager == Manager::Enabled {
             if report.is_some() || self.row_ends_a_job(active) {
                 self.queue.ended(report);

@@ -1,16 +1,16 @@
-//! The registers of a transfer, the queue of transfers, and the reports of those that ended.
+//! The registers of a transfer, the queue of transfers, and the reports of finished transfers.
 
 use super::{AxiDmacBuild, Side, manual as m};
 use heapless::Deque;
 
 /// From SUBMIT to the queue.
 const QUEUE_NS: u64 = 40;
-/// Transfers that wait inside, beside the one at work.
+/// How many transfers wait inside, besides the current one.
 const INSIDE: usize = 2;
-/// Reports that wait.
+/// How many reports can wait.
 const REPORTS: usize = 4;
 
-/// A transfer as its registers have it.
+/// A transfer as the registers describe it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Request {
     pub(super) destination: u64,
@@ -28,7 +28,7 @@ const fn words_of(word: usize) -> u32 {
     u32::MAX << word.trailing_zeros()
 }
 
-/// The bits `DMA_AXI_ADDR_WIDTH - 1` to `BYTES_PER_BEAT_WIDTH` of an address: there are no others.
+/// Keeps the address bits that exist: `DMA_AXI_ADDR_WIDTH - 1` to `BYTES_PER_BEAT_WIDTH`.
 pub(super) const fn address(value: u64, word: usize, bits: u32) -> u64 {
     value & u64::MAX >> (64 - bits) & !(word as u64 - 1)
 }
@@ -96,9 +96,9 @@ impl Request {
 /// IDs, the queue, DONE and the reports.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// SUBMIT: since when.
+    /// When SUBMIT was written.
     submitted_ns: Option<u64>,
-    /// The next transfer's ID, and that of the next end.
+    /// The ID of the next transfer, and the ID of the next one to end.
     next: u32,
     next_end: u32,
     done: u32,
@@ -113,12 +113,12 @@ impl Queue {
         }
     }
 
-    /// When the transfer outside gets in.
+    /// When the queue takes in the submitted transfer.
     pub(super) fn next_at_ns(&self) -> Option<u64> {
         self.submitted_ns.filter(|_| !self.inside.is_full()).map(|at_ns| at_ns + QUEUE_NS)
     }
 
-    /// Takes it in: its DONE bit falls here.
+    /// Takes in the transfer, and clears its DONE bit.
     pub(super) fn take_in(&mut self, request: &Request) {
         if self.inside.push_back((self.next, *request)).is_ok() {
             self.submitted_ns = None;
@@ -131,7 +131,7 @@ impl Queue {
         self.inside.pop_front()
     }
 
-    /// Those that wait inside, the oldest first.
+    /// The transfers that wait inside, oldest first.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Request> {
         self.inside.iter().map(|(_, request)| request)
     }
@@ -144,7 +144,7 @@ impl Queue {
         !self.reports.is_full()
     }
 
-    /// A transfer ended; `report`: with so many bytes, and no more.
+    /// A transfer ended; `report`: it was short, and moved this many bytes.
     pub(super) fn ended(&mut self, report: Option<u32>) {
         if let Some(bytes) = report {
             let _ = self.reports.push_back((bytes, self.next_end));

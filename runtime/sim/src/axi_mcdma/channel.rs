@@ -1,4 +1,4 @@
-//! One channel: what it has fetched, and the descriptor that it is at.
+//! One channel: the descriptors that it has fetched, and its progress in the first of them.
 
 use super::manual as pg288;
 use crate::{SimBus, stream::SimStream};
@@ -11,11 +11,11 @@ const PREFETCH: usize = 4;
 const LATENCY_NS: u64 = 200;
 /// One burst on the data port.
 const BURST_BYTES: usize = 256;
-/// Its time: 800 MB/s.
+/// The time of one burst: 800 MB/s.
 const BURST_NS: u64 = 320;
-/// A word of MM2S's bus, as Vivado builds it.
+/// One word of MM2S's bus, as Vivado builds it.
 const WORD_BYTES: usize = 4;
-/// From the last byte to the end of its write and of the status after it.
+/// From the last byte to the end of its write, and from there to the write of the status.
 const WRITE_NS: u64 = 150;
 
 /// A descriptor that was fetched.
@@ -32,13 +32,13 @@ impl Fetched {
     }
 }
 
-/// The fate of the descriptor at the head.
+/// How the descriptor at the head will end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fate {
     drawn: bool,
     fails: bool,
     hangs: bool,
-    /// It ends after so many bytes, whatever is left.
+    /// It ends after this many bytes, even if bytes are left.
     ends_after: Option<usize>,
 }
 
@@ -51,40 +51,40 @@ pub(super) struct Channel {
     /// The bits of its length register.
     length_mask: u32,
     pub(super) control: u32,
-    /// Interrupts that were not acknowledged.
+    /// Interrupts that the driver has not acknowledged.
     pub(super) raised: u32,
     pub(super) current: u64,
     pub(super) tail: u64,
     /// The next descriptor to fetch.
     next: u64,
-    /// The tail was not fetched yet.
+    /// The descriptor at the tail has not been fetched yet.
     has_more: bool,
     queue: Deque<Fetched, PREFETCH>,
-    /// Bytes of the descriptor at the head that were moved.
+    /// Bytes moved for the descriptor at the head.
     moved: usize,
     fate: Fate,
     not_before_ns: u64,
-    /// Its status is written then, with these bits.
+    /// When to write the status of that descriptor, and its bits.
     posts: Option<(u64, u32)>,
-    /// A packet has begun, and goes on.
+    /// A packet has begun and not ended.
     pub(super) in_packet: bool,
-    /// Its first byte is in the descriptor at the head.
+    /// The packet's first byte is in the descriptor at the head.
     first_here: bool,
-    /// A packet goes nowhere.
+    /// The rest of the current packet is discarded.
     dropping: bool,
-    /// It is dropped because it was cut short, and was counted.
+    /// The packet is discarded because it was cut short; it has been counted already.
     rest: bool,
     pub(super) dropped: u16,
     pub(super) irq_at_ns: Option<u64>,
 }
 
-/// The end of a channel's step.
+/// The result of a channel's step.
 pub(super) enum Step {
     Nothing,
-    /// A packet ended: dropped, or in its place.
+    /// A packet ended: it was dropped, or moved to memory.
     Dropped,
     Done,
-    /// The bit of the Error Register.
+    /// An error, with its bit in the Error Register.
     Failed(u32),
 }
 
@@ -126,14 +126,14 @@ impl Channel {
         self.raised | idle | short
     }
 
-    /// CURDESC is written; it counts where the channel does not fetch.
+    /// Handles a write to CURDESC, which counts only while the channel does not fetch.
     pub(super) fn point(&mut self, current: u64) {
         if self.control & pg288::RUNSTOP == 0 {
             (self.current, self.next) = (current, current);
         }
     }
 
-    /// The doorbell, of a direction that `runs`.
+    /// Rings the doorbell; `runs` is whether the direction runs.
     pub(super) fn ring(&mut self, runs: bool, bus: &mut SimBus<'_>) -> Step {
         if !runs || self.control & pg288::RUNSTOP == 0 {
             return Step::Nothing;
@@ -161,7 +161,7 @@ impl Channel {
             if word(if self.direction == 0 { 7 } else { 6 }) & pg288::BD_COMPLETE != 0 {
                 return Step::Failed(pg288::ERR_SG_INT);
             }
-            // There is room: the loop looked.
+            // There is room: the loop checked.
             let _ = self.queue.push_back(Fetched {
                 at,
                 buffer: address(pg288::BD_BUFFER),
@@ -173,7 +173,7 @@ impl Channel {
         Step::Nothing
     }
 
-    /// When it has something to do, in a direction that `runs`. It ends a write that it began.
+    /// When the next step is due, if the direction `runs`. A write that has begun always ends.
     pub(super) fn due_ns(
         &self,
         runs: bool,
@@ -200,7 +200,7 @@ impl Channel {
         stream.ready_at_ns(now_ns, want).map(|at_ns| at_ns.max(self.not_before_ns))
     }
 
-    /// Does the thing that is due at `now_ns`.
+    /// Does the step that is due at `now_ns`.
     pub(super) fn step(
         &mut self,
         now_ns: u64,
@@ -267,7 +267,7 @@ impl Channel {
         u32::try_from(self.moved).unwrap_or(u32::MAX) & pg288::BD_BYTES
     }
 
-    /// Sends a burst of at most `burst` bytes. `Some`: the descriptor's last.
+    /// Sends a burst of at most `burst` bytes. `Some`: it was the descriptor's last burst.
     fn send(
         &mut self,
         bd: &Fetched,
@@ -284,7 +284,7 @@ impl Channel {
         Ok((self.moved == bd.len_bytes()).then(|| self.count()))
     }
 
-    /// Receives at most `burst` bytes. `Some`: the descriptor's last, or the packet's.
+    /// Receives at most `burst` bytes. `Some`: they end the descriptor or the packet.
     fn receive(
         &mut self,
         now_ns: u64,
@@ -312,7 +312,7 @@ impl Channel {
         }
         let last = taken.last || short;
         if !last && self.moved < bd.len_bytes() {
-            // RXSOF is the descriptor's that has the first byte, told at its end.
+            // RXSOF belongs to the descriptor with the first byte, and is reported at its end.
             self.first_here |= first != 0;
             self.in_packet = true;
             return Ok(None);
@@ -322,7 +322,7 @@ impl Channel {
         Ok(Some(self.count() | first | if last { pg288::BD_RXEOF } else { 0 }))
     }
 
-    /// Takes what comes, and counts the packet when it is over.
+    /// Discards what arrives, and counts the packet at its end.
     fn drop_packet(&mut self, now_ns: u64, stream: &mut SimStream) -> Step {
         let taken = stream.take(now_ns, &mut [0; BURST_BYTES]);
         self.dropping = !taken.last;
@@ -345,7 +345,7 @@ impl Channel {
         let mut words = [0; 8];
         let (first, second) = words.split_at_mut(4);
         first.copy_from_slice(&(status | pg288::BD_COMPLETE).to_le_bytes());
-        // TUSER and TID are the channel's number here.
+        // TUSER and TID hold the channel's number here.
         let number = u32::try_from(self.number).unwrap_or(0);
         second.copy_from_slice(
             &(number << 24 | number << pg288::SIDEBAND_TDEST_SHIFT | number).to_le_bytes(),
@@ -386,7 +386,7 @@ impl Channel {
         }
     }
 
-    /// When its interrupt rises or rose.
+    /// When the interrupt rises, or rose.
     pub(super) fn interrupt_ns(&self) -> Option<u64> {
         self.irq_at_ns.filter(|_| self.raised & self.control & pg288::IRQ_ALL != 0)
     }

@@ -1,13 +1,13 @@
-//! The same numbers for the model, transcribed apart from `regs`: from AMD's embeddedsw,
-//! `XilinxProcessorIPLib/drivers/mcdma/src/xmcdma_hw.h`, whose macro stands beside each. Those that
-//! it lacks are from the comments of MKIDGen3's driver for PYNQ (`mkidgen3/drivers/mcdma.py`),
-//! which quotes PG288. A test compares the two.
+//! The model's own register numbers, transcribed separately from the driver's `regs`: from AMD's
+//! embeddedsw, `XilinxProcessorIPLib/drivers/mcdma/src/xmcdma_hw.h`; each number names its macro.
+//! Numbers that this file lacks come from the comments of MKIDGen3's driver for PYNQ
+//! (`mkidgen3/drivers/mcdma.py`), which quotes PG288. A test compares the two.
 
 /// S2MM's registers: `XMCDMA_RX_OFFSET`.
 pub(super) const RX: usize = 0x500;
 /// From one channel to the next: `XMCDMA_NXTCHAN_OFFSET`.
 pub(super) const NEXT_CHANNEL: usize = 0x40;
-/// After the last register of S2MM's channel 16.
+/// The end of the registers of S2MM's channel 16, the last.
 pub(super) const END: usize = RX + 17 * NEXT_CHANNEL;
 
 /// `XMCDMA_CCR_OFFSET`.
@@ -27,7 +27,7 @@ pub(super) const SERVED: [usize; 2] = [0x20, 0x18];
 /// `XMCDMA_TXINT_SER_OFFSET` and `XMCDMA_RXINT_SER_OFFSET`.
 pub(super) const INT_SER: [usize; 2] = [0x28, 0x20];
 
-/// The channel's: `XMCDMA_CR_OFFSET`.
+/// The channel's control: `XMCDMA_CR_OFFSET`.
 pub(super) const CR: usize = 0x40;
 /// `XMCDMA_SR_OFFSET`.
 pub(super) const SR: usize = 0x44;
@@ -39,10 +39,10 @@ pub(super) const CDESC_MSB: usize = 0x4C;
 pub(super) const TDESC: usize = 0x50;
 /// `XMCDMA_TDESC_MSB_OFFSET`.
 pub(super) const TDESC_MSB: usize = 0x54;
-/// `XMCDMA_PKTDROP_OFFSET`: it is cleared when it is read (MKIDGen3, `s2mm_packets_dropped`).
+/// `XMCDMA_PKTDROP_OFFSET`: reading it clears it (MKIDGen3, `s2mm_packets_dropped`).
 pub(super) const PKTDROP: usize = 0x58;
 
-/// `XMCDMA_CCR_RUNSTOP_MASK`, of common and channel control.
+/// `XMCDMA_CCR_RUNSTOP_MASK`, of the common control and of the channel's.
 pub(super) const RUNSTOP: u32 = 0x0000_0001;
 /// `XMCDMA_CCR_RESET_MASK`.
 pub(super) const CCR_RESET: u32 = 0x0000_0004;
@@ -51,11 +51,11 @@ pub(super) const CSR_HALTED: u32 = 0x0000_0001;
 /// `XMCDMA_CSR_IDLE_MASK`.
 pub(super) const CSR_IDLE: u32 = 0x0000_0002;
 
-/// The channel's status: queue empty (MKIDGen3, `s2mm_channel_status`, bit 0).
+/// The channel's status: the queue is empty (MKIDGen3, `s2mm_channel_status`, bit 0).
 pub(super) const SR_IDLE: u32 = 0x0000_0001;
-/// The queue ran empty in a packet (the same, bit 1).
+/// The queue ran empty during a packet (same register, bit 1).
 pub(super) const SR_SHORTFALL: u32 = 0x0000_0002;
-/// An error on another channel (the same, bit 3).
+/// An error on another channel (same register, bit 3).
 pub(super) const IRQ_OTHER: u32 = 0x0000_0008;
 /// `XMCDMA_IRQ_PKTDROP_MASK`.
 pub(crate) const IRQ_PKTDROP: u32 = 0x0000_0010;
@@ -65,11 +65,11 @@ pub(super) const IRQ_IOC: u32 = 0x0000_0020;
 pub(crate) const IRQ_DELAY: u32 = 0x0000_0040;
 /// `XMCDMA_IRQ_ERROR_MASK`.
 pub(super) const IRQ_ERROR: u32 = 0x0000_0080;
-/// All of the channel's.
+/// All interrupts of a channel.
 pub(crate) const IRQ_ALL: u32 = IRQ_OTHER | IRQ_PKTDROP | IRQ_IOC | IRQ_DELAY | IRQ_ERROR;
 /// `XMCDMA_COALESCE_MASK`, 1 after a reset (MKIDGen3, `gen_s2mm_control_reg`).
 pub(super) const CR_RESET_VALUE: u32 = 0x0001_0000;
-/// The bits of the channel's control that read back.
+/// The bits of the channel's control that can be read back.
 pub(crate) const CR_BITS: u32 = RUNSTOP | IRQ_ALL | 0xFFFF_FF00;
 
 /// `XMCDMA_ERR_INTERNAL_MASK`.
@@ -91,8 +91,8 @@ pub(super) const BD_NEXT: usize = 0;
 pub(super) const BD_BUFFER: usize = 2;
 /// `XMCDMA_BD_CTRL_OFFSET`, as the number of a word.
 pub(super) const BD_CTRL: usize = 5;
-/// Status, in bytes: MM2S has it where S2MM has its sideband (`XMcdma_BdChainFromHW` reads it at
-/// `XMCDMA_BD_SIDEBAND_STS_OFFSET`), S2MM at `XMCDMA_BD_STS_OFFSET`.
+/// The status's offset in bytes. MM2S writes it where S2MM has its sideband (`XMcdma_BdChainFromHW`
+/// reads it at `XMCDMA_BD_SIDEBAND_STS_OFFSET`), S2MM at `XMCDMA_BD_STS_OFFSET`.
 pub(super) const BD_STS: [u64; 2] = [0x1C, 0x18];
 /// `XMCDMA_BD_SIDEBAND_STS_OFFSET`, in bytes.
 #[cfg(test)]
@@ -116,7 +116,7 @@ pub(super) const BD_INT_ERR: u32 = 0x1000_0000;
 pub(super) const BD_RXSOF: u32 = 0x0800_0000;
 /// `XMCDMA_BD_STS_RXEOF_MASK`.
 pub(super) const BD_RXEOF: u32 = 0x0400_0000;
-/// `XMCDMA_BD_SIDEBAND_STS_TDEST_MASK`'s lowest bit.
+/// The lowest bit of `XMCDMA_BD_SIDEBAND_STS_TDEST_MASK`.
 pub(crate) const SIDEBAND_TDEST_SHIFT: u32 = 16;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
 //! A model of the core with two channels in each direction: what its registers do, and what it does
-//! to memory and to its streams. Stream `n` is sent to by MM2S channel `n`, and received from by
-//! S2MM channel `n`.
+//! to memory and to its streams. MM2S channel `n` sends to stream `n`, and S2MM channel `n`
+//! receives from it.
 
 mod channel;
 mod manual;
@@ -21,38 +21,38 @@ use contigo_drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, Way};
 const LENGTH_BITS: u8 = 26;
 /// How many channels it has in each direction.
 const PAIRS: usize = 2;
-/// How long each direction says that it is in reset. Data move until both are over.
+/// How long each direction reports a reset. Data may move until both resets are over.
 const RESET_NS: [u64; 2] = [300, 600];
 
 /// A simulated core.
 pub type SimMcdma = SimDevice<McdmaModel>;
 
 impl SimWindow<McdmaModel> {
-    /// As [`open`](Mcdma::open), and safe: the type of the window says what is behind it.
+    /// As [`open`](Mcdma::open), but safe: the window's type proves that the model is behind it.
     ///
     /// # Errors
     /// As [`open`](Mcdma::open).
     pub fn core(self) -> Result<Mcdma<Self>> {
         let config = self.ask(McdmaModel::config)?;
-        // SAFETY: the model is this core, built so, and has one window at a time.
+        // SAFETY: the model is this core in this configuration, and has one window at a time.
         unsafe { Mcdma::open(self, config) }
     }
 
-    /// As [`open`](McdmaChannel::open), and safe: the type of the window says what is behind it.
+    /// As [`open`](McdmaChannel::open), but safe: the window's type proves what is behind it.
     ///
     /// # Errors
     /// As [`open`](McdmaChannel::open).
     pub fn channel(self, way: Way, descriptors: CpuBuf) -> Result<McdmaChannel<Self>> {
         let config = self.ask(McdmaModel::config)?;
-        // SAFETY: the model is this core, built so, and has one window at a time.
+        // SAFETY: the model is this core in this configuration, and has one window at a time.
         unsafe { McdmaChannel::open(self, way, config, descriptors) }
     }
 }
 
-/// A core as a test wants it.
+/// The parameters of a simulated core.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct McdmaSpec {
-    /// How it is built. The model takes any address and length, as with DRE.
+    /// How the core is built. The model takes any address and any length, as a core with DRE does.
     pub config: McdmaConfig,
     /// The other ends of its streams.
     pub streams: [StreamConfig; PAIRS],
@@ -76,7 +76,7 @@ pub struct McdmaModel {
     streams: [SimStream; PAIRS],
     sides: [Side; 2],
     channels: [[Channel; PAIRS]; 2],
-    /// A reset ends then, in each direction; `u64::MAX`: never.
+    /// When the reset of each direction ends; `u64::MAX`: never.
     resets_at_ns: Option<[u64; 2]>,
     now_ns: u64,
 }
@@ -94,7 +94,7 @@ fn channels(spec: &McdmaSpec) -> [[Channel; PAIRS]; 2] {
 }
 
 impl McdmaModel {
-    /// A core as `spec` says.
+    /// A core built as `spec` describes.
     #[must_use]
     pub fn new(spec: McdmaSpec) -> Self {
         let (streams, sides) = (spec.streams.map(SimStream::new), [Side::default(); 2]);
@@ -111,7 +111,7 @@ impl McdmaModel {
         self.spec.config
     }
 
-    /// Which channel is next, and when.
+    /// When the next step is due, and the direction and channel that take it.
     fn next(&self, now_ns: u64) -> Option<(u64, usize, usize)> {
         let mut next: Option<(u64, usize, usize)> = None;
         for (direction, (side, channels)) in self.sides.iter().zip(&self.channels).enumerate() {
@@ -127,7 +127,7 @@ impl McdmaModel {
         next
     }
 
-    /// A channel's step has ended so.
+    /// Handles the result of a channel's step.
     fn settle(&mut self, direction: usize, number: usize, step: Step, bus: &mut SimBus<'_>) {
         let (Some(side), Some(channels)) =
             (self.sides.get_mut(direction), self.channels.get_mut(direction))
@@ -141,7 +141,7 @@ impl McdmaModel {
                 (side.served, side.in_progress) = (side.served | 1 << number, 1 << number)
             }
             Step::Failed(bit) => {
-                // The whole direction halts, and keeps what it has until a reset.
+                // The whole direction halts, and keeps its state until a reset.
                 (side.runs, side.error, side.in_progress) = (false, side.error | bit, 1 << number);
                 for (index, channel) in channels.iter_mut().enumerate() {
                     channel.raise(
@@ -153,7 +153,7 @@ impl McdmaModel {
         }
     }
 
-    /// Everything as after power-on. A loopback's FIFO is outside of the core.
+    /// Resets everything to the state after power-on. A loopback's FIFO is outside of the core.
     fn clear(&mut self) {
         (self.sides, self.channels, self.resets_at_ns) =
             ([Side::default(); 2], channels(&self.spec), None);
@@ -167,7 +167,7 @@ impl McdmaModel {
             let busy = self.channels.as_flattened().iter().any(Channel::is_busy);
             let stuck = busy && bus.strikes(bus.faults().stuck);
             let mut ends_ns = RESET_NS.map(|takes_ns| bus.now_ns() + takes_ns);
-            // It gets stuck in the direction that was asked. The other one shows nothing of that.
+            // Only the direction that was written gets stuck; the other one shows nothing of it.
             if let Some(end_ns) = ends_ns.get_mut(direction).filter(|_| stuck) {
                 *end_ns = u64::MAX;
             }
@@ -184,7 +184,7 @@ impl McdmaModel {
         }
     }
 
-    /// Does a direction say that it is in reset?
+    /// Returns whether a direction reports that it is in reset.
     fn is_reset(&self, direction: usize) -> bool {
         self.resets_at_ns
             .and_then(|ends_ns| ends_ns.get(direction).copied())
@@ -265,8 +265,7 @@ impl McdmaModel {
         }
     }
 
-    /// Which direction a register is in, which channel's if it is one's, and its place as channel
-    /// 0's.
+    /// A register's direction, its channel if it belongs to one, and its offset in channel 0.
     const fn place(offset: usize) -> (usize, Option<usize>, usize) {
         let (direction, offset) =
             if offset >= pg288::RX { (1, offset - pg288::RX) } else { (0, offset) };
@@ -279,7 +278,7 @@ impl McdmaModel {
     }
 }
 
-// SAFETY: a channel touches the descriptors from CURDESC to its tail and the buffers that they
+// SAFETY: a channel touches the descriptors from CURDESC to its tail and the buffers that these
 // name, each until its status is written, and nothing after a reset.
 unsafe impl Model for McdmaModel {
     const WINDOW_BYTES: usize = pg288::END;
@@ -287,7 +286,7 @@ unsafe impl Model for McdmaModel {
     fn fits(&self, setting: &str, _: usize) -> Option<(u64, u64)> {
         match setting {
             "length_bits" => Some((8, self.spec.config.length_bits.into())),
-            // Behind wider addresses another register is the doorbell.
+            // With wider addresses another register is the doorbell.
             "address_bits" if self.spec.config.address_bits > 32 => Some((33, 64)),
             "address_bits" => Some((32, 32)),
             _ => None,
@@ -296,7 +295,7 @@ unsafe impl Model for McdmaModel {
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         let now_ns = bus.now_ns();
-        // Each step of a channel takes its time, a drop too.
+        // Every step of a channel takes time, even a drop.
         while let Some((at_ns, direction, number)) =
             self.next(self.now_ns).filter(|(at_ns, ..)| *at_ns <= now_ns)
         {
@@ -358,7 +357,7 @@ unsafe impl Model for McdmaModel {
 
     fn irq_at_ns(&self) -> Option<u64> {
         let raised = self.channels.as_flattened().iter().filter_map(Channel::interrupt_ns).min();
-        // The next burst may raise it: an earlier look does no harm.
+        // The next burst may raise the interrupt. To poll too early does no harm.
         let coming = self.next(self.now_ns).map(|(at_ns, ..)| at_ns);
         [raised, coming, self.reset_ends_ns()].into_iter().flatten().min()
     }

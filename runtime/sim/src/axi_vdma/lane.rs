@@ -1,4 +1,4 @@
-//! One channel's registers, and its frame under way.
+//! One channel: its registers, and the frame under way.
 
 use super::{AxiVdmaSpec, manual};
 use crate::{
@@ -8,19 +8,19 @@ use crate::{
 };
 use contigo_core::types::DevAddr;
 
-/// The most bytes that are moved at once.
+/// The most bytes moved in one step.
 pub(super) const BURST_BYTES: usize = 256;
 /// A word of MM2S's bus, as Vivado builds it.
 const WORD_BYTES: usize = 8;
-/// The bytes that MM2S moves in a nanosecond.
+/// How many bytes MM2S moves in a nanosecond.
 const BYTES_PER_NS: u64 = 2;
 /// From VSIZE to the first byte of MM2S.
 const LATENCY_NS: u64 = 300;
-/// Between two looks at a stream that makes it wait.
+/// The time between two polls of a stream that makes the channel wait.
 const STREAM_NS: u64 = 1_000;
 /// From the last byte to the end of its write, and to Halted.
 const HALT_NS: u64 = 200;
-/// So long the channel is still halted after RS was set, and drops a VSIZE.
+/// How long the channel stays halted after RS is set; until then it ignores a VSIZE.
 const LAG_NS: u64 = 150;
 /// From a reset to its end.
 const RESET_NS: u64 = 300;
@@ -31,13 +31,13 @@ const STORES: usize = 32;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     addr: u64,
-    /// Of all its lines.
+    /// Bytes moved of the whole frame.
     moved: usize,
     /// MM2S: when the next burst is due.
     due_ns: u64,
     fate: Fate,
     irq_delay_ns: Option<u64>,
-    /// The last burst, which is written when the channel halts.
+    /// The last burst, written when the channel halts.
     last: Option<(u64, [u8; BURST_BYTES], usize)>,
 }
 
@@ -54,16 +54,16 @@ pub(super) struct Lane {
     sizes: [u32; 3],
     high_bank: bool,
     stores: [u32; STORES],
-    /// The frame store that is next.
+    /// The next frame store.
     store: usize,
     frame: Option<Frame>,
     halted: bool,
-    /// It is still halted.
+    /// When the channel leaves Halted after RS was set.
     lags_until_ns: u64,
     halts_at_ns: Option<u64>,
     resets_at_ns: Option<u64>,
     line_at_ns: Option<u64>,
-    /// The stream's next byte is in the middle of a frame whose rest is dropped.
+    /// The stream is in the middle of a frame whose rest is dropped.
     mid_frame: bool,
     now_ns: u64,
 }
@@ -110,7 +110,7 @@ impl Lane {
         self.halted || self.now_ns < self.lags_until_ns
     }
 
-    /// The registers of the first block.
+    /// Reads a register of the first block.
     pub(super) fn read(&self, at: usize) -> u32 {
         match at {
             manual::CR => self.control,
@@ -124,7 +124,7 @@ impl Lane {
         }
     }
 
-    /// The registers of the second block.
+    /// Reads a register of the second block.
     pub(super) fn read_size(&self, at: usize) -> u32 {
         match at {
             manual::VSIZE | manual::HSIZE | manual::STRIDE => self.size(at),
@@ -168,7 +168,7 @@ impl Lane {
                     self.line_at_ns = None;
                 }
             }
-            // It is there where one bank is too small.
+            // The register exists only if one bank is too small.
             manual::INDEX => self.high_bank = value & 1 != 0 && built(spec) > manual::BANK,
             _ => {}
         }
@@ -240,7 +240,7 @@ impl Lane {
         }
     }
 
-    /// An error halts it.
+    /// Halts the channel with an error.
     fn fail(&mut self, now_ns: u64, bit: u32) {
         self.status |= bit | manual::IRQ_ERROR;
         self.control &= !manual::CR_RUN;
@@ -248,7 +248,7 @@ impl Lane {
             (None, true, None, Some(now_ns));
     }
 
-    /// The frame's last byte came: the interrupt is up, and the channel halts a little later.
+    /// The frame's last byte arrived: raises the interrupt; the channel halts a little later.
     fn over(&mut self, now_ns: u64, shape: u32) {
         self.status |= manual::IRQ_FRAMES | shape | if shape != 0 { manual::IRQ_ERROR } else { 0 };
         if self.control & manual::CR_FRAME_COUNT != 0 {
@@ -259,7 +259,7 @@ impl Lane {
         self.line_at_ns = delay.map(|delay| now_ns + HALT_NS + delay);
     }
 
-    /// Where byte `moved` of the frame is, and how many of `want` are in its line.
+    /// The address of byte `moved` of the frame, and how many of `want` bytes are in its line.
     fn place(&self, frame: &Frame, want: usize) -> (u64, usize) {
         let hsize = (self.size(manual::HSIZE) as usize).max(1);
         let (line, column) = (frame.moved / hsize, frame.moved % hsize);
@@ -269,17 +269,17 @@ impl Lane {
         )
     }
 
-    /// Everything that is due by now.
+    /// Does everything that is due by now.
     pub(super) fn advance(&mut self, stream: &mut SimStream, bus: &mut SimBus<'_>) {
         let now_ns = bus.now_ns();
         if let Some(Frame { addr, fate: Fate::Stuck, .. }) = self.frame {
-            // It runs on behind everybody's back.
+            // A stuck channel keeps writing.
             if self.receives {
                 let _ = bus.write(DevAddr(addr), &[GARBAGE]);
             }
             return;
         }
-        // A reset or a halt ends what would come after it.
+        // Nothing happens after a reset or a halt.
         let until_ns = [self.resets_at_ns, self.halts_at_ns]
             .into_iter()
             .flatten()
@@ -305,7 +305,7 @@ impl Lane {
         self.now_ns = now_ns;
     }
 
-    /// The write of the last burst.
+    /// Writes the last burst.
     fn settle(&mut self, bus: &mut SimBus<'_>) {
         if let Some((addr, bytes, len)) = self.frame.as_mut().and_then(|frame| frame.last.take()) {
             let _ = bus.write(DevAddr(addr), bytes.get(..len).unwrap_or_default());
@@ -333,7 +333,7 @@ impl Lane {
         }
     }
 
-    /// A burst of S2MM, by `until_ns`. A packet of the stream is a frame.
+    /// Receives a burst of S2MM, by `until_ns`. A packet of the stream is a frame.
     fn take(
         &mut self,
         mut frame: Frame,
@@ -353,7 +353,7 @@ impl Lane {
             return false;
         }
         if self.mid_frame {
-            // It waits for the beginning of a frame.
+            // The channel waits for the beginning of a frame.
             self.mid_frame = !taken.last;
             return true;
         }
@@ -379,7 +379,7 @@ impl Lane {
         true
     }
 
-    /// A burst of MM2S, by `until_ns`.
+    /// Sends a burst of MM2S, by `until_ns`.
     fn give(
         &mut self,
         mut frame: Frame,
@@ -411,7 +411,7 @@ impl Lane {
         true
     }
 
-    /// When its line rises.
+    /// When the line rises.
     pub(super) fn irq_at_ns(&self, stream: &SimStream) -> Option<u64> {
         if self.status & self.control & (manual::IRQ_FRAMES | manual::IRQ_ERROR) != 0 {
             return self.line_at_ns;
@@ -426,7 +426,7 @@ impl Lane {
         next.filter(|_| frame.irq_delay_ns.is_some())
     }
 
-    /// Starts a source, where it receives.
+    /// Whether a source may start: the channel receives and has a frame.
     pub(super) const fn wants(&self) -> bool {
         self.receives && self.frame.is_some()
     }

@@ -1,5 +1,5 @@
-//! The same numbers for the model, transcribed apart from `regs`: from AMD's embeddedsw,
-//! `XilinxProcessorIPLib/drivers/axivdma/src/xaxivdma_hw.h`. Its macro stands beside each number.
+//! The model's own register numbers, transcribed separately from the driver's `regs`: from AMD's
+//! embeddedsw, `XilinxProcessorIPLib/drivers/axivdma/src/xaxivdma_hw.h`. Each names its macro.
 
 /// `XAXIVDMA_TX_OFFSET` and `XAXIVDMA_RX_OFFSET`.
 pub(super) const CHANNELS: [usize; 2] = [0x00, 0x30];
@@ -7,7 +7,7 @@ pub(super) const CHANNELS: [usize; 2] = [0x00, 0x30];
 pub(super) const SIZES: [usize; 2] = [0x50, 0xA0];
 /// `XAXIVDMA_VERSION_OFFSET`.
 pub(super) const VERSION: usize = 0x2C;
-/// `XAXIVDMA_VFLIP_OFFSET`: the first one after the start addresses.
+/// `XAXIVDMA_VFLIP_OFFSET`: the first register after the start addresses.
 pub(super) const END: usize = 0xEC;
 
 /// `XAXIVDMA_CR_OFFSET`.
@@ -32,7 +32,7 @@ const STORES_WIDE: usize = 16;
 
 /// `XAXIVDMA_CR_RUNSTOP_MASK`.
 pub(super) const CR_RUN: u32 = 0x0000_0001;
-/// `XAXIVDMA_CR_TAIL_EN_MASK`: park where it is 0.
+/// `XAXIVDMA_CR_TAIL_EN_MASK`: 0 parks the channel.
 pub(super) const CR_CIRCULAR: u32 = 0x0000_0002;
 /// `XAXIVDMA_CR_RESET_MASK`.
 pub(super) const CR_RESET: u32 = 0x0000_0004;
@@ -60,7 +60,7 @@ pub(super) const SR_SOF_EARLY: u32 = 0x0000_0080;
 pub(super) const SR_EOL_EARLY: u32 = 0x0000_0100;
 /// `XAXIVDMA_SR_ERR_FSZ_MORE_MASK`: `SOFLateErr`.
 pub(super) const SR_SOF_LATE: u32 = 0x0000_0800;
-/// `EOLLateErr`, bit 15, which that file lacks (PG020, "`S2MM_VDMASR`").
+/// `EOLLateErr`, bit 15, which the header lacks (PG020, "`S2MM_VDMASR`").
 pub(super) const SR_EOL_LATE: u32 = 0x0000_8000;
 /// `XAXIVDMA_HSIZE_MASK`, `XAXIVDMA_STRIDE_MASK`.
 pub(super) const HSIZE_MASK: u32 = 0x0000_FFFF;

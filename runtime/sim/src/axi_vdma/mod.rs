@@ -1,10 +1,10 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
 //! A model of an AXI VDMA, by `manual.rs`, and a stream behind it.
 //!
-//! **A packet of the stream is a frame,** and its last byte (TLAST) is the frame's. Real video
-//! marks the first pixel (TUSER) and each line's end; here both follow from the packet. One that is
-//! too short ends a frame early, in a line or between lines; one that is too long ends it late. A
-//! channel that is armed in the middle of a frame waits for the next.
+//! **A packet of the stream is a frame,** and its last byte (TLAST) is the frame's last. Real video
+//! marks the first pixel (TUSER) and the end of each line; here both follow from the packet. A
+//! packet that is too short ends a frame early, in a line or between lines; one that is too long
+//! ends it late. A channel that starts in the middle of a frame waits for the next.
 
 mod lane;
 mod manual;
@@ -52,19 +52,19 @@ impl Default for AxiVdmaSpec {
 }
 
 impl SimWindow<AxiVdmaModel> {
-    /// As [`alone`](AxiVdmaChannel::alone), and safe: the type of the window says what is behind
-    /// it.
+    /// As [`alone`](AxiVdmaChannel::alone), but safe: the window's type proves that the model is
+    /// behind it.
     ///
     /// # Errors
     /// As [`alone`](AxiVdmaChannel::alone).
     pub fn channel(self, side: Side, config: AxiVdmaConfig) -> Result<AxiVdmaChannel<Self>> {
-        // SAFETY: the model is this core, and `SimDevice::window` gives one window at a time. A
-        // model of more stores than `config` has writes at address 0 at worst, where a board has no
-        // memory.
+        // SAFETY: the model is this core, and `SimDevice::window` gives one window at a time. If
+        // the model has more stores than `config`, it writes at address 0 at worst, where a board
+        // has no memory.
         unsafe { AxiVdmaChannel::alone(self, side, config) }
     }
 
-    /// As [`open`](AxiVdmaCore::open), and safe: the type of the window says what is behind it.
+    /// As [`open`](AxiVdmaCore::open), but safe: the window's type proves what is behind it.
     ///
     /// # Errors
     /// As [`open`](AxiVdmaCore::open).
@@ -89,7 +89,7 @@ impl Default for AxiVdmaModel {
 }
 
 impl AxiVdmaModel {
-    /// As after power-on.
+    /// A core as after power-on.
     #[must_use]
     pub fn new(spec: AxiVdmaSpec) -> Self {
         Self {
@@ -99,29 +99,29 @@ impl AxiVdmaModel {
         }
     }
 
-    /// The stream's counts.
+    /// Returns the stream's counts.
     #[must_use]
     pub const fn stream(&self) -> StreamCounts {
         self.stream.counts()
     }
 }
 
-// SAFETY: a lane touches its frame's lines between VSIZE and Halted, and garbage while it is stuck.
-// Halted is set after the last write, and a reset ends with no frame.
+// SAFETY: a lane touches its frame's lines between VSIZE and Halted, and writes garbage there while
+// it is stuck. Halted is set after the last write, and a reset ends with no frame.
 unsafe impl Model for AxiVdmaModel {
     const WINDOW_BYTES: usize = manual::END;
 
     fn fits(&self, setting: &str, _: usize) -> Option<(u64, u64)> {
         let AxiVdmaSpec { frame_stores, address_bits, data_bits, dre, stream } = self.spec;
         match (setting, stream.end) {
-            // The driver writes as many addresses as this says, and the core uses all that it has.
+            // The driver writes this many addresses, and the core uses all that it has.
             ("frame_stores", _) => Some((frame_stores as u64, 32)),
-            // Addresses of more bits have another place.
+            // Longer addresses have other registers.
             ("address_bits", _) if address_bits > 32 => Some((33, 64)),
             ("address_bits", _) => Some((32, 32)),
             ("mm2s_data_bits" | "s2mm_data_bits", _) if !dre => Some((data_bits.into(), 1024)),
             ("mm2s_dre" | "s2mm_dre", _) => Some((0, dre.into())),
-            // A source's frames are square: as many lines as a line has bytes.
+            // A source's frames are square: they have as many lines as a line has bytes.
             ("hsize_bytes" | "vsize_lines", StreamEnd::Source(source)) => {
                 let side = source.packet_bytes.isqrt() as u64;
                 Some((side, side))
@@ -172,7 +172,7 @@ unsafe impl Model for AxiVdmaModel {
 }
 
 impl AxiVdmaModel {
-    /// The channel of a register, its place there, and whether it is in the second block.
+    /// A register's channel, its offset there, and whether it is in the second block.
     fn place(&self, offset: usize) -> Option<(usize, usize, bool)> {
         let [_, s2mm] = manual::CHANNELS;
         let [mm2s_sizes, s2mm_sizes] = manual::SIZES;

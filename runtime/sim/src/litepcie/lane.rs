@@ -1,18 +1,18 @@
-//! A reader or a writer with its table.
+//! A lane: a reader or a writer, with its table of descriptors.
 
 use super::manual as litepcie;
 use crate::{SimBus, stream::SimStream};
 use contigo_core::types::DevAddr;
 use heapless::Deque;
 
-/// Descriptors in a table: `table_depth`.
+/// The number of descriptors in a table: `table_depth`.
 const TABLE: usize = 256;
-/// The longest request, and what it takes on the link: 1 GB/s.
+/// The longest request, and its time on the link: 1 GB/s.
 const REQUEST_BYTES: usize = 512;
 const REQUEST_NS: u64 = 512;
-/// Requests that were not answered, at most: `max_pending_requests`.
+/// The most requests that are not answered: `max_pending_requests`.
 const PENDING: usize = 4;
-/// From a request to its answer, or to its bytes in memory.
+/// From a request to its answer; for a write, until its bytes are in memory.
 const ANSWER_NS: u64 = 1_500;
 
 #[derive(Clone, Copy, Debug)]
@@ -21,29 +21,29 @@ struct Descriptor {
     len: usize,
 }
 
-/// A request that has left.
+/// A request that the lane has sent.
 #[derive(Debug)]
 struct Request {
     /// When it is answered, or when its bytes are in memory.
     at_ns: u64,
     addr: u64,
     len: usize,
-    /// It ends a descriptor.
+    /// The request ends a descriptor.
     over: bool,
-    /// A writer's.
+    /// The bytes, if a writer sent it.
     bytes: [u8; REQUEST_BYTES],
 }
 
 #[derive(Debug)]
 pub(super) struct Lane {
     reads: bool,
-    /// A writer's bytes are in memory when it counts.
+    /// A writer counts a descriptor only when its bytes are in memory.
     ordered: bool,
     enabled: bool,
     loop_prog_n: u32,
     value: [u32; 2],
     table: Deque<Descriptor, TABLE>,
-    /// Bytes of the descriptor at the head whose requests have left.
+    /// Bytes of the descriptor at the head that have been requested.
     moved: usize,
     count: u32,
     not_before_ns: u64,
@@ -55,7 +55,7 @@ pub(super) struct Lane {
 }
 
 impl Request {
-    /// Puts its bytes in memory. A write that is refused vanishes.
+    /// Writes the bytes to memory. A write that memory refuses vanishes.
     fn write(&self, bus: &mut SimBus<'_>) {
         let _ = bus.write(DevAddr(self.addr), self.bytes.get(..self.len).unwrap_or_default());
     }
@@ -84,13 +84,13 @@ impl Lane {
         self.enabled
     }
 
-    /// When it has something to do.
+    /// When the lane's next step is due.
     pub(super) fn due_ns(&self, now_ns: u64, stream: &SimStream) -> Option<u64> {
         let answer = self.pending.front().map(|request| request.at_ns);
         let request = match self.table.front() {
             Some(_) if self.hangs || !self.enabled && !self.stuck => None,
             Some(descriptor) if self.reads => {
-                // A request leaves when there is room for its answer.
+                // A request is sent when there is room for its answer.
                 let asked: usize = self.pending.iter().map(|request| request.len).sum();
                 let want = (descriptor.len - self.moved).min(REQUEST_BYTES);
                 (!self.pending.is_full() && stream.room_bytes() >= asked + want)
@@ -105,7 +105,7 @@ impl Lane {
         [answer, request].into_iter().flatten().min()
     }
 
-    /// Does a step that is due. True: a descriptor was carried out.
+    /// Does a step that is due. Returns true if a descriptor is complete.
     pub(super) fn step(
         &mut self,
         now_ns: u64,
@@ -141,7 +141,7 @@ impl Lane {
             bytes,
         };
         if self.reads || !self.ordered {
-            // There is room: `due_ns` looked, and a write has arrived before the fourth one leaves.
+            // There is room: `due_ns` checked, and a write arrives before the fourth one is sent.
             let _ = self.pending.push_back(request);
         } else {
             request.write(bus);
@@ -196,7 +196,7 @@ impl Lane {
             litepcie::WE => {
                 let [control, low] = self.value;
                 let len = usize::try_from(control & litepcie::LENGTH).unwrap_or(0);
-                // A table that is full loses it.
+                // A full table loses the descriptor.
                 let _ = self
                     .table
                     .push_back(Descriptor { addr: u64::from(value) << 32 | u64::from(low), len });

@@ -1,6 +1,6 @@
-//! The same registers for the model, transcribed apart from `regs`: from LitePCIe's kernel driver,
-//! `litepcie/software/kernel/config.h`, whose macro stands beside each.
-//! A test compares the two.
+//! The model's own registers, transcribed separately from the driver's `regs`: from LitePCIe's
+//! kernel driver, `litepcie/software/kernel/config.h`. Each names its macro. A test compares the
+//! two.
 
 /// `PCIE_DMA_WRITER_ENABLE_OFFSET`.
 pub const WRITER: usize = 0x0000;
@@ -9,8 +9,8 @@ pub const READER: usize = 0x0020;
 /// `PCIE_DMA_LOOPBACK_ENABLE_OFFSET`.
 pub const LOOPBACK: usize = 0x0040;
 
-/// From a lane's first register: `PCIE_DMA_WRITER_TABLE_VALUE_OFFSET`; four bytes further the
-/// address (`main.c`, `litepcie_dma_writer_start`).
+/// From a lane's first register: `PCIE_DMA_WRITER_TABLE_VALUE_OFFSET`; the address is four bytes
+/// further (`main.c`, `litepcie_dma_writer_start`).
 pub const VALUE: usize = 0x0004;
 /// `PCIE_DMA_WRITER_TABLE_WE_OFFSET`.
 pub const WE: usize = 0x000C;
@@ -25,7 +25,7 @@ pub const FLUSH: usize = 0x001C;
 
 /// `DMA_LAST_DISABLE`.
 pub const LAST_DISABLE: u32 = 1 << 25;
-/// A length has 24 bits: `DMA_IRQ_DISABLE` is the bit above.
+/// A length has 24 bits; the next bit is `DMA_IRQ_DISABLE`.
 pub const LENGTH: u32 = (1 << 24) - 1;
 
 /// `CSR_PCIE_DMA0_BASE` of LiteX-M2SDR.

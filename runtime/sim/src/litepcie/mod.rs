@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
 //! A model of one DMA of a card, by LitePCIe's gateware: a reader, a writer, their tables, the
-//! loopback, and MSI. A reader counts a descriptor before the host answers. So does a writer of a
-//! card that is not ordered, before its bytes are in memory.
+//! loopback, and MSI. A reader counts a descriptor before the host answers. The writer of a card
+//! that is not ordered counts one before its bytes are in memory.
 
 mod lane;
 pub mod manual;
@@ -18,7 +18,7 @@ use contigo_drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side};
 pub type SimLitepcie = SimDevice<LitepcieModel>;
 
 impl SimWindow<LitepcieModel> {
-    /// As [`open`](Litepcie::open), and safe: the type of the window says what is behind it.
+    /// As [`open`](Litepcie::open), but safe: the window's type proves what is behind it.
     ///
     /// # Errors
     /// As [`open`](Litepcie::open).
@@ -28,7 +28,7 @@ impl SimWindow<LitepcieModel> {
         unsafe { Litepcie::open(self, side, config) }
     }
 
-    /// As [`open`](LitepcieCore::open), and safe: the type of the window says what is behind it.
+    /// As [`open`](LitepcieCore::open), but safe: the window's type proves what is behind it.
     ///
     /// # Errors
     /// As [`open`](LitepcieCore::open).
@@ -38,7 +38,7 @@ impl SimWindow<LitepcieModel> {
     }
 }
 
-/// As [`channel`](LitepcieCore::channel) of `core`, and safe: its window says what is behind it.
+/// As [`channel`](LitepcieCore::channel) of `core`, but safe: its window's type proves the card.
 ///
 /// # Errors
 /// As [`channel`](LitepcieCore::channel).
@@ -47,11 +47,11 @@ pub fn channel(
     side: Side,
 ) -> Result<Litepcie<CoreChannel<SimWindow<LitepcieModel>>>> {
     let config = core.device().ask(|model| model.spec.config)?;
-    // SAFETY: this core's model is built so.
+    // SAFETY: this core's model is built with this configuration.
     unsafe { core.channel(side, config) }
 }
 
-/// A card as a test wants it. Its registers are at the default's places.
+/// The parameters of a simulated card. Its registers are at the default offsets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LitepcieSpec {
     /// The settings that its driver gets.
@@ -80,13 +80,13 @@ impl Default for LitepcieModel {
     }
 }
 
-/// Its lanes after a reset: the writer, then the reader.
+/// The lanes after a reset: the writer, then the reader.
 const fn lanes(spec: &LitepcieSpec) -> [Lane; 2] {
     [Lane::new(false, spec.config.ordered), Lane::new(true, spec.config.ordered)]
 }
 
 impl LitepcieModel {
-    /// A card as `spec` says.
+    /// A card built as `spec` describes.
     #[must_use]
     pub fn new(spec: LitepcieSpec) -> Self {
         let (stream, between) = (SimStream::new(spec.stream), SimStream::default());
@@ -103,7 +103,7 @@ impl LitepcieModel {
         }
     }
 
-    /// The counts of its stream.
+    /// Returns the counts of its stream.
     #[must_use]
     pub const fn stream(&self) -> StreamCounts {
         self.stream.counts()
@@ -120,7 +120,7 @@ impl LitepcieModel {
         [due(0), due(1)].into_iter().flatten().min()
     }
 
-    /// Which lane a register is in, and its place there.
+    /// A register's lane, and its offset there.
     fn place(offset: usize) -> Option<(usize, usize)> {
         let at = offset.checked_sub(litepcie::DMA0)?;
         let (lane, at) = if at >= litepcie::READER { (1, at - litepcie::READER) } else { (0, at) };
@@ -128,9 +128,9 @@ impl LitepcieModel {
     }
 }
 
-// SAFETY: a lane touches the bytes of the descriptors in its table, each until it counts it, and
-// none after it says idle. A reader does so a little longer, and so does a writer of a card that is
-// not ordered; their driver waits for that.
+// SAFETY: a lane touches a descriptor's bytes until it counts the descriptor, and nothing after it
+// reports idle. A reader does so a little longer, and so does the writer of a card that is not
+// ordered; their driver waits for that.
 unsafe impl Model for LitepcieModel {
     const WINDOW_BYTES: usize = 0x1_0000;
 
@@ -167,7 +167,7 @@ unsafe impl Model for LitepcieModel {
     }
 
     fn read32(&mut self, offset: usize, bus: &mut SimBus<'_>) -> u32 {
-        // An edge: a driver that reads a register has had its interrupt.
+        // MSI is an edge: a driver that reads a register has received the interrupt.
         self.irq_at_ns = self.irq_at_ns.filter(|at_ns| *at_ns > bus.now_ns());
         match (offset, Self::place(offset)) {
             (litepcie::MSI, _) => self.msi_enable,
@@ -186,7 +186,7 @@ unsafe impl Model for LitepcieModel {
                 lane.write(at, value, bus);
                 match (index, ran, lane.runs()) {
                     (0, false, true) => self.stream.trigger(bus.now_ns()),
-                    // The bytes that it had taken are gone.
+                    // The bytes that the writer had taken are lost.
                     (0, true, false) => [&mut self.stream, &mut self.between]
                         .into_iter()
                         .for_each(|stream| stream.cut(false)),
@@ -199,7 +199,7 @@ unsafe impl Model for LitepcieModel {
     }
 
     fn irq_at_ns(&self) -> Option<u64> {
-        // The next request may raise it: an earlier look does no harm.
+        // The next request may raise the interrupt. To poll too early does no harm.
         [self.irq_at_ns, self.next_ns().map(|(at_ns, _)| at_ns)].into_iter().flatten().min()
     }
 

@@ -4,11 +4,11 @@ use super::{JOBS_MAX, MsgdmaModel, manual as m};
 use crate::faults::Fate;
 use heapless::Deque;
 
-/// From a go to BUSY: two clocks of 100 MHz.
+/// From the go bit to BUSY: two clocks of 100 MHz.
 pub(super) const BUSY_AFTER_NS: u64 = 20;
 /// From STOP to the end of the access under way.
 const STOP_NS: u64 = 150;
-/// A reset, with accesses in flight.
+/// How long a reset takes with accesses in flight.
 const RESET_NS: u64 = 300;
 
 /// A descriptor in the FIFO.
@@ -19,19 +19,19 @@ pub(super) struct Descriptor {
     pub(super) length: u32,
     pub(super) control: u32,
     pub(super) sequence: u32,
-    /// In words, as an extended descriptor has them; 0: every beat is at the same address.
+    /// Strides in words, as in an extended descriptor; 0: every beat is at the same address.
     pub(super) strides: u32,
 }
 
-/// Word after word, which standard descriptors always are.
+/// Consecutive words, as standard descriptors always have.
 pub(super) const SEQUENTIAL: u32 = 0x0001_0001;
 
-/// The descriptor at work.
+/// The descriptor being carried out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Active {
     pub(super) descriptor: Descriptor,
     pub(super) done: u32,
-    /// The next burst; where it is over: its response.
+    /// When the next burst is due; after the last one, the response.
     pub(super) next_ns: u64,
     pub(super) over: Option<(u32, u32)>,
     pub(super) irq_delay_ns: Option<u64>,
@@ -40,7 +40,7 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// Where a stuck one writes.
+    /// Where a stuck descriptor writes.
     pub(super) fn stuck_at(&self) -> Option<u64> {
         (self.fate == Fate::Stuck && self.writes).then_some(self.descriptor.write)
     }
@@ -55,15 +55,15 @@ pub(super) struct Dispatcher {
     pub(super) depth: usize,
     control: u32,
     irq: bool,
-    /// When the line rises for it; `None`: never.
+    /// When the line rises for the interrupt; `None`: never.
     line_at_ns: Option<u64>,
     stopped_on: u32,
-    /// The words of the descriptor that has no go yet.
+    /// The words of a descriptor whose go bit is not set yet.
     staged: [u32; 8],
     pub(super) fifo: Deque<Descriptor, JOBS_MAX>,
     pub(super) active: Option<Active>,
     responses: Deque<(u32, u32), { 2 * JOBS_MAX }>,
-    /// When it became busy; `None`: idle.
+    /// When the dispatcher became busy; `None`: it is idle.
     busy_since_ns: Option<u64>,
     pub(super) stops_at_ns: Option<u64>,
     pub(super) resets_at_ns: Option<u64>,
@@ -97,7 +97,7 @@ impl Dispatcher {
         self.fifo.len() < self.depth
     }
 
-    /// May the next descriptor start?
+    /// Returns whether the next descriptor may start.
     pub(super) fn may_begin(&self) -> bool {
         self.control & (m::CONTROL_STOP | m::CONTROL_STOP_DESCRIPTORS | m::CONTROL_RESET) == 0
             && self.resets_at_ns.is_none()
@@ -113,7 +113,7 @@ impl Dispatcher {
         self.active.as_ref().and_then(Active::stuck_at)
     }
 
-    /// Have the masters been told to stop?
+    /// Returns whether the masters were ordered to stop.
     pub(super) const fn masters_stop(&self) -> bool {
         self.control & m::CONTROL_STOP != 0
     }
@@ -142,7 +142,7 @@ impl Dispatcher {
             | bit(self.irq, m::STATUS_IRQ)
     }
 
-    /// A descriptor word; the last byte of the control word has the go.
+    /// Writes a descriptor word; the last byte of the control word has the go bit.
     pub(super) fn write_descriptor(&mut self, at: usize, value: u32, extended: bool, now_ns: u64) {
         if let Some(word) = self.staged.get_mut(at / 4) {
             *word = value;
@@ -167,8 +167,8 @@ impl Dispatcher {
         self.push(descriptor, now_ns);
     }
 
-    /// A descriptor for which there is no room would stall the bus. Here it is lost, so that its
-    /// job never ends.
+    /// On hardware a descriptor without room would stall the bus. Here it is lost, so its job never
+    /// ends.
     pub(super) fn push(&mut self, descriptor: Descriptor, now_ns: u64) {
         if self.room() && self.resets_at_ns.is_none() {
             let _ = self.fifo.push_back(descriptor);
@@ -188,7 +188,7 @@ impl Dispatcher {
         !self.responses.is_empty()
     }
 
-    /// The masters are done with a descriptor.
+    /// The masters have finished a descriptor.
     pub(super) fn done(
         &mut self,
         at_ns: u64,
@@ -223,7 +223,7 @@ impl Dispatcher {
         }
     }
 
-    /// A stop or a reset that ends at `at_ns`.
+    /// Completes a stop or a reset that ends by `at_ns`.
     pub(super) fn settle(&mut self, at_ns: u64) {
         if self.stops_at_ns.is_some_and(|stops| stops <= at_ns) {
             self.stops_at_ns = None;
@@ -234,7 +234,7 @@ impl Dispatcher {
     }
 }
 
-/// Does a descriptor with this control word interrupt for this status?
+/// Returns whether a descriptor with this control word interrupts for this status.
 pub(super) const fn interrupts(control: u32, status: u32) -> bool {
     let errors = status & m::RESPONSE_ERROR_MASK & (control & m::CONTROL_ERROR_IRQ) >> 16;
     let early = status & m::RESPONSE_EARLY_TERMINATION != 0
@@ -264,7 +264,7 @@ impl MsgdmaModel {
         let dispatcher = &mut self.dispatcher;
         match at {
             m::CSR_STATUS if value & m::STATUS_IRQ != 0 => dispatcher.irq = false,
-            // A reset that goes on clears the whole register.
+            // The end of a running reset clears the whole register.
             m::CSR_CONTROL if dispatcher.resets_at_ns.is_some() => {}
             m::CSR_CONTROL if value & m::CONTROL_RESET != 0 => {
                 dispatcher.control = m::CONTROL_RESET;

@@ -1,5 +1,5 @@
-//! The prefetcher: it fetches descriptors, and writes back what came of them. A descriptor is read
-//! in two goes, its control word in the second.
+//! The prefetcher: it fetches descriptors, and writes back their results. It reads a descriptor in
+//! two steps, and its control word in the second.
 
 use super::{
     JOBS_MAX, MsgdmaModel,
@@ -10,23 +10,23 @@ use crate::SimBus;
 use contigo_core::types::DevAddr;
 use heapless::Deque;
 
-/// Each of the two goes of a fetch.
+/// The time of each of the two steps of a fetch.
 const FETCH_NS: u64 = 150;
-/// A write-back.
+/// The time of a write-back.
 const WRITE_BACK_NS: u64 = 120;
-/// A reset.
+/// The time of a reset.
 const RESET_NS: u64 = 100;
 
-/// Where the fetching is.
+/// The state of the fetch.
 #[derive(Clone, Copy, Debug, Default)]
 enum State {
     #[default]
     Idle,
-    /// The first go, at this time.
+    /// The time of the first step.
     First(u64),
-    /// The words of the first go, and the time of the second.
+    /// The time of the second step, and the words of the first.
     Second(u64, [u32; m::WORDS_ENHANCED]),
-    /// It waits for room in the dispatcher.
+    /// The prefetcher waits for room in the dispatcher.
     Full([u32; m::WORDS_ENHANCED]),
 }
 
@@ -39,13 +39,13 @@ pub(super) struct Fetch {
     irq: bool,
     line_at_ns: Option<u64>,
     state: State,
-    /// The descriptors in the dispatcher, and their control words.
+    /// The addresses of the descriptors in the dispatcher, and their control words.
     pointers: Deque<(u64, u32), JOBS_MAX>,
-    /// It has run since its reset: responses are written back.
+    /// The prefetcher has run since its reset, so it writes responses back.
     writes_back: bool,
     write_back_at_ns: Option<u64>,
     irq_delays_ns: Deque<Option<u64>, JOBS_MAX>,
-    /// A control word on its way to memory: when it is there, where, and what.
+    /// Control words on their way to memory: the time of arrival, the address, and the word.
     landing: Deque<(u64, u64, u32), JOBS_MAX>,
     resets_at_ns: Option<u64>,
 }
@@ -80,7 +80,7 @@ impl Fetch {
     pub(super) fn write(&mut self, at: usize, value: u32, now_ns: u64) {
         match at {
             m::PREFETCHER_CONTROL => {
-                // RUN and the reset clear themselves; writing 0 does not.
+                // RUN and the reset bit clear themselves; writing 0 does not clear them.
                 let kept = self.control & (m::PREFETCHER_RUN | m::PREFETCHER_RESET);
                 let begins = value & m::PREFETCHER_RUN != 0 && kept & m::PREFETCHER_RUN == 0;
                 self.control = value & 0x1F | kept;
@@ -99,14 +99,14 @@ impl Fetch {
         }
     }
 
-    /// A reset waits until no descriptor is under way: one that waits for room too.
+    /// Resets once no descriptor is under way, not even one that waits for room.
     fn reset_if_idle(&mut self, now_ns: u64) {
         if self.control & m::PREFETCHER_RESET != 0 && matches!(self.state, State::Idle) {
             self.resets_at_ns.get_or_insert(now_ns + RESET_NS);
         }
     }
 
-    /// The dispatcher has a response.
+    /// Handles a response of the dispatcher.
     pub(super) fn response(&mut self, at_ns: u64, irq_delay_ns: Option<u64>) {
         let _ = self.irq_delays_ns.push_back(irq_delay_ns);
         if self.writes_back {
@@ -124,13 +124,13 @@ fn words_of<const N: usize>(bytes: &[u8]) -> [u32; N] {
 }
 
 impl MsgdmaModel {
-    /// The prefetcher's next step, at `at_ns`.
+    /// Does the prefetcher's step that is due at `at_ns`.
     pub(super) fn step_fetch(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
         if self.fetch.resets_at_ns.is_some_and(|resets| resets <= at_ns) {
             let Fetch { next, poll, control, irq, line_at_ns, landing, .. } =
                 core::mem::take(&mut self.fetch);
             let control = control & !(m::PREFETCHER_RUN | m::PREFETCHER_RESET);
-            // An interconnect that answered early keeps its writes.
+            // An interconnect that answered early still performs its writes.
             self.fetch =
                 Fetch { next, poll, control, irq, line_at_ns, landing, ..Fetch::default() };
         }
@@ -177,7 +177,7 @@ impl MsgdmaModel {
         }
     }
 
-    /// Control words that are there.
+    /// Writes the control words that have arrived by `at_ns`.
     fn land_words(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
         while let Some(&(_, at, word)) =
             self.fetch.landing.front().filter(|(lands, ..)| *lands <= at_ns)
@@ -208,7 +208,7 @@ impl MsgdmaModel {
             (wide(m::WORD_NEXT, m::WORD_NEXT_HIGH), State::First(at_ns + FETCH_NS));
     }
 
-    /// Writes the oldest response into the oldest descriptor that was fetched.
+    /// Writes the oldest response back into the oldest fetched descriptor.
     fn write_back(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
         self.fetch.write_back_at_ns = None;
         let Some((at, control)) = self.fetch.pointers.pop_front() else { return };

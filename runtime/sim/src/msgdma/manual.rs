@@ -1,6 +1,6 @@
-//! The numbers of the model, from another source than the driver's: Altera's HAL
+//! The model's own numbers, from another source than the driver's: Altera's HAL
 //! (`altera_msgdma_csr_regs.h`, `altera_msgdma_descriptor_regs.h`, `altera_msgdma_response_regs.h`,
-//! `altera_msgdma_prefetcher_regs.h`) and the core's own Verilog (`csr_block`, `dispatcher`,
+//! `altera_msgdma_prefetcher_regs.h`) and the core's Verilog (`csr_block`, `dispatcher`,
 //! `altera_msgdma_prefetcher_csr`, `altera_msgdma_prefetcher_write_back`).
 
 pub(super) const CSR_STATUS: usize = 0x0;
@@ -13,7 +13,7 @@ pub(super) const CSR_CONFIG_1: usize = 5 * 4;
 pub(super) const CSR_CONFIG_2: usize = 6 * 4;
 pub(super) const CSR_TYPE_VERSION: usize = 7 * 4;
 
-/// The masks of the HAL by their bits.
+/// The HAL's masks.
 pub(super) const STATUS_BUSY: u32 = 0x001;
 pub(super) const STATUS_DESCRIPTORS_EMPTY: u32 = 0x002;
 pub(super) const STATUS_DESCRIPTORS_FULL: u32 = 0x004;
@@ -35,7 +35,7 @@ pub(super) const CONTROL_STOP_DESCRIPTORS: u32 = 0x20;
 /// `comp_config_1`: 15 bits of buffers and widths, three of depth, then the mode.
 pub(super) const CONFIG_1_MODE_SHIFT: u32 = 1 + 1 + 1 + 3 + 4 + 3 + 3;
 pub(super) const CONFIG_1_ENHANCED: u32 = 1 << (CONFIG_1_MODE_SHIFT + 2);
-/// `comp_config_2`: one bit and 15 of strides, packets, then the prefetcher.
+/// `comp_config_2`: one bit, 15 bits of strides, the packet bit, then the prefetcher's.
 pub(super) const CONFIG_2_PREFETCHER: u32 = 1 << (1 + 15 + 1);
 pub(super) const TYPE_VERSION: u32 = 0x0000_DA01;
 
@@ -87,7 +87,7 @@ pub(super) const WORD_STRIDES: usize = 8;
 pub(super) const WORD_READ_HIGH: usize = 9;
 pub(super) const WORD_WRITE_HIGH: usize = 10;
 pub(super) const WORD_NEXT_HIGH: usize = 11;
-/// `mm_write_address_int`: actual bytes, and the status behind them.
+/// `mm_write_address_int`: the actual bytes, then the status.
 pub(super) const WRITE_BACK_BYTES: u64 = 16;
 pub(super) const WRITE_BACK_STATUS: u64 = 20;
 

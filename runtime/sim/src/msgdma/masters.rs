@@ -1,5 +1,5 @@
-//! The read and write masters: one descriptor at a time, burst by burst, and all that happens by
-//! itself.
+//! The read and write masters: one descriptor at a time, burst by burst, and all events that need
+//! no access.
 
 use super::{
     MsgdmaMode, MsgdmaModel,
@@ -13,15 +13,15 @@ use contigo_core::types::DevAddr;
 const LATENCY_NS: u64 = 200;
 /// One burst: 16 beats of 32 bits, times four.
 const BURST_BYTES: usize = 256;
-/// The bytes of a nanosecond.
+/// How many bytes the masters move in a nanosecond.
 const BYTES_PER_NS: u64 = 1;
-/// From the last burst to the answers of all writes.
+/// From the last burst until all writes are answered.
 const WRITE_NS: u64 = 100;
-/// The same, of a write for whose answer the core does not wait, in a congested interconnect.
+/// The same if the core does not wait for the answer, in a congested interconnect.
 const POSTED_NS: u64 = 5_000;
 
 impl MsgdmaModel {
-    /// When the next thing happens by itself.
+    /// When the next event is due.
     pub(super) fn next_at_ns(&self) -> Option<u64> {
         let master = self.dispatcher.active.and_then(|active| self.burst_ns(&active));
         let posted = self.posted.map(|(at_ns, ..)| at_ns);
@@ -35,7 +35,7 @@ impl MsgdmaModel {
         times.into_iter().flatten().filter(|&at_ns| at_ns != u64::MAX).min()
     }
 
-    /// When the line rises for the descriptor at work, or earlier.
+    /// When the line rises for the current descriptor, or an earlier time.
     pub(super) fn expected_ns(&self) -> Option<u64> {
         let active = self.dispatcher.active?;
         let enabled = self.build.config.prefetcher_at.is_some() || self.dispatcher.interrupts();
@@ -59,21 +59,21 @@ impl MsgdmaModel {
         }
     }
 
-    /// Does the descriptor end with the answers of its writes?
+    /// Returns whether the descriptor ends only when its writes have been answered.
     const fn waits_for_writes(&self, active: &Active) -> bool {
         active.writes
             && self.build.config.write_responses
             && active.descriptor.control & m::CONTROL_WAIT_WRITE_RESPONSE != 0
     }
 
-    /// The masters are told to stop.
+    /// Stops the masters.
     pub(super) fn stop_masters(&mut self) {
         let cut = self.dispatcher.active.filter(|active| active.done > 0 && active.over.is_none());
         self.owed |= self.build.stop_loses_responses
             && cut.is_some_and(|active| self.waits_for_writes(&active));
     }
 
-    /// Writes the bytes of a burst; without answers its last byte comes later.
+    /// Writes a burst's bytes. If the core does not wait for answers, the last byte arrives later.
     fn write_burst(
         &mut self,
         at_ns: u64,
@@ -93,7 +93,7 @@ impl MsgdmaModel {
         self.posted = Some((at_ns + POSTED_NS, to.0 + others.len() as u64, *last));
     }
 
-    /// The interconnect writes what it accepted, whatever becomes of the core.
+    /// Performs the write that the interconnect accepted, whatever happens to the core.
     pub(super) fn land(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
         if let Some((due_ns, addr, byte)) = self.posted
             && due_ns <= at_ns
@@ -103,7 +103,7 @@ impl MsgdmaModel {
         }
     }
 
-    /// The thing that happens at `at_ns`.
+    /// Handles the event that is due at `at_ns`.
     pub(super) fn happen(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
         self.land(at_ns, bus);
         self.dispatcher.settle(at_ns);
@@ -120,7 +120,7 @@ impl MsgdmaModel {
         }
     }
 
-    /// Starts the next descriptor, where none is at work.
+    /// Starts the next descriptor if none is active.
     pub(super) fn begin_next(&mut self, at_ns: u64, bus: &mut SimBus<'_>) {
         if !self.dispatcher.may_begin() {
             return;
@@ -132,7 +132,7 @@ impl MsgdmaModel {
             self.gone = true;
         }
         let fate = match bus.fate() {
-            // The stream's source sends these error bits with it.
+            // The stream's source sends these error bits with the data.
             Fate::Good if receives && bus.strikes(faults.error) => {
                 Fate::Error(1 << bus.rng().u32(..8))
             }
@@ -148,7 +148,7 @@ impl MsgdmaModel {
             Some(Active { descriptor, done: 0, next_ns, over: None, irq_delay_ns, fate, writes });
     }
 
-    /// One burst. Memory that is not there is no error to Avalon's masters.
+    /// Moves one burst. Avalon's masters see no error where there is no memory.
     fn burst(&mut self, at_ns: u64, mut active: Active, bus: &mut SimBus<'_>) {
         let Descriptor { read, write, length, control, strides, .. } = active.descriptor;
         let at = |addr: u64, stride: u32| {
@@ -196,9 +196,9 @@ impl MsgdmaModel {
                 && control & m::CONTROL_END_ON_EOP != 0;
             let bits = if let Fate::Error(bits) = active.fate { bits } else { 0 };
             let status = bits | if early { m::RESPONSE_EARLY_TERMINATION } else { 0 };
-            // Only a receiver with packets counts.
+            // Only a receiver with packets reports a count of bytes.
             let bytes = if self.mode() == MsgdmaMode::Receive { active.done } else { 0 };
-            // Without the wait its last write is answered after its end.
+            // Without the wait, the last write is answered after the descriptor's end.
             (active.over, active.next_ns) =
                 (Some((bytes, status)), if waits { at_ns + WRITE_NS } else { at_ns });
         } else {

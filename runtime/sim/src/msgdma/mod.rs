@@ -2,10 +2,10 @@
     unsafe_code,
     reason = "a device that lies about being finished corrupts memory, also a simulated one"
 )]
-//! The model: dispatcher, masters and prefetcher, by the core's own Verilog.
+//! The model: dispatcher, masters and prefetcher, as the core's own Verilog has them.
 //!
-//! Like the core it sees no error of a memory. The board's fault "error" is therefore an error bit
-//! of the stream where it receives; elsewhere the bridge to its registers is gone until a reset.
+//! Like the core, the model sees no memory errors. So the board's fault "error" is an error bit of
+//! the stream for a receiver; otherwise the bridge to the registers is gone until a reset.
 
 mod dispatcher;
 mod fetch;
@@ -34,23 +34,23 @@ pub type SimMsgdma = SimDevice<MsgdmaModel>;
 /// How the model is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MsgdmaBuild {
-    /// As Platform Designer builds the core, and where the ports lie. Its FIFO holds 128
-    /// descriptors at most.
+    /// The options of Platform Designer, and where the ports lie. The FIFO holds 128 descriptors at
+    /// most.
     pub config: MsgdmaConfig,
     /// The other end of its stream.
     pub stream: StreamConfig,
-    /// A newer core, with the registers that tell how it is built.
+    /// A newer core, whose registers report how it is built.
     pub tells: bool,
-    /// As cores with write responses were seen. A stop of the masters in the middle of a descriptor
-    /// suppresses writes that were counted. No later descriptor ends before a reset from outside.
+    /// Seen on cores with write responses: stopping the masters inside a descriptor suppresses
+    /// writes that were counted. No later descriptor ends before an external reset.
     pub stop_loses_responses: bool,
-    /// So much later than its interrupt a descriptor is written back, in an interconnect that does
-    /// not answer writes.
+    /// How long after its interrupt a descriptor is written back, in an interconnect that does not
+    /// answer writes.
     pub late_write_back_ns: u64,
 }
 
 impl Default for MsgdmaBuild {
-    /// A newer core as the driver's default configuration says, with what cores were seen to do.
+    /// A newer core by the driver's default configuration, with the behaviour seen on cores.
     fn default() -> Self {
         Self {
             config: MsgdmaConfig::default(),
@@ -62,16 +62,16 @@ impl Default for MsgdmaBuild {
     }
 }
 
-/// A core, its stream, and the slave ports of its window.
+/// A core, its stream, and the slave ports in its window.
 #[derive(Debug)]
 pub struct MsgdmaModel {
     build: MsgdmaBuild,
     dispatcher: Dispatcher,
     fetch: Fetch,
     stream: SimStream,
-    /// The last write for whose answer the core does not wait: when it is there, where, and what.
+    /// The last write whose answer the core does not wait for: its arrival time, address and byte.
     posted: Option<(u64, u64, u8)>,
-    /// Answers of writes are missing that were never made.
+    /// The core waits for answers to writes that it never made.
     owed: bool,
     /// The bridge is off: every register reads ones.
     gone: bool,
@@ -100,7 +100,7 @@ impl MsgdmaModel {
         }
     }
 
-    /// The counts of its stream.
+    /// Returns the counts of its stream.
     #[must_use]
     pub const fn stream(&self) -> StreamCounts {
         self.stream.counts()
@@ -110,7 +110,7 @@ impl MsgdmaModel {
         self.build.config.mode
     }
 
-    /// The port that `offset` is in, and where in it.
+    /// Returns the port at `offset`, and the offset in the port.
     fn port(&self, offset: usize) -> Option<(Slave, usize)> {
         let config = &self.build.config;
         let descriptor = config.prefetcher_at.is_none().then_some(config.desc_at);
@@ -154,14 +154,14 @@ enum Slave {
 }
 
 impl SimWindow<MsgdmaModel> {
-    /// As [`open`](Msgdma::open), and safe: the type of the window says what is behind it, and a
-    /// configuration that differs is the model's own to be wrong with.
+    /// As [`open`](Msgdma::open), but safe: the window's type proves that the model is behind it.
+    /// If the configuration differs from the model's, only the model misbehaves.
     ///
     /// # Errors
     /// As [`open`](Msgdma::open).
     pub fn driver(self, config: MsgdmaConfig) -> Result<Msgdma<Self>> {
         // SAFETY: the model is this core, and has one window at a time. The board counts each
-        // access beside what was handed over.
+        // access outside of the memory that was mapped for it.
         unsafe { Msgdma::open(self, config) }
     }
 
@@ -179,9 +179,9 @@ impl SimWindow<MsgdmaModel> {
     }
 }
 
-// SAFETY: it reads and writes only where descriptors say, from their go to their response, and
-// fetches and writes back descriptors where the prefetcher's registers and the descriptors before
-// say. After a reset no descriptor is left, and nothing is touched without one.
+// SAFETY: the model reads and writes only where descriptors say, from go bit to response, and
+// fetches and writes back descriptors only where the prefetcher's registers and the earlier
+// descriptors say. After a reset no descriptor is left, and without one it touches nothing.
 unsafe impl Model for MsgdmaModel {
     const WINDOW_BYTES: usize = 0x100;
 
@@ -209,7 +209,7 @@ unsafe impl Model for MsgdmaModel {
         if self.gone {
             return self.land(now_ns, bus);
         }
-        // Each turn is an event, in the order of their times.
+        // Each round handles one event, in the order of their times.
         while !self.gone {
             let Some(at_ns) = self.next_at_ns().filter(|&at_ns| at_ns <= now_ns) else { break };
             self.happen(at_ns, bus);
@@ -228,7 +228,7 @@ unsafe impl Model for MsgdmaModel {
             Some((Slave::Response, manual::RESPONSE_ACTUAL_BYTES)) => self.dispatcher.response().0,
             Some((Slave::Response, manual::RESPONSE_ERRORS)) => self.dispatcher.pop_response(),
             Some((Slave::Prefetcher, at)) => self.fetch.read(at),
-            // The descriptor port is write only, and there is no port elsewhere.
+            // The descriptor port is write-only, and elsewhere there is no port.
             Some((Slave::Descriptor | Slave::Response, _)) | None => 0,
         }
     }

@@ -11,25 +11,25 @@ use heapless::Deque;
 
 /// One instruction, at 200 MHz.
 const INSTRUCTION_NS: u64 = 5;
-/// From an address to its first beat, and from one beat to the next.
+/// From an address to its first beat, and from each beat to the next.
 const LATENCY_NS: u64 = 20;
 const BEAT_NS: u64 = 5;
-/// From a write's last beat to its answer.
+/// From the last beat of a write to its response.
 const ANSWER_NS: u64 = 40;
 /// The most bytes in a burst: 16 beats of 16.
 const BURST_BYTES: usize = 256;
-/// The most bytes of the data buffer that a channel fills: what Zynq-7000's has in all (UG585,
+/// The most bytes of the data buffer that a channel fills: the whole buffer of a Zynq-7000 (UG585,
 /// 9.1).
 pub(super) const BUFFER_BYTES: usize = 1024;
-/// The instruction cache: so many lines of so many bytes.
+/// The instruction cache: the number of lines, and the bytes of a line.
 const LINES: usize = 8;
 const LINE_BYTES: usize = 16;
-/// The most steps that `predict` follows: those of some 200 KiB byte by byte. A copy that takes
-/// longer has no predicted end.
+/// The most steps that `predict` follows: those of some 200 KiB byte by byte. A longer copy has no
+/// predicted end.
 const PREDICTED: u32 = 1 << 20;
 
-/// How its next program will end, and when: after so many instructions, and at its first barrier or
-/// its end at the latest.
+/// How and when its next program will end: after this many instructions, or at its first barrier or
+/// its end if these come earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Good,
@@ -37,7 +37,7 @@ pub(super) enum Fate {
     Error(u32),
     /// Never ends; can be killed.
     Hang(u32),
-    /// Never ends, writes garbage meanwhile where its first store went, and only a reset stops it.
+    /// Never ends, keeps writing garbage where its first store went, and only a reset stops it.
     Stuck(u32),
 }
 
@@ -57,15 +57,15 @@ struct Line {
     bytes: [u8; LINE_BYTES],
 }
 
-/// The state that all channels have in common.
+/// The state that all channels share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shared {
     pub(super) events: u32,
     /// CR3.
     pub(super) nonsecure_events: u32,
-    /// How much of the data buffer there is, in bytes.
+    /// The size of the data buffer, in bytes.
     pub(super) buffer_bytes: usize,
-    /// How much of it the other channels' loads leave to this one.
+    /// How many of its bytes the other channels' loads leave for this channel.
     pub(super) room_bytes: usize,
 }
 
@@ -80,20 +80,20 @@ pub(super) struct Channel {
     pub(super) dar: u32,
     pub(super) ccr: u32,
     pub(super) lc: [u8; 2],
-    /// DMAWFE's.
+    /// The event that DMAWFE waits for.
     pub(super) awaited: u8,
-    /// When it executes its next instruction.
+    /// When the channel executes its next instruction.
     next_at_ns: u64,
     executed: u32,
     fate: Fate,
-    /// How late its interrupt is; `None`: it gets lost.
+    /// How late the interrupt is; `None`: it gets lost.
     irq_delay_ns: Option<u64>,
     buffer: Deque<u8, BUFFER_BYTES>,
     write: Option<Write>,
     lines: [Option<Line>; LINES],
     first_store: Option<(u32, usize)>,
     stuck: bool,
-    /// It is run through to see when it will end: no data moves.
+    /// A dry run that finds the program's end: it moves no data.
     rehearsal: bool,
 }
 
@@ -122,7 +122,7 @@ impl Channel {
         }
     }
 
-    /// DMAGO.
+    /// Executes DMAGO.
     pub(super) fn go(
         &mut self,
         at_ns: u64,
@@ -143,12 +143,12 @@ impl Channel {
         };
     }
 
-    /// How much of the data buffer it takes.
+    /// How many bytes of the data buffer the channel uses.
     pub(super) fn buffered_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// DMAKILL: what is under way is waited for, everything else forgotten.
+    /// Executes DMAKILL: waits for writes under way, and discards everything else.
     pub(super) fn kill(&mut self) {
         if self.status == ddi0424::STOPPED {
             return;
@@ -158,7 +158,7 @@ impl Channel {
         self.settle();
     }
 
-    /// Does what is due by `until_ns`, in the order of time.
+    /// Executes everything that is due by `until_ns`, in the order of time.
     pub(super) fn advance(
         &mut self,
         until_ns: u64,
@@ -175,8 +175,8 @@ impl Channel {
         while self.step(until_ns, shared, events, bus) {}
     }
 
-    /// When its program will raise an interrupt, if nothing happens to it: its own future, run
-    /// through with no data.
+    /// When the program will raise an interrupt if nothing interferes: a dry run of the channel,
+    /// without data.
     pub(super) fn predict(
         &self,
         shared: &Shared,
@@ -193,7 +193,7 @@ impl Channel {
         events.delivered_at_ns()
     }
 
-    /// The next thing, where it is due by `until_ns`.
+    /// Takes the next step if it is due by `until_ns`.
     fn step(
         &mut self,
         until_ns: u64,
@@ -217,7 +217,7 @@ impl Channel {
         false
     }
 
-    /// Memory answers the write.
+    /// Memory answers the oldest write.
     fn answered(&mut self, bus: &mut SimBus<'_>) {
         let Some(Write { addr, len, bytes, .. }) = self.write.take() else { return };
         let failed = !self.rehearsal
@@ -229,7 +229,7 @@ impl Channel {
         }
     }
 
-    /// States that only wait for the last answer go on when it is there.
+    /// Leaves a state that only waits for the last answer, once it is there.
     fn settle(&mut self) {
         if self.write.is_some() || self.stuck {
             return;
@@ -274,7 +274,7 @@ impl Channel {
             }
             _ => {}
         }
-        // An instruction that must wait for a write is executed again when the write is answered.
+        // An instruction that must wait for a write is executed again after the answer.
         let waits_for =
             |instruction| matches!(instruction, Instruction::Store | Instruction::WriteBarrier);
         if let Some(write) = self.write.filter(|_| waits_for(instruction)) {
@@ -316,7 +316,7 @@ impl Channel {
             {
                 self.fault(ddi0424::CH_RDWR_ERR)
             }
-            // The model swaps no bytes.
+            // The model does not swap bytes.
             Instruction::Move(1, value) if value >> 28 & 7 != 0 => {
                 self.fault(ddi0424::OPERAND_INVALID)
             }
@@ -344,7 +344,7 @@ impl Channel {
         }
     }
 
-    /// One burst into the buffer. The first beat of one that is not aligned ends at the next
+    /// Loads one burst into the buffer. The first beat of an unaligned burst ends at the next
     /// multiple of a beat.
     fn load(&mut self, shared: &Shared, bus: &mut SimBus<'_>) {
         let Burst { beats, len, counts_up } = Burst::of(self.ccr, self.sar);
@@ -352,7 +352,7 @@ impl Channel {
             return self.fault(ddi0424::MFIFO_ERR);
         }
         if self.buffer.len() + len > shared.room_bytes {
-            // Only stores could make room, and each channel may be waiting for the others'.
+            // Only stores could make room, and each channel may be waiting for the others' stores.
             return self.fault(ddi0424::LOCKUP_ERR);
         }
         let mut bytes = [0; BURST_BYTES];
@@ -367,7 +367,7 @@ impl Channel {
         self.next_at_ns = self.next_at_ns.saturating_add(LATENCY_NS + BEAT_NS * beats);
     }
 
-    /// One burst out of the buffer, on its way.
+    /// Starts the write of one burst from the buffer.
     fn store(&mut self) {
         let Burst { beats, len, counts_up } = Burst::of(self.ccr >> 14, self.dar);
         if self.buffer.len() < len || len > BURST_BYTES {
@@ -383,8 +383,8 @@ impl Channel {
         self.dar = if counts_up { self.dar.wrapping_add(low32(len)) } else { self.dar };
     }
 
-    /// The instruction at the program counter, from the cache, and how long it is; or the fault
-    /// that it is.
+    /// Fetches the instruction at the program counter through the cache. Returns it and its length,
+    /// or the fault.
     fn fetch(&mut self, bus: &mut SimBus<'_>) -> Result<(Instruction, u32), u32> {
         let mut code = [0; 6];
         let opcode = self.byte(0, bus)?;
@@ -395,7 +395,7 @@ impl Channel {
         Ok((decode(code).ok_or(ddi0424::OPERAND_INVALID)?, low32(len)))
     }
 
-    /// The byte `index` after the program counter.
+    /// Returns the byte `index` after the program counter.
     fn byte(&mut self, index: u32, bus: &mut SimBus<'_>) -> Result<u8, u32> {
         let at = self.pc.wrapping_add(index);
         let (addr, offset) = (at & !(low32(LINE_BYTES) - 1), at as usize % LINE_BYTES);
@@ -412,8 +412,8 @@ impl Channel {
     }
 }
 
-/// The way in which one side of CCR changes an address. The source's bits are 0 to 7, and the
-/// destination's are the same 14 bits higher.
+/// How one side of CCR changes an address. The source's bits are 0 to 7, and the destination's are
+/// the same, 14 bits higher.
 struct Burst {
     beats: u64,
     len: usize,

@@ -1,13 +1,13 @@
-//! Events, and the interrupt lines that some of them are.
+//! Events, and the interrupt lines that some events drive.
 
-/// 32 events, each an interrupt where `enabled` has its bit.
+/// 32 events; each is an interrupt if its bit is set in `enabled`.
 #[derive(Clone, Debug)]
 pub(super) struct Events {
     /// INTEN.
     pub(super) enabled: u32,
     /// INT_EVENT_RIS.
     pub(super) raised: u32,
-    /// When each line rises that is an interrupt: late or, at `u64::MAX`, never.
+    /// When each interrupt line rises: late or, at `u64::MAX`, never.
     rises_at_ns: [u64; 32],
 }
 
@@ -16,7 +16,7 @@ impl Events {
         Self { enabled: 0, raised: 0, rises_at_ns: [0; 32] }
     }
 
-    /// DMASEV; `at_ns` is when an interrupt of it is delivered.
+    /// DMASEV; an interrupt is delivered at `at_ns`.
     pub(super) fn raise(&mut self, event: u8, at_ns: u64) {
         self.raised |= 1 << event;
         if let Some(rises_at_ns) = self.rises_at_ns.get_mut(usize::from(event)) {
@@ -24,7 +24,7 @@ impl Events {
         }
     }
 
-    /// DMAWFE: takes an event that is none for the processor.
+    /// DMAWFE: takes an event that is not an interrupt.
     pub(super) fn take(&mut self, event: u8) -> bool {
         let bit = 1 << event & !self.enabled & self.raised;
         self.raised &= !bit;
@@ -41,7 +41,7 @@ impl Events {
         self.raised & self.enabled
     }
 
-    /// When the first of the interrupts that are raised is delivered.
+    /// When the first raised interrupt is delivered.
     pub(super) fn delivered_at_ns(&self) -> Option<u64> {
         let lines = (0..)
             .zip(&self.rises_at_ns)

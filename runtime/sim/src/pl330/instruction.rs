@@ -1,11 +1,11 @@
-//! The instructions that the model knows, by Arm DDI 0424C, 4.3.
+//! The instructions that the model executes, by Arm DDI 0424C, 4.3.
 
 /// One instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Instruction {
     /// DMAEND.
     End,
-    /// DMANOP, and DMARMB: a load is finished before the next instruction here.
+    /// DMANOP, and DMARMB: here every load finishes before the next instruction.
     Nothing,
     /// DMAWMB.
     WriteBarrier,
@@ -17,15 +17,15 @@ pub(super) enum Instruction {
     Event(u8),
     /// DMAWFE.
     WaitForEvent(u8),
-    /// DMALP: the counter, and the rounds less one.
+    /// DMALP: the counter, and the number of rounds less one.
     Loop(usize, u8),
-    /// DMALPEND: the counter, `None` for DMALPFE's loop without end, and how far back.
+    /// DMALPEND: the counter (`None` for DMALPFE's endless loop), and the jump's distance back.
     LoopEnd(Option<usize>, u8),
     /// DMAMOV: SAR, CCR or DAR, by their numbers.
     Move(u8, u32),
 }
 
-/// How many bytes the instruction with this first byte has; `None`: it is undefined, or not
+/// Returns the length of the instruction with this first byte; `None`: it is undefined, or not
 /// modelled.
 pub(super) const fn len_bytes(opcode: u8) -> Option<usize> {
     match opcode {
@@ -36,8 +36,8 @@ pub(super) const fn len_bytes(opcode: u8) -> Option<usize> {
     }
 }
 
-/// The instruction in `code`, of which as many bytes count as its first one says; `None`: an
-/// operand that must be 0 is not.
+/// Decodes the instruction in `code`, whose length follows from its first byte; `None`: an operand
+/// that must be 0 is not.
 pub(super) const fn decode(code: [u8; 6]) -> Option<Instruction> {
     let [opcode, operand, b0, b1, b2, b3] = code;
     Some(match opcode {

@@ -1,5 +1,5 @@
-//! The controller's numbers, transcribed for the model from Arm DDI 0424C, tables 3-1 to 3-34,
-//! whose names they have, apart from the driver's.
+//! The controller's numbers for the model, transcribed separately from the driver's, from Arm DDI
+//! 0424C, tables 3-1 to 3-34, whose names they have.
 
 /// 3.1: one page.
 pub(super) const WINDOW_BYTES: usize = 0x1000;
@@ -14,9 +14,9 @@ pub(super) const INTCLR: usize = 0x02C;
 pub(super) const FSRD: usize = 0x030;
 pub(super) const FSRC: usize = 0x034;
 pub(super) const FTRD: usize = 0x038;
-/// One a channel, 4 bytes apart.
+/// One for each channel, 4 bytes apart.
 pub(super) const FTR0: usize = 0x040;
-/// CSRn and CPCn, 8 bytes from one channel to the next.
+/// CSRn and CPCn; the next channel's are 8 bytes further.
 pub(super) const CSR0: usize = 0x100;
 pub(super) const CPC0: usize = 0x104;
 /// These five are 0x20 bytes apart.

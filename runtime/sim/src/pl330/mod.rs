@@ -1,16 +1,16 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
 //! A model of Arm's DMA-330 (PL330), by Arm DDI 0424C and QEMU `hw/dma/pl330.c`. It has registers,
-//! the debug interface, and channels. They fetch their programs from the board's memory, through
-//! the same port as their data. So a program that was not synchronised is not the one that runs.
+//! the debug interface, and channels. The channels fetch their programs from the board's memory,
+//! through the port of their data. So a missing synchronisation shows: an old program runs.
 //!
 //! It fetches, loads and stores in virtual time. A write arrives some time after its DMAST, and a
-//! channel that was killed or has ended waits for it. An instruction given to the debug interface
-//! has its effect some time after that is idle again, or is lost where it was busy.
+//! channel that has ended or was killed waits for it. An instruction at the debug interface takes
+//! effect some time after the interface is idle again; while the interface is busy it is lost.
 //!
-//! Not modelled: peripherals and the instructions for them, DMASTZ, DMAADDH, DMAADNH (all undefined
-//! here), endian swaps (an invalid operand here). Of channels that compete for the data buffer, one
-//! that finds no room locks up at once, and does not wait. Of [`Faults`](super::Faults), `short`
-//! does nothing: a DMA-330 that says it is done has moved every byte.
+//! Not modelled: peripherals and their instructions, DMASTZ, DMAADDH, DMAADNH (all undefined here),
+//! endian swaps (an invalid operand here). A channel that finds no room in the data buffer locks up
+//! at once, and does not wait for the channels that compete for it. Of [`Faults`](super::Faults),
+//! `short` does nothing: a DMA-330 that reports its end has moved every byte.
 
 mod channel;
 mod events;
@@ -30,24 +30,24 @@ use contigo_core::{
 use contigo_drivers::pl330::{Controller, Pl330};
 use heapless::Deque;
 
-/// How long the debug interface is busy with one instruction.
+/// How long one instruction keeps the debug interface busy.
 const DEBUG_NS: u64 = 300;
-/// After so much more the instruction has its effect. The manual does not say that a channel has
-/// left Stopped when the debug interface is idle again, so here it has not.
+/// After this much more time the instruction takes effect. The manual does not promise that a
+/// channel has left Stopped when the debug interface is idle again, so in the model it has not.
 const EFFECT_NS: u64 = 600;
-/// The most instructions that were given and have had no effect yet: one is given each `DEBUG_NS`,
-/// and has it `EFFECT_NS` later.
+/// The most instructions that are waiting to take effect: one is accepted each `DEBUG_NS`, and
+/// takes effect `EFFECT_NS` later.
 const GIVEN: usize = 4;
-/// Faults strike within so many instructions: the beginning of the copy, mostly.
+/// Faults strike within this many instructions: mostly at the beginning of the copy.
 const STRIKES_WITHIN: u32 = 40;
-/// The most that an interrupt is late.
+/// The longest delay of an interrupt.
 const LATE_NS: u64 = 100_000;
 
 /// A simulated DMA-330.
 pub type SimPl330 = SimDevice<Pl330Model>;
 
 impl SimPl330 {
-    /// One as `spec` says.
+    /// A controller built as `spec` describes.
     #[must_use]
     pub fn with_spec(board: &SimBoard, port: Port, spec: Pl330Spec) -> Self {
         Self::with_model(board, port, Pl330Model::new(spec))
@@ -55,7 +55,7 @@ impl SimPl330 {
 }
 
 impl SimWindow<Pl330Model> {
-    /// As [`open`](Pl330::open), and safe: the type of the window says that a DMA-330 is behind it.
+    /// As [`open`](Pl330::open), but safe: the window's type proves that a DMA-330 is behind it.
     ///
     /// # Errors
     /// As [`open`](Pl330::open).
@@ -64,8 +64,8 @@ impl SimWindow<Pl330Model> {
         unsafe { Pl330::open(self, program) }
     }
 
-    /// As [`open`](Controller::open), and safe: the type of the window says that a DMA-330 is
-    /// behind it.
+    /// As [`open`](Controller::open), but safe: the window's type proves that a DMA-330 is behind
+    /// it.
     ///
     /// # Errors
     /// As [`open`](Controller::open).
@@ -75,7 +75,7 @@ impl SimWindow<Pl330Model> {
     }
 }
 
-/// How a controller is built. The default is Zynq-7000's, in the state in which Linux runs on it.
+/// How a controller is built. The default is Zynq-7000's, in its state under Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pl330Spec {
     /// How many channels: 1 to 8.
@@ -84,10 +84,10 @@ pub struct Pl330Spec {
     pub events: u32,
     /// The width of its bus in bytes: 4, 8 or 16.
     pub bus_bytes: u32,
-    /// How many words of that width its data buffer holds: 1 to 1,024. Each channel of the model
+    /// The size of the data buffer in words of that width: 1 to 1,024. Each channel of the model
     /// uses 1,024 bytes at most.
     pub buffer_words: u32,
-    /// The manager, and with it all channels, is in the Non-secure state.
+    /// The manager, and so every channel, is in the Non-secure state.
     pub nonsecure: bool,
     /// Bit N: event N may be used in the Non-secure state.
     pub nonsecure_events: u32,
@@ -119,11 +119,11 @@ pub struct Pl330Model {
     ftrd: u32,
     /// DBGINST0 and DBGINST1.
     debug: [u32; 2],
-    /// Until when the debug interface is busy.
+    /// When the debug interface becomes idle.
     busy_until_ns: u64,
-    /// The instructions that were given to it, and when they have their effects.
+    /// Instructions accepted by the debug interface, and when each takes effect.
     given: Deque<(u64, [u32; 2]), GIVEN>,
-    /// When the interrupt of what runs on each channel will rise.
+    /// When each channel's program will raise its interrupt.
     predicted_ns: [Option<u64>; ddi0424::CHANNELS],
 }
 
@@ -143,8 +143,7 @@ impl Pl330Model {
         }
     }
 
-    /// The state that the channels have in common, where others take `taken_bytes` of the data
-    /// buffer.
+    /// The channels' shared state, with `taken_bytes` of the data buffer used by other channels.
     fn shared(&self, taken_bytes: usize) -> Shared {
         let Pl330Spec { events, nonsecure_events, bus_bytes, buffer_words, .. } = self.spec;
         let all_bytes = bus_bytes.saturating_mul(buffer_words) as usize;
@@ -162,8 +161,8 @@ impl Pl330Model {
         }
     }
 
-    /// The debug interface executes: DMAKILL for a channel or the manager, DMAGO and DMASEV for the
-    /// manager.
+    /// Executes an instruction of the debug interface: DMAKILL for a channel or the manager, DMAGO
+    /// and DMASEV for the manager.
     fn execute(&mut self, at_ns: u64, [inst0, inst1]: [u32; 2], bus: &mut SimBus<'_>) {
         let (opcode, operand) = (inst0 >> 16 & 0xFF, inst0 >> 24);
         let by_channel = inst0 & 1 == 1;
@@ -178,7 +177,7 @@ impl Pl330Model {
                 }
             }
             (0x01, false) => self.ftrd = 0,
-            // A manager that faults executes nothing before it was killed.
+            // A faulting manager executes nothing until it is killed.
             _ if self.ftrd != 0 => {}
             (0xA0 | 0xA2, false) => self.go(at_ns, opcode & 2 != 0, operand, inst1, bus),
             (0x34, false) if operand & 7 == 0 && operand >> 3 < self.spec.events => {
@@ -220,7 +219,7 @@ impl Pl330Model {
         }
     }
 
-    /// A register of one channel.
+    /// Reads a register of one channel.
     fn channel_register(&self, offset: usize) -> Option<u32> {
         let present = self.channels.iter().take(self.spec.channels as usize).enumerate();
         present.into_iter().find_map(|(n, channel)| {
@@ -256,9 +255,9 @@ impl Default for Pl330Model {
     }
 }
 
-// SAFETY: it fetches where DMAGO told it, and loads and stores where the program then says. A
-// channel does so only while it runs. It is Stopped, and its event raised after a DMAWMB, only when
-// its last write has arrived. One that is stuck is never Stopped.
+// SAFETY: it fetches where DMAGO points, and loads and stores where the program says. A channel
+// does so only while it runs. It becomes Stopped, and raises its event after a DMAWMB, only when
+// its last write has arrived. A stuck channel never becomes Stopped.
 unsafe impl Model for Pl330Model {
     const WINDOW_BYTES: usize = ddi0424::WINDOW_BYTES;
 
@@ -275,7 +274,7 @@ unsafe impl Model for Pl330Model {
             self.execute(at_ns, instruction, bus);
         }
         self.channels_until(now_ns, bus);
-        // By now it was raised, or something came between.
+        // A prediction of the past was fulfilled, or overtaken by something else.
         self.predicted_ns =
             self.predicted_ns.map(|predicted_ns| predicted_ns.filter(|&at_ns| at_ns > now_ns));
     }
@@ -322,7 +321,7 @@ unsafe impl Model for Pl330Model {
             ddi0424::INTCLR => self.events.clear(value),
             ddi0424::DBGINST0 => self.debug[0] = value,
             ddi0424::DBGINST1 => self.debug[1] = value,
-            // While it is busy the instruction is lost.
+            // While the interface is busy, the instruction is lost.
             ddi0424::DBGCMD if value & 3 == 0 && self.busy_until_ns <= bus.now_ns() => {
                 self.busy_until_ns = bus.now_ns() + DEBUG_NS;
                 let _ = self.given.push_back((self.busy_until_ns + EFFECT_NS, self.debug));
@@ -332,8 +331,7 @@ unsafe impl Model for Pl330Model {
     }
 
     fn irq_at_ns(&self) -> Option<u64> {
-        // Before DMAGO has had its effect nothing is known of the program, so the wait ends there
-        // once.
+        // Before DMAGO takes effect the program is unknown, so one wait ends at that time.
         let given = self.given.front().map(|&(at_ns, _)| at_ns);
         self.predicted_ns.into_iter().chain([given, self.events.delivered_at_ns()]).flatten().min()
     }

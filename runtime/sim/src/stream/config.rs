@@ -1,6 +1,6 @@
 //! A stream's settings, and its counts.
 
-/// The most bytes that wait between a core and the other end of its stream.
+/// The most bytes that can wait between a core and the other end of its stream.
 pub const FIFO_MAX_BYTES: usize = 4096;
 
 /// The other end of a core's stream, and the FIFO before it.
@@ -8,37 +8,37 @@ pub const FIFO_MAX_BYTES: usize = 4096;
 pub struct StreamConfig {
     /// The other end.
     pub end: StreamEnd,
-    /// So much waits between the two: at most [`FIFO_MAX_BYTES`]. A source loses what does not fit.
+    /// The FIFO's size: at most [`FIFO_MAX_BYTES`]. A source loses bytes that do not fit.
     pub fifo_bytes: usize,
 }
 
 /// The other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamEnd {
-    /// The core's packets come back to it. A FIFO that is full makes the sender wait.
+    /// The core's packets come back to it. A full FIFO makes the sender wait.
     Loopback,
-    /// It sends packets, and never waits. It takes whatever the core sends.
+    /// Sends packets and never waits. It accepts everything that the core sends.
     Source(SourceConfig),
-    /// It takes whatever the core sends, and sends nothing.
+    /// Accepts everything that the core sends, and sends nothing.
     Sink,
 }
 
-/// A camera or a converter: packets back to back, whether the core takes them or not.
+/// A camera or a converter: it sends packets back to back, whether the core takes them or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceConfig {
-    /// How many packets it sends, the lost ones included; then it is silent.
+    /// How many packets the source sends, lost ones included; then it is silent.
     pub packets: u32,
     /// How long a packet is: 1 to 4 GiB - 1 B.
     pub packet_bytes: usize,
-    /// Its rate.
+    /// The source's rate.
     pub bytes_per_us: u64,
     /// From the end of a packet to the beginning of the next.
     pub gap_ns: u64,
-    /// Each packet of this number and its multiples is shorter: a third, in whole words.
+    /// Every packet whose number is a multiple of this is shorter: a third, in whole words.
     pub short_every: Option<u32>,
-    /// Does it mark the last byte of a packet (TLAST)?
+    /// Whether the source marks the last byte of a packet (TLAST).
     pub marks_last: bool,
-    /// No stop and no reset of the core reaches it, or the FIFO: the rest of a packet waits.
+    /// No stop or reset of the core reaches the source or the FIFO: the rest of a packet waits.
     pub goes_on: bool,
 }
 
@@ -105,7 +105,7 @@ pub struct StreamCounts {
     pub begun: u64,
     /// Packets that the core took to their last byte.
     pub taken: u64,
-    /// Packets of which the core got nothing: the FIFO was full.
+    /// Packets of which the core got nothing because the FIFO was full.
     pub lost: u64,
     /// Packets of which the core got only the beginning.
     pub cut: u64,
@@ -117,10 +117,10 @@ pub struct StreamCounts {
     pub sent_hash: u64,
 }
 
-/// FNV-1a's beginning.
+/// The initial value of FNV-1a.
 pub const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a of `bytes` after `hash`; it begins with [`FNV_START`].
+/// Continues FNV-1a from `hash` over `bytes`; the first `hash` is [`FNV_START`].
 #[must_use]
 pub fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))

@@ -1,11 +1,11 @@
 //! The other end of a core's stream: a loopback, a source that never waits, or a sink.
 //!
-//! A model of a stream's core holds a [`SimStream`]. It takes with [`take`](SimStream::take) what
-//! comes in, and sends with [`give`](SimStream::give), at the times of its own bursts. The stream
-//! has no clock: every call says what time it is, and times never go back.
+//! The model of a core with a stream holds a [`SimStream`]. It takes incoming bytes with
+//! [`take`](SimStream::take), and sends with [`give`](SimStream::give), at the times of its own
+//! bursts. The stream has no clock: every call passes the time, which never goes back.
 //!
-//! A source never waits. Its bytes arrive at its rate, in a FIFO; a packet that finds no room there
-//! is lost, and one that loses its place in the middle is cut. Both are counted.
+//! A source never waits. Its bytes arrive in a FIFO at its rate. A packet that finds no room there
+//! is lost; a packet that runs out of room in the middle is cut. The stream counts both.
 
 mod config;
 pub mod packet;
@@ -17,12 +17,12 @@ pub use config::{
 use heapless::Deque;
 use source::Source;
 
-/// The bytes of one [`SimStream::take`]: no packet's end lies inside them.
+/// The result of one [`SimStream::take`]: at most the last byte ends a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// How many bytes.
     pub bytes: usize,
-    /// The last of them is a packet's last (TLAST).
+    /// The last of these bytes is the last of a packet (TLAST).
     pub last: bool,
 }
 
@@ -53,8 +53,8 @@ impl Default for SimStream {
 }
 
 impl SimStream {
-    /// A stream as `config` says. A FIFO of no bytes, or of more than [`FIFO_MAX_BYTES`], has one
-    /// byte, or those.
+    /// A stream by `config`. A FIFO size of 0, or above [`FIFO_MAX_BYTES`], is set to one byte, or
+    /// to that maximum.
     #[must_use]
     pub fn new(config: StreamConfig) -> Self {
         let config =
@@ -63,13 +63,13 @@ impl SimStream {
         Self { config, counts, loopback: Loopback::new(), source: Source::new() }
     }
 
-    /// Its counts.
+    /// Returns the stream's counts.
     #[must_use]
     pub const fn counts(&self) -> StreamCounts {
         self.counts
     }
 
-    /// Lets a source begin, at `now_ns`: the core's channel runs. One that has begun goes on.
+    /// Starts a source at `now_ns`, when the core's channel runs. A source that has begun goes on.
     pub fn trigger(&mut self, now_ns: u64) {
         if let StreamEnd::Source(source) = self.config.end {
             self.source.trigger(now_ns, &source);
@@ -92,8 +92,8 @@ impl SimStream {
         }
     }
 
-    /// When `want_bytes`, or the rest of the packet, can be taken: `now_ns`, where they can now.
-    /// More than half of the FIFO is never waited for. `None`: nothing comes by itself.
+    /// When `want_bytes`, or the rest of the packet, can be taken; `now_ns` if they are there. It
+    /// never waits for more than half of the FIFO. `None`: no bytes are coming.
     #[must_use]
     pub fn ready_at_ns(&self, now_ns: u64, want_bytes: usize) -> Option<u64> {
         let want_bytes = want_bytes.clamp(1, (self.config.fifo_bytes / 2).max(1));
@@ -104,8 +104,8 @@ impl SimStream {
         }
     }
 
-    /// Sends `bytes`; `last`: they end a packet. Returns how many were taken. Where these are
-    /// fewer, the rest waits, and so does the packet's end.
+    /// Sends `bytes`; `last`: they end a packet. Returns how many were accepted. If these are
+    /// fewer, the rest and the packet's end wait.
     pub fn give(&mut self, bytes: &[u8], last: bool) -> usize {
         let taken = match self.config.end {
             StreamEnd::Loopback => self.loopback.give(bytes, last, self.config.fifo_bytes),
@@ -118,7 +118,7 @@ impl SimStream {
         taken
     }
 
-    /// How many bytes can be sent now without waiting; a sink has room for any number.
+    /// How many bytes can be sent without waiting; a sink has room for any number.
     #[must_use]
     pub fn room_bytes(&self) -> usize {
         match self.config.end {
@@ -127,10 +127,10 @@ impl SimStream {
         }
     }
 
-    /// The core was stopped or reset. A source is silent until its next trigger, and the packet
-    /// under way is cut; one that goes on hears nothing of it ([`SourceConfig::goes_on`]). Bytes
-    /// that wait in a loopback's FIFO stay there, where `keeps` is set: an FIFO outside of the
-    /// core, which its reset does not reach.
+    /// Tells the stream that the core was stopped or reset. A source is silent until its next
+    /// trigger, and the packet under way is cut, unless the source goes on
+    /// ([`SourceConfig::goes_on`]). Bytes in a loopback's FIFO stay there if `keeps` is set: an
+    /// FIFO outside of the core, which the core's reset does not reach.
     pub fn cut(&mut self, keeps: bool) {
         if let StreamEnd::Source(SourceConfig { goes_on: false, .. }) = self.config.end {
             self.source.cut(&mut self.counts);
@@ -144,15 +144,15 @@ impl SimStream {
 /// The most packets that end inside the FIFO.
 const ENDS: usize = 64;
 
-/// A FIFO whose two ends are the same core's.
+/// A FIFO with the same core at both ends.
 #[derive(Debug)]
 struct Loopback {
     fifo: [u8; FIFO_MAX_BYTES],
-    /// Positions since the beginning: the first byte that was not taken, and where the next one
-    /// goes.
+    /// Positions since the beginning: the first byte that was not taken, and the end of the bytes
+    /// sent.
     taken: u64,
     given: u64,
-    /// Where packets end.
+    /// The positions at which packets end.
     ends: Deque<u64, ENDS>,
 }
 
@@ -166,7 +166,7 @@ impl Loopback {
     }
 
     fn used_bytes(&self) -> usize {
-        // Never more than the FIFO holds.
+        // This is never more than the FIFO's size.
         usize::try_from(self.given - self.taken).unwrap_or(FIFO_MAX_BYTES)
     }
 
@@ -198,7 +198,7 @@ impl Loopback {
         }
         self.given += taken as u64;
         if last && taken == bytes.len() && taken > 0 {
-            // There is room: `room_bytes` looked.
+            // There is room: `room_bytes` checked.
             let _ = self.ends.push_back(self.given);
         }
         taken

@@ -1,26 +1,26 @@
 //! The content of a packet: its number, its length, and words that follow from both. So a test
-//! knows every byte, and keeps no copy.
+//! knows every byte without keeping a copy.
 
-/// Writes the bytes of packet `number`, of `len_bytes`, that begin at byte `at` of it.
+/// Writes bytes of packet `number`, which has `len_bytes`, starting at its byte `at`.
 pub fn part(number: u32, len_bytes: usize, at: usize, to: &mut [u8]) {
     for (byte, place) in to.iter_mut().zip(at..) {
         *byte = byte_at(number, len_bytes, place);
     }
 }
 
-/// Are these packet `number`'s bytes, all of them?
+/// Returns whether these are all bytes of packet `number`.
 #[must_use]
 pub fn is(number: u32, seen: &[u8]) -> bool {
     begins(number, seen.len(), seen)
 }
 
-/// Is this the beginning of packet `number`, which has `len_bytes`?
+/// Returns whether this is the beginning of packet `number`, which has `len_bytes`.
 #[must_use]
 pub fn begins(number: u32, len_bytes: usize, seen: &[u8]) -> bool {
     seen.iter().zip(0..).all(|(byte, place)| *byte == byte_at(number, len_bytes, place))
 }
 
-/// Which packet is it, by its first word? `None`: it has fewer than four bytes.
+/// Returns the packet's number, from its first word. `None`: there are fewer than four bytes.
 #[must_use]
 pub fn number(seen: &[u8]) -> Option<u32> {
     seen.first_chunk().map(|word| u32::from_le_bytes(*word))

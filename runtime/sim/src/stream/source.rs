@@ -1,23 +1,23 @@
-//! A source: packets at its rate, into a FIFO that loses what does not fit.
+//! A source: it sends packets at its rate into a FIFO, which loses what does not fit.
 
 use super::{SourceConfig, StreamCounts, Taken, packet};
 use heapless::Deque;
 
-/// The most packets that are in the FIFO at once. One more is lost.
+/// The most packets that the FIFO holds at once. A further packet is lost.
 const PACKETS: usize = 64;
-/// From the trigger to the first packet: what a sensor takes.
+/// From the trigger to the first packet: the delay of a sensor.
 const TRIGGER_NS: u64 = 1_000;
-/// After a long time without an access, packets are lost one by one up to so many; the others at
-/// once.
+/// After a long time without an access, the model loses this many packets one by one, and the
+/// others in one step.
 const ONE_BY_ONE: u64 = 256;
 
-/// A packet in the FIFO, or on its way there.
+/// A packet in the FIFO, or arriving there.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     number: u32,
-    /// All that it has, or had before it was cut.
+    /// The packet's length, before it was cut.
     whole_bytes: usize,
-    /// All that will ever be in the FIFO of it.
+    /// How many of its bytes will ever reach the FIFO.
     len_bytes: usize,
     arrived: usize,
     taken: usize,
@@ -32,13 +32,13 @@ impl Packet {
 #[derive(Debug)]
 pub(super) struct Source {
     fifo: Deque<Packet, PACKETS>,
-    /// The next packet, or the one that arrives.
+    /// The number of the packet that is arriving, or the next one.
     number: u32,
-    /// When it began or will; `None`: silence.
+    /// When that packet began or will begin; `None`: the source is silent.
     begins_ns: Option<u64>,
-    /// It is counted as begun, and is in the FIFO or lost.
+    /// That packet is counted as begun, and is in the FIFO or lost.
     begun: bool,
-    /// Its bytes go nowhere.
+    /// That packet is lost: its bytes are discarded.
     is_lost: bool,
 }
 
@@ -53,7 +53,7 @@ impl Source {
         }
     }
 
-    /// The bytes that arrived by `now_ns`.
+    /// Adds the bytes that arrived by `now_ns`.
     pub(super) fn settle(
         &mut self,
         now_ns: u64,
@@ -63,7 +63,7 @@ impl Source {
     ) {
         let period_ns = (config.duration_ns(config.packet_bytes as u64) + config.gap_ns).max(1);
         let mut turns = 0;
-        // Each turn is a packet that is over; the long silence of a core is one turn.
+        // Each round handles a packet that is over; a core's long silence is one round.
         while let Some(begins_ns) = self.begins_ns.filter(|&begins_ns| begins_ns <= now_ns) {
             let len_bytes = config.len_bytes(self.number);
             if !core::mem::replace(&mut self.begun, true) {
@@ -101,7 +101,7 @@ impl Source {
         }
     }
 
-    /// So many bytes of the packet on its way have arrived since it began.
+    /// Updates the arriving packet: this many of its bytes have arrived since it began.
     fn arrive(&mut self, bytes: u64, fifo_bytes: usize, counts: &mut StreamCounts) {
         if self.is_lost {
             return;
@@ -149,7 +149,7 @@ impl Source {
         want_bytes: usize,
         config: &SourceConfig,
     ) -> Option<u64> {
-        // Times do not go back, and what is in the FIFO arrived before.
+        // Time does not go back, so the bytes in the FIFO arrived earlier.
         let waiting = self
             .fifo
             .front()
@@ -160,12 +160,12 @@ impl Source {
         let begins_ns = self.begins_ns?;
         let taken = self.fifo.front().map_or(0, |packet| packet.taken);
         let wanted = (taken + want_bytes).min(config.len_bytes(self.number)) as u64;
-        // A FIFO that holds less than a whole packet before it: the packet on its way is the first.
+        // The FIFO holds no whole packet before the arriving one, so that is the first.
         Some((begins_ns + config.duration_ns(wanted)).max(now_ns))
     }
 
     pub(super) fn cut(&mut self, counts: &mut StreamCounts) {
-        // Those that lost their end were counted then.
+        // Packets that lost their end were counted at that time.
         counts.cut +=
             self.fifo.iter().filter(|packet| packet.len_bytes == packet.whole_bytes).count() as u64;
         self.fifo.clear();

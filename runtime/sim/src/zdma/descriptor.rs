@@ -1,26 +1,25 @@
-//! A descriptor as the channel fetches it: from the bus, so that one that was not synchronised
-//! shows.
+//! A descriptor as the channel fetches it: from the bus, so that a missing synchronisation shows.
 
 use super::manual as ug1087;
 use crate::SimBus;
 use contigo_core::types::DevAddr;
 
-/// A source descriptor's word 3, bits 4..3: what the channel does after it.
+/// A source descriptor's word 3, bits 4..3: what the channel does after this descriptor.
 pub(super) const COMMAND: u32 = 0b11 << 3;
 
 /// One side's descriptor, as fetched.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Descriptor {
     pub(super) addr: u64,
-    /// How many bytes of it are still to be moved.
+    /// How many of its bytes are still to be moved.
     pub(super) left: u32,
     pub(super) word3: u32,
     pub(super) next: u64,
 }
 
 impl Descriptor {
-    /// From memory: a misaligned one is an error as an absent one is (UG1085, "Buffer Descriptor
-    /// Summary"). A linear one has 16 bytes, and the next lies behind it.
+    /// Fetches a descriptor from memory. A misaligned address is an error, as is one without memory
+    /// (UG1085, "Buffer Descriptor Summary"). A linear one has 16 bytes; the next follows it.
     pub(super) fn fetch(bus: &mut SimBus<'_>, at: u64) -> Option<Self> {
         const LINEAR_BYTES: u64 = 16;
         let mut raw = [0; ug1087::DESCRIPTOR_BYTES];
@@ -41,7 +40,7 @@ impl Descriptor {
         Some(Self { addr: address(low, high), left: size & ug1087::SIZE, word3, next })
     }
 
-    /// Does the channel stop or pause after it?
+    /// Returns whether the channel stops or pauses after it.
     pub(super) const fn ends(&self) -> bool {
         matches!(self.word3 & COMMAND, ug1087::CMD_STOP | ug1087::CMD_PAUSE)
     }
@@ -56,7 +55,7 @@ fn words(bytes: &[u8]) -> [u32; 4] {
     words
 }
 
-/// 44 bits, of two words.
+/// An address of 44 bits, from two words.
 pub(super) const fn address(low: u32, high: u32) -> u64 {
     ((high as u64) << 32 | low as u64) & ug1087::ADDRESS
 }

@@ -1,5 +1,5 @@
-//! A channel's numbers, transcribed for the model from UG1087, module ZDMA, whose names they have,
-//! apart from the driver's.
+//! A channel's numbers for the model, transcribed separately from the driver's, from UG1087, module
+//! ZDMA, whose names they have.
 
 /// Up to ZDMA_CH_CTRL2, the last register.
 pub(super) const WINDOW_BYTES: usize = 0x204;
@@ -27,10 +27,10 @@ pub(super) const AXI_RD_DATA: u32 = 0x100;
 pub(super) const AXI_RD_DST_DSCR: u32 = 0x080;
 pub(super) const AXI_RD_SRC_DSCR: u32 = 0x040;
 pub(super) const BYTE_CNT_OVRFL: u32 = 0x008;
-/// All twelve.
+/// All twelve interrupts.
 pub(super) const INTERRUPTS: u32 = 0xFFF;
 
-/// ZDMA_CH_CTRL0, its value after reset is OVR_FETCH.
+/// ZDMA_CH_CTRL0: its value after reset is OVR_FETCH.
 pub(super) const OVR_FETCH: u32 = 0x80;
 pub(super) const POINT_TYPE: u32 = 0x40;
 pub(super) const CONT: u32 = 0x02;

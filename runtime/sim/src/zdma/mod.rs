@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "a model promises to touch only what it was told of")]
 //! A model of one ZDMA channel, by the sources that `manual.rs` names: what its registers do, and
-//! what it does to memory. A list that changes while the channel walks it is an error.
+//! what it does to memory. It reports an error if a list changes while the channel walks it.
 
 mod descriptor;
 mod manual;
@@ -19,27 +19,26 @@ use manual as ug1087;
 
 /// From the doorbell to the first burst.
 const LATENCY_NS: u64 = 500;
-/// One descriptor more, on both sides.
+/// The time that each further descriptor adds, for both sides.
 const DESCRIPTOR_NS: u64 = 200;
-/// The bytes that one channel moves in a nanosecond.
+/// How many bytes a channel moves in a nanosecond.
 const BYTES_PER_NS: u64 = 2;
 /// One burst: 16 beats of 128 bits.
 const BURST_BYTES: usize = 256;
-/// The most descriptors that are followed on each side. A list that is longer has no end.
+/// The most descriptors that a side follows. A longer list counts as endless.
 const DESCRIPTORS_MAX: u32 = 4096;
 /// Words between the first register and the last: 0x000 to 0x200.
 const WORDS: usize = ug1087::WINDOW_BYTES / 4;
-/// ZDMA_ERR_CTRL: whether an access to a register that does not exist is answered with an error.
+/// ZDMA_ERR_CTRL: whether accesses to registers that do not exist get an error response.
 const ERR_CTRL: usize = 0x000;
-/// CTRL0: what can be written and read back; CONT is an order.
+/// The bits of CTRL0 that can be read back; CONT is a command.
 const CTRL0_BITS: u32 = 0xFC;
 
 /// A simulated ZDMA channel.
 pub type SimZdma = SimDevice<ZdmaModel>;
 
 impl SimWindow<ZdmaModel> {
-    /// As [`simple`](Zdma::simple), and safe: the type of the window says that a channel is behind
-    /// it.
+    /// As [`simple`](Zdma::simple), but safe: the window's type proves that a channel is behind it.
     ///
     /// # Errors
     /// As [`simple`](Zdma::simple).
@@ -48,8 +47,7 @@ impl SimWindow<ZdmaModel> {
         unsafe { Zdma::simple(self) }
     }
 
-    /// As [`linked`](Zdma::linked), and safe: the type of the window says that a channel is behind
-    /// it.
+    /// As [`linked`](Zdma::linked), but safe: the window's type proves that a channel is behind it.
     ///
     /// # Errors
     /// As [`linked`](Zdma::linked).
@@ -69,30 +67,30 @@ pub struct ZdmaModel {
     state: u32,
     total_bytes: u32,
     job: Option<Job>,
-    /// When the line rises for what is in `isr`; `None`: never, it got lost.
+    /// When the line rises for the bits in `isr`; `None`: never, the interrupt got lost.
     line_at_ns: Option<u64>,
 }
 
-/// A transfer under way. Its registers do not change meanwhile.
+/// A transfer under way. Its registers do not change until it ends.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     ends_at_ns: u64,
     irq_delay_ns: Option<u64>,
     fate: Fate,
-    /// Where the first byte goes; where nothing is, if that cannot be read.
+    /// The address of the first byte to write; `u64::MAX` if the descriptor cannot be read.
     to: u64,
-    /// The lengths that [`ZdmaModel::length`] found when it started.
+    /// The list's length at the start, by [`ZdmaModel::length`].
     list: Option<Length>,
-    /// EN was cleared while it hung: what it has not moved is dropped.
+    /// EN was cleared while the job hung: bytes that were not moved by then are dropped.
     dropped: bool,
 }
 
-/// A list as its source's side describes it.
+/// A list's length and checksum, by the source side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Length {
     bytes: u64,
     descriptors: u32,
-    /// Of all their words.
+    /// A checksum of all descriptors' words.
     sum: u64,
 }
 
@@ -128,7 +126,7 @@ impl ZdmaModel {
         self.word(ug1087::ZDMA_CH_CTRL0) & ug1087::POINT_TYPE != 0
     }
 
-    /// The first descriptor of the source or the destination: from memory, or from registers.
+    /// The first descriptor of the source or the destination, from memory or from registers.
     fn first(&self, bus: &mut SimBus<'_>, start: usize, register: usize) -> Option<Descriptor> {
         if self.in_memory() {
             return Descriptor::fetch(bus, self.pointer(start));
@@ -148,12 +146,12 @@ impl ZdmaModel {
         Some(if self.in_memory() { first } else { Descriptor { left: u32::MAX, ..first } })
     }
 
-    /// How long the source's list is. `None`: it has no end.
+    /// Measures the source's list. `None`: it has no end.
     fn length(&self, bus: &mut SimBus<'_>) -> Option<Length> {
         let (mut length, mut descriptor) = (Length::default(), self.source(bus));
         for count in 1..=DESCRIPTORS_MAX {
             length.descriptors = count;
-            // One that cannot be fetched ends the list when the transfer comes to it.
+            // A descriptor that cannot be fetched ends the list when the transfer reaches it.
             let Some(one) = descriptor else { return Some(length) };
             length.bytes += u64::from(one.left);
             for word in [one.addr, u64::from(one.left), u64::from(one.word3), one.next] {
@@ -174,7 +172,7 @@ impl ZdmaModel {
         let faults = *bus.faults();
         let fate = match bus.fate() {
             Fate::Good if length.is_none() => Fate::Hang,
-            // One of the four of `INT_FATAL`, which lie side by side.
+            // One of the four adjacent bits of `INT_FATAL`.
             Fate::Good if bus.strikes(faults.error) => {
                 Fate::Error(ug1087::AXI_RD_SRC_DSCR << bus.rng().u32(..4))
             }
@@ -197,14 +195,14 @@ impl ZdmaModel {
         });
     }
 
-    /// EN was cleared under a job: one that hangs is dropped, the others come to their end.
+    /// EN was cleared during a job. A job that hangs is dropped; any other runs to its end.
     const fn disable(&mut self) {
         if let Some(Job { fate: Fate::Hang, dropped, .. }) = &mut self.job {
             *dropped = true;
         }
     }
 
-    /// The job's end, whatever it came to.
+    /// Ends the job, whatever its result.
     fn finish(&mut self, job: Job, what: u32, state: u32) {
         self.job = None;
         self.state = state;
@@ -223,7 +221,7 @@ impl ZdmaModel {
         };
         let ended = match job.fate {
             Fate::Error(bit) => Err(bit),
-            // It may have fetched any of the old descriptors and of the new ones.
+            // The list changed: the channel may have fetched any mix of old and new descriptors.
             _ if self.length(bus) != job.list => Err(ug1087::AXI_RD_SRC_DSCR),
             _ => self.copy(limit, bus),
         };
@@ -234,8 +232,8 @@ impl ZdmaModel {
         }
     }
 
-    /// The transfer, up to `limit` bytes of it: source descriptor by source descriptor, into the
-    /// destination's as they come. The command that ended it, or the error's bit.
+    /// Moves up to `limit` bytes, source by source, into the destinations in their order. Returns
+    /// the command that ended the transfer, or the error's bit.
     fn copy(&mut self, limit: u32, bus: &mut SimBus<'_>) -> Result<u32, u32> {
         let mut to = self.destination(bus).ok_or(ug1087::AXI_RD_DST_DSCR)?;
         let mut from = self.source(bus).ok_or(ug1087::AXI_RD_SRC_DSCR)?;
@@ -285,7 +283,7 @@ impl ZdmaModel {
     }
 }
 
-/// The next burst: it ends where one of them does, at the limit, and at a multiple of its own size.
+/// The next burst's length: to a descriptor's end, the limit, or a multiple of the burst size.
 fn burst(from: &Descriptor, to: &Descriptor, limit: u32) -> u32 {
     #[allow(clippy::cast_possible_truncation, reason = "less than 256")]
     let room = (BURST_BYTES as u64 - to.addr % BURST_BYTES as u64) as u32;
@@ -298,17 +296,17 @@ impl Default for ZdmaModel {
     }
 }
 
-// SAFETY: it reads and writes only where its registers and the descriptors that they name say, in
-// `copy` and while it is stuck, and reads descriptors there and in `start`. STATUS leaves its busy
-// state in `finish` and where a job is dropped, after which there is no job, and nothing is touched
-// without one.
+// SAFETY: the model reads and writes only where its registers and the descriptors that these name
+// say, in `copy` and while it is stuck, and reads descriptors there and in `start`. STATUS leaves
+// its busy state in `finish`, or when a job is dropped; after either there is no job, and without
+// one the model touches nothing.
 unsafe impl Model for ZdmaModel {
     const WINDOW_BYTES: usize = ug1087::WINDOW_BYTES;
 
     fn advance(&mut self, bus: &mut SimBus<'_>) {
         match self.job {
             Some(Job { fate: Fate::Stuck, to, .. }) => {
-                // It runs on behind everybody's back, into the last buffer it was given.
+                // A stuck channel keeps writing into the last buffer that it was given.
                 let _ = bus.write(DevAddr(to), &[GARBAGE]);
             }
             Some(Job { dropped: true, .. }) => {
@@ -348,12 +346,12 @@ unsafe impl Model for ZdmaModel {
                     _ => {}
                 }
             }
-            // The others must be stable while the channel is enabled: it has latched them.
+            // The channel latched the other registers when it was enabled.
             _ if self.job.is_some() => {}
             ug1087::ZDMA_CH_CTRL0 => {
                 self.set(offset, value & CTRL0_BITS);
-                // Out of the paused state, with EN at 0. Resuming is not modelled: no driver here
-                // does it.
+                // This leaves the paused state with EN at 0. To resume is not modelled: no driver
+                // here does it.
                 if value & ug1087::CONT != 0
                     && self.state == ug1087::PAUSED
                     && self.word(ug1087::ZDMA_CH_CTRL2) == 0

@@ -1,77 +1,77 @@
-//! Why a file is no bitstream that can be loaded, with the numbers, and the cure.
+//! The reasons why a file is no loadable bitstream, with the numbers and the cure.
 
 use crate::file::FileError;
 
-/// Why a file is refused before any machine is asked. Offsets are from the file's beginning, or
-/// from its section's in an `.xclbin`.
+/// The reason why a file is refused before any machine is asked. Offsets count from the beginning
+/// of the file, or of the section in an `.xclbin`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BitstreamError {
-    /// The file cannot be read, or is none.
+    /// The file cannot be read, or is no regular file.
     #[error("{}", of_file(.0))]
     File(#[from] FileError),
-    /// It is larger than the memory that is left.
+    /// The file is larger than the free memory.
     #[error(
         "it has {bytes} bytes, and {available} of memory are left: end programs, or compress the \
          bitstream"
     )]
     NoMemory {
-        /// Its length.
+        /// The file's length.
         bytes: u64,
-        /// The bytes that are left.
+        /// The free bytes.
         available: u64,
     },
-    /// A header says more bytes than the file has.
+    /// A header states more bytes than the file has.
     #[error(
         "it is cut: {what} needs {needs} bytes, and there are {has}; copy the file again, whole"
     )]
     Cut {
-        /// Which part of the file is cut.
+        /// The part of the file that is cut.
         what: &'static str,
-        /// How many bytes there must be.
+        /// The bytes that it needs.
         needs: u64,
-        /// How many there are.
+        /// The bytes that it has.
         has: u64,
     },
-    /// A header says fewer bytes than the file has.
+    /// A header states fewer bytes than the file has.
     #[error(
         "its header says {says} bytes, and there are {has}; take the file as the tool wrote it"
     )]
     Longer {
         /// The header's number.
         says: u64,
-        /// The file's.
+        /// The number of bytes in the file.
         has: u64,
     },
-    /// A `.bit` has another field than the format's next one.
+    /// A field of a `.bit` is not the next one of the format.
     #[error(
         "its header is broken: byte {offset} begins field {wanted}, but is {found:#04x}; take the \
          file as the tool wrote it"
     )]
     Field {
-        /// Where the field begins.
+        /// The offset of the field.
         offset: usize,
-        /// The letter that must be there.
+        /// The required letter.
         wanted: char,
-        /// The byte that is there.
+        /// The byte in its place.
         found: u8,
     },
-    /// There is no sync word where every configuration has one.
+    /// The sync word is missing where every configuration has one.
     #[error(
         "it is no bitstream: neither the sync word AA995566 nor its swapped form is in its first \
          {searched} bytes; give a .bit, .bin, .xclbin or .rbf"
     )]
     NoSync {
-        /// How many bytes were looked at.
+        /// The number of bytes that were searched.
         searched: usize,
     },
-    /// The sync word, or the end, is not at a word's boundary.
+    /// The sync word, or the end, is not aligned to a word.
     #[error(
         "{what} is at {bytes} bytes, which is not a multiple of 4; take the file as the tool wrote \
          it"
     )]
     Unaligned {
-        /// Which of the two.
+        /// The sync word or the end.
         what: &'static str,
         /// Its offset or length in bytes.
         bytes: usize,
@@ -84,24 +84,24 @@ pub enum BitstreamError {
         /// The word.
         word: u32,
     },
-    /// The packets end, and no command DESYNC has come.
+    /// The packets end without the command DESYNC.
     #[error(
         "it is cut: its {has} bytes have no command DESYNC, which ends a bitstream; copy the file \
          again, whole"
     )]
     NoEnd {
-        /// How many bytes there are.
+        /// The number of bytes.
         has: usize,
     },
-    /// A file asks for two devices.
+    /// A file names two devices.
     #[error(
         "it asks for device {first:#010x} and for {second:#010x}: the file is damaged; copy it \
          again"
     )]
     TwoDevices {
-        /// The first one's IDCODE.
+        /// The IDCODE of the first.
         first: u32,
-        /// The other one's.
+        /// The IDCODE of the second.
         second: u32,
     },
     /// An `.xclbin` has no section with a bitstream.
@@ -110,7 +110,7 @@ pub enum BitstreamError {
          or .bin beside it"
     )]
     NoBitstream {
-        /// How many sections it has.
+        /// The number of its sections.
         sections: usize,
     },
     /// An `.xclbin` for an emulator.
@@ -121,7 +121,7 @@ pub enum BitstreamError {
     },
 }
 
-/// The same, of a bitstream.
+/// The message of a file's error, for a bitstream.
 fn of_file(error: &FileError) -> String {
     match error {
         FileError::Read(error) => format!("it cannot be read: {error}"),

@@ -1,4 +1,4 @@
-//! The files around a configuration: Vivado's `.bit`, Vitis' `.xclbin` and Quartus' `.rbf`.
+//! The containers of a configuration: Vivado's `.bit`, Vitis' `.xclbin` and Quartus' `.rbf`.
 //!
 //! # References
 //! - `.bit`: AMD has no page for its header. Its fields are those that U-Boot's
@@ -6,22 +6,21 @@
 //!   big-endian.
 //! - `.xclbin`: XRT, `src/runtime_src/core/include/xclbin.h`, `struct axlf`, `axlf_header` and
 //!   `axlf_section_header`. Numbers are little-endian.
-//! - `.rbf`: its layout is not public. The Cyclone V handbook says that the file goes to the device
-//!   as it is, and Linux (`drivers/fpga/socfpga.c`) writes it unread. The three facts used here
-//!   were seen in 45 public files for 5CSEBA6; neither its device nor its length is taken from the
-//!   file.
+//! - `.rbf`: its layout is not public. The Cyclone V handbook says that the device gets the file as
+//!   it is, and Linux (`drivers/fpga/socfpga.c`) writes it unread. The three facts used here hold
+//!   in 45 public files for 5CSEBA6. The file gives neither its device nor its length.
 
 use super::{Bitstream, BitstreamError, ByteOrder, Format, packets::walk};
 use std::ops::Range;
 
-/// The first 13 bytes of every `.bit`: nine bytes behind a length, then the length 1, which goes
+/// The first 13 bytes of every `.bit`: nine bytes behind a length, then the length 1 of the field
 /// with the letter a.
 const BEGIN: [u8; 13] =
     [0x00, 0x09, 0x0f, 0xf0, 0x0f, 0xf0, 0x0f, 0xf0, 0x0f, 0xf0, 0x00, 0x00, 0x01];
 
-/// What is cut where a `.bit` ends in its fields.
+/// The part that is cut where a `.bit` ends inside its fields.
 const HEADER: &str = "its header";
-/// The four fields of text. The fifth, e, has the length of the rest.
+/// The four text fields. The fifth, e, has the length of the rest.
 const FIELDS: [char; 4] = ['a', 'b', 'c', 'd'];
 
 pub(super) fn is_bit(file: &[u8]) -> bool {
@@ -38,7 +37,7 @@ pub(super) fn bit(file: &[u8]) -> Result<Bitstream, BitstreamError> {
         #[cfg(test)]
         super::visits::add(length);
         let said = file.get(from..from + length).ok_or_else(|| cut(HEADER, from + length, file))?;
-        // The tool ends a text with a zero byte.
+        // The tool terminates a text with a zero byte.
         *text = String::from_utf8_lossy(said).trim_end_matches('\0').to_owned();
         at = from + length;
     }
@@ -70,7 +69,7 @@ pub(super) fn bit(file: &[u8]) -> Result<Bitstream, BitstreamError> {
     })
 }
 
-/// A field's letter must be at `offset`.
+/// Checks that the letter of a field is at `offset`.
 fn begin(file: &[u8], offset: usize, wanted: char) -> Result<(), BitstreamError> {
     match file.get(offset) {
         Some(&found) if char::from(found) == wanted => Ok(()),
@@ -79,19 +78,19 @@ fn begin(file: &[u8], offset: usize, wanted: char) -> Result<(), BitstreamError>
     }
 }
 
-/// What is cut where an `.xclbin` ends in its headers.
+/// The part that is cut where an `.xclbin` ends inside its headers.
 const SECTION_TABLE: &str = "its table of sections";
 const MAGIC: &[u8] = b"xclbin2\0";
 /// The offset of `axlf_header::m_length`: behind magic, signature length, 28 reserved bytes, the
 /// key block of 256 and the unique id.
 const LENGTH: usize = 0x130;
-/// Of `m_mode`: behind the length, two times and the version.
+/// The offset of `m_mode`: behind the length, two times and the version.
 const MODE: usize = LENGTH + 8 + 8 + 8 + 4;
-/// Of `m_numSections`: the header has 152 bytes, and this is its last word but the padding.
+/// The offset of `m_numSections`: the last word but the padding of the header's 152 bytes.
 const SECTIONS: usize = LENGTH + 152 - 8;
-/// Of the first section's header.
+/// The offset of the first section's header.
 const TABLE: usize = LENGTH + 152;
-/// The bytes of a section's header, and the offsets of its numbers.
+/// The length of a section's header; below, the offsets of its numbers.
 const HEADER_BYTES: usize = 40;
 const OFFSET: usize = 24;
 const SIZE: usize = 32;
@@ -104,7 +103,7 @@ pub(super) fn is_xclbin(file: &[u8]) -> bool {
     file.starts_with(MAGIC)
 }
 
-/// Where the bitstream's section is.
+/// The range of the bitstream's section.
 pub(super) fn xclbin(file: &[u8]) -> Result<Range<usize>, BitstreamError> {
     let has = file.len() as u64;
     let says = u64::from_le_bytes(bytes(file, LENGTH, SECTION_TABLE)?);
@@ -119,7 +118,7 @@ pub(super) fn xclbin(file: &[u8]) -> Result<Range<usize>, BitstreamError> {
         return Err(BitstreamError::Emulation { mode });
     }
     let sections = u32::from_le_bytes(bytes(file, SECTIONS, SECTION_TABLE)?) as usize;
-    // The file's length bounds the loop: a section without its header is an error.
+    // The file's length bounds the loop: a section without a header is an error.
     for section in 0..sections {
         let at = section
             .checked_mul(HEADER_BYTES)
@@ -141,12 +140,12 @@ pub(super) fn xclbin(file: &[u8]) -> Result<Range<usize>, BitstreamError> {
     Err(BitstreamError::NoBitstream { sections })
 }
 
-/// The ones before the first word that is not all ones.
+/// The number of bytes of ones before the first word that is not all ones.
 const HEAD_BYTES: usize = 128;
 /// That word.
 const MARK: [u8; 4] = [0x6a; 4];
-/// The ones at the end: there are 515 of them in every file. Half of that is asked for, and the
-/// configuration has no such run of ones.
+/// The ones at the end: every file has 515 bytes of them. The check asks for half of that, and no
+/// configuration has such a run of ones.
 const TAIL_BYTES: usize = 256;
 const ONES: u8 = 0xff;
 
@@ -179,7 +178,7 @@ pub(super) fn rbf(file: &[u8]) -> Result<Bitstream, BitstreamError> {
     })
 }
 
-/// `N` bytes at `at`, in the part of the file that is called `what`.
+/// `N` bytes at `at`, in the part `what` of the file.
 fn bytes<const N: usize>(
     file: &[u8],
     at: usize,

@@ -1,9 +1,8 @@
 //! Files that configure a fabric: `.bit`, `.bin`, `.xclbin` and `.rbf`.
 //!
-//! [`Bitstream::parse`] reads the whole of a file, once, and keeps none of it: it says which bytes
-//! are the configuration, in which order, and for which device. [`Bitstream::write`] gives those
-//! bytes to a manager in the order that it takes, piece by piece. [`Image`] is a file and what is
-//! in it.
+//! [`Bitstream::parse`] reads the whole file once, and keeps none of it: it returns the range of
+//! the configuration, its byte order, and its device. [`Bitstream::write`] gives that range to a
+//! manager in the manager's byte order, piece by piece. [`Image`] is a file with its parsed facts.
 //!
 //! | format | container | how a whole one is known |
 //! |---|---|---|
@@ -31,21 +30,21 @@ use std::{
     path::Path,
 };
 
-/// No bitstream is longer: the largest UltraScale+ SoC takes about 45 MB, and a container adds
+/// The longest bitstream: the largest UltraScale+ SoC takes about 45 MB, and a container adds
 /// little to it.
 pub const MAX_BYTES: u64 = 128 << 20;
 
-/// How many bytes are turned round at a time: a page, which every writer takes at once.
+/// The bytes that are swapped at a time: a page, which every writer takes at once.
 const CHUNK_BYTES: usize = 4096;
 
-/// Which kind of file it is.
+/// The kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Vivado's, with a header that has names and a length.
+    /// Vivado's, with a header of names and a length.
     Bit,
-    /// The same without its header, as `write_cfgmem` and `bootgen` make it.
+    /// The same without a header, as `write_cfgmem` and `bootgen` make it.
     Bin,
-    /// Vitis', where a section has one of the two before.
+    /// Vitis', with one of the two above in a section.
     Xclbin,
     /// Quartus' raw binary file.
     Rbf,
@@ -56,43 +55,43 @@ pub enum Format {
 pub enum ByteOrder {
     /// As in a `.bit`: the sync word is AA 99 55 66.
     BitFile,
-    /// Turned round, as the managers of Zynq take it: 66 55 99 AA.
+    /// Swapped, as the managers of Zynq take it: 66 55 99 AA.
     Swapped,
 }
 
-/// The facts that a file says of itself. It owns no bytes of the file.
+/// The facts in a file, without the file's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bitstream {
-    /// Which kind of file it is.
+    /// The kind of file.
     pub format: Format,
     /// The design's name and the tool's notes: field a of a `.bit`.
     pub design: Option<String>,
     /// The device and its package, as the tool writes it: `7z020clg400`. Field b.
     pub part: Option<String>,
-    /// When it was made, as the tool writes it: fields c and d.
+    /// The date of the build, as the tool writes it: fields c and d.
     pub date: Option<String>,
-    /// The device that it asks for: its write to the register IDCODE. `None`: an `.rbf`, whose
+    /// The device that it asks for, from its write to the register IDCODE. `None`: an `.rbf`, whose
     /// header is not public, or an encrypted file.
     pub idcode: Option<u32>,
-    /// How its words lie in the file.
+    /// The byte order of its words in the file.
     pub order: ByteOrder,
-    /// Where the configuration is in the file.
+    /// The range of the configuration in the file.
     pub payload: Range<usize>,
     /// The offset of the sync word from the payload's beginning, in bytes.
     pub sync_bytes: usize,
-    /// The bytes for the fabric's frames, which are at most what the device has.
+    /// The bytes for the fabric's frames: at most those of the device.
     pub frame_bytes: u64,
-    /// Whether it is for a part of the fabric. `None`: the file does not tell.
+    /// Whether it is for a part of the fabric only. `None`: the file does not tell.
     pub partial: Option<bool>,
-    /// The packets behind its first ones are encrypted.
+    /// Whether the packets behind its first ones are encrypted.
     pub encrypted: bool,
 }
 
 impl Bitstream {
-    /// Reads a file. Every length in it is compared with the bytes that are there.
+    /// Parses a file. Every length in it is checked against the bytes in the file.
     ///
     /// # Errors
-    /// [`BitstreamError`]: the file is none of the four formats, is cut, or breaks its format's
+    /// [`BitstreamError`]: the file has none of the four formats, is cut, or breaks its format's
     /// rules.
     pub fn parse(file: &[u8]) -> Result<Self, BitstreamError> {
         if file.len() as u64 > MAX_BYTES {
@@ -116,7 +115,7 @@ impl Bitstream {
         Self::bare(file)
     }
 
-    /// AMD's packets without a header.
+    /// Parses AMD's packets without a header.
     fn bare(file: &[u8]) -> Result<Self, BitstreamError> {
         let found = packets::walk(file)?;
         Ok(Self {
@@ -134,14 +133,14 @@ impl Bitstream {
         })
     }
 
-    /// The device that it is for, where that is known here: by the header's name, else by IDCODE.
+    /// Its device, if it is known here: by the header's name, or else by IDCODE.
     #[must_use]
     pub fn device(&self) -> Option<&'static Part> {
         let named = self.part.as_deref().and_then(Part::named);
         named.or_else(|| self.idcode.and_then(Part::of_idcode))
     }
 
-    /// The family of its device: also of one that has no row here. `None`: the file does not tell.
+    /// The family of its device, also of one without a row here. `None`: the file does not tell.
     #[must_use]
     pub fn family(&self) -> Option<Family> {
         if self.format == Format::Rbf {
@@ -152,11 +151,11 @@ impl Bitstream {
             .or_else(|| self.part.as_deref().and_then(Family::of_name))
     }
 
-    /// Writes the configuration of `file`, which this was read from, with its words in `order`. It
+    /// Writes the configuration with its words in `order`. `file` is the file that was parsed. This
     /// holds one page of it at a time.
     ///
     /// # Errors
-    /// Those of `to`. `ErrorKind::InvalidInput`: `file` is shorter than the one that was read.
+    /// Those of `to`. `ErrorKind::InvalidInput`: `file` is shorter than the parsed one.
     pub fn write(&self, file: &[u8], order: ByteOrder, mut to: impl Write) -> io::Result<()> {
         let payload = file.get(self.payload.clone()).ok_or(io::ErrorKind::InvalidInput)?;
         if order == self.order || self.format == Format::Rbf {
@@ -192,20 +191,20 @@ impl fmt::Display for ByteOrder {
     }
 }
 
-/// A bitstream's file in memory, once, and what is in it.
+/// A bitstream's file in memory, with its parsed facts.
 pub struct Image {
-    /// The facts that the file says of itself.
+    /// The facts in the file.
     pub bitstream: Bitstream,
     bytes: Vec<u8>,
 }
 
 impl Image {
-    /// Reads a file whole, into the memory of this machine.
+    /// Reads a whole file into memory.
     ///
     /// # Errors
-    /// [`BitstreamError::File`] where the file cannot be read; else as [`Bitstream::parse`]. A file
-    /// that is too long, or larger than the memory that is left, is refused before it is read. A
-    /// pipe is refused before it is opened: that would wait.
+    /// [`BitstreamError::File`] if the file cannot be read; otherwise as [`Bitstream::parse`]. A
+    /// file that is too long, or larger than the free memory, is refused before it is read. A pipe
+    /// is refused before it is opened, because opening it would wait.
     pub fn open(machine: &Machine, path: &Path) -> Result<Self, BitstreamError> {
         let file = file::open(path, MAX_BYTES)?;
         let bytes = file.metadata().map_err(FileError::Read)?.len();
@@ -216,7 +215,7 @@ impl Image {
         Self::new(bytes)
     }
 
-    /// The same of bytes that are in memory already.
+    /// Parses a file that is already in memory.
     ///
     /// # Errors
     /// As [`Bitstream::parse`].
@@ -240,7 +239,7 @@ impl fmt::Debug for Image {
     }
 }
 
-/// The bytes that this thread's readers have looked at, for the test that counts instead of timing.
+/// The bytes that this thread's readers have visited, for the test that counts instead of timing.
 #[cfg(test)]
 mod visits {
     use std::cell::Cell;
@@ -251,7 +250,7 @@ mod visits {
         BYTES.set(BYTES.get() + bytes);
     }
 
-    /// As many as were added since the last call.
+    /// The bytes since the last call.
     pub(super) fn taken() -> usize {
         BYTES.replace(0)
     }
@@ -283,7 +282,7 @@ mod tests {
         file
     }
 
-    /// A container of as many sections as there is room for, of which the last is the bitstream.
+    /// A container with as many sections as there is room for. The last one is the bitstream.
     fn xclbin(packets: &[u8], bytes: usize) -> Vec<u8> {
         let sections = bytes / 40;
         let from = 0x130 + 152 + sections * 40;
@@ -302,7 +301,7 @@ mod tests {
         file
     }
 
-    /// Each reader looks at each byte a few times, and how large a file is makes no difference.
+    /// Each reader visits each byte a few times, whatever the size of the file is.
     #[test]
     #[cfg_attr(miri, ignore = "long files, and no unsafe code")]
     fn a_large_file_is_read_a_few_times() {

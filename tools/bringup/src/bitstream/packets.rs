@@ -8,10 +8,10 @@ use super::{BitstreamError, ByteOrder};
 
 /// The sync word, as the manuals write it.
 const SYNC: u32 = 0xaa99_5566;
-/// The sync word comes behind a few words: 12 of them with 7 series, 20 with UltraScale+
-/// ("Bitstream Composition" in both guides). More than a page of them makes no sense.
+/// The sync word follows a few words: 12 with 7 series, 20 with UltraScale+ ("Bitstream
+/// Composition" in both guides). More than a page of them makes no sense.
 const SEARCH_BYTES: usize = 4096;
-/// A dummy word, which the device leaves out.
+/// A dummy word, which the device skips.
 const DUMMY: u32 = 0xffff_ffff;
 
 /// Registers that a configuration writes ("Configuration Registers").
@@ -27,7 +27,7 @@ const DESYNC: u32 = 0x0d;
 /// The operation of a packet that writes.
 const WRITE: u32 = 2;
 
-/// The facts that the packets say.
+/// The facts in the packets.
 pub(super) struct Found {
     pub(super) order: ByteOrder,
     pub(super) sync_bytes: usize,
@@ -36,7 +36,7 @@ pub(super) struct Found {
     pub(super) encrypted: bool,
 }
 
-/// Goes from packet to packet. Each step is a word or more, so the bytes bound it.
+/// Walks from packet to packet. Each step is at least a word, so the length bounds the loop.
 pub(super) fn walk(payload: &[u8]) -> Result<Found, BitstreamError> {
     let (sync_bytes, order) = sync(payload)?;
     for (what, bytes) in [("the sync word", sync_bytes), ("the end", payload.len())] {
@@ -74,7 +74,7 @@ pub(super) fn walk(payload: &[u8]) -> Result<Found, BitstreamError> {
                     _ => found.idcode = Some(first),
                 },
                 register::CMD if first == DESYNC => return Ok(found),
-                // The rest is cipher text, whose words are no packets.
+                // The rest is cipher text: its words are no packets.
                 register::CBC => return Ok(Found { encrypted: true, ..found }),
                 _ => {}
             }
@@ -84,7 +84,7 @@ pub(super) fn walk(payload: &[u8]) -> Result<Found, BitstreamError> {
     Err(BitstreamError::NoEnd { has: payload.len() })
 }
 
-/// Where the sync word is, and in which order its bytes are.
+/// Finds the sync word, and its byte order.
 fn sync(payload: &[u8]) -> Result<(usize, ByteOrder), BitstreamError> {
     let searched = payload.len().min(SEARCH_BYTES);
     #[cfg(test)]

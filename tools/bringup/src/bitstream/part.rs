@@ -1,4 +1,4 @@
-//! The devices, by the numbers that a bitstream and a processor say.
+//! The devices, by the numbers in a bitstream and in a processor.
 
 use std::fmt;
 
@@ -16,14 +16,14 @@ pub enum Family {
 /// One device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Its name without `xc` and package, as a `.bit` begins with it.
+    /// Its name without `xc` and package: the beginning of the name in a `.bit`.
     pub name: &'static str,
     /// Its family.
     pub family: Family,
     /// The IDCODE of its configurations, without the version in the highest four bits. `None`: not
-    /// known here. With UltraScale+ it is another number than the one of the boundary scan.
+    /// known here. For UltraScale+ it differs from the IDCODE of the boundary scan.
     pub idcode: Option<u32>,
-    /// The bytes of a whole configuration that is not compressed. `None`: not known here.
+    /// The length of a whole uncompressed configuration, in bytes. `None`: not known here.
     pub full_bytes: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ const fn cyclone(name: &'static str, full_bits: u64) -> Part {
     Part { name, family: Family::CycloneV, idcode: None, full_bytes: Some(full_bits / 8) }
 }
 
-/// The devices that are known here. A device without a row is not refused, but not compared either.
+/// The devices that are known here. A device without a row is neither refused nor compared.
 ///
 /// # References
 /// Zynq-7000: UG585, `PSS_IDCODE`, and the numbers and lengths of U-Boot's `zynqpl.h`. Zynq
@@ -70,7 +70,7 @@ pub const PARTS: &[Part] = &[
 ];
 
 impl Part {
-    /// The device that a tool calls `name`, with its package or without: `7z020clg400`, `XC7Z020`,
+    /// The device by a tool's name for it, with or without its package: `7z020clg400`, `XC7Z020`,
     /// `xck26-sfvc784-2LV-c`, `5CSEBA6U23I7`.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
@@ -79,13 +79,13 @@ impl Part {
         PARTS.iter().filter(|part| name.starts_with(part.name)).max_by_key(|part| part.name.len())
     }
 
-    /// The device whose configurations have this IDCODE, in any version.
+    /// The device whose configurations have this IDCODE, whatever the version is.
     #[must_use]
     pub fn of_idcode(idcode: u32) -> Option<&'static Self> {
         PARTS.iter().find(|part| part.idcode == Some(idcode & !VERSION))
     }
 
-    /// The Zynq-7000 whose processor says `device`: bits 16 to 12 of its `PSS_IDCODE`.
+    /// The Zynq-7000 with this device code: bits 16 to 12 of its `PSS_IDCODE`.
     #[must_use]
     pub fn of_zynq(device: u32) -> Option<&'static Self> {
         PARTS.iter().find(|part| {
@@ -96,7 +96,7 @@ impl Part {
 }
 
 impl Family {
-    /// The family of a device's name, also of one that has no row.
+    /// The family of a device's name, also of one without a row.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         let name = bare(name);
@@ -109,7 +109,7 @@ impl Family {
         begins.iter().find(|(begin, _)| name.starts_with(begin)).map(|&(_, family)| family)
     }
 
-    /// Where the processor sees the fabric: first and last addresses of its windows.
+    /// The addresses of the fabric in the processor: first and last addresses of its windows.
     ///
     /// # References
     /// UG585, table 4-1 (M_AXI_GP0, GP1); UG1085, "System Addresses" (HPM0 and HPM1 of FPD, HPM0 of
@@ -128,7 +128,7 @@ impl Family {
     }
 }
 
-/// A name in small letters, without the maker's beginning.
+/// A name in small letters, without the maker's prefix.
 fn bare(name: &str) -> String {
     let name = name.trim().to_ascii_lowercase();
     name.strip_prefix("xc").unwrap_or(&name).to_owned()

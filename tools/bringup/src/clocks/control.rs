@@ -1,4 +1,4 @@
-//! The clocks that a processor gives its fabric, and the way to set one.
+//! The clocks that a processor gives its fabric, and the control that sets one.
 
 use crate::{
     bitstream::Family,
@@ -7,18 +7,18 @@ use crate::{
 };
 use std::{fmt, io, path::PathBuf};
 
-/// Rates that differ by less are the same: dividers are whole numbers, and 99 999 001 Hz is what a
-/// design for 100 MHz gets. In percent.
+/// The largest difference of equal rates, in percent: dividers are whole numbers, so a design for
+/// 100 MHz gets 99 999 001 Hz.
 pub(super) const TOLERANCE: u64 = 1;
 
 /// A processor gives its fabric four clocks (UG585, UG1085).
 const CLOCKS: u8 = 4;
 
-/// The number of the first of them at its controller (Linux, `drivers/clk/zynq/clkc.c` and
+/// The number of the first of these clocks at its controller (Linux, `drivers/clk/zynq/clkc.c` and
 /// `include/dt-bindings/clock/xlnx-zynqmp-clk.h`).
 const FIRST: [(u32, Family); 2] = [(15, Family::Zynq7000), (71, Family::ZynqMp)];
 
-/// Which of a processor's clocks for the fabric.
+/// One of a processor's clocks for the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fabric(u8);
 
@@ -29,8 +29,8 @@ impl Fabric {
         if number < CLOCKS { Some(Self(number)) } else { None }
     }
 
-    /// The one that is called so: `fclk0`, `pl0`, `pl0_ref`, `h2f_user0_clk`. Cyclone V has three
-    /// of the last; no driver sets one.
+    /// The clock of this name: `fclk0`, `pl0`, `pl0_ref`, `h2f_user0_clk`. Cyclone V has three of
+    /// the last form; no driver sets one.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let zynqmp =
@@ -47,7 +47,7 @@ impl Fabric {
             .find_map(|(first, family)| (first + u32::from(self.0) == number).then_some(family))
     }
 
-    /// The clock that this family's controller has at `number`.
+    /// The clock at `number` of this family's controller.
     pub(super) fn of_number(family: Family, number: u32) -> Option<Self> {
         let (first, _) = FIRST.into_iter().find(|&(_, of)| of == family)?;
         Self::new(u8::try_from(number.checked_sub(first)?).ok()?)
@@ -60,21 +60,21 @@ impl fmt::Display for Fabric {
     }
 }
 
-/// Whether `hz` is the rate `wanted`, as near as dividers get.
+/// Whether `hz` is the rate `wanted`, as near as dividers come.
 pub(super) const fn is_near(hz: u64, wanted: u64) -> bool {
     hz.abs_diff(wanted) <= wanted / 100 * TOLERANCE
 }
 
 const DEVICES: &str = "sys/bus/platform/devices";
 
-/// The driver of AMD's kernels for one clock of the fabric.
+/// The driver in AMD's kernels for one clock of the fabric.
 const COMPATIBLE: &str = "xlnx,fclk";
 
 /// The class of I. Kawazome's driver, which Debian images for Zynq have beside u-dma-buf
-/// (ikwzm/fclkcfg, Readme.md). Its clock is the first of its node's.
+/// (ikwzm/fclkcfg, Readme.md). It controls the first clock of its node.
 const FCLKCFG: &str = "sys/class/fclkcfg";
 
-/// A file of the kernel that sets one clock of the fabric.
+/// A kernel file that sets one clock of the fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Control {
     /// The clock.
@@ -84,11 +84,11 @@ pub struct Control {
 }
 
 impl Control {
-    /// The control of `fabric`: the device `xlnx,fclk`, or one of fclkcfg's, whose node has that
-    /// clock.
+    /// Finds the control of `fabric`: the device `xlnx,fclk`, or one of fclkcfg's, whose node has
+    /// that clock.
     ///
     /// # Errors
-    /// [`ClockError::NoControl`]: this kernel or its tree has none, as with mainline Linux.
+    /// [`ClockError::NoControl`]: this kernel or its tree has none, like mainline Linux.
     pub fn find(machine: &Machine, fabric: Fabric) -> Result<Self, ClockError> {
         let vendors = machine.list(DEVICES).into_iter().map(|device| {
             let node = format!("{DEVICES}/{device}/of_node");
@@ -108,7 +108,7 @@ impl Control {
         found.ok_or(ClockError::NoControl(fabric))
     }
 
-    /// The rate now, in Hz.
+    /// The current rate, in Hz.
     ///
     /// # Errors
     /// [`ClockError::Unreadable`].
@@ -118,13 +118,13 @@ impl Control {
             .map_err(|_| ClockError::Unreadable { path: format!("/{}", self.file).into(), text })
     }
 
-    /// Sets the rate, and reads which one it became.
+    /// Sets the rate, and returns the rate that the clock then has.
     ///
     /// # Errors
     /// [`ClockError::InUse`]: a program or a driver has a node of the fabric, whose core would miss
-    /// a cycle. [`ClockError::Refused`]: the kernel's own. [`ClockError::Rate`]: dividers give no
-    /// rate that near; it was set back. [`ClockError::NotSetBack`]: that failed, and the clock has
-    /// another rate now.
+    /// a cycle. [`ClockError::Refused`]: the kernel's own error. [`ClockError::Rate`]: no divider
+    /// gives a near rate; the old rate was set again. [`ClockError::NotSetBack`]: that failed, and
+    /// the clock now has another rate.
     pub fn set(&self, machine: &Machine, hz: u64) -> Result<u64, ClockError> {
         let users = users::of(machine, Some(self.family)).map_err(Box::new)?;
         if !users.is_empty() {
@@ -162,20 +162,20 @@ fn number(machine: &Machine, node: &str) -> Option<u32> {
     cells.get(4..8)?.try_into().ok().map(u32::from_be_bytes)
 }
 
-/// Why a clock was not read or set. Each but [`Self::NotSetBack`] leaves it as it was.
+/// The reason why a clock was not read or set. All but [`Self::NotSetBack`] leave it as it was.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClockError {
-    /// The kernel's account cannot be read.
+    /// The kernel's clock summary cannot be read.
     #[error("{path}{}", hidden(.error))]
     Hidden {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         error: io::Error,
     },
-    /// It has a form that no kernel of ours has.
+    /// The summary has a form that no supported kernel writes.
     #[error(
         "the kernel's clk_summary has a form that is not known here: report it with its first lines"
     )]
@@ -186,7 +186,7 @@ pub enum ClockError {
          fclkcfg. Without it the boot code sets it, or assigned-clock-rates in a core's node"
     )]
     NoControl(Fabric),
-    /// It cannot be seen who uses the fabric.
+    /// The users of the fabric cannot be seen.
     #[error("{0}")]
     CannotSee(#[from] Box<FpgaError>),
     /// A program or a driver uses the fabric.
@@ -198,21 +198,21 @@ pub enum ClockError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Its text.
+        /// The file's text.
         text: String,
     },
-    /// The kernel refuses the rate.
+    /// The kernel refused the rate.
     #[error("{path} does not take {hz} Hz: {error}; run this as root")]
     Refused {
         /// The file.
         path: PathBuf,
         /// The rate.
         hz: u64,
-        /// Why.
+        /// The cause.
         #[source]
         error: io::Error,
     },
-    /// The hardware has no rate that near.
+    /// The hardware has no rate near the wanted one.
     #[error(
         "{fabric} has no {wanted} Hz; the nearest is {nearest} Hz, and it is as before: ask for a \
          rate that its PLL divides to"
@@ -222,20 +222,20 @@ pub enum ClockError {
         fabric: Fabric,
         /// The rate that was wanted, in Hz.
         wanted: u64,
-        /// The nearest that it gave, in Hz.
+        /// The nearest rate that it gave, in Hz.
         nearest: u64,
     },
-    /// The hardware has no rate that near, and the clock did not get its old one back.
+    /// The hardware has no rate near the wanted one, and the old rate could not be set again.
     #[error("{fabric} had {was_hz} Hz, has {} now, and was not set back: start no job, and set it \
              again, or restart the board{}", rate(*.has_hz), because(.error.as_deref()))]
     NotSetBack {
         /// The clock.
         fabric: Fabric,
-        /// The rate that it had, in Hz.
+        /// The old rate, in Hz.
         was_hz: u64,
-        /// The rate that it has now, in Hz, where that can be read.
+        /// The current rate, in Hz, if it can be read.
         has_hz: Option<u64>,
-        /// The kernel's own error, where it gave one.
+        /// The kernel's own error, if it gave one.
         #[source]
         error: Option<Box<ClockError>>,
     },

@@ -1,13 +1,12 @@
-//! Clocks: what they are, what they should be, and the way to set one.
+//! Clocks: their rates, the rates that they should have, and the control that sets one.
 //!
-//! [`clocks`] reads the kernel's own account of every clock, `clk_summary` in debugfs: rate,
-//! whether it runs, and which device has it. [`check`] compares the clocks that a processor gives
-//! its fabric with what a design was built for, or with what the device tree asks for ([`wanted`]).
-//! [`Control`] sets one, where the kernel has a driver for that: AMD's `xlnx,fclk`, or fclkcfg.
-//! Mainline Linux has none, and its debugfs is for reading only.
+//! [`clocks`] reads the kernel's own summary of all clocks, `clk_summary` in debugfs: each clock's
+//! rate, whether it runs, and the devices that use it. [`check`] compares the clocks that a
+//! processor gives its fabric with those that a design was built for, or that the device tree asks
+//! for ([`wanted`]). [`Control`] sets one, if the kernel has a driver for that: AMD's `xlnx,fclk`,
+//! or fclkcfg. Mainline Linux has none, and its debugfs is read-only.
 //!
-//! [`Crystal`] is the rate that all of them are reckoned from, as the board has it and as the tree
-//! says it.
+//! [`Crystal`] is the rate from which all of them are computed, by the board and by the tree.
 //!
 //! Nothing here reads a register, so a clock that is off cannot hang the processor.
 //!

@@ -1,4 +1,4 @@
-//! The kernel's account of its clocks, and how it compares with what a design wants.
+//! The kernel's summary of its clocks, and its comparison with a design's clocks.
 
 use super::{ClockError, Fabric, control::TOLERANCE};
 use crate::machine::Machine;
@@ -6,31 +6,31 @@ use std::fmt;
 
 const SUMMARY: &str = "sys/kernel/debug/clk/clk_summary";
 
-/// A clock tree is less deep: Zynq-7000's has 6 levels, ZynqMP's 8.
+/// More levels than any clock tree has: Zynq-7000's has 6, ZynqMP's 8.
 const LEVELS_MAX: usize = 32;
-/// A clock's name has some tens of letters. Each clock keeps its parent's: a long one would be
-/// there as often as it has children.
+/// A clock's name has some tens of letters. Each clock copies its parent's name, so that a long
+/// name would be stored once for each child.
 const NAME_MAX_BYTES: usize = 256;
 
-/// A clock, as the kernel sees it.
+/// A clock, in the kernel's view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clock {
     /// The kernel's name: `fclk0`.
     pub name: String,
-    /// The clock that it is made of.
+    /// The clock that it is derived from.
     pub parent: Option<String>,
     /// Its rate in Hz, as the kernel reads it from the hardware's dividers.
     pub hz: u64,
-    /// How many users have turned it on.
+    /// The number of users that have enabled it.
     pub enables: u32,
-    /// Whether it runs, as the hardware says. `None`: the kernel cannot see it.
+    /// Whether it runs, by the hardware. `None`: the kernel cannot see it.
     pub running: Option<bool>,
-    /// The devices that have it, where this kernel lists them.
+    /// The devices that use it, if this kernel lists them.
     pub consumers: Vec<String>,
 }
 
 impl Clock {
-    /// Whether it stands still, for all that the kernel can see.
+    /// Whether it stands still, as far as the kernel can see.
     #[must_use]
     pub fn is_off(&self) -> bool {
         self.hz == 0 || self.running == Some(false)
@@ -41,7 +41,7 @@ impl Clock {
     }
 }
 
-/// Every clock of a machine, in the kernel's order: a clock comes after its parent.
+/// All clocks of a machine, in the kernel's order: each clock follows its parent.
 ///
 /// # Errors
 /// [`ClockError::Hidden`]: debugfs is not mounted, or this program may not read it.
@@ -53,8 +53,8 @@ pub fn clocks(machine: &Machine) -> Result<Vec<Clock>, ClockError> {
     parse(&text).ok_or(ClockError::NotASummary)
 }
 
-/// Reads the table. Kernels before 4.16 have no column `protect`, and those before 5.9 none for the
-/// hardware's gate.
+/// Parses the table. Kernels before 4.16 have no column `protect`, and those before 5.9 have no
+/// column for the hardware's gate.
 pub(super) fn parse(text: &str) -> Option<Vec<Clock>> {
     let (head, rows) = text.split_once("\n---")?;
     let counts = if head.contains("protect") { 3 } else { 2 };
@@ -70,7 +70,7 @@ pub(super) fn parse(text: &str) -> Option<Vec<Clock>> {
         let (Some(&enables), Some(&hz), true) =
             (numbers.first(), numbers.get(counts), numbers.len() == counts + 2)
         else {
-            // Another user of the clock above: a device and its word for the clock.
+            // Another user of the clock above: a device and its name for the clock.
             if let Some(clock) = all.last_mut() {
                 clock.add(Some(name));
             }
@@ -107,30 +107,30 @@ pub(super) fn parse(text: &str) -> Option<Vec<Clock>> {
 }
 
 impl Fabric {
-    /// The kernel's clock for it: `fclk0`, `pl0_ref` or `h2f_user0_clk`.
+    /// The kernel's name of this clock: `fclk0`, `pl0_ref` or `h2f_user0_clk`.
     #[must_use]
     pub fn of(self, clocks: &[Clock]) -> Option<&Clock> {
         clocks.iter().find(|clock| Self::named(&clock.name) == Some(self))
     }
 }
 
-/// A clock that a core of a design wants.
+/// A clock that a design's core needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The core and its pin: `gemm8 s_axi_aclk`.
     pub who: String,
-    /// Where it comes from.
+    /// Its source.
     pub fabric: Fabric,
-    /// The rate that its timing was closed for, in Hz; 0: it is not known.
+    /// The rate for which its timing was closed, in Hz; 0: not known.
     pub hz: u64,
-    /// A clock generator of the design lies between: its output is not the fabric's clock.
+    /// Whether a clock generator of the design lies between: its output is not the fabric's clock.
     pub generated: bool,
 }
 
-/// How a clock compares with a design.
+/// The comparison of a clock with a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It runs, at that rate.
+    /// It runs, at the design's rate.
     Right,
     /// It stands still: an access to the core hangs the processor.
     Off,
@@ -138,16 +138,16 @@ pub enum Verdict {
     TooFast,
     /// It is slower: the core works, slowly.
     Slow,
-    /// It runs; its rate is a generator's.
+    /// It runs; a generator makes its rate.
     Runs,
-    /// It runs; the rate that it should have is said by nothing.
+    /// It runs; nothing tells the rate that it should have.
     RunsUnsaid,
     /// The kernel knows no such clock.
     Unknown,
 }
 
 impl Verdict {
-    /// Whether the core must not be touched, or computes wrongly.
+    /// Whether the core must not be accessed, or computes wrongly.
     #[must_use]
     pub const fn is_wrong(self) -> bool {
         matches!(self, Self::Off | Self::TooFast)
@@ -168,10 +168,10 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// One wanted clock, and what became of it.
+/// One wanted clock, with the comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// What was wanted.
+    /// The wanted clock.
     pub wanted: Wanted,
     /// The kernel's clock.
     pub clock: Option<Clock>,
@@ -179,7 +179,7 @@ pub struct Checked {
     pub verdict: Verdict,
 }
 
-/// Compares each wanted clock with the kernel's.
+/// Compares each wanted clock with the kernel's clocks.
 #[must_use]
 pub fn check(clocks: &[Clock], wanted: &[Wanted]) -> Vec<Checked> {
     let one = |wanted: &Wanted| {

@@ -4,7 +4,7 @@ use std::{error::Error, fs, io, os::unix::fs::symlink, path::Path};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Linux 6.12's form, in fewer columns. A clock with two users has a line more.
+/// Linux 6.12's format, with fewer columns. A clock with two users has another line.
 const NEW: &str = "\
          enable  prepare  protect             duty  hardware              connection
    clock  count    count    count  rate  accuracy phase  cycle  enable   consumer  id
@@ -17,7 +17,7 @@ const NEW: &str = "\
  other 0 0 0 12 0 ----- 50000 ?   deviceless no_connection_id
 ";
 
-/// Linux 4.14's.
+/// Linux 4.14's format.
 const OLD: &str = "\
    clock                         enable_cnt  prepare_cnt        rate   accuracy   phase
 ----------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ fn a_design_is_compared_with_the_clocks() -> Outcome {
     Ok(())
 }
 
-/// A kernel whose divider makes whole parts of 1 GHz. The second write of a stubborn one fails.
+/// A kernel whose divider gives integer fractions of 1 GHz. A stubborn one fails the second write.
 #[derive(Debug)]
 struct Divider {
     stubborn: bool,
@@ -143,7 +143,7 @@ fn a_clock_is_set_and_set_back_where_it_is_not_near() -> Outcome {
         (control.set(&machine, 50_000_000)?, control.hz(&machine)?),
         (50_000_000, 50_000_000)
     );
-    // 333 MHz is near enough to a third; 600 MHz has no divider, and the clock is as before.
+    // 333 MHz is near enough to a third; no divider gives 600 MHz, and the clock stays as it was.
     assert_eq!(control.set(&machine, 333_000_000)?, 333_333_333);
     assert!(matches!(
         control.set(&machine, 600_000_000),
@@ -151,7 +151,7 @@ fn a_clock_is_set_and_set_back_where_it_is_not_near() -> Outcome {
     ));
     assert_eq!(control.hz(&machine)?, 333_333_333);
     assert!(matches!(control.set(&machine, 0), Err(ClockError::Refused { hz: 0, .. })));
-    // A program with a core of the fabric open keeps it.
+    // A program that has a core of the fabric open keeps the clock.
     fs::create_dir_all(root.join("sys/class/contigo/43c00000.copy"))?;
     fs::create_dir_all(root.join("proc/77/fd"))?;
     fs::write(root.join("proc/77/maps"), "")?;
@@ -196,7 +196,7 @@ fn a_clock_that_is_not_set_back_is_said_with_its_rate() -> Outcome {
     Ok(())
 }
 
-/// A core on FCLK1 with a rate, one on a clock of its own, and one behind the node of AMD's driver.
+/// A core on FCLK1 with a rate, one on its own clock, and one behind the node of AMD's driver.
 #[test]
 fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
     let folder = tempfile::tempdir()?;
@@ -222,7 +222,7 @@ fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
     put("fir@43c00000/assigned-clocks", &[3, 16])?;
     put("fir@43c00000/assigned-clock-rates", &[100_000_000])?;
     put("copy@43c10000/clocks", &[5])?;
-    // One that names a provider that is not there.
+    // One core names a missing provider.
     put("odd@43c20000/clocks", &[9, 9, 9])?;
     let machine = Machine::copy(root);
     assert_eq!(super::wanted(&machine), []);
@@ -247,7 +247,7 @@ fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
         .map(|one| one.verdict)
         .collect();
     assert_eq!(verdicts, [Verdict::Off, Verdict::RunsUnsaid]);
-    // The design's own generator makes another rate of it, which cannot be compared with FCLK1's.
+    // The design's own generator makes another rate, which cannot be compared with FCLK1's.
     put("clk_wiz@43c30000/phandle", &[6])?;
     put("clk_wiz@43c30000/#clock-cells", &[1])?;
     put("clk_wiz@43c30000/clocks", &[3, 16])?;
@@ -256,7 +256,7 @@ fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
     put("copy@43c10000/assigned-clock-rates", &[250_000_000])?;
     let last = super::wanted(&machine).pop().ok_or("nothing is wanted")?;
     assert_eq!((Some(last.fabric), last.hz, last.generated), (one, 250_000_000, true));
-    // Cyclone V's clocks are nodes of their own.
+    // Cyclone V's clocks have their own nodes.
     put("clks/h2f_user1_clk/phandle", &[7])?;
     put("clks/h2f_user1_clk/#clock-cells", &[0])?;
     put("copy@43c10000/clocks", &[7])?;
@@ -275,7 +275,7 @@ fn a_clock_of_fclkcfg_is_set() -> Outcome {
     let class = root.join("sys/class/fclkcfg/fclk1");
     fs::create_dir_all(&node)?;
     fs::create_dir_all(&class)?;
-    // The fabric's clock, and the PLL that it comes from.
+    // The fabric's clock, and the PLL that feeds it.
     fs::write(node.join("clocks"), [0, 0, 0, 3, 0, 0, 0, 16, 0, 0, 0, 3, 0, 0, 0, 2])?;
     symlink("../../../devices/fclk1", class.join("device"))?;
     fs::write(class.join("rate"), "100000000\n")?;

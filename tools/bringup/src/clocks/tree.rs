@@ -1,5 +1,5 @@
-//! What the device tree says of clocks: those of a guarded device, the rates that it asks for, and
-//! the rate of the board's crystal.
+//! Clocks in the device tree: those of a guarded device, the rates that it asks for, and the rate
+//! of the board's crystal.
 //!
 //! # References
 //! Linux, `Documentation/devicetree/bindings/clock/clock-bindings.txt` (`clocks`, `clock-names`,
@@ -15,18 +15,18 @@ use crate::{
 };
 
 const CLASS: &str = "sys/class/contigo";
-/// The controllers of the processors whose clocks for the fabric are known by number.
+/// The controllers of the processors whose fabric clocks are known by number.
 const CONTROLLERS: [(&str, Family); 2] =
     [("xlnx,ps7-clkc", Family::Zynq7000), ("xlnx,zynqmp-clk", Family::ZynqMp)];
-/// A node that only hands a clock on (AMD's Linux, `drivers/staging/xilinx-fclk`).
+/// A node that passes a clock on unchanged (AMD's Linux, `drivers/staging/xilinx-fclk`).
 const HANDS_ON: &str = "xlnx,fclk";
-/// A clock of the fabric that goes through a node of its own, as `xlnx,fclk` or a fixed factor.
+/// The most nodes between a fabric clock and a core, such as `xlnx,fclk` or a fixed factor.
 const THROUGH_MAX: usize = 4;
 /// A core has a few clocks.
 const CLOCKS_MAX: usize = 16;
 
-/// The clocks of the fabric that the tree gives each guarded device, with the rates that it asks
-/// for. A rate is 0 where it says none; then the clock is still known, and whether it runs.
+/// The fabric clocks that the tree gives each guarded device, with the rates that the device asks
+/// for. If it asks for none, the rate is 0: the clock is still known, and whether it runs.
 #[must_use]
 pub fn wanted(machine: &Machine) -> Vec<Wanted> {
     let guards: Vec<_> = machine
@@ -34,7 +34,7 @@ pub fn wanted(machine: &Machine) -> Vec<Wanted> {
         .into_iter()
         .map(|id| (format!("{CLASS}/{id}/device/of_node"), id))
         .collect();
-    // Without guards the tree need not be read.
+    // Without guards the tree is not read.
     if guards.is_empty() {
         return Vec::new();
     }
@@ -69,21 +69,21 @@ pub fn wanted(machine: &Machine) -> Vec<Wanted> {
 pub(crate) struct Found {
     /// The clock.
     pub(crate) fabric: Fabric,
-    /// Another node makes it into one with a rate of its own.
+    /// Another node derives a clock with another rate from it.
     generated: bool,
 }
 
 /// A node that other nodes name as the source of a clock.
 pub(crate) struct Provider {
     phandle: u32,
-    /// The cells behind its name.
+    /// The number of cells behind its phandle.
     cells: usize,
-    /// The clock that it makes its own of.
+    /// The clock from which it derives its own.
     source: Vec<u32>,
     node: Node,
 }
 
-/// The providers of a tree, by phandle. Each is read once: every node may name each of them.
+/// The clock providers of a tree, by phandle. Each is read once, as any node may name all of them.
 pub(crate) fn providers(machine: &Machine) -> Vec<Provider> {
     let provider = |node: Node| {
         let cells = node.cell(machine, "#clock-cells")?;
@@ -100,7 +100,7 @@ pub(crate) fn providers(machine: &Machine) -> Vec<Provider> {
     all
 }
 
-/// The clocks in a property, in order: those of the fabric, and `None` for each other one.
+/// The clocks in a property, in order: a fabric clock, or `None` for any other.
 pub(crate) fn fabrics(
     machine: &Machine,
     providers: &[Provider],
@@ -113,8 +113,8 @@ pub(crate) fn fabrics(
         .collect()
 }
 
-/// The providers and their cells, up to one that is not known: where the next begins is not known
-/// then.
+/// The providers and their cells, up to the first unknown provider, because the number of its cells
+/// is not known.
 fn specifiers<'a>(providers: &'a [Provider], cells: &[u32]) -> Vec<(&'a Provider, Vec<u32>)> {
     let (mut found, mut rest) = (Vec::new(), cells);
     while let Some((phandle, after)) = rest.split_first().filter(|_| found.len() < CLOCKS_MAX) {
@@ -130,7 +130,7 @@ fn specifiers<'a>(providers: &'a [Provider], cells: &[u32]) -> Vec<(&'a Provider
     found
 }
 
-/// The clock of the fabric that a provider gives, by its own or handed on.
+/// The fabric clock that a provider gives: its own, or one that it passes on.
 fn fabric(providers: &[Provider], provider: &Provider, arguments: &[u32]) -> Option<Found> {
     let (mut provider, mut arguments, mut generated) = (provider, arguments.to_vec(), false);
     for _ in 0..THROUGH_MAX {
@@ -145,7 +145,7 @@ fn fabric(providers: &[Provider], provider: &Provider, arguments: &[u32]) -> Opt
         if let Some(fabric) = Fabric::named(provider.node.full_name()) {
             return Some(Found { fabric, generated });
         }
-        // It runs if its own clock does. AMD's node hands that on as it is; a clk_wiz or a fixed
+        // It runs if its own clock runs. AMD's node passes that on unchanged; a clk_wiz or a fixed
         // factor gives another rate.
         generated |= !provider.node.is(HANDS_ON);
         let next = specifiers(providers, &provider.source).into_iter().next()?;
@@ -154,46 +154,45 @@ fn fabric(providers: &[Provider], provider: &Provider, arguments: &[u32]) -> Opt
     None
 }
 
-/// A property's cells, of the node that a folder or a link to it is.
+/// A property's cells. `folder` is the node's folder, or a link to it.
 fn cells(machine: &Machine, folder: &str, property: &str) -> Vec<u32> {
     tree::cells(&machine.bytes(format!("{folder}/{property}")).unwrap_or_default())
 }
 
-/// Where a family's tree says the crystal's rate: the node's `compatible`, its name where that
-/// matters, and the property. Zynq-7000's controller has it (Linux, `drivers/clk/zynq/clkc.c`), the
-/// others a fixed clock (`zynqmp-clk-ccf.dtsi`, `socfpga.dtsi`).
+/// The place of the crystal's rate in a family's tree: the node's `compatible`, its name if that
+/// matters, and the property. Zynq-7000's controller has it (Linux, `drivers/clk/zynq/clkc.c`); the
+/// others have a fixed clock (`zynqmp-clk-ccf.dtsi`, `socfpga.dtsi`).
 const SAID: [(Family, &str, &[&str], &str); 3] = [
     (Family::Zynq7000, "xlnx,ps7-clkc", &[], "ps-clk-frequency"),
     (Family::ZynqMp, "fixed-clock", &["pss-ref-clk", "pss_ref_clk"], "clock-frequency"),
     (Family::CycloneV, "fixed-clock", &["osc1"], "clock-frequency"),
 ];
-/// The most letters of a name that the tree gives.
+/// The longest name from the tree, in letters.
 const NAME_MAX: usize = 200;
-/// Zynq-7000's, where the tree has none: the kernel's own default.
+/// Zynq-7000's rate if the tree has none: the kernel's own default.
 const ZYNQ_DEFAULT_HZ: u64 = 33_333_333;
 
-/// The crystal that a processor makes all its clocks from, as its board has it and as its device
-/// tree has it.
+/// The crystal from which a processor derives all its clocks, by the board and by the device tree.
 ///
-/// The kernel cannot measure it. It reckons every rate from the tree's number, so a tree of another
-/// board makes all of them wrong by one factor. A PYNQ-Z2 has 50 MHz, and most Zynq boards 33.3.
+/// The kernel cannot measure it, and computes every rate from the tree's number: another board's
+/// tree makes all rates wrong by one factor. A PYNQ-Z2 has 50 MHz, and most Zynq boards 33.3.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crystal {
     /// The board.
     pub board: &'static str,
     /// The crystal's rate on that board, in Hz.
     pub board_hz: u64,
-    /// The node and the property with the tree's rate.
+    /// The node and the property that give the tree's rate.
     pub place: String,
     /// The tree's rate, in Hz.
     pub tree_hz: u64,
-    /// The kernel's name of that clock: the tree's, or the driver's own.
+    /// The kernel's name of that clock: from the tree, or the driver's own.
     pub clock: String,
 }
 
 impl Crystal {
-    /// That of a machine, from files that need no privilege. `None`: the tree does not name a
-    /// board whose crystal is known, or does not say the rate.
+    /// The crystal of a machine, from files that need no privilege. `None`: the tree names no board
+    /// whose crystal is known, or gives no rate.
     #[must_use]
     pub fn of(machine: &Machine) -> Option<Self> {
         let board = Known::named(machine)?;
@@ -208,7 +207,7 @@ impl Crystal {
         let said = node.cell(machine, property).map(u64::from);
         let tree_hz = said.or((family == Family::Zynq7000).then_some(ZYNQ_DEFAULT_HZ))?;
         let absent = if said.is_none() { ", which is absent: the kernel's default" } else { "" };
-        // The kernel calls a fixed clock as the tree does, or else as its node is called.
+        // The kernel names a fixed clock by the tree's property, or else by its node.
         let own = machine.text(format!("{}/clock-output-names", node.folder())).unwrap_or_default();
         let own = own.split('\0').next().filter(|name| !name.is_empty()).unwrap_or(node.name());
         let clock =
@@ -217,7 +216,7 @@ impl Crystal {
         Some(Self { board: board.name, board_hz, place, tree_hz, clock })
     }
 
-    /// Whether both are the same, as near as numbers in a tree are.
+    /// Whether both rates are the same, within a tree's precision.
     #[must_use]
     pub const fn is_right(&self) -> bool {
         is_near(self.tree_hz, self.board_hz)

@@ -1,4 +1,4 @@
-//! Who may open the devices.
+//! The permissions to open the devices.
 
 use super::facts::last;
 use super::{Check, Facts, Outcome, choice, fine, none_of, note, noted, skipped};
@@ -30,7 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
         source: "https://github.com/Freescale/libimxdmabuffer/issues/8",
         look: |facts| {
             let heaps = below(facts, "dev/dma_heap").into_iter();
-            // Which heap a program wants is its own choice.
+            // The program chooses its heap.
             choice(nodes(facts, heaps.filter(|path| !last(path).starts_with("system")).collect()))
         },
     },
@@ -80,7 +80,7 @@ pub(super) const CHECKS: &[Check] = &[
         source: "https://github.com/VoltCyclone/PCILeechFWGenerator/issues/160",
         look: |facts| {
             let groups = below(facts, "dev/vfio").into_iter();
-            // A group may be a virtual machine's.
+            // A group may belong to a virtual machine.
             choice(nodes(facts, groups.filter(|path| last(path).parse::<u32>().is_ok()).collect()))
         },
     },
@@ -90,7 +90,7 @@ fn below(facts: &Facts<'_>, folder: &str) -> Vec<String> {
     facts.machine.list(folder).into_iter().map(|name| format!("{folder}/{name}")).collect()
 }
 
-/// The group's number, and whether the machine has a list of groups.
+/// The number of the group, and whether the machine has a list of groups.
 fn dma(facts: &Facts<'_>) -> (Option<u32>, bool) {
     let Some(text) = facts.machine.text("etc/group") else { return (None, false) };
     (text.lines().find_map(|line| line.strip_prefix("dma:")?.split(':').nth(1)?.parse().ok()), true)
@@ -107,8 +107,8 @@ fn group(facts: &Facts<'_>) -> Outcome {
     }
 }
 
-/// A word for each of the nodes that only root may read and write: a fault where the machine has
-/// the group for them. Another group than that may be meant so.
+/// Reports the nodes that only root may read and write: a fault if the machine has the group for
+/// them. Another group may be intended.
 fn nodes(facts: &Facts<'_>, paths: Vec<String>) -> Outcome {
     let (id, _) = dma(facts);
     if !facts.prepared() {
@@ -133,7 +133,7 @@ fn nodes(facts: &Facts<'_>, paths: Vec<String>) -> Outcome {
     if !bad.is_empty() {
         return if id.is_some() { none_of(&bad, good) } else { noted(&bad, good) };
     }
-    // The group may, and this user is not in it. Another one may be.
+    // The group has access, but this user is not in it. Another user may be.
     let outside = all.iter().filter(|(data, _)| !facts.may_open(data));
     noted(
         &outside

@@ -1,10 +1,10 @@
-//! The kernel's contiguous memory, and the dma-heaps that give it to programs.
+//! The kernel's contiguous memory, and the dma-heaps that allocate from it for programs.
 
 use super::{Check, Facts, Outcome, fault, fine, note, noted, skipped};
 use crate::tree::{Node, cells, joined};
 
 const AREA: &str = "CMA";
-/// A network's weights did not fit into this much: apache/tvm#3394.
+/// A network's weights did not fit into this size: apache/tvm#3394.
 const SMALL_KIB: u64 = 16 * 1024;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -68,8 +68,8 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// Whether memory of it is still to be allocated: the machine is prepared, and no block of
-/// u-dma-buf, or not each of the tree's, has its memory yet.
+/// Whether CMA memory still has to be allocated: the machine is prepared, and u-dma-buf has no
+/// block, or not all of the tree's blocks.
 fn wants(facts: &Facts<'_>) -> bool {
     let blocks = facts.machine.blocks().len();
     facts.prepared() && (blocks == 0 || blocks < super::u_dma_buf::wanted(facts).len())
@@ -79,7 +79,7 @@ fn missing(facts: &Facts<'_>) -> Outcome {
     match facts.meminfo("CmaTotal") {
         Some(total) if total > 0 => fine(format!("{total} KiB")),
         _ if !facts.has_tree() => skipped("a machine without a device tree can do without"),
-        // An IOMMU, huge pages or a card's own memory may do instead.
+        // An IOMMU, huge pages or a card's own memory may serve instead.
         _ if wants(facts) => fault("CmaTotal is 0 or not there"),
         _ => note("CmaTotal is 0 or not there"),
     }
@@ -122,7 +122,7 @@ fn fragmented(facts: &Facts<'_>) -> Outcome {
             let number = |name: &str| facts.number(&format!("{folder}/{area}/{name}"));
             let free = number("count")?.saturating_sub(number("used")?);
             let largest = number("maxchunk")?;
-            // Only from 4 MiB of free pages on: a quarter of less is smaller than a frame.
+            // Only with at least 4 MiB of free pages: a quarter of less is smaller than a frame.
             (free >= 1024 && largest < free / 4)
                 .then(|| format!("{area}: {free} pages are free, the largest piece has {largest}"))
         })
@@ -142,12 +142,12 @@ fn twice(facts: &Facts<'_>) -> Outcome {
     }
 }
 
-/// A master with 32 address bits ends here.
+/// The end of what a master with 32 address bits reaches.
 const HIGH: u64 = 1 << 32;
 
 fn high(facts: &Facts<'_>) -> Outcome {
     let mut begins: Vec<(String, u64)> = Vec::new();
-    // The kernel's own word first. A page has 4 KiB at least.
+    // The kernel's own numbers come first. A page has at least 4 KiB.
     let folder = "sys/kernel/debug/cma";
     for area in facts.machine.list(folder) {
         let pages = facts.number(&format!("{folder}/{area}/base_pfn"));
@@ -155,7 +155,7 @@ fn high(facts: &Facts<'_>) -> Outcome {
     }
     for pool in facts.nodes_of("shared-dma-pool") {
         let first = place(facts, pool, "reg").map(|(base, _)| base);
-        // Within its ranges the kernel chooses: known is only what holds for all of a range.
+        // The kernel chooses inside these ranges, so only a property of a whole range is known.
         let range = place(facts, pool, "alloc-ranges")
             .filter(|&(base, len)| base >= HIGH || base.saturating_add(len) <= HIGH);
         begins.extend(
@@ -179,7 +179,7 @@ fn high(facts: &Facts<'_>) -> Outcome {
     )
 }
 
-/// The first address and length of a property, which has as many cells for one as for the other.
+/// The first address and length of a property, which has equally many cells for both.
 fn place(facts: &Facts<'_>, pool: &Node, name: &str) -> Option<(u64, u64)> {
     let cells = cells(&pool.property(facts.machine, name)?);
     let parent = pool.ancestors(&facts.nodes).next();
@@ -190,7 +190,7 @@ fn place(facts: &Facts<'_>, pool: &Node, name: &str) -> Option<(u64, u64)> {
     Some((joined(cells.get(..each)?), joined(cells.get(each..2 * each)?)))
 }
 
-/// A number of bytes as the kernel takes it: 64M, `0x1000_0000` without its line.
+/// A number of bytes in the kernel's format: 64M, or `0x1000_0000` without the underscore.
 fn bytes(text: &str) -> Option<u64> {
     let unit = match text.chars().last()?.to_ascii_uppercase() {
         'K' => 10,
@@ -235,7 +235,7 @@ pub(super) const HEAPS: &[Check] = &[
 ];
 
 fn heaps(facts: &Facts<'_>) -> Vec<String> {
-    // "system" and its like are not contiguous.
+    // Heaps such as "system" are not contiguous.
     facts
         .machine
         .list("dev/dma_heap")

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::MetadataExt};
 
 const AREA: &str = "CUDA";
 const PCI: &str = "sys/bus/pci/devices";
-/// Where the driver's library is, on PCs and on Jetsons.
+/// The paths of the driver's library, on PCs and on Jetsons.
 const PLACES: [&str; 6] = [
     "usr/lib/x86_64-linux-gnu",
     "usr/lib/aarch64-linux-gnu",
@@ -93,20 +93,20 @@ fn driver(facts: &Facts<'_>) -> Outcome {
     let other = |device: &String| {
         let driver = facts.machine.link_name(format!("{PCI}/{device}/driver"));
         let driver = driver.unwrap_or_else(|| "none".into());
-        // With vfio-pci it is passed to a guest.
+        // vfio-pci passes it to a guest.
         (driver != "nvidia" && driver != "vfio-pci").then(|| format!("{device}: driver {driver}"))
     };
-    // nouveau may be meant so: it drives the screen.
+    // nouveau may be intended: it drives the screen.
     noted(&gpus.iter().filter_map(other).collect::<Vec<_>>(), format!("{} GPUs", gpus.len()))
 }
 
-/// The version in the name of the library, which `libcuda.so.1` leads to: 535.54.03.
+/// The version in the name of the library that `libcuda.so.1` links to: 535.54.03.
 fn libraries(facts: &Facts<'_>) -> Vec<String> {
     let names = PLACES.iter().flat_map(|place| facts.machine.list(place));
     names.filter_map(|name| Some(name.strip_prefix("libcuda.so.")?.to_owned())).collect()
 }
 
-/// The version of the kernel's module: the first word with two dots, or with one, and digits.
+/// The version of the kernel's module: the first word with digits and one or two dots.
 fn module(facts: &Facts<'_>) -> Option<String> {
     let text = facts.machine.text("proc/driver/nvidia/version")?;
     let word = |word: &&str| {
@@ -119,7 +119,7 @@ fn library(facts: &Facts<'_>) -> Outcome {
     if !facts.machine.has("proc/driver/nvidia/version") && jetson(facts).is_none() {
         return skipped("no driver of NVIDIA's");
     }
-    // A container has the host's /proc, and the library only where its settings ask for it.
+    // A container has the host's /proc, but has the library only if its settings ask for it.
     let container = [".dockerenv", "run/.containerenv"].iter().any(|file| facts.machine.has(file));
     if container || !facts.machine.has("usr/lib") {
         return skipped("a container, or a copy without /usr");
@@ -133,7 +133,7 @@ fn library(facts: &Facts<'_>) -> Outcome {
 }
 
 fn version(facts: &Facts<'_>) -> Outcome {
-    // libcuda.so.1 and libcuda.so.1.1 (Jetson) are names of the interface.
+    // libcuda.so.1 and libcuda.so.1.1 (Jetson) are names of the interface, not versions.
     let libraries: Vec<_> = libraries(facts)
         .into_iter()
         .filter(|version| version.contains('.') && !version.starts_with("1."))
@@ -155,7 +155,7 @@ fn rights(facts: &Facts<'_>) -> Outcome {
     if nodes.is_empty() {
         return skipped("no integrated GPU");
     }
-    // Where the machine names no user, the mode alone tells.
+    // If the machine names no user, only the mode decides.
     let shared = |data: &fs::Metadata| data.mode() & 0o006 == 0o006 || data.mode() & 0o060 == 0o060;
     let may = |(data, _): &&(fs::Metadata, &str)| {
         facts.may_open(data) && (facts.status("Uid", 10) == Some(0) || shared(data))

@@ -76,8 +76,8 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// The fabric's clocks that the kernel knows: name, how often each was asked for, and whether it
-/// runs. The hardware's word for that counts before the kernel's (Linux 5.9).
+/// The kernel's clocks of the fabric: the name, the number of users that enabled it, and whether it
+/// runs. The hardware's state counts before the kernel's (Linux 5.9).
 fn clocks(facts: &Facts<'_>) -> Vec<(String, u64, bool)> {
     let ours = |name: &String| Fabric::named(name).is_some();
     let summary = crate::clocks::clocks(facts.machine).unwrap_or_default();
@@ -94,7 +94,7 @@ fn clocks(facts: &Facts<'_>) -> Vec<(String, u64, bool)> {
 
 fn clock(facts: &Facts<'_>) -> Outcome {
     let has = |node: &Node| node.property(facts.machine, "clocks").is_some();
-    // The module contigo runs the clocks that a node names, while a program has the device open.
+    // The module contigo enables a node's clocks while a program has the device open.
     let cores = facts.fabric();
     let providers = providers(facts.machine);
     let named = |node: &Node| -> Vec<_> {
@@ -102,7 +102,7 @@ fn clock(facts: &Facts<'_>) -> Outcome {
             fabrics(facts.machine, &providers, &node.folder(), "clocks").into_iter().flatten();
         found.map(|found| found.fabric).collect()
     };
-    // One whose clocks are all others than the fabric's needs none of these.
+    // A core that uses no clock of the fabric is left out.
     let cores: Vec<_> = cores
         .into_iter()
         .filter(|node| {
@@ -132,7 +132,7 @@ fn clock(facts: &Facts<'_>) -> Outcome {
         .filter(|node| named(node).into_iter().any(is_off))
         .map(|node| node.full_name())
         .collect();
-    // A core that names no clock may have one of the board's own.
+    // A core without a named clock may use one of the board's own.
     match (off.is_empty(), clocks.iter().any(|(.., runs)| *runs)) {
         (false, _) => fault(format!("{words}; off for {}", off.join(", "))),
         (true, true) => fine(words),
@@ -166,7 +166,7 @@ fn waits(facts: &Facts<'_>) -> Outcome {
     let Some(text) = facts.machine.text("sys/kernel/debug/devices_deferred") else {
         return skipped("not readable: run as root, with debugfs");
     };
-    // Others wait on right machines too: of the kernel's own, a driver may just not be built.
+    // Other devices wait on working machines, too: the kernel may be built without their driver.
     let ours =
         |node: &&Node| node.is("contigo,engine") || node.is("generic-uio") || node.is_block();
     let ours: Vec<_> = facts.nodes.iter().filter(ours).collect();
@@ -197,7 +197,7 @@ fn bridge(facts: &Facts<'_>) -> Outcome {
     for bridge in bridges {
         if bridge.open == Some(false) { &mut closed } else { &mut open }.push(bridge.name);
     }
-    // A design rarely has a core behind each of them.
+    // Few designs have a core behind every bridge.
     if open.is_empty() {
         fault(closed.join(", "))
     } else {

@@ -1,4 +1,4 @@
-//! The facts that several checks read.
+//! The facts that several checks use.
 
 use crate::tree::{self, Node};
 use crate::{bitstream::Family, known::family_of, machine::Machine, ports::Fact};
@@ -11,20 +11,20 @@ use std::{
     path::Path,
 };
 
-/// The most bytes of a kernel's configuration; Debian's has 300 KB.
+/// The longest kernel configuration, in bytes. Debian's has 300 KB.
 const CONFIG_MAX_BYTES: u64 = 2 << 20;
 
 const PLATFORM: &str = "sys/bus/platform/devices";
 
-/// A machine, and what is read of it once.
+/// A machine, and the facts that are read from it once.
 #[derive(Debug)]
 pub(super) struct Facts<'a> {
     pub(super) machine: &'a Machine,
     pub(super) nodes: Vec<Node>,
     pub(super) command_line: String,
-    /// Which of the SoCs with a fabric it is.
+    /// The family, if it is a SoC with a fabric.
     pub(super) family: Option<Family>,
-    /// The registers around the ports, where the caller has read them.
+    /// The registers around the ports, if the caller has read them.
     pub(super) registers: Option<Result<Vec<Fact>, String>>,
     config: Option<String>,
     /// The platform's devices: each one's name, the path of its node, and its driver.
@@ -32,15 +32,15 @@ pub(super) struct Facts<'a> {
     links: Links,
 }
 
-/// Where the references of a tree lead. A property may have thousands of them, and so may each of
-/// thousands of nodes: each file behind them is read once.
+/// The targets of references in a tree. A property may have thousands of references, and so may
+/// each of thousands of nodes, so each file behind them is read once.
 #[derive(Debug, Default)]
 struct Links {
-    /// By phandle, the place of the first node that has it.
+    /// By phandle, the index of the first node that has it.
     phandles: OnceCell<BTreeMap<u32, usize>>,
     /// By phandle, the node's `#interrupt-cells`.
     interrupt_cells: RefCell<BTreeMap<u32, Option<u32>>>,
-    /// The place of the first node with `linux,cma-default`.
+    /// The index of the first node with `linux,cma-default`.
     cma: OnceCell<Option<usize>>,
 }
 
@@ -80,13 +80,13 @@ impl<'a> Facts<'a> {
         self.nodes.get(*self.links.phandles.get_or_init(places).get(&phandle)?)
     }
 
-    /// How many cells an interrupt of this controller has.
+    /// The number of cells of an interrupt of this controller.
     pub(super) fn interrupt_cells(&self, phandle: u32) -> Option<u32> {
         let ask = || self.node_with(phandle)?.cell(self.machine, "#interrupt-cells");
         *self.links.interrupt_cells.borrow_mut().entry(phandle).or_insert_with(ask)
     }
 
-    /// The pool that the kernel takes where none is named.
+    /// The kernel's default pool.
     pub(super) fn cma(&self) -> Option<&Node> {
         let first = || {
             self.nodes
@@ -96,7 +96,7 @@ impl<'a> Facts<'a> {
         self.nodes.get((*self.links.cma.get_or_init(first))?)
     }
 
-    /// The driver that a node's device has: by the node where sysfs says it, else by its name.
+    /// The driver of a node's device: found by the node if sysfs links it, else by name.
     pub(super) fn driver(&self, node: &Node) -> Option<&str> {
         let device = node.device();
         let is = |(name, of, _): &&(String, Option<String>, Option<String>)| {
@@ -105,14 +105,14 @@ impl<'a> Facts<'a> {
         self.platform.iter().find(is)?.2.as_deref()
     }
 
-    /// Where a driver other than `own` has a node's device: a word for it. That counts as the
+    /// Describes a driver other than `own` that has the node's device. That counts as the
     /// administrator's choice.
     pub(super) fn given_away(&self, node: &Node, own: &str) -> Option<String> {
         let driver = self.driver(node).filter(|driver| *driver != own)?;
         Some(format!("{} has {driver}", node.full_name()))
     }
 
-    /// It has a device tree: a SoC, and no PC.
+    /// Whether the machine has a device tree: then it is a SoC, and no PC.
     pub(super) fn has_tree(&self) -> bool {
         self.nodes.len() > 1
     }
@@ -129,8 +129,8 @@ impl<'a> Facts<'a> {
         self.nodes.iter().filter(|node| node.is_fabric(family)).filter(driven).collect()
     }
 
-    /// This machine is prepared for programs that drive devices: by a node in its tree (of
-    /// uio, the module contigo or u-dma-buf), by a block or by a guard.
+    /// Whether this machine is prepared for programs that drive devices: its tree has a node for
+    /// uio, the module contigo or u-dma-buf, or it has a block or a guard.
     pub(super) fn prepared(&self) -> bool {
         let ours = |one: &String| {
             one == "generic-uio" || one == "contigo,engine" || one.starts_with("ikwzm,")
@@ -140,7 +140,7 @@ impl<'a> Facts<'a> {
             || !self.machine.list("sys/class/contigo").is_empty()
     }
 
-    /// The devices of a class, and the path of each one's node in the tree, where sysfs says it.
+    /// The devices of a class, each with the path of its node in the tree, if sysfs has it.
     pub(super) fn class(&self, class: &str) -> Vec<(String, Option<String>)> {
         let found = |name: String| {
             let node = self.of_node(&format!("{class}/{name}/device"));
@@ -149,20 +149,20 @@ impl<'a> Facts<'a> {
         self.machine.list(class).into_iter().map(found).collect()
     }
 
-    /// The path of the node that a device's folder in sysfs leads to.
+    /// The path of the node to which a device's folder in sysfs links.
     pub(super) fn of_node(&self, device: &str) -> Option<String> {
         node_of(&self.machine.link(format!("{device}/of_node"))?)
     }
 
-    /// The number behind a word of `/proc/self/status`, in this base.
+    /// The number behind a key of `/proc/self/status`, in this base.
     pub(super) fn status(&self, word: &str, radix: u32) -> Option<u64> {
         let text = self.machine.text("proc/self/status")?;
         let rest = text.lines().find_map(|line| line.strip_prefix(word)?.strip_prefix(':'))?;
         u64::from_str_radix(rest.split_ascii_whitespace().next()?, radix).ok()
     }
 
-    /// Whether this process may read and write a node: as root, as its owner, by a mode for all users, or by a
-    /// group. Where the machine says no groups, it may.
+    /// Whether this process may read and write a node: as root, as its owner, by a mode for all
+    /// users, or by a group. If the machine's files have no groups, it may.
     pub(super) fn may_open(&self, data: &Metadata) -> bool {
         let (others, group) = (data.mode() & 0o006 == 0o006, data.mode() & 0o060 == 0o060);
         let status = self.machine.text("proc/self/status").unwrap_or_default();
@@ -176,7 +176,7 @@ impl<'a> Facts<'a> {
         user == Some(0) || owner || others || group && own
     }
 
-    /// The value of a parameter of the kernel's command line: the last one counts.
+    /// The value of a parameter on the kernel's command line: the last one counts.
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         self.command_line.split_ascii_whitespace().rev().find_map(|word| {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -184,8 +184,8 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Whether the kernel has an option, built in or as a module; `None`: its configuration is
-    /// nowhere.
+    /// Whether the kernel has an option, built in or as a module; `None`: its configuration was not
+    /// found.
     pub(super) fn config(&self, option: &str) -> Option<bool> {
         let line = format!("CONFIG_{option}=");
         let config = self.config.as_ref()?;
@@ -203,7 +203,7 @@ impl<'a> Facts<'a> {
             .map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
     }
 
-    /// The same of `/proc/meminfo`, in its own unit.
+    /// A number of `/proc/meminfo`, in its own unit.
     pub(super) fn meminfo(&self, name: &str) -> Option<u64> {
         let text = self.machine.text("proc/meminfo")?;
         text.lines()
@@ -228,13 +228,13 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// IOMMU groups.
+    /// The IOMMU groups.
     pub(super) fn iommu_groups(&self) -> Vec<String> {
         self.machine.list("sys/kernel/iommu_groups")
     }
 }
 
-/// The path of the node that a link of sysfs leads to.
+/// The path of the node to which a link in sysfs leads.
 fn node_of(link: &Path) -> Option<String> {
     Some(link.to_str()?.split_once("/devicetree/base/")?.1.to_owned())
 }

@@ -51,7 +51,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// The engines that wait for the module: no other driver has them.
+/// The engines that wait for the module: they have no other driver.
 pub(super) fn waiting<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
     facts
         .nodes_of("contigo,engine")
@@ -60,7 +60,7 @@ pub(super) fn waiting<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
         .collect()
 }
 
-/// The module needs Linux 5.10: on an older one another driver serves.
+/// The module needs Linux 5.10. On an older kernel another driver serves.
 pub(super) fn is_too_old(facts: &Facts<'_>) -> bool {
     facts.kernel().is_some_and(|version| version < (5, 10))
 }
@@ -82,7 +82,7 @@ fn bound(facts: &Facts<'_>) -> Outcome {
         return skipped("no engine, or the module is not loaded");
     }
     let there = facts.class("sys/class/contigo");
-    // By its node where sysfs says it: the address in a device's name is translated by the buses.
+    // By its node if sysfs links it, because buses translate the address in a device's name.
     let is = |node: &Node| {
         let mut named = there.iter();
         named.any(|(name, of)| {
@@ -99,7 +99,7 @@ fn bound(facts: &Facts<'_>) -> Outcome {
     if bad.is_empty() { noted(&given, format!("{all} engines")) } else { none_of(&bad, "") }
 }
 
-/// The engines that the module has; where it is not loaded, those of the tree.
+/// The engines of the module, or those of the tree if it is not loaded.
 fn engines(facts: &Facts<'_>) -> Vec<String> {
     let there = facts.machine.list("sys/class/contigo");
     if there.is_empty() {

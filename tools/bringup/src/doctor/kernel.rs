@@ -1,5 +1,5 @@
-//! What the kernel was built with and set to: bounce buffers and huge pages, how long an interrupt
-//! takes to its program, and the configuration.
+//! The kernel's configuration and settings: bounce buffers, huge pages, and the time from an
+//! interrupt to its program.
 
 use super::{Check, Facts, Outcome, choice, fault, fine, note, skipped};
 
@@ -117,7 +117,7 @@ fn governor(facts: &Facts<'_>) -> Outcome {
 }
 
 fn throttled(facts: &Facts<'_>) -> Outcome {
-    // The file is of PREEMPT_RT's patches. Mainline has those since 6.12: its version names them.
+    // PREEMPT_RT's patches add this file. Mainline has had them since 6.12: its version names them.
     let version = facts.machine.text("proc/sys/kernel/version").unwrap_or_default();
     if facts.number("sys/kernel/realtime") != Some(1) && !version.contains("PREEMPT_RT") {
         return skipped("no PREEMPT_RT");

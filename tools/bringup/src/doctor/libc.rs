@@ -1,11 +1,11 @@
-//! The C library, and a wheel that was built for another one.
+//! The C library, and wheels that were built for another one.
 
 use super::{Check, Facts, Outcome, fine, none_of, note, skipped};
 
 const AREA: &str = "C library";
 /// The version that `cargo cross build` links against.
 const OLDEST: (u32, u32) = (2, 27);
-/// Where the library is: merged and split roots, Debian's folders and others'.
+/// The paths of the library: in merged and split roots, in Debian's and in other folders.
 const PLACES: [&str; 8] = [
     "lib/aarch64-linux-gnu",
     "lib/arm-linux-gnueabihf",
@@ -16,12 +16,12 @@ const PLACES: [&str; 8] = [
     "lib64",
     "lib",
 ];
-/// Where packages are; each may hold folders of several Pythons.
+/// The folders of packages; each may hold the folders of several Pythons.
 const ROOTS: [&str; 4] =
     ["usr/lib", "usr/local/lib", "usr/local/share/pynq-venv/lib", "opt/venv/lib"];
-/// The same below a user's folder: pip's own place, and the usual names of an environment.
+/// The same in a user's folder: pip's own folder, and the usual names of an environment.
 const HOMES: [&str; 4] = [".local/lib", "venv/lib", ".venv/lib", "env/lib"];
-/// The most users whose folders are looked at: a board has a few.
+/// The most users whose folders are searched: a board has a few.
 const USERS_MAX: usize = 16;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -46,7 +46,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// The library says its version in a text: "stable release version 2.36."
+/// The library has its version in a text: "stable release version 2.36."
 fn version(facts: &Facts<'_>) -> Option<(u32, u32)> {
     let mark = b"stable release version ";
     PLACES.iter().find_map(|place| {

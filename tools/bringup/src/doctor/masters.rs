@@ -1,5 +1,5 @@
-//! What the device tree tells the kernel of the masters: whether their accesses snoop, and how far
-//! they reach.
+//! The device tree's statements about the masters: whether their accesses snoop, and the addresses
+//! that they reach.
 
 use super::{
     Check, Facts, Outcome, facts::last, fault, fine, none_of, note, noted, skipped, u_dma_buf,
@@ -12,8 +12,8 @@ use std::ops::Range;
 
 const COHERENCY_AREA: &str = "coherency";
 
-/// The PL330 of a SoC whose port does not snoop. `ZynqMP`'s DMA engines may snoop, by their
-/// registers (UG1085, chapter 19).
+/// The PL330 of a SoC whose port does not snoop. `ZynqMP`'s DMA engines may snoop, depending on
+/// their registers (UG1085, chapter 19).
 ///
 /// # References
 /// UG585, chapter 9; Cyclone V HPS TRM, "DMA Controller".
@@ -76,11 +76,11 @@ fn engine(facts: &Facts<'_>) -> Outcome {
 
 fn bus(facts: &Facts<'_>) -> Outcome {
     let buses: Vec<_> = facts.nodes.iter().filter(|node| node.is("simple-bus")).collect();
-    // On other SoCs all masters may snoop, and their trees say so at the bus: LS1043A, K3, AP806.
+    // On other SoCs all masters may snoop, and their trees state it at the bus: LS1043A, K3, AP806.
     if facts.family.is_none() || buses.is_empty() {
         return skipped("no bus in the tree of a Zynq or a Cyclone V");
     }
-    // Below a bus of the fabric alone, each master may be on ACP or HPC.
+    // Below a bus with only the fabric's masters, each of them may be on ACP or HPC.
     let others = |bus: &Node| {
         let below = format!("{}/", bus.path);
         let mut devices = facts
@@ -102,11 +102,11 @@ fn block(facts: &Facts<'_>) -> Outcome {
     let mut compared = 0;
     let mut bad = Vec::new();
     for block in facts.machine.blocks() {
-        // Blocks of a parameter have none.
+        // Blocks from a module parameter have no node.
         let node = wanted.iter().copied().find(|node| u_dma_buf::is_of(facts, &block, node));
         if let (Some(node), Some(said)) = (node, facts.number(&format!("{block}/dma_coherent"))) {
             compared += 1;
-            // As of_dma_is_coherent: the node's own word, or one of the buses' above it.
+            // As of_dma_is_coherent: the property of the node itself, or of a bus above it.
             let coherent =
                 node.coherent || node.ancestors(&facts.nodes).any(|above| above.coherent);
             if coherent != (said == 1) {
@@ -138,7 +138,7 @@ pub(super) const REACH: &[Check] = &[Check {
     look: narrow,
 }];
 
-/// One past the last address that a node's master reaches, and the property that says it.
+/// One past the last address that a node's master reaches, and the property that limits it.
 fn limit(facts: &Facts<'_>, node: &Node) -> Option<(u64, &'static str)> {
     let mask = node.cell(facts.machine, "dma-mask");
     let mask = mask.map(|bits| (1_u64.checked_shl(bits).unwrap_or(u64::MAX), "dma-mask"));
@@ -158,22 +158,22 @@ fn limit(facts: &Facts<'_>, node: &Node) -> Option<(u64, &'static str)> {
     mask.into_iter().chain(ranges).min()
 }
 
-/// A count of cells: of this node, or of the nearest one above that says it.
+/// A number of cells: from this node, or from the nearest one above that has the property.
 fn count(facts: &Facts<'_>, node: Option<&Node>, name: &str, default: usize) -> usize {
     let said = |node: &Node| node.cell(facts.machine, name).map(|cells| cells as usize);
     let above = |node: &Node| said(node).or_else(|| node.ancestors(&facts.nodes).find_map(said));
-    // The specification has two at most.
+    // The specification allows two at most.
     node.and_then(above).unwrap_or(default).min(2)
 }
 
-/// One past a pool's last byte, where the tree has its place.
+/// One past a pool's last byte, if the tree places it.
 fn end_of_pool(facts: &Facts<'_>, pool: &Node) -> Option<u64> {
     let reg = cells(&pool.property(facts.machine, "reg")?);
     let (base, len) = reg.split_at_checked(reg.len() / 2)?;
     joined(base).checked_add(joined(len))
 }
 
-/// The pool that a node names, or CMA.
+/// The pool that a node names, or else CMA.
 fn pool<'a>(facts: &'a Facts<'_>, node: &Node) -> Option<&'a Node> {
     match node.property(facts.machine, "memory-region") {
         Some(named) => match *cells(&named) {
@@ -211,7 +211,7 @@ fn narrow(facts: &Facts<'_>) -> Outcome {
         match block.or_else(|| end_of_pool(facts, pool(facts, node)?)) {
             Some(end) if end > reach => bad.push(words(end)),
             Some(_) => {}
-            // The kernel chooses the place of its memory, and may have chosen well.
+            // The kernel places this memory, and may have placed it well.
             None => maybe.extend(facts.machine.memory_end().filter(|&end| end > reach).map(words)),
         }
     }

@@ -1,8 +1,8 @@
-//! The doctor: reads a machine's files, and says what will keep DMA from working on it.
+//! The doctor: reads a machine's files, and reports what will keep DMA from working on it.
 //!
 //! A check is a row of a table with one small function. Each area has a file, and `facts.rs` has
-//! what several of them read. Nothing is written, and no device is opened. Registers around the
-//! fabric's ports are judged where the caller has read them ([`doctor_with`]).
+//! the facts that several areas use. Nothing is written, and no device is opened. Registers around
+//! the fabric's ports are judged if the caller has read them ([`doctor_with`]).
 
 mod access;
 mod cma;
@@ -22,35 +22,35 @@ use crate::{machine::Machine, plain, ports::Fact};
 use facts::Facts;
 use std::path::PathBuf;
 
-/// The most letters of the numbers and names behind a verdict: a machine may have thousands.
+/// The longest list of numbers and names in a finding, in letters: a machine may have thousands.
 const FOUND_MAX: usize = 400;
 
 /// One thing that can be wrong with a machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
-    /// Its name, which stays the same: for scripts.
+    /// Its name. Scripts rely on it, so it never changes.
     pub id: &'static str,
-    /// The part of the machine that it looks at.
+    /// The part of the machine that it checks.
     pub area: &'static str,
-    /// The thing that should hold.
+    /// The condition that should hold.
     pub title: &'static str,
-    /// Why it matters.
+    /// The reason why it matters.
     pub cause: &'static str,
-    /// A command, a line of device tree, or the step that mends it.
+    /// The cure: a command, a line of device tree, or a step.
     pub cure: &'static str,
-    /// The thread, the kernel's file or the manual that it comes from.
+    /// The source: a thread, a kernel file or a manual.
     pub source: &'static str,
     look: fn(&Facts<'_>) -> Outcome,
 }
 
-/// The end of a check.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// As it should be.
     Fine,
-    /// It does not apply to this machine, or its files do not tell.
+    /// It does not apply to this machine, or the machine's files do not tell.
     Skipped,
-    /// It may be meant so.
+    /// It may be intended.
     Note,
     /// It keeps something from working.
     Fault,
@@ -69,12 +69,12 @@ impl Verdict {
     }
 }
 
-/// The answer of one check: a verdict, and the numbers and names behind it.
+/// The outcome of one check: a verdict, and the numbers and names behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The verdict.
     pub verdict: Verdict,
-    /// The numbers and names that were found, or why nothing could be.
+    /// The numbers and names that were found, or the reason why none were.
     pub found: String,
 }
 
@@ -99,26 +99,26 @@ fn none_of(bad: &[String], good: impl Into<String>) -> Outcome {
     if bad.is_empty() { fine(good) } else { fault(bad.join(", ")) }
 }
 
-/// The same as a note.
+/// A note that lists `bad`, or `good` if the list is empty.
 fn noted(bad: &[String], good: impl Into<String>) -> Outcome {
     if bad.is_empty() { fine(good) } else { note(bad.join(", ")) }
 }
 
-/// A machine can do without it: a note instead of a fault.
+/// Turns a fault into a note, because a machine can work without it.
 fn choice(outcome: Outcome) -> Outcome {
     if outcome.verdict == Verdict::Fault { note(outcome.found) } else { outcome }
 }
 
-/// A check, and its answer here.
+/// A check, and its outcome on this machine.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The check.
     pub check: &'static Check,
-    /// Its answer.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
-/// The folder is no machine's, or a copy is larger than a machine.
+/// The folder is not that of a machine, or a copy is larger than a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DoctorError {
     /// There is no `proc/meminfo`: nothing is mounted, or the folder is another one.
@@ -130,7 +130,7 @@ pub enum DoctorError {
     /// `proc/meminfo` does not say how much memory there is.
     #[error("{0} has no line MemTotal: copy the machine's /proc, /sys and /etc again, as text")]
     Nonsense(PathBuf),
-    /// A copy has more files, or longer ones, than a machine: the last were not read.
+    /// A copy has more files, or longer files, than a machine: the last ones were not read.
     #[error(
         "{0} has more in its /proc and /sys than a machine, and was not read to its end: copy both \
          again, as text"
@@ -138,7 +138,7 @@ pub enum DoctorError {
     TooLarge(PathBuf),
 }
 
-/// Every check, area by area.
+/// All checks, area by area.
 pub fn checks() -> impl Iterator<Item = &'static Check> {
     let areas: [&[Check]; 16] = [
         cma::CHECKS,
@@ -161,19 +161,19 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
     areas.into_iter().flatten()
 }
 
-/// Looks at all of `machine`.
+/// Runs all checks on `machine`.
 ///
 /// # Errors
-/// [`DoctorError`]: the folder is no machine's, or a copy is larger than a machine.
+/// [`DoctorError`]: the folder is not that of a machine, or a copy is larger than a machine.
 pub fn doctor(machine: &Machine) -> Result<Vec<Finding>, DoctorError> {
     doctor_with(machine, None)
 }
 
-/// The same with the registers around the ports ([`crate::ports::read`]), or with the reason why
-/// they could not be read.
+/// Runs all checks with the registers around the ports ([`crate::ports::read`]), or with the reason
+/// why they could not be read.
 ///
 /// # Errors
-/// [`DoctorError`]: the folder is no machine's, or a copy is larger than a machine.
+/// [`DoctorError`]: the folder is not that of a machine, or a copy is larger than a machine.
 pub fn doctor_with(
     machine: &Machine,
     registers: Option<Result<Vec<Fact>, String>>,
@@ -190,6 +190,6 @@ pub fn doctor_with(
         Finding { check, outcome: Outcome { verdict, found: plain(&found, FOUND_MAX) } }
     };
     let findings = checks().map(look).collect();
-    // A file that was not read would be told as one that is not there.
+    // A file that was not read would be reported as a missing one.
     if machine.is_spent() { Err(DoctorError::TooLarge(machine.path(""))) } else { Ok(findings) }
 }

@@ -1,4 +1,4 @@
-//! The registers around the fabric's ports, where the caller has read them.
+//! The registers around the fabric's ports, if the caller has read them.
 
 use super::{Check, Facts, Outcome, fault, fine, note, skipped};
 use crate::ports::{AccessError, BROADCAST, Fact, Reading, Verdict};
@@ -56,7 +56,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// The words of a state in which nothing goes through.
+/// The words for states in which no access passes.
 const SHUT: [&str; 3] = ["held", "in reset", "closed"];
 
 fn judged(facts: &Facts<'_>, is: fn(&str) -> bool) -> Outcome {
@@ -85,11 +85,11 @@ fn judged(facts: &Facts<'_>, is: fn(&str) -> bool) -> Outcome {
         those.map(|fact| format!("{}: {}", fact.field.name, value(fact))).collect()
     };
     let wrong = |fact: &Fact| fact.verdict == Verdict::Wrong;
-    // The last access, whatever it was for: nothing more may be started on that processor.
+    // It was the last access, whatever its purpose: nothing more may start on that processor.
     let hangs = |fact: &Fact| matches!(fact.reading, Reading::Failed(AccessError::NoAnswer { .. }));
     let wrong = listed(&|fact| wrong(fact) || hangs(fact));
-    // The right value is not known there. A state in which nothing goes through is reported all the
-    // same, but a block in reset only where a design uses its port.
+    // The right value is not known. A state in which no access passes is reported anyway, but a
+    // block in reset is reported only if a design uses its port.
     let shut =
         |fact: &Fact| fact.verdict == Verdict::Unknown && SHUT.contains(&value(fact).as_str());
     let shut = listed(&|fact| {

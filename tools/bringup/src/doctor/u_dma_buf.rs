@@ -86,8 +86,8 @@ fn module(facts: &Facts<'_>) -> Outcome {
     }
 }
 
-/// Whether a block is a node's: by the node where sysfs says it, else by `device-name` or by the
-/// node's name. A bus may have put its own before that (`amba:udmabuf0`).
+/// Whether a block belongs to a node: by the node if sysfs links it, else by `device-name` or the
+/// node's name. A bus may have added a prefix (`amba:udmabuf0`).
 pub(super) fn is_of(facts: &Facts<'_>, block: &str, node: &Node) -> bool {
     if let Some(path) = facts.of_node(&format!("{block}/device")) {
         return path == node.path;
@@ -104,7 +104,7 @@ fn block(facts: &Facts<'_>) -> Outcome {
     if wanted.is_empty() || !loaded(facts) {
         return skipped("the tree has no block, or the module is not loaded");
     }
-    // A number (minor-number) is another name still.
+    // A node with a number (minor-number) has yet another name.
     let numbered = |node: &Node| node.property(facts.machine, "minor-number").is_some();
     let is_there = |node: &&&Node| {
         blocks.iter().any(|block| is_of(facts, block, node))
@@ -134,7 +134,7 @@ fn version(facts: &Facts<'_>) -> Outcome {
     }
 }
 
-/// A line for each block that `bad` has a word about; `as_one` says how bad that is.
+/// A line for each block that `bad` describes; `as_one` sets how bad that is.
 fn each(
     facts: &Facts<'_>,
     as_one: fn(&[String], String) -> Outcome,

@@ -1,4 +1,4 @@
-//! Devices that uio serves, and their interrupts.
+//! The devices of uio, and their interrupts.
 
 use super::{Check, Facts, Outcome, fault, fine, none_of, noted, skipped};
 use crate::tree::{Node, cells};
@@ -82,7 +82,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// The nodes, and the name of the device of uio that the kernel has for each.
+/// The nodes, each with the name of its uio device, if the kernel has one.
 fn nodes<'a>(facts: &'a Facts<'_>) -> Vec<(&'a Node, Option<String>)> {
     let there = served(facts);
     let named = |node: &Node| {
@@ -91,13 +91,13 @@ fn nodes<'a>(facts: &'a Facts<'_>) -> Vec<(&'a Node, Option<String>)> {
     facts.nodes_of("generic-uio").into_iter().map(|node| (node, named(node))).collect()
 }
 
-/// Whether a device of uio is a node's: by the node where sysfs says it. Without that by name,
-/// which two nodes may share.
+/// Whether a uio device belongs to a node: by the node if sysfs links it, else by name, which two
+/// nodes may share.
 fn is_of(facts: &Facts<'_>, (_, of, name): &(String, Option<String>, String), node: &Node) -> bool {
     of.as_ref().map_or_else(|| *name == named_as(facts, node), |path| *path == node.path)
 }
 
-/// The nodes that wait for uio's driver: no other driver has them.
+/// The nodes that wait for uio's driver: they have no other driver.
 pub(super) fn waiting<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
     facts
         .nodes_of("generic-uio")
@@ -106,7 +106,7 @@ pub(super) fn waiting<'a>(facts: &'a Facts<'_>) -> Vec<&'a Node> {
         .collect()
 }
 
-/// The devices of uio: each with the path of its node, and its name.
+/// The uio devices: each with the path of its node, and its name.
 fn served(facts: &Facts<'_>) -> Vec<(String, Option<String>, String)> {
     let name = |uio: &String| facts.machine.text(format!("{CLASS}/{uio}/name")).unwrap_or_default();
     facts
@@ -117,7 +117,7 @@ fn served(facts: &Facts<'_>) -> Vec<(String, Option<String>, String)> {
         .collect()
 }
 
-/// The devices of uio that the tree's nodes have; a vendor's own are others.
+/// The uio devices of the tree's nodes, without a vendor's own.
 pub(super) fn devices(facts: &Facts<'_>) -> Vec<String> {
     let nodes = facts.nodes_of("generic-uio");
     let ours =
@@ -125,7 +125,7 @@ pub(super) fn devices(facts: &Facts<'_>) -> Vec<String> {
     served(facts).into_iter().filter(ours).map(|(uio, ..)| uio).collect()
 }
 
-/// The name that a node's device gets: `linux,uio-name`, or the node's own.
+/// The name of a node's device: `linux,uio-name`, or the node's own.
 fn named_as(facts: &Facts<'_>, node: &Node) -> String {
     let said = node
         .property(facts.machine, "linux,uio-name")
@@ -160,16 +160,16 @@ fn parameter(facts: &Facts<'_>) -> Outcome {
     }
 }
 
-/// The number of a node's interrupts. A controller says how many cells each of them has.
+/// The number of a node's interrupts. A controller defines how many cells each interrupt has.
 fn interrupts(facts: &Facts<'_>, node: &Node) -> usize {
     let property =
         |node: &Node, name: &str| node.property(facts.machine, name).map(|bytes| cells(&bytes));
     let first = |node: &Node, name: &str| property(node, name)?.first().copied();
-    // The GIC has three.
+    // The GIC has three cells.
     let each = |phandle: Option<u32>| {
         phandle.and_then(|phandle| facts.interrupt_cells(phandle)).map_or(3, |n| n as usize)
     };
-    // The specification lets the second win (chapter 2.4).
+    // By the specification the second property takes precedence (chapter 2.4).
     let Some(list) = property(node, "interrupts-extended") else {
         let parent = first(node, "interrupt-parent");
         let parent = parent.or_else(|| {
@@ -199,8 +199,8 @@ fn wired(facts: &Facts<'_>) -> Outcome {
     noted(&bad, format!("{} nodes", nodes.len()))
 }
 
-/// Served nodes with an interrupt, and the times that it came; `None`: the kernel does not list it.
-/// A line that several devices share lists each, behind a comma.
+/// Served nodes with an interrupt, and its count; `None`: the kernel does not list it. The line of
+/// a shared interrupt lists each device behind a comma.
 fn counted<'a>(facts: &'a Facts<'_>) -> Vec<(&'a Node, Option<u64>)> {
     let text = facts.machine.text("proc/interrupts").unwrap_or_default();
     let count = |name: &str| {
@@ -216,7 +216,7 @@ fn counted<'a>(facts: &'a Facts<'_>) -> Vec<(&'a Node, Option<u64>)> {
         };
         text.lines().filter(is).map(came).reduce(u64::saturating_add)
     };
-    // The interrupt has the device's own name, whatever the tree says by now.
+    // The interrupt has the device's own name, even if the tree has changed since.
     let nodes = nodes(facts).into_iter().filter(|(node, _)| interrupts(facts, node) > 0);
     nodes.filter_map(|(node, served)| Some((node, count(&served?)))).collect()
 }
@@ -266,8 +266,8 @@ fn one(facts: &Facts<'_>) -> Outcome {
     noted(&bad, format!("{} nodes", nodes.len()))
 }
 
-/// The driver maps a domain of interrupts for each controller, and writes MER as it does so (Linux,
-/// drivers/irqchip/irq-xilinx-intc.c). It is no platform driver: the domain alone shows it.
+/// For each controller the driver maps an interrupt domain, and writes MER when it does (Linux,
+/// drivers/irqchip/irq-xilinx-intc.c). It is no platform driver: only the domain shows it.
 fn intc(facts: &Facts<'_>) -> Outcome {
     let ours = |node: &&Node| {
         node.compatible
@@ -282,7 +282,7 @@ fn intc(facts: &Facts<'_>) -> Outcome {
     let config = facts.config("XILINX_INTC");
     let (mut bad, mut unknown) = (Vec::new(), 0);
     for node in &all {
-        // A domain is called as its node's path, with colons.
+        // A domain is named by its node's path, with colons.
         let name = format!(":{}", node.path.replace('/', ":"));
         let name = name.as_str();
         match facts.driver(node) {

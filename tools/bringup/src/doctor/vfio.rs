@@ -1,12 +1,12 @@
-//! IOMMUs, VFIO, and the memory that it pins.
+//! IOMMUs, VFIO, and the memory that VFIO pins.
 
 use super::{Check, Facts, Outcome, fine, none_of, note, skipped};
 
 const AREA: &str = "VFIO";
 const GROUPS: &str = "sys/kernel/iommu_groups";
-/// The smallest limit that is worth a start: one pool of frames.
+/// The smallest useful limit: one pool of frames.
 const LOCKED_MIN_BYTES: u64 = 64 << 20;
-/// `CAP_IPC_LOCK`, with which VFIO looks at no limit (Linux, `uapi/linux/capability.h`).
+/// `CAP_IPC_LOCK`: with it VFIO checks no limit (Linux, `uapi/linux/capability.h`).
 const CAP_IPC_LOCK: u64 = 1 << 14;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -91,7 +91,7 @@ fn kind(facts: &Facts<'_>, group: &str) -> Option<String> {
 }
 
 fn strict(facts: &Facts<'_>) -> Outcome {
-    // VFIO has domains of its own, which forget at once.
+    // VFIO has its own domains, which flush at once.
     let ours = |(_, devices): &(String, Vec<(String, String)>)| {
         devices.iter().any(|(_, driver)| driver == "contigo")
     };
@@ -137,7 +137,7 @@ fn groups(facts: &Facts<'_>) -> Vec<(String, Vec<(String, String)>)> {
         .collect()
 }
 
-/// The groups with a device of VFIO's.
+/// The groups that contain a VFIO device.
 fn passed(facts: &Facts<'_>) -> Vec<(String, Vec<(String, String)>)> {
     groups(facts)
         .into_iter()
@@ -150,7 +150,7 @@ fn viable(facts: &Facts<'_>) -> Outcome {
     if groups.is_empty() {
         return skipped("no device is VFIO's");
     }
-    // A port and a stub are no obstacle (Linux, Documentation/driver-api/vfio.rst).
+    // A port and a stub do not block (Linux, Documentation/driver-api/vfio.rst).
     let blocks = |driver: &str| {
         !driver.is_empty()
             && !driver.contains("vfio")

@@ -1,25 +1,25 @@
-//! Daemons that have the fabric: Canonical's fpgad and AMD's dfx-mgrd.
+//! Daemons that manage the fabric: Canonical's fpgad and AMD's dfx-mgrd.
 //!
 //! # References
 //! fpgad, `cli/README.md`: `load bitstream FILE`, `remove bitstream`. dfx-mgr, `README.md`: its
-//! daemon loads packages of `/lib/firmware/xilinx`; since 2025.2 a file, too ("Lightweight use
-//! cases"), and since 2026.1 it unloads by name. Its
-//! `example/sys/linux/dfx-mgr-client.c` has the words.
+//! daemon loads packages of `/lib/firmware/xilinx`, since 2025.2 also a file ("Lightweight use
+//! cases"), and since 2026.1 it unloads by name. `example/sys/linux/dfx-mgr-client.c` has its
+//! client's messages.
 
 use super::{FpgaError, Manager, Way};
 use crate::machine::Machine;
 use std::{io::ErrorKind, path::Path};
 
-/// The file that is loaded. It is always the same, because dfx-mgr unloads by it; a lock keeps two
-/// loads apart.
+/// The name of the loaded file. It is always the same, because dfx-mgr unloads by it; a lock
+/// separates two loads.
 pub(super) const NAME: &str = "contigo-fpga.bin";
-/// Where fpgad's client is: its snap, then as a package installs it, then as Cargo builds it.
+/// The paths of fpgad's client: in its snap, from a package, and as Cargo builds it.
 const CLIENTS: [&str; 3] = ["snap/bin/fpgad", "usr/bin/fpgad", "usr/bin/fpgad_cli"];
 /// dfx-mgr's client.
 const DFX: &str = "usr/bin/dfx-mgr-client";
-/// The client's words for a load that went well. Older ones end with status 0 in each case.
+/// The client's message for a successful load. Older clients always end with status 0.
 const DFX_LOADED: &str = "Loaded with slot_handle";
-/// The same for an option that it does not have.
+/// The client's message for an option that it does not have.
 const DFX_OLD: &str = "not recognized";
 
 /// The daemon that runs on a machine.
@@ -39,7 +39,7 @@ pub(super) fn find(machine: &Machine) -> Option<Way> {
     runs("fpgad").then(|| Way::Fpgad { client: client.to_owned() })
 }
 
-/// Lets fpgad load the file at `path`, which the machine calls so.
+/// Makes fpgad load the file at `path`, which is a path in the machine.
 pub(super) fn load(
     machine: &Machine,
     client: &str,
@@ -49,7 +49,7 @@ pub(super) fn load(
     ask(machine, client, manager, &["load", "bitstream", &path.to_string_lossy()])
 }
 
-/// Lets dfx-mgr load the file at `path`, for the whole fabric or for a part of it.
+/// Makes dfx-mgr load the file at `path`, for the whole fabric or for a part of it.
 pub(super) fn dfx_load(
     machine: &Machine,
     manager: &Manager,
@@ -58,19 +58,19 @@ pub(super) fn dfx_load(
 ) -> Result<(), FpgaError> {
     let kind = if partial { "Partial" } else { "Full" };
     if !partial {
-        // It takes no whole design while it has one. Where it has none of ours, the unload fails,
-        // and the load's own result counts.
+        // dfx-mgr takes no second whole design. If it has none of ours, the unload fails, and only
+        // the load's own result counts.
         let _ = dfx_unload(machine, manager);
     }
     dfx_ask(machine, manager, &["-b", &path.to_string_lossy(), "-f", kind], DFX_LOADED)
 }
 
-/// Lets dfx-mgr take away the design that Contigo loaded.
+/// Makes dfx-mgr remove the design that Contigo loaded.
 pub(super) fn dfx_unload(machine: &Machine, manager: &Manager) -> Result<(), FpgaError> {
     dfx_ask(machine, manager, &["-unloadByName", NAME], "(Ok)")
 }
 
-/// Its client's answer must have the words `done`.
+/// Runs dfx-mgr's client. Its output must contain the words `done`.
 fn dfx_ask(
     machine: &Machine,
     manager: &Manager,
@@ -91,7 +91,7 @@ fn dfx_ask(
     Err(FpgaError::Failed { way: Way::DfxMgr, state: manager.state(machine), words, error })
 }
 
-/// Lets fpgad take away what it loaded.
+/// Makes fpgad remove the design that it loaded.
 pub(super) fn unload(machine: &Machine, client: &str, manager: &Manager) -> Result<(), FpgaError> {
     ask(machine, client, manager, &["remove", "bitstream"])
 }

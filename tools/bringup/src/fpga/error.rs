@@ -1,5 +1,5 @@
-//! Why a fabric did not get its bitstream, and what to do; with the ways to a fabric and its users,
-//! which an error names.
+//! The reasons why a fabric did not get its bitstream, and the cures. Also the ways to a fabric and
+//! its users, which an error names.
 
 use super::State;
 use crate::bitstream::{BitstreamError, Family};
@@ -8,14 +8,14 @@ use std::{fmt, io, path::PathBuf};
 /// A way to a fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Canonical's daemon `fpgad` runs; its client asks it.
+    /// Canonical's daemon `fpgad` runs. Its client gives it the commands.
     Fpgad {
         /// The client.
         client: String,
     },
-    /// AMD's daemon `dfx-mgrd` runs and keeps the fabric's account.
+    /// AMD's daemon `dfx-mgrd` runs, and records what is in the fabric.
     DfxMgr,
-    /// The manager's file `firmware`: AMD's kernels. Intel's have the classes of mainline.
+    /// The manager's file `firmware`, in AMD's kernels. Intel's kernels have mainline's classes.
     Sysfs,
     /// An overlay through configfs, onto a region of the device tree: many vendors' kernels.
     Overlay {
@@ -47,7 +47,7 @@ pub enum User {
         /// The node.
         node: String,
     },
-    /// A driver of the kernel has a core.
+    /// A driver of the kernel is bound to a core.
     Driver {
         /// The driver.
         name: String,
@@ -71,12 +71,12 @@ impl fmt::Display for User {
     }
 }
 
-/// Why a fabric was not loaded. Each says whether the fabric was touched: only [`Self::Failed`],
-/// [`Self::Left`] and [`Self::NotOperating`] come after that.
+/// The reason why a fabric was not loaded. Only [`Self::Failed`], [`Self::Left`] and
+/// [`Self::NotOperating`] come after the fabric was touched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FpgaError {
-    /// The file is refused for itself.
+    /// The file itself is refused.
     #[error("{0}")]
     Bitstream(#[from] BitstreamError),
     /// The kernel has no FPGA manager.
@@ -85,48 +85,48 @@ pub enum FpgaError {
          and the manager's driver, and the device tree its node"
     )]
     NoManager,
-    /// There are several.
+    /// There are several managers.
     #[error("there are {} FPGA managers: choose one with --manager: {}", .0.len(), .0.join(", "))]
     SeveralManagers(Vec<String>),
-    /// None has this name.
+    /// No manager has this name.
     #[error("there is no FPGA manager {name}; there is {}", .there.join(", "))]
     NoSuchManager {
         /// The name.
         name: String,
-        /// Those that are there.
+        /// The names of the managers.
         there: Vec<String>,
     },
     /// No board has this name.
     #[error("no board is called {0}: contigo boards lists them")]
     NoSuchBoard(String),
-    /// The machine says that it is another one.
+    /// The machine identifies itself as another board.
     #[error("this board is {here}, and not {given}: leave --board out, or name this board")]
     OtherBoard {
-        /// The device of the board that was named.
+        /// The device of the named board.
         given: String,
-        /// The device that is here, and the source that names it.
+        /// The device of this machine, and the source that names it.
         here: String,
     },
     /// The device tree has several regions, and the caller named none.
     #[error("there are {} regions of the fabric: choose the bitstream's with --region: \
              {}", .0.len(), .0.join(", "))]
     SeveralRegions(Vec<String>),
-    /// The way goes by no region of this name.
+    /// This way has no region of that name.
     #[error("{}", absent(.name, .there))]
     NoSuchRegion {
         /// The name.
         name: String,
-        /// Those that are there.
+        /// The names of the regions.
         there: Vec<String>,
     },
-    /// The kernel has a manager, and programs no way to it.
+    /// The kernel has a manager, but programs have no way to it.
     #[error(
         "this kernel has an FPGA manager, but programs have no way to it, as in mainline Linux. \
          Take the vendor's kernel, or one with overlays in configfs and an fpga-region, or let the \
          boot loader load it"
     )]
     NoWay,
-    /// A daemon has the fabric, and is too old to do this with a file.
+    /// A daemon manages the fabric, and is too old to do this with a file.
     #[error(
         "{daemon} runs and keeps the fabric's account. A file is taken since 2025.2, and given up \
          by its name since 2026.1. This one does neither: use its client with a package, or stop \
@@ -139,24 +139,24 @@ pub enum FpgaError {
     /// The bitstream is for another device.
     #[error("it is for {file}, and this is {here}: build the design for this device")]
     OtherDevice {
-        /// The one it is for.
+        /// The device in the file.
         file: String,
-        /// The one that is here, and the source that names it.
+        /// The device of this machine, and the source that names it.
         here: String,
     },
-    /// It has more frames than the device.
+    /// The bitstream has more frames than the device.
     #[error(
         "it has {bytes} bytes of frames, and {part} has {most}: build the design for this device"
     )]
     TooLarge {
         /// The bytes for frames in the file.
         bytes: u64,
-        /// Those of the device.
+        /// The bytes for frames in the device.
         most: u64,
         /// The device.
         part: &'static str,
     },
-    /// The kernel has not enough memory left for it.
+    /// The kernel does not have enough free memory for the bitstream.
     #[error(
         "the kernel needs {needs} bytes to load it, and has {available} left: end programs, or \
          compress the bitstream"
@@ -164,50 +164,50 @@ pub enum FpgaError {
     NoMemory {
         /// The bytes for the file, and for the kernel's copy.
         needs: u64,
-        /// The bytes that are left.
+        /// The free bytes.
         available: u64,
     },
-    /// It is for a part of the fabric, and the caller did not say so; or the other way round.
+    /// The file is partial, but the caller did not say that, or the other way round.
     #[error("{}", whole(*.file_is_partial))]
     Partial {
-        /// The file's own word.
+        /// Whether the file is partial.
         file_is_partial: bool,
     },
     /// This family's manager takes whole bitstreams only.
     #[error("the kernel's manager for {0} takes whole bitstreams only: leave --partial out")]
     NoPartial(Family),
-    /// It is encrypted, and this way hands no key on.
+    /// The bitstream is encrypted, and this way passes no key on.
     #[error(
         "it is encrypted, and its key is the boot loader's to use: load it from there, or plain"
     )]
     Encrypted,
-    /// The manager reads the sync word in the first bytes only.
+    /// The manager searches for the sync word in the first bytes only.
     #[error(
         "its sync word is at byte {offset}, and the manager reads the first {header} only: make \
          the .bin anew, without padding"
     )]
     LateSync {
-        /// Where it is.
+        /// The offset of the sync word.
         offset: usize,
-        /// How far the manager reads.
+        /// The number of bytes that the manager searches.
         header: usize,
     },
-    /// The manager is at work for another load.
+    /// The manager is busy with another load.
     #[error("the FPGA manager is at work ({0}): wait for the other load to end, and try again")]
     Busy(State),
-    /// Another program of Contigo's loads a bitstream.
+    /// Another Contigo program is loading a bitstream.
     #[error("another contigo loads a bitstream: wait for its end, and try again")]
     Loading,
     /// A program or a driver uses the fabric.
     #[error("the fabric is in use, and would vanish under its users:{} end them and try \
              again", listed(.0))]
     InUse(Vec<User>),
-    /// It cannot be seen who uses the fabric.
+    /// The users of the fabric cannot be seen.
     #[error("it cannot be seen who uses the fabric: {path}: {error}; run this as root")]
     CannotSee {
         /// The file that cannot be read.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         error: io::Error,
     },
@@ -218,58 +218,58 @@ pub enum FpgaError {
          /sys/module/firmware_class/parameters/path"
     )]
     Place {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         error: io::Error,
     },
     /// A file of the kernel could not be written, before the fabric was touched.
     #[error("{path}: {error}; run this as root")]
     Told {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         error: io::Error,
     },
-    /// The kernel or the daemon failed on the way.
+    /// The kernel or the daemon failed during the load.
     #[error("{}", failed(.way, *.state, .words, .error.as_ref()))]
     Failed {
         /// The way.
         way: Way,
-        /// The manager's state after it.
+        /// The manager's state after the failure.
         state: State,
-        /// The manager's own words (`status`), or the daemon's.
+        /// The manager's own message (`status`), or the daemon's.
         words: String,
-        /// The error that the write gave, where it did.
+        /// The error of the write, if it gave one.
         #[source]
         error: Option<io::Error>,
     },
-    /// All was taken, and the manager does not say that the fabric runs.
+    /// The bitstream was taken, but the manager does not report that the fabric runs.
     #[error("the bitstream was taken, but the FPGA manager says \"{state}\" after {waited_s} s; \
              {}", .state.cure())]
     NotOperating {
-        /// The manager's word.
+        /// The manager's state.
         state: State,
-        /// How long it was asked, in seconds.
+        /// How long the manager's state was polled, in seconds.
         waited_s: u64,
     },
-    /// A load failed, and its overlay could not be taken away.
+    /// A load failed, and its overlay could not be removed.
     #[error("{failed}; and its overlay stays, so that no other load goes: {error}: rmdir {path}")]
     Left {
         /// The overlay's folder.
         path: PathBuf,
-        /// Why it stays.
+        /// The reason why it stays.
         error: io::Error,
-        /// The failure that came first.
+        /// The first failure.
         #[source]
         failed: Box<FpgaError>,
     },
     /// An overlay of Contigo's is applied already.
     #[error("the overlay {0} is applied: contigo fpga unload takes it away")]
     Applied(PathBuf),
-    /// There is nothing that this way can unload.
+    /// This way has nothing to unload.
     #[error(
         "nothing here can be unloaded by {0}: an FPGA manager has no command that empties a \
          fabric; load another bitstream"
@@ -277,7 +277,7 @@ pub enum FpgaError {
     NothingToUnload(Way),
 }
 
-/// Each user of a fabric, in a sentence.
+/// The users of a fabric, each in a sentence.
 pub(crate) fn listed(users: &[User]) -> String {
     users.iter().map(|user| format!(" {user};")).collect()
 }

@@ -1,4 +1,4 @@
-//! The load itself, step by step, its counterpart, and what happens around it.
+//! The steps of a load, the unload, and what must happen around a load.
 
 use super::{
     Bridge, Fpga, FpgaError, State, User, Way,
@@ -21,43 +21,43 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The kernel comes back from a load when the fabric runs; a daemon may come back before. The
-/// slowest manager waits 5 s for its DMA and 2.5 s for each of four polls (`zynq-fpga.c`).
+/// The kernel returns from a load when the fabric runs; a daemon may return before. The slowest
+/// manager waits 5 s for its DMA and 2.5 s for each of four polls (`zynq-fpga.c`).
 const OPERATING_MAX: Duration = Duration::from_secs(15);
-/// How often the state is looked at meanwhile.
+/// The time between two polls of the state.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// How a bitstream is loaded.
+/// The options of a load.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// It is for a part of the fabric, and the rest goes on.
+    /// The bitstream is for a part of the fabric, and the rest keeps running.
     pub partial: bool,
-    /// Nodes in `/dev` that are cores outside that part, and may be open: only the caller knows.
+    /// Nodes in `/dev` of cores outside that part. They may be open: only the caller knows them.
     pub outside: Vec<String>,
     /// Everything is checked, and nothing is written.
     pub dry_run: bool,
 }
 
-/// A load that is done.
+/// A finished load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
-    /// The manager's state before.
+    /// The manager's state before the load.
     pub before: State,
-    /// The manager's state after.
+    /// The manager's state after the load.
     pub after: State,
-    /// The bridges before.
+    /// The bridges before the load.
     pub bridges_before: Vec<Bridge>,
-    /// The bridges after.
+    /// The bridges after the load.
     pub bridges_after: Vec<Bridge>,
 }
 
 impl Fpga<'_> {
-    /// Loads a bitstream. Until it returns, no program may open a node of the fabric: nothing in
-    /// the kernel prevents it.
+    /// Loads a bitstream. Until this returns, no program may open a node of the fabric: the kernel
+    /// does not prevent it.
     ///
     /// # Errors
-    /// [`FpgaError`]. Before [`FpgaError::Failed`] the fabric is untouched; after it a manager
-    /// that had begun has emptied the fabric, and takes the next bitstream as before.
+    /// [`FpgaError`]. Before [`FpgaError::Failed`] the fabric is untouched. After it, a manager
+    /// that had begun has emptied the fabric, and takes the next bitstream as usual.
     pub fn load(&self, image: &Image, options: &Options) -> Result<Loaded, FpgaError> {
         let (machine, way) = (self.machine, self.way.as_ref().ok_or(FpgaError::NoWay)?);
         if !self.chosen {
@@ -98,11 +98,11 @@ impl Fpga<'_> {
         Ok(Loaded { before, after, bridges_before, bridges_after: self.bridges() })
     }
 
-    /// Takes away what Contigo applied, or what the daemon loaded.
+    /// Removes the overlay that Contigo applied, or the design that the daemon loaded.
     ///
     /// # Errors
     /// [`FpgaError::NothingToUnload`]: an FPGA manager has no command that empties a fabric.
-    /// [`FpgaError::InUse`]; the kernel's own.
+    /// [`FpgaError::InUse`]; the kernel's own error.
     pub fn unload(&self) -> Result<(), FpgaError> {
         let way = self.way.as_ref().ok_or(FpgaError::NoWay)?;
         let state = self.state();
@@ -126,7 +126,7 @@ impl Fpga<'_> {
         }
     }
 
-    /// The file against the device and the manager.
+    /// Checks the file against the device and the manager.
     fn check(&self, bitstream: &Bitstream, partial: bool) -> Result<(), FpgaError> {
         self.target.check(bitstream)?;
         match (bitstream.partial, self.target.family) {
@@ -139,7 +139,7 @@ impl Fpga<'_> {
             _ => {}
         }
         if partial && matches!(self.way, Some(Way::Fpgad { .. })) {
-            // Its client has no option for it, and would empty the fabric.
+            // fpgad's client has no option for it, and would empty the fabric.
             return Err(FpgaError::Partial { file_is_partial: false });
         }
         if bitstream.encrypted {
@@ -153,7 +153,7 @@ impl Fpga<'_> {
         }
     }
 
-    /// The kernel has the file in memory, and a copy of it for the DMA.
+    /// Checks the memory: the kernel needs room for the file, and for a copy for the DMA.
     fn room(&self, image: &Image) -> Result<(), FpgaError> {
         let needs = image.bitstream.payload.len() as u64 * 2;
         match self.machine.available() {
@@ -162,7 +162,7 @@ impl Fpga<'_> {
         }
     }
 
-    /// Fails where the fabric is in use, except for what the caller says is outside the part.
+    /// Fails if the fabric is in use, except for nodes that the caller names as outside the part.
     fn quiet(&self, options: &Options) -> Result<(), FpgaError> {
         let mut users = self.users()?;
         if options.partial {
@@ -170,14 +170,14 @@ impl Fpga<'_> {
                 User::Program { node, .. } => {
                     !options.outside.iter().any(|outside| outside == node)
                 }
-                // Cores outside the part keep their drivers, and a driver's node cannot be told.
+                // Cores outside the part keep their drivers; which ones these are is not known.
                 User::Driver { .. } => false,
             });
         }
         if users.is_empty() { Ok(()) } else { Err(FpgaError::InUse(users)) }
     }
 
-    /// Waits until the manager says that the fabric runs.
+    /// Waits until the manager reports that the fabric runs.
     fn operating(&self) -> Result<State, FpgaError> {
         let began = Instant::now();
         loop {
@@ -193,23 +193,23 @@ impl Fpga<'_> {
     }
 }
 
-/// The kernel's parameter for the folder that it looks into first; empty where none is set.
+/// The kernel's parameter for the folder that it searches first; empty if none is set.
 const NAMED: &str = "sys/module/firmware_class/parameters/path";
-/// The folder that it looks into anyway.
+/// The folder that it always searches.
 const USUAL: &str = "lib/firmware";
 
-/// A configuration in the kernel's folder. Dropping it takes it away.
+/// A configuration in the kernel's folder. Dropping this removes it.
 struct Firmware {
     path: PathBuf,
-    /// Its folder, locked as long as the load: AMD's manager takes no lock of its own.
+    /// Its folder, locked for the whole load, because AMD's manager takes no lock of its own.
     folder: Flock<File>,
-    /// Its name below the folder, as it is given to the kernel.
+    /// Its name below the folder, for the kernel.
     name: &'static str,
 }
 
 impl Firmware {
-    /// Writes the configuration under a name of its own, and gives it its last name when it is
-    /// whole and on the disk.
+    /// Writes the configuration under a temporary name, and renames it when it is whole and on the
+    /// disk.
     fn place(machine: &Machine, image: &Image, order: ByteOrder) -> Result<Self, FpgaError> {
         let named = machine.text(NAMED).filter(|named| !named.is_empty());
         let folder = machine.path(named.as_deref().unwrap_or(USUAL));
@@ -237,7 +237,7 @@ impl Firmware {
         }
     }
 
-    /// Where it is, on the machine that this program runs on.
+    /// Its path on the machine that this program runs on.
     fn path(&self) -> &Path {
         &self.path
     }
@@ -245,7 +245,7 @@ impl Firmware {
 
 impl Drop for Firmware {
     fn drop(&mut self) {
-        // Gone already is as good.
+        // It does not matter if it is gone already.
         let _ = machine::remove(&*self.folder, NAME);
     }
 }
@@ -257,12 +257,12 @@ fn write_image(folder: &File, name: &str, image: &Image, order: ByteOrder) -> io
     file.get_ref().sync_all()
 }
 
-/// One thing that must happen before or after a bitstream.
+/// A step that must happen before or after a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around {
-    /// The thing.
+    /// The step.
     pub what: &'static str,
-    /// Who does it.
+    /// The program or person that does it.
     pub who: &'static str,
 }
 
@@ -271,7 +271,7 @@ const PORTS: Around = Around {
     who: "Contigo refuses while a program or a driver has a node of the fabric",
 };
 
-/// Everything around a load of `family` by `way`.
+/// Every step around a load of `family` by `way`.
 ///
 /// # References
 /// Linux, `zynq-fpga.c` (`FPGA_RST_CTRL`, `LVL_SHFTR_EN`, for whole bitstreams only),

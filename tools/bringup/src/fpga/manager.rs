@@ -1,4 +1,4 @@
-//! The kernel's FPGA manager in sysfs, and its own files `flags` and `firmware`, which AMD's
+//! The kernel's FPGA manager in sysfs, and the files `flags` and `firmware`, which only AMD's
 //! kernels have.
 
 use super::{FpgaError, State, Way};
@@ -19,7 +19,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// The machine's manager, or the one that is called `wanted`.
+    /// Finds the machine's manager, or the one named `wanted`.
     pub(super) fn find(machine: &Machine, wanted: Option<&str>) -> Result<Self, FpgaError> {
         let mut there = machine.list(CLASS);
         there.retain(|id| machine.has(format!("{CLASS}/{id}/state")));
@@ -36,17 +36,17 @@ impl Manager {
         Ok(Self { id, name })
     }
 
-    /// One of its files.
+    /// The path of one of its files.
     pub(super) fn file(&self, name: &str) -> String {
         format!("{CLASS}/{}/{name}", self.id)
     }
 
-    /// Its state now.
+    /// Its current state.
     pub(super) fn state(&self, machine: &Machine) -> State {
         State::of(machine.text(self.file("state")).as_deref())
     }
 
-    /// The family that its driver is for. `None`: for another one.
+    /// The family of its driver. `None`: the driver is for another one.
     #[must_use]
     pub fn family(&self) -> Option<Family> {
         let drivers = [
@@ -57,8 +57,8 @@ impl Manager {
         drivers.iter().find(|(name, _)| *name == self.name).map(|&(_, family)| family)
     }
 
-    /// The order of bytes that it takes. `zynq-fpga.c` compares the sync word with 66 55 99 AA, and
-    /// the firmware behind `zynqmp-fpga.c` takes the same.
+    /// The byte order that it takes. `zynq-fpga.c` compares the sync word with 66 55 99 AA, and the
+    /// firmware behind `zynqmp-fpga.c` takes the same order.
     #[must_use]
     pub fn order(&self) -> ByteOrder {
         match self.family() {
@@ -67,8 +67,8 @@ impl Manager {
         }
     }
 
-    /// The bytes at the beginning in which it looks for the sync word, of a whole bitstream.
-    /// `None`: it does not look.
+    /// The first bytes of a whole bitstream, in which it searches for the sync word. `None`: it
+    /// does not search.
     pub(super) fn header_bytes(&self) -> Option<usize> {
         // zynq-fpga.c, initial_header_size.
         (self.family() == Some(Family::Zynq7000)).then_some(128)
@@ -80,8 +80,8 @@ const PARTIAL: u32 = 1;
 /// `EBUSY` (Linux, `asm-generic/errno-base.h`): the manager is in use.
 const EBUSY: i32 = 16;
 
-/// Lets the kernel load the file `name` of its folder. It comes back when the fabric runs, or when
-/// one of the driver's steps failed, each of which has its limit in the kernel.
+/// Makes the kernel load the file `name` of its folder. This returns when the fabric runs, or when
+/// one of the driver's steps failed; the kernel limits each step's time.
 pub(super) fn load(
     machine: &Machine,
     manager: &Manager,
@@ -108,7 +108,7 @@ pub(super) fn load(
     Err(FpgaError::Failed { way: Way::Sysfs, state, words, error: Some(error) })
 }
 
-/// The manager's flags for one load. Dropping it puts the old ones back: the next program must not
+/// The manager's flags for one load. Dropping this restores the old ones: the next program must not
 /// load a whole bitstream as a partial one.
 struct Flags<'a> {
     machine: &'a Machine,
@@ -134,7 +134,7 @@ impl<'a> Flags<'a> {
 impl Drop for Flags<'_> {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // The same file took other flags just now.
+            // A failure is unlikely, as the same file just took other flags.
             let _ = self.machine.write(&self.path, before.as_bytes());
         }
     }

@@ -1,16 +1,16 @@
-//! A fabric: what is loaded, who uses it, and how it gets another bitstream.
+//! A fabric: the loaded bitstream, the users, and the load of another bitstream.
 //!
-//! [`Fpga::find`] looks at a machine and chooses the way that is there. [`Fpga::load`] goes in six
-//! steps, and stops at the first that says no; up to the fifth the fabric is untouched:
+//! [`Fpga::find`] inspects a machine, and chooses one of its ways. [`Fpga::load`] takes six steps,
+//! and stops at the first that fails; up to the fifth the fabric is untouched:
 //!
-//! 1. The file is compared with the device ([`Target`]).
-//! 2. It fits into the memory that the kernel has left for it.
+//! 1. The file matches the device ([`Target`]).
+//! 2. The file fits into the kernel's free memory.
 //! 3. The manager is at rest.
 //! 4. No program and no driver uses the fabric ([`User`]).
-//! 5. The configuration lies where the kernel looks for it, in the byte order of this manager.
-//! 6. The kernel begins the load, and its end is awaited.
+//! 5. The configuration is in the kernel's folder, in the byte order of this manager.
+//! 6. The kernel begins the load, and this program waits for its end.
 //!
-//! In each case the file is taken away again, and the manager's flags are as they were.
+//! In each case the file is removed again, and the manager's flags are restored.
 //!
 //! # References
 //! Linux: `drivers/fpga/fpga-mgr.c`, `zynq-fpga.c`, `zynqmp-fpga.c`, `socfpga.c`,
@@ -41,23 +41,23 @@ pub struct Fpga<'a> {
     machine: &'a Machine,
     /// The manager in the kernel.
     pub manager: Manager,
-    /// How a bitstream reaches it. `None`: this kernel and its daemons have no way.
+    /// The way by which a bitstream reaches it. `None`: this kernel and its daemons have no way.
     pub way: Option<Way>,
-    /// Which device it is.
+    /// Its device.
     pub target: Target,
-    /// The regions in the device tree that an overlay can go to, if that is the way. A load wants
-    /// to know which, where there are several.
+    /// The regions in the device tree that can take an overlay, if that is the way. If there are
+    /// several, a load must name one.
     pub regions: Vec<String>,
     chosen: bool,
 }
 
 impl<'a> Fpga<'a> {
-    /// The fabric of a machine.
+    /// Finds the fabric of a machine.
     ///
     /// # Errors
-    /// [`FpgaError::NoManager`]: the kernel knows none. [`FpgaError::SeveralManagers`]: `manager`
-    /// does not say which one. [`FpgaError::NoSuchBoard`]: `board` is no board's name.
-    /// [`FpgaError::OtherBoard`]: it is not this one's.
+    /// [`FpgaError::NoManager`]: the kernel has none. [`FpgaError::SeveralManagers`]: `manager`
+    /// selects none of them. [`FpgaError::NoSuchBoard`]: `board` is no board's name.
+    /// [`FpgaError::OtherBoard`]: this machine is another board.
     pub fn find(
         machine: &'a Machine,
         manager: Option<&str>,
@@ -75,8 +75,8 @@ impl<'a> Fpga<'a> {
         Ok(Self { machine, manager, way, target, regions, chosen })
     }
 
-    /// The same, with the overlay going to this region: by its path in the tree, or by the last
-    /// name of that.
+    /// Selects the region for the overlay: by its path in the tree, or by the last name of that
+    /// path.
     ///
     /// # Errors
     /// [`FpgaError::NoSuchRegion`].
@@ -93,7 +93,7 @@ impl<'a> Fpga<'a> {
         Ok(self)
     }
 
-    /// The manager's state now.
+    /// The manager's current state.
     #[must_use]
     pub fn state(&self) -> State {
         self.manager.state(self.machine)
@@ -105,17 +105,17 @@ impl<'a> Fpga<'a> {
         Bridge::all(self.machine)
     }
 
-    /// Who uses the fabric now.
+    /// The current users of the fabric.
     ///
     /// # Errors
-    /// [`FpgaError::CannotSee`]: this program may not look at all programs.
+    /// [`FpgaError::CannotSee`]: this program may not inspect all programs.
     pub fn users(&self) -> Result<Vec<User>, FpgaError> {
         users::of(self.machine, self.target.family)
     }
 }
 
-/// The way of a machine. A daemon comes first, because it keeps an account of the fabric that a
-/// load behind its back would make wrong.
+/// The way of a machine. A daemon comes first, because a load without it would make the daemon's
+/// record of the fabric wrong.
 fn way(machine: &Machine, manager: &Manager) -> Option<Way> {
     if let Some(way) = daemon::find(machine) {
         return Some(way);

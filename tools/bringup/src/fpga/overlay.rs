@@ -1,10 +1,10 @@
-//! An overlay of the device tree onto an FPGA region, through configfs: the kernel then closes the
-//! region's bridges, loads the file, and opens them.
+//! An overlay of the device tree on an FPGA region, through configfs: the kernel closes the
+//! region's bridges, loads the file, and opens the bridges again.
 //!
 //! # References
-//! Linux, `drivers/fpga/of-fpga-region.c` and `Documentation/devicetree/bindings/fpga/`. The folder
-//! in configfs is not mainline's; vendors' `Documentation/devicetree/configfs-overlays.txt`. The
-//! blob: Devicetree Specification 0.4, chapter 5, "Flattened Devicetree (DTB) Format"; Linux,
+//! Linux, `drivers/fpga/of-fpga-region.c` and `Documentation/devicetree/bindings/fpga/`. Mainline
+//! does not have the folder in configfs: vendors' `Documentation/devicetree/configfs-overlays.txt`.
+//! The blob: Devicetree Specification 0.4, chapter 5, "Flattened Devicetree (DTB) Format"; Linux,
 //! `Documentation/devicetree/overlay-notes.rst`.
 
 use super::{FpgaError, Manager, Way};
@@ -13,10 +13,10 @@ use crate::machine::Machine;
 const REGIONS: &str = "sys/class/fpga_region";
 const TREE: &str = "sys/firmware/devicetree/base";
 const OVERLAYS: &str = "sys/kernel/config/device-tree/overlays";
-/// The folder of the one overlay that is Contigo's.
+/// The folder of Contigo's only overlay.
 const OURS: &str = "sys/kernel/config/device-tree/overlays/contigo-fpga";
 
-/// The paths in the device tree of all regions, where the kernel takes overlays for them.
+/// The paths of all regions in the device tree, if the kernel takes overlays for them.
 pub(super) fn regions(machine: &Machine) -> Vec<String> {
     let (true, Ok(tree)) = (machine.has(OVERLAYS), machine.real(TREE)) else { return Vec::new() };
     let path = |id: String| {
@@ -42,7 +42,7 @@ pub(super) fn load(
         .make_dir(OURS)
         .map_err(|error| FpgaError::Told { path: format!("/{OURS}").into(), error })?;
     let told = machine.write(format!("{OURS}/dtbo"), &blob(region, name, partial));
-    // Some kernels take the blob, fail, and tell it here only.
+    // Some kernels take the blob, fail, and report that in this file only.
     let applied = machine.text(format!("{OURS}/status")).is_none_or(|status| status == "applied");
     let error = match told {
         Ok(()) if applied => return Ok(()),
@@ -62,12 +62,12 @@ pub(super) fn load(
     }
 }
 
-/// Whether an overlay of Contigo's is there.
+/// Whether an overlay of Contigo's is applied.
 pub(super) fn applied(machine: &Machine) -> bool {
     machine.has(OURS)
 }
 
-/// Takes the overlay away: the kernel ends the devices in it, and closes the region's bridges.
+/// Removes the overlay: the kernel removes its devices, and closes the region's bridges.
 pub(super) fn unload(machine: &Machine) -> Result<(), FpgaError> {
     machine
         .remove_dir(OURS)
@@ -80,11 +80,11 @@ const END_NODE: u32 = 2;
 const PROP: u32 = 3;
 const END: u32 = 9;
 const MAGIC: u32 = 0xd00d_feed;
-/// The format's version, and the oldest that its readers may be of.
+/// The format's version; below, the oldest version that its readers may have.
 const VERSION: u32 = 17;
 const COMPATIBLE: u32 = 16;
 const HEADER_BYTES: u32 = 40;
-/// The list of reserved memory is its end only: two words of 64 bits.
+/// The list of reserved memory has only its end mark: two words of 64 bits.
 const RESERVED_BYTES: u32 = 16;
 
 /// The smallest overlay for the region at `path` of the device tree: one fragment, with the file's
@@ -106,7 +106,7 @@ fn blob(path: &str, firmware: &str, partial: bool) -> Vec<u8> {
     blob.finish()
 }
 
-/// A tree that is being written: its structure, and the names of its properties.
+/// A tree during its writing: the structure, and the names of the properties.
 #[derive(Default)]
 struct Blob {
     structure: Vec<u8>,
@@ -118,7 +118,7 @@ impl Blob {
         self.structure.extend(word.to_be_bytes());
     }
 
-    /// Bytes, filled up to a word.
+    /// Writes bytes, padded to a word.
     fn bytes(&mut self, bytes: &[u8]) {
         self.structure.extend(bytes);
         self.structure.resize(self.structure.len().next_multiple_of(4), 0);
@@ -179,7 +179,7 @@ mod tests {
         process::{Command, Stdio},
     };
 
-    /// The tree as the device-tree compiler reads it back, apart from this writer.
+    /// Reads the tree back as the device-tree compiler does, independently of this writer.
     fn read_back(blob: &[u8]) -> io::Result<String> {
         let mut dtc = Command::new("dtc")
             .args(["-q", "-I", "dtb", "-O", "dts"])

@@ -1,12 +1,12 @@
-//! The state of a fabric as the kernel shows it: of its manager, and of its bridges.
+//! The state of a fabric in the kernel: of its manager, and of its bridges.
 
 use crate::machine::Machine;
 use std::fmt;
 
-/// Where a manager is with a bitstream. Linux, `drivers/fpga/fpga-mgr.c`, `state_str`.
+/// The progress of a manager with a bitstream. Linux, `drivers/fpga/fpga-mgr.c`, `state_str`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// The driver does not tell: as a rule nothing is loaded.
+    /// The driver does not tell the state: usually nothing is loaded.
     Unknown,
     /// The fabric has no power.
     PowerOff,
@@ -14,17 +14,17 @@ pub enum State {
     PowerUp,
     /// It is in reset, and empty.
     Reset,
-    /// The kernel looks for the file.
+    /// The kernel searches for the file.
     FirmwareRequest,
-    /// It did not find it.
+    /// The kernel did not find it.
     FirmwareRequestError,
     /// The fabric is being emptied.
     WriteInit,
-    /// That failed.
+    /// Emptying it failed.
     WriteInitError,
     /// The bitstream is being written.
     Write,
-    /// That failed.
+    /// Writing it failed.
     WriteError,
     /// The fabric is starting up.
     WriteComplete,
@@ -36,7 +36,7 @@ pub enum State {
     Unreadable,
 }
 
-/// Every state, and the kernel's words for it.
+/// Every state, with the kernel's words for it.
 const STATES: [(State, &str); 14] = [
     (State::Unknown, "unknown"),
     (State::PowerOff, "power off"),
@@ -60,7 +60,7 @@ impl State {
         known.map_or(Self::Unreadable, |&(state, _)| state)
     }
 
-    /// Whether the manager is on its way between two states of rest.
+    /// Whether the manager is between two states of rest.
     #[must_use]
     pub const fn busy(self) -> bool {
         matches!(
@@ -73,7 +73,7 @@ impl State {
         )
     }
 
-    /// Which step failed, what is left in the fabric, and what to do.
+    /// The failed step, the contents of the fabric after it, and the cure.
     #[must_use]
     pub const fn cure(self) -> &'static str {
         match self {
@@ -120,7 +120,7 @@ impl fmt::Display for State {
     }
 }
 
-/// A bridge. The kernel closes and opens those of a region; sysfs only shows them.
+/// A bridge. The kernel closes and opens the bridges of a region; sysfs only shows them.
 ///
 /// # References
 /// Linux, `Documentation/ABI/testing/sysfs-class-fpga-bridge`.
@@ -128,7 +128,7 @@ impl fmt::Display for State {
 pub struct Bridge {
     /// Its driver's name for it: `lwhps2fpga`.
     pub name: String,
-    /// It is open. An access through a closed one hangs the processor.
+    /// Whether it is open. An access through a closed bridge hangs the processor.
     pub open: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! Which device this machine is.
+//! The device of this machine.
 
 use super::{FpgaError, Manager};
 use crate::{
@@ -10,18 +10,18 @@ use crate::{
 /// The device of a machine, as far as it can be known without touching it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Its family. `None`: nothing tells.
+    /// Its family. `None`: not known.
     pub family: Option<Family>,
-    /// The device. `None`: only its family is known.
+    /// The device. `None`: only the family is known.
     pub part: Option<&'static Part>,
     /// The source of both.
     pub from: String,
 }
 
 impl Target {
-    /// From the board's name that the caller gave, unless the processor or the manager contradicts
-    /// it. Without one it is from the processor's own number, or from the board that the device
-    /// tree names. Else the manager and the tree tell the family.
+    /// Finds the device: by the board that the caller named, unless the processor or the manager
+    /// contradicts it. Without a board, by the processor's own number, or by the board that the
+    /// device tree names. Otherwise the manager and the tree give the family.
     pub(super) fn find(
         machine: &Machine,
         manager: &Manager,
@@ -48,7 +48,7 @@ impl Target {
                 None => Ok(given),
             };
         }
-        // A tree that names another family's board than the kernel's driver is none to go by.
+        // A tree is ignored if its board's family is not that of the kernel's driver.
         let named = Known::named(machine).map(|board| {
             Self::of_board(board, format!("the device tree, which names {}", board.name))
         });
@@ -72,8 +72,8 @@ impl Target {
         Self { family: part.map(|part| part.family).or_else(|| Family::of_name(chip)), part, from }
     }
 
-    /// The device by a Zynq-7000's own number. Linux, arch/arm/mach-zynq/common.c: soc_id is
-    /// the device code of PSS_IDCODE.
+    /// The device, by a Zynq-7000's own number. Linux, arch/arm/mach-zynq/common.c: soc_id is the
+    /// device code of PSS_IDCODE.
     fn processor(machine: &Machine) -> Option<Self> {
         let folder = "sys/devices/soc0";
         if machine.text(format!("{folder}/family")).as_deref() != Some("Xilinx Zynq") {
@@ -89,13 +89,13 @@ impl Target {
         })
     }
 
-    /// Whether both say a family, or both a device, and not the same one.
+    /// Whether both name a family, or both a device, but not the same one.
     fn contradicts(&self, other: &Self) -> bool {
         let families = self.family.zip(other.family).is_some_and(|(ours, theirs)| ours != theirs);
         families || self.part.zip(other.part).is_some_and(|(ours, theirs)| ours != theirs)
     }
 
-    /// Compares a bitstream with this device, by every number that both sides have.
+    /// Compares a bitstream with this device, by every number that both have.
     pub(super) fn check(&self, bitstream: &Bitstream) -> Result<(), FpgaError> {
         let other = |file: String| FpgaError::OtherDevice { file, here: self.to_string() };
         if let (Some(theirs), Some(ours)) = (bitstream.family(), self.family)
@@ -107,7 +107,7 @@ impl Target {
             ));
         }
         let Some(part) = self.part else { return Ok(()) };
-        // The number first: the device itself compares it.
+        // The number first, because the device itself compares it.
         if let (Some(theirs), Some(ours)) = (bitstream.idcode, part.idcode)
             && theirs & 0x0fff_ffff != ours
         {

@@ -1,4 +1,4 @@
-//! Who uses a fabric: programs that have a node of it open or mapped, and the kernel's drivers.
+//! The users of a fabric: programs that have a node of it open or mapped, and the kernel's drivers.
 //!
 //! # References
 //! Linux, `Documentation/filesystems/proc.rst` (`/proc/PID/fd`, `/proc/PID/maps`),
@@ -9,24 +9,24 @@ use super::{FpgaError, User};
 use crate::{bitstream::Family, machine::Machine, plain, plain::COMM_MAX};
 use std::{collections::BTreeSet, io::ErrorKind, process};
 
-/// Drivers that touch no register by themselves: they hand a device to a program.
+/// Drivers that access no register by themselves: they pass a device to a program.
 const PASSIVE: [&str; 3] = ["uio_pdrv_genirq", "contigo", "vfio-platform"];
-/// A program that has a core by VFIO keeps this open, also where it has closed the group.
+/// A program that has a core through VFIO keeps this open, even after it has closed the group.
 const VFIO: &str = "anon_inode:[vfio-device]";
 /// XRT's driver, which starts cores of the fabric for programs.
 const ZOCL: &str = "zocl-drm";
 const DRM: &str = "sys/class/drm";
 const PLATFORM: &str = "sys/bus/platform/devices";
-/// A device has few windows (`MAX_UIO_MAPS` is 5).
+/// The most windows of a device (`MAX_UIO_MAPS` is 5).
 const MAPS_MAX: usize = 5;
 
-/// Every user of a fabric of `family`. Where the family is unknown, each node of a device counts.
+/// All users of a fabric of `family`. If the family is unknown, the nodes of all devices count.
 pub(crate) fn of(machine: &Machine, family: Option<Family>) -> Result<Vec<User>, FpgaError> {
     let nodes = nodes(machine, family);
     let mut users = drivers(machine, family);
     for id in machine.list("proc") {
         let Ok(id) = id.parse::<u32>() else { continue };
-        // This program opens none of them.
+        // This program opens no such node.
         if id == process::id() {
             continue;
         }
@@ -68,7 +68,7 @@ fn nodes(machine: &Machine, family: Option<Family>) -> BTreeSet<String> {
         .into_iter()
         .filter(guard)
         .map(|id| format!("/dev/contigo/{id}"));
-    // A program that holds a block of u-dma-buf may have told a core its address.
+    // A program that holds a block of u-dma-buf may have given its address to a core.
     let node = |block: String| format!("/dev/{}", block.rsplit('/').next().unwrap_or(&block));
     let buffers = machine.blocks().into_iter().map(node);
     uio.chain(guards).chain(buffers).chain(vfio(machine, family)).chain(xrt(machine)).collect()
@@ -98,7 +98,7 @@ fn vfio(machine: &Machine, family: Option<Family>) -> Vec<String> {
     nodes
 }
 
-/// The nodes of XRT's driver. Its device is a node of the tree with no address.
+/// The nodes of XRT's driver. Its device is a node of the tree without an address.
 fn xrt(machine: &Machine) -> impl Iterator<Item = String> {
     let of_zocl = |id: &String| {
         machine.link_name(format!("{DRM}/{id}/device/driver")).as_deref() == Some(ZOCL)
@@ -110,11 +110,11 @@ fn driver(machine: &Machine, device: &str) -> Option<String> {
     machine.link_name(format!("{PLATFORM}/{device}/driver"))
 }
 
-/// The devices of the fabric that a driver of the kernel works with.
+/// The devices of the fabric that are bound to a driver of the kernel.
 fn drivers(machine: &Machine, family: Option<Family>) -> Vec<User> {
     let mut users = Vec::new();
     for device in machine.list(PLATFORM) {
-        // Without a family every device of the board would be one of the fabric.
+        // Without a family, every device of the board would count as the fabric's.
         if family.is_none() || !address(&device).is_some_and(|address| inside(family, address)) {
             continue;
         }
@@ -162,7 +162,7 @@ fn held(
     Ok(held)
 }
 
-/// The nodes in the text of `/proc/PID/maps`: also a part of `/dev/mem`, whose offset is the
+/// The nodes in the text of `/proc/PID/maps`, including a part of `/dev/mem`, whose offset is the
 /// address.
 fn mapped(text: &str, nodes: &BTreeSet<String>, family: Option<Family>) -> BTreeSet<String> {
     let mut found = BTreeSet::new();

@@ -1,6 +1,6 @@
 //! A board in a folder, with a kernel that answers as Linux's FPGA managers do, and fails where a
-//! test says. It knows nothing of the code that it is for: its rules are those of `fpga-mgr.c`,
-//! `zynq-fpga.c` and `of-fpga-region.c`.
+//! test asks for it. It does not know the tested code: it follows `fpga-mgr.c`, `zynq-fpga.c` and
+//! `of-fpga-region.c`.
 #![allow(clippy::disallowed_methods, reason = "it makes the files of a test")]
 
 use super::{Kernel, Machine, Ran};
@@ -13,15 +13,15 @@ use std::{
 
 const MANAGER: &str = "sys/class/fpga_manager/fpga0";
 const OVERLAYS: &str = "sys/kernel/config/device-tree/overlays";
-/// While this file is there, no overlay goes away.
+/// While this file exists, no overlay can be removed.
 const STUCK: &str = "etc/overlays/stuck";
 const EBUSY: i32 = 16;
 const REGION: &str = "sys/firmware/devicetree/base/fpga-region";
 
-/// A fault of the next load, with the state that the manager is in afterwards.
+/// A fault of the next load, with the manager's state after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
-    /// The error that the write gets; `None`: none, as with a kernel that does not report it.
+    /// The error of the write; `None`: no error, as with a kernel that does not report the fault.
     pub errno: Option<i32>,
     /// The manager's state.
     pub state: &'static str,
@@ -52,7 +52,7 @@ struct FakeLinux {
 }
 
 impl Board {
-    /// A board below `root` whose manager has this name, with nothing loaded and no way to it yet.
+    /// Makes a board below `root`: its manager has this name, nothing is loaded, and it has no way.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -65,7 +65,7 @@ impl Board {
         Ok(board)
     }
 
-    /// A file of it.
+    /// Writes a file of the board.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -75,7 +75,7 @@ impl Board {
         fs::write(path, format!("{text}\n"))
     }
 
-    /// The vendor's files: `firmware`, `flags`, `status`.
+    /// Adds the vendor's files: `firmware`, `flags`, `status`.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -87,7 +87,7 @@ impl Board {
         Ok(self)
     }
 
-    /// A region in the device tree, a bridge, and configfs.
+    /// Adds a region in the device tree, a bridge, and configfs.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -104,7 +104,7 @@ impl Board {
         Ok(self)
     }
 
-    /// Another region, beside or below the first: a path from the tree's root.
+    /// Adds a region, beside or below the first. `path` begins at the tree's root.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -118,7 +118,7 @@ impl Board {
         Ok(self)
     }
 
-    /// A process with a file open, and memory mapped: the line of its `maps`.
+    /// Adds a process with an open file and mapped memory: `maps` is the line of its `maps`.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -139,7 +139,7 @@ impl Board {
         )
     }
 
-    /// The next load fails so.
+    /// Makes the next load fail with this fault.
     pub fn fail(&self, fault: Fault) {
         lock(&self.seen).fault = Some(fault);
     }
@@ -162,8 +162,8 @@ impl Board {
         lock(&self.seen).ran.clone()
     }
 
-    /// The files below `/lib/firmware`, and the overlays that are applied: of a load nothing stays
-    /// in the first.
+    /// The files below `/lib/firmware`, and the applied overlays. After a load, nothing of it stays
+    /// below `/lib/firmware`.
     #[must_use]
     pub fn left(&self) -> (Vec<String>, Vec<String>) {
         let machine = self.machine();
@@ -212,15 +212,15 @@ impl FakeLinux {
         self.set(&format!("{MANAGER}/state"), "operating")
     }
 
-    /// `of_fpga_region_notify_pre_apply`: the name behind `firmware-name`, by its place in the
-    /// blob, as this overlay has no other text that ends so.
+    /// `of_fpga_region_notify_pre_apply`: finds the name behind `firmware-name` by its ending,
+    /// which no other text in this overlay's blob has.
     fn apply(&self, folder: &Path, blob: &[u8]) -> io::Result<()> {
         let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
         if !blob.starts_with(&[0xd0, 0x0d, 0xfe, 0xed]) {
             return Err(invalid());
         }
         let texts = blob.split(|&byte| byte == 0).filter_map(|text| std::str::from_utf8(text).ok());
-        // The word before the text ends in bytes that are no letters.
+        // The word before the text ends in bytes that are not letters.
         let name = texts.into_iter().find(|text| text.ends_with(".bin")).ok_or_else(invalid)?;
         self.load(name.trim_start_matches(char::is_control))?;
         let state = fs::read_to_string(self.root.join(MANAGER).join("state"))?;
@@ -231,7 +231,7 @@ impl FakeLinux {
 }
 
 impl FakeLinux {
-    /// `dfx-mgr-client.c`, which says its success in words. One before 2025.2 has no such options.
+    /// `dfx-mgr-client.c`, which reports success in words. Before 2025.2 it has no such options.
     fn dfx(&self, done: bool, words: &str) -> Ran {
         let old = self.root.join("etc/dfx-mgrd/old").exists();
         let output = if old {

@@ -1,9 +1,9 @@
-//! The one way to a machine's files. Below a folder that stands for another machine no link leads
-//! out, and nothing but folders and regular files is opened.
+//! The only access to a machine's files. In a folder that stands for another machine, no link leads
+//! out, and only folders and regular files are opened.
 //!
-//! A path is resolved once, to a descriptor that opens nothing (`O_PATH`). The kind of the file is
-//! asked of that descriptor, and that descriptor is what is opened then: a writer of the copy who
-//! exchanges files meanwhile has no moment to do it in.
+//! A path is resolved once, to an `O_PATH` descriptor, which opens nothing. That descriptor gives
+//! the file's kind, and that same descriptor is then opened: a writer of the copy that exchanges
+//! files meanwhile has no moment to do it in.
 //!
 //! # References
 //! openat2(2), `RESOLVE_IN_ROOT`; path_resolution(7); open(2), `O_PATH`; proc_pid_fd(5).
@@ -27,38 +27,38 @@ use std::{
     },
 };
 
-/// A folder of `/proc`, `/sys` or `/dev` has fewer entries. With more, the rest is left out: a
-/// machine does not make this program run for ever.
+/// The most entries of a folder that are read; those of `/proc`, `/sys` and `/dev` have fewer. The
+/// rest is left out, so that a machine cannot make this program run for ever.
 const ENTRIES_MAX: usize = 65_536;
 
-/// The most bytes of a file of the kernel that are read; the longest here is `/proc/PID/maps`.
+/// The most bytes that are read of a kernel file; the longest here is `/proc/PID/maps`.
 const FILE_MAX_BYTES: u64 = 4 << 20;
 
-/// The same of `/sys`: an attribute is a page, and no property of a device tree is longer.
+/// The same for `/sys`: an attribute is a page, and no property of a device tree is longer.
 const ATTRIBUTE_MAX_BYTES: u64 = 64 << 10;
 
-/// The most bytes that are read of a copy, in all. One of a busy machine has a tenth of it.
+/// The most bytes that are read of a copy, in all. A busy machine's copy needs a tenth of it.
 const COPY_MAX_BYTES: u64 = 1 << 30;
 
-/// The most looks at a copy: paths that are found, and names that are listed. The doctor's are a
-/// few for each node of a tree, device and process, and a busy machine's are a tenth of it.
+/// The most lookups in a copy: resolved paths, and listed names. The doctor makes a few for each
+/// node of a tree, device and process; for a busy machine that is a tenth of it.
 const COPY_MAX_LOOKS: u64 = 1 << 20;
 
-/// As many links as the kernel follows on the way of one path (path_resolution(7)).
+/// The most links on the way of one path, as in the kernel (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
-/// How a file is opened to be read. Where a length has 32 bits, a file may be longer.
+/// The flags of an open for reading. They allow a long file even where a length has 32 bits.
 pub(crate) const READ: OFlag =
     OFlag::O_RDONLY.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY).union(OFlag::O_LARGEFILE);
 
-/// Whose files they are.
+/// The owner of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// Of the machine that this program runs on.
+    /// The machine that this program runs on.
     This,
-    /// A copy of another's: they are read, and no more.
+    /// A copy of another machine, which is only read.
     Copy,
-    /// A test's, which may be written.
+    /// A test's machine, which may be written.
     #[cfg(any(test, feature = "fakes"))]
     Fake,
 }
@@ -71,9 +71,9 @@ pub(crate) struct Files(Arc<Root>);
 struct Root {
     path: PathBuf,
     whose: Whose,
-    /// The folder itself, where it is not this machine's root.
+    /// The folder itself, unless it is this machine's root.
     folder: Result<OwnedFd, Errno>,
-    /// The bytes that may still be read, and the looks that may still be taken.
+    /// The bytes that may still be read; below, the lookups that are left.
     left: AtomicU64,
     looks: AtomicU64,
 }
@@ -98,23 +98,23 @@ impl Files {
         Self(Arc::new(Root { path, whose, folder, left: left.into(), looks: looks.into() }))
     }
 
-    /// Where a file is on the machine that this program runs on: for messages, and for what
-    /// [`device`](Self::device) allows.
+    /// The path of a file on the machine that this program runs on: for messages, and for files
+    /// that [`device`](Self::device) allows.
     pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         self.0.path.join(below(path.as_ref()))
     }
 
-    /// The same as the machine itself calls it, from its root.
+    /// The path from the root of the machine itself.
     pub(super) fn name(&self, path: &Path) -> PathBuf {
         Path::new("/").join(path.strip_prefix(&self.0.path).unwrap_or(path))
     }
 
-    /// A regular file, to be read.
+    /// Opens a regular file for reading.
     pub(crate) fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         self.regular(path.as_ref(), READ)
     }
 
-    /// The bytes of a regular file. Of a longer one than the kernel has, the first ones.
+    /// The bytes of a regular file. If it is longer than any kernel file, only the first ones.
     pub(super) fn read(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
         let (path, left) = (below(path.as_ref()), self.0.left.load(Relaxed));
         if left == 0 {
@@ -128,29 +128,29 @@ impl Files {
         Ok(bytes)
     }
 
-    /// Whether more of a copy was asked for than a machine has. What was asked since was not read.
+    /// Whether a copy's budget is used up. Files that were asked for after that were not read.
     pub(super) fn are_spent(&self) -> bool {
         self.0.left.load(Relaxed) == 0 || self.0.looks.load(Relaxed) == 0
     }
 
-    /// The bytes and the looks that a copy has cost.
+    /// The bytes and the lookups that a copy has cost.
     #[cfg(test)]
     pub(crate) fn cost(&self) -> [u64; 2] {
         [COPY_MAX_BYTES - self.0.left.load(Relaxed), COPY_MAX_LOOKS - self.0.looks.load(Relaxed)]
     }
 
-    /// Mode, owner, group and kind of a file, which is not opened.
+    /// Mode, owner, group and kind of a file, without opening it.
     pub(super) fn metadata(&self, path: impl AsRef<Path>) -> io::Result<Metadata> {
         File::from(self.at(path.as_ref())?).metadata()
     }
 
-    /// The names in a folder, sorted, each with whether it is a folder and no link to one. Names
-    /// that are not text are left out.
+    /// The names in a folder, sorted, each with whether it is a folder and not a link. Names that
+    /// are not text are left out.
     pub(super) fn entries(&self, path: impl AsRef<Path>) -> io::Result<Vec<(String, bool)>> {
         let at = self.at(path.as_ref())?;
         let mut found = Vec::new();
-        // By the standard library's readdir64: where an inode has more than 32 bits, nix's ends
-        // early on a processor of 32 bits.
+        // The standard library uses readdir64. If an inode has more than 32 bits, nix's function
+        // ends early on a 32-bit processor.
         for entry in fs::read_dir(itself(&at))?.take(ENTRIES_MAX) {
             let entry = entry?;
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -166,7 +166,7 @@ impl Files {
         readlinkat(self.at(path.parent()?).ok()?, path.file_name()?).ok().map(PathBuf::from)
     }
 
-    /// Where a file is in the machine, with all links followed: `/sys/firmware/devicetree/base`.
+    /// The path of a file in the machine after all links: `/sys/firmware/devicetree/base`.
     pub(super) fn real(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
         if self.0.whose == Whose::This {
             return fs::canonicalize(self.path(path));
@@ -175,8 +175,8 @@ impl Files {
         Ok(walk(self.folder()?, below(path.as_ref()))?.path())
     }
 
-    /// A file whose bytes are registers, and with `writable` for writing too: a device's node on
-    /// this machine, elsewhere a regular file that stands for one.
+    /// Opens a file of registers, with `writable` also for writing: a device's node on this
+    /// machine, otherwise a regular file that stands for one.
     pub(crate) fn registers(&self, path: &str, writable: bool) -> io::Result<File> {
         // O_SYNC: the kernel then maps without a cache (Linux, drivers/char/mem.c).
         let flags = OFlag::O_SYNC
@@ -191,7 +191,7 @@ impl Files {
         }
     }
 
-    /// A device's node, for a library that opens it itself: this machine's alone.
+    /// A device's node, for a library that opens it itself. Only for this machine.
     pub(crate) fn device(&self, path: &str) -> io::Result<PathBuf> {
         match self.0.whose {
             Whose::This => Ok(self.path(path)),
@@ -202,7 +202,7 @@ impl Files {
         }
     }
 
-    /// A folder in which files are made.
+    /// Opens a folder in which files are created.
     pub(crate) fn folder_to_write(&self, path: impl AsRef<Path>) -> io::Result<File> {
         match self.0.whose {
             Whose::Copy => Err(read_only()),
@@ -218,7 +218,7 @@ impl Files {
         regular(self.at(path)?, flags)
     }
 
-    /// The file at `path`, which is not opened: a descriptor that says what it is.
+    /// Finds the file at `path` without opening it: the descriptor tells its kind.
     fn at(&self, path: &Path) -> io::Result<OwnedFd> {
         match self.0.whose {
             Whose::This => {
@@ -237,8 +237,8 @@ impl Files {
     }
 }
 
-/// Opens a file that was found, where it is a regular one. Opening alone can do something, to a
-/// watchdog or to the writer of a pipe.
+/// Opens a file that was found, if it is a regular file. Opening alone can have an effect, on a
+/// watchdog or on the writer of a pipe.
 fn regular(found: OwnedFd, flags: OFlag) -> io::Result<File> {
     let found = File::from(found);
     if !found.metadata()?.is_file() {
@@ -247,15 +247,15 @@ fn regular(found: OwnedFd, flags: OFlag) -> io::Result<File> {
     Ok(reopen(&found, flags)?.into())
 }
 
-/// The path of the very file that a descriptor stands for.
+/// The path of exactly the file that a descriptor refers to.
 fn itself(found: impl AsFd) -> String {
     format!("/proc/self/fd/{}", found.as_fd().as_raw_fd())
 }
 
-/// Opens the very file that a descriptor with `O_PATH` stands for.
+/// Opens exactly the file that an `O_PATH` descriptor refers to.
 pub(crate) fn reopen(found: impl AsFd, flags: OFlag) -> io::Result<OwnedFd> {
     open(itself(&found).as_str(), flags | OFlag::O_CLOEXEC, Mode::empty()).map_err(|errno| {
-        // A file of a process that has ended is not there either.
+        // A file of an ended process is missing, too, so look for `/proc` itself.
         let no_proc = errno == Errno::ENOENT && !Path::new("/proc/self/fd").exists();
         if no_proc {
             io::Error::new(
@@ -268,7 +268,7 @@ pub(crate) fn reopen(found: impl AsFd, flags: OFlag) -> io::Result<OwnedFd> {
     })
 }
 
-/// Takes `count` away from what a copy may cost. Of this machine's files there is no count.
+/// Subtracts `count` from a copy's budget. This machine's files have no budget.
 fn spend(left: &AtomicU64, count: usize) {
     let _ = left.fetch_update(Relaxed, Relaxed, |left| {
         (left < u64::MAX).then(|| left.saturating_sub(count as u64))
@@ -283,7 +283,7 @@ pub(super) fn read_only() -> io::Error {
     io::Error::new(ErrorKind::ReadOnlyFilesystem, "nothing is written to a copied machine")
 }
 
-/// Makes a file in a folder. A link of that name is not followed.
+/// Creates a file in a folder. A link of that name is not followed.
 pub(crate) fn create(folder: impl AsFd, name: &str) -> io::Result<File> {
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC | OFlag::O_NOFOLLOW;
     let made = openat(
@@ -296,23 +296,23 @@ pub(crate) fn create(folder: impl AsFd, name: &str) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(ErrorKind::AlreadyExists.into()) }
 }
 
-/// Gives a file in a folder another name there.
+/// Renames a file in a folder.
 pub(crate) fn rename(folder: impl AsFd, from: &str, to: &str) -> io::Result<()> {
     Ok(renameat(folder.as_fd(), from, folder.as_fd(), to)?)
 }
 
-/// Takes a file away from a folder.
+/// Removes a file from a folder.
 pub(crate) fn remove(folder: impl AsFd, name: &str) -> io::Result<()> {
     Ok(unlinkat(folder, name, UnlinkatFlags::NoRemoveDir)?)
 }
 
-/// A path of a machine, as its folder has it.
+/// A path of a machine, relative to its folder.
 fn below(path: &Path) -> &Path {
     let path = path.strip_prefix("/").unwrap_or(path);
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-/// The file at `path` as if `root` were the root of all, as a descriptor with `O_PATH`.
+/// Finds the file at `path` as if `root` were the root directory: an `O_PATH` descriptor.
 fn inside(root: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC);
     match openat2(
@@ -320,27 +320,27 @@ fn inside(root: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
         path,
         how.resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS),
     ) {
-        // Linux has the call since 5.6, and an emulator or a container may not. With EAGAIN the
-        // kernel could not tell, because something was renamed meanwhile.
+        // Linux has had the call since 5.6; an emulator or a container may lack it. EAGAIN means
+        // that the kernel could not decide, because something was renamed meanwhile.
         Err(Errno::ENOSYS | Errno::EPERM | Errno::EAGAIN) => walk(root, path)?.into_last(),
         found => Ok(found?),
     }
 }
 
-/// The file of this name in a folder, itself and not what a link there leads to.
+/// Finds the file of this name in a folder, without following a link.
 fn open_in(folder: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
     Ok(openat(folder, name, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())?)
 }
 
-/// A file that [`walk`] found: the folders on its way, each with its name, and itself as the last.
+/// A file that [`walk`] found: the folders on its way with their names, and the file as the last.
 struct Found<'a> {
     root: BorrowedFd<'a>,
     way: Vec<(OsString, OwnedFd)>,
 }
 
-/// The same as the kernel does for `RESOLVE_IN_ROOT`, step by step. Each step takes one name in a
-/// folder that is open already, and follows no link; a link's text goes back to the names to be
-/// taken.
+/// Does the same as the kernel for `RESOLVE_IN_ROOT`, step by step. Each step takes one name in a
+/// folder that is already open, and follows no link; a link's text is added to the names that are
+/// still to be taken.
 fn walk<'a>(root: BorrowedFd<'a>, path: &Path) -> io::Result<Found<'a>> {
     let mut found = Found { root, way: Vec::new() };
     let (mut names, mut links) = (Vec::new(), 0);
@@ -369,7 +369,7 @@ fn walk<'a>(root: BorrowedFd<'a>, path: &Path) -> io::Result<Found<'a>> {
     Ok(found)
 }
 
-/// The names of a path, the first one last.
+/// Adds the names of a path, the first one last.
 fn push(names: &mut Vec<OsString>, path: &Path) {
     names.extend(path.components().rev().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
@@ -383,7 +383,7 @@ impl Found<'_> {
         self.way.last().map_or(self.root, |(_, file)| file.as_fd())
     }
 
-    /// Where it is, from the root.
+    /// Its path from the root.
     fn path(&self) -> PathBuf {
         Path::new("/").join(self.way.iter().map(|(name, _)| name).collect::<PathBuf>())
     }
@@ -412,7 +412,7 @@ mod tests {
         thread,
     };
 
-    /// The text of the file at a path, found by the kernel and step by step.
+    /// The text of the file at a path, found once by the kernel and once step by step.
     fn both(root: &Path, path: &str) -> [Result<String, Errno>; 2] {
         let root = open(root, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).unwrap();
         let text = |found: io::Result<OwnedFd>| {
@@ -573,15 +573,14 @@ mod tests {
         assert_eq!(files.entries("sys").unwrap_err().kind(), ErrorKind::FileTooLarge);
     }
 
-    /// Opens, and lists, while another process exchanges a file and a pipe, and a folder and a
-    /// pipe. Whether the pipe was opened is what inotify(7) says: a descriptor with `O_PATH` opens
-    /// nothing.
+    /// Opens and lists, while another process exchanges a file and a pipe, and a folder and a pipe.
+    /// inotify(7) tells whether the pipe was opened, as a descriptor with `O_PATH` opens nothing.
     fn exchanged(
         root: &Path,
         open: impl Fn(&str) -> io::Result<OwnedFd>,
         list: impl Fn(&str) -> io::Result<OwnedFd>,
     ) {
-        // A busy machine exchanges nothing for hundreds of rounds, until the other thread's turn.
+        // On a busy machine, the other thread may not get its turn for hundreds of rounds.
         const ROUNDS: [usize; 2] = [4_000, 400_000];
         fs::create_dir(root.join("one")).unwrap();
         fs::write(root.join("file"), "text").unwrap();

@@ -1,4 +1,4 @@
-//! The side of a machine that answers: writes to the kernel's files, and programs.
+//! The machine's kernel: writes to its files, and programs that run on it.
 #![allow(clippy::disallowed_methods, reason = "writes to this machine's kernel, and its programs")]
 
 use super::files::read_only;
@@ -17,47 +17,47 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A client of a daemon answers in seconds. The slowest step behind it is the kernel's wait for a
-/// bitstream, which is 5 s for its DMA and 2.5 s for each of four polls (Linux, `zynq-fpga.c`).
+/// A daemon's client answers in seconds. The slowest step behind it is the kernel's wait for a
+/// bitstream: 5 s for its DMA and 2.5 s for each of four polls (Linux, `zynq-fpga.c`).
 const RUN_MAX: Duration = Duration::from_secs(60);
 
-/// How often a program's end is looked for.
+/// The time between two polls for a program's end.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A program that was killed goes at once, unless the kernel holds it in a call: then it stays, and
-/// this process stops waiting for it.
+/// A killed program ends at once, unless the kernel holds it in a call. Then it stays, and this
+/// process stops waiting for it.
 const KILLED_MAX: Duration = Duration::from_secs(1);
 
 /// The most bytes of a program's output that are kept: an error is in its first lines.
 const OUTPUT_MAX_BYTES: usize = 4096;
 
-/// Reads of [`OUTPUT_MAX_BYTES`] between two looks: a full pipe has 64 KiB (pipe(7)).
+/// Reads of [`OUTPUT_MAX_BYTES`] between two polls: a full pipe has 64 KiB (pipe(7)).
 const READS_MAX: usize = 16;
 
-/// A program's end.
+/// The end of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     /// It ended with exit status 0.
     pub success: bool,
-    /// Its exit status; `None` where a signal ended it.
+    /// Its exit status; `None` if a signal ended it.
     pub status: Option<i32>,
     /// The first 4096 bytes of its output and its errors, in one line.
     pub output: String,
 }
 
-/// The answers of a machine's files to writes. The seam for tests: a kernel's file answers a write
-/// with an error, and changes other files. One that does no more than that refuses the rest.
+/// The kernel behind a machine's files, which tests replace: a kernel's file answers a write with
+/// an error, and changes other files. A kernel that only takes writes refuses the rest.
 pub trait Kernel: fmt::Debug {
-    /// One write of all `bytes` into the file at `path`, which is there already.
+    /// Writes all `bytes` in one call into the file at `path`, which must exist.
     ///
     /// # Errors
-    /// The kernel's own.
+    /// The kernel's own error.
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes the folder at this path.
+    /// Creates the folder at this path.
     ///
     /// # Errors
-    /// The kernel's own.
+    /// The kernel's own error.
     fn make_dir(&self, _: &Path) -> io::Result<()> {
         Err(ErrorKind::Unsupported.into())
     }
@@ -65,15 +65,15 @@ pub trait Kernel: fmt::Debug {
     /// Removes the folder at this path, with the attributes that the kernel put in it.
     ///
     /// # Errors
-    /// The kernel's own.
+    /// The kernel's own error.
     fn remove_dir(&self, _: &Path) -> io::Result<()> {
         Err(ErrorKind::Unsupported.into())
     }
 
-    /// Runs the program at this path to its end.
+    /// Runs the program at this path, and waits for its end.
     ///
     /// # Errors
-    /// It could not be started, or did not end in time.
+    /// The program could not be started, or did not end in time.
     fn run(&self, _: &Path, _: &[&str]) -> io::Result<Ran> {
         Err(ErrorKind::Unsupported.into())
     }
@@ -85,7 +85,7 @@ pub(super) struct Linux;
 
 impl Kernel for Linux {
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        // Never made: a file of the kernel is there, or this kernel does not have it. One call,
+        // It never creates the file: either the kernel has it, or not. It writes in one call,
         // because each write to an attribute is a command of its own.
         let mut file = fs::OpenOptions::new().write(true).open(path)?;
         if file.write(bytes)? == bytes.len() { Ok(()) } else { Err(ErrorKind::WriteZero.into()) }
@@ -104,7 +104,7 @@ impl Kernel for Linux {
     }
 }
 
-/// A copied machine has no kernel.
+/// The kernel of a copied machine: there is none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Copied;
 
@@ -126,9 +126,9 @@ impl Kernel for Copied {
     }
 }
 
-/// Runs a program until it ends, for `limit` at most. Its own children may outlive it, and are not
-/// waited for, also where they keep its pipes. A program that does not end is killed, with those of
-/// its group.
+/// Runs a program until it ends, for at most `limit`. Its children may outlive it, and are not
+/// waited for, even if they keep its pipes open. A program that does not end is killed, with its
+/// process group.
 fn run_for(limit: Duration, path: &Path, arguments: &[&str]) -> io::Result<Ran> {
     let mut command = Command::new(path);
     command
@@ -142,7 +142,7 @@ fn run_for(limit: Duration, path: &Path, arguments: &[&str]) -> io::Result<Ran> 
     let pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
     let mut said = pipes.map(|pipe| pipe.and_then(Said::of));
     let ended = until(&mut child, deadline, || said.iter_mut().flatten().for_each(Said::take));
-    // Its last words are in the pipes.
+    // The program's last output is in the pipes.
     said.iter_mut().flatten().for_each(Said::take);
     let Some(status) = ended? else {
         kill(&mut child)?;
@@ -156,8 +156,8 @@ fn run_for(limit: Duration, path: &Path, arguments: &[&str]) -> io::Result<Ran> 
     Ok(Ran { success: status.success(), status: status.code(), output })
 }
 
-/// A child's status, or `None` where it has not ended at the deadline. `meanwhile` comes before
-/// each look.
+/// Waits for a child's status; `None`: it has not ended at the deadline. `meanwhile` runs before
+/// each poll.
 fn until(
     child: &mut Child,
     deadline: Instant,
@@ -175,7 +175,7 @@ fn until(
     }
 }
 
-/// Kills a child that was not waited for yet, and all of its group.
+/// Kills a child that was not waited for yet, with its process group.
 fn kill(child: &mut Child) -> io::Result<()> {
     let group = Pid::from_raw(i32::try_from(child.id()).map_err(|_| ErrorKind::InvalidData)?);
     // A program may have left its own group.
@@ -184,25 +184,25 @@ fn kill(child: &mut Child) -> io::Result<()> {
     until(child, Instant::now() + KILLED_MAX, || ()).map(drop)
 }
 
-/// The words of a program on one of its pipes.
+/// The output of a program on one of its pipes.
 struct Said {
     pipe: fs::File,
     kept: Vec<u8>,
 }
 
 impl Said {
-    /// `None` where the pipe cannot be read without waiting. That program's words are lost.
+    /// `None` if the pipe cannot be read without waiting. That program's output is lost.
     fn of(pipe: OwnedFd) -> Option<Self> {
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).ok()?;
         Some(Self { pipe: pipe.into(), kept: Vec::new() })
     }
 
-    /// Takes what is in the pipe, so that the program never waits for this one, and keeps the
+    /// Reads what is in the pipe, so that the program never waits for this one, and keeps the
     /// beginning.
     fn take(&mut self) {
         let mut bytes = [0; OUTPUT_MAX_BYTES];
         for _ in 0..READS_MAX {
-            // It is empty, or its end, or broken: it has said all that it will for now.
+            // The pipe is empty, closed or broken: there is no more output for now.
             let Ok(len @ 1..) = self.pipe.read(&mut bytes) else { return };
             let room = OUTPUT_MAX_BYTES - self.kept.len();
             self.kept.extend(bytes.iter().take(len.min(room)));
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     const SH: &str = "/bin/sh";
-    /// Far below the children's 100 s, and far above what a busy machine needs to start a shell.
+    /// Far below the children's 100 s, and far above the time to start a shell on a busy machine.
     const SOON: Duration = Duration::from_secs(30);
 
     fn sh(limit: Duration, script: &str) -> io::Result<Ran> {
@@ -271,7 +271,7 @@ mod tests {
         Ok(())
     }
 
-    /// More than a pipe holds: the program would wait for its reader.
+    /// More than a pipe holds: without a reader, the program would wait.
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no child processes")]
     fn a_long_output_is_taken_and_its_beginning_kept() -> io::Result<()> {
@@ -289,7 +289,7 @@ mod tests {
         Ok(())
     }
 
-    /// Whether a process runs. One that has ended, until its parent waits for it, is a zombie (Z).
+    /// Whether a process runs. After its end it is a zombie (Z) until its parent waits for it.
     fn is_alive(id: i32) -> bool {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))

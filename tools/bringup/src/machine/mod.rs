@@ -1,4 +1,4 @@
-//! A machine's files: what the kernel says of it, and what is written to the kernel.
+//! A machine's files: what the kernel shows in them, and what is written to the kernel.
 
 #[cfg(any(test, feature = "fakes"))]
 pub mod fake;
@@ -15,8 +15,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A machine's files: of this machine, or of a copy of another one. Tests put a folder of their own
-/// in the place of `/`, and a kernel of their own behind it.
+/// The files of a machine: of this machine, or of a copy of another one. Tests use a folder of
+/// their own instead of `/`, and a kernel of their own.
 #[derive(Debug)]
 pub struct Machine {
     files: Files,
@@ -30,44 +30,44 @@ impl Machine {
         Self { files: Files::of(PathBuf::from("/"), Whose::This), kernel: Box::new(Linux) }
     }
 
-    /// A copy of a machine, below the folder `root`. It is read, and no more: nothing is written
-    /// there, no device is opened, no program is run, and no link leads out.
+    /// A copy of a machine, below the folder `root`. It is only read: nothing is written there, no
+    /// device is opened, no program is run, and no link leads out.
     #[must_use]
     pub fn copy(root: impl Into<PathBuf>) -> Self {
         Self { files: Files::of(root.into(), Whose::Copy), kernel: Box::new(Copied) }
     }
 
-    /// A test's machine below `root`, whose files `kernel` answers for. A path inside it is the
-    /// machine's without its first slash: `sys/class/uio`.
+    /// A test's machine below `root`, with `kernel` behind its files. A path in it is the machine's
+    /// path without the first slash: `sys/class/uio`.
     #[cfg(any(test, feature = "fakes"))]
     #[must_use]
     pub fn below(root: impl Into<PathBuf>, kernel: impl Kernel + 'static) -> Self {
         Self { files: Files::of(root.into(), Whose::Fake), kernel: Box::new(kernel) }
     }
 
-    /// The way to its files.
+    /// The access to its files.
     pub(crate) fn files(&self) -> &Files {
         &self.files
     }
 
-    /// Where this machine's `path` is on the machine that this program runs on: for messages.
+    /// The path of this machine's `path` on the machine that this program runs on: for messages.
     pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         self.files.path(path)
     }
 
-    /// The same as the machine itself calls it, from its root: for messages.
+    /// The path from the root of the machine itself: for messages.
     pub(crate) fn name(&self, path: &Path) -> PathBuf {
         self.files.name(path)
     }
 
-    /// A text file's contents without the white space at its end. `None`: it cannot be read, or it
-    /// is not text.
+    /// The contents of a text file without the white space at the end. `None`: it cannot be read,
+    /// or is not text.
     #[must_use]
     pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
         self.read(path).ok()
     }
 
-    /// The same, with the reason where there is none.
+    /// The contents of a text file, or the reason why it cannot be read.
     ///
     /// # Errors
     /// As those of [`fs::File::open`] and [`io::Read::read_to_string`].
@@ -79,33 +79,32 @@ impl Machine {
         Ok(text)
     }
 
-    /// A file's bytes, of which the first 4 MiB are read, and of `/sys` the first 64 KiB. `None`:
-    /// it cannot be read.
+    /// A file's bytes: the first 4 MiB, and in `/sys` the first 64 KiB. `None`: it cannot be read.
     #[must_use]
     pub fn bytes(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         self.files.read(path).ok()
     }
 
-    /// Whether more was asked of a copy than a machine has: its files are too large or too many,
-    /// and the last ones were not read.
+    /// Whether a copy's budget is used up: its files are too large or too many, and the last ones
+    /// were not read.
     pub(crate) fn is_spent(&self) -> bool {
         self.files.are_spent()
     }
 
-    /// Whether there is such a file or folder.
+    /// Whether the file or folder exists.
     #[must_use]
     pub fn has(&self, path: impl AsRef<Path>) -> bool {
         self.metadata(path).is_ok()
     }
 
-    /// The names in a folder, sorted. None where there is no such folder, and names that are not
-    /// text are left out.
+    /// The names in a folder, sorted; none if there is no such folder. Names that are not text are
+    /// left out.
     #[must_use]
     pub fn list(&self, path: impl AsRef<Path>) -> Vec<String> {
         self.entries(path).unwrap_or_default()
     }
 
-    /// The same, with the reason where there is none.
+    /// The names in a folder, or the reason why they cannot be read.
     ///
     /// # Errors
     /// As those of [`fs::read_dir`].
@@ -128,19 +127,18 @@ impl Machine {
         self.files.metadata(path)
     }
 
-    /// Where `path` is in the machine, with its links followed.
+    /// The path of `path` in the machine, after all links.
     pub(crate) fn real(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
         self.files.real(path)
     }
 
-    /// The last name in the text of a symbolic link: of a device's driver, or of its group.
+    /// The last name in the text of a symbolic link, such as a device's driver or group.
     #[must_use]
     pub fn link_name(&self, path: impl AsRef<Path>) -> Option<String> {
         Some(self.link(path)?.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// The blocks of u-dma-buf, each as its folder. Older versions of the module have another
-    /// class.
+    /// The blocks of u-dma-buf, each by its folder. Older versions of the module use another class.
     pub(crate) fn blocks(&self) -> Vec<String> {
         ["sys/class/u-dma-buf", "sys/class/udmabuf"]
             .into_iter()
@@ -154,7 +152,7 @@ impl Machine {
         self.files.link(path.as_ref())
     }
 
-    /// Writes one text into a file of the kernel, in one call.
+    /// Writes one text into a kernel file, in one call.
     ///
     /// # Errors
     /// The kernel's own; [`io::ErrorKind::ReadOnlyFilesystem`] for a copy, as with the next two.
@@ -162,10 +160,10 @@ impl Machine {
         self.kernel.write(&self.path(path), bytes)
     }
 
-    /// Makes a folder in a file system of the kernel.
+    /// Creates a folder in a file system of the kernel.
     ///
     /// # Errors
-    /// The kernel's own.
+    /// The kernel's own error.
     pub fn make_dir(&self, path: impl AsRef<Path>) -> io::Result<()> {
         self.kernel.make_dir(&self.path(path))
     }
@@ -173,16 +171,16 @@ impl Machine {
     /// Removes a folder in a file system of the kernel, with the attributes in it.
     ///
     /// # Errors
-    /// The kernel's own.
+    /// The kernel's own error.
     pub fn remove_dir(&self, path: impl AsRef<Path>) -> io::Result<()> {
         self.kernel.remove_dir(&self.path(path))
     }
 
-    /// Runs a program of the machine to its end, which comes soon or is made.
+    /// Runs a program of the machine until it ends, or kills it after a time limit.
     ///
     /// # Errors
-    /// It could not be started, or did not end in time (`ErrorKind::TimedOut`). A copy's is not run
-    /// (`ErrorKind::Unsupported`).
+    /// The program could not be started, or did not end in time (`ErrorKind::TimedOut`). A copy's
+    /// program is not run (`ErrorKind::Unsupported`).
     pub fn run(&self, program: impl AsRef<Path>, arguments: &[&str]) -> io::Result<Ran> {
         self.kernel.run(&self.path(program), arguments)
     }
@@ -214,14 +212,14 @@ impl Machine {
         end_page.checked_mul(page_bytes()?).filter(|&end| end > 0)
     }
 
-    /// The kernel's CMA: how much there is, and how much is free, in bytes.
+    /// The kernel's CMA: its size and its free part, in bytes.
     #[must_use]
     pub fn cma(&self) -> Option<(u64, u64)> {
         Some((self.meminfo("CmaTotal:")?, self.meminfo("CmaFree:")?))
             .filter(|&(total, _)| total > 0)
     }
 
-    /// The bytes of memory that programs and the kernel can still get, as the kernel estimates it.
+    /// The free memory for programs and the kernel, in bytes, as the kernel estimates it.
     #[must_use]
     pub fn available(&self) -> Option<u64> {
         self.meminfo("MemAvailable:")
@@ -234,7 +232,7 @@ impl Machine {
     }
 }
 
-/// The size of a page of this kernel.
+/// The size of this kernel's pages.
 pub(crate) fn page_bytes() -> Option<u64> {
     sysconf(SysconfVar::PAGE_SIZE)
         .ok()

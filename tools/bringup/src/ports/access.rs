@@ -23,35 +23,35 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A mapping's smallest unit, which a page of any kernel here is a multiple of.
+/// The smallest unit of a mapping; a page of every kernel here is a multiple of it.
 const PAGE: u64 = 4096;
-/// An access takes a microsecond, and on a busy machine its process may begin a second late. A bus
-/// that is stuck answers never, and holds the processor.
+/// An access takes a microsecond, though on a busy machine its process may start a second late. A
+/// stuck bus never answers, and blocks the processor.
 const ACCESS_MAX: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_micros(100);
 
-/// Registers of 32 bits at physical addresses. The seam for tests.
+/// Access to 32-bit registers at physical addresses. Tests replace it.
 pub trait Registers {
-    /// The register at `addr`, a multiple of 4.
+    /// Reads the register at `addr`, a multiple of 4.
     ///
     /// # Errors
-    /// It was not reached.
+    /// The register was not reached.
     fn read(&self, addr: u64) -> Result<u32, AccessError>;
 
-    /// Writes it.
+    /// Writes the register.
     ///
     /// # Errors
-    /// It was not reached.
+    /// The register was not reached.
     fn write(&self, addr: u64, value: u32) -> Result<(), AccessError>;
 }
 
-/// `/dev/mem` of a machine. Each access is one of a child process, which a bus error ends.
+/// `/dev/mem` of a machine. A child process makes each access, so a bus error ends only the child.
 #[derive(Debug)]
 pub struct DevMem(File);
 
 impl DevMem {
-    /// Opens it, for writing too where `writable`. Of a copied machine it is a regular file, and is
-    /// not written.
+    /// Opens it, with `writable` also for writing. A copied machine's is a regular file, and is not
+    /// written.
     ///
     /// # Errors
     /// [`AccessError::Open`].
@@ -77,13 +77,13 @@ impl Registers for DevMem {
     fn read(&self, addr: u64) -> Result<u32, AccessError> {
         let (mapped, offset) = self.mapped(addr, false)?;
         // SAFETY: `mapped` is `offset` bytes and a word long, and lives until `in_child` has
-        // returned; `offset` is a multiple of 4 as `addr` and a page's beginning are.
+        // returned; `offset` is a multiple of 4, because `addr` and a page's beginning are.
         in_child(addr, || unsafe { mapped.as_ptr().add(offset).cast::<u32>().read_volatile() })
     }
 
     fn write(&self, addr: u64, value: u32) -> Result<(), AccessError> {
         let (mapped, offset) = self.mapped(addr, true)?;
-        // SAFETY: as in `read`, and the mapping can be written.
+        // SAFETY: as in `read`, and the mapping is writable.
         in_child(addr, || unsafe {
             mapped.as_mut_ptr().add(offset).cast::<u32>().write_volatile(value);
             0
@@ -92,10 +92,10 @@ impl Registers for DevMem {
     }
 }
 
-/// The result of `access` in a child process.
+/// Runs `access` in a child process, and returns its result.
 fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError> {
     let (result, sender) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-    // A handler of this program's must not run in the child.
+    // A signal handler of this program must not run in the child.
     let mut before = SigSet::empty();
     pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before))?;
     // SAFETY: other threads of this process may hold locks that stay locked in the child. It takes
@@ -108,18 +108,18 @@ fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError>
         ForkResult::Child => {
             let mut fatal = SigSet::empty();
             for fault in [Signal::SIGBUS, Signal::SIGSEGV] {
-                // SAFETY: the default action is no code of this program's.
+                // SAFETY: the default action runs no code of this program.
                 let _ = unsafe { signal(fault, SigHandler::SigDfl) };
                 fatal.add(fault);
             }
-            // The status then names the fault. A blocked one is the kernel's affair, and qemu-user
-            // ends such a child by another signal.
+            // With this, the child's status names the fault. The kernel decides what a blocked
+            // fault does, and qemu-user ends such a child by another signal.
             let _ = pthread_sigmask(SigmaskHow::SIG_UNBLOCK, Some(&fatal), None);
-            // SAFETY: it takes numbers. A bus error is an answer here, and leaves no core file.
+            // SAFETY: it takes numbers. A bus error is an expected result, and leaves no core file.
             unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0 as libc::c_ulong) };
             let value = access().to_ne_bytes();
             let sent = write(&sender, &value);
-            // SAFETY: `_exit` ends the process, and runs nothing of the parent's.
+            // SAFETY: `_exit` ends the process, and runs no code of the parent.
             unsafe { libc::_exit(i32::from(sent != Ok(value.len()))) }
         }
         ForkResult::Parent { child } => {
@@ -127,7 +127,7 @@ fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError>
             let began = Instant::now();
             loop {
                 let status = match waitpid(child, Some(WaitPidFlag::WNOHANG)) {
-                    // This program ignores SIGCHLD, and the kernel has taken the child away.
+                    // This program ignores SIGCHLD, and the kernel has already reaped the child.
                     Err(Errno::ECHILD) => {
                         return word(&result).map_err(|_| AccessError::Bus { addr });
                     }
@@ -143,7 +143,7 @@ fn in_child(addr: u64, access: impl FnOnce() -> u32) -> Result<u32, AccessError>
                         return Err(AccessError::Killed { addr, signal });
                     }
                     _ if began.elapsed() > ACCESS_MAX => {
-                        // A wait for it could be for ever: init reaps it.
+                        // Waiting for the child could take for ever: init reaps it.
                         let _ = kill(child, Signal::SIGKILL);
                         return Err(AccessError::NoAnswer { addr });
                     }

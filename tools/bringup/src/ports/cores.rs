@@ -1,4 +1,4 @@
-//! The cores of a machine's tree, as far as it says which registers they need.
+//! The cores of a machine's device tree, as far as they tell which registers they need.
 
 use crate::{
     bitstream::Family,
@@ -10,31 +10,31 @@ use crate::{
 const H2F: (u64, u64) = (0xc000_0000, 0xfbff_ffff);
 const LW: (u64, u64) = (0xff20_0000, 0xff3f_ffff);
 
-/// The needs of the cores that the device tree has, and of the memory that they are given.
+/// The needs of the cores in the device tree, and of the memory that they are given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cores {
-    /// A core, or a block of memory for one, is behind a port that snoops: it or its bus has
-    /// `dma-coherent`.
+    /// Whether a core, or a block of memory for one, is behind a port that snoops: it or its bus
+    /// has `dma-coherent`.
     pub coherent: bool,
-    /// The processor has a core behind Cyclone V's bridge to the fabric.
+    /// Whether the processor has a core behind Cyclone V's bridge to the fabric.
     pub behind_h2f: bool,
-    /// The same behind the lightweight one.
+    /// Whether it has a core behind the lightweight bridge.
     pub behind_lw: bool,
-    /// The tree asks for Cyclone V's ports to the SDRAM: their bridge has `bridge-enable = <1>`, or
-    /// a region names it, and a bitstream that Linux loaded there (`firmware-name`; Linux,
-    /// `drivers/fpga/of-fpga-region.c`).
+    /// Whether the tree asks for Cyclone V's ports to the SDRAM: their bridge has
+    /// `bridge-enable = <1>`, or a region names the bridge and a bitstream that Linux loaded there
+    /// (`firmware-name`; Linux, `drivers/fpga/of-fpga-region.c`).
     pub asks_for_sdram: bool,
 }
 
 impl Cores {
-    /// Those of a machine. A tree that does not name its cores says nothing, and nothing is wrong.
+    /// Reads the needs of a machine. A tree that names no cores has no needs, and nothing is wrong.
     #[must_use]
     pub fn of(machine: &Machine, family: Family) -> Self {
         let mut found = Self::default();
         let (nodes, mut buses) = (tree::nodes(machine), Buses::of(machine));
         found.asks_for_sdram = asks_for_sdram(machine, &nodes);
         for node in nodes {
-            // A bus is no core. Those on it have nodes of their own.
+            // A bus is no core. The cores on it have their own nodes.
             if node.compatible.is_empty() || node.is("simple-bus") {
                 continue;
             }

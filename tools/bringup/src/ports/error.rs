@@ -1,22 +1,22 @@
-//! Why a register was not read or set, and what to do.
+//! The reasons why a register was not read or set, and the cures.
 
 use crate::fpga::{FpgaError, User};
 use nix::{errno::Errno, sys::signal::Signal};
 use std::io;
 
-/// Why a register was not reached.
+/// The reason why a register was not reached.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccessError {
-    /// `/dev/mem` does not open.
+    /// `/dev/mem` cannot be opened.
     #[error("/dev/mem{}", unopened(.0))]
     Open(#[source] io::Error),
-    /// It does not map this address.
+    /// `/dev/mem` does not map this address.
     #[error("/dev/mem at {addr:#x}: {error}{}", strict(.error))]
     Map {
         /// The physical address.
         addr: u64,
-        /// Why.
+        /// The cause.
         #[source]
         error: io::Error,
     },
@@ -26,13 +26,13 @@ pub enum AccessError {
         /// The physical address.
         addr: u64,
     },
-    /// The process that makes the access did not start, or did not say its result.
+    /// The process for the access did not start, or did not report a result.
     #[error("the access needs a process of its own: {0}")]
     Child(#[from] Errno),
-    /// It was not tried, because an access before it did not end.
+    /// The access was not tried, because an earlier access did not end.
     #[error("not tried, because {addr:#x} does not answer")]
     After {
-        /// The physical address of that one.
+        /// The physical address of the earlier access.
         addr: u64,
     },
     /// A signal ended the process that made the access.
@@ -68,7 +68,7 @@ fn strict(error: &io::Error) -> &'static str {
     }
 }
 
-/// Why a machine's ports were not looked at or prepared.
+/// The reason why a machine's ports were not read or prepared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PortsError {
@@ -81,7 +81,7 @@ pub enum PortsError {
     /// A register was not read, and nothing was written.
     #[error("{0}")]
     Read(#[from] AccessError),
-    /// It cannot be seen who uses the fabric.
+    /// The users of the fabric cannot be seen.
     #[error("{0}")]
     CannotSee(#[from] Box<FpgaError>),
     /// A program or a driver uses the fabric.
@@ -99,7 +99,7 @@ pub enum PortsError {
     Write {
         /// The field.
         field: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         error: AccessError,
     },
@@ -113,7 +113,7 @@ pub enum PortsError {
         field: &'static str,
         /// The value that was written.
         wrote: String,
-        /// The value that it has.
+        /// The field's value after the write.
         has: String,
     },
     /// A write does not end: a processor waits for it.
@@ -127,7 +127,7 @@ pub enum PortsError {
         /// The register's physical address.
         addr: u64,
     },
-    /// The ports behind the level shifters were not set, and the writes before stay.
+    /// The ports behind the level shifters were not set, and the earlier writes stay.
     #[error("{error}; set before that, and left so: {}", .set.join(", "))]
     Behind {
         /// The fields that were set.
@@ -136,14 +136,14 @@ pub enum PortsError {
         #[source]
         error: Box<PortsError>,
     },
-    /// A write failed, and so did the undoing of it or of one before it.
+    /// A write failed, and it or an earlier write could not be undone.
     #[error("{error}; but {field} was not set back to {was}: restart the board")]
     NotUndone {
         /// The field that was not set back.
         field: &'static str,
-        /// The value that it had.
+        /// The field's old value.
         was: String,
-        /// The failure that came first.
+        /// The first failure.
         #[source]
         error: Box<PortsError>,
     },

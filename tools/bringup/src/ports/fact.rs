@@ -4,24 +4,24 @@ use super::{AccessError, Cores, Field, Registers, fields, table::Want};
 use crate::bitstream::Family;
 use std::fmt;
 
-/// The numbers that a design gives its processor, by parameter: `PCW_S_AXI_HP0_DATA_WIDTH`.
+/// A design's numbers for its processor, by parameter: `PCW_S_AXI_HP0_DATA_WIDTH`.
 pub type Parameters<'a> = &'a dyn Fn(&str) -> Option<u64>;
 
-/// The facts of a machine beside its registers.
+/// The facts of a machine other than its registers.
 #[derive(Clone, Copy, Default)]
 pub struct Known<'a> {
-    /// The numbers of the design that runs, or that will.
+    /// The numbers of the design that runs, or that will run.
     pub design: Option<Parameters<'a>>,
-    /// A bitstream runs.
+    /// Whether a bitstream runs.
     pub running: bool,
-    /// The kernel says that no clock of the fabric runs.
+    /// Whether the kernel reports that no clock of the fabric runs.
     pub stopped: bool,
-    /// The needs of the tree's cores.
+    /// The needs of the device tree's cores.
     pub cores: Cores,
 }
 
-/// The register that did not answer, where one did not: a processor waits for it, and no device may
-/// be started before the board is.
+/// The register that did not answer, if there is one: a processor waits for it, and no device may
+/// be started before the board is restarted.
 #[must_use]
 pub fn stuck(facts: &[Fact]) -> Option<u64> {
     facts.iter().find_map(|fact| match fact.reading {
@@ -42,29 +42,29 @@ impl fmt::Debug for Known<'_> {
     }
 }
 
-/// The outcome of a read.
+/// The result of a read.
 #[derive(Debug)]
 pub enum Reading {
     /// The field's value, shifted down.
     Value(u32),
-    /// Its block is held in reset, and was left alone.
+    /// Not read, because its block is held in reset.
     Held,
-    /// It was left alone, because a port that gets no clock of the fabric may not answer. No
-    /// bitstream runs, the level shifters are off, every clock is, or no design says that this port
-    /// is used. A port that a design does not use has no clock.
+    /// Not read, because a port without a clock of the fabric may not answer: no bitstream runs,
+    /// the level shifters are off, every clock is off, or no design states that this port is used.
+    /// A port that a design does not use has no clock.
     Closed,
     /// The read failed.
     Failed(AccessError),
 }
 
-/// How a field compares with the value that it should have.
+/// The comparison of a field with the value that it should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It has it.
+    /// It has that value.
     Right,
-    /// It has another.
+    /// It has another value.
     Wrong,
-    /// The right value is not known: no design was given, or it does not have the port.
+    /// The right value is not known: no design was given, or the design does not have the port.
     Unknown,
     /// It was not read.
     Unread,
@@ -77,16 +77,16 @@ pub struct Fact {
     pub field: &'static Field,
     /// Its value.
     pub reading: Reading,
-    /// The value that it should have, where that is known.
+    /// The value that it should have, if it is known.
     pub wanted: Option<u32>,
     /// The comparison.
     pub verdict: Verdict,
 }
 
-/// Reads every field of a family, and compares it with what is known.
+/// Reads every field of a family, and compares it with the known facts.
 ///
-/// A register whose read fails is a row, not the end: the others are read all the same. After one
-/// that does not answer nothing is touched: a processor waits there, and the next may be the last.
+/// A failed read gives a row, and the other registers are still read. After a register that does
+/// not answer, nothing is accessed: a processor waits there, and the next may be the last.
 pub fn read(family: Family, registers: &impl Registers, known: &Known<'_>) -> Vec<Fact> {
     let mut stuck = None;
     let one = |field: &'static Field| {
@@ -99,7 +99,7 @@ pub fn read(family: Family, registers: &impl Registers, known: &Known<'_>) -> Ve
             && known.running
             && asked(&known.cores)
         {
-            // Where nothing was left, the right ones are not known: Linux's driver opens none then.
+            // If nothing was left there, the right value is not known: Linux's driver opens none.
             match registers.read(addr).map(|left| field.of(left)) {
                 Ok(left) => wanted = (left != 0).then_some(value | left),
                 Err(error) => reading = Reading::Failed(error),
@@ -109,7 +109,7 @@ pub fn read(family: Family, registers: &impl Registers, known: &Known<'_>) -> Ve
             stuck = Some(addr);
         }
         let verdict = match (&reading, wanted) {
-            // Two values may be the same in words: either of them snoops.
+            // Two values may have the same words: either of them snoops.
             (Reading::Value(value), Some(wanted)) if field.say(*value) == field.say(wanted) => {
                 Verdict::Right
             }
@@ -122,8 +122,8 @@ pub fn read(family: Family, registers: &impl Registers, known: &Known<'_>) -> Ve
     fields(family).iter().map(one).collect()
 }
 
-/// A field's value, or why there is none. The reset is looked at first: a read of a block that is
-/// held may never end. So may one of a port of the fabric that has no clock.
+/// A field's value, or the reason why there is none. The reset is checked first: a read of a block
+/// that is held in reset may never end, nor may a read of a fabric port that has no clock.
 fn value(registers: &impl Registers, field: &Field, known: &Known<'_>) -> Reading {
     let bits = |(addr, bits): (u64, u32)| registers.read(addr).map(|value| (value & bits, bits));
     let held = field.held.map_or(Ok(false), |held| bits(held).map(|(set, _)| set != 0));
@@ -154,7 +154,7 @@ fn wanted(field: &Field, known: &Known<'_>) -> Option<u32> {
         Want::Used { value, by } => (running && has(by)).then_some(value),
         Want::Width { parameter, used } => {
             let number = design?;
-            // A file that does not say it is none of Vivado's.
+            // A file without this parameter is not Vivado's.
             if number(used) != Some(1) {
                 return None;
             }

@@ -1,22 +1,22 @@
 //! Registers around the fabric's ports: widths, level shifters, resets, snooping.
 //!
-//! A port between processor and fabric has two sides. The bitstream sets the one, the boot code the
-//! other, for the design that it was built with. Where they differ, half of each word is missing,
+//! A port between processor and fabric has two sides. The bitstream sets one; the boot code sets
+//! the other, for the design that it was built with. If they differ, half of each word is missing,
 //! or an access never ends, and no error is reported.
 //!
 //! [`read`] reads the processor's side, and compares it with a design and with the manager's state.
-//! [`plan`] lists the writes that make wrong fields right, and [`apply`] makes them. Some fields
-//! are set by boot code alone: [`Setter::Boot`] says how.
+//! [`plan`] lists the writes that make wrong fields right, and [`apply`] makes them. Only boot code
+//! can set some fields: [`Setter::Boot`] explains how.
 //!
-//! **Each register is the processor's own**, whose clock the processor gives. A block whose reset
-//! is held is not read ([`Reading::Held`]). A port of Zynq-7000 is read where a design says that it
-//! is used, while a bitstream runs and the level shifters are on ([`Reading::Closed`]). A read that
-//! nothing answers ends a child process ([`AccessError::Bus`]). A write that the secure world
-//! refuses may end an arm64 kernel: only registers are written that were just read, and that AMD's
-//! boot code writes. PYNQ writes ZynqMP's, too, and none of Zynq-7000's ports. An access that does
-//! not end is the last one ([`AccessError::NoAnswer`]).
+//! **Each register is the processor's own**, with a clock from the processor. A block that is held
+//! in reset is not read ([`Reading::Held`]). A port of Zynq-7000 is read only if a design uses it,
+//! a bitstream runs, and the level shifters are on ([`Reading::Closed`]). A read that nothing
+//! answers ends a child process ([`AccessError::Bus`]). A write that the secure world refuses may
+//! end an arm64 kernel: only registers are written that were just read, and that AMD's boot code
+//! writes. PYNQ writes ZynqMP's, too, and none of Zynq-7000's ports. An access that does not end is
+//! the last one ([`AccessError::NoAnswer`]).
 //!
-//! Where an isolation (XPPU) answers reads with zeros, a zero is no fact: see the boot code's.
+//! If an isolation (XPPU) answers reads with zeros, a zero is no fact: see the boot code's.
 //!
 //! ```
 //! use contigo_bringup::ports::{self, AccessError, Known, Registers, Verdict};
@@ -65,15 +65,15 @@ use crate::{
     machine::Machine,
 };
 
-/// The family of a machine, by its device tree.
+/// Finds the family of a machine, by its device tree.
 ///
 /// # Errors
-/// [`PortsError::NoFamily`]: it is none of those whose registers are known here.
+/// [`PortsError::NoFamily`]: the registers of the machine's SoC are not known here.
 pub fn family(machine: &Machine) -> Result<Family, PortsError> {
     family_of(machine).ok_or(PortsError::NoFamily)
 }
 
-/// Whether the kernel says that no clock of the fabric runs: it knows some, and each is off.
+/// Whether the kernel reports that no clock of the fabric runs: it knows some, and all are off.
 #[must_use]
 pub fn is_stopped(machine: &Machine) -> bool {
     let mut all = clocks(machine).unwrap_or_default();
@@ -81,7 +81,7 @@ pub fn is_stopped(machine: &Machine) -> bool {
     !all.is_empty() && all.iter().all(Clock::is_off)
 }
 
-/// Whether the kernel's manager says that a bitstream runs.
+/// Whether the kernel's manager reports that a bitstream runs.
 #[must_use]
 pub fn is_running(machine: &Machine) -> bool {
     Fpga::find(machine, None, None).is_ok_and(|fpga| fpga.state() == State::Operating)

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{bitstream::Family, fpga::users, machine::Machine};
 
-/// SLCR_LOCKSTA: bit 0 says that writes to the SLCR do nothing (UG585, appendix B, slcr). The
+/// SLCR_LOCKSTA: with bit 0, writes to the SLCR have no effect (UG585, appendix B, slcr). The
 /// kernel unlocks it (Linux, `arch/arm/mach-zynq/slcr.c`), so a lock was set on purpose.
 const ZYNQ_LOCKED: u64 = 0xf800_000c;
 /// The SLCR's registers.
@@ -16,14 +16,14 @@ const ZYNQ_SLCR: std::ops::Range<u64> = 0xf800_0000..0xf800_1000;
 pub struct Step {
     /// The field.
     pub field: &'static Field,
-    /// Its value now.
+    /// Its current value.
     pub from: u32,
-    /// The value that it gets.
+    /// Its new value.
     pub to: u32,
 }
 
-/// The writes for all that is wrong and can be set here, in the order of [`super::fields`]. There
-/// is none after a register that did not answer.
+/// The writes for all wrong fields that can be set here, in the order of [`super::fields`]. After a
+/// register that did not answer there are none.
 #[must_use]
 pub fn plan(facts: &[Fact]) -> Vec<Step> {
     let step = |fact: &Fact| match (&fact.reading, fact.wanted) {
@@ -37,15 +37,15 @@ pub fn plan(facts: &[Fact]) -> Vec<Step> {
     if stuck(facts).is_some() { Vec::new() } else { facts.iter().filter_map(step).collect() }
 }
 
-/// Makes the writes, and reads each one back. Where one fails, those before it are undone.
+/// Makes the writes, and reads each field back. If one fails, the earlier writes are undone.
 ///
 /// # Errors
 /// - [`PortsError::InUse`], [`PortsError::CannotSee`]: a transfer may be under way on a port.
 ///   Nothing was written.
 /// - [`PortsError::Read`], [`PortsError::Locked`]: the SLCR takes no write. Nothing was written.
-/// - [`PortsError::Write`], [`PortsError::Kept`]: a write failed or changed nothing. The ones
-///   before it were undone.
-/// - [`PortsError::NotUndone`]: that failed, too.
+/// - [`PortsError::Write`], [`PortsError::Kept`]: a write failed or changed nothing. The earlier
+///   writes were undone.
+/// - [`PortsError::NotUndone`]: a write could not be undone.
 /// - [`PortsError::Stuck`]: an access does not end, and nothing was undone.
 pub fn apply(
     machine: &Machine,
@@ -67,22 +67,22 @@ pub fn apply(
     }
     for (done, step) in steps.iter().enumerate() {
         let Err(error) = write(registers, step.field, step.to) else { continue };
-        // A processor waits there, and an undoing would stop the next.
+        // A processor waits there, and undoing the writes would block the next one.
         if let PortsError::Write { field, error: AccessError::NoAnswer { addr } } = error {
             return Err(PortsError::Stuck { field, addr });
         }
-        // The failed one, too: half of it may have been done.
+        // The failed write is undone, too: half of it may have taken effect.
         return Err(undone(registers, steps.get(..=done).unwrap_or(steps), error));
     }
     Ok(())
 }
 
-/// Makes the writes that [`plan`] has for `facts`. If the level shifters were among them, the ports
-/// behind them are read then, and set. It answers with each write, and `facts` are the last ones
-/// that were read.
+/// Makes the writes that [`plan`] has for `facts`. If they turned the level shifters on, the ports
+/// behind the shifters are then read and set. Returns all writes, and leaves the last facts that
+/// were read in `facts`.
 ///
 /// # Errors
-/// As [`apply`]. Where a write fails, those before it are undone, in both halves.
+/// As [`apply`]. If a write fails, the earlier writes are undone, in both halves.
 /// - [`PortsError::Behind`]: the ports behind were not set, and it is not safe to undo the rest.
 pub fn prepare(
     machine: &Machine,
@@ -97,8 +97,8 @@ pub fn prepare(
         *facts = read(family, registers, known);
         let behind = plan(facts);
         if let Err(error) = apply(machine, family, registers, &behind) {
-            // In any other case a processor waits, or a program or driver may have begun to use the
-            // fabric.
+            // In any other case a processor waits, or a program or a driver may have begun to use
+            // the fabric.
             return Err(if matches!(error, PortsError::Write { .. } | PortsError::Kept { .. }) {
                 undone(registers, &steps, error)
             } else {
@@ -113,7 +113,7 @@ pub fn prepare(
     Ok(steps)
 }
 
-/// Sets steps back, the last one first, and answers with the error that is to be told.
+/// Undoes steps, the last one first, and returns the error to report.
 fn undone(registers: &impl Registers, steps: &[Step], error: PortsError) -> PortsError {
     for step in steps.iter().rev() {
         if write(registers, step.field, step.from).is_err() {

@@ -4,13 +4,13 @@
 use super::Cores;
 use crate::bitstream::Family;
 
-/// Who can make a field right.
+/// The program or boot stage that sets a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setter {
-    /// `contigo board prepare`, while no program and no driver has a node of the fabric. A core
-    /// that runs by itself is not seen.
+    /// `contigo board prepare`, while no program and no driver has a node of the fabric. It does
+    /// not see a core that runs by itself.
     Prepare,
-    /// The boot code alone, for this reason and in this way.
+    /// Only the boot code; the text has the reason and the way.
     Boot(&'static str),
 }
 
@@ -21,77 +21,76 @@ pub(super) enum Want {
     Width {
         /// The parameter with the width, in bits.
         parameter: &'static str,
-        /// The parameter that is 0 where the design does not have the port.
+        /// The parameter that is 0 if the design does not have the port.
         used: &'static str,
     },
     /// This value while a bitstream runs.
     Running(u32),
-    /// This value while a bitstream runs, where its design has one of them.
+    /// This value while a bitstream runs, if its design has one of the parameters.
     Used {
         /// The value.
         value: u32,
-        /// The parameters that are 1 where it has them.
+        /// The parameters, of which one is 1 in such a design.
         by: &'static [&'static str],
     },
-    /// This value, where the tree has a core behind a port that snoops, and the design, if it is
-    /// given, one of these ports.
+    /// This value, if the tree has a core behind a port that snoops and the given design, if any,
+    /// has one of these ports.
     Coherent {
         /// The value.
         value: u32,
-        /// The parameters that are 1 where the design has such a port.
+        /// The parameters, of which one is 1 in such a design.
         by: &'static [&'static str],
     },
-    /// This value while a bitstream runs, where the tree has a core that needs it.
+    /// This value while a bitstream runs, if the tree has a core that needs it.
     Core {
         /// The value.
         value: u32,
-        /// Whether the tree has one.
+        /// Whether the tree has such a core.
         has: fn(&Cores) -> bool,
     },
-    /// At least the bits that the boot code left in this register for Linux, while a bitstream
-    /// runs, where the tree asks for them. They are those of the design that the boot code was
-    /// built for.
+    /// At least the bits that the boot code left for Linux in this register, while a bitstream runs
+    /// and if the tree asks for them. They belong to the design with which the boot code was built.
     Handoff {
         /// The register's physical address.
         addr: u64,
-        /// Whether the tree asks for them.
+        /// Whether the tree asks for these bits.
         asked: fn(&Cores) -> bool,
     },
-    /// Neither a design, nor the tree, nor the manager tells.
+    /// No design, tree or manager tells the value.
     Unknown,
 }
 
-/// A field of a register of the processor.
+/// A field of one of the processor's registers.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Its name: `HP0 read width`.
     pub name: &'static str,
     /// The register's physical address.
     pub addr: u64,
-    /// Its bits in the register.
+    /// The mask of its bits in the register.
     pub mask: u32,
-    /// Values, shifted down, and their meaning.
+    /// The values, shifted down, with their meaning.
     pub words: &'static [(u32, &'static str)],
-    /// Who can make it right.
+    /// What can set it.
     pub setter: Setter,
-    /// The manual's table or the source that says all this.
+    /// The manual's table, or the source code, behind this row.
     pub source: &'static str,
     pub(super) want: Want,
-    /// The register and its bits that are set while the block is held in reset.
+    /// A register, and its bits that are set while the block is held in reset.
     pub(super) held: Option<(u64, u32)>,
-    /// The register and its bits that are all set before this one may be reached, and a bitstream
-    /// runs.
+    /// A register, and its bits that must all be set, while a bitstream runs, before this field may
+    /// be accessed.
     pub(super) after: Option<(u64, u32)>,
 }
 
 impl Field {
-    /// The field's value in a value of its register.
+    /// Extracts the field from a value of its register.
     #[must_use]
     pub const fn of(&self, register: u32) -> u32 {
         (register & self.mask) >> self.mask.trailing_zeros()
     }
 
-    /// `register` with this value in the field.
+    /// Returns `register` with this value in the field.
     #[must_use]
     pub const fn with(&self, register: u32, value: u32) -> u32 {
         (register & !self.mask) | ((value << self.mask.trailing_zeros()) & self.mask)
@@ -112,7 +111,7 @@ const DOWN: &[(u32, &str)] = &[(0, "128 bits"), (1, "64 bits"), (2, "32 bits")];
 /// ZynqMP's `DW_SS_SEL`, for ports out of the processor.
 const UP: &[(u32, &str)] = &[(0, "32 bits"), (1, "64 bits"), (2, "128 bits")];
 
-/// The SLCR's LVL_SHFTR_EN. Before they are on, no clock of the fabric reaches a port's registers.
+/// The SLCR's LVL_SHFTR_EN. Until they are on, no fabric clock reaches a port's registers.
 const LVL_SHFTR_EN: u64 = 0xf800_0900;
 /// CRF_APB.RST_FPD_TOP, whose bits 7 to 12 hold AFI_FM0 to 5, and CRL_APB.RST_LPD_TOP.
 const RST_FPD_TOP: u64 = 0xfd1a_0100;
@@ -143,7 +142,7 @@ const MAPPER: &str =
 const BRIDGES: &str =
     "bridge enable in U-Boot, or the kernel's fpga-bridge in the tree; L3's remap cannot be read";
 
-/// The width of a port. Two parameters of a design decide it: its bits, and whether it is used.
+/// The width of a port. Two parameters of a design decide it: the width, and whether it is used.
 const fn width(
     name: &'static str,
     (addr, mask): (u64, u32),
@@ -174,8 +173,8 @@ const HP1: [&str; 2] = ["PCW_S_AXI_HP1_DATA_WIDTH", "PCW_USE_S_AXI_HP1"];
 const HP2: [&str; 2] = ["PCW_S_AXI_HP2_DATA_WIDTH", "PCW_USE_S_AXI_HP2"];
 const HP3: [&str; 2] = ["PCW_S_AXI_HP3_DATA_WIDTH", "PCW_USE_S_AXI_HP3"];
 
-/// A reset that a fabric gets by FPGAn_OUT_RST. A design may leave one to its program: it is wrong
-/// only where the design gives it to the fabric.
+/// A reset from FPGAn_OUT_RST to the fabric. A design may leave a reset to its program, so it is
+/// wrong only if the design gives it to the fabric.
 const fn zynq_reset(name: &'static str, bit: u32, by: &'static [&'static str]) -> Field {
     Field {
         name,
@@ -216,7 +215,7 @@ static ZYNQ: [Field; 13] = [
     hp("HP3 write width", 0xf800_b014, HP3),
 ];
 
-/// One direction of a port into the processor, whose block a reset may hold.
+/// One direction of a port into the processor. A reset may hold its block.
 const fn afifm(name: &'static str, addr: u64, port: [&'static str; 2], held: (u64, u32)) -> Field {
     Field { held: Some(held), ..width(name, (addr, 3), DOWN, UG1087_AFIFM, port) }
 }
@@ -262,7 +261,7 @@ static ZYNQMP: [Field; 18] = [
         words: &[(0, "off"), (1, "outer alone"), (2, "on"), (3, "on")],
         setter: Setter::Boot(BROADCAST),
         source: UG1087_APU,
-        // HPC need not be coherent: the tree says whether it is meant to be.
+        // HPC need not be coherent: the tree tells whether it should be.
         want: Want::Coherent { value: 3, by: &["PSU__USE__S_AXI_GP0", "PSU__USE__S_AXI_GP1"] },
         held: None,
         after: None,
@@ -283,7 +282,7 @@ const fn bridge(name: &'static str, mask: u32, has: fn(&Cores) -> bool) -> Field
     }
 }
 
-/// A field of the ACP's ID mapper, for masters whose ID is mapped as it comes: the fabric's.
+/// A field of the ACP's ID mapper, for masters whose ID is mapped dynamically: the fabric's.
 const fn mapper(
     name: &'static str,
     addr: u64,
@@ -310,7 +309,7 @@ const SHARED: &[(u32, &str)] = &[(0, "not shared: no snooping"), (1, "shared")];
 static CYCLONE_V: [Field; 8] = [
     bridge("bridge to the fabric", 1, |cores| cores.behind_h2f),
     bridge("bridge to its registers (LW)", 2, |cores| cores.behind_lw),
-    // The way to the ACP.
+    // The path to the ACP.
     bridge("bridge from the fabric", 4, |cores| cores.coherent),
     Field {
         name: "ports to the SDRAM",
@@ -319,7 +318,7 @@ static CYCLONE_V: [Field; 8] = [
         words: &[(0, "closed"), (0x3fff, "open")],
         setter: Setter::Boot(SDRAM),
         source: CV_SDR,
-        // Linux learns which ports a design has from the boot code alone: iswgrp_handoff3.
+        // Only the boot code tells Linux which ports a design has: iswgrp_handoff3.
         want: Want::Handoff { addr: 0xffd0_808c, asked: |cores| cores.asks_for_sdram },
         held: None,
         after: None,

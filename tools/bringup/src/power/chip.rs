@@ -1,4 +1,4 @@
-//! A monitor that the kernel has no driver for, by its place on an I2C bus, and its readings there.
+//! A monitor without a kernel driver, by its place on an I2C bus, and its readings there.
 
 use embedded_hal::i2c::I2c;
 use ina226::INA226;
@@ -7,15 +7,15 @@ use std::{fmt, str::FromStr};
 
 /// A monitor on an I2C bus: `ina260@1:0x40`, `ina226@1:0x41,shunt_uohm=2000`.
 ///
-/// Where the kernel has a driver for it, that is the better way: it knows the shunt from the device
-/// tree, and other programs may read beside. Through the bus one program at a time reads a chip.
+/// If the kernel has a driver for it, prefer that: it knows the shunt from the device tree, and
+/// lets other programs read as well. Through the bus, only one program at a time reads a chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Monitor {
-    /// Which chip.
+    /// The kind of chip.
     pub model: Model,
     /// The number of `/dev/i2c-N`.
     pub bus: u8,
-    /// Its address of 7 bits.
+    /// Its 7-bit address.
     pub addr: u8,
     /// The resistor in the rail, in micro-ohms. An INA260 has its own, of 2 mOhm (SBOS656C, 7.1).
     pub shunt_uohm: u32,
@@ -26,15 +26,15 @@ pub struct Monitor {
 pub enum Model {
     /// INA226, with a shunt on the board.
     Ina226,
-    /// INA233, the same behind PMBus.
+    /// INA233, which is like INA226, behind PMBus.
     Ina233,
     /// INA260, with a shunt in the chip.
     Ina260,
 }
 
 impl Model {
-    /// Whether this is its die's number, of any revision (SBOS547A, table 7-23; SBOS656C,
-    /// table 7-15). An INA233 says "33" in letters (SBOS790A, `TI_MFR_MODEL`).
+    /// Whether `die` is this chip's number, of any revision (SBOS547A, table 7-23; SBOS656C, table
+    /// 7-15). An INA233 has "33" in letters (SBOS790A, `TI_MFR_MODEL`).
     pub(super) const fn is(self, die: u16) -> bool {
         match self {
             Self::Ina226 => die >> 4 == 0x226,
@@ -62,7 +62,7 @@ impl fmt::Display for Monitor {
 
 /// The resistor in an INA260.
 const INA260_UOHM: u32 = 2_000;
-/// Addresses of 7 bits that are no chip's (I2C specification, UM10204, table 4).
+/// 7-bit addresses that no chip has (I2C specification, UM10204, table 4).
 const RESERVED: [std::ops::RangeInclusive<u8>; 2] = [0..=0x07, 0x78..=0xff];
 
 impl FromStr for Monitor {
@@ -101,17 +101,16 @@ const TI: u16 = 0x5449;
 /// The configuration's mode "shunt and bus, continuous" (SBOS547A, table 7-9).
 const CONTINUOUS: u16 = 7;
 
-/// The weight of a bit: 1.25 mV of the bus, 2.5 uV of the shunt (SBOS547A, 7.5). An INA260's
-/// current has 1.25 mA a bit, which is 2.5 uV at its 2 mOhm, and the same registers. An INA233 has
-/// the same weights behind PMBus's commands (SBOS790A, 6.5.3; Linux,
-/// `drivers/hwmon/pmbus/ina233.c`).
+/// The weight of a bit: 1.25 mV for the bus, 2.5 uV for the shunt (SBOS547A, 7.5). An INA260's
+/// current has 1.25 mA a bit in the same register, which is 2.5 uV at its 2 mOhm. An INA233 has the
+/// same weights behind PMBus's commands (SBOS790A, 6.5.3; Linux, `drivers/hwmon/pmbus/ina233.c`).
 const BUS_UV: i64 = 1_250;
 const SHUNT_NV: i64 = 2_500;
 
-/// A monitor on any bus of embedded-hal's. It is read, and never written: its averages and its
-/// calibration stay as they were set.
+/// A monitor on any bus of embedded-hal's. It is only read: its averages and its calibration stay
+/// as they were set.
 ///
-/// The chip remembers the register that is read next, so one program at a time may read it.
+/// The chip stores the number of the next register, so only one program at a time may read it.
 pub struct Chip<I2C> {
     driver: Driver<I2C>,
     monitor: Monitor,
@@ -122,7 +121,7 @@ enum Driver<I2C> {
     PmBus(Ina233<I2C>),
 }
 
-/// A word of PMBus, from its driver's signed one.
+/// The word of PMBus, from the driver's signed value.
 const fn word(raw: i16) -> u16 {
     raw.cast_unsigned()
 }
@@ -130,10 +129,10 @@ const fn word(raw: i16) -> u16 {
 /// The reason why a monitor has no reading.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChipError<E> {
-    /// The bus: no chip answers, or a driver of the kernel has it.
+    /// A bus error: no chip answers, or a driver of the kernel has it.
     #[error("{0}")]
     Bus(E),
-    /// It is another chip.
+    /// Another chip answers.
     #[error("another chip answers: maker {maker:#06x}, die {die:#06x}")]
     Other {
         /// The maker's number.
@@ -141,10 +140,10 @@ pub enum ChipError<E> {
         /// The die's number.
         die: u16,
     },
-    /// Its driver refuses a number, which no read does.
+    /// Its driver refuses a value, which no read causes.
     #[error("its driver refuses a number: report it")]
     Driver,
-    /// It does not measure all the time.
+    /// The chip does not measure continuously.
     #[error("it rests: its configuration has mode {mode}, and {CONTINUOUS} measures all the time")]
     Resting {
         /// The mode in its configuration.
@@ -161,14 +160,14 @@ impl<E> ChipError<E> {
     }
 }
 
-/// The bits of a shunt's voltage in volts, of which its driver made a `f32`: 16 of its 24 bits.
+/// A shunt's voltage in volts, as the 16 bits from which its driver made the `f32` of 24 bits.
 #[allow(clippy::cast_possible_truncation, reason = "it was 16 bits times 2.5 uV")]
 fn bits(volts: f32) -> i64 {
     (f64::from(volts) * 1e9 / 2_500.0).round() as i64
 }
 
 impl<I2C: I2c> Chip<I2C> {
-    /// Takes the bus, and looks whether it is this chip, and measures.
+    /// Takes the bus, and checks that it is this chip, and that it measures.
     ///
     /// # Errors
     /// [`ChipError::Bus`], [`ChipError::Other`], [`ChipError::Resting`].
@@ -182,12 +181,12 @@ impl<I2C: I2c> Chip<I2C> {
                 (Driver::Registers(driver), maker, die, mode)
             }
             Model::Ina233 => {
-                // The resistor is this program's: the driver would reckon in floating point.
+                // This program divides by the resistor: the driver would use floating point.
                 let mut driver = Ina233::new(bus, monitor.addr, 1.0);
                 let maker = word(driver.read_ti_mfr_id().map_err(ChipError::of)?);
                 let die = word(driver.read_ti_mfr_model().map_err(ChipError::of)?);
                 let mode = word(driver.read_mfr_adc_config().map_err(ChipError::of)?);
-                // Two letters, of which the data sheet does not say which one comes first.
+                // Two letters. The data sheet does not define which one comes first.
                 let maker = if maker.swap_bytes() == TI { TI } else { maker };
                 (Driver::PmBus(driver), maker, die, mode)
             }
@@ -203,7 +202,7 @@ impl<I2C: I2c> Chip<I2C> {
         }
     }
 
-    /// The power now, in microwatts: the product of the chip's last voltage and current.
+    /// The current power in microwatts: the product of the chip's last voltage and current.
     ///
     /// # Errors
     /// [`ChipError::Bus`].
@@ -214,7 +213,7 @@ impl<I2C: I2c> Chip<I2C> {
                 (bus, i64::from(driver.shunt_voltage_raw().map_err(ChipError::Bus)?))
             }
             Driver::PmBus(driver) => {
-                // READ_VOUT is READ_VIN's number, without its driver's floating point.
+                // READ_VOUT returns READ_VIN's number, without its driver's floating point.
                 let bus = i64::from(word(driver.read_vout().map_err(ChipError::of)?));
                 (bus, bits(driver.read_mfr_read_vshunt().map_err(ChipError::of)?))
             }

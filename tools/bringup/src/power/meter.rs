@@ -1,4 +1,4 @@
-//! Readings beside a piece of work, and the energy that it takes on each rail.
+//! Readings during a piece of work, and the energy of the work on each rail.
 
 use super::{Gauge, PowerError, Rail};
 use std::{
@@ -7,17 +7,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Between two readings: an INA226 or INA260 has a new value every 2 ms at the least, and more
-/// often than this its bus would be busy with nothing else.
+/// The time between two readings: an INA226 or INA260 has a new value every 2 ms at the least, and
+/// more frequent readings would keep its bus busy with nothing else.
 pub const STEP: Duration = Duration::from_millis(10);
 
-/// Readings before the work begins, for the idle power.
+/// The number of readings before the work, for the idle power.
 const BEFORE: u32 = 10;
 
-/// Runs `work` on this thread, while another thread reads each of `rails` every `step`. Threads are
-/// started before the work begins, and waited for after it has ended.
+/// Runs `work` on this thread, while another thread reads each of `rails` every `step`. That thread
+/// is started before the work, and joined after it.
 ///
-/// A rail that fails has the error in its place, and the others go on.
+/// If a rail fails, its entry has the error, and the other rails go on.
 pub fn beside<R>(rails: &[Rail], step: Duration, work: impl FnOnce() -> R) -> (R, Vec<Energy>) {
     if rails.is_empty() {
         return (work(), Vec::new());
@@ -36,32 +36,32 @@ pub fn beside<R>(rails: &[Rail], step: Duration, work: impl FnOnce() -> R) -> (R
             }
             lines.iter_mut().for_each(Line::read);
         });
-        // The reader ends also where the work panics.
+        // The reader also ends if the work panics.
         let _over = Over { flag: &over, reader: reader.thread() };
         work()
     });
     (result, lines.into_iter().map(|line| line.energy).collect())
 }
 
-/// The energy on one rail while a piece of work ran: the area below its readings.
+/// The energy on one rail during a piece of work: the integral of its readings.
 #[derive(Debug)]
 pub struct Energy {
     /// The rail's name.
     pub rail: String,
     /// Power before the work, in microwatts: the mean of ten readings.
     pub idle_microwatts: i64,
-    /// The readings while the work ran.
+    /// The number of readings during the work.
     pub readings: u32,
-    /// From the first to the last of them.
+    /// The time from the first to the last of them.
     pub time: Duration,
-    /// Between those, in femtojoules, which are microwatts times nanoseconds.
+    /// The energy between those, in femtojoules, which are microwatts times nanoseconds.
     femtojoules: i128,
     /// The error that ended the readings.
     pub error: Option<PowerError>,
 }
 
 impl Energy {
-    /// Joules from the first to the last reading, the idle power in it. `None`: the work was over
+    /// Joules from the first to the last reading, including the idle power. `None`: the work ended
     /// before there were two readings, or the monitor failed.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "a figure of three digits is wanted")]
@@ -69,7 +69,7 @@ impl Energy {
         (self.readings > 1 && self.error.is_none()).then(|| self.femtojoules as f64 / 1e15)
     }
 
-    /// The mean power in watts. `None` as with [`joules`](Self::joules).
+    /// The mean power in watts. `None` as in [`joules`](Self::joules).
     #[must_use]
     pub fn watts(&self) -> Option<f64> {
         self.joules()
@@ -91,7 +91,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// A rail while it is read.
+/// A rail and its readings so far.
 struct Line {
     gauge: Option<Gauge>,
     energy: Energy,
@@ -129,14 +129,14 @@ impl Line {
     fn idle(&mut self) {
         let Some(power) = self.power() else { return };
         self.idles = self.idles.saturating_add(1);
-        // The mean so far, moved by its share of the new one.
+        // Moves the mean towards the new reading by that reading's share.
         self.energy.idle_microwatts = self
             .energy
             .idle_microwatts
             .saturating_add(power.saturating_sub(self.energy.idle_microwatts) / self.idles);
     }
 
-    /// One reading more, and the trapezoid between it and the one before.
+    /// Takes a reading, and adds the trapezoid between it and the previous one.
     fn read(&mut self) {
         let Some(power) = self.power() else { return };
         let now = Instant::now();

@@ -1,12 +1,12 @@
 //! Power: the rails that a board measures, and the energy that a piece of work takes.
 //!
-//! A monitor (INA226, INA260, INA3221, or a regulator on PMBus) is read by the kernel's own driver,
-//! which calibrates it by the board's device tree. Its files are below `/sys/class/hwmon` (Linux,
-//! `Documentation/hwmon/sysfs-interface.rst`), and no privilege is needed to read them. A [`Monitor`] that the
-//! kernel has no driver for is read through its bus, by a driver of embedded-hal's ([`Chip`]):
-//! INA226, INA260, and INA233 behind PMBus. A regulator on PMBus needs the kernel's driver: its
-//! numbers have a format of its own, and the registry's PMBus crate (`pmbus-adapter`) waits for its
-//! bus by `async`.
+//! The kernel's own driver reads a monitor (INA226, INA260, INA3221, or a regulator on PMBus), and
+//! calibrates it by the board's device tree. Its files are below `/sys/class/hwmon` (Linux,
+//! `Documentation/hwmon/sysfs-interface.rst`), and need no privilege. A [`Monitor`] without a
+//! kernel driver is read through its bus, by a driver of embedded-hal's ([`Chip`]): INA226, INA260,
+//! and INA233 behind PMBus. A regulator on PMBus needs the kernel's driver: its numbers have a
+//! format of their own, and the registry's PMBus crate (`pmbus-adapter`) waits for its bus by
+//! `async`.
 //!
 //! ```
 //! use contigo_bringup::{machine::Machine, power};

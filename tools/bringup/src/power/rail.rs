@@ -14,7 +14,7 @@ use std::{
 
 const CLASS: &str = "sys/class/hwmon";
 
-/// Channels of one monitor; a regulator on PMBus has the most, some ten pages.
+/// The most channels of one monitor; a regulator on PMBus has the most, some ten pages.
 const CHANNELS_MAX: usize = 32;
 
 /// A rail whose power can be read.
@@ -25,13 +25,13 @@ pub struct Rail {
     pub name: String,
     /// The kernel's name of the chip: `ina260`.
     pub chip: String,
-    /// How often the chip has a new value, in milliseconds, where its driver reports it.
+    /// The interval of the chip's values in milliseconds, if its driver reports it.
     pub update_ms: Option<u32>,
     from: Reading,
     files: Files,
 }
 
-/// The files that tell a rail's power.
+/// The files that give a rail's power.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Reading {
     /// Microwatts.
@@ -43,7 +43,7 @@ enum Reading {
 }
 
 impl Rail {
-    /// A monitor on an I2C bus, which no driver of the kernel has.
+    /// The rail of a monitor on an I2C bus, for which the kernel has no driver.
     #[must_use]
     pub fn of(machine: &Machine, monitor: &Monitor) -> Self {
         let from =
@@ -57,19 +57,19 @@ impl Rail {
         }
     }
 
-    /// Opens the rail's files, for readings with no further look-up.
+    /// Opens the rail's files, so that readings need no further lookup.
     ///
     /// # Errors
-    /// [`PowerError::Open`]: the monitor has gone. Of a monitor on a bus: [`PowerError::Bus`],
+    /// [`PowerError::Open`]: the monitor is gone. For a monitor on a bus: [`PowerError::Bus`],
     /// [`PowerError::Chip`], [`PowerError::InUse`].
     pub fn open(&self) -> Result<Gauge, PowerError> {
         Gauge::open(&self.files, &self.from)
     }
 }
 
-/// The rails of a machine, by monitor and channel. None where no driver has a monitor.
+/// The rails of a machine, by monitor and channel; none if no monitor has a driver.
 ///
-/// A channel counts where it has `powerN_input`. INA3221 has none: there it is the product of
+/// A channel counts if it has `powerN_input`. INA3221 has no such file: its power is the product of
 /// `inN_input` and `currN_input` (Linux, `Documentation/hwmon/ina3221.rst`).
 #[must_use]
 pub fn rails(machine: &Machine) -> Vec<Rail> {
@@ -92,7 +92,7 @@ fn of_monitor(machine: &Machine, folder: &str) -> Vec<Rail> {
             if let Some(power) = file(format!("power{channel}_input")) {
                 return Some(rail(label("power", channel), Reading::Power(power)));
             }
-            // Only of this chip it is said that both numbers are of one channel. It has three:
+            // Only for this chip are both numbers documented as those of one channel. It has three:
             // in4 is the voltage at the first one's shunt, and curr4 the sum of all currents.
             let [millivolts, milliamperes] =
                 ["in", "curr"].map(|kind| file(format!("{kind}{channel}_input")));
@@ -102,10 +102,10 @@ fn of_monitor(machine: &Machine, folder: &str) -> Vec<Rail> {
         .collect()
 }
 
-/// The longest number that the kernel writes into such a file, with room.
+/// The longest number that the kernel writes into such a file, with a margin.
 const NUMBER_MAX_BYTES: usize = 32;
 
-/// A rail that is open. With each reading the kernel or this program asks the chip across its bus.
+/// An open rail. For each reading the kernel or this program queries the chip over its bus.
 #[derive(Debug)]
 pub struct Gauge(Way);
 
@@ -160,7 +160,7 @@ pub enum PowerError {
         /// Why.
         why: String,
     },
-    /// A driver of the kernel has the monitor.
+    /// A driver of the kernel uses the monitor.
     #[error(
         "{path}: a driver of the kernel has this chip: contigo power lists it without --monitor"
     )]
@@ -168,12 +168,12 @@ pub enum PowerError {
         /// The bus.
         path: PathBuf,
     },
-    /// The file has no number.
+    /// The file does not contain a number.
     #[error("{path} is {text:?}, and no number")]
     NoNumber {
         /// The file.
         path: PathBuf,
-        /// Its text.
+        /// The file's text.
         text: String,
     },
 }
@@ -217,7 +217,7 @@ impl Gauge {
         }))
     }
 
-    /// The power now, in microwatts. Negative where the current flows back into the supply.
+    /// The current power, in microwatts. Negative if the current flows back into the supply.
     ///
     /// # Errors
     /// [`PowerError::Read`], [`PowerError::NoNumber`], [`PowerError::Chip`].
@@ -239,7 +239,7 @@ fn of_chip(path: &Path, error: &ChipError<linux_embedded_hal::I2CError>) -> Powe
     }
 }
 
-/// The error of a bus of Linux's.
+/// Converts an error of a Linux bus.
 fn of_bus(path: &Path, error: &linux_embedded_hal::I2CError) -> PowerError {
     let errno = match error.inner() {
         LinuxI2CError::Errno(errno) => Some(*errno),
@@ -268,7 +268,7 @@ impl Source {
 
     fn number(&self) -> Result<i64, PowerError> {
         let mut bytes = [0; NUMBER_MAX_BYTES];
-        // The kernel measures anew for each read from the file's beginning.
+        // The kernel measures again for each read from the file's beginning.
         let len = self
             .file
             .read_at(&mut bytes, 0)

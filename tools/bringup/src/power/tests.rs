@@ -13,10 +13,10 @@ use std::{
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Between two readings here.
+/// The time between two readings in these tests.
 const STEP: Duration = Duration::from_millis(1);
 
-/// A monitor's folder with these files.
+/// Makes a monitor's folder with these files.
 fn monitor(root: &Path, folder: &str, files: &[(&str, &str)]) -> Outcome {
     let folder = root.join("sys/class/hwmon").join(folder);
     fs::create_dir_all(&folder)?;
@@ -57,7 +57,7 @@ fn each_kind_of_monitor_has_its_rails() -> Outcome {
             ("power3_input", "2"),
         ],
     )?;
-    // A chip whose two inputs are not known to be of one channel.
+    // A chip whose two inputs are not documented as those of one channel.
     monitor(root, "hwmon4", &[("name", "ads1015"), ("in1_input", "1"), ("curr1_input", "1")])?;
     monitor(root, "hwmon5", &[("power1_input", "1")])?;
 
@@ -92,7 +92,7 @@ fn energy_is_power_by_time() -> Outcome {
         "{joules} J, {watts} W"
     );
 
-    // Twice as much while the work runs. One digit is written, so that a reader never finds half.
+    // Twice the power during the work. The write is one digit, so a reader never finds half of it.
     let file = fs::OpenOptions::new().write(true).open(file)?;
     let (written, energies) = beside(&rails(&machine), STEP, || {
         let written = file.write_at(b"4", 0);
@@ -146,8 +146,8 @@ fn the_reader_ends_where_the_work_panics() -> Outcome {
     Ok(())
 }
 
-/// A chip's registers on a bus, by the example of the INA226's data sheet (SBOS547A, 8.2): 12 V and
-/// 10 A through 2 mOhm.
+/// A chip's registers on a bus, as in the example of the INA226's data sheet (SBOS547A, 8.2): 12 V
+/// and 10 A through 2 mOhm.
 struct Bus {
     registers: Vec<(u8, u16)>,
     pointer: u8,
@@ -167,7 +167,7 @@ impl I2c for Bus {
                     return Err(ErrorKind::NoAcknowledge(NoAcknowledgeSource::Address));
                 }
                 Operation::Write([register]) => self.pointer = *register,
-                // A register would change.
+                // This write would change a register.
                 Operation::Write(_) => return Err(ErrorKind::Other),
                 Operation::Read(bytes) => {
                     let value = self
@@ -195,7 +195,7 @@ fn example(die: u16, mode: u16, shunt: u16) -> Bus {
     }
 }
 
-/// The same of an INA233: READ_VOUT, MFR_ADC_CONFIG, MFR_READ_VSHUNT, TI_MFR_ID, TI_MFR_MODEL.
+/// An INA233's registers: READ_VOUT, MFR_ADC_CONFIG, MFR_READ_VSHUNT, TI_MFR_ID, TI_MFR_MODEL.
 fn pmbus(maker: u16, model: u16, mode: u16, shunt: u16) -> Bus {
     Bus {
         registers: vec![
@@ -226,7 +226,7 @@ fn a_chip_on_a_bus_is_read_and_never_written() -> Outcome {
     for maker in [0x5449, 0x4954] {
         assert_eq!(open(pmbus(maker, 0x3333, 7, 0x1f40), &ina233)?.microwatts(), Ok(119_800_000));
     }
-    // Each number of bits comes back from the driver's floating point as it was.
+    // Each 16-bit number comes back unchanged from the driver's floating point.
     for raw in [i16::MIN, -8000, -1, 0, 1, 3, 8001, i16::MAX] {
         let expected = i64::from(0x2570) * 1_250 * i64::from(raw) * 2_500 / 2_000 / 1_000;
         assert_eq!(
@@ -252,7 +252,7 @@ fn a_chip_on_a_bus_is_read_and_never_written() -> Outcome {
         absent,
         Some(ChipError::Bus(ErrorKind::NoAcknowledge(NoAcknowledgeSource::Address)))
     );
-    // Every bit set: nothing overflows.
+    // With every bit set, nothing overflows.
     let registers = vec![(0, 7), (1, 0x8000), (2, 0xffff), (0xfe, 0x5449), (0xff, 0x2260)];
     let full = Bus { registers, pointer: 0, pmbus: false };
     assert!(

@@ -1,4 +1,4 @@
-//! The GPIO lines of this machine, by the kernel's character devices.
+//! The GPIO lines of this machine, through the kernel's character devices.
 
 use super::{Active, Place, ResetError, ResetLine};
 use crate::{machine::Machine, plain};
@@ -18,11 +18,11 @@ pub struct GpioLine {
     pub label: String,
     /// The line's number on its chip.
     pub offset: u32,
-    /// Its name in the device tree.
+    /// The line's name in the device tree.
     pub name: Option<String>,
-    /// Who has it: a program's word for itself, or a driver's. Empty: its user gave no name.
+    /// Its user: the name that a program or a driver gave. Empty: the user gave no name.
     pub consumer: Option<String>,
-    /// The device tree says that it is active low.
+    /// Whether the device tree declares it active low.
     pub active_low: bool,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for GpioLine {
 }
 
 impl GpioLine {
-    /// The one line of `lines` that `place` means, if it is free.
+    /// Finds the one line of `lines` that `place` names, and checks that it is free.
     ///
     /// # Errors
     /// [`ResetError::NoSuchLine`], [`ResetError::Ambiguous`], [`ResetError::InUse`].
@@ -66,16 +66,16 @@ impl GpioLine {
     }
 }
 
-/// The name under which others see a line of ours.
+/// The name by which others see a line that this program uses.
 const CONSUMER: &str = "contigo reset";
 
-/// The most letters of another user's word: the kernel keeps 31 (`GPIO_MAX_NAME_SIZE`).
+/// The longest name of another user, in letters: the kernel keeps 31 (`GPIO_MAX_NAME_SIZE`).
 const CONSUMER_MAX: usize = 31;
 
-/// The most lines of one chip that are looked at; ZynqMP's has 174, and an FPGA's core 64.
+/// The most lines of one chip that are read; ZynqMP's has 174, and an FPGA's core 64.
 const LINES_MAX: u32 = 1024;
 
-/// Each line of each chip, and who has it. It asks for no line, and changes none.
+/// All lines of all chips, with their users. It requests no line, and changes none.
 ///
 /// # Errors
 /// [`ResetError::Chip`]: a chip's file cannot be opened or read.
@@ -88,7 +88,7 @@ pub fn lines(machine: &Machine) -> Result<Vec<GpioLine>, ResetError> {
         for offset in 0..device.num_lines().min(LINES_MAX) {
             let info = device.get_line(offset).and_then(|line| line.info()).map_err(told)?;
             let name = info.name().map(str::to_owned);
-            // `is_used` of that crate is also true of a free line that was an output once.
+            // `is_used` of that crate is also true for a free line that was once an output.
             let consumer = info.is_kernel().then(|| word(info.consumer()));
             let active_low = info.is_active_low();
             all.push(GpioLine {
@@ -104,12 +104,12 @@ pub fn lines(machine: &Machine) -> Result<Vec<GpioLine>, ResetError> {
     Ok(all)
 }
 
-/// The line at `place`, as an output that is released. The kernel gives it to no other user until
-/// it is dropped. Which level it has after that is the chip's driver's choice; most leave it.
+/// Opens the line at `place` as a released output. The kernel gives the line to no other user until
+/// it is dropped. After that the chip's driver chooses its level; most drivers leave it.
 ///
 /// # Errors
-/// Those of [`lines`] and of [`GpioLine::choose`]; [`ResetError::InUse`] also where another user
-/// took it meanwhile; [`ResetError::NotAnOutput`]: the chip refuses.
+/// Those of [`lines`] and of [`GpioLine::choose`]; [`ResetError::InUse`], also if another user took
+/// the line meanwhile; [`ResetError::NotAnOutput`]: the chip refuses.
 pub fn open(
     machine: &Machine,
     place: &Place,
@@ -121,7 +121,7 @@ pub fn open(
     let wanted = opened(machine, &line.chip)
         .and_then(|mut chip| chip.get_line(line.offset))
         .map_err(told)?;
-    // Levels are as on the wire here: the kernel turns none round.
+    // Levels are those of the wire here: the kernel inverts none.
     let released = u8::from(active.released() == PinState::High);
     let handle =
         wanted.request(LineRequestFlags::OUTPUT, released, CONSUMER).map_err(
@@ -135,7 +135,7 @@ pub fn open(
     Ok(ResetLine::new(CdevPin::new(handle).map_err(told)?, active))
 }
 
-/// A user's word for itself: any program may choose it.
+/// A user's name for itself, which any program may choose.
 fn word(consumer: Option<&str>) -> String {
     plain(consumer.unwrap_or_default(), CONSUMER_MAX)
 }

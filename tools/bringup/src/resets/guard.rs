@@ -1,4 +1,4 @@
-//! A device whose reset is the kernel module's.
+//! A device that the kernel module resets.
 
 use super::{Place, ResetError};
 use crate::{machine::Machine, plain, plain::COMM_MAX};
@@ -11,12 +11,12 @@ const CLASS: &str = "sys/class/contigo";
 pub struct Guarded {
     /// The kernel's name: `40000000.copy`.
     pub device: String,
-    /// Programs that have it open, by name and process. Without privilege only one's own are seen.
+    /// Programs that have it open, by name and process. Without privilege, only the user's own.
     pub users: Vec<String>,
 }
 
 impl Guarded {
-    /// Each guarded device of a machine, and who has it.
+    /// All guarded devices of a machine, with their users.
     #[must_use]
     pub fn all(machine: &Machine) -> Vec<Self> {
         machine
@@ -26,8 +26,8 @@ impl Guarded {
             .collect()
     }
 
-    /// The one that is called `name`: by the kernel, by address, or as a node with its address or
-    /// without.
+    /// Finds the device `name`: by the kernel's name, by address, or by its node with or without
+    /// the address.
     ///
     /// # Errors
     /// [`ResetError::NoSuchLine`], [`ResetError::Ambiguous`].
@@ -56,12 +56,12 @@ impl Guarded {
         })
     }
 
-    /// Resets it by the lines of its node's `resets`. The module takes it from its program, and
-    /// holds the lines until a program opens it: this reset has no width.
+    /// Resets it by the lines of its node's `resets`. The module takes the device from its program,
+    /// and holds the lines until a program opens it, so this reset has no width.
     ///
     /// # Errors
     /// [`ResetError::InUse`]: a program has it, and `take` is false. [`ResetError::NoResets`]: its
-    /// node has none. [`ResetError::Guard`]: the kernel's own.
+    /// node has none. [`ResetError::Guard`]: the kernel's own error.
     pub fn reset(&self, machine: &Machine, take: bool) -> Result<(), ResetError> {
         self.free(take)?;
         machine.write(format!("{CLASS}/{}/reset", self.device), b"1").map_err(|error| {
@@ -73,7 +73,7 @@ impl Guarded {
         })
     }
 
-    /// Whether no program has it, or [`reset`](Self::reset) may take it.
+    /// Checks that no program has it, or that [`reset`](Self::reset) may take it.
     ///
     /// # Errors
     /// [`ResetError::InUse`].
@@ -88,7 +88,7 @@ impl Guarded {
     }
 }
 
-/// The programs with a guard's file open.
+/// The programs that have a guard's file open.
 fn users(machine: &Machine, device: &str) -> Vec<String> {
     let node = format!("/dev/contigo/{device}");
     let processes =

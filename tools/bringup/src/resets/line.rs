@@ -1,4 +1,4 @@
-//! A reset line, whatever drives it.
+//! A reset line behind any pin.
 
 use super::{ResetError, Width};
 use embedded_hal::{
@@ -10,9 +10,9 @@ use std::{fmt, str::FromStr};
 /// The level that holds a core in reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Active {
-    /// As with AXI's `aresetn`, and with most chips on a carrier.
+    /// Low, like AXI's `aresetn` and most chips on a carrier.
     Low,
-    /// As with a name that has no `n`.
+    /// High, as with a name without an `n`.
     High,
 }
 
@@ -26,7 +26,7 @@ impl Active {
         }
     }
 
-    /// The other one.
+    /// The level that releases the reset.
     #[must_use]
     pub const fn released(self) -> PinState {
         match self {
@@ -57,7 +57,7 @@ impl FromStr for Active {
     }
 }
 
-/// A pulse that did not end as it should.
+/// The failure of a pulse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PulseError<E> {
     /// The line could not be asserted. It was released again: nothing was reset.
@@ -66,7 +66,7 @@ pub enum PulseError<E> {
     Held(E),
 }
 
-/// A reset line behind any pin. It owns the pin, and knows which level is which.
+/// A reset line behind any pin. It owns the pin, and knows the active level.
 #[derive(Debug)]
 pub struct ResetLine<P> {
     pin: P,
@@ -74,7 +74,7 @@ pub struct ResetLine<P> {
 }
 
 impl<P: OutputPin> ResetLine<P> {
-    /// The line behind `pin`, which it leaves as it is.
+    /// Makes a line behind `pin`, and leaves the pin's level unchanged.
     pub const fn new(pin: P, active: Active) -> Self {
         Self { pin, active }
     }
@@ -82,7 +82,7 @@ impl<P: OutputPin> ResetLine<P> {
     /// Holds the core in reset.
     ///
     /// # Errors
-    /// The pin's own.
+    /// The pin's own error.
     pub fn assert(&mut self) -> Result<(), P::Error> {
         self.pin.set_state(self.active.asserted())
     }
@@ -90,29 +90,29 @@ impl<P: OutputPin> ResetLine<P> {
     /// Lets the core run.
     ///
     /// # Errors
-    /// The pin's own.
+    /// The pin's own error.
     pub fn release(&mut self) -> Result<(), P::Error> {
         self.pin.set_state(self.active.released())
     }
 
     /// Asserts the line for `width`, and releases it. A core without a clock counts no cycle
-    /// meanwhile, so look at the clock first.
+    /// meanwhile, so check the clock first.
     ///
     /// # Errors
-    /// [`PulseError`] says whether the core may still be held.
+    /// [`PulseError`] tells whether the core may still be held in reset.
     pub fn pulse(
         &mut self,
         width: Width,
         delay: &mut impl DelayNs,
     ) -> Result<(), PulseError<P::Error>> {
         if let Err(error) = self.assert() {
-            // It may have got there all the same, and a core must not stay in reset unnoticed.
+            // The line may be asserted all the same, and a core must not stay in reset unnoticed.
             return Err(self
                 .release()
                 .map_or_else(PulseError::Held, |()| PulseError::NotAsserted(error)));
         }
         delay.delay_us(width.us());
-        // Once more where it fails: an expander on a busy bus may have lost one arbitration.
+        // Tries again after a failure: an expander on a busy bus may have lost one arbitration.
         self.release().or_else(|_| self.release()).map_err(PulseError::Held)
     }
 }

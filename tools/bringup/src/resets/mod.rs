@@ -1,13 +1,13 @@
-//! Resets: a core's line is asserted and released, by whatever reaches it.
+//! Resets: asserts and releases a core's line, through any kind of pin.
 //!
-//! A driver's reset line is any [`OutputPin`](embedded_hal::digital::OutputPin) in a
-//! [`ResetLine`], with its polarity said. On Linux a [`Place`] names one: a line of a GPIO chip by
-//! name, or by chip and offset, or a device that the kernel module guards.
+//! A driver's reset line is any [`OutputPin`](embedded_hal::digital::OutputPin) in a [`ResetLine`],
+//! with its polarity. On Linux a [`Place`] names one: a line of a GPIO chip by name, or by chip and
+//! offset, or a device that the kernel module guards.
 //!
 //! - ZynqMP's chip is `zynqmp_gpio`. EMIO line 0 is offset 78, and `pl_resetn0` to `pl_resetn3` are
 //!   offsets 173 down to 170.
-//! - Zynq-7000's chip is `zynq_gpio`, and EMIO line 0 is offset 54. Its `FCLK_RESETn` are no GPIO:
-//!   the kernel's FPGA manager pulses them with each bitstream.
+//! - Zynq-7000's chip is `zynq_gpio`, and EMIO line 0 is offset 54. Its `FCLK_RESETn` are not
+//!   GPIOs: the kernel's FPGA manager pulses them with each bitstream.
 //!
 //! ```
 //! use contigo_bringup::resets::{Active, Width};
@@ -34,5 +34,5 @@ pub use guard::Guarded;
 pub use line::{Active, PulseError, ResetLine};
 pub use place::{Place, ResetError, Width};
 
-/// The delay of a program under Linux, by the kernel's clock.
+/// The delay for a program under Linux, by the kernel's clock.
 pub use linux_embedded_hal::Delay;

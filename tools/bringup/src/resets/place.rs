@@ -1,21 +1,21 @@
-//! What a user says of a reset: where its line is and how long the pulse; and why it was not done.
+//! The parameters of a reset: the line, and the pulse's length. Also the reasons of a failure.
 
 use linux_embedded_hal::{CdevPinError, gpio_cdev};
 use std::{fmt, io, str::FromStr};
 
-/// Where a reset line is.
+/// The place of a reset line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A device that the kernel module guards, by any of its names: `guard:copy@40000000`.
     Guard(String),
-    /// The line of a GPIO chip, which is named as its file or by its label: `zynqmp_gpio:78`.
+    /// A line of a GPIO chip. The chip is named by its file or by its label: `zynqmp_gpio:78`.
     Offset {
         /// `gpiochip0`, or `zynqmp_gpio`.
         chip: String,
-        /// The line's number on it.
+        /// The line's number on its chip.
         offset: u32,
     },
-    /// A line by the name that the device tree gives it.
+    /// A line, by its name in the device tree.
     Name(String),
 }
 
@@ -27,7 +27,7 @@ impl FromStr for Place {
             return Ok(Self::Guard(name.to_owned()));
         }
         match text.strip_prefix("/dev/").unwrap_or(text).rsplit_once(':') {
-            // A line's name may have a colon too, and then no number stands behind the last one.
+            // A line's name may have a colon too; then the last colon has no number behind it.
             Some((chip, offset))
                 if !chip.is_empty()
                     && offset.bytes().all(|byte| byte.is_ascii_digit())
@@ -57,66 +57,66 @@ impl fmt::Display for Place {
 pub struct Width(u32);
 
 impl Width {
-    /// Microseconds of the longest. The slowest chip on a carrier, an Ethernet PHY, asks for 10 to
-    /// 100 ms; more than a second is a slip of the hand.
+    /// The longest pulse, in microseconds. The slowest chip on a carrier, an Ethernet PHY, needs 10
+    /// to 100 ms; more than a second is a typing error.
     pub const MAX_US: u32 = 1_000_000;
 
-    /// A width in microseconds. The pulse is never shorter; the scheduler makes it longer.
+    /// A width in microseconds. The pulse is never shorter, but the scheduler may make it longer.
     ///
     /// # Errors
-    /// [`ResetError::Width`]: none, or more than [`MAX_US`](Self::MAX_US).
+    /// [`ResetError::Width`]: 0, or more than [`MAX_US`](Self::MAX_US).
     pub const fn from_us(us: u32) -> Result<Self, ResetError> {
         if us == 0 || us > Self::MAX_US { Err(ResetError::Width { us }) } else { Ok(Self(us)) }
     }
 
-    /// The same in microseconds.
+    /// The width in microseconds.
     #[must_use]
     pub const fn us(self) -> u32 {
         self.0
     }
 }
 
-/// Why a line was not reset. Only after [`Self::Held`] a core may be held in reset.
+/// The reason why a line was not reset. Only with [`Self::Held`] a core may be held in reset.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResetError {
-    /// This names no line.
+    /// The text names no line.
     #[error(
         "{0:?} is no line: write its name, CHIP:OFFSET (gpiochip0:78) or guard:NAME; contigo reset \
          lists them"
     )]
     NotALine(String),
-    /// This is no polarity.
+    /// The text names no polarity.
     #[error("{0:?} is no level: write low or high")]
     Polarity(String),
-    /// A pulse is never this long.
+    /// The pulse's length is out of range.
     #[error("a pulse of {us} us: write 1 to {}", Width::MAX_US)]
     Width {
         /// Microseconds.
         us: u32,
     },
-    /// No line here is called so.
+    /// No line has this name.
     #[error("{}", absent(.place, *.among))]
     NoSuchLine {
         /// The name.
         place: Place,
-        /// How many lines, or guards, there are.
+        /// The number of lines, or of guards.
         among: usize,
     },
-    /// Several are.
+    /// Several lines have this name.
     #[error("several are called {place}: write one of {}", .there.join(", "))]
     Ambiguous {
         /// The name.
         place: Place,
-        /// Those.
+        /// The lines with this name.
         there: Vec<String>,
     },
-    /// Another program or a driver has it.
+    /// Another program or a driver uses the line.
     #[error("{line} is in use by {}: end or unbind it first", who(.consumer))]
     InUse {
         /// The line.
         line: String,
-        /// Their name; empty where they have none.
+        /// The user's name; empty if it has none.
         consumer: String,
     },
     /// A GPIO chip does not answer.
@@ -124,16 +124,16 @@ pub enum ResetError {
     Chip {
         /// Its file.
         chip: String,
-        /// Why.
+        /// The cause.
         #[source]
         error: gpio_cdev::Error,
     },
-    /// A chip does not make the line an output.
+    /// The chip refuses to make the line an output.
     #[error("{line} does not become an output: {error}; its chip or its pin is an input only")]
     NotAnOutput {
         /// The line.
         line: String,
-        /// Why.
+        /// The cause.
         #[source]
         error: gpio_cdev::Error,
     },
@@ -151,16 +151,16 @@ pub enum ResetError {
     Guard {
         /// The device.
         device: String,
-        /// Why.
+        /// The cause.
         #[source]
         error: io::Error,
     },
-    /// The line could not be asserted, and is released.
+    /// The line could not be asserted, and was released.
     #[error("{line} could not be asserted, and nothing was reset: {error}")]
     NotAsserted {
         /// The line.
         line: Place,
-        /// Why.
+        /// The cause.
         #[source]
         error: CdevPinError,
     },
@@ -172,7 +172,7 @@ pub enum ResetError {
     Held {
         /// The line.
         line: Place,
-        /// Why.
+        /// The cause.
         #[source]
         error: CdevPinError,
     },

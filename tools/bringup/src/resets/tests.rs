@@ -30,7 +30,7 @@ enum Event {
     Us(u32),
 }
 
-/// A pin and a clock on one list, which fail where a test says.
+/// A pin and a clock with a common list of events. The pin fails where a test asks for it.
 #[derive(Debug, Default)]
 struct Wire {
     seen: Vec<Event>,
@@ -76,7 +76,7 @@ impl DelayNs for Clock<'_> {
     }
 }
 
-/// A pulse's end, and all that the wire saw.
+/// The result of a pulse, and the events on the wire.
 type Seen = (Result<(), PulseError<Broken>>, Vec<Event>);
 
 fn pulse(active: Active, fail: &[usize]) -> Result<Seen, Box<dyn Error>> {
@@ -90,7 +90,7 @@ fn a_pulse_is_asserted_held_and_released_in_its_polarity() -> Outcome {
     use Event::{High, Low, Us};
     assert_eq!(pulse(Active::Low, &[])?, (Ok(()), vec![Low, Us(25), High]));
     assert_eq!(pulse(Active::High, &[])?, (Ok(()), vec![High, Us(25), Low]));
-    // The pin fails: the line is never left asserted without a word.
+    // The pin fails: the line is never left asserted without an error.
     assert_eq!(pulse(Active::Low, &[1])?, (Err(PulseError::NotAsserted(Broken)), vec![Low, High]));
     assert_eq!(pulse(Active::Low, &[1, 2])?, (Err(PulseError::Held(Broken)), vec![Low, High]));
     assert_eq!(pulse(Active::Low, &[3])?, (Ok(()), vec![Low, Us(25), High, High]));
@@ -172,7 +172,7 @@ fn one_free_line_is_chosen() -> Outcome {
     Ok(())
 }
 
-/// A kernel whose files answer with this errno, or take the word.
+/// A kernel whose files answer with this errno, or take the text.
 #[derive(Debug)]
 struct Answers(Option<i32>, Arc<Mutex<Vec<String>>>);
 
@@ -221,8 +221,8 @@ fn a_guard_is_reset_and_never_taken_unasked() -> Outcome {
     Ok(())
 }
 
-/// Any text for a place, and a machine whose folders are nonsense: an answer or an error with
-/// words, and nothing is reset.
+/// With any text as a place, and nonsense in a machine's folders, the result is an answer or an
+/// error with a message, and nothing is reset.
 #[test]
 fn nonsense_resets_nothing() -> Outcome {
     let mut random = fastrand::Rng::with_seed(0x4e5e);
@@ -256,11 +256,11 @@ fn nonsense_resets_nothing() -> Outcome {
                 let name = any(&mut random).replace(['/', '\0'], "_");
                 let path =
                     folder.path().join(parent).join(if name.is_empty() { "7" } else { &name });
-                // Above it there may be a file already.
+                // A parent of this path may already be a file.
                 if path.parent().is_none_or(|parent| fs::create_dir_all(parent).is_err()) {
                     continue;
                 }
-                // One that is there already, or is a folder's own name, stays.
+                // A path that exists, or that is a folder's name, stays as it is.
                 let _ = match random.u8(..3) {
                     0 => fs::create_dir_all(&path),
                     1 => fs::write(&path, any(&mut random)),

@@ -1,5 +1,5 @@
-//! `contigo demo`: real handwritten digits, through real or simulated memory, on the simulated
-//! engine.
+//! `contigo demo`: classifies real handwritten digits on the simulated engine, through real or
+//! simulated memory.
 
 mod report;
 mod sheet;
@@ -114,7 +114,7 @@ fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("a seed is a number from 0 to {}", u64::MAX))
 }
 
-/// The rails for `--power`, of which there is one at least.
+/// The rails for `--power`. An error if there is none.
 fn rails(machine: &Machine, monitors: &[Monitor]) -> Result<Vec<Rail>, Failure> {
     let rails = crate::power::rails(machine, monitors);
     if rails.is_empty() {
@@ -125,7 +125,7 @@ fn rails(machine: &Machine, monitors: &[Monitor]) -> Result<Vec<Rail>, Failure> 
     Ok(rails)
 }
 
-/// Where the device of this name has its demo: Verilator is for developers, and not for boards.
+/// Where the demo of the device of this name is: Verilator is for developers, and not for boards.
 fn elsewhere(name: &str) -> Result<Infallible, String> {
     Err(if name.starts_with("rtl:") {
         format!(
@@ -152,7 +152,7 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     }
     let memory = options.memory;
     let seeded = memory::seeded(&memory, options.seed);
-    // The name may have a seed of its own: the report says the one that gives this run again.
+    // The name may have its own seed: the report shows the seed that repeats this run.
     let seed = if seeded.kind() == "sim" {
         seeded.argument().parse().unwrap_or(options.seed)
     } else {
@@ -189,8 +189,8 @@ pub(crate) fn demo(options: &Options) -> Result<(), Failure> {
     report.verdict().and(drawn).and(traced)
 }
 
-/// On the GPU whose memory it is. The driver's own allocations from the C library's heap are not
-/// counted.
+/// Runs the demo on the GPU that has the memory. The driver's own allocations from the C library's
+/// heap are not counted.
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 fn on_gpu<B: Backend + 'static>(
     memory: B,
@@ -212,7 +212,7 @@ fn on_gpu<B: Backend + 'static>(
     )?)
 }
 
-/// The same through Vulkan or OpenCL.
+/// Runs the demo through Vulkan or OpenCL.
 #[cfg(feature = "gpu")]
 fn on_other_gpu<B: Backend + 'static>(
     memory: B,
@@ -250,7 +250,7 @@ fn on_other_gpu<B: Backend + 'static>(
     )?)
 }
 
-/// With a simulated engine on memory that is real: `memory` goes on the board's bus at its own
+/// Runs the demo with a simulated engine on real memory: `memory` is on the board's bus, at its own
 /// address.
 fn on_board<B: Backend + 'static>(
     memory: B,
@@ -263,7 +263,7 @@ fn on_board<B: Backend + 'static>(
     Ok(demo::stream(OnBoard::new(board, memory)?, board, port, tasks, outcomes, done)?)
 }
 
-/// From before the memory is opened until it has been given back.
+/// Measures from before the memory is opened until it has been given back.
 fn measure(
     name: &MemoryName,
     seed: u64,
@@ -298,15 +298,14 @@ fn measure(
     })
 }
 
-/// A run that is over sooner shows no progress bar. The bar has a thread of its own: what it
-/// allocates is not the run's.
+/// A shorter run shows no progress bar. The bar has its own thread, and the thread's allocations do
+/// not count as the run's.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Between two looks at the count.
+/// The time between two polls of the count.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Runs `work` on this thread; where standard error is a terminal, another thread shows how far
-/// `done` is on the way to `of`. Threads are started before `work` begins and waited for after it
-/// has ended.
+/// Runs `work` on this thread. If standard error is a terminal, another thread shows how far `done`
+/// is on the way to `of`. That thread starts before `work`, and is joined after it.
 fn with_progress<R>(done: &AtomicUsize, of: usize, work: impl FnOnce() -> R) -> R {
     if !io::stderr().is_terminal() {
         return work();
@@ -319,7 +318,7 @@ fn with_progress<R>(done: &AtomicUsize, of: usize, work: impl FnOnce() -> R) -> 
     })
 }
 
-/// Ends the bar when it is dropped: where the work panics, too, or the scope would wait for ever.
+/// Ends the bar when it is dropped, also after a panic of the work: otherwise the scope would hang.
 struct Ends<'a> {
     finished: &'a AtomicBool,
     bar: thread::Thread,
@@ -359,7 +358,7 @@ fn new_bar(of: usize) -> ProgressBar {
 mod tests {
     use super::*;
 
-    /// Simulated memory stands for real memory here: on a board of its own, put on the engine's.
+    /// Another board's simulated memory stands for real memory here, on the engine's board's bus.
     #[test]
     fn memory_that_needs_maintenance_gets_a_port_that_does_not_snoop() -> Result<(), Failure> {
         let (elsewhere, board, mut outcomes) =

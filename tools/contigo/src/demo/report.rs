@@ -1,4 +1,4 @@
-//! The demo's closing report, as text or JSON.
+//! The demo's final report, as text or JSON.
 
 use super::trace::{Audit, Row};
 use crate::failure::Failure;
@@ -25,16 +25,16 @@ pub(crate) struct Report {
     bytes_synced_for_cpu: u64,
     sync_calls: u64,
     latency_us: Latency,
-    /// Virtual, where the device is simulated.
+    /// The virtual time, if the device is simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     device_time_us_per_image: Option<f64>,
-    /// With `--power`: each rail's.
+    /// With `--power`: the energy of each rail.
     #[serde(skip_serializing_if = "Option::is_none")]
     energy: Option<Energies>,
-    /// Where it was written.
+    /// The path of the contact sheet, if one was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) sheet: Option<String>,
-    /// With `--trace`: what was done, by site.
+    /// With `--trace`: the runtime's work, by site.
     #[serde(skip_serializing_if = "Option::is_none")]
     audit: Option<Vec<Row>>,
 }
@@ -58,7 +58,7 @@ struct Latency {
     p99: f64,
 }
 
-/// The requested run, for [`Report::new`].
+/// The parameters of the run, for [`Report::new`].
 pub(crate) struct Asked<'a> {
     pub(crate) memory: &'a MemoryName,
     pub(crate) seed: u64,
@@ -181,7 +181,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// The smallest value that `percent` of all values are not above (nearest rank). 0 of none.
+/// The smallest value that `percent` of all values do not exceed (nearest rank). 0 without values.
 fn percentile(sorted: &[u64], percent: usize) -> u64 {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
@@ -206,11 +206,11 @@ fn hundredths(value: f64) -> f64 {
 #[serde(transparent)]
 pub(super) struct Energies(Vec<RailEntry>);
 
-/// One rail's.
+/// The energy of one rail.
 #[derive(Debug, Serialize)]
 struct RailEntry {
     rail: String,
-    /// With the board's idle power in it.
+    /// The energy, including the board's idle power.
     #[serde(skip_serializing_if = "Option::is_none")]
     millijoules_per_image: Option<f64>,
     /// The same for one job of the engine.
@@ -244,7 +244,7 @@ impl Energies {
         Self(energies.iter().map(entry).collect())
     }
 
-    /// A line for each.
+    /// One line for each rail.
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|entry| {
             let RailEntry { rail, watts, idle_watts, readings, error, .. } = entry;

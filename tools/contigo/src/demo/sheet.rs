@@ -1,4 +1,4 @@
-//! The contact sheet: a PNG of the images, each with what the network read.
+//! The contact sheet: a PNG of the images, each with the digit that the network read.
 
 use super::Failure;
 use contigo_gemm8::demo::{INK, PIXELS, SIDE};
@@ -14,20 +14,20 @@ use embedded_graphics::{
 };
 use std::{convert::Infallible, fs::File, io::BufWriter, path::Path};
 
-/// More than this many images would be too small to look at.
+/// With more images, each would be too small to see.
 pub(crate) const MAX_IMAGES: usize = 200;
 const COLUMNS: usize = 20;
 /// Dots on the sheet for each pixel of an image.
 const ZOOM: u32 = 6;
 const IMAGE: u32 = SIDE * ZOOM;
-/// An image, its answer below, and the space to the next.
+/// One image, the answer below it, and the gap.
 const CELL: Size = Size::new(IMAGE + GAP, IMAGE + 32);
-/// From one image to the next.
+/// The gap between two images.
 const GAP: u32 = 14;
 const MARGIN: u32 = 24;
 /// Room for the title and the line below it.
 const HEADER: u32 = 60;
-/// The title fits.
+/// The title fits into this width.
 const MIN_WIDTH: u32 = 640;
 
 const PAPER: Rgb888 = Rgb888::WHITE;
@@ -37,7 +37,7 @@ const LINE: Rgb888 = Rgb888::new(0xC8, 0xCD, 0xD2);
 const WRONG: Rgb888 = Rgb888::new(0xC6, 0x1A, 0x1A);
 const WRONG_PAPER: Rgb888 = Rgb888::new(0xFC, 0xE6, 0xE4);
 
-/// One image, with what it shows and what the network read.
+/// One image, the digit that it shows, and the digit that the network read.
 #[derive(Clone, Debug)]
 pub(crate) struct Picture {
     pub(crate) pixels: [i8; PIXELS],
@@ -96,7 +96,7 @@ fn draw(title: &str, pictures: &[Picture]) -> Canvas {
     canvas
 }
 
-/// Dots in rows, three bytes each.
+/// Rows of dots, with three bytes for each dot.
 struct Canvas {
     size: Size,
     dots: Vec<u8>,
@@ -181,7 +181,7 @@ impl DrawTarget for Canvas {
         pixels: I,
     ) -> Result<(), Infallible> {
         for Pixel(at, colour) in pixels {
-            // Pixels outside are cut off.
+            // Drops pixels outside the canvas.
             let (Ok(x), Ok(y)) = (u32::try_from(at.x), u32::try_from(at.y)) else { continue };
             if x < self.size.width {
                 let first = 3 * (y as usize * self.size.width as usize + x as usize);

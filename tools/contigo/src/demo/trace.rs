@@ -1,4 +1,4 @@
-//! A run's events with their times: a timeline for a trace viewer, and a table by site.
+//! The events of a run with their times: a timeline for a trace viewer, and a table by site.
 
 use crate::{failure::Failure, output};
 use comfy_table::{Cell, CellAlignment};
@@ -20,32 +20,32 @@ use std::{
     time::Instant,
 };
 
-/// Room for all events of the longest run, some 13 for each of 897 images, several times over: 10
-/// MB, taken before the run.
+/// Room for several times the events of the longest run, some 13 for each of 897 images: 10 MB,
+/// allocated before the run.
 const MAX_EVENTS: usize = 100_000;
 /// More than the demo has lines that call the runtime.
 const MAX_SITES: usize = 128;
 /// The row in the timeline where jobs are shown; threads are numbered from 1.
 const DEVICE: u64 = 0;
 
-/// Hears every event of the run.
+/// Records every event of the run.
 #[derive(Debug)]
 pub(crate) struct Trace {
     start: Instant,
     ledger: Ledger<MAX_SITES>,
-    /// Its room is taken when it is made: to record an event allocates nothing.
+    /// Allocated when the trace is made, so that recording an event allocates nothing.
     entries: Mutex<Vec<Entry>>,
-    /// Events for which there was no room.
+    /// The number of events for which there was no room.
     lost: AtomicU64,
     threads: AtomicU64,
-    /// A tool for NVTX hears the same, where one waits.
+    /// The tool for NVTX also gets the events, if one waits.
     ranges: Option<&'static Ranges>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     begin_ns: u64,
-    /// The same for what takes no time.
+    /// Equal to the beginning for an event without a duration.
     end_ns: u64,
     thread: u64,
     event: Event,
@@ -58,12 +58,12 @@ pub(crate) struct Row {
     what: &'static str,
     calls: u64,
     bytes: u64,
-    /// `file:line`; `null` for what is done when something is dropped.
+    /// `file:line`; `null` for work in a drop.
     site: Option<String>,
 }
 
 thread_local! {
-    /// The work that this thread has begun, and when.
+    /// The work that this thread has begun, and its start.
     static BEGUN: Local<Option<(Event, u64)>> = const { Local::new(None) };
     /// This thread's number, once it has one.
     static THREAD: Local<u64> = const { Local::new(0) };
@@ -81,7 +81,7 @@ impl Trace {
             threads: AtomicU64::new(0),
             ranges: crate::nvtx::ranges(),
         });
-        // There is no other listener in this program: a refusal is this one, heard already.
+        // This program has no other listener: a refusal means that this one is already set.
         let _ = trace::set_listener(trace);
         trace
     }
@@ -208,7 +208,7 @@ impl Entry {
         shown
     }
 
-    /// The bar of the job that this entry began and `end` ended.
+    /// The bar of a job that this entry began and `end` ended.
     fn job(&self, end: &Self) -> Value {
         let (site, seen) = (self.site.map(Location::to_string), end.site.map(Location::to_string));
         json!({
@@ -242,7 +242,7 @@ impl fmt::Display for Audit<'_> {
     }
 }
 
-/// The name of a row of the timeline.
+/// Names a row of the timeline.
 fn name(thread: u64, name: &str) -> Value {
     json!({ "name": "thread_name", "ph": "M", "pid": 1, "tid": thread, "args": { "name": name } })
 }

@@ -80,7 +80,7 @@ struct Which {
     json: bool,
 }
 
-/// Does one of the four.
+/// Runs one of the four commands.
 pub(crate) fn fpga(options: &Options) -> Result<(), Failure> {
     let machine = Machine::this();
     match &options.command {
@@ -148,7 +148,7 @@ fn status(machine: &Machine, which: &Which) -> Result<StatusReport, Failure> {
     let fpga = find(machine, which)?;
     let around =
         around(fpga.target.family, fpga.way.as_ref(), false).iter().map(AroundEntry::of).collect();
-    // Without the privilege the rest is still worth reading.
+    // Without the privilege, the rest of the status is still useful.
     let (users, unseen) = match fpga.users() {
         Ok(users) => (users.iter().map(ToString::to_string).collect(), None),
         Err(error) => (Vec::new(), Some(error.to_string())),
@@ -167,7 +167,7 @@ fn status(machine: &Machine, which: &Which) -> Result<StatusReport, Failure> {
     })
 }
 
-/// A table of two columns without a head: what, and its value.
+/// A table of two columns without a header: the name, and the value.
 fn listed(rows: &[(&str, String)]) -> String {
     let mut table = output::table(&["fact", "value"]);
     for (name, value) in rows {

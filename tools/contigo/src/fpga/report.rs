@@ -8,7 +8,7 @@ use contigo_bringup::{
 use serde::Serialize;
 use std::path::Path;
 
-/// A file.
+/// The report of a file.
 #[derive(Serialize)]
 pub(super) struct FileReport {
     file: String,
@@ -137,7 +137,7 @@ impl AroundEntry {
     }
 }
 
-/// A load that was done, or only checked.
+/// The report of a load, or of a check without a load.
 #[derive(Serialize)]
 pub(super) struct LoadReport {
     loaded: bool,
@@ -217,13 +217,13 @@ pub(super) struct StatusReport {
     pub(super) name: String,
     pub(super) state: String,
     pub(super) way: Option<String>,
-    /// The regions that an overlay can go to.
+    /// The regions that can take an overlay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) regions: Vec<String>,
     pub(super) device: String,
     pub(super) bridges: Vec<BridgeEntry>,
     pub(super) users: Vec<String>,
-    /// Why its users cannot be seen.
+    /// The reason why the fabric's users cannot be seen.
     pub(super) unseen: Option<String>,
     pub(super) around: Vec<AroundEntry>,
 }

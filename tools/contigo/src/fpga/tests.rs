@@ -1,4 +1,4 @@
-//! The four commands on a board in a folder.
+//! The four commands, on a board in a folder.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -83,7 +83,7 @@ fn each_refusal_names_its_file_or_its_fabric() {
     assert!(absent.starts_with("/nowhere/x.bit: it cannot be read"), "{absent}");
 }
 
-/// A pipe would be waited for, and a file of more than the memory would end other programs.
+/// Reading a pipe would block, and a file larger than the memory would end other programs.
 #[test]
 fn what_cannot_be_read_whole_is_refused_before_it_is_opened() {
     let folder = tempfile::tempdir().unwrap();

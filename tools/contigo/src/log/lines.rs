@@ -1,5 +1,5 @@
-//! The lines of a log: text for people, JSON for programs. Nothing of it moves a terminal's cursor,
-//! begins a line or turns a direction.
+//! The lines of a log: text for people, JSON for programs. No output moves a terminal's cursor,
+//! starts a line, or changes the writing direction.
 
 use super::texts::Event;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-/// Where the lines go, and how.
+/// The output, and its format.
 pub(super) struct Lines {
     json: bool,
     reader_is_gone: bool,
@@ -50,12 +50,12 @@ impl Lines {
         Self { json, reader_is_gone: false }
     }
 
-    /// Has the reader of the output gone?
+    /// Whether the reader of the output has gone.
     pub(super) fn reader_is_gone(&self) -> bool {
         self.reader_is_gone
     }
 
-    /// Which program logged.
+    /// Prints which program logged.
     pub(super) fn begin(&mut self, header: &Header) -> Result<(), Failure> {
         let build_id = header.build_id.map(|id| id.to_string());
         self.put(&Line::Begin {
@@ -67,7 +67,7 @@ impl Lines {
         })
     }
 
-    /// An event, or the gap where there were some. A frame that is no `event` is damaged.
+    /// Prints an event, or a gap of lost events. A frame without an `event` is damaged.
     pub(super) fn piece(&mut self, piece: &Piece, event: Option<&Event>) -> Result<(), Failure> {
         match piece {
             Piece::Overwritten { len_bytes } => {
@@ -91,7 +91,7 @@ impl Lines {
         }
     }
 
-    /// How many events were dropped.
+    /// Prints how many events were dropped.
     pub(super) fn end(&mut self, header: &Header) -> Result<(), Failure> {
         if header.dropped == 0 && !self.json {
             return Ok(());
@@ -147,14 +147,14 @@ impl Line<'_> {
     }
 }
 
-/// A path below the folder where this program runs is shown from there on.
+/// A path below this program's working folder, without that folder.
 fn shown(file: &str) -> &str {
     let here = env::current_dir().ok();
     here.and_then(|here| Path::new(file).strip_prefix(here).ok()?.to_str()).unwrap_or(file)
 }
 
-/// `text` in one line. A line break or a tab is a space; each other letter that a terminal obeys or
-/// does not show is its number.
+/// `text` in one line. A line break or a tab becomes a space; every other letter that a terminal
+/// obeys or does not show becomes its number.
 pub(super) fn harmless(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -167,7 +167,7 @@ pub(super) fn harmless(text: &str) -> String {
     safe
 }
 
-/// The same JSON, with these letters as its own escapes: they are in strings alone.
+/// Escapes these letters in JSON, with JSON's own escapes: they occur only in strings.
 fn harmless_json(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -182,8 +182,8 @@ fn harmless_json(text: &str) -> String {
     safe
 }
 
-/// Controls (C0, C1, DEL), and what Unicode has for directions, line ends, and nothing visible.
-/// Source: Unicode's classes Cc, Cf, Zl and Zp, as far as a terminal heeds them.
+/// Whether `letter` is a control (C0, C1, DEL), or is Unicode's for directions, line ends, or
+/// nothing visible. Source: Unicode's classes Cc, Cf, Zl and Zp, as far as a terminal obeys them.
 fn is_harmful(letter: char) -> bool {
     letter.is_control()
         || matches!(

@@ -1,4 +1,4 @@
-//! `contigo log`: the events of a program, out of the ring that it left.
+//! `contigo log`: prints a program's events, from the ring that it left.
 
 #[cfg(feature = "log")]
 mod lines;
@@ -35,7 +35,7 @@ pub(crate) fn log(options: &Options) -> Result<(), Failure> {
     read::log(options)
 }
 
-/// Says how to get the command.
+/// Explains how to get the command.
 #[cfg(not(feature = "log"))]
 pub(crate) fn log(_: &Options) -> Result<(), Failure> {
     Err(Failure::Usage(

@@ -1,4 +1,4 @@
-//! The command's work: one run of the program after the other.
+//! The command's work: it reads one run of the program after the other.
 
 use super::{
     Options,
@@ -14,10 +14,10 @@ use std::{
     time::Duration,
 };
 
-/// A person sees no shorter pause, and a look costs a copy of the ring.
+/// A person sees no shorter pause, and each poll copies the ring.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
-/// A refusal, of the file that it is about.
+/// A failure that names its file.
 fn about(file: &Path, why: &str) -> Failure {
     Failure::Usage(harmless(&format!("{}: {why}", file.display())))
 }
@@ -25,7 +25,7 @@ fn about(file: &Path, why: &str) -> Failure {
 pub(super) fn log(options: &Options) -> Result<(), Failure> {
     let about_file = |refused: Refused| about(&options.file, &refused.to_string());
     let mut lines = Lines::new(options.json);
-    // With --follow until its user ends it: each turn is one run of the program.
+    // With --follow, until the user ends it: each turn is one run of the program.
     loop {
         let (mut reader, header) = begun(options).map_err(about_file)?;
         let mut texts = of_program(options, &reader, &header)?;
@@ -55,7 +55,7 @@ pub(super) fn log(options: &Options) -> Result<(), Failure> {
     }
 }
 
-/// The log, which has begun. With --follow, it waits for its program, until its user ends it.
+/// Opens the log once it has begun. With --follow, it waits for that until the user ends it.
 fn begun(options: &Options) -> Result<(Reader, Header), Refused> {
     let mut waits = false;
     loop {
@@ -64,7 +64,7 @@ fn begun(options: &Options) -> Result<(Reader, Header), Refused> {
         {
             Err(refused) if options.follow && is_early(&refused) => {
                 if !waits {
-                    // Where standard error is closed too, this line is lost.
+                    // If standard error is closed too, this line is lost.
                     let file = harmless(&options.file.display().to_string());
                     let _ = writeln!(
                         io::stderr(),
@@ -79,7 +79,7 @@ fn begun(options: &Options) -> Result<(Reader, Header), Refused> {
     }
 }
 
-/// Is a program that starts right now a reason for it?
+/// Whether a program that is just starting can cause this refusal.
 fn is_early(refused: &Refused) -> bool {
     match refused {
         Refused::NotYet => true,
@@ -88,7 +88,7 @@ fn is_early(refused: &Refused) -> bool {
     }
 }
 
-/// The texts: of the file that the user names, or of the one that logged.
+/// Opens the texts: from the file that the user names, or from the program that logged.
 fn of_program(options: &Options, reader: &Reader, header: &Header) -> Result<Texts, Failure> {
     let elf: &Path = options.elf.as_deref().unwrap_or(&header.program);
     let say = |why: String| about(elf, &format!("{why}; --elf PROGRAM names the right file"));

@@ -1,9 +1,9 @@
 #![allow(unsafe_code, reason = "a child of fork, which is this process with less memory")]
 //! The texts of a log: the file of the program that logged, decoded in a child process.
 //!
-//! defmt's decoder takes the counts of a frame and the formats of a program at their word. A bad
-//! one costs it all memory, its stack or its time. So it has a process of its own, with limits: an
-//! event that ends that process is a damaged one, and the next child goes on behind it.
+//! defmt's decoder trusts the counts in a frame and the formats in a program. A bad one makes it
+//! use all memory, its stack, or unlimited time. So it runs in a process of its own, with limits:
+//! an event that ends that process counts as damaged, and the next child goes on behind it.
 
 use contigo_bringup::file::{self, FileError};
 use contigo_log::{BuildId, Decoder, Header, Refused};
@@ -24,25 +24,25 @@ use std::{
     time::Duration,
 };
 
-/// A frame takes microseconds, and a program with a debugger's tables a few seconds.
+/// A frame takes microseconds; loading a program with debug information takes a few seconds.
 const MOST_FRAME_TIME: Duration = Duration::from_secs(5);
 const MOST_START_TIME: Duration = Duration::from_secs(60);
-/// A longer text, of a frame of 512 bytes, is of no use to a reader.
+/// A frame of 512 bytes has no useful text that is longer.
 const MOST_ANSWER_BYTES: u32 = 1 << 20;
-/// More frames that end the decoder are no accident.
+/// If more frames than this end the decoder, that is no accident.
 const MOST_ENDS: u32 = 8;
-/// The child's memory beside the program's file, its tables of symbols and of lines.
+/// The child's memory beside the program's file: tables of symbols and of lines.
 const ROOM_BYTES: u64 = 512 << 20;
 const ROOM_TIMES_FILE: u64 = 4;
 
-/// A program with a debugger's tables has some 100 MiB at most.
+/// A program with debug information has some 100 MiB at most.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// Linkers put the note of the build ID into the first page that is loaded.
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// Opens a program's file. `named_by` is the owner of the log that names it, and `None` where this
-/// tool's user names it. No file is opened that another user's log names.
+/// Opens a program's file. `named_by` is the owner of the log that names the file, or `None` if
+/// this tool's user names it. A file that another user's log names is not opened.
 pub(super) fn open(path: &Path, named_by: Option<u32>) -> Result<File, String> {
     if let Some(owner) = named_by.map(Uid::from_raw).filter(|owner| *owner != geteuid()) {
         return Err(format!(
@@ -60,7 +60,7 @@ pub(super) fn open(path: &Path, named_by: Option<u32>) -> Result<File, String> {
     })
 }
 
-/// The program's build ID, by its file's first bytes: all of it is read for the right one alone.
+/// The program's build ID, from its first bytes: only the right program is read as a whole.
 fn build_id(file: &File) -> io::Result<Option<BuildId>> {
     let mut head =
         vec![0; usize::try_from(file.metadata()?.len().min(HEAD_BYTES)).map_err(io::Error::other)?];
@@ -86,7 +86,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// The texts in `elf`, which must be the file of the program that `header` names.
+    /// Reads the texts in `elf`, which must be the file of the program that `header` names.
     pub(super) fn new(elf: File, header: Header) -> Result<Self, String> {
         let own = build_id(&elf).map_err(|error| error.to_string())?;
         if own.is_none() || own != header.build_id {
@@ -96,7 +96,7 @@ impl Texts {
         Ok(Self { elf, header, child, ends: 0 })
     }
 
-    /// A frame's event. `None` where it is none, or more than the decoder can bear.
+    /// Decodes a frame. `None`: it is no event, or it ends the decoder.
     pub(super) fn event(&mut self, frame: &[u8]) -> Result<Option<Event>, String> {
         if let Ok(event) = self.child.event(frame) {
             return Ok(event);
@@ -124,12 +124,12 @@ impl Child {
     fn start(elf: &File, header: &Header) -> Result<Self, String> {
         let os = |error: io::Error| error.to_string();
         let (stream, theirs) = UnixStream::pair().map_err(os)?;
-        // SAFETY: this command has one thread, so that the child has all of this process.
+        // SAFETY: this command has one thread, so the child has every thread of this process.
         match unsafe { fork() }.map_err(|errno| os(errno.into()))? {
             ForkResult::Child => {
                 drop(stream);
                 let _ = answer_all(theirs, elf, header);
-                // SAFETY: ends the child, and runs nothing of the parent's.
+                // SAFETY: ends the child, and runs no code of the parent.
                 unsafe { nix::libc::_exit(0) }
             }
             ForkResult::Parent { child: pid } => {
@@ -157,20 +157,20 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // A child that has ended already is there until it is waited for.
+        // A child that has already ended stays until it is waited for.
         let _ = kill(self.pid, Signal::SIGKILL);
         let _ = waitpid(self.pid, None);
     }
 }
 
-/// The child's work, until its parent goes.
+/// The child's loop, until its parent ends.
 fn answer_all(mut parent: UnixStream, elf: &File, header: &Header) -> io::Result<()> {
-    // Its last words are of no use to the user: the parent says what it means.
+    // The child's last messages do not help the user: the parent reports what they mean.
     dup2_stderr(File::options().write(true).open("/dev/null")?)?;
     let len_bytes = elf.metadata()?.len();
     let most = len_bytes.saturating_mul(ROOM_TIMES_FILE).saturating_add(ROOM_BYTES);
     setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-    // A 32-bit process has no more than its type has.
+    // In a 32-bit process the limit's type is only that wide.
     #[allow(clippy::useless_conversion, reason = "32 bits wide on armv7")]
     let most = rlim_t::try_from(most).unwrap_or(RLIM_INFINITY);
     setrlimit(Resource::RLIMIT_AS, most, most)?;
@@ -181,7 +181,7 @@ fn answer_all(mut parent: UnixStream, elf: &File, header: &Header) -> io::Result
     drop(bytes);
     put(&mut parent, &serde_json::to_vec(&decoder.as_ref().err())?)?;
     let Ok(decoder) = decoder else { return Ok(()) };
-    // Each turn waits for the parent, whose end closes the stream.
+    // Each turn waits for the parent. When the parent ends, the stream closes.
     loop {
         let frame = get(&mut parent)?;
         let event = decoder.entry(&frame).map(|entry| Event {
@@ -194,14 +194,14 @@ fn answer_all(mut parent: UnixStream, elf: &File, header: &Header) -> io::Result
     }
 }
 
-/// Sends `bytes` behind their number.
+/// Sends `bytes`, after their length.
 fn put(stream: &mut UnixStream, bytes: &[u8]) -> io::Result<()> {
     let len = u32::try_from(bytes.len()).map_err(io::Error::other)?;
     stream.write_all(&len.to_le_bytes())?;
     stream.write_all(bytes)
 }
 
-/// What [`put`] sent.
+/// Receives bytes that [`put`] sent.
 fn get(stream: &mut UnixStream) -> io::Result<Vec<u8>> {
     let mut len = [0; 4];
     stream.read_exact(&mut len)?;

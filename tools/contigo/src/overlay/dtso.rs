@@ -1,17 +1,17 @@
-//! The source of a device-tree overlay: a node for the kernel module contigo for each core
+//! The source of a device-tree overlay: one node for the kernel module contigo for each core
 //! (kernel-helpers/bindings/contigo,engine.yaml).
 
 use super::{Options, report::Report};
 use contigo::design::{Core, Design, DesignError, DesignRule, Soc, Trigger, Wired};
 use std::fmt::Write as _;
 
-/// The source, and what its reader must know.
+/// The source, and the notes for its reader.
 pub(super) struct Written {
     pub(super) text: String,
     pub(super) notes: Vec<String>,
 }
 
-/// The parts of a kernel's tree that a node names: arch/arm/boot/dts/xilinx/zynq-7000.dtsi,
+/// The parts of a kernel's tree that a node refers to: arch/arm/boot/dts/xilinx/zynq-7000.dtsi,
 /// arch/arm64/boot/dts/xilinx/zynqmp.dtsi.
 struct Tree {
     soc: Soc,
@@ -20,7 +20,7 @@ struct Tree {
     clocks: &'static str,
 }
 
-/// Sentences about a core, for a comment instead of a property.
+/// Sentences about a core that become a comment instead of a property.
 type Notes = Vec<String>;
 
 /// The overlay's source for the cores of `report`.
@@ -66,7 +66,7 @@ pub(super) fn source(
     Ok(Written { text: text.replace("\n\n}", "\n}"), notes })
 }
 
-/// A comment of lines that are not too long.
+/// A comment, broken into lines that are not too long.
 fn comment(name: &str, note: &str) -> String {
     let (mut text, mut column) = (format!("\n\t/*\n\t * {name}:"), name.len());
     for word in note.split(' ') {
@@ -95,7 +95,7 @@ impl Tree {
         }
     }
 
-    /// The node of a core, or nothing where it can have none.
+    /// The node of a core, or nothing if the core can have none.
     fn node(
         &self,
         design: &Design<'_>,
@@ -150,7 +150,7 @@ impl Tree {
             }
             node.push_str("\t\tdma-coherent;\n");
         }
-        // An AXI4-Lite slave that a design tool made answers at each address of its range.
+        // A design tool's AXI4-Lite slave answers at each address of its range.
         node.push_str("\t\tcontigo,stop-windows = <0>;\n\t};\n");
         Ok(node)
     }
@@ -179,7 +179,7 @@ impl Tree {
             return Ok(String::new());
         };
         let inputs = inputs.clamp(1, 32);
-        // Of inputs that it does not have Vivado says that they are edges.
+        // Vivado describes the inputs that the controller lacks as edges.
         let kinds = kinds & ((1 << inputs) - 1);
         let mut node = format!(
             "\n\t{}: {} {{\n\t\tcompatible = \"xlnx,xps-intc-1.00.a\";\n\
@@ -206,7 +206,7 @@ impl Tree {
         Ok(format!("{}@{address:x}", contigo::names::node_of(core)))
     }
 
-    /// `reg`; none where it has no registers.
+    /// `reg`; `None` if the core has no registers.
     fn registers(&self, core: &Core<'_, '_>) -> Result<Option<String>, DesignError> {
         let windows = core.windows()?;
         let window = |window: &contigo::design::Window<'_>| {

@@ -45,7 +45,7 @@ pub(crate) struct Options {
     not_coherent: Vec<String>,
 }
 
-/// The bytes of a hand-off that the user names.
+/// Reads the hand-off that the user names.
 pub(crate) fn source(file: &Path) -> Result<Vec<u8>, Failure> {
     file::read(file, MAX_BYTES as u64)
         .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))
@@ -68,7 +68,7 @@ pub(crate) fn overlay(options: &Options) -> Result<(), Failure> {
     if let Some(path) = &options.dtso {
         let written = dtso::source(&design, &report, options).map_err(|error| wrong(&error))?;
         for note in &written.notes {
-            // Where even standard error is closed, the file says it too.
+            // If even standard error is closed, the file still has the note.
             let _ = writeln!(io::stderr(), "contigo: {note}");
         }
         if path.as_os_str() == "-" {
@@ -88,8 +88,8 @@ pub(crate) fn overlay(options: &Options) -> Result<(), Failure> {
     output::report(options.json, &report, listed)
 }
 
-/// Refuses what the program says about a port where the file says something else. A node that lies
-/// about it loses data.
+/// Refuses the user's statement about a port if it contradicts the file. A node with a wrong
+/// statement loses data.
 fn coherency(design: &Design<'_>, options: &Options) -> Result<(), String> {
     let said =
         [("--coherent", true, &options.coherent), ("--not-coherent", false, &options.not_coherent)];
@@ -168,7 +168,7 @@ fn listed(report: &Report<'_>) -> String {
     format!("{title}\n{table}\nfabric: {}", report.fabric)
 }
 
-/// Which ports a core reaches memory by: those of several masters that are alike in one line.
+/// The ports by which a core reaches memory. Equal ports of several masters share one line.
 fn memory(core: &CoreEntry<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for master in &core.masters {

@@ -1,4 +1,4 @@
-//! A design, as the tool shows it.
+//! A design, in the tool's output.
 
 use contigo::{
     design::{Clock, Core, Design, DesignError, Reaches, Snoops, Trigger, Wired},
@@ -29,7 +29,7 @@ pub(super) struct CoreEntry<'a> {
     pub(super) outside: bool,
     pub(super) driver: Option<&'static str>,
     settings: String,
-    /// Its name for programs where its node is the overlay's; none without registers.
+    /// The name by which programs open it through the overlay's node; `None` without registers.
     pub(super) node: Option<String>,
     pub(super) windows: Vec<WindowEntry<'a>>,
     pub(super) interrupts: Vec<InterruptEntry<'a>>,
@@ -56,7 +56,7 @@ pub(super) struct InterruptEntry<'a> {
     pub(super) wired: Way<'a>,
 }
 
-/// Where an interrupt goes, in words.
+/// The destination of an interrupt, in words.
 pub(super) struct Way<'a>(Wired<'a>, Option<u16>);
 
 #[derive(Serialize)]
@@ -85,7 +85,7 @@ pub(super) struct SnoopsEntry(Snoops);
 pub(super) struct ClockEntry<'a> {
     pins: Vec<&'a str>,
     hz: u64,
-    /// The file's words for a rate that they are none of.
+    /// The file's text for a rate that is no number.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_rate: Option<&'a str>,
     fabric: Option<u8>,
@@ -93,7 +93,7 @@ pub(super) struct ClockEntry<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Of all cores, or of those that are named.
+    /// Reports all cores, or only the named ones.
     pub(super) fn of(
         design: &Design<'a>,
         named: &[String],

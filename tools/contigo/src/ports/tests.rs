@@ -31,7 +31,7 @@ impl Registers {
         board.put("dev/mem", "").unwrap();
         let memory = File::options().write(true).open(folder.path().join("dev/mem")).unwrap();
         memory.set_len(1 << 32).unwrap();
-        // The file's first line is none of its registers.
+        // The file begins with `put`'s line break, which is no register: 0 overwrites it.
         for (addr, value) in values.iter().chain(&[(0, 0)]) {
             memory.write_all_at(&value.to_ne_bytes(), *addr).unwrap();
         }
@@ -85,7 +85,7 @@ fn a_zynqs_level_shifters_are_switched_on() {
     assert!(text.starts_with("nothing to set; --design"), "{text}");
 }
 
-/// The port is touched only while the level shifters are on.
+/// The port is accessed only while the level shifters are on.
 #[test]
 fn a_zynqs_port_is_set_after_its_level_shifters() {
     let board =

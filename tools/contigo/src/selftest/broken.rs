@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "implementing `Driver` is a promise about the hardware")]
-//! A self-test of a broken engine must fail, and say enough to meet the failure again.
+//! A self-test of a broken engine must fail, and report how to reproduce the failure.
 
 use super::{
     engine::{Chosen, Registers, copier},
@@ -18,13 +18,13 @@ use contigo::{
 use contigo_exerciser::{Ground, Line};
 use std::time::Duration;
 
-/// An engine that leaves the last byte of every copy except for the shortest, from the tenth on.
+/// An engine that, from the tenth copy on, leaves out the last byte of all but the shortest copies.
 struct Broken<A> {
     inner: A,
     jobs: u32,
 }
 
-// SAFETY: the inner engine, on fewer bytes.
+// SAFETY: it is the inner engine, on fewer bytes.
 unsafe impl<D: Device> Driver for Broken<Zdma<D>> {
     fn name(&self) -> &'static str {
         "broken"
@@ -44,7 +44,7 @@ unsafe impl<D: Device> Driver for Broken<Zdma<D>> {
         self.jobs += 1;
         let left = usize::from(self.jobs >= 10 && from.len_bytes > 1);
         let from = DevSlice { len_bytes: from.len_bytes - left, ..*from };
-        // SAFETY: the caller's promise, for fewer bytes.
+        // SAFETY: the caller's promise, which also holds for fewer bytes.
         unsafe { self.inner.submit(slot, &[from, *to], args) }
     }
     fn poll(&mut self, timeout: Duration) -> Result<Option<Completion>> {
@@ -92,8 +92,8 @@ fn a_broken_engine_fails_the_test_and_the_failure_says_how_to_meet_it_again() ->
     );
     let why = why(&failed);
     assert!(why.contains("seed 3, job ") && why.contains("where a job wrote"), "{why}");
-    // It shows again with as many jobs as it says, and not before the first that is broken, which
-    // is the tenth.
+    // The failure shows again with the reported number of jobs, and not before the first broken
+    // job, the tenth.
     let number = why
         .rsplit_once("(again: --jobs ")
         .and_then(|(_, rest)| rest.strip_suffix(')')?.parse().ok());
@@ -103,7 +103,7 @@ fn a_broken_engine_fails_the_test_and_the_failure_says_how_to_meet_it_again() ->
     Ok(())
 }
 
-/// For the doctor: wrong bytes are the port's.
+/// For the doctor: wrong bytes are the port's fault.
 #[test]
 fn a_port_that_loses_bytes_is_not_right() -> Result<(), Failure> {
     for (jobs, right, said) in [(200, false, "where a job wrote"), (9, true, "copies")] {

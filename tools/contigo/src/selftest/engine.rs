@@ -1,4 +1,4 @@
-//! The engine that `--driver` and `--device` name, or that a self-test finds by itself.
+//! The engine that `--driver` and `--device` name, or that a self-test finds itself.
 
 use crate::failure::Failure;
 use contigo::{
@@ -9,26 +9,26 @@ use contigo_boards::{DmaEngine, SOCS, ports};
 use contigo_exerciser::uio::{FoundEngine, soc};
 use std::fmt;
 
-/// What `--driver` says.
+/// The value of `--driver`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DriverName(pub(crate) &'static DriverRow);
 
-/// The engine that is tested, with all that is needed to open it.
+/// The tested engine, with everything that is needed to open it.
 #[derive(Clone, Debug)]
 pub(crate) struct Chosen {
     pub(crate) driver: &'static DriverRow,
     pub(crate) registers: Registers,
-    /// Where the board has its registers, where that said what it is.
+    /// The address of its registers by the board's facts, if these identified the engine.
     pub(crate) addr: Option<u64>,
-    /// A real engine's way to memory.
+    /// The port of a real engine.
     pub(crate) port: Option<Port>,
     /// The port counts as coherent because of `--lab-port`.
     pub(crate) lab_port: bool,
-    /// Why a simulated one; empty where it was asked for.
+    /// The reason for a simulated engine; empty if it was asked for.
     pub(crate) why: String,
 }
 
-/// Where an engine's registers are.
+/// The place of an engine's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Registers {
     /// A device with a name.
@@ -48,7 +48,7 @@ pub(crate) struct Asked<'o> {
 }
 
 impl Chosen {
-    /// A simulated ZDMA, and why.
+    /// A simulated ZDMA, with the reason.
     fn simulated(why: String) -> Result<Self, Failure> {
         let device = "sim:zdma".parse().map_err(|error| Failure::Runtime(Error::from(error)))?;
         Ok(Self { why, ..Self::of(copier("zdma")?, Registers::Device(device)) })
@@ -59,14 +59,14 @@ impl Chosen {
         Self { driver, registers, addr: None, port: None, lab_port: false, why: String::new() }
     }
 
-    /// Instead of a real engine: no memory here is any that it could use.
+    /// The simulated engine, because a real engine can use no memory of this machine.
     pub(crate) fn without_memory(self) -> Result<Self, Failure> {
         Self::simulated(format!(
             "there is {self}, but no memory whose address a device could use (contigo info)"
         ))
     }
 
-    /// The device, where it has a name.
+    /// The device, if it has a name.
     pub(crate) const fn device(&self) -> Option<&DeviceName> {
         match &self.registers {
             Registers::Device(device) => Some(device),
@@ -74,12 +74,12 @@ impl Chosen {
         }
     }
 
-    /// Is it a model?
+    /// Whether it is a model.
     pub(crate) fn is_simulated(&self) -> bool {
         self.device().is_some_and(|device| device.kind() == "sim")
     }
 
-    /// Its name in messages.
+    /// Its name for messages.
     pub(crate) fn label(&self) -> String {
         let kind = self.driver.name;
         match self.registers {
@@ -90,7 +90,7 @@ impl Chosen {
 }
 
 impl Asked<'_> {
-    /// The engine: what was asked for, or the first real one, or the simulated one.
+    /// Chooses the engine: the given one, or the first real one, or the simulated one.
     pub(crate) fn choose(&self, memory: Option<&MemoryName>) -> Result<Chosen, Failure> {
         if let Some(addr) = self.dev_mem {
             let (Some(driver), None) = (self.driver, self.device) else {
@@ -103,7 +103,7 @@ impl Asked<'_> {
                 boards_engine(addr).filter(|engine| engine.kind.name() == driver.name),
             );
         }
-        // Memory of a device is for that device.
+        // A device's memory is for that device only.
         let device = self
             .device
             .or_else(|| memory.and_then(MemoryName::device).filter(|owner| owner.kind() != "sim"));
@@ -131,7 +131,7 @@ impl Asked<'_> {
         }
     }
 
-    /// The engine that is `device`: that driver's, or what its model or the board says.
+    /// The engine that is `device`: for the given driver, or as its model or the board says.
     fn named(
         &self,
         device: DeviceName,
@@ -148,7 +148,7 @@ impl Asked<'_> {
             let driver = copier(device.argument()).map_err(|_| unknown())?;
             return Ok(Chosen::of(driver, registers));
         }
-        // It is closed again: the test opens it once its memory is known.
+        // The device is closed again: the test opens it once its memory is known.
         let opened = device.open().map_err(|error| Failure::Device { name: device, error })?;
         let known = opened.addr().and_then(|addr| boards_engine(addr.0));
         let known_driver = known.and_then(|engine| copier(engine.kind.name()).ok());
@@ -163,7 +163,7 @@ impl Asked<'_> {
         }
     }
 
-    /// With the port that was named, or else the board's.
+    /// A real engine with the given port, or else the board's.
     fn real(
         &self,
         driver: &'static DriverRow,
@@ -190,7 +190,7 @@ impl Asked<'_> {
     }
 }
 
-/// The driver of that name, whose jobs are copies.
+/// Finds the driver of that name, whose jobs must be copies.
 pub(super) fn copier(name: &str) -> Result<&'static DriverRow, Failure> {
     match row(name) {
         Ok(row) if row.copies => Ok(row),
@@ -201,14 +201,14 @@ pub(super) fn copier(name: &str) -> Result<&'static DriverRow, Failure> {
     }
 }
 
-/// Their names.
+/// The names of the drivers whose jobs are copies.
 fn copiers() -> String {
     let mut names = Vec::new();
     each_row(|row| names.extend(row.copies.then_some(row.name)));
     names.join(", ")
 }
 
-/// A board's facts about the engine whose registers are at `addr`.
+/// The board's facts about the engine whose registers are at `addr`.
 fn boards_engine(addr: u64) -> Option<&'static DmaEngine> {
     SOCS.iter().flat_map(|soc| soc.engines).find(|engine| engine.registers == addr)
 }
@@ -227,7 +227,7 @@ pub(crate) fn port_called(name: &str) -> Result<Port, Failure> {
     }
 }
 
-/// Why there is no real engine, in words.
+/// The reason why there is no real engine, in words.
 fn none_here() -> String {
     match soc("") {
         None => "this machine has no DMA engine that Contigo knows".into(),
@@ -244,7 +244,7 @@ fn none_here() -> String {
     }
 }
 
-/// Reads the value of `--driver`.
+/// Parses the value of `--driver`.
 pub(crate) fn driver_name(text: &str) -> Result<DriverName, String> {
     copier(text).map(DriverName).map_err(|error| error.to_string())
 }

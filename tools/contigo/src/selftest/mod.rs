@@ -1,6 +1,6 @@
-//! `contigo selftest`: do memory, addresses, caches and interrupts of this board work together?
-//! Nothing but a DMA engine that the board already has is needed; on a machine with none the
-//! simulated one stands in, and the report states it.
+//! `contigo selftest`: checks that memory, addresses, caches and interrupts of this board work
+//! together. It needs only a DMA engine that the board already has. On a machine without one it
+//! uses the simulated engine, and the report states that.
 
 #[cfg(test)]
 mod broken;
@@ -34,7 +34,7 @@ same claim corrupts data, and this test would find it.
 
 Exit status: 0 passed, 1 failed or not possible, 2 wrong usage.";
 
-/// The most jobs of one mode where only time is given: more than any engine here does in an hour.
+/// The most jobs of one mode if only a time is given: more than any engine here does in an hour.
 const JOBS_MAX: u64 = 1 << 40;
 /// The options of the self-test.
 #[derive(Args, Debug)]
@@ -102,13 +102,13 @@ fn address(text: &str) -> Result<u64, String> {
         .map_err(|error| format!("{error}; write an address as 0xf8003000"))
 }
 
-/// Chooses, tests and prints.
+/// Chooses the engine, runs the test, and prints the report.
 pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
     crate::nvtx::listen();
     let Options { port, lab_port, dev_mem, .. } = options;
     let (memory, device) = (options.memory, options.device);
     let driver = options.driver.map(|DriverName(row)| row);
-    // A wrong name is refused, also where the engine turns out to know its port.
+    // A wrong port name is refused, even if the engine turns out to know its port.
     port.as_deref().map(engine::port_called).transpose()?;
     let asked =
         Asked { driver, device, port: port.as_deref(), lab_port: *lab_port, dev_mem: *dev_mem };
@@ -132,22 +132,22 @@ pub(crate) fn selftest(options: &Options) -> Result<(), Failure> {
     report.verdict()
 }
 
-/// The most jobs of a probe in each mode, and the time of all of it.
+/// The most jobs of a probe in each mode, and the time for all modes.
 const PROBE: (u64, Duration) = (400, Duration::from_secs(2));
 
-/// A port, measured.
+/// The measurement of a port.
 pub(crate) struct Probed {
-    /// Each job ended with every byte right.
+    /// Every job ended, with every byte right.
     pub(crate) right: bool,
     pub(crate) port: &'static str,
-    /// The words on it.
+    /// The description of the measurement.
     pub(crate) found: String,
 }
 
 /// Copies through a real engine that no other program uses.
 ///
 /// # Errors
-/// Why nothing could be measured: there is no engine, or it or its memory does not open.
+/// The reason why nothing was measured: there is no engine, or it or its memory does not open.
 pub(crate) fn probe() -> Result<Probed, String> {
     let words = |failure: Failure| failure.to_string();
     let (engine, memory) = together(&Asked::default(), None).map_err(words)?;
@@ -161,7 +161,7 @@ pub(crate) fn probe() -> Result<Probed, String> {
 }
 
 fn judged(tested: &Tested, report: &Report, what: &str) -> Probed {
-    // The heap is no matter of the port's.
+    // The heap does not concern the port.
     let right = tested
         .outcomes
         .iter()
@@ -176,7 +176,7 @@ fn judged(tested: &Tested, report: &Report, what: &str) -> Probed {
     Probed { right, port, found: format!("{what}, port {port}: {} copies{said}", report.jobs()) }
 }
 
-/// An engine, and memory that it sees.
+/// An engine, and memory that it can reach.
 fn together(
     asked: &Asked<'_>,
     memory: Option<MemoryName>,
@@ -207,7 +207,7 @@ fn together(
 
 /// Opens the device and the memory, and runs the jobs.
 fn measure(name: &MemoryName, engine: &Chosen, task: &Task<'_>) -> Result<Tested, Failure> {
-    // A board has one seed: its memory's name may say it.
+    // A board has one seed, which its memory's name may contain.
     let seed = Some(name)
         .filter(|name| name.kind() == "sim")
         .and_then(|name| name.argument().parse().ok())

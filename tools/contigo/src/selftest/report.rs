@@ -1,4 +1,4 @@
-//! The printed result, and whether it is good news.
+//! The printed result, and its verdict.
 
 use super::{
     engine::Chosen,
@@ -10,7 +10,7 @@ use contigo_exerciser::{Fault, Outcome, Stopped, Tally};
 use serde::Serialize;
 use std::fmt;
 
-/// All of it, as `--json` prints it.
+/// The whole report, as `--json` prints it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     memory: Memory,
@@ -21,7 +21,7 @@ pub(crate) struct Report {
     rows: Vec<Row>,
     tried: Vec<Case>,
     verdict: &'static str,
-    /// Why it failed; empty where it passed.
+    /// The reasons of a failure; empty if the test passed.
     reasons: Vec<String>,
 }
 
@@ -124,12 +124,12 @@ impl Report {
     }
 }
 
-/// Everything that is wrong, and what to do about it.
+/// Every error that was found, and its cure.
 fn reasons(engine: &Chosen, tested: &Tested) -> Vec<String> {
     let told = |outcome: &Outcome, fault: Fault| {
         let advice = match fault {
             Fault::Wrong { first, .. } => format!(" (again: --jobs {})", first.job.number),
-            // Two engines refuse the same memory: one when it is opened, for its own program, one
+            // Two engines can refuse the same memory: one when its own program opens it, the other
             // when a job starts.
             Fault::Stopped(Stopped { error: contigo::Error::CannotSync { .. }, .. })
                 if !engine.is_simulated() && !engine.lab_port =>
@@ -151,7 +151,7 @@ fn reasons(engine: &Chosen, tested: &Tested) -> Vec<String> {
 const NUMBERS: [&str; 6] = ["jobs", "bytes", "MB/s", "mismatches", "canary hits", "interrupts"];
 
 impl Row {
-    /// In the order of `NUMBERS`.
+    /// The numbers, in the order of `NUMBERS`.
     fn numbers(&self) -> [String; 6] {
         let interrupts = self.interrupts.map_or("-".to_owned(), |count| count.to_string());
         let [jobs, bytes, mismatches, canary_hits] =

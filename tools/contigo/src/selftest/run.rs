@@ -25,11 +25,11 @@ use std::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task<'t> {
     pub(crate) seed: u64,
-    /// In each mode, at most.
+    /// The most jobs in each mode.
     pub(crate) jobs: u64,
-    /// For all modes together, where that is what ends them.
+    /// The time for all modes together, if a time ends them.
     pub(crate) time: Option<Duration>,
-    /// The driver's.
+    /// The driver's settings.
     pub(crate) settings: &'t str,
 }
 
@@ -42,12 +42,12 @@ pub(crate) struct Tested {
     pub(crate) port: Port,
     pub(crate) slot_bytes: usize,
     pub(crate) has_interrupt: bool,
-    /// Of each mode.
+    /// The outcome of each mode.
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) tried: Tried,
 }
 
-/// A simulated engine, on its board's memory, or on real memory, which goes on the board's bus at
+/// Runs a simulated engine on its board's memory, or on real memory, which is on the board's bus at
 /// its own address.
 pub(crate) fn simulated(
     memory: AnyMemory,
@@ -70,7 +70,7 @@ pub(crate) fn simulated(
     }
 }
 
-/// A real engine.
+/// Runs a real engine.
 pub(crate) fn real(
     memory: AnyMemory,
     engine: &Chosen,
@@ -91,18 +91,18 @@ pub(crate) fn real(
         }
         _ => Err(Failure::NoMemory),
     };
-    // From here on the memory is open, so what is wrong is the engine, or the two together.
+    // The memory is open here, so an error concerns the engine, or the engine with the memory.
     done.map_err(|failure| match failure {
         Failure::Runtime(error) => failed(error),
         other => other,
     })
 }
 
-/// How many interrupts came, of a device that has no file for them.
+/// The number of interrupts of a device that has no file for them.
 static CAME: AtomicU64 = AtomicU64::new(0);
 
-/// The engine's driver, and then the jobs. Where the device has a guard, the kernel stops it if
-/// this program is killed.
+/// Opens the engine's driver, and runs the jobs. If the device has a guard, the kernel stops it
+/// when this program is killed.
 fn with_driver(
     region: &Region,
     mut device: AnyDevice,
@@ -124,27 +124,27 @@ fn with_driver(
     };
     let parts = Parts { device, memory, settings: Settings(task.settings), map: None };
     driver.settings.map_or(Ok(()), |known| parts.settings.only(known))?;
-    // SAFETY: the device belongs to this driver, by the name of its model, its node, its address or
-    // the user's options; an opened one is locked.
+    // SAFETY: the name of the device's model, its node, its address or the user's options assign
+    // the device to this driver; an opened device is locked.
     let opened = unsafe { (driver.open)(parts)? };
     let queue = Queue::new(opened, 1)?;
     if let Some(guard) = guard {
         // SAFETY: the driver's program only stops its device (`Driver`, 7), whose registers are the
-        // guard's first window. A driver without one disarms.
+        // guard's first window. A driver without a program disarms the guard.
         unsafe { guard.arm(&queue.driver().stop_program(), 0)? };
     }
     drive(region, queue, line, task)
 }
 
-/// The copies that a driver takes, by its operands.
+/// The copies that a driver takes, derived from its operands.
 fn limits(operands: &[OperandSpec]) -> Limits {
     let offset_align_bytes = operands.iter().map(|spec| spec.align_bytes).max().unwrap_or(1);
     let len_max_bytes = operands.iter().map(|spec| spec.max_bytes).min().unwrap_or(usize::MAX);
-    // Whole words of a core that begins at words: it need not end inside of one.
+    // A core whose copies begin at words gets whole words: it need not end inside of one.
     Limits { offset_align_bytes, len_align_bytes: offset_align_bytes, len_max_bytes }
 }
 
-/// Every mode, one after the other, on the same slots.
+/// Runs every mode, one after the other, on the same slots.
 pub(crate) fn drive<D: Driver>(
     region: &Region,
     mut queue: Queue<D>,
@@ -158,8 +158,8 @@ pub(crate) fn drive<D: Driver>(
     let share = task.time.map(|time| time / if has_interrupt { 2 } else { 1 });
     let (mut outcomes, mut tried) = (Vec::with_capacity(2), Tried::default());
     for interrupt in modes {
-        // Each mode is the same jobs, from the first: so `--jobs` meets a failure again that a time
-        // had met.
+        // Each mode runs the same jobs, from the first on, so `--jobs` reproduces a failure that a
+        // run by time found.
         exerciser.restart()?;
         let budget = share.map_or(Budget::jobs(task.jobs), |share| {
             Budget::until(Instant::now() + share, task.jobs)
@@ -186,12 +186,12 @@ pub(crate) fn drive<D: Driver>(
 /// One page: no engine here has more registers.
 const WINDOW_BYTES: usize = 4096;
 
-/// An opened engine, with its interrupt; `None`: the kernel says its port.
+/// An opened engine, with its interrupt; `None`: the kernel knows its port.
 fn attach(device: &OpenDevice, port: Option<Port>) -> contigo::Result<AnyDevice> {
     match port {
-        // SAFETY: the port is that of the board's constant, found by the address of these
-        // registers, or the one that the user named for them with --port. With --lab-port the user
-        // says that no cache is here. A model has its board's port.
+        // SAFETY: the port comes from the board's constant, found by the address of these
+        // registers, or from the user, who named it for them with --port. With --lab-port the user
+        // states that there is no cache here. A model has its board's port.
         Some(port) => unsafe { device.attach_wired(port, Attach::default()) },
         None => device.attach(Attach::default()),
     }
@@ -199,12 +199,12 @@ fn attach(device: &OpenDevice, port: Option<Port>) -> contigo::Result<AnyDevice>
 
 /// The registers at `addr`, through `/dev/mem`.
 fn dev_mem(addr: u64) -> contigo::Result<Window> {
-    // SAFETY: --dev-mem is the user's word that the registers of this engine are there, and that
-    // no other code drives it.
+    // SAFETY: with --dev-mem the user guarantees that the registers of this engine are there, and
+    // that no other code drives it.
     unsafe { Window::from_dev_mem(PhysAddr(addr), WINDOW_BYTES) }
 }
 
-/// The engine that has them: polled.
+/// The engine with these registers: it is polled.
 const fn of_registers(registers: Window, port: Port) -> AnyDevice {
     // SAFETY: as in `attach`, and as in `dev_mem`.
     unsafe { AnyDevice::of_registers(registers, port) }

@@ -1,4 +1,4 @@
-//! Frames into text, by the symbols of the program's ELF file.
+//! Decodes frames into text, with the symbols of the program's ELF file.
 
 use super::{Header, Refused};
 use crate::BuildId;
@@ -19,14 +19,14 @@ pub struct Decoder {
 /// One event, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Microseconds since the log began; 0 where the program took no time.
+    /// Microseconds since the log began; 0 if the program records no time.
     pub time_us: u64,
-    /// `TRACE` to `ERROR`; `None` for what `defmt::println!` says.
+    /// `TRACE` to `ERROR`; `None` for an event of `defmt::println!`.
     pub level: Option<&'static str>,
-    /// The file and the line of the program's source, where the ELF file has them: a release build
-    /// has not.
+    /// The file and the line in the program's source, if the ELF file has them. A release build
+    /// does not.
     pub place: Option<(String, u64)>,
-    /// The event.
+    /// The event's text.
     pub text: String,
 }
 
@@ -35,7 +35,7 @@ thread_local! {
 }
 
 impl Decoder {
-    /// The texts in `elf`, which must be the file of the program that `header` names.
+    /// Reads the texts in `elf`, which must be the file of the program that `header` names.
     ///
     /// # Errors
     /// [`Refused::OtherBuild`], [`Refused::NoTexts`].
@@ -48,7 +48,7 @@ impl Decoder {
             let table = Table::parse(elf)
                 .map_err(|error| error.to_string())?
                 .ok_or("it has no section .defmt")?;
-            // A file with no debugger's tables has no places, and its events are whole without.
+            // Without debug information there are no places, but the events are complete.
             let locations = table.get_locations(elf).unwrap_or_default();
             Ok::<_, String>(Self { table, locations })
         });
@@ -60,7 +60,7 @@ impl Decoder {
         Ok(own)
     }
 
-    /// A frame's event. `None` where it is no event of this program.
+    /// Decodes a frame. `None`: it is not an event of this program.
     #[must_use]
     pub fn entry(&self, frame: &[u8]) -> Option<Entry> {
         caught(|| {
@@ -87,7 +87,7 @@ impl Decoder {
     }
 }
 
-/// The microseconds of a time as defmt prints it: `SECONDS.MICROSECONDS`.
+/// The microseconds of a time in defmt's format: `SECONDS.MICROSECONDS`.
 fn microseconds(time: &str) -> u64 {
     let (seconds, rest) = time.split_once('.').unwrap_or((time, "0"));
     seconds
@@ -97,8 +97,8 @@ fn microseconds(time: &str) -> u64 {
         .saturating_add(rest.parse().unwrap_or(0))
 }
 
-/// The answer of `act`; `None` where it panics, silently. defmt's decoder panics on some frames
-/// that no program writes.
+/// The result of `act`; `None` if it panics, without a message. defmt's decoder panics on some
+/// frames that no program writes.
 fn caught<T>(act: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

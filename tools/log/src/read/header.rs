@@ -1,4 +1,4 @@
-//! The header of a ring, checked, and why a file cannot be read as a log.
+//! The header of a ring, checked, and the reasons why a file cannot be read as a log.
 
 use crate::{
     BuildId, RING_BYTES,
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::{ffi::OsString, io, os::unix::ffi::OsStringExt, path::PathBuf};
 
-/// Why a file is no log, or no log of this program.
+/// The reason why a file is no log, or no log of this program.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
@@ -19,8 +19,8 @@ pub enum Refused {
         "the file is no log of Contigo's; name the one that the program gave to contigo_log::start"
     )]
     NoRing,
-    /// The file has the room of a ring and no first byte yet: its program is starting, or was
-    /// killed as it did.
+    /// The file has a ring's size but no magic yet: its program is starting, or was killed while it
+    /// started.
     #[error(
         "the file is no log of Contigo's yet: nothing is in it; name the one that the program gave \
          to contigo_log::start, or look with --follow"
@@ -32,10 +32,10 @@ pub enum Refused {
          the program's own release"
     )]
     Version {
-        /// The version, where this crate reads 1.
+        /// The version that was found; this crate reads 1.
         found: u8,
     },
-    /// The header says a size that no ring has.
+    /// The header has an invalid ring size.
     #[error(
         "the log's header is damaged: no ring has {found} bytes; the run before may be in \
          FILE.before"
@@ -44,32 +44,32 @@ pub enum Refused {
         /// The size.
         found: u32,
     },
-    /// The file is shorter than its header says.
+    /// The file is shorter than its header requires.
     #[error("the log is cut: it has {has} of its {needs} bytes; copy the whole file once more")]
     Cut {
-        /// Its bytes.
+        /// The file's bytes.
         has: u64,
-        /// The bytes of the whole.
+        /// The required bytes.
         needs: u64,
     },
-    /// The header's counts contradict each other: it was not written as a whole.
+    /// The header's counts contradict each other: it was not written as one.
     #[error(
         "the log's header is damaged: {written} bytes are written, and {reserved} were begun; the \
          run before may be in FILE.before"
     )]
     Counts {
-        /// The bytes that are whole.
+        /// The bytes of whole frames.
         written: u64,
         /// The bytes that have been begun.
         reserved: u64,
     },
-    /// The ELF file is another build than the program that logged.
+    /// The ELF file is of another build than the program that logged.
     #[error("the program is another build than the one that logged: its build ID is {}, and the \
              log's is {}", id(*.elf), id(*.ring))]
     OtherBuild {
-        /// The program's build ID.
+        /// The build ID of the program that logged.
         ring: Option<BuildId>,
-        /// The file's.
+        /// The build ID of the ELF file.
         elf: Option<BuildId>,
     },
     /// The ELF file has no texts: it is stripped, or was linked without the script.
@@ -77,12 +77,12 @@ pub enum Refused {
     NoTexts(String),
 }
 
-/// A build ID, or the word that there is none.
+/// A build ID, or the word for none.
 fn id(id: Option<BuildId>) -> String {
     id.map_or_else(|| "none".to_owned(), |id| id.to_string())
 }
 
-/// A ring's words about itself.
+/// The header of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The ring's size.
@@ -93,13 +93,13 @@ pub struct Header {
     pub start_monotonic_ns: u64,
     /// The same by `CLOCK_REALTIME`: nanoseconds since 1970.
     pub start_real_ns: u64,
-    /// The kernel's number of that boot; empty where it had none.
+    /// The kernel's boot ID; empty if it had none.
     pub boot_id: String,
     /// The bytes of whole frames, counted from the start.
     pub written: u64,
-    /// The bytes that have been begun.
+    /// The bytes that a writer has begun.
     pub reserved: u64,
-    /// How many events were dropped.
+    /// The number of dropped events.
     pub dropped: u64,
     /// The program's build.
     pub build_id: Option<BuildId>,
@@ -108,7 +108,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header that `bytes` begin with.
+    /// Parses the header at the beginning of `bytes`.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Refused> {
         if bytes.iter().all(|byte| *byte == 0) {
             return Err(Refused::NotYet);

@@ -1,4 +1,4 @@
-//! The reader's side: which bytes of a file are good, where its frames are, and what they say.
+//! The reader: it finds the valid bytes of a file and its frames, and decodes them.
 
 mod decoder;
 mod header;

@@ -1,4 +1,4 @@
-//! The frames of a ring, while it is written or after.
+//! The frames of a ring, read while a program writes it or afterwards.
 
 use super::{Header, Refused};
 use crate::layout::{FIRST, FRAME_BYTES, HEADER_BYTES, check};
@@ -15,41 +15,41 @@ use std::{
     time::Duration,
 };
 
-/// A piece of a log, in the order of writing.
+/// A part of a log, in the order of writing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// One event, for [`Decoder::entry`](crate::Decoder::entry).
     Frame(Vec<u8>),
-    /// So many bytes were overwritten by newer events before they were read.
+    /// Newer events overwrote these bytes before they were read.
     Overwritten {
-        /// How many bytes.
+        /// The number of bytes.
         len_bytes: u64,
     },
-    /// So many bytes are no event: the file was damaged.
+    /// These bytes are no event: the file is damaged.
     Damaged {
-        /// How many bytes.
+        /// The number of bytes.
         len_bytes: u64,
     },
 }
 
-/// Reads a log, again and again while its program runs.
+/// Reads a log, repeatedly while its program runs.
 #[derive(Debug)]
 pub struct Reader {
     file: File,
-    /// Everything before was told.
+    /// All bytes before this count were returned.
     seen: u64,
-    /// `seen` is within an event, whose begin was overwritten.
+    /// `seen` is inside an event whose beginning was overwritten.
     within: bool,
 }
 
 impl Reader {
-    /// Opens a log. It needs the right to read, and blocks no writer.
+    /// Opens a log. This needs read permission, and blocks no writer.
     ///
     /// # Errors
     /// [`Refused::File`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Refused> {
-        // Opening alone can do something, to a pipe or a watchdog: the file is looked at by a
-        // descriptor that opens nothing, and that very file is opened.
+        // Opening a pipe or a watchdog can have an effect. So `O_PATH` finds the file without
+        // opening it, and after a check that same file is opened.
         let found = OpenOptions::new().read(true).custom_flags(O_PATH).open(path)?;
         if !found.metadata()?.is_file() {
             return Err(Refused::NoRing);
@@ -59,7 +59,7 @@ impl Reader {
         Ok(Self { file, seen: 0, within: false })
     }
 
-    /// Is this the file that `path` names still? A program that starts again makes a new one.
+    /// Whether `path` still names this file. A program that restarts makes a new file.
     #[must_use]
     pub fn is_still(&self, path: impl AsRef<Path>) -> bool {
         let (Ok(own), Ok(named)) = (self.file.metadata(), std::fs::metadata(path)) else {
@@ -68,7 +68,7 @@ impl Reader {
         (own.dev(), own.ino()) == (named.dev(), named.ino())
     }
 
-    /// The user (man 2 stat, `st_uid`) whose file this is.
+    /// The file's owner (man 2 stat, `st_uid`).
     ///
     /// # Errors
     /// [`Refused::File`].
@@ -76,13 +76,13 @@ impl Reader {
         Ok(self.file.metadata()?.uid())
     }
 
-    /// The log's header, as it is now. Counts that contradict each other are read again, up to a
-    /// tenth of a second: the program may go on between the one and the other.
+    /// The log's current header. Counts that contradict each other are read again, for up to a
+    /// tenth of a second, because the program may change them between two reads.
     ///
     /// # Errors
     /// [`Refused`]: the file is no log, or is damaged.
     pub fn header(&self) -> Result<Header, Refused> {
-        /// Each look at counts that change is right but for some nanoseconds in which they do.
+        /// Changing counts contradict each other for some nanoseconds only.
         const MOST_LOOKS: u32 = 100;
         let mut bytes = vec![0; HEADER_BYTES];
         for _ in 1..MOST_LOOKS {
@@ -96,13 +96,13 @@ impl Reader {
         Header::parse(bytes.get(..has).unwrap_or_default())
     }
 
-    /// Everything that was written since the last call.
+    /// Returns everything that was written since the last call.
     ///
     /// # Errors
     /// As [`header`](Self::header).
     pub fn pieces(&mut self) -> Result<Vec<Piece>, Refused> {
         let before = self.header()?;
-        // The kernel copies by plain loads, which an Arm may swap: counts, then bytes, then counts.
+        // The kernel copies by plain loads, which an Arm may reorder: read counts, bytes, counts.
         fence(Ordering::Acquire);
         let mut ring = vec![0; before.ring_bytes as usize];
         let has = self.fill(&mut ring, HEADER_BYTES as u64)?;
@@ -113,15 +113,15 @@ impl Reader {
             });
         }
         fence(Ordering::Acquire);
-        // The header once more: the writer may have gone on while the ring was copied.
+        // Read the header again: the writer may have gone on while the ring was copied.
         let after = self.header()?;
         Ok(self.new_ones(&before, &ring, &after))
     }
 
     /// The pieces in `ring`, which was copied between the two headers.
     fn new_ones(&mut self, before: &Header, ring: &[u8], after: &Header) -> Vec<Piece> {
-        // Bytes from here on were in the ring during the whole copy. A file that a program rewrites
-        // meanwhile must not have more of them than the ring.
+        // The ring had the bytes from here on during the whole copy. If a program rewrites the file
+        // meanwhile, they must not be more than the ring's size.
         let oldest =
             after.reserved.max(before.reserved).saturating_sub(u64::from(before.ring_bytes));
         let mut pieces = Vec::new();
@@ -143,8 +143,8 @@ impl Reader {
             at += part.len() as u64;
         }
         self.seen = at.max(self.seen);
-        // The first bytes after a cut are the end of an event, but for one that begins just there.
-        // Where the program went on past the whole copy, the next look has that end.
+        // The first bytes after a gap are the end of an event, unless an event begins right there.
+        // If the writer overtook the whole copy, the next call finds that end.
         let zero = bytes.iter().position(|byte| *byte == 0);
         let first = if self.within { zero.map_or(bytes.len(), |zero| zero + 1) } else { 0 };
         self.within &= zero.is_none();
@@ -157,7 +157,7 @@ impl Reader {
         pieces
     }
 
-    /// Reads until `bytes` is full or the file ends; how many there were.
+    /// Reads until `bytes` is full or the file ends. Returns the number of bytes.
     fn fill(&self, bytes: &mut [u8], at: u64) -> Result<usize, Refused> {
         let mut has = 0;
         while let Some(rest) = bytes.get_mut(has..).filter(|rest| !rest.is_empty()) {
@@ -172,17 +172,17 @@ impl Reader {
     }
 }
 
-/// `O_PATH` of the processors here: without `nix`, which the reader needs for nothing else.
+/// `O_PATH` of the processors here, without `nix`, which the reader needs for nothing else.
 const O_PATH: i32 = 0o10_000_000;
 
-/// The frames in `bytes`, each of which ends with a zero. Damage is returned as one piece.
+/// Splits `bytes` into frames, each of which ends with a zero. Damage is returned as one piece.
 fn frames(bytes: &[u8], pieces: &mut Vec<Piece>) {
     let mut damaged = 0;
     #[cfg(test)]
     visits::add(bytes.len());
     for encoded in bytes.split_inclusive(|byte| *byte == 0) {
         match encoded.split_last() {
-            // No program writes a longer one, and seven zeroes are one byte here.
+            // No program writes a longer frame, and an encoded byte holds at most seven zeroes.
             Some((0, frame)) if !frame.is_empty() && encoded.len() <= FRAME_BYTES => {
                 match decoded(frame) {
                     Some(frame) => {
@@ -204,11 +204,11 @@ fn tell(damaged: &mut u64, pieces: &mut Vec<Piece>) {
     }
 }
 
-/// The frame that `encoded` holds, by defmt's encoding (rzCOBS) backwards, with its check byte and
-/// up to six zeroes behind it, which no decoder asks for. `None` where it holds none.
+/// Decodes the frame in `encoded`: defmt's encoding (rzCOBS) backwards. The result includes the
+/// check byte and up to six zeroes behind it, which no decoder reads. `None`: it holds no frame.
 ///
-/// A last byte below 0x80 says of seven bytes which are zero. One above says that so many bytes,
-/// and seven, come before a zero. 0xff stands for 134 bytes. Source: defmt's book, "Encoding".
+/// A last byte below 0x80 tells which of seven bytes are zero. A higher one means that so many
+/// bytes, and seven, precede a zero. 0xff means 134 bytes. Source: defmt's book, "Encoding".
 fn decoded(encoded: &[u8]) -> Option<Vec<u8>> {
     let mut backwards = Vec::new();
     let mut left = encoded.iter().rev().copied();
@@ -234,12 +234,12 @@ fn decoded(encoded: &[u8]) -> Option<Vec<u8>> {
     #[cfg(test)]
     visits::add(encoded.len() + backwards.len());
     backwards.reverse();
-    // With its own check byte at its end, a frame's check is 0, and stays so over the zeroes that
-    // fill its last symbol up.
+    // Over a frame and its own check byte the check is 0, and the zeroes that fill the last symbol
+    // leave it 0.
     (check(FIRST, &backwards) == 0).then_some(backwards)
 }
 
-/// The bytes that this thread's reader has looked at, for the test that counts instead of timing.
+/// The bytes that this thread's reader has visited, for the test that counts instead of timing.
 #[cfg(test)]
 mod visits {
     use std::cell::Cell;
@@ -250,7 +250,7 @@ mod visits {
         BYTES.set(BYTES.get() + bytes);
     }
 
-    /// As many as were added since the last call.
+    /// The bytes since the last call.
     pub(super) fn taken() -> usize {
         BYTES.replace(0)
     }
@@ -261,8 +261,8 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// Copying, looking for frames and decoding each is a few looks at each byte of a ring, whose
-    /// size makes no difference. A byte stands for seven at most.
+    /// Copying, splitting and decoding visit each byte of a ring a few times, whatever the ring's
+    /// size is. A byte stands for seven at most.
     #[test]
     fn a_large_ring_is_read_a_few_times() -> std::io::Result<()> {
         const FEW: usize = 12;
@@ -307,8 +307,8 @@ mod tests {
         }
     }
 
-    /// The program went on by more than the ring during the copy, and died within an event. The
-    /// next look begins within an event too, and its rest is no damage.
+    /// The program overtook the whole ring during the copy, and died inside an event. The next call
+    /// also begins inside an event, and the rest of that event is no damage.
     #[test]
     fn an_event_that_was_cut_by_one_look_is_no_damage_in_the_next() -> std::io::Result<()> {
         let mut reader = Reader { file: File::open("/dev/null")?, seen: 0, within: false };
@@ -317,7 +317,7 @@ mod tests {
             (header(1_000, 1_000), header(6_000, 6_100)),
             (header(6_000, 6_100), header(6_000, 6_100)),
         ];
-        // The rest of an event ends at byte 2,104, and what follows is damage indeed.
+        // The rest of an event ends at byte 2,104; the bytes after it are damaged.
         for end in [2_103, 2_999, (6_000 - 1) % 4096] {
             if let Some(byte) = ring.get_mut(end) {
                 *byte = 0;

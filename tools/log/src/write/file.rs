@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a mapping of a file that others may read")]
-//! The file of a ring, with all of its memory.
+//! The file of a ring, with all of its blocks allocated.
 
 use super::StartError;
 use crate::{
@@ -24,7 +24,7 @@ use std::{
     path::Path,
 };
 
-/// At the end of the last ring's name.
+/// The suffix of the previous ring's name.
 const BEFORE: &[u8] = b".before";
 /// Linux's `PATH_MAX`.
 const MOST_PATH_BYTES: usize = 4096;
@@ -32,10 +32,10 @@ const MOST_PATH_BYTES: usize = 4096;
 /// A page of the smallest kernel.
 const PAGE_BYTES: usize = 4096;
 
-/// Makes the file, new and zeroed, with all of its blocks, and maps it for ever. Where that fails,
-/// there is no file.
+/// Creates the file, zeroed and with all of its blocks, and maps it for ever. On an error it leaves
+/// no file.
 ///
-/// The file is locked (man 2 flock) until the process and its children of fork have ended: a
+/// The file stays locked (man 2 flock) until the process and its children of fork have ended: a
 /// second program at this path is refused.
 pub(super) fn create(path: &Path, ring_bytes: u32) -> Result<NonNull<u8>, StartError> {
     keep_the_last(path)?;
@@ -45,12 +45,12 @@ pub(super) fn create(path: &Path, ring_bytes: u32) -> Result<NonNull<u8>, StartE
     let map = map(&locked, HEADER_BYTES + ring_bytes as usize);
     match map {
         Ok(_) => core::mem::forget(locked),
-        // Another process may have put its file there.
+        // Another process may have created its file there.
         Err(_)
             if fs::symlink_metadata(path)
                 .is_ok_and(|named| (named.dev(), named.ino()) == (about.dev(), about.ino())) =>
         {
-            // The first error says more than this one's.
+            // The first error tells more than this one would.
             let _ = fs::remove_file(path);
         }
         Err(_) => {}
@@ -58,8 +58,8 @@ pub(super) fn create(path: &Path, ring_bytes: u32) -> Result<NonNull<u8>, StartE
     map
 }
 
-/// The mapping of a new file. All of its pages are written once: otherwise the first event on each
-/// would wait for one, and on a full tmpfs it would end the program.
+/// Maps a new file. Every page is written once: otherwise the first event on each page would wait
+/// for it, and on a full tmpfs it would end the program.
 fn map(file: &File, len_bytes: usize) -> Result<NonNull<u8>, StartError> {
     // At most 1 MiB and a page (`RING_BYTES`).
     #[allow(
@@ -72,13 +72,13 @@ fn map(file: &File, len_bytes: usize) -> Result<NonNull<u8>, StartError> {
         call: "posix_fallocate",
         errno: errno as i32,
     })?;
-    // SAFETY: a new file of this program's user alone, which no program shortens: what `memmap2`
-    // asks for. Others read it, and this process reaches it by atomics and raw copies alone.
+    // SAFETY: a new file of this program's user alone, which no program shortens: as `memmap2`
+    // requires. Others read it, and this process accesses it by atomics and raw copies only.
     let mut map: MmapMut =
         unsafe { MmapOptions::new().len(len_bytes).map_mut(file) }.map_err(os("mmap"))?;
     for page in map.chunks_mut(PAGE_BYTES) {
         if let Some(first) = page.first_mut() {
-            // SAFETY: a byte of the mapping. Volatile: a zero over a zero is no work to a compiler.
+            // SAFETY: a byte of the mapping. Volatile: a compiler may drop a write of 0 over 0.
             unsafe { core::ptr::write_volatile(first, 0) };
         }
     }
@@ -87,8 +87,8 @@ fn map(file: &File, len_bytes: usize) -> Result<NonNull<u8>, StartError> {
     first.ok_or(StartError::File { call: "mmap", errno: 0 })
 }
 
-/// Opening a pipe does not block, no terminal becomes this program's, and a symbolic link is an
-/// error.
+/// Options with which opening a pipe does not block, no terminal becomes this program's controlling
+/// terminal, and a symbolic link is an error.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
@@ -99,7 +99,7 @@ fn os(call: &'static str) -> impl Fn(io::Error) -> StartError {
     move |error| StartError::File { call, errno: error.raw_os_error().unwrap_or(0) }
 }
 
-/// The lock that says who writes.
+/// Takes the lock of the file's writer.
 fn lock(file: File) -> Result<Flock<File>, StartError> {
     Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| StartError::File {
         call: "flock: another process logs there",
@@ -107,8 +107,8 @@ fn lock(file: File) -> Result<Flock<File>, StartError> {
     })
 }
 
-/// Renames a ring that is there. The rest of a start that was killed is taken away. Any other
-/// file stays, and so does a ring that a process still writes; the new one is not made.
+/// Renames an existing ring, and removes the rest of a start that was killed. Any other file stays,
+/// and so does a ring that a process still writes: then no new ring is made.
 fn keep_the_last(path: &Path) -> Result<(), StartError> {
     let mut begins = [0; MAGIC.len()];
     let mut file = match options().open(path) {
@@ -126,13 +126,13 @@ fn keep_the_last(path: &Path) -> Result<(), StartError> {
         }
         _ => {}
     }
-    // Another version's ring is one too.
+    // A ring of another version counts, too.
     let is_ring = begins.get(..7) == MAGIC.get(..7);
     let is_rest = begins == [0; MAGIC.len()] && is_unfinished(about.len());
     if !is_ring && !is_rest {
         return Err(foreign);
     }
-    // Held until the file has its other name.
+    // The lock is held until the file is renamed.
     let _locked = lock(file)?;
     if !is_ring {
         return fs::remove_file(path).map_err(os("unlink"));
@@ -147,7 +147,7 @@ fn keep_the_last(path: &Path) -> Result<(), StartError> {
         .map_err(os("rename"))
 }
 
-/// Can a file of this length be a ring whose start was killed before its magic?
+/// Whether a file of this length can be a ring whose start was killed before it wrote the magic.
 fn is_unfinished(len_bytes: u64) -> bool {
     let ring = len_bytes.checked_sub(HEADER_BYTES as u64).and_then(|ring| u32::try_from(ring).ok());
     len_bytes == 0 || ring.is_some_and(|ring| RING_BYTES.contains(&ring) && ring.is_power_of_two())

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "cells of one thread, which a signal handler on it finds too")]
-//! A frame while a thread makes it: in memory of that thread's own, so that no thread waits.
+//! The frame that a thread is making, in the thread's own memory, so that no thread waits.
 
 use crate::layout::{FIRST, FRAME_BYTES, check};
 use core::{
@@ -8,13 +8,13 @@ use core::{
 };
 use defmt::Encoder;
 
-/// The frame of one thread. A constant with nothing to drop: reaching it takes no heap.
+/// The frame of one thread. It is a constant without a drop, so that accessing it takes no heap.
 pub(super) struct Frame {
-    /// How many `acquire`s have no `release` yet. More than one: a signal handler, or a `Format`
-    /// that logs, came within an event.
+    /// The `acquire`s without a `release` so far. More than one: a signal handler, or a `Format`
+    /// that logs, interrupted an event.
     depth: AtomicU32,
-    /// One of the functions below is at work: a signal handler that panics now has to leave the
-    /// encoder and the bytes alone.
+    /// One of the functions below is running. A signal handler that panics now must not touch the
+    /// encoder and the bytes.
     busy: AtomicBool,
     len: Cell<usize>,
     check: Cell<u8>,
@@ -34,7 +34,7 @@ impl Frame {
         }
     }
 
-    /// An event begins. False where another one of this thread has not ended: the new one is lost.
+    /// Begins an event. False if another event of this thread has not ended: the new one is lost.
     pub(super) fn begin(&self) -> bool {
         if self.depth.fetch_add(1, Ordering::Relaxed) > 0 {
             return false;
@@ -42,16 +42,16 @@ impl Frame {
         let _work = self.work();
         self.len.set(0);
         self.check.set(FIRST);
-        // SAFETY: this thread's alone. A handler on it finds a depth that is not 0 and comes no
-        // further; and while `busy` is set, `forget` leaves the depth. The separator that an
-        // encoder begins with is the ring's business.
+        // SAFETY: only this thread accesses it. A handler on this thread finds a depth other than 0
+        // and goes no further, and while `busy` is set, `forget` keeps the depth. The ring itself
+        // writes the separator that an encoder begins with.
         unsafe { self.encoder.get().write(Encoder::new()) };
         // SAFETY: as above.
         unsafe { &mut *self.encoder.get() }.start_frame(|_| {});
         true
     }
 
-    /// A part of the event.
+    /// Adds a part of the event.
     pub(super) fn add(&self, part: &[u8]) {
         if self.depth.load(Ordering::Relaxed) == 1 {
             let _work = self.work();
@@ -61,7 +61,7 @@ impl Frame {
         }
     }
 
-    /// The event ends: its bytes, with the zero that separates it. `None` for one within another,
+    /// Ends the event, and passes on its bytes with the separating zero. `None` for a nested event
     /// and for one that is too long.
     pub(super) fn end(&self, use_it: impl FnOnce(Option<&[u8]>)) {
         let depth = self.depth.load(Ordering::Relaxed);
@@ -72,30 +72,30 @@ impl Frame {
             let encoder = unsafe { &mut *self.encoder.get() };
             encoder.write(&check, |encoded| self.put(encoded));
             encoder.end_frame(|encoded| self.put(encoded));
-            // SAFETY: `put` filled so many bytes, and a handler does not reach them.
+            // SAFETY: `put` filled so many bytes, and no handler accesses them.
             use_it(unsafe { &*self.bytes.get() }.get(..self.len.get()));
         }
         self.depth.store(depth.saturating_sub(1), Ordering::Relaxed);
     }
 
-    /// Forgets an event that has begun: the program panicked within it. True where one is lost.
+    /// Forgets an event during which the program panicked. True if an event is lost.
     ///
-    /// A signal handler that panics within one of the functions above forgets nothing: its own
-    /// event is within the other one then, and is lost.
+    /// If a signal handler panics while one of the functions above runs, nothing is forgotten: the
+    /// handler's own event is nested in the other one, and is lost.
     pub(super) fn forget(&self) -> bool {
         !self.busy.load(Ordering::Relaxed) && self.depth.swap(0, Ordering::Relaxed) > 0
     }
 
     fn work(&self) -> Work<'_> {
         self.busy.store(true, Ordering::Relaxed);
-        // A handler on this thread sees the depth and this before any change that follows.
+        // A handler on this thread sees the depth and this flag before any later change.
         compiler_fence(Ordering::SeqCst);
         Work(&self.busy)
     }
 
     fn put(&self, encoded: &[u8]) {
         let at = self.len.get();
-        // A frame that is too long gets a length beyond the buffer's, and is found out by it.
+        // A frame that is too long gets a length beyond the buffer, which shows it.
         self.len.set(at.saturating_add(encoded.len()));
         // SAFETY: as in `add`.
         let bytes = unsafe { &mut *self.bytes.get() };
@@ -105,12 +105,12 @@ impl Frame {
     }
 }
 
-/// The encoder and the bytes are borrowed while it is there.
+/// The encoder and the bytes are borrowed while this value lives.
 struct Work<'a>(&'a AtomicBool);
 
 impl Drop for Work<'_> {
     fn drop(&mut self) {
-        // A handler sees all changes before it.
+        // A handler sees all changes before the flag's.
         compiler_fence(Ordering::SeqCst);
         self.0.store(false, Ordering::Relaxed);
     }
@@ -120,7 +120,7 @@ impl Drop for Work<'_> {
 mod tests {
     use super::*;
 
-    /// A handler runs between any two instructions; these are the instructions of a copy.
+    /// A handler runs between any two instructions; the test places it between the steps of a copy.
     #[test]
     fn a_panic_in_a_handler_leaves_an_event_that_is_copied() {
         let frame = Frame::new();

@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "implementing defmt's Logger is unsafe")]
-//! `defmt`'s logger: an event is made in the thread's own frame, and copied as a whole. A panic is
-//! an event.
+//! `defmt`'s logger: an event is made in the thread's own frame, and copied as a whole. A panic can
+//! be an event, too.
 
 use super::{frame::Frame, ring};
 use core::fmt::{self, Write};
@@ -20,11 +20,11 @@ std::thread_local! {
 #[defmt::global_logger]
 struct Logger;
 
-// SAFETY: `acquire` and `release` come in pairs on one thread, each with a frame of its own, and a
+// SAFETY: `acquire` and `release` come in pairs on one thread, which has its own frame, and a
 // nested pair changes no byte of the outer one (`Frame`). No call waits for another.
 unsafe impl defmt::Logger for Logger {
     fn acquire() {
-        // Without a ring nothing is made. A start before the `release` finds no event that began.
+        // Without a ring no event begins. If one opens before `release`, it finds no event.
         if ring::is_open() && !FRAME.with(Frame::begin) {
             ring::drop_one();
         }
@@ -48,10 +48,10 @@ unsafe impl defmt::Logger for Logger {
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Sync + Send>;
 
-/// The hook that was there.
+/// The previous panic hook.
 static BEFORE: OnceLock<Hook> = OnceLock::new();
 
-/// So many bytes of a message fit into a frame with everything else.
+/// The most bytes of a message that fit into a frame with everything else.
 const MOST_BYTES: usize = 320;
 
 /// The first bytes of a text.
@@ -63,7 +63,7 @@ struct Short {
 impl Write for Short {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = MOST_BYTES.saturating_sub(self.len);
-        // A whole character, or none of it.
+        // The whole character, or none of it.
         let fits = text
             .char_indices()
             .map(|(at, letter)| at + letter.len_utf8())
@@ -80,11 +80,11 @@ impl Write for Short {
     }
 }
 
-/// Is a panic an event?
+/// Whether a panic is logged as an event.
 static TELL: AtomicBool = AtomicBool::new(false);
 
-/// From here on, a panic of any thread ends the event that it came within; otherwise the thread
-/// would log nothing more. With `tell`, it is an event with its place and its message.
+/// Installs a hook: a panic of any thread ends the event that it interrupted, because otherwise the
+/// thread would log nothing more. With `tell`, it also logs the panic's place and message.
 pub(super) fn heed_panics(tell: bool) {
     TELL.store(tell, Ordering::Relaxed);
     if BEFORE.set(panic::take_hook()).is_ok() {
@@ -93,13 +93,13 @@ pub(super) fn heed_panics(tell: bool) {
 }
 
 fn told(panic: &PanicHookInfo<'_>) {
-    // It may have come within an event, which has no end now.
+    // The panic may have interrupted an event, which now has no end.
     if FRAME.with(Frame::forget) {
         ring::drop_one();
     }
     if TELL.load(Ordering::Relaxed) {
         let mut short = Short { bytes: [0; MOST_BYTES], len: 0 };
-        // Its own text says where it was, and why.
+        // The panic's own text has its place and its reason.
         let _ = write!(short, "{panic}");
         let text = short
             .bytes

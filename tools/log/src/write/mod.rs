@@ -1,4 +1,4 @@
-//! The program's side: a ring in a file, and the logger that fills it.
+//! The writer: a ring in a file, and the logger that fills it.
 
 mod file;
 mod frame;
@@ -13,56 +13,56 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-/// The ring's size, the events' clock, and whether panics are events.
+/// The ring's size, the events' clock, and whether panics are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The ring's size: a power of two in [`RING_BYTES`](crate::RING_BYTES). The newest events are
-    /// there, and no others.
+    /// The ring's size: a power of two in [`RING_BYTES`](crate::RING_BYTES). The ring keeps the
+    /// newest events only.
     pub ring_bytes: u32,
-    /// Where the events' time comes from.
+    /// The source of the events' time.
     pub clock: Clock,
-    /// Is a panic an event? It is logged before the hook that was there does its work.
+    /// Whether a panic is logged. It is logged before the previous hook runs.
     pub panics: bool,
 }
 
-/// Where the events' time comes from.
+/// The source of the events' time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// Microseconds of `CLOCK_MONOTONIC` since the start. The vDSO answers, with no system call. A
-    /// Cortex-A9 (Zynq-7000, Cyclone V) has no such answer: there each event is a system call.
+    /// Microseconds of `CLOCK_MONOTONIC` since the start. The vDSO answers without a system call,
+    /// except on a Cortex-A9 (Zynq-7000, Cyclone V): there each event makes a system call.
     Monotonic,
-    /// No time: each event says 0, in one byte. On a Cortex-A9 this keeps events free of system
-    /// calls.
+    /// No time: each event has the time 0, in one byte. On a Cortex-A9 this keeps events free of
+    /// system calls.
     None,
 }
 
 impl Default for Settings {
-    /// 64 KiB, some 6,000 events; time; and panics.
+    /// 64 KiB, some 6,000 events, with time and panics.
     fn default() -> Self {
         Self { ring_bytes: 64 << 10, clock: Clock::Monotonic, panics: true }
     }
 }
 
-/// Why [`start`](crate::start) or [`sync`](crate::sync) did nothing.
+/// The reason why [`start`](crate::start) or [`sync`](crate::sync) did nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StartError {
     /// The ring's size is no power of two in [`RING_BYTES`](crate::RING_BYTES).
     RingBytes {
-        /// The size that was asked for.
+        /// The given size.
         given: u32,
     },
-    /// The program was loaded to an address that changes the events' numbers. Kernels before 5.10
-    /// do that to a position-independent program, and those before 6.10 to one that is static too.
+    /// The program was loaded at an address that changes the events' numbers. Kernels before 5.10
+    /// do that to a position-independent program, and kernels before 6.10 also to a static one.
     LoadAddress {
-        /// By how much: the low 16 bits.
+        /// The offset: its low 16 bits.
         off_by: u16,
     },
-    /// The program has no build ID, by which its log could find its texts.
+    /// The program has no build ID, which its log needs to find the texts.
     NoBuildId,
     /// The program has a log already.
     Twice,
-    /// The file or its memory is not to be had.
+    /// The file or its memory is not available.
     File {
         /// The call that failed.
         call: &'static str,
@@ -98,18 +98,18 @@ impl fmt::Display for StartError {
 
 impl core::error::Error for StartError {}
 
-/// Begins to log into a new ring at `path`. Until then, events go nowhere.
+/// Starts to log into a new ring at `path`. Before that, events are lost.
 ///
-/// A ring that is there becomes `path` with `.before` at its end, so that a program that was
-/// started again has not overwritten why it ended. From here on the ring is mapped for ever. It is
-/// made readable for the program's user alone.
+/// An existing ring is renamed to `path` with the suffix `.before`, so that a restarted program
+/// does not overwrite the reason of its end. The new ring is mapped for ever. Only the program's
+/// user can read it.
 ///
 /// It makes some ten system calls, and needs no heap for paths below 384 bytes.
 ///
 /// # Errors
-/// [`StartError`] says what is missing. The program goes on without a log.
+/// [`StartError`] names what is missing. The program goes on without a log.
 pub fn start(path: impl AsRef<Path>, settings: &Settings) -> Result<(), StartError> {
-    /// One log a program: what `defmt` can name.
+    /// `defmt` supports one log in a program.
     static STARTED: AtomicBool = AtomicBool::new(false);
     if !crate::RING_BYTES.contains(&settings.ring_bytes) || !settings.ring_bytes.is_power_of_two() {
         return Err(StartError::RingBytes { given: settings.ring_bytes });
@@ -131,8 +131,8 @@ pub fn start(path: impl AsRef<Path>, settings: &Settings) -> Result<(), StartErr
     Ok(())
 }
 
-/// Has the kernel write the ring to its disk, and waits for that: one system call. It matters for a
-/// file that is to survive the loss of power; on tmpfs it does nothing.
+/// Makes the kernel write the ring to its disk, and waits for that: one system call. Call it for a
+/// file that must survive the loss of power; on tmpfs it does nothing.
 ///
 /// # Errors
 /// [`StartError::File`]: no log has been started, or the disk failed.
@@ -140,18 +140,18 @@ pub fn sync() -> Result<(), StartError> {
     ring::sync()
 }
 
-/// How many events were dropped so far: too long, from a signal handler within another event, or
-/// behind a lock that did not come free.
+/// The number of dropped events so far: too long, from a signal handler inside another event, or
+/// because the lock was not released in time.
 #[must_use]
 pub fn dropped() -> u64 {
     ring::dropped()
 }
 
-/// Microseconds of the clock at the start; `OFF` where there is no time.
+/// Microseconds of the clock at the start; `OFF` without a clock.
 static START_US: AtomicU64 = AtomicU64::new(OFF);
 const OFF: u64 = u64::MAX;
 
-/// A clock that fails is no reason not to log.
+/// A failing clock does not stop the log.
 fn now_us() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
         u64::try_from(now.tv_sec())
@@ -161,7 +161,7 @@ fn now_us() -> u64 {
     })
 }
 
-/// From here on events have a time.
+/// Starts the events' clock.
 fn begin_clock(clock: Clock) {
     START_US.store(if clock == Clock::Monotonic { now_us() } else { OFF }, Ordering::Relaxed);
 }

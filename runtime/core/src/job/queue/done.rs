@@ -11,11 +11,11 @@ pub struct Done<B> {
     /// Which job: the number that [`submit`](super::Queue::submit) returned.
     pub job: u64,
     /// How many bytes the device wrote, from the beginning of the operand that it writes. `None`:
-    /// it does not tell, and all of what it may write counts as written.
+    /// the device does not tell, and all bytes that it may write count as written.
     pub bytes: Option<usize>,
-    /// The device's status for this job, as the driver's documentation has it; 0 where it has none.
+    /// The device's status for this job, as the driver's documentation has it; 0 if it has none.
     pub status: u32,
-    /// What else it tells, as the driver's documentation has it: a return value, a cycle count.
+    /// What else the device reports, by the driver's documentation: a return value, a cycle count.
     pub words: [u32; 4],
     /// Is the packet's end in the operand? `None`: the device receives no packets.
     pub last: Option<bool>,

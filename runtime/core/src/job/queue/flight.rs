@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "doorbells are rung here, for operands that were just handed over")]
-//! The way of a job through a queue: into its place, to the driver, and out again.
+//! A job's way through a queue: into its place, to the driver, and out again.
 
 use super::{
     Queue,
@@ -25,16 +25,16 @@ use heapless::Vec;
 pub(super) enum State {
     AtWork,
     Stopped,
-    /// It would not stop; or its driver panicked where it starts or stops, and nothing is known
-    /// about the device. `stop` comes first.
+    /// The device would not stop, or its driver panicked while it started or stopped the device,
+    /// whose state is unknown then. `stop` comes first.
     MustStop,
 }
 
-/// A look at a queue: the place of a job that ended, or none.
+/// The result of one poll: the place of a job that ended, or none.
 type Look = Result<Option<(Place, Completion)>, JobError<()>>;
 
 impl<D: Driver> Queue<D> {
-    /// Everything that can be refused, then the caches.
+    /// Does every check that can refuse a job, then the cache maintenance.
     fn ready<const N: usize>(
         &self,
         operands: &[Operand],
@@ -58,9 +58,9 @@ impl<D: Driver> Queue<D> {
         prepare(&self.driver, &self.port, operands, slices, words, site)
     }
 
-    /// Moves a job's operands into a place, and gives the job to the driver, or lets it wait where
-    /// the driver has as many as it takes. Where it is refused, or the device did not take it and
-    /// was stopped, the operands are in the list again, and the error has buffers.
+    /// Moves a job's operands into a place, and gives the job to the driver, or lets it wait if the
+    /// driver has as many as it takes. If the job is refused, or the device did not take it and was
+    /// stopped, the operands are in the list again, and the error has buffers.
     #[inline]
     pub(super) fn enter<const N: usize>(
         &mut self,
@@ -86,14 +86,14 @@ impl<D: Driver> Queue<D> {
         let Some(place) = self.free.pop(&self.places) else {
             return Err(JobError::gave_back(Error::Busy, ()));
         };
-        // From here on the operands are in their place, also where the driver panics. It was free,
-        // and `ready` counted them.
+        // From here on the operands are in their place, even if the driver panics. The place was
+        // free, and `ready` counted the operands.
         if !self.places.put(place, Job::new(number, tag, most_bytes), operands) {
             self.free.push(&mut self.places, place);
             return Err(JobError::gave_back(Error::Busy, ()));
         }
         self.counts.pushed += 1;
-        // Those that wait were here first.
+        // Jobs that wait already were here first.
         if !self.waiting.is_empty() || self.given.len() >= self.slots_used_at_once() {
             self.places.keep_words(place, words);
             self.waiting.push(&mut self.places, place);
@@ -105,8 +105,8 @@ impl<D: Driver> Queue<D> {
         }
     }
 
-    /// Gives the job at `place`, which is in no list, to the driver. `words`: where they are not in
-    /// the place.
+    /// Gives the job at `place`, which is in no list, to the driver. `words` are the job's, if they
+    /// are not in the place.
     #[inline]
     fn launch(
         &mut self,
@@ -118,8 +118,8 @@ impl<D: Driver> Queue<D> {
         let slot = self.next_slot();
         if self.port.is_simulated() {
             let wrong = tell_given(&self.driver, &self.port, self.places.operands(place));
-            // Up to here none of the jobs that the device has has ended with any. Where the board
-            // did not hear of the hand-over, the next end is an error.
+            // With other jobs in flight the old count stays: none of them has ended with a wrong
+            // access. If the board did not hear of the hand-over, the next end is an error.
             self.wrong = if self.given.is_empty() || wrong.is_err() { wrong } else { self.wrong };
         }
         if let Some(job) = self.places.job_mut(place) {
@@ -128,15 +128,15 @@ impl<D: Driver> Queue<D> {
         self.given.push(&mut self.places, place);
         self.slots_used |= slot_bit(slot);
         let words = words.unwrap_or_else(|| self.places.words(place));
-        // A driver that panics leaves the slot in use, and `next` at it.
+        // If the driver panics, the slot stays in use, and `next` stays at it.
         self.state = State::MustStop;
         barrier::before_doorbell();
-        // SAFETY: 1. `ready` ran `check` on these slices and words: of a job that waited they are
-        // made again of operands, and copied of words, that have not changed (`feed`). 2. `slot` is
-        // free and below the driver's depth, and follows the one before (`next_slot`). 3. The
-        // operands are in their place, which does not drop them. No view of them exists, and they
-        // keep their memory mapped. They come out only after `poll` told this slot's end, or after
-        // `stop`.
+        // SAFETY: 1. `ready` ran `check` on these slices and words. Those of a job that waited are
+        // made again from operands, and copied from words, that have not changed (`feed`). 2.
+        // `slot` is free and below the driver's depth, and follows the one before (`next_slot`). 3.
+        // The operands are in their place, which does not drop them. No view of them exists, and
+        // they keep their memory mapped. They come out only after `poll` reported this slot's end,
+        // or after `stop`.
         let submitted = unsafe { self.driver.submit(slot, slices, words) };
         self.state = State::AtWork;
         submitted?;
@@ -145,7 +145,7 @@ impl<D: Driver> Queue<D> {
         Ok(())
     }
 
-    /// The device did not take the job at `place`: it is stopped, or the job stays inside.
+    /// Stops a device that did not take the job at `place`. If that fails, the job stays inside.
     #[cold]
     #[inline(never)]
     fn not_launched<const N: usize>(
@@ -165,8 +165,8 @@ impl<D: Driver> Queue<D> {
         JobError::gave_back(cause, ())
     }
 
-    /// Gives jobs that wait to a driver that can take them. Where the device does not take one, it
-    /// is stopped: the next look returns the error, and all jobs are to be taken back.
+    /// Gives waiting jobs to a driver that can take them. If the device does not take one, it is
+    /// stopped: the next poll returns the error, and all jobs must be taken back.
     #[inline]
     pub(super) fn feed(&mut self, site: Site) {
         while self.state == State::AtWork && self.given.len() < self.slots_used_at_once() {
@@ -182,7 +182,7 @@ impl<D: Driver> Queue<D> {
         let mut slices = Slices::<{ crate::job::MAX_OPERANDS }>::new();
         let addr_bits = self.driver.addr_bits();
         for (index, operand) in self.places.operands(place).iter().enumerate() {
-            // As in `ready`, which found nothing to refuse. There is room for each.
+            // The check of `ready`, which found nothing to refuse. There is room for each.
             match operand.check(index, &self.port, addr_bits) {
                 Ok(slice) => _ = slices.push(slice),
                 Err(error) => {
@@ -231,7 +231,7 @@ impl<D: Driver> Queue<D> {
         {
             return Err(self.channel_failed(error, site));
         }
-        // The last one, and no other was given: where that is a stop's doing, nothing is lost.
+        // An underrun: the last job ended, and no other was given. After a stop nothing is lost.
         if self.len() == 1 && self.state != State::Stopped {
             self.counts.ran_dry += 1;
         }
@@ -246,8 +246,8 @@ impl<D: Driver> Queue<D> {
         Ok(Some((place, completion)))
     }
 
-    /// One wait of the driver's. After a stop, one look, and the ends of jobs that were taken back
-    /// are passed over: there are as many as slots at most.
+    /// Polls the driver once. After a stop it does not wait, and it skips the ends of jobs that
+    /// were taken back: there are as many as slots at most.
     #[inline]
     fn look(&mut self, timeout: Duration) -> Result<Option<Completion>> {
         if self.state != State::Stopped {
@@ -262,8 +262,8 @@ impl<D: Driver> Queue<D> {
         Ok(None)
     }
 
-    /// Where the job is whose end the driver may tell with `slot`: where they end in order, the
-    /// oldest one.
+    /// The place of the job whose end the driver may report for `slot`: the oldest one, if jobs end
+    /// in order.
     #[inline]
     fn place_of(&self, slot: usize) -> Option<Place> {
         let is_of = |place: &Place| self.places.job(*place).is_some_and(|job| job.slot == slot);
@@ -275,7 +275,7 @@ impl<D: Driver> Queue<D> {
 
     /// How many jobs the driver is given at once.
     const fn slots_used_at_once(&self) -> usize {
-        // Out of order, a bit says which slot is in use.
+        // If jobs end out of order, a bit marks each slot that is in use.
         if self.in_order || self.slots < u64::BITS as usize {
             self.slots
         } else {
@@ -283,13 +283,13 @@ impl<D: Driver> Queue<D> {
         }
     }
 
-    /// The slot of the next job. The driver has fewer than `slots_used_at_once`.
+    /// The slot of the next job. The driver has fewer jobs than `slots_used_at_once`.
     const fn next_slot(&self) -> usize {
         if self.in_order { self.next } else { self.slots_used.trailing_ones() as usize }
     }
 
-    /// Gives the operands at `place`, which the device does not have, to `each` with its index.
-    /// Where `each` panics, the place is lost with what is left in it.
+    /// Gives each operand at `place`, which the device does not have, to `each` with its index. If
+    /// `each` panics, the place is lost with what is left in it.
     #[inline]
     pub(super) fn hand_out(&mut self, place: Place, each: impl FnMut(usize, Operand)) {
         self.leave(place);
@@ -297,7 +297,7 @@ impl<D: Driver> Queue<D> {
         self.came_out(place);
     }
 
-    /// The values that `each` makes of them, in an array of as many as a job has.
+    /// What `each` makes of the operands at `place`, in an array of as many as a job has.
     #[inline]
     pub(super) fn hand_out_array<const N: usize, B>(
         &mut self,
@@ -310,7 +310,7 @@ impl<D: Driver> Queue<D> {
         Some(buffers)
     }
 
-    /// The job at `place` is in no list any more, and its slot is free.
+    /// Removes the job at `place` from its list, and frees its slot.
     #[inline]
     fn leave(&mut self, place: Place) {
         let slot = self.places.job(place).map_or(usize::MAX, |job| job.slot);
@@ -321,14 +321,14 @@ impl<D: Driver> Queue<D> {
         }
     }
 
-    /// `place` is empty.
+    /// Puts `place`, which is empty, into the list of free places.
     #[inline]
     fn came_out(&mut self, place: Place) {
         self.free.push(&mut self.places, place);
         self.begin_anew_if_empty();
     }
 
-    /// A stopped queue that is empty starts from slot 0 (`Driver`, 12).
+    /// Makes a stopped queue that is empty start from slot 0 (`Driver`, 12).
     #[inline]
     pub(super) fn begin_anew_if_empty(&mut self) {
         if self.state == State::Stopped && self.is_empty() {
@@ -338,11 +338,11 @@ impl<D: Driver> Queue<D> {
     }
 
     /// Stops the device, whatever it is doing. Jobs that had ended still come out by
-    /// [`wait`](Self::wait); the others, also those that it was never given, by
+    /// [`wait`](Self::wait); the others, also those that the device was never given, by
     /// [`take_back`](Self::take_back).
     ///
     /// # Errors
-    /// [`Error::WillNotStop`]: the jobs stay inside. Reset the device from outside, and call it
+    /// [`Error::WillNotStop`]: the jobs stay inside. Reset the device from outside, and call `stop`
     /// again.
     pub fn stop(&mut self) -> Result<()> {
         self.counts.stopped += 1;
@@ -357,12 +357,12 @@ impl<D: Driver> Queue<D> {
         Ok(())
     }
 
-    /// The job at `place` as events count it, from 1.
+    /// The number of the job at `place` in events, which count from 1.
     fn count_of(&self, place: Place) -> u64 {
         self.places.job(place).map_or(0, |job| job.number.saturating_add(1))
     }
 
-    /// The channel cannot go on: it is stopped, and the jobs stay inside.
+    /// Stops the channel, which cannot go on. The jobs stay inside.
     #[cold]
     pub(super) fn channel_failed(&mut self, cause: Error, site: Site) -> JobError<()> {
         let stopped = if self.state == State::Stopped { Ok(()) } else { self.stop() };
@@ -372,7 +372,7 @@ impl<D: Driver> Queue<D> {
     }
 }
 
-/// The bit of `slot` in `Queue::slots_used`; none of those beyond the first 64.
+/// The bit of `slot` in `Queue::slots_used`; 0 for a slot beyond the first 64.
 const fn slot_bit(slot: usize) -> u64 {
     if slot < u64::BITS as usize { 1 << slot } else { 0 }
 }

@@ -15,19 +15,18 @@ impl<D: Driver> Queue<D> {
     /// rings the doorbell, waits at most for `timeout`, and gives the buffers back to the CPU. A
     /// job that takes longer is stopped.
     ///
-    /// The queue has no other job meanwhile, because a timeout stops the device, and with it all of
-    /// them.
+    /// The queue must have no other job, because a timeout stops the device, and with it all jobs.
     ///
     /// # Errors
     /// The operands come back ([`Operand::into_cpu`]; those of a job that began cannot be submitted
     /// again as they are) with:
     /// - [`Error::Busy`]: jobs are in the queue. [`Error::Argument`]: `timeout` is longer than an
-    ///   hour ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)). What [`submit`](Self::submit) refuses.
+    ///   hour ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)). An error of [`submit`](Self::submit).
     ///   Nothing was done.
     /// - [`Error::Timeout`], or the fault of the channel: the device has been stopped.
-    /// - [`Error::Fault`], where this job failed alone, or the error of the backend's sync.
+    /// - [`Error::Fault`], if this job failed alone, or the error of the backend's sync.
     ///
-    /// With [`Error::WillNotStop`] they do not come back: they are in the queue until
+    /// With [`Error::WillNotStop`] the operands do not come back: they are in the queue until
     /// [`stop`](Self::stop) succeeds.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
@@ -62,7 +61,7 @@ impl<D: Driver> Queue<D> {
         Err(self.run_failed(place, failed))
     }
 
-    /// The only job of the queue did not end well. It comes out, if the device does not have it.
+    /// Takes out the queue's only job, which did not end well, unless the device has it.
     #[cold]
     fn run_failed<const N: usize>(
         &mut self,
@@ -81,8 +80,8 @@ impl<D: Driver> Queue<D> {
         JobError { error, cause, operand, buffers: back.into_array().ok() }
     }
 
-    /// Puts one job more into the queue: all the checks of [`run`](Self::run), its cache
-    /// maintenance, and the doorbell, where the device can take it now. Returns the job's number,
+    /// Puts one more job into the queue: all the checks of [`run`](Self::run), its cache
+    /// maintenance, and the doorbell, if the device can take the job now. Returns the job's number,
     /// which its [`Done`] has.
     ///
     /// # Errors
@@ -92,8 +91,8 @@ impl<D: Driver> Queue<D> {
     /// [`Error::CoherencyMismatch`], [`Error::CannotSync`], [`Error::WholeBlock`],
     /// [`Error::SharedLine`], [`Error::Unreachable`], [`Error::Argument`] for another count of
     /// operands or more than 64 words, or what the driver's `check` says. Every check is done
-    /// before anything is touched. Where the device itself did not take the job, it was stopped
-    /// ([`counts`](Self::counts)), and the jobs before are to be taken back. With
+    /// before anything is touched. If the device itself did not take the job, it was stopped
+    /// ([`counts`](Self::counts)), and the earlier jobs must be taken back. With
     /// [`Error::WillNotStop`] these operands stay inside too.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
@@ -113,7 +112,7 @@ impl<D: Driver> Queue<D> {
     /// The job's end has its `tag` ([`wait_each`](Self::wait_each)).
     ///
     /// # Errors
-    /// As [`submit`](Self::submit). Where the error has buffers, all operands are in the list
+    /// As [`submit`](Self::submit). If the error has buffers, all operands are in the list
     /// again.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
@@ -126,7 +125,7 @@ impl<D: Driver> Queue<D> {
         self.enter(operands, words, tag, Site::here()).map(|(_, number)| number)
     }
 
-    /// The next job that ended, with its buffers on the CPU's side: waits at most for `timeout`.
+    /// The next job that ended, with its buffers on the CPU's side. Waits at most for `timeout`.
     /// `None`: none has ended, and nothing is stopped; or none is in flight, and it did not wait.
     ///
     /// # Errors
@@ -136,7 +135,7 @@ impl<D: Driver> Queue<D> {
     ///   With [`Error::WillNotStop`] it was not stopped.
     /// - [`Error::Argument`] without buffers: `timeout` is longer than an hour
     ///   ([`MAX_TIMEOUT`](crate::types::MAX_TIMEOUT)), or jobs have another count of buffers than
-    ///   `N`. Nothing was looked at, and all jobs go on.
+    ///   `N`. Nothing was polled, and all jobs go on.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn wait<const N: usize>(
@@ -168,7 +167,7 @@ impl<D: Driver> Queue<D> {
         })
     }
 
-    /// [`wait`](Self::wait) for no time: one look, without a system call.
+    /// As [`wait`](Self::wait) with a timeout of zero: one poll, without a system call.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -200,9 +199,9 @@ impl<D: Driver> Queue<D> {
         ended.map(Some)
     }
 
-    /// As [`wait_device`](Self::wait_device), and each buffer goes from its place to `each`, with
-    /// its job's tag and its index, however many there are. The answer is the tag and what the
-    /// device said; a job that failed alone is one whose `failed` says why.
+    /// As [`wait_device`](Self::wait_device), for any number of buffers: each goes from its place
+    /// to `each`, with its job's tag and its index. Returns the tag and what the device reported;
+    /// if a job failed alone, its `failed` says why.
     ///
     /// # Errors
     /// As [`wait`](Self::wait), for the channel as a whole.
@@ -221,8 +220,8 @@ impl<D: Driver> Queue<D> {
         Ok(Some((tag, completion)))
     }
 
-    /// The oldest job that a stopped device has not ended, with its buffers still on the device's
-    /// side. `None`: there is none, or the device is at work.
+    /// Takes back the oldest job that a stopped device has not ended, with its buffers still on the
+    /// device's side. `None`: there is none, or the device is at work.
     ///
     /// # Errors
     /// [`Error::Argument`]: jobs have another count of buffers than `N`.
@@ -233,8 +232,8 @@ impl<D: Driver> Queue<D> {
         Ok(self.hand_out_array(place, Operand::into_dev).map(|buffers| Cancelled { buffers, job }))
     }
 
-    /// As [`take_back`](Self::take_back), and each buffer goes from its place to `each`, with its
-    /// job's tag and its index. The answer is the tag.
+    /// As [`take_back`](Self::take_back): each buffer goes from its place to `each`, with its job's
+    /// tag and its index. Returns the tag.
     pub fn take_back_each(&mut self, mut each: impl FnMut(usize, usize, DevBuf)) -> Option<usize> {
         let place = self.oldest_to_take_back()?;
         let tag = self.places.job(place).map_or(0, |job| job.tag);
@@ -242,7 +241,7 @@ impl<D: Driver> Queue<D> {
         Some(tag)
     }
 
-    /// Have jobs `count` buffers?
+    /// Checks that jobs have `count` buffers.
     #[inline]
     fn is_count(&self, count: usize) -> Result<()> {
         let each = self.places.operands_each();
@@ -252,7 +251,7 @@ impl<D: Driver> Queue<D> {
         Err(argument("the count of a job's buffers", count, each, each))
     }
 
-    /// Refuses the end of a job that failed alone.
+    /// Returns the error of a job that failed alone.
     #[inline]
     fn no_fault(&self, end: &Completion) -> Result<()> {
         match end.failed {
@@ -274,7 +273,7 @@ impl<D: Driver> Queue<D> {
             .try_for_each(|operand| operand.given().sync_for_cpu(site))
     }
 
-    /// A job's end, with what `each` makes of its operands at `place`, which are `N`.
+    /// A job's end, with what `each` makes of its `N` operands at `place`.
     #[inline]
     fn out<const N: usize, B>(
         &mut self,
@@ -287,7 +286,7 @@ impl<D: Driver> Queue<D> {
         Ok(Done::new(buffers, number, end))
     }
 
-    /// One job's error, with its buffers out of their place.
+    /// One job's error, with its buffers taken out of their place.
     #[cold]
     fn failed_alone<const N: usize>(
         &mut self,
@@ -295,12 +294,12 @@ impl<D: Driver> Queue<D> {
         error: Error,
     ) -> JobError<[DevBuf; N]> {
         let mut buffers = Vec::<_, N>::new();
-        // There is room for each: they are `N`.
+        // There is room for each: a job has `N`.
         self.hand_out(place, |_, operand| drop(buffers.push(operand.into_dev())));
         JobError { error, cause: error, operand: None, buffers: buffers.into_array().ok() }
     }
 
-    /// The place of the oldest job that a stopped device has not ended, which counts as taken back.
+    /// The place of the oldest job that a stopped device has not ended. It counts as taken back.
     fn oldest_to_take_back(&mut self) -> Option<Place> {
         if self.state != State::Stopped {
             return None;
@@ -311,10 +310,10 @@ impl<D: Driver> Queue<D> {
     }
 }
 
-/// The refusal of a list that was an array.
+/// Converts the error of a list that was made of an array.
 #[cold]
 fn in_array<const N: usize>(failed: JobError<()>, list: Vec<Operand, N>) -> JobError<[Operand; N]> {
     let JobError { error, cause, operand, buffers } = failed;
-    // They are as many as they were.
+    // The list has as many operands as the array had.
     JobError { error, cause, operand, buffers: buffers.and_then(|()| list.into_array().ok()) }
 }

@@ -1,8 +1,8 @@
-//! Places in the order in which they were put into a list: the free ones, those that wait, those
-//! that the device has.
+//! Places in the order in which they were put into a list: free places, places of jobs that wait,
+//! and places of jobs that the device has.
 //!
-//! A place is in one list at a time, and names the next one of it. So a list has no memory of its
-//! own, and no limit but that of the places.
+//! A place is in one list at a time, and stores the next place of that list. So a list has no
+//! memory of its own, and no limit but the number of places.
 
 /// The index of a place. A queue has fewer than [`NONE`] of them.
 pub(super) type Place = u16;
@@ -18,7 +18,7 @@ pub(super) struct List {
     len: u16,
 }
 
-/// What names the next place of each.
+/// Stores the next place of each place.
 pub(super) trait Links {
     fn next(&self, of: Place) -> Place;
     fn set_next(&mut self, of: Place, next: Place);
@@ -35,7 +35,7 @@ impl List {
         self.len == 0
     }
 
-    /// The place that has been in it longest.
+    /// The place that has been in the list longest.
     pub(super) const fn first(&self) -> Option<Place> {
         if self.len == 0 { None } else { Some(self.first) }
     }
@@ -62,7 +62,7 @@ impl List {
         Some(place)
     }
 
-    /// Takes `place` out; false where it is not in this list.
+    /// Takes `place` out; false if it is not in this list.
     #[inline]
     pub(super) fn remove(&mut self, links: &mut impl Links, place: Place) -> bool {
         if self.first() == Some(place) {
@@ -80,7 +80,7 @@ impl List {
         true
     }
 
-    /// Its places, the first one first.
+    /// Iterates over the places, the first one first.
     pub(super) fn iter(&self, links: &impl Links) -> impl Iterator<Item = Place> {
         let mut at = self.first;
         (0..self.len).map(move |_| {

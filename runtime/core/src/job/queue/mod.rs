@@ -27,7 +27,7 @@ use list::{List, Place};
 use places::{Places, Plan};
 
 /// How many bytes [`Queue::with_memory`] needs for `jobs` jobs of `operands` operands each,
-/// wherever they begin. The compiler can work it out, for a static.
+/// wherever they begin. It can be computed at compile time, for a static.
 ///
 /// # Errors
 /// [`Error::Argument`]: no jobs or more than 4,096, or more than 16 operands.
@@ -42,9 +42,9 @@ pub const fn queue_bytes(jobs: usize, operands: usize) -> Result<usize> {
 /// device takes at once.
 ///
 /// [`run`](Self::run) runs one job and waits for it. With [`submit`](Self::submit) and
-/// [`wait`](Self::wait) several are in flight: those that the device cannot take yet wait in the
-/// queue, and a `wait` gives them on as others end. It owns their buffers, so it can live in a
-/// structure beside the pool, and move to a thread. It yields its own jobs and no others'.
+/// [`wait`](Self::wait) several are in flight: jobs that the device cannot take yet wait in the
+/// queue, and `wait` submits them as others end. The queue owns their buffers, so it can live in a
+/// structure beside the pool, and move to a thread. It yields only its own jobs.
 ///
 /// A `wait` that finds nothing stops nothing. [`stop`](Self::stop) stops the device: jobs that had
 /// ended still come by `wait`, the others by [`take_back`](Self::take_back), and then the queue
@@ -61,8 +61,8 @@ pub const fn queue_bytes(jobs: usize, operands: usize) -> Result<usize> {
 /// reset it from outside, and call `stop` again. Dropping the queue stops the device and gives the
 /// buffers back, or leaks those of a device that does not stop. Forgetting it leaks them.
 ///
-/// Arrays of operands say how many there are, and `wait` finds from its result how many buffers
-/// are asked for:
+/// The length of an array says how many operands there are, and `wait` takes the number of buffers
+/// from its result type:
 ///
 /// ```
 /// use contigo::{Align, sim::{zdma::SimZdma, SimBoard}, Queue, Region};
@@ -90,42 +90,42 @@ pub const fn queue_bytes(jobs: usize, operands: usize) -> Result<usize> {
 /// ```
 pub struct Queue<D: Driver> {
     driver: D,
-    /// The driver's, read once: what the buffers were checked for is what they are given back for.
+    /// The driver's port, read once: buffers are given back for the port they were checked for.
     port: Port,
     in_order: bool,
-    /// How many slots the driver numbers.
+    /// How many slots the driver has.
     slots: usize,
     /// INVARIANT: operands are here while the device may touch them, and are taken out only after
-    /// `poll` told their slot's end, or after `stop`.
+    /// `poll` reported their slot's end, or after `stop`.
     places: Places,
     free: List,
     /// Jobs that the driver has not been given yet, the oldest first.
     waiting: List,
-    /// Those that it has, in the order in which it was given them.
+    /// Jobs that the driver has, in the order in which it was given them.
     given: List,
-    /// The slot of the next job, where they end in order.
+    /// The slot of the next job, if jobs end in order.
     next: usize,
-    /// Bit N: slot N has a job. Of the first 64, where they do not end in order.
+    /// Bit N: slot N has a job. For the first 64 slots, if jobs end out of order.
     slots_used: u64,
     state: State,
-    /// The device was stopped, and its driver may keep ends of before.
+    /// The device was stopped, and its driver may still report earlier ends.
     forget: bool,
-    /// The device did not take a job that had waited: what the next look says.
+    /// The error of a waiting job that the device did not take: the next poll returns it.
     late: Option<(Error, Error)>,
-    /// On a simulated board: what the device had touched wrongly when the first of the jobs in
-    /// flight began.
+    /// On a simulated board: the device's wrong accesses when the first of the jobs in flight
+    /// began.
     wrong: Result<WrongAccesses>,
     counts: QueueCounts,
 }
 
 impl<D: Driver> Queue<D> {
-    /// A queue of at most `jobs` jobs, 1 to 4,096, over `driver`. They lie in pages from the
+    /// A queue of at most `jobs` jobs, 1 to 4,096, over `driver`. The jobs lie in pages from the
     /// kernel. The device is stopped first: a program that crashed may have left it running.
     ///
     /// # Errors
     /// The driver comes back with [`Error::WillNotStop`]; with [`Error::Argument`] for a count of
     /// jobs that is out of range, or a driver whose jobs have more than 16 operands; or with
-    /// [`Error::Os`] or [`Error::Unsupported`] where the kernel has no pages, or there is none.
+    /// [`Error::Os`] or [`Error::Unsupported`] if the kernel has no pages, or there is no kernel.
     pub fn new(mut driver: D, jobs: usize) -> Result<Self, Refused<D>> {
         let made = Plan::new(jobs, driver.operands().len()).and_then(|plan| {
             let memory = Memory::from_kernel(plan.layout())?;
@@ -139,8 +139,8 @@ impl<D: Driver> Queue<D> {
         }
     }
 
-    /// As [`new`](Self::new), where there is no kernel: the jobs lie in `memory`, which is given
-    /// for ever. [`queue_bytes`] says how much is enough.
+    /// As [`new`](Self::new), without a kernel: the jobs lie in `memory`, which is given for ever.
+    /// [`queue_bytes`] says how much is enough.
     ///
     /// # Errors
     /// As [`new`](Self::new), and the memory comes back with the driver; [`Error::Exhausted`] where
@@ -150,18 +150,18 @@ impl<D: Driver> Queue<D> {
         jobs: usize,
         memory: Given,
     ) -> Result<Self, Refused<(D, Given)>> {
-        // From here on the reference is gone: no use of it can end what is made of the memory.
+        // From here on no use of the reference can invalidate what is made of the memory.
         let mut memory = NonNull::from(memory);
         let made = Plan::new(jobs, driver.operands().len()).and_then(|plan| {
-            // SAFETY: it is given for ever, and comes back only where nothing is made of it.
+            // SAFETY: `memory` is given for ever, and comes back only if nothing is made of it.
             let given = unsafe { Memory::given(plan.layout(), memory)? };
             driver.stop()?;
             Ok((plan, given))
         });
         match made {
-            // SAFETY: it was made for this plan, and nothing is in it.
+            // SAFETY: `given` was made for this plan, and nothing is in it.
             Ok((plan, given)) => Ok(Self::over(driver, unsafe { Places::write(&plan, given) })),
-            // SAFETY: nothing was made of it. It is the caller's again, for ever.
+            // SAFETY: nothing was made of the memory. It is the caller's again, for ever.
             Err(error) => Err(Refused::new(error, (driver, unsafe { memory.as_mut() }))),
         }
     }
@@ -205,12 +205,12 @@ impl<D: Driver> Queue<D> {
         self.given.len() + self.waiting.len()
     }
 
-    /// Is none inside?
+    /// Is no job inside?
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Would a `submit` be refused for want of a place?
+    /// Would a `submit` be refused for lack of a place?
     pub const fn is_full(&self) -> bool {
         self.free.is_empty()
     }
@@ -220,7 +220,7 @@ impl<D: Driver> Queue<D> {
         self.places.count()
     }
 
-    /// Does it take no job: is the device stopped with jobs inside, or is it to be stopped first?
+    /// Does it refuse jobs: is the device stopped with jobs inside, or must it be stopped first?
     pub fn is_stopped(&self) -> bool {
         self.state != State::AtWork
     }
@@ -238,16 +238,16 @@ impl<D: Driver> Queue<D> {
     /// The driver, for commands of its own.
     ///
     /// # Safety
-    /// 1. It stays where it is: it is not exchanged for another driver (`mem::swap`, an
+    /// 1. The driver stays where it is: it is not exchanged for another driver (`mem::swap`, an
     ///    assignment), whose port and device would be others.
-    /// 2. No job and no program is submitted through it, unless its end was told before the next
-    ///    job.
-    /// 3. Jobs in flight are neither stopped nor looked for through it.
+    /// 2. No job and no program is submitted through it, unless its end was reported before the
+    ///    next job.
+    /// 3. Jobs in flight are neither stopped nor polled through it.
     pub const unsafe fn driver_mut(&mut self) -> &mut D {
         &mut self.driver
     }
 
-    /// Readies the interrupt for an event loop: [`Driver::arm_irq`]. Then look
+    /// Arms the interrupt for an event loop: [`Driver::arm_irq`]. Poll after that
     /// ([`try_next`](Self::try_next)), and only then sleep.
     ///
     /// # Errors
@@ -263,7 +263,7 @@ impl<D: Driver> Queue<D> {
 }
 
 impl<D: Driver> Drop for Queue<D> {
-    /// Stops the device and gives the buffers back, or leaks those that it may touch.
+    /// Stops the device and gives the buffers back, or leaks those that the device may touch.
     fn drop(&mut self) {
         if self.is_empty() {
             return;
@@ -275,7 +275,7 @@ impl<D: Driver> Drop for Queue<D> {
         let given = self.given.iter(&self.places).flat_map(|place| self.places.operands(place));
         let len_bytes = given.map(|operand| operand.given().handed_over_bytes()).sum();
         trace::happened(Event::Leak { len_bytes }, Site::NONE);
-        // The device was never told of these.
+        // The device was never given these.
         while let Some(place) = self.waiting.first() {
             self.hand_out(place, |_, operand| drop(operand.into_dev()));
         }

@@ -11,8 +11,8 @@ use crate::{
 use core::alloc::Layout;
 use core::{array, mem, ptr::NonNull, slice};
 
-/// The most jobs of a queue: above the descriptors of any ring that a driver here has (512), and
-/// far below where an index ends.
+/// The most jobs of a queue: more than the descriptors of any ring that a driver here has (512),
+/// and far fewer than an index can number.
 pub(super) const MAX_JOBS: usize = 4096;
 
 /// The most argument words of a job: as many as an `s_axilite` block of 16 pointers, 16 scalars of
@@ -31,7 +31,7 @@ pub(super) struct Job {
     words: usize,
     /// Are its operands in its place?
     is_here: bool,
-    /// Which slot of the driver it has, once the driver has it.
+    /// The driver's slot for this job, once the driver has the job.
     pub(super) slot: usize,
     /// The number that `submit` returned.
     pub(super) number: u64,
@@ -83,7 +83,7 @@ impl Plan {
     }
 }
 
-/// A count that is out of range.
+/// The error for a count that is out of range.
 pub(super) const fn argument(name: &'static str, value: usize, min: usize, max: usize) -> Error {
     Error::Argument { name, value: value as u64, min: min as u64, max: max as u64, multiple_of: 1 }
 }
@@ -91,14 +91,14 @@ pub(super) const fn argument(name: &'static str, value: usize, min: usize, max: 
 /// The places. Operands that are here when this is dropped are leaked, not dropped: only the queue
 /// knows whether the device has stopped.
 pub(super) struct Places {
-    /// Held for its drop, which unmaps what the pointers lie in.
+    /// Held for its drop, which unmaps what the pointers point to.
     _memory: Memory,
-    /// INVARIANT: so many `Job`s, all initialized.
+    /// INVARIANT: `count` `Job`s, all initialized.
     jobs: NonNull<Job>,
-    /// INVARIANT: room for `jobs` times `operands_each`, of which those of a job that `is_here` are
-    /// initialized.
+    /// INVARIANT: room for `count` times `operands_each` operands. Those of a job that `is_here`
+    /// are initialized.
     operands: NonNull<Operand>,
-    /// INVARIANT: `jobs` times `MAX_WORDS`, all initialized.
+    /// INVARIANT: `count` times `MAX_WORDS` words, all initialized.
     words: NonNull<u32>,
     count: usize,
     operands_each: usize,
@@ -122,7 +122,7 @@ impl Places {
     pub(super) unsafe fn write(plan: &Plan, memory: Memory) -> Self {
         let Plan { count, operands_each, .. } = *plan;
         // SAFETY: the plan put each part inside its layout, aligned for its type, and no two
-        // overlap. The memory is zeroed: words are initialized, and the jobs are here.
+        // overlap. The memory is zeroed: words are initialized, and the jobs are written below.
         let (jobs, operands, words) =
             unsafe { (memory.at::<Job>(0), memory.at(plan.operands), memory.at(plan.words)) };
         for at in 0..count {
@@ -146,7 +146,7 @@ impl Places {
     }
 
     const fn jobs_mut(&mut self) -> &mut [Job] {
-        // SAFETY: as in `jobs`, and `self` is borrowed alone.
+        // SAFETY: as in `jobs`, and `self` is borrowed exclusively.
         unsafe { slice::from_raw_parts_mut(self.jobs.as_ptr(), self.count) }
     }
 
@@ -158,15 +158,15 @@ impl Places {
         self.jobs_mut().get_mut(usize::from(place))
     }
 
-    /// The first operand of a job at `place`, and of the next one's.
+    /// The first operand of `place`. The others of its job follow it.
     fn operands_at(&self, place: Place) -> Option<NonNull<Operand>> {
-        // SAFETY: `place` is below `count`, so that it is inside the pages.
+        // SAFETY: `place` is below `count`, so the pointer is inside the pages.
         (usize::from(place) < self.count)
             .then(|| unsafe { self.operands.add(usize::from(place) * self.operands_each) })
     }
 
     /// Moves `job` and its operands, exactly as many as a job has, from the list into `place`,
-    /// which has none. False where it has, or where there are more or fewer.
+    /// which must be empty. Returns false if it is not, or if there are more or fewer operands.
     #[inline]
     pub(super) fn put<const N: usize>(
         &mut self,
@@ -179,8 +179,8 @@ impl Places {
         if len != self.operands_each || self.job(place).is_none_or(|job| job.is_here) {
             return false;
         }
-        // SAFETY: so many are in `from`, which has none of them from here on. There is room for as
-        // many in the place, and none to drop (`is_here`).
+        // SAFETY: `from` has `len` operands, and has none of them from here on. The place has room
+        // for as many, and none to drop (`is_here`).
         unsafe {
             from.set_len(0);
             first.as_ptr().copy_from_nonoverlapping(from.as_ptr(), len);
@@ -191,7 +191,7 @@ impl Places {
         true
     }
 
-    /// The operands of the job at `place`; none where there is no job.
+    /// The operands of the job at `place`; none if there is no job.
     #[inline]
     pub(super) fn operands(&self, place: Place) -> &[Operand] {
         match (self.operands_at(place), self.job(place)) {
@@ -207,7 +207,7 @@ impl Places {
     #[inline]
     pub(super) fn operands_mut(&mut self, place: Place) -> &mut [Operand] {
         match (self.operands_at(place), self.job(place)) {
-            // SAFETY: as in `operands`, and `self` is borrowed alone.
+            // SAFETY: as in `operands`, and `self` is borrowed exclusively.
             (Some(first), Some(job)) if job.is_here => unsafe {
                 slice::from_raw_parts_mut(first.as_ptr(), self.operands_each)
             },
@@ -215,22 +215,22 @@ impl Places {
         }
     }
 
-    /// Takes the operands at `place` out, each by a call of `each` with its index, once. Where
+    /// Takes the operands at `place` out: calls `each` once for each of them, with its index. If
     /// `each` panics, the others are leaked.
     #[inline]
     pub(super) fn take(&mut self, place: Place, mut each: impl FnMut(usize, Operand)) {
         let Some(first) = self.operands_at(place) else { return };
         let Some(job) = self.job_mut(place) else { return };
         if mem::take(&mut job.is_here) {
-            // SAFETY: they were initialized (`is_here`), and are not from here on: each is read
-            // once.
+            // SAFETY: they were initialized (`is_here`), and count as taken from here on: each is
+            // read once.
             (0..self.operands_each)
                 .for_each(|index| each(index, unsafe { first.add(index).read() }));
         }
     }
 
-    /// The values that `each` makes of the operands at `place`, which are not here any more.
-    /// `None`: there is no job, or jobs do not have `N` of them.
+    /// Takes the operands at `place` out, and returns what `each` makes of them. `None`: there is
+    /// no job, or jobs do not have `N` operands.
     #[inline]
     pub(super) fn take_array<const N: usize, B>(
         &mut self,
@@ -249,8 +249,8 @@ impl Places {
         let len = words.len().min(MAX_WORDS);
         let Some(job) = self.job_mut(place) else { return };
         job.words = len;
-        // SAFETY: the invariant of `words`: `job_mut` found that `place` is below `count`. They
-        // are in pages of our own, and `words` is elsewhere, because `self` is borrowed alone.
+        // SAFETY: the invariant of `words`; `job_mut` found that `place` is below `count`. They are
+        // in pages of our own, and the source is not, because `self` is borrowed exclusively.
         unsafe {
             self.words
                 .add(usize::from(place) * MAX_WORDS)

@@ -14,18 +14,18 @@ use crate::{
 use core::{fmt, time::Duration};
 use heapless::Vec;
 
-/// **It owns the buffers that its device fills**, and keeps as many of them with the device as the
-/// program asks for: a camera, a converter, a network port.
+/// **A stream owns the buffers that its device fills**, and keeps as many of them with the device
+/// as the program asks for: a camera, a converter, a network port.
 ///
 /// [`next`](Self::next) gives the oldest frame that arrived; its view shows exactly the bytes
 /// received, and no others were invalidated. [`give_back`](Self::give_back) gives the buffer to the
-/// device again. A frame that is dropped goes back to its pool, and the next `next` fetches it from
-/// there. With more buffers in the pool than the device has at once, it is never without one while
+/// device again. A dropped frame goes back to its pool, and the next `next` fetches it from there.
+/// If the pool has more buffers than the device has at once, the device is never without one while
 /// frames are out.
 ///
-/// **Loss is counted**: [`counts`](Self::counts) says how often the device ran dry, how many frames
-/// failed, and how many were cancelled. The cyclic mode of some hardware, which overwrites frames
-/// that the CPU reads, is not used.
+/// **Loss is counted**: [`counts`](Self::counts) has the number of underruns, of frames that
+/// failed, and of frames that were cancelled. The cyclic mode of some hardware, which overwrites
+/// frames that the CPU reads, is not used.
 ///
 /// A fault of the channel stops the stream: the frames before it come first, then the error, and
 /// [`start`](Self::start) begins anew. A frame that comes late stops nothing: `next` answers
@@ -57,7 +57,7 @@ pub struct Stream<D: Driver> {
     pool: Pool,
     /// The argument words of each job.
     words: Vec<u32, MAX_WORDS>,
-    /// As much of a buffer as the device takes.
+    /// The most bytes of a buffer that the device takes.
     max_bytes: usize,
     /// Between `start` and a stop.
     running: bool,
@@ -69,27 +69,27 @@ pub struct Stream<D: Driver> {
 #[derive(Debug)]
 #[must_use = "dropping it gives its buffer back to the pool"]
 pub struct Frame {
-    /// Its view shows the bytes received. [`CpuBuf::whole`] shows the rest of the buffer too, in
-    /// which nothing new is.
+    /// Its view shows the bytes received. [`CpuBuf::whole`] shows the rest of the buffer too, which
+    /// has nothing new.
     pub buf: CpuBuf,
-    /// The device's status for this frame, as the driver's documentation has it; 0 where it has
+    /// The device's status for this frame, as the driver's documentation has it; 0 if it has
     /// none.
     pub status: u32,
-    /// What else it tells, as the driver's documentation has it.
+    /// What else the device reports, as the driver's documentation has it.
     pub words: [u32; 4],
     /// Is the packet's end in the buffer? `None`: the device receives no packets.
     pub last: Option<bool>,
 }
 
 impl<D: Driver> Stream<D> {
-    /// A stream over `driver`, whose jobs have one operand, which the device writes, and buffers of
-    /// `pool`, of which the device has at most `in_flight` at once. Each job has `words`. The
+    /// A stream over `driver`, whose jobs have one operand, which the device writes. The device has
+    /// at most `in_flight` buffers of `pool` at once. Each job has the argument words `words`. The
     /// device is stopped; [`start`](Self::start) starts it.
     ///
     /// # Errors
-    /// The driver comes back with [`Error::Argument`] where its jobs have not one operand or
-    /// `words` are more than 64. It comes back with [`Error::WrongDirection`] where the device does
-    /// more or less than to write the operand, or with what [`Queue::new`] says.
+    /// The driver comes back with [`Error::Argument`] if its jobs do not have one operand or
+    /// `words` are more than 64. It comes back with [`Error::WrongDirection`] if the device does
+    /// anything but write the operand, or with an error of [`Queue::new`].
     pub fn new(driver: D, pool: Pool, in_flight: usize, words: &[u32]) -> Result<Self, Refused<D>> {
         let [spec] = driver.operands() else {
             let error = argument("the count of a stream's operands", driver.operands().len(), 1, 1);
@@ -118,13 +118,13 @@ impl<D: Driver> Stream<D> {
         })
     }
 
-    /// Gives the device a buffer for each place, and so starts it; after a stop or a fault, anew.
+    /// Gives the device a buffer for each place, which starts it, also after a stop or a fault.
     /// Frames that were not fetched by then are cancelled. Returns how many buffers the device has:
-    /// fewer than places where the pool has no more.
+    /// fewer than places if the pool has no more.
     ///
     /// # Errors
-    /// [`Error::NoSlots`] where the pool has none, [`Error::QueueStopped`] where the device has not
-    /// stopped, or what [`Queue::submit`] says.
+    /// [`Error::NoSlots`] if the pool has none, [`Error::QueueStopped`] if the device has not
+    /// stopped, or an error of [`Queue::submit`].
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn start(&mut self) -> Result<usize> {
         if !self.running {
@@ -140,10 +140,10 @@ impl<D: Driver> Stream<D> {
         given
     }
 
-    /// The oldest frame that arrived: waits at most for `timeout`. `None`: none did, and nothing is
+    /// The oldest frame that arrived. Waits at most for `timeout`. `None`: none did, and nothing is
     /// stopped. After a [`stop`](Self::stop): the frames that had arrived before, then `None`.
     ///
-    /// First it gives the device whatever the pool has, where there are places.
+    /// First it gives the device the buffers that the pool has, for the places that are free.
     ///
     /// # Errors
     /// This frame failed alone ([`Error::Fault`]) and is counted: the stream goes on. Its caches
@@ -155,7 +155,7 @@ impl<D: Driver> Stream<D> {
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Frame>> {
         timeout_us(timeout)?;
-        // Before anything else: it may have the pool's last buffer.
+        // Before anything else: this frame may have the pool's last buffer.
         let arrived = match self.arrived.take() {
             Some(arrived) => arrived,
             None => {
@@ -183,8 +183,8 @@ impl<D: Driver> Stream<D> {
         Ok(Some(Frame { buf, status, words, last }))
     }
 
-    /// Gives the device a frame's buffer again, all of it. Where it has one in every place, or is
-    /// stopped, the buffer goes back to its pool.
+    /// Gives all of a frame's buffer to the device again. If the device has a buffer in every
+    /// place, or is stopped, the buffer goes back to its pool.
     ///
     /// # Errors
     /// The error of [`Queue::submit`]; the buffer is in its pool.
@@ -206,8 +206,8 @@ impl<D: Driver> Stream<D> {
     /// buffers by [`take_back`](Self::take_back), or stay for the next [`start`](Self::start).
     ///
     /// # Errors
-    /// [`Error::WillNotStop`]: the buffers stay inside. Reset the device from outside, and call it
-    /// again.
+    /// [`Error::WillNotStop`]: the buffers stay inside. Reset the device from outside, and call
+    /// `stop` again.
     pub fn stop(&mut self) -> Result<()> {
         self.running = false;
         self.queue.stop()
@@ -220,22 +220,22 @@ impl<D: Driver> Stream<D> {
         Some(buf)
     }
 
-    /// Is it between [`start`](Self::start) and a stop or a fault?
+    /// Is the stream between [`start`](Self::start) and a stop or a fault?
     pub const fn is_running(&self) -> bool {
         self.running
     }
 
-    /// How its frames ended, and how often the device ran dry.
+    /// How its frames ended, and how often the device underran.
     pub fn counts(&self) -> QueueCounts {
         self.queue.counts()
     }
 
-    /// The queue below, to look at.
+    /// The queue below, for reading its state.
     pub const fn queue(&self) -> &Queue<D> {
         &self.queue
     }
 
-    /// A buffer into each free place, while the pool has any. Returns how many the device has.
+    /// Puts a buffer into each free place, while the pool has any. Returns how many the device has.
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     fn give_all(&mut self) -> Result<usize> {

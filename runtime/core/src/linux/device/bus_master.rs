@@ -4,8 +4,8 @@
 use super::config::{BUS_MASTER, Config};
 use crate::types::Error;
 
-/// A PCI function's right to reach memory, apart from its registers: for a driver whose device does
-/// not stop by itself, and stops here. From
+/// Turns a PCI function's bus mastering on and off, apart from its registers, for a driver whose
+/// device does not stop by itself, and stops here. It comes from
 /// [`PciFunction::bus_master`](crate::linux::device::PciFunction::bus_master). It owns no memory,
 /// and is part of the lock on the function.
 ///
@@ -36,7 +36,7 @@ impl BusMaster {
         Self(config)
     }
 
-    /// Lets the function reach memory: once its driver has stopped it
+    /// Lets the function reach memory. Call it once the function's driver has stopped it
     /// ([`Queue::new`](crate::Queue::new) does), and before its first job.
     ///
     /// # Errors
@@ -45,9 +45,9 @@ impl BusMaster {
     /// [`Error::Contended`].
     ///
     /// # Safety
-    /// The function was stopped or reset since anybody else drove it. Nothing else does that:
-    /// `uio_pci_generic` only takes bus mastering away. A function whose last program was killed in
-    /// a job still has that job's addresses, and would go on at them, in memory that has another
+    /// The function was stopped or reset since any other code drove it. Nothing else stops it:
+    /// `uio_pci_generic` only turns bus mastering off. A function whose last program was killed in
+    /// a job still has that job's addresses, and would continue there, in memory that has another
     /// owner by now.
     ///
     /// Source: `release` in Linux `drivers/uio/uio_pci_generic.c`; PCI Local Bus Specification 3.0,
@@ -56,13 +56,13 @@ impl BusMaster {
         self.0.change(BUS_MASTER, 0)
     }
 
-    /// Takes that away, and looks whether it stayed away. The function's earlier writes have
+    /// Turns bus mastering off, and checks that it stayed off. The function's earlier writes have
     /// arrived, and it reaches no memory from here on, whatever it was doing. Its registers still
-    /// say what it believes. It may be wedged until it is reset.
+    /// show its own state. It may be wedged until it is reset.
     ///
     /// # Errors
-    /// As [`enable`](Self::enable): then nothing is certain, and memory that the function may have
-    /// stays leaked.
+    /// As [`enable`](Self::enable). After an error nothing is certain, and memory that the function
+    /// may have stays leaked.
     pub fn disable(&self) -> Result<(), Error> {
         self.0.change(0, BUS_MASTER)
     }

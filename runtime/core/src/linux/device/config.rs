@@ -1,12 +1,11 @@
 //! The command register in a PCI function's configuration space.
 //!
 //! One word says what the function may do and masks its interrupt, and it can only be changed by
-//! reading it and writing it back. Two threads that did so at once could give a function the bus
-//! back that was just taken from it. So the changes of one process come one after the other. The
-//! lock on the file keeps other processes away. The kernel changes one bit of it too
-//! (`pci_check_and_mask_intx`): at worst an interrupt that was just masked comes once more. A byte
-//! alone would need no lock, but QEMU 7.2 does not unmask an interrupt when only the register's
-//! high byte is written.
+//! reading it and writing it back. Two threads that did so at once could turn bus mastering on that
+//! was just turned off, so one process makes its changes one after the other. The lock on the file
+//! keeps other processes away. The kernel changes one bit of it too (`pci_check_and_mask_intx`): at
+//! worst an interrupt that was just masked comes once more. Writing one byte would need no lock,
+//! but QEMU 7.2 does not unmask an interrupt when only the register's high byte is written.
 
 use crate::{
     linux::os::fd::Fd,
@@ -19,12 +18,12 @@ const COMMAND: u16 = 4;
 pub(super) const MEMORY_SPACE: u16 = 1 << 1;
 pub(super) const BUS_MASTER: u16 = 1 << 2;
 const INTX_DISABLE: u16 = 1 << 10;
-/// The word of a function that is not there, or sleeps: all ones. Bits 11 to 15 of a command
-/// register are 0.
+/// What the register reads if the function is absent or asleep: all ones. Bits 11 to 15 of a
+/// command register are 0.
 const ABSENT: u16 = 0xFFFF;
 
-/// Held from reading the register to having written it, of whatever function: changes are rare and
-/// take a few microseconds.
+/// Held from reading the register to having written it, for any function: changes are rare and take
+/// a few microseconds.
 static CHANGES: Mutex<()> = Mutex::new(());
 
 /// A function's configuration space, and the lock on it.
@@ -46,9 +45,9 @@ impl Config {
         self.0.try_clone().map_err(|errno| Error::Os { call: "fcntl(config)", errno })
     }
 
-    /// Sets and clears bits, and looks whether they stayed. Everything that the function wrote
-    /// before has arrived when the look is answered: an answer may not pass a posted write (PCI
-    /// Local Bus Specification 3.0, 3.2.5).
+    /// Sets and clears bits, and reads them back. When that read is answered, everything that the
+    /// function wrote before has arrived: an answer may not pass a posted write (PCI Local Bus
+    /// Specification 3.0, 3.2.5).
     pub(super) fn change(&self, set: u16, clear: u16) -> Result<(), Error> {
         let _one_at_a_time = lock::acquire(&CHANGES)?;
         let wanted = (self.read()? | set) & !clear;
@@ -64,8 +63,7 @@ impl Config {
         }
     }
 
-    /// Lets INTx through. `uio_pci_generic` masks it when it comes, and has no other way to unmask
-    /// it.
+    /// Unmasks INTx. `uio_pci_generic` masks it when it comes, and has no other way to unmask it.
     pub(super) fn unmask_intx(&self) -> Result<(), Error> {
         let _one_at_a_time = lock::acquire(&CHANGES)?;
         let command = self.read()?;

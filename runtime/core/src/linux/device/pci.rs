@@ -34,7 +34,7 @@ const BARS: u32 = 6;
 /// `resource`: one line a BAR, three numbers of `0x` and 16 digits, and up to 17 lines.
 const RESOURCE_MAX_BYTES: usize = 17 * 57;
 /// Bits of a resource's flags (Linux `include/linux/ioport.h`): memory, and not I/O ports; no
-/// address was given to it.
+/// address was assigned.
 const IORESOURCE_MEM: u64 = 0x200;
 const IORESOURCE_UNSET: u64 = 0x2000_0000;
 /// The longest link that is read: a path below `/sys`.
@@ -45,8 +45,7 @@ const LINK_MAX_BYTES: usize = 512;
 /// space, which everything made of it shares.
 ///
 /// It needs root: a function that masters the bus reaches all memory. Behind an IOMMU, VFIO
-/// confines it, and an ordinary user may have it. Bind the driver before, where an interrupt is
-/// wanted:
+/// confines it, and an ordinary user may have it. To use the interrupt, bind the driver first:
 ///
 /// ```sh
 /// echo uio_pci_generic > /sys/bus/pci/devices/0000:00:01.0/driver_override
@@ -70,12 +69,12 @@ pub struct PciFunction {
     folder: Fd,
     dev: Fd,
     config: Config,
-    /// Bit N: BAR N was given away. Two windows on the same registers would be two drivers.
+    /// Bit N: BAR N was handed out. Two windows on the same registers would be two drivers.
     taken: Cell<u32>,
 }
 
 impl PciFunction {
-    /// The one function of this `vendor` and `device`.
+    /// Finds the one function of this `vendor` and `device`.
     ///
     /// ```no_run
     /// let edu = contigo::linux::device::PciFunction::find(0x1234, 0x11E8)?;
@@ -91,12 +90,12 @@ impl PciFunction {
         unsafe { Self::find_under("", vendor, device) }
     }
 
-    /// The function at `address`: domain, bus, device and function in hexadecimal, as
+    /// Opens the function at `address`: domain, bus, device and function in hexadecimal, as
     /// `0000:00:01.0`.
     ///
     /// # Errors
-    /// - [`Error::BadName`]: `address` is none. [`Error::NotFound`]: nothing is there.
-    /// - [`Error::Denied`]: not root; or a driver of the kernel has the function.
+    /// - [`Error::BadName`]: `address` is not one. [`Error::NotFound`]: nothing is there.
+    /// - [`Error::Denied`]: not root, or a kernel driver has the function.
     /// - [`Error::InUse`]: another driver of this runtime has it.
     /// - [`Error::Os`] with `open(/dev)`, `open(config)` or `flock(config)`.
     pub fn open(address: &str) -> Result<Self, Error> {
@@ -217,8 +216,8 @@ impl PciFunction {
         Ok(registers)
     }
 
-    /// Lets it answer at its addresses, and takes bus mastering away where an earlier program left
-    /// it on. [`BusMaster::enable`] gives it, once the function's driver has stopped it.
+    /// Lets it answer at its addresses, and turns off bus mastering that an earlier program left
+    /// on. [`BusMaster::enable`] turns it on, once the function's driver has stopped it.
     ///
     /// # Errors
     /// [`Error::Os`] with `pread(config)` or `pwrite(config)`; [`Error::Unexpected`] where the
@@ -228,7 +227,7 @@ impl PciFunction {
         self.config.change(MEMORY_SPACE, BUS_MASTER)
     }
 
-    /// Takes bus mastering away: [`BusMaster::disable`].
+    /// Turns bus mastering off: [`BusMaster::disable`].
     ///
     /// # Errors
     /// As [`enable`](Self::enable).
@@ -236,7 +235,7 @@ impl PciFunction {
         self.config.change(0, BUS_MASTER)
     }
 
-    /// A handle on its bus mastering, for the driver that the registers go to.
+    /// A handle on its bus mastering, for the driver that gets the registers.
     ///
     /// # Errors
     /// [`Error::Os`] with `fcntl(config)`: this process has too many files.
@@ -245,7 +244,7 @@ impl PciFunction {
     }
 
     /// Its interrupt (INTx), through the UIO device that `uio_pci_generic` made of it. Dropping it
-    /// takes bus mastering away (the module's `release`).
+    /// turns bus mastering off (the module's `release`).
     ///
     /// # Errors
     /// [`Error::NotFound`] where `uio_pci_generic` is not bound to it; [`Error::Setting`] where
@@ -307,9 +306,9 @@ impl PciFunction {
         Ok(unsafe { Wired::new(registers, Spin, port) })
     }
 
-    /// An IOMMU that lets this function's addresses through has the type `identity` (Linux
-    /// `Documentation/ABI/testing/sysfs-kernel-iommu_groups`). Any other would take physical
-    /// addresses for its own: at best a fault. A port on a bus of its own gets no physical
+    /// An IOMMU that passes this function's addresses through has the type `identity` (Linux
+    /// `Documentation/ABI/testing/sysfs-kernel-iommu_groups`). Any other would translate physical
+    /// addresses as its own: at best a fault. A port on a bus of its own gets no physical
     /// addresses.
     pub fn refuse_translated(&self, port: &Port) -> Result<(), Error> {
         let mut buffer = [0; 32];
@@ -355,14 +354,14 @@ impl PciFunction {
         let len_bytes = last.checked_sub(first).and_then(|len| len.checked_add(1));
         let len_bytes = len_bytes.ok_or(Error::Unexpected { name: "resource", value: last })?;
         // The file begins with the page that the BAR is in (`pci_mmap_resource_range`): a small BAR
-        // may begin inside it. A mask, as a page is a power of two: a remainder of what may be 0
-        // would have a panic's code.
+        // may begin inside it. A page is a power of two, so this uses a mask: a remainder by what
+        // may be 0 would compile in a panic.
         let in_page_bytes = first & (pagemap::page_bytes()? as u64).wrapping_sub(1);
         Ok(Extent { offset_bytes: 0, in_page_bytes, len_bytes })
     }
 }
 
-/// Two drivers on one device would be one too many, and the kernel's others do not know of `flock`.
+/// Refuses a function that a kernel driver has: kernel drivers do not know of `flock`.
 fn refuse_taken(folder: &Fd) -> Result<(), Error> {
     const FIX: &str = "a driver of the kernel has it: bind uio_pci_generic to it instead \
      (driver_override, unbind, drivers_probe)";

@@ -19,7 +19,7 @@ pub(super) type Address = heapless::String<ADDRESS_MAX_BYTES>;
 /// The folder of them all, for errors.
 pub(super) const FOLDER: &str = "/sys/bus/pci/devices";
 
-/// `address`, where it is one.
+/// Checks that `address` is one.
 pub(super) fn address(address: &str) -> Result<Address, Error> {
     let refused = Error::BadName { len_bytes: address.len(), max_bytes: ADDRESS_MAX_BYTES };
     Address::try_from(address).ok().filter(|address| is_address(address)).ok_or(refused)
@@ -37,7 +37,7 @@ pub(super) fn find(root: &str, vendor: u16, device: u16) -> Result<Address, Erro
                     matches += 1;
                     found = Address::try_from(name).unwrap_or_default();
                 }
-                // Gone between two looks, or it says nonsense: then it is not the one.
+                // Gone between two reads, or its files are malformed: then it is not the one.
                 _ => others += 1,
             }
             Ok(())

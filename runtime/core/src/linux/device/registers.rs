@@ -83,19 +83,19 @@ impl Registers {
         Shared::new(Mapped { window, _map: map, _lock: lock }).map(Self)
     }
 
-    /// The same registers once more.
+    /// A second handle on the same registers.
     ///
     /// # Safety
-    /// One of the two is used at a time: the caller gives them to the next driver when the last one
-    /// has let go of them, or to a gate that lies among them.
+    /// Only one of the two is used at a time: the caller gives it to the next driver after the last
+    /// one has released them, or to a gate that lies among them.
     #[doc(hidden)]
     #[must_use]
     pub unsafe fn second(&self) -> Self {
         Self(self.0.clone())
     }
 
-    /// The registers at `addr`, through `/dev/mem`: only where nothing better is, and only where
-    /// the user asked for it by name.
+    /// The registers at `addr`, through `/dev/mem`: use it only where there is nothing better, and
+    /// only where the user asked for it by name.
     ///
     /// A `generic-uio` node in the device tree ([`Uio`](crate::linux::device::Uio)) is better in
     /// every way. It has an interrupt, an ordinary user may be given it, and a second driver is
@@ -105,13 +105,13 @@ impl Registers {
     ///
     /// # Errors
     /// [`Error::Misaligned`] where `addr` is no multiple of 4. [`Error::Argument`] where
-    /// `len_bytes` is none, or 0, or above 1 GiB. [`Error::Denied`]: not root, or the kernel does
-    /// not allow it. [`Error::Os`]: ENOENT, the kernel has no `/dev/mem`.
+    /// `len_bytes` is no multiple of 4, or 0, or above 1 GiB. [`Error::Denied`]: not root, or the
+    /// kernel does not allow it. [`Error::Os`]: ENOENT, the kernel has no `/dev/mem`.
     ///
     /// # Safety
     /// `len_bytes` bytes at `addr` are the registers of one device, which no other code drives
-    /// while this lives. Reading any of them harms nothing: a read where no device is can stop the
-    /// whole machine (an external abort on Arm).
+    /// while this lives. Reading any of them is harmless; a read where there is no device can stop
+    /// the whole machine (an external abort on Arm).
     ///
     /// Source: man 4 mem; Linux `drivers/char/mem.c`.
     ///

@@ -21,7 +21,7 @@ use nix::libc::{
     O_RDONLY, O_RDWR,
 };
 
-/// Device numbers that are looked at. The kernel gives the lowest that is free (`idr_alloc` in
+/// How many device numbers are tried. The kernel gives the lowest that is free (`idr_alloc` in
 /// `uio_get_minor`), and no board here has a tenth as many; each costs one system call, once.
 const MAX_DEVICES: u32 = 256;
 /// The longest name: a device-tree node has at most 31 characters before its unit address
@@ -49,12 +49,12 @@ struct Map {
 ///
 /// A node of the device tree becomes one with `compatible = "generic-uio"` and
 /// `uio_pdrv_genirq.of_id=generic-uio` on the kernel's command line; `uio_pdrv_genirq` takes the
-/// node's first interrupt, and no other. A core with two is given one line in the block design that
-/// is both (an OR gate), or a node for each half of its registers. The file belongs to root until a
-/// udev rule says otherwise, such as `SUBSYSTEM=="uio", GROUP="dma", MODE="0660"`.
+/// node's first interrupt, and no other. For a core with two, join them to one line in the block
+/// design (an OR gate), or make a node for each half of its registers. The file belongs to root
+/// until a udev rule says otherwise, such as `SUBSYSTEM=="uio", GROUP="dma", MODE="0660"`.
 ///
-/// A PCI function behind `uio_pci_generic` is no device of this kind:
-/// [`PciFunction`](crate::linux::device::PciFunction) opens it.
+/// A PCI function behind `uio_pci_generic` is not opened here, but by
+/// [`PciFunction`](crate::linux::device::PciFunction).
 ///
 /// ```no_run
 /// use contigo::{Bus, Port, Queue, drivers::zdma::Zdma, linux::device::Uio};
@@ -78,13 +78,13 @@ pub struct Uio {
     addr: PhysAddr,
     /// Where the registers begin in that page.
     in_page_bytes: u64,
-    /// Bit N: map N was given away. Two windows on the same registers would be two drivers.
+    /// Bit N: map N was handed out. Two windows on the same registers would be two drivers.
     taken: u8,
 }
 
 impl Uio {
-    /// The one device that is called `name`: its node in the device tree, with its unit address
-    /// (`dma-controller@f8003000`) or without, or what its driver calls it
+    /// Opens the one device called `name`: its node in the device tree, with its unit address
+    /// (`dma-controller@f8003000`) or without, or its driver's name for it
     /// (`/sys/class/uio/uioN/name`).
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl Uio {
         unsafe { Self::find_under("", name) }
     }
 
-    /// `/dev/uio<index>`.
+    /// Opens `/dev/uio<index>`.
     ///
     /// # Errors
     /// - [`Error::NotFound`]: there is no such device.
@@ -107,7 +107,7 @@ impl Uio {
     /// - [`Error::InUse`]: another driver has it.
     /// - [`Error::AttributeMissing`], [`Error::Unexpected`], [`Error::AttributeEmpty`],
     ///   [`Error::AttributeUnreadable`]: the device has no registers (its node has no `reg`), or
-    ///   its files under `/sys` say what cannot be.
+    ///   its files under `/sys` hold impossible values.
     /// - [`Error::Os`] with `open(/dev/uio)`, `flock(/dev/uio)` or `mmap(/dev/uio)`: ENOENT, udev
     ///   has made no file for it yet.
     #[cfg_attr(feature = "audit", track_caller)]
@@ -123,8 +123,8 @@ impl Uio {
     /// As [`find`](Self::find).
     ///
     /// # Safety
-    /// The files below `root` are the kernel's. Or no driver that is made of them gives memory back
-    /// because of its registers' values.
+    /// The files below `root` are the kernel's, or no driver made from them frees memory because of
+    /// its registers' values.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn find_under(root: &str, name: &str) -> Result<Self, Error> {
         check_name(name)?;
@@ -161,8 +161,8 @@ impl Uio {
             return Err(Error::NotFound { what: "UIO device", among: devices.into() });
         };
         let mut buffer = [0; LINK_MAX_BYTES];
-        // Before its file is opened: closing it again would turn bus mastering off for a program
-        // that drives the function (`release` in `uio_pci_generic.c`).
+        // Checked before its file is opened: closing it again would turn bus mastering off for a
+        // program that drives the function (`release` in `uio_pci_generic.c`).
         if sysfs::read(&folder, c"name", &mut buffer)?
             .is_some_and(|name| name.trim_ascii_end() == b"uio_pci_generic")
         {
@@ -209,7 +209,7 @@ impl Uio {
     }
 
     /// The registers of its map number `index`, from 1: what comes after the first range of its
-    /// node's `reg`. Each is given once.
+    /// node's `reg`. Each map is handed out once.
     ///
     /// ```no_run
     /// let mut device = contigo::linux::device::Uio::find("capture@40000000")?;
@@ -220,8 +220,8 @@ impl Uio {
     ///
     /// # Errors
     /// [`Error::Argument`] past the fifth, and for 0, which is in [`into_parts`](Self::into_parts);
-    /// [`Error::AttributeMissing`] where the device has fewer; [`Error::InUse`] where it was given
-    /// already; as [`open`](Self::open) for what cannot be.
+    /// [`Error::AttributeMissing`] if the device has fewer; [`Error::InUse`] if it was handed out
+    /// before; as [`open`](Self::open) for impossible values.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn map(&mut self, index: u32) -> Result<Registers, Error> {
         if index == 0 || index as usize >= MAPS.len() {
@@ -252,8 +252,7 @@ impl Uio {
         unsafe { Wired::new(self.registers, UioIrq::new(self.file, None), port) }
     }
 
-    /// Its registers, wired to `port`, and no interrupt: a wait looks again and again, with no
-    /// system call.
+    /// Its registers, wired to `port`, and no interrupt: a wait polls, with no system call.
     ///
     /// # Safety
     /// As [`Wired::new`].
@@ -278,8 +277,8 @@ pub(super) fn open_file(dev: &Fd, index: u32) -> Result<Fd, Error> {
     // `uio` leaves room for it.
     let _ = name.push('\0');
     let name = CStr::from_bytes_with_nul(name.as_bytes()).unwrap_or(c"");
-    // Not blocking: an interrupt's count is read only after `ppoll` said that there is one, or to
-    // find out. Without O_SYNC: the kernel maps registers uncached anyway (`uio_mmap_physical`).
+    // Non-blocking: an interrupt's count is read only after `ppoll` reported one, or to find out.
+    // Without O_SYNC: the kernel maps registers uncached anyway (`uio_mmap_physical`).
     let file = dev.open_at(name, O_RDWR | O_NONBLOCK).map_err(|errno| match errno {
         EACCES | EPERM => Error::Denied { what: "/dev/uioN", errno, fix: FIX },
         errno => Error::Os { call: "open(/dev/uio)", errno },
@@ -313,9 +312,9 @@ fn map(file: &Fd, extent: Extent) -> Result<Registers, Error> {
 
 /// Where map `index` is, and which bytes of the file are its registers.
 ///
-/// `addr` is that of a page. `size` counts from there, `offset` tells how far into it the registers
-/// begin. The drivers of the kernel round all of it to pages (`uio_pdrv_genirq_probe`). So nothing
-/// says where the registers end, and the window ends with the page.
+/// `addr` is the address of a page. `size` counts from there, `offset` is how far into it the
+/// registers begin. The kernel's drivers round all of it to pages (`uio_pdrv_genirq_probe`), so no
+/// file says where the registers end: the window ends with the page.
 fn extent(folder: &Fd, index: usize) -> Result<(PhysAddr, Extent), Error> {
     let map = MAPS.get(index).ok_or(Error::AttributeMissing { name: "maps" })?;
     let page_bytes = pagemap::page_bytes()? as u64;
@@ -367,7 +366,7 @@ fn uio(index: u32) -> heapless::String<16> {
     name
 }
 
-/// Is this device's node, with or without its unit address, or its driver's name for it, `name`?
+/// Returns whether `name` is its node, with or without unit address, or its driver's name for it.
 fn is_called(folder: &Fd, name: &str) -> Result<bool, Error> {
     let mut buffer = [0; LINK_MAX_BYTES];
     // Devices that are in no device tree have no such link.
@@ -380,7 +379,7 @@ fn is_called(folder: &Fd, name: &str) -> Result<bool, Error> {
     }
     match sysfs::read(folder, c"name", &mut buffer) {
         Ok(text) => Ok(text.is_some_and(|text| text.trim_ascii_end() == name.as_bytes())),
-        // A device may vanish between two looks: then it is not the one.
+        // A device may vanish between two reads: then it is not the one.
         Err(Error::AttributeUnreadable { errno: ENODEV, .. }) => Ok(false),
         Err(error) => Err(error),
     }

@@ -16,10 +16,10 @@ use nix::libc::{EAGAIN, EIO, ENOSYS};
 ///
 /// # In an event loop
 /// It is `AsFd`: poll(2), `mio` and tokio's `AsyncFd` wait for it as for any file. The driver owns
-/// the interrupt, so the loop has a second handle ([`try_clone`](Self::try_clone)). The order
-/// matters: [`arm`](Self::arm) **first**, then look
-/// ([`Queue::try_next`](crate::Queue::try_next)), then sleep. An interrupt before `arm` is
-/// forgotten by it, and seen by the look; one after it ends the sleep.
+/// the interrupt, so the loop uses a second handle ([`try_clone`](Self::try_clone)). The order
+/// matters: [`arm`](Self::arm) **first**, then poll ([`Queue::try_next`](crate::Queue::try_next)),
+/// then sleep. `arm` discards an interrupt that came before it, and the poll finds that job; an
+/// interrupt after `arm` ends the sleep.
 ///
 /// ```no_run
 /// use contigo::{Align, Bus, Error, Port, Queue, Region, drivers::zdma::Zdma, hw::Wired};
@@ -59,19 +59,19 @@ use nix::libc::{EAGAIN, EIO, ENOSYS};
 #[derive(Debug)]
 pub struct UioIrq {
     file: Fd,
-    /// Of the PCI function whose INTx this is.
+    /// The configuration space of the PCI function whose INTx this is.
     config: Option<Config>,
     interrupts: AtomicUsize,
 }
 
 impl UioIrq {
-    /// `file` does not block.
+    /// `file` is non-blocking.
     pub(super) const fn new(file: Fd, config: Option<Config>) -> Self {
         Self { file, config, interrupts: AtomicUsize::new(0) }
     }
 
-    /// A second handle on the same interrupt, for an event loop: what one of them reads or unmasks,
-    /// the other has read and unmasked. Each keeps the device open, and so its lock.
+    /// A second handle on the same interrupt, for an event loop: what one handle reads or unmasks
+    /// is read and unmasked for the other too. Each keeps the device open, and so its lock.
     ///
     /// # Errors
     /// [`Error::Os`] with `fcntl(/dev/uio)`: this process has too many files.
@@ -81,19 +81,19 @@ impl UioIrq {
         Ok(Self::new(file, self.config.as_ref().map(Config::try_clone).transpose()?))
     }
 
-    /// Forgets an interrupt that came before, and unmasks. Does not wait.
+    /// Discards an interrupt that came before, and unmasks. Does not wait.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where the device has no interrupt: use
     /// [`Uio::polled`](crate::linux::device::Uio::polled), or give its node one. [`Error::Os`] with
-    /// what the file says; with `write(/dev/uio)` and EINVAL the device is gone.
+    /// the file's errno; with `write(/dev/uio)` and EINVAL the device is gone.
     pub fn arm(&self) -> Result<(), Error> {
         self.take()?;
         self.unmask()
     }
 
-    /// How many interrupts this handle took, by a wait or by [`arm`](Self::arm): 0 after a job that
-    /// should have raised one means that it gets lost. On a processor of 32 bits it wraps at 2³².
+    /// How many interrupts this handle took, by a wait or [`arm`](Self::arm): 0 after a job that
+    /// should have raised one means that it got lost. On a processor of 32 bits it wraps at 2³².
     #[must_use]
     pub fn interrupts(&self) -> u64 {
         self.interrupts.load(Ordering::Relaxed) as u64
@@ -105,7 +105,7 @@ impl UioIrq {
             Ok(_) => {
                 self.interrupts.fetch_add(1, Ordering::Relaxed);
             }
-            // Nothing new, or the other handle's read was faster: the caller looks at the device
+            // Nothing new, or the other handle's read was faster: the caller polls the device
             // anyway.
             Err(EAGAIN) => {}
             Err(EIO) => return Err(NO_INTERRUPT),

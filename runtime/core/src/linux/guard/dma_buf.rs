@@ -19,21 +19,21 @@ use core::{fmt, ops::Range, time::Duration};
 use memmap2::MmapRaw;
 use nix::errno::Errno;
 
-/// A dma-buf of whatever exporter, mapped for this process and for the device of a [`Guard`]:
-/// a dma-heap's block ([`DmaHeap::allocate_for`](crate::linux::memory::DmaHeap::allocate_for)), a
+/// A dma-buf from any exporter, mapped for this process and for the device of a [`Guard`]: a
+/// dma-heap's block ([`DmaHeap::allocate_for`](crate::linux::memory::DmaHeap::allocate_for)), a
 /// camera's or a display's buffer ([`import`](Self::import)).
 ///
 /// It owns the mapping, the import and a descriptor. The kernel gives its address. On a port that
 /// does not snoop, each hand-over is one system call, by which the exporter maintains the caches of
 /// **all of the buffer**: no exporter promises less. So on such a port it holds one buffer at a
-/// time ([`Error::WholeBlock`]), and a frame is a dma-buf of its own. A pool of many buffers is
-/// memory of the device's own ([`Guard::allocate`]). On a port that snoops, no call is made, and it
-/// is carved as any other.
+/// time ([`Error::WholeBlock`]), and each frame is a dma-buf of its own. For a pool of many buffers
+/// use [`Guard::allocate`]. On a port that snoops, no call is made, and buffers are allocated from
+/// it as from any other memory.
 ///
-/// Dropping it takes the block away from the device and then unmaps it; a [`Region`](crate::Region)
-/// leaks it rather than drop it while anything is out. On a port that does not snoop, that may
-/// throw away the CPU's writes since they were last handed to the device. So hand over first what
-/// another reader of the dma-buf (a display, another process) is to see.
+/// Dropping it unmaps the block from the device and then from the process; a
+/// [`Region`](crate::Region) leaks it rather than drop it while a buffer is out. On a port that
+/// does not snoop, that may discard what the CPU wrote since the last hand-over to the device:
+/// first hand over what another reader of the dma-buf (a display, another process) is to see.
 ///
 /// References: Linux `Documentation/driver-api/dma-buf.rst`; `kernel-helpers/uapi/contigo.h`.
 pub struct DmaBuf {
@@ -52,8 +52,8 @@ impl DmaBuf {
     ///
     /// # Errors
     /// - [`Error::Os`] with `ioctl(CONTIGO_IMPORT)`: EBADF, EINVAL, it is no dma-buf, or this
-    ///   device's own memory. EACCES, it was opened for reading alone. ENOSPC, the guard has 256
-    ///   buffers, with what is kept for its device; EDQUOT, more bytes than the module's parameter
+    ///   device's own memory. EACCES, it was opened read-only. ENOSPC, the guard has 256 buffers,
+    ///   counting what is kept for its device; EDQUOT, more bytes than the module's parameter
     ///   `max_mib`. ERANGE, the device does not reach it. EOPNOTSUPP, the kernel cannot maintain
     ///   its caches (`no-map`). ENODEV, the device was taken away. Else the exporter's errno.
     /// - [`Error::Os`] with `mmap(dma-buf)` or `fcntl(F_DUPFD_CLOEXEC)`: the errno. Some exporters'
@@ -62,16 +62,16 @@ impl DmaBuf {
     ///
     /// # Safety
     /// As long as this value or a region over it lives, nothing else touches the buffer's bytes,
-    /// except for devices that it hands them to. No other importer (a camera's driver) writes into
-    /// it meanwhile, and no other process or mapping does. It is initialised.
+    /// except for devices that it hands them to. No other importer (a camera's driver), process or
+    /// mapping writes into it meanwhile. The buffer is initialised.
     pub unsafe fn import(guard: &Guard, fd: BorrowedFd<'_>) -> Result<Self, Error> {
         // SAFETY: the caller's promise.
         unsafe { Self::import_as(guard, fd.as_raw_fd(), "dma-buf") }
     }
 
-    /// As [`import`](Self::import), once those have ended that write the buffer now: a camera's
-    /// frame under way, a GPU's kernel. At most for `timeout`. Writers that begin later
-    /// are not waited for: poll(2) the dma-buf.
+    /// As [`import`](Self::import), after waiting for the buffer's current writers to finish: a
+    /// camera's frame under way, a GPU's kernel. It waits at most for `timeout`, and not for
+    /// writers that begin later: poll(2) the dma-buf.
     ///
     /// ```no_run
     /// use contigo::{Region, linux::guard::{DmaBuf, Guard}};
@@ -85,8 +85,8 @@ impl DmaBuf {
     /// ```
     ///
     /// # Errors
-    /// As [`import`](Self::import). [`Error::Os`] with `ppoll(dma-buf)`: ETIMEDOUT, they have not
-    /// ended, or a signal came first.
+    /// As [`import`](Self::import). [`Error::Os`] with `ppoll(dma-buf)`: ETIMEDOUT, the writers
+    /// have not finished, or a signal came first.
     ///
     /// # Safety
     /// As [`import`](Self::import), from when this returns.
@@ -143,8 +143,8 @@ impl DmaBuf {
         }
     }
 
-    /// All of the buffer, whatever `range` of it changes hands: another exporter's caches are
-    /// maintained by its own `begin_cpu_access` and `end_cpu_access`, which know no ranges.
+    /// Syncs all of the buffer, whatever `range` of it changes hands: the exporter maintains its
+    /// caches by its own `begin_cpu_access` and `end_cpu_access`, which know no ranges.
     fn sync(&self, range: &Range<usize>, flags: u32) -> Result<(), Error> {
         let len_bytes = self.map.len();
         check(range, len_bytes)?;
@@ -152,7 +152,7 @@ impl DmaBuf {
     }
 }
 
-/// All of the dma-buf `fd`.
+/// Maps all of the dma-buf `fd`.
 fn map(fd: i32, len_bytes: u64) -> Result<MmapRaw, Error> {
     const CALL: &str = "mmap(dma-buf)";
     let len_bytes = usize::try_from(len_bytes).map_err(|_| os(CALL, Errno::EOVERFLOW as i32))?;

@@ -1,4 +1,4 @@
-//! The kernel's word about a guarded device: distrusted, and then kept.
+//! What the kernel reports about a guarded device: checked, and then kept.
 
 use super::abi::{
     INFO_ARMED, INFO_COHERENT, INFO_CONFINED, INFO_IOMMU, INFO_RESET, INFO_TRANSLATED, Info,
@@ -6,38 +6,38 @@ use super::abi::{
 };
 use crate::types::{Align, Error};
 
-/// The facts about a guarded device and its file, as they were when the kernel was asked:
+/// The facts about a guarded device and its file, as the kernel reported them:
 /// [`Guard::info`](crate::linux::guard::Guard::info).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GuardInfo {
     /// The device snoops the CPU's caches (`dma-coherent`).
     pub coherent: bool,
-    /// Its bus addresses are not physical ones, by `dma-ranges` or an IOMMU.
+    /// Its bus addresses are not physical ones, because of `dma-ranges` or an IOMMU.
     pub translated: bool,
     /// An IOMMU translates them.
     pub iommu: bool,
-    /// It reaches this file's memory, and nothing else. An IOMMU stands before it, forgets an
-    /// address at once, and has no other device in its group; and the kernel can reset it.
+    /// It reaches this file's memory, and nothing else: an IOMMU stands before it, drops an address
+    /// at once, and has no other device in its group; and the kernel can reset it.
     pub confined: bool,
-    /// The kernel can reset it, and does so when the file goes.
+    /// The kernel can reset it, and does so when the file is closed.
     pub can_reset: bool,
-    /// The kernel has a program that stops it.
+    /// The kernel has a stop program for it.
     pub armed: bool,
     /// Its interrupts.
     pub interrupts: u32,
     /// Buffers that this file holds.
     pub buffers: u32,
-    /// Buffers in quarantine, because the device has not stopped. This file's count with them, and
-    /// 256 are the most.
+    /// Buffers in quarantine, because the device has not stopped. They count together with this
+    /// file's buffers, and 256 is the limit.
     pub quarantined: u32,
-    /// How long those are.
+    /// The total length of the buffers in quarantine.
     pub quarantined_bytes: u64,
     /// Address lines that the kernel assumes.
     pub addr_bits: u32,
-    /// How many bytes each window of registers has; 0: there is none.
+    /// How many bytes each window of registers has; 0: there is no such window.
     pub window_len_bytes: [u64; MAX_WINDOWS],
-    /// Windows that a stop sequence may reach of a program without `CAP_SYS_RAWIO`: the node says
+    /// Windows that a stop sequence may access for a program without `CAP_SYS_RAWIO`: the node says
     /// that each register in them answers (`contigo,stop-windows`).
     pub stop_windows: [bool; MAX_WINDOWS],
 }
@@ -63,7 +63,7 @@ impl From<&Info> for GuardInfo {
     }
 }
 
-/// `info`, as the kernel filled it in, where it can be.
+/// Checks `info`, as the kernel filled it in, for impossible values.
 pub(super) fn checked(info: Info) -> Result<(Info, Align), Error> {
     let unexpected = |name, value: u32| Error::Unexpected { name, value: value.into() };
     if info.argsz < Info::ARGSZ {

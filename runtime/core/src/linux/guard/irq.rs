@@ -26,8 +26,8 @@ pub(super) type Events = [Once<Fd>; MAX_INTERRUPTS];
 /// [`UioIrq`](crate::linux::device::UioIrq).
 ///
 /// It is `AsFd`, for poll(2) and event loops, in the same order as there: [`arm`](Self::arm) first,
-/// then look, then sleep. The descriptor is the guard's own where the device has one interrupt, and
-/// an eventfd for each where it has several. Either wakes who waits when the device is taken away.
+/// then poll, then sleep. The descriptor is the guard's own where the device has one interrupt, and
+/// an eventfd for each where it has several. Either wakes the waiter when the device is taken away.
 ///
 /// ```no_run
 /// use contigo::{Bus, Port, Queue, drivers::zdma::Zdma, hw::Wired, linux::guard::Guard};
@@ -48,13 +48,13 @@ pub struct GuardIrq {
 }
 
 impl Guard {
-    /// Interrupt `interrupt`, from 0. Each call gives one more handle on it, for an event loop
-    /// beside a driver: what one of them reads or unmasks, the other has read and unmasked.
+    /// Interrupt `interrupt`, from 0. Each call returns one more handle on it, for an event loop
+    /// beside a driver: what one handle reads or unmasks is read and unmasked for the other too.
     ///
     /// # Errors
-    /// [`Error::Unsupported`]: the device has none; poll it. [`Error::Argument`]: it has not so
-    /// many. [`Error::Os`] with `eventfd` or `ioctl(CONTIGO_SET_EVENTFD)`. [`Error::Contended`]:
-    /// another thread has been asking for one for a second.
+    /// [`Error::Unsupported`]: the device has none; poll it. [`Error::Argument`]: it has fewer.
+    /// [`Error::Os`] with `eventfd` or `ioctl(CONTIGO_SET_EVENTFD)`. [`Error::Contended`]: another
+    /// thread has been asking for one for a second.
     pub fn irq(&self, interrupt: u32) -> Result<GuardIrq, Error> {
         const NONE: Error = Error::Unsupported {
             what: "the device has no interrupt",
@@ -74,15 +74,15 @@ impl Guard {
             .get(interrupt as usize)
             .filter(|_| u64::from(interrupt) <= max)
             .ok_or(no_such)?;
-        // A read of the file takes what came of every interrupt: of a device with one, that is all.
+        // Reading the file takes what came of every interrupt: only for a device with one.
         if max > 0 {
             self.make_event(place, interrupt)?;
         }
         Ok(GuardIrq { guard: self.clone(), interrupt, interrupts: AtomicUsize::new(0) })
     }
 
-    /// Puts the eventfd of `interrupt` at `place`, where none is. `Once` would spin without a bound
-    /// while another thread makes it.
+    /// Puts the eventfd of `interrupt` at `place`, if there is none. `Once` would spin without a
+    /// bound while another thread makes it.
     fn make_event(&self, place: &Once<Fd>, interrupt: u32) -> Result<(), Error> {
         if place.get().is_none() {
             let _one = lock::acquire(&self.0.making)?;
@@ -107,7 +107,7 @@ impl Guard {
 }
 
 impl GuardIrq {
-    /// Forgets an interrupt that came before, and unmasks. Does not wait.
+    /// Discards an interrupt that came before, and unmasks. Does not wait.
     ///
     /// # Errors
     /// [`Error::Os`] with `read(/dev/contigo/)` or `ioctl(CONTIGO_UNMASK)`: ENODEV, the device was
@@ -117,8 +117,8 @@ impl GuardIrq {
         self.unmask()
     }
 
-    /// How many interrupts this handle took, by a wait or by [`arm`](Self::arm): 0 after a job that
-    /// should have raised one means that it gets lost. On a processor of 32 bits it wraps at 2³².
+    /// How many interrupts this handle took, by a wait or [`arm`](Self::arm): 0 after a job that
+    /// should have raised one means that it got lost. On a processor of 32 bits it wraps at 2³².
     #[must_use]
     pub fn interrupts(&self) -> u64 {
         self.interrupts.load(Ordering::Relaxed) as u64
@@ -133,7 +133,7 @@ impl GuardIrq {
         }
     }
 
-    /// The eventfd of a device with several.
+    /// The interrupt's eventfd, on a device with several interrupts.
     fn event(&self) -> Option<&Fd> {
         self.guard.0.events.get(self.interrupt as usize)?.get()
     }
@@ -153,7 +153,7 @@ impl GuardIrq {
                 self.interrupts.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
-            // Nothing new, or the other handle's read was faster: the caller looks at the device
+            // Nothing new, or the other handle's read was faster: the caller polls the device
             // anyway.
             Err(EAGAIN) => Ok(()),
             Err(errno) => Err(os(call, errno)),

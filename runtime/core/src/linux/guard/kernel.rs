@@ -1,5 +1,4 @@
-//! The kernel's side of a guard: one trait, so that a test can stand in for boards that no one
-//! machine is.
+//! The kernel's side of a guard: one trait, so that a test can stand in for any board.
 #![allow(unsafe_code, reason = "ioctls on a raw descriptor, and the unsafe trait of the seam")]
 
 use super::abi::{
@@ -20,7 +19,7 @@ use nix::{
     libc::{self, EACCES, EBUSY, ENOENT, EPERM, O_DIRECTORY, O_NONBLOCK, O_RDONLY, O_RDWR},
 };
 
-/// One call of the module's. Arrays go along as slices: their length and their address are filled
+/// One ioctl of the module. Arrays are passed as slices: their length and their address are filled
 /// in here.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "uapi/contigo.h documents the calls")]
@@ -28,13 +27,13 @@ pub enum Request<'r> {
     GetInfo(&'r mut Info),
     SetDmaBits(u32),
     Alloc(&'r mut Alloc),
-    /// The dma-buf that holds allocated memory comes back.
+    /// Returns the dma-buf that holds allocated memory.
     Export {
         handle: u32,
         dma_buf: &'r mut Option<Fd>,
     },
     Import(&'r mut Import),
-    /// The run of an import that begins so many bytes into it: how many were written comes back.
+    /// Returns the run at `offset_bytes` of an import, and how many runs the kernel wrote.
     GetSegment {
         handle: u32,
         offset_bytes: u64,
@@ -53,12 +52,12 @@ pub enum Request<'r> {
     Reset,
 }
 
-/// The calls of a [`Guard`](super::Guard) to the kernel. `RealGuard` makes them; a test puts its
-/// own kernel here.
+/// The calls of a [`Guard`](super::Guard) to the kernel. `RealGuard` makes them; a test provides
+/// its own kernel.
 ///
 /// # Safety
-/// Callers owe nothing, because only this module can call: no other code can make a `RealGuard`, or
-/// see one. A request writes registers, and gives up memory.
+/// Callers owe nothing, because only this module can call: no other code can make or see a
+/// `RealGuard`. A request writes registers, and releases memory.
 ///
 /// # Implementation safety
 /// 1. An import's address and segments are where the device finds the dma-buf's bytes, until it is
@@ -79,13 +78,13 @@ pub unsafe trait GuardKernel: Send + Sync {
     /// As [`Guard::open`](super::Guard::open).
     fn open(&self, name: &str) -> Result<Fd, Error>;
 
-    /// A descriptor of one's own for the dma-buf `fd`.
+    /// Duplicates `fd`, the descriptor of a dma-buf.
     ///
     /// # Errors
     /// The errno of fcntl(2).
     fn duplicate(&self, fd: i32) -> Result<Fd, i32>;
 
-    /// Waits until those have ended that write the dma-buf `file` now.
+    /// Waits until the current writers of the dma-buf `file` have finished.
     ///
     /// # Errors
     /// The errno of ppoll(2); ETIMEDOUT, after a signal too.
@@ -113,7 +112,7 @@ pub unsafe trait GuardKernel: Send + Sync {
     }
 
     /// The file of the allocated memory `handle`, which begins at its first byte. `None`: it is
-    /// `file` itself, where the kernel has said. A test has another.
+    /// `file` itself, at the place that the kernel reported. A test has another.
     fn memory(&self, file: &Fd, handle: u32) -> Option<Fd> {
         let _ = (file, handle);
         None
@@ -132,9 +131,9 @@ const CLASS: &str = "/sys/class/contigo";
 // SAFETY: 1. `contigo_import`: the addresses are those of the mapped scatter list, which stays
 // mapped until its release. A dma-buf's size is fixed (`struct dma_buf`). `contigo_own_new`: the
 // DMA API gives cleared pages and the address of the first; `contigo_own_mmap` maps those pages
-// alone, and each mapping has a reference of its own. 2. They are the kernel's own words about the
-// device. 3. `contigo_mmap`: the windows that the device tree or the bus says, of a device that
-// this module is bound to; one file at a time is open.
+// alone, and each mapping has a reference of its own. 2. The kernel itself reports them. 3.
+// `contigo_mmap`: the windows that the device tree or the bus declares, of a device that this
+// module is bound to; one file at a time is open.
 unsafe impl GuardKernel for RealGuard {
     fn open(&self, name: &str) -> Result<Fd, Error> {
         const WHAT: &str = "/dev/contigo/";
@@ -145,8 +144,7 @@ unsafe impl GuardKernel for RealGuard {
                                   unprivileged=1; a kernel that is locked down refuses it to all";
         check_name(name)?;
         let path = Path::join(&["/dev/contigo", name])?;
-        // Not blocking: interrupts are read only after `ppoll` said that there are some, or to find
-        // out.
+        // Non-blocking: interrupts are read only after `ppoll` reported some, or to find out.
         Fd::open(path.as_c_str(), O_RDWR | O_NONBLOCK).map_err(|errno| match errno {
             ENOENT => Error::NotFound {
                 what: "guard of the kernel module contigo",
@@ -235,7 +233,7 @@ unsafe impl GuardKernel for RealGuard {
     }
 }
 
-/// How many ports there are.
+/// How many devices the module has.
 fn guards() -> u32 {
     let mut ports = 0;
     let Ok(folder) =

@@ -24,11 +24,11 @@ use nix::libc::{EDQUOT, ENOMEM, ENOSPC, EPROTO};
 ///
 /// It owns the mapping and the allocation. The kernel gives its address and maintains the caches of
 /// exactly the bytes that change hands: one system call for each hand-over on a port that does not
-/// snoop, none on one that does. Dropping it gives the pages back. On a port that does not snoop,
-/// that may throw away the CPU's writes since they were last handed to the device. Hand over first
-/// what another holder of an [`export`](crate::Region::export) is to see.
+/// snoop, none on one that does. Dropping it frees the pages. On a port that does not snoop, that
+/// may discard what the CPU wrote since the last hand-over to the device: first hand over what
+/// another holder of an [`export`](crate::Region::export) is to see.
 ///
-/// A [`Region`](crate::Region) leaks it rather than drop it while anything is out. The mapping then
+/// A [`Region`](crate::Region) leaks it rather than drop it while a buffer is out. The mapping then
 /// keeps the guard's file open, as its registers do: the kernel stops the device when the process
 /// ends.
 ///
@@ -46,7 +46,7 @@ pub struct GuardMemory {
 impl Guard {
     /// Allocates `len_bytes`, rounded up to whole pages and zeroed, for this device, and maps them.
     /// They come from the node's `memory-region` where it has one that is `reusable`, or else from
-    /// the kernel's CMA pool, below as many address lines as the device has
+    /// the kernel's CMA pool, within reach of the device's address lines
     /// ([`set_addr_bits`](Self::set_addr_bits)).
     ///
     /// ```no_run
@@ -60,20 +60,20 @@ impl Guard {
     /// # Errors
     /// - [`Error::Argument`]: `len_bytes` is 0, or more than a process can map.
     /// - [`Error::NoMemory`]: ENOMEM, the kernel has no such run of pages left. EDQUOT, more than
-    ///   the module's parameter `max_mib` allows a device, with what is in quarantine or still
+    ///   the module's parameter `max_mib` allows a device, counting what is in quarantine or still
     ///   mapped. The text says what to change.
-    /// - [`Error::TooMany`]: the file has 256 buffers, with those in quarantine.
+    /// - [`Error::TooMany`]: the file has 256 buffers, counting those in quarantine.
     /// - [`Error::Os`] with `ioctl(CONTIGO_ALLOC)`: ENODEV, the device was taken away. With
     ///   `mmap(/dev/contigo/)`: the errno.
-    /// - [`Error::Unexpected`]: the module says what cannot be.
+    /// - [`Error::Unexpected`]: the module reports impossible values.
     pub fn allocate(&self, len_bytes: usize) -> Result<GuardMemory, Error> {
         GuardMemory::new(self, len_bytes, false)
     }
 
-    /// As [`allocate`](Self::allocate), of memory that CPU and device see alike at all times: its
-    /// hand-overs make no system call. Where the device does not snoop, the CPU does not cache it,
-    /// so reading it is slow. It is for rings of descriptors that both sides write, and no other
-    /// importer can have it.
+    /// As [`allocate`](Self::allocate), but the CPU and the device see this memory alike at all
+    /// times: its hand-overs make no system call. Where the device does not snoop, the CPU does not
+    /// cache it, so reading it is slow. It is for rings of descriptors that both sides write, and
+    /// no other importer can have it.
     ///
     /// # Errors
     /// As [`allocate`](Self::allocate).
@@ -121,8 +121,8 @@ impl GuardMemory {
         }
     }
 
-    /// `range`, or the whole granules that hold it: what the device writes is invalidated by lines,
-    /// and a region hands over no part of one.
+    /// Syncs `range`, or the whole granules that hold it: what the device writes is invalidated by
+    /// lines, and a region hands over no part of one.
     fn sync(&self, range: &Range<usize>, whole_lines: bool, flags: u32) -> Result<(), Error> {
         let len_bytes = self.map.len();
         check(range, len_bytes)?;
@@ -138,7 +138,7 @@ impl GuardMemory {
     }
 }
 
-/// Why the kernel does not give `need_bytes` bytes.
+/// The error if the kernel does not allocate `need_bytes` bytes.
 const fn refused(errno: i32, need_bytes: usize) -> Error {
     let fix = match errno {
         EDQUOT => "give some back, or raise the parameter max_mib of the module contigo",
@@ -157,7 +157,7 @@ const fn refused(errno: i32, need_bytes: usize) -> Error {
     Error::NoMemory { need_bytes, errno, fix }
 }
 
-/// All of what was allocated.
+/// Maps the whole allocation.
 fn map(
     guard: &Guard,
     alloc: &Alloc,

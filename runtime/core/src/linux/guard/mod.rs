@@ -1,8 +1,8 @@
 #![allow(unsafe_code, reason = "a program that the kernel runs later writes registers")]
-//! A device as the kernel knows it, through the module `contigo` (`kernel-helpers/`): one file for
-//! its registers, its interrupts, its memory and its end. The module allocates memory for the
-//! device and maintains its caches by ranges; a dma-buf of another driver's it gives an address. It
-//! stops the device when the program that drives it ends, whatever ended it.
+//! A device through the kernel module `contigo` (`kernel-helpers/`): one file for its registers,
+//! its interrupts, its memory and its teardown. The module allocates memory for the device and
+//! maintains its caches by ranges; it gives another driver's dma-buf an address. It stops the
+//! device when the program that drives it ends, however it ends.
 //!
 //! ```text
 //!   Guard ──► GuardMemory ──► Region ──► …     allocated for the device: many buffers
@@ -58,26 +58,25 @@ use spin::{Mutex, Once};
 
 /// One device that is bound to the kernel module `contigo`: `/dev/contigo/<name>`, where `name` is
 /// the kernel's for the device (`f8003000.dma-controller`, `40000000.gemm8`). One program at a time
-/// has it. It is a handle: clones are the same opening, and so are its memory and interrupts, each
-/// of which has one.
+/// can open it. It is a handle: clones share the open file, and its memory and interrupts hold a
+/// handle each.
 ///
-/// It is the file, which is all that a driver needs: [`registers`](Self::registers),
-/// [`irq`](Self::irq), and memory: of the device's own ([`allocate`](Self::allocate)), or another
+/// The file is all that a driver needs: [`registers`](Self::registers), [`irq`](Self::irq), and
+/// memory: of the device's own ([`allocate`](Self::allocate)), or another
 /// driver's ([`DmaBuf::import`],
 /// [`DmaHeap::allocate_for`](crate::linux::memory::DmaHeap::allocate_for)). While it is open the
 /// device is awake and its clocks run; opening resets a device that has a reset.
 ///
-/// When the last handle and the last mapping of it go, by whatever end of the process, the
-/// kernel takes the registers and the interrupts away. It runs the program that
-/// [`Queue::arm`](crate::Queue::arm) has left there, and resets the device, if it can be. Only
-/// then it gives up the memory that was allocated or imported. Where neither a program nor a reset
-/// stops the device, the memory is kept until one does.
+/// When the last handle and the last mapping of it are gone, however the process ends, the kernel
+/// takes the registers and the interrupts away. It runs the program that
+/// [`Queue::arm`](crate::Queue::arm) has loaded, and resets the device, if it can. Only then does
+/// it release the memory that was allocated or imported. Where neither a program nor a reset stops
+/// the device, the memory is kept until one does.
 ///
-/// An import is held for this device. A device behind another port needs an import of its own
-/// there, or the kernel does not wait for it after a crash:
-/// [`Region::export`](crate::Region::export) and [`DmaBuf::import`]. Make a
-/// [`Region`](crate::Region) of one of the two alone, and allocate every buffer from it; hold the
-/// other as long as that device may have one.
+/// An import is held for this device only. A device behind another port needs an import of its own
+/// ([`Region::export`](crate::Region::export) and [`DmaBuf::import`]), or the kernel does not wait
+/// for that device after a crash. Make a [`Region`](crate::Region) of only one of the two, and
+/// allocate every buffer from it; hold the other as long as that device may have one.
 ///
 /// # References
 /// `kernel-helpers/uapi/contigo.h`, the contract; `kernel-helpers/README.md`, how to install the
@@ -107,7 +106,7 @@ struct Opened {
     info: Info,
     granule: Align,
     bus: Bus,
-    /// Bit N: window N was given away. Two mappings of the same registers would be two drivers.
+    /// Bit N: window N was handed out. Two mappings of the same registers would be two drivers.
     taken: AtomicU32,
     events: Events,
     /// Held while one of `events` is made.
@@ -119,18 +118,18 @@ impl Guard {
     ///
     /// # Errors
     /// - [`Error::BadName`]: `name` is empty, longer than 63 bytes, or holds a `/` or a NUL.
-    /// - [`Error::NotFound`]: no device of that name is bound to the module; how many others are.
+    /// - [`Error::NotFound`]: no bound device has that name; the error counts the others.
     /// - [`Error::Denied`]: this user may not open the file, or nothing confines the device and the
-    ///   program lacks `CAP_SYS_RAWIO`. [`Error::InUse`]: another program has it,
-    ///   or behind an IOMMU its device has not stopped since the program before.
-    /// - [`Error::Unexpected`]: the module says what cannot be, or is older than this program.
+    ///   program lacks `CAP_SYS_RAWIO`. [`Error::InUse`]: another program has it, or its device,
+    ///   behind an IOMMU, has not stopped since the last program.
+    /// - [`Error::Unexpected`]: impossible values, or a module older than this program.
     /// - [`Error::Os`]: ENODEV, the device was unbound meanwhile. Else the errno of the clock, the
     ///   power domain or the reset that failed, which the kernel's log names.
     pub fn open(name: &str) -> Result<Self, Error> {
         Self::asking(RUNNING, name)
     }
 
-    /// As [`open`](Guard::open), from a kernel of one's own: for tests.
+    /// As [`open`](Guard::open), with a kernel that the test provides.
     ///
     /// # Errors
     /// As [`open`](Guard::open).
@@ -151,20 +150,20 @@ impl Guard {
         Shared::new(Opened { kernel, file, info, granule, bus, taken, events, making }).map(Self)
     }
 
-    /// The facts about the device and this file, as the kernel says them now.
+    /// The facts about the device and this file, as the kernel reports them now.
     ///
     /// # Errors
-    /// [`Error::Os`]: ENODEV, the device was taken away. [`Error::Unexpected`]: the module says
-    /// what cannot be.
+    /// [`Error::Os`]: ENODEV, the device was taken away. [`Error::Unexpected`]: the module reports
+    /// impossible values.
     pub fn info(&self) -> Result<GuardInfo, Error> {
         let (info, _) = info::checked(ask(&self.0.kernel, &self.0.file)?)?;
         Ok(GuardInfo::from(&info))
     }
 
-    /// `port` as the kernel describes this device. Where `dma-ranges` or an IOMMU translate its
-    /// addresses, it is on a bus of its own with no offset, because then the kernel's addresses are
-    /// this device's alone. The silicon's reach stays (`addr_bits`, `window`), and whether it
-    /// snoops.
+    /// Returns `port` as the kernel describes this device. Where `dma-ranges` or an IOMMU
+    /// translates its addresses, the port is on a bus of its own with no offset, because the
+    /// kernel's addresses are then valid for this device alone. The silicon's reach stays
+    /// (`addr_bits`, `window`), and so does whether it snoops.
     ///
     /// Memory whose port disagrees about coherency is refused ([`Error::CoherencyMismatch`]): the
     /// device tree is wrong then, or the port.
@@ -176,21 +175,21 @@ impl Guard {
         }
     }
 
-    /// Does the device snoop the CPU's caches, by the kernel's word (`dma-coherent`)?
+    /// Returns whether the device snoops the CPU's caches, as the kernel reports (`dma-coherent`).
     #[must_use]
     pub fn is_coherent(&self) -> bool {
         self.0.info.flags & INFO_COHERENT != 0
     }
 
-    /// Are bus addresses other ones than physical addresses, by `dma-ranges` or an IOMMU?
+    /// Returns whether `dma-ranges` or an IOMMU makes bus addresses differ from physical ones.
     #[must_use]
     pub fn translates(&self) -> bool {
         self.0.info.flags & INFO_TRANSLATED != 0
     }
 
     /// Tells the kernel how many address lines the device has, 32 to 64; fewer only where the
-    /// device tree allows no more. Before the first allocation or import; the device tree's limit
-    /// stays.
+    /// device tree allows no more. Call it before the first allocation or import; the device tree's
+    /// limit stays.
     ///
     /// # Errors
     /// [`Error::Os`]: EBUSY, memory is allocated or imported; EINVAL, out of range; EIO, the kernel
@@ -202,24 +201,24 @@ impl Guard {
             .map_err(|errno| os("ioctl(CONTIGO_SET_DMA_BITS)", errno))
     }
 
-    /// Resets the device by its reset lines: it is as after power-on, and has let go of all memory.
-    /// Memory that was in quarantine for it is given back. The queue of a device that would not
-    /// stop goes on with [`Queue::stop`](crate::Queue::stop).
+    /// Resets the device by its reset lines: it is as after power-on, and accesses no memory.
+    /// Memory in quarantine for it is freed. To continue with the queue of a device that would not
+    /// stop, call [`Queue::stop`](crate::Queue::stop).
     ///
     /// Stop the queue before, or right after, and submit nothing in between. The driver of a core
-    /// that takes several jobs (`ap_ctrl_chain`) would take the end of a later job for that of one
-    /// that the reset ended, whose output the core did not write.
+    /// that takes several jobs (`ap_ctrl_chain`) would take the end of a later job for the end of
+    /// one that the reset cut short, whose output the core did not write.
     ///
     /// # Errors
-    /// [`Error::Os`] with `ioctl(CONTIGO_RESET)`: EOPNOTSUPP, the kernel has no way to; else the
-    /// reset driver's.
+    /// [`Error::Os`] with `ioctl(CONTIGO_RESET)`: EOPNOTSUPP, the kernel cannot reset it; else the
+    /// reset driver's errno.
     ///
     /// # Safety
-    /// No other thread calls a queue or a stream of this device meanwhile: to start a job, to
-    /// poll, or to wait. Some drivers start jobs while they wait. The kernel holds a thread that
-    /// touches a register until the reset is over. Between a job's addresses and its doorbell, it
-    /// would then start a job with cleared addresses. Where no IOMMU confines the device, memory is
-    /// at address 0 too.
+    /// No other thread calls a queue or a stream of this device meanwhile: to start a job, to poll,
+    /// or to wait. Some drivers start jobs while they wait. The kernel holds a thread that touches
+    /// a register until the reset is over. A thread held between a job's addresses and its doorbell
+    /// would then start a job with cleared addresses. Where no IOMMU confines the device, there is
+    /// memory at address 0 too.
     pub unsafe fn reset(&self) -> Result<(), Error> {
         self.0
             .kernel
@@ -227,9 +226,9 @@ impl Guard {
             .map_err(|errno| os("ioctl(CONTIGO_RESET)", errno))
     }
 
-    /// Leaves `program` with the kernel, for the device's register window `window` (its entry in
-    /// `reg`), in the place of the one before. [`Queue::arm`](crate::Queue::arm) does
-    /// it with the accelerator's own. An empty program disarms.
+    /// Loads `program` into the kernel, for the device's register window `window` (its entry in
+    /// `reg`), replacing the one before. [`Queue::arm`](crate::Queue::arm) does it with the
+    /// driver's own program. An empty program disarms.
     ///
     /// # Errors
     /// - [`Error::Denied`]: the node does not say that each register of this window answers
@@ -239,9 +238,9 @@ impl Guard {
     ///
     /// # Safety
     /// - The program only stops this device: no write among its steps makes it, or another device,
-    ///   access memory. It is run when the last descriptor of the file is closed, whatever the
-    ///   device does then.
-    /// - Where all of its polls are met, the device touches no memory until it is started again.
+    ///   access memory. The kernel runs it when the last descriptor of the file is closed, whatever
+    ///   the device does then.
+    /// - If all of its polls succeed, the device touches no memory until it is started again.
     /// - When this value and its registers are dropped, no code drives the device any more, through
     ///   a UIO device or `/dev/mem`: the kernel writes its registers then.
     pub unsafe fn arm(&self, program: &StopProgram, window: u32) -> Result<(), Error> {
@@ -288,13 +287,13 @@ impl Guard {
         }
     }
 
-    /// Gives up an import or an allocation; where that fails, the file holds it.
+    /// Releases an import or an allocation; if that fails, the file keeps it.
     fn release(&self, handle: u32) {
         let _ = self.0.kernel.ioctl(&self.0.file, Request::Release(handle));
     }
 }
 
-/// The kernel's word about the device, unchecked.
+/// What the kernel reports about the device, unchecked.
 fn ask(kernel: &Kernel, file: &Fd) -> Result<Info, Error> {
     let mut info = Info { argsz: Info::ARGSZ, ..Info::default() };
     kernel

@@ -1,5 +1,5 @@
 #![allow(unsafe_code, reason = "a program that the kernel runs later writes registers")]
-//! A driver's stop program, as the kernel takes it, and how it is left with the kernel.
+//! A driver's stop program, in the kernel's form, and how it is loaded into the kernel.
 
 use super::{
     Guard,
@@ -11,11 +11,11 @@ use crate::{
 };
 
 impl<D: Driver> Queue<D> {
-    /// Leaves the program that stops the device with the kernel. The kernel runs it when the file
-    /// of `guard` goes, by whatever end of this process, and only then gives up the memory that was
-    /// imported there. Do it before the first job. A guard has one program: arming it again, from
-    /// another queue or for another window, puts that program in the place of the one before.
-    /// Channels of one core are stopped by one program, which one of them leaves.
+    /// Loads the program that stops the device into the kernel. The kernel runs it when the file of
+    /// `guard` is closed, however this process ends, and only then releases the memory that was
+    /// imported there. Call this before the first job. A guard has one program: arming it again,
+    /// from another queue or for another window, replaces that program. One program stops all
+    /// channels of one core; one of them loads it.
     ///
     /// # Errors
     /// [`Error::Unsupported`]: this driver has no such program. As
@@ -28,10 +28,10 @@ impl<D: Driver> Queue<D> {
     /// shorter (ZDMA: 90 MB at 100 MB/s).
     ///
     /// # Safety
-    /// `guard` is the device that this queue's driver drives, and window `window` of it the
-    /// registers of its driver. Where the driver has them from elsewhere (a UIO device,
-    /// `/dev/mem`), it is not used any more from the moment when `guard` is dropped: the kernel
-    /// writes its registers then. For registers that are the guard's own, the kernel waits.
+    /// `guard` is the device that this queue's driver drives, and its window `window` holds the
+    /// driver's registers. If the driver has them from elsewhere (a UIO device, `/dev/mem`), it is
+    /// not used after `guard` is dropped: the kernel writes the registers then. For registers that
+    /// come from the guard itself, the kernel waits.
     pub unsafe fn arm(&self, guard: &Guard, window: u32) -> Result<(), Error> {
         let program = self.driver().stop_program();
         if program.steps().is_empty() {

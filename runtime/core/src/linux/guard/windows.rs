@@ -16,13 +16,13 @@ use core::sync::atomic::Ordering;
 use nix::libc::EBUSY;
 
 impl Guard {
-    /// The registers of window `window`, an entry of the node's `reg`. Each is given once, and is
-    /// no child's of fork(2).
+    /// The registers of window `window`, an entry of the node's `reg`. Each window is handed out
+    /// once, and a child of fork(2) does not inherit it.
     ///
     /// They keep the guard's file open, and with it the device: the kernel stops the device when
-    /// both are gone. Where the device is taken away before (unbound, reset through sysfs), they
-    /// reach no device from then on, and read ones until the program writes. A write is read back
-    /// then, in the same place of every page and window. So believe only a register that the
+    /// both are gone. If the device is taken away earlier (unbound, reset through sysfs), the
+    /// registers reach no device from then on, and read ones until the program writes. A write then
+    /// reads back, at the same place of every page and window. So trust only a register that the
     /// program does not write, with a bit in it that the device never sets.
     ///
     /// ```no_run
@@ -38,7 +38,7 @@ impl Guard {
     /// - [`Error::Unsupported`]: it is not of whole pages, so another device may have registers in
     ///   them.
     /// - [`Error::Os`] with `mmap(/dev/contigo/)`: ENODEV, the device was taken away.
-    ///   [`Error::Unexpected`]: the module says what cannot be.
+    ///   [`Error::Unexpected`]: the module reports impossible values.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn registers(&self, window: u32) -> Result<Registers, Error> {
         const SHARED: Error = Error::Unsupported {

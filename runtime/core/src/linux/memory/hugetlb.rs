@@ -32,7 +32,7 @@ const _: () = assert!(HUGE.bytes() == 2 << 20);
 
 /// One block of huge pages, with physical addresses. This value owns the pages, and they go back to
 /// the kernel when it is dropped. So a [`Region`](crate::Region) leaks it rather than drop it while
-/// anything carved from it is out.
+/// a buffer of it is out.
 ///
 /// **Contiguous to 2 MiB.** Each huge page is one physical run of 2 MiB, aligned to 2 MiB. Two
 /// neighbours are contiguous only by luck: often so on a machine that just booted, hardly ever
@@ -44,8 +44,8 @@ const _: () = assert!(HUGE.bytes() == 2 << 20);
 /// what is free.
 ///
 /// **Privilege.** The kernel shows physical addresses only to CAP_SYS_ADMIN. A program that wants
-/// to give it up does so after its region is built: `segment` and [`verify`](Self::verify) ask the
-/// kernel again, `mapping` does not.
+/// to drop the capability does so after its region is built: `segment` and [`verify`](Self::verify)
+/// ask the kernel again, `mapping` does not.
 ///
 /// **The address stays true** where [`is_pinned`](Self::is_pinned) returns true. The pages are
 /// registered as a buffer of an io_uring then, which is a long-term pin: the kernel moves no page
@@ -54,9 +54,9 @@ const _: () = assert!(HUGE.bytes() == 2 << 20);
 /// costs a descriptor, for its ring. Where an IOMMU translates for the device (`/sys/class/iommu`
 /// is not empty and the device has a group), a physical address is not its bus address: use VFIO.
 ///
-/// **After a program was killed** its pinned pages come back a moment later, on a thread of the
-/// kernel's. While a child of a fork lives they do not: it has the ring's descriptor too. A program
-/// that starts anew on a pool with nothing to spare tries again after ENOMEM.
+/// **After a program was killed** its pinned pages come back a moment later, on a kernel thread.
+/// While a child of a fork lives they do not: it has the ring's descriptor too. A program that
+/// restarts on a pool with nothing to spare tries again after ENOMEM.
 ///
 /// **Without the pin** nothing keeps a huge page where it is: mlock(2) does nothing to one. There
 /// is no pin on a kernel before 5.1 or without io_uring, where `kernel.io_uring_disabled` forbids
@@ -70,11 +70,11 @@ const _: () = assert!(HUGE.bytes() == 2 << 20);
 /// | with several nodes: move_pages(2), migrate_pages(2), mbind(2) with MPOL_MF_MOVE | their man pages |
 /// | with several nodes: a cpuset whose `cpuset.mems` changes (version 1: with `memory_migrate`) | `admin-guide/cgroup-v2.rst` |
 ///
-/// Then call [`verify`](Self::verify), or [`Region::verify`](crate::Region::verify). Call it before
-/// the first job, and after each event of the table that the program or its administrator causes.
-/// Call it now and then in a program that runs for long. It finds a move that has happened, and
-/// prevents none. A page that is under way, or was poisoned, is [`Error::Os`] with ENOMEM: stop the
-/// device too. Keep huge pages out of ZONE_MOVABLE on a board, or use VFIO.
+/// Then call [`verify`](Self::verify), or [`Region::verify`](crate::Region::verify): before the
+/// first job, after each event of the table that the program or its administrator causes, and now
+/// and then in a program that runs for long. It finds a move that has happened, and prevents none.
+/// A page that is being moved, or was poisoned, is [`Error::Os`] with ENOMEM: stop the device too.
+/// Keep huge pages out of ZONE_MOVABLE on a board, or use VFIO.
 ///
 /// Seen on Debian's kernels 6.1 and 6.12, for arm64 and x86-64, in QEMU with two nodes:
 /// `move_pages`, `migrate_pages`, `mbind`, MADV_SOFT_OFFLINE and `soft_offline_page` each moved a
@@ -159,7 +159,7 @@ impl HugeTlb {
         Ok(this)
     }
 
-    /// Is it pinned for as long as it lives? Then no migration moves it.
+    /// Returns whether the block is pinned as long as it lives: then no migration moves it.
     #[must_use]
     pub const fn is_pinned(&self) -> bool {
         self.pin.is_some()

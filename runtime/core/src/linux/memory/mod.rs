@@ -1,4 +1,4 @@
-//! Memory that Linux gives, a file or a folder for each kind.
+//! Memory from Linux, a file or a folder for each kind.
 
 pub mod dma_heap;
 mod hugetlb;

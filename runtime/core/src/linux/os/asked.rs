@@ -1,10 +1,10 @@
-//! Who answers the runtime's questions to the kernel.
+//! The kernel that the runtime calls.
 
 /// The type `Kernel`, and the running one of them, `RUNNING`: `$real`; with the feature `testkit`
 /// also whatever a test puts in its place.
 macro_rules! asked {
     ($real:ident as $kernel:ident) => {
-        /// Who is asked: the running kernel; in a test, whatever stands in its place.
+        /// The kernel to call: the running one; in a test, the test's own.
         #[cfg(not(feature = "testkit"))]
         pub(super) type Kernel = $real;
         #[cfg(feature = "testkit")]

@@ -1,5 +1,4 @@
-//! Cache maintenance by address, from user space: who can do it for memory whose kernel driver does
-//! none.
+//! Cache maintenance by address, from user space, for memory whose kernel driver does none.
 //!
 //! | architecture | who maintains the caches of [`HugeTlb`](super::HugeTlb) and [`DmaHeap`](super::DmaHeap) memory |
 //! |---|---|
@@ -43,8 +42,8 @@ pub(crate) fn scope() -> SyncScope {
     return SyncScope::None { install: INSTALL };
 }
 
-/// Two owners may not share so many bytes on this machine, whether this file or the kernel
-/// maintains the caches. On aarch64 it is the largest run that a core may write back
+/// The number of bytes that two owners must not share on this machine, whether this file or the
+/// kernel maintains the caches. On aarch64 it is the largest run that a core may write back
 /// (`CTR_EL0.CWG`), never less than [`Align::LINE`].
 ///
 /// Elsewhere it is [`Align::LINE`]: a PC snoops, and the lines of the armv7 cores here have 32 or
@@ -96,8 +95,8 @@ pub(crate) fn for_device(
     possible()
 }
 
-/// Takes bytes `range` of `map` back: the CPU's next read fetches what the device wrote. Nothing to
-/// do where it only read.
+/// Takes bytes `range` of `map` back: the CPU's next read fetches what the device wrote. Does
+/// nothing where the device only read.
 ///
 /// EL0 has no pure invalidate (`dc ivac` traps, it could throw away the kernel's data), so this is
 /// `dc civac`, clean and invalidate. That is right here because every line that the CPU holds is
@@ -275,9 +274,8 @@ mod el0 {
         barrier();
         for line in lines::of(map.as_ptr().addr(), range, lines::line_bytes(cache_type())) {
             // SAFETY: 1. and 2. as in `clean`; `dc civac` is under SCTLR_EL1.UCI as well.
-            // 3. It writes back before it throws away: no store of anybody is lost. Not `nomem`: no
-            //    later load may move
-            // above it.
+            // 3. It writes back before it throws away: no store is lost. Not `nomem`: no later load
+            //    may move above it.
             unsafe { asm!("dc civac, {}", in(reg) line, options(nostack, preserves_flags)) };
         }
         barrier();

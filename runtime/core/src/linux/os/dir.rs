@@ -9,7 +9,7 @@ use crate::types::Error;
 const LENGTH_AT: usize = 16;
 const NAME_AT: usize = 19;
 
-/// As many bytes as one call fills. Entries begin at multiples of 8.
+/// The bytes that one call fills. Entries begin at multiples of 8.
 #[repr(align(8))]
 struct Buffer([u8; 2_048]);
 
@@ -52,7 +52,7 @@ pub fn each_name(
 fn first(entries: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = entries.get(LENGTH_AT..LENGTH_AT + 2)?;
     let length = usize::from(u16::from_ne_bytes(length.try_into().ok()?));
-    // An entry has at least its fixed part: so each round takes something away.
+    // An entry has at least its fixed part, so each round shortens the rest.
     let name = entries.get(NAME_AT..length)?;
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
     Some((name.get(..end)?, entries.get(length..)?))

@@ -83,7 +83,7 @@ impl Path {
 #[derive(Debug)]
 pub struct Fd {
     raw: c_int,
-    /// A fake's file: what closes the descriptor in the place of this value.
+    /// For a fake's file: the owner, which closes the descriptor instead of this value.
     #[cfg(feature = "testkit")]
     owner: Option<super::seam::Owner>,
 }
@@ -118,7 +118,7 @@ impl Fd {
         if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
     }
 
-    /// A descriptor of one's own for what `raw` is a descriptor of.
+    /// Duplicates `raw`: a new descriptor of the same open file.
     ///
     /// # Errors
     /// The errno of `fcntl(2)`.
@@ -129,7 +129,7 @@ impl Fd {
         if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
     }
 
-    /// As the type that other crates take a descriptor in.
+    /// Converts to the type in which other crates take a descriptor.
     ///
     /// # Errors
     /// The errno of `fcntl(2)`, for a fake's file, which has an owner that closes it.
@@ -173,7 +173,7 @@ impl Fd {
         usize::try_from(count).map_err(|_| Errno::last_raw())
     }
 
-    /// Where the link `name` inside this directory points, as much as fits in `buffer`.
+    /// Reads the target of the link `name` inside this directory, as much as fits in `buffer`.
     ///
     /// # Errors
     /// The errno of `readlinkat(2)`.
@@ -212,10 +212,10 @@ impl Fd {
         if fd < 0 { Err(Errno::last_raw()) } else { Ok(Self::new(fd)) }
     }
 
-    /// Takes what an eventfd has counted.
+    /// Takes the count of an eventfd.
     ///
     /// # Errors
-    /// The errno of `read(2)`; EAGAIN where that is nothing.
+    /// The errno of `read(2)`; EAGAIN where the count is 0.
     pub(crate) fn take_count(&self) -> Result<u64, i32> {
         let mut bytes = [0; 8];
         // SAFETY: the call writes at most the buffer's 8 bytes.
@@ -277,7 +277,7 @@ impl Fd {
     }
 
     /// Fills `buffer` with the next entries of this directory, as the kernel lays them out, and
-    /// says how many bytes they have; 0 where there are no more.
+    /// returns their length in bytes; 0 where there are no more.
     ///
     /// # Errors
     /// The errno of `getdents64(2)`.
@@ -338,7 +338,7 @@ impl Fd {
     }
 }
 
-/// A descriptor of one's own for the dma-buf that `raw` is a descriptor of.
+/// Duplicates `raw`, the descriptor of a dma-buf.
 ///
 /// # Errors
 /// [`Error::Os`].
@@ -374,8 +374,8 @@ impl Drop for Fd {
 
 #[cfg(feature = "testkit")]
 impl Fd {
-    /// A fake's file. `owner` is dropped where a descriptor of the kernel's is closed, and closes
-    /// `raw` itself.
+    /// A fake's file. `owner` is dropped where a real descriptor would be closed, and closes `raw`
+    /// itself.
     ///
     /// # Safety
     /// `raw` is open as long as `owner` lives.

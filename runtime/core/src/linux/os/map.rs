@@ -1,6 +1,6 @@
 #![allow(unsafe_code, reason = "a mapping that was made here is not at address 0")]
-//! Mappings of memory and registers that are real: all of them are made here, except for CUDA's. A
-//! child of fork(2) gets none, once the function that makes one has returned.
+//! All mappings of real memory and registers are made here, except for CUDA's. A child of fork(2)
+//! inherits none, once the function that makes one has returned.
 
 use crate::types::Error;
 use core::ptr::NonNull;
@@ -28,9 +28,9 @@ pub(crate) fn anonymous(options: &MmapOptions, call: &'static str) -> Result<Mma
     unforked(MmapRaw::from(map.map_err(|error| os(call, error.raw_os_error()))?), call)
 }
 
-/// Of a shared mapping a child would be a second owner: of a device's registers, or of bytes that
-/// the parent has given away. Pages of the parent's own would move at the next write
-/// after a fork, under the device. The kernel takes this advice for every kind of mapping, `VM_IO`
+/// A child with a shared mapping would be a second owner: of a device's registers, or of bytes that
+/// the parent has handed over. Private pages would move under the device at the next write after a
+/// fork. The kernel takes this advice for every kind of mapping, `VM_IO`
 /// and `VM_PFNMAP` too (Linux `mm/madvise.c`, `madvise_vma_behavior`: it is `MADV_DOFORK` that is
 /// refused there).
 fn unforked(map: MmapRaw, call: &'static str) -> Result<MmapRaw, Error> {

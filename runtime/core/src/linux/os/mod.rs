@@ -1,4 +1,4 @@
-//! The floor of system calls: files, folders, mappings, caches.
+//! System calls: files, folders, mappings, caches.
 
 mod asked;
 pub(crate) mod cache;

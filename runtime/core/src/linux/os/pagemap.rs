@@ -161,8 +161,8 @@ pub(crate) fn run(
     Ok(Segment { addr, len_bytes: len_bytes - offset_bytes })
 }
 
-/// Is this process shown frames at all? One page of its stack is looked up, which is not the one at
-/// address 0 that is asked about.
+/// Returns whether the kernel shows this process frames at all: looks up a page of its stack, which
+/// is not the page at address 0 in question.
 fn shows_frames(
     page_bytes: usize,
     read: &mut impl FnMut(u64, &mut [u64]) -> Result<(), Error>,

@@ -3,8 +3,8 @@
 //!
 //! The kernel takes the pages of such a buffer with FOLL_LONGTERM, as VFIO does. It moves them out
 //! of CMA first, and from 5.13 on out of ZONE_MOVABLE too. Then nothing migrates them until the
-//! buffer is unregistered or the ring's last descriptor is closed. A pin therefore comes before
-//! anybody asks where the pages are.
+//! buffer is unregistered or the ring's last descriptor is closed. So pin before reading the pages'
+//! addresses.
 //!
 //! # References
 //! io_uring_setup(2), io_uring_register(2) (`IORING_REGISTER_BUFFERS`, since Linux 5.1; "huge pages
@@ -36,7 +36,7 @@ const _: () = assert!(size_of::<Params>() == 120);
 #[derive(Debug)]
 pub(crate) struct Pin {
     ring: Fd,
-    /// A child after a fork has the same ring: only this process may let go of the pages.
+    /// A child after a fork has the same ring: only this process may unpin the pages.
     owner: pid_t,
 }
 
@@ -82,8 +82,7 @@ fn this_process() -> pid_t {
 }
 
 impl Drop for Pin {
-    /// Gives the pages back at once: closing the ring does it a moment later, on a thread of the
-    /// kernel's.
+    /// Unpins the pages at once: closing the ring does it a moment later, on a kernel thread.
     fn drop(&mut self) {
         if this_process() == self.owner {
             let nothing = core::ptr::null::<iovec>();

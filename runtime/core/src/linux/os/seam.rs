@@ -1,16 +1,16 @@
-//! The kernel's place, where a test puts its own. It is built for tests alone, with the feature
-//! `testkit`: it takes the heap.
+//! Where a test puts its own kernel. Built for tests alone, with the feature `testkit`, because it
+//! uses the heap.
 
 extern crate std;
 
 use core::{any::Any, fmt, ops::Deref};
 use std::{boxed::Box, sync::Arc};
 
-/// Who is asked in the kernel's place.
+/// The test's kernel.
 pub type Test<K> = Arc<K>;
 
-/// Who is asked: the running kernel, or what a test put in its place. Without the feature `testkit`
-/// there is no such choice.
+/// The kernel to call: the running one, or a test's. Without the feature `testkit` there is no such
+/// choice.
 pub(crate) enum Asked<K: ?Sized + 'static> {
     Running(&'static K),
     Test(Test<K>),
@@ -36,7 +36,7 @@ impl<K: ?Sized> fmt::Debug for Asked<K> {
     }
 }
 
-/// Who closes a fake's file when it is dropped.
+/// The owner of a fake's file, which closes it when it is dropped.
 #[derive(Debug)]
 pub(super) struct Owner(Box<dyn Any + Send + Sync>);
 

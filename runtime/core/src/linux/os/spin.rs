@@ -10,15 +10,15 @@ use nix::{
     time::{ClockId, clock_gettime},
 };
 
-/// No interrupt: a pause between looks, and no system call: `clock_gettime` is answered by the
-/// vDSO. 32-bit Arm cores without the architected timer have no such answer (Cortex-A9: Zynq-7000,
-/// Cyclone V). There the clock is first asked after 1,000 looks, so that a short job makes no
-/// system call there either. By them a wait may last longer than its limit: some 0.2 ms, by the
-/// count of 32 pauses and one read of a register for each. A slower read makes that longer.
+/// Waits without an interrupt: a pause between polls, and no system call, because the vDSO answers
+/// `clock_gettime`. On 32-bit Arm cores without the architected timer it does not (Cortex-A9:
+/// Zynq-7000, Cyclone V). There the clock is first read after 1,000 polls, so that a short job
+/// makes no system call there either. Those polls may make a wait exceed its limit: by some 0.2 ms,
+/// counting 32 pauses and one register read for each. A slower read makes that longer.
 ///
-/// Its `wait` is one pause of about a microsecond, whatever time it is given: also for a time of 0,
-/// and never longer. [`poll_until`](crate::hw::poll_until) asks the clock between two pauses, so
-/// that a wait ends one pause and one look after its limit.
+/// Its `wait` is one pause of about a microsecond, whatever time it is given, even 0, and never
+/// longer. [`poll_until`](crate::hw::poll_until) reads the clock between two pauses, so that a wait
+/// ends one pause and one poll after its limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Spin;
 
@@ -50,11 +50,11 @@ impl Wait for Spin {
     }
 }
 
-/// Whether a 32-bit Arm kernel answers the clock from its vDSO: there is one, and the processor has
-/// the architected timer, whose event stream the kernel announces (Linux
-/// `arch/arm/include/asm/arch_timer.h`). A kernel without that stream is taken for one without a
-/// clock. With both, a system call still answers where the timer has an erratum, or the firmware
-/// left it unset, or the user chose another clock: as on any processor.
+/// Returns whether a 32-bit Arm kernel answers the clock from its vDSO: it has one, and the
+/// processor has the architected timer, whose event stream the kernel announces (Linux
+/// `arch/arm/include/asm/arch_timer.h`). A kernel without that stream counts as one without a
+/// clock. Even with both, a system call answers if the timer has an erratum, the firmware left it
+/// unset, or the user chose another clock: as on any processor.
 fn has_shared_clock() -> bool {
     /// `HWCAP_EVTSTRM` of Linux `arch/arm/include/uapi/asm/hwcap.h`.
     const EVENT_STREAM: libc::c_ulong = 1 << 21;

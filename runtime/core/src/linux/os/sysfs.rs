@@ -5,12 +5,12 @@ use crate::types::Error;
 use core::ffi::CStr;
 use nix::libc::{EINTR, ENOENT, O_NOCTTY, O_NONBLOCK, O_RDONLY, c_int};
 
-/// How an attribute is opened, beside reading or writing: a pipe or a terminal in its place, in a
+/// Flags to open an attribute with, beside the access mode: a pipe or a terminal in its place, in a
 /// tree that another user may write to, does not block the caller.
 pub(crate) const ATTRIBUTE: c_int = O_NONBLOCK | O_NOCTTY;
 
 /// The longest text that a number has is 20 digits and a newline, or `0x` and 16 digits; this
-/// leaves room to see excess.
+/// leaves room to detect a longer one.
 const TEXT_MAX_BYTES: usize = 64;
 
 /// A driver's handlers may wait for a mutex interruptibly, so a signal can end them with EINTR
@@ -27,7 +27,7 @@ pub fn number(folder: &Fd, attribute: &'static CStr) -> Result<Option<u64>, Erro
     }
 }
 
-/// As [`number`], for what must be there.
+/// As [`number`], for an attribute that must exist.
 pub(crate) fn required(folder: &Fd, attribute: &'static CStr) -> Result<u64, Error> {
     number(folder, attribute)?.ok_or(Error::AttributeMissing { name: text(attribute) })
 }

@@ -1,7 +1,7 @@
-//! Events that are no steps of a run, as text. [`trace`](crate::trace) has the steps.
+//! Events outside the steps of a run, as text. [`trace`](crate::trace) has the steps.
 
-/// A text, to `log` and `defmt` where they are on: a macro, because `defmt` stores the format string
-/// in the program's file and not in the program. The string must be one that both take.
+/// Logs a text to `log` and `defmt`, where they are on. It is a macro because `defmt` stores the
+/// format string in the program's file and not in the program. Both must accept the string.
 macro_rules! event {
     ($text:literal $(, $arg:expr)*) => {{
         #[cfg(feature = "log")]

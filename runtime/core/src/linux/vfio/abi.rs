@@ -117,7 +117,7 @@ impl RegionInfo {
     /// `VFIO_REGION_INFO_CAP_SPARSE_MMAP`: only parts of the region can be mapped.
     pub const SPARSE_MMAP: u16 = 1;
 
-    /// The question about region `index`.
+    /// The request for region `index`.
     #[must_use]
     pub const fn ask(index: u32) -> Self {
         Self {
@@ -179,14 +179,14 @@ impl IrqSet {
     /// `VFIO_IRQ_SET_ACTION_TRIGGER`.
     pub const TRIGGER: u32 = 1 << 5;
 
-    /// Interrupt 0 of kind `index` signals `eventfd`.
+    /// Makes interrupt 0 of kind `index` signal `eventfd`.
     #[must_use]
     pub const fn signal(index: u32, eventfd: c_int) -> Self {
         let flags = Self::DATA_EVENTFD | Self::TRIGGER;
         Self { argsz: size_of_u32::<Self>(), flags, index, start: 0, count: 1, data: eventfd }
     }
 
-    /// Interrupt 0 of kind `index` may come again: a level that was masked when it came.
+    /// Unmasks interrupt 0 of kind `index`: a level, which was masked when it came.
     #[must_use]
     pub const fn unmask(index: u32) -> Self {
         Self {
@@ -199,7 +199,7 @@ impl IrqSet {
         }
     }
 
-    /// No interrupt of kind `index` any more.
+    /// Turns off the interrupts of kind `index`.
     #[must_use]
     pub const fn off(index: u32) -> Self {
         Self {
@@ -220,7 +220,7 @@ impl IrqSet {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Type1Info {
-    /// The size of this struct; out: how much the kernel has to say.
+    /// The size of this struct; out: how much the kernel has to report.
     pub argsz: u32,
     /// Bit 1: there are capabilities.
     pub flags: u32,
@@ -230,7 +230,7 @@ pub struct Type1Info {
     pub cap_offset: u32,
     /// Nothing.
     pub pad: u32,
-    /// Capabilities: 32 ranges of 16 bytes, and what else a kernel says there.
+    /// Capabilities: 32 ranges of 16 bytes, and whatever else a kernel reports there.
     pub caps: [u32; 250],
 }
 
@@ -238,7 +238,7 @@ impl Type1Info {
     /// `VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE`.
     pub const IOVA_RANGES: u16 = 1;
 
-    /// The question.
+    /// The request.
     #[must_use]
     pub const fn ask() -> Self {
         Self {
@@ -260,9 +260,9 @@ pub struct MapDma {
     pub argsz: u32,
     /// Bit 0: the device may read; bit 1: it may write.
     pub flags: u32,
-    /// Where the memory is for the process.
+    /// The memory's address in the process.
     pub vaddr: u64,
-    /// Where it shall be for the device.
+    /// The memory's address for the device.
     pub iova: u64,
     /// How many bytes.
     pub size: u64,

@@ -46,10 +46,10 @@ impl Config {
         Ok(Self { offset: info.offset })
     }
 
-    /// Lets the function answer for its registers, and lets it master the bus or not.
+    /// Enables the function's registers, and turns its bus mastering on or off.
     ///
-    /// It reads the register back. With bus mastering off, nothing that the function wrote before
-    /// is under way any more then: a read's answer does not overtake posted writes (PCI Express
+    /// It then reads the register back. With bus mastering off, none of the function's earlier
+    /// writes is under way after that: a read's answer does not overtake posted writes (PCI Express
     /// Base Specification 5.0, 2.4.1).
     ///
     /// # Errors
@@ -70,11 +70,10 @@ impl Config {
         Err(Error::Unexpected { name: COMMAND_NAME, value: found.into() })
     }
 
-    /// Forbids the function to ask that caches be left out. Functions without PCI Express have no
-    /// such wish to express.
+    /// Forbids the function to set No Snoop. Functions without PCI Express cannot set it.
     ///
     /// # Errors
-    /// [`Error::Os`]; [`Error::Setting`] where the function keeps the bit.
+    /// [`Error::Os`]; [`Error::Setting`] where the bit stays set.
     pub(super) fn forbid_no_snoop(self, kernel: &Kernel, device: &Fd) -> Result<(), Error> {
         let Some(express) = self.find_express(kernel, device)? else { return Ok(()) };
         let control = express + DEVICE_CONTROL;

@@ -29,14 +29,13 @@ use nix::errno::Errno;
 const LAST_BAR: u8 = 5;
 
 /// One BAR's registers, one interrupt, and the port: a device for a driver. There is one at a time
-/// for each [`Vfio`], of which it has a handle; dropping it turns bus mastering and the interrupt
-/// off.
+/// for each [`Vfio`], to which it holds a handle; dropping it turns off bus mastering and the
+/// interrupt.
 ///
-/// No port is claimed: what its master can reach is what the kernel mapped for it, at the addresses
-/// of this address space's bus, and the IOMMU refuses everything else. So a wrong address written
-/// into a register harms memory of this `Vfio` at most, and nothing of anybody else's. (That a
-/// driver writes right ones is still its own promise: [`Mmio::write32`]. And which core this is, is
-/// claimed where its driver is made.)
+/// The caller claims no port: the master reaches only what the kernel mapped for it, at the
+/// addresses of this address space's bus, and the IOMMU refuses everything else. So a wrong address
+/// in a register can harm only memory of this `Vfio`. (The driver still promises to write the right
+/// ones: [`Mmio::write32`]. The caller claims which core this is when it makes the driver.)
 ///
 /// Registers and the whole BAR are the device's own. Where the MSI-X table lies in the BAR, it is
 /// in the window too: leave it to the kernel.
@@ -51,7 +50,7 @@ pub struct VfioDevice {
 
 impl Vfio {
     /// Resets the device from outside, not through its driver: all of its DMA ends, and its
-    /// registers are as after power-on. Then [`Queue::stop`](crate::Queue::stop).
+    /// registers are as after power-on. Then call [`Queue::stop`](crate::Queue::stop).
     ///
     /// # Errors
     /// [`Error::Unsupported`] where the kernel cannot; [`Error::Os`].
@@ -59,8 +58,8 @@ impl Vfio {
     /// # Safety
     /// As [`Guard::reset`](crate::linux::guard::Guard::reset): no other thread calls a queue or a
     /// stream of this device meanwhile. The IOMMU confines a job that starts with cleared
-    /// addresses, but its end may be taken for that of another job, whose output the device did not
-    /// write.
+    /// addresses, but its end may be taken for the end of another job whose output the device did
+    /// not write.
     pub unsafe fn reset(&self) -> Result<(), Error> {
         if !self.0.resets {
             let fix = "see that its last driver stopped it, and open it without a reset";
@@ -78,8 +77,8 @@ impl Vfio {
 }
 
 impl VfioDevice {
-    /// The registers of BAR number `bar`, and `interrupt`. The device is reset first, so that
-    /// nothing is left of who used it before, and then may master the bus.
+    /// Opens the registers of BAR number `bar`, and `interrupt`. The device is reset first, so that
+    /// nothing remains of its last user, and then may master the bus.
     ///
     /// # Errors
     /// - [`Error::Argument`]: there is no such BAR. [`Error::Unsupported`]: it cannot be mapped
@@ -100,12 +99,12 @@ impl VfioDevice {
     /// rest by its registers, while it may not master the bus.
     ///
     /// # Errors
-    /// As [`open`](Self::open), and what `quiesce` says.
+    /// As [`open`](Self::open), and the error of `quiesce`.
     ///
     /// # Safety
-    /// When `quiesce` has returned `Ok`, the device does no DMA of its own accord. Nothing of an
-    /// earlier user's is pending in it that would begin or go on once it may master the bus. It
-    /// would go to the addresses of memory that this program takes for its own.
+    /// When `quiesce` has returned `Ok`, the device does no DMA of its own accord: nothing of an
+    /// earlier user is pending in it that would begin or continue once it may master the bus. Such
+    /// DMA would hit addresses that this program uses for its own memory.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn open_unreset(
         vfio: &Vfio,
@@ -125,11 +124,11 @@ impl VfioDevice {
         self.signal.kind
     }
 
-    /// The eventfd of the interrupt, to wait on together with other files. `None` where there is
-    /// none, and for [`Interrupt::Intx`]: VFIO masks the line when it comes, and only a wait of
-    /// this device's unmasks it. Borrowed: valid while this value lives, never to be closed. It is
-    /// readable from an interrupt until the next wait, or until its 8 bytes are read: read them
-    /// before the next sleep.
+    /// The eventfd of the interrupt, to wait for together with other files. `None` if there is no
+    /// interrupt, and for [`Interrupt::Intx`]: VFIO masks the line when it comes, and only this
+    /// device's wait unmasks it. The descriptor is borrowed: valid while this value lives, never to
+    /// be closed. It is readable from an interrupt until the next wait, or until its 8 bytes are
+    /// read: read them before the next sleep.
     #[must_use]
     pub fn raw_fd(&self) -> Option<i32> {
         if self.signal.kind == Interrupt::Intx {
@@ -138,7 +137,7 @@ impl VfioDevice {
         self.signal.raw_fd()
     }
 
-    /// Everything but bus mastering.
+    /// Opens everything, but leaves bus mastering off.
     #[cfg_attr(feature = "audit", track_caller)]
     fn quiet(vfio: &Vfio, bar: u8, interrupt: Interrupt) -> Result<Self, Error> {
         if bar > LAST_BAR {

@@ -13,13 +13,13 @@ use crate::{
 };
 use nix::{errno::Errno, libc};
 
-/// Which interrupt of a device is waited for.
+/// Which interrupt of a device to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Interrupt {
     /// The first that the device has of MSI, MSI-X and INTx; polling where it has none. MSI comes
-    /// first because one vector is enabled here, and of MSI a device then sends everything to it;
-    /// of MSI-X it is the table's entry 0.
+    /// first because only one vector is enabled here: a device then sends every MSI to it, but of
+    /// MSI-X only the table's entry 0.
     Any,
     /// A message, vector 0.
     Msi,
@@ -27,7 +27,7 @@ pub enum Interrupt {
     MsiX,
     /// The line.
     Intx,
-    /// None: a pause between two looks, and no system call.
+    /// No interrupt: a pause between two polls, and no system call.
     Polled,
 }
 
@@ -108,7 +108,7 @@ impl Signal {
         wait_readable(event.raw(), timeout_us)
     }
 
-    /// Takes what was counted, lets the next interrupt come, and says the eventfd's number.
+    /// Takes the count, unmasks the next interrupt, and returns the eventfd's number.
     ///
     /// # Errors
     /// [`Error::Os`].
@@ -119,8 +119,8 @@ impl Signal {
         Ok(Some(event.raw()))
     }
 
-    /// VFIO masks the line when it comes (`vfio_intx_handler`); by now the driver has looked at the
-    /// device, which lowers it. One that is still up comes again at once.
+    /// VFIO masks the line when it comes (`vfio_intx_handler`); by now the driver has polled the
+    /// device, which lowers it. A line that is still up comes again at once.
     fn unmask(&self, kernel: &Kernel, device: &Fd) -> Result<(), Error> {
         if self.kind != Interrupt::Intx {
             return Ok(());
@@ -145,7 +145,7 @@ fn wait_readable(fd: i32, timeout_us: u32) -> Result<(), Error> {
     // given.
     let ready = unsafe { libc::ppoll(&raw mut poll, 1, &raw const timeout, core::ptr::null()) };
     if ready < 0 {
-        // A signal: the caller looks at the device, and waits again.
+        // A signal: the caller polls the device, and waits again.
         return if Errno::last() == Errno::EINTR {
             Ok(())
         } else {

@@ -27,7 +27,7 @@ pub struct IoasAlloc {
 }
 
 impl IoasAlloc {
-    /// The question.
+    /// The request.
     #[must_use]
     pub const fn ask() -> Self {
         Self { size: size_of_u32::<Self>(), flags: 0, out_ioas_id: 0 }
@@ -52,7 +52,7 @@ pub struct IoasIovaRanges {
     pub size: u32,
     /// The I/O address space.
     pub ioas_id: u32,
-    /// In: room for so many; out: there are so many.
+    /// In: how many ranges fit; out: how many there are.
     pub num_iovas: u32,
     /// 0.
     pub reserved: u32,
@@ -63,7 +63,7 @@ pub struct IoasIovaRanges {
 }
 
 impl IoasIovaRanges {
-    /// The question.
+    /// The request.
     #[must_use]
     pub const fn ask(ioas_id: u32) -> Self {
         Self {
@@ -83,17 +83,17 @@ impl IoasIovaRanges {
 pub struct IoasMap {
     /// The size of this struct.
     pub size: u32,
-    /// Where, and what the device may do.
+    /// Whether the address is fixed, and what the device may do.
     pub flags: u32,
     /// The I/O address space.
     pub ioas_id: u32,
     /// 0.
     pub reserved: u32,
-    /// Where the memory is for the process.
+    /// The memory's address in the process.
     pub user_va: u64,
     /// How many bytes.
     pub length: u64,
-    /// Where it shall be for the device.
+    /// The memory's address for the device.
     pub iova: u64,
 }
 
@@ -101,7 +101,7 @@ impl IoasMap {
     /// `IOMMU_IOAS_MAP_FIXED_IOVA`, `IOMMU_IOAS_MAP_WRITEABLE` and `IOMMU_IOAS_MAP_READABLE`.
     pub const FIXED_READ_WRITE: u32 = 0b111;
 
-    /// `length` bytes at `user_va`, at `iova`, to read and write.
+    /// Maps `length` bytes at `user_va` to `iova`, for reading and writing.
     #[must_use]
     pub const fn at(ioas_id: u32, user_va: u64, iova: u64, length: u64) -> Self {
         Self {
@@ -131,7 +131,7 @@ pub struct IoasUnmap {
 }
 
 impl IoasUnmap {
-    /// The mapping of `length` bytes at `iova`.
+    /// Unmaps the `length` bytes at `iova`.
     #[must_use]
     pub const fn at(ioas_id: u32, iova: u64, length: u64) -> Self {
         Self { size: size_of_u32::<Self>(), ioas_id, iova, length }

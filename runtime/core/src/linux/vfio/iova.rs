@@ -1,5 +1,5 @@
-//! Where in an I/O address space a block goes: the ranges that the kernel allows, and a bounded
-//! table of what is there. Numbers only.
+//! Places blocks in an I/O address space: the ranges that the kernel allows, and a bounded table of
+//! the blocks there. Numbers only.
 
 use super::iommufd::IovaRange;
 use crate::types::Error;
@@ -15,7 +15,7 @@ pub(super) const TOO_MANY_RANGES: Error =
     Error::TooMany { what: "ranges of I/O addresses for one device", most: MAX_RANGES as u64 };
 const TOO_MANY_BLOCKS: Error =
     Error::TooMany { what: "blocks mapped for one VFIO device", most: MAX_BLOCKS as u64 };
-/// Nothing is placed below 64 KiB: devices and people take a small address for none.
+/// Nothing is placed below 64 KiB: devices and people take a small address for "none".
 const FLOOR: u64 = 0x1_0000;
 /// Above this no larger alignment helps: what an IOMMU maps with one entry, with pages of 4 KiB.
 const LARGEST_STEP: u64 = 2 << 20;
@@ -25,7 +25,7 @@ const LARGEST_STEP: u64 = 2 << 20;
 pub(super) enum State {
     /// The device reaches it, or is about to.
     Mapped,
-    /// It was taken away from the device; its owner still lives.
+    /// It was unmapped from the device; its owner still lives.
     Revoked,
     /// Its owner is gone, and the kernel would not unmap it: the device may reach it for ever.
     Leaked,
@@ -76,11 +76,10 @@ impl Table {
         (first, last)
     }
 
-    /// Finds the lowest place for `len_bytes` bytes that the process has at `cpu`, and takes it.
-    /// Low, because masters with few address lines reach only low addresses. The distance from a
-    /// multiple of 2 MiB is the same as that of `cpu`, so that an address that is aligned for the
-    /// one is aligned for the other. For a block that is smaller, its own size counts in place of 2
-    /// MiB.
+    /// Finds the lowest free place for `len_bytes` bytes that the process has at `cpu`, and takes
+    /// it. Low, because masters with few address lines reach only low addresses. The address is as
+    /// far from a multiple of 2 MiB as `cpu` is, so that what is aligned for the process is aligned
+    /// for the device. For a smaller block, its own size counts instead of 2 MiB.
     ///
     /// # Errors
     /// [`Error::TooMany`], [`Error::Exhausted`].
@@ -117,7 +116,7 @@ impl Table {
     /// bytes behind it.
     fn place_in(&self, range: &IovaRange, phase: u64, size: u64, step: u64) -> Option<u64> {
         let mut iova = in_phase(range.start.max(FLOOR), phase, step)?;
-        // Blocks are in order: whatever lies before the candidate now, lies before each later one.
+        // Blocks are sorted: one that lies before this candidate also lies before every later one.
         for block in &self.blocks {
             if block.iova < iova.checked_add(size)? && iova < block.next()? {
                 iova = in_phase(block.next()?, phase, step)?;
@@ -132,7 +131,7 @@ impl Table {
         self.blocks.iter_mut().find(|block| block.iova == iova)
     }
 
-    /// Gives the block that begins at `iova` back.
+    /// Removes the block that begins at `iova`.
     pub(super) fn remove(&mut self, iova: u64) {
         self.blocks.retain(|block| block.iova != iova);
     }
@@ -255,7 +254,7 @@ mod tests {
         assert_eq!(Table::new(&[]).unwrap_or_default().window(), (u64::MAX, 0));
     }
 
-    /// Thousands of blocks come and go; a plain list says what may be where.
+    /// Thousands of blocks come and go; a plain list is the reference.
     #[test]
     fn no_two_blocks_overlap_and_the_lowest_place_is_taken() {
         // Knuth's generator (TAOCP 2, 3.3.4), its upper half.

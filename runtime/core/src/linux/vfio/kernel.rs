@@ -62,23 +62,22 @@ pub enum Request<'a> {
     IoasUnmap(&'a mut IoasUnmap),
 }
 
-/// The requests of [`Vfio`](super::Vfio) to the kernel. `RealVfio` does it; a test puts its own
-/// kernel here. Errors are errno values.
+/// The requests of [`Vfio`](super::Vfio) to the kernel. `RealVfio` makes them; a test provides its
+/// own kernel. Errors are errno values.
 ///
 /// # Safety
-/// Callers owe that the sizes in a request are those of its structs, and its addresses memory of
-/// their own. On the running kernel only this module calls: no other code can make a `RealVfio`,
-/// or see one.
+/// The sizes in a request must be those of its structs, and its addresses must be of the caller's
+/// own memory. Only this module calls the running kernel: no other code can make or see a
+/// `RealVfio`.
 ///
 /// # Implementation safety
 /// 1. A device's file can be mapped shared at the offset and size of its BARs, as
-///    [`Request::RegionInfo`] says them. The mapping shows the registers of that device. No
-///    other code writes them while the file is open, at least so long as the mapping.
+///    [`Request::RegionInfo`] reports them. The mapping shows the registers of that device. No
+///    other code writes them while the file is open, and at least while the mapping lives.
 /// 2. The device reaches only memory that was mapped by [`Request::MapDma`] or
 ///    [`Request::IoasMap`], at the address given there. After an unmapping that succeeded it does
-///    not reach that any more. A pinned page stays the page it was.
-/// 3. [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` tell the
-///    truth: coherency is decided by them.
+/// 3. [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` are correct:
+///    coherency is decided by them.
 pub unsafe trait VfioKernel: Send + Sync {
     /// The PCI function at `address`, as `/sys` describes it.
     ///
@@ -133,19 +132,18 @@ pub unsafe trait VfioKernel: Send + Sync {
 
 crate::linux::os::asked!(RealVfio as VfioKernel);
 
-/// The running kernel: `/sys`, `/dev/vfio` and `/dev/iommu`. It stays here: a request says how much
-/// memory it is, and where.
+/// The running kernel: `/sys`, `/dev/vfio` and `/dev/iommu`. It is private to this module, because
+/// a request carries raw sizes and addresses.
 #[derive(Debug)]
 pub(super) struct RealVfio;
 
 // SAFETY: 1. Linux `Documentation/driver-api/vfio.rst`: a BAR's mapping is of that device's
 // registers. A group's file opens once, and a device's own file binds once (`vfio_group_fops_open`,
-// `vfio_df_open`), so no other process of VFIO's has it. No process can keep root out of /dev/mem
-// and of the device's `resource` files. The mapping holds a reference to the file. 2. The IOMMU's
-// page table has the pages that were mapped and nothing else. `vfio_unmap_unpin` and
+// `vfio_df_open`), so no other VFIO process has it. No process can keep root out of /dev/mem and of
+// the device's `resource` files. The mapping holds a reference to the file. 2. The IOMMU's page
+// table has the pages that were mapped and nothing else. `vfio_unmap_unpin` and
 // `iopt_area_unfill_domain` flush the IOMMU's TLB before the pages are unpinned. FOLL_LONGTERM pins
-// keep a page from migrating.
-// 3. Both are the kernel's own words.
+// keep a page from migrating. 3. The kernel itself reports both.
 unsafe impl VfioKernel for RealVfio {
     fn function(&self, address: &str) -> Result<sysfs::Function, Error> {
         sysfs::function("/sys", address)
@@ -208,11 +206,11 @@ unsafe impl VfioKernel for RealVfio {
             Request::IoasUnmap(unmap) => (iommufd::IOAS_UNMAP, ptr::from_mut(unmap).cast()),
         };
         // SAFETY: each request's argument is a number, or the struct that the kernel's header gives
-        // it. The struct's first field says its size, which is asserted in `abi.rs` and
-        // `iommufd.rs`. This module puts it there, and alone has a `RealVfio`. The kernel reads and
-        // writes no more than that, and any bytes make such a struct. It is borrowed for the call,
-        // exclusively where the kernel writes (SET_IRQS and MAP_DMA only read). The ranges' array
-        // has as many entries as `num_iovas` says, and is borrowed exclusively as well.
+        // it. The struct's first field is its size, asserted in `abi.rs` and `iommufd.rs`. This
+        // module sets it, and no other code has a `RealVfio`. The kernel reads and writes no more
+        // than that, and any bytes make such a struct. It is borrowed for the call, exclusively
+        // where the kernel writes (SET_IRQS and MAP_DMA only read). The ranges' array has as many
+        // entries as `num_iovas` says, and is borrowed exclusively as well.
         unsafe { call(file, request, argument) }
     }
 

@@ -12,22 +12,22 @@ use core::{fmt, mem::ManuallyDrop, ops::Range};
 use memmap2::{MmapOptions, MmapRaw};
 
 /// One block of this process's memory that a device behind an IOMMU reaches at one run of I/O
-/// addresses. This value owns it: when it is dropped, the block is first taken away from the
-/// device, and then given back to the kernel. A block that the kernel would not take away is
-/// leaked, never freed ([`Vfio::leaked_bytes`]).
+/// addresses. This value owns it: dropping it first unmaps the block from the device, and then
+/// frees it. A block that the kernel would not unmap is leaked, never freed
+/// ([`Vfio::leaked_bytes`]).
 ///
 /// - The pages are ordinary ones, anywhere in memory; they are pinned, count against
 ///   RLIMIT_MEMLOCK, and are not copied into children of fork(2).
 /// - Byte 0 is page-aligned for the process and for the device. A buffer may ask for any alignment
-///   up to the block's own size (2 MiB at most): both have it at the same places.
-/// - The I/O address is as low as there is room, and never below 64 KiB. So a master with 32
-///   address lines, or edu with its 28, reaches memory that lies above 4 GiB. Addresses that the
-///   kernel reserves for interrupts are left out.
-/// - **Caches.** VFIO maps every page as cacheable for the device, and since Linux 6.1 takes no
-///   device whose IOMMU cannot do that. The No Snoop attribute of PCI Express is the one way past
-///   it. It is forbidden to the function where the IOMMU does not override it. So the memory is
-///   coherent, and the port says the same. On an older kernel where the IOMMU cannot, it is not,
-///   and arm64 maintains its caches as for [`HugeTlb`](crate::linux::memory::HugeTlb).
+///   up to the block's own size (2 MiB at most): it is aligned for both.
+/// - The I/O address is as low as possible, and never below 64 KiB. So a master with 32 address
+///   lines, or edu with its 28, reaches memory that lies above 4 GiB. Addresses that the kernel
+///   reserves for interrupts are left out.
+/// - **Caches.** VFIO maps every page as cacheable for the device, and since Linux 6.1 refuses a
+///   device whose IOMMU cannot do that. Only PCI Express's No Snoop attribute bypasses it; where
+///   the IOMMU does not override that, it is forbidden to the function. So memory and port are
+///   coherent. On an older kernel whose IOMMU cannot, they are not, and arm64 maintains the caches
+///   as for [`HugeTlb`](crate::linux::memory::HugeTlb).
 ///
 /// # References
 /// Linux `drivers/vfio/vfio_iommu_type1.c` (`vfio_dma_do_map`, `vfio_iommu_map`),
@@ -50,8 +50,8 @@ impl VfioMemory {
     ///
     /// # Errors
     /// - [`Error::Argument`]: `len_bytes` is 0, or more than [`MAX_BYTES`](Self::MAX_BYTES).
-    /// - [`Error::PinLimit`]: more than this user may pin, or, where a limit is set, than there is:
-    ///   the kernel says ENOMEM for both.
+    /// - [`Error::PinLimit`]: more than this user may pin, or, where a limit is set, more than
+    ///   there is: the kernel reports ENOMEM for both.
     /// - [`Error::Exhausted`]: no room among the I/O addresses that the kernel allows.
     ///   [`Error::TooMany`]: 64 blocks are mapped.
     /// - [`Error::Unsupported`]: the kernel's own limit of mappings.
@@ -79,8 +79,8 @@ impl VfioMemory {
         let iova = lock::acquire(&vfio.0.table)?.place(cpu, whole_bytes, page_bytes)?;
         if let Err(error) = vfio.0.space.map(&vfio.0.kernel, cpu, iova, whole_bytes) {
             // Neither kernel path leaves a part of it mapped (`vfio_remove_dma`,
-            // `iopt_abort_area`). Where the lock cannot be had, the place is lost, and no memory
-            // is.
+            // `iopt_abort_area`). If the lock cannot be acquired, the address range is lost, but no
+            // memory.
             if let Ok(mut table) = lock::acquire(&vfio.0.table) {
                 table.remove(iova);
             }
@@ -90,11 +90,10 @@ impl VfioMemory {
         Ok(Self { vfio: vfio.clone(), map: ManuallyDrop::new(map), iova })
     }
 
-    /// Takes the block away from the device and gives it back to the kernel: what dropping it does,
-    /// with the error.
+    /// Unmaps the block from the device and frees it, as dropping it does, but reports the error.
     ///
     /// # Errors
-    /// The block comes back with what the kernel says of the unmapping, or [`Error::Contended`].
+    /// The block comes back with the kernel's error, or with [`Error::Contended`].
     pub fn unmap(self) -> Result<(), Refused<Self>> {
         let mut this = ManuallyDrop::new(self);
         match this.take_from_device() {
@@ -106,7 +105,7 @@ impl VfioMemory {
         }
     }
 
-    /// After `Ok` the device does not reach the block, and its place is free again.
+    /// After `Ok` the device does not reach the block, and its address range is free again.
     fn take_from_device(&self) -> Result<(), Error> {
         let mut table = lock::acquire(&self.vfio.0.table)?;
         let len_bytes = self.map.len() as u64;
@@ -125,7 +124,7 @@ impl VfioMemory {
         Ok(())
     }
 
-    /// Gives the pages back. Called once, after `take_from_device` succeeded.
+    /// Frees the pages. Called once, after `take_from_device` succeeded.
     fn free(&mut self) {
         // SAFETY: called once, at the end of this value's life: in `drop`, or in `unmap`, which
         // keeps `drop` from running.
@@ -139,8 +138,8 @@ impl Drop for VfioMemory {
             self.free();
             return;
         }
-        // The device may still reach the pages: they stay, and so does their place. (Without the
-        // lock they are not counted.)
+        // The device may still reach the pages, so they stay, and so does their address range.
+        // (Without the lock they are not counted.)
         trace::happened(Event::Leak { len_bytes: self.map.len() }, Site::NONE);
         if let Ok(mut table) = lock::acquire(&self.vfio.0.table)
             && let Some(block) = table.get(self.iova)
@@ -151,15 +150,12 @@ impl Drop for VfioMemory {
 }
 
 // SAFETY: 1. The mapping is owned by `self` and never remapped, the address was chosen in `new`;
-// moving `self` moves neither.
-// 2. It is anonymous, private and not copied into children: nothing else has it; it is readable and
-//    writable, and the kernel
-// zeroed it; munmap comes at the end of `self`. 3. `cache` touches only the lines of the range, or
-// nothing. 4. The address is where the kernel mapped these pages, all of them, and for this address
-// space alone (VfioKernel, 2): no other `Vfio` has its bus.
-// 5. Where `coherent` is true, the kernel mapped the memory as cacheable and the function may not
-//    ask to leave the caches out
-// (`Vfio::asking`).
+// moving `self` moves neither. 2. The memory is anonymous, private and not copied into children, so
+// nothing else has it; it is readable and writable, and the kernel zeroed it; munmap comes at the
+// end of `self`. 3. `cache` touches only the lines of the range, or nothing. 4. The kernel mapped
+// all of these pages at the address, and for this address space alone (VfioKernel, 2): no other
+// `Vfio` has its bus. 5. Where `coherent` is true, the kernel mapped the memory as cacheable, and
+// the function may not set No Snoop (`Vfio::asking`).
 unsafe impl Backend for VfioMemory {
     fn name(&self) -> &'static str {
         "vfio"

@@ -1,5 +1,5 @@
 //! A PCI device behind an IOMMU: its memory, its registers and its interrupt, through VFIO, with no
-//! privilege but its file.
+//! privilege but access to its file.
 //!
 //! ```text
 //!   Vfio ────────┬──► VfioMemory ──► Region ──► …      pages of this process, pinned; one run of I/O addresses
@@ -14,14 +14,14 @@
 //! | memory | ordinary pages, scattered: the IOMMU makes them one run | contiguous: `HugeTlb`, `UDmaBuf`, `DmaHeap` |
 //! | address | chosen here, low, whatever the physical one is | the physical one, which takes a capability to see |
 //! | reach of a wrong address | none: the IOMMU refuses it | all of memory |
-//! | the port | the kernel's word: [`VfioDevice::open`] is safe | the program's word: `Wired::new` is unsafe |
+//! | the port | reported by the kernel: [`VfioDevice::open`] is safe | claimed by the program: `Wired::new` is unsafe |
 //! | needed | the files of the group or of the device | root, mostly |
 //!
 //! # By the device's file or by its group's
 //!
-//! Where the kernel has them and the user may open them, `/dev/vfio/devices/vfio<number>` with
-//! `/dev/iommu` (iommufd, Linux 6.6 and newer); else `/dev/vfio/<group>` with `/dev/vfio/vfio` (a
-//! type1 container). Both confine the device alike, and give the same types here.
+//! Where the kernel has them and the user may open them, this uses `/dev/vfio/devices/vfio<number>`
+//! with `/dev/iommu` (iommufd, Linux 6.6 and newer); else `/dev/vfio/<group>` with `/dev/vfio/vfio`
+//! (a type1 container). Both confine the device alike, and give the same types here.
 //!
 //! # Preparing a device, once, as root
 //!
@@ -37,21 +37,21 @@
 //! # What is confined, exactly
 //!
 //! 1. **The group.** An IOMMU group is the smallest set of devices that the IOMMU tells apart from
-//!    all others. Functions that could reach each other past it are in one (no ACS on the bridge
-//!    above them). The kernel gives a group to one user, and only when none of its devices has a
-//!    kernel driver that does DMA ("viable"). All devices of one group share its address space;
-//!    this module opens one of them, and the files of a group or a device open once.
-//! 2. **The memory.** The address space begins empty. Only [`VfioMemory`] puts pages into it, its
-//!    own and no others.
+//!    all others. Functions that could bypass it to reach each other share a group (no ACS on the
+//!    bridge above them). The kernel gives a group to one user, and only when none of its devices
+//!    has a kernel driver that does DMA ("viable"). All devices of a group share its address space;
+//!    this module opens one of them, and the file of a group or a device opens only once.
+//! 2. **The memory.** The address space begins empty. Only [`VfioMemory`] maps pages into it, and
+//!    only its own.
 //! 3. **The time.** Unmapping flushes the IOMMU before it returns. Closing the device's file turns
-//!    bus mastering off, resets the device where the kernel can, and only then gives the pages up
+//!    bus mastering off, resets the device where the kernel can, and only then releases the pages
 //!    (`vfio_pci_core_disable`, `vfio_group_fops_release`).
 //! 4. **Not confined:** a group of several devices with no ACS between them. An access to an I/O
 //!    address that is also the address of a neighbour's register goes to the neighbour. Give such a
 //!    group no second driver.
 //!
-//! No-IOMMU groups (`/dev/vfio/noiommu-0`) are refused: nothing stands before those devices. Use
-//! UIO there, and claim the port.
+//! No-IOMMU groups (`/dev/vfio/noiommu-0`) are refused: no IOMMU confines those devices. Use UIO
+//! there, and claim the port.
 //!
 //! # References
 //! Linux `Documentation/driver-api/vfio.rst`, `Documentation/userspace-api/iommufd.rst`,
@@ -121,14 +121,14 @@ use spin::Mutex;
 
 /// One PCI device, opened, in an I/O address space of its own. [`memory`](Self::memory) puts memory
 /// into that space, and [`VfioDevice`] has the registers and the interrupt. It is a handle: clones
-/// are the same opening, and memory and registers have one each.
+/// share the same open device, and memory and registers hold a handle each.
 ///
-/// Dropping the last one closes the device, which ends what it was doing, and then the address
-/// space. Memory or a `VfioDevice` that was forgotten keeps the device open, and its memory pinned,
-/// until the process ends.
+/// Dropping the last handle closes the device, which stops it, and then the address space. Memory
+/// or a `VfioDevice` that was forgotten keeps the device open, and its memory pinned, until the
+/// process ends.
 ///
-/// Each is a bus of its own ([`Bus::Iommu`]): memory of one is refused by the device of another,
-/// whatever the addresses.
+/// Each opened device is a bus of its own ([`Bus::Iommu`]): memory of one is refused by the device
+/// of another, whatever the addresses.
 ///
 /// A child of fork(2) shares the open files, and gets neither the memory nor the registers
 /// (MADV_DONTFORK): the device stays open until both have closed it.
@@ -155,19 +155,19 @@ impl Vfio {
     /// into an empty I/O address space. Bus mastering is off.
     ///
     /// # Errors
-    /// - [`Error::AttributeMissing`]: there is no such function. [`Error::BadName`]: it is no
-    ///   file's name.
+    /// - [`Error::AttributeMissing`]: there is no such function. [`Error::BadName`]: `address` is
+    ///   not a file name.
     /// - [`Error::Unsupported`], [`Error::Setting`]: no IOMMU stands before it, or only a no-IOMMU
-    ///   group does. It is not bound to vfio-pci. Another device of its group has a driver of the
-    ///   kernel's. Its interrupts cannot be isolated.
+    ///   group does. It is not bound to vfio-pci. Another device of its group has a kernel driver.
+    ///   Its interrupts cannot be isolated.
     /// - [`Error::InUse`]: it is open already, here or in another process.
-    /// - [`Error::Os`]: EACCES, the files are not this user's (above: what to do). Other calls that
-    ///   failed.
+    /// - [`Error::Os`]: EACCES, this user may not open the files (above: what to do). Other calls
+    ///   that failed.
     pub fn open(address: &str) -> Result<Self, Error> {
         Self::asking(RUNNING, address)
     }
 
-    /// As [`open`](Vfio::open), from a kernel of one's own: for tests.
+    /// As [`open`](Vfio::open), with a kernel that the test provides.
     ///
     /// # Errors
     /// As [`open`](Vfio::open). Files that were opened are closed again.
@@ -249,8 +249,8 @@ impl Vfio {
         VfioMemory::new(self, len_bytes)
     }
 
-    /// The device's way to memory, by the kernel's word: this address space's bus, the addresses
-    /// that the kernel allows in it, and whether the device snoops.
+    /// The device's port, as the kernel reports it: this address space's bus, the addresses that
+    /// the kernel allows in it, and whether the device snoops.
     #[must_use]
     pub fn port(&self) -> Port {
         let addr_bits = u64::BITS - self.0.window.1.leading_zeros();
@@ -264,14 +264,14 @@ impl Vfio {
         }
     }
 
-    /// Was the device opened by its own file and iommufd, or by its group and a container?
+    /// Returns true for a device opened by its own file and iommufd, false by group and container.
     #[must_use]
     pub fn by_iommufd(&self) -> bool {
         matches!(self.0.space, Space::Iommufd { .. })
     }
 
-    /// Can the kernel reset the device alone? Where it cannot, [`VfioDevice::open_unreset`] is the
-    /// way in.
+    /// Returns whether the kernel can reset this device alone. If not, use
+    /// [`VfioDevice::open_unreset`].
     #[must_use]
     pub fn can_reset(&self) -> bool {
         self.0.resets
@@ -282,9 +282,9 @@ impl Vfio {
     /// When this returns `Ok`, no access of the device reaches the block, not even one under way.
     ///
     /// The block still belongs to this process: views are as valid as before, and it holds whatever
-    /// the device wrote until now. Jobs that use it end as the device ends them when an access is
-    /// refused. They end with an error, or never, or as if nothing had been (a device that ignores
-    /// bus errors). It is not mapped again; drop its region and make another.
+    /// the device wrote until now. Jobs that use it end however the device reacts to a refused
+    /// access: with an error, or never, or as if nothing had happened (a device that ignores bus
+    /// errors). The block is not mapped again; drop its region and make another.
     ///
     /// # Errors
     /// [`Error::NotOurs`] where no block begins there, or it was cut off before;
@@ -316,7 +316,7 @@ impl Vfio {
     /// Cuts the device off from all memory, block after block.
     ///
     /// # Errors
-    /// The first that [`revoke`](Self::revoke) met; the others were tried all the same.
+    /// The first error of [`revoke`](Self::revoke); the other blocks were tried all the same.
     pub fn revoke_all(&self) -> Result<(), Error> {
         let mut table = lock::acquire(&self.0.table)?;
         let mut result = Ok(());
@@ -329,9 +329,9 @@ impl Vfio {
         result
     }
 
-    /// How many bytes of this address space were dropped and could not be unmapped: they stay this
-    /// process's, never freed, because the device may still reach them. 0 on every kernel that
-    /// keeps its word.
+    /// How many bytes of this address space could not be unmapped when they were dropped: this
+    /// process keeps them, never freed, because the device may still reach them. 0 on every kernel
+    /// that works as documented.
     ///
     /// # Errors
     /// [`Error::Contended`].

@@ -26,8 +26,8 @@ pub(super) type Ranges = Vec<IovaRange, MAX_RANGES>;
 /// The I/O address space that a device was put into. The files that it holds keep it open.
 #[derive(Debug)]
 pub(super) enum Space {
-    /// `/dev/vfio/vfio`, with the group in it. The group is let go first: it is what takes the
-    /// device out of the container.
+    /// `/dev/vfio/vfio`, with the group in it. The group is closed first: that takes the device out
+    /// of the container.
     Container {
         #[allow(dead_code, reason = "held open: closing it takes the group out of the container")]
         group: Fd,
@@ -38,8 +38,8 @@ pub(super) enum Space {
 }
 
 impl Space {
-    /// By the device's own file and iommufd; `Ok(None)` where this kernel or this user has not both
-    /// files.
+    /// Opens the device by its own file and iommufd; `Ok(None)` if the kernel lacks one of the two
+    /// files, or this user may not open it.
     ///
     /// # Errors
     /// [`Error::InUse`], [`Error::Unsupported`], [`Error::Os`].
@@ -63,9 +63,9 @@ impl Space {
         let bound = kernel.ioctl(&device, Request::BindIommufd(&mut bind));
         bound.map_err(|errno| match errno {
             // EINVAL: the file was opened and bound before (`vfio_df_open`); nothing else of this
-            // call can be invalid, for VFIO does not register a device whose IOMMU cannot keep
-            // caches coherent. EBUSY: its group is open (`vfio_device_block_group`), or a
-            // device of its group has a driver of the kernel's (`iommufd_device_bind`).
+            // call can be invalid, because VFIO registers no device whose IOMMU cannot keep caches
+            // coherent. EBUSY: its group is open (`vfio_device_block_group`), or a device of its
+            // group has a kernel driver (`iommufd_device_bind`).
             EINVAL | EBUSY => Error::InUse { errno },
             errno => attach_error("ioctl(VFIO_DEVICE_BIND_IOMMUFD)", errno),
         })?;
@@ -81,7 +81,7 @@ impl Space {
         Ok(Some((device, Self::Iommufd { iommufd, ioas })))
     }
 
-    /// By the group and a type1 container.
+    /// Opens the device by its group and a type1 container.
     ///
     /// # Errors
     /// [`Error::InUse`], [`Error::Unsupported`], [`Error::Os`].
@@ -173,23 +173,23 @@ impl Space {
         }
     }
 
-    /// Is every access of the device made to snoop by the hardware, whatever the device asks for?
+    /// Returns whether the hardware makes every access of the device snoop, whatever it asks for.
     pub(super) fn enforces_snooping(&self, kernel: &Kernel) -> bool {
         match self {
             Self::Container { container, .. } => {
                 kernel.ioctl(container, Request::CheckExtension(abi::DMA_CC_IOMMU)).unwrap_or(0) > 0
             }
-            // It is turned on where the hardware has it (`iommufd_hwpt_paging_enforce_cc`), and
-            // no request reports it.
+            // The kernel turns it on where the hardware has it (`iommufd_hwpt_paging_enforce_cc`),
+            // and no request reports it.
             Self::Iommufd { .. } => false,
         }
     }
 
-    /// Does the device snoop unless it asks not to? VFIO maps all memory as cacheable
-    /// (`IOMMU_CACHE`), and since Linux 5.19 it takes no device whose IOMMU cannot do that
+    /// Returns whether the device snoops unless it asks not to. VFIO maps all memory as cacheable
+    /// (`IOMMU_CACHE`), and since Linux 5.19 it refuses a device whose IOMMU cannot do that
     /// (`__vfio_register_dev`, `iommufd_device_bind`). Before 6.1 the drivers of Arm's SMMUs
-    /// said that they can, whatever the platform (df198b37e72c, "Report IOMMU_CAP_CACHE_COHERENCY
-    /// better"), and `VFIO_DMA_CC_IOMMU` repeated it: nothing is known there.
+    /// claimed that on every platform (df198b37e72c, "Report IOMMU_CAP_CACHE_COHERENCY better"),
+    /// and `VFIO_DMA_CC_IOMMU` repeated it: there, nothing is known.
     pub(super) fn snoops(&self, kernel: &Kernel) -> bool {
         matches!(self, Self::Iommufd { .. }) || kernel.release() >= (6, 1)
     }
@@ -236,12 +236,11 @@ impl Space {
         })
     }
 
-    /// Takes the block at `iova` away from the device. When this returns `Ok`, the IOMMU refuses
-    /// the device every byte of it.
+    /// Unmaps the block at `iova`. When this returns `Ok`, the IOMMU refuses the device every byte
+    /// of it.
     ///
     /// # Errors
-    /// [`Error::Os`]; [`Error::Unexpected`] where another number of bytes was unmapped than
-    /// is there.
+    /// [`Error::Os`]; [`Error::Unexpected`] if the kernel unmapped another number of bytes.
     pub(super) fn unmap(&self, kernel: &Kernel, iova: u64, len_bytes: u64) -> Result<(), Error> {
         let (call, unmapped, done_bytes) = match self {
             Self::Container { container, .. } => {

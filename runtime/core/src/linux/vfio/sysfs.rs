@@ -29,14 +29,14 @@ const ENTRIES_BYTES: usize = 1024;
 pub struct Function {
     /// Its IOMMU group's number; `None`: it has none.
     pub group: Option<u32>,
-    /// The group is one of VFIO's no-IOMMU groups, before which no IOMMU stands.
+    /// The group is one of VFIO's no-IOMMU groups: no IOMMU stands before it.
     pub no_iommu: bool,
     /// Its number as a VFIO device: `/dev/vfio/devices/vfio<number>`, where the kernel has that
     /// file. `None`: it is not bound to a VFIO driver, or the kernel is older than 6.1.
     pub device: Option<u32>,
 }
 
-/// What `<root>/bus/pci/devices/<address>` says.
+/// Reads `<root>/bus/pci/devices/<address>`.
 ///
 /// # Errors
 /// [`Error::BadName`]; [`Error::AttributeMissing`] where there is no such function;

@@ -11,13 +11,13 @@ use crate::{
 };
 use core::ptr::NonNull;
 
-/// An owner behind a pointer: its type, as functions. A trait object would be called with a
-/// reference, which lives until the call returns; but an owner that counts goes away *during* the
+/// An owner behind a pointer: the functions of its type. A trait object would be called with a
+/// reference, which lives until the call returns; but an owner that counts is freed *during* the
 /// release of its last handle, maybe on another thread.
 ///
 /// # Safety
-/// Each function is called with the pointer that goes with the table, and with a token of which a
-/// handle is alive. What `block` leads to is used only while that handle is. `release` ends the
+/// Each function is called with the pointer that belongs to the table, and with a token that has a
+/// live handle. What `block` returns is used only while that handle lives. `release` ends the
 /// handle.
 pub(crate) struct OwnerTable {
     pub(crate) block: unsafe fn(NonNull<()>) -> NonNull<dyn Block>,
@@ -30,8 +30,8 @@ pub(crate) struct OwnerTable {
 /// INVARIANT: `extent` lies inside the block, and no other chunk holds any byte of it. The makers
 /// of chunks guarantee it: a region's allocator (`Control::take`), its pools' bitmaps
 /// (`PoolState::take`), and `split`, which divides one chunk into two.
-// Aligned to 4, so that the four bytes behind `token` are not lost: a buffer keeps what else it
-// knows there, and an operand has 128 bytes (`Operand`).
+// Aligned to 4, so that the four bytes behind `token` are no padding: a buffer keeps other fields
+// there, and an operand has 128 bytes (`Operand`).
 #[repr(C, packed(4))]
 pub(crate) struct Chunk {
     owner: NonNull<()>,
@@ -41,10 +41,10 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// A chunk of an owner that counts.
+    /// A chunk of an owner that counts its handles.
     ///
     /// # Safety
-    /// `table` goes with `owner`. The owner counts one handle of `token`, which this is, and it
+    /// `table` belongs to `owner`. The owner has counted this chunk as one handle of `token`, and
     /// stays where it is until `release` was called for that handle.
     #[inline]
     pub(crate) unsafe fn counted(
@@ -76,16 +76,16 @@ impl Chunk {
         self.block().backend()
     }
 
-    /// One handle more.
+    /// Counts one more handle.
     pub(super) fn share(&self) -> Result<(), Error> {
         // SAFETY: this chunk is a handle of `token`.
         unsafe { (self.table.share)(self.owner, self.token) }
     }
 
-    /// This handle is gone.
+    /// Drops this handle.
     ///
     /// # Safety
-    /// It is the last use of this chunk, and of every copy of the same handle.
+    /// This is the last use of this chunk, and of every copy of the same handle.
     #[inline]
     pub(super) unsafe fn release(&self) {
         let (owner, table, token) = (self.owner, self.table, self.token);
@@ -98,7 +98,7 @@ impl Chunk {
     }
 
     /// Tells a simulated board that the devices behind `port`, or any of its devices, may touch
-    /// `span`. It counts what they touch beside it. Other memory hears nothing.
+    /// `span`. The board counts what they touch beside it. For other memory this does nothing.
     #[inline(always)]
     pub(crate) fn give_to_device(&self, span: Span, port: Option<&Port>, direction: Direction) {
         if self.is_simulated() {
@@ -109,7 +109,7 @@ impl Chunk {
         }
     }
 
-    /// Tells it that no device may touch `span` any more.
+    /// Tells the board that no device may touch `span` any more.
     #[inline(always)]
     pub(crate) fn take_from_device(&self, span: Span) {
         if self.is_simulated() {
@@ -122,7 +122,7 @@ impl Chunk {
     }
 }
 
-/// Apart from the fast path, and with the chunk by value: a reference to it would keep a job's
+/// Kept out of the fast path, and takes the chunk by value: a reference to it would keep a job's
 /// buffers in memory where they could be in registers.
 #[cold]
 #[inline(never)]

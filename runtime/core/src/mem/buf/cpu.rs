@@ -15,8 +15,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A buffer that the CPU owns: it has views, and no address. Dropping it gives it back to its pool.
 ///
-/// No device holds its address, so references into it are ordinary references. To let a device at
-/// it, give it away: [`to_device`](Self::to_device), [`from_device`](Self::from_device) or
+/// No device holds its address, so references into it are ordinary references. To give a device
+/// access, give it away: [`to_device`](Self::to_device), [`from_device`](Self::from_device) or
 /// [`in_out`](Self::in_out) make it an [`Operand`](super::Operand) of a job, and no view outlives
 /// that:
 ///
@@ -36,7 +36,7 @@ pub struct CpuBuf {
 }
 
 impl CpuBuf {
-    /// All of `chunk`.
+    /// A buffer over all of `chunk`.
     pub(crate) fn new(chunk: Chunk) -> Self {
         let span = chunk.extent;
         Self { chunk, span }
@@ -52,7 +52,7 @@ impl CpuBuf {
         self.span.len
     }
 
-    /// Where the first of them is, in bytes from the beginning of the region.
+    /// The offset of the first byte shown, from the beginning of the region.
     #[must_use]
     pub const fn offset_bytes(&self) -> usize {
         self.span.start
@@ -62,7 +62,7 @@ impl CpuBuf {
     /// `FromBytes`).
     ///
     /// # Errors
-    /// [`Error::View`] where the length is no multiple of the element, or the address not aligned
+    /// [`Error::View`] if the length is no multiple of the element, or the address is not aligned
     /// for it.
     pub fn view<Elem: FromBytes + Immutable>(&self) -> Result<&[Elem], Error> {
         <[Elem]>::ref_from_bytes(self.bytes()).map_err(|_| self.no_view::<Elem>())
@@ -119,12 +119,12 @@ impl CpuBuf {
         self.start().as_ptr()
     }
 
-    /// Copies `source` to the beginning of the buffer, and counts it: this is the runtime's only
-    /// copy, for data that lies elsewhere already. Data that is still to be made is better made in
+    /// Copies `source` to the beginning of the buffer, and counts the copy. It is the runtime's
+    /// only one, for data that already lies elsewhere. New data is better made directly in
     /// [`view_mut`](Self::view_mut).
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] where it does not fit.
+    /// [`Error::OutOfRange`] if it does not fit.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn copy_from_slice(&mut self, source: &[u8]) -> Result<(), Error> {
         let refusal = Error::OutOfRange { start: 0, end: source.len(), len_bytes: self.span.len };
@@ -158,9 +158,9 @@ impl CpuBuf {
         self
     }
 
-    /// Two buffers of one, cut at byte `mid` of what it shows: one can belong to a device while the
-    /// other belongs to the CPU. Bytes that it did not show go with the side they lie on. The slot
-    /// is free again when both are dropped.
+    /// Splits the buffer in two at byte `mid` of what it shows: one can belong to a device while
+    /// the other belongs to the CPU. Bytes that it did not show go with the side they lie on. The
+    /// slot is free again when both are dropped.
     ///
     /// Cut at a multiple of the cache line: a device on a non-coherent port cannot write to either
     /// side of a line that both share ([`Error::SharedLine`]).
@@ -202,12 +202,12 @@ impl CpuBuf {
         self.chunk.state().mapping.cpu
     }
 
-    /// Where the block's addresses are valid.
+    /// The bus on which the block's addresses are valid.
     pub(crate) fn bus(&self) -> Bus {
         self.chunk.state().mapping.bus
     }
 
-    /// The bytes that views show, where the buffer is of this block.
+    /// The bytes that views show, if the buffer is of this block.
     pub(crate) fn span_in(&self, block: &dyn Block) -> Option<Span> {
         core::ptr::eq(self.chunk.state(), block.state()).then_some(self.span)
     }
@@ -221,12 +221,12 @@ impl CpuBuf {
 
     fn bytes(&self) -> &[u8] {
         // SAFETY: 1. The span lies inside the mapping, which is initialised (`Backend`, 2), and
-        // there while this buffer is: its unit of the region's count keeps it
-        // (`region::control`). The view borrows `self`. 2. No other
-        // handle holds these bytes (`Chunk`'s invariant), and `&self` keeps `view_mut` away. 3. No
-        // device was told their address since they came back: that goes out with a `DevBuf` alone.
-        // A `DevBuf` becomes this only after the device has stopped: its driver said so (`Driver`,
-        // 2), or the caller of `hand_over` promised it.
+        // lives as long as this buffer, whose unit of the region's count keeps it
+        // (`region::control`). The view borrows `self`. 2. No other handle holds these bytes
+        // (`Chunk`'s invariant), and `&self` excludes `view_mut`. 3. No device was given their
+        // address since they came back: only a `DevBuf` gives it out. A `DevBuf` becomes this only
+        // after the device has stopped: its driver reported that (`Driver`, 2), or the caller of
+        // `hand_over` guarantees it.
         unsafe { NonNull::slice_from_raw_parts(self.start(), self.span.len).as_ref() }
     }
 

@@ -20,15 +20,15 @@ pub struct DevSlice {
     /// The bus address of the operand's first byte. On a bus of objects it is an object's number
     /// and the offset in it ([`Bus::Objects`]).
     pub addr: DevAddr,
-    /// Bytes to add beside an opaque handle; 0 where `addr` holds everything. A driver of registers
-    /// need not look at it: its port has addresses, and there it is 0.
+    /// Bytes to add beside an opaque handle; 0 if `addr` holds everything. A driver of registers
+    /// can ignore it: its port has addresses, and there it is 0.
     pub offset_bytes: usize,
     /// How many bytes the job may touch.
     pub len_bytes: usize,
 }
 
 impl DevSlice {
-    /// Stands in an array before the real ones are known. No job sees it.
+    /// Fills an array before the real slices are known. No job sees it.
     pub(crate) const EMPTY: Self = Self { addr: DevAddr(u64::MAX), offset_bytes: 0, len_bytes: 0 };
 }
 
@@ -36,9 +36,9 @@ impl DevSlice {
 /// [`wait_device`](crate::Queue::wait_device) returns it. So one accelerator's output is the next
 /// one's input, with no cache maintenance and no CPU between them.
 ///
-/// No job is using it while you hold it: dropping it gives it back to its pool, unseen.
-/// [`into_cpu`](Self::into_cpu) makes it the CPU's again. One that came from [`CpuBuf::hand_over`]
-/// may be in use, and the caller of that makes sure that the device has stopped first.
+/// No job uses it while you hold it: dropping it gives it back to its pool, unread.
+/// [`into_cpu`](Self::into_cpu) makes it the CPU's again. A buffer from [`CpuBuf::hand_over`] may
+/// be in use: the caller of `hand_over` makes sure that the device has stopped first.
 ///
 /// ```compile_fail,E0599
 /// # use contigo::DevBuf;
@@ -52,11 +52,11 @@ pub struct DevBuf {
     /// Does the port of the last hand-over snoop?
     coherent: bool,
     history: History,
-    /// Of an operand, for which there is room here: what the next device will do with it.
+    /// For an operand, which has room for it here: what the next device does with it.
     pub(super) direction: Direction,
-    /// Of an operand: are the bytes that it asks for there?
+    /// For an operand: does the buffer have all bytes that it asks for?
     pub(super) inside: bool,
-    /// The bytes that its views showed, and will show again.
+    /// The bytes that the buffer's views showed, and will show again.
     cpu_span: Span,
     /// The bytes that were handed over first: no other byte may go into a job.
     span: Span,
@@ -64,25 +64,25 @@ pub struct DevBuf {
     last: Span,
     /// Where the device of the last hand-over finds the first byte of `last`.
     addr: DevAddr,
-    /// The bytes that devices may have written since the first hand-over, or since one to a port of
-    /// the other kind; none where they only read. (Not an `Option`, which is larger: see
-    /// `Operand`.)
+    /// The bytes that devices may have written since the first hand-over, or since the last change
+    /// between a port that snoops and one that does not; none if they only read. (Not an `Option`,
+    /// which is larger: see `Operand`.)
     written: Span,
 }
 
 /// The history of a buffer among devices.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum History {
-    /// No device knows of it yet: it belongs to the CPU, in a device's shape.
+    /// No device has it yet: it belongs to the CPU, and only its type is a device's.
     Unsent,
     /// No device had written any of it before the last hand-over.
     Fresh,
-    /// One may have.
+    /// A device may have written some of it.
     Written,
 }
 
 impl DevBuf {
-    /// In this shape, and no device knows of it yet: the CPU's, until `first`.
+    /// Wraps a buffer that no device has yet: it is the CPU's until `first`.
     #[inline]
     pub(super) fn unsent(cpu: CpuBuf) -> Self {
         let (cpu_span, addr) = (cpu.span(), DevSlice::EMPTY.addr);
@@ -102,13 +102,13 @@ impl DevBuf {
         }
     }
 
-    /// Does no device know of it yet?
+    /// Is it a buffer that no device has yet?
     #[inline]
     pub(super) fn is_unsent(&self) -> bool {
         self.history == History::Unsent
     }
 
-    /// After the first hand-over: `span` was cleaned (or the port is coherent), and `port` reaches
+    /// Notes the first hand-over: `span` was cleaned (or the port is coherent), and `port` reaches
     /// it.
     #[inline]
     pub(super) fn first(&mut self, span: Span, direction: Direction, port: &Port, addr: DevAddr) {
@@ -117,11 +117,11 @@ impl DevBuf {
         self.written = if direction.device_writes() { span } else { Span::new(span.start, 0) };
     }
 
-    /// The same buffer handed over again, maybe through another port.
+    /// Notes that the same buffer was handed over again, maybe through another port.
     #[inline]
     pub(super) fn again(&mut self, part: Span, direction: Direction, port: &Port, addr: DevAddr) {
         if self.coherent != port.coherent {
-            // Caches and memory agree: `change_port`.
+            // `change_port` made caches and memory agree.
             self.written.len = 0;
         }
         (self.last, self.addr, self.coherent) = (part, addr, port.coherent);
@@ -129,20 +129,20 @@ impl DevBuf {
         self.will_be_written(part, direction);
     }
 
-    /// A simulated board hears that a device behind `port` has what the last hand-over named, and
-    /// nothing beside it. Apart from the fast path, as `at_rest` is.
+    /// Tells a simulated board that a device behind `port` has the bytes of the last hand-over, and
+    /// nothing beside them. Kept out of the fast path, as `at_rest` is.
     pub(crate) fn is_given(&self, port: &Port, direction: Direction) {
         self.at_rest();
         self.chunk.give_to_device(self.last, Some(port), direction);
     }
 
-    /// Of the board that its memory is on:
+    /// The wrong accesses on the board that its memory is on:
     /// [`Backend::wrong_accesses`](crate::Backend::wrong_accesses).
     pub(crate) fn wrong_accesses(&self) -> Result<WrongAccesses, Error> {
         self.chunk.backend().wrong_accesses()
     }
 
-    /// From here on a consumer on the device's side of the caches uses `part`.
+    /// Notes that a consumer on the device's side of the caches uses `part` from here on.
     pub(super) fn handed_on(&mut self, part: Span, direction: Direction) {
         self.will_be_written(part, direction);
         self.chunk.give_to_device(part, None, direction);
@@ -154,15 +154,15 @@ impl DevBuf {
         }
     }
 
-    /// No device is working on it any more, and it stays on the device's side.
+    /// Notes that no device works on it any more. It stays on the device's side.
     #[inline(always)]
     pub(crate) fn at_rest(&self) {
         self.chunk.take_from_device(self.span);
     }
 
-    /// Where its device finds it: what the last hand-over named, through that hand-over's port. A
-    /// job on a part of it makes this the part. Address and length belong together and are never
-    /// told apart.
+    /// Where its device finds it: the bytes of the last hand-over, through that hand-over's port.
+    /// After a job on a part of it, this is that part. Address and length belong together and are
+    /// only given out together.
     ///
     /// ```
     /// use contigo::{Align, Direction, sim::SimBoard, Region};
@@ -179,33 +179,32 @@ impl DevBuf {
         DevSlice { addr: self.addr, offset_bytes: 0, len_bytes: self.last.len }
     }
 
-    /// Where the address is valid.
+    /// The bus on which the address is valid.
     pub(crate) fn bus(&self) -> Bus {
         self.chunk.state().mapping.bus
     }
 
-    /// The object that the block is, where its device takes objects and no addresses: what was
-    /// handed over begins [`offset_bytes`](Self::offset_bytes) behind its first byte.
+    /// The block as an object, if its device takes objects and no addresses. What was handed over
+    /// begins [`offset_bytes`](Self::offset_bytes) behind its first byte.
     #[must_use]
     pub fn handle(&self) -> Option<Handle> {
         self.chunk.backend().handle()
     }
 
-    /// Where the bytes that the last hand-over named begin, in bytes from the beginning of the
-    /// block.
+    /// Where the last hand-over's bytes begin, in bytes from the beginning of the block.
     #[must_use]
     pub const fn offset_bytes(&self) -> usize {
         self.last.start
     }
 
-    /// How many bytes were handed over first: what the ranges of the next operands are ranges of.
-    /// [`slice`](Self::slice) has what goes with the address.
+    /// How many bytes were handed over first: the ranges of the next operands are within these.
+    /// [`slice`](Self::slice) has the length that goes with the address.
     #[must_use]
     pub const fn handed_over_bytes(&self) -> usize {
         self.span.len
     }
 
-    /// The CPU's again: what devices wrote is visible after this, also behind a port that snoops.
+    /// Makes it the CPU's again: what devices wrote is then visible, even if the port snoops.
     ///
     /// # Errors
     /// The error of the backend's sync. The buffer comes back as it was, because a view of it could
@@ -213,8 +212,8 @@ impl DevBuf {
     #[inline]
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn into_cpu(self) -> Result<CpuBuf, Refused<Self>> {
-        // The device's end was seen in its status, and a load of its output may not come before
-        // that.
+        // The device's status showed its end, and a load of its output may not come before that
+        // load.
         barrier::after_completion();
         self.at_rest();
         match self.sync_for_cpu(Site::here()) {
@@ -223,7 +222,7 @@ impl DevBuf {
         }
     }
 
-    /// The device wrote only the first `bytes` of what the last hand-over named. Bytes that others
+    /// Notes that the device wrote only the first `bytes` of the last hand-over. Bytes that others
     /// wrote before stay written.
     #[inline]
     pub(crate) fn received(&mut self, bytes: usize) {
@@ -232,15 +231,15 @@ impl DevBuf {
         }
     }
 
-    /// The CPU's again. It is at rest, the barrier after the device's end has been passed, and
-    /// `sync_for_cpu` has succeeded.
+    /// Makes it the CPU's again. It is at rest, the barrier after the device's end has been passed,
+    /// and `sync_for_cpu` has succeeded.
     #[inline]
     pub(crate) fn reclaim(self) -> CpuBuf {
         let span = self.cpu_span;
         CpuBuf::with_span(self.into_chunk(), span)
     }
 
-    /// Invalidates what devices wrote; nothing where the port snoops, or nothing was written.
+    /// Invalidates what devices wrote. Does nothing if the port snoops, or nothing was written.
     #[inline]
     pub(crate) fn sync_for_cpu(&self, site: Site) -> Result<(), Error> {
         if self.coherent { Ok(()) } else { self.invalidate(site) }
@@ -255,14 +254,14 @@ impl DevBuf {
         self.ask()
     }
 
-    /// Has all ended that the memory's backend began for these bytes? A hand-over to a GPU of
-    /// OpenCL may be late, and a consumer other than a job would not wait for it.
+    /// Checks that everything the backend began for these bytes has ended. A hand-over to an OpenCL
+    /// GPU may end late, and a consumer other than a job would not wait for it.
     ///
     /// # Errors
-    /// It has not: those of [`Backend::settled`](crate::Backend::settled).
+    /// Something has not ended: the errors of [`Backend::settled`](crate::Backend::settled).
     #[inline]
     pub fn settled(&self) -> Result<(), Error> {
-        // Nothing is begun behind a port that snoops.
+        // Behind a port that snoops the backend begins nothing.
         if self.coherent { Ok(()) } else { self.ask() }
     }
 
@@ -276,7 +275,7 @@ impl DevBuf {
         }
     }
 
-    /// Cleans `len_bytes` from `offset_bytes` of what was handed over, so that the device sees
+    /// Cleans `len_bytes` bytes at `offset_bytes` of what was handed over, so that the device sees
     /// them.
     pub(super) fn publish(
         &self,
@@ -292,8 +291,8 @@ impl DevBuf {
         self.chunk.state().sync_for_device(self.chunk.backend(), &what, site)
     }
 
-    /// Invalidates the lines of `len_bytes` from `offset_bytes` of what was handed over, so that
-    /// the CPU sees what the device wrote there.
+    /// Invalidates the lines of `len_bytes` bytes at `offset_bytes` of what was handed over, so
+    /// that the CPU sees what the device wrote there.
     pub(super) fn look_again(
         &self,
         offset_bytes: usize,
@@ -308,7 +307,7 @@ impl DevBuf {
         self.chunk.state().sync_for_cpu(self.chunk.backend(), &what, site)
     }
 
-    /// The CPU's address of the first byte that was handed over first.
+    /// The CPU's address of the first byte of the first hand-over.
     pub(super) fn cpu_ptr(&self) -> NonNull<u8> {
         // SAFETY: the span lies in the block (`Chunk`'s invariant), which is one mapping.
         unsafe { self.chunk.state().mapping.cpu.add(self.span.start) }
@@ -322,7 +321,7 @@ impl DevBuf {
         self.span
     }
 
-    /// The bytes that the last hand-over named.
+    /// The bytes of the last hand-over.
     pub(super) const fn slice_span(&self) -> Span {
         self.last
     }
@@ -345,15 +344,15 @@ impl DevBuf {
 }
 
 impl Drop for DevBuf {
-    /// Gives the bytes back, or leaks them where the caches cannot be made to agree with memory:
-    /// the next owner's view would change under it. A buffer whose job is in flight is inside a
-    /// [`Queue`](crate::Queue), which forgets it rather than drop it when the device will not stop.
+    /// Gives the bytes back, or leaks them if the caches cannot be made to agree with memory: the
+    /// next owner's view would change under it. A buffer whose job is in flight is inside a
+    /// [`Queue`](crate::Queue), which forgets it rather than drop it if the device will not stop.
     fn drop(&mut self) {
-        // The next owner's loads may not come before the look that saw the device's end.
+        // The next owner's loads may not come before the poll that saw the device's end.
         barrier::after_completion();
         self.at_rest();
         if self.sync_for_cpu(Site::NONE).is_ok() {
-            // SAFETY: `drop` runs once, and this is the last that it does.
+            // SAFETY: `drop` runs once, and does nothing after this.
             unsafe { self.chunk.release() };
         } else {
             trace::happened(Event::Leak { len_bytes: self.chunk.extent.len }, Site::NONE);

@@ -16,15 +16,15 @@ use core::{fmt, mem::ManuallyDrop};
 /// microcode, a DMA engine's descriptors and the status that it writes into them. It belongs to the
 /// driver from [`new`](Self::new) on, for all of its jobs, and is never allocated again.
 ///
-/// It has no view. The driver writes whole words, [`write`](Self::write) makes them visible to the
-/// device, and [`addr_at`](Self::addr_at) is where the device finds them. [`read`](Self::read) sees
-/// the device's. The words are little-endian, as every device here reads them.
+/// It has no view. [`write`](Self::write) writes whole words and makes them visible to the device,
+/// [`addr_at`](Self::addr_at) says where the device finds them, and [`read`](Self::read) reads the
+/// device's words. All words are little-endian, as every device here reads them.
 ///
-/// **Bytes that the device writes have whole cache lines to themselves**, one at least for each
-/// descriptor, also where a manual allows 32 bytes. Put descriptor `i` at `i * stride(32)`
-/// ([`stride`](Self::stride)). Where two share a line, cleaning one writes what the caches hold of
-/// the other over the status that the device wrote there. The simulated board does so too, and
-/// counts it (`SimCounts::lost_writes`). Bytes that the device only reads may share lines.
+/// **Bytes that the device writes have whole cache lines to themselves**, at least one for each
+/// descriptor, even if a manual allows 32 bytes. Put descriptor `i` at `i * stride(32)`
+/// ([`stride`](Self::stride)). If two share a line, cleaning one writes the cached copy of the
+/// other over the status that the device wrote there. The simulated board does so too, and counts
+/// it (`SimCounts::lost_writes`). Bytes that the device only reads may share lines.
 ///
 /// Dropping it leaks the bytes: a device that still fetches would execute what their next owner
 /// writes. A driver that has stopped its device gives them back with [`release`](Self::release).
@@ -49,7 +49,7 @@ pub struct DriverBuf {
 }
 
 impl DriverBuf {
-    /// All of `buf`, for a device on `port` whose register for its address has `addr_bits` bits. It
+    /// Takes all of `buf`, for a device on `port` whose address register has `addr_bits` bits. It
     /// must be whole cache lines: the driver writes it while the device writes other buffers.
     ///
     /// # Errors
@@ -58,8 +58,8 @@ impl DriverBuf {
     ///
     /// [`Error::WrongBus`], [`Error::CoherencyMismatch`], [`Error::CannotSync`],
     /// [`Error::WholeBlock`], [`Error::SharedLine`], [`Error::Unreachable`], [`Error::BufferSize`]
-    /// for no bytes, or the error of the backend's sync. [`Error::Misaligned`] where it does not
-    /// begin at a line.
+    /// for no bytes, or the error of the backend's sync. [`Error::Misaligned`] if it does not begin
+    /// at a line.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn new(buf: CpuBuf, port: &Port, addr_bits: u32) -> Result<Self, Refused<CpuBuf>> {
         let (start, line) = (buf.span().start, buf.chunk().line());
@@ -69,13 +69,13 @@ impl DriverBuf {
                 buf,
             ));
         }
-        // SAFETY: the buffer is dropped or comes back only by `release`, whose caller says that the
-        // device has stopped.
+        // SAFETY: the buffer is dropped or comes back only by `release`, whose caller guarantees
+        // that the device has stopped.
         let buf = unsafe { buf.hand_over(port, addr_bits, .., Direction::Bidirectional)? };
         Ok(Self { buf: ManuallyDrop::new(buf) })
     }
 
-    /// Where the device finds the byte at `offset_bytes`. It is a number: past the end it is no
+    /// Where the device finds the byte at `offset_bytes`. A plain number: past the end it is no
     /// address of this buffer.
     #[must_use]
     pub fn addr_at(&self, offset_bytes: usize) -> DevAddr {
@@ -89,23 +89,23 @@ impl DriverBuf {
     }
 
     /// How far apart descriptors of `descriptor_bytes` lie, so that each has its cache lines to
-    /// itself. It is rounded up to the line of the memory's machine: 64 bytes mostly, and 32 to 128
-    /// elsewhere. `usize::MAX` where there is no such number.
+    /// itself: rounded up to the line of the memory's machine, 64 bytes mostly, and 32 to 128
+    /// elsewhere. `usize::MAX` if there is no such number.
     #[must_use]
     pub fn stride(&self, descriptor_bytes: usize) -> usize {
         self.buf.chunk().line().round_up(descriptor_bytes.max(1)).unwrap_or(usize::MAX)
     }
 
     /// Writes `words` at `offset_bytes`, a multiple of 4, and makes them visible to the device:
-    /// cleaned where its port does not snoop, and ordered before whatever register is written next.
-    /// ([`Queue::submit`](crate::Queue::submit) has its barrier before the driver's turn.)
+    /// cleans them if its port does not snoop, and orders them before the next register write.
+    /// ([`Queue::submit`](crate::Queue::submit) has its barrier before it calls the driver.)
     ///
-    /// The whole lines around them are cleaned: what the device wrote there since the last
+    /// It cleans the whole lines around them: what the device wrote there since the last
     /// [`read`](Self::read) is lost.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] where they do not fit, [`Error::Misaligned`] where `offset_bytes` is
-    /// no multiple of 4, or the error of [`DevBuf::settled`]: nothing was written. The error of the
+    /// [`Error::OutOfRange`] if they do not fit, [`Error::Misaligned`] if `offset_bytes` is no
+    /// multiple of 4, or the error of [`DevBuf::settled`]: nothing was written. The error of the
     /// backend's sync: they were written, and the device may not see them.
     ///
     /// # Safety
@@ -113,7 +113,7 @@ impl DriverBuf {
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn write(&mut self, offset_bytes: usize, words: &[u32]) -> Result<(), Error> {
         self.check(offset_bytes, words.len())?;
-        // The last call may have begun something that still reads them.
+        // Something that the last call began may still read them.
         self.buf.settled()?;
         let to = self.buf.cpu_ptr();
         for (index, word) in words.iter().enumerate() {
@@ -131,20 +131,20 @@ impl DriverBuf {
     }
 
     /// Reads words that the device wrote at `offset_bytes`, a multiple of 4: a descriptor's status.
-    /// No load comes before what precedes this call, the look at a register; where the port does
-    /// not snoop, their lines are invalidated first. Each word is loaded once. The words of one
-    /// call are in no order, two calls are: read the flag that says "written" first, the rest after
-    /// it.
+    /// No load comes before what precedes this call, such as the poll of a register; if the port
+    /// does not snoop, the lines are invalidated first. Each word is loaded once. The loads of one
+    /// call have no order, but two calls do: read the flag that says "written" first, the rest
+    /// after it.
     ///
-    /// On a port that does not snoop each call is a sync. A driver looks at a register first, and
-    /// at a descriptor when there is something to see.
+    /// On a port that does not snoop each call is a sync: a driver polls a register first, and
+    /// reads a descriptor when there is something to see.
     ///
-    /// They are the device's words: compare them with what was handed over, and use none as an
+    /// Do not trust the device's words: compare them with what was handed over, and use none as an
     /// index or an address.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`], [`Error::Misaligned`], or what the backend's sync says: nothing was
-    /// read.
+    /// [`Error::OutOfRange`], [`Error::Misaligned`], or the error of the backend's sync: nothing
+    /// was read.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn read(&mut self, offset_bytes: usize, words: &mut [u32]) -> Result<(), Error> {
         self.check(offset_bytes, words.len())?;
@@ -153,7 +153,7 @@ impl DriverBuf {
         let from = self.buf.cpu_ptr();
         for (index, word) in words.iter_mut().enumerate() {
             // SAFETY: as in `write`. The device may write it meanwhile: no reference to it exists,
-            // and one aligned volatile load of a word finds what it was before or is after.
+            // and one aligned volatile load of a word returns its value from before or after that.
             *word = u32::from_le(unsafe {
                 from.byte_add(offset_bytes + 4 * index).cast::<u32>().read_volatile()
             });
@@ -186,10 +186,10 @@ impl DriverBuf {
         ManuallyDrop::into_inner(self.buf)
     }
 
-    /// The buffer, of which no device knows yet: a driver that is refused gives it back.
+    /// The buffer, if no device has its address yet: for a driver that is refused.
     ///
     /// # Safety
-    /// No device was told an address of it.
+    /// No device was given an address of it.
     pub unsafe fn reclaim(self) -> CpuBuf {
         // SAFETY: the caller's promise.
         unsafe { self.release() }.reclaim()

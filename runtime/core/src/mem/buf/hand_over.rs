@@ -21,7 +21,7 @@ use crate::{
 };
 use core::ops::RangeBounds;
 
-/// Every check of `span` of a chunk against a port, and where the device will find it.
+/// Checks `span` of a chunk against a port, and returns where the device will find it.
 #[inline]
 pub(super) fn check(
     chunk: &Chunk,
@@ -63,7 +63,7 @@ pub(super) fn check(
 }
 
 /// The cache maintenance before a device uses `span` of a chunk that belonged to the CPU. `check`
-/// passed.
+/// has passed.
 #[inline]
 pub(super) fn prepare(
     chunk: &Chunk,
@@ -83,8 +83,8 @@ pub(super) fn prepare(
     )
 }
 
-/// The checks, the caches, and the barrier before a doorbell: what a job does for its operands, for
-/// one buffer.
+/// Does the checks, the cache maintenance and the barrier before a doorbell for one buffer, as a
+/// job does for its operands.
 fn ready(
     chunk: &Chunk,
     span: Result<Span, Error>,
@@ -109,10 +109,10 @@ impl CpuBuf {
     /// language's driver, a framework. With a driver in Rust a [`Queue`](crate::Queue) does the
     /// same, and knows when the device has stopped.
     ///
-    /// A `?` after the doorbell would drop the buffer under a running device. Where the device will
+    /// A `?` after the doorbell would drop the buffer under a running device. If the device will
     /// not stop, forget the `DevBuf` ([`core::mem::forget`]): its bytes are leaked, and never given
-    /// to anybody else. On the simulated board `SimBoard::counts().unowned_accesses` stays 0 while
-    /// the device keeps to what it was given.
+    /// out again. On the simulated board `SimBoard::counts().unowned_accesses` stays 0 while the
+    /// device keeps to what it was given.
     ///
     /// ```
     /// use contigo::{Align, Direction, sim::SimBoard, Region};
@@ -136,11 +136,11 @@ impl CpuBuf {
     /// line whose rest belongs to another buffer. Or the error of the backend's sync.
     ///
     /// # Safety
-    /// 1. Each device that hears the address stands behind `port`, touches these bytes only, and
-    ///    writes only where `direction` allows. A read may go on to the ends of its bus words, as
-    ///    AXI's masters do, where they lie in the same block.
-    /// 2. It has stopped, its last write included, before the [`DevBuf`] comes back to the CPU, is
-    ///    handed over again, or is dropped.
+    /// 1. Each device that is given the address is behind `port`, touches these bytes only, and
+    ///    writes only if `direction` allows it. A read may extend to the ends of its bus words, as
+    ///    AXI's masters do, if they lie in the same block.
+    /// 2. The device has stopped, its last write included, before the [`DevBuf`] comes back to the
+    ///    CPU, is handed over again, or is dropped.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn hand_over(
         self,
@@ -164,9 +164,9 @@ impl CpuBuf {
 }
 
 impl DevBuf {
-    /// Hands it on to a device behind `port`, maybe another one: bytes `range` of what was handed
-    /// over first. The caches are touched only where this device writes what the one before only
-    /// read, or where one port snoops and the other does not.
+    /// Hands bytes `range` of the first hand-over on to a device behind `port`, maybe another one.
+    /// It maintains the caches only if this device writes what the one before only read, or if one
+    /// port snoops and the other does not.
     ///
     /// # Errors
     /// As [`CpuBuf::hand_over`].
@@ -193,7 +193,7 @@ impl DevBuf {
         }
     }
 
-    /// The cache maintenance before the next device uses `span`. `check` passed.
+    /// The cache maintenance before the next device uses `span`. `check` has passed.
     #[inline]
     pub(super) fn prepare(
         &self,
@@ -213,8 +213,8 @@ impl DevBuf {
     }
 
     /// Hands the first `len_bytes` of the last hand-over on to a consumer on the same side of the
-    /// caches: a framework that gets its tensor. One that writes needs of the caches the same as a
-    /// job that writes.
+    /// caches: a framework that gets its tensor. A consumer that writes needs the same cache
+    /// maintenance as a job that writes.
     pub(crate) fn hand_on(
         &mut self,
         len_bytes: usize,
@@ -229,10 +229,10 @@ impl DevBuf {
         Ok(())
     }
 
-    /// From a port that does not snoop to one that does: what devices wrote behind the caches
-    /// becomes visible in them. The other way: what is in them goes behind, for all that was handed
-    /// over. Caches and memory agree then, so that nothing counts as written (`DevBuf::again`).
-    /// Nothing is refused here that `check` lets through.
+    /// From a port that does not snoop to one that does: the caches get what devices wrote to
+    /// memory. The other way: memory gets what is in the caches, for all that was handed over.
+    /// Caches and memory agree then, so that nothing counts as written (`DevBuf::again`). It
+    /// refuses nothing that `check` lets through.
     fn change_port(
         &self,
         span: Span,
@@ -240,7 +240,7 @@ impl DevBuf {
         port: &Port,
         site: Site,
     ) -> Result<(), Error> {
-        // As in `into_cpu`: the maintenance may not come before the look that saw the device's end.
+        // As in `into_cpu`: no maintenance may come before the poll that saw the device's end.
         barrier::after_completion();
         if port.coherent {
             return self.sync_for_cpu(site);

@@ -17,19 +17,19 @@ use core::{fmt, mem::ManuallyDrop, ops::RangeBounds};
 /// A buffer on its way into a job: which bytes of it, and what the device does with them. It has no
 /// view and no address.
 ///
-/// Everything about it is checked by [`Queue::submit`](crate::Queue::submit), and nothing is done
-/// to the caches before all operands have passed. Dropped without a job, it gives its buffer back.
+/// [`Queue::submit`](crate::Queue::submit) checks everything about it, and touches no cache before
+/// all operands have passed. Dropping it without a job gives its buffer back.
 #[must_use = "an operand does nothing until a job starts"]
 pub struct Operand {
-    /// In the shape of a device's from the start, so that a job changes it where it lies. It is
-    /// unsent until the job starts where it belonged to the CPU.
+    /// A device's buffer from the start, so that a job changes it in place. If it belonged to the
+    /// CPU, it is unsent until the job starts.
     buf: ManuallyDrop<DevBuf>,
-    /// Which bytes; where they are not all there, the first and the last one asked for.
+    /// Which bytes; if they are not all in the buffer, the first and the last one asked for.
     asked: Span,
 }
 
-/// A compiler moves so many bytes by itself, and more by a call: each operand of a job is moved
-/// several times (x86-64, eight registers of 16 bytes).
+/// A compiler moves this many bytes inline, and more by a call (x86-64, eight registers of 16
+/// bytes). Each operand of a job is moved several times.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(mem::size_of::<Operand>() <= 128, "an operand is moved without a call");
 
@@ -77,7 +77,7 @@ impl Operand {
         Self { buf: ManuallyDrop::new(buf), asked }
     }
 
-    /// All of a buffer whose job was refused by the device itself: it may have been written.
+    /// All of a buffer whose job the device itself refused: the device may have written it.
     pub(crate) fn refused(buf: DevBuf) -> Self {
         Self::from_dev(buf, Part::of(..), Direction::Bidirectional)
     }
@@ -97,8 +97,8 @@ impl Operand {
         if self.buf.is_unsent() { Ok(self.reclaim()) } else { Err(self.into_dev()) }
     }
 
-    /// The buffer, back on the CPU's side, from a job that was refused or that failed: of a failed
-    /// one, what the device wrote is visible.
+    /// The buffer of a job that was refused or that failed, back on the CPU's side. After a failed
+    /// job, what the device wrote is visible.
     ///
     /// # Errors
     /// As [`DevBuf::into_cpu`].
@@ -107,7 +107,7 @@ impl Operand {
         self.into_buf().or_else(DevBuf::into_cpu)
     }
 
-    /// Every check of memory against port, and where the device will find the bytes. Touches
+    /// Checks memory against port, and returns where the device will find the bytes. Touches
     /// nothing.
     #[inline]
     pub(crate) fn check(
@@ -123,8 +123,8 @@ impl Operand {
         hand_over::check(self.chunk(), self.asked, self.direction(), index, port, addr_bits)
     }
 
-    /// A device that reads whole words of `word_bytes` reads beside `slice`. Are these bytes in the
-    /// block too? A block begins and ends with a line: a word of up to a line always is.
+    /// Checks that the block has the bytes beside `slice` that a device reads in whole words of
+    /// `word_bytes`. A block begins and ends with a line, so it has every word of up to a line.
     pub(crate) fn check_words(
         &self,
         index: usize,
@@ -155,7 +155,7 @@ impl Operand {
         })
     }
 
-    /// Makes the bytes ready for the device. `check` passed.
+    /// Makes the bytes ready for the device. `check` has passed.
     #[inline(always)]
     pub(crate) fn prepare(&self, port: &Port, site: Site) -> Result<(), Error> {
         // The fast path: no line to maintain.
@@ -170,7 +170,7 @@ impl Operand {
         }
     }
 
-    /// The device's now. `prepare` succeeded, and `addr` is what `check` found.
+    /// Makes it the device's. `prepare` has succeeded, and `addr` is what `check` found.
     #[inline]
     pub(crate) fn give(&mut self, port: &Port, addr: DevAddr) {
         let direction = self.direction();
@@ -181,7 +181,7 @@ impl Operand {
         }
     }
 
-    /// The device's side of it, once it was given.
+    /// The device's buffer, once it was given.
     #[inline]
     pub(crate) fn given(&self) -> &DevBuf {
         &self.buf
@@ -193,7 +193,7 @@ impl Operand {
         &mut self.buf
     }
 
-    /// The buffer, in the shape of a device's.
+    /// The buffer, as a device's.
     #[inline]
     pub(crate) fn into_dev(self) -> DevBuf {
         let mut this = ManuallyDrop::new(self);
@@ -201,7 +201,7 @@ impl Operand {
         unsafe { ManuallyDrop::take(&mut this.buf) }
     }
 
-    /// The buffer, the CPU's again: the caller did what `DevBuf::reclaim` asks for.
+    /// The buffer, as the CPU's: the caller did what `DevBuf::reclaim` asks for.
     #[inline]
     pub(crate) fn reclaim(self) -> CpuBuf {
         self.into_dev().reclaim()

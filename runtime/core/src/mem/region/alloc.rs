@@ -15,7 +15,7 @@ use crate::{
 };
 use core::ptr::NonNull;
 
-/// The table behind the lock: the pointer cannot be had without the lock's guard.
+/// The table behind the lock: only the lock's guard gives the pointer.
 fn locked(table: &mut NonNull<Tlsf<[Node]>>) -> &mut Tlsf<[Node]> {
     // SAFETY: `Control`'s invariant; nothing else leads to the table, and `&mut` is exclusive.
     unsafe { table.as_mut() }
@@ -31,7 +31,7 @@ impl Control {
             self.allocate(table, len_bytes, align)
         });
         if taken.is_err() {
-            // Never the last: the caller has one beside it.
+            // Never the last unit: the caller has another.
             let _ = self.hot.count.drop_one();
         }
         taken
@@ -77,7 +77,7 @@ impl Control {
         Ok((block.id, span))
     }
 
-    /// Frees a block, now or by the next one to allocate. The caller has its unit of the count.
+    /// Frees a block, now or at the next allocation. The caller has its unit of the count.
     pub(super) fn free(&self, id: u16) {
         if let Some(mut guard) = self.hot.table.try_lock() {
             return self.free_locked(locked(&mut guard), id);
@@ -100,7 +100,7 @@ impl Control {
             .store(change(self.state.taken_bytes.load(Ordering::Relaxed)), Ordering::Relaxed);
     }
 
-    /// Frees what was dropped meanwhile: at most as many blocks as there are.
+    /// Frees the blocks that were dropped meanwhile: at most as many as there are.
     fn settle(&self, table: &mut Tlsf<[Node]>) {
         // SAFETY: `Control`'s invariant.
         returned::take_each(unsafe { self.returned.as_ref() }, &self.hot.any_returned, |id| {
@@ -108,8 +108,8 @@ impl Control {
         });
     }
 
-    /// How many bytes are not allocated, after what was dropped meanwhile was freed; or before,
-    /// where another thread has the lock.
+    /// How many bytes are not allocated. Blocks that were dropped meanwhile are freed first, unless
+    /// another thread has the lock.
     pub(super) fn free_bytes(&self) -> usize {
         if let Some(mut guard) = self.hot.table.try_lock() {
             self.settle(locked(&mut guard));

@@ -8,8 +8,8 @@ pub(crate) const WORD_BITS: usize = usize::BITS as usize;
 
 /// Takes a free slot of `words`. `None` when every slot was seen taken during the call.
 ///
-/// Bounded: each failed attempt at a word is a bit that another thread took meanwhile, and is not
-/// tried again; so at most as many attempts as there are bits.
+/// Bounded: an attempt at a bit fails only if another thread took it meanwhile, and it is not tried
+/// again; so there are at most as many attempts as bits.
 #[inline]
 pub(crate) fn claim(words: &[AtomicUsize], likely: &AtomicUsize) -> Option<usize> {
     let count = words.len();

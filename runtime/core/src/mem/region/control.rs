@@ -11,14 +11,14 @@
 //!   Pool   ─┘                 └ backend   the value itself, of whatever type
 //! ```
 //!
-//! The count has one unit for each [`Region`](super::Region) handle, and one for each of the
-//! allocator's blocks that is out: a buffer's, or a pool's. The last unit to go frees everything. A
-//! value that is forgotten keeps its unit, and so the mapping: leaked, never freed.
+//! The count has one unit for each [`Region`](super::Region) handle, and one for each allocated
+//! block: a buffer's, or a pool's. Dropping the last unit frees everything. A forgotten value keeps
+//! its unit, and so the mapping: leaked, never freed.
 //!
 //! # The last one
-//! A thread that drops a unit may touch nothing of the control block after that, unless it was the
-//! last. So no reference to the control block may be alive then, not even that of a method's
-//! `self`: the functions that drop a unit take pointers.
+//! A thread that drops a unit may touch nothing of the control block after that, unless that unit
+//! was the last. So no reference to the control block may be alive then, not even that of a
+//! method's `self`: the functions that drop a unit take pointers.
 
 use super::{
     count::{Count, MAX_HANDLES},
@@ -46,7 +46,7 @@ use spin::Mutex;
 
 impl Limits {
     /// How many bytes [`Region::with_memory`](super::Region::with_memory) needs for a backend of
-    /// the type `B`, wherever they begin. The compiler can work it out, for a static.
+    /// the type `B`, wherever they begin. It can be computed at compile time, for a static.
     ///
     /// ```
     /// use contigo::{Limits, sim::Sim};
@@ -134,8 +134,8 @@ const _: () = assert!(
         && align_of::<Tlsf<[Node; 0]>>() <= LINE
 );
 
-// SAFETY: the pointers lead to memory that no move moves: the control block's own. What they
-// lead to is atomic, or behind the lock, or a backend, which is `Send + Sync`.
+// SAFETY: the pointers lead to the control block's own memory, which no move moves. What is there
+// is atomic, or behind the lock, or a backend, which is `Send + Sync`.
 unsafe impl Send for Control {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Control {}
@@ -150,11 +150,11 @@ impl Block for Control {
     }
 }
 
-/// A buffer of `alloc` as its chunk sees its owner: the region's control block itself.
+/// The owner of a buffer of `alloc`, for its chunk: the region's control block itself.
 const BLOCKS: &OwnerTable = &OwnerTable {
     block: |owner| owner.cast::<Control>(),
-    // SAFETY: `Control::buffer` made the pointer. The handle is gone: its share of the unit is the
-    // function's.
+    // SAFETY: `Control::buffer` made the pointer. The handle is gone, and its share of the unit
+    // passes to the function.
     release: |owner, token| unsafe { Control::release(owner.cast(), token) },
     share: |owner, token| {
         // SAFETY: `Control::buffer` made the pointer, and a block with a handle has a unit of the
@@ -167,9 +167,9 @@ const BLOCKS: &OwnerTable = &OwnerTable {
 };
 
 impl Control {
-    /// Checks `backend`'s mapping. What is made here belongs to [`write`](Self::write).
+    /// Checks `backend`'s mapping. The result is for [`write`](Self::write).
     pub(super) fn check(backend: &dyn Backend, needs: Requirements, site: Site) -> Result<State> {
-        // Before anything is mapped, as the listener sees it.
+        // This check comes first, before the listener receives any event of a mapping.
         let mapping = backend.mapping();
         let most = (u32::MAX as usize).saturating_mul(State::line_of(mapping.scope)?.bytes());
         if mapping.len_bytes > most {
@@ -183,7 +183,7 @@ impl Control {
     ///
     /// # Safety
     /// `memory` was made for the layout of `plan`, a plan of `B`, and has nothing in it. `state` is
-    /// [`check`](Self::check)'s word about `backend`.
+    /// what [`check`](Self::check) returned for `backend`.
     pub(super) unsafe fn write<B: Backend + 'static>(
         backend: B,
         state: State,
@@ -256,7 +256,7 @@ impl Control {
         }
         // SAFETY: the count was 1 and can never grow again: no other thread has the control block,
         // and what all others did to it has been seen (`Count::drop_one`). The memory is moved out,
-        // so that it is freed once, after the backend that lies in it; and not at all where the
+        // so that it is freed once, after the backend that lies in it; and not at all if the
         // backend's drop panics.
         unsafe {
             let memory = ptr::read(&raw const (*this.as_ptr()).memory);
@@ -268,7 +268,7 @@ impl Control {
         }
     }
 
-    /// A buffer over what [`take`](Self::take) gave.
+    /// A buffer over what [`take`](Self::take) returned.
     ///
     /// # Safety
     /// `this` is valid, and the unit that `take` added becomes the chunk's.
@@ -283,7 +283,7 @@ impl Control {
         unsafe { self.parts.as_ref() }.get(token as usize)
     }
 
-    /// A handle of a buffer's block is gone. The last one frees the block, and drops its unit.
+    /// Drops a handle of a buffer's block. The last one frees the block, and drops its unit.
     ///
     /// # Safety
     /// As [`drop_one`](Self::drop_one), for a unit that the handles of the block share.

@@ -23,9 +23,9 @@ use core::{fmt, ptr::NonNull};
 /// The memory is unmapped when the last handle, buffer and pool is gone, on the thread that drops
 /// it. A buffer that was forgotten, or that a device still has, keeps it mapped for ever.
 ///
-/// A child of fork(2) does not get the memory, nor the account of it in pages from the kernel. It
-/// must not drop a handle, a buffer or a pool that it inherits. Memory that you gave for the
-/// account is copied to the child, and such a drop would end what is the parent's: see the crate's
+/// A child of fork(2) does not get the memory, nor a control block in pages from the kernel. It
+/// must not drop a handle, a buffer or a pool that it inherits. A control block in memory that you
+/// gave is copied to the child, and such a drop would release what is the parent's: see the crate's
 /// "Programs that fork".
 ///
 /// ```
@@ -56,14 +56,14 @@ impl Region {
         Self::with(backend, Requirements::default(), Limits::default())
     }
 
-    /// A region over all of `backend`'s block, when it is what `needs` says. Its caches are cleaned
-    /// and invalidated once: a fresh CMA block can hold dirty lines that would later overwrite what
-    /// a device wrote (amd/xdna-driver#1439). What the region keeps account of lies in pages from
-    /// the kernel, as many as `limits` ask for.
+    /// A region over all of `backend`'s block, if it meets `needs`. Its caches are cleaned and
+    /// invalidated once: a fresh CMA block can hold dirty lines that would later overwrite what a
+    /// device wrote (amd/xdna-driver#1439). The region's control block lies in pages from the
+    /// kernel, as many as `limits` ask for.
     ///
     /// # Errors
     /// The backend comes back with [`Error::NotContiguous`], [`Error::Misaligned`],
-    /// [`Error::BlockSize`], [`Error::TooHigh`], or what its `segment` or sync says.
+    /// [`Error::BlockSize`], [`Error::TooHigh`], or the error of its `segment` or sync.
     /// [`Error::OutOfRange`]: it has 2³² cache lines or more. [`Error::Argument`]: a limit is 0, or
     /// too large. [`Error::Os`]: the kernel has no pages. [`Error::Unsupported`]: there is no
     /// kernel.
@@ -86,12 +86,12 @@ impl Region {
         }
     }
 
-    /// As [`with`](Self::with), where there is no kernel: what the region keeps account of lies in
-    /// `memory`, which is given for ever. [`Limits::control_bytes`] says how much is enough.
+    /// As [`with`](Self::with), without a kernel: the control block lies in `memory`, which is
+    /// given for ever. [`Limits::control_bytes`] says how much is enough.
     ///
     /// # Errors
-    /// As [`with`](Self::with), and the memory comes back with the backend; [`Error::Exhausted`]
-    /// where it is too small.
+    /// As [`with`](Self::with), and the memory comes back with the backend; [`Error::Exhausted`] if
+    /// it is too small.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn with_memory<B: Backend + 'static>(
         backend: B,
@@ -99,10 +99,10 @@ impl Region {
         limits: Limits,
         memory: Given,
     ) -> Result<Self, Refused<(B, Given)>> {
-        // From here on the reference is gone: no use of it can end what is made of the memory.
+        // From here on no use of the reference can invalidate what is made of the memory.
         let (site, mut memory) = (Site::here(), NonNull::from(memory));
         let made = Plan::new::<B>(limits).and_then(|plan| {
-            // SAFETY: it is given for ever, and comes back only where nothing is made of it.
+            // SAFETY: `memory` is given for ever, and comes back only if nothing is made of it.
             let given = unsafe { Memory::given(plan.layout, memory)? };
             Ok((plan, given, Control::check(&backend, needs, site)?))
         });
@@ -111,7 +111,7 @@ impl Region {
                 // SAFETY: as in `with`.
                 Ok(Self { control: unsafe { Control::write(backend, state, &plan, given) } })
             }
-            // SAFETY: nothing was made of it. It is the caller's again, for ever.
+            // SAFETY: nothing was made of the memory. It is the caller's again, for ever.
             Err(error) => Err(Refused::new(error, (backend, unsafe { memory.as_mut() }))),
         }
     }
@@ -121,7 +121,7 @@ impl Region {
         unsafe { self.control.as_ref() }
     }
 
-    /// One handle more.
+    /// Makes one more handle.
     ///
     /// # Errors
     /// [`Error::TooMany`].
@@ -142,10 +142,10 @@ impl Region {
     /// of `align` for the CPU and for the device. It holds whatever its last owner left. Dropping
     /// it frees the bytes.
     ///
-    /// Good fit, not best fit: it is sure to succeed where a free run is as long as the request
-    /// rounded up by 1/32. Where another thread has the allocator, it waits. Then it frees what was
-    /// dropped while the allocator was another thread's, at most [`Limits::allocations`] blocks,
-    /// and looks for its own in constant time, whatever is allocated.
+    /// Good fit, not best fit: it is sure to succeed if a free run is as long as the request
+    /// rounded up by 1/32. If another thread has the allocator, it waits. Then it frees the blocks
+    /// that were dropped while another thread had it, at most [`Limits::allocations`], and searches
+    /// for its own in constant time, whatever is allocated.
     ///
     /// # Errors
     /// [`Error::Exhausted`]: no free run is long enough. [`Error::TooMany`]:
@@ -163,11 +163,11 @@ impl Region {
     }
 
     /// A pool of `slots` slots of `slot_bytes`, rounded up to whole cache lines, in memory of this
-    /// region. What it keeps account of lies in pages from the kernel, one page for a pool of up to
-    /// 2,000 slots: so making a pool is a system call, and so is the end of one.
+    /// region. Its control block lies in pages from the kernel, one page for a pool of up to 2,000
+    /// slots: so making a pool is a system call, and so is the end of one.
     ///
-    /// Slot 0 is aligned as DLPack wants ([`Align::DLPACK`]) where there is room for that. A word
-    /// of 64 bits keeps account of 63 slots: up to as many are the cheapest to take.
+    /// Slot 0 is aligned as DLPack wants ([`Align::DLPACK`]) if there is room for that. A word of
+    /// 64 bits tracks 63 slots: a pool of up to so many is the cheapest to take from.
     ///
     /// # Errors
     /// As [`alloc`](Self::alloc). [`Error::Argument`]: no slots, or more than 1,048,576; no bytes.
@@ -195,12 +195,12 @@ impl Region {
         }
     }
 
-    /// As [`pool`](Self::pool), where there is no kernel: what the pool keeps account of lies in
-    /// `memory`, which is given for ever. [`Pool::control_bytes`] says how much is enough.
+    /// As [`pool`](Self::pool), without a kernel: the control block lies in `memory`, which is
+    /// given for ever. [`Pool::control_bytes`] says how much is enough.
     ///
     /// # Errors
-    /// As [`pool`](Self::pool), and the memory comes back; [`Error::Exhausted`] also where it is
-    /// too small.
+    /// As [`pool`](Self::pool), and the memory comes back; [`Error::Exhausted`] also if it is too
+    /// small.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn pool_with_memory(
         &self,
@@ -211,12 +211,12 @@ impl Region {
         // As in `Region::with_memory`.
         let (site, mut memory) = (Site::here(), NonNull::from(memory));
         let made = PoolPlan::new(slots).and_then(|plan| {
-            // SAFETY: it is given for ever, and comes back only where nothing is made of it.
+            // SAFETY: `memory` is given for ever, and comes back only if nothing is made of it.
             unsafe {
                 self.pool_in(&plan, Memory::given(plan.layout, memory)?, slot_bytes, None, site)
             }
         });
-        // SAFETY: nothing was made of it. It is the caller's again, for ever.
+        // SAFETY: nothing was made of the memory. It is the caller's again, for ever.
         made.map_err(|error| Refused::new(error, unsafe { memory.as_mut() }))
     }
 
@@ -252,7 +252,7 @@ impl Region {
     /// gives no right to the bytes.
     ///
     /// # Errors
-    /// [`Error::NotOurs`] where not all of them belong to this region; [`Error::WrongBus`];
+    /// [`Error::NotOurs`] if not all of them belong to this region; [`Error::WrongBus`];
     /// [`Error::Unreachable`].
     #[inline]
     pub fn dev_addr_of(&self, port: &Port, ptr: *const u8, len_bytes: usize) -> Result<DevAddr> {
@@ -260,7 +260,7 @@ impl Region {
     }
 
     /// Where the CPU finds the byte at bus address `addr` of `port`, in O(1): a raw pointer,
-    /// because the byte may be a device's at this moment.
+    /// because a device may own the byte at this moment.
     ///
     /// # Errors
     /// [`Error::NotOurs`], [`Error::WrongBus`].
@@ -269,12 +269,12 @@ impl Region {
         self.state().host_ptr_of(port, addr)
     }
 
-    /// Asks the backend anew where the block lies, and compares. Memory that may be migrated, as
-    /// huge pages without a pin, wants it before the first job and now and then.
+    /// Asks the backend again where the block lies, and compares. For memory that may migrate, as
+    /// huge pages without a pin, call it before the first job and now and then.
     ///
     /// # Errors
     /// [`Error::NotContiguous`]: from byte `offset_bytes` on the block is elsewhere. Stop the
-    /// device. Or what the backend's `segment` says, where it cannot know any more.
+    /// device. Or the error of the backend's `segment`, if it cannot know any more.
     pub fn verify(&self) -> Result<()> {
         block::contiguous(self.control().backend(), &self.state().mapping)
     }
@@ -287,12 +287,12 @@ impl Region {
     /// - While an importer has the block mapped, no view of any byte of it exists, and no queue
     ///   has a job in it. The importer reads, writes, and maintains the caches of all of it, the
     ///   buffers of others included.
-    /// - Of u-dma-buf: the importers have let go of it before the region's memory is unmapped,
+    /// - For u-dma-buf: the importers have released it before the region's memory is unmapped,
     ///   because then another program may open the device.
     ///
     /// # Errors
     /// [`Error::Unsupported`]: the memory is no dma-buf (u-dma-buf's, a dma-heap's, a guard's and
-    /// an imported one are), or the module says why not. [`Error::Os`]: what the kernel says.
+    /// an imported one are), or the module says why not. [`Error::Os`]: the kernel's error.
     ///
     /// ```no_run
     /// # #[cfg(all(feature = "linux", target_os = "linux"))] {
@@ -315,9 +315,9 @@ impl Region {
         self.state().mapping.len_bytes
     }
 
-    /// How many bytes are neither in a buffer nor in a pool. They may lie in several places. What
-    /// was dropped while another thread had the allocator is freed first; where another thread has
-    /// it now, it is not yet counted.
+    /// How many bytes are neither in a buffer nor in a pool. They may lie in several places. Blocks
+    /// that were dropped while another thread had the allocator are freed first; if another thread
+    /// has it now, they are not counted yet.
     #[must_use]
     pub fn free_bytes(&self) -> usize {
         self.control().free_bytes()
@@ -370,7 +370,7 @@ impl Region {
 
 impl Clone for Region {
     /// # Panics
-    /// Where there are [`MAX_HANDLES`](super::MAX_HANDLES) users: a program that forgets clones in
+    /// If there are [`MAX_HANDLES`](super::MAX_HANDLES) users: in a program that forgets clones in
     /// a loop.
     fn clone(&self) -> Self {
         // PANIC: `clone` cannot refuse, and a count that wraps would free memory under a device.

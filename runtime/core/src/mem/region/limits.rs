@@ -1,5 +1,5 @@
 //! The limits of a region, and the arithmetic of control blocks. No memory is touched here, and all
-//! of it can be done by the compiler.
+//! of it can run at compile time.
 
 use super::slots::WORD_SLOTS;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 use core::alloc::Layout;
 
-/// `?`, which the compiler itself cannot run yet.
+/// `?` for a `const fn`, in which the compiler does not allow it yet.
 macro_rules! tri {
     ($result:expr) => {
         match $result {
@@ -22,14 +22,14 @@ pub(super) use tri;
 /// A cache line: what every control block is aligned to, and each part of one that is written
 /// often.
 pub(super) const LINE: usize = 64;
-/// Pages have at least this many bytes. A backend that wants more has no place in them.
+/// Pages have at least this many bytes. A backend of a larger alignment has no place in them.
 pub(super) const PAGE: usize = 4096;
-/// The most slots of one pool. More than any program's; and few enough that a token fits into 32
-/// bits, and that no count of slots comes near [`usize::MAX`] on a processor of 32 bits.
+/// The most slots of one pool: more than any program needs, and few enough that a token fits into
+/// 32 bits, and that no count of slots comes near [`usize::MAX`] on a processor of 32 bits.
 pub(super) const MAX_SLOTS: usize = 1 << 20;
 
-/// How much a region keeps account of. You set it once, when the region is opened, because it
-/// decides how large the region's control block is. A refusal names the limit that was reached
+/// How much a region can track. You set it once, when the region is opened, because it decides how
+/// large the region's control block is. A refusal names the limit that was reached
 /// ([`Error::TooMany`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -59,7 +59,7 @@ pub(super) const fn within(name: &'static str, value: usize, max: usize) -> Resu
     Ok(())
 }
 
-/// Puts a part behind what is laid out already, up to `end`. Returns where the part begins.
+/// Lays out a part behind the parts that end at `end`. Returns where the part begins.
 pub(super) const fn put(end: &mut usize, align: usize, size_bytes: usize) -> usize {
     let start = end.next_multiple_of(align);
     *end = start + size_bytes;
@@ -75,5 +75,5 @@ pub(super) const fn layout(size_bytes: usize, align: usize) -> Result<Layout> {
     }
 }
 
-// A token is the number of a bit: of these, one in each word stands for no slot.
+// A token is the number of a bit, and one bit in each word stands for no slot.
 const _: () = assert!(MAX_SLOTS.div_ceil(WORD_SLOTS) * WORD_BITS < u32::MAX as usize);

@@ -12,14 +12,14 @@ use crate::types::{
 use core::alloc::Layout;
 use core::{mem::MaybeUninit, ptr::NonNull};
 
-/// What a program gives for ever, where there is no kernel that gives memory.
+/// Memory that a program gives for ever, if no kernel gives any.
 pub(crate) type Given = &'static mut [MaybeUninit<u8>];
 
 /// Zeroed memory for one control block or one queue's jobs, which only its owner reaches.
 pub(crate) struct Memory {
     start: NonNull<u8>,
     /// Anonymous pages of this process, which a child of fork(2) does not get; they are unmapped on
-    /// drop. `None` where the program gave the memory for ever: that does not go back.
+    /// drop. `None` if the program gave the memory, for ever.
     _pages: Option<Anonymous>,
 }
 
@@ -43,10 +43,10 @@ impl Memory {
         Ok(Self { start, _pages: Some(pages) })
     }
 
-    /// The aligned part of `memory`, zeroed, where `layout` fits into it.
+    /// The aligned part of `memory`, zeroed, if `layout` fits into it.
     ///
     /// # Safety
-    /// `memory` is the caller's alone. Where something is made of the result, it is given for ever.
+    /// `memory` is the caller's alone. If anything is made of the result, it is given for ever.
     pub(crate) unsafe fn given(
         layout: Layout,
         mut memory: NonNull<[MaybeUninit<u8>]>,
@@ -75,7 +75,7 @@ impl Memory {
     }
 }
 
-/// How many bytes are sure to have room for `layout`, wherever they begin.
+/// How many bytes always have room for `layout`, wherever they begin.
 pub(crate) const fn wherever(layout: Layout) -> usize {
     layout.size() + layout.align() - 1
 }

@@ -60,5 +60,5 @@ pub(crate) use memory::{Given, Memory, wherever};
 pub use pool::Pool;
 
 /// The most handles, buffers and pools of one region that are counted, and the most handles of one
-/// pool. Far above what a program holds: only one that forgets them in a loop comes near.
+/// pool. Far more than a program holds: only one that forgets them in a loop comes near.
 pub const MAX_HANDLES: usize = count::MAX_HANDLES;

@@ -1,5 +1,5 @@
-//! How many handles a slot has, where a buffer was split. A slot that never was has one, and costs
-//! one plain load.
+//! Counts the handles of a slot whose buffer was split. A slot that was never split has one handle,
+//! and costs one plain load.
 
 use crate::types::{
     Error,
@@ -10,16 +10,16 @@ use crate::types::{
 const MAX_PARTS: u32 = 256;
 pub(crate) const REFUSAL: Error = Error::TooManyParts { limit: MAX_PARTS };
 
-/// One handle more: `more` counts them beyond the first.
+/// Adds one handle. `more` counts the handles beyond the first.
 pub(crate) fn one_more(more: &AtomicU8) -> Result<(), Error> {
-    // Only holders of the slot change its count, at most `MAX_PARTS` of them, and each repetition
-    // is another's success.
+    // Only holders of the slot change its count, at most `MAX_PARTS` of them, and each retry is the
+    // success of another one.
     more.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_add(1))
         .map(|_| ())
         .map_err(|_| REFUSAL)
 }
 
-/// One handle is gone: was it the last? Where it was not, `more` is not touched after the
+/// Drops one handle; returns true if it was the last. If not, `more` is not touched after the
 /// subtraction.
 #[inline]
 pub(crate) fn last_is_gone(more: &AtomicU8) -> bool {
@@ -31,8 +31,8 @@ pub(crate) fn last_is_gone(more: &AtomicU8) -> bool {
     if more.fetch_sub(1, Ordering::AcqRel) > 0 {
         return false;
     }
-    // Another handle went between the load and the subtraction: this was the last, and the count
-    // wrapped.
+    // Another handle was dropped between the load and the subtraction: this was the last, and the
+    // count wrapped.
     more.store(0, Ordering::Relaxed);
     true
 }

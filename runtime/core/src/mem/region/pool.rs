@@ -8,9 +8,9 @@ use core::{fmt, ptr::NonNull};
 /// A handle to equal slots of a [`Region`](super::Region). A take and a drop are one atomic
 /// operation each, with no system call and no heap. Clones are the same pool.
 ///
-/// The pool's memory goes back to the region when its last handle is gone and every slot came back;
-/// the drop of the last of them unmaps the pool's own account, which is a system call. A buffer may
-/// outlive all handles:
+/// The pool's memory goes back to the region when its last handle is gone and every slot came back.
+/// The drop of the last of them unmaps the pool's control block, which is a system call. A buffer
+/// may outlive all handles:
 ///
 /// ```
 /// use contigo::{Error, Region, sim::SimBoard};
@@ -42,7 +42,7 @@ impl Pool {
     }
 
     /// How many bytes [`Region::pool_with_memory`](super::Region::pool_with_memory) needs for a
-    /// pool of `slots`, wherever they begin. The compiler can work it out, for a static.
+    /// pool of `slots`, wherever they begin. It can be computed at compile time, for a static.
     ///
     /// # Errors
     /// [`Error::Argument`](crate::Error::Argument): no slots, or more than 1,048,576.
@@ -50,7 +50,7 @@ impl Pool {
         pool_state::pool_control_bytes(slots)
     }
 
-    /// A free slot. It holds whatever its last owner left.
+    /// Takes a free slot. It holds whatever its last owner left.
     ///
     /// # Errors
     /// [`Error::NoSlots`](crate::Error::NoSlots) when all are taken.
@@ -82,7 +82,7 @@ impl Pool {
 
 impl Clone for Pool {
     /// # Panics
-    /// Where there are [`MAX_HANDLES`](super::MAX_HANDLES) handles: a program that forgets clones
+    /// If there are [`MAX_HANDLES`](super::MAX_HANDLES) handles: in a program that forgets clones
     /// in a loop.
     fn clone(&self) -> Self {
         // PANIC: `clone` cannot refuse, and a count that wraps would free memory under a device.

@@ -2,8 +2,8 @@
 //! The control block of a pool: what its handles and its slots share.
 //!
 //! It lies in memory of its own, and has one of the region's blocks, with that block's unit of the
-//! region's count. So it never outlives the region's control block. It is freed when it has no
-//! handle and no slot is out: `slots` says who finds that.
+//! region's count. So it never outlives the region's control block. It is freed when the pool has
+//! no handle and no slot is out: see `slots`.
 
 use super::{
     control::Control,
@@ -89,7 +89,7 @@ const _: () = assert!(
         && size_of::<Hot>() == LINE
 );
 
-/// A slot as its chunk sees its owner: the pool's control block. A constant, so that a drop which
+/// The owner of a slot, for its chunk: the pool's control block. A constant, so that a drop which
 /// the compiler sees beside its take is no indirect call.
 const SLOTS: &OwnerTable = &OwnerTable {
     // SAFETY: `PoolState::take` made the pointer; a slot that is out keeps the pool's control
@@ -144,18 +144,18 @@ impl PoolState {
 
     #[inline]
     pub(super) fn state(&self) -> Slots<'_> {
-        // SAFETY: the invariant; atomics are all that anybody makes of them.
+        // SAFETY: the invariant; the memory is used as atomics only.
         let (words, parts) = unsafe { (self.words.as_ref(), self.parts.as_ref()) };
         Slots { words, parts, likely: &self.hot.likely, pending: &self.hot.pending }
     }
 
-    /// A free slot.
+    /// Takes a free slot.
     ///
     /// # Safety
     /// The caller has a handle of the pool.
     #[inline]
     pub(super) unsafe fn take(this: NonNull<Self>, site: Site) -> Result<Chunk> {
-        // SAFETY: the handle keeps it.
+        // SAFETY: the caller's handle keeps the pool's control block.
         let pool = unsafe { this.as_ref() };
         let token = pool.state().claim().ok_or(Error::NoSlots { slots: pool.slots })?;
         let slot = slot_of(token);
@@ -168,10 +168,10 @@ impl PoolState {
         Ok(unsafe { Chunk::counted(this.cast(), SLOTS, token, span) })
     }
 
-    /// A handle of a slot is gone.
+    /// Drops a handle of a slot.
     ///
     /// # Safety
-    /// It was the caller's, who uses nothing of the pool after this.
+    /// The handle was the caller's, who uses nothing of the pool after this.
     #[inline]
     unsafe fn release(this: NonNull<Self>, token: u32) {
         let token = token as usize;
@@ -192,7 +192,7 @@ impl PoolState {
         }
     }
 
-    /// A handle of the pool is gone. The last one closes it.
+    /// Drops a handle of the pool. The last one closes it.
     ///
     /// # Safety
     /// As [`release`](Self::release).
@@ -229,7 +229,7 @@ impl PoolState {
         };
         // SAFETY: the pool's unit keeps the region's control block.
         unsafe { control.as_ref() }.free(block);
-        // Before the unit: the last one runs the backend's drop, which may panic.
+        // Before the unit is dropped: the last unit runs the backend's drop, which may panic.
         ManuallyDrop::into_inner(memory).free();
         // SAFETY: the unit is the pool's, and nothing of the region is used after this.
         unsafe { Control::drop_one(control) }

@@ -1,5 +1,5 @@
-//! The allocator's blocks that were dropped while another thread had its lock, a bit each: the next
-//! one to allocate frees them. So a drop never waits.
+//! A bit for each of the allocator's blocks that was dropped while another thread had its lock: the
+//! next allocation frees them. So a drop never waits.
 //!
 //! It knows no memory and no allocator, so that the model checker can run every interleaving of it.
 
@@ -15,8 +15,8 @@ pub(crate) fn put(words: &[AtomicUsize], any: &AtomicBool, id: u16) {
     if let Some(word) = words.get(index) {
         // Release: what its owner did to the bytes is done before the next owner has them.
         word.fetch_or(1 << bit, Ordering::Release);
-        // Release: who takes `any` sees the bit. A swap and no store, so that who takes what
-        // another thread raised after this sees this bit too.
+        // Release: the thread that takes `any` sees the bit. A swap instead of a store, so that a
+        // thread that takes another thread's later raise sees this bit too.
         any.swap(true, Ordering::Release);
     }
 }
@@ -24,12 +24,12 @@ pub(crate) fn put(words: &[AtomicUsize], any: &AtomicBool, id: u16) {
 /// Takes every bit: at most as many as there are blocks. Only the lock's holder calls it.
 #[inline]
 pub(crate) fn take_each(words: &[AtomicUsize], any: &AtomicBool, mut free: impl FnMut(u16)) {
-    // A load first: it leaves the line with every core that has it. A bit that this does not see is
-    // the next one's to take.
+    // A load first: it leaves the line with every core that has it. The next call takes a bit that
+    // this one does not see.
     if !any.load(Ordering::Relaxed) {
         return;
     }
-    // Before the bits are read: one that is set after that raises it again.
+    // Before the bits are read: a bit that is set after that raises `any` again.
     any.swap(false, Ordering::Acquire);
     for (index, word) in words.iter().enumerate() {
         if word.load(Ordering::Relaxed) == 0 {

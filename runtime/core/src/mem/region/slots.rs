@@ -1,4 +1,4 @@
-//! Which slots of a pool are free, and who is the last to leave it.
+//! Which slots of a pool are free, and which drop is the last one.
 //!
 //! A pool lives as long as it has a handle or a slot is out. Counting each slot would cost a take
 //! and a drop one more atomic operation each. So nothing is counted while the pool has handles. The
@@ -58,21 +58,21 @@ impl Slots<'_> {
         bitmap::claim(self.words, self.likely)
     }
 
-    /// A handle more of a token of which the caller has one.
+    /// Adds a handle of a token of which the caller has one.
     pub(crate) fn share(&self, token: usize) -> Result<(), Error> {
         parts::one_more(self.parts.get(token).ok_or(parts::REFUSAL)?)
     }
 
-    /// A handle of a token is gone; true where it was the last, and the caller is to
+    /// Drops a handle of a token. Returns true if it was the last, and the caller must
     /// [`release`](Self::release) the slot.
     #[inline]
     pub(crate) fn last_is_gone(&self, token: usize) -> bool {
         self.parts.get(token).is_some_and(parts::last_is_gone)
     }
 
-    /// Frees a slot, of which the caller has the last handle; true where that was the last slot of
-    /// a closed pool, and the caller is to free the pool. Otherwise the pool may be gone when this
-    /// returns.
+    /// Frees a slot, of which the caller has the last handle. Returns true if that was the last
+    /// slot of a closed pool, and the caller must free the pool. Otherwise the pool may be gone
+    /// when this returns.
     #[inline]
     #[must_use]
     pub(crate) fn release(&self, token: usize) -> bool {
@@ -85,13 +85,13 @@ impl Slots<'_> {
         // that returns the word is a loop on x86-64, twice as slow.)
         // Release: what this owner did to the bytes is done before the next owner has them.
         let before = word.fetch_add(1 << (token % WORD_BITS), Ordering::Release);
-        // Without the mark, `close` has yet to look at this word, and finds the slot in it: this
-        // thread may touch nothing any more. With it, `close` counts on this thread.
+        // Without the mark, `close` has yet to read this word, and finds the slot in it: this
+        // thread may touch nothing any more. With the mark, `close` relies on this thread to count.
         before & CLOSED != 0 && self.count_out(1)
     }
 
-    /// Closes the pool of `slots`, whose last handle is gone; true where no slot is out, and the
-    /// caller is to free the pool.
+    /// Closes the pool of `slots`, whose last handle is gone. Returns true if no slot is out, and
+    /// the caller must free the pool.
     #[must_use]
     pub(crate) fn close(&self, slots: usize) -> bool {
         let mut out = 0;
@@ -111,8 +111,8 @@ impl Slots<'_> {
             .sum()
     }
 
-    /// Is nothing left? Each release of a closed pool takes 1, and `close` what is left of
-    /// [`UNCOUNTED`] beside those.
+    /// Subtracts `by`; returns true if nothing is left. Each release of a closed pool subtracts 1,
+    /// and `close` the rest of [`UNCOUNTED`].
     fn count_out(&self, by: usize) -> bool {
         // Release: what this thread did is done before the pool is freed. Acquire: the thread that
         // frees it sees what all did.
@@ -131,7 +131,7 @@ pub(crate) const fn slot_of(token: usize) -> usize {
     token - token / WORD_BITS
 }
 
-/// Which bits of word `index` stand for slots, where there are `slots`.
+/// Which bits of word `index` stand for slots, if there are `slots`.
 const fn valid_bits(slots: usize, index: usize) -> usize {
     let before = index * WORD_SLOTS;
     match slots.saturating_sub(before) {

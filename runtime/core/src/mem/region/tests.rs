@@ -1,4 +1,4 @@
-//! Who goes last, limits, and refusals. `tests/tests/own.rs` has whole programs.
+//! Tests of the last drop, of limits, and of refusals. `tests/tests/own.rs` has whole programs.
 #![cfg(test)]
 #![allow(
     clippy::indexing_slicing,
@@ -33,14 +33,14 @@ use std::{
     vec::Vec,
 };
 
-/// A block of the heap, which is really freed, so that Miri sees who uses it after that.
+/// A block of the heap, which is really freed, so that Miri sees any use after that.
 struct Block {
     start: NonNull<u8>,
     layout: Layout,
     scope: SyncScope,
     ends: Arc<AtomicUsize>,
     panics: bool,
-    /// Where what it says that it has begins, and how long that is.
+    /// Where the block that it reports begins, and its length.
     offset: usize,
     len_bytes: usize,
 }
@@ -132,7 +132,7 @@ fn ends(ends: &AtomicUsize) -> usize {
 
 #[test]
 fn the_last_one_out_drops_the_backend_whatever_it_is() {
-    // Every order of five that go.
+    // Every order of dropping the five.
     for order in (0..120).step_by(if cfg!(miri) { 11 } else { 1 }) {
         let (region, gone) = region(64 * 1024, Limits::default());
         let pool = region.pool(2, 256).unwrap();
@@ -231,7 +231,7 @@ fn a_pool_takes_all_of_a_block_that_begins_inside_of_dlpacks_alignment() {
     assert_eq!(pool.take().unwrap().offset_bytes(), 192, "where there is room");
 }
 
-/// A processor of 32 bits maps no such block.
+/// A 32-bit processor maps no such block.
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn a_block_of_more_lines_than_the_allocator_counts_is_refused_before_it_is_touched() {
@@ -386,7 +386,7 @@ unsafe impl<const BYTES: usize> Backend for OfBytes<BYTES> {
     }
 }
 
-/// `bytes` of memory for ever, which begin so far past a multiple of 64.
+/// `bytes` of memory for ever, which begin `past` bytes after a multiple of 64.
 fn given(bytes: usize, past: usize) -> &'static mut [MaybeUninit<u8>] {
     let memory = Box::leak(Box::new_uninit_slice(bytes + 128));
     let skip = memory.as_ptr().align_offset(64) + past;
@@ -410,7 +410,7 @@ fn fits_wherever_it_begins<const BYTES: usize>() {
                 .unwrap();
             drop(pool.take().unwrap());
         }
-        // The first byte after a line is the worst. There, one byte less does not do.
+        // The worst case is the first byte after a line: there, one byte less is too few.
         let refused = Region::with_memory(OfBytes([7; BYTES]), needs, limits, given(need - 1, 1))
             .unwrap_err();
         assert_eq!(refused.error, Error::Exhausted { need_bytes: need, capacity_bytes: need - 1 });
@@ -433,7 +433,7 @@ fn without_a_kernel_the_program_gives_the_memory() {
     let limits = Limits { allocations: 8 };
     let need = limits.control_bytes::<Block>().unwrap();
     let (block, gone) = Block::new(4096, RANGED);
-    // What is refused comes back, whatever the reason, and does as well for the next try.
+    // What is refused comes back, whatever the reason, and works for the next try.
     let needs = Requirements { len_bytes: 8192, ..Requirements::default() };
     let refused = Region::with_memory(block, needs, limits, given(need, 1)).unwrap_err();
     assert!(matches!(refused.error, Error::BlockSize { .. }), "{}", refused.error);
@@ -493,8 +493,8 @@ fn a_backend_whose_drop_panics_is_dropped_once_and_the_account_of_it_is_kept() {
         let last = last(region);
         assert_eq!(ends(&gone), 0);
         assert!(catch_unwind(AssertUnwindSafe(|| drop(last))).is_err());
-        // SAFETY: what this test is about: a control block is leaked where its backend's drop
-        // panics. Miri knows.
+        // SAFETY: a control block is leaked if its backend's drop panics, which this test checks.
+        // Miri would report a use after free.
         assert_eq!((ends(&gone), unsafe { control.as_ref() }.units()), (1, 0));
     }
 }
@@ -574,7 +574,7 @@ fn every_slot_has_one_token_and_the_mark_has_none() {
         let (last, rest) = late.split_last().unwrap();
         assert!(rest.iter().all(|&token| !state.release(token)));
         assert!(state.release(*last));
-        // The same place again, with none out.
+        // The same memory again, with no slot out.
         state.open(slots);
         assert!(state.close(slots));
     }

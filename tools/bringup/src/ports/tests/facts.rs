@@ -1,8 +1,8 @@
-//! Fields, and their judgement.
+//! Fields, and their verdicts.
 
 use super::*;
 
-/// Addresses and bits as PYNQ's files, AMD's FSBL and the kernel have them, written down apart.
+/// Addresses and bits from PYNQ's files, AMD's FSBL and the kernel, written down independently.
 #[test]
 fn the_tables_are_those_of_other_peoples_files() -> Outcome {
     let rows = [
@@ -28,7 +28,7 @@ fn the_tables_are_those_of_other_peoples_files() -> Outcome {
         let field = fields(family).iter().find(|field| field.name == name).ok_or(name)?;
         assert_eq!((field.addr, field.mask), (addr, mask), "{name}");
     }
-    // The masks that psu_init writes: AFI_FM0 to 5, and 6.
+    // The masks that psu_init writes: for AFI_FM0 to 5, and for 6.
     let held = |family: Family| fields(family).iter().filter_map(|field| field.held);
     assert_eq!(
         held(Family::ZynqMp).filter(|held| held.0 == 0xfd1a_0100).fold(0, |all, held| all | held.1),
@@ -52,7 +52,7 @@ fn a_design_is_compared_and_what_is_wrong_is_set() -> Outcome {
         "PCW_S_AXI_HP1_DATA_WIDTH" => Some(64),
         _ => None,
     };
-    // No clock of the fabric reaches the ports before the level shifters are on.
+    // No fabric clock reaches the ports before the level shifters are on.
     let facts = read(Family::Zynq7000, &fake, &running(Some(&design)));
     assert!(matches!(
         named(&facts, "HP0 read width")?,
@@ -81,7 +81,7 @@ fn a_design_is_compared_and_what_is_wrong_is_set() -> Outcome {
     for (name, verdict) in rows {
         assert_eq!(named(&facts, name)?.verdict, verdict, "{name}");
     }
-    // A design leaves the clock of a port that it does not use undriven: a read may not end.
+    // A design does not drive the clock of an unused port: a read may not end.
     assert!(
         !fake.read.borrow().iter().any(|addr| (0xf800_a000..0xf800_c000).contains(addr)),
         "{:x?}",
@@ -96,7 +96,7 @@ fn a_design_is_compared_and_what_is_wrong_is_set() -> Outcome {
         [("HP0 read width", "64 bits", "32 bits"), ("HP0 write width", "64 bits", "32 bits")];
     assert_eq!(said, expected.map(|(name, from, to)| (name, from.to_owned(), to.to_owned())));
     apply(&no_machine(), Family::Zynq7000, &fake, &steps)?;
-    // The bits beside the field are as they were.
+    // The bits beside the field are unchanged.
     assert_eq!(
         (fake.get(0xf800_8000), fake.get(0xf800_8014), fake.get(0xf800_0900)),
         (Some(0xf1), Some(1), Some(0xf))
@@ -118,7 +118,7 @@ fn without_a_bitstream_and_a_design_nothing_is_wrong() {
         );
         assert!(plan(&facts).is_empty());
     }
-    // A port of Zynq-7000 has no clock of the fabric then.
+    // A port of Zynq-7000 then has no fabric clock.
     let fake = Fake::zeros(Family::Zynq7000);
     fake.set(0xf800_0900, 0xf);
     read(Family::Zynq7000, &fake, &Known::default());
@@ -131,8 +131,8 @@ fn without_a_bitstream_and_a_design_nothing_is_wrong() {
     );
 }
 
-/// Each parameter of a design is asked for by the fields of its port, and by no other: two ports
-/// that are mixed up would each get the other's width.
+/// Only the fields of a port ask for its parameters: if two ports were mixed up, each would get the
+/// width of the other.
 #[test]
 fn each_port_has_its_own_parameters() {
     let asked = |family: Family, used: &str, width: &str, bits: u64| {
@@ -194,7 +194,7 @@ fn each_port_has_its_own_parameters() {
     );
 }
 
-/// A core that is meant to be coherent reads old bytes behind an HPC port that does not snoop.
+/// A core that should be coherent reads old bytes behind an HPC port that does not snoop.
 #[test]
 fn snooping_is_wrong_where_the_tree_wants_it() -> Outcome {
     let verdict = |value, coherent, design: Option<Parameters<'_>>| {
@@ -239,7 +239,7 @@ fn a_bridge_and_a_port_that_a_core_needs_must_be_open() -> Outcome {
             .map(|fact| fact.field.name)
             .collect::<Vec<_>>()
     };
-    // Nor are the closed ports to the SDRAM: the cores may all be behind the ACP.
+    // The closed ports to the SDRAM are not wrong either: all cores may be behind the ACP.
     let names = ["bridge to the fabric", "bridge to its registers (LW)", "bridge from the fabric"];
     assert_eq!(wrong(&fake, all, true), names);
     let only = |cores| wrong(&fake, cores, true);
@@ -252,8 +252,8 @@ fn a_bridge_and_a_port_that_a_core_needs_must_be_open() -> Outcome {
     Ok(())
 }
 
-/// The ports to the SDRAM are those that the boot code left in iswgrp_handoff3, as for Linux's own
-/// driver, where the tree asks for their bridge.
+/// If the tree asks for the SDRAM ports' bridge, the right ports are those that the boot code left
+/// in iswgrp_handoff3, as for Linux's own driver.
 #[test]
 fn the_ports_to_the_sdram_are_those_of_the_handoff() -> Outcome {
     let fake = Fake::zeros(Family::CycloneV);
@@ -269,7 +269,7 @@ fn the_ports_to_the_sdram_are_those_of_the_handoff() -> Outcome {
     assert_eq!(verdict(0x133, 0x33, true, true)?, (Verdict::Wrong, Some(0x133)));
     assert_eq!(verdict(0x133, 0x133, true, true)?, (Verdict::Right, Some(0x133)));
     assert_eq!(verdict(0x133, 0x3fff, true, true)?, (Verdict::Right, Some(0x3fff)));
-    // Boot code for a design without them: the right ones are not known.
+    // The boot code's design has no such ports, so the right ones are not known.
     assert_eq!(verdict(0, 0, true, true)?, (Verdict::Unknown, None));
     assert_eq!(verdict(0, 0x133, true, true)?, (Verdict::Unknown, None));
     for (asks, running) in [(false, true), (true, false)] {
@@ -278,7 +278,7 @@ fn the_ports_to_the_sdram_are_those_of_the_handoff() -> Outcome {
     Ok(())
 }
 
-/// The handoff is a register like the others: after it does not answer, nothing is touched.
+/// The handoff is a register like the others: if it does not answer, nothing more is accessed.
 #[test]
 fn a_handoff_that_does_not_answer_is_the_last_access() -> Outcome {
     let known = || Known {
@@ -296,7 +296,7 @@ fn a_handoff_that_does_not_answer_is_the_last_access() -> Outcome {
         named(&facts, "ACP writes are")?.reading,
         Reading::Failed(AccessError::After { addr: 0xffd0_808c })
     ));
-    // One that is not there says why.
+    // A register that is missing has the reason.
     let facts = read(Family::CycloneV, &Fake::zeros(Family::CycloneV), &known());
     assert!(matches!(
         named(&facts, "ports to the SDRAM")?.reading,

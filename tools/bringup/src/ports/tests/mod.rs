@@ -1,4 +1,4 @@
-//! The fields of the ports on registers in memory.
+//! The fields of the ports, on registers in memory.
 
 mod facts;
 mod prepare;
@@ -15,7 +15,7 @@ use std::{
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Registers in memory. One of them keeps its value, and one does not answer.
+/// Registers in memory. One of them ignores writes, and one does not answer.
 #[derive(Default)]
 struct Fake {
     stuck: Option<u64>,
@@ -42,7 +42,7 @@ impl Registers for Fake {
 }
 
 impl Fake {
-    /// Everything reads 0, as after a boot without a bitstream; the SLCR is open.
+    /// All registers read 0, as after a boot without a bitstream; the SLCR is unlocked.
     fn zeros(family: Family) -> Self {
         let fake = Self::default();
         fake.values.borrow_mut().extend(fields(family).iter().map(|field| (field.addr, 0)));
@@ -68,7 +68,7 @@ fn running(design: Option<Parameters<'_>>) -> Known<'_> {
     Known { design, running: true, ..Known::default() }
 }
 
-/// A design with each HP port of Zynq-7000.
+/// A design with every HP port of Zynq-7000.
 fn every_port(name: &str) -> Option<u64> {
     name.starts_with("PCW_USE_S_AXI_HP").then_some(1)
 }

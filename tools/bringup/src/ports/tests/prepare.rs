@@ -22,7 +22,7 @@ fn a_write_that_does_nothing_undoes_those_before_it() -> Outcome {
         "{error}"
     );
     assert_eq!((fake.get(0xf800_b000), fake.get(0xf800_b014)), (Some(0), Some(0)));
-    // The SLCR, which has the level shifters, is locked.
+    // The SLCR, which contains the level shifters, is locked.
     let fake = Fake::zeros(Family::Zynq7000);
     fake.set(0xf800_000c, 1);
     let steps = plan(&read(Family::Zynq7000, &fake, &running(None)));
@@ -34,7 +34,7 @@ fn a_write_that_does_nothing_undoes_those_before_it() -> Outcome {
     Ok(())
 }
 
-/// The level shifters are set first, and a port behind them second.
+/// The level shifters are set first, then a port behind them.
 #[test]
 fn a_port_that_keeps_its_width_undoes_the_level_shifters() -> Outcome {
     let design = |name: &str| match name {
@@ -53,7 +53,7 @@ fn a_port_that_keeps_its_width_undoes_the_level_shifters() -> Outcome {
     let fake = Fake { keeps: Some(0xf800_8014), ..Fake::zeros(Family::Zynq7000) };
     assert!(matches!(prepared(&fake), Err(PortsError::Kept { field: "HP0 write width", .. })));
     assert_eq!((fake.get(0xf800_8000), fake.get(0xf800_0900)), (Some(0), Some(0)));
-    // A processor waits for the port: nothing more is touched, and the shifters stay.
+    // A processor waits for the port: nothing more is accessed, and the shifters stay on.
     let fake = Fake { stuck: Some(0xf800_8014), ..Fake::zeros(Family::Zynq7000) };
     assert_eq!(prepared(&fake)?.len(), 1);
     assert_eq!((fake.read.borrow().last(), fake.get(0xf800_0900)), (Some(&0xf800_8014), Some(0xf)));
@@ -80,7 +80,7 @@ fn a_fabric_in_use_is_left_alone() -> Outcome {
     Ok(())
 }
 
-/// Registers behind which a driver takes the fabric as soon as the level shifters are on.
+/// Registers where a driver takes the fabric as soon as the level shifters are on.
 struct Taken<'a> {
     fake: &'a Fake,
     device: &'a Path,
@@ -120,7 +120,7 @@ fn a_fabric_that_is_taken_meanwhile_keeps_its_level_shifters() -> Outcome {
     Ok(())
 }
 
-/// The processor that made the access is lost, and the next one would be, too.
+/// The processor that made the access is lost, and another access would lose the next one.
 #[test]
 fn after_an_access_that_does_not_end_nothing_is_touched() -> Outcome {
     let fake = Fake { stuck: Some(0xf800_9000), ..Fake::zeros(Family::Zynq7000) };
@@ -144,7 +144,7 @@ fn after_an_access_that_does_not_end_nothing_is_touched() -> Outcome {
     Ok(())
 }
 
-/// A file for `/dev/mem`: beyond its end a mapping gives a real SIGBUS.
+/// A file in place of `/dev/mem`: beyond its end, a mapping gives a real SIGBUS.
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no child processes")]
 fn a_bus_error_ends_the_access_and_not_the_program() -> Outcome {
@@ -166,7 +166,7 @@ fn a_bus_error_ends_the_access_and_not_the_program() -> Outcome {
         Err(AccessError::Map { addr: 0x1_0018, .. })
     ));
     assert_eq!(registers.read(0x1_0018)?, 7);
-    // A copy's is read alone.
+    // A copy is only read.
     let copy = Machine::copy(folder.path());
     assert_eq!(DevMem::open(&copy, false)?.read(0x1_0018)?, 7);
     let error = DevMem::open(&copy, true).err().ok_or("a copy is open for writing")?.to_string();
@@ -174,8 +174,8 @@ fn a_bus_error_ends_the_access_and_not_the_program() -> Outcome {
     Ok(())
 }
 
-/// Registers have any value or do not answer, with any design and any cores, and writes are lost.
-/// Each field has a row, and a plan ends as it should, or in an error with words.
+/// Registers have any value or do not answer, designs and cores are random, and writes are lost.
+/// Each field has a row, and a plan succeeds, or fails with a message.
 #[test]
 fn nonsense_in_registers_is_an_answer() {
     let mut random = fastrand::Rng::with_seed(0x9027);
@@ -203,7 +203,7 @@ fn nonsense_in_registers_is_an_answer() {
             ..fake
         };
         let seed = random.u64(..);
-        // The same number each time for the same parameter.
+        // The same parameter gets the same number each time.
         let design = |name: &str| {
             let number = name
                 .bytes()

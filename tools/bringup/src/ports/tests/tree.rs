@@ -1,4 +1,4 @@
-//! A tree, and the clocks, as they are judged.
+//! Verdicts that depend on a device tree and on the clocks.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn a_tree_that_asks_for_the_ports_to_the_sdram() -> Outcome {
     fs::write(soc.join("fpga-bridge@ffc25080/compatible"), "altr,socfpga-fpga2sdram-bridge\0")?;
     fs::write(soc.join("region/fpga-bridges"), [0, 0, 0, 6, 0, 0, 0, 7])?;
     fs::write(soc.join("fpga-bridge@ffc25080/phandle"), [0, 0, 0, 7])?;
-    // Linux opens a region's bridges where it loads a bitstream.
+    // Linux opens a region's bridges when it loads a bitstream there.
     assert!(!asks());
     fs::write(soc.join("region/firmware-name"), "top.rbf\0")?;
     for (file, value, asked) in [
@@ -42,7 +42,7 @@ fn a_tree_says_what_its_cores_need() -> Outcome {
         if coherent { fs::write(file, "") } else { fs::remove_file(file).or(Ok(())) }
     };
     assert_eq!(cores(), Cores::default());
-    // A core of the processor's own, and the bridges' nodes, which are at other addresses.
+    // A core of the processor itself, and the bridges' nodes, which have other addresses.
     node("soc/dma@ffe01000", "contigo,engine", true)?;
     node("soc/fpga_bridge@ff400000", "altr,socfpga-lwhps2fpga-bridge", false)?;
     assert_eq!(cores(), Cores::default());
@@ -58,8 +58,8 @@ fn a_tree_says_what_its_cores_need() -> Outcome {
     node("block0", "ikwzm,u-dma-buf-0.10", true)?;
     assert_eq!(cores(), Cores { behind_h2f: true, coherent: true, ..Cores::default() });
     fs::remove_dir_all(&tree)?;
-    // The bridges of Intel's reference design are one bus, whose children have two cells: which
-    // bridge, and the place behind it. A bus says for all on it that they are coherent.
+    // The bridges of Intel's reference design are one bus. Its children have two cells: the bridge,
+    // and the offset behind it. A bus declares all its children coherent.
     let cells = |path: &str, cells: &[u32]| {
         fs::write(
             tree.join("soc/bridge@0xc0000000").join(path),
@@ -83,7 +83,7 @@ fn a_tree_says_what_its_cores_need() -> Outcome {
     fs::remove_file(tree.join("soc/bridge@0xc0000000/dma-noncoherent"))?;
     assert!(cores().coherent);
     fs::remove_dir_all(&tree)?;
-    // A block that has no node: by the module's parameter.
+    // A block without a node, from the module's parameter.
     fs::create_dir_all(folder.path().join("sys/class/u-dma-buf/udmabuf0"))?;
     fs::write(folder.path().join("sys/class/u-dma-buf/udmabuf0/dma_coherent"), "0\n")?;
     assert_eq!(cores(), Cores::default());
@@ -92,7 +92,7 @@ fn a_tree_says_what_its_cores_need() -> Outcome {
     Ok(())
 }
 
-/// The kernel may say that every clock of the fabric is off. Then no port has one.
+/// If the kernel reports every fabric clock as off, no port has a clock.
 #[test]
 fn clocks_that_are_all_off_stop_the_fabric() -> Outcome {
     let folder = tempfile::tempdir()?;

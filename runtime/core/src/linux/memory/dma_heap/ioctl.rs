@@ -1,5 +1,4 @@
-//! The kernel's side of a dma-heap: one trait, so that a test can stand in for kernels that no one
-//! machine has.
+//! The kernel's side of a dma-heap: one trait, so that a test can stand in for any kernel.
 #![allow(unsafe_code, reason = "an ioctl on a raw descriptor, and the unsafe trait of the seam")]
 
 use crate::linux::os::{
@@ -42,8 +41,8 @@ mod raw {
     ioctl_readwrite_bad!(alloc, ALLOC, super::AllocationData);
 }
 
-/// The requests of a [`DmaHeap`](super::DmaHeap) to the kernel. `RealHeap` does it; a test puts its
-/// own kernel here.
+/// The requests of a [`DmaHeap`](super::DmaHeap) to the kernel. `RealHeap` makes them; a test
+/// provides its own kernel.
 ///
 /// # Safety
 /// Callers owe nothing: every method is safe to call.

@@ -12,10 +12,9 @@
 //! have attached to the dma-buf and mapped it, inside the kernel
 //! (`cma_heap_dma_buf_begin_cpu_access` walks the list of attachments). An accelerator that user
 //! space drives by address never attaches: the list is empty, and the call returns 0 having done
-//! nothing. Its start and end are no bracket that the mapping needs either: they open and close no
-//! access, they only maintain. So on arm64 this backend maintains by address itself, and on a PC
-//! nothing needs it. On armv7, where user space cannot, the memory is refused on a port that does
-//! not snoop.
+//! nothing. The mapping does not need its start and end as a bracket either: they only maintain
+//! caches. So on arm64 this backend maintains by address itself, and on a PC nothing needs it. On
+//! armv7, where user space cannot, the memory is refused on a port that does not snoop.
 #![allow(
     unsafe_code,
     reason = "implements the unsafe trait Backend, and reads one byte of each page of a raw mapping"
@@ -55,9 +54,9 @@ const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use Guard
  u-dma-buf in its place; \
                        /proc/self/pagemap has no address for a dma-heap since Linux 6.9";
 
-/// One block from a dma-heap. This value owns it, descriptor and mapping. The last close frees the
+/// One block from a dma-heap. This value owns its descriptor and mapping. The last close frees the
 /// pages **even while a device still writes into them**. So a [`Region`](crate::Region) leaks it
-/// rather than drop it while anything is out.
+/// rather than drop it while a buffer is out.
 ///
 /// Byte 0 is page-aligned in both address spaces. The address is physical, stays the same while
 /// this value lives (the dma-buf holds the pages: no mlock is needed), and each port adds its own
@@ -140,7 +139,7 @@ impl DmaHeap {
         Self::imported(&RUNNING, guard, name, len_bytes)
     }
 
-    /// As [`allocate_for`](DmaHeap::allocate_for), from a heap of one's own: for tests.
+    /// As [`allocate_for`](DmaHeap::allocate_for), with a heap that the test provides.
     ///
     /// # Errors
     /// As [`allocate_for`](DmaHeap::allocate_for).
@@ -166,7 +165,7 @@ impl DmaHeap {
         unsafe { DmaBuf::import_as(guard, file.raw(), "dma-heap") }
     }
 
-    /// A new dma-buf of the heap: how long it is, in whole pages, and its file.
+    /// Allocates a new dma-buf from the heap: its length, in whole pages, and its file.
     fn alloc(kernel: &Kernel, name: &str, len_bytes: usize) -> Result<(usize, Fd), Error> {
         check_name(name)?;
         let page_bytes = pagemap::page_bytes()?;
@@ -188,7 +187,7 @@ impl DmaHeap {
         Ok((whole_bytes, kernel.alloc(&heap, whole_bytes as u64)?))
     }
 
-    /// As [`allocate`](DmaHeap::allocate), from a kernel of one's own: for tests.
+    /// As [`allocate`](DmaHeap::allocate), with a kernel that the test provides.
     ///
     /// # Errors
     /// As [`allocate`](DmaHeap::allocate). Files that were opened are closed again.

@@ -88,7 +88,7 @@ fn if_answered<T>(call: &'static str, answer: Result<T, i32>) -> Result<Option<T
     }
 }
 
-/// A number that an ioctl or an attribute must give, and that both give alike where both do.
+/// A number that an ioctl or an attribute must report; where both do, they must agree.
 fn agreed(
     directory: &Directory,
     attribute: &'static CStr,
@@ -104,8 +104,8 @@ fn agreed(
     }
 }
 
-/// Does the kernel keep this memory coherent? `None` where the module was built without a way to
-/// find out: it then has no attribute, and the ioctl's bit is clear without meaning it.
+/// Returns whether the kernel keeps this memory coherent. `None` where the module was built without
+/// a way to find out: then it has no attribute, and the ioctl's clear bit means nothing.
 fn coherency(directory: &Directory, info: Option<DevInfo>) -> Result<Option<bool>, Error> {
     let attribute = match directory.number(c"dma_coherent")? {
         None => None,

@@ -1,7 +1,7 @@
 //! The structures of the module's ioctls, and the seam where a test stands in for the module.
 //!
 //! The numbers and layouts are those of `u-dma-buf-ioctl.h` in u-dma-buf 5.5.0. Ioctls 1 to 9 came
-//! together in 4.7.0: a module answers all of them or none, and `ENOTTY` is how none looks.
+//! together in 4.7.0: a module has all of them or none, and answers `ENOTTY` if it has none.
 #![allow(
     unsafe_code,
     reason = "the ioctls themselves; the rest of the backend calls the safe trait"
@@ -24,7 +24,7 @@ pub struct DevInfo {
 }
 
 impl DevInfo {
-    /// How many address bits the kernel was told that the device drives; `None` where it has no
+    /// The width of the device's DMA mask in bits, as the kernel has it; `None` where it has no
     /// mask.
     pub(super) const fn dma_mask_bits(&self) -> Option<u8> {
         match (self.flags & 0xFF).to_le_bytes() {
@@ -144,7 +144,7 @@ pub trait UDmaBufIoctl: Send + Sync {
     /// The errno; `EINVAL` for a value that the module refuses.
     fn write_attribute(&self, file: c_int, name: &'static str, text: &[u8]) -> Result<usize, i32>;
 
-    /// The bytes that two owners may not share on this machine. A test has another one.
+    /// The bytes that two owners must not share on this machine. A test has its own value.
     fn granule(&self) -> Align {
         cache::granule()
     }

@@ -12,11 +12,11 @@
 //! to read.
 //!
 //! # Why `SET_SYNC`
-//! The module keeps the offset, size and direction of the last call, and a command runs on what is
-//! kept. `SET_SYNC` carries all of them with the command in one call and in 64 bits. The packed
+//! The module stores the offset, size and direction of the last call, and a command runs on what is
+//! stored. `SET_SYNC` carries all of them with the command in one call and in 64 bits. The packed
 //! word of `SET_SYNC_FOR_CPU` has 32 bits for the offset, cuts the size to 16 bytes, and falls back
-//! to what is kept when it is only a command. Neither takes a lock in the kernel: two calls at once
-//! would sync each other's ranges, so the backend has one.
+//! to what is stored when it is only a command. Neither takes a lock in the kernel: two calls at
+//! once would sync each other's ranges, so the backend has a lock.
 
 #![allow(unsafe_code, reason = "`unsafe impl Backend`, and the one pointer it hands out")]
 
@@ -198,8 +198,8 @@ impl UDmaBuf {
         translated: bool,
     ) -> Result<Self, Error> {
         check_name(name)?;
-        // First: what is no device of the module is not opened, because that can have effects of
-        // its own.
+        // First, because a file that is no device of the module is never opened: that can have
+        // effects of its own.
         let directory = Directory::find(roots.class, name)?;
         if translated != directory.is_translated() {
             let (what, fix) = if translated {
@@ -255,8 +255,8 @@ impl UDmaBuf {
         })
     }
 
-    /// How many address bits the kernel was told that the device drives, where the module says
-    /// (ioctl `GET_DEV_INFO`, from 4.7.0).
+    /// The width in bits of the DMA mask that the kernel has for the device, where the module
+    /// reports it (ioctl `GET_DEV_INFO`, from 4.7.0).
     ///
     /// ```no_run
     /// println!("DMA mask: {:?} bits", contigo::linux::memory::UDmaBuf::open("udmabuf0")?.dma_mask_bits());
@@ -350,8 +350,8 @@ unsafe impl Backend for UDmaBuf {
     }
 }
 
-/// The module's numbers for a direction (Readme.md, "`sync_direction`"). 3 is refused by some of
-/// its ways in and ignored by others.
+/// The module's numbers for a direction (Readme.md, "`sync_direction`"). Some of its interfaces
+/// refuse 3, and others ignore it.
 const fn direction_code(direction: Direction) -> u64 {
     match direction {
         Direction::Bidirectional => 0,

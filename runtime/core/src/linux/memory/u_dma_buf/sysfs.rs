@@ -48,7 +48,7 @@ impl Directory {
         sysfs::number(&self.0, attribute)
     }
 
-    /// As [`number`](Self::number), for what must be there.
+    /// As [`number`](Self::number), for an attribute that must exist.
     pub(super) fn required(&self, attribute: &'static CStr) -> Result<u64, Error> {
         sysfs::required(&self.0, attribute)
     }
@@ -63,8 +63,8 @@ impl Directory {
     }
 }
 
-/// Is the device behind an IOMMU, or a bus with `dma-ranges`? Then its address is not the physical
-/// one.
+/// Returns whether the device is behind an IOMMU, or a bus with `dma-ranges`: then its address is
+/// not the physical one.
 pub fn is_translated(folder: &Fd) -> bool {
     let is_there = |path| folder.open_at(path, O_PATH).is_ok();
     is_there(c"device/iommu_group") || is_there(c"device/of_node/iommus") || has_dma_ranges(folder)
@@ -73,10 +73,10 @@ pub fn is_translated(folder: &Fd) -> bool {
 /// More buses than any node has above it.
 const MAX_BUSES: u32 = 16;
 
-/// Does a bus above the node have `dma-ranges`? An empty one is one-to-one (Devicetree
-/// Specification, 2.3.9), and the next bus is asked. So it is where the node's own bus has none;
-/// above that, none ends the search (`of_dma_get_range` in Linux `drivers/of/address.c`). A bus
-/// that cannot be read may translate.
+/// Returns whether a bus above the node has `dma-ranges`. An empty one is one-to-one (Devicetree
+/// Specification, 2.3.9), and the search goes on to the next bus. It also goes on where the node's
+/// own bus has none; above that, none ends it (`of_dma_get_range` in Linux `drivers/of/address.c`).
+/// A bus that cannot be read may translate.
 fn has_dma_ranges(folder: &Fd) -> bool {
     let mut next = folder.open_at(c"device/of_node/..", O_PATH | O_DIRECTORY);
     for level in 0..MAX_BUSES {

@@ -27,7 +27,7 @@ impl Class {
     /// The list that a gap of `granules` is kept in. The highest bit of the size stays in the sum
     /// and counts as one more level.
     pub(super) const fn of(granules: u32) -> Self {
-        // `ilog2` says the same, but costs a tenth of an allocation more.
+        // `ilog2` gives the same, but costs a tenth of an allocation more.
         let shift = u32::BITS - 1 - SL_BITS - (granules | SL_COUNT).leading_zeros();
         Self::new(shift, granules >> shift)
     }

@@ -75,7 +75,7 @@ pub(crate) enum Full {
     Memory,
 }
 
-/// The allocator of at most `BLOCKS` blocks, a figure of the program's text.
+/// The allocator of at most `BLOCKS` blocks, a number in the program's text.
 #[cfg(test)]
 pub(crate) type Fixed<const BLOCKS: usize> = Tlsf<[Node; BLOCKS]>;
 
@@ -83,8 +83,8 @@ pub(crate) type Fixed<const BLOCKS: usize> = Tlsf<[Node; BLOCKS]>;
 /// 16384 keeps the table at 256 KiB.
 pub(crate) const MAX_BLOCKS: usize = 16_384;
 
-/// The allocator, with a node for each block: an array ([`Fixed`]), or a slice, whose length is a
-/// figure of run time. See the [module](self).
+/// The allocator, with a node for each block: an array ([`Fixed`]), or a slice, whose length is
+/// known at run time. See the [module](self).
 // The nodes come last, at the same place whether they are an array or a slice.
 #[repr(C)]
 #[derive(Debug)]
@@ -182,7 +182,7 @@ impl<N: AsRef<[Node]> + AsMut<[Node]> + ?Sized> Tlsf<N> {
     }
 
     /// The owner of a gap that fits, and how many granules to leave free before the block. Only the
-    /// first gap of three lists is looked at: the size's own, the first that is sure to fit without
+    /// first gap of three lists is tried: the size's own, the first that is sure to fit without
     /// padding, and the first that is sure to fit.
     fn search(&self, granules: u32, align_mask: u32, phase: u32) -> Option<(u16, u32)> {
         let padded = granules.saturating_add(align_mask);

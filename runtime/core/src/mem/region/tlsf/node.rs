@@ -6,8 +6,8 @@ pub(super) const NIL: u16 = u16::MAX;
 /// [`Tlsf::end`](super::Tlsf::end).
 pub(super) const END: u16 = u16::MAX - 1;
 
-/// One live block, or the end, and the gap before it. Its length is `next`'s gap's start less its
-/// own: 16 bytes, four to a line.
+/// One live block, or the end, and the gap before it. Its length is the start of `next`'s gap minus
+/// its own start. A node has 16 bytes, four to a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     /// The first granule; of the end, the number of granules.

@@ -31,7 +31,7 @@ impl Random {
         self.next() % bound.max(1)
     }
 
-    /// Any of the `bits` powers of two is as likely as the next: small sizes and large ones meet.
+    /// Each of the `bits` powers of two is equally likely, so that small and large sizes meet.
     fn sized(&mut self, bits: u64) -> u32 {
         let shift = 63 - self.below(bits);
         (self.next() >> shift) as u32
@@ -235,7 +235,7 @@ fn run<const BLOCKS: usize>(seed: u64) {
 }
 
 fn runs<const BLOCKS: usize>(seeds: u64) {
-    // Elsewhere than on the machines that build, an emulator does them.
+    // On targets other than the build machines, an emulator runs them.
     let seeds = if cfg!(target_arch = "x86_64") { seeds } else { seeds / 10 };
     (0..if cfg!(miri) { 2 } else { seeds }).for_each(run::<BLOCKS>);
 }
