@@ -1,7 +1,7 @@
 //! The documents' commands `cargo cross …` have options that it has.
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
-#[path = "../../tests/tests/house/docs/markdown.rs"]
+#[path = "../../tests/tests/sources/docs/markdown.rs"]
 mod markdown;
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Page "Event loops" of the crate's guide: a queue in tokio. `tests/tests/linux/vfio/event_loop.rs` runs
-//! it.
+//! Page "Event loops" of the crate's guide: a queue in tokio.
+//! `tests/tests/linux/vfio/event_loop.rs` runs it.
 
 use contigo::{CpuBuf, Driver, Queue};
 use std::{io, os::fd::BorrowedFd, time::Duration};

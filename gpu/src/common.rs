@@ -131,8 +131,8 @@ impl<J> Hung<J> {
         }
     }
 
-    /// Takes the jobs of a kernel that hangs and was dropped: [`is_empty`](Self::is_empty) looks for
-    /// their end. Where there is no room they are leaked, and the kernel hangs for ever.
+    /// Takes the jobs of a kernel that hangs and was dropped: [`is_empty`](Self::is_empty) looks
+    /// for their end. Where there is no room they are leaked, and the kernel hangs for ever.
     pub(crate) fn forget(&self, jobs: J) {
         if let Ok(mut forgotten) = acquire(&self.forgotten)
             && let Some(room) = forgotten.iter_mut().find(|room| room.is_none())

@@ -201,8 +201,8 @@ fn a_tool_that_is_missing_is_named_before_anything_is_built() -> Outcome {
     Ok(())
 }
 
-/// It stands in for debhelper: a package of its goal is a list of its environment, the changelog, the
-/// needs, and the tree.
+/// It stands in for debhelper: a package of its goal is a list of its environment, the changelog,
+/// the needs, and the tree.
 const DEBHELPER: &str = r#"while [ "$1" != --command ]; do [ "$1" != --host-arch ] || arch=$2; shift; done
 [ -x "$2" ] || exit 1
 version=$(sed -n '1s/contigo (\(.*\)).*/\1/p' debian/changelog)

@@ -5,8 +5,8 @@
 //! pointers, pinned memory is aligned to 16 bytes and filled with garbage, and freed memory is
 //! unmapped. An error comes later than its cause and stays. The effects of a stream are seen in
 //! memory only after a query or a synchronise lets them happen. A kernel is executed from its PTX,
-//! and may touch the blocks that its parameters point into and nothing else. One that reads volatile
-//! memory goes on a little whenever it is looked at, so that it can wait for the CPU.
+//! and may touch the blocks that its parameters point into and nothing else. One that reads
+//! volatile memory goes on a little whenever it is looked at, so that it can wait for the CPU.
 //!
 //! The library that a test loads and the one that it links are two copies, each with statics of its
 //! own. [`Controls`] reaches the loaded one: [`Controls::take`] sets it to a [`Config`],

@@ -28,9 +28,9 @@ unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// Releases it, and waits until the driver says that the bytes under it can be freed.
-    /// `clReleaseMemObject` does not say so: commands, sub-buffers and a consumer may have the object
-    /// still (OpenCL 3.0, 5.5.1, `clSetMemObjectDestructorCallback`: "can be reused or freed"). The
-    /// answer is something where the time was over.
+    /// `clReleaseMemObject` does not say so: commands, sub-buffers and a consumer may have the
+    /// object still (OpenCL 3.0, 5.5.1, `clSetMemObjectDestructorCallback`: "can be reused or
+    /// freed"). The answer is something where the time was over.
     ///
     /// # Errors
     /// [`Error::Gpu`](contigo::Error::Gpu): the driver will not report it.

@@ -120,8 +120,8 @@ impl RtlModel {
         self.findings.list()
     }
 
-    /// The rules of AXI among them, as text: what no fault of the board explains. That a wait saw no
-    /// interrupt, and that a fault cannot be had, stay out.
+    /// The rules of AXI among them, as text: what no fault of the board explains. That a wait saw
+    /// no interrupt, and that a fault cannot be had, stay out.
     pub fn broken_rules(&self) -> impl Iterator<Item = String> {
         let of_axi = |found: &&Finding| {
             !matches!(found.breach, Breach::NoInterrupt { .. } | Breach::NoSuchFault { .. })

@@ -1,9 +1,9 @@
 //! The table of cores: random jobs through each driver, queue and core, on each port of the
 //! simulated board, in calm and in hostile memory.
 //!
-//! [`CASES`] has a line for each core. All of them share [`jobs::run`]: it draws jobs, stops some of
-//! them, compares each output with the oracle's, and has the board's counts. The binary `rtl-table`
-//! prints the rows, and tests of single cores run the same functions.
+//! [`CASES`] has a line for each core. All of them share [`jobs::run`]: it draws jobs, stops some
+//! of them, compares each output with the oracle's, and has the board's counts. The binary
+//! `rtl-table` prints the rows, and tests of single cores run the same functions.
 
 pub mod digits;
 mod error;

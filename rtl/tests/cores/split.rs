@@ -1,4 +1,5 @@
-//! Each master has memory of its own behind it, whether it only reads, only writes, or is the third.
+//! Each master has memory of its own behind it, whether it only reads, only writes, or is the
+//! third.
 
 use crate::{rig::Rig, skip};
 use contigo_rtl::{RtlConfig, RtlModel, axi::SlaveConfig};

@@ -6,7 +6,7 @@
 //!
 //! | folder | what it is |
 //! |---|---|
-//! | [`types`] | words that everybody speaks: addresses, each space a type; the one error; the barrier |
+//! | [`types`] | what all others use: addresses, each space a type; the error; the barrier |
 //! | [`trace`] | the steps of a run, such as copies and syncs, by the line that asked for them |
 //! | [`mem`] | memory, and its owners: [`Backend`], [`Region`], [`Pool`], [`CpuBuf`], [`DevBuf`] |
 //! | [`hw`] | one device: typed registers ([`hw::mmio`]), waiting ([`hw::wait`]), its [`Port`] |

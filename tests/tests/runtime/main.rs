@@ -1,5 +1,5 @@
 //! Memory, jobs, tensors and errors, on the simulated board. Miri reads parts of this program
-//! (`house/miri.rs`).
+//! (`sources/miri.rs`).
 #![allow(
     unsafe_code,
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! `cargo lab shell` and `cargo lab command`: a board whose guest opens a shell, on this terminal or
-//! for another program that starts it.
+//! `cargo lab shell` and `cargo lab command`: a board whose guest opens a shell, on this terminal
+//! or for another program that starts it.
 
 use crate::{
     board::Board,

@@ -71,8 +71,8 @@ impl World {
         Ok(world)
     }
 
-    /// The same, which builds programs; `None` where it cannot. Cargo's environment for a static build
-    /// wants the C library's archive, which is at a fixed place.
+    /// The same, which builds programs; `None` where it cannot. Cargo's environment for a static
+    /// build wants the C library's archive, which is at a fixed place.
     pub(crate) fn that_builds(script: &str) -> Result<Option<Self>, Box<dyn Error>> {
         if !Path::new("/usr/aarch64-linux-gnu/lib/libc.a").is_file() {
             let why = "libc6-dev-arm64-cross is not installed";

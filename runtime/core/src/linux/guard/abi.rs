@@ -1,5 +1,5 @@
-//! `kernel-helpers/uapi/contigo.h`, as Rust. A test of the project (`tests/tests/house/uapi.rs`) compiles
-//! the header and compares every constant, size and offset.
+//! `kernel-helpers/uapi/contigo.h`, as Rust. A test of the project (`tests/tests/sources/uapi.rs`)
+//! compiles the header and compares every constant, size and offset.
 
 /// `CONTIGO_MAX_BUFFERS`.
 pub const MAX_BUFFERS: u32 = 256;

@@ -2,7 +2,7 @@
 //!
 //! The whole message, which is what a user reads, is compared with the `.stderr` beside each file,
 //! where the compiler is the one that wrote those. The error is the one that the file's first line
-//! names. `TRYBUILD=overwrite cargo test -p contigo-tests --test house compile_fail` writes the
+//! names. `TRYBUILD=overwrite cargo test -p contigo-tests --test sources compile_fail` writes the
 //! messages anew.
 
 use contigo_testkit::emulated;
