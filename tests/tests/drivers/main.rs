@@ -13,5 +13,6 @@ mod ap_ctrl;
 mod camera;
 mod cores;
 mod pl330;
+mod prelude;
 mod shared_core;
 mod zdma;

@@ -1,9 +1,10 @@
 //! Which end says what after a stop: the table of `docs/cores.md`, a test for each driver that
-//! receives. `axi_dma/side_by_side.rs` has AXI DMA's.
+//! receives.
 
+use crate::prelude::*;
 use contigo::{
-    CpuBuf, Done, Driver, Pool, Queue, Region,
     drivers::{
+        axi_dma::{AxiDmaConfig, PacketReport, Side as DmaSide},
         axi_dmac::{DmacConfig, regs::Side as DmacSide},
         axi_mcdma::{McdmaConfig, Way},
         axi_vdma::{AxiVdmaConfig, Side as VdmaSide},
@@ -11,35 +12,29 @@ use contigo::{
         msgdma::{MsgdmaConfig, MsgdmaMode},
     },
     sim::{
-        SimBoard,
-        axi_dmac::{AxiDmacBuild, AxiDmacModel, SimAxiDmac},
-        axi_mcdma::{McdmaModel, McdmaSpec, SimMcdma},
-        axi_vdma::{AxiVdmaModel, AxiVdmaSpec, SimAxiVdma},
-        litepcie::{LitepcieModel, LitepcieSpec, SimLitepcie},
-        msgdma::{MsgdmaBuild, MsgdmaModel, SimMsgdma},
-        stream::{SourceConfig, StreamConfig, packet},
+        axi_dma::{AxiDmaModel, CoreSpec},
+        axi_dmac::{AxiDmacBuild, AxiDmacModel},
+        axi_mcdma::{McdmaModel, McdmaSpec},
+        axi_vdma::{AxiVdmaModel, AxiVdmaSpec},
+        litepcie::{LitepcieModel, LitepcieSpec},
+        msgdma::{MsgdmaBuild, MsgdmaModel},
     },
 };
-use std::time::Duration;
 
 /// The packets of the source, and the room for one.
 const PACKET_BYTES: usize = 1024;
 const ROOM_BYTES: usize = 2048;
 const ROUNDS: u32 = 60;
-const LIMIT: Duration = Duration::from_millis(5);
 
 /// A source that no stop reaches: the rest of a packet waits.
-fn source() -> StreamConfig {
-    source_of(100)
+fn source(bytes_per_us: u64) -> StreamConfig {
+    source_of(bytes_per_us, true)
 }
 
-fn source_of(bytes_per_us: u64) -> StreamConfig {
-    let source = SourceConfig {
-        packet_bytes: PACKET_BYTES,
-        bytes_per_us,
-        goes_on: true,
-        ..SourceConfig::default()
-    };
+/// The same, or one that a core's reset resets.
+fn source_of(bytes_per_us: u64, goes_on: bool) -> StreamConfig {
+    let packet_bytes = PACKET_BYTES;
+    let source = SourceConfig { packet_bytes, bytes_per_us, goes_on, ..SourceConfig::default() };
     StreamConfig::source(source, 4096)
 }
 
@@ -57,28 +52,27 @@ struct Seen {
 /// Stops in the middle of what comes, again and again. `flag`: does the completion say
 /// that the packet may be torn? Only the first end after a stop is no whole
 /// packet, or has the flag.
-fn stops<D: Driver>(
-    queue: &mut Queue<D>,
+fn stops<M: Model, D: Driver>(
+    device: &SimDevice<M>,
+    driver: D,
     pool: &Pool,
-    words: &[u32],
-    room_bytes: usize,
-    run_for: impl Fn(u32),
     flag: impl Fn(&Done<[CpuBuf; 1]>) -> bool,
 ) -> Seen {
+    let mut queue = Queue::new(driver, 4).unwrap();
     let (mut seen, slots) = (Seen::default(), queue.driver().depth().min(4));
     for round in 0..ROUNDS {
         for _ in 0..slots {
-            queue.submit([pool.take().unwrap().from_device(..room_bytes)], words).unwrap();
+            queue.give(receives(pool, ..ROOM_BYTES));
         }
         // Some ends are told before the stop, and the others after it.
         let (mut looks, mut stopped, mut first) = (round % 3, false, round > 0);
         loop {
             if looks == 0 && !core::mem::replace(&mut stopped, true) {
-                run_for(1 + round % 13 * 3);
+                device.run_for(1 + round % 13 * 3).unwrap();
                 queue.stop().unwrap();
             }
-            let Some(done) = queue.wait::<1>(if stopped { Duration::ZERO } else { LIMIT }).unwrap()
-            else {
+            let limit = if stopped { Duration::ZERO } else { Duration::from_millis(5) };
+            let Some(done) = queue.wait::<1>(limit).unwrap() else {
                 if stopped {
                     break;
                 }
@@ -86,7 +80,7 @@ fn stops<D: Driver>(
                 continue;
             };
             looks = looks.saturating_sub(1);
-            let bytes = done.bytes.unwrap_or(room_bytes);
+            let bytes = done.bytes.unwrap_or(ROOM_BYTES);
             let is_whole =
                 bytes == PACKET_BYTES && is_packet(&done.buffers[0].view::<u8>().unwrap()[..bytes]);
             let (said, first) = (flag(&done), core::mem::take(&mut first));
@@ -99,7 +93,7 @@ fn stops<D: Driver>(
             seen.unsaid += u32::from(!is_whole && !said);
             seen.flags += u32::from(said);
         }
-        while queue.take_back::<1>().unwrap().is_some() {}
+        queue.drain::<1>();
     }
     assert!(seen.whole > 15, "{seen:?}");
     seen
@@ -109,57 +103,54 @@ fn is_packet(seen: &[u8]) -> bool {
     packet::number(seen).is_some_and(|number| packet::is(number, seen))
 }
 
-/// A board with memory for packets, and for descriptors.
-macro_rules! ground {
-    ($board:ident, $pool:ident, $rings:ident) => {
-        let $board = SimBoard::new(11);
-        let region = Region::new($board.memory(64 << 10).unwrap()).unwrap();
-        let $rings = region.pool(1, 4096).unwrap();
-        let $pool = region.pool(4, ROOM_BYTES).unwrap();
-    };
-}
-
 fn nothing(_: &Done<[CpuBuf; 1]>) -> bool {
     false
 }
 
 #[test]
+fn axi_dma_marks_a_packet_that_may_be_torn() {
+    for (sg, resets_stream) in [(true, false), (false, false), (true, true)] {
+        let (board, region, pool) = bench(11, 4, ROOM_BYTES);
+        let stream = source_of(if sg { 100 } else { 25 }, !resets_stream);
+        let spec = CoreSpec { sg, resets_stream, stream, ..CoreSpec::default() };
+        let device = SimDevice::with_model(&board, board.port(), AxiDmaModel::new(spec));
+        let depth = Some(if sg { 4 } else { 1 });
+        let config = AxiDmaConfig { stop_us: 5, depth, ..AxiDmaConfig::default() };
+        let channel = device.window().unwrap();
+        let channel = channel.channel(DmaSide::S2mm, config, Some(ring(&region))).unwrap();
+        let flag = |end: &Done<[CpuBuf; 1]>| PacketReport::of(end.status, end.words).maybe_torn;
+        let seen = stops(&device, channel, &pool, flag);
+        let rests = if resets_stream { seen.rests == 0 } else { seen.rests > 3 };
+        assert!(rests && seen.unsaid == 0 && seen.flags > 3, "{sg} {resets_stream} {seen:?}");
+        clean(&board);
+    }
+}
+
+#[test]
 fn mcdma_marks_a_packet_that_may_be_torn() {
-    ground!(board, pool, rings);
+    let (board, region, pool) = bench(11, 4, ROOM_BYTES);
     let config =
         McdmaConfig { mm2s_dre: true, s2mm_dre: true, stop_us: 5, ..McdmaConfig::default() };
-    let device = SimMcdma::with_model(
-        &board,
-        board.port(),
-        McdmaModel::new(McdmaSpec { config, streams: [source(); 2] }),
-    );
+    let model = McdmaModel::new(McdmaSpec { config, streams: [source(100); 2] });
+    let device = SimDevice::with_model(&board, board.port(), model);
     let core = device.window().unwrap().core().unwrap();
-    let mut queue =
-        Queue::new(core.channel(Way::S2mm(0), rings.take().unwrap()).unwrap(), 4).unwrap();
-    let seen = stops(
-        &mut queue,
-        &pool,
-        &[],
-        ROOM_BYTES,
-        |us| device.run_for(us).unwrap(),
-        |end| end.words[1] == 1,
-    );
+    let channel = core.channel(Way::S2mm(0), ring(&region)).unwrap();
+    let seen = stops(&device, channel, &pool, |end| end.words[1] == 1);
     assert!(seen.rests > 2 && seen.unsaid == 0 && seen.flags >= seen.rests, "{seen:?}");
-    assert_eq!(board.counts().unowned_accesses, 0);
+    clean(&board);
 }
 
 /// It waits for the beginning of a frame: there is nothing to say.
 #[test]
 fn vdma_begins_with_a_whole_frame_after_a_stop() {
-    ground!(board, pool, _rings);
-    let spec = AxiVdmaSpec { stream: source(), ..AxiVdmaSpec::default() };
-    let device = SimAxiVdma::with_model(&board, board.port(), AxiVdmaModel::new(spec));
+    let (board, _, pool) = bench(11, 4, ROOM_BYTES);
+    let model = AxiVdmaModel::new(AxiVdmaSpec { stream: source(100), ..AxiVdmaSpec::default() });
+    let device = SimDevice::with_model(&board, board.port(), model);
     let config = AxiVdmaConfig { hsize_bytes: 64, vsize_lines: 16, ..AxiVdmaConfig::default() };
     let channel = device.window().unwrap().channel(VdmaSide::S2mm, config).unwrap();
-    let mut queue = Queue::new(channel, 4).unwrap();
-    let seen = stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
+    let seen = stops(&device, channel, &pool, nothing);
     assert!(seen.unsaid == 0, "{seen:?}");
-    assert_eq!(board.counts().unowned_accesses, 0);
+    clean(&board);
 }
 
 /// A stop lets the packet under way end. One that takes longer than `stop_us` is cut, and its rest
@@ -169,7 +160,7 @@ fn msgdma_does_not_mark_a_torn_packet() {
     for (prefetcher_at, stop_us, cuts) in
         [(None, 1_000, false), (Some(0x60), 1_000, false), (None, 20, true), (Some(0x60), 20, true)]
     {
-        ground!(board, pool, rings);
+        let (board, region, pool) = bench(11, 4, ROOM_BYTES);
         let config = MsgdmaConfig {
             mode: MsgdmaMode::Receive,
             resp_at: Some(0x40),
@@ -178,59 +169,50 @@ fn msgdma_does_not_mark_a_torn_packet() {
             stop_us,
             ..MsgdmaConfig::default()
         };
-        let build = MsgdmaBuild {
-            config,
-            stream: source_of(if cuts { 10 } else { 100 }),
-            ..MsgdmaBuild::default()
-        };
-        let device = SimMsgdma::with_model(&board, board.port(), MsgdmaModel::new(build));
+        let stream = source(if cuts { 10 } else { 100 });
+        let model = MsgdmaModel::new(MsgdmaBuild { config, stream, ..MsgdmaBuild::default() });
+        let device = SimDevice::with_model(&board, board.port(), model);
         let window = device.window().unwrap();
         let driver = match prefetcher_at {
             None => window.driver(config).unwrap(),
-            Some(_) => window.prefetched(config, rings.take().unwrap()).unwrap(),
+            Some(_) => window.prefetched(config, ring(&region)).unwrap(),
         };
-        let mut queue = Queue::new(driver, 4).unwrap();
-        let seen =
-            stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
+        let seen = stops(&device, driver, &pool, nothing);
         assert!((if cuts { seen.unsaid > 2 } else { seen.unsaid == 0 }), "{seen:?}");
-        assert_eq!(board.counts().unowned_accesses, 0);
+        clean(&board);
     }
 }
 
 /// The same, and a stop waits for no packet.
 #[test]
 fn axi_dmac_does_not_mark_a_torn_packet() {
-    ground!(board, pool, _rings);
-    let build = AxiDmacBuild {
+    let (board, _, pool) = bench(11, 4, ROOM_BYTES);
+    let model = AxiDmacModel::new(AxiDmacBuild {
         sides: [DmacSide::Stream, DmacSide::Memory],
-        stream: source(),
+        stream: source(100),
         ..AxiDmacBuild::default()
-    };
-    let device = SimAxiDmac::with_model(&board, board.port(), AxiDmacModel::new(build));
+    });
+    let device = SimDevice::with_model(&board, board.port(), model);
     let driver = device.window().unwrap().driver(DmacConfig::default()).unwrap();
-    let mut queue = Queue::new(driver, 4).unwrap();
-    let seen = stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
+    let seen = stops(&device, driver, &pool, nothing);
     assert!(seen.unsaid > 2, "{seen:?}");
-    assert_eq!(board.counts().unowned_accesses, 0);
+    clean(&board);
 }
 
 /// A stream of bytes: each buffer begins where the one before ended, and the first after a stop
 /// anywhere. Nothing is said.
 #[test]
 fn litepcie_loses_its_place_in_the_stream_by_a_stop() {
-    ground!(board, pool, _rings);
+    let (board, _, pool) = bench(11, 4, ROOM_BYTES);
     let config = LitepcieConfig { ordered: true, ..LitepcieConfig::default() };
-    let card = SimLitepcie::with_model(
-        &board,
-        board.port(),
-        LitepcieModel::new(LitepcieSpec { config, stream: source() }),
-    );
+    let model = LitepcieModel::new(LitepcieSpec { config, stream: source(100) });
+    let card = SimDevice::with_model(&board, board.port(), model);
     let mut queue =
         Queue::new(card.window().unwrap().driver(LitepcieSide::Writer).unwrap(), 4).unwrap();
     let (mut moved, mut kept) = (0, 0);
     for round in 0..ROUNDS {
         for _ in 0..queue.driver().depth().min(4) {
-            queue.submit([pool.take().unwrap().from_device(..PACKET_BYTES)], &[]).unwrap();
+            queue.give(receives(&pool, ..PACKET_BYTES));
         }
         card.run_for(1 + round % 13 * 3).unwrap();
         queue.stop().unwrap();
@@ -254,8 +236,8 @@ fn litepcie_loses_its_place_in_the_stream_by_a_stop() {
             Some(_) => moved += 1,
             None => {}
         }
-        while queue.take_back::<1>().unwrap().is_some() {}
+        queue.drain::<1>();
     }
     assert!(moved > 5, "{moved} {kept}");
-    assert_eq!(board.counts().unowned_accesses, 0);
+    clean(&board);
 }

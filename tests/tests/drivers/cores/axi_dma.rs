@@ -9,27 +9,20 @@ mod held;
 mod side_by_side;
 mod tail;
 
+use crate::prelude::*;
 use contigo::{
-    CpuBuf, Region,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side},
-    sim::{
-        SimBoard, SimWindow,
-        axi_dma::{AxiDmaModel, CoreSpec, SimAxiDma},
-    },
+    drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side},
+    job::CoreChannel,
+    sim::axi_dma::{AxiDmaModel, CoreSpec, SimAxiDma},
 };
-use std::time::Duration;
 
-const SOON: Duration = Duration::from_millis(5);
 const DIRECT: CoreSpec = CoreSpec {
     sg: false,
     has_mm2s: true,
     has_s2mm: true,
     length_bits: 14,
     address_bits: 32,
-    stream: contigo::sim::stream::StreamConfig {
-        end: contigo::sim::stream::StreamEnd::Loopback,
-        fifo_bytes: 2048,
-    },
+    stream: StreamConfig { end: contigo::sim::stream::StreamEnd::Loopback, fifo_bytes: 2048 },
     resets_stream: true,
     bytes_per_us: 800,
     error_at: None,
@@ -42,14 +35,38 @@ fn core(board: &SimBoard, spec: CoreSpec) -> SimAxiDma {
     SimAxiDma::with_model(board, board.port(), AxiDmaModel::new(spec))
 }
 
-fn ring(region: &Region) -> CpuBuf {
-    region.alloc(4096, contigo::Align::PAGE).unwrap()
+/// A core that receives packets of so many bytes.
+fn receiver(packet_bytes: usize, spec: CoreSpec) -> CoreSpec {
+    let source = SourceConfig { packet_bytes, ..SourceConfig::default() };
+    CoreSpec { stream: StreamConfig::source(source, 2048), ..spec }
 }
 
+type Window = SimWindow<AxiDmaModel>;
+
+/// The driver of one channel, and of both as one.
 fn alone(
     device: &SimAxiDma,
+    region: &Region,
     side: Side,
-    memory: Option<CpuBuf>,
-) -> AxiDmaChannel<SimWindow<AxiDmaModel>> {
-    device.window().unwrap().channel(side, AxiDmaConfig::default(), memory).unwrap()
+    config: AxiDmaConfig,
+) -> Queue<AxiDmaChannel<Window>> {
+    let channel = device.window().unwrap().channel(side, config, Some(ring(region))).unwrap();
+    Queue::new(channel, 4).unwrap()
+}
+
+fn as_one(device: &SimAxiDma, region: &Region, config: AxiDmaConfig) -> Queue<AxiDma<Window>> {
+    Queue::new(device.window().unwrap().driver(config, Some(ring(region))).unwrap(), 4).unwrap()
+}
+
+/// Both channels of a core, each with its driver: the one that sends, and the one that receives.
+fn pair<D: Device>(
+    whole: &AxiDmaCore<D>,
+    region: &Region,
+    config: AxiDmaConfig,
+) -> [Queue<AxiDmaChannel<CoreChannel<D>>>; 2] {
+    [Side::Mm2s, Side::S2mm].map(|side| {
+        // SAFETY: the model is built so, but for bits of lengths that it may cut off.
+        let channel = unsafe { whole.channel(side, config, Some(ring(region))) }.unwrap();
+        Queue::new(channel, 4).unwrap()
+    })
 }

@@ -1,108 +1,75 @@
 //! One side at an address that does not move: a FIFO's, which gives back what it gets.
 
-use super::{DEFAULT, LIMIT, carve};
-use contigo::{
-    Error, Queue, Region,
-    drivers::axi_cdma::{AxiCdmaConfig, Keyhole},
-    sim::{
-        SimBoard,
-        axi_cdma::{FIFO_ADDR, SimAxiCdma},
-    },
-};
-use std::time::Duration;
+use super::*;
+use contigo::drivers::axi_cdma::AxiCdmaKeyhole;
+
+type Queued = Queue<AxiCdmaKeyhole<SimWindow<AxiCdmaModel>>>;
+
+fn open(device: &SimAxiCdma, config: AxiCdmaConfig, at: Keyhole, own: Option<CpuBuf>) -> Queued {
+    let jobs = config.depth.unwrap_or(1);
+    Queue::new(device.window().unwrap().keyhole(config, at, own).unwrap(), jobs).unwrap()
+}
 
 #[test]
 fn bytes_go_through_a_fifo_and_come_back() {
     for (sg, data_bits) in [(false, 32), (true, 64)] {
-        let board = SimBoard::new(1);
-        let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-        let device = SimAxiCdma::new(&board, board.port());
+        let (board, region, pool) = bench(1, 3, 4096);
+        let device = core(&board, AxiCdmaSpec::default());
         let config = AxiCdmaConfig { data_bits, length_bits: 10, depth: Some(1), ..DEFAULT };
-        let memory = || sg.then(|| carve!(region)(1024));
+        let own = || sg.then(|| ring(&region));
         let mut sent = vec![0; 960];
         fastrand::Rng::with_seed(1).fill(&mut sent);
-        let mut from = carve!(region)(4096);
+        let mut from = pool.take().unwrap();
         from.copy_from_slice(&sent).unwrap();
-        let writes = Keyhole::Writes(FIFO_ADDR);
-        let mut queue =
-            Queue::new(device.window().unwrap().keyhole(config, writes, memory()).unwrap(), 1)
-                .unwrap();
-        let [from] = queue.run([from.to_device(..960)], &[], LIMIT).unwrap().buffers;
+        let mut writer = open(&device, config, Keyhole::Writes(FIFO_ADDR), own());
+        let [from] = writer.run([from.to_device(..960)], &[], LIMIT).unwrap().buffers;
         assert_eq!(from.view_at::<u8>(..960).unwrap(), sent, "nothing writes it");
-        drop(queue);
+        drop(writer);
 
-        let reads = Keyhole::Reads(FIFO_ADDR);
-        let mut queue =
-            Queue::new(device.window().unwrap().keyhole(config, reads, memory()).unwrap(), 1)
-                .unwrap();
-        let [to] =
-            queue.run([carve!(region)(4096).from_device(..960)], &[], LIMIT).unwrap().buffers;
+        let mut reader = open(&device, config, Keyhole::Reads(FIFO_ADDR), own());
+        let [to] = reader.run(receives(&pool, ..960), &[], LIMIT).unwrap().buffers;
         assert_eq!(to.view_at::<u8>(..960).unwrap(), sent);
         // It is empty now: a read waits, and its time limit ends it.
-        let failed = queue
-            .run([carve!(region)(4096).from_device(..64)], &[], Duration::from_millis(1))
-            .unwrap_err();
-        assert_eq!(
-            (failed.error, failed.buffers.is_some()),
-            (Error::Timeout { timeout_us: 1_000 }, true)
-        );
-        drop(queue);
-        let counts = board.counts();
-        assert_eq!(
-            (counts.unowned_accesses, counts.stray_accesses),
-            (0, 0),
-            "the FIFO is no memory"
-        );
+        let failed = reader.run(receives(&pool, ..64), &[], Duration::from_millis(1)).unwrap_err();
+        let timeout = Error::Timeout { timeout_us: 1_000 };
+        assert_eq!((failed.error, failed.buffers.is_some()), (timeout, true));
+        drop(reader);
+        // The FIFO is no memory.
+        clean(&board);
     }
 }
 
 /// A transfer that is longer than its length register holds stays at the address in each piece.
 #[test]
 fn several_descriptors_and_several_jobs_share_the_address() {
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-    let device = SimAxiCdma::new(&board, board.port());
+    let (board, region, pool) = bench(1, 3, 1024);
+    let device = core(&board, AxiCdmaSpec::default());
     let config = AxiCdmaConfig { length_bits: 8, depth: Some(3), ..DEFAULT };
-    let writes = Keyhole::Writes(FIFO_ADDR);
-    let cdma =
-        device.window().unwrap().keyhole(config, writes, Some(carve!(region)(1024))).unwrap();
-    let mut queue = Queue::new(cdma, 3).unwrap();
+    let mut queue = open(&device, config, Keyhole::Writes(FIFO_ADDR), Some(ring(&region)));
     for byte in 0..3 {
-        let mut from = carve!(region)(1024);
-        from.view_mut::<u8>().unwrap().fill(byte);
-        queue.submit([from.to_device(..600)], &[]).unwrap();
+        queue.give([filled(&pool, byte).to_device(..600)]);
     }
     for _ in 0..3 {
-        assert!(queue.wait::<1>(LIMIT).unwrap().is_some());
+        let _ = queue.end::<1>();
     }
     drop(queue);
-    let reads = Keyhole::Reads(FIFO_ADDR);
-    let cdma = device.window().unwrap().keyhole(config, reads, Some(carve!(region)(1024))).unwrap();
-    let mut queue = Queue::new(cdma, 3).unwrap();
+    let mut queue = open(&device, config, Keyhole::Reads(FIFO_ADDR), Some(ring(&region)));
     for _ in 0..3 {
-        queue.submit([carve!(region)(1024).from_device(..600)], &[]).unwrap();
+        queue.give(receives(&pool, ..600));
     }
     for byte in 0..3 {
-        assert_eq!(
-            queue.wait::<1>(LIMIT).unwrap().unwrap().buffers[0].view_at::<u8>(..600).unwrap(),
-            [byte; 600]
-        );
+        assert_eq!(queue.end::<1>().buffers[0].view_at::<u8>(..600).unwrap(), [byte; 600]);
     }
 }
 
 #[test]
 fn keyhole_needs_whole_words_and_its_address() {
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let device = SimAxiCdma::new(&board, board.port());
-    let elsewhere = Keyhole::Writes(FIFO_ADDR + 0x1000);
-    let mut queue =
-        Queue::new(device.window().unwrap().keyhole(DEFAULT, elsewhere, None).unwrap(), 1).unwrap();
-    let failed = queue.submit([carve!(region)(4096).to_device(..62)], &[]).unwrap_err();
-    assert!(matches!(failed.error, Error::Argument { value: 62, multiple_of: 4, .. }), "{failed}");
-    let failed = queue.run([carve!(region)(4096).to_device(..64)], &[], LIMIT).unwrap_err();
-    assert!(
-        matches!(failed.error, Error::FaultAt { what, .. } if what.starts_with("DMADecErr")),
-        "{failed}"
-    );
+    let (board, _, pool) = bench(1, 1, 4096);
+    let device = core(&board, AxiCdmaSpec::default());
+    let mut queue = open(&device, DEFAULT, Keyhole::Writes(FIFO_ADDR + 0x1000), None);
+    cases! {
+        queue.refuses(sends(&pool, ..62), &[]) => Error::Argument { value: 62, multiple_of: 4, .. },
+        queue.run(sends(&pool, ..64), &[], LIMIT).unwrap_err().error
+            => Error::FaultAt { what, .. } if what.starts_with("DMADecErr"),
+    }
 }

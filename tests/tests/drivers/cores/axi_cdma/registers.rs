@@ -1,57 +1,12 @@
 //! The model at its edges, by raw registers: what PG034 says of modes, of idleness, and of what is
 //! ignored.
-#![allow(unsafe_code, reason = "registers without a driver")]
 
-use super::DEFAULT;
-use contigo::{
-    Device, Mmio,
-    drivers::axi_cdma::{AxiCdma, AxiCdmaKeyhole, Keyhole, regs},
-    sim::{
-        SimBoard, SimDevice, SimWindow,
-        axi_cdma::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, SimAxiCdma},
-    },
-};
-use contigo_testkit::lent::Lent;
+use super::*;
+use contigo::drivers::axi_cdma::AxiCdmaKeyhole;
 
-/// It may be in the mode in which BTT does nothing.
-#[test]
-fn opening_resets_the_core() {
-    let board = SimBoard::new(1);
-    let device = SimAxiCdma::new(&board, board.port());
-    let window = device.window().unwrap();
-    for way in 0..3 {
-        write(&window, CONTROL, regs::SG_MODE);
-        let memory = board.memory(4096).unwrap();
-        let region = contigo::Region::new(memory).unwrap();
-        let descriptors = region.alloc(4096, contigo::Align::PAGE).unwrap();
-        // SAFETY: the model is built so, and has no memory at the FIFO's address.
-        unsafe {
-            match way {
-                0 => drop((
-                    AxiCdma::simple(Lent::new(&window), DEFAULT).unwrap(),
-                    assert_reset(&window),
-                )),
-                1 => drop((
-                    AxiCdma::sg(Lent::new(&window), DEFAULT, descriptors).unwrap(),
-                    assert_reset(&window),
-                )),
-                _ => {
-                    let opened = AxiCdmaKeyhole::open(
-                        Lent::new(&window),
-                        DEFAULT,
-                        Keyhole::Reads(FIFO_ADDR),
-                        None,
-                    );
-                    drop((opened.unwrap(), assert_reset(&window)));
-                }
-            }
-        }
-    }
-}
-
-fn assert_reset(window: &SimWindow<AxiCdmaModel>) {
-    assert_eq!((window.read32(CONTROL), window.read32(STATUS)), (0x0001_0002, 0x0001_000A));
-}
+const CONTROL: usize = 0x00;
+const STATUS: usize = 0x04;
+const AFTER_RESET: (u32, u32) = (0x0001_0002, 0x0001_000A);
 
 /// Writes a register.
 fn write(window: &SimWindow<AxiCdmaModel>, offset: usize, value: u32) {
@@ -59,28 +14,43 @@ fn write(window: &SimWindow<AxiCdmaModel>, offset: usize, value: u32) {
     unsafe { window.write32(offset, value) }
 }
 
-const CONTROL: usize = 0x00;
-const STATUS: usize = 0x04;
+fn both(window: &SimWindow<AxiCdmaModel>) -> (u32, u32) {
+    (window.read32(CONTROL), window.read32(STATUS))
+}
+
+/// It may be in the mode in which BTT does nothing.
+#[test]
+fn opening_resets_the_core() {
+    let (board, region, _) = bench(1, 1, 64);
+    let device = core(&board, AxiCdmaSpec::default());
+    let window = device.window().unwrap();
+    let lent = || Lent::new(&window);
+    let reads = Keyhole::Reads(FIFO_ADDR);
+    for way in 0..3 {
+        write(&window, CONTROL, regs::SG_MODE);
+        // SAFETY: the model is built so, and has no memory at the FIFO's address.
+        let opened: Box<dyn Driver + '_> = unsafe {
+            match way {
+                0 => Box::new(AxiCdma::simple(lent(), DEFAULT).unwrap()),
+                1 => Box::new(AxiCdma::sg(lent(), DEFAULT, ring(&region)).unwrap()),
+                _ => Box::new(AxiCdmaKeyhole::open(lent(), DEFAULT, reads, None).unwrap()),
+            }
+        };
+        assert_eq!(both(&window), AFTER_RESET, "way {way}");
+        drop(opened);
+    }
+}
 
 #[test]
 fn after_power_on_it_is_idle_and_says_what_is_built_in() {
     let board = SimBoard::new(1);
-    for (sg, control, status) in
-        [(true, 0x0001_0002, 0x0001_000A), (false, 0x0001_0000, 0x0001_0002)]
-    {
-        let device = SimDevice::with_model(
-            &board,
-            board.port(),
-            AxiCdmaModel::new(AxiCdmaSpec { sg, ..AxiCdmaSpec::default() }),
-        );
+    for (sg, expected) in [(true, AFTER_RESET), (false, (0x0001_0000, 0x0001_0002))] {
+        let device = core(&board, AxiCdmaSpec { sg, ..AxiCdmaSpec::default() });
         let window = device.window().unwrap();
-        assert_eq!((window.read32(CONTROL), window.read32(STATUS)), (control, status));
+        assert_eq!(both(&window), expected);
         write(&window, CONTROL, regs::SG_MODE);
-        assert_eq!(
-            window.read32(CONTROL) & regs::SG_MODE != 0,
-            sg,
-            "the bit stays 0 without the queue"
-        );
+        let kept = window.read32(CONTROL) & regs::SG_MODE != 0;
+        assert_eq!(kept, sg, "the bit stays 0 without the queue");
     }
 }
 
@@ -88,7 +58,7 @@ fn after_power_on_it_is_idle_and_says_what_is_built_in() {
 #[test]
 fn btt_does_nothing_in_scatter_gather_mode() {
     let board = SimBoard::new(1);
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = core(&board, AxiCdmaSpec::default());
     let window = device.window().unwrap();
     write(&window, CONTROL, regs::SG_MODE);
     write(&window, regs::BTT.offset(), 64);
@@ -104,30 +74,27 @@ fn btt_does_nothing_in_scatter_gather_mode() {
 #[test]
 fn reset_clears_internal_and_decode_errors() {
     let board = SimBoard::new(1);
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = core(&board, AxiCdmaSpec::default());
     let window = device.window().unwrap();
+    let errors = |also| window.read32(STATUS) & (regs::ERRORS | also);
     write(&window, regs::BTT.offset(), 0);
-    assert_eq!(window.read32(STATUS) & regs::ERRORS, regs::DMA_INTERNAL);
+    assert_eq!(errors(0), regs::DMA_INTERNAL);
     write(&window, STATUS, u32::MAX);
-    assert_eq!(
-        window.read32(STATUS) & (regs::ERRORS | regs::IRQS),
-        regs::DMA_INTERNAL,
-        "writing 1 clears interrupts alone"
-    );
+    assert_eq!(errors(regs::IRQS), regs::DMA_INTERNAL, "writing 1 clears interrupts alone");
     write(&window, regs::BTT.offset(), 64);
     assert_eq!(window.read32(STATUS) & regs::IDLE, regs::IDLE, "it has halted");
     write(&window, CONTROL, regs::RESET);
     assert_eq!(window.read32(CONTROL) & regs::RESET, regs::RESET, "under way");
     device.run_for(2).unwrap();
-    assert_eq!((window.read32(CONTROL), window.read32(STATUS)), (0x0001_0002, 0x0001_000A));
+    assert_eq!(both(&window), AFTER_RESET);
     write(&window, CONTROL, regs::SG_MODE);
     write(&window, 0x08, 0xFFFF_FF40);
     write(&window, 0x0C, 0xFF);
     // The address has more than 32 bits, so that the upper half is the doorbell.
     write(&window, 0x10, 0xFFFF_FF40);
-    assert_eq!(window.read32(STATUS) & regs::ERRORS, 0);
+    assert_eq!(errors(0), 0);
     write(&window, 0x14, 0xFF);
-    assert_eq!(window.read32(STATUS) & regs::ERRORS, regs::SG_DECODE);
+    assert_eq!(errors(0), regs::SG_DECODE);
     assert_eq!((window.read32(0x08), window.read32(0x0C)), (0xFFFF_FF40, 0xFF), "CURDESC names it");
     assert!(!window.port().coherent);
 }

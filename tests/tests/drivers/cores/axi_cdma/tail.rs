@@ -1,16 +1,7 @@
 //! TAILDESC in two halves, and descriptors of jobs that a stop took back.
-#![allow(unsafe_code, reason = "how a core is built is the program's word")]
 
-use super::{DRE, LIMIT, carve};
-use contigo::{
-    Backend, Direction, Error, Queue, Region, Result,
-    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, regs},
-    forward,
-    sim::{
-        SimBoard,
-        axi_cdma::{AxiCdmaModel, AxiCdmaSpec, SimAxiCdma},
-    },
-};
+use super::*;
+use contigo::{Backend, Direction, forward};
 use contigo_testkit::lent::Preempted;
 use std::{
     ops::Range,
@@ -25,123 +16,82 @@ use std::{
 fn a_core_with_wide_addresses_never_passes_its_tail() {
     // A setting that forgot the width changes nothing.
     for (built_bits, address_bits) in [(32, 32), (40, 40), (40, 32), (64, 64)] {
-        for (for_us, in_flight) in
-            (0..12).flat_map(|for_us| [(for_us, 1), (for_us, 2), (for_us, 3), (for_us, 8)])
-        {
-            let board = SimBoard::new(7);
-            let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-            let pool = region.pool(16, 1024).unwrap();
+        for (for_us, in_flight) in (0..12).flat_map(|us| [(us, 1), (us, 2), (us, 3), (us, 8)]) {
+            let case = format!("{built_bits} bits, {for_us} us, {in_flight} in flight");
+            let (board, region, pool) = bench(7, 16, 1024);
             let spec = AxiCdmaSpec { address_bits: built_bits, ..AxiCdmaSpec::default() };
-            let device = SimAxiCdma::with_model(&board, board.port(), AxiCdmaModel::new(spec));
-            let slow = Preempted::new(&device, regs::TAILDESC.offset(), for_us).unwrap();
+            let slow =
+                Preempted::new(&core(&board, spec), regs::TAILDESC.offset(), for_us).unwrap();
             let config = AxiCdmaConfig { address_bits, ..DRE };
             // SAFETY: the model is built so.
-            let driver = unsafe { AxiCdma::sg(slow, config, carve!(region)(4096)) }.unwrap();
+            let driver = unsafe { AxiCdma::sg(slow, config, ring(&region)) }.unwrap();
             let mut queue = Queue::new(driver, 8).unwrap();
-            let mut open = 0;
             for round in 0..60 {
-                while open < in_flight {
-                    queue
-                        .submit(
-                            [
-                                pool.take().unwrap().to_device(..1000),
-                                pool.take().unwrap().from_device(..),
-                            ],
-                            &[],
-                        )
-                        .unwrap();
-                    open += 1;
+                while queue.len() < in_flight {
+                    queue.give(copies(&pool, ..1000, ..));
                 }
                 let done = queue.wait::<2>(LIMIT).map_err(|failed| failed.error);
-                assert!(
-                    matches!(done, Ok(Some(_))),
-                    "{built_bits} {for_us} {in_flight} {round}: {done:?}"
-                );
-                open -= 1;
+                assert!(matches!(done, Ok(Some(_))), "{case}, round {round}: {done:?}");
                 if round % 10 == 9 {
                     queue.stop().unwrap();
-                    while queue.wait::<2>(LIMIT).unwrap().is_some() {}
-                    while queue.take_back::<2>().unwrap().is_some() {}
-                    open = 0;
+                    queue.drain::<2>();
                 }
             }
-            assert_eq!(board.counts().unowned_accesses, 0, "{built_bits} {for_us} {in_flight}");
+            assert_eq!(board.counts().unowned_accesses, 0, "{case}");
         }
     }
 }
 
-/// A descriptor that is complete makes a core that fetches it halt with `SGIntErr` (PG034).
+/// Of 16 descriptors the first alone is open: one that is complete makes a core that fetches it
+/// halt with `SGIntErr` (PG034).
+fn only_the_first_is_open(rings: &Pool) {
+    let memory = rings.take().unwrap();
+    let is_complete = |bd: &[u32]| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0;
+    let complete: Vec<_> = memory.view::<u32>().unwrap().chunks(16).map(is_complete).collect();
+    assert_eq!((complete[0], &complete[1..]), (false, &[true; 15][..]));
+}
+
 #[test]
 fn descriptors_of_jobs_that_a_stop_took_back_are_complete() {
-    let board = SimBoard::new(8);
-    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let (board, region, pool) = bench(8, 10, 1024);
     let rings = region.pool(1, 1024).unwrap();
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = core(&board, AxiCdmaSpec::default());
     let cdma = device.window().unwrap().sg(DRE, rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(cdma, 8).unwrap();
     for jobs in [5, 1] {
         for _ in 0..jobs {
-            queue
-                .submit(
-                    [carve!(region)(1024).to_device(..), carve!(region)(1024).from_device(..)],
-                    &[],
-                )
-                .unwrap();
+            queue.give(copies(&pool, .., ..));
         }
         queue.stop().unwrap();
-        while queue.wait::<2>(LIMIT).unwrap().is_some() {}
-        while queue.take_back::<2>().unwrap().is_some() {}
+        queue.drain::<2>();
     }
     drop(queue);
-    let memory = rings.take().unwrap();
-    let complete = memory
-        .view::<u32>()
-        .unwrap()
-        .chunks(16)
-        .map(|bd| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0)
-        .collect::<Vec<_>>();
-    assert_eq!((complete[0], &complete[1..]), (false, &[true; 15][..]));
+    only_the_first_is_open(&rings);
 }
 
 /// Of a job of three descriptors the third could not be handed over.
 #[test]
 fn descriptors_of_a_job_that_never_began_are_complete() {
-    let (board, left) = (SimBoard::new(8), Arc::new(AtomicUsize::new(usize::MAX)));
-    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let (board, _, pool) = bench(8, 2, 4096);
+    let left = Arc::new(AtomicUsize::new(usize::MAX));
     let own = Region::new(Refusing { inner: board.memory(1024).unwrap(), left: Arc::clone(&left) })
         .unwrap();
     let rings = own.pool(1, 1024).unwrap();
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = core(&board, AxiCdmaSpec::default());
     let config = AxiCdmaConfig { length_bits: 10, depth: Some(3), ..DRE };
     let cdma = device.window().unwrap().sg(config, rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(cdma, 8).unwrap();
-    let mut push = |len| {
-        let refused = queue
-            .submit(
-                [carve!(region)(4096).to_device(..len), carve!(region)(4096).from_device(..)],
-                &[],
-            )
-            .is_err();
+    // Two may succeed of the three hand-overs after those of the one that was taken back.
+    for (len, may, taken) in [(1000, usize::MAX, true), (3000, 3, false), (1000, usize::MAX, true)]
+    {
+        left.store(may, Ordering::Relaxed);
+        let is_taken = queue.submit(copies(&pool, ..len, ..), &[]).is_ok();
+        assert_eq!(is_taken, taken, "{len} bytes");
         queue.stop().unwrap();
-        while queue.wait::<2>(LIMIT).unwrap().is_some() {}
-        while queue.take_back::<2>().unwrap().is_some() {}
-        refused
-    };
-    assert!(!push(1000));
-    // The one that was taken back, and the new job's first two.
-    left.store(3, Ordering::Relaxed);
-    assert!(push(3000));
-    left.store(usize::MAX, Ordering::Relaxed);
-    assert!(!push(1000));
+        queue.drain::<2>();
+    }
     drop(queue);
-    let memory = rings.take().unwrap();
-    let complete = memory
-        .view::<u32>()
-        .unwrap()
-        .chunks(16)
-        .map(|bd| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0)
-        .collect::<Vec<_>>();
-    assert_eq!((complete[0], &complete[1..]), (false, &[true; 15][..]));
+    only_the_first_is_open(&rings);
 }
 
 /// Memory of which `left` hand-overs to a device succeed, and the others fail.

@@ -1,325 +1,221 @@
 //! Each error, and each refusal before anything is lost.
 
-use super::{DIRECT, SOON, WITH_SG, alone, core, ring};
+use super::*;
 use contigo::{
-    Align, Device, Driver, Error, PhysAddr, Port, Queue, Region, Result, Wait,
-    drivers::axi_dma::{AxiDma, AxiDmaConfig, Side, StatusStream},
+    drivers::axi_dma::StatusStream,
     job::{Parts, Settings},
     names::{Attach, DeviceName, row},
-    sim::{
-        SimBoard, SimSpec,
-        axi_dma::{AxiDmaModel, CoreSpec, SimAxiDma},
-        stream::{SourceConfig, StreamConfig},
-    },
-    types::BaseAddr,
 };
 
 /// A job of `len_bytes` on a channel of a core like `spec`, by a driver that takes it for `config`.
 fn fails(spec: CoreSpec, config: AxiDmaConfig, side: Side, len_bytes: usize) -> Error {
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
-    let pool = region.pool(2, 32 * 1024).unwrap();
-    let device = core(&board, spec);
-    let driver = device.window().unwrap().channel(side, config, Some(ring(&region))).unwrap();
-    let mut queue = Queue::new(driver, 1).unwrap();
-    let buf = pool.take().unwrap();
+    let (board, region, pool) = bench(1, 2, 32 * 1024);
+    let mut queue = alone(&core(&board, spec), &region, side, config);
     let operand =
-        if side == Side::Mm2s { buf.to_device(..len_bytes) } else { buf.from_device(..len_bytes) };
-    let failed = queue.run([operand], &[], SOON).unwrap_err().error;
+        if side == Side::Mm2s { sends(&pool, ..len_bytes) } else { receives(&pool, ..len_bytes) };
+    let failed = queue.run(operand, &[], LIMIT).unwrap_err().error;
     assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0), "{failed}");
     failed
 }
 
-fn what(error: &Error) -> &'static str {
-    match error {
-        Error::Fault { what, .. } | Error::FaultAt { what, .. } => what,
-        other => panic!("{other}"),
-    }
-}
-
 #[test]
-fn a_length_register_that_is_narrower_than_was_said() {
-    let cut = |device, need_bytes, done_bytes| Error::LengthCut {
-        device,
-        length_bits: 20,
-        need_bytes,
-        done_bytes,
-    };
-    for spec in [DIRECT, WITH_SG] {
-        let core = CoreSpec { stream: StreamConfig::sink(), ..spec };
-        let config = AxiDmaConfig { length_bits: 20, ..AxiDmaConfig::default() };
-        // With scatter-gather nothing tells of a part that is cut off a packet that is sent.
-        if !spec.sg {
-            assert_eq!(
-                fails(core, config, Side::Mm2s, 20_000),
-                cut("axi_dma mm2s", 20_000, 20_000 - (1 << 14))
-            );
-        }
-        // Where all of it is cut off, direct register mode starts nothing.
-        assert_eq!(fails(core, config, Side::Mm2s, 1 << 14), cut("axi_dma mm2s", 1 << 14, 0));
-        let source = SourceConfig { packet_bytes: 1000, ..SourceConfig::default() };
-        let core = CoreSpec { stream: StreamConfig::source(source, 2048), ..spec };
-        assert_eq!(fails(core, config, Side::S2mm, 1 << 14), cut("axi_dma s2mm", 1 << 14, 0));
-    }
-    let error = fails(DIRECT, AxiDmaConfig::default(), Side::Mm2s, 1 << 14);
-    assert_eq!(
-        error,
-        Error::OperandTooLong { index: 0, have_bytes: 1 << 14, max_bytes: (1 << 14) - 1 }
-    );
-}
-
-/// Its first piece would count as full, and the packet's rest lie behind the bytes that are told.
-#[test]
-fn narrow_length_register_with_pieces() {
-    let source = SourceConfig { packet_bytes: 288, ..SourceConfig::default() };
-    let spec = CoreSpec { stream: StreamConfig::source(source, 2048), length_bits: 8, ..WITH_SG };
-    let error =
-        fails(spec, AxiDmaConfig { depth: Some(2), ..AxiDmaConfig::default() }, Side::S2mm, 20_000);
+fn a_narrow_length_register_is_found() {
+    let was = AxiDmaConfig::default();
+    let config = AxiDmaConfig { length_bits: 20, ..was };
+    // The first of its pieces would count as full, and the packet's rest lie behind the bytes that
+    // are told.
     let piece = 16_383 / 128 * 128;
-    assert_eq!(
-        error,
-        Error::LengthCut {
-            device: "axi_dma s2mm",
-            length_bits: 14,
-            need_bytes: piece,
-            done_bytes: piece % 256
-        }
-    );
+    let pieces = CoreSpec { length_bits: 8, ..receiver(288, WITH_SG) };
+    let sink = |spec| CoreSpec { stream: StreamConfig::sink(), ..spec };
+    let cut = 20_000 - (1 << 14);
+    for (spec, config, side, given, need_bytes, done_bytes) in [
+        // With scatter-gather nothing tells of a part that is cut off a packet that is sent.
+        (sink(DIRECT), config, Side::Mm2s, 20_000, 20_000, cut),
+        // Where all of it is cut off, direct register mode starts nothing.
+        (sink(DIRECT), config, Side::Mm2s, 1 << 14, 1 << 14, 0),
+        (sink(WITH_SG), config, Side::Mm2s, 1 << 14, 1 << 14, 0),
+        (receiver(1000, DIRECT), config, Side::S2mm, 1 << 14, 1 << 14, 0),
+        (receiver(1000, WITH_SG), config, Side::S2mm, 1 << 14, 1 << 14, 0),
+        (pieces, AxiDmaConfig { depth: Some(2), ..was }, Side::S2mm, 20_000, piece, piece % 256),
+    ] {
+        let device = if side == Side::Mm2s { "axi_dma mm2s" } else { "axi_dma s2mm" };
+        let (length_bits, sg) = (config.length_bits, spec.sg);
+        assert_eq!(
+            fails(spec, config, side, given),
+            Error::LengthCut { device, length_bits, need_bytes, done_bytes },
+            "{given} bytes, scatter-gather {sg}"
+        );
+    }
+    let too_long = Error::OperandTooLong { index: 0, have_bytes: 1 << 14, max_bytes: 16_383 };
+    assert_eq!(fails(DIRECT, was, Side::Mm2s, 1 << 14), too_long);
 }
 
 /// The end of a job lies in memory, where it stays.
 #[test]
 fn a_fault_in_memory_is_told_once() {
-    let source = SourceConfig { packet_bytes: 288, ..SourceConfig::default() };
-    let spec = CoreSpec { stream: StreamConfig::source(source, 2048), length_bits: 8, ..WITH_SG };
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
-    let pool = region.pool(2, 32 * 1024).unwrap();
-    let device = core(&board, spec);
+    let (board, region, pool) = bench(1, 2, 32 * 1024);
+    let device = core(&board, CoreSpec { length_bits: 8, ..receiver(288, WITH_SG) });
     let config = AxiDmaConfig { depth: Some(4), ..AxiDmaConfig::default() };
-    let driver = device.window().unwrap().channel(Side::S2mm, config, Some(ring(&region))).unwrap();
-    let mut queue = Queue::new(driver, 4).unwrap();
+    let mut queue = alone(&device, &region, Side::S2mm, config);
     for _ in 0..2 {
-        queue.submit([pool.take().unwrap().from_device(..20_000)], &[]).unwrap();
+        queue.give(receives(&pool, ..20_000));
     }
-    assert!(matches!(queue.wait::<1>(SOON).unwrap_err().error, Error::LengthCut { .. }));
-    for _ in 0..2 {
-        assert!(queue.wait::<1>(SOON).unwrap().is_none());
-    }
-    assert_eq!(std::iter::from_fn(|| queue.take_back::<1>().unwrap()).count(), 2);
+    cases! { queue.fails::<1>() => Error::LengthCut { .. } }
+    assert_eq!(queue.drain::<1>(), 2);
 }
 
 #[test]
-fn a_packet_that_is_longer_than_its_operand_or_never_ends() {
-    let source = SourceConfig { packet_bytes: 1000, ..SourceConfig::default() };
-    let spec = CoreSpec { stream: StreamConfig::source(source, 2048), ..DIRECT };
-    let error = fails(spec, AxiDmaConfig::default(), Side::S2mm, 512);
-    assert!(what(&error).starts_with("DMAIntErr: a packet is longer than its operand"), "{error}");
-    let endless = SourceConfig { marks_last: false, ..source };
-    let error = fails(
-        CoreSpec { stream: StreamConfig::source(endless, 2048), ..DIRECT },
-        AxiDmaConfig::default(),
-        Side::S2mm,
-        4096,
-    );
-    assert!(what(&error).contains("or never ends") && what(&error).contains("TLAST"), "{error}");
-}
-
-#[test]
-fn packet_ends_before_its_last_descriptor() {
-    let source = SourceConfig { packet_bytes: 100, ..SourceConfig::default() };
-    let spec = CoreSpec { stream: StreamConfig::source(source, 2048), length_bits: 8, ..WITH_SG };
-    let config = AxiDmaConfig { length_bits: 8, depth: Some(4), ..AxiDmaConfig::default() };
-    let error = fails(spec, config, Side::S2mm, 1024);
-    assert!(what(&error).starts_with("a packet ended before the last descriptor"), "{error}");
+fn packets_that_do_not_fit_are_errors() {
+    let was = AxiDmaConfig::default();
+    let source = SourceConfig { packet_bytes: 1000, marks_last: false, ..SourceConfig::default() };
+    let endless = CoreSpec { stream: StreamConfig::source(source, 2048), ..DIRECT };
+    let short = CoreSpec { length_bits: 8, ..receiver(100, WITH_SG) };
+    let pieces = AxiDmaConfig { length_bits: 8, depth: Some(4), ..was };
+    for (spec, config, room, begins, has) in [
+        (receiver(1000, DIRECT), was, 512, "DMAIntErr: a packet is longer than its operand", ""),
+        (endless, was, 4096, "DMAIntErr", "or never ends"),
+        (endless, was, 4096, "DMAIntErr", "TLAST"),
+        (short, pieces, 1024, "a packet ended before the last descriptor", ""),
+    ] {
+        cases! {
+            fails(spec, config, Side::S2mm, room)
+                => Error::Fault { what, .. } | Error::FaultAt { what, .. }
+                if what.starts_with(begins) && what.contains(has),
+        }
+    }
 }
 
 #[test]
 fn an_address_that_is_not_memory_on_the_port() {
     // The core has 32 address bits, and the driver and the port say 40: the upper half is lost.
     for spec in [DIRECT, WITH_SG] {
-        let board = SimBoard::new(1);
-        let far = SimSpec {
-            len_bytes: 64 * 1024,
-            base: Some(BaseAddr::Phys(PhysAddr(0x9_0000_0000))),
-            ..SimSpec::default()
-        };
-        let region = Region::new(board.memory_with(far).unwrap()).unwrap();
-        let pool = region.pool(1, 4096).unwrap();
-        let near = Region::new(board.memory(4096).unwrap()).unwrap();
+        let (board, near, _) = bench(1, 1, 64);
+        let base = Some(BaseAddr::Phys(PhysAddr(0x9_0000_0000)));
+        let far = SimSpec { len_bytes: 4096, base, ..SimSpec::default() };
+        let far = Region::new(board.memory_with(far).unwrap()).unwrap();
         let port = Port { addr_bits: 40, window: (0, (1 << 40) - 1), ..board.port() };
-        let device = SimAxiDma::with_model(
-            &board,
-            port,
-            AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..spec }),
-        );
+        let model = AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..spec });
+        let device = SimAxiDma::with_model(&board, port, model);
         let config = AxiDmaConfig { address_bits: 40, ..AxiDmaConfig::default() };
-        let driver =
-            device.window().unwrap().channel(Side::Mm2s, config, Some(ring(&near))).unwrap();
-        let mut queue = Queue::new(driver, 1).unwrap();
-        let failed = queue.run([pool.take().unwrap().to_device(..64)], &[], SOON).unwrap_err();
-        let Error::FaultAt { addr, what, .. } = failed.error else { panic!("{}", failed.error) };
-        assert!(
-            addr == 0x9_0000_0000
-                && what.starts_with(
-                    "DMADecErr: the buffer's address is not memory that this port reaches"
-                ),
-            "{what}"
-        );
+        let mut queue = alone(&device, &near, Side::Mm2s, config);
+        let failed = queue.run([ring(&far).to_device(..64)], &[], LIMIT).unwrap_err();
+        let begin = "DMADecErr: the buffer's address is not memory that this port reaches";
+        cases! {
+            failed.error => Error::FaultAt { addr: 0x9_0000_0000, what, .. }
+                if what.starts_with(begin),
+        }
     }
 }
 
 #[test]
 fn misaligned_operand_needs_a_realigning_core() {
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let pool = region.pool(4, 4096).unwrap();
+    let (board, _, pool) = bench(1, 4, 4096);
     let device = core(&board, DIRECT);
-    let with =
-        |config| Queue::new(device.window().unwrap().driver(config, None).unwrap(), 1).unwrap();
     let start = |config| {
-        let operands =
-            [pool.take().unwrap().to_device(3..1003), pool.take().unwrap().from_device(1..1001)];
-        with(config).run(operands, &[], SOON).map_err(|failed| failed.error).map(|done| done.bytes)
+        let driver = device.window().unwrap().driver(config, None).unwrap();
+        let operands = copies(&pool, 3..1003, 1..1001);
+        let ran = Queue::new(driver, 1).unwrap().run(operands, &[], LIMIT);
+        ran.map_err(|failed| failed.error).map(|done| done.bytes)
     };
     let wide = AxiDmaConfig { mm2s_data_bits: 64, ..AxiDmaConfig::default() };
-    assert!(matches!(start(wide), Err(Error::BufferAlign { index: 0, align_bytes: 8, .. })));
     let half = AxiDmaConfig { mm2s_dre: true, ..wide };
-    assert!(matches!(start(half), Err(Error::BufferAlign { index: 1, align_bytes: 4, .. })));
-    assert_eq!(start(AxiDmaConfig { s2mm_dre: true, ..half }), Ok(Some(1000)));
+    cases! {
+        start(wide) => Err(Error::BufferAlign { index: 0, align_bytes: 8, .. }),
+        start(half) => Err(Error::BufferAlign { index: 1, align_bytes: 4, .. }),
+        start(AxiDmaConfig { s2mm_dre: true, ..half }) => Ok(Some(1000)),
+    }
 }
 
 #[test]
 fn what_cannot_be_is_refused_before_anything_is_started() {
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let (board, region, _) = bench(1, 1, 64);
+    let free_bytes = region.free_bytes();
     let device = core(&board, WITH_SG);
-    let open =
-        |config, memory| device.window().unwrap().channel(Side::S2mm, config, memory).unwrap_err();
+    let open = |config, memory| device.window().unwrap().channel(Side::S2mm, config, memory);
     let was = AxiDmaConfig::default();
-    assert!(matches!(
-        open(was, None),
-        Error::Unsupported {
-            what: "this AXI DMA has scatter-gather, and needs memory for its descriptors",
-            ..
-        }
-    ));
-    for config in [
-        AxiDmaConfig { length_bits: 27, ..was },
-        AxiDmaConfig { address_bits: 31, ..was },
-        AxiDmaConfig { s2mm_data_bits: 48, ..was },
-    ] {
-        assert!(matches!(open(config, None), Error::Argument { .. }));
+    let small = || Some(region.alloc(128, Align::LINE).unwrap());
+    cases! {
+        open(was, None) => Err(Error::Unsupported { what, .. }) if what.contains("needs memory"),
+        open(AxiDmaConfig { length_bits: 27, ..was }, None) => Err(Error::Argument { .. }),
+        open(AxiDmaConfig { address_bits: 31, ..was }, None) => Err(Error::Argument { .. }),
+        open(AxiDmaConfig { s2mm_data_bits: 48, ..was }, None) => Err(Error::Argument { .. }),
+        open(AxiDmaConfig { depth: Some(3), ..was }, small())
+            => Err(Error::BlockSize { len_bytes: 128, need_bytes: 192, line_bytes: 64 }),
     }
-    let small = region.alloc(128, Align::LINE).unwrap();
-    let error = open(AxiDmaConfig { depth: Some(3), ..was }, Some(small));
-    assert_eq!(error, Error::BlockSize { len_bytes: 128, need_bytes: 192, line_bytes: 64 });
-    assert_eq!(region.free_bytes(), 64 * 1024, "it came back");
     // Memory of a core without scatter-gather goes back at once.
-    let direct = core(&board, DIRECT);
-    let pool = region.pool(1, 4096).unwrap();
-    let driver = alone(&direct, Side::Mm2s, Some(pool.take().unwrap()));
-    assert!(!driver.has_descriptors() && pool.taken() == 0);
+    let direct = alone(&core(&board, DIRECT), &region, Side::Mm2s, was);
+    assert!(!direct.driver().has_descriptors());
+    assert_eq!(region.free_bytes(), free_bytes, "all of it came back");
 }
 
 /// Only settings tell of these, which a `.hwh` gives.
 #[test]
 fn micro_dma_and_status_streams_are_refused() {
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-    let refused = |spec, side, config| {
-        let device = core(&board, spec);
-        match device.window().unwrap().channel(side, config, spec.sg.then(|| ring(&region))) {
-            Ok(_) => "",
-            Err(Error::Unsupported { what, .. }) => what,
-            Err(error) => panic!("{error}"),
-        }
+    let (board, region, _) = bench(1, 1, 64);
+    let refused = |spec, side, config| match core(&board, spec).window().unwrap().channel(
+        side,
+        config,
+        Some(ring(&region)),
+    ) {
+        Ok(_) => "",
+        Err(Error::Unsupported { what, .. }) => what,
+        Err(error) => panic!("{error}"),
     };
     let was = AxiDmaConfig::default();
     for spec in [DIRECT, WITH_SG] {
         for side in [Side::Mm2s, Side::S2mm] {
-            assert!(
-                refused(spec, side, AxiDmaConfig { micro_dma: true, ..was })
-                    .contains("Micro DMA moves one burst")
-            );
+            let micro = refused(spec, side, AxiDmaConfig { micro_dma: true, ..was });
+            assert!(micro.contains("Micro DMA moves one burst"), "{micro}");
             let stream = |status_stream| refused(spec, side, AxiDmaConfig { status_stream, ..was });
             let receives = spec.sg && side == Side::S2mm;
-            assert_eq!(stream(StatusStream::On).contains("ends no packet without it"), receives);
-            assert_eq!(
-                stream(StatusStream::GivesLength).contains("counts 0 bytes received"),
-                receives
-            );
+            let (on, gives) = (stream(StatusStream::On), stream(StatusStream::GivesLength));
+            assert_eq!(on.contains("ends no packet without it"), receives, "{on}");
+            assert_eq!(gives.contains("counts 0 bytes received"), receives, "{gives}");
             assert_eq!((stream(StatusStream::Driven), stream(StatusStream::Off)), ("", ""));
         }
     }
     let sim = "sim:axi_dma".parse::<DeviceName>().unwrap().open().unwrap();
-    let own = Region::new(sim.board().unwrap().memory(64 * 1024).unwrap()).unwrap();
+    let own = region_of(&sim);
     let by_settings = |settings| {
-        let (settings, memory) = (Settings(settings), Some(own.alloc(4096, Align::PAGE).unwrap()));
+        let (settings, memory) = (Settings(settings), Some(ring(&own)));
         // By its function: by its name the model, which has no status stream, refuses it first.
         let device = sim.attach(Attach::default())?;
+        let parts = Parts { device, memory, settings, map: None };
         // SAFETY: the model is the core, which this driver alone drives.
-        unsafe {
-            (row("axi_dma")?.open)(Parts { device, memory, settings, map: None })
-                .map(|driver| driver.depth())
-        }
+        unsafe { (row("axi_dma")?.open)(parts).map(|driver| driver.depth()) }
     };
-    assert!(by_settings("channel=1,status_stream=1,status_driven=1").is_ok());
-    assert!(matches!(by_settings("channel=1,status_stream=1"), Err(Error::Unsupported { fix, .. })
-            if fix.contains("status_driven=1")));
-    assert!(matches!(
-        by_settings("channel=1,status_stream=1,status_driven=1,status_length=1"),
-        Err(Error::Unsupported { .. })
-    ));
-    assert!(matches!(by_settings("channel=0,micro_dma=1"), Err(Error::Unsupported { .. })));
+    cases! {
+        by_settings("channel=1,status_stream=1,status_driven=1") => Ok(_),
+        by_settings("channel=1,status_stream=1")
+            => Err(Error::Unsupported { fix, .. }) if fix.contains("status_driven=1"),
+        by_settings("channel=1,status_stream=1,status_driven=1,status_length=1")
+            => Err(Error::Unsupported { .. }),
+        by_settings("channel=0,micro_dma=1") => Err(Error::Unsupported { .. }),
+    }
 }
 
-/// A window in which every register reads the same.
-#[derive(Debug)]
-struct Dead(u32, Port);
-
-// SAFETY: it is no device.
-unsafe impl contigo::Mmio for Dead {
-    fn len_bytes(&self) -> usize {
-        0x60
-    }
-    fn read32(&self, _: usize) -> u32 {
-        self.0
-    }
-    unsafe fn write32(&self, _: usize, _: u32) {}
-}
-impl Wait for Dead {
-    fn now_us(&self) -> u64 {
-        0
-    }
-    fn wait_at_most(&self, _: u32) -> Result<()> {
-        Ok(())
-    }
-}
-// SAFETY: as above.
-unsafe impl Device for Dead {
-    fn port(&self) -> &Port {
-        &self.1
-    }
+fn region_of(device: &contigo::names::OpenDevice) -> Region {
+    super::region(device.board().unwrap(), 64 * 1024)
 }
 
 #[test]
 fn a_core_that_is_not_there_or_never_leaves_its_reset() {
     let port = SimBoard::new(1).port();
-    let open = |value| {
+    let open = |answer| {
         // SAFETY: nothing is there.
-        unsafe { AxiDma::open(Dead(value, port), AxiDmaConfig::default(), None) }.unwrap_err()
+        unsafe {
+            AxiDma::open(Numbers { port, len_bytes: 0x60, answer }, AxiDmaConfig::default(), None)
+        }
+        .map(drop)
     };
-    assert!(matches!(
-        open(u32::MAX),
-        Error::WrongDevice { device: "axi_dma", register: "DMASR", found: u32::MAX, .. }
-    ));
-    assert!(matches!(open(0), Error::Unsupported { what: "this AXI DMA has no MM2S channel", .. }));
-    assert!(matches!(open(1 << 2), Error::WrongDevice { .. }));
-    // Held in reset: DMACR.Reset is DMASR's reserved bit here, so a plain halted core that never
-    // clears anything is one that runs for ever.
-    assert!(matches!(
-        open(1 << 1),
-        Error::WillNotStop { device: "axi_dma mm2s", waited_us: 2_000, .. }
-    ));
+    cases! {
+        open(|_| u32::MAX)
+            => Err(Error::WrongDevice { device: "axi_dma", register: "DMASR", found: u32::MAX, .. }),
+        open(|_| 0) => Err(Error::Unsupported { what: "this AXI DMA has no MM2S channel", .. }),
+        open(|_| 1 << 2) => Err(Error::WrongDevice { .. }),
+        // Held in reset: DMACR.Reset is DMASR's reserved bit here, so a plain halted core that
+        // never clears anything is one that runs for ever.
+        open(|_| 1 << 1)
+            => Err(Error::WillNotStop { device: "axi_dma mm2s", waited_us: 2_000, .. }),
+    }
 }

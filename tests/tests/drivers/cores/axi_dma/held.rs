@@ -1,15 +1,13 @@
 //! An error of one channel holds the other's RS at 0 until a reset: which channel reports which
 //! error, and that both work again.
 
-use super::{DIRECT, SOON, WITH_SG, core, ring};
-use contigo::{
-    Error, JobError, Mmio, Queue, Region,
-    drivers::axi_dma::{AxiDmaConfig, Side, regs},
-    sim::{SimBoard, axi_dma::CoreSpec},
-};
+use super::*;
+use contigo::{JobError, drivers::axi_dma::regs};
 
 /// The core's register has 14 bits, and reads this length as 0.
 const CUT_TO_0: usize = 1 << 14;
+const S2MM: &str = "axi_dma s2mm";
+const MM2S: &str = "axi_dma mm2s";
 
 fn config() -> AxiDmaConfig {
     AxiDmaConfig { length_bits: 20, stop_us: 50, ..AxiDmaConfig::default() }
@@ -20,135 +18,106 @@ const fn room_that_fails(spec: CoreSpec) -> usize {
     if spec.sg { CUT_TO_0 } else { 512 }
 }
 
-fn is_of(error: Error, side: &str) -> bool {
+#[track_caller]
+fn is_of(error: Error, side: &str) {
     // The channel itself knows its descriptor's length.
-    matches!(error, Error::LengthCut { device, done_bytes: 0, .. } if device == side)
+    let is = matches!(error, Error::LengthCut { device, done_bytes: 0, .. } if device == side)
         || matches!(error, Error::Fault { device, what, .. }
-            if device == side && what.starts_with("DMAIntErr"))
+            if device == side && what.starts_with("DMAIntErr"));
+    assert!(is, "no error of {side}: {error}");
 }
-
-const S2MM: &str = "axi_dma s2mm";
-const MM2S: &str = "axi_dma mm2s";
 
 #[test]
 fn failed_channels_sibling_names_its_error() {
     for spec in [DIRECT, WITH_SG] {
-        let board = SimBoard::new(6);
-        let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-        let pool = region.pool(8, CUT_TO_0).unwrap();
+        let (board, region, pool) = bench(6, 8, CUT_TO_0);
         let device = core(&board, spec);
         let whole = device.window().unwrap().core().unwrap();
-        let open = |side| {
-            // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
-            Queue::new(unsafe { whole.channel(side, config(), Some(ring(&region))) }.unwrap(), 4)
-                .unwrap()
-        };
-        let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
-        macro_rules! give {
-            (send $len:expr) => {
-                send.submit([pool.take().unwrap().to_device(..$len)], &[])
-                    .map_err(|refused| refused.error)
-            };
-            (receive $len:expr) => {
-                receive
-                    .submit([pool.take().unwrap().from_device(..$len)], &[])
-                    .map_err(|refused| refused.error)
-            };
-        }
+        let [mut send, mut receive] = pair(&whole, &region, config());
         macro_rules! both_work {
             () => {
-                give!(receive 2000).unwrap();
-                give!(send 1000).unwrap();
-                assert_eq!(receive.wait::<1>(SOON).unwrap().unwrap().bytes, Some(1000));
-                assert!(send.wait::<1>(SOON).unwrap().is_some());
+                receive.give(receives(&pool, ..2000));
+                send.give(sends(&pool, ..1000));
+                assert_eq!(receive.end::<1>().bytes, Some(1000));
+                let _ = send.end::<1>();
             };
         }
         // S2MM has failed when this returns, and no call has polled it since.
         macro_rules! receive_fails {
             () => {
                 both_work!();
-                give!(receive room_that_fails(spec)).unwrap();
+                receive.give(receives(&pool, ..room_that_fails(spec)));
                 if !spec.sg {
-                    give!(send 1000).unwrap();
+                    send.give(sends(&pool, ..1000));
                 }
                 device.run_for(20).unwrap();
             };
         }
         macro_rules! receive_was_reset {
             () => {
-                assert_eq!(
-                    receive.wait::<1>(SOON).unwrap_err().error,
-                    Error::EndedByReset { device: S2MM }
-                );
-                assert!(receive.take_back::<1>().unwrap().is_some());
+                assert_eq!(receive.fails::<1>(), Error::EndedByReset { device: S2MM });
+                assert_eq!(receive.drain::<1>(), 1);
+            };
+        }
+        // The packet that was sent in between is there.
+        macro_rules! receives_64 {
+            () => {
+                receive.give(receives(&pool, ..64));
+                assert_eq!(receive.end::<1>().bytes, Some(64));
+                let _ = send.end::<1>();
             };
         }
 
         // MM2S runs, and has a job.
         receive_fails!();
         if spec.sg {
-            give!(send 1000).unwrap();
+            send.give(sends(&pool, ..1000));
         }
-        let failed = send.wait::<1>(SOON).unwrap_err();
-        assert!(is_of(failed.error, S2MM), "{}", failed.error);
-        assert!(send.take_back::<1>().unwrap().is_some());
+        is_of(send.fails::<1>(), S2MM);
+        assert_eq!(send.drain::<1>(), 1);
         // Its stop was the reset: it works, also before S2MM is polled.
-        give!(send 64).unwrap();
-        assert!(send.wait::<1>(SOON).unwrap().is_some());
+        send.give(sends(&pool, ..64));
+        let _ = send.end::<1>();
         // S2MM's stop resets the core once more, and the FIFO with it: MM2S has no job.
         receive_was_reset!();
 
         // It has no job, and is stopped: it starts again at once.
         receive_fails!();
-        send.stop().unwrap();
-        while send.take_back::<1>().unwrap().is_some() {}
-        give!(send 64).unwrap();
+        send.clear().unwrap();
+        send.give(sends(&pool, ..64));
         receive_was_reset!();
-        give!(receive 64).unwrap();
-        assert_eq!(receive.wait::<1>(SOON).unwrap().unwrap().bytes, Some(64));
-        assert!(send.wait::<1>(SOON).unwrap().is_some());
+        receives_64!();
 
         // MM2S is stopped already when S2MM fails: the start of MM2S reports the error, once.
         both_work!();
         send.stop().unwrap();
         if spec.sg {
-            give!(receive room_that_fails(spec)).unwrap();
+            receive.give(receives(&pool, ..room_that_fails(spec)));
             device.run_for(20).unwrap();
-            let refused = give!(send 64).unwrap_err();
-            assert!(is_of(refused, S2MM), "{refused}");
-            give!(send 64).unwrap();
+            is_of(send.refuses(sends(&pool, ..64), &[]), S2MM);
+            send.give(sends(&pool, ..64));
             receive_was_reset!();
-            give!(receive 64).unwrap();
-            assert_eq!(receive.wait::<1>(SOON).unwrap().unwrap().bytes, Some(64));
-            assert!(send.wait::<1>(SOON).unwrap().is_some());
+            receives_64!();
         }
 
         // The error is reported by its own channel, where that is polled first.
         receive_fails!();
-        let failed = receive.wait::<1>(SOON).unwrap_err();
-        assert!(is_of(failed.error, S2MM), "{}", failed.error);
-        assert!(receive.take_back::<1>().unwrap().is_some());
-        send.stop().unwrap();
-        while send.take_back::<1>().unwrap().is_some() {}
+        is_of(receive.fails::<1>(), S2MM);
+        assert_eq!(receive.drain::<1>(), 1);
+        send.clear().unwrap();
         both_work!();
 
         // The other way round.
         if spec.sg {
-            give!(send CUT_TO_0).unwrap();
+            send.give(sends(&pool, ..CUT_TO_0));
             device.run_for(20).unwrap();
-            give!(receive 2000).unwrap();
-            let failed = receive.wait::<1>(SOON).unwrap_err();
-            assert!(is_of(failed.error, MM2S), "{}", failed.error);
-            assert!(receive.take_back::<1>().unwrap().is_some());
-            send.stop().unwrap();
-            assert!(send.take_back::<1>().unwrap().is_some());
+            receive.give(receives(&pool, ..2000));
+            is_of(receive.fails::<1>(), MM2S);
+            assert_eq!(receive.drain::<1>(), 1);
+            send.stop_one::<1>();
             both_work!();
         }
-        let counts = board.counts();
-        assert_eq!(
-            [counts.unowned_accesses, counts.stray_accesses, counts.evictions, counts.lost_writes],
-            [0; 4]
-        );
+        clean(&board);
     }
 }
 
@@ -176,10 +145,8 @@ fn the_core_holds_both_at_0_until_its_reset() {
     device.run_for(5).unwrap();
     assert_ne!(read(Side::S2mm, status) & regs::SG_DECODE_ERROR, 0);
     for _ in 0..2 {
-        assert_eq!(
-            read(Side::Mm2s, status) & (regs::HALTED | regs::IDLE | regs::ERRORS | regs::IRQS),
-            regs::HALTED
-        );
+        let bits = regs::HALTED | regs::IDLE | regs::ERRORS | regs::IRQS;
+        assert_eq!(read(Side::Mm2s, status) & bits, regs::HALTED);
         assert_eq!(read(Side::Mm2s, control) & regs::RUN, 0);
         // RS stays 0, and an error's bit cannot be cleared.
         write(Side::S2mm, status, u32::MAX);
@@ -188,10 +155,9 @@ fn the_core_holds_both_at_0_until_its_reset() {
     write(Side::Mm2s, control, regs::RESET);
     device.run_for(5).unwrap();
     write(Side::Mm2s, control, regs::RUN);
-    assert_eq!(
-        (read(Side::Mm2s, status) & regs::HALTED, read(Side::S2mm, status) & regs::ERRORS),
-        (0, 0)
-    );
+    let (halted, errors) =
+        (read(Side::Mm2s, status) & regs::HALTED, read(Side::S2mm, status) & regs::ERRORS);
+    assert_eq!((halted, errors), (0, 0));
 }
 
 /// Memory answers a fetch of S2MM's with an error, before MM2S starts or after. The core then holds
@@ -201,20 +167,13 @@ fn fetch_error_is_told_where_it_blocks_a_start() {
     for address_bits in [32, 64] {
         let mut names = 0;
         for fetch_error_at in 0..8 {
-            let board = SimBoard::new(9);
-            let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-            let pool = region.pool(4, 4096).unwrap();
+            let (board, region, pool) = bench(9, 4, 4096);
             let spec = CoreSpec { fetch_error_at: Some(fetch_error_at), address_bits, ..WITH_SG };
             let device = core(&board, spec);
-            let config = AxiDmaConfig { address_bits, ..config() };
-            let driver = device.window().unwrap().driver(config, Some(ring(&region))).unwrap();
-            let mut queue = contigo::Queue::new(driver, 1).unwrap();
+            let mut queue = as_one(&device, &region, AxiDmaConfig { address_bits, ..config() });
             for _ in 0..10 {
-                let operands =
-                    [pool.take().unwrap().to_device(..1000), pool.take().unwrap().from_device(..)];
-                let Err(JobError { cause: error, .. }) = queue.run(operands, &[], SOON) else {
-                    continue;
-                };
+                let ran = queue.run(copies(&pool, ..1000, ..), &[], LIMIT);
+                let Err(JobError { cause: error, .. }) = ran else { continue };
                 let is_fetch = matches!(error,
                     Error::FaultAt { device: S2MM, what, .. } | Error::Fault { device: S2MM, what, .. }
                     if what.starts_with("SGSlvErr"));
@@ -230,49 +189,31 @@ fn fetch_error_is_told_where_it_blocks_a_start() {
 /// length that the core cut.
 #[test]
 fn length_lost_by_a_halt_is_the_siblings_error() {
-    let board = SimBoard::new(10);
-    let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-    let pool = region.pool(4, CUT_TO_0).unwrap();
+    let (board, region, pool) = bench(10, 4, CUT_TO_0);
     let device = core(&board, DIRECT);
     let whole = device.window().unwrap().core().unwrap();
-    // SAFETY: the model is built so, but for its lengths, of which it cuts off bits.
-    let open =
-        |side| Queue::new(unsafe { whole.channel(side, config(), None) }.unwrap(), 4).unwrap();
-    let (mut send, mut receive) = (open(Side::Mm2s), open(Side::S2mm));
+    let [mut send, mut receive] = pair(&whole, &region, config());
     // The FIFO takes the packet, which is too long for its operand.
-    send.submit([pool.take().unwrap().to_device(..1000)], &[]).unwrap();
-    assert!(send.wait::<1>(SOON).unwrap().is_some());
-    receive.submit([pool.take().unwrap().from_device(..room_that_fails(DIRECT))], &[]).unwrap();
+    send.give(sends(&pool, ..1000));
+    let _ = send.end::<1>();
+    receive.give(receives(&pool, ..room_that_fails(DIRECT)));
     device.run_for(20).unwrap();
-    let refused = send.submit([pool.take().unwrap().to_device(..2000)], &[]).unwrap_err();
-    assert!(is_of(refused.cause, S2MM), "{}", refused.cause);
+    is_of(send.submit(sends(&pool, ..2000), &[]).unwrap_err().cause, S2MM);
 }
 
 /// Of two jobs the second's packet fails, while the first's answer comes: S2MM halts after that.
 #[test]
 fn both_as_one_name_the_failed_channel() {
-    let board = SimBoard::new(8);
-    let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-    let pool = region.pool(6, CUT_TO_0).unwrap();
+    let (board, region, pool) = bench(8, 6, CUT_TO_0);
     let device = core(&board, WITH_SG);
-    let driver = device.window().unwrap().driver(config(), Some(ring(&region))).unwrap();
-    let mut queue = Queue::new(driver, 4).unwrap();
+    let mut queue = as_one(&device, &region, config());
     for _ in 0..3 {
         for len_bytes in [4096, CUT_TO_0] {
-            queue
-                .submit(
-                    [
-                        pool.take().unwrap().to_device(..len_bytes),
-                        pool.take().unwrap().from_device(..8192),
-                    ],
-                    &[],
-                )
-                .unwrap();
+            queue.give(copies(&pool, ..len_bytes, ..8192));
         }
-        assert_eq!(queue.wait::<2>(SOON).unwrap().unwrap().bytes, Some(4096));
+        assert_eq!(queue.end::<2>().bytes, Some(4096));
         device.run_for(20).unwrap();
-        let failed = queue.wait::<2>(SOON).unwrap_err();
-        assert!(is_of(failed.error, MM2S), "{}", failed.error);
+        is_of(queue.fails::<2>(), MM2S);
         assert!(queue.take_back::<2>().unwrap().is_some());
     }
 }

@@ -1,17 +1,8 @@
 //! TAILDESC in two halves, descriptors that the core was never given, and memory with old content.
 
-use super::{SOON, WITH_SG, alone, core, ring};
-use contigo::{
-    Queue, Region,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side, regs},
-    sim::{
-        SimBoard,
-        axi_dma::CoreSpec,
-        stream::{SourceConfig, StreamConfig},
-    },
-};
+use super::*;
+use contigo::drivers::axi_dma::regs;
 use contigo_testkit::lent::Preempted;
-use std::time::Duration;
 
 /// A packet of 1 KiB takes 3.6 us. The ring has room for 64 jobs, and 8 are in flight at most.
 #[test]
@@ -19,11 +10,10 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
     for (address_bits, for_us, in_flight) in (0..12).map(|n| 3 * n).flat_map(|for_us| {
         [(32, for_us, 3), (40, for_us, 1), (40, for_us, 2), (40, for_us, 3), (40, for_us, 8)]
     }) {
+        let case = format!("{address_bits} bits, {for_us} us, {in_flight} in flight");
         let source = SourceConfig { packet_bytes: 1024, gap_ns: 1_000, ..SourceConfig::default() };
         let spec = CoreSpec { address_bits, stream: StreamConfig::source(source, 4096), ..WITH_SG };
-        let board = SimBoard::new(7);
-        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-        let pool = region.pool(8, 1024).unwrap();
+        let (board, region, pool) = bench(7, 8, 1024);
         let device = core(&board, spec);
         let after = regs::CHANNEL_BYTES + regs::TAILDESC.offset();
         let slow = Preempted::new(&device, after, for_us).unwrap();
@@ -32,26 +22,18 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
         let driver =
             unsafe { AxiDmaChannel::alone(slow, Side::S2mm, config, Some(ring(&region))) }.unwrap();
         let mut queue = Queue::new(driver, 8).unwrap();
-        let mut open = 0;
         for round in 0..100 {
-            while open < in_flight {
-                queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
-                open += 1;
+            while queue.len() < in_flight {
+                queue.give(receives(&pool, ..));
             }
-            let done = queue
-                .wait::<1>(SOON)
-                .unwrap()
-                .unwrap_or_else(|| panic!("{address_bits} {for_us} {in_flight} {round}: no end"));
-            assert_eq!(done.bytes, Some(1024));
-            open -= 1;
+            let done = queue.wait::<1>(LIMIT).unwrap();
+            assert_eq!(done.and_then(|done| done.bytes), Some(1024), "{case}, round {round}");
             if round % 10 == 9 {
                 queue.stop().unwrap();
-                while queue.wait::<1>(SOON).unwrap().is_some() {}
-                while queue.take_back::<1>().unwrap().is_some() {}
-                open = 0;
+                queue.drain::<1>();
             }
         }
-        assert_eq!(board.counts().unowned_accesses, 0, "{address_bits} {for_us} {in_flight}");
+        assert_eq!(board.counts().unowned_accesses, 0, "{case}");
     }
 }
 
@@ -62,27 +44,20 @@ fn packets_are_sent_while_the_first_answer_is_missing() {
         let source =
             SourceConfig { packet_bytes: 1000, bytes_per_us: 1, ..SourceConfig::default() };
         let spec = CoreSpec { address_bits, stream: StreamConfig::source(source, 2048), ..WITH_SG };
-        let board = SimBoard::new(1);
-        let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-        let pool = region.pool(12, 1024).unwrap();
+        let (board, region, pool) = bench(1, 12, 1024);
         let device = core(&board, spec);
         let config = AxiDmaConfig { address_bits, ..AxiDmaConfig::default() };
         let driver = device.window().unwrap().driver(config, Some(ring(&region))).unwrap();
         let mut queue = Queue::new(driver, 6).unwrap();
         for jobs in [1, 5] {
             for _ in 0..jobs {
-                queue
-                    .submit(
-                        [pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)],
-                        &[],
-                    )
-                    .unwrap();
+                queue.give(copies(&pool, .., ..));
             }
             assert!(queue.wait::<2>(Duration::from_micros(200)).unwrap().is_none());
         }
         assert_eq!(device.model(|model| model.stream().sent).unwrap(), 6, "{address_bits}");
         for _ in 0..6 {
-            assert_eq!(queue.wait::<2>(SOON).unwrap().unwrap().bytes, Some(1000));
+            assert_eq!(queue.end::<2>().bytes, Some(1000));
         }
     }
 }
@@ -90,30 +65,28 @@ fn packets_are_sent_while_the_first_answer_is_missing() {
 /// A descriptor that is complete makes a core that fetches it halt with `SGIntErr` (PG021).
 #[test]
 fn descriptors_that_the_core_was_not_given_are_complete() {
-    let board = SimBoard::new(8);
-    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let (board, region, pool) = bench(8, 3, 1024);
     let rings = region.pool(1, 1024).unwrap();
-    let pool = region.pool(3, 1024).unwrap();
     let device = core(&board, WITH_SG);
     let mut memory = rings.take().unwrap();
     memory.view_mut::<u8>().unwrap().fill(0x5A);
     let complete = |words: &[u32]| -> Vec<bool> {
-        words
-            .chunks(16)
-            .map(|bd| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0 && bd[8..13] == [0; 5])
-            .collect()
+        let is = |bd: &[u32]| bd[regs::STATUS_AT / 4] & regs::COMPLETE != 0 && bd[8..13] == [0; 5];
+        words.chunks(16).map(is).collect()
     };
-    drop(alone(&device, Side::S2mm, Some(memory)));
+    let open = |memory| {
+        device.window().unwrap().channel(Side::S2mm, AxiDmaConfig::default(), Some(memory)).unwrap()
+    };
+    drop(open(memory));
     let memory = rings.take().unwrap();
     assert_eq!(complete(memory.view::<u32>().unwrap()), [true; 16]);
     // A job that a stop took back is no job of the next start.
-    let mut queue = Queue::new(alone(&device, Side::S2mm, Some(memory)), 4).unwrap();
+    let mut queue = Queue::new(open(memory), 4).unwrap();
     for jobs in [3, 1] {
         for _ in 0..jobs {
-            queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+            queue.give(receives(&pool, ..));
         }
-        queue.stop().unwrap();
-        while queue.take_back::<1>().unwrap().is_some() {}
+        queue.clear().unwrap();
     }
     drop(queue);
     let seen = complete(rings.take().unwrap().view::<u32>().unwrap());

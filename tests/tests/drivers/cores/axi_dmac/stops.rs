@@ -1,55 +1,50 @@
 //! How an AXI DMAC stops: at work, hung, and in the read of a descriptor.
-#![allow(unsafe_code, reason = "a stop program is run")]
+#![allow(unsafe_code, reason = "stop programs are run")]
 
-use super::{CONFIG, LIMIT, copier, core, pattern, with};
-use contigo::{
-    Driver, Mmio, Queue,
-    drivers::axi_dmac::regs,
-    sim::{Faults, axi_dmac::AxiDmacBuild},
-};
-use std::time::Duration;
+use super::*;
+use contigo::drivers::axi_dmac::regs;
 
+/// It keeps the descriptor bit.
 #[test]
 fn the_stop_program_stops_a_core_at_work() {
-    with(Faults::NONE, |board, pool, _own| {
-        let core = core(board, copier());
-        let program = {
-            let mut driver = core.window()?.driver(CONFIG)?;
-            driver.stop()?;
-            driver.stop_program()
-        };
-        let window = core.window()?;
-        // SAFETY: the steps stop, and ENABLE alone moves no data.
-        unsafe {
-            window.write32(regs::CONTROL.offset(), regs::ENABLE);
-            assert_eq!(program.run(&window, 5), Ok(()));
-        }
-        assert_eq!(window.read32(regs::STATE.offset()) & regs::STATE_BITS, regs::STATE_RESET);
-        drop(pool.take()?);
-        Ok(())
-    });
+    for lists in [false, true] {
+        with(Faults::NONE, |board, _pool, own| {
+            let core = core(board, copier());
+            let program = if lists {
+                core.window()?.listed(CONFIG, own)?.stop_program()
+            } else {
+                core.window()?.driver(CONFIG)?.stop_program()
+            };
+            let kept = if lists { regs::HWDESC } else { 0 };
+            let window = core.window()?;
+            // SAFETY: the steps stop, and ENABLE alone moves no data.
+            unsafe {
+                window.write32(regs::CONTROL.offset(), regs::ENABLE | kept);
+                assert_eq!(program.run(&window, 5), Ok(()));
+            }
+            assert_eq!(window.read32(regs::CONTROL.offset()), kept);
+            assert_eq!(window.read32(regs::STATE.offset()) & regs::STATE_BITS, regs::STATE_RESET);
+            Ok(())
+        });
+    }
 }
 
 #[test]
 fn opening_stops_a_core_left_at_work() {
-    with(Faults { hang: 1000, ..Faults::NONE }, |board, pool, _own| {
+    with(HANG, |board, _pool, _own| {
         let core = core(board, copier());
-        let buf = pool.take()?;
-        {
-            let window = core.window()?;
-            // SAFETY: they hang, and move nothing.
-            unsafe {
-                window.write32(regs::CONTROL.offset(), regs::ENABLE);
-                for _ in 0..6 {
-                    window.write32(regs::SUBMIT.offset(), 1);
-                    core.run_for(1)?;
-                }
+        let window = core.window()?;
+        // SAFETY: they hang, and move nothing.
+        unsafe {
+            window.write32(regs::CONTROL.offset(), regs::ENABLE);
+            for _ in 0..6 {
+                window.write32(regs::SUBMIT.offset(), 1);
+                core.run_for(1)?;
             }
-            assert_eq!(window.read32(regs::SUBMIT.offset()), 1, "one is outside of the queue");
         }
-        let driver = core.window()?.driver(CONFIG)?;
-        assert_eq!(driver.found().max_bytes, 1 << 24);
-        drop((driver, buf));
+        assert_eq!(window.read32(regs::SUBMIT.offset()), 1, "one is outside of the queue");
+        drop(window);
+        assert_eq!(open(&core, CONFIG)?.driver().found().max_bytes, 1 << 24);
         Ok(())
     });
 }
@@ -59,41 +54,15 @@ fn a_stop_waits_for_the_descriptor_that_is_under_way() {
     with(Faults::NONE, |board, pool, own| {
         let core = core(board, AxiDmacBuild { fetch_ns: 5_000, ..copier() });
         let mut queue = Queue::new(core.window()?.listed(CONFIG, own)?, 4)?;
-        queue.submit([pool.take()?.to_device(..512), pool.take()?.from_device(..512)], &[])?;
+        queue.give(copies(pool, ..512, ..512));
         core.run_for(2)?;
         queue.stop()?;
         // They belong to the program again, and nothing is written there.
         let returned = queue.take_back::<2>().unwrap().unwrap();
-        let (mut from, to) = (pool.take()?, pool.take()?);
-        for (index, byte) in from.view_mut::<u8>()?.iter_mut().enumerate() {
-            *byte = pattern(index);
-        }
-        queue.submit([from.to_device(..512), to.from_device(..512)], &[])?;
-        let [_, to] = queue.wait::<2>(LIMIT)?.unwrap().buffers;
-        assert!(
-            to.view_at::<u8>(..512)?
-                .iter()
-                .enumerate()
-                .all(|(index, byte)| *byte == pattern(index))
-        );
+        queue.give([patterned(pool, 0)?.to_device(..512), pool.take()?.from_device(..512)]);
+        let [from, to] = queue.end::<2>().buffers;
+        assert_eq!(to.view_at::<u8>(..512)?, from.view_at::<u8>(..512)?);
         drop(returned);
-        Ok(())
-    });
-}
-
-#[test]
-fn stop_program_keeps_the_descriptor_bit() {
-    with(Faults::NONE, |board, pool, own| {
-        let core = core(board, copier());
-        let program = core.window()?.listed(CONFIG, own)?.stop_program();
-        let window = core.window()?;
-        // SAFETY: the steps stop, and the core has no job.
-        unsafe {
-            window.write32(regs::CONTROL.offset(), regs::ENABLE | regs::HWDESC);
-            assert_eq!(program.run(&window, 5), Ok(()));
-        }
-        assert_eq!(window.read32(regs::CONTROL.offset()), regs::HWDESC);
-        drop(pool.take()?);
         Ok(())
     });
 }
@@ -102,13 +71,10 @@ fn stop_program_keeps_the_descriptor_bit() {
 fn a_stop_starts_no_job_that_was_held_back() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, copier());
-        let mut queue = Queue::new(core.window()?.driver(CONFIG)?, 4)?;
+        let mut queue = open(&core, CONFIG)?;
         // Of one burst each: the second waits until the first has been seen to end.
         for _ in 0..2 {
-            let (mut from, mut to) = (pool.take()?, pool.take()?);
-            from.view_mut::<u8>()?.fill(7);
-            to.view_mut::<u8>()?.fill(0xFF);
-            queue.submit([from.to_device(..64), to.from_device(..64)], &[])?;
+            queue.give([filled(pool, 7).to_device(..64), filled(pool, 0xFF).from_device(..64)]);
         }
         core.run_for(20)?;
         let reads = board.counts().bytes_read;

@@ -1,42 +1,10 @@
 //! How a frame is started.
-#![allow(unsafe_code, reason = "registers without a driver")]
 
-use super::{CONFIG, LIMIT, camera};
-use contigo::{
-    Align, Error, Mmio, Queue, Region,
-    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side, regs},
-    sim::{
-        SimBoard, SimDevice,
-        axi_vdma::{AxiVdmaModel, AxiVdmaSpec, SimAxiVdma},
-        stream::{SourceConfig, StreamConfig, packet},
-    },
-};
-use contigo_testkit::lent::Lent;
+use super::*;
 
-/// S2MM's status.
+/// S2MM's control and status.
+const CONTROL: usize = 0x30;
 const STATUS: usize = 0x34;
-
-/// The core drops a VSIZE that comes before it has left Halted.
-#[test]
-fn vsize_does_nothing_before_the_channel_has_left_halted() {
-    let board = SimBoard::new(1);
-    let device = SimAxiVdma::new(&board, board.port());
-    let window = device.window().unwrap();
-    let write = |offset, value| {
-        // SAFETY: HSIZE is 0: a frame that begins ends with an error, and nothing is moved.
-        unsafe { window.write32(offset, value) }
-    };
-    write(0x30, regs::RUN | regs::CIRCULAR | regs::FRAME_COUNT);
-    write(0xA0, 16);
-    device.run_for(10).unwrap();
-    assert_eq!(window.read32(0x34) & (regs::HALTED | regs::FATAL), 0, "no frame began");
-    write(0xA0, 16);
-    assert_eq!(
-        window.read32(0x34) & (regs::HALTED | regs::FATAL),
-        regs::HALTED | regs::INTERNAL,
-        "one began"
-    );
-}
 
 #[test]
 fn opening_resets_a_channel_that_was_left_running() {
@@ -44,55 +12,36 @@ fn opening_resets_a_channel_that_was_left_running() {
     let device = camera(&board, 1024, 50_000);
     let window = device.window().unwrap();
     // SAFETY: RS alone starts no frame.
-    unsafe { window.write32(0x30, regs::RUN) };
+    unsafe { window.write32(CONTROL, regs::RUN) };
     device.run_for(1).unwrap();
-    assert_eq!(window.read32(0x34) & regs::HALTED, 0);
+    let state = || (window.read32(CONTROL) & regs::RUN, window.read32(STATUS) & regs::HALTED);
+    assert_eq!(state(), (regs::RUN, 0));
     // SAFETY: the model is built so.
-    let channel = unsafe { AxiVdmaChannel::alone(Lent::new(&window), Side::S2mm, CONFIG) }.unwrap();
-    assert_eq!(
-        (window.read32(0x30) & regs::RUN, window.read32(0x34) & regs::HALTED),
-        (0, regs::HALTED)
-    );
+    let open = |window| unsafe { AxiVdmaChannel::alone(window, Side::S2mm, CONFIG) };
+    let channel = open(Lent::new(&window)).unwrap();
+    assert_eq!(state(), (0, regs::HALTED));
     drop(channel);
     // One that does not end its reset is refused.
-    // SAFETY: as above.
-    let refused = unsafe {
-        AxiVdmaChannel::alone(Lent::with_bits(&window, STATUS, regs::RESERVED), Side::S2mm, CONFIG)
+    cases! {
+        open(Lent::with_bits(&window, STATUS, regs::RESERVED)).map(drop)
+            => Err(Error::WillNotStop { device: "axi_vdma s2mm", .. }),
     }
-    .map(drop);
-    assert!(
-        matches!(refused, Err(Error::WillNotStop { device: "axi_vdma s2mm", .. })),
-        "{refused:?}"
-    );
 }
 
 /// A channel that stays halted, as one whose clock has stopped.
 #[test]
 fn channel_that_stays_halted_is_a_fault() {
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let (board, _, pool) = bench(1, 1, 1024);
     let device = camera(&board, 1024, 50_000);
     let window = device.window().unwrap();
+    let halted = Lent::with_bits(&window, STATUS, regs::HALTED);
     // SAFETY: the model is built so.
-    let mut queue = Queue::new(
-        unsafe {
-            AxiVdmaChannel::alone(
-                Lent::with_bits(&window, STATUS, regs::HALTED),
-                Side::S2mm,
-                CONFIG,
-            )
-        }
-        .unwrap(),
-        1,
-    )
-    .unwrap();
-    let frame = region.alloc(1024, Align::LINE).unwrap();
-    let failed = queue.submit([frame.from_device(..)], &[]).unwrap_err();
-    assert!(
-        matches!(failed.error, Error::Fault { what, .. } if what.starts_with("Halted stayed")),
-        "{}",
-        failed.error
-    );
+    let channel = unsafe { AxiVdmaChannel::alone(halted, Side::S2mm, CONFIG) }.unwrap();
+    let mut queue = Queue::new(channel, 1).unwrap();
+    cases! {
+        queue.refuses(receives(&pool, ..), &[])
+            => Error::Fault { what, .. } if what.starts_with("Halted stayed"),
+    }
 }
 
 /// Every store is the job's frame, however many there are, and whether or not the configuration
@@ -103,30 +52,19 @@ fn no_frame_goes_to_the_frame_of_an_earlier_job() {
         [(32, 1), (32, 3), (32, 16), (32, 17), (32, 32), (40, 1), (40, 8), (40, 9), (40, 16)]
     {
         for said in [0, frame_stores] {
-            let board = SimBoard::new(1);
-            let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-            let source =
-                SourceConfig { packet_bytes: 1024, gap_ns: 50_000, ..SourceConfig::default() };
-            let spec = AxiVdmaSpec {
-                address_bits,
-                frame_stores,
-                stream: StreamConfig::source(source, 4096),
-                ..AxiVdmaSpec::default()
-            };
-            let device = SimDevice::with_model(&board, board.port(), AxiVdmaModel::new(spec));
+            let (board, _, pool) = bench(1, 1, 1024);
+            let spec = AxiVdmaSpec { address_bits, frame_stores, ..AxiVdmaSpec::default() };
+            let device = built(&board, 1024, 50_000, spec);
             let config = AxiVdmaConfig { address_bits, frame_stores: said, ..CONFIG };
-            let mut queue =
-                Queue::new(device.window().unwrap().channel(Side::S2mm, config).unwrap(), 1)
-                    .unwrap();
+            let mut queue = open(&device, config);
             for number in 0..33 {
-                let frame = region.alloc(1024, Align::LINE).unwrap();
-                let [frame] = queue.run([frame.from_device(..)], &[], LIMIT).unwrap().buffers;
+                let [frame] = queue.run(receives(&pool, ..), &[], LIMIT).unwrap().buffers;
                 assert!(
                     packet::is(number, frame.view::<u8>().unwrap()),
                     "{address_bits} bits, {frame_stores} stores, frame {number}"
                 );
             }
-            assert_eq!(board.counts().unowned_accesses, 0);
+            clean(&board);
         }
     }
     assert_eq!(AxiVdmaConfig::default().frame_stores, 0);
