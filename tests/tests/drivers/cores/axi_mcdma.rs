@@ -1,30 +1,37 @@
+#![allow(unsafe_code, reason = "models, and drivers that are opened over them, are promises")]
 //! AXI MCDMA on its model: numbers, jobs, what the core drops, errors and refusals, and channels
 //! that share the reset.
 
 mod channels;
 mod jobs;
 mod refusals;
+mod threads;
 
+use crate::prelude::*;
 use contigo::{
-    Region,
     drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, Way, regs},
-    sim::{
-        Faults, SimBoard, SimConfig,
-        axi_mcdma::{McdmaModel, McdmaSpec, SimMcdma},
-        stream::{SourceConfig, StreamConfig, packet},
-    },
+    job::CoreChannel,
+    sim::axi_mcdma::{McdmaModel, McdmaSpec, SimMcdma},
 };
-use std::time::Duration;
 
-const LIMIT: Duration = Duration::from_millis(5);
+/// Its memory ports take any address.
+const DRE: McdmaConfig = McdmaConfig {
+    address_bits: 32,
+    length_bits: 14,
+    mm2s_data_bits: 32,
+    mm2s_dre: true,
+    s2mm_data_bits: 32,
+    s2mm_dre: true,
+    stop_us: 1_000,
+    sideband: false,
+};
 
-/// A core whose memory ports take any address, over `streams`.
-fn model(streams: StreamConfig) -> McdmaModel {
-    McdmaModel::new(McdmaSpec { config: dre(), streams: [streams; 2] })
+fn model(config: McdmaConfig, stream: StreamConfig) -> McdmaModel {
+    McdmaModel::new(McdmaSpec { config, streams: [stream; 2] })
 }
 
-fn dre() -> McdmaConfig {
-    McdmaConfig { mm2s_dre: true, s2mm_dre: true, ..McdmaConfig::default() }
+fn core(board: &SimBoard, config: McdmaConfig, stream: StreamConfig) -> SimMcdma {
+    SimMcdma::with_model(board, board.port(), model(config, stream))
 }
 
 /// A camera: packets of 1,000 bytes with a pause after each.
@@ -36,11 +43,13 @@ fn source() -> StreamConfig {
 }
 
 /// A board with memory for descriptors and packets.
-macro_rules! ground {
-    ($board:ident, $rings:ident, $pool:ident) => {
-        let region = Region::new($board.memory(256 << 10).unwrap()).unwrap();
-        let $rings = region.pool(5, 1024).unwrap();
-        let $pool = region.pool(16, 4096).unwrap();
-    };
+fn ground(faults: Faults) -> (SimBoard, Pool, Pool) {
+    let (board, region, pool) = faulty(1, faults, 16, 4096);
+    let rings = region.pool(5, 1024).unwrap();
+    (board, rings, pool)
 }
-use ground;
+
+/// One channel of a core.
+fn open<D: Device>(core: &Mcdma<D>, way: Way, rings: &Pool) -> Queue<McdmaChannel<CoreChannel<D>>> {
+    Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 8).unwrap()
+}

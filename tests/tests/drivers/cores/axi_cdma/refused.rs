@@ -154,11 +154,18 @@ fn a_length_that_btt_cuts_is_an_error() {
 /// The steps for the kernel stop what the driver started.
 #[test]
 fn the_stop_program_resets_the_core() {
-    let (board, region, _) = faulty(1, HANG, 1, 64);
+    let (board, region, pool) = faulty(1, HANG, 2, 64);
     let device = core(&board, AxiCdmaSpec::default());
-    let program = device.window().unwrap().sg(DRE, ring(&region)).unwrap().stop_program();
-    assert_eq!(program.steps().len(), 3);
     let window = device.window().unwrap();
+    // SAFETY: the model is built so.
+    let cdma = unsafe { AxiCdma::sg(Lent::new(&window), DRE, ring(&region)) }.unwrap();
+    let mut queue = Queue::new(cdma, 1).unwrap();
+    queue.give(copies(&pool, .., ..));
+    let program = queue.driver().stop_program();
+    assert_eq!(program.steps().len(), 3);
+    let is_idle = || window.read32(0x04) & regs::IDLE != 0;
+    assert!(!is_idle());
     // SAFETY: the steps start nothing.
     assert_eq!(unsafe { program.run(&window, 10) }, Ok(()));
+    assert!(is_idle());
 }
