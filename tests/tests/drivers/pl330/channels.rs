@@ -1,47 +1,29 @@
 //! Up to eight channels of one controller at once, each with a driver of its own.
 
-use super::{Memory, SLOT, WAIT, WAIT_FOR_EVER, scribble};
-use contigo::{
-    Align, CpuBuf, Device, Driver, Error, Mmio, Operand, Pool, Queue, Wait,
-    drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Channel, Pl330Config, regs},
-    forward,
-    sim::{
-        SimBoard,
-        pl330::{Pl330Spec, SimPl330},
-    },
-    types::Refused,
-};
-use contigo_testkit::{emulated, lent::Lent};
-use fastrand::Rng;
-use std::{thread, time::Duration};
+use super::*;
+use contigo::drivers::pl330::Pl330Channel;
+use std::thread;
 
 pub(crate) const CHANNELS: usize = 8;
 
-/// Channel and event `number`.
-pub(crate) fn config(number: usize) -> Pl330Config {
-    let number = u8::try_from(number).unwrap();
-    Pl330Config { channel: number, event: 15 - number }
+/// The driver of channel and event `number`.
+pub(crate) fn channel<D: Device>(
+    ground: &Ground,
+    controller: &Controller<D>,
+    number: usize,
+) -> Pl330Channel<D> {
+    let channel = u8::try_from(number).unwrap();
+    let config = Pl330Config { channel, event: 15 - channel };
+    controller.channel(config, ground.program()).unwrap()
 }
 
-impl Memory {
-    /// A program for each channel, and buffers for two copies on each.
-    pub(crate) fn pools(&self) -> (Pool, Pool) {
-        let programs = self.region.pool(CHANNELS, PROGRAM_BYTES).unwrap();
-        (programs, self.region.pool(32, SLOT).unwrap())
-    }
-}
-
-/// One copy: its source and its length, where the target begins with another byte.
-pub(crate) fn random_copy(rng: &mut Rng, data: &Pool) -> ([Operand; 2], Vec<u8>) {
-    let (mut from, mut to) = (data.take().unwrap(), data.take().unwrap());
-    let (bytes, len, at) = (scribble(rng, &mut from), rng.usize(1..=2000), rng.usize(..64));
-    to.view_mut::<u8>().unwrap().fill(!bytes[0]);
-    ([from.to_device(..len), to.from_device(at..at + len)], bytes[..len].to_vec())
-}
-
-/// Did `bytes` arrive?
-pub(crate) fn arrived(to: &CpuBuf, bytes: &[u8]) -> bool {
-    to.view::<u8>().unwrap().windows(bytes.len()).take(64).any(|window| window == bytes)
+/// The same, with its queue.
+pub(crate) fn queue<D: Device>(
+    ground: &Ground,
+    controller: &Controller<D>,
+    number: usize,
+) -> Queue<Pl330Channel<D>> {
+    Queue::new(channel(ground, controller, number), 1).unwrap()
 }
 
 #[test]
@@ -55,101 +37,58 @@ fn eight_queues_of_one_thread_are_in_flight_at_once() {
     .into_iter()
     .enumerate()
     {
-        let board = SimBoard::new(seed as u64);
-        let memory = Memory::on(&board);
-        let (programs, data) = memory.pools();
-        let device = SimPl330::with_spec(&board, board.port(), spec);
-        let controller = device.window().unwrap().controller().unwrap();
-        let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
+        let ground = ground(seed as u64, Faults::NONE);
+        let controller = ground.device(spec).window().unwrap().controller().unwrap();
         let channels = CHANNELS.min(spec.buffer_words as usize);
         assert_eq!(controller.channels() as usize, channels);
         let mut queues: Vec<_> =
-            (0..channels).map(|number| Queue::new(driver(number), 1).unwrap()).collect();
+            (0..channels).map(|number| queue(&ground, &controller, number)).collect();
         let mut rng = Rng::with_seed(seed as u64);
         let rounds = emulated::fewer(15);
         for _ in 0..rounds {
-            let pushed: Vec<_> = queues
+            let mut pushed: Vec<_> = queues
                 .iter_mut()
                 .map(|queue| {
-                    let (operands, bytes) = random_copy(&mut rng, &data);
-                    queue.submit(operands, &[]).unwrap();
-                    bytes
+                    let (operands, expected) = ground.random_copy(&mut rng, 2000);
+                    queue.give(operands);
+                    Some(expected)
                 })
                 .collect();
             assert!(queues.iter().all(|queue| queue.is_full()), "one job a channel");
             // In whatever order.
             let first = rng.usize(..channels);
             for number in (0..channels).map(|number| number ^ first) {
-                let done = queues[number].wait::<2>(WAIT).unwrap().unwrap();
-                assert!(arrived(&done.buffers[1], &pushed[number]), "channel {number} of {spec:?}");
+                let done = queues[number].wait(WAIT).unwrap().unwrap();
+                pushed[number].take().unwrap().arrived(done);
             }
         }
-        assert!(
-            queues
-                .iter()
-                .all(|queue| (queue.counts().completed, queue.counts().stopped) == (rounds, 0))
-        );
-        drop(queues);
-        assert_eq!((programs.taken(), data.taken()), (0, 0), "everything is given back");
-        assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
-    }
-}
-
-/// A device that lets other threads run in the middle of every instruction for the debug interface.
-struct Yielding<D>(D);
-
-// SAFETY: the registers belong to the device.
-unsafe impl<D: Mmio> Mmio for Yielding<D> {
-    forward!(|this| this.0 => len_bytes, read32);
-    unsafe fn write32(&self, offset: usize, value: u32) {
-        if offset == regs::DBGINST1.offset()
-            || offset == regs::DBGCMD.offset()
-            || offset == regs::INTEN.offset()
-        {
-            thread::yield_now();
+        for queue in &queues {
+            assert_eq!((queue.counts().completed, queue.counts().stopped), (rounds, 0));
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.0.write32(offset, value) }
-    }
-}
-
-impl<D: Wait> Wait for Yielding<D> {
-    forward!(|this| this.0 => now_us, wait_at_most);
-}
-
-// SAFETY: the device's.
-unsafe impl<D: Device> Device for Yielding<D> {
-    forward!(|this| this.0 => port, simulated);
-}
-
-/// `count` copies on `driver`, one after the other.
-pub(crate) fn copies<D: Device>(driver: Pl330Channel<D>, data: &Pool, count: u64) {
-    let number = driver.config().channel;
-    let mut rng = Rng::with_seed(number.into());
-    let mut queue = Queue::new(driver, 1).unwrap();
-    for job in 0..count {
-        let (operands, bytes) = random_copy(&mut rng, data);
-        let done = queue.run(operands, &[], WAIT).unwrap();
-        assert!(arrived(&done.buffers[1], &bytes), "job {job} of channel {number}");
+        drop(queues);
+        ground.is_clean();
     }
 }
 
 #[test]
 fn channels_are_driven_by_several_threads() {
-    fn may_go_anywhere<T: Send>(_: &T) {}
     for threads in [2, CHANNELS] {
-        let board = SimBoard::new(1);
-        let memory = Memory::on(&board);
-        let (programs, data) = memory.pools();
-        let device = SimPl330::new(&board, board.port());
+        let ground = ground(1, Faults::NONE);
+        let window = ground.device(Pl330Spec::default()).window().unwrap();
+        // Other threads run in the middle of every instruction for the debug interface.
+        let in_the_middle = [regs::DBGINST1.offset(), regs::DBGCMD.offset(), regs::INTEN.offset()];
+        let yielding = Bent::new(window, |_, value| value).writing(|offset, value| {
+            if in_the_middle.contains(&offset) {
+                thread::yield_now();
+            }
+            Some(value)
+        });
         // SAFETY: the window is a simulated PL330's.
-        let controller = unsafe { Controller::open(Yielding(device.window().unwrap())) }.unwrap();
+        let controller = unsafe { Controller::open(yielding) }.unwrap();
         thread::scope(|scope| {
             for number in 0..threads {
-                let mut driver =
-                    controller.channel(config(number), programs.take().unwrap()).unwrap();
-                may_go_anywhere(&driver);
-                let data = &data;
+                let mut driver = channel(&ground, &controller, number);
+                let ground = &ground;
                 scope.spawn(move || {
                     // Started and killed, beside those that copy already.
                     for _ in 0..emulated::fewer(50) * (number as u64 % 2) {
@@ -157,90 +96,74 @@ fn channels_are_driven_by_several_threads() {
                         unsafe { driver.run_program(&WAIT_FOR_EVER).unwrap() };
                         driver.stop().unwrap();
                     }
-                    copies(driver, data, emulated::fewer(100));
+                    let (mut queue, mut rng) =
+                        (Queue::new(driver, 1).unwrap(), Rng::with_seed(number as u64));
+                    ground.copies(&mut queue, &mut rng, emulated::fewer(100), 2000);
                 });
             }
         });
-        assert_eq!((programs.taken(), data.taken()), (0, 0), "everything is given back");
-        assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
+        ground.is_clean();
     }
 }
 
 #[test]
 fn a_channel_and_an_event_have_one_driver() {
-    let board = SimBoard::new(1);
-    let memory = Memory::on(&board);
-    let (programs, data) = memory.pools();
-    let device = SimPl330::with_spec(
-        &board,
-        board.port(),
-        Pl330Spec { channels: 3, events: 3, ..Pl330Spec::default() },
-    );
+    let ground = ground(1, Faults::NONE);
+    let device = ground.device(Pl330Spec { channels: 3, events: 3, ..Pl330Spec::default() });
     let controller = device.window().unwrap().controller().unwrap();
-    let open = |channel, event| {
-        controller.channel(Pl330Config { channel, event }, programs.take().unwrap())
-    };
-    let refused =
-        |channel, event| open(channel, event).map(drop).map_err(|Refused { error, .. }| error);
-    assert_eq!(controller.channels(), 3);
+    let open =
+        |channel, event| controller.channel(Pl330Config { channel, event }, ground.program());
+    let refused = |channel, event| open(channel, event).map(drop).map_err(|refused| refused.error);
     let first = open(1, 2).unwrap();
-    assert_eq!(refused(1, 0), Err(Error::HasDriver), "the channel");
-    assert_eq!(refused(0, 2), Err(Error::HasDriver), "the event");
-    let argument =
-        |name, value| Err(Error::Argument { name, value, min: 0, max: 2, multiple_of: 1 });
-    assert_eq!((refused(3, 0), refused(0, 3)), (argument("channel", 3), argument("event", 3)));
-    // One that was refused for its memory has claimed nothing.
-    let small = memory.region.alloc(64, Align::LINE).unwrap();
-    let too_small =
-        controller.channel(Pl330Config { channel: 0, event: 0 }, small).map(drop).unwrap_err();
-    assert!(matches!(too_small.error, Error::BlockSize { len_bytes: 64, .. }));
+    // One that is refused for its memory has claimed nothing.
+    let small = ground.region.alloc(64, Align::LINE).unwrap();
+    cases! {
+        controller.channels() => 3,
+        refused(1, 0) => Err(Error::HasDriver), // the channel
+        refused(0, 2) => Err(Error::HasDriver), // the event
+        refused(3, 0) => Err(Error::Argument { name: "channel", value: 3, max: 2, .. }),
+        refused(0, 3) => Err(Error::Argument { name: "event", value: 3, max: 2, .. }),
+        controller.channel(Pl330Config { channel: 0, event: 0 }, small).unwrap_err().error
+            => Error::BlockSize { len_bytes: 64, .. },
+    }
     drop(first);
-    assert_eq!(programs.taken(), 0);
-    copies(open(1, 2).unwrap(), &data, 2);
-    copies(open(0, 0).unwrap(), &data, 2);
+    assert_eq!(ground.programs.taken(), 0);
+    for (channel, event) in [(1, 2), (0, 0)] {
+        ground.works(&mut Queue::new(open(channel, event).unwrap(), 1).unwrap());
+    }
 }
 
 #[test]
 fn opening_stops_every_channel() {
-    let board = SimBoard::new(1);
-    let memory = Memory::on(&board);
-    let (programs, data) = memory.pools();
-    let device = SimPl330::new(&board, board.port());
+    let ground = ground(1, Faults::NONE);
+    let device = ground.device(Pl330Spec::default());
     // A program that crashed left two channels at work, with their events raised.
     let window = device.window().unwrap();
     // SAFETY: the model is a PL330.
     let crashed = unsafe { Controller::open(Lent::new(&window)) }.unwrap();
     for number in [2, 5] {
-        let mut driver = crashed.channel(config(number), programs.take().unwrap()).unwrap();
-        let code =
-            [&[0x34, (15 - u8::try_from(number).unwrap()) << 3], &WAIT_FOR_EVER[..]].concat();
+        let mut driver = channel(&ground, &crashed, number);
+        let code = [[0x34, driver.config().event << 3], WAIT_FOR_EVER].concat();
         // SAFETY: it touches no memory.
         unsafe { driver.run_program(&code).unwrap() };
         device.run_for(100).unwrap();
         std::mem::forget(driver);
     }
     drop(crashed);
-    let at_work = |window: &_| {
-        regs::CHANNELS
-            .iter()
-            .filter(|channel| channel.csr.read(window) & regs::STATUS != regs::STOPPED)
-            .count()
+    let at_work = |window: &SimWindow<_>| {
+        let works =
+            |channel: &&regs::Channel| channel.csr.read(window) & regs::STATUS != regs::STOPPED;
+        (regs::CHANNELS.iter().filter(works).count(), regs::INT_EVENT_RIS.read(window).count_ones())
     };
-    assert_eq!((at_work(&window), regs::INT_EVENT_RIS.read(&window).count_ones()), (2, 2));
+    assert_eq!(at_work(&window), (2, 2));
     drop(window);
+    drop(device.window().unwrap().controller().unwrap());
+    assert_eq!(at_work(&device.window().unwrap()), (0, 0));
     let controller = device.window().unwrap().controller().unwrap();
-    drop(controller);
-    let window = device.window().unwrap();
-    assert_eq!((at_work(&window), regs::INT_EVENT_RIS.read(&window)), (0, 0));
-    drop(window);
-    let controller = device.window().unwrap().controller().unwrap();
-    let mut driver = controller.channel(config(2), programs.take().unwrap()).unwrap();
-    assert_eq!(driver.poll(Duration::from_micros(100)), Ok(None), "an event of long ago is no end");
+    let mut driver = channel(&ground, &controller, 2);
+    let mut poll = || driver.poll(Duration::from_micros(100));
+    assert_eq!(poll(), Ok(None), "an event of long ago is no end");
     controller.reset(|| Ok(())).unwrap();
-    assert_eq!(
-        driver.poll(Duration::from_micros(100)),
-        Ok(None),
-        "a reset ends no job where there is none"
-    );
-    copies(driver, &data, 2);
+    assert_eq!(poll(), Ok(None), "a reset ends no job where there is none");
+    ground.works(&mut Queue::new(driver, 1).unwrap());
 }
