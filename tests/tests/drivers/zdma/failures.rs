@@ -1,77 +1,7 @@
 //! Jobs that are refused, jobs that fail on the bus, and that the next job works.
-#![allow(
-    unsafe_code,
-    reason = "memory that is not there: a backend that lies, so that a real bus error can be seen"
-)]
 
-use super::{LIMIT, MODES, Mode, alloc};
-use contigo::{
-    Align, Backend, Bus, DevAddr, Direction, Driver, Error, PhysAddr, Port, Queue, Region,
-    drivers::zdma::{Zdma, regs},
-    mem::{DevSlice, Mapping, SyncScope},
-    sim::{SimBoard, SimSpec, zdma::SimZdma},
-    types::BaseAddr,
-};
+use super::{hole::hole, *};
 use contigo_gemm8::SimGemm8;
-use std::{ops::Range, ptr::NonNull};
-
-const LEN: usize = 8192;
-
-/// Memory that the CPU sees, at an address of the board's bus where nothing answers.
-pub(super) struct Hole {
-    cpu: NonNull<u8>,
-    bus: Bus,
-}
-
-impl Hole {
-    const BASE: u64 = 0xF000_0000;
-
-    pub(super) fn new(board: &SimBoard) -> Self {
-        #[repr(align(4096))]
-        #[derive(Clone, Copy)]
-        struct Page(#[allow(dead_code, reason = "its size and alignment are used")] [u8; 4096]);
-        let pages = Box::leak(vec![Page([0; 4096]); 16].into_boxed_slice());
-        Self { cpu: NonNull::from(pages).cast(), bus: board.bus() }
-    }
-}
-
-// SAFETY: the memory is leaked, so no other code has it.
-unsafe impl Send for Hole {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Hole {}
-
-// SAFETY: the mapping is 64 KiB of leaked memory, used by no other code. Nothing answers at its bus
-// addresses, so no device touches it or anything else there, and no cache needs maintenance.
-unsafe impl Backend for Hole {
-    fn name(&self) -> &'static str {
-        "hole"
-    }
-    fn mapping(&self) -> Mapping {
-        let base = BaseAddr::Phys(PhysAddr(Self::BASE));
-        Mapping {
-            cpu: self.cpu,
-            len_bytes: 16 * 4096,
-            base,
-            bus: self.bus,
-            scope: SyncScope::Range { granule_bytes: 64 },
-            coherent: None,
-        }
-    }
-    unsafe fn sync_for_device(
-        &self,
-        _range: Range<usize>,
-        _direction: Direction,
-    ) -> contigo::Result<()> {
-        Ok(())
-    }
-    unsafe fn sync_for_cpu(
-        &self,
-        _range: Range<usize>,
-        _direction: Direction,
-    ) -> contigo::Result<()> {
-        Ok(())
-    }
-}
 
 fn fault(bit: u32) -> Error {
     // The model is done with the job, and so is the channel (UG1087, DMA_DONE: with or without
@@ -79,186 +9,115 @@ fn fault(bit: u32) -> Error {
     Error::Fault { device: "zdma", status: bit | regs::INT_DONE, what: regs::describe(bit) }
 }
 
-/// A good copy, to see that the channel works.
-fn good(queue: &mut Queue<impl Driver>, region: &Region) {
-    let (mut from, to) = (alloc!(region)(LEN), alloc!(region)(LEN));
-    from.view_mut::<u8>().unwrap().fill(0x5A);
-    let [_from, to] =
-        queue.run([from.to_device(..), to.from_device(..)], &[], LIMIT).unwrap().buffers;
-    assert_eq!(to.view::<u8>().unwrap(), [0x5A; LEN]);
-}
-
 #[test]
 fn a_bus_error_is_told_from_another_and_the_next_job_works() {
-    for mode in MODES {
-        let board = SimBoard::new(1);
-        let (region, hole) = (
-            Region::new(board.memory(1 << 20).unwrap()).unwrap(),
-            Region::new(Hole::new(&board)).unwrap(),
-        );
-        let channel = SimZdma::new(&board, board.port());
-        let mut queue =
-            Queue::new(mode.open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
-        good(&mut queue, &region);
-
-        let failed = queue
-            .run(
-                [alloc!(hole)(LEN).to_device(5..), alloc!(region)(LEN).from_device(..)],
-                &[],
-                LIMIT,
-            )
-            .unwrap_err();
-        assert_eq!(
-            (failed.error, failed.buffers.is_some()),
-            (fault(regs::INT_READ), true),
-            "{mode:?}"
-        );
-        good(&mut queue, &region);
-
-        let operands = [alloc!(region)(LEN).to_device(5..), alloc!(hole)(LEN).from_device(..)];
-        assert_eq!(
-            queue.run(operands, &[], LIMIT).unwrap_err().error,
-            fault(regs::INT_WRITE),
-            "{mode:?}"
-        );
-        good(&mut queue, &region);
-        assert_eq!(
-            (queue.counts().completed, queue.counts().stopped, queue.is_empty()),
-            (3, 2, true)
-        );
+    for mode in [Mode::Simple, Mode::Linked(4096), Mode::Linked(128)] {
+        let (board, region, pool) = bench(1, 4, LEN);
+        let (_, nowhere) = hole(&board);
+        let mut queue = mode.queue(&SimZdma::new(&board, board.port()), &region);
+        works(&mut queue, &pool);
+        let take = || pool.take().unwrap();
+        let reads = [nowhere.take().unwrap().to_device(5..), take().from_device(..)];
+        let writes = [take().to_device(5..), nowhere.take().unwrap().from_device(..)];
+        for (operands, bit) in [(reads, regs::INT_READ), (writes, regs::INT_WRITE)] {
+            let failed = queue.run(operands, &[], LIMIT).unwrap_err();
+            assert_eq!((failed.error, failed.buffers.is_some()), (fault(bit), true), "{mode:?}");
+            works(&mut queue, &pool);
+        }
+        let counts = (queue.counts().completed, queue.counts().stopped, queue.is_empty());
+        assert_eq!(counts, (3, 2, true));
     }
 }
 
 #[test]
 fn descriptors_that_the_channel_cannot_read() {
-    let board = SimBoard::new(1);
-    let (region, hole) = (
-        Region::new(board.memory(1 << 20).unwrap()).unwrap(),
-        Region::new(Hole::new(&board)).unwrap(),
-    );
+    let (board, region, pool) = bench(1, 4, LEN);
+    let (elsewhere, _) = hole(&board);
     let channel = SimZdma::new(&board, board.port());
-    let mut queue =
-        Queue::new(channel.window().unwrap().linked(alloc!(hole)(256)).unwrap(), 1).unwrap();
-    let error = queue
-        .run([alloc!(region)(LEN).to_device(..), alloc!(region)(LEN).from_device(..)], &[], LIMIT)
-        .unwrap_err()
-        .error;
-    assert!(
-        error == fault(regs::INT_SRC_DESCRIPTOR) || error == fault(regs::INT_DST_DESCRIPTOR),
-        "{error}"
-    );
+    let mut queue = Mode::Linked(256).queue(&channel, &elsewhere);
+    let error = queue.run(copies(&pool, .., ..), &[], LIMIT).unwrap_err().error;
+    let either = [regs::INT_SRC_DESCRIPTOR, regs::INT_DST_DESCRIPTOR].map(fault);
+    assert!(either.contains(&error), "{error}");
     drop(queue);
-    let mut queue =
-        Queue::new(channel.window().unwrap().linked(alloc!(region)(256)).unwrap(), 1).unwrap();
-    good(&mut queue, &region);
+    works(&mut Mode::Linked(256).queue(&channel, &region), &pool);
 }
 
 #[test]
 fn copies_that_no_channel_can_do() {
-    let board = SimBoard::new(1);
-    let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
+    let (board, region, _) = bench(1, 1, 64);
     let slice = |len_bytes| DevSlice { addr: DevAddr(0x1000), offset_bytes: 0, len_bytes };
-    let largest = [
+    for (mode, max) in [
         (Mode::Simple, (1 << 30) - 1),
         (Mode::Linked(128), 1 << 29),
         (Mode::Linked(4096), 7 << 29),
         (Mode::Linked(8 * 9 * 64), u32::MAX as usize),
-    ];
-    for (mode, max) in largest {
-        let channel = SimZdma::new(&board, board.port());
-        let zdma = mode.open(channel.window().unwrap(), alloc!(region));
+    ] {
+        let zdma = mode.open(&SimZdma::new(&board, board.port()), &region);
         let refusal = |from, to| zdma.check(&[slice(from), slice(to)], &[]);
-        assert_eq!((refusal(max, max), refusal(1, usize::MAX)), (Ok(()), Ok(())));
-        let argument = |value| Error::Argument {
-            name: "bytes to copy",
-            value,
-            min: 1,
-            max: max as u64,
-            multiple_of: 1,
+        let argument = |value: usize| {
+            let (value, max) = (value as u64, max as u64);
+            Err(Error::Argument { name: "bytes to copy", value, min: 1, max, multiple_of: 1 })
         };
+        assert_eq!((refusal(max, max), refusal(1, usize::MAX)), (Ok(()), Ok(())));
         // On a 32-bit processor no buffer is longer than the longest list.
         if let Some(more) = max.checked_add(1) {
-            assert_eq!(refusal(more, more), Err(argument(more as u64)), "{mode:?}");
+            assert_eq!(refusal(more, more), argument(more), "{mode:?}");
         }
-        assert_eq!(refusal(0, 0), Err(argument(0)));
-        assert_eq!(
-            refusal(65, 64),
-            Err(Error::BufferSize { index: 1, need_bytes: 65, have_bytes: 64 })
-        );
+        assert_eq!(refusal(0, 0), argument(0));
+        let short = Error::BufferSize { index: 1, need_bytes: 65, have_bytes: 64 };
+        assert_eq!(refusal(65, 64), Err(short));
     }
 }
 
 #[test]
 fn what_is_not_a_zdma() {
-    let board = SimBoard::new(1);
+    let (board, region, _) = bench(1, 1, 64);
     let other = SimGemm8::new(&board, board.port());
     // SAFETY: it is refused by what is read: nothing is written to it.
-    let refused = unsafe { Zdma::simple(other.window().unwrap()) }.map(drop).unwrap_err();
-    assert_eq!(
-        refused,
-        Error::RegisterWindow { device: "zdma", need_bytes: regs::WINDOW_BYTES, have_bytes: 0x90 }
-    );
-    let region = Region::new(board.memory(8192).unwrap()).unwrap();
+    let simple = unsafe { Zdma::simple(other.window().unwrap()) }.map(drop);
     // SAFETY: as above.
-    let (error, memory) = unsafe { Zdma::linked(other.window().unwrap(), alloc!(region)(4096)) }
-        .map(drop)
-        .unwrap_err()
-        .into_parts();
-    assert!(memory.len_bytes() == 4096 && matches!(error, Error::RegisterWindow { .. }));
+    let linked = unsafe { Zdma::linked(other.window().unwrap(), ring(&region)) }.unwrap_err();
+    let (need_bytes, have_bytes) = (regs::WINDOW_BYTES, 0x90);
+    let refused = Error::RegisterWindow { device: "zdma", need_bytes, have_bytes };
+    assert_eq!((simple, linked.error), (Err(refused), refused));
+    assert_eq!(linked.into_returned().len_bytes(), 4096);
 }
 
 #[test]
 fn descriptors_that_do_not_suit_come_back() {
-    let (board, other) = (SimBoard::new(1), SimBoard::new(1));
-    let region = Region::new(board.memory(8192).unwrap()).unwrap();
-    let elsewhere = Region::new(other.memory(8192).unwrap()).unwrap();
-    let channel = SimZdma::new(&board, board.port());
-    let refusal = |channel: &SimZdma, buf| {
-        let refused = channel.window().unwrap().linked(buf).map(drop).unwrap_err();
-        (refused.error, refused.into_returned().len_bytes())
-    };
-    let small = Error::BlockSize { len_bytes: 64, need_bytes: 128, line_bytes: 64 };
-    assert_eq!(refusal(&channel, alloc!(region)(64)), (small, 64));
-    assert_eq!(
-        refusal(&channel, alloc!(elsewhere)(128)),
-        (Error::WrongBus { port: "sim-hp0", memory: other.bus() }, 128)
-    );
-    // A port that adds 16 to every address.
-    let crooked = SimZdma::new(&board, Port { offset: 16, ..board.port() });
-    let (error, len_bytes) = refusal(&crooked, alloc!(region)(128));
-    assert!(
-        matches!(error, Error::Misaligned { align_bytes: 32, addr } if addr % 32 == 16),
-        "{error}"
-    );
-    assert_eq!(len_bytes, 128);
+    let ((board, here, pool), (other, elsewhere, _)) = (bench(1, 1, 64), bench(1, 1, 64));
+    let free_bytes = here.free_bytes();
     // An address of 45 bits.
-    let high = SimSpec {
-        base: Some(BaseAddr::Phys(PhysAddr(1 << 44))),
-        len_bytes: 4096,
-        ..SimSpec::default()
-    };
+    let (base, len_bytes) = (Some(BaseAddr::Phys(PhysAddr(1 << 44))), 4096);
+    let high = SimSpec { base, len_bytes, ..SimSpec::default() };
     let far = Region::new(board.memory_with(high).unwrap()).unwrap();
-    let wide = SimZdma::new(&board, Port { addr_bits: 64, window: (0, u64::MAX), ..board.port() });
-    let (error, _) = refusal(&wide, alloc!(far)(128));
-    assert_eq!(
-        error,
-        Error::Unreachable {
-            port: "sim-hp0",
-            addr: 1 << 44,
-            len_bytes: 128,
-            first: 0,
-            last: (1 << 44) - 1
-        }
-    );
-    let mut queue = Queue::new(wide.window().unwrap().simple().unwrap(), 1).unwrap();
-    let refused = queue
-        .submit([alloc!(far)(64).to_device(..), alloc!(region)(64).from_device(..)], &[])
-        .unwrap_err();
-    assert!(
-        matches!(refused.error, Error::Unreachable { last, .. } if last == (1 << 44) - 1),
-        "{}",
-        refused.error
-    );
-    // None of them was harmed.
-    assert!(region.alloc(7936 - 128 - 128, Align::LINE).is_ok());
+    // A port that adds 16 to every address, and one that reaches all of them.
+    let crooked = Port { offset: 16, ..board.port() };
+    let wide = Port { addr_bits: 64, window: (0, u64::MAX), ..board.port() };
+    let refusal = |port, region: &Region, len_bytes| {
+        let buf = region.alloc(len_bytes, Align::LINE).unwrap();
+        let refused = SimZdma::new(&board, port).window().unwrap().linked(buf).unwrap_err();
+        let error = refused.error;
+        assert_eq!(refused.into_returned().len_bytes(), len_bytes);
+        error
+    };
+    const LAST: u64 = (1 << 44) - 1;
+    cases! {
+        refusal(board.port(), &here, 64)
+            => Error::BlockSize { len_bytes: 64, need_bytes: 128, line_bytes: 64 },
+        refusal(board.port(), &elsewhere, 128) => Error::WrongBus { port: "sim-hp0", memory }
+            if memory == other.bus(),
+        refusal(crooked, &here, 128) => Error::Misaligned { align_bytes: 32, addr }
+            if addr % 32 == 16,
+        refusal(wide, &far, 128) => Error::Unreachable {
+            port: "sim-hp0", addr: 0x1000_0000_0000, len_bytes: 128, first: 0, last: LAST,
+        },
+    }
+    let mut queue = Mode::Simple.queue(&SimZdma::new(&board, wide), &here);
+    let from = far.alloc(64, Align::LINE).unwrap().to_device(..);
+    cases! {
+        queue.refuses([from, pool.take().unwrap().from_device(..)], &[])
+            => Error::Unreachable { last: LAST, .. },
+    }
+    assert_eq!(here.free_bytes(), free_bytes, "all of it came back");
 }
