@@ -1,15 +1,23 @@
 //! Kernels that HLS made, from data: their maps, the files they come from, and the driver on its
 //! model.
+#![allow(unsafe_code, reason = "what a kernel is, and what shares its window, is the test's word")]
 
 mod chain;
 mod files;
+mod gate;
 mod gated;
 mod maps;
 mod one_job;
 
+use crate::prelude::*;
 use contigo::{
-    Align, OperandSpec,
+    OperandSpec,
     design::kernel::{KernelMap, Protocol},
+    drivers::ap_ctrl::{ApCtrl, regs},
+    sim::{
+        BusError,
+        ap_ctrl::{ApCtrlModel, KernelCall, KernelFn, SimApCtrl},
+    },
 };
 
 /// `long scale(const int *from, int *to, int m, int n, long factor)`: `m` rows of `n`, times
@@ -32,3 +40,12 @@ const SCALE: KernelMap = {
         Err(_) => panic!("the table is wrong"),
     }
 };
+
+/// The arguments of three rows of five, times one, which have 60 bytes.
+const ROWS: [u32; 4] = [3, 5, 1, 0];
+
+type ScaleQueue = Queue<ApCtrl<SimWindow<ApCtrlModel>>>;
+
+fn open(kernel: &SimApCtrl, jobs: usize) -> ScaleQueue {
+    Queue::new(kernel.window().unwrap().driver().unwrap(), jobs).unwrap()
+}

@@ -1,78 +1,46 @@
 //! `ap_ctrl_chain`: two jobs in the kernel at once.
-#![allow(unsafe_code, reason = "a stop program is run on a device that its driver still has")]
 
-use contigo::{
-    CpuBuf, Driver, Error, Mmio, OperandSpec, Pool, Queue, Region, Wait,
-    design::kernel::{KernelMap, Protocol},
-    drivers::ap_ctrl::{ApCtrl, regs},
-    forward,
-    sim::{
-        Faults, SimBoard, SimConfig, SimWindow,
-        ap_ctrl::{ApCtrlModel, KernelFn, SimApCtrl},
-    },
-};
-use std::time::Duration;
+use super::*;
+use contigo::forward;
 
-const LIMIT: Duration = Duration::from_millis(20);
 const BYTES: usize = 4096;
 
-type CopyQueue = Queue<ApCtrl<SimWindow<ApCtrlModel>>>;
-
 /// The model's own kernel, `copy`, and buffers.
-fn with_copier<R>(
-    faults: Faults,
-    seed: u64,
-    act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool) -> R,
-) -> R {
-    let board = SimBoard::with(SimConfig { seed, faults });
-    let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
-    let pool = region.pool(8, BYTES).unwrap();
+fn with_copier<R>(seed: u64, act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool) -> R) -> R {
+    let (board, _, pool) = bench(seed, 8, BYTES);
     let kernel = SimApCtrl::<KernelFn>::new(&board, board.port());
     let result = act(&board, &kernel, &pool);
-    assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
+    clean(&board);
     result
 }
 
-fn filled(pool: &Pool, byte: u8) -> CpuBuf {
-    let mut buf = pool.take().unwrap();
-    buf.view_mut::<u8>().unwrap().fill(byte);
-    buf
+fn push(queue: &mut ScaleQueue, pool: &Pool, byte: u8) {
+    let operands = [filled(pool, byte).to_device(..), filled(pool, 0).from_device(..)];
+    queue.submit(operands, &[u32::try_from(BYTES).unwrap()]).unwrap();
 }
 
-fn open(kernel: &SimApCtrl) -> ApCtrl<SimWindow<ApCtrlModel>> {
-    kernel.window().unwrap().driver().unwrap()
+#[track_caller]
+fn is_copy(done: &Done<[CpuBuf; 2]>, byte: u8) {
+    assert!(done.buffers[1].view::<u8>().unwrap() == [byte; BYTES], "the copy of {byte} is wrong");
 }
 
-fn push(queue: &mut CopyQueue, pool: &Pool, byte: u8) {
-    let bytes = u32::try_from(BYTES).unwrap();
-    queue
-        .submit([filled(pool, byte).to_device(..), filled(pool, 0).from_device(..)], &[bytes])
-        .unwrap();
+fn ctrl(queue: &ScaleQueue) -> u32 {
+    queue.driver().device().read32(regs::CTRL.offset())
 }
 
-/// `jobs` copies with `SLOTS` in flight: how long each takes on average, in nanoseconds.
-fn pace<const SLOTS: usize>(jobs: u32) -> u64 {
-    with_copier(Faults::NONE, 1, |board, kernel, pool| {
-        let mut queue = Queue::new(open(kernel), SLOTS).unwrap();
-        let bytes = u32::try_from(BYTES).unwrap();
-        let begin_ns = board.now_ns();
-        let (mut pushed, mut done) = (0, 0);
-        while done < jobs {
+/// `jobs` copies with so many in flight: how long each takes on average, in nanoseconds.
+fn pace(slots: usize, jobs: u8) -> u64 {
+    with_copier(1, |board, kernel, pool| {
+        let mut queue = open(kernel, slots);
+        let (begin_ns, mut pushed) = (board.now_ns(), 0);
+        for done in 0..jobs {
             while pushed < jobs && !queue.is_full() {
-                let operands = [
-                    filled(pool, pushed.to_le_bytes()[0]).to_device(..),
-                    filled(pool, 0).from_device(..),
-                ];
-                queue.submit(operands, &[bytes]).unwrap();
+                push(&mut queue, pool, pushed);
                 pushed += 1;
             }
-            let ended = queue.wait::<2>(LIMIT).unwrap().unwrap();
-            assert_eq!(ended.words[0], bytes);
-            assert!(
-                ended.buffers[1].view::<u8>().unwrap() == [done.to_le_bytes()[0]; BYTES],
-                "job {done}"
-            );
-            done += 1;
+            let ended = queue.end();
+            assert_eq!(ended.words[0] as usize, BYTES);
+            is_copy(&ended, done);
         }
         (board.now_ns() - begin_ns) / u64::from(jobs)
     })
@@ -80,42 +48,25 @@ fn pace<const SLOTS: usize>(jobs: u32) -> u64 {
 
 #[test]
 fn two_jobs_in_flight_overlap() {
-    let (one, two) = (pace::<1>(200), pace::<2>(200));
+    let (one, two) = (pace(1, 200), pace(2, 200));
     assert!(two * 10 < one * 7, "{two} ns a job with two in flight, {one} with one");
 }
 
 #[test]
 fn the_kernel_has_taken_both() {
-    with_copier(Faults::NONE, 2, |_, kernel, pool| {
-        let mut queue = Queue::new(open(kernel), 2).unwrap();
+    with_copier(2, |_, kernel, pool| {
+        let mut queue = open(kernel, 2);
         push(&mut queue, pool, 1);
         push(&mut queue, pool, 2);
-        assert_eq!(
-            queue
-                .submit(
-                    [pool.take().unwrap().to_device(..), pool.take().unwrap().from_device(..)],
-                    &[1]
-                )
-                .unwrap_err()
-                .error,
-            Error::QueueFull { depth: 2 }
-        );
+        cases! { queue.refuses(copies(pool, .., ..), &[1]) => Error::QueueFull { depth: 2 } }
         // The second waits until the kernel has taken the first; a look gives it.
         kernel.run_for(2).unwrap();
         assert!(queue.wait::<2>(Duration::ZERO).unwrap().is_none(), "the first is at work");
         kernel.run_for(2).unwrap();
-        let ctrl = queue.driver().device().read32(regs::CTRL.offset());
-        assert_eq!(
-            ctrl & (regs::AP_START | regs::AP_DONE | regs::AP_IDLE),
-            0,
-            "both were taken, and none has ended: {ctrl:#x}"
-        );
-        assert_eq!(queue.len(), 2);
+        let state = ctrl(&queue) & (regs::AP_START | regs::AP_DONE | regs::AP_IDLE);
+        assert_eq!((state, queue.len()), (0, 2), "both were taken, and none has ended");
         for byte in [1, 2] {
-            assert!(
-                queue.wait::<2>(LIMIT).unwrap().unwrap().buffers[1].view::<u8>().unwrap()
-                    == [byte; BYTES]
-            );
+            is_copy(&queue.end(), byte);
         }
         assert_eq!(regs::ISR.read(queue.driver().device()), 0, "both interrupts were taken back");
         assert_eq!(queue.counts().ran_dry, 1);
@@ -125,8 +76,8 @@ fn the_kernel_has_taken_both() {
 #[test]
 fn the_stop_program_ends_both_jobs_unseen() {
     for wait_us in 0..12 {
-        with_copier(Faults::NONE, 4, |board, kernel, pool| {
-            let mut queue = Queue::new(open(kernel), 2).unwrap();
+        with_copier(4, |board, kernel, pool| {
+            let mut queue = open(kernel, 2);
             push(&mut queue, pool, 1);
             push(&mut queue, pool, 2);
             kernel.run_for(wait_us).unwrap();
@@ -136,18 +87,11 @@ fn the_stop_program_ends_both_jobs_unseen() {
             unsafe { program.run(&Shared(queue.driver().device()), 1) }.unwrap();
             let owned = board.counts().bytes_written;
             kernel.run_for(1000).unwrap();
-            assert_eq!(
-                (board.counts().bytes_written, regs::is_idle(kernel_ctrl(&queue))),
-                (owned, true),
-                "after {wait_us} us"
-            );
+            let after = (board.counts().bytes_written, regs::is_idle(ctrl(&queue)));
+            assert_eq!(after, (owned, true), "after {wait_us} us");
             queue.clear().unwrap();
         });
     }
-}
-
-fn kernel_ctrl(queue: &CopyQueue) -> u32 {
-    queue.driver().device().read32(regs::CTRL.offset())
 }
 
 /// A device that its driver still has.
@@ -162,43 +106,29 @@ impl<D: Wait> Wait for Shared<'_, D> {
     forward!(|this| this.0 => now_us, wait_at_most, looks_before_clock);
 }
 
-/// `copy` without interrupt registers, and with a pointer of 32 bits.
-const QUIET: KernelMap = {
+/// A kernel without interrupt registers, and with a pointer of 32 bits.
+#[test]
+fn without_an_interrupt_no_end_is_taken_for_the_next_one() {
     let map = KernelMap::named("copy", Protocol::Chain)
         .pointer32("from", 0x10, OperandSpec::to_device(), "n")
         .pointer("to", 0x1C, OperandSpec::from_device(), "n")
         .scalar("n", 0x28, 32);
-    match map.build() {
-        Ok(map) => map,
-        Err(_) => panic!("the table is wrong"),
-    }
-};
-
-#[test]
-fn without_an_interrupt_no_end_is_taken_for_the_next_one() {
-    let board = SimBoard::new(6);
-    let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
-    let pool = region.pool(8, BYTES).unwrap();
     let copy: KernelFn = |call| {
         let mut bytes = [0; BYTES];
         call.read(0, 0, &mut bytes)?;
         call.write(1, 0, &bytes)?;
         Ok([0; 4])
     };
-    let kernel =
-        SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(QUIET, copy).unwrap());
-    let mut queue = Queue::new(open(&kernel), 2).unwrap();
+    let (board, _, pool) = bench(6, 8, BYTES);
+    let model = ApCtrlModel::new(map.build().unwrap(), copy).unwrap();
+    let mut queue = open(&SimApCtrl::with_model(&board, board.port(), model), 2);
     for round in 0..20 {
         push(&mut queue, &pool, round);
         push(&mut queue, &pool, round + 100);
         for byte in [round, round + 100] {
-            let done = loop {
-                if let Some(done) = queue.wait::<2>(Duration::from_micros(1)).unwrap() {
-                    break done;
-                }
-            };
-            assert!(done.buffers[1].view::<u8>().unwrap() == [byte; BYTES], "round {round}");
+            let mut look = || queue.wait(Duration::from_micros(1)).unwrap();
+            is_copy(&std::iter::repeat_with(&mut look).flatten().next().unwrap(), byte);
         }
     }
-    assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
+    clean(&board);
 }

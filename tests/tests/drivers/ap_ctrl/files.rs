@@ -1,8 +1,11 @@
 //! Files: of the shape that the tools write, cut off at every byte, and damaged at random.
 
+use crate::prelude::cases;
 use contigo::{
     Direction,
-    design::kernel::{KernelMap, MapBuilder, MapError, MapRule, Protocol, any, header, hwh, json},
+    design::kernel::{
+        KernelMap, MapBuilder, MapError, MapRule, Name, Protocol, any, header, hwh, json,
+    },
 };
 use fastrand::Rng;
 
@@ -24,6 +27,16 @@ type Read = for<'a> fn(&'a [u8]) -> Result<MapBuilder<'a>, MapError>;
 const FILES: [(&str, Read); 3] =
     [(JSON, json::map), (HEADER, header::map), (HWH, |text| hwh::map(text, "filter_0"))];
 
+/// Each argument of a kind: its name, offset and width.
+macro_rules! all {
+    ($list:expr) => {
+        $list
+            .iter()
+            .map(|each| (each.name().as_str(), each.offset(), each.bits()))
+            .collect::<Vec<_>>()
+    };
+}
+
 #[test]
 fn a_header_says_what_hls_made() {
     let read = header::map(HEADER.as_bytes()).unwrap();
@@ -33,48 +46,22 @@ fn a_header_says_what_hls_made() {
         .length("to_r", "4*n")
         .build()
         .unwrap();
-    assert_eq!(
-        (map.name().as_str(), map.protocol(), map.has_interrupt()),
-        ("FILTER", Protocol::Chain, true)
-    );
-    let pointers: Vec<_> = map
-        .pointers()
-        .iter()
-        .map(|each| (each.name().as_str(), each.offset(), each.bits()))
-        .collect();
-    assert_eq!(pointers, [("from_r", 0x18, 64), ("to_r", 0x24, 64)]);
-    assert_eq!(
-        [map.operands()[0].direction, map.operands()[1].direction],
-        [Direction::ToDevice, Direction::Bidirectional]
-    );
-    assert_eq!(map.operands()[0].align_bytes, 64, "a wide port may assume 64 bytes");
-    let scalars: Vec<_> = map
-        .scalars()
-        .iter()
-        .map(|each| (each.name().as_str(), each.offset(), each.bits()))
-        .collect();
-    assert_eq!(scalars, [("n", 0x30, 32), ("mode", 0x38, 3)]);
-    let results: Vec<_> = map
-        .results()
-        .iter()
-        .map(|each| (each.name().as_str(), each.offset(), each.bits()))
-        .collect();
-    assert_eq!(results, [("ap_return", 0x10, 32), ("peak", 0x40, 16)]);
-    assert_eq!(json::map(map.to_string().as_bytes()).unwrap().build().unwrap(), map);
-}
+    let what = (map.name().as_str(), map.protocol(), map.has_interrupt());
+    assert_eq!(what, ("FILTER", Protocol::Chain, true));
+    assert_eq!(all!(map.pointers()), [("from_r", 0x18, 64), ("to_r", 0x24, 64)]);
+    let [from, to] = map.operands() else { panic!("{map}") };
+    assert_eq!([from.direction, to.direction], [Direction::ToDevice, Direction::Bidirectional]);
+    assert_eq!(from.align_bytes, 64, "a wide port may assume 64 bytes");
+    assert_eq!(all!(map.scalars()), [("n", 0x30, 32), ("mode", 0x38, 3)]);
+    assert_eq!(all!(map.results()), [("ap_return", 0x10, 32), ("peak", 0x40, 16)]);
+    again(&map);
 
-#[test]
-fn a_header_without_comments_says_nearly_as_much() {
-    let defines: String = HEADER
-        .lines()
-        .filter(|line| line.starts_with('#'))
-        .flat_map(|line| [line, "\r\n"])
-        .collect();
+    // Without comments it says nearly as much.
+    let lines = HEADER.lines().filter(|line| line.starts_with('#'));
+    let defines: String = lines.flat_map(|line| [line, "\r\n"]).collect();
     let map = header::map(defines.as_bytes()).unwrap().build().unwrap();
-    assert_eq!(
-        (map.name().as_str(), map.pointers().len(), map.results().len()),
-        ("FILTER_CONTROL", 2, 1)
-    );
+    let what = (map.name().as_str(), map.pointers().len(), map.results().len());
+    assert_eq!(what, ("FILTER_CONTROL", 2, 1));
     assert_eq!((map.pointers()[0].name().as_str(), map.scalars()[1].bits()), ("FROM_R", 3));
 }
 
@@ -89,10 +76,8 @@ fn a_pointer_of_32_bits_is_the_programs_word() {
     let read = header::map(text.as_bytes()).unwrap();
     assert_eq!(read.build().unwrap().words(), 1, "until then it is a number");
     let map = read.as_pointer("A_V").build().unwrap();
-    assert_eq!(
-        (map.addr_bits(), map.protocol(), map.has_interrupt(), map.window_bytes()),
-        (32, Protocol::Hs, false, 0x14)
-    );
+    let what = (map.addr_bits(), map.protocol(), map.has_interrupt(), map.window_bytes());
+    assert_eq!(what, (32, Protocol::Hs, false, 0x14));
 }
 
 /// A kernel of streams has no argument at all, and one of numbers no pointer.
@@ -101,11 +86,9 @@ fn a_kernel_without_a_pointer_has_a_map() {
     let text = "// control\n// 0x0 : Control signals\n//       bit 0  - ap_start \
         (Read/Write/COH)\n#define XFLOW_CONTROL_ADDR_AP_CTRL 0x0\n";
     let map = header::map(text.as_bytes()).unwrap().build().unwrap();
-    assert_eq!(
-        (map.name().as_str(), map.pointers().len(), map.words(), map.window_bytes()),
-        ("FLOW", 0, 0, 16)
-    );
-    assert_eq!(json::map(map.to_string().as_bytes()).unwrap().build().unwrap(), map);
+    let what = (map.name().as_str(), map.pointers().len(), map.words(), map.window_bytes());
+    assert_eq!(what, ("FLOW", 0, 0, 16));
+    again(&map);
     let register = |name: &str, description: &str, offset: u32| {
         format!(
             "<REGISTER NAME=\"{name}\"><PROPERTY NAME=\"DESCRIPTION\" VALUE=\"{description}\"/>\
@@ -123,10 +106,8 @@ fn a_kernel_without_a_pointer_has_a_map() {
     };
     let text = module(register("n", "Data signal of n", 16));
     let map = hwh::map(text.as_bytes(), "k").unwrap().build().unwrap();
-    assert_eq!(
-        (map.pointers().len(), map.scalars()[0].bits(), map.window_bytes()),
-        (0, 32, 65_536)
-    );
+    let what = (map.pointers().len(), map.scalars()[0].bits(), map.window_bytes());
+    assert_eq!(what, (0, 32, 65_536));
 
     // Three and four words are one argument, whose width no map has.
     for words in [3, 4] {
@@ -134,52 +115,27 @@ fn a_kernel_without_a_pointer_has_a_map() {
             .map(|word| register(&format!("key_{}", word + 1), "Data signal of key", 16 + 4 * word))
             .collect::<String>();
         let error = hwh::map(module(each).as_bytes(), "k").unwrap().build().unwrap_err();
-        assert_eq!(
-            (error.rule, error.name.as_str(), error.found),
-            (MapRule::Width, "key", u64::from(words) * 32)
-        );
+        let told = (error.rule, error.name.as_str(), error.found);
+        assert_eq!(told, (MapRule::Width, "key", u64::from(words) * 32));
     }
     let text = text.replace("VALUE=\"16\"", "VALUE=\"x16\"");
-    assert_eq!(
-        refused(hwh::map(text.as_bytes(), "k")).0,
-        MapRule::Expected("a number as ADDRESS_OFFSET")
-    );
+    let rule = refused(hwh::map(text.as_bytes(), "k")).0;
+    assert_eq!(rule, MapRule::Expected("a number as ADDRESS_OFFSET"));
 }
 
 #[test]
 fn a_hand_off_says_the_same_of_one_instance() {
     let map = hwh::map(HWH.as_bytes(), "filter_0").unwrap().length("to_r", "2*n").build().unwrap();
-    assert_eq!(
-        (map.name().as_str(), map.protocol(), map.has_interrupt(), map.window_bytes()),
-        ("filter_0", Protocol::Hs, true, 65536)
-    );
-    let pointers: Vec<_> = map
-        .pointers()
-        .iter()
-        .map(|each| (each.name().as_str(), each.offset(), each.bits()))
-        .collect();
-    assert_eq!(pointers, [("from_r", 24, 64), ("to_r", 36, 64)]);
-    assert_eq!(
-        map.scalars()
-            .iter()
-            .map(|each| (each.name().as_str(), each.offset(), each.bits()))
-            .collect::<Vec<_>>(),
-        [("n", 48, 16)]
-    );
-    assert_eq!(
-        map.results().iter().map(|each| (each.name().as_str(), each.offset())).collect::<Vec<_>>(),
-        [("ap_return", 16)]
-    );
-    assert_eq!(
-        hwh::map(HWH.as_bytes(), "").unwrap().build().unwrap().name().as_str(),
-        "filter_0",
-        "the first of HLS"
-    );
+    let what = (map.name().as_str(), map.protocol(), map.has_interrupt(), map.window_bytes());
+    assert_eq!(what, ("filter_0", Protocol::Hs, true, 65536));
+    assert_eq!(all!(map.pointers()), [("from_r", 24, 64), ("to_r", 36, 64)]);
+    assert_eq!(all!(map.scalars()), [("n", 48, 16)]);
+    assert_eq!(all!(map.results())[0].1, 16);
+    let first = hwh::map(HWH.as_bytes(), "").unwrap().build().unwrap();
+    assert_eq!(first.name().as_str(), "filter_0", "the first of HLS");
     let missing = hwh::map(HWH.as_bytes(), "filter_9").unwrap_err();
-    assert_eq!(
-        (missing.rule, missing.name.as_str()),
-        (MapRule::Missing("MODULE with this INSTANCE"), "filter_9")
-    );
+    let rule = MapRule::Missing("MODULE with this INSTANCE");
+    assert_eq!((missing.rule, missing.name.as_str()), (rule, "filter_9"));
     assert_eq!(hwh::map(HWH.as_bytes(), "axi_intc_0").unwrap_err().rule, MapRule::NoControl);
 }
 
@@ -205,79 +161,71 @@ fn refused<'a>(read: Result<MapBuilder<'a>, MapError>) -> (MapRule, u32) {
 #[test]
 fn what_is_wrong_in_a_file_is_named_with_its_line() {
     let json = |from: &str, to: &str| refused(json::map(JSON.replace(from, to).as_bytes()));
-    assert_eq!(json("chain", "none"), (MapRule::NoControl, 1));
-    assert_eq!(json("chain", "x"), (MapRule::Expected("`ap_ctrl_hs` or `ap_ctrl_chain`"), 1));
-    assert_eq!(json("\"in\"", "\"up\""), (MapRule::Expected("`in`, `out` or `inout`"), 3));
-    assert_eq!(json(": 36", ": 38"), (MapRule::Offset, 4));
-    assert!(matches!(json(": 36", ": 28"), (MapRule::Overlaps(_), 3)));
-    assert_eq!(json("4096", "48"), (MapRule::OutsideWindow { window_bytes: 48 }, 6));
-    assert_eq!(json("4*n", "4*k").1, 3);
-    assert_eq!(
-        json("4*n", "4*\\n"),
-        (MapRule::Expected("a string without escapes, and its end"), 3)
-    );
-    assert_eq!(json("48}", "48.5}"), (MapRule::Expected("`,` or `}`"), 6));
-    assert_eq!(json("48}", "-48}"), (MapRule::Expected("a whole number of 32 bits"), 6));
-    assert_eq!(json("48}", "4294967296}"), (MapRule::Expected("a whole number of 32 bits"), 6));
-    assert_eq!(json("\"offset\": 48", "\"bits\": 32"), (MapRule::Missing("key `offset`"), 6));
-    assert_eq!(json("\"results\": []}", "\"results\": []} x"), (MapRule::Expected("the end"), 7));
-    assert_eq!(json("true", "1"), (MapRule::Expected("`true` or `false`"), 1));
-    assert_eq!(json("\"max\"", "\"most\""), (MapRule::Expected("one of a map's keys"), 4));
+    let number = MapRule::Expected("a whole number of 32 bits");
+    for (from, to, rule, line) in [
+        ("chain", "none", MapRule::NoControl, 1),
+        ("chain", "x", MapRule::Expected("`ap_ctrl_hs` or `ap_ctrl_chain`"), 1),
+        ("\"in\"", "\"up\"", MapRule::Expected("`in`, `out` or `inout`"), 3),
+        (": 36", ": 38", MapRule::Offset, 4),
+        (": 36", ": 28", MapRule::Overlaps(Name::new("to").unwrap()), 3),
+        ("4096", "48", MapRule::OutsideWindow { window_bytes: 48 }, 6),
+        ("4*n", "4*k", MapRule::NoSuchScalar(Name::new("k").unwrap()), 3),
+        ("4*n", "4*\\n", MapRule::Expected("a string without escapes, and its end"), 3),
+        ("48}", "48.5}", MapRule::Expected("`,` or `}`"), 6),
+        ("48}", "-48}", number, 6),
+        ("48}", "4294967296}", number, 6),
+        ("\"offset\": 48", "\"bits\": 32", MapRule::Missing("key `offset`"), 6),
+        ("\"results\": []}", "\"results\": []} x", MapRule::Expected("the end"), 7),
+        ("true", "1", MapRule::Expected("`true` or `false`"), 1),
+        ("\"max\"", "\"most\"", MapRule::Expected("one of a map's keys"), 4),
+    ] {
+        assert_eq!(json(from, to), (rule, line), "{from} is {to}");
+    }
 
     let header = |from: &str, to: &str| refused(header::map(HEADER.replace(from, to).as_bytes()));
     let line = |text: &str| {
         u32::try_from(HEADER.lines().position(|line| line.contains(text)).unwrap()).unwrap() + 1
     };
-    assert_eq!(
-        header("BITS_N_DATA      32", "BITS_N_DATA      33"),
-        (MapRule::Disagrees, line("BITS_N_DATA"))
-    );
-    let (rule, at) = header("BITS_N_DATA ", "BITS_K_DATA ");
-    assert!(
-        matches!(rule, MapRule::NoSuchArgument { .. }) && at == line("BITS_N_DATA"),
-        "{rule:?}"
-    );
-    assert_eq!(
-        header("0x44 : Control", "0x00 : Control"),
-        (MapRule::SecondWindow, line("0x44 : Control"))
-    );
-    assert_eq!(
-        header("XFILTER_CONTROL_ADDR_PEAK", "XFILTER_CONTROL_R_ADDR_PEAK"),
-        (MapRule::SecondWindow, line("ADDR_PEAK_DATA"))
-    );
-    assert_eq!(
-        header("0x44 : Control signal of peak", "0x1fff : Memory 'table' (1200 * 32b)"),
-        (MapRule::MemoryInWindow, line("0x44 :"))
-    );
-    assert_eq!(header(" n[31:0]", " n[127:0]"), (MapRule::Disagrees, line("BITS_N_DATA")));
-    assert_eq!(
-        header(" n[31:0]", " n[x:0]"),
-        (MapRule::Expected("a bit's number"), line(" n[31:0]"))
-    );
+    let memory = "0x1fff : Memory 'table' (1200 * 32b)";
+    for (from, to, rule, at) in [
+        ("BITS_N_DATA      32", "BITS_N_DATA      33", MapRule::Disagrees, "BITS_N_DATA"),
+        ("0x44 : Control", "0x00 : Control", MapRule::SecondWindow, "0x44 : Control"),
+        (
+            "XFILTER_CONTROL_ADDR_PEAK",
+            "XFILTER_CONTROL_R_ADDR_PEAK",
+            MapRule::SecondWindow,
+            "ADDR_PEAK_DATA",
+        ),
+        ("0x44 : Control signal of peak", memory, MapRule::MemoryInWindow, "0x44 :"),
+        (" n[31:0]", " n[127:0]", MapRule::Disagrees, "BITS_N_DATA"),
+        (" n[31:0]", " n[x:0]", MapRule::Expected("a bit's number"), " n[31:0]"),
+    ] {
+        assert_eq!(header(from, to), (rule, line(at)), "{from} is {to}");
+    }
+    cases! {
+        header("BITS_N_DATA ", "BITS_K_DATA ") => (MapRule::NoSuchArgument { .. }, at)
+            if at == line("BITS_N_DATA"),
+    }
+    // ap_ctrl_none, as Vitis HLS 2024.1 writes it.
     let none = "// control\n// 0x00 : reserved\n// 0x10 : Data signal of ap_return\n//        bit \
         0  - ap_return[0] (Read)\n";
-    assert_eq!(
-        refused(header::map(none.as_bytes())).0,
-        MapRule::NoControl,
-        "ap_ctrl_none, as Vitis HLS 2024.1 writes it"
-    );
+    assert_eq!(refused(header::map(none.as_bytes())).0, MapRule::NoControl);
 
-    let hwh =
-        |from: &str, to: &str| refused(hwh::map(HWH.replace(from, to).as_bytes(), "filter_0")).0;
-    assert_eq!(hwh("NAME=\"CTRL\"", "NAME=\"CTRL_\""), MapRule::NoControl);
-    assert_eq!(hwh("</MODULE>\n  </MODULES>", ""), MapRule::Expected("the end of MODULE"));
-    assert_eq!(
-        hwh("<REGISTER NAME=\"n\">", "</REGISTERS><REGISTERS><REGISTER NAME=\"n\">"),
-        MapRule::SecondWindow
-    );
-    assert_eq!(
-        hwh("<REGISTER NAME=\"n\">", "<REGISTER NAME=\"Memory_n\">"),
-        MapRule::MemoryInWindow
-    );
-    assert_eq!(
-        hwh("NAME=\"ADDRESS_OFFSET\" VALUE=\"48\"", "NAME=\"X\" VALUE=\"\""),
-        MapRule::Missing("ADDRESS_OFFSET")
-    );
+    let register = "<REGISTER NAME=\"n\">";
+    for (from, to, rule) in [
+        ("NAME=\"CTRL\"", "NAME=\"CTRL_\"", MapRule::NoControl),
+        ("</MODULE>\n  </MODULES>", "", MapRule::Expected("the end of MODULE")),
+        (register, "</REGISTERS><REGISTERS><REGISTER NAME=\"n\">", MapRule::SecondWindow),
+        (register, "<REGISTER NAME=\"Memory_n\">", MapRule::MemoryInWindow),
+        (
+            "NAME=\"ADDRESS_OFFSET\" VALUE=\"48\"",
+            "NAME=\"X\" VALUE=\"\"",
+            MapRule::Missing("ADDRESS_OFFSET"),
+        ),
+    ] {
+        let told = refused(hwh::map(HWH.replace(from, to).as_bytes(), "filter_0")).0;
+        assert_eq!(told, rule, "{from} is {to}");
+    }
     assert_eq!(json::map(&vec![b' '; (32 << 20) + 1]).unwrap_err().rule, MapRule::TooLong);
 }
 

@@ -1,6 +1,7 @@
 //! Tables: each rule is broken once.
 
 use super::SCALE;
+use crate::prelude::cases;
 use contigo::{
     Align, Direction, OperandSpec,
     design::{
@@ -42,64 +43,55 @@ fn a_table_says_what_its_text_says() {
     assert_eq!(json::map(every.to_string().as_bytes()).unwrap().build().unwrap(), every);
 }
 
+/// There is no such argument, and these are most like it.
+fn near(name: &str, all: &[&'static str]) -> MapRule {
+    MapRule::NoSuchArgument { near: Near::of(name, all.iter().copied()) }
+}
+
 #[test]
 fn each_rule_is_named_with_its_argument() {
     let name = |text| Name::new(text).unwrap();
-    assert_eq!(broken(kernel().scalar("x", 0x20, 0)), (MapRule::Width, "x".into(), 0));
-    assert_eq!(broken(kernel().scalar("x", 0x20, 65)), (MapRule::Width, "x".into(), 65));
-    assert_eq!(broken(kernel().scalar("x", 0x22, 1)), (MapRule::Offset, "x".into(), 0x22));
-    assert_eq!(broken(kernel().scalar("x", 0x0C, 1)), (MapRule::Reserved, "x".into(), 0x0C));
-    assert_eq!(
-        broken(kernel().scalar("x", 0x14, 32)),
-        (MapRule::Overlaps(name("x")), "a".into(), 0x14)
-    );
-    assert_eq!(
-        broken(kernel().scalar("x", 0x18, 33)),
-        (MapRule::Overlaps(name("x")), "n".into(), 0x1C)
-    );
-    assert_eq!(broken(kernel().scalar("n", 0x20, 32)), (MapRule::SameName, "n".into(), 0));
-    assert_eq!(broken(kernel().scalar("a b", 0x20, 32)), (MapRule::Name, "a?b".into(), 0));
-    assert_eq!(broken(kernel().scalar("", 0x20, 32)), (MapRule::Name, String::new(), 0));
     let long = "n".repeat(48);
-    assert_eq!(broken(kernel().scalar(&long, 0x20, 32)).0, MapRule::Name);
-    assert!(kernel().scalar(&long[1..], 0x20, 32).build().is_ok());
-    assert_eq!(
-        broken(kernel().window(0x1C)),
-        (MapRule::OutsideWindow { window_bytes: 0x1C }, "n".into(), 0x20)
-    );
-    assert!(matches!(
-        broken(kernel().scalar("x", 0xFFFF_FFFC, 32)).0,
-        MapRule::OutsideWindow { .. }
-    ));
-    let streams = KernelMap::named("k", Protocol::Hs).scalar("n", 0x10, 32).build().unwrap();
-    assert_eq!(
-        (streams.operands().len(), streams.words(), streams.addr_bits()),
-        (0, 1, 64),
-        "numbers alone, or streams"
-    );
-    assert_eq!(broken(KernelMap::named("", Protocol::Hs)).0, MapRule::Name);
-    let no_such = |name, all: &[&str]| {
-        (MapRule::NoSuchArgument { near: Near::of(name, all.iter().copied()) }, name.into(), 0)
+    let limits = |least, most, align_bytes| OperandSpec {
+        min_bytes: least,
+        max_bytes: most,
+        align_bytes,
+        ..ANY
     };
-    assert_eq!(broken(kernel().direction("b", Direction::ToDevice)), no_such("b", &["a", "n"]));
-    assert_eq!(broken(kernel().align("n", Align::PAGE)), no_such("n", &["a"]), "it is no pointer");
+    for (map, rule, argument, number) in [
+        (kernel().scalar("x", 0x20, 0), MapRule::Width, "x", 0),
+        (kernel().scalar("x", 0x20, 65), MapRule::Width, "x", 65),
+        (kernel().scalar("x", 0x22, 1), MapRule::Offset, "x", 0x22),
+        (kernel().scalar("x", 0x0C, 1), MapRule::Reserved, "x", 0x0C),
+        (kernel().scalar("x", 0x14, 32), MapRule::Overlaps(name("x")), "a", 0x14),
+        (kernel().scalar("x", 0x18, 33), MapRule::Overlaps(name("x")), "n", 0x1C),
+        (kernel().scalar("n", 0x20, 32), MapRule::SameName, "n", 0),
+        (kernel().scalar("a b", 0x20, 32), MapRule::Name, "a?b", 0),
+        (kernel().scalar("", 0x20, 32), MapRule::Name, "", 0),
+        (kernel().window(0x1C), MapRule::OutsideWindow { window_bytes: 0x1C }, "n", 0x20),
+        (kernel().pointer("b", 0x20, limits(9, 8, 1), ""), MapRule::Limits, "b", 9),
+        (kernel().pointer("b", 0x20, limits(1, 8, 3), ""), MapRule::Limits, "b", 3),
+        (kernel().direction("b", Direction::ToDevice), near("b", &["a", "n"]), "b", 0),
+        // It is no pointer.
+        (kernel().align("n", Align::PAGE), near("n", &["a"]), "n", 0),
+    ] {
+        assert_eq!(broken(map), (rule, argument.into(), number));
+    }
+    cases! {
+        broken(kernel().scalar(&long, 0x20, 32)).0 => MapRule::Name,
+        kernel().scalar(&long[1..], 0x20, 32).build() => Ok(_),
+        broken(kernel().scalar("x", 0xFFFF_FFFC, 32)).0 => MapRule::OutsideWindow { .. },
+        broken(KernelMap::named("", Protocol::Hs)).0 => MapRule::Name,
+        broken(kernel().as_pointer("n").as_scalar("a").length("n", "m")).0
+            => MapRule::NoSuchScalar(scalar) if scalar == name("m"),
+    }
+    // Numbers alone, or streams.
+    let streams = KernelMap::named("k", Protocol::Hs).scalar("n", 0x10, 32).build().unwrap();
+    assert_eq!((streams.operands().len(), streams.words(), streams.addr_bits()), (0, 1, 64));
     let told = kernel().direction("aa", Direction::ToDevice).build().unwrap_err().to_string();
-    assert!(
-        told.ends_with(
-            "no argument of this name and kind; its other arguments that are most like it: `a`, `n`"
-        ),
-        "{told}"
-    );
-    assert_eq!(
-        broken(kernel().as_pointer("n").as_scalar("a").length("n", "m")).0,
-        MapRule::NoSuchScalar(name("m"))
-    );
-    let limits = OperandSpec { min_bytes: 9, max_bytes: 8, ..ANY };
-    assert_eq!(broken(kernel().pointer("b", 0x20, limits, "")), (MapRule::Limits, "b".into(), 9));
-    assert_eq!(
-        broken(kernel().pointer("b", 0x20, OperandSpec { align_bytes: 3, ..ANY }, "")),
-        (MapRule::Limits, "b".into(), 3)
-    );
+    let ends =
+        "no argument of this name and kind; its other arguments that are most like it: `a`, `n`";
+    assert!(told.ends_with(ends), "{told}");
 }
 
 #[test]
@@ -109,23 +101,10 @@ fn a_length_is_a_number_times_three_scalars_at_most() {
         assert!(map(rule).unwrap().pointers()[0].length().is_known(), "{rule}");
     }
     assert!(!map("").unwrap().pointers()[0].length().is_known());
-    for rule in [
-        "4*",
-        "*n",
-        "4**n",
-        "0*n",
-        "-1",
-        "4+n",
-        "n*m*n*m",
-        "4294967296*4294967296",
-        "4*n*",
-        "(n)",
-        "0x10",
-    ] {
-        assert!(
-            matches!(map(rule).unwrap_err().rule, MapRule::Length | MapRule::NoSuchScalar(_)),
-            "{rule}"
-        );
+    let long = "4294967296*4294967296";
+    for rule in ["4*", "*n", "4**n", "0*n", "-1", "4+n", "n*m*n*m", long, "4*n*", "(n)", "0x10"] {
+        let told = map(rule).unwrap_err().rule;
+        assert!(matches!(told, MapRule::Length | MapRule::NoSuchScalar(_)), "{rule}: {told:?}");
     }
     assert_eq!(
         map("4*k").unwrap_err().to_string(),
@@ -151,10 +130,14 @@ fn there_is_room_for_so_many_and_no_more() {
     let full = grown(16, 16, 2, 64).unwrap();
     assert_eq!((full.words(), full.operands().len()), (32, 16));
     assert_eq!(json::map(full.to_string().as_bytes()).unwrap().build().unwrap(), full);
-    let most = |what, most| MapRule::TooMany { what, most };
-    assert_eq!(grown(17, 0, 0, 32).unwrap_err().rule, most("pointers", 16));
-    assert_eq!(grown(1, 17, 0, 32).unwrap_err().rule, most("scalars", 16));
-    assert_eq!(grown(1, 0, 5, 32).unwrap_err().rule, most("words of results", 4));
-    assert_eq!(grown(1, 0, 3, 64).unwrap_err().rule, most("words of results", 4));
-    assert_eq!(grown(16, 16, 5, 32).unwrap_err().rule, most("arguments", 36));
+    for (pointers, scalars, results, bits, what, most) in [
+        (17, 0, 0, 32, "pointers", 16),
+        (1, 17, 0, 32, "scalars", 16),
+        (1, 0, 5, 32, "words of results", 4),
+        (1, 0, 3, 64, "words of results", 4),
+        (16, 16, 5, 32, "arguments", 36),
+    ] {
+        let told = grown(pointers, scalars, results, bits).unwrap_err().rule;
+        assert_eq!(told, MapRule::TooMany { what, most });
+    }
 }
