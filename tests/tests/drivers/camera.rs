@@ -3,18 +3,15 @@
 
 mod panics;
 
+use crate::prelude::*;
 use contigo::{
-    Align, CpuBuf, Driver as _, Error, Port, Queue, Region, Stream,
+    Stream,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, PacketReport, Side},
     job::Frame,
-    sim::{
-        SimBoard, SimDevice, SimSpec, SimWindow,
-        axi_dma::{AxiDmaModel, CoreSpec},
-        stream::{SourceConfig, packet},
-    },
+    sim::axi_dma::{AxiDmaModel, CoreSpec},
 };
 use contigo_testkit::conformance::mutant::{Mutant, Mutation, REFUSAL};
-use std::{fmt::Write as _, time::Duration};
+use std::fmt::Write as _;
 
 const PACKETS: u32 = 2_000;
 const PACKET: usize = 4096;
@@ -38,17 +35,19 @@ fn camera(spec: CoreSpec, board: &SimBoard, port: Port) -> SimDevice<AxiDmaModel
 }
 
 /// The driver of a receive channel, with so many descriptors.
-fn camera_of(window: Window, ring: CpuBuf, depth: usize) -> Result<Camera, Error> {
-    window.channel(
-        Side::S2mm,
-        AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() },
-        Some(ring),
-    )
+fn camera_of(device: &SimDevice<AxiDmaModel>, memory: CpuBuf, depth: usize) -> Result<Camera> {
+    let config = AxiDmaConfig { depth: Some(depth), ..AxiDmaConfig::default() };
+    device.window()?.channel(Side::S2mm, config, Some(memory))
 }
 
 /// Descriptors for a ring of `depth`, a line each.
-fn ring(region: &Region, depth: usize) -> CpuBuf {
+fn lines(region: &Region, depth: usize) -> CpuBuf {
     region.alloc(depth * 64.max(region.line().bytes()), Align::LINE).unwrap()
+}
+
+#[track_caller]
+fn is_packet(number: u32, frame: &Frame) {
+    assert!(packet::is(number, frame.buf.view::<u8>().unwrap()), "packet {number}");
 }
 
 /// The outcome of a run.
@@ -70,17 +69,11 @@ struct Row {
 /// 16th.
 fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
     let board = SimBoard::new(depth as u64);
-    let (frames, descriptors) = (
-        Region::new(board.memory(64 * 1024).unwrap()).unwrap(),
-        Region::new(board.memory(4096).unwrap()).unwrap(),
-    );
+    let (frames, descriptors) = (region(&board, 64 * 1024), region(&board, 4096));
     let pool = frames.pool(depth, PACKET).unwrap();
-    let device = camera(
-        spec(SourceConfig { packets: PACKETS, gap_ns, ..SourceConfig::default() }),
-        &board,
-        port(&board),
-    );
-    let driver = camera_of(device.window().unwrap(), ring(&descriptors, depth), depth).unwrap();
+    let source = SourceConfig { packets: PACKETS, gap_ns, ..SourceConfig::default() };
+    let device = camera(spec(source), &board, port(&board));
+    let driver = camera_of(&device, lines(&descriptors, depth), depth).unwrap();
     let before = [frames.stats().syncs, descriptors.stats().syncs];
     let mut stream = Stream::new(driver, pool.clone(), depth, &[]).unwrap();
     assert_eq!(stream.start(), Ok(depth), "every place has a buffer from the beginning");
@@ -109,11 +102,7 @@ fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
     );
     assert_eq!((counts.completed, counts.pushed), (right, right + depth as u64));
     assert_eq!(model.0, right);
-    let seen = board.counts();
-    assert_eq!(
-        [seen.unowned_accesses, seen.stray_accesses, seen.evictions, seen.lost_writes],
-        [0; 4]
-    );
+    clean(&board);
     let all_looks = stream.queue().driver().looks();
     stream.stop().unwrap();
     drop(stream);
@@ -173,17 +162,11 @@ fn where_the_port_snoops_nothing_is_synced() {
 #[test]
 fn a_frame_is_exactly_the_bytes_received() {
     let board = SimBoard::new(3);
-    let (frames, descriptors) = (
-        Region::new(board.memory(64 * 1024).unwrap()).unwrap(),
-        Region::new(board.memory(4096).unwrap()).unwrap(),
-    );
+    let (frames, descriptors) = (region(&board, 64 * 1024), region(&board, 4096));
     let pool = frames.pool(9, PACKET).unwrap();
-    let device = camera(
-        spec(SourceConfig { short_every: Some(3), ..SourceConfig::default() }),
-        &board,
-        board.port(),
-    );
-    let driver = camera_of(device.window().unwrap(), ring(&descriptors, 8), 8).unwrap();
+    let source = SourceConfig { short_every: Some(3), ..SourceConfig::default() };
+    let device = camera(spec(source), &board, board.port());
+    let driver = camera_of(&device, lines(&descriptors, 8), 8).unwrap();
     let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
     stream.start().unwrap();
     for number in 0..50 {
@@ -191,128 +174,84 @@ fn a_frame_is_exactly_the_bytes_received() {
         let frame = stream.next(A_WHILE).unwrap().unwrap();
         let expected = if number % 3 == 0 { PACKET / 12 * 4 } else { PACKET };
         assert_eq!(frame.buf.len_bytes(), expected);
-        assert!(packet::is(number, frame.buf.view::<u8>().unwrap()), "packet {number}");
+        is_packet(number, &frame);
+        // The lines received, and no others; the device gets all of it again.
         let synced = frames.stats().bytes_synced_for_cpu - before;
-        assert_eq!(
-            synced,
-            expected.next_multiple_of(64) as u64,
-            "the lines received, and no others"
-        );
+        assert_eq!(synced, expected.next_multiple_of(64) as u64);
         let before = frames.stats().bytes_synced_for_device;
         stream.give_back(frame.buf).unwrap();
-        assert_eq!(
-            frames.stats().bytes_synced_for_device - before,
-            PACKET as u64,
-            "the device gets all of it again"
-        );
+        assert_eq!(frames.stats().bytes_synced_for_device - before, PACKET as u64);
     }
 }
 
 #[test]
 fn what_does_not_fit_is_refused_before_anything_is_started() {
-    let board = SimBoard::new(9);
-    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+    let (board, region, pool) = bench(9, 2, 2048);
     let device = camera(spec(SourceConfig::default()), &board, board.port());
-    let open = |bytes: usize, depth| {
-        camera_of(device.window().unwrap(), region.alloc(bytes, Align::LINE).unwrap(), depth)
-    };
-    assert_eq!(
-        open(512, 9).unwrap_err(),
-        Error::BlockSize { len_bytes: 512, need_bytes: 576, line_bytes: 64 }
-    );
-    assert_eq!(
-        open(512, 0).unwrap_err(),
-        Error::Argument { name: "depth", value: 0, min: 1, max: 256, multiple_of: 1 }
-    );
+    let open =
+        |bytes: usize, depth| camera_of(&device, region.alloc(bytes, Align::LINE).unwrap(), depth);
+    cases! {
+        open(512, 9) => Err(Error::BlockSize { len_bytes: 512, need_bytes: 576, line_bytes: 64 }),
+        open(512, 0) => Err(Error::Argument { name: "depth", value: 0, min: 1, max: 256, .. }),
+    }
     // A line of 128 bytes: a descriptor each.
-    let long = Region::new(
-        board
-            .memory_with(SimSpec {
-                len_bytes: 4096,
-                line: Align::new(128).unwrap(),
-                ..SimSpec::default()
-            })
-            .unwrap(),
-    )
-    .unwrap();
-    let camera = camera_of(device.window().unwrap(), ring(&long, 2), 2).unwrap();
-    assert_eq!(camera.depth(), 2);
-    drop(camera);
+    let line = Align::new(128).unwrap();
+    let long = board.memory_with(SimSpec { len_bytes: 4096, line, ..SimSpec::default() }).unwrap();
+    let long = Region::new(long).unwrap();
+    assert_eq!(camera_of(&device, lines(&long, 2), 2).unwrap().depth(), 2);
     // A packet that is longer than its buffer writes nothing behind it: it goes on in the next.
-    let pool = region.pool(2, 2048).unwrap();
     let mut queue = Queue::new(open(128, 2).unwrap(), 2).unwrap();
     for _ in 0..2 {
-        queue.submit([pool.take().unwrap().from_device(..)], &[]).unwrap();
+        queue.give(receives(&pool, ..));
     }
-    let halves = [0, 1].map(|_| queue.wait::<1>(A_WHILE).unwrap().unwrap());
-    assert_eq!(
-        [0, 1]
-            .map(|half: usize| PacketReport::of(halves[half].status, halves[half].words))
-            .map(|report| (report.first, report.last)),
-        [(true, false), (false, true)]
-    );
-    let whole: Vec<u8> =
-        halves.iter().flat_map(|half| half.buffers[0].view::<u8>().unwrap()).copied().collect();
+    let mut whole = vec![];
+    for expected in [(true, false), (false, true)] {
+        let half = queue.end::<1>();
+        let report = PacketReport::of(half.status, half.words);
+        assert_eq!((report.first, report.last), expected);
+        whole.extend_from_slice(half.buffers[0].view::<u8>().unwrap());
+    }
     assert!(packet::is(0, &whole), "both halves of it");
-    assert_eq!(board.counts().unowned_accesses, 0);
+    clean(&board);
 }
 
 #[test]
 fn frames_before_a_fault_come_first() {
     let config = CoreSpec { error_at: Some(20), ..spec(SourceConfig::default()) };
-    let board = SimBoard::new(7);
-    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let pool = region.pool(9, PACKET).unwrap();
+    let (board, region, pool) = bench(7, 9, PACKET);
     let device = camera(config, &board, board.port());
-    let driver = camera_of(device.window().unwrap(), ring(&region, 8), 8).unwrap();
+    let driver = camera_of(&device, lines(&region, 8), 8).unwrap();
     let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
     stream.start().unwrap();
     for number in 0..17 {
         let frame = stream.next(A_WHILE).unwrap().unwrap();
-        assert!(packet::is(number, frame.buf.view::<u8>().unwrap()));
+        is_packet(number, &frame);
         stream.give_back(frame.buf).unwrap();
     }
     // The fault is there already, and three packets before it were not fetched.
     device.run_for(200).unwrap();
     for number in 17..20 {
         let frame = stream.next(A_WHILE).unwrap().unwrap();
-        assert!(
-            packet::is(number, frame.buf.view::<u8>().unwrap()),
-            "packet {number} came before the fault"
-        );
+        is_packet(number, &frame);
         assert!(stream.is_running());
     }
-    let error = stream.next(A_WHILE).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            Error::FaultAt {
-                device: "axi_dma s2mm",
-                what: "DMASlvErr: memory answered with an error; check that this address is \
-                    memory, and that its port is enabled",
-                ..
-            }
-        ),
-        "{error}"
-    );
+    cases! {
+        stream.next(A_WHILE).map(drop) => Err(Error::FaultAt { device: "axi_dma s2mm", what, .. })
+            if what.starts_with("DMASlvErr: memory answered with an error"),
+    }
     assert!(!stream.is_running());
-    assert!(
-        stream.next(A_WHILE).unwrap().is_none(),
-        "nothing comes, and nothing is started by looking"
-    );
+    // Nothing comes, and nothing is started by looking.
+    assert!(stream.next(A_WHILE).unwrap().is_none());
     assert_eq!(stream.start(), Ok(8));
     let frame = stream.next(A_WHILE).unwrap().unwrap();
     let number = packet::number(frame.buf.view::<u8>().unwrap()).unwrap();
-    assert!(number > 20 && packet::is(number, frame.buf.view::<u8>().unwrap()), "packet {number}");
+    assert!(number > 20, "packet {number}");
+    is_packet(number, &frame);
     let counts = stream.counts();
     assert_eq!((counts.completed, counts.stopped, counts.ran_dry), (21, 1, 0));
-    assert_eq!(
-        counts.pushed,
-        counts.completed + counts.cancelled + 7,
-        "each frame came, was cancelled, or is in flight"
-    );
-    drop(frame);
-    drop(stream);
+    // Each frame came, was cancelled, or is in flight.
+    assert_eq!(counts.pushed, counts.completed + counts.cancelled + 7);
+    drop((frame, stream));
     assert_eq!((pool.taken(), board.counts().unowned_accesses), (0, 0));
 }
 
@@ -322,13 +261,13 @@ fn frames_before_a_fault_come_first() {
 fn a_frame_that_could_not_be_taken_back_comes_next() {
     for anew in [false, true] {
         let board = SimBoard::new(7);
-        let own = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
+        let own = region(&board, 4096);
         // Number 0 and 1 are the region's own syncs, and 2 the hand-over.
         let refusing = Mutant::new(board.memory(PACKET).unwrap(), Mutation::RefusedOnce(3));
         let region = Region::new(refusing).unwrap();
         let pool = region.pool(1, PACKET).unwrap();
         let device = camera(spec(SourceConfig::default()), &board, board.port());
-        let driver = camera_of(device.window().unwrap(), ring(&own, 8), 8).unwrap();
+        let driver = camera_of(&device, lines(&own, 8), 8).unwrap();
         let mut stream = Stream::new(driver, pool.clone(), 8, &[]).unwrap();
         assert_eq!(stream.start(), Ok(1));
         assert_eq!(stream.next(A_WHILE).unwrap_err(), REFUSAL);

@@ -4,17 +4,16 @@
 mod bell;
 mod channels;
 
+use crate::prelude::*;
 use contigo::{
-    Completion, DevAddr, Device, Driver, Error, OperandSpec, Pool, Queue, Result,
+    OperandSpec,
     hw::{
         mmio::{ReadOnly, ReadWrite, Register},
         poll_every, poll_until,
     },
     job::{Core, CoreChannel, exactly},
-    mem::DevSlice,
-    sim::{Model, SimBus, SimDevice, SimWindow},
 };
-use std::{thread, time::Duration};
+use std::thread;
 
 const WAIT: Duration = Duration::from_millis(50);
 
@@ -181,8 +180,9 @@ unsafe impl<D: Device> Driver for Copier<D> {
     }
 }
 
-/// A core over the model's window.
-fn core(device: &SimDevice<Twin>) -> Core<SimWindow<Twin>> {
+/// A core of a board.
+fn core(board: &SimBoard) -> Core<SimWindow<Twin>> {
+    let device = SimDevice::with_model(board, board.port(), Twin::default());
     Core::new(device.window().unwrap()).unwrap()
 }
 
@@ -193,18 +193,14 @@ fn on(core: &Core<SimWindow<Twin>>, index: usize) -> Copier<SimWindow<Twin>> {
 }
 
 /// `count` copies; each byte is compared.
-fn copies<D: Device>(driver: Copier<D>, pool: &Pool, count: u64) {
+fn right<D: Device>(driver: Copier<D>, pool: &Pool, count: u64) {
     let index = driver.channel.index() as u8;
     let mut queue = Queue::new(driver, 1).unwrap();
     for job in 0..count {
-        let (mut from, to) = (pool.take().unwrap(), pool.take().unwrap());
         let byte = job as u8 ^ index << 7;
-        from.view_mut::<u8>().unwrap().fill(byte);
-        let done = queue.run([from.to_device(..100), to.from_device(..100)], &[], WAIT).unwrap();
-        assert_eq!(
-            done.buffers[1].view_at::<u8>(..100).unwrap(),
-            [byte; 100],
-            "job {job} of channel {index}"
-        );
+        let operands = [filled(pool, byte).to_device(..100), filled(pool, 0).from_device(..100)];
+        let [_, to] = queue.run(operands, &[], WAIT).unwrap().buffers;
+        let seen = to.view_at::<u8>(..100).unwrap();
+        assert_eq!(seen, [byte; 100], "job {job} of channel {index}");
     }
 }

@@ -116,6 +116,9 @@ fn both_sides_work_side_by_side_in_threads() {
     assert_eq!(queue.fails::<1>(), Error::EndedByReset { device: "litepcie" });
 }
 
+/// What happens once.
+type Once = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
+
 /// It came between a descriptor's words, and the card ran a descriptor of address 0.
 #[test]
 fn reset_does_not_come_between_a_jobs_registers() {
@@ -123,7 +126,7 @@ fn reset_does_not_come_between_a_jobs_registers() {
     const WE: usize = 0x602C;
     let (board, _, pool) = bench(1, 1, 4096);
     let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::default());
-    let resets: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>> = Arc::default();
+    let resets: Once = Arc::default();
     let then = resets.clone();
     let bent = Bent::new(card.window().unwrap(), |_, value| value).writing(move |offset, value| {
         let once = (offset == WE).then(|| then.lock().unwrap().take()).flatten();

@@ -1,10 +1,10 @@
 //! Channels of one controller by its name, each taken for a driver from one opening.
 
-use super::WAIT;
+use super::{Jobs, LIMIT, copies as job};
 use contigo::{
     Align, Driver, Error, Queue, Region, Result,
     job::{AnyCore, AnyDriver, Channels, Parts, Settings, StopProgram},
-    names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, row},
+    names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, Taken, row},
 };
 use contigo_testkit::emulated;
 use std::{
@@ -19,22 +19,24 @@ use std::{
 
 const POLLED: Attach = Attach { window: 0, interrupt: false };
 
-fn open(name: &str) -> OpenDevice {
-    name.parse::<DeviceName>().unwrap().open().unwrap()
+/// A device, and memory for it.
+fn open(name: &str) -> (OpenDevice, Region) {
+    let device = name.parse::<DeviceName>().unwrap().open().unwrap();
+    let memory = device.memory(&"sim".parse().unwrap(), 1 << 20).unwrap();
+    (device, Region::new(memory).unwrap())
 }
 
-fn memory(device: &OpenDevice) -> Region {
-    Region::new(device.memory(&"sim".parse().unwrap(), 1 << 20).unwrap()).unwrap()
+fn take(device: &OpenDevice, settings: &str) -> Result<Taken> {
+    // SAFETY: the model is a PL330, which these drivers alone have.
+    unsafe { device.take(row("pl330")?, Settings(settings), None, POLLED) }
 }
 
 /// The driver that `settings` say, with its program in `region`.
 fn driver(device: &OpenDevice, region: &Region, settings: &str) -> Result<AnyDriver> {
-    let settings = Settings(settings);
-    // SAFETY: the model is a PL330, which these drivers alone have.
-    let taken = unsafe { device.take(row("pl330")?, settings, None, POLLED)? };
-    let program = region.alloc(4096, Align::LINE)?;
-    // SAFETY: as above.
-    unsafe { taken.open(Parts { device: (), memory: Some(program), settings, map: None }) }
+    let taken = take(device, settings)?;
+    let memory = Some(region.alloc(4096, Align::LINE)?);
+    // SAFETY: as in `take`.
+    unsafe { taken.open(Parts { device: (), memory, settings: Settings(settings), map: None }) }
 }
 
 /// One copy of 2,000 bytes.
@@ -42,15 +44,14 @@ fn copies(driver: AnyDriver, region: &Region) {
     let mut queue = Queue::new(driver, 1).unwrap();
     let [mut from, to] = [(); 2].map(|()| region.alloc(4096, Align::LINE).unwrap());
     from.view_mut::<u8>().unwrap().fill(6);
-    let [_, to] =
-        queue.run([from.to_device(1..2001), to.from_device(..2000)], &[], WAIT).unwrap().buffers;
+    let operands = [from.to_device(1..2001), to.from_device(..2000)];
+    let [_, to] = queue.run(operands, &[], LIMIT).unwrap().buffers;
     assert_eq!(to.view_at::<u8>(..2000).unwrap(), [6; 2000]);
 }
 
 #[test]
 fn channel_by_name_stops_alone() {
-    let device = open("sim:pl330");
-    let region = memory(&device);
+    let (device, region) = open("sim:pl330");
     let driver = |settings| driver(&device, &region, settings);
     let whole = driver("event=3").unwrap();
     assert!(!whole.stop_program().steps().is_empty(), "alone, it stops the controller");
@@ -75,8 +76,7 @@ fn channel_by_name_stops_alone() {
 /// The last driver's end closes the core; another thread opens its own channel meanwhile.
 #[test]
 fn a_channel_opens_while_the_last_one_of_another_closes() {
-    let device = open("sim:pl330");
-    let region = memory(&device);
+    let (device, region) = open("sim:pl330");
     thread::scope(|scope| {
         for settings in ["channel=0", "channel=1", "channel=2"] {
             let driver = || driver(&device, &region, settings);
@@ -93,8 +93,7 @@ fn a_channel_opens_while_the_last_one_of_another_closes() {
 /// A reset from outside is no driver of the channel, also where it comes first.
 #[test]
 fn a_channel_opens_while_the_device_is_reset() {
-    let device = open("sim:pl330");
-    let region = memory(&device);
+    let (device, region) = open("sim:pl330");
     let is_over = AtomicU32::new(0);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -113,12 +112,10 @@ fn a_channel_opens_while_the_device_is_reset() {
 
 #[test]
 fn forgotten_channel_keeps_its_own_place_only() {
-    let device = open("sim:pl330@2");
-    let region = memory(&device);
+    let (device, region) = open("sim:pl330@2");
     let driver = |settings| driver(&device, &region, settings);
     let mut lost = Queue::new(driver("channel=2").unwrap(), 1).unwrap();
-    let [from, to] = [(); 2].map(|()| region.alloc(4096, Align::LINE).unwrap());
-    lost.submit([from.to_device(..), to.from_device(..)], &[]).unwrap();
+    lost.give(job(&region.pool(2, 4096).unwrap(), .., ..));
     mem::forget(lost);
     assert_eq!(driver("channel=2").map(drop), Err(Error::HasDriver));
     assert_eq!([driver("").map(drop), device.attach(POLLED).map(drop)], [Err(Error::HasDriver); 2]);
@@ -126,9 +123,7 @@ fn forgotten_channel_keeps_its_own_place_only() {
         copies(driver("channel=3").unwrap(), &region);
     }
     // A device that was taken, and not opened, is given back like a driver.
-    // SAFETY: nothing is driven.
-    let taken =
-        unsafe { device.take(row("pl330").unwrap(), Settings("channel=4"), None, POLLED) }.unwrap();
+    let taken = take(&device, "channel=4").unwrap();
     assert_eq!(driver("channel=3").unwrap().poll(Duration::ZERO), Ok(None));
     drop(taken);
 }
@@ -178,9 +173,8 @@ static ROW: DriverRow = DriverRow::new("elsewhere", "has the channels of another
 /// The driver keeps both devices' cores until it is gone.
 #[test]
 fn core_over_anothers_channel_closes_neither() {
-    let device = open("sim:zdma");
-    let other = ELSEWHERE.get_or_init(|| open("sim:pl330@5"));
-    let region = memory(other);
+    let ((device, _), (other, region)) = (open("sim:zdma"), open("sim:pl330@5"));
+    let other = ELSEWHERE.get_or_init(|| other);
     let settings = Settings("channel=0");
     let program = region.alloc(4096, Align::LINE).unwrap();
     // SAFETY: nothing drives this device.
@@ -200,12 +194,9 @@ fn core_over_anothers_channel_closes_neither() {
 /// under the driver that lived.
 #[test]
 fn count_of_forgotten_drivers_does_not_wrap() {
-    let device = open("sim:pl330@6");
-    let region = memory(&device);
+    let (device, region) = open("sim:pl330@6");
     let alive = driver(&device, &region, "channel=0").unwrap();
-    // SAFETY: nothing is driven.
-    let take =
-        || unsafe { device.take(row("pl330").unwrap(), Settings("channel=1"), None, POLLED) };
+    let take = || take(&device, "channel=1");
     let forgotten = (0..1 << 17).map_while(|_| take().map(mem::forget).ok()).count();
     assert_eq!(forgotten, (1 << 16) - 1);
     assert!(matches!(take().map(drop), Err(Error::TooMany { most: 65_536, .. })));
@@ -217,7 +208,7 @@ fn count_of_forgotten_drivers_does_not_wrap() {
 /// A row's function alone refuses a misspelt setting, as `take` does before it touches the device.
 #[test]
 fn unknown_setting_lists_the_known_ones() {
-    let device = open("sim:pl330@8");
+    let (device, _) = open("sim:pl330@8");
     let unknown = Error::UnknownSetting { place: 2, known: &["channel", "event"] };
     let settings = Settings("event=1, chanel=3");
     // SAFETY: nothing drives it.
@@ -225,25 +216,19 @@ fn unknown_setting_lists_the_known_ones() {
         (row("pl330").unwrap().open)(Parts { device, memory: None, settings, map: None })
     };
     assert_eq!(open(device.attach(POLLED).unwrap()).map(drop), Err(unknown));
-    assert_eq!(
-        // SAFETY: nothing drives it.
-        unsafe { device.take(row("pl330").unwrap(), settings, None, POLLED) }.map(drop),
-        Err(unknown)
-    );
+    assert_eq!(take(&device, settings.0).map(drop), Err(unknown));
 }
 
 /// A channel that was taken had a reference to the core. The reference counted as used until the
 /// end of the function that closed the core: undefined, as Miri says.
 #[test]
 fn the_last_one_taken_closes_the_core_in_any_function() {
-    let device = open("sim:pl330@7");
-    let region = memory(&device);
+    let (device, region) = open("sim:pl330@7");
     let settings = Settings("channel=0");
+    drop(take(&device, settings.0).unwrap());
+    let taken = take(&device, settings.0).unwrap();
     // SAFETY: nothing is driven.
-    let take = || unsafe { device.take(row("pl330").unwrap(), settings, None, POLLED) }.unwrap();
-    drop(take());
-    // SAFETY: as above.
-    let refused = unsafe { take().open(Parts { device: (), memory: None, settings, map: None }) };
+    let refused = unsafe { taken.open(Parts { device: (), memory: None, settings, map: None }) };
     assert!(matches!(refused, Err(Error::Unsupported { .. })), "{refused:?}");
     drop(driver(&device, &region, "channel=0").unwrap());
     assert!(device.attach(POLLED).is_ok());

@@ -167,5 +167,6 @@ fn the_stop_program_resets_the_core() {
     assert!(!is_idle());
     // SAFETY: the steps start nothing.
     assert_eq!(unsafe { program.run(&window, 10) }, Ok(()));
-    assert!(is_idle());
+    // CDMACR is as after power-on.
+    assert_eq!((window.read32(0x00), is_idle()), (0x0001_0002, true));
 }

@@ -210,7 +210,7 @@ fn a_core_that_is_not_there_or_never_leaves_its_reset() {
     };
     cases! {
         open(|_| u32::MAX)
-            => Err(Error::WrongDevice { device: "axi_dma", register: "DMASR", found: u32::MAX, .. }),
+            => Err(Error::WrongDevice { register: "DMASR", found: u32::MAX, .. }),
         open(|_| 0) => Err(Error::Unsupported { what: "this AXI DMA has no MM2S channel", .. }),
         open(|_| 1 << 2) => Err(Error::WrongDevice { .. }),
         // Held in reset: DMACR.Reset is DMASR's reserved bit here, so a plain halted core that
