@@ -1,6 +1,7 @@
 //! LitePCIe's DMA on its model: numbers, both sides and the loopback, edges and refusals.
 #![allow(unsafe_code, reason = "cards that are not as they should be are models of the test's")]
 
+use super::wakes_for_an_end;
 use crate::prelude::*;
 use contigo::{
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side},
@@ -216,13 +217,9 @@ fn a_wait_wakes_for_an_end_that_was_seen_and_else_not() {
         // SAFETY: the model is built so.
         let driver =
             unsafe { Litepcie::open(Watched::new(&window, &watch), side, config) }.unwrap();
-        watch.waits.set(0);
         let mut queue = Queue::new(driver, 8).unwrap();
-        queue.give(job(&pool, side));
-        let found = queue.wait::<1>(Duration::from_millis(5)).unwrap().is_some();
-        let waits = watch.waits.get();
-        assert_eq!(found, ends, "{side:?} {faults:?}");
-        assert!(waits <= 8, "{side:?} {faults:?}: it woke {waits} times in 5 ms");
+        let case = format!("{side:?} {faults:?}");
+        wakes_for_an_end(&mut queue, &watch, job(&pool, side), (ends, 8), &case);
         queue.clear().unwrap();
     }
 }

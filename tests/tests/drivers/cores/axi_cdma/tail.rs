@@ -1,6 +1,6 @@
 //! TAILDESC in two halves, and descriptors of jobs that a stop took back.
 
-use super::*;
+use super::{super::stays_in_flight, *};
 use contigo::{Backend, Direction, forward};
 use contigo_testkit::lent::Preempted;
 use std::{
@@ -26,17 +26,7 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
             // SAFETY: the model is built so.
             let driver = unsafe { AxiCdma::sg(slow, config, ring(&region)) }.unwrap();
             let mut queue = Queue::new(driver, 8).unwrap();
-            for round in 0..60 {
-                while queue.len() < in_flight {
-                    queue.give(copies(&pool, ..1000, ..));
-                }
-                let done = queue.wait::<2>(LIMIT).map_err(|failed| failed.error);
-                assert!(matches!(done, Ok(Some(_))), "{case}, round {round}: {done:?}");
-                if round % 10 == 9 {
-                    queue.stop().unwrap();
-                    queue.drain::<2>();
-                }
-            }
+            stays_in_flight(&mut queue, (in_flight, 60), || copies(&pool, ..1000, ..), &case);
             assert_eq!(board.counts().unowned_accesses, 0, "{case}");
         }
     }

@@ -1,6 +1,6 @@
 //! TAILDESC in two halves, descriptors that the core was never given, and memory with old content.
 
-use super::*;
+use super::{super::stays_in_flight, *};
 use contigo::drivers::axi_dma::regs;
 use contigo_testkit::lent::Preempted;
 
@@ -22,17 +22,7 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
         let driver =
             unsafe { AxiDmaChannel::alone(slow, Side::S2mm, config, Some(ring(&region))) }.unwrap();
         let mut queue = Queue::new(driver, 8).unwrap();
-        for round in 0..100 {
-            while queue.len() < in_flight {
-                queue.give(receives(&pool, ..));
-            }
-            let done = queue.wait::<1>(LIMIT).unwrap();
-            assert_eq!(done.and_then(|done| done.bytes), Some(1024), "{case}, round {round}");
-            if round % 10 == 9 {
-                queue.stop().unwrap();
-                queue.drain::<1>();
-            }
-        }
+        stays_in_flight(&mut queue, (in_flight, 100), || receives(&pool, ..), &case);
         assert_eq!(board.counts().unowned_accesses, 0, "{case}");
     }
 }
