@@ -13,7 +13,7 @@ use contigo::{
         pl330::{Pl330Spec, SimPl330},
     },
 };
-use contigo_testkit::emulated;
+use contigo_testkit::rounds;
 use fastrand::Rng;
 use std::{
     array,
@@ -178,7 +178,7 @@ fn a_stuck_channel_that_is_dropped_stays_claimed() {
 
 #[test]
 fn eight_faulty_channels_touch_only_their_bytes() {
-    for seed in 0..emulated::fewer(10) {
+    for seed in 0..rounds(10) {
         let board =
             SimBoard::with(SimConfig { seed, faults: Faults { stuck: 0, ..Faults::OFTEN } });
         let memory = Memory::on(&board);

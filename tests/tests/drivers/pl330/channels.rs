@@ -11,7 +11,7 @@ use contigo::{
     },
     types::Refused,
 };
-use contigo_testkit::{emulated, lent::Lent};
+use contigo_testkit::{lent::Lent, rounds};
 use fastrand::Rng;
 use std::{thread, time::Duration};
 
@@ -66,7 +66,7 @@ fn eight_queues_of_one_thread_are_in_flight_at_once() {
         let mut queues: Vec<_> =
             (0..channels).map(|number| Queue::new(driver(number), 1).unwrap()).collect();
         let mut rng = Rng::with_seed(seed as u64);
-        let rounds = emulated::fewer(15);
+        let rounds = rounds(15);
         for _ in 0..rounds {
             let pushed: Vec<_> = queues
                 .iter_mut()
@@ -152,12 +152,12 @@ fn channels_are_driven_by_several_threads() {
                 let data = &data;
                 scope.spawn(move || {
                     // Started and killed, beside those that copy already.
-                    for _ in 0..emulated::fewer(50) * (number as u64 % 2) {
+                    for _ in 0..rounds(50) * (number as u64 % 2) {
                         // SAFETY: it touches no memory.
                         unsafe { driver.run_program(&WAIT_FOR_EVER).unwrap() };
                         driver.stop().unwrap();
                     }
-                    copies(driver, data, emulated::fewer(100));
+                    copies(driver, data, rounds(100));
                 });
             }
         });

@@ -5,7 +5,7 @@ use contigo::{
     Device, Error, Mmio, Queue, Region,
     sim::{SimBoard, SimDevice},
 };
-use contigo_testkit::{barrier::Barrier, emulated};
+use contigo_testkit::{barrier::Barrier, rounds};
 use std::{thread, time::Duration};
 
 #[test]
@@ -60,7 +60,7 @@ fn two_threads_share_the_registers_and_the_interrupt() {
             let (driver, pool, both) = (on(&core, index), &pool, &both);
             scope.spawn(move || {
                 both.wait();
-                copies(driver, pool, emulated::fewer(2_000));
+                copies(driver, pool, rounds(2_000));
             });
         }
     });

@@ -2,7 +2,7 @@
 
 use super::*;
 use contigo::{CpuBuf, Done, Driver, Error, Queue};
-use contigo_testkit::emulated;
+use contigo_testkit::rounds;
 use std::{
     sync::atomic::{AtomicBool, AtomicU32, Ordering},
     thread,
@@ -34,7 +34,7 @@ fn two_and_two_channels_work_in_threads() {
     ground!(board, rings, pool);
     let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
     let core = device.window().unwrap().core().unwrap();
-    let count = u32::try_from(emulated::fewer(500)).unwrap();
+    let count = u32::try_from(rounds(500)).unwrap();
     // How many packets each receiver has room for: one that comes too early would be dropped.
     let armed = [const { AtomicU32::new(0) }; 2];
     // A receiver that goes with its buffers resets the core: all go together.
