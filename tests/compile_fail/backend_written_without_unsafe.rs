@@ -1,11 +1,10 @@
-// error: E0200
 // A backend is a promise about memory.
 use contigo::{Backend, Direction, Result, mem::Mapping};
 use std::ops::Range;
 
 struct Mine(Mapping);
 
-impl Backend for Mine {
+impl Backend for Mine { //~ E0200 the trait `Backend` requires an `unsafe impl` declaration
     fn name(&self) -> &'static str {
         "mine"
     }

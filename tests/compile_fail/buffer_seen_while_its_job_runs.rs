@@ -1,4 +1,3 @@
-// error: E0382
 // From its job's beginning to its end a buffer has no view.
 use contigo::{
     Driver,
@@ -7,7 +6,7 @@ use contigo::{
 
 fn peek(queue: &mut Queue<impl Driver>, buf: CpuBuf) {
     let _ = queue.submit([buf.from_device(..)], &[]);
-    let _ = buf.view::<u8>();
+    let _ = buf.view::<u8>(); //~ E0382 borrow of moved value: `buf`
 }
 
 fn main() {}

@@ -1,17 +1,16 @@
-// error: E0133
 // That no code is starting a job on the device is a claim.
 use contigo::{linux::{guard::Guard, vfio::Vfio}, names::OpenDevice};
 
 fn by_the_kernel_module(guard: &Guard) {
-    let _ = guard.reset();
+    let _ = guard.reset(); //~ E0133 call to unsafe function `contigo::linux::guard::Guard::reset` is unsafe and requires unsafe block
 }
 
 fn by_its_name(device: &OpenDevice) {
-    let _ = device.reset();
+    let _ = device.reset(); //~ E0133 call to unsafe function `names::open_device::<impl OpenDevice>::reset` is unsafe and requires unsafe block
 }
 
 fn by_vfio(vfio: &Vfio) {
-    let _ = vfio.reset();
+    let _ = vfio.reset(); //~ E0133 call to unsafe function `vfio::device::<impl Vfio>::reset` is unsafe and requires unsafe block
 }
 
 fn main() {}

@@ -1,4 +1,3 @@
-// error: E0382
 // The operands belong to the job.
 use contigo::{
     Driver,
@@ -7,7 +6,7 @@ use contigo::{
 
 fn again(queue: &mut Queue<impl Driver>, operands: [Operand; 4]) {
     let _ = queue.submit(operands, &[]);
-    drop(operands);
+    drop(operands); //~ E0382 use of moved value: `operands`
 }
 
 fn main() {}

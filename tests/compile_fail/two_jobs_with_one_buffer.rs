@@ -1,4 +1,3 @@
-// error: E0382
 // A buffer is in one job at a time.
 use contigo::{
     Driver,
@@ -7,7 +6,7 @@ use contigo::{
 
 fn twice(queue: &mut Queue<impl Driver>, buf: CpuBuf) {
     let _ = queue.submit([buf.to_device(..)], &[]);
-    let _ = queue.submit([buf.to_device(..)], &[]);
+    let _ = queue.submit([buf.to_device(..)], &[]); //~ E0382 use of moved value: `buf`
 }
 
 fn main() {}

@@ -1,4 +1,3 @@
-// error: E0277
 // Nor can two drivers share them by reference.
 use contigo::{
     sim::SimWindow,
@@ -6,7 +5,7 @@ use contigo::{
 use contigo_gemm8::{Gemm8, Gemm8Model};
 
 fn shared(window: &SimWindow<Gemm8Model>) {
-    let _ = unsafe { Gemm8::open(window) };
+    let _ = unsafe { Gemm8::open(window) }; //~ E0277 the trait bound `&SimWindow<Gemm8Model>: contigo::Device` is not satisfied
 }
 
 fn main() {}

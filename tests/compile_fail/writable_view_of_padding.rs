@@ -1,4 +1,3 @@
-// error: E0277
 // What the CPU writes for a device has no padding: it would hand over bytes of another owner.
 use contigo::CpuBuf;
 
@@ -6,7 +5,7 @@ use contigo::CpuBuf;
 struct Padded(u8, u32);
 
 fn leak(buf: &mut CpuBuf) {
-    buf.view_mut::<Padded>().unwrap();
+    buf.view_mut::<Padded>().unwrap(); //~ E0277 the trait bound `Padded: zerocopy::FromBytes` is not satisfied //~ E0277 the trait bound `Padded: zerocopy::IntoBytes` is not satisfied
 }
 
 fn main() {}

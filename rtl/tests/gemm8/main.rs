@@ -36,12 +36,15 @@ mod suite;
 #[path = "../cores/skip.rs"]
 mod skip;
 
+use contigo_testkit::rounds;
 use std::env;
 
-/// The seeds of a test: `CONTIGO_SEED`, or as many as `CONTIGO_SEEDS` or the test says.
-fn seeds(few: u64) -> impl Iterator<Item = u64> {
+/// The seeds of a test: `CONTIGO_SEED`, as many as `CONTIGO_SEEDS` says, or those of `rounds`.
+fn seeds(all: u64) -> impl Iterator<Item = u64> {
     let number = |name| env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let (first, count) = number("CONTIGO_SEED")
-        .map_or_else(|| (0, number("CONTIGO_SEEDS").unwrap_or(few)), |seed| (seed, 1));
+    let (first, count) = number("CONTIGO_SEED").map_or_else(
+        || (0, number("CONTIGO_SEEDS").unwrap_or_else(|| rounds(all))),
+        |seed| (seed, 1),
+    );
     first..first + count
 }

@@ -65,14 +65,6 @@ pub fn command(program: impl AsRef<Path>) -> Command {
     command
 }
 
-/// The number of rounds of a random test that it does here, of `rounds`. Under an emulator it is a
-/// tenth, because a round takes ten to forty times as long there, and the processor itself does
-/// all.
-#[must_use]
-pub fn fewer(rounds: u64) -> u64 {
-    if emulator().is_some() { rounds.div_ceil(10) } else { rounds }
-}
-
 /// Skips the test of this thread under an emulator, where it would find what it finds without:
 /// `because` says why.
 #[must_use]

@@ -11,7 +11,7 @@
 //! | `scripted` | a device that touches nothing, and gives the answers of a test | `fakes` |
 //! | `nvidia` | NVIDIA's headers and drivers, for machines without a GPU | `fakes` |
 //! | `barrier` | threads that meet, and end where one of them does not come | `fakes` |
-//! | `emulated`, `direct`, `mapped` | how a test runs under an emulator, and its questions to the system | `fakes` |
+//! | `emulated`, `direct`, `mapped`, `rounds` | how a test runs under an emulator, its questions to the system, and how often it repeats | `fakes` |
 // On docs.rs, and there alone, each item says which feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -44,6 +44,11 @@ pub mod mapped;
 #[cfg(feature = "fakes")]
 pub mod nvidia;
 #[cfg(feature = "fakes")]
+mod rounds;
+#[cfg(feature = "fakes")]
 pub mod scripted;
 #[cfg(feature = "fakes")]
 pub mod suite;
+
+#[cfg(feature = "fakes")]
+pub use rounds::rounds;

@@ -13,8 +13,8 @@ pub(crate) use contigo::{
     types::{BaseAddr, Refused},
 };
 pub(crate) use contigo_testkit::{
-    emulated,
     lent::{Lent, Watch, Watched},
+    rounds,
 };
 pub(crate) use std::{cell::Cell, ops::RangeBounds, time::Duration};
 

@@ -42,7 +42,7 @@ mod world;
 use contigo::sim::Faults;
 use contigo_testkit::{
     conformance::{Failure, Verdict, mutant::Mutation},
-    emulated,
+    rounds,
 };
 use liar::Lie;
 use machine::{Plan, Tally};
@@ -73,7 +73,7 @@ fn all_seeds(test: &str, sequence: Sequence, plan: Plan) -> Tally {
     };
     let (seeds, trace) = match number("CONTIGO_SEED") {
         Some(seed) => (seed..seed + 1, true),
-        None => (0..number("CONTIGO_SEEDS").unwrap_or_else(|| emulated::fewer(SEEDS)), false),
+        None => (0..number("CONTIGO_SEEDS").unwrap_or_else(|| rounds(SEEDS)), false),
     };
     let mut total = Tally::new();
     for seed in seeds {
@@ -110,9 +110,9 @@ fn run(sequence: Sequence, seed: u64, plan: Plan) -> Result<Tally, String> {
 /// The sequences got where they should: a model that is never asked agrees with everything.
 fn reached(total: &Tally, all: &[&str]) {
     let missed: Vec<_> = all.iter().filter(|what| !total.contains_key(**what)).collect();
-    // One seed does not reach everything, nor do the few of an emulator.
+    // One seed does not reach everything, nor do few.
     assert!(
-        env::var("CONTIGO_SEED").is_ok() || emulated::fewer(SEEDS) < SEEDS || missed.is_empty(),
+        env::var("CONTIGO_SEED").is_ok() || rounds(SEEDS) < SEEDS || missed.is_empty(),
         "no sequence reached {missed:?}"
     );
 }

@@ -30,7 +30,7 @@ mod zdma;
 
 use contigo_testkit::{
     conformance::report,
-    emulated,
+    emulated, rounds,
     suite::{Subject, faults},
 };
 
@@ -60,7 +60,7 @@ fn each_driver(see: &mut impl See) {
 /// All seeds for one subject. Every way in which a job ends was met.
 fn run(subject: &impl Subject) {
     let all = emulated::why().is_none();
-    let seeds = if all { SEEDS } else { FEW };
+    let seeds = if all { rounds(SEEDS) } else { FEW };
     let verdict = faults(subject, 0..seeds).map(|tally| {
         println!("{}: {tally:?}", subject.name());
         let failed = tally.failed > seeds / 10 || !subject.tells_failures();

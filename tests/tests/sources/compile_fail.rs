@@ -1,93 +1,114 @@
 //! The programs that must not compile: one file in `compile_fail/` for each ownership rule.
 //!
-//! The whole message, which is what a user reads, is compared with the `.stderr` beside each file,
-//! where the compiler is the one that wrote those. The error is the one that the file's first line
-//! names. `TRYBUILD=overwrite cargo test -p contigo-tests --test sources compile_fail` writes the
-//! messages anew.
+//! A comment ends each line that is refused: `//~ `, the code of the error, and its text. Any other
+//! error fails the test, and so does one that is missing. The text, which is what a user reads, is
+//! compared where the compiler is the one that wrote those. `CONTIGO_WRITE_REFUSALS=1 cargo test -p
+//! contigo-tests --test sources compile_fail` writes them anew.
 
+use super::source::root;
 use contigo_testkit::emulated;
+use serde_json::Value;
 use std::{
-    collections::BTreeSet,
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-/// The compiler whose words are in the `.stderr` files.
+/// The compiler whose words are in the files.
 const RUSTC: &str = "1.95.0";
+const MARK: &str = " //~ ";
 
-const COMPILER: &str = "the compiler refuses the same for every processor";
-
-fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+/// An error: its line, counted from 0, its code and its text.
+type Refusal = (usize, String);
 
 /// Every file of `compile_fail/`, in order.
 fn files() -> Vec<PathBuf> {
-    let entries =
-        fs::read_dir(here().join("compile_fail")).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> = entries
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-        .collect();
+    let entries = fs::read_dir(root().join("tests/compile_fail")).unwrap();
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
 }
 
 /// The compiler that the cargo above uses too.
 fn rustc() -> Command {
-    Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+    Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+}
+
+/// The library `name` that this program was linked with: the newest that is older than it.
+fn library(name: &str) -> PathBuf {
+    let modified = |path: &PathBuf| path.metadata().unwrap().modified().unwrap();
+    let test = env::current_exe().unwrap();
+    let files = fs::read_dir(test.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+    let is_it = |path: &PathBuf| {
+        let file = path.file_name().unwrap().to_str().unwrap();
+        let hash = file.strip_prefix("lib").and_then(|rest| rest.strip_prefix(name));
+        hash.is_some_and(|hash| hash.starts_with('-') && hash.ends_with(".rlib"))
+            && modified(path) <= modified(&test)
+    };
+    let newest = files.filter(is_it).max_by_key(modified);
+    newest.unwrap_or_else(|| panic!("no {name} beside {}", test.display()))
+}
+
+/// How the compiler refuses `file`.
+fn refusals(file: &Path, libraries: &[(&str, PathBuf)]) -> Vec<Refusal> {
+    let out = tempfile::tempdir().unwrap();
+    let mut rustc = rustc();
+    rustc.args(["--edition", "2024", "--emit", "metadata", "--error-format", "json", "--out-dir"]);
+    rustc.arg(out.path()).arg(file);
+    for (name, path) in libraries {
+        let folder = path.parent().unwrap().display();
+        rustc.arg("--extern").arg(format!("{name}={}", path.display()));
+        rustc.arg("-L").arg(format!("dependency={folder}"));
+    }
+    let output = String::from_utf8(rustc.output().unwrap().stderr).unwrap();
+    let messages = output.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let refusal = |message: Value| {
+        let here = message["spans"].as_array()?.iter().find(|span| span["is_primary"] == true)?;
+        let line = usize::try_from(here["line_start"].as_u64()?).unwrap() - 1;
+        let (code, text) = (message["code"]["code"].as_str()?, message["message"].as_str()?);
+        (message["level"] == "error").then(|| (line, format!("{code} {text}")))
+    };
+    messages.filter_map(refusal).collect()
 }
 
 #[test]
-fn each_file_is_refused_for_its_own_reason() {
+fn each_program_is_refused_for_its_own_reason() {
+    if emulated::finds_no_more("the compiler refuses the same for every processor") {
+        return;
+    }
+    let version = String::from_utf8(rustc().arg("--version").output().unwrap().stdout).unwrap();
+    let is_same = version.split(' ').nth(1) == Some(RUSTC);
+    let libraries = ["contigo", "contigo_gemm8"].map(|name| (name, library(name)));
     let files = files();
     assert!(files.len() >= 40, "the files are found: {}", files.len());
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        let code = text
+        let mut found = refusals(&file, &libraries);
+        if env::var_os("CONTIGO_WRITE_REFUSALS").is_some() {
+            let write = |(at, line): (usize, &str)| {
+                let mut line = line.split(MARK).next().unwrap().to_owned();
+                for (_, what) in found.iter().filter(|(place, _)| *place == at) {
+                    line += MARK;
+                    line += what;
+                }
+                line + "\n"
+            };
+            fs::write(&file, text.lines().enumerate().map(write).collect::<String>()).unwrap();
+            continue;
+        }
+        let marks = text
             .lines()
-            .next()
-            .and_then(|line| line.strip_prefix("// error: "))
-            .unwrap_or("its first line names no error");
-        assert_eq!(written(&file), BTreeSet::from([code.to_owned()]), "{}", file.display());
+            .enumerate()
+            .flat_map(|(at, line)| line.split(MARK).skip(1).map(move |what| (at, what.to_owned())));
+        let mut marked: Vec<Refusal> = marks.collect();
+        assert!(!marked.is_empty(), "{} says which line is refused", file.display());
+        if !is_same {
+            let code = |(at, what): Refusal| (at, what.split(' ').next().unwrap().to_owned());
+            found = found.into_iter().map(code).collect();
+            marked = marked.into_iter().map(code).collect();
+        }
+        found.sort();
+        marked.sort();
+        assert_eq!(found, marked, "{}, by {version}", file.display());
     }
-}
-
-/// The codes of the errors in the message beside `file`. An error without a code is `none`.
-fn written(file: &Path) -> BTreeSet<String> {
-    let text = fs::read_to_string(file.with_extension("stderr")).unwrap();
-    let errors = text.lines().filter_map(|line| line.strip_prefix("error"));
-    errors
-        .map(|rest| {
-            rest.strip_prefix('[')
-                .and_then(|rest| rest.split(']').next())
-                .unwrap_or("none")
-                .to_owned()
-        })
-        .collect()
-}
-
-/// The compiler's version: `1.95.0`.
-fn version() -> String {
-    let text = rustc()
-        .arg("--version")
-        .output()
-        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-        .unwrap_or_default();
-    text.split(' ').nth(1).unwrap_or_default().to_owned()
-}
-
-#[test]
-fn each_refusal_says_what_it_said() {
-    if emulated::finds_no_more(COMPILER) {
-        return;
-    }
-    let version = version();
-    if version != RUSTC {
-        let why = format!(
-            "the words in compile_fail/*.stderr are those of rustc {RUSTC}; here is {version}"
-        );
-        return emulated::skipped("compile_fail::each_refusal_says_what_it_said", &why);
-    }
-    trybuild::TestCases::new().compile_fail("compile_fail/*.rs");
 }

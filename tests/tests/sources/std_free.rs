@@ -1,13 +1,9 @@
-//! The runtime names neither `std` nor `alloc`: its sources are read here, and where the target is
-//! installed it is built for a processor that has neither. A test's stand-in for the kernel is
+//! The runtime names neither `std` nor `alloc`: its sources are read here, and `.ci/run` builds it
+//! for a processor that has neither. A test's stand-in for the kernel is
 //! built with the feature `testkit` alone, and takes the heap.
 
 use super::source::{built, root, sources};
-use contigo_testkit::emulated;
-use std::{fs, path::Path, process::Command};
-
-/// A processor with no operating system: no `std` exists for it.
-const BARE: &str = "thumbv7em-none-eabihf";
+use std::{fs, process::Command};
 
 /// Does `code` name the crate `name`: `extern crate name`, or a path that begins with it?
 fn names(code: &str, name: &str) -> bool {
@@ -143,43 +139,4 @@ fn what_is_shipped_has_no_seam() {
         );
         assert!(!tree.contains(&format!("{library} feature \"testkit\"")), "{package}: {tree}");
     }
-}
-
-#[test]
-fn it_builds_where_neither_exists() {
-    let cargo = |command: &str| {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo
-            .current_dir(root())
-            .arg(command)
-            .env("CARGO_TARGET_DIR", root().join("target").join("bare"))
-            .env_remove("RUSTFLAGS");
-        cargo
-    };
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let installed =
-        Command::new(rustc).args(["--print", "target-libdir", "--target", BARE]).output().ok();
-    let folder = installed
-        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-        .unwrap_or_default();
-    if folder.is_empty() || !Path::new(&folder).is_dir() {
-        return emulated::skipped(
-            "std_free::it_builds_where_neither_exists",
-            &format!("rustup target add {BARE}"),
-        );
-    }
-    let output = cargo("build")
-        .args([
-            "--locked",
-            "--package",
-            "contigo",
-            "--no-default-features",
-            "--features",
-            "sim",
-            "--target",
-            BARE,
-        ])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

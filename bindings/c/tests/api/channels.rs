@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use contigo_c::*;
-use contigo_testkit::{barrier::Barrier, emulated};
+use contigo_testkit::{barrier::Barrier, rounds};
 use core::{ffi::CStr, ptr};
 use std::thread;
 
@@ -123,7 +123,7 @@ fn four_threads_have_a_channel_each() {
         for (number, settings) in (1..).zip(settings) {
             let (shared, all) = (&shared, &all);
             scope.spawn(move || {
-                for round in 0..emulated::fewer(20) {
+                for round in 0..rounds(20) {
                     let engine = shared.open(settings);
                     let slots = [(); 2].map(|()| shared.board.take());
                     all.wait();

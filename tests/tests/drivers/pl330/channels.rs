@@ -44,7 +44,7 @@ fn eight_queues_of_one_thread_are_in_flight_at_once() {
         let mut queues: Vec<_> =
             (0..channels).map(|number| queue(&ground, &controller, number)).collect();
         let mut rng = Rng::with_seed(seed as u64);
-        let rounds = emulated::fewer(15);
+        let rounds = rounds(15);
         for _ in 0..rounds {
             let mut pushed: Vec<_> = queues
                 .iter_mut()
@@ -91,14 +91,14 @@ fn channels_are_driven_by_several_threads() {
                 let ground = &ground;
                 scope.spawn(move || {
                     // Started and killed, beside those that copy already.
-                    for _ in 0..emulated::fewer(50) * (number as u64 % 2) {
+                    for _ in 0..rounds(50) * (number as u64 % 2) {
                         // SAFETY: it touches no memory.
                         unsafe { driver.run_program(&WAIT_FOR_EVER).unwrap() };
                         driver.stop().unwrap();
                     }
                     let (mut queue, mut rng) =
                         (Queue::new(driver, 1).unwrap(), Rng::with_seed(number as u64));
-                    ground.copies(&mut queue, &mut rng, emulated::fewer(100), 2000);
+                    ground.copies(&mut queue, &mut rng, rounds(100), 2000);
                 });
             }
         });

@@ -6,7 +6,7 @@ use contigo::{
     job::{AnyCore, AnyDriver, Channels, Parts, Settings, StopProgram},
     names::{AnyDevice, Attach, DeviceName, DriverRow, OpenDevice, Taken, row},
 };
-use contigo_testkit::emulated;
+use contigo_testkit::rounds;
 use std::{
     mem,
     sync::{
@@ -81,7 +81,7 @@ fn a_channel_opens_while_the_last_one_of_another_closes() {
         for settings in ["channel=0", "channel=1", "channel=2"] {
             let driver = || driver(&device, &region, settings);
             scope.spawn(move || {
-                (0..emulated::fewer(2_000)).for_each(|round| {
+                (0..rounds(2_000)).for_each(|round| {
                     drop(driver().unwrap_or_else(|error| panic!("{round}: {error}")))
                 })
             });
@@ -102,8 +102,7 @@ fn a_channel_opens_while_the_device_is_reset() {
                 unsafe { device.reset() }.unwrap();
             }
         });
-        let opened =
-            (0..emulated::fewer(2_000)).map(|_| driver(&device, &region, "channel=0").map(drop));
+        let opened = (0..rounds(2_000)).map(|_| driver(&device, &region, "channel=0").map(drop));
         let refused = opened.filter_map(Result::err).next();
         is_over.store(1, Ordering::Relaxed);
         assert_eq!(refused, None);

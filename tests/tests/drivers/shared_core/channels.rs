@@ -51,7 +51,7 @@ fn two_threads_share_the_registers_and_the_interrupt() {
             let (driver, pool, both) = (on(&core, index), &pool, &both);
             scope.spawn(move || {
                 both.wait();
-                right(driver, pool, emulated::fewer(2_000));
+                right(driver, pool, rounds(2_000));
             });
         }
     });

@@ -28,7 +28,7 @@ fn two_and_two_channels_work_in_threads() {
     let (board, rings, pool) = ground(Faults::NONE);
     let device = core(&board, DRE, StreamConfig::default());
     let core = device.window().unwrap().core().unwrap();
-    let count = u32::try_from(emulated::fewer(500)).unwrap();
+    let count = u32::try_from(rounds(500)).unwrap();
     // How many packets each receiver has room for: one that comes too early would be dropped.
     let armed = [const { AtomicU32::new(0) }; 2];
     // A receiver that goes with its buffers resets the core: all go together.

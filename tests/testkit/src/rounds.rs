@@ -1,0 +1,14 @@
+//! How often a random test repeats.
+
+use crate::emulated;
+use std::env;
+
+/// How many of its rounds, seeds or repetitions a random test does here, of `all`, which is at
+/// least 1: a tenth on a developer's machine, so that all tests end in minutes, and all of them
+/// where `CONTIGO_ROUNDS=all` is set, as `.ci/run` does. Under an emulator it is always a tenth: a
+/// round takes ten to forty times as long there, and a processor's own run does all.
+#[must_use]
+pub fn rounds(all: u64) -> u64 {
+    let asked = env::var_os("CONTIGO_ROUNDS").is_some_and(|value| value == "all");
+    if asked && emulated::why().is_none() { all } else { all.div_ceil(10) }
+}
