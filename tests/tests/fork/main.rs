@@ -102,7 +102,7 @@ fn memory_stays_with_the_parent() {
     assert_eq!(own.mapping().len_bytes % 4096, 0);
     stays_with_the_parent("guard-memory");
 
-    // Where the machine has them: tests/hugetlb.rs says why not.
+    // Where the machine has them: tests/tests/linux/hugetlb.rs says why not.
     if let Ok(_pages) = HugeTlb::new(1) {
         stays_with_the_parent("anon_hugepage");
     }

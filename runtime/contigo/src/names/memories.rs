@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "`unsafe impl Backend`, which is another backend's in every method")]
 //! Memory of every kind as one type: which there is, and how it is opened by its name.
 //!
-//! **A new kind of memory** needs its names in `kinds.rs` and its arms here, beside its backend.
+//! **A new kind of memory** needs more than its arms here: CONTRIBUTING.md lists the places.
 
 use super::{
     called,

@@ -18,7 +18,7 @@
 //! | `fakes.rs` | harnesses on the fakes of the kernel's interfaces |
 //! | `mutant.rs` | backends with one thing wrong: each must be caught, or the suite is worth nothing |
 //!
-//! A new backend is one more [`Harness`] and one more line in `tests/conformance.rs`.
+//! A new backend is one more [`Harness`] and one more line in `tests/tests/runtime/conformance.rs`.
 
 pub mod boards;
 pub mod caches;

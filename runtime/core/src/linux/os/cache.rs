@@ -1,6 +1,6 @@
 //! Cache maintenance by address, from user space, for memory whose kernel driver does none.
 //!
-//! | architecture | who maintains the caches of [`HugeTlb`](super::HugeTlb) and [`DmaHeap`](super::DmaHeap) memory |
+//! | architecture | who maintains the caches of [`HugeTlb`](crate::linux::memory::HugeTlb) and [`DmaHeap`](crate::linux::memory::DmaHeap) memory |
 //! |---|---|
 //! | x86, x86-64 | no code needs to: every bus master of a PC snoops |
 //! | aarch64 | this file: Linux lets EL0 run `dc cvac` and `dc civac` (a mapping begins and ends at a page, so no line of it is outside) |
