@@ -205,10 +205,13 @@ unsafe impl<D: Device> Driver for S2mm<D> {
             }
             _ => Some("memory answered with an error; check that its port is enabled"),
         };
-        let told = Completion::of(slot)
-            .with_bytes((end & regs::BYTES) as usize)
-            .with_last(end & regs::LAST != 0);
-        Ok(Some(Completion { status: end, failed, ..told }))
+        Ok(Some(Completion {
+            bytes: Some((end & regs::BYTES) as usize),
+            last: Some(end & regs::LAST != 0),
+            status: end,
+            failed,
+            ..Completion::of(slot)
+        }))
     }
 
     fn stop(&mut self) -> Result<()> {

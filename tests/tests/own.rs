@@ -13,7 +13,7 @@ use contigo::{
     job::{AnyDriver, Parts, Settings},
     linux::memory::{DmaHeap, HugeTlb},
     names::{AnyMemory, Attach, DeviceName, row},
-    sim::{SimBoard, SimSpec, zdma::SimZdma},
+    sim::{SimBoard, SimDevice, SimSpec, zdma::ZdmaModel},
     types::BaseAddr,
 };
 use contigo_testkit::{
@@ -64,7 +64,7 @@ impl App {
 }
 
 /// The driver of a simulated channel.
-fn zdma(device: &SimZdma) -> AnyDriver {
+fn zdma(device: &SimDevice<ZdmaModel>) -> AnyDriver {
     AnyDriver::new(device.window().unwrap().simple().unwrap()).unwrap()
 }
 
@@ -140,7 +140,7 @@ fn ten_thousand<B: Backend + 'static>(
 #[test]
 fn ten_thousand_apps_leave_the_process_as_it_was() {
     let board = SimBoard::new(7);
-    let device = SimZdma::new(&board, board.port());
+    let device = SimDevice::<ZdmaModel>::new(&board, board.port());
     // At one address: the board gives each block that asks for none a new one, below 4 GiB.
     let spec = SimSpec {
         len_bytes: 64 << 10,
@@ -153,7 +153,10 @@ fn ten_thousand_apps_leave_the_process_as_it_was() {
     // The region and the driver's window are all that is left of the board and of the device.
     ten_thousand("a simulated board of its own, with a queue", || {
         let board = SimBoard::new(7);
-        (board.memory(64 << 10).unwrap(), Some(zdma(&SimZdma::new(&board, board.port()))))
+        (
+            board.memory(64 << 10).unwrap(),
+            Some(zdma(&SimDevice::<ZdmaModel>::new(&board, board.port()))),
+        )
     });
     ten_thousand("a device by its name", || by_name("sim:zdma", ""));
     ten_thousand("a channel of a device by its name", || by_name("sim:pl330", "channel=3"));

@@ -9,9 +9,12 @@
     reason = "a test that panics has failed, which is its purpose; models and windows are promises"
 )]
 
+extern crate contigo as contigo_core;
+
 mod ap_ctrl;
 mod camera;
 mod cores;
 mod pl330;
+mod regs;
 mod shared_core;
 mod zdma;

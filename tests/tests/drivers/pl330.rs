@@ -9,15 +9,16 @@ mod named;
 mod programs;
 mod refused;
 
+use crate::regs::pl330 as regs;
 use contigo::{
     Align, Completion, CpuBuf, DevAddr, Device, Driver, Error, JobError, Mmio, PhysAddr, Pool,
     Queue, Region, Result, Wait,
-    drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config, regs},
+    drivers::pl330::{PROGRAM_BYTES, Pl330, Pl330Config},
     forward,
     mem::DevSlice,
     sim::{
-        Faults, SimBoard, SimConfig,
-        pl330::{Pl330Spec, SimPl330},
+        Faults, SimBoard, SimConfig, SimDevice,
+        pl330::{Pl330Model, Pl330Spec},
     },
     types::{BaseAddr, Refused},
 };
@@ -149,9 +150,8 @@ fn every_kind_of_controller_copies() {
         let board = SimBoard::new(seed as u64);
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
-        let device = SimPl330::with_spec(&board, board.port(), spec);
+        let device = SimDevice::with_model(&board, board.port(), Pl330Model::new(spec));
         let driver = open_with(device.window().unwrap(), programs.take().unwrap(), config).unwrap();
-        assert_eq!(driver.config(), config);
         copies(&mut Queue::new(driver, 1).unwrap(), &data, &mut Rng::with_seed(9), 200, 3000);
         assert_eq!(
             (board.counts().stray_accesses, board.counts().unowned_accesses),

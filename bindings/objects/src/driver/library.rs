@@ -178,7 +178,11 @@ pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRo
     let free = PLACES.iter().zip(OPENS).find(|(place, _)| place.loaded.get().is_none());
     let (place, open) = free.ok_or(LoadError::TooMany)?;
     let settings = place.settings.get_or_init(|| settings);
-    let row = DriverRow::new(name, help, open).settings(settings).memory(said.memory_bytes);
+    let row = DriverRow {
+        settings: Some(settings),
+        memory_bytes: said.memory_bytes,
+        ..DriverRow::new(name, help, open)
+    };
     // From here on the library stays loaded, and `name`, `help` and `settings` with it.
     mem::forget(library);
     let loaded = place.loaded.get_or_init(|| Loaded {

@@ -51,7 +51,7 @@ impl Siblings {
     ///
     /// # Errors
     /// [`Error::Contended`], or what `act` returns.
-    pub fn reset<R>(&self, act: impl FnOnce() -> Result<R>) -> Result<R> {
+    pub(crate) fn reset<R>(&self, act: impl FnOnce() -> Result<R>) -> Result<R> {
         let _locked = self.lock()?;
         // The epoch changes before and after the reset. So a reset ends a job that is polled while
         // the registers change, and one whose doorbell came before the lock was taken. A driver
@@ -64,7 +64,7 @@ impl Siblings {
     }
 
     /// A number that each reset changes, loaded after the registers that the caller read before.
-    pub fn epoch(&self) -> u32 {
+    pub(crate) fn epoch(&self) -> u32 {
         barrier::after_completion();
         self.epoch.load(Ordering::Acquire)
     }

@@ -75,7 +75,7 @@ impl DmacConfig {
     }
 
     /// The names that [`from_settings`](Self::from_settings) knows.
-    pub const SETTINGS: &'static [&'static str] =
+    pub(crate) const SETTINGS: &'static [&'static str] =
         &["burst_bytes", "fifo_bursts", "single_bursts", "packet_bytes", "stop_us"];
 
     /// The configuration in `settings`, with defaults.

@@ -25,7 +25,7 @@ pub enum Way {
 impl Way {
     /// The channel that the setting `channel` names: 0 to 15 send, 16 to 31 receive.
     #[must_use]
-    pub const fn of_setting(channel: u8) -> Self {
+    pub(crate) const fn of_setting(channel: u8) -> Self {
         if channel < 16 { Self::Mm2s(channel) } else { Self::S2mm(channel - 16) }
     }
 

@@ -24,12 +24,12 @@ use core::{fmt, mem::ManuallyDrop, time::Duration};
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::litepcie::Side};
-/// use contigo::sim::{litepcie::SimLitepcie, SimBoard};
+/// use contigo::sim::{SimDevice, litepcie::LitepcieModel, SimBoard};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let pool = region.pool(4, 4096)?;
-/// let card = SimLitepcie::new(&board, board.port());
+/// let card = SimDevice::<LitepcieModel>::new(&board, board.port());
 /// let mut copier = Queue::new(card.window()?.driver(Side::Loopback)?, 64)?;
 /// let mut from = pool.take()?;
 /// from.view_mut::<u8>()?.fill(7);

@@ -108,7 +108,7 @@ impl Default for MsgdmaConfig {
 
 impl MsgdmaConfig {
     /// The names that [`from_settings`](Self::from_settings) knows.
-    pub const SETTINGS: &'static [&'static str] = &[
+    pub(crate) const SETTINGS: &'static [&'static str] = &[
         "mode",
         "extended",
         "depth",

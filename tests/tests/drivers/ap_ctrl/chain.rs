@@ -1,14 +1,15 @@
 //! `ap_ctrl_chain`: two jobs in the kernel at once.
 #![allow(unsafe_code, reason = "a stop program is run on a device that its driver still has")]
 
+use crate::regs::ap_ctrl as regs;
 use contigo::{
     CpuBuf, Driver, Error, Mmio, OperandSpec, Pool, Queue, Region, Wait,
     design::kernel::{KernelMap, Protocol},
-    drivers::ap_ctrl::{ApCtrl, regs},
+    drivers::ap_ctrl::ApCtrl,
     forward,
     sim::{
-        Faults, SimBoard, SimConfig, SimWindow,
-        ap_ctrl::{ApCtrlModel, KernelFn, SimApCtrl},
+        Faults, SimBoard, SimConfig, SimDevice, SimWindow,
+        ap_ctrl::{ApCtrlModel, KernelFn},
     },
 };
 use std::time::Duration;
@@ -22,12 +23,12 @@ type CopyQueue = Queue<ApCtrl<SimWindow<ApCtrlModel>>>;
 fn with_copier<R>(
     faults: Faults,
     seed: u64,
-    act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool) -> R,
+    act: impl FnOnce(&SimBoard, &SimDevice<ApCtrlModel>, &Pool) -> R,
 ) -> R {
     let board = SimBoard::with(SimConfig { seed, faults });
     let region = Region::new(board.memory(128 * 1024).unwrap()).unwrap();
     let pool = region.pool(8, BYTES).unwrap();
-    let kernel = SimApCtrl::<KernelFn>::new(&board, board.port());
+    let kernel = SimDevice::<ApCtrlModel>::new(&board, board.port());
     let result = act(&board, &kernel, &pool);
     assert_eq!((board.counts().stray_accesses, board.counts().unowned_accesses), (0, 0));
     result
@@ -39,7 +40,7 @@ fn filled(pool: &Pool, byte: u8) -> CpuBuf {
     buf
 }
 
-fn open(kernel: &SimApCtrl) -> ApCtrl<SimWindow<ApCtrlModel>> {
+fn open(kernel: &SimDevice<ApCtrlModel>) -> ApCtrl<SimWindow<ApCtrlModel>> {
     kernel.window().unwrap().driver().unwrap()
 }
 
@@ -186,7 +187,7 @@ fn without_an_interrupt_no_end_is_taken_for_the_next_one() {
         Ok([0; 4])
     };
     let kernel =
-        SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(QUIET, copy).unwrap());
+        SimDevice::with_model(&board, board.port(), ApCtrlModel::new(QUIET, copy).unwrap());
     let mut queue = Queue::new(open(&kernel), 2).unwrap();
     for round in 0..20 {
         push(&mut queue, &pool, round);

@@ -40,7 +40,7 @@ fn a_header_says_what_hls_made() {
     let pointers: Vec<_> = map
         .pointers()
         .iter()
-        .map(|each| (each.name().as_str(), each.offset(), each.bits()))
+        .map(|each| (each.name.as_str(), each.offset as usize, each.bits))
         .collect();
     assert_eq!(pointers, [("from_r", 0x18, 64), ("to_r", 0x24, 64)]);
     assert_eq!(
@@ -51,13 +51,13 @@ fn a_header_says_what_hls_made() {
     let scalars: Vec<_> = map
         .scalars()
         .iter()
-        .map(|each| (each.name().as_str(), each.offset(), each.bits()))
+        .map(|each| (each.name.as_str(), each.offset as usize, each.bits))
         .collect();
     assert_eq!(scalars, [("n", 0x30, 32), ("mode", 0x38, 3)]);
     let results: Vec<_> = map
         .results()
         .iter()
-        .map(|each| (each.name().as_str(), each.offset(), each.bits()))
+        .map(|each| (each.name.as_str(), each.offset as usize, each.bits))
         .collect();
     assert_eq!(results, [("ap_return", 0x10, 32), ("peak", 0x40, 16)]);
     assert_eq!(json::map(map.to_string().as_bytes()).unwrap().build().unwrap(), map);
@@ -75,7 +75,7 @@ fn a_header_without_comments_says_nearly_as_much() {
         (map.name().as_str(), map.pointers().len(), map.results().len()),
         ("FILTER_CONTROL", 2, 1)
     );
-    assert_eq!((map.pointers()[0].name().as_str(), map.scalars()[1].bits()), ("FROM_R", 3));
+    assert_eq!((map.pointers()[0].name.as_str(), map.scalars()[1].bits), ("FROM_R", 3));
 }
 
 #[test]
@@ -123,10 +123,7 @@ fn a_kernel_without_a_pointer_has_a_map() {
     };
     let text = module(register("n", "Data signal of n", 16));
     let map = hwh::map(text.as_bytes(), "k").unwrap().build().unwrap();
-    assert_eq!(
-        (map.pointers().len(), map.scalars()[0].bits(), map.window_bytes()),
-        (0, 32, 65_536)
-    );
+    assert_eq!((map.pointers().len(), map.scalars()[0].bits, map.window_bytes()), (0, 32, 65_536));
 
     // Three and four words are one argument, whose width no map has.
     for words in [3, 4] {
@@ -156,18 +153,21 @@ fn a_hand_off_says_the_same_of_one_instance() {
     let pointers: Vec<_> = map
         .pointers()
         .iter()
-        .map(|each| (each.name().as_str(), each.offset(), each.bits()))
+        .map(|each| (each.name.as_str(), each.offset as usize, each.bits))
         .collect();
     assert_eq!(pointers, [("from_r", 24, 64), ("to_r", 36, 64)]);
     assert_eq!(
         map.scalars()
             .iter()
-            .map(|each| (each.name().as_str(), each.offset(), each.bits()))
+            .map(|each| (each.name.as_str(), each.offset as usize, each.bits))
             .collect::<Vec<_>>(),
         [("n", 48, 16)]
     );
     assert_eq!(
-        map.results().iter().map(|each| (each.name().as_str(), each.offset())).collect::<Vec<_>>(),
+        map.results()
+            .iter()
+            .map(|each| (each.name.as_str(), each.offset as usize))
+            .collect::<Vec<_>>(),
         [("ap_return", 16)]
     );
     assert_eq!(

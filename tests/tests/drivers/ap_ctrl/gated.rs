@@ -2,11 +2,12 @@
 //! A kernel behind a gate: it stops whatever it does.
 
 use super::SCALE;
+use crate::regs::axi_gate as regs;
 use contigo::{
     Completion, Driver, Error, Mmio, OperandSpec, Pool, Port, Queue, Region, Wait,
     drivers::{
         ap_ctrl::ApCtrl,
-        axi_gate::{AxiGate, Gated, Owed, Part, regs},
+        axi_gate::{AxiGate, Gated, Owed, Part},
     },
     job::StopProgram,
     mem::DevSlice,

@@ -2,13 +2,14 @@
 //! One job at a time: what is written, what is refused, what goes wrong.
 
 use super::SCALE;
+use crate::regs::ap_ctrl as regs;
 use contigo::{
     Align, CpuBuf, Device, Driver, Error, Mmio, Operand, OperandSpec, Pool, Queue, Region, Wait,
     design::kernel::{KernelMap, Protocol},
-    drivers::ap_ctrl::{ApCtrl, regs},
+    drivers::ap_ctrl::ApCtrl,
     sim::{
         BusError, Faults, SimBoard, SimConfig, SimDevice,
-        ap_ctrl::{ApCtrlModel, KernelCall, KernelFn, SimApCtrl},
+        ap_ctrl::{ApCtrlModel, KernelCall, KernelFn},
     },
     types::MAX_TIMEOUT,
 };
@@ -32,12 +33,12 @@ fn scale(call: &mut KernelCall<'_, '_>) -> Result<[u32; 4], BusError> {
 fn with_kernel<R>(
     faults: Faults,
     seed: u64,
-    act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool) -> R,
+    act: impl FnOnce(&SimBoard, &SimDevice<ApCtrlModel>, &Pool) -> R,
 ) -> R {
     let board = SimBoard::with(SimConfig { seed, faults });
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(8, 1024).unwrap();
-    let kernel = SimApCtrl::with_model(
+    let kernel = SimDevice::with_model(
         &board,
         board.port(),
         ApCtrlModel::new(SCALE, scale as KernelFn).unwrap(),
@@ -80,7 +81,7 @@ fn a_kernel_without_a_pointer_takes_jobs() {
         Ok([u32::try_from(call.scalar(0) + call.scalar(1)).unwrap(), 0, 0, 0])
     };
     let board = SimBoard::new(3);
-    let kernel = SimApCtrl::with_model(
+    let kernel = SimDevice::with_model(
         &board,
         board.port(),
         ApCtrlModel::new(map.build().unwrap(), add).unwrap(),
@@ -169,9 +170,10 @@ fn the_interrupt_ends_a_wait_and_is_taken_back() {
     let board = SimBoard::new(4);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(8, 1024).unwrap();
-    let toggles = ApCtrlModel::new(SCALE, scale as KernelFn).unwrap();
-    for model in [toggles, ApCtrlModel::new(SCALE, scale as KernelFn).unwrap().clears_on_read()] {
-        let kernel = SimApCtrl::with_model(&board, board.port(), model);
+    for clears_on_read in [false, true] {
+        let mut model = ApCtrlModel::new(SCALE, scale as KernelFn).unwrap();
+        model.clears_on_read = clears_on_read;
+        let kernel = SimDevice::with_model(&board, board.port(), model);
         let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 1).unwrap();
         for _ in 0..3 {
             let before_ns = board.now_ns();

@@ -4,19 +4,19 @@
 use contigo::{
     CpuBuf, Done, Driver, Pool, Queue, Region,
     drivers::{
-        axi_dmac::{DmacConfig, regs::Side as DmacSide},
+        axi_dmac::DmacConfig,
         axi_mcdma::{McdmaConfig, Way},
         axi_vdma::{AxiVdmaConfig, Side as VdmaSide},
         litepcie::{LitepcieConfig, Side as LitepcieSide},
         msgdma::{MsgdmaConfig, MsgdmaMode},
     },
     sim::{
-        SimBoard,
-        axi_dmac::{AxiDmacBuild, AxiDmacModel, SimAxiDmac},
-        axi_mcdma::{McdmaModel, McdmaSpec, SimMcdma},
-        axi_vdma::{AxiVdmaModel, AxiVdmaSpec, SimAxiVdma},
-        litepcie::{LitepcieModel, LitepcieSpec, SimLitepcie},
-        msgdma::{MsgdmaBuild, MsgdmaModel, SimMsgdma},
+        SimBoard, SimDevice,
+        axi_dmac::{AxiDmacBuild, AxiDmacModel, Side as DmacSide},
+        axi_mcdma::{McdmaModel, McdmaSpec},
+        axi_vdma::{AxiVdmaModel, AxiVdmaSpec},
+        litepcie::{LitepcieModel, LitepcieSpec},
+        msgdma::{MsgdmaBuild, MsgdmaModel},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -128,7 +128,7 @@ fn mcdma_marks_a_packet_that_may_be_torn() {
     ground!(board, pool, rings);
     let config =
         McdmaConfig { mm2s_dre: true, s2mm_dre: true, stop_us: 5, ..McdmaConfig::default() };
-    let device = SimMcdma::with_model(
+    let device = SimDevice::with_model(
         &board,
         board.port(),
         McdmaModel::new(McdmaSpec { config, streams: [source(); 2] }),
@@ -153,7 +153,7 @@ fn mcdma_marks_a_packet_that_may_be_torn() {
 fn vdma_begins_with_a_whole_frame_after_a_stop() {
     ground!(board, pool, _rings);
     let spec = AxiVdmaSpec { stream: source(), ..AxiVdmaSpec::default() };
-    let device = SimAxiVdma::with_model(&board, board.port(), AxiVdmaModel::new(spec));
+    let device = SimDevice::with_model(&board, board.port(), AxiVdmaModel::new(spec));
     let config = AxiVdmaConfig { hsize_bytes: 64, vsize_lines: 16, ..AxiVdmaConfig::default() };
     let channel = device.window().unwrap().channel(VdmaSide::S2mm, config).unwrap();
     let mut queue = Queue::new(channel, 4).unwrap();
@@ -183,7 +183,7 @@ fn msgdma_does_not_mark_a_torn_packet() {
             stream: source_of(if cuts { 10 } else { 100 }),
             ..MsgdmaBuild::default()
         };
-        let device = SimMsgdma::with_model(&board, board.port(), MsgdmaModel::new(build));
+        let device = SimDevice::with_model(&board, board.port(), MsgdmaModel::new(build));
         let window = device.window().unwrap();
         let driver = match prefetcher_at {
             None => window.driver(config).unwrap(),
@@ -206,7 +206,7 @@ fn axi_dmac_does_not_mark_a_torn_packet() {
         stream: source(),
         ..AxiDmacBuild::default()
     };
-    let device = SimAxiDmac::with_model(&board, board.port(), AxiDmacModel::new(build));
+    let device = SimDevice::with_model(&board, board.port(), AxiDmacModel::new(build));
     let driver = device.window().unwrap().driver(DmacConfig::default()).unwrap();
     let mut queue = Queue::new(driver, 4).unwrap();
     let seen = stops(&mut queue, &pool, &[], ROOM_BYTES, |us| device.run_for(us).unwrap(), nothing);
@@ -220,7 +220,7 @@ fn axi_dmac_does_not_mark_a_torn_packet() {
 fn litepcie_loses_its_place_in_the_stream_by_a_stop() {
     ground!(board, pool, _rings);
     let config = LitepcieConfig { ordered: true, ..LitepcieConfig::default() };
-    let card = SimLitepcie::with_model(
+    let card = SimDevice::with_model(
         &board,
         board.port(),
         LitepcieModel::new(LitepcieSpec { config, stream: source() }),

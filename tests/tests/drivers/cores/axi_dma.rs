@@ -13,8 +13,8 @@ use contigo::{
     CpuBuf, Region,
     drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side},
     sim::{
-        SimBoard, SimWindow,
-        axi_dma::{AxiDmaModel, CoreSpec, SimAxiDma},
+        SimBoard, SimDevice, SimWindow,
+        axi_dma::{AxiDmaModel, CoreSpec},
     },
 };
 use std::time::Duration;
@@ -38,8 +38,8 @@ const DIRECT: CoreSpec = CoreSpec {
 };
 const WITH_SG: CoreSpec = CoreSpec { sg: true, ..DIRECT };
 
-fn core(board: &SimBoard, spec: CoreSpec) -> SimAxiDma {
-    SimAxiDma::with_model(board, board.port(), AxiDmaModel::new(spec))
+fn core(board: &SimBoard, spec: CoreSpec) -> SimDevice<AxiDmaModel> {
+    SimDevice::with_model(board, board.port(), AxiDmaModel::new(spec))
 }
 
 fn ring(region: &Region) -> CpuBuf {
@@ -47,7 +47,7 @@ fn ring(region: &Region) -> CpuBuf {
 }
 
 fn alone(
-    device: &SimAxiDma,
+    device: &SimDevice<AxiDmaModel>,
     side: Side,
     memory: Option<CpuBuf>,
 ) -> AxiDmaChannel<SimWindow<AxiDmaModel>> {

@@ -5,10 +5,10 @@ mod stops;
 
 use contigo::{
     CpuBuf, Driver, Error, Pool, Queue, Region, Result,
-    drivers::axi_dmac::{DmacConfig, DmacKind, DmacRows, regs::Side},
+    drivers::axi_dmac::{DmacConfig, DmacKind, DmacRows},
     sim::{
-        Faults, SimBoard, SimConfig,
-        axi_dmac::{AxiDmacBuild, AxiDmacModel, SimAxiDmac},
+        Faults, SimBoard, SimConfig, SimDevice,
+        axi_dmac::{AxiDmacBuild, AxiDmacModel, Side},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -38,8 +38,8 @@ fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool, CpuBuf) -> Result<()>
     );
 }
 
-fn core(board: &SimBoard, build: AxiDmacBuild) -> SimAxiDmac {
-    SimAxiDmac::with_model(board, board.port(), AxiDmacModel::new(build))
+fn core(board: &SimBoard, build: AxiDmacBuild) -> SimDevice<AxiDmacModel> {
+    SimDevice::with_model(board, board.port(), AxiDmacModel::new(build))
 }
 
 fn copier() -> AxiDmacBuild {
@@ -109,7 +109,7 @@ fn cores_that_cannot_be_driven_are_refused() {
     let refused = |build, coherent: bool| {
         let board = SimBoard::new(1);
         let port = if coherent { board.coherent_port() } else { board.port() };
-        let core = SimAxiDmac::with_model(&board, port, AxiDmacModel::new(build));
+        let core = SimDevice::with_model(&board, port, AxiDmacModel::new(build));
         core.window().unwrap().driver(CONFIG).map(drop).unwrap_err()
     };
     assert!(matches!(

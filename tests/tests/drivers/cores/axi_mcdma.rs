@@ -5,12 +5,13 @@ mod channels;
 mod jobs;
 mod refusals;
 
+use crate::regs::axi_mcdma as regs;
 use contigo::{
     Region,
-    drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, Way, regs},
+    drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, Way},
     sim::{
-        Faults, SimBoard, SimConfig,
-        axi_mcdma::{McdmaModel, McdmaSpec, SimMcdma},
+        Faults, SimBoard, SimConfig, SimDevice,
+        axi_mcdma::{McdmaModel, McdmaSpec},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };

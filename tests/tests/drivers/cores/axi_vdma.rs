@@ -6,12 +6,13 @@
 
 mod starts;
 
+use crate::regs::axi_vdma as regs;
 use contigo::{
     Align, Driver, Error, Mmio, Queue, Region,
-    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side, regs},
+    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side},
     sim::{
         SimBoard, SimDevice,
-        axi_vdma::{AxiVdmaModel, AxiVdmaSpec, SimAxiVdma},
+        axi_vdma::{AxiVdmaModel, AxiVdmaSpec},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -31,7 +32,7 @@ const CONFIG: AxiVdmaConfig = AxiVdmaConfig {
 };
 
 /// A core with a source of packets of `packet_bytes`.
-fn camera(board: &SimBoard, packet_bytes: usize, gap_ns: u64) -> SimAxiVdma {
+fn camera(board: &SimBoard, packet_bytes: usize, gap_ns: u64) -> SimDevice<AxiVdmaModel> {
     let source = SourceConfig { packet_bytes, gap_ns, ..SourceConfig::default() };
     let spec = AxiVdmaSpec { stream: StreamConfig::source(source, 4096), ..AxiVdmaSpec::default() };
     SimDevice::with_model(board, board.port(), AxiVdmaModel::new(spec))
@@ -61,7 +62,7 @@ fn a_source_without_blanking_loses_frames_and_tears_none() {
         assert!(packet::is(number, frame.view::<u8>().unwrap()) && last < Some(number));
         (last, good) = (Some(number), good + 1);
     }
-    let counts = device.model(AxiVdmaModel::stream).unwrap();
+    let counts = device.model(|model| model.stream.counts()).unwrap();
     assert!(good > 20 && counts.lost > 10, "{good} {torn} {counts:?}");
 }
 
@@ -90,7 +91,7 @@ fn lines_lie_a_stride_apart() {
 fn both_channels_of_one_core() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let device = SimAxiVdma::new(&board, board.port());
+    let device = SimDevice::<AxiVdmaModel>::new(&board, board.port());
     let core = device.window().unwrap().core().unwrap();
     // SAFETY: the model is built as the configuration says.
     let (send, receive) = unsafe {
@@ -142,7 +143,7 @@ fn a_frame_of_another_shape_fails_alone_and_says_how() {
 fn frames_and_cores_that_there_are_not() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let device = SimAxiVdma::new(&board, board.port());
+    let device = SimDevice::<AxiVdmaModel>::new(&board, board.port());
     let open = |config| device.window().unwrap().channel(Side::S2mm, config).map(drop);
     let wrong = [
         AxiVdmaConfig::default(),
@@ -167,7 +168,7 @@ fn frames_and_cores_that_there_are_not() {
     let failed = queue.submit([frame().from_device(4..1100)], &[]).unwrap_err();
     assert!(matches!(failed.error, Error::BufferAlign { index: 0, align_bytes: 8, .. }));
     // Another core: an AXI DMA has no version there.
-    let dma = contigo::sim::axi_dma::SimAxiDma::new(&board, board.port());
+    let dma = SimDevice::<contigo::sim::axi_dma::AxiDmaModel>::new(&board, board.port());
     // SAFETY: no job is given to it.
     let refused = unsafe { AxiVdmaChannel::alone(dma.window().unwrap(), Side::S2mm, CONFIG) }
         .map(drop)
@@ -186,7 +187,7 @@ fn frames_and_cores_that_there_are_not() {
 #[test]
 fn registers_at_their_edges() {
     let board = SimBoard::new(1);
-    let device = SimAxiVdma::new(&board, board.port());
+    let device = SimDevice::<AxiVdmaModel>::new(&board, board.port());
     let window = device.window().unwrap();
     let write = |offset, value| {
         // SAFETY: no memory of the board was handed to anybody, and none is in use.
@@ -211,7 +212,7 @@ fn registers_at_their_edges() {
 #[test]
 fn the_stop_program_resets_the_channel() {
     let board = SimBoard::new(1);
-    let device = SimAxiVdma::new(&board, board.port());
+    let device = SimDevice::<AxiVdmaModel>::new(&board, board.port());
     let channel = device.window().unwrap().channel(Side::S2mm, CONFIG).unwrap();
     let program = channel.stop_program();
     drop(channel);

@@ -6,7 +6,7 @@ use contigo::{
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side},
     sim::{
         Faults, Model, SimBoard, SimBus, SimConfig, SimDevice, SimWindow,
-        litepcie::{LitepcieModel, LitepcieSpec, SimLitepcie},
+        litepcie::{LitepcieModel, LitepcieSpec},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -34,7 +34,7 @@ fn writer_fills_buffers_in_order() {
     // Else eight buffers are full before the first one is reported, and the source loses packets.
     let config = LitepcieConfig { ordered: true, ..LitepcieConfig::default() };
     let spec = LitepcieSpec { config, stream: StreamConfig::source(source, 4096) };
-    let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
+    let card = SimDevice::with_model(&board, board.port(), LitepcieModel::new(spec));
     let mut queue = Queue::new(card.window().unwrap().driver(Side::Writer).unwrap(), 8).unwrap();
     while !queue.is_full() {
         queue.submit([pool.take().unwrap().from_device(..1024)], &[]).unwrap();
@@ -63,7 +63,7 @@ fn the_writer_waits_for_writes_that_its_count_overtook() {
         let source = SourceConfig { packet_bytes: 1024, ..SourceConfig::default() };
         let config = LitepcieConfig { ordered, ..LitepcieConfig::default() };
         let spec = LitepcieSpec { config, stream: StreamConfig::source(source, 4096) };
-        let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
+        let card = SimDevice::with_model(&board, board.port(), LitepcieModel::new(spec));
         let mut queue =
             Queue::new(card.window().unwrap().driver(Side::Writer).unwrap(), 8).unwrap();
         assert_eq!(
@@ -93,7 +93,7 @@ fn both_sides_work_side_by_side_in_threads() {
     let source = SourceConfig { packet_bytes: 1024, ..SourceConfig::default() };
     let spec =
         LitepcieSpec { stream: StreamConfig::source(source, 4096), ..LitepcieSpec::default() };
-    let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::new(spec));
+    let card = SimDevice::with_model(&board, board.port(), LitepcieModel::new(spec));
     let core = card.window().unwrap().core().unwrap();
     let (reader, writer) = (
         contigo::sim::litepcie::channel(&core, Side::Reader).unwrap(),
@@ -182,7 +182,7 @@ unsafe impl Device for Interrupted {
 fn reset_does_not_come_between_a_jobs_registers() {
     let board = SimBoard::new(1);
     ground!(board, pool);
-    let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::default());
+    let card = SimDevice::with_model(&board, board.port(), LitepcieModel::default());
     let then: Once = Arc::default();
     // SAFETY: the model is this card, which no other code drives.
     let core = Arc::new(
@@ -211,7 +211,7 @@ fn reset_does_not_come_between_a_jobs_registers() {
 fn bad_input_is_refused_with_numbers() {
     let board = SimBoard::new(1);
     ground!(board, pool);
-    let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::default());
+    let card = SimDevice::with_model(&board, board.port(), LitepcieModel::default());
     let mut queue = Queue::new(card.window().unwrap().driver(Side::Loopback).unwrap(), 8).unwrap();
     let mut error = |from: std::ops::Range<usize>, to: std::ops::Range<usize>| {
         let operands = [pool.take().unwrap().to_device(from), pool.take().unwrap().from_device(to)];
@@ -309,7 +309,7 @@ fn a_wait_wakes_for_an_end_that_was_seen_and_else_not() {
         } else {
             StreamConfig::sink()
         };
-        let card = SimLitepcie::with_model(
+        let card = SimDevice::with_model(
             &board,
             board.port(),
             LitepcieModel::new(LitepcieSpec { config, stream }),
@@ -348,7 +348,7 @@ fn no_event_file_where_ends_follow_interrupts() {
     let armed = |side, ordered| {
         let board = SimBoard::new(1);
         let config = LitepcieConfig { ordered, ..LitepcieConfig::default() };
-        let card = SimLitepcie::with_model(
+        let card = SimDevice::with_model(
             &board,
             board.port(),
             LitepcieModel::new(LitepcieSpec { config, ..LitepcieSpec::default() }),

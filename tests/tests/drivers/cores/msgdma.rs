@@ -3,13 +3,14 @@
 
 mod responses;
 
+use crate::regs::msgdma as regs;
 use contigo::{
     Align, CpuBuf, Driver, Error, Mmio, Pool, Queue, Region, Result,
-    drivers::msgdma::{Msgdma, MsgdmaConfig, MsgdmaMode, MsgdmaTransfer, regs},
+    drivers::msgdma::{Msgdma, MsgdmaConfig, MsgdmaMode, MsgdmaTransfer},
     job::{Settings, StopProgram},
     sim::{
-        Faults, SimBoard, SimConfig,
-        msgdma::{MsgdmaBuild, MsgdmaModel, SimMsgdma},
+        Faults, SimBoard, SimConfig, SimDevice,
+        msgdma::{MsgdmaBuild, MsgdmaModel},
         stream::{SourceConfig, StreamConfig},
     },
 };
@@ -52,8 +53,8 @@ fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool, CpuBuf) -> Result<()>
     );
 }
 
-fn core(board: &SimBoard, config: MsgdmaConfig, stream: StreamConfig) -> SimMsgdma {
-    SimMsgdma::with_model(
+fn core(board: &SimBoard, config: MsgdmaConfig, stream: StreamConfig) -> SimDevice<MsgdmaModel> {
+    SimDevice::with_model(
         board,
         board.port(),
         MsgdmaModel::new(MsgdmaBuild { config, stream, ..MsgdmaBuild::default() }),
@@ -120,7 +121,7 @@ fn an_older_core_is_believed() {
         tells: false,
         ..MsgdmaBuild::default()
     });
-    let core = SimMsgdma::with_model(&board, board.port(), model);
+    let core = SimDevice::with_model(&board, board.port(), model);
     assert!(core.window().unwrap().driver(COPY).is_ok());
 }
 
@@ -270,7 +271,7 @@ fn late_write_back_is_found_at_a_waits_end() {
             late_write_back_ns: 100_000,
             ..MsgdmaBuild::default()
         };
-        let core = SimMsgdma::with_model(board, board.port(), MsgdmaModel::new(build));
+        let core = SimDevice::with_model(board, board.port(), MsgdmaModel::new(build));
         let mut queue = Queue::new(core.window()?.prefetched(FETCHED, own)?, 4)?;
         for _ in 0..3 {
             queue.submit([pool.take()?.to_device(..64), pool.take()?.from_device(..64)], &[])?;

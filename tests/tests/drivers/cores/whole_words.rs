@@ -13,11 +13,11 @@ use contigo::{
     },
     sim::{
         Model, SimBoard, SimBus, SimDevice,
-        axi_cdma::SimAxiCdma,
-        axi_dma::{AxiDmaModel, CoreSpec, SimAxiDma},
-        axi_dmac::{AxiDmacBuild, AxiDmacModel, SimAxiDmac},
-        axi_mcdma::{McdmaModel, McdmaSpec, SimMcdma},
-        msgdma::{MsgdmaBuild, MsgdmaModel, SimMsgdma},
+        axi_cdma::AxiCdmaModel,
+        axi_dma::{AxiDmaModel, CoreSpec},
+        axi_dmac::{AxiDmacBuild, AxiDmacModel},
+        axi_mcdma::{McdmaModel, McdmaSpec},
+        msgdma::{MsgdmaBuild, MsgdmaModel},
         stream::StreamConfig,
     },
 };
@@ -56,7 +56,7 @@ fn reads_beside(board: &SimBoard, bytes: u64) {
 #[test]
 fn axi_dma_sends_the_last_word_s_bytes_alone() {
     ground!(board, rings, take);
-    let device = SimAxiDma::with_model(
+    let device = SimDevice::with_model(
         &board,
         board.port(),
         AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..CoreSpec::default() }),
@@ -65,7 +65,7 @@ fn axi_dma_sends_the_last_word_s_bytes_alone() {
         device.window().unwrap().channel(Side::Mm2s, AxiDmaConfig::default(), Some(rings)).unwrap();
     let mut queue = Queue::new(driver, 1).unwrap();
     drop(queue.run([take().to_device(..ODD_BYTES)], &[], LIMIT).unwrap());
-    assert_eq!(device.model(AxiDmaModel::stream).unwrap().sent_bytes, ODD_BYTES as u64);
+    assert_eq!(device.model(|model| model.stream.counts()).unwrap().sent_bytes, ODD_BYTES as u64);
     reads_beside(&board, 3);
 }
 
@@ -74,7 +74,7 @@ fn axi_mcdma_does() {
     ground!(board, rings, take);
     let config = McdmaConfig { mm2s_dre: true, ..McdmaConfig::default() };
     let spec = McdmaSpec { config, streams: [StreamConfig::sink(); 2] };
-    let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
+    let device = SimDevice::with_model(&board, board.port(), McdmaModel::new(spec));
     let core = device.window().unwrap().core().unwrap();
     let mut queue = Queue::new(core.channel(Way::Mm2s(0), rings).unwrap(), 1).unwrap();
     drop(queue.run([take().to_device(4..ODD_BYTES)], &[], LIMIT).unwrap());
@@ -85,7 +85,7 @@ fn axi_mcdma_does() {
 fn axi_cdma_does() {
     ground!(board, rings, take);
     drop(rings);
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = SimDevice::<AxiCdmaModel>::new(&board, board.port());
     let mut queue =
         Queue::new(device.window().unwrap().simple(AxiCdmaConfig::default()).unwrap(), 1).unwrap();
     let [_, to] = queue
@@ -108,7 +108,7 @@ fn msgdma_does() {
     drop(rings);
     let config = MsgdmaConfig { transfer: MsgdmaTransfer::Unaligned, ..MsgdmaConfig::default() };
     let build = MsgdmaBuild { config, ..MsgdmaBuild::default() };
-    let device = SimMsgdma::with_model(&board, board.port(), MsgdmaModel::new(build));
+    let device = SimDevice::with_model(&board, board.port(), MsgdmaModel::new(build));
     let mut queue = Queue::new(device.window().unwrap().driver(config).unwrap(), 1).unwrap();
     drop(queue.run([take().to_device(..ODD_BYTES), take().from_device(..)], &[], LIMIT).unwrap());
     reads_beside(&board, 3);
@@ -119,7 +119,7 @@ fn axi_dmac_does() {
     ground!(board, rings, take);
     drop(rings);
     let device =
-        SimAxiDmac::with_model(&board, board.port(), AxiDmacModel::new(AxiDmacBuild::default()));
+        SimDevice::with_model(&board, board.port(), AxiDmacModel::new(AxiDmacBuild::default()));
     let mut queue =
         Queue::new(device.window().unwrap().driver(DmacConfig::default()).unwrap(), 1).unwrap();
     drop(queue.run([take().to_device(..ODD_BYTES), take().from_device(..)], &[], LIMIT).unwrap());
@@ -133,7 +133,7 @@ fn a_wide_bus_s_operand_at_the_end_of_its_block_is_refused() {
     let region = Region::new(board.memory(4096 + 1024 + 64).unwrap()).unwrap();
     let rings = region.alloc(4096, Align::PAGE).unwrap();
     let packet = region.alloc(1024 + 64, Align::PAGE).unwrap();
-    let device = SimAxiDma::with_model(
+    let device = SimDevice::with_model(
         &board,
         board.port(),
         AxiDmaModel::new(CoreSpec { stream: StreamConfig::sink(), ..CoreSpec::default() }),

@@ -4,13 +4,14 @@ use super::{
     Memory, WAIT, WAIT_FOR_EVER,
     channels::{CHANNELS, arrived, config, copies, random_copy},
 };
+use crate::regs::pl330 as regs;
 use contigo::{
     Device, Driver, Error, Mmio, Queue, Wait,
-    drivers::pl330::{Controller, Pl330Config, regs},
+    drivers::pl330::{Controller, Pl330Config},
     forward,
     sim::{
-        Faults, SimBoard, SimConfig,
-        pl330::{Pl330Spec, SimPl330},
+        Faults, SimBoard, SimConfig, SimDevice,
+        pl330::{Pl330Model, Pl330Spec},
     },
 };
 use contigo_testkit::emulated;
@@ -26,7 +27,7 @@ fn a_fault_of_one_channel_leaves_the_others_at_work() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = memory.pools();
-    let device = SimPl330::new(&board, board.port());
+    let device = SimDevice::<Pl330Model>::new(&board, board.port());
     let controller = device.window().unwrap().controller().unwrap();
     let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
     let mut rng = Rng::with_seed(1);
@@ -78,10 +79,10 @@ fn manager_fault_belongs_to_the_unstarted_channel() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = memory.pools();
-    let device = SimPl330::with_spec(
+    let device = SimDevice::with_model(
         &board,
         board.port(),
-        Pl330Spec { channels: 4, ..Pl330Spec::default() },
+        Pl330Model::new(Pl330Spec { channels: 4, ..Pl330Spec::default() }),
     );
     let misheard = AtomicU32::new(0);
     // SAFETY: the window is a simulated PL330's.
@@ -117,7 +118,7 @@ fn stuck_channels_reset_ends_sibling_jobs() {
             SimBoard::with(SimConfig { seed, faults: Faults { stuck: 300, ..Faults::NONE } });
         let memory = Memory::on(&board);
         let (programs, data) = memory.pools();
-        let device = SimPl330::new(&board, board.port());
+        let device = SimDevice::<Pl330Model>::new(&board, board.port());
         let controller = device.window().unwrap().controller().unwrap();
         let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
         let mut queues: [_; 3] = array::from_fn(|number| Queue::new(driver(number), 1).unwrap());
@@ -159,7 +160,7 @@ fn a_stuck_channel_that_is_dropped_stays_claimed() {
         SimBoard::with(SimConfig { seed: 1, faults: Faults { stuck: 1000, ..Faults::NONE } });
     let memory = Memory::on(&board);
     let (programs, data) = memory.pools();
-    let device = SimPl330::new(&board, board.port());
+    let device = SimDevice::<Pl330Model>::new(&board, board.port());
     let controller = device.window().unwrap().controller().unwrap();
     let open = |channel, event| {
         controller.channel(Pl330Config { channel, event }, programs.take().unwrap())
@@ -183,7 +184,7 @@ fn eight_faulty_channels_touch_only_their_bytes() {
             SimBoard::with(SimConfig { seed, faults: Faults { stuck: 0, ..Faults::OFTEN } });
         let memory = Memory::on(&board);
         let (programs, data) = memory.pools();
-        let device = SimPl330::new(&board, board.port());
+        let device = SimDevice::<Pl330Model>::new(&board, board.port());
         let controller = device.window().unwrap().controller().unwrap();
         let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
         let mut queues: [_; CHANNELS] =

@@ -1,13 +1,14 @@
 //! Up to eight channels of one controller at once, each with a driver of its own.
 
 use super::{Memory, SLOT, WAIT, WAIT_FOR_EVER, scribble};
+use crate::regs::pl330 as regs;
 use contigo::{
     Align, CpuBuf, Device, Driver, Error, Mmio, Operand, Pool, Queue, Wait,
-    drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Channel, Pl330Config, regs},
+    drivers::pl330::{Controller, PROGRAM_BYTES, Pl330Channel, Pl330Config},
     forward,
     sim::{
-        SimBoard,
-        pl330::{Pl330Spec, SimPl330},
+        SimBoard, SimDevice,
+        pl330::{Pl330Model, Pl330Spec},
     },
     types::Refused,
 };
@@ -58,7 +59,7 @@ fn eight_queues_of_one_thread_are_in_flight_at_once() {
         let board = SimBoard::new(seed as u64);
         let memory = Memory::on(&board);
         let (programs, data) = memory.pools();
-        let device = SimPl330::with_spec(&board, board.port(), spec);
+        let device = SimDevice::with_model(&board, board.port(), Pl330Model::new(spec));
         let controller = device.window().unwrap().controller().unwrap();
         let driver = |number| controller.channel(config(number), programs.take().unwrap()).unwrap();
         let channels = CHANNELS.min(spec.buffer_words as usize);
@@ -141,7 +142,7 @@ fn channels_are_driven_by_several_threads() {
         let board = SimBoard::new(1);
         let memory = Memory::on(&board);
         let (programs, data) = memory.pools();
-        let device = SimPl330::new(&board, board.port());
+        let device = SimDevice::<Pl330Model>::new(&board, board.port());
         // SAFETY: the window is a simulated PL330's.
         let controller = unsafe { Controller::open(Yielding(device.window().unwrap())) }.unwrap();
         thread::scope(|scope| {
@@ -171,10 +172,10 @@ fn a_channel_and_an_event_have_one_driver() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = memory.pools();
-    let device = SimPl330::with_spec(
+    let device = SimDevice::with_model(
         &board,
         board.port(),
-        Pl330Spec { channels: 3, events: 3, ..Pl330Spec::default() },
+        Pl330Model::new(Pl330Spec { channels: 3, events: 3, ..Pl330Spec::default() }),
     );
     let controller = device.window().unwrap().controller().unwrap();
     let open = |channel, event| {
@@ -205,7 +206,7 @@ fn opening_stops_every_channel() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = memory.pools();
-    let device = SimPl330::new(&board, board.port());
+    let device = SimDevice::<Pl330Model>::new(&board, board.port());
     // A program that crashed left two channels at work, with their events raised.
     let window = device.window().unwrap();
     // SAFETY: the model is a PL330.

@@ -10,7 +10,7 @@ fn an_event_between_two_reads_is_not_the_end() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
-    let device = SimPl330::new(&board, board.port());
+    let device = SimDevice::<Pl330Model>::new(&board, board.port());
     let slow = Cell::new(true);
     let bend = |_, value| {
         if slow.get() {
@@ -40,7 +40,7 @@ fn program_returns_only_from_a_stopped_controller() {
         SimBoard::with(SimConfig { seed: 3, faults: Faults { stuck: 1000, ..Faults::NONE } });
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
-    let device = SimPl330::new(&board, board.port());
+    let device = SimDevice::<Pl330Model>::new(&board, board.port());
     let open = || device.window().unwrap().driver(programs.take().unwrap()).unwrap();
     drop(open());
     drop(Queue::new(open(), 1).unwrap());
@@ -68,7 +68,7 @@ fn next_driver_kills_an_endless_program() {
     let board = SimBoard::new(4);
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
-    let device = SimPl330::new(&board, board.port());
+    let device = SimDevice::<Pl330Model>::new(&board, board.port());
     let gone = Cell::new(false);
     let crashed = Revoked { inner: device.window().unwrap(), gone: &gone };
     let mut crashed =
@@ -81,7 +81,8 @@ fn next_driver_kills_an_endless_program() {
     drop(crashed);
     assert_eq!(programs.taken(), 1);
     let csr = regs::CHANNELS[2].csr;
-    assert_eq!(csr.read(&device.window().unwrap()) & regs::STATUS, regs::WAITING_FOR_EVENT);
+    const WAITING_FOR_EVENT: u32 = 4;
+    assert_eq!(csr.read(&device.window().unwrap()) & regs::STATUS, WAITING_FOR_EVENT);
 
     // The next process: its driver stops everything before its first job.
     let seen = Cell::new(0);
@@ -102,7 +103,7 @@ fn job_stopped_before_its_start_never_starts() {
         let board = SimBoard::new(after_ns);
         let memory = Memory::on(&board);
         let (programs, data) = (memory.programs(), memory.data());
-        let device = SimPl330::new(&board, board.coherent_port());
+        let device = SimDevice::<Pl330Model>::new(&board, board.coherent_port());
         let mut queue =
             Queue::new(device.window().unwrap().driver(programs.take().unwrap()).unwrap(), 1)
                 .unwrap();
@@ -163,7 +164,7 @@ fn vanished_controller_keeps_the_buffers() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
-    let (device, gone) = (SimPl330::new(&board, board.port()), Cell::new(false));
+    let (device, gone) = (SimDevice::<Pl330Model>::new(&board, board.port()), Cell::new(false));
     let window = Revoked { inner: device.window().unwrap(), gone: &gone };
     let mut queue = Queue::new(open(window, programs.take().unwrap()).unwrap(), 1).unwrap();
     let buffers = || (data.take().unwrap(), data.take().unwrap());
@@ -196,7 +197,7 @@ fn busy_debug_interface_ends_in_bounded_time() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
-    let (device, busy) = (SimPl330::new(&board, board.port()), Cell::new(false));
+    let (device, busy) = (SimDevice::<Pl330Model>::new(&board, board.port()), Cell::new(false));
     let bend =
         |offset, value: u32| value | u32::from(offset == regs::DBGSTATUS.offset() && busy.get());
     let mut queue = Queue::new(

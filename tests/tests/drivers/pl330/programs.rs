@@ -21,7 +21,7 @@ fn outcome(
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let (programs, data) = (memory.programs(), memory.data());
-    let device = SimPl330::with_spec(&board, board.port(), spec);
+    let device = SimDevice::with_model(&board, board.port(), Pl330Model::new(spec));
     let mut driver = open_with(device.window().unwrap(), programs.take().unwrap(), config).unwrap();
     let code = code(memory.base());
     let before_us = board.now_ns() / 1_000;
@@ -120,7 +120,7 @@ fn a_manager_that_faults_is_decoded_and_killed() {
     // The manager is Non-secure, and DSR lies about it while the driver is opened: DMAGO asks for a
     // Secure channel.
     let spec = Pl330Spec { nonsecure: true, nonsecure_events: u32::MAX, ..Pl330Spec::default() };
-    let device = SimPl330::with_spec(&board, board.port(), spec);
+    let device = SimDevice::with_model(&board, board.port(), Pl330Model::new(spec));
     let lies = |offset, value: u32| if offset == 0 { value & !regs::DSR_NONSECURE } else { value };
     let bent = Bent::new(device.window().unwrap(), lies);
     let mut queue = Queue::new(open(bent, programs.take().unwrap()).unwrap(), 1).unwrap();
@@ -154,7 +154,7 @@ fn program_too_long_or_too_early_is_refused() {
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let programs = memory.programs();
-    let device = SimPl330::new(&board, board.port());
+    let device = SimDevice::<Pl330Model>::new(&board, board.port());
     let mut driver = device.window().unwrap().driver(programs.take().unwrap()).unwrap();
     // SAFETY: it touches no memory, and is refused.
     let too_long = unsafe { driver.run_program(&[0x18; PROGRAM_BYTES + 1]) };

@@ -7,7 +7,7 @@ fn refusal(spec: Pl330Spec, config: Pl330Config, bend: impl Fn(usize, u32) -> u3
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
     let programs = memory.programs();
-    let device = SimPl330::with_spec(&board, board.port(), spec);
+    let device = SimDevice::with_model(&board, board.port(), Pl330Model::new(spec));
     let (error, mut returned) =
         open_with(Bent::new(device.window().unwrap(), bend), programs.take().unwrap(), config)
             .unwrap_err()
@@ -64,7 +64,7 @@ fn what_is_no_controller_or_not_enough_of_one_is_refused() {
 
     let board = SimBoard::new(1);
     let memory = Memory::on(&board);
-    let device = SimPl330::new(&board, board.port());
+    let device = SimDevice::<Pl330Model>::new(&board, board.port());
     let open = |len_bytes, program: CpuBuf| {
         let bent = Bent { len_bytes, ..Bent::new(device.window().unwrap(), |_, value| value) };
         open(bent, program).map(drop).map_err(|refused| refused.error)
@@ -97,7 +97,7 @@ fn impossible_copies_are_refused_untouched() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(8 << 20).unwrap()).unwrap();
     let carve = |len_bytes| region.alloc(len_bytes, Align::PAGE).unwrap();
-    let device = SimPl330::new(&board, board.port());
+    let device = SimDevice::<Pl330Model>::new(&board, board.port());
     let mut queue =
         Queue::new(device.window().unwrap().driver(carve(PROGRAM_BYTES)).unwrap(), 1).unwrap();
     let most = 2 << 20;
@@ -140,10 +140,13 @@ fn impossible_copies_are_refused_untouched() {
     assert!(to.view_at::<u8>(..most + 999).unwrap().iter().all(|&byte| byte == 3));
 
     // The numbers that only a direct call can bring, past the queue's own checks.
-    let accelerator =
-        open(SimPl330::new(&board, board.port()).window().unwrap(), carve(PROGRAM_BYTES)).map(drop);
+    let accelerator = open(
+        SimDevice::<Pl330Model>::new(&board, board.port()).window().unwrap(),
+        carve(PROGRAM_BYTES),
+    )
+    .map(drop);
     assert!(accelerator.is_ok());
-    let other = SimPl330::new(&board, board.port());
+    let other = SimDevice::<Pl330Model>::new(&board, board.port());
     let driver = other.window().unwrap().driver(carve(PROGRAM_BYTES)).unwrap();
     let slice = |addr, len_bytes| DevSlice { addr: DevAddr(addr), offset_bytes: 0, len_bytes };
     let last = u64::from(u32::MAX);

@@ -5,11 +5,12 @@
 )]
 
 use super::{LIMIT, MODES, Mode, alloc};
+use crate::regs::zdma as regs;
 use contigo::{
     Align, Backend, Bus, DevAddr, Direction, Driver, Error, PhysAddr, Port, Queue, Region,
-    drivers::zdma::{Zdma, regs},
+    drivers::zdma::Zdma,
     mem::{DevSlice, Mapping, SyncScope},
-    sim::{SimBoard, SimSpec, zdma::SimZdma},
+    sim::{SimBoard, SimDevice, SimSpec, zdma::ZdmaModel},
     types::BaseAddr,
 };
 use contigo_gemm8::SimGemm8;
@@ -96,7 +97,7 @@ fn a_bus_error_is_told_from_another_and_the_next_job_works() {
             Region::new(board.memory(1 << 20).unwrap()).unwrap(),
             Region::new(Hole::new(&board)).unwrap(),
         );
-        let channel = SimZdma::new(&board, board.port());
+        let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
         let mut queue =
             Queue::new(mode.open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
         good(&mut queue, &region);
@@ -136,7 +137,7 @@ fn descriptors_that_the_channel_cannot_read() {
         Region::new(board.memory(1 << 20).unwrap()).unwrap(),
         Region::new(Hole::new(&board)).unwrap(),
     );
-    let channel = SimZdma::new(&board, board.port());
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut queue =
         Queue::new(channel.window().unwrap().linked(alloc!(hole)(256)).unwrap(), 1).unwrap();
     let error = queue
@@ -165,7 +166,7 @@ fn copies_that_no_channel_can_do() {
         (Mode::Linked(8 * 9 * 64), u32::MAX as usize),
     ];
     for (mode, max) in largest {
-        let channel = SimZdma::new(&board, board.port());
+        let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
         let zdma = mode.open(channel.window().unwrap(), alloc!(region));
         let refusal = |from, to| zdma.check(&[slice(from), slice(to)], &[]);
         assert_eq!((refusal(max, max), refusal(1, usize::MAX)), (Ok(()), Ok(())));
@@ -212,8 +213,8 @@ fn descriptors_that_do_not_suit_come_back() {
     let (board, other) = (SimBoard::new(1), SimBoard::new(1));
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
     let elsewhere = Region::new(other.memory(8192).unwrap()).unwrap();
-    let channel = SimZdma::new(&board, board.port());
-    let refusal = |channel: &SimZdma, buf| {
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
+    let refusal = |channel: &SimDevice<ZdmaModel>, buf| {
         let refused = channel.window().unwrap().linked(buf).map(drop).unwrap_err();
         (refused.error, refused.into_returned().len_bytes())
     };
@@ -224,7 +225,7 @@ fn descriptors_that_do_not_suit_come_back() {
         (Error::WrongBus { port: "sim-hp0", memory: other.bus() }, 128)
     );
     // A port that adds 16 to every address.
-    let crooked = SimZdma::new(&board, Port { offset: 16, ..board.port() });
+    let crooked = SimDevice::<ZdmaModel>::new(&board, Port { offset: 16, ..board.port() });
     let (error, len_bytes) = refusal(&crooked, alloc!(region)(128));
     assert!(
         matches!(error, Error::Misaligned { align_bytes: 32, addr } if addr % 32 == 16),
@@ -238,7 +239,10 @@ fn descriptors_that_do_not_suit_come_back() {
         ..SimSpec::default()
     };
     let far = Region::new(board.memory_with(high).unwrap()).unwrap();
-    let wide = SimZdma::new(&board, Port { addr_bits: 64, window: (0, u64::MAX), ..board.port() });
+    let wide = SimDevice::<ZdmaModel>::new(
+        &board,
+        Port { addr_bits: 64, window: (0, u64::MAX), ..board.port() },
+    );
     let (error, _) = refusal(&wide, alloc!(far)(128));
     assert_eq!(
         error,

@@ -2,10 +2,10 @@
 #![allow(unsafe_code, reason = "a program that crashed left the channel as it is found here")]
 
 use super::{Mode, ZdmaQueue, alloc};
+use crate::regs::zdma as regs;
 use contigo::{
     CpuBuf, Done, Error, JobError, Mmio, Operand, Queue, Region,
-    drivers::zdma::regs,
-    sim::{Faults, SimBoard, SimConfig, zdma::SimZdma},
+    sim::{Faults, SimBoard, SimConfig, SimDevice, zdma::ZdmaModel},
 };
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn run(
 fn early_timeout_stops_before_buffers_return() {
     let board = SimBoard::new(11);
     let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
-    let channel = SimZdma::new(&board, board.port());
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut queue =
         Queue::new(Mode::Linked(4096).open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
     let (mut from, mut to) = (alloc!(region)(LEN), alloc!(region)(LEN));
@@ -51,7 +51,7 @@ fn with_descriptors(faults: Faults, job: bool, reset: bool) -> usize {
     let board = unlucky(faults);
     let region: Region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
     let pool = region.pool(1, 4096).unwrap();
-    let channel = SimZdma::new(&board, board.port());
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut queue =
         Queue::new(channel.window().unwrap().linked(pool.take().unwrap()).unwrap(), 1).unwrap();
     assert_eq!(pool.taken(), 1);
@@ -81,7 +81,7 @@ fn descriptors_go_back_only_when_the_channel_has_stopped() {
 fn a_new_driver_stops_what_a_crashed_program_left() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(1 << 20).unwrap()).unwrap();
-    let channel = SimZdma::new(&board, board.port());
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
     // A list that pauses: the descriptors of a copy of 1 byte, the first one's command changed by
     // hand.
     let window = channel.window().unwrap();
@@ -90,7 +90,8 @@ fn a_new_driver_stops_what_a_crashed_program_left() {
         region.dev_addr_of(&board.port(), list.view::<u8>().unwrap().as_ptr(), 64).unwrap().0,
     )
     .unwrap();
-    let pause = regs::WORD3_LINKED | regs::WORD3_PAUSE;
+    // UG1085: the command, bits 4..3, is 01.
+    let pause = regs::WORD3_LINKED | 0b01 << 3;
     list.view_mut::<u32>().unwrap().copy_from_slice(&[
         at,
         0,

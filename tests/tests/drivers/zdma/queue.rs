@@ -2,11 +2,11 @@
 //! wrong.
 
 use super::{LIMIT, Mode, alloc, failures::Hole};
+use crate::regs::zdma as regs;
 use contigo::{
     Align, CpuBuf, Driver, Error, Operand, Pool, Queue, Region,
-    drivers::zdma::regs,
     job::QueueCounts,
-    sim::{SimBoard, zdma::SimZdma},
+    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
 };
 use fastrand::Rng;
 use std::time::Duration;
@@ -32,7 +32,7 @@ macro_rules! setting {
     ($board:ident, $len_bytes:expr => $region:ident, $pool:ident, $channel:ident, $queue:ident) => {
         let $region = Region::new($board.memory(1 << 20).unwrap()).unwrap();
         let $pool = $region.pool(64, SLOT).unwrap();
-        let $channel = SimZdma::new(&$board, $board.port());
+        let $channel = SimDevice::<ZdmaModel>::new(&$board, $board.port());
         let driver = Mode::Linked($len_bytes).open($channel.window().unwrap(), alloc!($region));
         let mut $queue = Queue::new(driver, DEPTH).unwrap();
     };
@@ -127,7 +127,7 @@ fn long_copy_with_more_room_than_a_list() {
     const LONG: usize = 512 * 1024;
     let board = SimBoard::new(6);
     let region = Region::new(board.memory(2 << 20).unwrap()).unwrap();
-    let channel = SimZdma::new(&board, board.port());
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut queue =
         Queue::new(Mode::Linked(3 * 4096).open(channel.window().unwrap(), alloc!(region)), 1)
             .unwrap();
@@ -144,7 +144,7 @@ fn long_copy_with_more_room_than_a_list() {
 fn copy_into_its_own_neighbour() {
     let board = SimBoard::new(5);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let channel = SimZdma::new(&board, board.port());
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut queue =
         Queue::new(Mode::Linked(256).open(channel.window().unwrap(), alloc!(region)), 1).unwrap();
     let (mut from, to) = alloc!(region)(16384).split_at(8192).unwrap();

@@ -3,9 +3,9 @@
 #![allow(unsafe_code, reason = "a device of the test's own")]
 
 use super::{LIMIT, alloc};
+use crate::regs::zdma as regs;
 use contigo::{
-    CpuBuf, Device, Error, Mmio, Port, Queue, Region, Result, Wait,
-    drivers::zdma::{Zdma, regs},
+    CpuBuf, Device, Error, Mmio, Port, Queue, Region, Result, Wait, drivers::zdma::Zdma,
     sim::SimBoard,
 };
 use std::{

@@ -78,7 +78,7 @@ pub(super) fn that_refuse() -> Vec<Error> {
         (Ok(Some(Completion::of(slot))), Error::NoSuchJob { device, slot }),
         // More than it was given.
         (
-            Ok(Some(Completion::of(0).with_bytes(SLOT + 1))),
+            Ok(Some(Completion { bytes: Some(SLOT + 1), ..Completion::of(0) })),
             Error::BadCompletion { device, slot: 0, bytes: SLOT + 1, most_bytes: SLOT },
         ),
         (Err(Error::EndedByReset { device }), Error::EndedByReset { device }),

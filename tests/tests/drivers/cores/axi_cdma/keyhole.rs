@@ -5,8 +5,8 @@ use contigo::{
     Error, Queue, Region,
     drivers::axi_cdma::{AxiCdmaConfig, Keyhole},
     sim::{
-        SimBoard,
-        axi_cdma::{FIFO_ADDR, SimAxiCdma},
+        SimBoard, SimDevice,
+        axi_cdma::{AxiCdmaModel, FIFO_ADDR},
     },
 };
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn bytes_go_through_a_fifo_and_come_back() {
     for (sg, data_bits) in [(false, 32), (true, 64)] {
         let board = SimBoard::new(1);
         let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-        let device = SimAxiCdma::new(&board, board.port());
+        let device = SimDevice::<AxiCdmaModel>::new(&board, board.port());
         let config = AxiCdmaConfig { data_bits, length_bits: 10, depth: Some(1), ..DEFAULT };
         let memory = || sg.then(|| carve!(region)(1024));
         let mut sent = vec![0; 960];
@@ -61,7 +61,7 @@ fn bytes_go_through_a_fifo_and_come_back() {
 fn several_descriptors_and_several_jobs_share_the_address() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = SimDevice::<AxiCdmaModel>::new(&board, board.port());
     let config = AxiCdmaConfig { length_bits: 8, depth: Some(3), ..DEFAULT };
     let writes = Keyhole::Writes(FIFO_ADDR);
     let cdma =
@@ -94,7 +94,7 @@ fn several_descriptors_and_several_jobs_share_the_address() {
 fn keyhole_needs_whole_words_and_its_address() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = SimDevice::<AxiCdmaModel>::new(&board, board.port());
     let elsewhere = Keyhole::Writes(FIFO_ADDR + 0x1000);
     let mut queue =
         Queue::new(device.window().unwrap().keyhole(DEFAULT, elsewhere, None).unwrap(), 1).unwrap();

@@ -1,12 +1,13 @@
 //! Cores that are not there or were built otherwise, jobs that no core takes, and the stop program.
 
 use super::{DEFAULT, DRE, carve};
+use crate::regs::axi_cdma as regs;
 use contigo::{
     Align, Device, Driver, Error, Mmio, Port, Queue, Region, Result, Wait,
-    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, Keyhole, regs},
+    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, Keyhole},
     sim::{
         Faults, SimBoard, SimConfig, SimDevice,
-        axi_cdma::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, SimAxiCdma},
+        axi_cdma::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR},
     },
 };
 
@@ -122,7 +123,7 @@ fn scatter_gather_that_is_not_built_in() {
 #[test]
 fn configurations_that_no_core_has() {
     let board = SimBoard::new(1);
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = SimDevice::<AxiCdmaModel>::new(&board, board.port());
     let open = |config| device.window().unwrap().simple(config).map(drop);
     let wrong = [
         AxiCdmaConfig { length_bits: 7, ..DEFAULT },
@@ -169,7 +170,7 @@ fn configurations_that_no_core_has() {
 fn rings_that_are_too_small_or_lie_wrong() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = SimDevice::<AxiCdmaModel>::new(&board, board.port());
     let small = region.alloc(64, Align::LINE).unwrap();
     let refused = device.window().unwrap().sg(DEFAULT, small).unwrap_err();
     assert_eq!(refused.error, Error::BlockSize { len_bytes: 64, need_bytes: 128, line_bytes: 64 });
@@ -183,7 +184,7 @@ fn rings_that_are_too_small_or_lie_wrong() {
 fn jobs_that_no_core_takes() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = SimDevice::<AxiCdmaModel>::new(&board, board.port());
     let config = AxiCdmaConfig { length_bits: 10, ..DEFAULT };
     let mut queue = Queue::new(device.window().unwrap().simple(config).unwrap(), 1).unwrap();
     let mut start = |from: core::ops::Range<usize>, to: core::ops::Range<usize>| {
@@ -269,7 +270,7 @@ fn the_stop_program_resets_the_core() {
     let board =
         SimBoard::with(SimConfig { seed: 1, faults: Faults { hang: 1000, ..Faults::NONE } });
     let region = Region::new(board.memory(256 * 1024).unwrap()).unwrap();
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = SimDevice::<AxiCdmaModel>::new(&board, board.port());
     let cdma = device.window().unwrap().sg(DRE, carve!(region)(4096)).unwrap();
     let program = cdma.stop_program();
     assert_eq!(program.steps().len(), 3);

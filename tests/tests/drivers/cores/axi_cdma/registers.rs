@@ -3,12 +3,13 @@
 #![allow(unsafe_code, reason = "registers without a driver")]
 
 use super::DEFAULT;
+use crate::regs::axi_cdma as regs;
 use contigo::{
     Device, Mmio,
-    drivers::axi_cdma::{AxiCdma, AxiCdmaKeyhole, Keyhole, regs},
+    drivers::axi_cdma::{AxiCdma, AxiCdmaKeyhole, Keyhole},
     sim::{
         SimBoard, SimDevice, SimWindow,
-        axi_cdma::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, SimAxiCdma},
+        axi_cdma::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR},
     },
 };
 use contigo_testkit::lent::Lent;
@@ -17,7 +18,7 @@ use contigo_testkit::lent::Lent;
 #[test]
 fn opening_resets_the_core() {
     let board = SimBoard::new(1);
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = SimDevice::<AxiCdmaModel>::new(&board, board.port());
     let window = device.window().unwrap();
     for way in 0..3 {
         write(&window, CONTROL, regs::SG_MODE);
@@ -88,7 +89,7 @@ fn after_power_on_it_is_idle_and_says_what_is_built_in() {
 #[test]
 fn btt_does_nothing_in_scatter_gather_mode() {
     let board = SimBoard::new(1);
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = SimDevice::<AxiCdmaModel>::new(&board, board.port());
     let window = device.window().unwrap();
     write(&window, CONTROL, regs::SG_MODE);
     write(&window, regs::BTT.offset(), 64);
@@ -104,7 +105,7 @@ fn btt_does_nothing_in_scatter_gather_mode() {
 #[test]
 fn reset_clears_internal_and_decode_errors() {
     let board = SimBoard::new(1);
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = SimDevice::<AxiCdmaModel>::new(&board, board.port());
     let window = device.window().unwrap();
     write(&window, regs::BTT.offset(), 0);
     assert_eq!(window.read32(STATUS) & regs::ERRORS, regs::DMA_INTERNAL);

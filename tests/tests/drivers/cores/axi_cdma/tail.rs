@@ -2,13 +2,14 @@
 #![allow(unsafe_code, reason = "how a core is built is the program's word")]
 
 use super::{DRE, LIMIT, carve};
+use crate::regs::axi_cdma as regs;
 use contigo::{
     Backend, Direction, Error, Queue, Region, Result,
-    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, regs},
+    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig},
     forward,
     sim::{
-        SimBoard,
-        axi_cdma::{AxiCdmaModel, AxiCdmaSpec, SimAxiCdma},
+        SimBoard, SimDevice,
+        axi_cdma::{AxiCdmaModel, AxiCdmaSpec},
     },
 };
 use contigo_testkit::lent::Preempted;
@@ -32,7 +33,7 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
             let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
             let pool = region.pool(16, 1024).unwrap();
             let spec = AxiCdmaSpec { address_bits: built_bits, ..AxiCdmaSpec::default() };
-            let device = SimAxiCdma::with_model(&board, board.port(), AxiCdmaModel::new(spec));
+            let device = SimDevice::with_model(&board, board.port(), AxiCdmaModel::new(spec));
             let slow = Preempted::new(&device, regs::TAILDESC.offset(), for_us).unwrap();
             let config = AxiCdmaConfig { address_bits, ..DRE };
             // SAFETY: the model is built so.
@@ -76,7 +77,7 @@ fn descriptors_of_jobs_that_a_stop_took_back_are_complete() {
     let board = SimBoard::new(8);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let rings = region.pool(1, 1024).unwrap();
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = SimDevice::<AxiCdmaModel>::new(&board, board.port());
     let cdma = device.window().unwrap().sg(DRE, rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(cdma, 8).unwrap();
     for jobs in [5, 1] {
@@ -111,7 +112,7 @@ fn descriptors_of_a_job_that_never_began_are_complete() {
     let own = Region::new(Refusing { inner: board.memory(1024).unwrap(), left: Arc::clone(&left) })
         .unwrap();
     let rings = own.pool(1, 1024).unwrap();
-    let device = SimAxiCdma::new(&board, board.port());
+    let device = SimDevice::<AxiCdmaModel>::new(&board, board.port());
     let config = AxiCdmaConfig { length_bits: 10, depth: Some(3), ..DRE };
     let cdma = device.window().unwrap().sg(config, rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(cdma, 8).unwrap();

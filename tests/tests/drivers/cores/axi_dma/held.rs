@@ -2,9 +2,10 @@
 //! error, and that both work again.
 
 use super::{DIRECT, SOON, WITH_SG, core, ring};
+use crate::regs::axi_dma as regs;
 use contigo::{
     Error, JobError, Mmio, Queue, Region,
-    drivers::axi_dma::{AxiDmaConfig, Side, regs},
+    drivers::axi_dma::{AxiDmaConfig, Side},
     sim::{SimBoard, axi_dma::CoreSpec},
 };
 

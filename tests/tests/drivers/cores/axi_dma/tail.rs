@@ -1,9 +1,10 @@
 //! TAILDESC in two halves, descriptors that the core was never given, and memory with old content.
 
 use super::{SOON, WITH_SG, alone, core, ring};
+use crate::regs::axi_dma as regs;
 use contigo::{
     Queue, Region,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side, regs},
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side},
     sim::{
         SimBoard,
         axi_dma::CoreSpec,
@@ -80,7 +81,7 @@ fn packets_are_sent_while_the_first_answer_is_missing() {
             }
             assert!(queue.wait::<2>(Duration::from_micros(200)).unwrap().is_none());
         }
-        assert_eq!(device.model(|model| model.stream().sent).unwrap(), 6, "{address_bits}");
+        assert_eq!(device.model(|model| model.stream.counts().sent).unwrap(), 6, "{address_bits}");
         for _ in 0..6 {
             assert_eq!(queue.wait::<2>(SOON).unwrap().unwrap().bytes, Some(1000));
         }

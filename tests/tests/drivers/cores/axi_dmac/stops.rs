@@ -2,9 +2,9 @@
 #![allow(unsafe_code, reason = "a stop program is run")]
 
 use super::{CONFIG, LIMIT, copier, core, pattern, with};
+use crate::regs::axi_dmac as regs;
 use contigo::{
     Driver, Mmio, Queue,
-    drivers::axi_dmac::regs,
     sim::{Faults, axi_dmac::AxiDmacBuild},
 };
 use std::time::Duration;

@@ -32,7 +32,7 @@ fn patiently(queue: &mut Queue<impl Driver>) -> Done<[CpuBuf; 1]> {
 fn two_and_two_channels_work_in_threads() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
-    let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
+    let device = SimDevice::with_model(&board, board.port(), model(StreamConfig::default()));
     let core = device.window().unwrap().core().unwrap();
     let count = u32::try_from(emulated::fewer(500)).unwrap();
     // How many packets each receiver has room for: one that comes too early would be dropped.
@@ -117,7 +117,7 @@ fn end<D: Driver>(queue: &mut Queue<D>) -> Result<bool, Error> {
 fn one_channels_reset_tells_the_others() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
-    let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
+    let device = SimDevice::with_model(&board, board.port(), model(StreamConfig::default()));
     let core = device.window().unwrap().core().unwrap();
     let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
     let (mut first, mut second, mut sender) =
@@ -173,7 +173,7 @@ fn start_after_a_siblings_error_names_the_error() {
     let board =
         SimBoard::with(SimConfig { seed: 1, faults: Faults { error: 1000, ..Faults::NONE } });
     ground!(board, rings, pool);
-    let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::sink()));
+    let device = SimDevice::with_model(&board, board.port(), model(StreamConfig::sink()));
     let core = device.window().unwrap().core().unwrap();
     let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
     let (mut first, mut second) = (queue(Way::Mm2s(0)), queue(Way::Mm2s(1)));
@@ -200,7 +200,7 @@ fn a_siblings_reset_that_failed_gives_no_buffer_back() {
     );
     let config = McdmaConfig { stop_us: 1, ..dre() };
     let spec = McdmaSpec { config, streams: [StreamConfig::default(), slow] };
-    let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
+    let device = SimDevice::with_model(&board, board.port(), McdmaModel::new(spec));
     let core = device.window().unwrap().core().unwrap();
     let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
     let (mut sender, mut receiver) = (queue(Way::Mm2s(0)), queue(Way::S2mm(1)));
@@ -224,7 +224,7 @@ fn a_siblings_reset_that_failed_gives_no_buffer_back() {
 fn a_stop_waits_for_the_end_of_a_siblings_reset() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
-    let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
+    let device = SimDevice::with_model(&board, board.port(), model(StreamConfig::default()));
     let core = device.window().unwrap().core().unwrap();
     let mut queue =
         Queue::new(core.channel(Way::S2mm(1), rings.take().unwrap()).unwrap(), 4).unwrap();
@@ -258,7 +258,7 @@ fn one_channels_error_halts_its_direction() {
     let board =
         SimBoard::with(SimConfig { seed: 5, faults: Faults { error: 500, ..Faults::NONE } });
     ground!(board, rings, pool);
-    let device = SimMcdma::with_model(&board, board.port(), model(StreamConfig::default()));
+    let device = SimDevice::with_model(&board, board.port(), model(StreamConfig::default()));
     let core = device.window().unwrap().core().unwrap();
     let queue = |way| Queue::new(core.channel(way, rings.take().unwrap()).unwrap(), 4).unwrap();
     let (mut waits, mut receiver, mut sender) =
@@ -300,7 +300,7 @@ fn a_thread_whose_jobs_a_reset_ended_starts_them_again() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
     let spec = McdmaSpec { config: dre(), streams: [StreamConfig::sink(), source()] };
-    let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
+    let device = SimDevice::with_model(&board, board.port(), McdmaModel::new(spec));
     let core = device.window().unwrap().core().unwrap();
     let channel = |number| core.channel(Way::S2mm(number), rings.take().unwrap()).unwrap();
     let (silent, fed) = (channel(0), channel(1));

@@ -13,7 +13,7 @@ fn report(done: &Done<[CpuBuf; 1]>) -> PacketReport {
 fn a_packet_without_a_buffer_is_dropped_and_counted() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
-    let device = SimMcdma::with_model(&board, board.port(), model(source()));
+    let device = SimDevice::with_model(&board, board.port(), model(source()));
     let core = device.window().unwrap().core().unwrap();
     let mut queue =
         Queue::new(core.channel(Way::S2mm(1), rings.take().unwrap()).unwrap(), 8).unwrap();
@@ -33,7 +33,7 @@ fn a_packet_without_a_buffer_is_dropped_and_counted() {
         Some(dropped),
         "reading clears it, and the driver adds up"
     );
-    let counts = device.model(|model| model.stream(1)).unwrap().unwrap();
+    let counts = device.model(|model| model.streams[1].counts()).unwrap();
     assert!(
         matches!(counts, StreamCounts { lost: 0, cut: 0, .. }),
         "the core lets no stream wait: {counts:?}"
@@ -44,7 +44,7 @@ fn a_packet_without_a_buffer_is_dropped_and_counted() {
 fn a_packet_longer_than_its_buffer_goes_on_in_the_next() {
     let board = SimBoard::new(1);
     ground!(board, rings, pool);
-    let device = SimMcdma::with_model(&board, board.port(), model(source()));
+    let device = SimDevice::with_model(&board, board.port(), model(source()));
     let channel = device.window().unwrap().channel(Way::S2mm(0), rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(channel, 8).unwrap();
     for _ in 0..3 {
@@ -73,7 +73,7 @@ fn the_sideband_is_reported_where_it_is_asked_for() {
     ground!(board, rings, pool);
     for sideband in [false, true] {
         let spec = McdmaSpec { config: McdmaConfig { sideband, ..dre() }, streams: [source(); 2] };
-        let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
+        let device = SimDevice::with_model(&board, board.port(), McdmaModel::new(spec));
         let channel =
             device.window().unwrap().channel(Way::S2mm(1), rings.take().unwrap()).unwrap();
         let mut queue = Queue::new(channel, 8).unwrap();
@@ -90,7 +90,7 @@ fn a_stream_without_an_end_of_packet_fills_buffers() {
     ground!(board, rings, pool);
     let endless =
         StreamConfig::source(SourceConfig { marks_last: false, ..SourceConfig::default() }, 2048);
-    let device = SimMcdma::with_model(&board, board.port(), model(endless));
+    let device = SimDevice::with_model(&board, board.port(), model(endless));
     let channel = device.window().unwrap().channel(Way::S2mm(0), rings.take().unwrap()).unwrap();
     let mut queue = Queue::new(channel, 8).unwrap();
     for _ in 0..4 {

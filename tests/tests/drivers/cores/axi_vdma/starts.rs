@@ -2,12 +2,13 @@
 #![allow(unsafe_code, reason = "registers without a driver")]
 
 use super::{CONFIG, LIMIT, camera};
+use crate::regs::axi_vdma as regs;
 use contigo::{
     Align, Error, Mmio, Queue, Region,
-    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side, regs},
+    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side},
     sim::{
         SimBoard, SimDevice,
-        axi_vdma::{AxiVdmaModel, AxiVdmaSpec, SimAxiVdma},
+        axi_vdma::{AxiVdmaModel, AxiVdmaSpec},
         stream::{SourceConfig, StreamConfig, packet},
     },
 };
@@ -20,7 +21,7 @@ const STATUS: usize = 0x34;
 #[test]
 fn vsize_does_nothing_before_the_channel_has_left_halted() {
     let board = SimBoard::new(1);
-    let device = SimAxiVdma::new(&board, board.port());
+    let device = SimDevice::<AxiVdmaModel>::new(&board, board.port());
     let window = device.window().unwrap();
     let write = |offset, value| {
         // SAFETY: HSIZE is 0: a frame that begins ends with an error, and nothing is moved.

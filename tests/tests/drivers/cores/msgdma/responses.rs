@@ -2,14 +2,11 @@
 //! and what a stop in the middle of one costs.
 
 use super::{COPY, FETCHED, LIMIT, core, with};
+use crate::regs::msgdma as regs;
 use contigo::{
     CpuBuf, Driver, Error, Mmio, Pool, Queue, Result,
-    drivers::msgdma::{Msgdma, MsgdmaConfig, regs},
-    sim::{
-        Faults, SimWindow,
-        msgdma::{MsgdmaModel, SimMsgdma},
-        stream::StreamConfig,
-    },
+    drivers::msgdma::{Msgdma, MsgdmaConfig},
+    sim::{Faults, SimDevice, SimWindow, msgdma::MsgdmaModel, stream::StreamConfig},
 };
 use contigo_testkit::lent::{Lent, Watch, Watched};
 use std::{
@@ -45,7 +42,7 @@ fn push(queue: &mut Copies<'_>, pool: &Pool, byte: u8) -> Result<()> {
 }
 
 /// The next copy, which is polled for every microsecond, so that its end is reported at once.
-fn next(queue: &mut Copies<'_>, core: &SimMsgdma) -> Result<Option<CpuBuf>> {
+fn next(queue: &mut Copies<'_>, core: &SimDevice<MsgdmaModel>) -> Result<Option<CpuBuf>> {
     for _ in 0..LOOKS {
         if let Some(done) = queue.wait::<2>(Duration::ZERO)? {
             let [_, to] = done.buffers;
