@@ -65,7 +65,11 @@ const OPERANDS: [OperandSpec; 1] = {
         Ok(align) => align,
         Err(_) => Align::LINE,
     };
-    [OperandSpec::from_device().aligned(beat).at_least(BEAT_BYTES).at_most(MOST_BYTES)]
+    [OperandSpec {
+        min_bytes: BEAT_BYTES,
+        max_bytes: MOST_BYTES,
+        ..OperandSpec::from_device().aligned(beat)
+    }]
 };
 /// It has four bursts under way at most. Memory that answers has answered them within microseconds;
 /// the limit is a thousand times that.

@@ -44,10 +44,7 @@ impl Siblings {
         lock::acquire(&self.block).map(CoreLock)
     }
 
-    /// Runs `act`, which ends every channel's jobs, under the lock. Drivers that have jobs in
-    /// flight see the [`epoch`](Self::epoch) change before `act` begins, and also if it fails;
-    /// drivers that sleep are woken. The epoch says that a reset was tried: `act` may have failed
-    /// or done nothing, so a driver's `stop` must stop its channel all the same.
+    /// As [`reset_all`](super::reset_all).
     ///
     /// # Errors
     /// [`Error::Contended`], or what `act` returns.

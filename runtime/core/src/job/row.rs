@@ -62,7 +62,7 @@ pub struct DriverRow<D> {
 }
 
 /// The function that opens a driver.
-pub type Open<D> = for<'t> unsafe fn(Parts<'t, D>) -> Result<AnyDriver>;
+type Open<D> = for<'t> unsafe fn(Parts<'t, D>) -> Result<AnyDriver>;
 
 impl<D> Clone for DriverRow<D> {
     fn clone(&self) -> Self {

@@ -85,9 +85,10 @@ impl<D: Device> Litepcie<D> {
     fn part(device: D, side: Side, config: LitepcieConfig) -> Result<Self> {
         config.check()?;
         has_window(&device, DEVICE, config.window_bytes())?;
-        let most = regs::LENGTH as usize / config.word_bytes() * config.word_bytes();
+        let max_bytes = regs::LENGTH as usize / config.word_bytes() * config.word_bytes();
         let spec = |operand: OperandSpec| {
-            Ok::<_, Error>(operand.aligned(Align::new(regs::REQUEST_BYTES)?).at_most(most))
+            let align = Align::new(regs::REQUEST_BYTES)?;
+            Ok::<_, Error>(OperandSpec { max_bytes, ..operand.aligned(align) })
         };
         let (send, receive) = (spec(OperandSpec::to_device())?, spec(OperandSpec::from_device())?);
         let operands = if side == Side::Writer { [receive; 2] } else { [send, receive] };

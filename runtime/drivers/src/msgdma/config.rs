@@ -253,12 +253,12 @@ impl MsgdmaConfig {
         };
         let max_bytes = usize::try_from(self.max_bytes).unwrap_or(usize::MAX);
         let (from, to) = (
-            suit(OperandSpec::to_device().in_words(self.word_bytes())),
+            suit(OperandSpec { word_bytes: self.word_bytes(), ..OperandSpec::to_device() }),
             suit(OperandSpec::from_device()),
         );
         match self.mode {
-            MsgdmaMode::Receive => [to.at_most(max_bytes), to],
-            MsgdmaMode::Copy | MsgdmaMode::Send => [from.at_most(max_bytes), to],
+            MsgdmaMode::Receive => [OperandSpec { max_bytes, ..to }, to],
+            MsgdmaMode::Copy | MsgdmaMode::Send => [OperandSpec { max_bytes, ..from }, to],
         }
     }
 }

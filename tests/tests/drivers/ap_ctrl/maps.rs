@@ -34,9 +34,8 @@ fn a_table_says_what_its_text_says() {
     for text in [text, format!("{SCALE:#}")] {
         assert_eq!(json::map(text.as_bytes()).unwrap().build().unwrap(), SCALE, "{text}");
     }
-    let every = kernel()
-        .pointer32("b", 0x20, OperandSpec::from_device().at_least(8).at_most(64), "8")
-        .result("r", 0x24, 64);
+    let few = OperandSpec { min_bytes: 8, max_bytes: 64, ..OperandSpec::from_device() };
+    let every = kernel().pointer32("b", 0x20, few, "8").result("r", 0x24, 64);
     let every = every.build().unwrap();
     assert_eq!((every.addr_bits(), every.results()[0].words()), (32, 2));
     assert_eq!(json::map(every.to_string().as_bytes()).unwrap().build().unwrap(), every);

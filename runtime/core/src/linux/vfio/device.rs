@@ -8,7 +8,7 @@ use super::{
     Interrupt, Vfio,
     abi::{RegionInfo, size_of_u32},
     interrupt::Signal,
-    kernel::{Ask as _, Request, VfioKernel},
+    kernel::{Ask as _, Request},
     space::{Capabilities, os},
 };
 use crate::types::forward::forward;

@@ -234,7 +234,15 @@ impl Vfio {
     /// device.
     ///
     /// # Errors
-    /// As [`VfioMemory::new`].
+    /// - [`Error::Argument`]: `len_bytes` is 0, or more than 1 GiB.
+    /// - [`Error::PinLimit`]: more than this user may pin, or, where a limit is set, more than
+    ///   there is: the kernel reports ENOMEM for both.
+    /// - [`Error::Exhausted`]: no room among the I/O addresses that the kernel allows.
+    ///   [`Error::TooMany`]: 64 blocks are mapped.
+    /// - [`Error::Unsupported`]: the kernel's own limit of mappings.
+    /// - [`Error::Os`] with `mmap(MAP_ANONYMOUS)`, `madvise(MADV_DONTFORK)` or the name of an
+    ///   ioctl; ENOMEM: there is no memory.
+    /// - [`Error::Contended`]: other threads map and unmap without end.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn memory(&self, len_bytes: usize) -> Result<VfioMemory, Error> {
         VfioMemory::new(self, len_bytes)
