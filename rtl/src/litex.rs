@@ -39,8 +39,8 @@ const OPERANDS: [OperandSpec; 2] = {
         Err(_) => Align::LINE,
     };
     [
-        OperandSpec::to_device().aligned(word).at_most(MOST_BYTES),
-        OperandSpec::from_device().aligned(word).at_most(MOST_BYTES),
+        OperandSpec { max_bytes: MOST_BYTES, ..OperandSpec::to_device().aligned(word) },
+        OperandSpec { max_bytes: MOST_BYTES, ..OperandSpec::from_device().aligned(word) },
     ]
 };
 /// The core has no interrupt. In 5 µs it copies 20 words or more.

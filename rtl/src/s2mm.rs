@@ -65,7 +65,11 @@ const OPERANDS: [OperandSpec; 1] = {
         Ok(align) => align,
         Err(_) => Align::LINE,
     };
-    [OperandSpec::from_device().aligned(beat).at_least(BEAT_BYTES).at_most(MOST_BYTES)]
+    [OperandSpec {
+        min_bytes: BEAT_BYTES,
+        max_bytes: MOST_BYTES,
+        ..OperandSpec::from_device().aligned(beat)
+    }]
 };
 /// It has four bursts under way at most. Memory that answers has answered them within microseconds;
 /// the limit is a thousand times that.
@@ -205,10 +209,13 @@ unsafe impl<D: Device> Driver for S2mm<D> {
             }
             _ => Some("memory answered with an error; check that its port is enabled"),
         };
-        let told = Completion::of(slot)
-            .with_bytes((end & regs::BYTES) as usize)
-            .with_last(end & regs::LAST != 0);
-        Ok(Some(Completion { status: end, failed, ..told }))
+        Ok(Some(Completion {
+            bytes: Some((end & regs::BYTES) as usize),
+            last: Some(end & regs::LAST != 0),
+            status: end,
+            failed,
+            ..Completion::of(slot)
+        }))
     }
 
     fn stop(&mut self) -> Result<()> {

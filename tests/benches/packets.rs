@@ -14,7 +14,7 @@
 use contigo::{
     Align, Backend, Bus, Device, Direction, Driver, Error, Mmio, PhysAddr, Pool, Port, Queue,
     Region, Wait,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side, regs},
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side},
     job::AnyDriver,
     mem::{Mapping, SyncScope},
     types::BaseAddr,
@@ -87,6 +87,18 @@ unsafe impl Send for Instant {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Instant {}
 
+// AMD PG021: the bytes of a channel's registers, bits of DMACR and DMASR, and of a descriptor's
+// status.
+const CHANNEL_BYTES: usize = 0x30;
+const RUN: u32 = 1 << 0;
+const RESET: u32 = 1 << 2;
+const HALTED: u32 = 1 << 0;
+const IDLE: u32 = 1 << 1;
+const SG_INCLUDED: u32 = 1 << 3;
+const LAST: u32 = 1 << 26;
+const FIRST: u32 = 1 << 27;
+const COMPLETE: u32 = 1 << 31;
+
 impl Instant {
     /// Every descriptor up to `tail` is done.
     #[inline(never)]
@@ -99,7 +111,7 @@ impl Instant {
                     .memory
                     .byte_add(usize::try_from(u64::from(at) - BASE).unwrap())
                     .cast::<u32>();
-                words.add(7).write_volatile(regs::COMPLETE | regs::FIRST | regs::LAST | PACKET);
+                words.add(7).write_volatile(COMPLETE | FIRST | LAST | PACKET);
                 words.read_volatile()
             };
             if at == tail {
@@ -114,16 +126,16 @@ impl Instant {
 // SAFETY: the registers are fields, and one driver has them.
 unsafe impl Mmio for Instant {
     fn len_bytes(&self) -> usize {
-        regs::WINDOW_BYTES
+        2 * CHANNEL_BYTES
     }
     #[inline]
     fn read32(&self, offset: usize) -> u32 {
-        match offset.wrapping_sub(regs::CHANNEL_BYTES) {
-            0x00 => self.control.get() & !regs::RESET,
+        match offset.wrapping_sub(CHANNEL_BYTES) {
+            0x00 => self.control.get() & !RESET,
             0x04 => {
                 self.status.get()
-                    | regs::SG_INCLUDED
-                    | if self.control.get() & regs::RUN == 0 { regs::HALTED } else { regs::IDLE }
+                    | SG_INCLUDED
+                    | if self.control.get() & RUN == 0 { HALTED } else { IDLE }
             }
             0x08 => self.current.get(),
             _ => 0,
@@ -131,7 +143,7 @@ unsafe impl Mmio for Instant {
     }
     #[inline]
     unsafe fn write32(&self, offset: usize, value: u32) {
-        match offset.wrapping_sub(regs::CHANNEL_BYTES) {
+        match offset.wrapping_sub(CHANNEL_BYTES) {
             0x00 => self.control.set(value),
             0x04 => self.status.set(self.status.get() & !value),
             0x08 => self.current.set(value),

@@ -13,7 +13,7 @@ use contigo::{
     job::{AnyDriver, Parts, Settings},
     linux::memory::{DmaHeap, HugeTlb},
     names::{AnyMemory, Attach, DeviceName, row},
-    sim::{SimBoard, SimSpec, zdma::SimZdma},
+    sim::{SimBoard, SimDevice, SimSpec, zdma::ZdmaModel},
     types::BaseAddr,
 };
 use contigo_testkit::{
@@ -65,7 +65,7 @@ impl App {
 }
 
 /// The driver of a simulated channel.
-fn zdma(device: &SimZdma) -> AnyDriver {
+fn zdma(device: &SimDevice<ZdmaModel>) -> AnyDriver {
     AnyDriver::new(device.window().unwrap().simple().unwrap()).unwrap()
 }
 
@@ -138,7 +138,7 @@ fn many<B: Backend + 'static>(name: &str, mut open: impl FnMut() -> (B, Option<A
 #[test]
 fn apps_leave_the_process_as_it_was() {
     let board = SimBoard::new(7);
-    let device = SimZdma::new(&board, board.port());
+    let device = SimDevice::<ZdmaModel>::new(&board, board.port());
     // At one address: the board gives each block that asks for none a new one, below 4 GiB.
     let spec = SimSpec {
         len_bytes: 64 << 10,
@@ -151,7 +151,10 @@ fn apps_leave_the_process_as_it_was() {
     // The region and the driver's window are all that is left of the board and of the device.
     many("a simulated board of its own, with a queue", || {
         let board = SimBoard::new(7);
-        (board.memory(64 << 10).unwrap(), Some(zdma(&SimZdma::new(&board, board.port()))))
+        (
+            board.memory(64 << 10).unwrap(),
+            Some(zdma(&SimDevice::<ZdmaModel>::new(&board, board.port()))),
+        )
     });
     many("a device by its name", || by_name("sim:zdma", ""));
     many("a channel of a device by its name", || by_name("sim:pl330", "channel=3"));

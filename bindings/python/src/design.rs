@@ -20,10 +20,10 @@ use std::{
 pub(crate) fn _design<'py>(py: Python<'py>, source: &[u8]) -> PyResult<Bound<'py, PyDict>> {
     let design = Design::read(source).map_err(wrong)?;
     let dict = PyDict::new(py);
-    dict.set_item("name", design.name())?;
-    dict.set_item("device", design.device())?;
-    dict.set_item("soc", design.soc().name())?;
-    dict.set_item("tool", design.tool())?;
+    dict.set_item("name", design.name)?;
+    dict.set_item("device", design.device)?;
+    dict.set_item("soc", design.soc.name())?;
+    dict.set_item("tool", design.tool)?;
     let cores = PyList::empty(py);
     for core in design.cores() {
         cores.append(described(py, &core)?)?;

@@ -323,16 +323,16 @@ mod tests {
 
     #[test]
     fn the_map_and_the_registers_are_one_table() {
-        let pointers = MAP.pointers().iter().map(|pointer| pointer.offset());
+        let pointers = MAP.pointers().iter().map(|pointer| pointer.offset as usize);
         assert!(pointers.eq(regs::POINTERS.map(|pointer| pointer.offset())));
-        let scalars = MAP.scalars().iter().map(|scalar| scalar.offset());
+        let scalars = MAP.scalars().iter().map(|scalar| scalar.offset as usize);
         assert!(
             scalars.eq([regs::M, regs::N, regs::K, regs::MODE].map(|register| register.offset()))
         );
-        let results = MAP.results().iter().map(|result| result.offset());
+        let results = MAP.results().iter().map(|result| result.offset as usize);
         assert!(results.eq([regs::STATUS, regs::BYTES_OUT].map(|register| register.offset())));
         assert_eq!(MAP.window_bytes(), regs::WINDOW_BYTES);
-        assert_eq!(regs::CTRL.offset(), contigo::drivers::ap_ctrl::regs::CTRL.offset());
+        assert_eq!(regs::CTRL.offset(), 0, "where `ApCtrl` has it");
     }
 
     #[test]

@@ -165,7 +165,7 @@ fn the_driver_has_the_contracts_numbers() {
         assert_eq!(contract.mask(name), mask, "{name}");
     }
     assert_eq!(contract.resets["ID"], regs::ID_VALUE);
-    let results: Vec<_> = MAP.results().iter().map(|result| result.offset() + 4).collect();
+    let results: Vec<_> = MAP.results().iter().map(|result| result.offset as usize + 4).collect();
     assert_eq!(results, [contract.offset("STATUS_VLD"), contract.offset("BYTES_OUT_VLD")]);
 }
 

@@ -9,7 +9,7 @@
 
 use contigo::{
     JobError, Queue, Region,
-    sim::{SimBoard, zdma::SimZdma},
+    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
     trace::{self, Event, Ledger, Listener},
 };
 use contigo_nvtx::Ranges;
@@ -40,7 +40,7 @@ fn jobs() -> contigo::Result<()> {
     let board = SimBoard::new(7);
     let region = Region::new(board.memory(64 * 1024)?)?;
     let pool = region.pool(4, 4096)?;
-    let device = SimZdma::new(&board, board.port());
+    let device = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut zdma = Queue::new(device.window()?.simple()?, 1)?;
     for stopped in [false, false, true] {
         let (mut input, output) = (pool.take()?, pool.take()?);

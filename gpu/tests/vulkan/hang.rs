@@ -88,8 +88,8 @@ fn child() {
     let Some((gpu, module)) = with_shader("hang::child", ENDLESS) else { return };
     let Some((_, other)) = with_shader("hang::child", SCALE) else { return };
     let bystander = kernel(&other, scale());
-    let signature =
-        Signature::new("endless", &[Operand(OperandSpec::in_out().at_least(4 * 65))]).unwrap();
+    let operand = OperandSpec { min_bytes: 4 * 65, ..OperandSpec::in_out() };
+    let signature = Signature::new("endless", &[Operand(operand)]).unwrap();
     let endless = kernel(&module, signature).stopping_within(LIMIT);
     let mut queue = Queue::new(endless, 1).unwrap();
     let (whole, idle) = (region(gpu, 64 << 10), region(gpu, 64 << 10));

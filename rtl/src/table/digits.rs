@@ -11,7 +11,7 @@ use crate::{
 };
 use contigo::{
     CpuBuf, Driver,
-    drivers::axi_gate::{AxiGate, Gated, Part, regs},
+    drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES},
     sim::{SimBoard, SimDevice},
 };
 use contigo_gemm8::demo::{PIXELS, Reference, SCORES, held_out};
@@ -44,7 +44,7 @@ pub fn run(
 ) -> Result<Tally, TableError> {
     let board = SimBoard::new(setting.seed);
     board.allow_wrong_accesses(true)?;
-    let window_bytes = if core == GATED { GATE + regs::WINDOW_BYTES } else { WINDOW_BYTES };
+    let window_bytes = if core == GATED { GATE + GATE_BYTES } else { WINDOW_BYTES };
     let device = setting.device(&board, core, window_bytes, true)?;
     let (window, on) = (device.window()?, (&board, &device));
     let plan = Plan { jobs, stop_every, slot_bytes: SLOT_BYTES };
@@ -54,7 +54,7 @@ pub fn run(
     unsafe {
         if core == GATED {
             let driver = NnGen::open(Part::new(&window, 0, WINDOW_BYTES)?)?;
-            let gate = AxiGate::open(Part::new(&window, GATE, regs::WINDOW_BYTES)?)?;
+            let gate = AxiGate::open(Part::new(&window, GATE, GATE_BYTES)?)?;
             through(Gated::new(driver, gate), setting, on, &plan, seen)
         } else {
             through(NnGen::open(window)?, setting, on, &plan, seen)

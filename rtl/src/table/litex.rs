@@ -7,7 +7,7 @@ use super::{
 };
 use crate::litex::{LitexDma, WINDOW_BYTES};
 use contigo::{
-    drivers::axi_gate::{AxiGate, Gated, Part, regs},
+    drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES},
     sim::SimBoard,
 };
 use fastrand::Rng;
@@ -45,13 +45,13 @@ pub fn alone(setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
 pub fn gated(setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
     let board = SimBoard::new(setting.seed);
     board.allow_wrong_accesses(true)?;
-    let device = setting.device(&board, "litex_gated", GATE + regs::WINDOW_BYTES, false)?;
+    let device = setting.device(&board, "litex_gated", GATE + GATE_BYTES, false)?;
     let window = device.window()?;
     // SAFETY: each part has one owner. All that the core does to memory passes the gate, which
     // resets it; after a reset both of its halves are off.
     let driver = unsafe {
         let driver = LitexDma::open(Part::new(&window, 0, WINDOW_BYTES)?)?;
-        Gated::new(driver, AxiGate::open(Part::new(&window, GATE, regs::WINDOW_BYTES)?)?)
+        Gated::new(driver, AxiGate::open(Part::new(&window, GATE, GATE_BYTES)?)?)
     };
     jobs::run(
         setting,

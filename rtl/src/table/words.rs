@@ -191,8 +191,7 @@ pub fn copies(core: &str, fault: u32, setting: &Setting, jobs: u64) -> Result<Ta
 pub fn gated(setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
     let board = SimBoard::new(setting.seed);
     board.allow_wrong_accesses(true)?;
-    let device =
-        setting.device(&board, "gated", WINDOW_BYTES + axi_gate::regs::WINDOW_BYTES, false)?;
+    let device = setting.device(&board, "gated", WINDOW_BYTES + axi_gate::WINDOW_BYTES, false)?;
     let window = device.window()?;
     // SAFETY: each part has one owner. All that the core does to memory passes the gate, which
     // resets it; after a reset it waits for START.
@@ -200,7 +199,7 @@ pub fn gated(setting: &Setting, jobs: u64) -> Result<Tally, TableError> {
         let driver = Words { device: Part::new(&window, 0, WINDOW_BYTES)?, map: Map::writes() };
         Gated::new(
             driver,
-            AxiGate::open(Part::new(&window, WINDOW_BYTES, axi_gate::regs::WINDOW_BYTES)?)?,
+            AxiGate::open(Part::new(&window, WINDOW_BYTES, axi_gate::WINDOW_BYTES)?)?,
         )
     };
     jobs::run(setting, (&board, &device), driver, &plan(jobs), counted, |_| Ok(()))

@@ -1,9 +1,9 @@
 //! The gate between a core that cannot be stopped and memory that stalls and reorders.
 
-use super::{rig::Rig, skip::or_skip};
+use super::{gate_regs as regs, rig::Rig, skip::or_skip};
 use contigo::{
     Error, Mmio, Wait,
-    drivers::axi_gate::{AxiGate, Owed, Part, regs},
+    drivers::axi_gate::{AxiGate, Owed, Part, WINDOW_BYTES},
     sim::{Faults, SimBoard, SimDevice},
 };
 use contigo_rtl::{RtlConfig, RtlModel, axi::SlaveConfig};
@@ -21,6 +21,10 @@ const OWED: usize = GATE + 0x14;
 const ERROR: usize = GATE + 0x18;
 const ERROR_ADDR_LOW: usize = GATE + 0x1C;
 const ERROR_ADDR_HIGH: usize = GATE + 0x20;
+const READ_BURSTS: usize = GATE + 0x24;
+const READ_BEATS: usize = GATE + 0x28;
+const WRITE_BURSTS: usize = GATE + 0x2C;
+const WRITE_BEATS: usize = GATE + 0x30;
 
 /// 16 KiB each way, from and to places of their own.
 const FROM_ADDR: u32 = 0x1000;
@@ -195,9 +199,8 @@ fn the_driver_drives_it() {
     let core = SimDevice::with_model(&board, board.port(), model);
     let window = core.window().unwrap();
     // SAFETY: no other code writes the gate's registers.
-    let gate =
-        unsafe { AxiGate::open(Part::new(&window, GATE, regs::WINDOW_BYTES).unwrap()).unwrap() };
-    assert_eq!(window.read32(GATE + regs::CONFIG.offset()), 8 << 24 | 64 << 16 | 12 << 10 | 32);
+    let gate = unsafe { AxiGate::open(Part::new(&window, GATE, WINDOW_BYTES).unwrap()).unwrap() };
+    assert_eq!(window.read32(GATE + 0x08), 8 << 24 | 64 << 16 | 12 << 10 | 32);
     assert_eq!(gate.error(), None);
     // The board has no memory: each burst ends with DECERR.
     for (register, value) in [(TO, 0x1200), (FROM, 0x1200), (BURSTS, 400), (START, 1)] {
@@ -210,14 +213,8 @@ fn the_driver_drives_it() {
     );
     gate.shut().unwrap();
     assert_eq!(gate.owed(), Owed { reads: 0, writes: 0, beats: 0 });
-    let bursts = || {
-        [regs::READ_BURSTS, regs::WRITE_BURSTS]
-            .map(|register| window.read32(GATE + register.offset()))
-    };
-    let beats = || {
-        [regs::READ_BEATS, regs::WRITE_BEATS]
-            .map(|register| window.read32(GATE + register.offset()))
-    };
+    let bursts = || [READ_BURSTS, WRITE_BURSTS].map(|register| window.read32(register));
+    let beats = || [READ_BEATS, WRITE_BEATS].map(|register| window.read32(register));
     let passed = bursts();
     assert!(passed.iter().all(|count| (2..400).contains(count)), "{passed:?}");
     assert_eq!(beats(), passed.map(|bursts| 16 * bursts), "each burst has all of its beats");
@@ -251,23 +248,18 @@ fn it_costs_no_bandwidth() {
     );
 }
 
-/// Three tables: the page's, the driver's, and the Verilog's, which the proofs compare with theirs.
+/// Three tables: the page's, the driver's (its part), and the Verilog's, which the proofs compare with theirs.
 #[test]
 fn the_tables_agree() {
     let driver = [
         ("ID", regs::ID.offset()),
         ("VERSION", regs::VERSION.offset()),
-        ("CONFIG", regs::CONFIG.offset()),
         ("CONTROL", regs::CONTROL.offset()),
         ("STATUS", regs::STATUS.offset()),
         ("OWED", regs::OWED.offset()),
         ("ERROR", regs::ERROR.offset()),
         ("ERROR_ADDR_LOW", regs::ERROR_ADDR_LOW.offset()),
         ("ERROR_ADDR_HIGH", regs::ERROR_ADDR_HIGH.offset()),
-        ("READ_BURSTS", regs::READ_BURSTS.offset()),
-        ("READ_BEATS", regs::READ_BEATS.offset()),
-        ("WRITE_BURSTS", regs::WRITE_BURSTS.offset()),
-        ("WRITE_BEATS", regs::WRITE_BEATS.offset()),
         ("ERRORS", regs::ERRORS.offset()),
     ];
     let (page, verilog) =
@@ -278,12 +270,14 @@ fn the_tables_agree() {
         .iter()
         .map(|(name, rest)| (*name, usize::from_str_radix(&rest[..2], 16).unwrap()))
         .collect();
-    assert_eq!(page, driver);
+    for row in driver {
+        assert!(page.contains(&row), "{row:?}");
+    }
     let words = verilog
         .lines()
         .filter(|line| line.trim_start().starts_with("10'h") && line.contains("s_axil_rdata <="))
         .count();
-    assert_eq!(words, driver.len());
+    assert_eq!(words, page.len());
     let bits = [
         ("IDLE", regs::IDLE),
         ("STOPPED", regs::STOPPED),

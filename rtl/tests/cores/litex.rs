@@ -6,7 +6,7 @@
 use crate::skip;
 use contigo::{
     CpuBuf, Driver, Error, Pool, Queue, Region,
-    drivers::axi_gate::{AxiGate, Gated, Part, regs},
+    drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES},
     sim::{Faults, SimBoard, SimConfig, SimDevice, SimWindow},
 };
 use contigo_exerciser::Limits;
@@ -35,7 +35,7 @@ const A_JOB: Duration = Duration::from_millis(20);
 const SLOW: SlaveConfig = SlaveConfig { write_cycles: 400..=400, ..SlaveConfig::CALM };
 
 fn config(memory: SlaveConfig) -> RtlConfig {
-    RtlConfig { window_bytes: GATE + regs::WINDOW_BYTES, memory, ..RtlConfig::default() }
+    RtlConfig { window_bytes: GATE + GATE_BYTES, memory, ..RtlConfig::default() }
 }
 
 /// The driver of the core that has a gate.
@@ -44,10 +44,7 @@ fn gated(window: &SimWindow<RtlModel>) -> impl Driver {
     // resets it; after a reset both of its halves are off.
     unsafe {
         let driver = LitexDma::open(Part::new(window, 0, WINDOW_BYTES).unwrap()).unwrap();
-        Gated::new(
-            driver,
-            AxiGate::open(Part::new(window, GATE, regs::WINDOW_BYTES).unwrap()).unwrap(),
-        )
+        Gated::new(driver, AxiGate::open(Part::new(window, GATE, GATE_BYTES).unwrap()).unwrap())
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::skip;
 use contigo::{
     Driver, Queue, Region,
-    drivers::axi_gate::{AxiGate, Gated, Part, regs},
+    drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES as GATE_BYTES},
     sim::{SimBoard, SimDevice, SimWindow},
 };
 use contigo_gemm8::demo::HELD_OUT;
@@ -38,7 +38,7 @@ fn weights() -> Vec<u8> {
 
 /// The core in slow memory.
 fn model(test: &str, core: &str) -> Option<RtlModel> {
-    let window_bytes = if core == GATED { GATE + regs::WINDOW_BYTES } else { WINDOW_BYTES };
+    let window_bytes = if core == GATED { GATE + GATE_BYTES } else { WINDOW_BYTES };
     let config = RtlConfig { window_bytes, memory: SLOW, has_irq: true, ..RtlConfig::default() };
     skip::or_skip(&format!("nngen::{test}"), RtlModel::new(core, config))
 }
@@ -49,10 +49,7 @@ fn gated(window: &SimWindow<RtlModel>) -> impl Driver {
     // resets it; after a reset it waits for START.
     unsafe {
         let driver = NnGen::open(Part::new(window, 0, WINDOW_BYTES).unwrap()).unwrap();
-        Gated::new(
-            driver,
-            AxiGate::open(Part::new(window, GATE, regs::WINDOW_BYTES).unwrap()).unwrap(),
-        )
+        Gated::new(driver, AxiGate::open(Part::new(window, GATE, GATE_BYTES).unwrap()).unwrap())
     }
 }
 

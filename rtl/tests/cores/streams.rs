@@ -1,11 +1,12 @@
 //! A core's streams end in the runtime's: packets of a source pass through a core, every byte.
 
 use crate::{rig::Rig, skip};
-use contigo::sim::stream::{FNV_START, SourceConfig, StreamConfig, fnv1a, packet};
+use contigo::sim::stream::{SourceConfig, StreamConfig, packet};
 use contigo_rtl::{
     RtlConfig, RtlModel,
     axi::{Breach, Channel},
 };
+use contigo_testkit::fnv;
 
 const PACKETS: u32 = 30;
 /// No multiple of a beat, and a third of it for every fourth packet.
@@ -39,12 +40,12 @@ fn packets_pass_through() {
         );
         rig.write(4, 0);
         rig.pass_us(100);
-        let mut hash = FNV_START;
+        let mut hash = fnv::START;
         for number in 0..PACKETS {
             let mut bytes = [0; PACKET_BYTES];
             let len = if number % 4 == 0 { PACKET_BYTES / 12 * 4 } else { PACKET_BYTES };
             packet::part(number, len, 0, &mut bytes[..len]);
-            hash = fnv1a(hash, &bytes[..len]);
+            hash = fnv::more(hash, &bytes[..len]);
         }
         let counts = rig.model.stream_counts().unwrap();
         assert_eq!(

@@ -1,7 +1,7 @@
 //! LitePCIe's card: a model that is written by hand.
 
 use super::machine::{FROM, FROM_PAGES, Machine, PAGE, Server, TO, TO_PAGES, WRITER};
-use contigo::sim::litepcie::manual;
+use contigo_testkit::litepcie as manual;
 use std::os::unix::fs::FileExt;
 use vfio_bindings::bindings::vfio::{
     VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSI_IRQ_INDEX,

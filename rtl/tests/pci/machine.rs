@@ -1,6 +1,6 @@
 //! The server, and this test in QEMU's place.
 
-use contigo::sim::litepcie::manual;
+use contigo_testkit::litepcie as manual;
 use nix::sys::{
     eventfd::{EfdFlags, EventFd},
     memfd::{MFdFlags, memfd_create},

@@ -1,7 +1,7 @@
 //! A server that must end, and its command line.
 
 use super::machine::{FROM, PAGE, PATIENCE, READER, Server, program};
-use contigo::sim::litepcie::manual;
+use contigo_testkit::litepcie as manual;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::{
     fs::File,

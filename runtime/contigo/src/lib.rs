@@ -47,13 +47,13 @@
 //! ```
 //! use contigo::{Align, Queue, Region};
 //! use core::time::Duration;
-//! use contigo::sim::{SimBoard, zdma::SimZdma};
+//! use contigo::sim::{SimDevice, SimBoard, zdma::ZdmaModel};
 //!
 //! let board = SimBoard::new(7);                           // or a real one: UDmaBuf::open("udmabuf0")?
 //! let region = Region::new(board.memory(256 * 1024)?)?;
 //! let output = region.alloc(4096, Align::LINE)?;
 //! let frames = region.pool(8, 4096)?;
-//! let device = SimZdma::new(&board, board.port());
+//! let device = SimDevice::<ZdmaModel>::new(&board, board.port());
 //! let mut copy = Queue::new(device.window()?.simple()?, 4)?;
 //!
 //! let mut input = frames.take()?;                         // one atomic: no system call, no heap

@@ -5,7 +5,7 @@
 use contigo::{
     Queue, Region,
     drivers::zdma::Zdma,
-    sim::{SimBoard, zdma::SimZdma},
+    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
 };
 use core::time::Duration;
 use std::sync::Mutex;
@@ -32,7 +32,7 @@ fn every_step_of_a_job_is_an_event() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
     let pool = region.pool(4, 256).unwrap();
-    let core = SimZdma::new(&board, board.port());
+    let core = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut queue = Queue::new(core.window().unwrap().simple().unwrap(), 1).unwrap();
     let [mut from, _, _, to] = [(); 4].map(|()| pool.take().unwrap());
     from.copy_from_slice(&[1; 16]).unwrap();

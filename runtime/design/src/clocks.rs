@@ -72,7 +72,7 @@ impl<'d, 'a> Sources<'d, 'a> {
         let found = loop {
             let Some(index) = self.design.index_of(source.0) else { break None };
             if index == processor {
-                break self.design.soc().clock_pin(source.1);
+                break self.design.soc.clock_pin(source.1);
             }
             match self.known.get_mut(index) {
                 Some(Behind::Clock(clock)) => break *clock,

@@ -4,7 +4,7 @@ use super::{Design, DesignError, DesignRule, budget::ONE_PASS, module::Module, t
 use heapless::Vec;
 
 /// The most register windows of a core, as of a contigo device node.
-pub const MAX_WINDOWS: usize = 6;
+pub(crate) const MAX_WINDOWS: usize = 6;
 
 /// An instance of a [`Design`].
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ impl<'a> Core<'_, 'a> {
     /// The processor of its design.
     #[must_use]
     pub const fn soc(&self) -> super::Soc {
-        self.design.soc()
+        self.design.soc
     }
 
     /// Its name, in a hierarchy with `_`: `video_axi_vdma`.
@@ -86,12 +86,6 @@ impl<'a> Core<'_, 'a> {
 
     fn has_field(&self, name: &str) -> bool {
         self.module.each("FIELD", ONE_PASS).any(|(tag, _)| tag.get("NAME") == Some(name))
-    }
-
-    /// Whether it is an AXI interrupt controller.
-    #[must_use]
-    pub fn is_interrupt_controller(&self) -> bool {
-        self.ip() == "axi_intc"
     }
 
     pub(super) fn is_processor(&self) -> bool {

@@ -9,7 +9,7 @@ use super::{
 use heapless::Vec;
 
 /// The most interrupts of a core, as of a contigo device node.
-pub const MAX_INTERRUPTS: usize = 16;
+pub(crate) const MAX_INTERRUPTS: usize = 16;
 
 /// The most instances that a signal goes through.
 const MAX_STEPS: usize = 6;
@@ -125,7 +125,7 @@ impl<'a> Core<'_, 'a> {
     /// # Errors
     /// [`DesignRule::Tangled`], with the line.
     pub fn controller_goes(&self) -> Result<Wired<'a>, DesignError> {
-        if !self.is_interrupt_controller() {
+        if self.ip() != "axi_intc" {
             return Ok(Wired::Nowhere);
         }
         let budget = Budget::of(&self.design.text);
@@ -206,7 +206,7 @@ impl<'d, 'a> Wires<'d, 'a> {
     ) -> Wired<'a> {
         let elsewhere = Wired::Elsewhere { instance: module.name() };
         if Some(index) == self.design.processor_index() {
-            let first = self.design.soc().interrupt_pin(input);
+            let first = self.design.soc.interrupt_pin(input);
             return first
                 .and_then(|first| self.line(module, input, first, bit))
                 .map_or(elsewhere, |line| Wired::Processor { line });

@@ -65,10 +65,10 @@ mod text;
 pub(crate) use self::text::visits;
 pub use self::{
     clocks::Clock,
-    cores::{Core, MAX_WINDOWS, Window, parameter_number},
+    cores::{Core, Window, parameter_number},
     error::{DesignError, DesignRule},
-    interrupts::{Interrupt, MAX_INTERRUPTS, Trigger, Wired},
-    masters::{MAX_MASTERS, Master, Reaches, Snoops},
+    interrupts::{Interrupt, Trigger, Wired},
+    masters::{Master, Reaches, Snoops},
     registers::Register,
     soc::Soc,
 };
@@ -95,12 +95,16 @@ pub struct Design<'a> {
     modules: Vec<Place<'a>, MAX_INSTANCES>,
     /// Their indices in `modules`, sorted by name.
     by_name: Vec<u16, MAX_INSTANCES>,
-    soc: Soc,
+    /// The processor in it.
+    pub soc: Soc,
     /// The processing system, among the modules.
     processor: Option<usize>,
-    name: &'a str,
-    tool: &'a str,
-    device: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// The version of Vivado that wrote it.
+    pub tool: &'a str,
+    /// The chip.
+    pub device: &'a str,
 }
 
 impl<'a> Design<'a> {
@@ -251,30 +255,6 @@ impl<'a> Design<'a> {
             |index: &u16| self.modules.get(usize::from(*index)).map_or("", |place| place.name);
         let rank = self.by_name.binary_search_by(|index| called(index).cmp(name))?;
         Ok(self.by_name.get(rank).map_or(0, |index| usize::from(*index)))
-    }
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(&self) -> &'a str {
-        self.name
-    }
-
-    /// The version of Vivado that wrote it.
-    #[must_use]
-    pub const fn tool(&self) -> &'a str {
-        self.tool
-    }
-
-    /// The chip.
-    #[must_use]
-    pub const fn device(&self) -> &'a str {
-        self.device
-    }
-
-    /// The processor in it.
-    #[must_use]
-    pub const fn soc(&self) -> Soc {
-        self.soc
     }
 
     /// Every instance, also those without registers, in the file's order. They are followed by the

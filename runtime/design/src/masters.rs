@@ -13,7 +13,7 @@ use heapless::Vec;
 
 /// The most masters of a core. One that reaches memory by several ports, or in several pieces,
 /// counts for each.
-pub const MAX_MASTERS: usize = 32;
+pub(crate) const MAX_MASTERS: usize = 32;
 
 /// The most fabric ports of a processor.
 const MAX_PORTS: usize = 16;

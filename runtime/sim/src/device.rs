@@ -153,12 +153,12 @@ impl<M: Model> SimDevice<M> {
     }
 
     /// As its window's [`Mmio::len_bytes`].
-    pub fn len_bytes(&self) -> usize {
+    pub(crate) fn len_bytes(&self) -> usize {
         self.device.window_bytes
     }
 
     /// As its window's [`Mmio::read32`].
-    pub fn read32(&self, offset: usize) -> u32 {
+    pub(crate) fn read32(&self, offset: usize) -> u32 {
         if !offset.is_multiple_of(4)
             || offset >= self.device.window_bytes
             || self.device.gone.load(Ordering::Relaxed)
@@ -178,7 +178,7 @@ impl<M: Model> SimDevice<M> {
     ///
     /// # Safety
     /// As [`Mmio::write32`]; and one driver has the device.
-    pub unsafe fn write32(&self, offset: usize, value: u32) {
+    pub(crate) unsafe fn write32(&self, offset: usize, value: u32) {
         if !offset.is_multiple_of(4)
             || offset >= self.device.window_bytes
             || self.device.gone.load(Ordering::Relaxed)
@@ -198,12 +198,12 @@ impl<M: Model> SimDevice<M> {
     }
 
     /// Virtual time.
-    pub fn now_us(&self) -> u64 {
+    pub(crate) fn now_us(&self) -> u64 {
         self.device.board.now_ns() / 1_000
     }
 
     /// As its window's [`Wait::wait_at_most`].
-    pub fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
+    pub(crate) fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
         self.with(|model, bus| {
             let deadline_ns = bus.now_ns().saturating_add(u64::from(timeout_us) * 1_000);
             let until_ns = model.run(deadline_ns, bus).min(deadline_ns);

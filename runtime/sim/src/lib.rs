@@ -64,5 +64,5 @@ pub use device::{SimAccesses, SimDevice, SimWindow};
 pub use faults::{Faults, Struck};
 pub use memory::{OnBoard, Sim, SimSpec};
 pub use model::{AnyModel, Model};
-pub use named::{MAX_REGISTERED, each_name, named, register};
+pub use named::{each_name, named, register};
 pub use state::{BusError, SimCounts};

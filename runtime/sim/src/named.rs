@@ -9,7 +9,7 @@ use crate::{
     ap_ctrl::ApCtrlModel,
     axi_cdma::AxiCdmaModel,
     axi_dma::{AxiDmaModel, CoreSpec},
-    axi_dmac::{AxiDmacBuild, AxiDmacModel},
+    axi_dmac::{AxiDmacBuild, AxiDmacModel, Side},
     axi_gate::GatedModel,
     axi_mcdma::{McdmaModel, McdmaSpec},
     axi_vdma::{AxiVdmaModel, AxiVdmaSpec},
@@ -21,7 +21,6 @@ use crate::{
 };
 use contigo_core::types::{Error, Result, lock, near::Among};
 use contigo_drivers::{
-    axi_dmac::regs::Side,
     axi_mcdma::McdmaConfig,
     msgdma::{MsgdmaConfig, MsgdmaMode},
 };
@@ -121,7 +120,7 @@ fn msgdma(config: MsgdmaConfig, stream: StreamConfig) -> AnyModel {
 }
 
 /// The most models that a program can register: as many as drivers.
-pub const MAX_REGISTERED: usize = 32;
+pub(crate) const MAX_REGISTERED: usize = 32;
 
 static REGISTERED: Mutex<heapless::Vec<Row, MAX_REGISTERED>> = Mutex::new(heapless::Vec::new());
 

@@ -7,7 +7,7 @@ use super::{
 };
 use contigo_core::{
     mem::{Holder, Port, WrongAccesses},
-    types::{DevAddr, Result},
+    types::{BaseAddr, DevAddr, Result},
 };
 use core::ops::Range;
 use fastrand::Rng;
@@ -254,7 +254,7 @@ impl BoardState {
         });
         // If two blocks have the address, neither answers: it could be the wrong one.
         match (found.next(), found.next()) {
-            (Some(only), None) if port.carries(addr, len) => Some(only),
+            (Some(only), None) if port.dev_addr(BaseAddr::Dev(addr), len).is_ok() => Some(only),
             _ => None,
         }
     }

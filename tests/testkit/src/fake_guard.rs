@@ -17,12 +17,7 @@ use contigo::{
     Error,
     linux::guard::{
         Guard,
-        seam::{
-            ALLOC_COHERENT, Alloc, Fd, GuardKernel, INFO_ARMED, INFO_COHERENT, INFO_RESET,
-            INFO_TRANSLATED, Info, MAX_BUFFERS, MAX_STEPS, MAX_WINDOWS, Request, STEP_ELSE,
-            STEP_POLL, STEP_POLL_NOT, STEP_WRITE, SegmentAt, Step, SyncRange, WINDOW_MMAP,
-            WINDOW_STOP, Window,
-        },
+        seam::{Alloc, Fd, GuardKernel, Info, Request, SegmentAt, Step, SyncRange, Window},
     },
 };
 use nix::{
@@ -45,6 +40,24 @@ use std::{
     },
     time::Duration,
 };
+
+// The numbers of `kernel-helpers/uapi/contigo.h`, by the fake's own reading of it.
+const MAX_BUFFERS: u32 = 256;
+const MAX_STEPS: usize = 32;
+const MAX_WINDOWS: usize = 6;
+const WINDOW_MMAP: u32 = 1;
+const WINDOW_STOP: u32 = 1 << 1;
+const INFO_COHERENT: u32 = 1;
+const INFO_TRANSLATED: u32 = 1 << 2;
+const INFO_RESET: u32 = 1 << 3;
+const INFO_ARMED: u32 = 1 << 7;
+const ALLOC_COHERENT: u32 = 1;
+const STEP_WRITE: u32 = 1;
+const STEP_POLL: u32 = 2;
+const STEP_POLL_NOT: u32 = 3;
+const STEP_ELSE: u32 = 4;
+/// `sizeof(struct contigo_info)`.
+const INFO_BYTES: u32 = 184;
 
 /// The name that is bound where a test names none.
 pub const NAME: &str = "40000000.gemm8";
@@ -105,7 +118,7 @@ impl Default for GuardConfig {
             max_bytes: 1 << 30,
             more_offset: 0,
             more_segments: 0,
-            argsz: Info::ARGSZ,
+            argsz: INFO_BYTES,
             windows: 1,
             hidden: 0,
             overlapping: false,

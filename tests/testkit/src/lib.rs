@@ -36,9 +36,12 @@ pub mod fake_u_dma_buf;
 #[cfg(feature = "fakes")]
 pub mod fake_vfio;
 #[cfg(feature = "fakes")]
+pub mod fnv;
+#[cfg(feature = "fakes")]
 pub mod fuzz_dlpack;
 #[cfg(feature = "fakes")]
 pub mod lent;
+pub mod litepcie;
 #[cfg(feature = "fakes")]
 pub mod mapped;
 #[cfg(feature = "fakes")]

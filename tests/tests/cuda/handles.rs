@@ -71,7 +71,7 @@ fn the_last_handle_gives_everything_back() {
             (Function::cuDevicePrimaryCtxRetain, Function::cuDevicePrimaryCtxRelease_v2, 1),
             (Function::cuModuleLoadDataEx, Function::cuModuleUnload, 1),
             (Function::cuStreamCreate, Function::cuStreamDestroy_v2, 2),
-            (Function::cuEventCreate, Function::cuEventDestroy_v2, 2 * CudaFunction::DEPTH as u64),
+            (Function::cuEventCreate, Function::cuEventDestroy_v2, 2 * 8),
             (Function::cuMemAlloc_v2, Function::cuMemFree_v2, 4),
         ] {
             assert_eq!(

@@ -98,7 +98,9 @@ fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
         [frames.stats().syncs - before[0], descriptors.stats().syncs - before[1]];
     let (counts, model) = (
         stream.counts(),
-        device.model(|model| (model.written(), model.stream().lost, model.ran_dry())).unwrap(),
+        device
+            .model(|model| (model.written(), model.stream.counts().lost, model.ran_dry()))
+            .unwrap(),
     );
     assert_eq!((counts.completed, counts.pushed), (right, right + depth as u64));
     assert_eq!(model.0, right);

@@ -9,6 +9,8 @@
     reason = "a test that panics has failed, which is its purpose; models and windows are promises"
 )]
 
+extern crate contigo as contigo_core;
+
 mod ap_ctrl;
 mod camera;
 mod cores;

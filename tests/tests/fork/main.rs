@@ -22,7 +22,7 @@ use contigo::{
         memory::{DmaHeap, HugeTlb},
     },
     mem::DevSlice,
-    sim::{SimBoard, zdma::SimZdma},
+    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
 };
 use contigo_testkit::{
     emulated,
@@ -267,7 +267,7 @@ fn child_using_a_simulated_queue_leaves_the_parents_jobs() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let pool = region.pool(4, 256).unwrap();
-    let device = SimZdma::new(&board, board.port());
+    let device = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut queue = Queue::new(device.window().unwrap().simple().unwrap(), 4).unwrap();
     let mut from = pool.take().unwrap();
     from.view_mut::<u8>().unwrap().fill(7);

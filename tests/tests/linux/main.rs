@@ -9,8 +9,12 @@
     reason = "a test that panics has failed, which is its purpose; a fake kernel is a promise"
 )]
 
+extern crate contigo as contigo_core;
+
 mod board_tests;
 mod dma_heap;
+#[path = "../drivers/regs.rs"]
+mod driver_regs;
 mod emulated;
 mod guard;
 mod hugetlb;

@@ -234,7 +234,7 @@ fn bus_mastering_is_given_by_its_own_handle_and_taken() {
         "bus mastering that was left on needs a new claim"
     );
     assert_eq!((enable(), command(&tree)), (Ok(()), [0x07, 0x05]));
-    assert_eq!((function.disable_bus_master(), command(&tree)), (Ok(()), [0x03, 0x05]));
+    assert_eq!((function.bus_master().unwrap().disable(), command(&tree)), (Ok(()), [0x03, 0x05]));
     // The driver's own handle, after the function went into its parts.
     // SAFETY: no driver is made of it.
     let device = unsafe { function.polled(0, PORT) }.unwrap();
@@ -289,7 +289,10 @@ fn a_function_that_does_not_obey_is_an_error() {
     tree.file(&at("config"), [0xFF; 8]);
     let function = tree.open_pci(EDU).unwrap();
     let gone = Error::Unexpected { name: "config", value: 0xFFFF };
-    assert_eq!((function.enable(), function.disable_bus_master()), (Err(gone), Err(gone)));
+    assert_eq!(
+        (function.enable(), function.bus_master().unwrap().disable()),
+        (Err(gone), Err(gone))
+    );
     assert_eq!(tree.config(EDU), [0xFF; 8], "and is not written to");
     tree.file(&at("config"), []);
     assert_eq!(function.enable(), Err(Error::Os { call: "pread(config)", errno: libc::EIO }));
@@ -300,7 +303,7 @@ fn a_function_that_does_not_obey_is_an_error() {
         "the function keeps a bit of its command register as it was: it cannot be driven from here";
     let function = tree.open_pci(EDU).unwrap();
     assert_eq!(function.enable(), Err(Error::Setting { name: "config", value: 0, fix }));
-    assert_eq!(function.disable_bus_master(), Ok(()));
+    assert_eq!(function.bus_master().unwrap().disable(), Ok(()));
     drop(function);
     tree.link(&at("config"), "/dev/full");
     let function = tree.open_pci(EDU).unwrap();

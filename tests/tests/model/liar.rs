@@ -167,7 +167,7 @@ unsafe impl<D: Driver> Driver for Liar<D> {
         let early =
             !self.stopped && self.lies(Lie::TooEarly) || self.stopped && self.lies(Lie::AfterStop);
         if early && let Some(slot) = self.slots.pop_front() {
-            return Ok(Some(Completion::of(slot).with_bytes(64)));
+            return Ok(Some(Completion { bytes: Some(64), ..Completion::of(slot) }));
         }
         if self.stopped && self.lies(Lie::ForgetsAtStop) {
             let _ = self.ended(timeout)?;

@@ -67,7 +67,7 @@ pub(crate) fn run(seed: u64, plan: Plan) -> Verdict<Tally> {
     let (in_order, forgets) = (rng.bool(), rng.bool());
     let tally = sequence(rng, plan, &device, &rings, &pool, places, in_order, forgets)?;
     device.run_for(1_000)?;
-    let (counts, model) = (board.counts(), device.model(AxiDmaModel::stream)?);
+    let (counts, model) = (board.counts(), device.model(|model| model.stream.counts())?);
     let seen =
         [counts.stray_accesses, counts.unowned_accesses, counts.evictions, counts.lost_writes];
     ensure!(seen == [0; 4], "{counts:?}");
@@ -124,7 +124,8 @@ fn sequence(
         })?;
     }
     let World { mut tally, stream, held, forgotten, .. } = world;
-    let counts = (stream.counts(), device.model(|model| (model.ran_dry(), model.stream().lost))?);
+    let counts =
+        (stream.counts(), device.model(|model| (model.ran_dry(), model.stream.counts().lost))?);
     ensure!(counts.0.ran_dry <= counts.1.0, "ran dry: {counts:?}");
     for (what, count) in [("dry", counts.0.ran_dry), ("lost", counts.1.1)] {
         *tally.entry(what).or_default() += count;
@@ -187,8 +188,8 @@ impl World<'_> {
                 );
                 let seen = frame.buf.view::<u8>()?;
                 let number = packet::number(seen).unwrap_or(u32::MAX);
-                let exact =
-                    self.plan.faults.short == 0 && self.device.model(AxiDmaModel::stream)?.cut == 0;
+                let exact = self.plan.faults.short == 0
+                    && self.device.model(|model| model.stream.counts())?.cut == 0;
                 let right = if exact { packet::is(number, seen) } else { is_packet(number, seen) };
                 ensure!(right, "frame {number} is wrong: {frame:?}");
                 let report = PacketReport::of(frame.status, frame.words);

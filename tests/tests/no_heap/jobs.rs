@@ -115,7 +115,10 @@ fn none_for_tensors_there_and_back() {
 
 #[test]
 fn a_kernels_map_is_read_and_its_jobs_run_without_it() {
-    use contigo::{design::kernel, sim::ap_ctrl::SimApCtrl};
+    use contigo::{
+        design::kernel,
+        sim::{SimDevice, ap_ctrl::ApCtrlModel},
+    };
     const HEADER: &[u8] = include_bytes!("../drivers/ap_ctrl/xfilter_hw.h");
     const HWH: &[u8] = include_bytes!("../drivers/ap_ctrl/system.hwh");
     let mut text = String::with_capacity(4096);
@@ -128,7 +131,7 @@ fn a_kernels_map_is_read_and_its_jobs_run_without_it() {
         let board = SimBoard::new(1);
         let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
         let pool = region.pool(4, 1024).unwrap();
-        let kernel = <SimApCtrl>::new(&board, board.port());
+        let kernel = <SimDevice<ApCtrlModel>>::new(&board, board.port());
         let mut queue = Queue::new(kernel.window().unwrap().driver().unwrap(), 2).unwrap();
         for _ in 0..100 {
             for _ in 0..2 {

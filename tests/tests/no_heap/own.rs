@@ -4,7 +4,7 @@ use super::counting::count;
 use contigo::{
     Align, Limits, Pool, Queue, Region, Result,
     job::{AnyDriver, queue_bytes},
-    sim::{Sim, SimBoard, zdma::SimZdma},
+    sim::{Sim, SimBoard, SimDevice, zdma::ZdmaModel},
 };
 use std::{mem::MaybeUninit, time::Duration};
 
@@ -47,7 +47,7 @@ fn none_in_programs_that_own_their_memory() {
     let (ran, allocations) = count(|| -> Result<()> {
         for (round, (memory, of_pool, of_queue)) in given.into_iter().enumerate() {
             let board = SimBoard::new(7);
-            let device = SimZdma::new(&board, board.port());
+            let device = SimDevice::<ZdmaModel>::new(&board, board.port());
             let backend = board.memory(256 << 10)?;
             let region = if round == 0 {
                 Region::with_memory(backend, Default::default(), Limits::default(), memory)?

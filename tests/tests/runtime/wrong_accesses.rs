@@ -13,7 +13,7 @@ use contigo::{
     job::Core,
     mem::{DevSlice, SimulatedDevice},
     names::{Attach, DeviceName},
-    sim::{Model, SimBoard, SimBus, SimDevice, ap_ctrl::SimApCtrl},
+    sim::{Model, SimBoard, SimBus, SimDevice},
 };
 use contigo_gemm8::{Gemm8, SimGemm8};
 use std::{
@@ -339,7 +339,7 @@ fn a_job_without_operands_fails_too() {
         .scalar("n", 0x30, 32);
     let map = map.build().unwrap();
     with_board(|board, _| {
-        let device = SimApCtrl::with_model(
+        let device = SimDevice::with_model(
             board,
             board.port(),
             contigo::sim::ap_ctrl::ApCtrlModel::copier_hs(),
@@ -612,7 +612,7 @@ const FIR: KernelMap = {
 #[test]
 fn another_kernels_map_ends_with_an_error() {
     with_board(|board, pool| {
-        let device = SimApCtrl::with_model(
+        let device = SimDevice::with_model(
             board,
             board.port(),
             contigo::sim::ap_ctrl::ApCtrlModel::copier_hs(),

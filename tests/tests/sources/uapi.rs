@@ -2,9 +2,14 @@
 //! offsets and request codes, for this processor.
 #![allow(clippy::unnecessary_cast, reason = "request codes have 32 bits on armv7")]
 
-use contigo::linux::guard::seam::{self as abi, code};
+use self::abi::code;
 use contigo_testkit::emulated;
 use std::{fs, mem::offset_of, path::Path, process::Command};
+
+/// The runtime's mirror, private parts included.
+#[allow(dead_code, unreachable_pub, reason = "the runtime uses what this test does not")]
+#[path = "../../../runtime/core/src/linux/guard/abi.rs"]
+mod abi;
 
 /// The size of a structure, and where each of its fields is.
 macro_rules! layout {

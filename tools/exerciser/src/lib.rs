@@ -22,11 +22,11 @@
 //! caches it makes no system call.
 //!
 //! ```
-//! use contigo::{sim::{zdma::SimZdma, SimBoard}, Queue, Region};
+//! use contigo::{sim::{SimDevice, zdma::ZdmaModel, SimBoard}, Queue, Region};
 //! use contigo_exerciser::{Budget, Exerciser, Ground, Limits, Mode};
 //! let board = SimBoard::new(7);
 //! let region = Region::new(board.memory(Ground::WHOLE_BYTES + 4096)?)?;
-//! let channel = SimZdma::new(&board, board.port());
+//! let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
 //! let mut queue = Queue::new(channel.window()?.simple()?, 1)?;
 //! let mut exerciser = Exerciser::new(Ground::new(&region)?, Limits::NONE, 42)?;
 //! exerciser.run(&mut queue, Mode::Polled, Budget::jobs(200)).map_err(|stopped| stopped.error)?;

@@ -6,7 +6,7 @@
 
 use contigo::{
     Queue, Region,
-    sim::{SimBoard, zdma::SimZdma},
+    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
 };
 use std::{error::Error, io::Write, time::Duration};
 
@@ -28,7 +28,7 @@ fn fly(jobs: u32) -> contigo::Result<()> {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096)?)?;
     let pool = region.pool(2, 256)?;
-    let core = SimZdma::new(&board, board.port());
+    let core = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut queue = Queue::new(core.window()?.simple()?, 1)?;
     defmt::debug!("its pool has pieces of {=[?]} bytes", [256_u16; 2].as_slice());
     for job in 1..=jobs {

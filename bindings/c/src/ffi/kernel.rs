@@ -96,9 +96,9 @@ pub unsafe extern "C" fn contigo_kernel_operand(
     let find = || {
         // SAFETY: the caller's promise.
         let (map, name) = (KERNELS.lease(kernel)?, unsafe { raw::text(name, "name")? });
-        let found = map.pointers().iter().position(|pointer| pointer.name().as_str() == name);
+        let found = map.pointers().iter().position(|pointer| pointer.name.as_str() == name);
         let found = found.ok_or_else(|| {
-            no_such("operand", name, map.pointers().iter().map(|pointer| pointer.name().as_str()))
+            no_such("operand", name, map.pointers().iter().map(|pointer| pointer.name.as_str()))
         })?;
         Ok(u32::try_from(found).unwrap_or(u32::MAX))
     };
@@ -131,9 +131,9 @@ pub unsafe extern "C" fn contigo_kernel_set(
             return Err(Fault::value("args_words", args_words as u64));
         }
         let (at, scalar) = scalar(&map, name).ok_or_else(|| {
-            no_such("scalar", name, map.scalars().iter().map(|scalar| scalar.name().as_str()))
+            no_such("scalar", name, map.scalars().iter().map(|scalar| scalar.name.as_str()))
         })?;
-        let max = u64::MAX >> (u64::BITS - scalar.bits().clamp(1, u64::BITS));
+        let max = u64::MAX >> (u64::BITS - scalar.bits.clamp(1, u64::BITS));
         if value > max {
             return Err(Fault::range("the scalar", value, 0, max));
         }
@@ -159,7 +159,7 @@ fn scalar<'m>(map: &'m KernelMap, name: &str) -> Option<(usize, &'m Scalar)> {
     map.scalars().iter().find_map(|scalar| {
         let first = at;
         at += scalar.words();
-        (scalar.name().as_str() == name).then_some((first, scalar))
+        (scalar.name.as_str() == name).then_some((first, scalar))
     })
 }
 

@@ -63,8 +63,11 @@ unsafe fn open(parts: Parts<'_, AnyDevice>) -> Result<AnyDriver> {
     AnyDriver::new(Twice(channel, 0))
 }
 
-static TWICE: DriverRow =
-    DriverRow::new("twice", "copies, and reports a word", open).settings(&["burst"]).memory(4096);
+static TWICE: DriverRow = DriverRow {
+    settings: Some(&["burst"]),
+    memory_bytes: 4096,
+    ..DriverRow::new("twice", "copies, and reports a word", open)
+};
 
 #[test]
 fn a_registered_driver_is_opened_from_c_by_its_name() {

@@ -375,7 +375,7 @@ mod tests {
                 max_bytes: 4096,
                 ..OperandSpec::from_device()
             },
-            OperandSpec::in_out().in_words(128),
+            OperandSpec { word_bytes: 128, ..OperandSpec::in_out() },
         ];
         for spec in all {
             assert_eq!(OperandSpec::try_from(&contigo_operand_spec::from(&spec)), Ok(spec));

@@ -9,7 +9,7 @@ use super::{
 use crate::{ArgumentError, Refusal, keep, read, text};
 use contigo::{
     Device, Error, Result,
-    job::{AnyDriver, Open, Parts},
+    job::{AnyDriver, Parts},
     linux::same_process,
     names::{self, AnyDevice, DriverRow},
 };
@@ -94,8 +94,10 @@ struct Place {
 static PLACES: [Place; DRIVER_LIBRARIES] =
     [const { Place { settings: OnceLock::new(), loaded: OnceLock::new() } }; DRIVER_LIBRARIES];
 
+type Open = for<'t> unsafe fn(Parts<'t, AnyDevice>) -> Result<AnyDriver>;
+
 /// One function for each place: a row's function can recognize its library only by its own address.
-const OPENS: [Open<AnyDevice>; DRIVER_LIBRARIES] =
+const OPENS: [Open; DRIVER_LIBRARIES] =
     [open::<0>, open::<1>, open::<2>, open::<3>, open::<4>, open::<5>, open::<6>, open::<7>];
 
 /// Loads the library at `path`, and adds its driver to the table ([`contigo::names::register`]),
@@ -178,7 +180,11 @@ pub unsafe fn load_driver(path: &Path) -> core::result::Result<&'static DriverRo
     let free = PLACES.iter().zip(OPENS).find(|(place, _)| place.loaded.get().is_none());
     let (place, open) = free.ok_or(LoadError::TooMany)?;
     let settings = place.settings.get_or_init(|| settings);
-    let row = DriverRow::new(name, help, open).settings(settings).memory(said.memory_bytes);
+    let row = DriverRow {
+        settings: Some(settings),
+        memory_bytes: said.memory_bytes,
+        ..DriverRow::new(name, help, open)
+    };
     // From here on the library stays loaded, and `name`, `help` and `settings` with it.
     mem::forget(library);
     let loaded = place.loaded.get_or_init(|| Loaded {

@@ -197,7 +197,7 @@ unsafe impl Device for AnyDevice {
     fn simulated(&self) -> Option<&dyn contigo_core::mem::SimulatedDevice> {
         match &self.attachment {
             #[cfg(feature = "sim")]
-            Attachment::Simulated(device) => Some(device),
+            Attachment::Simulated(device) => device.simulated(),
             _ => None,
         }
     }

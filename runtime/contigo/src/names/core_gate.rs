@@ -8,7 +8,7 @@ use contigo_core::{
     mem::Port,
     types::{Bus, Error, Result},
 };
-use contigo_drivers::axi_gate::{AxiGate, Gated, regs};
+use contigo_drivers::axi_gate::{AxiGate, Gated, WINDOW_BYTES};
 
 /// A gate's registers: in its own device's window, or in its core's.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct GateWindow {
 // caller promised.
 unsafe impl Mmio for GateWindow {
     fn len_bytes(&self) -> usize {
-        self.device.len_bytes().saturating_sub(self.from).min(regs::WINDOW_BYTES)
+        self.device.len_bytes().saturating_sub(self.from).min(WINDOW_BYTES)
     }
 
     fn read32(&self, offset: usize) -> u32 {

@@ -33,7 +33,7 @@ const RANGES: &[(&str, u64, u64)] = &[
 ];
 
 /// A driver's settings, as text: `length_bits=23,dre=0`.
-pub type SettingsText = heapless::String<SETTINGS_MAX_BYTES>;
+pub(crate) type SettingsText = heapless::String<SETTINGS_MAX_BYTES>;
 
 /// The driver for `core`: by its kind, or `ap_ctrl` for a kernel of Vitis HLS that a register
 /// starts. `None`: no driver is for it, and it is driven by its registers.

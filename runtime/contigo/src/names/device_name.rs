@@ -1,12 +1,13 @@
 //! Names of devices.
 
 use super::{
-    error::Form,
+    error::{Form, NameError},
     grammar::Parsed,
-    kinds::{DEVICES, DeviceKind, Row},
-    name::{Kind, Name},
+    kinds::{DEVICES, DeviceKind},
+    name::Name,
     text::Text,
 };
+use core::{fmt, str::FromStr};
 
 /// The name of a device: what a user writes after `--device`, in every language. It is copied like
 /// a number. Whether this machine has such a device, only [`Inventory`](super::Inventory) and
@@ -30,10 +31,18 @@ use super::{
 /// ```
 pub type DeviceName = Name<DeviceKind>;
 
-impl Kind for DeviceKind {
-    const NAME: &'static str = "DeviceName";
-    const ROWS: &'static [Row<Self>] = &DEVICES;
-    const FORM: Form = Form::Device;
+impl FromStr for DeviceName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        Self::of(text, &DEVICES, Form::Device)
+    }
+}
+
+impl fmt::Debug for DeviceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DeviceName").field(&self.text()).finish()
+    }
 }
 
 impl DeviceName {

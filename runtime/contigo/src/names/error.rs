@@ -26,7 +26,7 @@ pub struct NameError {
 
 /// The form to write instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub(super) enum Form {
     /// A name of its kind.
     Of(&'static str),
     /// A name of memory.

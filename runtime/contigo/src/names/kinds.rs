@@ -26,7 +26,7 @@ pub(super) enum Argument {
 
 /// A kind, which begins its names.
 #[derive(Debug)]
-pub struct Row<K> {
+pub(super) struct Row<K> {
     pub(super) id: K,
     /// The beginning of its names.
     pub(super) kind: &'static str,

@@ -2,10 +2,11 @@
 
 use super::{
     device_name::DeviceName,
-    error::Form,
-    kinds::{MEMORIES, MemoryKind, Row},
-    name::{Kind, Name},
+    error::{Form, NameError},
+    kinds::{MEMORIES, MemoryKind},
+    name::Name,
 };
+use core::{fmt, str::FromStr};
 
 /// The name of memory: what a user writes after `--memory`, in every language. It is copied like a
 /// number. Whether this machine has such memory, only [`Inventory`](super::Inventory) and `open`
@@ -33,10 +34,18 @@ use super::{
 /// ```
 pub type MemoryName = Name<MemoryKind>;
 
-impl Kind for MemoryKind {
-    const NAME: &'static str = "MemoryName";
-    const ROWS: &'static [Row<Self>] = &MEMORIES;
-    const FORM: Form = Form::Memory;
+impl FromStr for MemoryName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        Self::of(text, &MEMORIES, Form::Memory)
+    }
+}
+
+impl fmt::Debug for MemoryName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MemoryName").field(&self.text()).finish()
+    }
 }
 
 impl MemoryName {

@@ -68,7 +68,7 @@ pub use self::{
     any_module::{AnyModule, GpuModule},
     attachment::{AnyIrq, Attach},
     core_gate::GateAt,
-    designed::{Fabric, SettingsText, device_of, driver_of, node_of, settings_of},
+    designed::{Fabric, device_of, driver_of, node_of, settings_of},
     device_name::DeviceName,
     error::{NameError, NameRule},
     found::Facts,
@@ -79,6 +79,6 @@ pub use self::{
     open_device::NO_PORT,
     opened::OpenDevice,
     provided::{GpuDevice, GpuKind, OwnedMemory, gpu_behind, provide},
-    registry::{DriverRow, MAX_REGISTERED, each_row, register, row},
+    registry::{DriverRow, each_row, register, row},
     take::Taken,
 };

@@ -6,20 +6,7 @@ use super::{
     grammar::{self, Parsed},
     kinds::Row,
 };
-use core::{fmt, str::FromStr};
-
-/// The kinds that a table has.
-pub trait Kind: Copy + 'static {
-    /// The type's name.
-    #[doc(hidden)]
-    const NAME: &'static str;
-    /// The table.
-    #[doc(hidden)]
-    const ROWS: &'static [Row<Self>];
-    /// What an error calls it.
-    #[doc(hidden)]
-    const FORM: Form;
-}
+use core::fmt;
 
 /// A name: [`DeviceName`](super::DeviceName) or [`MemoryName`](super::MemoryName). It is copied
 /// like a number. Whether this machine has such a thing, only [`Inventory`](super::Inventory) and
@@ -54,33 +41,24 @@ impl<K> Name<K> {
         self.row
     }
 
-    pub(super) fn text(&self) -> &str {
-        self.parsed.text()
-    }
-}
-
-impl<K: Kind> FromStr for Name<K> {
-    type Err = NameError;
-
-    fn from_str(text: &str) -> Result<Self, NameError> {
+    /// The name that `text` is, by its table; `form` is what an error calls it.
+    pub(super) fn of(text: &str, rows: &'static [Row<K>], form: Form) -> Result<Self, NameError> {
         let kind = grammar::kind(text);
-        let Some(row) = K::ROWS.iter().find(|row| row.kind == kind) else {
+        let Some(row) = rows.iter().find(|row| row.kind == kind) else {
             let (rule, len_bytes) = (NameRule::Kind, text.len());
-            return Err(NameError { rule, at: 0, len_bytes, form: K::FORM });
+            return Err(NameError { rule, at: 0, len_bytes, form });
         };
         Ok(Self { parsed: grammar::parse(text, row.argument, row.syntax)?, row })
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.parsed.text()
     }
 }
 
 impl<K> fmt::Display for Name<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.text())
-    }
-}
-
-impl<K: Kind> fmt::Debug for Name<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple(K::NAME).field(&self.text()).finish()
     }
 }
 

@@ -15,7 +15,7 @@ pub type DriverRow = job::DriverRow<AnyDevice>;
 static BUILT_IN: &[DriverRow] = contigo_drivers::rows();
 
 /// The most rows that a program can register: a bitstream has a handful of cores.
-pub const MAX_REGISTERED: usize = 32;
+pub(crate) const MAX_REGISTERED: usize = 32;
 
 static REGISTERED: Mutex<heapless::Vec<&'static DriverRow, MAX_REGISTERED>> =
     Mutex::new(heapless::Vec::new());

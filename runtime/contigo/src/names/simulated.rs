@@ -3,7 +3,7 @@
 use super::device_name::DeviceName;
 use contigo_core::{job::Settings, mem::Port, types::Error};
 use contigo_design::kernel;
-use contigo_sim::{AnyModel, Faults, SimBoard, SimConfig, SimDevice, each_name, named};
+use contigo_sim::{AnyModel, Faults, SimBoard, SimConfig, SimDevice, SimWindow, each_name, named};
 
 /// The seed of a board whose name has none.
 const SEED: u64 = 1;
@@ -31,7 +31,7 @@ pub(super) fn open(name: &DeviceName) -> Result<(SimBoard, Models), Error> {
 }
 
 /// A device of a simulated board, which no other driver has.
-pub(super) type Simulated = SimDevice<AnyModel>;
+pub(super) type Simulated = SimWindow<AnyModel>;
 
 /// The device, as after power-on, behind `port`.
 pub(super) fn attach(board: &SimBoard, models: &Models, port: Port) -> Result<Simulated, Error> {
@@ -70,7 +70,7 @@ pub(super) fn fits(
 
 /// The device, without a reset.
 pub(super) fn lent(board: &SimBoard, models: &Models, port: Port) -> Result<Simulated, Error> {
-    SimDevice::try_with_model(board, port, models.as_ref().ok_or(NO_DEVICE)?.lend())
+    SimDevice::try_with_model(board, port, models.as_ref().ok_or(NO_DEVICE)?.lend())?.window()
 }
 
 /// Pulls the reset line.

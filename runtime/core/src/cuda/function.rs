@@ -62,8 +62,6 @@ pub struct CudaFunction {
 }
 
 impl CudaFunction {
-    /// How many launches can be in the stream at once.
-    pub const DEPTH: usize = stream::DEPTH;
     /// How long `stop` waits for a kernel that should have finished: longer than a display driver's
     /// watchdog allows one.
     pub const STOP_LIMIT: Duration = stream::STOP_LIMIT;
@@ -109,7 +107,7 @@ unsafe impl Driver for CudaFunction {
     }
 
     fn depth(&self) -> usize {
-        Self::DEPTH
+        stream::DEPTH
     }
 
     fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {

@@ -151,7 +151,7 @@ impl Gpu {
 
     /// Returns the bus of its addresses.
     #[must_use]
-    pub fn bus(&self) -> Bus {
+    pub(crate) fn bus(&self) -> Bus {
         Bus::Gpu(self.facts().ordinal)
     }
 

@@ -53,7 +53,7 @@ impl Place {
 
     /// Returns whether the CPU can follow the data pointer.
     #[must_use]
-    pub const fn is_host(self) -> bool {
+    pub(crate) const fn is_host(self) -> bool {
         matches!(self, Self::Cpu | Self::CudaHost)
     }
 }

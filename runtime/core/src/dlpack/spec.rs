@@ -40,7 +40,7 @@ impl TensorSpec {
     ///
     /// # Errors
     /// As [`DataType::bytes`] and [`Shape::len_bytes`].
-    pub fn len_bytes(&self) -> Result<usize> {
+    pub(crate) fn len_bytes(&self) -> Result<usize> {
         self.shape.len_bytes(self.dtype.bytes()?)
     }
 

@@ -34,9 +34,9 @@ pub unsafe trait Device: Mmio + Wait {
         None
     }
 
-    /// A number that changes when a sibling resets the device ([`Siblings::reset`]), which ends all
-    /// jobs. Read it after registers: if it has changed, their values cannot be trusted. It is 0 if
-    /// one driver has the device to itself.
+    /// A number that changes when a sibling resets the device ([`reset_all`]), which ends all jobs.
+    /// Read it after registers: if it has changed, their values cannot be trusted. It is 0 if one
+    /// driver has the device to itself.
     fn reset_epoch(&self) -> u32 {
         self.siblings().map_or(0, Siblings::epoch)
     }
@@ -58,7 +58,10 @@ pub fn locked<R>(device: &impl Device, act: impl FnOnce() -> Result<R>) -> Resul
     act()
 }
 
-/// Runs `act`, which ends all drivers' jobs, by [`Siblings::reset`] if the device has siblings.
+/// Runs `act`, which ends all drivers' jobs; if the device has siblings, under their lock. Drivers
+/// that have jobs in flight see the [epoch](Device::reset_epoch) change before `act` begins, and
+/// also if it fails; drivers that sleep are woken. The epoch says that a reset was tried: `act` may
+/// have failed or done nothing, so a driver's `stop` must stop its channel all the same.
 ///
 /// # Errors
 /// As [`locked`].

@@ -44,14 +44,11 @@ impl Siblings {
         lock::acquire(&self.block).map(CoreLock)
     }
 
-    /// Runs `act`, which ends every channel's jobs, under the lock. Drivers that have jobs in
-    /// flight see the [`epoch`](Self::epoch) change before `act` begins, and also if it fails;
-    /// drivers that sleep are woken. The epoch says that a reset was tried: `act` may have failed
-    /// or done nothing, so a driver's `stop` must stop its channel all the same.
+    /// As [`reset_all`](super::reset_all).
     ///
     /// # Errors
     /// [`Error::Contended`], or what `act` returns.
-    pub fn reset<R>(&self, act: impl FnOnce() -> Result<R>) -> Result<R> {
+    pub(crate) fn reset<R>(&self, act: impl FnOnce() -> Result<R>) -> Result<R> {
         let _locked = self.lock()?;
         // The epoch changes before and after the reset. So a reset ends a job that is polled while
         // the registers change, and one whose doorbell came before the lock was taken. A driver
@@ -64,7 +61,7 @@ impl Siblings {
     }
 
     /// A number that each reset changes, loaded after the registers that the caller read before.
-    pub fn epoch(&self) -> u32 {
+    pub(crate) fn epoch(&self) -> u32 {
         barrier::after_completion();
         self.epoch.load(Ordering::Acquire)
     }

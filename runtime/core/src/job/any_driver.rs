@@ -12,9 +12,9 @@ use core::fmt;
 /// for all drivers, with no heap.
 ///
 /// ```
-/// use contigo::{Driver, Queue, sim::{zdma::SimZdma, SimBoard}, job::AnyDriver};
+/// use contigo::{Driver, Queue, sim::{SimDevice, zdma::ZdmaModel, SimBoard}, job::AnyDriver};
 /// let board = SimBoard::new(1);
-/// let channel = SimZdma::new(&board, board.port());
+/// let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
 /// let driver = AnyDriver::new(channel.window()?.simple()?)?;
 /// assert_eq!((driver.name(), driver.operands().len()), ("zdma", 2));
 /// let queue = Queue::new(driver, 4)?;

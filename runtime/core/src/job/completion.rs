@@ -32,18 +32,6 @@ impl Completion {
         Self { slot, bytes: None, status: 0, words: [0; 4], failed: None, last: None }
     }
 
-    /// The same, and the device wrote `bytes` bytes.
-    #[must_use]
-    pub const fn with_bytes(self, bytes: usize) -> Self {
-        Self { bytes: Some(bytes), ..self }
-    }
-
-    /// The same, and `last` says whether the packet's end is in the operand.
-    #[must_use]
-    pub const fn with_last(self, last: bool) -> Self {
-        Self { last: Some(last), ..self }
-    }
-
     /// Refuses an impossible completion. The device was allowed to write `most_bytes`.
     #[inline]
     pub(super) const fn verify(

@@ -141,7 +141,8 @@ impl<D: Device> Core<D> {
         self.siblings().lock()
     }
 
-    /// Runs `act`, which ends every channel's jobs, under the lock: [`Siblings::reset`].
+    /// Runs `act`, which ends every channel's jobs, under the lock, as
+    /// [`reset_all`](crate::hw::reset_all) does.
     ///
     /// # Errors
     /// [`Error::Contended`], or what `act` returns.

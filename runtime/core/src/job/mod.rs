@@ -38,6 +38,6 @@ pub use operand_spec::OperandSpec;
 pub use parts::{Parts, Settings};
 pub use prepare::MAX_OPERANDS;
 pub use queue::{Cancelled, Done, Frame, Queue, Stream, queue_bytes};
-pub use row::{DriverRow, Open, OpenCore};
-pub use signature::{Argument, Launch, Parameter, Signature, Words, collected};
+pub use row::DriverRow;
+pub use signature::{Argument, Launch, Parameter, Signature, Words};
 pub use stop_program::{StopProgram, StopStep};

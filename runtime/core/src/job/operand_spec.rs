@@ -9,9 +9,9 @@ use crate::{
 /// Python, which know nothing else of the driver.
 ///
 /// ```
-/// use contigo::{Align, OperandSpec};
+/// use contigo::OperandSpec;
 /// /// A descriptor's length has 14 bits, and its data begins at a multiple of 8.
-/// const FRAME: OperandSpec = OperandSpec::from_device().aligned(match Align::new(8) { Ok(align) => align, Err(_) => Align::LINE }).at_most(16_383);
+/// const FRAME: OperandSpec = OperandSpec { max_bytes: 16_383, align_bytes: 8, ..OperandSpec::from_device() };
 /// assert_eq!(FRAME.max_bytes, 16_383);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,24 +58,6 @@ impl OperandSpec {
     #[must_use]
     pub const fn aligned(self, align: Align) -> Self {
         Self { align_bytes: align.bytes(), ..self }
-    }
-
-    /// It has `min_bytes` at least.
-    #[must_use]
-    pub const fn at_least(self, min_bytes: usize) -> Self {
-        Self { min_bytes, ..self }
-    }
-
-    /// It has `max_bytes` at most.
-    #[must_use]
-    pub const fn at_most(self, max_bytes: usize) -> Self {
-        Self { max_bytes, ..self }
-    }
-
-    /// The device reads it in whole words of `word_bytes` bytes, a power of two.
-    #[must_use]
-    pub const fn in_words(self, word_bytes: usize) -> Self {
-        Self { word_bytes, ..self }
     }
 
     /// Checks operand number `index` of a job against this specification.

@@ -26,7 +26,6 @@ use core::fmt;
 /// assert_eq!(row("my-copier")?.help, "copies, one job at a time");
 /// # Ok::<(), contigo::Error>(())
 /// ```
-#[non_exhaustive]
 pub struct DriverRow<D> {
     /// Its name.
     pub name: &'static str,
@@ -59,14 +58,11 @@ pub struct DriverRow<D> {
     /// # Safety
     /// The device is the one that the driver is for, and no other code drives any of it while the
     /// core lives.
-    pub core: Option<OpenCore<D>>,
+    pub core: Option<unsafe fn(D) -> Result<AnyCore>>,
 }
 
 /// The function that opens a driver.
-pub type Open<D> = for<'t> unsafe fn(Parts<'t, D>) -> Result<AnyDriver>;
-
-/// The function that opens a device that several drivers share.
-pub type OpenCore<D> = unsafe fn(D) -> Result<AnyCore>;
+type Open<D> = for<'t> unsafe fn(Parts<'t, D>) -> Result<AnyDriver>;
 
 impl<D> Clone for DriverRow<D> {
     fn clone(&self) -> Self {
@@ -77,7 +73,7 @@ impl<D> Clone for DriverRow<D> {
 impl<D> Copy for DriverRow<D> {}
 
 impl<D> DriverRow<D> {
-    /// The row of a driver that needs no memory of its own.
+    /// A row with these, and nothing else. Further fields: `DriverRow { copies: true, ..DriverRow::new(…) }`.
     #[must_use]
     pub const fn new(name: &'static str, help: &'static str, open: Open<D>) -> Self {
         Self {
@@ -92,48 +88,6 @@ impl<D> DriverRow<D> {
             open,
             core: None,
         }
-    }
-
-    /// The same, for nodes of the device tree that have one of `compatible`.
-    #[must_use]
-    pub const fn compatible(self, compatible: &'static [&'static str]) -> Self {
-        Self { compatible, ..self }
-    }
-
-    /// The same, of a driver that has these settings and no others. One that shares its device
-    /// lists `channel` too.
-    #[must_use]
-    pub const fn settings(self, settings: &'static [&'static str]) -> Self {
-        Self { settings: Some(settings), ..self }
-    }
-
-    /// The same, for a core that Vivado's block designs call by a name in `ip`. `parameters` maps
-    /// its parameters to settings here: `("C_SG_LENGTH_WIDTH", "length_bits")`.
-    #[must_use]
-    pub const fn ip(
-        self,
-        ip: &'static [&'static str],
-        parameters: &'static [(&'static str, &'static str)],
-    ) -> Self {
-        Self { ip, parameters, ..self }
-    }
-
-    /// The same, of a driver that needs `memory_bytes` bytes of its own.
-    #[must_use]
-    pub const fn memory(self, memory_bytes: usize) -> Self {
-        Self { memory_bytes, ..self }
-    }
-
-    /// The same, of a driver whose jobs copy operand 0 to operand 1.
-    #[must_use]
-    pub const fn copies(self) -> Self {
-        Self { copies: true, ..self }
-    }
-
-    /// The same, of a device that several drivers share, one a channel.
-    #[must_use]
-    pub const fn shared(self, core: OpenCore<D>) -> Self {
-        Self { core: Some(core), ..self }
     }
 }
 

@@ -46,7 +46,7 @@ impl Launch {
 /// Collects as many of `words` as there is room for: one more than any kernel has, so that a check
 /// notices too many.
 #[must_use]
-pub fn collected<'w>(words: impl Iterator<Item = &'w u32>) -> Words {
+pub(crate) fn collected<'w>(words: impl Iterator<Item = &'w u32>) -> Words {
     words.take(Signature::MAX_WORDS + 1).copied().collect()
 }
 

@@ -98,7 +98,8 @@ const ENDS_UNSEEN: Error = Error::Unsupported {
 
 impl StopProgram {
     /// The most steps of a program: as many as the kernel module takes (`CONTIGO_MAX_STEPS`).
-    pub const MAX_STEPS: usize = MAX_STEPS;
+    #[cfg(all(feature = "linux", target_os = "linux"))]
+    pub(crate) const MAX_STEPS: usize = MAX_STEPS;
 
     /// No steps: for a device that no stop program stops.
     pub const NONE: Self = Self { steps: heapless::Vec::new() };

@@ -21,4 +21,4 @@ pub use buf::{CpuBuf, DevBuf, DevSlice, DriverBuf, Operand};
 pub use handle::{Api, Handle};
 pub use holder::{Holder, SimulatedDevice, WrongAccesses};
 pub use port::Port;
-pub use region::{Limits, MAX_HANDLES, Pool, Region};
+pub use region::{Limits, Pool, Region};

@@ -79,12 +79,6 @@ impl Port {
         matches!(self.bus, Bus::Sim(_))
     }
 
-    /// Does the port carry an access to `len_bytes` bytes at `addr`?
-    #[must_use]
-    pub fn carries(&self, addr: DevAddr, len_bytes: usize) -> bool {
-        self.dev_addr(BaseAddr::Dev(addr), len_bytes).is_ok()
-    }
-
     /// The reverse: the offset of bus address `addr`, through this port, in a block that begins at
     /// `base`.
     pub(crate) fn offset_in(&self, base: BaseAddr, addr: DevAddr) -> Option<u64> {

@@ -6,7 +6,7 @@ use core::fmt;
 /// structure's fields.
 const MAX_BYTES: usize = 47;
 
-/// The name of a kernel or of an argument: letters, digits and `_`, at most [`Name::MAX_BYTES`].
+/// The name of a kernel or of an argument: letters, digits and `_`, at most 47.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Name {
     // INVARIANT: the first `len` bytes are ASCII, and the others 0.
@@ -16,7 +16,7 @@ pub struct Name {
 
 impl Name {
     /// The most bytes of a name.
-    pub const MAX_BYTES: usize = MAX_BYTES;
+    pub(crate) const MAX_BYTES: usize = MAX_BYTES;
     /// The empty name.
     pub const NONE: Self = Self { bytes: [0; MAX_BYTES], len: 0 };
 

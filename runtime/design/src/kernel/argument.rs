@@ -1,7 +1,7 @@
 //! A kernel's arguments: where their registers are, and how many bytes an operand must have.
 
 use super::name::{Name, same};
-use contigo_core::hw::mmio::{Pointer as Registers, ReadWrite, Register};
+use contigo_core::hw::mmio::{ReadWrite, Register};
 use core::fmt;
 
 /// One pointer: an operand of the kernel's jobs. Its direction, alignment and limits are the
@@ -9,9 +9,12 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Pointer {
-    pub(super) name: Name,
-    pub(super) offset: u32,
-    pub(super) bits: u32,
+    /// Its name.
+    pub name: Name,
+    /// Where its low word is, in bytes from the window's first.
+    pub offset: u32,
+    /// The bits of a bus address that it holds: 32 or 64.
+    pub bits: u32,
     pub(super) length: Length,
 }
 
@@ -19,75 +22,21 @@ pub struct Pointer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Scalar {
-    pub(super) name: Name,
-    pub(super) offset: u32,
-    pub(super) bits: u32,
+    /// Its name.
+    pub name: Name,
+    /// Where its low word is, in bytes from the window's first.
+    pub offset: u32,
+    /// How many bits it has: 1 to 64.
+    pub bits: u32,
 }
 
 impl Pointer {
     pub(super) const FILLER: Self =
         Self { name: Name::NONE, offset: 0, bits: 64, length: Length::NONE };
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(&self) -> &Name {
-        &self.name
-    }
-
-    /// Where its low word is, in bytes from the window's first.
-    #[must_use]
-    pub const fn offset(&self) -> usize {
-        self.offset as usize
-    }
-
-    /// The bits of a bus address that it holds: 32 or 64.
-    #[must_use]
-    pub const fn bits(&self) -> u32 {
-        self.bits
-    }
-
-    /// Its first register, and its only one where it has 32 bits or fewer.
-    pub const fn register(&self) -> Register<ReadWrite> {
-        Register::at(self.offset())
-    }
-
-    /// The rule for its operand's length.
-    #[must_use]
-    pub const fn length(&self) -> &Length {
-        &self.length
-    }
-
-    /// Its registers, where it has 64 bits.
-    pub const fn registers(&self) -> Registers {
-        Registers::at(self.offset())
-    }
 }
 
 impl Scalar {
     pub(super) const FILLER: Self = Self { name: Name::NONE, offset: 0, bits: 32 };
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(&self) -> &Name {
-        &self.name
-    }
-
-    /// Where its low word is, in bytes from the window's first.
-    #[must_use]
-    pub const fn offset(&self) -> usize {
-        self.offset as usize
-    }
-
-    /// How many bits it has: 1 to 64.
-    #[must_use]
-    pub const fn bits(&self) -> u32 {
-        self.bits
-    }
-
-    /// Its first register, and its only one where it has 32 bits or fewer.
-    pub const fn register(&self) -> Register<ReadWrite> {
-        Register::at(self.offset())
-    }
 
     /// The number of its argument words and registers: 1, or 2 with the low one first.
     #[must_use]
@@ -95,9 +44,10 @@ impl Scalar {
         if self.bits > 32 { 2 } else { 1 }
     }
 
-    /// Its second register, if it has one.
-    pub const fn high_register(&self) -> Option<Register<ReadWrite>> {
-        if self.bits > 32 { Some(Register::at(self.offset() + 4)) } else { None }
+    /// Its registers: one, or two where it has more than 32 bits, the low one first.
+    pub fn registers(&self) -> impl Iterator<Item = Register<ReadWrite>> {
+        let first = self.offset as usize;
+        (0..self.words()).map(move |word| Register::at(first + 4 * word))
     }
 }
 
@@ -110,7 +60,7 @@ const NONE: u8 = u8::MAX;
 /// or `4096`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Length {
+pub(super) struct Length {
     bytes: u64,
     // INVARIANT: indices into the map's scalars, then `NONE`s.
     scalars: [u8; MAX_FACTORS],
@@ -168,7 +118,7 @@ impl Length {
 
     /// Whether there is a rule.
     #[must_use]
-    pub const fn is_known(&self) -> bool {
+    pub(super) const fn is_known(&self) -> bool {
         self.bytes != 0
     }
 
@@ -176,7 +126,7 @@ impl Length {
     pub(super) fn write(&self, scalars: &[Scalar], to: &mut impl fmt::Write) -> fmt::Result {
         write!(to, "{}", self.bytes)?;
         let names = self.scalars.iter().map_while(|index| scalars.get(usize::from(*index)));
-        names.map(Scalar::name).try_for_each(|name| write!(to, "*{name}"))
+        names.map(|scalar| scalar.name).try_for_each(|name| write!(to, "*{name}"))
     }
 }
 

@@ -76,7 +76,7 @@ impl KernelMap {
 
 impl<'a> MapBuilder<'a> {
     /// No arguments yet, no interrupt, and a window as long as the arguments need.
-    pub const fn new(name: &'a str, protocol: Protocol) -> Self {
+    pub(crate) const fn new(name: &'a str, protocol: Protocol) -> Self {
         let filler = Argument { name: "", offset: 0, bits: 0, kind: Kind::Scalar, at: 0 };
         Self {
             name,
@@ -91,13 +91,13 @@ impl<'a> MapBuilder<'a> {
     }
 
     /// The kernel's name.
-    pub const fn name(mut self, name: &'a str) -> Self {
+    pub(crate) const fn name(mut self, name: &'a str) -> Self {
         self.name = name;
         self
     }
 
     /// How it is controlled.
-    pub const fn protocol(mut self, protocol: Protocol) -> Self {
+    pub(crate) const fn protocol(mut self, protocol: Protocol) -> Self {
         self.protocol = protocol;
         self
     }

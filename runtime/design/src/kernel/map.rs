@@ -12,7 +12,7 @@ use core::fmt;
 
 /// The first argument's register: the four of the control block are before it (UG1399,
 /// "S_AXILITE Control Register Map").
-pub const ARGUMENTS: u32 = 0x10;
+pub(crate) const ARGUMENTS: u32 = 0x10;
 /// The most scalars of a kernel.
 pub const MAX_SCALARS: usize = 16;
 /// The most results: a completion has four words.
@@ -144,7 +144,7 @@ impl KernelMap {
     /// The width of the narrowest pointer, in bits.
     #[must_use]
     pub fn addr_bits(&self) -> u32 {
-        self.pointers().iter().map(Pointer::bits).min().unwrap_or(u64::BITS)
+        self.pointers().iter().map(|pointer| pointer.bits).min().unwrap_or(u64::BITS)
     }
 
     /// The numbers that a kernel's registers must match: name, index within that name, value.
@@ -159,20 +159,20 @@ impl KernelMap {
         let pointers = pointers
             .iter()
             .enumerate()
-            .map(|(nth, pointer)| ("a pointer's offset in the map", nth, pointer.offset() as u64));
+            .map(|(nth, pointer)| ("a pointer's offset in the map", nth, pointer.offset as u64));
         let at = scalars
             .iter()
             .enumerate()
-            .map(|(nth, scalar)| ("a scalar's offset in the map", nth, scalar.offset() as u64));
+            .map(|(nth, scalar)| ("a scalar's offset in the map", nth, scalar.offset as u64));
         let bits = scalars
             .iter()
             .enumerate()
-            .map(|(nth, scalar)| ("a scalar's bits in the map", nth, scalar.bits().into()));
+            .map(|(nth, scalar)| ("a scalar's bits in the map", nth, scalar.bits.into()));
         let results = self
             .results()
             .iter()
             .enumerate()
-            .map(|(nth, result)| (Self::RESULT, nth, result.offset() as u64));
+            .map(|(nth, result)| (Self::RESULT, nth, result.offset as u64));
         counts.into_iter().chain(pointers).chain(at).chain(bits).chain(results)
     }
 

@@ -25,9 +25,9 @@ mod map;
 mod rules;
 
 pub use self::{
-    argument::{Length, Pointer, Scalar},
+    argument::{Pointer, Scalar},
     builder::MapBuilder,
-    map::{ARGUMENTS, KernelMap, MAX_RESULTS, MAX_SCALARS, MAX_WORDS, Protocol},
+    map::{KernelMap, MAX_RESULTS, MAX_SCALARS, MAX_WORDS, Protocol},
     rules::{MapError, MapRule},
 };
 use crate::{NoTag, Text};

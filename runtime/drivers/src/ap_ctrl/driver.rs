@@ -50,7 +50,7 @@ const SCALARS: [&str; MAX_SCALARS] = [
 /// ```
 /// use contigo::{Align, OperandSpec, sim::SimBoard, Queue, Region};
 /// use core::time::Duration;
-/// use contigo::{drivers::ap_ctrl::ApCtrl, sim::ap_ctrl::{ApCtrlModel, KernelCall, SimApCtrl}};
+/// use contigo::{drivers::ap_ctrl::ApCtrl, sim::{SimDevice, ap_ctrl::{ApCtrlModel, KernelCall}}};
 /// use contigo::design::kernel::{KernelMap, Protocol};
 ///
 /// /// `int invert(const char *from, char *to, int n)`: it returns how many bytes it wrote.
@@ -65,7 +65,7 @@ const SCALARS: [&str; MAX_SCALARS] = [
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let pool = region.pool(4, 1024)?;
-/// let kernel = SimApCtrl::with_model(&board, board.port(), ApCtrlModel::new(INVERT, |call: &mut KernelCall<'_, '_>| {
+/// let kernel = SimDevice::with_model(&board, board.port(), ApCtrlModel::new(INVERT, |call: &mut KernelCall<'_, '_>| {
 ///     for at in 0..call.scalar(0) {
 ///         let mut byte = [0];
 ///         call.read(0, at, &mut byte)?;
@@ -208,7 +208,7 @@ unsafe impl<D: Device> Driver for ApCtrl<D> {
             return Err(outside("the count of argument words", value, words, words));
         };
         for ((scalar, value), name) in self.map.scalars().iter().zip(values).zip(SCALARS) {
-            let max = u64::MAX.checked_shr(u64::BITS - scalar.bits()).unwrap_or(u64::MAX);
+            let max = u64::MAX.checked_shr(u64::BITS - scalar.bits).unwrap_or(u64::MAX);
             within(name, value, 0_u8, max)?;
         }
         for (index, slice) in operands.iter().enumerate() {

@@ -29,7 +29,7 @@
 //! that HLS writes (`<kernel>_control_s_axi.v`).
 
 mod driver;
-pub mod regs;
+mod regs;
 
 pub use driver::ApCtrl;
 
@@ -45,14 +45,16 @@ const SETTINGS: &[&str] = &["stop_us"];
 
 /// Its row in the table of drivers.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
-    DriverRow::new(
-        "ap_ctrl",
-        "any kernel of Vitis HLS, by its map: JSON, x<name>_hw.h or .hwh; \
+    DriverRow {
+        settings: Some(SETTINGS),
+        ..DriverRow::new(
+            "ap_ctrl",
+            "any kernel of Vitis HLS, by its map: JSON, x<name>_hw.h or .hwh; \
         setting stop_us. sim:ap_ctrl is a chain, copy(from, to, n); sim:ap_ctrl_hs is none, and \
         sim:ap_ctrl_gated has a gate at 0x10000",
-        open::<D>,
-    )
-    .settings(SETTINGS)
+            open::<D>,
+        )
+    }
 }
 
 /// # Safety

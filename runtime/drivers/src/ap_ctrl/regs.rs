@@ -6,36 +6,30 @@
 use contigo_core::{
     hw::{
         Device,
-        mmio::{ReadClears, ReadWrite, Register, WriteOneToggles},
+        mmio::{Pointer, ReadClears, ReadWrite, Register, WriteOneToggles},
     },
     types::DevAddr,
 };
-use contigo_design::kernel::{KernelMap, MAX_RESULTS, Protocol};
+use contigo_design::kernel::{KernelMap, MAX_RESULTS, Protocol, Scalar};
 
 /// Control. `ap_ctrl_hs`: AP_DONE and AP_READY clear when read. `ap_ctrl_chain`: AP_DONE stays
 /// until AP_CONTINUE is written.
-pub const CTRL: Register<ReadClears> = Register::at(0x00);
+pub(crate) const CTRL: Register<ReadClears> = Register::at(0x00);
 /// Global interrupt enable, bit 0.
 pub(crate) const GIE: Register<ReadWrite> = Register::at(0x04);
 /// Interrupt enable: [`INT_DONE`], [`INT_READY`].
 pub(crate) const IER: Register<ReadWrite> = Register::at(0x08);
 /// Interrupt status: writing 1 toggles a bit; kernels that are built so clear it when it is read.
-pub const ISR: Register<WriteOneToggles> = Register::at(0x0C);
+pub(crate) const ISR: Register<WriteOneToggles> = Register::at(0x0C);
 
 /// CTRL: starts a job; reads 1 until the kernel has taken it, and its arguments may change.
-pub const AP_START: u32 = 1 << 0;
+pub(crate) const AP_START: u32 = 1 << 0;
 /// CTRL: a job is done.
-pub const AP_DONE: u32 = 1 << 1;
+pub(crate) const AP_DONE: u32 = 1 << 1;
 /// CTRL: no job is under way.
-pub const AP_IDLE: u32 = 1 << 2;
-/// CTRL: a job was taken.
-pub const AP_READY: u32 = 1 << 3;
+pub(crate) const AP_IDLE: u32 = 1 << 2;
 /// CTRL of `ap_ctrl_chain`: the end of a job was seen, and the next one may end. Clears itself.
 pub(crate) const AP_CONTINUE: u32 = 1 << 4;
-
-/// CTRL: the kernel starts again by itself whenever it has taken a job. Every write to CTRL sets or
-/// clears it; this driver never sets it.
-pub const AUTO_RESTART: u32 = 1 << 7;
 
 /// IER, ISR: a job is done.
 pub(crate) const INT_DONE: u32 = 1 << 0;
@@ -44,11 +38,11 @@ pub(crate) const INT_READY: u32 = 1 << 1;
 
 /// CTRL: the bits that show whether the kernel touches memory; if not, only [`AP_IDLE`] is set.
 /// AP_START tells that from all ones, which a device that is gone returns.
-pub const IDLE_MASK: u32 = AP_IDLE | AP_START;
+pub(crate) const IDLE_MASK: u32 = AP_IDLE | AP_START;
 
 /// Returns whether a value of CTRL shows that the kernel touches nothing.
 #[must_use]
-pub const fn is_idle(ctrl: u32) -> bool {
+pub(crate) const fn is_idle(ctrl: u32) -> bool {
     ctrl & IDLE_MASK == AP_IDLE
 }
 
@@ -61,9 +55,8 @@ pub(crate) const fn is_done(ctrl: u32) -> bool {
 /// The kernel's results as they are now.
 pub(super) fn results<D: Device>(device: &D, map: &KernelMap) -> [u32; MAX_RESULTS] {
     let mut words = [0; MAX_RESULTS];
-    let registers =
-        map.results().iter().flat_map(|result| [Some(result.register()), result.high_register()]);
-    for (word, register) in words.iter_mut().zip(registers.flatten()) {
+    let registers = map.results().iter().flat_map(Scalar::registers);
+    for (word, register) in words.iter_mut().zip(registers) {
         *word = register.read(device);
     }
     words
@@ -113,21 +106,18 @@ pub(super) unsafe fn start<D: Device>(
     // by 2 of `ApCtrl::open` the job that AP_START starts stays inside them.
     unsafe {
         for (pointer, addr) in map.pointers().iter().zip(addrs) {
-            if pointer.bits() == u64::BITS {
-                pointer.registers().write(device, addr);
+            if pointer.bits == u64::BITS {
+                Pointer::at(pointer.offset as usize).write(device, addr);
             } else {
                 #[allow(
                     clippy::cast_possible_truncation,
                     reason = "`addr_bits` is 32 then, and the caller compared"
                 )]
-                pointer.register().write(device, addr.0 as u32);
+                Register::<ReadWrite>::at(pointer.offset as usize).write(device, addr.0 as u32);
             }
         }
-        let registers = map
-            .scalars()
-            .iter()
-            .flat_map(|scalar| [Some(scalar.register()), scalar.high_register()]);
-        for (register, word) in registers.flatten().zip(words) {
+        let registers = map.scalars().iter().flat_map(Scalar::registers);
+        for (register, word) in registers.zip(words) {
             register.write(device, *word);
         }
         CTRL.write(device, AP_START);

@@ -134,7 +134,7 @@ impl AxiCdmaConfig {
 
     /// An operand of at most `max_bytes`, as `spec`.
     pub(super) fn operand(&self, spec: OperandSpec, max_bytes: usize) -> OperandSpec {
-        let spec = spec.at_most(max_bytes).in_words(self.word_bytes());
+        let spec = OperandSpec { max_bytes, word_bytes: self.word_bytes(), ..spec };
         // `check` has found a power of two.
         if self.dre {
             spec

@@ -22,13 +22,13 @@ use core::time::Duration;
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::axi_cdma::AxiCdmaConfig};
-/// use contigo::sim::{axi_cdma::SimAxiCdma, SimBoard};
+/// use contigo::sim::{SimDevice, axi_cdma::AxiCdmaModel, SimBoard};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(256 * 1024)?)?;
 /// let descriptors = region.alloc(4096, Align::PAGE)?;
 /// let pool = region.pool(8, 16384)?;
-/// let core = SimAxiCdma::new(&board, board.port());
+/// let core = SimDevice::<AxiCdmaModel>::new(&board, board.port());
 /// let cdma = core.window()?.sg(AxiCdmaConfig::default(), descriptors)?;
 ///
 /// let mut queue = Queue::new(cdma, 4)?;

@@ -61,7 +61,7 @@ mod complete;
 mod config;
 mod descriptors;
 mod driver;
-pub mod regs;
+mod regs;
 
 pub use self::{
     config::{AxiCdmaConfig, Keyhole},
@@ -91,27 +91,27 @@ const SETTINGS: &[&str] = &[
 
 /// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
-    DriverRow::new(
-        "axi_cdma",
-        "AMD's AXI CDMA: copies operand 0 to operand 1; with memory of its own by descriptors, \
-         several at once; with keyhole_read or keyhole_write, an address, one operand",
-        open::<D>,
-    )
-    .settings(SETTINGS)
-    // Linux `Documentation/devicetree/bindings/dma/xilinx/xilinx_dma.txt`.
-    .compatible(&["xlnx,axi-cdma-1.00.a"])
-    // PG034, "User Parameters".
-    .ip(
-        &["axi_cdma"],
-        &[
+    DriverRow {
+        settings: Some(SETTINGS),
+        // Linux `Documentation/devicetree/bindings/dma/xilinx/xilinx_dma.txt`.
+        compatible: &["xlnx,axi-cdma-1.00.a"],
+        // PG034, "User Parameters".
+        ip: &["axi_cdma"],
+        parameters: &[
             ("C_ADDR_WIDTH", "address_bits"),
             ("C_M_AXI_DATA_WIDTH", "data_bits"),
             ("C_INCLUDE_DRE", "dre"),
             ("C_USE_DATAMOVER_LITE", "lite"),
             ("C_M_AXI_MAX_BURST_LEN", "burst_beats"),
         ],
-    )
-    .copies()
+        copies: true,
+        ..DriverRow::new(
+            "axi_cdma",
+            "AMD's AXI CDMA: copies operand 0 to operand 1; with memory of its own by descriptors, \
+         several at once; with keyhole_read or keyhole_write, an address, one operand",
+            open::<D>,
+        )
+    }
 }
 
 /// # Safety

@@ -7,7 +7,7 @@
 use contigo_core::hw::mmio::{Pointer, ReadOnly, ReadWrite, Register, WriteOneToggles};
 
 /// The window: up to BTT, 28h (PG034, "Register Address Map").
-pub const WINDOW_BYTES: usize = 0x2C;
+pub(crate) const WINDOW_BYTES: usize = 0x2C;
 
 /// CDMACR, 00h: control. R/W.
 pub(crate) const CDMACR: Register<ReadWrite> = Register::at(0x00);
@@ -22,7 +22,7 @@ pub(crate) const CURDESC_LOW: Register<ReadOnly> = Register::at(0x08);
 pub(crate) const CURDESC_HIGH: Register<ReadOnly> = Register::at(0x0C);
 /// `TAILDESC_PNTR` and its upper half, 10h and 14h: the last descriptor, and the doorbell. Writing
 /// the lower half rings it with 32-bit addresses, and writing the upper half with wider ones.
-pub const TAILDESC: Pointer = Pointer::at(0x10);
+pub(crate) const TAILDESC: Pointer = Pointer::at(0x10);
 /// The lower half of [`TAILDESC`]: the doorbell of a core with 32 address bits.
 pub(crate) const TAILDESC_LOW: Register<ReadWrite> = Register::at(0x10);
 /// The upper half: the doorbell of a core with more.
@@ -35,19 +35,19 @@ pub(crate) const SA_HIGH: Register<ReadWrite> = Register::at(0x1C);
 pub(crate) const DA: Pointer = Pointer::at(0x20);
 /// BTT, 28h: bytes to transfer, in 26 bits, 23 before version 4.1. Writing it is simple mode's
 /// doorbell. R/W while idle.
-pub const BTT: Register<ReadWrite> = Register::at(0x28);
+pub(crate) const BTT: Register<ReadWrite> = Register::at(0x28);
 
 /// CDMACR, bit 2, Reset: soft reset. Started bursts end, then it clears itself.
-pub const RESET: u32 = 1 << 2;
+pub(crate) const RESET: u32 = 1 << 2;
 /// CDMACR, bit 3, `SGMode`: scatter-gather. It may change only while the core is idle, and stays 0
 /// without the engine. Only its rise makes the engine take `CURDESC`.
-pub const SG_MODE: u32 = 1 << 3;
+pub(crate) const SG_MODE: u32 = 1 << 3;
 /// CDMACR, bit 4, Key Hole Read: the source's address does not move (FIXED bursts).
 pub(crate) const KEYHOLE_READ: u32 = 1 << 4;
 /// CDMACR, bit 5, Key Hole Write: the destination's address does not move.
 pub(crate) const KEYHOLE_WRITE: u32 = 1 << 5;
 /// CDMACR bit 12, `IOC_IrqEn`, and CDMASR bit 12, `IOC_Irq`: a transfer is complete.
-pub const IOC: u32 = 1 << 12;
+pub(crate) const IOC: u32 = 1 << 12;
 /// CDMACR bit 13 and CDMASR bit 13, `Dly_Irq`: no further descriptor ended for `IRQDelay`.
 pub(crate) const DELAY: u32 = 1 << 13;
 /// CDMACR bit 14 and CDMASR bit 14, `Err_Irq`: an error.
@@ -62,11 +62,11 @@ pub(crate) const CDMACR_ZEROES: u32 = 1 << 0 | 0x1F << 7 | 1 << 15;
 
 /// CDMASR, bit 1, Idle: the transfer is over, or in scatter-gather mode the descriptor in TAILDESC.
 /// The core is also idle once an error has halted it.
-pub const IDLE: u32 = 1 << 1;
+pub(crate) const IDLE: u32 = 1 << 1;
 /// CDMASR, bit 3, `SGIncld`: the scatter-gather engine is built in.
 pub(crate) const SG_INCLUDED: u32 = 1 << 3;
 /// CDMASR, bit 4, `DMAIntErr`.
-pub const DMA_INTERNAL: u32 = 1 << 4;
+pub(crate) const DMA_INTERNAL: u32 = 1 << 4;
 /// CDMASR, bit 5, `DMASlvErr`.
 pub(crate) const DMA_SLAVE: u32 = 1 << 5;
 /// CDMASR, bit 6, `DMADecErr`.
@@ -76,24 +76,24 @@ pub(crate) const SG_INTERNAL: u32 = 1 << 8;
 /// CDMASR, bit 9, `SGSlvErr`.
 pub(crate) const SG_SLAVE: u32 = 1 << 9;
 /// CDMASR, bit 10, `SGDecErr`.
-pub const SG_DECODE: u32 = 1 << 10;
+pub(crate) const SG_DECODE: u32 = 1 << 10;
 /// CDMASR: every error. Any one halts the core until a reset.
-pub const ERRORS: u32 = DMA_INTERNAL | DMA_SLAVE | DMA_DECODE | SG_ERRORS;
+pub(crate) const ERRORS: u32 = DMA_INTERNAL | DMA_SLAVE | DMA_DECODE | SG_ERRORS;
 /// CDMASR: errors of the descriptors' own port.
 pub(crate) const SG_ERRORS: u32 = SG_INTERNAL | SG_SLAVE | SG_DECODE;
 /// CDMASR: the interrupts, which writing 1 clears.
-pub const IRQS: u32 = IOC | DELAY | ERROR;
+pub(crate) const IRQS: u32 = IOC | DELAY | ERROR;
 /// CDMASR: bits that read as zero. They reveal an absent core.
-pub const CDMASR_ZEROES: u32 = 1 << 0 | 1 << 2 | 1 << 7 | 1 << 11 | 1 << 15;
+pub(crate) const CDMASR_ZEROES: u32 = 1 << 0 | 1 << 2 | 1 << 7 | 1 << 11 | 1 << 15;
 
 /// A descriptor begins at a multiple of 16 words.
 pub(crate) const DESCRIPTOR_ALIGN: usize = 64;
 /// The bytes of a descriptor in use: eight words.
 pub(crate) const DESCRIPTOR_BYTES: usize = 32;
 /// The offset of a descriptor's status: 1Ch.
-pub const STATUS_AT: usize = 0x1C;
+pub(crate) const STATUS_AT: usize = 0x1C;
 /// Status, bit 31, Cmplt: the core is done with it.
-pub const COMPLETE: u32 = 1 << 31;
+pub(crate) const COMPLETE: u32 = 1 << 31;
 /// Status, bits 30:28, `DMADecErr`, `DMASlvErr`, `DMAIntErr`.
 pub(crate) const FAILED: u32 = 0b111 << 28;
 
@@ -132,7 +132,7 @@ pub(crate) const fn ended_well(status: u32) -> bool {
 
 /// The most important error of CDMASR in words.
 #[must_use]
-pub const fn describe(status: u32) -> &'static str {
+pub(crate) const fn describe(status: u32) -> &'static str {
     match status {
         u32::MAX => "all ones: it is gone, or has no clock; check the bitstream and its clocks",
         _ if status & SG_DECODE != 0 => {

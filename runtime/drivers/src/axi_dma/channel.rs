@@ -33,14 +33,14 @@ use core::time::Duration;
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::axi_dma::{AxiDmaConfig, Side}};
-/// use contigo::sim::{axi_dma::SimAxiDma, SimBoard};
+/// use contigo::sim::{SimDevice, axi_dma::AxiDmaModel, SimBoard};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let rings = region.pool(2, 512)?;
 /// let pool = region.pool(4, 1024)?;
 /// // Its stream is a loopback.
-/// let device = SimAxiDma::new(&board, board.port());
+/// let device = SimDevice::<AxiDmaModel>::new(&board, board.port());
 ///
 /// let (core, config) = (device.window()?.core()?, AxiDmaConfig::default());
 /// // SAFETY: the model is built as the configuration says.
@@ -120,18 +120,6 @@ impl<D: Device> AxiDmaChannel<D> {
     pub(super) fn new(device: D, lane: Lane) -> Self {
         let epoch = device.reset_epoch();
         Self { device, lane, epoch }
-    }
-
-    /// Which channel it is.
-    #[must_use]
-    pub const fn side(&self) -> Side {
-        self.lane.side
-    }
-
-    /// Returns whether it uses descriptors.
-    #[must_use]
-    pub const fn has_descriptors(&self) -> bool {
-        self.lane.ring.is_some()
     }
 
     /// How often it polled a descriptor: on a port that does not snoop, each poll is a sync.

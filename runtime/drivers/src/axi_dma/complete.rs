@@ -71,7 +71,9 @@ impl Lane {
                 Completion {
                     status,
                     words: self.words(true),
-                    ..Completion::of(self.oldest).with_bytes(bytes).with_last(true)
+                    bytes: Some(bytes),
+                    last: Some(true),
+                    ..Completion::of(self.oldest)
                 }
             }
         };
@@ -185,9 +187,11 @@ impl Lane {
                 self.bytes += bytes;
                 (
                     is_last_piece,
-                    Completion::of(self.oldest)
-                        .with_bytes(self.bytes)
-                        .with_last(status & regs::LAST != 0),
+                    Completion {
+                        bytes: Some(self.bytes),
+                        last: Some(status & regs::LAST != 0),
+                        ..Completion::of(self.oldest)
+                    },
                 )
             }
         };

@@ -137,14 +137,17 @@ impl AxiDmaConfig {
     pub(super) fn operand(&self, side: Side, descriptors: usize) -> OperandSpec {
         let (spec, data_bits, dre) = match side {
             Side::Mm2s => (
-                OperandSpec::to_device().in_words(self.mm2s_data_bits as usize / 8),
+                OperandSpec {
+                    word_bytes: self.mm2s_data_bits as usize / 8,
+                    ..OperandSpec::to_device()
+                },
                 self.mm2s_data_bits,
                 self.mm2s_dre,
             ),
             Side::S2mm => (OperandSpec::from_device(), self.s2mm_data_bits, self.s2mm_dre),
         };
-        let most = self.longest().max(descriptors.saturating_mul(self.piece()));
+        let max_bytes = self.longest().max(descriptors.saturating_mul(self.piece()));
         let align = if dre { None } else { Align::new(data_bits as usize / 8).ok() };
-        align.map_or(spec, |align| spec.aligned(align)).at_most(most)
+        OperandSpec { max_bytes, ..align.map_or(spec, |align| spec.aligned(align)) }
     }
 }

@@ -31,13 +31,13 @@ use core::time::Duration;
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::axi_dma::AxiDmaConfig};
-/// use contigo::sim::{axi_dma::SimAxiDma, SimBoard};
+/// use contigo::sim::{SimDevice, axi_dma::AxiDmaModel, SimBoard};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let descriptors = region.alloc(4096, Align::PAGE)?;
 /// let pool = region.pool(2, 8192)?;
-/// let device = SimAxiDma::new(&board, board.port());
+/// let device = SimDevice::<AxiDmaModel>::new(&board, board.port());
 /// let mut queue = Queue::new(device.window()?.driver(AxiDmaConfig::default(), Some(descriptors))?, 1)?;
 ///
 /// let mut packet = pool.take()?;
@@ -279,7 +279,7 @@ impl<D: Device> AxiDmaCore<D> {
     ///
     /// # Errors
     /// [`Error::Contended`](contigo_core::Error::Contended), or the error of `pull`.
-    pub fn reset(&self, pull: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(crate) fn reset(&self, pull: impl FnOnce() -> Result<()>) -> Result<()> {
         self.core.reset(|_| pull())
     }
 

@@ -78,7 +78,7 @@ mod complete;
 mod config;
 mod driver;
 mod lane;
-pub mod regs;
+mod regs;
 mod stop;
 
 pub use self::{
@@ -114,18 +114,12 @@ const SETTINGS: &[&str] = &[
 
 /// Its row in the table of drivers.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
-    DriverRow::new(
-        "axi_dma",
-        "AXI DMA: sends operand 0 and receives into operand 1; with the setting channel=0 it only \
-         sends, with channel=1 it only receives",
-        open::<D>,
-    )
-    .settings(SETTINGS)
-    // Linux `Documentation/devicetree/bindings/dma/xilinx/xlnx,axi-dma.yaml`.
-    .compatible(&["xlnx,axi-dma-1.00.a"])
-    .ip(
-        &["axi_dma"],
-        &[
+    DriverRow {
+        settings: Some(SETTINGS),
+        // Linux `Documentation/devicetree/bindings/dma/xilinx/xlnx,axi-dma.yaml`.
+        compatible: &["xlnx,axi-dma-1.00.a"],
+        ip: &["axi_dma"],
+        parameters: &[
             ("C_SG_LENGTH_WIDTH", "length_bits"),
             ("C_ADDR_WIDTH", "address_bits"),
             ("C_M_AXI_MM2S_DATA_WIDTH", "mm2s_data_bits"),
@@ -136,11 +130,17 @@ pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
             ("C_SG_INCLUDE_STSCNTRL_STRM", "status_stream"),
             ("C_SG_USE_STSAPP_LENGTH", "status_length"),
         ],
-    )
-    // 64 descriptors. A core without scatter-gather leaves them alone.
-    .memory(4096)
-    .copies()
-    .shared(open_core::<D>)
+        // 64 descriptors. A core without scatter-gather leaves them alone.
+        memory_bytes: 4096,
+        copies: true,
+        core: Some(open_core::<D>),
+        ..DriverRow::new(
+            "axi_dma",
+            "AXI DMA: sends operand 0 and receives into operand 1; with the setting channel=0 it only \
+         sends, with channel=1 it only receives",
+            open::<D>,
+        )
+    }
 }
 
 /// Both channels as one driver, or one of them alone.

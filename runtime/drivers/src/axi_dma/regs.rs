@@ -20,17 +20,15 @@ use contigo_core::{
 };
 
 /// The registers of one channel: MM2S 00h to 2Fh, S2MM 30h to 5Fh.
-pub const CHANNEL_BYTES: usize = 0x30;
-/// The window, with both channels.
-pub const WINDOW_BYTES: usize = 2 * CHANNEL_BYTES;
+pub(crate) const CHANNEL_BYTES: usize = 0x30;
 
 /// DMACR, 00h and 30h, read and write: control.
-pub const DMACR: Register<ReadWrite> = Register::at(0x00);
+pub(crate) const DMACR: Register<ReadWrite> = Register::at(0x00);
 /// DMACR, read-only.
 pub(crate) const CONTROL: Register<ReadOnly> = Register::at(0x00);
 /// DMASR, 04h and 34h: status. Its interrupts' bits are cleared by writing 1 (access R/WC); the
 /// others can only be read.
-pub const DMASR: Register<WriteOneToggles> = Register::at(0x04);
+pub(crate) const DMASR: Register<WriteOneToggles> = Register::at(0x04);
 /// CURDESC, 08h and 38h, with CURDESC_MSB: the descriptor under way. It is written while the
 /// channel is halted, and can only be read otherwise.
 pub(crate) const CURDESC: Pointer = Pointer::at(0x08);
@@ -40,7 +38,7 @@ pub(crate) const CURDESC_LOW: Register<ReadWrite> = Register::at(0x08);
 pub(crate) const CURDESC_HIGH: Register<ReadWrite> = Register::at(0x0C);
 /// TAILDESC, 10h and 40h, read and write: the last descriptor. Writing it is the doorbell. With
 /// more than 32 address bits, writing TAILDESC_MSB is, and comes last.
-pub const TAILDESC: Register<ReadWrite> = Register::at(0x10);
+pub(crate) const TAILDESC: Register<ReadWrite> = Register::at(0x10);
 /// TAILDESC_MSB, 14h and 44h.
 pub(crate) const TAILDESC_HIGH: Register<ReadWrite> = Register::at(0x14);
 /// SA, 18h, and DA, 48h, read and write: the address of a transfer in direct register mode.
@@ -49,15 +47,15 @@ pub(crate) const ADDRESS: Register<ReadWrite> = Register::at(0x18);
 pub(crate) const ADDRESS_HIGH: Register<ReadWrite> = Register::at(0x1C);
 /// LENGTH, 28h and 58h, read and write: writing it is the doorbell in direct register mode. S2MM's
 /// then reads as the number of bytes received.
-pub const LENGTH: Register<ReadWrite> = Register::at(0x28);
+pub(crate) const LENGTH: Register<ReadWrite> = Register::at(0x28);
 /// "Width of Buffer Length Register": no core has fewer bits.
 pub(crate) const LENGTH_BITS_LEAST: u32 = 8;
 
 /// DMACR, bit 0, RS: run.
-pub const RUN: u32 = 1 << 0;
+pub(crate) const RUN: u32 = 1 << 0;
 /// DMACR, bit 2, Reset: a soft reset of the whole core, by either channel's register. It clears
 /// itself at its end.
-pub const RESET: u32 = 1 << 2;
+pub(crate) const RESET: u32 = 1 << 2;
 /// DMACR, bits 12, 13 and 14, IOC_IrqEn, Dly_IrqEn and Err_IrqEn.
 pub(crate) const IRQ_ENABLE: u32 = IRQS;
 /// DMACR, bits 23:16, IRQThreshold: the number of packets that raise an interrupt. Writing 0 sets 1
@@ -68,11 +66,11 @@ pub(crate) const THRESHOLD_SHIFT: u32 = 16;
 pub(crate) const DELAY_SHIFT: u32 = 24;
 
 /// DMASR, bit 0, Halted: the channel has stopped.
-pub const HALTED: u32 = 1 << 0;
+pub(crate) const HALTED: u32 = 1 << 0;
 /// DMASR, bit 1, Idle: the descriptor in TAILDESC is done; in direct register mode, the transfer.
-pub const IDLE: u32 = 1 << 1;
+pub(crate) const IDLE: u32 = 1 << 1;
 /// DMASR, bit 3, SGIncld: the core is built with scatter-gather.
-pub const SG_INCLUDED: u32 = 1 << 3;
+pub(crate) const SG_INCLUDED: u32 = 1 << 3;
 /// DMASR, bits 2, 7, 11 and 15, reserved, which read as zero: they reveal a device that is gone.
 pub(crate) const RESERVED: u32 = 1 << 2 | 1 << 7 | 1 << 11 | 1 << 15;
 /// DMASR, bit 4, DMAIntErr.
@@ -86,11 +84,11 @@ pub(crate) const SG_INTERNAL_ERROR: u32 = 1 << 8;
 /// DMASR, bit 9, SGSlvErr.
 pub(crate) const SG_SLAVE_ERROR: u32 = 1 << 9;
 /// DMASR, bit 10, SGDecErr.
-pub const SG_DECODE_ERROR: u32 = 1 << 10;
+pub(crate) const SG_DECODE_ERROR: u32 = 1 << 10;
 /// All of them.
-pub const ERRORS: u32 = 0b111 << 4 | 0b111 << 8;
+pub(crate) const ERRORS: u32 = 0b111 << 4 | 0b111 << 8;
 /// DMASR, bits 12, 13 and 14, IOC_Irq, Dly_Irq and Err_Irq.
-pub const IRQS: u32 = 0b111 << 12;
+pub(crate) const IRQS: u32 = 0b111 << 12;
 
 /// The bits by which a job may have ended.
 pub(crate) const TOLD: u32 = IDLE | HALTED | ERRORS | IRQS;
@@ -104,21 +102,21 @@ pub(crate) const BUFFER_AT: usize = 0x08;
 /// CONTROL, 18h in a descriptor.
 pub(crate) const CONTROL_AT: usize = 0x18;
 /// STATUS, 1Ch in a descriptor.
-pub const STATUS_AT: usize = 0x1C;
+pub(crate) const STATUS_AT: usize = 0x1C;
 /// CONTROL and STATUS, bits 25:0: buffer length and transferred bytes, of which a core has 8 to 26.
-pub const BYTES_MASK: u32 = (1 << 26) - 1;
+pub(crate) const BYTES_MASK: u32 = (1 << 26) - 1;
 /// MM2S CONTROL, bit 27, TXSOF: a packet begins in this buffer.
 pub(crate) const TX_FIRST: u32 = 1 << 27;
 /// MM2S CONTROL, bit 26, TXEOF: a packet ends in it.
 pub(crate) const TX_LAST: u32 = 1 << 26;
 /// S2MM STATUS, bit 27, RXSOF: a packet begins in this buffer.
-pub const FIRST: u32 = 1 << 27;
+pub(crate) const FIRST: u32 = 1 << 27;
 /// S2MM STATUS, bit 26, RXEOF: a packet ends in it.
-pub const LAST: u32 = 1 << 26;
+pub(crate) const LAST: u32 = 1 << 26;
 /// STATUS, bit 31, Cmplt: the core is done with it.
-pub const COMPLETE: u32 = 1 << 31;
+pub(crate) const COMPLETE: u32 = 1 << 31;
 /// STATUS, bits 30:28, DMADecErr, DMASlvErr and DMAIntErr.
-pub const FAILED: u32 = 0b111 << 28;
+pub(crate) const FAILED: u32 = 0b111 << 28;
 
 /// A descriptor's words up to its status.
 #[must_use]
@@ -153,12 +151,12 @@ impl Side {
     }
 
     /// Where its registers begin.
-    pub const fn base(self) -> usize {
+    pub(super) const fn base(self) -> usize {
         self.index() * CHANNEL_BYTES
     }
 
     /// Its name in messages.
-    pub const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Mm2s => "axi_dma mm2s",
             Self::S2mm => "axi_dma s2mm",

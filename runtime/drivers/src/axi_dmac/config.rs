@@ -75,7 +75,7 @@ impl DmacConfig {
     }
 
     /// The names that [`from_settings`](Self::from_settings) knows.
-    pub const SETTINGS: &'static [&'static str] =
+    pub(crate) const SETTINGS: &'static [&'static str] =
         &["burst_bytes", "fifo_bursts", "single_bursts", "packet_bytes", "stop_us"];
 
     /// The configuration in `settings`, with defaults.
@@ -271,11 +271,12 @@ impl DmacFound {
     pub(super) fn operands(&self, most: u64) -> [OperandSpec; 2] {
         let align = Align::new(self.address_align).unwrap_or(Align::PAGE);
         let max_bytes = usize::try_from(most).unwrap_or(usize::MAX);
-        let from = OperandSpec::to_device().aligned(align).in_words(self.words[0]);
+        let from =
+            OperandSpec { word_bytes: self.words[0], ..OperandSpec::to_device().aligned(align) };
         let to = OperandSpec::from_device().aligned(align);
         match self.kind {
-            DmacKind::Receive => [to.at_most(max_bytes), to],
-            DmacKind::Copy | DmacKind::Send => [from.at_most(max_bytes), to],
+            DmacKind::Receive => [OperandSpec { max_bytes, ..to }, to],
+            DmacKind::Copy | DmacKind::Send => [OperandSpec { max_bytes, ..from }, to],
         }
     }
 }

@@ -27,12 +27,12 @@ const PROGRAM_US: u32 = 500_000;
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::axi_dmac::DmacConfig};
-/// use contigo::sim::{axi_dmac::SimAxiDmac, SimBoard};
+/// use contigo::sim::{SimDevice, axi_dmac::AxiDmacModel, SimBoard};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let pool = region.pool(4, 4096)?;
-/// let core = SimAxiDmac::new(&board, board.port());
+/// let core = SimDevice::<AxiDmacModel>::new(&board, board.port());
 /// let mut queue = Queue::new(core.window()?.driver(DmacConfig::default())?, 1)?;
 ///
 /// let (mut from, to) = (pool.take()?, pool.take()?);

@@ -198,7 +198,8 @@ impl Jobs {
         place.ended = false;
         let completion = match (self.kind, place.partial) {
             (DmacKind::Receive, Some(bytes)) => {
-                Completion::of(self.oldest).with_bytes(usize::try_from(bytes).unwrap_or(usize::MAX))
+                let bytes = Some(usize::try_from(bytes).unwrap_or(usize::MAX));
+                Completion { bytes, ..Completion::of(self.oldest) }
             }
             _ => Completion::of(self.oldest),
         };

@@ -78,7 +78,7 @@ mod config;
 mod driver;
 mod job;
 mod jobs;
-pub mod regs;
+mod regs;
 
 pub use self::{
     config::{DmacConfig, DmacFound, DmacKind},
@@ -96,19 +96,22 @@ const SETTINGS: &[&str] = DmacConfig::SETTINGS;
 
 /// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
-    DriverRow::new(
-        "axi_dmac",
-        "Analog Devices' AXI DMAC: copies, sends a packet or receives one, as its registers tell; \
+    DriverRow {
+        settings: Some(SETTINGS),
+        // Linux `Documentation/devicetree/bindings/dma/adi,axi-dmac.yaml`.
+        compatible: &["adi,axi-dmac-1.00.a"],
+        // ADI's `axi_dmac_ip.tcl` names the parameter.
+        ip: &["axi_dmac"],
+        parameters: &[("MAX_BYTES_PER_BURST", "burst_bytes"), ("FIFO_SIZE", "fifo_bursts")],
+        // Only if both of its sides are memory.
+        copies: true,
+        ..DriverRow::new(
+            "axi_dmac",
+            "Analog Devices' AXI DMAC: copies, sends a packet or receives one, as its registers tell; \
          with memory by lists, where it has them",
-        open::<D>,
-    )
-    .settings(SETTINGS)
-    // Linux `Documentation/devicetree/bindings/dma/adi,axi-dmac.yaml`.
-    .compatible(&["adi,axi-dmac-1.00.a"])
-    // ADI's `axi_dmac_ip.tcl` names the parameter.
-    .ip(&["axi_dmac"], &[("MAX_BYTES_PER_BURST", "burst_bytes"), ("FIFO_SIZE", "fifo_bursts")])
-    // Only if both of its sides are memory.
-    .copies()
+            open::<D>,
+        )
+    }
 }
 
 /// # Safety

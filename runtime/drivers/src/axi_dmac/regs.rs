@@ -20,11 +20,11 @@ pub(crate) const IRQ_MASK: Register<ReadWrite> = Register::at(0x080);
 /// `IRQ_PENDING`, 0x084: writing 1 clears.
 pub(crate) const IRQ_PENDING: Register<WriteOneToggles> = Register::at(0x084);
 /// CONTROL, 0x400.
-pub const CONTROL: Register<ReadWrite> = Register::at(0x400);
+pub(crate) const CONTROL: Register<ReadWrite> = Register::at(0x400);
 /// `TRANSFER_ID`, 0x404: the ID of the next transfer, while `SUBMIT` is 0.
 pub(crate) const TRANSFER_ID: Register<ReadOnly> = Register::at(0x404);
 /// `TRANSFER_SUBMIT`, 0x408: writing 1 queues a transfer; it reads 1 until that is in the queue.
-pub const SUBMIT: Register<ReadWrite> = Register::at(0x408);
+pub(crate) const SUBMIT: Register<ReadWrite> = Register::at(0x408);
 /// FLAGS, 0x40C.
 pub(crate) const FLAGS: Register<ReadWrite> = Register::at(0x40C);
 /// `DEST_ADDRESS`, 0x410; its low bits do not exist.
@@ -43,7 +43,7 @@ pub(crate) const SRC_STRIDE: Register<ReadWrite> = Register::at(0x424);
 /// queued again.
 pub(crate) const DONE: Register<ReadOnly> = Register::at(0x428);
 /// The debug word, 0x43C: the reset manager's state.
-pub const STATE: Register<ReadOnly> = Register::at(0x43C);
+pub(crate) const STATE: Register<ReadOnly> = Register::at(0x43C);
 /// `PARTIAL_TRANSFER_LENGTH`, 0x44C, from version 4.2 on.
 pub(crate) const PARTIAL_LENGTH: Register<ReadOnly> = Register::at(0x44C);
 /// `PARTIAL_TRANSFER_ID`, 0x450: reading it removes the report.
@@ -74,9 +74,9 @@ pub(crate) const IRQ_QUEUED: u32 = 1 << 0;
 /// IRQ: a transfer ended.
 pub(crate) const IRQ_ENDED: u32 = 1 << 1;
 /// CONTROL: enabled. Clearing it ends all transfers.
-pub const ENABLE: u32 = 1 << 0;
+pub(crate) const ENABLE: u32 = 1 << 0;
 /// CONTROL: descriptors. While it is 0, a stop does not wait for the read of one.
-pub const HWDESC: u32 = 1 << 2;
+pub(crate) const HWDESC: u32 = 1 << 2;
 /// FLAGS: TLAST at the end; for a receiver: a new packet begins here.
 pub(crate) const LAST: u32 = 1 << 1;
 /// FLAGS: report a packet that was shorter.
@@ -91,9 +91,9 @@ pub(crate) const DONE_RESERVED: u32 = !(PARTIAL | DONE_IDS);
 pub(crate) const SUBMIT_RESERVED: u32 = !1;
 /// STATE: the manager's in bits 2:0, then enable bits: the reader of descriptors (bit 3), the
 /// destination, the source, the queue. Bits 10:7 show resets, and bit 11 a pending one.
-pub const STATE_BITS: u32 = 0x7F;
+pub(crate) const STATE_BITS: u32 = 0x7F;
 /// STATE: all sides have ended their accesses, and were reset.
-pub const STATE_RESET: u32 = 0x01;
+pub(crate) const STATE_RESET: u32 = 0x01;
 /// STATE: bits that read as 0.
 pub(crate) const STATE_RESERVED: u32 = 0xFFFF_F000;
 /// The number of transfer IDs.
@@ -111,7 +111,7 @@ pub(crate) const DESCRIPTOR_END: u32 = 1 << 1;
 
 /// A side of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub(crate) enum Side {
     /// AXI memory.
     Memory,
     /// An AXI stream.

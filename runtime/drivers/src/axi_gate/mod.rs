@@ -11,8 +11,9 @@
 mod gate;
 mod gated;
 mod part;
-pub mod regs;
+mod regs;
 
 pub use gate::{AxiGate, Owed};
 pub use gated::Gated;
 pub use part::Part;
+pub use regs::WINDOW_BYTES;

@@ -38,13 +38,13 @@ const LAYOUT: Layout = Layout {
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::axi_mcdma::Way};
-/// use contigo::sim::{axi_mcdma::SimMcdma, SimBoard};
+/// use contigo::sim::{SimDevice, axi_mcdma::McdmaModel, SimBoard};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let rings = region.pool(2, 512)?;
 /// let pool = region.pool(4, 4096)?;
-/// let device = SimMcdma::new(&board, board.port());
+/// let device = SimDevice::<McdmaModel>::new(&board, board.port());
 ///
 /// let core = device.window()?.core()?;
 /// let mut receiver = Queue::new(core.channel(Way::S2mm(1), rings.take()?)?, 8)?;
@@ -250,11 +250,6 @@ impl<D: Device> McdmaChannel<D> {
             open: false,
             tail: Tail::default(),
         })
-    }
-
-    /// Which channel it is.
-    pub const fn way(&self) -> Way {
-        self.way
     }
 
     /// The packets that the core dropped since the open because this channel had no descriptor or

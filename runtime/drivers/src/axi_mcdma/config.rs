@@ -25,7 +25,7 @@ pub enum Way {
 impl Way {
     /// The channel that the setting `channel` names: 0 to 15 send, 16 to 31 receive.
     #[must_use]
-    pub const fn of_setting(channel: u8) -> Self {
+    pub(crate) const fn of_setting(channel: u8) -> Self {
         if channel < 16 { Self::Mm2s(channel) } else { Self::S2mm(channel - 16) }
     }
 
@@ -114,14 +114,16 @@ impl McdmaConfig {
         let most = (1 << self.length_bits) - 1;
         let (operand, align) = match way {
             Way::Mm2s(_) => (
-                OperandSpec::to_device()
-                    .in_words((self.mm2s_data_bits as usize / 8).next_power_of_two()),
+                OperandSpec {
+                    word_bytes: (self.mm2s_data_bits as usize / 8).next_power_of_two(),
+                    ..OperandSpec::to_device()
+                },
                 self.align_bytes(way),
             ),
             Way::S2mm(_) => (OperandSpec::from_device(), self.align_bytes(way)),
         };
-        let most = if let Way::S2mm(_) = way { most / align * align } else { most };
-        Ok(operand.aligned(Align::new(align)?).at_most(most))
+        let max_bytes = if let Way::S2mm(_) = way { most / align * align } else { most };
+        Ok(OperandSpec { max_bytes, ..operand.aligned(Align::new(align)?) })
     }
 
     /// Checks a length. The operand's specification has the longest.

@@ -210,9 +210,8 @@ impl<D: Device> McdmaChannel<D> {
         let (index, slot) = (self.oldest, self.slot);
         let mut completion = Completion { status, ..Completion::of(slot) };
         if let Way::S2mm(_) = self.way {
-            completion = completion
-                .with_bytes((status & regs::BYTES) as usize)
-                .with_last(status & regs::LAST != 0);
+            completion.bytes = Some((status & regs::BYTES) as usize);
+            completion.last = Some(status & regs::LAST != 0);
             let [sideband, torn, ..] = &mut completion.words;
             if self.config.sideband {
                 self.ring.read(index, regs::SIDEBAND_AT, core::slice::from_mut(sideband))?;

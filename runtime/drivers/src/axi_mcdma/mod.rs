@@ -51,7 +51,7 @@
 mod channel;
 mod config;
 mod jobs;
-pub mod regs;
+mod regs;
 
 pub use self::channel::{Mcdma, McdmaChannel, PacketReport};
 pub use self::config::{McdmaConfig, Way};
@@ -80,18 +80,12 @@ const MEMORY_BYTES: usize = 64 * regs::DESCRIPTOR_BYTES;
 
 /// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
-    DriverRow::new(
-        "axi_mcdma",
-        "AMD's AXI MCDMA: channel=0 to 15 sends operand 0 as a packet, channel=16 to 31 receives \
-         one into it; many channels at once",
-        open::<D>,
-    )
-    .settings(SETTINGS)
-    // Linux `Documentation/devicetree/bindings/dma/xilinx/xilinx_dma.txt`.
-    .compatible(&["xlnx,axi-mcdma-1.00.a"])
-    .ip(
-        &["axi_mcdma"],
-        &[
+    DriverRow {
+        settings: Some(SETTINGS),
+        // Linux `Documentation/devicetree/bindings/dma/xilinx/xilinx_dma.txt`.
+        compatible: &["xlnx,axi-mcdma-1.00.a"],
+        ip: &["axi_mcdma"],
+        parameters: &[
             ("C_ADDR_WIDTH", "address_bits"),
             ("C_SG_LENGTH_WIDTH", "length_bits"),
             ("C_M_AXI_MM2S_DATA_WIDTH", "mm2s_data_bits"),
@@ -99,9 +93,15 @@ pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
             ("C_M_AXI_S2MM_DATA_WIDTH", "s2mm_data_bits"),
             ("C_INCLUDE_S2MM_DRE", "s2mm_dre"),
         ],
-    )
-    .memory(MEMORY_BYTES)
-    .shared(open_core::<D>)
+        memory_bytes: MEMORY_BYTES,
+        core: Some(open_core::<D>),
+        ..DriverRow::new(
+            "axi_mcdma",
+            "AMD's AXI MCDMA: channel=0 to 15 sends operand 0 as a packet, channel=16 to 31 receives \
+         one into it; many channels at once",
+            open::<D>,
+        )
+    }
 }
 
 /// The whole core, driven through channel 0, which sends.

@@ -12,7 +12,7 @@ use contigo_core::{
 };
 
 /// The window: S2MM's channel 15 ends there. Vivado gives the core 4 KiB and more.
-pub const WINDOW_BYTES: usize = 0x940;
+pub(crate) const WINDOW_BYTES: usize = 0x940;
 /// The most channels of a direction.
 pub(crate) const CHANNELS_MAX: usize = 16;
 
@@ -94,7 +94,7 @@ pub(crate) const RUN: u32 = 1 << 0;
 pub(crate) const RESET: u32 = 1 << 2;
 
 /// Common status, bit 0, Halted: the direction has stopped.
-pub const HALTED: u32 = 1 << 0;
+pub(crate) const HALTED: u32 = 1 << 0;
 /// Common status, reserved bits 31:2: they reveal an absent device.
 pub(crate) const COMMON_RESERVED: u32 = !0b11;
 
@@ -105,7 +105,7 @@ pub(crate) const IOC: u32 = 1 << 5;
 /// Channel control and status, bit 7, Err_Irq: an error on this channel.
 pub(crate) const ERROR: u32 = 1 << 7;
 /// Channel control: those three as interrupts. They read back, which reveals a reset.
-pub const IRQS: u32 = OTHER_ERROR | IOC | ERROR;
+pub(crate) const IRQS: u32 = OTHER_ERROR | IOC | ERROR;
 /// Channel control, bits 23:16, IRQThreshold: the number of packets per interrupt.
 pub(crate) const THRESHOLD_1: u32 = 1 << 16;
 

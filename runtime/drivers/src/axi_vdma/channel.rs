@@ -26,13 +26,13 @@ const START_LOOKS: u32 = 10_000;
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::axi_vdma::{AxiVdmaConfig, Side}};
-/// use contigo::sim::{axi_vdma::SimAxiVdma, SimBoard};
+/// use contigo::sim::{SimDevice, axi_vdma::AxiVdmaModel, SimBoard};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let pool = region.pool(2, 4096)?;
 /// // Its stream is a loopback, and holds two KiB.
-/// let device = SimAxiVdma::new(&board, board.port());
+/// let device = SimDevice::<AxiVdmaModel>::new(&board, board.port());
 /// let config = AxiVdmaConfig { hsize_bytes: 64, vsize_lines: 16, ..AxiVdmaConfig::default() };
 /// let mut display = Queue::new(device.window()?.channel(Side::Mm2s, config)?, 1)?;
 ///
@@ -164,7 +164,7 @@ impl<D: Device> AxiVdmaChannel<D> {
         }
         match self.side {
             Side::Mm2s => completion,
-            Side::S2mm => completion.with_bytes(self.config.frame_bytes()),
+            Side::S2mm => Completion { bytes: Some(self.config.frame_bytes()), ..completion },
         }
     }
 }

@@ -145,10 +145,12 @@ impl AxiVdmaConfig {
     /// A frame, as an operand of `side`.
     pub(super) fn operand(&self, side: Side) -> OperandSpec {
         let spec = match side {
-            Side::Mm2s => OperandSpec::to_device().in_words(self.data_bits as usize / 8),
+            Side::Mm2s => {
+                OperandSpec { word_bytes: self.data_bits as usize / 8, ..OperandSpec::to_device() }
+            }
             Side::S2mm => OperandSpec::from_device(),
         };
-        let spec = spec.at_least(self.frame_bytes());
+        let spec = OperandSpec { min_bytes: self.frame_bytes(), ..spec };
         // `check` has found a power of two.
         if self.dre {
             spec

@@ -51,7 +51,7 @@
 
 mod channel;
 mod config;
-pub mod regs;
+mod regs;
 
 pub use self::{
     channel::{AxiVdmaChannel, AxiVdmaCore},
@@ -80,19 +80,13 @@ const SETTINGS: &[&str] = &[
 
 /// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
-    DriverRow::new(
-        "axi_vdma",
-        "AXI VDMA: a frame a job; with channel=0 it sends operand 0, with channel=1 it receives \
-         into it; needs hsize_bytes and vsize_lines",
-        open::<D>,
-    )
-    .settings(SETTINGS)
-    // Linux `Documentation/devicetree/bindings/dma/xilinx/xilinx_dma.txt`.
-    .compatible(&["xlnx,axi-vdma-1.00.a"])
-    // embeddedsw `axivdma.tcl` has the same names.
-    .ip(
-        &["axi_vdma"],
-        &[
+    DriverRow {
+        settings: Some(SETTINGS),
+        // Linux `Documentation/devicetree/bindings/dma/xilinx/xilinx_dma.txt`.
+        compatible: &["xlnx,axi-vdma-1.00.a"],
+        // embeddedsw `axivdma.tcl` has the same names.
+        ip: &["axi_vdma"],
+        parameters: &[
             ("C_NUM_FSTORES", "frame_stores"),
             ("C_ADDR_WIDTH", "address_bits"),
             ("C_M_AXI_MM2S_DATA_WIDTH", "mm2s_data_bits"),
@@ -100,8 +94,14 @@ pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
             ("C_INCLUDE_MM2S_DRE", "mm2s_dre"),
             ("C_INCLUDE_S2MM_DRE", "s2mm_dre"),
         ],
-    )
-    .shared(open_core::<D>)
+        core: Some(open_core::<D>),
+        ..DriverRow::new(
+            "axi_vdma",
+            "AXI VDMA: a frame a job; with channel=0 it sends operand 0, with channel=1 it receives \
+         into it; needs hsize_bytes and vsize_lines",
+            open::<D>,
+        )
+    }
 }
 
 /// # Safety

@@ -62,13 +62,13 @@ pub(crate) const HSIZE_MAX: u32 = 0xFFFF;
 pub(crate) const VSIZE_MAX: u32 = 0x1FFF;
 
 /// VDMACR, bit 0, RS: run. The channel clears it after the last frame of a count.
-pub const RUN: u32 = 1 << 0;
+pub(crate) const RUN: u32 = 1 << 0;
 /// VDMACR, bit 1, `Circular_Park`: use the frame stores in turn, instead of one of them repeatedly.
-pub const CIRCULAR: u32 = 1 << 1;
+pub(crate) const CIRCULAR: u32 = 1 << 1;
 /// VDMACR, bit 2, Reset: soft reset of this channel; clears itself.
-pub const RESET: u32 = 1 << 2;
+pub(crate) const RESET: u32 = 1 << 2;
 /// VDMACR, bit 4, `FrameCntEn`: the channel halts after `IRQFrameCount` frames.
-pub const FRAME_COUNT: u32 = 1 << 4;
+pub(crate) const FRAME_COUNT: u32 = 1 << 4;
 /// VDMACR, bits 23:16, `IRQFrameCount`.
 pub(crate) const COUNT_SHIFT: u32 = 16;
 /// VDMACR and VDMASR, bit 12, `FrmCnt_Irq`: that many frames are over.
@@ -79,11 +79,11 @@ pub(crate) const DELAY: u32 = 1 << 13;
 pub(crate) const ERROR: u32 = 1 << 14;
 
 /// VDMASR, bit 0, Halted.
-pub const HALTED: u32 = 1 << 0;
+pub(crate) const HALTED: u32 = 1 << 0;
 /// VDMASR, bit 2, which by the manual reads as zero. It reveals an absent core.
-pub const RESERVED: u32 = 1 << 2;
+pub(crate) const RESERVED: u32 = 1 << 2;
 /// VDMASR, bit 4, `VDMAIntErr`.
-pub const INTERNAL: u32 = 1 << 4;
+pub(crate) const INTERNAL: u32 = 1 << 4;
 /// VDMASR, bit 5, `VDMASlvErr`.
 pub(crate) const SLAVE: u32 = 1 << 5;
 /// VDMASR, bit 6, `VDMADecErr`.
@@ -97,7 +97,7 @@ pub(crate) const SOF_LATE: u32 = 1 << 11;
 /// VDMASR, bit 15, `EOLLateErr`, of S2MM.
 pub(crate) const EOL_LATE: u32 = 1 << 15;
 /// VDMASR: errors that halt the channel.
-pub const FATAL: u32 = INTERNAL | SLAVE | DECODE;
+pub(crate) const FATAL: u32 = INTERNAL | SLAVE | DECODE;
 /// VDMASR: errors of one frame's shape.
 pub(crate) const SHAPE: u32 = SOF_EARLY | EOL_EARLY | SOF_LATE | EOL_LATE;
 /// VDMASR: the bits that writing 1 clears.
@@ -106,7 +106,7 @@ pub(crate) const CLEARED: u32 = FRAMES | DELAY | ERROR | SHAPE | INTERNAL;
 /// Returns whether VDMASR shows that the one frame is over and the channel accesses nothing. Halted
 /// alone may date from before the frame began.
 #[must_use]
-pub const fn is_over(status: u32) -> bool {
+pub(crate) const fn is_over(status: u32) -> bool {
     status & (HALTED | FRAMES | RESERVED | FATAL) == HALTED | FRAMES
 }
 

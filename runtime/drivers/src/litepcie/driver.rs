@@ -24,12 +24,12 @@ use core::{fmt, mem::ManuallyDrop, time::Duration};
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::litepcie::Side};
-/// use contigo::sim::{litepcie::SimLitepcie, SimBoard};
+/// use contigo::sim::{SimDevice, litepcie::LitepcieModel, SimBoard};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let pool = region.pool(4, 4096)?;
-/// let card = SimLitepcie::new(&board, board.port());
+/// let card = SimDevice::<LitepcieModel>::new(&board, board.port());
 /// let mut copier = Queue::new(card.window()?.driver(Side::Loopback)?, 64)?;
 /// let mut from = pool.take()?;
 /// from.view_mut::<u8>()?.fill(7);
@@ -85,9 +85,10 @@ impl<D: Device> Litepcie<D> {
     fn part(device: D, side: Side, config: LitepcieConfig) -> Result<Self> {
         config.check()?;
         has_window(&device, DEVICE, config.window_bytes())?;
-        let most = regs::LENGTH as usize / config.word_bytes() * config.word_bytes();
+        let max_bytes = regs::LENGTH as usize / config.word_bytes() * config.word_bytes();
         let spec = |operand: OperandSpec| {
-            Ok::<_, Error>(operand.aligned(Align::new(regs::REQUEST_BYTES)?).at_most(most))
+            let align = Align::new(regs::REQUEST_BYTES)?;
+            Ok::<_, Error>(OperandSpec { max_bytes, ..operand.aligned(align) })
         };
         let (send, receive) = (spec(OperandSpec::to_device())?, spec(OperandSpec::from_device())?);
         let operands = if side == Side::Writer { [receive; 2] } else { [send, receive] };

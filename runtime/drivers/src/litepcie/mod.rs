@@ -55,7 +55,7 @@
 mod config;
 mod descriptors;
 mod driver;
-pub mod regs;
+mod regs;
 
 pub use self::config::{LitepcieConfig, Side};
 pub use self::driver::{Litepcie, LitepcieCore};
@@ -84,14 +84,16 @@ const SETTINGS: &[&str] = &[
 
 /// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
-    DriverRow::new(
-        "litepcie",
-        "LitePCIe's DMA: copies operand 0 to operand 1 by the card's \
+    DriverRow {
+        settings: Some(SETTINGS),
+        core: Some(open_core::<D>),
+        ..DriverRow::new(
+            "litepcie",
+            "LitePCIe's DMA: copies operand 0 to operand 1 by the card's \
         loopback; with channel=0 it only sends, with channel=1 it only receives",
-        open::<D>,
-    )
-    .settings(SETTINGS)
-    .shared(open_core::<D>)
+            open::<D>,
+        )
+    }
 }
 
 /// # Safety

@@ -108,7 +108,7 @@ impl Default for MsgdmaConfig {
 
 impl MsgdmaConfig {
     /// The names that [`from_settings`](Self::from_settings) knows.
-    pub const SETTINGS: &'static [&'static str] = &[
+    pub(crate) const SETTINGS: &'static [&'static str] = &[
         "mode",
         "extended",
         "depth",
@@ -253,12 +253,12 @@ impl MsgdmaConfig {
         };
         let max_bytes = usize::try_from(self.max_bytes).unwrap_or(usize::MAX);
         let (from, to) = (
-            suit(OperandSpec::to_device().in_words(self.word_bytes())),
+            suit(OperandSpec { word_bytes: self.word_bytes(), ..OperandSpec::to_device() }),
             suit(OperandSpec::from_device()),
         );
         match self.mode {
-            MsgdmaMode::Receive => [to.at_most(max_bytes), to],
-            MsgdmaMode::Copy | MsgdmaMode::Send => [from.at_most(max_bytes), to],
+            MsgdmaMode::Receive => [OperandSpec { max_bytes, ..to }, to],
+            MsgdmaMode::Copy | MsgdmaMode::Send => [OperandSpec { max_bytes, ..from }, to],
         }
     }
 }

@@ -24,12 +24,12 @@ use core::time::Duration;
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::msgdma::MsgdmaConfig};
-/// use contigo::sim::{msgdma::SimMsgdma, SimBoard};
+/// use contigo::sim::{SimDevice, msgdma::MsgdmaModel, SimBoard};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let pool = region.pool(4, 1024)?;
-/// let core = SimMsgdma::new(&board, board.port());
+/// let core = SimDevice::<MsgdmaModel>::new(&board, board.port());
 /// let mut queue = Queue::new(core.window()?.driver(MsgdmaConfig::default())?, 1)?;
 ///
 /// let (mut from, to) = (pool.take()?, pool.take()?);

@@ -78,7 +78,7 @@
 
 mod config;
 mod driver;
-pub mod regs;
+mod regs;
 mod ring;
 mod stop;
 mod submit;
@@ -98,16 +98,18 @@ const SETTINGS: &[&str] = MsgdmaConfig::SETTINGS;
 
 /// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
-    DriverRow::new(
-        "msgdma",
-        "Altera's mSGDMA: copies operand 0 to operand 1, or with mode=1 \
+    DriverRow {
+        settings: Some(SETTINGS),
+        // Linux `Documentation/devicetree/bindings/dma/altr,msgdma.yaml`.
+        compatible: &["altr,socfpga-msgdma"],
+        copies: true,
+        ..DriverRow::new(
+            "msgdma",
+            "Altera's mSGDMA: copies operand 0 to operand 1, or with mode=1 \
         sends a packet, with mode=2 receives one; prefetcher_at needs memory",
-        open::<D>,
-    )
-    .settings(SETTINGS)
-    // Linux `Documentation/devicetree/bindings/dma/altr,msgdma.yaml`.
-    .compatible(&["altr,socfpga-msgdma"])
-    .copies()
+            open::<D>,
+        )
+    }
 }
 
 /// # Safety

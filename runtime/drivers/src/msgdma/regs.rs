@@ -23,9 +23,9 @@ pub(crate) const RESPONSE_BYTES: usize = 0x08;
 pub(crate) const PREFETCHER_BYTES: usize = 0x20;
 
 /// CSR 0x00, status. Bits 31:10 read as 0. Writing 1 clears `IRQ`; the others are read only.
-pub const STATUS: Register<WriteOneToggles> = Register::at(0x00);
+pub(crate) const STATUS: Register<WriteOneToggles> = Register::at(0x00);
 /// CSR 0x04, control. Read and write; a reset clears it.
-pub const CONTROL: Register<ReadWrite> = Register::at(0x04);
+pub(crate) const CONTROL: Register<ReadWrite> = Register::at(0x04);
 /// CSR 0x0C, how many responses wait, in bits 15:0. The others read as 0.
 pub(crate) const RESPONSES: Register<ReadOnly> = Register::at(0x0C);
 /// CSR 0x14, the guide's "Component Configuration 1": how newer cores are built.
@@ -36,9 +36,9 @@ pub(crate) const COMPONENT_2: Register<ReadOnly> = Register::at(0x18);
 pub(crate) const COMPONENT_INFO: Register<ReadOnly> = Register::at(0x1C);
 
 /// STATUS: descriptors wait, or one is at work. It rises two clocks after a descriptor arrives.
-pub const BUSY: u32 = 1 << 0;
+pub(crate) const BUSY: u32 = 1 << 0;
 /// STATUS: no descriptor waits.
-pub const EMPTY: u32 = 1 << 1;
+pub(crate) const EMPTY: u32 = 1 << 1;
 /// STATUS: another descriptor would stall the bus.
 pub(crate) const FULL: u32 = 1 << 2;
 /// STATUS: the masters have stopped, or no descriptor is at work and [`STOP_DESCRIPTORS`] lets none
@@ -46,14 +46,14 @@ pub(crate) const FULL: u32 = 1 << 2;
 /// guarantees that the core has no access under way.
 pub(crate) const STOPPED: u32 = 1 << 5;
 /// STATUS: a reset is under way.
-pub const RESETTING: u32 = 1 << 6;
+pub(crate) const RESETTING: u32 = 1 << 6;
 /// STATUS: an interrupt; writing 1 clears it.
 pub(crate) const IRQ: u32 = 1 << 9;
 /// STATUS: bits that read as 0.
 pub(crate) const RESERVED: u32 = !0x3FF;
 
 /// CONTROL: stop the masters, at the end of the access under way.
-pub const STOP: u32 = 1 << 0;
+pub(crate) const STOP: u32 = 1 << 0;
 /// CONTROL: reset dispatcher and masters, with all descriptors and responses.
 pub(crate) const RESET: u32 = 1 << 1;
 /// CONTROL: interrupts.
@@ -119,12 +119,12 @@ pub(crate) const RESPONSE_LENGTH: Register<ReadOnly> = Register::at(0x00);
 /// Response port: errors in bits 7:0, and [`EARLY`]. Reading it removes the response.
 pub(crate) const RESPONSE_STATUS: Register<ReadClears> = Register::at(0x04);
 /// A response's errors.
-pub const ERRORS: u32 = 0xFF;
+pub(crate) const ERRORS: u32 = 0xFF;
 /// A response: the buffer was full before the packet's end.
-pub const EARLY: u32 = 1 << 8;
+pub(crate) const EARLY: u32 = 1 << 8;
 
 /// Prefetcher 0x00, control. Bits 31:5 read as 0.
-pub const FETCH_CONTROL: Register<ReadWrite> = Register::at(0x00);
+pub(crate) const FETCH_CONTROL: Register<ReadWrite> = Register::at(0x00);
 /// Prefetcher 0x04, the low half of the first descriptor's address.
 pub(crate) const FETCH_NEXT: Register<ReadWrite> = Register::at(0x04);
 /// Prefetcher 0x08, the high half.
@@ -133,7 +133,7 @@ pub(crate) const FETCH_NEXT_HIGH: Register<ReadWrite> = Register::at(0x08);
 pub(crate) const FETCH_STATUS: Register<WriteOneToggles> = Register::at(0x10);
 
 /// `FETCH_CONTROL`: fetch descriptors until one is not owned; it then clears itself.
-pub const RUN: u32 = 1 << 0;
+pub(crate) const RUN: u32 = 1 << 0;
 /// `FETCH_CONTROL`: reset; it clears itself.
 pub(crate) const FETCH_RESET: u32 = 1 << 2;
 /// `FETCH_CONTROL`: interrupts.

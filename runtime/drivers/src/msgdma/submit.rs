@@ -65,8 +65,8 @@ pub(super) fn completion(mode: MsgdmaMode, slot: usize, bytes: u32, status: u32)
     let ended = Completion::of(slot);
     match mode {
         MsgdmaMode::Receive => {
-            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            Completion { status, failed: regs::describe(status), ..ended.with_bytes(bytes) }
+            let bytes = Some(usize::try_from(bytes).unwrap_or(usize::MAX));
+            Completion { status, failed: regs::describe(status), bytes, ..ended }
         }
         MsgdmaMode::Copy | MsgdmaMode::Send => ended,
     }

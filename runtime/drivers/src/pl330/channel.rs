@@ -34,13 +34,13 @@ use core::{
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::pl330::{PROGRAM_BYTES, Pl330Config}};
-/// use contigo::sim::{pl330::SimPl330, SimBoard};
+/// use contigo::sim::{SimDevice, pl330::Pl330Model, SimBoard};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let programs = region.pool(2, PROGRAM_BYTES)?;
 /// let pool = region.pool(4, 4096)?;
-/// let device = SimPl330::new(&board, board.port());
+/// let device = SimDevice::<Pl330Model>::new(&board, board.port());
 ///
 /// let controller = device.window()?.controller()?;
 /// let [first, second] = [0, 1].map(|n| Pl330Config { channel: n, event: n });

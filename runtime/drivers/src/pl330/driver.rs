@@ -20,13 +20,13 @@ use core::{fmt, time::Duration};
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::pl330::PROGRAM_BYTES};
-/// use contigo::sim::{pl330::SimPl330, SimBoard};
+/// use contigo::sim::{SimDevice, pl330::Pl330Model, SimBoard};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let program = region.alloc(PROGRAM_BYTES, Align::LINE)?;
 /// let pool = region.pool(4, 4096)?;
-/// let device = SimPl330::new(&board, board.port());
+/// let device = SimDevice::<Pl330Model>::new(&board, board.port());
 /// let mut copier = Queue::new(device.window()?.driver(program)?, 1)?;
 ///
 /// let mut from = pool.take()?;
@@ -88,11 +88,6 @@ impl<D: Device> Pl330<D> {
             };
         let thread = Thread::new(program, device.port(), core, config)?;
         Ok(Self { device, thread, channels: found.all_channels })
-    }
-
-    /// The channel and event that it uses.
-    pub const fn config(&self) -> Pl330Config {
-        self.thread.config
     }
 
     /// Runs the caller's own program on this driver's channel: `code` as the controller fetches it

@@ -34,7 +34,7 @@ mod channel;
 mod config;
 mod driver;
 mod microcode;
-pub mod regs;
+mod regs;
 mod stop;
 mod submit;
 
@@ -58,18 +58,20 @@ const MEMORY_BYTES: usize = PROGRAM_BYTES;
 
 /// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
-    DriverRow::new(
-        "pl330",
-        "Arm's DMA-330: copies operand 0 to operand 1; with settings channel, event one channel \
+    DriverRow {
+        settings: Some(SETTINGS),
+        // Linux `Documentation/devicetree/bindings/dma/arm,pl330.yaml`.
+        compatible: &["arm,pl330"],
+        memory_bytes: MEMORY_BYTES,
+        copies: true,
+        core: Some(open_core::<D>),
+        ..DriverRow::new(
+            "pl330",
+            "Arm's DMA-330: copies operand 0 to operand 1; with settings channel, event one channel \
          of it, beside others",
-        open::<D>,
-    )
-    .settings(SETTINGS)
-    // Linux `Documentation/devicetree/bindings/dma/arm,pl330.yaml`.
-    .compatible(&["arm,pl330"])
-    .memory(MEMORY_BYTES)
-    .copies()
-    .shared(open_core::<D>)
+            open::<D>,
+        )
+    }
 }
 
 /// Arm DDI 0424C, CR0.num_events: 32 at most.

@@ -18,9 +18,9 @@ pub(crate) const CHANNELS_MAX: usize = 8;
 pub(crate) const DSR: Register<ReadOnly> = Register::at(0x000);
 /// 3.3.3, INTEN: bit N is 1 if DMASEV of event N raises interrupt N, and 0 if it wakes waiting
 /// threads.
-pub const INTEN: Register<ReadWrite> = Register::at(0x020);
+pub(crate) const INTEN: Register<ReadWrite> = Register::at(0x020);
 /// 3.3.4, INT_EVENT_RIS: bit N is 1 while event N is active or interrupt N is high.
-pub const INT_EVENT_RIS: Register<ReadOnly> = Register::at(0x024);
+pub(crate) const INT_EVENT_RIS: Register<ReadOnly> = Register::at(0x024);
 /// 3.3.6, INTCLR: writing 1 to bit N clears interrupt N, if INTEN makes event N one.
 pub(crate) const INTCLR: Register<WriteOneToggles> = Register::at(0x02C);
 /// 3.3.7, FSRD: bit 0 is 1 while the manager is faulting.
@@ -28,14 +28,14 @@ pub(crate) const FSRD: Register<ReadOnly> = Register::at(0x030);
 /// 3.3.9, FTRD: why the manager faulted.
 pub(crate) const FTRD: Register<ReadOnly> = Register::at(0x038);
 /// 3.3.18, DBGSTATUS: bit 0 is 1 while the debug interface is busy with an instruction.
-pub const DBGSTATUS: Register<ReadOnly> = Register::at(0xD00);
+pub(crate) const DBGSTATUS: Register<ReadOnly> = Register::at(0xD00);
 /// 3.3.19, DBGCMD: writing 0 executes what [`DBGINST0`] and [`DBGINST1`] hold.
-pub const DBGCMD: Register<ReadWrite> = Register::at(0xD04);
+pub(crate) const DBGCMD: Register<ReadWrite> = Register::at(0xD04);
 /// 3.3.20, DBGINST0: bit 0 thread (0: the manager, 1: a channel), bits 10..8 channel, bits 31..16
 /// instruction bytes 1 and 0.
-pub const DBGINST0: Register<ReadWrite> = Register::at(0xD08);
+pub(crate) const DBGINST0: Register<ReadWrite> = Register::at(0xD08);
 /// 3.3.21, DBGINST1: instruction bytes 5 to 2.
-pub const DBGINST1: Register<ReadWrite> = Register::at(0xD0C);
+pub(crate) const DBGINST1: Register<ReadWrite> = Register::at(0xD0C);
 /// CR0: how many channels there are, 1 to 8, less one in bits 6..4; how many events and interrupts,
 /// 1 to 32, less one in bits 21..17.
 pub(crate) const CR0: Register<ReadOnly> = Register::at(0xE00);
@@ -43,7 +43,7 @@ pub(crate) const CR0: Register<ReadOnly> = Register::at(0xE00);
 pub(crate) const CR3: Register<ReadOnly> = Register::at(0xE0C);
 /// CRD: the width of the AXI master, 1 << N bytes, in bits 2..0, of which 2 to 4 are not reserved;
 /// how many words of that width the data buffer (MFIFO) holds, less one in bits 29..20.
-pub const CRD: Register<ReadOnly> = Register::at(0xE14);
+pub(crate) const CRD: Register<ReadOnly> = Register::at(0xE14);
 /// periph_id_0 to periph_id_3, a byte each, the lowest first.
 pub(crate) const PERIPH_ID: [Register<ReadOnly>; 4] =
     [Register::at(0xFE0), Register::at(0xFE4), Register::at(0xFE8), Register::at(0xFEC)];
@@ -53,44 +53,21 @@ pub(crate) const PCELL_ID: [Register<ReadOnly>; 4] =
 
 /// The registers of one channel.
 #[derive(Clone, Copy, Debug)]
-pub struct Channel {
+pub(crate) struct Channel {
     /// 3.3.10, FTRn: why it faulted.
-    pub ftr: Register<ReadOnly>,
+    pub(crate) ftr: Register<ReadOnly>,
     /// 3.3.11, CSRn: its status. [`STATUS`].
-    pub csr: Register<ReadOnly>,
-    /// 3.3.12, CPCn: its program counter.
-    pub cpc: Register<ReadOnly>,
-    /// 3.3.13, SARn: where it reads next.
-    pub sar: Register<ReadOnly>,
-    /// 3.3.14, DARn: where it writes next.
-    pub dar: Register<ReadOnly>,
-    /// 3.3.15, CCRn: how it reads and writes.
-    pub ccr: Register<ReadOnly>,
-    /// 3.3.16, LC0_n: its inner loop counter.
-    pub lc0: Register<ReadOnly>,
-    /// 3.3.17, LC1_n: its outer loop counter.
-    pub lc1: Register<ReadOnly>,
+    pub(crate) csr: Register<ReadOnly>,
 }
 
 impl Channel {
-    /// Three groups of registers, each with its own distance from one channel to the next.
     const fn at(index: usize) -> Self {
-        let (fault, status, control) = (0x040 + 4 * index, 0x100 + 8 * index, 0x400 + 0x20 * index);
-        Self {
-            ftr: Register::at(fault),
-            csr: Register::at(status),
-            cpc: Register::at(status + 4),
-            sar: Register::at(control),
-            dar: Register::at(control + 4),
-            ccr: Register::at(control + 8),
-            lc0: Register::at(control + 0xC),
-            lc1: Register::at(control + 0x10),
-        }
+        Self { ftr: Register::at(0x040 + 4 * index), csr: Register::at(0x100 + 8 * index) }
     }
 }
 
 /// The channels' registers.
-pub const CHANNELS: [Channel; CHANNELS_MAX] = [
+pub(crate) const CHANNELS: [Channel; CHANNELS_MAX] = [
     Channel::at(0),
     Channel::at(1),
     Channel::at(2),
@@ -102,22 +79,20 @@ pub const CHANNELS: [Channel; CHANNELS_MAX] = [
 ];
 
 /// DSR, CSRn: the bits with a thread's state.
-pub const STATUS: u32 = 0xF;
+pub(crate) const STATUS: u32 = 0xF;
 /// STATUS: stopped, with no transfer under way.
-pub const STOPPED: u32 = 0;
-/// STATUS: it waits for an event (DMAWFE).
-pub const WAITING_FOR_EVENT: u32 = 4;
+pub(crate) const STOPPED: u32 = 0;
 /// STATUS: it was killed, and waits for its transfers.
-pub const KILLING: u32 = 8;
+pub(crate) const KILLING: u32 = 8;
 /// STATUS: its program has ended, and it waits for its transfers.
 pub(crate) const COMPLETING: u32 = 9;
 /// STATUS: it faulted, and waits for its transfers.
-pub const FAULTING_COMPLETING: u32 = 14;
+pub(crate) const FAULTING_COMPLETING: u32 = 14;
 /// STATUS: it faulted.
 pub(crate) const FAULTING: u32 = 15;
 
 /// DSR: the manager is in the Non-secure state, and so are the channels that it starts.
-pub const DSR_NONSECURE: u32 = 1 << 9;
+pub(crate) const DSR_NONSECURE: u32 = 1 << 9;
 /// DBGSTATUS: busy.
 pub(crate) const DBG_BUSY: u32 = 1 << 0;
 /// FSRD: the manager is faulting.

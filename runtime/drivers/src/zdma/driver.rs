@@ -24,13 +24,13 @@ use core::time::Duration;
 /// The driver of one channel. It owns its descriptors' memory; in simple mode there is none.
 ///
 /// ```
-/// use contigo::{Align, sim::{zdma::SimZdma, SimBoard}, Queue, Region};
+/// use contigo::{Align, sim::{SimDevice, zdma::ZdmaModel, SimBoard}, Queue, Region};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(256 * 1024)?)?;
 /// let descriptors = region.alloc(4096, Align::PAGE)?;
 /// let pool = region.pool(4, 16384)?;
-/// let channel = SimZdma::new(&board, board.port());
+/// let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
 /// let mut queue = Queue::new(channel.window()?.linked(descriptors)?, 1)?;
 ///
 /// let (mut from, to) = (pool.take()?, pool.take()?);

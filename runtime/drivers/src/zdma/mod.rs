@@ -46,7 +46,7 @@
 mod complete;
 mod descriptors;
 mod driver;
-pub mod regs;
+mod regs;
 mod submit;
 
 pub use self::driver::Zdma;
@@ -61,16 +61,18 @@ const SETTINGS: &[&str] = &[];
 
 /// Its driver info.
 pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
-    DriverRow::new(
-        "zdma",
-        "ZynqMP's DMA channel: copies operand 0 to operand 1; with memory of \
+    DriverRow {
+        settings: Some(SETTINGS),
+        // Linux `Documentation/devicetree/bindings/dma/xilinx/xlnx,zynqmp-dma-1.0.yaml`.
+        compatible: &["xlnx,zynqmp-dma-1.0"],
+        copies: true,
+        ..DriverRow::new(
+            "zdma",
+            "ZynqMP's DMA channel: copies operand 0 to operand 1; with memory of \
         its own by lists of descriptors",
-        open::<D>,
-    )
-    .settings(SETTINGS)
-    // Linux `Documentation/devicetree/bindings/dma/xilinx/xlnx,zynqmp-dma-1.0.yaml`.
-    .compatible(&["xlnx,zynqmp-dma-1.0"])
-    .copies()
+            open::<D>,
+        )
+    }
 }
 
 /// # Safety

@@ -5,32 +5,32 @@
 use contigo_core::hw::mmio::{Pointer, ReadOnly, ReadWrite, Register, WriteOneToggles};
 
 /// The used bytes of the window, which is within one 4 KiB page.
-pub const WINDOW_BYTES: usize = 0x204;
+pub(crate) const WINDOW_BYTES: usize = 0x204;
 /// A side's descriptor in memory begins at a multiple of its own size (UG1085, "Buffer Descriptor
 /// Summary").
 pub(crate) const DESCRIPTOR_BYTES: usize = 32;
 /// The address bits of a descriptor: 32 in word 0, 12 in word 1 (UG1085, table "Buffer Descriptor
 /// Format"). The registers have 49 (UG1087), of which the interconnect drives 40 to memory.
-pub const ADDR_BITS: u32 = 44;
+pub(crate) const ADDR_BITS: u32 = 44;
 /// The most bytes of one descriptor: its SIZE field has 30 bits.
 pub(crate) const SIZE_MAX: u32 = 0x3FFF_FFFF;
 
 /// ZDMA_CH_ISR, 0x100: what happened; sticky, writing 1 clears a bit.
-pub const ISR: Register<WriteOneToggles> = Register::at(0x100);
+pub(crate) const ISR: Register<WriteOneToggles> = Register::at(0x100);
 /// ZDMA_CH_IEN, 0x108: writing 1 unmasks. Write only, reads 0.
 pub(crate) const IEN: Register<ReadWrite> = Register::at(0x108);
 /// ZDMA_CH_IDS, 0x10C: writing 1 masks. Write only, reads 0.
-pub const IDS: Register<ReadWrite> = Register::at(0x10C);
+pub(crate) const IDS: Register<ReadWrite> = Register::at(0x10C);
 /// ZDMA_CH_CTRL0, 0x110: mode. Reset value 0x80. Stable while enabled, except for CONT.
-pub const CTRL0: Register<ReadWrite> = Register::at(0x110);
+pub(crate) const CTRL0: Register<ReadWrite> = Register::at(0x110);
 /// ZDMA_CH_CTRL1, 0x114: how many transactions may be outstanding on each side.
 pub(crate) const CTRL1: Register<ReadWrite> = Register::at(0x114);
 /// ZDMA_CH_FCI, 0x118: flow control by the fabric.
 pub(crate) const FCI: Register<ReadWrite> = Register::at(0x118);
 /// ZDMA_CH_STATUS, 0x11C: bits 1..0 are the channel's state.
-pub const STATUS: Register<ReadOnly> = Register::at(0x11C);
+pub(crate) const STATUS: Register<ReadOnly> = Register::at(0x11C);
 /// ZDMA_CH_DATA_ATTR, 0x120: how payload is read and written. Stable while the channel is enabled.
-pub const DATA_ATTR: Register<ReadWrite> = Register::at(0x120);
+pub(crate) const DATA_ATTR: Register<ReadWrite> = Register::at(0x120);
 /// ZDMA_CH_DSCR_ATTR, 0x124: how descriptors are read. Stable while the channel is enabled.
 pub(crate) const DSCR_ATTR: Register<ReadWrite> = Register::at(0x124);
 /// ZDMA_CH_SRC_DSCR_WORD0 and WORD1, 0x128 and 0x12C: where simple mode reads.
@@ -47,27 +47,27 @@ pub(crate) const DST_SIZE: Register<ReadWrite> = Register::at(0x140);
 /// ZDMA_CH_DST_DSCR_WORD3, 0x144: as [`SRC_WORD3`].
 pub(crate) const DST_WORD3: Register<ReadWrite> = Register::at(0x144);
 /// ZDMA_CH_SRC_START_LSB and MSB, 0x158 and 0x15C: the first source descriptor.
-pub const SRC_START: Pointer = Pointer::at(0x158);
+pub(crate) const SRC_START: Pointer = Pointer::at(0x158);
 /// ZDMA_CH_DST_START_LSB and MSB, 0x160 and 0x164: the first destination descriptor.
-pub const DST_START: Pointer = Pointer::at(0x160);
+pub(crate) const DST_START: Pointer = Pointer::at(0x160);
 /// ZDMA_CH_TOTAL_BYTE, 0x188: bytes whose writes were answered since it was cleared, also after an
 /// error (UG1085, "Total Transferred Bytes Overflow"). Writing 1 clears a bit.
-pub const TOTAL_BYTE: Register<WriteOneToggles> = Register::at(0x188);
+pub(crate) const TOTAL_BYTE: Register<WriteOneToggles> = Register::at(0x188);
 /// ZDMA_CH_CTRL2, 0x200: bit 0 enables the channel; the channel clears it at its end.
-pub const CTRL2: Register<ReadWrite> = Register::at(0x200);
+pub(crate) const CTRL2: Register<ReadWrite> = Register::at(0x200);
 
 /// ISR: the channel has paused.
-pub const INT_PAUSE: u32 = 1 << 11;
+pub(crate) const INT_PAUSE: u32 = 1 << 11;
 /// ISR: the channel is done, with an error or without.
-pub const INT_DONE: u32 = 1 << 10;
+pub(crate) const INT_DONE: u32 = 1 << 10;
 /// ISR: a write of payload was answered with SLVERR or DECERR.
-pub const INT_WRITE: u32 = 1 << 9;
+pub(crate) const INT_WRITE: u32 = 1 << 9;
 /// ISR: a read of payload was answered with SLVERR or DECERR.
-pub const INT_READ: u32 = 1 << 8;
+pub(crate) const INT_READ: u32 = 1 << 8;
 /// ISR: a destination descriptor could not be read.
-pub const INT_DST_DESCRIPTOR: u32 = 1 << 7;
+pub(crate) const INT_DST_DESCRIPTOR: u32 = 1 << 7;
 /// ISR: a source descriptor could not be read.
-pub const INT_SRC_DESCRIPTOR: u32 = 1 << 6;
+pub(crate) const INT_SRC_DESCRIPTOR: u32 = 1 << 6;
 /// ISR: more destination interrupts than 8 bits count.
 pub(crate) const INT_DST_ACCT: u32 = 1 << 5;
 /// ISR: more source interrupts than 8 bits count.
@@ -77,35 +77,35 @@ pub(crate) const INT_BYTE_COUNT: u32 = 1 << 3;
 /// ISR: a register that does not exist was accessed.
 pub(crate) const INT_REGISTER: u32 = 1 << 0;
 /// ISR, IMR, IEN, IDS: every bit that exists.
-pub const INT_ALL: u32 = 0xFFF;
+pub(crate) const INT_ALL: u32 = 0xFFF;
 /// ISR: the errors that end a job. The four put the channel into its disabled state (UG1085,
 /// "Channel Disabled").
 pub(crate) const INT_FATAL: u32 = INT_WRITE | INT_READ | INT_DST_DESCRIPTOR | INT_SRC_DESCRIPTOR;
 
 /// CTRL0: descriptors are in memory, not in registers.
-pub const POINT_TYPE_MEMORY: u32 = 1 << 6;
+pub(crate) const POINT_TYPE_MEMORY: u32 = 1 << 6;
 /// CTRL0: leave the paused state, for the disabled one if [`CTRL2`] is 0.
 pub(crate) const CONTINUE: u32 = 1 << 1;
 /// CTRL1: the maximum, as after reset: 32 transactions on each side.
 pub(crate) const ISSUE_MOST: u32 = 0x3FF;
 /// CTRL2: rings the doorbell.
-pub const ENABLE: u32 = 1 << 0;
+pub(crate) const ENABLE: u32 = 1 << 0;
 
 /// STATUS: the channel's state.
-pub const STATE: u32 = 0x3;
+pub(crate) const STATE: u32 = 0x3;
 /// STATE: done, or never started. The channel gets there only after the last write was answered.
-pub const STATE_DONE: u32 = 0;
+pub(crate) const STATE_DONE: u32 = 0;
 /// STATE: paused by a descriptor.
-pub const STATE_PAUSED: u32 = 1;
+pub(crate) const STATE_PAUSED: u32 = 1;
 /// STATE: at work.
-pub const STATE_BUSY: u32 = 2;
+pub(crate) const STATE_BUSY: u32 = 2;
 /// STATE: done, with an error.
-pub const STATE_FAILED: u32 = 3;
+pub(crate) const STATE_FAILED: u32 = 3;
 
 /// DATA_ATTR for a port that does not snoop, as after reset: incrementing bursts of 16 beats,
 /// ARCACHE and AWCACHE 0b0010. That is normal memory, neither cached nor buffered, so memory itself
 /// answers a write (Arm IHI 0022, "Memory types").
-pub const DATA_PLAIN: u32 = 0x0483_D20F;
+pub(crate) const DATA_PLAIN: u32 = 0x0483_D20F;
 /// DATA_ATTR for a port that snoops: the same bursts, ARCACHE and AWCACHE 0b1111, write-back with
 /// allocation.
 pub(crate) const DATA_COHERENT: u32 = DATA_PLAIN | 0xF << 22 | 0xF << 8;
@@ -117,15 +117,13 @@ pub(crate) const DSCR_COHERENT: u32 = 1 << 8 | 0xF << 4;
 /// A descriptor's word 3: its payload is coherent. The FPD DMA ignores it.
 pub(crate) const WORD3_COHERENT: u32 = 1 << 0;
 /// A descriptor's word 3: it has 256 bits, with the next one's address in words 4 and 5.
-pub const WORD3_LINKED: u32 = 1 << 1;
-/// A source descriptor's word 3, bits 4..3: the channel pauses after it.
-pub const WORD3_PAUSE: u32 = 0b01 << 3;
+pub(crate) const WORD3_LINKED: u32 = 1 << 1;
 /// A source descriptor's word 3, bits 4..3: the last one.
 pub(crate) const WORD3_STOP: u32 = 0b10 << 3;
 
 /// Bits that read as zero by UG1087, in registers without read side effects. They distinguish a
 /// ZDMA from most other cores.
-pub const ZEROES: [(&str, Register<ReadOnly>, u32); 8] = [
+pub(crate) const ZEROES: [(&str, Register<ReadOnly>, u32); 8] = [
     ("ZDMA_ERR_CTRL", Register::at(0x000), !0x1),
     ("ZDMA_CH_ISR", Register::at(0x100), !INT_ALL),
     ("ZDMA_CH_IMR", Register::at(0x104), !INT_ALL),
@@ -145,7 +143,7 @@ pub(crate) const fn is_idle(status: u32) -> bool {
 
 /// The most important bit of ISR, in words.
 #[must_use]
-pub const fn describe(isr: u32) -> &'static str {
+pub(crate) const fn describe(isr: u32) -> &'static str {
     if isr == u32::MAX {
         "that it is gone (all ones)"
     } else if isr & INT_WRITE != 0 {

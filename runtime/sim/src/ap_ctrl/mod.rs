@@ -14,7 +14,7 @@ mod manual;
 
 pub use self::call::KernelCall;
 use crate::{
-    BusError, Model, SimBus, SimDevice, SimWindow,
+    BusError, Model, SimBus, SimWindow,
     faults::{Fate, GARBAGE},
 };
 use contigo_core::{
@@ -35,9 +35,6 @@ const STAGES: usize = 2;
 /// The computation of a simulated kernel: it reads and writes its operands, and returns its
 /// results' words.
 pub type KernelFn = fn(&mut KernelCall<'_, '_>) -> Result<[u32; MAX_RESULTS], BusError>;
-
-/// A simulated kernel.
-pub type SimApCtrl<F = KernelFn> = SimDevice<ApCtrlModel<F>>;
 
 impl<F> SimWindow<ApCtrlModel<F>>
 where
@@ -75,8 +72,9 @@ pub struct ApCtrlModel<F = KernelFn> {
     ready: bool,
     /// AP_CONTINUE was written and no register read since: AP_CTRL may still show the old AP_DONE.
     stale: bool,
-    /// Reading ISR clears it, which is an option of HLS.
-    clears: bool,
+    /// Reading its ISR clears it, and writing still toggles it (`COR/TOW` in the header, in place of
+    /// `Read/TOW`).
+    pub clears_on_read: bool,
     /// AP_START is set again when a job is taken.
     restarts: bool,
     /// AP_START is set: when the kernel accepts the job. Register writes count until then.
@@ -101,7 +99,7 @@ impl<F> ApCtrlModel<F> {
             done: false,
             ready: false,
             stale: false,
-            clears: false,
+            clears_on_read: false,
             restarts: false,
             start: None,
             jobs: [None; STAGES],
@@ -124,13 +122,6 @@ where
             return Err(Error::RegisterWindow { device: "ap_ctrl", need_bytes, have_bytes });
         }
         Ok(Self::as_reset(map, compute))
-    }
-
-    /// The same kernel, but reading its ISR clears it, and writing still toggles it (`COR/TOW` in
-    /// the header, in place of `Read/TOW`).
-    #[must_use]
-    pub fn clears_on_read(self) -> Self {
-        Self { clears: true, ..self }
     }
 
     /// How many jobs the kernel has accepted and not finished.
@@ -161,13 +152,13 @@ impl<F> ApCtrlModel<F> {
             .map
             .pointers()
             .iter()
-            .map(|each| (each.offset(), each.bits()))
+            .map(|each| (each.offset as usize, each.bits))
             .zip(&mut self.pointers);
         let scalars = self
             .map
             .scalars()
             .iter()
-            .map(|each| (each.offset(), each.bits()))
+            .map(|each| (each.offset as usize, each.bits))
             .zip(&mut self.scalars);
         pointers.chain(scalars).find_map(|((at, bits), word)| {
             match (offset.checked_sub(at)?, bits > 32) {
@@ -183,7 +174,7 @@ impl<F> ApCtrlModel<F> {
         let mut index = 0;
         for result in self.map.results() {
             for word in 0..result.words() {
-                if offset == result.offset() + 4 * word {
+                if offset == result.offset as usize + 4 * word {
                     return self.results.get(index).copied().unwrap_or(0);
                 }
                 index += 1;
@@ -260,7 +251,7 @@ where
             _ if offset <= regs::ISR && !self.map.has_interrupt() => 0,
             regs::GIE => self.gie,
             regs::IER => self.ier,
-            regs::ISR if self.clears => mem::take(&mut self.isr),
+            regs::ISR if self.clears_on_read => mem::take(&mut self.isr),
             regs::ISR => self.isr,
             _ => match self.argument(offset) {
                 #[allow(clippy::cast_possible_truncation, reason = "one half")]

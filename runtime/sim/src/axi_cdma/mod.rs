@@ -6,7 +6,7 @@ mod manual;
 mod transfer;
 
 use crate::{
-    Model, SimBus, SimDevice, SimWindow,
+    Model, SimBus, SimWindow,
     faults::{Fate, GARBAGE},
     stream::{SimStream, StreamConfig},
 };
@@ -33,9 +33,6 @@ const POST_NS: u64 = 150;
 const FIFO_NS: u64 = 1_000;
 /// A unit of `IRQDelay`: 125 clocks of 100 MHz.
 const DELAY_NS: u64 = 1_250;
-
-/// A simulated AXI CDMA.
-pub type SimAxiCdma = SimDevice<AxiCdmaModel>;
 
 impl SimWindow<AxiCdmaModel> {
     /// As [`simple`](AxiCdma::simple), but safe: the window's type proves what is behind it.

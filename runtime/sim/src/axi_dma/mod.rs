@@ -21,8 +21,8 @@ mod tests;
 mod transfer;
 
 use crate::{
-    Model, SimBus, SimDevice, SimWindow,
-    stream::{SimStream, SourceConfig, StreamConfig, StreamCounts, StreamEnd},
+    Model, SimBus, SimWindow,
+    stream::{SimStream, SourceConfig, StreamConfig, StreamEnd},
 };
 use channel::Channel;
 use contigo_core::{mem::CpuBuf, types::Result};
@@ -31,9 +31,6 @@ use manual as pg021;
 
 /// How long a reset takes; the bursts under way end within it.
 const RESET_NS: u64 = 300;
-
-/// A simulated AXI DMA.
-pub type SimAxiDma = SimDevice<AxiDmaModel>;
 
 impl SimWindow<AxiDmaModel> {
     /// As [`open`](AxiDma::open), but safe: the window's type proves that the model is behind it.
@@ -145,7 +142,8 @@ pub struct AxiDmaModel {
     spec: CoreSpec,
     mm2s: Channel,
     s2mm: Channel,
-    stream: SimStream,
+    /// The other end of its stream.
+    pub stream: SimStream,
     /// The time of the last event.
     now_ns: u64,
     /// When the reset ends.
@@ -168,12 +166,6 @@ impl AxiDmaModel {
         let (mm2s, s2mm) = (Channel::new(Side::Mm2s), Channel::new(Side::S2mm));
         let (now_ns, resets_at_ns, stuck) = (0, None, false);
         Self { mm2s, s2mm, stream: SimStream::new(spec.stream), spec, now_ns, resets_at_ns, stuck }
-    }
-
-    /// Returns the counts of its stream.
-    #[must_use]
-    pub const fn stream(&self) -> StreamCounts {
-        self.stream.counts()
     }
 
     /// How many buffers S2MM filled with a packet or a part of one, and reported.

@@ -6,10 +6,10 @@
     reason = "a test that panics has failed; registers that nothing drives are written"
 )]
 
-use super::{AxiDmaModel, CoreSpec, SimAxiDma, manual};
+use super::{AxiDmaModel, CoreSpec, manual};
 use crate::driver_regs::axi_dma as regs;
 use crate::{
-    SimBoard,
+    SimBoard, SimDevice,
     stream::{StreamConfig, StreamEnd},
 };
 use contigo_core::{
@@ -18,9 +18,9 @@ use contigo_core::{
     types::{Align, DevAddr, Direction},
 };
 
-fn core(board: &SimBoard, sg: bool) -> SimAxiDma {
+fn core(board: &SimBoard, sg: bool) -> SimDevice<AxiDmaModel> {
     let stream = StreamConfig { end: StreamEnd::Loopback, fifo_bytes: 2048 };
-    SimAxiDma::with_model(
+    SimDevice::with_model(
         board,
         board.port(),
         AxiDmaModel::new(CoreSpec { sg, stream, ..CoreSpec::default() }),
@@ -58,7 +58,7 @@ fn the_drivers_registers_are_the_manuals() {
         ]
     );
     assert_eq!(
-        (regs::CONTROL.offset(), regs::CURDESC_LOW.offset(), regs::WINDOW_BYTES),
+        (regs::CONTROL.offset(), regs::CURDESC_LOW.offset(), 2 * regs::CHANNEL_BYTES),
         (manual::DMACR, manual::CURDESC, manual::END)
     );
     assert_eq!(

@@ -13,21 +13,29 @@ mod mover;
 mod queue;
 
 use crate::{
-    Model, SimBus, SimDevice, SimWindow,
+    Model, SimBus, SimWindow,
     faults::GARBAGE,
-    stream::{SimStream, StreamConfig, StreamCounts},
+    stream::{SimStream, StreamConfig},
 };
 use contigo_core::{
     mem::CpuBuf,
     types::{DevAddr, Refused, Result},
 };
-use contigo_drivers::axi_dmac::{AxiDmac, DmacConfig, regs::Side};
+use contigo_drivers::axi_dmac::{AxiDmac, DmacConfig};
 use manual as m;
 use mover::{Active, Descriptor};
 use queue::{Queue, Request};
 
-/// A simulated AXI DMAC.
-pub type SimAxiDmac = SimDevice<AxiDmacModel>;
+/// A side of the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// AXI memory.
+    Memory,
+    /// An AXI stream.
+    Stream,
+    /// ADI's FIFO interface, which marks no ends.
+    Fifo,
+}
 
 /// Faults that were seen on cores with memory that is slow or answers at irregular times, and that
 /// the core's page does not mention. Each is a switch of the model.
@@ -138,7 +146,8 @@ pub struct AxiDmacModel {
     active: Option<Active>,
     /// The memory's answer to the read of a descriptor that a reset made the core forget.
     owed: Option<Descriptor>,
-    stream: SimStream,
+    /// The other end of its stream.
+    pub stream: SimStream,
     /// A packet ended so late in its buffer that the next transfer hangs.
     rewound: bool,
     /// The bridge is off: every register reads ones.
@@ -171,12 +180,6 @@ impl AxiDmacModel {
             rewound: false,
             gone: false,
         }
-    }
-
-    /// Returns the counts of its stream.
-    #[must_use]
-    pub const fn stream(&self) -> StreamCounts {
-        self.stream.counts()
     }
 
     const fn interface(&self) -> u32 {

@@ -11,8 +11,8 @@ use self::{
     manual as pg288,
 };
 use crate::{
-    Model, SimBus, SimDevice, SimWindow,
-    stream::{SimStream, StreamConfig, StreamCounts},
+    Model, SimBus, SimWindow,
+    stream::{SimStream, StreamConfig},
 };
 use contigo_core::{mem::CpuBuf, types::Result};
 use contigo_drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, Way};
@@ -23,9 +23,6 @@ const LENGTH_BITS: u8 = 26;
 const PAIRS: usize = 2;
 /// How long each direction reports a reset. Data may move until both resets are over.
 const RESET_NS: [u64; 2] = [300, 600];
-
-/// A simulated core.
-pub type SimMcdma = SimDevice<McdmaModel>;
 
 impl SimWindow<McdmaModel> {
     /// As [`open`](Mcdma::open), but safe: the window's type proves that the model is behind it.
@@ -73,7 +70,8 @@ struct Side {
 #[derive(Debug)]
 pub struct McdmaModel {
     spec: McdmaSpec,
-    streams: [SimStream; PAIRS],
+    /// The other ends of its streams.
+    pub streams: [SimStream; PAIRS],
     sides: [Side; 2],
     channels: [[Channel; PAIRS]; 2],
     /// When the reset of each direction ends; `u64::MAX`: never.
@@ -99,12 +97,6 @@ impl McdmaModel {
     pub fn new(spec: McdmaSpec) -> Self {
         let (streams, sides) = (spec.streams.map(SimStream::new), [Side::default(); 2]);
         Self { spec, streams, sides, channels: channels(&spec), resets_at_ns: None, now_ns: 0 }
-    }
-
-    /// The counts of stream `number`.
-    #[must_use]
-    pub fn stream(&self, number: usize) -> Option<StreamCounts> {
-        self.streams.get(number).map(SimStream::counts)
     }
 
     fn config(&self) -> McdmaConfig {

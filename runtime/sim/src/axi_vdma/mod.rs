@@ -10,8 +10,8 @@ mod lane;
 mod manual;
 
 use crate::{
-    Model, SimBus, SimDevice, SimWindow,
-    stream::{SimStream, StreamConfig, StreamCounts, StreamEnd},
+    Model, SimBus, SimWindow,
+    stream::{SimStream, StreamConfig, StreamEnd},
 };
 use contigo_core::types::Result;
 use contigo_drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, AxiVdmaCore, Side};
@@ -19,9 +19,6 @@ use lane::Lane;
 
 /// `VDMA_VERSION` of version 6.3.
 const VERSION: u32 = 0x6300_0050;
-
-/// A simulated AXI VDMA.
-pub type SimAxiVdma = SimDevice<AxiVdmaModel>;
 
 /// The parameters of the simulated core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +76,8 @@ impl SimWindow<AxiVdmaModel> {
 pub struct AxiVdmaModel {
     spec: AxiVdmaSpec,
     lanes: [Lane; 2],
-    stream: SimStream,
+    /// The other end of its stream.
+    pub stream: SimStream,
 }
 
 impl Default for AxiVdmaModel {
@@ -97,12 +95,6 @@ impl AxiVdmaModel {
             lanes: [Lane::new(false), Lane::new(true)],
             stream: SimStream::new(spec.stream),
         }
-    }
-
-    /// Returns the stream's counts.
-    #[must_use]
-    pub const fn stream(&self) -> StreamCounts {
-        self.stream.counts()
     }
 }
 

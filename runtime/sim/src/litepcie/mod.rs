@@ -4,18 +4,15 @@
 //! that is not ordered counts one before its bytes are in memory.
 
 mod lane;
-pub mod manual;
+mod manual;
 
 use self::{lane::Lane, manual as litepcie};
 use crate::{
-    Model, SimBus, SimDevice, SimWindow,
-    stream::{SimStream, StreamConfig, StreamCounts},
+    Model, SimBus, SimWindow,
+    stream::{SimStream, StreamConfig},
 };
 use contigo_core::{job::CoreChannel, types::Result};
 use contigo_drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side};
-
-/// A simulated card.
-pub type SimLitepcie = SimDevice<LitepcieModel>;
 
 impl SimWindow<LitepcieModel> {
     /// As [`open`](Litepcie::open), but safe: the window's type proves what is behind it.
@@ -64,7 +61,8 @@ pub struct LitepcieSpec {
 #[derive(Debug)]
 pub struct LitepcieModel {
     spec: LitepcieSpec,
-    stream: SimStream,
+    /// The other end of its stream.
+    pub stream: SimStream,
     between: SimStream,
     /// The writer, then the reader.
     lanes: [Lane; 2],
@@ -101,12 +99,6 @@ impl LitepcieModel {
             irq_at_ns: None,
             now_ns: 0,
         }
-    }
-
-    /// Returns the counts of its stream.
-    #[must_use]
-    pub const fn stream(&self) -> StreamCounts {
-        self.stream.counts()
     }
 
     fn next_ns(&self) -> Option<(u64, usize)> {

@@ -13,9 +13,9 @@ mod manual;
 mod masters;
 
 use crate::{
-    Model, SimBus, SimDevice, SimWindow,
+    Model, SimBus, SimWindow,
     faults::GARBAGE,
-    stream::{SimStream, StreamConfig, StreamCounts},
+    stream::{SimStream, StreamConfig},
 };
 use contigo_core::{
     mem::CpuBuf,
@@ -27,9 +27,6 @@ use fetch::Fetch;
 
 /// The most descriptors that the model's FIFO holds. Platform Designer offers up to 1,024.
 const JOBS_MAX: usize = 128;
-
-/// A simulated mSGDMA.
-pub type SimMsgdma = SimDevice<MsgdmaModel>;
 
 /// How the model is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +65,8 @@ pub struct MsgdmaModel {
     build: MsgdmaBuild,
     dispatcher: Dispatcher,
     fetch: Fetch,
-    stream: SimStream,
+    /// The other end of its stream.
+    pub stream: SimStream,
     /// The last write whose answer the core does not wait for: its arrival time, address and byte.
     posted: Option<(u64, u64, u8)>,
     /// The core waits for answers to writes that it never made.
@@ -98,12 +96,6 @@ impl MsgdmaModel {
             owed: false,
             gone: false,
         }
-    }
-
-    /// Returns the counts of its stream.
-    #[must_use]
-    pub const fn stream(&self) -> StreamCounts {
-        self.stream.counts()
     }
 
     const fn mode(&self) -> MsgdmaMode {

@@ -22,9 +22,9 @@ use self::{
     events::Events,
     manual as ddi0424,
 };
-use crate::{Model, SimBoard, SimBus, SimDevice, SimWindow};
+use crate::{Model, SimBus, SimWindow};
 use contigo_core::{
-    mem::{CpuBuf, Port},
+    mem::CpuBuf,
     types::{Refused, Result},
 };
 use contigo_drivers::pl330::{Controller, Pl330};
@@ -42,17 +42,6 @@ const GIVEN: usize = 4;
 const STRIKES_WITHIN: u32 = 40;
 /// The longest delay of an interrupt.
 const LATE_NS: u64 = 100_000;
-
-/// A simulated DMA-330.
-pub type SimPl330 = SimDevice<Pl330Model>;
-
-impl SimPl330 {
-    /// A controller built as `spec` describes.
-    #[must_use]
-    pub fn with_spec(board: &SimBoard, port: Port, spec: Pl330Spec) -> Self {
-        Self::with_model(board, port, Pl330Model::new(spec))
-    }
-}
 
 impl SimWindow<Pl330Model> {
     /// As [`open`](Pl330::open), but safe: the window's type proves that a DMA-330 is behind it.

@@ -1,14 +1,14 @@
 //! A stream's settings, and its counts.
 
 /// The most bytes that can wait between a core and the other end of its stream.
-pub const FIFO_MAX_BYTES: usize = 4096;
+pub(crate) const FIFO_MAX_BYTES: usize = 4096;
 
 /// The other end of a core's stream, and the FIFO before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamConfig {
     /// The other end.
     pub end: StreamEnd,
-    /// The FIFO's size: at most [`FIFO_MAX_BYTES`]. A source loses bytes that do not fit.
+    /// The FIFO's size: at most 4096 bytes. A source loses bytes that do not fit.
     pub fifo_bytes: usize,
 }
 
@@ -113,15 +113,15 @@ pub struct StreamCounts {
     pub sent: u64,
     /// Bytes that the core sent.
     pub sent_bytes: u64,
-    /// FNV-1a of all bytes that the core sent, in their order: [`fnv1a`].
+    /// FNV-1a of all bytes that the core sent, in their order.
     pub sent_hash: u64,
 }
 
 /// The initial value of FNV-1a.
-pub const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+pub(super) const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// Continues FNV-1a from `hash` over `bytes`; the first `hash` is [`FNV_START`].
 #[must_use]
-pub fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
+pub(super) fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -11,9 +11,8 @@ mod config;
 pub mod packet;
 mod source;
 
-pub use config::{
-    FIFO_MAX_BYTES, FNV_START, SourceConfig, StreamConfig, StreamCounts, StreamEnd, fnv1a,
-};
+use config::{FIFO_MAX_BYTES, FNV_START, fnv1a};
+pub use config::{SourceConfig, StreamConfig, StreamCounts, StreamEnd};
 use heapless::Deque;
 use source::Source;
 
@@ -53,7 +52,7 @@ impl Default for SimStream {
 }
 
 impl SimStream {
-    /// A stream by `config`. A FIFO size of 0, or above [`FIFO_MAX_BYTES`], is set to one byte, or
+    /// A stream by `config`. A FIFO size of 0, or above 4096, is set to one byte, or
     /// to that maximum.
     #[must_use]
     pub fn new(config: StreamConfig) -> Self {

@@ -95,7 +95,6 @@ mod tests {
             (regs::ISSUE_MOST, CTRL1_RESET),
             (regs::SIZE_MAX, SIZE),
             (regs::WORD3_LINKED, LINKED_LIST),
-            (regs::WORD3_PAUSE, CMD_PAUSE),
             (regs::WORD3_STOP, CMD_STOP),
             (regs::POINT_TYPE_MEMORY, POINT_TYPE),
             (regs::ENABLE, EN),

@@ -6,7 +6,7 @@ mod descriptor;
 mod manual;
 
 use crate::{
-    Model, SimBus, SimDevice, SimWindow,
+    Model, SimBus, SimWindow,
     faults::{Fate, GARBAGE},
 };
 use contigo_core::{
@@ -33,9 +33,6 @@ const WORDS: usize = ug1087::WINDOW_BYTES / 4;
 const ERR_CTRL: usize = 0x000;
 /// The bits of CTRL0 that can be read back; CONT is a command.
 const CTRL0_BITS: u32 = 0xFC;
-
-/// A simulated ZDMA channel.
-pub type SimZdma = SimDevice<ZdmaModel>;
 
 impl SimWindow<ZdmaModel> {
     /// As [`simple`](Zdma::simple), but safe: the window's type proves that a channel is behind it.

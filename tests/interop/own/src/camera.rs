@@ -17,7 +17,7 @@
 
 use contigo::{
     Completion, Driver, Error, Result,
-    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side, regs},
+    drivers::axi_dma::{AxiDmaChannel, AxiDmaConfig, Side},
     job::{AnyDriver, Parts, Settings},
     mem::DevSlice,
     names::{AnyDevice, DriverRow},
@@ -42,12 +42,15 @@ const DEPTH_MAX: u64 = 32;
 const WRONG: usize = 0x100;
 /// The widest length register that a core has.
 const LENGTH_BITS: u32 = 26;
+/// The receiver's status, and its lowest bit: halted (AMD PG021).
+const DMASR: usize = 0x34;
+const HALTED: u32 = 1;
 /// A setting that is not there.
 const NEVER: u32 = u32::MAX;
 
 pub(crate) static ROW: DriverRow =
-    DriverRow::new("camera", "a camera: its jobs have one operand, a packet that it writes", open)
-        .settings(&[
+    DriverRow {
+        settings: Some(&[
             "depth",
             "packets",
             "short_every",
@@ -59,8 +62,10 @@ pub(crate) static ROW: DriverRow =
             "unknown_at",
             "too_long_at",
             "taken",
-        ])
-        .memory(DEPTH_MAX as usize * LINE);
+        ]),
+        memory_bytes: DEPTH_MAX as usize * LINE,
+        ..DriverRow::new("camera", "a camera: its jobs have one operand, a packet that it writes", open)
+    };
 
 /// `sim:camera`.
 pub(crate) fn model() -> AnyModel {
@@ -200,7 +205,7 @@ unsafe impl Driver for Lying {
                 Completion::of(usize::MAX)
             }
             Lies { too_long_at, .. } if too_long_at == this => {
-                end.with_bytes(regs::BYTES_MASK as usize + 1)
+                Completion { bytes: Some(1 << LENGTH_BITS), ..end }
             }
             _ => end,
         }))
@@ -215,8 +220,8 @@ struct Watched {
 
 impl Watched {
     fn look(&mut self, bus: &mut SimBus<'_>) {
-        let status = self.camera.read32(regs::CHANNEL_BYTES + regs::DMASR.offset(), bus);
-        RUNS.store(status & regs::HALTED == 0, Ordering::Relaxed);
+        let status = self.camera.read32(DMASR, bus);
+        RUNS.store(status & HALTED == 0, Ordering::Relaxed);
     }
 }
 

@@ -5,8 +5,13 @@
 //! The settings of the fake's machine, the calls that can be made to fail, and the events of the
 //! log.
 
-use super::{DEVICE, GROUP, files::Kind};
-use contigo::linux::vfio::seam::{IoasIovaRanges, IovaRange, Request, Type1Info};
+use super::{
+    DEVICE, GROUP,
+    abi::Type1Info,
+    files::Kind,
+    iommufd::{IoasIovaRanges, IovaRange},
+    request::Request,
+};
 
 pub use super::pci::Kind as PciKind;
 
@@ -64,7 +69,7 @@ impl Call {
             Request::CheckExtension(_) => Self::CheckExtension,
             Request::SetIommu(_) => Self::SetIommu,
             Request::GroupStatus(_) => Self::GroupStatus,
-            Request::SetContainer(_) => Self::SetContainer,
+            Request::SetContainer => Self::SetContainer,
             Request::DeviceInfo(_) => Self::DeviceInfo,
             Request::RegionInfo(_) => Self::RegionInfo,
             Request::IrqInfo(_) => Self::IrqInfo,
@@ -143,8 +148,8 @@ pub struct Machine {
     pub release: (u32, u32),
     /// RLIMIT_MEMLOCK.
     pub pin_limit_bytes: Option<u64>,
-    /// The addresses that are allowed.
-    pub ranges: Vec<IovaRange>,
+    /// The addresses that are allowed, each range by its first and its last.
+    pub ranges: Vec<(u64, u64)>,
     /// The kernel tells them.
     pub tells_ranges: bool,
     /// A capability's place is a multiple of this: 8 since Linux 6.5, 4 before.
@@ -188,10 +193,7 @@ impl Default for Machine {
             enforces_snooping: false,
             release: (6, 12),
             pin_limit_bytes: None,
-            ranges: vec![
-                IovaRange { start: 0, last: 0x7FF_FFFF },
-                IovaRange { start: 0x810_0000, last: 0xFFFF_FFFF_FFFF },
-            ],
+            ranges: vec![(0, 0x7FF_FFFF), (0x810_0000, 0xFFFF_FFFF_FFFF)],
             tells_ranges: true,
             capability_align: 8,
             broken_chain: false,
@@ -223,7 +225,7 @@ impl Machine {
     pub(super) fn type1_info(&self, info: &mut Type1Info) -> Result<i32, i32> {
         let mut chain: Vec<(u16, Vec<u32>)> = vec![(2, vec![0; 6]), (3, vec![65_535])];
         if self.tells_ranges {
-            let pairs = self.ranges.iter().flat_map(|range| [range.start, range.last]);
+            let pairs = self.ranges.iter().flat_map(|&(start, last)| [start, last]);
             let words = pairs.flat_map(|value| [value as u32, (value >> 32) as u32]);
             chain.push((1, [self.ranges.len() as u32, 0].into_iter().chain(words).collect()));
         }
@@ -261,8 +263,8 @@ impl Machine {
         ask: &mut IoasIovaRanges,
         room: &mut [IovaRange],
     ) -> Result<i32, i32> {
-        for (to, from) in room.iter_mut().zip(&self.ranges) {
-            *to = *from;
+        for (to, &(start, last)) in room.iter_mut().zip(&self.ranges) {
+            *to = IovaRange { start, last };
         }
         ask.num_iovas = u32::try_from(self.ranges.len()).unwrap_or(u32::MAX);
         if self.ranges.len() > room.len() { Err(libc::EMSGSIZE) } else { Ok(0) }

@@ -4,11 +4,19 @@
 //! device's bus master: it does not reach memory that is not mapped for it.
 #![allow(unsafe_code, reason = "implements the unsafe trait VfioKernel")]
 
+#[allow(dead_code, unreachable_pub, reason = "the runtime uses what the fake does not")]
+#[path = "../../../../runtime/core/src/linux/vfio/abi.rs"]
+mod abi;
 mod files;
 mod iommu;
+#[allow(dead_code, unreachable_pub, reason = "the runtime uses what the fake does not")]
+#[path = "../../../../runtime/core/src/linux/vfio/iommufd.rs"]
+mod iommufd;
 mod machine;
 mod pci;
+mod request;
 mod state;
+pub mod uapi;
 
 pub use self::{
     files::Kind,
@@ -16,18 +24,21 @@ pub use self::{
     machine::{Call, Event, Machine, PciKind, Way},
 };
 
-use self::{files::FakeFile, state::State};
+use self::{files::FakeFile, request::Request, state::State};
 use contigo::{
     Error,
-    linux::vfio::seam::{Fd, Function, GroupStatus, Request, VfioKernel},
+    linux::vfio::seam::{Fd, Function, VfioKernel},
 };
 use nix::{
     errno::Errno,
-    sys::memfd::{MFdFlags, memfd_create},
+    sys::{
+        ioctl::ioctl_num_type,
+        memfd::{MFdFlags, memfd_create},
+    },
     unistd::ftruncate,
 };
 use std::{
-    ffi::{CStr, c_int},
+    ffi::{CStr, c_int, c_void},
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -109,7 +120,7 @@ impl FakeVfio {
             return false;
         };
         // A level stays masked until the program unmasks it.
-        state.irq = Some((index, eventfd, masked || index == contigo::linux::vfio::seam::INTX));
+        state.irq = Some((index, eventfd, masked || index == uapi::INTX));
         let one = 1_u64.to_ne_bytes();
         // SAFETY: the program's eventfd, which it keeps open while it is set here; 8 bytes are
         // read.
@@ -180,15 +191,22 @@ unsafe impl VfioKernel for FakeVfio {
         Ok(self.file(Kind::Event, fd))
     }
 
-    fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<c_int, i32> {
+    unsafe fn ioctl(
+        &self,
+        file: &Fd,
+        request: ioctl_num_type,
+        argument: *mut c_void,
+    ) -> Result<c_int, i32> {
+        // SAFETY: the caller's promise.
+        let request = unsafe { Request::of(request, argument) }.ok_or(libc::ENOTTY)?;
         let mut state = self.lock();
         state.strike(Call::of(&request))?;
         match (kind(file).ok_or(libc::EBADF)?, request) {
             (Kind::Group, Request::GroupStatus(status)) => {
-                status.flags = if state.machine.viable { GroupStatus::VIABLE } else { 0 };
+                status.flags = if state.machine.viable { uapi::VIABLE } else { 0 };
                 Ok(0)
             }
-            (Kind::Group, Request::SetContainer(_)) => state.set_container(),
+            (Kind::Group, Request::SetContainer) => state.set_container(),
             (Kind::Container, Request::CheckExtension(extension)) => Ok(state.extension(extension)),
             (Kind::Container, Request::SetIommu(iommu)) => state.set_iommu(iommu),
             (Kind::Container, Request::Type1Info(info)) => state.machine.type1_info(info),

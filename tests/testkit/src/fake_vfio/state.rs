@@ -2,14 +2,13 @@
 //! The fake kernel's memory of past calls, and its rules.
 
 use super::{
+    abi::{IrqInfo, IrqSet, RegionInfo},
     files::Kind,
     iommu::Iommu,
     machine::{Call, Event, IOAS, Machine, REGION_STEP, Way},
     pci::Pci,
-};
-use contigo::linux::vfio::seam::{
-    CONFIG_REGION, DMA_CC_IOMMU, DeviceInfo, INTX, IrqInfo, IrqSet, MSI, MSIX, RegionInfo, Request,
-    TYPE1V2_IOMMU,
+    request::Request,
+    uapi,
 };
 use nix::errno::Errno;
 
@@ -139,16 +138,16 @@ impl State {
 
     pub(super) fn extension(&self, extension: u32) -> i32 {
         match extension {
-            TYPE1V2_IOMMU => i32::from(self.machine.type1),
+            uapi::TYPE1V2_IOMMU => i32::from(self.machine.type1),
             // Linux before 5.19 answers whether it maps memory as cacheable; since then whether the
             // IOMMU enforces it.
-            DMA_CC_IOMMU => i32::from(self.iommu_set && self.machine.enforces_snooping),
+            uapi::DMA_CC_IOMMU => i32::from(self.iommu_set && self.machine.enforces_snooping),
             _ => 0,
         }
     }
 
     pub(super) fn set_iommu(&mut self, iommu: u32) -> Result<i32, i32> {
-        if !self.has_container || iommu != TYPE1V2_IOMMU || !self.machine.type1 {
+        if !self.has_container || iommu != uapi::TYPE1V2_IOMMU || !self.machine.type1 {
             return Err(libc::EINVAL);
         }
         self.iommu_set = true;
@@ -176,7 +175,7 @@ impl State {
 
     pub(super) fn map(&mut self, way: Way, vaddr: u64, iova: u64, size: u64) -> Result<i32, i32> {
         let last = iova + size - 1;
-        if !self.machine.ranges.iter().any(|range| range.start <= iova && last <= range.last) {
+        if !self.machine.ranges.iter().any(|range| range.0 <= iova && last <= range.1) {
             return Err(libc::EINVAL);
         }
         if self.machine.pin_limit_bytes.is_some_and(|limit| self.iommu.bytes() + size > limit) {
@@ -206,7 +205,8 @@ impl State {
     /// Where a device's file has the configuration space.
     pub(super) fn config_at(&self, kind: Kind, offset: u64) -> Result<usize, i32> {
         self.is_usable()?;
-        let at = offset.checked_sub(u64::from(CONFIG_REGION) * REGION_STEP).ok_or(libc::EINVAL)?;
+        let at =
+            offset.checked_sub(u64::from(uapi::CONFIG_REGION) * REGION_STEP).ok_or(libc::EINVAL)?;
         match kind {
             Kind::Device | Kind::DeviceOfGroup => usize::try_from(at).map_err(|_| libc::EINVAL),
             _ => Err(libc::EINVAL),
@@ -217,8 +217,8 @@ impl State {
         self.is_usable()?;
         match request {
             Request::DeviceInfo(info) => {
-                info.flags = if self.machine.is_pci { DeviceInfo::PCI } else { 1 << 2 };
-                info.flags |= if self.machine.resets { DeviceInfo::RESET } else { 0 };
+                info.flags = if self.machine.is_pci { uapi::IS_PCI } else { 1 << 2 };
+                info.flags |= if self.machine.resets { uapi::CAN_RESET } else { 0 };
             }
             Request::RegionInfo(info) => self.region(info),
             Request::IrqInfo(info) => self.irq_info(info)?,
@@ -238,15 +238,15 @@ impl State {
         info.offset = u64::from(info.index) * REGION_STEP;
         info.size = if info.index == 0 { self.machine.bar_bytes } else { 0 };
         info.flags = if info.index == 0 { 0b11 } else { 0 };
-        if info.index == CONFIG_REGION {
+        if info.index == uapi::CONFIG_REGION {
             (info.size, info.flags) = (256, 0b11);
         }
         if info.index != 0 || info.size == 0 || !self.machine.maps {
             return;
         }
-        info.flags |= RegionInfo::MMAP;
+        info.flags |= uapi::MMAP;
         if let Some(capability) = self.machine.bar_capability {
-            info.flags |= RegionInfo::CAPS;
+            info.flags |= uapi::CAPS;
             (info.caps[0], info.caps[1]) = (u32::from(capability) | 1 << 16, 0);
             // More than there is room for.
             if capability == u16::MAX { info.argsz += 4096 } else { info.cap_offset = 32 }
@@ -259,7 +259,7 @@ impl State {
             .irqs
             .get(usize::try_from(info.index).unwrap_or(usize::MAX))
             .ok_or(libc::EINVAL)?;
-        info.flags = IrqInfo::EVENTFD;
+        info.flags = uapi::EVENTFD;
         Ok(())
     }
 
@@ -270,26 +270,26 @@ impl State {
                 .get(usize::try_from(index).unwrap_or(usize::MAX))
                 .is_some_and(|count| *count > 0)
         };
-        if !has(set.index) || ![INTX, MSI, MSIX].contains(&set.index) {
+        if !has(set.index) || ![uapi::INTX, uapi::MSI, uapi::MSIX].contains(&set.index) {
             return Err(libc::EINVAL);
         }
         match (set.flags, set.count) {
             (flags, 1)
-                if flags == IrqSet::DATA_EVENTFD | IrqSet::TRIGGER
+                if flags == uapi::DATA_EVENTFD | uapi::TRIGGER
                     && set.argsz == 24
                     && self.irq.is_none() =>
             {
                 self.irq = Some((set.index, set.data, false));
                 self.log.push(Event::Irq(set.index, true));
             }
-            (flags, 0) if flags == IrqSet::DATA_NONE | IrqSet::TRIGGER && set.argsz == 20 => {
+            (flags, 0) if flags == uapi::DATA_NONE | uapi::TRIGGER && set.argsz == 20 => {
                 self.irq = None;
                 self.log.push(Event::Irq(set.index, false));
             }
             (flags, 1)
-                if flags == IrqSet::DATA_NONE | IrqSet::UNMASK
+                if flags == uapi::DATA_NONE | uapi::UNMASK
                     && set.argsz == 20
-                    && set.index == INTX =>
+                    && set.index == uapi::INTX =>
             {
                 let (index, eventfd, _) = self.irq.ok_or(libc::EINVAL)?;
                 self.irq = Some((index, eventfd, false));

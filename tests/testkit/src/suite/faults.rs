@@ -7,14 +7,11 @@ use super::{
 };
 use crate::{
     conformance::{Failure, Verdict},
-    ensure,
+    ensure, fnv,
 };
 use contigo::{
     Align, Completion, DevBuf, Driver, Error, Pool, Queue, Region,
-    sim::{
-        Faults, SimBoard, SimConfig, SimDevice, Struck,
-        stream::{FNV_START, fnv1a},
-    },
+    sim::{Faults, SimBoard, SimConfig, SimDevice, Struck},
 };
 use fastrand::Rng;
 use std::{collections::VecDeque, ops::Range, time::Duration};
@@ -129,7 +126,7 @@ fn on_board<S: Subject>(
     let sent = subject.open(device.window()?, memory, |driver| {
         let queue = Queue::new(driver, DEPTH).map_err(|refused| Failure::from(refused.error))?;
         let rng = Rng::with_seed(seed);
-        let (jobs, lost, sent) = (VecDeque::new(), false, FNV_START);
+        let (jobs, lost, sent) = (VecDeque::new(), false, fnv::START);
         let faults = faults_of(seed);
         let mut run = Run {
             subject,
@@ -259,7 +256,7 @@ impl<S: Subject> Run<'_, '_, S> {
         } else {
             self.tally.completed += 1;
             if self.subject.kind() == Kind::Send {
-                self.sent = fnv1a(self.sent, job.sent());
+                self.sent = fnv::more(self.sent, job.sent());
             }
         }
         job.compare(self.subject.kind(), Some(completion), buffers, &mut self.packet)

@@ -35,9 +35,8 @@ fn a_table_says_what_its_text_says() {
     for text in [text, format!("{SCALE:#}")] {
         assert_eq!(json::map(text.as_bytes()).unwrap().build().unwrap(), SCALE, "{text}");
     }
-    let every = kernel()
-        .pointer32("b", 0x20, OperandSpec::from_device().at_least(8).at_most(64), "8")
-        .result("r", 0x24, 64);
+    let few = OperandSpec { min_bytes: 8, max_bytes: 64, ..OperandSpec::from_device() };
+    let every = kernel().pointer32("b", 0x20, few, "8").result("r", 0x24, 64);
     let every = every.build().unwrap();
     assert_eq!((every.addr_bits(), every.results()[0].words()), (32, 2));
     assert_eq!(json::map(every.to_string().as_bytes()).unwrap().build().unwrap(), every);
@@ -98,7 +97,7 @@ fn each_rule_is_named_with_its_argument() {
 fn a_length_is_a_number_times_three_scalars_at_most() {
     let map = |rule| kernel().scalar("m", 0x20, 32).length("a", rule).build();
     for rule in ["4*n", "n*4", " 4 * n ", "2*n*2", "n*m*n", "4096", "n"] {
-        assert!(map(rule).unwrap().pointers()[0].length().is_known(), "{rule}");
+        assert!(map(rule).unwrap().to_string().contains("\"bytes\":"), "{rule}");
     }
     assert!(!map("").unwrap().pointers()[0].length().is_known());
     let long = "4294967296*4294967296";

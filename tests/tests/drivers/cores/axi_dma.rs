@@ -31,8 +31,8 @@ const DIRECT: CoreSpec = CoreSpec {
 };
 const WITH_SG: CoreSpec = CoreSpec { sg: true, ..DIRECT };
 
-fn core(board: &SimBoard, spec: CoreSpec) -> SimAxiDma {
-    SimAxiDma::with_model(board, board.port(), AxiDmaModel::new(spec))
+fn core(board: &SimBoard, spec: CoreSpec) -> SimDevice<AxiDmaModel> {
+    SimDevice::with_model(board, board.port(), AxiDmaModel::new(spec))
 }
 
 /// A core that receives packets of so many bytes.

@@ -28,8 +28,8 @@ fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool, CpuBuf) -> Result<()>
     assert_eq!((pool.taken(), own.taken()), (0, 0));
 }
 
-fn core(board: &SimBoard, build: AxiDmacBuild) -> SimAxiDmac {
-    SimAxiDmac::with_model(board, board.port(), AxiDmacModel::new(build))
+fn core(board: &SimBoard, build: AxiDmacBuild) -> SimDevice<AxiDmacModel> {
+    SimDevice::with_model(board, board.port(), AxiDmacModel::new(build))
 }
 
 fn open(core: &SimAxiDmac, config: DmacConfig) -> Result<Queue<AxiDmac<SimWindow<AxiDmacModel>>>> {

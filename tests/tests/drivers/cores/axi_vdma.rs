@@ -61,7 +61,7 @@ fn a_source_without_blanking_loses_frames_and_tears_none() {
         assert!(packet::is(number, frame) && last < Some(number));
         (last, good) = (Some(number), good + 1);
     }
-    let counts = device.model(AxiVdmaModel::stream).unwrap();
+    let counts = device.model(|model| model.stream.counts()).unwrap();
     assert!(good > 20 && counts.lost > 10, "{good} {torn} {counts:?}");
 }
 
@@ -136,7 +136,7 @@ fn frames_and_cores_that_there_are_not() {
     }
     let mut queue = open(&device, CONFIG);
     // Another core: an AXI DMA has no version there.
-    let dma = contigo::sim::axi_dma::SimAxiDma::new(&board, board.port());
+    let dma = SimDevice::<contigo::sim::axi_dma::AxiDmaModel>::new(&board, board.port());
     // SAFETY: no job is given to it.
     let other = unsafe { AxiVdmaChannel::alone(dma.window().unwrap(), Side::S2mm, CONFIG) };
     cases! {
@@ -156,7 +156,7 @@ fn frames_and_cores_that_there_are_not() {
 #[test]
 fn registers_at_their_edges() {
     let board = SimBoard::new(1);
-    let device = SimAxiVdma::new(&board, board.port());
+    let device = SimDevice::<AxiVdmaModel>::new(&board, board.port());
     let window = device.window().unwrap();
     let write = |offset, value| {
         // SAFETY: HSIZE is 0: a frame that begins ends with an error, and nothing is moved.

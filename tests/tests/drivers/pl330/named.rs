@@ -165,9 +165,11 @@ unsafe fn elsewhere(_: AnyDevice) -> Result<AnyCore> {
     AnyCore::new(Elsewhere)
 }
 
-static ROW: DriverRow = DriverRow::new("elsewhere", "has the channels of another device", nothing)
-    .settings(&["channel"])
-    .shared(elsewhere);
+static ROW: DriverRow = DriverRow {
+    settings: Some(&["channel"]),
+    core: Some(elsewhere),
+    ..DriverRow::new("elsewhere", "has the channels of another device", nothing)
+};
 
 /// The driver keeps both devices' cores until it is gone.
 #[test]

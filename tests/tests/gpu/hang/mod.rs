@@ -30,8 +30,8 @@ const SOON: Duration = Duration::from_secs(5);
 
 /// `spin(out, flag)`, whose argument words are the flag's address.
 fn spin(module: &Module) -> CudaFunction {
-    let parameters =
-        [Parameter::Operand(OperandSpec::from_device().at_least(4)), Parameter::Words(2)];
+    let operand = OperandSpec { min_bytes: 4, ..OperandSpec::from_device() };
+    let parameters = [Parameter::Operand(operand), Parameter::Words(2)];
     let signature = Signature::new("spin", &parameters).unwrap().launched(Launch::of(1, 1));
     // SAFETY: [`PTX`]: one thread writes four bytes at the operand. It reads four more at the flag,
     // which is never freed ([`Word::new`]) and which the CPU reads and writes as an atomic.

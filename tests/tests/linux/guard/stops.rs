@@ -2,12 +2,13 @@
 //! armed, and that it stops the device.
 
 use super::os;
+use crate::driver_regs::{axi_dma, pl330, zdma};
 use contigo::{
     Align, Device, Driver as _, Error, Mmio, Queue, Region, Wait,
     drivers::{
-        axi_dma::{AxiDmaConfig, Side, regs as axi_dma},
-        pl330::{PROGRAM_BYTES, Pl330, Pl330Config, regs as pl330},
-        zdma::{Zdma, regs as zdma},
+        axi_dma::{AxiDmaConfig, Side},
+        pl330::{PROGRAM_BYTES, Pl330, Pl330Config},
+        zdma::Zdma,
     },
     forward,
     job::{StopProgram, StopStep},
@@ -15,9 +16,9 @@ use contigo::{
     sim::{
         SimBoard, SimDevice, SimSpec,
         axi_dma::{AxiDmaModel, CoreSpec},
-        pl330::SimPl330,
+        pl330::Pl330Model,
         stream::SourceConfig,
-        zdma::SimZdma,
+        zdma::ZdmaModel,
     },
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs as gemm8};
@@ -67,7 +68,7 @@ fn every_driver_leaves_what_stops_it() {
         [write(gemm8::ABORT.offset(), 1), ctrl, write(gemm8::ABORT.offset(), 0), ctrl]
     );
 
-    let device = SimZdma::new(&board, board.port());
+    let device = SimDevice::<ZdmaModel>::new(&board, board.port());
     let queue = Queue::new(device.window().unwrap().simple().unwrap(), 1).unwrap();
     // SAFETY: as above.
     let steps = armed(&kernel, |guard| unsafe { queue.arm(guard, 0) });
@@ -89,7 +90,7 @@ fn every_driver_leaves_what_stops_it() {
     };
     assert_eq!(steps, [write(zdma::IDS.offset(), zdma::INT_ALL), enable, busy]);
 
-    let device = SimPl330::new(&board, board.port());
+    let device = SimDevice::<Pl330Model>::new(&board, board.port());
     let program = region.alloc(PROGRAM_BYTES, Align::LINE).unwrap();
     // SAFETY: the window is a simulated PL330's.
     let driver = unsafe {
@@ -142,7 +143,7 @@ unsafe impl<D: Device> Device for Shared<'_, D> {
 fn a_program_stops_a_channel_that_never_ends() {
     let board = SimBoard::new(3);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let device = SimPl330::new(&board, board.port());
+    let device = SimDevice::<Pl330Model>::new(&board, board.port());
     let program = region.alloc(PROGRAM_BYTES, Align::LINE).unwrap();
     let window = device.window().unwrap();
     // SAFETY: the window is a simulated PL330's, and the program that stops it is run in its
@@ -172,7 +173,7 @@ struct Channel {
 // SAFETY: there is no device.
 unsafe impl Mmio for Channel {
     fn len_bytes(&self) -> usize {
-        axi_dma::WINDOW_BYTES
+        2 * axi_dma::CHANNEL_BYTES
     }
     fn read32(&self, offset: usize) -> u32 {
         if offset == axi_dma::CHANNEL_BYTES + axi_dma::DMASR.offset() && self.halted.get() {
@@ -283,8 +284,8 @@ fn a_device_that_is_gone_meets_no_program() {
     let program = region.alloc(PROGRAM_BYTES, Align::LINE).unwrap();
     let (gemm, zdma, pl330) = (
         SimGemm8::new(&board, board.port()),
-        SimZdma::new(&board, board.port()),
-        SimPl330::new(&board, board.port()),
+        SimDevice::<ZdmaModel>::new(&board, board.port()),
+        SimDevice::<Pl330Model>::new(&board, board.port()),
     );
     let programs = [
         Gemm8::open_simulated(gemm.window().unwrap()).unwrap().stop_program(),
@@ -305,7 +306,7 @@ fn a_device_that_is_gone_meets_no_program() {
 fn zdmas_program_waits_for_the_copy() {
     let board = SimBoard::new(3);
     let region = Region::new(board.memory(64 << 10).unwrap()).unwrap();
-    let device = SimZdma::new(&board, board.port());
+    let device = SimDevice::<ZdmaModel>::new(&board, board.port());
     let window = device.window().unwrap();
     // SAFETY: the window is a simulated ZDMA's.
     let driver = unsafe { Zdma::simple(Shared(&window)) }.unwrap();

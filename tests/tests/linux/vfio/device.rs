@@ -3,9 +3,9 @@
 use super::{opened, unsuitable};
 use contigo::{
     Device, Error, Mmio, Wait,
-    linux::vfio::{Interrupt, Vfio, VfioDevice, seam},
+    linux::vfio::{Interrupt, Vfio, VfioDevice},
 };
-use contigo_testkit::fake_vfio::{Call, Event, FakeVfio, Machine, Way};
+use contigo_testkit::fake_vfio::{Call, Event, FakeVfio, Machine, Way, uapi::MSI};
 use nix::errno::Errno;
 use std::{cell::Cell, mem};
 
@@ -22,17 +22,12 @@ fn reset_before_mastering_and_stopped_on_drop() {
         assert!(kernel.masters() && vfio.can_reset());
         assert_eq!(
             kernel.log()[before..],
-            [
-                Event::BusMaster(false),
-                Event::Irq(seam::MSI, true),
-                Event::Reset,
-                Event::BusMaster(true)
-            ]
+            [Event::BusMaster(false), Event::Irq(MSI, true), Event::Reset, Event::BusMaster(true)]
         );
         assert_eq!((*device.port(), device.interrupt()), (vfio.port(), Interrupt::Msi));
         let before = kernel.log().len();
         drop(device);
-        assert_eq!(kernel.log()[before..], [Event::BusMaster(false), Event::Irq(seam::MSI, false)]);
+        assert_eq!(kernel.log()[before..], [Event::BusMaster(false), Event::Irq(MSI, false)]);
         assert!(!kernel.masters() && open(&vfio, Interrupt::Any).is_ok(), "and again");
     }
 }

@@ -6,9 +6,12 @@ use contigo::{
     Align, Device, Error, Mmio, Port, Queue, Region, Result, Wait,
     drivers::litepcie::{Litepcie, LitepcieConfig, Side},
     linux::vfio::{Interrupt, VfioDevice},
-    sim::{SimBoard, litepcie::manual},
+    sim::SimBoard,
 };
-use contigo_testkit::fake_vfio::{FakeVfio, Machine, Way};
+use contigo_testkit::{
+    fake_vfio::{FakeVfio, Machine, Way},
+    litepcie as manual,
+};
 use std::{
     collections::VecDeque,
     sync::{Mutex, MutexGuard},

@@ -2,9 +2,7 @@
 
 use super::opened;
 use contigo::{
-    Align, Backend, Bus, DevAddr, Error, PhysAddr, Region,
-    linux::vfio::{VfioMemory, seam::IovaRange},
-    types::BaseAddr,
+    Align, Backend, Bus, DevAddr, Error, PhysAddr, Region, linux::vfio::VfioMemory, types::BaseAddr,
 };
 use contigo_testkit::{
     emulated,
@@ -89,8 +87,7 @@ fn places_are_low_and_come_back() {
     // Only above the doorbells is there room for so much.
     let large = vfio.memory(128 << 20).unwrap();
     assert!(iova(&large) >= 0x810_0000);
-    let small =
-        Machine { ranges: vec![IovaRange { start: 0, last: 0x1_FFFF }], ..Machine::default() };
+    let small = Machine { ranges: vec![(0, 0x1_FFFF)], ..Machine::default() };
     let (_kernel, vfio) = opened(small);
     assert_eq!(
         vfio.memory(0x1_1000).unwrap_err(),

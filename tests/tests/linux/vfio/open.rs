@@ -1,11 +1,7 @@
 //! Opening: by which files, what is refused, and that nothing stays open.
 
 use super::{opened, refused, unsuitable};
-use contigo::{
-    Bus, Error, Region,
-    linux::vfio::{Vfio, seam::IovaRange},
-    types::BaseAddr,
-};
+use contigo::{Bus, Error, Region, linux::vfio::Vfio, types::BaseAddr};
 use contigo_testkit::fake_vfio::{
     ADDRESS, Call, Event, FakeVfio, GROUP, Kind, Machine, PciKind, Way,
 };
@@ -240,21 +236,20 @@ fn each_address_space_is_a_bus_of_its_own() {
 
 #[test]
 fn the_window_is_what_the_kernel_allows() {
-    let range = |start, last| IovaRange { start, last };
     let window = |machine: Machine| {
         let (_kernel, vfio) = opened(machine);
         (vfio.port().window, vfio.port().addr_bits)
     };
     for way in [Way::Group, Way::Iommufd] {
         assert_eq!(window(Machine::with(way)), ((0, 0xFFFF_FFFF_FFFF), 48));
-        let one = Machine { ranges: vec![range(0x1000_0000, 0x1FFF_FFFF)], ..Machine::with(way) };
+        let one = Machine { ranges: vec![(0x1000_0000, 0x1FFF_FFFF)], ..Machine::with(way) };
         assert_eq!(window(one), ((0x1000_0000, 0x1FFF_FFFF), 29));
-        let many = Machine { ranges: vec![range(0, 0xFFF); 33], ..Machine::with(way) };
+        let many = Machine { ranges: vec![(0, 0xFFF); 33], ..Machine::with(way) };
         assert_eq!(
             refused(&FakeVfio::new(many)),
             Error::TooMany { what: "ranges of I/O addresses for one device", most: 32 }
         );
-        let backwards = Machine { ranges: vec![range(0x2000, 0x1000)], ..Machine::with(way) };
+        let backwards = Machine { ranges: vec![(0x2000, 0x1000)], ..Machine::with(way) };
         assert!(matches!(
             refused(&FakeVfio::new(backwards)),
             Error::Unexpected { value: 0x2000, .. }

@@ -44,9 +44,11 @@ unsafe fn listening(device: AnyDevice) -> Result<AnyCore> {
     AnyCore::new(Listening(Core::new(device)?))
 }
 
-static ROW: DriverRow = DriverRow::new("listening", "hears of resets", nothing)
-    .settings(&["channel"])
-    .shared(listening);
+static ROW: DriverRow = DriverRow {
+    settings: Some(&["channel"]),
+    core: Some(listening),
+    ..DriverRow::new("listening", "hears of resets", nothing)
+};
 
 /// The reset went to the kernel without the core's lock, and no sibling heard of it.
 #[test]

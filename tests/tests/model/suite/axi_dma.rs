@@ -60,7 +60,7 @@ impl Subject for AxiDmaJobs {
         })
     }
     fn stream(&self, model: &AxiDmaModel) -> Option<StreamCounts> {
-        Some(model.stream())
+        Some(model.stream.counts())
     }
     fn memory_bytes(&self) -> usize {
         match (self.sg, self.short_lengths) {

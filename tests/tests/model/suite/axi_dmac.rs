@@ -3,10 +3,10 @@
 use super::See;
 use contigo::{
     CpuBuf, Driver, Error, Result,
-    drivers::axi_dmac::{DmacConfig, DmacRows, regs::Side},
+    drivers::axi_dmac::{DmacConfig, DmacRows},
     sim::{
         SimWindow,
-        axi_dmac::{AxiDmacBuild, AxiDmacFlaws, AxiDmacModel},
+        axi_dmac::{AxiDmacBuild, AxiDmacFlaws, AxiDmacModel, Side},
         stream::{SourceConfig, StreamConfig, StreamCounts},
     },
 };
@@ -118,7 +118,7 @@ impl Subject for Built {
         self.with(AxiDmacFlaws { row_ids, single_bursts, late_packet_ends, early_last })
     }
     fn stream(&self, model: &AxiDmacModel) -> Option<StreamCounts> {
-        Some(model.stream())
+        Some(model.stream.counts())
     }
     fn memory_bytes(&self) -> usize {
         if self.lists { 4096 } else { 0 }

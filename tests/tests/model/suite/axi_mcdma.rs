@@ -7,7 +7,7 @@ use contigo::{
     sim::{
         SimWindow,
         axi_mcdma::{McdmaModel, McdmaSpec},
-        stream::{SourceConfig, StreamConfig, StreamCounts},
+        stream::{SimStream, SourceConfig, StreamConfig, StreamCounts},
     },
 };
 use contigo_exerciser::Limits;
@@ -62,7 +62,7 @@ impl Subject for Channel {
         McdmaModel::new(McdmaSpec { config, streams: [stream; 2] })
     }
     fn stream(&self, model: &McdmaModel) -> Option<StreamCounts> {
-        model.stream(1)
+        model.streams.get(1).map(SimStream::counts)
     }
     fn memory_bytes(&self) -> usize {
         4096

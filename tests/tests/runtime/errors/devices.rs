@@ -18,8 +18,8 @@ use contigo::{
     names::{self, Attach, DeviceName, GpuKind, MemoryName, provide, row},
     sim::{
         Faults, Model, SimBoard, SimBus, SimConfig, SimDevice,
-        ap_ctrl::SimApCtrl,
-        axi_dma::{AxiDmaModel, CoreSpec, SimAxiDma},
+        ap_ctrl::ApCtrlModel,
+        axi_dma::{AxiDmaModel, CoreSpec},
     },
 };
 use contigo_gemm8::{Gemm8, SimGemm8, regs};
@@ -89,7 +89,7 @@ pub(super) fn that_fail() -> Vec<Error> {
 fn that_goes_too_far() -> Error {
     let board = SimBoard::new(3);
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
-    let kernel = SimApCtrl::new(&board, board.port());
+    let kernel = SimDevice::<ApCtrlModel>::new(&board, board.port());
     let (from, to) = (OperandSpec::to_device(), OperandSpec::from_device());
     let map =
         KernelMap::named("copy", Protocol::Chain).interrupt(true).result("ap_return", 0x10, 32);
@@ -115,7 +115,7 @@ fn that_goes_too_far() -> Error {
 fn that_cuts_a_length() -> Error {
     let board = SimBoard::new(3);
     let region = Region::new(board.memory(32 * 1024).unwrap()).unwrap();
-    let device = SimAxiDma::with_model(
+    let device = SimDevice::with_model(
         &board,
         board.port(),
         AxiDmaModel::new(CoreSpec { sg: false, ..CoreSpec::default() }),
@@ -142,7 +142,7 @@ fn that_fails_at_an_address() -> Error {
         SimBoard::with(SimConfig { seed: 3, faults: Faults { error: 1000, ..Faults::NONE } });
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
     let pool = region.pool(1, SLOT).unwrap();
-    let device = SimAxiDma::with_model(
+    let device = SimDevice::with_model(
         &board,
         board.port(),
         AxiDmaModel::new(CoreSpec { sg: false, ..CoreSpec::default() }),

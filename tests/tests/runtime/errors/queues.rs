@@ -18,7 +18,7 @@ pub(super) fn that_refuse() -> Vec<Error> {
     let region = Region::new(board.memory(8192).unwrap()).unwrap();
     let pool = region.pool(4, 2 * SLOT).unwrap();
     let output = |len| [pool.take().unwrap().from_device(..len)];
-    let operand = OperandSpec::from_device().at_most(SLOT);
+    let operand = OperandSpec { max_bytes: SLOT, ..OperandSpec::from_device() };
     let queue = |poll| {
         Queue::new(Scripted { depth: 2, poll, ..Scripted::new(board.port(), operand) }, 2).unwrap()
     };
@@ -27,7 +27,7 @@ pub(super) fn that_refuse() -> Vec<Error> {
     // The bus is wider than a line, and the block ends in the middle of its word.
     let odd = SimBoard::new(1);
     let end = Region::new(odd.memory(1024 + 64).unwrap()).unwrap();
-    let words = OperandSpec::to_device().in_words(128);
+    let words = OperandSpec { word_bytes: 128, ..OperandSpec::to_device() };
     let mut wide =
         Queue::new(Scripted { depth: 2, ..Scripted::new(odd.port(), words) }, 2).unwrap();
     let mut packet = end.alloc(1024 + 64, Align::PAGE).unwrap();
@@ -78,7 +78,7 @@ pub(super) fn that_refuse() -> Vec<Error> {
         (Ok(Some(Completion::of(slot))), Error::NoSuchJob { device, slot }),
         // More than it was given.
         (
-            Ok(Some(Completion::of(0).with_bytes(SLOT + 1))),
+            Ok(Some(Completion { bytes: Some(SLOT + 1), ..Completion::of(0) })),
             Error::BadCompletion { device, slot: 0, bytes: SLOT + 1, most_bytes: SLOT },
         ),
         (Err(Error::EndedByReset { device }), Error::EndedByReset { device }),

@@ -29,7 +29,7 @@ fn lying_completion_stops_the_device() {
         (
             "more bytes than there are",
             true,
-            vec![Ok(Some(Completion::of(0).with_bytes(SLOT + 1)))],
+            vec![Ok(Some(Completion { bytes: Some(SLOT + 1), ..Completion::of(0) }))],
             0,
             SLOT + 1,
             SLOT,

@@ -39,10 +39,11 @@ fn jobs_that_end_out_of_order_are_found_by_their_slot() {
     let lie = rig.submit(&mut queue, 4);
     assert!(queue.is_full());
     for slot in [2, 0, 3] {
-        script
-            .borrow_mut()
-            .polls
-            .push_back(Ok(Some(Completion { status: 70, ..Completion::of(slot).with_bytes(10) })));
+        script.borrow_mut().polls.push_back(Ok(Some(Completion {
+            status: 70,
+            bytes: Some(10),
+            ..Completion::of(slot)
+        })));
         let done = queue.wait::<1>(Duration::ZERO).unwrap().unwrap();
         assert_eq!((at(&done), done.status, done.bytes), (lie[slot], 70, Some(10)), "slot {slot}");
     }
@@ -84,7 +85,10 @@ fn a_driver_of_any_type_is_driven() {
     let mut list = heapless::Vec::<_, 16>::new();
     assert!(list.push(rig.operand()).is_ok());
     queue.submit_list(&mut list, &[], 77).unwrap();
-    script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0).with_bytes(100))));
+    script
+        .borrow_mut()
+        .polls
+        .push_back(Ok(Some(Completion { bytes: Some(100), ..Completion::of(0) })));
     let mut seen = Vec::new();
     let (tag, end) = queue
         .wait_each(Duration::ZERO, |tag, index, buf| seen.push((tag, index, buf)))
@@ -97,7 +101,10 @@ fn a_driver_of_any_type_is_driven() {
     let dynamic: &mut dyn Driver = &mut driver;
     let mut stream = Stream::new(dynamic, rig.pool.clone(), 2, &[]).unwrap();
     assert_eq!(stream.start(), Ok(2));
-    script.borrow_mut().polls.push_back(Ok(Some(Completion::of(0).with_bytes(100))));
+    script
+        .borrow_mut()
+        .polls
+        .push_back(Ok(Some(Completion { bytes: Some(100), ..Completion::of(0) })));
     let frame = stream.next(Duration::ZERO).unwrap().unwrap();
     assert_eq!((frame.buf.len_bytes(), frame.buf.whole().len_bytes()), (100, SLOT));
 }

@@ -17,7 +17,7 @@ fn a_stream_says_why_it_cannot_begin_or_go_on() {
 
     // As much of each buffer as the device takes.
     let mut driver = refused.into_returned();
-    driver.device.operand = [OperandSpec::from_device().at_most(SLOT - 1)];
+    driver.device.operand = [OperandSpec { max_bytes: SLOT - 1, ..OperandSpec::from_device() }];
     let mut stream = Stream::new(driver, rig.pool.clone(), 4, &[]).unwrap();
     let all: Vec<_> = (0..8).map(|_| rig.pool.take().unwrap()).collect();
     assert_eq!((stream.start(), stream.is_running()), (Err(Error::NoSlots { slots: 8 }), false));

@@ -5,9 +5,9 @@ use contigo::{
     Completion, Error, Queue, Region,
     design::kernel::{KernelMap, Protocol},
     sim::{
-        SimBoard,
-        ap_ctrl::{ApCtrlModel, KernelCall, SimApCtrl},
-        zdma::SimZdma,
+        SimBoard, SimDevice,
+        ap_ctrl::{ApCtrlModel, KernelCall},
+        zdma::ZdmaModel,
     },
 };
 use std::{
@@ -149,7 +149,7 @@ const LIMIT: Duration = Duration::from_millis(20);
 fn eight_jobs_are_in_a_queue_over_a_channel_that_takes_one() {
     let board = SimBoard::new(1);
     let pool = Region::new(board.memory(64 * 1024).unwrap()).unwrap().pool(16, 1024).unwrap();
-    let channel = SimZdma::new(&board, board.port());
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut queue = Queue::new(channel.window().unwrap().simple().unwrap(), 8).unwrap();
     for round in 0..5 {
         for job in 0..8_u8 {
@@ -176,7 +176,7 @@ fn eight_kernel_calls_keep_their_own_numbers() {
         Ok([u32::try_from(call.scalar(0) + call.scalar(1)).unwrap(), 0, 0, 0])
     };
     let board = SimBoard::new(3);
-    let kernel = SimApCtrl::with_model(
+    let kernel = SimDevice::with_model(
         &board,
         board.port(),
         ApCtrlModel::new(map.build().unwrap(), add).unwrap(),

@@ -8,7 +8,7 @@ use contigo::{
     drivers::ap_ctrl::ApCtrl,
     job::AnyDriver,
     names::{Attach, DeviceName, MemoryName},
-    sim::{SimBoard, zdma::SimZdma},
+    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
 };
 use std::{error, fs, io, time::Duration};
 
@@ -39,7 +39,9 @@ macro_rules! program {
             let _ = copy.run(operands, &[64], Duration::from_millis(20))?;
             // What this refusal gives back is a driver of any kind, which threads do not share.
             let board = SimBoard::new(1);
-            let any = AnyDriver::new(SimZdma::new(&board, board.port()).window()?.simple()?)?;
+            let any = AnyDriver::new(
+                SimDevice::<ZdmaModel>::new(&board, board.port()).window()?.simple()?,
+            )?;
             drop(Queue::new(any, 4)?);
             Design::read(&fs::read(file)?)?;
             Ok(())

@@ -29,14 +29,14 @@ pub(super) fn source(
     report: &Report<'_>,
     options: &Options,
 ) -> Result<Written, String> {
-    let tree = Tree::of(design.soc())?;
+    let tree = Tree::of(design.soc)?;
     let (mut nodes, mut notes) = (String::new(), Vec::new());
     for entry in &report.cores {
         let core = design.core(entry.name).map_err(said)?;
         let mut own = Notes::new();
-        let node = if core.is_interrupt_controller() && options.at_boot {
+        let node = if core.ip() == "axi_intc" && options.at_boot {
             tree.controller(&core, &mut own)
-        } else if core.is_interrupt_controller() {
+        } else if core.ip() == "axi_intc" {
             continue;
         } else {
             tree.node(design, &core, options, &mut own)

@@ -112,10 +112,10 @@ impl<'a> Report<'a> {
             .collect::<Result<_, _>>()?;
         let fabric = fabric.to_string();
         Ok(Self {
-            name: design.name(),
-            device: design.device(),
-            soc: design.soc().name(),
-            tool: design.tool(),
+            name: design.name,
+            device: design.device,
+            soc: design.soc.name(),
+            tool: design.tool,
             fabric,
             cores,
         })
@@ -145,7 +145,7 @@ impl<'a> CoreEntry<'a> {
                 _ => (None, None),
             };
             let spi = match interrupt.wired {
-                Wired::Processor { line } => design.soc().shared_interrupt(line),
+                Wired::Processor { line } => design.soc.shared_interrupt(line),
                 _ => None,
             };
             let (edge, wired) =

@@ -13,7 +13,7 @@ use contigo::{
     job::exactly,
     mem::DevSlice,
     names::NameError,
-    sim::{SimBoard, zdma::SimZdma},
+    sim::{SimBoard, SimDevice, zdma::ZdmaModel},
 };
 use contigo_exerciser::{Ground, Line};
 use std::time::Duration;
@@ -58,7 +58,7 @@ unsafe impl<D: Device> Driver for Broken<Zdma<D>> {
 fn tested(task: &Task<'_>) -> Result<Tested, Failure> {
     let board = SimBoard::new(task.seed);
     let region = Region::new(board.memory(Ground::REGION_BYTES)?)?;
-    let channel = SimZdma::new(&board, board.port());
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
     let queue = Queue::new(Broken { inner: channel.window()?.simple()?, jobs: 0 }, 1)?;
     drive(&region, queue, Line::None, task)
 }

@@ -65,12 +65,12 @@ pub const fn queue_bytes(jobs: usize, operands: usize) -> Result<usize> {
 /// from its result type:
 ///
 /// ```
-/// use contigo::{Align, sim::{zdma::SimZdma, SimBoard}, Queue, Region};
+/// use contigo::{Align, sim::{SimDevice, zdma::ZdmaModel, SimBoard}, Queue, Region};
 /// use core::time::Duration;
 /// let board = SimBoard::new(1);
 /// let region = Region::new(board.memory(64 * 1024)?)?;
 /// let pool = region.pool(8, 1024)?;
-/// let channel = SimZdma::new(&board, board.port());
+/// let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
 /// let mut queue = Queue::new(channel.window()?.simple()?, 4)?;
 ///
 /// let [mut from, to] = [pool.take()?, pool.take()?];

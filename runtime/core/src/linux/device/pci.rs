@@ -227,14 +227,6 @@ impl PciFunction {
         self.config.change(MEMORY_SPACE, BUS_MASTER)
     }
 
-    /// Turns bus mastering off: [`BusMaster::disable`].
-    ///
-    /// # Errors
-    /// As [`enable`](Self::enable).
-    pub fn disable_bus_master(&self) -> Result<(), Error> {
-        self.config.change(0, BUS_MASTER)
-    }
-
     /// A handle on its bus mastering, for the driver that gets the registers.
     ///
     /// # Errors

@@ -2,44 +2,44 @@
 //! compiles the header and compares every constant, size and offset.
 
 /// `CONTIGO_MAX_BUFFERS`.
-pub const MAX_BUFFERS: u32 = 256;
+pub(crate) const MAX_BUFFERS: u32 = 256;
 /// `CONTIGO_MAX_STEPS`.
-pub const MAX_STEPS: usize = 32;
+pub(crate) const MAX_STEPS: usize = 32;
 /// `CONTIGO_MAX_WINDOWS`.
-pub const MAX_WINDOWS: usize = 6;
+pub(crate) const MAX_WINDOWS: usize = 6;
 /// `CONTIGO_MAX_INTERRUPTS`.
-pub const MAX_INTERRUPTS: usize = 16;
+pub(crate) const MAX_INTERRUPTS: usize = 16;
 
 /// `CONTIGO_WINDOW_MMAP`.
-pub const WINDOW_MMAP: u32 = 1;
+pub(crate) const WINDOW_MMAP: u32 = 1;
 /// `CONTIGO_WINDOW_STOP`.
-pub const WINDOW_STOP: u32 = 1 << 1;
+pub(crate) const WINDOW_STOP: u32 = 1 << 1;
 /// `CONTIGO_INFO_COHERENT` and the others.
-pub const INFO_COHERENT: u32 = 1;
+pub(crate) const INFO_COHERENT: u32 = 1;
 /// See [`INFO_COHERENT`].
-pub const INFO_IOMMU: u32 = 1 << 1;
+pub(crate) const INFO_IOMMU: u32 = 1 << 1;
 /// See [`INFO_COHERENT`].
-pub const INFO_TRANSLATED: u32 = 1 << 2;
+pub(crate) const INFO_TRANSLATED: u32 = 1 << 2;
 /// See [`INFO_COHERENT`].
-pub const INFO_RESET: u32 = 1 << 3;
+pub(crate) const INFO_RESET: u32 = 1 << 3;
 /// See [`INFO_COHERENT`].
-pub const INFO_CONFINED: u32 = 1 << 6;
+pub(crate) const INFO_CONFINED: u32 = 1 << 6;
 /// See [`INFO_COHERENT`].
-pub const INFO_ARMED: u32 = 1 << 7;
+pub(crate) const INFO_ARMED: u32 = 1 << 7;
 /// `CONTIGO_ALLOC_COHERENT`.
-pub const ALLOC_COHERENT: u32 = 1;
+pub(crate) const ALLOC_COHERENT: u32 = 1;
 /// `CONTIGO_SYNC_FOR_CPU`.
-pub const SYNC_FOR_CPU: u32 = 1;
+pub(crate) const SYNC_FOR_CPU: u32 = 1;
 /// `CONTIGO_SYNC_FOR_DEVICE`.
-pub const SYNC_FOR_DEVICE: u32 = 1 << 1;
+pub(crate) const SYNC_FOR_DEVICE: u32 = 1 << 1;
 /// `CONTIGO_STEP_WRITE`, `_POLL`, `_POLL_NOT`, `_ELSE`.
-pub const STEP_WRITE: u32 = 1;
+pub(crate) const STEP_WRITE: u32 = 1;
 /// See [`STEP_WRITE`].
-pub const STEP_POLL: u32 = 2;
+pub(crate) const STEP_POLL: u32 = 2;
 /// See [`STEP_WRITE`].
-pub const STEP_POLL_NOT: u32 = 3;
+pub(crate) const STEP_POLL_NOT: u32 = 3;
 /// See [`STEP_WRITE`].
-pub const STEP_ELSE: u32 = 4;
+pub(crate) const STEP_ELSE: u32 = 4;
 
 /// A structure of the header: plain numbers in the kernel's layout, and no padding.
 macro_rules! structure {
@@ -65,7 +65,7 @@ structure!(/** `struct contigo_info`. */ Info, 184, {
 });
 impl Info {
     /// How long it is.
-    pub const ARGSZ: u32 = 184;
+    pub(crate) const ARGSZ: u32 = 184;
 }
 const _: () = assert!(Info::ARGSZ as usize == size_of::<Info>());
 
@@ -97,8 +97,7 @@ structure!(/** `struct contigo_eventfd`. */ EventFd, 8, { interrupt: u32, fd: i3
 
 /// The request codes: `_IO`, `_IOW`, `_IOWR` of `CONTIGO_IOC` (0xC1), as a C program prints them on
 /// x86, arm and arm64.
-pub mod code {
-    #![allow(missing_docs, reason = "the header documents them")]
+pub(crate) mod code {
     use super::{
         Alloc, DmaBits, EventFd, Export, Import, Release, Segments, StopSequence, Sync, Unmask,
     };
@@ -107,19 +106,24 @@ pub mod code {
     };
 
     const IOC: u8 = 0xC1;
-    pub const GET_INFO: ioctl_num_type = request_code_none!(IOC, 0x50);
-    pub const SET_DMA_BITS: ioctl_num_type = request_code_write!(IOC, 0x51, size_of::<DmaBits>());
-    pub const ALLOC: ioctl_num_type = request_code_readwrite!(IOC, 0x52, size_of::<Alloc>());
-    pub const EXPORT: ioctl_num_type = request_code_readwrite!(IOC, 0x53, size_of::<Export>());
-    pub const IMPORT: ioctl_num_type = request_code_readwrite!(IOC, 0x54, size_of::<Import>());
-    pub const GET_SEGMENTS: ioctl_num_type =
+    pub(crate) const GET_INFO: ioctl_num_type = request_code_none!(IOC, 0x50);
+    pub(crate) const SET_DMA_BITS: ioctl_num_type =
+        request_code_write!(IOC, 0x51, size_of::<DmaBits>());
+    pub(crate) const ALLOC: ioctl_num_type = request_code_readwrite!(IOC, 0x52, size_of::<Alloc>());
+    pub(crate) const EXPORT: ioctl_num_type =
+        request_code_readwrite!(IOC, 0x53, size_of::<Export>());
+    pub(crate) const IMPORT: ioctl_num_type =
+        request_code_readwrite!(IOC, 0x54, size_of::<Import>());
+    pub(crate) const GET_SEGMENTS: ioctl_num_type =
         request_code_readwrite!(IOC, 0x55, size_of::<Segments>());
-    pub const RELEASE: ioctl_num_type = request_code_write!(IOC, 0x56, size_of::<Release>());
-    pub const SYNC: ioctl_num_type = request_code_write!(IOC, 0x57, size_of::<Sync>());
-    pub const ARM: ioctl_num_type = request_code_write!(IOC, 0x58, size_of::<StopSequence>());
-    pub const UNMASK: ioctl_num_type = request_code_write!(IOC, 0x59, size_of::<Unmask>());
-    pub const SET_EVENTFD: ioctl_num_type = request_code_write!(IOC, 0x5A, size_of::<EventFd>());
-    pub const RESET: ioctl_num_type = request_code_none!(IOC, 0x5B);
+    pub(crate) const RELEASE: ioctl_num_type = request_code_write!(IOC, 0x56, size_of::<Release>());
+    pub(crate) const SYNC: ioctl_num_type = request_code_write!(IOC, 0x57, size_of::<Sync>());
+    pub(crate) const ARM: ioctl_num_type =
+        request_code_write!(IOC, 0x58, size_of::<StopSequence>());
+    pub(crate) const UNMASK: ioctl_num_type = request_code_write!(IOC, 0x59, size_of::<Unmask>());
+    pub(crate) const SET_EVENTFD: ioctl_num_type =
+        request_code_write!(IOC, 0x5A, size_of::<EventFd>());
+    pub(crate) const RESET: ioctl_num_type = request_code_none!(IOC, 0x5B);
 
     const _: () = assert!(
         GET_INFO == 0xC150

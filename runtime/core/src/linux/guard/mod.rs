@@ -181,12 +181,6 @@ impl Guard {
         self.0.info.flags & INFO_COHERENT != 0
     }
 
-    /// Returns whether `dma-ranges` or an IOMMU makes bus addresses differ from physical ones.
-    #[must_use]
-    pub fn translates(&self) -> bool {
-        self.0.info.flags & INFO_TRANSLATED != 0
-    }
-
     /// Tells the kernel how many address lines the device has, 32 to 64; fewer only where the
     /// device tree allows no more. Call it before the first allocation or import; the device tree's
     /// limit stays.

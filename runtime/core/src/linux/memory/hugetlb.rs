@@ -109,15 +109,12 @@ pub struct HugeTlb {
 impl HugeTlb {
     /// Bytes in one page, and the alignment of the block in both address spaces.
     pub const PAGE_BYTES: usize = HUGE.bytes();
-    /// The most pages in one block: 1 GiB, more than a board here has to spare, and a bound on
-    /// every walk over them.
-    pub const MAX_PAGES: usize = 512;
 
     /// Maps `len_bytes` of zeroed memory, rounded up to whole pages of
     /// [`PAGE_BYTES`](Self::PAGE_BYTES), locked and faulted in, and pinned where the kernel can.
     ///
     /// # Errors
-    /// - [`Error::Argument`]: `len_bytes` is 0, or more than [`MAX_PAGES`](Self::MAX_PAGES) pages.
+    /// - [`Error::Argument`]: `len_bytes` is 0, or more than 512 pages.
     /// - [`Error::Os`] with `mmap(MAP_HUGETLB)`: ENOMEM where too few pages are reserved and free
     ///   (above: how to reserve); EINVAL where the kernel has no 2 MiB pages, as on armv7.
     /// - [`Error::PagemapHidden`]: no CAP_SYS_ADMIN. Run as root, or give the file the capability.
@@ -126,7 +123,8 @@ impl HugeTlb {
     /// - [`Error::Os`] with `mlock`: ENOMEM, the limit of locked memory (`ulimit -l`) without
     ///   CAP_IPC_LOCK, or a hugetlb cgroup with fewer pages than the machine.
     pub fn new(len_bytes: usize) -> Result<Self, Error> {
-        const MAX_BYTES: usize = HugeTlb::MAX_PAGES * HugeTlb::PAGE_BYTES;
+        // More than a board here has to spare, and a bound on every walk over them.
+        const MAX_BYTES: usize = 512 * HugeTlb::PAGE_BYTES;
         let out_of_bounds = Error::Argument {
             name: "len_bytes",
             value: len_bytes as u64,

@@ -3,7 +3,7 @@
 
 use super::{
     abi::{self, RegionInfo},
-    kernel::{Kernel, Request, VfioKernel},
+    kernel::{Ask as _, Kernel, Request, VfioKernel},
     space::os,
 };
 use crate::{linux::os::fd::Fd, types::Error};
@@ -41,7 +41,7 @@ impl Config {
     /// [`Error::Os`].
     pub(super) fn find(kernel: &Kernel, device: &Fd) -> Result<Self, Error> {
         let mut info = RegionInfo::ask(abi::CONFIG_REGION);
-        let found = kernel.ioctl(device, Request::RegionInfo(&mut info));
+        let found = kernel.ask(device, Request::RegionInfo(&mut info));
         found.map_err(|errno| os("ioctl(VFIO_DEVICE_GET_REGION_INFO)", errno))?;
         Ok(Self { offset: info.offset })
     }

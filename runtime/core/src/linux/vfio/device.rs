@@ -8,7 +8,7 @@ use super::{
     Interrupt, Vfio,
     abi::{RegionInfo, size_of_u32},
     interrupt::Signal,
-    kernel::{Request, VfioKernel},
+    kernel::{Ask as _, Request},
     space::{Capabilities, os},
 };
 use crate::types::forward::forward;
@@ -70,7 +70,7 @@ impl Vfio {
         }
         self.0
             .kernel
-            .ioctl(&self.0.device, Request::Reset)
+            .ask(&self.0.device, Request::Reset)
             .map(drop)
             .map_err(|errno| os("ioctl(VFIO_DEVICE_RESET)", errno))
     }
@@ -173,7 +173,7 @@ impl VfioDevice {
 /// Maps a BAR, all of it.
 fn registers(vfio: &Vfio, bar: u8) -> Result<MmapRaw, Error> {
     let mut info = RegionInfo::ask(bar.into());
-    let asked = vfio.0.kernel.ioctl(&vfio.0.device, Request::RegionInfo(&mut info));
+    let asked = vfio.0.kernel.ask(&vfio.0.device, Request::RegionInfo(&mut info));
     asked.map_err(|errno| os("ioctl(VFIO_DEVICE_GET_REGION_INFO)", errno))?;
     if info.size == 0 || info.flags & RegionInfo::MMAP == 0 {
         let fix = "it has I/O ports, is smaller than a page, or is not there; use the BAR that \

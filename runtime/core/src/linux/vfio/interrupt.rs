@@ -3,7 +3,7 @@
 
 use super::{
     abi::{self, IrqInfo, IrqSet, size_of_u32},
-    kernel::{Kernel, Request, VfioKernel},
+    kernel::{Ask as _, Kernel, Request, VfioKernel},
     space::os,
 };
 use crate::{
@@ -64,13 +64,13 @@ impl Signal {
         for (kind, index) in kinds.iter().filter_map(|kind| Some((*kind, kind.index()?))) {
             let mut info = IrqInfo { argsz: size_of_u32::<IrqInfo>(), index, ..IrqInfo::default() };
             kernel
-                .ioctl(device, Request::IrqInfo(&mut info))
+                .ask(device, Request::IrqInfo(&mut info))
                 .map_err(|errno| os("ioctl(VFIO_DEVICE_GET_IRQ_INFO)", errno))?;
             if info.count == 0 || info.flags & IrqInfo::EVENTFD == 0 {
                 continue;
             }
             let event = kernel.eventfd().map_err(|errno| os("eventfd", errno))?;
-            let set = kernel.ioctl(device, Request::SetIrqs(&IrqSet::signal(index, event.raw())));
+            let set = kernel.ask(device, Request::SetIrqs(&IrqSet::signal(index, event.raw())));
             set.map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))?;
             return Ok(Self { kind, event: Some(event) });
         }
@@ -89,7 +89,7 @@ impl Signal {
     /// [`Error::Os`].
     pub(super) fn disable(&self, kernel: &Kernel, device: &Fd) -> Result<(), Error> {
         let Some(index) = self.kind.index() else { return Ok(()) };
-        let off = kernel.ioctl(device, Request::SetIrqs(&IrqSet::off(index)));
+        let off = kernel.ask(device, Request::SetIrqs(&IrqSet::off(index)));
         off.map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))
     }
 
@@ -125,7 +125,7 @@ impl Signal {
         if self.kind != Interrupt::Intx {
             return Ok(());
         }
-        let unmasked = kernel.ioctl(device, Request::SetIrqs(&IrqSet::unmask(abi::INTX)));
+        let unmasked = kernel.ask(device, Request::SetIrqs(&IrqSet::unmask(abi::INTX)));
         unmasked.map(drop).map_err(|errno| os("ioctl(VFIO_DEVICE_SET_IRQS)", errno))
     }
 }

@@ -6,30 +6,30 @@ use core::mem::offset_of;
 use nix::sys::ioctl::ioctl_num_type;
 
 /// `IOMMU_IOAS_ALLOC`.
-pub(super) const IOAS_ALLOC: ioctl_num_type = nix::request_code_none!(b';', 0x81);
+pub(crate) const IOAS_ALLOC: ioctl_num_type = nix::request_code_none!(b';', 0x81);
 /// `IOMMU_IOAS_IOVA_RANGES`.
-pub(super) const IOAS_IOVA_RANGES: ioctl_num_type = nix::request_code_none!(b';', 0x84);
+pub(crate) const IOAS_IOVA_RANGES: ioctl_num_type = nix::request_code_none!(b';', 0x84);
 /// `IOMMU_IOAS_MAP`.
-pub(super) const IOAS_MAP: ioctl_num_type = nix::request_code_none!(b';', 0x85);
+pub(crate) const IOAS_MAP: ioctl_num_type = nix::request_code_none!(b';', 0x85);
 /// `IOMMU_IOAS_UNMAP`.
-pub(super) const IOAS_UNMAP: ioctl_num_type = nix::request_code_none!(b';', 0x86);
+pub(crate) const IOAS_UNMAP: ioctl_num_type = nix::request_code_none!(b';', 0x86);
 
 /// `struct iommu_ioas_alloc`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct IoasAlloc {
+pub(crate) struct IoasAlloc {
     /// The size of this struct.
-    pub size: u32,
+    pub(crate) size: u32,
     /// 0.
-    pub flags: u32,
+    pub(crate) flags: u32,
     /// Out: the number of the new I/O address space.
-    pub out_ioas_id: u32,
+    pub(crate) out_ioas_id: u32,
 }
 
 impl IoasAlloc {
     /// The request.
     #[must_use]
-    pub const fn ask() -> Self {
+    pub(crate) const fn ask() -> Self {
         Self { size: size_of_u32::<Self>(), flags: 0, out_ioas_id: 0 }
     }
 }
@@ -37,35 +37,35 @@ impl IoasAlloc {
 /// `struct iommu_iova_range`, and `struct vfio_iova_range` of `vfio.h`, which has the same layout.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct IovaRange {
+pub(crate) struct IovaRange {
     /// The first address.
-    pub start: u64,
+    pub(crate) start: u64,
     /// The last address.
-    pub last: u64,
+    pub(crate) last: u64,
 }
 
 /// `struct iommu_ioas_iova_ranges`. The pointer in it is made where the call is made.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct IoasIovaRanges {
+pub(crate) struct IoasIovaRanges {
     /// The size of this struct.
-    pub size: u32,
+    pub(crate) size: u32,
     /// The I/O address space.
-    pub ioas_id: u32,
+    pub(crate) ioas_id: u32,
     /// In: how many ranges fit; out: how many there are.
-    pub num_iovas: u32,
+    pub(crate) num_iovas: u32,
     /// 0.
-    pub reserved: u32,
+    pub(crate) reserved: u32,
     /// Where the kernel writes them.
-    pub allowed_iovas: u64,
+    pub(crate) allowed_iovas: u64,
     /// Out: what an address must be a multiple of; at most a page.
-    pub out_iova_alignment: u64,
+    pub(crate) out_iova_alignment: u64,
 }
 
 impl IoasIovaRanges {
     /// The request.
     #[must_use]
-    pub const fn ask(ioas_id: u32) -> Self {
+    pub(crate) const fn ask(ioas_id: u32) -> Self {
         Self {
             size: size_of_u32::<Self>(),
             ioas_id,
@@ -80,30 +80,30 @@ impl IoasIovaRanges {
 /// `struct iommu_ioas_map`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct IoasMap {
+pub(crate) struct IoasMap {
     /// The size of this struct.
-    pub size: u32,
+    pub(crate) size: u32,
     /// Whether the address is fixed, and what the device may do.
-    pub flags: u32,
+    pub(crate) flags: u32,
     /// The I/O address space.
-    pub ioas_id: u32,
+    pub(crate) ioas_id: u32,
     /// 0.
-    pub reserved: u32,
+    pub(crate) reserved: u32,
     /// The memory's address in the process.
-    pub user_va: u64,
+    pub(crate) user_va: u64,
     /// How many bytes.
-    pub length: u64,
+    pub(crate) length: u64,
     /// The memory's address for the device.
-    pub iova: u64,
+    pub(crate) iova: u64,
 }
 
 impl IoasMap {
     /// `IOMMU_IOAS_MAP_FIXED_IOVA`, `IOMMU_IOAS_MAP_WRITEABLE` and `IOMMU_IOAS_MAP_READABLE`.
-    pub const FIXED_READ_WRITE: u32 = 0b111;
+    pub(crate) const FIXED_READ_WRITE: u32 = 0b111;
 
     /// Maps `length` bytes at `user_va` to `iova`, for reading and writing.
     #[must_use]
-    pub const fn at(ioas_id: u32, user_va: u64, iova: u64, length: u64) -> Self {
+    pub(crate) const fn at(ioas_id: u32, user_va: u64, iova: u64, length: u64) -> Self {
         Self {
             size: size_of_u32::<Self>(),
             flags: Self::FIXED_READ_WRITE,
@@ -119,21 +119,21 @@ impl IoasMap {
 /// `struct iommu_ioas_unmap`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct IoasUnmap {
+pub(crate) struct IoasUnmap {
     /// The size of this struct.
-    pub size: u32,
+    pub(crate) size: u32,
     /// The I/O address space.
-    pub ioas_id: u32,
+    pub(crate) ioas_id: u32,
     /// Where the mapping begins.
-    pub iova: u64,
+    pub(crate) iova: u64,
     /// How many bytes; out: how many were unmapped.
-    pub length: u64,
+    pub(crate) length: u64,
 }
 
 impl IoasUnmap {
     /// Unmaps the `length` bytes at `iova`.
     #[must_use]
-    pub const fn at(ioas_id: u32, iova: u64, length: u64) -> Self {
+    pub(crate) const fn at(ioas_id: u32, iova: u64, length: u64) -> Self {
         Self { size: size_of_u32::<Self>(), ioas_id, iova, length }
     }
 }

@@ -23,7 +23,7 @@ use nix::{errno::Errno, libc, sys::ioctl::ioctl_num_type};
 
 /// One ioctl with its argument. The kernel writes into the `&mut`.
 #[derive(Debug)]
-pub enum Request<'a> {
+pub(super) enum Request<'a> {
     /// `VFIO_CHECK_EXTENSION` on a container: the answer is the call's value.
     CheckExtension(u32),
     /// `VFIO_SET_IOMMU` on a container.
@@ -72,10 +72,10 @@ pub enum Request<'a> {
 ///
 /// # Implementation safety
 /// 1. A device's file can be mapped shared at the offset and size of its BARs, as
-///    [`Request::RegionInfo`] reports them. The mapping shows the registers of that device. No
+///    `VFIO_DEVICE_GET_REGION_INFO` reports them. The mapping shows the registers of that device. No
 ///    other code writes them while the file is open, and at least while the mapping lives.
-/// 2. The device reaches only memory that was mapped by [`Request::MapDma`] or
-///    [`Request::IoasMap`], at the address given there. After an unmapping that succeeded it does
+/// 2. The device reaches only memory that was mapped by `VFIO_IOMMU_MAP_DMA` or
+///    `IOMMU_IOAS_MAP`, at the address given there. After an unmapping that succeeded it does
 /// 3. [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` are correct:
 ///    coherency is decided by them.
 pub unsafe trait VfioKernel: Send + Sync {
@@ -104,11 +104,20 @@ pub unsafe trait VfioKernel: Send + Sync {
     /// The errno of eventfd(2).
     fn eventfd(&self) -> Result<Fd, i32>;
 
-    /// One ioctl.
+    /// ioctl(2).
+    ///
+    /// # Safety
+    /// `argument` is what `request` asks for: a number, or a pointer to what the kernel reads and
+    /// writes, valid for the call.
     ///
     /// # Errors
     /// The errno.
-    fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<c_int, i32>;
+    unsafe fn ioctl(
+        &self,
+        file: &Fd,
+        request: ioctl_num_type,
+        argument: *mut c_void,
+    ) -> Result<c_int, i32>;
 
     /// Reads `bytes` at `offset` of a device's file.
     ///
@@ -132,40 +141,13 @@ pub unsafe trait VfioKernel: Send + Sync {
 
 crate::linux::os::asked!(RealVfio as VfioKernel);
 
-/// The running kernel: `/sys`, `/dev/vfio` and `/dev/iommu`. It is private to this module, because
-/// a request carries raw sizes and addresses.
-#[derive(Debug)]
-pub(super) struct RealVfio;
-
-// SAFETY: 1. Linux `Documentation/driver-api/vfio.rst`: a BAR's mapping is of that device's
-// registers. A group's file opens once, and a device's own file binds once (`vfio_group_fops_open`,
-// `vfio_df_open`), so no other VFIO process has it. No process can keep root out of /dev/mem and of
-// the device's `resource` files. The mapping holds a reference to the file. 2. The IOMMU's page
-// table has the pages that were mapped and nothing else. `vfio_unmap_unpin` and
-// `iopt_area_unfill_domain` flush the IOMMU's TLB before the pages are unpinned. FOLL_LONGTERM pins
-// keep a page from migrating. 3. The kernel itself reports both.
-unsafe impl VfioKernel for RealVfio {
-    fn function(&self, address: &str) -> Result<sysfs::Function, Error> {
-        sysfs::function("/sys", address)
-    }
-
-    fn open(&self, path: &CStr) -> Result<Fd, i32> {
-        Fd::open(path, libc::O_RDWR)
-    }
-
-    fn device(&self, group: &Fd, name: &CStr) -> Result<Fd, i32> {
-        // SAFETY: the kernel reads a string that ends with a NUL and outlives the call.
-        let fd = unsafe { call(group, abi::GROUP_GET_DEVICE_FD, name.as_ptr().cast_mut().cast()) }?;
-        // SAFETY: the kernel has just made this descriptor for this call, with O_CLOEXEC
-        // (`vfio_group_ioctl_get_device_fd`).
-        Ok(unsafe { Fd::from_raw(fd) })
-    }
-
-    fn eventfd(&self) -> Result<Fd, i32> {
-        Fd::eventfd()
-    }
-
-    fn ioctl(&self, file: &Fd, request: Request<'_>) -> Result<c_int, i32> {
+/// The requests, each with its own structure.
+pub(super) trait Ask: VfioKernel {
+    /// One ioctl.
+    ///
+    /// # Errors
+    /// The errno.
+    fn ask(&self, file: &Fd, request: Request<'_>) -> Result<c_int, i32> {
         let number = |value: u32| ptr::without_provenance_mut::<c_void>(value as usize);
         let (request, argument) = match request {
             Request::CheckExtension(extension) => (abi::CHECK_EXTENSION, number(extension)),
@@ -174,7 +156,7 @@ unsafe impl VfioKernel for RealVfio {
             Request::SetContainer(mut container) => {
                 // SAFETY: the kernel reads one int, which outlives the call.
                 return unsafe {
-                    call(file, abi::GROUP_SET_CONTAINER, (&raw mut container).cast())
+                    self.ioctl(file, abi::GROUP_SET_CONTAINER, (&raw mut container).cast())
                 };
             }
             Request::GroupStatus(status) => (abi::GROUP_GET_STATUS, ptr::from_mut(status).cast()),
@@ -201,7 +183,7 @@ unsafe impl VfioKernel for RealVfio {
                 let mut map = *map;
                 // SAFETY: the kernel reads and writes one `iommu_ioas_map`, which outlives the
                 // call.
-                return unsafe { call(file, iommufd::IOAS_MAP, (&raw mut map).cast()) };
+                return unsafe { self.ioctl(file, iommufd::IOAS_MAP, (&raw mut map).cast()) };
             }
             Request::IoasUnmap(unmap) => (iommufd::IOAS_UNMAP, ptr::from_mut(unmap).cast()),
         };
@@ -211,7 +193,57 @@ unsafe impl VfioKernel for RealVfio {
         // than that, and any bytes make such a struct. It is borrowed for the call, exclusively
         // where the kernel writes (SET_IRQS and MAP_DMA only read). The ranges' array has as many
         // entries as `num_iovas` says, and is borrowed exclusively as well.
-        unsafe { call(file, request, argument) }
+        unsafe { self.ioctl(file, request, argument) }
+    }
+}
+
+impl<K: VfioKernel + ?Sized> Ask for K {}
+
+/// The running kernel: `/sys`, `/dev/vfio` and `/dev/iommu`. It is private to this module, because
+/// a request carries raw sizes and addresses.
+#[derive(Debug)]
+pub(super) struct RealVfio;
+
+// SAFETY: 1. Linux `Documentation/driver-api/vfio.rst`: a BAR's mapping is of that device's
+// registers. A group's file opens once, and a device's own file binds once (`vfio_group_fops_open`,
+// `vfio_df_open`), so no other VFIO process has it. No process can keep root out of /dev/mem and of
+// the device's `resource` files. The mapping holds a reference to the file. 2. The IOMMU's page
+// table has the pages that were mapped and nothing else. `vfio_unmap_unpin` and
+// `iopt_area_unfill_domain` flush the IOMMU's TLB before the pages are unpinned. FOLL_LONGTERM pins
+// keep a page from migrating. 3. The kernel itself reports both.
+unsafe impl VfioKernel for RealVfio {
+    fn function(&self, address: &str) -> Result<sysfs::Function, Error> {
+        sysfs::function("/sys", address)
+    }
+
+    fn open(&self, path: &CStr) -> Result<Fd, i32> {
+        Fd::open(path, libc::O_RDWR)
+    }
+
+    fn device(&self, group: &Fd, name: &CStr) -> Result<Fd, i32> {
+        // SAFETY: the kernel reads a string that ends with a NUL and outlives the call.
+        let fd = unsafe {
+            self.ioctl(group, abi::GROUP_GET_DEVICE_FD, name.as_ptr().cast_mut().cast())
+        }?;
+        // SAFETY: the kernel has just made this descriptor for this call, with O_CLOEXEC
+        // (`vfio_group_ioctl_get_device_fd`).
+        Ok(unsafe { Fd::from_raw(fd) })
+    }
+
+    fn eventfd(&self) -> Result<Fd, i32> {
+        Fd::eventfd()
+    }
+
+    unsafe fn ioctl(
+        &self,
+        file: &Fd,
+        request: ioctl_num_type,
+        argument: *mut c_void,
+    ) -> Result<c_int, i32> {
+        // SAFETY: the descriptor is open while `file` is borrowed; the argument is the caller's
+        // promise.
+        let value = unsafe { libc::ioctl(file.raw(), request, argument) };
+        if value < 0 { Err(Errno::last_raw()) } else { Ok(value) }
     }
 
     fn read_at(&self, file: &Fd, offset: u64, bytes: &mut [u8]) -> Result<(), i32> {
@@ -251,16 +283,6 @@ unsafe impl VfioKernel for RealVfio {
     }
 }
 
-/// # Safety
-/// `argument` is what `request` asks for: a number, or a pointer to what the kernel reads and
-/// writes, valid for the call.
-unsafe fn call(file: &Fd, request: ioctl_num_type, argument: *mut c_void) -> Result<c_int, i32> {
-    // SAFETY: the descriptor is open while `file` is borrowed; the argument is the caller's
-    // promise.
-    let value = unsafe { libc::ioctl(file.raw(), request, argument) };
-    if value < 0 { Err(Errno::last_raw()) } else { Ok(value) }
-}
-
 fn whole(count: isize, need_bytes: usize) -> Result<(), i32> {
     match usize::try_from(count) {
         Ok(count) if count == need_bytes => Ok(()),
@@ -293,7 +315,7 @@ fn version(release: impl Iterator<Item = u8>) -> (u32, u32) {
     reason = "a test that panics has failed, which is its purpose"
 )]
 mod tests {
-    use super::{RealVfio, Request, VfioKernel, abi::DeviceInfo, libc, version};
+    use super::{Ask as _, RealVfio, Request, VfioKernel, abi::DeviceInfo, libc, version};
 
     #[test]
     fn a_release_is_its_first_two_numbers() {
@@ -315,7 +337,7 @@ mod tests {
     fn a_file_that_is_no_device_is_refused_by_the_kernel() {
         let file = RealVfio.open(c"/dev/null").unwrap();
         let mut info = DeviceInfo { argsz: 16, ..DeviceInfo::default() };
-        let refused = RealVfio.ioctl(&file, Request::DeviceInfo(&mut info));
+        let refused = RealVfio.ask(&file, Request::DeviceInfo(&mut info));
         // ENOSYS is what QEMU's user-mode emulator says of an ioctl that it does not translate.
         assert!(matches!(refused, Err(libc::ENOTTY | libc::ENOSYS)), "{refused:?}");
         let mut byte = [0];

@@ -43,23 +43,11 @@ pub struct VfioMemory {
 
 impl VfioMemory {
     /// The most bytes in one block: 1 GiB, as for the other kinds of memory.
-    pub const MAX_BYTES: usize = 1 << 30;
+    pub(crate) const MAX_BYTES: usize = 1 << 30;
 
-    /// Maps `len_bytes` of zeroed memory, rounded up to whole pages, for this process and for the
-    /// device.
-    ///
-    /// # Errors
-    /// - [`Error::Argument`]: `len_bytes` is 0, or more than [`MAX_BYTES`](Self::MAX_BYTES).
-    /// - [`Error::PinLimit`]: more than this user may pin, or, where a limit is set, more than
-    ///   there is: the kernel reports ENOMEM for both.
-    /// - [`Error::Exhausted`]: no room among the I/O addresses that the kernel allows.
-    ///   [`Error::TooMany`]: 64 blocks are mapped.
-    /// - [`Error::Unsupported`]: the kernel's own limit of mappings.
-    /// - [`Error::Os`] with `mmap(MAP_ANONYMOUS)`, `madvise(MADV_DONTFORK)` or the name of an
-    ///   ioctl; ENOMEM: there is no memory.
-    /// - [`Error::Contended`]: other threads map and unmap without end.
+    /// As [`Vfio::memory`].
     #[cfg_attr(feature = "audit", track_caller)]
-    pub fn new(vfio: &Vfio, len_bytes: usize) -> Result<Self, Error> {
+    pub(crate) fn new(vfio: &Vfio, len_bytes: usize) -> Result<Self, Error> {
         let page_bytes = pagemap::page_bytes()?;
         let whole_bytes = len_bytes
             .checked_next_multiple_of(page_bytes)

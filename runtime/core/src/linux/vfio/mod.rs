@@ -85,16 +85,7 @@ pub use self::{device::VfioDevice, interrupt::Interrupt, memory::VfioMemory};
 #[cfg(feature = "testkit")]
 #[doc(hidden)]
 pub mod seam {
-    pub use super::{
-        abi::{
-            AttachIommufdPt, BindIommufd, CONFIG_REGION, DMA_CC_IOMMU, DeviceInfo, GroupStatus,
-            INTX, IrqInfo, IrqSet, MSI, MSIX, MapDma, RegionInfo, TYPE1V2_IOMMU, Type1Info,
-            UnmapDma,
-        },
-        iommufd::{IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
-        kernel::{Request, VfioKernel},
-        sysfs::Function,
-    };
+    pub use super::{kernel::VfioKernel, sysfs::Function};
     pub use crate::linux::os::fd::Fd;
 }
 
@@ -102,7 +93,7 @@ use self::{
     abi::{DeviceInfo, size_of_u32},
     config::Config,
     iova::{State, Table},
-    kernel::{Kernel, RUNNING, Request, VfioKernel},
+    kernel::{Ask as _, Kernel, RUNNING, Request, VfioKernel},
     space::{Space, os},
 };
 use crate::{
@@ -205,7 +196,7 @@ impl Vfio {
         };
         let mut info = DeviceInfo { argsz: size_of_u32::<DeviceInfo>(), ..DeviceInfo::default() };
         kernel
-            .ioctl(&device, Request::DeviceInfo(&mut info))
+            .ask(&device, Request::DeviceInfo(&mut info))
             .map_err(|errno| os("ioctl(VFIO_DEVICE_GET_INFO)", errno))?;
         if info.flags & DeviceInfo::PCI == 0 {
             let fix = "only PCI devices are driven here";
@@ -243,7 +234,15 @@ impl Vfio {
     /// device.
     ///
     /// # Errors
-    /// As [`VfioMemory::new`].
+    /// - [`Error::Argument`]: `len_bytes` is 0, or more than 1 GiB.
+    /// - [`Error::PinLimit`]: more than this user may pin, or, where a limit is set, more than
+    ///   there is: the kernel reports ENOMEM for both.
+    /// - [`Error::Exhausted`]: no room among the I/O addresses that the kernel allows.
+    ///   [`Error::TooMany`]: 64 blocks are mapped.
+    /// - [`Error::Unsupported`]: the kernel's own limit of mappings.
+    /// - [`Error::Os`] with `mmap(MAP_ANONYMOUS)`, `madvise(MADV_DONTFORK)` or the name of an
+    ///   ioctl; ENOMEM: there is no memory.
+    /// - [`Error::Contended`]: other threads map and unmap without end.
     #[cfg_attr(feature = "audit", track_caller)]
     pub fn memory(&self, len_bytes: usize) -> Result<VfioMemory, Error> {
         VfioMemory::new(self, len_bytes)

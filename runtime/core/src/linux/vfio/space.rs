@@ -7,7 +7,7 @@ use super::{
     },
     iommufd::{IoasAlloc, IoasIovaRanges, IoasMap, IoasUnmap, IovaRange},
     iova::{MAX_RANGES, TOO_MANY_RANGES},
-    kernel::{Kernel, Request, VfioKernel},
+    kernel::{Ask as _, Kernel, Request, VfioKernel},
 };
 use crate::{
     linux::os::fd::{Fd, Path, check_name},
@@ -60,7 +60,7 @@ impl Space {
             iommufd: iommufd.raw(),
             ..BindIommufd::default()
         };
-        let bound = kernel.ioctl(&device, Request::BindIommufd(&mut bind));
+        let bound = kernel.ask(&device, Request::BindIommufd(&mut bind));
         bound.map_err(|errno| match errno {
             // EINVAL: the file was opened and bound before (`vfio_df_open`); nothing else of this
             // call can be invalid, because VFIO registers no device whose IOMMU cannot keep caches
@@ -71,12 +71,12 @@ impl Space {
         })?;
         let mut alloc = IoasAlloc::ask();
         kernel
-            .ioctl(&iommufd, Request::IoasAlloc(&mut alloc))
+            .ask(&iommufd, Request::IoasAlloc(&mut alloc))
             .map_err(|errno| os("ioctl(IOMMU_IOAS_ALLOC)", errno))?;
         let ioas = alloc.out_ioas_id;
         let mut attach =
             AttachIommufdPt { argsz: size_of_u32::<AttachIommufdPt>(), flags: 0, pt_id: ioas };
-        let attached = kernel.ioctl(&device, Request::AttachIommufdPt(&mut attach));
+        let attached = kernel.ask(&device, Request::AttachIommufdPt(&mut attach));
         attached.map_err(|errno| attach_error("ioctl(VFIO_DEVICE_ATTACH_IOMMUFD_PT)", errno))?;
         Ok(Some((device, Self::Iommufd { iommufd, ioas })))
     }
@@ -105,12 +105,12 @@ impl Space {
             kernel.open(c"/dev/vfio/vfio").map_err(|errno| os("open(/dev/vfio/vfio)", errno))?;
         let mut status = GroupStatus { argsz: size_of_u32::<GroupStatus>(), flags: 0 };
         kernel
-            .ioctl(&group, Request::GroupStatus(&mut status))
+            .ask(&group, Request::GroupStatus(&mut status))
             .map_err(|errno| os("ioctl(VFIO_GROUP_GET_STATUS)", errno))?;
         if status.flags & GroupStatus::VIABLE == 0 {
             return Err(not_viable(number));
         }
-        let set = kernel.ioctl(&group, Request::SetContainer(container.raw()));
+        let set = kernel.ask(&group, Request::SetContainer(container.raw()));
         set.map_err(|errno| {
             if errno == EBUSY {
                 not_viable(number)
@@ -118,12 +118,12 @@ impl Space {
                 os("ioctl(VFIO_GROUP_SET_CONTAINER)", errno)
             }
         })?;
-        let type1 = kernel.ioctl(&container, Request::CheckExtension(abi::TYPE1V2_IOMMU));
+        let type1 = kernel.ask(&container, Request::CheckExtension(abi::TYPE1V2_IOMMU));
         if type1.map_err(|errno| os("ioctl(VFIO_CHECK_EXTENSION)", errno))? <= 0 {
             let fix = "load the module vfio_iommu_type1";
             return Err(Error::Unsupported { what: "the kernel has no VFIO_TYPE1v2_IOMMU", fix });
         }
-        let set = kernel.ioctl(&container, Request::SetIommu(abi::TYPE1V2_IOMMU));
+        let set = kernel.ask(&container, Request::SetIommu(abi::TYPE1V2_IOMMU));
         set.map_err(|errno| attach_error("ioctl(VFIO_SET_IOMMU)", errno))?;
         let name = Path::join(&[address])?;
         let device = kernel.device(&group, name.as_c_str()).map_err(|errno| match errno {
@@ -147,7 +147,7 @@ impl Space {
                 const CALL: &str = "ioctl(VFIO_IOMMU_GET_INFO)";
                 let mut info = Type1Info::ask();
                 kernel
-                    .ioctl(container, Request::Type1Info(&mut info))
+                    .ask(container, Request::Type1Info(&mut info))
                     .map_err(|errno| os(CALL, errno))?;
                 if info.argsz > size_of_u32::<Type1Info>() {
                     return Err(TOO_MANY_RANGES);
@@ -158,7 +158,7 @@ impl Space {
             Self::Iommufd { iommufd, ioas } => {
                 let mut ask = IoasIovaRanges::ask(*ioas);
                 let mut found = [IovaRange::default(); MAX_RANGES];
-                let told = kernel.ioctl(iommufd, Request::IoasIovaRanges(&mut ask, &mut found));
+                let told = kernel.ask(iommufd, Request::IoasIovaRanges(&mut ask, &mut found));
                 told.map_err(|errno| match errno {
                     EMSGSIZE => TOO_MANY_RANGES,
                     errno => os("ioctl(IOMMU_IOAS_IOVA_RANGES)", errno),
@@ -177,7 +177,7 @@ impl Space {
     pub(super) fn enforces_snooping(&self, kernel: &Kernel) -> bool {
         match self {
             Self::Container { container, .. } => {
-                kernel.ioctl(container, Request::CheckExtension(abi::DMA_CC_IOMMU)).unwrap_or(0) > 0
+                kernel.ask(container, Request::CheckExtension(abi::DMA_CC_IOMMU)).unwrap_or(0) > 0
             }
             // The kernel turns it on where the hardware has it (`iommufd_hwpt_paging_enforce_cc`),
             // and no request reports it.
@@ -218,11 +218,11 @@ impl Space {
                     iova,
                     size,
                 };
-                ("ioctl(VFIO_IOMMU_MAP_DMA)", kernel.ioctl(container, Request::MapDma(&map)))
+                ("ioctl(VFIO_IOMMU_MAP_DMA)", kernel.ask(container, Request::MapDma(&map)))
             }
             Self::Iommufd { iommufd, ioas } => (
                 "ioctl(IOMMU_IOAS_MAP)",
-                kernel.ioctl(iommufd, Request::IoasMap(&IoasMap::at(*ioas, cpu, iova, size))),
+                kernel.ask(iommufd, Request::IoasMap(&IoasMap::at(*ioas, cpu, iova, size))),
             ),
         };
         mapped.map(drop).map_err(|errno| match (errno, kernel.pin_limit_bytes()) {
@@ -246,12 +246,12 @@ impl Space {
             Self::Container { container, .. } => {
                 let mut unmap =
                     UnmapDma { argsz: size_of_u32::<UnmapDma>(), flags: 0, iova, size: len_bytes };
-                let unmapped = kernel.ioctl(container, Request::UnmapDma(&mut unmap));
+                let unmapped = kernel.ask(container, Request::UnmapDma(&mut unmap));
                 ("ioctl(VFIO_IOMMU_UNMAP_DMA)", unmapped, unmap.size)
             }
             Self::Iommufd { iommufd, ioas } => {
                 let mut unmap = IoasUnmap::at(*ioas, iova, len_bytes);
-                let unmapped = kernel.ioctl(iommufd, Request::IoasUnmap(&mut unmap));
+                let unmapped = kernel.ask(iommufd, Request::IoasUnmap(&mut unmap));
                 ("ioctl(IOMMU_IOAS_UNMAP)", unmapped, unmap.length)
             }
         };

@@ -85,7 +85,7 @@ impl Operand {
     /// Does the device read it, write it, or both?
     #[must_use]
     #[inline]
-    pub fn direction(&self) -> Direction {
+    pub(crate) fn direction(&self) -> Direction {
         self.buf.direction
     }
 

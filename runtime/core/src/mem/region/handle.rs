@@ -332,7 +332,8 @@ impl Region {
 
     /// The limits that it was opened with.
     #[must_use]
-    pub fn limits(&self) -> Limits {
+    #[cfg(test)]
+    pub(crate) fn limits(&self) -> Limits {
         self.control().limits
     }
 
@@ -370,7 +371,7 @@ impl Region {
 
 impl Clone for Region {
     /// # Panics
-    /// If there are [`MAX_HANDLES`](super::MAX_HANDLES) users: in a program that forgets clones in
+    /// If there are 16,777,216 users: in a program that forgets clones in
     /// a loop.
     fn clone(&self) -> Self {
         // PANIC: `clone` cannot refuse, and a count that wraps would free memory under a device.

@@ -21,12 +21,12 @@
 //!
 //! ```
 //! use contigo::{Align, Queue, Region};
-//! use contigo::sim::{zdma::SimZdma, SimBoard};
+//! use contigo::sim::{SimDevice, zdma::ZdmaModel, SimBoard};
 //! use core::time::Duration;
 //!
 //! let board = SimBoard::new(7);
 //! let region = Region::new(board.memory(256 * 1024)?)?;
-//! let device = SimZdma::new(&board, board.port());
+//! let device = SimDevice::<ZdmaModel>::new(&board, board.port());
 //! let mut copy = Queue::new(device.window()?.simple()?, 1)?;
 //!
 //! let frames = region.pool(8, 4096)?;
@@ -58,7 +58,3 @@ pub use handle::Region;
 pub use limits::Limits;
 pub(crate) use memory::{Given, Memory, wherever};
 pub use pool::Pool;
-
-/// The most handles, buffers and pools of one region that are counted, and the most handles of one
-/// pool. Far more than a program holds: only one that forgets them in a loop comes near.
-pub const MAX_HANDLES: usize = count::MAX_HANDLES;

@@ -82,7 +82,7 @@ impl Pool {
 
 impl Clone for Pool {
     /// # Panics
-    /// If there are [`MAX_HANDLES`](super::MAX_HANDLES) handles: in a program that forgets clones
+    /// If there are 16,777,216 handles: in a program that forgets clones
     /// in a loop.
     fn clone(&self) -> Self {
         // PANIC: `clone` cannot refuse, and a count that wraps would free memory under a device.

@@ -18,8 +18,8 @@ use crate::{
     verdict::{Verdict, Wrong, ensure, fail, must},
 };
 use contigo::{
-    Align, Backend as _, Device, Driver, Error, Queue, Region, Result,
-    drivers::pl330::{Pl330, regs},
+    Align, Backend as _, Device, Driver, Error, Mmio as _, Queue, Region, Result,
+    drivers::pl330::Pl330,
     linux::memory::HugeTlb,
     names::{Attach, MemoryName},
 };
@@ -31,6 +31,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// PL330, CSR0: channel 0's status; which of its bits are the state; and its state when stopped
+/// (Arm DDI 0424C, 3.3.11).
+const CSR0: usize = 0x100;
+const STATUS: u32 = 0xF;
+const STOPPED: u64 = 0;
 /// How often, where the memory is held until the device has stopped.
 const HELD: usize = 200;
 /// How often, where nothing holds it: enough to see that it is caught.
@@ -238,27 +243,17 @@ pub(crate) fn stopped(place: &Place) -> Verdict {
         let device = unsafe {
             device.attach_wired(*port, Attach { interrupt: false, ..Attach::default() })
         }?;
-        Ok::<_, Wrong>(
-            regs::CHANNELS
-                .first()
-                .map_or(u64::MAX, |channel| (channel.csr.read(&device) & regs::STATUS).into()),
-        )
+        Ok::<_, Wrong>(u64::from(device.read32(CSR0) & STATUS))
     };
     let inert = must("inert", line.as_ref().map(|line| line.told("inert")).transpose())?;
     let loose = state_after(false)?;
-    ensure(
-        loose != u64::from(regs::STOPPED),
-        "it is stopped without being armed: this check can catch nothing",
-    )?;
+    ensure(loose != STOPPED, "it is stopped without being armed: this check can catch nothing")?;
     let held = state_after(true)?;
-    ensure(
-        held == u64::from(regs::STOPPED),
-        format!("its user was killed, and the channel is in state {held}"),
-    )?;
+    ensure(held == STOPPED, format!("its user was killed, and the channel is in state {held}"))?;
     drop(inert);
     let by_line = if line.is_some() {
         let reset = state_after(false)?;
-        ensure(reset == u64::from(regs::STOPPED), "its reset line did not stop it")?;
+        ensure(reset == STOPPED, "its reset line did not stop it")?;
         "; the reset line alone stops it, too"
     } else {
         ""

@@ -17,9 +17,9 @@ use contigo::{
     Align, Backend as _, CpuBuf, DevAddr, Error, Mmio, Queue, Region, Result,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side},
     linux::vfio::{Interrupt, Vfio, VfioDevice},
-    sim::litepcie::manual,
     types::BaseAddr,
 };
+use contigo_testkit::litepcie as manual;
 use std::{
     fs,
     io::{PipeWriter, Write as _},

@@ -95,7 +95,7 @@ pub struct DmaHeap {
 impl DmaHeap {
     /// The most bytes in one block: 1 GiB. That is a quarter of a Kria's memory and more CMA than
     /// any board here has. It bounds every walk over the pages.
-    pub const MAX_BYTES: usize = 1 << 30;
+    pub(crate) const MAX_BYTES: usize = 1 << 30;
 
     /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>` of
     /// the running kernel.
@@ -103,7 +103,7 @@ impl DmaHeap {
     /// # Errors
     /// - [`Error::BadName`]: `name` is empty, longer than 63 bytes, `.` or `..`, or holds a `/` or
     ///   a NUL.
-    /// - [`Error::Argument`]: `len_bytes` is 0 or more than [`MAX_BYTES`](Self::MAX_BYTES).
+    /// - [`Error::Argument`]: `len_bytes` is 0 or more than 1 GiB.
     /// - [`Error::Os`] with `open(/dev/dma_heap/)`: ENOENT, no such heap (`contigo info` lists
     ///   them); EACCES, no permission (a udev rule, or root).
     /// - [`Error::Os`] with `ioctl(DMA_HEAP_IOCTL_ALLOC)`: ENOMEM, the heap is exhausted or in

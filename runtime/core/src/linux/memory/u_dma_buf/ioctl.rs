@@ -61,9 +61,9 @@ pub struct SyncArgs {
 
 impl SyncArgs {
     /// Command: give the range to the CPU.
-    pub const FOR_CPU: u64 = 1;
+    pub(crate) const FOR_CPU: u64 = 1;
     /// Command: give the range to the device. It is 3, not 2.
-    pub const FOR_DEVICE: u64 = 3;
+    pub(crate) const FOR_DEVICE: u64 = 3;
 
     /// The `sync_mode` that `GET_SYNC` reports.
     pub(super) const fn mode(&self) -> u64 {
