@@ -24,6 +24,7 @@ pub mod litepcie;
 pub mod msgdma;
 pub mod pl330;
 mod ring;
+mod settle;
 mod tail;
 pub mod zdma;
 

@@ -42,15 +42,19 @@ struct OnPort<M> {
     /// Register reads, and writes. No lock: a wait for it would have no bound.
     reads: Counter,
     writes: Counter,
+    waits: Counter,
 }
 
-/// How often registers were read and written, by the driver that has the window.
+/// How often registers were read and written, and how often the interrupt was waited for, by the
+/// driver that has the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SimAccesses {
     /// Registers read.
     pub reads: u64,
     /// Registers written.
     pub writes: u64,
+    /// Waits for the interrupt, or for a time.
+    pub waits: u64,
 }
 
 /// A simulated device's registers and interrupt line: [`Device`] for one driver. It keeps the
@@ -135,10 +139,11 @@ impl<M: Model> SimDevice<M> {
         Ok(look(&*lock::acquire(&self.device.model)?))
     }
 
-    /// How often its registers were read and written so far.
+    /// How often its registers were read and written, and its interrupt waited for, so far.
     #[must_use]
     pub fn accesses(&self) -> SimAccesses {
-        SimAccesses { reads: self.device.reads.get(), writes: self.device.writes.get() }
+        let OnPort { reads, writes, waits, .. } = &*self.device;
+        SimAccesses { reads: reads.get(), writes: writes.get(), waits: waits.get() }
     }
 
     /// Lets `time_us` of virtual time pass: the device runs, and nothing accesses it.
@@ -204,6 +209,7 @@ impl<M: Model> SimDevice<M> {
 
     /// As its window's [`Wait::wait_at_most`].
     pub(crate) fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
+        self.device.waits.add(1);
         self.with(|model, bus| {
             let deadline_ns = bus.now_ns().saturating_add(u64::from(timeout_us) * 1_000);
             let until_ns = model.run(deadline_ns, bus).min(deadline_ns);
@@ -237,6 +243,7 @@ impl<M: Model> OnPort<M> {
             gone: AtomicBool::new(false),
             reads: Counter::default(),
             writes: Counter::default(),
+            waits: Counter::default(),
         }
     }
 }

@@ -88,7 +88,10 @@ impl Exerciser {
         let way = Way { port: *queue.port(), addr_bits: queue.driver().addr_bits() };
         let mut job = Job::none(self.tally.jobs);
         let seed = self.seed;
-        let stopped = |job: Job, error: Error| Stopped { seed, job, error };
+        let stopped = |job: Job, error: Error| {
+            let polled = matches!((mode, error), (Mode::Polled, Error::Timeout { .. }));
+            Stopped { seed, job, error, polls: if polled { LOOKS_MAX } else { 0 } }
+        };
         if !queue.is_empty() {
             return Err(stopped(job, Error::Busy));
         }

@@ -226,6 +226,8 @@ pub struct Stopped {
     pub job: Job,
     /// Why. The runtime has stopped the device, unless it says that it would not stop.
     pub error: Error,
+    /// How many polls found no end of the job, where polls alone were made for it; else 0.
+    pub polls: u32,
 }
 
 impl fmt::Display for Job {
@@ -262,7 +264,17 @@ impl fmt::Display for FirstWrong {
 
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "seed {}, {}: {}", self.seed, self.job, self.error)
+        let Self { seed, job, error, polls } = self;
+        write!(f, "seed {seed}, {job}: ")?;
+        match polls {
+            0 => write!(f, "{error}"),
+            // There is no time limit to raise.
+            _ => write!(
+                f,
+                "{polls} polls found no end of the job: look why nothing came (clock, reset, the \
+                 driver's poll)"
+            ),
+        }
     }
 }
 

@@ -236,6 +236,11 @@ pub unsafe trait Driver {
     /// Polls for the end of a job at least once, and waits at most for `timeout`: an hour, or less.
     /// A `timeout` of zero makes no system call. `None`: no job has ended, and all of them go on.
     ///
+    /// With jobs in flight a poll that returns `None` accesses a register, because the time of a
+    /// simulated board passes by accesses. A driver that reports an end some time after it saw it
+    /// acknowledges a level interrupt at once: otherwise each wait for the rest of the time returns
+    /// immediately.
+    ///
     /// If no job is in flight, it returns `None`, at once or after the timeout.
     ///
     /// # Errors

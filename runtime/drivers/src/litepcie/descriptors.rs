@@ -2,14 +2,16 @@
 //! A reader or a writer: its table of descriptors, its progress, and its stop.
 
 use super::{config::LitepcieConfig, regs};
-use crate::checks::{high, low, stops};
+use crate::{
+    checks::{high, low, stops},
+    settle::{Settle, settle},
+};
 use contigo_core::{
-    hw::{Device, Mmio, wait::poll_every},
+    hw::{Device, Mmio},
     job::StopStep,
     mem::DevSlice,
     types::{Error, Result},
 };
-use core::time::Duration;
 
 /// The name in messages.
 pub(super) const DEVICE: &str = "litepcie";
@@ -19,13 +21,10 @@ const STEP_US: u32 = 1;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lane {
     regs: regs::Lane,
-    /// The last seen count of executed descriptors, and its time.
-    seen: (u32, u64),
-    /// How many are certainly over.
+    /// How many descriptors are certainly over.
     pub(super) over: u32,
-    /// The time from a count, at its interrupt, to the answers, or to the writes in memory. No end
-    /// is reported before. 0 if nothing is then under way.
-    pub(super) settle_us: u32,
+    /// Those that were counted after them: the answers, or the writes in memory, come later.
+    pub(super) settle: Settle,
     stop_us: u32,
     stopped: bool,
 }
@@ -35,17 +34,11 @@ impl Lane {
         let settle_us = if reads || !config.ordered { config.settle_us } else { 0 };
         Self {
             regs: regs::Lane::at(base as usize),
-            seen: (0, 0),
             over: 0,
-            settle_us,
+            settle: Settle::new(settle_us),
             stop_us: config.stop_us,
             stopped: true,
         }
-    }
-
-    /// Whether an end was seen that cannot be reported yet.
-    pub(super) const fn waits(&self) -> bool {
-        self.settle_us > 0 && self.seen.0 != self.over
     }
 
     /// Checks that a lane is there.
@@ -73,7 +66,8 @@ impl Lane {
             self.regs.reset.write(device, 1);
             self.regs.loop_prog_n.write(device, 0);
         }
-        (self.seen, self.over, self.stopped) = ((0, 0), 0, false);
+        self.settle.begin_anew();
+        (self.over, self.stopped) = (0, false);
     }
 
     /// Adds one descriptor of `len_bytes` to the table.
@@ -103,6 +97,7 @@ impl Lane {
     ///
     /// # Errors
     /// [`Error::Fault`]: the card is gone.
+    #[allow(clippy::cast_possible_truncation, reason = "not more than were seen, a `u32`")]
     pub(super) fn look(&mut self, device: &impl Device) -> Result<()> {
         if self.stopped {
             return Ok(());
@@ -111,20 +106,10 @@ impl Lane {
         if count == u32::MAX {
             self.find(device)?;
         }
-        if self.settle_us == 0 {
-            self.over = count;
-            return Ok(());
-        }
         // A descriptor counts when its last request has left: the answer comes later, and so does a
         // write that the card's answers may overtake.
-        let now_us = device.now_us();
-        let (before, since_us) = self.seen;
-        if before != self.over && now_us.saturating_sub(since_us) > self.settle_us.into() {
-            self.over = before;
-        }
-        if before == self.over && count != before {
-            self.seen = (count, now_us);
-        }
+        self.settle.look(device, count.wrapping_sub(self.over) as usize);
+        self.over = self.over.wrapping_add(self.settle.take_all() as u32);
         Ok(())
     }
 
@@ -143,22 +128,10 @@ impl Lane {
             enable = self.regs.enable.read(device);
             (enable & (regs::ENABLE_RESERVED | regs::IDLE | regs::RUN) == regs::IDLE, enable)
         })?;
-        if self.settle_us > 0 {
-            // Until requests that left before are answered, and writes are in memory.
-            let until_us = device.now_us().saturating_add(self.settle_us.into());
-            let settled = poll_every(
-                device,
-                STEP_US,
-                Duration::from_micros(2 * u64::from(self.settle_us)),
-                |device| device.now_us() > until_us,
-            )?;
-            if !settled {
-                return Err(Error::WillNotStop {
-                    device: DEVICE,
-                    status: enable,
-                    waited_us: self.settle_us,
-                });
-            }
+        // Until requests that left before are answered, and writes are in memory.
+        let waited_us = self.settle.us();
+        if !settle(device, waited_us)? {
+            return Err(Error::WillNotStop { device: DEVICE, status: enable, waited_us });
         }
         // The answer to this read follows what an ordered writer sent before (PCI Express Base
         // Specification, "Transaction Ordering").

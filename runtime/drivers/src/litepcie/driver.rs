@@ -253,14 +253,14 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
         }
         let (told, mut found) = (self.told, Ok(()));
         let lane = if self.side == Side::Reader { &mut self.reader } else { &mut self.writer };
-        poll_settling(&*self.device, lane.settle_us, timeout, |device| {
+        poll_settling(&*self.device, lane.settle.us(), timeout, |device| {
             found = lane.look(device);
             // Read after the registers, whose values from before a reset are valid.
             if device.reset_epoch() != epoch {
                 found = Err(Error::EndedByReset { device: DEVICE });
             }
             match found {
-                Ok(()) if lane.over == told && lane.waits() => Settling::Waits,
+                Ok(()) if lane.over == told && lane.settle.waits() => Settling::Waits,
                 Ok(()) if lane.over == told => Settling::Nothing,
                 Ok(()) | Err(_) => Settling::Over,
             }
@@ -287,7 +287,7 @@ unsafe impl<D: Device> Driver for Litepcie<D> {
     /// `None` if the driver reports an end some time after its interrupt.
     fn arm_irq(&self) -> Result<Option<i32>> {
         let lane = if self.side == Side::Reader { &self.reader } else { &self.writer };
-        if lane.settle_us > 0 { Ok(None) } else { self.device.arm_irq() }
+        if lane.settle.needs_time() { Ok(None) } else { self.device.arm_irq() }
     }
 
     /// Only an ordered writer's. No register shows that a reader's requests were answered, or that

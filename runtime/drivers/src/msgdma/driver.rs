@@ -5,9 +5,9 @@ use super::{
     config::{MsgdmaConfig, MsgdmaMode, MsgdmaTransfer, is_msgdma},
     regs::{self, At},
     ring::Prefetch,
-    submit::{Settle, Slave},
+    submit::Slave,
 };
-use crate::checks::holds;
+use crate::{checks::holds, settle::Settle};
 use contigo_core::{
     forward,
     hw::{

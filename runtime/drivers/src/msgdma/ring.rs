@@ -11,11 +11,12 @@
 use super::{
     config::{JOBS_MAX, MsgdmaConfig, MsgdmaMode},
     regs::{self, At, gone},
-    submit::{Settle, addresses, completion, control},
+    submit::{addresses, completion, control},
 };
 use crate::{
     checks::{high, low},
     ring::{Layout, Ring},
+    settle::Settle,
 };
 use contigo_core::{
     hw::Device,
@@ -73,7 +74,7 @@ impl Prefetch {
             launched: 0,
             waiting: 0,
             seen: 0,
-            settle: Settle::new(&config),
+            settle: Settle::new(config.settles_us()),
             more: false,
             written: false,
         })

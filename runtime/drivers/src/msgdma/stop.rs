@@ -21,8 +21,8 @@
 use super::{
     driver::{Msgdma, Spoilt, Way},
     regs::{self, At},
-    submit::settle,
 };
+use crate::settle::settle;
 use contigo_core::{
     hw::{Device, wait::poll_every},
     job::{StopProgram, StopStep},

@@ -5,14 +5,16 @@ use super::{
     config::{DEPTH_MIN, JOBS_MAX, MsgdmaConfig, MsgdmaMode},
     regs::{self, At, gone},
 };
-use crate::checks::{high, low};
+use crate::{
+    checks::{high, low},
+    settle::Settle,
+};
 use contigo_core::{
-    hw::{Device, Wait, wait::poll_every},
+    hw::Device,
     job::Completion,
     mem::DevSlice,
     types::{Error, Result},
 };
-use core::time::Duration;
 use heapless::Deque;
 
 /// A job's end that was read from the core, and not reported.
@@ -80,7 +82,7 @@ impl Slave {
             in_flight: 0,
             waiting: 0,
             ended: Deque::new(),
-            settle: Settle::new(&config),
+            settle: Settle::new(config.settles_us()),
         }
     }
 
@@ -157,8 +159,26 @@ impl Slave {
 
     /// Polls for ends that may be reported.
     pub(super) fn look(&mut self, device: &impl Device) -> Result<bool> {
+        if self.settle.needs_time() {
+            self.acknowledge(device)?;
+        }
         self.look_for_ends(device)?;
         Ok(self.settle.look(device, self.ended.len()))
+    }
+
+    /// The level line falls before the ends are counted, so it rises again for those that come
+    /// later. Where no end needs time, a poll that finds none acknowledges it.
+    fn acknowledge(&self, device: &impl Device) -> Result<()> {
+        let csr = At(device, self.config.csr_at);
+        let status = regs::STATUS.read(&csr);
+        if status & regs::RESERVED != 0 {
+            return Err(gone(status));
+        }
+        if status & regs::IRQ != 0 {
+            // SAFETY: acknowledging moves no data.
+            unsafe { regs::STATUS.write(&csr, regs::IRQ) };
+        }
+        Ok(())
     }
 
     /// Polls for ends: one response, or an idle core.
@@ -248,88 +268,4 @@ impl Slave {
         self.settle.rest();
         let _ = self.settle.look(device, self.ended.len());
     }
-}
-
-/// The ends that may be reported, for a core without write responses: its last writes are accepted
-/// at the end, but may not be in memory.
-///
-/// No register shows when they are. Reading the last word back does not help: the driver does not
-/// know its value, and the old one may be the same. So the caller sets a bound, and the driver
-/// reports an end, or a stopped core, after that.
-#[derive(Debug)]
-pub(super) struct Settle {
-    /// The time from the core's report to the bytes in memory; 0 if the core waits for them.
-    us: u32,
-    /// Ends whose time is over.
-    over: usize,
-    /// Ends that were seen after them, all before `since_us`.
-    later: usize,
-    since_us: u64,
-    /// The core was stopped, and has waited.
-    at_rest: bool,
-}
-
-impl Settle {
-    pub(super) const fn new(config: &MsgdmaConfig) -> Self {
-        Self { us: config.settles_us(), over: 0, later: 0, since_us: 0, at_rest: false }
-    }
-
-    /// The core begins anew.
-    pub(super) const fn begin_anew(&mut self) {
-        (self.over, self.later, self.at_rest) = (0, 0, false);
-    }
-
-    /// The core was stopped, and its writes are in memory.
-    pub(super) const fn rest(&mut self) {
-        (self.later, self.at_rest) = (0, true);
-    }
-
-    /// Whether an end needs time.
-    pub(super) const fn needs_time(&self) -> bool {
-        self.us > 0
-    }
-
-    /// Whether an end was seen that cannot be reported yet.
-    pub(super) const fn waits(&self) -> bool {
-        self.later > 0
-    }
-
-    /// Whether the first of the `seen` unreported ends may be reported.
-    pub(super) fn look(&mut self, device: &impl Wait, seen: usize) -> bool {
-        if self.us == 0 || self.at_rest {
-            self.over = seen;
-        } else {
-            let now_us = device.now_us();
-            if self.later > 0 && now_us.saturating_sub(self.since_us) > self.us.into() {
-                (self.over, self.later) = (self.over + self.later, 0);
-            }
-            if self.later == 0 && seen > self.over {
-                (self.later, self.since_us) = (seen - self.over, now_us);
-            }
-        }
-        self.over > 0
-    }
-
-    /// Takes one end that may be reported.
-    pub(super) const fn take(&mut self) -> bool {
-        let some = self.over > 0;
-        self.over -= some as usize;
-        some
-    }
-}
-
-/// Waits until `device`'s earlier writes are in memory. `false` if its clock does not advance.
-///
-/// # Errors
-/// The error of the interrupt's file, which ends the wait early.
-pub(super) fn settle(device: &impl Device, us: u32) -> Result<bool> {
-    /// No interrupt announces the end of a wait.
-    const STEP_US: u32 = 5;
-    if us == 0 {
-        return Ok(true);
-    }
-    let until_us = device.now_us().saturating_add(us.into());
-    poll_every(device, STEP_US, Duration::from_micros(2 * u64::from(us)), |device| {
-        device.now_us() > until_us
-    })
 }

@@ -205,7 +205,7 @@ mod tests {
             (Outcome { tally: wrong, ..polled() }, QUIET, "the first: seed 9, job 7, "),
             (
                 Outcome {
-                    ended: Err(Stopped { seed: 9, job: COPY, error: Error::Busy }),
+                    ended: Err(Stopped { seed: 9, job: COPY, error: Error::Busy, polls: 0 }),
                     ..polled()
                 },
                 QUIET,

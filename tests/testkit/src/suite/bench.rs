@@ -15,7 +15,8 @@ pub const SLOT_BYTES: usize = 4096;
 /// A job in flight: its operands as they were before it.
 pub(super) struct Job {
     tag: usize,
-    /// In the slot: the bytes that the device reads or receives.
+    /// In the slot: the bytes that the device reads, and those that it writes, which may be fewer
+    /// than it was given.
     from: Range<usize>,
     to: Range<usize>,
     /// The whole slot, of each operand.
@@ -39,12 +40,19 @@ pub(super) fn draw(
         (_, 1) => most / unit * unit,
         _ => unit * rng.usize(1..=most / unit),
     };
-    let place = |rng: &mut Rng| {
-        let align = limits.offset_align_bytes.max(1);
-        let start = rng.usize(0..=(SLOT_BYTES - len) / align) * align;
-        start..start + len
+    // A length that is taken from the wrong operand shows only where they differ.
+    let room = match kind {
+        Kind::Copy if subject.takes_more_room() && rng.bool() => {
+            unit * rng.usize(0..=most.saturating_sub(len) / unit)
+        }
+        _ => 0,
     };
-    let (from, to) = (place(rng), place(rng));
+    let place = |rng: &mut Rng, len: usize| {
+        let align = limits.offset_align_bytes.max(1);
+        rng.usize(0..=(SLOT_BYTES - len) / align) * align
+    };
+    let (from, to) = (place(rng, len), place(rng, len + room));
+    let (from, to, given) = (from..from + len, to..to + len, to..to + len + room);
     let mut buffer = || -> Result<(CpuBuf, Vec<u8>), Failure> {
         let mut buf = pool.take()?;
         let mut bytes = vec![0; SLOT_BYTES];
@@ -61,7 +69,7 @@ pub(super) fn draw(
     if kind != Kind::Send {
         let (buf, bytes) = buffer()?;
         before.push(bytes);
-        drop(operands.push(buf.from_device(to.clone())));
+        drop(operands.push(buf.from_device(given)));
     }
     Ok((operands, subject.words(len), Job { tag, from, to, before }))
 }

@@ -3,7 +3,9 @@
 use super::{
     Kind, Subject, Way,
     bench::{Job, SLOT_BYTES, draw},
+    program::program,
     sight::all_seen,
+    waits::waits,
 };
 use crate::{
     conformance::{Failure, Verdict},
@@ -44,13 +46,14 @@ pub struct Tally {
     pub struck: Struck,
 }
 
-/// Runs each seed of `seeds`: random jobs, and faults that the seed decides. The ways to memory
-/// take turns.
+/// Runs jobs by polls alone, and by few waits; each seed of `seeds`, with random jobs, and faults
+/// that the seed decides, and with the ways to memory in turn; and the stop program.
 ///
 /// # Errors
-/// [`Failure::Wrong`], with the subject's name and the seed; or, of 64 seeds or more, with what
+/// [`Failure::Wrong`], with the subject's name, and the seed if there is one; or, of 64 seeds or more, with what
 /// none of them saw ([`Sight`](super::Sight)).
 pub fn faults<S: Subject>(subject: &S, seeds: Range<u64>) -> Verdict<Tally> {
+    waits(subject)?;
     let mut tally = Tally::default();
     let count = seeds.end.saturating_sub(seeds.start);
     for seed in seeds {
@@ -62,6 +65,7 @@ pub fn faults<S: Subject>(subject: &S, seeds: Range<u64>) -> Verdict<Tally> {
         })?;
     }
     all_seen(subject, count, &tally)?;
+    program(subject)?;
     Ok(tally)
 }
 
@@ -199,6 +203,7 @@ impl<S: Subject> Run<'_, '_, S> {
             }
         }
         if !self.queue.is_empty() {
+            ensure!(self.faults != Faults::NONE, "a job without a fault never ended");
             self.tally.hung += 1;
             self.stop()?;
         }

@@ -16,6 +16,9 @@
 //! the subject says that its core never does that ([`Subject::never`]). A model that asks for no
 //! fault (`bus.strikes(bus.faults().error)`) fails the suite.
 //!
+//! Before that, on a board without faults, each job ends by polls of timeout 0 alone, and after few
+//! waits for its interrupt. Last, the driver's stop program stops jobs under way.
+//!
 //! [`per_packet`] counts the price of a job: register accesses and syncs, with one, eight or more
 //! in flight.
 //!
@@ -24,14 +27,18 @@
 //! | `subject.rs` | a driver in one mode |
 //! | `bench.rs` | the board, its memory, and the jobs in flight |
 //! | `faults.rs` | the random run |
+//! | `waits.rs` | polls alone, and how many waits a job costs |
+//! | `program.rs` | the stop program, with jobs under way |
 //! | `sight.rs` | what a run must have seen to have checked anything |
 //! | `price.rs` | the counts of a job |
 
 mod bench;
 mod faults;
 mod price;
+mod program;
 mod sight;
 mod subject;
+mod waits;
 
 pub use bench::SLOT_BYTES;
 pub use faults::{Tally, faults};

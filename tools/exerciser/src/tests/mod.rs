@@ -265,6 +265,20 @@ fn a_job_that_fails_ends_the_run_and_is_named() {
 }
 
 #[test]
+fn a_job_that_polls_found_no_end_of_says_how_many() {
+    let stopped = Stopped {
+        seed: 1,
+        job: tally::Job::none(2),
+        error: Error::Timeout { timeout_us: 0 },
+        polls: 3_000,
+    };
+    let text = stopped.to_string();
+    assert!(text.contains("3000 polls found no end") && !text.contains("more time"), "{text}");
+    let text = Stopped { polls: 0, ..stopped }.to_string();
+    assert!(text.contains("more time"), "{text}");
+}
+
+#[test]
 fn interrupts_are_counted_only_where_they_came() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
