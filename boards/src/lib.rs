@@ -126,7 +126,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_window_is_not_empty_and_lies_within_the_address_lines() {
+    fn window_is_nonempty_and_fits_addr_lines() {
         for port in ports() {
             let (first, last) = port.window;
             assert!(first < last, "{}", port.name);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_offset_leads_from_an_address_of_the_cpu_into_the_window() {
+    fn window_begins_at_or_above_offset() {
         for port in ports() {
             assert!(
                 port.offset <= port.window.0,

@@ -229,7 +229,7 @@ def sshd(tmp_path):
     daemon.wait(10)
 
 
-def test_a_file_goes_by_the_network_where_there_is_one(bench_on, sshd):
+def test_file_goes_by_network_if_possible(bench_on, sshd):
     port, key = sshd
     bench = bench_on(a_shell, limit_s=30, network=(port, key))
     bench.login()

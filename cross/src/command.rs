@@ -387,7 +387,7 @@ mod tests {
 
     /// No program can be made here that survives SIGKILL, so the look says that one does.
     #[test]
-    fn a_program_that_cannot_be_killed_is_not_waited_for() {
+    fn unkillable_program_is_not_waited_for() {
         let (begun, mut looks) = (Instant::now(), 0);
         let ended = ends_within(Duration::from_millis(50), || {
             looks += 1;

@@ -43,7 +43,7 @@ fn published() -> BTreeMap<String, (PathBuf, Table)> {
 }
 
 #[test]
-fn each_published_crate_has_its_page_its_licences_and_its_words() {
+fn published_crates_have_page_and_licences() {
     let crates = published();
     assert!(crates.len() > 5, "all crates are found: {:?}", crates.keys());
     for (name, (folder, manifest)) in &crates {
@@ -222,7 +222,7 @@ fn git(tree: &Path, args: &[&str]) -> bool {
 }
 
 #[test]
-fn a_release_of_a_wrong_tree_ends_with_what_to_do() {
+fn release_of_wrong_tree_says_what_to_do() {
     let tree = versioned();
     let committed = git(tree.path(), &["init", "-q"])
         && git(tree.path(), &["add", "-A"])
@@ -230,7 +230,7 @@ fn a_release_of_a_wrong_tree_ends_with_what_to_do() {
     if !committed {
         writeln!(
             std::io::stderr(),
-            "SKIPPED: a_release_of_a_wrong_tree_ends_with_what_to_do: git is not here"
+            "SKIPPED: release_of_wrong_tree_says_what_to_do: git is not here"
         )
         .unwrap();
         return;

@@ -9,8 +9,8 @@ int main(void)
     contigo_port port = 0;
     contigo_engine stream = 0;
 
-    contigo_device_open("guard:axi_dma@40400000", &dma);
-    contigo_device_memory(dma, "guard", 1 << 20, &memory);
+    contigo_device_open("contigo:axi_dma@40400000", &dma);
+    contigo_device_memory(dma, "contigo", 1 << 20, &memory);
     contigo_port_find("zynq-hp0", &port);
     contigo_engine_options options = {.struct_size = sizeof options, .driver = "axi_dma", .device = dma,
         .port = port, .region = memory, .settings = "length_bits=23"}; /* as in the block design */

@@ -11,8 +11,8 @@ int main(void)
     contigo_port port = 0;
     contigo_engine engine = 0;
 
-    contigo_device_open("guard:copy@40000000", &device);
-    contigo_device_memory(device, "guard", 1 << 20, &region);
+    contigo_device_open("contigo:copy@40000000", &device);
+    contigo_device_memory(device, "contigo", 1 << 20, &region);
     contigo_port_find("zynq-hp0", &port);
     contigo_engine_options options = {.struct_size = sizeof options, .driver = "ap_ctrl",
         .device = device, .port = port, .map = xcopy_hw_h, .map_bytes = sizeof xcopy_hw_h,

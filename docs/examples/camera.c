@@ -34,8 +34,8 @@ int main(void)
     contigo_engine engine = 0;
     contigo_buf with[FRAMES] = {0};
     uint32_t lost = 0, expected = 0, bright = 0;
-    contigo_device_open("sim:axi_dma_camera", &device);             /* "guard:axi_dma@40400000" */
-    contigo_device_memory(device, "sim", 1 << 20, &region);         /* "guard" */
+    contigo_device_open("sim:axi_dma_camera", &device);             /* "contigo:axi_dma@40400000" */
+    contigo_device_memory(device, "sim", 1 << 20, &region);         /* "contigo" */
     contigo_pool_open(region, FRAME, FRAMES, 4096, &pool);
     contigo_engine_options options = {.struct_size = sizeof options, .driver = "axi_dma", .device = device,
                                       .region = region, .settings = "channel=1,depth=8"};

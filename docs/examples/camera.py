@@ -5,8 +5,8 @@ import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper
 
-device = contigo.Device("sim:axi_dma_camera")           # "guard:axi_dma@40400000", port="zynq-hp0"
-region = device.memory("sim", 1 << 20)                  # "guard"
+device = contigo.Device("sim:axi_dma_camera")           # "contigo:axi_dma@40400000", port="zynq-hp0"
+region = device.memory("sim", 1 << 20)                  # "contigo"
 frames = region.pool((64, 64), "uint8", 10)             # eight with the core, two with you
 camera = device.driver("axi_dma", memory=region, channel=1, depth=8)
 

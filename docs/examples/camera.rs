@@ -17,8 +17,8 @@ fn brightest(pixels: &[u8]) -> u8 {
 
 #[rustfmt::skip]
 pub(crate) fn run() -> Result<()> {
-    let device = "sim:axi_dma_camera".parse::<DeviceName>()?.open()?;   // "guard:axi_dma@40400000"
-    let region = Region::new(device.memory(&"sim".parse()?, 1 << 20)?)?; // "guard"
+    let device = "sim:axi_dma_camera".parse::<DeviceName>()?.open()?;   // "contigo:axi_dma@40400000"
+    let region = Region::new(device.memory(&"sim".parse()?, 1 << 20)?)?; // "contigo"
     let frames = region.pool(10, 4096)?;
     let ring = region.alloc(4096, Align::PAGE)?;                        // the core's descriptors
     let config = AxiDmaConfig { depth: Some(8), ..AxiDmaConfig::default() };

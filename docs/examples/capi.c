@@ -19,8 +19,8 @@ int main(void)
     void *bytes;
     size_t len;
 
-    contigo_device_open("guard:copy@40000000", &device);              /* or uio:…, vfio:…, sim:ap_ctrl */
-    contigo_device_memory(device, "guard", 1 << 20, &region);
+    contigo_device_open("contigo:copy@40000000", &device);              /* or uio:…, vfio:…, sim:ap_ctrl */
+    contigo_device_memory(device, "contigo", 1 << 20, &region);
     contigo_pool_open(region, FRAME, 8, 256, &frames);
     contigo_port_find("zynq-hp0", &port);
     contigo_engine_options options = {.struct_size = sizeof options, .driver = "ap_ctrl", .device = device,

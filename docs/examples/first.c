@@ -23,8 +23,8 @@ int main(void)
     void *bytes = NULL;
     memset(input, 7, sizeof input);
 
-    contigo_device_open("sim:ap_ctrl", &device);                    /* "guard:copy@40000000" */
-    contigo_device_memory(device, "sim", 1 << 16, &region);         /* "guard" */
+    contigo_device_open("sim:ap_ctrl", &device);                    /* "contigo:copy@40000000" */
+    contigo_device_memory(device, "sim", 1 << 16, &region);         /* "contigo" */
     contigo_pool_open(region, 4096, 8, 256, &pool);
     contigo_engine_options options = {.struct_size = sizeof options, .driver = "ap_ctrl",
         .device = device, .map = (const uint8_t *)MAP, .map_bytes = sizeof MAP - 1};

@@ -6,8 +6,8 @@ const MAP: &[u8] = br#"{"name": "copy", "protocol": "ap_ctrl_chain", "scalars": 
                {"name": "to", "offset": "0x24", "direction": "out", "bytes": "n"}]}"#;
 
 fn main() -> contigo::Result<()> {
-    let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;           // "guard:copy@40000000"
-    let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?; // "guard"
+    let device = "sim:ap_ctrl".parse::<DeviceName>()?.open()?;           // "contigo:copy@40000000"
+    let region = Region::new(device.memory(&"sim".parse()?, 1 << 16)?)?; // "contigo"
     let map = kernel::any(MAP, "")?.build()?;                          // or what the tools write
     // SAFETY: the device is this kernel, and no other code drives it.
     let mut copy = Queue::new(unsafe { ApCtrl::open(device.attach(Attach::default())?, map)? }, 1)?;

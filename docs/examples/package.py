@@ -2,8 +2,8 @@
 
 import contigo, numpy as np
 
-device = contigo.Device("guard:copy@40000000", port="zynq-hp0")     # names of `contigo info`, `contigo boards`
-region = device.memory("guard", 1 << 20)
+device = contigo.Device("contigo:copy@40000000", port="zynq-hp0")     # names of `contigo info`, `contigo boards`
+region = device.memory("contigo", 1 << 20)
 x, y = region.allocate((1080, 1920), "uint8"), region.allocate((1080, 1920), "uint8")
 np.asarray(x)[:] = image                          # the same memory
 

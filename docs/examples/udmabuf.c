@@ -1,4 +1,4 @@
-/* Page "From u-dma-buf": a block of u-dma-buf that a guard holds. Compiled and not run. */
+/* Page "From u-dma-buf": a block of u-dma-buf that a contigo device holds. Compiled and not run. */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
 #include <fcntl.h>
@@ -28,12 +28,12 @@ static int run(uint32_t len)
         return perror("u-dma-buf"), 1;
 
     /* Opening resets the engine, if its node has a reset, and turns its clocks on. */
-    int guard = open("/dev/contigo/40000000.copy", O_RDWR | O_CLOEXEC);
+    int dev_node = open("/dev/contigo/40000000.copy", O_RDWR | O_CLOEXEC);
     struct contigo_info info = {.argsz = sizeof info};
-    if (guard < 0 || ioctl(guard, CONTIGO_GET_INFO, &info) < 0)
-        return perror("guard"), 1;
+    if (dev_node < 0 || ioctl(dev_node, CONTIGO_GET_INFO, &info) < 0)
+        return perror("contigo"), 1;
     volatile uint32_t *registers = mmap(NULL, info.window[0].len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-        guard, (off_t)info.window[0].mmap_offset);
+        dev_node, (off_t)info.window[0].mmap_offset);
 
     /* Stop it: clear GO, and wait up to 0.1 s. Armed before the engine gets an address. */
     struct contigo_step steps[] = {
@@ -42,11 +42,11 @@ static int run(uint32_t len)
     };
     struct contigo_stop_sequence stop = {.count = 2, .ptr = (uintptr_t)steps};
     struct contigo_import import = {.fd = all.fd};
-    if (registers == MAP_FAILED || ioctl(guard, CONTIGO_ARM, &stop) < 0 || ioctl(guard, CONTIGO_IMPORT, &import) < 0)
+    if (registers == MAP_FAILED || ioctl(dev_node, CONTIGO_ARM, &stop) < 0 || ioctl(dev_node, CONTIGO_IMPORT, &import) < 0)
         return perror("import"), 1;
     if (import.segments != 1)
         return fputs("the block is in pieces on the bus\n", stderr), 1;
-    close(all.fd); /* the guard holds the block from here on */
+    close(all.fd); /* the contigo device holds the block from here on */
 
     unsigned char *bytes = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, block, 0);
     if (bytes == MAP_FAILED)
@@ -54,7 +54,7 @@ static int run(uint32_t len)
     bytes[0] = 7;
     struct contigo_range range = {.handle = import.handle, .flags = CONTIGO_SYNC_FOR_DEVICE, .len_bytes = len};
     struct contigo_sync sync = {.count = 1, .ptr = (uintptr_t)&range};
-    if (ioctl(guard, CONTIGO_SYNC, &sync) < 0)
+    if (ioctl(dev_node, CONTIGO_SYNC, &sync) < 0)
         return perror("sync"), 1;
     registers[SOURCE / 4] = (uint32_t)import.addr;
     registers[LENGTH / 4] = len;

@@ -231,7 +231,7 @@ unsafe impl<D: Device> Driver for S2mm<D> {
         if stopped { Ok(()) } else { Err(Error::WillNotStop { device: "s2mm", status, waited_us }) }
     }
 
-    fn ran_dry(&self) -> Option<u64> {
+    fn underruns(&self) -> Option<u64> {
         Some(regs::DRY.read(&self.device).into())
     }
 }

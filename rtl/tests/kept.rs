@@ -12,7 +12,7 @@ use kept::Kept;
 use std::fs;
 
 #[test]
-fn an_interrupted_build_is_not_whole_and_warnings_are_kept() {
+fn only_whole_build_is_kept_with_warnings() {
     let folder = tempfile::tempdir().unwrap();
     let of = |hash| Kept::of(folder.path(), "core", hash);
     assert_eq!(of(1).warnings(), None);

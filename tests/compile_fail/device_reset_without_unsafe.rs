@@ -1,8 +1,8 @@
 // That no code is starting a job on the device is a claim.
-use contigo::{linux::{guard::Guard, vfio::Vfio}, names::OpenDevice};
+use contigo::{linux::{dev_node::DevNode, vfio::Vfio}, names::OpenDevice};
 
-fn by_the_kernel_module(guard: &Guard) {
-    let _ = guard.reset(); //~ E0133 call to unsafe function `contigo::linux::guard::Guard::reset` is unsafe and requires unsafe block
+fn by_the_kernel_module(dev_node: &DevNode) {
+    let _ = dev_node.reset(); //~ E0133 call to unsafe function `contigo::linux::dev_node::DevNode::reset` is unsafe and requires unsafe block
 }
 
 fn by_its_name(device: &OpenDevice) {

@@ -55,7 +55,7 @@ def a_fault_is_each_job_s_own_too():
     rig.at_rest()
 
 
-def a_fault_that_a_queue_left_behind_is_not_the_next_one_s():
+def queue_reports_no_fault_of_other_jobs():
     """A queue whose jobs of an earlier stop were not taken back does not report a fault of other
     jobs."""
     rig = Rig(error_at=2)
@@ -137,7 +137,7 @@ def one_that_will_not_stop_keeps_its_buffers():
     refused(contigo.UnsupportedError, contigo.Device("sim:board").reset, "memory alone")
 
 
-def a_job_refused_by_one_that_will_not_stop_is_not_lost():
+def refused_job_of_stuck_device_is_not_lost():
     """Its buffer belonged to no job once the device had stopped, and stayed "in a job" for ever."""
     rig = Rig(stuck=1, packets=1, refuses_at=2)
     jobs, frame = rig.push(2), rig.frames.take()
@@ -171,7 +171,7 @@ def one_that_will_not_stop_says_its_fault():
     rig.engine.close()
 
 
-def one_that_will_not_stop_and_is_dropped_gets_no_other_s_bytes():
+def dropped_stuck_engine_keeps_its_frames():
     rig = Rig(stuck=1, packets=4)
     rig.push()
     assert taken(rig.queue.next()) == 0
@@ -184,13 +184,13 @@ def one_that_will_not_stop_and_is_dropped_gets_no_other_s_bytes():
 TESTS = [
     a_fault_in_a_ring_gives_all_jobs_back,
     a_fault_is_each_job_s_own_too,
-    a_fault_that_a_queue_left_behind_is_not_the_next_one_s,
+    queue_reports_no_fault_of_other_jobs,
     a_job_that_fails_alone_stops_nothing,
     a_lie_stops_the_device_and_loses_nothing,
     one_that_will_not_stop_keeps_its_buffers,
-    a_job_refused_by_one_that_will_not_stop_is_not_lost,
+    refused_job_of_stuck_device_is_not_lost,
     one_that_will_not_stop_says_its_fault,
-    one_that_will_not_stop_and_is_dropped_gets_no_other_s_bytes,
+    dropped_stuck_engine_keeps_its_frames,
 ]
 
 

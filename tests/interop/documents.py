@@ -13,7 +13,7 @@ from common import ROOT
 from counted import library
 
 PROGRAMS = ROOT / "docs" / "examples"
-#: They want a GPU, a board whose kernel guards a core, or what a program has of its own.
+#: They want a GPU, a board whose kernel stops a core, or what a program has of its own.
 COMPILED = {"accelerator_board.py", "board.py", "copies_cuda.py", "gpu.py", "hand_over.py", "opencl.py", "package.py", "pinned_tensor.py"}
 COMPILED |= {"tvm_opencl.py", "vulkan.py"}
 #: With the counter: the program that has no copy left.

@@ -20,7 +20,7 @@ def every_kind_is_listed_or_missed():
         assert list(entry) == ["what", "kind", "name", "state", "size", "address", "coherent", "note"]
         assert (entry["name"] is None) == (entry["state"] == "absent") and entry["note"], entry
     kinds = {(entry["what"], entry["kind"]) for entry in found}
-    assert {("memory", "u-dma-buf"), ("memory", "dma-heap"), ("memory", "vfio"), ("device", "vfio"), ("device", "guard")} <= kinds, kinds
+    assert {("memory", "u-dma-buf"), ("memory", "dma-heap"), ("memory", "vfio"), ("device", "vfio"), ("device", "contigo")} <= kinds, kinds
     names = [(entry["what"], entry["name"]) for entry in found if entry["state"] == "ready"]
     assert {("memory", "sim"), ("device", "sim:zdma"), ("device", "sim:board")} <= set(names), names
     return []
@@ -50,13 +50,13 @@ def an_unknown_name_lists_what_there_is():
     refused(FileNotFoundError, lambda: contigo.open_memory("dma-heap:no-such-heap"), has)
     refused(FileNotFoundError, lambda: contigo.Device("sim:vta"), "simulated device; others that are here: zdma, ", "and")
     refused(FileNotFoundError, lambda: contigo.open_device("uio:no-such-node"), has)
-    # A guard is looked for before its memory, and VFIO's function before its own.
-    for guard in [
-        lambda: contigo.Device("guard:no-such-device"),
-        lambda: contigo.open_memory("guard:no-such-device"),
-        lambda: contigo.open_memory("dma-heap:linux,cma@guard:no-such-device"),
+    # A contigo device is looked for before its memory, and VFIO's function before its own.
+    for dev_node in [
+        lambda: contigo.Device("contigo:no-such-device"),
+        lambda: contigo.open_memory("contigo:no-such-device"),
+        lambda: contigo.open_memory("dma-heap:linux,cma@contigo:no-such-device"),
     ]:
-        refused(FileNotFoundError, guard, "kernel module contigo", has)
+        refused(FileNotFoundError, dev_node, "kernel module contigo", has)
     for vfio in [contigo.Device, contigo.open_memory]:
         refused((OSError, contigo.ContigoError), lambda: vfio("vfio:ffff:1f:1f.7"), "ffff:1f:1f.7")
     return []
@@ -71,9 +71,9 @@ def one_opening_serves_registers_and_memory():
     spans = sorted((region.allocate(64, "uint8").device_address, region.size) for region in (one, two))
     assert spans[0][0] + spans[0][1] <= spans[1][0], spans
     refused(contigo.ContigoError, lambda: device.memory("sim:8"), "device")
-    for guarded in ["guard", "guard:f8003000", "dma-heap:linux,cma@guard:f8003000"]:
-        refused(contigo.ContigoError, lambda: device.memory(guarded), "device")
-    refused(contigo.ContigoError, lambda: contigo.open_memory("guard"), "device")
+    for contigo_device in ["contigo", "contigo:f8003000", "dma-heap:linux,cma@contigo:f8003000"]:
+        refused(contigo.ContigoError, lambda: device.memory(contigo_device), "device")
+    refused(contigo.ContigoError, lambda: contigo.open_memory("contigo"), "device")
     # ZDMA_CH_CTRL0 after power-on (UG1087, zdma: 0x80), and what is no register.
     assert device.read32(0x110) == 0x80 == device.read32(0x110)
     for offset in [2, 1 << 20]:
@@ -90,11 +90,11 @@ def one_opening_serves_registers_and_memory():
     return []
 
 
-def what_no_module_guards_has_no_stop_with_the_kernel():
+def unguarded_device_leaves_no_stop():
     device = contigo.Device("sim:zdma@9")
-    assert device.guard is None
+    assert device.dev_node is None
     right = [("write", 0x10, 1), ("write", 0x10, 1, 3), ("until", 4, 1, 1, 0.5), ("else",), ("while", 4, 1, 1, 0.25)]
-    refused(contigo.UnsupportedError, lambda: device.leave_stop(right), "guard:NAME")
+    refused(contigo.UnsupportedError, lambda: device.leave_stop(right), "contigo:NAME")
     for step in [(), ("writ", 0, 1), ("write", 0), ("until", 4, 1), ("else", 1), ("write", -1, 1), ("write", 0, 1 << 32), (1, 2, 3), ("until", 0, 1, 1, "x")]:
         refused(ValueError, lambda: device.leave_stop([step]), "a step is")
     refused(contigo.ArgumentError, lambda: device.leave_stop([("else",)]), "Else")
@@ -233,7 +233,7 @@ DOOR = [
     the_doctor_finds_a_planted_fault,
     an_unknown_name_lists_what_there_is,
     one_opening_serves_registers_and_memory,
-    what_no_module_guards_has_no_stop_with_the_kernel,
+    unguarded_device_leaves_no_stop,
     memory_has_a_size_and_a_way_to_its_device,
     a_port_has_a_name,
     what_is_imported_is_what_was_installed,

@@ -67,7 +67,7 @@ def a_run_that_was_left(leave, wait, others_ended):
 RUNS = [(*way, others_ended) for way in [*WAYS, ("Ctrl-C", False)] for others_ended in [True, False]]
 
 
-def a_new_queue_gives_nothing_of_a_loop_that_was_left():
+def new_queue_gives_nothing_of_a_left_loop():
     for how in RUNS:
         rig, jobs = a_run_that_was_left(*how)
         old, queue, others_ended = rig.queue, contigo.Queue(rig.engine), how[2]
@@ -131,7 +131,7 @@ def a_dropped_queue_keeps_no_buffer_and_no_place():
     at_rest(rig)
 
 
-def a_fault_of_an_earlier_run_is_not_a_new_queue_s():
+def old_runs_fault_is_not_a_new_queues():
     for leaves in [True, False]:
         rig = Rig(error_at=3)
         jobs = rig.push()
@@ -198,7 +198,7 @@ def two_queues_of_an_engine_give_each_its_own():
     at_rest(rig)
 
 
-def another_queue_s_stop_raises_in_the_loop_of_its_jobs():
+def other_queues_stop_raises_in_the_loop():
     """A loop that ended as if all had come would be wrong, and look right."""
 
     def by_a_loop(other):
@@ -225,7 +225,7 @@ def another_queue_s_stop_raises_in_the_loop_of_its_jobs():
         at_rest(rig)
 
 
-def the_engine_s_stop_and_another_job_s_end_raise_there_too():
+def engine_stop_and_job_end_raise_in_loop():
     def by_a_job_s_time(rig, jobs):
         refused(TimeoutError, lambda: jobs[1].wait(0), "stopped")
 
@@ -398,7 +398,7 @@ def ctrl_c_loses_no_end():
     at_rest(rig)
 
 
-def a_stream_and_a_queue_of_an_engine_give_each_its_own():
+def stream_and_queue_give_each_its_own():
     rig = Rig()
     stream, jobs = contigo.Stream(rig.engine, rig.frames), rig.push(3)
     for count, frame in enumerate(stream):
@@ -445,7 +445,7 @@ def a_child_of_fork_takes_no_ends_of_its_parent():
     at_rest(rig)
 
 
-def an_exception_in_push_s_operands_is_no_other_job_s_end():
+def failing_operands_end_no_other_job():
     rig = Rig()
     (job,) = rig.push(1)
 
@@ -480,7 +480,7 @@ def a_refused_push_raises_in_the_other_queue():
     at_rest(rig)
 
 
-def a_stream_gives_the_frames_that_a_queue_s_look_brought_out():
+def stream_gives_frames_a_queue_brought_out():
     rig = Rig()
     kept = [rig.frames.take() for _ in range(SLOTS - 4)]
     stream = contigo.Stream(rig.engine, rig.frames)
@@ -497,22 +497,22 @@ def a_stream_gives_the_frames_that_a_queue_s_look_brought_out():
 
 
 TESTS = [
-    a_new_queue_gives_nothing_of_a_loop_that_was_left,
+    new_queue_gives_nothing_of_a_left_loop,
     nor_does_the_next_loop_over_the_same_queue,
     a_dropped_queue_s_ends_come_in_no_other,
     a_dropped_queue_keeps_no_buffer_and_no_place,
-    a_fault_of_an_earlier_run_is_not_a_new_queue_s,
+    old_runs_fault_is_not_a_new_queues,
     two_queues_of_an_engine_give_each_its_own,
-    another_queue_s_stop_raises_in_the_loop_of_its_jobs,
-    the_engine_s_stop_and_another_job_s_end_raise_there_too,
+    other_queues_stop_raises_in_the_loop,
+    engine_stop_and_job_end_raise_in_loop,
     a_fault_is_raised_once,
     ends_that_are_not_taken_have_a_bound,
     ctrl_c_loses_no_end,
-    a_stream_and_a_queue_of_an_engine_give_each_its_own,
+    stream_and_queue_give_each_its_own,
     a_child_of_fork_takes_no_ends_of_its_parent,
-    an_exception_in_push_s_operands_is_no_other_job_s_end,
+    failing_operands_end_no_other_job,
     a_refused_push_raises_in_the_other_queue,
-    a_stream_gives_the_frames_that_a_queue_s_look_brought_out,
+    stream_gives_frames_a_queue_brought_out,
 ]
 
 

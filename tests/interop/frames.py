@@ -19,7 +19,7 @@ def rig_and_stream(**settings):
     return rig, contigo.Stream(rig.engine, rig.frames)
 
 
-def frames_before_a_fault_come_first_then_the_error_then_it_begins_anew():
+def frames_before_fault_come_then_the_error():
     rig, stream = rig_and_stream(error_at=20)
     assert not stream.is_running and stream.next(A_WHILE) is None, "nothing is started by looking"
     assert stream.start() == 8 and stream.is_running
@@ -31,7 +31,7 @@ def frames_before_a_fault_come_first_then_the_error_then_it_begins_anew():
     assert stream.start() == 8
     assert number(stream.next(A_WHILE)) > 20
     counts = stream.counts
-    assert [counts[what] for what in ("completed", "stopped", "ran_dry")] == [21, 1, 0], counts
+    assert [counts[what] for what in ("completed", "stopped", "underruns")] == [21, 1, 0], counts
     assert counts["pushed"] == counts["completed"] + counts["cancelled"] + 7, counts
     stream.stop()
     rig.at_rest()
@@ -57,7 +57,7 @@ def a_fault_starts_nothing_before_it_is_told():
         rig.at_rest()
 
 
-def a_frame_that_fails_alone_stops_nothing_and_is_the_pool_s():
+def frame_failing_alone_stops_nothing():
     rig, stream = rig_and_stream(fails_at=2)
     stream.start()
     assert [number(stream.next(A_WHILE)) for _ in range(2)] == [0, 1]
@@ -124,9 +124,9 @@ def where_it_runs_dry_is_counted():
         rig, stream = rig_and_stream(depth=depth)
         assert stream.start() == depth
         assert [number(stream.next(A_WHILE)) >= 0 for _ in range(20)] == [True] * 20
-        assert stream.counts["ran_dry"] == dry, (depth, stream.counts)
+        assert stream.counts["underruns"] == dry, (depth, stream.counts)
         stream.stop()
-        assert stream.counts["ran_dry"] == dry, "a stop is no loss"
+        assert stream.counts["underruns"] == dry, "a stop is no loss"
         rig.at_rest()
 
 
@@ -163,7 +163,7 @@ def a_stop_in_a_loop_ends_it():
     rig.at_rest()
 
 
-def one_that_will_not_stop_keeps_its_frames_until_it_is_reset():
+def stuck_stream_keeps_frames_until_reset():
     rig, stream = rig_and_stream(stuck=1, packets=4)
     stream.start()
     assert number(stream.next(A_WHILE)) == 0
@@ -273,15 +273,15 @@ def ctrl_c_loses_no_frame():
 
 
 TESTS = [
-    frames_before_a_fault_come_first_then_the_error_then_it_begins_anew,
+    frames_before_fault_come_then_the_error,
     a_fault_starts_nothing_before_it_is_told,
-    a_frame_that_fails_alone_stops_nothing_and_is_the_pool_s,
+    frame_failing_alone_stops_nothing,
     nothing_that_comes_late_stops_it,
     a_frame_is_exactly_the_bytes_received,
     where_it_runs_dry_is_counted,
     a_frame_that_is_kept_is_the_pool_s_later,
     a_stop_in_a_loop_ends_it,
-    one_that_will_not_stop_keeps_its_frames_until_it_is_reset,
+    stuck_stream_keeps_frames_until_reset,
     a_stream_that_is_dropped_is_stopped,
     a_child_of_fork_stops_nothing,
     what_is_refused_goes_back_to_the_pool,

@@ -22,8 +22,8 @@ import contigo
 # 0x00), and the PL330's periph_id_0 (Arm DDI 0424C, chapter 3: 0xFE0).
 DEVICES = {
     "virt-smmu": ("vfio:0000:00:01.0", "vfio:0000:00:01.0", None, 0x0, 0x010000ED, None),
-    "zynq-6.1": ("guard:f8003000", "guard:f8003000", ("dmac", 0, 32, False), 0xFE0, 0x30, "pl330"),
-    "zynq-6.12": ("guard:f8003000", "guard:f8003000", ("dmac", 0, 32, False), 0xFE0, 0x30, "pl330"),
+    "zynq-6.1": ("contigo:f8003000", "contigo:f8003000", ("dmac", 0, 32, False), 0xFE0, 0x30, "pl330"),
+    "zynq-6.12": ("contigo:f8003000", "contigo:f8003000", ("dmac", 0, 32, False), 0xFE0, 0x30, "pl330"),
 }
 BYTES = 1 << 20
 # The board whose kernel has UIO, too, and a node that dmac.hwh names.
@@ -35,7 +35,7 @@ def inventory_lists_the_device_and_its_memory(name, memory, *_rest):
     listed = []
     for what, wanted in [("device", name), ("memory", memory)]:
         ready = [entry["name"] for entry in contigo.inventory() if (entry["what"], entry["state"]) == (what, "ready")]
-        # A guard's whole name has its node's too: guard:f8003000.dma-controller.
+        # A contigo device's whole name has its node's too: contigo:f8003000.dma-controller.
         found = [one for one in ready if one == wanted or one.startswith(f"{wanted}.")]
         assert len(found) == 1, f"{wanted} is not among {ready}"
         listed.append(f"{what} {found[0]}")
@@ -67,8 +67,8 @@ def a_driver_copies_by_its_name(name, memory, port, _register, _value, driver):
         with device.driver(driver, memory=region, interrupt=interrupt) as engine:
             fd = engine.arm()
             assert (fd is not None) == interrupt, fd
-            if device.guard:
-                assert device.guard["armed"] and device.guard["buffers"] == 1 and not device.guard["quarantined"], device.guard
+            if device.dev_node:
+                assert device.dev_node["armed"] and device.dev_node["buffers"] == 1 and not device.dev_node["quarantined"], device.dev_node
             queue = contigo.Queue(engine)
             queue.push([source, target])
             if interrupt:
@@ -78,13 +78,13 @@ def a_driver_copies_by_its_name(name, memory, port, _register, _value, driver):
             for _ in range(100):
                 engine.start([target, source]).wait(timeout=1.0)
             said.append(f"{engine!r} with interrupt={interrupt}: {engine.counts}")
-    if device.guard:
+    if device.dev_node:
         # An empty program disarms; the driver's is left again by the next one.
         device.leave_stop([])
-        assert not device.guard["armed"], device.guard
+        assert not device.dev_node["armed"], device.dev_node
         device.leave_stop([("until", 0xFE0, 0x30, 0xFF, 0.0)])
-        assert device.guard["armed"], device.guard
-        said.append(f"{device.guard}")
+        assert device.dev_node["armed"], device.dev_node
+        said.append(f"{device.dev_node}")
     return ", ".join(said)
 
 
@@ -187,8 +187,8 @@ def of_the_design(kind, port):
     return f"{core.device!r}, an interrupt {irq}, {counts}; {unloaded.fabric}"
 
 
-def an_overlay_s_core_over_its_guard(_name, _memory, port, *_rest):
-    return of_the_design("guard", port)
+def an_overlay_s_core_over_its_contigo_device(_name, _memory, port, *_rest):
+    return of_the_design("contigo", port)
 
 
 def an_overlay_s_core_over_uio(*_device):
@@ -202,7 +202,7 @@ CHECKS = [
     memory_alone_opens_its_device,
     one_opening_serves_registers_and_memory,
     a_driver_copies_by_its_name,
-    an_overlay_s_core_over_its_guard,
+    an_overlay_s_core_over_its_contigo_device,
     an_overlay_s_core_over_uio,
 ]
 

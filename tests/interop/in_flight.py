@@ -288,7 +288,7 @@ def tasks_await_a_core_s_interrupt():
     return []
 
 
-def an_event_loop_looks_where_there_is_no_interrupt():
+def event_loop_looks_without_interrupt():
     device, region = copier()
     engine = device.driver("zdma")
     assert engine.arm() is None
@@ -347,7 +347,7 @@ IN_FLIGHT = [
     an_event_loop_waits_for_the_interrupt,
     two_queues_wait_for_one_interrupt,
     tasks_await_a_core_s_interrupt,
-    an_event_loop_looks_where_there_is_no_interrupt,
+    event_loop_looks_without_interrupt,
     threads_share_an_engine,
     cost_of_a_job,
 ]

@@ -157,7 +157,7 @@ def counted_by_an_event_loop(over):
     return asyncio.run(loop())
 
 
-def an_interrupt_that_another_took_costs_no_timeout():
+def stolen_interrupt_costs_no_timeout():
     """By another thread's wait, another thread's event loop, or that of another channel: here it is
     never readable."""
     rig = Rig(taken=1)
@@ -264,7 +264,7 @@ def a_limit_is_from_0_to_an_hour():
 
 
 TESTS = [
-    an_interrupt_that_another_took_costs_no_timeout,
+    stolen_interrupt_costs_no_timeout,
     a_stop_ends_a_loop_that_waits,
     a_limit_is_from_0_to_an_hour,
     a_fault_ends_a_loop,

@@ -21,7 +21,7 @@ def a_design_has_its_cores():
     assert {"axi_dma_0", "audio", "memory"} <= set(dir(ol))
     dma = ol.ip_dict["axi_dma_0"]
     assert dma["port"] == ("zynq-hp0", 0, 32, False, 0x10_0000, 0x1FFF_FFFF) and dma["masters"][0]["port_bits"] == 64
-    assert dma["windows"] == [("S_AXI_LITE", 0x4040_0000, 0x1_0000)] and dma["device"] == "guard:axi_dma_0@40400000"
+    assert dma["windows"] == [("S_AXI_LITE", 0x4040_0000, 0x1_0000)] and dma["device"] == "contigo:axi_dma_0@40400000"
     assert [each["line"] for each in dma["interrupts"]] == [0, 1] and dict(dma["settings"])["length_bits"] == 23
     assert ol.ip_dict["scale_0"]["port"][3], "its port snoops"
     assert ol.ip_dict["scale_0"]["interrupts"][0]["controller"] == ("axi_intc_0", 2)
@@ -118,7 +118,7 @@ def another_engine_takes_jobs():
     return []
 
 
-def a_port_that_the_file_does_not_tell_is_the_program_s_to_say():
+def untold_port_is_the_programs_to_say():
     hwh = DESIGN.read_text()
     asks = next(each for each in hwh.splitlines() if "GMEM_USER_VALUE" in each)
     with tempfile.TemporaryDirectory() as folder:
@@ -148,7 +148,7 @@ def what_is_not_here_is_said_and_not_touched():
         warnings.simplefilter("error")
         loaded = contigo.Overlay(DESIGN, loaded=True)
         refused(FileNotFoundError, lambda: loaded.axi_dma_0["MM2S_DMASR"], "contigo overlay FILE.hwh --dtso FILE.dtso")
-    refused(FileNotFoundError, lambda: contigo.MMIO(0x4040_0000, 0x1000), "guard:40400000")
+    refused(FileNotFoundError, lambda: contigo.MMIO(0x4040_0000, 0x1000), "contigo:40400000")
     mmio = contigo.MMIO("sim:zdma", 0x100)
     assert mmio.read(0x110) == 0x80
     refused(ValueError, lambda: contigo.MMIO("sim:zdma", 1 << 30), "are asked for")
@@ -360,7 +360,7 @@ OVERLAYS = [
     a_kernel_is_a_function,
     a_kernel_of_either_protocol_has_a_model,
     another_engine_takes_jobs,
-    a_port_that_the_file_does_not_tell_is_the_program_s_to_say,
+    untold_port_is_the_programs_to_say,
     what_is_not_here_is_said_and_not_touched,
     an_mcdma_sends_and_receives_by_channel,
     a_vdma_sends_and_receives_frames,

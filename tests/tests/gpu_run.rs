@@ -109,8 +109,8 @@ fn here(test: &str) -> bool {
 }
 
 #[test]
-fn steps_that_pass_and_that_are_skipped_are_told_apart() -> Outcome {
-    if !here("steps_that_pass_and_that_are_skipped_are_told_apart") {
+fn passed_and_skipped_steps_are_told_apart() -> Outcome {
+    if !here("passed_and_skipped_steps_are_told_apart") {
         return Ok(());
     }
     let all = run(PASSES, "echo table", GPU, Some(PASSES_WITHOUT_FREE_MEMORY))?;
@@ -147,8 +147,8 @@ fn steps_that_pass_and_that_are_skipped_are_told_apart() -> Outcome {
 }
 
 #[test]
-fn a_step_that_fails_or_hangs_is_named_and_the_others_go_on() -> Outcome {
-    if !here("a_step_that_fails_or_hangs_is_named_and_the_others_go_on") {
+fn failed_or_hung_step_is_named_others_run() -> Outcome {
+    if !here("failed_or_hung_step_is_named_others_run") {
         return Ok(());
     }
     let broken = run(
@@ -183,8 +183,8 @@ fn a_step_that_fails_or_hangs_is_named_and_the_others_go_on() -> Outcome {
 }
 
 #[test]
-fn a_sanitizer_that_refuses_the_gpu_is_skipped_and_one_that_finds_something_is_not() -> Outcome {
-    if !here("a_sanitizer_that_refuses_the_gpu_is_skipped_and_one_that_finds_something_is_not") {
+fn sanitizer_refusal_skips_finding_fails() -> Outcome {
+    if !here("sanitizer_refusal_skips_finding_fails") {
         return Ok(());
     }
     let refuses = run(
@@ -221,8 +221,8 @@ fn a_sanitizer_that_refuses_the_gpu_is_skipped_and_one_that_finds_something_is_n
 }
 
 #[test]
-fn a_step_without_a_test_or_a_word_and_a_gpu_that_cannot_be_used_fail() -> Outcome {
-    if !here("a_step_without_a_test_or_a_word_and_a_gpu_that_cannot_be_used_fail") {
+fn empty_steps_and_unusable_gpu_fail() -> Outcome {
+    if !here("empty_steps_and_unusable_gpu_fail") {
         return Ok(());
     }
     let none =
@@ -292,7 +292,7 @@ fn a_hang_up_ends_what_runs() -> Outcome {
 
 #[cfg(target_pointer_width = "64")]
 #[test]
-fn the_kernel_that_spins_ends_by_its_flag_or_gives_up() -> Outcome {
+fn spin_kernel_ends_by_flag_or_gives_up() -> Outcome {
     use fake_cuda::ptx::{Grid, Window, parse};
     const LOOKS: &str = "200000000";
     let text = spin::PTX.to_str()?;

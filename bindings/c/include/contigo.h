@@ -204,13 +204,13 @@ typedef uint64_t contigo_device;
 /// when the program begins.
 typedef uint64_t contigo_region;
 
-/// Facts about an opened device. Yes is 1, no 0. Where is_guarded is 0 the kernel module says
-/// nothing of the device, and every fact up to window_len_bytes is 0.
+/// Facts about an opened device. Yes is 1, no 0. Where is_contigo_device is 0 the kernel module
+/// says nothing of the device, and every fact up to window_len_bytes is 0.
 typedef struct {
     /// sizeof(contigo_device_info).
     size_t struct_size;
-    /// It was opened as guard:…: the kernel module stops it when the program ends.
-    uint32_t is_guarded;
+    /// It was opened as contigo:…: the kernel module stops it when the program ends.
+    uint32_t is_contigo_device;
     /// The device snoops the CPU's caches.
     uint32_t is_coherent;
     /// Its bus addresses are not physical ones.
@@ -403,7 +403,7 @@ typedef struct {
     /// How often the device was stopped.
     uint64_t stops;
     /// How often the device was left without a job: for a stream, loss.
-    uint64_t ran_dry;
+    uint64_t underruns;
 } contigo_engine_info;
 
 /// Code that was loaded for a GPU.
@@ -972,7 +972,7 @@ typedef struct {
 /// /proc/self/pagemap hides addresses.
 #define CONTIGO_E_PAGEMAP_HIDDEN -139
 
-/// Another process, or another part of this one, has it open. Or a guarded device behind an
+/// Another process, or another part of this one, has it open. Or a contigo device behind an
 /// IOMMU did not stop.
 #define CONTIGO_E_IN_USE -140
 
@@ -1092,7 +1092,7 @@ contigo_status contigo_design_core(const uint8_t *hwh, size_t hwh_bytes, const c
 /// As contigo_design_core; port is writable.
 contigo_status contigo_design_port(const uint8_t *hwh, size_t hwh_bytes, const char *name, contigo_port *port);
 
-/// Opens a device by its name: uio:axi_dma@40400000, guard:f8003000, guard:gemm8,
+/// Opens a device by its name: uio:axi_dma@40400000, contigo:f8003000, contigo:gemm8,
 /// pci:0000:01:00.0, vfio:0000:01:00.0, sim:zdma; a GPU for its memory: vulkan,
 /// opencl:1. Close it with contigo_device_close.
 ///
@@ -1106,8 +1106,8 @@ contigo_status contigo_device_open(const char *name, contigo_device *device);
 /// open.
 contigo_status contigo_device_close(contigo_device device);
 
-/// Opens len_bytes of memory for a device: memory that belongs to it (guard, vfio:…), a
-/// dma-heap's block through its guard, or memory that belongs to no device. It is
+/// Opens len_bytes of memory for a device: memory that belongs to it (contigo, vfio:…), a
+/// dma-heap's block through its device node, or memory that belongs to no device. It is
 /// contigo_region_open_with with device. Close it with contigo_region_close.
 ///
 /// CONTIGO_E_NEEDS_DEVICE: the memory belongs to another device.
@@ -1127,9 +1127,9 @@ contigo_status contigo_device_memory(contigo_device device, const char *name, si
 contigo_status contigo_device_port(contigo_device device, contigo_port port, contigo_port *seen);
 
 /// Resets a device from outside, also while an engine has it: the only thing that stops one that is
-/// stuck. Then contigo_queue_stop, and the engine goes on. A guard does so by its reset lines
-/// (guard:…), VFIO by the function's reset, a simulated board by its own. A PCI function masters
-/// the bus as before.
+/// stuck. Then contigo_queue_stop, and the engine goes on. A contigo device does so by its reset
+/// lines (contigo:…), VFIO by the function's reset, a simulated board by its own. A PCI function
+/// masters the bus as before.
 ///
 /// CONTIGO_E_UNSUPPORTED, or CONTIGO_E_OS with EOPNOTSUPP: the kernel has no way to.
 ///
@@ -1141,7 +1141,7 @@ contigo_status contigo_device_port(contigo_device device, contigo_port port, con
 contigo_status contigo_device_reset(contigo_device device);
 
 /// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
-/// One that is guarded and cannot be reset needs contigo_engine_arm before: CONTIGO_E_OS with
+/// One behind the module and cannot be reset needs contigo_engine_arm before: CONTIGO_E_OS with
 /// EBUSY.
 ///
 /// The caller promises:
@@ -1238,7 +1238,7 @@ contigo_status contigo_engine_irq_arm(contigo_engine engine, int *fd);
 
 /// Leaves a stop of the device with the kernel. The kernel runs it when this program ends, in any
 /// way, before the memory goes. Do it before the first job. CONTIGO_E_KIND: the engine's device
-/// is no guard:…. CONTIGO_E_UNSUPPORTED: the engine shares its device (setting channel),
+/// is no contigo:…. CONTIGO_E_UNSUPPORTED: the engine shares its device (setting channel),
 /// which one channel's program does not stop.
 ///
 /// The caller promises:
@@ -1482,7 +1482,7 @@ contigo_status contigo_port_close(contigo_port port);
 /// Opens len_bytes of memory by its name: maps it, checks that it is contiguous, and cleans its
 /// caches once. Close it with contigo_region_close.
 ///
-/// The names are guard:f8003000, u-dma-buf:udmabuf0, dma-heap:linux,cma, hugetlb,
+/// The names are contigo:f8003000, u-dma-buf:udmabuf0, dma-heap:linux,cma, hugetlb,
 /// vfio:0000:01:00.0, cuda:0, sim:7; contigo_inventory and contigo info list
 /// those of this machine. A device that the memory belongs to is opened and closed with it. A
 /// program that drives this device too opens it, and calls contigo_device_memory.
@@ -1565,9 +1565,9 @@ contigo_status contigo_dev_addr_of(contigo_region region, contigo_port port, con
 contigo_status contigo_host_ptr_of(contigo_region region, contigo_port port, uint64_t addr, void **ptr);
 
 /// Takes the registers and the interrupt of a device, for a program that drives it itself. window
-/// is the number of the window: a PCI function's BAR, an entry of a guarded node's reg, and 0 for
-/// others. A polled of 1 leaves the interrupt out. One engine or one program has them at a time.
-/// Close them with contigo_registers_close.
+/// is the number of the window: a PCI function's BAR, an entry of a contigo device's node's reg,
+/// and 0 for others. A polled of 1 leaves the interrupt out. One engine or one program has them
+/// at a time. Close them with contigo_registers_close.
 ///
 /// port is the device's way to memory where only the program knows it; 0 where the kernel says
 /// it, or the simulated board.

@@ -57,7 +57,7 @@ pub(crate) enum Misuse {
     /// No port of a known board is called that.
     NoPort,
     /// The engine has no device that the kernel module stops.
-    NoGuard,
+    NoDevNode,
     /// The device has no interrupt that is a file.
     NoInterrupt,
     /// A register of this kind is not written, or not modified.
@@ -196,9 +196,9 @@ impl fmt::Display for Misuse {
                 });
                 first.try_for_each(|(_, port)| write!(f, ", {}", port.name))
             }
-            Self::NoGuard => write!(
+            Self::NoDevNode => write!(
                 f,
-                "the engine has no device that was opened as guard:…, so the kernel module does \
+                "the engine has no device that was opened as contigo:…, so the kernel module does \
                  not stop it"
             ),
             Self::NoInterrupt => {

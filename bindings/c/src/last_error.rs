@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn success_leaves_the_text_and_a_refusal_replaces_it() {
+    fn success_keeps_text_refusal_replaces_it() {
         assert_eq!(call(|| Err(contigo::Error::Busy.into())), CONTIGO_E_BUSY);
         let busy = text();
         assert!(busy.as_ref().is_some_and(|text| text.starts_with("a job is under way")));

@@ -16,8 +16,8 @@ use crate::{
 };
 use contigo::names::DeviceName;
 use contigo_testkit::{
+    fake_dev_node::{DevNodeConfig, Event, FakeDevNode, NAME},
     fake_devices::FakeDevices,
-    fake_guard::{Event, FakeGuard, GuardConfig, NAME},
     fake_u_dma_buf::{Config, FakeUDmaBuf},
 };
 use core::{
@@ -200,15 +200,16 @@ fn info_of(device: u64) -> (contigo_status, contigo_device_info) {
 }
 
 #[test]
-fn one_opening_serves_registers_interrupt_and_reset() -> Result<(), Box<dyn Error>> {
+fn device_serves_registers_irq_and_reset() -> Result<(), Box<dyn Error>> {
     let tree = FakeDevices::new();
     tree.folder(&format!("sys/class/contigo/{NAME}"));
     let kernel =
-        FakeGuard::new(GuardConfig { can_reset: true, windows: 2, ..GuardConfig::default() });
-    let name: DeviceName = "guard:gemm8".parse()?;
+        FakeDevNode::new(DevNodeConfig { can_reset: true, windows: 2, ..DevNodeConfig::default() });
+    let name: DeviceName = "contigo:gemm8".parse()?;
     // SAFETY: no driver is made of it that gives memory back.
-    let opened =
-        unsafe { name.open_guard_with(tree.root().to_owned().leak(), Arc::new(kernel.clone())) }?;
+    let opened = unsafe {
+        name.open_dev_node_with(tree.root().to_owned().leak(), Arc::new(kernel.clone()))
+    }?;
     let device = DEVICES.insert(Opened::alone(opened)).map_err(|_| "the table is full")?;
     let (mut port, mut registers, mut word) = (0, 0, 0);
     // SAFETY: the name is a text; here and below the pointers are references, and the device is a
@@ -236,7 +237,7 @@ fn one_opening_serves_registers_interrupt_and_reset() -> Result<(), Box<dyn Erro
         assert_eq!(
             (
                 status,
-                info.is_guarded,
+                info.is_contigo_device,
                 info.can_reset,
                 info.is_confined,
                 info.is_armed,
@@ -261,9 +262,9 @@ fn one_opening_serves_registers_interrupt_and_reset() -> Result<(), Box<dyn Erro
         assert_eq!(contigo_engine_close(engine), CONTIGO_OK);
         let mut region = 0;
         for (memory, expected) in [
-            (c"guard", CONTIGO_OK),
-            (c"guard:gemm8", CONTIGO_OK),
-            (c"guard:other", CONTIGO_E_NEEDS_DEVICE),
+            (c"contigo", CONTIGO_OK),
+            (c"contigo:gemm8", CONTIGO_OK),
+            (c"contigo:other", CONTIGO_E_NEEDS_DEVICE),
         ] {
             assert_eq!(
                 contigo_device_memory(device, memory.as_ptr(), 1 << 16, &raw mut region),
@@ -299,7 +300,7 @@ fn export(region: contigo_region) -> (contigo_status, c_int) {
 }
 
 #[test]
-fn an_exported_region_is_the_same_memory_and_the_programs_file() {
+fn export_shares_pages_and_fd_is_programs() {
     let fake = FakeUDmaBuf::new(Config::default());
     let region = region(&fake);
     let (status, fd) = export(region);
@@ -332,7 +333,7 @@ fn an_exported_region_is_the_same_memory_and_the_programs_file() {
 }
 
 #[test]
-fn what_the_kernel_does_not_give_back_stays_a_devices() {
+fn failed_sync_leaves_buffer_with_device() {
     // Two syncs when the region is made, and one for the device; then the device is gone.
     let fake = FakeUDmaBuf::new(Config { vanish_after: 3, ..Config::default() });
     let (region, mut port, mut buf) = (region(&fake), 0, 0);

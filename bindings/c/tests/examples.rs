@@ -324,8 +324,8 @@ fn they_run_with_what_is_installed() {
 
 /// With the library inside, and with the C library inside too: a program of one file.
 #[test]
-fn they_are_linked_statically_with_what_is_installed() {
-    const TEST: &str = "examples::they_are_linked_statically_with_what_is_installed";
+fn example_links_statically_to_install() {
+    const TEST: &str = "examples::example_links_statically_to_install";
     if cannot(TEST, &["make", "pkg-config", "cc"]) {
         return;
     }

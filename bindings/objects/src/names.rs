@@ -82,7 +82,7 @@ mod tests {
     use std::{collections::BTreeSet, thread};
 
     #[test]
-    fn a_name_is_kept_once_and_cut_between_characters() {
+    fn name_is_kept_once_and_cut_at_character() {
         let (one, two) = (keep("a-port"), keep(&String::from("a-port")));
         assert_eq!((one, one.map(str::as_ptr)), (Ok("a-port"), two.map(str::as_ptr)));
         assert_eq!(keep(&"é".repeat(NAME_BYTES)).map(str::len), Ok(NAME_BYTES - 1));

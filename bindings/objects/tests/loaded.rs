@@ -88,7 +88,7 @@ fn a_driver_in_rust_is_loaded_once_and_runs_jobs() {
 }
 
 #[test]
-fn what_its_open_refuses_is_said_as_the_runtime_says_it() {
+fn open_refusal_is_told_in_runtime_words() {
     // SAFETY: it is this crate's.
     unsafe { load_driver(&copier()).unwrap() };
     let device = device();
@@ -128,7 +128,7 @@ fn what_its_open_refuses_is_said_as_the_runtime_says_it() {
 }
 
 #[test]
-fn a_file_that_is_no_driver_is_refused_by_the_loaders_words() {
+fn bad_driver_file_gives_loaders_words() {
     let load = |path: &str| {
         // SAFETY: nothing there runs anything that matters.
         unsafe { load_driver(path.as_ref()) }.unwrap_err().to_string()

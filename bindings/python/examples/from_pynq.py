@@ -14,8 +14,8 @@ import numpy as np
 # ## Memory
 #
 # PYNQ takes memory from the one CMA area of its image, and devices from its overlay. Here both have
-# names: memory "sim", or on a board "guard", "u-dma-buf:udmabuf0", "hugetlb"; a device
-# "sim:zdma", or "uio:axi_dma@40400000", "guard:f8003000". `contigo.inventory()` lists those of a
+# names: memory "sim", or on a board "contigo", "u-dma-buf:udmabuf0", "hugetlb"; a device
+# "sim:zdma", or "uio:axi_dma@40400000", "contigo:f8003000". `contigo.inventory()` lists those of a
 # machine. On a board `port="zynq-hp0"` says how the device is wired. A board that `contigo boards`
 # does not know has a tuple: name, offset of its addresses, address bits, whether it sees the
 # caches.

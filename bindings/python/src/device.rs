@@ -27,7 +27,7 @@ use pyo3::{
 };
 use std::{fmt::Write, os::fd::AsRawFd, sync::Arc};
 
-/// A device, opened once, by its name: "uio:axi_dma@40400000", "guard:f8003000", "guard:gemm8",
+/// A device, opened once, by its name: "uio:axi_dma@40400000", "contigo:f8003000", "contigo:gemm8",
 /// "pci:0000:01:00.0", "vfio:0000:01:00.0", "cuda:0", "vulkan", "opencl:1", "sim:zdma";
 /// `inventory()` lists those that this machine has.
 ///
@@ -36,9 +36,9 @@ use std::{fmt::Write, os::fd::AsRawFd, sync::Arc};
 ///
 /// `port` is how it reaches memory, where the kernel does not report it: a board's by its name
 /// ("zynq-hp0"), or (name, offset, address bits, coherent). The program that names it promises it.
-/// `window` is which registers: a PCI function's BAR, or an entry of a guarded node's `reg`. With
-/// `interrupt` the program's own waits and event loops use the device's interrupt; a driver always
-/// does, unless it is opened with `interrupt=False`.
+/// `window` is which registers: a PCI function's BAR, or an entry of a contigo device's node's
+/// `reg`. With `interrupt` the program's own waits and event loops use the device's interrupt; a
+/// driver always does, unless it is opened with `interrupt=False`.
 #[pyclass(frozen, subclass, module = "contigo")]
 pub(crate) struct Device {
     name: DeviceName,
@@ -87,7 +87,7 @@ impl Device {
         let name = names::device(name)?;
         let how = Attach { window, interrupt };
         let opening = Opening::of(&name)?;
-        let registers = Shared::stalling(None, opening.device.guard().is_some());
+        let registers = Shared::stalling(None, opening.device.dev_node().is_some());
         Ok(Self {
             opening: Closable::new(Arc::new(opening), "device"),
             how,
@@ -97,10 +97,10 @@ impl Device {
         })
     }
 
-    /// Memory for this device: its own ("guard", "vfio:0000:01:00.0"), a dma-heap's block, through
-    /// its guard where that is what was opened, or memory that belongs to no device. `bytes` and
-    /// `port` as `open_memory` has them; without `port` it is the device's. Where the kernel knows
-    /// the device's way to memory, that goes before both.
+    /// Memory for this device: its own ("contigo", "vfio:0000:01:00.0"), a dma-heap's block,
+    /// through its device node where that is what was opened, or memory that belongs to no device.
+    /// `bytes` and `port` as `open_memory` has them; without `port` it is the device's. Where the
+    /// kernel knows the device's way to memory, that goes before both.
     #[pyo3(signature = (name, bytes=None, *, port=None))]
     fn memory(&self, name: &str, bytes: Option<usize>, port: Option<Wiring>) -> PyResult<Region> {
         let opening = self.opening.get()?;
@@ -113,10 +113,10 @@ impl Device {
     /// description, as its tool wrote it. With the setting `channel`, drivers share a device whose
     /// channels can have one each (a "pl330"): all from the same `Device`, in any thread.
     ///
-    /// Where the kernel module guards the device ("guard:…"), the driver leaves its stop with the
-    /// kernel, if it has one (`Device.guard["armed"]`): however the process ends, the kernel stops
-    /// the device before its memory goes. Drivers that share a device have none: `leave_stop` is
-    /// theirs, and stays when they are opened.
+    /// Where the kernel module has the device ("contigo:…"), the driver leaves its stop with the
+    /// kernel, if it has one (`Device.dev_node["armed"]`): however the process ends, the kernel
+    /// stops the device before its memory goes. Drivers that share a device have none: `leave_stop`
+    /// is theirs, and stays when they are opened.
     ///
     /// `gate` is the gate before the core (docs/stopping.md): where its registers begin in the
     /// core's window, or the `Device` that it is. Then `stop()`, a time limit and the drop of a job
@@ -182,14 +182,14 @@ impl Device {
         // memory but of jobs.
         let enable = || py.detach(|| unsafe { opened.enable_bus_master() }).map_err(raised);
         let program = driver.stop_program();
-        let Some(guard) = opened.guard() else {
+        let Some(dev_node) = opened.dev_node() else {
             let engine = py.detach(|| Engine::new(row.name, driver))?;
             enable()?;
             return Ok(engine);
         };
-        // SAFETY: the program only stops the device (`Driver`, 7), which is the guard's, by the
-        // window that the driver has.
-        unsafe { opening.arm(py, guard, &program, self.how.window.into(), true)? };
+        // SAFETY: the program only stops the device (`Driver`, 7), which is the contigo device's,
+        // by the window that the driver has.
+        unsafe { opening.arm(py, dev_node, &program, self.how.window.into(), true)? };
         // The kernel may run the program here, which shuts a gate; the engine opens it.
         enable()?;
         Ok(py.detach(|| Engine::new(row.name, driver))?)
@@ -227,7 +227,7 @@ impl Device {
     /// program promises that the device touches only bytes that were handed to it
     /// (`buf.give()`), and that it has stopped before they are taken back.
     ///
-    /// A PCI function that the kernel module guards reaches no memory without a driver.
+    /// A PCI function that the kernel module has reaches no memory without a driver.
     fn write32(&self, py: Python<'_>, offset: usize, value: u32) -> Result<(), Refusal> {
         self.with(py, |device| {
             inside(device, offset)?;
@@ -289,9 +289,9 @@ impl Device {
         })
     }
 
-    /// Resets the device from outside, also while a driver has it: a guarded one by its reset
-    /// lines, one behind an IOMMU, or a simulated one. Nothing else stops one that is stuck. Then
-    /// `stop()` of its engines, and they go on. `UnsupportedError`, or an `OSError` with
+    /// Resets the device from outside, also while a driver has it: one behind the module by its
+    /// reset lines, one behind an IOMMU, or a simulated one. Nothing else stops one that is stuck.
+    /// Then `stop()` of its engines, and they go on. `UnsupportedError`, or an `OSError` with
     /// `EOPNOTSUPP`: the kernel has no way to.
     ///
     /// The program promises that no other thread calls an engine, a queue or a stream of it
@@ -302,7 +302,7 @@ impl Device {
         py.detach(|| unsafe { opening.device.reset() }).map_err(raised)
     }
 
-    /// Leaves with the kernel what stops a guarded device that this program drives by its
+    /// Leaves with the kernel what stops a contigo device that this program drives by its
     /// registers. The kernel runs it when the process ends, before the memory goes, and gives
     /// memory back only where it found the device stopped. `steps` are tuples, 32 at most; none
     /// disarm. A driver (`driver`) leaves its own.
@@ -316,31 +316,31 @@ impl Device {
     /// All polls together take a second at most.
     ///
     /// The program promises that the steps only stop the device, and that it touches no memory once
-    /// their polls are met. `UnsupportedError`: it is no "guard:…".
+    /// their polls are met. `UnsupportedError`: it is no "contigo:…".
     fn leave_stop(&self, py: Python<'_>, steps: Vec<Bound<'_, PyTuple>>) -> PyResult<()> {
         let steps = steps.iter().map(stop_step).collect::<PyResult<Vec<_>>>()?;
         let program = StopProgram::new(&steps).map_err(raised)?;
         let opening = self.opening.get()?;
-        let unguarded = Error::Unsupported {
-            what: "the kernel stops only what it guards",
-            fix: "bind the device to the kernel module contigo, and open it as guard:NAME",
+        let not_contigo = Error::Unsupported {
+            what: "the kernel stops only what the module contigo has",
+            fix: "bind the device to the kernel module contigo, and open it as contigo:NAME",
         };
-        let guard = opening.device.guard().ok_or_else(|| raised(unguarded))?;
+        let dev_node = opening.device.dev_node().ok_or_else(|| raised(not_contigo))?;
         // SAFETY: the program's promise, above.
-        unsafe { opening.arm(py, guard, &program, self.how.window.into(), false)? };
+        unsafe { opening.arm(py, dev_node, &program, self.how.window.into(), false)? };
         Ok(())
     }
 
-    /// The kernel's facts about a guarded device, as a dict. `confined`: it reaches what was
+    /// The kernel's facts about a contigo device, as a dict. `confined`: it reaches what was
     /// imported for it, and nothing else. `can_reset`; `armed`: the kernel has a program that stops
     /// it. `buffers`: blocks that this process has allocated or imported. `quarantined` and
     /// `quarantined_bytes`: those in quarantine, because nothing has stopped it. None: it is no
-    /// "guard:…".
+    /// "contigo:…".
     #[getter]
-    fn guard<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    fn dev_node<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let opening = self.opening.get()?;
-        let Some(guard) = opening.device.guard() else { return Ok(None) };
-        let info = py.detach(|| guard.info()).map_err(raised)?;
+        let Some(dev_node) = opening.device.dev_node() else { return Ok(None) };
+        let info = py.detach(|| dev_node.info()).map_err(raised)?;
         let facts = [
             ("coherent", info.coherent),
             ("translated", info.translated),

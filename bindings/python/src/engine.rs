@@ -327,7 +327,7 @@ impl Engine {
     }
 
     /// The counts of the jobs: `pushed`, `completed`, `failed` (alone), `cancelled`; and of the
-    /// device: `stopped`, how often it was; `ran_dry`, how often it was left without a job.
+    /// device: `stopped`, how often it was; `underruns`, how often it was left without a job.
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = self.core.get()?.with(py, |jobs| open(jobs).map(|jobs| jobs.counts()))?;
@@ -337,7 +337,7 @@ impl Engine {
             ("failed", counts.failed),
             ("cancelled", counts.cancelled),
             ("stopped", counts.stopped),
-            ("ran_dry", counts.ran_dry),
+            ("underruns", counts.underruns),
         ];
         counts.into_py_dict(py)
     }

@@ -15,7 +15,7 @@ use contigo::{
     Bus, Error, Mmio, Port,
     job::{StopProgram, StopStep},
     linux::{
-        guard::Guard,
+        dev_node::DevNode,
         vfio::{Interrupt, Vfio, VfioDevice},
     },
     names::{AnyDevice, AnyModule, Attach, DeviceName, GateAt, Inventory, OpenDevice},
@@ -90,15 +90,15 @@ impl Opening {
         }
     }
 
-    /// Leaves with the kernel what stops a guarded device, a driver's program or the caller's own.
+    /// Leaves with the kernel what stops a contigo device, a driver's program or the caller's own.
     /// A driver that has no such stop removes the last driver's, and leaves the caller's.
     ///
     /// # Safety
-    /// As [`Guard::arm`].
+    /// As [`DevNode::arm`].
     pub(crate) unsafe fn arm(
         &self,
         py: Python<'_>,
-        guard: &Guard,
+        dev_node: &DevNode,
         program: &StopProgram,
         window: u32,
         by_driver: bool,
@@ -107,7 +107,7 @@ impl Opening {
             return Ok(());
         }
         // SAFETY: the caller's promise.
-        py.detach(|| unsafe { guard.arm(program, window) }).map_err(raised)?;
+        py.detach(|| unsafe { dev_node.arm(program, window) }).map_err(raised)?;
         self.drivers_stop.store(by_driver, Ordering::Release);
         Ok(())
     }

@@ -70,7 +70,7 @@ impl Region {
 
 /// Opens memory by its name: "u-dma-buf:udmabuf0", "dma-heap:linux,cma", "hugetlb", "cuda",
 /// "vulkan", "sim:7"; `inventory()` lists those that this machine has. Memory that belongs to a
-/// device ("guard:f8003000", "vfio:0000:01:00.0") opens that too, for itself: where the device's
+/// device ("contigo:f8003000", "vfio:0000:01:00.0") opens that too, for itself: where the device's
 /// registers are used as well, it is `Device(name).memory(…)`.
 ///
 /// `bytes` is how much of it is opened, 16 MiB where nothing is said; of a block whose size is

@@ -7,7 +7,7 @@ cat > /tmp/doctor <<'END'
 fault clk-off
 fault cma-small
 fault coherent-engine
-fault guard-rights-node
+fault contigo-rights-node
 fault mask-narrow
 fault u-dma-buf-module
 fault uio-parameter

@@ -59,7 +59,7 @@ bind_pci() {
 # For a board's setup.sh: makes a platform device of the PCI function VENDOR DEVICE, as a SoC's core
 # is one, and binds it to the module contigo. It is called BAR.NAME, by where its registers are.
 # With `reset` as a fourth word it has a reset line.
-guard_pci() {
+contigo_pci() {
 	free_pci "$1" "$2" || return 1
 	echo > "$function/driver_override"
 	echo "$(basename "$function") $3 $4" > /sys/kernel/debug/contigo-lab/platform || return 1

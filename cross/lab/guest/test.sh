@@ -45,8 +45,8 @@ if [ -e /with/run ]; then
 	done
 	run chroot /with /run
 fi
-# Memory that belongs to a device of this board, by its name: VFIO's, and a guard's.
-owned='s/^ *"name": "\(\(vfio\|guard\):[^"]*\)",$/\1/p'
+# Memory that belongs to a device of this board, by its name: VFIO's, and a contigo device's.
+owned='s/^ *"name": "\(\(vfio\|contigo\):[^"]*\)",$/\1/p'
 owned() {
 	contigo info --json < /dev/null | sed -n "$owned" | sort -u
 }

@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_closing_line_counts_and_the_skipped_are_named() {
+    fn summary_counts_and_names_skipped() {
         let skipped = Row {
             status: Status::Skipped,
             reason: Some("no module u-dma-buf".into()),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_one_engine_and_mode_are_one_line_with_their_sum() {
+    fn rows_of_engine_and_mode_are_summed() {
         let mut failed = Row { user: "1000".into(), ..jobs("polled", 500, 2) };
         failed.distrust();
         let skipped = Row { status: Status::Skipped, ..Row::passed("virt", "u-dma-buf") };

@@ -99,7 +99,7 @@ mod tests {
     use super::mirror;
 
     #[test]
-    fn the_mirror_is_debians_and_not_the_one_of_security() {
+    fn mirror_is_debians_not_securitys() {
         assert_eq!(mirror("Debian bookworm http://mirror/debian/"), Some("http://mirror/debian/"));
         for other in [
             "Debian bookworm-security http://mirror/security/",

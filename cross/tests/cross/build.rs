@@ -4,7 +4,7 @@ use super::machine::{AARCH64, ARMV7, Machine, Outcome, program};
 use std::fs;
 
 #[test]
-fn a_board_is_built_for_its_processor_and_its_glibc() -> Outcome {
+fn board_is_built_for_its_cpu_and_glibc() -> Outcome {
     let machine = Machine::new()?;
     machine.with_zigbuild()?;
     machine.with_std(&[ARMV7.0, AARCH64.0])?;
@@ -44,7 +44,7 @@ fn a_board_is_built_for_its_processor_and_its_glibc() -> Outcome {
 }
 
 #[test]
-fn a_program_that_a_board_could_not_run_is_refused() -> Outcome {
+fn unrunnable_program_is_refused() -> Outcome {
     let machine = Machine::new()?;
     machine.with_zigbuild()?;
     machine.with_std(&[ARMV7.0])?;

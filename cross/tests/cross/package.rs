@@ -166,8 +166,8 @@ fn the_manifest_has_every_file_with_its_sum() -> Outcome {
 }
 
 #[test]
-fn a_paper_that_is_missing_is_named_and_no_package_is_left() -> Outcome {
-    let Some(machine) = machine("a_paper_that_is_missing_is_named_and_no_package_is_left")? else {
+fn missing_licence_is_named_nothing_left() -> Outcome {
+    let Some(machine) = machine("missing_licence_is_named_nothing_left")? else {
         return Ok(());
     };
     fs::remove_file(machine.path("sources/LICENSE-MIT"))?;
@@ -178,8 +178,8 @@ fn a_paper_that_is_missing_is_named_and_no_package_is_left() -> Outcome {
 }
 
 #[test]
-fn a_tool_that_is_missing_is_named_before_anything_is_built() -> Outcome {
-    let Some(machine) = machine("a_tool_that_is_missing_is_named_before_anything_is_built")? else {
+fn missing_tool_is_named_before_any_build() -> Outcome {
+    let Some(machine) = machine("missing_tool_is_named_before_any_build")? else {
         return Ok(());
     };
     let refused = |args: &[&str], said: &str| -> Outcome {
@@ -244,9 +244,8 @@ fn debs(machine: &Machine, args: &[&str]) -> Result<BTreeMap<String, String>, Bo
 }
 
 #[test]
-fn debhelper_gets_the_date_the_version_and_the_needs() -> Outcome {
-    let Some(machine) = machine_for_debs("debhelper_gets_the_date_the_version_and_the_needs")?
-    else {
+fn debhelper_gets_date_version_and_needs() -> Outcome {
+    let Some(machine) = machine_for_debs("debhelper_gets_date_version_and_needs")? else {
         return Ok(());
     };
     let all = debs(&machine, &[])?;

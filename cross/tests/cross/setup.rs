@@ -48,7 +48,7 @@ fn a_missing_tool_names_its_package() -> Outcome {
 }
 
 #[test]
-fn root_has_it_installed_also_where_the_lists_are_old() -> Outcome {
+fn root_installs_tools_despite_old_lists() -> Outcome {
     let machine = Machine::new()?;
     machine.with_zigbuild()?;
     machine.with_std(&[ARMV7.0, AARCH64.0])?;
@@ -116,7 +116,7 @@ fn neither_rustup_nor_debian_is_one_clear_line() -> Outcome {
 }
 
 #[test]
-fn rustup_is_asked_first_and_quoted_where_it_fails() -> Outcome {
+fn rustup_is_tried_first_and_quoted() -> Outcome {
     let machine = without_std()?;
     machine.program("bin/rustup", "echo \"error: could not download $3\" >&2; exit 1")?;
     let run = machine.cross(&["setup", "--json"])?;
@@ -240,10 +240,10 @@ fn debians_libraries_are_put_behind_a_wrapper() -> Outcome {
 }
 
 #[test]
-fn a_library_of_another_version_is_refused_by_name() -> Outcome {
+fn library_of_wrong_version_is_refused() -> Outcome {
     let machine = without_std()?;
     let Some(host) = architecture(&machine)? else {
-        emulated::skipped("setup::a_library_of_another_version_is_refused_by_name", "no dpkg here");
+        emulated::skipped("setup::library_of_wrong_version_is_refused", "no dpkg here");
         return Ok(());
     };
     debs(&machine, &host, "1.95.0+dfsg1-1")?;
@@ -265,7 +265,7 @@ fn a_library_of_another_version_is_refused_by_name() -> Outcome {
 }
 
 #[test]
-fn what_packages_need_is_got_where_it_is_asked_for() -> Outcome {
+fn packaging_tools_are_set_up_when_asked() -> Outcome {
     let machine = without_std()?;
     machine.with_std(&[ARMV7.0, AARCH64.0])?;
     // A build alone does not need it.

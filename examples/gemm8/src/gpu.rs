@@ -77,7 +77,7 @@ impl<F> Gemm8Kernel<F> {
 // `operand_bytes` (`new`), which `check` compares with the operands.
 unsafe impl<F: Driver> Driver for Gemm8Kernel<F> {
     forward!(|this| this.kernel => name, port, simulated, addr_bits, operands, depth, in_order);
-    forward!(|this| this.kernel => stop_program, ran_dry, poll, stop, arm_irq);
+    forward!(|this| this.kernel => stop_program, underruns, poll, stop, arm_irq);
 
     fn check(&self, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         self.kernel.check(operands, &self.launched(words)?)?;

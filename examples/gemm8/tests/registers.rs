@@ -246,10 +246,8 @@ fn has_the_sources(said: &[Vec<String>]) {
 }
 
 #[test]
-fn platform_designer_gets_the_engines_ports_and_whole_interfaces() {
-    let Some(said) =
-        said("platform_designer_gets_the_engines_ports_and_whole_interfaces", "gemm8_hw.tcl")
-    else {
+fn platform_designer_gets_whole_interfaces() {
+    let Some(said) = said("platform_designer_gets_whole_interfaces", "gemm8_hw.tcl") else {
         return;
     };
     has_the_sources(&said);
@@ -281,9 +279,8 @@ fn platform_designer_gets_the_engines_ports_and_whole_interfaces() {
 }
 
 #[test]
-fn vivado_gets_the_engines_interfaces_for_every_family() {
-    let Some(said) = said("vivado_gets_the_engines_interfaces_for_every_family", "gemm8_ip.tcl")
-    else {
+fn vivado_gets_interfaces_for_all_families() {
+    let Some(said) = said("vivado_gets_interfaces_for_all_families", "gemm8_ip.tcl") else {
         return;
     };
     has_the_sources(&said);

@@ -17,13 +17,13 @@ extern "C" {
  * variables of the environment when its first function is called. contigo_vta_use says the same
  * from a program, before that. A field that is NULL or 0 leaves the variable, or its default. */
 struct contigo_vta_options {
-    /* CONTIGO_VTA_DEVICE: "uio:vta@43c00000", "guard:vta@43c00000", "sim:vta". One node with all of
+    /* CONTIGO_VTA_DEVICE: "uio:vta@43c00000", "contigo:vta@43c00000", "sim:vta". One node with all of
      * its stages. */
     const char *device;
     /* CONTIGO_VTA_PORT: the device's way to memory: "zynq-acp", "zynq-hp0", "cyclone-v-acp". None:
      * the kernel or the simulated board says it. */
     const char *port;
-    /* CONTIGO_VTA_MEMORY: "u-dma-buf:udmabuf0", "guard:vta@43c00000", "sim". */
+    /* CONTIGO_VTA_MEMORY: "u-dma-buf:udmabuf0", "contigo:vta@43c00000", "sim". */
     const char *memory;
     /* CONTIGO_VTA_BYTES: how much of it; 96 MiB. TVM takes 64 MiB for its two queues. */
     size_t bytes;

@@ -126,7 +126,7 @@ fn functions(asserts: &mut String) -> usize {
 }
 
 #[test]
-fn numbers_layouts_and_functions_are_the_header_s() {
+fn numbers_layouts_functions_match_header() {
     let mut asserts = String::new();
     let mut equal = |c: &str, value: usize| {
         writeln!(asserts, "_Static_assert({c} == {value}, \"{c}\");").unwrap()
@@ -170,7 +170,7 @@ fn numbers_layouts_and_functions_are_the_header_s() {
     let at = offset_of!(abi::ExportTableVersionInfo, set_injection_nvtx_version);
     equal("__builtin_offsetof(NvtxExportTableVersionInfo, SetInjectionNvtxVersion)", at);
     assert_eq!(functions(&mut asserts), 6, "{asserts}");
-    for folder in headers("numbers_layouts_and_functions_are_the_header_s") {
+    for folder in headers("numbers_layouts_functions_match_header") {
         compile(&folder, &asserts, &["-fsyntax-only"]);
     }
 }

@@ -99,7 +99,7 @@ fn ranges_nest_and_each_job_ends_once() {
 }
 
 #[test]
-fn a_variable_that_names_no_tool_is_an_error_with_its_reason() {
+fn variable_naming_no_tool_tells_why() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("text.so");
     std::fs::write(&text, "no library").unwrap();

@@ -250,7 +250,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_device_without_the_extension_is_refused_and_says_which() {
+    fn device_lacking_extension_tells_which() {
         let what = |facts: VulkanFacts| match facts.refusal() {
             Some(Error::Unsupported { what, .. }) => what,
             _ => "",

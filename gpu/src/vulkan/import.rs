@@ -284,7 +284,7 @@ mod tests {
     use vk::MemoryPropertyFlags as Flags;
 
     #[test]
-    fn what_is_misaligned_is_refused_with_its_numbers() {
+    fn misaligned_import_tells_its_numbers() {
         let align = Align::PAGE;
         let refused = |addr, len| aligned(addr, len, align, 1 << 20).err();
         assert_eq!(refused(0x1_0000, 0x1000), None);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_is_coherent_and_cached_where_there_is_one() {
+    fn memory_type_prefers_coherent_and_cached() {
         let kind = |property_flags| vk::MemoryType { property_flags, heap_index: 0 };
         let coherent = Flags::HOST_VISIBLE | Flags::HOST_COHERENT;
         let types = [

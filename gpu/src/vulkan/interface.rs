@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_compiler_writes_is_refused_in_bounded_time() {
+    fn odd_shaders_are_refused_in_bounded_time() {
         let [int, of_two, pointer, buffer] = variable(STORAGE_BUFFER);
         let (set, binding): (&[u32], &[u32]) =
             (&[OP_DECORATE, 3, DESCRIPTOR_SET, 0], &[OP_DECORATE, 3, BINDING, 0]);
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_push_constant_whose_end_is_beyond_every_number_is_refused() {
+    fn huge_push_constant_is_refused() {
         let [_, _, pointer, words] = variable(PUSH_CONSTANT);
         // A vector of vectors of bytes, in two structures at the last offset: 2^64 - 1 bytes.
         let most = u32::MAX;

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_launch_is_the_shader_s_and_within_the_device() {
+    fn launch_fits_shader_and_device_limits() {
         let local = [64, 2, 1];
         let launch = |grid, block, shared_bytes| {
             launch(&least(), local, &Launch { grid, block, shared_bytes }).err()

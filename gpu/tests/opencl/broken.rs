@@ -24,8 +24,8 @@ pub(super) fn said(mut child: std::process::Command) -> String {
 }
 
 #[test]
-fn a_machine_without_a_loader_or_a_device_says_so() {
-    const THIS: &str = "broken::a_machine_without_a_loader_or_a_device_says_so";
+fn machine_without_opencl_says_so() {
+    const THIS: &str = "broken::machine_without_opencl_says_so";
     if is_child() {
         println!(
             "CHILD: {} | {}",

@@ -153,8 +153,8 @@ fn a_source_with_errors_says_which() {
 }
 
 #[test]
-fn a_signature_that_is_not_the_kernels_is_refused() {
-    let Some(gpu) = device("errors::a_signature_that_is_not_the_kernels_is_refused") else {
+fn wrong_kernel_signature_is_refused() {
+    let Some(gpu) = device("errors::wrong_kernel_signature_is_refused") else {
         return;
     };
     let module = module(gpu);

@@ -194,8 +194,8 @@ fn a_hand_over_beside_it_has_a_limit() {
 
 /// A job whose queue was dropped goes on, and everything stays; it ends, and memory goes again.
 #[test]
-fn a_job_that_ends_late_keeps_the_device_no_longer() {
-    const THIS: &str = "never_ends::a_job_that_ends_late_keeps_the_device_no_longer";
+fn late_end_of_job_releases_the_device() {
+    const THIS: &str = "never_ends::late_end_of_job_releases_the_device";
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
     if !is_child() {
         return ends(THIS);

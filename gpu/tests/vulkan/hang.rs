@@ -25,8 +25,8 @@ const SAYS: &str = "@hang ";
 const END: &str = "@hang all of it stays";
 
 #[test]
-fn a_queue_that_never_ends_is_told_in_time_and_keeps_everything() {
-    const TEST: &str = "hang::a_queue_that_never_ends_is_told_in_time_and_keeps_everything";
+fn endless_queue_is_told_and_keeps_all() {
+    const TEST: &str = "hang::endless_queue_is_told_and_keeps_all";
     if with_shader(TEST, ENDLESS).is_none() {
         return;
     }

@@ -20,9 +20,8 @@ fn words(count: usize, value: u32) -> contigo::job::Words {
 }
 
 #[test]
-fn jobs_of_every_size_are_right_bit_for_bit_in_both_directions() {
-    let Some((gpu, module)) =
-        with_shader("jobs::jobs_of_every_size_are_right_bit_for_bit_in_both_directions", XOR)
+fn jobs_of_any_size_are_bit_exact_both_ways() {
+    let Some((gpu, module)) = with_shader("jobs::jobs_of_any_size_are_bit_exact_both_ways", XOR)
     else {
         return;
     };
@@ -61,11 +60,8 @@ fn jobs_of_every_size_are_right_bit_for_bit_in_both_directions() {
 }
 
 #[test]
-fn a_job_changes_its_operand_in_place_at_its_offset_and_no_neighbour() {
-    let Some((gpu, module)) = with_shader(
-        "jobs::a_job_changes_its_operand_in_place_at_its_offset_and_no_neighbour",
-        SCALE,
-    ) else {
+fn job_in_place_touches_no_neighbour() {
+    let Some((gpu, module)) = with_shader("jobs::job_in_place_touches_no_neighbour", SCALE) else {
         return;
     };
     let mut queue = Queue::new(kernel(&module, scale()), 1).unwrap();
@@ -126,10 +122,8 @@ fn an_operand_is_as_long_for_the_shader() {
 }
 
 #[test]
-fn several_jobs_are_in_flight_and_end_in_their_order() {
-    let Some((gpu, module)) =
-        with_shader("jobs::several_jobs_are_in_flight_and_end_in_their_order", XOR)
-    else {
+fn jobs_in_flight_end_in_order() {
+    let Some((gpu, module)) = with_shader("jobs::jobs_in_flight_end_in_order", XOR) else {
         return;
     };
     let region = region(gpu, 1 << 20);
@@ -206,10 +200,8 @@ fn a_chain_stays_with_the_device() {
 }
 
 #[test]
-fn kernels_on_several_threads_share_the_device_s_queue() {
-    let Some((gpu, module)) =
-        with_shader("jobs::kernels_on_several_threads_share_the_device_s_queue", XOR)
-    else {
+fn kernels_on_threads_share_one_queue() {
+    let Some((gpu, module)) = with_shader("jobs::kernels_on_threads_share_one_queue", XOR) else {
         return;
     };
     let region = region(gpu, 1 << 20);
@@ -238,9 +230,8 @@ fn kernels_on_several_threads_share_the_device_s_queue() {
 /// A queue that was forgotten keeps its jobs' buffers and their region; one that was dropped waits
 /// for its jobs.
 #[test]
-fn what_was_forgotten_stays_and_what_was_dropped_comes_back() {
-    let Some((gpu, module)) =
-        with_shader("jobs::what_was_forgotten_stays_and_what_was_dropped_comes_back", XOR)
+fn forgotten_queue_keeps_dropped_returns() {
+    let Some((gpu, module)) = with_shader("jobs::forgotten_queue_keeps_dropped_returns", XOR)
     else {
         return;
     };

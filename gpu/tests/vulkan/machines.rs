@@ -29,7 +29,7 @@ fn child() {
 }
 
 #[test]
-fn a_machine_without_a_loader_says_what_to_install() {
+fn missing_loader_says_what_to_install() {
     let folder = tempfile::tempdir().unwrap();
     // The dynamic linker takes the first file of this name, and it is no library.
     fs::write(folder.path().join("libvulkan.so.1"), "no library").unwrap();

@@ -70,9 +70,8 @@ fn an_import_is_the_very_same_bytes() {
 }
 
 #[test]
-fn a_block_s_address_is_its_own_and_is_used_again_when_it_is_free() {
-    let Some(gpu) = gpu("memory::a_block_s_address_is_its_own_and_is_used_again_when_it_is_free")
-    else {
+fn block_addresses_are_unique_and_reused() {
+    let Some(gpu) = gpu("memory::block_addresses_are_unique_and_reused") else {
         return;
     };
     let [one, two] = [(); 2].map(|()| VulkanMemory::allocate(gpu, 1).unwrap());
@@ -151,9 +150,8 @@ fn what_is_misaligned_comes_back_unharmed() {
 /// by `VK_ERROR_INVALID_EXTERNAL_HANDLE` or for lack of memory. Lavapipe looks at nothing, as the
 /// documentation of `import` says: it takes the pointer, and nothing touches it here.
 #[test]
-fn a_pointer_to_nothing_is_refused_or_taken_and_never_touched() {
-    let Some(gpu) = gpu("memory::a_pointer_to_nothing_is_refused_or_taken_and_never_touched")
-    else {
+fn pointer_to_nothing_is_never_touched() {
+    let Some(gpu) = gpu("memory::pointer_to_nothing_is_never_touched") else {
         return;
     };
     struct Nothing(NonNull<u8>, Pages);

@@ -73,8 +73,8 @@ fn what_is_no_spirv_is_refused() {
 
 /// A driver would end the process, or answer something, where a shader and its signature differ.
 #[test]
-fn a_shader_that_asks_for_something_else_is_refused() {
-    let Some(gpu) = gpu("refused::a_shader_that_asks_for_something_else_is_refused") else {
+fn mismatched_shader_is_refused() {
+    let Some(gpu) = gpu("refused::mismatched_shader_is_refused") else {
         return;
     };
     for version in ["vulkan1.0", "vulkan1.1", "vulkan1.2"] {

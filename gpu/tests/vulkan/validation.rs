@@ -1,7 +1,7 @@
 //! Khronos' validation layer, over the jobs of this very program. It sees each call's valid usage
 //! and the lifetimes of objects. It does not see whether a job's barriers are there: they stand
 //! between the host's accesses, which the layer does not follow, and the one dispatch of a command
-//! buffer. The crate's own test `a_job_has_its_barriers_its_words_and_its_workgroups` has them.
+//! buffer. The crate's own test `job_has_barriers_words_and_workgroups` has them.
 
 use super::{gpu, skipped};
 use ash::{Entry, vk};

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_core_that_is_not_here_is_refused_with_its_reason() {
+    fn missing_core_is_refused_with_reason() {
         let row = Row {
             core: Some("no-such"),
             serve: |about, path, fatal| rtl("no-such", about, path, fatal),

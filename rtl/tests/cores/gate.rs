@@ -248,7 +248,8 @@ fn it_costs_no_bandwidth() {
     );
 }
 
-/// Three tables: the page's, the driver's (its part), and the Verilog's, which the proofs compare with theirs.
+/// Three tables: the page's, the driver's (its part), and the Verilog's, which the proofs compare
+/// with theirs.
 #[test]
 fn the_tables_agree() {
     let driver = [

@@ -227,10 +227,9 @@ fn its_own_stop_writes_to_address_0() {
 }
 
 #[test]
-fn behind_the_gate_nothing_is_written_after_a_stop() {
+fn nothing_written_behind_gate_after_stop() {
     for memory in [SLOW, SlaveConfig { stalls: 900, ..SlaveConfig::CALM }] {
-        let stops =
-            stops!("behind_the_gate_nothing_is_written_after_a_stop", GATED, memory.clone());
+        let stops = stops!("nothing_written_behind_gate_after_stop", GATED, memory.clone());
         assert_eq!(stops, ((0, 0), vec![]));
     }
 }
@@ -267,11 +266,11 @@ fn the_next_job_is_whole_behind_the_gate_only() {
 
 /// LiteX ends a word that was refused like any other.
 #[test]
-fn an_error_of_the_bus_is_told_behind_the_gate_only() {
+fn bus_error_is_told_only_behind_the_gate() {
     for core in [ALONE, GATED] {
         let faults = Faults { error: 1_000, ..Faults::NONE };
         let (told, _) = on_core!(
-            "an_error_of_the_bus_is_told_behind_the_gate_only",
+            "bus_error_is_told_only_behind_the_gate",
             core,
             SlaveConfig::CALM,
             faults,
@@ -355,9 +354,9 @@ fn the_suite_for_drivers_behind_the_gate() {
 /// Without the gate a stop forgets what is under way. The suite says the rules that the core broke
 /// beside what it found itself.
 #[test]
-fn the_suite_for_drivers_keeps_the_cores_findings() {
+fn driver_suite_keeps_the_cores_findings() {
     if skip::or_skip(
-        "litex::the_suite_for_drivers_keeps_the_cores_findings",
+        "litex::driver_suite_keeps_the_cores_findings",
         RtlModel::new(ALONE, config(SlaveConfig::CALM)),
     )
     .is_none()

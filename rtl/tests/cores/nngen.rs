@@ -82,9 +82,9 @@ fn hostile() -> [Setting; 2] {
 }
 
 #[test]
-fn digits_are_right_in_memory_that_does_all_that_axi_allows() {
+fn digits_are_right_in_hostile_axi_memory() {
     for setting in hostile() {
-        digits("digits_are_right_in_memory_that_does_all_that_axi_allows", ALONE, &setting, 50);
+        digits("digits_are_right_in_hostile_axi_memory", ALONE, &setting, 50);
     }
 }
 
@@ -155,8 +155,8 @@ fn its_own_reset_is_no_quiesce() {
 }
 
 #[test]
-fn behind_the_gate_nothing_is_written_after_a_stop() {
-    let Some(stops) = stops("behind_the_gate_nothing_is_written_after_a_stop", GATED) else {
+fn nothing_written_behind_gate_after_stop() {
+    let Some(stops) = stops("nothing_written_behind_gate_after_stop", GATED) else {
         return;
     };
     assert_eq!(stops, (0, vec![]));

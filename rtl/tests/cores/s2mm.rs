@@ -58,7 +58,7 @@ struct Row {
     /// Numbers that are missing.
     missing: u32,
     failed: u64,
-    ran_dry: u64,
+    underruns: u64,
     /// Packets that the core itself says are lost, and cut.
     lost: u32,
     cut: u32,
@@ -100,7 +100,7 @@ fn watched<M: Model, D: Driver>(
     row.missing += packets - expected;
     let counts = camera.counts();
     assert_eq!(counts.completed, u64::from(row.right));
-    (row.failed, row.ran_dry) = (counts.failed, counts.ran_dry);
+    (row.failed, row.underruns) = (counts.failed, counts.underruns);
     (row.lost, row.cut) = losses(camera.queue().driver());
     camera.stop().unwrap();
     drop(camera);
@@ -171,7 +171,7 @@ fn by_model(depth: usize, gap_ns: u64, late_us: u32) -> Row {
 }
 
 #[test]
-fn each_loss_is_counted_and_the_model_loses_as_many() {
+fn model_counts_losses_like_the_core() {
     println!("buffers  gap us  late us  |  core: right  lost  dry  |  model: right  lost  dry");
     for (depth, gap_us, late_us) in [
         (1, 0, 5),
@@ -184,7 +184,7 @@ fn each_loss_is_counted_and_the_model_loses_as_many() {
         (2, 0, 30),
         (8, 0, 30),
     ] {
-        let test = "each_loss_is_counted_and_the_model_loses_as_many";
+        let test = "model_counts_losses_like_the_core";
         let Some(rtl) = by_rtl(test, SlaveConfig::CALM, source(gap_us * 1_000), depth, late_us)
         else {
             return;
@@ -192,7 +192,7 @@ fn each_loss_is_counted_and_the_model_loses_as_many() {
         let model = by_model(depth, gap_us * 1_000, late_us);
         println!(
             "{depth:7}  {gap_us:6}  {late_us:7}  |  {:11}  {:4}  {:3}  |  {:12}  {:4}  {:3}",
-            rtl.right, rtl.lost, rtl.ran_dry, model.right, model.lost, model.ran_dry
+            rtl.right, rtl.lost, rtl.underruns, model.right, model.lost, model.underruns
         );
         assert_eq!((rtl.cut, rtl.lost > 0), (0, model.lost > 0));
         // Their registers take other times, which shows where the program is too slow.
@@ -202,7 +202,7 @@ fn each_loss_is_counted_and_the_model_loses_as_many() {
             rtl.lost,
             model.lost
         );
-        assert!(rtl.lost == 0 || rtl.ran_dry > 0, "{rtl:?}");
+        assert!(rtl.lost == 0 || rtl.underruns > 0, "{rtl:?}");
     }
 }
 
@@ -227,7 +227,7 @@ fn slow_memory_cuts_packets_and_each_is_counted() {
         };
         println!(
             "{name:15}  {bytes_per_us:6}  {:5}  {:4}  {:3}  {:3}",
-            row.right, row.lost, row.cut, row.ran_dry
+            row.right, row.lost, row.cut, row.underruns
         );
         all = (all.0 + row.right, all.1 + row.cut);
     }

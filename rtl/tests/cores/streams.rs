@@ -58,10 +58,8 @@ fn packets_pass_through() {
 
 /// 5 GB/s come, and the core takes 1.6: the source does not wait.
 #[test]
-fn a_source_loses_the_packets_that_a_slow_core_has_no_room_for() {
-    let Some(mut rig) =
-        rig("a_source_loses_the_packets_that_a_slow_core_has_no_room_for", 900, 5_000)
-    else {
+fn source_loses_packets_on_slow_core() {
+    let Some(mut rig) = rig("source_loses_packets_on_slow_core", 900, 5_000) else {
         return;
     };
     rig.write(4, 0);
@@ -78,8 +76,8 @@ fn a_source_loses_the_packets_that_a_slow_core_has_no_room_for() {
 /// Otherwise the source would go on in the middle of a packet, and the core would take its rest for
 /// a whole one.
 #[test]
-fn a_reset_of_the_core_by_itself_reaches_its_source() {
-    let Some(mut rig) = rig("a_reset_of_the_core_by_itself_reaches_its_source", 0, 100) else {
+fn core_reset_reaches_its_source() {
+    let Some(mut rig) = rig("core_reset_reaches_its_source", 0, 100) else {
         return;
     };
     rig.write(4, 0);

@@ -103,12 +103,11 @@ fn an_error_of_memory_is_told() {
 
 /// Sizes and pointers that are refused, by the same bits as in the model, and with no burst.
 #[test]
-fn arguments_outside_their_limits_touch_no_memory() {
+fn bad_arguments_touch_no_memory() {
     let mut rng = Rng::with_seed(3);
     let good = Job::of([4, 32, 48], 0, &mut rng);
     let bytes = good.memory(&mut rng);
-    let Some(mut core) =
-        core("arguments_outside_their_limits_touch_no_memory", settings(0), bytes.clone(), 3)
+    let Some(mut core) = core("bad_arguments_touch_no_memory", settings(0), bytes.clone(), 3)
     else {
         return;
     };

@@ -50,7 +50,7 @@ fn memory_that_was_taken_away_is_not_reached() {
 }
 
 #[test]
-fn a_function_that_is_no_bus_master_or_was_reset_reaches_nothing() {
+fn unmastered_or_reset_card_reaches_nothing() {
     let mut machine = Machine::new();
     machine.fill(FROM_PAGES, 0x11);
     machine.fill(TO_PAGES, 0xEE);

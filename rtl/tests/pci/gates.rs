@@ -42,8 +42,8 @@ fn ended(machine: &mut Machine) {
 }
 
 #[test]
-fn a_core_in_verilog_multiplies_and_interrupts_by_msi_x() {
-    const TEST: &str = "a_core_in_verilog_multiplies_and_interrupts_by_msi_x";
+fn verilog_core_multiplies_with_msi_x() {
+    const TEST: &str = "verilog_core_multiplies_with_msi_x";
     let Some(mut machine) = of_gates(TEST, "gemm8", VFIO_PCI_MSIX_IRQ_INDEX) else { return };
     let mut capability = [0; 12];
     machine.client.region_read(VFIO_PCI_CONFIG_REGION_INDEX, 0x40, &mut capability).unwrap();
@@ -74,8 +74,8 @@ fn a_core_in_verilog_multiplies_and_interrupts_by_msi_x() {
 }
 
 #[test]
-fn a_core_as_a_soc_has_it_is_stopped_by_its_gate_alone() {
-    const TEST: &str = "a_core_as_a_soc_has_it_is_stopped_by_its_gate_alone";
+fn soc_core_is_stopped_by_its_gate_alone() {
+    const TEST: &str = "soc_core_is_stopped_by_its_gate_alone";
     /// The gate's CONTROL and STATUS (`gate/registers.md`).
     const GATE: [usize; 2] = [0x100C, 0x1010];
     let Some(mut machine) = of_gates(TEST, "gemm8-gated", VFIO_PCI_MSI_IRQ_INDEX) else { return };

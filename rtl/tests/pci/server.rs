@@ -73,7 +73,7 @@ fn a_file_that_is_too_short_ends_the_server() {
 }
 
 #[test]
-fn wrong_usage_and_wrong_sockets_say_what_is_right() {
+fn wrong_usage_or_socket_says_what_is_right() {
     let folder = TempDir::new().unwrap();
     let exists = folder.path().join("exists");
     File::create(&exists).unwrap();

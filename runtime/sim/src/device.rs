@@ -158,12 +158,13 @@ impl<M: Model> SimDevice<M> {
     }
 
     /// As its window's [`Mmio::len_bytes`].
-    pub(crate) fn len_bytes(&self) -> usize {
+    pub fn len_bytes(&self) -> usize {
         self.device.window_bytes
     }
 
-    /// As its window's [`Mmio::read32`].
-    pub(crate) fn read32(&self, offset: usize) -> u32 {
+    /// As its window's [`Mmio::read32`], beside the driver that has the window: as the kernel reads
+    /// the registers of a device whose program is gone.
+    pub fn read32(&self, offset: usize) -> u32 {
         if !offset.is_multiple_of(4)
             || offset >= self.device.window_bytes
             || self.device.gone.load(Ordering::Relaxed)
@@ -182,8 +183,8 @@ impl<M: Model> SimDevice<M> {
     /// As its window's [`Mmio::write32`].
     ///
     /// # Safety
-    /// As [`Mmio::write32`]; and one driver has the device.
-    pub(crate) unsafe fn write32(&self, offset: usize, value: u32) {
+    /// As [`Mmio::write32`]; and the driver that has the window writes nothing meanwhile.
+    pub unsafe fn write32(&self, offset: usize, value: u32) {
         if !offset.is_multiple_of(4)
             || offset >= self.device.window_bytes
             || self.device.gone.load(Ordering::Relaxed)
@@ -202,8 +203,8 @@ impl<M: Model> SimDevice<M> {
         }
     }
 
-    /// Virtual time.
-    pub(crate) fn now_us(&self) -> u64 {
+    /// The board's time, in microseconds: as its window's [`Wait::now_us`].
+    pub fn now_us(&self) -> u64 {
         self.device.board.now_ns() / 1_000
     }
 

@@ -61,7 +61,7 @@ fn refusals(value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_right_file_is_taken_and_has_a_line_for_each_engine() {
+fn right_file_has_a_line_for_each_engine() {
     let report = check(INVENTED, NOW).unwrap();
     silicon(&report).unwrap();
     let mut table = Table::default();
@@ -139,7 +139,7 @@ fn an_unknown_field_and_a_lost_one_are_refused() {
 }
 
 #[test]
-fn a_file_that_is_no_result_is_refused_with_few_words() {
+fn non_result_file_is_refused_briefly() {
     for text in ["", "{", "[]", "{}", "null", &INVENTED[..INVENTED.len() / 2]] {
         let wrong = check(text, NOW).unwrap_err();
         assert!(

@@ -26,11 +26,11 @@ pub mod edu;
 #[cfg(feature = "fakes")]
 pub mod emulated;
 #[cfg(feature = "fakes")]
+pub mod fake_dev_node;
+#[cfg(feature = "fakes")]
 pub mod fake_devices;
 #[cfg(feature = "fakes")]
 pub mod fake_dma_heap;
-#[cfg(feature = "fakes")]
-pub mod fake_guard;
 #[cfg(feature = "fakes")]
 pub mod fake_u_dma_buf;
 #[cfg(feature = "fakes")]

@@ -35,7 +35,7 @@ fn with_copies(
 }
 
 #[test]
-fn results_are_the_same_and_every_copy_is_counted() {
+fn copying_gives_same_results_and_counts() {
     let (done, controls) = with_copies(&Config::default(), 4096, |queue, pool| {
         let [a_bytes, b_bytes, bias_bytes, c_bytes] =
             GEMM.operand_bytes().map(|bytes| usize::try_from(bytes).unwrap());

@@ -61,7 +61,7 @@ fn next(queue: &mut Queue<impl Driver>) -> Option<(u64, u8)> {
 }
 
 #[test]
-fn a_queue_keeps_as_many_launches_in_the_stream_as_it_has_events() {
+fn queue_keeps_as_many_launches_as_events() {
     let controls = with_function(
         &Config { kernel_polls: 3, ..Config::default() },
         |function, pool, controls| {
@@ -109,7 +109,7 @@ fn a_queue_keeps_as_many_launches_in_the_stream_as_it_has_events() {
 
 /// A kernel cannot be stopped: what was launched before a stop has ended after it, and can be had.
 #[test]
-fn what_was_in_the_stream_at_a_stop_comes_out_and_never_again() {
+fn stopped_stream_work_comes_out_once() {
     let controls = with_function(&Config::default(), |function, pool, _| {
         let mut queue = Queue::new(function, JOBS).unwrap();
         for value in 1..=5 {
@@ -212,7 +212,7 @@ fn words_that_a_kernel_cannot_take_are_refused() {
 }
 
 #[test]
-fn a_launch_that_is_refused_stops_the_queue_and_loses_nothing() {
+fn refused_launch_stops_queue_loses_nothing() {
     for function in [Function::cuLaunchKernel, Function::cuEventRecord] {
         let controls = with_function(
             &Config::default().failing(function, 3, answers::INVALID_VALUE),

@@ -9,7 +9,7 @@ use fake_cuda::{Config, Controls, Device, Function, code as answers};
 use std::{ffi::c_void, ptr, thread};
 
 #[test]
-fn a_machine_without_a_driver_says_what_to_install() {
+fn missing_driver_says_what_to_install() {
     // SAFETY: there is no such file.
     let refused = unsafe { Cuda::load_from(c"/nonexistent/libcuda.so.1") }.unwrap_err();
     assert!(

@@ -90,7 +90,7 @@ fn the_last_handle_gives_everything_back() {
 
 /// With no other handle left, its own keeps them.
 #[test]
-fn a_kernel_that_never_ends_keeps_its_module_and_its_context_alone() {
+fn endless_kernel_keeps_module_and_context() {
     let (controls, cuda) = driver(&Config { hang_launch: 1, ..Config::default() });
     let mut queue = {
         let gpu = Gpu::primary(&cuda, 0).unwrap();

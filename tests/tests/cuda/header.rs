@@ -246,8 +246,8 @@ fn results_are_the_newest_header_s_and_no_others() {
 /// The stand-in is CUDA 12's, and what the tests on a GPU call is the same in every one. Their
 /// types are our own: width and number are compared.
 #[test]
-fn the_stand_in_and_the_tests_on_a_gpu_have_the_header_s_functions() {
-    let headers = headers("the_stand_in_and_the_tests_on_a_gpu_have_the_header_s_functions");
+fn cuda_declarations_match_the_header() {
+    let headers = headers("cuda_declarations_match_the_header");
     let Some(header) = of_cuda("12.9", &headers) else { return };
     let (mut asserts, mut exported) = (String::new(), Vec::new());
     for (index, text) in STAND_IN.into_iter().chain([ON_A_GPU]).enumerate() {

@@ -125,7 +125,7 @@ fn with_queue(config: &Config, act: impl FnOnce(GpuQueue, &Pool)) -> Controls {
 }
 
 #[test]
-fn a_result_is_seen_when_the_driver_has_said_so_and_not_before() {
+fn result_is_seen_only_when_driver_says_so() {
     let controls =
         with_queue(&Config { kernel_polls: 5, ..Config::default() }, |mut queue, pool| {
             queue.submit(operands(pool), &GEMM.words()).unwrap();
@@ -144,7 +144,7 @@ fn a_result_is_seen_when_the_driver_has_said_so_and_not_before() {
 }
 
 #[test]
-fn a_job_that_takes_too_long_is_waited_out_and_its_buffers_come_back() {
+fn slow_job_is_waited_out_buffers_come_back() {
     let controls =
         with_queue(&Config { kernel_us: 20_000, ..Config::default() }, |mut queue, pool| {
             let failed =
@@ -172,7 +172,7 @@ fn a_job_that_takes_too_long_is_waited_out_and_its_buffers_come_back() {
 }
 
 #[test]
-fn a_kernel_that_never_ends_keeps_its_buffers_its_module_and_its_context() {
+fn endless_kernel_keeps_all_it_uses() {
     let since = Instant::now();
     let controls =
         with_queue(&Config { hang_launch: 2, ..Config::default() }, |mut queue, pool| {
@@ -220,7 +220,7 @@ fn a_kernel_that_never_ends_keeps_its_buffers_its_module_and_its_context() {
 }
 
 #[test]
-fn a_fault_comes_late_is_named_and_loses_the_context() {
+fn late_fault_is_named_and_loses_context() {
     for (after_calls, faulty) in [(0, 1), (1, 1), (3, 1), (0, 2)] {
         let late_error = LateError { launch: faulty, code: answers::ILLEGAL_ADDRESS, after_calls };
         let controls =
@@ -300,7 +300,7 @@ fn images_that_do_not_load_say_why() {
 }
 
 #[test]
-fn what_opening_a_kernel_makes_is_given_back_where_the_rest_fails() {
+fn failed_kernel_open_gives_all_back() {
     for function in [
         Function::cuStreamCreate,
         Function::cuEventCreate,
@@ -319,7 +319,7 @@ fn what_opening_a_kernel_makes_is_given_back_where_the_rest_fails() {
 }
 
 #[test]
-fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
+fn fpga_and_gpu_refuse_each_others_memory() {
     let board = SimBoard::new(1);
     let fpga_region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let fpga_pool = fpga_region.pool(4, 4096).unwrap();
@@ -373,7 +373,7 @@ fn a_forgotten_queue_keeps_what_its_kernel_uses() {
 /// To give memory back the driver may wait for all kernels of the context: with one that hangs,
 /// nothing is given back any more.
 #[test]
-fn beside_a_kernel_that_hangs_nothing_waits_for_it() {
+fn nothing_waits_beside_a_hung_kernel() {
     with_gpu(&Config { hang_launch: 1, ..Config::default() }, |gpu, module, pool, controls| {
         let mut queue = queue(module);
         let waiting = || {
@@ -391,7 +391,7 @@ fn beside_a_kernel_that_hangs_nothing_waits_for_it() {
 }
 
 #[test]
-fn a_call_that_is_forbidden_for_a_moment_loses_nothing() {
+fn briefly_forbidden_call_loses_nothing() {
     /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`: another thread captures a graph.
     const CAPTURING: i32 = 900;
     let config = Config::default().failing(Function::cuEventQuery, 1, CAPTURING).failing(
@@ -409,7 +409,7 @@ fn a_call_that_is_forbidden_for_a_moment_loses_nothing() {
 }
 
 #[test]
-fn operands_and_arguments_are_checked_as_the_fpga_s_are() {
+fn operands_are_checked_as_for_the_fpga() {
     let controls = with_queue(&Config::default(), |mut queue, pool| {
         let refused = queue.submit(operands(pool), &Gemm { n: 17, ..GEMM }.words()).unwrap_err();
         assert!(
@@ -431,7 +431,7 @@ fn operands_and_arguments_are_checked_as_the_fpga_s_are() {
 }
 
 #[test]
-fn queues_work_on_other_threads_each_with_a_stream_of_its_own() {
+fn queues_on_threads_have_own_streams() {
     let controls = with_gpu(&Config::default(), |_, module, pool, _| {
         let threads = [(); 2].map(|()| {
             let (mut queue, pool) = (queue(module), pool.clone());

@@ -10,7 +10,7 @@ use contigo::{
 use fake_cuda::{Config, Device, Function, code as answers};
 
 #[test]
-fn both_views_have_the_alignment_that_was_asked_for() {
+fn both_views_have_the_asked_alignment() {
     // How the driver's pointers are aligned: only odd multiples of this.
     for host_alignment in [16, 32, 64, 256, 4096] {
         for offset in [0, 0x10_0000_0000] {
@@ -57,7 +57,7 @@ fn both_views_have_the_alignment_that_was_asked_for() {
 }
 
 #[test]
-fn a_view_that_cannot_be_aligned_on_both_sides_is_refused() {
+fn unalignable_view_is_refused() {
     let (controls, cuda) =
         driver(&Config { device_pointer_offset: 0x10_0000_0020, ..Config::default() });
     let gpu = Gpu::primary(&cuda, 0).unwrap();
@@ -163,7 +163,7 @@ fn own(len_bytes: usize) -> &'static mut [u8] {
 }
 
 #[test]
-fn memory_of_the_program_is_registered_and_comes_back() {
+fn own_memory_registers_and_comes_back() {
     for can_use_host_pointer_for_registered_mem in [false, true] {
         let device = Device { can_use_host_pointer_for_registered_mem, ..Device::default() };
         let (controls, cuda) = driver(&Config::default().with_devices(1, device));
@@ -196,7 +196,7 @@ fn memory_of_the_program_is_registered_and_comes_back() {
 }
 
 #[test]
-fn memory_that_cannot_be_registered_comes_back_too() {
+fn unregistrable_memory_comes_back() {
     let (controls, cuda) = driver(&Config::default());
     let gpu = Gpu::primary(&cuda, 0).unwrap();
     let memory = own(4096);
@@ -260,7 +260,7 @@ fn what_is_leaked_keeps_its_context() {
 }
 
 #[test]
-fn what_the_driver_will_not_take_back_is_leaked_with_its_context() {
+fn unfreeable_memory_leaks_with_context() {
     let config = Config::default().failing(Function::cuMemFreeHost, 1, answers::UNKNOWN);
     let (controls, cuda) = driver(&config);
     let gpu = Gpu::primary(&cuda, 0).unwrap();

@@ -179,7 +179,7 @@ fn a_zynqmp_says_which_ports_snoop_for_whom() {
 
 /// UG585, table 7-4, and UG1085, "System Interrupts", as the interrupt controller counts them.
 #[test]
-fn the_fabrics_interrupts_have_the_manuals_numbers() {
+fn fabric_interrupts_match_the_manuals() {
     let gic = |soc: Soc, line| soc.shared_interrupt(line).map(|shared| shared + 32);
     assert_eq!(
         (0..16).map(|line| gic(Soc::Zynq7000, line).unwrap()).collect::<Vec<_>>(),
@@ -234,7 +234,7 @@ fn an_acp_snoops_only_for_who_asks() {
 }
 
 #[test]
-fn a_cores_reach_is_what_all_of_its_masters_reach() {
+fn core_reach_is_what_all_masters_reach() {
     let range = |last: &str| {
         format!(
             "HIGHVALUE=\"{last}\" INSTANCE=\"ps7\" IS_DATA=\"TRUE\" IS_INSTRUCTION=\"TRUE\" \

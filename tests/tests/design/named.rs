@@ -26,10 +26,10 @@ fn a_core_knows_its_driver_and_its_device() {
     assert_eq!(odd.as_str(), format!("{settings},micro_dma=1,status_stream=1,status_length=0"));
     let scale = design.core("scale_0").unwrap();
     assert_eq!(names::driver_of(&scale).unwrap().name, "ap_ctrl");
-    assert_eq!(names::device_of(&scale).unwrap().to_string(), "guard:scale_0@43c00000");
+    assert_eq!(names::device_of(&scale).unwrap().to_string(), "contigo:scale_0@43c00000");
     let gain = design.core("audio/gain").unwrap();
     assert!(names::driver_of(&gain).is_none() && names::settings_of(&gain).unwrap().is_empty());
-    assert_eq!(names::device_of(&gain).unwrap().to_string(), "guard:audio_gain@43c10000");
+    assert_eq!(names::device_of(&gain).unwrap().to_string(), "contigo:audio_gain@43c10000");
     assert!(
         names::device_of(&design.core("smc").unwrap())
             .unwrap_err()
@@ -41,7 +41,7 @@ fn a_core_knows_its_driver_and_its_device() {
     let deep = design.core("_9the_name_of_a_core_that_is_deep_in_a_hierarchy").unwrap();
     assert_eq!(
         names::device_of(&deep).unwrap().to_string(),
-        "guard:the_name_of_a_core_that_is_deep@43c10000"
+        "contigo:the_name_of_a_core_that_is_deep@43c10000"
     );
 }
 

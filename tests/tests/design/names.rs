@@ -2,7 +2,7 @@
 //! simulated board. On real kernels the lab opens them.
 
 mod cores;
-mod guards;
+mod dev_nodes;
 mod inventory;
 
 use contigo::{
@@ -130,7 +130,7 @@ fn uio_opening_serves_drivers_in_turn() {
         Err(Error::Ambiguous { what: "UIO device", matches: 2 })
     );
     assert_eq!(open(&tree, "uio:10").map(|_| ()), Ok(()));
-    let none = open(&tree, "guard:f8003000").map(|_| ());
+    let none = open(&tree, "contigo:f8003000").map(|_| ());
     assert!(
         matches!(
             none,
@@ -277,20 +277,23 @@ fn copies(name: &str, names: [&str; 2]) -> Result<(), Error> {
 }
 
 #[test]
-fn drivers_run_on_devices_and_memory_that_have_names() {
+fn drivers_run_on_named_devices_and_memory() {
     copies("sim:zdma", ["sim", "sim:1"]).unwrap();
     copies("sim:pl330@7", ["sim:7", "sim"]).unwrap();
 }
 
 #[test]
-fn memory_that_belongs_to_a_device_comes_from_that_device() {
+fn device_memory_comes_from_that_device() {
     let owned =
-        ["sim:7", "vfio:0000:01:00.0", "guard:f8003000", "dma-heap:linux,cma@guard:f8003000"]
+        ["sim:7", "vfio:0000:01:00.0", "contigo:f8003000", "dma-heap:linux,cma@contigo:f8003000"]
             .map(memory);
     // Of an open device.
-    assert_eq!(memory("guard").open(4096).map(|_| ()), Err(Error::NeedsDevice { kind: "guard" }));
+    assert_eq!(
+        memory("contigo").open(4096).map(|_| ()),
+        Err(Error::NeedsDevice { kind: "contigo" })
+    );
     let opened = device("sim:board@8").open().unwrap();
-    for name in owned.into_iter().chain([memory("guard")]) {
+    for name in owned.into_iter().chain([memory("contigo")]) {
         assert_eq!(
             opened.memory(&name, 4096).map(|_| ()),
             Err(Error::NeedsDevice { kind: name.kind() }),
@@ -319,7 +322,7 @@ fn memory_that_belongs_to_a_device_comes_from_that_device() {
     // Its kind first, then what can be opened.
     assert!(
         said.starts_with(&format!(
-            "{refused}; this machine has vfio:0000:00:01.0; guard:f8003000.dma-controller; "
+            "{refused}; this machine has vfio:0000:00:01.0; contigo:f8003000.dma-controller; "
         )),
         "{said}"
     );

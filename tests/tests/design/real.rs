@@ -98,7 +98,7 @@ fn mastering(inside: &str, ranges: &[String]) -> String {
 }
 
 #[test]
-fn a_master_of_several_ports_reaches_memory_by_each() {
+fn master_of_ports_reaches_memory_by_each() {
     let (low, high) =
         (range("HP0", "0x00000000", "0x0FFFFFFF"), range("HP2", "0x10000000", "0x1FFFFFFF"));
     let hp0 = ("M_AXI".to_owned(), "zynq-hp0", 0x0010_0000, 0x0FFF_FFFF);
@@ -193,7 +193,7 @@ fn registers_outside_the_block_design_are_a_core() {
         windows(&design.core("gain").unwrap()),
         [(0x43C0_0000, 0x1_0000), (0x43D0_0000, 0x1_0000)]
     );
-    assert_eq!(device_of(&outside).unwrap().to_string(), "guard:M01_AXI_0@40000000");
+    assert_eq!(device_of(&outside).unwrap().to_string(), "contigo:M01_AXI_0@40000000");
     assert!(
         driver_of(&outside).is_none()
             && outside.vlnv().is_empty()

@@ -148,7 +148,7 @@ fn addresses_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_name_that_is_none_is_answered_with_the_nearest() {
+fn unknown_core_name_gets_the_nearest() {
     let design = Design::read(ZYNQ.as_bytes()).unwrap();
     let asked = |name: &str| design.core(name).unwrap_err().to_string();
     assert_eq!(

@@ -10,13 +10,14 @@ mod maps;
 mod one_job;
 
 use crate::prelude::*;
+use crate::regs::ap_ctrl as regs;
 use contigo::{
     OperandSpec,
     design::kernel::{KernelMap, Protocol},
-    drivers::ap_ctrl::{ApCtrl, regs},
+    drivers::ap_ctrl::ApCtrl,
     sim::{
         BusError,
-        ap_ctrl::{ApCtrlModel, KernelCall, KernelFn, SimApCtrl},
+        ap_ctrl::{ApCtrlModel, KernelCall, KernelFn},
     },
 };
 
@@ -46,6 +47,6 @@ const ROWS: [u32; 4] = [3, 5, 1, 0];
 
 type ScaleQueue = Queue<ApCtrl<SimWindow<ApCtrlModel>>>;
 
-fn open(kernel: &SimApCtrl, jobs: usize) -> ScaleQueue {
+fn open(kernel: &SimDevice<ApCtrlModel>, jobs: usize) -> ScaleQueue {
     Queue::new(kernel.window().unwrap().driver().unwrap(), jobs).unwrap()
 }

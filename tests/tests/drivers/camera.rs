@@ -55,7 +55,7 @@ fn is_packet(number: u32, frame: &Frame) {
 struct Row {
     right: u64,
     lost: u64,
-    ran_dry: u64,
+    underruns: u64,
     /// By the model.
     model_dry: u64,
     frame_syncs: u64,
@@ -99,7 +99,7 @@ fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
     let (counts, model) = (
         stream.counts(),
         device
-            .model(|model| (model.written(), model.stream.counts().lost, model.ran_dry()))
+            .model(|model| (model.written(), model.stream.counts().lost, model.underruns()))
             .unwrap(),
     );
     assert_eq!((counts.completed, counts.pushed), (right, right + depth as u64));
@@ -113,7 +113,7 @@ fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
     Row {
         right,
         lost: model.1,
-        ran_dry: counts.ran_dry,
+        underruns: counts.underruns,
         model_dry: model.2,
         frame_syncs,
         descriptor_writes: ring_syncs - looks_that_sync,
@@ -125,28 +125,28 @@ fn run(depth: usize, gap_ns: u64, port: fn(&SimBoard) -> Port) -> Row {
 #[test]
 fn eight_in_flight_lose_nothing() {
     let mut table = String::from(
-        "in flight  gap ns   right    lost  ran dry  most looks  looks/packet  frame syncs/packet  \
+        "in flight  gap ns   right    lost  underruns  most looks  looks/packet  frame syncs/packet  \
          descriptor writes\n",
     );
     for (depth, gap_ns) in [(1, 0), (2, 0), (3, 0), (4, 0), (8, 0), (1, 20_000), (2, 20_000)] {
         let row = run(depth, gap_ns, SimBoard::port);
         let packets = row.right as f64;
         let (per_packet, syncs) = (row.looks as f64 / packets, row.frame_syncs as f64 / packets);
-        let Row { right, lost, ran_dry, most_looks, descriptor_writes, .. } = row;
+        let Row { right, lost, underruns, most_looks, descriptor_writes, .. } = row;
         writeln!(
             table,
-            "{depth:9}  {gap_ns:6}  {right:6}  {lost:6}  {ran_dry:7}  {most_looks:10}  \
+            "{depth:9}  {gap_ns:6}  {right:6}  {lost:6}  {underruns:7}  {most_looks:10}  \
              {per_packet:12.2}  {syncs:18.2}  {descriptor_writes:17}"
         )
         .unwrap();
         assert_eq!(right + lost, u64::from(PACKETS), "no packet is lost silently");
         // A packet may end between the look at Idle and the doorbell.
         assert!(
-            row.model_dry.abs_diff(ran_dry) <= 1 + right / 1_000,
-            "{depth} in flight: {ran_dry} of {}",
+            row.model_dry.abs_diff(underruns) <= 1 + right / 1_000,
+            "{depth} in flight: {underruns} of {}",
             row.model_dry
         );
-        assert_eq!(lost > 0, ran_dry > 0 && gap_ns == 0, "{depth} in flight");
+        assert_eq!(lost > 0, underruns > 0 && gap_ns == 0, "{depth} in flight");
         // Frame out 1, frame back 1, descriptor write 1; the first ones are armed once.
         let depth = depth as u64;
         assert_eq!((row.frame_syncs, descriptor_writes), (2 * right + depth, right + depth));
@@ -187,7 +187,7 @@ fn a_frame_is_exactly_the_bytes_received() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_before_anything_is_started() {
+fn misfits_are_refused_before_any_start() {
     let (board, region, pool) = bench(9, 2, 2048);
     let device = camera(spec(SourceConfig::default()), &board, board.port());
     let open =
@@ -250,7 +250,7 @@ fn frames_before_a_fault_come_first() {
     assert!(number > 20, "packet {number}");
     is_packet(number, &frame);
     let counts = stream.counts();
-    assert_eq!((counts.completed, counts.stopped, counts.ran_dry), (21, 1, 0));
+    assert_eq!((counts.completed, counts.stopped, counts.underruns), (21, 1, 0));
     // Each frame came, was cancelled, or is in flight.
     assert_eq!(counts.pushed, counts.completed + counts.cancelled + 7);
     drop((frame, stream));
@@ -260,7 +260,7 @@ fn frames_before_a_fault_come_first() {
 /// The pool's last buffer is in the frame whose sync was refused once. The next call has it; or it
 /// is the pool's again where the stream starts anew.
 #[test]
-fn a_frame_that_could_not_be_taken_back_comes_next() {
+fn frame_not_taken_back_comes_next() {
     for anew in [false, true] {
         let board = SimBoard::new(7);
         let own = region(&board, 4096);

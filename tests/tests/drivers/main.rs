@@ -16,5 +16,6 @@ mod camera;
 mod cores;
 mod pl330;
 mod prelude;
+mod regs;
 mod shared_core;
 mod zdma;

@@ -9,10 +9,8 @@ mod queue;
 mod registers;
 
 use crate::prelude::*;
-use contigo::{
-    drivers::zdma::{Zdma, regs},
-    sim::zdma::{SimZdma, ZdmaModel},
-};
+use crate::regs::zdma as regs;
+use contigo::{drivers::zdma::Zdma, sim::zdma::ZdmaModel};
 
 const LEN: usize = 8192;
 
@@ -26,7 +24,7 @@ enum Mode {
 
 impl Mode {
     /// The driver of `device` in this mode, its descriptors from `region`.
-    fn open(self, device: &SimZdma, region: &Region) -> Zdma<SimWindow<ZdmaModel>> {
+    fn open(self, device: &SimDevice<ZdmaModel>, region: &Region) -> Zdma<SimWindow<ZdmaModel>> {
         let window = device.window().unwrap();
         match self {
             Self::Simple => window.simple().unwrap(),
@@ -37,7 +35,11 @@ impl Mode {
     }
 
     /// With its queue.
-    fn queue(self, device: &SimZdma, region: &Region) -> Queue<Zdma<SimWindow<ZdmaModel>>> {
+    fn queue(
+        self,
+        device: &SimDevice<ZdmaModel>,
+        region: &Region,
+    ) -> Queue<Zdma<SimWindow<ZdmaModel>>> {
         Queue::new(self.open(device, region), 8).unwrap()
     }
 }

@@ -18,7 +18,7 @@ use contigo::{
     hw::{Wired, poll_until},
     linux::{
         Spin,
-        guard::DmaBuf,
+        dev_node::DmaBuf,
         memory::{DmaHeap, HugeTlb},
     },
     mem::DevSlice,
@@ -26,9 +26,9 @@ use contigo::{
 };
 use contigo_testkit::{
     emulated,
+    fake_dev_node::{DevNodeConfig, FakeDevNode},
     fake_devices::FakeDevices,
     fake_dma_heap::{FakeHeap, HEAP, Pages},
-    fake_guard::{FakeGuard, GuardConfig},
     fake_u_dma_buf::{Config, FakeUDmaBuf},
 };
 use nix::{
@@ -91,16 +91,16 @@ fn memory_stays_with_the_parent() {
     let file = fs::read_link(format!("/proc/self/fd/{}", block.raw_fd())).unwrap();
     stays_with_the_parent(file.to_str().unwrap());
 
-    let guard = FakeGuard::new(GuardConfig::default()).open_guard().unwrap();
+    let dev_node = FakeDevNode::new(DevNodeConfig::default()).open_dev_node().unwrap();
     let camera = memfd_create("fork-camera", MFdFlags::MFD_CLOEXEC).unwrap();
     ftruncate(&camera, 4096).unwrap();
     // SAFETY: the test's own memory, which no other code touches.
-    let import = unsafe { DmaBuf::import(&guard, camera.as_fd()) }.unwrap();
+    let import = unsafe { DmaBuf::import(&dev_node, camera.as_fd()) }.unwrap();
     assert_eq!(import.mapping().len_bytes, 4096);
     stays_with_the_parent("fork-camera");
-    let own = guard.allocate(4096).unwrap();
+    let own = dev_node.allocate(4096).unwrap();
     assert_eq!(own.mapping().len_bytes % 4096, 0);
-    stays_with_the_parent("guard-memory");
+    stays_with_the_parent("contigo-memory");
 
     // Where the machine has them: tests/tests/linux/hugetlb.rs says why not.
     if let Ok(_pages) = HugeTlb::new(1) {
@@ -119,10 +119,10 @@ fn registers_stay_with_the_parent() {
     assert_eq!(registers.read32(4), 7);
     stays_with_the_parent(tree.path("dev/uio0").to_str().unwrap());
 
-    let guard = FakeGuard::new(GuardConfig::default()).open_guard().unwrap();
-    let registers = guard.registers(0).unwrap();
+    let dev_node = FakeDevNode::new(DevNodeConfig::default()).open_dev_node().unwrap();
+    let registers = dev_node.registers(0).unwrap();
     assert_eq!(registers.len_bytes(), 0x1000);
-    stays_with_the_parent("guard-registers");
+    stays_with_the_parent("contigo-registers");
 }
 
 /// The end of a child that does `act`, which neither allocates nor panics.
@@ -186,8 +186,8 @@ unsafe impl<D: Device> Driver for Counts<D> {
 /// A child has the value of its parent's queue, and no registers: what it does with the queue ends
 /// it before anything of a job is touched.
 #[test]
-fn a_queue_in_a_child_takes_no_end_and_stops_nothing() {
-    if skipped("a_queue_in_a_child_takes_no_end_and_stops_nothing") {
+fn queue_in_child_takes_and_stops_nothing() {
+    if skipped("queue_in_child_takes_and_stops_nothing") {
         return;
     }
     let tree = FakeDevices::new();
@@ -260,8 +260,8 @@ fn a_deleter_in_a_child_gives_nothing_back() {
 
 /// On the simulated board a child has a copy of the board. It has none of the queue's jobs.
 #[test]
-fn child_using_a_simulated_queue_leaves_the_parents_jobs() {
-    if skipped("child_using_a_simulated_queue_leaves_the_parents_jobs") {
+fn sim_queue_in_child_leaves_parents_jobs() {
+    if skipped("sim_queue_in_child_leaves_parents_jobs") {
         return;
     }
     let board = SimBoard::new(1);

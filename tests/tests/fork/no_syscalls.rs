@@ -20,7 +20,7 @@ use contigo::{
 use contigo_gemm8::{Gemm, Gemm8, Output, regs};
 use contigo_testkit::{
     emulated,
-    fake_guard::{FakeGuard, GuardConfig},
+    fake_dev_node::{DevNodeConfig, FakeDevNode},
 };
 use nix::{
     sys::{
@@ -397,10 +397,10 @@ fn none_on_simulated_memory() {
 
 /// Registers and memory of one file, as a coherent port has them: the module is asked nothing.
 #[test]
-fn none_on_a_guard() {
-    let Some(()) = can_be_shown_here("no_syscalls::none_on_a_guard") else { return };
+fn none_on_a_contigo_device() {
+    let Some(()) = can_be_shown_here("no_syscalls::none_on_a_contigo_device") else { return };
     let ended = in_child(|report| {
-        let kernel = FakeGuard::new(GuardConfig { coherent: true, ..GuardConfig::default() });
+        let kernel = FakeDevNode::new(DevNodeConfig { coherent: true, ..DevNodeConfig::default() });
         IDLE.iter().for_each(|(offset, word)| kernel.set_register(0, *offset as u64, *word));
         let port = Port {
             name: "acp",
@@ -410,17 +410,17 @@ fn none_on_a_guard() {
             window: (0, u32::MAX.into()),
             coherent: true,
         };
-        let _ = kernel.open_guard().and_then(|guard| {
+        let _ = kernel.open_dev_node().and_then(|dev_node| {
             child_with(
-                guard.registers(0)?,
-                guard.allocate(64 << 10)?,
-                guard.seen_through(port),
+                dev_node.registers(0)?,
+                dev_node.allocate(64 << 10)?,
+                dev_node.seen_through(port),
                 report,
             )
         });
         exit(FAILED)
     });
-    thousand_jobs_ran("a guard's registers and memory", ended);
+    thousand_jobs_ran("a contigo device's registers and memory", ended);
 }
 
 #[test]

@@ -80,9 +80,8 @@ fn pool_in(memory: CudaHost, act: impl FnOnce(&Pool)) {
 }
 
 #[test]
-fn products_are_right_bit_for_bit_without_copies_and_with() {
-    let Some((gpu, _alone)) = alone("products_are_right_bit_for_bit_without_copies_and_with")
-    else {
+fn products_are_exact_with_and_without_copy() {
+    let Some((gpu, _alone)) = alone("products_are_exact_with_and_without_copy") else {
         return;
     };
     let mut log = Log::new();
@@ -114,8 +113,8 @@ fn queues_of_two_threads_are_right_bit_for_bit() {
 
 /// The program's own memory, page by page, as the operands of a kernel.
 #[test]
-fn registered_memory_is_right_bit_for_bit_without_copies() {
-    const NAME: &str = "registered_memory_is_right_bit_for_bit_without_copies";
+fn registered_memory_is_exact_uncopied() {
+    const NAME: &str = "registered_memory_is_exact_uncopied";
     const PAGE_BYTES: usize = 4096;
     /// `CUDA_ERROR_NOT_SUPPORTED`: some integrated GPUs below compute capability 7.2.
     const NOT_SUPPORTED: i32 = 801;
@@ -217,9 +216,9 @@ fn available_bytes() -> Option<usize> {
 /// and so is the CPU's, where a card's pinned blocks are. All of them have 800 MiB; of
 /// `MemAvailable` in `/proc/meminfo` other programs may take 256 MiB meanwhile.
 #[test]
-fn what_is_opened_and_closed_leaves_nothing_behind() {
+fn opening_and_closing_leaks_nothing() {
     const OTHER_PROGRAMS_BYTES: usize = 256 << 20;
-    let Some((gpu, _alone)) = alone("what_is_opened_and_closed_leaves_nothing_behind") else {
+    let Some((gpu, _alone)) = alone("opening_and_closing_leaks_nothing") else {
         return;
     };
     let raw = Raw::open();

@@ -95,7 +95,7 @@ fn a_list_runs_nothing() {
 }
 
 #[test]
-fn a_memory_and_a_device_are_chosen_by_their_names() {
+fn memory_and_device_are_chosen_by_name() {
     let of = |args: &[&str]| stdout(&run(&[&["--list"], args].concat()));
     let zdma = of(&["--device", "sim:zdma"]);
     assert!(!zdma.is_empty() && zdma.lines().all(|line| line.contains("simulated zdma")), "{zdma}");
@@ -116,7 +116,7 @@ fn a_memory_and_a_device_are_chosen_by_their_names() {
 }
 
 #[test]
-fn wrong_usage_is_status_2_and_nothing_to_do_is_a_failure() {
+fn wrong_usage_is_status_2_no_rows_is_1() {
     for args in [&["--jobs"] as &[_], &["--jobs", "x"], &["everything"]] {
         let output = run(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
@@ -130,7 +130,7 @@ fn wrong_usage_is_status_2_and_nothing_to_do_is_a_failure() {
 }
 
 #[test]
-fn a_report_on_a_full_disk_is_an_error_and_leaves_no_file() {
+fn report_on_full_disk_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("result.json");
     let program = emulated::command(env!("CARGO_BIN_EXE_contigo-board-tests"));

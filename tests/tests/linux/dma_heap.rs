@@ -37,7 +37,7 @@ fn refused(kernel: &FakeHeap, name: &str, len_bytes: usize) -> Error {
 }
 
 #[test]
-fn an_old_kernel_gives_a_contiguous_block_with_its_address() {
+fn old_kernel_gives_block_with_address() {
     let kernel = FakeHeap::new(Pages::Contiguous);
     // More than two batches of entries, and not a whole number of pages.
     let block = DmaHeap::allocate_from(Arc::new(kernel.clone()), HEAP, 130 * page() + 1).unwrap();
@@ -75,7 +75,7 @@ fn the_mapping_is_the_dma_buf_and_zeroed() {
 }
 
 #[test]
-fn the_last_close_comes_with_the_drop_and_never_without() {
+fn last_close_comes_with_drop_only() {
     // By its name: another test may map something at the same address at any time.
     let file_of = |raw_fd: i32| {
         std::fs::read_link(format!("/proc/self/fd/{raw_fd}")).unwrap().to_str().unwrap().to_owned()
@@ -105,7 +105,7 @@ fn the_last_close_comes_with_the_drop_and_never_without() {
 }
 
 #[test]
-fn a_new_kernel_has_no_address_and_says_what_to_install() {
+fn new_kernel_has_no_address_says_fix() {
     for entry in [0, SOFT_DIRTY, FIRST_FRAME] {
         let Error::NoAddress { install } = refused(&FakeHeap::new(Pages::Entry(entry)), HEAP, 1)
         else {
@@ -127,7 +127,7 @@ fn hidden_frame_is_not_address_0() {
 }
 
 #[test]
-fn a_page_that_vanishes_or_hides_later_is_an_error_too() {
+fn page_hidden_or_gone_later_is_an_error() {
     let block = DmaHeap::allocate_from(
         Arc::new(FakeHeap::new(Pages::Frames(vec![7, 8, 0, 10]))),
         HEAP,

@@ -130,8 +130,8 @@ fn block_is_whole_pages_at_confirmed_addresses() {
 }
 
 #[test]
-fn the_pages_are_there_at_once_and_until_the_drop() {
-    let Some(_one) = ready("the_pages_are_there_at_once_and_until_the_drop", 3) else { return };
+fn pages_are_there_at_once_until_the_drop() {
+    let Some(_one) = ready("pages_are_there_at_once_until_the_drop", 3) else { return };
     let had_bytes = huge_bytes();
     let block = HugeTlb::new(3 * HugeTlb::PAGE_BYTES).unwrap();
     assert_eq!(huge_bytes(), had_bytes + 3 * HugeTlb::PAGE_BYTES, "every page is faulted in");
@@ -244,7 +244,7 @@ fn on_a_pc_every_master_snoops() {
 }
 
 #[test]
-fn an_ordinary_user_is_told_that_addresses_are_hidden() {
+fn ordinary_user_is_told_of_hidden_address() {
     let hidden = || match HugeTlb::new(1) {
         Err(Error::PagemapHidden { page }) if page != 0 => 42,
         Err(Error::Os { call: "mmap(MAP_HUGETLB)", errno }) if errno == Errno::ENOMEM as i32 => 43,
@@ -252,7 +252,7 @@ fn an_ordinary_user_is_told_that_addresses_are_hidden() {
         Ok(_) => 45,
     };
     if Uid::effective().is_root() {
-        let Some(_one) = ready("an_ordinary_user_is_told_that_addresses_are_hidden", 1) else {
+        let Some(_one) = ready("ordinary_user_is_told_of_hidden_address", 1) else {
             return;
         };
         let nobody = Uid::from_raw(65534);
@@ -279,7 +279,7 @@ fn an_ordinary_user_is_told_that_addresses_are_hidden() {
         let why = format!(
             "not root, who gives up being it; this user got {status} (42 hidden, 43 no huge pages)"
         );
-        emulated::skipped("hugetlb::an_ordinary_user_is_told_that_addresses_are_hidden", &why);
+        emulated::skipped("hugetlb::ordinary_user_is_told_of_hidden_address", &why);
         assert!(status == 42 || status == 43);
     }
 }
@@ -309,7 +309,7 @@ fn more_than_is_reserved_is_enomem() {
 }
 
 #[test]
-fn a_length_out_of_bounds_never_reaches_the_kernel() {
+fn bad_length_never_reaches_the_kernel() {
     let max_bytes = MAX_PAGES * HugeTlb::PAGE_BYTES;
     for len_bytes in [0, max_bytes + 1, usize::MAX] {
         let (value, max) = (len_bytes as u64, max_bytes as u64);

@@ -12,11 +12,11 @@
 extern crate contigo as contigo_core;
 
 mod board_tests;
+mod dev_node;
 mod dma_heap;
 #[path = "../drivers/regs.rs"]
 mod driver_regs;
 mod emulated;
-mod guard;
 mod hugetlb;
 mod pci;
 mod u_dma_buf;

@@ -215,7 +215,7 @@ fn command(tree: &FakeDevices) -> [u8; 2] {
 }
 
 #[test]
-fn bus_mastering_is_given_by_its_own_handle_and_taken() {
+fn bus_mastering_is_given_by_own_handle() {
     let tree = edu();
     tree.file(&at("config"), [0xFF, 0xFF, 0xFF, 0xFF, 0x01, 0x05, 0xFF, 0xFF]);
     let function = tree.open_pci(EDU).unwrap();
@@ -252,7 +252,7 @@ fn bus_mastering_is_given_by_its_own_handle_and_taken() {
 }
 
 #[test]
-fn what_was_taken_is_not_given_back_by_an_interrupt() {
+fn interrupt_gives_no_mastering_back() {
     let tree = edu();
     let _line = bind(&tree, 0);
     let function = tree.open_pci(EDU).unwrap();

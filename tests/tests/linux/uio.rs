@@ -298,7 +298,7 @@ impl Wait for Clock {
 }
 
 #[test]
-fn looks_come_before_the_clock_where_the_clock_is_dear() {
+fn looks_precede_a_dear_clock() {
     for (before, looks_needed, clock_calls) in
         [(100, 100, 0), (100, 101, 0), (100, 1, 0), (100, 102, 2), (0, 1, 0), (0, 2, 2)]
     {

@@ -1,25 +1,25 @@
-//! Every interleaving of the baton by which channels of a core share its interrupt, by the model
+//! Every interleaving of the word by which channels of a core share its interrupt, by the model
 //! checker loom. The runtime's own source file is built here, with loom's atomics under it.
 //!
 //! Nothing here has a time limit: a waiter that misses its wake-up hangs, which loom reports.
 
-#[path = "../../../runtime/core/src/hw/baton.rs"]
-mod baton;
+#[path = "../../../runtime/core/src/hw/shared_interrupt.rs"]
+mod shared_interrupt;
 
 use crate::{
     PREEMPTIONS, check,
     types::atomic::{AtomicU32, Ordering},
 };
-use baton::Baton;
 use loom::{
     sync::{Arc, Condvar, Mutex},
     thread,
 };
+use shared_interrupt::SharedInterrupt;
 
 /// A device with two channels and one interrupt: a line that is high until a thread waits for it,
 /// and forgets how often it was raised.
 struct Device {
-    baton: Baton,
+    shared_interrupt: SharedInterrupt,
     ended: [AtomicU32; 2],
     raised: Mutex<bool>,
     line: Condvar,
@@ -31,7 +31,13 @@ impl Device {
     fn new() -> Arc<Self> {
         let ended = [0; 2].map(AtomicU32::new);
         let (raised, line) = (Mutex::new(false), Condvar::new());
-        Arc::new(Self { baton: Baton::new(), ended, raised, line, inside: AtomicU32::new(0) })
+        Arc::new(Self {
+            shared_interrupt: SharedInterrupt::new(),
+            ended,
+            raised,
+            line,
+            inside: AtomicU32::new(0),
+        })
     }
 
     /// Channel `index` ends its job.
@@ -54,9 +60,9 @@ impl Device {
 
     /// As a driver's `poll` without a limit.
     fn poll(&self, index: usize) {
-        let seen = self.baton.seen();
+        let seen = self.shared_interrupt.seen();
         while self.ended[index].load(Ordering::Acquire) == 0 {
-            self.baton
+            self.shared_interrupt
                 .wait(&seen, u32::MAX, || {
                     self.interrupt();
                     Ok(())
@@ -97,10 +103,10 @@ fn the_first_to_end_passes_the_interrupt_on() {
 fn a_reset_wakes_who_sleeps() {
     check(Some(PREEMPTIONS), || {
         let device = Device::new();
-        // The thread with the baton is woken by the line, the other one by the reset.
+        // The thread in the interrupt is woken by the line, the other one by the reset.
         let waiters = [0, 1].map(|index| polls(&device, index));
         device.ended.iter().for_each(|ended| ended.store(1, Ordering::Release));
-        device.baton.wake();
+        device.shared_interrupt.wake();
         *device.raised.lock().unwrap() = true;
         device.line.notify_all();
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());

@@ -251,7 +251,7 @@ impl Buffer {
 }
 
 #[test]
-fn a_dropped_buffer_is_freed_once_behind_its_last_view() {
+fn dropped_buffer_is_freed_once_after_views() {
     check(None, || {
         let buffer = Buffer::new(1);
         race(&buffer, &[Buffer::look_and_close, Buffer::drop_it]);

@@ -310,7 +310,7 @@ fn the_last_of_region_pool_and_slot_frees_once() {
 }
 
 #[test]
-fn the_last_of_two_slots_and_their_pool_frees_once() {
+fn last_of_slots_and_pool_frees_once() {
     two_slots_and_the_pool_go(Mutant::None);
 }
 
@@ -383,7 +383,7 @@ fn allocation_and_export_race_with_the_last_drop() {
 
 /// Two threads drop a block each while a third has the allocator's lock, and frees what it finds.
 #[test]
-fn blocks_dropped_beside_the_lock_are_all_freed_and_seen() {
+fn blocks_dropped_beside_lock_are_all_freed() {
     check(None, || {
         let words = Arc::new((
             AtomicUsize::new(0),

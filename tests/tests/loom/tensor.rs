@@ -86,7 +86,7 @@ impl Tensor {
 }
 
 #[test]
-fn the_buffer_comes_back_with_what_the_consumer_did() {
+fn buffer_returns_with_consumers_changes() {
     check(None, || {
         let tensor = Tensor::new();
         tensor.write_bytes();
@@ -128,7 +128,7 @@ fn leaving_holder_and_deleter_free_once() {
 }
 
 #[test]
-fn a_freed_slot_is_the_next_threads_with_its_fields() {
+fn freed_slot_and_fields_go_to_next_thread() {
     check(None, || {
         let tensor = Tensor::new();
         let turn = tensor.lend();

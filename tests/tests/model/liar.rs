@@ -209,7 +209,7 @@ unsafe impl<D: Driver> Driver for Liar<D> {
     fn stop_program(&self) -> StopProgram {
         self.inner.stop_program()
     }
-    fn ran_dry(&self) -> Option<u64> {
-        self.inner.ran_dry()
+    fn underruns(&self) -> Option<u64> {
+        self.inner.underruns()
     }
 }

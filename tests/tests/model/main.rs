@@ -231,7 +231,7 @@ fn streams_lose_nothing_silently() {
 /// A driver that breaks a rule now and then is caught within 50 sequences, below a queue and below
 /// a stream.
 #[test]
-fn drivers_that_break_a_rule_are_caught_within_50_seeds() {
+fn rule_breakers_are_caught_in_50_seeds() {
     let faults = Faults { error: 200, ..Faults::NONE };
     for (below, sequence) in [("queue", machine::run as Sequence), ("stream", streams::run)] {
         for lie in Lie::ALL {

@@ -125,9 +125,9 @@ fn sequence(
     }
     let World { mut tally, stream, held, forgotten, .. } = world;
     let counts =
-        (stream.counts(), device.model(|model| (model.ran_dry(), model.stream.counts().lost))?);
-    ensure!(counts.0.ran_dry <= counts.1.0, "ran dry: {counts:?}");
-    for (what, count) in [("dry", counts.0.ran_dry), ("lost", counts.1.1)] {
+        (stream.counts(), device.model(|model| (model.underruns(), model.stream.counts().lost))?);
+    ensure!(counts.0.underruns <= counts.1.0, "underruns: {counts:?}");
+    for (what, count) in [("dry", counts.0.underruns), ("lost", counts.1.1)] {
         *tally.entry(what).or_default() += count;
     }
     drop((stream, held));

@@ -8,7 +8,7 @@ use super::{
 use contigo::{
     Direction, Error, Mmio as _, Port, Wait as _,
     linux::{
-        guard::Guard,
+        dev_node::DevNode,
         memory::{
             DmaHeap, HugeTlb, UDmaBuf,
             u_dma_buf::seam::{DevInfo, RealIoctl, Roots, SyncArgs, UDmaBufIoctl},
@@ -19,8 +19,8 @@ use contigo::{
 use contigo_testkit::{
     direct::DirectSync as _,
     emulated,
+    fake_dev_node::{self, DevNodeConfig, FakeDevNode},
     fake_dma_heap::{FakeHeap, HEAP, Pages},
-    fake_guard::{self, FakeGuard, GuardConfig},
     fake_u_dma_buf::{Config, FakeUDmaBuf},
 };
 use std::{fs, sync::Arc};
@@ -78,23 +78,24 @@ fn none_on_a_dma_heap() {
     });
 }
 
-/// The memory of a guard: of its own, and a dma-heap's where the device snoops. Where it does not,
-/// that holds one buffer.
+/// The memory of a contigo: of its own, and a dma-heap's where the device snoops. Where it does
+/// not, that holds one buffer.
 #[test]
-fn none_on_a_guard() {
+fn none_on_a_contigo_device() {
     for coherent in [true, false] {
         let (board, heap) = (board(), Arc::new(Uncounted(FakeHeap::new(Pages::Entry(0)))));
-        let fake = FakeGuard::new(GuardConfig { coherent, ..GuardConfig::default() });
+        let fake = FakeDevNode::new(DevNodeConfig { coherent, ..DevNodeConfig::default() });
         let kernel = Arc::new(Uncounted(fake.clone()));
-        let (guard, allocations) = count(|| Guard::open_from(kernel, fake_guard::NAME));
-        let guard = guard.unwrap();
+        let (dev_node, allocations) = count(|| DevNode::open_from(kernel, fake_dev_node::NAME));
+        let dev_node = dev_node.unwrap();
         let port = Port { coherent, ..wide(&board) };
         assert_eq!(allocations, 0);
         for interrupts in [1, 2] {
-            let kernel = FakeGuard::new(GuardConfig { interrupts, ..GuardConfig::default() });
-            let guard = Guard::open_from(Arc::new(Uncounted(kernel)), fake_guard::NAME).unwrap();
+            let kernel = FakeDevNode::new(DevNodeConfig { interrupts, ..DevNodeConfig::default() });
+            let dev_node =
+                DevNode::open_from(Arc::new(Uncounted(kernel)), fake_dev_node::NAME).unwrap();
             let (waited, allocations) = count(|| {
-                let (registers, irq) = (guard.registers(0)?, guard.irq(0)?);
+                let (registers, irq) = (dev_node.registers(0)?, dev_node.irq(0)?);
                 irq.arm()?;
                 irq.wait_at_most(1).map(|()| registers.read32(0))
             });
@@ -102,23 +103,23 @@ fn none_on_a_guard() {
         }
         // The fake's bus is not the simulated board's, so a sync that is not snooped brings back
         // nothing of its device.
-        none_on("guard", &board, port, coherent, || {
-            OnBoard::new(&board, guard.allocate(128 << 10)?)
+        none_on("contigo", &board, port, coherent, || {
+            OnBoard::new(&board, dev_node.allocate(128 << 10)?)
         });
         let synced =
-            fake.log().iter().any(|event| matches!(event, fake_guard::Event::Synced { .. }));
+            fake.log().iter().any(|event| matches!(event, fake_dev_node::Event::Synced { .. }));
         assert_eq!(synced, !coherent, "the syncs reached the module");
         let (exported, allocations) = count(|| {
-            let region = contigo::Region::new(guard.allocate(4096)?)?;
+            let region = contigo::Region::new(dev_node.allocate(4096)?)?;
             // SAFETY: no other code touches it.
             unsafe { region.export() }
         });
         assert_eq!((exported.is_ok(), allocations), (true, 0), "an export");
         if coherent {
-            none_on("dma-heap by a guard", &board, port, true, || {
+            none_on("dma-heap by a contigo device", &board, port, true, || {
                 OnBoard::new(
                     &board,
-                    DmaHeap::allocate_for_from(heap.clone(), &guard, HEAP, 128 << 10)?,
+                    DmaHeap::allocate_for_from(heap.clone(), &dev_node, HEAP, 128 << 10)?,
                 )
             });
         }

@@ -3,14 +3,16 @@
 use contigo::{
     Result,
     linux::{
-        guard::seam::{Fd, GuardKernel, Request},
+        dev_node::seam::{DevNodeKernel, Fd, Request},
         memory::{
             dma_heap::seam::HeapKernel,
             u_dma_buf::seam::{DevInfo, SyncArgs, UDmaBufIoctl},
         },
     },
 };
-use contigo_testkit::{fake_dma_heap::FakeHeap, fake_guard::FakeGuard, fake_u_dma_buf::FakeIoctl};
+use contigo_testkit::{
+    fake_dev_node::FakeDevNode, fake_dma_heap::FakeHeap, fake_u_dma_buf::FakeIoctl,
+};
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
@@ -127,8 +129,8 @@ unsafe impl HeapKernel for Uncounted<FakeHeap> {
     }
 }
 
-// SAFETY: `FakeGuard` keeps all of it.
-unsafe impl GuardKernel for Uncounted<FakeGuard> {
+// SAFETY: `FakeDevNode` keeps all of it.
+unsafe impl DevNodeKernel for Uncounted<FakeDevNode> {
     fn open(&self, name: &str) -> Result<Fd> {
         uncounted(|| self.0.open(name).map(UncountedFile::around))
     }

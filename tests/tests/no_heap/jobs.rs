@@ -114,7 +114,7 @@ fn none_for_tensors_there_and_back() {
 }
 
 #[test]
-fn a_kernels_map_is_read_and_its_jobs_run_without_it() {
+fn kernel_map_and_jobs_allocate_nothing() {
     use contigo::{
         design::kernel,
         sim::{SimDevice, ap_ctrl::ApCtrlModel},

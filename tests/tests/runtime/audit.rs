@@ -88,7 +88,7 @@ const LIMIT: Duration = Duration::from_millis(1);
 const GEMM: Gemm = Gemm { m: 1, n: 16, k: 16, output: Output::Int32 { relu: false } };
 
 #[test]
-fn each_step_of_a_job_has_the_line_that_asked_for_it() {
+fn each_job_step_has_its_asking_line() {
     let board = SimBoard::new(1);
     let memory = board.memory(4096).unwrap();
     let (region, first) = facts(|| Region::new(memory).unwrap());
@@ -156,7 +156,7 @@ fn each_step_of_a_job_has_the_line_that_asked_for_it() {
 
 /// Each was told with the count of all jobs that were in the queue by then.
 #[test]
-fn jobs_in_one_queue_are_told_by_their_own_numbers() {
+fn jobs_are_told_by_their_own_numbers() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(16 << 10).unwrap()).unwrap();
     let pool = region.pool(12, 256).unwrap();
@@ -233,7 +233,7 @@ fn pools_and_regions_say_what_they_give() {
 }
 
 #[test]
-fn a_job_that_is_stopped_and_memory_that_is_lost_are_heard() {
+fn stopped_job_and_lost_memory_are_heard() {
     let faults = Faults { stuck: 1000, ..Faults::NONE };
     let board = SimBoard::with(SimConfig { seed: 1, faults });
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
@@ -261,7 +261,7 @@ fn a_job_that_is_stopped_and_memory_that_is_lost_are_heard() {
 }
 
 #[test]
-fn a_tensor_is_heard_when_it_goes_and_when_it_comes_back() {
+fn tensor_is_heard_when_going_and_back() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();

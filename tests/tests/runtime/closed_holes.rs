@@ -14,8 +14,8 @@ use contigo::{
 use contigo_gemm8::{Gemm, Gemm8, Gemm8Model, Output, SimGemm8, regs};
 use contigo_testkit::{
     conformance::mutant::{Mutant, Mutation, REFUSAL},
+    fake_dev_node::{DevNodeConfig, FakeDevNode},
     fake_dma_heap::{FakeHeap, HEAP, Pages},
-    fake_guard::{FakeGuard, GuardConfig},
     mapped::is_mapped,
 };
 use std::{
@@ -74,7 +74,7 @@ fn part_line_is_cleaned_before_it_is_written() {
 /// Under a whole-block sync, `from_device(range)` threw away what the CPU had written beside the
 /// range.
 #[test]
-fn a_whole_block_sync_keeps_the_rest_of_the_buffer() {
+fn whole_block_sync_keeps_rest_of_buffer() {
     let board = SimBoard::new(1);
     let spec = SimSpec { len_bytes: 4096, scope: SyncScope::Whole, ..SimSpec::default() };
     let region = Region::new(board.memory_with(spec).unwrap()).unwrap();
@@ -102,7 +102,7 @@ fn a_whole_block_sync_keeps_the_rest_of_the_buffer() {
 /// A job that the device itself refused, after it had written, came back as CPU buffers whose
 /// caches were stale.
 #[test]
-fn a_start_that_fails_late_gives_the_devices_side_back() {
+fn late_failed_start_returns_devices_side() {
     struct HalfStart<'d>(&'d SimGemm8, Gemm8<SimWindow<Gemm8Model>>);
     // SAFETY: all of it is Gemm8's; that `submit` fails after the doorbell is what its errors are
     // for.
@@ -222,7 +222,7 @@ fn stopping_takes_the_time_it_says() {
 
 /// An interrupt's file that failed left ABORT set: every later job was aborted.
 #[test]
-fn an_interrupt_that_fails_leaves_no_abort_behind() {
+fn failed_interrupt_leaves_no_abort() {
     struct Broken;
     impl Wait for Broken {
         fn now_us(&self) -> u64 {
@@ -266,7 +266,7 @@ fn a_device_has_one_driver() {
 /// Of two outputs one had been handed over when the other's sync was refused: its bytes were thrown
 /// away.
 #[test]
-fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
+fn half_refused_job_leaves_outputs_alone() {
     struct Idle(Port);
     // SAFETY: it touches no memory.
     unsafe impl Driver for Idle {
@@ -318,7 +318,7 @@ fn a_job_that_is_refused_half_way_leaves_its_outputs_alone() {
 /// A block that a region leaks stays mapped, also when whatever its backend borrowed is gone
 /// (`Backend`, 2).
 #[test]
-fn a_leaked_block_outlives_its_board_and_its_port() {
+fn leaked_block_outlives_board_and_port() {
     fn leaked(backend: impl Backend + 'static) -> (usize, usize) {
         let Mapping { cpu, len_bytes, .. } = backend.mapping();
         let region = contigo::Region::new(backend).unwrap();
@@ -328,13 +328,13 @@ fn a_leaked_block_outlives_its_board_and_its_port() {
     let on_sim = leaked(SimBoard::new(1).memory(4096).unwrap());
     let on_board =
         leaked(OnBoard::new(&SimBoard::new(1), SimBoard::new(2).memory(4096).unwrap()).unwrap());
-    let guard = FakeGuard::new(GuardConfig::default()).open_guard().unwrap();
+    let dev_node = FakeDevNode::new(DevNodeConfig::default()).open_dev_node().unwrap();
     let imported = leaked(
-        DmaHeap::allocate_for_from(Arc::new(FakeHeap::new(Pages::Entry(0))), &guard, HEAP, 4096)
+        DmaHeap::allocate_for_from(Arc::new(FakeHeap::new(Pages::Entry(0))), &dev_node, HEAP, 4096)
             .unwrap(),
     );
-    let own = leaked(guard.allocate(4096).unwrap());
-    drop(guard);
+    let own = leaked(dev_node.allocate(4096).unwrap());
+    drop(dev_node);
     for (cpu, len_bytes) in [on_sim, on_board, imported, own] {
         assert!(is_mapped(cpu, len_bytes), "{len_bytes} bytes at {cpu:#x}");
     }
@@ -372,7 +372,7 @@ unsafe impl<B: Backend> Backend for Unsettled<B> {
 /// because a simulated board was over it. A tensor of them was lent, and a descriptor was written
 /// anew, while the transfer read them.
 #[test]
-fn bytes_that_a_transfer_still_reads_stay_with_the_device() {
+fn bytes_in_transfer_stay_with_device() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let (one, two) = (SimBoard::new(1), SimBoard::new(2));
     let port = Port { coherent: false, ..one.port() };

@@ -12,13 +12,13 @@ use contigo_testkit::{
     conformance::{
         Failure, Harness, Verdict, all,
         boards::{OnMemory, OnName, OnOtherBoard, OnSim},
-        fakes::{OnFakeGuard, OnFakeModule, OnFakePort, OnFakeVfio, on_fake_heap},
+        fakes::{OnFakeDevNode, OnFakeModule, OnFakePort, OnFakeVfio, on_fake_heap},
         mutant::{Mutated, Mutation, REFUSAL},
         rig::{WAIT, expect, keyed, scribble},
         xor::Xor,
     },
     ensure,
-    fake_guard::GuardConfig,
+    fake_dev_node::DevNodeConfig,
     fake_u_dma_buf::Config,
     fake_vfio::{Machine, Way},
 };
@@ -53,13 +53,13 @@ conformance! {
     u_dma_buf_lines_of_128: OnFakeModule::new(Config { line: LINE_128, ..Config::default() });
     u_dma_buf_coherent: OnFakeModule::new(Config { coherent: Some(true), ..Config::default() });
     dma_heap: on_fake_heap();
-    guard: guard(GuardConfig::default());
-    guard_lines_of_128: guard(GuardConfig { granule_bytes: 128, ..GuardConfig::default() });
-    guard_that_snoops: guard(snoops());
-    guard_translated: guard(translated());
-    guard_coherent: OnFakeGuard::new(GuardConfig::default(), true);
-    guard_coherent_that_snoops: OnFakeGuard::new(snoops(), true);
-    dma_heap_by_the_module: OnFakePort::new(GuardConfig::default());
+    dev_node: dev_node(DevNodeConfig::default());
+    contigo_device_lines_of_128: dev_node(DevNodeConfig { granule_bytes: 128, ..DevNodeConfig::default() });
+    contigo_device_that_snoops: dev_node(snoops());
+    contigo_device_translated: dev_node(translated());
+    contigo_device_coherent: OnFakeDevNode::new(DevNodeConfig::default(), true);
+    contigo_device_coherent_that_snoops: OnFakeDevNode::new(snoops(), true);
+    dma_heap_by_the_module: OnFakePort::new(DevNodeConfig::default());
     dma_heap_by_the_module_coherent: OnFakePort::new(snoops());
     dma_heap_by_the_module_translated: OnFakePort::new(translated());
     vfio_by_its_group: OnFakeVfio::new(Machine::with(Way::Group));
@@ -78,16 +78,16 @@ fn scope(scope: SyncScope) -> SimSpec {
     SimSpec { scope, ..SimSpec::default() }
 }
 
-fn guard(config: GuardConfig) -> OnFakeGuard {
-    OnFakeGuard::new(config, false)
+fn dev_node(config: DevNodeConfig) -> OnFakeDevNode {
+    OnFakeDevNode::new(config, false)
 }
 
-fn snoops() -> GuardConfig {
-    GuardConfig { coherent: true, ..GuardConfig::default() }
+fn snoops() -> DevNodeConfig {
+    DevNodeConfig { coherent: true, ..DevNodeConfig::default() }
 }
 
-fn translated() -> GuardConfig {
-    GuardConfig { translated: true, ..GuardConfig::default() }
+fn translated() -> DevNodeConfig {
+    DevNodeConfig { translated: true, ..DevNodeConfig::default() }
 }
 
 fn old_machine() -> Machine {

@@ -186,7 +186,7 @@ fn a_pool_has_the_slots_that_run_time_asks_for() {
 }
 
 #[test]
-fn one_half_is_a_devices_while_the_other_is_viewed() {
+fn half_is_devices_while_other_is_viewed() {
     let board = SimBoard::new(3);
     let region = Region::new(still_memory(&board, 8192)).unwrap();
     let pool = region.pool(4, 512).unwrap();
@@ -309,7 +309,7 @@ fn forgotten_jobs_and_stuck_devices_leak() {
 }
 
 #[test]
-fn threads_share_a_region_a_pool_and_the_parts_of_a_slot() {
+fn threads_share_region_pool_and_slot() {
     const ROUNDS: u8 = if cfg!(miri) { 10 } else { 200 };
     let board = SimBoard::new(6);
     let region = Region::new(still_memory(&board, 8192)).unwrap();
@@ -362,7 +362,7 @@ fn views_slices_and_copies() {
 }
 
 #[test]
-fn a_ports_offset_counts_for_physical_addresses_only() {
+fn port_offset_counts_for_physical_only() {
     let board = SimBoard::new(5);
     let port = Port { offset: 0x4000_0000, ..board.port() };
     for (base, first) in [

@@ -120,7 +120,7 @@ fn a_frame_loop_lends_the_same_buffer_anew() {
 }
 
 #[test]
-fn flags_are_true_and_a_form_without_them_is_refused() {
+fn flags_are_true_flagless_form_is_refused() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();

@@ -226,7 +226,7 @@ fn a_stride_is_whole_lines() {
 }
 
 #[test]
-fn a_buffer_that_does_not_suit_the_port_comes_back() {
+fn buffer_unsuited_to_port_comes_back() {
     let board = SimBoard::new(1);
     let spec = |scope| SimSpec { len_bytes: 4096, scope, ..SimSpec::default() };
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
@@ -270,7 +270,7 @@ fn a_buffer_that_does_not_suit_the_port_comes_back() {
 }
 
 #[test]
-fn dropped_it_is_leaked_and_released_it_is_free_again() {
+fn dropped_is_leaked_released_is_free() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
     let pool = region.pool(2, 64).unwrap();

@@ -62,7 +62,7 @@ const KERNEL: [(Error, &str); 24] = [
     (Error::InUse { errno: 11 }, include_str!("../linux/u_dma_buf/refused.rs")),
     (
         Error::NoMemory { need_bytes: 4096, errno: 122, fix: "raise max_mib" },
-        include_str!("../linux/guard/memory.rs"),
+        include_str!("../linux/dev_node/memory.rs"),
     ),
     (
         Error::PinLimit { need_bytes: 8192, limit_bytes: 4096 },

@@ -60,7 +60,7 @@ fn on_the_device(queue: &mut Queue<impl Driver>, operand: Operand) -> [DevBuf; 1
 /// After a job on a part, the address was the part's and the length that of the whole: a tensor
 /// reached past its buffer.
 #[test]
-fn address_and_length_stay_together_along_a_chain() {
+fn address_and_length_stay_paired_in_chain() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     let harness = OnSim::new(1, SimBoard::port, SimSpec::default());
     let region = Region::new(harness.open(16 << 10).unwrap()).unwrap();
@@ -141,7 +141,7 @@ fn a_lent_tensor_is_written_as_by_a_job() {
 
 /// Half a line was lent to be written: the CPU's half, dirty, could go over it.
 #[test]
-fn half_a_line_is_lent_to_be_read_and_not_to_be_written() {
+fn half_line_is_lent_only_for_reading() {
     static TENSORS: TensorTable<2> = TensorTable::new();
     for port in BOTH {
         let board = SimBoard::new(1);
@@ -320,7 +320,7 @@ fn the_simulated_bus_ends_where_a_port_ends() {
 
 /// The board counts what a device touches beside the bytes that were handed over through its port.
 #[test]
-fn accesses_to_bytes_that_were_not_handed_over_are_counted() {
+fn accesses_not_handed_over_are_counted() {
     for port in BOTH {
         let board = SimBoard::new(1);
         let (port, region) = (port(&board), Region::new(board.memory(4096).unwrap()).unwrap());
@@ -373,7 +373,7 @@ fn accesses_to_bytes_that_were_not_handed_over_are_counted() {
 /// A device that goes 64 bytes too far, and one that stops too late, are seen with no canary: also
 /// behind a port that snoops.
 #[test]
-fn an_engine_that_overruns_or_stops_too_late_is_seen() {
+fn overrun_or_late_stop_is_seen() {
     for port in BOTH {
         let harness = OnSim::new(1, port, SimSpec::default());
         harness.board().allow_wrong_accesses(true).unwrap();
@@ -399,7 +399,7 @@ fn an_engine_that_overruns_or_stops_too_late_is_seen() {
 
 /// A device that goes on after its job is seen at once, not when the buffer goes back to the CPU.
 #[test]
-fn however_a_job_ends_its_bytes_are_no_devices_any_more() {
+fn ended_jobs_bytes_are_no_devices() {
     const FAULT: Error = Error::Fault { device: "scripted", status: 1, what: "asked for" };
     const ENDED: Result<Option<Completion>, Error> = Ok(Some(Completion::of(0)));
     let ways = [(Ok(()), ENDED), (Ok(()), Ok(None)), (Ok(()), Err(FAULT)), (Err(FAULT), ENDED)];

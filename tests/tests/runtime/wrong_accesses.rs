@@ -290,7 +290,7 @@ fn a_stream_stops_at_a_frame_that_is_too_long() {
 /// Two devices behind one port of a board: each answers for itself. Where their drivers do not pass
 /// the number on, both are suspects.
 #[test]
-fn of_two_devices_the_one_that_was_wrong_is_blamed() {
+fn only_the_wrong_device_is_blamed() {
     fn both<const NUMBERED: bool>() -> [Option<Error>; 2] {
         with_board(|board, pool| {
             let devices = [(); 2].map(|()| SimDevice::<Filler>::new(board, board.port()));
@@ -311,7 +311,7 @@ fn of_two_devices_the_one_that_was_wrong_is_blamed() {
 /// A driver that passes no number on and names another port than its device's, as one in C can, is
 /// counted with every device of the board.
 #[test]
-fn a_driver_with_a_port_of_its_own_does_not_escape() {
+fn driver_with_own_port_does_not_escape() {
     with_board(|board, pool| {
         let device = SimDevice::<Filler>::new(board, board.port());
         let port = Port { name: "mine", ..board.port() };
@@ -388,7 +388,7 @@ unsafe impl Model for Pair {
 
 /// The board cannot tell which channel was wrong: the jobs in flight of both fail, and none later.
 #[test]
-fn a_channel_fails_with_its_sibling_and_no_later_job_does() {
+fn channel_fails_with_sibling_no_later_job() {
     with_board(|board, pool| {
         let device = SimDevice::<Pair>::new(board, board.port());
         let core = Core::new(device.window().unwrap()).unwrap();
@@ -526,7 +526,7 @@ fn job_ending_while_the_board_is_held_fails() {
 }
 
 #[test]
-fn what_a_device_does_after_its_job_is_not_the_next_ones() {
+fn late_access_is_not_next_jobs_fault() {
     with_board(|board, pool| {
         let device = SimDevice::with_model(
             board,

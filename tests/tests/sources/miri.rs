@@ -151,7 +151,7 @@ fn passed(text: &str) -> u32 {
 }
 
 #[test]
-fn the_core_has_no_undefined_behaviour_that_miri_knows() {
+fn miri_finds_no_undefined_behaviour() {
     let models = match std::env::var("CONTIGO_MIRI").as_deref() {
         Ok("1") => SHORT,
         Ok("all") => ALL,

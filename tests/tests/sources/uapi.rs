@@ -8,7 +8,7 @@ use std::{fs, mem::offset_of, path::Path, process::Command};
 
 /// The runtime's mirror, private parts included.
 #[allow(dead_code, unreachable_pub, reason = "the runtime uses what this test does not")]
-#[path = "../../../runtime/core/src/linux/guard/abi.rs"]
+#[path = "../../../runtime/core/src/linux/dev_node/abi.rs"]
 mod abi;
 
 /// The size of a structure, and where each of its fields is.

@@ -33,7 +33,8 @@ pub struct Board {
     pub fabric: Result<Fabric, FpgaError>,
     /// Whether it is a PC, or a SoC that is known here to have no fabric: then nothing is missing.
     pub is_fabricless: bool,
-    /// The devices that programs open for DMA: guards, uio, VFIO, blocks of u-dma-buf, heaps, GPUs.
+    /// The devices that programs open for DMA: contigo devices, uio, VFIO, blocks of u-dma-buf,
+    /// heaps, GPUs.
     pub devices: Vec<Device>,
 }
 
@@ -86,7 +87,7 @@ impl Board {
 /// One device, with the name by which a program opens it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// `guard:40000000.copy`, `uio:copy`, `u-dma-buf:udmabuf0`, `vfio:0000:01:00.0`, `cuda:0`.
+    /// `contigo:40000000.copy`, `uio:copy`, `u-dma-buf:udmabuf0`, `vfio:0000:01:00.0`, `cuda:0`.
     pub name: String,
     /// Its node.
     pub node: String,
@@ -104,7 +105,7 @@ impl Device {
         };
         let mut found = Vec::new();
         for name in machine.list("sys/class/contigo") {
-            found.push(device("guard", &name, format!("/dev/contigo/{name}")));
+            found.push(device("contigo", &name, format!("/dev/contigo/{name}")));
         }
         for uio in machine.list("sys/class/uio") {
             let called =

@@ -87,7 +87,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn only_a_regular_file_that_is_not_too_long_is_read() {
+    fn only_short_regular_file_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let (pipe, file) = (folder.path().join("pipe"), folder.path().join("file"));
         mkfifo(&pipe, Mode::S_IRWXU).unwrap();

@@ -7,7 +7,8 @@
 //! - [`machine`] is a machine's files: of this machine, or of a copy, which is only read.
 //! - [`power`] reads the rails that a board measures, and the energy of a piece of work.
 //! - [`clocks`] reads the kernel's clocks, compares them with a design, and sets one.
-//! - [`resets`] pulses a core's reset line: any pin of embedded-hal's, a GPIO, or a guard's.
+//! - [`resets`] pulses a core's reset line: any pin of embedded-hal's, a GPIO, or a contigo
+//!   device's.
 //! - [`fpga`] loads a bitstream by the way that the kernel offers, and waits for the end. It
 //!   refuses a file for another device and a fabric in use.
 //! - [`ports`] reads the registers around the fabric's ports, and sets what is safe to set.

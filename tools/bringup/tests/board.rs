@@ -135,7 +135,7 @@ fn what_is_loaded_and_running_is_told() {
     let devices: Vec<_> =
         board.devices.iter().map(|device| format!("{} {}", device.name, device.node)).collect();
     let wanted = [
-        "guard:f8003000.dmac /dev/contigo/f8003000.dmac",
+        "contigo:f8003000.dmac /dev/contigo/f8003000.dmac",
         "uio:copy /dev/uio0",
         "u-dma-buf:udmabuf0 /dev/udmabuf0",
         "dma-heap:linux,cma /dev/dma_heap/linux,cma",

@@ -70,10 +70,10 @@ const CASES: &[Case] = &[
         root.cells("amba/copy@40000000/interrupts", &[0, 29, 4, 0, 30, 4])
     }),
     ("intc-driver", pynq, |root| without(root, "XILINX_INTC")),
-    ("guard-module", pynq, |root| root.remove("sys/module/contigo")),
-    ("guard-bound", pynq, |root| root.remove("sys/class/contigo/f8003000.dmac")),
-    ("guard-rights", pynq, |root| root.put("sys/module/contigo/parameters/unprivileged", "N\n")),
-    ("guard-lockdown", pynq, |root| {
+    ("contigo-module", pynq, |root| root.remove("sys/module/contigo")),
+    ("contigo-bound", pynq, |root| root.remove("sys/class/contigo/f8003000.dmac")),
+    ("contigo-rights", pynq, |root| root.put("sys/module/contigo/parameters/unprivileged", "N\n")),
+    ("contigo-lockdown", pynq, |root| {
         root.put("sys/kernel/security/lockdown", "none [integrity] confidentiality\n")
     }),
     ("iommu-missing", kv260, |root| root.remove("sys/kernel/iommu_groups")),
@@ -116,7 +116,7 @@ const CASES: &[Case] = &[
     ("heap-rights", pynq, |root| root.mode("dev/dma_heap/linux,cma", 0o600)),
     ("u-dma-buf-rights", pynq, |root| root.mode("dev/udmabuf0", 0o600)),
     ("uio-rights", pynq, |root| root.mode("dev/uio0", 0o600)),
-    ("guard-rights-node", pynq, |root| root.mode("dev/contigo/f8003000.dmac", 0o600)),
+    ("contigo-rights-node", pynq, |root| root.mode("dev/contigo/f8003000.dmac", 0o600)),
     ("vfio-rights", kv260, |root| root.mode("dev/vfio/3", 0o600)),
     ("governor", pynq, |root| {
         root.put("sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "ondemand\n")
@@ -255,7 +255,7 @@ fn each_check_is_provoked_alone() {
 
 /// A doctor that finds faults on a right machine is worse than none: users stop believing it.
 #[test]
-fn a_machine_that_is_right_in_another_way_is_no_fault() {
+fn right_machine_of_other_kind_is_no_fault() {
     let mut wrong = Vec::new();
     for (name, make, change, wanted) in healthy::SPECIALS {
         let folder = folder();
@@ -274,7 +274,7 @@ fn a_machine_that_is_right_in_another_way_is_no_fault() {
 
 /// No register was read, or could be: each check of them reports it, and none of them is fine.
 #[test]
-fn registers_that_were_not_read_are_not_measurable() {
+fn unread_registers_are_not_measurable() {
     let folder = folder();
     let machine = pynq(folder.path()).machine();
     for registers in [None, Some(Err("/dev/mem: Permission denied".to_owned()))] {
@@ -325,7 +325,7 @@ fn a_register_that_does_not_answer_is_a_fault() {
 }
 
 #[test]
-fn text_of_a_machine_cannot_move_the_cursor_or_fill_the_screen() {
+fn machine_text_cannot_control_screen() {
     let folder = folder();
     let root = pynq(folder.path());
     root.put("proc/cmdline", format!("swiotlb=force,\u{1b}[2J\u{202e}{}", "x".repeat(5000)));
@@ -371,7 +371,7 @@ fn nonsense_ends_soon() {
 
 /// An attribute has room for 16,384 interrupts of a controller that needs no more than its phandle.
 #[test]
-fn a_tree_that_names_a_node_thousands_of_times_is_read_soon() {
+fn tree_naming_node_often_is_read_soon() {
     let folder = folder();
     let root = pynq(folder.path());
     (0..500).for_each(|n| root.folder(&format!("{TREE}/amba/n{n}")));

@@ -64,7 +64,7 @@ fn as_usable_as_before(board: &Board, flags: &str) {
 }
 
 #[test]
-fn the_manager_gets_a_bit_as_a_swapped_bin_and_its_old_flags_back() {
+fn manager_gets_swapped_bin_and_old_flags() {
     let folder = folder();
     let board = sysfs(&folder);
     board.put("sys/class/fpga_manager/fpga0/flags", "20").unwrap();
@@ -179,7 +179,7 @@ fn one_of_several_regions_is_chosen_by_its_user() {
 }
 
 #[test]
-fn a_board_is_known_by_its_tree_and_no_other_is_believed() {
+fn board_is_known_by_its_tree_alone() {
     let zynqmp = "Xilinx ZynqMP FPGA Manager";
     let rows = [
         (
@@ -264,7 +264,7 @@ fn a_daemon_is_asked_where_it_runs() {
 }
 
 #[test]
-fn dfx_mgr_is_asked_and_believed_by_its_words_not_its_status() {
+fn dfx_mgr_is_believed_by_words_not_status() {
     let folder = folder();
     let board = sysfs(&folder).with_process(78, "dfx-mgrd", "/dev/null", "").unwrap();
     let file = "/lib/firmware/contigo-fpga.bin";
@@ -304,7 +304,7 @@ fn dfx_mgr_is_asked_and_believed_by_its_words_not_its_status() {
 }
 
 #[test]
-fn a_file_for_another_device_is_refused_untouched() {
+fn file_for_other_device_is_refused() {
     let folder = folder();
     let board = sysfs(&folder);
     let image = |idcode, part: &str| bit("top", part, &bin(&words(idcode, 9)));
@@ -359,7 +359,7 @@ fn a_cyclone_takes_an_rbf_as_it_is() {
 }
 
 #[test]
-fn a_fabric_in_use_is_refused_and_each_user_named() {
+fn fabric_in_use_is_refused_naming_users() {
     let program = |id, name: &str, node: &str| User::Program {
         id,
         name: name.to_owned(),
@@ -383,7 +383,7 @@ fn a_fabric_in_use_is_refused_and_each_user_named() {
             "76f0a000-76f0b000 rw-s 40000000 00:05 7  /dev/mem",
         )
         .unwrap()
-        .with_process(14, "guarded", "/dev/contigo/40000000.copy", "")
+        .with_process(14, "contigo_device", "/dev/contigo/40000000.copy", "")
         .unwrap()
         .with_process(15, "buffered", "/dev/udmabuf0", "")
         .unwrap()
@@ -412,7 +412,7 @@ fn a_fabric_in_use_is_refused_and_each_user_named() {
     let programs = [
         program(11, "a\\u{1b}[Jp", "/dev/uio0"),
         program(13, "mapper", "/dev/mem"),
-        program(14, "guarded", "/dev/contigo/40000000.copy"),
+        program(14, "contigo_device", "/dev/contigo/40000000.copy"),
         program(15, "buffered", "/dev/udmabuf0"),
     ];
     assert_eq!(users, [&programs[..], &[driver]].concat());
@@ -497,7 +497,7 @@ fn a_core_behind_vfio_or_xrt_is_in_use() {
 }
 
 #[test]
-fn a_manager_that_is_busy_or_fails_half_way_is_told_by_its_state() {
+fn busy_or_failed_manager_tells_its_state() {
     let folder = folder();
     let board = sysfs(&folder);
     board.put("sys/class/fpga_manager/fpga0/state", "write").unwrap();
@@ -545,7 +545,7 @@ fn one_load_at_a_time() {
 }
 
 #[test]
-fn too_little_memory_and_a_late_sync_word_are_refused_before() {
+fn low_memory_and_late_sync_are_refused() {
     let folder = folder();
     let board = sysfs(&folder);
     board.put("proc/meminfo", "MemAvailable: 1 kB").unwrap();
@@ -588,7 +588,7 @@ impl Kernel for Writes {
 }
 
 #[test]
-fn a_machine_without_a_way_or_full_of_nonsense_says_so() {
+fn wayless_or_nonsense_machine_says_so() {
     let folder = folder();
     let board = Board::new(folder.path(), ZYNQ).unwrap();
     assert!(matches!(load(&board, zynq(), &FULL), Err(FpgaError::NoWay)));

@@ -17,7 +17,7 @@ pub(crate) struct Options {
     /// Set one: fclk0=100000000 or pl0=100000000, in Hz. Nothing may use the fabric
     #[arg(long, value_name = "CLOCK=HZ", value_parser = setting, conflicts_with = "design")]
     set: Option<(Fabric, u64)>,
-    /// All of the kernel's clocks, not the crystal's, the fabric's and the guarded devices' only
+    /// All of the kernel's clocks, not the crystal's, the fabric's and the contigo devices' only
     #[arg(long)]
     all: bool,
     /// Look at a copy of a machine instead of this one, with its /sys/kernel/debug/clk
@@ -45,7 +45,7 @@ struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     running: Option<bool>,
     users: Vec<String>,
-    /// The guarded devices that the tree gives this clock, and the board that has this crystal.
+    /// The contigo devices that the tree gives this clock, and the board that has this crystal.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tree: Vec<Compared>,
 }
@@ -55,7 +55,7 @@ impl Entry {
         let tree = wanted
             .iter()
             .filter(|checked| checked.clock.as_ref() == Some(&clock))
-            .map(Compared::of_guard)
+            .map(Compared::of_contigo_device)
             .collect();
         let Clock { name, parent, hz, enables, running, consumers } = clock;
         Self { clock: name, parent, hz, enables, running, users: consumers, tree }
@@ -84,8 +84,8 @@ impl Compared {
         }
     }
 
-    /// The entry of a guarded device, whose clocks the kernel module turns on for its program.
-    fn of_guard(checked: &Checked) -> Self {
+    /// The entry of a contigo device, whose clocks the kernel module turns on for its program.
+    fn of_contigo_device(checked: &Checked) -> Self {
         let off =
             (checked.verdict == Verdict::Off).then(|| "off until a program opens it".to_owned());
         let compared = Self::of(checked);
@@ -132,13 +132,13 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
         }
         None => clocks::clocks(&machine)?,
     };
-    let guards = machine.list("sys/class/contigo");
+    let dev_nodes = machine.list("sys/class/contigo");
     let crystal = Crystal::of(&machine);
     let is_crystal =
         |clock: &Clock| crystal.as_ref().is_some_and(|crystal| crystal.clock == clock.name);
     let shown = |clock: &Clock| {
         let ours = Fabric::named(&clock.name).is_some()
-            || clock.consumers.iter().any(|user| guards.contains(user));
+            || clock.consumers.iter().any(|user| dev_nodes.contains(user));
         options.all || ours || is_crystal(clock)
     };
     let tree = clocks::check(&clocks, &clocks::wanted(&machine));
@@ -147,7 +147,7 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
         .filter(|clock| shown(clock))
         .map(|clock| Entry::of(clock.clone(), &tree))
         .collect();
-    let mut wanted: Vec<_> = tree.iter().map(Compared::of_guard).collect();
+    let mut wanted: Vec<_> = tree.iter().map(Compared::of_contigo_device).collect();
     if let Some(crystal) = &crystal {
         wanted.insert(0, Compared::of_crystal(crystal));
         let own = entries.iter_mut().filter(|entry| entry.clock == crystal.clock);
@@ -159,7 +159,7 @@ pub(crate) fn clocks(options: &Options) -> Result<(), Failure> {
     }
     if entries.is_empty() && crystal.is_none() {
         return output::text(
-            "no clock here is a fabric's or a guarded device's; --all has the others",
+            "no clock here is a fabric's or a contigo device's; --all has the others",
         );
     }
     let mut table = output::table(&["clock", "from", "rate", "runs", "turned on by", "users"]);

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn no_engine_is_started_after_a_register_that_did_not_answer() {
+    fn no_engine_starts_after_dead_register() {
         let rows = probed(&Machine::copy("/nowhere"), Some(0xf800_9000));
         let said: Vec<_> =
             rows.iter().map(|row| (&*row.id, row.verdict, row.found.as_str())).collect();

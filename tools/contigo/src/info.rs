@@ -119,7 +119,7 @@ impl Report {
         let memory = inventory.memories().map(|entry| {
             let cma = cma
                 .as_deref()
-                .filter(|_| ["guard", "dma-heap"].contains(&entry.kind) && entry.name.is_some())
+                .filter(|_| ["contigo", "dma-heap"].contains(&entry.kind) && entry.name.is_some())
                 .unwrap_or("");
             Offer::new(&entry, entry.name.map(|name| name.help()), cma)
         });

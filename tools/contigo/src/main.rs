@@ -83,7 +83,7 @@ enum Command {
     Power(power::Options),
     /// Reset a core by its line, or list the lines that this machine has
     ///
-    /// By the kernel module where it guards the core, else by a GPIO: an EMIO line, or a carrier's.
+    /// By the kernel module where it has the core, else by a GPIO: an EMIO line, or a carrier's.
     /// A line that is in use is refused.
     Reset(reset::Options),
     /// Show the fabric's clocks, compare them with a design, or set one

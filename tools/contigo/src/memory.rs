@@ -56,7 +56,7 @@ pub(crate) fn first_for(device: Option<&DeviceName>) -> Option<MemoryName> {
         .filter_map(|entry| entry.name);
     match device.map(DeviceName::kind) {
         // Its own memory.
-        Some("vfio" | "guard") => device?.to_string().parse().ok(),
+        Some("vfio" | "contigo") => device?.to_string().parse().ok(),
         // A device's memory is for that device only.
         _ => usable.find(|name| name.device().is_none()),
     }
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_device_with_memory_of_its_own_gets_that() {
-        for name in ["guard:f8003000", "vfio:0000:01:00.0"] {
+        for name in ["contigo:f8003000", "vfio:0000:01:00.0"] {
             let device = name.parse().ok();
             let memory = first_for(device.as_ref()).map(|memory| memory.to_string());
             assert_eq!((device.is_some(), memory.as_deref()), (true, Some(name)));

@@ -4,14 +4,14 @@ use crate::{failure::Failure, output};
 use clap::Args;
 use contigo_bringup::{
     machine::Machine,
-    resets::{self, Active, GpioLine, Guarded, Place, PulseError, ResetError, Width},
+    resets::{self, Active, ContigoDevice, GpioLine, Place, PulseError, ResetError, Width},
 };
 use serde::Serialize;
 
 /// The options of `reset`.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
-    /// NAME of a GPIO line, CHIP:OFFSET (gpiochip0:78, zynqmp_gpio:78) or guard:NAME. Without it
+    /// NAME of a GPIO line, CHIP:OFFSET (gpiochip0:78, zynqmp_gpio:78) or contigo:NAME. Without it
     /// the lines are listed
     line: Option<Place>,
     /// The level that holds the core in reset, low or high; a GPIO's has no default
@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// Look whether it would work, and change nothing
     #[arg(long, requires = "line")]
     dry_run: bool,
-    /// Reset a guarded device also where a program has it, which gets ENODEV
+    /// Reset a contigo device also where a program has it, which gets ENODEV
     #[arg(long, requires = "line")]
     take: bool,
     /// Print JSON instead of text
@@ -69,9 +69,9 @@ impl Entry {
         }
     }
 
-    fn of_guard(guarded: Guarded) -> Self {
-        let used_by = Some(guarded.users.join(", ")).filter(|users| !users.is_empty());
-        Self { line: format!("guard:{}", guarded.device), chip: None, name: None, used_by }
+    fn of_contigo_device(contigo_device: ContigoDevice) -> Self {
+        let used_by = Some(contigo_device.users.join(", ")).filter(|users| !users.is_empty());
+        Self { line: format!("contigo:{}", contigo_device.device), chip: None, name: None, used_by }
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn reset(options: &Options) -> Result<(), Failure> {
     let Some(place) = &options.line else { return list(&machine, options.json) };
     let width = options.pulse_us.unwrap_or(PULSE_US);
     let done = match place {
-        Place::Guard(name) => by_guard(&machine, name, options)?,
+        Place::Contigo(name) => by_module(&machine, name, options)?,
         Place::Offset { .. } | Place::Name(_) => {
             by_gpio(&machine, place, Width::from_us(width)?, options)?
         }
@@ -100,22 +100,22 @@ pub(crate) fn reset(options: &Options) -> Result<(), Failure> {
     ))
 }
 
-fn by_guard(machine: &Machine, name: &str, options: &Options) -> Result<Done, Failure> {
+fn by_module(machine: &Machine, name: &str, options: &Options) -> Result<Done, Failure> {
     if options.pulse_us.is_some() || options.active.is_some() {
         return Err(Failure::Usage(
             "--pulse-us and --active are a GPIO's: the kernel knows a \
-            guard's lines, and holds them"
+            contigo device's lines, and holds them"
                 .to_owned(),
         ));
     }
-    let guarded = Guarded::find(machine, name)?;
+    let contigo_device = ContigoDevice::find(machine, name)?;
     if options.dry_run {
-        guarded.free(options.take)?;
+        contigo_device.free(options.take)?;
     } else {
-        guarded.reset(machine, options.take)?;
+        contigo_device.reset(machine, options.take)?;
     }
     Ok(Done {
-        line: format!("guard:{}", guarded.device),
+        line: format!("contigo:{}", contigo_device.device),
         dry_run: options.dry_run,
         pulse_us: None,
         active: None,
@@ -136,7 +136,7 @@ fn by_gpio(
     })?;
     if options.take {
         return Err(Failure::Usage(
-            "--take is for a guard: the kernel takes no GPIO from its user".to_owned(),
+            "--take is for a contigo: the kernel takes no GPIO from its user".to_owned(),
         ));
     }
     let done = Done {
@@ -158,16 +158,16 @@ fn by_gpio(
 }
 
 fn list(machine: &Machine, json: bool) -> Result<(), Failure> {
-    let guards = Guarded::all(machine).into_iter().map(Entry::of_guard);
+    let dev_nodes = ContigoDevice::all(machine).into_iter().map(Entry::of_contigo_device);
     let entries: Vec<_> =
-        guards.chain(resets::lines(machine)?.into_iter().map(Entry::of_gpio)).collect();
+        dev_nodes.chain(resets::lines(machine)?.into_iter().map(Entry::of_gpio)).collect();
     if json {
         return output::json(&entries);
     }
     if entries.is_empty() {
         return output::text(
             "no reset line is here: no GPIO chip in /dev, and no device that the kernel module \
-             guards",
+             contigo devices",
         );
     }
     let mut table = output::table(&["line", "chip", "name", "used by"]);

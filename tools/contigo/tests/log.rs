@@ -324,7 +324,7 @@ fn a_bad_event_is_one_line_and_the_next_is_read() {
 
 /// A program's file may ask for a number with gigabytes of digits.
 #[test]
-fn a_format_that_asks_for_gigabytes_costs_its_event_alone() {
+fn gigabyte_format_costs_only_its_event() {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("flight.log");
     flown(&log);
@@ -387,7 +387,7 @@ fn it_waits_for_a_program_that_has_not_begun() {
 
 /// A log from elsewhere names what it likes.
 #[test]
-fn a_log_has_no_file_opened_that_its_reader_would_not_open() {
+fn log_opens_no_file_its_reader_may_not() {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("flight.log");
     flown(&log);

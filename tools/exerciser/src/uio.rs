@@ -17,7 +17,7 @@ pub struct FoundEngine {
 }
 
 impl FoundEngine {
-    /// The guarded devices and the UIO devices under `root` (`""` for the running kernel's) that
+    /// The contigo devices and the UIO devices under `root` (`""` for the running kernel's) that
     /// are DMA engines of its board, in the board's order. They are known by the address of their
     /// registers, whatever their nodes are called.
     #[must_use]
@@ -41,7 +41,7 @@ impl FoundEngine {
 fn at(root: &str, addr: u64) -> Option<DeviceName> {
     let found = Inventory::under(root)
         .devices()
-        .find(|entry| ["uio", "guard"].contains(&entry.kind) && entry.facts.addr == Some(addr));
+        .find(|entry| ["uio", "contigo"].contains(&entry.kind) && entry.facts.addr == Some(addr));
     found.and_then(|entry| entry.name)
 }
 
@@ -91,6 +91,6 @@ mod tests {
         tree.file("proc/device-tree/compatible", "xlnx,zynq-zc702\0xlnx,zynq-7000\0");
         tree.folder("sys/class/contigo/f8003000.dma-controller");
         let [dmac] = <[_; 1]>::try_from(FoundEngine::all(tree.root())).unwrap();
-        assert_eq!(dmac.device.to_string(), "guard:f8003000.dma-controller");
+        assert_eq!(dmac.device.to_string(), "contigo:f8003000.dma-controller");
     }
 }

@@ -170,7 +170,7 @@ fn a_panic_is_the_last_event() {
 
 /// The program is killed, or its disk is full, before the ring has its first bytes.
 #[test]
-fn an_unfinished_file_is_replaced_and_another_one_stays() {
+fn unfinished_file_is_replaced_others_stay() {
     let folder = TempDir::new().unwrap();
     let log = folder.path().join("flight.log");
     let run = || emulated::command(program()).arg(&log).arg("1").output().unwrap();

@@ -225,10 +225,14 @@ impl Engine {
     /// # Safety
     /// As `Queue::arm`.
     pub(crate) unsafe fn arm(&self, window: u32) -> Result<(), Fault> {
-        let guard =
-            self.parents.device.as_ref().and_then(|held| held.guard()).ok_or(Misuse::NoGuard)?;
+        let dev_node = self
+            .parents
+            .device
+            .as_ref()
+            .and_then(|held| held.dev_node())
+            .ok_or(Misuse::NoDevNode)?;
         // SAFETY: the caller's promise; `close` drops the queue before what holds the device.
-        unsafe { self.ledger.queue().arm(guard, window)? };
+        unsafe { self.ledger.queue().arm(dev_node, window)? };
         Ok(())
     }
 

@@ -25,7 +25,7 @@ use core::{
     slice,
 };
 
-/// Opens a device by its name: `uio:axi_dma@40400000`, `guard:f8003000`, `guard:gemm8`,
+/// Opens a device by its name: `uio:axi_dma@40400000`, `contigo:f8003000`, `contigo:gemm8`,
 /// `pci:0000:01:00.0`, `vfio:0000:01:00.0`, `sim:zdma`; a GPU for its memory: `vulkan`,
 /// `opencl:1`. Close it with `contigo_device_close`.
 ///
@@ -49,8 +49,8 @@ pub extern "C" fn contigo_device_close(device: contigo_device) -> contigo_status
     call(|| Ok(DEVICES.close(device)?))
 }
 
-/// Opens `len_bytes` of memory for a device: memory that belongs to it (`guard`, `vfio:…`), a
-/// dma-heap's block through its guard, or memory that belongs to no device. It is
+/// Opens `len_bytes` of memory for a device: memory that belongs to it (`contigo`, `vfio:…`), a
+/// dma-heap's block through its device node, or memory that belongs to no device. It is
 /// `contigo_region_open_with` with `device`. Close it with `contigo_region_close`.
 ///
 /// `CONTIGO_E_NEEDS_DEVICE`: the memory belongs to another device.
@@ -105,9 +105,9 @@ pub unsafe extern "C" fn contigo_device_port(
 }
 
 /// Resets a device from outside, also while an engine has it: the only thing that stops one that is
-/// stuck. Then `contigo_queue_stop`, and the engine goes on. A guard does so by its reset lines
-/// (`guard:…`), VFIO by the function's reset, a simulated board by its own. A PCI function masters
-/// the bus as before.
+/// stuck. Then `contigo_queue_stop`, and the engine goes on. A contigo device does so by its reset
+/// lines (`contigo:…`), VFIO by the function's reset, a simulated board by its own. A PCI function
+/// masters the bus as before.
 ///
 /// `CONTIGO_E_UNSUPPORTED`, or `CONTIGO_E_OS` with `EOPNOTSUPP`: the kernel has no way to.
 ///
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn contigo_device_reset(device: contigo_device) -> contigo
 }
 
 /// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
-/// One that is guarded and cannot be reset needs `contigo_engine_arm` before: `CONTIGO_E_OS` with
+/// One behind the module and cannot be reset needs `contigo_engine_arm` before: `CONTIGO_E_OS` with
 /// `EBUSY`.
 ///
 /// # Safety
@@ -225,15 +225,15 @@ impl fmt::Write for Lines<'_> {
     }
 }
 
-/// Facts about an opened device. Yes is 1, no 0. Where `is_guarded` is 0 the kernel module says
-/// nothing of the device, and every fact up to `window_len_bytes` is 0.
+/// Facts about an opened device. Yes is 1, no 0. Where `is_contigo_device` is 0 the kernel module
+/// says nothing of the device, and every fact up to `window_len_bytes` is 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct contigo_device_info {
     /// `sizeof(contigo_device_info)`.
     pub struct_size: usize,
-    /// It was opened as `guard:…`: the kernel module stops it when the program ends.
-    pub is_guarded: u32,
+    /// It was opened as `contigo:…`: the kernel module stops it when the program ends.
+    pub is_contigo_device: u32,
     /// The device snoops the CPU's caches.
     pub is_coherent: u32,
     /// Its bus addresses are not physical ones.
@@ -288,10 +288,10 @@ pub unsafe extern "C" fn contigo_device_get_info(
     call(|| {
         let device = DEVICES.lease(device)?;
         let mut value = contigo_device_info::default();
-        if let Some(guard) = device.guard() {
-            let found = guard.info()?;
+        if let Some(dev_node) = device.dev_node() {
+            let found = dev_node.info()?;
             value = contigo_device_info {
-                is_guarded: 1,
+                is_contigo_device: 1,
                 is_coherent: found.coherent.into(),
                 is_translated: found.translated.into(),
                 is_confined: found.confined.into(),

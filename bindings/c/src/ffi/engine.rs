@@ -49,7 +49,7 @@ pub struct contigo_engine_info {
     /// How often the device was stopped.
     pub stops: u64,
     /// How often the device was left without a job: for a stream, loss.
-    pub ran_dry: u64,
+    pub underruns: u64,
 }
 
 // SAFETY: integers only, `struct_size` first.
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn contigo_engine_get_info(
                 failed: counts.failed,
                 cancelled: counts.cancelled,
                 stops: counts.stopped,
-                ran_dry: counts.ran_dry,
+                underruns: counts.underruns,
             };
             // SAFETY: the caller's promise.
             unsafe { raw::fill(info, &value) }
@@ -228,7 +228,7 @@ pub unsafe extern "C" fn contigo_engine_irq_arm(
 
 /// Leaves a stop of the device with the kernel. The kernel runs it when this program ends, in any
 /// way, before the memory goes. Do it before the first job. `CONTIGO_E_KIND`: the engine's device
-/// is no `guard:…`. `CONTIGO_E_UNSUPPORTED`: the engine shares its device (setting `channel`),
+/// is no `contigo:…`. `CONTIGO_E_UNSUPPORTED`: the engine shares its device (setting `channel`),
 /// which one channel's program does not stop.
 ///
 /// # Safety

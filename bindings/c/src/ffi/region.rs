@@ -54,7 +54,7 @@ unsafe impl Versioned for contigo_region_info {
 /// Opens `len_bytes` of memory by its name: maps it, checks that it is contiguous, and cleans its
 /// caches once. Close it with `contigo_region_close`.
 ///
-/// The names are `guard:f8003000`, `u-dma-buf:udmabuf0`, `dma-heap:linux,cma`, `hugetlb`,
+/// The names are `contigo:f8003000`, `u-dma-buf:udmabuf0`, `dma-heap:linux,cma`, `hugetlb`,
 /// `vfio:0000:01:00.0`, `cuda:0`, `sim:7`; `contigo_inventory` and `contigo info` list
 /// those of this machine. A device that the memory belongs to is opened and closed with it. A
 /// program that drives this device too opens it, and calls `contigo_device_memory`.

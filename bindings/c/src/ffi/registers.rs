@@ -32,9 +32,9 @@ pub struct contigo_register {
 }
 
 /// Takes the registers and the interrupt of a device, for a program that drives it itself. `window`
-/// is the number of the window: a PCI function's BAR, an entry of a guarded node's `reg`, and 0 for
-/// others. A `polled` of 1 leaves the interrupt out. One engine or one program has them at a time.
-/// Close them with `contigo_registers_close`.
+/// is the number of the window: a PCI function's BAR, an entry of a contigo device's node's `reg`,
+/// and 0 for others. A `polled` of 1 leaves the interrupt out. One engine or one program has them
+/// at a time. Close them with `contigo_registers_close`.
 ///
 /// `port` is the device's way to memory where only the program knows it; 0 where the kernel says
 /// it, or the simulated board.

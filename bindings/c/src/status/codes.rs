@@ -153,7 +153,7 @@ pub const CONTIGO_E_UNEXPECTED: contigo_status = -137;
 pub const CONTIGO_E_SETTING: contigo_status = -138;
 /// `/proc/self/pagemap` hides addresses.
 pub const CONTIGO_E_PAGEMAP_HIDDEN: contigo_status = -139;
-/// Another process, or another part of this one, has it open. Or a guarded device behind an
+/// Another process, or another part of this one, has it open. Or a contigo device behind an
 /// IOMMU did not stop.
 pub const CONTIGO_E_IN_USE: contigo_status = -140;
 /// The kernel would not pin so much memory for this user (`RLIMIT_MEMLOCK`).

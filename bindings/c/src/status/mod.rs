@@ -109,9 +109,10 @@ const fn of_argument(error: ArgumentError) -> contigo_status {
 
 const fn of_misuse(misuse: Misuse) -> contigo_status {
     match misuse {
-        Misuse::NoGuard | Misuse::NoGpu { .. } | Misuse::NoInterrupt | Misuse::Register { .. } => {
-            CONTIGO_E_KIND
-        }
+        Misuse::NoDevNode
+        | Misuse::NoGpu { .. }
+        | Misuse::NoInterrupt
+        | Misuse::Register { .. } => CONTIGO_E_KIND,
         Misuse::NoPort => CONTIGO_E_NOT_FOUND,
         Misuse::Cancelled => CONTIGO_E_CANCELLED,
         Misuse::SameBuffer { .. } | Misuse::Overlap => CONTIGO_E_SAME_BUFFER,

@@ -57,7 +57,7 @@ impl Shared {
 }
 
 #[test]
-fn a_channel_has_one_engine_and_the_whole_device_none_beside_it() {
+fn one_engine_per_channel_or_whole_device() {
     let shared = Shared::new(&sim_options());
     let (zero, one, two) =
         (shared.options(c"channel=0"), shared.options(c"channel=1"), shared.options(c"channel=2"));

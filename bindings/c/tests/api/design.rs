@@ -26,7 +26,7 @@ fn a_core_says_what_opens_it() {
     assert_eq!((dma.interrupts, dma.interrupt[..3].to_vec()), (2, vec![29, 30, 0]));
     assert_eq!(
         (text(&dma.name), text(&dma.driver), text(&dma.device)),
-        ("axi_dma_0", "axi_dma", "guard:axi_dma_0@40400000")
+        ("axi_dma_0", "axi_dma", "contigo:axi_dma_0@40400000")
     );
     assert!(text(&dma.settings).contains("length_bits=23") && dma.memory_bytes > 0);
     let gain = core(c"audio/gain");

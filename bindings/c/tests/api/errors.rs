@@ -7,7 +7,7 @@ use core::ptr;
 
 /// Nothing that a program asks for is left out in silence.
 #[test]
-fn an_option_that_does_not_fit_the_name_is_refused() {
+fn option_not_fitting_the_name_is_refused() {
     let (board, alone) = (Board::new(), region_options(0));
     let (sim, device) = (board.sim, board.device);
     let cases = [
@@ -347,7 +347,7 @@ fn a_fault_says_where_the_core_was() {
 }
 
 #[test]
-fn what_a_stuck_device_has_stays_its_own_until_it_was_reset() {
+fn stuck_device_keeps_buffers_until_reset() {
     let board = Board::with(&contigo_sim_options { stuck: 1_000, ..sim_options() });
     let operands = board.operands();
     let job = board.start(&operands);

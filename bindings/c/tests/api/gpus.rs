@@ -127,8 +127,8 @@ fn a_kernel_works_on_the_bytes_that_the_cpu_sees() {
 }
 
 #[test]
-fn code_that_is_none_is_refused_with_the_compiler_s_words() {
-    const TEST: &str = "code_that_is_none_is_refused_with_the_compiler_s_words";
+fn bad_code_is_refused_in_compilers_words() {
+    const TEST: &str = "bad_code_is_refused_in_compilers_words";
     let [vulkan, opencl] = &INTERFACES;
     if let Some(port) = port(vulkan, TEST) {
         refused(
@@ -171,7 +171,7 @@ fn a_gpu_has_the_name_that_its_driver_gives_it() {
                 .to_str()
                 .unwrap()
                 .to_owned(),
-            info.is_guarded,
+            info.is_contigo_device,
         )
     };
     for interface in &INTERFACES {
@@ -180,8 +180,8 @@ fn a_gpu_has_the_name_that_its_driver_gives_it() {
         };
         ok(contigo_port_close(port));
         let device = open_device(interface.name);
-        let (name, is_guarded) = facts(device);
-        assert!(name.len() > 3 && name.is_ascii() && is_guarded == 0, "{name}");
+        let (name, is_contigo_device) = facts(device);
+        assert!(name.len() > 3 && name.is_ascii() && is_contigo_device == 0, "{name}");
         println!("{name}");
         ok(contigo_device_close(device));
     }
@@ -191,10 +191,9 @@ fn a_gpu_has_the_name_that_its_driver_gives_it() {
 }
 
 #[test]
-fn a_gpu_that_is_not_there_is_an_error_with_its_numbers() {
+fn missing_gpu_is_error_with_its_numbers() {
     for interface in &INTERFACES {
-        let Some(port) = port(interface, "a_gpu_that_is_not_there_is_an_error_with_its_numbers")
-        else {
+        let Some(port) = port(interface, "missing_gpu_is_error_with_its_numbers") else {
             continue;
         };
         ok(contigo_port_close(port));

@@ -51,7 +51,7 @@ fn a_buffer_of_a_job_is_not_used() {
 }
 
 #[test]
-fn a_buffer_is_released_once_and_never_used_again() {
+fn buffer_is_released_once_then_stale() {
     let board = Board::new();
     let buf = board.take();
     ok(contigo_buf_release(buf));
@@ -159,7 +159,7 @@ fn what_is_used_is_not_closed() {
 }
 
 #[test]
-fn an_engine_takes_as_many_jobs_as_its_device_and_is_not_closed_with_one() {
+fn full_engine_refuses_jobs_and_closing() {
     let board = Board::new();
     let operands = board.operands();
     let job = board.start(&operands);
@@ -216,7 +216,7 @@ fn one_buffer_is_one_operand() {
 
 /// A program that opens into a variable with a good handle still has that handle after a refusal.
 #[test]
-fn a_refused_open_leaves_the_handle_that_is_there() {
+fn refused_open_leaves_the_old_handle() {
     let board = Board::new();
     let (mut engine, mut region, mut pool, mut device) =
         (board.engine, board.region, board.pool, board.device);
@@ -316,7 +316,7 @@ fn null_is_refused_everywhere() {
 }
 
 #[test]
-fn numbers_that_the_header_does_not_list_are_refused() {
+fn numbers_not_in_the_header_are_refused() {
     let board = Board::new();
     let operands = board.operands();
     let buf = operands[0].buf;

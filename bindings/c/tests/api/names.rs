@@ -19,7 +19,7 @@ fn memory(device: contigo_device, name: &CStr) -> (contigo_status, contigo_regio
 }
 
 #[test]
-fn one_opening_serves_an_engine_its_memory_and_its_port() {
+fn opening_serves_engine_memory_and_port() {
     let device = open(c"sim:zdma@7");
     let (status, region) = memory(device, c"sim:7");
     ok(status);
@@ -91,7 +91,7 @@ fn a_program_drives_a_device_itself() {
 }
 
 #[test]
-fn memory_is_opened_alone_with_what_it_belongs_to() {
+fn region_opens_with_its_own_device() {
     for _ in 0..2 * CONTIGO_MAX_DEVICES {
         let (status, region) = region(c"sim:3");
         ok(status);
@@ -103,12 +103,12 @@ fn memory_is_opened_alone_with_what_it_belongs_to() {
 }
 
 #[test]
-fn what_is_no_name_or_not_there_is_answered_with_what_is() {
+fn bad_or_missing_name_tells_what_exists() {
     for (name, code, part) in [
         (
             c"ddr:0",
             CONTIGO_E_BAD_NAME,
-            "at byte 0: there is no such kind; write guard[:DEVICE] or ",
+            "at byte 0: there is no such kind; write contigo[:DEVICE] or ",
         ),
         (
             c"vfio:1",
@@ -126,19 +126,19 @@ fn what_is_no_name_or_not_there_is_answered_with_what_is() {
             "errno 2, ENOENT: no such file or directory; this machine has ",
         ),
         (
-            c"dma-heap:x@guard:ffffffff",
+            c"dma-heap:x@contigo:ffffffff",
             CONTIGO_E_NOT_FOUND,
-            "guard:ffffffff: there is no such device that is bound to the kernel module contigo",
+            "contigo:ffffffff: there is no such device that is bound to the kernel module contigo",
         ),
         (
-            c"guard:ffffffff",
+            c"contigo:ffffffff",
             CONTIGO_E_NOT_FOUND,
-            "guard:ffffffff: there is no such device that is bound to the kernel module contigo",
+            "contigo:ffffffff: there is no such device that is bound to the kernel module contigo",
         ),
         (
-            c"guard",
+            c"contigo",
             CONTIGO_E_NEEDS_DEVICE,
-            "guard: this guard memory belongs to a device: open that device",
+            "contigo: this contigo memory belongs to a device: open that device",
         ),
     ] {
         let (status, handle) = region(name);
@@ -153,7 +153,7 @@ fn what_is_no_name_or_not_there_is_answered_with_what_is() {
     refused(unsafe { contigo_device_open(ptr::null(), &mut 0) }, CONTIGO_E_NULL, "name");
     let device = open(c"sim:board@1");
     refused(memory(device, c"sim:2").0, CONTIGO_E_NEEDS_DEVICE, "open that device");
-    refused(memory(device, c"guard").0, CONTIGO_E_NEEDS_DEVICE, "open that device");
+    refused(memory(device, c"contigo").0, CONTIGO_E_NEEDS_DEVICE, "open that device");
     refused(
         unsafe { contigo_device_attach(device, 0, 0, 1, &mut 0) },
         CONTIGO_E_UNSUPPORTED,

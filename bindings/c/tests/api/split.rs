@@ -18,7 +18,7 @@ fn place(buf: contigo_buf) -> (usize, usize) {
 }
 
 #[test]
-fn one_part_is_a_devices_while_the_other_is_the_cpus() {
+fn part_is_devices_while_other_is_cpus() {
     let board = Board::new();
     let left = board.take();
     fill(left, 7);
@@ -44,7 +44,7 @@ fn one_part_is_a_devices_while_the_other_is_the_cpus() {
 }
 
 #[test]
-fn a_slot_is_free_and_whole_when_the_last_part_is_released() {
+fn slot_is_free_and_whole_after_last_part() {
     let board = Board::new();
     // Parts of parts, released in every order.
     for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {

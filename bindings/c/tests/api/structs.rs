@@ -34,7 +34,7 @@ fn an_older_callers_structure_is_taken() {
 }
 
 #[test]
-fn a_newer_callers_structure_is_taken_where_it_asks_nothing_new() {
+fn newer_struct_is_taken_if_its_tail_is_0() {
     let mut newer = Newer { known: sim_options(), tail: [0; 24] };
     newer.known.struct_size = size_of::<Newer<contigo_sim_options>>();
     let sim = answer(|sim| unsafe { contigo_sim_open((&raw const newer).cast(), sim) });

@@ -36,7 +36,7 @@ fn a_shape_is_read_at_any_alignment() {
 }
 
 #[test]
-fn a_frame_goes_to_a_framework_and_to_a_device_in_turn() {
+fn frame_alternates_framework_and_device() {
     let board = Board::new();
     let buf = board.take();
     for round in 0..3_u8 {

@@ -146,7 +146,7 @@ fn a_close_that_is_refused_disturbs_no_take() {
 }
 
 #[test]
-fn a_take_that_comes_late_gets_no_slot_of_the_next_pool() {
+fn late_take_gets_no_slot_of_next_pool() {
     // Pools one after the other, mostly in one entry, with slots of 64 and of 128 bytes.
     let board = Board::new();
     let shared = Mutex::new((0, 0));

@@ -6,7 +6,7 @@ use contigo_testkit::emulated;
 use core::ptr;
 
 #[test]
-fn addresses_are_told_by_the_hand_over_or_asked_for() {
+fn hand_over_and_query_tell_same_address() {
     let board = Board::new();
     let buf = board.take();
     let (_, host, _) = try_map(buf, CONTIGO_READ);
@@ -30,7 +30,7 @@ fn addresses_are_told_by_the_hand_over_or_asked_for() {
 }
 
 #[test]
-fn a_hand_over_synchronises_the_bytes_that_it_names() {
+fn hand_over_syncs_only_the_named_bytes() {
     let board = Board::new();
     let buf = board.take();
     let mut last = region_info(board.region);
@@ -65,7 +65,7 @@ fn a_hand_over_synchronises_the_bytes_that_it_names() {
 }
 
 #[test]
-fn an_output_is_the_next_jobs_input_without_the_cpu() {
+fn output_is_next_input_without_the_cpu() {
     let board = Board::new();
     let operands = board.operands();
     let [from, to] = operands;

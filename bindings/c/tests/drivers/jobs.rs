@@ -331,7 +331,7 @@ fn a_stop_ends_every_job_and_loses_no_buffer() {
 }
 
 #[test]
-fn what_will_not_stop_keeps_its_buffers_until_it_does() {
+fn stuck_engine_keeps_buffers_until_stop() {
     let (board, mut core) = (Board::new(), Core::default());
     let engine = open(&board, &mut core, 0);
     let bufs = [(); 2].map(|()| board.take());
@@ -369,7 +369,7 @@ fn what_will_not_stop_keeps_its_buffers_until_it_does() {
 
 /// Ends that no call takes count too, and come in their order.
 #[test]
-fn an_engine_has_a_bound_on_jobs_whose_end_was_not_taken() {
+fn engine_bounds_jobs_with_untaken_ends() {
     let (board, mut core) = (Board::new(), Core::default());
     let engine = open(&board, &mut core, 0);
     let bufs: Vec<_> = (0..65).map(|_| carve(board.region, 64, 0)).collect();

@@ -79,7 +79,7 @@ fn a_kernel_is_driven_by_its_map_and_its_names() {
 
 /// A map that says 16 bytes, of a kernel that copies as many as its argument says.
 #[test]
-fn a_job_that_goes_too_far_on_a_simulated_board_has_failed() {
+fn overreaching_job_fails_on_sim_board() {
     let board = Board::new();
     let map = MAP.replace("\"bytes\": \"n\"", "\"bytes\": \"16\"");
     let device = sim_device(board.sim, c"ap_ctrl");
@@ -188,7 +188,7 @@ fn copier_in_c(operands: &[contigo_operand_spec; 2]) -> contigo_driver_ops {
 
 /// The library does not know which device a driver in C has: any of the board's counts.
 #[test]
-fn a_driver_in_c_fails_with_what_its_device_touched_by_whatever_port() {
+fn c_driver_fails_for_access_by_any_port() {
     let board = Board::new();
     let device = sim_device(board.sim, c"ap_ctrl");
     let mut registers = attach(device, board.port, 0, 1);
@@ -299,7 +299,7 @@ fn a_kernel_behind_a_gate_stops_whatever_it_does() {
 }
 
 #[test]
-fn a_text_that_is_no_map_is_refused_with_its_line() {
+fn bad_map_is_refused_with_its_line() {
     let board = Board::new();
     let device = sim_device(board.sim, c"ap_ctrl");
     for (text, word) in

@@ -100,8 +100,8 @@ fn a_program_in_c_names_the_file() {
 }
 
 #[test]
-fn a_driver_sees_its_device_its_settings_and_its_memory() {
-    if skipped("loaded::a_driver_sees_its_device_its_settings_and_its_memory") {
+fn driver_sees_device_settings_and_memory() {
+    if skipped("loaded::driver_sees_device_settings_and_memory") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -189,8 +189,8 @@ fn a_driver_with_one_table_opens_in_two_threads() {
 }
 
 #[test]
-fn files_that_are_wrong_are_refused_with_what_is_wrong() {
-    if skipped("loaded::files_that_are_wrong_are_refused_with_what_is_wrong") {
+fn wrong_files_are_refused_with_reason() {
+    if skipped("loaded::wrong_files_are_refused_with_reason") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -70,7 +70,7 @@ static TWICE: DriverRow = DriverRow {
 };
 
 #[test]
-fn a_registered_driver_is_opened_from_c_by_its_name() {
+fn registered_driver_opens_from_c_by_name() {
     let board = Board::new();
     let missing = |name: &CStr| unsafe { contigo_sim_device(board.sim, name.as_ptr(), &mut 0) };
     refused(

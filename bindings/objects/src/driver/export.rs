@@ -25,7 +25,7 @@ use std::{
 /// with [`export_driver!`](crate::export_driver) in it.
 ///
 /// The file has its own copy of the runtime's code, and shares no type with the program: the two
-/// may be of different versions. A completion's `last`, `ran_dry` and a stop program do not cross
+/// may be of different versions. A completion's `last`, `underruns` and a stop program do not cross
 /// this boundary. A driver has at least one operand.
 ///
 /// ```

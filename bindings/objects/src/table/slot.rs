@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_keeps_it_and_one_that_is_forgotten_keeps_it_for_ever() {
+    fn job_keeps_slot_forgotten_one_for_ever() {
         let slot = slot();
         let generation = filled(slot);
         let hold = slot.hold(BUF, generation);
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn every_life_has_another_generation_and_the_last_is_the_last() {
+    fn each_life_has_own_generation_until_max() {
         let slot = slot();
         let first = filled(slot);
         if let Ok(locked) = slot.lock(BUF, first) {

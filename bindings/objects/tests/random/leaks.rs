@@ -24,7 +24,7 @@ fn given() -> (Region, usize, Buffer, Views) {
 }
 
 #[test]
-fn a_buffer_that_is_dropped_while_a_device_has_it() {
+fn buffer_dropped_at_the_device_is_leaked() {
     let (region, free, buffer, _) = given();
     drop(buffer);
     assert_eq!(region.free_bytes(), free);

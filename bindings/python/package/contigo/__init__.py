@@ -1,8 +1,8 @@
 """DMA memory and devices for FPGAs and SoCs: what NumPy, TVM and ONNX Runtime read is what the accelerator reads.
 
     import contigo, numpy as np
-    device = contigo.Device("sim:zdma")             # or "uio:axi_dma@40400000", "guard:f8003000", "vfio:0000:01:00.0"
-    region = device.memory("sim")                   # or "guard", "u-dma-buf:udmabuf0", "hugetlb"
+    device = contigo.Device("sim:zdma")             # or "uio:axi_dma@40400000", "contigo:f8003000", "vfio:0000:01:00.0"
+    region = device.memory("sim")                   # or "contigo", "u-dma-buf:udmabuf0", "hugetlb"
     a, b = region.allocate(16, "int32"), region.allocate(16, "int32")
     np.asarray(a)[:] = 7                            # the same memory; no copy
     with device.driver("zdma") as engine:           # it copies operand 0 to operand 1

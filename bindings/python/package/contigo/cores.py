@@ -93,7 +93,7 @@ class Core:
         """Memory for this core: by its name, or its own; a megabyte, or `bytes`."""
         if name is None:
             # By UIO no memory is a core's own.
-            own = "guard" if self.device.name.startswith("guard:") else "dma-heap:linux,cma"
+            own = "contigo" if self.device.name.startswith("contigo:") else "dma-heap:linux,cma"
             name = "sim" if self.overlay._simulated is not None else own
         return self.device.memory(name, bytes or _MEMORY_BYTES)
 

@@ -208,7 +208,7 @@ and `device["CTRL"]` or `device[0x10]`, read and write them.
 class MMIO(Device):
     """Registers by their address or by a device's name, as pynq's MMIO.
 
-    `contigo.MMIO(0x40400000, 0x1000)` opens the guard whose registers are there: no root.
+    `contigo.MMIO(0x40400000, 0x1000)` opens the contigo device whose registers are there: no root.
     """
 
     def __new__(cls, at, length=None, **how):
@@ -221,7 +221,7 @@ class MMIO(Device):
 
     @staticmethod
     def _named(at):
-        return f"guard:{at:x}" if isinstance(at, int) else at
+        return f"contigo:{at:x}" if isinstance(at, int) else at
 
     def read(self, offset: int = 0) -> int:
         return self.read32(offset)

@@ -125,7 +125,7 @@ class Stream:
     def counts(self) -> dict[str, int]:
         """The counts of the frames: `Engine.counts`.
 
-        `ran_dry` is how often the device had none to write.
+        `underruns` is how often the device had none to write.
         """
         return self._engine.counts
 

@@ -152,7 +152,7 @@ mod tests {
 
     /// Each program that the lab starts, or asks its package for, is one that setup looks for.
     #[test]
-    fn setup_looks_for_each_program_that_a_command_starts() {
+    fn setup_looks_for_all_started_programs() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut files = vec![here.join("../src/download.rs"), here.join("../src/toolchain.rs")];
         for folder in ["src", "../src/download", "../src/toolchain"] {

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_found_behind_an_unfinished_line_of_the_kernel() {
+    fn row_found_behind_unfinished_kernel_line() {
         let row = r#"[    1.2] random: @row {"kind":"check","board":"b","name":"n","status":"skipped","reason":"no module"}"#;
         let heard = heard(&[row, "hello", "@end 3 1"]);
         assert!(matches!(heard.rows.as_slice(), [Row { status: Status::Skipped, .. }]));

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_packed_is_in_the_archive_with_its_rights() {
+    fn packed_entries_keep_names_and_modes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("initramfs");
         let mut image = Initramfs::create(&path).unwrap();

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_gets_the_common_fragment_and_its_architectures() {
+    fn board_gets_common_and_own_arch_fragment() {
         let all = fragments(&board()).unwrap();
         assert!(
             all.contains("CONFIG_DMABUF_HEAPS_CMA=y")

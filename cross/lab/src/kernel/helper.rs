@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_include_each_other_where_they_were_unpacked() {
+    fn header_includes_follow_unpacked_path() {
         let text = "include /usr/src/linux-headers-6.12-common/Makefile\n\
                     KBUILD_OUTPUT=/usr/src/linux-headers-6.12-arm64\n# ../usr/src/x\n";
         let there = "include /c/usr/src/linux-headers-6.12-common/Makefile\n\

@@ -89,7 +89,7 @@ fn world_with_module(build: &str) -> Result<World, Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn the_module_is_built_once_for_a_kernel_and_again_when_its_sources_change() -> Outcome {
+fn module_is_rebuilt_when_sources_change() -> Outcome {
     let world = world_with_module(
         "[ -f Kbuild ] && [ -f ../uapi/contigo.h ] && echo again >> \"$HOME/module-builds\" && cp \
          contigo_main.c contigo.ko",
@@ -111,7 +111,7 @@ fn the_module_is_built_once_for_a_kernel_and_again_when_its_sources_change() -> 
 }
 
 #[test]
-fn a_warning_in_the_module_is_an_error_and_nothing_is_kept() -> Outcome {
+fn module_warning_fails_and_keeps_nothing() -> Outcome {
     let world = world_with_module(
         "echo 'contigo_main.c:1:5: warning: dereference of noderef expression'; exit 2",
     )?;
@@ -127,7 +127,7 @@ fn a_warning_in_the_module_is_an_error_and_nothing_is_kept() -> Outcome {
 }
 
 #[test]
-fn a_build_that_fails_half_way_leaves_nothing_and_shows_its_end() -> Outcome {
+fn failed_build_keeps_nothing_shows_its_end() -> Outcome {
     let world = world("echo 'main.c:7: error: no such thing'; exit 2")?;
     world.run(&["kernel", "own"])?.failed_with(&[
         "building Linux 6.12.1-1 for own failed (exit status 2)",
@@ -176,7 +176,7 @@ fn two_runs_build_a_kernel_once() -> Outcome {
 }
 
 #[test]
-fn what_the_kernel_does_not_take_is_an_error_that_names_it() -> Outcome {
+fn untaken_kernel_option_is_a_named_error() -> Outcome {
     let world = world("exit 0")?;
     fs::write(world.path("boards/own/lab/kernel.config"), "CONFIG_MORE=y\n")?;
     fs::write(world.path("config"), "echo '# CONFIG_MORE is not set' > \"$out/.config\"")?;
@@ -221,7 +221,7 @@ fn a_full_disk_is_called_one() -> Outcome {
 }
 
 #[test]
-fn without_apt_and_source_it_says_what_is_missing_and_where_to_put_it() -> Outcome {
+fn missing_source_tells_where_to_put_it() -> Outcome {
     let world = world("exit 0")?;
     fs::remove_dir_all(world.path("cache/sources"))?;
     world.run(&["kernel"])?.failed_with(&[
@@ -254,7 +254,7 @@ fn what_apt_refuses_is_said_in_its_words() -> Outcome {
 }
 
 #[test]
-fn a_package_put_there_by_hand_serves_a_machine_without_a_network() -> Outcome {
+fn package_placed_by_hand_needs_no_network() -> Outcome {
     let world = world("exit 0")?;
     fs::remove_dir_all(world.path("cache/sources"))?;
     fs::create_dir_all(world.path("cache/packages"))?;

@@ -58,7 +58,7 @@ fn a_model_is_served_and_ended_with_its_run() -> Outcome {
 }
 
 #[test]
-fn a_board_whose_emulator_cannot_be_had_is_skipped_by_name() -> Outcome {
+fn board_without_its_emulator_is_skipped() -> Outcome {
     let Some(world) = World::that_builds(&emulator("Device not found"))? else { return Ok(()) };
     world.board("with-card", BOARD)?;
     let said = world.test(&[])?;
@@ -73,7 +73,7 @@ fn a_board_whose_emulator_cannot_be_had_is_skipped_by_name() -> Outcome {
 }
 
 #[test]
-fn a_model_that_does_not_begin_fails_the_run_with_its_words() -> Outcome {
+fn failed_model_start_fails_run_with_words() -> Outcome {
     let Some(world) = World::that_builds(&emulator(TAKES))? else { return Ok(()) };
     world.board("with-card", BOARD)?;
     world.program(
@@ -87,7 +87,7 @@ fn a_model_that_does_not_begin_fails_the_run_with_its_words() -> Outcome {
 }
 
 #[test]
-fn a_model_that_lacks_its_tool_is_skipped_with_the_reason() -> Outcome {
+fn model_lacking_tool_is_skipped_with_why() -> Outcome {
     let Some(world) = World::that_builds(&emulator(TAKES))? else { return Ok(()) };
     world.board("with-card", BOARD)?;
     world.program("contigo-pci", "echo 'Verilator is not here'")?;

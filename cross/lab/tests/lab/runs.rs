@@ -29,7 +29,7 @@ fn prints(lines: &[&str], status: u8) -> String {
 }
 
 #[test]
-fn a_run_that_passes_is_one_table_and_a_closing_line() -> Outcome {
+fn passing_run_prints_table_and_last_line() -> Outcome {
     let Some(world) = World::that_builds(&prints(&["booting", ROW, SKIPPED, "@end 0 2"], 0))?
     else {
         return Ok(());
@@ -57,7 +57,7 @@ fn a_run_that_passes_is_one_table_and_a_closing_line() -> Outcome {
 }
 
 #[test]
-fn a_board_s_command_line_is_printed_for_who_starts_it() -> Outcome {
+fn board_command_line_is_printed() -> Outcome {
     let Some(world) = World::that_builds("exit 1")? else { return Ok(()) };
     let (out, tests) = (world.path("out/virtual"), world.path("tests"));
     let [out, tests] = [&out, &tests].map(|path| path.to_string_lossy().into_owned());
@@ -113,7 +113,7 @@ fn a_row_that_failed_fails_the_run() -> Outcome {
 }
 
 #[test]
-fn a_guest_that_hangs_is_ended_and_its_last_lines_are_shown() -> Outcome {
+fn hung_guest_is_ended_and_its_end_shown() -> Outcome {
     let lines: Vec<String> =
         (1..=30).map(|number| format!("line {number} of the console")).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -137,7 +137,7 @@ fn a_guest_that_hangs_is_ended_and_its_last_lines_are_shown() -> Outcome {
 
 /// The other ends of a run are cases of a table in `emulator/run.rs`.
 #[test]
-fn an_emulator_that_does_not_start_is_a_failure_with_its_words() -> Outcome {
+fn failed_emulator_start_is_told_in_words() -> Outcome {
     let Some(world) = World::that_builds("echo 'could not open disk' >&2; exit 1")? else {
         return Ok(());
     };
@@ -146,7 +146,7 @@ fn an_emulator_that_does_not_start_is_a_failure_with_its_words() -> Outcome {
 }
 
 #[test]
-fn the_emulator_goes_with_the_tool_however_that_ends() -> Outcome {
+fn emulator_ends_when_the_tool_is_killed() -> Outcome {
     for signal in [Signal::SIGINT, Signal::SIGKILL] {
         let Some(world) = World::that_builds("echo $$ > \"$HOME/emulator\"; exec sleep 600")?
         else {
@@ -164,7 +164,7 @@ fn the_emulator_goes_with_the_tool_however_that_ends() -> Outcome {
 }
 
 #[test]
-fn a_program_for_another_processor_is_refused_before_the_run() -> Outcome {
+fn program_for_other_cpu_is_refused_early() -> Outcome {
     let world = World::with_emulator("touch \"$HOME/was-run\"")?;
     world.elf("tests", Elf::static_program(Architecture::X86_64))?;
     world.test(&[])?.failed_with(&[
@@ -181,7 +181,7 @@ fn a_program_for_another_processor_is_refused_before_the_run() -> Outcome {
 }
 
 #[test]
-fn a_module_for_another_kernel_is_refused_before_the_run() -> Outcome {
+fn module_for_other_kernel_is_refused_early() -> Outcome {
     let Some(world) = World::that_builds("touch \"$HOME/was-run\"")? else { return Ok(()) };
     let program = world.path("tests").display().to_string();
     let test = |expected: &[&str]| -> Outcome {
@@ -214,7 +214,7 @@ fn a_module_for_another_kernel_is_refused_before_the_run() -> Outcome {
 }
 
 #[test]
-fn modules_that_fit_are_packed_in_order_of_their_names() -> Outcome {
+fn fitting_modules_are_packed_by_name_order() -> Outcome {
     let Some(world) = World::that_builds(&(KEEP.to_owned() + &prints(&[ROW, "@end 0 1"], 0)))?
     else {
         return Ok(());
@@ -245,7 +245,7 @@ fn modules_that_fit_are_packed_in_order_of_their_names() -> Outcome {
 }
 
 #[test]
-fn what_with_brings_is_packed_for_its_board_alone() -> Outcome {
+fn with_files_are_packed_for_their_board() -> Outcome {
     let Some(world) = World::that_builds(&(KEEP.to_owned() + &prints(&[ROW, "@end 0 1"], 0)))?
     else {
         return Ok(());
@@ -285,7 +285,7 @@ fn what_with_brings_is_packed_for_its_board_alone() -> Outcome {
 }
 
 #[test]
-fn boards_that_run_at_the_same_time_are_all_counted() -> Outcome {
+fn boards_run_at_once_are_all_counted() -> Outcome {
     let Some(world) = World::that_builds(&prints(&[ROW, "@end 0 1"], 0))? else { return Ok(()) };
     fs::copy(
         world.path("boards/virtual/lab/virtual.toml"),

@@ -74,7 +74,7 @@ fn every_board_of_the_project_can_be_read() -> Outcome {
 }
 
 #[test]
-fn a_missing_emulator_names_its_package_before_anything_is_built() -> Outcome {
+fn missing_emulator_names_package_first() -> Outcome {
     let world = World::with_emulator("exit 0")?;
     fs::remove_file(world.path("bin/qemu-system-aarch64"))?;
     world.program("cargo", "touch \"$HOME/was-built\"")?;
@@ -87,7 +87,7 @@ fn a_missing_emulator_names_its_package_before_anything_is_built() -> Outcome {
 
 /// Also where a model is built first, which takes minutes.
 #[test]
-fn a_missing_compiler_or_library_is_said_before_anything_is_built() -> Outcome {
+fn missing_compiler_or_libc_is_told_first() -> Outcome {
     let world = World::with_emulator("exit 0")?;
     let text = fs::read_to_string(world.path("boards/virtual/lab/virtual.toml"))?;
     world.board(
@@ -165,7 +165,7 @@ fn setup_prints_one_line_with_every_package() -> Outcome {
 
 /// With every program there, the C libraries and Rust's alone are missing, and setup lists them.
 #[test]
-fn setup_says_that_everything_is_there_where_it_is() -> Outcome {
+fn setup_says_when_everything_is_there() -> Outcome {
     let world = World::bare()?;
     let said = world.run(&["setup", "--print"])?;
     let programs =
@@ -238,7 +238,7 @@ fn a_board_with_a_typo_is_refused_with_the_line() -> Outcome {
 }
 
 #[test]
-fn a_board_that_is_there_twice_or_lacks_its_script_is_refused() -> Outcome {
+fn duplicate_or_scriptless_board_is_refused() -> Outcome {
     let world = World::with_emulator("exit 0")?;
     let text = fs::read_to_string(world.path("boards/virtual/lab/virtual.toml"))?;
     fs::write(

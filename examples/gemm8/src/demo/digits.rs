@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_as_many_as_promised_and_every_one_is_whole() -> Result<(), DemoError> {
+    fn held_out_digits_are_all_there_and_whole() -> Result<(), DemoError> {
         assert_eq!(held_out().count(), HELD_OUT);
         for digit in held_out() {
             let mut pixels = [-1_i8; PIXELS];

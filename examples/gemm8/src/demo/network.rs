@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_equal_scores_wins_and_only_ten_count() {
+    fn first_of_equal_scores_wins_among_ten() {
         let mut scores = [0; SCORES];
         assert_eq!(answer(&scores), 0);
         (scores[3], scores[7], scores[12]) = (5, 5, 9);

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_right_as_often_as_the_training_script_says() -> Result<(), DemoError> {
+    fn reference_is_as_right_as_training_says() -> Result<(), DemoError> {
         let reference = Reference::new()?;
         let mut correct = 0;
         for digit in digits::held_out() {

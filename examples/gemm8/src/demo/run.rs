@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_fails_ends_the_run_with_its_error() -> Result<(), DemoError> {
+    fn failing_device_ends_run_with_its_error() -> Result<(), DemoError> {
         let faults = Faults { error: 1000, ..Faults::NONE };
         let board = SimBoard::with(SimConfig { seed: 1, faults });
         let ended = stream(

@@ -78,7 +78,7 @@ fn simulated_jobs() -> Vec<Job> {
 }
 
 #[test]
-fn the_ptx_computes_what_the_simulated_engine_does() {
+fn ptx_computes_what_sim_engine_does() {
     run(&simulated_jobs());
 }
 

@@ -103,7 +103,7 @@ fn narrow(body: &str, values: [u64; 2]) -> u32 {
 }
 
 #[test]
-fn branches_go_both_ways_and_guards_are_for_any_instruction() {
+fn branches_and_guards_work_both_ways() {
     let count = "mov.u32 %r3, 0; $again: add.u32 %r3, %r3, 2; add.u32 %r1, %r1, -1;
                  setp.ne.u32 %p1, %r1, 0; @%p1 bra $again; bra.uni end;
                  mov.u32 %r3, 9; end: @!%p1 add.u32 %r3, %r3, 100; @%p1 ret;";
@@ -111,7 +111,7 @@ fn branches_go_both_ways_and_guards_are_for_any_instruction() {
 }
 
 #[test]
-fn memory_is_little_endian_and_only_what_is_allowed() {
+fn memory_is_little_endian_and_bounded() {
     let bytes = run(
         "mov.u32 %r3, 4278255873; st.global.u8 [%rd0+3], %r3;
              st.global.v4.u32 [%rd0+16], {%r3, %r1, 7, %r2};",

@@ -78,7 +78,7 @@ add.s32 %r1, %r0, 1; st.volatile.global.u32 [%rd1], %r1;
 }";
 
 #[test]
-fn any_kernel_is_what_its_ptx_says_also_one_that_waits_for_the_cpu() {
+fn kernel_follows_ptx_and_waits_for_cpu() {
     let cuda = current(&Config { kernel_polls: 0, wait_bound_us: 10_000, ..Config::default() });
     let wait = function(load(WAIT).unwrap(), c"wait").unwrap();
     let [flag, out] = [pin(4, DEVICEMAP), pin(4, DEVICEMAP)].map(Result::unwrap);
@@ -121,7 +121,7 @@ ld.global.u32 %r1, [%rd1]; add.s32 %r1, %r1, 16; st.global.u32 [%rd1], %r1;
 }";
 
 #[test]
-fn what_a_kernel_did_before_it_waited_is_not_done_again() {
+fn waiting_kernel_repeats_nothing_done() {
     let cuda = current(&Config { kernel_polls: 0, ..Config::default() });
     let count = function(load(COUNT).unwrap(), c"count").unwrap();
     let [flag, out] = [pin(4, DEVICEMAP), pin(4, DEVICEMAP)].map(Result::unwrap);

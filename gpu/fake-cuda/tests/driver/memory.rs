@@ -7,7 +7,7 @@ use std::{
 };
 
 #[test]
-fn pinned_memory_is_the_process_s_and_badly_aligned() {
+fn pinned_memory_is_own_and_badly_aligned() {
     let cuda = current(&Config::default());
     let p = pin(1000, DEVICEMAP).unwrap();
     assert_eq!(p.addr() % 32, 16);

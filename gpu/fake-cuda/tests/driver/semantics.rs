@@ -184,7 +184,7 @@ fn a_synchronise_reports_an_error_at_once() {
 }
 
 #[test]
-fn a_kernel_that_never_ends_ends_with_its_context() {
+fn endless_kernel_ends_with_its_context() {
     let cuda = current(&Config {
         hang_launch: 1,
         kernel_polls: 0,
@@ -219,7 +219,7 @@ fn a_kernel_that_never_ends_ends_with_its_context() {
 }
 
 #[test]
-fn streams_and_events_are_handles_of_their_context() {
+fn streams_and_events_belong_to_a_context() {
     let cuda = current(&Config::default());
     let (own, done) = (stream(0), event());
     assert_eq!((cuda.counters().streams, cuda.counters().events), (1, 1));

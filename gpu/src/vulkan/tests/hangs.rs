@@ -84,7 +84,7 @@ fn a_fence_of_a_lost_device_is_not_believed() {
 }
 
 #[test]
-fn a_queue_that_refuses_a_job_gives_it_back_or_is_lost() {
+fn refused_job_comes_back_or_queue_is_lost() {
     let words = Launch::of(1, 64).with(&[0; 3]);
     let gpu = gpu();
     let module = module(gpu).unwrap();
@@ -123,7 +123,7 @@ fn a_queue_that_refuses_a_job_gives_it_back_or_is_lost() {
 }
 
 #[test]
-fn a_job_that_does_not_end_is_waited_for_in_bounded_time() {
+fn endless_job_is_waited_for_with_a_limit() {
     let gpu = gpu();
     stays(gpu, |mut queue, [from, to]| {
         state(|state| state.fences = vk::Result::NOT_READY);
@@ -152,7 +152,7 @@ fn forget(module: &VulkanModule, region: &Region) {
 }
 
 #[test]
-fn a_forgotten_job_that_ends_late_leaks_nothing_that_is_dropped_later() {
+fn late_end_of_forgotten_job_ends_leaking() {
     let gpu = gpu();
     let module = module(gpu).unwrap();
     let region = Region::new(VulkanMemory::allocate(gpu, 1).unwrap()).unwrap();
@@ -173,7 +173,7 @@ fn a_forgotten_job_that_ends_late_leaks_nothing_that_is_dropped_later() {
 
 /// 16 forgotten kernels are looked at again, whose places are free then. One more hangs for ever.
 #[test]
-fn more_forgotten_kernels_than_there_are_places_hang_for_ever() {
+fn too_many_forgotten_kernels_hang_for_ever() {
     let gpu = gpu();
     let module = module(gpu).unwrap();
     let region = Region::new(VulkanMemory::allocate(gpu, 128 * 4_096).unwrap()).unwrap();
@@ -191,7 +191,7 @@ fn more_forgotten_kernels_than_there_are_places_hang_for_ever() {
 
 /// An import that fails beside such a job gives the memory back, and frees nothing of the driver's.
 #[test]
-fn an_import_that_fails_beside_a_hang_leaks_the_driver_s_part() {
+fn failed_import_in_hang_leaks_driver_part() {
     let gpu = gpu();
     let module = module(gpu).unwrap();
     let mut queue = Queue::new(kernel(&module).unwrap(), 1).unwrap();

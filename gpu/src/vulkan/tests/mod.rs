@@ -106,7 +106,7 @@ fn clean() {
 }
 
 #[test]
-fn a_job_has_its_barriers_its_words_and_its_workgroups() {
+fn job_has_barriers_words_and_workgroups() {
     let gpu = gpu();
     let module = module(gpu).unwrap();
     let mut queue = Queue::new(kernel(&module).unwrap(), 1).unwrap();
@@ -176,7 +176,7 @@ fn a_dma_buf_is_acquired_and_released() {
 }
 
 #[test]
-fn what_fails_on_the_way_is_told_and_leaves_nothing_behind() {
+fn failed_calls_are_told_and_leave_nothing() {
     let oom = vk::Result::ERROR_OUT_OF_DEVICE_MEMORY;
     let fails = |call, at| {
         let gpu = gpu();
@@ -252,7 +252,7 @@ fn descriptors(file: &Path) -> usize {
 }
 
 #[test]
-fn a_dma_buf_is_the_driver_s_once_it_was_imported_and_closed_where_it_was_not() {
+fn dma_buf_is_owned_on_import_else_closed() {
     let gpu = gpu_with(COHERENT, Feature::IMPORTABLE | Feature::DEDICATED_ONLY, true);
     let heap = || {
         DmaHeap::allocate_from(
@@ -306,7 +306,7 @@ fn a_dma_buf_is_the_driver_s_once_it_was_imported_and_closed_where_it_was_not() 
 
 /// A kernel keeps its module in any order of drops; one that was forgotten keeps it for ever.
 #[test]
-fn the_last_of_module_and_kernels_destroys_the_module() {
+fn last_of_module_and_kernels_destroys_it() {
     let gpu = gpu();
     let module = module(gpu).unwrap();
     let [first, second] = [module.clone(), module.clone()].map(|module| kernel(&module).unwrap());

@@ -79,8 +79,9 @@ impl AnyDevice {
     }
 
     /// The file of its interrupt, to wait for together with others, as described at
-    /// [`UioIrq`](crate::linux::device::UioIrq), [`GuardIrq`](crate::linux::guard::GuardIrq) and
-    /// [`VfioDevice::raw_fd`](crate::linux::vfio::VfioDevice::raw_fd); `None` where it has none.
+    /// [`UioIrq`](crate::linux::device::UioIrq), [`DevNodeIrq`](crate::linux::dev_node::DevNodeIrq)
+    /// and [`VfioDevice::raw_fd`](crate::linux::vfio::VfioDevice::raw_fd); `None` where it has
+    /// none.
     #[must_use]
     pub fn interrupt(&self) -> Option<BorrowedFd<'_>> {
         match &self.attachment {

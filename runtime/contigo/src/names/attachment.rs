@@ -4,8 +4,8 @@ use contigo_core::{
     hw::Wait,
     linux::{
         Spin,
+        dev_node::DevNodeIrq,
         device::{Registers, UioIrq},
-        guard::GuardIrq,
         vfio::VfioDevice,
     },
     types::{
@@ -17,8 +17,8 @@ use contigo_core::{
 /// How a driver takes a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attach {
-    /// Which window of registers: a PCI function's BAR, or an entry of a guarded node's `reg`.
-    /// Other devices have window 0.
+    /// Which window of registers: a PCI function's BAR, or an entry of a contigo device's node's
+    /// `reg`. Other devices have window 0.
     pub window: u8,
     /// Whether the driver waits for the interrupt, the first if there are several. Otherwise it
     /// polls, with no system call.
@@ -44,7 +44,7 @@ pub(super) enum Attachment {
     Simulated(super::simulated::Simulated),
 }
 
-/// A handle on the interrupt of a UIO device, of a PCI function, or of a guarded device, for an
+/// A handle on the interrupt of a UIO device, of a PCI function, or of a contigo device, for an
 /// event loop beside a driver: [`AnyDevice::irq`](super::AnyDevice::irq). An interrupt that one
 /// handle takes is gone for the other. It is `AsFd`: call [`arm`](Self::arm), then poll, then
 /// sleep.
@@ -52,19 +52,19 @@ pub(super) enum Attachment {
 pub enum AnyIrq {
     /// Through `/dev/uioN`.
     Uio(UioIrq),
-    /// Through the device's guard.
-    Guard(GuardIrq),
+    /// Through the device node.
+    DevNode(DevNodeIrq),
 }
 
 impl AnyIrq {
     /// Discards an interrupt that came before, and unmasks. Does not wait.
     ///
     /// # Errors
-    /// As [`UioIrq::arm`] and [`GuardIrq::arm`].
+    /// As [`UioIrq::arm`] and [`DevNodeIrq::arm`].
     pub fn arm(&self) -> Result<(), Error> {
         match self {
             Self::Uio(irq) => irq.arm(),
-            Self::Guard(irq) => irq.arm(),
+            Self::DevNode(irq) => irq.arm(),
         }
     }
 
@@ -73,14 +73,14 @@ impl AnyIrq {
     pub fn interrupts(&self) -> u64 {
         match self {
             Self::Uio(irq) => irq.interrupts(),
-            Self::Guard(irq) => irq.interrupts(),
+            Self::DevNode(irq) => irq.interrupts(),
         }
     }
 
     pub(super) fn second(&self) -> Result<Self, Error> {
         Ok(match self {
             Self::Uio(irq) => Self::Uio(irq.try_clone()?),
-            Self::Guard(irq) => Self::Guard(irq.second()),
+            Self::DevNode(irq) => Self::DevNode(irq.second()),
         })
     }
 }
@@ -93,14 +93,14 @@ impl Wait for AnyIrq {
     fn wait_at_most(&self, timeout_us: u32) -> Result<(), Error> {
         match self {
             Self::Uio(irq) => irq.wait_at_most(timeout_us),
-            Self::Guard(irq) => irq.wait_at_most(timeout_us),
+            Self::DevNode(irq) => irq.wait_at_most(timeout_us),
         }
     }
 
     fn arm_irq(&self) -> Result<Option<i32>, Error> {
         match self {
             Self::Uio(irq) => irq.arm_irq(),
-            Self::Guard(irq) => irq.arm_irq(),
+            Self::DevNode(irq) => irq.arm_irq(),
         }
     }
 }
@@ -109,7 +109,7 @@ impl AsFd for AnyIrq {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Uio(irq) => irq.as_fd(),
-            Self::Guard(irq) => irq.as_fd(),
+            Self::DevNode(irq) => irq.as_fd(),
         }
     }
 }

@@ -1,15 +1,15 @@
-//! The names of a device that the kernel module guards.
+//! The names of a device that the kernel module has.
 
 use super::files::{Files, LINE_MAX_BYTES, link};
 use contigo_core::types::Error;
 
-/// The devices that the module guards.
-pub(super) const GUARDS: &str = "sys/class/contigo";
+/// The devices that the module has.
+pub(super) const DEV_NODES: &str = "sys/class/contigo";
 
 /// The longest name of a device or a node here.
 pub(super) type Name = heapless::String<64>;
 
-/// The names of a guarded device.
+/// The names of a contigo device.
 #[derive(Default)]
 pub(super) struct Called {
     /// By the kernel: `40000000.gemm8`.
@@ -19,16 +19,16 @@ pub(super) struct Called {
 }
 
 impl Called {
-    /// The one guarded device called `name`: by the kernel's name, which takes precedence; by its
+    /// The one contigo device called `name`: by the kernel's name, which takes precedence; by its
     /// registers' address; or by its node, with its unit address or without.
     pub(super) fn find(name: &str, files: Files<'_>) -> Result<Self, Error> {
         const WHAT: &str = "device that is bound to the kernel module contigo";
-        let (mut guards, mut matches, mut found) = (0, 0, Self::default());
+        let (mut dev_nodes, mut matches, mut found) = (0, 0, Self::default());
         let mut exact = false;
-        files.each(GUARDS, &mut |device| {
-            guards += 1;
+        files.each(DEV_NODES, &mut |device| {
+            dev_nodes += 1;
             let mut buffer = [0; LINE_MAX_BYTES];
-            let folder = files.folder(&[GUARDS, device]);
+            let folder = files.folder(&[DEV_NODES, device]);
             let node = folder
                 .as_ref()
                 .and_then(|folder| link(folder, c"device/of_node", &mut buffer))
@@ -46,7 +46,7 @@ impl Called {
         });
         match matches {
             _ if exact => Ok(found),
-            0 => Err(Error::NotFound { what: WHAT, among: guards.into() }),
+            0 => Err(Error::NotFound { what: WHAT, among: dev_nodes.into() }),
             1 => Ok(found),
             _ => Err(Error::Ambiguous { what: WHAT, matches }),
         }

@@ -116,7 +116,7 @@ pub fn node_of(core: &Core<'_, '_>) -> heapless::String<NODE_MAX_BYTES> {
 }
 
 /// The device name of `core` if its node is the one of `contigo overlay --dtso`:
-/// `guard:axi_dma_0@40400000`.
+/// `contigo:axi_dma_0@40400000`.
 ///
 /// # Errors
 /// [`DesignError`]: the processor sees no registers of it.
@@ -125,7 +125,7 @@ pub fn device_of(core: &Core<'_, '_>) -> Result<DeviceName, DesignError> {
     let none = || core.broken(DesignRule::NoRegisters);
     let first = windows.first().ok_or_else(none)?;
     let mut name = heapless::String::<64>::new();
-    write!(name, "guard:{}@{:x}", node_of(core), first.address).map_err(|_| none())?;
+    write!(name, "contigo:{}@{:x}", node_of(core), first.address).map_err(|_| none())?;
     name.parse().map_err(|_| none())
 }
 

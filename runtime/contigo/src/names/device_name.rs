@@ -16,7 +16,7 @@ use core::{fmt, str::FromStr};
 /// | name | device |
 /// |---|---|
 /// | `uio:axi_dma@40400000`, `uio:axi_dma`, `uio:0` | [`Uio`](crate::linux::device::Uio), by its node, its driver's name for it, or its number |
-/// | `guard:f8003000`, `guard:gemm8`, `guard:gemm8@40000000`, `guard:40000000.gemm8` | [`Guard`](crate::linux::guard::Guard), by its registers' address, its node where that is the only one, or the kernel's name |
+/// | `contigo:f8003000`, `contigo:gemm8`, `contigo:gemm8@40000000`, `contigo:40000000.gemm8` | [`DevNode`](crate::linux::dev_node::DevNode), by its registers' address, its node where that is the only one, or the kernel's name |
 /// | `pci:0000:01:00.0` | [`PciFunction`](crate::linux::device::PciFunction) |
 /// | `vfio:0000:01:00.0` | [`Vfio`](crate::linux::vfio::Vfio) |
 /// | `cuda`, `cuda:1` | `cuda::Gpu`, for its memory (feature `cuda`) |
@@ -85,8 +85,8 @@ mod tests {
         for (text, argument) in [
             ("uio:axi_dma@40400000", "axi_dma@40400000"),
             ("uio:0", "0"),
-            ("guard:f8003000", "f8003000"),
-            ("guard:0000:00:02.0", "0000:00:02.0"),
+            ("contigo:f8003000", "f8003000"),
+            ("contigo:0000:00:02.0", "0000:00:02.0"),
             ("pci:00010000:01:00.7", "00010000:01:00.7"),
             ("vfio:0000:01:00.0", "0000:01:00.0"),
             ("cuda", ""),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_told_the_rule_and_the_place() {
+    fn wrong_name_tells_rule_and_place() {
         let number = NameRule::Number { max: u64::MAX };
         for (text, rule, at) in [
             ("hugetlb", NameRule::Kind, 0),
@@ -119,7 +119,7 @@ mod tests {
             let refused = text.parse::<DeviceName>().unwrap_err();
             assert_eq!((refused.rule, refused.at), (rule, at), "{text:?}");
         }
-        let long = format!("guard:{}", "a".repeat(64)).parse::<DeviceName>().unwrap_err();
-        assert_eq!((long.rule, long.at), (NameRule::Length { max_bytes: 63 }, 69));
+        let long = format!("contigo:{}", "a".repeat(64)).parse::<DeviceName>().unwrap_err();
+        assert_eq!((long.rule, long.at), (NameRule::Length { max_bytes: 63 }, 71));
     }
 }

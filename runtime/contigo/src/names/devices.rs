@@ -5,17 +5,17 @@
 use super::text::Text;
 use super::{
     called,
+    contigo_device::ContigoDevice,
     device_name::DeviceName,
     files::Files,
     found::{self, Facts},
-    guarded::Guarded,
     kernel_registers::KernelRegisters,
     kinds::DeviceKind,
     opened::{OpenDevice, Opened},
     provided,
 };
 use contigo_core::{
-    linux::{guard::Guard, vfio::Vfio},
+    linux::{dev_node::DevNode, vfio::Vfio},
     types::Error,
 };
 
@@ -52,8 +52,8 @@ impl DeviceName {
         open(self, root)
     }
 
-    /// The seam: opens a guard with `kernel` in place of the module, and with `root` before `/sys`
-    /// and `/dev`.
+    /// The seam: opens a contigo device with `kernel` in place of the module, and with `root`
+    /// before `/sys` and `/dev`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -61,17 +61,17 @@ impl DeviceName {
     /// # Safety
     /// As [`Uio::find_under`](crate::linux::device::Uio::find_under).
     #[cfg(feature = "testkit")]
-    pub unsafe fn open_guard_with(
+    pub unsafe fn open_dev_node_with(
         &self,
         root: &'static str,
         kernel: contigo_core::linux::os::seam::Test<
-            dyn contigo_core::linux::guard::seam::GuardKernel,
+            dyn contigo_core::linux::dev_node::seam::DevNodeKernel,
         >,
     ) -> Result<OpenDevice, Error> {
-        let open = |device: &str| contigo_core::linux::guard::Guard::open_from(kernel, device);
+        let open = |device: &str| contigo_core::linux::dev_node::DevNode::open_from(kernel, device);
         OpenDevice::new(
             self,
-            Opened::Guarded(Guarded::open(self.argument(), Files { root }, open)?),
+            Opened::ContigoDevice(ContigoDevice::open(self.argument(), Files { root }, open)?),
         )
     }
 
@@ -121,9 +121,11 @@ fn open(name: &DeviceName, root: &str) -> Result<OpenDevice, Error> {
     let opened = match row.id {
         DeviceKind::Uio => Opened::Plain(KernelRegisters::uio(name, root)?),
         DeviceKind::Pci => Opened::Plain(KernelRegisters::pci(name.argument(), root)?),
-        DeviceKind::Guard => {
-            Opened::Guarded(Guarded::open(name.argument(), Files { root: "" }, Guard::open)?)
-        }
+        DeviceKind::Contigo => Opened::ContigoDevice(ContigoDevice::open(
+            name.argument(),
+            Files { root: "" },
+            DevNode::open,
+        )?),
         DeviceKind::Vfio => Opened::Vfio(Vfio::open(name.argument())?),
         #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
         DeviceKind::Cuda => Opened::Gpu(super::gpu::open(name.ordinal())?),
@@ -147,7 +149,7 @@ fn open(name: &DeviceName, root: &str) -> Result<OpenDevice, Error> {
 pub(super) fn find(kind: DeviceKind, files: Files<'_>, each: &mut dyn FnMut(&str)) {
     match kind {
         DeviceKind::Uio => found::uio_devices(files, each),
-        DeviceKind::Guard => files.each(called::GUARDS, each),
+        DeviceKind::Contigo => files.each(called::DEV_NODES, each),
         DeviceKind::Pci => files.each(found::FUNCTIONS, each),
         DeviceKind::Vfio => found::vfio_functions(files, each),
         DeviceKind::Cuda => found::gpus(files, each),
@@ -164,7 +166,7 @@ pub(super) fn find(kind: DeviceKind, files: Files<'_>, each: &mut dyn FnMut(&str
 pub(super) fn facts(kind: DeviceKind, files: Files<'_>, argument: &str) -> Facts {
     match kind {
         DeviceKind::Uio => found::uio(files, argument),
-        DeviceKind::Guard => found::guard(files, argument),
+        DeviceKind::Contigo => found::dev_node(files, argument),
         DeviceKind::Pci => found::pci(files, argument),
         DeviceKind::Vfio => found::vfio(files, argument),
         DeviceKind::Cuda | DeviceKind::Vulkan | DeviceKind::OpenCl | DeviceKind::Sim => {
@@ -185,7 +187,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn a_model_that_is_not_there_is_told_those_that_are_like_it() {
+    fn missing_model_is_told_similar_ones() {
         let name: DeviceName = "sim:axi_dam".parse().unwrap();
         let told = name.open().map(|_| ()).unwrap_err();
         let Error::NotFound { what: "simulated device", among } = told else { panic!("{told:?}") };

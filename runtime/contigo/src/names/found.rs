@@ -1,7 +1,7 @@
 //! A machine's files about each kind, and the reasons why one cannot be used.
 
 use super::{
-    called::{GUARDS, first_register},
+    called::{DEV_NODES, first_register},
     files::{Files, LINE_MAX_BYTES, link, number, text},
 };
 use contigo_core::linux::{
@@ -65,18 +65,18 @@ pub(super) fn u_dma_buf(files: Files<'_>, name: &str) -> Facts {
     }
 }
 
-/// What a guard allocates for its device.
-pub(super) fn guard_memory(files: Files<'_>, name: &str) -> Facts {
-    Facts { unusable: guard(files, name).unusable, ..Facts::default() }
+/// What a contigo device allocates for its device.
+pub(super) fn own_memory(files: Files<'_>, name: &str) -> Facts {
+    Facts { unusable: dev_node(files, name).unusable, ..Facts::default() }
 }
 
-/// The heaps, and those of them that a guard imports for its device.
+/// The heaps, and those of them that a contigo device imports for its device.
 pub(super) fn dma_heaps(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     files.each(HEAPS, &mut |heap| {
         each(heap);
-        files.each(GUARDS, &mut |guard| {
+        files.each(DEV_NODES, &mut |dev_node| {
             let mut both = heapless::String::<{ super::text::Text::MAX_BYTES }>::new();
-            if write!(both, "{heap}@guard:{guard}").is_ok() {
+            if write!(both, "{heap}@contigo:{dev_node}").is_ok() {
                 each(&both);
             }
         });
@@ -85,16 +85,16 @@ pub(super) fn dma_heaps(files: Files<'_>, each: &mut dyn FnMut(&str)) {
 
 pub(super) fn dma_heap(files: Files<'_>, argument: &str) -> Facts {
     const SINCE_6_9: &str = "from Linux 6.9 on its address needs the kernel module contigo, which \
-     has memory of its own: guard:DEVICE";
+     has memory of its own: contigo:DEVICE";
     const SCATTERED: &str = "its blocks are scattered pages: a device needs an IOMMU and the \
      kernel module contigo for them";
-    let (heap, guarded) = match argument.rsplit_once("@guard:") {
+    let (heap, contigo_device) = match argument.rsplit_once("@contigo:") {
         Some((heap, name)) => (heap, Some(name)),
         None => (argument, None),
     };
     let hidden = || files.kernel().is_some_and(|version| version >= (6, 9)).then_some(SINCE_6_9);
-    let unusable = closed(files, &[HEAPS, heap]).or_else(|| match guarded {
-        Some(name) => guard(files, name).unusable,
+    let unusable = closed(files, &[HEAPS, heap]).or_else(|| match contigo_device {
+        Some(name) => dev_node(files, name).unusable,
         None if heap == "system" => Some(SCATTERED),
         None => hidden().or_else(|| hides_addresses(files)),
     });
@@ -171,7 +171,7 @@ pub(super) fn pci(files: Files<'_>, address: &str) -> Facts {
     Facts { unusable, ..Facts::default() }
 }
 
-pub(super) fn guard(files: Files<'_>, name: &str) -> Facts {
+pub(super) fn dev_node(files: Files<'_>, name: &str) -> Facts {
     let unusable = closed(files, &["dev/contigo", name]).or_else(|| unconfined(files, name));
     Facts { addr: first_register(name), unusable, ..Facts::default() }
 }
@@ -186,7 +186,7 @@ fn unconfined(files: Files<'_>, name: &str) -> Option<&'static str> {
         Some(files.folder(folder).and_then(|at| text(&at, file, &mut buffer))? == "Y")
     };
     let allowed = may(&["sys/module/contigo/parameters"], c"unprivileged")?;
-    let has_iommu = files.folder(&[GUARDS, name, "device/iommu_group"]).is_some();
+    let has_iommu = files.folder(&[DEV_NODES, name, "device/iommu_group"]).is_some();
     (!allowed && !has_iommu && files.lacks_rawio()).then_some(RAWIO)
 }
 

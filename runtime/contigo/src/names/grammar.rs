@@ -172,9 +172,9 @@ mod tests {
     };
 
     #[test]
-    fn what_is_no_name_is_told_the_rule_and_the_place() {
+    fn wrong_name_tells_rule_and_place() {
         let long = format!("u-dma-buf:{}", "a".repeat(64));
-        let longest = format!("dma-heap:{}@guard:{}", "h".repeat(63), "g".repeat(63));
+        let longest = format!("dma-heap:{}@contigo:{}", "h".repeat(63), "g".repeat(63));
         assert!(
             longest.parse::<MemoryName>().is_ok(),
             "two names of files, as long as they can be"
@@ -195,9 +195,9 @@ mod tests {
             ("u-dma-buf:..", NameRule::Letter, 10),
             (&long, NameRule::Length { max_bytes: 63 }, 73),
             ("dma-heap:.", NameRule::Letter, 9),
-            ("dma-heap:@guard:f8003000", NameRule::Argument, 9),
-            ("dma-heap:cma@guard:", NameRule::Argument, 19),
-            ("dma-heap:cma@guard:a/b", NameRule::Letter, 20),
+            ("dma-heap:@contigo:f8003000", NameRule::Argument, 9),
+            ("dma-heap:cma@contigo:", NameRule::Argument, 21),
+            ("dma-heap:cma@contigo:a/b", NameRule::Letter, 22),
             ("dma-heap:cma@vfio:0000:01:00.0", NameRule::Device, 13),
             ("dma-heap:cma@:x", NameRule::Device, 13),
             ("hugetlb:2M", NameRule::NothingMore, 7),
@@ -243,7 +243,7 @@ mod tests {
             "cuda",
             "sim",
             "uio",
-            "guard",
+            "contigo",
             "pci",
             ":",
             ":",

@@ -115,14 +115,14 @@ impl<'r> Inventory<'r> {
     }
 }
 
-/// `name` as the inventory lists it: a guard by the kernel's name for it.
+/// `name` as the inventory lists it: a contigo device by the kernel's name for it.
 fn listed<N: fmt::Display + core::str::FromStr>(files: Files<'_>, name: N) -> N {
-    const GUARD: &str = "guard:";
+    const CONTIGO: &str = "contigo:";
     let by_kernel = || {
         let mut text = heapless::String::<{ Text::MAX_BYTES }>::new();
         write!(text, "{name}").ok()?;
-        let (before, called) = text.rsplit_once(GUARD)?;
-        let whole = Text::join(&[before, GUARD, &called::name_of(called, files)?])?;
+        let (before, called) = text.rsplit_once(CONTIGO)?;
+        let whole = Text::join(&[before, CONTIGO, &called::name_of(called, files)?])?;
         whole.as_str().parse().ok()
     };
     by_kernel().unwrap_or(name)

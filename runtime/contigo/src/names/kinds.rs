@@ -54,7 +54,7 @@ impl<K> Row<K> {
 /// The kinds of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
-    Guard,
+    Contigo,
     UDmaBuf,
     DmaHeap,
     HugeTlb,
@@ -69,7 +69,7 @@ pub enum MemoryKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
     Uio,
-    Guard,
+    Contigo,
     Pci,
     Vfio,
     Cuda,
@@ -78,7 +78,8 @@ pub enum DeviceKind {
     Sim,
 }
 
-const NO_GUARD: &str = "no device is bound to the kernel module contigo (kernel-helpers/README.md)";
+const NO_DEV_NODE: &str =
+    "no device is bound to the kernel module contigo (kernel-helpers/README.md)";
 /// The feature of a program that has the crate `contigo-gpu`.
 const GPU: &str = "gpu";
 const NO_VULKAN: &str = "no driver of Vulkan is installed: there is no file in \
@@ -88,13 +89,13 @@ const NO_OPENCL: &str = "no driver of OpenCL is installed: there is no file in /
 /// Every kind of memory, in the order in which a program that may choose tries them.
 pub(super) static MEMORIES: [Row<MemoryKind>; 9] = [
     Row {
-        id: MemoryKind::Guard,
-        kind: "guard",
+        id: MemoryKind::Contigo,
+        kind: "contigo",
         argument: Argument::FileOrNothing,
-        syntax: "guard[:DEVICE]",
-        help: "memory that the kernel allocates for a guarded device, and whose caches it \
+        syntax: "contigo[:DEVICE]",
+        help: "memory that the kernel allocates for a contigo device, and whose caches it \
          maintains by ranges",
-        missing: NO_GUARD,
+        missing: NO_DEV_NODE,
         feature: "linux",
     },
     Row {
@@ -110,9 +111,9 @@ pub(super) static MEMORIES: [Row<MemoryKind>; 9] = [
     Row {
         id: MemoryKind::DmaHeap,
         kind: "dma-heap",
-        argument: Argument::FileOf("@guard:"),
-        syntax: "dma-heap:NAME[@guard:DEVICE]",
-        help: "a block of a dma-heap, by its name in /dev/dma_heap; with a guard, which has \
+        argument: Argument::FileOf("@contigo:"),
+        syntax: "dma-heap:NAME[@contigo:DEVICE]",
+        help: "a block of a dma-heap, by its name in /dev/dma_heap; with a contigo device, which has \
          better memory of its own, the kernel knows its address",
         missing: "the kernel has no dma-heap: CONFIG_DMABUF_HEAPS and CONFIG_DMABUF_HEAPS_CMA",
         feature: "linux",
@@ -189,13 +190,13 @@ pub(super) static DEVICES: [Row<DeviceKind>; 8] = [
         feature: "linux",
     },
     Row {
-        id: DeviceKind::Guard,
-        kind: "guard",
+        id: DeviceKind::Contigo,
+        kind: "contigo",
         argument: Argument::File,
-        syntax: "guard:DEVICE",
+        syntax: "contigo:DEVICE",
         help: "a device that is bound to the kernel module contigo, by its registers' address, \
          its node, or the kernel's name for it",
-        missing: NO_GUARD,
+        missing: NO_DEV_NODE,
         feature: "linux",
     },
     Row {

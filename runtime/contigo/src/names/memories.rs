@@ -15,7 +15,7 @@ use super::{
 use contigo_core::{
     forward,
     linux::{
-        guard::{DmaBuf, GuardMemory},
+        dev_node::{DmaBuf, OwnMemory},
         memory::{DmaHeap, HugeTlb, UDmaBuf},
         vfio::VfioMemory,
     },
@@ -45,7 +45,7 @@ pub struct AnyMemory(Block);
 enum Block {
     UDmaBuf(UDmaBuf),
     DmaHeap(DmaHeap),
-    Guarded(GuardMemory),
+    ContigoDevice(OwnMemory),
     Imported(DmaBuf),
     HugeTlb(HugeTlb),
     Vfio(VfioMemory),
@@ -61,7 +61,7 @@ impl Block {
         match self {
             Self::UDmaBuf(block) => block,
             Self::DmaHeap(block) => block,
-            Self::Guarded(block) => block,
+            Self::ContigoDevice(block) => block,
             Self::Imported(block) => block,
             Self::HugeTlb(block) => block,
             Self::Vfio(block) => block,
@@ -86,9 +86,9 @@ impl From<DmaHeap> for AnyMemory {
     }
 }
 
-impl From<GuardMemory> for AnyMemory {
-    fn from(block: GuardMemory) -> Self {
-        Self(Block::Guarded(block))
+impl From<OwnMemory> for AnyMemory {
+    fn from(block: OwnMemory) -> Self {
+        Self(Block::ContigoDevice(block))
     }
 }
 
@@ -166,7 +166,7 @@ impl MemoryName {
     ///
     /// ```
     /// use contigo::{names::MemoryName, Region};
-    /// let name: MemoryName = "sim:7".parse()?; // or "u-dma-buf:udmabuf0", "guard:f8003000"
+    /// let name: MemoryName = "sim:7".parse()?; // or "u-dma-buf:udmabuf0", "contigo:f8003000"
     /// let region = Region::new(name.open(1 << 20)?)?;
     /// assert_eq!(region.len_bytes(), 1 << 20);
     /// # Ok::<(), contigo::Error>(())
@@ -181,8 +181,8 @@ impl MemoryName {
 }
 
 impl OpenDevice {
-    /// Opens `len_bytes` of memory for this device: memory of its own (`guard`, `vfio:…`), a
-    /// dma-heap's block through its guard, or memory that belongs to no device.
+    /// Opens `len_bytes` of memory for this device: memory of its own (`contigo`, `vfio:…`), a
+    /// dma-heap's block through its device node, or memory that belongs to no device.
     ///
     /// # Errors
     /// - [`Error::NeedsDevice`]: it belongs to another device.
@@ -204,13 +204,13 @@ fn of(
     device: Option<&OpenDevice>,
     len_bytes: usize,
 ) -> Result<AnyMemory, Error> {
-    let (argument, guard) = (name.argument(), device.and_then(OpenDevice::guard));
+    let (argument, dev_node) = (name.argument(), device.and_then(OpenDevice::dev_node));
     let (row, other) = (name.row(), Error::NeedsDevice { kind: name.kind() });
     Ok(match row.id {
-        MemoryKind::Guard => guard.ok_or(other)?.allocate(len_bytes)?.into(),
+        MemoryKind::Contigo => dev_node.ok_or(other)?.allocate(len_bytes)?.into(),
         MemoryKind::UDmaBuf => at_least(UDmaBuf::open(argument)?, len_bytes)?,
-        MemoryKind::DmaHeap => match guard {
-            Some(guard) => DmaHeap::allocate_for(guard, argument, len_bytes)?.into(),
+        MemoryKind::DmaHeap => match dev_node {
+            Some(dev_node) => DmaHeap::allocate_for(dev_node, argument, len_bytes)?.into(),
             None => DmaHeap::allocate(argument, len_bytes)?.into(),
         },
         MemoryKind::HugeTlb => HugeTlb::new(len_bytes)?.into(),
@@ -253,7 +253,7 @@ fn at_least(block: UDmaBuf, need_bytes: usize) -> Result<AnyMemory, Error> {
 /// Calls `each` with the argument of every name that exists of a kind.
 pub(super) fn find(kind: MemoryKind, files: Files<'_>, each: &mut dyn FnMut(&str)) {
     match kind {
-        MemoryKind::Guard => files.each(called::GUARDS, each),
+        MemoryKind::Contigo => files.each(called::DEV_NODES, each),
         MemoryKind::UDmaBuf => ["sys/class/u-dma-buf", "sys/class/udmabuf"]
             .into_iter()
             .for_each(|class| files.each(class, each)),
@@ -270,7 +270,7 @@ pub(super) fn find(kind: MemoryKind, files: Files<'_>, each: &mut dyn FnMut(&str
 /// What is known of one memory.
 pub(super) fn facts(kind: MemoryKind, files: Files<'_>, argument: &str) -> Facts {
     match kind {
-        MemoryKind::Guard => found::guard_memory(files, argument),
+        MemoryKind::Contigo => found::own_memory(files, argument),
         MemoryKind::UDmaBuf => found::u_dma_buf(files, argument),
         MemoryKind::DmaHeap => found::dma_heap(files, argument),
         MemoryKind::HugeTlb => found::hugetlb(files, argument),

@@ -14,10 +14,10 @@ use core::{fmt, str::FromStr};
 ///
 /// | name | memory |
 /// |---|---|
-/// | `guard:f8003000`; `guard`, of an open one | [`Guard::allocate`](contigo_core::linux::guard::Guard::allocate), of that device |
+/// | `contigo:f8003000`; `contigo`, of an open one | [`DevNode::allocate`](contigo_core::linux::dev_node::DevNode::allocate), of that device |
 /// | `u-dma-buf:udmabuf0` | [`UDmaBuf::open`](contigo_core::linux::memory::UDmaBuf::open) |
 /// | `dma-heap:linux,cma` | [`DmaHeap::allocate`](contigo_core::linux::memory::DmaHeap::allocate) |
-/// | `dma-heap:linux,cma@guard:f8003000` | [`DmaHeap::allocate_for`](contigo_core::linux::memory::DmaHeap::allocate_for), of that device |
+/// | `dma-heap:linux,cma@contigo:f8003000` | [`DmaHeap::allocate_for`](contigo_core::linux::memory::DmaHeap::allocate_for), of that device |
 /// | `hugetlb` | [`HugeTlb::new`](contigo_core::linux::memory::HugeTlb::new) |
 /// | `vfio:0000:01:00.0` | [`Vfio::memory`](contigo_core::linux::vfio::Vfio::memory), of that device |
 /// | `cuda`, `cuda:1` | `CudaHost::allocate`, of that GPU (feature `cuda`) |
@@ -27,9 +27,9 @@ use core::{fmt, str::FromStr};
 ///
 /// ```
 /// use contigo::names::MemoryName;
-/// let name: MemoryName = "guard:f8003000".parse()?;
-/// assert_eq!((name.kind(), name.argument()), ("guard", "f8003000"));
-/// assert_eq!(name.device().map(|device| device.to_string()).as_deref(), Some("guard:f8003000"));
+/// let name: MemoryName = "contigo:f8003000".parse()?;
+/// assert_eq!((name.kind(), name.argument()), ("contigo", "f8003000"));
+/// assert_eq!(name.device().map(|device| device.to_string()).as_deref(), Some("contigo:f8003000"));
 /// # Ok::<(), contigo::names::NameError>(())
 /// ```
 pub type MemoryName = Name<MemoryKind>;
@@ -54,7 +54,7 @@ impl MemoryName {
     #[must_use]
     pub fn device(&self) -> Option<DeviceName> {
         match self.row().id {
-            MemoryKind::Guard
+            MemoryKind::Contigo
             | MemoryKind::Vfio
             | MemoryKind::Cuda
             | MemoryKind::Vulkan
@@ -80,14 +80,14 @@ mod tests {
     };
 
     const NAMES: [&str; 14] = [
-        "guard",
-        "guard:f8003000",
+        "contigo",
+        "contigo:f8003000",
         "u-dma-buf:udmabuf0",
         "dma-heap:linux,cma",
         "dma-heap:pool@70000000",
-        "dma-heap:linux,cma@guard:f8003000",
-        "dma-heap:linux,cma@guard:0000:00:02.0",
-        "dma-heap:linux,cma@guard:soc@0:dma@1",
+        "dma-heap:linux,cma@contigo:f8003000",
+        "dma-heap:linux,cma@contigo:0000:00:02.0",
+        "dma-heap:linux,cma@contigo:soc@0:dma@1",
         "hugetlb",
         "vfio:0000:01:00.0",
         "cuda",
@@ -118,13 +118,13 @@ mod tests {
         });
         let expected = [
             ("", None),
-            ("f8003000", Some("guard:f8003000")),
+            ("f8003000", Some("contigo:f8003000")),
             ("udmabuf0", None),
             ("linux,cma", None),
             ("pool@70000000", None),
-            ("linux,cma", Some("guard:f8003000")),
-            ("linux,cma", Some("guard:0000:00:02.0")),
-            ("linux,cma", Some("guard:soc@0:dma@1")),
+            ("linux,cma", Some("contigo:f8003000")),
+            ("linux,cma", Some("contigo:0000:00:02.0")),
+            ("linux,cma", Some("contigo:soc@0:dma@1")),
             ("", None),
             ("0000:01:00.0", Some("vfio:0000:01:00.0")),
             ("", Some("cuda")),

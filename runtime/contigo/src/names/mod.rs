@@ -2,7 +2,7 @@
 //! the board tests.
 //!
 //! ```text
-//!   "guard:f8003000" ─► MemoryName ─┬─ device() ─► DeviceName ─► OpenDevice ─┬─ memory(name, bytes) ─► AnyMemory
+//!   "contigo:f8003000" ─► MemoryName ─┬─ device() ─► DeviceName ─► OpenDevice ─┬─ memory(name, bytes) ─► AnyMemory
 //!                                   └─ open(bytes) ─► AnyMemory              └─ attach(how) ─► AnyDevice
 //!   Inventory: what this machine has, by the same names, and why it lacks the rest
 //! ```
@@ -17,7 +17,7 @@
 //! | `kinds`, `grammar`, `name`, `text`, `error`; `device_name`, `memory_name` | read and write names; they open nothing |
 //! | `files`, `found`, `called`; `inventory` | which memory and devices a machine has |
 //! | `devices`, `memories` | open one by its kind |
-//! | `opened`, `guarded`, `kernel_registers`, `simulated`, `gpu`, `provided` | what an opened device is |
+//! | `opened`, `contigo_device`, `kernel_registers`, `simulated`, `gpu`, `provided` | what an opened device is |
 //! | `attachment`, `any_device`, `open_device` | what one driver gets of it |
 //! | `shared_core`, `core_gate`, `take`; `registry` | drivers by their names, and how several share a device |
 //! | `designed` | the cores of a block design by these names |
@@ -34,6 +34,7 @@ mod any_device;
 mod any_module;
 mod attachment;
 mod called;
+mod contigo_device;
 mod core_gate;
 mod designed;
 mod device_name;
@@ -44,7 +45,6 @@ mod found;
 #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
 mod gpu;
 mod grammar;
-mod guarded;
 mod inventory;
 mod kernel_registers;
 mod kinds;

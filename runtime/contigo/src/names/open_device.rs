@@ -15,7 +15,7 @@ use super::{
 };
 use contigo_core::{
     job::Settings,
-    linux::guard::Guard,
+    linux::dev_node::DevNode,
     linux::vfio::{Interrupt, Vfio, VfioDevice},
     mem::Port,
     types::{Error, PhysAddr},
@@ -42,24 +42,26 @@ impl OpenDevice {
     /// Resets the device from outside, not through its driver, as VFIO, the module `contigo` or the
     /// simulated board can. It is then as after power-on, and accesses no memory. To continue with
     /// the queue of a device that would not stop, call [`Queue::stop`](crate::Queue::stop), before
-    /// or right after ([`Guard::reset`]). A PCI function masters the bus as before.
+    /// or right after ([`DevNode::reset`]). A PCI function masters the bus as before.
     ///
     /// # Errors
-    /// [`Error::Unsupported`]: the kernel cannot reset it. The errors of [`Guard::reset`] and
+    /// [`Error::Unsupported`]: the kernel cannot reset it. The errors of [`DevNode::reset`] and
     /// [`Vfio::reset`]. [`Error::Contended`].
     ///
     /// # Safety
-    /// As [`Guard::reset`]: no other thread calls a queue or a stream of it meanwhile. Drivers that
-    /// share it (the setting `channel`) may go on, because their core keeps them away.
+    /// As [`DevNode::reset`]: no other thread calls a queue or a stream of it meanwhile. Drivers
+    /// that share it (the setting `channel`) may go on, because their core keeps them away.
     pub unsafe fn reset(&self) -> Result<(), Error> {
         const NONE: Error = Error::Unsupported {
             what: "the kernel cannot reset this device",
-            fix: "use VFIO's reset, a guard's, or the board's",
+            fix: "use VFIO's reset, a contigo device's, or the board's",
         };
         match &self.0.opened {
+            Opened::ContigoDevice(contigo_device) => {
+                // SAFETY: the caller's promise.
+                self.reset_by(&mut || unsafe { contigo_device.dev_node.reset() })
+            }
             // SAFETY: the caller's promise.
-            Opened::Guarded(guarded) => self.reset_by(&mut || unsafe { guarded.guard.reset() }),
-            // SAFETY: as above.
             Opened::Vfio(vfio) => self.reset_by(&mut || unsafe { vfio.reset() }),
             #[cfg(feature = "sim")]
             Opened::Simulated(..) => self.reset_simulated(),
@@ -78,7 +80,7 @@ impl OpenDevice {
     #[must_use]
     pub fn port(&self) -> Option<Port> {
         match &self.0.opened {
-            Opened::Plain(_) | Opened::Guarded(_) => None,
+            Opened::Plain(_) | Opened::ContigoDevice(_) => None,
             Opened::Vfio(vfio) => Some(vfio.port()),
             #[cfg(feature = "sim")]
             Opened::Simulated(board, _) => Some(board.port()),
@@ -88,12 +90,12 @@ impl OpenDevice {
         }
     }
 
-    /// `port`, as the kernel describes this device: [`Guard::seen_through`] for a guarded device,
+    /// `port`, as the kernel describes this device: [`DevNode::seen_through`] for a contigo device,
     /// VFIO's own port, or `port` itself, on the board's bus for a simulated device.
     #[must_use]
     pub fn seen_through(&self, port: Port) -> Port {
         match &self.0.opened {
-            Opened::Guarded(guarded) => guarded.guard.seen_through(port),
+            Opened::ContigoDevice(contigo_device) => contigo_device.dev_node.seen_through(port),
             #[cfg(feature = "sim")]
             Opened::Simulated(board, _) => Port { bus: board.bus(), ..port },
             _ => self.port().unwrap_or(port),
@@ -101,12 +103,12 @@ impl OpenDevice {
     }
 
     /// The address of its first register, if the kernel reports it: for a UIO device, and for a
-    /// guarded device that is no PCI function.
+    /// contigo device that is no PCI function.
     #[must_use]
     pub fn addr(&self) -> Option<PhysAddr> {
         match &self.0.opened {
             Opened::Plain(registers) => registers.addr(),
-            Opened::Guarded(guarded) => guarded.addr(),
+            Opened::ContigoDevice(contigo_device) => contigo_device.addr(),
             _ => None,
         }
     }
@@ -147,15 +149,15 @@ impl OpenDevice {
             #[cfg(all(feature = "cuda", target_pointer_width = "64"))]
             Opened::Gpu(_) => owner.number().unwrap_or(0) == self.0.name.number().unwrap_or(0),
             Opened::Provided(_) => owner.number().unwrap_or(0) == self.0.name.number().unwrap_or(0),
-            Opened::Guarded(guarded) => guarded.is_called(owner.argument()),
+            Opened::ContigoDevice(contigo_device) => contigo_device.is_called(owner.argument()),
             _ => owner.argument() == self.0.name.argument(),
         }
     }
 
     /// Its registers and its interrupt, for one driver at a time, if [`port`](Self::port) has its
     /// port. A device behind an IOMMU is reset first, and may then master the bus; a simulated one
-    /// begins as after power-on. A PCI function behind a guard no longer masters the bus, until
-    /// [`enable_bus_master`](Self::enable_bus_master).
+    /// begins as after power-on. A PCI function behind a contigo device no longer masters the bus,
+    /// until [`enable_bus_master`](Self::enable_bus_master).
     ///
     /// # Errors
     /// - [`Error::HasDriver`]: a driver has it, or was forgotten.
@@ -173,14 +175,14 @@ impl OpenDevice {
     ///
     /// # Errors
     /// - As [`attach`](Self::attach).
-    /// - The errors of [`Guard::registers`] and [`Guard::irq`], of
+    /// - The errors of [`DevNode::registers`] and [`DevNode::irq`], of
     ///   [`Uio::find`](crate::linux::device::Uio::find), or of
     ///   [`PciFunction::open`](crate::linux::device::PciFunction::open) and
     ///   [`PciFunction::bar`](crate::linux::device::PciFunction::bar).
     ///
     /// # Safety
     /// As [`Wired::new`](crate::hw::Wired::new): the device reaches memory through `port`, or,
-    /// where the module guards it, through [`seen_through`](Self::seen_through) of it, and no other
+    /// where the module has it, through [`seen_through`](Self::seen_through) of it, and no other
     /// way.
     #[cfg_attr(feature = "audit", track_caller)]
     pub unsafe fn attach_wired(&self, port: Port, how: Attach) -> Result<AnyDevice, Error> {
@@ -230,7 +232,7 @@ impl OpenDevice {
     fn attachment(&self, port: Port, how: Attach) -> Result<Attachment, Error> {
         match &self.0.opened {
             Opened::Plain(registers) => registers.attachment(&port, how),
-            Opened::Guarded(guarded) => guarded.attachment(how),
+            Opened::ContigoDevice(contigo_device) => contigo_device.attachment(how),
             Opened::Vfio(vfio) => {
                 let interrupt = if how.interrupt { Interrupt::Any } else { Interrupt::Polled };
                 Ok(Attachment::Vfio(VfioDevice::open(vfio, how.window, interrupt)?))
@@ -261,11 +263,11 @@ impl OpenDevice {
         }
     }
 
-    /// Its guard, to load a stop program into the kernel ([`Queue::arm`](crate::Queue::arm)).
+    /// Its device node, to load a stop program into the kernel ([`Queue::arm`](crate::Queue::arm)).
     #[must_use]
-    pub fn guard(&self) -> Option<&Guard> {
+    pub fn dev_node(&self) -> Option<&DevNode> {
         match &self.0.opened {
-            Opened::Guarded(guarded) => Some(&guarded.guard),
+            Opened::ContigoDevice(contigo_device) => Some(&contigo_device.dev_node),
             _ => None,
         }
     }

@@ -1,8 +1,8 @@
 //! An open device: what it is, and who has it.
 
 use super::{
-    DeviceName, guarded::Guarded, kernel_registers::KernelRegisters, provided::GpuDevice,
-    shared_core::SharedCore,
+    DeviceName, contigo_device::ContigoDevice, kernel_registers::KernelRegisters,
+    provided::GpuDevice, shared_core::SharedCore,
 };
 use contigo_core::{
     linux::vfio::Vfio,
@@ -16,7 +16,7 @@ use core::{
 /// An open device: **opening it once serves its registers, its interrupt and the memory that
 /// belongs to it.** It is a handle: clones share the same open device, and each driver and memory
 /// made from it holds one. When the last of them is dropped, the device is closed, and the kernel
-/// stops it where it can (`vfio:…`, `guard:…`).
+/// stops it where it can (`vfio:…`, `contigo:…`).
 ///
 /// ```
 /// use contigo::{Align, Queue, Region, drivers::zdma::Zdma};
@@ -46,8 +46,8 @@ pub(super) struct Inner {
 pub(super) enum Opened {
     /// Registers whose port the program declares: a UIO device's, or a PCI function's.
     Plain(KernelRegisters),
-    /// A device that the kernel module guards.
-    Guarded(Guarded),
+    /// A device that the kernel module has.
+    ContigoDevice(ContigoDevice),
     Vfio(Vfio),
     #[cfg(feature = "sim")]
     Simulated(contigo_sim::SimBoard, super::simulated::Models),

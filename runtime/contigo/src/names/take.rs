@@ -56,7 +56,7 @@ struct OfChannel {
 unsafe impl Driver for OfChannel {
     forward!(|this| this.driver =>
         name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop,
-        arm_irq, ran_dry
+        arm_irq, underruns
     );
     // No stop program: the kernel runs one for each device, and this driver's program leaves the
     // siblings running.

@@ -14,7 +14,7 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Two names of files, 63 bytes each, and the words around them: `dma-heap:` and `@guard:`.
+    /// Two names of files, 63 bytes each, and the words around them: `dma-heap:` and `@contigo:`.
     pub(super) const MAX_BYTES: usize = 160;
 
     /// `text`, if it fits.

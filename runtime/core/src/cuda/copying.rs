@@ -96,7 +96,7 @@ impl CopyingFunction {
 // follows the last copy, and the stream orders them all. 4. to 6. As `CudaFunction`.
 unsafe impl Driver for CopyingFunction {
     crate::types::forward::forward!(|this| this.function =>
-        name, port, addr_bits, operands, depth, in_order, stop_program, ran_dry
+        name, port, addr_bits, operands, depth, in_order, stop_program, underruns
     );
     crate::types::forward::forward!(|this| this.function => poll, stop, arm_irq);
 

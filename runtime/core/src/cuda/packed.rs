@@ -58,7 +58,7 @@ mod tests {
     use crate::{OperandSpec, cuda::Parameter};
 
     #[test]
-    fn parameters_are_where_the_driver_looks_for_them() {
+    fn parameters_lie_where_driver_looks() {
         const OPERAND: Parameter = Parameter::Operand(OperandSpec::in_out());
         let parameters =
             [Parameter::Words(1), OPERAND, Parameter::Words(3), OPERAND, Parameter::Words(2)];

@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_access_is_one_register_and_nothing_outside_the_window() {
+    fn access_is_one_register_inside_window() {
         let mut words = [0x1111_1111, 0x8000_0001, 0xFFFF_FFFE, 7_u32];
         let base = NonNull::from(&mut words).cast();
         // SAFETY: three of the array's four words, reached through the window alone while it lives;

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "marks are a promise between drivers")]
 //! What the drivers of one device's channels share.
 
-use super::baton::Baton;
+use super::shared_interrupt::SharedInterrupt;
 use crate::types::{Error, Result, barrier, lock};
 use core::{
     fmt,
@@ -22,7 +22,7 @@ pub struct Siblings {
     epoch: AtomicU32,
     /// A bit for each channel, or whatever else the drivers of one kind agree on.
     marks: AtomicU32,
-    pub(crate) baton: Baton,
+    pub(crate) shared_interrupt: SharedInterrupt,
 }
 
 /// The lock on the registers that channels share. Dropping it releases the lock.
@@ -33,7 +33,13 @@ pub struct CoreLock<'s>(#[allow(dead_code, reason = "held for its drop")] MutexG
 impl Siblings {
     pub(crate) fn new() -> Self {
         let [claimed, epoch, marks] = [const { AtomicU32::new(0) }; 3];
-        Self { block: Mutex::new(()), claimed, epoch, marks, baton: Baton::new() }
+        Self {
+            block: Mutex::new(()),
+            claimed,
+            epoch,
+            marks,
+            shared_interrupt: SharedInterrupt::new(),
+        }
     }
 
     /// Locks the shared registers against the other channels' drivers, and against a reset.
@@ -107,7 +113,7 @@ impl Drop for ResetEnds<'_> {
     fn drop(&mut self) {
         barrier::before_doorbell();
         self.0.epoch.fetch_add(1, Ordering::AcqRel);
-        self.0.baton.wake();
+        self.0.shared_interrupt.wake();
     }
 }
 

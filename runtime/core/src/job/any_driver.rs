@@ -40,7 +40,7 @@ impl AnyDriver {
 unsafe impl Driver for AnyDriver {
     forward!(|this| *this.0 =>
         name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop,
-        stop_program, arm_irq, ran_dry
+        stop_program, arm_irq, underruns
     );
 }
 

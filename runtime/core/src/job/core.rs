@@ -191,7 +191,7 @@ pub struct CoreChannel<D: Device> {
 impl<D: Device> CoreChannel<D> {
     /// `core` has marked `index` as claimed, and found `window` inside the device's.
     fn new(core: Core<D>, index: usize, window: Range<usize>) -> Self {
-        let seen = core.siblings().baton.seen();
+        let seen = core.siblings().shared_interrupt.seen();
         Self { core, index, window, seen }
     }
 
@@ -257,14 +257,14 @@ impl<D: Device> Wait for CoreChannel<D> {
     fn wait_at_most(&self, timeout_us: u32) -> Result<()> {
         self.core
             .siblings()
-            .baton
+            .shared_interrupt
             .wait(&self.seen, timeout_us, || self.core.device().wait_at_most(timeout_us))
     }
 
     /// Arms the device's interrupt, and so every channel's: see [`Core`], "For callers".
     fn arm_irq(&self) -> Result<Option<i32>> {
         let armed = self.core.device().arm_irq();
-        self.core.siblings().baton.wake();
+        self.core.siblings().shared_interrupt.wake();
         armed
     }
 

@@ -15,7 +15,7 @@ pub struct QueueCounts {
     /// How often the device was stopped: by a fault, or by [`Queue::stop`](crate::Queue::stop).
     pub stopped: u64,
     /// How often the device was left without a job, an underrun: for a stream, loss. The hardware's
-    /// own count if it has one ([`Driver::ran_dry`](crate::Driver::ran_dry)); otherwise how often
-    /// the last job ended before the next one was pushed, also at the end, when none follows.
-    pub ran_dry: u64,
+    /// own count if it has one ([`Driver::underruns`](crate::Driver::underruns)); otherwise how
+    /// often the last job ended before the next one was pushed, also at the end, when none follows.
+    pub underruns: u64,
 }

@@ -273,7 +273,7 @@ pub unsafe trait Driver {
 
     /// How often the device found no job after it had been given one, an underrun: a stream's loss.
     /// `None`: the hardware does not tell, and a queue counts how often it saw itself empty.
-    fn ran_dry(&self) -> Option<u64> {
+    fn underruns(&self) -> Option<u64> {
         None
     }
 
@@ -306,6 +306,6 @@ pub fn exactly<T, const N: usize>(given: &[T]) -> Result<&[T; N]> {
 unsafe impl<D: Driver + ?Sized> Driver for &mut D {
     crate::types::forward::forward!(|this| **this =>
         name, port, simulated, addr_bits, operands, depth, in_order, check, submit, poll, stop,
-        stop_program, arm_irq, ran_dry
+        stop_program, arm_irq, underruns
     );
 }

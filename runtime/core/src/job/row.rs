@@ -73,7 +73,8 @@ impl<D> Clone for DriverRow<D> {
 impl<D> Copy for DriverRow<D> {}
 
 impl<D> DriverRow<D> {
-    /// A row with these, and nothing else. Further fields: `DriverRow { copies: true, ..DriverRow::new(…) }`.
+    /// A row with these, and nothing else. Further fields: `DriverRow { copies: true,
+    /// ..DriverRow::new(…) }`.
     #[must_use]
     pub const fn new(name: &'static str, help: &'static str, open: Open<D>) -> Self {
         Self {

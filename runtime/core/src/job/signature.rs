@@ -317,7 +317,7 @@ mod tests {
     const OPERAND: Parameter = Parameter::Operand(OperandSpec::in_out());
 
     #[test]
-    fn parameters_are_where_the_driver_looks_for_them() {
+    fn parameters_lie_where_driver_looks() {
         let parameters =
             [Parameter::Words(1), OPERAND, Parameter::Words(3), OPERAND, Parameter::Words(2)];
         let signature = Signature::new("mixed", &parameters).unwrap();

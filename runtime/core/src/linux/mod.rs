@@ -1,6 +1,6 @@
 //! Linux: memory, devices, and the kernel module `contigo`.
 //!
-//! `os` wraps the system calls. `device` has uio and PCI, `guard` the kernel module `contigo`,
+//! `os` wraps the system calls. `device` has uio and PCI, `contigo` the kernel module `contigo`,
 //! `memory` a file or folder for each kind of memory, `vfio` a PCI device behind an IOMMU. Inside
 //! this folder each of these imports only from those named before it.
 //!
@@ -22,8 +22,8 @@
 
 #[cfg(test)]
 mod barrier_tests;
+pub mod dev_node;
 pub mod device;
-pub mod guard;
 pub mod memory;
 #[doc(hidden)]
 pub mod os;

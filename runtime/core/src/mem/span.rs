@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_device_writes_is_whole_lines_and_cleaned() {
+    fn device_writes_clean_whole_lines() {
         let lines = Maintenance { range: 128..192, direction: Direction::Bidirectional };
         assert_eq!(maintenance(128, 64, Direction::FromDevice), Ok(lines.clone()));
         assert_eq!(maintenance(130, 3, Direction::FromDevice), Ok(lines.clone()));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_a_device_wrote_are_not_cleaned_again() {
+    fn lines_device_wrote_are_not_recleaned() {
         let ranges = |start, len, written: Option<Span>| {
             before_writing(Span::new(start, len), written, EXTENT, Align::LINE, RANGED)
                 .map(|runs| runs.map(|run| run.range))

@@ -217,9 +217,9 @@ macro_rules! forward {
             $crate::forward!(@@ self $to inner => inner.stop_program())
         }
     };
-    (@ ran_dry $to:tt) => {
-        fn ran_dry(&self) -> Option<u64> {
-            $crate::forward!(@@ self $to inner => inner.ran_dry())
+    (@ underruns $to:tt) => {
+        fn underruns(&self) -> Option<u64> {
+            $crate::forward!(@@ self $to inner => inner.underruns())
         }
     };
 

@@ -23,7 +23,7 @@
 //!     </REGISTERS></ADDRESSBLOCK></ADDRESSBLOCKS></MODULE>
 //! </MODULES></EDKSYSTEM>"#;
 //! let map = hwh::map(text, "scale_0")?.align("buf_r", Align::LINE).length("buf_r", "2*n").build()?;
-//! assert_eq!((map.window_bytes(), map.pointers()[0].bits(), map.scalars()[0].offset()), (65536, 64, 28));
+//! assert_eq!((map.window_bytes(), map.pointers()[0].bits, map.scalars()[0].offset), (65536, 64, 28));
 //! assert_eq!(map.operands()[0].direction, Direction::Bidirectional); // the file does not tell
 //! # Ok::<(), contigo::design::kernel::MapError>(())
 //! ```

@@ -384,7 +384,7 @@ impl<D: Device> AxiCdmaKeyhole<D> {
 unsafe impl<D: Device> Driver for AxiCdmaKeyhole<D> {
     forward!(
         |this| this.cdma => name, port, simulated, addr_bits, operands, depth, in_order, check,
-        submit, poll, stop, stop_program, arm_irq, ran_dry
+        submit, poll, stop, stop_program, arm_irq, underruns
     );
 }
 

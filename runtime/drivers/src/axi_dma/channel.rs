@@ -28,7 +28,7 @@ use core::time::Duration;
 /// | S2MM | room for one packet, from its beginning | from the device |
 ///
 /// A receive's completion has the number of bytes, and its words make a [`PacketReport`].
-/// [`Driver::ran_dry`] counts underruns: how often a receive's buffer came when the channel had
+/// [`Driver::underruns`] counts underruns: how often a receive's buffer came when the channel had
 /// none left, as its Idle bit shows.
 ///
 /// ```
@@ -317,8 +317,8 @@ unsafe impl<D: Device> Driver for AxiDmaChannel<D> {
         }
     }
 
-    fn ran_dry(&self) -> Option<u64> {
-        (self.lane.side == Side::S2mm && self.lane.ring.is_some()).then_some(self.lane.ran_dry)
+    fn underruns(&self) -> Option<u64> {
+        (self.lane.side == Side::S2mm && self.lane.ring.is_some()).then_some(self.lane.underruns)
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) struct Lane {
     /// The first packet of this run may lack its beginning, and was not reported yet.
     pub(super) torn: bool,
     pub(super) seen: Seen,
-    pub(super) ran_dry: u64,
+    pub(super) underruns: u64,
     pub(super) looks: u64,
     pub(super) quiet: u32,
 }
@@ -116,7 +116,7 @@ impl Lane {
             open: false,
             torn: false,
             seen: Seen::Nothing,
-            ran_dry: 0,
+            underruns: 0,
             looks: 0,
             quiet: 0,
         }
@@ -280,7 +280,7 @@ impl Lane {
                 self.start(at)?;
             }
         } else if self.side == Side::S2mm {
-            self.ran_dry += u64::from(self.is_dry(at));
+            self.underruns += u64::from(self.is_dry(at));
         }
         // SAFETY: as above.
         unsafe { self.write_tail(at, tail) };

@@ -80,7 +80,7 @@ impl<D: Driver, W: Mmio + Wait> Gated<D, W> {
 unsafe impl<D: Driver, W: Mmio + Wait> Driver for Gated<D, W> {
     forward!(
         |this| *this.driver => name, port, simulated, addr_bits, operands, depth, in_order, check,
-        arm_irq, ran_dry
+        arm_irq, underruns
     );
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {

@@ -346,7 +346,7 @@ unsafe impl<D: Device> Driver for McdmaChannel<D> {
         self.stop_steps()
     }
 
-    fn ran_dry(&self) -> Option<u64> {
+    fn underruns(&self) -> Option<u64> {
         if let Way::S2mm(_) = self.way { Some(self.dropped()) } else { None }
     }
 }

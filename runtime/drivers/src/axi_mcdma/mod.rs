@@ -22,7 +22,7 @@
 //! - **A packet that finds no descriptor is dropped** (S2MM), as is one for a channel that is not
 //!   enabled: the core never lets a stream wait. Submit buffers before the stream starts.
 //!   [`McdmaChannel::dropped`] counts, and so does
-//!   [`Driver::ran_dry`](contigo_core::Driver::ran_dry).
+//!   [`Driver::underruns`](contigo_core::Driver::underruns).
 //! - **One reset for all**, in both directions. No register reports that one channel has stopped:
 //!   it carries out what it fetched when a packet comes. So `stop` clears the channel's RS and
 //!   waits until its descriptors are done; failing that it resets the core, and siblings return

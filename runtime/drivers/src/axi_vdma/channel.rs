@@ -298,7 +298,7 @@ unsafe impl<D: Device> Driver for AxiVdmaChannel<D> {
     }
 
     /// How often a receive's frame came to a channel that the previous one had halted.
-    fn ran_dry(&self) -> Option<u64> {
+    fn underruns(&self) -> Option<u64> {
         match self.side {
             Side::Mm2s => None,
             Side::S2mm => Some(self.gaps),

@@ -26,9 +26,10 @@
 //!
 //! **Loss.** From a frame's end to the next job the channel takes nothing, so a frame that begins
 //! meanwhile is lost. With its frame sync on TUSER the core takes the following frame from its
-//! beginning. No register counts lost frames. [`Driver::ran_dry`](contigo_core::Driver::ran_dry)
-//! counts such gaps of S2MM. A source whose blanking is longer than the interrupt latency loses
-//! nothing; for a source that cannot wait, use AXI DMA with descriptors.
+//! beginning. No register counts lost frames.
+//! [`Driver::underruns`](contigo_core::Driver::underruns) counts such gaps of S2MM. A source whose
+//! blanking is longer than the interrupt latency loses nothing; for a source that cannot wait, use
+//! AXI DMA with descriptors.
 //!
 //! **Frames of another shape.** If the core is built with "Flush on Fsync", a frame with fewer or
 //! more lines or bytes ends as one failed job, which reports how. Otherwise the channel halts,

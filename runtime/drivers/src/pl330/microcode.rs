@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_at_lines_are_copied_in_bursts_of_lines() {
+    fn line_aligned_copy_uses_line_bursts() {
         assert_eq!(CORE.block_bytes(0x1000, 0x2040), 64);
         assert_eq!(CORE.block_bytes(0x1000, 0x2080), 128);
         assert_eq!(CORE.block_bytes(0x1003, 0x2083), 128, "it is the difference that counts");
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_channel_may_and_how_the_port_looks_is_in_every_block() {
+    fn every_block_has_security_and_caching() {
         let ccrs = |core: &Core| -> Vec<u32> {
             let program = copy(core, 0x1001, 0x2001, 300).unwrap();
             let code: Vec<u8> =

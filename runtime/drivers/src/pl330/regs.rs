@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bus_error_is_more_than_the_lock_up_that_follows_it() {
+    fn bus_error_outranks_the_lockup_after_it() {
         assert_eq!(what(fault_of_channel(FAULT_LOCKUP | FAULT_READ)), "a bus error while reading");
         assert_eq!(
             fault_of_channel(1 << 31),

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_no_longer_than_what_total_byte_counts() {
+    fn list_fits_what_total_byte_counts() {
         let mut jobs = Jobs { depth: DEPTH_MAX, ..Jobs::new(None) };
         let most = regs::SIZE_MAX as usize;
         for slot in 0..DEPTH_MAX {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_failed_tells_what_its_bytes_cover_and_starts_nothing_more() {
+    fn failed_list_tells_done_starts_no_more() {
         let fault = Error::Busy;
         // How many bytes are certain, and how many of the list's three 10-byte jobs ended.
         for (done_bytes, ended) in

@@ -72,8 +72,8 @@ pub struct ApCtrlModel<F = KernelFn> {
     ready: bool,
     /// AP_CONTINUE was written and no register read since: AP_CTRL may still show the old AP_DONE.
     stale: bool,
-    /// Reading its ISR clears it, and writing still toggles it (`COR/TOW` in the header, in place of
-    /// `Read/TOW`).
+    /// Reading its ISR clears it, and writing still toggles it (`COR/TOW` in the header, in place
+    /// of `Read/TOW`).
     pub clears_on_read: bool,
     /// AP_START is set again when a job is taken.
     restarts: bool,

@@ -49,7 +49,7 @@ pub(super) struct Channel {
     /// How many descriptors were fetched.
     pub(super) fetches: u32,
     pub(super) written: u64,
-    pub(super) ran_dry: u64,
+    pub(super) underruns: u64,
 }
 
 impl Channel {
@@ -78,15 +78,15 @@ impl Channel {
             error_at: None,
             fetches: 0,
             written: 0,
-            ran_dry: 0,
+            underruns: 0,
         }
     }
 
     /// Resets everything except the counts.
     pub(super) const fn power_on(&mut self) {
-        let (written, ran_dry, error_at, fetches) =
-            (self.written, self.ran_dry, self.error_at, self.fetches);
-        *self = Self { written, ran_dry, error_at, fetches, ..Self::new(self.side) };
+        let (written, underruns, error_at, fetches) =
+            (self.written, self.underruns, self.error_at, self.fetches);
+        *self = Self { written, underruns, error_at, fetches, ..Self::new(self.side) };
     }
 
     /// Handles a write of Reset, which reads as 1 until the reset is over.
@@ -262,7 +262,7 @@ impl Channel {
         if !self.runs || self.stops {
             return;
         }
-        self.ran_dry += u64::from(self.idle);
+        self.underruns += u64::from(self.idle);
         self.idle = false;
         self.fetch.ring(now_ns);
     }

@@ -176,8 +176,8 @@ impl AxiDmaModel {
 
     /// How many underruns S2MM had: a doorbell added a descriptor after it had run out of them.
     #[must_use]
-    pub const fn ran_dry(&self) -> u64 {
-        self.s2mm.ran_dry
+    pub const fn underruns(&self) -> u64 {
+        self.s2mm.underruns
     }
 
     const fn channel(&mut self, side: Side) -> &mut Channel {

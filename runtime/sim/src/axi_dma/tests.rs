@@ -115,7 +115,7 @@ fn the_drivers_registers_are_the_manuals() {
 
 /// The core finds the second descriptor's error while the first one waits for a packet.
 #[test]
-fn descriptors_are_fetched_ahead_of_the_one_that_is_under_way() {
+fn descriptors_are_fetched_ahead() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(4096).unwrap()).unwrap();
     let device = core(&board, true);
@@ -155,7 +155,7 @@ fn descriptors_are_fetched_ahead_of_the_one_that_is_under_way() {
 
 /// Registers of a channel without a driver.
 #[test]
-fn a_halted_channel_starts_nothing_and_a_reset_clears_both() {
+fn halted_channel_idles_reset_clears_both() {
     let board = SimBoard::new(1);
     for sg in [false, true] {
         let device = core(&board, sg);

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_packet_is_taken_lost_or_cut_and_its_bytes_are_its_own() {
+    fn each_packet_is_taken_lost_or_cut() {
         let mut rng = fastrand::Rng::with_seed(1);
         let (mut all, mut bytes) = (StreamCounts::default(), [0; 512]);
         for _ in 0..300 {

@@ -48,24 +48,23 @@ const HALTED: u32 = 1;
 /// A setting that is not there.
 const NEVER: u32 = u32::MAX;
 
-pub(crate) static ROW: DriverRow =
-    DriverRow {
-        settings: Some(&[
-            "depth",
-            "packets",
-            "short_every",
-            "error_at",
-            "stuck",
-            "refuses_at",
-            "fails_at",
-            "twice_at",
-            "unknown_at",
-            "too_long_at",
-            "taken",
-        ]),
-        memory_bytes: DEPTH_MAX as usize * LINE,
-        ..DriverRow::new("camera", "a camera: its jobs have one operand, a packet that it writes", open)
-    };
+pub(crate) static ROW: DriverRow = DriverRow {
+    settings: Some(&[
+        "depth",
+        "packets",
+        "short_every",
+        "error_at",
+        "stuck",
+        "refuses_at",
+        "fails_at",
+        "twice_at",
+        "unknown_at",
+        "too_long_at",
+        "taken",
+    ]),
+    memory_bytes: DEPTH_MAX as usize * LINE,
+    ..DriverRow::new("camera", "a camera: its jobs have one operand, a packet that it writes", open)
+};
 
 /// `sim:camera`.
 pub(crate) fn model() -> AnyModel {
@@ -164,7 +163,7 @@ struct Lying {
 // does no harm: the queue must find it.
 unsafe impl Driver for Lying {
     contigo::forward!(|this| this.camera => port, simulated, addr_bits, operands, depth);
-    contigo::forward!(|this| this.camera => in_order, check, stop_program, ran_dry, stop);
+    contigo::forward!(|this| this.camera => in_order, check, stop_program, underruns, stop);
 
     fn name(&self) -> &'static str {
         "camera"

@@ -4,7 +4,7 @@
 
 use crate::{
     child::become_user,
-    raw::RawGuard,
+    raw::RawDevNode,
     verdict::{Seen, Tried, Verdict, Wrong, fail, must, skip},
 };
 use nix::{
@@ -185,10 +185,10 @@ pub(crate) fn kill_many(
     Ok(seen)
 }
 
-/// Opens a guard as the ordinary user.
-pub(crate) fn opens(guard: &str) -> Result<Result<(), Errno>, Wrong> {
+/// Opens a contigo device as the ordinary user.
+pub(crate) fn opens(dev_node: &str) -> Result<Result<(), Errno>, Wrong> {
     let errno = apart(Some(USER), || {
-        let errno = RawGuard::open(guard).err();
+        let errno = RawDevNode::open(dev_node).err();
         Ok(errno.map_or(0, |errno| errno as i32).to_string())
     })?;
     match must("an errno", errno.parse())? {
@@ -197,9 +197,9 @@ pub(crate) fn opens(guard: &str) -> Result<Result<(), Errno>, Wrong> {
     }
 }
 
-/// Hands a guard to the ordinary user's group, as a udev rule would.
-pub(crate) fn allow(guard: &str) -> Result<(), Wrong> {
-    let node = format!("/dev/contigo/{guard}");
+/// Hands a contigo device to the ordinary user's group, as a udev rule would.
+pub(crate) fn allow(dev_node: &str) -> Result<(), Wrong> {
+    let node = format!("/dev/contigo/{dev_node}");
     let shared = chown(&node, None, Some(USER))
         .and_then(|()| fs::set_permissions(&node, Permissions::from_mode(0o660)));
     must(&node, shared)

@@ -75,7 +75,7 @@ impl Bench for Jobs {
     fn on<D: Driver>(self, region: &Region, mut queue: Queue<D>, line: Line<'_>) -> Self::Out {
         let mut exerciser = Exerciser::new(Ground::new(region)?, self.limits, self.seed)?;
         let synced_by_kernel =
-            matches!(region.name(), "u-dma-buf" | "dma-heap" | "guard") && !queue.port().coherent;
+            matches!(region.name(), "u-dma-buf" | "dma-heap" | "contigo") && !queue.port().coherent;
         // Stopping at each of four calls a job, or ten, makes a row of 10,000 take half a minute.
         let counted = if self.interrupt || synced_by_kernel {
             self.jobs.min(COUNTED_JOBS)

@@ -26,18 +26,18 @@ impl Part {
         folder.is_dir().then_some(Self(folder))
     }
 
-    /// The first clock of the device behind `guard`.
-    pub(crate) fn clock_of(guard: &str) -> Option<Self> {
-        Self::named(&supplier(guard, "clocks")?)
+    /// The first clock of the device behind `contigo`.
+    pub(crate) fn clock_of(dev_node: &str) -> Option<Self> {
+        Self::named(&supplier(dev_node, "clocks")?)
     }
 
-    /// The reset line of the device behind `guard`.
-    pub(crate) fn reset_of(guard: &str) -> Option<Self> {
-        Self::named(&format!("reset-{}", guard.split_once('.')?.0))
+    /// The reset line of the device behind `contigo`.
+    pub(crate) fn reset_of(dev_node: &str) -> Option<Self> {
+        Self::named(&format!("reset-{}", dev_node.split_once('.')?.0))
     }
 
-    pub(crate) fn power_of(guard: &str) -> Option<Self> {
-        Self::named(&supplier(guard, "power-domains")?)
+    pub(crate) fn power_of(dev_node: &str) -> Option<Self> {
+        Self::named(&supplier(dev_node, "power-domains")?)
     }
 
     pub(crate) fn has(&self, file: &str) -> bool {
@@ -68,8 +68,9 @@ impl Drop for Told {
 }
 
 /// The node that the first phandle of `property` points to, by its name, among the lab's.
-fn supplier(guard: &str, property: &str) -> Option<String> {
-    let phandle = fs::read(format!("/sys/class/contigo/{guard}/device/of_node/{property}")).ok()?;
+fn supplier(dev_node: &str, property: &str) -> Option<String> {
+    let phandle =
+        fs::read(format!("/sys/class/contigo/{dev_node}/device/of_node/{property}")).ok()?;
     let nodes = fs::read_dir("/proc/device-tree").ok()?.flatten();
     let points = |node: &fs::DirEntry| {
         fs::read(node.path().join("phandle")).is_ok_and(|own| phandle.get(..4) == Some(&own))

@@ -24,14 +24,14 @@ pub(crate) struct Memory {
 pub(crate) enum Engine {
     /// The simulated board's.
     Sim(DmaKind),
-    /// One of a system on chip: a UIO device, or one that the module contigo guards.
+    /// One of a system on chip: a UIO device, or one that the module contigo has.
     Soc {
         found: FoundEngine,
         /// ZDMA by descriptors in memory, not by its registers.
         linked: bool,
         port: Port,
     },
-    /// QEMU's edu with no IOMMU before it, `pci:…`, or by the module contigo, `guard:…`.
+    /// QEMU's edu with no IOMMU before it, `pci:…`, or by the module contigo, `contigo:…`.
     Edu(DeviceName),
     /// QEMU's edu behind an IOMMU: `vfio:…`.
     EduVfio(DeviceName),
@@ -39,7 +39,7 @@ pub(crate) enum Engine {
     Litepcie(DeviceName),
     /// gemm8 behind an IOMMU: `vfio:…`.
     Gemm8(DeviceName),
-    /// gemm8 behind the gate, with no IOMMU: `pci:…`, or by the module contigo, `guard:…`.
+    /// gemm8 behind the gate, with no IOMMU: `pci:…`, or by the module contigo, `contigo:…`.
     Gated(DeviceName),
 }
 
@@ -78,14 +78,14 @@ impl Memory {
         kinds
     }
 
-    /// The memory that the module contigo allocates for the device `guard`.
-    fn own(guard: &str) -> Option<Self> {
-        Self::named(&format!("guard:{guard}"))
+    /// The memory that the module contigo allocates for the device `contigo`.
+    fn own(dev_node: &str) -> Option<Self> {
+        Self::named(&format!("contigo:{dev_node}"))
     }
 
     /// The memory of these heaps that it imports for that device.
-    fn imported(guard: &str, heaps: Vec<String>) -> impl Iterator<Item = Self> {
-        let named = move |heap| Self::named(&format!("dma-heap:{heap}@guard:{guard}"));
+    fn imported(dev_node: &str, heaps: Vec<String>) -> impl Iterator<Item = Self> {
+        let named = move |heap| Self::named(&format!("dma-heap:{heap}@contigo:{dev_node}"));
         heaps.into_iter().filter_map(named)
     }
 
@@ -111,7 +111,7 @@ impl Memory {
 
     /// Does the module contigo say its address?
     pub(crate) fn is_imported(&self) -> bool {
-        self.device().is_some_and(|device| device.kind() == "guard")
+        self.device().is_some_and(|device| device.kind() == "contigo")
     }
 
     /// How much of it a row takes. One mapping through a bounce buffer has 256 KiB at most
@@ -131,7 +131,7 @@ impl Memory {
         match self.name {
             None => format!("{}:*", self.kind),
             Some(name) if self.is_imported() => {
-                let what = if name.kind() == "guard" {
+                let what = if name.kind() == "contigo" {
                     "memory".into()
                 } else {
                     format!("dma-heap:{}", name.argument())
@@ -166,15 +166,17 @@ impl Engine {
             if ids == EDU {
                 let (name, engine): (_, fn(DeviceName) -> Self) =
                     match (platform_device(&address), is_behind_iommu(&address)) {
-                        (Some(guard), _) => (format!("guard:{guard}"), Self::Edu),
+                        (Some(dev_node), _) => (format!("contigo:{dev_node}"), Self::Edu),
                         (None, true) => (format!("vfio:{address}"), Self::EduVfio),
                         (None, false) => (format!("pci:{address}"), Self::Edu),
                     };
                 engines.extend(name.parse().ok().map(engine));
             }
             if ids == GATED {
-                let name = platform_device(&address)
-                    .map_or_else(|| format!("pci:{address}"), |guard| format!("guard:{guard}"));
+                let name = platform_device(&address).map_or_else(
+                    || format!("pci:{address}"),
+                    |dev_node| format!("contigo:{dev_node}"),
+                );
                 engines.extend(name.parse().ok().map(Self::Gated));
             }
             let modelled: Option<fn(DeviceName) -> Self> = match ids {
@@ -200,20 +202,21 @@ impl Engine {
             }
             Self::Soc { .. } | Self::Edu(_) => {
                 let mut kinds = Memory::kinds();
-                if let Some(guard) = self.guard() {
-                    if Path::new(&format!("/sys/class/contigo/{guard}/device/iommu_group")).exists()
+                if let Some(dev_node) = self.dev_node() {
+                    if Path::new(&format!("/sys/class/contigo/{dev_node}/device/iommu_group"))
+                        .exists()
                     {
                         // This device cannot use physical addresses; and scattered memory is in one
                         // run for it.
-                        let imported = Memory::imported(&guard, names(HEAPS));
-                        return Memory::own(&guard).into_iter().chain(imported).collect();
+                        let imported = Memory::imported(&dev_node, names(HEAPS));
+                        return Memory::own(&dev_node).into_iter().chain(imported).collect();
                     }
                     // The module gives a heap's blocks an address, and knows whether it snoops.
                     kinds.retain(|memory| !memory.is("dma-heap"));
-                    kinds.extend(Memory::own(&guard));
+                    kinds.extend(Memory::own(&dev_node));
                     // Else a block holds one buffer at a time, and the rows have many.
                     if self.port().coherent {
-                        kinds.extend(Memory::imported(&guard, heaps()));
+                        kinds.extend(Memory::imported(&dev_node, heaps()));
                     }
                 }
                 kinds
@@ -234,9 +237,9 @@ impl Engine {
         }
     }
 
-    /// The module's name of this engine, where it guards it.
-    pub(crate) fn guard(&self) -> Option<String> {
-        let device = self.device().filter(|device| device.kind() == "guard")?;
+    /// The module's name of this engine, where it has it.
+    pub(crate) fn dev_node(&self) -> Option<String> {
+        let device = self.device().filter(|device| device.kind() == "contigo")?;
         Some(device.argument().to_owned())
     }
 

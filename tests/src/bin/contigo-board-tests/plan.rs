@@ -21,7 +21,7 @@ const ROW_LIMIT_S: u32 = 300;
 
 /// The rows after which a port is root's alone, without udev, in the order in which they run: last
 /// of all.
-const LAST: [&str; 6] = ["guard-confined", KEPT, TAKEN, UNBOUND, UNLOADED, LOCKED_DOWN];
+const LAST: [&str; 6] = ["contigo-confined", KEPT, TAKEN, UNBOUND, UNLOADED, LOCKED_DOWN];
 const UNBOUND: &str = "port-unbound";
 const UNLOADED: &str = "module-unloaded";
 
@@ -142,10 +142,10 @@ fn all_places(options: &Options, engine: &Engine) -> impl Iterator<Item = Place>
     memories.filter_map(move |memory| Place::of(engine, &memory, options.lab).ok())
 }
 
-/// The guard of an engine, with the first heap.
+/// The contigo device of an engine, with the first heap.
 pub(crate) fn subject(engine: &Engine) -> Option<Subject> {
     let heap = machine::heaps().into_iter().next()?;
-    Some(Subject { guard: engine.guard()?, heap, kind: engine.kind() })
+    Some(Subject { dev_node: engine.dev_node()?, heap, kind: engine.kind() })
 }
 
 /// All rows that the filter leaves, in the order in which they run.
@@ -174,8 +174,8 @@ pub(crate) fn rows(options: &Options) -> Vec<Planned> {
             rows.push(Planned::check("pinned-page-stays", "hugetlb", "", memory::pinned));
         }
     }
-    let mut guarded = engines.iter().filter(|engine| !matches!(engine, Engine::Gated(_)));
-    if let Some(subject) = guarded.find_map(subject) {
+    let mut contigo_device = engines.iter().filter(|engine| !matches!(engine, Engine::Gated(_)));
+    if let Some(subject) = contigo_device.find_map(subject) {
         let unloaded = move || checks::module::unloaded(&subject);
         rows.push(Planned::check(UNLOADED, "", "", unloaded));
     }
@@ -245,11 +245,11 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
     let label = engine.label();
     match engine {
         Engine::Gated(device) => {
-            let is_guard = device.kind() == "guard";
-            let tests = if is_guard { gemm8::GUARD } else { gemm8::UIO };
+            let is_contigo = device.kind() == "contigo";
+            let tests = if is_contigo { gemm8::CONTIGO } else { gemm8::UIO };
             let (device, tests) = (*device, tests.iter());
             let rows = tests.map(|&(name, test)| {
-                Planned::check(name, "", &label, move || test(&device)).also(is_guard, false)
+                Planned::check(name, "", &label, move || test(&device)).also(is_contigo, false)
             });
             return rows.collect();
         }
@@ -285,16 +285,16 @@ fn engine_checks(options: &Options, engine: &Engine) -> Vec<Planned> {
         }
         None => {}
     }
-    match (engine, engine.guard()) {
+    match (engine, engine.dev_node()) {
         (Engine::Soc { linked: true, .. }, _) => {}
-        (_, Some(guard)) => rows.extend(guard_checks(options, engine, &guard)),
+        (_, Some(dev_node)) => rows.extend(contigo_checks(options, engine, &dev_node)),
         (Engine::Soc { found, .. }, None) => {
             let device = found.device;
             let in_use = move || of_engine::uio_in_use(&device);
             rows.push(Planned::check("uio-in-use-refused", "", &label, in_use));
         }
-        // Where nothing holds the memory, a kill is seen to do harm: or the check of a guard proves
-        // nothing.
+        // Where nothing holds the memory, a kill is seen to do harm: or the check of a contigo
+        // device proves nothing.
         (Engine::Edu(_), None) => rows.extend(Memory::named("hugetlb").map(|memory| {
             let place = Place::of(engine, &memory, options.lab);
             let name = "killed-in-flight-is-caught";
@@ -324,16 +324,16 @@ fn vfio_checks(label: &str, address: &str, tests: &'static [vfio::Test]) -> Vec<
     tests.iter().map(row).collect()
 }
 
-/// The checks of a guard of the module contigo.
-fn guard_checks(options: &Options, engine: &Engine, guard: &str) -> Vec<Planned> {
+/// The checks of a device of the module contigo.
+fn contigo_checks(options: &Options, engine: &Engine, dev_node: &str) -> Vec<Planned> {
     let label = engine.label();
     let mut rows = Vec::new();
     for heap in machine::heaps() {
-        let Some(memory) = Memory::named(&format!("dma-heap:{heap}@guard:{guard}")) else {
+        let Some(memory) = Memory::named(&format!("dma-heap:{heap}@contigo:{dev_node}")) else {
             continue;
         };
         let of_memory = memory.label();
-        let subject = Subject { guard: guard.to_owned(), heap, kind: engine.kind() };
+        let subject = Subject { dev_node: dev_node.to_owned(), heap, kind: engine.kind() };
         let check = |name: &str, check: fn(&Subject) -> Verdict| {
             let subject = subject.clone();
             Planned::check(name, &of_memory, &label, move || check(&subject))

@@ -160,11 +160,11 @@ impl Step {
         Self { kind: 4, window: 0, offset_bytes: 0, mask: 0, value: 0, timeout_us: 0 };
 }
 
-/// An opened guard.
+/// An opened contigo device.
 #[derive(Debug)]
-pub(crate) struct RawGuard(File);
+pub(crate) struct RawDevNode(File);
 
-impl RawGuard {
+impl RawDevNode {
     pub(crate) fn open(name: &str) -> Result<Self, Errno> {
         let file = OpenOptions::new().read(true).write(true).open(format!("/dev/contigo/{name}"));
         file.map(Self).map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))
@@ -315,7 +315,7 @@ impl RawGuard {
     }
 }
 
-impl AsFd for RawGuard {
+impl AsFd for RawDevNode {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -326,8 +326,8 @@ impl AsFd for RawGuard {
 pub(crate) struct RawRegisters(Map);
 
 impl RawRegisters {
-    /// The first page of the PCI function that the lab has made the guard `name`'s device of, past
-    /// every driver.
+    /// The first page of the PCI function that the lab has made the contigo device `name`'s device
+    /// of, past every driver.
     pub(crate) fn of_function(name: &str) -> Result<Self, Wrong> {
         let function =
             must("its function", fs::canonicalize(format!("/sys/class/contigo/{name}/device/..")))?;

@@ -12,7 +12,7 @@ use contigo::{
         pl330::{PROGRAM_BYTES, Pl330},
         zdma::Zdma,
     },
-    linux::{guard::Guard, vfio::Interrupt},
+    linux::{dev_node::DevNode, vfio::Interrupt},
     names::{Attach, OpenDevice},
 };
 use contigo_boards::DmaKind;
@@ -42,7 +42,7 @@ pub(crate) const VIRT_PCIE: Port = Port {
 
 /// The same for a platform device of the module's: the kernel says whether that snoops.
 pub(crate) fn virt_port(opened: &OpenDevice) -> Port {
-    Port { coherent: opened.guard().is_none_or(Guard::is_coherent), ..VIRT_PCIE }
+    Port { coherent: opened.dev_node().is_none_or(DevNode::is_coherent), ..VIRT_PCIE }
 }
 
 /// One memory with one engine.
@@ -216,10 +216,10 @@ impl<H: Bench> Task<'_, H> {
     /// job, and only then may a PCI function master the bus.
     fn queue<D: Driver>(&self, driver: D) -> Result<Queue<D>> {
         let queue = Queue::new(driver, JOBS)?;
-        if let Some(guard) = self.device.guard().filter(|_| self.place.armed) {
-            // SAFETY: the guard was found by the address of this engine's registers, which are its
-            // first window; it is dropped after it.
-            unsafe { queue.arm(guard, 0)? };
+        if let Some(dev_node) = self.device.dev_node().filter(|_| self.place.armed) {
+            // SAFETY: the contigo device was found by the address of this engine's registers, which
+            // are its first window; it is dropped after it.
+            unsafe { queue.arm(dev_node, 0)? };
         }
         // SAFETY: `Queue::new` has stopped it.
         unsafe { self.device.enable_bus_master()? };
@@ -228,10 +228,10 @@ impl<H: Bench> Task<'_, H> {
 
     /// The same for a driver that goes on without a queue.
     fn arm(&self, driver: &impl Driver) -> Result<()> {
-        match self.device.guard().filter(|_| self.place.armed) {
+        match self.device.dev_node().filter(|_| self.place.armed) {
             None => Ok(()),
             // SAFETY: as in `queue`; the driver's steps only stop it.
-            Some(guard) => unsafe { guard.arm(&driver.stop_program(), 0) },
+            Some(dev_node) => unsafe { dev_node.arm(&driver.stop_program(), 0) },
         }
     }
 

@@ -2,15 +2,15 @@
 
 use super::{Failure, Harness, boards::OnMemory};
 use crate::{
+    fake_dev_node::{DevNodeConfig, FakeDevNode},
     fake_dma_heap::{FIRST_FRAME, FakeHeap, HEAP, Pages, page_bytes},
-    fake_guard::{FakeGuard, GuardConfig},
     fake_u_dma_buf::{Config, FakeUDmaBuf},
     fake_vfio::{ADDRESS, FakeVfio, Machine},
 };
 use contigo::{
     Backend as _, Bus, DevAddr, Port, Result,
     linux::{
-        guard::{DmaBuf, Guard, GuardMemory},
+        dev_node::{DevNode, DmaBuf, OwnMemory},
         memory::{dma_heap::DmaHeap, u_dma_buf::UDmaBuf},
         vfio::{Vfio, VfioMemory},
     },
@@ -180,19 +180,19 @@ impl Harness for OnFakeVfio {
     }
 }
 
-/// The device of a fake guard: its own memory, and a dma-heap's blocks that are imported for it.
+/// The device of a fake contigo: its own memory, and a dma-heap's blocks that are imported for it.
 #[derive(Debug)]
-struct Guarded {
-    kernel: FakeGuard,
-    guard: Guard,
+struct ContigoDevice {
+    kernel: FakeDevNode,
+    dev_node: DevNode,
 }
 
-impl Guarded {
+impl ContigoDevice {
     #[allow(clippy::panic, reason = "this is how a test fails")]
-    fn new(config: GuardConfig) -> Self {
-        let kernel = FakeGuard::new(config);
-        let guard = kernel.open_guard().unwrap_or_else(|error| panic!("{error}"));
-        Self { kernel, guard }
+    fn new(config: DevNodeConfig) -> Self {
+        let kernel = FakeDevNode::new(config);
+        let dev_node = kernel.open_dev_node().unwrap_or_else(|error| panic!("{error}"));
+        Self { kernel, dev_node }
     }
 
     fn port(&self) -> Port {
@@ -204,7 +204,7 @@ impl Guarded {
             window: (0, u64::from(u32::MAX)),
             coherent: false,
         };
-        self.guard.seen_through(Port { coherent: self.guard.is_coherent(), ..claimed })
+        self.dev_node.seen_through(Port { coherent: self.dev_node.is_coherent(), ..claimed })
     }
 
     fn device_read(&self, addr: DevAddr, bytes: &mut [u8]) -> Result<(), BusError> {
@@ -216,33 +216,33 @@ impl Guarded {
     }
 }
 
-/// Memory that a fake guard allocates for its device.
+/// Memory that a fake device node allocates for its device.
 #[derive(Debug)]
-pub struct OnFakeGuard {
-    device: Guarded,
+pub struct OnFakeDevNode {
+    device: ContigoDevice,
     coherent: bool,
 }
 
-impl OnFakeGuard {
-    /// The device of such a guard. `coherent`: by [`Guard::allocate_coherent`].
+impl OnFakeDevNode {
+    /// The device of such a file. `coherent`: by [`DevNode::allocate_coherent`].
     ///
     /// # Panics
     /// Where it cannot be opened there.
     #[must_use]
-    pub fn new(config: GuardConfig, coherent: bool) -> Self {
-        Self { device: Guarded::new(config), coherent }
+    pub fn new(config: DevNodeConfig, coherent: bool) -> Self {
+        Self { device: ContigoDevice::new(config), coherent }
     }
 }
 
-impl Harness for OnFakeGuard {
-    type Backend = GuardMemory;
+impl Harness for OnFakeDevNode {
+    type Backend = OwnMemory;
 
-    fn open(&self, len_bytes: usize) -> Result<GuardMemory, Failure> {
-        let guard = &self.device.guard;
+    fn open(&self, len_bytes: usize) -> Result<OwnMemory, Failure> {
+        let dev_node = &self.device.dev_node;
         Ok(if self.coherent {
-            guard.allocate_coherent(len_bytes)
+            dev_node.allocate_coherent(len_bytes)
         } else {
-            guard.allocate(len_bytes)
+            dev_node.allocate(len_bytes)
         }?)
     }
 
@@ -263,21 +263,21 @@ impl Harness for OnFakeGuard {
     }
 }
 
-/// A dma-heap's blocks, imported for the device of a fake guard.
+/// A dma-heap's blocks, imported for the device of a fake device node.
 #[derive(Debug)]
 pub struct OnFakePort {
-    device: Guarded,
+    device: ContigoDevice,
     heap: Arc<FakeHeap>,
 }
 
 impl OnFakePort {
-    /// The device of such a guard.
+    /// The device of such a file.
     ///
     /// # Panics
     /// Where it cannot be opened there.
     #[must_use]
-    pub fn new(config: GuardConfig) -> Self {
-        Self { device: Guarded::new(config), heap: Arc::new(FakeHeap::new(Pages::Entry(0))) }
+    pub fn new(config: DevNodeConfig) -> Self {
+        Self { device: ContigoDevice::new(config), heap: Arc::new(FakeHeap::new(Pages::Entry(0))) }
     }
 }
 
@@ -285,7 +285,7 @@ impl Harness for OnFakePort {
     type Backend = DmaBuf;
 
     fn open(&self, len_bytes: usize) -> Result<DmaBuf, Failure> {
-        Ok(DmaHeap::allocate_for_from(self.heap.clone(), &self.device.guard, HEAP, len_bytes)?)
+        Ok(DmaHeap::allocate_for_from(self.heap.clone(), &self.device.dev_node, HEAP, len_bytes)?)
     }
 
     fn port(&self) -> Port {

@@ -20,17 +20,17 @@ fn inventory_has_every_kind_in_order() {
     let tree = board();
     let inventory = Inventory::under(tree.root());
     let expected = [
-        "guard:f8003000.dma-controller",
+        "contigo:f8003000.dma-controller",
         "u-dma-buf:udmabuf-smmu, but its node is behind an IOMMU or dma-ranges: a program opens \
          it with UDmaBuf::open_translated",
         "u-dma-buf:udmabuf0",
         "u-dma-buf:udmabuf1",
         "dma-heap:linux,cma, but from Linux 6.9 on its address needs the kernel module contigo, \
-         which has memory of its own: guard:DEVICE",
-        "dma-heap:linux,cma@guard:f8003000.dma-controller",
+         which has memory of its own: contigo:DEVICE",
+        "dma-heap:linux,cma@contigo:f8003000.dma-controller",
         "dma-heap:system, but its blocks are scattered pages: a device needs an IOMMU and the \
          kernel module contigo for them",
-        "dma-heap:system@guard:f8003000.dma-controller",
+        "dma-heap:system@contigo:f8003000.dma-controller",
         "hugetlb, but no huge page is free, as root: echo 16 > /proc/sys/vm/nr_hugepages",
         "vfio:0000:00:01.0",
         NO_CUDA,
@@ -42,7 +42,7 @@ fn inventory_has_every_kind_in_order() {
     let expected = [
         "uio:dma-controller@f8003000",
         "uio:dma@1000, but several devices have this name: open one by its number, uio:N",
-        "guard:f8003000.dma-controller",
+        "contigo:f8003000.dma-controller",
         "pci:0000:00:01.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to \
          it (driver_override)",
         "pci:0000:00:02.0, but a driver of the kernel has it: bind uio_pci_generic or vfio-pci to \
@@ -72,11 +72,11 @@ fn inventory_has_every_kind_in_order() {
     let answer = inventory.memory_answer().to_string();
     assert!(
         answer.starts_with(
-            "this machine has guard:f8003000.dma-controller; u-dma-buf:udmabuf-smmu, but its node"
+            "this machine has contigo:f8003000.dma-controller; u-dma-buf:udmabuf-smmu, but its node"
         ) && answer.ends_with("; sim"),
         "{answer}"
     );
-    assert!(inventory.device_answer().to_string().contains("; guard:f8003000.dma-controller; "));
+    assert!(inventory.device_answer().to_string().contains("; contigo:f8003000.dma-controller; "));
 
     tree.file("proc/sys/kernel/osrelease", "5.15.0\n");
     tree.file("dev/nvidia1", "");

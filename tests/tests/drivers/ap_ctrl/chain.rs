@@ -6,9 +6,12 @@ use contigo::forward;
 const BYTES: usize = 4096;
 
 /// The model's own kernel, `copy`, and buffers.
-fn with_copier<R>(seed: u64, act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool) -> R) -> R {
+fn with_copier<R>(
+    seed: u64,
+    act: impl FnOnce(&SimBoard, &SimDevice<ApCtrlModel>, &Pool) -> R,
+) -> R {
     let (board, _, pool) = bench(seed, 8, BYTES);
-    let kernel = SimApCtrl::<KernelFn>::new(&board, board.port());
+    let kernel = SimDevice::<ApCtrlModel>::new(&board, board.port());
     let result = act(&board, &kernel, &pool);
     clean(&board);
     result
@@ -69,7 +72,7 @@ fn the_kernel_has_taken_both() {
             is_copy(&queue.end(), byte);
         }
         assert_eq!(regs::ISR.read(queue.driver().device()), 0, "both interrupts were taken back");
-        assert_eq!(queue.counts().ran_dry, 1);
+        assert_eq!(queue.counts().underruns, 1);
     });
 }
 
@@ -108,7 +111,7 @@ impl<D: Wait> Wait for Shared<'_, D> {
 
 /// A kernel without interrupt registers, and with a pointer of 32 bits.
 #[test]
-fn without_an_interrupt_no_end_is_taken_for_the_next_one() {
+fn no_end_is_taken_for_next_without_irq() {
     let map = KernelMap::named("copy", Protocol::Chain)
         .pointer32("from", 0x10, OperandSpec::to_device(), "n")
         .pointer("to", 0x1C, OperandSpec::from_device(), "n")
@@ -121,7 +124,7 @@ fn without_an_interrupt_no_end_is_taken_for_the_next_one() {
     };
     let (board, _, pool) = bench(6, 8, BYTES);
     let model = ApCtrlModel::new(map.build().unwrap(), copy).unwrap();
-    let mut queue = open(&SimApCtrl::with_model(&board, board.port(), model), 2);
+    let mut queue = open(&SimDevice::with_model(&board, board.port(), model), 2);
     for round in 0..20 {
         push(&mut queue, &pool, round);
         push(&mut queue, &pool, round + 100);

@@ -32,7 +32,7 @@ macro_rules! all {
     ($list:expr) => {
         $list
             .iter()
-            .map(|each| (each.name().as_str(), each.offset(), each.bits()))
+            .map(|each| (each.name.as_str(), each.offset as usize, each.bits))
             .collect::<Vec<_>>()
     };
 }
@@ -62,7 +62,7 @@ fn a_header_says_what_hls_made() {
     let map = header::map(defines.as_bytes()).unwrap().build().unwrap();
     let what = (map.name().as_str(), map.pointers().len(), map.results().len());
     assert_eq!(what, ("FILTER_CONTROL", 2, 1));
-    assert_eq!((map.pointers()[0].name().as_str(), map.scalars()[1].bits()), ("FROM_R", 3));
+    assert_eq!((map.pointers()[0].name.as_str(), map.scalars()[1].bits), ("FROM_R", 3));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_kernel_without_a_pointer_has_a_map() {
     };
     let text = module(register("n", "Data signal of n", 16));
     let map = hwh::map(text.as_bytes(), "k").unwrap().build().unwrap();
-    let what = (map.pointers().len(), map.scalars()[0].bits(), map.window_bytes());
+    let what = (map.pointers().len(), map.scalars()[0].bits, map.window_bytes());
     assert_eq!(what, (0, 32, 65_536));
 
     // Three and four words are one argument, whose width no map has.
@@ -140,7 +140,7 @@ fn a_hand_off_says_the_same_of_one_instance() {
 }
 
 #[test]
-fn a_file_of_any_kind_is_known_by_its_first_letter() {
+fn file_kind_is_known_by_first_letter() {
     for ((text, read), name) in FILES.into_iter().zip(["filter", "FILTER", "filter_0"]) {
         let read = read(text.as_bytes()).unwrap().build().unwrap();
         assert_eq!(read.name().as_str(), name);
@@ -159,7 +159,7 @@ fn refused<'a>(read: Result<MapBuilder<'a>, MapError>) -> (MapRule, u32) {
 }
 
 #[test]
-fn what_is_wrong_in_a_file_is_named_with_its_line() {
+fn file_errors_are_named_with_line() {
     let json = |from: &str, to: &str| refused(json::map(JSON.replace(from, to).as_bytes()));
     let number = MapRule::Expected("a whole number of 32 bits");
     for (from, to, rule, line) in [
@@ -230,7 +230,7 @@ fn what_is_wrong_in_a_file_is_named_with_its_line() {
 }
 
 #[test]
-fn a_file_that_is_cut_off_anywhere_is_an_error_or_a_map() {
+fn truncated_file_is_error_or_map() {
     for (text, read) in FILES {
         let whole = read(text.as_bytes()).unwrap().build().unwrap();
         for end in 0..text.len() {
@@ -243,7 +243,7 @@ fn a_file_that_is_cut_off_anywhere_is_an_error_or_a_map() {
 }
 
 #[test]
-fn damaged_files_are_errors_or_maps_that_are_read_again() {
+fn damaged_file_is_error_or_rereadable_map() {
     let mut rng = Rng::with_seed(1);
     let (mut maps, mut errors) = (0, 0);
     for round in 0..12_000 {

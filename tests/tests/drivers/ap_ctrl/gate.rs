@@ -1,8 +1,9 @@
 //! The gate's registers, and what it lets its driver do, without a core behind it.
 
 use super::*;
+use crate::regs::axi_gate as regs;
 use contigo::{
-    drivers::axi_gate::{AxiGate, Gated, Owed, regs},
+    drivers::axi_gate::{AxiGate, Gated, Owed},
     job::StopProgram,
 };
 

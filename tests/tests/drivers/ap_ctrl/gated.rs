@@ -1,8 +1,9 @@
 //! A kernel behind a gate: it stops whatever it does.
 
 use super::*;
+use crate::regs::axi_gate as gate_regs;
 use contigo::{
-    drivers::axi_gate::{AxiGate, Gated, Owed, Part, regs as gate_regs},
+    drivers::axi_gate::{AxiGate, Gated, Owed, Part},
     sim::axi_gate::GatedModel,
 };
 

@@ -20,9 +20,9 @@ fn scaler() -> ApCtrlModel {
     ApCtrlModel::new(SCALE, scale as KernelFn).unwrap()
 }
 
-fn with_kernel(faults: Faults, act: impl FnOnce(&SimBoard, &SimApCtrl, &Pool)) {
+fn with_kernel(faults: Faults, act: impl FnOnce(&SimBoard, &SimDevice<ApCtrlModel>, &Pool)) {
     let (board, _, pool) = faulty(5, faults, 8, 1024);
-    act(&board, &SimApCtrl::with_model(&board, board.port(), scaler()), &pool);
+    act(&board, &SimDevice::with_model(&board, board.port(), scaler()), &pool);
     clean(&board);
     assert_eq!(pool.taken(), 0);
 }
@@ -60,7 +60,7 @@ fn a_kernel_without_a_pointer_takes_jobs() {
     let add: KernelFn = |call| Ok([(call.scalar(0) + call.scalar(1)) as u32, 0, 0, 0]);
     let board = SimBoard::new(3);
     let model = ApCtrlModel::new(map.build().unwrap(), add).unwrap();
-    let mut queue = open(&SimApCtrl::with_model(&board, board.port(), model), 1);
+    let mut queue = open(&SimDevice::with_model(&board, board.port(), model), 1);
     for round in 0..20_u32 {
         assert_eq!(queue.run([], &[round, 7], LIMIT).unwrap().words[0], round + 7);
     }
@@ -107,8 +107,10 @@ fn job_beyond_its_operands_is_refused() {
 #[test]
 fn the_interrupt_ends_a_wait_and_is_taken_back() {
     let (board, _, pool) = bench(4, 8, 1024);
-    for model in [scaler(), scaler().clears_on_read()] {
-        let mut queue = open(&SimApCtrl::with_model(&board, board.port(), model), 1);
+    for clears_on_read in [false, true] {
+        let mut model = scaler();
+        model.clears_on_read = clears_on_read;
+        let mut queue = open(&SimDevice::with_model(&board, board.port(), model), 1);
         for _ in 0..3 {
             let before_ns = board.now_ns();
             drop(queue.run(copies(&pool, ..60, ..60), &ROWS, LIMIT).unwrap());

@@ -24,7 +24,7 @@ impl Panics<'_> {
 // SAFETY: each method is the camera's, and one that panics leaves it as it was, or with a job more.
 unsafe impl Driver for Panics<'_> {
     forward!(|this| this.camera => name, port, addr_bits, operands, depth, in_order, check,
-        arm_irq, ran_dry);
+        arm_irq, underruns);
 
     unsafe fn submit(&mut self, slot: usize, operands: &[DevSlice], words: &[u32]) -> Result<()> {
         // SAFETY: the caller's promise.
@@ -80,7 +80,7 @@ fn in_a_queue(place: &'static str, port: fn(&SimBoard) -> Port) {
 }
 
 #[test]
-fn the_slots_of_a_driver_that_panicked_stay_the_devices() {
+fn panicked_drivers_slots_stay_devices() {
     for place in ["submit", "poll", "stop"] {
         in_a_queue(place, SimBoard::port);
         in_a_queue(place, SimBoard::coherent_port);
@@ -89,7 +89,7 @@ fn the_slots_of_a_driver_that_panicked_stay_the_devices() {
 
 /// A wait that panics leaves the job with the device, which is stopped before a byte comes back.
 #[test]
-fn a_wait_that_panics_gives_no_byte_back_before_a_stop() {
+fn panicked_wait_returns_bytes_after_stop() {
     let ((board, region, pool), panics) = (bench(9, 1, PACKET), Cell::new(""));
     let device = camera(spec(SourceConfig::default()), &board, board.port());
     let camera = camera_of(&device, lines(&region, 8), 8).unwrap();

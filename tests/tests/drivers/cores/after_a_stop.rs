@@ -5,7 +5,7 @@ use crate::prelude::*;
 use contigo::{
     drivers::{
         axi_dma::{AxiDmaConfig, PacketReport, Side as DmaSide},
-        axi_dmac::{DmacConfig, regs::Side as DmacSide},
+        axi_dmac::DmacConfig,
         axi_mcdma::{McdmaConfig, Way},
         axi_vdma::{AxiVdmaConfig, Side as VdmaSide},
         litepcie::{LitepcieConfig, Side as LitepcieSide},
@@ -13,7 +13,7 @@ use contigo::{
     },
     sim::{
         axi_dma::{AxiDmaModel, CoreSpec},
-        axi_dmac::{AxiDmacBuild, AxiDmacModel},
+        axi_dmac::{AxiDmacBuild, AxiDmacModel, Side as DmacSide},
         axi_mcdma::{McdmaModel, McdmaSpec},
         axi_vdma::{AxiVdmaModel, AxiVdmaSpec},
         litepcie::{LitepcieModel, LitepcieSpec},
@@ -202,7 +202,7 @@ fn axi_dmac_does_not_mark_a_torn_packet() {
 /// A stream of bytes: each buffer begins where the one before ended, and the first after a stop
 /// anywhere. Nothing is said.
 #[test]
-fn litepcie_loses_its_place_in_the_stream_by_a_stop() {
+fn litepcie_loses_stream_place_by_a_stop() {
     let (board, _, pool) = bench(11, 4, ROOM_BYTES);
     let config = LitepcieConfig { ordered: true, ..LitepcieConfig::default() };
     let model = LitepcieModel::new(LitepcieSpec { config, stream: source(100) });

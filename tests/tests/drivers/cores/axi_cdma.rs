@@ -7,9 +7,10 @@ mod registers;
 mod tail;
 
 use crate::prelude::*;
+use crate::regs::axi_cdma as regs;
 use contigo::{
-    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, Keyhole, regs},
-    sim::axi_cdma::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR, SimAxiCdma},
+    drivers::axi_cdma::{AxiCdma, AxiCdmaConfig, Keyhole},
+    sim::axi_cdma::{AxiCdmaModel, AxiCdmaSpec, FIFO_ADDR},
 };
 
 /// Any byte.
@@ -27,8 +28,8 @@ const DEFAULT: AxiCdmaConfig = AxiCdmaConfig {
     stop_us: 10_000,
 };
 
-fn core(board: &SimBoard, spec: AxiCdmaSpec) -> SimAxiCdma {
-    SimAxiCdma::with_model(board, board.port(), AxiCdmaModel::new(spec))
+fn core(board: &SimBoard, spec: AxiCdmaSpec) -> SimDevice<AxiCdmaModel> {
+    SimDevice::<AxiCdmaModel>::with_model(board, board.port(), AxiCdmaModel::new(spec))
 }
 
 #[test]

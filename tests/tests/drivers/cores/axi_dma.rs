@@ -13,7 +13,7 @@ use crate::prelude::*;
 use contigo::{
     drivers::axi_dma::{AxiDma, AxiDmaChannel, AxiDmaConfig, AxiDmaCore, Side},
     job::CoreChannel,
-    sim::axi_dma::{AxiDmaModel, CoreSpec, SimAxiDma},
+    sim::axi_dma::{AxiDmaModel, CoreSpec},
 };
 
 const DIRECT: CoreSpec = CoreSpec {
@@ -45,7 +45,7 @@ type Window = SimWindow<AxiDmaModel>;
 
 /// The driver of one channel, and of both as one.
 fn alone(
-    device: &SimAxiDma,
+    device: &SimDevice<AxiDmaModel>,
     region: &Region,
     side: Side,
     config: AxiDmaConfig,
@@ -54,7 +54,11 @@ fn alone(
     Queue::new(channel, 4).unwrap()
 }
 
-fn as_one(device: &SimAxiDma, region: &Region, config: AxiDmaConfig) -> Queue<AxiDma<Window>> {
+fn as_one(
+    device: &SimDevice<AxiDmaModel>,
+    region: &Region,
+    config: AxiDmaConfig,
+) -> Queue<AxiDma<Window>> {
     Queue::new(device.window().unwrap().driver(config, Some(ring(region))).unwrap(), 4).unwrap()
 }
 

@@ -6,9 +6,9 @@ mod stops;
 
 use crate::prelude::*;
 use contigo::{
-    drivers::axi_dmac::{AxiDmac, DmacConfig, DmacKind, DmacRows, regs::Side},
+    drivers::axi_dmac::{AxiDmac, DmacConfig, DmacKind, DmacRows},
     job::Settings,
-    sim::axi_dmac::{AxiDmacBuild, AxiDmacFlaws, AxiDmacModel, SimAxiDmac},
+    sim::axi_dmac::{AxiDmacBuild, AxiDmacFlaws, AxiDmacModel, Side},
 };
 
 const CONFIG: DmacConfig = DmacConfig {
@@ -32,7 +32,10 @@ fn core(board: &SimBoard, build: AxiDmacBuild) -> SimDevice<AxiDmacModel> {
     SimDevice::with_model(board, board.port(), AxiDmacModel::new(build))
 }
 
-fn open(core: &SimAxiDmac, config: DmacConfig) -> Result<Queue<AxiDmac<SimWindow<AxiDmacModel>>>> {
+fn open(
+    core: &SimDevice<AxiDmacModel>,
+    config: DmacConfig,
+) -> Result<Queue<AxiDmac<SimWindow<AxiDmacModel>>>> {
     Ok(Queue::new(core.window()?.driver(config)?, 4)?)
 }
 
@@ -108,7 +111,7 @@ fn the_core_says_how_it_is_built() {
 fn cores_that_cannot_be_driven_are_refused() {
     let board = SimBoard::new(1);
     let refused = |build, port, config| {
-        let core = SimAxiDmac::with_model(&board, port, AxiDmacModel::new(build));
+        let core = SimDevice::<AxiDmacModel>::with_model(&board, port, AxiDmacModel::new(build));
         core.window().unwrap().driver(config).map(drop)
     };
     let (plain, coherent) = (board.port(), board.coherent_port());

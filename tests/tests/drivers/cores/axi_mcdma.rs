@@ -8,10 +8,11 @@ mod refusals;
 mod threads;
 
 use crate::prelude::*;
+use crate::regs::axi_mcdma as regs;
 use contigo::{
-    drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, Way, regs},
+    drivers::axi_mcdma::{Mcdma, McdmaChannel, McdmaConfig, Way},
     job::CoreChannel,
-    sim::axi_mcdma::{McdmaModel, McdmaSpec, SimMcdma},
+    sim::axi_mcdma::{McdmaModel, McdmaSpec},
 };
 
 /// Its memory ports take any address.
@@ -30,8 +31,8 @@ fn model(config: McdmaConfig, stream: StreamConfig) -> McdmaModel {
     McdmaModel::new(McdmaSpec { config, streams: [stream; 2] })
 }
 
-fn core(board: &SimBoard, config: McdmaConfig, stream: StreamConfig) -> SimMcdma {
-    SimMcdma::with_model(board, board.port(), model(config, stream))
+fn core(board: &SimBoard, config: McdmaConfig, stream: StreamConfig) -> SimDevice<McdmaModel> {
+    SimDevice::<McdmaModel>::with_model(board, board.port(), model(config, stream))
 }
 
 /// A camera: packets of 1,000 bytes with a pause after each.

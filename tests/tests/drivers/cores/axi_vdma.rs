@@ -7,9 +7,10 @@
 mod starts;
 
 use crate::prelude::*;
+use crate::regs::axi_vdma as regs;
 use contigo::{
-    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side, regs},
-    sim::axi_vdma::{AxiVdmaModel, AxiVdmaSpec, SimAxiVdma},
+    drivers::axi_vdma::{AxiVdmaChannel, AxiVdmaConfig, Side},
+    sim::axi_vdma::{AxiVdmaModel, AxiVdmaSpec},
 };
 
 /// 16 lines of 64 bytes.
@@ -25,11 +26,16 @@ const CONFIG: AxiVdmaConfig = AxiVdmaConfig {
 };
 
 /// A core with a source of packets of `packet_bytes`.
-fn camera(board: &SimBoard, packet_bytes: usize, gap_ns: u64) -> SimAxiVdma {
+fn camera(board: &SimBoard, packet_bytes: usize, gap_ns: u64) -> SimDevice<AxiVdmaModel> {
     built(board, packet_bytes, gap_ns, AxiVdmaSpec::default())
 }
 
-fn built(board: &SimBoard, packet_bytes: usize, gap_ns: u64, spec: AxiVdmaSpec) -> SimAxiVdma {
+fn built(
+    board: &SimBoard,
+    packet_bytes: usize,
+    gap_ns: u64,
+    spec: AxiVdmaSpec,
+) -> SimDevice<AxiVdmaModel> {
     let source = SourceConfig { packet_bytes, gap_ns, ..SourceConfig::default() };
     let spec = AxiVdmaSpec { stream: StreamConfig::source(source, 4096), ..spec };
     SimDevice::with_model(board, board.port(), AxiVdmaModel::new(spec))
@@ -37,7 +43,7 @@ fn built(board: &SimBoard, packet_bytes: usize, gap_ns: u64, spec: AxiVdmaSpec) 
 
 /// The channel that receives.
 fn open(
-    device: &SimAxiVdma,
+    device: &SimDevice<AxiVdmaModel>,
     config: AxiVdmaConfig,
 ) -> Queue<AxiVdmaChannel<SimWindow<AxiVdmaModel>>> {
     Queue::new(device.window().unwrap().channel(Side::S2mm, config).unwrap(), 1).unwrap()
@@ -45,7 +51,7 @@ fn open(
 
 /// Back to back, the frames that begin in a gap are lost, and no frame is torn.
 #[test]
-fn a_source_without_blanking_loses_frames_and_tears_none() {
+fn gapless_source_loses_frames_gives_whole() {
     let (board, _, pool) = bench(1, 1, 1024);
     let device = camera(&board, 1024, 0);
     let mut queue = open(&device, CONFIG);
@@ -83,7 +89,7 @@ fn lines_lie_a_stride_apart() {
 #[test]
 fn both_channels_of_one_core() {
     let (board, _, pool) = bench(1, 2, 1024);
-    let device = SimAxiVdma::new(&board, board.port());
+    let device = SimDevice::<AxiVdmaModel>::new(&board, board.port());
     let core = device.window().unwrap().core().unwrap();
     // SAFETY: the model is built as the configuration says.
     let open = |side| unsafe { core.channel(side, CONFIG) };
@@ -103,7 +109,7 @@ fn both_channels_of_one_core() {
 }
 
 #[test]
-fn a_frame_of_another_shape_fails_alone_and_says_how() {
+fn misshapen_frame_fails_alone_and_says_how() {
     for (packet_bytes, name) in [(512, "SOFEarlyErr"), (544, "EOLEarlyErr"), (2048, "SOFLateErr")] {
         let (board, _, pool) = bench(1, 1, 1024);
         let mut queue = open(&camera(&board, packet_bytes, 50_000), CONFIG);
@@ -118,7 +124,7 @@ fn a_frame_of_another_shape_fails_alone_and_says_how() {
 #[test]
 fn frames_and_cores_that_there_are_not() {
     let (board, _, pool) = bench(1, 1, 2048);
-    let device = SimAxiVdma::new(&board, board.port());
+    let device = SimDevice::<AxiVdmaModel>::new(&board, board.port());
     for config in [
         AxiVdmaConfig::default(),
         AxiVdmaConfig { hsize_bytes: 0x1_0000, ..CONFIG },
@@ -182,7 +188,7 @@ fn registers_at_their_edges() {
 #[test]
 fn the_stop_program_resets_the_channel() {
     let board = SimBoard::new(1);
-    let device = SimAxiVdma::new(&board, board.port());
+    let device = SimDevice::<AxiVdmaModel>::new(&board, board.port());
     let program = open(&device, CONFIG).driver().stop_program();
     let window = device.window().unwrap();
     // SAFETY: the steps start nothing.

@@ -5,7 +5,7 @@ use super::wakes_for_an_end;
 use crate::prelude::*;
 use contigo::{
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side},
-    sim::litepcie::{LitepcieModel, LitepcieSpec, SimLitepcie, channel},
+    sim::litepcie::{LitepcieModel, LitepcieSpec, channel},
 };
 use std::sync::{Arc, Mutex};
 
@@ -13,11 +13,11 @@ use std::sync::{Arc, Mutex};
 const BYTES: usize = 1024;
 
 /// A card whose source sends so many packets, and whose reader's stream is a sink.
-fn card(board: &SimBoard, config: LitepcieConfig, packets: u32) -> SimLitepcie {
+fn card(board: &SimBoard, config: LitepcieConfig, packets: u32) -> SimDevice<LitepcieModel> {
     let source = SourceConfig { packets, packet_bytes: BYTES, ..SourceConfig::default() };
     let stream = StreamConfig::source(source, 4096);
     let model = LitepcieModel::new(LitepcieSpec { config, stream });
-    SimLitepcie::with_model(board, board.port(), model)
+    SimDevice::<LitepcieModel>::with_model(board, board.port(), model)
 }
 
 fn ordered(ordered: bool) -> LitepcieConfig {
@@ -57,12 +57,12 @@ fn writer_fills_buffers_in_order() {
 
 /// The writes of a card that is not ordered reach memory after its count reports them.
 #[test]
-fn the_writer_waits_for_writes_that_its_count_overtook() {
+fn writer_waits_for_overtaken_writes() {
     for (is_ordered, steps) in [(false, 0), (true, 4)] {
         let (board, _, pool) = bench(1, 16, 4096);
         let card = card(&board, ordered(is_ordered), u32::MAX);
         let driver = card.window().unwrap().driver(Side::Writer).unwrap();
-        // Nothing tells a guard that writes have arrived.
+        // Nothing tells a contigo device that writes have arrived.
         assert_eq!(driver.stop_program().steps().len(), steps);
         let mut queue = Queue::new(driver, 8).unwrap();
         for round in 0..50 {
@@ -126,7 +126,8 @@ fn reset_does_not_come_between_a_jobs_registers() {
     /// The last word of a descriptor of the reader's table, which puts it there.
     const WE: usize = 0x602C;
     let (board, _, pool) = bench(1, 1, 4096);
-    let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::default());
+    let card =
+        SimDevice::<LitepcieModel>::with_model(&board, board.port(), LitepcieModel::default());
     let resets: Once = Arc::default();
     let then = resets.clone();
     let bent = Bent::new(card.window().unwrap(), |_, value| value).writing(move |offset, value| {
@@ -154,7 +155,8 @@ fn reset_does_not_come_between_a_jobs_registers() {
 #[test]
 fn bad_input_is_refused_with_numbers() {
     let (board, _, pool) = bench(1, 2, 4096);
-    let card = SimLitepcie::with_model(&board, board.port(), LitepcieModel::default());
+    let card =
+        SimDevice::<LitepcieModel>::with_model(&board, board.port(), LitepcieModel::default());
     let mut queue = Queue::new(card.window().unwrap().driver(Side::Loopback).unwrap(), 8).unwrap();
     let mut error = |from: std::ops::Range<usize>, to: std::ops::Range<usize>| {
         queue.refuses(copies(&pool, from, to), &[])
@@ -200,7 +202,7 @@ fn cards_that_are_gone_or_old_are_said() {
 }
 
 #[test]
-fn a_wait_wakes_for_an_end_that_was_seen_and_else_not() {
+fn wait_wakes_only_for_a_seen_end() {
     let lost = Faults { lost_irq: 1000, ..Faults::NONE };
     for (side, ordered, packets, faults, ends) in [
         (Side::Writer, false, 0, Faults::NONE, false),

@@ -6,10 +6,11 @@ mod responses;
 mod stops;
 
 use crate::prelude::*;
+use crate::regs::msgdma as regs;
 use contigo::{
-    drivers::msgdma::{Msgdma, MsgdmaConfig, MsgdmaMode, MsgdmaTransfer, regs},
+    drivers::msgdma::{Msgdma, MsgdmaConfig, MsgdmaMode, MsgdmaTransfer},
     job::Settings,
-    sim::msgdma::{MsgdmaBuild, MsgdmaModel, SimMsgdma},
+    sim::msgdma::{MsgdmaBuild, MsgdmaModel},
 };
 
 const COPY: MsgdmaConfig = MsgdmaConfig {
@@ -43,12 +44,12 @@ fn with(faults: Faults, act: impl FnOnce(&SimBoard, &Pool, CpuBuf) -> Result<()>
     assert_eq!((pool.taken(), own.taken()), (0, 0));
 }
 
-fn core(board: &SimBoard, config: MsgdmaConfig, stream: StreamConfig) -> SimMsgdma {
+fn core(board: &SimBoard, config: MsgdmaConfig, stream: StreamConfig) -> SimDevice<MsgdmaModel> {
     built(board, MsgdmaBuild { config, stream, ..MsgdmaBuild::default() })
 }
 
-fn built(board: &SimBoard, build: MsgdmaBuild) -> SimMsgdma {
-    SimMsgdma::with_model(board, board.port(), MsgdmaModel::new(build))
+fn built(board: &SimBoard, build: MsgdmaBuild) -> SimDevice<MsgdmaModel> {
+    SimDevice::<MsgdmaModel>::with_model(board, board.port(), MsgdmaModel::new(build))
 }
 
 /// The driver of a device that is built as `config` says, or waits for more than that.
@@ -124,7 +125,7 @@ fn settings_are_read_as_text() {
 }
 
 #[test]
-fn jobs_that_the_core_cannot_take_are_refused_before() {
+fn impossible_jobs_are_refused_early() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, COPY, StreamConfig::sink());
         let transfer = MsgdmaTransfer::FullWords;

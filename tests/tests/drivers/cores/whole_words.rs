@@ -12,11 +12,11 @@ use contigo::{
         msgdma::{MsgdmaConfig, MsgdmaTransfer},
     },
     sim::{
-        axi_cdma::SimAxiCdma,
-        axi_dma::{AxiDmaModel, CoreSpec, SimAxiDma},
-        axi_dmac::{AxiDmacBuild, AxiDmacModel, SimAxiDmac},
-        axi_mcdma::{McdmaModel, McdmaSpec, SimMcdma},
-        msgdma::{MsgdmaBuild, MsgdmaModel, SimMsgdma},
+        axi_cdma::AxiCdmaModel,
+        axi_dma::{AxiDmaModel, CoreSpec},
+        axi_dmac::{AxiDmacBuild, AxiDmacModel},
+        axi_mcdma::{McdmaModel, McdmaSpec},
+        msgdma::{MsgdmaBuild, MsgdmaModel},
     },
 };
 
@@ -53,9 +53,9 @@ fn reads_beside<D: Driver>(driver: D, pool: &Pool, board: &SimBoard, first: usiz
     assert_eq!(board.counts().bytes_beside, bytes);
 }
 
-fn sink(board: &SimBoard) -> SimAxiDma {
+fn sink(board: &SimBoard) -> SimDevice<AxiDmaModel> {
     let spec = CoreSpec { stream: StreamConfig::sink(), ..CoreSpec::default() };
-    SimAxiDma::with_model(board, board.port(), AxiDmaModel::new(spec))
+    SimDevice::<AxiDmaModel>::with_model(board, board.port(), AxiDmaModel::new(spec))
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn axi_dma_sends_the_last_word_s_bytes_alone() {
     let driver = device.window().unwrap();
     let driver = driver.channel(Side::Mm2s, AxiDmaConfig::default(), Some(rings)).unwrap();
     reads_beside(driver, &pool, &board, 0, 3);
-    assert_eq!(device.model(AxiDmaModel::stream).unwrap().sent_bytes, ODD_BYTES as u64);
+    assert_eq!(device.model(|model| model.stream.counts()).unwrap().sent_bytes, ODD_BYTES as u64);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn axi_mcdma_does() {
     let (board, rings, pool) = ground();
     let config = McdmaConfig { mm2s_dre: true, ..McdmaConfig::default() };
     let model = McdmaModel::new(McdmaSpec { config, streams: [StreamConfig::sink(); 2] });
-    let device = SimMcdma::with_model(&board, board.port(), model);
+    let device = SimDevice::<McdmaModel>::with_model(&board, board.port(), model);
     let core = device.window().unwrap().core().unwrap();
     reads_beside(core.channel(Way::Mm2s(0), rings).unwrap(), &pool, &board, 4, 3);
 }
@@ -81,7 +81,7 @@ fn axi_mcdma_does() {
 #[test]
 fn axi_cdma_does() {
     let (board, _, pool) = ground();
-    let window = SimAxiCdma::new(&board, board.port()).window().unwrap();
+    let window = SimDevice::<AxiCdmaModel>::new(&board, board.port()).window().unwrap();
     let driver = window.simple(AxiCdmaConfig::default()).unwrap();
     reads_beside(driver, &pool, &board, 0, 3);
 }
@@ -91,7 +91,8 @@ fn msgdma_does() {
     let (board, _, pool) = ground();
     let config = MsgdmaConfig { transfer: MsgdmaTransfer::Unaligned, ..MsgdmaConfig::default() };
     let model = MsgdmaModel::new(MsgdmaBuild { config, ..MsgdmaBuild::default() });
-    let window = SimMsgdma::with_model(&board, board.port(), model).window().unwrap();
+    let window =
+        SimDevice::<MsgdmaModel>::with_model(&board, board.port(), model).window().unwrap();
     reads_beside(window.driver(config).unwrap(), &pool, &board, 0, 3);
 }
 
@@ -99,13 +100,14 @@ fn msgdma_does() {
 fn axi_dmac_does() {
     let (board, _, pool) = ground();
     let model = AxiDmacModel::new(AxiDmacBuild::default());
-    let window = SimAxiDmac::with_model(&board, board.port(), model).window().unwrap();
+    let window =
+        SimDevice::<AxiDmacModel>::with_model(&board, board.port(), model).window().unwrap();
     reads_beside(window.driver(DmacConfig::default()).unwrap(), &pool, &board, 0, 7);
 }
 
 /// Vivado builds buses of up to 1,024 bits, and a block here ends with a line of 64 bytes.
 #[test]
-fn a_wide_bus_s_operand_at_the_end_of_its_block_is_refused() {
+fn wide_operand_at_blocks_end_is_refused() {
     let board = SimBoard::new(13);
     let region = region(&board, 4096 + 1024 + 64);
     let rings = ring(&region);
@@ -148,7 +150,7 @@ unsafe impl Model for Reader {
 }
 
 #[test]
-fn a_word_that_reaches_past_memory_is_a_bus_error() {
+fn word_reaching_past_memory_is_bus_error() {
     for (word_bytes, fails) in [(64, false), (128, true)] {
         let board = SimBoard::new(14);
         let region = region(&board, 1024 + 64);

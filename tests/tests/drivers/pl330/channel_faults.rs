@@ -10,7 +10,7 @@ use std::{
 };
 
 #[test]
-fn a_fault_of_one_channel_leaves_the_others_at_work() {
+fn channel_fault_leaves_others_at_work() {
     let ground = ground(1, Faults::NONE);
     let controller = ground.device(Pl330Spec::default()).window().unwrap().controller().unwrap();
     let mut rng = Rng::with_seed(1);
@@ -33,7 +33,7 @@ fn a_fault_of_one_channel_leaves_the_others_at_work() {
 }
 
 #[test]
-fn manager_fault_belongs_to_the_unstarted_channel() {
+fn manager_fault_is_the_unstarted_channels() {
     let ground = ground(1, Faults::NONE);
     let device = ground.device(Pl330Spec { channels: 4, ..Pl330Spec::default() });
     // It takes one DMAGO for a channel that it does not have.

@@ -27,7 +27,7 @@ pub(crate) fn queue<D: Device>(
 }
 
 #[test]
-fn eight_queues_of_one_thread_are_in_flight_at_once() {
+fn eight_queues_of_thread_are_in_flight() {
     for (seed, spec) in [
         Pl330Spec::default(),
         // A data buffer of 64 bytes for eight channels, whose bursts must fit together.

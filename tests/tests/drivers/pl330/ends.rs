@@ -30,7 +30,7 @@ fn an_event_between_two_reads_is_not_the_end() {
 // ---- Controllers that hang, are stuck, or are gone.
 
 #[test]
-fn program_returns_only_from_a_stopped_controller() {
+fn program_returns_only_when_core_stopped() {
     let ground = ground(3, STUCK);
     let device = ground.device(Pl330Spec::default());
     let open = || open(device.window().unwrap(), ground.program()).unwrap();
@@ -97,7 +97,7 @@ fn next_driver_kills_an_endless_program() {
 fn job_stopped_before_its_start_never_starts() {
     for after_ns in 0..12 {
         let ground = ground(after_ns, Faults::NONE);
-        let device = SimPl330::new(&ground.board, ground.board.coherent_port());
+        let device = SimDevice::<Pl330Model>::new(&ground.board, ground.board.coherent_port());
         let mut queue = ground.queue(device.window().unwrap());
         let before_bytes = ground.board.counts().bytes_written;
         queue.give(copies(&ground.data, ..4000, 1..4001));

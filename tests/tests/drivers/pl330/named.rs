@@ -75,7 +75,7 @@ fn channel_by_name_stops_alone() {
 
 /// The last driver's end closes the core; another thread opens its own channel meanwhile.
 #[test]
-fn a_channel_opens_while_the_last_one_of_another_closes() {
+fn channel_opens_while_last_one_closes() {
     let (device, region) = open("sim:pl330");
     thread::scope(|scope| {
         for settings in ["channel=0", "channel=1", "channel=2"] {
@@ -223,7 +223,7 @@ fn unknown_setting_lists_the_known_ones() {
 /// A channel that was taken had a reference to the core. The reference counted as used until the
 /// end of the function that closed the core: undefined, as Miri says.
 #[test]
-fn the_last_one_taken_closes_the_core_in_any_function() {
+fn last_taken_channel_closes_the_core() {
     let (device, region) = open("sim:pl330@7");
     let settings = Settings("channel=0");
     drop(take(&device, settings.0).unwrap());

@@ -15,7 +15,7 @@ fn refusal(spec: Pl330Spec, (channel, event): (u8, u8), bend: fn(usize, u32) -> 
 }
 
 #[test]
-fn what_is_no_controller_or_not_enough_of_one_is_refused() {
+fn incapable_controller_is_refused() {
     let zynq = Pl330Spec::default();
     let wrong = |register, expected, found| Error::WrongDevice {
         device: "pl330",
@@ -98,7 +98,7 @@ fn impossible_copies_are_refused_untouched() {
     let region = region(&board, 8 << 20);
     let programs = region.pool(1, PROGRAM_BYTES).unwrap();
     let data = region.pool(2, MOST + 4096).unwrap();
-    let device = SimPl330::new(&board, board.port());
+    let device = SimDevice::<Pl330Model>::new(&board, board.port());
     let driver = device.window().unwrap().driver(programs.take().unwrap()).unwrap();
 
     // The numbers that only a direct call can bring, past the queue's own checks.

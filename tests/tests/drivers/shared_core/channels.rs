@@ -42,7 +42,7 @@ fn a_channel_is_claimed_once_and_given_back() {
 }
 
 #[test]
-fn two_threads_share_the_registers_and_the_interrupt() {
+fn threads_share_registers_and_interrupt() {
     let (board, _, pool) = bench(1, 8, 128);
     let core = core(&board);
     let both = Barrier::new(2);

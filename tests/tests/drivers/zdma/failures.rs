@@ -10,11 +10,11 @@ fn fault(bit: u32) -> Error {
 }
 
 #[test]
-fn a_bus_error_is_told_from_another_and_the_next_job_works() {
+fn bus_errors_differ_and_next_job_works() {
     for mode in [Mode::Simple, Mode::Linked(4096), Mode::Linked(128)] {
         let (board, region, pool) = bench(1, 4, LEN);
         let (_, nowhere) = hole(&board);
-        let mut queue = mode.queue(&SimZdma::new(&board, board.port()), &region);
+        let mut queue = mode.queue(&SimDevice::<ZdmaModel>::new(&board, board.port()), &region);
         works(&mut queue, &pool);
         let take = || pool.take().unwrap();
         let reads = [nowhere.take().unwrap().to_device(5..), take().from_device(..)];
@@ -33,7 +33,7 @@ fn a_bus_error_is_told_from_another_and_the_next_job_works() {
 fn descriptors_that_the_channel_cannot_read() {
     let (board, region, pool) = bench(1, 4, LEN);
     let (elsewhere, _) = hole(&board);
-    let channel = SimZdma::new(&board, board.port());
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut queue = Mode::Linked(256).queue(&channel, &elsewhere);
     let error = queue.run(copies(&pool, .., ..), &[], LIMIT).unwrap_err().error;
     let either = [regs::INT_SRC_DESCRIPTOR, regs::INT_DST_DESCRIPTOR].map(fault);
@@ -52,7 +52,7 @@ fn copies_that_no_channel_can_do() {
         (Mode::Linked(4096), 7 << 29),
         (Mode::Linked(8 * 9 * 64), u32::MAX as usize),
     ] {
-        let zdma = mode.open(&SimZdma::new(&board, board.port()), &region);
+        let zdma = mode.open(&SimDevice::<ZdmaModel>::new(&board, board.port()), &region);
         let refusal = |from, to| zdma.check(&[slice(from), slice(to)], &[]);
         let argument = |value: usize| {
             let (value, max) = (value as u64, max as u64);
@@ -96,7 +96,8 @@ fn descriptors_that_do_not_suit_come_back() {
     let wide = Port { addr_bits: 64, window: (0, u64::MAX), ..board.port() };
     let refusal = |port, region: &Region, len_bytes| {
         let buf = region.alloc(len_bytes, Align::LINE).unwrap();
-        let refused = SimZdma::new(&board, port).window().unwrap().linked(buf).unwrap_err();
+        let refused =
+            SimDevice::<ZdmaModel>::new(&board, port).window().unwrap().linked(buf).unwrap_err();
         let error = refused.error;
         assert_eq!(refused.into_returned().len_bytes(), len_bytes);
         error
@@ -113,7 +114,7 @@ fn descriptors_that_do_not_suit_come_back() {
             port: "sim-hp0", addr: 0x1000_0000_0000, len_bytes: 128, first: 0, last: LAST,
         },
     }
-    let mut queue = Mode::Simple.queue(&SimZdma::new(&board, wide), &here);
+    let mut queue = Mode::Simple.queue(&SimDevice::<ZdmaModel>::new(&board, wide), &here);
     let from = far.alloc(64, Align::LINE).unwrap().to_device(..);
     cases! {
         queue.refuses([from, pool.take().unwrap().from_device(..)], &[])

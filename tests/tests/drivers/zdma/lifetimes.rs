@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn early_timeout_stops_before_buffers_return() {
     let (board, region, pool) = bench(11, 2, LEN);
-    let channel = SimZdma::new(&board, board.port());
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut queue = Mode::Linked(4096).queue(&channel, &region);
     for _ in 0..40 {
         let operands = [filled(&pool, 1).to_device(..), filled(&pool, 0xC0).from_device(..)];
@@ -20,7 +20,7 @@ fn early_timeout_stops_before_buffers_return() {
 }
 
 #[test]
-fn descriptors_go_back_only_when_the_channel_has_stopped() {
+fn descriptors_return_only_after_the_stop() {
     for (faults, job, reset, kept, what) in [
         (Faults::NONE, false, false, 0, "idle"),
         (Faults::NONE, true, false, 0, "a job ends or is stopped"),
@@ -31,7 +31,7 @@ fn descriptors_go_back_only_when_the_channel_has_stopped() {
         let (board, region, data) = faulty(7, faults, 2, LEN);
         // A pool of descriptors' memory, so that giving it back shows.
         let pool = region.pool(1, 4096).unwrap();
-        let channel = SimZdma::new(&board, board.port());
+        let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
         let driver = channel.window().unwrap().linked(pool.take().unwrap()).unwrap();
         let mut queue = Queue::new(driver, 1).unwrap();
         if job {
@@ -47,19 +47,18 @@ fn descriptors_go_back_only_when_the_channel_has_stopped() {
 }
 
 #[test]
-fn a_new_driver_stops_what_a_crashed_program_left() {
+fn new_driver_stops_what_a_crash_left() {
     let (board, region, pool) = bench(1, 2, LEN);
-    let channel = SimZdma::new(&board, board.port());
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
     // A list that pauses: the descriptors of a copy of 1 byte, the first one's command changed by
     // hand.
     let window = channel.window().unwrap();
     let mut list = region.alloc(64, Align::LINE).unwrap();
     let addr = region.dev_addr_of(&board.port(), list.view::<u8>().unwrap().as_ptr(), 64).unwrap();
     let at = u32::try_from(addr.0).unwrap();
-    let words = [
-        [at, 0, 1, regs::WORD3_LINKED | regs::WORD3_PAUSE, at, 0, 0, 0],
-        [at + 8, 0, 1, regs::WORD3_LINKED, at, 0, 0, 0],
-    ];
+    // UG1085: the command, bits 4..3, is 01.
+    let pause = regs::WORD3_LINKED | 0b01 << 3;
+    let words = [[at, 0, 1, pause, at, 0, 0, 0], [at + 8, 0, 1, regs::WORD3_LINKED, at, 0, 0, 0]];
     list.view_mut::<u32>().unwrap().copy_from_slice(words.as_flattened());
     let lent = contigo::mem::DriverBuf::new(list, &board.port(), regs::ADDR_BITS).unwrap();
     for (offset, value) in [

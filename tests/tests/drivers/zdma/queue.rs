@@ -29,7 +29,7 @@ fn depth_follows_the_room_for_descriptors() {
         [(128, 1), (192, 1), (256, 2), (512, 4), (960, 4), (1024, 8), (4096, 8), (1 << 16, 8)]
     {
         let (board, region, pool) = bench(1, 2 * DEPTH, LEN);
-        let channel = SimZdma::new(&board, board.port());
+        let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
         let mut queue = Mode::Linked(len_bytes).queue(&channel, &region);
         let mut rng = Rng::with_seed(1);
         assert_eq!(queue.driver().depth(), depth, "{len_bytes}");
@@ -47,7 +47,7 @@ fn depth_follows_the_room_for_descriptors() {
             assert!(queue.wait::<2>(LIMIT).unwrap().is_none());
         }
         let (pushed, completed) = (5 * depth as u64, 5 * depth as u64);
-        let counts = QueueCounts { pushed, completed, ran_dry: 5, ..QueueCounts::default() };
+        let counts = QueueCounts { pushed, completed, underruns: 5, ..QueueCounts::default() };
         assert_eq!(queue.counts(), counts);
     }
 }
@@ -58,7 +58,7 @@ fn fault_inside_a_list_keeps_the_jobs_before() {
     // The jobs before the fault count here, and the board would blame all of the list.
     board.allow_wrong_accesses(true).unwrap();
     let (_, nowhere) = hole(&board);
-    let channel = SimZdma::new(&board, board.port());
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut queue = Mode::Linked(4096).queue(&channel, &region);
     let mut rng = Rng::with_seed(1);
     // The first is a list of its own; the other seven are one.
@@ -93,7 +93,8 @@ fn fault_inside_a_list_keeps_the_jobs_before() {
 fn long_copy_with_more_room_than_a_list() {
     const LONG: usize = 512 * 1024;
     let (board, region, pool) = bench(6, 2, LONG);
-    let mut queue = Mode::Linked(3 * 4096).queue(&SimZdma::new(&board, board.port()), &region);
+    let mut queue =
+        Mode::Linked(3 * 4096).queue(&SimDevice::<ZdmaModel>::new(&board, board.port()), &region);
     let mut from = pool.take().unwrap();
     Rng::with_seed(6).fill(from.view_mut::<u8>().unwrap());
     let operands = [from.to_device(..), pool.take().unwrap().from_device(..)];
@@ -104,7 +105,7 @@ fn long_copy_with_more_room_than_a_list() {
 #[test]
 fn copy_into_its_own_neighbour() {
     let (board, region, pool) = bench(5, 1, 2 * LEN);
-    let channel = SimZdma::new(&board, board.port());
+    let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
     let mut queue = Mode::Linked(256).queue(&channel, &region);
     let (mut from, to) = pool.take().unwrap().split_at(LEN).unwrap();
     from.view_mut::<u8>().unwrap().fill(9);

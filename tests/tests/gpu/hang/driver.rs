@@ -25,7 +25,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-const NAME: &str = "which_calls_wait_for_a_kernel_that_has_nothing_to_do_with_them";
+const NAME: &str = "needed_calls_wait_for_no_hung_kernel";
 /// A call that is not back by then waits for the kernel: the others take microseconds, loading a
 /// module milliseconds.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -162,7 +162,7 @@ fn beside(
 }
 
 #[test]
-fn which_calls_wait_for_a_kernel_that_has_nothing_to_do_with_them() {
+fn needed_calls_wait_for_no_hung_kernel() {
     let Some((gpu, _alone)) = alone(NAME) else { return };
     if let Some(why) = forbidden() {
         return skipped(NAME, why);

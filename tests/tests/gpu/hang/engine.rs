@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-const NAME: &str = "a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it";
+const NAME: &str = "endless_kernel_is_given_up_nothing_waits";
 /// A call that does not wait for the kernel takes microseconds, or a tenth of a second where it
 /// looks for an end.
 const AT_ONCE: Duration = Duration::from_secs(1);
@@ -54,7 +54,7 @@ fn timed<T>(what: &str, call: impl FnOnce() -> T) -> T {
 }
 
 #[test]
-fn a_kernel_that_never_ends_is_given_up_and_nothing_waits_for_it() {
+fn endless_kernel_is_given_up_nothing_waits() {
     let Some((_, _alone)) = alone(NAME) else { return };
     if let Some(why) = forbidden() {
         return skipped(NAME, why);

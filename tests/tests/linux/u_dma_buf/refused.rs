@@ -160,7 +160,7 @@ fn ioctls_and_attributes_must_agree() {
 }
 
 #[test]
-fn a_mode_that_maps_uncached_without_o_sync_is_refused() {
+fn uncached_mode_without_o_sync_is_refused() {
     for base in [Config::default(), old()] {
         for sync_mode in 0..=4 {
             FakeUDmaBuf::new(Config { sync_mode, ..base.clone() }).open().unwrap();

@@ -38,7 +38,7 @@ fn coherent_memory_is_never_synced() {
 }
 
 #[test]
-fn ranges_are_rounded_out_to_whole_lines_and_stay_inside() {
+fn ranges_round_to_lines_inside_the_block() {
     for config in [Config::default(), old()] {
         let fake = FakeUDmaBuf::new(config);
         let block = fake.open().unwrap();
@@ -83,7 +83,7 @@ fn an_empty_range_does_nothing_at_all() {
 
 #[test]
 #[allow(clippy::reversed_empty_ranges, reason = "the case")]
-fn a_range_past_the_block_never_reaches_the_module() {
+fn range_past_block_never_reaches_module() {
     let fake = fake();
     let block = fake.open().unwrap();
     for range in [0..BLOCK + 1, BLOCK + 64..BLOCK + 64, 128..64, 0..usize::MAX] {
@@ -180,7 +180,7 @@ fn kept_lock_is_an_error() {
 }
 
 #[test]
-fn a_signal_during_a_write_is_tried_again_but_not_for_ever() {
+fn interrupted_write_is_retried_with_limit() {
     let fake = FakeUDmaBuf::new(old());
     let calls = AtomicU32::new(0);
     let every_other =

@@ -97,7 +97,7 @@ fn optional_attributes_are_never_required() {
 }
 
 #[test]
-fn the_last_block_of_the_address_space_is_possible() {
+fn last_block_of_address_space_is_possible() {
     let phys_addr = u64::MAX - BLOCK as u64 + 1;
     let fake = FakeUDmaBuf::new(Config { phys_addr, ..Config::default() });
     assert_eq!(fake.open().unwrap().mapping().base, BaseAddr::Phys(PhysAddr(phys_addr)));

@@ -69,7 +69,7 @@ fn translated_address_is_not_physical() {
 /// As `of_dma_get_range` looks for it: an empty property is one-to-one, and so is the absent one of
 /// the next bus; the first absent one above ends the search.
 #[test]
-fn a_translation_is_looked_for_as_the_kernel_does() {
+fn translation_is_found_as_in_the_kernel() {
     const SOME: Option<&[u8]> = Some(b"1234");
     const EMPTY: Option<&[u8]> = Some(b"");
     for (buses, refused) in [

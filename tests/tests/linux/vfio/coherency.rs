@@ -33,7 +33,7 @@ fn coherent_where_the_kernel_keeps_it_so() {
 }
 
 #[test]
-fn a_function_may_not_ask_to_leave_the_caches_out() {
+fn function_may_not_bypass_the_caches() {
     for way in [Way::Group, Way::Iommufd] {
         let (kernel, _vfio) = opened(Machine::with(way));
         let control = kernel.config(DEVICE_CONTROL);

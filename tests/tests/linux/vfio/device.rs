@@ -33,7 +33,7 @@ fn reset_before_mastering_and_stopped_on_drop() {
 }
 
 #[test]
-fn one_that_cannot_be_reset_must_be_at_rest_first() {
+fn unresettable_device_must_be_at_rest() {
     let (kernel, vfio) = opened(Machine { resets: false, ..Machine::default() });
     assert_eq!(
         unsuitable(open(&vfio, Interrupt::Any).unwrap_err()),
@@ -187,7 +187,7 @@ fn the_first_interrupt_that_there_is() {
 }
 
 #[test]
-fn a_wait_ends_when_the_interrupt_comes_and_at_its_limit() {
+fn wait_ends_at_interrupt_or_its_limit() {
     for interrupt in [Interrupt::Msi, Interrupt::MsiX, Interrupt::Intx] {
         let (kernel, vfio) = opened(Machine { irqs: [1, 1, 1], ..Machine::default() });
         let mut device = open(&vfio, interrupt).unwrap();
@@ -239,7 +239,7 @@ fn a_wait_ends_when_the_interrupt_comes_and_at_its_limit() {
 }
 
 #[test]
-fn every_call_that_fails_gives_the_registers_back() {
+fn failed_call_gives_registers_back() {
     let os = |call, errno: Errno| Error::Os { call, errno: errno as i32 };
     for (call, nth, expected) in [
         (Call::WriteConfig, 0, os("pwrite(PCI configuration)", Errno::EIO)),

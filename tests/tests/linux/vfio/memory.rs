@@ -139,7 +139,7 @@ fn unmappable_memory_frees_its_place() {
 }
 
 #[test]
-fn a_block_is_taken_from_the_device_before_it_is_freed() {
+fn block_leaves_device_before_it_is_freed() {
     for way in WAYS {
         let (kernel, vfio) = opened(Machine::with(way));
         let memory = vfio.memory(64 << 10).unwrap();
@@ -245,7 +245,7 @@ fn revoked_block_stays_the_programs() {
 }
 
 #[test]
-fn everything_is_revoked_also_where_one_block_will_not_go() {
+fn others_are_revoked_despite_stuck_block() {
     for (way, call) in [(Way::Group, Call::UnmapDma), (Way::Iommufd, Call::IoasUnmap)] {
         let (kernel, vfio) = opened(Machine::with(way));
         let blocks =

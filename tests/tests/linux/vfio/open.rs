@@ -53,7 +53,7 @@ fn the_device_is_closed_before_its_address_space() {
 }
 
 #[test]
-fn every_call_that_fails_is_named_and_leaves_nothing_open() {
+fn failed_call_is_named_leaves_none_open() {
     let io = Errno::EIO;
     let by_group = [
         (Call::OpenGroup, "open(/dev/vfio/<group>)"),

@@ -53,7 +53,7 @@ impl See for Programs {
 }
 
 #[test]
-fn every_driver_has_a_stop_program_that_ends_with_a_look() {
+fn every_drivers_stop_program_ends_in_look() {
     let mut programs = Programs(0);
     each_driver(&mut programs);
     assert!(programs.0 > 20, "{} subjects", programs.0);

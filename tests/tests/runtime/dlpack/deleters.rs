@@ -186,7 +186,7 @@ fn leaving_holder_beside_deleter_loses_nothing() {
 }
 
 #[test]
-fn a_deleter_called_twice_is_counted_and_changes_nothing() {
+fn second_deleter_call_is_only_counted() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
@@ -209,7 +209,7 @@ fn a_deleter_called_twice_is_counted_and_changes_nothing() {
 }
 
 #[test]
-fn a_deleter_of_an_earlier_loan_does_not_end_a_later_one() {
+fn old_loans_deleter_spares_a_later_loan() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();
@@ -241,7 +241,7 @@ fn a_deleter_of_an_earlier_loan_does_not_end_a_later_one() {
 
 /// Under Miri: the deleter reads nothing that a later loan of the slot writes.
 #[test]
-fn a_deleter_called_twice_races_with_no_later_loan() {
+fn second_deleter_races_no_later_loan() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let board = SimBoard::new(1);
     let region = Region::new(memory(&board, 16 << 10)).unwrap();

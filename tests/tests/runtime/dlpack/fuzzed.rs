@@ -147,7 +147,7 @@ fn each_seed_is_a_file() {
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri reads no files")]
-fn the_corpus_and_what_lies_near_it_keep_the_rules() {
+fn corpus_and_mutations_keep_the_rules() {
     let near = if emulated::why().is_some() { 5_000 } else { 60_000 };
     let rig = Rig::new();
     let corpus = files(&folder("corpus"));

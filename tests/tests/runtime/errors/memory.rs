@@ -26,12 +26,12 @@ fn blocks_that_a_region_refuses() {
 }
 
 #[test]
-fn allocations_and_addresses_that_a_region_refuses() {
+fn refused_allocations_and_addresses() {
     allocations_and_addresses();
 }
 
 #[test]
-fn pools_that_a_region_refuses_and_what_they_refuse() {
+fn refused_pools_and_their_allocations() {
     pools_and_allocations();
 }
 

@@ -111,7 +111,7 @@ fn a_queues_job_gets_no_end_of_one_before() {
 }
 
 #[test]
-fn a_new_queue_over_a_driver_gets_no_end_of_the_one_before() {
+fn new_queue_gets_no_end_of_the_old_one() {
     for is_forgotten in [false, true] {
         let rig = Rig::new();
         let (mut driver, script) = rig.driver(4, true);

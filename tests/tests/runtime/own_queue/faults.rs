@@ -155,7 +155,7 @@ fn device_that_refuses_a_job_is_stopped() {
 }
 
 #[test]
-fn a_fault_with_a_device_that_will_not_stop_says_both() {
+fn fault_of_unstoppable_device_says_both() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(4, true);
     rig.submit(&mut queue, 2);

@@ -5,7 +5,7 @@ use contigo::{Completion, Driver, Queue, Stream};
 use std::time::Duration;
 
 #[test]
-fn slots_go_in_a_circle_and_begin_anew_after_a_stop() {
+fn slots_circle_and_restart_after_a_stop() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(3, true);
     assert_eq!(rig.submit(&mut queue, 3).len(), 3);
@@ -20,7 +20,7 @@ fn slots_go_in_a_circle_and_begin_anew_after_a_stop() {
         "the first look is at ends of before the queue"
     );
     assert_eq!(script.borrow().slots, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
-    assert_eq!(queue.counts().ran_dry, 0);
+    assert_eq!(queue.counts().underruns, 0);
     // A circle that is stopped in its middle: no wait blocks, and the oldest comes back first.
     queue.stop().unwrap();
     assert!(
@@ -33,7 +33,7 @@ fn slots_go_in_a_circle_and_begin_anew_after_a_stop() {
 }
 
 #[test]
-fn jobs_that_end_out_of_order_are_found_by_their_slot() {
+fn out_of_order_ends_are_found_by_slot() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(9, false);
     let lie = rig.submit(&mut queue, 4);
@@ -57,7 +57,7 @@ fn jobs_that_end_out_of_order_are_found_by_their_slot() {
 }
 
 #[test]
-fn a_queue_says_how_often_it_saw_the_device_without_a_job() {
+fn queue_counts_device_without_a_job() {
     let rig = Rig::new();
     let (mut queue, script) = rig.queue(4, true);
     let end = |slot| script.borrow_mut().polls.push_back(Ok(Some(Completion::of(slot))));
@@ -66,14 +66,18 @@ fn a_queue_says_how_often_it_saw_the_device_without_a_job() {
         end(slot);
         drop(queue.wait::<1>(Duration::ZERO).unwrap().unwrap());
     }
-    assert_eq!(queue.counts().ran_dry, 3, "each ended before the next one came");
+    assert_eq!(queue.counts().underruns, 3, "each ended before the next one came");
     rig.submit(&mut queue, 2);
     end(3);
     drop(queue.wait::<1>(Duration::ZERO).unwrap().unwrap());
     queue.stop().unwrap();
     end(0);
     drop(queue.wait::<1>(Duration::ZERO).unwrap().unwrap());
-    assert_eq!((queue.counts().ran_dry, queue.is_empty()), (3, true), "a stop's doing is no loss");
+    assert_eq!(
+        (queue.counts().underruns, queue.is_empty()),
+        (3, true),
+        "a stop's doing is no loss"
+    );
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn jobs_wait_for_the_device_in_their_order() {
             );
         }
         assert!(queue.wait::<1>(Duration::ZERO).unwrap().is_none() && queue.is_empty());
-        assert_eq!(queue.counts().ran_dry, 1, "after the last one");
+        assert_eq!(queue.counts().underruns, 1, "after the last one");
     }
 }
 
@@ -146,7 +146,7 @@ fn panicking_callback_keeps_the_order_of_jobs() {
 const LIMIT: Duration = Duration::from_millis(20);
 
 #[test]
-fn eight_jobs_are_in_a_queue_over_a_channel_that_takes_one() {
+fn eight_jobs_queue_on_one_job_channel() {
     let board = SimBoard::new(1);
     let pool = Region::new(board.memory(64 * 1024).unwrap()).unwrap().pool(16, 1024).unwrap();
     let channel = SimDevice::<ZdmaModel>::new(&board, board.port());
@@ -163,7 +163,7 @@ fn eight_jobs_are_in_a_queue_over_a_channel_that_takes_one() {
             assert_eq!(to.view::<u8>().unwrap(), [8 * round + job; 1024]);
         }
     }
-    assert_eq!((queue.counts().completed, queue.counts().ran_dry, pool.taken()), (40, 5, 0));
+    assert_eq!((queue.counts().completed, queue.counts().underruns, pool.taken()), (40, 5, 0));
 }
 
 #[test]

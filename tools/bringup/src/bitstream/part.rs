@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_is_known_by_each_of_its_names_and_numbers() {
+    fn part_is_known_by_names_and_numbers() {
         let name = |name: &str| Part::named(name).map(|part| part.name);
         assert_eq!(
             (name("7z020clg400"), name("XC7Z020"), name("xc7z012sclg485")),

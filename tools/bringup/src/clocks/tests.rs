@@ -127,7 +127,7 @@ impl Kernel for Divider {
 }
 
 #[test]
-fn a_clock_is_set_and_set_back_where_it_is_not_near() -> Outcome {
+fn clock_is_set_back_where_it_is_not_near() -> Outcome {
     let folder = tempfile::tempdir()?;
     let root = folder.path();
     let device = root.join("sys/bus/platform/devices/clocking0");
@@ -167,7 +167,7 @@ fn a_clock_is_set_and_set_back_where_it_is_not_near() -> Outcome {
 }
 
 #[test]
-fn a_clock_that_is_not_set_back_is_said_with_its_rate() -> Outcome {
+fn clock_not_set_back_is_told_with_rate() -> Outcome {
     let folder = tempfile::tempdir()?;
     let device = folder.path().join("sys/bus/platform/devices/clocking0");
     fs::create_dir_all(device.join("of_node"))?;
@@ -198,7 +198,7 @@ fn a_clock_that_is_not_set_back_is_said_with_its_rate() -> Outcome {
 
 /// A core on FCLK1 with a rate, one on its own clock, and one behind the node of AMD's driver.
 #[test]
-fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
+fn the_tree_has_a_contigo_devices_clocks() -> Outcome {
     let folder = tempfile::tempdir()?;
     let root = folder.path();
     let tree = root.join("sys/firmware/devicetree/base");
@@ -231,9 +231,9 @@ fn the_tree_says_what_a_guarded_device_wants() -> Outcome {
         ("43c10000.copy", "copy@43c10000"),
         ("43c20000.odd", "odd@43c20000"),
     ] {
-        let guard = root.join("sys/class/contigo").join(device).join("device");
-        fs::create_dir_all(&guard)?;
-        symlink(Path::new("/sys/firmware/devicetree/base").join(node), guard.join("of_node"))?;
+        let dev_node = root.join("sys/class/contigo").join(device).join("device");
+        fs::create_dir_all(&dev_node)?;
+        symlink(Path::new("/sys/firmware/devicetree/base").join(node), dev_node.join("of_node"))?;
     }
     let [zero, one] = [0, 1].map(Fabric::new);
     let wanted = |who: &str, fabric: Option<Fabric>, hz| {

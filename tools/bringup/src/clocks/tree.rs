@@ -1,4 +1,4 @@
-//! Clocks in the device tree: those of a guarded device, the rates that it asks for, and the rate
+//! Clocks in the device tree: those of a contigo device, the rates that it asks for, and the rate
 //! of the board's crystal.
 //!
 //! # References
@@ -25,22 +25,22 @@ const THROUGH_MAX: usize = 4;
 /// A core has a few clocks.
 const CLOCKS_MAX: usize = 16;
 
-/// The fabric clocks that the tree gives each guarded device, with the rates that the device asks
+/// The fabric clocks that the tree gives each contigo device, with the rates that the device asks
 /// for. If it asks for none, the rate is 0: the clock is still known, and whether it runs.
 #[must_use]
 pub fn wanted(machine: &Machine) -> Vec<Wanted> {
-    let guards: Vec<_> = machine
+    let dev_nodes: Vec<_> = machine
         .list(CLASS)
         .into_iter()
         .map(|id| (format!("{CLASS}/{id}/device/of_node"), id))
         .collect();
-    // Without guards the tree is not read.
-    if guards.is_empty() {
+    // Without contigo devices the tree is not read.
+    if dev_nodes.is_empty() {
         return Vec::new();
     }
     let providers = providers(machine);
     let mut all = Vec::new();
-    for (node, id) in guards {
+    for (node, id) in dev_nodes {
         let rates = cells(machine, &node, "assigned-clock-rates");
         let assigned = fabrics(machine, &providers, &node, "assigned-clocks");
         let names = machine.text(format!("{node}/clock-names")).unwrap_or_default();

@@ -63,9 +63,9 @@ pub(super) const CHECKS: &[Check] = &[
         },
     },
     Check {
-        id: "guard-rights-node",
+        id: "contigo-rights-node",
         area: AREA,
-        title: "the group may open the guards",
+        title: "the group may open the contigo devices",
         cause: CAUSE,
         cure: CURE,
         source: "kernel-helpers/README.md, Who may",

@@ -130,7 +130,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Whether this machine is prepared for programs that drive devices: its tree has a node for
-    /// uio, the module contigo or u-dma-buf, or it has a block or a guard.
+    /// uio, the module contigo or u-dma-buf, or it has a block or a contigo device.
     pub(super) fn prepared(&self) -> bool {
         let ours = |one: &String| {
             one == "generic-uio" || one == "contigo,engine" || one.starts_with("ikwzm,")

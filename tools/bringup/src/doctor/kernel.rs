@@ -160,8 +160,8 @@ pub(super) const CONFIG: &[Check] = &[
         source: "kernel-helpers/README.md, The module",
         look: |facts| {
             let outcome =
-                option(facts, "DMA_SHARED_BUFFER", !super::guard::waiting(facts).is_empty());
-            if super::guard::is_too_old(facts) { choice(outcome) } else { outcome }
+                option(facts, "DMA_SHARED_BUFFER", !super::dev_node::waiting(facts).is_empty());
+            if super::dev_node::is_too_old(facts) { choice(outcome) } else { outcome }
         },
     },
     Check {

@@ -7,9 +7,9 @@
 mod access;
 mod cma;
 mod cuda;
+mod dev_node;
 mod fabric;
 mod facts;
-mod guard;
 mod kernel;
 mod libc;
 mod masters;
@@ -146,7 +146,7 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
         cma::HEAPS,
         masters::COHERENCY,
         uio::CHECKS,
-        guard::CHECKS,
+        dev_node::CHECKS,
         vfio::CHECKS,
         masters::REACH,
         kernel::MEMORY,

@@ -61,17 +61,17 @@ fn nodes(machine: &Machine, family: Option<Family>) -> BTreeSet<String> {
         });
         windows.into_iter().any(|address| inside(family, address))
     };
-    let guard = |id: &String| address(id).is_some_and(|address| inside(family, address));
+    let dev_node = |id: &String| address(id).is_some_and(|address| inside(family, address));
     let uio = machine.list("sys/class/uio").into_iter().filter(uio).map(|id| format!("/dev/{id}"));
-    let guards = machine
+    let dev_nodes = machine
         .list("sys/class/contigo")
         .into_iter()
-        .filter(guard)
+        .filter(dev_node)
         .map(|id| format!("/dev/contigo/{id}"));
     // A program that holds a block of u-dma-buf may have given its address to a core.
     let node = |block: String| format!("/dev/{}", block.rsplit('/').next().unwrap_or(&block));
     let buffers = machine.blocks().into_iter().map(node);
-    uio.chain(guards).chain(buffers).chain(vfio(machine, family)).chain(xrt(machine)).collect()
+    uio.chain(dev_nodes).chain(buffers).chain(vfio(machine, family)).chain(xrt(machine)).collect()
 }
 
 /// The nodes by which a program gets a core from VFIO: its group's, and its own since Linux 6.6.

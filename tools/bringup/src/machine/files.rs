@@ -427,7 +427,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no openat")]
-    fn no_path_leads_out_of_a_root_and_absolute_links_stay_in_it() {
+    fn paths_and_links_stay_inside_the_root() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("copy");
         fs::create_dir_all(root.join("sys/class")).unwrap();
@@ -473,7 +473,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no openat")]
-    fn only_folders_and_regular_files_are_opened_and_a_copy_is_not_written() {
+    fn only_files_open_and_copy_is_unwritten() {
         let place = tempfile::tempdir().unwrap();
         fs::create_dir_all(place.path().join("dev/folder")).unwrap();
         mkfifo(&place.path().join("dev/pipe"), Mode::S_IRWXU).unwrap();
@@ -549,7 +549,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no openat")]
-    fn a_copy_that_is_larger_than_a_machine_is_not_read_for_ever() {
+    fn oversized_copy_is_read_with_limits() {
         let place = tempfile::tempdir().unwrap();
         fs::create_dir(place.path().join("sys")).unwrap();
         for file in ["maps", "sys/name"] {
@@ -625,7 +625,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no openat")]
-    fn a_pipe_that_takes_the_place_of_a_file_meanwhile_is_not_opened() {
+    fn pipe_replacing_a_file_is_not_opened() {
         let [by_kernel, by_steps] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let files = Files::of(by_kernel.path().to_owned(), Whose::Copy);
         let list =

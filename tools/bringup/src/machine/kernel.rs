@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no child processes")]
-    fn a_child_that_keeps_the_pipes_is_not_waited_for() -> io::Result<()> {
+    fn child_keeping_pipes_is_not_waited_for() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("id");
         let begun = Instant::now();
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no child processes")]
-    fn a_program_that_does_not_end_is_killed_with_its_group() -> io::Result<()> {
+    fn endless_program_is_killed_with_group() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("id");
         let begun = Instant::now();

@@ -264,7 +264,7 @@ fn a_chip_on_a_bus_is_read_and_never_written() -> Outcome {
 }
 
 #[test]
-fn a_monitor_has_a_name_and_a_bus_that_is_not_there_is_said() -> Outcome {
+fn monitor_is_named_and_missing_bus_told() -> Outcome {
     for wrong in [
         "",
         "ina226@1:0x40",

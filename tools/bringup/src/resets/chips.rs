@@ -43,7 +43,7 @@ impl GpioLine {
                 line.offset == *offset && (line.chip == *chip || line.label == *chip)
             }
             Place::Name(name) => line.name.as_ref() == Some(name),
-            Place::Guard(_) => false,
+            Place::Contigo(_) => false,
         };
         let found: Vec<_> = lines.iter().filter(meant).collect();
         match found.as_slice() {

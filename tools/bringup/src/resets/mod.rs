@@ -2,7 +2,7 @@
 //!
 //! A driver's reset line is any [`OutputPin`](embedded_hal::digital::OutputPin) in a [`ResetLine`],
 //! with its polarity. On Linux a [`Place`] names one: a line of a GPIO chip by name, or by chip and
-//! offset, or a device that the kernel module guards.
+//! offset, or a device that the kernel module has.
 //!
 //! - ZynqMP's chip is `zynqmp_gpio`. EMIO line 0 is offset 78, and `pl_resetn0` to `pl_resetn3` are
 //!   offsets 173 down to 170.
@@ -23,14 +23,14 @@
 //! GPIO"; xilfpga, `XFpga_PsPlGpioResetsLow`.
 
 mod chips;
-mod guard;
+mod dev_node;
 mod line;
 mod place;
 #[cfg(test)]
 mod tests;
 
 pub use chips::{GpioLine, lines, open};
-pub use guard::Guarded;
+pub use dev_node::ContigoDevice;
 pub use line::{Active, PulseError, ResetLine};
 pub use place::{Place, ResetError, Width};
 

@@ -6,8 +6,8 @@ use std::{fmt, io, str::FromStr};
 /// The place of a reset line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A device that the kernel module guards, by any of its names: `guard:copy@40000000`.
-    Guard(String),
+    /// A device that the kernel module has, by any of its names: `contigo:copy@40000000`.
+    Contigo(String),
     /// A line of a GPIO chip. The chip is named by its file or by its label: `zynqmp_gpio:78`.
     Offset {
         /// `gpiochip0`, or `zynqmp_gpio`.
@@ -23,8 +23,8 @@ impl FromStr for Place {
     type Err = ResetError;
 
     fn from_str(text: &str) -> Result<Self, ResetError> {
-        if let Some(name) = text.strip_prefix("guard:") {
-            return Ok(Self::Guard(name.to_owned()));
+        if let Some(name) = text.strip_prefix("contigo:") {
+            return Ok(Self::Contigo(name.to_owned()));
         }
         match text.strip_prefix("/dev/").unwrap_or(text).rsplit_once(':') {
             // A line's name may have a colon too; then the last colon has no number behind it.
@@ -45,7 +45,7 @@ impl FromStr for Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Guard(name) => write!(f, "guard:{name}"),
+            Self::Contigo(name) => write!(f, "contigo:{name}"),
             Self::Offset { chip, offset } => write!(f, "{chip}:{offset}"),
             Self::Name(name) => f.write_str(name),
         }
@@ -82,7 +82,7 @@ impl Width {
 pub enum ResetError {
     /// The text names no line.
     #[error(
-        "{0:?} is no line: write its name, CHIP:OFFSET (gpiochip0:78) or guard:NAME; contigo reset \
+        "{0:?} is no line: write its name, CHIP:OFFSET (gpiochip0:78) or contigo:NAME; contigo reset \
          lists them"
     )]
     NotALine(String),
@@ -100,7 +100,7 @@ pub enum ResetError {
     NoSuchLine {
         /// The name.
         place: Place,
-        /// The number of lines, or of guards.
+        /// The number of lines, or of contigo devices.
         among: usize,
     },
     /// Several lines have this name.
@@ -137,18 +137,18 @@ pub enum ResetError {
         #[source]
         error: gpio_cdev::Error,
     },
-    /// A guarded device has no reset.
+    /// A contigo device has no reset.
     #[error(
-        "guard:{device} has no reset: its node in the device tree needs resets = <…>, or its line \
+        "contigo:{device} has no reset: its node in the device tree needs resets = <…>, or its line \
          is a GPIO's"
     )]
     NoResets {
         /// The device.
         device: String,
     },
-    /// The kernel did not reset a guarded device.
-    #[error("guard:{device} was not reset: {error}; run this as root, and see dmesg")]
-    Guard {
+    /// The kernel did not reset a contigo device.
+    #[error("contigo:{device} was not reset: {error}; run this as root, and see dmesg")]
+    DevNode {
         /// The device.
         device: String,
         /// The cause.
@@ -180,8 +180,8 @@ pub enum ResetError {
 
 fn absent(place: &Place, among: usize) -> String {
     match (place, among) {
-        (Place::Guard(_), _) => format!(
-            "no device is called {place}, of {among} that the kernel module guards: contigo reset \
+        (Place::Contigo(_), _) => format!(
+            "no device is called {place}, of {among} that the kernel module has: contigo reset \
              lists them"
         ),
         (_, 0) => format!(

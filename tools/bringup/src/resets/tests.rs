@@ -1,4 +1,4 @@
-use super::{Active, GpioLine, Guarded, Place, PulseError, ResetError, ResetLine, Width};
+use super::{Active, ContigoDevice, GpioLine, Place, PulseError, ResetError, ResetLine, Width};
 use crate::machine::{Kernel, Machine};
 use embedded_hal::{
     delay::DelayNs,
@@ -86,7 +86,7 @@ fn pulse(active: Active, fail: &[usize]) -> Result<Seen, Box<dyn Error>> {
 }
 
 #[test]
-fn a_pulse_is_asserted_held_and_released_in_its_polarity() -> Outcome {
+fn pulse_is_asserted_held_and_released() -> Outcome {
     use Event::{High, Low, Us};
     assert_eq!(pulse(Active::Low, &[])?, (Ok(()), vec![Low, Us(25), High]));
     assert_eq!(pulse(Active::High, &[])?, (Ok(()), vec![High, Us(25), Low]));
@@ -114,10 +114,10 @@ fn a_width_has_bounds() -> Outcome {
 }
 
 #[test]
-fn a_place_is_a_guard_an_offset_or_a_name() -> Outcome {
+fn a_place_is_a_contigo_device_an_offset_or_a_name() -> Outcome {
     let offset = |chip: &str, offset| Place::Offset { chip: chip.to_owned(), offset };
     let rows = [
-        ("guard:copy@40000000", Place::Guard("copy@40000000".to_owned())),
+        ("contigo:copy@40000000", Place::Contigo("copy@40000000".to_owned())),
         ("gpiochip0:5", offset("gpiochip0", 5)),
         ("/dev/gpiochip2:0", offset("gpiochip2", 0)),
         ("zynqmp_gpio:173", offset("zynqmp_gpio", 173)),
@@ -185,7 +185,7 @@ impl Kernel for Answers {
 }
 
 #[test]
-fn a_guard_is_reset_and_never_taken_unasked() -> Outcome {
+fn a_contigo_device_is_reset_and_never_taken_unasked() -> Outcome {
     let folder = tempfile::tempdir()?;
     let at = |path: &str| folder.path().join(path);
     for device in ["40000000.copy", "50000000.copy", "60000000.fir"] {
@@ -196,7 +196,7 @@ fn a_guard_is_reset_and_never_taken_unasked() -> Outcome {
     symlink("/dev/contigo/60000000.fir", at("proc/77/fd/4"))?;
     let said = Arc::new(Mutex::new(Vec::new()));
     let machine = |errno| Machine::below(folder.path(), Answers(errno, Arc::clone(&said)));
-    let found = |name: &str| Guarded::find(&machine(None), name);
+    let found = |name: &str| ContigoDevice::find(&machine(None), name);
     assert_eq!(
         (found("copy@40000000")?.device, found("50000000")?.device),
         ("40000000.copy".to_owned(), "50000000.copy".to_owned())
@@ -204,10 +204,11 @@ fn a_guard_is_reset_and_never_taken_unasked() -> Outcome {
     assert!(matches!(found("copy"), Err(ResetError::Ambiguous { there, .. }) if there.len() == 2));
     assert!(matches!(found("other"), Err(ResetError::NoSuchLine { among: 3, .. })));
     let fir = found("fir")?;
-    let error = fir.reset(&machine(None), false).err().ok_or("a guard in use is no error")?;
+    let error =
+        fir.reset(&machine(None), false).err().ok_or("a contigo device in use is no error")?;
     assert_eq!(
         error.to_string(),
-        "guard:60000000.fir is in use by camera (process 77): end or unbind it first"
+        "contigo:60000000.fir is in use by camera (process 77): end or unbind it first"
     );
     assert!(
         said.lock().map_err(|error| error.to_string())?.is_empty(),
@@ -217,7 +218,7 @@ fn a_guard_is_reset_and_never_taken_unasked() -> Outcome {
     let file = format!("{} 1", at("sys/class/contigo/60000000.fir/reset").display());
     assert_eq!(*said.lock().map_err(|error| error.to_string())?, [file]);
     assert!(matches!(fir.reset(&machine(Some(95)), true), Err(ResetError::NoResets { .. })));
-    assert!(matches!(fir.reset(&machine(Some(13)), true), Err(ResetError::Guard { .. })));
+    assert!(matches!(fir.reset(&machine(Some(13)), true), Err(ResetError::DevNode { .. })));
     Ok(())
 }
 
@@ -227,7 +228,7 @@ fn a_guard_is_reset_and_never_taken_unasked() -> Outcome {
 fn nonsense_resets_nothing() -> Outcome {
     let mut random = fastrand::Rng::with_seed(0x4e5e);
     let pieces = [
-        "guard:",
+        "contigo:",
         "gpiochip",
         ":",
         "0",
@@ -269,11 +270,11 @@ fn nonsense_resets_nothing() -> Outcome {
             }
         }
         let machine = Machine::below(folder.path(), Answers(None, Arc::clone(&said)));
-        assert!(Guarded::all(&machine).len() < 5);
+        assert!(ContigoDevice::all(&machine).len() < 5);
         let text = any(&mut random);
         match text.parse::<Place>() {
-            Ok(Place::Guard(name)) => {
-                if let Err(error) = Guarded::find(&machine, &name) {
+            Ok(Place::Contigo(name)) => {
+                if let Err(error) = ContigoDevice::find(&machine, &name) {
                     assert!(!error.to_string().is_empty(), "{name}");
                 }
             }

@@ -273,7 +273,7 @@ pub(crate) const SPECIALS: &[Special] = &[
             root.folder("sys/kernel/iommu_groups/0/devices/e000b000.ethernet");
             root.put("sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
         },
-        &[("guard-lockdown", "fault")],
+        &[("contigo-lockdown", "fault")],
     ),
     (
         "a device that waits, at an address that a bus translates",
@@ -307,7 +307,7 @@ pub(crate) const SPECIALS: &[Special] = &[
             root.remove("sys/class/contigo/f8003000.dmac");
             symlink(&outside, root.0.join("sys/class/contigo/8000.x")).unwrap();
         },
-        &[("guard-bound", "fault")],
+        &[("contigo-bound", "fault")],
     ),
     ("nouveau", pc, |root| root.driver("0000:01:00.0", "nouveau"), &[("cuda-driver", "note")]),
     (
@@ -373,7 +373,7 @@ pub(crate) const SPECIALS: &[Special] = &[
             root.remove("sys/class/contigo/f8003000.dmac");
             root.platform("f8003000.dmac", "amba/dmac@f8003000", "uio_pdrv_genirq");
         },
-        &[("guard-bound", "note")],
+        &[("contigo-bound", "note")],
     ),
     (
         "an engine on a kernel before 5.10, for which the module is not",
@@ -388,7 +388,7 @@ pub(crate) const SPECIALS: &[Special] = &[
                 .iter()
                 .for_each(|gone| root.remove(gone));
         },
-        &[("guard-module", "note"), ("config-dma-buf", "note")],
+        &[("contigo-module", "note"), ("config-dma-buf", "note")],
     ),
     (
         "a clock that the boot loader left running",

@@ -360,7 +360,7 @@ mod tests {
 
     /// Another board's simulated memory stands for real memory here, on the engine's board's bus.
     #[test]
-    fn memory_that_needs_maintenance_gets_a_port_that_does_not_snoop() -> Result<(), Failure> {
+    fn memory_with_syncs_gets_unsnooping_port() -> Result<(), Failure> {
         let (elsewhere, board, mut outcomes) =
             (SimBoard::new(1), SimBoard::new(2), [Outcome::default(); 2]);
         let (reference, done) = (Reference::new()?, AtomicUsize::new(0));

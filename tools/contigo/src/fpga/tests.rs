@@ -85,7 +85,7 @@ fn each_refusal_names_its_file_or_its_fabric() {
 
 /// Reading a pipe would block, and a file larger than the memory would end other programs.
 #[test]
-fn what_cannot_be_read_whole_is_refused_before_it_is_opened() {
+fn unreadable_file_is_refused_unopened() {
     let folder = tempfile::tempdir().unwrap();
     let board =
         Board::new(folder.path(), "Xilinx Zynq FPGA Manager").unwrap().with_sysfs().unwrap();

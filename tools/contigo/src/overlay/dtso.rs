@@ -59,7 +59,7 @@ pub(super) fn source(
         "// Written by contigo overlay, from the design {} for {}.\n/dts-v1/;\n/plugin/;\n\n\
          /*\n * {when}: an access to a core that is not there hangs the\n * processor. Compile it \
          with dtc -@ -W no-avoid_unnecessary_addr_size -I dts -O dtb. A program\n * opens \
-         guard:NAME@ADDRESS.\n */\n&amba {{\n\t#address-cells = <{}>;\n\t#size-cells = <{}>;\n\
+         contigo:NAME@ADDRESS.\n */\n&amba {{\n\t#address-cells = <{}>;\n\t#size-cells = <{}>;\n\
          {nodes}\n}};\n",
         report.name, report.device, tree.cells, tree.cells
     );

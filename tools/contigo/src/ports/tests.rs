@@ -101,7 +101,7 @@ fn a_zynqs_port_is_set_after_its_level_shifters() {
 }
 
 #[test]
-fn the_widths_of_a_design_are_set_and_a_held_block_is_left() {
+fn widths_are_set_and_held_block_is_left() {
     // AFI_FM6, the block of LPD, is held in reset.
     let board = Registers::new("xlnx,zynqmp", &[(0xff5e_023c, 0x8_0000)]);
     let (json, text, left) = board.prepared(Some(ZYNQMP), true);

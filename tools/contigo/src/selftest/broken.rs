@@ -82,8 +82,7 @@ fn why(report: &Report) -> String {
 }
 
 #[test]
-fn a_broken_engine_fails_the_test_and_the_failure_says_how_to_meet_it_again() -> Result<(), Failure>
-{
+fn broken_engine_fails_with_how_to_repeat() -> Result<(), Failure> {
     let failed = report(200)?;
     let text = failed.to_string();
     assert!(

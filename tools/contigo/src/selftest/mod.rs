@@ -45,7 +45,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", value_parser = memory::memory_name)]
     memory: Option<MemoryName>,
 
-    /// The engine's device, by its name: uio:NODE, guard:DEVICE, vfio:ADDRESS, sim:zdma; without
+    /// The engine's device, by its name: uio:NODE, contigo:DEVICE, vfio:ADDRESS, sim:zdma; without
     /// it, the first that this board has
     #[arg(long, value_name = "NAME", value_parser = memory::device_name)]
     device: Option<DeviceName>,

@@ -10,7 +10,7 @@ use crate::{failure::Failure, memory};
 use contigo::{
     Align, Backend as _, Driver, Error, OperandSpec, PhysAddr, Port, Queue, Region,
     job::{Parts, Settings},
-    linux::{device::Registers as Window, guard::Guard},
+    linux::{dev_node::DevNode, device::Registers as Window},
     names::{AnyDevice, AnyMemory, Attach, DriverRow, OpenDevice},
     sim::OnBoard,
     types::BaseAddr,
@@ -87,7 +87,7 @@ pub(crate) fn real(
         }
         (_, Some(opened), port) => {
             let attached = attach(opened, port).map_err(failed)?;
-            with_driver(&region, attached, engine.driver, opened.guard(), task)
+            with_driver(&region, attached, engine.driver, opened.dev_node(), task)
         }
         _ => Err(Failure::NoMemory),
     };
@@ -101,13 +101,13 @@ pub(crate) fn real(
 /// The number of interrupts of a device that has no file for them.
 static CAME: AtomicU64 = AtomicU64::new(0);
 
-/// Opens the engine's driver, and runs the jobs. If the device has a guard, the kernel stops it
-/// when this program is killed.
+/// Opens the engine's driver, and runs the jobs. Where the module contigo has the device, the
+/// kernel stops it when this program is killed.
 fn with_driver(
     region: &Region,
     mut device: AnyDevice,
     driver: &DriverRow,
-    guard: Option<&Guard>,
+    dev_node: Option<&DevNode>,
     task: &Task<'_>,
 ) -> Result<Tested, Failure> {
     let events = IrqEvents::of(&device)?;
@@ -128,10 +128,10 @@ fn with_driver(
     // the device to this driver; an opened device is locked.
     let opened = unsafe { (driver.open)(parts)? };
     let queue = Queue::new(opened, 1)?;
-    if let Some(guard) = guard {
+    if let Some(dev_node) = dev_node {
         // SAFETY: the driver's program only stops its device (`Driver`, 7), whose registers are the
-        // guard's first window. A driver without a program disarms the guard.
-        unsafe { guard.arm(&queue.driver().stop_program(), 0)? };
+        // contigo device's first window. A driver without a program disarms the contigo device.
+        unsafe { dev_node.arm(&queue.driver().stop_program(), 0)? };
     }
     drive(region, queue, line, task)
 }

@@ -92,7 +92,7 @@ fn a_zynqs_level_shifters_are_shown() -> Outcome {
 /// The design has HP0 with 64 bits, and gives its fabric the first reset. The port is touched only
 /// while the level shifters are on.
 #[test]
-fn a_zynqs_port_is_told_behind_its_level_shifters() -> Outcome {
+fn zynq_port_is_told_behind_its_shifters() -> Outcome {
     let folder = tempfile::tempdir()?;
     let memory = board(folder.path(), "xlnx,zynq-7000\0")?;
     let place = folder.path().to_str().ok_or("a path that is not text")?;
@@ -190,7 +190,7 @@ fn another_machine_and_wrong_usage_are_refused() -> Outcome {
 }
 
 #[test]
-fn the_rails_of_a_copy_are_read_and_its_buses_are_not_opened() -> Outcome {
+fn rails_of_copy_are_read_buses_unopened() -> Outcome {
     let folder = tempfile::tempdir()?;
     let place = folder.path().to_str().ok_or("a path that is not text")?;
     let monitor = folder.path().join("sys/class/hwmon/hwmon3");

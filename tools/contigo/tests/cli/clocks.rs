@@ -39,7 +39,7 @@ fn a_wrong_setting_is_status_2() -> Outcome {
 
 /// The clocks of the design: FCLK0 of 100 MHz for its cores, and FCLK1 of 50 MHz for a generator.
 #[test]
-fn a_design_is_compared_with_the_clocks_of_a_copy() -> Outcome {
+fn design_is_compared_with_copys_clocks() -> Outcome {
     let folder = tempfile::tempdir()?;
     let place = folder.path().to_str().ok_or("a path that is not text")?;
     let clk = folder.path().join("sys/kernel/debug/clk");
@@ -128,7 +128,7 @@ fn a_crystal_of_another_board_is_status_1() -> Outcome {
 
 /// Without a number in the tree the kernel takes 33.3 MHz. On ZynqMP the clock has the tree's name.
 #[test]
-fn a_crystal_has_the_kernels_default_and_the_trees_name() -> Outcome {
+fn crystal_has_default_rate_and_tree_name() -> Outcome {
     let folder = zynq()?;
     let place = folder.path().to_str().ok_or("a path that is not text")?;
     let (clk, tree) = (folder.path().join(CLK), folder.path().join(TREE));

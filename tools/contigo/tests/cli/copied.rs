@@ -337,7 +337,7 @@ impl Plant {
 }
 
 #[test]
-fn the_commands_with_a_machine_are_known_by_their_help() -> Outcome {
+fn machine_commands_are_known_by_help() -> Outcome {
     let folder = tempfile::tempdir()?;
     let all = all(folder.path())?;
     let names: Vec<_> = all.iter().map(|takes| takes.command.join(" ")).collect();
@@ -365,7 +365,7 @@ fn no_command_writes_to_a_copy() -> Outcome {
 
 /// Each file and each folder in turn, so that the rest leads the tool there.
 #[test]
-fn no_link_leads_out_and_no_pipe_is_opened_wherever_it_is() -> Outcome {
+fn no_link_leads_out_no_pipe_is_opened() -> Outcome {
     if emulated::finds_no_more("paths are the kernel's") {
         return Ok(());
     }
@@ -403,7 +403,7 @@ fn no_link_leads_out_and_no_pipe_is_opened_wherever_it_is() -> Outcome {
 
 /// All files at once, of each board.
 #[test]
-fn a_copy_full_of_what_no_machine_has_is_read_in_time() -> Outcome {
+fn hostile_copy_is_read_in_time() -> Outcome {
     let runs = World::new(machines::pynq)?.runs()?;
     for board in [machines::pynq, machines::de10, machines::kv260, machines::pc, machines::orin] {
         for plant in

@@ -10,7 +10,7 @@ const IMAGE_BYTES: u64 = 64;
 const SCORE_BYTES: u64 = 64;
 
 #[test]
-fn every_held_out_image_as_the_training_script_counted() -> Outcome {
+fn demo_counts_images_as_training_did() -> Outcome {
     let report = Run::of(&["demo", "--json"])?.json()?;
     assert_eq!(report["images"], HELD_OUT);
     assert_eq!(report["correct"], promised("# held-out-correct:")?);
@@ -45,7 +45,7 @@ fn only_what_must_be_synchronised_is() -> Outcome {
 }
 
 #[test]
-fn a_report_says_the_seed_that_gives_its_run_again() -> Outcome {
+fn report_says_the_seed_of_its_run() -> Outcome {
     let report = Run::of(&["demo", "--memory", "sim:7", "--images", "3", "--json"])?.json()?;
     assert_eq!(report["seed"], 7);
     let refused = Run::of(&["selftest", "--port", "nowhere"])?;
@@ -130,7 +130,7 @@ fn the_contact_sheet_is_a_picture() -> Outcome {
 }
 
 #[test]
-fn a_sheet_that_cannot_be_written_is_a_failure_after_the_report() -> Outcome {
+fn unwritable_sheet_fails_after_report() -> Outcome {
     let run = Run::of(&["demo", "--images", "1", "--png", "no/such/folder.png"])?;
     assert_eq!(run.status(), Some(1));
     let text = run.stdout();

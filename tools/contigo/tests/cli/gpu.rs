@@ -20,7 +20,7 @@ fn with_gpu(args: &[&str]) -> Result<Run, Box<dyn Error>> {
 }
 
 #[test]
-fn a_gpu_reads_the_same_digits_from_memory_that_cuda_pinned() -> Outcome {
+fn gpu_reads_same_digits_from_cuda_memory() -> Outcome {
     let report =
         with_gpu(&["demo", "--memory", "cuda", "--json", "--trace", "run.json"])?.json()?;
     assert_eq!(
@@ -122,7 +122,7 @@ fn gpus_are_listed_and_what_is_missing_is_said() -> Outcome {
 
 /// NVIDIA's own driver, where `tests/cuda/get` has put it into the cache.
 #[test]
-fn nvidia_s_driver_without_a_gpu_is_said_to_be_that() -> Outcome {
+fn nvidia_driver_without_gpu_is_told_so() -> Outcome {
     use contigo_testkit::nvidia::{self, NoNode};
     let drivers = nvidia::drivers();
     let newest =
@@ -134,7 +134,7 @@ fn nvidia_s_driver_without_a_gpu_is_said_to_be_that() -> Outcome {
     if let Some(why) =
         nvidia::may_have_a_gpu().or_else(|| drivers.is_empty().then(|| nvidia::NOT_HERE.into()))
     {
-        emulated::skipped("cli::gpu::nvidia_s_driver_without_a_gpu_is_said_to_be_that", &why);
+        emulated::skipped("cli::gpu::nvidia_driver_without_gpu_is_told_so", &why);
         return Ok(());
     }
     let _node = NoNode::new();

@@ -7,7 +7,7 @@ use contigo_testkit::emulated;
 fn info_lists_every_kind_of_memory() -> Outcome {
     let info = Run::of(&["info", "--json"])?.json()?;
     let offers = info["memory"].as_array().ok_or("no list")?;
-    for kind in ["guard", "sim", "hugetlb", "u-dma-buf", "dma-heap", "vfio"] {
+    for kind in ["contigo", "sim", "hugetlb", "u-dma-buf", "dma-heap", "vfio"] {
         let found: Vec<_> = offers
             .iter()
             .filter(|offer| offer["name"].as_str().is_some_and(|name| name.starts_with(kind)))

@@ -80,7 +80,7 @@ fn a_tool_hears_each_job_of_the_demo() -> Outcome {
 }
 
 #[test]
-fn a_tool_that_is_not_there_is_said_and_the_run_goes_on() -> Outcome {
+fn missing_nvtx_tool_is_told_run_goes_on() -> Outcome {
     let mut command = emulated::command(env!("CARGO_BIN_EXE_contigo"));
     let folder = TempDir::new()?;
     command

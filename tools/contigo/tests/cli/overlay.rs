@@ -128,7 +128,7 @@ fn a_design_of_another_shape_is_told_whole() -> Outcome {
 
 /// A pipe would be waited for, and a device has no end: nothing is read of either.
 #[test]
-fn a_design_is_a_regular_file_of_no_more_than_32_mib() -> Outcome {
+fn design_is_a_regular_file_up_to_32_mib() -> Outcome {
     let folder = tempfile::tempdir()?;
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (pipe, long) = (path("pipe.hwh"), path("long.hwh"));
@@ -277,7 +277,7 @@ fn an_interrupt_that_goes_nowhere_is_said() -> Outcome {
 }
 
 #[test]
-fn coherency_is_said_where_the_file_does_not_tell() -> Outcome {
+fn coherency_option_against_file_is_refused() -> Outcome {
     for (file, option, name, why) in [
         (
             ZYNQ,

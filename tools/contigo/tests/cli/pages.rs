@@ -119,7 +119,7 @@ const CLOCKS: [(&str, u32); 4] = [
 ];
 
 #[test]
-fn each_command_of_a_boards_page_has_a_mark_and_does_what_it_says() -> Outcome {
+fn board_page_commands_do_what_it_says() -> Outcome {
     let mut wrong = Vec::new();
     for page in &PAGES {
         let folder = tempfile::tempdir()?;

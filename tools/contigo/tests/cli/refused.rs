@@ -3,7 +3,7 @@
 use super::{Outcome, Run};
 
 #[test]
-fn an_engine_that_is_not_there_is_answered_with_what_is() -> Outcome {
+fn missing_engine_is_told_existing_ones() -> Outcome {
     let run = Run::of(&["selftest", "--device", "uio:no-such-node"])?;
     assert_eq!(run.status(), Some(1));
     let message = run.stderr();
@@ -41,7 +41,7 @@ fn an_engine_that_is_not_there_is_answered_with_what_is() -> Outcome {
              has ",
         ),
         (&["selftest", "--driver", "zdma"], "no device here is known to be one"),
-        (&["selftest", "--memory", "guard:no-such-device"], "--device guard:no-such-device: "),
+        (&["selftest", "--memory", "contigo:no-such-device"], "--device contigo:no-such-device: "),
         (&["selftest", "--memory", "vfio:ffff:1f:1f.7"], "--device vfio:ffff:1f:1f.7: "),
         (
             &["selftest", "--device", "sim:zdma", "--port", "zynq-hp0"],

@@ -17,9 +17,10 @@ fn a_line_that_is_not_there_is_status_1() -> Outcome {
             run.stderr()
         );
     }
-    let run = Run::of(&["reset", "guard:nothing@1234"])?;
+    let run = Run::of(&["reset", "contigo:nothing@1234"])?;
     assert!(
-        run.status() == Some(1) && run.stderr().contains("no device is called guard:nothing@1234"),
+        run.status() == Some(1)
+            && run.stderr().contains("no device is called contigo:nothing@1234"),
         "{}",
         run.stderr()
     );
@@ -32,7 +33,7 @@ fn a_gpio_wants_its_level_and_a_width_in_bounds() -> Outcome {
         (&["reset", "gpiochip99:5"][..], 1, "--active low"),
         (&["reset", "gpiochip99:5", "--active", "low", "--pulse-us", "1000001"], 1, "1 to 1000000"),
         (&["reset", "gpiochip99:5", "--active", "down"], 2, "write low or high"),
-        (&["reset", "guard:a", "--pulse-us", "5"], 1, "are a GPIO's"),
+        (&["reset", "contigo:a", "--pulse-us", "5"], 1, "are a GPIO's"),
         (&["reset", "--dry-run"], 2, "<LINE>"),
     ];
     for (args, status, words) in rows {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Each driver whose jobs are copies, on its model. The others say which drivers copy.
 #[test]
-fn the_self_test_passes_on_each_simulated_engine_and_says_so() -> Outcome {
+fn self_test_passes_on_each_sim_engine() -> Outcome {
     let mut rows = Vec::new();
     each_row(|row| rows.push(row));
     let copiers: Vec<_> = rows.iter().filter(|row| row.copies).map(|row| row.name).collect();

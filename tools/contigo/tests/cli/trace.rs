@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{fs::File, io::BufReader};
 
 #[test]
-fn a_trace_has_every_step_and_agrees_with_the_report() -> Outcome {
+fn trace_has_every_step_and_fits_report() -> Outcome {
     let images = 20;
     let run = Run::of(&["demo", "--images", "20", "--json", "--trace", "run.json"])?;
     let report = run.json()?;

@@ -5,9 +5,9 @@ use contigo_testkit::emulated;
 use std::process::Stdio;
 
 #[test]
-fn wrong_usage_is_status_2_and_says_what_is_right() -> Outcome {
+fn wrong_usage_is_status_2_and_says_how() -> Outcome {
     let cases: &[(&[&str], &str)] = &[
-        (&["demo", "--memory", "udmabuf0"], "there is no such kind; write guard[:DEVICE] or "),
+        (&["demo", "--memory", "udmabuf0"], "there is no such kind; write contigo[:DEVICE] or "),
         (
             &["demo", "--memory", "u-dma-buf:../../etc/passwd"],
             "at byte 12: a name is of ASCII, without spaces and without /; write u-dma-buf:NAME;",

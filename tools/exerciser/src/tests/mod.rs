@@ -77,7 +77,7 @@ impl Trial {
 }
 
 #[test]
-fn a_healthy_engine_passes_and_every_case_is_tried() {
+fn healthy_engine_passes_every_case() {
     for mode in [Mode::Polled, WAITING] {
         for snoops in [false, true] {
             let tally = Trial { jobs: 1_000, mode, snoops, ..LARGE }.tally();
@@ -138,7 +138,7 @@ fn what_is_wrong_is_told_apart() {
 }
 
 #[test]
-fn a_byte_that_changed_far_away_is_found_at_the_end() {
+fn byte_changed_far_away_is_found_at_end() {
     // Twenty slots further, where no neighbour is: found by the comparison of everything after the
     // last job. A job that writes above slot 45 has its echo outside of all memory.
     for snoops in [false, true] {
@@ -153,7 +153,7 @@ fn a_byte_that_changed_far_away_is_found_at_the_end() {
 }
 
 #[test]
-fn a_byte_that_changed_in_the_next_slot_is_found_at_once() {
+fn byte_changed_in_next_slot_is_found() {
     for seed in 1..=20 {
         for snoops in [false, true] {
             let tally = Trial { bug: Bug::Echo(1024), jobs: 100, snoops, seed, ..SMALL }.tally();
@@ -169,7 +169,7 @@ fn a_byte_that_changed_in_the_next_slot_is_found_at_once() {
 }
 
 #[test]
-fn a_missing_invalidation_is_caught_though_memory_is_right() {
+fn missing_invalidation_is_caught() {
     for seed in 1..=5 {
         let board = SimBoard::new(seed);
         let memory =
@@ -302,7 +302,7 @@ fn interrupts_are_counted_only_where_they_came() {
 }
 
 #[test]
-fn memory_that_is_too_small_says_how_much_it_takes() {
+fn too_small_memory_says_what_it_takes() {
     let board = SimBoard::new(1);
     let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
     let refused = Ground::new(&region).err();

@@ -310,7 +310,7 @@ mod tests {
     /// The program overtook the whole ring during the copy, and died inside an event. The next call
     /// also begins inside an event, and the rest of that event is no damage.
     #[test]
-    fn an_event_that_was_cut_by_one_look_is_no_damage_in_the_next() -> std::io::Result<()> {
+    fn event_cut_by_a_look_is_no_damage() -> std::io::Result<()> {
         let mut reader = Reader { file: File::open("/dev/null")?, seen: 0, within: false };
         let mut ring = vec![7; 4096];
         let looks = [

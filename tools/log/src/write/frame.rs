@@ -122,7 +122,7 @@ mod tests {
 
     /// A handler runs between any two instructions; the test places it between the steps of a copy.
     #[test]
-    fn a_panic_in_a_handler_leaves_an_event_that_is_copied() {
+    fn panic_in_handler_spares_copied_event() {
         let frame = Frame::new();
         assert!(frame.begin());
         frame.add(&[1, 2, 3]);

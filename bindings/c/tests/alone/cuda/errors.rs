@@ -129,7 +129,7 @@ fn memory_that_the_driver_does_not_give() {
 }
 
 #[test]
-fn whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole() {
+fn failed_cuda_call_is_named_retry_works() {
     const REGION: [Function; 5] = [
         Function::cuDeviceGetCount,
         Function::cuDevicePrimaryCtxRetain,
@@ -143,7 +143,7 @@ fn whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole() {
         .iter()
         .chain(&ENGINE)
         .fold(Config::default(), |config, call| config.failing(*call, 1, code::OUT_OF_MEMORY));
-    let test = "cuda::errors::whatever_call_of_the_driver_fails_is_named_and_the_next_try_is_whole";
+    let test = "cuda::errors::failed_cuda_call_is_named_retry_works";
     alone(test, &config, |controls| {
         let provoked = |function: Function, status| {
             refused(

@@ -4,8 +4,8 @@ use super::*;
 use core::ptr;
 
 #[test]
-fn it_is_aligned_and_given_back_and_each_gpu_is_opened_once() {
-    const TEST: &str = "cuda::memory::it_is_aligned_and_given_back_and_each_gpu_is_opened_once";
+fn region_aligned_freed_gpu_opened_once() {
+    const TEST: &str = "cuda::memory::region_aligned_freed_gpu_opened_once";
     alone(TEST, &two(), |controls| {
         // Opened twice, and another GPU beside it.
         for (gpu, align_bytes) in [(0, 0), (0, 1 << 16), (1, 0)] {

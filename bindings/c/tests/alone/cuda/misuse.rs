@@ -4,69 +4,63 @@ use super::*;
 use core::ptr;
 
 #[test]
-fn an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s() {
-    alone(
-        "cuda::misuse::an_fpga_gets_no_gpu_s_memory_and_a_gpu_none_of_an_fpga_s",
-        &two(),
-        |controls| {
-            let (first, second, fpga) = (gpu(0), gpu(1), Board::new());
-            let soc = port("zynq-hp0");
-            for (pool, others) in [
-                (first.pool, [second.port, fpga.port, soc]),
-                (second.pool, [first.port, fpga.port, soc]),
-                (fpga.pool, [first.port, second.port, soc]),
-            ] {
-                let buf = take(pool);
-                for port in others {
-                    refused(
-                        give(buf, port, 0, 64, CONTIGO_READS).0,
-                        CONTIGO_E_WRONG_BUS,
-                        "not on the bus of this memory",
-                    );
-                    assert_eq!(bytes(buf).len(), SLOT, "the CPU's");
-                }
-                ok(contigo_buf_release(buf));
-            }
-            for (engine, memory) in [(first, fpga.pool), (first, second.pool), (second, first.pool)]
-            {
-                let operands = operands_of(memory);
-                refused(engine.try_start(&operands).0, CONTIGO_E_WRONG_BUS, "operand 0");
-                assert_eq!(bytes(operands[3].buf), [0x55; SLOT], "nothing was touched");
-                release_all(&operands);
-            }
-            let operands = [first.take(), first.take()].map(|buf| part(buf, 64));
-            refused(fpga.try_start(&operands).0, CONTIGO_E_WRONG_BUS, "operand 0");
-            release_all(&operands);
-            // One operand of the four is enough.
-            let (mut operands, strange) = (first.operands(), second.take());
-            let own = core::mem::replace(&mut operands[3].buf, strange);
-            refused(first.try_start(&operands).0, CONTIGO_E_WRONG_BUS, "operand 3");
-            operands[3].buf = own;
-            ok(wait(first.start(&operands), 1_000_000));
-            release_all(&operands);
-            ok(contigo_buf_release(strange));
-            assert_eq!(controls.counters().launches, 1);
-
-            // Code is a GPU's, and registers are none of it.
-            for port in [soc, fpga.port] {
+fn fpga_and_gpu_refuse_each_others_memory() {
+    alone("cuda::misuse::fpga_and_gpu_refuse_each_others_memory", &two(), |controls| {
+        let (first, second, fpga) = (gpu(0), gpu(1), Board::new());
+        let soc = port("zynq-hp0");
+        for (pool, others) in [
+            (first.pool, [second.port, fpga.port, soc]),
+            (second.pool, [first.port, fpga.port, soc]),
+            (fpga.pool, [first.port, second.port, soc]),
+        ] {
+            let buf = take(pool);
+            for port in others {
                 refused(
-                    try_module(port, PTX.as_bytes()).0,
-                    CONTIGO_E_KIND,
-                    "code is loaded for a GPU, and the port is ",
+                    give(buf, port, 0, 64, CONTIGO_READS).0,
+                    CONTIGO_E_WRONG_BUS,
+                    "not on the bus of this memory",
                 );
+                assert_eq!(bytes(buf).len(), SLOT, "the CPU's");
             }
-            let device = open_device(c"cuda:0");
-            let zdma =
-                unsafe { contigo_engine_open(&engine_options(c"zdma", device, 0, 0), &mut 0) };
-            refused(zdma, CONTIGO_E_UNSUPPORTED, "GPU");
-            ok(contigo_device_close(device));
-            ok(contigo_port_close(soc));
-            fpga.close();
-            close(first);
-            close(second);
-            clean(controls, 2);
-        },
-    );
+            ok(contigo_buf_release(buf));
+        }
+        for (engine, memory) in [(first, fpga.pool), (first, second.pool), (second, first.pool)] {
+            let operands = operands_of(memory);
+            refused(engine.try_start(&operands).0, CONTIGO_E_WRONG_BUS, "operand 0");
+            assert_eq!(bytes(operands[3].buf), [0x55; SLOT], "nothing was touched");
+            release_all(&operands);
+        }
+        let operands = [first.take(), first.take()].map(|buf| part(buf, 64));
+        refused(fpga.try_start(&operands).0, CONTIGO_E_WRONG_BUS, "operand 0");
+        release_all(&operands);
+        // One operand of the four is enough.
+        let (mut operands, strange) = (first.operands(), second.take());
+        let own = core::mem::replace(&mut operands[3].buf, strange);
+        refused(first.try_start(&operands).0, CONTIGO_E_WRONG_BUS, "operand 3");
+        operands[3].buf = own;
+        ok(wait(first.start(&operands), 1_000_000));
+        release_all(&operands);
+        ok(contigo_buf_release(strange));
+        assert_eq!(controls.counters().launches, 1);
+
+        // Code is a GPU's, and registers are none of it.
+        for port in [soc, fpga.port] {
+            refused(
+                try_module(port, PTX.as_bytes()).0,
+                CONTIGO_E_KIND,
+                "code is loaded for a GPU, and the port is ",
+            );
+        }
+        let device = open_device(c"cuda:0");
+        let zdma = unsafe { contigo_engine_open(&engine_options(c"zdma", device, 0, 0), &mut 0) };
+        refused(zdma, CONTIGO_E_UNSUPPORTED, "GPU");
+        ok(contigo_device_close(device));
+        ok(contigo_port_close(soc));
+        fpga.close();
+        close(first);
+        close(second);
+        clean(controls, 2);
+    });
 }
 
 #[test]
@@ -87,7 +81,7 @@ fn a_gpu_has_no_interrupt_and_no_registers() {
                     "no interrupt to sleep for",
                 );
                 assert_eq!(fd, -1, "0 is a valid descriptor");
-                refused(unsafe { contigo_engine_arm(gpu.engine, 0) }, CONTIGO_E_KIND, "guard");
+                refused(unsafe { contigo_engine_arm(gpu.engine, 0) }, CONTIGO_E_KIND, "contigo");
                 let _ = wait(job, 1_000_000);
             }
             release_all(&operands);

@@ -233,7 +233,7 @@ impl<D: Driver> Queue<D> {
         }
         // An underrun: the last job ended, and no other was given. After a stop nothing is lost.
         if self.len() == 1 && self.state != State::Stopped {
-            self.counts.ran_dry += 1;
+            self.counts.underruns += 1;
         }
         trace::happened(Event::Complete { port: self.port.name, job: self.count_of(place) }, site);
         if let Some(bytes) = completion.bytes {

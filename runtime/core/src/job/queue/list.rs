@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_can_be_taken_out_of_a_list_and_the_order_of_the_others_stays() {
+    fn list_keeps_order_when_a_place_leaves() {
         for out in 0..5 {
             let (mut table, mut list) = (Table(vec![7; 5]), List::EMPTY);
             (0..5).for_each(|place| list.push(&mut table, place));

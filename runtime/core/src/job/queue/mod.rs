@@ -227,7 +227,10 @@ impl<D: Driver> Queue<D> {
 
     /// How its jobs ended.
     pub fn counts(&self) -> QueueCounts {
-        QueueCounts { ran_dry: self.driver.ran_dry().unwrap_or(self.counts.ran_dry), ..self.counts }
+        QueueCounts {
+            underruns: self.driver.underruns().unwrap_or(self.counts.underruns),
+            ..self.counts
+        }
     }
 
     /// The driver, to read what it reports of itself.

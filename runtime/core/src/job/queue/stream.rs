@@ -48,7 +48,7 @@ use heapless::Vec;
 ///         }
 ///     }
 ///     camera.stop()?;
-///     assert_eq!(camera.counts().ran_dry, 0, "frames were lost");
+///     assert_eq!(camera.counts().underruns, 0, "frames were lost");
 ///     Ok(sum / 1_000)
 /// }
 /// ```

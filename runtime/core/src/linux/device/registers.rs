@@ -12,7 +12,7 @@ use core::ptr::NonNull;
 use memmap2::MmapRaw;
 use nix::libc::{EACCES, EINVAL, EPERM, O_RDWR, O_SYNC};
 
-/// A device's registers, mapped into this process by [`Guard`](crate::linux::guard::Guard),
+/// A device's registers, mapped into this process by [`DevNode`](crate::linux::dev_node::DevNode),
 /// [`Uio`](crate::linux::device::Uio), [`PciFunction`](crate::linux::device::PciFunction) or
 /// [`from_dev_mem`](Self::from_dev_mem). It owns the mapping, and holds the lock that keeps a
 /// second driver away, where there is one.

@@ -209,7 +209,7 @@ mod lines {
         }
 
         #[test]
-        fn the_granule_is_never_less_than_what_a_core_writes_back() {
+        fn granule_covers_what_a_core_writes_back() {
             for (ctr_el0, line_bytes, granule_bytes) in [
                 (0x8444_8004, 64, 64),   // Cortex-A53 (DDI 0500, "Cache Type Register")
                 (0x8444_C004, 64, 64),   // Cortex-A57 and A72

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn address_0_is_one_only_where_addresses_are_shown() {
+    fn zero_address_needs_visible_pagemap() {
         assert_eq!(first_frame_is_zero(5), Ok(PhysAddr(0)));
         assert_eq!(first_frame_is_zero(0), Err(Error::PagemapHidden { page: 7 }));
     }

@@ -56,8 +56,8 @@ impl Vfio {
     /// [`Error::Unsupported`] where the kernel cannot; [`Error::Os`].
     ///
     /// # Safety
-    /// As [`Guard::reset`](crate::linux::guard::Guard::reset): no other thread calls a queue or a
-    /// stream of this device meanwhile. The IOMMU confines a job that starts with cleared
+    /// As [`DevNode::reset`](crate::linux::dev_node::DevNode::reset): no other thread calls a queue
+    /// or a stream of this device meanwhile. The IOMMU confines a job that starts with cleared
     /// addresses, but its end may be taken for the end of another job whose output the device did
     /// not write.
     pub unsafe fn reset(&self) -> Result<(), Error> {

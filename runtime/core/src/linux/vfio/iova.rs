@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_goes_low_and_is_aligned_as_the_process_has_it() {
+    fn block_goes_low_with_process_alignment() {
         let mut table = table(&ARM);
         assert_eq!(table.window(), (0, u64::MAX >> 16));
         assert_eq!(table.place(0x7F00_0000_1000, PAGE, PAGE), Ok(FLOOR));
@@ -256,7 +256,7 @@ mod tests {
 
     /// Thousands of blocks come and go; a plain list is the reference.
     #[test]
-    fn no_two_blocks_overlap_and_the_lowest_place_is_taken() {
+    fn blocks_take_lowest_place_and_no_overlap() {
         // Knuth's generator (TAOCP 2, 3.3.4), its upper half.
         let mut state = 0x10_0A_u64;
         let mut random = |below: u64| {

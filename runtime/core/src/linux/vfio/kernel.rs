@@ -72,8 +72,8 @@ pub(super) enum Request<'a> {
 ///
 /// # Implementation safety
 /// 1. A device's file can be mapped shared at the offset and size of its BARs, as
-///    `VFIO_DEVICE_GET_REGION_INFO` reports them. The mapping shows the registers of that device. No
-///    other code writes them while the file is open, and at least while the mapping lives.
+///    `VFIO_DEVICE_GET_REGION_INFO` reports them. The mapping shows the registers of that device.
+///    No other code writes them while the file is open, and at least while the mapping lives.
 /// 2. The device reaches only memory that was mapped by `VFIO_IOMMU_MAP_DMA` or
 ///    `IOMMU_IOAS_MAP`, at the address given there. After an unmapping that succeeded it does
 /// 3. [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` are correct:
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_device_is_refused_by_the_kernel() {
+    fn kernel_refuses_file_that_is_no_device() {
         let file = RealVfio.open(c"/dev/null").unwrap();
         let mut info = DeviceInfo { argsz: 16, ..DeviceInfo::default() };
         let refused = RealVfio.ask(&file, Request::DeviceInfo(&mut info));

@@ -291,8 +291,9 @@ impl Region {
     ///   because then another program may open the device.
     ///
     /// # Errors
-    /// [`Error::Unsupported`]: the memory is no dma-buf (u-dma-buf's, a dma-heap's, a guard's and
-    /// an imported one are), or the module says why not. [`Error::Os`]: the kernel's error.
+    /// [`Error::Unsupported`]: the memory is no dma-buf (u-dma-buf's, a dma-heap's, a contigo
+    /// device's and an imported one are), or the module says why not. [`Error::Os`]: the kernel's
+    /// error.
     ///
     /// ```no_run
     /// # #[cfg(all(feature = "linux", target_os = "linux"))] {

@@ -131,7 +131,7 @@ fn ends(ends: &AtomicUsize) -> usize {
 }
 
 #[test]
-fn the_last_one_out_drops_the_backend_whatever_it_is() {
+fn last_holder_drops_the_backend() {
     // Every order of dropping the five.
     for order in (0..120).step_by(if cfg!(miri) { 11 } else { 1 }) {
         let (region, gone) = region(64 * 1024, Limits::default());
@@ -220,7 +220,7 @@ fn a_refusal_names_its_limit() {
 }
 
 #[test]
-fn a_pool_takes_all_of_a_block_that_begins_inside_of_dlpacks_alignment() {
+fn pool_fills_block_with_odd_start() {
     let (mut block, _) = Block::new(4096, RANGED);
     (block.offset, block.len_bytes) = (64, 4096 - 64);
     let region = Region::new(block).map_err(|refused| refused.error).unwrap();
@@ -234,7 +234,7 @@ fn a_pool_takes_all_of_a_block_that_begins_inside_of_dlpacks_alignment() {
 /// A 32-bit processor maps no such block.
 #[cfg(target_pointer_width = "64")]
 #[test]
-fn a_block_of_more_lines_than_the_allocator_counts_is_refused_before_it_is_touched() {
+fn block_of_too_many_lines_is_refused() {
     let (mut block, _) = Block::new(4096, RANGED);
     block.len_bytes = usize::MAX & !63;
     let refused = Region::new(block).unwrap_err();
@@ -296,7 +296,7 @@ fn an_address_is_aligned_for_both() {
 }
 
 #[test]
-fn a_block_that_is_synchronised_as_a_whole_has_one_buffer() {
+fn whole_synced_block_has_one_buffer() {
     let (block, gone) = Block::new(4096, SyncScope::Whole);
     let region = Region::new(block).map_err(|refused| refused.error).unwrap();
     let only = region.alloc(64, Align::LINE).unwrap();
@@ -316,7 +316,7 @@ fn a_block_that_is_synchronised_as_a_whole_has_one_buffer() {
 /// A consumer's tensor is the last owner of the memory, when the buffer's holder is gone: of an
 /// allocation, of a pool's slot and of a split buffer alike.
 #[test]
-fn a_tensor_keeps_the_memory_until_its_deleter_is_called() {
+fn tensor_keeps_memory_until_deleter() {
     static TENSORS: TensorTable<1> = TensorTable::new();
     let take: [fn(&Region) -> CpuBuf; 3] = [
         |region| region.alloc(64, Align::LINE).unwrap(),
@@ -420,7 +420,7 @@ fn fits_wherever_it_begins<const BYTES: usize>() {
 }
 
 #[test]
-fn as_much_memory_as_is_asked_for_is_enough_wherever_it_begins() {
+fn asked_control_memory_is_always_enough() {
     const { assert!(matches!(Limits { allocations: 1 }.control_bytes::<Block>(), Ok(1..))) };
     fits_wherever_it_begins::<0>();
     fits_wherever_it_begins::<1>();
@@ -475,7 +475,7 @@ fn a_refused_backend_comes_back() {
 }
 
 #[test]
-fn a_backend_whose_drop_panics_is_dropped_once_and_the_account_of_it_is_kept() {
+fn panicking_drop_runs_once_account_kept() {
     let last: [fn(Region) -> Box<dyn Send>; 3] = [
         |region| Box::new(region),
         |region| Box::new(region.pool(2, 256).unwrap().take().unwrap()),
@@ -516,7 +516,7 @@ fn a_count_is_refused_long_before_it_wraps() {
 }
 
 #[test]
-fn threads_take_and_drop_at_once_and_all_comes_back() {
+fn threads_take_and_drop_all_comes_back() {
     let (region, gone) = region(256 * 1024, Limits { allocations: 64 });
     let rounds = if cfg!(miri) { 20 } else { 3000 };
     for _ in 0..if cfg!(miri) { 2 } else { 20 } {
@@ -555,7 +555,7 @@ fn threads_take_and_drop_at_once_and_all_comes_back() {
 }
 
 #[test]
-fn every_slot_has_one_token_and_the_mark_has_none() {
+fn each_slot_has_one_token_mark_has_none() {
     let most = if cfg!(miri) { 1 } else { 1000 };
     for slots in [1, WORD_SLOTS - 1, WORD_SLOTS, WORD_SLOTS + 1, 3 * WORD_SLOTS, most] {
         let words: Vec<_> = (0..words_for(slots)).map(|_| AtomicUsize::new(0)).collect();
@@ -581,7 +581,7 @@ fn every_slot_has_one_token_and_the_mark_has_none() {
 }
 
 #[test]
-fn what_was_dropped_meanwhile_is_free_where_there_is_one_buffer_at_most() {
+fn lone_buffer_dropped_under_lock_is_free() {
     let (block, _) = Block::new(4096, SyncScope::Whole);
     let region = Region::new(block).map_err(|refused| refused.error).unwrap();
     let only = region.alloc(64, Align::LINE).unwrap();
@@ -593,7 +593,7 @@ fn what_was_dropped_meanwhile_is_free_where_there_is_one_buffer_at_most() {
 }
 
 #[test]
-fn a_drop_waits_for_no_lock_and_the_next_allocation_frees() {
+fn drop_skips_lock_next_allocation_frees() {
     let (region, _) = region(4096, Limits::default());
     // SAFETY: the region is alive.
     let table = unsafe { &region.control.as_ref().hot.table };
@@ -612,7 +612,7 @@ fn a_drop_waits_for_no_lock_and_the_next_allocation_frees() {
 }
 
 #[test]
-fn a_limit_that_no_table_holds_is_refused_by_name() {
+fn limit_beyond_any_table_is_refused() {
     let refused = |allocations| match (Limits { allocations }).control_bytes::<Block>() {
         Err(Error::Argument { name, .. }) => name,
         other => panic!("{other:?}"),

@@ -687,14 +687,14 @@ System {
         page: u64 as hex,
     } "/proc/self/pagemap hides the frame of page {page:#x}: run as root or with CAP_SYS_ADMIN";
 
-    /// Another process, or another part of this one, has it open. Or a guarded device behind an
+    /// Another process, or another part of this one, has it open. Or a contigo device behind an
     /// IOMMU did not stop.
     InUse(-140 IN_USE Busy EBUSY) {
         /// The errno of the lock.
         errno: i32,
     } "another program has this block or device open (errno {errno}): end that program, or take \
      another; \
-       a guarded device that did not stop is to be reset";
+       a contigo device that did not stop is to be reset";
 
     /// The kernel would not pin so much memory for this user (`RLIMIT_MEMLOCK`).
     PinLimit(-141 PIN_LIMIT Memory ENOMEM) {

@@ -147,7 +147,7 @@ mod tests {
 
     /// One test, because the second half changes what children get.
     #[test]
-    fn the_kernel_tells_a_child_and_on_older_ones_the_c_library() {
+    fn child_is_known_by_kernel_or_c_library() {
         assert_eq!(same_process(), Ok(()));
         // QEMU's user mode takes the advice, and keeps it to itself. It answers for the first link,
         // and the kernel for the second.

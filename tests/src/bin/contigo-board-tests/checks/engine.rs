@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_takes_the_memory_fails_the_check_of_the_real_port() {
+    fn accepting_port_fails_real_port_check() {
         let all = sim(DmaKind::Zdma, Reach::All);
         fails(&real_port(&all), |why| why.starts_with("not refused"));
         // Another refusal is not the one.

@@ -6,15 +6,15 @@
     reason = "a hostile user: ioctls with whatever numbers and pointers; request codes have 32 \
               bits on armv7"
 )]
-//! A hostile user of a guard: random and mutated calls, of which none may do harm. In a soak it is
-//! killed again and again, and root takes the device away beside it.
+//! A hostile user of a contigo: random and mutated calls, of which none may do harm. In a soak it
+//! is killed again and again, and root takes the device away beside it.
 
 use crate::{
     apart::{AT_WORK, Apart, USER, allow, opens},
-    checks::guard::{Subject, lazily},
+    checks::dev_node::{Subject, lazily},
     machine::meminfo,
     pages::{Map, block},
-    raw::{RawGuard, code},
+    raw::{RawDevNode, code},
     verdict::{Verdict, Wrong, ensure, must},
 };
 use fastrand::Rng;
@@ -100,16 +100,16 @@ fn fuzzed_here(subject: &Subject) -> Verdict {
     let mut half = || {
         let mut made = 0;
         while made < CALLS / 2 && begun.elapsed() < LIMIT {
-            // The guard is exclusive: what it held is gone, and it is closed, before it is opened
-            // again.
-            let guard = subject.open()?;
-            must("fcntl", guard.set_nonblocking())?;
+            // The contigo device is exclusive: what it held is gone, and it is closed, before it is
+            // opened again.
+            let dev_node = subject.open()?;
+            must("fcntl", dev_node.set_nonblocking())?;
             // A device that is not seen to have stopped keeps its buffers, as it should; the fuzzer
             // does not test that.
-            let stopped = subject.always(&must("mmap", guard.map())?);
-            Hands::call_all(&mut threads, &guard, subject);
+            let stopped = subject.always(&must("mmap", dev_node.map())?);
+            Hands::call_all(&mut threads, &dev_node, subject);
             made += CALLS_PER_FILE;
-            must("ARM", guard.arm(&stopped))?;
+            must("ARM", dev_node.arm(&stopped))?;
         }
         Ok::<u64, Wrong>(made)
     };
@@ -147,12 +147,12 @@ fn without_end(subject: &Subject, seed: u64) -> Verdict {
     let mut threads = Hands::all(subject, seed)?;
     loop {
         // Not there while it is unbound, and refused while it is in quarantine behind an IOMMU.
-        let Ok(guard) = RawGuard::open(&subject.guard) else {
+        let Ok(dev_node) = RawDevNode::open(&subject.dev_node) else {
             sleep(Duration::from_millis(1));
             continue;
         };
-        must("fcntl", guard.set_nonblocking())?;
-        Hands::call_all(&mut threads, &guard, subject);
+        must("fcntl", dev_node.set_nonblocking())?;
+        Hands::call_all(&mut threads, &dev_node, subject);
     }
 }
 
@@ -163,11 +163,11 @@ impl Hands {
     }
 
     /// The calls of all threads on one opened file.
-    fn call_all(threads: &mut [Self], guard: &RawGuard, subject: &Subject) {
+    fn call_all(threads: &mut [Self], dev_node: &RawDevNode, subject: &Subject) {
         std::thread::scope(|scope| {
             for hands in threads {
                 scope.spawn(|| {
-                    (0..CALLS_PER_FILE / THREADS as u64).for_each(|_| hands.call(guard, subject))
+                    (0..CALLS_PER_FILE / THREADS as u64).for_each(|_| hands.call(dev_node, subject))
                 });
             }
         });
@@ -191,18 +191,18 @@ impl Hands {
     }
 
     /// One call.
-    fn call(&mut self, raw: &RawGuard, subject: &Subject) {
+    fn call(&mut self, raw: &RawDevNode, subject: &Subject) {
         if self.rng.u8(..OTHERS) == 0 {
             return self.other(raw, subject);
         }
-        let guard = raw.as_fd().as_raw_fd();
+        let dev_node = raw.as_fd().as_raw_fd();
         let request = match self.rng.u8(..16) {
             0 => self.rng.u32(..),
             1 => CODES[self.rng.usize(..CODES.len())] ^ 1 << self.rng.u8(..32),
             _ => CODES[self.rng.usize(..CODES.len())],
         };
-        self.fill(request, guard);
-        let fd = if self.rng.u8(..64) == 0 { self.some_fd(guard) } else { guard };
+        self.fill(request, dev_node);
+        let fd = if self.rng.u8(..64) == 0 { self.some_fd(dev_node) } else { dev_node };
         let at = self.rng.usize(..8) * 8;
         let argument = match self.rng.u8(..32) {
             0 => self.edge() as usize,
@@ -242,7 +242,7 @@ impl Hands {
 
     /// A mapping of anything as anything, of which a register is read where it is mapped; or a look
     /// for interrupts.
-    fn other(&mut self, guard: &RawGuard, subject: &Subject) {
+    fn other(&mut self, dev_node: &RawDevNode, subject: &Subject) {
         let offset = match self.rng.u8(..6) {
             0 => 0,
             // Memory of its own: a handle, and a page of it.
@@ -255,16 +255,16 @@ impl Hands {
         let access = ProtFlags::from_bits_truncate(self.rng.i32(..8));
         let kind = if self.rng.u8(..8) == 0 { MapFlags::MAP_PRIVATE } else { MapFlags::MAP_SHARED };
         let done = match self.rng.u8(..4) {
-            0 => guard.read(self.rng.usize(..9)).is_ok(),
-            1 => guard.poll(0) == 0,
-            2 => guard.map().map(|registers| registers.read(subject.steady())).is_ok(),
-            _ => guard.map_at(offset, len_bytes, access, kind).is_ok(),
+            0 => dev_node.read(self.rng.usize(..9)).is_ok(),
+            1 => dev_node.poll(0) == 0,
+            2 => dev_node.map().map(|registers| registers.read(subject.steady())).is_ok(),
+            _ => dev_node.map_at(offset, len_bytes, access, kind).is_ok(),
         };
         self.accepted += u64::from(done);
     }
 
     /// An argument that is nearly right, at the arena's beginning; arrays behind it.
-    fn fill(&mut self, request: u32, guard: RawFd) {
+    fn fill(&mut self, request: u32, dev_node: RawFd) {
         let array = self.start() as u64 + 1024;
         // SAFETY: the arena is aligned, initialised, this value's alone, and the kernel writes it
         // only in a call.
@@ -273,7 +273,7 @@ impl Hands {
         };
         let words = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         let handle = self.rng.u32(..8);
-        let some = self.some_fd(guard);
+        let some = self.some_fd(dev_node);
         let (count, flag) = (self.rng.u32(..6), 1 << self.rng.u32(..2));
         let argument: [u64; 9] = match request {
             code::GET_INFO => [words(self.rng.u32(24..256), 0), 0, 0, 0, 0, 0, 0, 0, 0],
@@ -354,10 +354,10 @@ impl Hands {
         EDGES[self.rng.usize(..EDGES.len())]
     }
 
-    fn some_fd(&mut self, guard: RawFd) -> RawFd {
+    fn some_fd(&mut self, dev_node: RawFd) -> RawFd {
         match self.rng.usize(..self.files.len() + 3) {
             at if at < self.files.len() => self.files[at].as_raw_fd(),
-            at if at == self.files.len() => guard,
+            at if at == self.files.len() => dev_node,
             at if at == self.files.len() + 1 => {
                 self.exported.as_ref().map_or(-1, AsRawFd::as_raw_fd)
             }
@@ -382,8 +382,8 @@ pub(crate) fn hostile(subject: &Subject, seed: u64, time: Duration) -> Verdict {
     let (mut users, mut unbinds, mut resets, mut endings) = (0, 0, 0, 0);
     let end = Instant::now() + time;
     while Instant::now() < end {
-        allow(&subject.guard)?;
-        let user = opens(&subject.guard)?.is_ok().then_some(USER);
+        allow(&subject.dev_node)?;
+        let user = opens(&subject.dev_node)?.is_ok().then_some(USER);
         let seed = rng.u64(..);
         let user = Apart::begin(user, |pipe| {
             must("pipe", pipe.write_all(&AT_WORK))?;
@@ -412,7 +412,7 @@ pub(crate) fn hostile(subject: &Subject, seed: u64, time: Duration) -> Verdict {
     drop(subject.open()?);
     let left = subject.quarantined_bytes()?;
     ensure(left == 0, format!("root has the device back, and {left} bytes are in quarantine"))?;
-    allow(&subject.guard)?;
+    allow(&subject.dev_node)?;
     Ok(format!(
         "{users} hostile users killed, {unbinds} unbinds, {resets} resets, {endings} quarantines \
          ended"

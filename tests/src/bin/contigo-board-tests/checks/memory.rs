@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_is_not_there_is_no_failure_of_the_memory() {
+    fn missing_counter_skips_memory_check() {
         let room = room(3);
         assert!(matches!(
             exhausted(&Counter::of("NoSuchCounter"), || room.take(ENOMEM), || Ok(())),
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_falls_in_every_round_is_a_failure_and_one_that_lags_is_not() {
+    fn falling_counter_fails_lagging_one_passes() {
         // It is 100 at first; then it is right again after so many looks, or 7 less after each
         // round.
         for (lag, falls, passes) in [(3, false, true), (0, true, false)] {

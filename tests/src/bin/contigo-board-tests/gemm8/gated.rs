@@ -19,7 +19,7 @@ use contigo::{
     drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES},
     job::{StopProgram, StopStep},
     linux::{
-        guard::{Guard, GuardMemory},
+        dev_node::{DevNode, OwnMemory},
         memory::{DmaHeap, HugeTlb},
     },
     names::{AnyDevice, Attach, DeviceName, OpenDevice},
@@ -40,12 +40,12 @@ pub(crate) type Test = (&'static str, fn(&DeviceName) -> Tried);
 pub(crate) const UIO: &[Test] =
     &[("uio-products-polled", products), ("uio-timeout-stops", stopped)];
 /// By the module contigo.
-pub(crate) const GUARD: &[Test] = &[
-    ("guard-products-polled", products),
-    ("guard-timeout-stops", stopped),
-    ("guard-killed-while-it-writes", killed),
-    ("guard-killed-unstopped-is-caught", told_lies),
-    ("guard-killed-unarmed-is-kept", kept),
+pub(crate) const CONTIGO: &[Test] = &[
+    ("contigo-products-polled", products),
+    ("contigo-timeout-stops", stopped),
+    ("contigo-killed-while-it-writes", killed),
+    ("contigo-killed-unstopped-is-caught", told_lies),
+    ("contigo-killed-unarmed-is-kept", kept),
 ];
 
 const ROUNDS: u64 = 50;
@@ -79,9 +79,9 @@ fn driver(device: &AnyDevice) -> Result<Driver<'_>> {
 /// The core's queue. The module gets the program that stops it, where that has the device.
 fn queue<'d>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Queue<Driver<'d>>> {
     let driver = driver(device)?;
-    if let Some(guard) = opened.guard() {
+    if let Some(dev_node) = opened.dev_node() {
         // SAFETY: window 0 is the core's, and the program shuts its gate.
-        unsafe { guard.arm(&contigo::Driver::stop_program(&driver), 0)? };
+        unsafe { dev_node.arm(&contigo::Driver::stop_program(&driver), 0)? };
     }
     // SAFETY: by UIO nothing has started the core; a platform device always masters the bus.
     unsafe { opened.enable_bus_master()? };
@@ -119,8 +119,8 @@ const BYTES: usize = HugeTlb::PAGE_BYTES;
 /// A block for the device `opened`: by the module its own, and without it one of a heap, whose
 /// address pagemap tells (before 6.9), or a huge page on a kernel without heaps.
 fn ground(opened: &OpenDevice) -> Result<Region> {
-    match (opened.guard(), heaps().first()) {
-        (Some(guard), _) => Ok(Region::new(guard.allocate(BYTES)?)?),
+    match (opened.dev_node(), heaps().first()) {
+        (Some(dev_node), _) => Ok(Region::new(dev_node.allocate(BYTES)?)?),
         (None, Some(heap)) => Ok(Region::new(DmaHeap::allocate(heap, BYTES)?)?),
         (None, None) => Ok(Region::new(HugeTlb::new(BYTES)?)?),
     }
@@ -161,11 +161,11 @@ fn next(name: &DeviceName) -> Result<OpenDevice> {
 }
 
 /// All memory that the device can have, in blocks.
-fn all(opened: &OpenDevice) -> Result<Vec<GuardMemory>> {
-    let guard = opened.guard().ok_or(Error::NotFound { what: "guard", among: 0.into() })?;
+fn all(opened: &OpenDevice) -> Result<Vec<OwnMemory>> {
+    let dev_node = opened.dev_node().ok_or(Error::NotFound { what: "contigo", among: 0.into() })?;
     let mut blocks = Vec::with_capacity(MOST);
     while blocks.len() < MOST {
-        match guard.allocate(BYTES) {
+        match dev_node.allocate(BYTES) {
             Ok(block) => blocks.push(block),
             Err(Error::NoMemory { .. } | Error::TooMany { .. }) => return Ok(blocks),
             Err(error) => return Err(error),
@@ -199,7 +199,7 @@ fn next_owner(name: &DeviceName) -> Result<u64> {
 /// In the process that is killed.
 fn works(name: &DeviceName, leaves: Leaves, pipe: &mut PipeWriter) -> Result<()> {
     let opened = name.open()?;
-    opened.guard().ok_or(Error::NotFound { what: "guard", among: 0.into() })?;
+    opened.dev_node().ok_or(Error::NotFound { what: "contigo", among: 0.into() })?;
     let region = ground(&opened)?;
     let device = attached(&opened)?;
     let mut core = match leaves {
@@ -216,9 +216,9 @@ fn lying<'d>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Queue<Driver<
     // Its ID, "GATE" (rtl/gate/registers.md).
     let holds = StopStep::poll_until(GATE, u32::MAX, 0x4741_5445, 1_000);
     let program = StopProgram::new(&[holds]).unwrap_or_default();
-    if let Some(guard) = opened.guard() {
+    if let Some(dev_node) = opened.dev_node() {
         // SAFETY: it is a lie, and the test sees what comes of it: the memory is the test's own.
-        unsafe { guard.arm(&program, 0)? };
+        unsafe { dev_node.arm(&program, 0)? };
     }
     Ok(Queue::new(driver(device)?, 1)?)
 }
@@ -256,7 +256,7 @@ fn told_lies(name: &DeviceName) -> Tried {
 /// How much the module keeps because the core has not stopped.
 fn kept_bytes(name: &DeviceName) -> Result<u64> {
     let opened = name.open()?;
-    Ok(opened.guard().map(Guard::info).transpose()?.map_or(0, |info| info.quarantined_bytes))
+    Ok(opened.dev_node().map(DevNode::info).transpose()?.map_or(0, |info| info.quarantined_bytes))
 }
 
 /// A killed program that left nothing: no other program gets its memory. Another one shuts the gate

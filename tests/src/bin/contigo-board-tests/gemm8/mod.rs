@@ -5,7 +5,7 @@
 mod gated;
 mod vfio;
 
-pub(crate) use gated::{GUARD, UIO};
+pub(crate) use gated::{CONTIGO, UIO};
 pub(crate) use vfio::TESTS as VFIO;
 
 use crate::{

@@ -246,7 +246,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn rows_are_counted_and_a_figure_that_is_not_there_has_its_reason() {
+    fn rows_are_counted_missing_figures_say_why() {
         let row = |status| Row::new(&Name::check("x", "", ""), status, "");
         let rows = vec![row(Status::Passed), row(Status::Skipped), row(Status::Skipped)];
         let options = Options::default();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
+    fn file_is_replaced_whole_nothing_beside() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("result.json");
         fs::write(&path, "old").unwrap();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_where_no_file_can_be_is_refused_before_the_run() {
+    fn impossible_report_place_is_refused_first() {
         let folder = tempfile::tempdir().unwrap();
         assert!(ensure_writable(folder.path()).unwrap_err().contains("this is a folder"));
         let nowhere = folder.path().join("none/result.json");

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emulated_machine_is_known_by_each_of_its_signs() {
+    fn emulated_machine_is_known_by_any_sign() {
         for (file, text) in [
             ("sys/firmware/devicetree/base/compatible", "linux,dummy-virt\0"),
             ("sys/firmware/devicetree/base/model", "QEMU thing\0"),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_of_qemu_s_is_a_sign_where_it_is_a_device() {
+    fn qemu_interface_is_sign_if_it_is_device() {
         let (folder, machine) = with("sys/class/net/eth0/address", "52:54:00:12:34:56\n");
         assert_eq!(emulated_by(&machine, false), None);
         fs::create_dir(folder.path().join("sys/class/net/eth0/device")).unwrap();

@@ -138,7 +138,7 @@ impl Bound {
     /// `None`: it is no device of a driver, or this user may not take it away.
     pub(crate) fn of(name: DeviceName) -> Option<Self> {
         let class = match name.kind() {
-            "guard" => Path::new("/sys/class/contigo").join(name.argument()),
+            "contigo" => Path::new("/sys/class/contigo").join(name.argument()),
             "uio" => uio(name.argument())?,
             _ => return None,
         };
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_moves_within_its_range_and_is_put_back() {
+    fn clock_moves_in_its_range_and_is_restored() {
         let folder = tempfile::tempdir().unwrap();
         let policy = folder.path().join("policy0");
         fs::create_dir(&policy).unwrap();

@@ -5,7 +5,12 @@ use contigo::drivers::axi_cdma::AxiCdmaKeyhole;
 
 type Queued = Queue<AxiCdmaKeyhole<SimWindow<AxiCdmaModel>>>;
 
-fn open(device: &SimAxiCdma, config: AxiCdmaConfig, at: Keyhole, own: Option<CpuBuf>) -> Queued {
+fn open(
+    device: &SimDevice<AxiCdmaModel>,
+    config: AxiCdmaConfig,
+    at: Keyhole,
+    own: Option<CpuBuf>,
+) -> Queued {
     let jobs = config.depth.unwrap_or(1);
     Queue::new(device.window().unwrap().keyhole(config, at, own).unwrap(), jobs).unwrap()
 }
@@ -41,7 +46,7 @@ fn bytes_go_through_a_fifo_and_come_back() {
 
 /// A transfer that is longer than its length register holds stays at the address in each piece.
 #[test]
-fn several_descriptors_and_several_jobs_share_the_address() {
+fn keyhole_jobs_and_pieces_share_address() {
     let (board, region, pool) = bench(1, 3, 1024);
     let device = core(&board, AxiCdmaSpec::default());
     let config = AxiCdmaConfig { length_bits: 8, depth: Some(3), ..DEFAULT };

@@ -42,7 +42,7 @@ fn opening_resets_the_core() {
 }
 
 #[test]
-fn after_power_on_it_is_idle_and_says_what_is_built_in() {
+fn power_on_core_is_idle_and_tells_build() {
     let board = SimBoard::new(1);
     for (sg, expected) in [(true, AFTER_RESET), (false, (0x0001_0000, 0x0001_0002))] {
         let device = core(&board, AxiCdmaSpec { sg, ..AxiCdmaSpec::default() });

@@ -13,7 +13,7 @@ use std::{
 
 /// A copy of 1,000 bytes takes 0.8 us. The ring has room for 63 jobs, and 8 are in flight at most.
 #[test]
-fn a_core_with_wide_addresses_never_passes_its_tail() {
+fn wide_address_core_never_passes_tail() {
     // A setting that forgot the width changes nothing.
     for (built_bits, address_bits) in [(32, 32), (40, 40), (40, 32), (64, 64)] {
         for (for_us, in_flight) in (0..12).flat_map(|us| [(us, 1), (us, 2), (us, 3), (us, 8)]) {
@@ -42,7 +42,7 @@ fn only_the_first_is_open(rings: &Pool) {
 }
 
 #[test]
-fn descriptors_of_jobs_that_a_stop_took_back_are_complete() {
+fn taken_back_descriptors_are_complete() {
     let (board, region, pool) = bench(8, 10, 1024);
     let rings = region.pool(1, 1024).unwrap();
     let device = core(&board, AxiCdmaSpec::default());
@@ -61,7 +61,7 @@ fn descriptors_of_jobs_that_a_stop_took_back_are_complete() {
 
 /// Of a job of three descriptors the third could not be handed over.
 #[test]
-fn descriptors_of_a_job_that_never_began_are_complete() {
+fn unstarted_jobs_descriptors_are_complete() {
     let (board, _, pool) = bench(8, 2, 4096);
     let left = Arc::new(AtomicUsize::new(usize::MAX));
     let own = Region::new(Refusing { inner: board.memory(1024).unwrap(), left: Arc::clone(&left) })

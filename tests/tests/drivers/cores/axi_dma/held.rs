@@ -2,7 +2,8 @@
 //! error, and that both work again.
 
 use super::*;
-use contigo::{JobError, drivers::axi_dma::regs};
+use crate::regs::axi_dma as regs;
+use contigo::JobError;
 
 /// The core's register has 14 bits, and reads this length as 0.
 const CUT_TO_0: usize = 1 << 14;

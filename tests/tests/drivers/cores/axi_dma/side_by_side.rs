@@ -1,7 +1,8 @@
 //! Both channels of one core, each with a driver: stops, resets, and a stream that is torn.
 
 use super::*;
-use contigo::drivers::axi_dma::{PacketReport, regs};
+use crate::regs::axi_dma as regs;
+use contigo::drivers::axi_dma::PacketReport;
 
 fn is_maybe_torn(done: &Done<[CpuBuf; 1]>) -> bool {
     PacketReport::of(done.status, done.words).maybe_torn
@@ -45,7 +46,7 @@ fn waiting_receive_ends_by_a_reset_of_both() {
 /// The interrupt's file fails while a stop waits: that is the stop's answer, and no reset ends what
 /// the other channel does.
 #[test]
-fn a_stop_whose_interrupts_file_fails_resets_no_core() {
+fn failed_irq_file_at_stop_resets_no_core() {
     for spec in [DIRECT, WITH_SG] {
         let (board, region, pool) = bench(2, 2, 16 * 1024);
         let device = core(&board, spec);
@@ -92,7 +93,11 @@ fn a_receive_that_waits_is_stopped_at_once() {
 
 /// The torn flags of four copies through a FIFO that keeps what was sent of a packet: the second is
 /// stopped under way, and the answer after it begins with that.
-fn flags_of_copies<D: Device>(mut queue: Queue<AxiDma<D>>, device: &SimAxiDma, pool: &Pool) {
+fn flags_of_copies<D: Device>(
+    mut queue: Queue<AxiDma<D>>,
+    device: &SimDevice<AxiDmaModel>,
+    pool: &Pool,
+) {
     let mut flags = [0; 4];
     for (flag, stops) in flags.iter_mut().zip([false, true, false, false]) {
         queue.give(copies(pool, ..16_000, ..16_000));
@@ -128,7 +133,7 @@ fn flags_of_packets<D: Driver>(
 
 /// A receive without a job may have taken a packet's beginning, which the sibling's reset drops.
 #[test]
-fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
+fn packet_after_sibling_reset_may_be_torn() {
     for spec in [DIRECT, WITH_SG] {
         let (board, region, pool) = bench(2, 4, 16 * 1024);
         let device = core(&board, CoreSpec { resets_stream: false, ..spec });
@@ -146,7 +151,7 @@ fn the_first_packet_after_the_siblings_reset_is_maybe_torn() {
 /// A receive without a job that its sibling's error holds at its halt: only the core's reset frees
 /// it, which drops what it had taken of a packet.
 #[test]
-fn packet_after_a_held_channels_reset_may_be_torn() {
+fn packet_after_held_reset_may_be_torn() {
     let (board, region, pool) = bench(6, 8, 16 * 1024);
     let device = core(&board, WITH_SG);
     let whole = device.window().unwrap().core().unwrap();
@@ -178,7 +183,7 @@ fn stale_idle_still_marks_the_next_answer_torn() {
 
 /// More packets than one interrupt, and the tail moves while the channel runs.
 #[test]
-fn interrupts_for_several_packets_and_64_in_flight() {
+fn grouped_interrupts_with_64_in_flight() {
     let (board, region, pool) = bench(4, 64, 1024);
     let device = core(&board, CoreSpec { stream: StreamConfig::sink(), ..WITH_SG });
     let config = AxiDmaConfig { irq_packets: 16, irq_delay: 8, ..AxiDmaConfig::default() };

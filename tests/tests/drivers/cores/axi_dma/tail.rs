@@ -1,12 +1,12 @@
 //! TAILDESC in two halves, descriptors that the core was never given, and memory with old content.
 
 use super::{super::stays_in_flight, *};
-use contigo::drivers::axi_dma::regs;
+use crate::regs::axi_dma as regs;
 use contigo_testkit::lent::Preempted;
 
 /// A packet of 1 KiB takes 3.6 us. The ring has room for 64 jobs, and 8 are in flight at most.
 #[test]
-fn a_core_with_wide_addresses_never_passes_its_tail() {
+fn wide_address_core_never_passes_tail() {
     for (address_bits, for_us, in_flight) in (0..12).map(|n| 3 * n).flat_map(|for_us| {
         [(32, for_us, 3), (40, for_us, 1), (40, for_us, 2), (40, for_us, 3), (40, for_us, 8)]
     }) {
@@ -29,7 +29,7 @@ fn a_core_with_wide_addresses_never_passes_its_tail() {
 
 /// A kernel may need several packets for its first answer, which here takes a millisecond.
 #[test]
-fn packets_are_sent_while_the_first_answer_is_missing() {
+fn packets_are_sent_before_first_answer() {
     for address_bits in [32, 40] {
         let source =
             SourceConfig { packet_bytes: 1000, bytes_per_us: 1, ..SourceConfig::default() };
@@ -54,7 +54,7 @@ fn packets_are_sent_while_the_first_answer_is_missing() {
 
 /// A descriptor that is complete makes a core that fetches it halt with `SGIntErr` (PG021).
 #[test]
-fn descriptors_that_the_core_was_not_given_are_complete() {
+fn ungiven_descriptors_are_complete() {
     let (board, region, pool) = bench(8, 3, 1024);
     let rings = region.pool(1, 1024).unwrap();
     let device = core(&board, WITH_SG);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn jobs_that_the_core_cannot_take_are_refused_before() {
+fn impossible_jobs_are_refused_early() {
     with(Faults::NONE, |board, pool, _own| {
         let build = AxiDmacBuild { length_bits: 10, length_align: 8, rows: false, ..copier() };
         let mut queue = open(&core(board, build), CONFIG)?;
@@ -33,7 +33,7 @@ fn jobs_that_the_core_cannot_take_are_refused_before() {
 }
 
 #[test]
-fn rows_go_where_their_strides_say_and_nowhere_else() {
+fn rows_follow_their_strides_exactly() {
     with(Faults::NONE, |board, pool, _own| {
         let mut queue = open(&core(board, copier()), CONFIG)?;
         // Four rows of 100 bytes: 256 apart, then 128.
@@ -55,7 +55,7 @@ fn rows_go_where_their_strides_say_and_nowhere_else() {
 }
 
 #[test]
-fn a_list_carries_what_a_length_register_does_not() {
+fn list_carries_more_than_length_register() {
     with(Faults::NONE, |board, pool, own| {
         let core = core(board, AxiDmacBuild { length_bits: 8, ..copier() });
         let mut queue = Queue::new(core.window()?.listed(CONFIG, own)?, 1)?;
@@ -75,7 +75,7 @@ fn a_list_carries_what_a_length_register_does_not() {
 }
 
 #[test]
-fn reports_tell_lengths_and_a_full_buffer_has_none() {
+fn reports_tell_lengths_unless_buffer_full() {
     with(Faults::NONE, |board, pool, _own| {
         let core = core(board, receiver(300));
         let mut queue = open(&core, CONFIG)?;

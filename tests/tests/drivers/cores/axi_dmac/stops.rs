@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "stop programs are run")]
 
 use super::*;
-use contigo::drivers::axi_dmac::regs;
+use crate::regs::axi_dmac as regs;
 
 /// It keeps the descriptor bit.
 #[test]
@@ -52,7 +52,7 @@ fn opening_stops_a_core_left_at_work() {
 }
 
 #[test]
-fn a_stop_waits_for_the_descriptor_that_is_under_way() {
+fn stop_waits_for_descriptor_under_way() {
     with(Faults::NONE, |board, pool, own| {
         let core = core(board, AxiDmacBuild { fetch_ns: 5_000, ..copier() });
         let mut queue = Queue::new(core.window()?.listed(CONFIG, own)?, 4)?;

@@ -79,13 +79,13 @@ fn start_after_a_siblings_error_names_the_error() {
 }
 
 #[test]
-fn a_siblings_reset_that_failed_gives_no_buffer_back() {
+fn failed_sibling_reset_keeps_buffers() {
     let (board, rings, pool) = ground(STUCK);
     // Its packet comes slowly: it is under way when the sibling gives up.
     let slow = SourceConfig { packet_bytes: 4000, bytes_per_us: 1, ..SourceConfig::default() };
     let streams = [StreamConfig::default(), StreamConfig::source(slow, 2048)];
     let spec = McdmaSpec { config: McdmaConfig { stop_us: 1, ..DRE }, streams };
-    let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
+    let device = SimDevice::<McdmaModel>::with_model(&board, board.port(), McdmaModel::new(spec));
     let core = device.window().unwrap().core().unwrap();
     let [mut sender, mut receiver] =
         [Way::Mm2s(0), Way::S2mm(1)].map(|way| open(&core, way, &rings));

@@ -132,10 +132,10 @@ fn a_stop_waits_for_the_end_of_a_siblings_reset() {
 
 /// A receiver hears of its sibling's resets while it waits, and goes on.
 #[test]
-fn a_thread_whose_jobs_a_reset_ended_starts_them_again() {
+fn thread_restarts_jobs_a_reset_ended() {
     let (board, rings, pool) = ground(Faults::NONE);
     let spec = McdmaSpec { config: DRE, streams: [StreamConfig::sink(), source()] };
-    let device = SimMcdma::with_model(&board, board.port(), McdmaModel::new(spec));
+    let device = SimDevice::<McdmaModel>::with_model(&board, board.port(), McdmaModel::new(spec));
     let core = device.window().unwrap().core().unwrap();
     let channel = |number| core.channel(Way::S2mm(number), rings.take().unwrap()).unwrap();
     let (silent, fed) = (channel(0), channel(1));

@@ -7,7 +7,7 @@ const CONTROL: usize = 0x30;
 const STATUS: usize = 0x34;
 
 #[test]
-fn opening_resets_a_channel_that_was_left_running() {
+fn opening_resets_running_channel() {
     let board = SimBoard::new(1);
     let device = camera(&board, 1024, 50_000);
     let window = device.window().unwrap();

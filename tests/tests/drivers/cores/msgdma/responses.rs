@@ -9,7 +9,7 @@ fn push<D: Driver>(queue: &mut Queue<D>, pool: &Pool, byte: u8) {
 
 /// The next copy is polled for every microsecond, so that its end is reported at once: are its
 /// bytes there?
-fn comes<D: Driver>(queue: &mut Queue<D>, core: &SimMsgdma, byte: u8, case: &str) {
+fn comes<D: Driver>(queue: &mut Queue<D>, core: &SimDevice<MsgdmaModel>, byte: u8, case: &str) {
     for _ in 0..2_000 {
         if let Some(done) = queue.wait::<2>(Duration::ZERO).unwrap() {
             let seen = done.buffers[1].view::<u8>().unwrap();
@@ -76,7 +76,7 @@ fn stop_inside_a_copy_leaves_no_write_behind() {
 }
 
 #[test]
-fn a_wait_wakes_for_an_end_that_was_seen_and_else_not() {
+fn wait_wakes_only_for_a_seen_end() {
     for config in WAYS {
         let config = MsgdmaConfig { settle_us: 10, ..config };
         // A lost interrupt's end is found all the same.

@@ -9,7 +9,7 @@ type Watching<'w> = Watched<'w, SimWindow<MsgdmaModel>>;
 /// A core in a copy that never ends.
 struct Hung<'t, 'w> {
     board: &'t SimBoard,
-    core: &'t SimMsgdma,
+    core: &'t SimDevice<MsgdmaModel>,
     pool: &'t Pool,
     window: &'w SimWindow<MsgdmaModel>,
     watch: &'w Watch,
@@ -165,7 +165,7 @@ fn prefetcher_stops_with_a_shallow_fifo() {
 }
 
 #[test]
-fn the_stop_program_stops_and_nothing_is_touched_after_it() {
+fn stop_program_leaves_core_idle() {
     for config in [COPY, RECEIVE, FETCHED] {
         with(Faults::NONE, |board, _pool, own| {
             let source = SourceConfig { packet_bytes: 700, ..SourceConfig::default() };
@@ -187,7 +187,7 @@ fn the_stop_program_stops_and_nothing_is_touched_after_it() {
 }
 
 #[test]
-fn an_error_of_the_interrupts_file_is_what_a_stop_answers() {
+fn irq_file_error_is_what_stop_answers() {
     for config in WAYS {
         with(Faults::NONE, |board, pool, own| {
             let core = core(board, config, StreamConfig::sink());

@@ -106,7 +106,7 @@ fn a_design_is_compared_and_what_is_wrong_is_set() -> Outcome {
 }
 
 #[test]
-fn without_a_bitstream_and_a_design_nothing_is_wrong() {
+fn nothing_is_wrong_without_a_design() {
     for family in [Family::Zynq7000, Family::ZynqMp, Family::CycloneV] {
         let facts = read(family, &Fake::zeros(family), &Known::default());
         assert!(
@@ -226,7 +226,7 @@ fn snooping_is_wrong_where_the_tree_wants_it() -> Outcome {
 /// The classic ways to lose a day with a Cyclone V: an access through a bridge in reset, and a core
 /// whose port to the SDRAM is closed.
 #[test]
-fn a_bridge_and_a_port_that_a_core_needs_must_be_open() -> Outcome {
+fn needed_bridge_and_port_must_be_open() -> Outcome {
     let fake = Fake::zeros(Family::CycloneV);
     fake.set(0xffd0_501c, 7);
     let all = Cores { coherent: true, behind_h2f: true, behind_lw: true, asks_for_sdram: false };
@@ -255,7 +255,7 @@ fn a_bridge_and_a_port_that_a_core_needs_must_be_open() -> Outcome {
 /// If the tree asks for the SDRAM ports' bridge, the right ports are those that the boot code left
 /// in iswgrp_handoff3, as for Linux's own driver.
 #[test]
-fn the_ports_to_the_sdram_are_those_of_the_handoff() -> Outcome {
+fn sdram_ports_are_those_of_the_handoff() -> Outcome {
     let fake = Fake::zeros(Family::CycloneV);
     let verdict = |left, open, asks_for_sdram, running| -> Result<(Verdict, Option<u32>), String> {
         fake.set(0xffd0_808c, left);
@@ -280,7 +280,7 @@ fn the_ports_to_the_sdram_are_those_of_the_handoff() -> Outcome {
 
 /// The handoff is a register like the others: if it does not answer, nothing more is accessed.
 #[test]
-fn a_handoff_that_does_not_answer_is_the_last_access() -> Outcome {
+fn unanswered_handoff_is_last_access() -> Outcome {
     let known = || Known {
         running: true,
         cores: Cores { asks_for_sdram: true, ..Cores::default() },

@@ -5,7 +5,7 @@ use crate::machine::fake::Board;
 use std::{os::unix::fs::symlink, path::Path};
 
 #[test]
-fn a_write_that_does_nothing_undoes_those_before_it() -> Outcome {
+fn write_without_effect_undoes_earlier() -> Outcome {
     let fake = Fake { keeps: Some(0xf800_b014), ..Fake::zeros(Family::Zynq7000) };
     fake.set(0xf800_0900, 0xf);
     let design = |name: &str| match name {
@@ -36,7 +36,7 @@ fn a_write_that_does_nothing_undoes_those_before_it() -> Outcome {
 
 /// The level shifters are set first, then a port behind them.
 #[test]
-fn a_port_that_keeps_its_width_undoes_the_level_shifters() -> Outcome {
+fn failed_width_undoes_level_shifters() -> Outcome {
     let design = |name: &str| match name {
         "PCW_S_AXI_HP0_DATA_WIDTH" => Some(32),
         "PCW_USE_S_AXI_HP0" => Some(1),
@@ -100,7 +100,7 @@ impl Registers for Taken<'_> {
 }
 
 #[test]
-fn a_fabric_that_is_taken_meanwhile_keeps_its_level_shifters() -> Outcome {
+fn taken_fabric_keeps_its_level_shifters() -> Outcome {
     let folder = tempfile::tempdir()?;
     let (machine, fake) = (Machine::copy(folder.path()), Fake::zeros(Family::Zynq7000));
     let registers = Taken {
@@ -122,7 +122,7 @@ fn a_fabric_that_is_taken_meanwhile_keeps_its_level_shifters() -> Outcome {
 
 /// The processor that made the access is lost, and another access would lose the next one.
 #[test]
-fn after_an_access_that_does_not_end_nothing_is_touched() -> Outcome {
+fn endless_access_is_the_last_one() -> Outcome {
     let fake = Fake { stuck: Some(0xf800_9000), ..Fake::zeros(Family::Zynq7000) };
     fake.set(0xf800_0900, 0xf);
     let facts = read(Family::Zynq7000, &fake, &running(Some(&every_port)));
@@ -147,7 +147,7 @@ fn after_an_access_that_does_not_end_nothing_is_touched() -> Outcome {
 /// A file in place of `/dev/mem`: beyond its end, a mapping gives a real SIGBUS.
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no child processes")]
-fn a_bus_error_ends_the_access_and_not_the_program() -> Outcome {
+fn bus_error_ends_access_not_program() -> Outcome {
     let folder = tempfile::tempdir()?;
     fs::create_dir_all(folder.path().join("dev"))?;
     let machine = Board::new(folder.path(), "Xilinx Zynq FPGA Manager")?.machine();

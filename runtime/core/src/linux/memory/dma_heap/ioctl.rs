@@ -124,7 +124,7 @@ mod tests {
     use nix::errno::Errno;
 
     #[test]
-    fn a_file_that_is_no_heap_is_enotty_and_closed_on_drop() {
+    fn fd_that_is_no_heap_is_enotty_and_closed() {
         let mut ends = [-1; 2];
         // SAFETY: `ends` has room for the two descriptors that pipe(2) writes.
         assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);

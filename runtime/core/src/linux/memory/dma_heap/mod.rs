@@ -5,7 +5,7 @@
 //! until Linux 6.9; since then the mapping is a PFN mapping, which pagemap shows as nothing. So
 //! there are two ways. The first goes through the kernel module `contigo`
 //! ([`DmaHeap::allocate_for`]), on every kernel, which also has memory of its own
-//! ([`Guard::allocate`]). The second works without it on kernels before 6.9
+//! ([`DevNode::allocate`]). The second works without it on kernels before 6.9
 //! (most vendor kernels of boards). On newer ones it says what to install, and never guesses.
 //!
 //! **Why `DMA_BUF_IOCTL_SYNC` is not called.** The ioctl maintains the caches for the devices that
@@ -34,7 +34,7 @@ use self::ioctl::{HeapKernel, Kernel, RUNNING};
 #[cfg(feature = "testkit")]
 use crate::linux::os::seam::Test;
 use crate::{
-    linux::guard::{DmaBuf, Guard},
+    linux::dev_node::{DevNode, DmaBuf},
     types::{Direction, Error, PhysAddr, platform::OwnedFd},
 };
 use crate::{
@@ -50,7 +50,7 @@ use core::ops::Range;
 use memmap2::MmapRaw;
 
 /// The advice where pagemap has no address for a dma-buf.
-const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use Guard::allocate, or \
+const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use Contigo device::allocate, or \
  u-dma-buf in its place; \
                        /proc/self/pagemap has no address for a dma-heap since Linux 6.9";
 
@@ -121,22 +121,22 @@ impl DmaHeap {
     }
 
     /// Allocates `len_bytes`, rounded up to whole pages and zeroed, from `/dev/dma_heap/<name>`,
-    /// and imports it for the device of `guard`. The kernel gives its address then and maintains
+    /// and imports it for the device of `contigo`. The kernel gives its address then and maintains
     /// its caches, on every kernel. No privilege is needed, except for the files. Where the device
-    /// does not snoop, the block holds one buffer ([`DmaBuf`]): for more use [`Guard::allocate`].
+    /// does not snoop, the block holds one buffer ([`DmaBuf`]): for more use [`DevNode::allocate`].
     ///
     /// # Errors
     /// - As [`allocate`](Self::allocate), except for those about pagemap.
     /// - As [`DmaBuf::import`].
     ///
     /// ```no_run
-    /// use contigo::{Region, linux::{guard::Guard, memory::DmaHeap}};
-    /// let guard = Guard::open("40000000.gemm8")?;
-    /// let region = Region::new(DmaHeap::allocate_for(&guard, "linux,cma", 4 << 20)?)?;
+    /// use contigo::{Region, linux::{dev_node::DevNode, memory::DmaHeap}};
+    /// let dev_node = DevNode::open("40000000.gemm8")?;
+    /// let region = Region::new(DmaHeap::allocate_for(&dev_node, "linux,cma", 4 << 20)?)?;
     /// # Ok::<(), contigo::Error>(())
     /// ```
-    pub fn allocate_for(guard: &Guard, name: &str, len_bytes: usize) -> Result<DmaBuf, Error> {
-        Self::imported(&RUNNING, guard, name, len_bytes)
+    pub fn allocate_for(dev_node: &DevNode, name: &str, len_bytes: usize) -> Result<DmaBuf, Error> {
+        Self::imported(&RUNNING, dev_node, name, len_bytes)
     }
 
     /// As [`allocate_for`](DmaHeap::allocate_for), with a heap that the test provides.
@@ -146,23 +146,23 @@ impl DmaHeap {
     #[cfg(feature = "testkit")]
     pub fn allocate_for_from(
         kernel: Test<dyn HeapKernel>,
-        guard: &Guard,
+        dev_node: &DevNode,
         name: &str,
         len_bytes: usize,
     ) -> Result<DmaBuf, Error> {
-        Self::imported(&Kernel::Test(kernel), guard, name, len_bytes)
+        Self::imported(&Kernel::Test(kernel), dev_node, name, len_bytes)
     }
 
     fn imported(
         kernel: &Kernel,
-        guard: &Guard,
+        dev_node: &DevNode,
         name: &str,
         len_bytes: usize,
     ) -> Result<DmaBuf, Error> {
         let (_, file) = Self::alloc(kernel, name, len_bytes)?;
         // SAFETY: a new dma-buf, zeroed, whose only other descriptor is closed at the end of this
         // function (HeapKernel, 1); it is open until then.
-        unsafe { DmaBuf::import_as(guard, file.raw(), "dma-heap") }
+        unsafe { DmaBuf::import_as(dev_node, file.raw(), "dma-heap") }
     }
 
     /// Allocates a new dma-buf from the heap: its length, in whole pages, and its file.

@@ -258,7 +258,7 @@ fn many_blocks() {
 }
 
 #[test]
-fn a_static_refuses_everything_until_it_is_given_memory() {
+fn static_refuses_all_until_given_memory() {
     static EMPTY: Fixed<4> = Fixed::new();
     assert_eq!((EMPTY.live(), EMPTY.start_len(0)), (0, None));
     let mut tlsf = Fixed::<4>::new();
@@ -331,7 +331,7 @@ fn a_freed_place_takes_a_block_of_the_same_size() {
 }
 
 #[test]
-fn a_gap_without_room_for_the_worst_padding_is_used_where_it_happens_to_be_aligned() {
+fn gap_is_used_if_it_happens_to_be_aligned() {
     let mut checked = Checked::<4>::new(33);
     assert_eq!(checked.allocate(32, 8, 0).map(|block| block.start), Ok(0));
     assert!(checked.free(0));
@@ -339,7 +339,7 @@ fn a_gap_without_room_for_the_worst_padding_is_used_where_it_happens_to_be_align
 }
 
 #[test]
-fn the_padding_before_an_aligned_block_stays_free() {
+fn padding_before_aligned_block_is_free() {
     let mut checked = Checked::<4>::new(64);
     assert_eq!(checked.allocate(8, 16, 3).map(|block| block.start), Ok(13));
     assert_eq!(checked.allocate(13, 1, 3).map(|block| block.start), Ok(0));

@@ -1,0 +1,262 @@
+//! Buffers of a contigo: memory of the device's own, dma-bufs for reading alone, and the fences of
+//! dma-bufs that another device writes.
+#![allow(unsafe_code, reason = "a timer that interrupts a wait")]
+
+use super::{left::edu, subject::Subject};
+use crate::{
+    lab::{Exporter, property},
+    pages::{self, Map},
+    raw::{ALLOC_COHERENT, RawDevNode, SYNC_FOR_CPU, SYNC_FOR_DEVICE, import, info},
+    verdict::{Verdict, Wrong, ensure, must, refused, skip},
+};
+use nix::{
+    errno::Errno,
+    libc,
+    sys::mman::{MapFlags, ProtFlags},
+};
+use std::{
+    thread::{scope, sleep},
+    time::{Duration, Instant},
+};
+
+/// Of the device's own memory.
+const LEN_BYTES: usize = 256 << 10;
+const MARK: u8 = 0x5A;
+
+pub(crate) fn own(subject: &Subject) -> Verdict {
+    let dev_node = subject.open()?;
+    let len_bytes = LEN_BYTES as u64;
+    refused("no bytes", dev_node.alloc(0, 0), Errno::EINVAL)?;
+    refused("no whole page", dev_node.alloc(4097, 0), Errno::EINVAL)?;
+    refused("an unknown flag", dev_node.alloc(4096, 1 << 31), Errno::EINVAL)?;
+    refused("more than the machine has", dev_node.alloc(1 << 31, 0), Errno::EDQUOT)?;
+    refused("export of nothing", dev_node.export(7), Errno::ENOENT)?;
+    ensure(must("GET_INFO", dev_node.info())?.buffers == 0, "an allocation was refused, and kept")?;
+
+    let memory = must("ALLOC", dev_node.alloc(len_bytes, 0))?;
+    let pages = must("mmap", dev_node.map_memory(memory.mmap_offset, len_bytes))?;
+    ensure(pages.is_filled(LEN_BYTES, 0), "it is not zero")?;
+    refused(
+        "a page too many",
+        dev_node.map_at(
+            memory.mmap_offset,
+            len_bytes + 4096,
+            ProtFlags::PROT_READ,
+            MapFlags::MAP_SHARED,
+        ),
+        Errno::EINVAL,
+    )?;
+    refused(
+        "a private mapping",
+        dev_node.map_at(memory.mmap_offset, 4096, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE),
+        Errno::EINVAL,
+    )?;
+    let last = must("mmap", dev_node.map_memory(memory.mmap_offset + len_bytes - 4096, 4096))?;
+    pages.write(LEN_BYTES - 1, MARK);
+    ensure(last.read(4095) == MARK, "its last page is another one")?;
+    let mut seen = format!("{LEN_BYTES} bytes at {:#x}", memory.addr);
+    if subject.is_edu() {
+        seen.push_str(written_by_edu(&dev_node, memory.handle, memory.addr, &pages)?);
+    }
+
+    // As a dma-buf: the same bytes, also without its device. Its own device has it already. Behind
+    // an IOMMU the device's next user would reach it.
+    let shared = if must("GET_INFO", dev_node.info())?.flags & info::IOMMU == 0 {
+        let exported = must("EXPORT", dev_node.export(memory.handle))?;
+        refused("import of its own memory", dev_node.import(&exported, 0), Errno::EINVAL)?;
+        seen.push_str("; a dma-buf");
+        Some(must("mmap of the dma-buf", Map::shared(&exported, LEN_BYTES))?)
+    } else {
+        refused("export behind an IOMMU", dev_node.export(memory.handle), Errno::EOPNOTSUPP)?;
+        None
+    };
+    let rings = must("ALLOC of coherent memory", dev_node.alloc(4096, ALLOC_COHERENT))?;
+    let ring = must("mmap", dev_node.map_memory(rings.mmap_offset, 4096))?;
+    ring.write(0, MARK);
+    must("SYNC of coherent memory", dev_node.sync(rings.handle, SYNC_FOR_CPU, 0, 4096))?;
+    ensure(ring.read(0) == MARK, "a sync of coherent memory has changed it")?;
+    refused("export of coherent memory", dev_node.export(rings.handle), Errno::EOPNOTSUPP)?;
+
+    let plain = must("ALLOC", dev_node.alloc(8192, 0))?;
+    let private = must("mmap", dev_node.map_memory(plain.mmap_offset, 8192))?;
+    private.write(8191, MARK);
+
+    // It stays while it is mapped: behind its handle, its file, and its device's driver. What has
+    // no dma-buf is a copy from then on.
+    must("RELEASE", dev_node.release(memory.handle))?;
+    refused(
+        "mmap of what was released",
+        dev_node.map_at(memory.mmap_offset, 4096, ProtFlags::PROT_READ, MapFlags::MAP_SHARED),
+        Errno::EINVAL,
+    )?;
+    let unbound = subject.unbind()?;
+    refused("ALLOC", dev_node.alloc(4096, 0), Errno::ENODEV)?;
+    let same = pages.read(LEN_BYTES - 1) == MARK
+        && ring.read(0) == MARK
+        && private.read(8191) == MARK
+        && private.read(0) == 0;
+    ensure(same, "its device is gone, and it has changed")?;
+    private.write(0, MARK);
+    ensure(private.read(0) == MARK, "its device is gone, and it cannot be written")?;
+    pages.write(0, MARK);
+    let same = shared.as_ref().is_none_or(|shared| shared.read(0) == MARK);
+    ensure(same, "the dma-buf has other bytes")?;
+    unbound.bind()?;
+    drop((pages, last, ring, private, shared, dev_node));
+    let next = subject.open()?;
+    let again = must("ALLOC of the next user", next.alloc(len_bytes, 0))?;
+    let pages = must("mmap", next.map_memory(again.mmap_offset, len_bytes))?;
+    ensure(pages.is_filled(LEN_BYTES, 0), "the next user sees another one's bytes")?;
+    seen.push_str("; there while it is mapped");
+    Ok(seen)
+}
+
+fn written_by_edu(
+    dev_node: &RawDevNode,
+    handle: u32,
+    addr: u64,
+    pages: &Map,
+) -> Result<&'static str, Wrong> {
+    let registers = must("mmap", dev_node.map())?;
+    pages.fill(edu::LEN as usize, MARK);
+    must("SYNC", dev_node.sync(handle, SYNC_FOR_DEVICE, 0, u64::from(edu::LEN)))?;
+    must("ARM", dev_node.arm(&edu::STOP))?;
+    edu::begin(&registers, addr);
+    sleep(Duration::from_millis(250));
+    must("SYNC", dev_node.sync(handle, SYNC_FOR_CPU, 0, u64::from(edu::LEN)))?;
+    ensure(!pages.is_filled(edu::LEN as usize, MARK), "what the device wrote did not arrive")?;
+    Ok(", and the device has written it")
+}
+
+pub(crate) fn read_only(subject: &Subject) -> Verdict {
+    let dev_node = subject.open()?;
+    let buffer = match pages::block_for(&subject.heap, 1 << 16, libc::O_RDONLY) {
+        Err(contigo::Error::Os { errno: libc::EACCES, .. }) => {
+            return skip("this user may not open the heap");
+        }
+        made => made?,
+    };
+    refused(
+        "a buffer for reading, imported for writing",
+        dev_node.import(&buffer, 0),
+        Errno::EACCES,
+    )?;
+    ensure(must("GET_INFO", dev_node.info())?.buffers == 0, "the import was refused, and kept")?;
+    let mapped = must("imported for reading", dev_node.import(&buffer, import::READ_ONLY))?;
+    let flags = must("GET_INFO", dev_node.info())?.flags;
+    let kept = if subject.is_edu() && flags & info::IOMMU != 0 {
+        unwritten(subject, &dev_node)?
+    } else {
+        ""
+    };
+    must("RELEASE", dev_node.release(mapped.handle))?;
+    refused(
+        "an unknown flag",
+        dev_node.import(&buffer, 1 << 31 | import::READ_ONLY),
+        Errno::EINVAL,
+    )?;
+    Ok(format!(
+        "EACCES for writing; {} bytes at {:#x} for reading{kept}",
+        mapped.len_bytes, mapped.addr
+    ))
+}
+
+/// A buffer that this program may write and the device may not: what the device writes arrives
+/// only when it is imported for writing.
+fn unwritten(subject: &Subject, dev_node: &RawDevNode) -> Result<&'static str, Wrong> {
+    let block = pages::block(&subject.heap, 1 << 16)?;
+    let bytes = must("mmap of the block", Map::shared(&block, 1 << 16))?;
+    let registers = must("mmap", dev_node.map())?;
+    must("ARM", dev_node.arm(&edu::STOP))?;
+    for (flags, arrives) in [(import::READ_ONLY, false), (0, true)] {
+        bytes.fill(edu::LEN as usize, MARK);
+        let place = must("IMPORT", dev_node.import(&block, flags))?;
+        edu::begin(&registers, place.addr);
+        sleep(Duration::from_millis(250));
+        must("RELEASE", dev_node.release(place.handle))?;
+        ensure(
+            bytes.is_filled(edu::LEN as usize, MARK) != arrives,
+            format!(
+                "flags {flags}: what the device wrote {}",
+                if arrives { "is lost" } else { "has arrived" }
+            ),
+        )?;
+    }
+    Ok(", and the IOMMU keeps the device to it")
+}
+
+/// How long something else is at work on the buffer.
+const WORK: Duration = Duration::from_millis(150);
+
+pub(crate) fn fences(subject: &Subject) -> Verdict {
+    let exporter =
+        Exporter::open().map_err(|error| Wrong::Skipped(format!("/dev/contigo-lab: {error}")))?;
+    let buffer = |properties| must("LAB_EXPORT", exporter.buffer(4, properties));
+    let dev_node = subject.open()?;
+
+    let written = buffer(property::WRITER)?;
+    let import = must("IMPORT under a writer", dev_node.import(&written, 0))?;
+    refused("imported twice", dev_node.import(&written, 0), Errno::EBUSY)?;
+    let is_coherent = must("GET_INFO", dev_node.info())?.flags & info::COHERENT != 0;
+    let seen = if is_coherent {
+        "a device that snoops needs no sync".to_owned()
+    } else {
+        let sync = || dev_node.sync(import.handle, SYNC_FOR_CPU, 0, import.len_bytes);
+        interrupt_me_after(Duration::from_millis(50))?;
+        refused("a wait that a signal ends", sync(), Errno::EINTR)?;
+        let waited = while_at_work(&exporter, sync)?;
+        format!("a sync waited {waited:?} for a writer, and EINTR")
+    };
+    must("RELEASE", dev_node.release(import.handle))?;
+
+    let short = buffer(property::SHORT)?;
+    refused("a list that is too short", dev_node.import(&short, 0), Errno::ERANGE)?;
+    ensure(must("GET_INFO", dev_node.info())?.buffers == 0, "something was kept")?;
+    Ok(format!("{seen}; ERANGE for a list that is too short"))
+}
+
+/// Syncs while something is at work for a while, which it must have waited for.
+fn while_at_work(
+    exporter: &Exporter,
+    sync: impl FnOnce() -> Result<(), Errno>,
+) -> Result<Duration, Wrong> {
+    let begun = Instant::now();
+    let (done, ended, over) = scope(|scope| {
+        let work = scope.spawn(|| {
+            sleep(WORK);
+            let over = Instant::now();
+            exporter.signal();
+            over
+        });
+        // On a busy machine the sync may begin late, and so be shorter than the work.
+        (sync(), Instant::now(), work.join())
+    });
+    must("SYNC", done)?;
+    let over = over.map_err(|_| Wrong::Failed("the work on the buffer panicked".to_owned()))?;
+    ensure(
+        ended >= over,
+        format!("it was synchronised {:?} before the end of the work on it", over - ended),
+    )?;
+    Ok(begun.elapsed())
+}
+
+/// One SIGALRM for this process, whose handler does nothing.
+fn interrupt_me_after(time: Duration) -> Result<(), Wrong> {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: zeroed is valid for both; a handler without SA_RESTART that does nothing, and a timer
+    // that fires once.
+    let armed = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
+        let timer = libc::itimerval {
+            it_interval: std::mem::zeroed(),
+            it_value: libc::timeval { tv_sec: 0, tv_usec: time.subsec_micros() as _ },
+        };
+        let none = std::ptr::null_mut();
+        Errno::result(libc::sigaction(libc::SIGALRM, &raw const action, none)).and_then(|_| {
+            let timer = libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
+            Errno::result(timer)
+        })
+    };
+    must("setitimer", armed).map(drop)
+}

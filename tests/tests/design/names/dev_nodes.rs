@@ -1,0 +1,242 @@
+//! Contigo devices by their names: registers, interrupt and memory of one opening.
+
+use super::{POLLED, device, lines, wired};
+use contigo::{
+    Backend as _, Error, Mmio, PhysAddr, Wait,
+    names::{Attach, Inventory, OpenDevice},
+};
+use contigo_testkit::{
+    fake_dev_node::{DevNodeConfig, Event, FakeDevNode},
+    fake_devices::FakeDevices,
+};
+use std::{os::fd::AsFd, sync::Arc};
+
+/// A tree with these contigo devices, each with its node where it has one.
+fn tree(dev_nodes: &[(&str, &str)]) -> FakeDevices {
+    let tree = FakeDevices::new();
+    for (dev_node, node) in dev_nodes {
+        tree.folder(&format!("sys/class/contigo/{dev_node}/device"));
+        if !node.is_empty() {
+            tree.link(
+                &format!("sys/class/contigo/{dev_node}/device/of_node"),
+                &format!("../../firmware/devicetree/base/{node}"),
+            );
+        }
+    }
+    tree
+}
+
+/// Opens the contigo device `name`, which a fake of the module has as `config` says.
+fn open_dev_node(
+    tree: &FakeDevices,
+    config: DevNodeConfig,
+    name: &str,
+) -> Result<(OpenDevice, FakeDevNode), Error> {
+    let dev_node = FakeDevNode::new(config);
+    let root = tree.root().to_owned().leak();
+    // SAFETY: no driver is made of it that gives memory back.
+    Ok((unsafe { device(name).open_dev_node_with(root, Arc::new(dev_node.clone())) }?, dev_node))
+}
+
+fn bound(name: &'static str) -> DevNodeConfig {
+    DevNodeConfig { name, ..DevNodeConfig::default() }
+}
+
+#[test]
+fn contigo_device_alone_serves_registers_and_interrupt() {
+    let tree = tree(&[("40010040.engine", "engine@40010040")]);
+    let config = DevNodeConfig { windows: 2, interrupts: 2, ..bound("40010040.engine") };
+    let (opened, dev_node) = open_dev_node(&tree, config, "contigo:40010040").unwrap();
+    assert_eq!((opened.addr(), opened.port()), (Some(PhysAddr(0x4001_0040)), None));
+    for window in [0, 1, 0] {
+        dev_node.set_register(window, 4, 70 + window);
+        let window = u8::try_from(window).unwrap();
+        let driver = wired(&opened, Attach { window, ..POLLED }).unwrap();
+        assert_eq!(
+            (driver.read32(4), driver.interrupt().is_none()),
+            (70 + u32::from(window), true)
+        );
+        assert_eq!(driver.len_bytes(), 0x1000);
+        assert_eq!(wired(&opened, POLLED).map(|_| ()), Err(Error::HasDriver));
+    }
+    for window in [2, 6, 255] {
+        let refused = wired(&opened, Attach { window, ..POLLED }).map(|_| ()).unwrap_err();
+        assert!(
+            matches!(refused, Error::NotFound { .. } | Error::Argument { name: "window", .. }),
+            "{window}: {refused}"
+        );
+    }
+    assert_eq!(dev_node.log(), [], "a polled device asks the kernel nothing");
+    let driver = wired(&opened, Attach::default()).unwrap();
+    let bell = driver.irq().unwrap().unwrap();
+    assert_eq!(
+        driver.arm_irq(),
+        Ok(Some(std::os::fd::AsRawFd::as_raw_fd(&driver.interrupt().unwrap())))
+    );
+    dev_node.interrupt(0);
+    assert_eq!((driver.wait_at_most(60_000_000), bell.interrupts()), (Ok(()), 0));
+    assert!(bell.as_fd().try_clone_to_owned().is_ok());
+    // SAFETY: no device.
+    unsafe { opened.enable_bus_master().unwrap() };
+    dev_node.log();
+    drop((bell, driver));
+    drop(opened);
+    assert_eq!(dev_node.log(), [Event::Closed { kept: 0 }]);
+}
+
+#[test]
+fn a_contigo_device_is_found_by_its_address_and_its_node() {
+    let two = tree(&[
+        ("40000000.gemm8", "gemm8@0"),
+        ("f8003000.dma-controller", ""),
+        ("soc:mixer", "mixer"),
+        ("adc.0", ""),
+    ]);
+    for (bound_as, names) in [
+        (
+            "40000000.gemm8",
+            ["40000000.gemm8", "40000000", "gemm8", "gemm8@40000000", "gemm8@0"].as_slice(),
+        ),
+        (
+            "f8003000.dma-controller",
+            &["f8003000.dma-controller", "f8003000", "dma-controller", "dma-controller@f8003000"],
+        ),
+        ("soc:mixer", &["soc:mixer", "mixer"]),
+        ("adc.0", &["adc.0"]),
+    ] {
+        for name in names {
+            let (opened, _dev_node) =
+                open_dev_node(&two, bound(bound_as), &format!("contigo:{name}")).unwrap();
+            let memory = format!("dma-heap:no-such-heap@contigo:{}", names[0]).parse().unwrap();
+            let refused = opened.memory(&memory, 4096).map(|_| ()).unwrap_err();
+            assert!(
+                !matches!(refused, Error::NeedsDevice { .. }),
+                "{name}: it is its own memory: {refused}"
+            );
+            for own in ["contigo".to_owned(), format!("contigo:{}", names[0])] {
+                let block = opened.memory(&own.parse().unwrap(), 4096).unwrap();
+                assert_eq!(
+                    (block.name(), block.mapping().len_bytes % 4096),
+                    ("contigo", 0),
+                    "{name}: {own}"
+                );
+            }
+            for other in ["contigo:other", "dma-heap:no-such-heap@contigo:other"]
+                .map(|other| other.parse().unwrap())
+            {
+                assert!(matches!(
+                    opened.memory(&other, 4096).map(|_| ()),
+                    Err(Error::NeedsDevice { .. })
+                ));
+            }
+        }
+    }
+    for name in [
+        "4000000",
+        "gemm",
+        "gemm8@",
+        "@40000000",
+        "gemm8@40000000.",
+        "40000000.",
+        "adc",
+        "0",
+        "dma-controller@F8003000",
+        "+0",
+    ] {
+        let refused = open_dev_node(&two, DevNodeConfig::default(), &format!("contigo:{name}"))
+            .map(|_| ())
+            .unwrap_err();
+        assert_eq!(
+            refused,
+            Error::NotFound {
+                what: "device that is bound to the kernel module contigo",
+                among: 4.into()
+            },
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn two_contigo_device_of_one_node_need_the_address() {
+    let what = "device that is bound to the kernel module contigo";
+    let alike = tree(&[("40000000.gemm8", "gemm8@40000000"), ("40010000.gemm8", "gemm8@40010000")]);
+    let refused =
+        open_dev_node(&alike, DevNodeConfig::default(), "contigo:gemm8").map(|_| ()).unwrap_err();
+    assert_eq!(refused, Error::Ambiguous { what, matches: 2 });
+    for name in ["contigo:gemm8@40010000", "contigo:40010000"] {
+        assert!(open_dev_node(&alike, bound("40010000.gemm8"), name).is_ok(), "{name}");
+    }
+    // A device whose whole name is another one's node.
+    // The folder may list any of them first.
+    let alike: Vec<_> =
+        (0..9).map(|at| (format!("4000000{at}.gemm8"), format!("gemm8@4000000{at}"))).collect();
+    let mut all: Vec<_> =
+        alike.iter().map(|(device, node)| (device.as_str(), node.as_str())).collect();
+    all.push(("gemm8", "pl@0"));
+    assert!(open_dev_node(&tree(&all), bound("gemm8"), "contigo:gemm8").is_ok());
+}
+
+#[test]
+fn unconfined_device_says_what_opens_it() {
+    const RAWIO: &str = "contigo:40000000.gemm8, but nothing confines it: be root, give the program \
+        CAP_SYS_RAWIO, or load the module contigo with \
+         unprivileged=1";
+    let listed = |unprivileged: &str, capabilities: &str, iommu: bool| {
+        let tree = tree(&[("40000000.gemm8", "gemm8@40000000")]);
+        tree.file("dev/contigo/40000000.gemm8", "");
+        tree.file("sys/module/contigo/parameters/unprivileged", unprivileged);
+        tree.file("proc/self/status", format!("Name:\ttest\nCapEff:\t{capabilities}\n"));
+        if iommu {
+            tree.folder("sys/class/contigo/40000000.gemm8/device/iommu_group");
+        }
+        let entry =
+            Inventory::under(tree.root()).devices().find(|entry| entry.kind == "contigo").unwrap();
+        assert_eq!(entry.facts.addr, Some(0x4000_0000));
+        entry.to_string()
+    };
+    let ready = "contigo:40000000.gemm8";
+    assert_eq!(listed("N\n", "0000000000000000", false), RAWIO);
+    assert_eq!(listed("N\n", "fffffffffffdffff", false), RAWIO, "all but that one");
+    assert_eq!(listed("N\n", "0000000000020000", false), ready);
+    assert_eq!(listed("Y\n", "0000000000000000", false), ready);
+    assert_eq!(listed("N\n", "0000000000000000", true), ready, "opening tells");
+    assert_eq!(listed("N\n", "junk", false), ready, "what the program may do is not known");
+}
+
+#[test]
+fn contigo_device_memory_and_aliases_answer_as_contigo_device() {
+    let tree = tree(&[("40000000.gemm8", "gemm8@40000000"), ("50000000.gemm9", "gemm9@50000000")]);
+    for file in
+        ["dev/contigo/40000000.gemm8", "dev/contigo/50000000.gemm9", "dev/dma_heap/linux,cma"]
+    {
+        tree.file(file, "");
+    }
+    tree.file("sys/module/contigo/parameters/unprivileged", "N\n");
+    tree.file("proc/self/status", "Name:\ttest\nCapEff:\t0000000000000000\n");
+    tree.folder("sys/class/contigo/50000000.gemm9/device/iommu_group");
+    let inventory = Inventory::under(tree.root());
+    for before in ["", "dma-heap:linux,cma@"] {
+        let memory = |dev_node: &str| {
+            lines(inventory.memories())
+                .into_iter()
+                .find(|line| line.starts_with(&format!("{before}{dev_node}")))
+                .unwrap()
+        };
+        assert!(
+            memory("contigo:40000000.gemm8").contains("CAP_SYS_RAWIO"),
+            "{}",
+            memory("contigo:40000000.gemm8")
+        );
+        assert!(
+            !memory("contigo:50000000.gemm9").contains(", but"),
+            "{}",
+            memory("contigo:50000000.gemm9")
+        );
+    }
+    let os = Error::Os { call: "open(/dev/contigo/)", errno: nix::libc::EPERM };
+    for alias in ["40000000.gemm8", "40000000", "gemm8", "gemm8@40000000"] {
+        let said = inventory.device_error(&device(&format!("contigo:{alias}")), os).to_string();
+        assert!(said.contains("CAP_SYS_RAWIO"), "{alias}: {said}");
+    }
+}
