@@ -61,7 +61,7 @@ const SETS: [(&[&str], &[&str], u32); 7] = [
         6,
     ),
     (&["--package=contigo-tests", "--test=runtime"], &["own_queue::"], 10),
-    (&["--package=contigo-tests", "--test=drivers"], &["pl330::named::the_last_one"], 1),
+    (&["--package=contigo-tests", "--test=drivers"], &["pl330::named::last_taken"], 1),
 ];
 
 /// A model of the accesses that a reference forbids, with how many of the sets it reads. A leak of

@@ -113,8 +113,8 @@ pub(super) static MEMORIES: [Row<MemoryKind>; 9] = [
         kind: "dma-heap",
         argument: Argument::FileOf("@contigo:"),
         syntax: "dma-heap:NAME[@contigo:DEVICE]",
-        help: "a block of a dma-heap, by its name in /dev/dma_heap; with a contigo device, which has \
-         better memory of its own, the kernel knows its address",
+        help: "a block of a dma-heap, by its name in /dev/dma_heap; with a contigo device, which \
+         has better memory of its own, the kernel knows its address",
         missing: "the kernel has no dma-heap: CONFIG_DMABUF_HEAPS and CONFIG_DMABUF_HEAPS_CMA",
         feature: "linux",
     },

@@ -136,8 +136,8 @@ pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
         core: Some(open_core::<D>),
         ..DriverRow::new(
             "axi_dma",
-            "AXI DMA: sends operand 0 and receives into operand 1; with the setting channel=0 it only \
-         sends, with channel=1 it only receives",
+            "AXI DMA: sends operand 0 and receives into operand 1; with the setting channel=0 it \
+             only sends, with channel=1 it only receives",
             open::<D>,
         )
     }

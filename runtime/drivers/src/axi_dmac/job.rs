@@ -224,8 +224,8 @@ impl Together {
             });
         }
         if job.rows > 1 && !self.single_bursts && self.bursts(job) == 1 {
-            let fix = "rows of one burst get each other's lengths: give each row a job, or longer rows, \
-                       or say 1 where the core's Verilog is mended";
+            let fix = "rows of one burst get each other's lengths: give each row a job, or longer \
+             rows, or say 1 where the core's Verilog is mended";
             return Err(Error::Setting { name: "single_bursts", value: 0, fix });
         }
         Ok(())

@@ -107,8 +107,8 @@ pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
         copies: true,
         ..DriverRow::new(
             "axi_dmac",
-            "Analog Devices' AXI DMAC: copies, sends a packet or receives one, as its registers tell; \
-         with memory by lists, where it has them",
+            "Analog Devices' AXI DMAC: copies, sends a packet or receives one, as its registers \
+             tell; with memory by lists, where it has them",
             open::<D>,
         )
     }

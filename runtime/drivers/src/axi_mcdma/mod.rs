@@ -97,8 +97,8 @@ pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
         core: Some(open_core::<D>),
         ..DriverRow::new(
             "axi_mcdma",
-            "AMD's AXI MCDMA: channel=0 to 15 sends operand 0 as a packet, channel=16 to 31 receives \
-         one into it; many channels at once",
+            "AMD's AXI MCDMA: channel=0 to 15 sends operand 0 as a packet, channel=16 to 31 \
+             receives one into it; many channels at once",
             open::<D>,
         )
     }

@@ -98,8 +98,8 @@ pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
         core: Some(open_core::<D>),
         ..DriverRow::new(
             "axi_vdma",
-            "AXI VDMA: a frame a job; with channel=0 it sends operand 0, with channel=1 it receives \
-         into it; needs hsize_bytes and vsize_lines",
+            "AXI VDMA: a frame a job; with channel=0 it sends operand 0, with channel=1 it \
+             receives into it; needs hsize_bytes and vsize_lines",
             open::<D>,
         )
     }

@@ -67,8 +67,8 @@ pub(crate) const fn row<D: Device + Send + Sync + 'static>() -> DriverRow<D> {
         core: Some(open_core::<D>),
         ..DriverRow::new(
             "pl330",
-            "Arm's DMA-330: copies operand 0 to operand 1; with settings channel, event one channel \
-         of it, beside others",
+            "Arm's DMA-330: copies operand 0 to operand 1; with settings channel, event one \
+             channel of it, beside others",
             open::<D>,
         )
     }

@@ -146,10 +146,7 @@ fn coherent_memory_asks_the_kernel_for_no_sync() {
         // SAFETY: no other code touches it.
         let refused = unsafe { region.export() }.unwrap_err();
         assert!(
-            matches!(
-                refused,
-                Error::Unsupported { fix: "export memory of Contigo device::allocate", .. }
-            ),
+            matches!(refused, Error::Unsupported { fix: "export memory of DevNode::allocate", .. }),
             "{refused}"
         );
         assert_eq!(kernel.log(), [], "the kernel is not asked");

@@ -82,8 +82,8 @@ impl Width {
 pub enum ResetError {
     /// The text names no line.
     #[error(
-        "{0:?} is no line: write its name, CHIP:OFFSET (gpiochip0:78) or contigo:NAME; contigo reset \
-         lists them"
+        "{0:?} is no line: write its name, CHIP:OFFSET (gpiochip0:78) or contigo:NAME; contigo \
+         reset lists them"
     )]
     NotALine(String),
     /// The text names no polarity.
@@ -139,8 +139,8 @@ pub enum ResetError {
     },
     /// A contigo device has no reset.
     #[error(
-        "contigo:{device} has no reset: its node in the device tree needs resets = <…>, or its line \
-         is a GPIO's"
+        "contigo:{device} has no reset: its node in the device tree needs resets = <…>, or its \
+         line is a GPIO's"
     )]
     NoResets {
         /// The device.

@@ -223,7 +223,7 @@ unsafe impl Backend for OwnMemory {
     unsafe fn export(&self) -> Result<OwnedFd, Error> {
         const COHERENT: Error = Error::Unsupported {
             what: "memory that is coherent for its own device is no dma-buf",
-            fix: "export memory of Contigo device::allocate",
+            fix: "export memory of DevNode::allocate",
         };
         const TRANSLATED: Error = Error::Unsupported {
             what: "memory of a device behind an IOMMU is no dma-buf: the device's next user would \

@@ -50,7 +50,7 @@ use core::ops::Range;
 use memmap2::MmapRaw;
 
 /// The advice where pagemap has no address for a dma-buf.
-const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use Contigo device::allocate, or \
+const INSTALL: &str = "the kernel module contigo (kernel-helpers), and use DevNode::allocate, or \
  u-dma-buf in its place; \
                        /proc/self/pagemap has no address for a dma-heap since Linux 6.9";
 
