@@ -90,7 +90,7 @@ def one_opening_serves_registers_and_memory():
     return []
 
 
-def unguarded_device_leaves_no_stop():
+def device_without_module_leaves_no_stop():
     device = contigo.Device("sim:zdma@9")
     assert device.dev_node is None
     right = [("write", 0x10, 1), ("write", 0x10, 1, 3), ("until", 4, 1, 1, 0.5), ("else",), ("while", 4, 1, 1, 0.25)]
@@ -233,7 +233,7 @@ DOOR = [
     the_doctor_finds_a_planted_fault,
     an_unknown_name_lists_what_there_is,
     one_opening_serves_registers_and_memory,
-    unguarded_device_leaves_no_stop,
+    device_without_module_leaves_no_stop,
     memory_has_a_size_and_a_way_to_its_device,
     a_port_has_a_name,
     what_is_imported_is_what_was_installed,

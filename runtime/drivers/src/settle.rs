@@ -3,9 +3,10 @@
 //!
 //! Reading the last word back does not help: the driver does not know its value, and the old one
 //! may be the same. So the caller sets a bound, and the driver reports an end, or a stopped core,
-//! after that. Meanwhile **each poll accesses a register**, because the time of a simulated board
-//! passes by accesses. **Each poll acknowledges a level interrupt** too: otherwise each wait for
-//! the rest of the time would return at once.
+//! after that. Meanwhile **each poll of a driver accesses a register**, because the time of a
+//! simulated board passes by accesses, and **acknowledges a level interrupt**: otherwise each wait
+//! for the rest of the time would return at once. [`settle`] itself does neither: its caller has
+//! masked the interrupt, or has one that is an edge.
 
 use contigo_core::{
     hw::{Wait, wait::poll_every},
@@ -14,7 +15,8 @@ use contigo_core::{
 use core::time::Duration;
 
 /// The ends that were seen, and those that may be reported.
-#[derive(Clone, Copy, Debug)]
+/// It counts ends, so it is not copied: a copy would report them twice.
+#[derive(Debug)]
 pub(super) struct Settle {
     /// The time from the core's report; 0 if nothing is under way then.
     us: u32,

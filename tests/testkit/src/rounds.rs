@@ -9,6 +9,9 @@ use std::env;
 /// round takes ten to forty times as long there, and a processor's own run does all.
 #[must_use]
 pub fn rounds(all: u64) -> u64 {
-    let asked = env::var_os("CONTIGO_ROUNDS").is_some_and(|value| value == "all");
+    let asked = env::var("CONTIGO_ROUNDS").is_ok_and(|value| {
+        assert_eq!(value, "all", "CONTIGO_ROUNDS is all, or it is not set");
+        true
+    });
     if asked && emulated::why().is_none() { all } else { all.div_ceil(10) }
 }

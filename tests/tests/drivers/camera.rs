@@ -135,7 +135,7 @@ fn eight_in_flight_lose_nothing() {
         let Row { right, lost, underruns, most_looks, descriptor_writes, .. } = row;
         writeln!(
             table,
-            "{depth:9}  {gap_ns:6}  {right:6}  {lost:6}  {underruns:7}  {most_looks:10}  \
+            "{depth:9}  {gap_ns:6}  {right:6}  {lost:6}  {underruns:9}  {most_looks:10}  \
              {per_packet:12.2}  {syncs:18.2}  {descriptor_writes:17}"
         )
         .unwrap();
@@ -239,7 +239,8 @@ fn frames_before_a_fault_come_first() {
     }
     cases! {
         stream.next(A_WHILE).map(drop) => Err(Error::FaultAt { device: "axi_dma s2mm", what, .. })
-            if what.starts_with("DMASlvErr: memory answered with an error"),
+            if what == "DMASlvErr: memory answered with an error; check that this address is \
+                memory, and that its port is enabled",
     }
     assert!(!stream.is_running());
     // Nothing comes, and nothing is started by looking.

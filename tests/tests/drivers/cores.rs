@@ -13,11 +13,13 @@ mod whole_words;
 
 use crate::prelude::*;
 
-/// Keeps so many jobs in flight for `rounds` ends, which all come, with a stop after every tenth.
+/// Keeps so many jobs in flight for `rounds` ends, which all come with `bytes`, with a stop after
+/// every tenth.
 fn stays_in_flight<D: Driver, const N: usize>(
     queue: &mut Queue<D>,
     (in_flight, rounds): (usize, usize),
     job: impl Fn() -> [Operand; N],
+    bytes: Option<usize>,
     case: &str,
 ) {
     for round in 0..rounds {
@@ -25,7 +27,8 @@ fn stays_in_flight<D: Driver, const N: usize>(
             queue.give(job());
         }
         let done = queue.wait::<N>(LIMIT).map_err(|failed| failed.error);
-        assert!(matches!(done, Ok(Some(_))), "{case}, round {round}: {done:?}");
+        let came = done.map(|done| done.map(|done| done.bytes));
+        assert_eq!(came, Ok(Some(bytes)), "{case}, round {round}");
         if round % 10 == 9 {
             queue.stop().unwrap();
             queue.drain::<N>();

@@ -110,9 +110,9 @@ fn run(sequence: Sequence, seed: u64, plan: Plan) -> Result<Tally, String> {
 /// The sequences got where they should: a model that is never asked agrees with everything.
 fn reached(total: &Tally, all: &[&str]) {
     let missed: Vec<_> = all.iter().filter(|what| !total.contains_key(**what)).collect();
-    // One seed does not reach everything, nor do few.
+    // One seed does not reach everything; a tenth of all does.
     assert!(
-        env::var("CONTIGO_SEED").is_ok() || rounds(SEEDS) < SEEDS || missed.is_empty(),
+        env::var("CONTIGO_SEED").is_ok() || missed.is_empty(),
         "no sequence reached {missed:?}"
     );
 }

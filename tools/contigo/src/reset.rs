@@ -136,7 +136,7 @@ fn by_gpio(
     })?;
     if options.take {
         return Err(Failure::Usage(
-            "--take is for a contigo: the kernel takes no GPIO from its user".to_owned(),
+            "--take is for a contigo device: the kernel takes no GPIO from its user".to_owned(),
         ));
     }
     let done = Done {

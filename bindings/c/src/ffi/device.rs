@@ -126,7 +126,7 @@ pub unsafe extern "C" fn contigo_device_reset(device: contigo_device) -> contigo
 }
 
 /// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
-/// One behind the module and cannot be reset needs `contigo_engine_arm` before: `CONTIGO_E_OS` with
+/// One that the module has and that cannot be reset needs `contigo_engine_arm` before: `CONTIGO_E_OS` with
 /// `EBUSY`.
 ///
 /// # Safety

@@ -17,7 +17,7 @@ use core::{ffi::CStr, fmt, time::Duration};
 /// and an event after it reports the end. A [`Signature`] lists the kernel's parameters, so no type
 /// is written for it; a job's argument words are its launch and its scalars.
 ///
-/// A [`Queue`](crate::Queue) keeps up to [`DEPTH`](Self::DEPTH) launches in the stream, and they
+/// A [`Queue`](crate::Queue) keeps up to 8 launches in the stream, and they
 /// end in order.
 ///
 /// A kernel cannot be stopped. [`stop`](Driver::stop) waits for its end, at most

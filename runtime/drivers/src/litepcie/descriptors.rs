@@ -18,7 +18,7 @@ pub(super) const DEVICE: &str = "litepcie";
 /// The time between polls for a request's end.
 const STEP_US: u32 = 1;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Lane {
     regs: regs::Lane,
     /// How many descriptors are certainly over.

@@ -42,9 +42,7 @@ pub(super) fn draw(
     };
     // A length that is taken from the wrong operand shows only where they differ.
     let room = match kind {
-        Kind::Copy if subject.takes_more_room() && rng.bool() => {
-            unit * rng.usize(0..=most.saturating_sub(len) / unit)
-        }
+        Kind::Copy if rng.bool() => unit * rng.usize(0..=most.saturating_sub(len) / unit),
         _ => 0,
     };
     let place = |rng: &mut Rng, len: usize| {

@@ -50,8 +50,8 @@ pub struct Tally {
 /// that the seed decides, and with the ways to memory in turn; and the stop program.
 ///
 /// # Errors
-/// [`Failure::Wrong`], with the subject's name, and the seed if there is one; or, of 64 seeds or more, with what
-/// none of them saw ([`Sight`](super::Sight)).
+/// [`Failure::Wrong`], with the subject's name, and the seed if there is one; or, of 64 seeds or
+/// more, with what none of them saw ([`Sight`](super::Sight)).
 pub fn faults<S: Subject>(subject: &S, seeds: Range<u64>) -> Verdict<Tally> {
     waits(subject)?;
     let mut tally = Tally::default();

@@ -103,10 +103,9 @@ fn one<S: Subject>(subject: &S, faults: Faults, cut_us: u32) -> Verdict {
         let before = touched();
         device.run_for(LONG_US)?;
         let after = (ran, before, touched());
-        recover::<S>(&device, &mut queue)?;
-        Ok::<_, Failure>(Some(after))
+        Ok::<_, Failure>(Some((after, recover::<S>(&device, &mut queue))))
     })??;
-    let Some((ran, before, after)) = told else { return Ok(()) };
+    let Some(((ran, before, after), recovered)) = told else { return Ok(()) };
     let when = format!("{}, {faults:?}, its stop program after {cut_us} us", subject.name());
     ensure!(
         ran.is_err() || before == after,
@@ -117,7 +116,7 @@ fn one<S: Subject>(subject: &S, faults: Faults, cut_us: u32) -> Verdict {
     if let (Err(status), true) = (ran, faults == Faults::NONE) {
         return Err(Failure::Wrong(format!("{when} fails: the register has {status:#x}")));
     }
-    Ok(())
+    recovered
 }
 
 /// The driver does not know of the program: it stops what it started, by a reset from outside where

@@ -80,18 +80,6 @@ pub trait Subject {
         Limits::NONE
     }
 
-    /// May operand 1 of a copy be longer than operand 0?
-    fn takes_more_room(&self) -> bool {
-        true
-    }
-
-    /// How many waits a job costs at most on a board without faults, also where the model wakes its
-    /// driver at each burst, because it does not know when its interrupt comes. A level interrupt
-    /// that stays high makes hundreds.
-    fn waits_most(&self) -> u64 {
-        24
-    }
-
     /// The longest packet that a source sends; at most [`SLOT_BYTES`](super::SLOT_BYTES).
     fn packet_bytes(&self) -> usize {
         0

@@ -76,6 +76,7 @@ pub(super) enum Request<'a> {
 ///    No other code writes them while the file is open, and at least while the mapping lives.
 /// 2. The device reaches only memory that was mapped by `VFIO_IOMMU_MAP_DMA` or
 ///    `IOMMU_IOAS_MAP`, at the address given there. After an unmapping that succeeded it does
+///    not reach that memory any more.
 /// 3. [`release`](Self::release) and, from 6.1 on, the extension `VFIO_DMA_CC_IOMMU` are correct:
 ///    coherency is decided by them.
 pub unsafe trait VfioKernel: Send + Sync {

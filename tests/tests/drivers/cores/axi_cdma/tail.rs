@@ -26,7 +26,7 @@ fn wide_address_core_never_passes_tail() {
             // SAFETY: the model is built so.
             let driver = unsafe { AxiCdma::sg(slow, config, ring(&region)) }.unwrap();
             let mut queue = Queue::new(driver, 8).unwrap();
-            stays_in_flight(&mut queue, (in_flight, 60), || copies(&pool, ..1000, ..), &case);
+            stays_in_flight(&mut queue, (in_flight, 60), || copies(&pool, ..1000, ..), None, &case);
             assert_eq!(board.counts().unowned_accesses, 0, "{case}");
         }
     }

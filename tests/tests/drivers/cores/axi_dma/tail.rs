@@ -22,7 +22,7 @@ fn wide_address_core_never_passes_tail() {
         let driver =
             unsafe { AxiDmaChannel::alone(slow, Side::S2mm, config, Some(ring(&region))) }.unwrap();
         let mut queue = Queue::new(driver, 8).unwrap();
-        stays_in_flight(&mut queue, (in_flight, 100), || receives(&pool, ..), &case);
+        stays_in_flight(&mut queue, (in_flight, 100), || receives(&pool, ..), Some(1024), &case);
         assert_eq!(board.counts().unowned_accesses, 0, "{case}");
     }
 }

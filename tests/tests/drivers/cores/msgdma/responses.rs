@@ -88,7 +88,7 @@ fn wait_wakes_only_for_a_seen_end() {
                 let mut queue = driver(Watched::new(&window, &watch), config, own)?;
                 // While an end waits, a line that the driver has not acknowledged may end each
                 // sleep.
-                let expected = (ends, if ends { 200 } else { 8 });
+                let expected = (ends, if ends { 24 } else { 8 });
                 let case = format!("{config:?} {faults:?}");
                 wakes_for_an_end(&mut queue, &watch, copies(pool, .., ..), expected, &case);
                 if !ends {
