@@ -80,6 +80,13 @@ pub trait Subject {
         Limits::NONE
     }
 
+    /// How many waits a job costs at most on a board without faults, also where the model wakes its
+    /// driver at each burst, because it does not know when its interrupt comes: the most of any
+    /// driver with an interrupt is 16. A level interrupt that stays high makes hundreds.
+    fn waits_most(&self) -> u64 {
+        24
+    }
+
     /// The longest packet that a source sends; at most [`SLOT_BYTES`](super::SLOT_BYTES).
     fn packet_bytes(&self) -> usize {
         0

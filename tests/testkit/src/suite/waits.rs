@@ -2,7 +2,7 @@
 //!
 //! - **By polls of timeout 0 alone** each job ends. The time of a board passes by accesses, so a
 //!   driver that returns `None` without one never sees the end.
-//! - **By its interrupt** each job ends after few waits (`WAITS_MOST`). A level interrupt
+//! - **By its interrupt** each job ends after few waits ([`Subject::waits_most`]). A level interrupt
 //!   that a driver does not acknowledge at first sight ends each later wait at once.
 
 use super::{
@@ -21,10 +21,6 @@ use fastrand::Rng;
 use std::{collections::VecDeque, time::Duration};
 
 /// The most jobs in flight.
-/// How many waits a job costs at most on a board without faults, also where the model wakes its
-/// driver at each burst, because it does not know when its interrupt comes: the most of any driver
-/// here is 16. A level interrupt that stays high makes hundreds.
-const WAITS_MOST: u64 = 24;
 const DEPTH: usize = 8;
 /// So many times all jobs in flight are given, and end.
 const ROUNDS: usize = 4;
@@ -106,7 +102,7 @@ fn jobs<S: Subject>(
                 given.len()
             );
             let waits = device.accesses().waits - before;
-            let most = if timeout.is_zero() { 0 } else { WAITS_MOST * in_flight as u64 };
+            let most = if timeout.is_zero() { 0 } else { subject.waits_most() * in_flight as u64 };
             ensure!(
                 waits <= most,
                 "{waits} waits for {in_flight} jobs, more than {most}: is the interrupt \
