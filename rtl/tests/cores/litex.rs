@@ -308,7 +308,7 @@ impl Subject for Suite {
     fn limits(&self) -> Limits {
         Limits { offset_align_bytes: 4, len_align_bytes: 4, len_max_bytes: 256 }
     }
-    /// It has no interrupt: its driver sleeps for a microsecond or two between its polls.
+    /// It has no interrupt: its driver sleeps 5 us between its polls.
     fn waits_most(&self) -> u64 {
         1_000
     }
