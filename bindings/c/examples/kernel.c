@@ -3,8 +3,8 @@
  *
  *     cc -std=c11 kernel.c $(pkg-config --cflags --libs contigo) -o kernel && ./kernel
  *
- * On a board three lines differ: the region's name, the device's name ("contigo:copy@40000000"), and
- * its port. The map is the tool's file: x<name>_hw.h, the .hwh of the design, or JSON as here. */
+ * On a board three lines differ: the region's name, the device's name ("contigo:copy@40000000"),
+ * and its port. The map is the tool's file: x<name>_hw.h, the .hwh of the design, or JSON as here. */
 
 #include "check.h"
 #include <contigo.h>

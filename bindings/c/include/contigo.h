@@ -1141,8 +1141,8 @@ contigo_status contigo_device_port(contigo_device device, contigo_port port, con
 contigo_status contigo_device_reset(contigo_device device);
 
 /// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
-/// One that the module has and that cannot be reset needs contigo_engine_arm before: CONTIGO_E_OS with
-/// EBUSY.
+/// One that the module has and that cannot be reset needs contigo_engine_arm before:
+/// CONTIGO_E_OS with EBUSY.
 ///
 /// The caller promises:
 /// The device was stopped or reset since other code drove it. The library cannot check that.

@@ -17,8 +17,8 @@ extern "C" {
  * variables of the environment when its first function is called. contigo_vta_use says the same
  * from a program, before that. A field that is NULL or 0 leaves the variable, or its default. */
 struct contigo_vta_options {
-    /* CONTIGO_VTA_DEVICE: "uio:vta@43c00000", "contigo:vta@43c00000", "sim:vta". One node with all of
-     * its stages. */
+    /* CONTIGO_VTA_DEVICE: "uio:vta@43c00000", "contigo:vta@43c00000", "sim:vta". One node with all
+     * of its stages. */
     const char *device;
     /* CONTIGO_VTA_PORT: the device's way to memory: "zynq-acp", "zynq-hp0", "cyclone-v-acp". None:
      * the kernel or the simulated board says it. */

@@ -9,6 +9,7 @@
     reason = "a test that panics has failed, which is its purpose; models and windows are promises"
 )]
 
+// The drivers' register tables, which `regs` includes, name the crate that they are in.
 extern crate contigo as contigo_core;
 
 mod ap_ctrl;

@@ -1,9 +1,9 @@
 //! The programs that must not compile: one file in `compile_fail/` for each ownership rule.
 //!
-//! A comment ends each line that is refused: `//~ `, the code of the error or `none`, and its text. Any other
-//! error fails the test, and so does one that is missing. The text, which is what a user reads, is
-//! compared where the compiler is the one that wrote those. `CONTIGO_WRITE_REFUSALS=1 cargo test -p
-//! contigo-tests --test sources compile_fail` writes them anew.
+//! A comment ends each line that is refused: `//~ `, the code of the error or `none`, and its text.
+//! Any other error fails the test, and so does one that is missing. The text, which is what a user
+//! reads, is compared where the compiler is the one that wrote those. `CONTIGO_WRITE_REFUSALS=1
+//! cargo test -p contigo-tests --test sources compile_fail` writes them anew.
 
 use super::source::root;
 use contigo_testkit::emulated;

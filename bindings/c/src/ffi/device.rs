@@ -126,8 +126,8 @@ pub unsafe extern "C" fn contigo_device_reset(device: contigo_device) -> contigo
 }
 
 /// Lets a PCI function reach memory, once the program has stopped it; other devices may already.
-/// One that the module has and that cannot be reset needs `contigo_engine_arm` before: `CONTIGO_E_OS` with
-/// `EBUSY`.
+/// One that the module has and that cannot be reset needs `contigo_engine_arm` before:
+/// `CONTIGO_E_OS` with `EBUSY`.
 ///
 /// # Safety
 /// The device was stopped or reset since other code drove it. The library cannot check that.

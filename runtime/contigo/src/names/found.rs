@@ -65,12 +65,12 @@ pub(super) fn u_dma_buf(files: Files<'_>, name: &str) -> Facts {
     }
 }
 
-/// What a contigo device allocates for its device.
+/// What the module allocates for a contigo device.
 pub(super) fn own_memory(files: Files<'_>, name: &str) -> Facts {
     Facts { unusable: dev_node(files, name).unusable, ..Facts::default() }
 }
 
-/// The heaps, and those of them that a contigo device imports for its device.
+/// The heaps, and those of them that the module imports for a contigo device.
 pub(super) fn dma_heaps(files: Files<'_>, each: &mut dyn FnMut(&str)) {
     files.each(HEAPS, &mut |heap| {
         each(heap);

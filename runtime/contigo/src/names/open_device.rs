@@ -156,7 +156,7 @@ impl OpenDevice {
 
     /// Its registers and its interrupt, for one driver at a time, if [`port`](Self::port) has its
     /// port. A device behind an IOMMU is reset first, and may then master the bus; a simulated one
-    /// begins as after power-on. A PCI function behind a contigo device no longer masters the bus,
+    /// begins as after power-on. A PCI function behind the module no longer masters the bus,
     /// until [`enable_bus_master`](Self::enable_bus_master).
     ///
     /// # Errors

@@ -46,8 +46,8 @@ impl Map {
     ) -> Result<Self, Errno> {
         let len_bytes =
             usize::try_from(len_bytes).ok().and_then(NonZeroUsize::new).ok_or(Errno::EOVERFLOW)?;
-        // A contigo device's memory is behind 32 GiB, also for a program of 32 bits: nix has an `off_t`
-        // here.
+        // A contigo device's memory is behind 32 GiB, also for a program of 32 bits: nix has an
+        // `off_t` here.
         let offset = offset.try_into().map_err(|_| Errno::EOVERFLOW)?;
         let (access, kind) = (access.bits(), kind.bits());
         let fd = file.as_fd().as_raw_fd();

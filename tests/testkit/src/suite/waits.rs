@@ -2,8 +2,8 @@
 //!
 //! - **By polls of timeout 0 alone** each job ends. The time of a board passes by accesses, so a
 //!   driver that returns `None` without one never sees the end.
-//! - **By its interrupt** each job ends after few waits ([`Subject::waits_most`]). A level interrupt
-//!   that a driver does not acknowledge at first sight ends each later wait at once.
+//! - **By its interrupt** each job ends after few waits ([`Subject::waits_most`]). A level
+//!   interrupt that a driver does not acknowledge at first sight ends each later wait at once.
 
 use super::{
     Subject, Way,

@@ -1,4 +1,4 @@
-//! Memory that a contigo device allocates for its device: ranged syncs, refusals with their cure,
+//! Memory that the module allocates for a contigo device: ranged syncs, refusals with their cure,
 //! an export, and what is given back.
 
 use super::{HP0, import, os, syncs_nothing_beyond};

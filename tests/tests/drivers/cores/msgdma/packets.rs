@@ -39,7 +39,7 @@ fn long_packet_fails_alone() {
         seen.iter().map(|&(bytes, status, it)| (bytes, status, is_early(it))).collect();
     let both = [(Some(600), regs::EARLY, true), (Some(400), 0, false)];
     assert_eq!(said, [both, both].concat());
-    // A stream that marks no end fills buffers, and says so.
+    // A stream that marks no end fills buffers, and that is reported.
     for (bytes, status, failed) in receive(source(1000, false), Faults::NONE, 512, 3) {
         assert_eq!((bytes, status, failed.is_some()), (Some(512), regs::EARLY, true));
     }
