@@ -34,11 +34,12 @@ pub struct DriverRow<D> {
     /// The `compatible` of its node in the device tree, for a program that looks for the device.
     pub compatible: &'static [&'static str],
     /// The names of its settings: others are refused before the device is touched. `None`: the
-    /// driver checks them itself.
+    /// driver checks them itself. A driver that shares its device lists `channel` too.
     pub settings: Option<&'static [&'static str]>,
     /// The core's names in Vivado's block designs, the third part of a `VLNV`: `axi_dma`.
     pub ip: &'static [&'static str],
-    /// Which parameter of a block design is which setting, with the same value.
+    /// Which parameter of a block design is which setting, with the same value:
+    /// `("C_SG_LENGTH_WIDTH", "length_bits")`.
     pub parameters: &'static [(&'static str, &'static str)],
     /// How many bytes of memory the driver itself needs; 0: none.
     pub memory_bytes: usize,
