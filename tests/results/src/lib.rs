@@ -1,7 +1,7 @@
 //! Results of boards: the files that `contigo-board-tests --report` writes.
 //!
 //! ```text
-//!   text ──► schema (docs/results/schema.json) ──► Report ──► sanity ──► silicon ──► table
+//!   text ──► Report ──► sanity ──► silicon ──► table
 //! ```
 //!
 //! [`check`] lists everything that is wrong with a file, for its sender. [`silicon`] says why a
@@ -14,12 +14,6 @@ mod table;
 pub use report::Report;
 pub use table::{END, START, Table};
 
-use jsonschema::Validator;
-use std::sync::LazyLock;
-
-const SCHEMA: &str = include_str!("../../../docs/results/schema.json");
-/// So many wrong places of a file are named: other JSON has as many as it has keys.
-const NAMED_MAX: usize = 20;
 /// A text of a file is shown as far as this.
 const SHOWN_MAX: usize = 300;
 
@@ -30,31 +24,17 @@ pub const FILE_MAX_BYTES: u64 = 8 << 20;
 /// set. 1 January 2025.
 const FIRST_UNIX_S: u64 = 1_735_689_600;
 
-static VALIDATOR: LazyLock<Result<Validator, String>> = LazyLock::new(|| {
-    let schema = serde_json::from_str(SCHEMA).map_err(|error| error.to_string())?;
-    jsonschema::draft202012::new(&schema).map_err(|error| error.to_string())
-});
-
 /// The report in `text`, read at `now_unix_s`.
 ///
 /// # Errors
-/// Everything that is wrong with it, a line each.
+/// The first field that is missing, unknown or of another type, with its place; of a report that
+/// has all its fields, everything that makes no sense, a line each.
 pub fn check(text: &str, now_unix_s: u64) -> Result<Report, Vec<String>> {
-    let value = serde_json::from_str(text)
-        .map_err(|error| vec![format!("this is no whole JSON file: {error}")])?;
-    let validator =
-        VALIDATOR.as_ref().map_err(|error| vec![format!("docs/results/schema.json: {error}")])?;
-    let place = |path: String| if path.is_empty() { "the file".to_owned() } else { path };
-    let wrong = validator.iter_errors(&value).map(|error| {
-        format!("{}: {}", place(error.instance_path().to_string()), shown(&error.to_string()))
-    });
-    let wrong: Vec<_> = wrong.take(NAMED_MAX).collect();
-    if !wrong.is_empty() {
-        return Err(wrong);
-    }
-    let report: Report = serde_json::from_value(value).map_err(|error| {
-        vec![format!("the schema takes it, and this program does not: {error}")]
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let report: Report = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        vec![format!("{}: {}", error.path(), shown(&error.inner().to_string()))]
     })?;
+    reader.end().map_err(|error| vec![error.to_string()])?;
     let wrong = sanity::wrong(&report, now_unix_s);
     if wrong.is_empty() { Ok(report) } else { Err(wrong) }
 }

@@ -1,6 +1,8 @@
-//! Numbers that belong together, which no schema can say.
+//! Numbers that belong together, and their ranges.
 
-use crate::report::{Counts, Energy, Latency, Report, Row, Soak, Status};
+use crate::report::{
+    Counts, EndedBy, Energy, Kind, Latency, Mode, Part, Report, Row, Soak, Status,
+};
 
 /// A board's clock and this machine's may differ by so much.
 const CLOCKS_DIFFER_S: u64 = 300;
@@ -8,6 +10,8 @@ const CLOCKS_DIFFER_S: u64 = 300;
 const NO_BOARDS: [&str; 3] = ["sim", "virt", "virt-armv7"];
 /// A soak ends so long after its time at most: the round under way is finished first.
 const OVER_TIME_S: u64 = 600;
+/// A row takes less: four months.
+const ROW_MAX_S: f64 = 1e7;
 
 /// Everything that makes no sense.
 pub(crate) fn wrong(report: &Report, now_unix_s: u64) -> Vec<String> {
@@ -43,17 +47,17 @@ pub(crate) fn wrong(report: &Report, now_unix_s: u64) -> Vec<String> {
     }
     wrong.extend(report.soak.iter().flat_map(of_soak));
     for (name, is_there) in [
-        ("latency", !report.latency.is_empty()),
-        ("cyclictest", report.cyclictest.is_some()),
-        ("energy", !report.energy.is_empty()),
-        ("soak", report.soak.is_some()),
+        (Part::Latency, !report.latency.is_empty()),
+        (Part::Cyclictest, report.cyclictest.is_some()),
+        (Part::Energy, !report.energy.is_empty()),
+        (Part::Soak, report.soak.is_some()),
     ] {
-        match (is_there, report.missing.contains_key(name)) {
+        match (is_there, report.missing.contains_key(&name)) {
             (true, true) => {
-                wrong.push(format!("missing: {name} is there, and has a reason why it is not"))
+                wrong.push(format!("missing: {name:?} is there, and has a reason why it is not"))
             }
             (false, false) => {
-                wrong.push(format!("missing: {name} is not there, and nothing says why"))
+                wrong.push(format!("missing: {name:?} is not there, and nothing says why"))
             }
             _ => {}
         }
@@ -68,22 +72,24 @@ fn unknown_board(name: &str) -> Option<String> {
 }
 
 fn of_row(row: &Row) -> Option<String> {
-    let Row { kind, name, mode, jobs, mismatches, canary_hits, reason, .. } = row;
+    let Row { kind, name, mode, jobs, mismatches, canary_hits, reason, seconds, .. } = row;
+    let is_check = *kind == Kind::Check;
     let said = |what: &str| Some(format!("rows, {name}: {what}"));
     match row.status {
+        _ if !(0.0..=ROW_MAX_S).contains(seconds) => said(&format!("it took {seconds} s")),
         Status::Passed if mismatches + canary_hits > 0 => {
             said(&format!("passed with {mismatches} mismatches and {canary_hits} canary hits"))
         }
-        Status::Passed if kind != "check" && *jobs == 0 => said("passed without a job"),
+        Status::Passed if !is_check && *jobs == 0 => said("passed without a job"),
         Status::Failed | Status::Skipped if reason.is_empty() => {
             said("it did not pass, and has no reason")
         }
-        _ if (kind == "check") != mode.is_empty() => said(&format!("its mode is {mode:?}")),
+        _ if is_check != (*mode == Mode::None) => said(&format!("its mode is {mode:?}")),
         _ => None,
     }
 }
 
-fn named<'r>(rows: &'r [Row], kind: &str, engine: &str, memory: &str) -> Option<&'r Row> {
+fn named<'r>(rows: &'r [Row], kind: Kind, engine: &str, memory: &str) -> Option<&'r Row> {
     rows.iter().find(|row| {
         row.kind == kind
             && row.engine == engine
@@ -104,25 +110,29 @@ fn of_latency(latency: &Latency, rows: &[Row]) -> Vec<String> {
         p50_ns,
         p99_ns,
         max_ns,
+        ..
     } = latency;
-    let said = |what: String| format!("latency, {engine} {mode}: {what}");
+    let said = |what: String| format!("latency, {engine} {mode:?}: {what}");
     let mut wrong = Vec::new();
     if ![min_ns, p50_ns, p99_ns, max_ns].is_sorted() {
         wrong.push(said(format!("{min_ns} <= {p50_ns} <= {p99_ns} <= {max_ns} does not hold")));
     }
-    if min_ns < resolution_ns {
+    if *min_ns < resolution_ns.get() {
         wrong
             .push(said(format!("{min_ns} ns is less than the clock resolves, {resolution_ns} ns")));
     }
-    if mode == "polled" && *without_interrupt > 0 {
+    if *mode == Mode::Polled && *without_interrupt > 0 {
         wrong.push(said(format!("{without_interrupt} polled jobs had no interrupt")));
     }
     let row = rows.iter().find(|row| {
-        row.kind == "latency" && row.engine == *engine && row.memory == *memory && row.mode == *mode
+        row.kind == Kind::Latency
+            && row.engine == *engine
+            && row.memory == *memory
+            && row.mode == *mode
     });
     match row {
         None => wrong.push(said("no row has it".into())),
-        Some(row) if row.jobs != n + without_interrupt => {
+        Some(row) if row.jobs != n.get().saturating_add(*without_interrupt) => {
             wrong.push(said(format!(
                 "{n} and {without_interrupt} jobs, but the row has {}",
                 row.jobs
@@ -134,15 +144,15 @@ fn of_latency(latency: &Latency, rows: &[Row]) -> Vec<String> {
 }
 
 fn of_energy(energy: &Energy, rows: &[Row]) -> Option<String> {
-    let Energy { rail, memory, engine, jobs, microjoules, nanojoules_per_job } = energy;
-    let each = microjoules.saturating_mul(1000).checked_div(*jobs)?;
+    let Energy { rail, memory, engine, jobs, microjoules, nanojoules_per_job, .. } = energy;
+    let each = microjoules.saturating_mul(1000) / *jobs;
     if each != *nanojoules_per_job {
         return Some(format!(
             "energy, {rail}: {microjoules} µJ of {jobs} jobs are {each} nJ each, not \
              {nanojoules_per_job}"
         ));
     }
-    named(rows, "energy", engine, memory)
+    named(rows, Kind::Energy, engine, memory)
         .is_none()
         .then(|| format!("energy, {rail}: no row has it"))
 }
@@ -184,13 +194,14 @@ fn of_soak(soak: &Soak) -> Vec<String> {
             fault explains it"
         ));
     }
-    if ended_by == "time" && !(*planned_s..=planned_s.saturating_add(OVER_TIME_S)).contains(seconds)
+    if *ended_by == EndedBy::Time
+        && !(*planned_s..=planned_s.saturating_add(OVER_TIME_S)).contains(seconds)
     {
         wrong.push(format!("soak: it ended by time after {seconds} s of {planned_s}"));
     }
-    if (ended_by == "fault") != (soak.faults_unexpected > 0) {
+    if (*ended_by == EndedBy::Fault) != (soak.faults_unexpected > 0) {
         wrong.push(format!(
-            "soak: it ended by {ended_by} with {} unexpected faults",
+            "soak: it ended by {ended_by:?} with {} unexpected faults",
             soak.faults_unexpected
         ));
     }

@@ -1,6 +1,6 @@
 //! The table of `docs/results/README.md`.
 
-use crate::report::{Latency, Report};
+use crate::report::{Latency, Mode, Report};
 use std::fmt::Write;
 
 /// The line before the table, and the one after it.
@@ -41,14 +41,14 @@ impl Table {
         let cyclic =
             report.cyclictest.as_ref().map_or("–".into(), |test| format!("{} µs", test.max_us));
         for engine in &report.engines {
-            let of = |mode: &str| {
+            let of = |mode| {
                 report
                     .latency
                     .iter()
                     .find(|latency| latency.engine == engine.name && latency.mode == mode)
             };
-            let [interrupt, polled] =
-                ["interrupt", "polled"].map(|mode| of(mode).map_or("–".into(), microseconds));
+            let [interrupt, polled] = [Mode::Interrupt, Mode::Polled]
+                .map(|mode| of(mode).map_or("–".into(), microseconds));
             let _ = writeln!(
                 self.0,
                 "| {board} | {}{rt} | {} | {interrupt} | {polled} | {cyclic} | {rows} | {soak} | \
