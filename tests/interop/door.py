@@ -200,7 +200,7 @@ def huge_pages_open():
 
 def each_error_has_its_class():
     page = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
-    classes = {name for name in re.findall(r"Python\s+`(\w+Error)`", page)}
+    classes = {name for name in re.findall(r"^\| `\w+` \| `CONTIGO_E_\w+` \(-\d+\) \| `(\w+Error)` ", page, re.M)}
     assert len(classes) > 10, classes
     for name in classes:
         one = getattr(contigo, name)

@@ -425,15 +425,13 @@ fn the_page_has_each_check() {
     let page = fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(begin).unwrap();
     let (_, after) = rest.split_once(end).unwrap();
-    let mut table = String::new();
+    let mut table =
+        String::from("\n| check: it holds that | where not | cure | from |\n|---|---|---|---|\n");
     let mut area = "";
     for check in checks() {
         if check.area != area {
             area = check.area;
-            table += &format!(
-                "\n### {area}\n\n| check: it holds that | where not | cure | from |\n\
-                 |---|---|---|---|\n"
-            );
+            table += &format!("| **{area}** | | | |\n");
         }
         // A place in the file behind an address follows after a comma.
         let address = check.source.split(',').next().unwrap_or_default();

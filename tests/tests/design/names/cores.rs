@@ -5,7 +5,7 @@ use std::{env, fmt::Write as _, fs, path::Path};
 
 const HEAD: &str = "# Cores
 
-After this page you know which driver your core needs, its jobs, and its settings.
+This page says which driver your core needs, its jobs, its settings, and what its ends mean.
 
 | language | a driver, on a device that is open |
 |---|---|
@@ -14,15 +14,21 @@ After this page you know which driver your core needs, its jobs, and its setting
 | Python | `device.driver(\"axi_dma\", memory=region, length_bits=23)`, or `contigo.Overlay` |
 
 The module of each driver in `contigo::drivers` documents its modes, alignment, lengths and traps,
-and names the manual. No register reports most of these settings: they are parameters of the block
-design. A design that you open by its `.hwh` sets them; otherwise each has the design tool's
-default.
+and names the manual. Most settings are parameters of the block design that no register reports. A
+design that you open by its `.hwh` sets them; otherwise each has the design tool's default.
 
 A core takes one job at a time, a chain of HLS two, AXI DMAC four. A driver with memory of its own
 keeps descriptors there, and takes as many jobs as fit: `Driver::depth` in Rust, `queue.depth` in
 Python. A longer queue keeps the other jobs until the core has room.
+[measured.md](measured.md#registers-and-syncs-of-a-job) has the registers and syncs of a job.
 
-[measured.md](measured.md#registers-and-syncs-of-a-job) lists the registers and syncs of each.
+## The drivers
+
+\"DT\" is the `compatible` of the device tree, \"IP\" the core's name in a block design. Those that
+copy also run in the self-test, `contigo selftest --driver NAME`.
+
+| driver | jobs | settings |
+|---|---|---|
 ";
 
 /// The part that no row says: the meaning of an end where a stream is behind the core, and what a
@@ -30,8 +36,8 @@ Python. A longer queue keeps the other jobs until the core has room.
 const TAIL: &str = "
 ## Where a stream is behind the core
 
-**When a sending job ends,** the device no longer reads its buffer. The last bytes may still be in
-the core: AXI DMA reports the end before the last beats are on the stream, and every core with a
+**When a sending job ends,** the device no longer reads its buffer, but the last bytes may still be
+in the core: AXI DMA reports the end before the last beats are on the stream, and every core with a
 FIFO may do so. A stop or a reset right after the end may lose them; stopping AXI DMA's receive
 channel while it waits also resets its send channel. Only the other end of the stream can tell what
 has arrived.
@@ -64,27 +70,17 @@ fn the_page_of_cores_is_up_to_date() {
         let quoted = |names: &[&str]| {
             names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
         };
-        write!(page, "\n## `{}`\n\n{}.\n", row.name, capital(row.help)).unwrap();
-        let mut line = |what: &str, of: String| {
-            if !of.is_empty() {
-                write!(page, "\n- {what}: {of}").unwrap();
+        write!(page, "| `{}` | {}.", row.name, capital(row.help)).unwrap();
+        for (what, names) in [("DT", row.compatible), ("IP", row.ip)] {
+            if !names.is_empty() {
+                write!(page, " {what}: {}.", quoted(names)).unwrap();
             }
-        };
-        line("settings", quoted(row.settings.unwrap_or_default()));
-        line("device tree", quoted(row.compatible));
-        line("block design", quoted(row.ip));
-        line(
-            "self-test",
-            if row.copies {
-                format!("`contigo selftest --driver {}`", row.name)
-            } else {
-                String::new()
-            },
-        );
-        page.push('\n');
+        }
+        page += if row.copies { " Self-test." } else { "" };
+        let settings = quoted(row.settings.unwrap_or_default());
+        writeln!(page, " | {settings} |").unwrap();
     });
     page += TAIL;
-    let page = wrapped(&page);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cores.md");
     if env::var_os("CONTIGO_WRITE_DOCS").is_some() {
         fs::write(&path, &page).unwrap();
@@ -98,26 +94,4 @@ fn the_page_of_cores_is_up_to_date() {
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// Lines of 100 columns; tables stay as they are.
-fn wrapped(page: &str) -> String {
-    let mut out = String::new();
-    for line in page.lines() {
-        let (mut columns, indent) = (0, if line.starts_with("- ") { "  " } else { "" });
-        for word in if line.starts_with('|') { vec![line] } else { line.split(' ').collect() } {
-            if columns > 0 && columns + 1 + word.len() > 100 {
-                out += "\n";
-                out += indent;
-                columns = indent.len();
-            } else if columns > 0 {
-                out += " ";
-                columns += 1;
-            }
-            out += word;
-            columns += word.len();
-        }
-        out += "\n";
-    }
-    out
 }
