@@ -1,4 +1,4 @@
-"""Page "My accelerator in ten minutes", on a simulated board."""
+"""docs/my-accelerator.md, on a simulated board."""
 
 import contigo
 import numpy as np

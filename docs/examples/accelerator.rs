@@ -1,4 +1,4 @@
-//! Page "My accelerator in ten minutes", on a simulated board.
+//! docs/my-accelerator.md, on a simulated board.
 
 use contigo::{
     Align, Device, Direction, Mmio, Queue, Region, Result,

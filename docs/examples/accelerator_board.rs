@@ -1,4 +1,4 @@
-//! Page "My accelerator in ten minutes", on a PYNQ-Z2: compiled, and not run.
+//! docs/my-accelerator.md, on a PYNQ-Z2: compiled, and not run.
 
 use contigo::{
     Align, Error, Queue, Region, Result,

@@ -1,4 +1,4 @@
-/* Pages "Install on a board", "Jobs" and "When a program dies": compiled, and not run. */
+/* docs/boards.md and docs/stopping.md: compiled, and not run. */
 
 #include <contigo.h>
 

@@ -1,4 +1,4 @@
-"""Pages "Install on a board", "Coming from PYNQ", "When a program dies": compiled, and not run."""
+"""docs/boards.md and docs/stopping.md: compiled, and not run."""
 
 import contigo
 import numpy as np

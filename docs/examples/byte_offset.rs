@@ -1,4 +1,4 @@
-//! Page "Where does an offset go, where the handle is opaque?".
+//! docs/frameworks.md.
 
 use contigo::{
     Error, Queue, Region, Result,

@@ -1,4 +1,4 @@
-/* Page "A camera": frames of an AXI DMA, lent as tensors, with no copy.
+/* docs/jobs.md: frames of an AXI DMA, lent as tensors, with no copy.
  * Each call answers a contigo_status, which a program looks at. */
 
 #include <contigo.h>

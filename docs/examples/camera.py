@@ -1,4 +1,4 @@
-"""Page "A camera": frames of an AXI DMA in a model of ONNX Runtime, with no copy."""
+"""docs/jobs.md: frames of an AXI DMA in a model of ONNX Runtime, with no copy."""
 
 import contigo
 import numpy as np

@@ -1,4 +1,4 @@
-//! Page "A camera": frames of an AXI DMA, lent as tensors, with no copy.
+//! docs/jobs.md: frames of an AXI DMA, lent as tensors, with no copy.
 
 use contigo::{
     Align, Error, Region, Result, Stream,

@@ -1,4 +1,4 @@
-"""Page "A camera": the same frames, lent to TVM by DLPack."""
+"""docs/jobs.md: the same frames, lent to TVM by DLPack."""
 
 import contigo
 import tvm

@@ -1,4 +1,4 @@
-"""Page "Contiguous, aligned memory for a device of one's own"."""
+"""docs/frameworks.md."""
 
 import contigo
 import numpy as np

@@ -1,4 +1,4 @@
-"""Page "See what your framework allocates and copies", on a GPU: `copies_cuda.py before` lets
+"""docs/frameworks.md, on a GPU: `copies_cuda.py before` lets
 PyTorch copy, `copies_cuda.py after` gives it Contigo's buffer. Both print the same sum."""
 
 import sys

@@ -1,4 +1,4 @@
-"""Page "See what your framework allocates and copies": the counts of any function, here of
+"""docs/frameworks.md: the counts of any function, here of
 relax.py's two. With the counter: LD_PRELOAD=/tmp/libcopies.so python3 count_copies.py"""
 
 import ctypes

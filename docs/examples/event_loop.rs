@@ -1,4 +1,4 @@
-//! Page "Event loops" of the crate's guide: a queue in tokio.
+//! The guide's "Event loops": a queue in tokio.
 //! `tests/tests/linux/vfio/event_loop.rs` runs it.
 
 use contigo::{CpuBuf, Driver, Queue};

@@ -1,4 +1,4 @@
-"""Page "Frameworks"."""
+"""docs/frameworks.md."""
 
 import contigo
 import numpy as np

@@ -1,4 +1,4 @@
-//! Page "Frameworks".
+//! docs/frameworks.md.
 
 use contigo::{
     Align, Region, Result,

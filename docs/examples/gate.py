@@ -1,4 +1,4 @@
-"""Page "A gate that makes any core stoppable", on a simulated board."""
+"""docs/stopping.md, on a simulated board."""
 
 import contigo
 import numpy as np

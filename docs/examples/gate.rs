@@ -1,4 +1,4 @@
-//! Page "A gate that makes any core stoppable": a kernel of HLS behind one.
+//! docs/stopping.md: a kernel of HLS behind a gate.
 
 use contigo::{
     Device, Mmio, Queue, Result, Wait,

@@ -1,4 +1,4 @@
-//! Page "Jetson": it is compiled, and not run, because it wants a GPU.
+//! docs/gpus.md: it is compiled, and not run, because it wants a GPU.
 
 use contigo::{
     Align, Queue, Region, Result,

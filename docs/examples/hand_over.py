@@ -1,4 +1,4 @@
-"""Page "GPUs of every maker": does this GPU's driver copy at a hand-over? `hand_over.py opencl`"""
+"""docs/gpus.md: does this GPU's driver copy at a hand-over? `hand_over.py opencl`"""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-//! Page "Can an integrated GPU work on the CPU's memory?".
+//! docs/gpus.md.
 
 use contigo::{Queue, Region, Result};
 use contigo_gemm8::{Gemm, Output, vulkan::Gemm8Module};

@@ -1,4 +1,4 @@
-/* Pages "Jobs" and "Memories, ports and caches": a job, a queue, a device that is reset.
+/* docs/jobs.md and docs/memories.md: a job, a queue, a device that is reset.
  * Each call answers a contigo_status, which a program looks at. */
 
 #include <contigo.h>

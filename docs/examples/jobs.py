@@ -1,4 +1,4 @@
-"""Page "Jobs", on a simulated board."""
+"""docs/jobs.md, on a simulated board."""
 
 import contigo
 import numpy as np

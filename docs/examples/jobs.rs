@@ -1,4 +1,4 @@
-//! Page "Jobs", on a simulated board whose device hangs, is reset, and works.
+//! docs/jobs.md, on a simulated board whose device hangs, is reset, and works.
 
 use contigo::{
     Driver, Pool, Queue, Region, Result, Stream,

@@ -1,4 +1,4 @@
-//! Page "Memories, ports and caches".
+//! docs/memories.md.
 
 use contigo::{
     Region, Result,

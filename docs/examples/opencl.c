@@ -1,4 +1,4 @@
-/* Page "GPUs of every maker": a kernel of OpenCL on memory that the CPU sees too.
+/* docs/gpus.md: a kernel of OpenCL on memory that the CPU sees too.
  *
  *     cc -std=c11 opencl.c $(pkg-config --cflags --libs contigo) -o opencl && ./opencl
  *

@@ -1,4 +1,4 @@
-"""Page "GPUs of every maker": it wants a driver of OpenCL, which pocl is for the CPU."""
+"""docs/gpus.md: it wants a driver of OpenCL, which pocl is for the CPU."""
 
 import contigo
 import numpy as np

@@ -1,4 +1,4 @@
-"""Page "Coming from PYNQ": a block design. `simulated` is for a machine without the board."""
+"""bindings/python/README.md: a block design. `simulated` is for a machine without the board."""
 
 import contigo
 import numpy as np

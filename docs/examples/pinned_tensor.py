@@ -1,4 +1,4 @@
-"""Page "Can a pinned tensor go into a model without a copy?": it wants CUDA's driver."""
+"""docs/frameworks.md: it wants CUDA's driver."""
 
 import contigo
 import numpy as np

@@ -1,4 +1,4 @@
-"""Page "Coming from PYNQ": a core with registers of its own."""
+"""bindings/python/README.md: a core with registers of its own."""
 
 import contigo
 

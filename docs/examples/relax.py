@@ -1,4 +1,4 @@
-"""Page "See what your framework allocates and copies": a model of TVM's virtual machine gives its
+"""docs/frameworks.md: a model of TVM's virtual machine gives its
 result to an accelerator, with three copies, and with none."""
 
 import contigo

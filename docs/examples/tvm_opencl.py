@@ -1,4 +1,4 @@
-"""Page "Can an integrated GPU work on the CPU's memory?": TVM compiles a layer to OpenCL C, and
+"""docs/gpus.md: TVM compiles a layer to OpenCL C, and
 Contigo launches it. It wants a driver of OpenCL, which pocl is for the CPU."""
 
 import re

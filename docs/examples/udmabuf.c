@@ -1,4 +1,4 @@
-/* Page "From u-dma-buf": a block of u-dma-buf that a contigo device holds. Compiled and not run. */
+/* docs/memories.md: a block of u-dma-buf that a contigo device holds. Compiled and not run. */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-"""Page "GPUs of every maker": it wants a driver of Vulkan, which lavapipe is for the CPU, and
+"""docs/gpus.md: it wants a driver of Vulkan, which lavapipe is for the CPU, and
 glslangValidator."""
 
 import subprocess

@@ -132,8 +132,6 @@ pub use contigo_sim as sim;
 pub mod guide {
     #[doc = include_str!("../guide/write-a-driver.md")]
     pub mod write_a_driver {}
-    #[doc = include_str!("../guide/one-struct.md")]
-    pub mod one_struct {}
     #[doc = include_str!("../guide/threads.md")]
     pub mod threads {}
     #[doc = include_str!("../guide/event-loop.md")]

@@ -71,7 +71,7 @@ pub fn silicon(report: &Report) -> Result<(), String> {
     }
     if report.engines.iter().all(|engine| engine.name.starts_with("simulated")) {
         return Err("no engine of its own was found: bind one to uio or to the module contigo, \
-            docs/install-on-a-board.md says how"
+            docs/boards.md says how"
             .into());
     }
     if report.taken_unix_s < FIRST_UNIX_S {

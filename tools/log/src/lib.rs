@@ -17,7 +17,7 @@
 //! ```
 //!
 //! The program's `build.rs` prints `println!("cargo:rustc-link-arg-bins=-Tcontigo-log.x");`. The
-//! page `docs/log.md` has the rest.
+//! page `tools/log/README.md` of the repository has the rest.
 //!
 //! **Threads, signals, forks.** A thread makes its frame in 512 bytes of its own, and takes a lock
 //! only to copy the frame into the ring. It tries the lock a bounded number of times, then drops

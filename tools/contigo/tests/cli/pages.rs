@@ -1,4 +1,4 @@
-//! The pages "power-on to first job": each command has a mark.
+//! The page "power-on to first job": each command of a board has a mark.
 //!
 //! Those with `[test]` do their work here, on a folder that stands for that board.
 
@@ -30,12 +30,11 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// A file's name, and its bytes.
 type Bitstream = (&'static str, fn() -> Vec<u8>);
 
-/// A board: its page, or its section of one, its folder, the manager that its kernel has, and a
+/// A board: its section of `docs/boards.md`, its folder, the manager that its kernel has, and a
 /// file for its fabric.
 struct Page {
     board: &'static str,
-    /// The page of `docs/`, and the section: all of it where that is empty.
-    place: (&'static str, &'static str),
+    section: &'static str,
     machine: fn(&Path) -> machines::Root,
     manager: &'static str,
     bitstream: Option<Bitstream>,
@@ -58,7 +57,7 @@ const ALL_SAY: [(&str, &str); 5] = [
 const PAGES: [Page; 4] = [
     Page {
         board: "pynq-z2",
-        place: ("pynq-z2", ""),
+        section: "PYNQ-Z2",
         machine: machines::pynq,
         manager: "Xilinx Zynq FPGA Manager",
         bitstream: Some(("top.bit", files::zynq)),
@@ -68,7 +67,7 @@ const PAGES: [Page; 4] = [
     },
     Page {
         board: "de10-nano",
-        place: ("boards", "DE10-Nano"),
+        section: "DE10-Nano",
         machine: machines::de10,
         manager: "Altera SOCFPGA FPGA Manager",
         bitstream: Some(("top.rbf", || files::rbf(4000))),
@@ -82,7 +81,7 @@ const PAGES: [Page; 4] = [
     },
     Page {
         board: "kv260",
-        place: ("boards", "KV260"),
+        section: "KV260",
         machine: machines::kv260,
         manager: "Xilinx ZynqMP FPGA Manager",
         bitstream: Some(("top.bit", || {
@@ -100,7 +99,7 @@ const PAGES: [Page; 4] = [
     },
     Page {
         board: "jetson",
-        place: ("boards", "Jetson"),
+        section: "Jetson",
         machine: machines::orin,
         manager: "",
         bitstream: None,
@@ -142,13 +141,11 @@ fn board_page_commands_do_what_it_says() -> Outcome {
             fs::write(folder.path().join(name), bytes())?;
         }
         fs::copy(page.design, folder.path().join("top.hwh"))?;
-        let (file, section) = page.place;
-        let text = fs::read_to_string(format!("{ROOT}/docs/{file}.md"))?;
-        let mut inside = section.is_empty();
-        let (mut shell, mut tried) = (false, 0);
+        let text = fs::read_to_string(format!("{ROOT}/docs/boards.md"))?;
+        let (mut inside, mut shell, mut tried) = (false, false, 0);
         for line in text.lines() {
-            if let Some(heading) = line.strip_prefix("## ").filter(|_| !section.is_empty()) {
-                inside = heading == section;
+            if let Some(heading) = line.strip_prefix("## ") {
+                inside = heading == page.section;
             } else if line.starts_with("```") {
                 shell = inside && line == "```sh";
             } else if shell {
