@@ -425,40 +425,18 @@ fn the_page_has_each_check() {
     let page = fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(begin).unwrap();
     let (_, after) = rest.split_once(end).unwrap();
-    let mut table =
-        String::from("\n| check: it holds that | where not | cure | from |\n|---|---|---|---|\n");
+    let mut table = String::from("\n| area | check: it holds that |\n|---|---|\n");
     let mut area = "";
     for check in checks() {
-        if check.area != area {
-            area = check.area;
-            table += &format!("| **{area}** | | | |\n");
-        }
-        // A place in the file behind an address follows after a comma.
-        let address = check.source.split(',').next().unwrap_or_default();
-        let from = address.strip_prefix("https://github.com/").map_or_else(
-            || check.source.to_owned(),
-            |_| {
-                check
-                    .source
-                    .replace("https://github.com/", "")
-                    .replace("/issues/", "#")
-                    .replace("/pull/", "#")
-            },
-        );
-        let from = if address.starts_with("https://github.com/") {
-            format!("[{from}]({address})")
-        } else {
-            from
+        let before = match area {
+            "" => format!("| {} | ", check.area),
+            same if same == check.area => "; ".to_owned(),
+            _ => format!(" |\n| {} | ", check.area),
         };
-        let from = if from.starts_with("https://") { format!("<{from}>") } else { from };
-        table += &format!(
-            "| `{}`: {} | {} | {} | {from} |\n",
-            check.id,
-            check.title,
-            check.cause,
-            check.cure.replace('|', "\\|")
-        );
+        table += &format!("{before}`{}`: {}", check.id, check.title);
+        area = check.area;
     }
+    table += " |\n";
     let wanted = format!("{before}{begin}{table}\n{end}{after}");
     if env::var_os("CONTIGO_WRITE_DOCS").is_some() {
         fs::write(&path, &wanted).unwrap();
