@@ -28,7 +28,11 @@ used after it was given. `CONTIGO_E_CANCELLED` (-157) is a job that a stop ended
 TimeoutError` catches `contigo.TimeoutError`. A value of a wrong type or shape is a `TypeError` or a
 `ValueError`, and no `ContigoError`.
 
-`tests/tests/runtime/errors.rs` makes this page from `runtime/core/src/types/error/rows.rs`.
+`tests/tests/runtime/errors.rs` makes this page from `runtime/core/src/types/error/rows.rs`. The rows
+in bold are the kinds.
+
+| Rust | C | Python | errno | meaning, and text |
+|---|---|---|---|---|
 ";
 
 const KINDS: [(ErrorKind, &str); 5] = [
@@ -42,11 +46,7 @@ const KINDS: [(ErrorKind, &str); 5] = [
 pub(crate) fn errors() -> String {
     let mut page = HEAD.to_owned();
     for (kind, title) in KINDS {
-        page += &format!(
-            "\n## {}\n\n{title}.\n\n| Rust | C | Python | errno | meaning, and text |\n\
-             |---|---|---|---|---|\n",
-            kind.name()
-        );
+        page += &format!("| **{}** | | | | {title} |\n", kind.name());
         for (row, (variant, errno, about, text)) in Error::ROWS.iter().zip(Error::ABOUT) {
             if row.kind == kind {
                 let about: String = about.concat();

@@ -29,13 +29,6 @@ const OTHERS: [(&str, &str); 6] = [
 /// The crate's own pages are doctests: a block without a language is Rust there.
 const DOCTESTS: &str = "runtime/contigo/guide/";
 
-/// Code that nothing compiles: page, a line of it, and why.
-const UNCOMPILED: [(&str, &str, &str); 1] = [(
-    "runtime/contigo/guide/write-a-driver.md",
-    "let device = \"uio:receiver",
-    "it wants a board; docs/examples/board.rs is compiled",
-)];
-
 /// Are the block's lines in this file, one after the other?
 fn is_part(block: &Block, text: &str) -> bool {
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -47,10 +40,6 @@ fn is_part(block: &Block, text: &str) -> bool {
 /// Why the block is not compiled; `None`: it is, or is no code.
 fn wrong(root: &Path, page: &Page, block: &Block, sources: &[String]) -> Option<String> {
     let language = block.language.as_str();
-    let mut listed = UNCOMPILED.iter().filter(|(path, ..)| *path == page.path);
-    if listed.any(|(_, line, _)| block.text.iter().any(|text| text.starts_with(line))) {
-        return None;
-    }
     if let Some((_, extension, folders)) = SOURCES.iter().find(|(name, ..)| *name == language) {
         let mut files = sources.iter().filter(|path| {
             path.ends_with(&format!(".{extension}"))
@@ -92,18 +81,6 @@ fn blocks_of_code_are_parts_of_programs() {
     }
     assert!(places.is_empty(), "{places}");
     assert!(tried > 50, "{tried} blocks");
-}
-
-#[test]
-fn every_exception_is_needed() {
-    let root = root(env!("CARGO_MANIFEST_DIR"), 1);
-    for (path, line, _) in UNCOMPILED {
-        let text = fs::read_to_string(root.join(path)).unwrap();
-        assert!(
-            text.lines().any(|text| text.starts_with(line)),
-            "{path} has no line that begins with {line}"
-        );
-    }
 }
 
 #[test]
