@@ -28,8 +28,8 @@ used after it was given. `CONTIGO_E_CANCELLED` (-157) is a job that a stop ended
 TimeoutError` catches `contigo.TimeoutError`. A value of a wrong type or shape is a `TypeError` or a
 `ValueError`, and no `ContigoError`.
 
-`tests/tests/runtime/errors.rs` makes this page from `runtime/core/src/types/error/rows.rs`. The rows
-in bold are the kinds.
+`tests/tests/runtime/errors.rs` makes this page from `runtime/core/src/types/error/rows.rs`. A row
+in bold is a kind.
 
 | Rust | C | Python | errno | meaning, and text |
 |---|---|---|---|---|
