@@ -1,6 +1,7 @@
 #![allow(unsafe_code, reason = "the exporter's calls")]
 //! The lab's own hardware (`cross/lab/module`): what it counted, and how it is made to fail.
 
+use crate::verdict::Wrong;
 use nix::{errno::Errno, libc};
 use std::{
     fs::{self, File, OpenOptions},
@@ -90,8 +91,10 @@ pub(crate) mod property {
 pub(crate) struct Exporter(File);
 
 impl Exporter {
-    pub(crate) fn open() -> io::Result<Self> {
-        OpenOptions::new().read(true).write(true).open("/dev/contigo-lab").map(Self)
+    pub(crate) fn open() -> Result<Self, Wrong> {
+        const PATH: &str = "/dev/contigo-lab";
+        let opened = OpenOptions::new().read(true).write(true).open(PATH);
+        opened.map(Self).map_err(|error| Wrong::Skipped(format!("{PATH}: {error}")))
     }
 
     /// A new dma-buf. Its writer goes on until [`signal`](Self::signal).

@@ -86,6 +86,11 @@ pub(crate) fn ensure(holds: bool, otherwise: impl Into<String>) -> Result<(), Wr
     if holds { Ok(()) } else { fail(otherwise) }
 }
 
+/// Ends a check as failed unless `found` is what was expected.
+pub(crate) fn same<T: Debug + PartialEq>(what: &str, found: T, expected: T) -> Result<(), Wrong> {
+    ensure(found == expected, format!("{what}: {found:?}, not {expected:?}"))
+}
+
 /// The value of a system call or a file, which must succeed.
 pub(crate) fn must<T, E: Display>(what: &str, answer: Result<T, E>) -> Result<T, Wrong> {
     answer.map_err(|error| Wrong::Failed(format!("{what}: {error}")))

@@ -3,55 +3,39 @@
 #![allow(unsafe_code, reason = "a timer that interrupts a wait")]
 
 use super::{left::edu, subject::Subject};
-use crate::{
-    lab::{Exporter, property},
-    pages::{self, Map},
-    raw::{ALLOC_COHERENT, RawDevNode, SYNC_FOR_CPU, SYNC_FOR_DEVICE, import, info},
-    verdict::{Verdict, Wrong, ensure, must, refused, skip},
-};
-use nix::{
-    errno::Errno,
-    libc,
-    sys::mman::{MapFlags, ProtFlags},
-};
-use std::{
-    thread::{scope, sleep},
-    time::{Duration, Instant},
-};
+use crate::lab::{Exporter, property};
+use crate::pages::{self, Map};
+use crate::raw::{ALLOC_COHERENT, RawDevNode, SYNC_FOR_CPU, SYNC_FOR_DEVICE, import, info};
+use crate::verdict::{Verdict, Wrong, ensure, must, refused, same, skip};
+use nix::sys::mman::{MapFlags, ProtFlags};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::{errno::Errno, libc};
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
 
-/// Of the device's own memory.
 const LEN_BYTES: usize = 256 << 10;
 const MARK: u8 = 0x5A;
 
 pub(crate) fn own(subject: &Subject) -> Verdict {
     let dev_node = subject.open()?;
     let len_bytes = LEN_BYTES as u64;
+    let map = |offset, len_bytes, kind| {
+        dev_node.map_at(offset, len_bytes, ProtFlags::PROT_READ, kind).map(drop)
+    };
     refused("no bytes", dev_node.alloc(0, 0), Errno::EINVAL)?;
     refused("no whole page", dev_node.alloc(4097, 0), Errno::EINVAL)?;
     refused("an unknown flag", dev_node.alloc(4096, 1 << 31), Errno::EINVAL)?;
     refused("more than the machine has", dev_node.alloc(1 << 31, 0), Errno::EDQUOT)?;
     refused("export of nothing", dev_node.export(7), Errno::ENOENT)?;
-    ensure(must("GET_INFO", dev_node.info())?.buffers == 0, "an allocation was refused, and kept")?;
+    same("buffers kept by refusals", must("GET_INFO", dev_node.info())?.buffers, 0)?;
 
     let memory = must("ALLOC", dev_node.alloc(len_bytes, 0))?;
-    let pages = must("mmap", dev_node.map_memory(memory.mmap_offset, len_bytes))?;
+    let at = memory.mmap_offset;
+    let pages = must("mmap", dev_node.map_memory(at, len_bytes))?;
     ensure(pages.is_filled(LEN_BYTES, 0), "it is not zero")?;
-    refused(
-        "a page too many",
-        dev_node.map_at(
-            memory.mmap_offset,
-            len_bytes + 4096,
-            ProtFlags::PROT_READ,
-            MapFlags::MAP_SHARED,
-        ),
-        Errno::EINVAL,
-    )?;
-    refused(
-        "a private mapping",
-        dev_node.map_at(memory.mmap_offset, 4096, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE),
-        Errno::EINVAL,
-    )?;
-    let last = must("mmap", dev_node.map_memory(memory.mmap_offset + len_bytes - 4096, 4096))?;
+    refused("a page too many", map(at, len_bytes + 4096, MapFlags::MAP_SHARED), Errno::EINVAL)?;
+    refused("a private mapping", map(at, 4096, MapFlags::MAP_PRIVATE), Errno::EINVAL)?;
+    let last = must("mmap", dev_node.map_memory(at + len_bytes - 4096, 4096))?;
     pages.write(LEN_BYTES - 1, MARK);
     ensure(last.read(4095) == MARK, "its last page is another one")?;
     let mut seen = format!("{LEN_BYTES} bytes at {:#x}", memory.addr);
@@ -84,23 +68,16 @@ pub(crate) fn own(subject: &Subject) -> Verdict {
     // It stays while it is mapped: behind its handle, its file, and its device's driver. What has
     // no dma-buf is a copy from then on.
     must("RELEASE", dev_node.release(memory.handle))?;
-    refused(
-        "mmap of what was released",
-        dev_node.map_at(memory.mmap_offset, 4096, ProtFlags::PROT_READ, MapFlags::MAP_SHARED),
-        Errno::EINVAL,
-    )?;
+    refused("mmap of what was released", map(at, 4096, MapFlags::MAP_SHARED), Errno::EINVAL)?;
     let unbound = subject.unbind()?;
     refused("ALLOC", dev_node.alloc(4096, 0), Errno::ENODEV)?;
-    let same = pages.read(LEN_BYTES - 1) == MARK
-        && ring.read(0) == MARK
-        && private.read(8191) == MARK
-        && private.read(0) == 0;
-    ensure(same, "its device is gone, and it has changed")?;
+    let bytes = [pages.read(LEN_BYTES - 1), ring.read(0), private.read(8191), private.read(0)];
+    same("bytes after the device's end", bytes, [MARK, MARK, MARK, 0])?;
     private.write(0, MARK);
     ensure(private.read(0) == MARK, "its device is gone, and it cannot be written")?;
     pages.write(0, MARK);
-    let same = shared.as_ref().is_none_or(|shared| shared.read(0) == MARK);
-    ensure(same, "the dma-buf has other bytes")?;
+    let is_shared = shared.as_ref().is_none_or(|shared| shared.read(0) == MARK);
+    ensure(is_shared, "the dma-buf has other bytes")?;
     unbound.bind()?;
     drop((pages, last, ring, private, shared, dev_node));
     let next = subject.open()?;
@@ -136,29 +113,17 @@ pub(crate) fn read_only(subject: &Subject) -> Verdict {
         }
         made => made?,
     };
-    refused(
-        "a buffer for reading, imported for writing",
-        dev_node.import(&buffer, 0),
-        Errno::EACCES,
-    )?;
-    ensure(must("GET_INFO", dev_node.info())?.buffers == 0, "the import was refused, and kept")?;
+    refused("a read-only buffer, to be written", dev_node.import(&buffer, 0), Errno::EACCES)?;
+    same("buffers kept by a refusal", must("GET_INFO", dev_node.info())?.buffers, 0)?;
     let mapped = must("imported for reading", dev_node.import(&buffer, import::READ_ONLY))?;
     let flags = must("GET_INFO", dev_node.info())?.flags;
-    let kept = if subject.is_edu() && flags & info::IOMMU != 0 {
-        unwritten(subject, &dev_node)?
-    } else {
-        ""
-    };
+    let has_iommu = subject.is_edu() && flags & info::IOMMU != 0;
+    let kept = if has_iommu { unwritten(subject, &dev_node)? } else { "" };
     must("RELEASE", dev_node.release(mapped.handle))?;
-    refused(
-        "an unknown flag",
-        dev_node.import(&buffer, 1 << 31 | import::READ_ONLY),
-        Errno::EINVAL,
-    )?;
-    Ok(format!(
-        "EACCES for writing; {} bytes at {:#x} for reading{kept}",
-        mapped.len_bytes, mapped.addr
-    ))
+    let unknown = 1 << 31 | import::READ_ONLY;
+    refused("an unknown flag", dev_node.import(&buffer, unknown), Errno::EINVAL)?;
+    let (len_bytes, addr) = (mapped.len_bytes, mapped.addr);
+    Ok(format!("EACCES for writing; {len_bytes} bytes at {addr:#x} for reading{kept}"))
 }
 
 /// A buffer that this program may write and the device may not: what the device writes arrives
@@ -174,13 +139,8 @@ fn unwritten(subject: &Subject, dev_node: &RawDevNode) -> Result<&'static str, W
         edu::begin(&registers, place.addr);
         sleep(Duration::from_millis(250));
         must("RELEASE", dev_node.release(place.handle))?;
-        ensure(
-            bytes.is_filled(edu::LEN as usize, MARK) != arrives,
-            format!(
-                "flags {flags}: what the device wrote {}",
-                if arrives { "is lost" } else { "has arrived" }
-            ),
-        )?;
+        let arrived = !bytes.is_filled(edu::LEN as usize, MARK);
+        same(&format!("flags {flags}: the device's bytes arrived"), arrived, arrives)?;
     }
     Ok(", and the IOMMU keeps the device to it")
 }
@@ -189,16 +149,14 @@ fn unwritten(subject: &Subject, dev_node: &RawDevNode) -> Result<&'static str, W
 const WORK: Duration = Duration::from_millis(150);
 
 pub(crate) fn fences(subject: &Subject) -> Verdict {
-    let exporter =
-        Exporter::open().map_err(|error| Wrong::Skipped(format!("/dev/contigo-lab: {error}")))?;
+    let exporter = Exporter::open()?;
     let buffer = |properties| must("LAB_EXPORT", exporter.buffer(4, properties));
     let dev_node = subject.open()?;
 
     let written = buffer(property::WRITER)?;
     let import = must("IMPORT under a writer", dev_node.import(&written, 0))?;
     refused("imported twice", dev_node.import(&written, 0), Errno::EBUSY)?;
-    let is_coherent = must("GET_INFO", dev_node.info())?.flags & info::COHERENT != 0;
-    let seen = if is_coherent {
+    let seen = if must("GET_INFO", dev_node.info())?.flags & info::COHERENT != 0 {
         "a device that snoops needs no sync".to_owned()
     } else {
         let sync = || dev_node.sync(import.handle, SYNC_FOR_CPU, 0, import.len_bytes);
@@ -211,7 +169,7 @@ pub(crate) fn fences(subject: &Subject) -> Verdict {
 
     let short = buffer(property::SHORT)?;
     refused("a list that is too short", dev_node.import(&short, 0), Errno::ERANGE)?;
-    ensure(must("GET_INFO", dev_node.info())?.buffers == 0, "something was kept")?;
+    same("buffers", must("GET_INFO", dev_node.info())?.buffers, 0)?;
     Ok(format!("{seen}; ERANGE for a list that is too short"))
 }
 
@@ -233,30 +191,22 @@ fn while_at_work(
     });
     must("SYNC", done)?;
     let over = over.map_err(|_| Wrong::Failed("the work on the buffer panicked".to_owned()))?;
-    ensure(
-        ended >= over,
-        format!("it was synchronised {:?} before the end of the work on it", over - ended),
-    )?;
+    ensure(ended >= over, format!("synchronised {:?} before the work's end", over - ended))?;
     Ok(begun.elapsed())
 }
 
-/// One SIGALRM for this process, whose handler does nothing.
+/// One SIGALRM for this process, whose handler does nothing. Without SA_RESTART it ends a wait.
 fn interrupt_me_after(time: Duration) -> Result<(), Wrong> {
     extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: zeroed is valid for both; a handler without SA_RESTART that does nothing, and a timer
-    // that fires once.
-    let armed = unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
-        let timer = libc::itimerval {
-            it_interval: std::mem::zeroed(),
-            it_value: libc::timeval { tv_sec: 0, tv_usec: time.subsec_micros() as _ },
-        };
-        let none = std::ptr::null_mut();
-        Errno::result(libc::sigaction(libc::SIGALRM, &raw const action, none)).and_then(|_| {
-            let timer = libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
-            Errno::result(timer)
-        })
+    let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::empty(), SigSet::empty());
+    let once = libc::itimerval {
+        it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 },
+        it_value: libc::timeval { tv_sec: 0, tv_usec: time.subsec_micros() as _ },
     };
-    must("setitimer", armed).map(drop)
+    // SAFETY: the handler does nothing; the timer's struct lives until the call returns.
+    let armed = unsafe {
+        must("sigaction", sigaction(Signal::SIGALRM, &action))?;
+        libc::setitimer(libc::ITIMER_REAL, &raw const once, std::ptr::null_mut())
+    };
+    must("setitimer", Errno::result(armed)).map(drop)
 }

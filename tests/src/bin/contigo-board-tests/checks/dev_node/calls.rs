@@ -3,76 +3,48 @@
 #![allow(unsafe_code, reason = "an eventfd")]
 
 use super::subject::{Subject, soon};
-use crate::{
-    apart::{Apart, apart},
-    raw::{RawDevNode, Step, info},
-    verdict::{Verdict, ensure, must, refused},
-};
-use nix::{
-    errno::Errno,
-    libc,
-    sys::{
-        mman::{MapFlags, ProtFlags},
-        signal::Signal,
-        wait::WaitStatus,
-    },
-};
-use std::{
-    fs::File,
-    io::Read,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
-    thread::sleep,
-    time::Duration,
-};
+use crate::apart::{Apart, apart};
+use crate::raw::{RawDevNode, Step, info};
+use crate::verdict::{Verdict, ensure, must, refused, same};
+use nix::sys::mman::{MapFlags, ProtFlags};
+use nix::sys::{signal::Signal, wait::WaitStatus};
+use nix::{errno::Errno, libc};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::{fs::File, io::Read, thread::sleep, time::Duration};
 
 /// EBUSY for a second file, for another process, and as long as a child or a mapping holds it.
 pub(crate) fn exclusive(subject: &Subject) -> Verdict {
+    let busy = |what: &str| refused(what, RawDevNode::open(&subject.dev_node), Errno::EBUSY);
     let dev_node = subject.open()?;
-    refused("a second open", RawDevNode::open(&subject.dev_node), Errno::EBUSY)?;
-    apart(None, || {
-        refused("another process's open", RawDevNode::open(&subject.dev_node), Errno::EBUSY)?;
-        Ok(String::new())
-    })?;
+    busy("a second open")?;
+    apart(None, || busy("another process's open").map(|()| String::new()))?;
     // A child that has the descriptor keeps the device.
     let holder = Apart::begin(None, |_| {
         sleep(Duration::from_millis(200));
         Ok(String::new())
     })?;
     drop(dev_node);
-    refused("open, while a child has the file", RawDevNode::open(&subject.dev_node), Errno::EBUSY)?;
+    busy("open, while a child has the file")?;
     holder.ended()?;
-    let again = subject.open()?;
     // And so does a mapping without a descriptor.
-    let registers = must("mmap", again.map())?;
+    let (again, registers) = subject.open_mapped()?;
     drop(again);
-    refused(
-        "open, while its registers are mapped",
-        RawDevNode::open(&subject.dev_node),
-        Errno::EBUSY,
-    )?;
-    let before = registers.read(subject.steady());
+    busy("open, while its registers are mapped")?;
+    let (at, before) = (subject.steady(), registers.read(subject.steady()));
     drop(registers);
-    ensure(
-        soon(|| RawDevNode::open(&subject.dev_node).is_ok()),
-        "it stays busy after the mapping's end",
-    )?;
-    Ok(format!(
-        "EBUSY four times; register {:#x} is {before:#x} without a descriptor",
-        subject.steady()
-    ))
+    let is_free = soon(|| RawDevNode::open(&subject.dev_node).is_ok());
+    ensure(is_free, "it stays busy after the mapping's end")?;
+    Ok(format!("EBUSY four times; register {at:#x} is {before:#x} without a descriptor"))
 }
 
 /// A child of fork() does not have the registers.
 pub(crate) fn not_inherited(subject: &Subject) -> Verdict {
-    let dev_node = subject.open()?;
-    let registers = must("mmap", dev_node.map())?;
+    let (_dev_node, registers) = subject.open_mapped()?;
     let before = registers.read(subject.steady());
     let looks = Apart::begin(None, |_| Ok(registers.read(subject.steady()).to_string()))?;
     let (end, _) = looks.ended()?;
-    ensure(
-        matches!(end, WaitStatus::Signaled(_, Signal::SIGSEGV, _)),
-        format!("a child that read a register ended as {end:?}"),
-    )?;
+    let crashed = matches!(end, WaitStatus::Signaled(_, Signal::SIGSEGV, _));
+    ensure(crashed, format!("a child that read a register ended as {end:?}"))?;
     ensure(registers.read(subject.steady()) == before, "the parent's registers are gone")?;
     Ok("a child that reads a register ends by SIGSEGV; its parent reads on".into())
 }
@@ -83,20 +55,17 @@ pub(crate) fn mappings(subject: &Subject) -> Verdict {
     let window = must("GET_INFO", dev_node.info())?.window[0];
     let pages = window.len_bytes.next_multiple_of(4096);
     let (read, shared) = (ProtFlags::PROT_READ, MapFlags::MAP_SHARED);
+    let (executable, private) = (read | ProtFlags::PROT_EXEC, MapFlags::MAP_PRIVATE);
     let at = window.mmap_offset;
-    refused(
-        "a private mapping",
-        dev_node.map_at(at, 4096, read, MapFlags::MAP_PRIVATE),
-        Errno::EINVAL,
-    )?;
-    refused(
-        "an executable one",
-        dev_node.map_at(at, 4096, read | ProtFlags::PROT_EXEC, shared),
-        Errno::EPERM,
-    )?;
-    refused("a page too many", dev_node.map_at(at, pages + 4096, read, shared), Errno::EINVAL)?;
-    refused("behind it", dev_node.map_at(at + pages, 4096, read, shared), Errno::EINVAL)?;
-    refused("far behind it", dev_node.map_at(at + (1 << 30), 4096, read, shared), Errno::EINVAL)?;
+    for (what, offset, len_bytes, access, kind, errno) in [
+        ("a private mapping", at, 4096, read, private, Errno::EINVAL),
+        ("an executable one", at, 4096, executable, shared, Errno::EPERM),
+        ("a page too many", at, pages + 4096, read, shared, Errno::EINVAL),
+        ("behind it", at + pages, 4096, read, shared, Errno::EINVAL),
+        ("far behind it", at + (1 << 30), 4096, read, shared, Errno::EINVAL),
+    ] {
+        refused(what, dev_node.map_at(offset, len_bytes, access, kind), errno)?;
+    }
     drop(must("mmap to read", dev_node.map_at(at, 4096, read, shared))?);
     Ok(format!("five refused; {pages} bytes at {at:#x} can be mapped"))
 }
@@ -115,14 +84,14 @@ pub(crate) fn interrupts(subject: &Subject) -> Verdict {
     refused("a read of 3 bytes", dev_node.read(3), Errno::EINVAL)?;
     refused("unmasking what it has not", dev_node.unmask(1 << count), Errno::EINVAL)?;
     let mut event = must("eventfd", eventfd())?;
-    refused(
-        "an interrupt that it has not",
-        dev_node.set_eventfd(count, event.as_raw_fd()),
-        Errno::EINVAL,
-    )?;
     let null = must("/dev/null", File::open("/dev/null"))?;
-    refused("a file that is no eventfd", dev_node.set_eventfd(0, null.as_raw_fd()), Errno::EINVAL)?;
-    refused("no descriptor", dev_node.set_eventfd(0, 9999), Errno::EBADF)?;
+    for (what, interrupt, fd, errno) in [
+        ("an interrupt that it has not", count, event.as_raw_fd(), Errno::EINVAL),
+        ("a file that is no eventfd", 0, null.as_raw_fd(), Errno::EINVAL),
+        ("no descriptor", 0, 9999, Errno::EBADF),
+    ] {
+        refused(what, dev_node.set_eventfd(interrupt, fd), errno)?;
+    }
     must("an eventfd", dev_node.set_eventfd(0, event.as_raw_fd()))?;
     let registers = must("mmap", dev_node.map())?;
     let acknowledge = || registers.write(ACKNOWLEDGE, registers.read(STATUS));
@@ -137,17 +106,11 @@ pub(crate) fn interrupts(subject: &Subject) -> Verdict {
         return Ok(format!("{count} interrupts; every wrong question is refused"));
     }
     for round in 0..3 {
+        let in_round = |what| format!("round {round}: {what}");
         registers.write(RAISE, 1);
-        ensure(
-            dev_node.poll(1_000) == libc::POLLIN,
-            format!("round {round}: no interrupt within a second"),
-        )?;
-        ensure(must("read", dev_node.read(4))? == 1, "read does not say which one came")?;
-        let times = signalled(&mut event);
-        ensure(
-            times == Some(1),
-            format!("round {round}: the eventfd was signalled {times:?} times"),
-        )?;
+        same(&in_round("events within a second"), dev_node.poll(1_000), libc::POLLIN)?;
+        same(&in_round("which one read tells"), must("read", dev_node.read(4))?, 1)?;
+        same(&in_round("signals of the eventfd"), signalled(&mut event), Some(1))?;
         acknowledge();
         // It is masked now: another one is seen when it is unmasked.
         registers.write(RAISE, 1);
@@ -176,8 +139,7 @@ fn signalled(event: &mut File) -> Option<u64> {
 }
 
 pub(crate) fn stop_without_poll(subject: &Subject) -> Verdict {
-    let dev_node = subject.open()?;
-    let registers = must("mmap", dev_node.map())?;
+    let (dev_node, registers) = subject.open_mapped()?;
     subject.set_flag(&registers, true);
     let [poll] = subject.by_flag();
     must("ARM", dev_node.arm(&[poll]))?;
@@ -193,24 +155,17 @@ pub(crate) fn stop_without_poll(subject: &Subject) -> Verdict {
     ];
     for (what, steps) in unproven {
         refused(what, dev_node.arm(steps), Errno::EINVAL)?;
-        ensure(
-            must("GET_INFO", dev_node.info())?.flags & info::ARMED != 0,
-            format!("{what} was refused, and nothing is armed any more"),
-        )?;
+        let is_armed = must("GET_INFO", dev_node.info())?.flags & info::ARMED != 0;
+        ensure(is_armed, format!("{what} was refused, and nothing is armed any more"))?;
     }
-    must(
-        "a write that is polled for, on each way",
-        dev_node.arm(&[write, poll, Step::ELSE, write, poll]),
-    )?;
+    let each_way = [write, poll, Step::ELSE, write, poll];
+    must("a write that is polled for, on each way", dev_node.arm(&each_way))?;
     must("ARM", dev_node.arm(&[poll]))?;
     refused("a write at the end", dev_node.arm(&[poll, write]), Errno::EINVAL)?;
     // A register was touched: without a stop sequence this would be in quarantine.
     must("ALLOC", dev_node.alloc(4096, 0))?;
     drop((dev_node, registers));
     let left = subject.info()?.quarantined;
-    ensure(
-        left == 0,
-        format!("the sequence before was to find it stopped, and {left} buffers are in quarantine"),
-    )?;
+    same("in quarantine, though the sequence before finds it stopped", left, 0)?;
     Ok(format!("EINVAL for {} sequences; the one before stays armed, and is run", unproven.len()))
 }

@@ -2,20 +2,19 @@
 //! that is locked down; and a window where nothing answers.
 
 use super::subject::{Subject, soon};
-use crate::{
-    apart::{Apart, USER, allow, apart, opens},
-    lab::Part,
-    raw::{RawDevNode, Step, info},
-    verdict::{Verdict, Wrong, ensure, must, refused},
-};
-use nix::{
-    errno::Errno,
-    sys::{signal::Signal, wait::WaitStatus},
-};
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use crate::apart::{Apart, USER, allow, apart, opens};
+use crate::lab::Part;
+use crate::raw::{RawDevNode, Step, info};
+use crate::verdict::{Verdict, Wrong, ensure, must, refused, same};
+use nix::errno::Errno;
+use nix::sys::{signal::Signal, wait::WaitStatus};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Whether the ordinary user may open it.
+fn ensure_user(subject: &Subject, when: &str, expected: Result<(), Errno>) -> Result<(), Wrong> {
+    same(&format!("{when}, user {USER}"), opens(&subject.dev_node)?, expected)
+}
 
 /// CONFINED is set exactly where the device is confined, and only there may a user who is not root
 /// open it.
@@ -30,28 +29,21 @@ pub(crate) fn confined(subject: &Subject) -> Verdict {
         ensure(taint & 1 << 6 != 0, format!("the kernel is not tainted by its user: {taint:#x}"))?;
         return Ok("not confined; the kernel is tainted".into());
     }
-    let group = must("its group", fs::canonicalize(group(subject)))?;
-    let kind =
-        || Ok::<_, Wrong>(must("type", fs::read_to_string(group.join("type")))?.trim().to_owned());
+    let kind_file = must("its group", fs::canonicalize(group(subject)))?.join("type");
+    let kind = || must("type", fs::read_to_string(&kind_file)).map(|kind| kind.trim().to_owned());
     if kind()? == "DMA" {
-        ensure(
-            has(first, info::STRICT | info::ALONE | info::CONFINED),
-            format!("strict and alone, and its flags are {first:#x}"),
-        )?;
+        let all = has(first, info::STRICT | info::ALONE | info::CONFINED);
+        ensure(all, format!("strict and alone, and its flags are {first:#x}"))?;
         allow(&subject.dev_node)?;
-        let user = opens(&subject.dev_node)?;
-        ensure(user.is_ok(), format!("it is confined, and user {USER} cannot open it: {user:?}"))?;
-        must("type", fs::write(group.join("type"), "DMA-FQ"))?;
+        ensure_user(subject, "confined", Ok(()))?;
+        must("type", fs::write(&kind_file, "DMA-FQ"))?;
     }
     let lazy = flags()?;
-    ensure(
-        kind()? == "DMA-FQ" && !has(lazy, info::STRICT) && !has(lazy, info::CONFINED),
-        format!("lazy, and its flags are {lazy:#x}"),
-    )?;
-    let user = opens(&subject.dev_node)?;
-    ensure(user == Err(Errno::EPERM), format!("it is not confined, and user {USER}: {user:?}"))?;
+    let is_open = kind()? == "DMA-FQ" && !has(lazy, info::STRICT) && !has(lazy, info::CONFINED);
+    ensure(is_open, format!("lazy, and its flags are {lazy:#x}"))?;
+    ensure_user(subject, "not confined", Err(Errno::EPERM))?;
     let unbound = subject.unbind()?;
-    must("type", fs::write(group.join("type"), "DMA"))?;
+    must("type", fs::write(&kind_file, "DMA"))?;
     unbound.bind()?;
     let again = flags()?;
     ensure(has(again, info::CONFINED), format!("strict again, and its flags are {again:#x}"))?;
@@ -88,27 +80,20 @@ pub(crate) fn group_of_two(subject: &Subject) -> Verdict {
     let lab = subject.lab()?;
     let companion = must("companion", lab.told("companion"))?;
     let devices = must("its group", fs::read_dir(group(subject).join("devices")))?.count();
-    ensure(
-        devices == 2,
-        format!("{devices} devices are in its group: this check can catch nothing"),
-    )?;
+    same("devices in its group, or this check can catch nothing", devices, 2)?;
     let flags = subject.info()?.flags;
     let right = flags & info::IOMMU != 0 && flags & (info::ALONE | info::CONFINED) == 0;
     ensure(right, format!("two in a group, and its flags are {flags:#x}"))?;
     allow(&subject.dev_node)?;
-    let user = opens(&subject.dev_node)?;
-    ensure(user == Err(Errno::EPERM), format!("it is not confined, and user {USER}: {user:?}"))?;
+    ensure_user(subject, "not confined", Err(Errno::EPERM))?;
     drop(companion);
     let alone = subject.info()?.flags;
-    ensure(
-        alone & info::ALONE != 0,
-        format!("alone in its group again, and its flags are {alone:#x}"),
-    )?;
+    ensure(alone & info::ALONE != 0, format!("alone again, and its flags are {alone:#x}"))?;
     Ok(format!("flags {flags:#x}, and EPERM for user {USER}; {alone:#x} when it is alone"))
 }
 
 fn group(subject: &Subject) -> PathBuf {
-    PathBuf::from(format!("/sys/class/contigo/{}/device/iommu_group", subject.dev_node))
+    subject.in_class("device/iommu_group")
 }
 
 const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
@@ -154,6 +139,8 @@ pub(crate) fn aborts(subject: &Subject) -> Verdict {
     ensure(soon(|| Path::new("/dev/contigo").join(HOLE).exists()), "the module has not bound it")?;
     allow(HOLE)?;
     allow(&subject.dev_node)?;
+    let window_flags =
+        |dev_node: &RawDevNode| must("GET_INFO", dev_node.info()).map(|info| info.window[0].flags);
 
     let reads = || {
         let dev_node = must("open", RawDevNode::open(HOLE))?;
@@ -162,13 +149,8 @@ pub(crate) fn aborts(subject: &Subject) -> Verdict {
     };
     let (end, said) = Apart::begin(None, |_| reads())?.ended()?;
     let aborted = matches!(end, WaitStatus::Signaled(_, Signal::SIGBUS, _));
-    ensure(
-        aborted,
-        format!(
-            "what reads there ended as {end:?}, {:?}: this check can catch nothing",
-            String::from_utf8_lossy(&said)
-        ),
-    )?;
+    let said = String::from_utf8_lossy(&said);
+    ensure(aborted, format!("a read there: {end:?}, {said:?}: this check can catch nothing"))?;
 
     // As an ordinary user, where one may open what nothing confines: with unprivileged=1.
     let user = apart(Some(USER), || {
@@ -176,10 +158,7 @@ pub(crate) fn aborts(subject: &Subject) -> Verdict {
             Err(Errno::EPERM) => return Ok("may not open it".into()),
             opened => must("open", opened)?,
         };
-        ensure(
-            must("GET_INFO", dev_node.info())?.window[0].flags & STOP == 0,
-            "its node does not say that it answers, and GET_INFO does",
-        )?;
+        same("STOP of a window that may not answer", window_flags(&dev_node)? & STOP, 0)?;
         for step in [Step::poll(0, 1, 1, 1), Step::poll(0xFFC, 1, 0, 1)] {
             never_armed(&dev_node, &[step])?;
             never_armed(&dev_node, &[Step::write(0, 1), step])?;
@@ -189,18 +168,11 @@ pub(crate) fn aborts(subject: &Subject) -> Verdict {
     })?;
     // And a window that its node lists in `contigo,stop-windows`.
     let listed = apart(Some(USER), || {
-        let dev_node = subject.open()?;
-        let registers = must("mmap", dev_node.map())?;
-        ensure(
-            must("GET_INFO", dev_node.info())?.window[0].flags & STOP != 0,
-            "its node says that it answers, and GET_INFO does not",
-        )?;
+        let (dev_node, registers) = subject.open_mapped()?;
+        same("STOP of a window that answers", window_flags(&dev_node)? & STOP, STOP)?;
         must("ARM in a window that answers", dev_node.arm(&subject.always(&registers)))?;
-        refused(
-            "ARM behind its windows",
-            dev_node.arm(&[Step::poll(0, 1, 1, 1).in_window(5)]),
-            Errno::ENXIO,
-        )?;
+        let behind = [Step::poll(0, 1, 1, 1).in_window(5)];
+        refused("ARM behind its windows", dev_node.arm(&behind), Errno::ENXIO)?;
         Ok("armed in a window that answers".into())
     })?;
 

@@ -2,12 +2,10 @@
 //! registers, a user whose device does not stop, and memory that nothing may write.
 
 use super::subject::Subject;
-use crate::{
-    apart::{AT_WORK, Apart, USER, opens},
-    pages::Map,
-    raw::{RawDevNode, SYNC_FOR_CPU, SYNC_FOR_DEVICE},
-    verdict::{Wrong, ensure, fail, must},
-};
+use crate::apart::{AT_WORK, Apart, USER, opens};
+use crate::pages::Map;
+use crate::raw::{RawDevNode, SYNC_FOR_CPU, SYNC_FOR_DEVICE};
+use crate::verdict::{Wrong, ensure, fail, must};
 use std::{io::Write, thread::sleep, time::Duration};
 
 /// A transfer of edu by its registers (`docs/specs/edu.rst`), from its own memory to the machine's.
@@ -23,9 +21,8 @@ pub(crate) mod edu {
     /// Start, from its own memory to the machine's.
     const WRITE: u32 = 3;
     const RUNNING: u32 = 1;
-    /// Longer than a transfer.
-    pub(crate) const OVER: Duration = Duration::from_millis(300);
     /// Longer than a transfer, which takes 100 ms.
+    pub(crate) const OVER: Duration = Duration::from_millis(300);
     const OVER_US: u32 = 400_000;
     /// All that it moves at once: QEMU counts one byte too many.
     pub(crate) const LEN: u32 = 4095;
@@ -33,26 +30,24 @@ pub(crate) mod edu {
     /// The program that finds it stopped.
     pub(crate) const STOP: [Step; 1] = [Step::poll(COMMAND, RUNNING, 0, OVER_US)];
 
-    /// The steps that begin a transfer, as a program of a hostile user has them.
-    pub(crate) const fn start(to: u32) -> [Step; 4] {
-        [
-            Step::write(SOURCE, OWN_MEMORY),
-            Step::write(DESTINATION, to),
-            Step::write(COUNT, LEN),
-            Step::write(COMMAND, WRITE),
-        ]
+    /// What begins a transfer.
+    const fn writes(to: u32) -> [(u32, u32); 4] {
+        [(SOURCE, OWN_MEMORY), (DESTINATION, to), (COUNT, LEN), (COMMAND, WRITE)]
     }
 
-    /// Is it at work?
-    pub(crate) fn is_running(registers: &RawRegisters) -> bool {
-        registers.read(COMMAND) & RUNNING != 0
+    /// The same as steps, as a program of a hostile user has them.
+    pub(crate) fn start(to: u32) -> [Step; 4] {
+        writes(to).map(|(register, value)| Step::write(register, value))
     }
 
     pub(crate) fn begin(registers: &RawRegisters, to: u64) {
-        registers.write(SOURCE, OWN_MEMORY);
-        registers.write(DESTINATION, u32::try_from(to).unwrap_or(0));
-        registers.write(COUNT, LEN);
-        registers.write(COMMAND, WRITE);
+        for (register, value) in writes(u32::try_from(to).unwrap_or(0)) {
+            registers.write(register, value);
+        }
+    }
+
+    pub(crate) fn is_running(registers: &RawRegisters) -> bool {
+        registers.read(COMMAND) & RUNNING != 0
     }
 }
 
@@ -79,10 +74,8 @@ pub(crate) fn other_user(subject: &Subject) -> Result<Option<u32>, Wrong> {
 impl Gone {
     /// It begins, and is killed.
     pub(crate) fn from(self, subject: &Subject) -> Result<(), Wrong> {
-        let line = subject.reset();
         let user = Apart::begin(self.user, |pipe| {
-            let dev_node = subject.open()?;
-            let registers = must("mmap", dev_node.map())?;
+            let (dev_node, registers) = subject.open_mapped()?;
             subject.set_flag(&registers, false);
             if self.is_armed {
                 must("ARM", dev_node.arm(&subject.by_flag()))?;
@@ -95,12 +88,11 @@ impl Gone {
             }
             must("pipe", pipe.write_all(&AT_WORK))?;
             sleep(HANGS);
-            drop((dev_node, registers));
             fail("it was not killed")
         })?
         .at_work()?;
         // Not before: it could not have opened the device.
-        let _fails = must("fail", line.as_ref().map(|line| line.told("fail")).transpose())?;
+        let _fails = subject.reset_fails()?;
         user.killed().map(drop)
     }
 }
@@ -129,8 +121,9 @@ impl Fresh {
         Ok(Self { dev_node, memory })
     }
 
-    /// The bus address of the first one that has another byte.
-    pub(crate) fn written(&self) -> Result<Option<u64>, Wrong> {
+    /// The bus address of the first one that has another byte after a transfer's time.
+    pub(crate) fn written_meanwhile(&self) -> Result<Option<u64>, Wrong> {
+        sleep(edu::OVER);
         for (handle, addr, pages) in &self.memory {
             must("SYNC", self.dev_node.sync(*handle, SYNC_FOR_CPU, 0, LEFT_BYTES as u64))?;
             if !pages.is_filled(LEFT_BYTES, MARK) {
@@ -143,8 +136,6 @@ impl Fresh {
 
 /// This owner's memory stays as it is, for longer than a transfer takes.
 pub(crate) fn never_written(dev_node: RawDevNode) -> Result<(), Wrong> {
-    let fresh = Fresh::of(dev_node)?;
-    sleep(edu::OVER);
-    let written = fresh.written()?;
+    let written = Fresh::of(dev_node)?.written_meanwhile()?;
     ensure(written.is_none(), format!("the memory of the next owner was written, at {written:#x?}"))
 }

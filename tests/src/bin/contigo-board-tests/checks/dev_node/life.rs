@@ -1,28 +1,20 @@
 //! What happens to a device: its clock and power, its reset line, system sleep, and the
 //! loss of its driver.
 
-use super::{
-    left::{Gone, LEFT_BYTES, other_user},
-    subject::{Subject, soon},
-};
-use crate::{
-    apart::{USER, allow, opens},
-    lab::{KernelLog, Part},
-    pages::block,
-    raw::{RawDevNode, RawRegisters, info},
-    verdict::{Verdict, Wrong, ensure, must, refused, skip},
-};
+use super::left::{Gone, LEFT_BYTES, other_user};
+use super::subject::{Subject, soon};
+use crate::apart::{USER, allow, opens};
+use crate::lab::{KernelLog, Part};
+use crate::pages::block;
+use crate::raw::{RawDevNode, RawRegisters, info};
+use crate::verdict::{Verdict, Wrong, ensure, must, refused, same, skip};
 use nix::{errno::Errno, libc};
-use std::{
-    fs, io,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
-    thread::{scope, sleep},
-    time::Duration,
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{scope, sleep};
+use std::{fs, io, time::Duration};
 
 pub(crate) fn clocks(subject: &Subject) -> Verdict {
-    let clock =
-        subject.clock().ok_or_else(|| Wrong::Skipped("its clock is not the lab's".into()))?;
+    let Some(clock) = subject.clock() else { return skip("its clock is not the lab's") };
     let power = Part::power_of(&subject.dev_node);
     let on = |wanted: u64| {
         let has = |part: &Part, file| part.number(file).is_ok_and(|number| number == wanted);
@@ -35,18 +27,10 @@ pub(crate) fn clocks(subject: &Subject) -> Verdict {
     ensure(on(1), "opened, and the clock or the power is off")?;
     drop(dev_node);
     ensure(on(0), "closed, and the clock or the power is on")?;
-    ensure(
-        enables()? == before + 1,
-        format!("turned on {} times by one opening", enables()? - before),
-    )?;
+    same("times that one opening turned it on", enables()? - before, 1)?;
 
-    let names = must(
-        "its node",
-        fs::read_to_string(format!(
-            "/sys/class/contigo/{}/device/of_node/clock-names",
-            subject.dev_node
-        )),
-    )?;
+    let names = subject.in_class("device/of_node/clock-names");
+    let names = must("its node", fs::read_to_string(names))?;
     let name = names.split('\0').next().unwrap_or_default();
     let mut log = must("/dev/kmsg", KernelLog::from_here())?;
     let fails = must("fail", clock.told("fail"))?;
@@ -60,18 +44,13 @@ pub(crate) fn clocks(subject: &Subject) -> Verdict {
         }
         _ => None,
     });
-    let said = said.ok_or_else(|| {
-        Wrong::Failed(format!(
-            "no lines of the kernel's log have {name} and then {}: {lines:?}",
-            subject.dev_node
-        ))
-    })?;
+    let Some(said) = said else {
+        return Err(Wrong::Failed(format!("the kernel's log has no line of {name}: {lines:?}")));
+    };
     ensure(on(0), "an open that failed left the power on")?;
     drop(subject.open()?);
-    Ok(format!(
-        "on and off{}; EIO and \"{said}\"",
-        if power.is_some() { ", with its power domain" } else { "" }
-    ))
+    let with = if power.is_some() { ", with its power domain" } else { "" };
+    Ok(format!("on and off{with}; EIO and \"{said}\""))
 }
 
 /// A byte of memory that a reset leaves alone.
@@ -81,32 +60,23 @@ pub(crate) fn reset(subject: &Subject) -> Verdict {
     let line = subject.reset_line()?;
     let number = |what| must(what, line.number(what));
     let (is, before) = (number("asserted")?, number("asserts")?);
+    // How often it was asserted so far, and whether it is now.
+    let counted = || Ok::<_, Wrong>((number("asserts")? - before, number("asserted")?));
     let dev_node = subject.open()?;
     ensure(!Subject::has_no_reset(&dev_node)?, "its info says that it has no reset")?;
-    let opened = number("asserts")? - before;
-    ensure(
-        opened == 1 && number("asserted")? == 0,
-        format!("opened: asserted {opened} times, and now {}", number("asserted")?),
-    )?;
+    same("opened: asserts, and asserted", counted()?, (1, 0))?;
     let memory = must("ALLOC", dev_node.alloc(4096, 0))?;
     let pages = must("mmap", dev_node.map_memory(memory.mmap_offset, 4096))?;
     pages.write(0, BYTE);
     must("RESET", dev_node.reset())?;
     ensure(pages.read(0) == BYTE, "CONTIGO_RESET changed the memory")?;
-    ensure(
-        number("asserts")? - before == 2 && number("asserted")? == 0,
-        "CONTIGO_RESET did not reset it",
-    )?;
+    same("CONTIGO_RESET: asserts, and asserted", counted()?, (2, 0))?;
     // No program: only the line stops it, and so nothing is kept.
     let buffer = block(&subject.heap, 1 << 16)?;
     must("IMPORT", dev_node.import(&buffer, 0))?;
     drop((dev_node, buffer, pages));
-    ensure(
-        number("asserts")? - before == 3 && number("asserted")? == 1,
-        "closed, and its line is not asserted",
-    )?;
-    let kept = subject.info()?.quarantined;
-    ensure(kept == 0, format!("{kept} buffers are kept, though it was reset"))?;
+    same("closed: asserts, and asserted", counted()?, (3, 1))?;
+    same("buffers kept, though it was reset", subject.info()?.quarantined, 0)?;
 
     let fails = must("fail", line.told("fail"))?;
     refused("open without its reset", RawDevNode::open(&subject.dev_node), Errno::EIO)?;
@@ -137,49 +107,38 @@ fn ensure_can_sleep() -> Result<(), Wrong> {
 /// The system sleeps, and then the device is not this file's any more.
 fn ended_by_sleep(
     subject: &Subject,
-    dev_node: RawDevNode,
-    registers: RawRegisters,
+    (dev_node, registers): (RawDevNode, RawRegisters),
 ) -> Result<(), Wrong> {
     must("system sleep", suspend())?;
     refused("GET_INFO after it", dev_node.info(), Errno::ENODEV)?;
-    let after = registers.read(subject.steady());
-    ensure(after == u32::MAX, format!("its registers are still mapped: {after:#x}"))
+    same("its registers after it", registers.read(subject.steady()), u32::MAX)
 }
 
 pub(crate) fn suspended(subject: &Subject) -> Verdict {
     ensure_can_sleep()?;
     let mut seen = "";
-    let dev_node = subject.open()?;
-    let registers = must("mmap", dev_node.map())?;
-    if Subject::has_no_reset(&dev_node)? {
+    let opened = subject.open_mapped()?;
+    if Subject::has_no_reset(&opened.0)? {
+        let (dev_node, registers) = &opened;
         let buffer = block(&subject.heap, 1 << 16)?;
         must("IMPORT", dev_node.import(&buffer, 0))?;
         must(NEEDS_STOP, fs::write(NEEDS_STOP, "Y"))?;
         let refused = suspend();
         must(NEEDS_STOP, fs::write(NEEDS_STOP, "N"))?;
-        let busy = refused.as_ref().err().and_then(io::Error::raw_os_error) == Some(libc::EBUSY);
-        ensure(
-            busy,
-            format!(
-                "nothing stops the device, sleep_needs_stop is set, and system sleep: {refused:?}"
-            ),
-        )?;
-        ensure(
-            registers.read(subject.steady()) != u32::MAX && dev_node.info().is_ok(),
-            "system sleep was refused, and the device is gone",
-        )?;
+        let errno = refused.as_ref().err().and_then(io::Error::raw_os_error);
+        same("sleep of what nothing stops, with sleep_needs_stop", errno, Some(libc::EBUSY))?;
+        let is_there = registers.read(subject.steady()) != u32::MAX && dev_node.info().is_ok();
+        ensure(is_there, "system sleep was refused, and the device is gone")?;
         seen = "EBUSY with sleep_needs_stop, and sleep without, while nothing could stop it; ";
-        ended_by_sleep(subject, dev_node, registers)?;
+        ended_by_sleep(subject, opened)?;
         subject.end_quarantine()?;
     } else {
-        drop((dev_node, registers));
+        drop(opened);
     }
-    let dev_node = subject.open()?;
-    let registers = must("mmap", dev_node.map())?;
+    let (dev_node, registers) = subject.open_mapped()?;
     must("ARM", dev_node.arm(&subject.always(&registers)))?;
-    ended_by_sleep(subject, dev_node, registers)?;
-    let dev_node = subject.open()?;
-    let registers = must("mmap", dev_node.map())?;
+    ended_by_sleep(subject, (dev_node, registers))?;
+    let (_dev_node, registers) = subject.open_mapped()?;
     ensure(registers.read(subject.steady()) != u32::MAX, "opened again, its registers are ones")?;
     Ok(format!("{seen}stopped and taken away, then opened again"))
 }
@@ -188,45 +147,31 @@ pub(crate) fn sleep_held(subject: &Subject) -> Verdict {
     ensure_can_sleep()?;
     allow(&subject.dev_node)?;
     let user = other_user(subject)?;
+    let held = |when: &str, expected: u64| {
+        same(&format!("bytes in quarantine {when}"), subject.quarantined_bytes()?, expected)
+    };
 
     // Given nothing, it has nothing to stop, armed or not.
     Gone { user, is_armed: true, has_memory: false }.from(subject)?;
-    ensure(
-        subject.quarantined_bytes()? == 0,
-        "nothing was allocated, and something is in quarantine",
-    )?;
+    held("after a user who had nothing", 0)?;
     must("system sleep after a user who had nothing", suspend())?;
     drop(subject.open()?);
 
     // A device that does not stop; a reset line that it has fails, too.
     let flags = subject.info()?.flags;
     Gone { user, is_armed: true, has_memory: true }.from(subject)?;
-    let bytes = subject.quarantined_bytes()?;
-    ensure(
-        bytes == LEFT_BYTES as u64,
-        format!("its poll was not met, and {bytes} bytes are in quarantine"),
-    )?;
+    held("after a poll that was not met", LEFT_BYTES as u64)?;
     must("system sleep over a device that has not stopped", suspend())?;
-    let bytes = subject.quarantined_bytes()?;
-    ensure(
-        bytes == LEFT_BYTES as u64,
-        format!("the system has slept, and {bytes} bytes are in quarantine"),
-    )?;
+    held("after the system has slept", LEFT_BYTES as u64)?;
     if flags & (info::IOMMU | info::RESET) == info::IOMMU {
         refused("open", RawDevNode::open(&subject.dev_node), Errno::EBUSY)?;
     }
 
     subject.end_quarantine()?;
-    ensure(subject.quarantined_bytes()? == 0, "the administrator ended it, and something is left")?;
-    ensure(
-        opens(&subject.dev_node)?.is_ok() || user.is_none(),
-        format!("it was ended, and user {USER} cannot open the device"),
-    )?;
-    let info = subject.info()?;
-    ensure(
-        info.quarantined == 0,
-        format!("it was ended, and {} buffers are in quarantine", info.quarantined),
-    )?;
+    held("after the administrator ended it", 0)?;
+    let may = opens(&subject.dev_node)?.is_ok() || user.is_none();
+    ensure(may, format!("it was ended, and user {USER} cannot open the device"))?;
+    same("buffers in quarantine", subject.info()?.quarantined, 0)?;
     let who = user.map_or_else(|| "root".to_owned(), |user| format!("user {user}"));
     Ok(format!(
         "{who} left a device that does not stop: the system slept, and root ended the quarantine; \
@@ -238,8 +183,7 @@ pub(crate) fn sleep_held(subject: &Subject) -> Verdict {
 const MARK: u32 = 0x5A5A_1234;
 
 pub(crate) fn taken(subject: &Subject) -> Verdict {
-    let dev_node = subject.open()?;
-    let registers = must("mmap", dev_node.map())?;
+    let (dev_node, registers) = subject.open_mapped()?;
     let real = registers.read(subject.steady());
     must("ARM", dev_node.arm(&subject.always(&registers)))?;
     let buffer = block(&subject.heap, 1 << 16)?;
@@ -263,8 +207,8 @@ pub(crate) fn taken(subject: &Subject) -> Verdict {
         unbound
     });
     let unbound = bound?;
-    ensure(wrong.load(Ordering::Relaxed) == 0, "a read was neither the register's value nor ones")?;
-    ensure(registers.read(subject.steady()) == u32::MAX, "its registers do not read as ones")?;
+    same("reads of neither its value nor ones", wrong.load(Ordering::Relaxed), 0)?;
+    same("its registers", registers.read(subject.steady()), u32::MAX)?;
     ensure(dev_node.poll(0) & libc::POLLHUP != 0, "poll does not say POLLHUP")?;
     refused("GET_INFO", dev_node.info(), Errno::ENODEV)?;
     refused("IMPORT", dev_node.import(&buffer, 0), Errno::ENODEV)?;
@@ -275,21 +219,15 @@ pub(crate) fn taken(subject: &Subject) -> Verdict {
     unbound.bind()?;
 
     // The next owner has the device, and what the one before writes does not reach it.
-    let next = subject.open()?;
-    let own = must("mmap", next.map())?;
+    let (next, own) = subject.open_mapped()?;
     subject.set_flag(&own, true);
     let flag = own.read(subject.flag());
     registers.write(subject.flag(), MARK);
-    ensure(registers.read(subject.flag()) == MARK, "a write to the page of ones is not read back")?;
-    ensure(own.read(subject.flag()) == flag, "a write of the owner before reached the device")?;
-    ensure(own.read(subject.steady()) == real, "the next owner's registers are not the device's")?;
+    same("what was written to the page of ones", registers.read(subject.flag()), MARK)?;
+    same("the next owner's register", own.read(subject.flag()), flag)?;
+    same("the next owner's steady register", own.read(subject.steady()), real)?;
     drop((dev_node, registers));
-    ensure(
-        must("GET_INFO", next.info()).is_ok(),
-        "the end of the owner before took it from the next",
-    )?;
-    Ok(format!(
-        "ENODEV and POLLHUP; {} reads without a crash; the next owner saw nothing",
-        reads.load(Ordering::Relaxed)
-    ))
+    must("GET_INFO of the next, after the end of the owner before", next.info())?;
+    let reads = reads.load(Ordering::Relaxed);
+    Ok(format!("ENODEV and POLLHUP; {reads} reads without a crash; the next owner saw nothing"))
 }

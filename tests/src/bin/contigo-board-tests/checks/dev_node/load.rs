@@ -3,23 +3,15 @@
 //! kernel's log full.
 
 use super::subject::Subject;
-use crate::{
-    apart::{AT_WORK, Apart},
-    lab::KernelLog,
-    raw::{RawDevNode, SYNC_FOR_CPU, SYNC_FOR_DEVICE, Step, info},
-    verdict::{Verdict, Wrong, ensure, fail, must, refused},
-};
-use nix::{
-    errno::Errno,
-    sys::mman::{MapFlags, ProtFlags},
-};
-use std::{
-    fs::File,
-    io::Write,
-    os::fd::AsRawFd,
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use crate::apart::{AT_WORK, Apart};
+use crate::lab::KernelLog;
+use crate::raw::{RawDevNode, SYNC_FOR_CPU, SYNC_FOR_DEVICE, Step, info};
+use crate::verdict::{Verdict, Wrong, ensure, fail, must, refused, same};
+use nix::errno::Errno;
+use nix::sys::mman::{MapFlags, ProtFlags};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use std::{fs::File, io::IsTerminal, io::Write, os::fd::AsFd};
 
 /// Of one call, at most.
 const RANGES: u32 = 1024;
@@ -29,6 +21,11 @@ const LEN_BYTES: [u64; 3] = [16 << 20, 4 << 20, 1 << 20];
 const BOUND: Duration = Duration::from_secs(1);
 /// So many calls of each kind beside it.
 const CALLS: u32 = 20;
+
+/// Fails where `what` waited too long for a sync.
+fn in_time(what: &str, took: Duration) -> Result<(), Wrong> {
+    ensure(took < BOUND, format!("{what} waited {took:?} for a sync"))
+}
 
 pub(crate) fn long_sync(subject: &Subject) -> Verdict {
     let dev_node = subject.open()?;
@@ -54,14 +51,9 @@ pub(crate) fn long_sync(subject: &Subject) -> Verdict {
     let ranges = if is_coherent { RANGES } else { 1 };
     let call =
         time(|| dev_node.sync_again(ranges, handle, SYNC_FOR_CPU, len_bytes))? * (RANGES / ranges);
-    if is_coherent {
-        ensure(call < BOUND, format!("a sync that moves nothing took {call:?}"))?;
-    } else {
-        ensure(
-            call > BOUND,
-            format!("the longest sync takes {call:?}: this check can catch nothing"),
-        )?;
-    }
+    let is_long = call > BOUND;
+    ensure(!is_coherent || !is_long, format!("a sync that moves nothing took {call:?}"))?;
+    ensure(is_coherent || is_long, format!("the longest takes {call:?}: nothing can be caught"))?;
     let caller = begin()?;
     let (mut longest, mut longest_alloc) = (Duration::ZERO, Duration::ZERO);
     for _ in 0..CALLS {
@@ -69,13 +61,10 @@ pub(crate) fn long_sync(subject: &Subject) -> Verdict {
         longest_alloc =
             longest_alloc.max(time(|| dev_node.release(dev_node.alloc(4096, 0)?.handle))?);
     }
-    ensure(longest < BOUND, format!("GET_INFO waited {longest:?} for a sync"))?;
-    ensure(
-        longest_alloc < BOUND,
-        format!("ALLOC and RELEASE waited {longest_alloc:?} for a sync"),
-    )?;
+    in_time("GET_INFO", longest)?;
+    in_time("ALLOC and RELEASE", longest_alloc)?;
     let killed = caller.killed()?;
-    ensure(killed < BOUND, format!("SIGKILL took {killed:?} to end it"))?;
+    in_time("SIGKILL", killed)?;
 
     // Root takes the device away under it.
     let caller = begin()?;
@@ -88,10 +77,9 @@ pub(crate) fn long_sync(subject: &Subject) -> Verdict {
         Err(error) => return fail(format!("reset: {error}")),
     };
     let taken = begun.elapsed();
-    ensure(taken < BOUND, format!("{how} waited {taken:?} for a sync"))?;
+    in_time(how, taken)?;
     refused("GET_INFO", dev_node.info(), Errno::ENODEV)?;
-    let ended = caller.ended()?.1;
-    let said = String::from_utf8_lossy(&ended).into_owned();
+    let said = String::from_utf8_lossy(&caller.ended()?.1).into_owned();
     ensure(said.contains("ENODEV"), format!("the caller was to see ENODEV, and said {said:?}"))?;
     drop(dev_node);
     if let Some(unbound) = unbound {
@@ -140,22 +128,16 @@ pub(crate) fn log(subject: &Subject) -> Verdict {
         refused("open to read", to_read(subject), Errno::EACCES)?;
     }
     drop(dev_node);
-    let lines = ours(subject, &mut kernel);
-    ensure(
-        lines.is_empty(),
-        format!("wrong calls left {} lines: {:?}", lines.len(), lines.first()),
-    )?;
+    same("lines of wrong calls", ours(subject, &mut kernel), Vec::new())?;
 
     let has_iommu = subject.info()?.flags & info::IOMMU != 0;
-    let line = subject.reset();
     let begun = Instant::now();
     for _ in 0..ROUNDS {
-        let dev_node = subject.open()?;
-        let registers = must("mmap", dev_node.map())?;
+        let (dev_node, registers) = subject.open_mapped()?;
         subject.set_flag(&registers, false);
         must("ARM", dev_node.arm(&[Step::poll(subject.flag(), 1, 1, 1)]))?;
         must("ALLOC", dev_node.alloc(4096, 0))?;
-        let _fails = must("fail", line.as_ref().map(|line| line.told("fail")).transpose())?;
+        let _fails = subject.reset_fails()?;
         drop((dev_node, registers));
         if has_iommu {
             subject.end_quarantine()?;
@@ -163,51 +145,36 @@ pub(crate) fn log(subject: &Subject) -> Verdict {
     }
     let took = begun.elapsed();
     subject.end_quarantine()?;
-    let lines: Vec<_> = ours(subject, &mut kernel)
-        .into_iter()
-        .filter(|line| !line.contains("quarantine ended"))
-        .collect();
+    let mut lines = ours(subject, &mut kernel);
+    lines.retain(|line| !line.contains("quarantine ended"));
+    let lines = lines.len() as u64;
     // A part of the first window, and of the last.
     let most = KINDS * LINES * (took.as_secs() / WINDOW_S + 2);
-    ensure(!lines.is_empty(), "a device that has not stopped left no line")?;
-    ensure(
-        lines.len() as u64 <= most,
-        format!("{ROUNDS} ends in {took:?} left {} lines, more than {most}", lines.len()),
-    )?;
-    ensure(
-        most < ROUNDS as u64,
-        format!("{ROUNDS} ends took {took:?}: this machine is too slow for the check"),
-    )?;
+    ensure(lines > 0, "a device that has not stopped left no line")?;
+    ensure(lines <= most, format!("{ROUNDS} ends in {took:?} left {lines} lines, not {most}"))?;
+    ensure(most < ROUNDS as u64, format!("{ROUNDS} ends took {took:?}: too slow for this check"))?;
     Ok(format!(
-        "no line of {} wrong calls; {} of {ROUNDS} ends that were not stopped, in {took:?}",
-        9 * WRONG_CALLS,
-        lines.len()
+        "no line of {} wrong calls; {lines} of {ROUNDS} ends that were not stopped, in {took:?}",
+        9 * WRONG_CALLS
     ))
 }
 
 /// Lines that name the device or the module.
 fn ours(subject: &Subject, log: &mut KernelLog) -> Vec<String> {
-    log.lines()
-        .into_iter()
-        .filter(|line| line.contains(&subject.dev_node) || line.contains("contigo"))
-        .collect()
+    let mut lines = log.lines();
+    lines.retain(|line| line.contains(&subject.dev_node) || line.contains("contigo"));
+    lines
 }
 
 fn wrong_calls(dev_node: &RawDevNode) -> Result<(), Wrong> {
-    #[allow(unsafe_code, reason = "isatty")]
-    // SAFETY: a question about this descriptor.
-    let is_terminal = unsafe { nix::libc::isatty(std::os::fd::AsFd::as_fd(dev_node).as_raw_fd()) };
-    ensure(is_terminal == 0, "it is a terminal")?;
+    ensure(!dev_node.as_fd().is_terminal(), "it is a terminal")?;
     refused("no bytes", dev_node.alloc(0, 0), Errno::EINVAL)?;
     refused("no such handle", dev_node.release(77), Errno::ENOENT)?;
     refused("a sync of none", dev_node.sync(77, 1, 0, 1), Errno::ENOENT)?;
     refused("a register far away", dev_node.arm(&[Step::poll(!3, 1, 1, 1)]), Errno::ENXIO)?;
     refused("no such interrupt", dev_node.set_eventfd(99, -1), Errno::EINVAL)?;
-    refused(
-        "no mapping",
-        dev_node.map_at(1 << 30, 4096, ProtFlags::PROT_READ, MapFlags::MAP_SHARED),
-        Errno::EINVAL,
-    )
+    let far = dev_node.map_at(1 << 30, 4096, ProtFlags::PROT_READ, MapFlags::MAP_SHARED);
+    refused("no mapping", far, Errno::EINVAL)
 }
 
 fn to_read(subject: &Subject) -> Result<File, Errno> {

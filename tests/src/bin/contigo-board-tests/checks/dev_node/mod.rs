@@ -34,18 +34,17 @@ const fn test(
     Test { name, run, is_for, for_user: false }
 }
 
-const fn for_user(test: Test) -> Test {
-    Test { for_user: true, ..test }
+const fn for_user(name: &'static str, run: fn(&Subject) -> Verdict) -> Test {
+    Test { for_user: true, ..test(name, run, |_| true) }
 }
 
-/// All of them.
 pub(crate) const TESTS: &[Test] = &[
-    for_user(test("contigo-exclusive", calls::exclusive, |_| true)),
-    for_user(test("contigo-not-inherited", calls::not_inherited, |_| true)),
-    for_user(test("contigo-mappings-refused", calls::mappings, |_| true)),
-    for_user(test("contigo-read-only", buffers::read_only, |_| true)),
-    for_user(test("contigo-interrupts", calls::interrupts, |_| true)),
-    for_user(test("contigo-stop-without-poll", calls::stop_without_poll, |_| true)),
+    for_user("contigo-exclusive", calls::exclusive),
+    for_user("contigo-not-inherited", calls::not_inherited),
+    for_user("contigo-mappings-refused", calls::mappings),
+    for_user("contigo-read-only", buffers::read_only),
+    for_user("contigo-interrupts", calls::interrupts),
+    for_user("contigo-stop-without-poll", calls::stop_without_poll),
     test("contigo-own-memory", buffers::own, |_| true),
     test("contigo-fences", buffers::fences, |_| true),
     test("contigo-clocks", life::clocks, |subject| subject.clock().is_some()),

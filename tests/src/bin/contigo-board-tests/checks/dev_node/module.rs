@@ -2,23 +2,15 @@
 //! kernel.
 
 use super::Subject;
-use crate::{
-    apart::{USER, allow, opens},
-    raw::info,
-    verdict::{Verdict, Wrong, ensure, must},
-};
-use contigo::{
-    Backend as _, Direction, Error,
-    linux::{dev_node::DevNode, memory::DmaHeap},
-};
-use nix::{
-    errno::Errno,
-    kmod::{DeleteModuleFlags, ModuleInitFlags, delete_module, finit_module},
-};
-use std::{
-    ffi::{CStr, CString},
-    fs::{self, File},
-};
+use crate::apart::{USER, allow, opens};
+use crate::raw::info;
+use crate::verdict::{Verdict, Wrong, ensure, must, same};
+use contigo::linux::{dev_node::DevNode, memory::DmaHeap};
+use contigo::{Backend as _, Direction, Error};
+use nix::errno::Errno;
+use nix::kmod::{DeleteModuleFlags, ModuleInitFlags, delete_module, finit_module};
+use std::ffi::{CStr, CString};
+use std::fs::{self, File};
 
 /// ENODEV for everything from then on, nothing worse, and all works again when it is bound again.
 pub(crate) fn unbound(subject: &Subject) -> Verdict {
@@ -37,17 +29,20 @@ pub(crate) fn unbound(subject: &Subject) -> Verdict {
     ensure(gone(import.err()), format!("import: {import:?}"))?;
     let bits = dev_node.set_addr_bits(32);
     ensure(gone(bits.err()), format!("address bits: {bits:?}"))?;
-    let again = DevNode::open(name).map(drop);
-    ensure(
-        matches!(again, Err(Error::NotFound { .. } | Error::Os { .. })),
-        format!("open: {again:?}"),
-    )?;
+    ensure_gone(name)?;
     drop(block);
     drop(dev_node);
     unbound.bind()?;
     let dev_node = DevNode::open(name)?;
     drop(DmaHeap::allocate_for(&dev_node, heap, 1 << 16)?);
     Ok("ENODEV from every call; bound again, it works".into())
+}
+
+/// It cannot be opened, by a runtime error.
+fn ensure_gone(name: &str) -> Result<(), Wrong> {
+    let opened = DevNode::open(name).map(drop);
+    let is_gone = matches!(opened, Err(Error::NotFound { .. } | Error::Os { .. }));
+    ensure(is_gone, format!("open: {opened:?}"))
 }
 
 const MODULE: &CStr = c"contigo";
@@ -63,8 +58,7 @@ pub(crate) fn unloaded(subject: &Subject) -> Verdict {
     let dev_node = DevNode::open(name)?;
     let block = DmaHeap::allocate_for(&dev_node, heap, 1 << 16)?;
     let unload = || delete_module(MODULE, DeleteModuleFlags::O_NONBLOCK);
-    let refused = unload();
-    ensure(refused == Err(Errno::EWOULDBLOCK), format!("in use, and yet: {refused:?}"))?;
+    same("unloading what is in use", unload(), Err(Errno::EWOULDBLOCK))?;
     drop(block);
     drop(dev_node);
     let unloaded = || must("delete_module", unload());
@@ -79,27 +73,19 @@ pub(crate) fn unloaded(subject: &Subject) -> Verdict {
         let empty = fs::read_dir(left).map_or(true, |mut entries| entries.next().is_none());
         ensure(empty, format!("unloaded, and there still is {left}"))?;
     }
-    let gone = DevNode::open(name).map(drop);
-    ensure(
-        matches!(gone, Err(Error::NotFound { .. } | Error::Os { .. })),
-        format!("open: {gone:?}"),
-    )?;
+    ensure_gone(name)?;
 
     load(&parameters.replace("unprivileged=1", ""))?;
     let confined = subject.info().is_ok_and(|info| info.flags & info::CONFINED != 0);
     allow(name)?;
     let user = opens(name)?;
     let expected = if confined { Ok(()) } else { Err(Errno::EPERM) };
-    ensure(
-        user == expected,
-        format!("without the parameter user {USER} is answered {user:?}, not {expected:?}"),
-    )?;
+    same("the ordinary user, without the parameter", user, expected)?;
     if parameters.contains("unprivileged=1") {
         unloaded()?;
         load(&parameters)?;
         allow(name)?;
-        let user = opens(name)?;
-        ensure(user.is_ok(), format!("with the parameter user {USER} is answered {user:?}"))?;
+        same("the ordinary user, with the parameter", opens(name)?, Ok(()))?;
     }
     let dev_node = DevNode::open(name)?;
     drop(DmaHeap::allocate_for(&dev_node, heap, 1 << 16)?);
@@ -118,9 +104,5 @@ fn module_file(list: &str) -> Result<(String, String), Wrong> {
         (words.next()?.as_bytes() == MODULE.to_bytes())
             .then(|| (file.to_owned(), words.collect::<Vec<_>>().join(" ")))
     });
-    file.ok_or_else(|| {
-        Wrong::Skipped(format!(
-            "which file the module came from is not known here: no line for it in {list}"
-        ))
-    })
+    file.ok_or_else(|| Wrong::Skipped(format!("{list} has no line for the module's file")))
 }

@@ -4,12 +4,10 @@
 //! where it may have started the device, and only there.
 
 use super::subject::Subject;
-use crate::{
-    lab::{Exporter, Part, property},
-    pages::block,
-    raw::{RawDevNode, RawRegisters, info},
-    verdict::{Verdict, Wrong, ensure, must, refused, skip},
-};
+use crate::lab::{Exporter, Part, property};
+use crate::pages::block;
+use crate::raw::{RawDevNode, RawRegisters, info};
+use crate::verdict::{Verdict, Wrong, ensure, must, refused, same, skip};
 use nix::errno::Errno;
 use std::fs;
 
@@ -28,14 +26,15 @@ pub(crate) fn kept(subject: &Subject) -> Verdict {
 fn kept_by(subject: &Subject, line: Option<Part>) -> Verdict {
     let lab = Lab::of(subject)?;
     let mut seen = Vec::new();
+    let leaves = || {
+        lab.leaves(subject, || {
+            must("fail", line.as_ref().map(|line| line.told("fail")).transpose())
+        })
+    };
 
     // While it lasts: what other users can do about it. The flag tells the stop sequence.
-    let dev_node = subject.open()?;
-    let has_iommu = must("GET_INFO", dev_node.info())?.flags & info::IOMMU != 0;
-    drop(dev_node);
-    let fails = lab.leaves(subject, || {
-        must("fail", line.as_ref().map(|line| line.told("fail")).transpose())
-    })?;
+    let has_iommu = subject.info()?.flags & info::IOMMU != 0;
+    let fails = leaves()?;
     if line.is_some() {
         refused("open without its reset", RawDevNode::open(&subject.dev_node), Errno::EIO)?;
         drop(fails);
@@ -46,21 +45,16 @@ fn kept_by(subject: &Subject, line: Option<Part>) -> Verdict {
         subject.set_flag(&registers, true);
         seen.push("EBUSY behind the IOMMU, until its own stop sequence finds the device stopped");
     } else {
-        let dev_node = subject.open()?;
-        lab.keeps(&dev_node, 1)?;
+        let (dev_node, registers) = subject.open_mapped()?;
+        keeps(&dev_node, "the first user is gone", 2, LEFT_BYTES)?;
         if let Some(clock) = subject.clock() {
-            ensure(
-                must("enabled", clock.number("enabled"))? == 1,
-                "the clock of a device that is at work is off",
-            )?;
+            let enabled = must("enabled", clock.number("enabled"))?;
+            same("the clock of a device at work", enabled, 1)?;
         }
-        let registers = must("mmap", dev_node.map())?;
         must("ARM", dev_node.arm(&subject.always(&registers)))?;
         drop((dev_node, registers));
-        let dev_node = subject.open()?;
-        lab.keeps(&dev_node, 1)
-            .map_err(|wrong| wrong.when("another user's stop sequence was met"))?;
-        let registers = must("mmap", dev_node.map())?;
+        let (dev_node, registers) = subject.open_mapped()?;
+        keeps(&dev_node, "another user's stop sequence was met", 2, LEFT_BYTES)?;
         subject.set_flag(&registers, true);
         seen.push("until its own stop sequence finds the device stopped, and no other");
     }
@@ -69,40 +63,34 @@ fn kept_by(subject: &Subject, line: Option<Part>) -> Verdict {
     // The administrator ends it. Without an IOMMU that loses the memory.
     if line.is_none() {
         lab.leaves(subject, || Ok(()))?;
-        let place = format!("/sys/class/contigo/{}/quarantine", subject.dev_node);
-        let bytes = must("quarantine", fs::read_to_string(&place))?;
-        ensure(
-            bytes.trim() == LEFT_BYTES.to_string(),
-            format!("{bytes:?} bytes are in quarantine, and {LEFT_BYTES} were left"),
-        )?;
-        ensure(fs::write(&place, "1").is_err(), "a number of bytes to keep was taken")?;
-        must("quarantine", fs::write(&place, "0"))?;
+        same("bytes in quarantine", subject.quarantined_bytes()?, LEFT_BYTES)?;
+        let kept = fs::write(subject.in_class("quarantine"), "1");
+        ensure(kept.is_err(), "a number of bytes to keep was taken")?;
+        subject.end_quarantine()?;
         lab.nothing_is_mapped()?;
-        let info = subject.info()?;
-        ensure(
-            info.quarantined == 0 && info.quarantined_bytes == 0,
-            format!("the administrator ended it, and {} buffers are kept", info.quarantined),
-        )?;
+        keeps(&subject.open()?, "the administrator ended it", 0, 0)?;
         seen.push("until the administrator ends it");
     }
 
     // The driver goes: nothing is mapped for the device any more, and nothing goes to others.
-    let fails = lab.leaves(subject, || {
-        must("fail", line.as_ref().map(|line| line.told("fail")).transpose())
-    })?;
+    let fails = leaves()?;
     let buffers = lab.number("buffers")?;
     let unbound = subject.unbind()?;
     lab.nothing_is_mapped()?;
-    let lost = if has_iommu { 1 } else { 0 };
-    ensure(
-        lab.number("buffers")? == buffers - lost,
-        "the exporter's buffer went to others without an IOMMU, or stayed behind one",
-    )?;
+    let lost = u64::from(has_iommu);
+    same("the exporter's buffers after the driver", lab.number("buffers")?, buffers - lost)?;
     drop(fails);
     unbound.bind()?;
-    ensure(subject.info()?.quarantined == 0, "a driver that was bound anew keeps something")?;
+    keeps(&subject.open()?, "its driver was bound anew", 0, 0)?;
     seen.push("through the loss of its driver");
     Ok(format!("{LEFT_BYTES} bytes of two buffers: {}", seen.join("; ")))
+}
+
+/// Fails unless so much is in quarantine.
+fn keeps(dev_node: &RawDevNode, when: &str, buffers: u32, bytes: u64) -> Result<(), Wrong> {
+    let info = must("GET_INFO", dev_node.info())?;
+    let kept = (info.quarantined, info.quarantined_bytes);
+    same(&format!("{when}: buffers and bytes in quarantine"), kept, (buffers, bytes))
 }
 
 /// What the lab's exporter and the kernel count.
@@ -116,10 +104,10 @@ struct Lab {
 
 impl Lab {
     fn of(subject: &Subject) -> Result<Self, Wrong> {
-        let exporter = Exporter::open()
-            .map_err(|error| Wrong::Skipped(format!("/dev/contigo-lab: {error}")))?;
-        let counts = Part::named("exporter")
-            .ok_or_else(|| Wrong::Skipped("the exporter does not count".into()))?;
+        let exporter = Exporter::open()?;
+        let Some(counts) = Part::named("exporter") else {
+            return skip("the exporter does not count");
+        };
         drop(subject.open()?);
         let mut lab = Self { exporter, counts, mapped: 0, buffers: 0, bytes: all_bytes()? };
         lab.mapped = lab.number("maps")? - lab.number("unmaps")?;
@@ -139,8 +127,7 @@ impl Lab {
         fails: impl FnOnce() -> Result<T, Wrong>,
     ) -> Result<T, Wrong> {
         let (bytes, buffers) = (all_bytes()?, self.number("buffers")?);
-        let dev_node = subject.open()?;
-        let registers = must("mmap", dev_node.map())?;
+        let (dev_node, registers) = subject.open_mapped()?;
         subject.set_flag(&registers, false);
         must("ARM", dev_node.arm(&subject.by_flag()))?;
         let buffer = block(&subject.heap, BLOCK_BYTES)?;
@@ -149,45 +136,21 @@ impl Lab {
         must("IMPORT of what its exporter caches", dev_node.import(&cached, 0))?;
         let fails = fails()?;
         drop((buffer, cached, dev_node, registers));
-        let held = all_bytes()? - bytes;
-        ensure(
-            held == LEFT_BYTES,
-            format!(
-                "its user is gone, the device is at work, and {held} bytes of {LEFT_BYTES} are kept"
-            ),
-        )?;
-        ensure(
-            self.number("buffers")? == buffers + 1,
-            "the exporter's buffer was dropped under the device",
-        )?;
+        same("bytes kept while the device is at work", all_bytes()? - bytes, LEFT_BYTES)?;
+        same("the exporter's buffers under the device", self.number("buffers")?, buffers + 1)?;
         Ok(fails)
-    }
-
-    fn keeps(&self, dev_node: &RawDevNode, users: u32) -> Result<(), Wrong> {
-        let info = must("GET_INFO", dev_node.info())?;
-        let right = info.quarantined == 2 * users
-            && info.quarantined_bytes == u64::from(users) * LEFT_BYTES;
-        ensure(
-            right,
-            format!("{} buffers of {} bytes are kept", info.quarantined, info.quarantined_bytes),
-        )
     }
 
     fn nothing_is_mapped(&self) -> Result<(), Wrong> {
         let left = self.number("maps")? - self.number("unmaps")? - self.mapped;
-        ensure(left == 0, format!("{left} mappings of an exporter that caches them are left"))
+        same("mappings of an exporter that caches them", left, 0)
     }
 
     /// It has stopped, so all is given back; at the next opening.
     fn nothing_is_kept(&self, subject: &Subject) -> Result<(), Wrong> {
-        let info = subject.info()?;
-        ensure(
-            info.quarantined == 0 && info.quarantined_bytes == 0,
-            format!("it has stopped, and {} buffers are kept", info.quarantined),
-        )?;
-        let held = all_bytes()? - self.bytes;
-        ensure(held == 0, format!("it has stopped, and {held} bytes are held"))?;
-        ensure(self.number("buffers")? == self.buffers, "the exporter's buffer is still held")
+        keeps(&subject.open()?, "it has stopped", 0, 0)?;
+        same("bytes held by a device that has stopped", all_bytes()? - self.bytes, 0)?;
+        same("the exporter's buffers", self.number("buffers")?, self.buffers)
     }
 }
 
@@ -202,6 +165,9 @@ fn all_bytes() -> Result<u64, Wrong> {
 }
 
 pub(crate) fn unarmed(subject: &Subject) -> Verdict {
+    let kept = |when: &str, buffers: u32| {
+        keeps(&subject.open()?, when, buffers, u64::from(buffers) * BLOCK_BYTES as u64)
+    };
     let dev_node = subject.open()?;
     if must("GET_INFO", dev_node.info())?.flags & info::IOMMU != 0 {
         return skip("behind an IOMMU no process could open the device again");
@@ -209,21 +175,9 @@ pub(crate) fn unarmed(subject: &Subject) -> Verdict {
     let buffer = block(&subject.heap, BLOCK_BYTES)?;
     must("IMPORT", dev_node.import(&buffer, 0))?;
     drop((buffer, dev_node));
-    let kept = |when: &str, expected: u32| -> Result<(), Wrong> {
-        let info = subject.info()?;
-        let bytes = u64::from(expected) * BLOCK_BYTES as u64;
-        ensure(
-            info.quarantined == expected && info.quarantined_bytes == bytes,
-            format!(
-                "{when}: {} buffers, {} bytes are kept",
-                info.quarantined, info.quarantined_bytes
-            ),
-        )
-    };
     kept("no register was touched", 0)?;
 
-    let dev_node = subject.open()?;
-    let registers = must("mmap", dev_node.map())?;
+    let (dev_node, registers) = subject.open_mapped()?;
     let _ = registers.read(subject.steady());
     let buffer = block(&subject.heap, BLOCK_BYTES)?;
     must("IMPORT", dev_node.import(&buffer, 0))?;
@@ -231,8 +185,7 @@ pub(crate) fn unarmed(subject: &Subject) -> Verdict {
     kept("a register was touched, and nothing says that the device stopped", 1)?;
 
     // No stop sequence of another user ends it: the device may not have stopped for the first one.
-    let dev_node = subject.open()?;
-    let registers = must("mmap", dev_node.map())?;
+    let (dev_node, registers) = subject.open_mapped()?;
     must("ARM", dev_node.arm(&subject.always(&registers)))?;
     drop((registers, dev_node));
     kept("another user's stop sequence was met", 1)?;

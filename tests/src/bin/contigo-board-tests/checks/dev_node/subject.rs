@@ -1,11 +1,9 @@
 //! The contigo device that is tried, with the facts about its device that these checks need:
 //! registers that do no harm.
 
-use crate::{
-    lab::Part,
-    raw::{Info, RawDevNode, RawRegisters, Step, info},
-    verdict::{Wrong, ensure, must},
-};
+use crate::lab::{Part, Told};
+use crate::raw::{Info, RawDevNode, RawRegisters, Step, info};
+use crate::verdict::{Wrong, ensure, must};
 use contigo_boards::DmaKind;
 use nix::errno::Errno;
 use std::{fs, io, path::PathBuf, thread::sleep, time::Duration};
@@ -13,7 +11,6 @@ use std::{fs, io, path::PathBuf, thread::sleep, time::Duration};
 /// A contigo device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
-    /// Its name.
     pub(crate) dev_node: String,
     /// A heap whose blocks are contiguous.
     pub(crate) heap: String,
@@ -44,6 +41,18 @@ impl Subject {
             }
             _ => Wrong::Failed(format!("open {}: {errno}", self.dev_node)),
         })
+    }
+
+    /// It, with its registers.
+    pub(crate) fn open_mapped(&self) -> Result<(RawDevNode, RawRegisters), Wrong> {
+        let dev_node = self.open()?;
+        let registers = must("mmap", dev_node.map())?;
+        Ok((dev_node, registers))
+    }
+
+    /// Its reset line, where the lab has one for it, fails until the result is dropped.
+    pub(crate) fn reset_fails(&self) -> Result<Option<Told>, Wrong> {
+        must("fail", self.reset().map(|line| line.told("fail")).transpose())
     }
 
     /// Its reset line, where the lab has one for it.
@@ -122,7 +131,7 @@ impl Subject {
         fs::write(self.in_class("reset"), "1")
     }
 
-    fn in_class(&self, file: &str) -> PathBuf {
+    pub(crate) fn in_class(&self, file: &str) -> PathBuf {
         PathBuf::from(format!("/sys/class/contigo/{}/{file}", self.dev_node))
     }
 
@@ -145,13 +154,9 @@ impl Subject {
         done.map(Some)
     }
 
-    fn device(&self) -> io::Result<PathBuf> {
-        fs::canonicalize(format!("/sys/class/contigo/{}/device", self.dev_node))
-    }
-
     /// Takes the device from the module, until it is bound again.
     pub(crate) fn unbind(&self) -> Result<Unbound, Wrong> {
-        let device = must("the device", self.device())?;
+        let device = must("the device", fs::canonicalize(self.in_class("device")))?;
         let unbound = Unbound {
             driver: must("its driver", fs::canonicalize(device.join("driver")))?,
             node: PathBuf::from("/dev/contigo").join(&self.dev_node),

@@ -2,21 +2,14 @@
 //! is in quarantine then. The next one cannot free it, least of all by a stop sequence that lies;
 //! and never gets memory that the device still writes.
 
-use super::{
-    left::{Fresh, Gone, LEFT_BYTES, edu, never_written, other_user},
-    subject::Subject,
-};
-use crate::{
-    apart::{USER, allow, apart, opens},
-    lab::Part,
-    raw::{RawDevNode, Step, info},
-    verdict::{Verdict, Wrong, ensure, must, refused, skip},
-};
-use nix::{
-    errno::Errno,
-    sched::{CpuSet, sched_setaffinity},
-    unistd::Pid,
-};
+use super::left::{Fresh, Gone, LEFT_BYTES, edu, never_written, other_user};
+use super::subject::Subject;
+use crate::apart::{USER, allow, apart, opens};
+use crate::lab::Part;
+use crate::raw::{RawDevNode, Step, info};
+use crate::verdict::{Verdict, Wrong, ensure, fail, must, refused, same, skip};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::{errno::Errno, unistd::Pid};
 use std::{fs, thread::sleep};
 
 /// Until an attack came while the transfer was at work, which takes 100 ms.
@@ -33,10 +26,8 @@ pub(crate) fn two_users(subject: &Subject) -> Verdict {
         if has_iommu { refused_while_mapped(subject) } else { lying(subject) }
     })?;
     allow(&subject.dev_node)?;
-    Ok(without.map_or_else(
-        || seen.clone(),
-        |without| format!("{seen}; without its reset line: {without}"),
-    ))
+    let without = without.map(|without| format!("; without its reset line: {without}"));
+    Ok(seen + &without.unwrap_or_default())
 }
 
 /// Freed pages and bus addresses are kept for each processor: the next owner gets the last ones.
@@ -49,17 +40,15 @@ fn on_one_processor() -> Result<(), Wrong> {
 /// A user dies while the device is at work, and leaves memory.
 fn leaves(subject: &Subject, user: Option<u32>, is_armed: bool) -> Result<(), Wrong> {
     Gone { user, is_armed, has_memory: true }.from(subject)?;
-    holds(subject, "its user died while it was at work")
+    holds(subject, "its user died while it was at work", LEFT_BYTES)
 }
 
-fn holds(subject: &Subject, when: &str) -> Result<(), Wrong> {
-    let bytes = subject.quarantined_bytes()?;
-    ensure(bytes == LEFT_BYTES as u64, format!("{when}: {bytes} bytes are in quarantine"))
+fn holds(subject: &Subject, when: &str, bytes: usize) -> Result<(), Wrong> {
+    same(&format!("{when}: bytes in quarantine"), subject.quarantined_bytes()?, bytes as u64)
 }
 
 /// No IOMMU and no reset: the next user is let in, and says that the device has stopped.
 fn lying(subject: &Subject) -> Verdict {
-    let mut seen = Vec::new();
     for is_armed in [false, true] {
         let mut in_flight = false;
         for _ in 0..ROUNDS {
@@ -67,46 +56,33 @@ fn lying(subject: &Subject) -> Verdict {
             in_flight = lies(subject)?;
             let dev_node = subject.open()?;
             let info = must("GET_INFO", dev_node.info())?;
-            let same = info.quarantined == 1 && info.quarantined_bytes == LEFT_BYTES as u64;
-            ensure(
-                same,
-                format!(
-                    "another user's lie was believed: {} buffers are in quarantine",
-                    info.quarantined
-                ),
-            )?;
+            let kept = (info.quarantined, info.quarantined_bytes);
+            same("after another user's lie", kept, (1, LEFT_BYTES as u64))?;
             if in_flight {
                 never_written(dev_node)?;
             }
             subject.end_quarantine()?;
-            ensure(
-                subject.quarantined_bytes()? == 0,
-                "the administrator ended it, and something is left",
-            )?;
+            holds(subject, "the administrator ended it", 0)?;
             if in_flight || !subject.is_edu() {
                 break;
             }
         }
-        ensure(
-            in_flight || !subject.is_edu(),
-            "never while the device was at work: this machine is too slow for the check",
-        )?;
-        seen.push(if is_armed { "left with its polls unmet" } else { "left unarmed" });
+        let was_tried = in_flight || !subject.is_edu();
+        ensure(was_tried, "never while the device was at work: this machine is too slow")?;
     }
     let when = if subject.is_edu() { "while the device wrote, " } else { "" };
-    Ok(format!("{when}another user's lie ends no quarantine of what was {}", seen.join(", or ")))
+    Ok(format!("{when}another user's lie ends no quarantine of what was left, armed or not"))
 }
 
 /// The next user has memory of its own, and a sequence that is always met. Was the device at work
 /// all the while?
 fn lies(subject: &Subject) -> Result<bool, Wrong> {
-    let dev_node = subject.open()?;
-    let registers = must("mmap", dev_node.map())?;
+    let (dev_node, registers) = subject.open_mapped()?;
     must("ALLOC", dev_node.alloc(LEFT_BYTES as u64, 0))?;
     must("ARM", dev_node.arm(&subject.always(&registers)))?;
     let in_flight = subject.is_edu() && edu::is_running(&registers);
     drop((dev_node, registers));
-    holds(subject, "another user's lie was met")?;
+    holds(subject, "another user's lie was met", LEFT_BYTES)?;
     Ok(in_flight)
 }
 
@@ -117,15 +93,28 @@ fn refused_while_mapped(subject: &Subject) -> Verdict {
         leaves(subject, user, is_armed)?;
         refused("open for root", RawDevNode::open(&subject.dev_node), Errno::EBUSY)?;
         let other = opens(&subject.dev_node)?;
-        ensure(
-            matches!(other, Err(Errno::EBUSY | Errno::EPERM)),
-            format!("user {USER}: {other:?}"),
-        )?;
+        let is_refused = matches!(other, Err(Errno::EBUSY | Errno::EPERM));
+        ensure(is_refused, format!("user {USER}: {other:?}"))?;
         sleep(edu::OVER);
         subject.end_quarantine()?;
         drop(subject.open()?);
     }
     Ok("EBUSY behind the IOMMU until the administrator ends it".into())
+}
+
+/// The address that a device still writes in the next owner's memory, where its reset line stops
+/// nothing: what the check must be able to see. `next` is that owner's device.
+fn caught_by_inert_line(
+    line: &Part,
+    next: impl Fn() -> Result<RawDevNode, Wrong>,
+) -> Result<u64, Wrong> {
+    for _ in 0..ROUNDS {
+        let _inert = must("inert", line.told("inert"))?;
+        if let Some(addr) = Fresh::of(next()?)?.written_meanwhile()? {
+            return Ok(addr);
+        }
+    }
+    fail("a reset that stops nothing was not seen: this check can catch nothing")
 }
 
 /// With a reset: the opening resets, and then nothing is written any more. A line that stops
@@ -135,27 +124,11 @@ fn by_reset(subject: &Subject, line: &Part) -> Verdict {
     let next = |is_armed| {
         leaves(subject, user, is_armed)?;
         let dev_node = subject.open()?;
-        ensure(
-            must("GET_INFO", dev_node.info())?.quarantined == 0,
-            "it was reset, and something is in quarantine",
-        )?;
+        same("in quarantine after a reset", must("GET_INFO", dev_node.info())?.quarantined, 0)?;
         Ok::<_, Wrong>(dev_node)
     };
-    let mut caught = None;
-    for _ in 0..ROUNDS {
-        if !subject.is_edu() || caught.is_some() {
-            break;
-        }
-        let inert = must("inert", line.told("inert"))?;
-        let fresh = Fresh::of(next(false)?)?;
-        sleep(edu::OVER);
-        caught = fresh.written()?;
-        drop(inert);
-    }
-    ensure(
-        caught.is_some() || !subject.is_edu(),
-        "a reset that stops nothing was not seen: this check can catch nothing",
-    )?;
+    let caught =
+        subject.is_edu().then(|| caught_by_inert_line(line, || next(false))).transpose()?;
     for is_armed in [false, true] {
         never_written(next(is_armed)?)?;
     }
@@ -171,9 +144,7 @@ const UNPRIVILEGED: &str = "/sys/module/contigo/parameters/unprivileged";
 
 /// Is there an IOMMU, and a reset line of the lab?
 pub(crate) fn is_confined(subject: &Subject) -> bool {
-    let has_iommu =
-        fs::exists(format!("/sys/class/contigo/{}/device/iommu_group", subject.dev_node))
-            .unwrap_or(false);
+    let has_iommu = subject.in_class("device/iommu_group").exists();
     has_iommu && subject.is_edu() && subject.reset().is_some()
 }
 
@@ -185,43 +156,20 @@ pub(crate) fn lying_confined(subject: &Subject) -> Verdict {
     if subject.info()?.flags & info::CONFINED == 0 {
         return skip("its IOMMU forgets addresses later: it is not confined");
     }
-    let line = subject.reset_line()?;
-    let mut caught = None;
+    let next = || begins_at_its_end(subject).and_then(|()| subject.open());
+    let addr = caught_by_inert_line(&subject.reset_line()?, next)?;
     for _ in 0..ROUNDS {
-        if caught.is_some() {
-            break;
-        }
-        let inert = must("inert", line.told("inert"))?;
-        begins_at_its_end(subject)?;
-        let fresh = Fresh::of(subject.open()?)?;
-        sleep(edu::OVER);
-        caught = fresh.written()?;
-        drop(inert);
-    }
-    let addr = caught.ok_or_else(|| {
-        Wrong::Failed(
-            "a reset that stops nothing was not seen: this check can catch nothing".into(),
-        )
-    })?;
-    for _ in 0..ROUNDS {
-        begins_at_its_end(subject)?;
-        never_written(subject.open()?)?;
+        never_written(next()?)?;
     }
 
     // With nothing but that sequence to stop it, it is not confined.
     let is_open_to_all = must(UNPRIVILEGED, fs::read_to_string(UNPRIVILEGED))?.trim() == "Y";
     subject.without_reset(|| {
         allow(&subject.dev_node)?;
-        let flags = subject.info()?.flags;
-        ensure(
-            flags & info::CONFINED == 0,
-            format!("no reset line, and it is called confined: {flags:#x}"),
-        )?;
+        same("CONFINED without a reset line", subject.info()?.flags & info::CONFINED, 0)?;
         let user = opens(&subject.dev_node)?;
-        ensure(
-            is_open_to_all || user == Err(Errno::EPERM),
-            format!("it is not confined, and user {USER}: {user:?}"),
-        )
+        let right = is_open_to_all || user == Err(Errno::EPERM);
+        ensure(right, format!("it is not confined, and user {USER}: {user:?}"))
     })?;
     allow(&subject.dev_node)?;
     Ok(format!(
@@ -234,20 +182,14 @@ pub(crate) fn lying_confined(subject: &Subject) -> Verdict {
 /// well.
 fn begins_at_its_end(subject: &Subject) -> Result<(), Wrong> {
     apart(Some(USER), || {
-        let dev_node = subject.open()?;
-        let registers = must("mmap", dev_node.map())?;
+        let (dev_node, registers) = subject.open_mapped()?;
         let memory = must("ALLOC", dev_node.alloc(LEFT_BYTES as u64, 0))?;
-        let to = u32::try_from(memory.addr)
-            .map_err(|_| Wrong::Failed(format!("edu does not reach {:#x}", memory.addr)))?;
+        let to = must("an address that edu reaches", u32::try_from(memory.addr))?;
         let now = registers.read(subject.steady()) & 1;
-        let steps: Vec<_> =
-            edu::start(to).into_iter().chain([Step::poll(subject.steady(), 1, now, 100)]).collect();
+        let met = Step::poll(subject.steady(), 1, now, 100);
+        let steps: Vec<_> = edu::start(to).into_iter().chain([met]).collect();
         must("ARM", dev_node.arm(&steps))?;
         Ok(String::new())
     })?;
-    let bytes = subject.quarantined_bytes()?;
-    ensure(
-        bytes == 0,
-        format!("its user's sequence was met, and it was reset; {bytes} bytes are in quarantine"),
-    )
+    holds(subject, "its sequence was met, and it was reset", 0)
 }
