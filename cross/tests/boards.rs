@@ -46,7 +46,6 @@ fn grouped(number: u64) -> String {
     groups.join("_")
 }
 
-/// The table for programs.
 fn programs(folder: &Path, boards: &[Board]) -> String {
     let mut text = format!(
         "//! {HEAD}\n\n#![allow(clippy::doc_markdown, reason = \"names of products\")]\n\nuse crate::{{Board, Soc}};\n\n"
@@ -95,7 +94,6 @@ fn programs(folder: &Path, boards: &[Board]) -> String {
     )
 }
 
-/// The table for `cargo cross`.
 fn processors(boards: &[Board]) -> String {
     let rows: String = Board::targets(boards)
         .unwrap()

@@ -49,7 +49,6 @@ struct Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    /// Those of a board.
     fn of_board(board: &'a Board) -> Outcome<Vec<(&'a [String], Self)>> {
         let layer = |overlay: &'a Overlay| -> Outcome<_> {
             let has =
@@ -68,7 +67,6 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// The folder of the example's overlays.
 fn examples() -> PathBuf {
     root().join("examples/gemm8/overlays")
 }
@@ -77,7 +75,6 @@ fn boards() -> Outcome<Vec<Board>> {
     Ok(Board::all(&root().join("boards"))?)
 }
 
-/// The missing tools, if any.
 fn missing() -> Option<String> {
     let lacks = |tool: &&&str| Command::new(tool).arg("--version").output().is_err();
     TOOLS
@@ -167,7 +164,6 @@ fn apply(base: &Path, overlays: &[PathBuf], into: &Path) -> Outcome {
     if into.is_file() { Ok(()) } else { Err(said.into()) }
 }
 
-/// The overlays on a tree.
 fn check(base: &Path, layers: &[Layer<'_>], scratch: &Path) -> Outcome {
     let mut blobs = Vec::new();
     for layer in layers {

@@ -118,7 +118,6 @@ fn buildroots_boards_have_overlays() {
     }
 }
 
-/// Copies the files below a folder of the tree.
 fn copy(below: &str, to: &Path) {
     let from = root().join(below);
     if from.is_file() {

@@ -17,12 +17,10 @@ use std::{
 /// two idle cores.
 const TIME_LIMIT_S: u64 = 600;
 
-/// One board, as its file describes it.
 #[derive(Debug)]
 pub(crate) struct Board {
     /// The file's name without its ending.
     pub(crate) name: String,
-    /// The folder that the file is in.
     pub(crate) folder: PathBuf,
     pub(crate) about: Description,
 }
@@ -125,10 +123,8 @@ const fn time_limit_s() -> u64 {
     TIME_LIMIT_S
 }
 
-/// The script that most boards have.
 const SETUP: &str = "setup.sh";
 
-/// The tree that a board has, where it has one.
 const TREE: &str = "board.dts";
 
 fn setup() -> String {
@@ -140,7 +136,6 @@ fn tree() -> String {
 }
 
 impl Board {
-    /// Reads one board's file.
     fn read(name: String, file: &Path) -> Result<Self> {
         let text = fs::read_to_string(file)
             .with_context(|| format!("board {name}: cannot read {}", file.display()))?;
@@ -161,7 +156,6 @@ impl Board {
         Ok(Self { name, folder, about })
     }
 
-    /// All boards, by name.
     pub(crate) fn all(boards: &Path) -> Result<Vec<Self>> {
         files(boards)?.into_iter().map(|(name, file)| Self::read(name, &file)).collect()
     }

@@ -3,7 +3,6 @@
 use object::Architecture;
 use serde::{Deserialize, Serialize};
 
-/// A board's processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Cpu {
@@ -14,10 +13,8 @@ pub(crate) enum Cpu {
 }
 
 impl Cpu {
-    /// Both.
     pub(crate) const ALL: [Self; 2] = [Self::Arm, Self::Arm64];
 
-    /// The kernel's `ARCH`.
     pub(crate) const fn linux(self) -> &'static str {
         match self {
             Self::Arm => "arm",
@@ -25,7 +22,6 @@ impl Cpu {
         }
     }
 
-    /// Debian's architecture.
     pub(crate) const fn debian(self) -> &'static str {
         match self {
             Self::Arm => "armhf",
@@ -33,7 +29,6 @@ impl Cpu {
         }
     }
 
-    /// Rust's target.
     pub(crate) const fn target(self) -> &'static str {
         match self {
             Self::Arm => "armv7-unknown-linux-gnueabihf",
@@ -57,7 +52,6 @@ impl Cpu {
         }
     }
 
-    /// The emulator.
     pub(crate) const fn qemu(self) -> &'static str {
         match self {
             Self::Arm => "qemu-system-arm",
@@ -73,7 +67,6 @@ impl Cpu {
         }
     }
 
-    /// For people.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Arm => "armv7",

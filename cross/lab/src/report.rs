@@ -6,7 +6,6 @@ use contigo_cross::terminal;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, fmt, time::Duration};
 
-/// The kind of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -36,7 +35,6 @@ pub(crate) struct Row {
     pub(crate) memory: String,
     #[serde(default)]
     pub(crate) engine: String,
-    /// Polled or by interrupt.
     #[serde(default)]
     pub(crate) mode: String,
     #[serde(default)]
@@ -48,7 +46,6 @@ pub(crate) struct Row {
     pub(crate) allocations: Option<u64>,
     pub(crate) syscalls: Option<u64>,
     pub(crate) status: Status,
-    /// Why it failed or was skipped.
     pub(crate) reason: Option<String>,
     /// Made by the lab itself, not printed by the board tests.
     #[serde(skip)]
@@ -102,7 +99,6 @@ impl Row {
         parts.filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" · ")
     }
 
-    /// Why it failed or was skipped, for people.
     pub(crate) fn reason(&self) -> &str {
         self.reason.as_deref().filter(|reason| !reason.is_empty()).unwrap_or("no reason given")
     }
@@ -118,7 +114,6 @@ impl Row {
     }
 }
 
-/// Everything that the runs showed.
 #[derive(Debug, Serialize)]
 pub(crate) struct Summary {
     rows: Vec<Row>,
@@ -255,7 +250,6 @@ fn line(first: &Row, group: &[&Row]) -> Vec<String> {
     ]
 }
 
-/// 1,234,567
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();

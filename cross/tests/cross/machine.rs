@@ -18,7 +18,6 @@ pub(crate) const ARMV7: (&str, u16) = ("armv7-unknown-linux-gnueabihf", 40);
 pub(crate) const AARCH64: (&str, u16) = ("aarch64-unknown-linux-gnu", 183);
 pub(crate) const X86_64: (&str, u16) = ("x86_64-unknown-linux-gnu", 62);
 
-/// The outcome of one run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) status: Option<i32>,
@@ -27,13 +26,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Standard output as JSON.
     pub(crate) fn json(&self) -> Result<Value, Box<dyn Error>> {
         serde_json::from_str(&self.stdout).map_err(|error| format!("{error} in {self:?}").into())
     }
 }
 
-/// The machine.
 pub(crate) struct Machine {
     folder: TempDir,
 }
@@ -80,7 +77,6 @@ for program in $programs; do /bin/cp "{root}/fixtures/$triple" "{root}/sources/t
         self.folder.path().join(name)
     }
 
-    /// A shell script that does `text`.
     pub(crate) fn program(&self, name: &str, text: &str) -> Result<(), Box<dyn Error>> {
         let file = self.path(name);
         fs::write(&file, format!("#!/bin/sh\n{text}\n"))?;
@@ -122,12 +118,10 @@ for program in $programs; do /bin/cp "{root}/fixtures/$triple" "{root}/sources/t
         Ok(true)
     }
 
-    /// `cargo cross ARGS…` there.
     pub(crate) fn cross(&self, args: &[&str]) -> Result<Run, Box<dyn Error>> {
         self.cross_with(args, &[])
     }
 
-    /// The same with these variables.
     pub(crate) fn cross_with(
         &self,
         args: &[&str],

@@ -27,7 +27,6 @@ fn machine(test: &str) -> Result<Option<Machine>, Box<dyn Error>> {
     Ok(None)
 }
 
-/// The packages of one run, by their names.
 fn packages(machine: &Machine, args: &[&str]) -> Result<BTreeMap<String, Vec<u8>>, Box<dyn Error>> {
     let run = machine.cross(&[&["package", "--json"], args].concat())?;
     assert_eq!(run.status, Some(0), "{run:?}");
@@ -228,7 +227,6 @@ fn machine_for_debs(test: &str) -> Result<Option<Machine>, Box<dyn Error>> {
 
 const DATE: (&str, &str) = ("SOURCE_DATE_EPOCH", "1700000000");
 
-/// The packages of one run, by their names.
 fn debs(machine: &Machine, args: &[&str]) -> Result<BTreeMap<String, String>, Box<dyn Error>> {
     let run = machine.cross_with(&[&["package", "--deb", "--json"], args].concat(), &[DATE])?;
     assert_eq!(run.status, Some(0), "{run:?}");

@@ -75,7 +75,6 @@ pub(crate) fn named<'tree>(tree: &'tree Tree, path: &'tree str) -> &'tree str {
     tree.keys().find(fits).map_or(path, String::as_str)
 }
 
-/// The node that a property points to.
 pub(crate) fn pointed<'tree>(tree: &'tree Tree, path: &str, name: &str) -> Outcome<&'tree str> {
     let phandle = property(tree, path, name)?;
     let found = tree.iter().find(|(_, node)| node.get("phandle").is_some_and(|own| own == phandle));

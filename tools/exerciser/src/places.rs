@@ -22,7 +22,6 @@ pub(super) struct Way {
 /// One slot, on the side of its owner.
 #[derive(Debug)]
 pub(super) enum Held {
-    /// The CPU's.
     Cpu(CpuBuf),
     /// Still the device's, and these bytes of it: no other may go into a job.
     Dev(DevBuf, Range<usize>),
@@ -83,7 +82,6 @@ impl Places {
         self.held.get(place).is_some_and(Held::is_dev)
     }
 
-    /// How many did.
     pub(super) fn device_owned(&self) -> usize {
         self.held.iter().filter(|held| held.is_dev()).count()
     }
@@ -116,14 +114,12 @@ impl Places {
         }
     }
 
-    /// Back from a job.
     pub(super) fn put(&mut self, place: usize, held: Held) {
         if let Some(at) = self.held.get_mut(place) {
             *at = held;
         }
     }
 
-    /// The same copy, by the CPU, in its own memory.
     pub(super) fn copy_in_the_shadow(&mut self, job: &Job) {
         let (from, to) =
             (job.from.0 * self.slot_bytes + job.from.1, job.to.0 * self.slot_bytes + job.to.1);

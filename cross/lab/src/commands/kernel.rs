@@ -19,7 +19,6 @@ use std::{
     process::ExitCode,
 };
 
-/// Options of `cargo lab kernel`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Boards; all of them where none is named
@@ -35,16 +34,13 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// A kernel, as `--json` tells it.
 #[derive(Serialize)]
 struct Entry<'a> {
     board: &'a str,
     release: String,
-    /// The file that a boot loader loads.
     image: PathBuf,
     /// The project's module for this kernel, where it was built.
     module: Option<PathBuf>,
-    /// The compiled device tree, where the board has one.
     tree: Option<PathBuf>,
 }
 

@@ -9,7 +9,6 @@ use contigo_cross::{cache_dir::CacheDir, failure::Result, terminal};
 use serde::Serialize;
 use std::{path::Path, process::ExitCode};
 
-/// Options of `cargo lab list`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// One JSON array

@@ -18,7 +18,6 @@ const INSTALL_LIMIT: Duration = Duration::from_secs(3600);
 /// The command that gets Rust's standard libraries for the boards: no package of Debian's has them.
 const CROSS_SETUP: &str = "cargo cross setup";
 
-/// Options of `cargo lab setup`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Only print what to install

@@ -31,7 +31,6 @@ pub(crate) struct Options {
     program: Option<PathBuf>,
 }
 
-/// Options of `cargo lab command`.
 #[derive(Debug, Args)]
 pub(crate) struct CommandOptions {
     #[command(flatten)]
@@ -44,7 +43,6 @@ pub(crate) struct CommandOptions {
     json: bool,
 }
 
-/// All that starts the board.
 #[derive(Debug, Serialize)]
 struct Command<'a> {
     board: &'a str,
@@ -58,7 +56,6 @@ struct Command<'a> {
     argv: Vec<String>,
 }
 
-/// A guest with a shell, packed into a folder.
 struct Guest {
     kernel: Kernel,
     initramfs: PathBuf,

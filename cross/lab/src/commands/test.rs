@@ -37,7 +37,6 @@ const TEST_ARGUMENTS: [&str; 4] = ["--json", "--lab", "--user", "1000"];
 /// A soak's guest boots, and finishes its last round, in less than this.
 const SOAK_MORE_S: u64 = 300;
 
-/// Options of `cargo lab test`.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Boards; all of them where none is named
@@ -74,7 +73,6 @@ pub(crate) struct Options {
     seed: u64,
 }
 
-/// A board with everything that its run needs.
 struct Ready {
     board: Board,
     kernel: Kernel,
@@ -132,7 +130,6 @@ fn also_32_bit(board: &Board, options: &Options) -> bool {
     board.about.also_32_bit && options.program.is_none()
 }
 
-/// A board, and its model where it has one.
 type Modelled = (Board, Option<Function>);
 
 /// The boards with their models, and a row for each whose QEMU cannot be had here.

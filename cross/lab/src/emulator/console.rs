@@ -4,15 +4,12 @@
 use crate::report::{Kind, Row};
 use serde_json::Value;
 
-/// The row of `contigo demo`.
 pub(crate) const DEMO: &str = "contigo demo";
 
-/// The guest's last line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     /// The exit status that QEMU must have, too.
     pub(crate) status: u8,
-    /// How many rows the guest printed.
     pub(crate) rows: usize,
 }
 
@@ -20,7 +17,6 @@ pub(crate) struct End {
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     pub(crate) rows: Vec<Row>,
-    /// Lines that should have been rows.
     pub(crate) garbled: Vec<String>,
     pub(crate) panic: Option<String>,
     pub(crate) end: Option<End>,

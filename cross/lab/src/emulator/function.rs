@@ -19,9 +19,7 @@ use std::{
 
 /// The identifier of the guest's memory, which QEMU and the model share.
 pub(super) const MEMORY: &str = "contigo-ram";
-/// Package and program.
 const SERVER: (&str, &str) = ("contigo-rtl", "contigo-pci");
-/// It makes a model of gates.
 const VERILATOR: &str = "verilator";
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// For a first build of everything on one slow core.
@@ -74,7 +72,6 @@ impl Function {
         Ok(Some(Self { model: model.clone(), server, qemu }))
     }
 
-    /// The emulator.
     pub(super) fn qemu(&self, what: String) -> Tool {
         self.qemu.tool(what)
     }
@@ -108,7 +105,6 @@ impl Function {
 }
 
 impl Served {
-    /// Where QEMU finds it.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
     }
@@ -166,16 +162,13 @@ fn server(cache: &CacheDir) -> Result<PathBuf> {
 
 /// The release whose backports have QEMU 11.1. (10.0 has no `vfio-user-pci`.)
 const RELEASE: &str = "trixie";
-/// The package with both emulators.
 const PACKAGE: &str = "qemu-system-arm";
 
 /// A QEMU that takes a model for a PCI function (`vfio-user-pci`): this machine's own where it
 /// does, else one of Debian's backports, unpacked beside it with its own C library.
 #[derive(Debug)]
 enum Newer {
-    /// This machine's.
     Installed(PathBuf),
-    /// An unpacked one, with all that it needs.
     Unpacked {
         root: PathBuf,
         /// The folder of its libraries, and its loader there.
@@ -248,7 +241,6 @@ impl Newer {
         asked.output(log).is_ok_and(|said| said.contains("vfio-user-pci options"))
     }
 
-    /// It, ready for arguments.
     fn tool(&self, what: String) -> Tool {
         match self {
             Self::Installed(path) => Tool::at(path, what),

@@ -15,7 +15,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Between two looks at the console.
 const LOOK: Duration = Duration::from_millis(40);
 /// Lines of the console that a failure shows.
 const LAST_LINES: usize = 20;
@@ -29,7 +28,6 @@ pub(crate) struct Watch {
     pub(crate) may_be_empty: bool,
 }
 
-/// A run that is over.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) heard: Heard,

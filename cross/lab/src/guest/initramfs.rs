@@ -67,7 +67,6 @@ impl Initramfs {
         self.entry(name, LINK, target.as_os_str().as_bytes())
     }
 
-    /// Ends the archive.
     pub(super) fn finish(mut self) -> Result<()> {
         let done = newc::trailer(&mut self.file).and_then(|file| file.flush());
         done.map_err(|error| Failure::of_io("writing the initramfs", &self.path, &error))

@@ -40,7 +40,6 @@ pub(crate) enum Task<'a> {
     Shell,
 }
 
-/// Writes the board's initramfs to `file`.
 pub(crate) fn pack(
     board: &Board,
     programs: &[Program],

@@ -16,7 +16,6 @@ use std::{
 /// Folders above each other in a kernel's module tree, with room: none is deeper than eight.
 const DEEPEST: usize = 16;
 
-/// A module to load.
 #[derive(Debug)]
 pub(crate) struct Module {
     pub(crate) name: String,
@@ -80,7 +79,6 @@ fn plain(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// A kernel's own modules.
 #[derive(Debug)]
 struct Tree {
     files: BTreeMap<String, PathBuf>,

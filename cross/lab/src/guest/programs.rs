@@ -24,7 +24,6 @@ use tempfile::TempDir;
 
 /// For a first build of everything on one slow core.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);
-/// The workspace.
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// Package and program: always there, for it ends the run.
 const EXIT: (&str, &str) = ("contigo-lab-guest", "contigo-lab-exit");
@@ -45,7 +44,6 @@ pub(crate) enum Wanted<'a> {
     Given(&'a Path),
 }
 
-/// Where the programs for one processor are.
 #[derive(Debug)]
 pub(crate) struct Programs {
     cpu: Cpu,
@@ -140,7 +138,6 @@ impl Programs {
         Program::read(board, self.cpu, TESTS_32_BIT, &tests.1)
     }
 
-    /// Says how large each is.
     pub(crate) fn say_sizes(&self) -> Result<()> {
         let mut sizes = Vec::new();
         for (name, path) in self.files.iter().filter(|(name, _)| name != BUSYBOX) {
@@ -226,7 +223,6 @@ fn busybox_file(folder: &Path) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// A static program.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     /// Its name in the guest's `/bin`.

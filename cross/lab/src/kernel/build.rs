@@ -29,7 +29,6 @@ const KEY_DIGITS: usize = 16;
 /// The programs that make runs on this machine, beside the cross compiler.
 pub(crate) const TOOLS: &[&str] = &["make", "gcc", "flex", "bison", "bc", "tar", "xz"];
 
-/// The kernel, from the cache or built now.
 pub(super) fn kernel(
     cache: &CacheDir,
     board: &Board,
@@ -53,7 +52,6 @@ pub(super) fn kernel(
         .with_context(|| format!("the kernel {name} was built, but something is missing in it"))
 }
 
-/// The kernel if it is in the cache.
 pub(super) fn cached(cache: &CacheDir, board: &Board, series: &str) -> Result<Option<Kernel>> {
     let cpu = board.cpu();
     let compiler = compiler(cache, cpu)?;

@@ -26,7 +26,6 @@ const KEY_DIGITS: usize = 16;
 /// The programs that make runs beside those that build kernels.
 pub(crate) const CHECKERS: &[&str] = &["perl", "sparse"];
 
-/// A module that is built here.
 struct Module {
     /// Its name, and its file's.
     name: &'static str,
@@ -67,7 +66,6 @@ pub(crate) fn modules(
 }
 
 impl Module {
-    /// Its file, built now or before.
     fn built(&self, cache: &CacheDir, board: &Board) -> Result<PathBuf> {
         let mut sources = Vec::new();
         for (to, from) in &self.folders {

@@ -16,7 +16,6 @@ pub(crate) use build::TOOLS;
 pub(crate) use helper::{CHECKERS, modules};
 pub(crate) use source::Source;
 
-/// A kernel that can be booted.
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
     /// What QEMU loads.
@@ -39,7 +38,6 @@ struct Note {
     package: String,
     /// Lines that its build printed.
     lines: u64,
-    /// How long it took.
     seconds: u64,
 }
 

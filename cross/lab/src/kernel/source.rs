@@ -23,7 +23,6 @@ const LEFT_OUT: [&str; 3] = [
     "--exclude=*/tools/testing",
 ];
 
-/// An unpacked kernel source.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     /// Debian's version: `6.12.117-1~deb12u1`.
@@ -76,7 +75,6 @@ impl Source {
         Ok(Self { version, folder })
     }
 
-    /// The source if it is in the cache.
     pub(crate) fn cached(cache: &CacheDir, series: &str) -> Option<Self> {
         let sources = cache.path().join("sources");
         let version = fs::read_to_string(sources.join(format!("linux-source-{series}"))).ok()?;

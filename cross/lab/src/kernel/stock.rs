@@ -13,7 +13,6 @@ use std::{fs, path::Path, time::Instant};
 /// The beginning of the names of Debian's kernels; the rest is their release.
 const IMAGE: &str = "linux-image-";
 
-/// The kernel, from the cache or from Debian.
 pub(super) fn kernel(cache: &CacheDir, cpu: Cpu, series: &str, refresh: bool) -> Result<Kernel> {
     let place = place(cpu, series);
     let _lock = cache.lock(&place)?;
@@ -57,7 +56,6 @@ pub(super) fn kernel(cache: &CacheDir, cpu: Cpu, series: &str, refresh: bool) ->
     }
 }
 
-/// The kernel if it is in the cache.
 pub(super) fn cached(cache: &CacheDir, cpu: Cpu, series: &str) -> Result<Option<Kernel>> {
     whole(&cache.path().join(place(cpu, series)))
 }

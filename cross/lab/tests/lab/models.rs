@@ -10,7 +10,6 @@ use super::{
 const SERVER: &str = "case \"$*\" in *--missing) exit 0;; esac
     echo $$ > \"$HOME/server\"; echo \"$*\" > \"$HOME/asked\"; touch \"$4\"
     while [ ! -e \"$HOME/line\" ]; do sleep 0.02; done";
-/// The answer of a QEMU that takes one.
 const TAKES: &str = "vfio-user-pci options:";
 /// The board of every test, beside the one that has no model.
 const BOARD: &str = r#"

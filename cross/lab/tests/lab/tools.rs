@@ -8,7 +8,6 @@ use std::{
     process::Command,
 };
 
-/// The project's own boards.
 fn real(args: &[&str]) -> Said {
     Said::new(
         &Command::new(env!("CARGO_BIN_EXE_contigo-lab"))

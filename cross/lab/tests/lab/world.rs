@@ -31,7 +31,6 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A machine with no program at all.
     pub(crate) fn bare() -> Result<Self, Box<dyn Error>> {
         let world = Self { folder: TempDir::new()? };
         for folder in ["bin", "cache", "boards", "modules"] {
@@ -128,7 +127,6 @@ impl World {
         self.folder.path().join(name)
     }
 
-    /// A script on the PATH.
     pub(crate) fn program(&self, name: &str, script: &str) -> Outcome {
         let path = self.path("bin").join(name);
         write(&path, format!("#!/bin/sh\n{script}\n").as_bytes())?;
@@ -143,7 +141,6 @@ impl World {
         write(&self.path(name), &bytes)
     }
 
-    /// `cargo lab` in this world.
     pub(crate) fn lab(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contigo-lab"));
         command
@@ -207,7 +204,6 @@ memories = []
 qemu = { machine = "none" }
 "#;
 
-/// The output of a run, and how it ended.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) status: Option<i32>,
@@ -221,7 +217,6 @@ impl Said {
         Self { status: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
     }
 
-    /// It failed, and said each of these.
     pub(crate) fn failed_with(&self, expected: &[&str]) {
         assert_eq!(self.status, Some(1), "{self:?}");
         for text in expected {
@@ -265,7 +260,6 @@ impl Elf {
         Self::program(architecture, false)
     }
 
-    /// A kernel module with this `vermagic`.
     pub(crate) fn module(
         architecture: Architecture,
         vermagic: &str,
@@ -283,7 +277,6 @@ impl Elf {
     }
 }
 
-/// Waits for a child that should end by itself.
 pub(crate) fn wait(child: Child) -> Result<Said, Box<dyn Error>> {
     Ok(Said::new(&child.wait_with_output()?))
 }

@@ -29,7 +29,6 @@ use std::{
 pub(crate) const USER: u32 = 1000;
 /// What a process writes once it is at work.
 pub(crate) const AT_WORK: [u8; 1] = *b"!";
-/// The first byte of an outcome.
 const PASSED: u8 = b'+';
 const SKIPPED: u8 = b'~';
 const FAILED: u8 = b'-';
@@ -123,7 +122,6 @@ impl Drop for Apart {
     }
 }
 
-/// Does `work` in a child, and waits for its end.
 pub(crate) fn apart(user: Option<u32>, work: impl FnOnce() -> Verdict) -> Verdict {
     let (status, said) = Apart::begin(user, |_| work())?.ended()?;
     let (WaitStatus::Exited(_, 0), Some((&first, text))) = (status, said.split_first()) else {
@@ -185,7 +183,6 @@ pub(crate) fn kill_many(
     Ok(seen)
 }
 
-/// Opens a contigo device as the ordinary user.
 pub(crate) fn opens(dev_node: &str) -> Result<Result<(), Errno>, Wrong> {
     let errno = apart(Some(USER), || {
         let errno = RawDevNode::open(dev_node).err();

@@ -35,7 +35,6 @@ use std::{
     time::Duration,
 };
 
-/// The state that parent and child both see.
 #[derive(Debug, Default)]
 struct Shared {
     /// The parent stops the child at system calls.
@@ -49,13 +48,11 @@ struct Shared {
     first_call: AtomicI32,
 }
 
-/// In the child: work that is counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Steady {
     shared: &'static Shared,
 }
 
-/// The cost of some work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cost {
     /// `None`: they could not be counted here.
@@ -65,12 +62,10 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// Of no work.
     pub(crate) const NOTHING: Self = Self { syscalls: None, first_call: 0 };
 }
 
 impl Steady {
-    /// The result of `work`, and its cost.
     pub(crate) fn run<R>(self, work: impl FnOnce() -> R) -> (R, Cost) {
         let traced = self.shared.traced.load(Ordering::SeqCst);
         let stop_at_calls = |wanted: bool| {
@@ -229,7 +224,6 @@ pub(crate) fn become_user(user: u32) -> Result<(), Errno> {
     set_dumpable(true)
 }
 
-/// The row, to the parent.
 fn tell(pipe: OwnedFd, row: &Row) {
     let _ = serde_json::to_writer(File::from(pipe), row);
 }

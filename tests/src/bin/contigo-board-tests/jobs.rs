@@ -16,7 +16,6 @@ const WARM_UP: u64 = 100;
 const SLOW_WARM_UP: u64 = 2;
 /// The copies of such an engine: 12 copies are 2.4 s, and there are several rows of them.
 pub(crate) const SLOW_JOBS: u64 = 12;
-/// The copies that it can make.
 pub(crate) const SLOW_LIMITS: Limits =
     Limits { len_max_bytes: TRANSFER_BYTES as usize, ..Limits::NONE };
 
@@ -24,7 +23,6 @@ pub(crate) const SLOW_LIMITS: Limits =
 /// system calls counted.
 const COUNTED_JOBS: u64 = 200;
 
-/// The settings of one row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Jobs {
     pub(crate) seed: u64,
@@ -35,7 +33,6 @@ pub(crate) struct Jobs {
     pub(crate) steady: Steady,
 }
 
-/// The outcome of one row.
 pub(crate) struct Measured {
     outcome: Outcome,
     cost: Cost,

@@ -13,7 +13,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Its files.
 const FOLDER: &str = "/sys/kernel/debug/contigo-lab";
 
 /// One part: a clock gate, a reset line, a power domain, the exporter, the
@@ -27,12 +26,10 @@ impl Part {
         folder.is_dir().then_some(Self(folder))
     }
 
-    /// The first clock of the device behind `contigo`.
     pub(crate) fn clock_of(dev_node: &str) -> Option<Self> {
         Self::named(&supplier(dev_node, "clocks")?)
     }
 
-    /// The reset line of the device behind `contigo`.
     pub(crate) fn reset_of(dev_node: &str) -> Option<Self> {
         Self::named(&format!("reset-{}", dev_node.split_once('.')?.0))
     }
@@ -45,7 +42,6 @@ impl Part {
         self.0.join(file).exists()
     }
 
-    /// A number, however it counts.
     pub(crate) fn number(&self, file: &str) -> io::Result<u64> {
         let text = fs::read_to_string(self.0.join(file))?;
         text.trim().parse().map_err(|_| io::Error::other(format!("{file}: {text}")))
@@ -58,7 +54,6 @@ impl Part {
     }
 }
 
-/// A part that was told to fail.
 #[derive(Debug)]
 pub(crate) struct Told(PathBuf);
 
@@ -86,7 +81,6 @@ pub(crate) mod property {
     pub(crate) const SHORT: u32 = 1 << 3;
 }
 
-/// The exporter of dma-bufs.
 #[derive(Debug)]
 pub(crate) struct Exporter(File);
 
@@ -116,7 +110,6 @@ impl Exporter {
     }
 }
 
-/// The kernel's log from here on.
 #[derive(Debug)]
 pub(crate) struct KernelLog(File);
 
@@ -128,7 +121,6 @@ impl KernelLog {
         Ok(Self(log))
     }
 
-    /// The lines that came since.
     pub(crate) fn lines(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut record = [0; 8192];

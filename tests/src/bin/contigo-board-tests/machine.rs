@@ -19,10 +19,8 @@ pub(crate) struct Memory {
     why: Option<&'static str>,
 }
 
-/// Who copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
-    /// The simulated board's.
     Sim(DmaKind),
     /// One of a system on chip: a UIO device, or one that the module contigo has.
     Soc {
@@ -55,7 +53,6 @@ const GATED: [&str; 2] = ["0x1234", "0x4754"];
 const KINDS: [&str; 3] = ["hugetlb", "dma-heap", "u-dma-buf"];
 
 impl Memory {
-    /// Memory of that name, which is there.
     pub(crate) fn named(text: &str) -> Option<Self> {
         text.parse().ok().map(Self::of)
     }
@@ -94,17 +91,14 @@ impl Memory {
         self.why.map(Into::into)
     }
 
-    /// Its name, where it has one.
     pub(crate) const fn name(&self) -> Option<&MemoryName> {
         self.name.as_ref()
     }
 
-    /// Is it of this kind, and of no device?
     pub(crate) fn is(&self, kind: &str) -> bool {
         self.kind == kind && self.device().is_none()
     }
 
-    /// The device that it belongs to.
     pub(crate) fn device(&self) -> Option<DeviceName> {
         self.name.and_then(|name| name.device())
     }
@@ -145,7 +139,6 @@ impl Memory {
 }
 
 impl Engine {
-    /// Every one that is there.
     pub(crate) fn all() -> Vec<Self> {
         let mut engines: Vec<_> = FoundEngine::all("")
             .into_iter()
@@ -224,7 +217,6 @@ impl Engine {
         }
     }
 
-    /// Its name.
     pub(crate) fn device(&self) -> Option<DeviceName> {
         match self {
             Self::Sim(kind) => format!("sim:{}", kind.name()).parse().ok(),
@@ -252,7 +244,6 @@ impl Engine {
         }
     }
 
-    /// Its way to memory, as silicon has it.
     pub(crate) fn port(&self) -> Port {
         match self {
             Self::Soc { port, .. } => *port,
@@ -284,10 +275,8 @@ impl Engine {
     }
 }
 
-/// The kernel's PCI functions.
 const FUNCTIONS: &str = "/sys/bus/pci/devices";
 
-/// The kernel's heaps.
 const HEAPS: &str = "/dev/dma_heap";
 
 /// Do addresses of the PCI function `address` go through an IOMMU?

@@ -64,7 +64,6 @@ fn main() -> ExitCode {
     test(&options)
 }
 
-/// Every row, in order.
 fn test(options: &Options) -> ExitCode {
     let planned = plan::rows(options);
     if options.list {

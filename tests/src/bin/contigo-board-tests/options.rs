@@ -4,7 +4,6 @@ use crate::soak::Soak;
 use contigo::names::{DeviceName, MemoryName, NameError};
 use std::{env, path::PathBuf, time::Duration};
 
-/// The text of `--help`.
 pub(crate) const USAGE: &str = "\
 Usage: contigo-board-tests [--json] [--list] [--jobs N] [--seed S] [--memory NAME] [--device NAME]
                            [--filter TEXT] [--user UID] [--lab] [--locked-down] [--sim]
@@ -39,7 +38,6 @@ hang takes every processor for itself, so that only a reset ends it: for a bench
 
 Exit status: 0 nothing failed, 1 a row failed, 2 wrong usage, 130 a soak was interrupted.";
 
-/// The work to be done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Task {
     #[default]
@@ -48,7 +46,6 @@ pub(crate) enum Task {
     Hang,
 }
 
-/// What it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) task: Task,
@@ -86,7 +83,6 @@ impl Default for Options {
     }
 }
 
-/// The options of this run; `Err` is the text to print, and whether it was asked for.
 pub(crate) fn given() -> Result<Options, (String, bool)> {
     parse(env::args().skip(1))
 }

@@ -26,7 +26,6 @@ pub(crate) struct Map {
     len_bytes: NonZeroUsize,
 }
 
-/// For reading and writing.
 pub(crate) const READ_WRITE: ProtFlags = ProtFlags::PROT_READ.union(ProtFlags::PROT_WRITE);
 const PAGE_BYTES: usize = 4096;
 
@@ -60,7 +59,6 @@ impl Map {
         NonNull::new(start).map(|start| Self { start, len_bytes }).ok_or(Errno::EFAULT)
     }
 
-    /// The first bytes of a file, shared, for reading and writing.
     pub(crate) fn shared(file: impl AsFd, len_bytes: usize) -> Result<Self, Errno> {
         Self::of(file, 0, len_bytes as u64, READ_WRITE, MapFlags::MAP_SHARED)
     }
@@ -97,12 +95,10 @@ impl Map {
         unsafe { self.at(offset, 1).write_volatile(value) }
     }
 
-    /// Sets the first `len_bytes`.
     pub(crate) fn fill(&self, len_bytes: usize, value: u8) {
         (0..len_bytes).for_each(|at| self.write(at, value));
     }
 
-    /// Are the first `len_bytes` all `value`?
     pub(crate) fn is_filled(&self, len_bytes: usize, value: u8) -> bool {
         (0..len_bytes).all(|at| self.read(at) == value)
     }

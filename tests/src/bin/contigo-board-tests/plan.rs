@@ -25,7 +25,6 @@ const LAST: [&str; 6] = ["contigo-confined", KEPT, TAKEN, UNBOUND, UNLOADED, LOC
 const UNBOUND: &str = "port-unbound";
 const UNLOADED: &str = "module-unloaded";
 
-/// One row, before it is run.
 #[derive(Clone)]
 pub(crate) struct Planned {
     name: Name,
@@ -52,7 +51,6 @@ impl Planned {
         Self { name, user: None, what, for_user: false, of_module: false }
     }
 
-    /// A row of a check.
     fn check<S: Into<Seen>>(
         name: &str,
         memory: &str,
@@ -90,7 +88,6 @@ impl Planned {
         Self { for_user, of_module, ..self }
     }
 
-    /// For `--list`.
     pub(crate) fn title(&self) -> String {
         let user = self.user.map_or(String::new(), |user| format!(" (user {user})"));
         match &self.what {
@@ -324,7 +321,6 @@ fn vfio_checks(label: &str, address: &str, tests: &'static [vfio::Test]) -> Vec<
     tests.iter().map(row).collect()
 }
 
-/// The checks of a device of the module contigo.
 fn contigo_checks(options: &Options, engine: &Engine, dev_node: &str) -> Vec<Planned> {
     let label = engine.label();
     let mut rows = Vec::new();

@@ -29,7 +29,6 @@ pub(crate) mod info {
     pub(crate) const ARMED: u32 = 1 << 7;
 }
 
-/// `CONTIGO_IMPORT_*`.
 pub(crate) mod import {
     pub(crate) const READ_ONLY: u32 = 1;
 }
@@ -151,7 +150,6 @@ impl Step {
         Self { kind: 2, window: 0, offset_bytes, mask, value, timeout_us }
     }
 
-    /// The same step on another window.
     pub(crate) const fn in_window(self, window: u32) -> Self {
         Self { window, ..self }
     }
@@ -160,7 +158,6 @@ impl Step {
         Self { kind: 4, window: 0, offset_bytes: 0, mask: 0, value: 0, timeout_us: 0 };
 }
 
-/// An opened contigo device.
 #[derive(Debug)]
 pub(crate) struct RawDevNode(File);
 
@@ -196,14 +193,12 @@ impl RawDevNode {
         unsafe { self.call(code::IMPORT, (&raw mut import).cast()) }.map(|()| import)
     }
 
-    /// Memory of the device's own.
     pub(crate) fn alloc(&self, len_bytes: u64, flags: u32) -> Result<Alloc, Errno> {
         let mut alloc = Alloc { len_bytes, flags, ..Alloc::default() };
         // SAFETY: its own structure.
         unsafe { self.call(code::ALLOC, (&raw mut alloc).cast()) }.map(|()| alloc)
     }
 
-    /// The same as a dma-buf.
     pub(crate) fn export(&self, handle: u32) -> Result<OwnedFd, Errno> {
         let mut export = [handle, 0];
         // SAFETY: the call takes 8 bytes; the descriptor is new.
@@ -213,7 +208,6 @@ impl RawDevNode {
         }
     }
 
-    /// One range of a buffer.
     pub(crate) fn sync(
         &self,
         handle: u32,
@@ -268,13 +262,11 @@ impl RawDevNode {
         unsafe { self.call(code::RESET, ptr::null_mut()) }
     }
 
-    /// The first window's registers.
     pub(crate) fn map(&self) -> Result<RawRegisters, Errno> {
         let window = self.info()?.window[0];
         self.map_memory(window.mmap_offset, window.len_bytes).map(RawRegisters)
     }
 
-    /// A mapping as the test asks for it.
     pub(crate) fn map_at(
         &self,
         offset: u64,
@@ -321,7 +313,6 @@ impl AsFd for RawDevNode {
     }
 }
 
-/// Mapped registers of 32 bits.
 #[derive(Debug)]
 pub(crate) struct RawRegisters(Map);
 

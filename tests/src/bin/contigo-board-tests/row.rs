@@ -8,7 +8,6 @@ use contigo::Error;
 use serde::{Deserialize, Serialize, Serializer};
 use std::{borrow::Cow, fmt::Write};
 
-/// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
@@ -31,7 +30,6 @@ pub(crate) struct Name {
     pub(crate) mode: Cow<'static, str>,
 }
 
-/// One result.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Row {
     #[serde(flatten)]
@@ -59,7 +57,6 @@ pub(crate) struct Row {
     pub(crate) energy: Option<Vec<Energy>>,
 }
 
-/// A number as a text.
 mod text {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
@@ -72,7 +69,6 @@ mod text {
     }
 }
 
-/// Seconds with three digits.
 fn milliseconds<S: Serializer>(seconds: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64((seconds * 1e3).round() / 1e3)
 }
@@ -153,7 +149,6 @@ impl Row {
         }
     }
 
-    /// The row of a check.
     pub(crate) fn of(name: &Name, tried: Tried) -> Self {
         let seen = match tried {
             Ok(seen) => seen,
@@ -178,7 +173,6 @@ impl Row {
         format!("@row {}", json.unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}")))
     }
 
-    /// For a person.
     pub(crate) fn text(&self) -> String {
         let mut line = format!("{:<7} {:<58}", self.status.word(), self.name.title());
         if self.jobs > 0 {

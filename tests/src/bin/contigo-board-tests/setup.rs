@@ -45,7 +45,6 @@ pub(crate) fn virt_port(opened: &OpenDevice) -> Port {
     Port { coherent: opened.dev_node().is_none_or(DevNode::is_coherent), ..VIRT_PCIE }
 }
 
-/// One memory with one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) memory: Memory,
@@ -57,10 +56,8 @@ pub(crate) struct Place {
     pub(crate) armed: bool,
 }
 
-/// How much of the memory the engine reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// All of it.
     All,
     /// Its first [`DRIVER_REACH_BYTES`], where a driver's own memory is; not what is taken after
     /// them.
@@ -80,12 +77,9 @@ impl Reach {
     }
 }
 
-/// The work on both.
 pub(crate) trait Bench {
-    /// Its result.
     type Out;
 
-    /// Does it.
     fn on<D: Driver>(self, region: &Region, queue: Queue<D>, line: Line<'_>) -> Self::Out;
 
     /// The same, for what needs to know that the engine is a PL330.

@@ -16,22 +16,17 @@ pub(crate) struct Seen {
     pub(crate) canary_hits: u64,
     /// The expectation does not hold, whatever the counts are.
     pub(crate) failed: bool,
-    /// The result, in words.
     pub(crate) detail: String,
 }
 
 /// The outcome of a check that counts jobs.
 pub(crate) type Tried = Result<Seen, Wrong>;
 
-/// The outcome of a check in words.
 pub(crate) type Verdict = Result<String, Wrong>;
 
-/// Why a check did not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// It is not possible here.
     Skipped(String),
-    /// It does not hold.
     Failed(String),
 }
 

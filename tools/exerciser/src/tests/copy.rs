@@ -30,7 +30,6 @@ const IDLE: u32 = 4;
 /// The largest copy: two pages, and a line before and after.
 const BUFFER_BYTES: usize = 8192 + 128;
 
-/// The driver.
 #[derive(Debug)]
 pub(super) struct Copy<D> {
     device: D,
@@ -138,7 +137,6 @@ unsafe impl<B: Backend> Backend for Forgetful<B> {
     }
 }
 
-/// The engine's bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bug {
     None,
@@ -164,7 +162,6 @@ pub(super) enum Bug {
     HangsAt(u32),
 }
 
-/// The model.
 #[derive(Debug)]
 pub(super) struct CopyModel {
     bug: Bug,

@@ -19,7 +19,6 @@ use std::{string::ToString, time::Duration};
 
 const WAITING: Mode<'_> = Mode::Waiting(Duration::from_millis(10));
 
-/// Some jobs on a simulated engine.
 #[derive(Clone, Copy)]
 struct Trial {
     bug: Bug,
@@ -34,7 +33,6 @@ struct Trial {
     limits: Limits,
 }
 
-/// Slots of 1 KiB.
 const SMALL: Trial = Trial {
     bug: Bug::None,
     seed: 1,

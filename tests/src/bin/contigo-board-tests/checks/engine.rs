@@ -13,7 +13,6 @@ use contigo_exerciser::{JOB_TIMEOUT, Line, refresh};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
 use std::{thread::sleep, time::Duration};
 
-/// Does a check at a place, polled.
 pub(crate) fn at(place: &Place, bench: impl Bench<Out = Verdict>) -> Verdict {
     place.run(false, bench).map_err(Wrong::opening)?
 }
@@ -49,12 +48,9 @@ pub(crate) fn real_port(place: &Place) -> Verdict {
     }
 }
 
-/// How many bytes are copied, from an odd address to another.
 const LEN: usize = 1000;
-/// A buffer's size.
 pub(crate) const SLOT: usize = 4096;
 
-/// One copy and its comparison.
 struct OneCopy;
 
 impl Bench for OneCopy {
@@ -96,7 +92,6 @@ fn one<D: Driver>(
     Ok([from, to])
 }
 
-/// A job whose bytes the engine does not reach.
 struct Unreachable;
 
 impl Bench for Unreachable {
@@ -124,7 +119,6 @@ impl Bench for Unreachable {
     }
 }
 
-/// A device that is open already.
 pub(crate) fn uio_in_use(name: &DeviceName) -> Verdict {
     let _first = name.open()?;
     match name.open() {

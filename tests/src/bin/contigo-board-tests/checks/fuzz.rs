@@ -65,14 +65,12 @@ const CODES: [u32; 12] = [
 const OTHERS: u8 = 12;
 /// A poll of a program that is run takes so long at most, and seldom longer.
 const POLL_US: u64 = 20;
-/// Numbers that are at an edge of something.
 const EDGES: [u64; 16] =
     [0, 1, 2, 3, 4, 11, 12, 32, 64, 255, 256, 257, 1024, 1025, u32::MAX as u64, u64::MAX];
 
 /// Threads that call at once, on one file: as many as the lab's machine has processors.
 const THREADS: usize = 2;
 
-/// The things of one thread.
 struct Hands {
     rng: Rng,
     /// dma-bufs, and what is none.
@@ -157,7 +155,6 @@ fn without_end(subject: &Subject, seed: u64) -> Verdict {
 }
 
 impl Hands {
-    /// Those of every thread.
     fn all(subject: &Subject, seed: u64) -> Result<Vec<Self>, Wrong> {
         (0..THREADS as u64).map(|thread| Self::new(&subject.heap, seed ^ thread)).collect()
     }
@@ -190,7 +187,6 @@ impl Hands {
         })
     }
 
-    /// One call.
     fn call(&mut self, raw: &RawDevNode, subject: &Subject) {
         if self.rng.u8(..OTHERS) == 0 {
             return self.other(raw, subject);
@@ -372,7 +368,6 @@ const fn low(value: u64) -> u32 {
 
 /// The teardown of a file may poll for a second, and so may what is in quarantine before it.
 const KILLED: Duration = Duration::from_secs(10);
-/// How long a process calls.
 const CALLS_MS: std::ops::Range<u64> = 0..400;
 
 /// The same in a soak: users in processes that are killed, and root beside them, who takes the

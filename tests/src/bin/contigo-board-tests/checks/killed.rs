@@ -52,9 +52,7 @@ const OVER: Duration = Duration::from_millis(150);
 const CLOSING: Duration = Duration::from_millis(60);
 /// The longest that a pinned page may take to be free after its process's end.
 const FREED: Duration = Duration::from_secs(5);
-/// The byte that the next owner writes.
 const CANARY: u8 = 0xC7;
-/// The byte that the killed process copies.
 const MARK: u8 = 0x5E;
 /// What a process writes whose job was over before it could be killed.
 const TOO_SOON: [u8; 1] = *b"?";

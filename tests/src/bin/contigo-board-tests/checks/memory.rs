@@ -23,7 +23,6 @@ const ROUNDS: usize = 4;
 /// How long the kernel may take to add up its counters: each processor adds its own once a second
 /// (`vmstat_interval`).
 const COUNTERS: Duration = Duration::from_millis(2_500);
-/// Between two looks at them.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Everything is taken, one more is refused with the kernel's ENOMEM, and after the release the
@@ -134,14 +133,12 @@ pub(crate) fn heap_refused(name: &str) -> Verdict {
     fail(format!("CmaFree before and after {TIMES} refusals, {ROUNDS} times: {}", seen.join(", ")))
 }
 
-/// A counter of the kernel's.
 struct Counter<R> {
     name: &'static str,
     read: R,
 }
 
 impl Counter<fn() -> Option<u64>> {
-    /// The one of that name in `/proc/meminfo`.
     fn of(name: &'static str) -> Counter<impl Fn() -> Option<u64>> {
         Counter { name, read: move || meminfo(name) }
     }
@@ -233,10 +230,8 @@ mod tests {
     use super::*;
     use std::{cell::Cell, rc::Rc};
 
-    /// A memory with room for some blocks.
     struct Room(Rc<Cell<usize>>);
 
-    /// One block.
     struct Block(Rc<Cell<usize>>);
 
     impl Drop for Block {

@@ -36,10 +36,8 @@ use std::{
 /// One test: its name, and what it does with the device of that name.
 pub(crate) type Test = (&'static str, fn(&DeviceName) -> Tried);
 
-/// By UIO.
 pub(crate) const UIO: &[Test] =
     &[("uio-products-polled", products), ("uio-timeout-stops", stopped)];
-/// By the module contigo.
 pub(crate) const CONTIGO: &[Test] = &[
     ("contigo-products-polled", products),
     ("contigo-timeout-stops", stopped),
@@ -49,7 +47,6 @@ pub(crate) const CONTIGO: &[Test] = &[
 ];
 
 const ROUNDS: u64 = 50;
-/// Where the gate's registers are.
 const GATE: usize = WINDOW_BYTES;
 /// As long to write as fits the memory: 100,000 cycles at the least.
 const LONG: Gemm = Gemm { m: 896, n: 512, k: 16, output: Output::Int32 { relu: false } };
@@ -64,7 +61,6 @@ fn attached(opened: &OpenDevice) -> Result<AnyDevice> {
     unsafe { opened.attach_wired(virt_port(opened), Attach { window: 0, interrupt: false }) }
 }
 
-/// The driver. It has touched nothing.
 fn driver(device: &AnyDevice) -> Result<Driver<'_>> {
     // SAFETY: no other code has the device, and each part is made once.
     let part = |from| unsafe { Part::new(device, from, GATE) };
@@ -196,7 +192,6 @@ fn next_owner(name: &DeviceName) -> Result<u64> {
         .sum())
 }
 
-/// In the process that is killed.
 fn works(name: &DeviceName, leaves: Leaves, pipe: &mut PipeWriter) -> Result<()> {
     let opened = name.open()?;
     opened.dev_node().ok_or(Error::NotFound { what: "contigo", among: 0.into() })?;
@@ -211,7 +206,6 @@ fn works(name: &DeviceName, leaves: Leaves, pipe: &mut PipeWriter) -> Result<()>
     write_until_killed(&mut core, &region, &port, &LONG, pipe)
 }
 
-/// A queue that leaves a lie.
 fn lying<'d>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Queue<Driver<'d>>> {
     // Its ID, "GATE" (rtl/gate/registers.md).
     let holds = StopStep::poll_until(GATE, u32::MAX, 0x4741_5445, 1_000);
@@ -223,7 +217,6 @@ fn lying<'d>(opened: &OpenDevice, device: &'d AnyDevice) -> Result<Queue<Driver<
     Ok(Queue::new(driver(device)?, 1)?)
 }
 
-/// The core at rest, by its gate.
 fn quiet(name: &DeviceName) -> Result<()> {
     let opened = name.open()?;
     let device = attached(&opened)?;
@@ -231,7 +224,6 @@ fn quiet(name: &DeviceName) -> Result<()> {
     Ok(())
 }
 
-/// Killed programs that left the steps that shut the gate.
 fn killed(name: &DeviceName) -> Tried {
     let work = |pipe: &mut PipeWriter| Ok(works(name, Leaves::Gate, pipe)?);
     kill_many(KILLS, work, || Ok(next_owner(name)?))

@@ -33,7 +33,6 @@ const A_WHILE: Duration = Duration::from_millis(50);
 /// A, B, bias and C.
 type Operands = [CpuBuf; 4];
 
-/// The operands of any random product.
 fn operands(region: &Region) -> Result<Operands> {
     let [a, b, bias, c] = SLOTS.map(|len| region.alloc(len, Align::PAGE));
     Ok([a?, b?, bias?, c?])
@@ -68,13 +67,11 @@ fn fill([a, b, bias, c]: &mut Operands, rng: &mut Rng) -> Result<()> {
     Ok(())
 }
 
-/// The operands as the core takes them.
 fn handed_over([a, b, bias, c]: Operands, gemm: &Gemm) -> [Operand; 4] {
     let [a_len, b_len, bias_len, c_len] = lens(gemm);
     [a.to_device(..a_len), b.to_device(..b_len), bias.to_device(..bias_len), c.from_device(..c_len)]
 }
 
-/// Starts a product, and waits for it.
 fn run<D: Driver>(
     core: &mut Queue<D>,
     operands: Operands,
@@ -133,7 +130,6 @@ fn compare(seen: &mut Seen, [a, b, bias, c]: &Operands, gemm: &Gemm) -> Result<(
     Ok(())
 }
 
-/// A random product with all that belongs to it.
 fn product<D: Driver>(
     seen: &mut Seen,
     core: &mut Queue<D>,
@@ -162,7 +158,6 @@ fn long_operands(region: &Region, gemm: &Gemm) -> Result<Operands> {
     Ok([a, b, bias, c])
 }
 
-/// How often a job is stopped in its midst.
 const TIMEOUTS: u64 = 10;
 
 /// Jobs that take too long are stopped: nothing is written after that, and the next product is

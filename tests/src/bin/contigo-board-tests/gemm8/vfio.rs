@@ -22,7 +22,6 @@ use contigo_gemm8::{Gemm, Gemm8, Output};
 use fastrand::Rng;
 use std::{io::PipeWriter, thread::sleep, time::Instant};
 
-/// Each of them on the core at an address.
 pub(crate) const TESTS: &[Test] = &[
     ("opened", opened),
     ("products-by-interrupt", |address| products(address, Interrupt::MsiX)),
@@ -45,7 +44,6 @@ fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<Queue<Gemm8<VfioDevice>>> {
     Ok(Queue::new(unsafe { Gemm8::open(VfioDevice::open(vfio, 0, interrupt)?)? }, 1)?)
 }
 
-/// The memory of one product.
 fn memory(vfio: &Vfio) -> Result<Region> {
     Ok(Region::new(vfio.memory(SLOTS.iter().sum())?)?)
 }
@@ -117,7 +115,6 @@ fn killed(address: &str) -> Tried {
     kill_many(KILLS, work, || Ok(next_owner(address)?))
 }
 
-/// In the process that is killed.
 fn writes_on_and_on(address: &str, pipe: &mut PipeWriter) -> Result<()> {
     let vfio = Vfio::open(address)?;
     let region = Region::new(vfio.memory(KILLED_BYTES)?)?;

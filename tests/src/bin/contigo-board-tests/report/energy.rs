@@ -22,7 +22,6 @@ const LEN_BYTES: usize = 4096;
 /// Reading the clock is a system call on some processors.
 const JOBS_PER_LOOK_AT_THE_CLOCK: u32 = 4;
 
-/// The figures of one rail.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Energy {
     rail: String,
@@ -31,19 +30,16 @@ pub(crate) struct Energy {
     jobs: u64,
     len_bytes: usize,
     readings: u32,
-    /// Before the jobs.
     idle_microwatts: i64,
     /// From the first to the last reading, the idle power in it.
     microjoules: u64,
     nanojoules_per_job: u64,
 }
 
-/// Is there a rail?
 pub(crate) fn is_measured() -> bool {
     !power::rails(&Machine::this()).is_empty()
 }
 
-/// A row with the figures of polled jobs.
 pub(crate) fn row(name: &Name, place: &Place) -> Row {
     let rails = power::rails(&Machine::this());
     let begun = Instant::now();

@@ -14,7 +14,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The words in the report.
 pub(crate) const DEFINITION: &str = "A copy of 64 bytes between two buffers that stay the \
     device's, so that no cache is maintained. The interrupt is made ready before the clock is \
     read. Then the job is started, whose last access is the doorbell. Its end is waited for by \
@@ -24,7 +23,6 @@ pub(crate) const DEFINITION: &str = "A copy of 64 bytes between two buffers that
 
 /// One line of memory, and no driver splits it.
 const LEN_BYTES: usize = 64;
-/// The byte that is copied.
 const MARK: u8 = 0x5A;
 /// The samples, each a number of 64 bits: more would change no percentile here.
 const SAMPLES_MAX: u64 = 10_000;
@@ -35,7 +33,6 @@ const LOOKS_MAX: u32 = 20_000_000;
 /// Pairs of readings that tell what the clock resolves.
 const READINGS: usize = 1_000;
 
-/// The figures of one engine in one mode.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Latency {
     memory: String,
@@ -54,7 +51,6 @@ pub(crate) struct Latency {
     max_ns: u64,
 }
 
-/// A row with the figures.
 pub(crate) fn row(name: &Name, place: &Place, interrupt: bool, jobs: u64) -> Row {
     let begun = Instant::now();
     let slow = place.engine.is_slow();
@@ -271,7 +267,6 @@ pub(crate) mod cyclictest {
         pub(super) max_us: u64,
     }
 
-    /// Its figures, or why there are none.
     pub(crate) fn run() -> Result<Cyclictest, String> {
         let said = within(Command::new("cyclictest").args(ARGUMENTS))?;
         figures(&said).ok_or_else(|| {

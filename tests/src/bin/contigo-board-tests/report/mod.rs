@@ -30,7 +30,6 @@ use tempfile::{Builder, NamedTempFile};
 /// Rises when a reader of older files would misread a new one.
 const SCHEMA: u32 = 1;
 
-/// The file.
 #[derive(Debug, Serialize)]
 struct Report<'o> {
     schema: u32,
@@ -89,7 +88,6 @@ struct Settings<'o> {
     user: Option<u32>,
 }
 
-/// How the rows ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Counts {
     pub(crate) passed: usize,
@@ -113,7 +111,6 @@ pub(crate) fn write(path: &Path, options: &Options, rows: Vec<Row>) -> Result<()
     write_of(path, &of(&Machine::this(), options, rows, None))
 }
 
-/// The same of a soak.
 pub(crate) fn write_soak(path: &Path, options: &Options, soak: Summary) -> Result<(), String> {
     write_of(path, &of(&Machine::this(), options, Vec::new(), Some(soak)))
 }
@@ -202,7 +199,6 @@ impl FoundEngine {
 /// A file of a run that was killed meanwhile begins so, and can be deleted.
 const PREFIX: &str = ".contigo-result-";
 
-/// Can a file be made beside `path`?
 pub(crate) fn ensure_writable(path: &Path) -> Result<(), String> {
     if path.is_dir() {
         return Err(format!("--report {}: this is a folder; name a file", path.display()));

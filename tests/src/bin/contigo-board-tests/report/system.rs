@@ -7,7 +7,6 @@ use nix::sys::utsname::uname;
 use serde::Serialize;
 use std::thread;
 
-/// A board, as its tree names it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Board {
     /// The folder in `boards/`, where the tree has its name.
@@ -135,7 +134,6 @@ const FILES: [&str; 4] = [
 /// Who made a PC, and its name for it.
 const DMI: [&str; 3] = ["sys_vendor", "product_name", "board_vendor"];
 
-/// By what it is known; `None` where there is no sign of it.
 pub(crate) fn emulated_by(machine: &Machine, lab: bool) -> Option<String> {
     if lab {
         return Some("--lab was given".into());
@@ -206,7 +204,6 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// A machine with one file.
     fn with(file: &str, text: &str) -> (tempfile::TempDir, Machine) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(file);

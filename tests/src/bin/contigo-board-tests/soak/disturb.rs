@@ -21,7 +21,6 @@ const FOLDER: &str = "/sys/devices/system/cpu/cpufreq";
 /// One round in so many moves a clock.
 const ONE_IN: u8 = 4;
 
-/// The policies that this user may move.
 #[derive(Debug)]
 pub(crate) struct Clocks(Vec<Policy>);
 
@@ -48,14 +47,12 @@ impl Clocks {
         Self(policies.collect())
     }
 
-    /// Why there is nothing to move.
     pub(crate) fn missing(&self) -> Option<String> {
         self.0.is_empty().then(|| {
             format!("clocks: no policy in {FOLDER} has two frequencies and may be written")
         })
     }
 
-    /// Perhaps one move; how many.
     pub(crate) fn moved(&mut self, rng: &mut Rng) -> u64 {
         if self.0.is_empty() || rng.u8(..ONE_IN) != 0 {
             return 0;
@@ -125,7 +122,6 @@ pub(crate) fn pressure() -> Option<Apart> {
 const BACK: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A device that has a driver now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bound {
     name: DeviceName,
@@ -172,7 +168,6 @@ impl Bound {
         Ok(())
     }
 
-    /// Takes it away and gives it back.
     pub(crate) fn rebind(&self) -> Tried {
         self.write("unbind")?;
         let gone = self.name.open().is_err();

@@ -33,7 +33,6 @@ const ROUND_LIMIT_S: u32 = 120;
 /// Rounds before anything may be said to have grown.
 const WARM_UP: u64 = 20;
 
-/// The settings of `soak`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Soak {
     pub(crate) time: Duration,
@@ -63,7 +62,6 @@ pub(crate) struct Summary {
     left_out: Vec<String>,
 }
 
-/// The jobs of one engine.
 #[derive(Clone, Debug, Serialize)]
 struct Worked {
     name: String,
@@ -249,7 +247,6 @@ fn listen() -> nix::Result<()> {
     Ok(())
 }
 
-/// The signal that came.
 fn came() -> Option<&'static str> {
     match Signal::try_from(CAME.load(Ordering::SeqCst)) {
         Ok(Signal::SIGINT) => Some("SIGINT"),

@@ -26,7 +26,6 @@ const KILL_MS: std::ops::Range<u64> = 0..400;
 /// Of so many rounds, one is a kill, one an unbind, two are faults, and one has memory pressure.
 const OF: u8 = 16;
 
-/// All that can come.
 #[derive(Debug)]
 pub(crate) struct Rounds {
     rng: Rng,
@@ -42,7 +41,6 @@ pub(crate) struct Rounds {
 /// Makes the row of a round, in its own process.
 type Make = Box<dyn Fn(&Name) -> Row>;
 
-/// One of them.
 pub(crate) struct Round {
     name: Name,
     work: Make,
@@ -50,7 +48,6 @@ pub(crate) struct Round {
     pub(crate) pressure: bool,
 }
 
-/// What a round is counted as.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Jobs(Mode),

@@ -35,7 +35,6 @@ impl OwnMemory {
     }
 }
 
-/// The counters of one moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     slab_kib: Option<u64>,
@@ -132,7 +131,6 @@ impl Counters {
     }
 }
 
-/// This process's own memory.
 fn rss_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -16,7 +16,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How the ends of jobs are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Polled,
@@ -34,7 +33,6 @@ impl Mode {
     }
 }
 
-/// Random jobs for a slice of time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) seed: u64,
@@ -43,7 +41,6 @@ pub(crate) struct Work {
     pub(crate) slow: bool,
 }
 
-/// Jobs, bytes, and what is wrong.
 type Worked = Result<(u64, u64, Vec<String>), Error>;
 
 pub(crate) fn row(name: &Name, place: &Place, work: Work) -> Row {

@@ -36,7 +36,6 @@ pub(crate) fn opened(address: &str) -> Tried {
     )))
 }
 
-/// Random copies, every byte compared.
 pub(crate) fn copies<const BITS: u32>(address: &str, interrupt: Interrupt) -> Tried {
     let vfio = Vfio::open(address)?;
     let region = Region::new(vfio.memory(Ground::WHOLE_BYTES + 4096)?)?;
@@ -53,7 +52,6 @@ pub(crate) fn copies<const BITS: u32>(address: &str, interrupt: Interrupt) -> Tr
     Ok(Seen { jobs, bytes, mismatches, canary_hits, failed: wrong.is_some(), ..Seen::from(detail) })
 }
 
-/// How often everything is opened, used and dropped.
 const TIMES: u64 = 5;
 
 pub(crate) fn opened_again(address: &str) -> Tried {
@@ -161,7 +159,6 @@ pub(crate) fn limits(address: &str) -> Tried {
     Ok(outcome)
 }
 
-/// An error without the words that say what to do.
 fn short(result: &Result<()>) -> String {
     match result {
         Ok(()) => "Ok".to_owned(),

@@ -53,7 +53,6 @@ fn config() -> LitepcieConfig {
     LitepcieConfig { address_bits: 64, ordered: true, ..LitepcieConfig::default() }
 }
 
-/// The card's loopback.
 fn open(vfio: &Vfio, interrupt: Interrupt) -> Result<Queue<Litepcie<VfioDevice>>> {
     let device = VfioDevice::open(vfio, 0, interrupt)?;
     // SAFETY: the lab's card is built so, and its requests are answered at once.
@@ -98,7 +97,6 @@ fn compare(seen: &mut Seen, buffer: &CpuBuf, round: u64, len: usize) -> Result<(
     Ok(())
 }
 
-/// The kernel's count of the function's interrupts.
 pub(crate) fn interrupts(address: &str) -> u64 {
     let all = fs::read_to_string("/proc/interrupts").unwrap_or_default();
     let ours = all.lines().filter(|line| line.contains("vfio-msi") && line.contains(address));

@@ -29,7 +29,6 @@ use std::{thread::sleep, time::Duration};
 /// Enough for two transfers of 100 ms on a busy emulator.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// The longest copy.
 const LEN: usize = regs::TRANSFER_BYTES as usize;
 
 /// The address lines of edu in the lab: `dma_mask` is wider there, and its registers take 32 bits.
@@ -37,7 +36,6 @@ const WIDE: u32 = 32;
 /// The address lines of edu with QEMU's default `dma_mask`.
 const NARROW: u32 = 28;
 
-/// An edu on VFIO.
 type VfioEdu<const BITS: u32, W> = Edu<VfioDevice, BITS, W>;
 
 /// One test: its name, and what it does with the device at an address.
@@ -122,7 +120,6 @@ const NEXT_BYTES: usize = 8 << 20;
 const A_WHILE: Duration = Duration::from_millis(50);
 /// No process that is killed writes this byte.
 pub(crate) const CANARY: u8 = 0x5A;
-/// How many bytes of the next owner's memory the device has written.
 pub(crate) fn next_owner(address: &str) -> Result<u64> {
     let vfio = Vfio::open(address)?;
     let memory = vfio.memory(NEXT_BYTES)?;

@@ -229,7 +229,6 @@ pub(crate) struct RawAddress {
     bus: Bus,
 }
 
-/// Its bytes.
 pub(crate) const BYTES: usize = 8192;
 
 impl RawAddress {

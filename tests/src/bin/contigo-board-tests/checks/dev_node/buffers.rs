@@ -145,7 +145,6 @@ fn unwritten(subject: &Subject, dev_node: &RawDevNode) -> Result<&'static str, W
     Ok(", and the IOMMU keeps the device to it")
 }
 
-/// How long something else is at work on the buffer.
 const WORK: Duration = Duration::from_millis(150);
 
 pub(crate) fn fences(subject: &Subject) -> Verdict {

@@ -49,7 +49,6 @@ pub(crate) fn not_inherited(subject: &Subject) -> Verdict {
     Ok("a child that reads a register ends by SIGSEGV; its parent reads on".into())
 }
 
-/// Each mapping that must not be.
 pub(crate) fn mappings(subject: &Subject) -> Verdict {
     let dev_node = subject.open()?;
     let window = must("GET_INFO", dev_node.info())?.window[0];

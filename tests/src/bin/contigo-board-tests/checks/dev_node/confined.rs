@@ -11,7 +11,6 @@ use nix::sys::{signal::Signal, wait::WaitStatus};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Whether the ordinary user may open it.
 fn ensure_user(subject: &Subject, when: &str, expected: Result<(), Errno>) -> Result<(), Wrong> {
     same(&format!("{when}, user {USER}"), opens(&subject.dev_node)?, expected)
 }
@@ -122,7 +121,6 @@ const HOLE: &str = "b000000.hole";
 /// `CONTIGO_WINDOW_STOP`.
 const STOP: u32 = 1 << 1;
 
-/// Can the lab make such a device?
 pub(crate) fn can_have_a_hole(subject: &Subject) -> bool {
     Part::named(&subject.dev_node).is_some_and(|part| part.has("hole"))
 }

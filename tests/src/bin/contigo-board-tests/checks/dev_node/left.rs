@@ -53,10 +53,8 @@ pub(crate) mod edu {
 
 /// The bytes that it leaves, where it has memory.
 pub(crate) const LEFT_BYTES: usize = 4096;
-/// Longer than anything here takes.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// What it did before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gone {
     pub(crate) user: Option<u32>,
@@ -72,7 +70,6 @@ pub(crate) fn other_user(subject: &Subject) -> Result<Option<u32>, Wrong> {
 }
 
 impl Gone {
-    /// It begins, and is killed.
     pub(crate) fn from(self, subject: &Subject) -> Result<(), Wrong> {
         let user = Apart::begin(self.user, |pipe| {
             let (dev_node, registers) = subject.open_mapped()?;

@@ -53,7 +53,6 @@ pub(crate) fn clocks(subject: &Subject) -> Verdict {
     Ok(format!("on and off{with}; EIO and \"{said}\""))
 }
 
-/// A byte of memory that a reset leaves alone.
 const BYTE: u8 = 0x5A;
 
 pub(crate) fn reset(subject: &Subject) -> Verdict {
@@ -179,7 +178,6 @@ pub(crate) fn sleep_held(subject: &Subject) -> Verdict {
     ))
 }
 
-/// A number that no register has by itself.
 const MARK: u32 = 0x5A5A_1234;
 
 pub(crate) fn taken(subject: &Subject) -> Verdict {

@@ -13,11 +13,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use std::{fs::File, io::IsTerminal, io::Write, os::fd::AsFd};
 
-/// Of one call, at most.
 const RANGES: u32 = 1024;
 /// As much memory as there is in one run, or less. The loss of the driver copies it.
 const LEN_BYTES: [u64; 3] = [16 << 20, 4 << 20, 1 << 20];
-/// How long another one may wait.
 const BOUND: Duration = Duration::from_secs(1);
 /// So many calls of each kind beside it.
 const CALLS: u32 = 20;
@@ -94,7 +92,6 @@ pub(crate) fn long_sync(subject: &Subject) -> Verdict {
     ))
 }
 
-/// Memory of its own, the most that there is.
 fn most_of(dev_node: &RawDevNode, lengths: &[u64]) -> Result<(u32, u64), Wrong> {
     let most = lengths
         .iter()
@@ -108,7 +105,6 @@ fn time(call: impl FnOnce() -> Result<(), Errno>) -> Result<Duration, Wrong> {
     Ok(begun.elapsed())
 }
 
-/// Wrong calls of each kind.
 const WRONG_CALLS: u32 = 100;
 /// Rounds that end with a device that has not stopped.
 const ROUNDS: usize = 100;

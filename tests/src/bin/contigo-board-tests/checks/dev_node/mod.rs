@@ -16,13 +16,10 @@ pub(crate) use subject::Subject;
 
 use crate::verdict::Verdict;
 
-/// One check of every contigo device that it is for.
 pub(crate) struct Test {
     pub(crate) name: &'static str,
     pub(crate) run: fn(&Subject) -> Verdict,
-    /// Is there what it needs?
     pub(crate) is_for: fn(&Subject) -> bool,
-    /// An ordinary user can do it, too.
     pub(crate) for_user: bool,
 }
 

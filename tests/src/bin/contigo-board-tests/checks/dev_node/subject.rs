@@ -8,7 +8,6 @@ use contigo_boards::DmaKind;
 use nix::errno::Errno;
 use std::{fs, io, path::PathBuf, thread::sleep, time::Duration};
 
-/// A contigo device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) dev_node: String,
@@ -43,7 +42,6 @@ impl Subject {
         })
     }
 
-    /// It, with its registers.
     pub(crate) fn open_mapped(&self) -> Result<(RawDevNode, RawRegisters), Wrong> {
         let dev_node = self.open()?;
         let registers = must("mmap", dev_node.map())?;
@@ -60,13 +58,11 @@ impl Subject {
         self.reset().ok_or_else(|| Wrong::Skipped("its reset line is not the lab's".into()))
     }
 
-    /// Its switches in the lab.
     pub(crate) fn lab(&self) -> Result<Part, Wrong> {
         let part = Part::named(&self.dev_node);
         part.ok_or_else(|| Wrong::Skipped("its device is not the lab's".into()))
     }
 
-    /// GET_INFO of a file that is opened for it.
     pub(crate) fn info(&self) -> Result<Info, Wrong> {
         must("GET_INFO", self.open()?.info())
     }
@@ -121,7 +117,6 @@ impl Subject {
         must("quarantine", text.trim().parse())
     }
 
-    /// The administrator ends it.
     pub(crate) fn end_quarantine(&self) -> Result<(), Wrong> {
         must("quarantine", fs::write(self.in_class("quarantine"), "0"))
     }
@@ -167,7 +162,6 @@ impl Subject {
     }
 }
 
-/// A device that was taken from its driver.
 #[derive(Debug)]
 pub(crate) struct Unbound {
     driver: PathBuf,
