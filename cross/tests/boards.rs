@@ -9,12 +9,8 @@
 )]
 
 use contigo_cross::boards::Board;
-use std::{
-    env,
-    fmt::Write,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{env, fmt::Write, fs};
 use tempfile::TempDir;
 
 const HEAD: &str =

@@ -9,19 +9,12 @@ mod cases;
 mod tree;
 
 use cases::{BROKEN, EXAMPLES, Example};
-use contigo_cross::{
-    boards::{Board, Overlay},
-    cache_dir::CacheDir,
-    targets::ARMV7,
-};
+use contigo_cross::boards::{Board, Overlay};
+use contigo_cross::{cache_dir::CacheDir, targets::ARMV7};
 use contigo_testkit::emulated;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    error::Error,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::{error::Error, fs, process::Command};
 use tempfile::TempDir;
 use tree::{check_blocks, check_engines, coherent, named, property, read};
 

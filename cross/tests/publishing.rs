@@ -9,14 +9,9 @@
 )]
 
 use sha2::{Digest, Sha256};
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::Write,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
-    process::{Command, Output},
-};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{collections::BTreeMap, fs, io::Write, os::unix::fs::PermissionsExt};
 use tempfile::TempDir;
 use toml::{Table, Value};
 

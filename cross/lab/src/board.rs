@@ -6,12 +6,8 @@ use crate::cpu::Cpu;
 use anyhow::{Context, bail};
 use contigo_cross::failure::Result;
 use serde::Deserialize;
-use std::{
-    collections::BTreeMap,
-    fs, io,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::{collections::BTreeMap, fs, io, time::Duration};
 
 /// How long a run may take where the board's file says nothing: ten times what the longest takes on
 /// two idle cores.

@@ -9,10 +9,8 @@ mod kernel;
 mod report;
 
 use clap::{Parser, Subcommand};
-use contigo_cross::{
-    failure::{self, Result},
-    interrupt,
-};
+use contigo_cross::failure::{self, Result};
+use contigo_cross::interrupt;
 use std::{path::PathBuf, process::ExitCode};
 
 /// Real kernels and real DMA engines on emulated boards

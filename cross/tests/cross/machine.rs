@@ -3,12 +3,8 @@
 
 use contigo_testkit::emulated;
 use serde_json::Value;
-use std::{
-    error::Error,
-    fs,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+use std::{error::Error, fs, os::unix::fs::PermissionsExt};
 use tempfile::TempDir;
 
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;

@@ -1,12 +1,8 @@
 //! A device tree as text, and what must be true of any tree with these overlays, as Linux reads it.
 
 use super::{Outcome, run};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::Path,
-    process::Command,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::{fs, path::Path, process::Command};
 
 /// A device tree: each node by its path, each property as dtc prints it.
 pub(crate) type Tree = BTreeMap<String, BTreeMap<String, String>>;

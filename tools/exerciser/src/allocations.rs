@@ -9,13 +9,8 @@
 //! library. The count is per thread, so that the thread that works is measured alone, whatever a
 //! progress bar beside it does.
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    boxed::Box,
-    cell::Cell,
-    hint::black_box,
-    thread_local,
-};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::{boxed::Box, cell::Cell, hint::black_box, thread_local};
 
 thread_local! {
     // A constant that needs no drop: reaching it allocates nothing, so the allocator may.

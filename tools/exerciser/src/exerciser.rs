@@ -1,12 +1,10 @@
 //! The jobs, one after the other.
 
-use super::{
-    draw::{Limits, draw},
-    ground::{Ground, PLACES, SLOTS},
-    line::Mode,
-    places::{Blamed, Held, Places, Way},
-    tally::{Budget, Job, Stopped, Tally},
-};
+use super::draw::{Limits, draw};
+use super::ground::{Ground, PLACES, SLOTS};
+use super::line::Mode;
+use super::places::{Blamed, Held, Places, Way};
+use super::tally::{Budget, Job, Stopped, Tally};
 use contigo::{CpuBuf, DevBuf, Direction, Driver, Error, Queue, Result, types::timeout_us};
 use core::{hint, ops::Range};
 use fastrand::Rng;

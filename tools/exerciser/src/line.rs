@@ -4,16 +4,10 @@
 )]
 //! An engine's interrupt: waited for outside of the engine, as an event loop does, or counted.
 
-use contigo::{
-    Device, Error, Mmio, Result, Wait, forward,
-    hw::poll_until,
-    names::{AnyDevice, AnyIrq},
-};
-use core::{
-    fmt,
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use contigo::names::{AnyDevice, AnyIrq};
+use contigo::{Device, Error, Mmio, Result, Wait, forward, hw::poll_until};
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::{fmt, time::Duration};
 
 /// How a run waits for the end of each job.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,7 @@
 //! The slots and guards, who owns each, and what every byte of them must be.
 
-use super::{
-    ground::{Ground, PLACES, SLOTS, refresh},
-    tally::{Blame, FirstWrong, Job, Tally},
-};
+use super::ground::{Ground, PLACES, SLOTS, refresh};
+use super::tally::{Blame, FirstWrong, Job, Tally};
 use contigo::{Align, CpuBuf, DevBuf, Direction, Error, Operand, Pool, Port, Result};
 use core::{mem, ops::Range};
 use fastrand::Rng;

@@ -1,9 +1,7 @@
 //! Which devices of a machine are DMA engines of its board.
 
-use contigo::{
-    Error, PhysAddr,
-    names::{DeviceName, Inventory, OpenDevice},
-};
+use contigo::names::{DeviceName, Inventory, OpenDevice};
+use contigo::{Error, PhysAddr};
 use contigo_boards::{DmaEngine, Soc, by_compatible};
 use std::{fs, path::Path};
 

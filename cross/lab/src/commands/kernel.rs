@@ -1,23 +1,13 @@
 //! `cargo lab kernel`.
 
-use crate::{
-    board::Board,
-    emulator,
-    guest::busybox,
-    kernel::{self, Kernel},
-};
+use crate::kernel::{self, Kernel};
+use crate::{board::Board, emulator, guest::busybox};
 use clap::Args;
-use contigo_cross::{
-    cache_dir::CacheDir,
-    failure::{Failure, Result},
-    terminal,
-};
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::{cache_dir::CacheDir, terminal};
 use serde::Serialize;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::path::{Path, PathBuf};
+use std::{fs, process::ExitCode};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {

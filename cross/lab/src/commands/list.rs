@@ -1,9 +1,7 @@
 //! `cargo lab list`.
 
-use crate::{
-    board::{Board, Origin},
-    kernel::Kernel,
-};
+use crate::board::{Board, Origin};
+use crate::kernel::Kernel;
 use clap::Args;
 use contigo_cross::{cache_dir::CacheDir, failure::Result, terminal};
 use serde::Serialize;

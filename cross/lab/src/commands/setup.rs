@@ -2,13 +2,9 @@
 
 use crate::{cpu::Cpu, kernel};
 use clap::Args;
+use contigo_cross::packages::{self, Need};
 use contigo_cross::{
-    cache_dir::CacheDir,
-    command::Tool,
-    failure::Result,
-    packages::{self, Need},
-    targets::Target,
-    terminal, toolchain,
+    cache_dir::CacheDir, command::Tool, failure::Result, targets::Target, terminal, toolchain,
 };
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
@@ -124,10 +120,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
     use super::*;
-    use std::{
-        fs,
-        path::{Path, PathBuf},
-    };
+    use std::fs;
+    use std::path::{Path, PathBuf};
 
     /// Calls that look for a program by its name.
     const CALLS: [&str; 4] = ["Tool::new(", "packages::need(", "packages::find(", ".apt("];

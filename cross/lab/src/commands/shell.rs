@@ -1,25 +1,17 @@
 //! `cargo lab shell` and `cargo lab command`: a board whose guest opens a shell, on this terminal
 //! or for another program that starts it.
 
-use crate::{
-    board::Board,
-    emulator::{self, Console, Function, Served},
-    guest::{self, Programs, Task, Wanted},
-    kernel::{self, Kernel},
-};
+use crate::board::Board;
+use crate::emulator::{self, Console, Function, Served};
+use crate::guest::{self, Programs, Task, Wanted};
+use crate::kernel::{self, Kernel};
 use anyhow::{Context, bail};
 use clap::Args;
-use contigo_cross::{
-    cache_dir::CacheDir,
-    failure::Result,
-    terminal::{self, say},
-};
+use contigo_cross::terminal::{self, say};
+use contigo_cross::{cache_dir::CacheDir, failure::Result};
 use serde::Serialize;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::path::{Path, PathBuf};
+use std::{fs, process::ExitCode};
 
 /// Options of both.
 #[derive(Debug, Args)]

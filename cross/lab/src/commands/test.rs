@@ -1,34 +1,18 @@
 //! `cargo lab test`.
 
-use crate::{
-    board::Board,
-    cpu::Cpu,
-    emulator::{self, Console, Function, Ran, Served, Watch},
-    guest::{self, Module, Program, Programs, Task, Wanted},
-    kernel::{self, Kernel},
-    report::{Row, Status, Summary},
-};
+use crate::emulator::{self, Console, Function, Ran, Served, Watch};
+use crate::guest::{self, Module, Program, Programs, Task, Wanted};
+use crate::kernel::{self, Kernel};
+use crate::report::{Row, Status, Summary};
+use crate::{board::Board, cpu::Cpu};
 use anyhow::{anyhow, bail};
 use clap::Args;
-use contigo_cross::{
-    cache_dir::CacheDir,
-    failure::{Failure, Result},
-    packages,
-    terminal::{self, say},
-    toolchain,
-};
-use std::{
-    fs,
-    num::NonZeroUsize,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-    time::Instant,
-};
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::terminal::{self, say};
+use contigo_cross::{cache_dir::CacheDir, packages, toolchain};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fs, num::NonZeroUsize, process::ExitCode, sync::Mutex, thread, time::Instant};
 
 /// The arguments of the board tests in every guest: rows for a program, no caches here, and
 /// everything once more as the ordinary user.

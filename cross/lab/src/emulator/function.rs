@@ -2,20 +2,13 @@
 
 use crate::{board::Board, cpu::Cpu};
 use anyhow::{anyhow, bail};
-use contigo_cross::{
-    cache_dir::CacheDir,
-    command::{Running, Tool, in_words, last_lines},
-    download::Packages,
-    failure::{Failure, Result},
-    interrupt, packages, toolchain,
-};
+use contigo_cross::command::{Running, Tool, in_words, last_lines};
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::{cache_dir::CacheDir, download::Packages, interrupt, packages, toolchain};
 use serde_json::json;
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    thread,
-    time::{Duration, Instant},
-};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
 
 /// The identifier of the guest's memory, which QEMU and the model share.
 pub(super) const MEMORY: &str = "contigo-ram";

@@ -2,10 +2,8 @@
 //! and 10.0 both take; a board with a model has a newer one.
 
 use super::function::{self, Function};
-use crate::{
-    board::Board,
-    kernel::{Kernel, Source},
-};
+use crate::board::Board;
+use crate::kernel::{Kernel, Source};
 use contigo_cross::{cache_dir::CacheDir, command::Tool, failure::Result};
 use std::path::{Path, PathBuf};
 

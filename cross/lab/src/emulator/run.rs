@@ -2,18 +2,11 @@
 
 use super::console::{End, Heard};
 use crate::board::Board;
-use contigo_cross::{
-    command::{Tool, in_words, last_lines},
-    failure::Result,
-    interrupt,
-    terminal::{Step, say},
-};
-use std::{
-    path::Path,
-    process::ExitStatus,
-    thread,
-    time::{Duration, Instant},
-};
+use contigo_cross::command::{Tool, in_words, last_lines};
+use contigo_cross::terminal::{Step, say};
+use contigo_cross::{failure::Result, interrupt};
+use std::time::{Duration, Instant};
+use std::{path::Path, process::ExitStatus, thread};
 
 const LOOK: Duration = Duration::from_millis(40);
 /// Lines of the console that a failure shows.

@@ -6,12 +6,9 @@ use anyhow::{Context, bail};
 use contigo_cross::failure::Result;
 use liblzma::read::XzDecoder;
 use object::{Architecture, Object, ObjectSection};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    env, fs,
-    io::Read,
-    path::{Path, PathBuf},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::{env, fs, io::Read};
 
 /// Folders above each other in a kernel's module tree, with room: none is deeper than eight.
 const DEEPEST: usize = 16;

@@ -1,25 +1,18 @@
 //! The guest's programs, built here: static, for the board's processor, without any configuration
 //! of the user's. Each is checked to be one that can run there.
 
-use crate::{
-    board::Board,
-    cpu::{self, Cpu},
-};
+use crate::board::Board;
+use crate::cpu::{self, Cpu};
 use anyhow::{Context, bail};
 use contigo_cross::{
     cache_dir::CacheDir, command::Tool, download::Packages, failure::Result, terminal::say,
     toolchain,
 };
-use object::{
-    Object, ObjectKind,
-    read::elf::{ElfFile32, ElfFile64, FileHeader, ProgramHeader},
-};
+use object::read::elf::{ElfFile32, ElfFile64, FileHeader, ProgramHeader};
+use object::{Object, ObjectKind};
 use serde::Deserialize;
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::{env, fs, time::Duration};
 use tempfile::TempDir;
 
 /// For a first build of everything on one slow core.

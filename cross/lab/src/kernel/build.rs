@@ -4,19 +4,12 @@
 use super::{Kernel, NOTE, Note, config, source::Source};
 use crate::{board::Board, cpu::Cpu};
 use anyhow::{Context, bail};
-use contigo_cross::{
-    cache_dir::{CacheDir, Staging},
-    command::Tool,
-    failure::{Failure, Result},
-    packages,
-};
+use contigo_cross::cache_dir::{CacheDir, Staging};
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::{command::Tool, packages};
 use sha2::{Digest, Sha256};
-use std::{
-    fs, io,
-    path::Path,
-    thread,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+use std::{fs, io, path::Path, thread};
 
 /// For a whole build on one slow core.
 const BUILD_LIMIT: Duration = Duration::from_secs(3600);

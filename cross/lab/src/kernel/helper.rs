@@ -5,19 +5,11 @@
 use super::Kernel;
 use crate::{board::Board, cpu::Cpu};
 use anyhow::Context;
-use contigo_cross::{
-    cache_dir::CacheDir,
-    command::Tool,
-    download::Packages,
-    failure::{Failure, Result},
-    packages, toolchain,
-};
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::{cache_dir::CacheDir, command::Tool, download::Packages, packages, toolchain};
 use sha2::{Digest, Sha256};
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::{fs, time::Duration};
 
 /// For a dozen files, on a slow machine that is busy.
 const BUILD_LIMIT: Duration = Duration::from_secs(600);

@@ -1,16 +1,9 @@
 //! Debian's kernel source, unpacked once for each version.
 
-use contigo_cross::{
-    cache_dir::CacheDir,
-    command::Tool,
-    download::Packages,
-    failure::{Failure, Result},
-};
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::{cache_dir::CacheDir, command::Tool, download::Packages};
+use std::path::{Path, PathBuf};
+use std::{fs, time::Duration};
 
 /// For unpacking 80,000 files on a slow disk.
 const UNPACK_LIMIT: Duration = Duration::from_secs(1800);

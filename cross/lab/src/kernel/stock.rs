@@ -3,11 +3,8 @@
 use super::{Kernel, NOTE, Note};
 use crate::cpu::Cpu;
 use anyhow::{Context, bail};
-use contigo_cross::{
-    cache_dir::CacheDir,
-    download::Packages,
-    failure::{Failure, Result},
-};
+use contigo_cross::failure::{Failure, Result};
+use contigo_cross::{cache_dir::CacheDir, download::Packages};
 use std::{fs, path::Path, time::Instant};
 
 /// The beginning of the names of Debian's kernels; the rest is their release.

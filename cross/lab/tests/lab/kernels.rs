@@ -1,10 +1,8 @@
 //! Kernels: whole in the cache, or not there at all.
 
 use super::world::{Outcome, Said, World, is_gone, wait};
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::{fs, io::Write};
 
 /// make as the lab calls it, in two calls: the configuration, then the kernel. The second call runs

@@ -1,9 +1,7 @@
 //! A board with a PCI function that is a model in a program of its own.
 
-use super::{
-    runs::ROW,
-    world::{Outcome, World, is_gone},
-};
+use super::runs::ROW;
+use super::world::{Outcome, World, is_gone};
 
 /// A model's program, which lacks nothing: it says its number, makes its socket, and ends with the
 /// emulator, which writes its line.

@@ -1,16 +1,12 @@
 //! Runs of a board: what passes, and everything that must not.
 
 use super::world::{Elf, Outcome, RELEASE, World, is_gone, wait, write};
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use object::Architecture;
-use std::{
-    fs,
-    os::unix::fs::{PermissionsExt, symlink},
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::{Duration, Instant};
 
 pub(crate) const ROW: &str = concat!(
     r#"@row {"kind":"jobs","name":"huge/edu/polled","memory":"huge","engine":"edu","mode":"polled","#,

@@ -1,12 +1,8 @@
 //! A missing program is named. A wrong name on the command line lists the right ones.
 
 use super::world::{Outcome, Said, World};
-use std::{
-    fs,
-    io::{self, Write},
-    path::Path,
-    process::Command,
-};
+use std::io::{self, Write};
+use std::{fs, path::Path, process::Command};
 
 fn real(args: &[&str]) -> Said {
     Said::new(

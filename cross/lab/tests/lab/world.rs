@@ -1,20 +1,13 @@
 //! A world of its own for `cargo lab`: a cache, boards, and a PATH with only scripts that a test
 //! wrote.
 
-use object::{
-    Architecture, BinaryFormat, Endianness, SectionKind,
-    write::{Object, StandardSegment},
-};
-use std::{
-    error::Error,
-    fs,
-    io::Write,
-    os::unix::fs::{PermissionsExt, symlink},
-    path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use object::write::{Object, StandardSegment};
+use object::{Architecture, BinaryFormat, Endianness, SectionKind};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use std::{error::Error, fs, io::Write, thread};
 use tempfile::TempDir;
 
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;

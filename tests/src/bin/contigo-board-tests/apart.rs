@@ -2,28 +2,17 @@
 //! Work in a process of its own: another user's, or one that goes on beside the check and is killed
 //! with all that it holds.
 
-use crate::{
-    child::become_user,
-    raw::RawDevNode,
-    verdict::{Seen, Tried, Verdict, Wrong, fail, must, skip},
-};
-use nix::{
-    errno::Errno,
-    libc,
-    sys::{
-        prctl::set_pdeathsig,
-        signal::{Signal, kill},
-        wait::{WaitStatus, waitpid},
-    },
-    unistd::{ForkResult, Pid, fork},
-};
-use std::{
-    fs::{self, Permissions},
-    io::{PipeReader, PipeWriter, Read, Write},
-    os::unix::fs::{PermissionsExt, chown},
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use crate::verdict::{Seen, Tried, Verdict, Wrong, fail, must, skip};
+use crate::{child::become_user, raw::RawDevNode};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork};
+use nix::{errno::Errno, libc, sys::prctl::set_pdeathsig};
+use std::fs::{self, Permissions};
+use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// The lab's ordinary user, and its group.
 pub(crate) const USER: u32 = 1000;

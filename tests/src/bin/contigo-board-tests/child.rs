@@ -8,31 +8,17 @@
 //!   parent:  let it run ───────────────────────────────┴─ stop at every call ─┴─ let it run
 //! ```
 
-use crate::{
-    machine,
-    row::{Name, Row, Status},
-};
-use nix::{
-    errno::Errno,
-    sched::{CpuSet, sched_setaffinity},
-    sys::{
-        prctl::set_dumpable,
-        ptrace,
-        signal::{Signal, kill},
-        wait::{WaitStatus, waitpid},
-    },
-    unistd::{ForkResult, Gid, Pid, Uid, fork, getpid, setgid, setgroups, setuid},
-};
+use crate::machine;
+use crate::row::{Name, Row, Status};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Gid, Pid, Uid, fork, getpid, setgid, setgroups, setuid};
+use nix::{errno::Errno, sys::prctl::set_dumpable, sys::ptrace};
+use std::fs::{self, File};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::{
-    fs::{self, File},
-    hint,
-    io::Read,
-    os::fd::OwnedFd,
-    process::ExitCode,
-    ptr::NonNull,
-    sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering},
-    thread,
-    time::Duration,
+    hint, io::Read, os::fd::OwnedFd, process::ExitCode, ptr::NonNull, thread, time::Duration,
 };
 
 #[derive(Debug, Default)]

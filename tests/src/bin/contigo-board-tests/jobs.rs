@@ -1,11 +1,9 @@
 //! The rows of jobs: random copies in one memory by one engine, every byte compared, what they cost
 //! counted.
 
-use crate::{
-    child::{Cost, Steady},
-    row::{Name, Row, Status},
-    setup::{Bench, Place},
-};
+use crate::child::{Cost, Steady};
+use crate::row::{Name, Row, Status};
+use crate::setup::{Bench, Place};
 use contigo::{Driver, Error, Queue, Region};
 use contigo_exerciser::{Budget, Exerciser, Ground, Limits, Line, Outcome, Tally};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;

@@ -3,15 +3,11 @@
 
 use crate::verdict::Wrong;
 use nix::{errno::Errno, libc};
-use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Read},
-    os::{
-        fd::{AsRawFd, FromRawFd, OwnedFd},
-        unix::fs::OpenOptionsExt,
-    },
-    path::{Path, PathBuf},
-};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "/sys/kernel/debug/contigo-lab";
 

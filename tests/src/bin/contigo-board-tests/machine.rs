@@ -2,10 +2,8 @@
 //! read; nothing is opened.
 
 use crate::setup::VIRT_PCIE;
-use contigo::{
-    Port,
-    names::{DeviceName, Inventory, MemoryName},
-};
+use contigo::Port;
+use contigo::names::{DeviceName, Inventory, MemoryName};
 use contigo_boards::DmaKind;
 use contigo_exerciser::{Ground, uio::FoundEngine};
 use nix::sys::utsname::uname;

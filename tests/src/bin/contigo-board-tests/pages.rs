@@ -3,21 +3,11 @@
 //! address, and where the kernel put a process's pages.
 
 use contigo::{Error, Result};
-use nix::{
-    errno::Errno,
-    libc,
-    sys::mman::{MapFlags, ProtFlags, mmap_anonymous, mprotect, munmap},
-};
-use std::{
-    ffi::c_void,
-    fs::File,
-    num::NonZeroUsize,
-    os::{
-        fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd},
-        unix::fs::FileExt,
-    },
-    ptr::{self, NonNull},
-};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use nix::{errno::Errno, libc};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::{self, NonNull};
+use std::{ffi::c_void, fs::File, num::NonZeroUsize, os::unix::fs::FileExt};
 
 /// Mapped pages, which are unmapped when this is dropped. No reference to them is ever made.
 #[derive(Debug)]

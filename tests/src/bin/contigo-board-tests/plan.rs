@@ -1,17 +1,13 @@
 //! Which rows there are on this machine.
 
-use crate::{
-    checks::{self, KEPT, LOCKED_DOWN, Subject, TAKEN, engine as of_engine, killed, memory},
-    child::{self, Steady},
-    gemm8, jobs,
-    machine::{self, Engine, Memory},
-    options::Options,
-    report::{energy, latency},
-    row::{Name, Row, Status},
-    setup::{self, Place, Reach},
-    verdict::{Seen, Verdict, Wrong},
-    vfio,
-};
+use crate::checks::{self, KEPT, LOCKED_DOWN, Subject, TAKEN, engine as of_engine, killed, memory};
+use crate::child::{self, Steady};
+use crate::machine::{self, Engine, Memory};
+use crate::report::{energy, latency};
+use crate::row::{Name, Row, Status};
+use crate::setup::{self, Place, Reach};
+use crate::verdict::{Seen, Verdict, Wrong};
+use crate::{gemm8, jobs, options::Options, vfio};
 use contigo_boards::DmaKind;
 use std::{rc::Rc, time::Instant};
 

@@ -2,21 +2,13 @@
 //! The calls of `kernel-helpers/uapi/contigo.h`, raw: with structures of this file's own, and every
 //! errno as it comes. The runtime stands between a program and the kernel; here nothing does.
 
-use crate::{
-    pages::{Map, READ_WRITE},
-    verdict::{Wrong, must},
-};
-use nix::{
-    errno::Errno,
-    libc,
-    sys::mman::{MapFlags, ProtFlags},
-};
-use std::{
-    ffi::c_void,
-    fs::{self, File, OpenOptions},
-    os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
-    ptr,
-};
+use crate::pages::{Map, READ_WRITE};
+use crate::verdict::{Wrong, must};
+use nix::sys::mman::{MapFlags, ProtFlags};
+use nix::{errno::Errno, libc};
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::{ffi::c_void, ptr};
 
 /// `CONTIGO_INFO_*`, as far as a test asks.
 pub(crate) mod info {

@@ -1,9 +1,7 @@
 //! One result, as a line for a program or for a person.
 
-use crate::{
-    report::{Energy, Latency},
-    verdict::{Seen, Tried, Wrong},
-};
+use crate::report::{Energy, Latency};
+use crate::verdict::{Seen, Tried, Wrong};
 use contigo::Error;
 use serde::{Deserialize, Serialize, Serializer};
 use std::{borrow::Cow, fmt::Write};

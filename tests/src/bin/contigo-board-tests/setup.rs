@@ -6,14 +6,11 @@
 //! and nowhere else.
 
 use crate::machine::{Engine, Memory};
+use contigo::drivers::pl330::{PROGRAM_BYTES, Pl330};
+use contigo::names::{Attach, OpenDevice};
 use contigo::{
-    Align, Bus, Device, Driver, Error, Port, Queue, Region, Result,
-    drivers::{
-        pl330::{PROGRAM_BYTES, Pl330},
-        zdma::Zdma,
-    },
-    linux::{dev_node::DevNode, vfio::Interrupt},
-    names::{Attach, OpenDevice},
+    Align, Bus, Device, Driver, Error, Port, Queue, Region, Result, drivers::zdma::Zdma,
+    linux::dev_node::DevNode, linux::vfio::Interrupt,
 };
 use contigo_boards::DmaKind;
 use contigo_exerciser::{Counted, Ground, IrqEvents, Line, uio::ensure_at};

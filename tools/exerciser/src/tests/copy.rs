@@ -2,16 +2,11 @@
 //! A copy engine that is as simple as one can be, its model on the simulated board, and what can be
 //! wrong with it.
 
+use contigo::hw::mmio::{Pointer, ReadClears, ReadWrite, Register};
+use contigo::sim::{Model, SimBus};
 use contigo::{
     Backend, Completion, DevAddr, Device, Direction, Driver, Error, OperandSpec, Port, Result,
-    forward,
-    hw::{
-        mmio::{Pointer, ReadClears, ReadWrite, Register},
-        poll_until,
-    },
-    job::exactly,
-    mem::DevSlice,
-    sim::{Model, SimBus},
+    forward, hw::poll_until, job::exactly, mem::DevSlice,
 };
 use core::ops::Range;
 use std::time::Duration;

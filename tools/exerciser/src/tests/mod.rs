@@ -9,10 +9,8 @@
 mod copy;
 
 use super::{ground::PLACES, *};
-use contigo::{
-    Error, Queue, Region,
-    sim::{SimBoard, SimDevice},
-};
+use contigo::sim::{SimBoard, SimDevice};
+use contigo::{Error, Queue, Region};
 use copy::{Bug, Copy, CopyModel, Forgetful};
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::{string::ToString, time::Duration};

@@ -2,10 +2,8 @@
 //! Checks of an engine with one memory: what must be refused before the doorbell rings, stopped, or
 //! decoded, and that the next job works.
 
-use crate::{
-    setup::{Bench, DRIVER_REACH_BYTES, Place},
-    verdict::{Verdict, Wrong, ensure, fail, skip},
-};
+use crate::setup::{Bench, DRIVER_REACH_BYTES, Place};
+use crate::verdict::{Verdict, Wrong, ensure, fail, skip};
 use contigo::{
     Align, CpuBuf, Device, Driver, Error, Queue, Region, drivers::pl330::Pl330, names::DeviceName,
 };
@@ -244,10 +242,8 @@ fn killed<D: Device>(driver: &mut Pl330<D>) -> Verdict {
 #[allow(clippy::panic, reason = "a test that panics has failed, which is its purpose")]
 mod tests {
     use super::*;
-    use crate::{
-        machine::{Engine, Memory},
-        setup::{Reach, VIRT_PCIE},
-    };
+    use crate::machine::{Engine, Memory};
+    use crate::setup::{Reach, VIRT_PCIE};
     use contigo_boards::DmaKind;
 
     fn named(text: &str) -> Memory {

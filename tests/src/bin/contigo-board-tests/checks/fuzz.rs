@@ -9,27 +9,18 @@
 //! A hostile user of a contigo: random and mutated calls, of which none may do harm. In a soak it
 //! is killed again and again, and root takes the device away beside it.
 
-use crate::{
-    apart::{AT_WORK, Apart, USER, allow, opens},
-    checks::dev_node::{Subject, lazily},
-    machine::meminfo,
-    pages::{Map, block},
-    raw::{RawDevNode, code},
-    verdict::{Verdict, Wrong, ensure, must},
-};
+use crate::apart::{AT_WORK, Apart, USER, allow, opens};
+use crate::checks::dev_node::{Subject, lazily};
+use crate::machine::meminfo;
+use crate::pages::{Map, block};
+use crate::raw::{RawDevNode, code};
+use crate::verdict::{Verdict, Wrong, ensure, must};
 use fastrand::Rng;
-use nix::{
-    errno::Errno,
-    libc,
-    sys::mman::{MapFlags, ProtFlags},
-};
-use std::{
-    fs::File,
-    io::Write,
-    os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd},
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use nix::sys::mman::{MapFlags, ProtFlags};
+use nix::{errno::Errno, libc};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+use std::{fs::File, io::Write, thread::sleep};
 
 /// Calls, half of them before the kernel's counters are read a first time.
 const CALLS: u64 = 500_000;

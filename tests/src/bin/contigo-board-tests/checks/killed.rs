@@ -9,27 +9,22 @@
 //! that a kill can find at work.
 
 use super::engine::{SLOT, WAIT_FOR_EVER};
-use crate::{
-    apart::{AT_WORK, killed_while},
-    lab::Part,
-    machine::{Engine, Memory},
-    pages::{Map, block},
-    setup::{Bench, Place},
-    verdict::{Verdict, Wrong, ensure, fail, must},
-};
+use crate::apart::{AT_WORK, killed_while};
+use crate::lab::Part;
+use crate::machine::{Engine, Memory};
+use crate::pages::{Map, block};
+use crate::setup::{Bench, Place};
+use crate::verdict::{Verdict, Wrong, ensure, fail, must};
+use contigo::names::{Attach, MemoryName};
 use contigo::{
     Align, Backend as _, Device, Driver, Error, Mmio as _, Queue, Region, Result,
-    drivers::pl330::Pl330,
-    linux::memory::HugeTlb,
-    names::{Attach, MemoryName},
+    drivers::pl330::Pl330, linux::memory::HugeTlb,
 };
 use contigo_exerciser::{Ground, Line};
 use contigo_testkit::edu::regs::TRANSFER_BYTES;
-use std::{
-    io::{PipeWriter, Write},
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use std::io::{PipeWriter, Write};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// PL330, CSR0: channel 0's status; which of its bits are the state; and its state when stopped
 /// (Arm DDI 0424C, 3.3.11).

@@ -2,15 +2,10 @@
 //! Memory: all of it taken, refused, and given back; memory without an address; a pinned page that
 //! stays where it is.
 
-use crate::{
-    machine::meminfo,
-    verdict::{Verdict, Wrong, ensure, fail, skip},
-};
-use contigo::{
-    Backend as _, Error, Region, Result,
-    linux::memory::{DmaHeap, HugeTlb},
-    names::MemoryName,
-};
+use crate::machine::meminfo;
+use crate::verdict::{Verdict, Wrong, ensure, fail, skip};
+use contigo::linux::memory::{DmaHeap, HugeTlb};
+use contigo::{Backend as _, Error, Region, Result, names::MemoryName};
 use std::{fs, thread::sleep, time::Duration};
 
 /// Blocks of one memory at most: 4 GiB of them.

@@ -8,30 +8,19 @@
 //! and its memory is another's at once.
 
 use super::{CANARY, SLOTS, long_operands, operands, product, timeouts, write_until_killed};
-use crate::{
-    apart::{kill_many, kill_one},
-    machine::heaps,
-    setup::virt_port,
-    verdict::{Seen, Tried, fail},
-};
-use contigo::{
-    Align, Backend as _, Error, Queue, Region, Result,
-    drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES},
-    job::{StopProgram, StopStep},
-    linux::{
-        dev_node::{DevNode, OwnMemory},
-        memory::{DmaHeap, HugeTlb},
-    },
-    names::{AnyDevice, Attach, DeviceName, OpenDevice},
-};
+use crate::apart::{kill_many, kill_one};
+use crate::verdict::{Seen, Tried, fail};
+use crate::{machine::heaps, setup::virt_port};
+use contigo::drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES};
+use contigo::job::{StopProgram, StopStep};
+use contigo::linux::dev_node::{DevNode, OwnMemory};
+use contigo::linux::memory::{DmaHeap, HugeTlb};
+use contigo::names::{AnyDevice, Attach, DeviceName, OpenDevice};
+use contigo::{Align, Backend as _, Error, Queue, Region, Result};
 use contigo_gemm8::{Gemm, Gemm8, Output};
 use fastrand::Rng;
-use std::{
-    fs,
-    io::PipeWriter,
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
+use std::{fs, io::PipeWriter, thread::sleep};
 
 /// One test: its name, and what it does with the device of that name.
 pub(crate) type Test = (&'static str, fn(&DeviceName) -> Tried);

@@ -8,18 +8,14 @@ mod vfio;
 pub(crate) use gated::{CONTIGO, UIO};
 pub(crate) use vfio::TESTS as VFIO;
 
-use crate::{
-    apart::AT_WORK,
-    verdict::{Seen, Tried, fail},
-};
+use crate::apart::AT_WORK;
+use crate::verdict::{Seen, Tried, fail};
 use contigo::{Align, CpuBuf, DevAddr, Driver, Error, Operand, Port, Queue, Region, Result};
 use contigo_gemm8::{Gemm, Output, requantize};
 use fastrand::Rng;
-use std::{
-    io::{PipeWriter, Write as _},
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use std::io::{PipeWriter, Write as _};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// The byte that no product is filled with, and that is behind each.
 const CANARY: u8 = 0x5A;

@@ -9,15 +9,11 @@ use super::{
     A_WHILE, CANARY, LIMIT, SLOTS, fill, long_operands, operands, product, random, run, timeouts,
     write_until_killed,
 };
-use crate::{
-    apart::kill_many,
-    verdict::{Seen, Tried, fail},
-    vfio::{KILLED_BYTES, Test, edu::opened, litepcie::interrupts, next_owner},
-};
-use contigo::{
-    Align, Error, Queue, Region, Result,
-    linux::vfio::{Interrupt, Vfio, VfioDevice},
-};
+use crate::verdict::{Seen, Tried, fail};
+use crate::vfio::{KILLED_BYTES, Test, next_owner};
+use crate::{apart::kill_many, vfio::edu::opened, vfio::litepcie::interrupts};
+use contigo::linux::vfio::{Interrupt, Vfio, VfioDevice};
+use contigo::{Align, Error, Queue, Region, Result};
 use contigo_gemm8::{Gemm, Gemm8, Output};
 use fastrand::Rng;
 use std::{io::PipeWriter, thread::sleep, time::Instant};

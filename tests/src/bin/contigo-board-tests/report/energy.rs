@@ -2,15 +2,11 @@
 //! other, between buffers that stay the device's. The processor that looks for their ends is in it.
 
 use super::latency::{handed_over, polled};
-use crate::{
-    row::{Name, Row, Status},
-    setup::{Bench, Place},
-};
+use crate::row::{Name, Row, Status};
+use crate::setup::{Bench, Place};
 use contigo::{Driver, Error, Queue, Region};
-use contigo_bringup::{
-    machine::Machine,
-    power::{self, Rail, STEP},
-};
+use contigo_bringup::machine::Machine;
+use contigo_bringup::power::{self, Rail, STEP};
 use contigo_exerciser::Line;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};

@@ -1,18 +1,14 @@
 //! How long the shortest job takes, from the call that starts it to the program's return; and
 //! beside it, how late the kernel wakes a program by its clock alone.
 
-use crate::{
-    jobs::SLOW_JOBS,
-    row::{Name, Row, Status},
-    setup::{Bench, Place},
-};
+use crate::jobs::SLOW_JOBS;
+use crate::row::{Name, Row, Status};
+use crate::setup::{Bench, Place};
 use contigo::{Align, DevBuf, Driver, Error, Queue, Region};
 use contigo_exerciser::{Events, JOB_TIMEOUT, Line};
 use serde::{Deserialize, Serialize};
-use std::{
-    hint,
-    time::{Duration, Instant},
-};
+use std::hint;
+use std::time::{Duration, Instant};
 
 pub(crate) const DEFINITION: &str = "A copy of 64 bytes between two buffers that stay the \
     device's, so that no cache is maintained. The interrupt is made ready before the clock is \
@@ -245,12 +241,9 @@ fn clock() -> (u64, u64) {
 /// `cyclictest` is a program of rt-tests, which a board has or has not.
 pub(crate) mod cyclictest {
     use serde::Serialize;
-    use std::{
-        io::Read,
-        process::{Command, Stdio},
-        thread::sleep,
-        time::{Duration, Instant},
-    };
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+    use std::{io::Read, thread::sleep};
 
     /// Wakes, a millisecond apart: five seconds.
     const LOOPS: &str = "5000";

@@ -8,23 +8,15 @@ mod system;
 pub(crate) use energy::Energy;
 pub(crate) use latency::Latency;
 
-use crate::{
-    machine::{Engine, Memory},
-    options::Options,
-    row::{Row, Status},
-    soak::Summary,
-};
+use crate::machine::{Engine, Memory};
+use crate::row::{Row, Status};
+use crate::{options::Options, soak::Summary};
 use contigo_bringup::machine::Machine;
 use latency::cyclictest::{self, Cyclictest};
 use serde::Serialize;
-use std::{
-    collections::BTreeMap,
-    fs::Permissions,
-    io::{self, Write},
-    os::unix::fs::PermissionsExt,
-    path::Path,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::io::{self, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{collections::BTreeMap, fs::Permissions, os::unix::fs::PermissionsExt, path::Path};
 use tempfile::{Builder, NamedTempFile};
 
 /// Rises when a reader of older files would misread a new one.

@@ -1,21 +1,14 @@
 //! What goes on beside the jobs: processors' clocks that move, a process that takes memory, and a
 //! device that is taken from its driver and given back.
 
-use crate::{
-    apart::{AT_WORK, Apart},
-    machine::meminfo,
-    pages::Map,
-    verdict::{Tried, Wrong, ensure, fail, must},
-};
+use crate::apart::{AT_WORK, Apart};
+use crate::verdict::{Tried, Wrong, ensure, fail, must};
+use crate::{machine::meminfo, pages::Map};
 use contigo::names::DeviceName;
 use fastrand::Rng;
-use std::{
-    fs,
-    io::Write,
-    path::{Path, PathBuf},
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{fs, io::Write, thread::sleep};
 
 const FOLDER: &str = "/sys/devices/system/cpu/cpufreq";
 /// One round in so many moves a clock.

@@ -18,13 +18,10 @@ use disturb::Clocks;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use rounds::{Kind, Rounds};
 use serde::Serialize;
-use std::{
-    fmt, fs,
-    io::{self, Write as _},
-    process::ExitCode,
-    sync::atomic::{AtomicI32, Ordering},
-    time::{Duration, Instant},
-};
+use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+use std::{fmt, fs, process::ExitCode};
 use watch::Watch;
 
 const LINE_EVERY: Duration = Duration::from_secs(60);

@@ -1,20 +1,11 @@
 //! Which round comes next: the seed decides all of them.
 
-use super::{
-    Worked,
-    disturb::Bound,
-    work::{self, Mode, Work},
-};
-use crate::{
-    checks::{self, Subject, engine},
-    child,
-    machine::Engine,
-    options::Options,
-    plan,
-    row::{Name, Row, Status},
-    setup::Place,
-    verdict::{Verdict, Wrong},
-};
+use super::work::{self, Mode, Work};
+use super::{Worked, disturb::Bound};
+use crate::checks::{self, Subject, engine};
+use crate::row::{Name, Row, Status};
+use crate::verdict::{Verdict, Wrong};
+use crate::{child, machine::Engine, options::Options, plan, setup::Place};
 use contigo_boards::DmaKind;
 use fastrand::Rng;
 use std::time::Duration;

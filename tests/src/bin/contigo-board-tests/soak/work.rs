@@ -1,20 +1,16 @@
 //! The jobs of one round, and a process that is killed at them: the module stops its engine, and
 //! the next round works.
 
-use crate::{
-    apart::{AT_WORK, killed_while},
-    jobs::SLOW_LIMITS,
-    row::{Name, Row, Status},
-    setup::{Bench, Place},
-    verdict::{Tried, fail},
-};
+use crate::apart::{AT_WORK, killed_while};
+use crate::jobs::SLOW_LIMITS;
+use crate::row::{Name, Row, Status};
+use crate::setup::{Bench, Place};
+use crate::verdict::{Tried, fail};
 use contigo::{Driver, Error, Queue, Region};
 use contigo_exerciser::{Budget, Exerciser, Ground, JOB_TIMEOUT, Limits, Line};
 use fastrand::Rng;
-use std::{
-    io::{PipeWriter, Write},
-    time::{Duration, Instant},
-};
+use std::io::{PipeWriter, Write};
+use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {

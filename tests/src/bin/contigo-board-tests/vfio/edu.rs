@@ -2,14 +2,10 @@
 //! again and again, a second time at once, and more memory than is allowed.
 
 use super::{LEN, LIMIT, WIDE, open_edu};
-use crate::{
-    jobs::{SLOW_JOBS, SLOW_LIMITS},
-    verdict::{Seen, Tried},
-};
-use contigo::{
-    Align, Error, Queue, Region, Result,
-    linux::vfio::{Interrupt, Vfio, VfioDevice},
-};
+use crate::jobs::{SLOW_JOBS, SLOW_LIMITS};
+use crate::verdict::{Seen, Tried};
+use contigo::linux::vfio::{Interrupt, Vfio, VfioDevice};
+use contigo::{Align, Error, Queue, Region, Result};
 use contigo_exerciser::{Budget, Exerciser, Ground, Mode, Tally};
 use contigo_testkit::edu::Unwatched;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};

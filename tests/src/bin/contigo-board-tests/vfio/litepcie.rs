@@ -8,11 +8,9 @@
 //! real kernel's.
 
 use super::{CANARY, KILLED_BYTES, Test, edu, next_owner};
-use crate::{
-    apart::{AT_WORK, kill_many},
-    pages::frames,
-    verdict::{Seen, Tried, fail},
-};
+use crate::apart::{AT_WORK, kill_many};
+use crate::pages::frames;
+use crate::verdict::{Seen, Tried, fail};
 use contigo::{
     Align, Backend as _, CpuBuf, DevAddr, Error, Mmio, Queue, Region, Result,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side},
@@ -20,12 +18,9 @@ use contigo::{
     types::BaseAddr,
 };
 use contigo_testkit::litepcie as manual;
-use std::{
-    fs,
-    io::{PipeWriter, Write as _},
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use std::io::{PipeWriter, Write as _};
+use std::time::{Duration, Instant};
+use std::{fs, thread::sleep};
 
 /// Each of them on the card at an address.
 pub(crate) const TESTS: &[Test] = &[

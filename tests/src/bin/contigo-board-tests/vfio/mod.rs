@@ -17,11 +17,8 @@ mod refused;
 mod revoked;
 
 use crate::verdict::Tried;
-use contigo::{
-    Backend as _, Error, Mmio as _, Result,
-    hw::wait::poll_every,
-    linux::vfio::{Interrupt, Vfio, VfioDevice},
-};
+use contigo::linux::vfio::{Interrupt, Vfio, VfioDevice};
+use contigo::{Backend as _, Error, Mmio as _, Result, hw::wait::poll_every};
 use contigo_testkit::edu::{Edu, FaultLog, FaultWatch, regs};
 use refused::Refused;
 use std::{thread::sleep, time::Duration};

@@ -7,17 +7,11 @@
 
 use super::{LEN, LIMIT, WIDE, fault_log, open_device, open_edu};
 use crate::verdict::{Seen, Tried, fail, skip};
+use contigo::linux::vfio::{Interrupt, Vfio};
+use contigo::mem::{Mapping, SyncScope};
 use contigo::{
     Align, Backend, Bus, CpuBuf, DevAddr, Direction, Error, Operand, Port, Queue, Region, Result,
-    hw::Wired,
-    job::AnyDriver,
-    linux::{
-        Spin,
-        memory::HugeTlb,
-        vfio::{Interrupt, Vfio},
-    },
-    mem::{Mapping, SyncScope},
-    types::BaseAddr,
+    hw::Wired, job::AnyDriver, linux::Spin, linux::memory::HugeTlb, types::BaseAddr,
 };
 use contigo_testkit::edu::{Edu, FaultLog, Unwatched};
 use std::{ops::Range, ptr::NonNull};

@@ -4,10 +4,8 @@
 )]
 //! Memory that is taken away while the device is at work.
 
-use super::{
-    LEN, LIMIT, WIDE, open_device, open_edu,
-    refused::{CANARY, Refused},
-};
+use super::refused::{CANARY, Refused};
+use super::{LEN, LIMIT, WIDE, open_device, open_edu};
 use crate::verdict::{Seen, Tried, fail};
 use contigo::{
     Align, DevAddr, Driver, Error, Mmio as _, Queue, Region, Result,
@@ -15,10 +13,8 @@ use contigo::{
     linux::vfio::{Interrupt, Vfio},
 };
 use contigo_testkit::edu::{Edu, FaultWatch as _, IommuFault, Unwatched};
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Well into a transfer of 100 ms, and well before its end.
 const IN_THE_FIRST: Duration = Duration::from_millis(40);
