@@ -23,14 +23,11 @@ fn root() -> PathBuf {
 /// Every file of `boards/soc/`, and whether it has a `SOC`.
 fn socs(boards: &Path) -> Vec<(String, bool)> {
     let files = fs::read_dir(boards.join("soc")).unwrap().map(|entry| entry.unwrap().path());
-    let mut socs: Vec<_> = files
-        .map(|file| {
-            (
-                file.file_stem().unwrap().to_str().unwrap().to_owned(),
-                fs::read_to_string(file).unwrap().contains("pub const SOC: Soc"),
-            )
-        })
-        .collect();
+    let soc = |file: PathBuf| {
+        let is_whole = fs::read_to_string(&file).unwrap().contains("pub const SOC: Soc");
+        (file.file_stem().unwrap().to_str().unwrap().to_owned(), is_whole)
+    };
+    let mut socs: Vec<_> = files.map(soc).collect();
     socs.sort();
     socs
 }
@@ -55,10 +52,8 @@ fn programs(folder: &Path, boards: &[Board]) -> String {
     for (board, soc) in &known {
         let ports: Vec<_> = board.ports.iter().map(|port| format!("{soc}::{port}")).collect();
         writeln!(text, "\n/// {}.\n///\n/// - Processor: {}", board.about, board.chip).unwrap();
-        for (what, said) in [
-            ("Memory", board.memory.clone().unwrap_or_default()),
-            ("Images", board.images.join(", ")),
-        ] {
+        let memory = board.memory.clone().unwrap_or_default();
+        for (what, said) in [("Memory", memory), ("Images", board.images.join(", "))] {
             if !said.is_empty() {
                 writeln!(text, "/// - {what}: {said}").unwrap();
             }
@@ -139,12 +134,9 @@ fn a_wrong_folder_is_refused_by_name() {
     };
     let refused = |text: &str| {
         write("board/board.toml", text);
-        Board::all(world.path()).map_or_else(
-            |error| format!("{error:#}"),
-            |boards| {
-                Board::targets(&boards).map_or_else(|error| format!("{error:#}"), |_| String::new())
-            },
-        )
+        let boards = Board::all(world.path());
+        let targets = boards.and_then(|boards| Board::targets(&boards).map(drop));
+        targets.map_or_else(|error| format!("{error:#}"), |()| String::new())
     };
     write("soc/one.rs", "/// A port.\npub const A: Port = plain(\"a\");\n");
     assert!(refused(RIGHT).contains("no README.md"));
@@ -158,28 +150,16 @@ fn a_wrong_folder_is_refused_by_name() {
         ("soc = \"one\"\n", "", "want a `soc`"),
         ("manual = \"m\"\n", "", "wants `chip` and `manual`"),
     ] {
-        let said_of = refused(&RIGHT.replace(right, wrong));
-        assert!(
-            said_of.contains(said) && said_of.starts_with("board board: "),
-            "{wrong}: {said_of}"
-        );
+        let got = refused(&RIGHT.replace(right, wrong));
+        assert!(got.contains(said) && got.starts_with("board board: "), "{wrong}: {got}");
     }
-    assert!(
-        refused(&format!("{RIGHT}[[overlay]]\ntrees = []\nhas = []\n"))
-            .contains("there is no overlay.dtso")
-    );
+    let overlay =
+        |trees: &str| refused(&format!("{RIGHT}[[overlay]]\ntrees = {trees}\nhas = []\n"));
+    assert!(overlay("[]").contains("there is no overlay.dtso"));
     write("board/overlay.dtso", "");
-    assert!(
-        refused(&format!("{RIGHT}[[overlay]]\ntrees = [\"t\"]\nhas = []\n"))
-            .contains("wants `trees`")
-    );
+    assert!(overlay("[\"t\"]").contains("wants `trees`"));
     write("other/README.md", "");
-    write(
-        "other/board.toml",
-        &RIGHT.replace(
-            "aarch64-unknown-linux-gnu\"",
-            "armv7-unknown-linux-gnueabihf\"\nfamilies = [\"board\"]",
-        ),
-    );
+    let armv7 = "armv7-unknown-linux-gnueabihf\"\nfamilies = [\"board\"]";
+    write("other/board.toml", &RIGHT.replace("aarch64-unknown-linux-gnu\"", armv7));
     assert!(refused(RIGHT).contains("board has another processor"), "{}", refused(RIGHT));
 }

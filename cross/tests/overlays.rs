@@ -70,10 +70,19 @@ fn boards() -> Outcome<Vec<Board>> {
 
 fn missing() -> Option<String> {
     let lacks = |tool: &&&str| Command::new(tool).arg("--version").output().is_err();
-    TOOLS
-        .iter()
-        .find(lacks)
-        .map(|tool| format!("{tool} is not installed (Debian: device-tree-compiler, cpp)"))
+    let tool = TOOLS.iter().find(lacks)?;
+    Some(format!("{tool} is not installed (Debian: device-tree-compiler, cpp)"))
+}
+
+/// The newest kernel source of the cache, or why `test` is skipped.
+fn newest_source(test: &str) -> Outcome<Option<PathBuf>> {
+    let newest = sources()?.pop_last().map(|(_, source)| source);
+    let lacks = "no kernel source in the cache: cargo lab kernel".to_owned();
+    let why = missing().or_else(|| newest.is_none().then_some(lacks));
+    if let Some(why) = &why {
+        emulated::skipped(&format!("overlays::{test}"), why);
+    }
+    Ok(newest.filter(|_| why.is_none()))
 }
 
 /// The kernel sources in the lab's cache, by their series.
@@ -102,14 +111,8 @@ fn includes(source: &Path, architecture: &str) -> Vec<PathBuf> {
         vec![source.join("include"), source.join("scripts/dtc/include-prefixes"), trees.clone()];
     let mut at = 2;
     while let Some(folder) = folders.get(at).cloned() {
-        folders.extend(
-            fs::read_dir(folder)
-                .into_iter()
-                .flatten()
-                .flatten()
-                .map(|entry| entry.path())
-                .filter(|path| path.is_dir()),
-        );
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        folders.extend(entries.map(|entry| entry.path()).filter(|path| path.is_dir()));
         at += 1;
     }
     folders
@@ -189,10 +192,9 @@ fn check(base: &Path, layers: &[Layer<'_>], scratch: &Path) -> Outcome {
         for engine in not_coherent.iter().map(|engine| named(&tree, engine)) {
             property(&tree, engine, "compatible")?;
             if coherent(&tree, engine) {
-                return Err(format!(
-                    "{name}: {engine} does not snoop, and its tree says that it does"
-                )
-                .into());
+                let why =
+                    format!("{name}: {engine} does not snoop, and its tree says that it does");
+                return Err(why.into());
             }
         }
     }
@@ -250,14 +252,10 @@ fn every_overlay_compiles_and_has_a_case() -> Outcome {
 
 #[test]
 fn every_overlay_applies_to_the_kernels_trees() -> Outcome {
-    let sources = sources()?;
-    let why = missing().or_else(|| {
-        sources.is_empty().then(|| "no kernel source in the cache: cargo lab kernel".to_owned())
-    });
-    if let Some(why) = why {
-        emulated::skipped("overlays::every_overlay_applies", &why);
+    if newest_source("every_overlay_applies")?.is_none() {
         return Ok(());
     }
+    let sources = sources()?;
     let lacking: Vec<_> =
         ["6.1", "6.12"].into_iter().filter(|series| !sources.contains_key(*series)).collect();
     let boards = boards()?;
@@ -316,20 +314,14 @@ fn stacks<'a>(board: &'a Board, tree: &str) -> Outcome<Vec<Vec<Layer<'a>>>> {
 /// trees: its other findings there are the kernel's, so only our binding counts.
 #[test]
 fn every_engine_fits_the_binding() -> Outcome {
-    let sources = sources()?;
+    const NAME: &str = "every_engine_fits_the_binding";
+    let Some(source) = newest_source(NAME)? else { return Ok(()) };
     let bin = CacheDir::open()?.path().join("dtschema-2026.9/bin");
-    let why = missing()
-        .or_else(|| {
-            sources.is_empty().then(|| "no kernel source in the cache: cargo lab kernel".to_owned())
-        })
-        .or_else(|| {
-            (!bin.with_file_name("whole").is_file())
-                .then(|| "no dtschema in the cache: kernel-helpers/bindings/check".to_owned())
-        });
-    let Some((_, source)) = sources.iter().next_back().filter(|_| why.is_none()) else {
-        emulated::skipped("overlays::every_engine_fits_the_binding", &why.unwrap_or_default());
+    if !bin.with_file_name("whole").is_file() {
+        let why = "no dtschema in the cache: kernel-helpers/bindings/check";
+        emulated::skipped(&format!("overlays::{NAME}"), why);
         return Ok(());
-    };
+    }
     let (scratch, mut trees) = (TempDir::new()?, Vec::new());
     let schema = scratch.path().join("schema.json");
     run(Command::new(bin.join("dt-mk-schema"))
@@ -341,7 +333,7 @@ fn every_engine_fits_the_binding() -> Outcome {
         for tree in board.overlays.iter().flat_map(|overlay| &overlay.trees) {
             for layers in stacks(board, tree)? {
                 let folder = TempDir::new_in(scratch.path())?.keep();
-                let Some(base) = base(board, tree, source, &folder)? else { continue };
+                let Some(base) = base(board, tree, &source, &folder)? else { continue };
                 check(&base, &layers, &folder)?;
                 trees.push(folder.join("whole.dtb"));
             }
@@ -371,27 +363,22 @@ fn every_engine_fits_the_binding() -> Outcome {
 /// An overlay with one thing wrong is refused, and for that; with nothing wrong it is not.
 #[test]
 fn a_broken_overlay_is_refused() -> Outcome {
-    let sources = sources()?;
-    let why = missing().or_else(|| {
-        sources.is_empty().then(|| "no kernel source in the cache: cargo lab kernel".to_owned())
-    });
-    let Some((_, source)) = sources.iter().next_back().filter(|_| why.is_none()) else {
-        emulated::skipped("overlays::a_broken_overlay_is_refused", &why.unwrap_or_default());
-        return Ok(());
-    };
+    let Some(source) = newest_source("a_broken_overlay_is_refused")? else { return Ok(()) };
     let boards = boards()?;
-    for (example, broken, right, wrong, said) in BROKEN {
-        let example = EXAMPLES.iter().find(|one| one.overlay == *example).ok_or("no example")?;
+    let faults = BROKEN.iter().flat_map(|&(example, broken, faults)| {
+        faults.iter().map(move |fault| (example, broken, fault))
+    });
+    for (example, broken, [right, wrong, said]) in faults {
+        let example = EXAMPLES.iter().find(|one| one.overlay == example).ok_or("no example")?;
         let board = boards.iter().find(|board| board.name == example.board).ok_or("no board")?;
         let tree = &board.overlays[0].trees[0];
         let scratch = TempDir::new()?;
-        let base = base(board, tree, source, scratch.path())?.ok_or("no tree")?;
+        let base = base(board, tree, &source, scratch.path())?.ok_or("no tree")?;
         let mut layers = stacks(board, tree)?
             .into_iter()
             .find(|stack| stack.iter().any(|layer| layer.name == example.overlay))
             .ok_or("none")?;
-        let layer =
-            layers.iter_mut().find(|layer| layer.name == *broken).ok_or("no such overlay")?;
+        let layer = layers.iter_mut().find(|layer| layer.name == broken).ok_or("no overlay")?;
         let text = layer.text.replacen(right, wrong, 1);
         assert!(text != layer.text, "{broken} has no {right}");
         layer.text = text;
@@ -400,10 +387,8 @@ fn a_broken_overlay_is_refused() -> Outcome {
             Ok(()) => assert!(said.is_empty(), "{broken} with {wrong} for {right} passed"),
             Err(error) => {
                 let error = error.to_string();
-                assert!(
-                    !said.is_empty() && said.split('|').any(|said| error.contains(said)),
-                    "{broken}, {wrong}: {error}"
-                );
+                let is_named = !said.is_empty() && said.split('|').any(|one| error.contains(one));
+                assert!(is_named, "{broken}, {wrong}: {error}");
             }
         }
     }

@@ -27,14 +27,14 @@ fn manifest(folder: &Path) -> Table {
 fn published() -> BTreeMap<String, (PathBuf, Table)> {
     let members = manifest(&root())["workspace"]["members"].as_array().unwrap().clone();
     let crates = members.iter().map(|member| root().join(member.as_str().unwrap()));
-    let crates = crates.map(|folder| (manifest(&folder), folder));
-    let kept = crates.filter(|(manifest, _)| {
+    let is_published = |manifest: &Table| {
         manifest["package"].get("publish").is_none_or(|publish| publish.as_bool() != Some(false))
-    });
-    kept.map(|(manifest, folder)| {
+    };
+    let named = crates.map(|folder| {
+        let manifest = manifest(&folder);
         (manifest["package"]["name"].as_str().unwrap().to_owned(), (folder, manifest))
-    })
-    .collect()
+    });
+    named.filter(|(_, (_, manifest))| is_published(manifest)).collect()
 }
 
 #[test]
@@ -53,24 +53,13 @@ fn published_crates_have_page_and_licences() {
             assert_eq!(own.unwrap(), whole.unwrap(), "{name}: {licence}");
         }
         let words = |key: &str| package[key].as_array().unwrap().len();
-        assert!(
-            (1..=5).contains(&words("keywords")) && (1..=5).contains(&words("categories")),
-            "{name}: the registry takes 1 to 5"
-        );
-        assert!(words("include") > 2 && package["description"].as_str().is_some(), "{name}");
-    }
-}
-
-#[test]
-fn a_published_crate_is_made_of_published_ones() {
-    let crates = published();
-    for (name, (_, manifest)) in &crates {
+        // The registry takes 1 to 5 of each.
+        let few = ["keywords", "categories"].iter().all(|key| (1..=5).contains(&words(key)));
+        assert!(few && words("include") > 2 && package["description"].as_str().is_some(), "{name}");
+        // It is made of published ones.
         let Some(Value::Table(dependencies)) = manifest.get("dependencies") else { continue };
         for dependency in dependencies.keys().filter(|name| name.starts_with("contigo")) {
-            assert!(
-                crates.contains_key(dependency),
-                "{name} is published, and needs {dependency}, which is not"
-            );
+            assert!(crates.contains_key(dependency), "{name} needs {dependency}: not published");
         }
     }
 }
@@ -162,17 +151,14 @@ fn a_version_that_differs_is_named() {
     let version = manifest(&root())["workspace"]["package"]["version"].as_str().unwrap().to_owned();
     let tree = versioned();
     // Each place, alone: its file, and the text around the version.
+    let module = "cross/packaging/buildroot/package/contigo-module/contigo-module.mk";
     let places = [
         ("bindings/python/Cargo.toml", "version = \"", "\""),
         ("tests/fuzz/Cargo.toml", "version = \"", "\""),
         ("kernel-helpers/module/dkms.conf", "PACKAGE_VERSION=\"", "\""),
         ("kernel-helpers/README.md", "/usr/src/contigo-", ""),
         ("docs/boards.md", "dkms install contigo/", ""),
-        (
-            "cross/packaging/buildroot/package/contigo-module/contigo-module.mk",
-            "CONTIGO_MODULE_VERSION = ",
-            "\n",
-        ),
+        (module, "CONTIGO_MODULE_VERSION = ", "\n"),
         ("Cargo.toml", "contigo-log = { path = \"tools/log\", version = \"", "\""),
     ];
     for (file, before, after) in places {
@@ -183,26 +169,21 @@ fn a_version_that_differs_is_named() {
         let other = format!("{before}9.9.9{after}");
         fs::write(&path, text.replacen(&place, &other, 1)).unwrap();
         let output = script(tree.path(), "cross/packaging/versions", &[]);
-        assert_eq!(output.status.code(), Some(1), "{file}");
-        assert_eq!(
-            said(&output),
-            format!("versions: {file} says 9.9.9, and Cargo.toml {version}\n")
-        );
+        let expected = format!("versions: {file} says 9.9.9, and Cargo.toml {version}\n");
+        assert_eq!((output.status.code(), said(&output)), (Some(1), expected));
         fs::write(&path, text).unwrap();
     }
     // The changelog's heading is asked for at a release alone.
     assert!(script(tree.path(), "cross/packaging/versions", &[]).status.success());
-    fs::write(tree.path().join("CHANGELOG.md"), "# Changelog\n\n## Unreleased\n\n- A change.\n")
-        .unwrap();
-    let output = script(tree.path(), "cross/packaging/versions", &["--release"]);
+    let release = |changelog: &str| {
+        let text = format!("# Changelog\n\n## Unreleased\n\n{changelog}- A change.\n");
+        fs::write(tree.path().join("CHANGELOG.md"), text).unwrap();
+        script(tree.path(), "cross/packaging/versions", &["--release"])
+    };
+    let output = release("");
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(said(&output).lines().count(), 2, "no heading, and a line left: {}", said(&output));
-    fs::write(
-        tree.path().join("CHANGELOG.md"),
-        format!("# Changelog\n\n## Unreleased\n\n## {version} (2026-12-01)\n\n- A change.\n"),
-    )
-    .unwrap();
-    assert!(script(tree.path(), "cross/packaging/versions", &["--release"]).status.success());
+    assert!(release(&format!("## {version} (2026-12-01)\n\n")).status.success());
 }
 
 /// Runs git in `tree`. False where there is no git.
@@ -223,12 +204,8 @@ fn release_of_wrong_tree_says_what_to_do() {
         && git(tree.path(), &["add", "-A"])
         && git(tree.path(), &["commit", "-qm", "All"]);
     if !committed {
-        writeln!(
-            std::io::stderr(),
-            "SKIPPED: release_of_wrong_tree_says_what_to_do: git is not here"
-        )
-        .unwrap();
-        return;
+        let why = "SKIPPED: release_of_wrong_tree_says_what_to_do: git is not here";
+        return writeln!(std::io::stderr(), "{why}").unwrap();
     }
     let ends = |args: &[&str], code: i32, text: &str| {
         let output = script(tree.path(), "cross/packaging/release", args);
@@ -254,11 +231,8 @@ fn release_of_wrong_tree_says_what_to_do() {
     // The part that needs no tool is made twice, with equal bytes, and never over another.
     let made = |name: &str| {
         let out = tree.path().join("target").join(name);
-        let output = script(
-            tree.path(),
-            "cross/packaging/release",
-            &["--make", "--only", "source", "--out", out.to_str().unwrap()],
-        );
+        let args = ["--make", "--only", "source", "--out", out.to_str().unwrap()];
+        let output = script(tree.path(), "cross/packaging/release", &args);
         assert!(output.status.success(), "{}", said(&output));
         assert!(String::from_utf8_lossy(&output.stdout).contains("Nothing was uploaded"));
         fs::read(out.join("SHA256SUMS")).unwrap()
@@ -273,22 +247,14 @@ fn release_of_wrong_tree_says_what_to_do() {
     // A step that fails takes all of it away.
     let tools = tree.path().join("target/bin");
     fs::create_dir(&tools).unwrap();
-    fs::write(
-        tools.join("gzip"),
-        "#!/bin/sh\necho 'gzip: write: No space left on device' >&2\nexit 1\n",
-    )
-    .unwrap();
+    let full = "#!/bin/sh\necho 'gzip: write: No space left on device' >&2\nexit 1\n";
+    fs::write(tools.join("gzip"), full).unwrap();
     fs::set_permissions(tools.join("gzip"), fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("bash");
-    command.arg("cross/packaging/release").args([
-        "--make",
-        "--only",
-        "source",
-        "--out",
-        "target/full",
-    ]);
-    let output = command.current_dir(tree.path()).env("PATH", path).output().unwrap();
+    let line = "cross/packaging/release --make --only source --out target/full";
+    command.args(line.split(' ')).current_dir(tree.path()).env("PATH", path);
+    let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(said(&output).contains("nothing was kept; free on the disk"), "{}", said(&output));
     assert!(!tree.path().join("target/full").exists());

@@ -22,6 +22,22 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// It succeeded.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.status, Some(0), "{self:?}");
+        self
+    }
+
+    /// It failed, and standard error has each of these.
+    #[track_caller]
+    pub(crate) fn failed_with(&self, parts: &[&str]) {
+        assert_eq!(self.status, Some(1), "{self:?}");
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part} is not in {}", self.stderr);
+        }
+    }
+
     pub(crate) fn json(&self) -> Result<Value, Box<dyn Error>> {
         serde_json::from_str(&self.stdout).map_err(|error| format!("{error} in {self:?}").into())
     }
@@ -131,11 +147,8 @@ for program in $programs; do /bin/cp "{root}/fixtures/$triple" "{root}/sources/t
             .current_dir(self.path("sources"));
         let output = command.envs(variables.iter().copied()).output()?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ok(Run {
-            status: output.status.code(),
-            stdout: text(output.stdout),
-            stderr: text(output.stderr),
-        })
+        let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+        Ok(Run { status: output.status.code(), stdout, stderr })
     }
 }
 
@@ -151,13 +164,13 @@ pub(crate) fn program(machine: u16, needs: Option<&str>, is_dynamic: bool) -> Ve
     let sections = (names + strings.len() as u64).next_multiple_of(8);
     let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
     let half = |file: &mut Vec<u8>, values: &[u16]| {
-        values.iter().for_each(|value| file.extend(value.to_le_bytes()))
+        file.extend(values.iter().flat_map(|v| v.to_le_bytes()))
     };
     let word = |file: &mut Vec<u8>, values: &[u32]| {
-        values.iter().for_each(|value| file.extend(value.to_le_bytes()))
+        file.extend(values.iter().flat_map(|v| v.to_le_bytes()))
     };
     let long = |file: &mut Vec<u8>, values: &[u64]| {
-        values.iter().for_each(|value| file.extend(value.to_le_bytes()))
+        file.extend(values.iter().flat_map(|v| v.to_le_bytes()))
     };
     half(&mut file, &[3, machine]);
     word(&mut file, &[1]);

@@ -1,7 +1,7 @@
 //! `cargo cross package`: the same sources give the same bytes, the manifest tells the truth about
 //! them, debhelper gets what it needs, and a run that fails leaves nothing.
 
-use super::machine::{AARCH64, ARMV7, Machine, Outcome, X86_64, program};
+use super::machine::{AARCH64, ARMV7, Machine, Outcome, Run, X86_64, program};
 use contigo_testkit::emulated;
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -20,25 +20,23 @@ fn machine(test: &str) -> Result<Option<Machine>, Box<dyn Error>> {
     if machine.with_sources()? {
         return Ok(Some(machine));
     }
-    emulated::skipped(
-        &format!("package::{test}"),
-        "make, dtc, readelf or python3 is not installed",
-    );
+    let why = "make, dtc, readelf or python3 is not installed";
+    emulated::skipped(&format!("package::{test}"), why);
     Ok(None)
 }
 
 fn packages(machine: &Machine, args: &[&str]) -> Result<BTreeMap<String, Vec<u8>>, Box<dyn Error>> {
-    let run = machine.cross(&[&["package", "--json"], args].concat())?;
-    assert_eq!(run.status, Some(0), "{run:?}");
+    made(&machine.cross(&[&["package", "--json"], args].concat())?.ok())
+}
+
+/// The packages that a run reports, by their names, each with its size and sum.
+fn made(run: &Run) -> Result<BTreeMap<String, Vec<u8>>, Box<dyn Error>> {
     let mut packages = BTreeMap::new();
     for entry in run.json()?.as_array().ok_or("no list")? {
         let file = entry["package"].as_str().ok_or("no path")?;
         let bytes = fs::read(file)?;
-        assert_eq!(
-            (&entry["size_bytes"], &entry["sha256"]),
-            (&bytes.len().into(), &sum(&bytes).into()),
-            "{file}"
-        );
+        let expected = (&bytes.len().into(), &sum(&bytes).into());
+        assert_eq!((&entry["size_bytes"], &entry["sha256"]), expected, "{file}");
         packages.insert(file.rsplit('/').next().unwrap_or_default().to_owned(), bytes);
     }
     Ok(packages)
@@ -69,33 +67,21 @@ fn two_runs_give_the_same_bytes() -> Outcome {
 fn the_manifest_has_every_file_with_its_sum() -> Outcome {
     let Some(machine) = machine("the_manifest_has_every_file_with_its_sum")? else { return Ok(()) };
     let all = packages(&machine, &[])?;
-    let names = [
-        "contigo-9.8.7-aarch64-unknown-linux-gnu.tar.gz",
-        "contigo-9.8.7-armv7-unknown-linux-gnueabihf.tar.gz",
-        "contigo-9.8.7-x86_64-unknown-linux-gnu.tar.gz",
-    ];
-    assert_eq!(all.keys().collect::<Vec<_>>(), names);
+    let names =
+        [AARCH64, ARMV7, X86_64].map(|(triple, _)| format!("contigo-9.8.7-{triple}.tar.gz"));
+    assert_eq!(all.keys().cloned().collect::<Vec<_>>(), names);
     for (name, bytes) in all {
         let folder = name.strip_suffix(".tar.gz").ok_or("no .tar.gz")?;
-        let mut files = BTreeMap::new();
-        let mut links = BTreeMap::new();
-        let mut order = Vec::new();
+        let (mut files, mut links, mut order) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         for member in Archive::new(GzDecoder::new(bytes.as_slice())).entries()? {
             let mut member = member?;
-            let path = member
-                .path()?
-                .to_str()
-                .and_then(|path| path.strip_prefix(folder)?.strip_prefix('/'))
-                .ok_or("outside")?
-                .to_owned();
+            let path = member.path()?.strip_prefix(folder)?.display().to_string();
             let header = member.header();
             assert_eq!((header.uid()?, header.gid()?, header.mtime()?), (0, 0, 1), "{path}");
             order.push(path.clone());
             if header.entry_type() == EntryType::Symlink {
-                links.insert(
-                    path,
-                    member.link_name()?.ok_or("a link to nothing")?.display().to_string(),
-                );
+                let to = member.link_name()?.ok_or("a link to nothing")?;
+                links.insert(path, to.display().to_string());
                 continue;
             }
             let is_program = path.starts_with("usr/bin/") || path.contains("/libcontigo.so.");
@@ -108,8 +94,7 @@ fn the_manifest_has_every_file_with_its_sum() -> Outcome {
         let manifest: Value =
             serde_json::from_slice(&files.remove("MANIFEST.json").ok_or("no manifest")?)?;
         assert_eq!((&manifest["version"], &manifest["glibc"]), (&"9.8.7".into(), &"2.25".into()));
-        let mut listed = BTreeMap::new();
-        let mut listed_links = BTreeMap::new();
+        let (mut listed, mut listed_links) = (BTreeMap::new(), BTreeMap::new());
         for file in manifest["files"].as_array().ok_or("no list")? {
             let path = file["path"].as_str().ok_or("no path")?.to_owned();
             match (file["size_bytes"].as_u64(), file["sha256"].as_str(), file["link"].as_str()) {
@@ -118,17 +103,16 @@ fn the_manifest_has_every_file_with_its_sum() -> Outcome {
                 _ => return Err(format!("neither a file nor a link: {file}").into()),
             }
         }
-        let there: BTreeMap<_, _> = files
-            .iter()
-            .map(|(path, content)| (path.clone(), (content.len() as u64, sum(content))))
-            .collect();
+        let about = |content: &Vec<u8>| (content.len() as u64, sum(content));
+        let there: BTreeMap<_, _> =
+            files.iter().map(|(path, content)| (path.clone(), about(content))).collect();
         assert_eq!((listed, &listed_links), (there, &links));
-        let gnu = match name.contains("armv7") {
-            true => "arm-linux-gnueabihf".to_owned(),
-            false => {
-                format!("{}-linux-gnu", if name.contains("aarch64") { "aarch64" } else { "x86_64" })
-            }
-        };
+        let gnu = ["arm-linux-gnueabihf", "aarch64-linux-gnu", "x86_64-linux-gnu"]
+            .into_iter()
+            .find(|gnu| {
+                name.contains(&gnu.replace("arm-", "armv7-").replace("-linux", "-unknown-linux"))
+            })
+            .ok_or("another processor")?;
         assert_eq!(links[&format!("usr/lib/{gnu}/libcontigo.so")], "libcontigo.so.2");
         for path in [
             "CHANGELOG.md",
@@ -152,38 +136,33 @@ fn the_manifest_has_every_file_with_its_sum() -> Outcome {
             assert!(files.contains_key(path), "{path} is not in {:?}", files.keys());
         }
         let pc = String::from_utf8_lossy(&files[&format!("usr/lib/{gnu}/pkgconfig/contigo.pc")]);
-        assert!(
-            pc.contains("prefix=/usr\n")
-                && pc.contains(&format!("/lib/{gnu}\n"))
-                && pc.contains("Version: 9.8.7"),
-            "{pc}"
-        );
+        for line in ["prefix=/usr\n", &format!("/lib/{gnu}\n"), "Version: 9.8.7"] {
+            assert!(pc.contains(line), "{line} is not in {pc}");
+        }
         // pip leaves alone what has no list of its files.
         assert!(!files.keys().any(|path| path.ends_with("/RECORD")));
     }
     Ok(())
 }
 
-#[test]
-fn missing_licence_is_named_nothing_left() -> Outcome {
-    let Some(machine) = machine("missing_licence_is_named_nothing_left")? else {
-        return Ok(());
-    };
-    fs::remove_file(machine.path("sources/LICENSE-MIT"))?;
-    let run = machine.cross(&["package"])?;
-    assert!(run.status == Some(1) && run.stderr.contains("LICENSE-MIT"), "{run:?}");
+fn nothing_left(machine: &Machine) -> Outcome {
     assert_eq!(fs::read_dir(machine.path("sources/target/contigo-packages"))?.count(), 0);
     Ok(())
 }
 
 #[test]
+fn missing_licence_is_named_nothing_left() -> Outcome {
+    let Some(machine) = machine("missing_licence_is_named_nothing_left")? else { return Ok(()) };
+    fs::remove_file(machine.path("sources/LICENSE-MIT"))?;
+    machine.cross(&["package"])?.failed_with(&["LICENSE-MIT"]);
+    nothing_left(&machine)
+}
+
+#[test]
 fn missing_tool_is_named_before_any_build() -> Outcome {
-    let Some(machine) = machine("missing_tool_is_named_before_any_build")? else {
-        return Ok(());
-    };
+    let Some(machine) = machine("missing_tool_is_named_before_any_build")? else { return Ok(()) };
     let refused = |args: &[&str], said: &str| -> Outcome {
-        let run = machine.cross_with(args, &[("SOURCE_DATE_EPOCH", "1")])?;
-        assert!(run.status == Some(1) && run.stderr.contains(said), "{said}: {run:?}");
+        machine.cross_with(args, &[DATE])?.failed_with(&[said]);
         assert!(!machine.path("sources/target").exists(), "{args:?}");
         Ok(())
     };
@@ -228,81 +207,50 @@ fn machine_for_debs(test: &str) -> Result<Option<Machine>, Box<dyn Error>> {
 const DATE: (&str, &str) = ("SOURCE_DATE_EPOCH", "1700000000");
 
 fn debs(machine: &Machine, args: &[&str]) -> Result<BTreeMap<String, String>, Box<dyn Error>> {
-    let run = machine.cross_with(&[&["package", "--deb", "--json"], args].concat(), &[DATE])?;
-    assert_eq!(run.status, Some(0), "{run:?}");
-    let mut packages = BTreeMap::new();
-    for entry in run.json()?.as_array().ok_or("no list")? {
-        let file = entry["package"].as_str().ok_or("no path")?;
-        packages.insert(
-            file.rsplit('/').next().unwrap_or_default().to_owned(),
-            fs::read_to_string(file)?,
-        );
-    }
-    Ok(packages)
+    let run = machine.cross_with(&[&["package", "--deb", "--json"], args].concat(), &[DATE])?.ok();
+    made(&run)?.into_iter().map(|(name, bytes)| Ok((name, String::from_utf8(bytes)?))).collect()
 }
 
 #[test]
 fn debhelper_gets_date_version_and_needs() -> Outcome {
-    let Some(machine) = machine_for_debs("debhelper_gets_date_version_and_needs")? else {
-        return Ok(());
-    };
+    let test = "debhelper_gets_date_version_and_needs";
+    let Some(machine) = machine_for_debs(test)? else { return Ok(()) };
     let all = debs(&machine, &[])?;
-    let names = [
-        "contigo-dkms_9.8.7_all.deb",
-        "contigo_9.8.7_amd64.deb",
-        "contigo_9.8.7_arm64.deb",
-        "contigo_9.8.7_armhf.deb",
-        "libcontigo2_9.8.7_amd64.deb",
-        "libcontigo2_9.8.7_arm64.deb",
-        "libcontigo2_9.8.7_armhf.deb",
-    ];
-    assert_eq!(all.keys().collect::<Vec<_>>(), names);
+    let mut names = vec!["contigo-dkms_9.8.7_all.deb".to_owned()];
+    for package in ["contigo", "libcontigo2"] {
+        names.extend(["amd64", "arm64", "armhf"].map(|cpu| format!("{package}_9.8.7_{cpu}.deb")));
+    }
+    assert_eq!(all.keys().cloned().collect::<Vec<_>>(), names);
     for (name, text) in &all {
         assert!(text.starts_with("1700000000 no\ncontigo (9.8.7) unstable"), "{text}");
-        assert!(
-            text.contains("Tue, 14 Nov 2023 22:13:20 +0000") && text.ends_with("etc usr\n"),
-            "{text}"
-        );
-        assert_eq!(
-            text.contains("shlibs:Depends=libc6 (>= 2.25)"),
-            !name.contains("dkms"),
-            "{text}"
-        );
+        assert!(text.contains("Tue, 14 Nov 2023 22:13:20 +0000"), "{text}");
+        assert!(text.ends_with("etc usr\n"), "{text}");
+        let needs = text.contains("shlibs:Depends=libc6 (>= 2.25)");
+        assert_eq!(needs, !name.contains("dkms"), "{text}");
     }
     // The same again, and a build of one's own.
-    assert_eq!(
-        debs(&machine, &["--board", "pynq-z2"])?["contigo_9.8.7_armhf.deb"],
-        all["contigo_9.8.7_armhf.deb"]
-    );
+    let armhf = "contigo_9.8.7_armhf.deb";
+    assert_eq!(debs(&machine, &["--board", "pynq-z2"])?[armhf], all[armhf]);
     let own = debs(&machine, &["--board", "zynq", "--deb-version", "9.8.7+board2"])?;
-    assert!(
-        own["contigo_9.8.7+board2_armhf.deb"].contains("contigo (9.8.7+board2) unstable"),
-        "{own:?}"
-    );
+    let own = &own["contigo_9.8.7+board2_armhf.deb"];
+    assert!(own.contains("contigo (9.8.7+board2) unstable"), "{own}");
     Ok(())
 }
 
 #[test]
 fn a_date_that_is_missing_or_wrong_is_said() -> Outcome {
-    let Some(machine) = machine_for_debs("a_date_that_is_missing_or_wrong_is_said")? else {
-        return Ok(());
-    };
+    let test = "a_date_that_is_missing_or_wrong_is_said";
+    let Some(machine) = machine_for_debs(test)? else { return Ok(()) };
+    let yesterday = [("SOURCE_DATE_EPOCH", "yesterday")];
     for (variables, said) in [
         (&[] as &[_], "git tells no date of these sources: set SOURCE_DATE_EPOCH"),
-        (
-            &[("SOURCE_DATE_EPOCH", "yesterday")],
-            "SOURCE_DATE_EPOCH is \"yesterday\", and no number",
-        ),
+        (&yesterday, "SOURCE_DATE_EPOCH is \"yesterday\", and no number"),
     ] {
-        let run = machine.cross_with(&["package", "--deb"], variables)?;
-        assert!(run.status == Some(1) && run.stderr.contains(said), "{said}: {run:?}");
+        machine.cross_with(&["package", "--deb"], variables)?.failed_with(&[said]);
     }
     for wrong in ["", "board", "1.0-1", "1 0", "1.0/2"] {
-        assert_eq!(
-            machine.cross(&["package", "--deb", "--deb-version", wrong])?.status,
-            Some(2),
-            "{wrong}"
-        );
+        let run = machine.cross(&["package", "--deb", "--deb-version", wrong])?;
+        assert_eq!(run.status, Some(2), "{wrong}");
     }
     assert_eq!(machine.cross(&["package", "--deb-version", "1.0"])?.status, Some(2));
     Ok(())
@@ -310,21 +258,15 @@ fn a_date_that_is_missing_or_wrong_is_said() -> Outcome {
 
 #[test]
 fn debhelper_that_fails_leaves_nothing() -> Outcome {
-    let Some(machine) = machine_for_debs("debhelper_that_fails_leaves_nothing")? else {
-        return Ok(());
-    };
+    let test = "debhelper_that_fails_leaves_nothing";
+    let Some(machine) = machine_for_debs(test)? else { return Ok(()) };
     // The first of three processors succeeds.
     machine.program(
         "bin/dpkg-architecture",
         &format!("case $* in *arm64*) echo 'dh_install: error' >&2; exit 25;; esac\n{DEBHELPER}"),
     )?;
-    let run = machine.cross_with(&["package", "--deb"], &[DATE])?;
-    assert!(
-        run.status == Some(1)
-            && run.stderr.contains("(exit status 25)")
-            && run.stderr.contains("dh_install: error"),
-        "{run:?}"
-    );
-    assert_eq!(fs::read_dir(machine.path("sources/target/contigo-packages"))?.count(), 0);
-    Ok(())
+    machine
+        .cross_with(&["package", "--deb"], &[DATE])?
+        .failed_with(&["(exit status 25)", "dh_install: error"]);
+    nothing_left(&machine)
 }

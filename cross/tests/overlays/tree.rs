@@ -43,12 +43,8 @@ pub(crate) fn numbers(value: &str) -> String {
         return value.to_owned();
     };
     let cell = |cell: &str| {
-        u32::from_str_radix(cell.trim_start_matches("0x"), 16)
+        u32::from_str_radix(cell.strip_prefix("0x").unwrap_or(cell), 16)
             .map_or(cell.to_owned(), |number| format!("{number:#x}"))
-    };
-    // All of a cell's zeros may have gone with its prefix.
-    let cell = |word: &str| {
-        if word.trim_start_matches(['0', 'x']).is_empty() { "0x0".to_owned() } else { cell(word) }
     };
     format!("<{}>", cells.split_whitespace().map(cell).collect::<Vec<_>>().join(" "))
 }
@@ -102,18 +98,14 @@ pub(crate) fn check_engines(tree: &Tree) -> Outcome {
     let mut names = BTreeSet::new();
     for (path, node) in tree.iter().filter(|(_, node)| like(node, "\"contigo,engine\"")) {
         property(tree, path, "reg")?;
-        if let Some(other) = ["arm,primecell", "generic-uio", "simple-bus"]
-            .into_iter()
-            .find(|other| like(node, other))
-        {
+        let others = ["arm,primecell", "generic-uio", "simple-bus"];
+        if let Some(other) = others.into_iter().find(|other| like(node, other)) {
             return Err(format!("{path} says {other} too").into());
         }
         let mut bus = parent(path);
+        let is_bus = |node: &BTreeMap<_, _>| like(node, "simple-bus") || like(node, "arm,amba-bus");
         while !bus.is_empty() {
-            if !tree
-                .get(bus)
-                .is_some_and(|node| like(node, "simple-bus") || like(node, "arm,amba-bus"))
-            {
+            if !tree.get(bus).is_some_and(is_bus) {
                 return Err(format!("{bus} is no bus: Linux makes no device of {path}").into());
             }
             bus = parent(bus);
@@ -123,23 +115,18 @@ pub(crate) fn check_engines(tree: &Tree) -> Outcome {
         }
         let controller = pointed_or_above(tree, path)?;
         if !tree[controller].contains_key("interrupt-controller") {
-            return Err(format!(
-                "{path} has its interrupts at {controller}, which is no interrupt controller"
-            )
-            .into());
+            let why = format!("{path}: {controller} is no interrupt controller");
+            return Err(why.into());
         }
         let cells = property(tree, path, "interrupts")?.split_whitespace().count();
         if cells % 3 != 0 || node.get("status").is_some_and(|status| status != "\"okay\"") {
-            return Err(format!(
-                "{path} has {cells} cells of interrupts, or a status other than okay"
-            )
-            .into());
+            let why =
+                format!("{path} has {cells} cells of interrupts, or a status other than okay");
+            return Err(why.into());
         }
     }
     match tree.iter().find(|(_, node)| like(node, "contigo,dma-port")) {
-        Some((path, _)) => {
-            Err(format!("{path} is a second node for an engine, which no driver binds").into())
-        }
+        Some((path, _)) => Err(format!("{path} is a second node, which no driver binds").into()),
         None => Ok(()),
     }
 }
@@ -155,9 +142,10 @@ pub(crate) fn pointed_or_above<'tree>(tree: &'tree Tree, path: &str) -> Outcome<
 
 /// A block of u-dma-buf has its size, its name, and a pool that exists where it names one.
 pub(crate) fn check_blocks(tree: &Tree) -> Outcome {
-    for (path, node) in tree.iter().filter(|(_, node)| {
+    let is_block = |node: &BTreeMap<String, String>| {
         node.get("compatible").is_some_and(|names| names == "\"ikwzm,u-dma-buf\"")
-    }) {
+    };
+    for (path, node) in tree.iter().filter(|(_, node)| is_block(node)) {
         property(tree, path, "size")?;
         if Some(property(tree, path, "device-name")?.trim_matches('"')) != path.strip_prefix('/') {
             return Err(format!("{path} is called otherwise in /dev").into());
