@@ -6,25 +6,27 @@ use contigo_cross::terminal;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, fmt, time::Duration};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
     /// Many jobs on one (board, memory, engine), with counts: a line of the table.
     Jobs,
     /// One thing that holds or does not.
+    #[default]
     Check,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
+    #[default]
     Passed,
     Failed,
     Skipped,
 }
 
 /// A result. The lab ignores keys that it does not know, so that the tests may say more.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Row {
     pub(crate) kind: Kind,
     #[serde(default)]
@@ -55,24 +57,7 @@ pub(crate) struct Row {
 impl Row {
     /// A check of the lab's own that held.
     pub(crate) fn passed(board: &str, name: &str) -> Self {
-        Self {
-            kind: Kind::Check,
-            board: board.into(),
-            name: name.into(),
-            memory: String::new(),
-            engine: String::new(),
-            mode: String::new(),
-            user: String::new(),
-            jobs: None,
-            bytes: None,
-            mismatches: None,
-            canary_hits: None,
-            allocations: None,
-            syscalls: None,
-            status: Status::Passed,
-            reason: None,
-            from_lab: true,
-        }
+        Self { board: board.into(), name: name.into(), from_lab: true, ..Self::default() }
     }
 
     /// A check of the lab's own that did not hold.
@@ -90,11 +75,8 @@ impl Row {
         let more = [&self.memory, &self.engine, &self.mode]
             .into_iter()
             .filter(|part| !self.name.contains(part.as_str()));
-        let user = if self.user.is_empty() || self.user == "0" {
-            String::new()
-        } else {
-            format!("user {}", self.user)
-        };
+        let is_root = self.user.is_empty() || self.user == "0";
+        let user = if is_root { String::new() } else { format!("user {}", self.user) };
         let parts = [&self.board, &self.name].into_iter().chain(more).chain([&user]);
         parts.filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" · ")
     }
@@ -105,13 +87,18 @@ impl Row {
 
     /// A row that says "passed" and counts what must not be counts as failed.
     pub(crate) fn distrust(&mut self) {
-        let wrong =
-            [self.mismatches, self.canary_hits].into_iter().flatten().any(|count| count != 0);
+        let wrong = self.mismatches.unwrap_or(0) > 0 || self.canary_hits.unwrap_or(0) > 0;
         if self.status == Status::Passed && wrong {
             self.status = Status::Failed;
             self.reason = Some("it says passed, but counts mismatches or canary hits".into());
         }
     }
+}
+
+/// How many rows passed, failed and were skipped.
+pub(crate) fn counts(rows: &[Row]) -> [usize; 3] {
+    [Status::Passed, Status::Failed, Status::Skipped]
+        .map(|status| rows.iter().filter(|row| row.status == status).count())
 }
 
 #[derive(Debug, Serialize)]
@@ -127,17 +114,9 @@ pub(crate) struct Summary {
 impl Summary {
     pub(crate) fn new(mut rows: Vec<Row>, boards: usize, took: Duration) -> Self {
         rows.iter_mut().for_each(Row::distrust);
-        let count = |status| rows.iter().filter(|row| row.status == status).count();
-        let (passed, failed, skipped) =
-            (count(Status::Passed), count(Status::Failed), count(Status::Skipped));
-        Self {
-            rows,
-            boards,
-            passed,
-            failed,
-            skipped,
-            seconds: (took.as_secs_f64() * 10.0).round() / 10.0,
-        }
+        let [passed, failed, skipped] = counts(&rows);
+        let seconds = (took.as_secs_f64() * 10.0).round() / 10.0;
+        Self { rows, boards, passed, failed, skipped, seconds }
     }
 
     /// Nothing failed, and something was tested.
@@ -176,90 +155,61 @@ impl fmt::Display for Summary {
     }
 }
 
-const HEADER: [&str; 11] = [
-    "board",
-    "memory",
-    "engine",
-    "mode",
-    "user",
-    "jobs",
-    "bytes",
-    "mismatches",
-    "canary hits",
-    "allocations",
-    "system calls",
-];
-/// The columns from here on are numbers, up to the last, which is the result.
-const FIRST_NUMBER: usize = 5;
+/// The columns with words, those with numbers, and the result.
+const WORDS: [&str; 5] = ["board", "memory", "engine", "mode", "user"];
+const NUMBERS: [&str; 6] =
+    ["jobs", "bytes", "mismatches", "canary hits", "allocations", "system calls"];
 
 /// One line for each (board, memory, engine, mode) that ran jobs, with the sums of all users;
 /// `None` where none did.
 fn table(rows: &[Row]) -> Option<Table> {
-    let mut header = HEADER.to_vec();
-    header.push("result");
-    let mut table = terminal::table(&header);
-    for column in FIRST_NUMBER..HEADER.len() {
+    let mut table = terminal::table(&[&WORDS[..], &NUMBERS, &["result"]].concat());
+    for column in WORDS.len()..WORDS.len() + NUMBERS.len() {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let mut lines: Vec<(&Row, Vec<&Row>)> = Vec::new();
+    let key = |row: &Row| [&row.board, &row.memory, &row.engine, &row.mode].map(String::clone);
+    let mut lines: Vec<([String; 4], Vec<&Row>)> = Vec::new();
     for row in rows.iter().filter(|row| row.kind == Kind::Jobs && row.status != Status::Skipped) {
-        let key = |row: &Row| {
-            (row.board.clone(), row.memory.clone(), row.engine.clone(), row.mode.clone())
-        };
-        match lines.iter_mut().find(|(first, _)| key(first) == key(row)) {
+        match lines.iter_mut().find(|(first, _)| *first == key(row)) {
             Some((_, group)) => group.push(row),
-            None => lines.push((row, vec![row])),
+            None => lines.push((key(row), vec![row])),
         }
     }
-    for (first, group) in &lines {
-        table.add_row(line(first, group));
+    for (key, group) in &lines {
+        table.add_row(key.iter().cloned().chain(sums(group)));
     }
     (!lines.is_empty()).then_some(table)
 }
 
-fn line(first: &Row, group: &[&Row]) -> Vec<String> {
-    let words = |word: fn(&Row) -> &str| {
-        group.iter().map(|row| word(row)).filter(|word| !word.is_empty()).collect::<BTreeSet<_>>()
-    };
-    let joined = |word: fn(&Row) -> &str| words(word).into_iter().collect::<Vec<_>>().join(", ");
+/// The users of a group, its numbers and its result.
+fn sums(group: &[&Row]) -> impl Iterator<Item = String> {
+    let users: BTreeSet<_> = group.iter().map(|row| row.user.as_str()).collect();
+    let users: Vec<_> = users.into_iter().filter(|user| !user.is_empty()).collect();
     // Where no row has a count, this is a dash and not 0.
     let sum = |count: fn(&Row) -> Option<u64>| {
-        let counted: Vec<u64> = group.iter().filter_map(|row| count(row)).collect();
-        if counted.is_empty() {
-            "–".to_owned()
-        } else {
-            thousands(counted.iter().fold(0, |sum: u64, count| sum.saturating_add(*count)))
-        }
+        let sum = group.iter().filter_map(|row| count(row)).reduce(u64::saturating_add);
+        sum.map_or_else(|| "–".to_owned(), thousands)
     };
-    let failed = group.iter().any(|row| row.status == Status::Failed);
-    vec![
-        first.board.clone(),
-        first.memory.clone(),
-        first.engine.clone(),
-        first.mode.clone(),
-        joined(|row| &row.user),
+    let numbers = [
         sum(|row| row.jobs),
         sum(|row| row.bytes),
         sum(|row| row.mismatches),
         sum(|row| row.canary_hits),
         sum(|row| row.allocations),
         sum(|row| row.syscalls),
-        if failed { "FAILED" } else { "passed" }.to_owned(),
-    ]
+    ];
+    let failed = group.iter().any(|row| row.status == Status::Failed);
+    let result = if failed { "FAILED" } else { "passed" }.to_owned();
+    [users.join(", ")].into_iter().chain(numbers).chain([result])
 }
 
+/// `1,234,567`
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
-    let mut grouped = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
 }
 
 #[cfg(test)]
@@ -268,30 +218,19 @@ mod tests {
 
     #[test]
     fn summary_counts_and_names_skipped() {
-        let skipped = Row {
-            status: Status::Skipped,
-            reason: Some("no module u-dma-buf".into()),
-            ..Row::passed("virt", "u-dma-buf")
-        };
-        let summary = Summary::new(
-            vec![Row::passed("virt", "a"), skipped.clone()],
-            1,
-            Duration::from_millis(34_400),
-        );
-        assert!(summary.is_ok());
+        let skipped = Row::skipped("virt", "u-dma-buf", "no module u-dma-buf");
+        let rows = vec![Row::passed("virt", "a"), skipped.clone()];
+        let summary = Summary::new(rows, 1, Duration::from_millis(34_400));
         let text = summary.to_string();
-        assert!(text.contains("skipped: no module u-dma-buf\n    virt · u-dma-buf\n"), "{text}");
         assert!(
-            text.ends_with(
-                "test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered \
-                            out; finished in 34.40s on 1 boards"
-            ),
-            "{text}"
+            summary.is_ok()
+                && text.contains("skipped: no module u-dma-buf\n    virt · u-dma-buf\n")
         );
-        assert!(
-            !Summary::new(vec![skipped], 1, Duration::ZERO).is_ok(),
-            "where everything was skipped nothing was shown"
-        );
+        let last = "test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; \
+                    finished in 34.40s on 1 boards";
+        assert!(text.ends_with(last), "{text}");
+        let nothing = Summary::new(vec![skipped], 1, Duration::ZERO);
+        assert!(!nothing.is_ok(), "where everything was skipped nothing was shown");
     }
 
     #[test]
@@ -302,19 +241,16 @@ mod tests {
     }
 
     fn jobs(mode: &str, jobs: u64, canary_hits: u64) -> Row {
-        let row = Row {
+        Row {
             kind: Kind::Jobs,
             memory: "huge".into(),
             engine: "edu".into(),
             mode: mode.into(),
-            ..Row::passed("virt", "jobs")
-        };
-        Row {
             jobs: Some(jobs),
             bytes: Some(1024 * jobs),
             mismatches: Some(0),
             canary_hits: Some(canary_hits),
-            ..row
+            ..Row::passed("virt", "jobs")
         }
     }
 
@@ -322,25 +258,17 @@ mod tests {
     fn rows_of_engine_and_mode_are_summed() {
         let mut failed = Row { user: "1000".into(), ..jobs("polled", 500, 2) };
         failed.distrust();
-        let skipped = Row { status: Status::Skipped, ..Row::passed("virt", "u-dma-buf") };
+        let skipped = Row::skipped("virt", "u-dma-buf", "");
         let text = table(&[jobs("polled", 10_000, 0), jobs("interrupt", 7, 0), failed, skipped])
             .map(|table| table.to_string())
             .unwrap_or_default();
-        let lines: Vec<&str> = text.lines().filter(|line| line.contains("huge")).collect();
-        assert_eq!(
-            lines.len(),
-            2,
-            "a polled job does not count the system calls of interrupts: {text}"
-        );
+        // A polled job does not count the system calls of interrupts.
+        assert_eq!(text.lines().filter(|line| line.contains("huge")).count(), 2, "{text}");
         for expected in ["10,500", "10,752,000", "interrupt", "FAILED", " 2 ", "–"] {
             assert!(text.contains(expected), "{expected} in {text}");
         }
         assert!(!text.contains("u-dma-buf"), "{text}");
-    }
-
-    #[test]
-    fn no_jobs_no_table() {
-        assert!(table(&[Row::passed("virt", "a check")]).is_none());
+        assert!(table(&[Row::passed("virt", "a check")]).is_none(), "no jobs, no table");
     }
 
     #[test]

@@ -47,25 +47,15 @@ pub(crate) fn kernel(boards: &Path, helpers: &Path, options: &Options) -> Result
         let kernel = Kernel::of(&cache, board, options.refresh)?;
         if options.busybox {
             let (name, path) = busybox(&cache, board.cpu())?;
-            terminal::print(format_args!(
-                "{}: the guest's {name} in {}",
-                board.name,
-                path.display()
-            ))?;
+            let path = path.display();
+            terminal::print(format_args!("{}: the guest's {name} in {path}", board.name))?;
         }
-        terminal::print(format_args!(
-            "{}: Linux {} in {}",
-            board.name,
-            kernel.release,
-            kernel.folder.display()
-        ))?;
+        let (release, folder) = (&kernel.release, kernel.folder.display());
+        terminal::print(format_args!("{}: Linux {release} in {folder}", board.name))?;
         for module in kernel::modules(&cache, board, &kernel, helpers)? {
             let name = module.file_stem().unwrap_or_default().display();
-            terminal::print(format_args!(
-                "{}: the module {name} in {}",
-                board.name,
-                module.display()
-            ))?;
+            let place = module.display();
+            terminal::print(format_args!("{}: the module {name} in {place}", board.name))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -43,11 +43,8 @@ fn needs() -> Result<Vec<(Need, &'static str)>> {
 
 pub(crate) fn setup(options: &Options) -> Result<ExitCode> {
     let missing = missing()?;
-    if !options.print
-        && !missing.is_empty()
-        && nix::unistd::geteuid().is_root()
-        && packages::find("apt-get").is_some()
-    {
+    let may_install = !options.print && nix::unistd::geteuid().is_root();
+    if may_install && !missing.is_empty() && packages::find("apt-get").is_some() {
         install(&missing)?;
     }
     let mut table = terminal::table(&["program", "what for", "where"]);
@@ -63,11 +60,8 @@ pub(crate) fn setup(options: &Options) -> Result<ExitCode> {
     for cpu in Cpu::ALL {
         let has = toolchain::find(&cache, Target::named(cpu.target())?)?.is_some();
         let place = if has { "there".to_owned() } else { format!("missing: {CROSS_SETUP}") };
-        table.add_row([
-            format!("Rust for {}", cpu.target()),
-            "builds the guests' programs".to_owned(),
-            place,
-        ]);
+        let rust = format!("Rust for {}", cpu.target());
+        table.add_row([rust, "builds the guests' programs".to_owned(), place]);
         has_rust &= has;
     }
     terminal::print(table)?;
@@ -94,11 +88,8 @@ pub(crate) fn setup(options: &Options) -> Result<ExitCode> {
 }
 
 fn missing() -> Result<BTreeSet<String>> {
-    Ok(needs()?
-        .into_iter()
-        .filter(|(need, _)| need.place().is_none())
-        .map(|(need, _)| need.package)
-        .collect())
+    let missing = needs()?.into_iter().filter(|(need, _)| need.place().is_none());
+    Ok(missing.map(|(need, _)| need.package).collect())
 }
 
 fn install(missing: &BTreeSet<String>) -> Result<()> {
@@ -120,72 +111,6 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed, which is its purpose")]
 
     use super::*;
-    use std::fs;
-    use std::path::{Path, PathBuf};
-
-    /// Calls that look for a program by its name.
-    const CALLS: [&str; 4] = ["Tool::new(", "packages::need(", "packages::find(", ".apt("];
-    /// Names that are no text there: of the emulators, of lists that [`needs`] has as lists, and
-    /// parameters, whose callers are looked at.
-    const VARIABLES: [&str; 6] =
-        ["board.cpu().qemu()", "cpu.qemu()", "tool", "program", "&target.linker()", "named"];
-    /// Programs that are optional, and said where they are missing.
-    const OPTIONAL: [&str; 1] = ["dpkg-query"];
-
-    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                sources(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(path);
-            }
-        }
-    }
-
-    /// Each program that the lab starts, or asks its package for, is one that setup looks for.
-    #[test]
-    fn setup_looks_for_all_started_programs() {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut files = vec![here.join("../src/download.rs"), here.join("../src/toolchain.rs")];
-        for folder in ["src", "../src/download", "../src/toolchain"] {
-            sources(&here.join(folder), &mut files);
-        }
-        let known: Vec<_> = needs().unwrap().into_iter().map(|(need, _)| need.name).collect();
-        let mut started = BTreeSet::new();
-        for file in files {
-            let text = fs::read_to_string(&file).unwrap();
-            let text = text.split("#[cfg(test)]").next().unwrap();
-            for call in CALLS {
-                for after in text.split(call).skip(1) {
-                    let name = after.trim_start().trim_start_matches("&format!(");
-                    let literal = name.strip_prefix('"').and_then(|name| name.split('"').next());
-                    let Some(literal) = literal else {
-                        let variable = VARIABLES.iter().any(|variable| {
-                            name.strip_prefix(variable)
-                                .is_some_and(|rest| rest.starts_with([',', ')']))
-                        });
-                        // The second word of apt's is what it is called for.
-                        assert!(
-                            variable || name.starts_with("named."),
-                            "{}: {call}{}",
-                            file.display(),
-                            name.lines().next().unwrap()
-                        );
-                        continue;
-                    };
-                    for cpu in Cpu::ALL {
-                        started.insert(literal.replace("{}", cpu.prefix()));
-                    }
-                }
-            }
-        }
-        started.retain(|program| !OPTIONAL.contains(&program.as_str()));
-        assert!(started.len() > 8, "{started:?}");
-        for program in started {
-            assert!(known.contains(&program), "setup does not look for {program}");
-        }
-    }
 
     /// Only these two commands find all that is in the guests' programs.
     #[test]

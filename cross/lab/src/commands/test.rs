@@ -3,7 +3,7 @@
 use crate::emulator::{self, Console, Function, Ran, Served, Watch};
 use crate::guest::{self, Module, Program, Programs, Task, Wanted};
 use crate::kernel::{self, Kernel};
-use crate::report::{Row, Status, Summary};
+use crate::report::{Row, Summary, counts};
 use crate::{board::Board, cpu::Cpu};
 use anyhow::{anyhow, bail};
 use clap::Args;
@@ -78,18 +78,17 @@ pub(crate) fn test(boards: &Path, helpers: &Path, options: &Options) -> Result<E
         packages::need(board.cpu().qemu())?;
     }
     if let Some(given) = &options.program {
-        boards
-            .iter()
-            .try_for_each(|board| Program::read(board, board.cpu(), "program", given).map(drop))?;
+        for board in &boards {
+            Program::read(board, board.cpu(), "program", given)?;
+        }
     }
-    let with = options
-        .with
-        .as_deref()
-        .map_or_else(|| Ok(Vec::new()), |with| brought(with, boards.iter()))?;
+    let with = match &options.with {
+        Some(with) => brought(with, &boards)?,
+        None => Vec::new(),
+    };
     let cache = CacheDir::open()?;
-    for cpu in
-        Cpu::ALL.into_iter().filter(|cpu| boards.iter().any(|board| runs(board, *cpu, options)))
-    {
+    let is_wanted = |cpu: &Cpu| boards.iter().any(|board| runs(board, *cpu, options));
+    for cpu in Cpu::ALL.into_iter().filter(is_wanted) {
         toolchain::static_build(&cache, cpu.target())?;
     }
     let (boards, mut rows) = with_functions(&cache, boards)?;
@@ -174,16 +173,13 @@ fn prepare(
 
 /// The folders in `with` of those boards that have one there. Where no board has one, that is
 /// an error: a typo would otherwise go unnoticed.
-fn brought<'b>(
-    with: &Path,
-    boards: impl Iterator<Item = &'b Board> + Clone,
-) -> Result<Vec<(String, PathBuf)>> {
+fn brought(with: &Path, boards: &[Board]) -> Result<Vec<(String, PathBuf)>> {
     let mut all = Vec::new();
-    for board in boards.clone() {
+    for board in boards {
         all.extend(guest::with(with, board)?.map(|folder| (board.name.clone(), folder)));
     }
     if all.is_empty() {
-        let names = boards.map(|board| board.name.as_str()).collect::<Vec<_>>().join(", ");
+        let names = boards.iter().map(|board| board.name.as_str()).collect::<Vec<_>>().join(", ");
         bail!("{} has a folder for none of these boards: {names}", with.display());
     }
     Ok(all)
@@ -230,10 +226,10 @@ fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
     let filter = options.filter.as_ref().or(board.about.filter.as_ref());
     arguments.extend(filter.iter().flat_map(|filter| ["--filter".to_owned(), (*filter).clone()]));
     let demo = filter.map(String::as_str).is_none_or(|filter| emulator::DEMO.contains(filter));
-    let soak = options
-        .soak
-        .map(|minutes| format!("soak --minutes {minutes} --seed {} --lab", options.seed));
-    let soak: Option<Vec<_>> = soak.map(|words| words.split(' ').map(str::to_owned).collect());
+    let soak: Option<Vec<_>> = options.soak.map(|minutes| {
+        let words = format!("soak --minutes {minutes} --seed {} --lab", options.seed);
+        words.split(' ').map(str::to_owned).collect()
+    });
     let task = match &soak {
         Some(arguments) => Task::Soak { arguments },
         None => Task::Test { arguments: &arguments, with: with.as_deref(), demo },
@@ -245,12 +241,8 @@ fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
     let qemu =
         emulator::command(board, kernel, &initramfs, tree.as_deref(), function, Console::Log)?;
     let console = folder.path().join("console.log");
-    let ran = emulator::run(
-        board,
-        qemu,
-        &console,
-        Watch { verbose: options.verbose, may_be_empty: options.filter.is_some() },
-    )?;
+    let watch = Watch { verbose: options.verbose, may_be_empty: options.filter.is_some() };
+    let ran = emulator::run(board, qemu, &console, watch)?;
     let trouble = match served {
         Some(served) => served.end(&cache.log(&format!("model-{}", board.name))?)?,
         None => None,
@@ -259,13 +251,8 @@ fn run(cache: &CacheDir, ready: &Ready, options: &Options) -> Result<Vec<Row>> {
     let log = cache.log(&format!("console-{}", board.name))?;
     fs::rename(&console, &log)
         .map_err(|error| Failure::of_io("keeping the console's log", &log, &error))?;
-    Ok(judge(
-        board,
-        ran,
-        trouble,
-        if options.has_all_rows() { &board.about.checks } else { &[] },
-        &log,
-    ))
+    let checks: &[_] = if options.has_all_rows() { &board.about.checks } else { &[] };
+    Ok(judge(board, ran, trouble, checks, &log))
 }
 
 impl Options {
@@ -279,14 +266,8 @@ impl Options {
 /// A failed row for each of `checks` that no row has the name of.
 fn missing(board: &str, rows: &[Row], checks: &[String]) -> Vec<Row> {
     let gone = checks.iter().filter(|check| !rows.iter().any(|row| row.name == **check));
-    gone.map(|check| {
-        Row::failed(
-            board,
-            check,
-            "the board's file names this check, and the guest printed no row of it",
-        )
-    })
-    .collect()
+    let why = "the board's file names this check, and the guest printed no row of it";
+    gone.map(|check| Row::failed(board, check, why)).collect()
 }
 
 /// The run's rows, with one more where the run as a whole failed, or its model, or where one is
@@ -303,20 +284,15 @@ fn judge(
         row.board.clone_from(&board.name);
     }
     if let Some(problem) = &ran.problem {
-        say(&format!(
-            "{}: {problem}; the console's log is {}; it ends with:",
-            board.name,
-            log.display()
-        ));
+        let (name, log) = (&board.name, log.display());
+        say(&format!("{name}: {problem}; the console's log is {log}; it ends with:"));
         ran.last.iter().for_each(|line| say(&format!("    {line}")));
         rows.push(Row::failed(&board.name, "the run", problem));
     } else {
         rows.extend(missing(&board.name, &rows, checks));
     }
     rows.extend(trouble.map(|trouble| Row::failed(&board.name, "the model", &trouble)));
-    let count = |status| rows.iter().filter(|row| row.status == status).count();
-    let (passed, failed, skipped) =
-        (count(Status::Passed), count(Status::Failed), count(Status::Skipped));
+    let [passed, failed, skipped] = counts(&rows);
     say(&format!(
         "{}: {passed} passed, {failed} failed, {skipped} skipped ({:.1} s)",
         board.name,
@@ -328,6 +304,8 @@ fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::Status;
+    use clap::FromArgMatches as _;
 
     #[test]
     fn a_row_that_is_gone_has_failed() {
@@ -344,13 +322,9 @@ mod tests {
     #[test]
     fn only_a_run_of_everything_has_all_rows() -> std::result::Result<(), clap::Error> {
         let line = |words: &[&str]| -> std::result::Result<bool, clap::Error> {
-            let command = <Options as clap::Args>::augment_args(
-                clap::Command::new("test").no_binary_name(true),
-            );
-            let options = <Options as clap::FromArgMatches>::from_arg_matches(
-                &command.try_get_matches_from(words)?,
-            )?;
-            Ok(options.has_all_rows())
+            let command = clap::Command::new("test").no_binary_name(true);
+            let matches = Options::augment_args(command).try_get_matches_from(words)?;
+            Ok(Options::from_arg_matches(&matches)?.has_all_rows())
         };
         assert!(line(&["virt"])?);
         for part in [["--soak", "60"], ["--filter", "edu"], ["--program", "true"]] {

@@ -1,7 +1,7 @@
 //! A board's PCI function that is a model: a program beside QEMU, which serves it on a socket.
 
 use crate::{board::Board, cpu::Cpu};
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use contigo_cross::command::{Running, Tool, in_words, last_lines};
 use contigo_cross::failure::{Failure, Result};
 use contigo_cross::{cache_dir::CacheDir, download::Packages, interrupt, packages, toolchain};
@@ -54,13 +54,8 @@ impl Function {
             // Without dpkg there is no word of Debian's for it.
             let architecture =
                 toolchain::host_architecture(cache).unwrap_or_else(|_| env::consts::ARCH.into());
-            let package = VERILATOR.into();
-            return Err(Failure::NoPackage {
-                package,
-                architecture,
-                reason: missing.trim().into(),
-            }
-            .into());
+            let (package, reason) = (VERILATOR.into(), missing.trim().into());
+            return Err(Failure::NoPackage { package, architecture, reason }.into());
         }
         Ok(Some(Self { model: model.clone(), server, qemu }))
     }
@@ -84,11 +79,8 @@ impl Function {
                     || "has no socket".to_owned(),
                     |status| format!("ended ({})", in_words(status)),
                 );
-                bail!(
-                    "the model {} {why}: {}",
-                    self.model,
-                    last_lines(&served.log, LAST_LINES).join("; ")
-                );
+                let last = last_lines(&served.log, LAST_LINES).join("; ");
+                bail!("the model {} {why}: {last}", self.model);
             }
             interrupt::check()?;
             thread::sleep(LOOK);
@@ -125,9 +117,7 @@ impl Served {
 /// QEMU's arguments for a model on `socket`. Its memory is shared: a model would otherwise see
 /// another one, silently.
 pub(super) fn arguments(memory: &str, socket: &Path) -> Result<[String; 4]> {
-    let path = socket.to_str().ok_or_else(|| {
-        anyhow!("{} is no text, which QEMU wants of a socket's path", socket.display())
-    })?;
+    let path = socket.to_str().context("QEMU wants a socket's path that is a text")?;
     let device = json!({ "driver": "vfio-user-pci", "socket": { "path": path, "type": "unix" } });
     Ok([
         "-object".into(),
@@ -198,39 +188,30 @@ impl Newer {
             .unpack_with_all_it_needs(PACKAGE, staging.path())?;
         match Self::in_folder(&staging.commit()?, cpu) {
             Some(unpacked) if unpacked.takes_models(&log) => Ok(unpacked),
-            _ => Err(none(format!(
-                "Debian's {version} has none that runs here; the log is {}",
-                log.display()
-            ))
-            .into()),
+            _ => {
+                let log = log.display();
+                let why = format!("Debian's {version} has none that runs here; the log is {log}");
+                Err(none(why).into())
+            }
         }
     }
 
     fn in_folder(root: &Path, cpu: Cpu) -> Option<Self> {
         let program =
             Some(root.join("usr/bin").join(cpu.qemu())).filter(|program| program.is_file())?;
+        let mut folders = fs::read_dir(root.join("usr/lib")).ok()?.flatten();
         // Named by Debian's multiarch.
-        let mut folders =
-            fs::read_dir(root.join("usr/lib")).ok()?.flatten().map(|entry| entry.path());
-        let libraries = folders.find(|folder| folder.join("libc.so.6").is_file())?;
-        let mut files = fs::read_dir(&libraries).ok()?.flatten().map(|entry| entry.path());
-        let is_loader = |file: &PathBuf| {
-            file.file_name()
-                .and_then(|name| name.to_str())
-                .is_some_and(|name| name.starts_with("ld-linux"))
-        };
-        let loader = files.find(is_loader)?;
+        let libraries = folders.find(|folder| folder.path().join("libc.so.6").is_file())?.path();
+        let is_loader =
+            |file: &fs::DirEntry| file.file_name().to_string_lossy().starts_with("ld-linux");
+        let loader = fs::read_dir(&libraries).ok()?.flatten().find(is_loader)?.path();
         Some(Self::Unpacked { root: root.into(), libraries, loader, program })
     }
 
     /// Does it have `vfio-user-pci`? Its exit status is 0 in any case.
     fn takes_models(&self, log: &Path) -> bool {
-        let asked = self.tool("asking QEMU for vfio-user-pci".into()).args([
-            "-machine",
-            "none",
-            "-device",
-            "vfio-user-pci,help",
-        ]);
+        let asked = ["-machine", "none", "-device", "vfio-user-pci,help"];
+        let asked = self.tool("asking QEMU for vfio-user-pci".into()).args(asked);
         asked.output(log).is_ok_and(|said| said.contains("vfio-user-pci options"))
     }
 

@@ -43,13 +43,8 @@ pub(crate) fn command(
     let mut qemu = qemu
         .args(["-machine", &machine, "-m", &about.memory])
         .args(&about.qemu.arguments)
-        .args([
-            "-display",
-            "none",
-            "-no-reboot",
-            "-semihosting-config",
-            "enable=on,target=native,userspace=on",
-        ])
+        .args(["-display", "none", "-no-reboot"])
+        .args(["-semihosting-config", "enable=on,target=native,userspace=on"])
         .arg("-kernel")
         .arg(&kernel.image)
         .arg("-initrd")
@@ -77,13 +72,8 @@ pub(crate) fn device_tree(
     let Some(source) = board.file(&board.about.tree) else { return Ok(None) };
     let log = cache.log(&format!("dts-{}", board.name))?;
     let (plain, blob) = (folder.join("board.dts"), folder.join("board.dtb"));
-    let mut cpp = Tool::new("cpp", format!("reading {}'s device tree", board.name))?.args([
-        "-nostdinc",
-        "-undef",
-        "-P",
-        "-x",
-        "assembler-with-cpp",
-    ]);
+    let mut cpp = Tool::new("cpp", format!("reading {}'s device tree", board.name))?;
+    cpp = cpp.args(["-nostdinc", "-undef", "-P", "-x", "assembler-with-cpp"]);
     if let Some(linux) = &kernel.source {
         for include in Source::tree_folders(linux, board.cpu().linux()) {
             cpp = cpp.arg("-I").arg(include);

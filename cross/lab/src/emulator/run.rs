@@ -71,11 +71,10 @@ fn problem(
     may_be_empty: bool,
 ) -> Option<String> {
     let Some(status) = ended else {
-        return Some(format!(
-            "the guest did not end within {} s and was ended",
-            board.about.time_limit_s
-        ));
+        let limit = board.about.time_limit_s;
+        return Some(format!("the guest did not end within {limit} s and was ended"));
     };
+    let how = in_words(status);
     if let Some(panic) = &heard.panic {
         return Some(format!("the kernel panicked: {panic}"));
     }
@@ -83,24 +82,14 @@ fn problem(
         return Some("the board's setup.sh failed".into());
     }
     let Some(end) = heard.end else {
-        return Some(format!(
-            "QEMU ended ({}) before the guest had said that it was done",
-            in_words(status)
-        ));
+        return Some(format!("QEMU ended ({how}) before the guest had said that it was done"));
     };
     if status.code() != Some(i32::from(end.status)) {
-        return Some(format!(
-            "the guest ended with {}, but QEMU with {}",
-            end.status,
-            in_words(status)
-        ));
+        return Some(format!("the guest ended with {}, but QEMU with {how}", end.status));
     }
-    if heard.rows_of_tests() != end.rows {
-        return Some(format!(
-            "the guest printed {} rows, {} arrived",
-            end.rows,
-            heard.rows_of_tests()
-        ));
+    let arrived = heard.rows_of_tests();
+    if arrived != end.rows {
+        return Some(format!("the guest printed {} rows, {arrived} arrived", end.rows));
     }
     if let Some(line) = heard.garbled.first() {
         return Some(format!("a row cannot be read: {line}"));
@@ -113,7 +102,7 @@ fn problem(
     if end.status != 0 && !failed {
         return Some(format!("the guest ended with status {}, but no row says why", end.status));
     }
-    if heard.rows_of_tests() == 0 {
+    if arrived == 0 {
         return Some("no test was run".into());
     }
     None
@@ -139,11 +128,8 @@ mod tests {
     #[test]
     fn a_run_passes_only_when_everything_agrees() {
         assert_eq!(judged(&[ROW, "@end 0 1"], Some(0), false), None);
-        assert_eq!(
-            judged(&["@end 1 0"], Some(1), true),
-            None,
-            "a filter may leave nothing on a board"
-        );
+        // A filter may leave nothing on a board.
+        assert_eq!(judged(&["@end 1 0"], Some(1), true), None);
         assert!(judged(&["@end 139 0"], Some(139), true).is_some(), "but a crash is one");
         let cases: &[(&[&str], Option<i32>, &str)] = &[
             (&[ROW, "@end 0 1"], None, "did not end"),

@@ -30,12 +30,8 @@ impl Initramfs {
     pub(super) fn create(path: &Path) -> Result<Self> {
         let file = File::create(path)
             .map_err(|error| Failure::of_io("writing the initramfs", path, &error))?;
-        Ok(Self {
-            path: path.into(),
-            file: BufWriter::new(file),
-            folders: BTreeSet::new(),
-            inode: 0,
-        })
+        let (path, file) = (path.into(), BufWriter::new(file));
+        Ok(Self { path, file, folders: BTreeSet::new(), inode: 0 })
     }
 
     /// A folder, with those above it.
@@ -160,11 +156,7 @@ mod tests {
             seen.push((entry.name().to_owned(), entry.mode(), entry.file_size(), entry.uid()));
             rest = reader.finish().unwrap();
         }
-        let expected =
-            [("lib", FOLDER, 0, 0), ("lib/modules", FOLDER, 0, 0), ("init", PROGRAM, 10, 0)];
-        assert_eq!(
-            seen,
-            expected.map(|(name, mode, size, uid)| (name.to_owned(), mode, size, uid))
-        );
+        let expected = [("lib", FOLDER, 0), ("lib/modules", FOLDER, 0), ("init", PROGRAM, 10)];
+        assert_eq!(seen, expected.map(|(name, mode, size)| (name.to_owned(), mode, size, 0)));
     }
 }

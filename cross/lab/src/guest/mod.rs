@@ -66,11 +66,8 @@ pub(crate) fn pack(
         list += &format!("/{place} {} {parameters}\n", module.name);
     }
     image.file("lab/modules", list.as_bytes())?;
-    let extra = modules
-        .iter()
-        .filter(|module| module.extra)
-        .map(|module| format!("{}\n", module.name))
-        .collect::<String>();
+    let extra = modules.iter().filter(|module| module.extra);
+    let extra: String = extra.map(|module| format!("{}\n", module.name)).collect();
     image.file("etc/contigo-modules", extra.as_bytes())?;
     if let Some(setup) = board.file(&board.about.setup) {
         image.copy("lab/setup.sh", &setup)?;
@@ -78,26 +75,21 @@ pub(crate) fn pack(
     if let Some(then) = board.about.then.as_ref().and_then(|then| board.file(then)) {
         image.copy("lab/then.sh", &then)?;
     }
-    let arguments = match task {
+    let (main, arguments): (_, &[String]) = match task {
         Task::Test { arguments, with, demo } => {
-            image.file("lab/main.sh", TEST.as_bytes())?;
             if let Some(from) = with {
                 initramfs::pack_tree(&mut image, initramfs::PLACE, from)?;
             }
             if demo {
                 image.file("lab/demo", &[])?;
             }
-            arguments.iter().map(|argument| format!("{argument}\n")).collect()
+            (TEST, arguments)
         }
-        Task::Soak { arguments } => {
-            image.file("lab/main.sh", SOAK.as_bytes())?;
-            arguments.iter().map(|argument| format!("{argument}\n")).collect()
-        }
-        Task::Shell => {
-            image.file("lab/main.sh", SHELL.as_bytes())?;
-            String::new()
-        }
+        Task::Soak { arguments } => (SOAK, arguments),
+        Task::Shell => (SHELL, &[]),
     };
+    image.file("lab/main.sh", main.as_bytes())?;
+    let arguments: String = arguments.iter().map(|argument| format!("{argument}\n")).collect();
     image.file("lab/arguments", arguments.as_bytes())?;
     image.finish()
 }

@@ -8,7 +8,7 @@ use liblzma::read::XzDecoder;
 use object::{Architecture, Object, ObjectSection};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::{env, fs, io::Read};
+use std::{env, fs, io, io::Read};
 
 /// Folders above each other in a kernel's module tree, with room: none is deeper than eight.
 const DEEPEST: usize = 16;
@@ -43,24 +43,17 @@ pub(crate) fn modules(board: &Board, kernel: &Kernel, own: Vec<PathBuf>) -> Resu
 
 /// The files in `CONTIGO_MODULES`, or in its folder of the board's name, by name.
 fn extra(board: &Board) -> Result<Vec<PathBuf>> {
-    let Some(folder) =
-        env::var_os("CONTIGO_MODULES").filter(|folder| !folder.is_empty()).map(PathBuf::from)
-    else {
+    let Some(folder) = env::var_os("CONTIGO_MODULES").filter(|folder| !folder.is_empty()) else {
         return Ok(Vec::new());
     };
+    let folder = PathBuf::from(folder);
     let own = folder.join(&board.name);
     let folder = if own.is_dir() { own } else { folder };
-    let entries = fs::read_dir(&folder)
-        .with_context(|| format!("CONTIGO_MODULES: cannot read {}", folder.display()))?;
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry
-            .with_context(|| format!("CONTIGO_MODULES: cannot read {}", folder.display()))?
-            .path();
-        if module_name(&path).is_some() {
-            files.push(path);
-        }
-    }
+    let listed = fs::read_dir(&folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let cannot_read = || format!("CONTIGO_MODULES: cannot read {}", folder.display());
+    let entries = listed.with_context(cannot_read)?.into_iter();
+    let mut files: Vec<_> =
+        entries.map(|entry| entry.path()).filter(|path| module_name(path).is_some()).collect();
     files.sort();
     Ok(files)
 }
@@ -87,11 +80,8 @@ impl Tree {
         let list = kernel.modules.join("modules.builtin");
         let list =
             fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
-        let built_in = list
-            .lines()
-            .filter_map(|line| module_name(Path::new(line.trim())))
-            .map(|name| plain(&name))
-            .collect();
+        let names = list.lines().filter_map(|line| module_name(Path::new(line.trim())));
+        let built_in = names.map(|name| plain(&name)).collect();
         let mut files = BTreeMap::new();
         collect(&kernel.modules, DEEPEST, &mut files)
             .with_context(|| format!("cannot read {}", kernel.modules.display()))?;
@@ -135,10 +125,8 @@ impl Order<'_> {
             return Ok(());
         }
         let Some(path) = self.tree.files.get(&name).cloned() else {
-            bail!(
-                "board {}: its kernel has no module {name}, neither as a file nor built in",
-                self.board.name
-            );
+            let board = &self.board.name;
+            bail!("board {board}: its kernel has no module {name}, as a file or built in");
         };
         let module = Ko::read(&path)?;
         for dependency in &module.depends {
@@ -154,18 +142,12 @@ impl Order<'_> {
         let module = Ko::read(path)?;
         let (board, cpu, shown) = (&self.board.name, self.board.cpu(), path.display());
         if module.architecture != cpu.elf() {
-            bail!(
-                "module {shown} is for {}, board {board} runs {}",
-                cpu::elf_name(module.architecture),
-                cpu.name()
-            );
+            let (got, wanted) = (cpu::elf_name(module.architecture), cpu.name());
+            bail!("module {shown} is for {got}, board {board} runs {wanted}");
         }
-        if module.release != kernel.release {
-            bail!(
-                "module {shown} is for kernel {}, board {board} runs {}",
-                module.release,
-                kernel.release
-            );
+        let (got, wanted) = (&module.release, &kernel.release);
+        if got != wanted {
+            bail!("module {shown} is for kernel {got}, board {board} runs {wanted}");
         }
         for dependency in &module.depends {
             self.add(dependency)?;
@@ -204,12 +186,9 @@ impl Ko {
         let Ok(file) = object::File::parse(bytes.as_slice()) else {
             bail!("{} is no kernel module: not an ELF file", path.display())
         };
-        let section = file.section_by_name(".modinfo").with_context(|| {
-            format!("{} is no kernel module: it has no .modinfo", path.display())
-        })?;
-        let info = section
-            .data()
-            .with_context(|| format!("{}: its .modinfo cannot be read", path.display()))?;
+        let info = file.section_by_name(".modinfo").and_then(|section| section.data().ok());
+        let none = || format!("{} is no kernel module: it has no .modinfo", path.display());
+        let info = info.with_context(none)?;
         let value = |key: &str| field(info, key);
         let release = value("vermagic")
             .and_then(|magic| magic.split_whitespace().next().map(str::to_owned))

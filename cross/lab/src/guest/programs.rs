@@ -69,18 +69,10 @@ impl Programs {
         };
         let log = cache.log(&format!("cargo-{}", cpu.name()))?;
         let cargo = env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from);
-        let mut build =
-            Tool::at(&cargo, format!("building the guest's programs for {}", cpu.name()))
-                .current_dir(WORKSPACE)
-                .args([
-                    "build",
-                    "--release",
-                    "--locked",
-                    "--message-format=json-render-diagnostics",
-                    "--target",
-                    cpu.target(),
-                ])
-                .limit(BUILD_LIMIT);
+        let what = format!("building the guest's programs for {}", cpu.name());
+        let mut build = Tool::at(&cargo, what).current_dir(WORKSPACE).limit(BUILD_LIMIT);
+        build = build.args(["build", "--release", "--locked", "--target", cpu.target()]);
+        build = build.arg("--message-format=json-render-diagnostics");
         for (package, program) in list {
             build = build.args(["--package", package, "--bin", program]);
         }
@@ -123,21 +115,17 @@ impl Programs {
 
     /// The board tests alone, for a board whose processor is a wider one.
     pub(crate) fn tests_32_bit(&self, board: &Board) -> Result<Program> {
-        let tests = self
-            .files
-            .iter()
-            .find(|(name, _)| name == TESTS.1)
-            .with_context(|| format!("{} was not built", TESTS.1))?;
-        Program::read(board, self.cpu, TESTS_32_BIT, &tests.1)
+        let tests = self.files.iter().find(|(name, _)| name == TESTS.1);
+        let (_, path) = tests.with_context(|| format!("{} was not built", TESTS.1))?;
+        Program::read(board, self.cpu, TESTS_32_BIT, path)
     }
 
     pub(crate) fn say_sizes(&self) -> Result<()> {
         let mut sizes = Vec::new();
         for (name, path) in self.files.iter().filter(|(name, _)| name != BUSYBOX) {
-            let bytes = fs::metadata(path)
-                .with_context(|| format!("cannot read {}", path.display()))?
-                .len();
-            sizes.push(format!("{name} {} KiB", bytes.div_ceil(1024)));
+            let about = fs::metadata(path);
+            let about = about.with_context(|| format!("cannot read {}", path.display()))?;
+            sizes.push(format!("{name} {} KiB", about.len().div_ceil(1024)));
         }
         say(&format!("static programs for {}: {}", self.cpu.name(), sizes.join(", ")));
         Ok(())
@@ -154,17 +142,10 @@ fn c_program(cache: &CacheDir, cpu: Cpu, messages: &str, folder: &Path) -> Resul
     let capi = Path::new(WORKSPACE).join("bindings/c");
     let program = folder.join(NAMES);
     let compiler = Tool::new(&format!("{}gcc", cpu.prefix()), format!("compiling {NAMES}"))?;
-    let compiler = compiler
-        .args(["-std=c11", "-O2", "-static", "-s", "-I"])
-        .arg(capi.join("include"))
-        .arg(capi.join("examples/names.c"));
-    let compiler = compiler
-        .arg(&library)
-        .args(["-lpthread", "-lm", "-ldl"])
-        .arg("-o")
-        .arg(&program)
-        .writes(folder);
-    compiler.run(&cache.log("names-c")?)?;
+    let compiler = compiler.args(["-std=c11", "-O2", "-static", "-s", "-I"]);
+    let compiler = compiler.args([capi.join("include"), capi.join("examples/names.c"), library]);
+    let compiler = compiler.args(["-lpthread", "-lm", "-ldl", "-o"]).arg(&program);
+    compiler.writes(folder).run(&cache.log("names-c")?)?;
     Ok(program)
 }
 
@@ -202,10 +183,8 @@ pub(crate) fn busybox(cache: &CacheDir, cpu: Cpu) -> Result<(String, PathBuf)> {
     let staging = cache.stage(&name)?;
     Packages::new(cache, cpu.debian()).unpack(BUSYBOX_PACKAGE, staging.path())?;
     let folder = staging.commit()?;
-    let file = busybox_file(&folder).with_context(|| {
-        format!("{BUSYBOX_PACKAGE} has no bin/{BUSYBOX} in {}", folder.display())
-    })?;
-    Ok((BUSYBOX.into(), file))
+    let none = || format!("{BUSYBOX_PACKAGE} has no bin/{BUSYBOX} in {}", folder.display());
+    Ok((BUSYBOX.into(), busybox_file(&folder).with_context(none)?))
 }
 
 /// Since Debian 13 it is in usr/bin.
@@ -232,15 +211,11 @@ impl Program {
         let Ok(file) = object::File::parse(bytes.as_slice()) else {
             bail!("{shown} is no ELF program")
         };
-        let (wanted, got) = (cpu, file.architecture());
-        if got != wanted.elf() {
-            bail!(
-                "{shown} is a program for {}, board {} runs {} ({})",
-                cpu::elf_name(got),
-                board.name,
-                wanted.name(),
-                wanted.target()
-            );
+        let got = file.architecture();
+        if got != cpu.elf() {
+            let (got, board) = (cpu::elf_name(got), &board.name);
+            let (name, target) = (cpu.name(), cpu.target());
+            bail!("{shown} is a program for {got}, board {board} runs {name} ({target})");
         }
         if !matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic) {
             bail!("{shown} is an object file, not a program");

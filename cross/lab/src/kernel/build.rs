@@ -80,15 +80,14 @@ fn whole(cache: &CacheDir, cpu: Cpu, name: &str, source: &Source) -> Option<Kern
     let folder = cache.path().join("kernels").join(name);
     let note: Note = serde_json::from_slice(&fs::read(folder.join(NOTE)).ok()?).ok()?;
     let image = folder.join(cpu.image().1);
-    let all = [&image, &folder.join(".config"), &folder.join("Module.symvers")]
-        .into_iter()
-        .all(|file| file.is_file());
-    all.then(|| Kernel {
+    let all = [&image, &folder.join(".config"), &folder.join("Module.symvers")];
+    let (release, modules, source) = (note.release, folder.clone(), Some(source.folder.clone()));
+    all.iter().all(|file| file.is_file()).then_some(Kernel {
         image,
-        release: note.release,
-        modules: folder.clone(),
+        release,
+        modules,
         folder,
-        source: Some(source.folder.clone()),
+        source,
     })
 }
 
@@ -104,20 +103,14 @@ fn build(
     let out = staging.path();
     let begun = Instant::now();
     let make = |what: String| -> Result<Tool> {
-        let tool =
-            Tool::new("make", what)?.limit(BUILD_LIMIT).writes(out).arg("-C").arg(&source.folder);
-        let tool = tool
-            .arg(format!("O={}", out.display()))
-            .arg(format!("ARCH={}", cpu.linux()))
-            .arg(format!("CROSS_COMPILE={}", cpu.prefix()));
+        let tool = Tool::new("make", what)?.limit(BUILD_LIMIT).writes(out);
+        let tool = tool.arg("-C").arg(&source.folder).arg(format!("O={}", out.display()));
+        let tool = tool.arg(format!("ARCH={}", cpu.linux()));
+        let tool = tool.arg(format!("CROSS_COMPILE={}", cpu.prefix())).env("LC_ALL", "C.UTF-8");
         // The same input gives the same kernel: no date, no user, no machine in it.
         Ok(tool
-            .args([
-                "KBUILD_BUILD_TIMESTAMP=@0",
-                "KBUILD_BUILD_USER=contigo",
-                "KBUILD_BUILD_HOST=lab",
-            ])
-            .env("LC_ALL", "C.UTF-8"))
+            .args(["KBUILD_BUILD_TIMESTAMP=@0", "KBUILD_BUILD_USER=contigo"])
+            .arg("KBUILD_BUILD_HOST=lab"))
     };
     let fragment = out.join("contigo.config");
     fs::write(&fragment, fragments)
@@ -127,13 +120,10 @@ fn build(
         .arg("allnoconfig")
         .arg(format!("KCONFIG_ALLCONFIG={}", fragment.display()))
         .run(&log)?;
-    let config = out.join(".config");
-    config::check(
-        board,
-        fragments,
-        &fs::read_to_string(&config)
-            .with_context(|| format!("cannot read {}", config.display()))?,
-    )?;
+    let read = |file: &Path| {
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+    };
+    config::check(board, fragments, &read(&out.join(".config"))?)?;
 
     let log = cache.log(&format!("kernel-{name}"))?;
     let jobs = thread::available_parallelism().map_or(1, usize::from);
@@ -142,19 +132,11 @@ fn build(
         .args([cpu.image().0, "modules"])
         .steps(board.about.kernel.steps)
         .run(&log)?;
-    let release = out.join("include/config/kernel.release");
-    let release = fs::read_to_string(&release)
-        .with_context(|| format!("cannot read {}", release.display()))?
-        .trim()
-        .to_owned();
+    let release = read(&out.join("include/config/kernel.release"))?.trim().to_owned();
     slim(out).map_err(|error| Failure::of_io("deleting object files", out, &error))?;
     if !out.join(cpu.image().1).is_file() {
-        bail!(
-            "make ended well, but there is no {} in {}; the log is {}",
-            cpu.image().1,
-            out.display(),
-            log.display()
-        );
+        let (image, out, log) = (cpu.image().1, out.display(), log.display());
+        bail!("make ended well, but there is no {image} in {out}; the log is {log}");
     }
     let package = format!("linux-source {}", source.version);
     let note = Note { release, package, lines, seconds: begun.elapsed().as_secs() };

@@ -27,11 +27,8 @@ pub(crate) fn fragments(board: &Board) -> Result<String> {
             .with_context(|| format!("board {}: cannot read {}", board.name, file.display()))?;
     }
     let set = |option: &String| {
-        if option.contains('=') {
-            format!("CONFIG_{option}\n")
-        } else {
-            format!("CONFIG_{option}=y\n")
-        }
+        let yes = if option.contains('=') { "" } else { "=y" };
+        format!("CONFIG_{option}{yes}\n")
     };
     all.extend(board.about.kernel.options.iter().map(set));
     Ok(all)
@@ -64,51 +61,42 @@ mod tests {
 
     use super::*;
 
-    fn board() -> Board {
-        named("zynq-6.12")
-    }
-
-    fn named(name: &str) -> Board {
+    fn board(name: &str) -> Board {
         let boards = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../boards"));
         Board::named(boards, &[name.to_owned()]).unwrap().pop().unwrap()
     }
 
     #[test]
     fn what_the_kernel_drops_is_named() {
+        let zynq = board("zynq-6.12");
         let asked = "# a comment\nCONFIG_UIO=y\nCONFIG_CMA_SIZE_MBYTES=32\nCONFIG_NOPE=n\n";
-        assert!(check(&board(), asked, "CONFIG_UIO=y\nCONFIG_CMA_SIZE_MBYTES=32\n").is_ok());
-        let refused =
-            check(&board(), asked, "# CONFIG_UIO is not set\nCONFIG_CMA_SIZE_MBYTES=16\n")
-                .unwrap_err()
-                .to_string();
-        assert!(
-            refused.contains("CONFIG_UIO=y") && refused.contains("CONFIG_CMA_SIZE_MBYTES=32"),
-            "{refused}"
-        );
-        assert!(!refused.contains("NOPE"), "{refused}");
+        assert!(check(&zynq, asked, "CONFIG_UIO=y\nCONFIG_CMA_SIZE_MBYTES=32\n").is_ok());
+        let got = "# CONFIG_UIO is not set\nCONFIG_CMA_SIZE_MBYTES=16\n";
+        let refused = check(&zynq, asked, got).unwrap_err().to_string();
+        for (option, is_named) in
+            [("CONFIG_UIO=y", true), ("CONFIG_CMA_SIZE_MBYTES=32", true), ("NOPE", false)]
+        {
+            assert_eq!(refused.contains(option), is_named, "{option}: {refused}");
+        }
     }
 
+    /// The common options, the architecture's, the board's and the variant's, and no others. A
+    /// module stays one.
     #[test]
-    fn board_gets_common_and_own_arch_fragment() {
-        let all = fragments(&board()).unwrap();
-        assert!(
-            all.contains("CONFIG_DMABUF_HEAPS_CMA=y")
-                && all.contains("CONFIG_ARCH_ZYNQ=y")
-                && !all.contains("CONFIG_ARCH_ZYNQMP=y")
-        );
-    }
-
-    #[test]
-    fn a_variants_options_are_its_own() {
-        let uio = |name: &str| {
-            fragments(&named(name)).unwrap().lines().any(|line| line == "CONFIG_UIO_PDRV_GENIRQ=y")
-        };
-        assert!(uio("zynq-6.1") && !uio("zynq-6.12") && !uio("zynqmp"));
-        let debugs = |name: &str| fragments(&named(name)).unwrap().contains("CONFIG_KASAN=y");
-        assert!(debugs("virt-debug") && !debugs("virt-image"));
-        // A module stays one.
-        assert!(
-            fragments(&named("zynq-6.1")).unwrap().lines().any(|line| line == "CONFIG_I2C_STUB=m")
-        );
+    fn board_gets_its_own_fragments() {
+        for (name, option, has) in [
+            ("zynq-6.12", "CONFIG_DMABUF_HEAPS_CMA=y", true),
+            ("zynq-6.12", "CONFIG_ARCH_ZYNQ=y", true),
+            ("zynq-6.12", "CONFIG_ARCH_ZYNQMP=y", false),
+            ("zynq-6.1", "CONFIG_UIO_PDRV_GENIRQ=y", true),
+            ("zynq-6.12", "CONFIG_UIO_PDRV_GENIRQ=y", false),
+            ("zynqmp", "CONFIG_UIO_PDRV_GENIRQ=y", false),
+            ("virt-debug", "CONFIG_KASAN=y", true),
+            ("virt-image", "CONFIG_KASAN=y", false),
+            ("zynq-6.1", "CONFIG_I2C_STUB=m", true),
+        ] {
+            let all = fragments(&board(name)).unwrap();
+            assert_eq!(all.lines().any(|line| line == option), has, "{name}: {option}");
+        }
     }
 }

@@ -61,16 +61,13 @@ impl Module {
     fn built(&self, cache: &CacheDir, board: &Board) -> Result<PathBuf> {
         let mut sources = Vec::new();
         for (to, from) in &self.folders {
-            sources.extend(
-                files(from)?.into_iter().map(|(name, bytes)| (format!("{to}/{name}"), bytes)),
-            );
+            let files = files(from)?.into_iter();
+            sources.extend(files.map(|(name, bytes)| (format!("{to}/{name}"), bytes)));
         }
         let mut hash = Sha256::new();
         let built_for = self.tree.file_name().unwrap_or_default().as_encoded_bytes();
-        for part in [built_for]
-            .into_iter()
-            .chain(sources.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes]))
-        {
+        let parts = sources.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes]);
+        for part in [built_for].into_iter().chain(parts) {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
@@ -86,11 +83,8 @@ impl Module {
         let work = cache.scratch()?;
         for (name, bytes) in &sources {
             let place = work.path().join(name);
-            let copied = place
-                .parent()
-                .map_or(Ok(()), fs::create_dir_all)
-                .and_then(|()| fs::write(&place, bytes));
-            copied
+            let made = place.parent().map_or(Ok(()), fs::create_dir_all);
+            made.and_then(|()| fs::write(&place, bytes))
                 .map_err(|error| Failure::of_io("copying the module's sources", &place, &error))?;
         }
         let folder = work.path().join("module");

@@ -32,11 +32,11 @@ impl Source {
         let _lock = cache.lock(&package)?;
         // The package is for all architectures: any list has it.
         let packages = Packages::new(cache, "arm64");
-        if let Some(source) = Self::cached(cache, series)
-            && (!refresh
-                || packages.version(&package)?.is_none_or(|newest| newest == source.version))
-        {
-            return Ok(source);
+        if let Some(source) = Self::cached(cache, series) {
+            let is_newest = |newest: String| newest == source.version;
+            if !refresh || packages.version(&package)?.is_none_or(is_newest) {
+                return Ok(source);
+            }
         }
         let unpacked = cache.scratch()?;
         let version = packages.unpack(&package, unpacked.path())?.version;
@@ -47,19 +47,12 @@ impl Source {
             .arg(&archive);
         // tar calls xz, and its own message would not name the package.
         contigo_cross::packages::need("xz")?;
-        let log = cache.log(&package)?;
-        untar
-            .arg("-C")
-            .arg(staging.path())
-            .args(LEFT_OUT)
-            .limit(UNPACK_LIMIT)
-            .writes(staging.path())
-            .run(&log)?;
-        if !staging.path().join("Makefile").is_file() {
-            anyhow::bail!(
-                "{package} {version} is no kernel source: it has no Makefile; the log is {}",
-                log.display()
-            );
+        let (log, place) = (cache.log(&package)?, staging.path());
+        let untar = untar.arg("-C").arg(place).args(LEFT_OUT);
+        untar.limit(UNPACK_LIMIT).writes(place).run(&log)?;
+        if !place.join("Makefile").is_file() {
+            let log = log.display();
+            anyhow::bail!("{package} {version} is no kernel source: it has no Makefile; see {log}");
         }
         let folder = staging.commit()?;
         let pointer = cache.place(format!("sources/{package}"))?;
@@ -86,13 +79,8 @@ impl Source {
             source.join("scripts/dtc/include-prefixes"),
             trees.clone(),
         ];
-        let vendors = fs::read_dir(&trees)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| path.is_dir());
-        folders.extend(vendors);
+        let vendors = fs::read_dir(&trees).into_iter().flatten().flatten();
+        folders.extend(vendors.map(|entry| entry.path()).filter(|path| path.is_dir()));
         folders.sort();
         folders
     }

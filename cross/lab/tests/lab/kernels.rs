@@ -1,9 +1,9 @@
 //! Kernels: whole in the cache, or not there at all.
 
-use super::world::{Outcome, Said, World, is_gone, wait};
+use super::world::{Outcome, Said, World, is_gone, wait, write};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::{fs, io::Write};
+use std::{fs, io::Write, process::Command};
 
 /// make as the lab calls it, in two calls: the configuration, then the kernel. The second call runs
 /// the commands in `$HOME/build`.
@@ -41,28 +41,27 @@ fn nothing_in_the_cache(world: &World) {
 fn a_build_is_kept_whole_and_not_repeated() -> Outcome {
     let world = world("exit 0")?;
     for _ in 0..2 {
-        let said = world.run(&["kernel", "own"])?;
-        assert_eq!(said.status, Some(0), "{}", said.err);
-        assert!(said.out.contains("own: Linux 6.12.1 in "), "{}", said.out);
+        world.run(&["kernel", "own"])?.ok().printed(&["own: Linux 6.12.1 in "]);
     }
-    assert_eq!(fs::read_to_string(world.path("builds"))?.lines().count(), 1);
+    assert_eq!(world.text("builds")?.lines().count(), 1);
     let kernel =
         world.path("cache/kernels").join(world.cached("kernels").pop().ok_or("no kernel")?);
-    assert!(
-        kernel.join("arch/arm/boot/zImage").is_file() && kernel.join("Module.symvers").is_file()
-    );
-    assert!(!kernel.join("drivers/a.o").exists(), "object files are deleted");
+    for (file, is_kept) in
+        [("arch/arm/boot/zImage", true), ("Module.symvers", true), ("drivers/a.o", false)]
+    {
+        assert_eq!(kernel.join(file).is_file(), is_kept, "{file}");
+    }
     Ok(())
 }
 
 #[test]
 fn another_configuration_is_another_kernel() -> Outcome {
     let world = world("exit 0")?;
-    assert_eq!(world.run(&["kernel"])?.status, Some(0));
+    world.run(&["kernel"])?.ok();
     fs::write(world.path("boards/own/lab/kernel.config"), "CONFIG_MORE=y\n")?;
-    assert_eq!(world.run(&["kernel"])?.status, Some(0));
+    world.run(&["kernel"])?.ok();
     world.program("arm-linux-gnueabihf-gcc", "echo 'gcc 100.0'")?;
-    assert_eq!(world.run(&["kernel"])?.status, Some(0));
+    world.run(&["kernel"])?.ok();
     assert_eq!(world.cached("kernels").len(), 3);
     Ok(())
 }
@@ -78,9 +77,7 @@ fn world_with_module(build: &str) -> Result<World, Box<dyn std::error::Error>> {
         ("module/contigo_main.c", "int a;"),
         ("uapi/contigo.h", "int b;"),
     ] {
-        let place = world.path("helpers").join(file);
-        fs::create_dir_all(place.parent().ok_or("no folder")?)?;
-        fs::write(place, text)?;
+        write(&world.path("helpers").join(file), text.as_bytes())?;
     }
     fs::write(world.path("module"), build)?;
     Ok(world)
@@ -92,20 +89,18 @@ fn module_is_rebuilt_when_sources_change() -> Outcome {
         "[ -f Kbuild ] && [ -f ../uapi/contigo.h ] && echo again >> \"$HOME/module-builds\" && cp \
          contigo_main.c contigo.ko",
     )?;
-    for _ in 0..2 {
-        let said = world.run(&["kernel"])?;
-        assert_eq!(said.status, Some(0), "{}", said.err);
-        assert!(said.out.contains("own: the module contigo in "), "{}", said.out);
-    }
-    assert_eq!(fs::read_to_string(world.path("module-builds"))?.lines().count(), 1);
+    let built = |times: usize| -> Outcome {
+        world.run(&["kernel"])?.ok().printed(&["own: the module contigo in "]);
+        assert_eq!(world.text("module-builds")?.lines().count(), times);
+        Ok(())
+    };
+    built(1)?;
+    built(1)?;
     // Files that make left behind, run by hand, are no source; another header is another module.
     fs::write(world.path("helpers/module/contigo.mod.c"), "int c;")?;
-    assert_eq!(world.run(&["kernel"])?.status, Some(0));
-    assert_eq!(fs::read_to_string(world.path("module-builds"))?.lines().count(), 1);
+    built(1)?;
     fs::write(world.path("helpers/uapi/contigo.h"), "long b;")?;
-    assert_eq!(world.run(&["kernel"])?.status, Some(0));
-    assert_eq!(fs::read_to_string(world.path("module-builds"))?.lines().count(), 2);
-    Ok(())
+    built(2)
 }
 
 #[test]
@@ -135,7 +130,7 @@ fn failed_build_keeps_nothing_shows_its_end() -> Outcome {
     nothing_in_the_cache(&world);
     // With the cause gone, the same command succeeds.
     fs::write(world.path("build"), "exit 0")?;
-    assert_eq!(world.run(&["kernel", "own"])?.status, Some(0));
+    world.run(&["kernel", "own"])?.ok();
     Ok(())
 }
 
@@ -166,10 +161,9 @@ fn two_runs_build_a_kernel_once() -> Outcome {
     let world = world("sleep 1; exit 0")?;
     let both = [world.lab(&["kernel"]).spawn()?, world.lab(&["kernel"]).spawn()?];
     for lab in both {
-        let said = wait(lab)?;
-        assert_eq!(said.status, Some(0), "{said:?}");
+        wait(lab)?.ok();
     }
-    assert_eq!(fs::read_to_string(world.path("builds"))?.lines().count(), 1);
+    assert_eq!(world.text("builds")?.lines().count(), 1);
     Ok(())
 }
 
@@ -192,96 +186,74 @@ fn a_full_disk_is_called_one() -> Outcome {
     let world = world("dd if=/dev/zero of=\"$out/vmlinux.o\" bs=65536 || exit 2")?;
     let small = world.path("small");
     fs::create_dir(&small)?;
-    let mounted = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=2m", "none"])
-        .arg(&small)
-        .output();
+    let tmpfs = ["-t", "tmpfs", "-o", "size=2m", "none"];
+    let mounted = Command::new("mount").args(tmpfs).arg(&small).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
-        writeln!(
-            std::io::stderr(),
-            "SKIPPED: a_full_disk_is_called_one: a small disk can be mounted by root only"
-        )?;
+        let why = "a small disk can be mounted by root only";
+        writeln!(std::io::stderr(), "SKIPPED: a_full_disk_is_called_one: {why}")?;
         return Ok(());
     }
-    let moved = std::process::Command::new("cp")
-        .arg("-r")
-        .arg(world.path("cache/sources"))
-        .arg(&small)
-        .status();
+    let moved = Command::new("cp").arg("-r").arg(world.path("cache/sources")).arg(&small).status();
     let said = world.lab(&["kernel"]).env("CONTIGO_CACHE", &small).output();
     let kernels = fs::read_dir(small.join("kernels")).map_or(0, Iterator::count);
     // Before anything that may fail: a mount outlives a test.
-    let unmounted = std::process::Command::new("umount").arg(&small).status()?;
+    let unmounted = Command::new("umount").arg(&small).status()?;
     assert!(unmounted.success() && moved?.success());
     Said::new(&said?).failed_with(&["is full", "CONTIGO_CACHE"]);
     assert_eq!(kernels, 0);
     Ok(())
 }
 
-#[test]
-fn missing_source_tells_where_to_put_it() -> Outcome {
+/// A world without the kernel's source, and what is put into the cache by hand.
+fn without_source() -> Result<World, Box<dyn std::error::Error>> {
     let world = world("exit 0")?;
     fs::remove_dir_all(world.path("cache/sources"))?;
-    world.run(&["kernel"])?.failed_with(&[
-        "linux-source-6.12",
-        "this machine has no apt",
-        "linux-source-6.12_*.deb",
-        "cache/packages",
-    ]);
-    nothing_in_the_cache(&world);
-    Ok(())
+    Ok(world)
 }
 
+const BY_HAND: &str = "cache/packages/linux-source-6.12_6.12.9-1_all.deb";
+
 #[test]
-fn what_apt_refuses_is_said_in_its_words() -> Outcome {
-    let world = world("exit 0")?;
-    fs::remove_dir_all(world.path("cache/sources"))?;
+fn missing_source_tells_where_to_put_it() -> Outcome {
+    let world = without_source()?;
+    let place = ["linux-source-6.12", "linux-source-6.12_*.deb", "cache/packages"];
+    let said = world.run(&["kernel"])?;
+    said.failed_with(&["this machine has no apt"]);
+    said.failed_with(&place);
+    // What apt refuses is said in its words.
     world.program("dpkg-deb", "exit 1")?;
-    world.program(
-        "apt-get",
-        "for word; do [ \"$word\" = update ] && exit 0; done; echo 'E: Unable to locate package \
-         linux-source-6.12'; exit 100",
-    )?;
-    world.run(&["kernel"])?.failed_with(&[
-        "linux-source-6.12",
-        "Unable to locate package",
-        "cache/packages",
-    ]);
+    let apt = "for word; do [ \"$word\" = update ] && exit 0; done; echo 'E: Unable to locate \
+               package linux-source-6.12'; exit 100";
+    world.program("apt-get", apt)?;
+    let refused = ["Unable to locate package", "linux-source-6.12", "cache/packages"];
+    world.run(&["kernel"])?.failed_with(&refused);
     nothing_in_the_cache(&world);
     Ok(())
 }
 
 #[test]
 fn package_placed_by_hand_needs_no_network() -> Outcome {
-    let world = world("exit 0")?;
-    fs::remove_dir_all(world.path("cache/sources"))?;
-    fs::create_dir_all(world.path("cache/packages"))?;
-    fs::write(world.path("cache/packages/linux-source-6.12_6.12.9-1_all.deb"), "a package")?;
-    world.program(
-        "dpkg-deb",
-        // The folder gets the date that it has in the package.
-        "case $1 in -f) echo 6.12.9-1 ;; -x) mkdir -p \"$3/usr/src\"; touch \
-         \"$3/usr/src/linux-source-6.12.tar.xz\"; touch -d 2020-01-01 \"$3\" ;; esac",
-    )?;
+    let world = without_source()?;
+    write(&world.path(BY_HAND), b"a package")?;
+    // The folder gets the date that it has in the package.
+    let dpkg = "case $1 in -f) echo 6.12.9-1 ;; -x) mkdir -p \"$3/usr/src\"; touch \
+                \"$3/usr/src/linux-source-6.12.tar.xz\"; touch -d 2020-01-01 \"$3\" ;; esac";
+    world.program("dpkg-deb", dpkg)?;
     // tar -x --strip-components=1 -f ARCHIVE -C FOLDER
     world.program("tar", "[ -f \"$4\" ] && touch \"$6/Makefile\"")?;
-    let said = world.run(&["kernel"])?;
-    assert_eq!(said.status, Some(0), "{}", said.err);
+    world.run(&["kernel"])?.ok();
     assert!(world.cached("sources").contains(&"linux-source-6.12_6.12.9-1".to_owned()));
     Ok(())
 }
 
 #[test]
 fn a_source_that_is_not_whole_is_not_kept() -> Outcome {
-    let world = world("exit 0")?;
-    fs::remove_dir_all(world.path("cache/sources"))?;
-    fs::create_dir_all(world.path("cache/packages"))?;
-    fs::write(world.path("cache/packages/linux-source-6.12_6.12.9-1_all.deb"), "a package")?;
+    let world = without_source()?;
+    write(&world.path(BY_HAND), b"a package")?;
     world.program("dpkg-deb", "case $1 in -f) echo 6.12.9-1 ;; esac")?;
     world.program("tar", "touch \"$6/half\"; echo 'xz: Unexpected end of input'; exit 2")?;
-    world
-        .run(&["kernel"])?
-        .failed_with(&["unpacking linux-source-6.12 6.12.9-1 failed", "Unexpected end of input"]);
+    let failed = "unpacking linux-source-6.12 6.12.9-1 failed";
+    world.run(&["kernel"])?.failed_with(&[failed, "Unexpected end of input"]);
     world.program("tar", "exit 0")?;
     world.run(&["kernel"])?.failed_with(&["it has no Makefile"]);
     assert_eq!(world.cached("sources"), [""; 0]);

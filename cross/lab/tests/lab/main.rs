@@ -4,6 +4,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::explicit_write,
+    clippy::indexing_slicing,
     reason = "a test that panics has failed, which is its purpose"
 )]
 

@@ -4,50 +4,34 @@ use super::world::{Outcome, Said, World};
 use std::io::{self, Write};
 use std::{fs, path::Path, process::Command};
 
-fn real(args: &[&str]) -> Said {
-    Said::new(
-        &Command::new(env!("CARGO_BIN_EXE_contigo-lab"))
-            .args(args)
-            .env("CONTIGO_CACHE", "/nonexistent/cache")
-            .output()
-            .unwrap(),
-    )
+fn real(cache: &Path, args: &[&str]) -> Said {
+    let mut lab = Command::new(env!("CARGO_BIN_EXE_contigo-lab"));
+    Said::new(&lab.args(args).env("CONTIGO_CACHE", cache).output().unwrap())
 }
 
 #[test]
 fn an_unknown_board_lists_the_boards() {
     for command in ["test", "kernel", "shell"] {
-        real(&[command, "zynq"]).failed_with(&[
-            "there is no board zynq",
-            "virt, ",
-            "virt-debug-smmu, ",
-            "zynq-6.12, ",
-            "zynqmp",
-        ]);
+        let said = real(Path::new("/nonexistent/cache"), &[command, "zynq"]);
+        said.failed_with(&["there is no board zynq", "virt, ", "zynq-6.12, ", "zynqmp"]);
     }
 }
 
 #[test]
 fn wrong_usage_is_status_2() {
     for wrong in [&["boot"] as &[&str], &["test", "--jobs", "0"], &["shell"]] {
-        assert_eq!(real(wrong).status, Some(2), "{wrong:?}");
+        let said = real(Path::new("/nonexistent/cache"), wrong);
+        assert_eq!(said.status, Some(2), "{wrong:?}");
     }
 }
 
 #[test]
 fn every_board_of_the_project_can_be_read() -> Outcome {
     let world = World::bare()?;
-    let boards = concat!(env!("CARGO_MANIFEST_DIR"), "/../../boards");
-    let said = Said::new(
-        &Command::new(env!("CARGO_BIN_EXE_contigo-lab"))
-            .args(["--boards", boards, "list", "--json"])
-            .env("CONTIGO_CACHE", world.path("cache"))
-            .output()?,
-    );
-    assert_eq!(said.status, Some(0), "{}", said.err);
+    let said = real(&world.path("cache"), &["list", "--json"]).ok();
     let list: serde_json::Value = serde_json::from_str(&said.out)?;
     let list = list.as_array().ok_or("no array")?;
-    let names: Vec<_> = list.iter().filter_map(|board| board.get("board")?.as_str()).collect();
+    let names: Vec<_> = list.iter().filter_map(|board| board["board"].as_str()).collect();
     for name in [
         "virt",
         "virt-debug",
@@ -61,10 +45,8 @@ fn every_board_of_the_project_can_be_read() -> Outcome {
     ] {
         assert!(names.contains(&name), "no {name} in {names:?}");
     }
-    assert!(
-        list.iter().all(|board| board.get("cached").is_some_and(serde_json::Value::is_null)),
-        "an empty cache has no kernel"
-    );
+    let is_empty = list.iter().all(|board| board["cached"].is_null());
+    assert!(is_empty, "an empty cache has no kernel");
     Ok(())
 }
 
@@ -84,23 +66,18 @@ fn missing_emulator_names_package_first() -> Outcome {
 #[test]
 fn missing_compiler_or_libc_is_told_first() -> Outcome {
     let world = World::with_emulator("exit 0")?;
-    let text = fs::read_to_string(world.path("boards/virtual/lab/virtual.toml"))?;
-    world.board(
-        "with-card",
-        &text.replace("machine = \"none\"", "machine = \"none\", model = \"card\""),
-    )?;
+    let machine = "machine = \"none\"";
+    let text = world.text("boards/virtual/lab/virtual.toml")?;
+    world.board("with-card", &text.replace(machine, &format!("{machine}, model = \"card\"")))?;
     world.program("cargo", "touch \"$HOME/was-built\"")?;
     fs::remove_file(world.path("bin/aarch64-linux-gnu-gcc"))?;
-    world.test(&["with-card"])?.failed_with(&[
-        "aarch64-linux-gnu-gcc is not installed",
-        "apt install gcc-aarch64-linux-gnu",
-    ]);
+    let why = ["aarch64-linux-gnu-gcc is not installed", "apt install gcc-aarch64-linux-gnu"];
+    world.test(&["with-card"])?.failed_with(&why);
     world.program("aarch64-linux-gnu-gcc", "exit 0")?;
     let library = Path::new("/usr/aarch64-linux-gnu/lib/libc.a");
     if !library.is_file() {
-        world
-            .test(&["with-card"])?
-            .failed_with(&["libc.a is not installed", "apt install libc6-dev-arm64-cross"]);
+        let why = ["libc.a is not installed", "apt install libc6-dev-arm64-cross"];
+        world.test(&["with-card"])?.failed_with(&why);
     }
     assert!(!world.path("was-built").exists());
     Ok(())
@@ -116,28 +93,41 @@ fn a_missing_build_tool_names_its_package() -> Outcome {
     ] {
         let world = World::with_make("exit 0")?;
         fs::remove_file(world.path("bin").join(tool))?;
-        world.run(&["kernel", "own"])?.failed_with(&[
-            &format!("{tool} is not installed"),
-            &format!("apt install {package}`"),
-        ]);
+        let why = [format!("{tool} is not installed"), format!("apt install {package}`")];
+        world.run(&["kernel", "own"])?.failed_with(&[&why[0], &why[1]]);
     }
     Ok(())
 }
 
+/// The line that installs what setup misses.
+fn apt_line(said: &Said) -> Result<&str, &'static str> {
+    said.out.lines().find(|line| line.contains("apt install")).ok_or("no line to copy")
+}
+
+/// Every program that the lab starts, by its package; those of a machine with apt are not missing.
 #[test]
 fn setup_prints_one_line_with_every_package() -> Outcome {
     let said = World::bare()?.run(&["setup", "--print"])?;
     assert_eq!(said.status, Some(1), "{said:?}");
-    let line =
-        said.out.lines().find(|line| line.contains("apt install")).ok_or("no line to copy")?;
+    let line = apt_line(&said)?;
     for package in [
+        "apt",
         "bc",
+        "binutils-aarch64-linux-gnu",
+        "binutils-arm-linux-gnueabihf",
         "bison",
+        "cpp",
         "device-tree-compiler",
+        "dpkg",
         "flex",
+        "gcc",
         "gcc-aarch64-linux-gnu",
         "gcc-arm-linux-gnueabihf",
+        "make",
+        "perl",
         "qemu-system-arm",
+        "sparse",
+        "tar",
         "xz-utils",
     ] {
         assert!(line.split(' ').any(|word| word == package), "no {package} in {line}");
@@ -150,11 +140,7 @@ fn setup_prints_one_line_with_every_package() -> Outcome {
         let is_there = Path::new("/usr").join(folder).join("lib/libc.a").is_file();
         assert_eq!(line.split(' ').any(|word| word == package), !is_there, "{package}: {line}");
     }
-    assert!(
-        said.out.contains("Get Rust's standard libraries for the boards:\n    cargo cross setup\n"),
-        "{}",
-        said.out
-    );
+    said.printed(&["Get Rust's standard libraries for the boards:\n    cargo cross setup\n"]);
     Ok(())
 }
 
@@ -184,40 +170,29 @@ fn setup_says_when_everything_is_there() -> Outcome {
     } else {
         (1, "sudo apt install --no-install-recommends libc6-dev-")
     };
-    assert!(
-        said.status == Some(status)
-            && said.out.contains(word)
-            && !said.out.contains("cargo cross setup"),
-        "{said:?}"
-    );
+    assert_eq!(said.status, Some(status), "{said:?}");
+    said.printed(&[word]);
+    assert!(!said.out.contains("cargo cross setup"), "{said:?}");
     Ok(())
 }
 
 #[test]
 fn setup_installs_as_root_and_says_what_is_left() -> Outcome {
     if !nix::unistd::geteuid().is_root() {
-        writeln!(
-            io::stderr(),
-            "SKIPPED: setup_installs_as_root_and_says_what_is_left: only root installs"
-        )?;
+        let test = "setup_installs_as_root_and_says_what_is_left";
+        writeln!(io::stderr(), "SKIPPED: {test}: only root installs")?;
         return Ok(());
     }
     let world = World::bare()?;
-    world.program(
-        "apt-get",
-        "echo \"$*\" >> \"$HOME/asked\"; ln -sf /bin/true \"$HOME/bin/flex\"",
-    )?;
+    let apt = "echo \"$*\" >> \"$HOME/asked\"; ln -sf /bin/true \"$HOME/bin/flex\"";
+    world.program("apt-get", apt)?;
     let said = world.run(&["setup"])?;
-    let asked = fs::read_to_string(world.path("asked"))?;
-    assert!(
-        asked.starts_with("update\ninstall --yes --no-install-recommends ")
-            && asked.contains(" flex "),
-        "{asked}"
-    );
+    let asked = world.text("asked")?;
+    let wanted = "update\ninstall --yes --no-install-recommends ";
+    assert!(asked.starts_with(wanted) && asked.contains(" flex "), "{asked}");
     // This apt-get installed only flex, and that is seen.
     assert_eq!(said.status, Some(1), "{said:?}");
-    let line =
-        said.out.lines().find(|line| line.contains("apt install")).ok_or("no line to copy")?;
+    let line = apt_line(&said)?;
     assert!(line.contains(" bison ") && !line.contains("flex"), "{line}");
     Ok(())
 }
@@ -235,26 +210,19 @@ fn a_board_with_a_typo_is_refused_with_the_line() -> Outcome {
 #[test]
 fn duplicate_or_scriptless_board_is_refused() -> Outcome {
     let world = World::with_emulator("exit 0")?;
-    let text = fs::read_to_string(world.path("boards/virtual/lab/virtual.toml"))?;
-    fs::write(
-        world.path("boards/virtual/lab/other.toml"),
-        format!("setup = \"other.sh\"\n{text}"),
-    )?;
-    world.run(&["list"])?.failed_with(&["board other", "there is no other.sh beside it"]);
-    fs::write(world.path("boards/virtual/lab/other.sh"), "")?;
-    assert_eq!(world.run(&["list"])?.status, Some(0));
-    fs::write(
-        world.path("boards/virtual/lab/other.toml"),
-        format!("then = \"second.sh\"\n{text}"),
-    )?;
-    world.run(&["list"])?.failed_with(&["board other", "there is no second.sh beside it"]);
-    fs::write(world.path("boards/virtual/lab/second.sh"), "")?;
-    assert_eq!(world.run(&["list"])?.status, Some(0));
+    let text = world.text("boards/virtual/lab/virtual.toml")?;
+    for (key, script) in [("setup", "other.sh"), ("then", "second.sh")] {
+        let file = world.path("boards/virtual/lab/other.toml");
+        fs::write(file, format!("{key} = \"{script}\"\n{text}"))?;
+        let why = format!("there is no {script} beside it");
+        world.run(&["list"])?.failed_with(&["board other", &why]);
+        fs::write(world.path("boards/virtual/lab").join(script), "")?;
+        world.run(&["list"])?.ok();
+    }
     world.board("b", "")?;
     fs::rename(world.path("boards/b/lab/b.toml"), world.path("boards/b/lab/virtual.toml"))?;
-    world
-        .run(&["list"])?
-        .failed_with(&["there are two boards virtual", "boards/b/lab/virtual.toml"]);
+    let why = ["there are two boards virtual", "boards/b/lab/virtual.toml"];
+    world.run(&["list"])?.failed_with(&why);
     Ok(())
 }
 

@@ -45,16 +45,12 @@ impl World {
         let world = Self::bare()?;
         world.program("qemu-system-aarch64", script)?;
         world.toolchain("aarch64-linux-gnu", "aarch64-unknown-linux-gnu")?;
-        world.board(
-            "virtual",
-            &format!("architecture = \"arm64\"\n{REST}[kernel]\nstock = \"6.12\"\n"),
-        )?;
+        let kernel = "[kernel]\nstock = \"6.12\"\n";
+        world.board("virtual", &format!("architecture = \"arm64\"\n{REST}{kernel}"))?;
         let kernel = world.path("cache/kernels/debian-arm64-6.12");
         write(&kernel.join(format!("boot/vmlinuz-{RELEASE}")), b"a kernel")?;
-        write(
-            &kernel.join(format!("lib/modules/{RELEASE}/modules.builtin")),
-            b"kernel/drivers/uio/uio.ko\n",
-        )?;
+        let built_in = kernel.join(format!("lib/modules/{RELEASE}/modules.builtin"));
+        write(&built_in, b"kernel/drivers/uio/uio.ko\n")?;
         let note =
             format!(r#"{{"release":"{RELEASE}","package":"linux-image","lines":0,"seconds":0}}"#);
         write(&kernel.join("contigo-kernel.json"), note.as_bytes())?;
@@ -82,10 +78,8 @@ impl World {
             world.program(tool, "exit 1")?;
         }
         world.program("arm-linux-gnueabihf-gcc", "echo 'gcc 99.1'")?;
-        world.board(
-            "own",
-            &format!("architecture = \"arm\"\n{REST}[kernel]\nsource = \"6.12\"\n"),
-        )?;
+        let kernel = "[kernel]\nsource = \"6.12\"\n";
+        world.board("own", &format!("architecture = \"arm\"\n{REST}{kernel}"))?;
         write(&world.path("cache/sources/linux-source-6.12_6.12.1-1/Makefile"), b"")?;
         write(&world.path("cache/sources/linux-source-6.12"), b"6.12.1-1")?;
         Ok(world)
@@ -106,11 +100,8 @@ impl World {
         ];
         self.program("cargo", &built.join("\n"))?;
         write(&self.path("std/libstd-0.rlib"), b"")?;
-        let libraries = self.path("std");
-        self.program(
-            "rustc",
-            &format!("[ \"$4\" = {target} ] || exit 1; echo {}", libraries.display()),
-        )?;
+        let libraries = self.path("std").display().to_string();
+        self.program("rustc", &format!("[ \"$4\" = {target} ] || exit 1; echo {libraries}"))?;
         self.program(&format!("{gnu}-gcc"), "echo 'gcc 99.1'")?;
         // -o OUT IN
         self.program(&format!("{gnu}-strip"), "cp \"$3\" \"$2\"")
@@ -136,16 +127,9 @@ impl World {
 
     pub(crate) fn lab(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contigo-lab"));
-        command
-            .env_clear()
-            .env("PATH", self.path("bin"))
-            .env("HOME", self.folder.path())
-            .env("CONTIGO_CACHE", self.path("cache"));
-        command
-            .env("CARGO", self.path("bin/cargo"))
-            .arg("--boards")
-            .arg(self.path("boards"))
-            .args(args);
+        command.env_clear().env("PATH", self.path("bin")).env("HOME", self.folder.path());
+        command.env("CONTIGO_CACHE", self.path("cache")).env("CARGO", self.path("bin/cargo"));
+        command.arg("--boards").arg(self.path("boards")).args(args);
         // Its kernels are no kernels, and nothing can be built against them.
         command.arg("--kernel-helpers").arg(self.path("helpers"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -162,21 +146,24 @@ impl World {
         self.run(&[&["test", "--program", &program], more].concat())
     }
 
-    /// The number that a script wrote into a file of this world, once it has.
-    pub(crate) fn number(&self, file: &str) -> Result<i32, Box<dyn Error>> {
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            if let Some(number) =
-                fs::read_to_string(self.path(file)).ok().and_then(|text| text.trim().parse().ok())
-            {
-                return Ok(number);
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        Err(format!("{file} did not appear").into())
+    /// The same with these modules of the user's.
+    pub(crate) fn test_with_modules(&self) -> Result<Said, Box<dyn Error>> {
+        let program = self.path("tests").display().to_string();
+        let mut lab = self.lab(&["test", "--program", &program]);
+        Ok(Said::new(&lab.env("CONTIGO_MODULES", self.path("modules")).output()?))
     }
 
-    /// The text that a script wrote into a file of this world.
+    /// The number that a script wrote into a file of this world, once it has.
+    pub(crate) fn number(&self, file: &str) -> Result<i32, Box<dyn Error>> {
+        let mut number = None;
+        soon(|| {
+            number = self.text(file).ok().and_then(|text| text.trim().parse().ok());
+            number.is_some()
+        });
+        number.ok_or_else(|| format!("{file} did not appear").into())
+    }
+
+    /// The text of a file of this world.
     pub(crate) fn text(&self, file: &str) -> Result<String, Box<dyn Error>> {
         Ok(fs::read_to_string(self.path(file))?)
     }
@@ -205,6 +192,21 @@ pub(crate) struct Said {
 }
 
 impl Said {
+    /// It succeeded.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.status, Some(0), "{self:?}");
+        self
+    }
+
+    /// Standard output has each of these.
+    #[track_caller]
+    pub(crate) fn printed(&self, expected: &[&str]) {
+        for text in expected {
+            assert!(self.out.contains(text), "no {text} in\n{}", self.out);
+        }
+    }
+
     pub(crate) fn new(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Self { status: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
@@ -226,24 +228,15 @@ impl Elf {
     /// `interpreter` one program header.
     pub(crate) fn program(architecture: Architecture, interpreter: bool) -> Vec<u8> {
         let machine: u16 = if architecture == Architecture::Aarch64 { 183 } else { 62 };
-        let mut bytes = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        for half in [2_u16, machine] {
-            bytes.extend(half.to_le_bytes());
-        }
-        bytes.extend(1_u32.to_le_bytes());
-        // Entry, program headers, section headers.
-        for word in [0_u64, 64, 0] {
-            bytes.extend(word.to_le_bytes());
-        }
-        bytes.extend(0_u32.to_le_bytes());
-        for half in [64_u16, 56, u16::from(interpreter), 64, 0, 0] {
-            bytes.extend(half.to_le_bytes());
-        }
+        let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+        let mut halves = |halves: &[u16]| bytes.extend(halves.iter().flat_map(|h| h.to_le_bytes()));
+        halves(&[2, machine, 1, 0]);
+        // Entry, program headers, section headers, flags.
+        halves(&[0, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        halves(&[64, 56, u16::from(interpreter), 64, 0, 0]);
         if interpreter {
             // PT_INTERP, readable, everything else 0.
-            for half in [3_u32, 4] {
-                bytes.extend(half.to_le_bytes());
-            }
+            halves(&[3, 0, 4, 0]);
             bytes.extend([0; 48]);
         }
         bytes
@@ -261,11 +254,8 @@ impl Elf {
         let mut file = Object::new(BinaryFormat::Elf, architecture, Endianness::Little);
         let segment = file.segment_name(StandardSegment::Data).to_vec();
         let section = file.add_section(segment, b".modinfo".to_vec(), SectionKind::ReadOnlyData);
-        file.append_section_data(
-            section,
-            format!("license=GPL\0depends={depends}\0vermagic={vermagic}\0").as_bytes(),
-            1,
-        );
+        let info = format!("license=GPL\0depends={depends}\0vermagic={vermagic}\0");
+        file.append_section_data(section, info.as_bytes(), 1);
         Ok(file.write()?)
     }
 }
@@ -274,21 +264,24 @@ pub(crate) fn wait(child: Child) -> Result<Said, Box<dyn Error>> {
     Ok(Said::new(&child.wait_with_output()?))
 }
 
-/// Whether a process is gone, or only waits to be reaped by its new parent.
-pub(crate) fn is_gone(process: i32) -> bool {
+/// Waits until it holds; false where it never did.
+fn soon(mut holds: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
-        match fs::read_to_string(format!("/proc/{process}/stat")) {
-            Ok(stat)
-                if !stat
-                    .rsplit(')')
-                    .next()
-                    .is_some_and(|rest| rest.trim_start().starts_with('Z')) => {}
-            _ => return true,
+        if holds() {
+            return true;
         }
         thread::sleep(Duration::from_millis(20));
     }
     false
+}
+
+/// Whether a process is gone, or only waits to be reaped by its new parent.
+pub(crate) fn is_gone(process: i32) -> bool {
+    soon(|| {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        stat.rsplit(')').next().is_none_or(|rest| rest.is_empty() || rest.starts_with(" Z"))
+    })
 }
 
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Outcome {
