@@ -19,9 +19,8 @@
 /* struct lab_export.flags */
 #define LAB_CACHED	BIT(0)	/* the list of a mapping is kept until the detachment */
 #define LAB_WRITER	BIT(1)	/* a fence of a writer */
-#define LAB_KERNEL	BIT(2)	/* a fence of the kernel's own work */
 #define LAB_SHORT	BIT(3)	/* a list that is a page shorter than the buffer */
-#define LAB_FLAGS	(LAB_CACHED | LAB_WRITER | LAB_KERNEL | LAB_SHORT)
+#define LAB_FLAGS	(LAB_CACHED | LAB_WRITER | LAB_SHORT)
 
 /**
  * struct lab_export - a new dma-buf
@@ -190,7 +189,7 @@ struct lab_fence {
 	spinlock_t lock;	/* the framework's */
 };
 
-static int lab_add_fence(struct lab_file *file, struct dma_buf *buf, enum dma_resv_usage usage)
+static int lab_add_fence(struct lab_file *file, struct dma_buf *buf)
 {
 	struct lab_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
 	int err;
@@ -202,7 +201,7 @@ static int lab_add_fence(struct lab_file *file, struct dma_buf *buf, enum dma_re
 	dma_resv_lock(buf->resv, NULL);
 	err = dma_resv_reserve_fences(buf->resv, 1);
 	if (!err)
-		dma_resv_add_fence(buf->resv, &fence->base, usage);
+		dma_resv_add_fence(buf->resv, &fence->base, DMA_RESV_USAGE_WRITE);
 	dma_resv_unlock(buf->resv);
 	if (err) {
 		dma_fence_put(&fence->base);
@@ -244,9 +243,7 @@ static long lab_export(struct lab_file *file, struct lab_export __user *user)
 	}
 	atomic_inc(&buffers);
 	if (export.flags & LAB_WRITER)
-		err = lab_add_fence(file, buf, DMA_RESV_USAGE_WRITE);
-	else if (export.flags & LAB_KERNEL)
-		err = lab_add_fence(file, buf, DMA_RESV_USAGE_KERNEL);
+		err = lab_add_fence(file, buf);
 	if (err)
 		goto put;
 	export.fd = dma_buf_fd(buf, O_CLOEXEC);

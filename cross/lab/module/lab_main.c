@@ -21,27 +21,30 @@ static int __init lab_init(void)
 	err = lab_exporter_init();
 	if (err)
 		goto no_exporter;
-	err = lab_power_init();
+	err = LAB_HAS_POWER ? lab_power_init() : 0;
 	if (err)
 		goto no_power;
 	err = platform_register_drivers(drivers, ARRAY_SIZE(drivers));
 	if (err)
 		goto no_drivers;
-	err = lab_fpga_init();
+	err = LAB_HAS_FPGA ? lab_fpga_init() : 0;
 	if (err)
 		goto no_fpga;
-	err = lab_monitor_init();
+	err = LAB_HAS_MONITOR ? lab_monitor_init() : 0;
 	if (err)
 		goto no_monitor;
-	lab_platform_init();
+	if (LAB_HAS_PLATFORM)
+		lab_platform_init();
 	return 0;
 
 no_monitor:
-	lab_fpga_exit();
+	if (LAB_HAS_FPGA)
+		lab_fpga_exit();
 no_fpga:
 	platform_unregister_drivers(drivers, ARRAY_SIZE(drivers));
 no_drivers:
-	lab_power_exit();
+	if (LAB_HAS_POWER)
+		lab_power_exit();
 no_power:
 	lab_exporter_exit();
 no_exporter:
@@ -51,11 +54,15 @@ no_exporter:
 
 static void __exit lab_exit(void)
 {
-	lab_platform_exit();
-	lab_monitor_exit();
-	lab_fpga_exit();
+	if (LAB_HAS_PLATFORM)
+		lab_platform_exit();
+	if (LAB_HAS_MONITOR)
+		lab_monitor_exit();
+	if (LAB_HAS_FPGA)
+		lab_fpga_exit();
 	platform_unregister_drivers(drivers, ARRAY_SIZE(drivers));
-	lab_power_exit();
+	if (LAB_HAS_POWER)
+		lab_power_exit();
 	lab_exporter_exit();
 	debugfs_remove(lab_debugfs);
 }

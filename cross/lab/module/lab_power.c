@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A power domain that counts. */
+/* A power domain that says whether it is on. */
 #include <linux/atomic.h>
 #include <linux/module.h>
 #include <linux/of.h>
@@ -11,20 +11,15 @@
  * struct lab_power - one domain
  * @domain: the framework's part
  * @on: 1 while it has power
- * @times: how often it got it
  */
 struct lab_power {
 	struct generic_pm_domain domain;
 	atomic_t on;
-	atomic_t times;
 };
 
 static int lab_power_on(struct generic_pm_domain *domain)
 {
-	struct lab_power *power = container_of(domain, struct lab_power, domain);
-
-	atomic_set(&power->on, 1);
-	atomic_inc(&power->times);
+	atomic_set(&container_of(domain, struct lab_power, domain)->on, 1);
 	return 0;
 }
 
@@ -57,7 +52,6 @@ static int lab_power_probe(struct platform_device *pdev)
 	}
 	folder = debugfs_create_dir(node->name, lab_debugfs);
 	debugfs_create_atomic_t("on", 0444, folder, &power->on);
-	debugfs_create_atomic_t("times", 0444, folder, &power->times);
 	return 0;
 }
 
