@@ -125,34 +125,18 @@ mod tests {
                     one.min(other)..one.max(other)
                 };
                 let (source, destination) = (room(), room());
-                let Some(Drawn { from, to, len }) = draw(&mut rng, &limits, &source, &destination)
-                else {
-                    let fits = |room: &Range<usize>| {
-                        aligned(room, &limits).len() >= limits.len_align_bytes
-                    };
-                    assert!(
-                        !fits(&source) || !fits(&destination),
-                        "{limits:?} {source:?} {destination:?}"
-                    );
+                let drawn = draw(&mut rng, &limits, &source, &destination);
+                let Some(Drawn { from, to, len }) = drawn else {
+                    let rooms = [&source, &destination].map(|room| aligned(room, &limits).len());
+                    assert!(rooms.iter().any(|&room| room < limits.len_align_bytes), "{limits:?}");
                     continue;
                 };
-                assert!(
-                    len > 0
-                        && len <= limits.len_max_bytes
-                        && len.is_multiple_of(limits.len_align_bytes)
-                );
-                assert!(
-                    from.is_multiple_of(limits.offset_align_bytes)
-                        && to.is_multiple_of(limits.offset_align_bytes)
-                );
-                assert!(
-                    source.start <= from && from + len <= source.end,
-                    "{source:?} {from} {len}"
-                );
-                assert!(
-                    destination.start <= to && to + len <= destination.end,
-                    "{destination:?} {to} {len}"
-                );
+                let Limits { offset_align_bytes, len_align_bytes, len_max_bytes } = limits;
+                assert!((1..=len_max_bytes).contains(&len) && len.is_multiple_of(len_align_bytes));
+                for (at, room) in [(from, &source), (to, &destination)] {
+                    assert!(at.is_multiple_of(offset_align_bytes), "{limits:?}: {at}");
+                    assert!(room.start <= at && at + len <= room.end, "{room:?} {at} {len}");
+                }
             }
         }
     }
@@ -167,12 +151,10 @@ mod tests {
         assert_eq!(drawn.len(), 1_000);
         assert!(count(|one| one.len == 1) > 40);
         assert!(count(|one| one.len == SLOT) > 80);
-        assert!(
-            count(|one| one.len <= SHORT_BYTES && one.to / 4096 != (one.to + one.len - 1) / 4096)
-                > 80
-        );
-        assert!(
-            count(|one| one.len <= SHORT_BYTES && one.to / 64 != (one.to + one.len - 1) / 64) > 200
-        );
+        let crosses = |one: &Drawn, bytes: usize| {
+            one.len <= SHORT_BYTES && one.to / bytes != (one.to + one.len - 1) / bytes
+        };
+        assert!(drawn.iter().filter(|one| crosses(one, 4096)).count() > 80);
+        assert!(drawn.iter().filter(|one| crosses(one, 64)).count() > 200);
     }
 }

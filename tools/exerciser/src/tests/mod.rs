@@ -9,8 +9,8 @@
 mod copy;
 
 use super::{ground::PLACES, *};
-use contigo::sim::{SimBoard, SimDevice};
-use contigo::{Error, Queue, Region};
+use contigo::sim::{SimBoard, SimDevice, SimWindow};
+use contigo::{Error, Port, Queue, Region};
 use copy::{Bug, Copy, CopyModel, Forgetful};
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::{string::ToString, time::Duration};
@@ -44,23 +44,39 @@ const SMALL: Trial = Trial {
 /// Slots of 8 KiB: there are pages to cross.
 const LARGE: Trial = Trial { region_bytes: Ground::WHOLE_BYTES + 4096, ..SMALL };
 
+fn region(board: &SimBoard, len_bytes: usize) -> Region {
+    Region::new(board.memory(len_bytes).unwrap()).unwrap()
+}
+
+fn window(board: &SimBoard, port: Port, bug: Bug) -> SimWindow<CopyModel> {
+    SimDevice::with_model(board, port, CopyModel::new(bug)).window().unwrap()
+}
+
+/// An engine on the board's port, with room for one job.
+fn queue(board: &SimBoard, bug: Bug) -> Queue<Copy<SimWindow<CopyModel>>> {
+    Queue::new(Copy::open(window(board, board.port(), bug)), 1).unwrap()
+}
+
+fn exerciser(region: &Region, seed: u64) -> Exerciser {
+    Exerciser::new(Ground::new(region).unwrap(), Limits::NONE, seed).unwrap()
+}
+
 impl Trial {
     fn run(self) -> (Result<(), Stopped>, Tally) {
         let board = SimBoard::new(self.seed);
         // The exerciser must find by itself what a real board would not say.
         board.allow_wrong_accesses(true).unwrap();
         let port = if self.snoops { board.coherent_port() } else { board.port() };
-        let region = Region::new(board.memory(self.region_bytes).unwrap()).unwrap();
-        let device = SimDevice::with_model(&board, port, CopyModel::new(self.bug));
-        let window = device.window().unwrap();
+        let region = region(&board, self.region_bytes);
+        let window = window(&board, port, self.bug);
         let driver = if self.believed_coherent {
             Copy::believed_coherent(window)
         } else {
             Copy::open(window)
         };
         let mut queue = Queue::new(driver, 1).unwrap();
-        let mut exerciser =
-            Exerciser::new(Ground::new(&region).unwrap(), self.limits, self.seed).unwrap();
+        let ground = Ground::new(&region).unwrap();
+        let mut exerciser = Exerciser::new(ground, self.limits, self.seed).unwrap();
         let ended = exerciser.run(&mut queue, self.mode, Budget::jobs(self.jobs));
         (ended, exerciser.tally())
     }
@@ -91,24 +107,20 @@ fn healthy_engine_passes_every_case() {
 
 #[test]
 fn every_broken_engine_is_caught() {
-    for (bug, region_bytes) in [
-        (Bug::Overrun, SMALL.region_bytes),
-        (Bug::Overrun, LARGE.region_bytes),
-        (Bug::Underrun, SMALL.region_bytes),
-        (Bug::Underrun, LARGE.region_bytes),
-        (Bug::Early, SMALL.region_bytes),
-        (Bug::Early, LARGE.region_bytes),
-        (Bug::ToShifted, SMALL.region_bytes),
-        (Bug::FromShifted, LARGE.region_bytes),
-        (Bug::Neighbour(1024), SMALL.region_bytes),
-        (Bug::Neighbour(8192), LARGE.region_bytes),
-        (Bug::Words(4), SMALL.region_bytes),
-        (Bug::Words(64), LARGE.region_bytes),
+    for (bug, sizes) in [
+        (Bug::Overrun, &[SMALL, LARGE] as &[Trial]),
+        (Bug::Underrun, &[SMALL, LARGE]),
+        (Bug::Early, &[SMALL, LARGE]),
+        (Bug::ToShifted, &[SMALL]),
+        (Bug::FromShifted, &[LARGE]),
+        (Bug::Neighbour(1024), &[SMALL]),
+        (Bug::Neighbour(8192), &[LARGE]),
+        (Bug::Words(4), &[SMALL]),
+        (Bug::Words(64), &[LARGE]),
     ] {
-        for seed in 1..=5 {
+        for (seed, size) in (1..=5).flat_map(|seed| sizes.iter().map(move |size| (seed, size))) {
             for (snoops, mode) in [(false, Mode::Polled), (true, WAITING)] {
-                let tally =
-                    Trial { bug, seed, region_bytes, snoops, mode, jobs: 60, ..SMALL }.tally();
+                let tally = Trial { bug, seed, snoops, mode, jobs: 60, ..*size }.tally();
                 let Some(first) = tally.first_wrong else {
                     panic!("{bug:?}, seed {seed}, snoops {snoops}: not caught")
                 };
@@ -125,10 +137,7 @@ fn what_is_wrong_is_told_apart() {
     // In a slot that stayed the device's, what one job writes too much may be what an earlier one
     // wrote.
     assert!(overrun.canary_hits > 100 && overrun.mismatches < 30, "{overrun:?}");
-    assert!(
-        matches!(overrun.first_wrong, Some(FirstWrong { blame: Blame::CanaryHit, .. })),
-        "{overrun:?}"
-    );
+    assert_eq!(overrun.first_wrong.map(|first| first.blame), Some(Blame::CanaryHit));
     let underrun = Trial { bug: Bug::Underrun, ..SMALL }.tally();
     assert!(underrun.mismatches > 100 && underrun.canary_hits == 0, "{underrun:?}");
 }
@@ -138,12 +147,8 @@ fn byte_changed_far_away_is_found_at_end() {
     // Twenty slots further, where no neighbour is: found by the comparison of everything after the
     // last job. A job that writes above slot 45 has its echo outside of all memory.
     for snoops in [false, true] {
-        let found = |seed: &u64| {
-            Trial { bug: Bug::Echo(20 * 1024), jobs: 3, snoops, seed: *seed, ..SMALL }
-                .tally()
-                .canary_hits
-                > 0
-        };
+        let trial = Trial { bug: Bug::Echo(20 * 1024), jobs: 3, snoops, ..SMALL };
+        let found = |seed: &u64| Trial { seed: *seed, ..trial }.tally().canary_hits > 0;
         assert!((1..=20).filter(found).count() >= 15, "snoops {snoops}");
     }
 }
@@ -168,13 +173,10 @@ fn byte_changed_in_next_slot_is_found() {
 fn missing_invalidation_is_caught() {
     for seed in 1..=5 {
         let board = SimBoard::new(seed);
-        let memory =
-            Forgetful { memory: board.memory(SMALL.region_bytes).unwrap(), slot_bytes: 1024 };
-        let region = Region::new(memory).unwrap();
-        let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
-        let mut queue = Queue::new(Copy::open(device.window().unwrap()), 1).unwrap();
-        let mut exerciser =
-            Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, seed).unwrap();
+        let memory = board.memory(SMALL.region_bytes).unwrap();
+        let region = Region::new(Forgetful { memory, slot_bytes: 1024 }).unwrap();
+        let mut queue = queue(&board, Bug::None);
+        let mut exerciser = exerciser(&region, seed);
         assert_eq!(exerciser.slot_bytes(), 1024);
         exerciser.run(&mut queue, Mode::Polled, Budget::jobs(20)).unwrap();
         let first = exerciser.tally().first_wrong.unwrap();
@@ -225,10 +227,8 @@ fn the_same_seed_meets_the_same_failure_again() {
 #[test]
 fn a_new_beginning_is_the_first_one_again() {
     let board = SimBoard::new(1);
-    let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
-    let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
-    let mut queue = Queue::new(Copy::open(device.window().unwrap()), 1).unwrap();
-    let mut exerciser = Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, 5).unwrap();
+    let region = region(&board, SMALL.region_bytes);
+    let (mut queue, mut exerciser) = (queue(&board, Bug::None), exerciser(&region, 5));
     exerciser.run(&mut queue, Mode::Polled, Budget::jobs(150)).unwrap();
     let first = exerciser.tally();
     exerciser.restart().unwrap();
@@ -262,62 +262,51 @@ fn a_job_that_fails_ends_the_run_and_is_named() {
 
 #[test]
 fn a_job_that_polls_found_no_end_of_says_how_many() {
-    let stopped = Stopped {
-        seed: 1,
-        job: tally::Job::none(2),
-        error: Error::Timeout { timeout_us: 0 },
-        polls: 3_000,
-    };
-    let text = stopped.to_string();
-    assert!(text.contains("3000 polls found no end") && !text.contains("more time"), "{text}");
-    let text = Stopped { polls: 0, ..stopped }.to_string();
-    assert!(text.contains("more time"), "{text}");
+    let (job, error) = (tally::Job::none(2), Error::Timeout { timeout_us: 0 });
+    let text = |polls| Stopped { seed: 1, job, error, polls }.to_string();
+    let polled = text(3_000);
+    assert!(
+        polled.contains("3000 polls found no end") && !polled.contains("more time"),
+        "{polled}"
+    );
+    assert!(text(0).contains("more time"), "{}", text(0));
 }
 
 #[test]
 fn interrupts_are_counted_only_where_they_came() {
     let board = SimBoard::new(1);
-    let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
-    let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
-    let interrupts = AtomicU64::new(0);
-    let mut queue =
-        Queue::new(Copy::open(Counted::new(device.window().unwrap(), &interrupts)), 1).unwrap();
-    let mut exerciser = Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, 1).unwrap();
+    let region = region(&board, SMALL.region_bytes);
+    let mut exerciser = exerciser(&region, 1);
+    let came = AtomicU64::new(0);
+    let counted = |bug| {
+        let driver = Copy::open(Counted::new(window(&board, board.port(), bug), &came));
+        Queue::new(driver, 1).unwrap()
+    };
+    let mut queue = counted(Bug::None);
     exerciser.run(&mut queue, Mode::Polled, Budget::jobs(50)).unwrap();
-    assert_eq!(interrupts.load(Ordering::Relaxed), 0);
+    assert_eq!(came.load(Ordering::Relaxed), 0);
     exerciser.run(&mut queue, WAITING, Budget::jobs(50)).unwrap();
-    assert_eq!((interrupts.load(Ordering::Relaxed), exerciser.tally().jobs), (50, 100));
-
+    assert_eq!((came.swap(0, Ordering::Relaxed), exerciser.tally().jobs), (50, 100));
     // A wait that its time ended is no interrupt.
-    let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::HangsAt(6)));
-    let interrupts = AtomicU64::new(0);
-    let mut queue =
-        Queue::new(Copy::open(Counted::new(device.window().unwrap(), &interrupts)), 1).unwrap();
-    assert!(exerciser.run(&mut queue, WAITING, Budget::jobs(50)).is_err());
-    assert_eq!(interrupts.load(Ordering::Relaxed), 5);
+    assert!(exerciser.run(&mut counted(Bug::HangsAt(6)), WAITING, Budget::jobs(50)).is_err());
+    assert_eq!(came.load(Ordering::Relaxed), 5);
 }
 
 #[test]
 fn too_small_memory_says_what_it_takes() {
     let board = SimBoard::new(1);
-    let region = Region::new(board.memory(64 * 1024).unwrap()).unwrap();
-    let refused = Ground::new(&region).err();
-    assert!(
-        matches!(refused, Some(Error::Exhausted { need_bytes: 71_680, capacity_bytes: 65_536 })),
-        "{refused:?}"
-    );
+    let refused = Ground::new(&region(&board, 64 * 1024)).err();
+    assert_eq!(refused, Some(Error::Exhausted { need_bytes: 71_680, capacity_bytes: 65_536 }));
 }
 
 #[test]
 fn all_of_the_ground_comes_back_to_the_region() {
     let board = SimBoard::new(1);
-    let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
+    let region = region(&board, SMALL.region_bytes);
     for seed in 1..=2 {
-        let exerciser = Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, seed).unwrap();
-        assert_eq!(
-            (exerciser.slot_bytes(), region.free_bytes()),
-            (1024, SMALL.region_bytes - PLACES * 1024)
-        );
+        let exerciser = exerciser(&region, seed);
+        let left = SMALL.region_bytes - PLACES * 1024;
+        assert_eq!((exerciser.slot_bytes(), region.free_bytes()), (1024, left));
         drop(exerciser);
         assert_eq!((region.free_bytes(), region.users()), (SMALL.region_bytes, 1));
     }
@@ -327,14 +316,13 @@ fn all_of_the_ground_comes_back_to_the_region() {
 #[test]
 fn a_queue_with_jobs_of_others_is_refused() {
     let board = SimBoard::new(1);
-    let region = Region::new(board.memory(SMALL.region_bytes).unwrap()).unwrap();
-    let others = Region::new(board.memory(4096).unwrap()).unwrap().pool(2, 64).unwrap();
-    let device = SimDevice::with_model(&board, board.port(), CopyModel::new(Bug::None));
-    let mut queue = Queue::new(Copy::open(device.window().unwrap()), 2).unwrap();
-    let mut exerciser = Exerciser::new(Ground::new(&region).unwrap(), Limits::NONE, 1).unwrap();
-    queue
-        .submit([others.take().unwrap().to_device(..), others.take().unwrap().from_device(..)], &[])
-        .unwrap();
+    let own = region(&board, SMALL.region_bytes);
+    let mut exerciser = exerciser(&own, 1);
+    let others = region(&board, 4096).pool(2, 64).unwrap();
+    let [from, to] = [others.take().unwrap(), others.take().unwrap()];
+    let driver = Copy::open(window(&board, board.port(), Bug::None));
+    let mut queue = Queue::new(driver, 2).unwrap();
+    queue.submit([from.to_device(..), to.from_device(..)], &[]).unwrap();
     let refused = exerciser.run(&mut queue, Mode::Polled, Budget::jobs(1)).unwrap_err();
     assert_eq!((refused.error, queue.len(), exerciser.tally().jobs), (Error::Busy, 1, 0));
     queue.clear().unwrap();
