@@ -78,28 +78,17 @@ impl Bench for Jobs {
             self.jobs
         };
         let mut cost = Cost::NOTHING;
-        let mut outcome =
-            exerciser.measure(&mut queue, line, self.interrupt, Budget::jobs(self.warm_up));
+        let [warm_up, first, rest] = [self.warm_up, counted, self.jobs - counted].map(Budget::jobs);
+        let mut outcome = exerciser.measure(&mut queue, line, self.interrupt, warm_up);
         if outcome.ended.is_ok() {
-            outcome = exerciser.measure_in(
-                &mut queue,
-                line,
-                self.interrupt,
-                Budget::jobs(counted),
-                |run| {
-                    let (ended, of_them) = self.steady.run(run);
-                    cost = of_them;
-                    ended
-                },
-            );
+            outcome = exerciser.measure_in(&mut queue, line, self.interrupt, first, |run| {
+                let (ended, of_them) = self.steady.run(run);
+                cost = of_them;
+                ended
+            });
         }
         if outcome.ended.is_ok() && counted < self.jobs {
-            outcome = outcome.and(exerciser.measure(
-                &mut queue,
-                line,
-                self.interrupt,
-                Budget::jobs(self.jobs - counted),
-            ));
+            outcome = outcome.and(exerciser.measure(&mut queue, line, self.interrupt, rest));
         }
         Ok(Measured { outcome, cost, counted, synced_by_kernel })
     }
@@ -157,14 +146,8 @@ mod tests {
 
     fn polled() -> Outcome {
         let tally = Tally { jobs: 100, bytes: 1000, ..Tally::default() };
-        Outcome {
-            mode: "polled",
-            tally,
-            ended: Ok(()),
-            seconds: 1.0,
-            interrupts: None,
-            allocations: 0,
-        }
+        let (ended, interrupts) = (Ok(()), None);
+        Outcome { mode: "polled", tally, ended, seconds: 1.0, interrupts, allocations: 0 }
     }
 
     fn waited() -> Outcome {
@@ -172,20 +155,15 @@ mod tests {
     }
 
     fn row(outcome: Outcome, cost: Cost, counted: u64, synced_by_kernel: bool) -> Row {
-        Measured { outcome, cost, counted, synced_by_kernel }.row(&Name::jobs(
-            "m",
-            "e",
-            outcome.mode,
-        ))
+        let name = Name::jobs("m", "e", outcome.mode);
+        Measured { outcome, cost, counted, synced_by_kernel }.row(&name)
     }
 
     #[test]
     fn a_row_passes_only_when_everything_is_right() {
         let passed = row(polled(), QUIET, 100, false);
-        assert_eq!(
-            (passed.status, passed.jobs, passed.bytes, passed.syscalls, passed.reason.as_str()),
-            (Status::Passed, 100, 1000, Some(0), "")
-        );
+        assert_eq!((passed.status, passed.reason.as_str()), (Status::Passed, ""));
+        assert_eq!((passed.jobs, passed.bytes, passed.syscalls), (100, 1000, Some(0)));
         let first = FirstWrong {
             seed: 9,
             job: COPY,
@@ -196,54 +174,34 @@ mod tests {
             blame: Blame::Mismatch,
         };
         let wrong = Tally { mismatches: 1, first_wrong: Some(first), ..polled().tally };
+        let ended = Err(Stopped { seed: 9, job: COPY, error: Error::Busy, polls: 0 });
+        let silent = Outcome { interrupts: Some(0), ..waited() };
         for (outcome, cost, said) in [
             (Outcome { tally: wrong, ..polled() }, QUIET, "the first: seed 9, job 7, "),
-            (
-                Outcome {
-                    ended: Err(Stopped { seed: 9, job: COPY, error: Error::Busy, polls: 0 }),
-                    ..polled()
-                },
-                QUIET,
-                "seed 9, job 7, ",
-            ),
+            (Outcome { ended, ..polled() }, QUIET, "seed 9, job 7, "),
             (Outcome { allocations: 3, ..polled() }, QUIET, "3 heap allocations"),
             (polled(), CALLED, "800 system calls while polled, the first number 113"),
-            (
-                Outcome { interrupts: Some(0), ..waited() },
-                QUIET,
-                "100 jobs waited for an interrupt, and none came",
-            ),
+            (silent, QUIET, "100 jobs waited for an interrupt, and none came"),
         ] {
             let failed = row(outcome, cost, 100, false);
-            assert!(
-                failed.status == Status::Failed && failed.reason.contains(said),
-                "{said}: {failed:?}"
-            );
+            assert_eq!(failed.status, Status::Failed, "{said}");
+            assert!(failed.reason.contains(said), "{said}: {failed:?}");
         }
     }
 
     #[test]
     fn what_is_allowed_is_said() {
         let uncounted = Cost { syscalls: None, ..QUIET };
-        for (outcome, cost, counted, synced, syscalls, said) in [
-            (
-                polled(),
-                CALLED,
-                100,
-                true,
-                Some(800),
-                "800 system calls in the first 100 jobs; the kernel synchronises this memory",
-            ),
-            (waited(), CALLED, 20, false, None, "800 system calls in the first 20 jobs"),
+        let synced = "800 system calls in the first 100 jobs; the kernel synchronises this memory";
+        let few = "800 system calls in the first 20 jobs";
+        for (outcome, cost, counted, by_kernel, syscalls, said) in [
+            (polled(), CALLED, 100, true, Some(800), synced),
+            (waited(), CALLED, 20, false, None, few),
             (polled(), uncounted, 100, false, None, "not counted"),
         ] {
-            let passed = row(outcome, cost, counted, synced);
-            assert!(
-                passed.status == Status::Passed
-                    && passed.syscalls == syscalls
-                    && passed.reason.contains(said),
-                "{passed:?}"
-            );
+            let passed = row(outcome, cost, counted, by_kernel);
+            assert_eq!((passed.status, passed.syscalls), (Status::Passed, syscalls), "{said}");
+            assert!(passed.reason.contains(said), "{said}: {passed:?}");
         }
     }
 }

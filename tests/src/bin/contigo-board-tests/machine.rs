@@ -138,46 +138,31 @@ impl Memory {
 
 impl Engine {
     pub(crate) fn all() -> Vec<Self> {
-        let mut engines: Vec<_> = FoundEngine::all("")
-            .into_iter()
-            .flat_map(|found| {
-                let modes: &[bool] =
-                    if found.engine.kind == DmaKind::Zdma { &[false, true] } else { &[false] };
-                modes.iter().map(move |&linked| Self::Soc {
-                    found,
-                    linked,
-                    port: found.engine.port,
-                })
-            })
-            .collect();
+        let mut engines = Vec::new();
+        for found in FoundEngine::all("") {
+            let port = found.engine.port;
+            engines.push(Self::Soc { found, linked: false, port });
+            if found.engine.kind == DmaKind::Zdma {
+                engines.push(Self::Soc { found, linked: true, port });
+            }
+        }
         for address in names(FUNCTIONS) {
             let [vendor, device] = ["vendor", "device"]
                 .map(|file| text(&format!("{FUNCTIONS}/{address}/{file}")).unwrap_or_default());
             let ids = [vendor.as_str(), device.as_str()];
-            if ids == EDU {
-                let (name, engine): (_, fn(DeviceName) -> Self) =
-                    match (platform_device(&address), is_behind_iommu(&address)) {
-                        (Some(dev_node), _) => (format!("contigo:{dev_node}"), Self::Edu),
-                        (None, true) => (format!("vfio:{address}"), Self::EduVfio),
-                        (None, false) => (format!("pci:{address}"), Self::Edu),
-                    };
-                engines.extend(name.parse().ok().map(engine));
-            }
-            if ids == GATED {
-                let name = platform_device(&address).map_or_else(
-                    || format!("pci:{address}"),
-                    |dev_node| format!("contigo:{dev_node}"),
-                );
-                engines.extend(name.parse().ok().map(Self::Gated));
-            }
-            let modelled: Option<fn(DeviceName) -> Self> = match ids {
-                LITEPCIE => Some(Self::Litepcie),
-                GEMM8 => Some(Self::Gemm8),
-                _ => None,
-            };
-            if let Some(engine) = modelled.filter(|_| is_behind_iommu(&address)) {
-                engines.extend(format!("vfio:{address}").parse().ok().map(engine));
-            }
+            let platform = platform_device(&address).map(|name| format!("contigo:{name}"));
+            let [pci, vfio] = ["pci", "vfio"].map(|kind| format!("{kind}:{address}"));
+            let (name, engine): (_, fn(DeviceName) -> Self) =
+                match (ids, platform, is_behind_iommu(&address)) {
+                    (EDU, Some(platform), _) => (platform, Self::Edu),
+                    (EDU, None, true) => (vfio, Self::EduVfio),
+                    (EDU, None, false) => (pci, Self::Edu),
+                    (GATED, platform, _) => (platform.unwrap_or(pci), Self::Gated),
+                    (LITEPCIE, _, true) => (vfio, Self::Litepcie),
+                    (GEMM8, _, true) => (vfio, Self::Gemm8),
+                    _ => continue,
+                };
+            engines.extend(name.parse().ok().map(engine));
         }
         engines
     }
@@ -194,9 +179,8 @@ impl Engine {
             Self::Soc { .. } | Self::Edu(_) => {
                 let mut kinds = Memory::kinds();
                 if let Some(dev_node) = self.dev_node() {
-                    if Path::new(&format!("/sys/class/contigo/{dev_node}/device/iommu_group"))
-                        .exists()
-                    {
+                    let group = format!("/sys/class/contigo/{dev_node}/device/iommu_group");
+                    if Path::new(&group).exists() {
                         // This device cannot use physical addresses; and scattered memory is in one
                         // run for it.
                         let imported = Memory::imported(&dev_node, names(HEAPS));

@@ -50,10 +50,7 @@ fn main() -> ExitCode {
         }
     };
     if !is_counting() {
-        eprintln!(
-            "contigo-board-tests: heap allocations are not being counted, so nothing can be said \
-             about them"
-        );
+        eprintln!("contigo-board-tests: heap allocations are not being counted");
         return ExitCode::FAILURE;
     }
     match options.task {

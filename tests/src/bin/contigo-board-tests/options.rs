@@ -46,7 +46,7 @@ pub(crate) enum Task {
     Hang,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) task: Task,
     pub(crate) json: bool,
@@ -63,26 +63,6 @@ pub(crate) struct Options {
     pub(crate) report: Option<PathBuf>,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            task: Task::Test,
-            json: false,
-            list: false,
-            jobs: 10_000,
-            seed: 1,
-            memory: None,
-            device: None,
-            filter: String::new(),
-            user: None,
-            lab: false,
-            locked_down: false,
-            sim: false,
-            report: None,
-        }
-    }
-}
-
 pub(crate) fn given() -> Result<Options, (String, bool)> {
     parse(env::args().skip(1))
 }
@@ -94,7 +74,7 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Options, (String, bool)>
     let mut words = words.peekable();
     let task = words.next_if(|word| ["soak", "hang"].contains(&word.as_str()));
     let (mut minutes, mut until_reset) = (None, false);
-    let mut options = Options::default();
+    let mut options = Options { jobs: 10_000, seed: 1, ..Options::default() };
     while let Some(word) = words.next() {
         let mut value =
             || words.next().ok_or_else(|| (format!("{word} needs a value\n\n{USAGE}"), false));
@@ -130,17 +110,13 @@ fn parse(words: impl Iterator<Item = String>) -> Result<Options, (String, bool)>
             Task::Soak(Soak { time: Duration::from_secs(minutes * 60) })
         }
         (Some("soak"), ..) => {
-            return Err((
-                format!("soak wants --hours N or --minutes N, at least 1\n\n{USAGE}"),
-                false,
-            ));
+            let wanted = "soak wants --hours N or --minutes N, at least 1";
+            return Err((format!("{wanted}\n\n{USAGE}"), false));
         }
         (Some("hang"), _, true) => Task::Hang,
         (Some("hang"), ..) => {
-            return Err((
-                format!("hang wants --until-reset: nothing else ends it\n\n{USAGE}"),
-                false,
-            ));
+            let wanted = "hang wants --until-reset: nothing else ends it";
+            return Err((format!("{wanted}\n\n{USAGE}"), false));
         }
         _ => Task::Test,
     };
@@ -162,68 +138,62 @@ fn named<N: std::str::FromStr<Err = NameError>>(
 mod tests {
     use super::*;
 
-    fn of(words: &[&str]) -> Result<Options, (String, bool)> {
-        parse(words.iter().map(|&word| word.to_owned()))
+    fn of(line: &str) -> Result<Options, (String, bool)> {
+        parse(line.split_whitespace().map(str::to_owned))
     }
 
     #[test]
     fn every_option_is_read() {
         let line = "--json --list --jobs 7 --seed 8 --memory sim:3 --device sim:zdma --filter edu \
                     --user 1000 --lab --locked-down --sim --report r.json";
-        let all = of(&line.split(' ').collect::<Vec<_>>());
-        let (memory, device) = ("sim:3".parse().ok(), "sim:zdma".parse().ok());
-        assert!(memory.is_some() && device.is_some());
-        let filters = Options {
-            memory,
-            device,
-            filter: "edu".into(),
-            report: Some("r.json".into()),
-            ..Options::default()
-        };
         let expected = Options {
             task: Task::Test,
             json: true,
             list: true,
             jobs: 7,
             seed: 8,
+            memory: "sim:3".parse().ok(),
+            device: "sim:zdma".parse().ok(),
+            filter: "edu".into(),
             user: Some(1000),
             lab: true,
             locked_down: true,
             sim: true,
-            ..filters
+            report: Some("r.json".into()),
         };
-        assert_eq!(all, Ok(expected));
-        assert_eq!(of(&[]), Ok(Options::default()));
+        assert!(expected.memory.is_some() && expected.device.is_some());
+        assert_eq!(of(line), Ok(expected));
+        assert_eq!(of(""), Ok(Options { jobs: 10_000, seed: 1, ..Options::default() }));
         let soak = |minutes: u64| Task::Soak(Soak { time: Duration::from_secs(minutes * 60) });
-        for (words, task) in [
-            (&["soak", "--hours", "2"] as &[_], soak(120)),
-            (&["soak", "--minutes", "5", "--lab"], soak(5)),
-            (&["hang", "--until-reset"], Task::Hang),
+        for (line, task) in [
+            ("soak --hours 2", soak(120)),
+            ("soak --minutes 5 --lab", soak(5)),
+            ("hang --until-reset", Task::Hang),
         ] {
-            assert_eq!(of(words).map(|options| options.task), Ok(task), "{words:?}");
+            assert_eq!(of(line).map(|options| options.task), Ok(task), "{line}");
         }
     }
 
     #[test]
     fn wrong_usage_says_what_is_right() {
-        for words in [
-            &["--jobs"] as &[_],
-            &["--jobs", "many"],
-            &["--jobs", "0"],
-            &["--user", "-1"],
-            &["board"],
-            &["soak"],
-            &["soak", "--minutes", "0"],
-            &["--minutes", "5"],
-            &["--sim", "soak", "--minutes", "5"],
-            &["hang"],
-            &["hang", "--minutes", "5"],
-            &["--memory", "ddr"],
-            &["--device", "sim@"],
+        for line in [
+            "--jobs",
+            "--jobs many",
+            "--jobs 0",
+            "--user -1",
+            "board",
+            "soak",
+            "soak --minutes 0",
+            "--minutes 5",
+            "--sim soak --minutes 5",
+            "hang",
+            "hang --minutes 5",
+            "--memory ddr",
+            "--device sim@",
         ] {
-            let (message, asked_for) = of(words).err().unwrap_or_default();
-            assert!(!message.is_empty() && !asked_for, "{words:?}");
+            let (message, asked_for) = of(line).err().unwrap_or_default();
+            assert!(!message.is_empty() && !asked_for, "{line}");
         }
-        assert_eq!(of(&["--help"]), Err((USAGE.into(), true)));
+        assert_eq!(of("--help"), Err((USAGE.into(), true)));
     }
 }

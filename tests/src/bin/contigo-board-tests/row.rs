@@ -93,24 +93,16 @@ impl Name {
         mode: &'static str,
     ) -> Self {
         let also = if kind == "jobs" { String::new() } else { format!("/{kind}") };
-        let name = format!("{memory}/{engine}/{mode}{also}");
         Self {
             kind: kind.into(),
-            memory: memory.into(),
-            engine: engine.into(),
             mode: mode.into(),
-            name,
+            ..Self::check(&format!("{memory}/{engine}/{mode}{also}"), memory, engine)
         }
     }
 
     pub(crate) fn check(name: &str, memory: &str, engine: &str) -> Self {
-        Self {
-            kind: "check".into(),
-            memory: memory.into(),
-            engine: engine.into(),
-            mode: "".into(),
-            name: name.into(),
-        }
+        let [name, memory, engine] = [name, memory, engine].map(str::to_owned);
+        Self { kind: "check".into(), name, memory, engine, mode: "".into() }
     }
 
     /// With what tells it from others of the same name.
@@ -174,18 +166,14 @@ impl Row {
     pub(crate) fn text(&self) -> String {
         let mut line = format!("{:<7} {:<58}", self.status.word(), self.name.title());
         if self.jobs > 0 {
+            let Self { jobs, bytes, mismatches, canary_hits, allocations, .. } = self;
+            let interrupts = number(self.interrupts, "-");
+            let syscalls = number(self.syscalls, "?");
             let _ = write!(
                 line,
-                " {} jobs, {} bytes, {} mismatches, {} canary hits",
-                self.jobs, self.bytes, self.mismatches, self.canary_hits
+                " {jobs} jobs, {bytes} bytes, {mismatches} mismatches, {canary_hits} canary hits, \
+                 {interrupts} interrupts, {allocations} allocations, {syscalls} system calls"
             );
-            let _ = write!(
-                line,
-                ", {} interrupts, {} allocations",
-                number(self.interrupts, "-"),
-                self.allocations
-            );
-            let _ = write!(line, ", {} system calls", number(self.syscalls, "?"));
         }
         if self.name.kind == "jobs" || self.seconds > 0.0 {
             let _ = write!(line, " ({:.1} s)", self.seconds);

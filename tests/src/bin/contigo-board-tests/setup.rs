@@ -9,8 +9,8 @@ use crate::machine::{Engine, Memory};
 use contigo::drivers::pl330::{PROGRAM_BYTES, Pl330};
 use contigo::names::{Attach, OpenDevice};
 use contigo::{
-    Align, Bus, Device, Driver, Error, Port, Queue, Region, Result, drivers::zdma::Zdma,
-    linux::dev_node::DevNode, linux::vfio::Interrupt,
+    Align, Bus, CpuBuf, Device, Driver, Error, Operand, Port, Queue, Region, Result,
+    drivers::zdma::Zdma, linux::dev_node::DevNode, linux::vfio::Interrupt,
 };
 use contigo_boards::DmaKind;
 use contigo_exerciser::{Counted, Ground, IrqEvents, Line, uio::ensure_at};
@@ -143,10 +143,8 @@ impl Place {
         let region = Region::new(device.memory(memory, self.memory.region_bytes())?)?;
         let (task, came) = (Task { place: self, device: &device, bench }, AtomicU64::new(0));
         if let Some(vfio) = device.vfio() {
-            let device = crate::vfio::open_device(
-                vfio,
-                if interrupt { Interrupt::Any } else { Interrupt::Polled },
-            )?;
+            let wanted = if interrupt { Interrupt::Any } else { Interrupt::Polled };
+            let device = crate::vfio::open_device(vfio, wanted)?;
             if interrupt && device.interrupt() == Interrupt::Polled {
                 // Every pause between two looks would count as an interrupt.
                 return Err(Error::NotFound { what: "interrupt of edu", among: 0.into() });
@@ -168,16 +166,9 @@ impl Place {
                 Err(Error::NotFound { what: "copy engine", among: 0.into() })
             }
             Engine::Sim(kind) => {
+                let counted = Counted::new(attached, &came);
                 // SAFETY: the model is a `kind`.
-                unsafe {
-                    task.with_kind(
-                        &region,
-                        Counted::new(attached, &came),
-                        kind,
-                        false,
-                        Line::Counted(&came),
-                    )
-                }
+                unsafe { task.with_kind(&region, counted, kind, false, Line::Counted(&came)) }
             }
             Engine::Soc { found, linked, .. } => {
                 let events = IrqEvents::of(&attached)?;
@@ -188,6 +179,12 @@ impl Place {
             }
         }
     }
+}
+
+/// The buffers of a job that was not done, which the stopped device has given back.
+pub(crate) fn given_back<const N: usize>(operands: Option<[Operand; N]>) -> Option<[CpuBuf; N]> {
+    let buffers: Option<Vec<_>> = operands?.into_iter().map(|one| one.into_cpu().ok()).collect();
+    buffers?.try_into().ok()
 }
 
 /// Can neither the kernel nor this program maintain this memory's caches for this engine? A
@@ -272,8 +269,7 @@ impl<H: Bench> Task<'_, H> {
             return Ok(self.bench.on(region, queue, line));
         }
         // SAFETY: the caller's promise.
-        let edu: Edu<_, EDU_BITS, Unwatched> = unsafe { Edu::open(device)? };
-        let queue = self.queue(edu)?;
+        let queue = self.queue(unsafe { Edu::<_, EDU_BITS, Unwatched>::open(device)? })?;
         Ok(self.bench.on(region, queue, line))
     }
 }

@@ -86,6 +86,11 @@ pub(crate) fn same<T: Debug + PartialEq>(what: &str, found: T, expected: T) -> R
     ensure(found == expected, format!("{what}: {found:?}, not {expected:?}"))
 }
 
+/// How many bytes are not `value`.
+pub(crate) fn others(bytes: &[u8], value: u8) -> u64 {
+    bytes.iter().filter(|&&byte| byte != value).count() as u64
+}
+
 /// The value of a system call or a file, which must succeed.
 pub(crate) fn must<T, E: Display>(what: &str, answer: Result<T, E>) -> Result<T, Wrong> {
     answer.map_err(|error| Wrong::Failed(format!("{what}: {error}")))

@@ -2,8 +2,8 @@
 //! Checks of an engine with one memory: what must be refused before the doorbell rings, stopped, or
 //! decoded, and that the next job works.
 
-use crate::setup::{Bench, DRIVER_REACH_BYTES, Place};
-use crate::verdict::{Verdict, Wrong, ensure, fail, skip};
+use crate::setup::{Bench, DRIVER_REACH_BYTES, Place, given_back};
+use crate::verdict::{Verdict, Wrong, ensure, fail, others, skip};
 use contigo::{
     Align, CpuBuf, Device, Driver, Error, Queue, Region, drivers::pl330::Pl330, names::DeviceName,
 };
@@ -156,25 +156,21 @@ impl Bench for Timeouts {
             queue.is_empty() && !queue.is_stopped() && queue.counts().stopped == 1,
             "the engine was not stopped",
         )?;
-        let [from, to] =
-            failed.buffers.ok_or_else(|| Wrong::Failed("the buffers are lost".into()))?;
-        let (from, to) = (from.into_cpu()?, to.into_cpu()?);
+        let Some([from, to]) = given_back(failed.buffers) else {
+            return fail("the buffers are lost");
+        };
         let then = to.view::<u8>()?.to_vec();
         sleep(AFTERWARDS);
         let to = refresh(to, queue.port(), queue.driver().addr_bits())?;
         let written = to.view::<u8>()?.iter().zip(&then).filter(|(now, then)| now != then).count();
         ensure(written == 0, format!("{written} bytes were written after the engine was stopped"))?;
         drop(one(&mut queue, from, to, 0x66)?);
+        let (error, moved) = (failed.error, then.len() as u64 - others(&then, 0x44));
         Ok(format!(
-            "{}; {} of {len} bytes had been written, none afterwards, and the next job worked",
-            failed.error,
-            moved(&then)
+            "{error}; {moved} of {len} bytes had been written, none afterwards, and the next job \
+             worked"
         ))
     }
-}
-
-fn moved(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|&&byte| byte == 0x44).count()
 }
 
 /// Arm DDI 0424C, chapter 4: no instruction begins with this byte.
@@ -246,13 +242,9 @@ mod tests {
     use crate::setup::{Reach, VIRT_PCIE};
     use contigo_boards::DmaKind;
 
-    fn named(text: &str) -> Memory {
-        Memory::named(text).unwrap_or_else(|| panic!("{text} is no name"))
-    }
-
     fn sim(kind: DmaKind, reach: Reach) -> Place {
-        let (memory, engine) = (named("sim"), Engine::Sim(kind));
-        Place { memory, engine, port: VIRT_PCIE, reach, armed: true }
+        let memory = Memory::named("sim").unwrap_or_else(|| panic!("sim is no name"));
+        Place { memory, engine: Engine::Sim(kind), port: VIRT_PCIE, reach, armed: true }
     }
 
     #[track_caller]
@@ -275,8 +267,8 @@ mod tests {
         fails(&real_port(&all), |why| why.starts_with("not refused"));
         // Another refusal is not the one.
         fails(&real_port(&sim(DmaKind::Zdma, Reach::DriverOnly)), |why| !why.contains("caches"));
-        let nowhere = Place { memory: named("u-dma-buf:no-such-device"), ..all };
-        fails(&real_port(&nowhere), |why| why.starts_with("refused, but as: "));
+        let Some(memory) = Memory::named("u-dma-buf:no-such-device") else { panic!("no name") };
+        fails(&real_port(&Place { memory, ..all }), |why| why.starts_with("refused, but as: "));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 
 use super::{CANARY, SLOTS, long_operands, operands, product, timeouts, write_until_killed};
 use crate::apart::{kill_many, kill_one};
-use crate::verdict::{Seen, Tried, fail};
+use crate::verdict::{Seen, Tried, fail, others};
 use crate::{machine::heaps, setup::virt_port};
 use contigo::drivers::axi_gate::{AxiGate, Gated, Part, WINDOW_BYTES};
 use contigo::job::{StopProgram, StopStep};
@@ -165,20 +165,15 @@ fn next_owner(name: &DeviceName) -> Result<u64> {
     let opened = next(name)?;
     let blocks = all(&opened)?;
     let canary = u64::from_ne_bytes([CANARY; 8]);
-    let words = || {
-        blocks.iter().flat_map(|block| {
-            (0..BYTES / 8)
-                .map(|index| block.mapping().cpu.as_ptr().cast::<u64>().wrapping_add(index))
-        })
-    };
+    let starts = || blocks.iter().map(|block| block.mapping().cpu.as_ptr().cast::<u64>());
+    let words =
+        || starts().flat_map(|start| (0..BYTES / 8).map(move |index| start.wrapping_add(index)));
     // SAFETY: within its mapping, which begins at a page; no reference to it exists.
     words().for_each(|word| unsafe { word.write_volatile(canary) });
     sleep(A_WHILE);
     // SAFETY: as above.
     let found = words().map(|word| unsafe { word.read_volatile() });
-    Ok(found
-        .map(|word| word.to_ne_bytes().iter().filter(|byte| **byte != CANARY).count() as u64)
-        .sum())
+    Ok(found.map(|word| others(&word.to_ne_bytes(), CANARY)).sum())
 }
 
 fn works(name: &DeviceName, leaves: Leaves, pipe: &mut PipeWriter) -> Result<()> {

@@ -8,8 +8,8 @@ mod vfio;
 pub(crate) use gated::{CONTIGO, UIO};
 pub(crate) use vfio::TESTS as VFIO;
 
-use crate::apart::AT_WORK;
-use crate::verdict::{Seen, Tried, fail};
+use crate::verdict::{Seen, Tried, fail, others};
+use crate::{apart::AT_WORK, setup::given_back};
 use contigo::{Align, CpuBuf, DevAddr, Driver, Error, Operand, Port, Queue, Region, Result};
 use contigo_gemm8::{Gemm, Output, requantize};
 use fastrand::Rng;
@@ -30,7 +30,12 @@ const A_WHILE: Duration = Duration::from_millis(50);
 type Operands = [CpuBuf; 4];
 
 fn operands(region: &Region) -> Result<Operands> {
-    let [a, b, bias, c] = SLOTS.map(|len| region.alloc(len, Align::PAGE));
+    buffers(region, SLOTS)
+}
+
+/// Buffers of these lengths, in this order.
+fn buffers(region: &Region, lens: [usize; 4]) -> Result<Operands> {
+    let [a, b, bias, c] = lens.map(|len| region.alloc(len, Align::PAGE));
     Ok([a?, b?, bias?, c?])
 }
 
@@ -74,17 +79,9 @@ fn run<D: Driver>(
     gemm: &Gemm,
     limit: Duration,
 ) -> core::result::Result<Operands, Stopped> {
-    core.run(handed_over(operands, gemm), &gemm.words(), limit).map(|done| done.buffers).map_err(
-        |failed| {
-            let back = failed.buffers.map(|buffers| buffers.map(Operand::into_cpu));
-            match back {
-                Some([Ok(a), Ok(b), Ok(bias), Ok(c)]) => {
-                    Stopped { error: failed.error, buffers: Some([a, b, bias, c]) }
-                }
-                _ => Stopped { error: failed.error, buffers: None },
-            }
-        },
-    )
+    let job = core.run(handed_over(operands, gemm), &gemm.words(), limit);
+    job.map(|done| done.buffers)
+        .map_err(|failed| Stopped { error: failed.error, buffers: given_back(failed.buffers) })
 }
 
 /// A job that was not done, with its memory where the core has stopped.
@@ -114,14 +111,12 @@ fn compare(seen: &mut Seen, [a, b, bias, c]: &Operands, gemm: &Gemm) -> Result<(
         }
         for (sum, found) in sums.into_iter().zip(found.chunks(each)) {
             let expected = requantize(sum, gemm.output).to_le_bytes();
-            wrong +=
-                expected.iter().zip(found).filter(|(expected, found)| expected != found).count()
-                    as u64;
+            wrong += expected.iter().zip(found).filter(|(one, other)| one != other).count() as u64;
         }
     }
     let len = m * n * each;
     seen.mismatches += wrong;
-    seen.canary_hits += c[len..].iter().filter(|byte| **byte != CANARY).count() as u64;
+    seen.canary_hits += others(&c[len..], CANARY);
     (seen.jobs, seen.bytes) = (seen.jobs + 1, seen.bytes + len as u64);
     Ok(())
 }
@@ -142,12 +137,7 @@ fn product<D: Driver>(
 /// C first, at the region's beginning. Every word of it becomes bias', for A is zero.
 fn long_operands(region: &Region, gemm: &Gemm) -> Result<Operands> {
     let [a, b, bias, c] = lens(gemm);
-    let c = region.alloc(c, Align::PAGE)?;
-    let [mut a, mut b, mut bias] = [
-        region.alloc(a, Align::PAGE)?,
-        region.alloc(b, Align::PAGE)?,
-        region.alloc(bias, Align::PAGE)?,
-    ];
+    let [c, mut a, mut b, mut bias] = buffers(region, [c, a, b, bias])?;
     for (buffer, byte) in [(&mut a, 0), (&mut b, 1), (&mut bias, !CANARY)] {
         buffer.view_mut::<u8>()?.fill(byte);
     }
@@ -179,8 +169,7 @@ fn timeouts<D: Driver>(
         at_work += u64::from(c.iter().any(|byte| *byte != CANARY));
         c.fill(CANARY);
         sleep(A_WHILE);
-        seen.canary_hits +=
-            long[3].view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
+        seen.canary_hits += others(long[3].view()?, CANARY);
         few = product(&mut seen, core, few, &mut rng)?;
     }
     seen.failed = at_work == 0;

@@ -9,7 +9,7 @@ use super::{
     A_WHILE, CANARY, LIMIT, SLOTS, fill, long_operands, operands, product, random, run, timeouts,
     write_until_killed,
 };
-use crate::verdict::{Seen, Tried, fail};
+use crate::verdict::{Seen, Tried, fail, others};
 use crate::vfio::{KILLED_BYTES, Test, next_owner};
 use crate::{apart::kill_many, vfio::edu::opened, vfio::litepcie::interrupts};
 use contigo::linux::vfio::{Interrupt, Vfio, VfioDevice};
@@ -92,17 +92,14 @@ fn taken_away(address: &str, operand: usize, says: &str) -> Tried {
     };
     sleep(A_WHILE);
     if operand == 3 {
-        seen.canary_hits +=
-            operands[3].view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
+        seen.canary_hits += others(operands[3].view()?, CANARY);
     }
     drop(operands);
     let next = memory(&vfio)?;
     drop(product(&mut seen, &mut core, self::operands(&next)?, &mut rng)?);
     seen.failed = !typed;
-    seen.detail = format!(
-        "{} bytes taken away: {}; the next product was right",
-        SLOTS[operand], stopped.error
-    );
+    let (bytes, error) = (SLOTS[operand], stopped.error);
+    seen.detail = format!("{bytes} bytes taken away: {error}; the next product was right");
     Ok(seen)
 }
 

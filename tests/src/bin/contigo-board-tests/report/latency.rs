@@ -1,9 +1,9 @@
 //! How long the shortest job takes, from the call that starts it to the program's return; and
 //! beside it, how late the kernel wakes a program by its clock alone.
 
-use crate::jobs::SLOW_JOBS;
 use crate::row::{Name, Row, Status};
 use crate::setup::{Bench, Place};
+use crate::{jobs::SLOW_JOBS, verdict::others};
 use contigo::{Align, DevBuf, Driver, Error, Queue, Region};
 use contigo_exerciser::{Events, JOB_TIMEOUT, Line};
 use serde::{Deserialize, Serialize};
@@ -51,19 +51,16 @@ pub(crate) fn row(name: &Name, place: &Place, interrupt: bool, jobs: u64) -> Row
     let begun = Instant::now();
     let slow = place.engine.is_slow();
     let n = if slow { jobs.min(SLOW_JOBS) } else { jobs.min(SAMPLES_MAX) };
-    let taken = place
-        .run(interrupt, Timed { interrupt, n, warm_up: if slow { SLOW_WARM_UP } else { WARM_UP } });
-    let row = match taken {
-        Ok(Ok(Samples { ns, without_interrupt })) => match Latency::of(name, ns, without_interrupt)
-        {
+    let warm_up = if slow { SLOW_WARM_UP } else { WARM_UP };
+    let row = match place.run(interrupt, Timed { interrupt, n, warm_up }) {
+        Ok(Ok(samples)) => match Latency::of(name, samples.ns, samples.without_interrupt) {
             Some(latency) => {
                 Row { jobs: n, latency: Some(latency), ..Row::new(name, Status::Passed, "") }
             }
-            None => Row::new(
-                name,
-                Status::Skipped,
-                format!("each of {n} jobs was over before its interrupt"),
-            ),
+            None => {
+                let why = format!("each of {n} jobs was over before its interrupt");
+                Row::new(name, Status::Skipped, why)
+            }
         },
         Ok(Err(error @ Error::NotFound { .. })) | Err(error @ Error::NotFound { .. })
             if interrupt =>
@@ -78,11 +75,8 @@ pub(crate) fn row(name: &Name, place: &Place, interrupt: bool, jobs: u64) -> Row
 
 impl std::fmt::Display for Latency {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "p50 {} ns, p99 {} ns, max {} ns of {}",
-            self.p50_ns, self.p99_ns, self.max_ns, self.n
-        )
+        let Self { p50_ns, p99_ns, max_ns, n, .. } = self;
+        write!(f, "p50 {p50_ns} ns, p99 {p99_ns} ns, max {max_ns} ns of {n}")
     }
 }
 
@@ -105,10 +99,8 @@ impl Bench for Timed {
             return Err(Error::NotFound { what: "interrupt of this engine", among: 0.into() });
         }
         let mut buffers = handed_over(region, &mut queue, LEN_BYTES)?;
-        let mut samples = Samples {
-            ns: Vec::with_capacity(usize::try_from(self.n).unwrap_or(0)),
-            without_interrupt: 0,
-        };
+        let ns = Vec::with_capacity(usize::try_from(self.n).unwrap_or(0));
+        let mut samples = Samples { ns, without_interrupt: 0 };
         for turn in 0..self.warm_up + self.n {
             if let (true, Line::Events(events)) = (self.interrupt, line) {
                 events.arm()?;
@@ -129,12 +121,7 @@ impl Bench for Timed {
             }
         }
         let [_, to] = buffers;
-        let to = to.into_cpu()?;
-        if to
-            .view::<u8>()?
-            .get(..LEN_BYTES)
-            .is_none_or(|bytes| bytes.iter().any(|&byte| byte != MARK))
-        {
+        if others(to.into_cpu()?.view_at(..LEN_BYTES)?, MARK) > 0 {
             return Err(Error::NotFound { what: "byte that the engine copied", among: 0.into() });
         }
         Ok(samples)
@@ -262,9 +249,8 @@ pub(crate) mod cyclictest {
 
     pub(crate) fn run() -> Result<Cyclictest, String> {
         let said = within(Command::new("cyclictest").args(ARGUMENTS))?;
-        figures(&said).ok_or_else(|| {
-            format!("cyclictest printed another line than its summary: {}", said.trim())
-        })
+        let other = || format!("cyclictest printed no summary, but {}", said.trim());
+        figures(&said).ok_or_else(other)
     }
 
     fn within(command: &mut Command) -> Result<String, String> {
@@ -287,13 +273,8 @@ pub(crate) mod cyclictest {
         };
         let mut said = String::new();
         let _ = child.stdout.take().map(|mut stdout| stdout.read_to_string(&mut said));
-        if status.success() {
-            Ok(said)
-        } else {
-            Err(format!(
-                "cyclictest ended with {status}: it wants root, or the right to priority 80"
-            ))
-        }
+        let wants = "it wants root, or the right to priority 80";
+        if status.success() { Ok(said) } else { Err(format!("cyclictest: {status}: {wants}")) }
     }
 
     /// Of `T: 0 ( 123) P:80 I:1000 C:   5000 Min:      2 Act:    3 Avg:    3 Max:      20`.
@@ -320,10 +301,8 @@ mod tests {
     fn percentiles_are_samples() {
         let name = Name::figures("latency", "m", "e", "polled");
         let latency = Latency::of(&name, (1..=200).rev().collect(), 3).unwrap();
-        assert_eq!(
-            (latency.n, latency.min_ns, latency.p50_ns, latency.p99_ns, latency.max_ns),
-            (200, 1, 100, 198, 200)
-        );
+        let Latency { n, min_ns, p50_ns, p99_ns, max_ns, .. } = latency;
+        assert_eq!((n, min_ns, p50_ns, p99_ns, max_ns), (200, 1, 100, 198, 200));
         assert_eq!((latency.without_interrupt, latency.mode.as_str()), (3, "polled"));
         let one = Latency::of(&name, vec![7], 0).unwrap();
         assert_eq!((one.p50_ns, one.p99_ns, one.max_ns), (7, 7, 7));

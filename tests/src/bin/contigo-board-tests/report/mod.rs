@@ -15,7 +15,7 @@ use contigo_bringup::machine::Machine;
 use latency::cyclictest::{self, Cyclictest};
 use serde::Serialize;
 use std::io::{self, Write};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 use std::{collections::BTreeMap, fs::Permissions, os::unix::fs::PermissionsExt, path::Path};
 use tempfile::{Builder, NamedTempFile};
 
@@ -90,11 +90,8 @@ pub(crate) struct Counts {
 impl Counts {
     pub(crate) fn of(rows: &[Row]) -> Self {
         let of = |status| rows.iter().filter(|row| row.status == status).count();
-        Self {
-            passed: of(Status::Passed),
-            failed: of(Status::Failed),
-            skipped: of(Status::Skipped),
-        }
+        let [passed, failed, skipped] = [Status::Passed, Status::Failed, Status::Skipped].map(of);
+        Self { passed, failed, skipped }
     }
 }
 
@@ -129,10 +126,8 @@ fn of<'o>(
         (None, true) => None,
     };
     if latency.is_empty() {
-        missing.insert(
-            "latency",
-            unasked.unwrap_or("no engine here was timed; the rows say why").to_owned(),
-        );
+        let why = "no engine here was timed; the rows say why";
+        missing.insert("latency", unasked.unwrap_or(why).to_owned());
     }
     if energy.is_empty() {
         let why = "the kernel has no monitor of power here (contigo power), or its row failed";
@@ -151,9 +146,7 @@ fn of<'o>(
             version: env!("CARGO_PKG_VERSION"),
             commit: option_env!("CONTIGO_COMMIT"),
         },
-        taken_unix_s: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs()),
+        taken_unix_s: UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()),
         emulated: system::emulated_by(machine, options.lab),
         board: system::Board::of(machine),
         kernel: system::Kernel::of(machine),
@@ -212,18 +205,13 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
 }
 
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or_else(|| Path::new("."));
-    Builder::new().prefix(PREFIX).tempfile_in(folder)
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    Builder::new().prefix(PREFIX).tempfile_in(folder.unwrap_or(Path::new(".")))
 }
 
 fn said(path: &Path, error: &io::Error) -> String {
-    format!(
-        "--report {}: {error}; nothing was written: name a file on a disk with room",
-        path.display()
-    )
+    let path = path.display();
+    format!("--report {path}: {error}; nothing was written: name a file on a disk with room")
 }
 
 #[cfg(test)]

@@ -30,11 +30,7 @@ impl Board {
             name: names.first().copied().filter(|_| by_name),
             may_be: if by_name { Vec::new() } else { names },
             model: board.model,
-            compatible: compatible
-                .split('\0')
-                .filter(|word| !word.is_empty())
-                .map(str::to_owned)
-                .collect(),
+            compatible: compatible.split_terminator('\0').map(str::to_owned).collect(),
             soc: board.soc.map(|soc| soc.name),
         }
     }
@@ -140,12 +136,11 @@ pub(crate) fn emulated_by(machine: &Machine, lab: bool) -> Option<String> {
     }
     let tree = ["compatible", "model"].map(|name| format!("sys/firmware/devicetree/base/{name}"));
     let named = tree.into_iter().chain(DMI.map(|name| format!("sys/class/dmi/id/{name}")));
+    let file = || FILES.iter().find(|file| machine.has(file));
     named
         .filter_map(|file| said(machine, &file))
         .next()
-        .or_else(|| {
-            FILES.iter().find(|file| machine.has(file)).map(|file| format!("there is /{file}"))
-        })
+        .or_else(|| Some(format!("there is /{}", file()?)))
         .or_else(|| virtio(machine))
         .or_else(|| processor(machine))
         .or_else(|| interface(machine))

@@ -32,12 +32,8 @@ impl Clocks {
     }
 
     fn below(folder: &Path) -> Self {
-        let policies = fs::read_dir(folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| Policy::at(&entry.path()));
-        Self(policies.collect())
+        let folders = fs::read_dir(folder).into_iter().flatten().flatten();
+        Self(folders.filter_map(|entry| Policy::at(&entry.path())).collect())
     }
 
     pub(crate) fn missing(&self) -> Option<String> {
@@ -67,12 +63,8 @@ impl Policy {
         // Never above the limit that was set before, for the supply or the heat sink.
         let highest = highest.min(was.parse().ok()?);
         // Its own text changes nothing.
-        (lowest < highest && fs::write(&file, &was).is_ok()).then_some(Self {
-            file,
-            lowest,
-            highest,
-            was,
-        })
+        let may_move = lowest < highest && fs::write(&file, &was).is_ok();
+        may_move.then_some(Self { file, lowest, highest, was })
     }
 }
 
@@ -80,11 +72,8 @@ impl Drop for Clocks {
     fn drop(&mut self) {
         for policy in &self.0 {
             if let Err(error) = fs::write(&policy.file, &policy.was) {
-                eprintln!(
-                    "contigo-board-tests: soak: {}: {error}; it was {}",
-                    policy.file.display(),
-                    policy.was
-                );
+                let (file, was) = (policy.file.display(), &policy.was);
+                eprintln!("contigo-board-tests: soak: {file}: {error}; it was {was}");
             }
         }
     }
@@ -150,11 +139,7 @@ impl Bound {
         let end = Instant::now() + BACK;
         while self.name.open().is_err() {
             if Instant::now() >= end {
-                return fail(format!(
-                    "{} did not come back within {} s",
-                    self.name,
-                    BACK.as_secs()
-                ));
+                return fail(format!("{} did not come back within {BACK:?}", self.name));
             }
             sleep(LOOK);
         }

@@ -104,17 +104,12 @@ pub(crate) fn soak(options: &Options, soak: Soak) -> ExitCode {
     if !faults.is_empty() {
         summary.ended_by = "fault";
     }
+    let Summary { rounds, seed, ended_by, seconds, .. } = summary;
     for fault in &faults {
-        eprintln!(
-            "contigo-board-tests: soak: round {} of seed {}: {fault}",
-            summary.rounds, summary.seed
-        );
+        eprintln!("contigo-board-tests: soak: round {rounds} of seed {seed}: {fault}");
     }
     say(format_args!("{}", summary.line(options.json)));
-    say(format_args!(
-        "ended by {} after {} s, in {} rounds",
-        summary.ended_by, summary.seconds, summary.rounds
-    ));
+    say(format_args!("ended by {ended_by} after {seconds} s, in {rounds} rounds"));
     let interrupted = summary.ended_by.starts_with("SIG");
     if let Some(Err(error)) =
         options.report.as_deref().map(|path| report::write_soak(path, options, summary))

@@ -54,9 +54,8 @@ impl Rounds {
     pub(crate) fn new(options: &Options) -> Result<Self, String> {
         let (places, simulated) = plan::places(options);
         if places.is_empty() {
-            return Err(
-                "no engine here can be given a memory: contigo-board-tests --list says why".into(),
-            );
+            let why = "no engine here can be given a memory: contigo-board-tests --list says why";
+            return Err(why.into());
         }
         let mut bound: Vec<_> =
             places.iter().filter_map(|place| Bound::of(place.engine.device()?)).collect();
@@ -65,14 +64,8 @@ impl Rounds {
             .iter()
             .find_map(|place| plan::subject(&place.engine))
             .filter(|subject| subject.reset().is_some());
-        Ok(Self {
-            rng: Rng::with_seed(options.seed),
-            seed: options.seed,
-            places,
-            bound,
-            hostile,
-            simulated,
-        })
+        let (seed, rng) = (options.seed, Rng::with_seed(options.seed));
+        Ok(Self { rng, seed, places, bound, hostile, simulated })
     }
 
     pub(crate) fn random(&mut self) -> &mut Rng {
@@ -131,8 +124,8 @@ impl Rounds {
             0 if is_held(&place) => {
                 let mut rng = Rng::with_seed(seed);
                 let mode = if rng.bool() { Mode::Interrupt } else { Mode::Polled };
-                let (work, after) =
-                    (Work { mode, ..work }, Duration::from_millis(rng.u64(KILL_MS)));
+                let after = Duration::from_millis(rng.u64(KILL_MS));
+                let work = Work { mode, ..work };
                 // The one that is killed is a child of the round's.
                 (Kind::Kill, Box::new(move |name| Row::of(name, work::kill(&place, work, after))))
             }

@@ -46,12 +46,8 @@ pub(crate) fn row(name: &Name, place: &Place, work: Work) -> Row {
         Ok(Err(error)) | Err(error) => return Row::unopened(name, error),
     };
     let status = if wrong.is_empty() { Status::Passed } else { Status::Failed };
-    Row {
-        jobs,
-        bytes,
-        seconds: begun.elapsed().as_secs_f64(),
-        ..Row::new(name, status, wrong.join("; "))
-    }
+    let seconds = begun.elapsed().as_secs_f64();
+    Row { jobs, bytes, seconds, ..Row::new(name, status, wrong.join("; ")) }
 }
 
 impl Bench for Work {
@@ -63,17 +59,10 @@ impl Bench for Work {
         }
         let mut exerciser = Exerciser::new(Ground::new(region)?, self.limits(), self.seed)?;
         let until = Instant::now() + self.slice;
-        let outcome = exerciser.measure(
-            &mut queue,
-            line,
-            self.mode == Mode::Interrupt,
-            Budget::until(until, self.most()),
-        );
-        Ok((
-            outcome.tally.jobs,
-            outcome.tally.bytes,
-            outcome.faults().map(|fault| fault.to_string()).collect(),
-        ))
+        let (interrupt, budget) = (self.mode == Mode::Interrupt, Budget::until(until, self.most()));
+        let outcome = exerciser.measure(&mut queue, line, interrupt, budget);
+        let faults = outcome.faults().map(|fault| fault.to_string()).collect();
+        Ok((outcome.tally.jobs, outcome.tally.bytes, faults))
     }
 }
 

@@ -10,7 +10,8 @@
 use super::{CANARY, KILLED_BYTES, Test, edu, next_owner};
 use crate::apart::{AT_WORK, kill_many};
 use crate::pages::frames;
-use crate::verdict::{Seen, Tried, fail};
+use crate::setup::given_back;
+use crate::verdict::{Seen, Tried, fail, others};
 use contigo::{
     Align, Backend as _, CpuBuf, DevAddr, Error, Mmio, Queue, Region, Result,
     drivers::litepcie::{Litepcie, LitepcieConfig, LitepcieCore, Side},
@@ -70,24 +71,18 @@ const fn part(round: u64) -> usize {
 }
 
 fn fill(buffer: &mut CpuBuf, round: u64) -> Result<()> {
-    buffer
-        .view_mut::<u8>()?
-        .iter_mut()
-        .enumerate()
-        .for_each(|(index, to)| *to = byte(round, index));
+    for (index, to) in buffer.view_mut::<u8>()?.iter_mut().enumerate() {
+        *to = byte(round, index);
+    }
     Ok(())
 }
 
 /// Compares what arrived, and what is behind it.
 fn compare(seen: &mut Seen, buffer: &CpuBuf, round: u64, len: usize) -> Result<()> {
-    let bytes = buffer.view::<u8>()?;
-    seen.mismatches += bytes
-        .iter()
-        .enumerate()
-        .take(len)
-        .filter(|(index, is)| **is != byte(round, *index))
-        .count() as u64;
-    seen.canary_hits += bytes.iter().skip(len).filter(|is| **is != CANARY).count() as u64;
+    let (copied, behind) = buffer.view::<u8>()?.split_at(len);
+    let is_wrong = |(index, is): &(usize, &u8)| **is != byte(round, *index);
+    seen.mismatches += copied.iter().enumerate().filter(is_wrong).count() as u64;
+    seen.canary_hits += others(behind, CANARY);
     (seen.jobs, seen.bytes) = (seen.jobs + 1, seen.bytes + len as u64);
     Ok(())
 }
@@ -212,14 +207,13 @@ fn not_written(address: &str) -> Tried {
     vfio.revoke(taken.base())?;
     let [_, to] = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
     sleep(A_WHILE);
-    let written = to.view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
+    let written = others(to.view()?, CANARY);
     seen.canary_hits += written;
     drop((queue, to));
     next_job(&vfio, &mut seen)?;
-    seen.detail = format!(
-        "{LEN} bytes at {:#x} taken away, {written} written; the next job was right",
-        taken.base().raw()
-    );
+    let at = taken.base().raw();
+    seen.detail =
+        format!("{LEN} bytes at {at:#x} taken away, {written} written; the next job was right");
     Ok(seen)
 }
 
@@ -239,21 +233,15 @@ fn not_read(address: &str) -> Tried {
         return fail("the job ended, though its source was taken away");
     };
     let typed = stopped.error == (Error::Timeout { timeout_us: 200_000 });
-    let Some([_, to]) = stopped.buffers else {
+    let Some([_, to]) = given_back(stopped.buffers) else {
         return fail(format!("{}: and the buffers did not come back", stopped.error));
     };
-    let Ok(to) = to.into_cpu() else {
-        return fail("the destination did not come back");
-    };
-    seen.canary_hits += to.view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
+    seen.canary_hits += others(to.view()?, CANARY);
     seen.failed = !typed;
     drop((queue, to));
     next_job(&vfio, &mut seen)?;
-    seen.detail = format!(
-        "{LEN} bytes at {:#x} taken away: {}; the next job was right",
-        taken.base().raw(),
-        stopped.error
-    );
+    let (at, error) = (taken.base().raw(), stopped.error);
+    seen.detail = format!("{LEN} bytes at {at:#x} taken away: {error}; the next job was right");
     Ok(seen)
 }
 

@@ -16,7 +16,7 @@ pub(crate) mod litepcie;
 mod refused;
 mod revoked;
 
-use crate::verdict::Tried;
+use crate::verdict::{Tried, others};
 use contigo::linux::vfio::{Interrupt, Vfio, VfioDevice};
 use contigo::{Backend as _, Error, Mmio as _, Result, hw::wait::poll_every};
 use contigo_testkit::edu::{Edu, FaultLog, FaultWatch, regs};
@@ -133,9 +133,7 @@ pub(crate) fn next_owner(address: &str) -> Result<u64> {
     sleep(A_WHILE);
     // SAFETY: as above.
     let found = indices.map(|index| unsafe { words.add(index).read_volatile() });
-    let written: u64 = found
-        .map(|word| word.to_ne_bytes().iter().filter(|byte| **byte != CANARY).count() as u64)
-        .sum();
+    let written = found.map(|word| others(&word.to_ne_bytes(), CANARY)).sum();
     drop(device);
     Ok(written)
 }

@@ -6,7 +6,8 @@
 //! forced into the device, by the IOMMU.
 
 use super::{LEN, LIMIT, WIDE, fault_log, open_device, open_edu};
-use crate::verdict::{Seen, Tried, fail, skip};
+use crate::setup::{VIRT_PCIE, given_back};
+use crate::verdict::{Seen, Tried, fail, others, skip};
 use contigo::linux::vfio::{Interrupt, Vfio};
 use contigo::mem::{Mapping, SyncScope};
 use contigo::{
@@ -94,12 +95,10 @@ pub(crate) fn raw(address: &str) -> Tried {
 /// The same with the physical address of a huge page, whose bytes are looked at.
 pub(crate) fn physical(address: &str, refused: Refused) -> Tried {
     match HugeTlb::new(HugeTlb::PAGE_BYTES) {
-        Ok(_) => forced(
-            address,
-            refused,
-            &|| Region::new(HugeTlb::new(HugeTlb::PAGE_BYTES)?).map_err(Into::into),
-            "hugetlb",
-        ),
+        Ok(_) => {
+            let page = || -> Result<_> { Ok(Region::new(HugeTlb::new(HugeTlb::PAGE_BYTES)?)?) };
+            forced(address, refused, &page, "hugetlb")
+        }
         Err(error) => skip(format!("no huge page with its address for this user: {error}")),
     }
 }
@@ -125,14 +124,7 @@ fn forced(
     let mut raw_buf = raw.alloc(4096, Align::PAGE)?;
     let device = open_device(&vfio, Interrupt::Polled)?;
     // The claim of a program that ignores the IOMMU: one port for both kinds of memory.
-    let claimed = Port {
-        name: "a claim",
-        bus: Bus::Soc,
-        offset: 0,
-        addr_bits: 64,
-        window: (0, u64::MAX),
-        coherent: true,
-    };
+    let claimed = Port { name: "a claim", ..VIRT_PCIE };
     // SAFETY: it is not true, and the test is what the IOMMU makes of it: at most the block of this
     // `Vfio` is reached.
     let device = unsafe { Wired::new(device, Spin, claimed) };
@@ -158,8 +150,7 @@ fn forced(
             Err((error, None)) => return Err(error.into()),
         };
         (good_buf, raw_buf) = if writes { (first, second) } else { (second, first) };
-        outcome.canary_hits +=
-            raw_buf.view::<u8>()?.iter().filter(|byte| **byte != CANARY).count() as u64;
+        outcome.canary_hits += others(raw_buf.view()?, CANARY);
         outcome.jobs += 1;
         if !writes {
             // A read that was refused gives edu zeros (QEMU), and those it wrote into the own
@@ -190,8 +181,7 @@ fn forced(
     to.view_mut::<u8>()?.fill(0x11);
     let mut queue = Queue::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?, 1)?;
     let [_, to] = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
-    outcome.mismatches +=
-        to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != 0x99).count() as u64;
+    outcome.mismatches += others(to.view_at(..LEN)?, 0x99);
     outcome.jobs += 1;
     outcome.bytes += LEN as u64;
     outcome.detail = format!(
@@ -206,13 +196,8 @@ fn forced(
 type Ended = Result<[CpuBuf; 2], (Error, Option<[CpuBuf; 2]>)>;
 
 fn run(queue: &mut Queue<AnyDriver>, operands: [Operand; 2]) -> Ended {
-    queue.run(operands, &[], LIMIT).map(|done| done.buffers).map_err(|failed| {
-        let back = failed.buffers.map(|buffers| buffers.map(Operand::into_cpu));
-        match back {
-            Some([Ok(first), Ok(second)]) => (failed.error, Some([first, second])),
-            _ => (failed.error, None),
-        }
-    })
+    let job = queue.run(operands, &[], LIMIT);
+    job.map(|done| done.buffers).map_err(|failed| (failed.error, given_back(failed.buffers)))
 }
 
 /// One page of this process's, which the device does not reach at all.
@@ -253,27 +238,13 @@ unsafe impl Backend for RawAddress {
     }
     fn mapping(&self) -> Mapping {
         let (cpu, base, bus) = (self.page, self.base, self.bus);
-        Mapping {
-            cpu,
-            len_bytes: BYTES,
-            base,
-            bus,
-            scope: SyncScope::Coherent,
-            coherent: Some(true),
-        }
+        let (scope, coherent) = (SyncScope::Coherent, Some(true));
+        Mapping { cpu, len_bytes: BYTES, base, bus, scope, coherent }
     }
-    unsafe fn sync_for_device(
-        &self,
-        _range: Range<usize>,
-        _direction: Direction,
-    ) -> Result<(), Error> {
+    unsafe fn sync_for_device(&self, _: Range<usize>, _: Direction) -> Result<()> {
         Ok(())
     }
-    unsafe fn sync_for_cpu(
-        &self,
-        _range: Range<usize>,
-        _direction: Direction,
-    ) -> Result<(), Error> {
+    unsafe fn sync_for_cpu(&self, _: Range<usize>, _: Direction) -> Result<()> {
         Ok(())
     }
 }

@@ -6,7 +6,7 @@
 
 use super::refused::{CANARY, Refused};
 use super::{LEN, LIMIT, WIDE, open_device, open_edu};
-use crate::verdict::{Seen, Tried, fail};
+use crate::verdict::{Seen, Tried, fail, others};
 use contigo::{
     Align, DevAddr, Driver, Error, Mmio as _, Queue, Region, Result,
     drivers::axi_gate::Part,
@@ -82,11 +82,9 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
     // A read that was refused gives edu zeros (QEMU), and those it may write: never what it was not
     // allowed to read.
     let allowed = if writes { CANARY } else { 0 };
-    outcome.canary_hits +=
-        to.view_at::<u8>(..len)?.iter().filter(|byte| **byte != allowed).count() as u64;
-    outcome.canary_hits +=
-        to.view_at::<u8>(len..)?.iter().filter(|byte| **byte != CANARY).count() as u64;
-    outcome.canary_hits += from.view::<u8>()?.iter().filter(|byte| **byte != 0x99).count() as u64;
+    outcome.canary_hits += others(to.view_at(..len)?, allowed);
+    outcome.canary_hits += others(to.view_at(len..)?, CANARY);
+    outcome.canary_hits += others(from.view()?, 0x99);
     let fault = match &mut log {
         None => "the kernel log was not read".to_owned(),
         Some(log) => match log.seen(500_000)? {
@@ -105,11 +103,9 @@ fn revoked_once(address: &str, refused: Refused, writes: bool) -> Result<Option<
     drop((from, to));
     drop((source, target));
     outcome.failed |= vfio.leaked_bytes()? != 0;
-    let done = if writes { "written" } else { "read" };
-    outcome.detail = format!(
-        "{len} bytes at {:#x} taken away, nothing {done}; {fault}; edu says done",
-        taken.raw()
-    );
+    let (at, done) = (taken.raw(), if writes { "written" } else { "read" });
+    outcome.detail =
+        format!("{len} bytes at {at:#x} taken away, nothing {done}; {fault}; edu says done");
     Ok(Some(outcome))
 }
 
@@ -124,7 +120,7 @@ pub(crate) fn closed_while_running(address: &str) -> Tried {
     from.view_mut::<u8>()?.fill(0x42);
     let mut queue = Queue::new(open_edu::<WIDE, _>(&vfio, Interrupt::Msi, Unwatched)?, 1)?;
     let [_, to] = queue.run([from.to_device(..LEN), to.from_device(..LEN)], &[], LIMIT)?.buffers;
-    let mismatches = to.view_at::<u8>(..LEN)?.iter().filter(|byte| **byte != 0x42).count() as u64;
+    let mismatches = others(to.view_at(..LEN)?, 0x42);
     let detail = "nothing was written after the device was closed; it opened again, and the next \
                   job was right"
         .to_owned();
