@@ -163,7 +163,6 @@ impl Board {
         Duration::from_secs(self.about.time_limit_s)
     }
 
-    /// A file of the board's folder that need not be there.
     pub(crate) fn file(&self, name: &str) -> Option<PathBuf> {
         Some(self.folder.join(name)).filter(|path| path.is_file())
     }

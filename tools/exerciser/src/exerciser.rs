@@ -224,7 +224,6 @@ impl Exerciser {
         (0..PLACES).try_for_each(|slot| self.take_back(slot, way, job))
     }
 
-    /// All slots of the CPU's, and both guards.
     fn sweep(&mut self, way: Way, job: Job) -> Result<()> {
         let mut blamed = Blamed { tally: &mut self.tally, seed: self.seed, job };
         (0..PLACES).try_for_each(|slot| self.places.settle(slot, way, &mut blamed))

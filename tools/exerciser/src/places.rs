@@ -75,7 +75,6 @@ impl Places {
         Ok(())
     }
 
-    /// Did it stay the device's?
     pub(super) fn is_dev(&self, place: usize) -> bool {
         self.held.get(place).is_some_and(Held::is_dev)
     }
@@ -84,7 +83,6 @@ impl Places {
         self.held.iter().filter(|held| held.is_dev()).count()
     }
 
-    /// Which bytes of a slot may go into a job.
     pub(super) fn room(&self, place: usize) -> Range<usize> {
         match self.held.get(place) {
             Some(Held::Dev(_, room)) => room.clone(),

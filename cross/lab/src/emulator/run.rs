@@ -9,13 +9,10 @@ use std::time::{Duration, Instant};
 use std::{path::Path, process::ExitStatus, thread};
 
 const LOOK: Duration = Duration::from_millis(40);
-/// Lines of the console that a failure shows.
 const LAST_LINES: usize = 20;
 
-/// How a run is watched and judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch {
-    /// Its console is shown while it runs.
     pub(crate) verbose: bool,
     /// There may be no row at all: a filter may leave none on this board.
     pub(crate) may_be_empty: bool,

@@ -23,7 +23,6 @@ const SHELL: &str = include_str!("../../guest/shell.sh");
 const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/tmp:/bin/sh\n";
 const GROUP: &str = "root:x:0:\nuser:x:1000:\n";
 
-/// The guest's work when it is up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Task<'a> {
     /// The board tests with these arguments, then the tree `with` in a root of its own, then the

@@ -28,10 +28,8 @@ const NAMES: &str = "contigo-names";
 /// The board tests in a guest whose own are 64-bit programs.
 const TESTS_32_BIT: &str = "contigo-board-tests-32";
 
-/// Which programs a run needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wanted<'a> {
-    /// The tool and the board tests.
     All,
     /// This program instead of the board tests, and no demo.
     Given(&'a Path),
@@ -154,7 +152,6 @@ fn artifacts(messages: &str) -> impl Iterator<Item = Message> {
     parsed.filter(|message| message.reason == "compiler-artifact")
 }
 
-/// The programs that cargo's messages name.
 pub(crate) fn executables(messages: &str) -> Vec<(String, PathBuf)> {
     artifacts(messages)
         .filter_map(|message| Some((message.target?.name, message.executable?)))
@@ -197,7 +194,6 @@ fn busybox_file(folder: &Path) -> Option<PathBuf> {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    /// Its name in the guest's `/bin`.
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
 }

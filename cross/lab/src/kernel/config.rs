@@ -6,7 +6,6 @@ use anyhow::{Context, bail};
 use contigo_cross::failure::Result;
 use std::{collections::HashSet, fs, path::Path};
 
-/// The fragments for all boards and for each architecture.
 const FRAGMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kernel");
 
 /// The fragments of a board, one after the other: common, the architecture's, its own, its

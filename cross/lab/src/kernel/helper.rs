@@ -19,11 +19,9 @@ const KEY_DIGITS: usize = 16;
 pub(crate) const CHECKERS: &[&str] = &["perl", "sparse"];
 
 struct Module {
-    /// Its name, and its file's.
     name: &'static str,
     /// Where its sources are, and where they are built: the first one's `Kbuild` is the module's.
     folders: Vec<(&'static str, PathBuf)>,
-    /// The kernel's tree.
     tree: PathBuf,
     /// Its own check, which builds it: a word of the compiler, of sparse or of checkpatch ends it.
     checks: bool,
@@ -122,7 +120,6 @@ impl Module {
     }
 }
 
-/// The files of a folder that go into the module, by name.
 fn files(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let read = || -> std::io::Result<Vec<(String, Vec<u8>)>> {
         let mut files = Vec::new();

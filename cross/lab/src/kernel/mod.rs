@@ -18,7 +18,6 @@ pub(crate) use source::Source;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
-    /// What QEMU loads.
     pub(crate) image: PathBuf,
     /// The answer of `uname -r`, for which a module must be built.
     pub(crate) release: String,
@@ -30,11 +29,9 @@ pub(crate) struct Kernel {
     pub(crate) source: Option<PathBuf>,
 }
 
-/// The note beside a kernel in the cache.
 #[derive(Debug, Deserialize, Serialize)]
 struct Note {
     release: String,
-    /// Debian's package and version.
     package: String,
     /// Lines that its build printed.
     lines: u64,

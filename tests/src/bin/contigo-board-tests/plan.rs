@@ -32,13 +32,11 @@ pub(crate) struct Planned {
     of_module: bool,
 }
 
-/// Makes the row, in its own process.
 type Work = Rc<dyn Fn(&Name, &Options, Steady) -> Row>;
 
 #[derive(Clone)]
 enum What {
     Work(Work),
-    /// It is not possible here, and why.
     Nothing(String),
 }
 
@@ -61,7 +59,6 @@ impl Planned {
         Self::new(Name::check(name, memory, engine), What::Work(Rc::new(work)))
     }
 
-    /// A row that says why a check is not possible.
     fn nothing(name: &str, memory: &str, engine: &str, why: impl Into<String>) -> Self {
         Self::new(Name::check(name, memory, engine), What::Nothing(why.into()))
     }
@@ -92,7 +89,6 @@ impl Planned {
         }
     }
 
-    /// Runs it in a process of its own.
     pub(crate) fn run(&self, options: &Options) -> Row {
         let Self { name, user, .. } = self;
         match &self.what {

@@ -166,7 +166,6 @@ impl RawDevNode {
         Errno::result(unsafe { libc::ioctl(self.0.as_raw_fd(), code as _, argument) }).map(drop)
     }
 
-    /// A call whose argument is two numbers.
     fn numbers(&self, code: u32, first: u32, second: u32) -> Result<(), Errno> {
         let mut argument = [first, second];
         // SAFETY: these calls take 8 bytes.

@@ -145,7 +145,6 @@ impl Hands {
         (0..THREADS as u64).map(|thread| Self::new(&subject.heap, seed ^ thread)).collect()
     }
 
-    /// The calls of all threads on one opened file.
     fn call_all(threads: &mut [Self], dev_node: &RawDevNode, subject: &Subject) {
         std::thread::scope(|scope| {
             for hands in threads {

@@ -70,7 +70,6 @@ struct FoundEngine {
     device: Option<String>,
 }
 
-/// The settings that decide what was run.
 #[derive(Debug, Serialize)]
 struct Settings<'o> {
     jobs: u64,

@@ -22,7 +22,6 @@ struct Policy {
     file: PathBuf,
     lowest: u64,
     highest: u64,
-    /// The text that was there.
     was: String,
 }
 
@@ -107,7 +106,6 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bound {
     name: DeviceName,
-    /// The device's folder in sysfs.
     device: PathBuf,
     driver: PathBuf,
 }
@@ -160,7 +158,6 @@ impl Bound {
     }
 }
 
-/// The class folder of the UIO device that is called so.
 fn uio(name: &str) -> Option<PathBuf> {
     let folders = fs::read_dir("/sys/class/uio").ok()?.flatten().map(|entry| entry.path());
     let is_it = |folder: &PathBuf| {

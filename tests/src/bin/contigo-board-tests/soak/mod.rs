@@ -174,7 +174,6 @@ fn run(
     fault
 }
 
-/// One round; returns an unexpected fault.
 fn one(summary: &mut Summary, rounds: &mut Rounds, left: Duration) -> Option<String> {
     let Some(round) = rounds.next(left) else { return Some("there is nothing to do".into()) };
     // Dropped after the round.

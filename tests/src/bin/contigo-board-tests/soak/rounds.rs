@@ -72,14 +72,12 @@ impl Rounds {
         &mut self.rng
     }
 
-    /// Each engine, with nothing done.
     pub(crate) fn engines(&self) -> Vec<Worked> {
         let mut names: Vec<_> = self.places.iter().map(|place| place.engine.label()).collect();
         names.dedup();
         names.into_iter().map(|name| Worked { name, polled: 0, interrupt: 0, queued: 0 }).collect()
     }
 
-    /// The kinds that will not come here, and why.
     pub(crate) fn left_out(&self) -> Vec<String> {
         let mut left = Vec::new();
         if self.simulated {

@@ -77,7 +77,6 @@ fn fill(buffer: &mut CpuBuf, round: u64) -> Result<()> {
     Ok(())
 }
 
-/// Compares what arrived, and what is behind it.
 fn compare(seen: &mut Seen, buffer: &CpuBuf, round: u64, len: usize) -> Result<()> {
     let (copied, behind) = buffer.view::<u8>()?.split_at(len);
     let is_wrong = |(index, is): &(usize, &u8)| **is != byte(round, *index);

@@ -155,7 +155,6 @@ pub(crate) fn log(subject: &Subject) -> Verdict {
     ))
 }
 
-/// Lines that name the device or the module.
 fn ours(subject: &Subject, log: &mut KernelLog) -> Vec<String> {
     let mut lines = log.lines();
     lines.retain(|line| line.contains(&subject.dev_node) || line.contains("contigo"));
