@@ -13,72 +13,99 @@ use std::{collections::BTreeMap, fs, io, time::Duration};
 /// two idle cores.
 const TIME_LIMIT_S: u64 = 600;
 
+/// One board, as its file describes it.
 #[derive(Debug)]
 pub(crate) struct Board {
     /// The file's name without its ending.
     pub(crate) name: String,
+    /// The folder that the file is in.
     pub(crate) folder: PathBuf,
     pub(crate) about: Description,
 }
 
-/// The board's file: its keys are explained in `cross/lab/README.md`. An unknown key is an error: a
-/// typo would otherwise go unnoticed.
+/// The board's file. An unknown key is an error: a typo would otherwise go unnoticed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Description {
+    /// One line for `cargo lab list`.
     pub(crate) about: String,
     pub(crate) architecture: Cpu,
+    /// As QEMU writes it: `512M`.
     pub(crate) memory: String,
+    /// As the kernel writes it: `ttyAMA0`, `ttyPS0,115200`. QEMU's next serial port is this one.
     pub(crate) console: String,
+    /// More for the kernel's command line.
     #[serde(default)]
     pub(crate) command_line: String,
+    /// It boots an SD-card image of `cargo cross image`, and this is the image's root. The board
+    /// tests do not run on it.
     #[serde(default)]
     pub(crate) image: Option<String>,
+    /// Seconds until a run is ended.
     #[serde(default = "time_limit_s")]
     pub(crate) time_limit_s: u64,
+    /// The script that root runs in the guest before the tests: a file beside this one.
     #[serde(default = "setup")]
     pub(crate) setup: String,
+    /// The device tree: a file beside this one. Where it is absent, QEMU makes the tree.
     #[serde(default = "tree")]
     pub(crate) tree: String,
+    /// A second script, after which the tests run once more: a file beside this one.
     #[serde(default)]
     pub(crate) then: Option<String>,
+    /// Run only the tests whose name contains this, where the command line does not say which.
     #[serde(default)]
     pub(crate) filter: Option<String>,
+    /// Run the tests of the kernel module once more as a 32-bit program: on a 64-bit kernel that
+    /// can.
     #[serde(default)]
     pub(crate) also_32_bit: bool,
-    /// A condition of the guest's that no longer holds would lose a row without an error.
+    /// Rows that a run of everything must have. A condition of the guest's that no longer holds
+    /// would lose one without an error.
     #[serde(default)]
     pub(crate) checks: Vec<String>,
+    /// For `cargo lab list`: what there is to be tested.
     pub(crate) engines: Vec<String>,
     pub(crate) memories: Vec<String>,
     pub(crate) kernel: Kernel,
     pub(crate) qemu: Qemu,
+    /// The parameters of each module, by the module's name.
     #[serde(default)]
     pub(crate) module_parameters: BTreeMap<String, String>,
 }
 
-/// `[kernel]`: where the board's kernel comes from.
+/// Where a board's kernel comes from.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Kernel {
+    /// Debian's `linux-source-VERSION`, built here with the fragments in `cross/lab/kernel/` and
+    /// the board's own `kernel.config`.
     pub(crate) source: Option<String>,
+    /// The newest `linux-image-VERSION.*` of Debian, as it is.
     pub(crate) stock: Option<String>,
+    /// More options of a kernel that is built here, without `CONFIG_`: this variant's alone. One
+    /// that can only be a module is `NAME=m`.
     #[serde(default)]
     pub(crate) options: Vec<String>,
+    /// With `stock`: the project's module and the lab's are built by Debian's headers of that
+    /// kernel, and loaded.
     #[serde(default)]
     pub(crate) headers: bool,
+    /// Modules to load before the tests, with what they depend on.
     #[serde(default)]
     pub(crate) modules: Vec<String>,
+    /// About how many lines a build prints, for the progress bar.
     pub(crate) steps: Option<u64>,
 }
 
-/// `[qemu]`.
+/// QEMU's arguments beside the kernel, the initramfs, the memory and the console.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Qemu {
     pub(crate) machine: String,
     #[serde(default)]
     pub(crate) arguments: Vec<String>,
+    /// A PCI function more: this model of `contigo-pci`'s.
     #[serde(default)]
     pub(crate) model: Option<String>,
 }
